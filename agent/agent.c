@@ -7,20 +7,21 @@
  *   file; it never waits for flamed, and never for longer than another thread takes to write one
  *   record;
  * - it asks for compiled-method-load events, and for two capabilities that every JVM has anyhow;
+ *   where it is loaded to sample allocation, for sampled-object-alloc events instead (alloc.c);
  * - it ends by itself: at the first event after the lease in the file's header is over it turns its
- *   events off, disposes its JVMTI environment and unmaps the file;
+ *   events off, gives its capabilities back and unmaps the file;
+ * - it keeps its JVMTI environment, without events and capabilities, for the next session: JDK 17
+ *   crashed after one was disposed in a callback;
  * - it stays mapped (Agent_OnAttach returns 0 always): JVMs deliver events from several threads,
- * and one may be in here while another unloads. Loaded again, it is the same copy with the same
- * state.
+ *   and one may be in here while another unloads. Loaded again, it is the same copy with the same
+ *   state.
  */
 #define RAW_DEFINE_MEMORY
+#include "agent/common.h"
 #include "agent/session.h"
 
 #include <fcntl.h>
-#include <linux/futex.h>
-#include <linux/time.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 
 #define EXPORT __attribute__((visibility("default")))
 #define REPLAYED_PER_CLOCK 16u
@@ -31,38 +32,24 @@ struct session session;
 
 static void lock_session(void)
 {
-    uint32_t free_value = 0;
-
-    if (__atomic_compare_exchange_n(&session.lock, &free_value, 1, 0, __ATOMIC_ACQUIRE,
-                                    __ATOMIC_RELAXED))
-        return;
-    while (__atomic_exchange_n(&session.lock, 2, __ATOMIC_ACQUIRE) != 0)
-        raw4(SYS_futex, &session.lock, FUTEX_WAIT_PRIVATE, 2, NULL);
+    lock_take(&session.lock);
 }
 
 static void unlock_session(void)
 {
-    if (__atomic_exchange_n(&session.lock, 0, __ATOMIC_RELEASE) == 2)
-        raw3(SYS_futex, &session.lock, FUTEX_WAKE_PRIVATE, 1);
+    lock_drop(&session.lock);
 }
 
-/* The host's CLOCK_MONOTONIC. */
 static uint64_t now_ns(void)
 {
-    struct {
-        int64_t s, ns;
-    } t = { 0, 0 };
-
-    raw2(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
-    return (uint64_t)(t.s * 1000000000 + t.ns - session.header->clock_offset_ns);
+    return host_ns(session.header);
 }
 
-static int32_t set_event(jvmti_env *env, int32_t mode, int32_t event)
+static struct jvmti_capabilities wanted_capabilities(void)
 {
-    int32_t (*f)(jvmti_env *, int32_t, int32_t, void *, ...) =
-        jvmti_function(env, JVMTI_SET_EVENT_NOTIFICATION_MODE);
-
-    return f(env, mode, event, /* every thread */ NULL);
+    return (struct jvmti_capabilities){ { 1u << JVMTI_CAP_SOURCE_FILE_NAME |
+                                          1u << JVMTI_CAP_LINE_NUMBERS |
+                                          1u << JVMTI_CAP_COMPILED_METHOD_LOAD } };
 }
 
 static int32_t generate(jvmti_env *env, int32_t event)
@@ -72,18 +59,21 @@ static int32_t generate(jvmti_env *env, int32_t event)
     return f(env, event);
 }
 
-/* Ends it: no event of ours any more, nothing mapped. With the lock held. Threads that are on their
- * way in here find no session. */
+/* Ends it: no event of ours any more, the capabilities given back, nothing mapped. With the lock
+ * held. Threads that are on their way in here find no session. */
 static void end_session(uint32_t state)
 {
     jvmti_env *env = session.env;
-    int32_t (*dispose)(jvmti_env *) = jvmti_function(env, JVMTI_DISPOSE_ENVIRONMENT);
+    int32_t (*give)(jvmti_env *, const struct jvmti_capabilities *) =
+        jvmti_function(env, JVMTI_RELINQUISH_CAPABILITIES);
+    const struct jvmti_capabilities caps = wanted_capabilities();
 
+    session.kept = env;
     session.env = NULL;
     set_event(env, JVMTI_DISABLE_EVENT, JVMTI_COMPILED_METHOD_LOAD);
     set_event(env, JVMTI_DISABLE_EVENT, JVMTI_COMPILED_METHOD_UNLOAD);
     set_event(env, JVMTI_DISABLE_EVENT, JVMTI_DYNAMIC_CODE_GENERATED);
-    dispose(env);
+    give(env, &caps);
     __atomic_store_n(&session.header->state, state, __ATOMIC_RELEASE);
     raw2(SYS_munmap, session.header, STREAM_BYTES);
     session.header = NULL;
@@ -122,8 +112,7 @@ static int enter(jvmti_env *env, int is_load, uint64_t *ret_now)
         return 0;
     }
     *ret_now = event_time_ns(is_load);
-    if (__atomic_load_n(&h->stop, __ATOMIC_RELAXED) ||
-        *ret_now > __atomic_load_n(&h->lease_ns, __ATOMIC_RELAXED)) {
+    if (lease_over(h, *ret_now)) {
         end_session(STREAM_ENDED);
         unlock_session();
         return 0;
@@ -206,14 +195,12 @@ static struct stream_header *map_stream(const char *options)
 static jvmti_env *begin(jvmti_vm *vm, struct stream_header *h)
 {
     int32_t (*get_env)(jvmti_vm *, void **, int32_t) = (*(void ***)vm)[JVMTI_VM_GET_ENV];
-    struct jvmti_capabilities caps = { { 1u << JVMTI_CAP_SOURCE_FILE_NAME |
-                                         1u << JVMTI_CAP_LINE_NUMBERS |
-                                         1u << JVMTI_CAP_COMPILED_METHOD_LOAD } };
+    const struct jvmti_capabilities caps = wanted_capabilities();
     void *callbacks[JVMTI_DYNAMIC_CODE_GENERATED - JVMTI_EVENT_FIRST + 1];
     int32_t (*add)(jvmti_env *, const struct jvmti_capabilities *);
     int32_t (*set)(jvmti_env *, void *const *, int32_t);
-    jvmti_env *env = NULL;
-    int32_t r = get_env(vm, (void **)&env, JVMTI_VERSION_OF_JDK_8);
+    jvmti_env *env = session.kept;
+    int32_t r = env ? 0 : get_env(vm, (void **)&env, JVMTI_VERSION_OF_JDK_8);
 
     if (r != 0 || !env) {
         h->step = STREAM_STEP_ENVIRONMENT;
@@ -289,6 +276,10 @@ EXPORT int32_t Agent_OnAttach(jvmti_vm *vm, char *options, void *reserved)
     (void)reserved;
     if (!h)
         return 0; /* flamed sees that the file was not opened */
+    if (h->options & STREAM_OPTION_SAMPLES) {
+        alloc_begin(vm, h);
+        return 0;
+    }
     lock_session();
     if (session.env)
         end_session(STREAM_ENDED); /* of a flamed that is gone, or that gave up waiting */

@@ -26,6 +26,8 @@ enum jvmti_slot {
     JVMTI_GENERATE_EVENTS = 123,
     JVMTI_DISPOSE_ENVIRONMENT = 127,
     JVMTI_ADD_CAPABILITIES = 142,
+    JVMTI_RELINQUISH_CAPABILITIES = 143,
+    JVMTI_SET_HEAP_SAMPLING_INTERVAL = 156, /* JDK 11 and up */
 };
 
 #define JVMTI_VM_GET_ENV 6 /* 0-based, in the JavaVM's table */
@@ -37,6 +39,7 @@ enum jvmti_event {
     JVMTI_COMPILED_METHOD_LOAD = 68,
     JVMTI_COMPILED_METHOD_UNLOAD = 69,
     JVMTI_DYNAMIC_CODE_GENERATED = 70,
+    JVMTI_SAMPLED_OBJECT_ALLOC = 86, /* JDK 11 and up */
 };
 #define JVMTI_EVENT_FIRST 50 /* the first in the table of callbacks */
 
@@ -45,6 +48,8 @@ enum jvmti_event {
 #define JVMTI_CAP_SOURCE_FILE_NAME 11
 #define JVMTI_CAP_LINE_NUMBERS 12
 #define JVMTI_CAP_COMPILED_METHOD_LOAD 27
+#define JVMTI_CAP_SAMPLED_OBJECT_ALLOC 43
+#define JVMTI_ERROR_NOT_AVAILABLE 98 /* of capabilities: another agent has one that is for one */
 struct jvmti_capabilities {
     uint32_t bits[4];
 };

@@ -20,8 +20,9 @@ struct slot {
 
 /* All that the agent keeps. Guarded by lock. */
 struct session {
-    uint32_t lock;  /* 0 free, 1 held, 2 held and waited for */
-    jvmti_env *env; /* NULL: no session */
+    uint32_t lock;   /* 0 free, 1 held, 2 held and waited for */
+    jvmti_env *env;  /* NULL: no session */
+    jvmti_env *kept; /* of the last one, for the next */
     struct stream_header *header;
     struct slot *table;
     char *ring;

@@ -35,7 +35,7 @@ enum stream_state {
     STREAM_IDLE = 0,      /* the agent has not opened it */
     STREAM_REPLAYING = 1, /* what was compiled before is being written */
     STREAM_STREAMING = 2, /* all of that is there; what happens now follows */
-    STREAM_ENDED = 3,     /* our events are off, our JVMTI environment is disposed */
+    STREAM_ENDED = 3,     /* our events are off, our capabilities given back */
     STREAM_FAILED = 4,    /* step and code say why */
 };
 
@@ -52,6 +52,8 @@ enum stream_step {
 enum stream_option {
     STREAM_OPTION_STUBS = 1, /* also replay DynamicCodeGenerated: only on JDKs where that is safe */
     STREAM_OPTION_ONCE = 2,  /* end after the replay */
+    STREAM_OPTION_SAMPLES =
+        4, /* sample allocation at a probe, and tell of no code: the header alone is used */
 };
 
 struct stream_header {
@@ -65,18 +67,20 @@ struct stream_header {
     uint64_t tail;     /* bytes read so far */
     uint64_t lease_ns; /* host time: at the first event after it the agent ends */
     uint32_t stop;     /* 1: the agent ends at the next event */
-    uint8_t pad2[44];
+    uint32_t zero3;
+    uint64_t interval; /* bytes between two samples of allocation, on average; 0: 512 KiB */
+    uint8_t pad2[32];
     /* Written by the agent. */
     uint64_t head; /* bytes written so far */
     uint32_t state;
     uint32_t step;
     int32_t code;
     uint32_t zero2;
-    uint64_t dropped;   /* records for which there was no room */
-    uint64_t events;    /* callbacks so far */
-    uint64_t replayed;  /* loads when the state became STREAM_STREAMING */
-    uint64_t replay_ns; /* how long that took */
-    uint8_t pad3[8];
+    uint64_t dropped;      /* records for which there was no room */
+    uint64_t events;       /* callbacks so far */
+    uint64_t replayed;     /* loads when the state became STREAM_STREAMING */
+    uint64_t replay_ns;    /* how long that took */
+    uint64_t interval_now; /* as interval, or more: so that samples are not too many */
 };
 _Static_assert(sizeof(struct stream_header) == 192, "three cache lines, no padding");
 

@@ -17,7 +17,8 @@
 struct attachment {
     struct attachment *next;
     struct proc_id id;
-    uint32_t mode; /* ATTACH_LOAD or ATTACH_PERFMAP */
+    uint32_t mode;     /* ATTACH_LOAD or ATTACH_PERFMAP */
+    uint64_t interval; /* of samples of allocation, in bytes; 0: it tells of code */
     struct attach_way way;
     struct attach_places places;
     unsigned users;
@@ -31,24 +32,24 @@ struct attachment {
 
 /* ---- life ---- */
 
-struct attachment *attachment_find(struct attaching *at, const struct proc_id *id)
+static struct attachment *find(struct attaching *at, const struct proc_id *id, bool samples)
 {
     for (struct attachment *a = at->attachments; a; a = a->next) {
-        if (a->mode == ATTACH_LOAD && proc_id_equal(&a->id, id))
+        if (a->mode == ATTACH_LOAD && samples == (a->interval > 0) && proc_id_equal(&a->id, id))
             return a;
     }
     return NULL;
 }
 
-struct attachment *attachment_take(struct attaching *at, const struct process *p, uint32_t mode)
+struct attachment *attachment_find(struct attaching *at, const struct proc_id *id)
 {
-    struct attachment *a = mode == ATTACH_LOAD ? attachment_find(at, &p->id) : NULL;
+    return find(at, id, /* samples= */ false);
+}
 
-    if (a && a->state != ATTACHMENT_FAILED) {
-        a->users++;
-        return a;
-    }
-    a = calloc(1, sizeof(*a));
+static struct attachment *add(struct attaching *at, const struct process *p, uint32_t mode)
+{
+    struct attachment *a = calloc(1, sizeof(*a));
+
     if (!a)
         return NULL;
     a->id = p->id;
@@ -59,6 +60,43 @@ struct attachment *attachment_take(struct attaching *at, const struct process *p
     a->next = at->attachments;
     at->attachments = a;
     return a;
+}
+
+struct attachment *attachment_take(struct attaching *at, const struct process *p, uint32_t mode)
+{
+    struct attachment *a = mode == ATTACH_LOAD ? attachment_find(at, &p->id) : NULL;
+
+    if (a && a->state != ATTACHMENT_FAILED) {
+        a->users++;
+        return a;
+    }
+    return add(at, p, mode);
+}
+
+struct attachment *attachment_take_sampling(struct attaching *at, const struct process *p,
+                                            uint64_t interval)
+{
+    struct attachment *a = find(at, &p->id, /* samples= */ true);
+
+    if (a && a->state != ATTACHMENT_FAILED) {
+        a->users++;
+        a->interval = MIN(a->interval, interval);
+        if (a->stream)
+            stream_ask_interval(a->stream, a->interval);
+        return a;
+    }
+    a = add(at, p, ATTACH_LOAD);
+    if (a) {
+        a->interval = interval;
+        a->way.mode = ATTACH_LOAD;
+    }
+    return a;
+}
+
+void attachment_interval(const struct attachment *a, uint64_t *ret_asked, uint64_t *ret_now)
+{
+    *ret_asked = a->interval;
+    *ret_now = a->stream ? stream_status(a->stream).interval : 0;
 }
 
 /* Nothing of ours is to go on in the JVM. */
@@ -126,14 +164,18 @@ static void begin(struct attaching *at, struct attachment *a, uint64_t now_ns)
             return;
         }
         r = broker_attach(at->broker, &a->id, a->way.mode, a->way.tmp,
-                          a->mode == ATTACH_LOAD ? attachment_options(p->jdk) : 0, &a->result_fd,
-                          &a->out_fd, &err);
+                          a->interval              ? STREAM_OPTION_SAMPLES
+                          : a->mode == ATTACH_LOAD ? attachment_options(p->jdk)
+                                                   : 0,
+                          &a->result_fd, &a->out_fd, &err);
     }
     if (r == 0) {
         backoff_begin(&at->backoff, p);
         a->state = ATTACHMENT_ATTACHING;
         if (a->mode == ATTACH_LOAD)
             r = stream_open(take_fd(&a->out_fd), &a->stream, &err);
+        if (r == 0 && a->interval)
+            stream_ask_interval(a->stream, a->interval);
     } else if (r > 0) {
         error_set(&err, -ESRCH, "process %d has exited", a->id.host_pid);
     } else {
@@ -235,7 +277,7 @@ static void finish(struct attaching *at, struct attachment *a, uint64_t now_ns)
         if (r < 0)
             error_code(&err, r, "the JVM's own map cannot be read");
     }
-    if (r < 0 && attach_way_next(&a->way, r, &a->places, at->allow_mounts)) {
+    if (r < 0 && !a->interval && attach_way_next(&a->way, r, &a->places, at->allow_mounts)) {
         plan_again(at, a, now_ns);
         return;
     }

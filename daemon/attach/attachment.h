@@ -22,7 +22,13 @@ struct attachment;
  * once. */
 struct attachment *attachment_take(struct attaching *at, const struct process *p, uint32_t mode);
 struct attachment *attachment_release(struct attaching *at, struct attachment *a);
-/* Returns the one that is under way to @id by an agent; NULL: none. */
+/* Takes one by an agent that samples allocation every @interval bytes, or more often if another
+ * wants that. It is loaded as a memory file, and in no other way: only there a probe is put. */
+struct attachment *attachment_take_sampling(struct attaching *at, const struct process *p,
+                                            uint64_t interval);
+/* Returns of such a one how often is asked for, and how often it does now; bytes. */
+void attachment_interval(const struct attachment *a, uint64_t *ret_asked, uint64_t *ret_now);
+/* Returns the one that is under way to @id by an agent that tells of code; NULL: none. */
 struct attachment *attachment_find(struct attaching *at, const struct proc_id *id);
 /* Takes each a step further. To be called with every tick. */
 void attachments_poll(struct attaching *at, uint64_t now_ns);

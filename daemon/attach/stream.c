@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "attach/stream.h"
 
+#include "agent/jvmti_slots.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 
@@ -159,6 +160,12 @@ int stream_poll(struct stream *s, uint64_t now_ns)
     return r;
 }
 
+void stream_ask_interval(struct stream *s, uint64_t bytes)
+{
+    s->h.interval = bytes;
+    PUT_FIELD(s, interval);
+}
+
 struct code_map *stream_map(struct stream *s)
 {
     return s->map;
@@ -176,6 +183,7 @@ struct stream_status stream_status(const struct stream *s)
         .events = s->h.events,
         .replayed = s->h.replayed,
         .replay_ns = s->h.replay_ns,
+        .interval = s->h.interval_now,
     };
 }
 
@@ -190,22 +198,35 @@ int stream_problem(const struct stream *s, struct error *err)
         [STREAM_STEP_REPLAY] = "have compiled code told",
     };
     struct stream_status status = stream_status(s);
+    bool samples = s->h.options & STREAM_OPTION_SAMPLES;
+    const char *other = samples ? "source=probe needs no agent" : "symbols=memory needs no agent";
 
     if (s->broken) {
         error_set(err, -EBADMSG, "what the JVM wrote is not what the agent writes");
-        error_remedy(err, "symbols=memory needs no agent");
+        error_remedy(err, "%s", other);
         return -EBADMSG;
     }
     if (status.state == STREAM_IDLE) {
         error_set(err, -EACCES, "the agent was loaded but could not open flamed's memory");
-        error_remedy(err, "a security module may forbid it, or there is no /proc; attach_mount may "
-                          "help; symbols=memory needs no agent");
+        error_remedy(err,
+                     "a security module may forbid it, or there is no /proc; attach_mount may "
+                     "help; %s",
+                     other);
         return -EACCES;
+    }
+    if (status.state == STREAM_FAILED && samples && status.step == STREAM_STEP_CAPABILITIES &&
+        status.code == JVMTI_ERROR_NOT_AVAILABLE) {
+        error_set(err, -EBUSY,
+                  "another agent in that JVM samples its allocations, which only one may (JVMTI "
+                  "error %d)",
+                  status.code);
+        error_remedy(err, "end the other profiler; %s", other);
+        return -EBUSY;
     }
     if (status.state == STREAM_FAILED) {
         error_set(err, -EIO, "the agent could not %s (error %d of the JVM)",
                   status.step < ARRAY_SIZE(STEPS) ? STEPS[status.step] : "start", status.code);
-        error_remedy(err, "symbols=memory needs no agent");
+        error_remedy(err, "%s", other);
         return -EIO;
     }
     return 0;

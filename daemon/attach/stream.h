@@ -22,6 +22,8 @@ static inline void stream_closep(struct stream **s)
 /* Renews the lease and takes what is new. 0; -EBADMSG: what is there was not written by our agent
  * (nothing more is read then); -ENOMEM. Call at least once a second. */
 int stream_poll(struct stream *s, uint64_t now_ns);
+/* Has the agent sample allocation every @bytes. */
+void stream_ask_interval(struct stream *s, uint64_t bytes);
 /* Points into @s. */
 struct code_map *stream_map(struct stream *s);
 
@@ -30,6 +32,7 @@ struct stream_status {
     uint32_t step;
     int32_t code;
     uint64_t dropped, events, replayed, replay_ns;
+    uint64_t interval; /* of the samples of allocation, as it is now */
 };
 /* Returns how far it is, and its counters. */
 struct stream_status stream_status(const struct stream *s);

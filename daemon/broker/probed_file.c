@@ -71,8 +71,8 @@ static bool has_served_mount(const struct server *s, const struct target *t)
  * file mapped. Until it has them all, nothing can fork. A process holds that lock for as long as it
  * likes with a file system that it serves itself.
  */
-static int refuse_served(struct server *s, const struct broker_request *q, const struct target *t,
-                         struct error *err)
+int probed_file_refuse_served(struct server *s, const struct broker_request *q,
+                              const struct target *t, struct error *err)
 {
     struct reply maker = { 0 };
 
@@ -94,7 +94,7 @@ int probed_file_open(struct server *s, const struct broker_request *q, const str
     int r = open_library(s, q, t, &fd, err);
 
     if (r == 0 && !s->is_opener)
-        r = refuse_served(s, q, t, err);
+        r = probed_file_refuse_served(s, q, t, err);
     if (r == 0 && !s->is_opener && dependable_is_copy(fd))
         r = error_set(err, -EOPNOTSUPP,
                       "that file of process %d lies on a file system that may not answer (FUSE, "

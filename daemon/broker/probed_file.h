@@ -14,3 +14,6 @@
  * calls this. 0, PROC_GONE, -EPERM or -EOPNOTSUPP: no probe may be put there; -errno with @err. */
 int probed_file_open(struct server *s, const struct broker_request *q, const struct target *t,
                      int *ret_fd, struct error *err);
+/* Refuses (-EPERM with @err) a target that may serve file systems itself. 0: it does not. */
+int probed_file_refuse_served(struct server *s, const struct broker_request *q,
+                              const struct target *t, struct error *err);

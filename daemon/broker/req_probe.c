@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "broker/function_start.h"
 #include "broker/probed_file.h"
+#include "broker/target/agent_files.h"
 #include "sample/sampler.h"
 #include "sample/sampler_alloc.h"
 
@@ -90,7 +91,52 @@ int request_probe(struct server *s, const struct broker_request *q, struct reply
 int request_unprobe(struct server *s, const struct broker_request *q, struct reply *rep)
 {
     (void)rep;
-    return s->sampler ? sampler_unprobe(s->sampler, q->host_pid) : -ENOENT;
+    if (!s->sampler)
+        return -ENOENT;
+    return q->set == BROKER_PROBED_AGENT ? sampler_unagent(s->sampler, q->host_pid)
+                                         : sampler_unprobe(s->sampler, q->host_pid);
+}
+
+/*
+ * agent_probe. Safe: at one place, which flamed does not choose: a function of the agent of this
+ * build that does nothing. The file is the sealed one that the broker gave this process, or that
+ * the process has mapped, compared byte by byte. For this process alone, while such a set runs. The
+ * program reads two words by what that function was given, with the target's own rights.
+ */
+int request_agent_probe(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    _cleanup_target_ struct target t = TARGET_NULL;
+    uint64_t offset = agents_probe_offset();
+    int agent = -1, r;
+
+    if (!s->sampler)
+        return error_set(&rep->err, -EAGAIN, "no sampling is under way");
+    r = target_pin(s, q, &t, &rep->err);
+    if (r == 0)
+        r = server_refuse_own(s, q->host_pid, &rep->err);
+    if (r == 0)
+        r = probed_file_refuse_served(s, q, &t, &rep->err);
+    if (r == 0)
+        r = agents_get(&s->agents, &t, q->start_ticks, &agent, &rep->err);
+    if (r == 0)
+        r = function_start_check(agent, offset, &offset, &rep->err);
+    if (r)
+        return r;
+    r = sampler_agent(s->sampler, q->host_pid, q->set, agent, offset, &rep->err);
+    if (r == 0 && target_check(&t)) { /* another process may have its number by now */
+        sampler_unagent(s->sampler, q->host_pid);
+        return PROC_GONE;
+    }
+    return r;
+}
+
+/*
+ * sample_agents. Safe: from where a set that flamed began has its samples.
+ */
+int request_sample_agents(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    (void)rep;
+    return s->sampler ? sampler_by_agents(s->sampler, q->set) : -ENOENT;
 }
 
 /* Opens the file of @q for a probe at a function of it. 0: *ret_fd is it, and *offset is where the

@@ -179,8 +179,17 @@ struct broker_probes {
  * no probe may be. -errno; each with @err. */
 int broker_probe(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
                  const struct broker_probes *probes, struct error *err);
-/* Takes them out. -ENOENT: it has none. */
-int broker_unprobe(struct broker *b, int32_t host_pid, struct error *err);
+enum broker_probed { BROKER_PROBED_LIBJVM, BROKER_PROBED_AGENT };
+/* Takes those out of its libjvm.so, or the one out of its agent. -ENOENT: it has none. */
+int broker_unprobe(struct broker *b, int32_t host_pid, enum broker_probed where, struct error *err);
+/* Puts a probe into the agent of process @id that samples what it allocates
+ * (STREAM_OPTION_SAMPLES), in place of the one that it has. @class_klass: bytes into a
+ * java.lang.Class, to its Klass*. It ends with the last set of agents. Return: 0, PROC_GONE.
+ * -EPERM: where no probe may be. -errno; each with @err. */
+int broker_agent_probe(struct broker *b, const struct proc_id *id, uint32_t class_klass,
+                       struct error *err);
+/* Has set @set, of event alloc, take what agents tell, and nothing else. -ENOENT: it is none. */
+int broker_sample_agents(struct broker *b, uint32_t set, struct error *err);
 
 /* Has moments of process @id told (sample/moment_abi.h), by the marks for probes in the libjvm.so
  * that it has mapped to execute at @start-@end. @thread_state: bytes into a JavaThread. They end

@@ -118,12 +118,32 @@ int broker_probe(struct broker *b, const struct proc_id *id, uint64_t start, uin
     return client_call_plain(b, &q, &a, err);
 }
 
-int broker_unprobe(struct broker *b, int32_t host_pid, struct error *err)
+int broker_unprobe(struct broker *b, int32_t host_pid, enum broker_probed where, struct error *err)
 {
     struct broker_request q = client_request(BROKER_UNPROBE);
     struct broker_answer a;
 
     q.host_pid = host_pid;
+    q.set = where;
+    return client_call_plain(b, &q, &a, err);
+}
+
+int broker_agent_probe(struct broker *b, const struct proc_id *id, uint32_t class_klass,
+                       struct error *err)
+{
+    struct broker_request q = client_request_target(BROKER_AGENT_PROBE, id);
+    struct broker_answer a;
+
+    q.set = class_klass;
+    return client_call_plain(b, &q, &a, err);
+}
+
+int broker_sample_agents(struct broker *b, uint32_t set, struct error *err)
+{
+    struct broker_request q = client_request(BROKER_SAMPLE_AGENTS);
+    struct broker_answer a;
+
+    q.set = set;
     return client_call_plain(b, &q, &a, err);
 }
 

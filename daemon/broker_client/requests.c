@@ -7,7 +7,7 @@
 #include "helper/job.h"
 
 #define PAGE_MASK_BYTES UINT64_C(4095)
-#define ATTACH_OPTIONS_ALL (STREAM_OPTION_STUBS | STREAM_OPTION_ONCE)
+#define ATTACH_OPTIONS_ALL (STREAM_OPTION_STUBS | STREAM_OPTION_ONCE | STREAM_OPTION_SAMPLES)
 
 static const struct broker_request_info REQUESTS[BROKER_KIND_END] = {
 #define REQUEST(number, id, name, fields, fds) [number] = { #name, fields, fds },

@@ -108,7 +108,7 @@ enum broker_field {
     BROKER_FIELD_FILE = 16384,     /* set: enum tls_file */
     BROKER_FIELD_SHARED = 65536,   /* name: base names with a slash between them */
     BROKER_FIELD_PROBES = 131072,  /* name: struct broker_probes */
-    BROKER_FIELD_OFFSET = 262144,  /* set: bytes into a JavaThread */
+    BROKER_FIELD_OFFSET = 262144,  /* set: bytes into an object of the VM */
     BROKER_FIELD_PLACE = 524288,   /* name: an offset into a file, of 8 bytes */
     BROKER_FIELD_MALLOC = 1048576, /* name: struct broker_malloc */
     BROKER_FIELD_EVENT = 32768,    /* set: enum event_kind; name: its text (event/event_form.h) */

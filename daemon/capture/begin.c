@@ -36,7 +36,7 @@ static int capture_probe(struct captures *captures, struct capture *c, struct er
 
     if (r != 0)
         return r;
-    if (!capture_has(c, EVENT_ALLOC))
+    if (!capture_has(c, EVENT_ALLOC) || capture_by_agent(c))
         return 0;
     record_warn(c->record, "allocations are sampled where a thread's buffer (TLAB) is full, as JFR "
                            "does: a loop that always allocates the same sequence may show only "
@@ -155,6 +155,7 @@ static int capture_begin(struct captures *captures, const struct capture_request
     c->counts_waits = req->counts_waits;
     c->symbols = req->symbols;
     c->forced = req->forced;
+    c->source = req->source;
     c->caller = req->caller;
     c->lasts = capture_lasts(req);
     r = capture_set_events(c, req, err);
@@ -168,6 +169,8 @@ static int capture_begin(struct captures *captures, const struct capture_request
         r = capture_new_record(captures, &c->record);
     if (r == 0)
         r = capture_choose_names(captures, c, err);
+    if (r == 0)
+        r = capture_choose_agent(captures, c, err);
     if (r == 0 && req->lines) {
         r = inlined_new(captures->symbolizer, captures->frames, &c->inlined);
         capture_defer_names(c);
@@ -178,6 +181,7 @@ static int capture_begin(struct captures *captures, const struct capture_request
         r = capture_put_probes(captures, c, err);
     if (r != 0) {
         capture_drop_names(captures, c);
+        capture_drop_agent(captures, c);
         capture_free(c);
         return r == -EBUSY ? BACKEND_TOO_MANY : r;
     }

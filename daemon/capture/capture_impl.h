@@ -81,11 +81,15 @@ struct capture {
     struct inlined *inlined; /* native frames, looked up for the end; NULL: no lines are wanted */
     struct attachment *attachment; /* NULL: not begun, or none */
     struct proc_id attach_id;
-    uint32_t attach_mode; /* enum attach_mode */
-    bool waits_for_names; /* sampling is over, a source has not answered yet */
-    bool forced;          /* as of struct capture_request */
-    struct error refused; /* code: it cannot go on, and fails */
-    bool nameless;        /* memory names nothing: only what is attached to */
+    enum alloc_source source; /* of event alloc */
+    struct attachment *agent; /* that samples it; NULL: probes do */
+    struct proc_id agent_id;  /* where */
+    uint64_t agent_ns;        /* since when; 0: not yet */
+    uint32_t attach_mode;     /* enum attach_mode */
+    bool waits_for_names;     /* sampling is over, a source has not answered yet */
+    bool forced;              /* as of struct capture_request */
+    struct error refused;     /* code: it cannot go on, and fails */
+    bool nameless;            /* memory names nothing: only what is attached to */
     struct profile meta;
 };
 
@@ -97,6 +101,12 @@ static inline bool capture_has(const struct capture *c, enum event_kind kind)
             return true;
     }
     return false;
+}
+
+/* Returns whether an agent tells @c what is allocated. */
+static inline bool capture_by_agent(const struct capture *c)
+{
+    return c->source == ALLOC_SOURCE_AGENT && capture_has(c, EVENT_ALLOC);
 }
 
 /* Returns what calls_put() takes. */
@@ -207,6 +217,19 @@ void capture_warn_untaken(const struct captures *captures, struct capture *c);
 void capture_warn_stubs(struct captures *captures, struct capture *c, const struct process *p);
 /* Returns the huge pages that came into use on the node since it started; 0: not told. */
 uint64_t captures_huge_faults(const struct captures *captures);
+
+/* ---- alloc_source.c ---- */
+
+/* Has an agent brought to the one JVM at the start, with source=agent. 0, BACKEND_CONFLICT, -errno.
+ */
+int capture_choose_agent(struct captures *captures, struct capture *c, struct error *err);
+/* Has the probe put into the agent that is there, while it runs. 0; BACKEND_CONFLICT with @err: no
+ * agent can be had. */
+int capture_poll_agent(struct captures *captures, struct capture *c, uint64_t now_ns,
+                       struct error *err);
+/* Says at the end what it lacks, as warnings. */
+void capture_tell_agent(struct capture *c);
+void capture_drop_agent(struct captures *captures, struct capture *c);
 
 /* ---- symbol_source.c ---- */
 

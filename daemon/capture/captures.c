@@ -65,6 +65,7 @@ static void capture_unlink(struct captures *captures, struct capture *c)
     }
     capture_release_rates(captures, c);
     capture_drop_names(captures, c);
+    capture_drop_agent(captures, c);
     captures_reconcile(captures, clock_monotonic_ns());
 }
 
@@ -114,6 +115,7 @@ static void capture_finish(struct captures *captures, struct capture *c, uint64_
     int r;
 
     capture_tell_names(c);
+    capture_tell_agent(c);
     capture_fill_meta(captures, c, end_ns);
     r = make_profile(c, &c->meta, &p);
     capture_unlink(captures, c);
@@ -268,6 +270,20 @@ void captures_finish_due(struct captures *captures, uint64_t now_ns)
             capture_symbols_wait(captures, c, now_ns) || capture_names_wait(captures, c, now_ns);
         if (!c->waits_for_names)
             capture_finish(captures, c, now_ns);
+    }
+}
+
+void captures_poll_agents(struct captures *captures, uint64_t now_ns)
+{
+    struct capture *next;
+
+    for (struct capture *c = captures->running; c; c = next) {
+        struct error err = ERROR_NULL;
+        int r = c->end_ns > now_ns ? capture_poll_agent(captures, c, now_ns, &err) : 0;
+
+        next = c->next;
+        if (r != 0)
+            capture_fail(captures, c, r, &err);
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "attach/attaching.h"
 #include "base/id_table.h"
+#include "capture/agents.h"
 #include "capture/calls.h"
 #include "capture/counted.h"
 #include "capture/incoming.h"
@@ -63,6 +64,7 @@ struct captures {
     uint32_t filtered_all;       /* sets of every process, as the BPF filter holds them */
     struct id_table filtered;    /* struct filtered_process: what the BPF filter holds */
     struct probes probes;        /* in JVMs, for event alloc */
+    struct agents_probed agents; /* the same by agents */
     struct moments moments;      /* of JVMs, for event safepoint */
     struct counted counted;      /* what JVMs count themselves */
     struct calls calls;          /* functions whose calls are counted */
@@ -105,6 +107,8 @@ void captures_look(struct captures *captures, uint64_t now_ns);
 void captures_look_edge(struct captures *captures);
 /* Returns whether any capture takes samples of @set. */
 bool captures_want(const struct captures *captures, uint32_t set);
+/* Has agents sample for those that want it, and fails those whose agent cannot be had. */
+void captures_poll_agents(struct captures *captures, uint64_t now_ns);
 /* Finishes those whose time is over. All samples up to @now_ns must have been handed over. */
 void captures_finish_due(struct captures *captures, uint64_t now_ns);
 /* Ends all with @r and the sentence of @err. */

@@ -87,8 +87,11 @@ static int take_sets(struct captures *captures, struct capture *c, struct captur
     bool wall = event->info->kind == EVENT_WALL;
     size_t rows;
     const struct event_info *table = events_table(&rows);
-    int r = take_set(captures, c, wall ? table[EVENT_OFFCPU].name : event->name, event->period,
-                     &event->set, &event->set_period, err);
+    const char *name = wall ? table[EVENT_OFFCPU].name
+                       : event->info->kind == EVENT_ALLOC && capture_by_agent(c)
+                           ? SAMPLE_SETS_ALLOC_BY_AGENT
+                           : event->name;
+    int r = take_set(captures, c, name, event->period, &event->set, &event->set_period, err);
 
     if (r == 0 && wall)
         r = take_set(captures, c, table[EVENT_CPU].name, event->period, &event->on_set,

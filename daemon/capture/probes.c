@@ -177,7 +177,7 @@ void probes_looked(struct probes *all, struct broker *b)
         if (all->all[i].wanted)
             continue;
         if (all->all[i].there)
-            broker_unprobe(b, all->all[i].id.host_pid, NULL);
+            broker_unprobe(b, all->all[i].id.host_pid, BROKER_PROBED_LIBJVM, NULL);
         all->all[i] = all->all[--all->count];
     }
 }

@@ -5,6 +5,22 @@
 #include "base/clock.h"
 #include "event/events.h"
 
+static int start_set(struct broker *b, const char *event, uint64_t period, uint32_t *ret_set,
+                     struct error *err)
+{
+    bool by_agent = strcmp(event, SAMPLE_SETS_ALLOC_BY_AGENT) == 0;
+    size_t rows;
+    int r = broker_sample_start(b, by_agent ? events_table(&rows)[EVENT_ALLOC].name : event, period,
+                                ret_set, err);
+
+    if (r != 0 || !by_agent)
+        return r;
+    r = broker_sample_agents(b, *ret_set, err);
+    if (r != 0)
+        broker_sample_stop(b, *ret_set, NULL);
+    return r;
+}
+
 static struct rate_set *sample_sets_faster(struct sample_sets *r, const char *event,
                                            uint64_t period)
 {
@@ -58,7 +74,7 @@ int sample_sets_take(struct sample_sets *r, struct broker *b, const char *event,
     int k;
 
     if ((!s || s->period != period) && unused && !sample_sets_alone(r, event)) {
-        k = broker_sample_start(b, event, period, &unused->set, err);
+        k = start_set(b, event, period, &unused->set, err);
         if (k < 0)
             return k;
         s = unused;
@@ -106,11 +122,11 @@ int sample_sets_speed_up(struct sample_sets *r, struct broker *b, uint32_t but, 
         return -EBUSY;
     *ret_before = *ret_after = slowest->set;
     broker_sample_stop(b, slowest->set, NULL);
-    k = broker_sample_start(b, event, period, &slowest->set, err);
+    k = start_set(b, event, period, &slowest->set, err);
     if (k == 0)
         slowest->period = period;
     else
-        broker_sample_start(b, event, slowest->period, &slowest->set, NULL);
+        start_set(b, event, slowest->period, &slowest->set, NULL);
     *ret_after = slowest->set;
     return k;
 }

@@ -9,6 +9,9 @@
 #include "broker_client/broker.h"
 #include "event/events.h"
 
+/* In place of an event's name: event alloc, as agents tell it. No event has a blank in its name. */
+#define SAMPLE_SETS_ALLOC_BY_AGENT "alloc agent"
+
 struct sample_sets {
     struct rate_set {
         char event[EVENT_NAME_BYTES];

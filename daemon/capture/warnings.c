@@ -155,6 +155,11 @@ static void capture_warn_empty(struct capture *c, const struct capture_event *ev
     else if (event_is_paced(event->period))
         record_warn(c->record, "no samples: the target had no %s in this while; try more seconds",
                     event->name);
+    else if (event->info->kind == EVENT_ALLOC && capture_by_agent(c))
+        record_warn(c->record,
+                    "no samples: the JVM drew no object of those that it allocated, one for each "
+                    "%llu bytes; try more seconds or a smaller interval",
+                    (unsigned long long)event->period);
     else if (event->info->kind == EVENT_ALLOC)
         record_warn(
             c->record,

@@ -110,6 +110,7 @@ static void engine_tick(struct engine *e)
         captures_reconcile(&e->captures, now);
     mailbox_alive(&e->mailbox);
     attachments_poll(&e->attaching, now);
+    captures_poll_agents(&e->captures, now);
     mailbox_alive(&e->mailbox);
     if (walked)
         engine_finish(e, drained, now);

@@ -145,6 +145,10 @@ struct hotspot_allocation {
 };
 /* False: the tables of this VM do not tell. */
 bool hotspot_vm_allocation(const struct hotspot_vm *vm, struct hotspot_allocation *ret);
+/* Bytes into a java.lang.Class, to its Klass*. 0; -ENOTSUP: the tables of this VM do not tell;
+ * -errno.
+ */
+int hotspot_class_klass(struct hotspot_vm *vm, uint32_t *ret);
 /* Bytes into a JavaThread, to what it does (JavaThread::_thread_state). */
 uint32_t hotspot_vm_thread_state(const struct hotspot_vm *vm);
 /* What a function of libjvm gets that Java code calls to allocate. */

@@ -215,6 +215,7 @@ struct layout_field {
     X(klass_shift, "Universe", "_narrow_klass._shift", 8, 12)                                      \
     A(klass_shift, "CompressedKlassPointers", "_narrow_klass._shift", 13, 21)                      \
     A(klass_shift, "CompressedKlassPointers", "_shift", 25, 99)                                    \
+    X(class_klass, "java_lang_Class", "_klass_offset", JDK_MAY)                                    \
     X(string_klass, "SystemDictionary",                                                            \
       "_well_known_klasses[SystemDictionary::String_klass_knum]", 8, 15)                           \
     A(string_klass, "vmClasses", "_klasses[static_cast<int>(vmClassID::String_klass_knum)]", 16,   \

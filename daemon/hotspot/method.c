@@ -5,6 +5,8 @@
  */
 #include "hotspot/vm.h"
 
+#define CLASS_BYTES_MAX 4096 /* of a java.lang.Class, without static fields: some 120 */
+
 #define HEADER_MAX 256 /* Method 88, ConstMethod 48..56, ConstantPool 64..80 bytes */
 #define LINE_TABLE_MAX ((size_t)256 << 10)
 
@@ -376,6 +378,28 @@ bool hotspot_vm_allocation(const struct hotspot_vm *vm, struct hotspot_allocatio
         .tlab_end = tlab + (uint32_t)l->tlab_end.offset,
     };
     return true;
+}
+
+static int run_class_klass(struct hotspot_vm *vm, void *arg)
+{
+    uint32_t *ret = arg;
+
+    memory_begin(&vm->memory);
+    return memory_u32(&vm->memory, vm->layout.class_klass_at, ret);
+}
+
+int hotspot_class_klass(struct hotspot_vm *vm, uint32_t *ret)
+{
+    uint32_t offset = 0;
+    int r =
+        vm->layout.class_klass_at ? vm_ask(vm, run_class_klass, &offset, sizeof(offset)) : -ENOTSUP;
+
+    if (r != 0)
+        return r < 0 ? r : -ESRCH;
+    if (offset == 0 || offset > CLASS_BYTES_MAX || offset % sizeof(uint64_t) != 0)
+        return -EBADMSG;
+    *ret = offset;
+    return 0;
 }
 
 uint32_t hotspot_vm_thread_state(const struct hotspot_vm *vm)

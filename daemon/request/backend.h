@@ -81,12 +81,21 @@ struct wanted_event {
     uint64_t period; /* of event_period_valid() */
 };
 
+/* What samples event alloc: auto is by probes. Malloc is of event nativemem. */
+enum alloc_source {
+    ALLOC_SOURCE_AUTO,
+    ALLOC_SOURCE_PROBE,
+    ALLOC_SOURCE_AGENT,
+    ALLOC_SOURCE_MALLOC
+};
+
 struct capture_request {
     struct target_selector target;
     struct wanted_event events[EVENTS_AT_ONCE_MAX]; /* each once */
     size_t event_count;                             /* >= 1 */
     uint64_t duration_ns;                           /* 0: until cancelled */
     enum symbols_source symbols;
+    enum alloc_source source;
     struct caller caller; /* whose quota it counts to */
     bool counts_waits;    /* a sample counts as many waits as it stands for */
     bool lines;           /* inlined functions and lines of native code are wanted */

@@ -11,6 +11,10 @@
  * The same program stands where other functions begin whose calls are counted. There each call is
  * worth one, and of each interval one is sampled. And where memory of a C library is asked for:
  * there each call is worth the bytes, which are thinned as above.
+ *
+ * And it stands at a function of the agent, which is called for objects that the JVM itself draws:
+ * each byte that a thread allocates ends an interval with the same chance. So an object is drawn
+ * with a chance of 1 - exp(-size/interval), and stands for its size divided by that.
  */
 #include "sample/stack.bpf.h"
 
@@ -24,7 +28,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Written by the loader. */
 struct pick_rate rates[STACK_SETS_MAX]; /* intervals of bytes, or of calls */
-__u32 alloc_sets;                       /* the sets of allocations, as bits */
+__u32 alloc_sets;                       /* the sets of allocations by probes in libjvm.so, as */
+__u32 agent_sets;                       /* bits, and those by agents */
 __u32 call_epochs[ALLOC_CALLS_MAX];     /* of the probe in each slot; 0: it counts nothing */
 
 /* Of a task. */
@@ -36,7 +41,9 @@ struct allocating {
     __u64 begun;   /* bytes that it had allocated when it got it */
     __u64 outside; /* bytes that went outside since */
     __u32 epoch;   /* of its process; 0: nothing is known */
-    __u32 zero;
+    /* By its agent: the interval that its next sample is drawn with. */
+    __u32 drawn_epoch;
+    __u64 drawn;
 };
 
 struct {
@@ -60,6 +67,13 @@ struct {
     __type(key, __u32); /* process id */
     __type(value, __u64);
 } mallocs SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, ALLOC_PROCESSES_MAX);
+    __type(key, __u32); /* process id */
+    __type(value, struct alloc_agent);
+} agents SEC(".maps");
 
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -205,6 +219,65 @@ static __always_inline __u64 weigh_before(struct allocating *t, const struct all
         since = buffer;
     t->counted = b->all + a->bytes;
     return worth(a->bytes, buffer, since, &t->carry);
+}
+
+/* ---- what an agent's JVM has drawn ---- */
+
+#define SHARE_STEPS 8 /* of x = size/interval, for each 1 */
+#define SHARE_BITS 16 /* behind the point */
+#define SHARE_STEP_BITS 13
+#define SHARES_TO 8 /* beyond, an object stands for itself */
+
+/* x / (1 - exp(-x)), between whose values a line is right to 1 in 3,000. */
+static const __u32 SHARES[SHARES_TO * SHARE_STEPS + 1] = {
+    65536,  69717,  74069,  78590,  83280,  88136,  93156,  98337,  103676, 109170, 114815,
+    120606, 126539, 132608, 138809, 145138, 151587, 158153, 164829, 171610, 178491, 185467,
+    192532, 199681, 206909, 214212, 221584, 229021, 236518, 244072, 251679, 259334, 267035,
+    274777, 282558, 290375, 298225, 306105, 314013, 321946, 329903, 337881, 345879, 353895,
+    361927, 369974, 378035, 386108, 394193, 402288, 410392, 418505, 426625, 434753, 442887,
+    451026, 459171, 467320, 475474, 483631, 491792, 499956, 508123, 516292, 524464,
+};
+
+/* What an object of @bytes stands for that was drawn with @interval. */
+static __always_inline __u64 drawn_worth(__u64 bytes, __u64 interval)
+{
+    __u64 x, at, rest, low, high;
+
+    if (bytes >= SHARES_TO * interval)
+        return bytes;
+    x = (bytes << SHARE_BITS) / interval;
+    at = (x >> SHARE_STEP_BITS) & (SHARES_TO * SHARE_STEPS - 1);
+    rest = x & ((1 << SHARE_STEP_BITS) - 1);
+    low = SHARES[at];
+    high = SHARES[at + 1];
+    return interval * (low + ((high - low) * rest >> SHARE_STEP_BITS)) >> SHARE_BITS;
+}
+
+/* What the object of a call of flamed_agent_sampled() stands for, which has the handle of a class,
+ * the bytes of the object and the interval that the thread's next one is drawn with. 0: it is no
+ * sample. */
+static __always_inline __u64 weigh_drawn(struct alloc_scratch *as, __u32 host_pid, __u64 cookie)
+{
+    __u64 handle = as->args.n[0], bytes = as->args.n[1], next = as->args.n[2];
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct alloc_agent *p = bpf_map_lookup_elem(&agents, &host_pid);
+    __u64 object, interval = next;
+    struct allocating *t;
+
+    if (!p || p->epoch != ALLOC_COOKIE_EPOCH(cookie) || !bytes || bytes >= SIZE_MAX_BYTES ||
+        !next || next > ALLOC_INTERVAL_MAX)
+        return 0;
+    t = bpf_task_storage_get(&allocators, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    if (!t || !read_word(&object, handle & ~7ULL) ||
+        !read_word(&as->what.klass, object + p->class_klass) || !as->what.klass) {
+        count(ALLOC_LOST_OTHER, 1);
+        return 0;
+    }
+    if (t->drawn_epoch == p->epoch && t->drawn)
+        interval = t->drawn;
+    t->drawn_epoch = p->epoch;
+    t->drawn = next;
+    return drawn_worth(bytes, interval);
 }
 
 /* ---- records ---- */
@@ -367,7 +440,8 @@ __attribute__((noinline)) int choose(struct alloc_scratch *as, __u32 wanted, __u
         as->what.klass = 0;
         return takes_call(set, &as->values[set]) ? 1U << set : 0;
     }
-    weight = weigh_object(as, host_pid, cookie);
+    weight = kind == ALLOC_BY_AGENT ? weigh_drawn(as, host_pid, cookie)
+                                    : weigh_object(as, host_pid, cookie);
     UNWIND_LOOP
     for (__u32 i = 0; weight && i < STACK_SETS_MAX; i++) {
         as->values[i] = wanted & 1U << i ? draw(i, weight) : 0;
@@ -397,7 +471,9 @@ static __always_inline int called(struct pt_regs *ctx)
 
     /* Else clang reads the context through a pointer that it has moved. */
     asm volatile("" : "+r"(di), "+r"(si), "+r"(dx), "+r"(cx), "+r"(r8), "+r"(r9), "+r"(sp));
-    sets &= kind >= ALLOC_CALL ? 1U << set_of(kind) : alloc_sets;
+    sets &= kind >= ALLOC_CALL       ? 1U << set_of(kind)
+            : kind == ALLOC_BY_AGENT ? agent_sets
+                                     : alloc_sets;
     if (!sets)
         return 0;
     as = take_scratch();

@@ -38,7 +38,9 @@ enum alloc_kind {
     ALLOC_INTERPRETER_ARRAY,    /* (JavaThread*, type, int length) */
     ALLOC_INTERPRETER_OBJECTS,  /* (JavaThread*, ConstantPool*, int index, int length) */
     ALLOC_KINDS,
-    ALLOC_CALL = 16, /* a call that is counted; ALLOC_CALL + n is one of set n */
+    ALLOC_BY_AGENT = 15, /* flamed_agent_sampled(handle of the class, bytes, interval), of
+                            agent/alloc.c: the object is there */
+    ALLOC_CALL = 16,     /* a call that is counted; ALLOC_CALL + n is one of set n */
     /* Bytes that are asked for: ALLOC_MALLOC + n * ALLOC_MALLOC_KINDS + enum alloc_malloc is a call
      * of set n. */
     ALLOC_MALLOC = 64,
@@ -78,6 +80,14 @@ struct alloc_process {
     struct alloc_vm vm;
     ALLOC_U32 epoch;
 };
+
+/* Of a process whose agent tells what is allocated. */
+struct alloc_agent {
+    ALLOC_U32 class_klass; /* bytes into a java.lang.Class, to its Klass* */
+    ALLOC_U32 epoch;       /* as of struct alloc_process */
+};
+
+#define ALLOC_INTERVAL_MAX (1ULL << 30) /* bytes between two samples of an agent */
 
 enum alloc_counter {
     ALLOC_SAMPLES,     /* records written */

@@ -24,6 +24,12 @@ struct alloc_target {
     struct uprobes *probes; /* owned; NULL: none yet */
 };
 
+/* A process whose agent has a probe. */
+struct agent_target {
+    int32_t pid;           /* 0: free */
+    struct uprobes *probe; /* owned; NULL: none yet */
+};
+
 /* A function whose calls are counted in a process. */
 struct call_probe {
     int32_t pid; /* 0: free */
@@ -35,6 +41,7 @@ struct call_probe {
 struct sampler_alloc {
     struct alloc_bpf *skel;
     struct alloc_target targets[ALLOC_PROCESSES_MAX];
+    struct agent_target agents[ALLOC_PROCESSES_MAX];
     struct call_probe calls[ALLOC_CALLS_MAX];
     uint32_t call_sets; /* bits: those that count calls */
     uint32_t epoch;     /* of probes; the last one */
@@ -128,6 +135,22 @@ static bool has_mallocs(const struct sampler_alloc *a, int32_t pid)
     return false;
 }
 
+static void drop_agent(struct sampler_alloc *a, struct agent_target *t)
+{
+    uint32_t key = (uint32_t)t->pid;
+
+    if (t->pid)
+        bpf_map_delete_elem(bpf_map__fd(a->skel->maps.agents), &key);
+    detach(a, t->probe);
+    *t = (struct agent_target){ 0 };
+}
+
+static void drop_agents(struct sampler_alloc *a)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(a->agents); i++)
+        drop_agent(a, &a->agents[i]);
+}
+
 /* It counts nothing from here on, until it is gone. */
 static void drop_call(struct sampler_alloc *a, struct call_probe *c)
 {
@@ -154,6 +177,7 @@ struct sampler_alloc *sampler_alloc_free(struct sampler_alloc *a)
 {
     if (a) {
         drop_targets(a);
+        drop_agents(a);
         drop_calls(a, UINT32_MAX);
         alloc_bpf__destroy(a->skel);
         free(a);
@@ -199,6 +223,9 @@ void sampler_alloc_stop(struct sampler_alloc *a, uint32_t set)
         return;
     a->call_sets &= ~(1U << set);
     drop_calls(a, 1U << set);
+    if (a->skel->bss->agent_sets & 1U << set &&
+        !__atomic_and_fetch(&a->skel->bss->agent_sets, ~(1U << set), __ATOMIC_RELEASE))
+        drop_agents(a);
     if (!(a->skel->bss->alloc_sets & 1U << set))
         return;
     if (!__atomic_and_fetch(&a->skel->bss->alloc_sets, ~(1U << set), __ATOMIC_RELEASE))
@@ -237,6 +264,8 @@ static size_t probes_of(const struct sampler_alloc *a, int32_t pid)
                                                               : 0;
     for (size_t i = 0; i < ARRAY_SIZE(a->calls); i++)
         n += a->calls[i].pid == pid;
+    for (size_t i = 0; i < ARRAY_SIZE(a->agents); i++)
+        n += a->agents[i].pid == pid && a->agents[i].probe;
     return n;
 }
 
@@ -293,6 +322,71 @@ int sampler_alloc_unprobe(struct sampler_alloc *a, int32_t pid)
     if (!t)
         return -ENOENT;
     drop_target(a, t);
+    return 0;
+}
+
+/* ---- probes of agents ---- */
+
+int sampler_alloc_by_agents(struct sampler_alloc *a, uint32_t set)
+{
+    if (set >= STACK_SETS_MAX || !(a->skel->bss->alloc_sets & 1U << set))
+        return -ENOENT;
+    __atomic_or_fetch(&a->skel->bss->agent_sets, 1U << set, __ATOMIC_RELEASE);
+    if (!__atomic_and_fetch(&a->skel->bss->alloc_sets, ~(1U << set), __ATOMIC_RELEASE))
+        drop_targets(a);
+    return 0;
+}
+
+static struct agent_target *find_agent(struct sampler_alloc *a, int32_t pid)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(a->agents); i++) {
+        if (a->agents[i].pid == pid)
+            return &a->agents[i];
+    }
+    return NULL;
+}
+
+int sampler_alloc_agent(struct sampler_alloc *a, int32_t pid, uint32_t class_klass, int fd,
+                        uint64_t offset, struct error *err)
+{
+    struct alloc_agent agent = { .class_klass = class_klass, .epoch = ++a->epoch };
+    struct agent_target *t = pid > 0 ? find_agent(a, pid) : NULL;
+    const struct uprobe_place place = { offset, ALLOC_COOKIE(ALLOC_BY_AGENT, 0, agent.epoch) };
+    uint32_t key = (uint32_t)pid;
+    int r;
+
+    if (pid <= 0)
+        return -EINVAL;
+    if (!a->skel->bss->agent_sets)
+        return -EAGAIN;
+    if (t)
+        drop_agent(a, t);
+    else
+        t = find_agent(a, 0);
+    if (!t)
+        return error_set(err, -E2BIG, "%d processes have probes already", ALLOC_PROCESSES_MAX);
+    r = check_room(a, pid, /* count= */ 1, err);
+    if (r < 0)
+        return r;
+    t->pid = pid;
+    r = bpf_map_update_elem(bpf_map__fd(a->skel->maps.agents), &key, &agent, BPF_ANY);
+    if (r < 0)
+        error_code(err, r, "cannot describe process %d to the BPF program", pid);
+    if (r == 0)
+        r = uprobes_attach(&a->way, bpf_program__fd(a->skel->progs.alloc_probe), pid, fd, &place, 1,
+                           &t->probe, err);
+    if (r < 0)
+        drop_agent(a, t);
+    return r;
+}
+
+int sampler_alloc_unagent(struct sampler_alloc *a, int32_t pid)
+{
+    struct agent_target *t = pid > 0 ? find_agent(a, pid) : NULL;
+
+    if (!t)
+        return -ENOENT;
+    drop_agent(a, t);
     return 0;
 }
 

@@ -43,6 +43,20 @@ int sampler_alloc_probe(struct sampler_alloc *a, int32_t pid, const struct alloc
 /* Takes them out. -ENOENT: it has none. */
 int sampler_alloc_unprobe(struct sampler_alloc *a, int32_t pid);
 
+/* ---- probes of agents ---- */
+
+/* Has set @set, which sampler_alloc_start() began, take what agents tell, in place of the probes in
+ * libjvm.so. -ENOENT: it is none. */
+int sampler_alloc_by_agents(struct sampler_alloc *a, uint32_t set);
+/* Puts the probe of the agent into the file @fd, which is the agent that process @pid has, at
+ * @offset. @class_klass: as of struct alloc_agent. In place of the one that it has. It ends with
+ * the last set of agents. Return: 0. -EAGAIN: no such set runs. -E2BIG: too many have one. -errno
+ * with @err. */
+int sampler_alloc_agent(struct sampler_alloc *a, int32_t pid, uint32_t class_klass, int fd,
+                        uint64_t offset, struct error *err);
+/* Takes it out. -ENOENT: it has none. */
+int sampler_alloc_unagent(struct sampler_alloc *a, int32_t pid);
+
 /* ---- calls of functions ---- */
 
 /* Begins to sample set @set, one record for each @period calls, or at a pace (EVENT_PACED).

@@ -272,6 +272,24 @@ int sampler_unprobe(struct sampler *s, int32_t pid)
     return s->alloc ? sampler_alloc_unprobe(s->alloc, pid) : -ENOENT;
 }
 
+int sampler_by_agents(struct sampler *s, uint32_t set)
+{
+    return s->alloc ? sampler_alloc_by_agents(s->alloc, set) : -ENOENT;
+}
+
+int sampler_agent(struct sampler *s, int32_t pid, uint32_t class_klass, int fd, uint64_t offset,
+                  struct error *err)
+{
+    int r = s->alloc ? sampler_alloc_agent(s->alloc, pid, class_klass, fd, offset, err) : -EAGAIN;
+
+    return r == -EAGAIN ? error_set(err, r, "no set of event alloc takes what agents tell") : r;
+}
+
+int sampler_unagent(struct sampler *s, int32_t pid)
+{
+    return s->alloc ? sampler_alloc_unagent(s->alloc, pid) : -ENOENT;
+}
+
 void sampler_take_moments(struct sampler *s, struct sampler_moments *moments)
 {
     sampler_moments_filter_all(moments, s->skel->bss->filter_all);

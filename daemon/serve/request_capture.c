@@ -148,6 +148,7 @@ void request_describe_capture(const struct request *req, struct capture_request 
         .event_count = req->params.event_count,
         .duration_ns = req->params.duration_ns,
         .symbols = req->params.symbols,
+        .source = req->params.source,
         .lines = req->params.view.lines,
         .forced = req->params.force,
         .caller = req->caller,

@@ -208,6 +208,16 @@ static void describe_paid(struct unwinding *u, struct watched *w, struct process
     budget_spend(&u->budget, (clock_ns(CLOCK_THREAD_CPUTIME_ID) - before) * 3 / 2);
 }
 
+static void describe_whole(struct unwinding *u, struct watched *w, struct process *p,
+                           uint64_t now_ns)
+{
+    describe(u, w, p, p->exec_id, now_ns);
+    while (w->pending && feeder_wait(u->feeder, now_ns + UNWINDING_WAIT_NS)) {
+        feeder_poll(u->feeder);
+        describe(u, w, p, p->exec_id, now_ns);
+    }
+}
+
 void unwinding_prepare(struct unwinding *u, struct process *p, uint64_t now_ns)
 {
     struct watched *w;
@@ -215,13 +225,16 @@ void unwinding_prepare(struct unwinding *u, struct process *p, uint64_t now_ns)
     if (p->exited || p->kernel_thread)
         return;
     w = watched_get(u, p, now_ns);
-    if (!w || (w->reads && (p->jvm != JVM_READY || w->jvm)))
-        return;
-    describe(u, w, p, p->exec_id, now_ns);
-    while (w->pending && feeder_wait(u->feeder, now_ns + UNWINDING_WAIT_NS)) {
-        feeder_poll(u->feeder);
-        describe(u, w, p, p->exec_id, now_ns);
-    }
+    if (w && (!w->reads || (p->jvm == JVM_READY && !w->jvm)))
+        describe_whole(u, w, p, now_ns);
+}
+
+void unwinding_again(struct unwinding *u, struct process *p, uint64_t now_ns)
+{
+    struct watched *w = p->exited || p->kernel_thread ? NULL : watched_get(u, p, now_ns);
+
+    if (w)
+        describe_whole(u, w, p, now_ns);
 }
 
 static void describe_pending(struct unwinding *u, struct discover *d, struct watched *w,

@@ -105,7 +105,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (fields & BROKER_FIELD_ATTACH) /* one of two ways, and options of the agent alone */
         need(q.set <= ATTACH_MOUNT &&
              (attach_loads(q.set) || !(q.sets & ~(uint32_t)BROKER_ATTACH_TMP)) &&
-             (q.sets & ~(uint32_t)BROKER_ATTACH_TMP) <= (STREAM_OPTION_STUBS | STREAM_OPTION_ONCE));
+             (q.sets & ~(uint32_t)BROKER_ATTACH_TMP) <=
+                 (STREAM_OPTION_STUBS | STREAM_OPTION_ONCE | STREAM_OPTION_SAMPLES));
     check_name(&q, fields);
     return 0;
 }

@@ -100,12 +100,12 @@ def stripped(home: str, folder: str) -> str:
     return copy
 
 
-def changed_pages(pid: int) -> int:
-    """Pages of libjvm's code that are not as in its file: those with a probe. (The kernel may leave a copy of one that is.)"""
+def changed_pages(pid: int, name: str = "/libjvm.so") -> int:
+    """Pages of libjvm's code, or another file's, that are not as in its file: those with a probe. (The kernel may leave a copy of one that is.)"""
     changed = 0
     for line in proc.read(f"/proc/{pid}/maps").splitlines():
         fields = line.split()
-        if not line.endswith("/libjvm.so") or "x" not in fields[1]:
+        if name not in line or "x" not in fields[1]:
             continue
         start, end = (int(word, 16) for word in fields[0].split("-"))
         with open(f"/proc/{pid}/mem", "rb") as memory, open(f"/proc/{pid}/map_files/{fields[0]}", "rb") as file:

@@ -22,4 +22,6 @@ int agents_get(struct agents **agents, const struct target *t, uint64_t start_ti
  * ours. */
 int agents_ended(struct agents *agents, int proc_fd, int32_t host_pid, uint64_t start_ticks,
                  int *ret_status);
+/* Finds where in the agent's file its probe is: the function flamed_agent_sampled. 0: nowhere. */
+uint64_t agents_probe_offset(void);
 struct agents *agents_free(struct agents *agents);

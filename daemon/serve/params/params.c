@@ -40,6 +40,7 @@ static const struct value_name NAMES_OF_SYMBOLS[] = {
 static const struct value_name NAMES_OF_SOURCES[] = {
     { "auto", ALLOC_SOURCE_AUTO },
     { "probe", ALLOC_SOURCE_PROBE },
+    { "agent", ALLOC_SOURCE_AGENT },
     { "malloc", ALLOC_SOURCE_MALLOC },
 };
 
@@ -88,9 +89,10 @@ static const struct param PARAMS[PARAM_COUNT] = {
     [PARAM_SYMBOLS] = { "symbols", NAME_OF(symbols, NAMES_OF_SYMBOLS),
                         .expects = "auto, agent, memory, perfmap or none" },
     [PARAM_SOURCE] = { "source", NAME_OF(source, NAMES_OF_SOURCES),
-                       .expects = "auto or probe, which are the same: probes in libjvm.so sample "
-                                  "what is allocated, and this version has no agent for it; or "
-                                  "malloc, for event=nativemem" },
+                       .expects =
+                           "auto or probe, which are the same: probes in libjvm.so sample "
+                           "what is allocated; agent: an agent in the JVM does; or malloc, for "
+                           "event=nativemem" },
     [PARAM_FORCE] = { "force", BOOL_OF(force),
                       .expects = EXPECTS_BOOL
                       " (1: event=malloc also of processes that call it very often)" },
@@ -335,6 +337,13 @@ int params_set_event(struct params *p, const char *name)
     span_copy(span_of(name), p->event, sizeof(p->event));
     span_copy(span_of(name), p->events[0].name, sizeof(p->events[0].name));
     return param_set_periods(p, NULL);
+}
+
+bool params_enter_jvm(const struct params *p)
+{
+    return p->symbols == SYMBOLS_AGENT || p->symbols == SYMBOLS_PERFMAP ||
+           p->map_symbols == SYMBOLS_AGENT || p->map_symbols == SYMBOLS_PERFMAP ||
+           (p->source == ALLOC_SOURCE_AGENT && events_listed(span_of(p->event), "alloc"));
 }
 
 void params_deinit(struct params *p)

@@ -113,7 +113,6 @@ _Static_assert(PARAM_COUNT < 63, "PARAM_BIT()s and PARAMS_LENIENT in 64 bits");
 #define PARAMS_WIDTH_MAX 10000
 
 enum captures_state { CAPTURES_ANY, CAPTURES_RUNNING, CAPTURES_DONE, CAPTURES_FAILED };
-enum alloc_source { ALLOC_SOURCE_AUTO, ALLOC_SOURCE_PROBE, ALLOC_SOURCE_MALLOC };
 enum timeline_by { TIMELINE_BY_JVM, TIMELINE_BY_CATEGORY, TIMELINE_BY_JVM_CATEGORY };
 enum diff_format { DIFF_HTML, DIFF_SVG, DIFF_COLLAPSED, DIFF_JSON };
 
@@ -127,7 +126,7 @@ struct params {
     struct span interval;  /* as it was given; points into the query */
     struct span filter;    /* the same; has become a part of the tracepoint's name */
     enum symbols_source symbols, map_symbols;
-    enum alloc_source source; /* of alloc both are probes: nothing else samples it yet */
+    enum alloc_source source;
     bool force;
     const struct render_format *format; /* NULL: not said */
     struct view_opts view;              /* include and exclude are owned */
@@ -152,11 +151,7 @@ struct params {
 };
 
 /* Returns whether an agent is loaded into the JVM, or the JVM writes a file of its own. */
-static inline bool params_enter_jvm(const struct params *p)
-{
-    return p->symbols == SYMBOLS_AGENT || p->symbols == SYMBOLS_PERFMAP ||
-           p->map_symbols == SYMBOLS_AGENT || p->map_symbols == SYMBOLS_PERFMAP;
-}
+bool params_enter_jvm(const struct params *p);
 
 /* Returns the name of a parameter. */
 const char *param_name(enum param_id id);

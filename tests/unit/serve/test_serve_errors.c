@@ -67,7 +67,7 @@ static const struct {
     { "/profile?event=cpuu", 400, "event", "did you mean 'cpu'" },
     { "/profile?event=c%0Apu", 400, "event", NULL },
     { "/profile?symbols=magic", 400, "symbols", NULL },
-    { "/profile?source=agent", 400, "source", "this version has no agent" },
+    { "/profile?source=tlab", 400, "source", "an agent in the JVM does" },
     { "/profile?container=", 400, "container", "no value" },
     { "/profile?pid=404", 404, "pid", "no process 404" },
     { "/profile?pid=409", 409, NULL, NULL },

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What both kinds of session need: a lock, the host's clock, and JVMTI's events on and off. */
+#pragma once
+
+#include "agent/jvmti_slots.h"
+#include "agent/raw.h"
+#include "agent/stream.h"
+
+#include <linux/futex.h>
+#include <linux/time.h>
+#include <sys/syscall.h>
+
+/* Takes @lock: 0 free, 1 held, 2 held and waited for. */
+static inline void lock_take(uint32_t *lock)
+{
+    uint32_t free_value = 0;
+
+    if (__atomic_compare_exchange_n(lock, &free_value, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    while (__atomic_exchange_n(lock, 2, __ATOMIC_ACQUIRE) != 0)
+        raw4(SYS_futex, lock, FUTEX_WAIT_PRIVATE, 2, NULL);
+}
+
+/* Gives it back. */
+static inline void lock_drop(uint32_t *lock)
+{
+    if (__atomic_exchange_n(lock, 0, __ATOMIC_RELEASE) == 2)
+        raw3(SYS_futex, lock, FUTEX_WAKE_PRIVATE, 1);
+}
+
+/* Returns the host's CLOCK_MONOTONIC in ns. */
+static inline uint64_t host_ns(const struct stream_header *h)
+{
+    struct {
+        int64_t s, ns;
+    } t = { 0, 0 };
+
+    raw2(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
+    return (uint64_t)(t.s * 1000000000 + t.ns - h->clock_offset_ns);
+}
+
+/* Returns whether the session of @h is over at @now_ns: flamed ended it, or is gone. */
+static inline int lease_over(const struct stream_header *h, uint64_t now_ns)
+{
+    return __atomic_load_n(&h->stop, __ATOMIC_RELAXED) ||
+           now_ns > __atomic_load_n(&h->lease_ns, __ATOMIC_RELAXED);
+}
+
+/* Turns @event of @env on or off for every thread. Returns JVMTI's error. */
+static inline int32_t set_event(jvmti_env *env, int32_t mode, int32_t event)
+{
+    int32_t (*f)(jvmti_env *, int32_t, int32_t, void *, ...) =
+        jvmti_function(env, JVMTI_SET_EVENT_NOTIFICATION_MODE);
+
+    return f(env, mode, event, /* every thread */ NULL);
+}
+
+/* ---- alloc.c ---- */
+
+/* Begins to sample what is allocated, in place of a session that does. Takes @h, which is mapped.
+ */
+void alloc_begin(jvmti_vm *vm, struct stream_header *h);
