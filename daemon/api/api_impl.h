@@ -31,7 +31,8 @@ json_t *facts_unavailable(const struct error *err);
 /* ---- api/events.c ---- */
 
 /* @names, @match: as of events(). Thread: the engine's. */
-int facts_events(struct api *api, const char *names, const char *match, json_t **ret);
+int facts_events(struct api *api, int32_t host_pid, const char *names, const char *match,
+                 json_t **ret);
 
 /* ---- api/: functions of struct api_backend ---- */
 

@@ -96,7 +96,7 @@ static int call_events(struct api *api, void *arg)
         if (r != 0)
             return r;
     }
-    return facts_events(api, a->names, a->match, a->ret);
+    return facts_events(api, a->host_pid, a->names, a->match, a->ret);
 }
 
 static int call_ready(struct api *api, void *arg)

@@ -13,13 +13,28 @@
 
 struct listing {
     struct api *api;
-    struct span match; /* NULL: all */
+    struct span match;       /* NULL: all */
+    const struct process *p; /* which is asked about; NULL: none, or not known yet */
     json_t *list;
 };
 
 static void tell_error(const struct error *why, char reason[REASON_BYTES])
 {
     snprintf(reason, REASON_BYTES, "%s%s%s", why->msg, why->remedy[0] ? "; " : "", why->remedy);
+}
+
+/* Whether only a JVM has @event, and @p is none: writes to @reason why. */
+static bool lacks_jvm(const struct process *p, const struct event_info *event,
+                      char reason[REASON_BYTES])
+{
+    if (!p || p->jvm != JVM_NO ||
+        (event->kind != EVENT_ALLOC && event->kind != EVENT_LOCK && event->kind != EVENT_SAFEPOINT))
+        return false;
+    snprintf(reason, REASON_BYTES,
+             "process %d is no JVM: it has no libjvm.so mapped; GET /api/v1/jvms lists the JVMs, "
+             "and nativelock, malloc and offcpu are of any process",
+             p->id.host_pid);
+    return true;
 }
 
 /* Why @name cannot be had; "": it can. Return: whether it is wrong, and not only not to be had. */
@@ -57,7 +72,7 @@ static void add_event(struct listing *l, const struct event_info *event, const c
     if (l->match.p && !event_match(l->match, span_of(name)) &&
         !event_match(l->match, span_of(event->description)))
         return;
-    wrong = find_reason(l->api, name, reason);
+    wrong = !lacks_jvm(l->p, event, reason) && find_reason(l->api, name, reason);
     one = event_json(event, name, reason);
     if (wrong && one && strchr(name, '{'))
         json_object_set_new(one, "bad_filter", json_true()); /* of a request, not listed */
@@ -146,10 +161,12 @@ static size_t read_tracepoints(struct listing *l, char reason[REASON_BYTES])
     return list_tracepoints(l, buf_span(&text));
 }
 
-int facts_events(struct api *api, const char *names, const char *match, json_t **ret)
+int facts_events(struct api *api, int32_t host_pid, const char *names, const char *match,
+                 json_t **ret)
 {
     struct listing l = { .api = api,
                          .match = match ? span_of(match) : SPAN_NULL,
+                         .p = host_pid ? discover_find(api->engine.discover, host_pid) : NULL,
                          .list = json_array() };
     char reason[REASON_BYTES] = "";
     size_t left_out = 0;

@@ -111,6 +111,8 @@ class HangingFiles(unittest.TestCase):
         profile = daemon.profile(pid=pid, seconds=1.5, hz=499)
         took = time.monotonic() - before
         self.assertEqual(file.wait_asked(), kind)
+        answer = daemon.get("/api/v1/events", pid=pid, match="page*", timeout=30) # asks no file of the process
+        self.assertEqual((answer.status, answer.json()["events"][0]["available"]), (200, True), answer)
         text = f"without an answer to '{kind}': {took:.1f} s; {profile.describe()}"
         self.assertGreater(count(profile.stacks), 100, text)
         self.assertEqual(named(profile), 0, text)

@@ -90,6 +90,15 @@ class KernelEvents(jvm.WithClasses):
         proc.wait_until(lambda: self.daemon.get(path).json()["state"] == "done", 10, "it is stored")
         return Profile(self.daemon.get(path + "/profile", format="json"))
 
+    def asked(self, **parameters):
+        """The answer of /profile; the first capture of an event has the kernel check a program, which can take its time on a busy machine."""
+        answers = []
+        def in_time() -> bool:
+            answers.append(self.daemon.get("/profile", **parameters))
+            return b"did not come to its end in time" not in answers[-1].body[:1000]
+        proc.wait_until(in_time, 60, "the program is loaded")
+        return answers[-1]
+
     def check(self, profile: Profile, what: str, interval: int) -> int:
         """What the program's sites have of it, by value. Return: the value of all."""
         whole = sum(s.value for s in profile.stacks)
@@ -262,7 +271,7 @@ class KernelEvents(jvm.WithClasses):
             self.assertEqual(ask(event="page-faults,sched:sched_switch{prev_pid == 1, 2}")[1].get("parameter"), "filter")
             hostile = 'prev_comm != "</script><script>alert(1)</script>" && prev_comm != "\x27,;%s$(id)"'
             for name in ("html", "svg", "collapsed", "flat", "tree", "json", "pprof", "speedscope", "jfr", "otlp", "heatmap"):
-                answer = self.daemon.get("/profile", pid=program.pid, seconds=0.2, event="sched:sched_switch", filter=hostile, format=name)
+                answer = self.asked(pid=program.pid, seconds=0.2, event="sched:sched_switch", filter=hostile, format=name)
                 self.assertEqual(answer.status, 200, answer)
                 if name in ("html", "svg", "heatmap"):
                     self.assertNotIn("<script>alert", answer.text)
@@ -308,7 +317,7 @@ class KernelEvents(jvm.WithClasses):
         self.assertEqual((events["page-faults"]["unit"], events["page-faults"]["default_interval"]), ("count", 32))
         with Program(17, self.classes.folder) as program:
             for name, event in events.items():
-                answer = self.daemon.get("/profile", pid=program.pid, seconds=0.1, event=name)
+                answer = self.asked(pid=program.pid, seconds=0.1, event=name)
                 self.assertEqual(answer.status, 200 if event["available"] else 503, answer)
                 if not event["available"]:
                     self.assertIn(event["reason"].split("; ")[0], answer.json()["detail"])
@@ -317,6 +326,24 @@ class KernelEvents(jvm.WithClasses):
                 answer = self.daemon.get("/profile", pid=program.pid, event="page-faults", **parameters)
                 self.assertEqual((answer.status, answer.json()["parameter"]), (400, next(iter(parameters))), answer)
             self.assertEqual(self.daemon.get("/profile", pid=program.pid, event="cpu", interval=32).status, 400)
+
+    def test_of_a_process(self):
+        """Lists what only JVMs have as not to be had where the process is none."""
+        with Program(17, self.classes.folder) as program:
+            listed = {e["name"]: e for e in self.daemon.get("/api/v1/events", pid=program.pid).json()["events"]}
+            everywhere = {e["name"]: e for e in self.daemon.get("/api/v1/events").json()["events"]}
+            self.assertEqual(listed, everywhere)
+            for event in listed.values():
+                self.assertTrue(event["unit"] and event["default_interval"] > 0 and event["cost"] and event["description"], event)
+                self.assertEqual(event["available"], not event["reason"], event)
+
+        def of_none() -> dict:
+            return {e["name"]: e["reason"] for e in self.daemon.get("/api/v1/events", pid=os.getpid()).json()["events"]}
+        proc.wait_until(lambda: "is no JVM" in of_none()["alloc"], 10, "this process is known")
+        reasons = of_none()
+        self.assertEqual({name for name, reason in reasons.items() if "is no JVM" in reason}, {"alloc", "lock", "safepoint"}, reasons)
+        self.assertEqual(self.daemon.get("/api/v1/events", pid=2147483646).status, 404)
+        self.assertEqual(self.daemon.get("/api/v1/events", pid=f"{os.getpid()},1").status, 400)
 
     def test_names_of_other_events(self):
         """Raw events, those of caches and PMUs, tracepoints, modifiers: refused with the reason, a mistake with what is right."""
