@@ -40,15 +40,16 @@ struct broker_request {
     uint32_t seq;     /* comes back in the answer */
     int32_t host_pid;
     uint64_t start_ticks;
-    uint64_t start, end; /* addresses of a mapping; first row and the one behind the last;
-                          * put_thread: address of the JavaThread, 0;
-                          */
-    uint64_t period;     /* of event_period_valid() */
-    uint32_t set;        /* 0..BROKER_SETS_MAX-1; attach: enum attach_mode; unwind_limit: frames;
-                          * put_thread: thread id; moments: bytes into a JavaThread; config: enum tls_file;
-                          * sample_start,        sample_check: enum event_kind */
-    uint32_t sets;       /* bit set; attach: bits of enum stream_option, and BROKER_ATTACH_TMP */
-    uint32_t name_n;     /* bytes used of name; the rest is zero */
+    /* Addresses of a mapping; put_rows: the first row and the one behind the last; put_thread: the
+     * address of the JavaThread, and 0. */
+    uint64_t start, end;
+    uint64_t period; /* as event_period_valid() takes it */
+    /* A set, from 0 to BROKER_SETS_MAX-1. Of attach: enum attach_mode; unwind_limit: frames;
+     * put_thread: thread id; moments: bytes into a JavaThread; config: enum tls_file; sample_start
+     * and sample_check: enum event_kind. */
+    uint32_t set;
+    uint32_t sets;   /* bit set; attach: bits of enum stream_option, and BROKER_ATTACH_TMP */
+    uint32_t name_n; /* bytes used of name; the rest is zero */
     uint32_t zero;
     /* A base name, a build-id (bytes), a container id (hex digits), or an event's text. Or numbers
      * of sockets (of 8 bytes each), an offset (of 8 bytes), a struct broker_probes, or a

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which processes a request means: a selector compiled once, matched against many processes, and
- * the sentence that helps where it matches none. Thread: the engine's.
+ * the sentence that helps where it matches none. A struct target is such a selector with the part
+ * of the node that its client sees; it is no process. Thread: the engine's.
  */
 #pragma once
 

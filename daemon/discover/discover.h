@@ -51,8 +51,10 @@ struct process {
     char *command; /* clean text: what a person would call it; owned; never NULL */
     int32_t ns_pid[PROC_NS_DEPTH_MAX];
     size_t ns_depth;
-    uint32_t uid;          /* effective, as the host sees it */
-    uint32_t owner;        /* the user that may look into it; 0: root alone */
+    uint32_t uid; /* effective, as the host sees it */
+    /* The user that may look into it, as proc_user() tells; 0: root alone. Not the owner of budgets
+     * (proc_owner()). */
+    uint32_t owner;
     bool rootless;         /* `owner` is that by having made its container without root */
     int64_t container_uid; /* the same as its own user namespace sees it, -1 unmapped or unknown */
     bool kernel_thread;

@@ -5,8 +5,9 @@
  * system does not answer (a container's own FUSE, NFS without its server) holds its reader in the
  * kernel, beyond SIGKILL. So a reader, a thread of its own, makes them for the engine's thread,
  * which waits for it a moment only. A reader that does not return is abandoned, and another takes
- * its place. Nothing of the same owner (proc_owner()) is read until it is back. Their number is
- * bounded. In any other thread a reading is simply made.
+ * its place. Nothing of the same owner (proc_owner()) is read until it is back: the owner is
+ * quarantined. One without budget is refused in the same way. The number of readers is bounded. In
+ * any other thread a reading is simply made.
  */
 #pragma once
 

@@ -25,7 +25,7 @@ struct rule {
     enum strength strength;
 };
 
-/* What a function on a stack says of the wait: an enum wait. */
+/* The wait that a function on the stack stands for: `says` is an enum wait. */
 static const struct rule WAITS[] = {
     { KERNEL, "do_nanosleep", WAIT_SLEEP, PLAIN },
     { KERNEL, "hrtimer_nanosleep", WAIT_SLEEP, PLAIN },
@@ -121,8 +121,8 @@ static const struct rule WAITS[] = {
     { JAVA, "java.net.Inet4AddressImpl." ANY, WAIT_NETWORK, STRONG },
 };
 
-/* Who is blocked in such a function waits for work, or does not. The one nearest to the leaf
- * decides: inside a task a pool's thread is not idle. */
+/* A thread that is blocked in such a function waits for work (IDLES), or for something else
+ * (WORKS). The function nearest to the leaf decides: inside a task a pool's thread is not idle. */
 #define IDLES(origin, name)                                                                        \
     {                                                                                              \
         origin, name, true, PLAIN                                                                  \
