@@ -5,6 +5,7 @@
 
 #include "agent/jvmti_slots.h"
 #include "agent/stream.h"
+#include "base/macros.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ static int32_t set_callbacks(jvmti_env *env, void *const *callbacks, int32_t byt
     return 0;
 }
 
-static void *functions[JVMTI_ADD_CAPABILITIES];
+static void *functions[JVMTI_SET_HEAP_SAMPLING_INTERVAL];
 static void *environment = functions;
 
 static int32_t get_env(jvmti_vm *vm, void **ret, int32_t version)
@@ -64,7 +65,7 @@ static struct stream_header *attach(void)
     ck_assert_msg(library != NULL, "%s", dlerror());
     on_attach = (int32_t(*)(jvmti_vm *, char *, void *))dlsym(library, "Agent_OnAttach");
     ck_assert_ptr_nonnull(on_attach);
-    for (size_t i = 0; i < JVMTI_ADD_CAPABILITIES; i++)
+    for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
         functions[i] = (void *)nothing;
     functions[JVMTI_GET_METHOD_NAME - 1] = (void *)failure;
     functions[JVMTI_GET_METHOD_DECLARING_CLASS - 1] = (void *)failure;
