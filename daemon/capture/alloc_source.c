@@ -12,23 +12,6 @@
 #define AGENT_COARSER 1.5                   /* so many times larger intervals are */
 #define REMEDY_PROBE "take source=probe, which loads nothing into the JVM"
 
-struct jvms_of {
-    const struct target *target;
-    size_t count;
-    int32_t host_pid;
-};
-
-static int count_jvm(void *cookie, struct process *p)
-{
-    struct jvms_of *n = cookie;
-
-    if (!p->exited && !p->zombie && p->jvm != JVM_NO && target_matches(n->target, p)) {
-        n->count++;
-        n->host_pid = p->id.host_pid;
-    }
-    return 0;
-}
-
 static int refuse(int32_t pid, const char *why, const char *remedy, struct error *err)
 {
     error_set(err, -EOPNOTSUPP, "no agent can sample what process %d allocates: %s", pid, why);
@@ -40,14 +23,14 @@ static int refuse(int32_t pid, const char *why, const char *remedy, struct error
 static struct process *single_jvm(struct captures *captures, const struct capture *c,
                                   struct error *err)
 {
-    struct jvms_of n = { .target = c->target };
+    struct process *p;
+    size_t count = target_jvms(c->target, captures->discover, &p);
 
-    discover_each(captures->discover, count_jvm, &n);
-    if (n.count == 1)
-        return discover_find(captures->discover, n.host_pid);
-    if (n.count)
+    if (p)
+        return p;
+    if (count)
         error_parameter(err, "source", -EINVAL,
-                        "source=agent is for one JVM, and %zu are selected here", n.count);
+                        "source=agent is for one JVM, and %zu are selected here", count);
     else
         error_parameter(err, "source", -EINVAL,
                         "source=agent is for one JVM, and what is selected is no JVM");

@@ -155,3 +155,29 @@ int32_t target_single_pid(const struct target *t)
 {
     return t->pid_count == 1 ? t->pids[0] : 0;
 }
+
+struct jvm_count {
+    const struct target *target;
+    size_t count;
+    int32_t host_pid;
+};
+
+static int count_jvm(void *cookie, struct process *p)
+{
+    struct jvm_count *n = cookie;
+
+    if (!p->exited && !p->zombie && p->jvm != JVM_NO && target_matches(n->target, p)) {
+        n->count++;
+        n->host_pid = p->id.host_pid;
+    }
+    return 0;
+}
+
+size_t target_jvms(const struct target *t, struct discover *d, struct process **ret)
+{
+    struct jvm_count n = { .target = t };
+
+    discover_each(d, count_jvm, &n);
+    *ret = n.count == 1 ? discover_find(d, n.host_pid) : NULL;
+    return n.count;
+}

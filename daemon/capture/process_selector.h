@@ -35,6 +35,8 @@ bool target_is_open(const struct target *t);
 const char *target_scope(const struct target *t);
 /* Returns the one pid it names, else 0. */
 int32_t target_single_pid(const struct target *t);
+/* Returns how many living JVMs belong to it. *ret: the one, borrowed from @d, else NULL. */
+size_t target_jvms(const struct target *t, struct discover *d, struct process **ret);
 /* As a person would say it: "pid 4242 (Main)", "the whole node". Clean text. */
 void target_describe(const struct target *t, struct discover *d, char *buf, size_t size);
 

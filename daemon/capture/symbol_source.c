@@ -8,23 +8,6 @@
 #include "attach/preflight_facts.h"
 #include "capture/capture_impl.h"
 
-struct jvm_count {
-    const struct target *target;
-    size_t count;
-    int32_t host_pid;
-};
-
-static int count_jvm(void *cookie, struct process *p)
-{
-    struct jvm_count *n = cookie;
-
-    if (!p->exited && !p->zombie && p->jvm != JVM_NO && target_matches(n->target, p)) {
-        n->count++;
-        n->host_pid = p->id.host_pid;
-    }
-    return 0;
-}
-
 static const char *asked_name(enum symbols_source symbols)
 {
     return symbols == SYMBOLS_AGENT ? "agent" : "perfmap";
@@ -87,23 +70,22 @@ static int attach(struct captures *captures, struct capture *c, const struct pro
 
 int capture_choose_names(struct captures *captures, struct capture *c, struct error *err)
 {
-    struct jvm_count n = { .target = c->target };
     const struct preflight_step *obstacle;
     struct preflight f;
     struct process *p;
+    size_t count;
     uint32_t mode = c->symbols == SYMBOLS_PERFMAP ? ATTACH_PERFMAP : ATTACH_LOAD;
 
     if (!is_asked(c))
         return 0;
-    discover_each(captures->discover, count_jvm, &n);
-    if (n.count > 1) {
+    count = target_jvms(c->target, captures->discover, &p);
+    if (count > 1) {
         error_parameter(err, "symbols", -EINVAL,
                         "symbols=%s is for one JVM, and %zu are selected here",
-                        asked_name(c->symbols), n.count);
+                        asked_name(c->symbols), count);
         error_remedy(err, "choose one by pid=, or take symbols=memory, which names all of them");
         return BACKEND_CONFLICT;
     }
-    p = n.count == 1 ? discover_find(captures->discover, n.host_pid) : NULL;
     if (!p) {
         record_warn(c->record, "symbols=%s has nothing to do: what is selected is no JVM",
                     asked_name(c->symbols));

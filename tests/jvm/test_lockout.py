@@ -200,8 +200,10 @@ class Lockout(WithSpinningJvm):
         """Captures of slow rates, one more than there are sets of events, keep nobody from a faster one, and go on at their rate."""
         with Daemon() as daemon:
             slow = [daemon.capture(pid=self.pid, hz=hz, seconds=600) for hz in (41, 43, 47, 53, 59, 61, 67, 71)]
+            since, used = time.monotonic(), proc.cpu_seconds(self.pid)
             profile = daemon.profile(pid=self.pid, hz=499, seconds=1)
-            self.assertGreater(profile.samples, 250)
+            share = (proc.cpu_seconds(self.pid) - used) / (time.monotonic() - since) # of a processor: others run, too
+            self.assertGreater(profile.samples, 250 * min(share, 1))
             numbers = [daemon.get(one.path).json()["samples"] for one in slow]
             with proc.Standstill() as machine:
                 time.sleep(3)

@@ -48,7 +48,7 @@ static const struct {
     { "POST", "/api/v1/captures", NULL, "{}", 201, "application/json", FAKE_ID },
     { "POST", "/api/v1/captures", "Content-Type: application/x-www-form-urlencoded\r\n",
       "{\"pid\":1000}", 201, "application/json", FAKE_ID }, /* curl -d */
-    { "POST", "/api/v1/captures", JSON, "{\"event\":\"wall\"}", 503, NULL, "event=wall" },
+    { "POST", "/api/v1/captures", JSON, "{\"event\":\"live\"}", 503, NULL, "event=live" },
     { "POST", "/api/v1/captures", "Origin: http://evil.example\r\n" JSON, "{}", 403, NULL, NULL },
     { "POST", "/api/v1/captures", "Sec-Fetch-Site: cross-site\r\n" JSON, "{}", 403, NULL, NULL },
     { "PUT", "/api/v1/captures", NULL, NULL, 405, NULL, "GET, HEAD, POST" },
