@@ -139,8 +139,12 @@ static void want(struct counted *all, const struct process *p)
 {
     struct counted_jvm *j = can_be_read(p) ? entry_of(all, &p->id, /* recorded= */ false) : NULL;
 
-    if (j)
-        j->wanted = true;
+    if (!j)
+        return;
+    /* The next look may be one for the recorder, which is later. */
+    if (j->next_ns <= j->last.at_ns + COUNTED_RECORDED_NS)
+        j->next_ns = MIN(j->next_ns, j->last.at_ns + COUNTED_LOOK_NS);
+    j->wanted = true;
 }
 
 static void list_capture(struct captures *captures, const struct capture *c)
@@ -266,7 +270,7 @@ static void look(struct captures *captures, struct counted_jvm *j, bool edge)
     j->told = now;
 }
 
-/* Looks at those that are due, in turn, for @budget_ns. */
+/* Looks at those that are due, in turn, for @budget_ns; at an edge at those of captures. */
 static void look_at_all(struct captures *captures, bool edge, uint64_t budget_ns)
 {
     struct counted *all = &captures->counted;
@@ -277,7 +281,7 @@ static void look_at_all(struct captures *captures, bool edge, uint64_t budget_ns
 
         all->next = (all->next + 1) % all->count;
         j = &all->all[all->next];
-        if (j->next_ns <= begun_ns || (edge && j->next_ns <= begun_ns + COUNTED_LOOK_NS))
+        if (edge ? j->wanted && j->next_ns <= begun_ns + COUNTED_LOOK_NS : j->next_ns <= begun_ns)
             look(captures, j, edge);
         if (clock_monotonic_ns() - begun_ns >= budget_ns)
             break;

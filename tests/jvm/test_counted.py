@@ -93,6 +93,20 @@ class Counted(jvm.WithClasses):
             self.assertIn("(System.gc())", of_kind(profile, "gc")[-1]["name"])
             self.assertEqual(probes(program.pid), 0)
 
+    def test_short_while_recorded(self):
+        """A capture has all of its own, and nothing of before, though the recorder's looks are seldom."""
+        with Program(paths.jdk(17), self.classes.folder, "-XX:+UseG1GC", "-Xmx256m") as program:
+            proc.wait_until(lambda: program.have("none", 1) or self.known(program), 60, "the recorder knows it")
+            for _ in range(5):
+                program.have("gc", 1)
+                before = hsperf.read(program.pid)
+                running = self.daemon.capture(pid=program.pid, event="cpu")
+                program.have("gc", COLLECTIONS)
+                profile = running.stop()
+                after = hsperf.read(program.pid)
+                names = [f"sun.gc.collector.{i}.invocations" for i in hsperf.numbers(after, "collector")]
+                self.assertEqual(sum(m["count"] for m in of_kind(profile, "collections")), sum(after[n] - before[n] for n in names))
+
     def test_without_counters(self):
         with Program(paths.jdk(17), self.classes.folder, "-XX:-UsePerfData", "-Xmx256m") as program:
             profile, _ = self.run_collections(program)
