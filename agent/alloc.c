@@ -18,12 +18,16 @@
 #define WINDOW_NS UINT64_C(100000000)
 #define WINDOW_EVENTS 100u /* 1,000 a second: more double the interval, */
 #define WINDOW_FEW 45u     /* and fewer halve it, down to what is asked for */
+#define BUSY_LOOKS 100u    /* whether another thread is still busy, */
+#define BUSY_LOOK_NS 20000000
 
-/* Guarded by lock. */
+/* Guarded by lock, but for kept. JVMTI is called without the lock: a thread that another one has
+ * suspended stops there, and those that allocate must not wait for it. */
 static struct {
     uint32_t lock;
+    uint32_t busy;   /* 1: a thread has JVMTI begin or end the session, or change its interval */
     jvmti_env *env;  /* NULL: no session */
-    jvmti_env *kept; /* of the last one, for the next: agent.c says why */
+    jvmti_env *kept; /* for the next: agent.c says why. Of the thread that is busy */
     struct stream_header *header;
     uint32_t asked, interval; /* bytes */
     uint64_t window_ns;       /* when the window began */
@@ -80,44 +84,74 @@ static struct jvmti_capabilities wanted_capabilities(void)
     return caps;
 }
 
-/* Ends it: no event of ours any more, the capability given back, nothing mapped. With the lock
- * held. Threads that are on their way in here find no session. */
-static void end_sampling(uint32_t state)
+static void set_busy(uint32_t busy)
 {
-    jvmti_env *env = sampling.env;
+    lock_take(&sampling.lock);
+    sampling.busy = busy;
+    lock_drop(&sampling.lock);
+}
+
+/* Makes the caller the one that is busy. 0: another is for too long, and may be suspended. */
+static int wait_busy(void)
+{
+    const struct {
+        int64_t s, ns;
+    } look = { 0, BUSY_LOOK_NS };
+
+    for (uint32_t i = 0; i < BUSY_LOOKS; i++) {
+        uint32_t was;
+
+        lock_take(&sampling.lock);
+        was = sampling.busy;
+        sampling.busy = 1;
+        lock_drop(&sampling.lock);
+        if (!was)
+            return 1;
+        raw4(SYS_futex, &sampling.busy, FUTEX_WAIT_PRIVATE, 1, &look); /* a call that JVMs make */
+    }
+    return 0;
+}
+
+/* Takes the session away. With the lock held, by the thread that is busy. */
+static void detach(void)
+{
+    sampling.env = NULL;
+    sampling.header = NULL;
+}
+
+static void give_back(jvmti_env *env)
+{
     int32_t (*give)(jvmti_env *, const struct jvmti_capabilities *) =
         jvmti_function(env, JVMTI_RELINQUISH_CAPABILITIES);
     const struct jvmti_capabilities caps = wanted_capabilities();
 
-    sampling.kept = env;
-    sampling.env = NULL;
-    set_event(env, JVMTI_DISABLE_EVENT, JVMTI_SAMPLED_OBJECT_ALLOC);
-    if (sampling.interval)
-        set_interval(env, INTERVAL_DEFAULT);
     give(env, &caps);
-    __atomic_store_n(&sampling.header->state, state, __ATOMIC_RELEASE);
-    raw2(SYS_munmap, sampling.header, STREAM_BYTES);
-    sampling.header = NULL;
-    sampling.interval = 0;
 }
 
-static void fail_sampling(uint32_t step, int32_t code)
+static void leave(struct stream_header *h, uint32_t state)
 {
-    sampling.header->step = step;
-    sampling.header->code = code;
-    end_sampling(STREAM_FAILED);
+    __atomic_store_n(&h->state, state, __ATOMIC_RELEASE);
+    raw2(SYS_munmap, h, STREAM_BYTES);
 }
 
-static void change_interval(uint32_t bytes)
+static void fail(struct stream_header *h, uint32_t step, int32_t code)
 {
-    if (bytes == sampling.interval || set_interval(sampling.env, bytes) != 0)
-        return;
-    sampling.interval = bytes;
-    __atomic_store_n(&sampling.header->interval_now, (uint64_t)bytes, __ATOMIC_RELAXED);
+    h->step = step;
+    h->code = code;
+    leave(h, STREAM_FAILED);
 }
 
-/* Keeps the events of a second below 1,000. */
-static void pace(uint64_t now_ns)
+/* Ends what was taken away: no event of ours any more, the capability given back, and the interval.
+ * Threads that are on their way in here find no session. By the thread that is busy. */
+static void turn_off(jvmti_env *env)
+{
+    set_event(env, JVMTI_DISABLE_EVENT, JVMTI_SAMPLED_OBJECT_ALLOC);
+    set_interval(env, INTERVAL_DEFAULT);
+    give_back(env);
+}
+
+/* Returns the interval that keeps the events of a second below 1,000. */
+static uint32_t pace(uint64_t now_ns)
 {
     uint32_t asked = asked_interval(sampling.header), next = sampling.interval;
 
@@ -136,15 +170,32 @@ static void pace(uint64_t now_ns)
         sampling.window_ns = now_ns;
         sampling.in_window = 0;
     }
-    change_interval(next);
+    return next;
 }
 
-/* The JVM calls it in the thread that allocates, and in several at once. @klass: a handle. */
+/* By the thread that is busy, which then is not. */
+static void change_interval(jvmti_env *env, struct stream_header *h, uint32_t bytes)
+{
+    int32_t r = set_interval(env, bytes);
+
+    lock_take(&sampling.lock);
+    if (r == 0) {
+        sampling.interval = bytes;
+        __atomic_store_n(&h->interval_now, (uint64_t)bytes, __ATOMIC_RELAXED);
+    }
+    sampling.busy = 0;
+    lock_drop(&sampling.lock);
+}
+
+/* The JVM calls it in the thread that allocates, and in several at once. @klass: a handle. The
+ * thread's next object was drawn just before, with the interval from before a change. */
 static void on_sampled(jvmti_env *env, const void *jni, const void *thread, const void *object,
                        const void *klass, int64_t bytes)
 {
     struct stream_header *h;
-    uint64_t now_ns, interval;
+    uint64_t now_ns;
+    uint32_t interval, next;
+    int over, acts;
 
     (void)jni;
     (void)thread;
@@ -156,19 +207,31 @@ static void on_sampled(jvmti_env *env, const void *jni, const void *thread, cons
         return;
     }
     now_ns = host_ns(h);
-    if (lease_over(h, now_ns)) {
-        end_sampling(STREAM_ENDED);
-        lock_drop(&sampling.lock);
-        return;
+    over = lease_over(h, now_ns);
+    interval = next = sampling.interval;
+    if (!over) {
+        h->events++;
+        if (!sampling.busy)
+            next = pace(now_ns);
     }
-    h->events++;
-    pace(now_ns);
-    interval = sampling.interval;
+    acts = !sampling.busy && (over || next != interval);
+    if (acts)
+        sampling.busy = 1;
+    if (acts && over)
+        detach();
     lock_drop(&sampling.lock);
-    flamed_agent_sampled(klass, (uint64_t)bytes, interval);
+    if (acts && over) {
+        turn_off(env);
+        leave(h, STREAM_ENDED);
+        set_busy(0);
+    } else if (acts) {
+        change_interval(env, h, next);
+    }
+    if (!over)
+        flamed_agent_sampled(klass, (uint64_t)bytes, interval);
 }
 
-/* Makes the session but for its event. Its environment, or NULL. With the lock held. */
+/* Makes the session but for its event. Its environment, or NULL. By the thread that is busy. */
 static jvmti_env *prepare(jvmti_vm *vm, struct stream_header *h)
 {
     int32_t (*get_env)(jvmti_vm *, void **, int32_t) = (*(void ***)vm)[JVMTI_VM_GET_ENV];
@@ -177,25 +240,18 @@ static jvmti_env *prepare(jvmti_vm *vm, struct stream_header *h)
     int32_t (*add)(jvmti_env *, const struct jvmti_capabilities *);
     int32_t (*set)(jvmti_env *, void *const *, int32_t);
     jvmti_env *env = sampling.kept;
+    uint32_t asked = asked_interval(h);
     int32_t r = env ? 0 : get_env(vm, (void **)&env, JVMTI_VERSION_OF_JDK_8);
 
     if (r != 0 || !env) {
-        h->step = STREAM_STEP_ENVIRONMENT;
-        h->code = r;
-        __atomic_store_n(&h->state, STREAM_FAILED, __ATOMIC_RELEASE);
-        raw2(SYS_munmap, h, STREAM_BYTES);
+        fail(h, STREAM_STEP_ENVIRONMENT, r);
         return NULL;
     }
-    sampling.env = env;
-    sampling.header = h;
-    sampling.interval = 0;
-    sampling.asked = asked_interval(h);
-    sampling.window_ns = host_ns(h);
-    sampling.in_window = 0;
+    sampling.kept = env;
     add = jvmti_function(env, JVMTI_ADD_CAPABILITIES);
     r = add(env, &caps);
     if (r != 0) {
-        fail_sampling(STREAM_STEP_CAPABILITIES, r);
+        fail(h, STREAM_STEP_CAPABILITIES, r);
         return NULL;
     }
     memset(callbacks, 0, sizeof(callbacks));
@@ -203,14 +259,38 @@ static jvmti_env *prepare(jvmti_vm *vm, struct stream_header *h)
     set = jvmti_function(env, JVMTI_SET_EVENT_CALLBACKS);
     r = set(env, callbacks, (int32_t)sizeof(callbacks));
     if (r == 0)
-        r = set_interval(env, sampling.asked);
+        r = set_interval(env, asked);
     if (r != 0) {
-        fail_sampling(STREAM_STEP_CALLBACKS, r);
+        give_back(env);
+        fail(h, STREAM_STEP_CALLBACKS, r);
         return NULL;
     }
-    sampling.interval = sampling.asked;
-    h->interval_now = sampling.interval;
+    h->interval_now = asked;
+    lock_take(&sampling.lock);
+    sampling.env = env;
+    sampling.header = h;
+    sampling.interval = sampling.asked = asked;
+    sampling.window_ns = host_ns(h);
+    sampling.in_window = 0;
+    lock_drop(&sampling.lock);
     return env;
+}
+
+/* Ends the session of a flamed that is gone, or gave up waiting. By the thread that is busy. */
+static void end_other(void)
+{
+    struct stream_header *h;
+    jvmti_env *env;
+
+    lock_take(&sampling.lock);
+    env = sampling.env;
+    h = sampling.header;
+    detach();
+    lock_drop(&sampling.lock);
+    if (!env)
+        return;
+    turn_off(env);
+    leave(h, STREAM_ENDED);
 }
 
 void alloc_begin(jvmti_vm *vm, struct stream_header *h)
@@ -218,21 +298,21 @@ void alloc_begin(jvmti_vm *vm, struct stream_header *h)
     jvmti_env *env;
     int32_t r;
 
-    lock_take(&sampling.lock);
-    if (sampling.env)
-        end_sampling(STREAM_ENDED); /* of a flamed that is gone, or that gave up waiting */
-    env = prepare(vm, h);
-    lock_drop(&sampling.lock);
-    if (!env)
+    if (!wait_busy()) {
+        fail(h, STREAM_STEP_BUSY, 0);
         return;
-    /* Without the lock: what the JVM allocates for it may be sampled at once. */
-    r = set_event(env, JVMTI_ENABLE_EVENT, JVMTI_SAMPLED_OBJECT_ALLOC);
-    lock_take(&sampling.lock);
-    if (sampling.env == env) {
-        if (r != 0)
-            fail_sampling(STREAM_STEP_EVENTS, r);
-        else
-            __atomic_store_n(&h->state, STREAM_STREAMING, __ATOMIC_RELEASE);
     }
-    lock_drop(&sampling.lock);
+    end_other();
+    env = prepare(vm, h);
+    r = env ? set_event(env, JVMTI_ENABLE_EVENT, JVMTI_SAMPLED_OBJECT_ALLOC) : 0;
+    if (r != 0) {
+        lock_take(&sampling.lock);
+        detach();
+        lock_drop(&sampling.lock);
+        turn_off(env);
+        fail(h, STREAM_STEP_EVENTS, r);
+    } else if (env) {
+        __atomic_store_n(&h->state, STREAM_STREAMING, __ATOMIC_RELEASE);
+    }
+    set_busy(0);
 }

@@ -47,6 +47,7 @@ enum stream_step {
     STREAM_STEP_CALLBACKS = 3,
     STREAM_STEP_EVENTS = 4,
     STREAM_STEP_REPLAY = 5,
+    STREAM_STEP_BUSY = 6, /* no code: the end of the session before, in a suspended thread */
 };
 
 enum stream_option {

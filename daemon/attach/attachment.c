@@ -296,9 +296,16 @@ static void listen_on(struct attaching *at, struct attachment *a, uint64_t now_n
 {
     struct error err = ERROR_NULL;
 
-    if (a->stream && stream_poll(a->stream, now_ns) < 0) {
+    if (!a->stream)
+        return;
+    if (stream_poll(a->stream, now_ns) < 0) {
         stream_problem(a->stream, &err);
         backoff_note(&at->backoff, &a->id, /* failed= */ true);
+        fail(at, a, &err);
+    } else if (a->interval && a->state == ATTACHMENT_READY &&
+               stream_status(a->stream).state == STREAM_ENDED) {
+        error_set(&err, -ECANCELED,
+                  "it had no sign of flamed for 5 s, or another flamed took its place");
         fail(at, a, &err);
     }
 }

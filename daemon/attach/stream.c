@@ -196,6 +196,7 @@ int stream_problem(const struct stream *s, struct error *err)
         [STREAM_STEP_CALLBACKS] = "set its callbacks",
         [STREAM_STEP_EVENTS] = "turn on its events",
         [STREAM_STEP_REPLAY] = "have compiled code told",
+        [STREAM_STEP_BUSY] = "begin while a suspended thread ends the session before",
     };
     struct stream_status status = stream_status(s);
     bool samples = s->h.options & STREAM_OPTION_SAMPLES;

@@ -148,6 +148,17 @@ class AllocAgent(Base):
             self.assertEqual(answer.status, 409, answer)
             self.assertIn("no agent can sample", answer.json()["detail"])
 
+    def test_ended_by_another(self):
+        """What is missing after another flamed has had the agent is said."""
+        with Program(17, self.classes.folder) as program, Daemon("--recorder-hz", "0") as other:
+            capture = self.begin(program.pid)
+            answers = []
+            proc.wait_until(lambda: answers.append(other.get("/profile", pid=program.pid, event="alloc", source="agent", seconds=1))
+                            or answers[-1].status != 503, 60, "the other one has it")
+            self.assertEqual(answers[-1].status, 200, answers[-1].body[:500])
+            profile = capture.stop()
+            self.assertTrue([w for w in profile.warnings if "the agent ended before the capture" in w], profile.warnings)
+
     def test_killed(self):
         """Nobody renews the lease: the agent ends by itself, and the JVM goes on."""
         with Daemon("--recorder-hz", "0") as daemon, Program(17, self.classes.folder) as program:
