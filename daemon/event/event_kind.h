@@ -70,11 +70,12 @@ static inline bool event_is_clocked(uint32_t kind)
            event_is_wait(kind);
 }
 
-/* Returns whether samples of @kind, which counts, may come at a pace. What is allocated is sampled
- * as it takes up memory. */
+/* Returns whether samples of @kind, which counts, may come at a pace. What is allocated, or asked
+ * of malloc, is sampled as it takes up memory. */
 static inline bool event_may_be_paced(uint32_t kind)
 {
-    return kind < EVENT_KINDS_ALL && !event_is_clocked(kind) && kind != EVENT_ALLOC;
+    return kind < EVENT_KINDS_ALL && !event_is_clocked(kind) && kind != EVENT_ALLOC &&
+           kind != EVENT_MALLOC;
 }
 
 /* In the event's unit: what one of those that the kernel counts is worth. */

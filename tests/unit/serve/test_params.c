@@ -169,6 +169,8 @@ static const struct {
     { "event=nativemem&interval=10ms", "interval" },
     { "event=nativemem&interval=9223372036854775807k", "interval" },
     { "event=alloc&hz=99", "hz" },
+    { "event=malloc&hz=99", "hz" },
+    { "event=nativemem&source=malloc&hz=99", "hz" },
     { "state=blocked,", "state" },
     { "state=blocked,blocked", "state" },
     { "state=done", "state" },
