@@ -37,21 +37,13 @@ static struct rate_set *sample_sets_faster(struct sample_sets *r, const char *ev
     return best;
 }
 
-/* Whether both are one event, whatever their filters. */
-static bool is_same(const char *a, const char *b)
-{
-    size_t n = strcspn(a, "{");
-
-    return n == strcspn(b, "{") && memcmp(a, b, n) == 0;
-}
-
 /* Whether @event is sampled, and cannot be sampled by a second set. */
 static bool sample_sets_alone(const struct sample_sets *r, const char *event)
 {
     const struct event_info *info = events_find(event);
 
     for (size_t i = 0; info && info->single && i < ARRAY_SIZE(r->sets); i++) {
-        if (r->sets[i].users && is_same(r->sets[i].event, event))
+        if (r->sets[i].users && events_same(span_of(r->sets[i].event), span_of(event)))
             return true;
     }
     return false;

@@ -104,6 +104,12 @@ static bool is_single_slash(struct span name, size_t at)
     return (at == 1 && name.p[0] == '.') || span_starts_with(name, "mem:");
 }
 
+bool events_same(struct span a, struct span b)
+{
+    return span_eq((struct span){ a.p, span_find(a, '{') },
+                   (struct span){ b.p, span_find(b, '{') });
+}
+
 int events_split(struct span list, struct span ret[EVENTS_AT_ONCE_MAX], size_t *ret_count)
 {
     size_t begin = 0;

@@ -34,6 +34,8 @@ const struct event_info *events_find(const char *name);
  * braces parts nothing. *ret_count parts, which point into @list and may be empty. 0; -E2BIG: more
  * than EVENTS_AT_ONCE_MAX. */
 int events_split(struct span list, struct span ret[EVENTS_AT_ONCE_MAX], size_t *ret_count);
+/* Returns whether @a and @b name one event, whatever their filters. */
+bool events_same(struct span a, struct span b);
 /* Returns whether @name is one of @list. */
 bool events_listed(struct span list, const char *name);
 /* Return: the event of a request that names none, which the flight recorder samples, too. */

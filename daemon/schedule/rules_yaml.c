@@ -108,7 +108,7 @@ static bool is_event_list(struct span list)
         if (!events_find(name))
             return false;
         for (size_t k = 0; k < i; k++) {
-            if (span_eq_str(names[k], name))
+            if (events_same(names[k], names[i]))
                 return false;
         }
     }

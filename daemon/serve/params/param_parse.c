@@ -118,9 +118,10 @@ static int add_event(const struct param *spec, struct span name, struct params *
             return param_refuse(spec, name, err);
     }
     for (size_t i = 0; i < p->event_count; i++) {
-        if (span_eq_str(name, p->events[i].name))
+        if (events_same(name, span_of(p->events[i].name)))
             return error_parameter(err, spec->name, -EINVAL,
-                                   "event '%s' is named twice: name each once",
+                                   "event '%s' is named twice: name each once, a tracepoint with "
+                                   "one filter at most",
                                    query_show(name, show));
     }
     span_copy(name, event->name, sizeof(event->name));

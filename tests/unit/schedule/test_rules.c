@@ -174,6 +174,7 @@ static const struct {
     { "triggers:\n  - name: a\n    for: 1s\n    cooldown: 8d\n",
       { "line 4", "cooldown", "from 0s to 7d", "" } },
     { "schedules:\n" GOOD "    event: cpuu\n", { "line 5", "event", "'cpuu'", "event: cpu" } },
+    { "schedules:\n" GOOD "    event: 'a:b{x},a:b{y}'\n", { "line 5", "event", "a:b", "" } },
     { "schedules:\n" GOOD "    event: {}\n", { "line 5", "event", "'a mapping'", "" } },
     { "schedules:\n" GOOD "    symbols: agent\n",
       { "line 5", "symbols", "'agent'", "memory or none" } },

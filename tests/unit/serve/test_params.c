@@ -154,6 +154,8 @@ static const struct {
     { "event=a%20b:c", "event" },
     { "event=,cpu", "event" },
     { "event=cpu,cpu", "event" },
+    { "event=a:b{x},a:b", "event" },
+    { "event=a:b{x},a:b{y}", "event" },
     { "event=a,b,c,d,e", "event" },
     { "event=cpu,page-faults&interval=10ms", "interval" },
     { "event=cpu,page-faults&interval=32,10ms", "interval" },
