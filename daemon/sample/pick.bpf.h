@@ -42,7 +42,7 @@ static __always_inline __u64 paced_length(__u64 seen, __u64 took_ns, __u64 pace_
 }
 
 /* Has @b go on with blocks that take @pace_ns each. The length at most doubles, since a burst may
- * be over soon. A block that takes too long is cut, and the next sample stands for the rest. */
+ * be over soon. A block that takes too long is cut, and later samples stand for the rest. */
 static __always_inline void follow_pace(struct block *b, __u64 pace_ns, __u64 now_ns)
 {
     __u64 took_ns = now_ns - b->begun_ns, seen = b->interval - b->left;
@@ -56,13 +56,26 @@ static __always_inline void follow_pace(struct block *b, __u64 pace_ns, __u64 no
     b->begun_ns = now_ns;
 }
 
+/* Takes from @b what its sample is worth besides. At most half of the block, more or less: the
+ * first sample after a pause may be of other code than what came before. */
+static __always_inline __s64 take_owed(struct block *b)
+{
+    __s64 most = (__s64)(b->interval / 2), part = b->owed;
+
+    if (part > most)
+        part = most;
+    if (part < -most)
+        part = -most;
+    b->owed -= part;
+    return part;
+}
+
 /* Whether this event is the one of its block. *ret_value: events that it stands for; 0: an
  * interval. */
 static __always_inline bool is_picked(struct block *b, const struct pick_rate *rate,
                                       __u64 *ret_value)
 {
     __u64 interval = rate->interval, pace_ns = rate->pace_ns;
-    __s64 worth;
 
     *ret_value = 0;
     if (!pace_ns && interval <= 1)
@@ -80,8 +93,6 @@ static __always_inline bool is_picked(struct block *b, const struct pick_rate *r
     follow_pace(b, pace_ns, bpf_ktime_get_ns());
     if (--b->left != b->pick)
         return false;
-    worth = (__s64)b->interval + b->owed;
-    b->owed = worth < 1 ? worth - 1 : 0;
-    *ret_value = worth < 1 ? 1 : worth;
+    *ret_value = b->interval + (__u64)take_owed(b);
     return true;
 }
