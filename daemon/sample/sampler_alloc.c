@@ -454,13 +454,17 @@ int sampler_alloc_malloc(struct sampler_alloc *a, int32_t pid, uint32_t set, int
     const struct call_probe c = { .pid = pid, .set = set, .malloc = true };
     uint32_t key = (uint32_t)pid;
     uint64_t none = 0;
+    int r;
 
     if (pid <= 0 || set >= STACK_SETS_MAX || argument >= ALLOC_MALLOC_KINDS)
         return -EINVAL;
     if (!has_mallocs(a, pid) &&
         bpf_map_update_elem(bpf_map__fd(a->skel->maps.mallocs), &key, &none, BPF_ANY) < 0)
         return error_set(err, -E2BIG, "%d processes have probes already", ALLOC_PROCESSES_MAX);
-    return add_call(a, &c, fd, offset, ALLOC_MALLOC + set * ALLOC_MALLOC_KINDS + argument, err);
+    r = add_call(a, &c, fd, offset, ALLOC_MALLOC + set * ALLOC_MALLOC_KINDS + argument, err);
+    if (r < 0 && !has_mallocs(a, pid))
+        bpf_map_delete_elem(bpf_map__fd(a->skel->maps.mallocs), &key);
+    return r;
 }
 
 int sampler_alloc_mallocs(const struct sampler_alloc *a, int32_t pid, uint64_t *ret)

@@ -8,7 +8,9 @@
 #include "base/clock.h"
 #include "sample/cpu_abi.h"
 #include "sample/sample.h"
+#include "sample/sampler_alloc.h"
 #include "sample/sampler_events.h"
+#include "sample/sampler_shared.h"
 #include "sample/stack_abi.h"
 #include "unwind/unwind.h"
 
@@ -626,6 +628,28 @@ START_TEST(tracepoints)
 }
 END_TEST
 
+/* A process where no probe could be put is not counted, and takes no place of those that are. */
+START_TEST(counts_no_mallocs_without_a_probe)
+{
+    struct sampler_shared shared = SAMPLER_SHARED_NONE;
+    struct sampler_alloc *alloc = NULL;
+    uint64_t calls;
+    int pid = getpid();
+
+    ck_assert_int_eq(sampler_share(sampler, &shared), 0);
+    if (sampler_alloc_new(&shared, &alloc, &err) == 0) { /* else it says why, elsewhere */
+        ck_assert_int_eq(sampler_alloc_malloc(alloc, pid, 0, -1, 0, ALLOC_MALLOC_FIRST, &err),
+                         -EAGAIN);
+        ck_assert_int_eq(sampler_alloc_mallocs(alloc, pid, &calls), -ENOENT);
+        ck_assert_int_eq(sampler_alloc_start_calls(alloc, 0, 1), 0);
+        ck_assert_int_lt(sampler_alloc_malloc(alloc, pid, 0, -1, 0, ALLOC_MALLOC_FIRST, &err), 0);
+        ck_assert_int_eq(sampler_alloc_mallocs(alloc, pid, &calls), -ENOENT);
+    }
+    sampler_alloc_free(alloc);
+    sampler_shared_close(&shared);
+}
+END_TEST
+
 /* From inside a pid namespace that holds another one, both are numbered as the outer one sees them.
  */
 START_TEST(numbers_of_a_pid_namespace)
@@ -712,6 +736,7 @@ int main(void)
     tcase_add_loop_test(tc, paced, 0, (int)ARRAY_SIZE(PACES));
     tcase_add_test(pure, paces_that_cannot_be);
     tcase_add_test(tc, tracepoints);
+    tcase_add_test(tc, counts_no_mallocs_without_a_probe);
     tcase_add_test(tc, numbers_of_a_pid_namespace);
     suite_add_tcase(s, pure);
     suite_add_tcase(s, tc);
