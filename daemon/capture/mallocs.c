@@ -17,8 +17,9 @@ static const struct {
 /* Of musl, those that call no other: calloc() calls malloc(), posix_memalign() aligned_alloc(). */
 static const char *const OF_MUSL[] = { "malloc", "realloc", "aligned_alloc" };
 
-/* A symbol of glibc. There realloc() of NULL calls malloc(). */
-#define LIBC_MALLOC "__libc_malloc"
+/* What glibc has beside its malloc, and none that takes the place of that: tcmalloc has
+ * __libc_malloc, too. In glibc realloc() of NULL calls malloc(). */
+#define OF_GLIBC "malloc_info"
 /* One of musl. */
 #define MUSL_LINKER "__dls3"
 
@@ -65,7 +66,7 @@ static void leave_out(struct mallocs *m, const char *name)
 static int put_library(struct mallocs *rate, struct broker *b, const struct proc_id *id,
                        uint32_t set, const struct library *l, struct error *err)
 {
-    bool libc = l->offsets[ARRAY_SIZE(FUNCTIONS)] == l->offsets[0];
+    bool glibc = l->offsets[ARRAY_SIZE(FUNCTIONS)];
 
     for (size_t i = 0; i < ARRAY_SIZE(FUNCTIONS); i++) {
         struct broker_malloc m = { .offset = l->offsets[i], .argument = FUNCTIONS[i].argument };
@@ -74,7 +75,7 @@ static int put_library(struct mallocs *rate, struct broker *b, const struct proc
 
         if (!is_wanted(l, i))
             continue;
-        if (libc && strcmp(FUNCTIONS[i].name, "realloc") == 0)
+        if (glibc && strcmp(FUNCTIONS[i].name, "realloc") == 0)
             m.argument = BROKER_MALLOC_SECOND_OF_OLD;
         r = broker_malloc(b, id, l->start, l->end, set, &m, &why);
         if (r == -ENOEXEC && i > 0)
@@ -101,7 +102,7 @@ static int find_libraries(struct symbolizer *s, struct process *p, uint64_t unti
 
     for (size_t i = 0; i < ARRAY_SIZE(FUNCTIONS); i++)
         names[i] = FUNCTIONS[i].name;
-    names[ARRAY_SIZE(FUNCTIONS)] = LIBC_MALLOC;
+    names[ARRAY_SIZE(FUNCTIONS)] = OF_GLIBC;
     names[ARRAY_SIZE(FUNCTIONS) + 1] = MUSL_LINKER;
     for (*ret_count = 0; *ret_count < MALLOCS_LIBRARIES_MAX; (*ret_count)++) {
         struct library *l = &ret[*ret_count];

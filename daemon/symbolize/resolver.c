@@ -215,18 +215,31 @@ int resolver_function(struct resolver *r, struct span file, struct span name,
     return function_find(image, name, ret);
 }
 
+/* Whether both are pieces of one file. One whose rights were changed for some pages has several. */
+static bool is_same_file(const struct mapping *a, const struct mapping *b)
+{
+    return a->inode == b->inode && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor &&
+           span_eq(a->path, b->path);
+}
+
 /* Of the maps as they were read. */
 static int find_library(struct resolver *r, uint64_t from, const char *const *names, size_t count,
                         uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end)
 {
     uint64_t now_ns = clock_monotonic_ns();
+    const struct mapping *before = NULL; /* the last such one */
     bool reading = false;
 
     for (size_t i = 0; i < r->maps.count; i++) {
         const struct mapping *m = &r->maps.entries[i];
         const struct elf_image *image;
+        bool known;
 
-        if (!m->exec || m->start < from || m->path.n == 0 || m->path.p[0] != '/')
+        if (!m->exec || m->path.n == 0 || m->path.p[0] != '/')
+            continue;
+        known = before && is_same_file(before, m);
+        before = m;
+        if (known || m->start < from)
             continue;
         image = resolver_bind(r, m, &r->bound[i], now_ns);
         reading |= !image && r->bound[i].state == BOUND_READING;

@@ -126,6 +126,15 @@ class Malloc(jvm.WithClasses):
     def test_glibc(self):
         self.check_program((), "libc.so.6")
 
+    def test_in_pieces(self):
+        """A library that is mapped in several pieces has one probe at each function."""
+        with native.Obedient("mallocs", "-pthread") as program:
+            program.do("split 1")
+            pieces = [line for line in proc.read(f"/proc/{program.pid}/maps").splitlines() if "libc.so.6" in line and "x" in line.split()[1]]
+            self.assertGreater(len(pieces), 1, pieces)
+            self.check_asked(program, "libc.so.6")
+            await_no_probes(program.pid)
+
     def test_jemalloc(self):
         self.check_program(("env", "LD_PRELOAD=" + library("libjemalloc.so.2")), "libjemalloc.so.2")
 

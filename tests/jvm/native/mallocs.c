@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asks for memory as often as each line of its input says, and writes the line back: "all 1000" has
- * each function asked by a caller of its own, "storm 1" has a thread ask without end. */
+ * each function asked by a caller of its own, "storm 1" has a thread ask without end, "split 1" has
+ * the library mapped in pieces. */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <regex.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define CALLER __attribute__((noinline)) static void
 
@@ -27,7 +31,10 @@ CALLER by_calloc(void)
 
 CALLER by_realloc(void)
 {
-    take(realloc(NULL, 200));
+    void *none = NULL;
+
+    __asm__ volatile("" : "+r"(none)); /* else the compiler calls malloc */
+    take(realloc(none, 200));
 }
 
 CALLER by_growing(void *old)
@@ -48,6 +55,13 @@ CALLER by_large(void)
     take(malloc(100000));
 }
 
+/* As who patches code does: a page of the library gets other rights than those around it. */
+static int split(void)
+{
+    return mprotect((void *)((uintptr_t)regcomp & ~(uintptr_t)4095), 4096,
+                    PROT_READ | PROT_WRITE | PROT_EXEC);
+}
+
 static void *storm(void *unused)
 {
     for (;;)
@@ -63,6 +77,8 @@ int main(void)
 
     while (scanf("%15s %lu", word, &n) == 2) {
         if (strcmp(word, "storm") == 0 && pthread_create(&thread, NULL, storm, NULL) != 0)
+            return 1;
+        if (strcmp(word, "split") == 0 && split() != 0)
             return 1;
         for (unsigned long i = 0; strcmp(word, "all") == 0 && i < n; i++) {
             by_malloc();
