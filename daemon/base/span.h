@@ -45,6 +45,11 @@ bool span_take_dec(struct span *s, uint64_t *ret);
 bool span_take_hex(struct span *s, uint64_t *ret); /* without 0x */
 /* Returns the value of a digit of either case; -1 of what is none. */
 int hex_value(char c);
+/* Returns whether @c is a letter of ASCII, a digit or '_'. */
+static inline bool is_identifier_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 /* Skips blanks and tabs, then takes a run without any; false if there is none. */
 bool span_take_word(struct span *s, struct span *ret);
 void span_skip_blanks(struct span *s);

@@ -19,7 +19,7 @@ static bool is_digit(char c)
 
 static bool is_word_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '-';
+    return is_identifier_char(c) || c == '-';
 }
 
 /* Names of PMUs, groups and tracepoints become parts of paths: letters, digits, _ and - alone. */

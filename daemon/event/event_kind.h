@@ -34,9 +34,13 @@ static inline bool event_is_probe(uint32_t kind)
     return kind == EVENT_ALLOC || kind == EVENT_FUNCTION || kind == EVENT_MALLOC;
 }
 
-/* Returns whether probes at functions of libraries make its samples, with probes of its own for
- * each set.
- */
+/* Returns whether only a JVM has events of @kind. */
+static inline bool event_is_of_jvm(uint32_t kind)
+{
+    return kind == EVENT_ALLOC || kind == EVENT_LOCK || kind == EVENT_SAFEPOINT;
+}
+
+/* Returns whether its samples are calls of functions, at probes of each set's own. */
 static inline bool event_is_call(uint32_t kind)
 {
     return kind == EVENT_FUNCTION || kind == EVENT_MALLOC;

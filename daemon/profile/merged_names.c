@@ -13,11 +13,6 @@ static bool is_hex(char c)
     return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-static bool is_word(char c)
-{
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
 static struct span without_digits(struct span s)
 {
     while (s.n && is_digit(s.p[s.n - 1]))
@@ -156,7 +151,7 @@ void merged_class(struct span name, struct buf *out)
         }
         buf_add(out, s.p + at, mark - (s.p[at + mark - 1] == '$' || s.p[at + mark - 1] == '_'));
         at += mark;
-        while (at < s.n && is_word(s.p[at]))
+        while (at < s.n && is_identifier_char(s.p[at]))
             at++;
     }
 }

@@ -13,11 +13,6 @@ struct line {
     bool is_array;
 };
 
-static bool is_name_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 static bool take_entry(struct span *s, const char *name, uint64_t *ret)
 {
     struct span part;
@@ -40,7 +35,7 @@ static bool parse_line(struct span s, struct line *ret)
     if (ret->is_array)
         declared.n = span_rfind(declared, '[');
     ret->name = (struct span){ declared.p + declared.n, 0 };
-    while (ret->name.n < declared.n && is_name_char(ret->name.p[-1])) {
+    while (ret->name.n < declared.n && is_identifier_char(ret->name.p[-1])) {
         ret->name.p--;
         ret->name.n++;
     }

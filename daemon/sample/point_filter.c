@@ -30,11 +30,6 @@ struct reader {
     struct error *err;
 };
 
-static bool is_name_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 static void skip_blanks(struct reader *r)
 {
     while (span_take_char(&r->rest, ' '))
@@ -51,7 +46,7 @@ static struct span take_name(struct reader *r)
 {
     struct span s = { r->rest.p, 0 };
 
-    while (s.n < r->rest.n && is_name_char(r->rest.p[s.n]))
+    while (s.n < r->rest.n && is_identifier_char(r->rest.p[s.n]))
         s.n++;
     r->rest = span_from(r->rest, s.n);
     return s;

@@ -147,13 +147,22 @@ int param_event(const struct param *spec, struct span value, struct params *p, s
     return r;
 }
 
+/* Writes the names of @p's events as a list again. */
+static void list_events(struct params *p)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->event_count; i++)
+        n += (size_t)snprintf(p->event + n, sizeof(p->event) - n, "%s%s", i ? "," : "",
+                              p->events[i].name);
+}
+
 /* Of native memory, the event that is sampled by calls of malloc. */
 #define OF_MALLOC "malloc"
 #define OF_FAULTS "nativemem"
 
 int param_set_source(struct params *p, struct error *err)
 {
-    size_t n = 0;
     bool found = false;
 
     if (p->source != ALLOC_SOURCE_MALLOC)
@@ -167,9 +176,8 @@ int param_set_source(struct params *p, struct error *err)
     for (size_t i = 0; i < p->event_count; i++) {
         if (strcmp(p->events[i].name, OF_FAULTS) == 0)
             span_copy(span_of(OF_MALLOC), p->events[i].name, sizeof(p->events[i].name));
-        n += (size_t)snprintf(p->event + n, sizeof(p->event) - n, "%s%s", i ? "," : "",
-                              p->events[i].name);
     }
+    list_events(p);
     return 0;
 }
 
@@ -205,16 +213,6 @@ int param_filter(const struct param *spec, struct span value, struct params *p, 
         return param_refuse(spec, value, err);
     p->filter = value;
     return 0;
-}
-
-/* Writes the names of @p's events as a list again. */
-static void list_events(struct params *p)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < p->event_count; i++)
-        n += (size_t)snprintf(p->event + n, sizeof(p->event) - n, "%s%s", i ? "," : "",
-                              p->events[i].name);
 }
 
 int param_put_filter(struct params *p, struct error *err)
