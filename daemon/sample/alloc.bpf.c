@@ -28,8 +28,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Written by the loader. */
 struct pick_rate rates[STACK_SETS_MAX]; /* intervals of bytes, or of calls */
-__u32 alloc_sets;                       /* the sets of allocations by probes in libjvm.so, as */
-__u32 agent_sets;                       /* bits, and those by agents */
+__u32 alloc_sets;                       /* bits: those of allocations at probes in libjvm.so */
+__u32 agent_sets;                       /* bits: those of allocations that agents tell */
 __u32 call_epochs[ALLOC_CALLS_MAX];     /* of the probe in each slot; 0: it counts nothing */
 
 /* Of a task. */

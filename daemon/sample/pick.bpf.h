@@ -41,11 +41,12 @@ static __always_inline __u64 paced_length(__u64 seen, __u64 took_ns, __u64 pace_
     return length ? length : 1;
 }
 
-/* Has @b go on with blocks that take @pace_ns each. The length at most doubles, since a burst may
- * be over soon. A block that takes too long is cut, and later samples stand for the rest. */
-static __always_inline void follow_pace(struct block *b, __u64 pace_ns, __u64 now_ns)
+/* Has @b go on at @at_ns with blocks that take @pace_ns each. The length at most doubles, since a
+ * burst may be over soon. A block that takes too long is cut, and later samples stand for the rest.
+ */
+static __always_inline void follow_pace(struct block *b, __u64 pace_ns, __u64 at_ns)
 {
-    __u64 took_ns = now_ns - b->begun_ns, seen = b->interval - b->left;
+    __u64 took_ns = at_ns - b->begun_ns, seen = b->interval - b->left;
 
     if (b->left) {
         if (took_ns <= PICK_LATE * pace_ns)
@@ -53,7 +54,7 @@ static __always_inline void follow_pace(struct block *b, __u64 pace_ns, __u64 no
         b->owed += (__s64)seen - (b->left <= b->pick ? (__s64)b->interval : 0);
     }
     begin_block(b, paced_length(seen, took_ns, pace_ns));
-    b->begun_ns = now_ns;
+    b->begun_ns = at_ns;
 }
 
 /* Takes from @b what its sample is worth besides. At most half of the block, more or less: the

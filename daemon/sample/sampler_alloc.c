@@ -24,10 +24,10 @@ struct alloc_target {
     struct uprobes *probes; /* owned; NULL: none yet */
 };
 
-/* A process whose agent has a probe. */
-struct agent_target {
-    int32_t pid;           /* 0: free */
-    struct uprobes *probe; /* owned; NULL: none yet */
+/* The processes with probes in libjvm.so, or those with one in an agent. */
+struct alloc_targets {
+    int map; /* of the skeleton: what the program knows of them, by process id */
+    struct alloc_target all[ALLOC_PROCESSES_MAX];
 };
 
 /* A function whose calls are counted in a process. */
@@ -40,8 +40,7 @@ struct call_probe {
 
 struct sampler_alloc {
     struct alloc_bpf *skel;
-    struct alloc_target targets[ALLOC_PROCESSES_MAX];
-    struct agent_target agents[ALLOC_PROCESSES_MAX];
+    struct alloc_targets vms, agents;
     struct call_probe calls[ALLOC_CALLS_MAX];
     uint32_t call_sets; /* bits: those that count calls */
     uint32_t epoch;     /* of probes; the last one */
@@ -86,6 +85,8 @@ int sampler_alloc_new(const struct sampler_shared *shared, struct sampler_alloc 
         r = refusal_explain(r, err);
         goto fail;
     }
+    a->vms.map = bpf_map__fd(a->skel->maps.vms);
+    a->agents.map = bpf_map__fd(a->skel->maps.agents);
     *ret = a;
     return 0;
 fail:
@@ -110,20 +111,21 @@ static void detach(struct sampler_alloc *a, struct uprobes *probes)
 
 /* Its probes do nothing from here on, until they are gone: the process is none, or of another
  * epoch. */
-static void drop_target(struct sampler_alloc *a, struct alloc_target *t)
+static void drop_target(struct sampler_alloc *a, const struct alloc_targets *of,
+                        struct alloc_target *t)
 {
     uint32_t key = (uint32_t)t->pid;
 
     if (t->pid)
-        bpf_map_delete_elem(bpf_map__fd(a->skel->maps.vms), &key);
+        bpf_map_delete_elem(of->map, &key);
     detach(a, t->probes);
     *t = (struct alloc_target){ 0 };
 }
 
-static void drop_targets(struct sampler_alloc *a)
+static void drop_targets(struct sampler_alloc *a, struct alloc_targets *of)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(a->targets); i++)
-        drop_target(a, &a->targets[i]);
+    for (size_t i = 0; i < ARRAY_SIZE(of->all); i++)
+        drop_target(a, of, &of->all[i]);
 }
 
 static bool has_mallocs(const struct sampler_alloc *a, int32_t pid)
@@ -133,22 +135,6 @@ static bool has_mallocs(const struct sampler_alloc *a, int32_t pid)
             return true;
     }
     return false;
-}
-
-static void drop_agent(struct sampler_alloc *a, struct agent_target *t)
-{
-    uint32_t key = (uint32_t)t->pid;
-
-    if (t->pid)
-        bpf_map_delete_elem(bpf_map__fd(a->skel->maps.agents), &key);
-    detach(a, t->probe);
-    *t = (struct agent_target){ 0 };
-}
-
-static void drop_agents(struct sampler_alloc *a)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(a->agents); i++)
-        drop_agent(a, &a->agents[i]);
 }
 
 /* It counts nothing from here on, until it is gone. */
@@ -176,8 +162,8 @@ static void drop_calls(struct sampler_alloc *a, uint32_t sets)
 struct sampler_alloc *sampler_alloc_free(struct sampler_alloc *a)
 {
     if (a) {
-        drop_targets(a);
-        drop_agents(a);
+        drop_targets(a, &a->vms);
+        drop_targets(a, &a->agents);
         drop_calls(a, UINT32_MAX);
         alloc_bpf__destroy(a->skel);
         free(a);
@@ -225,11 +211,11 @@ void sampler_alloc_stop(struct sampler_alloc *a, uint32_t set)
     drop_calls(a, 1U << set);
     if (a->skel->bss->agent_sets & 1U << set &&
         !__atomic_and_fetch(&a->skel->bss->agent_sets, ~(1U << set), __ATOMIC_RELEASE))
-        drop_agents(a);
+        drop_targets(a, &a->agents);
     if (!(a->skel->bss->alloc_sets & 1U << set))
         return;
     if (!__atomic_and_fetch(&a->skel->bss->alloc_sets, ~(1U << set), __ATOMIC_RELEASE))
-        drop_targets(a);
+        drop_targets(a, &a->vms);
 }
 
 void sampler_alloc_filter_all(struct sampler_alloc *a, uint32_t sets)
@@ -245,27 +231,32 @@ void sampler_alloc_forget(struct sampler_alloc *a)
 
 /* ---- probes ---- */
 
-static struct alloc_target *find_target(struct sampler_alloc *a, int32_t pid)
+/* @pid 0: a free one. */
+static struct alloc_target *find_target(struct alloc_targets *of, int32_t pid)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(a->targets); i++) {
-        if (a->targets[i].pid == pid)
-            return &a->targets[i];
+    for (size_t i = 0; i < ARRAY_SIZE(of->all); i++) {
+        if (of->all[i].pid == pid)
+            return &of->all[i];
     }
     return NULL;
+}
+
+static size_t probes_among(const struct alloc_targets *of, int32_t pid)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(of->all); i++)
+        n += of->all[i].pid == pid && of->all[i].probes ? uprobes_count(of->all[i].probes) : 0;
+    return n;
 }
 
 /* How many it has. */
 static size_t probes_of(const struct sampler_alloc *a, int32_t pid)
 {
-    size_t n = 0;
+    size_t n = probes_among(&a->vms, pid) + probes_among(&a->agents, pid);
 
-    for (size_t i = 0; i < ARRAY_SIZE(a->targets); i++)
-        n += a->targets[i].pid == pid && a->targets[i].probes ? uprobes_count(a->targets[i].probes)
-                                                              : 0;
     for (size_t i = 0; i < ARRAY_SIZE(a->calls); i++)
         n += a->calls[i].pid == pid;
-    for (size_t i = 0; i < ARRAY_SIZE(a->agents); i++)
-        n += a->agents[i].pid == pid && a->agents[i].probe;
     return n;
 }
 
@@ -279,50 +270,73 @@ static int check_room(const struct sampler_alloc *a, int32_t pid, size_t count, 
                      pid, probes_of(a, pid), ALLOC_TARGET_MAX);
 }
 
+/* Puts probes into process @pid, in place of those that it has in @of. @description: what the map
+ * of @of holds of it. */
+static int put_target(struct sampler_alloc *a, struct alloc_targets *of, int32_t pid,
+                      const void *description, int fd, const struct uprobe_place *places,
+                      size_t count, struct error *err)
+{
+    struct alloc_target *t = find_target(of, pid);
+    uint32_t key = (uint32_t)pid;
+    int r;
+
+    if (t)
+        drop_target(a, of, t);
+    else
+        t = find_target(of, 0);
+    if (!t)
+        return error_set(err, -E2BIG, "%d processes have probes already", ALLOC_PROCESSES_MAX);
+    r = check_room(a, pid, count, err);
+    if (r < 0)
+        return r;
+    t->pid = pid;
+    r = bpf_map_update_elem(of->map, &key, description, BPF_ANY);
+    if (r < 0)
+        error_code(err, r, "cannot describe process %d to the BPF program", pid);
+    else
+        r = uprobes_attach(&a->way, bpf_program__fd(a->skel->progs.alloc_probe), pid, fd, places,
+                           count, &t->probes, err);
+    if (r < 0)
+        drop_target(a, of, t);
+    return r;
+}
+
+/* An epoch that no other probe has; 0 is none. */
+static uint32_t next_epoch(struct sampler_alloc *a)
+{
+    a->epoch += a->epoch == UINT32_MAX ? 2 : 1;
+    return a->epoch;
+}
+
 int sampler_alloc_probe(struct sampler_alloc *a, int32_t pid, const struct alloc_vm *vm, int fd,
                         const struct alloc_probe *probes, size_t count, struct error *err)
 {
-    struct alloc_process process = { .vm = *vm, .epoch = ++a->epoch };
-    struct alloc_target *t = pid > 0 ? find_target(a, pid) : NULL;
+    const struct alloc_process process = { .vm = *vm, .epoch = next_epoch(a) };
     struct uprobe_place places[ALLOC_PROBES_MAX];
-    uint32_t key = (uint32_t)pid;
-    int r;
 
     if (pid <= 0 || count == 0 || count > ALLOC_PROBES_MAX)
         return -EINVAL;
     if (!a->skel->bss->alloc_sets)
         return -EAGAIN;
-    if (t)
-        drop_target(a, t);
-    else
-        t = find_target(a, 0);
-    if (!t)
-        return error_set(err, -E2BIG, "%d processes have probes already", ALLOC_PROCESSES_MAX);
-    t->pid = pid;
-    r = bpf_map_update_elem(bpf_map__fd(a->skel->maps.vms), &key, &process, BPF_ANY);
-    if (r < 0)
-        error_code(err, r, "cannot describe process %d to the BPF program", pid);
-    else
-        r = check_room(a, pid, count, err);
     for (size_t i = 0; i < count; i++)
         places[i] = (struct uprobe_place){ probes[i].offset,
                                            ALLOC_COOKIE(probes[i].kind, 0, process.epoch) };
-    if (r == 0)
-        r = uprobes_attach(&a->way, bpf_program__fd(a->skel->progs.alloc_probe), pid, fd, places,
-                           count, &t->probes, err);
-    if (r < 0)
-        drop_target(a, t);
-    return r;
+    return put_target(a, &a->vms, pid, &process, fd, places, count, err);
+}
+
+static int drop_pid(struct sampler_alloc *a, struct alloc_targets *of, int32_t pid)
+{
+    struct alloc_target *t = pid > 0 ? find_target(of, pid) : NULL;
+
+    if (!t)
+        return -ENOENT;
+    drop_target(a, of, t);
+    return 0;
 }
 
 int sampler_alloc_unprobe(struct sampler_alloc *a, int32_t pid)
 {
-    struct alloc_target *t = pid > 0 ? find_target(a, pid) : NULL;
-
-    if (!t)
-        return -ENOENT;
-    drop_target(a, t);
-    return 0;
+    return drop_pid(a, &a->vms, pid);
 }
 
 /* ---- probes of agents ---- */
@@ -333,61 +347,26 @@ int sampler_alloc_by_agents(struct sampler_alloc *a, uint32_t set)
         return -ENOENT;
     __atomic_or_fetch(&a->skel->bss->agent_sets, 1U << set, __ATOMIC_RELEASE);
     if (!__atomic_and_fetch(&a->skel->bss->alloc_sets, ~(1U << set), __ATOMIC_RELEASE))
-        drop_targets(a);
+        drop_targets(a, &a->vms);
     return 0;
-}
-
-static struct agent_target *find_agent(struct sampler_alloc *a, int32_t pid)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(a->agents); i++) {
-        if (a->agents[i].pid == pid)
-            return &a->agents[i];
-    }
-    return NULL;
 }
 
 int sampler_alloc_agent(struct sampler_alloc *a, int32_t pid, uint32_t class_klass, int fd,
                         uint64_t offset, struct error *err)
 {
-    struct alloc_agent agent = { .class_klass = class_klass, .epoch = ++a->epoch };
-    struct agent_target *t = pid > 0 ? find_agent(a, pid) : NULL;
+    const struct alloc_agent agent = { .class_klass = class_klass, .epoch = next_epoch(a) };
     const struct uprobe_place place = { offset, ALLOC_COOKIE(ALLOC_BY_AGENT, 0, agent.epoch) };
-    uint32_t key = (uint32_t)pid;
-    int r;
 
     if (pid <= 0)
         return -EINVAL;
     if (!a->skel->bss->agent_sets)
         return -EAGAIN;
-    if (t)
-        drop_agent(a, t);
-    else
-        t = find_agent(a, 0);
-    if (!t)
-        return error_set(err, -E2BIG, "%d processes have probes already", ALLOC_PROCESSES_MAX);
-    r = check_room(a, pid, /* count= */ 1, err);
-    if (r < 0)
-        return r;
-    t->pid = pid;
-    r = bpf_map_update_elem(bpf_map__fd(a->skel->maps.agents), &key, &agent, BPF_ANY);
-    if (r < 0)
-        error_code(err, r, "cannot describe process %d to the BPF program", pid);
-    if (r == 0)
-        r = uprobes_attach(&a->way, bpf_program__fd(a->skel->progs.alloc_probe), pid, fd, &place, 1,
-                           &t->probe, err);
-    if (r < 0)
-        drop_agent(a, t);
-    return r;
+    return put_target(a, &a->agents, pid, &agent, fd, &place, 1, err);
 }
 
 int sampler_alloc_unagent(struct sampler_alloc *a, int32_t pid)
 {
-    struct agent_target *t = pid > 0 ? find_agent(a, pid) : NULL;
-
-    if (!t)
-        return -ENOENT;
-    drop_agent(a, t);
-    return 0;
+    return drop_pid(a, &a->agents, pid);
 }
 
 /* ---- calls of functions ---- */
@@ -420,8 +399,7 @@ static int add_call(struct sampler_alloc *a, const struct call_probe *c, int fd,
     if (r < 0)
         return r;
     slot = (size_t)(free_one - a->calls);
-    a->epoch += a->epoch == UINT32_MAX ? 2 : 1; /* 0 is none */
-    place.cookie = ALLOC_COOKIE(kind, slot, a->epoch);
+    place.cookie = ALLOC_COOKIE(kind, slot, next_epoch(a));
     __atomic_store_n(&a->skel->bss->call_epochs[slot], a->epoch, __ATOMIC_RELEASE);
     r = uprobes_attach(&a->way, bpf_program__fd(a->skel->progs.alloc_probe), c->pid, fd, &place, 1,
                        &probe, err);

@@ -141,8 +141,9 @@ void sampler_denied(struct error *err)
 /* EVENT_READ and so on are HW_BREAKPOINT_R and so on. */
 static void describe_breakpoint(const struct event_form *form, struct perf_event_attr *attr)
 {
-    _Static_assert(EVENT_READ == HW_BREAKPOINT_R && EVENT_WRITE == HW_BREAKPOINT_W &&
-                       EVENT_EXECUTE == HW_BREAKPOINT_X,
+    _Static_assert((int)EVENT_READ == (int)HW_BREAKPOINT_R &&
+                       (int)EVENT_WRITE == (int)HW_BREAKPOINT_W &&
+                       (int)EVENT_EXECUTE == (int)HW_BREAKPOINT_X,
                    "accesses are numbered as the kernel does");
     attr->type = PERF_TYPE_BREAKPOINT;
     /* x86 cannot watch reads alone: perf asks for both, too. */

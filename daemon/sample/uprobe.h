@@ -40,8 +40,7 @@ void uprobe_prepare(const struct uprobe_way *way, struct bpf_program *program);
 /* Has the program of fd @program run where process @pid, and no other, comes to one of @places of
  * the file @fd. There is none for a return: the kernel would change the target's stack. Linux 6.11
  * to 6.13 may then kill a process that has a filter of system calls. 0 and *ret, owned by the
- * caller; -errno with
- * @err, and there is no probe. */
+ * caller; -errno with @err, and there is no probe. */
 int uprobes_attach(const struct uprobe_way *way, int program, int32_t pid, int fd,
                    const struct uprobe_place *places, size_t count, struct uprobes **ret,
                    struct error *err);
