@@ -107,7 +107,8 @@ static int wait_busy(void)
         lock_drop(&sampling.lock);
         if (!was)
             return 1;
-        raw4(SYS_futex, &sampling.busy, FUTEX_WAIT_PRIVATE, 1, &look); /* a call that JVMs make */
+        raw4(SYS_futex, &sampling.busy, FUTEX_WAIT_PRIVATE, 1,
+             &look); /* no filter forbids it: JVMs wait so */
     }
     return 0;
 }

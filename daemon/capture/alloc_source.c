@@ -89,8 +89,9 @@ static int put_probe(struct captures *captures, struct capture *c, uint64_t now_
         return 0; /* what it allocated until then is there */
     if (!c->agent_ns)
         unwinding_again(captures->unwinding, p, now_ns); /* the agent is mapped now */
-    r = agents_put(&captures->agents, captures->broker, p, &why);
-    if (r < 0)
+    r = probes_put(&captures->agents, captures->broker, captures->symbolizer, p, /* until_ns= */ 0,
+                   &why);
+    if (r < 0 && r != -EAGAIN && r != -ESRCH)
         return refuse(p->id.host_pid, why.msg, why.remedy[0] ? why.remedy : REMEDY_PROBE, err);
     if (r == 0 && !c->agent_ns)
         c->agent_ns = clock_monotonic_ns();
@@ -138,8 +139,8 @@ void capture_tell_agent(struct capture *c)
     if ((double)now > AGENT_COARSER * (double)asked)
         record_warn(
             c->record,
-            "objects were drawn every %llu KiB and not every %llu KiB, so that there are at "
-            "most 1,000 samples a second; the sum of bytes is not changed by that",
+            "at the end objects were drawn every %llu KiB and not every %llu KiB, so that there "
+            "are at most 1,000 samples a second; the sum of bytes is not changed by that",
             (unsigned long long)(now >> 10), (unsigned long long)(asked >> 10));
 }
 

@@ -42,7 +42,7 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
                                 p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, why.msg);
     }
     if (capture_by_agent(c))
-        agents_want(&captures->agents, &c->agent_id);
+        probes_want(&captures->agents, &c->agent_id);
     if (!capture_has(c, EVENT_ALLOC) || capture_by_agent(c) || p->jvm == JVM_NO)
         return;
     r = probes_put(&captures->probes, captures->broker, captures->symbolizer, p, /* until_ns= */ 0,
@@ -195,7 +195,7 @@ void captures_filter_stopped(struct captures *captures, uint32_t set)
     /* If it was the last of theirs; if not, they are put there again. */
     moments_forget(&captures->moments);
     probes_forget(&captures->probes);
-    agents_forget(&captures->agents);
+    probes_forget(&captures->agents);
     calls_forget(&captures->calls, set);
     for (uint32_t i = 0; i < captures->filtered.count; i++) {
         struct filtered_process *f = id_table_at(&captures->filtered, i);
@@ -217,13 +217,13 @@ void captures_reconcile(struct captures *captures, uint64_t now_ns)
             all |= capture_sets(c);
     }
     probes_look(&captures->probes);
-    agents_look(&captures->agents);
+    probes_look(&captures->agents);
     moments_look(&captures->moments);
     calls_look(&captures->calls);
     if (captures->running)
         discover_each(captures->discover, reconcile_process, &rc);
     probes_looked(&captures->probes, captures->broker);
-    agents_looked(&captures->agents, captures->broker);
+    probes_looked(&captures->agents, captures->broker);
     moments_looked(&captures->moments, captures->broker);
     calls_looked(&captures->calls, captures->broker);
     if (all != captures->filtered_all && broker_filter_all(captures->broker, all, NULL) == 0)

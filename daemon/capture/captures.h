@@ -7,7 +7,6 @@
 
 #include "attach/attaching.h"
 #include "base/id_table.h"
-#include "capture/agents.h"
 #include "capture/calls.h"
 #include "capture/counted.h"
 #include "capture/incoming.h"
@@ -64,7 +63,7 @@ struct captures {
     uint32_t filtered_all;       /* sets of every process, as the BPF filter holds them */
     struct id_table filtered;    /* struct filtered_process: what the BPF filter holds */
     struct probes probes;        /* in JVMs, for event alloc */
-    struct agents_probed agents; /* the same by agents */
+    struct probes agents;        /* in agents of JVMs, for the same */
     struct moments moments;      /* of JVMs, for event safepoint */
     struct counted counted;      /* what JVMs count themselves */
     struct calls calls;          /* functions whose calls are counted */

@@ -95,6 +95,7 @@ void captures_init(struct captures *captures, const struct captures_opts *opts)
 {
     captures->opts = *opts;
     captures->taken_ns = UINT64_MAX;
+    captures->agents.where = BROKER_PROBED_AGENT;
     id_table_init(&captures->filtered, sizeof(uint64_t), DISCOVER_PROCESSES_MAX);
     captures->budget = (struct record_budget){ .max_bytes = captures->opts.captures_max_bytes,
                                                .make_room = make_room,

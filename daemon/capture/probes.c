@@ -114,16 +114,23 @@ static int find_places(struct symbolizer *s, struct process *p, struct probed *o
     return r < 0 ? find_by_stubs(p, one, ret_mapping, ret, err) : 0;
 }
 
-static int put(struct broker *b, struct symbolizer *s, struct process *p, struct probed *one,
-               uint64_t until_ns, struct error *err)
+static int put_in_libjvm(struct broker *b, struct symbolizer *s, struct process *p,
+                         struct probed *one, uint64_t until_ns, struct error *err)
 {
     struct broker_probes places;
     struct mapping m = { 0 };
     int r = find_places(s, p, one, until_ns, &places, &m, err);
 
-    if (r == 0)
-        r = broker_probe(b, &p->id, m.start, m.end, &places, err);
-    return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
+    return r == 0 ? broker_probe(b, &p->id, m.start, m.end, &places, err) : r;
+}
+
+static int put_in_agent(struct broker *b, struct process *p, struct error *err)
+{
+    uint32_t class_klass;
+
+    if (p->jvm != JVM_READY || hotspot_class_klass(p->vm, &class_klass) < 0)
+        return error_set(err, -EOPNOTSUPP, "its tables do not tell the class of an object");
+    return broker_agent_probe(b, &p->id, class_klass, err);
 }
 
 int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struct process *p,
@@ -147,7 +154,10 @@ int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struc
     if (one->there)
         return 0;
     if (now_ns >= one->again_ns || until_ns > now_ns) {
-        r = put(b, s, p, one, until_ns, &reason);
+        r = all->where == BROKER_PROBED_AGENT ? put_in_agent(b, p, &reason)
+                                              : put_in_libjvm(b, s, p, one, until_ns, &reason);
+        if (r > 0)
+            r = error_set(&reason, -ESRCH, "it has ended");
         one->there = r == 0;
         one->reason = reason;
         one->reason.code = r;
@@ -165,6 +175,14 @@ bool probes_by_stubs(struct probes *all, const struct proc_id *id)
     return one && one->there && one->by_stubs;
 }
 
+void probes_want(struct probes *all, const struct proc_id *id)
+{
+    struct probed *one = find(all, id);
+
+    if (one)
+        one->wanted = true;
+}
+
 void probes_look(struct probes *all)
 {
     for (size_t i = 0; i < all->count; i++)
@@ -177,7 +195,7 @@ void probes_looked(struct probes *all, struct broker *b)
         if (all->all[i].wanted)
             continue;
         if (all->all[i].there)
-            broker_unprobe(b, all->all[i].id.host_pid, BROKER_PROBED_LIBJVM, NULL);
+            broker_unprobe(b, all->all[i].id.host_pid, all->where, NULL);
         all->all[i] = all->all[--all->count];
     }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which JVMs have probes, for event alloc: those of captures that run, and no others. Finds where
- * the probes go; the broker checks that and puts them there. Thread: the engine's.
+ * Which JVMs have probes, for event alloc: those of captures that run, and no others. In libjvm.so,
+ * or in the agent that an attachment (attach/attachment.h) has brought there. Finds where the
+ * probes go; the broker checks that and puts them there. Thread: the engine's.
  */
 #pragma once
 
@@ -21,18 +22,21 @@ struct probed {
 };
 
 struct probes {
+    enum broker_probed where;
     struct probed all[PROBES_MAX];
     size_t count;
 };
 
 /* Puts probes into @p unless it has them. Waits for its symbols until CLOCK_MONOTONIC @until_ns at
- * most. Return: 0. -EAGAIN: its symbols are being read, or it is starting; ask again. -errno with
- * @err, which says why it cannot be probed. */
+ * most. Return: 0. -EAGAIN: its symbols are being read, or it is starting; ask again. -ESRCH: it
+ * has ended. -errno; each but the first with @err, which says why it cannot be probed. */
 int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struct process *p,
                uint64_t until_ns, struct error *err);
 /* Returns whether @id has probes, and by the stubs in its code cache. */
 bool probes_by_stubs(struct probes *all, const struct proc_id *id);
-/* Begins a look at all processes: probes_put() says which are wanted, */
+/* Says that those of @id are still wanted. */
+void probes_want(struct probes *all, const struct proc_id *id);
+/* Begins a look at all processes: probes_put() and probes_want() say which are wanted, */
 void probes_look(struct probes *all);
 /* and here those go that are not. */
 void probes_looked(struct probes *all, struct broker *b);
