@@ -168,9 +168,8 @@ static int want_recorded(void *cookie, struct process *p)
 {
     struct captures *captures = cookie;
     struct counted_jvm *j;
-    uint32_t id;
 
-    if (!can_be_read(p) || !id_table_find(&captures->recorder->jvms, &p->id, &id))
+    if (!can_be_read(p) || !recorder_knows(captures->recorder, &p->id))
         return 0;
     j = entry_of(&captures->counted, &p->id, /* recorded= */ true);
     if (j)
@@ -224,7 +223,7 @@ static void hand_out(void *cookie, const struct profile_moment *m, const char *n
     const struct telling_to *to = cookie;
     struct profile_moment kept = *m;
 
-    if (to->captures->recorder) {
+    if (to->captures->recorder && recorder_knows(to->captures->recorder, &to->p->id)) {
         kept.name = capture_moment_name(to->captures, name);
         recorder_moment(to->captures->recorder, to->p, &kept);
     }

@@ -98,6 +98,13 @@ void recorder_sample(struct recorder *rec, struct incoming *in)
         recorder_count(rec, in->process, in->flags, s->weight);
 }
 
+bool recorder_knows(const struct recorder *rec, const struct proc_id *id)
+{
+    uint32_t found;
+
+    return id_table_find(&rec->jvms, id, &found);
+}
+
 void recorder_moment(struct recorder *rec, const struct process *p, const struct profile_moment *m)
 {
     struct profile_process pp;

@@ -44,6 +44,8 @@ struct recorder *recorder_stop(struct recorder *rec);
 uint32_t recorder_sets(const struct recorder *rec);
 /* Takes a sample of its set. */
 void recorder_sample(struct recorder *rec, struct incoming *in);
+/* Returns whether it has a sample of the process image @id. */
+bool recorder_knows(const struct recorder *rec, const struct proc_id *id);
 /* Keeps what @p did as a whole; m->name is of the table. */
 void recorder_moment(struct recorder *rec, const struct process *p, const struct profile_moment *m);
 /* Samples carry ids of @table, which is borrowed, from now on. @rec may be NULL. */
