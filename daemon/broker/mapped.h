@@ -20,6 +20,9 @@ struct mapped {
  */
 int mapped_open_named(const struct target *t, const struct broker_request *q, const char *name,
                       int *ret_fd, struct error *err);
+/* Returns whether @t can write to the code at @offset of the file behind the mapping @of. The
+ * kernel puts no probe there, and does not say so. */
+bool mapped_is_written(const struct target *t, const struct mapped *of, uint64_t offset);
 /* Gets the executable mapping that is exactly @start-@end. 0, PROC_GONE, -ENOENT, -errno. */
 int mapped_find(const struct target *t, uint64_t start, uint64_t end, struct mapped *ret,
                 struct error *err);

@@ -68,6 +68,29 @@ int mapped_find(const struct target *t, uint64_t start, uint64_t end, struct map
     return 0;
 }
 
+struct place {
+    const struct mapped *of;
+    uint64_t offset;
+};
+
+static bool is_written(const struct mapping *m, void *cookie)
+{
+    const struct place *p = cookie;
+
+    return m->exec && m->write && m->inode == p->of->inode && m->dev_major == p->of->dev_major &&
+           m->dev_minor == p->of->dev_minor && p->offset >= m->offset &&
+           p->offset - m->offset < m->end - m->start;
+}
+
+bool mapped_is_written(const struct target *t, const struct mapped *of, uint64_t offset)
+{
+    struct place place = { of, offset };
+    _cleanup_close_ int maps = -1;
+
+    return target_open_proc(t, "maps", &maps, NULL) == 0 &&
+           maps_search(maps, PROCMAP_EXEC | PROCMAP_WRITE | PROCMAP_FILE, is_written, &place);
+}
+
 /* Where the vdso of 64-bit processes is read: in this one, because a target can write into its own
  * copy, and what is read of it holds for every process. That of a 32-bit process is its own. */
 static int open_vdso_source(const struct target *t, struct broker_request *at, int *ret_fd,

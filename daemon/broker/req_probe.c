@@ -4,6 +4,7 @@
  */
 #include "base/cleanup.h"
 #include "broker/function_start.h"
+#include "broker/mapped.h"
 #include "broker/probed_file.h"
 #include "broker/target/agent_files.h"
 #include "sample/sampler.h"
@@ -145,6 +146,7 @@ static int open_call(struct server *s, const struct broker_request *q, const str
                      uint64_t *offset, int *ret_fd, struct reply *rep)
 {
     _cleanup_close_ int fd = -1;
+    struct mapped m;
     int r = server_refuse_own(s, q->host_pid, &rep->err);
 
     if (r == 0)
@@ -153,6 +155,13 @@ static int open_call(struct server *s, const struct broker_request *q, const str
         return reply_fd(rep, take_fd(&fd));
     if (r == 0)
         r = function_start_check(fd, *offset, offset, &rep->err);
+    /* A mapping that has changed since the file was opened is not looked at. */
+    if (r == 0 && mapped_find(t, q->start, q->end, &m, NULL) == 0 &&
+        mapped_is_written(t, &m, *offset))
+        r = error_set(&rep->err, -EPERM,
+                      "process %d can write to the code of that function, and the kernel puts no "
+                      "probe there",
+                      q->host_pid);
     if (r == 0)
         *ret_fd = take_fd(&fd);
     return r;

@@ -69,19 +69,6 @@ static int put(const struct calls_env *env, struct process *p, const struct want
     return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
 }
 
-/* Looks whether @one, which is there, may stay. */
-static void look_at(const struct calls_env *env, struct called *one)
-{
-    int r = mallocs_look(&one->rate, env->broker, one->id.host_pid, one->forced, &one->reason);
-
-    if (r == 0)
-        return;
-    broker_uncall(env->broker, one->id.host_pid, one->set, NULL);
-    one->there = false;
-    one->reason.code = r;
-    one->again_ns = UINT64_MAX;
-}
-
 int calls_put(const struct calls_env *env, struct process *p, const struct wanted_calls *wanted,
               uint64_t until_ns, struct error *err)
 {
@@ -106,8 +93,6 @@ int calls_put(const struct calls_env *env, struct process *p, const struct wante
     if (wanted->forced && one->reason.code == -EDQUOT)
         one->again_ns = 0;
     one->forced |= wanted->forced;
-    if (one->there && one->rate.begun_ns)
-        look_at(env, one);
     if (one->there)
         return 0;
     if (now_ns >= one->again_ns || (until_ns > now_ns && one->again_ns != UINT64_MAX)) {
@@ -123,28 +108,34 @@ int calls_put(const struct calls_env *env, struct process *p, const struct wante
     return one->reason.code;
 }
 
-const struct mallocs *calls_mallocs(const struct calls *all, const struct proc_id *id, uint32_t set)
-{
-    for (size_t i = 0; i < all->count; i++) {
-        const struct called *one = &all->all[i];
-
-        if (one->there && one->set == set && proc_id_equal(&one->id, id))
-            return &one->rate;
-    }
-    return NULL;
-}
-
 void calls_look(struct calls *all)
 {
     for (size_t i = 0; i < all->count; i++)
-        all->all[i].wanted = false;
+        all->all[i].wanted = all->all[i].forced = false;
+}
+
+/* Takes out the probes of @one if it calls malloc too often for those that want it. */
+static void look_at(struct called *one, struct broker *b)
+{
+    int r = one->there && one->rate.begun_ns
+                ? mallocs_look(&one->rate, b, one->id.host_pid, one->forced, &one->reason)
+                : 0;
+
+    if (r == 0)
+        return;
+    broker_uncall(b, one->id.host_pid, one->set, NULL);
+    one->there = false;
+    one->reason.code = r;
+    one->again_ns = UINT64_MAX;
 }
 
 void calls_looked(struct calls *all, struct broker *b)
 {
     for (size_t i = all->count; i-- > 0;) {
-        if (all->all[i].wanted)
+        if (all->all[i].wanted) {
+            look_at(&all->all[i], b);
             continue;
+        }
         if (all->all[i].there)
             broker_uncall(b, all->all[i].id.host_pid, all->all[i].set, NULL);
         all->all[i] = all->all[--all->count];

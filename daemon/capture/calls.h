@@ -18,7 +18,7 @@ struct called {
     uint32_t set;        /* of samples, which says what function */
     bool there;          /* its calls are counted */
     bool wanted;         /* by a capture, at the last look */
-    bool forced;         /* by one that takes any number of calls */
+    bool forced;         /* by one that takes any number of calls, since then */
     struct mallocs rate; /* of event malloc */
     uint64_t again_ns;   /* when it is tried again */
     struct error reason; /* why it is not; code 0: not known yet */
@@ -49,13 +49,9 @@ struct calls_env {
  * @err, which says why. */
 int calls_put(const struct calls_env *env, struct process *p, const struct wanted_calls *wanted,
               uint64_t until_ns, struct error *err);
-/* Returns what is known of the calls of malloc that set @set has of @id. NULL: they are not
- * counted. */
-const struct mallocs *calls_mallocs(const struct calls *all, const struct proc_id *id,
-                                    uint32_t set);
 /* Begins a look at all processes: calls_put() says which are wanted, */
 void calls_look(struct calls *all);
-/* and here those go that are not. */
+/* and here those go that are not, or call malloc too often. */
 void calls_looked(struct calls *all, struct broker *b);
 /* Set @set is gone, and its probes with it. */
 void calls_forget(struct calls *all, uint32_t set);

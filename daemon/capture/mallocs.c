@@ -7,23 +7,24 @@
  * probe is put at is left out, but for that. */
 static const struct {
     const char *name;
-    uint32_t argument;
+    uint32_t argument, of_glibc;
+    bool of_musl; /* it calls no other; there calloc() calls malloc(), to name one */
 } FUNCTIONS[] = {
-    { "malloc", BROKER_MALLOC_FIRST },         { "calloc", BROKER_MALLOC_PRODUCT },
-    { "realloc", BROKER_MALLOC_SECOND },       { "posix_memalign", BROKER_MALLOC_THIRD },
-    { "aligned_alloc", BROKER_MALLOC_SECOND }, { "memalign", BROKER_MALLOC_SECOND },
-    { "valloc", BROKER_MALLOC_FIRST },
+    { "malloc", BROKER_MALLOC_FIRST, BROKER_MALLOC_FIRST, true },
+    { "calloc", BROKER_MALLOC_PRODUCT, BROKER_MALLOC_PRODUCT, false },
+    { "realloc", BROKER_MALLOC_SECOND, BROKER_MALLOC_SECOND_OF_OLD, true },
+    { "posix_memalign", BROKER_MALLOC_THIRD, BROKER_MALLOC_THIRD, false },
+    { "aligned_alloc", BROKER_MALLOC_SECOND, BROKER_MALLOC_SECOND, true },
+    { "memalign", BROKER_MALLOC_SECOND, BROKER_MALLOC_SECOND, false },
+    { "valloc", BROKER_MALLOC_FIRST, BROKER_MALLOC_FIRST, false },
 };
-/* Of musl, those that call no other: calloc() calls malloc(), posix_memalign() aligned_alloc(). */
-static const char *const OF_MUSL[] = { "malloc", "realloc", "aligned_alloc" };
+_Static_assert(ARRAY_SIZE(FUNCTIONS) <= 32, "bits of struct mallocs");
 
-/* What glibc has beside its malloc, and none that takes the place of that: tcmalloc has
- * __libc_malloc, too. In glibc realloc() of NULL calls malloc(). */
-#define OF_GLIBC "malloc_info"
-/* One of musl. */
-#define MUSL_LINKER "__dls3"
-
-#define NAMES (ARRAY_SIZE(FUNCTIONS) + 2)
+/* Behind those, what only one library has. glibc: what it has beside its malloc, and none that
+ * takes the place of that (tcmalloc has __libc_malloc, too). There realloc() of NULL calls
+ * malloc(). */
+enum { GLIBC = ARRAY_SIZE(FUNCTIONS), MUSL, NAMES };
+static const char *const MARKS[] = { "malloc_info", "__dls3" };
 
 /* Whether function number @i begins where another does that is probed: glibc's aligned_alloc is
  * memalign. */
@@ -44,42 +45,25 @@ struct library {
 /* Whether function number @i of @l is to be probed. */
 static bool is_wanted(const struct library *l, size_t i)
 {
-    bool musl = l->offsets[ARRAY_SIZE(FUNCTIONS) + 1];
-
-    if (!l->offsets[i] || is_alias(l->offsets, i))
-        return false;
-    for (size_t k = 0; musl && k < ARRAY_SIZE(OF_MUSL); k++) {
-        if (strcmp(OF_MUSL[k], FUNCTIONS[i].name) == 0)
-            return true;
-    }
-    return !musl;
+    return l->offsets[i] && !is_alias(l->offsets, i) && (!l->offsets[MUSL] || FUNCTIONS[i].of_musl);
 }
 
-static void leave_out(struct mallocs *m, const char *name)
+static int put_library(struct mallocs *m, struct broker *b, const struct proc_id *id, uint32_t set,
+                       const struct library *l, struct error *err)
 {
-    size_t n = strlen(m->left_out);
-
-    if (!strstr(m->left_out, name))
-        snprintf(m->left_out + n, sizeof(m->left_out) - n, "%s%s", n ? ", " : "", name);
-}
-
-static int put_library(struct mallocs *rate, struct broker *b, const struct proc_id *id,
-                       uint32_t set, const struct library *l, struct error *err)
-{
-    bool glibc = l->offsets[ARRAY_SIZE(FUNCTIONS)];
-
     for (size_t i = 0; i < ARRAY_SIZE(FUNCTIONS); i++) {
-        struct broker_malloc m = { .offset = l->offsets[i], .argument = FUNCTIONS[i].argument };
+        const struct broker_malloc function = { .offset = l->offsets[i],
+                                                .argument = l->offsets[GLIBC]
+                                                                ? FUNCTIONS[i].of_glibc
+                                                                : FUNCTIONS[i].argument };
         struct error why = ERROR_NULL;
         int r;
 
         if (!is_wanted(l, i))
             continue;
-        if (glibc && strcmp(FUNCTIONS[i].name, "realloc") == 0)
-            m.argument = BROKER_MALLOC_SECOND_OF_OLD;
-        r = broker_malloc(b, id, l->start, l->end, set, &m, &why);
+        r = broker_malloc(b, id, l->start, l->end, set, &function, &why);
         if (r == -ENOEXEC && i > 0)
-            leave_out(rate, FUNCTIONS[i].name);
+            m->left_out |= UINT32_C(1) << i;
         if (r == 0 || (r == -ENOEXEC && i > 0))
             continue;
         if (err)
@@ -92,25 +76,30 @@ static int put_library(struct mallocs *rate, struct broker *b, const struct proc
     return 0;
 }
 
-/* All that @p has, before the first probe stands: one that goes again counts for a while. */
+/* All that @p has, before the first probe stands: one that goes again counts for a while. Of more
+ * than MALLOCS_LIBRARIES_MAX the first ones, and *ret_more. */
 static int find_libraries(struct symbolizer *s, struct process *p, uint64_t until_ns,
-                          struct library *ret, size_t *ret_count)
+                          struct library *ret, size_t *ret_count, bool *ret_more)
 {
+    struct library behind;
     const char *names[NAMES];
     uint64_t from = 0;
     int r = 0;
 
     for (size_t i = 0; i < ARRAY_SIZE(FUNCTIONS); i++)
         names[i] = FUNCTIONS[i].name;
-    names[ARRAY_SIZE(FUNCTIONS)] = OF_GLIBC;
-    names[ARRAY_SIZE(FUNCTIONS) + 1] = MUSL_LINKER;
-    for (*ret_count = 0; *ret_count < MALLOCS_LIBRARIES_MAX; (*ret_count)++) {
-        struct library *l = &ret[*ret_count];
+    for (size_t i = GLIBC; i < NAMES; i++)
+        names[i] = MARKS[i - GLIBC];
+    *ret_more = false;
+    for (*ret_count = 0; !*ret_more;) {
+        struct library *l = *ret_count < MALLOCS_LIBRARIES_MAX ? &ret[*ret_count] : &behind;
 
         r = symbolizer_library(s, p, from, names, NAMES, until_ns, l->offsets, &l->start, &l->end);
         if (r < 0)
             break;
         from = l->end;
+        *ret_more = l == &behind;
+        *ret_count += !*ret_more;
     }
     return r == -ENOENT && *ret_count ? 0 : r;
 }
@@ -120,7 +109,7 @@ int mallocs_put(struct mallocs *m, struct broker *b, struct symbolizer *s, struc
 {
     struct library libraries[MALLOCS_LIBRARIES_MAX];
     size_t count;
-    int r = find_libraries(s, p, until_ns, libraries, &count);
+    int r = find_libraries(s, p, until_ns, libraries, &count, &m->more);
 
     if (r == -ENOENT)
         error_set(err, r, "no file that process %d has mapped has a function malloc",
@@ -138,6 +127,19 @@ int mallocs_put(struct mallocs *m, struct broker *b, struct symbolizer *s, struc
     if (broker_mallocs(b, p->id.host_pid, &m->before) != 0) /* by other sets */
         m->before = 0;
     return 0;
+}
+
+const char *mallocs_left_out(const struct mallocs *m, char buf[MALLOCS_LEFT_OUT_BYTES])
+{
+    size_t n = 0;
+
+    buf[0] = '\0';
+    for (size_t i = 0; i < ARRAY_SIZE(FUNCTIONS); i++) {
+        if (m->left_out & UINT32_C(1) << i)
+            n += (size_t)snprintf(buf + n, MALLOCS_LEFT_OUT_BYTES - n, "%s%s", n ? ", " : "",
+                                  FUNCTIONS[i].name);
+    }
+    return buf;
 }
 
 int mallocs_look(struct mallocs *m, struct broker *b, int32_t host_pid, bool forced,

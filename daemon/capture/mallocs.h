@@ -19,7 +19,8 @@ struct mallocs {
     uint64_t begun_ns; /* of the second that is counted; 0: none is */
     uint64_t before;   /* calls until then */
     uint64_t per_second;
-    char left_out[64]; /* names of functions that no probe can be put at */
+    uint32_t left_out; /* bits of functions that no probe can be put at */
+    bool more;         /* it has more than MALLOCS_LIBRARIES_MAX, the others are not seen */
 };
 
 /* Puts probes for set @set into @p, where it has none, and begins to count in @m, which is zero.
@@ -27,6 +28,9 @@ struct mallocs {
  * read. -errno; the last with @err. */
 int mallocs_put(struct mallocs *m, struct broker *b, struct symbolizer *s, struct process *p,
                 uint32_t set, uint64_t until_ns, struct error *err);
+#define MALLOCS_LEFT_OUT_BYTES 96
+/* Writes the names of the functions that no probe can be put at; "": none. Return: @buf. */
+const char *mallocs_left_out(const struct mallocs *m, char buf[MALLOCS_LEFT_OUT_BYTES]);
 /* Counts. Return: 0. -EDQUOT with @err: more than MALLOCS_PER_SECOND_MAX, and not @forced. */
 int mallocs_look(struct mallocs *m, struct broker *b, int32_t host_pid, bool forced,
                  struct error *err);

@@ -121,26 +121,47 @@ void capture_warn_stubs(struct captures *captures, struct capture *c, const stru
                 p->id.host_pid, p->jdk);
 }
 
-/* What the probes of event malloc cost its one process. */
+/* What the probes of event malloc cost @who, and what they do not see. */
+static void capture_warn_malloc(struct capture *c, const char *who, const struct mallocs *m)
+{
+    char names[MALLOCS_LEFT_OUT_BYTES];
+
+    if (m->per_second)
+        record_warn_process(
+            c->record,
+            "%s called malloc some %llu times a second, which the probes made about %.2g %% of a "
+            "processor more expensive",
+            who, (unsigned long long)m->per_second,
+            (double)m->per_second * MALLOCS_COST_NS / NSEC_PER_SEC * 100);
+    if (m->left_out)
+        record_warn_process(c->record,
+                            "what %s asked of %s is not in this profile: no probe can be put there",
+                            who, mallocs_left_out(m, names));
+    if (m->more)
+        record_warn_process(c->record,
+                            "%s has mapped more than %d libraries with a malloc: what it asked of "
+                            "the others is not in this profile",
+                            who, MALLOCS_LIBRARIES_MAX);
+}
+
 static void capture_warn_mallocs(const struct captures *captures, struct capture *c,
                                  const struct capture_event *event)
 {
-    int32_t pid = target_single_pid(c->target);
-    struct process *p = pid ? discover_find(captures->discover, pid) : NULL;
-    const struct mallocs *m = p && event->info->kind == EVENT_MALLOC
-                                  ? calls_mallocs(&captures->calls, &p->id, event->set)
-                                  : NULL;
+    const struct calls *all = &captures->calls;
+    char who[96] = "it";
 
-    if (m && m->per_second)
-        record_warn(c->record,
-                    "it called malloc some %llu times a second, which the probes made about %.2g "
-                    "%% of a processor more expensive",
-                    (unsigned long long)m->per_second,
-                    (double)m->per_second * MALLOCS_COST_NS / NSEC_PER_SEC * 100);
-    if (m && m->left_out[0])
-        record_warn(c->record,
-                    "what it asked of %s is not in this profile: no probe can be put there",
-                    m->left_out);
+    for (size_t i = 0; event->info->kind == EVENT_MALLOC && i < all->count; i++) {
+        const struct called *one = &all->all[i];
+        const struct process *p = one->there && one->set == event->set
+                                      ? discover_find(captures->discover, one->id.host_pid)
+                                      : NULL;
+
+        if (!p || !proc_id_equal(&p->id, &one->id) || !target_matches(c->target, p))
+            continue;
+        if (!target_single_pid(c->target))
+            snprintf(who, sizeof(who), "%d (%s)", p->id.host_pid, p->comm);
+        capture_warn_malloc(c, who, &one->rate);
+    }
 }
 
 static void capture_warn_empty(struct capture *c, const struct capture_event *event)

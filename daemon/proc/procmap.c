@@ -44,7 +44,7 @@ int procmap_query(int fd, uint64_t address, unsigned flags, struct procmap *name
                              .dev_major = q.dev_major,
                              .dev_minor = q.dev_minor,
                              .read = q.vma_flags & 1,
-                             .write = q.vma_flags & 2,
+                             .write = q.vma_flags & PROCMAP_WRITE,
                              .exec = q.vma_flags & PROCMAP_EXEC };
     ret->path = (struct span){ name->name, q.vma_name_size ? q.vma_name_size - 1 : 0 };
     if (span_ends_with(ret->path, DELETED)) {

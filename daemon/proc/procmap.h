@@ -10,6 +10,7 @@
 #include <limits.h>
 
 /* Which mapping, besides the address: of query_flags. */
+#define PROCMAP_WRITE 0x02u
 #define PROCMAP_EXEC 0x04u
 #define PROCMAP_OR_NEXT 0x10u /* the first that ends behind the address */
 #define PROCMAP_FILE 0x20u

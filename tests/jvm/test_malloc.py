@@ -4,6 +4,7 @@ import glob
 import os
 import shutil
 import subprocess
+import time
 import unittest
 
 from harness import bundle, jvm, native, paths, proc
@@ -135,6 +136,15 @@ class Malloc(jvm.WithClasses):
             self.check_asked(program, "libc.so.6")
             await_no_probes(program.pid)
 
+    def test_writable_code(self):
+        """The kernel puts no probe where the process can write to the code, and does not say so: flamed does."""
+        with native.Obedient("mallocs", "-pthread") as program:
+            program.do("write 1")
+            for event in ("malloc", "libc.so.6:malloc"):
+                proc.wait_until(lambda: "can write to the code of that function" in self.daemon.get("/profile", pid=program.pid, event=event, seconds=0.1).text, # pylint: disable=cell-var-from-loop
+                                30, "it is refused")
+                self.assertEqual(probes(program.pid, "libc.so.6"), 0)
+
     def test_jemalloc(self):
         self.check_program(("env", "LD_PRELOAD=" + library("libjemalloc.so.2")), "libjemalloc.so.2")
 
@@ -165,6 +175,20 @@ class Malloc(jvm.WithClasses):
             answer = self.daemon.get("/profile", pid=program.pid, event="malloc", force=1, seconds=2, format="json")
             self.assertEqual(answer.status, 200, answer)
             self.assertTrue([w for w in answer.warnings if "it called malloc some" in w], answer.warnings)
+
+    def test_forced_by_another(self):
+        """Who asks for it without force=1 has it only as long as another has it with that."""
+        with native.Obedient("mallocs", "-pthread") as program:
+            program.do("all 1")
+            self.prepare(program.pid)
+            program.do("storm 1")
+            forced, other = (self.daemon.capture(pid=program.pid, event="malloc", interval="64m", **words) for words in ({"force": 1}, {}))
+            time.sleep(2.5) # until then one that is not forced is refused
+            self.assertGreater(probes(program.pid, "libc.so.6"), 1)
+            forced.stop()
+            await_no_probes(program.pid)
+            time.sleep(1) # it is told why at the next look
+            self.assertTrue([w for w in other.stop().warnings if "times a second" in w])
 
     def check_jvm(self, program) -> None:
         self.prepare(program.pid)

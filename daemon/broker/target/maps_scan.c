@@ -62,20 +62,24 @@ static bool is_jvm(const struct mapping *m, void *cookie)
     return true;
 }
 
-bool maps_find_jvm(int fd, uint64_t *ret_start)
+bool maps_search(int fd, unsigned which, maps_fn fn, void *cookie)
 {
     uint64_t deadline_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + WALK_QUERY_NS, at = 0;
-    const unsigned which = PROCMAP_EXEC | PROCMAP_FILE | PROCMAP_OR_NEXT;
     struct procmap name;
     struct mapping m;
     int r;
 
-    while ((r = procmap_query(fd, at, which, &name, &m)) == 0) {
-        if (is_jvm(&m, ret_start))
+    while ((r = procmap_query(fd, at, which | PROCMAP_OR_NEXT, &name, &m)) == 0) {
+        if (fn(&m, cookie))
             return true;
         if (clock_ns(CLOCK_THREAD_CPUTIME_ID) >= deadline_ns)
             return false;
         at = m.end;
     }
-    return r == -ENOTTY && maps_walk(fd, is_jvm, ret_start);
+    return r == -ENOTTY && maps_walk(fd, fn, cookie);
+}
+
+bool maps_find_jvm(int fd, uint64_t *ret_start)
+{
+    return maps_search(fd, PROCMAP_EXEC | PROCMAP_FILE, is_jvm, ret_start);
 }

@@ -41,6 +41,9 @@ int target_open_root(const struct target *t, int *ret_fd, struct error *err);
  * true. True if it did. The mapping's path points into a buffer that the next call overwrites. */
 typedef bool (*maps_fn)(const struct mapping *m, void *cookie);
 bool maps_walk(int fd, maps_fn fn, void *cookie);
+/* Does the same with those that are as @which says (PROCMAP_EXEC and others of proc/procmap.h), for
+ * less time. An older kernel gives @fn all. */
+bool maps_search(int fd, unsigned which, maps_fn fn, void *cookie);
 /* Returns true where an executable mapping of a libjvm.so is; its start goes to @ret_start. */
 bool maps_find_jvm(int fd, uint64_t *ret_start);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asks for memory as often as each line of its input says, and writes the line back: "all 1000" has
  * each function asked by a caller of its own, "storm 1" has a thread ask without end, "split 1" has
- * the library mapped in pieces. */
+ * the library mapped in pieces, "write 1" makes the code of malloc writable. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <regex.h>
@@ -55,10 +55,10 @@ CALLER by_large(void)
     take(malloc(100000));
 }
 
-/* As who patches code does: a page of the library gets other rights than those around it. */
-static int split(void)
+/* As who patches code does: the page of a function gets other rights than those around it. */
+static int make_writable(uintptr_t function)
 {
-    return mprotect((void *)((uintptr_t)regcomp & ~(uintptr_t)4095), 4096,
+    return mprotect((void *)(function & ~(uintptr_t)4095), 4096,
                     PROT_READ | PROT_WRITE | PROT_EXEC);
 }
 
@@ -78,7 +78,9 @@ int main(void)
     while (scanf("%15s %lu", word, &n) == 2) {
         if (strcmp(word, "storm") == 0 && pthread_create(&thread, NULL, storm, NULL) != 0)
             return 1;
-        if (strcmp(word, "split") == 0 && split() != 0)
+        if (strcmp(word, "split") == 0 && make_writable((uintptr_t)regcomp) != 0)
+            return 1;
+        if (strcmp(word, "write") == 0 && make_writable((uintptr_t)malloc) != 0)
             return 1;
         for (unsigned long i = 0; strcmp(word, "all") == 0 && i < n; i++) {
             by_malloc();
