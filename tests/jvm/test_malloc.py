@@ -8,7 +8,7 @@ import time
 import unittest
 
 from harness import bundle, jvm, native, paths, proc
-from harness.daemon import Daemon
+from harness.events import WithEvent
 from test_calls import await_no_probes, probes, value
 
 # What each caller in mallocs.c asks for at once.
@@ -66,21 +66,14 @@ def library(name: str) -> str:
     return found[0]
 
 
-class Malloc(jvm.WithClasses):
+class Malloc(WithEvent):
     sources = ("Mallocs.java",)
+    event = "malloc"
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         shutil.copy(native.build("jnimalloc", "-shared", "-fPIC"), os.path.join(cls.classes.folder, JNI))
-        cls.daemon = Daemon("--recorder-hz", "0")
-        cls.addClassCleanup(cls.daemon.stop)
-        event, = [e for e in cls.daemon.get("/api/v1/events").json()["events"] if e["name"] == "malloc"]
-        cls.reason = event["reason"]
-
-    def setUp(self):
-        if self.reason:
-            self.skipTest(self.reason)
 
     def prepare(self, pid: int) -> None:
         """The symbols are read: the next capture counts from the first call."""
