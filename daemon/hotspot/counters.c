@@ -9,13 +9,13 @@
 #define COUNTERS_HERTZ_MAX ((int64_t)NSEC_PER_SEC * 10)
 
 struct counter_row {
-    const char *name;
+    struct span name;
     size_t field;
 };
 
 #define ROW(name, field)                                                                           \
     {                                                                                              \
-        name, offsetof(struct counters, field)                                                     \
+        { name, sizeof(name) - 1 }, offsetof(struct counters, field)                               \
     }
 static const struct counter_row NUMBERS[] = {
     ROW("sun.gc.metaspace.used", metaspace.used),
@@ -49,6 +49,7 @@ static const struct counter_row TIMES[] = {
 struct counters_scan {
     struct counters c;
     int64_t hertz;
+    struct counters_places *places; /* to be filled, or NULL */
 };
 
 static int64_t *field_at(struct counters *c, size_t offset)
@@ -83,7 +84,7 @@ static bool take_row(const struct counter_row *rows, size_t n, const struct hspe
                      struct counters *c)
 {
     for (size_t i = 0; i < n; i++) {
-        if (span_eq_str(e->name, rows[i].name)) {
+        if (span_eq(e->name, rows[i].name)) {
             take_number(e, field_at(c, rows[i].field));
             return true;
         }
@@ -159,9 +160,9 @@ static void take_collector(struct span s, const struct hsperfdata_entry *e, stru
         take_number(e, &one->exit_ns);
 }
 
-static bool take_entry(void *cookie, const struct hsperfdata_entry *e)
+/* Returns whether @e is a counter that is kept. */
+static bool take_entry(struct counters_scan *s, const struct hsperfdata_entry *e)
 {
-    struct counters_scan *s = cookie;
     struct span rest = e->name;
 
     if (span_take_str(&rest, "sun.gc.generation."))
@@ -176,8 +177,38 @@ static bool take_entry(void *cookie, const struct hsperfdata_entry *e)
         take_name(e, s->c.last_cause);
     else if (span_eq_str(e->name, "sun.os.hrt.frequency"))
         take_number(e, &s->hertz);
-    else if (!take_row(NUMBERS, ARRAY_SIZE(NUMBERS), e, &s->c))
-        take_row(TIMES, ARRAY_SIZE(TIMES), e, &s->c);
+    else
+        return take_row(NUMBERS, ARRAY_SIZE(NUMBERS), e, &s->c) ||
+               take_row(TIMES, ARRAY_SIZE(TIMES), e, &s->c);
+    return true;
+}
+
+static bool see_entry(void *cookie, const struct hsperfdata_entry *e)
+{
+    struct counters_scan *s = cookie;
+    struct counters_places *places = s->places;
+
+    if (!take_entry(s, e) || !places)
+        return true;
+    if (places->count < COUNTERS_PLACES_MAX)
+        places->at[places->count] = e->at;
+    places->count++;
+    return true;
+}
+
+/* Reads the entries at @places alone. False: entries came since then, or one is broken. */
+static bool read_places(struct span memory, const struct counters_places *places,
+                        struct counters_scan *s)
+{
+    struct hsperfdata_entry e;
+
+    if (places->count == 0 || places->count > COUNTERS_PLACES_MAX ||
+        hsperfdata_count(memory) != places->entries)
+        return false;
+    for (uint32_t i = 0; i < places->count; i++) {
+        if (!hsperfdata_entry_at(memory, places->at[i], &e) || !take_entry(s, &e))
+            return false;
+    }
     return true;
 }
 
@@ -226,12 +257,21 @@ static void counters_clear(struct counters *c)
     c->code_cache_committed = c->code_cache_max = COUNTERS_UNKNOWN;
 }
 
-bool counters_parse(struct span memory, struct counters *ret)
+static bool read_all(struct span memory, struct counters_places *places, struct counters_scan *s)
+{
+    *s = (struct counters_scan){ .places = places };
+    counters_clear(&s->c);
+    if (places)
+        *places = (struct counters_places){ .entries = hsperfdata_count(memory) };
+    return hsperfdata_each(memory, see_entry, s);
+}
+
+bool counters_parse(struct span memory, struct counters_places *places, struct counters *ret)
 {
     struct counters_scan s = { .hertz = 0 };
 
     counters_clear(&s.c);
-    if (!hsperfdata_each(memory, take_entry, &s))
+    if ((!places || !read_places(memory, places, &s)) && !read_all(memory, places, &s))
         return false;
     snprintf(s.c.metaspace.name, sizeof(s.c.metaspace.name), "metaspace");
     snprintf(s.c.class_space.name, sizeof(s.c.class_space.name), "class space");
@@ -267,7 +307,7 @@ static int read_memory(struct hotspot_vm *vm, struct counters *ret)
     r = memory_read_direct(&vm->memory, start, bytes, n);
     if (r < 0)
         return r;
-    return counters_parse((struct span){ bytes, n }, ret) ? 0 : -EBADMSG;
+    return counters_parse((struct span){ bytes, n }, &vm->counters_places, ret) ? 0 : -EBADMSG;
 }
 
 static int counters_call(struct hotspot_vm *vm, void *arg)

@@ -13,6 +13,7 @@
 #define COUNTERS_SPACES_MAX 4      /* of one; HotSpot has one to three */
 #define COUNTERS_COLLECTORS_MAX 6  /* two to four */
 #define COUNTERS_NAME_MAX 64
+#define COUNTERS_PLACES_MAX 160 /* HotSpot has about 90 */
 #define COUNTERS_NO_CAUSE "No GC"
 
 /* Bytes of a part of memory; COUNTERS_UNKNOWN where they are not told. */
@@ -50,5 +51,14 @@ struct counters {
     uint32_t left_out; /* generations, spaces, collectors that found no room */
 };
 
-/* Reads @memory into *@ret. False: there are no counters, then *@ret is untouched. */
-bool counters_parse(struct span memory, struct counters *ret);
+/* Where a JVM keeps them, as one reading found out: most entries are other counters. All zero:
+ * nothing is known yet. */
+struct counters_places {
+    uint32_t entries; /* of all kinds that there were */
+    uint32_t count;   /* that are read; more than COUNTERS_PLACES_MAX: too many to be kept */
+    uint32_t at[COUNTERS_PLACES_MAX];
+};
+
+/* Reads @memory into *@ret. @places: of earlier bytes of the same JVM, renewed if they do not hold
+ * any more; NULL: not kept. False: there are no counters, then *@ret is untouched. */
+bool counters_parse(struct span memory, struct counters_places *places, struct counters *ret);

@@ -40,42 +40,78 @@ static bool hsperf_value(const struct hsperf_entry *e, struct span bytes,
     return e->type == 'B';
 }
 
+static bool take_head(struct span s, struct hsperf_head *h)
+{
+    return span_take_bytes(&s, 4, &h->magic) && span_eq(h->magic, SPAN(HSPERFDATA_MAGIC)) &&
+           span_take_u8(&s, &h->little_endian) && span_take_u8(&s, &h->major) &&
+           span_take_u8(&s, &h->minor) && span_take_u8(&s, &h->accessible) &&
+           span_take_u32(&s, &h->used) && span_take_u32(&s, &h->overflow) &&
+           span_take_u64(&s, &h->modified) && span_take_u32(&s, &h->first) &&
+           span_take_u32(&s, &h->count) && h->little_endian == 1 && h->major == 2 &&
+           h->first >= HSPERFDATA_HEAD;
+}
+
+/* Takes the entry at the start of @s. False: it is broken. *ret_known: false for a kind that is
+ * not known; then *ret is not set. */
+static bool take_entry(struct span *s, struct hsperfdata_entry *ret, bool *ret_known)
+{
+    struct span entry = *s;
+    struct hsperf_entry e;
+
+    if (!span_take_u32(s, &e.length) || !span_take_u32(s, &e.name) ||
+        !span_take_u32(s, &e.vector) || !span_take_u8(s, &e.type) || !span_take_u8(s, &e.flags) ||
+        !span_take_u8(s, &e.units) || !span_take_u8(s, &e.variability) ||
+        !span_take_u32(s, &e.data) || e.length < HSPERFDATA_ENTRY_HEAD || e.length > entry.n ||
+        e.name >= e.length)
+        return false;
+    *s = span_from(entry, e.length);
+    entry.n = e.length;
+    *ret_known = hsperf_value(&e, entry, ret);
+    if (*ret_known) {
+        ret->name = span_from(entry, e.name);
+        ret->name.n = span_find(ret->name, '\0');
+    }
+    return true;
+}
+
 bool hsperfdata_each(struct span file, hsperfdata_fn fn, void *cookie)
 {
-    struct span s = { file.p, MIN(file.n, HSPERFDATA_MAX_BYTES) }, all = s;
+    struct span all = { file.p, MIN(file.n, HSPERFDATA_MAX_BYTES) }, s;
     struct hsperf_head h;
 
-    if (!span_take_bytes(&s, 4, &h.magic) || !span_eq(h.magic, SPAN(HSPERFDATA_MAGIC)) ||
-        !span_take_u8(&s, &h.little_endian) || !span_take_u8(&s, &h.major) ||
-        !span_take_u8(&s, &h.minor) || !span_take_u8(&s, &h.accessible) ||
-        !span_take_u32(&s, &h.used) || !span_take_u32(&s, &h.overflow) ||
-        !span_take_u64(&s, &h.modified) || !span_take_u32(&s, &h.first) ||
-        !span_take_u32(&s, &h.count))
-        return false;
-    if (h.little_endian != 1 || h.major != 2 || h.first < HSPERFDATA_HEAD)
+    if (!take_head(all, &h))
         return false;
     s = span_from(all, h.first);
     for (uint32_t i = 0; i < MIN(h.count, (uint32_t)HSPERFDATA_ENTRIES_MAX); i++) {
+        uint32_t at = (uint32_t)(s.p - all.p);
         struct hsperfdata_entry found;
-        struct span entry = s;
-        struct hsperf_entry e;
+        bool known;
 
-        if (!span_take_u32(&s, &e.length) || !span_take_u32(&s, &e.name) ||
-            !span_take_u32(&s, &e.vector) || !span_take_u8(&s, &e.type) ||
-            !span_take_u8(&s, &e.flags) || !span_take_u8(&s, &e.units) ||
-            !span_take_u8(&s, &e.variability) || !span_take_u32(&s, &e.data) ||
-            e.length < HSPERFDATA_ENTRY_HEAD || e.length > entry.n || e.name >= e.length)
+        if (!take_entry(&s, &found, &known))
             return false;
-        s = span_from(entry, e.length);
-        entry.n = e.length;
-        if (!hsperf_value(&e, entry, &found))
-            continue;
-        found.name = span_from(entry, e.name);
-        found.name.n = span_find(found.name, '\0');
-        if (!fn(cookie, &found))
+        found.at = at;
+        if (known && !fn(cookie, &found))
             break;
     }
     return true;
+}
+
+uint32_t hsperfdata_count(struct span file)
+{
+    struct hsperf_head h;
+
+    return take_head(file, &h) ? h.count : 0;
+}
+
+bool hsperfdata_entry_at(struct span file, uint32_t at, struct hsperfdata_entry *ret)
+{
+    struct span s = span_from((struct span){ file.p, MIN(file.n, HSPERFDATA_MAX_BYTES) }, at);
+    bool known;
+
+    if (!take_entry(&s, ret, &known))
+        return false;
+    ret->at = at;
+    return known;
 }
 
 struct hsperf_wanted {

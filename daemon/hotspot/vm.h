@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "hotspot/counters.h"
 #include "hotspot/hotspot.h"
 #include "hotspot/layout.h"
 #include "hotspot/memory.h"
@@ -85,6 +86,7 @@ struct hotspot_vm {
     bool locks_unusable;
     struct stubs stubs;
     struct kept_areas kept_areas;
+    struct counters_places counters_places;
 };
 
 /* As hotspot_vm_open() with any reader of memory (tests, fuzzer). Borrows @cookie. */

@@ -24,8 +24,14 @@ static void check_counters(struct span file)
 {
     struct counters c;
 
-    if (!counters_parse(file, &c))
+    struct counters_places places = { .count = 0 };
+    struct counters again;
+
+    if (!counters_parse(file, &places, &c))
         return;
+    if (!counters_parse(file, &places, &again) || again.safepoints != c.safepoints ||
+        again.compile_ns != c.compile_ns || again.left_out != c.left_out)
+        abort();
     check_name(c.policy);
     check_name(c.cause);
     check_name(c.last_cause);

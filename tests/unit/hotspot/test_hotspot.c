@@ -158,7 +158,7 @@ START_TEST(reads_counters)
     struct counters c;
 
     read_file(CORPUS "hsperfdata/jdk17_g1", &file);
-    ck_assert(counters_parse(buf_span(&file), &c));
+    ck_assert(counters_parse(buf_span(&file), NULL, &c));
     ck_assert_str_eq(c.policy, "GarbageFirst");
     ck_assert_str_eq(c.generations[0].whole.name, "young");
     ck_assert_str_eq(c.generations[0].spaces[0].name, "eden");
@@ -189,12 +189,59 @@ START_TEST(bounds_counters)
     struct counters c = { .safepoints = 42 };
 
     read_file(CORPUS "hsperfdata/strange_names", &file);
-    ck_assert(counters_parse(buf_span(&file), &c));
+    ck_assert(counters_parse(buf_span(&file), NULL, &c));
     ck_assert_str_eq(c.policy, "a___ageFirst");
     ck_assert_uint_eq(c.left_out, 2); /* a tenth space, an eighth collector */
     c.safepoints = 42;
-    ck_assert(!counters_parse(SPAN("\xca\xfe\xc0\xc0"), &c));
+    ck_assert(!counters_parse(SPAN("\xca\xfe\xc0\xc0"), NULL, &c));
     ck_assert_int_eq(c.safepoints, 42);
+}
+END_TEST
+
+/* Where the counter @name begins in @file. */
+static uint32_t place_of(const struct buf *file, const char *name)
+{
+    const char *at = memmem(file->p, file->n, name, strlen(name) + 1);
+
+    ck_assert_ptr_nonnull(at);
+    return (uint32_t)(at - file->p) - 20; /* the head of an entry */
+}
+
+START_TEST(reads_known_counters_again)
+{
+    struct counters_places places = { .count = 0 };
+    _cleanup_buf_ struct buf file = BUF_NULL;
+    struct counters c;
+    uint32_t entries;
+
+    read_file(CORPUS "hsperfdata/jdk17_g1", &file);
+    ck_assert(counters_parse(buf_span(&file), &places, &c));
+    ck_assert_uint_gt(places.count, 40);
+    ck_assert_uint_lt(places.count, places.entries / 2);
+
+    /* A counter that was no place is not looked at again; the others are. */
+    file.p[place_of(&file, "sun.rt.safepoints") + 20 + 20]++;
+    memcpy(file.p + place_of(&file, "sun.cls.time") + 20, "sun.rt.safepoints", 18);
+    ck_assert(counters_parse(buf_span(&file), &places, &c));
+    ck_assert_int_eq(c.safepoints, 16);
+    ck_assert_str_eq(c.generations[0].spaces[0].name, "eden");
+    ck_assert_int_eq(c.compile_ns, 3899100);
+
+    /* An entry more: all are read again. */
+    memcpy(&entries, file.p + 28, sizeof(entries));
+    entries--;
+    memcpy(file.p + 28, &entries, sizeof(entries));
+    ck_assert(counters_parse(buf_span(&file), &places, &c));
+    ck_assert_uint_eq(places.entries, entries);
+    ck_assert_int_ne(c.safepoints, 16); /* the last of that name */
+
+    /* Places outside of what is there, and more of them than are kept. */
+    places.at[0] = (uint32_t)file.n - 2;
+    ck_assert(counters_parse(buf_span(&file), &places, &c));
+    ck_assert_uint_lt(places.at[0], file.n - 2);
+    places.count = COUNTERS_PLACES_MAX + 1;
+    ck_assert(counters_parse(buf_span(&file), &places, &c));
+    ck_assert_str_eq(c.policy, "GarbageFirst");
 }
 END_TEST
 
@@ -506,6 +553,7 @@ int main(void)
     tcase_add_test(tc, reads_hsperfdata);
     tcase_add_test(tc, reads_counters);
     tcase_add_test(tc, bounds_counters);
+    tcase_add_test(tc, reads_known_counters_again);
     tcase_add_loop_test(tc, refuses_broken_hsperfdata, 0, (int)ARRAY_SIZE(BROKEN_HSPERFDATA));
     tcase_add_loop_test(tc, reads_an_image_of_each_release, 0, releases);
     tcase_add_loop_test(tc, waits_for_the_interpreter, 0, releases);
