@@ -3,8 +3,8 @@
 #include "hotspot/counters.h"
 
 #include "base/clock.h"
+#include "hotspot/code/code.h"
 #include "hotspot/hsperfdata.h"
-#include "hotspot/vm.h"
 
 #define COUNTERS_HERTZ_MAX ((int64_t)NSEC_PER_SEC * 10)
 

@@ -4,7 +4,7 @@
  * an array of six u2 per field, the offset packed in the last two. JDK 21 up: a stream of
  * UNSIGNED5.
  */
-#include "hotspot/vm.h"
+#include "hotspot/code/code.h"
 
 #define FIELDS_MAX 512 /* of one class; the classes asked for have about 20 */
 #define FIELD_SLOTS_MAX 8

@@ -5,7 +5,7 @@
  * ObjectMonitor are in the VM's tables (JDK 8 up); fields of Java classes say themselves where they
  * lie.
  */
-#include "hotspot/vm.h"
+#include "hotspot/code/code.h"
 
 #define SUPERS_MAX 64 /* classes above one */
 

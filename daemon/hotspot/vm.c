@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening a JVM: its tables, its version, the bounds of its code. */
-#include "hotspot/vm.h"
+#include "hotspot/code/code.h"
 #include "hotspot/dynsym.h"
 #include "proc/stall_readers.h"
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside of hotspot/: the opened JVM, and what the files of this folder share. An internal function
- * returns 0 (or a documented count). -EFAULT: the target's memory does not hold it. -EBADMSG: it
- * holds nonsense. -ESRCH: the process is gone. The door turns these into its outcomes.
+ * Inside of hotspot/: the opened JVM, and what the files of this folder share. What they share of
+ * code is in hotspot/code/code.h. An internal function returns 0 (or a documented count). -EFAULT:
+ * the memory of the target does not hold it. -EBADMSG: it holds nonsense. -ESRCH: the process is
+ * gone. The door turns these into its outcomes.
  */
 #pragma once
 
+#include "hotspot/code/stubs.h"
 #include "hotspot/counters.h"
 #include "hotspot/hotspot.h"
 #include "hotspot/layout.h"
 #include "hotspot/memory.h"
-#include "hotspot/stubs.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -114,98 +115,6 @@ bool vm_reads_nothing(struct hotspot_vm *vm);
 bool vm_is_left(const struct hotspot_vm *vm);
 /* Frees @vm with its last user. */
 void vm_unref(struct hotspot_vm *vm);
-
-/* ---- codecache.c ---- */
-
-/* Reads bounds of heaps and interpreter. 0; HOTSPOT_NOT_READY; -errno. */
-int codecache_open(struct hotspot_vm *vm);
-/* Gets the used block that holds @pc: its CodeBlob and the first address behind the block. 0;
- * -ENOENT.
- */
-int codecache_block(struct hotspot_vm *vm, uint64_t pc, uint64_t *ret_blob, uint64_t *ret_end);
-/* Reads the header of the block at @block of @h. Return: 0 and *ret_end (first address behind it),
- * *ret_used; -EBADMSG; -errno. */
-int codecache_header(struct hotspot_vm *vm, const struct code_heap *h, uint64_t block,
-                     uint64_t *ret_end, bool *ret_used);
-
-/* Gets what all code heaps have of memory: committed now, and at most. Bytes. 0 or -errno. */
-int codecache_bytes(struct hotspot_vm *vm, uint64_t *ret_committed, uint64_t *ret_max);
-
-/* ---- nmethod.c ---- */
-
-/* A CodeBlob, and of an nmethod what naming needs. Addresses are checked to lie where they must. */
-struct blob {
-    uint64_t address, end;         /* of the whole blob */
-    uint64_t code_begin, code_end; /* instructions */
-    uint64_t name;                 /* address of a C string */
-    enum hotspot_code_kind kind;   /* COMPILED, NATIVE or STUB */
-    int32_t frame_size;            /* words, <= 0: none */
-    int32_t frame_complete;        /* bytes into the code, < 0: never */
-    /* nmethods only: */
-    uint64_t method;
-    int32_t compile_id;
-    int32_t level, state, entry_bci;
-    int32_t orig_pc_offset; /* bytes from sp */
-    uint64_t deopt_handler, verified_entry;
-    uint64_t scopes_data, scopes_data_end, scopes_pcs, scopes_pcs_end, metadata, metadata_end;
-};
-
-/* Reads the blob at @address that ends at or before @end. 0 or -errno. */
-int blob_read(struct hotspot_vm *vm, uint64_t address, uint64_t end, struct blob *ret);
-/* Returns whether the nmethod's code may still run or be asked for (not freed, zombie or unloaded).
- */
-bool nmethod_is_alive(const struct hotspot_vm *vm, const struct blob *b);
-
-/* Calls @fn for each used block of each code heap, or of the first @max of a heap, until it returns
- * non-zero, which is returned. 0; -ESRCH; -errno. (codecache.c) */
-typedef int (*codecache_block_fn)(void *cookie, struct hotspot_vm *vm, uint64_t blob, uint64_t end);
-int codecache_blocks(struct hotspot_vm *vm, size_t max, codecache_block_fn fn, void *cookie);
-
-/* ---- code.c ---- */
-
-/* Has vm->codelets filled in. 0 or -errno. */
-int codelets_read(struct hotspot_vm *vm);
-
-/* Gets the code in the blob at @blob that ends at or before @end. @live: -ENOENT for nmethods that
- * are dead or not installed. 0 or -errno. */
-int code_read(struct hotspot_vm *vm, uint64_t blob, uint64_t end, bool live,
-              struct hotspot_code *ret);
-
-/* Checks whether @code is still what it was when it was found. In a moment the answer is of this
- * moment. 1; 0; -errno. */
-int code_still(struct hotspot_vm *vm, const struct hotspot_code *code);
-/* Has what hotspot_code_find() needs of @pc and hotspot_code_locate() of its code read now, for
- * this moment. */
-void code_keep(struct hotspot_vm *vm, uint64_t pc, bool is_return_address);
-/* Does the second half of that. */
-void location_keep(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
-                   bool is_return_address);
-
-/* ---- unsigned5.c ---- */
-
-/* Takes a number; bytes below @excluded do not occur. False (and *s as it was) when cut or broken.
- */
-bool unsigned5_take(struct span *s, unsigned excluded, uint32_t *ret);
-/* Takes a zig-zag coded one. */
-bool unsigned5_take_signed(struct span *s, unsigned excluded, int32_t *ret);
-/* Bytes that the coding leaves out: 1 (the NUL) since JDK 20, else 0. */
-static inline unsigned unsigned5_excluded(const struct hotspot_vm *vm)
-{
-    return vm->layout.jdk >= 20 ? 1 : 0;
-}
-
-/* ---- method.c ---- */
-
-/* Has what the names and the line of @bci are made of read now, for this moment. */
-void method_keep(struct hotspot_vm *vm, uint64_t method, int32_t bci);
-/* Does the same of an interpreted method at bytecode address @bcp (0: at its entry). */
-void method_keep_at(struct hotspot_vm *vm, uint64_t method, uint64_t bcp);
-/* Gets the bytes of the Symbol at @symbol, cut to @max. 0 or -errno. */
-int symbol_read(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t max, uint16_t *ret_n);
-/* Returns the line of bci @wanted in a compressed line table. 0: unknown. Pure. */
-uint32_t lines_find(struct span table, unsigned excluded, int32_t wanted);
-/* Gets the Symbol at @index of the ConstantPool at @pool. 0 or -errno. */
-int pool_symbol(struct hotspot_vm *vm, uint64_t pool, uint32_t index, uint64_t *ret);
 
 /* ---- fields.c ---- */
 

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "hotspot/vm.h"
+#include "hotspot/code/code.h"
 
 #define RELOCATIONS_BYTES_MAX (1u << 20)
 #define RELOCATION_TYPES 32

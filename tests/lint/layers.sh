@@ -31,7 +31,8 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["broker"] = "base proc event unwind sample privileged broker_client supervisor launcher helper agent broker/target"
         only["launcher", "broker/listen.h"] = 1 # as a service it takes its clients as the broker does
         may["broker/target"] = "base proc agent sample privileged broker_client broker" # what it looks up of a target
-        may["hotspot"] = values " sample broker_client"
+        may["hotspot"] = values " sample broker_client hotspot/code"
+        may["hotspot/code"] = "base hotspot" # the code cache
         may["discover"] = values " sample broker_client hotspot"
         may["unwind_tables"] = values " sample broker_client hotspot discover" # what fills its tables
         may["elf"] = "base" # files as bytes: symbols of ELF, and what DWARF says of inlining and lines

@@ -6,9 +6,9 @@
  */
 #include "suite.h"
 
+#include "hotspot/code/code.h"
 #include "hotspot/counters.h"
 #include "hotspot/hsperfdata.h"
-#include "hotspot/vm.h"
 #include "hotspot_image.h"
 
 #include <fcntl.h>

@@ -6,9 +6,9 @@
  * and behind that what leads from compiled code into the interpreter, with its entries for calls
  * that have to be verified and for those that have not. No table that VMStructs tells leads there.
  */
-#include "hotspot/stubs.h"
+#include "hotspot/code/stubs.h"
 
-#include "hotspot/vm.h"
+#include "hotspot/code/code.h"
 
 #define I2C_BYTES_MAX 16384 /* of 255 arguments, some 4,000 */
 #define I2C_STORE 7         /* bytes of the first of these instructions, its last four an offset */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What lives at an address: from blob to struct hotspot_code, and the interpreter's codelets. */
-#include "hotspot/vm.h"
+#include "hotspot/code/code.h"
 
 #define CODELET_BYTES_MAX 64 /* sizeof(InterpreterCodelet) is 16 or 24 */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads ahead what names the places of a stack, in one turn. */
-#include "hotspot/vm.h"
+#include "hotspot/code/code.h"
 
 struct prepare {
     size_t count;

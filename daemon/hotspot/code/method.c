@@ -3,7 +3,7 @@
  * Methods: Method -> ConstMethod -> ConstantPool -> Symbols. The constant pool's entries stand
  * behind its header, 8 bytes each; a Symbol is a length and raw modified UTF-8.
  */
-#include "hotspot/vm.h"
+#include "hotspot/code/code.h"
 
 #define CLASS_BYTES_MAX 4096 /* of a java.lang.Class, without static fields: some 120 */
 

@@ -11,7 +11,7 @@
  * Names of stubs: "_new_array_Java", "new_type_array Runtime1 stub" (JDK 8, 11, 17, 21: seen), "C2
  * Runtime new_array", "C1 Runtime new_type_array_blob" (25 and 26: seen).
  */
-#include "hotspot/vm.h"
+#include "hotspot/code/code.h"
 
 #define STUB_CODE_MAX 4096 /* bytes of a stub or codelet; 1,000 were seen */
 #define BLOCKS_MAX 16384   /* of a code heap: the stubs are made before most methods */

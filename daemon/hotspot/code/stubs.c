@@ -11,9 +11,9 @@
  * with 64-bit pointers. Entries are put before the head, and stay: a new head means more of them.
  * An entry is put there before its code is made: until that is finished its end is 0.
  */
-#include "hotspot/stubs.h"
+#include "hotspot/code/stubs.h"
 
-#include "hotspot/vm.h"
+#include "hotspot/code/code.h"
 
 #define DESC_NEXT 0
 #define DESC_GROUP 8

@@ -4,7 +4,7 @@
  * to five bytes, the lowest first; a byte of 192 or more says that another follows; each further
  * one counts 64 times more. Since JDK 20 no byte is 0: each counts one less than it says.
  */
-#include "hotspot/vm.h"
+#include "hotspot/code/code.h"
 
 #define UNSIGNED5_MORE 192
 #define UNSIGNED5_LENGTH 5

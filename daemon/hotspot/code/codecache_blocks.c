@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The blocks of a code heap: which one holds an address, as the segment map tells (codecache.c). */
-#include "hotspot/vm.h"
+#include "hotspot/code/code.h"
 
 #define SEGMENT_FREE 0xff
 #define HEAP_BLOCK_MAX 64 /* sizeof(HeapBlock) is 8 or 16 */

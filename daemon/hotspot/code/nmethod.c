@@ -7,7 +7,7 @@
  * metadata behind the relocations in another (mutable data) Which of these a JVM does is seen from
  * the fields that its tables have.
  */
-#include "hotspot/vm.h"
+#include "hotspot/code/code.h"
 
 #define BLOB_BYTES_MAX ((uint64_t)256 << 20)
 

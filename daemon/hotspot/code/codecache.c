@@ -5,7 +5,7 @@
  * of more than 254 segments (or one merged of freed ones) takes several steps. A block is a header
  * and a CodeBlob.
  */
-#include "hotspot/vm.h"
+#include "hotspot/code/code.h"
 
 #define OBJECT_MAX 512 /* CodeHeap is 280..344 bytes, StubQueue 48 */
 

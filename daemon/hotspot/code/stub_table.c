@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of stubs, sorted by where they start. */
 #include "base/array.h"
-#include "hotspot/stubs.h"
+#include "hotspot/code/stubs.h"
 
 #define OVERLAPS_MAX 8 /* entries that begin between a stub's begin and a pc */
 

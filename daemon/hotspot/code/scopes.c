@@ -12,7 +12,7 @@
  * at known lines. What it cannot give: without that option a loop of C1 code, or one without a
  * safepoint, may show the line of what follows.
  */
-#include "hotspot/vm.h"
+#include "hotspot/code/code.h"
 
 #define PC_DESC_MAX 64     /* sizeof(PcDesc) is 16 */
 #define SCOPE_BYTES_MAX 15 /* three numbers of at most five digits */

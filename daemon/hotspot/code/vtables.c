@@ -6,9 +6,9 @@
  * in libjvm's writable data. VMStructs does not list it: what points to such a stub from there is a
  * head.
  */
-#include "hotspot/stubs.h"
+#include "hotspot/code/stubs.h"
 
-#include "hotspot/vm.h"
+#include "hotspot/code/code.h"
 
 #define VTABLE_CODE 16
 #define VTABLE_HEADS 256
