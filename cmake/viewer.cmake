@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -D WEB=<web folder> -D OUT=<file.c> -P viewer.cmake
-# Makes the pages that flamed answers with (render/pages.h). Of each, the modules of web/ that its list names, in
+# Makes the pages that flamed answers with (render/standalone/pages.h). Of each, the modules of web/ that its list names, in
 # this order, become one classic script; script and style go into its html, and the page into a C file in three
 # pieces: up to @TITLE@, up to @DATA@, the rest.
 include(${CMAKE_CURRENT_LIST_DIR}/bundle.cmake)
@@ -74,4 +74,4 @@ if(script MATCHES "]]>")
     message(FATAL_ERROR "svg.js would end its own section")
 endif()
 c_span(SVG_SCRIPT "${script}" script)
-file(WRITE "${OUT}" "/* Generated from web/ by cmake/viewer.cmake. */\n#include \"render/pages.h\"\n${code}\n${script}")
+file(WRITE "${OUT}" "/* Generated from web/ by cmake/viewer.cmake. */\n#include \"render/standalone/pages.h\"\n${code}\n${script}")

@@ -45,8 +45,9 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["capture"] = parts " attach"
         may["attach"] = parts " helper agent"
         may["api"] = parts " engine capture attach"
-        may["render"] = "base proc profile render/proto"
-        may["render/proto"] = "" # generated
+        may["render"] = "base proc profile"
+        may["render/standalone"] = "base proc profile render" # pages and pictures for a browser
+        may["render/proto"] = "base proc profile render" # messages of protobuf, and what is generated for them
         may["render/jfr"] = "base proc profile render"
         may["store"] = "base proc profile"
         may["schedule"] = "base proc event profile request" # rules and times only: the engine starts what is due

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pieces of a JDK flight recording: numbers and strings as it writes them, the events and types
- * that ours has, and the constant pools. Private to render/jfr*.c.
+ * that ours has, and the constant pools. Private to render/jfr/.
  *
  * A recording is one chunk: a header, events, a checkpoint event and a metadata event. The
  * checkpoint has the constant pools that the events refer to; the metadata describes every type.

@@ -10,7 +10,7 @@
 #include "render/jfr/jfr.h"
 #include "render/proto/otlp.pb-c.h"
 #include "render/proto/pprof.pb-c.h"
-#include "render/stacks.h"
+#include "render/proto/stacks.h"
 #include "tests/formats/made.h"
 
 #include <zlib.h>

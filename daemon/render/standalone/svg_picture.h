@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A flame graph as SVG, box by box. The result is a picture by itself. Its script adds zoom and
- * search, as FlameGraph's does. Knows no profile. Private to render/.
+ * search, as FlameGraph's does. Knows no profile. Private to
+ * render/standalone/.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "render/stacks.h"
+#include "render/proto/stacks.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"

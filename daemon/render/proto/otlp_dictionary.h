@@ -2,12 +2,12 @@
 /*
  * The dictionary of an otlp answer: tables of strings, attributes, mappings, functions, locations
  * and stacks. No entry is there twice, and entry 0 stands for nothing. Packed as it grows. Private
- * to render/otlp*.c.
+ * to render/proto/.
  */
 #pragma once
 
 #include "render/formats.h"
-#include "render/stacks.h"
+#include "render/proto/stacks.h"
 
 #define OTLP_FACTS 6 /* attributes of a profile, besides warnings */
 

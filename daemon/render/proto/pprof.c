@@ -7,8 +7,8 @@
 #include "base/cleanup.h"
 #include "render/formats.h"
 #include "render/proto/pprof.pb-c.h"
-#include "render/protobuf.h"
-#include "render/stacks.h"
+#include "render/proto/protobuf.h"
+#include "render/proto/stacks.h"
 
 #include <zlib.h>
 

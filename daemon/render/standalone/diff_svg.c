@@ -3,8 +3,8 @@
 #include "base/cleanup.h"
 #include "render/diff.h"
 #include "render/formats.h"
-#include "render/palette.h"
-#include "render/svg_picture.h"
+#include "render/standalone/palette.h"
+#include "render/standalone/svg_picture.h"
 
 struct picture {
     const struct diff *d;

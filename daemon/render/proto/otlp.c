@@ -5,9 +5,9 @@
  * in the dictionary. What flamed knows besides is in attributes named flamed.*.
  */
 #include "base/cleanup.h"
-#include "render/otlp_dictionary.h"
 #include "render/proto/otlp.pb-c.h"
-#include "render/protobuf.h"
+#include "render/proto/otlp_dictionary.h"
+#include "render/proto/protobuf.h"
 
 #define OTLP_ATTRIBUTES_MAX 5 /* of a resource */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What pprof and otlp share: samples added up by stack and thread, frames joined into places in the
- * code, tables of functions and files. Private to render/.
+ * code, tables of functions and files. Private to render/proto/.
  *
  * A location is a place in the code: a frame and what was inlined into it there. Functions,
  * mappings and locations are numbered from 0 in the order of their first use, row by row.

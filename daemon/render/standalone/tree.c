@@ -6,8 +6,8 @@
  */
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "render/calltree.h"
-#include "render/pages.h"
+#include "render/standalone/calltree.h"
+#include "render/standalone/pages.h"
 
 #define TREE_INDENT_MAX 100 /* levels that are indented; the number of the level says more */
 #define TREE_NEST_MAX 200   /* elements inside each other: browsers stop at 512 */

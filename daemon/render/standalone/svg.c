@@ -2,9 +2,9 @@
 /* Format `svg`: the call tree as a picture that zooms and is searched inside itself. */
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "render/calltree.h"
-#include "render/palette.h"
-#include "render/svg_picture.h"
+#include "render/standalone/calltree.h"
+#include "render/standalone/palette.h"
+#include "render/standalone/svg_picture.h"
 
 /* "1,234 samples, 12.34%", or with `total` the value. */
 static void add_facts(const struct view *v, struct view_sum w, struct buf *out)

@@ -5,8 +5,8 @@
  */
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "render/pages.h"
-#include "render/viewer_data.h"
+#include "render/standalone/pages.h"
+#include "render/standalone/viewer_data.h"
 
 int render_html(const struct view *v, const struct render_opts *o, struct buf *out,
                 struct error *err)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "render/otlp_dictionary.h"
+#include "render/proto/otlp_dictionary.h"
 
 #include "base/cleanup.h"
 #include "render/proto/otlp.pb-c.h"
-#include "render/protobuf.h"
+#include "render/proto/protobuf.h"
 
 #define OTLP_STRING_BYTES_MAX ((size_t)256 << 20)
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Protobuf messages into buffers. A message is the concatenation of its parts, so a large one is
- * packed piece by piece. Only the present piece is in memory as structures. Private to render/.
+ * packed piece by piece. Only the present piece is in memory as structures. Private to
+ * render/proto/.
  */
 #pragma once
 

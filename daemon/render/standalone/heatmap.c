@@ -7,8 +7,8 @@
  */
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "render/pages.h"
-#include "render/viewer_data.h"
+#include "render/standalone/pages.h"
+#include "render/standalone/viewer_data.h"
 
 static void add_times(const struct view *v, const uint32_t *numbers, struct buf *out)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The elements and their ids are those of FlameGraph's pictures. */
-#include "render/svg_picture.h"
+#include "render/standalone/svg_picture.h"
 
 #include "base/text.h"
-#include "render/pages.h"
+#include "render/standalone/pages.h"
 
 #define BOX_HEIGHT 16
 #define HEAD_HEIGHT 64

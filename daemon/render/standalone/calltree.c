@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "render/calltree.h"
+#include "render/standalone/calltree.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "render/diff.h"
 #include "render/formats.h"
-#include "render/pages.h"
+#include "render/standalone/pages.h"
 
 #define CHANGES_DEFAULT 100
 #define UNIT 1e6

@@ -4,7 +4,7 @@
  * with the one before and lists only the rest; frames are numbered by how often they are listed, so
  * that the common ones are short. docs/formats.md describes it.
  */
-#include "render/viewer_data.h"
+#include "render/standalone/viewer_data.h"
 
 #include "base/cleanup.h"
 #include "render/moments.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "render/palette.h"
+#include "render/standalone/palette.h"
 
 #include "profile/frame.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "render/protobuf.h"
+#include "render/proto/protobuf.h"
 
 #define PACK_LENGTH_DELIMITED 2 /* the wire type of an embedded message */
 
