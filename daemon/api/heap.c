@@ -5,9 +5,9 @@
 #include "api/json.h"
 #include "base/clock.h"
 #include "discover/discover.h"
+#include "discover/memory_history.h"
 #include "discover/residence.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #define RESIDENCE_AGE_NS (250 * NSEC_PER_MSEC) /* pages are not counted again before */
@@ -20,8 +20,9 @@ struct heap_ask {
     bool counted;
     struct counters c;
     uint64_t rss_bytes;
-    struct residence *residence; /* owned; NULL: */
-    struct error why;            /* it is not known */
+    struct memory_history history; /* owned */
+    struct residence *residence;   /* owned; NULL: */
+    struct error why;              /* it is not known */
     struct error *err;
 };
 
@@ -48,6 +49,21 @@ static int heap_refuse(struct heap_ask *a, struct process *p, int r)
     return error_code(a->err, r, "cannot read the counters of JVM %d", a->host_pid);
 }
 
+/* A copy, with the newest point. Without memory for it there is none. */
+static void copy_history(const struct process *p, struct memory_history *ret)
+{
+    const struct memory_history *h = p->history;
+
+    if (!h || !array_grow(&ret->points, &ret->room, h->count + 1, 1))
+        return;
+    if (h->count)
+        memcpy(ret->points, h->points, h->count * sizeof(*h->points));
+    ret->count = h->count;
+    ret->last = h->last;
+    if (!h->count || h->points[h->count - 1].at_ns != h->last.at_ns)
+        ret->points[ret->count++] = h->last;
+}
+
 static int call_heap(struct api *api, void *arg)
 {
     struct heap_ask *a = arg;
@@ -58,12 +74,13 @@ static int call_heap(struct api *api, void *arg)
     if (r)
         return r;
     if (!a->counted) {
-        r = discover_counters(p);
+        r = discover_counters(api->engine.discover, p);
         if (r != 0)
             return heap_refuse(a, p, r);
         a->c = *p->counters;
         discover_usage(api->engine.discover, p, &usage);
         a->rss_bytes = usage.rss_bytes;
+        copy_history(p, &a->history);
         a->counted = true;
     }
     a->why = ERROR_NULL;
@@ -184,30 +201,94 @@ static json_t *residence_json(const struct residence *d)
                      "uncounted", (json_int_t)d->uncounted, "points", points_json(d));
 }
 
+/* ---- over time ---- */
+
+/* The members of a point that are numbers as they are. */
+static const struct {
+    const char *name;
+    size_t field;
+} HISTORY[] = {
+    { "heap_used", offsetof(struct memory_point, heap_used) },
+    { "heap_committed", offsetof(struct memory_point, heap_committed) },
+    { "metaspace", offsetof(struct memory_point, metaspace) },
+    { "code_cache", offsetof(struct memory_point, code_cache) },
+    { "allocated", offsetof(struct memory_point, allocated) },
+    { "collections", offsetof(struct memory_point, collections) },
+    { "threads", offsetof(struct memory_point, threads_live) },
+    { "threads_started", offsetof(struct memory_point, threads_started) },
+};
+
+static int64_t history_number(const struct memory_point *p, size_t i)
+{
+    int64_t n;
+
+    memcpy(&n, (const char *)p + HISTORY[i].field, sizeof(n));
+    return n;
+}
+
+/* A list of numbers for each member: the same place in all of them is one point. */
+static json_t *history_json(const struct memory_history *h, uint64_t realtime_ns, uint64_t now_ns)
+{
+    json_t *ret = json_object(), *times = json_array(), *rss = json_array(),
+           *collecting = json_array();
+
+    for (size_t i = 0; i < h->count; i++) {
+        const struct memory_point *p = &h->points[i];
+
+        json_array_append_new(times, json_time(realtime_ns - (now_ns - MIN(p->at_ns, now_ns))));
+        json_array_append_new(rss, json_integer((json_int_t)p->rss_bytes));
+        json_array_append_new(collecting, json_seconds(p->collection_ns));
+    }
+    json_object_set_new(ret, "time", times);
+    json_object_set_new(ret, "rss", rss);
+    json_object_set_new(ret, "collection_seconds", collecting);
+    for (size_t k = 0; k < ARRAY_SIZE(HISTORY); k++) {
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < h->count; i++)
+            json_array_append_new(list, json_known(history_number(&h->points[i], k)));
+        json_object_set_new(ret, HISTORY[k].name, list);
+    }
+    return ret;
+}
+
+static json_t *allocation_json(const struct memory_history *h, const struct counters *c,
+                               uint64_t realtime_ns, uint64_t now_ns)
+{
+    double rate, seconds;
+    bool known = memory_history_rate(h, now_ns, &rate, &seconds);
+
+    return json_pack(
+        "{s:o, s:o, s:o, s:o}", "time",
+        c->allocated_ns ? json_time(realtime_ns - (now_ns - MIN(c->allocated_ns, now_ns)))
+                        : json_null(),
+        "bytes", json_known(c->allocated), "bytes_per_second",
+        known ? json_real(rate) : json_null(), "seconds", known ? json_real(seconds) : json_null());
+}
+
 static json_t *heap_json(const struct heap_ask *a)
 {
     const struct counters *c = &a->c;
-    struct timespec now;
+    uint64_t realtime_ns = clock_realtime_ns(), now_ns = clock_monotonic_ns();
 
-    clock_gettime(CLOCK_REALTIME, &now);
     return json_pack(
         "{s:i, s:o, s:I, s:s, s:o, s:o, s:o, s:{s:o, s:o}, s:o, s:{s:o, s:o, s:o, s:o},"
-        " s:{s:o, s:o, s:o, s:o}, s:{s:o, s:o}, s:{s:o, s:o}, s:i, s:o, s:s}",
-        "pid", (int)a->host_pid, "time",
-        json_time((uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec), "rss",
-        (json_int_t)a->rss_bytes, "policy", c->policy, "generations", generations_json(c),
-        "metaspace", pool_json(&c->metaspace), "class_space", pool_json(&c->class_space),
-        "code_cache", "committed", json_known(c->code_cache_committed), "max",
-        json_known(c->code_cache_max), "collections", collections_json(c), "safepoints", "count",
-        json_known(c->safepoints), "seconds", json_seconds(c->safepoint_ns), "sync_seconds",
+        " s:{s:o, s:o, s:o, s:o}, s:{s:o, s:o}, s:{s:o, s:o}, s:i, s:o, s:o, s:o, s:s}",
+        "pid", (int)a->host_pid, "time", json_time(realtime_ns), "rss", (json_int_t)a->rss_bytes,
+        "policy", c->policy, "generations", generations_json(c), "metaspace",
+        pool_json(&c->metaspace), "class_space", pool_json(&c->class_space), "code_cache",
+        "committed", json_known(c->code_cache_committed), "max", json_known(c->code_cache_max),
+        "collections", collections_json(c), "safepoints", "count", json_known(c->safepoints),
+        "seconds", json_seconds(c->safepoint_ns), "sync_seconds",
         json_seconds(c->safepoint_sync_ns), "application_seconds", json_seconds(c->application_ns),
         "threads", "live", json_known(c->threads_live), "daemon", json_known(c->threads_daemon),
         "peak", json_known(c->threads_peak), "started", json_known(c->threads_started), "classes",
         "loaded", json_known(sum_of_known(c->classes_loaded, c->shared_classes_loaded)), "unloaded",
         json_known(sum_of_known(c->classes_unloaded, c->shared_classes_unloaded)), "compiler",
         "methods", json_known(c->compiled), "seconds", json_seconds(c->compile_ns), "left_out",
-        (int)c->left_out, "resident", residence_json(a->residence), "resident_problem",
-        a->residence ? "" : a->why.msg);
+        (int)c->left_out, "allocation", allocation_json(&a->history, c, realtime_ns, now_ns),
+        "history", history_json(&a->history, realtime_ns, now_ns), "resident",
+        residence_json(a->residence), "resident_problem", a->residence ? "" : a->why.msg);
 }
 
 int backend_heap(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
@@ -227,5 +308,6 @@ int backend_heap(void *ctx, const struct viewer *v, int32_t host_pid, json_t **r
     if (r == 0)
         *ret = heap_json(&a);
     free(a.residence);
+    memory_history_deinit(&a.history);
     return r == 0 && !*ret ? -ENOMEM : r;
 }

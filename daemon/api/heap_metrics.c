@@ -255,6 +255,11 @@ static void write_compile_seconds(const struct writer *w)
     line(w, NULL, NULL, seconds(w->jvm->c.compile_ns));
 }
 
+static void write_allocated(const struct writer *w)
+{
+    line(w, NULL, NULL, (double)w->jvm->c.allocated);
+}
+
 static void write_resident(const struct writer *w)
 {
     for (size_t i = 0; w->jvm->counted && i < MEMORY_AREA_COUNT; i++)
@@ -273,6 +278,9 @@ static const struct {
     { "flamed_jvm_pool_max_bytes", "gauge", "Memory that such a pool may have.", write_max },
     { "flamed_jvm_memory_bytes", "gauge",
       "Memory of the JVM that is resident, by area; the areas add up to its RSS.", write_resident },
+    { "flamed_jvm_allocated_bytes_total", "counter",
+      "Bytes that Java threads allocated on the heap, as far as they were there at a look.",
+      write_allocated },
     { "flamed_jvm_collections_total", "counter", "Garbage collections, or pauses for one.",
       write_collections },
     { "flamed_jvm_collection_seconds_total", "counter", "Time of those.",

@@ -5,6 +5,7 @@
 #include "api/json.h"
 #include "capture/capability_text.h"
 #include "capture/capture_impl.h"
+#include "discover/memory_history.h"
 
 static const char *profilable_reason(const struct process *p)
 {
@@ -16,6 +17,16 @@ static const char *profilable_reason(const struct process *p)
     default:
         return p->reason;
     }
+}
+
+/* Bytes a second, as last looked at; null if that is not known. */
+static json_t *allocation_rate(const struct process *p)
+{
+    double rate, seconds;
+
+    return p->history && memory_history_rate(p->history, clock_monotonic_ns(), &rate, &seconds)
+               ? json_real(rate)
+               : json_null();
 }
 
 static json_t *jvm_json(struct api *api, struct process *p)
@@ -41,7 +52,7 @@ static json_t *jvm_json(struct api *api, struct process *p)
         stubs = hotspot_vm_stubs(p->vm);
     return json_pack(
         "{s:i, s:o, s:o, s:i, s:I, s:o, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:f, s:o, s:I, "
-        "s:i, s:b, s:b, s:b,"
+        "s:o, s:i, s:b, s:b, s:b,"
         " s:{s:i, s:I}, s:{s:s, s:s}}",
         "pid", (int)p->id.host_pid, "nspid", ns_pids, "start_time", json_time(p->start_realtime_ns),
         "exec", (int)p->id.exec_no, "uid", (json_int_t)p->uid, "container_uid",
@@ -50,9 +61,9 @@ static json_t *jvm_json(struct api *api, struct process *p)
         "vm_name", p->vm_name, "container", container, "pod", pod, "cgroup",
         p->cgroup ? p->cgroup : "", "cpu_percent", usage.cpu_percent, "cpu_limit",
         usage.cpu_limit > 0 ? json_real(usage.cpu_limit) : json_null(), "rss",
-        (json_int_t)usage.rss_bytes, "threads", (int)usage.threads, "frame_pointers",
-        (int)p->frame_pointers, "debug_non_safepoints", (int)p->debug_non_safepoints,
-        "attach_disabled", (int)p->attach_disabled, "stubs", "named",
+        (json_int_t)usage.rss_bytes, "allocated_bytes_per_second", allocation_rate(p), "threads",
+        (int)usage.threads, "frame_pointers", (int)p->frame_pointers, "debug_non_safepoints",
+        (int)p->debug_non_safepoints, "attach_disabled", (int)p->attach_disabled, "stubs", "named",
         (int)(stubs.named + stubs.vtables), "dropped", (json_int_t)stubs.dropped, "profilable",
         "symbols", p->jvm == JVM_READY ? "memory" : "none", "reason", profilable_reason(p));
 }

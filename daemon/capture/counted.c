@@ -249,7 +249,8 @@ static void look(struct captures *captures, struct counted_jvm *j, bool edge)
     struct telling_to to = { captures, p };
     struct counted_look now;
 
-    if (!p || !proc_id_equal(&p->id, &j->id) || p->exited || discover_counters(p) != 0) {
+    if (!p || !proc_id_equal(&p->id, &j->id) || p->exited ||
+        discover_counters(captures->discover, p) != 0) {
         j->next_ns = clock_monotonic_ns() + COUNTED_FAILED_NS;
         return;
     }

@@ -8,6 +8,7 @@
 #include "discover/table.h"
 
 #include "base/clock.h"
+#include "discover/memory_history.h"
 #include "hotspot/counters.h"
 
 #define COUNTERS_FRESH_NS (5 * NSEC_PER_SEC) /* no JVM is read more often */
@@ -19,7 +20,20 @@
 #define COUNTERS_EACH_NS (NSEC_PER_SEC / 5000) /* of that, for one JVM */
 #define COUNTERS_FIRST_NS (20 * NSEC_PER_MSEC) /* the same while somebody waits */
 
-static void keep(struct image *im, const struct counters *c, uint64_t now_ns)
+/* What is resident is read for points that are kept: the newest one else has what the last of them
+ * has. */
+static void note(struct discover *d, struct image *im, uint64_t now_ns)
+{
+    struct memory_history *h = im->p.history;
+    struct memory_point point = memory_point_of(im->p.counters, now_ns, h->last.rss_bytes);
+    uint32_t threads;
+
+    if (memory_history_due(h, now_ns))
+        usage_memory(d, im, &point.rss_bytes, &threads);
+    memory_history_add(h, &point);
+}
+
+static void keep(struct discover *d, struct image *im, const struct counters *c, uint64_t now_ns)
 {
     struct process *p = &im->p;
 
@@ -29,9 +43,13 @@ static void keep(struct image *im, const struct counters *c, uint64_t now_ns)
         return;
     *p->counters = *c;
     p->counters_ns = now_ns;
+    if (!p->history)
+        p->history = calloc(1, sizeof(*p->history));
+    if (p->history)
+        note(d, im, now_ns);
 }
 
-int discover_counters(struct process *p)
+int discover_counters(struct discover *d, struct process *p)
 {
     struct image *im = image_of(p);
     uint64_t now_ns = clock_monotonic_ns();
@@ -48,7 +66,7 @@ int discover_counters(struct process *p)
                                                        : COUNTERS_FRESH_NS);
     p->counters_off = r == -ENOENT;
     if (r == 0)
-        keep(im, &c, now_ns);
+        keep(d, im, &c, now_ns);
     return r == 0 && !p->counters ? -ENOMEM : r;
 }
 
@@ -83,7 +101,7 @@ static void read_due(struct discover *d, uint64_t now_ns, uint64_t budget_ns, bo
             continue;
         jvms++;
         if (is_due(im, now_ns, near) && clock_monotonic_ns() < deadline_ns)
-            discover_counters(&im->p);
+            discover_counters(d, &im->p);
     }
     d->in_each--;
     d->counters_jvms = jvms;

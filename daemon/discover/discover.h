@@ -78,13 +78,14 @@ struct process {
     char java_version[128], vm_name[128];
     bool frame_pointers, debug_non_safepoints, attach_disabled;
     uint64_t libjvm_base;
-    int mem_fd;                  /* -1 if none */
-    struct hotspot_vm *vm;       /* NULL unless JVM_READY */
-    struct counters *counters;   /* as last read; owned; NULL: never */
-    uint64_t counters_ns;        /* CLOCK_MONOTONIC: when */
-    bool counters_off;           /* it keeps none */
-    struct residence *residence; /* as last counted; owned; NULL: never */
-    unsigned pins;               /* captures and resolvers that still need it */
+    int mem_fd;                     /* -1 if none */
+    struct hotspot_vm *vm;          /* NULL unless JVM_READY */
+    struct counters *counters;      /* as last read; owned; NULL: never */
+    uint64_t counters_ns;           /* CLOCK_MONOTONIC: when */
+    bool counters_off;              /* it keeps none */
+    struct memory_history *history; /* of its counters; owned; NULL: none */
+    struct residence *residence;    /* as last counted; owned; NULL: never */
+    unsigned pins;                  /* captures and resolvers that still need it */
 };
 
 /* What discover/ asks the broker for, with the results of the functions in broker_client/broker.h.
@@ -164,9 +165,9 @@ struct process_usage {
 /* Reads it now. 0, PROC_GONE or -errno. */
 int discover_usage(struct discover *d, struct process *p, struct process_usage *ret);
 
-/* Reads the counters of JVM @p into p->counters now. Return: as hotspot_vm_counters(). Without
- * p->vm: -ENOENT. */
-int discover_counters(struct process *p);
+/* Reads the counters of JVM @p into p->counters now, and notes them in p->history. Return: as
+ * hotspot_vm_counters(). Without p->vm: -ENOENT. */
+int discover_counters(struct discover *d, struct process *p);
 /* Has the counters of all JVMs read at times for a minute from now, each every 5 s at most. If it
  * was not expected now it reads what it can in 20 ms. A JVM whose memory does not answer takes
  * 100 ms more, once. */

@@ -15,12 +15,15 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#define RESIDENCE_EVERY_NS                                                                         \
-    (60 * NSEC_PER_SEC)                       /* while /metrics asks for it; also after a failure */
-#define RESIDENCE_POINT_NS (5 * NSEC_PER_SEC) /* between two points that are kept */
-#define RESIDENCE_SLICE_NS (4 * NSEC_PER_MSEC) /* of processor time, while somebody waits */
-#define RESIDENCE_POLL_NS (2 * NSEC_PER_MSEC)  /* the same while nobody does */
-#define RESIDENCE_POLL_EVERY_NS (250 * NSEC_PER_MSEC)
+/* While its counters are read, by the recorder or for /metrics; also after a failure. */
+#define RESIDENCE_EVERY_NS (60 * NSEC_PER_SEC)
+#define RESIDENCE_WANTED_NS (60 * NSEC_PER_SEC)       /* after its counters were read */
+#define RESIDENCE_UNASKED_SHARE 1000                  /* as RESIDENCE_SHARE, for the recorder */
+#define RESIDENCE_POINT_NS (5 * NSEC_PER_SEC)         /* between two points that are kept */
+#define RESIDENCE_SLICE_NS (4 * NSEC_PER_MSEC)        /* of processor time, while somebody waits */
+#define RESIDENCE_POLL_NS (2 * NSEC_PER_MSEC)         /* the same while nobody does */
+#define RESIDENCE_POLL_EVERY_NS (250 * NSEC_PER_MSEC) /* while pages are counted, else */
+#define RESIDENCE_IDLE_EVERY_NS NSEC_PER_SEC
 #define RESIDENCE_CPU_NS (500 * NSEC_PER_MSEC) /* for one counting: more than 100 GB */
 #define RESIDENCE_SHARE 50    /* of one processor's time, one part in so many for one JVM */
 #define RESIDENCE_JOBS_MAX 16 /* at once */
@@ -388,12 +391,23 @@ static bool still_holds(struct discover *d, struct image *im, uint64_t now_ns)
     return true;
 }
 
+/* Whether @im is to be begun with: its counters are being read, by a scraper or by the recorder. */
+static bool is_wanted(const struct discover *d, const struct image *im, uint64_t now_ns)
+{
+    const struct residence *last = im->p.residence;
+    bool scraped = now_ns < d->counters_until_ns;
+
+    return now_ns >= im->residence_next_ns && im->p.counters &&
+           now_ns - im->p.counters_ns < RESIDENCE_WANTED_NS &&
+           (scraped || !last || now_ns - last->at_ns >= last->cpu_ns * RESIDENCE_UNASKED_SHARE);
+}
+
 /* A slice of @im, if it is due. */
 static void poll_one(struct discover *d, struct image *im, uint64_t now_ns)
 {
     int r;
 
-    if (!im->residence_job && (now_ns >= d->counters_until_ns || now_ns < im->residence_next_ns))
+    if (!im->residence_job && !is_wanted(d, im, now_ns))
         return;
     if (!im->residence_job && still_holds(d, im, now_ns)) {
         im->residence_next_ns = now_ns + RESIDENCE_EVERY_NS;
@@ -410,9 +424,10 @@ void residence_poll(struct discover *d, uint64_t now_ns)
 {
     uint64_t deadline_ns = now_ns + RESIDENCE_POLL_NS;
 
-    if (now_ns < d->residence_pass_ns || (now_ns >= d->counters_until_ns && !d->residence_jobs))
+    if (now_ns < d->residence_pass_ns)
         return;
-    d->residence_pass_ns = now_ns + RESIDENCE_POLL_EVERY_NS;
+    d->residence_pass_ns =
+        now_ns + (d->residence_jobs ? RESIDENCE_POLL_EVERY_NS : RESIDENCE_IDLE_EVERY_NS);
     d->in_each++;
     for (struct image *im = d->all; im && clock_monotonic_ns() < deadline_ns; im = im->all_next) {
         if (im->p.jvm == JVM_READY && image_is_live(im) && !im->quarantined)

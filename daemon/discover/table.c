@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "discover/memory_history.h"
 
 #define TABLE_NEARLY_FULL (DISCOVER_PROCESSES_MAX / 4 * 3)
 #define TABLE_EVICT_BUCKETS 256 /* looked at for room, at most, per entry */
@@ -62,6 +63,9 @@ static void close_vm(struct process *p)
     p->vm = hotspot_vm_close(p->vm);
     p->mem_fd = close_fd(p->mem_fd);
     free(TAKE_PTR(p->counters));
+    if (p->history)
+        memory_history_deinit(p->history);
+    free(TAKE_PTR(p->history));
     p->counters_off = false;
 }
 

@@ -10,7 +10,7 @@
  *   container.c, pod.c, pod_cache.c  names around it     ticks.c         clocks of start times
  *   image_lookup.c  which image a sample is of           scrape_times.c  the next scrape
  *   counters.c    what JVMs count                        residence.c     pages in memory
- *   discover.c    the door
+ *   memory_history.c  the same over time                 discover.c      the door
  *
  * Images of one pid stand in one chain, the newest first. An image holds from begin_ns to end_ns.
  * All stand in one list too: to walk a few dozen must not take a look at thousands of chains.

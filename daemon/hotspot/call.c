@@ -48,6 +48,7 @@ void vm_unref(struct hotspot_vm *vm)
     memory_deinit(&vm->memory);
     free(vm->codelets);
     free(vm->kept_areas.metaspace);
+    free(vm->allocated.threads);
     stubs_deinit(&vm->stubs);
     free(vm);
 }

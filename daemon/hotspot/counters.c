@@ -254,7 +254,7 @@ static void counters_clear(struct counters *c)
     }
     for (size_t i = 0; i < COUNTERS_COLLECTORS_MAX; i++)
         c->collectors[i].count = c->collectors[i].time_ns = COUNTERS_UNKNOWN;
-    c->code_cache_committed = c->code_cache_max = COUNTERS_UNKNOWN;
+    c->allocated = c->code_cache_committed = c->code_cache_max = COUNTERS_UNKNOWN;
 }
 
 static bool read_all(struct span memory, struct counters_places *places, struct counters_scan *s)
@@ -321,6 +321,12 @@ static int counters_call(struct hotspot_vm *vm, void *arg)
     if (r == 0 && codecache_bytes(vm, &committed, &max) == 0) {
         c->code_cache_committed = (int64_t)committed;
         c->code_cache_max = (int64_t)max;
+    }
+    if (r == 0)
+        allocated_read(vm, c->threads_live);
+    if (r == 0 && vm->allocated.at_ns) {
+        c->allocated = (int64_t)vm->allocated.bytes;
+        c->allocated_ns = vm->allocated.at_ns;
     }
     return r;
 }

@@ -47,6 +47,10 @@ struct counters {
     int64_t threads_live, threads_daemon, threads_peak, threads_started;
     int64_t classes_loaded, classes_unloaded, shared_classes_loaded, shared_classes_unloaded;
     int64_t compiled, compile_ns;
+    /* Bytes that Java threads have allocated on the heap, as far as looks met them
+     * (hotspot/allocated.h). When the last look was, CLOCK_MONOTONIC; 0: never. */
+    int64_t allocated;
+    uint64_t allocated_ns;
     int64_t code_cache_committed, code_cache_max; /* bytes; not of these bytes: the VM's caller */
     uint32_t left_out; /* generations, spaces, collectors that found no room */
 };

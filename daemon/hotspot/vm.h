@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "hotspot/allocated.h"
 #include "hotspot/code/stubs.h"
 #include "hotspot/counters.h"
 #include "hotspot/hotspot.h"
@@ -88,6 +89,7 @@ struct hotspot_vm {
     struct stubs stubs;
     struct kept_areas kept_areas;
     struct counters_places counters_places;
+    struct allocated allocated;
 };
 
 /* As hotspot_vm_open() with any reader of memory (tests, fuzzer). Borrows @cookie. */
@@ -127,6 +129,12 @@ typedef int (*threads_visit_fn)(void *cookie, uint64_t java_thread);
 /* Calls @fn with the JavaThread of each thread in the VM's list, until it returns non-zero, which
  * is returned. 0: all of them, or those before the list was replaced; -ESRCH; -errno. */
 int threads_visit(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie);
+
+/* ---- allocated.c ---- */
+
+/* Looks at what threads have allocated, if that is due, into vm->allocated. @threads_live: how many
+ * there are at least. If that cannot be read now, what was known stays. */
+void allocated_read(struct hotspot_vm *vm, int64_t threads_live);
 
 /* ---- threadname.c ---- */
 

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A look is taken while the VM runs. A thread may move on from one buffer to the next just then, so
+ * that it seems to have allocated a buffer more or less; the next look is right again. So a thread
+ * counts as the most that it was seen to have.
+ */
+#include "hotspot/allocated.h"
+
+#include "base/clock.h"
+#include "hotspot/counters.h"
+#include "hotspot/vm.h"
+
+#define ALLOCATED_EVERY_NS (NSEC_PER_SEC / 2)
+#define ALLOCATED_SHARE 500 /* of a processor's time, one part in so many */
+#define ALLOCATED_TRIES 3
+
+static int compare(const void *left, const void *right)
+{
+    const struct allocated_thread *a = left, *b = right;
+
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    return a->tid < b->tid ? -1 : a->tid > b->tid;
+}
+
+/* How many of @a were there at its last look, but not among @now; each of them is put behind the
+ * @count ones in @ret, unless that is NULL. */
+static size_t missing(const struct allocated *a, const struct allocated_thread *now, size_t count,
+                      struct allocated_thread *ret)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < a->count; i++) {
+        const struct allocated_thread *old = &a->threads[i];
+
+        if (old->missed || bsearch(old, now, count, sizeof(*now), compare))
+            continue;
+        if (ret) {
+            ret[count + n] = *old;
+            ret[count + n].missed = true;
+        }
+        n++;
+    }
+    return n;
+}
+
+void allocated_add(struct allocated *a, struct allocated_thread *now, size_t count)
+{
+    struct allocated_thread *all;
+    size_t gone;
+
+    qsort(now, count, sizeof(*now), compare);
+    for (size_t i = 0; i < count; i++) {
+        struct allocated_thread *t = &now[i];
+        const struct allocated_thread *old =
+            a->count ? bsearch(t, a->threads, a->count, sizeof(*t), compare) : NULL;
+        uint64_t before = old ? old->bytes : 0;
+
+        t->missed = false;
+        t->bytes = MAX(MIN(t->bytes, ALLOCATED_BYTES_MAX), before);
+        a->bytes = MIN(a->bytes + t->bytes - before, (uint64_t)INT64_MAX);
+    }
+    gone = missing(a, now, count, NULL);
+    all = gone ? realloc(now, (count + gone) * sizeof(*now)) : now;
+    if (gone && all) {
+        missing(a, all, count, all);
+        count += gone;
+        qsort(all, count, sizeof(*all), compare);
+    }
+    free(a->threads);
+    a->threads = all ? all : now;
+    a->count = count;
+}
+
+/* ---- of a running JVM ---- */
+
+struct allocated_look {
+    struct hotspot_vm *vm;
+    struct hotspot_allocation at;
+    struct allocated_thread *threads; /* owned */
+    size_t count, room;
+};
+
+/* A thread that cannot be read is left out: it is ending, or starting. */
+static int see_thread(void *cookie, uint64_t thread)
+{
+    struct allocated_look *look = cookie;
+    const struct hotspot_layout *l = &look->vm->layout;
+    struct hotspot_memory *m = &look->vm->memory;
+    uint64_t osthread = 0, bytes = 0, start = 0, top = 0, end = 0;
+    uint32_t tid = 0;
+    int r = memory_u64(m, thread + (uint64_t)l->thread_osthread.offset, &osthread);
+
+    if (r == 0)
+        r = memory_u32(m, osthread + (uint64_t)l->osthread_id.offset, &tid);
+    if (r == 0)
+        r = memory_u64(m, thread + look->at.allocated_bytes, &bytes);
+    if (r == 0)
+        r = memory_u64(m, thread + look->at.tlab_start, &start);
+    if (r == 0)
+        r = memory_u64(m, thread + look->at.tlab_top, &top);
+    if (r == 0)
+        r = memory_u64(m, thread + look->at.tlab_end, &end);
+    if (r < 0 || tid == 0 || tid > INT32_MAX)
+        return r == -EFAULT ? 0 : r;
+    if (look->count == ALLOCATED_THREADS_MAX)
+        return -E2BIG;
+    if (!array_grow(&look->threads, &look->room, look->count + 1, 64))
+        return -ENOMEM;
+    if (start <= top && top <= end)
+        bytes += top - start;
+    look->threads[look->count++] =
+        (struct allocated_thread){ .thread = thread, .bytes = bytes, .tid = (int32_t)tid };
+    return 0;
+}
+
+/* What changes as threads begin, and in an array also as they end. */
+static int read_head(struct hotspot_vm *vm, uint64_t *ret)
+{
+    uint64_t at = vm->layout.thread_smr_list_at;
+
+    return memory_read_direct(&vm->memory, at ? at : vm->layout.thread_list_at, ret, sizeof(*ret));
+}
+
+/* All threads of one moment. 0; -EAGAIN: the list was another at the end. */
+static int see_all(struct allocated_look *look, int64_t least)
+{
+    uint64_t before, after;
+    int r = read_head(look->vm, &before);
+
+    look->count = 0;
+    memory_begin(&look->vm->memory);
+    if (r == 0)
+        r = threads_visit(look->vm, see_thread, look);
+    if (r == 0)
+        r = read_head(look->vm, &after);
+    /* Where the list is linked, one that ends may cut it short. */
+    if (r == 0 && (before != after || (int64_t)look->count < least))
+        r = -EAGAIN;
+    return r;
+}
+
+void allocated_read(struct hotspot_vm *vm, int64_t threads_live)
+{
+    struct allocated_look look = { .vm = vm };
+    struct allocated *a = &vm->allocated;
+    uint64_t now_ns = clock_monotonic_ns(), cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    int r = -EAGAIN;
+
+    if (now_ns < a->next_ns || !hotspot_vm_allocation(vm, &look.at))
+        return;
+    for (int i = 0; r == -EAGAIN && i < ALLOCATED_TRIES; i++)
+        r = see_all(&look, threads_live);
+    now_ns = clock_monotonic_ns();
+    cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+    a->next_ns = now_ns + MAX(ALLOCATED_EVERY_NS, cpu_ns * ALLOCATED_SHARE);
+    if (r == 0 && look.count) {
+        allocated_add(a, TAKE_PTR(look.threads), look.count);
+        a->at_ns = now_ns;
+    }
+    free(look.threads);
+}
