@@ -58,7 +58,7 @@ int mapped_find(const struct target *t, uint64_t start, uint64_t end, struct map
         return r;
     r = mapped_query(maps, &w);
     if (r == -ENOTTY)
-        r = maps_walk(maps, is_wanted, &w) ? 0 : -ENOENT;
+        r = maps_scan(maps, is_wanted, &w) ? 0 : -ENOENT;
     if (r < 0) {
         r = target_check(t);
         return r ? r

@@ -8,14 +8,13 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "proc/maps_walk.h"
 #include "proc/procmap.h"
 #include "proc/stall_readers.h"
 
-#define JVM_CHUNK_BYTES 65536
 /* Of processor time, for one process: the rest is not looked at. */
 #define JVM_LOOK_MAX_NS (200 * NSEC_PER_MSEC)
 #define JVM_QUERY_MAX_NS (20 * NSEC_PER_MSEC) /* the same where the kernel can be asked */
-#define JVM_QUERY_STRIDE 64                   /* questions between two looks at the clock */
 /* The mapping of a library's beginning lies so far before its code at most, */
 #define JVM_LIBRARY_BYTES (UINT64_C(256) << 20)
 #define JVM_LIBRARY_MAPPINGS 64 /* with so many in between. */
@@ -28,48 +27,16 @@ static bool is_openj9(struct span path)
     return span_starts_with(base, "libj9vm") && span_ends_with(base, ".so");
 }
 
-void jvm_scan_text(struct jvm_scan *s, struct span text)
+bool jvm_scan_mapping(const struct mapping *m, void *cookie)
 {
-    struct mapping m;
-    struct span line;
+    struct jvm_scan *s = cookie;
 
-    while (s->lines < MAPS_MAX_LINES && span_take_line(&text, &line)) {
-        s->lines++;
-        if (maps_parse_line(line, &m) < 0)
-            continue;
-        if (span_ends_with(m.path, "/libjvm.so") && m.offset == 0 &&
-            (!s->libjvm_base || m.start < s->libjvm_base))
-            s->libjvm_base = m.start;
-        else if (is_openj9(m.path))
-            s->openj9 = true;
-    }
-}
-
-/* Reads maps in bounded pieces. 0, or -errno when nothing could be read. */
-static int scan_text(int fd, struct jvm_scan *s)
-{
-    uint64_t deadline_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + JVM_LOOK_MAX_NS;
-    char chunk[JVM_CHUNK_BYTES];
-    size_t kept = 0, total = 0;
-    ssize_t n;
-
-    while ((n = read(fd, chunk + kept, sizeof(chunk) - kept)) > 0) {
-        struct span text = { chunk, kept + (size_t)n };
-        size_t end = span_rfind(text, '\n');
-
-        total += (size_t)n;
-        if (end == text.n) { /* no end of line: wait for it, or drop what is too long for a line */
-            kept = text.n < sizeof(chunk) ? text.n : 0;
-        } else {
-            jvm_scan_text(s, (struct span){ chunk, end });
-            kept = text.n - end - 1;
-            memmove(chunk, chunk + end + 1, kept);
-        }
-        if (total >= MAPS_MAX_BYTES || s->lines >= MAPS_MAX_LINES ||
-            clock_ns(CLOCK_THREAD_CPUTIME_ID) >= deadline_ns)
-            break;
-    }
-    return n < 0 && total == 0 ? -errno : 0;
+    if (span_ends_with(m->path, "/libjvm.so") && m->offset == 0 &&
+        (!s->libjvm_base || m->start < s->libjvm_base))
+        s->libjvm_base = m->start;
+    else if (is_openj9(m->path))
+        s->openj9 = true;
+    return false;
 }
 
 /* Where the file of @code, a mapping of it, is mapped from its beginning. */
@@ -95,41 +62,33 @@ static uint64_t find_base(int fd, const struct mapping *code)
     return base;
 }
 
-/* Asks for one executable file after the other. As scan_text(); -ENOTTY: the kernel cannot be
- * asked. */
-static int scan_query(int fd, struct jvm_scan *s)
-{
-    uint64_t deadline_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + JVM_QUERY_MAX_NS, at = 0;
-    const unsigned which = PROCMAP_EXEC | PROCMAP_FILE | PROCMAP_OR_NEXT;
-    struct procmap name;
-    struct mapping m;
-    int r;
-
-    while ((r = procmap_query(fd, at, which, &name, &m)) == 0) {
-        if (span_ends_with(m.path, "/libjvm.so")) {
-            s->libjvm_base = find_base(fd, &m);
-            return 0;
-        }
-        s->openj9 |= is_openj9(m.path);
-        if (++s->lines % JVM_QUERY_STRIDE == 0 && clock_ns(CLOCK_THREAD_CPUTIME_ID) >= deadline_ns)
-            return 0;
-        at = m.end;
-    }
-    return r == -ENOENT ? 0 : r;
-}
-
 struct scan_reading {
     struct reading base; /* first */
     struct jvm_scan scan;
     int fd;
 };
 
+/* As jvm_scan_mapping(), of the executable files alone. */
+static bool scan_code(const struct mapping *m, void *cookie)
+{
+    struct scan_reading *s = cookie;
+
+    s->scan.openj9 |= is_openj9(m->path);
+    if (!span_ends_with(m->path, "/libjvm.so"))
+        return false;
+    s->scan.libjvm_base = find_base(s->fd, m);
+    return true;
+}
+
+/* Finds what there is until a limit of time. */
 static int run_scan(struct reading *r)
 {
     struct scan_reading *s = (struct scan_reading *)r;
-    int e = scan_query(s->fd, &s->scan);
+    int e = maps_walk_query(s->fd, PROCMAP_EXEC | PROCMAP_FILE, JVM_QUERY_MAX_NS, scan_code, s);
 
-    return e == -ENOTTY ? scan_text(s->fd, &s->scan) : e;
+    if (e == -ENOTTY)
+        e = maps_walk_text(s->fd, JVM_LOOK_MAX_NS, jvm_scan_mapping, &s->scan);
+    return MIN(e, 0);
 }
 
 static void drop_scan(struct reading *r)

@@ -198,13 +198,13 @@ void jvm_retry(struct discover *d, struct image *im);
 /* Sets when to look, from the age of the image. */
 void jvm_schedule(struct discover *d, struct image *im);
 
-/* The text of /proc/PID/maps as far as it tells a JVM; to be fed whole lines. */
+/* The mappings of a process as far as they tell a JVM. */
 struct jvm_scan {
     uint64_t libjvm_base; /* 0: none */
     bool openj9;
-    size_t lines;
 };
-void jvm_scan_text(struct jvm_scan *s, struct span text);
+/* Takes one of all mappings into @cookie, a struct jvm_scan (maps_fn). */
+bool jvm_scan_mapping(const struct mapping *m, void *cookie);
 /* Looks through maps file @fd of process @id, which is taken. 0; -ETIMEDOUT: it is not answered;
  * -errno when nothing could be read. */
 int jvm_scan_fd(const struct proc_id *id, int fd, struct jvm_scan *ret);

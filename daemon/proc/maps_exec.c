@@ -5,14 +5,9 @@
  * entries are kept, and the kernel is asked for those that are wanted where it can be.
  */
 #include "base/cleanup.h"
-#include "base/clock.h"
+#include "proc/maps_walk.h"
 #include "proc/procmap.h"
 #include "proc/stall_readers.h"
-
-#include <unistd.h>
-
-#define CHUNK_BYTES 65536
-#define QUERY_STRIDE 64 /* questions between two looks at the clock */
 
 struct collector {
     const struct maps_limits *limits;
@@ -65,70 +60,12 @@ static bool add(struct collector *c, const struct mapping *m)
     return true;
 }
 
-/* What a machine gives to others does not count. */
-static uint64_t now_ns(void)
+/* Ends the walk when a limit is reached. */
+static bool collect(const struct mapping *m, void *cookie)
 {
-    return clock_ns(CLOCK_THREAD_CPUTIME_ID);
-}
+    struct collector *c = cookie;
 
-static int by_query(int fd, struct collector *c, uint64_t deadline_ns)
-{
-    struct procmap name;
-    struct mapping m;
-    uint64_t at = 0;
-    int r;
-
-    const unsigned which = PROCMAP_OR_NEXT | (c->limits->every ? 0 : PROCMAP_EXEC);
-
-    while ((r = procmap_query(fd, at, which, &name, &m)) == 0) {
-        if (!add(c, &m) || (c->maps.count % QUERY_STRIDE == 0 && now_ns() >= deadline_ns)) {
-            c->maps.truncated = true;
-            return 0;
-        }
-        at = m.end;
-    }
-    return r == -ENOENT ? 0 : r;
-}
-
-/* Those that are wanted of whole lines. False: a limit is reached. */
-static bool add_lines(struct collector *c, struct span text)
-{
-    struct mapping m;
-    struct span line;
-
-    while (span_take_line(&text, &line)) {
-        if (maps_parse_line(line, &m) == 0 && (m.exec || c->limits->every) && !add(c, &m))
-            return false;
-    }
-    return true;
-}
-
-static int by_text(int fd, struct collector *c, uint64_t deadline_ns)
-{
-    char *chunk = malloc(CHUNK_BYTES);
-    size_t kept = 0;
-    ssize_t n = 0;
-    int r;
-
-    while (chunk && (n = read(fd, chunk + kept, CHUNK_BYTES - kept)) > 0) {
-        struct span text = { chunk, kept + (size_t)n };
-        size_t end = span_rfind(text, '\n');
-
-        if (end == text.n) { /* nothing the kernel writes fills it without an end of line */
-            kept = text.n < CHUNK_BYTES ? text.n : 0;
-            continue;
-        }
-        text.n = end;
-        if (!add_lines(c, text) || now_ns() >= deadline_ns) {
-            c->maps.truncated = true;
-            break;
-        }
-        kept += (size_t)n - end - 1;
-        memmove(chunk, chunk + end + 1, kept);
-    }
-    r = !chunk ? -ENOMEM : n < 0 ? -errno : 0;
-    free(chunk);
-    return r;
+    return (m->exec || c->limits->every) && !add(c, m);
 }
 
 /* From offsets in the text to places in it, which does not move any more. */
@@ -144,18 +81,18 @@ static void settle_paths(struct maps *m)
 
 static int read_exec(int fd, const struct maps_limits *limits, struct maps *ret)
 {
-    uint64_t deadline_ns = now_ns() + limits->ns;
     struct collector c = { .limits = limits };
     int r;
 
     buf_init(&c.maps.text, limits->path_bytes);
-    r = by_query(fd, &c, deadline_ns);
+    r = maps_walk_query(fd, limits->every ? 0 : PROCMAP_EXEC, limits->ns, collect, &c);
     if (r == -ENOTTY)
-        r = by_text(fd, &c, deadline_ns);
+        r = maps_walk_text(fd, limits->ns, collect, &c);
     if (r < 0) {
         maps_deinit(&c.maps);
         return r;
     }
+    c.maps.truncated = r == MAPS_ENDED || r == MAPS_LIMIT;
     settle_paths(&c.maps);
     *ret = c.maps;
     return 0;

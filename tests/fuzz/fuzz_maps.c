@@ -2,6 +2,7 @@
 /* /proc/PID/maps: entries are in order, and each is found by its addresses; a JVM is looked for in
  * the same text. */
 #include "discover/table.h"
+#include "proc/maps_walk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -12,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct maps m;
     struct buf b;
 
-    jvm_scan_text(&scan, text);
+    maps_walk_lines(text, jvm_scan_mapping, &scan);
     buf_init(&b, MAPS_MAX_BYTES);
     buf_add_span(&b, text);
     if (maps_parse(&b, &m) < 0 || b.p)

@@ -154,7 +154,7 @@ int agents_get(struct agents **agents, const struct target *t, uint64_t start_ti
     if (r < 0 || fstat(fresh, &st) < 0)
         return error_code(err, r < 0 ? r : -errno, "cannot make a memory file for the agent");
     s.device = st.st_dev;
-    if (!maps_walk(maps, is_mapped_agent, &s))
+    if (!maps_scan(maps, is_mapped_agent, &s))
         s.fd = take_fd(&fresh);
     agents_make_room(a);
     a->entry[a->count++] = (struct agent){ .host_pid = t->host_pid,

@@ -64,7 +64,7 @@ static int check_mappings(const struct server *s, const struct target *t, struct
         return r;
     /* Never more than are counted: who has so many is not asked either. */
     c.most = MIN(most > ROOM_MAPPINGS ? most - ROOM_MAPPINGS : 1, (uint64_t)MAPS_MAX_LINES);
-    return maps_walk(fd, count_mapping, &c)
+    return maps_scan(fd, count_mapping, &c)
                ? too_little(t, "the limit of mappings", "raise vm.max_map_count", err)
                : 0;
 }

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "broker/server.h"
+#include "proc/maps_walk.h"
 
 struct target {
     int32_t host_pid;
@@ -37,10 +38,8 @@ int target_read_proc(const struct target *t, const char *name, struct buf *ret, 
 /* Gets the target's root directory, O_PATH. 0, PROC_GONE, -errno. */
 int target_open_root(const struct target *t, int *ret_fd, struct error *err);
 
-/* Walks the text of the maps file @fd (bounded: MAPS_MAX_BYTES, MAPS_MAX_LINES) until @fn returns
- * true. True if it did. The mapping's path points into a buffer that the next call overwrites. */
-typedef bool (*maps_fn)(const struct mapping *m, void *cookie);
-bool maps_walk(int fd, maps_fn fn, void *cookie);
+/* Walks the text of the maps file @fd (maps_walk.h) until @fn returns true. True if it did. */
+bool maps_scan(int fd, maps_fn fn, void *cookie);
 /* Does the same with those that are as @which says (PROCMAP_EXEC and others of proc/procmap.h), for
  * less time. An older kernel gives @fn all. */
 bool maps_search(int fd, unsigned which, maps_fn fn, void *cookie);

@@ -4,6 +4,7 @@
 
 #include "discover/args.h"
 #include "discover/table.h"
+#include "proc/maps_walk.h"
 
 static const struct {
     const char *command, *cmdline;
@@ -94,7 +95,7 @@ START_TEST(finds_libjvm)
 {
     struct jvm_scan s = { 0 };
 
-    jvm_scan_text(&s, span_of(SCAN_CASES[_i].maps));
+    maps_walk_lines(span_of(SCAN_CASES[_i].maps), jvm_scan_mapping, &s);
     ck_assert_uint_eq(s.libjvm_base, SCAN_CASES[_i].base);
     ck_assert_int_eq(s.openj9, SCAN_CASES[_i].openj9);
 }
