@@ -87,7 +87,7 @@ int probed_file_refuse_served(struct server *s, const struct broker_request *q,
     return -EPERM;
 }
 
-int probed_file_open(struct server *s, const struct broker_request *q, const struct target *t,
+static int open_file(struct server *s, const struct broker_request *q, const struct target *t,
                      int *ret_fd, struct error *err)
 {
     _cleanup_close_ int fd = -1;
@@ -100,6 +100,26 @@ int probed_file_open(struct server *s, const struct broker_request *q, const str
                       "that file of process %d lies on a file system that may not answer (FUSE, "
                       "NFS), so no probe is put there",
                       q->host_pid);
+    if (r == 0)
+        *ret_fd = take_fd(&fd);
+    return r;
+}
+
+int probed_file_open(struct server *s, const struct broker_request *q, struct target *ret,
+                     int *ret_fd, struct reply *rep)
+{
+    _cleanup_close_ int fd = -1;
+    int r;
+
+    if (!s->sampler && !s->is_opener)
+        return error_set(&rep->err, -EAGAIN, "no sampling is under way");
+    r = target_pin(s, q, ret, &rep->err);
+    if (r == 0)
+        r = server_refuse_own(s, q->host_pid, &rep->err);
+    if (r == 0)
+        r = open_file(s, q, ret, &fd, &rep->err);
+    if (r == 0 && s->is_opener)
+        return reply_fd(rep, take_fd(&fd));
     if (r == 0)
         *ret_fd = take_fd(&fd);
     return r;

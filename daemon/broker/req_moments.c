@@ -68,19 +68,11 @@ int request_moments(struct server *s, const struct broker_request *q, struct rep
     struct moment_probe probes[MOMENT_PLACES_MAX];
     _cleanup_close_ int fd = -1;
     uint32_t count = 0;
-    int r;
+    int r = probed_file_open(s, q, &t, &fd, rep);
 
-    if (!s->sampler && !s->is_opener)
-        return error_set(&rep->err, -EAGAIN, "no sampling is under way");
-    r = target_pin(s, q, &t, &rep->err);
-    if (r == 0)
-        r = server_refuse_own(s, q->host_pid, &rep->err);
-    if (r == 0)
-        r = probed_file_open(s, q, &t, &fd, &rep->err);
-    if (r == 0 && s->is_opener)
-        return reply_fd(rep, take_fd(&fd));
-    if (r == 0)
-        r = find_probes(fd, probes, &count, &rep->err);
+    if (r || fd < 0)
+        return r;
+    r = find_probes(fd, probes, &count, &rep->err);
     if (r == 0)
         r = sampler_probe_moments(s->sampler, q->host_pid, q->set, fd, probes, count, &rep->err);
     if (r == 0 && target_check(&t)) { /* another process may have its number by now */

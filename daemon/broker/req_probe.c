@@ -53,20 +53,12 @@ int request_probe(struct server *s, const struct broker_request *q, struct reply
     _cleanup_close_ int fd = -1;
     struct broker_probes asked;
     struct alloc_vm vm;
-    int r;
+    int r = probed_file_open(s, q, &t, &fd, rep);
 
-    if (!s->sampler && !s->is_opener)
-        return error_set(&rep->err, -EAGAIN, "no sampling is under way");
+    if (r || fd < 0)
+        return r;
     memcpy(&asked, q->name, sizeof(asked));
-    r = target_pin(s, q, &t, &rep->err);
-    if (r == 0)
-        r = server_refuse_own(s, q->host_pid, &rep->err);
-    if (r == 0)
-        r = probed_file_open(s, q, &t, &fd, &rep->err);
-    if (r == 0 && s->is_opener)
-        return reply_fd(rep, take_fd(&fd));
-    if (r == 0)
-        r = check_probes(fd, &asked, probes, &rep->err);
+    r = check_probes(fd, &asked, probes, &rep->err);
     if (r)
         return r;
     vm = (struct alloc_vm){ .allocated_bytes = asked.allocated_bytes,
@@ -142,19 +134,16 @@ int request_sample_agents(struct server *s, const struct broker_request *q, stru
 
 /* Opens the file of @q for a probe at a function of it. 0: *ret_fd is it, and *offset is where the
  * probe may stand; or *ret_fd is -1, and @rep has the file, in an opener. */
-static int open_call(struct server *s, const struct broker_request *q, const struct target *t,
+static int open_call(struct server *s, const struct broker_request *q, struct target *t,
                      uint64_t *offset, int *ret_fd, struct reply *rep)
 {
     _cleanup_close_ int fd = -1;
     struct mapped m;
-    int r = server_refuse_own(s, q->host_pid, &rep->err);
+    int r = probed_file_open(s, q, t, &fd, rep);
 
-    if (r == 0)
-        r = probed_file_open(s, q, t, &fd, &rep->err);
-    if (r == 0 && s->is_opener)
-        return reply_fd(rep, take_fd(&fd));
-    if (r == 0)
-        r = function_start_check(fd, *offset, offset, &rep->err);
+    if (r || fd < 0)
+        return r;
+    r = function_start_check(fd, *offset, offset, &rep->err);
     /* A mapping that has changed since the file was opened is not looked at. */
     if (r == 0 && mapped_find(t, q->start, q->end, &m, NULL) == 0 &&
         mapped_is_written(t, &m, *offset))
@@ -179,12 +168,8 @@ int request_call(struct server *s, const struct broker_request *q, struct reply 
     uint64_t offset;
     int r;
 
-    if (!s->sampler && !s->is_opener)
-        return error_set(&rep->err, -EAGAIN, "no sampling is under way");
     memcpy(&offset, q->name, sizeof(offset));
-    r = target_pin(s, q, &t, &rep->err);
-    if (r == 0)
-        r = open_call(s, q, &t, &offset, &fd, rep);
+    r = open_call(s, q, &t, &offset, &fd, rep);
     if (r || fd < 0)
         return r;
     r = sampler_call(s->sampler, q->host_pid, q->set, fd, offset, &rep->err);
@@ -206,12 +191,8 @@ int request_malloc(struct server *s, const struct broker_request *q, struct repl
     struct broker_malloc m;
     int r;
 
-    if (!s->sampler && !s->is_opener)
-        return error_set(&rep->err, -EAGAIN, "no sampling is under way");
     memcpy(&m, q->name, sizeof(m));
-    r = target_pin(s, q, &t, &rep->err);
-    if (r == 0)
-        r = open_call(s, q, &t, &m.offset, &fd, rep);
+    r = open_call(s, q, &t, &m.offset, &fd, rep);
     if (r || fd < 0)
         return r;
     r = sampler_malloc(s->sampler, q->host_pid, q->set, fd, m.offset, m.argument, &rep->err);
