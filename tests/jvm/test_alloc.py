@@ -53,37 +53,15 @@ class Program(jvm.Jvm):
         return bytes_and_counts(self.process.stdout.readline().split())
 
 
-class Contained:
+class Contained(bundle.Asked):
     """Alloc.java in a container of this KIND, as bundle.Container has them."""
 
     def __init__(self, home: str, folder: str, *options: str, **kind):
-        pipe = os.path.join(folder, "ask")
-        if not os.path.exists(pipe):
-            os.mkfifo(pipe)
-            os.chmod(pipe, 0o666)
-        self.ask = os.open(pipe, os.O_RDWR)
-        self.answers = 0
-        self.container = bundle.Container(home, folder, *options, "-cp", "/classes", "Alloc", "2", "mixed", "/classes/ask", memory=1 << 30, **kind)
-
-    def __enter__(self):
-        self.container.__enter__()
-        self.pid = self.container.pid
-        proc.wait_until(lambda: "started" in self.said(), 60, "it starts")
+        super().__init__(home, folder, *options, "-cp", "/classes", "Alloc", "2", "mixed", memory=1 << 30, **kind)
         self.allocate(3e8)
-        return self
-
-    def __exit__(self, *reason):
-        self.container.__exit__(*reason)
-        os.close(self.ask)
-
-    def said(self) -> list[str]:
-        return proc.read(self.container.path("out")).split("\n")
 
     def allocate(self, count: float) -> tuple[dict[str, int], dict[str, int]]:
-        os.write(self.ask, f"{int(count)}\n".encode())
-        self.answers += 1
-        proc.wait_until(lambda: len(self.said()) > self.answers + 1, 300, "it has allocated") # the line is whole
-        return bytes_and_counts(self.said()[self.answers].split())
+        return bytes_and_counts(self.ask(str(int(count)), 300).split())
 
 
 def stripped(home: str, folder: str) -> str:

@@ -31,32 +31,16 @@ class JavaProgram(jvm.Jvm):
             raise RuntimeError(count)
 
 
-class Contained:
+class Contained(bundle.Asked):
     """The same in a container of this KIND, as bundle.Container has them."""
 
     def __init__(self, version: int, folder: str, **kind):
-        pipe = os.path.join(folder, "asked")
-        os.mkfifo(pipe)
-        os.chmod(pipe, 0o666)
-        self.pipe, self.said = os.open(pipe, os.O_RDWR), ["started"]
-        os.set_blocking(self.pipe, False)
-        self.container = bundle.Container(paths.jdk(version), folder, "-Xmx64m", "-cp", "/classes", "Mallocs", "/classes/" + JNI,
-                                          "/classes/asked", **kind)
-
-    def __enter__(self) -> "Contained":
-        self.container.__enter__()
-        self.pid = self.container.pid
+        super().__init__(paths.jdk(version), folder, "-Xmx64m", "-cp", "/classes", "Mallocs", "/classes/" + JNI, **kind)
         self.do(20)
-        return self
-
-    def __exit__(self, *reason) -> None:
-        self.container.__exit__(*reason)
-        os.close(self.pipe)
 
     def do(self, count: int) -> None:
-        os.write(self.pipe, f"{count}\n".encode())
-        self.said.append(str(count))
-        proc.wait_until(lambda: proc.read(self.container.path("out")).split() == self.said, 60, "it has asked")
+        if self.ask(str(count)) != str(count):
+            raise RuntimeError(count)
 
 
 def library(name: str) -> str:

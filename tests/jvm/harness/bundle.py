@@ -225,6 +225,30 @@ class Container:
         self.stop()
 
 
+class Asked(Container):
+    """One whose program takes a file as its last argument, reads lines from it, and answers each by a line."""
+
+    def __init__(self, home: str, classes: str, *arguments: str, **kind):
+        pipe = os.path.join(classes, "asked")
+        if not os.path.exists(pipe):
+            os.mkfifo(pipe)
+            os.chmod(pipe, 0o666)
+        self.pipe = os.open(pipe, os.O_RDWR)
+        self.lines = 1 # that it has written: "started"
+        super().__init__(home, classes, *arguments, "/classes/asked", **kind)
+
+    def ask(self, line: str, seconds: float = 60) -> str:
+        """What it answers, within SECONDS."""
+        os.write(self.pipe, f"{line}\n".encode())
+        self.lines += 1
+        proc.wait_until(lambda: proc.read(self.path("out")).count("\n") >= self.lines, seconds, f"it answers {line}")
+        return proc.read(self.path("out")).splitlines()[self.lines - 1]
+
+    def stop(self) -> None:
+        super().stop()
+        os.close(self.pipe)
+
+
 def cgroup_file(pid: int, controller: str, *names: str) -> str:
     """The path of the first of NAMES that is there in the cgroup of a process that CONTROLLER counts, of either version; skips the
     test where there is none."""

@@ -15,23 +15,7 @@ public final class IdleService {
     private static final Object MONITOR = new Object();
     private static final ReentrantLock LOCK = new ReentrantLock();
 
-    interface Way {
-        void once() throws Exception;
-    }
-
-    static void start(String name, Way way) {
-        Thread t = new Thread(() -> {
-            try {
-                way.once();
-            } catch (Exception e) {
-                throw new IllegalStateException(e);
-            }
-        }, name);
-        t.setDaemon(true);
-        t.start();
-    }
-
-    static int deeper(int depth, Way way) throws Exception {
+    static int deeper(int depth, Ways.Way way) throws Exception {
         if (depth > 0)
             return deeper(depth - 1, way) + 1;
         way.once();
@@ -67,18 +51,18 @@ public final class IdleService {
             pool.submit(() -> {});
         timer.schedule(() -> {}, 1, TimeUnit.HOURS);
         joins.submit(() -> {}).get();
-        start("accepts", server::accept);
-        start("reads", () -> client.getInputStream().read());
-        start("selects", () -> Selector.open().select());
-        start("takes", () -> new ArrayBlockingQueue<String>(1).take());
+        Ways.start("accepts", server::accept);
+        Ways.start("reads", () -> client.getInputStream().read());
+        Ways.start("selects", () -> Selector.open().select());
+        Ways.start("takes", () -> new ArrayBlockingQueue<String>(1).take());
         LOCK.lock();
-        start("locks", IdleService::locks);
+        Ways.start("locks", IdleService::locks);
         synchronized (LOCK) {
-            start("enters", IdleService::enters);
+            Ways.start("enters", IdleService::enters);
             for (int i = 0; i < of_a_kind; i++) {
                 int depth = 10 * (i % 20);
-                start("waits-" + i, () -> deeper(depth, IdleService::waits));
-                start("sleeps-" + i, () -> deeper(depth, () -> Thread.sleep(3_600_000)));
+                Ways.start("waits-" + i, () -> deeper(depth, IdleService::waits));
+                Ways.start("sleeps-" + i, () -> deeper(depth, () -> Thread.sleep(3_600_000)));
             }
             System.out.println("started");
             while (System.in.read() >= 0)

@@ -63,6 +63,27 @@ static size_t client_recv(int fd, struct buf *b, size_t max)
     return (size_t)n;
 }
 
+bool client_read_until(int fd, struct buf *b, const char *text, unsigned ms)
+{
+    uint64_t until_ns = clock_monotonic_ns() + ms * NSEC_PER_MSEC;
+
+    while (clock_monotonic_ns() < until_ns) {
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+        char piece[4096];
+        ssize_t n;
+
+        if (b->n && strstr(b->p, text))
+            return true;
+        if (poll(&p, 1, 100) <= 0)
+            continue;
+        n = recv(fd, piece, sizeof(piece), 0);
+        if (n <= 0)
+            return false;
+        buf_add(b, piece, (size_t)n);
+    }
+    return false;
+}
+
 static bool read_head(int fd, struct reply *r)
 {
     buf_clear(&r->head);

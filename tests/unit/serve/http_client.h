@@ -19,6 +19,9 @@ int client_connect_unix(const char *path);
 void client_send(int fd, const char *text, size_t n);
 /* Reads one answer. False: nothing but the end of the connection came. */
 bool client_read(int fd, bool head_only, struct reply *ret);
+/* Appends to @b what comes, until @text is in it. False: the end of the connection, or @ms, came
+ * first. */
+bool client_read_until(int fd, struct buf *b, const char *text, unsigned ms);
 /* True when the connection is closed by the other side within @ms. */
 bool client_closed(int fd, unsigned ms);
 void reply_deinit(struct reply *r);

@@ -166,6 +166,19 @@ void ask(const char *method, const char *target, const char *headers, struct rep
     ask_body(method, target, headers, /* body= */ NULL, ret);
 }
 
+void await_no_captures(unsigned ms)
+{
+    struct serve_stats stats;
+
+    serve_stats(serve, &stats);
+    for (unsigned i = 0; i < ms / 10 && (stats.captures_now || stats.streams_now); i++) {
+        usleep(10000);
+        serve_stats(serve, &stats);
+    }
+    ck_assert_uint_eq(stats.captures_now, 0);
+    ck_assert_uint_eq(stats.streams_now, 0);
+}
+
 const char *header(const struct reply *r, const char *name)
 {
     static char value[2048];

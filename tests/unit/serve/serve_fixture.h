@@ -39,6 +39,9 @@ void ask_body(const char *method, const char *target, const char *headers, const
 /* A connection of user @uid to the Unix socket; takes root. */
 int connect_as(uid_t uid);
 
+/* Waits until no capture and no stream is under way, and fails after @ms. */
+void await_no_captures(unsigned ms);
+
 /* The first value of a header, "" where there is none; until the next call. */
 const char *header(const struct reply *r, const char *name);
 /* @parameter, @contains: NULL for whatever it is. */

@@ -15,28 +15,6 @@
 #define TOKEN "flamed_token_of_a_test"
 #define BEARER "Authorization: Bearer " TOKEN "\r\n"
 
-/* Reads until @text has come. False: the end of it, or some seconds, came first. */
-static bool read_until(int fd, struct buf *b, const char *text)
-{
-    uint64_t until_ns = clock_monotonic_ns() + 15 * NSEC_PER_SEC;
-
-    while (clock_monotonic_ns() < until_ns) {
-        struct pollfd p = { .fd = fd, .events = POLLIN };
-        char piece[4096];
-        ssize_t n;
-
-        if (b->n && strstr(b->p, text))
-            return true;
-        if (poll(&p, 1, 100) <= 0)
-            continue;
-        n = recv(fd, piece, sizeof(piece), 0);
-        if (n <= 0)
-            return false;
-        buf_add(b, piece, (size_t)n);
-    }
-    return false;
-}
-
 /* Root has @role, and who shows TOKEN @token_role; ROLE_UNSET: no rule. */
 static struct access_rules *rules(enum role role, bool own, enum role token_role)
 {
@@ -63,22 +41,9 @@ static int begin(const char *target, const char *headers, struct buf *b)
     int fd = ask_on(client_connect_tcp(port), "GET", target, headers);
 
     buf_init(b, (size_t)1 << 20);
-    ck_assert(read_until(fd, b, "\r\n\r\n"));
+    ck_assert(client_read_until(fd, b, "\r\n\r\n", CLIENT_TIMEOUT_MS));
     ck_assert_msg(strncmp(b->p, "HTTP/1.1 200", 12) == 0, "%.200s", b->p);
     return fd;
-}
-
-static void wait_no_captures(void)
-{
-    struct serve_stats stats;
-
-    serve_stats(serve, &stats);
-    for (int i = 0; i < 1500 && (stats.captures_now || stats.streams_now); i++) {
-        usleep(10000);
-        serve_stats(serve, &stats);
-    }
-    ck_assert_uint_eq(stats.captures_now, 0);
-    ck_assert_uint_eq(stats.streams_now, 0);
 }
 
 /* Whether the audit, as root has it without rules, has such a line; @ret: all of it. */
@@ -149,9 +114,9 @@ START_TEST(a_stream_ends_with_the_right_to_it)
 
     serve_set_access(serve, rules(STREAMS[_i].role, STREAMS[_i].own, ROLE_UNSET));
     if (STREAMS[_i].ends) {
-        ck_assert(read_until(fd, &b, TAKEN));
-        ck_assert(read_until(fd, &b, "\r\n0\r\n\r\n"));
-        wait_no_captures();
+        ck_assert(client_read_until(fd, &b, TAKEN, CLIENT_TIMEOUT_MS));
+        ck_assert(client_read_until(fd, &b, "\r\n0\r\n\r\n", CLIENT_TIMEOUT_MS));
+        await_no_captures(CLIENT_TIMEOUT_MS);
         ck_assert_uint_eq(fake_get(&fake, &fake.ended_drop), captures);
         assert_noted(STREAMS[_i].action, TAKEN);
     } else {
@@ -175,7 +140,7 @@ START_TEST(a_capture_that_is_waited_for_is_refused)
     serve_set_access(serve, rules(ROLE_VIEW, false, ROLE_UNSET));
     client_read(fd, /* head_only= */ false, &r);
     assert_problem(&r, 403, NULL, TAKEN);
-    wait_no_captures();
+    await_no_captures(CLIENT_TIMEOUT_MS);
     ck_assert_uint_eq(fake_get(&fake, &fake.ended_drop), 1);
     assert_noted("capture", TAKEN);
 }
@@ -197,7 +162,7 @@ START_TEST(a_token_counts_as_long_as_a_rule_has_it)
     serve_stats(serve, &stats);
     ck_assert_uint_eq(stats.streams_now, 2);
     serve_set_access(serve, NULL);
-    ck_assert(read_until(fd, &b, TAKEN));
+    ck_assert(client_read_until(fd, &b, TAKEN, CLIENT_TIMEOUT_MS));
     usleep(300000);
     serve_stats(serve, &stats);
     ck_assert_uint_eq(stats.streams_now, 1);
@@ -240,7 +205,7 @@ START_TEST(what_a_session_began_ends_with_it)
     root = begin("/top?pid=1000&interval=30s", NULL, &c);
     ask("POST", "/logout", one, &r);
     ck_assert_uint_eq(r.status, 204);
-    ck_assert(read_until(out, &a, TAKEN));
+    ck_assert(client_read_until(out, &a, TAKEN, CLIENT_TIMEOUT_MS));
     usleep(300000);
     serve_stats(serve, &stats);
     ck_assert_uint_eq(stats.streams_now, 2);

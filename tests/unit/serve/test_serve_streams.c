@@ -10,41 +10,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Reads from a stream until @text has come. False: its end, or @ms, came first. */
-static bool read_until(int fd, struct buf *b, const char *text, unsigned ms)
-{
-    uint64_t until_ns = clock_monotonic_ns() + ms * NSEC_PER_MSEC;
-
-    while (clock_monotonic_ns() < until_ns) {
-        struct pollfd p = { .fd = fd, .events = POLLIN };
-        char piece[4096];
-        ssize_t n;
-
-        if (b->n && strstr(b->p, text))
-            return true;
-        if (poll(&p, 1, 100) <= 0)
-            continue;
-        n = recv(fd, piece, sizeof(piece), 0);
-        if (n <= 0)
-            return false;
-        buf_add(b, piece, (size_t)n);
-    }
-    return false;
-}
-
-static void wait_no_captures(void)
-{
-    struct serve_stats stats;
-
-    serve_stats(serve, &stats);
-    for (int i = 0; i < 300 && (stats.captures_now || stats.streams_now); i++) {
-        usleep(10000);
-        serve_stats(serve, &stats);
-    }
-    ck_assert_uint_eq(stats.captures_now, 0);
-    ck_assert_uint_eq(stats.streams_now, 0);
-}
-
 START_TEST(top_is_drawn_again_until_the_client_leaves)
 {
     _cleanup_buf_ struct buf b = BUF_NULL;
@@ -53,19 +18,19 @@ START_TEST(top_is_drawn_again_until_the_client_leaves)
 
     buf_init(&b, (size_t)1 << 20);
     ask_on(fd, "GET", "/top?pid=1000&interval=500ms&width=40&top=2", NULL);
-    ck_assert(read_until(fd, &b, "sampling", 3000));
-    ck_assert(read_until(fd, &b, "leaf", 3000));
+    ck_assert(client_read_until(fd, &b, "sampling", 3000));
+    ck_assert(client_read_until(fd, &b, "leaf", 3000));
     ck_assert_ptr_nonnull(strstr(b.p, "\x1b[H"));
     ck_assert_ptr_nonnull(strstr(b.p, "\x1b[K\n"));
     buf_clear(&b);
-    ck_assert(read_until(fd, &b, "\x1b[J", 3000));
+    ck_assert(client_read_until(fd, &b, "\x1b[J", 3000));
     ck_assert_ptr_null(strstr(b.p, "\x1b[2J")); /* no blank screen between two tables */
     ck_assert_uint_ge(fake_get(&fake, &fake.snapshots), 2);
     steal_begin(&machine);
     close(fd);
     ck_assert(fake_wait(&fake, &fake.ended_drop, 1, 10000));
     ck_assert_uint_lt(steal_took_ns(&machine), NSEC_PER_SEC);
-    wait_no_captures();
+    await_no_captures(3000);
 }
 END_TEST
 
@@ -77,11 +42,11 @@ START_TEST(events_tell_of_progress_and_give_the_link)
     buf_init(&b, (size_t)1 << 20);
     ask_on(fd, "GET", "/profile?pid=1000&seconds=1.6&format=collapsed&threads=1",
            "Accept: text/event-stream\r\n");
-    ck_assert(read_until(fd, &b, "event: progress\n", 3000));
-    ck_assert(read_until(fd, &b, "event: done\n", 5000));
+    ck_assert(client_read_until(fd, &b, "event: progress\n", 3000));
+    ck_assert(client_read_until(fd, &b, "event: done\n", 5000));
     ck_assert_ptr_nonnull(strstr(b.p, "Content-Type: text/event-stream"));
-    ck_assert(read_until(fd, &b, "\r\n0\r\n\r\n", 3000)); /* the end, cleanly */
-    wait_no_captures();
+    ck_assert(client_read_until(fd, &b, "\r\n0\r\n\r\n", 3000)); /* the end, cleanly */
+    await_no_captures(3000);
 }
 END_TEST
 
@@ -95,9 +60,9 @@ START_TEST(events_tell_of_failure)
     ask("GET", "/profile?pid=404", "Accept: text/event-stream\r\n", &none);
     ck_assert_uint_eq(none.status, 404);
     ask_on(fd, "GET", "/profile?pid=5&seconds=0.2", "Accept: text/event-stream\r\n");
-    ck_assert(read_until(fd, &b, "event: failed\n", 5000));
-    ck_assert(read_until(fd, &b, "broker was lost", 1000));
-    wait_no_captures();
+    ck_assert(client_read_until(fd, &b, "event: failed\n", 5000));
+    ck_assert(client_read_until(fd, &b, "broker was lost", 1000));
+    await_no_captures(3000);
 }
 END_TEST
 
@@ -109,12 +74,12 @@ START_TEST(a_stream_follows_a_capture_to_its_end)
 
     buf_init(&b, (size_t)1 << 20);
     ask_on(fd, "GET", "/api/v1/captures/" FAKE_ID "/stream", NULL);
-    ck_assert(read_until(fd, &b, "event: progress\n", 3000));
-    ck_assert(read_until(fd, &b, "event: top\n", 3000));
+    ck_assert(client_read_until(fd, &b, "event: progress\n", 3000));
+    ck_assert(client_read_until(fd, &b, "event: top\n", 3000));
     ask("POST", "/api/v1/captures/" FAKE_ID "/stop", NULL, &r);
-    ck_assert(read_until(fd, &b, "event: done\n", 3000));
-    ck_assert(read_until(fd, &b, "\r\n0\r\n\r\n", 3000));
-    wait_no_captures();
+    ck_assert(client_read_until(fd, &b, "event: done\n", 3000));
+    ck_assert(client_read_until(fd, &b, "\r\n0\r\n\r\n", 3000));
+    await_no_captures(3000);
 }
 END_TEST
 
@@ -136,9 +101,9 @@ START_TEST(a_view_that_ends_by_itself_ends_its_capture)
     buf_init(&b, (size_t)16 << 20);
     fake.snapshot_pid = ENDS[_i].pid;
     ask_on(fd, "GET", "/top?pid=1000&interval=500ms&top=100000", ENDS[_i].headers);
-    ck_assert(read_until(fd, &b, "\r\n0\r\n\r\n", 10000));
+    ck_assert(client_read_until(fd, &b, "\r\n0\r\n\r\n", 10000));
     ck_assert(fake_wait(&fake, &fake.ended_drop, 1, 10000));
-    wait_no_captures();
+    await_no_captures(3000);
 }
 END_TEST
 
@@ -160,7 +125,7 @@ START_TEST(streams_hold_up_nobody)
     ck_assert_uint_eq(r.status, 200);
     for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
         close(fds[i]);
-    wait_no_captures();
+    await_no_captures(3000);
 }
 END_TEST
 
@@ -177,12 +142,12 @@ START_TEST(streams_end_when_the_service_stops)
     fds[2] = ask_on(client_connect_tcp(port), "GET", "/profile?pid=1000&seconds=600",
                     "Accept: text/event-stream\r\n");
     ck_assert(fake_wait(&fake, &fake.started, 2, 5000));
-    ck_assert(read_until(fds[0], &b, "sampling", 3000));
+    ck_assert(client_read_until(fds[0], &b, "sampling", 3000));
     steal_begin(&machine);
     stop();
     ck_assert_uint_lt(steal_took_ns(&machine), 4 * NSEC_PER_SEC);
     buf_clear(&b);
-    ck_assert(read_until(fds[2], &b, "event: done\n", 1000));
+    ck_assert(client_read_until(fds[2], &b, "event: done\n", 1000));
     for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
         ck_assert(client_closed(fds[i], 1000));
         close(fds[i]);
@@ -210,7 +175,7 @@ START_TEST(streams_survive_a_crowd)
             close(fds[i]);
         }
     }
-    wait_no_captures();
+    await_no_captures(3000);
 }
 END_TEST
 
