@@ -1,47 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of `access` out of the configuration file, with the line of what is wrong. */
 #include "access/access_rules.h"
+#include "yaml/yaml_part.h"
 
-#include <yaml.h>
-
-#define SHOWN 64 /* bytes of a value in a sentence */
-
-struct reader {
-    yaml_document_t doc;
-    const char *file;
-    struct error *err;
-};
-
-static struct span text_of(const yaml_node_t *n)
-{
-    return n->type == YAML_SCALAR_NODE
-               ? (struct span){ (const char *)n->data.scalar.value, n->data.scalar.length }
-               : SPAN_NULL;
-}
-
-static int refuse(struct reader *r, const yaml_node_t *at, const struct access_rule *rule,
+static int refuse(struct yaml_part *y, const yaml_node_t *at, const struct access_rule *rule,
                   const char *key, const char *takes)
 {
     /* It may be a token or a password, which must not come into a log. */
-    bool secret = strcmp(key, "token_sha256") == 0 || strcmp(key, "basic") == 0 ||
-                  strcmp(key, "access") == 0 || span_starts_with(text_of(at), ACCESS_TOKEN_PREFIX);
-    char value[SHOWN];
-
-    span_copy(secret ? SPAN("...") : text_of(at), value, sizeof(value));
-    return error_set(r->err, -EINVAL,
-                     "%.128s, line %u: access: %s%s%s does not take '%s': it takes %s", r->file,
-                     (unsigned)at->start_mark.line + 1, rule->name, rule->name[0] ? ": " : "", key,
-                     value, takes);
-}
-
-static bool is_name(struct span s)
-{
-    bool good = s.n >= 1 && s.n <= ACCESS_NAME_MAX;
-
-    for (size_t i = 0; good && i < s.n; i++)
-        good =
-            (s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= '0' && s.p[i] <= '9') || s.p[i] == '-';
-    return good;
+    y->secret = strcmp(key, "token_sha256") == 0 || strcmp(key, "basic") == 0 ||
+                strcmp(key, "access") == 0 ||
+                span_starts_with(yaml_part_text(at), ACCESS_TOKEN_PREFIX);
+    return yaml_part_refuse(y, at, rule->name, key, takes);
 }
 
 static bool take_hash(struct span s, uint8_t ret[ACCESS_HASH_BYTES])
@@ -84,7 +53,7 @@ enum {
 };
 #define KEYS_WHO (KEY_USER | KEY_GROUP | KEY_TOKEN | KEY_BASIC | KEY_CERTIFICATE)
 
-static int set_certificate(struct reader *r, const yaml_node_t *at, struct span v,
+static int set_certificate(struct yaml_part *y, const yaml_node_t *at, struct span v,
                            struct access_rule *rule)
 {
     bool good = v.n && v.n <= ACCESS_SHOWN_MAX;
@@ -92,54 +61,27 @@ static int set_certificate(struct reader *r, const yaml_node_t *at, struct span 
     for (size_t i = 0; good && i < v.n; i++)
         good = v.p[i] >= ' ' && v.p[i] <= '~';
     if (!good)
-        return refuse(r, at, rule, "certificate",
+        return refuse(y, at, rule, "certificate",
                       "a DNS name, URI or mail address of one, in ASCII");
     rule->by = ACCESS_BY_CERTIFICATE;
     span_copy(v, rule->shown, sizeof(rule->shown));
     return 0;
 }
 
-static int set_basic(struct reader *r, const yaml_node_t *at, struct span v,
+static int set_basic(struct yaml_part *y, const yaml_node_t *at, struct span v,
                      struct access_rule *rule)
 {
     if (!v.n || v.n > ACCESS_NAME_MAX || memchr(v.p, ':', v.n) || memchr(v.p, 0, v.n))
-        return refuse(r, at, rule, "basic", "a name of basic_auth_users, without ':'");
+        return refuse(y, at, rule, "basic", "a name of basic_auth_users, without ':'");
     rule->by = ACCESS_BY_BASIC;
     span_copy(v, rule->shown, sizeof(rule->shown));
     return 0;
 }
 
-static int add_match(struct reader *r, const yaml_node_t *n, struct access_rule *rule)
-{
-    struct error why = ERROR_NULL;
-    int result;
-
-    if (n->type != YAML_SCALAR_NODE)
-        return refuse(r, n, rule, "match",
-                      "texts such as namespace=\"prod\", in YAML within single quotes");
-    result = matchers_parse(text_of(n), &rule->seen, &why);
-    return result != -EINVAL ? result
-                             : error_set(r->err, result, "%.128s, line %u: access: %s%smatch: %s",
-                                         r->file, (unsigned)n->start_mark.line + 1, rule->name,
-                                         rule->name[0] ? ": " : "", why.msg);
-}
-
-static int set_match(struct reader *r, const yaml_node_t *n, struct access_rule *rule)
-{
-    int result = 0;
-
-    if (n->type != YAML_SEQUENCE_NODE)
-        return add_match(r, n, rule);
-    for (const yaml_node_item_t *i = n->data.sequence.items.start;
-         result == 0 && i < n->data.sequence.items.top; i++)
-        result = add_match(r, yaml_document_get_node(&r->doc, *i), rule);
-    return result;
-}
-
-static int set_key(struct reader *r, const yaml_node_t *key, const yaml_node_t *value,
+static int set_key(struct yaml_part *y, const yaml_node_t *key, const yaml_node_t *value,
                    struct access_rule *rule, unsigned *seen)
 {
-    struct span k = text_of(key), v = text_of(value);
+    struct span k = yaml_part_text(key), v = yaml_part_text(value);
     unsigned bit = span_eq_str(k, "name")           ? KEY_NAME
                    : span_eq_str(k, "user")         ? KEY_USER
                    : span_eq_str(k, "token_sha256") ? KEY_TOKEN
@@ -152,78 +94,77 @@ static int set_key(struct reader *r, const yaml_node_t *key, const yaml_node_t *
                                                     : 0;
 
     if (!bit || *seen & bit)
-        return refuse(r, key, rule, bit ? "a key that is given twice," : "a rule",
+        return refuse(y, key, rule, bit ? "a key that is given twice," : "a rule",
                       "name, user, group, token_sha256, basic or certificate, role, sees, match");
     *seen |= bit;
     switch (bit) {
     case KEY_NAME:
-        if (!is_name(v))
-            return refuse(r, value, rule, "name",
-                          "1 to 63 of a-z, 0-9 and '-', such as prometheus");
-        span_copy(v, rule->name, sizeof(rule->name));
-        return 0;
+        return yaml_part_take_name(value, rule->name)
+                   ? 0
+                   : refuse(y, value, rule, "name",
+                            "1 to 63 of a-z, 0-9 and '-', such as prometheus");
     case KEY_USER:
         if (!v.n || v.n > ACCESS_NAME_MAX)
-            return refuse(r, value, rule, "user", "the name or number of a user of this machine");
+            return refuse(y, value, rule, "user", "the name or number of a user of this machine");
         span_copy(v, rule->user, sizeof(rule->user));
         return 0;
     case KEY_GROUP:
         if (!v.n || v.n > ACCESS_NAME_MAX)
-            return refuse(r, value, rule, "group", "the name or number of a group of this machine");
+            return refuse(y, value, rule, "group", "the name or number of a group of this machine");
         span_copy(v, rule->group, sizeof(rule->group));
         return 0;
     case KEY_MATCH:
-        return set_match(r, value, rule);
+        return yaml_part_take_matchers(y, value, rule->name, "namespace=\"prod\"", &rule->seen);
     case KEY_CERTIFICATE:
-        return set_certificate(r, value, v, rule);
+        return set_certificate(y, value, v, rule);
     case KEY_BASIC:
-        return set_basic(r, value, v, rule);
+        return set_basic(y, value, v, rule);
     case KEY_TOKEN:
         rule->by = ACCESS_BY_TOKEN;
         return take_hash(v, rule->hash)
                    ? 0
-                   : refuse(r, value, rule, "token_sha256",
+                   : refuse(y, value, rule, "token_sha256",
                             "64 hexadecimal digits, as flamed --new-token prints them");
     case KEY_ROLE:
         return take_role(v, &rule->role)
                    ? 0
-                   : refuse(r, value, rule, "role", "health, view, profile, attach or manage");
+                   : refuse(y, value, rule, "role", "health, view, profile, attach or manage");
     default:
         rule->own = span_eq_str(v, "own");
         return rule->own || span_eq_str(v, "all") ? 0
-                                                  : refuse(r, value, rule, "sees", "all or own");
+                                                  : refuse(y, value, rule, "sees", "all or own");
     }
 }
 
-static int read_rule(struct reader *r, const yaml_node_t *n, struct access_rule *rule)
+static int read_rule(struct yaml_part *y, const yaml_node_t *n, struct access_rule *rule)
 {
     unsigned seen = 0;
 
     if (n->type != YAML_MAPPING_NODE)
-        return refuse(r, n, rule, "access", "a list of mappings, each with a name");
+        return refuse(y, n, rule, "access", "a list of mappings, each with a name");
     for (const yaml_node_pair_t *p = n->data.mapping.pairs.start; p < n->data.mapping.pairs.top;
          p++) {
-        int result = set_key(r, yaml_document_get_node(&r->doc, p->key),
-                             yaml_document_get_node(&r->doc, p->value), rule, &seen);
+        int result = set_key(y, yaml_document_get_node(&y->doc, p->key),
+                             yaml_document_get_node(&y->doc, p->value), rule, &seen);
 
         if (result < 0)
             return result;
     }
     if (!(seen & KEY_NAME) || !(seen & KEY_ROLE) || __builtin_popcount(seen & KEYS_WHO) != 1)
-        return refuse(r, n, rule, "a rule",
+        return refuse(y, n, rule, "a rule",
                       "name, role, and either user, group, token_sha256, basic or certificate");
     if (seen & KEY_MATCH && (seen & KEY_SEES || !rule->seen.count))
-        return refuse(r, n, rule, "match", "one matcher or more, and no sees beside it");
+        return refuse(y, n, rule, "match", "one matcher or more, and no sees beside it");
     if (rule->own && access_rule_is_shown(rule))
-        return refuse(r, n, rule, "sees",
+        return refuse(y, n, rule, "sees",
                       "all for who is no user of this machine, and has no processes of its own");
     if ((rule->own || rule->seen.count) && rule->role == ROLE_MANAGE)
-        return refuse(r, n, rule, rule->own ? "sees" : "match",
+        return refuse(y, n, rule, rule->own ? "sees" : "match",
                       "all with the role manage, which is for the whole node");
-    return access_rule_set_seen(rule, r->err);
+    return access_rule_set_seen(rule, y->err);
 }
 
-static int read_list(struct reader *r, const yaml_node_t *n, struct access_rules *rules)
+static int read_list(struct yaml_part *y, const yaml_node_t *n, struct access_rules *rules)
 {
     static const struct access_rule NAMELESS;
 
@@ -231,19 +172,19 @@ static int read_list(struct reader *r, const yaml_node_t *n, struct access_rules
         return 0;
     if (n->type != YAML_SEQUENCE_NODE ||
         n->data.sequence.items.top - n->data.sequence.items.start > ACCESS_RULES_MAX)
-        return refuse(r, n, &NAMELESS, "access", "a list of at most 64 mappings, each with a name");
+        return refuse(y, n, &NAMELESS, "access", "a list of at most 64 mappings, each with a name");
     for (const yaml_node_item_t *i = n->data.sequence.items.start; i < n->data.sequence.items.top;
          i++) {
-        const yaml_node_t *item = yaml_document_get_node(&r->doc, *i);
+        const yaml_node_t *item = yaml_document_get_node(&y->doc, *i);
         struct access_rule *rule = &rules->rules[rules->count];
-        int result = read_rule(r, item, rule); /* a part of one is freed with the rest */
+        int result = read_rule(y, item, rule); /* a part of one is freed with the rest */
 
         for (size_t k = 0; result == 0 && k < rules->count; k++) {
             if (strcmp(rules->rules[k].name, rule->name) == 0)
-                result = refuse(r, item, rule, "name", "a name that no other rule has");
+                result = refuse(y, item, rule, "name", "a name that no other rule has");
             else if (rule->shown[0] && rules->rules[k].by == rule->by &&
                      strcmp(rules->rules[k].shown, rule->shown) == 0)
-                result = refuse(r, item, rule, "a rule", "a name to show that no other rule has");
+                result = refuse(y, item, rule, "a rule", "a name to show that no other rule has");
         }
         if (result < 0)
             return result;
@@ -252,55 +193,27 @@ static int read_list(struct reader *r, const yaml_node_t *n, struct access_rules
     return 0;
 }
 
-static int read_top(struct reader *r, struct access_rules *rules)
+static int read_access(struct yaml_part *y, void *cookie)
 {
-    const yaml_node_t *root = yaml_document_get_root_node(&r->doc);
-    bool seen = false;
+    const yaml_node_t *n;
+    int r = yaml_part_find(y, "access", &n);
 
-    if (!root || root->type != YAML_MAPPING_NODE)
-        return 0; /* what reads the other options says what is wrong with it */
-    for (const yaml_node_pair_t *p = root->data.mapping.pairs.start;
-         p < root->data.mapping.pairs.top; p++) {
-        const yaml_node_t *key = yaml_document_get_node(&r->doc, p->key);
-        int result;
-
-        if (!span_eq_str(text_of(key), "access"))
-            continue;
-        if (seen)
-            return error_set(r->err, -EINVAL, "%.128s, line %u: access is given twice", r->file,
-                             (unsigned)key->start_mark.line + 1);
-        seen = true;
-        result = read_list(r, yaml_document_get_node(&r->doc, p->value), rules);
-        if (result < 0)
-            return result;
-    }
-    return 0;
+    return r == 0 && n ? read_list(y, n, cookie) : r;
 }
 
 int access_rules_parse(struct span text, const char *file, struct access_rules **ret,
                        struct error *err)
 {
     struct access_rules *rules = calloc(1, sizeof(*rules));
-    struct reader r = { .file = file, .err = err };
-    yaml_parser_t parser;
-    int result = -ENOMEM;
+    struct yaml_part y = { .file = file, .err = err, .section = "access: " };
+    int r;
 
-    if (!rules || !yaml_parser_initialize(&parser)) {
-        free(rules);
+    if (!rules)
         return error_set(err, -ENOMEM, "out of memory");
-    }
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text.p, text.n);
-    if (yaml_parser_load(&parser, &r.doc)) {
-        result = read_top(&r, rules);
-        yaml_document_delete(&r.doc);
-    } else {
-        result = error_set(err, -EINVAL, "%.128s, line %zu: this is no YAML: %s", file,
-                           parser.problem_mark.line + 1, parser.problem ? parser.problem : "?");
-    }
-    yaml_parser_delete(&parser);
-    if (result < 0 || rules->count == 0)
+    r = yaml_part_read(&y, text, read_access, rules);
+    if (r < 0 || rules->count == 0)
         rules = access_rules_free(rules);
-    if (result == 0)
+    if (r == 0)
         *ret = rules;
-    return result;
+    return r;
 }

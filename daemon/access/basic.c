@@ -2,7 +2,7 @@
 /* The header and the configuration; what takes time is in passwords.c. */
 #include "access/basic.h"
 
-#include "access/yaml_top.h"
+#include "yaml/yaml_part.h"
 
 #include <strings.h>
 
@@ -96,11 +96,11 @@ bool basic_hash_valid(struct span hash)
     return true;
 }
 
-static int take_user(struct yaml_top *y, const yaml_node_t *key, const yaml_node_t *value,
+static int take_user(struct yaml_part *y, const yaml_node_t *key, const yaml_node_t *value,
                      void *cookie)
 {
     struct access_rules *rules = cookie;
-    struct span name = yaml_top_text(key), hash = yaml_top_text(value);
+    struct span name = yaml_part_text(key), hash = yaml_part_text(value);
     struct access_rule *found = NULL;
     char show[ACCESS_NAME_MAX + 1];
 
@@ -109,14 +109,15 @@ static int take_user(struct yaml_top *y, const yaml_node_t *key, const yaml_node
             found = &rules->rules[i];
     }
     if (span_find(name, ':') != name.n) /* what follows may be the password */
-        return yaml_top_refuse(y, key, "basic_auth_users", "NAME: HASH, with a space between them");
+        return yaml_part_refuse(y, key, "", "basic_auth_users",
+                                "NAME: HASH, with a space between them");
     span_copy(name, show, sizeof(show));
     if (!found) {
         error_remedy(y->err, "add to access:  - {name: x, basic: %s, role: view}", show);
         return error_set(y->err, -EINVAL,
                          "%.128s, line %u: basic_auth_users: no rule under access says what '%s' "
                          "may",
-                         y->file, (unsigned)key->start_mark.line + 1, show);
+                         y->file, yaml_part_line(key), show);
     }
     if (!basic_hash_valid(hash)) {
         error_remedy(y->err, "make one with: htpasswd -nBC 10 %s", show);
@@ -124,7 +125,7 @@ static int take_user(struct yaml_top *y, const yaml_node_t *key, const yaml_node
             y->err, -EINVAL,
             "%.128s, line %u: basic_auth_users: %s has no bcrypt hash of a cost from 4 "
             "to %d",
-            y->file, (unsigned)value->start_mark.line + 1, show, BASIC_COST_MAX);
+            y->file, yaml_part_line(value), show, BASIC_COST_MAX);
     }
     span_copy(hash, found->bcrypt, sizeof(found->bcrypt));
     return 0;
@@ -133,9 +134,9 @@ static int take_user(struct yaml_top *y, const yaml_node_t *key, const yaml_node
 int basic_users_parse(struct span text, const char *file, struct access_rules *rules,
                       struct error *err)
 {
-    struct yaml_top y = { .file = file, .err = err, .secret = true };
+    struct yaml_part y = { .file = file, .err = err, .secret = true };
     bool found;
-    int r = yaml_top_mapping(&y, text, "basic_auth_users", take_user, rules, &found);
+    int r = yaml_part_mapping(&y, text, "basic_auth_users", take_user, rules, &found);
 
     for (size_t i = 0; r == 0 && rules && i < rules->count; i++) {
         const struct access_rule *rule = &rules->rules[i];

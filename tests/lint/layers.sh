@@ -50,10 +50,11 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["render/proto"] = "base proc profile render" # messages of protobuf, and what is generated for them
         may["render/jfr"] = "base proc profile render"
         may["store"] = "base proc profile"
-        may["schedule"] = "base proc event profile request" # rules and times only: the engine starts what is due
-        may["access"] = "base proc event profile request" # who asks, and what that may
+        may["yaml"] = "base request" # parts of the configuration file, for those who read one
+        may["schedule"] = "base proc event profile request yaml" # rules and times only: the engine starts what is due
+        may["access"] = "base proc event profile request yaml" # who asks, and what that may
         may["serve/params"] = "base event profile request render" # the query as values
-        may["serve/tls"] = "base access"
+        may["serve/tls"] = "base access yaml"
         may["serve"] = "base proc event profile request access render store serve/params serve/tls"
         may["serve/routes"] = may["serve"] " serve" # serve/ calls it through struct route alone
     }
