@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long JVMs stopped, as Prometheus histograms: of those that captures of event safepoint saw.
- */
+/* How long JVMs stopped, as Prometheus histograms: of those whose counters flamed reads. */
 #include "api/api_impl.h"
 #include "api/exposition.h"
 
 struct family {
     const char *name, *help;
-    size_t histogram; /* where in struct telling */
+    size_t histogram; /* where in struct pauses */
 };
+
+#define FROM_COUNTERS                                                                              \
+    " By the JVM's counters, since flamed began to read them, about once a second. Count and sum " \
+    "are exact. Where several safepoints lie between two readings, each counts as their mean."
 
 static const struct family FAMILIES[] = {
     { "flamed_jvm_pause_seconds",
-      "Time at safepoints, from the wish to stop until threads went on, while captures of event "
-      "safepoint ran.",
-      offsetof(struct telling, pauses) },
+      "Time at safepoints, from the wish to stop until threads went on." FROM_COUNTERS,
+      offsetof(struct pauses, whole) },
     { "flamed_jvm_time_to_safepoint_seconds",
-      "Time until all threads had stopped for a safepoint, while captures of event safepoint ran.",
-      offsetof(struct telling, reaches) },
+      "Time until all threads had stopped for a safepoint." FROM_COUNTERS,
+      offsetof(struct pauses, reach) },
 };
 
 /* A line of @f for the JVM with @labels: its bucket @le, or what else @suffix says. */
@@ -31,25 +33,25 @@ static void line(const struct family *f, const char *suffix, const struct buf *l
     metric_value(out, value);
 }
 
-static void write_histogram(const struct family *f, const struct moment_histogram *h,
+static void write_histogram(const struct family *f, const struct pause_histogram *h,
                             const struct buf *labels, struct buf *out)
 {
     uint64_t sum = 0;
     char le[32];
 
-    for (size_t i = 0; i < MOMENTS_BOUNDS; i++) {
+    for (size_t i = 0; i < PAUSES_BOUNDS; i++) {
         sum += h->counts[i];
-        snprintf(le, sizeof(le), "%g", (double)MOMENTS_BOUNDS_NS[i] / 1e9);
+        snprintf(le, sizeof(le), "%g", (double)PAUSES_BOUNDS_NS[i] / 1e9);
         line(f, "_bucket", labels, le, (double)sum, out);
     }
-    sum += h->counts[MOMENTS_BOUNDS];
+    sum += h->counts[PAUSES_BOUNDS];
     line(f, "_bucket", labels, "+Inf", (double)sum, out);
     line(f, "_sum", labels, NULL, (double)h->sum_ns / 1e9, out);
     line(f, "_count", labels, NULL, (double)sum, out);
 }
 
 struct writing {
-    const struct moments *moments;
+    const struct counted *counted;
     const struct target *seen;
     const struct family *family;
     struct buf *out;
@@ -58,23 +60,25 @@ struct writing {
 static int write_jvm(void *cookie, struct process *p)
 {
     struct writing *w = cookie;
-    const struct telling *t = p->jvm == JVM_NO || p->exited ? NULL : moments_of(w->moments, &p->id);
+    const struct counted_jvm *j =
+        p->jvm == JVM_NO || p->exited ? NULL : counted_of(w->counted, &p->id);
     _cleanup_buf_ struct buf labels = BUF_NULL;
 
-    if (!t || !target_sees(w->seen, p))
+    if (!j || j->last.c.safepoints == COUNTERS_UNKNOWN || !j->last.at_ns ||
+        !target_sees(w->seen, p))
         return 0;
     buf_init(&labels, (size_t)64 << 10);
     metric_jvm_labels(&labels, p);
-    write_histogram(
-        w->family,
-        (const struct moment_histogram *)(const void *)((const char *)t + w->family->histogram),
-        &labels, w->out);
+    write_histogram(w->family,
+                    (const struct pause_histogram *)(const void *)((const char *)&j->pauses +
+                                                                   w->family->histogram),
+                    &labels, w->out);
     return 0;
 }
 
 void moment_metrics(struct api *api, const struct viewer *v, struct buf *out)
 {
-    struct writing w = { .moments = &api->engine.captures->moments, .out = out };
+    struct writing w = { .counted = &api->engine.captures->counted, .out = out };
     struct target_selector all = { .viewer = v };
     _cleanup_(target_freep) struct target *seen = NULL;
 
@@ -86,4 +90,8 @@ void moment_metrics(struct api *api, const struct viewer *v, struct buf *out)
         metric_head(out, FAMILIES[i].name, "histogram", FAMILIES[i].help);
         discover_each(api->engine.discover, write_jvm, &w);
     }
+    if (v->whole)
+        metric(out, "flamed_jvm_pauses_missing", "gauge",
+               "JVMs without these histograms, because flamed reads 64 at once.",
+               (double)w.counted->left_out);
 }

@@ -62,12 +62,6 @@ void counted_collections(const struct counted_look *before, const struct counted
     }
 }
 
-/* By how much a counter rose; 0 where it is not told. */
-static uint64_t risen(int64_t before, int64_t now)
-{
-    return before == COUNTERS_UNKNOWN || now <= before ? 0 : (uint64_t)(now - before);
-}
-
 static void tell(const struct counted_look *before, const struct counted_look *now,
                  enum profile_moment_kind kind, uint64_t count, uint64_t ns, counted_fn fn,
                  void *cookie)
@@ -89,21 +83,22 @@ void counted_counts(const struct counted_look *before, const struct counted_look
     uint64_t count = 0, ns = 0;
 
     for (size_t i = 0; i < COUNTERS_COLLECTORS_MAX; i++) {
-        count += risen(a->collectors[i].count, b->collectors[i].count);
-        ns += risen(a->collectors[i].time_ns, b->collectors[i].time_ns);
+        count += counters_risen(a->collectors[i].count, b->collectors[i].count);
+        ns += counters_risen(a->collectors[i].time_ns, b->collectors[i].time_ns);
     }
     tell(before, now, MOMENT_COUNTS_COLLECTIONS, count, ns, fn, cookie);
-    tell(before, now, MOMENT_COUNTS_SAFEPOINTS, risen(a->safepoints, b->safepoints),
-         risen(a->safepoint_ns, b->safepoint_ns), fn, cookie);
-    tell(before, now, MOMENT_COUNTS_COMPILATIONS, risen(a->compiled, b->compiled),
-         risen(a->compile_ns, b->compile_ns), fn, cookie);
+    tell(before, now, MOMENT_COUNTS_SAFEPOINTS, counters_risen(a->safepoints, b->safepoints),
+         counters_risen(counters_pause_ns(a, before->jdk), counters_pause_ns(b, now->jdk)), fn,
+         cookie);
+    tell(before, now, MOMENT_COUNTS_COMPILATIONS, counters_risen(a->compiled, b->compiled),
+         counters_risen(a->compile_ns, b->compile_ns), fn, cookie);
     tell(before, now, MOMENT_COUNTS_CLASSES_LOADED,
-         risen(a->classes_loaded, b->classes_loaded) +
-             risen(a->shared_classes_loaded, b->shared_classes_loaded),
+         counters_risen(a->classes_loaded, b->classes_loaded) +
+             counters_risen(a->shared_classes_loaded, b->shared_classes_loaded),
          0, fn, cookie);
     tell(before, now, MOMENT_COUNTS_CLASSES_UNLOADED,
-         risen(a->classes_unloaded, b->classes_unloaded) +
-             risen(a->shared_classes_unloaded, b->shared_classes_unloaded),
+         counters_risen(a->classes_unloaded, b->classes_unloaded) +
+             counters_risen(a->shared_classes_unloaded, b->shared_classes_unloaded),
          0, fn, cookie);
 }
 
@@ -139,8 +134,10 @@ static void want(struct counted *all, const struct process *p)
 {
     struct counted_jvm *j = can_be_read(p) ? entry_of(all, &p->id, /* recorded= */ false) : NULL;
 
-    if (!j)
+    if (!j) {
+        all->left_out += can_be_read(p);
         return;
+    }
     /* The next look may be one for the recorder, which is later. */
     if (j->next_ns <= j->last.at_ns + COUNTED_RECORDED_NS)
         j->next_ns = MIN(j->next_ns, j->last.at_ns + COUNTED_LOOK_NS);
@@ -174,6 +171,8 @@ static int want_recorded(void *cookie, struct process *p)
     j = entry_of(&captures->counted, &p->id, /* recorded= */ true);
     if (j)
         j->recorded = true;
+    else
+        captures->counted.left_out++;
     return 0;
 }
 
@@ -186,6 +185,7 @@ static void list(struct captures *captures, uint64_t now_ns)
     if (!all->all)
         return;
     all->listed_ns = now_ns;
+    all->left_out = 0;
     for (size_t i = 0; i < all->count; i++)
         all->all[i].wanted = all->all[i].recorded = false;
     for (const struct capture *c = captures->running; c; c = c->next)
@@ -254,13 +254,14 @@ static void look(struct captures *captures, struct counted_jvm *j, bool edge)
         j->next_ns = clock_monotonic_ns() + COUNTED_FAILED_NS;
         return;
     }
-    now = (struct counted_look){ .at_ns = clock_monotonic_ns(), .c = *p->counters };
+    now = (struct counted_look){ clock_monotonic_ns(), p->jdk, *p->counters };
     j->next_ns = now.at_ns + (j->wanted ? COUNTED_LOOK_NS : COUNTED_RECORDED_NS);
     if (j->last.at_ns) {
         uint64_t started_ns =
             (uint64_t)now.c.vm_begin_ms * NSEC_PER_MSEC - clock_realtime_ns() + now.at_ns;
 
         counted_collections(&j->last, &now, started_ns, hand_out, &to);
+        pauses_add(&j->pauses, &j->last.c, &now.c, now.jdk);
     }
     j->last = now;
     if (j->told.at_ns && (edge || now.at_ns - j->told.at_ns >= COUNTED_TELL_NS))
@@ -310,8 +311,17 @@ void captures_look_edge(struct captures *captures)
     look_at_all(captures, /* edge= */ true, COUNTED_EDGE_NS);
 }
 
+const struct counted_jvm *counted_of(const struct counted *all, const struct proc_id *id)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        if (proc_id_equal(&all->all[i].id, id))
+            return &all->all[i];
+    }
+    return NULL;
+}
+
 void counted_deinit(struct counted *all)
 {
     free(TAKE_PTR(all->all));
-    all->count = 0;
+    all->count = all->left_out = 0;
 }

@@ -2,19 +2,21 @@
 /*
  * What JVMs count about themselves, while captures run that want them, or the flight recorder has
  * samples of them. That is when each collection was and why. It is how many collections,
- * safepoints, compilations and classes there were, too. Their memory is read for it, and nothing is
- * changed. Thread: the engine's.
+ * safepoints, compilations and classes there were, too, and how long safepoints took. Their memory
+ * is read for it, and nothing is changed. Thread: the engine's.
  */
 #pragma once
 
-#include "capture/moments.h"
-#include "hotspot/counters.h"
+#include "capture/pauses.h"
+#include "proc/proc.h"
+#include "profile/profile.h"
 
 #define COUNTED_JVMS_MAX 64
 
 /* A JVM at a look. */
 struct counted_look {
     uint64_t at_ns; /* CLOCK_MONOTONIC; 0: there was none */
+    int jdk;        /* the JVM's release */
     struct counters c;
 };
 
@@ -24,11 +26,13 @@ struct counted_jvm {
     uint64_t next_ns;         /* when it is looked at again */
     struct counted_look last; /* look */
     struct counted_look told; /* the look up to which counts were handed out */
+    struct pauses pauses;     /* since the first look */
 };
 
 struct counted {
     struct counted_jvm *all; /* [COUNTED_JVMS_MAX]; NULL: none yet */
     size_t count, next;
+    size_t left_out; /* JVMs that found no room at the last listing */
     uint64_t listed_ns, looked_ns;
 };
 
@@ -39,6 +43,8 @@ typedef void (*counted_fn)(void *cookie, const struct profile_moment *m, const c
  * of now. If a clock was set since, a collection is moved into the time between the looks. */
 void counted_collections(const struct counted_look *before, const struct counted_look *now,
                          uint64_t started_ns, counted_fn fn, void *cookie);
+/* Returns what is kept of @id; NULL: it is not looked at. */
+const struct counted_jvm *counted_of(const struct counted *all, const struct proc_id *id);
 /* Frees what it holds. */
 void counted_deinit(struct counted *all);
 /* Hands what the JVM counted between two looks to @fn. What did not happen is left out. */

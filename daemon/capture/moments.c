@@ -7,22 +7,6 @@
 #define MOMENTS_AGAIN_NS (100 * NSEC_PER_MSEC) /* while it starts */
 #define MOMENTS_FAILED_NS (10 * NSEC_PER_SEC)
 
-const uint64_t MOMENTS_BOUNDS_NS[MOMENTS_BOUNDS] = {
-    NSEC_PER_MSEC / 10, 3 * NSEC_PER_MSEC / 10, NSEC_PER_MSEC,       3 * NSEC_PER_MSEC,
-    10 * NSEC_PER_MSEC, 30 * NSEC_PER_MSEC,     100 * NSEC_PER_MSEC, 300 * NSEC_PER_MSEC,
-    NSEC_PER_SEC,       3 * NSEC_PER_SEC,       10 * NSEC_PER_SEC,
-};
-
-static void add_duration(struct moment_histogram *h, uint64_t ns)
-{
-    size_t i = 0;
-
-    while (i < MOMENTS_BOUNDS && ns > MOMENTS_BOUNDS_NS[i])
-        i++;
-    h->counts[i]++;
-    h->sum_ns += ns;
-}
-
 /* ---- which JVMs ---- */
 
 static struct telling *find(struct moments *all, const struct proc_id *id)
@@ -162,15 +146,6 @@ void moments_forget(struct moments *all)
     }
 }
 
-const struct telling *moments_of(const struct moments *all, const struct proc_id *id)
-{
-    for (size_t i = 0; i < all->count; i++) {
-        if (proc_id_equal(&all->all[i].id, id) && all->all[i].told_ns)
-            return &all->all[i];
-    }
-    return NULL;
-}
-
 void moments_deinit(struct moments *all)
 {
     all->ring = ring_close(all->ring);
@@ -211,8 +186,6 @@ static bool end_safepoint(struct telling *t, const struct moment_record *rec, st
         return false;
     /* Without an operation (JDK 8) nothing says when it was reached: it was for that alone. */
     ret->reach_ns = (reached_ns ? reached_ns : ret->end_ns) - ret->start_ns;
-    add_duration(&t->pauses, ret->end_ns - ret->start_ns);
-    add_duration(&t->reaches, ret->reach_ns);
     return true;
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What JVMs do as a whole, while captures of event safepoint run. Has the probes put in, and pairs
- * what their records say: safepoints, operations of the VM, collections. Counts them by JVM.
- * Thread: the engine's.
+ * what their records say: safepoints, operations of the VM, collections. Thread: the engine's.
  */
 #pragma once
 
@@ -13,17 +12,9 @@
 #include "symbolize/symbolize.h"
 
 #define MOMENTS_AT_ONCE_MAX 4  /* JVMs with probes: each takes the kernel 0.1 to 1 s to end */
-#define MOMENTS_JVMS_MAX 64    /* whose counts are kept */
+#define MOMENTS_JVMS_MAX 64    /* known, also why one has no probes */
 #define MOMENTS_NESTED_MAX 4   /* operations in operations */
 #define MOMENTS_DRAIN_MAX 8192 /* records at a time */
-#define MOMENTS_BOUNDS 11
-
-/* Durations. */
-struct moment_histogram {
-    uint64_t counts[MOMENTS_BOUNDS + 1]; /* the last: above all bounds */
-    uint64_t sum_ns;
-};
-extern const uint64_t MOMENTS_BOUNDS_NS[MOMENTS_BOUNDS];
 
 /* One that has begun; start_ns 0: none. */
 struct begun_moment {
@@ -42,7 +33,6 @@ struct telling {
     struct error reason; /* why it has none; code 0: not known yet */
     struct begun_moment safepoint, gc, operations[MOMENTS_NESTED_MAX];
     size_t nested; /* operations that have begun, also those beyond the array */
-    struct moment_histogram pauses, reaches;
 };
 
 struct moments {
@@ -75,8 +65,6 @@ void moments_looked(struct moments *all, struct broker *b);
 void moments_forget(struct moments *all);
 /* Hands each moment that is over to @fn. */
 void moments_drain(struct moments *all, struct discover *d, moment_fn fn, void *cookie);
-/* Returns the counts of @id; NULL: none are kept. */
-const struct telling *moments_of(const struct moments *all, const struct proc_id *id);
 void moments_deinit(struct moments *all);
 
 /* Pairs @rec with what its JVM told before. @pairs: the JVM's. True where a moment is over, which

@@ -7,6 +7,9 @@
 #include "hotspot/hsperfdata.h"
 
 #define COUNTERS_HERTZ_MAX ((int64_t)NSEC_PER_SEC * 10)
+#define COUNTERS_APART_SINCE                                                                       \
+    13 /* the release from which on both times of a safepoint are apart                            \
+        */
 
 struct counter_row {
     struct span name;
@@ -278,6 +281,18 @@ bool counters_parse(struct span memory, struct counters_places *places, struct c
     use_hertz(&s.c, s.hertz);
     *ret = s.c;
     return true;
+}
+
+int64_t counters_pause_ns(const struct counters *c, int jdk)
+{
+    int64_t ns = c->safepoint_ns;
+
+    if (jdk < COUNTERS_APART_SINCE || ns == COUNTERS_UNKNOWN)
+        return ns;
+    if (c->safepoint_sync_ns == COUNTERS_UNKNOWN ||
+        __builtin_add_overflow(ns, c->safepoint_sync_ns, &ns))
+        return COUNTERS_UNKNOWN;
+    return ns;
 }
 
 /* ---- of a running JVM ---- */

@@ -43,6 +43,8 @@ struct counters {
     struct counted_generation generations[COUNTERS_GENERATIONS_MAX];
     struct counted_pool metaspace, class_space;
     struct counted_collector collectors[COUNTERS_COLLECTORS_MAX];
+    /* When threads go on, a safepoint's time is added to safepoint_ns: since JDK 13 without the
+     * time until they had stopped. That is added to safepoint_sync_ns, when they have. */
     int64_t safepoints, safepoint_ns, safepoint_sync_ns, application_ns;
     int64_t threads_live, threads_daemon, threads_peak, threads_started;
     int64_t classes_loaded, classes_unloaded, shared_classes_loaded, shared_classes_unloaded;
@@ -66,3 +68,12 @@ struct counters_places {
 /* Reads @memory into *@ret. @places: of earlier bytes of the same JVM, renewed if they do not hold
  * any more; NULL: not kept. False: there are no counters, then *@ret is untouched. */
 bool counters_parse(struct span memory, struct counters_places *places, struct counters *ret);
+/* Returns the time of safepoints from the wish to stop until threads went on, in ns, of a JVM of
+ * release @jdk. JDK 13 to 21 do not count what they clean up before the operation. */
+int64_t counters_pause_ns(const struct counters *c, int jdk);
+
+/* Returns by how much a counter rose; 0 where it is not told. */
+static inline uint64_t counters_risen(int64_t before, int64_t now)
+{
+    return before == COUNTERS_UNKNOWN || now <= before ? 0 : (uint64_t)(now - before);
+}

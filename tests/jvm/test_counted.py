@@ -9,9 +9,57 @@ from harness.profile import Profile
 from test_safepoint import Program, of_kind, probes
 
 COLLECTIONS = 3
+BOUNDS_S = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
+KINDS = "pause", "time_to_safepoint"
 
 
-class Counted(jvm.WithClasses):
+class Pauses:
+    """For a TestCase: the histograms of safepoints, which need no capture."""
+    daemon: Daemon
+
+    def still(self, program, version: int, seconds: float) -> tuple[tuple, dict]:
+        """What the JVM counts and what flamed says of it, when both have stood still."""
+        def look() -> tuple[tuple, dict]:
+            return hsperf.paused(hsperf.read(program.pid), version), hsperf.histograms(self.daemon, program.pid)
+
+        def same() -> tuple[tuple, dict] | None:
+            before = look()
+            time.sleep(seconds)
+            return before if before[1] and before == look() else None
+
+        return proc.wait_until(same, 60, "the JVM and its histograms stand still")
+
+    def check_rise(self, before: tuple[tuple, dict], program, version: int) -> tuple[tuple, dict]:
+        """Histograms rise as the JVM's counters did: one that was alone is in its bucket. Several may be in none for five readings."""
+        counted, _ = self.still(program, version, 1)
+        count, *times = (b - a for a, b in zip(before[0], counted))
+
+        def risen() -> dict | None:
+            now = hsperf.histograms(self.daemon, program.pid)
+            return now if all(now[kind]["count"] - before[1][kind]["count"] == count for kind in KINDS) else None
+
+        after = proc.wait_until(risen, 20, f"the {count} safepoints are counted")
+        for kind, total in zip(KINDS, times):
+            rose = {key: after[kind][key] - before[1][kind][key] for key in after[kind]}
+            self.assertEqual(rose["+Inf"], count, kind)
+            self.assertAlmostEqual(rose["sum"], total, places=6, msg=kind)
+            if count == 1:
+                self.assertEqual([rose[f"{bound:g}"] for bound in BOUNDS_S], [total <= bound for bound in BOUNDS_S], (kind, total))
+        return counted, after
+
+    def check_pauses(self, program, version: int) -> tuple[tuple, dict]:
+        proc.wait_until(lambda: program.have("loop", 1) or hsperf.histograms(self.daemon, program.pid), 60, "the recorder knows it")
+        self.still(program, version, 1)
+        program.have("loop", 1) # what was under way at the first reading counts here
+        state = self.still(program, version, 7)
+        for kind, count in (("loop", 1), ("gc", 1), ("loop", 20), ("gc", 3)):
+            program.have(kind, count)
+            before, state = state, self.check_rise(state, program, version)
+            self.assertGreaterEqual(state[0][0] - before[0][0], count)
+        return state
+
+
+class Counted(Pauses, jvm.WithClasses):
     sources = ("Safepoint.java",)
 
     @classmethod
@@ -92,6 +140,22 @@ class Counted(jvm.WithClasses):
             self.assertEqual(sum(m["count"] for m in of_kind(profile, "collections")), sum(after[n] - before[n] for n in names))
             self.assertIn("(System.gc())", of_kind(profile, "gc")[-1]["name"])
             self.assertEqual(probes(program.pid), 0)
+
+    def check_histograms(self, version: int) -> None:
+        with Program(paths.jdk(version), self.classes.folder, "-XX:+UseParallelGC" if version == 25 else "-XX:+UseG1GC", "-Xmx256m",
+                     "-XX:-UseCountedLoopSafepoints", "-XX:+UnlockDiagnosticVMOptions", "-XX:GuaranteedSafepointInterval=0") as program:
+            state = self.check_pauses(program, version)
+            answer = self.daemon.get("/profile", pid=program.pid, event="safepoint", seconds=0.1)
+            if answer.status == 200: # this machine can have probes
+                running = self.daemon.capture(pid=program.pid, event="safepoint")
+                program.have("gc", COLLECTIONS)
+                running.stop()
+                self.check_rise(state, program, version)
+        proc.wait_until(lambda: not hsperf.histograms(self.daemon, program.pid), 20, "it is gone from /metrics")
+
+    def test_pauses(self):
+        """They have histograms without a capture. One by probes counts nothing twice. A JVM that ended has none."""
+        jvm.side_by_side(self, self.check_histograms)
 
     def test_short_while_recorded(self):
         """A capture has all of its own, and nothing of before, though the recorder's looks are seldom."""

@@ -109,6 +109,23 @@ def metrics(daemon: Daemon, pid: int) -> dict[tuple[str, str], float]:
     return found
 
 
+def paused(counters: dict, version: int) -> tuple[int, float, float]:
+    """Safepoints so far; seconds of them, and until their threads had stopped. JDK 13 and later count what comes behind that apart."""
+    whole, reach = (seconds(counters, "sun.rt." + key) for key in ("safepointTime", "safepointSyncTime"))
+    return counters["sun.rt.safepoints"], whole + reach if version >= 13 else whole, reach
+
+
+def histograms(daemon: Daemon, pid: int) -> dict[str, dict[str, float]]:
+    """Those of safepoints, by the end of their name: "count", "sum", and each bucket by its bound."""
+    found: dict[str, dict[str, float]] = {}
+    own = re.compile(r'flamed_jvm_(pause|time_to_safepoint)_seconds_(\w+)\{pid="%d",.*?(?:,le="([^"]*)")?\} (\S+)' % pid)
+    for line in daemon.get("/metrics").text.splitlines():
+        match = own.fullmatch(line)
+        if match:
+            found.setdefault(match[1], {})[match[3] or match[2]] = float(match[4])
+    return found
+
+
 def expected_metrics(counters: dict) -> dict[tuple[str, str], float]:
     wanted = {}
     for i in numbers(counters, "collector"):

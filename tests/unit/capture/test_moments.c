@@ -116,27 +116,6 @@ START_TEST(lost_records)
 }
 END_TEST
 
-START_TEST(counts_by_duration)
-{
-    struct telling t = { 0 };
-    struct moment m;
-    uint64_t unpaired = 0;
-    const struct moment_record RECS[] = {
-        { .time_ns = 1, .kind = MOMENT_SAFEPOINT_BEGIN },
-        { .time_ns = 100001, .kind = MOMENT_OPERATION_BEGIN },
-        { .time_ns = 300002, .kind = MOMENT_SAFEPOINT_END },
-    };
-
-    for (size_t i = 0; i < ARRAY_SIZE(RECS); i++)
-        moments_pair(&t, &RECS[i], &m, &unpaired);
-    ck_assert_uint_eq(t.reaches.counts[0], 1); /* 100 us */
-    ck_assert_uint_eq(t.pauses.counts[2], 1);  /* 300.001 us */
-    ck_assert_uint_eq(t.reaches.sum_ns, 100000);
-    ck_assert_uint_eq(t.pauses.sum_ns, 300001);
-    ck_assert_uint_eq(t.told_ns, 300002);
-}
-END_TEST
-
 int main(void)
 {
     TCase *tc = tcase_create("moments");
@@ -144,6 +123,5 @@ int main(void)
     tcase_add_test(tc, a_collection);
     tcase_add_test(tc, operations_in_operations);
     tcase_add_test(tc, lost_records);
-    tcase_add_test(tc, counts_by_duration);
     return suite_run_case("moments", tc);
 }
