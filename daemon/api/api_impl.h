@@ -83,6 +83,9 @@ int past_profile(struct api *api, const struct target_selector *t, const struct 
 /* As struct api_backend says. */
 int backend_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
                      size_t buckets, const char *by, json_t **ret, struct error *err);
+/* timeline_moments.c: collections of @p and its long safepoints, as JSON: the longest, by time.
+ * *ret_left_out: how many more there are. Thread: any. */
+json_t *timeline_moments(const struct profile *p, size_t *ret_left_out);
 /* Appends how long the JVMs that @v sees stopped, as histograms. Thread: the engine's. */
 void moment_metrics(struct api *api, const struct viewer *v, struct buf *out);
 int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples per bucket of time, by JVM or by category: out of the flight recorder, and of stored
- * captures for what lies further back than it reaches. */
+/* Samples per bucket of time, by JVM or by category, and when JVMs stopped: out of the flight
+ * recorder, and of stored captures for what lies further back than it reaches. */
 #include "api/api_impl.h"
 #include "api/json.h"
 #include "event/events.h"
@@ -150,6 +150,7 @@ int backend_timeline(void *ctx, const struct target_selector *t, const struct ti
     double hz;
     unsigned sources = PAST_RECORDER;
     json_t *series;
+    size_t left_out = 0;
     int r;
 
     whole.to_ns = MIN(whole.to_ns, now);
@@ -173,5 +174,9 @@ int backend_timeline(void *ctx, const struct target_selector *t, const struct ti
     for (size_t i = 0; i < lines.count; i++)
         json_array_append_new(series, series_json(&lines.list[i], buckets));
     *ret = timeline_json(&whole, buckets, hz, recorder.oldest_ns, series, lines.others);
-    return *ret ? 0 : -ENOMEM;
+    if (!*ret)
+        return -ENOMEM;
+    json_object_set_new(*ret, "moments", p ? timeline_moments(p, &left_out) : json_array());
+    json_object_set_new(*ret, "moments_left_out", json_integer((json_int_t)left_out));
+    return 0;
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a JVM counts itself, in each profile of it: collections, safepoints, compilations and classes, with no probe and nothing injected."""
+import os
 import time
 import unittest
 
@@ -125,7 +126,7 @@ class Counted(Pauses, jvm.WithClasses):
 
     def test_what_was_recorded(self):
         """The flight recorder has them, too, though no capture runs."""
-        with Program(paths.jdk(17), self.classes.folder, "-XX:+UseG1GC", "-Xmx256m") as program:
+        with Program(paths.jdk(17), self.classes.folder, "-XX:+UseG1GC", "-Xmx256m", "-XX:-UseCountedLoopSafepoints") as program:
             proc.wait_until(lambda: program.have("none", 1) or self.known(program), 60, "the recorder knows it")
             before = hsperf.read(program.pid)
             program.have("gc", COLLECTIONS)
@@ -140,6 +141,23 @@ class Counted(Pauses, jvm.WithClasses):
             self.assertEqual(sum(m["count"] for m in of_kind(profile, "collections")), sum(after[n] - before[n] for n in names))
             self.assertIn("(System.gc())", of_kind(profile, "gc")[-1]["name"])
             self.assertEqual(probes(program.pid), 0)
+            self.check_timeline(program, profile)
+
+    def check_timeline(self, program: Program, profile: Profile) -> None:
+        """The timeline has the same collections, and a second in which threads were waited for."""
+        def stops() -> list[dict]:
+            return self.daemon.get("/api/v1/timeline", pid=program.pid, **{"from": "-60s"}).json()["moments"]
+
+        collections = [s for s in stops() if s["kind"] == "gc"]
+        self.assertEqual([(s["name"], round(s["seconds"] * 1e9)) for s in collections],
+                         [(m["name"], m["ns"]) for m in of_kind(profile, "gc")][-len(collections):])
+        self.assertEqual({s["pid"] for s in stops()}, {program.pid})
+        self.assertNotIn("safepoints", {s["kind"] for s in stops() if s["stopped_seconds"] < 0.01})
+        before = sum(s["kind"] == "safepoints" for s in stops())
+        program.have("loop", 20) # each waits for some 5 ms
+        proc.wait_until(lambda: sum(s["kind"] == "safepoints" and s["count"] >= 1 for s in stops()) > before, 30, "the safepoints are there")
+        other = self.daemon.get("/api/v1/timeline", pid=os.getpid(), **{"from": "-60s"})
+        self.assertEqual(other.json().get("moments", []), [], other)
 
     def check_histograms(self, version: int) -> None:
         with Program(paths.jdk(version), self.classes.folder, "-XX:+UseParallelGC" if version == 25 else "-XX:+UseG1GC", "-Xmx256m",

@@ -34,12 +34,12 @@ export function render(name, format = "html", minwidth = "0") {
 }
 
 // @change(data): alters the profile that the page carries.
-export function pageFile(name, minwidth = "0", change = null) {
-    const key = name + "," + minwidth + "," + change;
+export function pageFile(name, minwidth = "0", change = null, format = "html") {
+    const key = [name, minwidth, change, format].join();
 
     if (!made.has(key)) {
         made.set(key, join(folder, `${made.size}.html`));
-        const html = render(name, "html", minwidth).toString();
+        const html = render(name, format, minwidth).toString();
 
         writeFileSync(made.get(key), !change ? html
             : html.replace(/(id="profile">)([^]*?)(?=<\/script>)/, (_, head, json) => {
@@ -111,7 +111,7 @@ export const journey = (name, run) => test(name, async () => {
 });
 
 // Opens a made page offline. page.complaints fills with whatever it must not do.
-export async function openPage(browser, name, { hash = "", minwidth, change, init, ...options } = {}) {
+export async function openPage(browser, name, { hash = "", minwidth, change, format, init, ...options } = {}) {
     const context = await browser.newContext({ viewport: { width: 1200, height: 700 }, offline: true, ...options });
     const page = await context.newPage();
 
@@ -125,7 +125,7 @@ export async function openPage(browser, name, { hash = "", minwidth, change, ini
     });
     if (init)
         await page.addInitScript(init);
-    await page.goto("file://" + pageFile(name, minwidth, change) + hash);
+    await page.goto("file://" + pageFile(name, minwidth, change, format) + hash);
     await settled(page);
     return page;
 }

@@ -264,7 +264,19 @@ export class FakeServer {
             : CATEGORIES.map((category, c) => line(category, c, jvms, null));
 
         return this.send(response, 200, { from: iso(from), to: iso(to), oldest: iso(Date.now() - 4 * 60 * 1000 - 12000),
-            bucket_seconds: seconds, hz: 19, series, others: 0 });
+            bucket_seconds: seconds, hz: 19, series, others: 0, moments: pids.length ? this.stops(pids[0], from, to) : [], moments_left_out: 0 });
+    }
+
+    // A collection every 8 seconds, and a second of long safepoints every 40.
+    stops(pid, from, to) {
+        const list = [];
+
+        for (let t = Math.ceil(from / 8000) * 8000; t < to; t += 8000) {
+            list.push({ kind: "gc", pid, at: iso(t), seconds: 0.0125, stopped_seconds: 0.0125, name: "G1 young collection pauses (G1 Evacuation Pause)" });
+            if (t % 40000 === 0)
+                list.push({ kind: "safepoints", pid, at: iso(t + 3000), seconds: 1, stopped_seconds: 0.045, count: 3 });
+        }
+        return list;
     }
 
     past(response, params) {

@@ -347,7 +347,8 @@ int main(int argc, char **argv)
     struct profile meta = {
         .events = { { .name = "cpu", .unit = "nanoseconds", .period = 10101010 } }, .event_count = 1
     };
-    struct view_opts vo = { .threads = !strcmp(name, "threads") || !strcmp(name, "crowd") };
+    struct view_opts vo = { .threads = !strcmp(name, "threads") || !strcmp(name, "crowd"),
+                            .exact = !strcmp(format, "heatmap") };
     struct profile *profile = NULL;
     struct view *view = NULL;
     const struct render_format *f = render_format_find(span_of(format));

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { momentLanes, momentText, momentsSummary } from "../../web/shared/moments.js";
+import { momentLanes, momentText, momentsSummary, openStops, stopsOf } from "../../web/shared/moments.js";
 
 const MOMENTS = [
     { kind: "gc", process: 0, at_ns: 1234e6, ns: 5850000, name: "G1 young collection pauses (System.gc())" },
@@ -25,4 +25,20 @@ test("lanes of moments", () => {
     const safepoints = [{ kind: "safepoints", count: 3, at_ns: 0, ns: 1e9 }, { kind: "safepoint", at_ns: 5, ns: 10 }];
 
     assert.deepEqual(momentLanes(safepoints).map(({ marks, bars }) => [marks.length, bars.length]), [[1, 0]]);
+});
+
+test("what stopped a JVM", () => {
+    const safepoints = [{ kind: "safepoint", at_ns: 2e9, ns: 9.9e6, name: "Cleanup" }, { kind: "safepoint", at_ns: 3e9, ns: 12e6, name: "ThreadDump" }];
+
+    assert.deepEqual(stopsOf([...MOMENTS, ...safepoints]), [
+        { at: 1234, ms: 5.85, text: "gc, 5.85\u00a0ms, G1 young collection pauses (System.gc())" },
+        { at: 3000, ms: 12, text: "safepoint, 12.0\u00a0ms, ThreadDump" },
+    ]);
+    assert.deepEqual(openStops([
+        { kind: "gc", pid: 1, at: "1970-01-01T00:00:01.500000000Z", seconds: 0.02, stopped_seconds: 0.02, name: "young" },
+        { kind: "safepoints", pid: 1, at: "1970-01-01T00:00:02Z", seconds: 1.01, stopped_seconds: 0.045, count: 3 },
+    ]), [
+        { at: 1500, ms: 20, kind: "gc", stoppedMs: 20, text: "gc, 20.0\u00a0ms, young" },
+        { at: 2000, ms: 1010, kind: "safepoints", stoppedMs: 45, text: "3\u00a0safepoints, 45.0\u00a0ms" },
+    ]);
 });

@@ -116,6 +116,28 @@ describe("the page", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("a JVM: what stopped it is marked above the timeline, and told", async ({ open }) => {
+        const page = await open(`#/jvm/${ORDERS}`);
+
+        await graphShown(page);
+        await page.getByLabel("How much the timeline shows").selectOption("60");
+        await page.locator(".timeline .legend", { hasText: /Pauses [789] · / }).waitFor(); // in a minute
+        const box = await page.locator(".timeline-plot").boundingBox();
+        const marks = await page.evaluate(() => {
+            const canvas = document.querySelector(".timeline-canvas"), scale = devicePixelRatio;
+            const row = canvas.getContext("2d").getImageData(0, 5 * scale, canvas.width, 1).data;
+
+            return Array.from({ length: canvas.width }, (_, x) => x).filter((x) => x > 44 * scale && row[4 * x + 3]).map((x) => x / scale);
+        });
+
+        assert.ok(marks.length >= 10, marks.join()); // two pixels each
+        await page.mouse.move(box.x + marks.at(-1), box.y + 40);
+        assert.match(await textOf(page, ".timeline-note"), /CPU [\d.]+ % · gc, 12\.5 ms, G1 young collection pauses/);
+        await page.mouse.move(box.x + marks.at(-1) - 20, box.y + 40); // some two seconds before
+        assert.match(await textOf(page, ".timeline-note"), /CPU [\d.]+ %$/);
+        await close(page);
+    });
+
     nodeTest("callers and callees, hide, focus, threads, by menu and by key", async ({ open }) => {
         const page = await open(`#/jvm/${ORDERS}`);
 

@@ -50,6 +50,26 @@ describe("the viewer", { concurrency: 4 }, () => {
         await closePage(page);
     });
 
+    test("a pause of the JVM is a bar in its cells of the heat map, and told there", async () => {
+        const page = await openPage(browser, "moments", { format: "heatmap" });
+        const box = await page.locator(".heat-canvas").boundingBox();
+        // At 5 s: the sixth column of ten, its lowest cell. A bar at the left of it.
+        const x = 5 * box.width / 10, [bar, beside] = await page.evaluate(([left, y]) => {
+            const canvas = document.querySelector(".heat-canvas"), scale = devicePixelRatio;
+            const { data } = canvas.getContext("2d").getImageData(left * scale, y * scale, 20, 1);
+
+            return [1, 10].map((at) => [...data.slice(at * scale * 4, at * scale * 4 + 3)]);
+        }, [x, box.height - 3]);
+
+        assert.notDeepEqual(bar, beside);
+        assert.match(await textOf(page, ".heat-status"), /1 pause of the JVM is marked/);
+        await page.mouse.move(box.x + x + 5, box.y + box.height - 2);
+        assert.match(await textOf(page, ".heat-status"), /^5\.000 s – 5\.020 s · .* · gc, 20\.0 ms, G1 young/);
+        await page.mouse.move(box.x + x + 5, box.y + box.height - 30);
+        assert.doesNotMatch(await textOf(page, ".heat-status"), /gc/);
+        await closePage(page);
+    });
+
     test("pointing tells everything about a frame, in the tip and in the line", async () => {
         const page = await openPage(browser, "service");
         const at = await findFrame(page, LIST);

@@ -3,6 +3,7 @@
 // time as flamed's timeline gives them.
 
 import { KIND } from "../shared/kinds.js";
+import { openStops } from "../shared/moments.js";
 
 // From the ground up, as they are stacked.
 export const CATEGORIES = Object.freeze([
@@ -16,7 +17,7 @@ export const CATEGORIES = Object.freeze([
 ]);
 
 // The answer of /api/v1/timeline?by=category as {from, to, bucketMs, count, hz, oldest, samples: [[…] by category],
-// totals: [by category], total}. Times in ms since 1970.
+// totals: [by category], total, stops: as openStops(), stopsLeftOut}. Times in ms since 1970.
 export function openTimeline(json) {
     const from = Date.parse(json.from), to = Date.parse(json.to);
     const of = new Map(json.series.map((s) => [s.category, s.samples]));
@@ -28,18 +29,18 @@ export function openTimeline(json) {
     return {
         from, to, bucketMs: json.bucket_seconds * 1000, count, hz: json.hz || 0,
         oldest: json.oldest ? Date.parse(json.oldest) : from, samples, totals,
-        total: totals.reduce((sum, n) => sum + n, 0),
+        total: totals.reduce((sum, n) => sum + n, 0), stops: openStops(json.moments), stopsLeftOut: json.moments_left_out,
     };
 }
 
-// The answer of ?by=jvm-category as a map from pid to the same; those of @pids without a sample are empty.
+// The answer of ?by=jvm-category as a map from pid to the same without stops; those of @pids without a sample are empty.
 export function openTimelines(json, pids) {
     const lines = new Map(pids.map((pid) => [pid, []]));
 
     for (const one of json.series)
         if (lines.has(one.pid))
             lines.get(one.pid).push(one);
-    return new Map([...lines].map(([pid, series]) => [pid, openTimeline({ ...json, series })]));
+    return new Map([...lines].map(([pid, series]) => [pid, openTimeline({ ...json, series, moments: [] })]));
 }
 
 // CPUs in use, of so many samples in a bucket.

@@ -3,6 +3,7 @@
 
 import { getText } from "./api.js";
 import { HeatMap, heatGrid } from "../viewer/heatmap.js";
+import { stopsOf } from "../shared/moments.js";
 import { button } from "./notice.js";
 import { countCells, openTimes, profileBetween } from "../shared/ranges.js";
 import { openProfile } from "../shared/tree.js";
@@ -49,7 +50,7 @@ export class HeatStrip {
         const grid = heatGrid(endMs / 1000);
 
         this.map.range = null;
-        this.map.setData(grid, countCells(this.times, grid.cells, grid.cellMs), endMs);
+        this.map.setData(grid, countCells(this.times, grid.cells, grid.cellMs), endMs, stopsOf(this.profile.moments));
         if (Number(from) < Number(to))
             this.map.setRange(Number(from), Number(to));
         this.select(Number(from) < Number(to) ? [Number(from), Number(to)] : null);

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPU time by category over the last minutes, stacked. A range is chosen by dragging, or by keyboard.
+// CPU time by category over the last minutes, stacked, and above it marks where the JVM stopped. A range is chosen by
+// dragging, or by keyboard.
 
 import { CATEGORIES, bucketSum, cpusOf } from "./categories.js";
 import { paletteOf } from "../shared/colors.js";
 import { element, setText } from "../shared/dom.js";
 import { formatSeconds, formatShare, formatClock } from "../shared/format.js";
-import { KINDS } from "../shared/kinds.js";
+import { KIND, KINDS } from "../shared/kinds.js";
+import { formatMs } from "../shared/moments.js";
 
 const HEIGHT = 96; // CSS pixels of the canvas
 const AXIS = 18; // of them below the bars
 const LEFT = 44; // for the numbers at the side
+const TOP = 8; // above the bars, for marks
+const MARK = { gc: 7, other: 4 }; // their heights
+const MARK_REACH = 3; // CSS pixels: as near the pointer means a mark
 const UNRECORDED_ROOM = 200; // CSS pixels that the words about it take
 const DRAG_LEAST = 3; // CSS pixels: less is a click
 const STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200];
@@ -101,6 +106,7 @@ export class Timeline {
         ctx.font = "11px system-ui, sans-serif";
         this.drawScale(peak, quiet, line);
         this.drawBars(peak, quiet);
+        this.drawStops();
         this.drawTimes(quiet, line);
         this.drawRange(style);
         this.showLegend();
@@ -126,7 +132,7 @@ export class Timeline {
         ctx.textBaseline = "middle";
         ctx.textAlign = "right";
         for (const share of [0, 0.5, 1]) {
-            const y = Math.round(ground - share * (ground - 8)) + 0.5;
+            const y = Math.round(ground - share * (ground - TOP)) + 0.5;
 
             ctx.strokeStyle = line;
             ctx.beginPath();
@@ -148,7 +154,7 @@ export class Timeline {
         CATEGORIES.forEach(({ kind }, c) => {
             ctx.fillStyle = palette.kind(kind);
             for (let i = 0; i < data.count; i++) {
-                const h = cpusOf(data, data.samples[c][i]) / peak * (ground - 8);
+                const h = cpusOf(data, data.samples[c][i]) / peak * (ground - TOP);
 
                 if (h > 0)
                     ctx.fillRect(LEFT + i * step, ground - bottoms[i] - h, Math.max(step - gap, 0.5), h);
@@ -160,7 +166,7 @@ export class Timeline {
             ctx.globalAlpha = 0.25;
             const gone = this.xOf(Math.min(data.oldest, data.to)) - LEFT;
 
-            ctx.fillRect(LEFT, 8, gone, ground - 8);
+            ctx.fillRect(LEFT, TOP, gone, ground - TOP);
             ctx.globalAlpha = 1;
             if (gone > UNRECORDED_ROOM) {
                 ctx.fillStyle = quiet;
@@ -168,6 +174,28 @@ export class Timeline {
                 ctx.fillText("not recorded yet, or no longer", LEFT + gone / 2, ground / 2 + 6);
             }
         }
+    }
+
+    // Collections are high marks, other safepoints low ones.
+    drawStops() {
+        const { ctx } = this;
+        const palette = paletteOf(this.theme);
+
+        for (const { at, ms, kind } of this.data.stops) {
+            const left = Math.max(LEFT, this.xOf(at)), isGc = kind === "gc";
+
+            ctx.fillStyle = palette.kind(isGc ? KIND.JVM : KIND.STUB);
+            ctx.fillRect(left, 0, Math.max(2, this.xOf(at + ms) - left), isGc ? MARK.gc : MARK.other);
+        }
+    }
+
+    // What stopped the JVM longest near @time; undefined: nothing did.
+    stopNear(time) {
+        const { data, width } = this;
+        const reach = MARK_REACH / (width - LEFT) * (data.to - data.from);
+
+        return data.stops.filter(({ at, ms }) => time >= at - reach && time <= at + ms + reach)
+            .reduce((most, stop) => (most && most.stoppedMs >= stop.stoppedMs ? most : stop), undefined);
     }
 
     drawTimes(quiet, line) {
@@ -219,7 +247,8 @@ export class Timeline {
             return middle >= from && middle < to ? sum + n : sum;
         }, 0));
         const total = totals.reduce((sum, n) => sum + n, 0);
-        const key = totals.join();
+        const stops = data.stops.filter(({ at }) => at >= from && at < to);
+        const key = [...totals, stops.length].join();
 
         if (key === this.legendKey)
             return;
@@ -227,7 +256,17 @@ export class Timeline {
         this.legend.replaceChildren(...CATEGORIES.map(({ label, kind, text }, c) => element("li", {
             title: text, class: totals[c] ? null : "absent",
         }, element("span", { class: "chip kind-" + KINDS[kind].id }), label + " ",
-        element("span", { class: "num" }, formatShare(totals[c], total)))));
+        element("span", { class: "num" }, formatShare(totals[c], total)))), ...this.stopsLegend(stops));
+    }
+
+    stopsLegend(stops) {
+        const ns = stops.reduce((sum, { stoppedMs }) => sum + stoppedMs * 1e6, 0), { stopsLeftOut } = this.data;
+
+        return stops.length ? [element("li", {
+            title: "Garbage collections (high marks above the bars) and other safepoints of 10 ms or more (low marks)" +
+                (stopsLeftOut ? `; ${stopsLeftOut} shorter ones are not shown` : ""),
+        }, element("span", { class: "chip stop kind-" + KINDS[KIND.JVM].id }), "Pauses ",
+        element("span", { class: "num" }, `${stops.length} · ${formatMs(ns)}`))] : [];
     }
 
     showNote(time) {
@@ -238,7 +277,10 @@ export class Timeline {
         if (time !== undefined) {
             const i = Math.min(data.count - 1, Math.floor((time - data.from) / data.bucketMs));
 
-            setText(this.note, `${formatClock(time)} · CPU ${formatShare(cpusOf(data, bucketSum(data, i)), 1)}`);
+            const stop = this.stopNear(time);
+
+            setText(this.note, `${formatClock(time)} · CPU ${formatShare(cpusOf(data, bucketSum(data, i)), 1)}` +
+                (stop ? ` · ${stop.text}` : ""));
         } else if (this.prompt) {
             setText(this.note, this.prompt);
         } else if (range) {

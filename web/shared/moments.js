@@ -15,6 +15,7 @@ const WORDS = {
     compilations: ["compilation", "compilations"], classes_loaded: ["class loaded", "classes loaded"],
     classes_unloaded: ["class unloaded", "classes unloaded"],
 };
+const STOP_LEAST_NS = 1e7; // of a safepoint; of collections, all count
 
 export function formatMs(ns) {
     const ms = ns / 1e6;
@@ -26,15 +27,34 @@ function counted(kind, count) {
     return plural(count, ...WORDS[kind]);
 }
 
+// "gc, 5.85 ms, G1 young collection pauses (System.gc())"
+function singleText({ kind, ns, name }) {
+    return [kind, formatMs(ns), name].filter(Boolean).join(", ");
+}
+
 // "1.234 s: gc, 5.85 ms, G1 young collection pauses (System.gc())"
 export function momentText(moment) {
     const at = (moment.at_ns / 1e9).toFixed(3) + "\u00a0s";
 
     if (moment.count === undefined)
-        return `${at}: ${[moment.kind, formatMs(moment.ns), moment.name].filter(Boolean).join(", ")}`;
+        return `${at}: ${singleText(moment)}`;
     const until = ((moment.at_ns + moment.ns) / 1e9).toFixed(3) + "\u00a0s";
 
     return `${at} to ${until}: ` + [counted(moment.kind, moment.count), moment.total_ns && formatMs(moment.total_ns)].filter(Boolean).join(", ");
+}
+
+// What /api/v1/timeline says that stopped a JVM, as {at, ms, kind, stoppedMs, text}: times in ms since 1970.
+export function openStops(list) {
+    return list.map(({ kind, at, seconds, stopped_seconds: stopped, name, count }) => ({
+        at: Date.parse(at), ms: seconds * 1000, kind, stoppedMs: stopped * 1000,
+        text: count === undefined ? singleText({ kind, ns: stopped * 1e9, name }) : `${counted(kind, count)}, ${formatMs(stopped * 1e9)}`,
+    }));
+}
+
+// Of a profile's moments those that stopped a JVM and whose place is known, as {at, ms, text}: times in ms since its start.
+export function stopsOf(moments) {
+    return moments.filter(({ kind, ns }) => kind === "gc" || (kind === "safepoint" && ns >= STOP_LEAST_NS))
+        .map((moment) => ({ at: moment.at_ns / 1e6, ms: moment.ns / 1e6, text: singleText(moment) }));
 }
 
 // [{name, marks: single moments, bars: counting ones}] of those that have any. Marks of a kind tell more than its bars.

@@ -4,6 +4,7 @@
 
 import { KEYS } from "../viewer/bars.js";
 import { HeatMap, heatGrid } from "../viewer/heatmap.js";
+import { stopsOf } from "../shared/moments.js";
 import { countCells, openTimes, profileBetween } from "../shared/ranges.js";
 import { Standalone, startStandalone } from "./standalone.js";
 import { openProfile } from "../shared/tree.js";
@@ -28,7 +29,7 @@ class HeatView extends Standalone {
         const endMs = Math.max(this.profile.meta.seconds * 1000, last);
         const grid = heatGrid(endMs / 1000);
 
-        this.map.setData(grid, countCells(this.times, grid.cells, grid.cellMs), endMs);
+        this.map.setData(grid, countCells(this.times, grid.cells, grid.cellMs), endMs, stopsOf(this.profile.moments));
         super.show();
     }
 

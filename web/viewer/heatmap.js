@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A heat map of moments as FlameScope draws it: a column is a second (of long profiles more), its cells from the
-// bottom up are fractions of it, and the darker a cell the more samples it has. A range is dragged, or walked with
-// the keys. It knows counts, not profiles.
+// bottom up are fractions of it, and the darker a cell the more samples it has. A bar in a cell marks a pause of the
+// JVM. A range is dragged, or walked with the keys. It knows counts, not profiles.
 
 import { element, setText } from "../shared/dom.js";
 import { hexOf, rgbOfOklch } from "../shared/colors.js";
@@ -12,6 +12,8 @@ const COLUMN_SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600];
 const COLUMNS_MAX = 900;
 const CELL_HEIGHT = 4;
 const CELL_WIDEST = 24;
+const STOP_WIDEST = 4;
+const STOPS_TOLD = 2; // in words; of more, their number
 const HEAT_STEPS = 24;
 const HEAT = { light: [[0.97, 0.01, 60], [0.45, 0.19, 29]], dark: [[0.24, 0.01, 60], [0.80, 0.17, 60]] };
 
@@ -68,9 +70,10 @@ export class HeatMap {
         new ResizeObserver(() => this.draw()).observe(this.root);
     }
 
-    // @counts: samples by cell, @startMs: what the first one is of.
-    setData(grid, counts, endMs) {
+    // @counts: samples by cell, @stops: as stopsOf().
+    setData(grid, counts, endMs, stops) {
         this.grid = grid;
+        this.stops = stops;
         this.counts = counts;
         this.endMs = endMs;
         this.most = counts.reduce((a, b) => Math.max(a, b), 0);
@@ -122,8 +125,22 @@ export class HeatMap {
             ctx.fillStyle = colours[Math.ceil(part * HEAT_STEPS)];
             ctx.fillRect(Math.floor(i / HEAT_ROWS) * cell, this.cellY(i), cell - gap, CELL_HEIGHT - (gap ? 0.5 : 0));
         }
+        this.drawStops();
         this.drawRange();
         this.drawAxis();
+    }
+
+    drawStops() {
+        const { ctx, grid, cellWidth } = this;
+        const width = Math.max(1, Math.min(STOP_WIDEST, cellWidth / 3));
+
+        ctx.fillStyle = getComputedStyle(this.box).color;
+        for (const { at, ms } of this.stops) {
+            const last = Math.min(grid.cells - 1, Math.floor((at + ms) / grid.cellMs));
+
+            for (let i = Math.max(0, Math.floor(at / grid.cellMs)); i <= last; i++)
+                ctx.fillRect(Math.floor(i / HEAT_ROWS) * cellWidth, this.cellY(i), width, CELL_HEIGHT);
+        }
     }
 
     cellY(i) {
@@ -172,7 +189,14 @@ export class HeatMap {
         const to = Math.min((last + 1) * grid.cellMs, Math.max(endMs, first * grid.cellMs));
 
         return `${formatOffset(first * grid.cellMs, endMs)} – ${formatOffset(to, endMs)} · ` +
-            `${plural(samples, "sample", "samples")} · ${formatShare(samples, this.total)}`;
+            `${plural(samples, "sample", "samples")} · ${formatShare(samples, this.total)}` + this.stopsText(first, last);
+    }
+
+    stopsText(first, last) {
+        const { cellMs } = this.grid;
+        const stops = this.stops.filter(({ at, ms }) => at < (last + 1) * cellMs && at + ms >= first * cellMs);
+
+        return stops.length > STOPS_TOLD ? ` · ${formatCount(stops.length)} pauses` : stops.map(({ text }) => ` · ${text}`).join("");
     }
 
     tell(cell = -1) {
@@ -182,6 +206,7 @@ export class HeatMap {
             return;
         const chosen = range ? "Selected: " + this.textOf(...range) + ". Esc clears."
             : `A column is ${formatOffset(grid.columnMs, 0).replace(".000", "")}, a cell ${formatCount(grid.cellMs)}\u00a0ms. ` +
+                (this.stops.length ? plural(this.stops.length, "pause of the JVM is", "pauses of the JVM are") + " marked. " : "") +
                 "Drag over a range to see its flame graph.";
 
         setText(this.status, cell >= 0 ? this.textOf(cell, cell) : chosen);
