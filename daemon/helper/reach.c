@@ -32,6 +32,7 @@
 #define STATUS_MAX 65536
 #define POLL_FIRST_MS 1
 #define POLL_MOST_MS 100
+#define STALE_S 60 /* no attach takes that long: who made such a file was killed */
 
 static bool starts(const char *s, const char *with)
 {
@@ -107,6 +108,21 @@ static int try_socket(struct attach *a, int probe_fd, const char *path)
     return r == -ECONNREFUSED ? -ENOENT : (int)r;
 }
 
+/* Whether the file at @path is what an attach left that was killed. With it there the JVM was
+ * perhaps never told to listen, and nobody would tell it again. */
+static bool is_stale(const struct attach *a, const char *path)
+{
+    struct timespec now = { 0 };
+    struct stat st;
+
+    if (raw4(SYS_newfstatat, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return false;
+    raw2(SYS_clock_gettime, CLOCK_REALTIME, &now);
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): the kernel wrote it */
+    return S_ISREG(st.st_mode) && st.st_uid == a->job.uid &&
+           now.tv_sec - st.st_mtim.tv_sec > STALE_S;
+}
+
 /* Tells the JVM to listen. The file is removed by the caller when *ret_made. */
 static int trigger(struct attach *a, const char *path, bool *ret_made)
 {
@@ -117,6 +133,8 @@ static int trigger(struct attach *a, const char *path, bool *ret_made)
     if (r < 0)
         return (int)r;
     a->step = ATTACH_STEP_TRIGGER;
+    if (is_stale(a, path))
+        raw3(SYS_unlinkat, AT_FDCWD, path, 0);
     r = raw4(SYS_mknodat, AT_FDCWD, path, S_IFREG | 0600, 0);
     if (r == -EEXIST) /* somebody else is doing the same: wait for their socket */
         return 0;
@@ -153,14 +171,12 @@ static int wait_for_socket(struct attach *a, int probe_fd, const char *path)
     return r;
 }
 
-static int make_it_listen(struct attach *a, int probe_fd, const char *socket_path)
+static int make_it_listen(struct attach *a, int probe_fd, const char *socket_path,
+                          const char *trigger_path)
 {
-    char trigger_path[48];
     bool made = false;
-    int r;
+    int r = trigger(a, trigger_path, &made);
 
-    add_number(add_text(trigger_path, "/tmp/.attach_pid"), a->job.ns_pid);
-    r = trigger(a, trigger_path, &made);
     a->result.started = made && r == 0;
     if (r == 0)
         r = wait_for_socket(a, probe_fd, socket_path);
@@ -171,17 +187,20 @@ static int make_it_listen(struct attach *a, int probe_fd, const char *socket_pat
 
 int reach_jvm(struct attach *a)
 {
-    char socket_path[48];
+    char socket_path[48], trigger_path[48];
     int probe_fd, r;
 
     add_number(add_text(socket_path, JVM_SOCKET), a->job.ns_pid);
+    add_number(add_text(trigger_path, "/tmp/.attach_pid"), a->job.ns_pid);
     a->step = ATTACH_STEP_SOCKET;
     probe_fd = (int)raw3(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (probe_fd < 0)
         return probe_fd;
     r = try_socket(a, probe_fd, socket_path);
-    if (r == -ENOENT)
-        r = make_it_listen(a, probe_fd, socket_path);
+    if (r == 0) /* it listens: nobody needs the file that an attach left which was killed */
+        raw3(SYS_unlinkat, AT_FDCWD, trigger_path, 0);
+    else if (r == -ENOENT)
+        r = make_it_listen(a, probe_fd, socket_path, trigger_path);
     raw1(SYS_close, probe_fd);
     return r;
 }

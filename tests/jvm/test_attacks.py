@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a container may do to whoever attaches to it: the attacks of docs/threat-model.md, each by a program that does its
 worst (native/fakejvm.c), attached to by the real flamed-broker."""
+import contextlib
 import errno
 import fcntl
 import glob
@@ -607,6 +608,24 @@ class OutOfMemory(Turns):
             self.assertEqual(daemon.pids(), before)
 
 
+# Listens as a JVM does once it gets SIGQUIT, and closes each connection.
+LISTENS_AT_SIGQUIT = """
+import os, signal, socket
+def listen(*_):
+    global listener
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"/tmp/.java_pid{os.getpid()}")
+    listener.listen(4)
+listener = None
+signal.signal(signal.SIGQUIT, listen)
+print(flush=True)
+while not listener:
+    signal.pause()
+while True:
+    listener.accept()[0].close()
+"""
+
+
 class Helper(unittest.TestCase):
     """flamed-attach by itself, without the broker and what that looks at before."""
 
@@ -655,6 +674,26 @@ class Helper(unittest.TestCase):
                 p.kill()
         listener = 12 # ATTACH_STEP_LISTENER: it ended
         self.assertEqual(self.result_of(child, result), (listener, errno.ESRCH, 1))
+
+    def test_what_a_killed_one_left(self):
+        """Its file goes with the next attach, and does not keep that from telling the JVM to listen."""
+        paths.need_root()
+        with subprocess.Popen([sys.executable, "-c", LISTENS_AT_SIGQUIT], stdout=subprocess.PIPE) as p:
+            left = f"/tmp/.attach_pid{p.pid}"
+            try:
+                p.stdout.readline()
+                connected = 16, 17 # ATTACH_STEP_SEND, ATTACH_STEP_REPLY: it closes the connection
+                for number, asked in enumerate((1, 0)):
+                    with open(left, "wb"):
+                        os.utime(left, (0, 0))
+                    step, _, started = self.run_helper(p.pid)
+                    self.assertEqual((started, os.path.exists(left)), (asked, False), number)
+                    self.assertIn(step, connected, number)
+            finally:
+                p.kill()
+                for name in (f"/tmp/.java_pid{p.pid}", left):
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(name)
 
     def test_who_does_not_catch_sigquit(self):
         """A JVM that stopped to catch it after the broker had looked: the helper's own look keeps it from being ended."""
