@@ -4,24 +4,11 @@ the machine forks meanwhile. None is put there, and nobody waits."""
 import contextlib
 import unittest
 
-from harness import fuse, jvm, paths, proc
+from harness import fuse, jvm, paths, probed, proc
 from harness.daemon import Daemon
 from harness.events import skip_without
 
 IN_A_MOUNT = 'mount --bind "$0" "$1" && shift && exec "$@"'
-
-
-def dirty_text(pid: int) -> int:
-    """KiB of libjvm's code that a process has a copy of."""
-    dirty = 0
-    wanted = False
-    for line in proc.read(f"/proc/{pid}/smaps").splitlines():
-        fields = line.split()
-        if "-" in fields[0]:
-            wanted = line.endswith("/libjvm.so") and "x" in fields[1]
-        elif wanted and fields[0] == "Private_Dirty:":
-            dirty += int(fields[1])
-    return dirty
 
 
 class Served(unittest.TestCase):
@@ -51,9 +38,9 @@ class Served(unittest.TestCase):
             said = answer.json()["detail"] if answer.status == 409 else " ".join(answer.warnings)
             return words in said
 
-        before = dirty_text(target.pid)
+        before = probed.copies(target.pid, "/libjvm.so")
         proc.wait_until(told, 120, f"it is refused: {words}", interval=0.3)
-        self.assertEqual(dirty_text(target.pid), before, "no probe was there")
+        self.assertEqual(probed.copies(target.pid, "/libjvm.so"), before, "no probe was there")
 
     def works(self) -> None:
         """Of a JVM that serves nothing."""

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of native functions (event=LIB:SYMBOL): as many as the program made, by whom it made them, and no probe left behind."""
 import os
-import shutil
 import signal
 import subprocess
 import unittest
 
-from harness import jvm, native, paths, proc
+from harness import jvm, native, paths, probed, proc
 from harness.daemon import Daemon
 from harness.events import WithEvent
 from harness.profile import Profile
-
-STARTS = int(os.environ.get("FLAMED_PROBE_STARTS", "5"))
 
 
 class Program(native.Obedient):
@@ -35,22 +32,8 @@ class JavaProgram(jvm.Jvm):
 
 
 def probes(pid: int, name: str) -> int:
-    """Bytes of the code of the files NAME... that are not as in the file. A page that had a probe may stay a copy, as it was before."""
-    changed = 0
-    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb") as memory:
-        for line in maps:
-            fields = line.split()
-            if "x" not in fields[1] or not os.path.basename(fields[-1]).startswith(name):
-                continue
-            start, end = (int(word, 16) for word in fields[0].split("-"))
-            memory.seek(start)
-            code = memory.read(end - start)
-            with open(f"/proc/{pid}/map_files/{start:x}-{end:x}", "rb") as file:
-                file.seek(int(fields[2], 16))
-                there = file.read(end - start)
-            if code != there: # the last page of a file is filled up with zeros
-                changed += sum(a != b for a, b in zip(code, there))
-    return changed
+    """Of the files NAME..."""
+    return probed.breakpoints(pid, "/" + name)
 
 
 LIBRARIES = ("libc.so", "calls", "libjemalloc.so", "libtcmalloc_minimal.so")
@@ -168,47 +151,6 @@ class Calls(WithEvent):
             proc.wait_until(lambda: probes(program.pid, "libc.so.6") == 0, 20, "no probe outlives flamed")
             program.do("malloc 1000")
             daemon.wait_ready() # another pair serves
-
-    def churn(self, pid: int, event: str, goes_on) -> None:
-        self.prepare(pid, event)
-        samples = 0
-        for _ in range(STARTS):
-            capture = self.daemon.capture(pid=pid, event=event, interval=16)
-            goes_on()
-            samples += capture.stop().samples
-        print(f"{event}: {STARTS} starts, {samples} samples", end=" ")
-        self.assertGreater(samples, 0)
-        await_no_probes(pid)
-        goes_on()
-
-    def test_many_starts(self):
-        """The probe comes and goes under load, and nobody crashes."""
-        with Program() as program:
-            self.churn(program.pid, "libc.so.6:malloc", lambda: program.do("malloc 2000"))
-
-    def test_many_starts_in_a_jvm(self):
-        with JavaProgram(17, self.classes.folder) as program:
-            self.churn(program.pid, "libc.so.6:malloc", lambda: program.do(200))
-            symbols = subprocess.run(["nm", "-D", "--defined-only", os.path.join(paths.jdk(17), "lib/server/libjvm.so")], text=True,
-                                     capture_output=True, check=True).stdout
-            name = "JVM_MonitorNotifyAll" if "JVM_MonitorNotifyAll" in symbols else "JVM_Yield"
-            self.assertEqual(self.daemon.get("/profile", pid=program.pid, event=f"libjvm.so:{name}", seconds=0.1).status, 200)
-
-    def test_many_starts_in_node(self):
-        node = shutil.which("node")
-        if not node:
-            self.skipTest("no node here")
-        script = "setInterval(() => { for (let i = 0; i < 50; i++) Buffer.allocUnsafeSlow(100000 + i) }, 1)"
-        with subprocess.Popen([*proc.ENDS_WITH_US, node, "-e", script]) as process:
-            try:
-                def goes_on():
-                    self.assertIsNone(process.poll())
-                    ran = proc.stat(process.pid)[11]
-                    proc.wait_until(lambda: proc.stat(process.pid)[11] != ran or process.poll() is not None, 20, "it runs")
-                    self.assertIsNone(process.poll())
-                self.churn(process.pid, "libc.so.6:malloc", goes_on)
-            finally:
-                process.kill()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Allocation is sampled, again and again, by probes and by an agent, in JVMs under load in each kind of container; and flamed is killed
+while it does. No JVM dies or hangs, and each is as it was before."""
+import contextlib
+import dataclasses
+import os
+import queue
+import random
+import signal
+import threading
+import time
+import unittest
+
+import test_attach
+from harness import attach, bundle, jdkroot, jvm, paths, probed, proc, snapshot
+from harness.daemon import Daemon
+from harness.events import skip_without
+
+STARTS = int(os.environ.get("FLAMED_ALLOC_STARTS", "28")) # of each source, in all containers together
+KILLS = int(os.environ.get("FLAMED_ALLOC_KILLS", "4"))
+KINDS, JDKS = 14, 2
+LIBJVM, AGENT, STREAM = "/libjvm.so", "/memfd:flamed-agent", "/memfd:flamed-stream"
+OPTIONS = ("-Xms48m", "-Xmx48m", "-XX:+AlwaysPreTouch", "-XX:+UseSerialGC")
+COPIES_KIB = 4 * 24 # a page for each place that may have a probe
+MEMORY_KIB = 8 << 10 # that a JVM may need more, of its own
+
+
+def prepare(daemon: Daemon) -> Daemon:
+    skip_without(daemon, "alloc")
+    return daemon
+
+
+def begin(daemon: Daemon, pid: int, source: str, deadline: float = 60):
+    """A capture whose probe is there."""
+    end = time.monotonic() + deadline * proc.PATIENCE
+    while True: # the kernel checks a program, or another attach of this second is under way
+        try:
+            capture = daemon.capture(pid=pid, event="alloc", source=source, interval="256k")
+            break
+        except AssertionError as e:
+            if time.monotonic() > end or not any(word in str(e) for word in ("still checking", "another attach", "less than 2 s")):
+                raise
+            time.sleep(0.2)
+    where = AGENT if source == "agent" else LIBJVM
+    proc.wait_until(lambda: probed.breakpoints(pid, where) or daemon.get(capture.path).json()["state"] != "running", deadline, "a probe is there")
+    return capture
+
+
+def runs(pid: int) -> bool:
+    """It goes on: a thread of it uses the processor."""
+    before = proc.cpu_seconds(pid)
+    proc.wait_until(lambda: proc.cpu_seconds(pid) > before or not proc.alive(pid), 20, f"{pid} runs")
+    return proc.alive(pid)
+
+
+@dataclasses.dataclass
+class State:
+    """What is to be the same afterwards."""
+    descriptors: int
+    copies: dict[str, int]
+    memory_kib: int
+    shot: snapshot.Snapshot
+
+    @classmethod
+    def of(cls, container) -> "State":
+        pid = container.pid
+        return cls(len(os.listdir(f"/proc/{pid}/fd")), probed.copies(pid, LIBJVM), proc.memory_kib(pid, "RssAnon"),
+                   snapshot.take(pid, container.output(), own_root=container.own_root))
+
+
+class Checks(unittest.TestCase):
+    def arguments(self, classpath: str = "/classes") -> list[str]:
+        return [*OPTIONS, "-cp", classpath, "Garbage", "1"]
+
+    def compare(self, container, before: State, kib: int) -> None:
+        """KIB: of anonymous memory, when it had had some captures."""
+        pid = container.pid
+        probed.await_none(pid, seconds=30)
+        # The agent ends as the JVM chooses its next object, or with its lease.
+        proc.wait_until(lambda: attach.mappings(pid, STREAM) == 0, 30, "the agent has ended")
+        after = State.of(container)
+        told = [d for d in snapshot.differences(before.shot, after.shot) if not test_attach.ALLOWED.match(d)]
+        self.assertEqual(told, [])
+        self.assertLessEqual(attach.mappings(pid, AGENT), 5)
+        self.assertLessEqual(after.descriptors, before.descriptors + 1) # the socket by which it is attached to
+        self.assertLessEqual(sum(probed.more_copies(before.copies, after.copies).values()), COPIES_KIB)
+        self.assertLess(after.memory_kib - kib, MEMORY_KIB)
+        self.assertEqual(attach.helpers(pid), [])
+        self.assertTrue(runs(pid))
+
+    def start_often(self, container, daemon: Daemon, times: int, sources: tuple[str, ...] = ("probe", "agent")) -> None:
+        pid, samples, kib = container.pid, dict.fromkeys(sources, 0), 0
+        before = State.of(container)
+        for number in range(times):
+            for source in sources:
+                capture = begin(daemon, pid, source)
+                if number % 10 == 0:
+                    proc.wait_until(lambda: daemon.get(capture.path).json()["samples"] or not proc.alive(pid), 30, f"a sample by {source}")
+                samples[source] += daemon.get(capture.path).json()["samples"]
+                answer = daemon.request("POST", capture.path + "/stop")
+                self.assertEqual(answer.status, 200, answer)
+                self.assertTrue(proc.alive(pid), container.output())
+            if number <= times // 3:
+                kib = max(kib, proc.memory_kib(pid, "RssAnon"))
+        self.compare(container, before, kib)
+        print(f"{self.id().rpartition('.')[2]}: {times} of each; samples {samples}; RssAnon {before.memory_kib} {kib} {proc.memory_kib(pid, 'RssAnon')} KiB")
+
+
+class InContainers(Checks, test_attach.Matrix):
+    """The 14 kinds of test_attach, JDK 17 and 25."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.classes = jvm.Classes()
+        cls.classes.compile("Garbage.java")
+        cls.spin = dataclasses.replace(cls.spin, folder=cls.classes.folder, main="Garbage")
+        cls.daemons: queue.Queue[Daemon] = queue.Queue() # one for each JDK: one attach starts a second, by each
+        for _ in range(JDKS):
+            daemon = Daemon("--recorder-hz", "0")
+            cls.addClassCleanup(daemon.stop)
+            cls.daemons.put(prepare(daemon))
+
+    def check(self, container) -> None:
+        daemon = self.daemons.get()
+        try:
+            self.start_often(container, daemon, -(-STARTS // (KINDS * JDKS)))
+        finally:
+            self.daemons.put(daemon)
+
+    def test_two_pid_namespaces(self):
+        def one(version: int) -> None:
+            with bundle.NestedPids(paths.jdk(version), self.spin.folder, *self.arguments(".")) as c:
+                self.check(c)
+        jvm.side_by_side(self, one)
+
+    # Those of Matrix that are no kind of container, or look for the names of its own program.
+    test_a_copy_of_the_agent = test_the_proc_of_another_namespace = test_what_another_pid_1_left_in_the_same_tmp = None
+    test_a_time_namespace = None
+
+
+class OtherJdks(Checks, jdkroot.EachJdk):
+    """8, 11, 21 and 26, in one kind of container."""
+
+    @classmethod
+    def setUpClass(cls):
+        bundle.need_runc()
+        cls.classes = jvm.Classes()
+        cls.classes.compile("Garbage.java")
+        cls.daemon = Daemon("--recorder-hz", "0")
+        cls.addClassCleanup(cls.daemon.stop)
+        prepare(cls.daemon)
+
+    def check(self, version: int) -> None:
+        with bundle.Container("", self.classes.folder, *self.arguments(), root=jdkroot.root(version), executable=jdkroot.java(version)) as c:
+            self.start_often(c, self.daemon, -(-STARTS // (KINDS * JDKS)), ("probe", "agent") if version > 8 else ("probe",))
+
+
+class Killed(Checks):
+    """kill -9 of flamed, its broker, both, or all with what starts them again, at any moment of a capture."""
+
+    @classmethod
+    def setUpClass(cls):
+        bundle.need_runc()
+        cls.classes = jvm.Classes()
+        cls.classes.compile("Garbage.java")
+
+    def kill(self, daemon: Daemon, chance: random.Random) -> str:
+        """Returns whom."""
+        found = daemon.processes()
+        top = daemon.top()
+        worker, broker = ([pid for pid in found.get(name, []) if pid != top] for name in ("flamed", "flamed-broker"))
+        name, pids = chance.choice([("flamed", worker), ("the broker", broker[:1]), ("the broker's children", broker[1:] or broker),
+                                    ("both", worker + broker), ("all", [top, *worker, *broker])])
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return name
+
+    def killed_once(self, daemon: Daemon, pids: list[int], chance: random.Random) -> str:
+        """Captures of all begin, or are about to, or end."""
+        def one(pid: int, source: str) -> None:
+            with contextlib.suppress(OSError, AssertionError, ValueError): # it is killed
+                capture = daemon.capture(pid=pid, event="alloc", source=source)
+                time.sleep(chance.uniform(0, 0.3))
+                daemon.request("POST", capture.path + "/stop", timeout=2)
+        threads = [threading.Thread(target=one, args=(pid, chance.choice(("probe", "agent"))), daemon=True) for pid in pids]
+        for thread in threads:
+            thread.start()
+        time.sleep(chance.uniform(0, 0.4))
+        whom = self.kill(daemon, chance)
+        for thread in threads:
+            thread.join(90)
+        return whom
+
+    def ready(self, daemon: Daemon, pid: int) -> None:
+        """Its program of this event is loaded, too: else nothing would be there to be killed."""
+        daemon.wait_ready(60)
+        begin(daemon, pid, "probe").stop()
+
+    def test_at_any_moment(self):
+        chance, whom = random.Random(KILLS), {}
+        with contextlib.ExitStack() as stack:
+            containers = [stack.enter_context(bundle.Container(paths.jdk(version), self.classes.folder, *self.arguments(), user_namespace=False,
+                                                               docker=docker))
+                          for version, docker in ((17, True), (25, False))]
+            pids = [c.pid for c in containers]
+            before = [State.of(c) for c in containers]
+            daemon = Daemon("--recorder-hz", "0")
+            try:
+                kib = [0, 0]
+                for number in range(KILLS):
+                    self.ready(daemon, pids[number % 2])
+                    if number == KILLS // 3:
+                        kib = [proc.memory_kib(pid, "RssAnon") for pid in pids]
+                    name = self.killed_once(daemon, pids, chance)
+                    whom[name] = whom.get(name, 0) + 1
+                    for container in containers:
+                        self.assertTrue(runs(container.pid), (name, container.output()))
+                    probed.await_none(*pids, seconds=30)
+                    if daemon.process.poll() is not None:
+                        daemon.stop(check=False)
+                        daemon = Daemon("--recorder-hz", "0")
+                daemon.wait_ready(60)
+                for pid in pids: # with this, what an attach left goes that was killed
+                    begin(daemon, pid, "agent").stop()
+            finally:
+                daemon.stop(check=False)
+            print(f"killed: {whom}")
+            for container, was, memory in zip(containers, before, kib):
+                self.compare(container, was, memory)
+
+
+if __name__ == "__main__":
+    unittest.main()
