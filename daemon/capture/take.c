@@ -167,6 +167,8 @@ static void capture_take(struct captures *captures, struct capture *c,
         sample.time_ns = MIN(rec->time_ns, c->end_ns - 1);
         if (c->counts_waits && rec->wait_ns)
             sample.count = capture_waits(c, event, rec);
+        c->allocs += rec->klass != 0;
+        c->same_steps += rec->klass && rec->flags & SAMPLE_SAME_STEP;
     } else if (event->info->kind == EVENT_MALLOC) {
         sample.value = MAX(rec->value, event->period);
     } else if (event->info->kind == EVENT_SAFEPOINT) {

@@ -5,6 +5,8 @@
 
 #include <unistd.h>
 
+#define FIXED_SAMPLES 50                    /* fewer say nothing of a loop */
+#define FIXED_SHARE 0.4                     /* of them, from where on it is one */
 #define VMSTAT_BYTES_MAX ((size_t)64 << 10) /* of /proc/vmstat: some 4 KiB */
 
 static void warn_right(void *cookie, const char *sentence)
@@ -119,6 +121,20 @@ void capture_warn_stubs(struct captures *captures, struct capture *c, const stru
                 "seen, and its bytes count for other places: so it is with clone() and objects of "
                 "lambdas where C2 did not compile them. With symbols it is seen",
                 p->id.host_pid, p->jdk);
+}
+
+/* Whether it samples at full buffers, and those come again and again in the same way. */
+static void capture_warn_fixed(struct capture *c, const struct capture_event *event)
+{
+    if (event->info->kind != EVENT_ALLOC || capture_by_agent(c) || c->allocs < FIXED_SAMPLES ||
+        (double)c->same_steps < FIXED_SHARE * c->allocs)
+        return;
+    record_warn(c->record,
+                "%.0f %% of the samples of alloc repeat one of a moment ago: as many bytes later, "
+                "for an object of the same class and size. So it is with a loop that allocates a "
+                "fixed sequence: places of it may be missing here, and others show too much. "
+                "source=agent shows all of them",
+                100.0 * c->same_steps / c->allocs);
 }
 
 /* What the probes of event malloc cost @who, and what they do not see. */
@@ -237,6 +253,7 @@ void capture_warn_quality(struct captures *captures, struct capture *c)
         capture_warn_dropped(captures, c, &c->events[i]);
         capture_warn_huge(captures, c, &c->events[i]);
         capture_warn_mallocs(captures, c, &c->events[i]);
+        capture_warn_fixed(c, &c->events[i]);
         if (record_samples(c->record) == 0)
             capture_warn_empty(c, &c->events[i]);
     }

@@ -25,6 +25,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define SIZE_MAX_BYTES (1ULL << 40) /* more is no object, and no buffer */
+#define STEPS_KEPT 4                /* a power of two */
 
 /* Written by the loader. */
 struct pick_rate rates[STACK_SETS_MAX]; /* intervals of bytes, or of calls */
@@ -44,6 +45,9 @@ struct allocating {
     /* By its agent: the interval that its next sample is drawn with. */
     __u32 drawn_epoch;
     __u64 drawn;
+    __u64 last;              /* bytes that it had allocated at its last full buffer */
+    __u64 steps[STEPS_KEPT]; /* of the last ones; see is_same_step() */
+    __u32 step;              /* the oldest of them */
 };
 
 struct {
@@ -87,6 +91,7 @@ struct alloc_scratch {
     struct allocated what;
     struct arguments args;
     __u64 values[STACK_SETS_MAX]; /* of the sets that take it */
+    __u64 flags;                  /* SAMPLE_SAME_STEP */
     __u64 taken;                  /* by one that runs or was preempted */
 };
 
@@ -142,6 +147,24 @@ static __always_inline __u64 worth(__u64 bytes, __u64 buffer, __u64 since, __u64
 
     *ret_carry = since - mine;
     return bytes + mine;
+}
+
+/* Whether a buffer was full after as many bytes, and for an object of the same class and size, as
+ * one of the last few of this thread. A program that allocates a fixed sequence again and again
+ * goes round like that, and only those objects are ever met. @all: bytes that the thread has
+ * allocated. */
+static __always_inline bool is_same_step(struct allocating *t, const struct allocated *a, __u64 all)
+{
+    __u64 step = (all - t->last) * 0x9e3779b97f4a7c15ULL ^ a->klass ^ a->bytes << 48;
+    bool same = false;
+
+    UNWIND_LOOP
+    for (__u32 i = 0; i < STEPS_KEPT; i++)
+        same |= t->steps[i] == step;
+    t->last = all;
+    t->steps[t->step & (STEPS_KEPT - 1)] = step;
+    t->step++;
+    return same;
 }
 
 /* What the object stands for; 0: it is no sample. It is allocated already. */
@@ -343,6 +366,7 @@ static __always_inline void take_sample(struct task_struct *task, struct alloc_s
     begin_record(&s->rec, task, host_pid,
                  pid_ns_inum ? pid_number(task->thread_pid) : (__u32)task->pid, now_ns);
     s->rec.klass = as->what.klass;
+    s->rec.flags = (__u8)as->flags;
     bpf_get_current_comm(s->rec.comm, sizeof(s->rec.comm));
     p = tables_of(s);
     s->rec.user_count = p ? walk(task, s, p) : leaf(task, s);
@@ -362,6 +386,7 @@ static __always_inline __u64 weigh_object(struct alloc_scratch *as, __u32 host_p
     struct allocated *a = &as->what;
     struct thread_bytes bytes;
     struct allocating *t;
+    __u64 weight;
 
     if (!p || p->epoch != ALLOC_COOKIE_EPOCH(cookie))
         return 0;
@@ -375,7 +400,9 @@ static __always_inline __u64 weigh_object(struct alloc_scratch *as, __u32 host_p
     }
     if (!read_thread(&p->vm, a->thread, &bytes))
         return 0;
-    return a->before ? weigh_before(t, p, a, &bytes) : weigh(t, p, a, &bytes);
+    weight = a->before ? weigh_before(t, p, a, &bytes) : weigh(t, p, a, &bytes);
+    as->flags = weight && is_same_step(t, a, bytes.all) ? SAMPLE_SAME_STEP : 0;
+    return weight;
 }
 
 /* Whether set @set, below STACK_SETS_MAX, takes this call, and what the record then stands for; 0:
@@ -428,6 +455,7 @@ __attribute__((noinline)) int choose(struct alloc_scratch *as, __u32 wanted, __u
 
     if (!as)
         return 0;
+    as->flags = 0;
     if (kind >= ALLOC_MALLOC) {
         set = set_of(kind);
         as->what.klass = 0;

@@ -30,6 +30,7 @@ enum sample_flags {
     SAMPLE_KERNEL_CUT = 4,
     SAMPLE_KERNEL_THREAD = 8, /* the task has no user memory */
     SAMPLE_THROTTLED = 16,    /* with SAMPLE_RUNNABLE: its cgroup had used up its time */
+    SAMPLE_SAME_STEP = 16,    /* with a klass: as one of its thread's last, see alloc.bpf.c */
     SAMPLE_WANTS_THREAD = 32, /* the walk would have used the JavaThread, and did not know it */
     SAMPLE_RUNNABLE = 64,     /* it waited for a processor, and for nothing else */
     SAMPLE_REGISTERS = 128,   /* user[] is an enum sample_register: the walk is flamed's to make */

@@ -23,6 +23,7 @@ BUFFERS = ("-XX:TLABSize=256k", "-XX:-ResizeTLAB") # of one size, so that the nu
 
 SYMBOL_LESS_LIBRARIES = ("libjvm.so+0x", "libc.so.6+0x")
 SYMBOL_LESS = "at the calls of its allocation stubs"
+FIXED = "a loop that allocates a fixed sequence"
 
 
 def old_kernel_daemon(word: str) -> Daemon:
@@ -42,8 +43,8 @@ def bytes_and_counts(words: list[str]) -> tuple[dict[str, int], dict[str, int]]:
 
 
 class Program(jvm.Jvm):
-    def __init__(self, home: str, folder: str, *options: str):
-        super().__init__(home, *options, "-cp", folder, "Alloc", "2", stdin=subprocess.PIPE)
+    def __init__(self, home: str, folder: str, *options: str, mode: str = "mixed"):
+        super().__init__(home, *options, "-cp", folder, "Alloc", "2", mode, stdin=subprocess.PIPE)
         self.allocate(3e8) # compiled from here on
 
     def allocate(self, count: float) -> tuple[dict[str, int], dict[str, int]]:
@@ -149,6 +150,7 @@ class Checks(WithEvent):
         errors = {place: values[place] / truth[place] - 1 for place in truth}
         print(f"{profile.samples} samples, {sum(values.values()) / total:.4f} of the bytes,",
               " ".join(f"{place} {error:+.1%}" for place, error in errors.items()))
+        self.assertNotIn(FIXED, " ".join(profile.warnings))
         self.assertEqual(profile.quality["lost"], 0, (profile.quality, profile.warnings))
         self.assertGreaterEqual(profile.samples, samples, (profile.quality, profile.warnings))
         self.assertAlmostEqual(sum(values.values()) / total, 1, delta=0.05, msg=(profile.quality, profile.warnings))
@@ -163,7 +165,9 @@ class Checks(WithEvent):
         # A libjvm or C library without symbols has frames without names: those of others count, and of Java code.
         unknown = sum(s.samples for s in profile.stacks if any(f.kind == "unknown" and not f.name.startswith(SYMBOL_LESS_LIBRARIES) for f in s.frames))
         self.assertLessEqual(unknown, 0.005 * profile.samples, profile.describe())
-        self.assertFalse([s.names for s in profile.stacks if any("AllocTracer" in n or "MemAllocator" in n for n in s.names)])
+        # The VM's frames end where Java's begin. A compiler's thread has none of Java.
+        self.assertFalse([s.names for s in profile.stacks if any("AllocTracer" in n or "MemAllocator" in n for n in s.names) and
+                          not any("CompileBroker" in n for n in s.names)])
         return profile
 
     def check_one_after_another(self, daemon: Daemon) -> None:
@@ -214,6 +218,24 @@ class Alloc(Checks):
                 self.assertIn(SYMBOL_LESS, self.prepare(self.daemon, program))
                 wait_clean(program.pid)
                 self.check(program, 6e9, "16k")
+                wait_clean(program.pid)
+
+    def test_fixed_loop(self):
+        """A loop of one sequence shows some of its places, and the profile says so: also where a JVM chooses the size of its buffers."""
+        folder = tempfile.mkdtemp(prefix="flamed-alloc.")
+        self.addCleanup(shutil.rmtree, folder)
+        for version, home, options in ((17, paths.jdk(17), BUFFERS), (25, paths.jdk(25), ()), (17, stripped(paths.jdk(17), folder), ())):
+            with self.subTest(home=home), Program(home, self.classes.folder, "-Xmx256m", *options, mode="fixed") as program:
+                self.prepare(self.daemon, program)
+                capture = self.daemon.capture(pid=program.pid, event="alloc", interval="64k")
+                program.allocate(3e9)
+                self.wait_taken(capture)
+                profile = capture.stop()
+                places = {n.split(".")[-1] for s in profile.stacks for n in s.names if n.startswith("Alloc$Worker.")} & CLASSES.keys()
+                text = next((w for w in profile.warnings if FIXED in w), "")
+                print(version, *options, f"{profile.samples} samples, {len(places)} places: {text[:4]}")
+                self.assertTrue(text, (places, profile.warnings))
+                self.assertIn("source=agent", text)
                 wait_clean(program.pid)
 
     def test_one_after_another(self):
