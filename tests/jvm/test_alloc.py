@@ -18,7 +18,8 @@ from harness.profile import Profile
 
 # What each place of Alloc.java allocates.
 CLASSES = {"small": {"Alloc$Small"}, "boxed": {"Alloc$Worker$$Lambda"}, "bytes200": {"byte[]"}, "chars4k": {"char[]"}, "ints64k": {"int[]"},
-           "objects": {"java.lang.Object[]"}, "cloned": {"long[]"}, "grid": {"short[]", "short[][]"}}
+           "objects": {"java.lang.Object[]"}, "cloned": {"long[]"}, "grid": {"short[]", "short[][]"}, "varargs": {"java.lang.Object[]"},
+           "numbers": {"java.lang.Long"}, "strings": {"byte[]", "char[]", "java.lang.String"}}
 BUFFERS = ("-XX:TLABSize=256k", "-XX:-ResizeTLAB") # of one size, so that the number of samples is known
 
 SYMBOL_LESS_LIBRARIES = ("libjvm.so+0x", "libc.so.6+0x")
@@ -39,7 +40,7 @@ def old_kernel_daemon(word: str) -> Daemon:
 def bytes_and_counts(words: list[str]) -> tuple[dict[str, int], dict[str, int]]:
     """What Alloc.java said it allocated: bytes of each place, and how often."""
     counts = dict(zip(words[::3], map(int, words[1::3])))
-    return {name: counts[name] * int(size) for name, size in zip(words[::3], words[2::3])}, counts
+    return {name: counts[name] * int(size) for name, size in zip(words[::3], words[2::3]) if counts[name]}, counts
 
 
 class Program(jvm.Jvm):
@@ -218,6 +219,16 @@ class Alloc(Checks):
                 self.assertIn(SYMBOL_LESS, self.prepare(self.daemon, program))
                 wait_clean(program.pid)
                 self.check(program, 6e9, "16k")
+                wait_clean(program.pid)
+
+    def test_kinds(self):
+        """Objects that no `new` of the source makes: of lambdas, arrays of variable arguments, boxed numbers, strings that are put together.
+        On 25 it is virtual threads that allocate them."""
+        for version, options in ((17, ()), (25, ("-Dvirtual=1",))):
+            with self.subTest(jdk=version), Program(paths.jdk(version), self.classes.folder, "-Xmx256m", *options, *BUFFERS, mode="kinds") as program:
+                print(version, *options, end=" ")
+                self.prepare(self.daemon, program)
+                self.check(program, 3e9, "16k")
                 wait_clean(program.pid)
 
     def test_fixed_loop(self):

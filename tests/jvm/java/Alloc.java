@@ -6,7 +6,8 @@ import java.util.Scanner;
 /**
  * Allocates a random mix of known bytes at each of a few places. A line "BYTES" of standard input has its threads
  * allocate so many bytes together; then it prints one line: for each place "name count bytes-of-one".
- * Arguments: threads; "mixed", or "fixed" for the same sequence all the time; a file to read in place of standard input.
+ * Arguments: threads; "mixed", "kinds" for other places, or "fixed" for the same sequence all the time; a file to read in
+ * place of standard input. With -Dvirtual they are virtual threads.
  */
 public class Alloc {
     static final class Small {
@@ -17,12 +18,20 @@ public class Alloc {
         long get();
     }
 
-    static final String[] NAMES = {"small", "boxed", "bytes200", "chars4k", "ints64k", "objects", "cloned", "grid"};
+    static final String[] NAMES = {"small", "boxed", "bytes200", "chars4k", "ints64k", "objects", "cloned", "grid", "varargs", "numbers", "strings"};
     /** Shares of the bytes, in percent. */
-    static final int[] SHARES = {10, 10, 15, 15, 15, 10, 10, 15};
+    static final int[] MIXED = {10, 10, 15, 15, 15, 10, 10, 15, 0, 0, 0};
+    static final int[] KINDS = {0, 20, 20, 0, 0, 0, 0, 0, 20, 20, 20};
+    static final int FIXED_SITES = 8;
     static final long[] SIZES = new long[NAMES.length];
     static final long[] MODEL = new long[64];
+    static final String FIRST = "the first half of a string, ", SECOND = "and the second";
+    static int[] shares = MIXED;
     static boolean fixed;
+
+    static Object[] all(Object... all) {
+        return all;
+    }
 
     static final class Worker extends Thread {
         final Object[] ring = new Object[16];
@@ -70,6 +79,18 @@ public class Alloc {
             return new short[8][500];
         }
 
+        Object varargs() {
+            return all(MODEL, NAMES, MIXED, KINDS, SIZES, FIRST, SECOND, ring, counts, limits);
+        }
+
+        Object numbers() {
+            return left + (1L << 40);
+        }
+
+        Object strings() {
+            return FIRST.concat(SECOND);
+        }
+
         Object site(int i) {
             switch (i) {
             case 0: return small();
@@ -79,13 +100,16 @@ public class Alloc {
             case 4: return ints64k();
             case 5: return objects();
             case 6: return cloned();
-            default: return grid();
+            case 7: return grid();
+            case 8: return varargs();
+            case 9: return numbers();
+            default: return strings();
             }
         }
 
         int pick() {
             if (fixed)
-                return (int)(turn++ % NAMES.length);
+                return (int)(turn++ % FIXED_SITES);
             random ^= random << 13;
             random ^= random >>> 7;
             random ^= random << 17;
@@ -99,9 +123,9 @@ public class Alloc {
         void prepare() {
             double sum = 0, so_far = 0;
             for (int i = 0; i < NAMES.length; i++)
-                sum += (double)SHARES[i] / SIZES[i];
+                sum += (double)shares[i] / SIZES[i];
             for (int i = 0; i < NAMES.length; i++) {
-                so_far += (double)SHARES[i] / SIZES[i];
+                so_far += (double)shares[i] / SIZES[i];
                 limits[i] = (long)(so_far / sum * Long.MAX_VALUE);
             }
         }
@@ -134,24 +158,34 @@ public class Alloc {
         }
     }
 
+    static Thread start(Worker w) throws Exception {
+        if (System.getProperty("virtual") != null)
+            return (Thread)Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, w);
+        w.start();
+        return w;
+    }
+
     public static void main(String[] args) throws Exception {
         int threads = Integer.parseInt(args[0]);
         fixed = args.length > 1 && args[1].equals("fixed");
+        if (args.length > 1 && args[1].equals("kinds"))
+            shares = KINDS;
         measure();
         System.out.println("started");
         Scanner in = new Scanner(args.length > 2 ? new FileInputStream(args[2]) : System.in);
         while (in.hasNextLong()) {
             long bytes = in.nextLong();
             Worker[] workers = new Worker[threads];
+            Thread[] running = new Thread[threads];
             for (int i = 0; i < threads; i++) {
                 workers[i] = new Worker(i, bytes / threads);
-                workers[i].start();
+                running[i] = start(workers[i]);
             }
             long[] counts = new long[NAMES.length];
-            for (Worker w : workers) {
-                w.join();
+            for (int no = 0; no < threads; no++) {
+                running[no].join();
                 for (int i = 0; i < counts.length; i++)
-                    counts[i] += w.counts[i];
+                    counts[i] += workers[no].counts[i];
             }
             StringBuilder line = new StringBuilder();
             for (int i = 0; i < counts.length; i++)
