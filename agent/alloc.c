@@ -4,11 +4,13 @@
  * beside the one of compiled code, with its own JVMTI environment and file. It uses the header of
  * that alone. The JVM draws which objects are sampled, by chance for each byte. The callback
  * looks at the lease, keeps the pace and calls a function that does nothing. There flamed has a
- * probe, which reads the arguments and the stack. So nothing of a sample is kept in the JVM.
+ * probe, which reads the arguments and the stack. So nothing of a sample is kept in the JVM, but
+ * weak references to objects that flamed wants to be followed (live.c).
  *
  * The capability is one that a single agent may have. It is given back when the session ends.
  */
 #include "agent/common.h"
+#include "agent/live.h"
 
 #include <sys/mman.h>
 
@@ -21,8 +23,8 @@
 #define BUSY_LOOKS 100u    /* whether another thread is still busy, */
 #define BUSY_LOOK_NS 20000000
 
-/* Guarded by lock, but for kept. JVMTI is called without the lock: a thread that another one has
- * suspended stops there, and those that allocate must not wait for it. */
+/* Guarded by lock, but for kept. JVMTI and JNI are called without the lock: a thread that another
+ * one has suspended stops there, and those that allocate must not wait for it. */
 static struct {
     uint32_t lock;
     uint32_t busy;   /* 1: a thread has JVMTI begin or end the session, or change its interval */
@@ -32,12 +34,14 @@ static struct {
     uint32_t asked, interval; /* bytes */
     uint64_t window_ns;       /* when the window began */
     uint32_t in_window;       /* events in it */
+    struct live *live;        /* NULL: objects are not followed */
+    uint32_t live_no;         /* which one it is: changes when it goes */
 } sampling;
 
 /* Where the probe is: an instruction that the kernel runs in its place, and back. On x86-64 it is
  * no no-op of five bytes: newer kernels turn a probe there into a call, and map a page for that
  * which stays. With an entry in the table of functions, by which flamed-broker checks the place. */
-void flamed_agent_sampled(const void *klass, uint64_t bytes, uint64_t interval);
+void flamed_agent_sampled(const void *klass, uint64_t bytes, uint64_t interval, uint64_t id);
 #if defined(__x86_64__)
 #define DO_NOTHING                                                                                 \
     "push %rbp\n"                                                                                  \
@@ -113,11 +117,27 @@ static int wait_busy(void)
     return 0;
 }
 
-/* Takes the session away. With the lock held, by the thread that is busy. */
-static void detach(void)
+/* Takes the table of followed objects away, for live_end(). With the lock held. */
+static struct live *detach_live(void)
 {
+    struct live *l = sampling.live;
+
+    if (l) {
+        live_hide(l, sampling.header);
+        sampling.live = NULL;
+        sampling.live_no++;
+    }
+    return l;
+}
+
+/* Takes the session away. With the lock held, by the thread that is busy. Returns its table. */
+static struct live *detach(void)
+{
+    struct live *l = detach_live();
+
     sampling.env = NULL;
     sampling.header = NULL;
+    return l;
 }
 
 static void give_back(jvmti_env *env)
@@ -188,19 +208,59 @@ static void change_interval(jvmti_env *env, struct stream_header *h, uint32_t by
     lock_drop(&sampling.lock);
 }
 
-/* The JVM calls it in the thread that allocates, and in several at once. @klass: a handle. The
- * thread's next object was drawn just before, with the interval from before a change. */
-static void on_sampled(jvmti_env *env, const void *jni, const void *thread, const void *object,
+/* Looks at the table for an event, and takes a place for its object; makes the table when flamed
+ * begins to want it. Returns the table if that is over. With the lock held. */
+static struct live *look_at_live(struct stream_header *h, uint64_t bytes, uint32_t interval,
+                                 struct live_turn *ret)
+{
+    if (!__atomic_load_n(&h->live, __ATOMIC_RELAXED))
+        return detach_live();
+    if (!sampling.live)
+        sampling.live = live_begin(h);
+    if (sampling.live)
+        live_look(sampling.live, h, bytes, interval, ret);
+    else
+        h->live_missed++;
+    return NULL;
+}
+
+/* Has the object followed if @t took a place for it in table @live_no. Returns its id; 0: it is
+ * not. */
+static uint32_t follow(const jni_env *jni, jni_ref object, const struct live_turn *t,
+                       uint32_t live_no)
+{
+    jni_ref ref;
+    int there;
+
+    live_delete_gone(t, jni);
+    if (t->slot == LIVE_NO_SLOT)
+        return 0;
+    ref = live_new_ref(jni, object);
+    lock_take(&sampling.lock);
+    there = sampling.live && sampling.live_no == live_no;
+    if (there)
+        live_put(sampling.live, sampling.header, t, ref);
+    lock_drop(&sampling.lock);
+    if (!there && ref)
+        live_delete_ref(jni, ref);
+    return there && ref ? t->id : 0;
+}
+
+/* The JVM calls it in the thread that allocates, and in several at once. @object, @klass: handles.
+ * The thread's next object was drawn just before, with the interval from before a change. */
+static void on_sampled(jvmti_env *env, const jni_env *jni, const void *thread, jni_ref object,
                        const void *klass, int64_t bytes)
 {
+    struct live_turn turn;
+    struct live *ended = NULL;
     struct stream_header *h;
     uint64_t now_ns;
-    uint32_t interval, next;
+    uint32_t interval, next, live_no, id;
     int over, acts;
 
-    (void)jni;
     (void)thread;
-    (void)object;
+    turn.slot = LIVE_NO_SLOT;
+    turn.gone_count = 0;
     lock_take(&sampling.lock);
     h = sampling.header;
     if (sampling.env != env || !h) {
@@ -214,22 +274,28 @@ static void on_sampled(jvmti_env *env, const void *jni, const void *thread, cons
         h->events++;
         if (!sampling.busy)
             next = pace(now_ns);
+        ended = look_at_live(h, (uint64_t)bytes, interval, &turn);
     }
     acts = !sampling.busy && (over || next != interval);
     if (acts)
         sampling.busy = 1;
     if (acts && over)
-        detach();
+        ended = detach();
+    live_no = sampling.live_no;
     lock_drop(&sampling.lock);
     if (acts && over) {
         turn_off(env);
+        live_end(ended, jni);
         leave(h, STREAM_ENDED);
         set_busy(0);
     } else if (acts) {
         change_interval(env, h, next);
     }
-    if (!over)
-        flamed_agent_sampled(klass, (uint64_t)bytes, interval);
+    if (over)
+        return;
+    live_end(ended, jni);
+    id = follow(jni, object, &turn, live_no);
+    flamed_agent_sampled(klass, (uint64_t)bytes, interval, id);
 }
 
 /* Makes the session but for its event. Its environment, or NULL. By the thread that is busy. */
@@ -277,25 +343,37 @@ static jvmti_env *prepare(jvmti_vm *vm, struct stream_header *h)
     return env;
 }
 
-/* Ends the session of a flamed that is gone, or gave up waiting. By the thread that is busy. */
-static void end_other(void)
+/* The JNI of this thread, which the JVM has called. NULL: it gives none. */
+static const jni_env *own_jni(jvmti_vm *vm)
+{
+    int32_t (*get_env)(jvmti_vm *, void **, int32_t) = (*(void ***)vm)[JVMTI_VM_GET_ENV];
+    void *jni = NULL;
+
+    return get_env(vm, &jni, JNI_VERSION_OF_JDK_8) == 0 ? jni : NULL;
+}
+
+/* Ends the session there is, if there is one. By the thread that is busy. Returns its header, which
+ * is for the caller to leave. */
+static struct stream_header *end_session(jvmti_vm *vm)
 {
     struct stream_header *h;
+    struct live *l;
     jvmti_env *env;
 
     lock_take(&sampling.lock);
     env = sampling.env;
     h = sampling.header;
-    detach();
+    l = detach();
     lock_drop(&sampling.lock);
-    if (!env)
-        return;
-    turn_off(env);
-    leave(h, STREAM_ENDED);
+    if (env)
+        turn_off(env);
+    live_end(l, l ? own_jni(vm) : NULL);
+    return h;
 }
 
 void alloc_begin(jvmti_vm *vm, struct stream_header *h)
 {
+    struct stream_header *other;
     jvmti_env *env;
     int32_t r;
 
@@ -303,14 +381,13 @@ void alloc_begin(jvmti_vm *vm, struct stream_header *h)
         fail(h, STREAM_STEP_BUSY, 0);
         return;
     }
-    end_other();
+    other = end_session(vm); /* of a flamed that is gone, or gave up waiting */
+    if (other)
+        leave(other, STREAM_ENDED);
     env = prepare(vm, h);
     r = env ? set_event(env, JVMTI_ENABLE_EVENT, JVMTI_SAMPLED_OBJECT_ALLOC) : 0;
     if (r != 0) {
-        lock_take(&sampling.lock);
-        detach();
-        lock_drop(&sampling.lock);
-        turn_off(env);
+        end_session(vm);
         fail(h, STREAM_STEP_EVENTS, r);
     } else if (env) {
         __atomic_store_n(&h->state, STREAM_STREAMING, __ATOMIC_RELEASE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The few places of the JVM Tool Interface that the agent uses, by their numbers in the
+ * The few places of the JVM Tool Interface and of JNI that the agent uses, by their numbers in the
  * specification. The numbers never change, so no JDK is needed to build the agent.
  * tests/unit/attach/test_attach.c compares each with a JDK's own jvmti.h and jvmticmlr.h, if there
  * is one.
@@ -31,6 +31,16 @@ enum jvmti_slot {
 };
 
 #define JVMTI_VM_GET_ENV 6 /* 0-based, in the JavaVM's table */
+
+/* Functions of JNI: 0-based positions in the table. The numbers never change, either. */
+enum jni_slot {
+    JNI_EXCEPTION_CLEAR = 17,
+    JNI_NEW_WEAK_GLOBAL_REF = 226,
+    JNI_DELETE_WEAK_GLOBAL_REF = 227,
+};
+#define JNI_VERSION_OF_JDK_8 0x00010008 /* JNI_VERSION_1_8 */
+typedef void *jni_env;                  /* as jvmti_env */
+typedef void *jni_ref;                  /* jobject, jweak: opaque */
 #define JVMTI_VERSION_OF_JDK_8 0x30010200
 #define JVMTI_ENABLE_EVENT 1
 #define JVMTI_DISABLE_EVENT 0
@@ -81,4 +91,10 @@ struct jvmti_inline {
 static inline void *jvmti_function(const void *object, int slot)
 {
     return (*(void *const *const *)object)[slot - 1];
+}
+
+/* Does the same of JNI. */
+static inline void *jni_function(const jni_env *jni, enum jni_slot slot)
+{
+    return (*(void *const *const *)jni)[slot];
 }

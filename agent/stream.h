@@ -5,7 +5,8 @@
  * copies what it reads and takes it for hostile (daemon/attach/code_map.c).
  *
  *   0                 struct stream_header, one page
- *   STREAM_TABLE_AT   the agent's own notes: which methods it has named. flamed never reads them
+ *   STREAM_TABLE_AT   the agent's own notes: which methods it has named. flamed never reads them.
+ *                     Of samples of allocation: a table of struct stream_live
  *   STREAM_RING_AT    a ring of records, read and written at counters modulo its size
  *
  * A record begins at a multiple of 8, lies in one piece and has a struct stream_record in front.
@@ -30,6 +31,8 @@
 #define STREAM_RECORD_MAX (UINT32_C(512) << 10)
 
 #define STREAM_LEASE_NS UINT64_C(5000000000)
+
+#define STREAM_LIVE_MAX UINT32_C(4096) /* objects that are followed at a time */
 
 enum stream_state {
     STREAM_IDLE = 0,      /* the agent has not opened it */
@@ -68,7 +71,7 @@ struct stream_header {
     uint64_t tail;     /* bytes read so far */
     uint64_t lease_ns; /* host time: at the first event after it the agent ends */
     uint32_t stop;     /* 1: the agent ends at the next event */
-    uint32_t zero3;
+    uint32_t live;     /* 1: of samples of allocation, it follows the objects */
     uint64_t interval; /* bytes between two samples of allocation, on average; 0: 512 KiB */
     uint8_t pad2[32];
     /* Written by the agent. */
@@ -82,8 +85,33 @@ struct stream_header {
     uint64_t replayed;     /* loads when the state became STREAM_STREAMING */
     uint64_t replay_ns;    /* how long that took */
     uint64_t interval_now; /* as interval, or more: so that samples are not too many */
+    /* Of objects that are followed: */
+    uint32_t live_dead;   /* the id of the newest that was met dead; 0: none was */
+    uint32_t live_held;   /* weak references that there are */
+    uint64_t live_missed; /* samples that found no place, or no memory */
+    uint8_t pad3[48];
 };
-_Static_assert(sizeof(struct stream_header) == 192, "three cache lines, no padding");
+_Static_assert(sizeof(struct stream_header) == 256, "four cache lines, no padding");
+
+/*
+ * An object that is followed by a weak reference. The agent keeps its own list and reads nothing
+ * here. It is kept with a chance of max(bytes, interval) / threshold, or always if that is more
+ * than 1. The id is written last, and is taken away before the reference is deleted.
+ */
+struct stream_live {
+    uint64_t ref; /* address of the word that the collector clears, and some low bits */
+    uint64_t bytes;
+    uint64_t threshold; /* bytes */
+    uint32_t id;        /* 1, 2, ...; round again; 0: there is none */
+    uint32_t interval;  /* bytes between two samples, when it was one */
+};
+_Static_assert(sizeof(struct stream_live) == 32 &&
+                   STREAM_LIVE_MAX * sizeof(struct stream_live) <= STREAM_TABLE_BYTES,
+               "it fits into the table");
+/* A reference has low bits that say which kind it is. The word at the rest has an address, or no
+ * more than low bits if its object is gone. */
+#define STREAM_LIVE_KIND_BITS UINT64_C(7)
+#define STREAM_LIVE_ADDRESS_SHIFT 16
 
 enum stream_kind {
     STREAM_PAD = 0,

@@ -120,7 +120,7 @@ json_t *running_json(struct capture *c)
         .failure = "",
         .events = c->meta.events,
         .event_count = c->meta.event_count,
-        .samples = record_samples(c->record),
+        .samples = record_samples(c->record) + (c->live ? live_count(c->live) : 0),
     };
 
     profile_event_names(&c->meta, names);

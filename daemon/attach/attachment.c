@@ -22,6 +22,7 @@ struct attachment {
     struct attach_way way;
     struct attach_places places;
     unsigned users;
+    unsigned live_users; /* that have objects followed */
     enum attachment_state state;
     uint64_t again_ns; /* planned: not before */
     int result_fd, out_fd;
@@ -91,6 +92,27 @@ struct attachment *attachment_take_sampling(struct attaching *at, const struct p
         a->way.mode = ATTACH_LOAD;
     }
     return a;
+}
+
+void attachment_take_live(struct attachment *a)
+{
+    if (a->live_users++ == 0 && a->stream)
+        stream_ask_live(a->stream, true);
+}
+
+void attachment_leave_live(struct attachment *a)
+{
+    if (--a->live_users == 0 && a->stream)
+        stream_ask_live(a->stream, false);
+}
+
+bool attachment_live(struct attachment *a, struct stream_live *ret,
+                     struct stream_status *ret_status)
+{
+    if (a->state != ATTACHMENT_READY || !a->stream || !stream_read_live(a->stream, ret))
+        return false;
+    *ret_status = stream_status(a->stream);
+    return true;
 }
 
 void attachment_interval(const struct attachment *a, uint64_t *ret_asked, uint64_t *ret_now)
@@ -176,6 +198,8 @@ static void begin(struct attaching *at, struct attachment *a, uint64_t now_ns)
             r = stream_open(take_fd(&a->out_fd), &a->stream, &err);
         if (r == 0 && a->interval)
             stream_ask_interval(a->stream, a->interval);
+        if (r == 0 && a->live_users)
+            stream_ask_live(a->stream, true);
     } else if (r > 0) {
         error_set(&err, -ESRCH, "process %d has exited", a->id.host_pid);
     } else {

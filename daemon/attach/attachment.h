@@ -26,6 +26,12 @@ struct attachment *attachment_release(struct attaching *at, struct attachment *a
  * wants that. It is loaded as a memory file, and in no other way: only there a probe is put. */
 struct attachment *attachment_take_sampling(struct attaching *at, const struct process *p,
                                             uint64_t interval);
+/* Has such a one follow its objects, until attachment_leave_live(). */
+void attachment_take_live(struct attachment *a);
+void attachment_leave_live(struct attachment *a);
+/* Copies what it follows, as stream_read_live() says; *ret_status: how far it was then. */
+bool attachment_live(struct attachment *a, struct stream_live *ret,
+                     struct stream_status *ret_status);
 /* Returns of such a one how often is asked for, and how often it does now; bytes. */
 void attachment_interval(const struct attachment *a, uint64_t *ret_asked, uint64_t *ret_now);
 /* Returns the one that is under way to @id by an agent that tells of code; NULL: none. */

@@ -166,6 +166,20 @@ void stream_ask_interval(struct stream *s, uint64_t bytes)
     PUT_FIELD(s, interval);
 }
 
+void stream_ask_live(struct stream *s, bool live)
+{
+    s->h.live = live;
+    PUT_FIELD(s, live);
+}
+
+bool stream_read_live(struct stream *s, struct stream_live *ret)
+{
+    const size_t n = STREAM_LIVE_MAX * sizeof(*ret);
+
+    return !s->broken && take_header(s) && s->h.state == STREAM_STREAMING &&
+           pread(s->file, ret, n, (off_t)STREAM_TABLE_AT) == (ssize_t)n;
+}
+
 struct code_map *stream_map(struct stream *s)
 {
     return s->map;
@@ -184,6 +198,8 @@ struct stream_status stream_status(const struct stream *s)
         .replayed = s->h.replayed,
         .replay_ns = s->h.replay_ns,
         .interval = s->h.interval_now,
+        .live_dead = s->h.live_dead,
+        .live_missed = s->h.live_missed,
     };
 }
 
@@ -200,7 +216,8 @@ int stream_problem(const struct stream *s, struct error *err)
     };
     struct stream_status status = stream_status(s);
     bool samples = s->h.options & STREAM_OPTION_SAMPLES;
-    const char *other = samples ? "source=probe needs no agent" : "symbols=memory needs no agent";
+    const char *other =
+        samples ? "event=alloc with source=probe needs no agent" : "symbols=memory needs no agent";
 
     if (s->broken) {
         error_set(err, -EBADMSG, "what the JVM wrote is not what the agent writes");

@@ -24,6 +24,11 @@ static inline void stream_closep(struct stream **s)
 int stream_poll(struct stream *s, uint64_t now_ns);
 /* Has the agent sample allocation every @bytes. */
 void stream_ask_interval(struct stream *s, uint64_t bytes);
+/* Asks the agent to follow the objects of its samples, or no longer to. */
+void stream_ask_live(struct stream *s, bool live);
+/* Copies its table of those, STREAM_LIVE_MAX of them, as the JVM has written it: hostile. False: it
+ * cannot be read, or the agent is not there any more. */
+bool stream_read_live(struct stream *s, struct stream_live *ret);
 /* Points into @s. */
 struct code_map *stream_map(struct stream *s);
 
@@ -33,6 +38,8 @@ struct stream_status {
     int32_t code;
     uint64_t dropped, events, replayed, replay_ns;
     uint64_t interval; /* of the samples of allocation, as it is now */
+    uint32_t live_dead;
+    uint64_t live_missed; /* as of struct stream_header */
 };
 /* Returns how far it is, and its counters. */
 struct stream_status stream_status(const struct stream *s);

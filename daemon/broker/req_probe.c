@@ -94,7 +94,8 @@ int request_unprobe(struct server *s, const struct broker_request *q, struct rep
  * agent_probe. Safe: at one place, which flamed does not choose: a function of the agent of this
  * build that does nothing. The file is the sealed one that the broker gave this process, or that
  * the process has mapped, compared byte by byte. For this process alone, while such a set runs. The
- * program reads two words by what that function was given, with the target's own rights.
+ * program reads two words by what that function was given, and one that flamed names, with the
+ * target's own rights.
  */
 int request_agent_probe(struct server *s, const struct broker_request *q, struct reply *rep)
 {
@@ -115,7 +116,7 @@ int request_agent_probe(struct server *s, const struct broker_request *q, struct
         r = function_start_check(agent, offset, &offset, &rep->err);
     if (r)
         return r;
-    r = sampler_agent(s->sampler, q->host_pid, q->set, agent, offset, &rep->err);
+    r = sampler_agent(s->sampler, q->host_pid, q->set, q->start, agent, offset, &rep->err);
     if (r == 0 && target_check(&t)) { /* another process may have its number by now */
         sampler_unagent(s->sampler, q->host_pid);
         return PROC_GONE;

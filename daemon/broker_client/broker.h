@@ -184,10 +184,11 @@ enum broker_probed { BROKER_PROBED_LIBJVM, BROKER_PROBED_AGENT };
 int broker_unprobe(struct broker *b, int32_t host_pid, enum broker_probed where, struct error *err);
 /* Puts a probe into the agent of process @id that samples what it allocates
  * (STREAM_OPTION_SAMPLES), in place of the one that it has. @class_klass: bytes into a
- * java.lang.Class, to its Klass*. It ends with the last set of agents. Return: 0, PROC_GONE.
- * -EPERM: where no probe may be. -errno; each with @err. */
+ * java.lang.Class, to its Klass*. @collections: address of the number of its collections; 0: not
+ * known. It ends with the last set of agents. Return: 0, PROC_GONE. -EPERM: where no probe may be.
+ * -errno; each with @err. */
 int broker_agent_probe(struct broker *b, const struct proc_id *id, uint32_t class_klass,
-                       struct error *err);
+                       uint64_t collections, struct error *err);
 /* Has set @set, of event alloc, take what agents tell, and nothing else. -ENOENT: it is none. */
 int broker_sample_agents(struct broker *b, uint32_t set, struct error *err);
 

@@ -129,12 +129,13 @@ int broker_unprobe(struct broker *b, int32_t host_pid, enum broker_probed where,
 }
 
 int broker_agent_probe(struct broker *b, const struct proc_id *id, uint32_t class_klass,
-                       struct error *err)
+                       uint64_t collections, struct error *err)
 {
     struct broker_request q = client_request_target(BROKER_AGENT_PROBE, id);
     struct broker_answer a;
 
     q.set = class_klass;
+    q.start = collections;
     return client_call_plain(b, &q, &a, err);
 }
 

@@ -164,6 +164,8 @@ static bool addresses_valid(const struct broker_request *q, unsigned fields)
                q->end - q->start <= BROKER_TABLES_ROWS;
     if (fields & BROKER_FIELD_THREAD)
         return q->start && q->start < BROKER_ADDRESS_MAX && !q->end;
+    if (fields & BROKER_FIELD_WORD)
+        return q->start < BROKER_ADDRESS_MAX && !q->end;
     return fields & BROKER_FIELD_RANGE ? range_valid(q->start, q->end) : !q->start && !q->end;
 }
 

@@ -40,8 +40,8 @@ struct broker_request {
     uint32_t seq;     /* comes back in the answer */
     int32_t host_pid;
     uint64_t start_ticks;
-    /* Addresses of a mapping; put_rows: the first row and the one behind the last; put_thread: the
-     * address of the JavaThread, and 0. */
+    /* Addresses of a mapping. put_rows: the first row and the one behind the last. put_thread: the
+     * address of the JavaThread, and 0. agent_probe: that of a word, and 0. */
     uint64_t start, end;
     uint64_t period; /* as event_period_valid() takes it */
     /* A set, from 0 to BROKER_SETS_MAX-1. Of attach: enum attach_mode; unwind_limit: frames;
@@ -112,6 +112,7 @@ enum broker_field {
     BROKER_FIELD_OFFSET = 262144,  /* set: bytes into an object of the VM */
     BROKER_FIELD_PLACE = 524288,   /* name: an offset into a file, of 8 bytes */
     BROKER_FIELD_MALLOC = 1048576, /* name: struct broker_malloc */
+    BROKER_FIELD_WORD = 2097152,   /* start: address of a word of the process; 0: none */
     BROKER_FIELD_EVENT = 32768,    /* set: enum event_kind; name: its text (event/event_form.h) */
 };
 

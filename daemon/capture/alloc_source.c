@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What samples allocation for a capture: probes in libjvm.so (capture/probes.h), or an agent in its
- * one JVM, if that is asked for by name. Says what each cannot see.
+ * one JVM, if that is asked for by name, or for event live. Says what each cannot see.
  */
 #include "attach/attachment.h"
 #include "attach/preflight_facts.h"
@@ -10,7 +10,9 @@
 #define AGENT_JDK_MIN 11                    /* SampledObjectAlloc */
 #define AGENT_LATE_NS (100 * NSEC_PER_MSEC) /* less is not worth a word */
 #define AGENT_COARSER 1.5                   /* so many times larger intervals are */
-#define REMEDY_PROBE "take source=probe, which loads nothing into the JVM"
+#define REMEDY_PROBE                                                                               \
+    "take event=alloc with source=probe, which loads nothing into the JVM and shows what is "      \
+    "allocated"
 
 static int refuse(int32_t pid, const char *why, const char *remedy, struct error *err)
 {
@@ -23,17 +25,19 @@ static int refuse(int32_t pid, const char *why, const char *remedy, struct error
 static struct process *single_jvm(struct captures *captures, const struct capture *c,
                                   struct error *err)
 {
+    const char *what = capture_has(c, EVENT_LIVE) ? "event=live" : "source=agent",
+               *parameter = capture_has(c, EVENT_LIVE) ? "event" : "source";
     struct process *p;
     size_t count = target_jvms(c->target, captures->discover, &p);
 
     if (p)
         return p;
     if (count)
-        error_parameter(err, "source", -EINVAL,
-                        "source=agent is for one JVM, and %zu are selected here", count);
+        error_parameter(err, parameter, -EINVAL, "%s is for one JVM, and %zu are selected here",
+                        what, count);
     else
-        error_parameter(err, "source", -EINVAL,
-                        "source=agent is for one JVM, and what is selected is no JVM");
+        error_parameter(err, parameter, -EINVAL,
+                        "%s is for one JVM, and what is selected is no JVM", what);
     error_remedy(err, "choose one by pid=, or " REMEDY_PROBE);
     return NULL;
 }
@@ -43,9 +47,9 @@ int capture_choose_agent(struct captures *captures, struct capture *c, struct er
     const struct preflight_step *obstacle;
     struct preflight f;
     struct process *p;
-    uint64_t interval = 0;
+    uint64_t interval = UINT64_MAX;
 
-    if (!capture_by_agent(c))
+    if (!capture_wants_agent(c))
         return 0;
     p = single_jvm(captures, c, err);
     if (!p)
@@ -59,8 +63,10 @@ int capture_choose_agent(struct captures *captures, struct capture *c, struct er
         return refuse(p->id.host_pid, "JDK 11 is the first that samples for agents",
                       "use JDK 11 or later", err);
     for (size_t i = 0; i < c->event_count; i++) {
-        if (c->events[i].info->kind == EVENT_ALLOC)
-            interval = c->events[i].period;
+        enum event_kind kind = c->events[i].info->kind;
+
+        if (kind == EVENT_LIVE || (kind == EVENT_ALLOC && capture_by_agent(c)))
+            interval = MIN(interval, c->events[i].period);
     }
     c->agent_id = p->id;
     c->agent = attachment_take_sampling(captures->attaching, p, interval);
@@ -146,5 +152,7 @@ void capture_tell_agent(struct capture *c)
 
 void capture_drop_agent(struct captures *captures, struct capture *c)
 {
+    if (c->agent && c->live)
+        attachment_leave_live(c->agent);
     c->agent = attachment_release(captures->attaching, c->agent);
 }

@@ -152,7 +152,7 @@ static int capture_begin(struct captures *captures, const struct capture_request
     id_table_init(&c->processes, sizeof(struct proc_id), CAPTURE_PROCESSES_MAX);
     id_table_init(&c->threads, sizeof(struct seen_thread), CAPTURE_THREADS_MAX);
     c->keep = req->keep;
-    c->counts_waits = req->counts_waits;
+    c->counts_objects = req->counts_objects;
     c->symbols = req->symbols;
     c->forced = req->forced;
     c->source = req->source;
@@ -171,6 +171,8 @@ static int capture_begin(struct captures *captures, const struct capture_request
         r = capture_choose_names(captures, c, err);
     if (r == 0)
         r = capture_choose_agent(captures, c, err);
+    if (r == 0)
+        r = capture_begin_live(c);
     if (r == 0 && req->lines) {
         r = inlined_new(captures->symbolizer, captures->frames, &c->inlined);
         capture_defer_names(c);

@@ -41,7 +41,7 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
             record_warn_process(c->record, "safepoints of %d (%s) are not in this profile: %s",
                                 p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, why.msg);
     }
-    if (capture_by_agent(c))
+    if (capture_wants_agent(c))
         probes_want(&captures->agents, &c->agent_id);
     if (!capture_has(c, EVENT_ALLOC) || capture_by_agent(c) || p->jvm == JVM_NO)
         return;

@@ -5,6 +5,7 @@
 #include "attach/deferred_frames.h"
 #include "capture/captures.h"
 #include "capture/inlined.h"
+#include "capture/live.h"
 #include "event/events.h"
 
 #define CAPTURE_PROCESSES_MAX 65536u
@@ -50,10 +51,10 @@ struct capture {
     struct record *record;
     capture_done_fn done; /* NULL: nobody waits */
     void *cookie;
-    bool keep;         /* goes to the store */
-    bool counts_waits; /* as of struct capture_request */
-    bool resource;     /* is listed while it runs */
-    bool patient;      /* its samples may wait for their names as long as the recorder's */
+    bool keep;           /* goes to the store */
+    bool counts_objects; /* as of struct capture_request */
+    bool resource;       /* is listed while it runs */
+    bool patient;        /* its samples may wait for their names as long as the recorder's */
     char schedule[64];
     uint64_t max_age_s;                              /* retention of its own, 0: the store's */
     struct capture_event events[EVENTS_AT_ONCE_MAX]; /* as in meta.events */
@@ -86,6 +87,8 @@ struct capture {
     struct attachment *agent; /* that samples it; NULL: probes do */
     struct proc_id agent_id;  /* where */
     uint64_t agent_ns;        /* since when; 0: not yet */
+    struct live *live;        /* of event live; NULL: it has not that */
+    bool live_looked;         /* at its end, which of its objects are alive */
     uint32_t attach_mode;     /* enum attach_mode */
     bool waits_for_names;     /* sampling is over, a source has not answered yet */
     bool forced;              /* as of struct capture_request */
@@ -104,10 +107,16 @@ static inline bool capture_has(const struct capture *c, enum event_kind kind)
     return false;
 }
 
-/* Returns whether an agent tells @c what is allocated. */
+/* Returns whether an agent tells @c what is allocated, */
 static inline bool capture_by_agent(const struct capture *c)
 {
     return c->source == ALLOC_SOURCE_AGENT && capture_has(c, EVENT_ALLOC);
+}
+
+/* or anything. */
+static inline bool capture_wants_agent(const struct capture *c)
+{
+    return capture_by_agent(c) || capture_has(c, EVENT_LIVE);
 }
 
 /* Returns what calls_put() takes. */
@@ -231,6 +240,18 @@ int capture_poll_agent(struct captures *captures, struct capture *c, uint64_t no
 /* Says at the end what it lacks, as warnings. */
 void capture_tell_agent(struct capture *c);
 void capture_drop_agent(struct captures *captures, struct capture *c);
+
+/* ---- live_objects.c ---- */
+
+/* Begins to keep samples, with event live. 0 or -ENOMEM. */
+int capture_begin_live(struct capture *c);
+/* Keeps a sample whose object may be alive at the end. @frames: @n, leaf first. */
+void capture_keep_live(struct capture *c, const struct sample_record *rec,
+                       const struct profile_sample *s, const uint32_t *frames, size_t n);
+/* Looks at the end of @c, once, which objects are alive. */
+void capture_look_live(struct captures *captures, struct capture *c);
+/* Has the record hold the samples of these, and says what it lacks, as warnings. */
+void capture_settle_live(const struct captures *captures, struct capture *c);
 
 /* ---- symbol_source.c ---- */
 

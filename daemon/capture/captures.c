@@ -18,6 +18,7 @@ struct capture *capture_free(struct capture *c)
     record_free(c->record);
     deferred_free(c->later);
     inlined_free(c->inlined);
+    live_free(c->live);
     id_table_deinit(&c->processes);
     id_table_deinit(&c->threads);
     free(c->verdicts);
@@ -116,6 +117,7 @@ static void capture_finish(struct captures *captures, struct capture *c, uint64_
 
     capture_tell_names(c);
     capture_tell_agent(c);
+    capture_settle_live(captures, c);
     capture_fill_meta(captures, c, end_ns);
     r = make_profile(c, &c->meta, &p);
     capture_unlink(captures, c);
@@ -160,6 +162,8 @@ int captures_snapshot(struct captures *captures, struct capture *c, bool reset,
     struct record *fresh = NULL;
     int r;
 
+    if (reset && c->live)
+        return error_set(err, -EINVAL, "what is alive is known when the capture ends");
     if (!snapshot_has_room(captures, c)) {
         error_set(err, -EBUSY, "the memory for captures (captures_max_bytes, %zu MiB) is used up",
                   captures->budget.max_bytes >> 20);
@@ -264,6 +268,7 @@ void captures_finish_due(struct captures *captures, uint64_t now_ns)
         if (!c->counted)
             captures_look_edge(captures);
         c->counted = true;
+        capture_look_live(captures, c);
         if (capture_flushes(captures, c, now_ns))
             continue;
         c->waits_for_names =

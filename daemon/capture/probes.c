@@ -130,7 +130,7 @@ static int put_in_agent(struct broker *b, struct process *p, struct error *err)
 
     if (p->jvm != JVM_READY || hotspot_class_klass(p->vm, &class_klass) < 0)
         return error_set(err, -EOPNOTSUPP, "its tables do not tell the class of an object");
-    return broker_agent_probe(b, &p->id, class_klass, err);
+    return broker_agent_probe(b, &p->id, class_klass, hotspot_vm_collections(p->vm), err);
 }
 
 int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struct process *p,

@@ -165,7 +165,7 @@ static void capture_take(struct captures *captures, struct capture *c,
     if (rec->wait_ns || rec->klass) {
         sample.value = capture_value(c, event, rec);
         sample.time_ns = MIN(rec->time_ns, c->end_ns - 1);
-        if (c->counts_waits && rec->wait_ns)
+        if (c->counts_objects && rec->wait_ns)
             sample.count = capture_waits(c, event, rec);
         c->allocs += rec->klass != 0;
         c->same_steps += rec->klass && rec->flags & SAMPLE_SAME_STEP;
@@ -181,7 +181,10 @@ static void capture_take(struct captures *captures, struct capture *c,
     if (c->inlined)
         frames = inlined_stack(c->inlined, in->process, in->naming->stack,
                                RECORD_LATER + LATER_PLACES_MAX);
-    record_sample(c->record, &sample, frames, in->naming->stack->count);
+    if (event->info->kind == EVENT_LIVE)
+        capture_keep_live(c, rec, &sample, frames, in->naming->stack->count);
+    else
+        record_sample(c->record, &sample, frames, in->naming->stack->count);
 }
 
 void captures_sample(struct captures *captures, struct incoming *in)

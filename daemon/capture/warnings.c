@@ -197,6 +197,11 @@ static void capture_warn_empty(struct capture *c, const struct capture_event *ev
                     "no samples: the JVM drew no object of those that it allocated, one for each "
                     "%llu bytes; try more seconds or a smaller interval",
                     (unsigned long long)event->period);
+    else if (event->info->kind == EVENT_LIVE)
+        record_warn(c->record,
+                    "no samples: of the objects that the JVM drew, one for each %llu bytes, none "
+                    "was reachable any more; try more seconds or a smaller interval",
+                    (unsigned long long)event->period);
     else if (event->info->kind == EVENT_ALLOC)
         record_warn(
             c->record,

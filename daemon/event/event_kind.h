@@ -31,13 +31,15 @@ static inline bool event_is_wait(uint32_t kind)
 /* Returns whether alloc.bpf.c tells it, at probes in the code of processes. */
 static inline bool event_is_probe(uint32_t kind)
 {
-    return kind == EVENT_ALLOC || kind == EVENT_FUNCTION || kind == EVENT_MALLOC;
+    return kind == EVENT_ALLOC || kind == EVENT_LIVE || kind == EVENT_FUNCTION ||
+           kind == EVENT_MALLOC;
 }
 
 /* Returns whether only a JVM has events of @kind. */
 static inline bool event_is_of_jvm(uint32_t kind)
 {
-    return kind == EVENT_ALLOC || kind == EVENT_LOCK || kind == EVENT_SAFEPOINT;
+    return kind == EVENT_ALLOC || kind == EVENT_LIVE || kind == EVENT_LOCK ||
+           kind == EVENT_SAFEPOINT;
 }
 
 /* Returns whether its samples are calls of functions, at probes of each set's own. */
@@ -79,7 +81,7 @@ static inline bool event_is_clocked(uint32_t kind)
 static inline bool event_may_be_paced(uint32_t kind)
 {
     return kind < EVENT_KINDS_ALL && !event_is_clocked(kind) && kind != EVENT_ALLOC &&
-           kind != EVENT_MALLOC;
+           kind != EVENT_LIVE && kind != EVENT_MALLOC;
 }
 
 /* In the event's unit: what one of those that the kernel counts is worth. */

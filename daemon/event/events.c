@@ -14,6 +14,8 @@
 /* The rest of the JVM's allocations costs nothing. */
 #define COST_PROBE                                                                                 \
     "about 1 us for each buffer that a thread fills and each large object, and " COST_SAMPLE
+#define COST_AGENT                                                                                 \
+    "about 3 us for each object that the JVM draws, at most 1,000 a second, and " COST_SAMPLE
 #define COST_MALLOC "about 1 us for each call of malloc in that process, and " COST_SAMPLE
 /* A look at each tick, and a probe at each begin and end of a moment. */
 #define COST_MOMENT "about 0.5 us for each tick of a busy processor, and " COST_SAMPLE
@@ -21,6 +23,7 @@
 #define VALUED_HARDWARE false
 #define VALUED_WAIT true
 #define VALUED_PROBE true
+#define VALUED_AGENT true
 #define VALUED_MALLOC true
 #define VALUED_MOMENT true
 

@@ -149,6 +149,20 @@ bool hotspot_vm_allocation(const struct hotspot_vm *vm, struct hotspot_allocatio
  * -errno.
  */
 int hotspot_class_klass(struct hotspot_vm *vm, uint32_t *ret);
+/* Returns the address of the number of collections that have begun, 32 bits; 0: not known. */
+uint64_t hotspot_vm_collections(struct hotspot_vm *vm);
+#define HOTSPOT_LIVE_MAX 4096
+/* Words that a collector clears if their object is gone, and whether it is not. */
+struct hotspot_live {
+    uint32_t count;
+    uint32_t collections; /* that have begun; 0: not known */
+    bool concurrent;      /* one of these may be under way while the program runs */
+    uint64_t words[HOTSPOT_LIVE_MAX];
+    bool alive[HOTSPOT_LIVE_MAX];
+};
+/* Reads what the words of @l have. One that cannot be read, or at 0, is not alive. 0; HOTSPOT_GONE;
+ * -ETIMEDOUT: its memory does not answer; -errno. */
+int hotspot_vm_live(struct hotspot_vm *vm, struct hotspot_live *l);
 /* Bytes into a JavaThread, to what it does (JavaThread::_thread_state). */
 uint32_t hotspot_vm_thread_state(const struct hotspot_vm *vm);
 /* What a function of libjvm gets that Java code calls to allocate. */

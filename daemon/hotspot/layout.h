@@ -163,6 +163,7 @@ struct layout_field {
     X(oop_compressed_klass, "oopDesc", "_metadata._compressed_klass", W4, JDK_ALL)                 \
     /* Bounds of memory. */                                                                        \
     X(heap_reserved, "CollectedHeap", "_reserved", WANY, JDK_MAY)                                  \
+    X(heap_collections, "CollectedHeap", "_total_collections", W4, JDK_MAY)                        \
     X(region_start, "MemRegion", "_start", W8, JDK_MAY)                                            \
     X(region_words, "MemRegion", "_word_size", W8, JDK_MAY)                                        \
     X(barrier_card_table, "CardTableBarrierSet", "_card_table", W8, JDK_MAY)                       \

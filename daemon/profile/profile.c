@@ -52,6 +52,16 @@ uint32_t profile_find_event(const struct profile *p, const struct profile_event 
     return PROFILE_EVENTS_MAX;
 }
 
+bool profile_age(const struct profile *p, uint32_t event, uint32_t frame, uint64_t *ret_age)
+{
+    const struct event_info *info =
+        event < p->event_count ? events_find(p->events[event].name) : NULL;
+
+    return info && info->kind == EVENT_LIVE &&
+           span_parse_dec(intern_get(p->strings, p->functions[p->frames[frame].function].name),
+                          ret_age);
+}
+
 bool profile_has_event(const struct profile *p, const char *name)
 {
     for (uint32_t i = 0; i < p->event_count; i++)

@@ -78,7 +78,7 @@ const char *profile_end_name(unsigned end);
 const char *profile_end_words(unsigned end);
 
 /* A wait for a lock whose owner is known has, on top of its stack, a frame of kind FRAME_THREAD
- * with the owner's name. Views take it off. */
+ * with the owner's name. A live object has one with its age, in collections. Views take it off. */
 
 /* What a JVM did as a whole. */
 enum profile_moment_kind {
@@ -140,7 +140,8 @@ struct profile {
     _Atomic unsigned refs;
 };
 
-/* Return: the frame that names the thread which had the lock that sample @s waited for; 0: none. */
+/* Return: the frame that names the thread which had the lock that sample @s waited for; 0: none. Of
+ * a live object it says how many collections that has survived. */
 static inline uint32_t profile_lock_owner(const struct profile *p, const struct profile_sample *s)
 {
     uint32_t frame = s->stack ? p->stacks[s->stack].frame : 0;
@@ -152,6 +153,9 @@ static inline uint32_t profile_lock_owner(const struct profile *p, const struct 
  * none. */
 uint32_t profile_find_event(const struct profile *p, const struct profile_event *e);
 bool profile_has_event(const struct profile *p, const char *name);
+/* Returns whether frame @frame, as profile_lock_owner() gives it of samples of event @event, is an
+ * age: *ret_age, in collections. */
+bool profile_age(const struct profile *p, uint32_t event, uint32_t frame, uint64_t *ret_age);
 /* Return: the event as in profiles, sampled at @period (struct wanted_event). */
 struct profile_event profile_event_of(const struct event_info *info, uint64_t period);
 /* Samples per second of an event that counts time; else 0. */
@@ -226,6 +230,12 @@ void record_rename_thread(struct record *r, uint32_t thread, uint32_t name);
  * -ENOMEM (counted). */
 int record_sample(struct record *r, const struct profile_sample *s, const uint32_t *stack,
                   size_t n);
+
+/* Keeps @stack for a sample that may be added later: *ret is its place. 0 or as record_sample(),
+ * which counts it. */
+int record_hold(struct record *r, const uint32_t *stack, size_t n, uint32_t *ret);
+/* Copies the frames of a stack that is kept, leaf first, at most @max. Returns their number. */
+size_t record_held(const struct record *r, uint32_t place, uint32_t *ret, size_t max);
 
 /* Ids of frames from here on are of no table: RECORD_LATER + n stands for what is known only when
  * the profile is made. */

@@ -311,6 +311,26 @@ int record_sample(struct record *r, const struct profile_sample *sample, const u
     return 0;
 }
 
+int record_hold(struct record *r, const uint32_t *stack, size_t n, uint32_t *ret)
+{
+    int k = record_stack(r, stack, n, ret);
+
+    r->dropped += k < 0;
+    return k;
+}
+
+size_t record_held(const struct record *r, uint32_t place, uint32_t *ret, size_t max)
+{
+    const struct record_node *node;
+    size_t n = 0;
+
+    for (; place && place < r->nodes.count && n < max; place = node->parent) {
+        node = id_table_get(&r->nodes, place);
+        ret[n++] = node->frame;
+    }
+    return n;
+}
+
 void record_drop(struct record *r, uint32_t count)
 {
     r->dropped += count;

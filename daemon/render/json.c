@@ -115,6 +115,22 @@ static void add_state(const struct view *v, const struct view_row *row, struct b
         buf_printf(out, ",\"wait\":\"%s\"", WAIT_NAMES[row->wait]);
 }
 
+/* Who had the lock that a stack waited for, or the age of its object. @owner: 0, or a frame. */
+static void add_owner(const struct view *v, uint32_t owner, struct buf *out)
+{
+    const struct profile *p = v->profile;
+    uint64_t age;
+
+    if (!owner)
+        return;
+    if (profile_age(p, v->opts.event, owner, &age)) {
+        buf_add_str(out, ",\"age\":");
+        buf_add_u64(out, age);
+    } else {
+        add_of_profile(p, out, "owner", p->functions[p->frames[owner].function].name);
+    }
+}
+
 static int add_stacks(const struct view *v, struct buf *out)
 {
     _cleanup_(body_texts_deinit) struct body_texts texts;
@@ -138,9 +154,7 @@ static int add_stacks(const struct view *v, struct buf *out)
             buf_add_u64(out, row->thread);
         }
         add_state(v, row, out);
-        if (row->owner)
-            add_of_profile(v->profile, out, "owner",
-                           v->profile->functions[v->profile->frames[row->owner].function].name);
+        add_owner(v, row->owner, out);
         buf_add_char(out, '}');
         r = text.error;
     }

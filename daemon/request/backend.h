@@ -97,7 +97,7 @@ struct capture_request {
     enum symbols_source symbols;
     enum alloc_source source;
     struct caller caller; /* whose quota it counts to */
-    bool counts_waits;    /* a sample counts as many waits as it stands for */
+    bool counts_objects;  /* a sample counts as many waits or objects as it stands for */
     bool lines;           /* inlined functions and lines of native code are wanted */
     bool forced;          /* event malloc: also of processes that call it very often */
     bool keep;            /* goes to the store when it ends */

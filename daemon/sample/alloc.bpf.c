@@ -30,7 +30,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* Written by the loader. */
 struct pick_rate rates[STACK_SETS_MAX]; /* intervals of bytes, or of calls */
 __u32 alloc_sets;                       /* bits: those of allocations at probes in libjvm.so */
-__u32 agent_sets;                       /* bits: those of allocations that agents tell */
+__u32 agent_sets;                       /* bits: those of allocations that agents tell, */
+__u32 live_sets;                        /* and of these: those of objects that agents follow */
 __u32 call_epochs[ALLOC_CALLS_MAX];     /* of the probe in each slot; 0: it counts nothing */
 
 /* Of a task. */
@@ -277,8 +278,8 @@ static __always_inline __u64 drawn_worth(__u64 bytes, __u64 interval)
 }
 
 /* What the object of a call of flamed_agent_sampled() stands for, which has the handle of a class,
- * the bytes of the object and the interval that the thread's next one is drawn with. 0: it is no
- * sample. */
+ * the bytes of the object, the interval that the thread's next one is drawn with, and the object's
+ * number if the agent follows it. 0: it is no sample. */
 static __always_inline __u64 weigh_drawn(struct alloc_scratch *as, __u32 host_pid, __u64 cookie)
 {
     __u64 handle = as->args.n[0], bytes = as->args.n[1], next = as->args.n[2];
@@ -296,6 +297,11 @@ static __always_inline __u64 weigh_drawn(struct alloc_scratch *as, __u32 host_pi
         count(ALLOC_LOST_OTHER, 1);
         return 0;
     }
+    as->what.object = (__u32)as->args.n[3];
+    as->what.collections = 0;
+    if (as->what.object && p->collections)
+        bpf_probe_read_user(&as->what.collections, sizeof(as->what.collections),
+                            (const void *)p->collections);
     if (t->drawn_epoch == p->epoch && t->drawn)
         interval = t->drawn;
     t->drawn_epoch = p->epoch;
@@ -367,6 +373,8 @@ static __always_inline void take_sample(struct task_struct *task, struct alloc_s
                  pid_ns_inum ? pid_number(task->thread_pid) : (__u32)task->pid, now_ns);
     s->rec.klass = as->what.klass;
     s->rec.flags = (__u8)as->flags;
+    s->rec.object = as->what.object;
+    s->rec.collections = as->what.collections;
     bpf_get_current_comm(s->rec.comm, sizeof(s->rec.comm));
     p = tables_of(s);
     s->rec.user_count = p ? walk(task, s, p) : leaf(task, s);
@@ -458,18 +466,20 @@ __attribute__((noinline)) int choose(struct alloc_scratch *as, __u32 wanted, __u
     as->flags = 0;
     if (kind >= ALLOC_MALLOC) {
         set = set_of(kind);
-        as->what.klass = 0;
+        as->what.klass = as->what.object = 0;
         as->what.bytes = asked(host_pid, kind, as->args.n[0], as->args.n[1], as->args.n[2]);
         as->values[set] = draw(set, as->what.bytes);
         return as->values[set] ? 1U << set : 0;
     }
     if (kind >= ALLOC_CALL) {
         set = set_of(kind);
-        as->what.klass = 0;
+        as->what.klass = as->what.object = 0;
         return takes_call(set, &as->values[set]) ? 1U << set : 0;
     }
     weight = kind == ALLOC_BY_AGENT ? weigh_drawn(as, host_pid, cookie)
                                     : weigh_object(as, host_pid, cookie);
+    if (!as->what.object)
+        wanted &= ~live_sets;
     UNWIND_LOOP
     for (__u32 i = 0; weight && i < STACK_SETS_MAX; i++) {
         as->values[i] = wanted & 1U << i ? draw(i, weight) : 0;

@@ -38,8 +38,8 @@ enum alloc_kind {
     ALLOC_INTERPRETER_ARRAY,    /* (JavaThread*, type, int length) */
     ALLOC_INTERPRETER_OBJECTS,  /* (JavaThread*, ConstantPool*, int index, int length) */
     ALLOC_KINDS,
-    ALLOC_BY_AGENT = 15, /* flamed_agent_sampled(handle of the class, bytes, interval), of
-                            agent/alloc.c: the object is there */
+    ALLOC_BY_AGENT = 15, /* flamed_agent_sampled(handle of the class, bytes, interval, number of the
+                            object or 0), of agent/alloc.c: the object is there */
     ALLOC_CALL = 16,     /* a call that is counted; ALLOC_CALL + n is one of set n */
     /* Bytes that are asked for: ALLOC_MALLOC + n * ALLOC_MALLOC_KINDS + enum alloc_malloc is a call
      * of set n. */
@@ -83,8 +83,9 @@ struct alloc_process {
 
 /* Of a process whose agent tells what is allocated. */
 struct alloc_agent {
-    ALLOC_U32 class_klass; /* bytes into a java.lang.Class, to its Klass* */
-    ALLOC_U32 epoch;       /* as of struct alloc_process */
+    ALLOC_U32 class_klass;          /* bytes into a java.lang.Class, to its Klass* */
+    ALLOC_U32 epoch;                /* as of struct alloc_process */
+    unsigned long long collections; /* address of the number of its collections; 0: not known */
 };
 
 #define ALLOC_INTERVAL_MAX (1ULL << 30) /* bytes between two samples of an agent */

@@ -65,12 +65,14 @@ struct sample_record {
     SAMPLE_U8 set, flags, user_end;      /* user_end: why the user stack ended (unwind/unwind.h) */
     SAMPLE_U8 lock;                      /* enum unwind_lock (unwind/process.h) */
     /* As they lie in the target's memory: */
-    SAMPLE_U64 lock_class; /* of the lock; 0: not readable */
-    SAMPLE_U64 lock_owner; /* of a monitor as it says, else a JavaThread; 0: none, or not known */
+    SAMPLE_U64 lock_class;  /* of the lock; 0: not readable */
+    SAMPLE_U64 lock_owner;  /* of a monitor as it says, else a JavaThread; 0: none, or not known */
+    SAMPLE_U32 object;      /* the agent's number of it, if that follows it; else 0 */
+    SAMPLE_U32 collections; /* that had begun in the JVM, with object; 0: not known */
     char comm[SAMPLE_COMM_BYTES];
     /* SAMPLE_U64 kernel[kernel_count], user[user_count] */
 };
 
 #ifndef __bpf__
-_Static_assert(sizeof(struct sample_record) == 112, "sample_record must have no padding");
+_Static_assert(sizeof(struct sample_record) == 120, "sample_record must have no padding");
 #endif

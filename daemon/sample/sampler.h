@@ -103,8 +103,8 @@ int sampler_probe(struct sampler *s, int32_t pid, const struct alloc_vm *vm, int
 int sampler_unprobe(struct sampler *s, int32_t pid);
 /* As sampler_alloc_by_agents(), sampler_alloc_agent() and sampler_alloc_unagent() say. */
 int sampler_by_agents(struct sampler *s, uint32_t set);
-int sampler_agent(struct sampler *s, int32_t pid, uint32_t class_klass, int fd, uint64_t offset,
-                  struct error *err);
+int sampler_agent(struct sampler *s, int32_t pid, uint32_t class_klass, uint64_t collections,
+                  int fd, uint64_t offset, struct error *err);
 int sampler_unagent(struct sampler *s, int32_t pid);
 struct sampler_moments;
 struct moment_probe;

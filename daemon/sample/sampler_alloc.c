@@ -194,6 +194,17 @@ int sampler_alloc_start(struct sampler_alloc *a, uint32_t set, uint64_t interval
     return r;
 }
 
+int sampler_alloc_start_live(struct sampler_alloc *a, uint32_t set, uint64_t interval)
+{
+    int r = set_period(a, set, interval);
+
+    if (r < 0)
+        return r;
+    __atomic_or_fetch(&a->skel->bss->live_sets, 1U << set, __ATOMIC_RELEASE);
+    __atomic_or_fetch(&a->skel->bss->agent_sets, 1U << set, __ATOMIC_RELEASE);
+    return 0;
+}
+
 int sampler_alloc_start_calls(struct sampler_alloc *a, uint32_t set, uint64_t period)
 {
     int r = set_period(a, set, period);
@@ -209,6 +220,7 @@ void sampler_alloc_stop(struct sampler_alloc *a, uint32_t set)
         return;
     a->call_sets &= ~(1U << set);
     drop_calls(a, 1U << set);
+    __atomic_and_fetch(&a->skel->bss->live_sets, ~(1U << set), __ATOMIC_RELEASE);
     if (a->skel->bss->agent_sets & 1U << set &&
         !__atomic_and_fetch(&a->skel->bss->agent_sets, ~(1U << set), __ATOMIC_RELEASE))
         drop_targets(a, &a->agents);
@@ -351,10 +363,12 @@ int sampler_alloc_by_agents(struct sampler_alloc *a, uint32_t set)
     return 0;
 }
 
-int sampler_alloc_agent(struct sampler_alloc *a, int32_t pid, uint32_t class_klass, int fd,
-                        uint64_t offset, struct error *err)
+int sampler_alloc_agent(struct sampler_alloc *a, int32_t pid, uint32_t class_klass,
+                        uint64_t collections, int fd, uint64_t offset, struct error *err)
 {
-    const struct alloc_agent agent = { .class_klass = class_klass, .epoch = next_epoch(a) };
+    const struct alloc_agent agent = { .class_klass = class_klass,
+                                       .epoch = next_epoch(a),
+                                       .collections = collections };
     const struct uprobe_place place = { offset, ALLOC_COOKIE(ALLOC_BY_AGENT, 0, agent.epoch) };
 
     if (pid <= 0)

@@ -48,12 +48,15 @@ int sampler_alloc_unprobe(struct sampler_alloc *a, int32_t pid);
 /* Has set @set, which sampler_alloc_start() began, take what agents tell, in place of the probes in
  * libjvm.so. -ENOENT: it is none. */
 int sampler_alloc_by_agents(struct sampler_alloc *a, uint32_t set);
+/* Begins to sample set @set of objects that agents follow, one record for each @interval bytes. It
+ * takes what agents tell, too. */
+int sampler_alloc_start_live(struct sampler_alloc *a, uint32_t set, uint64_t interval);
 /* Puts the probe of the agent into the file @fd, which is the agent that process @pid has, at
- * @offset. @class_klass: as of struct alloc_agent. In place of the one that it has. It ends with
- * the last set of agents. Return: 0. -EAGAIN: no such set runs. -E2BIG: too many have one. -errno
- * with @err. */
-int sampler_alloc_agent(struct sampler_alloc *a, int32_t pid, uint32_t class_klass, int fd,
-                        uint64_t offset, struct error *err);
+ * @offset. @class_klass, @collections: as of struct alloc_agent. In place of the one that it has.
+ * It ends with the last set of agents. Return: 0. -EAGAIN: no such set runs. -E2BIG: too many have
+ * one. -errno with @err. */
+int sampler_alloc_agent(struct sampler_alloc *a, int32_t pid, uint32_t class_klass,
+                        uint64_t collections, int fd, uint64_t offset, struct error *err);
 /* Takes it out. -ENOENT: it has none. */
 int sampler_alloc_unagent(struct sampler_alloc *a, int32_t pid);
 

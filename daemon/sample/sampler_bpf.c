@@ -277,12 +277,13 @@ int sampler_by_agents(struct sampler *s, uint32_t set)
     return s->alloc ? sampler_alloc_by_agents(s->alloc, set) : -ENOENT;
 }
 
-int sampler_agent(struct sampler *s, int32_t pid, uint32_t class_klass, int fd, uint64_t offset,
-                  struct error *err)
+int sampler_agent(struct sampler *s, int32_t pid, uint32_t class_klass, uint64_t collections,
+                  int fd, uint64_t offset, struct error *err)
 {
-    int r = s->alloc ? sampler_alloc_agent(s->alloc, pid, class_klass, fd, offset, err) : -EAGAIN;
+    int r = s->alloc ? sampler_alloc_agent(s->alloc, pid, class_klass, collections, fd, offset, err)
+                     : -EAGAIN;
 
-    return r == -EAGAIN ? error_set(err, r, "no set of event alloc takes what agents tell") : r;
+    return r == -EAGAIN ? error_set(err, r, "no set takes what agents tell") : r;
 }
 
 int sampler_unagent(struct sampler *s, int32_t pid)

@@ -30,6 +30,8 @@
 #define PERF_COUNT_OFF 0
 #define PERF_TYPE_PROBE (UINT32_MAX - 1)
 #define PERF_COUNT_ALLOC 0
+#define PERF_TYPE_AGENT PERF_TYPE_PROBE
+#define PERF_COUNT_LIVE 0
 #define PERF_TYPE_MALLOC PERF_TYPE_PROBE
 #define PERF_COUNT_MALLOC 0
 /* A timer, by which late threads are looked for. */

@@ -173,6 +173,7 @@ static __always_inline void begin_record(struct sample_record *rec, struct task_
     rec->user_end = UNWIND_END_ROOT;
     rec->lock = UNWIND_LOCK_NONE;
     rec->lock_class = rec->lock_owner = 0;
+    rec->object = rec->collections = 0;
 }
 
 /* ---- the unwinder's home ---- */

@@ -25,7 +25,7 @@ static bool samples(const struct request *req, enum event_kind kind)
 /* The same with one for which the kernel puts probes into a process. */
 static bool puts_probes(const struct request *req)
 {
-    return samples(req, EVENT_ALLOC) || samples(req, EVENT_SAFEPOINT) ||
+    return samples(req, EVENT_ALLOC) || samples(req, EVENT_LIVE) || samples(req, EVENT_SAFEPOINT) ||
            samples(req, EVENT_FUNCTION) || samples(req, EVENT_MALLOC);
 }
 

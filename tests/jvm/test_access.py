@@ -460,10 +460,11 @@ class Access(unittest.TestCase):
                 past = caller.ask(f"{self.tcp}/api/v1/query?from=-600s&pid={pid}&format=collapsed&event={event.split(',')[0]}", uid=ALICE)
                 self.assertNotEqual(past.status, 403, str(past))
                 self.assertNotEqual(caller.ask(f"{self.tcp}/profile?pid={pid}&event={event}&seconds=0.1", uid=0).status, 403)
-        warning = subprocess.run(["setpriv", "--reuid", str(ALICE), "--clear-groups", "curl", "-s", "-o", "/dev/null", "-w",
-                                  "%{http_code} %header{x-flamed-warning}", f"{self.tcp}/debug/pprof/allocs?pid={pid}&seconds=0.1"],
-                                 capture_output=True, text=True, check=True).stdout
-        self.assertRegex(warning, "^200 .*'attach'", "an empty one, that says why")
+        for kind in ("allocs", "heap"):
+            warning = subprocess.run(["setpriv", "--reuid", str(ALICE), "--clear-groups", "curl", "-s", "-o", "/dev/null", "-w",
+                                      "%{http_code} %header{x-flamed-warning}", f"{self.tcp}/debug/pprof/{kind}?pid={pid}&seconds=0.1"],
+                                     capture_output=True, text=True, check=True).stdout
+            self.assertRegex(warning, "^200 .*'attach'", "an empty one, that says why")
 
     def test_who_did_what_is_told(self):
         pid, secret = self.jvms[ALICE].pid, "Authorization: Other " + secrets.token_hex(16)

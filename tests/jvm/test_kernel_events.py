@@ -341,7 +341,7 @@ class KernelEvents(jvm.WithClasses):
             return {e["name"]: e["reason"] for e in self.daemon.get("/api/v1/events", pid=os.getpid()).json()["events"]}
         proc.wait_until(lambda: "is no JVM" in of_none()["alloc"], 10, "this process is known")
         reasons = of_none()
-        self.assertEqual({name for name, reason in reasons.items() if "is no JVM" in reason}, {"alloc", "lock", "safepoint"}, reasons)
+        self.assertEqual({name for name, reason in reasons.items() if "is no JVM" in reason}, {"alloc", "live", "lock", "safepoint"}, reasons)
         self.assertEqual(self.daemon.get("/api/v1/events", pid=2147483646).status, 404)
         self.assertEqual(self.daemon.get("/api/v1/events", pid=f"{os.getpid()},1").status, 400)
 

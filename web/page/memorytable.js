@@ -10,7 +10,7 @@ const MEMORY_SECONDS = 5;
 const MEMORY_PROFILE_SECONDS = 30;
 const MEMORY_SVG = "http://www.w3.org/2000/svg";
 const MEMORY_WIDTH = 600, MEMORY_HEIGHT = 120; // of the chart's own units
-const MEMORY_PROFILES = [["nativemem", "Who makes it grow"], ["alloc", "Who allocates Java objects"]];
+const MEMORY_PROFILES = [["nativemem", "Who makes it grow"], ["alloc", "Who allocates Java objects"], ["live", "Which of them stay"]];
 
 // One for each area, in the order of the answer; neighbours differ in lightness, too.
 export const AREA_COLORS = ["#5aa469", "#b48ad6", "#8a63b8", "#f0b254", "#6fb1c9", "#3f86a3", "#a3a34a", "#e8875b",

@@ -274,16 +274,20 @@ static struct span pprof_labels_of(struct pprof *x, uint32_t thread)
     return f->n ? (struct span){ x->fields.p + f->first, f->n } : SPAN_NULL;
 }
 
-/* The same of the thread that had a lock, appended to @to. */
-static void pprof_add_owner(struct pprof *x, uint32_t owner, struct buf *to)
+/* The same of the thread that had a lock, or of the age of an object, appended to @to. */
+static void pprof_add_owner(struct pprof *x, uint32_t event, uint32_t owner, struct buf *to)
 {
     const struct profile *p = x->v->profile;
     struct pprof_labels l = { .n = 0 };
     Pprof__Sample sample = PPROF__SAMPLE__INIT;
+    uint64_t age;
 
     if (!owner)
         return;
-    labels_add_text(x, &l, "lock_owner", p->functions[p->frames[owner].function].name);
+    if (profile_age(p, event, owner, &age))
+        labels_add_number(x, &l, "age", (int64_t)age);
+    else
+        labels_add_text(x, &l, "lock_owner", p->functions[p->frames[owner].function].name);
     sample.label = l.refs;
     sample.n_label = l.n;
     pack_message(to, &sample.base);
@@ -343,7 +347,7 @@ static void pprof_put_samples(struct pprof *x)
         buf_add_span(&body, buf_span(&stack));
         pack_message(&body, &sample.base);
         buf_add_span(&body, pprof_labels_of(x, key->thread));
-        pprof_add_owner(x, key->owner, &body);
+        pprof_add_owner(x, key->event, key->owner, &body);
         pprof_fail(x, stack.error ? stack.error : body.error);
         pack_nested(&x->piece, FIELD_PROFILE_SAMPLE, buf_span(&body));
         pprof_flush(x);

@@ -343,7 +343,8 @@ bool params_enter_jvm(const struct params *p)
 {
     return p->symbols == SYMBOLS_AGENT || p->symbols == SYMBOLS_PERFMAP ||
            p->map_symbols == SYMBOLS_AGENT || p->map_symbols == SYMBOLS_PERFMAP ||
-           (p->source == ALLOC_SOURCE_AGENT && events_listed(span_of(p->event), "alloc"));
+           (p->source == ALLOC_SOURCE_AGENT && events_listed(span_of(p->event), "alloc")) ||
+           events_listed(span_of(p->event), "live");
 }
 
 void params_deinit(struct params *p)

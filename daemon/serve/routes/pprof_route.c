@@ -19,7 +19,9 @@ static const char INDEX[] =
     "<a href=\"block?seconds=10\">block</a>: conditions, too; "
     "<a href=\"allocs?seconds=10\">allocs</a>: allocation; take the same, and are empty without "
     "seconds</li>\n"
-    "<li><a href=\"heap\">heap</a>, <a href=\"goroutine\">goroutine</a>: empty</li>\n"
+    "<li><a href=\"heap?seconds=10\">heap</a>: objects allocated in that time that are still "
+    "reachable; of one JVM, into which an agent is loaded</li>\n"
+    "<li><a href=\"goroutine\">goroutine</a>: empty</li>\n"
     "</ul>\n</body></html>\n";
 
 bool handle_pprof_index(struct request *req)
@@ -32,8 +34,9 @@ bool handle_pprof_index(struct request *req)
     return true;
 }
 
-/* Samples what req's parameters say; @counts_waits: as of struct capture_request. As a handler. */
-static bool sample(struct request *req, bool counts_waits)
+/* Samples what req's parameters say; @counts_objects: as of struct capture_request. As a handler.
+ */
+static bool sample(struct request *req, bool counts_objects)
 {
     const struct api_backend *be = &req->serve->be;
     struct error err = ERROR_NULL;
@@ -49,7 +52,7 @@ static bool sample(struct request *req, bool counts_waits)
         request_describe_capture(req, &c);
         c.keep = false;             /* who scrapes stores it */
         c.symbols = SYMBOLS_MEMORY; /* and does so all day: an agent is loaded only for a person */
-        c.counts_waits = counts_waits;
+        c.counts_objects = counts_objects;
         return request_begin_capture(req, &c);
     }
     r = be->target_check(be->ctx, &req->params.target, &err);
@@ -62,7 +65,7 @@ static bool sample(struct request *req, bool counts_waits)
 
 bool handle_pprof_profile(struct request *req)
 {
-    return sample(req, /* counts_waits= */ false);
+    return sample(req, /* counts_objects= */ false);
 }
 
 void finish_pprof(struct request *req)
@@ -78,6 +81,7 @@ struct pprof_kind {
     const char *path;
     const char *event;   /* NULL: none */
     const char *include; /* on names of frames; NULL: all */
+    bool counts_objects; /* as of struct capture_request */
     struct render_value values[RENDER_VALUES_MAX + 1];
 };
 
@@ -88,7 +92,7 @@ struct pprof_kind {
             "delay", "nanoseconds"                                                                 \
         }                                                                                          \
     }
-#define VALUES_OF_MEMORY                                                                           \
+#define VALUES_OF_ALLOCATION                                                                       \
     {                                                                                              \
         { "alloc_objects", "count" }, { "alloc_space", "bytes" }, { "inuse_objects", "count" },    \
         {                                                                                          \
@@ -97,11 +101,15 @@ struct pprof_kind {
     }
 
 static const struct pprof_kind KINDS[] = {
-    { "/debug/pprof/heap", NULL, NULL, VALUES_OF_MEMORY },
-    { "/debug/pprof/allocs", "alloc", NULL, VALUES_OF_MEMORY },
-    { "/debug/pprof/block", "lock", NULL, VALUES_OF_WAITS },
-    { "/debug/pprof/mutex", "lock", "^\\[(monitor|lock)\\]$", VALUES_OF_WAITS },
-    { "/debug/pprof/goroutine", NULL, NULL, { { "goroutine", "count" } } },
+    { "/debug/pprof/heap",
+      "live",
+      NULL,
+      true,
+      { { "inuse_objects", "count" }, { "inuse_space", "bytes" } } },
+    { "/debug/pprof/allocs", "alloc", NULL, false, VALUES_OF_ALLOCATION },
+    { "/debug/pprof/block", "lock", NULL, true, VALUES_OF_WAITS },
+    { "/debug/pprof/mutex", "lock", "^\\[(monitor|lock)\\]$", true, VALUES_OF_WAITS },
+    { "/debug/pprof/goroutine", NULL, NULL, false, { { "goroutine", "count" } } },
 };
 
 static const struct pprof_kind *kind_of(const struct request *req)
@@ -230,7 +238,9 @@ bool handle_pprof_event(struct request *req)
     if (!request_may_sample_events(req, &err))
         return answer_without(req, err.msg);
     req->values = k->values;
-    if (!sample(req, strcmp(k->event, "lock") == 0))
+    if (params_enter_jvm(p) && !req->head && !quota_attach(req))
+        return true;
+    if (!sample(req, k->counts_objects))
         return false;
     if (req->answer.status != 409) /* not of this JVM */
         return true;

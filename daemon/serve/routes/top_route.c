@@ -94,6 +94,22 @@ static void top_step(struct request *req)
         stream_write(req, buf_span(&b));
 }
 
+/* What is alive at the end of a capture is no table that goes on. False: it has answered. */
+static bool check_top_event(struct request *req)
+{
+    struct error err = ERROR_NULL;
+
+    if (!events_listed(span_of(req->params.event), "live"))
+        return check_event(req);
+    error_remedy(&err, "ask /profile for it, or /top for event=alloc");
+    error_parameter(
+        &err, "event", -EINVAL,
+        "which objects are still reachable is known when a capture ends, so /top cannot "
+        "show event=live");
+    answer_outcome(&req->answer, -EINVAL, &err, 0);
+    return false;
+}
+
 bool handle_top(struct request *req)
 {
     const struct api_backend *be = &req->serve->be;
@@ -105,7 +121,7 @@ bool handle_top(struct request *req)
         answer_missing(req, "live views are");
         return true;
     }
-    if (!check_event(req))
+    if (!check_top_event(req))
         return true;
     if (req->head) {
         r = be->target_check(be->ctx, &req->params.target, &err);

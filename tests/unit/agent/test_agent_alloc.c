@@ -18,10 +18,11 @@
 #define INTERVAL_DEFAULT (512 << 10)
 #define INTERVAL 1024
 #define EVENTS_MAX 10000000
+#define SIGMAS 5
 
 typedef void sampled_fn(jvmti_env *, const void *, const void *, const void *, const void *,
                         int64_t);
-void flamed_agent_sampled(const void *klass, uint64_t bytes, uint64_t interval);
+void flamed_agent_sampled(const void *klass, uint64_t bytes, uint64_t interval, uint64_t id);
 
 static struct {
     sampled_fn *sampled; /* the agent's callback */
@@ -34,20 +35,87 @@ static struct {
 static void *functions[JVMTI_SET_HEAP_SAMPLING_INTERVAL];
 static jvmti_env environment = functions;
 static _Thread_local bool is_other;
-static uint64_t drawn_with; /* the interval that the probe got last */
+static uint64_t drawn_with, drawn_id; /* the interval and the object that the probe got last */
 
 /* In place of the agent's own. */
-void flamed_agent_sampled(const void *klass, uint64_t bytes, uint64_t interval)
+void flamed_agent_sampled(const void *klass, uint64_t bytes, uint64_t interval, uint64_t id)
 {
     (void)klass;
     (void)bytes;
-    if (!is_other)
+    if (!is_other) {
         drawn_with = interval;
+        drawn_id = id;
+    }
+}
+
+/* ---- JNI: weak references, and the words that a collector would clear ---- */
+
+#define WORDS_MAX 100000
+
+static struct {
+    uint64_t words[WORDS_MAX]; /* UINT64_MAX: free */
+    atomic_uint refs;          /* that there are */
+    bool no_memory, thrown;
+    bool calls_other; /* another thread allocates during each call */
+} heap;
+static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void other_allocates(void);
+
+static jni_ref new_weak(const jni_env *jni, jni_ref object)
+{
+    uint64_t *word = NULL;
+
+    (void)jni;
+    if (heap.calls_other)
+        other_allocates();
+    ck_assert(!heap.thrown);
+    if (heap.no_memory) {
+        heap.thrown = true;
+        return NULL;
+    }
+    pthread_mutex_lock(&heap_lock);
+    for (size_t i = 0; i < WORDS_MAX && !word; i++)
+        word = heap.words[i] == UINT64_MAX ? &heap.words[i] : NULL;
+    ck_assert_ptr_nonnull(word);
+    *word = (uint64_t)(uintptr_t)object;
+    pthread_mutex_unlock(&heap_lock);
+    heap.refs++;
+    return (jni_ref)((uintptr_t)word | 1);
+}
+
+static void delete_weak(const jni_env *jni, jni_ref ref)
+{
+    uint64_t *word = (uint64_t *)((uintptr_t)ref & ~(uintptr_t)7);
+
+    (void)jni;
+    if (heap.calls_other)
+        other_allocates();
+    ck_assert(word >= heap.words && word < heap.words + WORDS_MAX);
+    pthread_mutex_lock(&heap_lock);
+    ck_assert_msg(*word != UINT64_MAX, "a reference is deleted twice");
+    *word = UINT64_MAX;
+    pthread_mutex_unlock(&heap_lock);
+    heap.refs--;
+}
+
+static void clear_exception(const jni_env *jni)
+{
+    (void)jni;
+    heap.thrown = false;
+}
+
+static void *jni_functions[JNI_DELETE_WEAK_GLOBAL_REF + 1];
+static jni_env jni_environment = jni_functions;
+
+static void sample_of(uint64_t object, int64_t bytes)
+{
+    jvm.sampled(&environment, &jni_environment, NULL, (const void *)(uintptr_t)object, NULL, bytes);
 }
 
 static void sample(void)
 {
-    jvm.sampled(&environment, NULL, NULL, NULL, NULL, 64);
+    sample_of(0x700000000, 64);
 }
 
 static void *allocate(void *arg)
@@ -132,8 +200,7 @@ static int32_t set_interval(jvmti_env *env, int32_t bytes)
 static int32_t get_env(jvmti_vm *vm, void **ret, int32_t version)
 {
     (void)vm;
-    (void)version;
-    *ret = &environment;
+    *ret = version == JNI_VERSION_OF_JDK_8 ? (void *)&jni_environment : (void *)&environment;
     return 0;
 }
 
@@ -159,9 +226,14 @@ static struct stream_header *begin(void)
     functions[JVMTI_RELINQUISH_CAPABILITIES - 1] = (void *)relinquish_capabilities;
     functions[JVMTI_SET_EVENT_CALLBACKS - 1] = (void *)set_callbacks;
     functions[JVMTI_SET_HEAP_SAMPLING_INTERVAL - 1] = (void *)set_interval;
+    jni_functions[JNI_NEW_WEAK_GLOBAL_REF] = (void *)new_weak;
+    jni_functions[JNI_DELETE_WEAK_GLOBAL_REF] = (void *)delete_weak;
+    jni_functions[JNI_EXCEPTION_CLEAR] = (void *)clear_exception;
+    if (!heap.refs)
+        memset(heap.words, 0xff, sizeof(heap.words));
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(ftruncate(fd, (off_t)STREAM_BYTES), 0);
-    h = mmap(NULL, sizeof(*h), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    h = mmap(NULL, STREAM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     ck_assert_ptr_ne(h, MAP_FAILED);
     *h = (struct stream_header){ .magic = STREAM_MAGIC,
                                  .version = STREAM_VERSION,
@@ -241,6 +313,151 @@ START_TEST(a_session_does_not_wait_for_good_for_the_end_of_the_one_before)
 }
 END_TEST
 
+/* ---- objects that are followed ---- */
+
+static const struct stream_live *table_of(const struct stream_header *h)
+{
+    return (const struct stream_live *)((const char *)h + STREAM_TABLE_AT);
+}
+
+static size_t published(const struct stream_header *h)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < STREAM_LIVE_MAX; i++)
+        n += table_of(h)[i].id != 0;
+    return n;
+}
+
+/* Returns a session that follows objects, with an interval that stays as it is. */
+static struct stream_header *begin_live(void)
+{
+    struct stream_header *h = begin();
+
+    h->interval = 1 << 30;
+    h->live = 1;
+    return h;
+}
+
+/* What is dead makes room, what is left is told, and the end leaves nothing. */
+START_TEST(what_is_dead_goes)
+{
+    struct stream_header *h = begin_live();
+    uint64_t ids = 0;
+
+    for (uint64_t i = 0; i < 20000; i++) {
+        sample_of(i << 20 | 1 << 16, 64);
+        ck_assert_uint_ne(drawn_id, ids);
+        ids = drawn_id;
+        if (i % 8 == 7) { /* a collection: one of ten stays */
+            for (size_t k = 0; k < WORDS_MAX; k++)
+                heap.words[k] = heap.words[k] == UINT64_MAX || (heap.words[k] >> 20) % 10 == 0
+                                    ? heap.words[k]
+                                    : (k % 2 ? 0 : 0x1930); /* null, with or without colours */
+        }
+    }
+    ck_assert_uint_eq(published(h), heap.refs);
+    ck_assert_uint_eq(h->live_held, heap.refs);
+    ck_assert_uint_ge(heap.refs, 2000);
+    ck_assert_uint_le(heap.refs, 2000 + 2048); /* the hand has yet to meet some */
+    ck_assert_uint_gt(h->live_dead, 15000);
+    ck_assert_uint_eq(h->live_missed, 0);
+    for (size_t i = 0; i < STREAM_LIVE_MAX; i++)
+        ck_assert_uint_eq(table_of(h)[i].threshold, 0);
+    h->stop = 1;
+    sample();
+    check_ended(h);
+    ck_assert_uint_eq(heap.refs, 0);
+    ck_assert_uint_eq(published(h), 0);
+}
+END_TEST
+
+/* More live than there is room for: those that are left stand for all, of whatever size. */
+START_TEST(more_than_there_is_room_for)
+{
+    static const int64_t SIZES[] = { 64, (int64_t)3 << 30, 64, (int64_t)9 << 30 };
+    enum { ROUNDS = 20000 };
+    struct stream_header *h = begin_live();
+    double sums[4] = { 0 };
+    size_t counts[4] = { 0 };
+
+    for (int i = 0; i < ROUNDS; i++) {
+        for (size_t k = 0; k < 4; k++)
+            sample_of((uint64_t)(1 + k) << 32, SIZES[k]);
+        ck_assert_uint_le(heap.refs, STREAM_LIVE_MAX);
+    }
+    ck_assert_uint_eq(published(h), heap.refs);
+    ck_assert_uint_ge(heap.refs, STREAM_LIVE_MAX / 3);
+    for (size_t i = 0; i < STREAM_LIVE_MAX; i++) {
+        const struct stream_live *o = &table_of(h)[i];
+        uint64_t stands = o->bytes > o->interval ? o->bytes : o->interval;
+        size_t kind = o->id ? (*(uint64_t *)(o->ref & ~STREAM_LIVE_KIND_BITS) >> 32) - 1 : 0;
+
+        if (!o->id)
+            continue;
+        ck_assert_uint_eq(o->bytes, (uint64_t)SIZES[kind]);
+        sums[kind] += o->threshold > stands ? (double)o->threshold / (double)stands : 1;
+        counts[kind]++;
+    }
+    for (size_t k = 0; k < 4; k++) {
+        double off = sums[k] / ROUNDS - 1;
+
+        ck_assert_msg(off * off * (double)counts[k] < SIGMAS * SIGMAS, "%zu: %g of %d by %zu", k,
+                      sums[k], ROUNDS, counts[k]);
+    }
+    ck_assert_uint_lt(counts[0], counts[1]);
+    ck_assert_uint_lt(h->live_missed, 4 * ROUNDS / 1000);
+    h->lease_ns = 0;
+    sample();
+    check_ended(h);
+    ck_assert_uint_eq(heap.refs, 0);
+}
+END_TEST
+
+/* Functions of JNI are called without the lock; a lack of memory leaves no exception; and each way
+ * that a session or its table can end gives all back. */
+START_TEST(every_reference_is_given_back)
+{
+    struct stream_header *h = begin_live(), *next;
+
+    for (int i = 0; i < 1000; i++)
+        sample();
+    ck_assert_uint_ge(heap.refs, 1000);
+    heap.calls_other = true; /* which waits at most STUCK_S */
+    for (int i = 0; i < 200; i++)
+        sample_of(i % 2 ? 0x1930 : 0x700000000, 64);
+    heap.calls_other = false;
+    heap.no_memory = true;
+    sample();
+    ck_assert_uint_eq(drawn_id, 0);
+    ck_assert(!heap.thrown);
+    ck_assert_uint_eq(h->live_missed, 1);
+    heap.no_memory = false;
+    h->live = 0; /* what is allocated is sampled on */
+    sample();
+    ck_assert_uint_eq(drawn_id, 0);
+    ck_assert_uint_eq(heap.refs, 0);
+    ck_assert_uint_eq(published(h), 0);
+    ck_assert_uint_eq(h->state, STREAM_STREAMING);
+    h->live = 1;
+    sample();
+    ck_assert_uint_eq(heap.refs, 1);
+    next = begin_live(); /* of another flamed */
+    ck_assert_uint_eq(h->state, STREAM_ENDED);
+    ck_assert_uint_eq(heap.refs, 0);
+    sample();
+    ck_assert_uint_ge(heap.refs, 1); /* the other thread allocates while the interval changes */
+    /* What is written into the file names no reference to the agent. */
+    memset((char *)next + STREAM_TABLE_AT, 0x41, STREAM_LIVE_MAX * sizeof(struct stream_live));
+    for (int i = 0; i < 5000; i++)
+        sample();
+    next->stop = 1;
+    sample();
+    check_ended(next);
+    ck_assert_uint_eq(heap.refs, 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("agent_alloc");
@@ -248,5 +465,8 @@ int main(void)
     tcase_set_timeout(tc, 300);
     tcase_add_test(tc, nobody_waits_for_a_thread_in_jvmti);
     tcase_add_test(tc, a_session_does_not_wait_for_good_for_the_end_of_the_one_before);
+    tcase_add_test(tc, what_is_dead_goes);
+    tcase_add_test(tc, more_than_there_is_room_for);
+    tcase_add_test(tc, every_reference_is_given_back);
     return suite_run_case("agent_alloc", tc);
 }

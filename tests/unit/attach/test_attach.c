@@ -35,6 +35,10 @@ _Static_assert(SLOT(SetHeapSamplingInterval) == JVMTI_SET_HEAP_SAMPLING_INTERVAL
                "jvmti_slots.h: samples of allocation");
 #endif
 _Static_assert(offsetof(struct JNIInvokeInterface_, GetEnv) / sizeof(void *) == 6, "GetEnv");
+#define JNI_SLOT(member) (offsetof(struct JNINativeInterface_, member) / sizeof(void *))
+_Static_assert(JNI_SLOT(ExceptionClear) == 17 && JNI_SLOT(NewWeakGlobalRef) == 226 &&
+                   JNI_SLOT(DeleteWeakGlobalRef) == 227 && JNI_VERSION_1_8 == 0x00010008,
+               "jvmti_slots.h: JNI");
 _Static_assert(JVMTI_EVENT_COMPILED_METHOD_LOAD == 68 && JVMTI_EVENT_COMPILED_METHOD_UNLOAD == 69 &&
                    JVMTI_EVENT_DYNAMIC_CODE_GENERATED == 70 && JVMTI_MIN_EVENT_TYPE_VAL == 50 &&
                    JVMTI_ENABLE == 1 && JVMTI_DISABLE == 0 && JVMTI_VERSION_1_2 == 0x30010200,

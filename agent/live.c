@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of weak references. A hand goes round: each event looks at a few places, and what is
+ * dead there makes room. If the table is full of objects that live, the threshold doubles. The hand
+ * then takes out of each place by chance what a sample with that threshold would not have met. So
+ * each event does little, and every object that is left was kept with a chance that is known.
+ */
+#include "agent/live.h"
+
+#include "agent/common.h"
+
+#include <sys/mman.h>
+
+#define VISITS 8u       /* places at each event, */
+#define VISITS_FULL 64u /* and more if there is no room */
+#define THRESHOLD_MAX (UINT64_C(1) << 40)
+
+_Static_assert(VISITS + VISITS_FULL <= LIVE_GONE_MAX, "each visit takes out one at most");
+
+struct place {
+    jni_ref ref;                /* NULL: free, or taken by an event that makes its reference now */
+    uint64_t stands, threshold; /* bytes */
+    uint32_t id;
+};
+
+struct live {
+    uint64_t threshold; /* bytes; 0: there was room for all so far */
+    uint64_t random;
+    uint32_t last_id;
+    uint32_t hand;
+    uint32_t visited; /* places, since the threshold was raised */
+    uint32_t free_count;
+    uint16_t free[STREAM_LIVE_MAX];
+    struct place places[STREAM_LIVE_MAX];
+};
+
+static struct stream_live *published(struct stream_header *h, uint32_t slot)
+{
+    return (struct stream_live *)((char *)h + STREAM_TABLE_AT) + slot;
+}
+
+struct live *live_begin(struct stream_header *h)
+{
+    long r = raw6(SYS_mmap, 0, sizeof(struct live), PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct live *l = (struct live *)r;
+
+    if (r < 0 && r >= -4095)
+        return NULL;
+    for (uint32_t i = 0; i < STREAM_LIVE_MAX; i++) {
+        l->free[i] = (uint16_t)(STREAM_LIVE_MAX - 1 - i);
+        *published(h, i) = (struct stream_live){ 0 };
+    }
+    l->free_count = STREAM_LIVE_MAX;
+    l->visited = STREAM_LIVE_MAX;
+    l->random = host_ns(h) ^ (uint64_t)(uintptr_t)l;
+    h->live_dead = h->live_held = 0;
+    h->live_missed = 0;
+    return l;
+}
+
+void live_hide(const struct live *l, struct stream_header *h)
+{
+    for (uint32_t i = 0; l && i < STREAM_LIVE_MAX; i++)
+        __atomic_store_n(&published(h, i)->id, 0, __ATOMIC_RELEASE);
+    h->live_held = 0;
+}
+
+void live_end(struct live *l, const jni_env *jni)
+{
+    for (uint32_t i = 0; l && jni && i < STREAM_LIVE_MAX; i++) {
+        if (l->places[i].ref)
+            live_delete_ref(jni, l->places[i].ref);
+    }
+    if (l)
+        raw2(SYS_munmap, l, sizeof(*l));
+}
+
+/* ---- chance ---- */
+
+static uint64_t next_random(struct live *l)
+{
+    uint64_t x = l->random += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
+
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+/* True with a chance of @part / @whole. */
+static int draw(struct live *l, uint64_t part, uint64_t whole)
+{
+    return part >= whole || next_random(l) % whole < part;
+}
+
+/* ---- the hand ---- */
+
+/* Of a reference of ours, whose word is there as long as that is. */
+static int is_dead(jni_ref ref)
+{
+    const uint64_t *word = (const uint64_t *)((uint64_t)(uintptr_t)ref & ~STREAM_LIVE_KIND_BITS);
+
+    return __atomic_load_n(word, __ATOMIC_RELAXED) >> STREAM_LIVE_ADDRESS_SHIFT == 0;
+}
+
+static void take_out(struct live *l, struct stream_header *h, uint32_t slot, struct live_turn *t)
+{
+    struct place *p = &l->places[slot];
+
+    __atomic_store_n(&published(h, slot)->id, 0, __ATOMIC_RELEASE);
+    t->gone[t->gone_count++] = p->ref;
+    p->ref = NULL;
+    l->free[l->free_count++] = (uint16_t)slot;
+    h->live_held = STREAM_LIVE_MAX - l->free_count;
+}
+
+static void visit(struct live *l, struct stream_header *h, struct live_turn *t)
+{
+    uint32_t slot = l->hand;
+    struct place *p = &l->places[slot];
+
+    l->hand = (slot + 1) % STREAM_LIVE_MAX;
+    l->visited += l->visited < STREAM_LIVE_MAX;
+    if (!p->ref)
+        return;
+    if (is_dead(p->ref)) {
+        if (!h->live_dead || (int32_t)(p->id - h->live_dead) > 0)
+            h->live_dead = p->id;
+        take_out(l, h, slot, t);
+        return;
+    }
+    if (p->threshold == l->threshold)
+        return;
+    /* It was kept with a chance of stands / its threshold, and is to have been with a smaller. */
+    if (!draw(l, p->stands > p->threshold ? p->stands : p->threshold, l->threshold)) {
+        take_out(l, h, slot, t);
+        return;
+    }
+    p->threshold = l->threshold;
+    __atomic_store_n(&published(h, slot)->threshold, p->threshold, __ATOMIC_RELEASE);
+}
+
+/* Makes room in a table that is full. */
+static void make_room(struct live *l, struct stream_header *h, uint32_t interval,
+                      struct live_turn *t)
+{
+    uint64_t least = l->threshold > interval ? l->threshold : interval;
+
+    for (uint32_t i = 0; i < VISITS_FULL && !l->free_count; i++) {
+        if (l->visited == STREAM_LIVE_MAX && least < THRESHOLD_MAX) {
+            l->threshold = least = 2 * least;
+            l->visited = 0;
+        }
+        visit(l, h, t);
+    }
+}
+
+void live_look(struct live *l, struct stream_header *h, uint64_t bytes, uint32_t interval,
+               struct live_turn *ret)
+{
+    uint64_t stands = bytes > interval ? bytes : interval;
+
+    ret->slot = LIVE_NO_SLOT;
+    ret->id = 0;
+    ret->bytes = bytes;
+    ret->interval = interval;
+    ret->gone_count = 0;
+    for (uint32_t i = 0; i < VISITS; i++)
+        visit(l, h, ret);
+    if (!l->free_count)
+        make_room(l, h, interval, ret);
+    if (!draw(l, stands, l->threshold))
+        return;
+    if (!l->free_count) {
+        h->live_missed++;
+        return;
+    }
+    l->last_id += l->last_id == UINT32_MAX ? 2 : 1;
+    ret->id = l->last_id;
+    ret->slot = l->free[--l->free_count];
+    l->places[ret->slot] =
+        (struct place){ .stands = stands, .threshold = l->threshold, .id = ret->id };
+}
+
+void live_put(struct live *l, struct stream_header *h, const struct live_turn *t, jni_ref ref)
+{
+    struct place *p = &l->places[t->slot];
+    struct stream_live *out = published(h, t->slot);
+
+    if (!ref) {
+        l->free[l->free_count++] = (uint16_t)t->slot;
+        h->live_missed++;
+        return;
+    }
+    p->ref = ref;
+    out->ref = (uint64_t)(uintptr_t)ref;
+    out->bytes = t->bytes;
+    out->threshold = p->threshold;
+    out->interval = t->interval;
+    __atomic_store_n(&out->id, t->id, __ATOMIC_RELEASE);
+    h->live_held = STREAM_LIVE_MAX - l->free_count;
+}
+
+/* ---- functions of JNI ---- */
+
+void live_delete_ref(const jni_env *jni, jni_ref ref)
+{
+    void (*f)(const jni_env *, jni_ref) = jni_function(jni, JNI_DELETE_WEAK_GLOBAL_REF);
+
+    f(jni, ref);
+}
+
+void live_delete_gone(const struct live_turn *t, const jni_env *jni)
+{
+    for (uint32_t i = 0; i < t->gone_count; i++)
+        live_delete_ref(jni, t->gone[i]);
+}
+
+jni_ref live_new_ref(const jni_env *jni, jni_ref object)
+{
+    jni_ref (*f)(const jni_env *, jni_ref) = jni_function(jni, JNI_NEW_WEAK_GLOBAL_REF);
+    void (*clear)(const jni_env *) = jni_function(jni, JNI_EXCEPTION_CLEAR);
+    jni_ref ref = f(jni, object);
+
+    if (!ref)
+        clear(jni); /* OutOfMemoryError */
+    return ref;
+}

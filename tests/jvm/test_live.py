@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects that are still reachable at the end of a capture: their bytes are right, a leak is the widest frame, and every weak reference
+is given back."""
+import collections
+import concurrent.futures
+import math
+import os
+import re
+import signal
+import subprocess
+import time
+import unittest
+
+from harness import bundle, events, jdkroot, jvm, paths, proc
+from harness.contract import Pprof
+from harness.daemon import Daemon
+from harness.profile import Profile
+from test_alloc import changed_pages
+from test_alloc_agent import AGENT, STREAM, has
+from test_locks_jdks import COLLECTORS
+
+KEPT, ROUND = 1024, 4096 # bytes of a round of Keeps.java
+ROUNDS, STEPS = 60_000, 300
+SIGMAS = 4 # of four checks in each run, one in 10,000 is off by more
+CLASSES = {"keep": "byte[]", "drop256": "char[]", "drop768": "long[]", "drop2048": "java.lang.Object[]"}
+
+
+class Program(jvm.Jvm):
+    def __init__(self, version: int, folder: str, *options: str):
+        self.home = paths.jdk(version)
+        super().__init__(self.home, "-Xmx384m", *options, "-cp", folder, "Keeps", stdin=subprocess.PIPE)
+        self.do("make 20000", "drop", "collect") # compiled from here on
+
+    def do(self, *lines: str) -> None:
+        for line in lines:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+            said = self.process.stdout.readline()
+            assert said == "done\n", said
+
+    def weak_references(self) -> int:
+        """Of JNI, in the whole JVM."""
+        threads = subprocess.run([os.path.join(paths.jdk(17), "bin", "jcmd"), str(self.pid), "Thread.print"], capture_output=True, text=True,
+                                 timeout=60, check=True).stdout
+        return int(re.search(r"JNI global refs: \d+, weak refs: (\d+)", threads)[1])
+
+
+class Base(events.WithEvent):
+    event = "live"
+    sources = ("Keeps.java",)
+
+    def begin(self, pid: int, **params):
+        """A capture whose agent is there. The first one of a daemon has the kernel check a program."""
+        proc.wait_until(lambda: self.daemon.get("/profile", pid=pid, event="live", seconds=0.1).status != 503, 60, "the program is loaded")
+        capture = self.daemon.capture(**{"pid": pid, "event": "live", **params})
+        proc.wait_until(lambda: changed_pages(pid, AGENT) or self.daemon.get(capture.path).json()["state"] == "failed", 60, "the agent is there")
+        state = self.daemon.get(capture.path).json()
+        self.assertEqual(state["state"], "running", state)
+        return capture
+
+    def places(self, profile: Profile) -> tuple[collections.Counter, collections.Counter]:
+        """Bytes and samples of each place."""
+        values, samples = collections.Counter(), collections.Counter()
+        for stack in profile.stacks:
+            place = next((n.split(".")[-1] for n in stack.names if n.split(".")[-1] in CLASSES), "?")
+            values[place] += stack.value
+            samples[place] += stack.samples
+            if place in CLASSES:
+                self.assertEqual((stack.frames[-1].kind, stack.names[-1]), ("class", CLASSES[place]))
+        return values, samples
+
+    def compare(self, what, profile: Profile, truth: int) -> None:
+        """What is kept has its bytes, and of what is dropped next to nothing is there."""
+        values, samples = self.places(profile)
+        off = values["keep"] / truth - 1
+        sigma = math.sqrt(1 / samples["keep"])
+        print(what, f"{samples['keep']} samples, {off:+.1%} ({off / sigma:+.1f} sigma),", {p: v for p, v in values.items() if p != "keep"})
+        self.assertLessEqual(abs(off), SIGMAS * sigma, (what, profile.quality, profile.warnings))
+        self.assertLess(values.total() - values["keep"], 0.05 * truth, (what, values))
+        self.assertTrue([w for w in profile.warnings if "collections have begun" in w], profile.warnings)
+
+    def ends(self, program: Program) -> None:
+        """With what it allocates next its agent has ended, and no reference is left."""
+        def ended() -> bool:
+            program.do("make 2000", "drop")
+            return not has(program.pid, STREAM)
+        proc.wait_until(ended, 30, "the agent has ended")
+        self.assertEqual(program.weak_references(), 0)
+
+
+class Live(Base):
+    def check(self, version: int, option: str) -> None:
+        with Program(version, self.classes.folder, option) as program:
+            self.assertEqual(program.weak_references(), 0)
+            capture = self.begin(program.pid, interval="64k")
+            for _ in range(STEPS): # at a rate that needs no coarser interval: else samples are worth different bytes
+                program.do(f"make {ROUNDS // STEPS}")
+                time.sleep(0.02)
+            program.do("collect", "make 10", "collect") # a concurrent collector may still be at work with the first
+            self.assertGreater(program.weak_references(), 0)
+            time.sleep(0.5) # a busy flamed is behind with its samples
+            profile = capture.stop()
+            self.compare((version, option), profile, ROUNDS * KEPT)
+            self.assertGreater(profile.samples, 100)
+            ages = {s["age"] for s in profile.document["stacks"]}
+            self.assertGreaterEqual(min(ages), 1)
+            self.assertGreater(len(ages), 1)
+            self.ends(program)
+
+    def test_g1(self):
+        jvm.side_by_side(self, lambda version: self.check(version, "-XX:+UseG1GC"))
+
+    def test_zgc(self):
+        jvm.side_by_side(self, lambda version: self.check(version, "-XX:+UseZGC"))
+
+    def test_a_leak(self):
+        """The cache of a service that grows is the widest frame, in a scrape, too; a diff of two captures has it."""
+        with Program(25, self.classes.folder, "-Xmn32m") as program:
+            captures = []
+            for seconds in (2, 3):
+                capture = self.begin(program.pid, interval="128k")
+                with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                    scraped = pool.submit(self.daemon.get, "/debug/pprof/heap", pid=program.pid, seconds=seconds)
+                    while not scraped.done():
+                        program.do("serve 1")
+                profile = capture.stop()
+                total = sum(s.value for s in profile.stacks)
+                leak = sum(s.value for s in profile.stacks if "Keeps$Session.<init>" in s.names and s.names[-1] == "byte[]")
+                print(f"leak: {leak / total:.0%} of {total >> 10} KiB, {profile.samples} samples")
+                self.assertGreater(leak, 0.6 * total, profile.describe())
+                captures.append(capture.path.rsplit("/", 1)[1])
+            heap = Pprof(scraped.result().body)
+            self.assertEqual(heap.types, [("inuse_objects", "count"), ("inuse_space", "bytes")])
+            self.assertGreater(heap.counts, 100) # objects, not samples
+            diff = self.daemon.get("/api/v1/diff", a=captures[0], b=captures[1], event="live", normalize=0, format="collapsed").text
+            self.assertIn("Keeps$Session.<init>;byte[]", diff)
+            for name, expected in (("collapsed", b";byte[] "), ("flat", b"byte[]"), ("pprof", b"\x1f\x8b"), ("jfr", b"FLR"), ("html", b"<!doctype"),
+                                   ("otlp", b"byte[]"), ("speedscope", b"byte[]"), ("heatmap", b"<!doctype"), ("tree", b"byte[]")):
+                answer = self.daemon.get(capture.path + "/profile", format=name)
+                self.assertEqual(answer.status, 200, (name, answer))
+                self.assertIn(expected, answer.body, name)
+            self.ends(program)
+
+    def test_with_allocation(self):
+        """One agent tells both: what is allocated, and what of it stays."""
+        with Program(17, self.classes.folder) as program:
+            capture = self.begin(program.pid, event="alloc,live", source="agent", interval="64k,64k")
+            for _ in range(STEPS // 2):
+                program.do(f"make {ROUNDS // STEPS}")
+                time.sleep(0.02)
+            program.do("collect")
+            time.sleep(0.5)
+            allocated = capture.stop()
+            stay = Profile(self.daemon.get(capture.path + "/profile", event="live", format="json"))
+            total = sum(s.value for s in allocated.stacks)
+            self.assertAlmostEqual(total / (ROUNDS / 2 * ROUND), 1, delta=0.05 + 4 / math.sqrt(allocated.samples), msg=allocated.warnings)
+            self.compare("both", stay, ROUNDS * KEPT // 2)
+
+    def test_refusals(self):
+        for parameters, status, words in (
+                ({"pid": os.getpid(), "event": "live"}, 409, "event=live is for one JVM"),
+                ({"pid": os.getpid(), "event": "live", "source": "probe"}, 400, "by an agent in the JVM"),
+                ({"pid": os.getpid(), "event": "live", "hz": 99}, 400, "has no rate")):
+            answer = self.daemon.get("/profile", seconds=0.1, **parameters)
+            self.assertEqual(answer.status, status, answer)
+            self.assertIn(words, answer.json()["detail"])
+        answer = self.daemon.get("/top", pid=os.getpid(), event="live", once=1)
+        self.assertEqual(answer.status, 400, answer)
+        self.assertIn("when a capture ends", answer.json()["detail"])
+
+    def test_killed(self):
+        """Nobody renews the lease: the agent gives everything back by itself, and another flamed begins anew."""
+        with Daemon("--recorder-hz", "0") as daemon, Program(17, self.classes.folder) as program:
+            self.daemon, shared = daemon, self.daemon
+            self.addCleanup(setattr, self, "daemon", shared)
+            self.begin(program.pid)
+            program.do("make 20000")
+            self.assertGreater(program.weak_references(), 10)
+            for pid in daemon.processes()["flamed"]:
+                os.kill(pid, signal.SIGKILL)
+            self.ends(program)
+            daemon.wait_ready() # another pair serves
+            capture = self.begin(program.pid, interval="64k")
+            program.do("make 20000", "collect")
+            time.sleep(0.3)
+            self.assertGreater(capture.stop().samples, 10)
+
+
+class Matrix(Base):
+    """11, 21 and 26 in containers, and 17 and 25, with each collector. Not in a plain run."""
+
+    def setUp(self):
+        super().setUp()
+        if not os.environ.get("FLAMED_LIVE_MATRIX"):
+            self.skipTest("FLAMED_LIVE_MATRIX is not set: jvm_live_jdks runs it")
+
+    def check(self, version: int) -> None:
+        for collector in COLLECTORS[version]:
+            option = f"-XX:+Use{collector}GC"
+            with self.subTest(jdk=version, option=option):
+                pipe = os.path.join(self.classes.folder, "ask")
+                if not os.path.exists(pipe):
+                    os.mkfifo(pipe)
+                    os.chmod(pipe, 0o666)
+                here = version in (17, 25)
+                arguments = ("-XX:+UnlockExperimentalVMOptions", "-Xmx384m", option, "-cp", self.classes.folder if here else "/classes",
+                             "Keeps", pipe if here else "/classes/ask")
+                program = (jvm.Jvm(paths.jdk(version), *arguments) if here else
+                           bundle.Container("", self.classes.folder, *arguments, root=jdkroot.root(version), executable=jdkroot.java(version)))
+                with program, open(pipe, "w", encoding="ascii") as ask:
+                    def do(*lines: str) -> None:
+                        ask.write("".join(line + "\n" for line in lines))
+                        ask.flush()
+                    do("make 20000", "drop", "collect")
+                    time.sleep(3)
+                    capture = self.begin(program.pid, interval="64k")
+                    for _ in range(STEPS):
+                        do(f"make {ROUNDS // STEPS}")
+                        time.sleep(0.02)
+                    do("collect", "make 10", "collect")
+                    time.sleep(3)
+                    self.compare((version, option), capture.stop(), ROUNDS * KEPT)
+                    do("make 20000", "drop", "make 20000")
+                    proc.wait_until(lambda: not has(program.pid, STREAM), 60, "the agent has ended")
+
+    def test_11(self):
+        self.check(11)
+
+    def test_17(self):
+        self.check(17)
+
+    def test_21(self):
+        self.check(21)
+
+    def test_25(self):
+        self.check(25)
+
+    def test_26(self):
+        self.check(26)
+
+
+class Soak(Base):
+    """Captures one after another: nothing of them stays. Not in a plain run."""
+
+    def check(self, version: int, option: str, count: int) -> None:
+        with Program(version, self.classes.folder, "-XX:+AlwaysPreTouch", "-Xms384m", option) as program:
+            def resident() -> int:
+                return int(re.search(r"VmRSS:\s+(\d+)", proc.read(f"/proc/{program.pid}/status"))[1])
+
+            def once() -> None:
+                capture = self.begin(program.pid, interval="8k")
+                program.do("make 5000")
+                capture.stop()
+                proc.wait_until(lambda: program.do("make 2000", "drop") or not has(program.pid, STREAM), 60, "the agent has ended")
+            for _ in range(10):
+                once()
+            memory, maps = resident(), len(proc.read(f"/proc/{program.pid}/maps").splitlines())
+            for _ in range(count):
+                once()
+            now = resident(), len(proc.read(f"/proc/{program.pid}/maps").splitlines())
+            print(version, option, count, "captures:", memory, now[0], "KiB,", maps, now[1], "mappings")
+            self.assertEqual(program.weak_references(), 0)
+            self.assertIsNone(program.process.poll())
+            self.assertLess(now[0], memory + 10240)
+            self.assertLess(now[1], maps + 50)
+
+    def test_many(self):
+        count = int(os.environ.get("FLAMED_LIVE_CAPTURES", "0"))
+        if not count:
+            self.skipTest("FLAMED_LIVE_CAPTURES is not set: jvm_live_many runs it")
+        for option in ("-XX:+UseG1GC", "-XX:+UseZGC"):
+            jvm.side_by_side(self, lambda version, option=option: self.check(version, option, count))
+
+
+if __name__ == "__main__":
+    unittest.main()
