@@ -318,9 +318,7 @@ static __always_inline __u64 draw(__u32 i, __u64 weight)
 
     if (weight >= interval)
         return weight;
-    return ((__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32()) % interval < weight
-               ? interval
-               : 0;
+    return random_below(interval) < weight ? interval : 0;
 }
 
 static __always_inline struct alloc_scratch *take_scratch(void)

@@ -53,7 +53,8 @@ static __always_inline void write_both(struct stack_scratch *s, struct ended *x,
         if (!wait_ns || !fill_lock(&s->rec, x, i))
             continue;
         /* Who waits for a lock waits until it runs again. */
-        part = s->rec.lock ? 0 : runnable_part(value, wait_ns, runnable_ns, intervals[i]);
+        part =
+            s->rec.lock ? 0 : runnable_part(value, wait_ns, runnable_ns, set_rates[i].interval_ns);
         s->rec.set = (__u8)i;
         s->rec.wait_ns = wait_ns;
         if (part) {
@@ -194,7 +195,7 @@ static __always_inline bool schedule(struct task_struct *task, struct wait *w, s
 static __always_inline __u32 sets_after(struct task_struct *task, __u32 sets)
 {
     for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
-        if (task->start_time >= starts_ns[i])
+        if (task->start_time >= set_rates[i].start_ns)
             sets &= ~(1U << i);
     }
     return sets;
@@ -220,15 +221,15 @@ static __attribute__((noinline)) int ended_unseen(struct task_struct *task, stru
     if (!d || (met && !since) || now_ns - (since & ~(__u64)MET) <= ran_ns)
         return 0;
     d->form.ended.time_ns = now_ns - ran_ns;
-    d->form.ended.lock = w->lock;
-    if (!met || w->lock.kind == UNWIND_LOCK_NONE || w->lock.kind == UNWIND_LOCK_UNREAD)
+    copy_lock(&d->form.ended.lock, w);
+    if (!met || !w->asked || w->lock.kind == UNWIND_LOCK_NONE)
         sets &= ~lock_sets;
     sets &= ~futex_sets; /* nor of what it had asked for */
     d->form.ended.flush = 0;
     d->form.ended.flushed = since & MET ? w->flush : 0;
     d->form.ended.exec_id = (__u32)task->self_exec_id;
     d->form.ended.kernel_count = d->form.ended.flags = 0;
-    if (!draw(task, &d->form.ended, w->blocks, sets, since & ~(__u64)MET))
+    if (!draw(task, &d->form.ended, w->points, sets, since & ~(__u64)MET, now_ns - ran_ns))
         return 0;
     count(OFF_BARE, 1);
     write_bare(d, task, &d->form.ended, ~0U, false, /* runs= */ 0);
@@ -254,10 +255,12 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns, bool 
     w->ran_ns = task->se.sum_exec_runtime;
     w->epoch = epoch;
     w->throttled = is_throttled(task);
-    w->lock.kind = UNWIND_LOCK_UNREAD;
+    w->asked = 0;
     if (task_work ? lock_sets && !w->unlikely && sets_of(task, w) & lock_sets
-                  : sets_of(task, w) & (lock_sets | futex_sets)) /* nobody can later */
+                  : sets_of(task, w) & (lock_sets | futex_sets)) { /* nobody can later */
         lock_read(&w->lock, process_number(task), thread_number(task));
+        w->asked = 1;
+    }
     if (!task_work)
         keep_stack(task, now_ns & ~(__u64)MET);
     *(volatile __u64 *)&w->off_ns = now_ns & ~(__u64)MET;
@@ -286,15 +289,44 @@ static __always_inline void compare_clocks(struct task_struct *prev, struct task
     d->in_ns = now_ns;
 }
 
+/* The wait of @next, known by @w, may be NULL, began at @since and is over: some set has drawn it.
+ * Has it written, or its user's stack taken. */
+static __always_inline int take(struct task_struct *next, struct wait *w, struct desk *d,
+                                __u64 since, __u64 now_ns, bool task_work)
+{
+    struct ended *x = &d->form.ended;
+    __u64 run_delay = run_delay_of(next);
+
+    asm volatile("" : "+r"(run_delay)); /* clang would load either by one instruction */
+    if (w && since)
+        run_delay = w->run_delay;
+    x->time_ns = now_ns;
+    x->flush = 0;
+    x->run_delay = run_delay;
+    x->exec_id = (__u32)next->self_exec_id;
+    take_kernel_stack(next, x);
+    if (w && since && w->throttled)
+        x->flags |= SAMPLE_THROTTLED;
+    if (!task_work && write_kept(next, d, since))
+        return 0;
+    if (task_work && !(next->flags & (TASK_WORKER | TASK_EXITING)) &&
+        !over_budget(now_ns, STACK_BUDGET_NS) && schedule(next, w, d))
+        return 0;
+    if (x->lock.futex && !is_java(&x->lock))
+        x->lock.owner = java_thread_of(next);
+    count(OFF_BARE, 1);
+    write_bare(d, next, x, ~0U, false, /* runs= */ 0);
+    return 0;
+}
+
 static __always_inline int comes_back(struct task_struct *next, __u64 now_ns, bool task_work)
 {
-    __u64 since = 0, run_delay;
-    struct wait *w;
+    struct wait *w = wait_of(next, /* create= */ false);
+    __u64 since = 0, futex = 0;
+    __u32 sets, flushed;
+    bool taken, asked;
     struct desk *d;
-    __u32 sets;
-    bool taken;
 
-    w = wait_of(next, /* create= */ false);
     if (!task_work && !w && next->flags & TASK_EXITING)
         return 0; /* forgotten */
     sets = sets_of(next, w);
@@ -307,48 +339,32 @@ static __always_inline int comes_back(struct task_struct *next, __u64 now_ns, bo
         return 0;
     if (!w)
         w = wait_of(next, /* create= */ true);
-    d->form.ended.flushed = since & MET && w ? w->flush : 0;
+    flushed = since & MET && w ? w->flush : 0;
     since &= ~(__u64)MET;
     if (w && w->epoch != epoch) {
         since = 0;
         w->epoch = epoch; /* known to have come */
     }
-    d->form.ended.time_ns = now_ns;
-    d->form.ended.lock = (struct lock_words){ .kind = UNWIND_LOCK_UNREAD };
-    if (w && since)
-        d->form.ended.lock = w->lock;
-    if (d->form.ended.lock.kind == UNWIND_LOCK_NONE)
+    asked = w && since && w->asked;
+    if (asked && w->lock.kind == UNWIND_LOCK_NONE)
         sets &= ~lock_sets;
     if (sets & futex_sets) {
-        d->form.ended.lock.futex = futex_of(next);
-        if (!d->form.ended.lock.futex || is_java(&d->form.ended.lock))
+        futex = asked && is_java(&w->lock) ? 0 : futex_of(next);
+        if (!futex)
             sets &= ~futex_sets;
     }
-    taken = draw(next, &d->form.ended, w ? w->blocks : d->blocks, sets, since);
+    taken = draw(next, &d->form.ended, w ? w->points : d->points, sets, since, now_ns);
     if (w && sets & lock_sets)
-        w->unlikely = is_unlikely(w->blocks, sets & lock_sets, now_ns - since);
+        w->unlikely = is_unlikely(w->points, sets & lock_sets, now_ns - since);
     if (!taken)
         return 0;
-    d->form.ended.flush = 0;
-    run_delay = run_delay_of(next);
-    asm volatile("" : "+r"(run_delay)); /* clang would load either by one instruction */
-    if (w && since)
-        run_delay = w->run_delay;
-    d->form.ended.run_delay = run_delay;
-    d->form.ended.exec_id = (__u32)next->self_exec_id;
-    take_kernel_stack(next, &d->form.ended);
-    if (w && since && w->throttled)
-        d->form.ended.flags |= SAMPLE_THROTTLED;
-    if (!task_work && write_kept(next, d, since))
-        return 0;
-    if (task_work && !(next->flags & (TASK_WORKER | TASK_EXITING)) &&
-        !over_budget(now_ns, STACK_BUDGET_NS) && schedule(next, w, d))
-        return 0;
-    if (sets & futex_sets && !is_java(&d->form.ended.lock))
-        d->form.ended.lock.owner = java_thread_of(next);
-    count(OFF_BARE, 1);
-    write_bare(d, next, &d->form.ended, ~0U, false, /* runs= */ 0);
-    return 0;
+    if (asked)
+        d->form.ended.lock = w->lock;
+    else
+        d->form.ended.lock = (struct lock_words){ .kind = UNWIND_LOCK_UNREAD };
+    d->form.ended.lock.futex = futex;
+    d->form.ended.flushed = flushed;
+    return take(next, w, d, since, now_ns, task_work);
 }
 
 /* Not inlined: what it takes of the program's stack is free again for a walk. */
@@ -473,7 +489,7 @@ int off_blocked(struct bpf_iter__task *ctx)
         w = wait_of(task, /* create= */ true);
         if (!w)
             return 0;
-        w->lock.kind = UNWIND_LOCK_UNREAD;
+        w->asked = 0;
     }
     off_ns = *(volatile __u64 *)&w->off_ns;
     if (w->epoch != epoch) {
@@ -483,7 +499,7 @@ int off_blocked(struct bpf_iter__task *ctx)
         w->run_delay = run_delay_of(task);
         w->ran_ns = task->se.sum_exec_runtime;
         w->throttled = is_throttled(task);
-        w->lock.kind = UNWIND_LOCK_UNREAD;
+        w->asked = 0;
         if (__sync_val_compare_and_swap(&w->off_ns, off_ns, 2) != off_ns)
             return 0;
         off_ns = 2;
@@ -493,18 +509,18 @@ int off_blocked(struct bpf_iter__task *ctx)
     w->flush = flush_no;
     if (!(off_ns & MET) && __sync_val_compare_and_swap(&w->off_ns, off_ns, off_ns | MET) != off_ns)
         return 0; /* it has just come back */
-    f->ended.lock = w->lock;
+    copy_lock(&f->ended.lock, w);
     if (lock_sets & 1U << (set & 31) && !lock_of_blocked(&f->ended.lock, task))
         return 0;
     if (futex_sets & 1U << (set & 31)) {
-        f->ended.lock = w->lock;
+        copy_lock(&f->ended.lock, w);
         f->ended.lock.futex = futex_of(task);
         if (!f->ended.lock.futex || is_java(&f->ended.lock))
             return 0;
         f->ended.lock.owner = java_thread_of(task);
     }
     f->ended.time_ns = bpf_ktime_get_ns();
-    if (!draw(task, &f->ended, w->blocks, 1U << (set & 31), off_ns & ~(__u64)MET))
+    if (!draw(task, &f->ended, w->points, 1U << (set & 31), off_ns & ~(__u64)MET, f->ended.time_ns))
         return 0;
     f->ended.flush = flush_no;
     f->ended.flushed = 0;

@@ -2,6 +2,8 @@
 /* What off.bpf.c and its loader share besides the records. */
 #pragma once
 
+#include "sample/sample_abi.h"
+
 #define OFF_LATE_MAX 8192      /* waits whose user stack is still to be taken, of all threads */
 #define OFF_LATES_OF_THREAD 16 /* of them, that a flush looks at */
 #define OFF_DEPTH 4            /* samples that one processor takes at once: each may be preempted */
@@ -15,6 +17,12 @@
 /* Which processes may be wanted, by the low bits of their number: most are ruled out by one look.
  */
 #define OFF_BITS 65536
+
+/* Of a set. */
+struct off_rate {
+    SAMPLE_U64 interval_ns;
+    SAMPLE_U64 start_ns; /* CLOCK_MONOTONIC */
+};
 
 enum off_counter {
     OFF_SAMPLES,     /* records written */

@@ -19,11 +19,21 @@ struct block {
     __s64 owed;     /* events that no sample stands for yet; below 0: that two stand for */
 };
 
+/* A number below @limit, by chance. To divide takes longer, and is for 2^32 and more. */
+static __always_inline __u64 random_below(__u64 limit)
+{
+    __u64 random = bpf_get_prandom_u32();
+
+    if (limit >> 32)
+        return (random << 32 | bpf_get_prandom_u32()) % limit;
+    return random * limit >> 32;
+}
+
 /* Begins a block of @interval events. */
 static __always_inline void begin_block(struct block *b, __u64 interval)
 {
     b->interval = b->left = interval;
-    b->pick = ((__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32()) % interval;
+    b->pick = random_below(interval);
 }
 
 /* The length of the next block, after @seen events took @took_ns. */

@@ -133,8 +133,8 @@ int sampler_off_start(struct sampler_off *o, uint32_t set, enum event_kind kind,
 {
     if (set >= STACK_SETS_MAX)
         return -EINVAL;
-    o->skel->bss->intervals[set] = interval_ns;
-    o->skel->bss->starts_ns[set] = clock_monotonic_ns();
+    o->skel->bss->set_rates[set].interval_ns = interval_ns;
+    o->skel->bss->set_rates[set].start_ns = clock_monotonic_ns();
     if (kind == EVENT_LOCK)
         __atomic_or_fetch(&o->skel->bss->lock_sets, 1U << set, __ATOMIC_RELEASE);
     if (kind == EVENT_NATIVELOCK)

@@ -8,30 +8,28 @@
 #include "sample/lock.bpf.h"
 
 #include "sample/off_abi.h"
+#include "sample/points.bpf.h"
 
 #define TASK_WORKER 0x00004010 /* PF_USER_WORKER, PF_IO_WORKER: they have no user mode */
 #define MET 1                  /* in wait.off_ns: a flush has met it */
 
-/* The block of short waits that a thread is in: what is left of it, and of that how much lies
- * behind the point. */
-struct block {
-    __u64 left, pick;
-};
-
-/* Of a task. */
+/* Of a task. What each switch looks at lies first, and so in one cache line, with one set's block.
+ */
 struct wait {
     __u64 off_ns;            /* when it left, CLOCK_MONOTONIC, or-ed with MET; 0: it runs */
     __u64 run_delay, ran_ns; /* as of then */
     __u32 epoch;             /* of off_ns: what an older one says is not true any more */
     __u32 filters;           /* of sets: the number of filters_no */
-    __u32 sets;              /* that want it */
+    __u8 sets;               /* that want it */
+    __u8 asked;              /* 1: lock says what it waits for; 0: nobody asked when it left */
+    __u8 unlikely;           /* 1: as is_unlikely() */
+    __u8 throttled;          /* 1: as is_throttled(), when it left */
     __u32 flush;             /* the last that met it */
-    __u64 late_key;          /* of its last wait whose user stack was to be taken; 0: none */
-    struct lock_words lock;  /* what it waits for; UNREAD: nobody asked when it left */
-    __u32 unlikely;          /* 1: as is_unlikely() */
-    __u32 throttled;         /* 1: as is_throttled(), when it left */
-    struct block blocks[STACK_SETS_MAX];
+    struct points points[STACK_SETS_MAX];
+    __u64 late_key; /* of its last wait whose user stack was to be taken; 0: none */
+    struct lock_words lock;
 };
+_Static_assert(STACK_SETS_MAX <= 8, "wait.sets has a bit for each");
 
 /* What is known of a wait when it ends. */
 struct ended {
@@ -89,13 +87,12 @@ struct bpf_iter__task {
 const volatile bool early;
 
 /* Written by the loader. */
-__u64 intervals[STACK_SETS_MAX]; /* 0: no set of this program */
-__u64 starts_ns[STACK_SETS_MAX]; /* CLOCK_MONOTONIC */
-__u32 off_sets;                  /* the sets with an interval, as bits */
-__u32 lock_sets;                 /* those of them that want waits for locks, and no others */
-__u32 futex_sets;                /* the same for futexes, but those of Java's locks */
-__u32 epoch;                     /* how often the program was attached */
-__u32 filters_no;                /* how often filters were changed */
+struct off_rate set_rates[STACK_SETS_MAX];
+__u32 off_sets;   /* the sets with an interval, as bits */
+__u32 lock_sets;  /* those of them that want waits for locks, and no others */
+__u32 futex_sets; /* the same for futexes, but those of Java's locks */
+__u32 epoch;      /* how often the program was attached */
+__u32 filters_no; /* how often filters were changed */
 __u64 wanted_bits[OFF_BITS / 64];
 __u32 flush_no, flush_set;
 __u32 flush_lates; /* 1: only what is over, and whose stack is still to be taken */
@@ -142,7 +139,7 @@ struct desk {
     struct late_form form;
     struct sample_record bare_rec; /* with its frames behind it */
     __u64 bare_frames[STACK_MAX + 1 + SAMPLE_REGISTER_COUNT];
-    struct block blocks[STACK_SETS_MAX]; /* of threads that have none yet */
+    struct points points[STACK_SETS_MAX]; /* of threads that have none yet */
     __u64 last_key;
     __u64 in_ns, ahead_ns; /* when the thread in_tid came; CLOCK_MONOTONIC less sched_clock() */
     __u32 in_tid;
@@ -208,16 +205,15 @@ static __always_inline __u32 thread_number(struct task_struct *task)
     return pid_ns_inum ? pid_number(task->thread_pid) : (__u32)task->pid;
 }
 
-/* Rules out most tasks at the least cost. */
+/* Rules out most tasks at the least cost: by their process alone. */
 static __always_inline bool may_be_wanted(struct task_struct *task)
 {
     __u32 pid = task->tgid;
 
-    if (!pid || task->flags & TASK_KERNEL_THREAD)
+    if (!pid_ns_inum && !(filter_all & off_sets) &&
+        !(wanted_bits[pid / 64 % (OFF_BITS / 64)] >> pid % 64 & 1))
         return false;
-    if (pid_ns_inum || filter_all & off_sets)
-        return true;
-    return wanted_bits[pid / 64 % (OFF_BITS / 64)] >> pid % 64 & 1;
+    return pid && !(task->flags & TASK_KERNEL_THREAD);
 }
 
 /* The sets that want @task, looked up again once filters changed; @w may be NULL. */
@@ -230,7 +226,7 @@ static __always_inline __u32 sets_of(struct task_struct *task, struct wait *w)
     pid = process_number(task);
     sets = pid ? wanted_sets(pid) & off_sets : 0;
     if (w) {
-        w->sets = sets;
+        w->sets = (__u8)sets;
         w->filters = no;
     }
     return sets;
@@ -286,6 +282,15 @@ static __always_inline bool is_java(const struct lock_words *lock)
     return lock->kind != UNWIND_LOCK_NONE && lock->kind != UNWIND_LOCK_UNREAD;
 }
 
+/* What @w waits for, as far as anyone asked when it left. */
+static __always_inline void copy_lock(struct lock_words *ret, const struct wait *w)
+{
+    if (w->asked)
+        *ret = w->lock;
+    else
+        *ret = (struct lock_words){ .kind = UNWIND_LOCK_UNREAD };
+}
+
 /* Tells in @rec what @x waited for, if set @i asks for that. Whether the set has the record. */
 static __always_inline bool fill_lock(struct sample_record *rec, const struct ended *x, __u32 i)
 {
@@ -326,47 +331,36 @@ static __always_inline void fill_record(struct sample_record *rec, struct task_s
     bpf_probe_read_kernel_str(rec->comm, sizeof(rec->comm), task->comm);
 }
 
-/* How many points lie in a wait that is shorter than @interval, and goes on in block @b. */
-static __always_inline __u64 points(struct block *b, __u64 wait_ns, __u64 interval)
-{
-    __u64 n = 0;
-
-    if (b->left > interval) /* of another interval */
-        b->left = 0;
-    if (wait_ns >= b->left) {
-        n = b->left > b->pick;
-        wait_ns -= b->left;
-        b->left = interval;
-        b->pick = (__u64)bpf_get_prandom_u32() * interval >> 32;
-    }
-    n += b->left > b->pick && b->left - wait_ns <= b->pick;
-    b->left -= wait_ns;
-    return n;
-}
-
-/* Decides for each of @sets about a wait of @task from @since to x->time_ns. Whether any takes it.
- */
-static __always_inline bool draw(struct task_struct *task, struct ended *x, struct block *blocks,
-                                 __u32 sets, __u64 since)
+/* Decides for each of @sets about a wait of @task from @since to @until. Whether any takes it: only
+ * then @x has it. */
+static __always_inline bool draw(struct task_struct *task, struct ended *x, struct points *points,
+                                 __u32 sets, __u64 since, __u64 until)
 {
     bool taken = false;
 
-    if (since < task->start_time)
-        since = task->start_time;
-    for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
-        __u64 from = since < starts_ns[i] ? starts_ns[i] : since, interval = intervals[i], wait_ns;
+    UNWIND_LOOP
+    for (__u32 i = 0; i < STACK_SETS_MAX && sets >> i; i++) {
+        __u64 from = since, interval = set_rates[i].interval_ns, value, wait_ns;
 
-        x->waits_ns[i] = 0;
-        if (!(sets & 1U << i) || from >= x->time_ns)
+        if (!(sets & 1U << i))
             continue;
-        wait_ns = x->time_ns - from;
-        x->values[i] = wait_ns;
+        if (from < set_rates[i].start_ns) { /* else the task was there */
+            from = set_rates[i].start_ns;
+            if (from < task->start_time)
+                from = task->start_time;
+        }
+        if (from >= until)
+            continue;
+        value = wait_ns = until - from;
         if (wait_ns < interval)
-            x->values[i] = interval * points(&blocks[i], wait_ns, interval);
-        if (!x->values[i])
+            value = interval * points_in(&points[i], wait_ns, interval);
+        if (!value)
             continue;
-        x->waits_ns[i] = wait_ns;
+        if (!taken)
+            __builtin_memset(x->waits_ns, 0, sizeof(x->waits_ns));
         taken = true;
+        x->waits_ns[i] = wait_ns;
+        x->values[i] = value;
     }
     return taken;
 }
@@ -374,16 +368,15 @@ static __always_inline bool draw(struct task_struct *task, struct ended *x, stru
 /* Whether no point of @sets is near, after a wait of @wait_ns: if the next one is not far longer,
  * it is not sampled. What it waits for need not be read when it begins. If it is sampled
  * nevertheless, that is read when it ends, and only who had it is not known. */
-static __always_inline bool is_unlikely(const struct block *blocks, __u32 sets, __u64 wait_ns)
+static __always_inline bool is_unlikely(const struct points *points, __u32 sets, __u64 wait_ns)
 {
     __u64 near_ns = wait_ns * OFF_NEAR_WAITS;
 
     if (near_ns < OFF_NEAR_NS)
         near_ns = OFF_NEAR_NS;
-    for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
-        const struct block *b = &blocks[i];
-
-        if (sets & 1U << i && (b->left > b->pick ? b->left - b->pick : b->left) <= near_ns)
+    UNWIND_LOOP
+    for (__u32 i = 0; i < STACK_SETS_MAX && sets >> i; i++) {
+        if (sets & 1U << i && points[i].before <= near_ns)
             return false;
     }
     return true;

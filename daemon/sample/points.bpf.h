@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which of the short waits of a thread become samples. One after the other they are cut into blocks
+ * of an interval. Of each block a point is drawn, and the wait in which it lies stands for the
+ * interval. A switch needs no more than the way to the next point.
+ */
+#pragma once
+
+#include "sample/pick.bpf.h"
+
+/* How much lies before the next point, and from there to the end of its block. */
+struct points {
+    __u64 before, behind; /* both 0: there is no point yet */
+};
+
+/* Draws the point of the block that begins @rest from here. */
+static __always_inline void next_point(struct points *p, __u64 rest, __u64 interval)
+{
+    __u64 at = random_below(interval);
+
+    p->before = rest + at;
+    p->behind = interval - at;
+}
+
+/* How many points lie in a wait that is shorter than @interval. */
+static __always_inline __u64 points_in(struct points *p, __u64 wait_ns, __u64 interval)
+{
+    __u64 n = 0;
+
+    if (p->before + p->behind - 1 >= 2 * interval) /* none yet, or of another interval */
+        next_point(p, 0, interval);
+    while (wait_ns >= p->before && n < 2) { /* no such wait meets more than two blocks */
+        wait_ns -= p->before;
+        next_point(p, p->behind, interval);
+        n++;
+    }
+    p->before -= wait_ns;
+    return n;
+}
