@@ -39,11 +39,18 @@ static __always_inline __u64 take_wait(struct ended *x, __u32 i)
     return x->waits_ns[i] ? __sync_lock_test_and_set(&x->waits_ns[i], 0) : 0;
 }
 
-static __always_inline void write_both(struct stack_scratch *s, struct ended *x, __u64 runnable_ns)
+/* Writes the records of a wait whose thread was runnable for @runnable_ns of it. Not static: as
+ * draw(). */
+__attribute__((noinline)) int write_both(struct stack_scratch *s, struct ended *x,
+                                         __u64 runnable_ns)
 {
-    __u32 words = (__u32)s->rec.kernel_count + s->rec.user_count;
-    __u8 flags = s->rec.flags;
+    __u32 words;
+    __u8 flags;
 
+    if (!s || !x)
+        return 0;
+    words = (__u32)s->rec.kernel_count + s->rec.user_count;
+    flags = s->rec.flags;
     if (words > STACK_MAX + SAMPLE_USER_MAX)
         words = STACK_MAX + SAMPLE_USER_MAX;
     UNWIND_LOOP
@@ -68,6 +75,7 @@ static __always_inline void write_both(struct stack_scratch *s, struct ended *x,
             write_record(&s->rec, sizeof(s->rec) + words * sizeof(__u64));
         }
     }
+    return 0;
 }
 
 /* In the thread's own context, on its way back to user mode or out of life. */
@@ -131,6 +139,26 @@ static __always_inline bool put_registers(__u64 *to, struct task_struct *task, _
     return true;
 }
 
+/* Writes the record on @d with @words for those of @sets that have drawn @x. Not static: as draw().
+ */
+__attribute__((noinline)) int write_sets(struct desk *d, struct ended *x, __u32 sets, __u64 words)
+{
+    if (!d || !x || words > sizeof(d->bare_frames) / sizeof(__u64))
+        return 0;
+    UNWIND_LOOP
+    for (__u32 i = 0; i < STACK_SETS_MAX && sets >> i; i++) {
+        __u64 wait_ns = sets & 1U << i ? take_wait(x, i) : 0;
+
+        if (!wait_ns || !fill_lock(&d->bare_rec, x, i))
+            continue;
+        d->bare_rec.set = (__u8)i;
+        d->bare_rec.wait_ns = wait_ns;
+        d->bare_rec.value = x->values[i];
+        write_record(&d->bare_rec, sizeof(d->bare_rec) + words * sizeof(__u64));
+    }
+    return 0;
+}
+
 /* Without the user's stack, for those of @sets that have drawn it. @runs: as put_registers(); 0: no
  * registers. */
 static __always_inline void write_bare(struct desk *d, struct task_struct *task, struct ended *x,
@@ -151,17 +179,7 @@ static __always_inline void write_bare(struct desk *d, struct task_struct *task,
         d->bare_rec.user_count = SAMPLE_REGISTER_COUNT;
         words += SAMPLE_REGISTER_COUNT;
     }
-    UNWIND_LOOP
-    for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
-        __u64 wait_ns = sets & 1U << i ? take_wait(x, i) : 0;
-
-        if (!wait_ns || !fill_lock(&d->bare_rec, x, i))
-            continue;
-        d->bare_rec.set = (__u8)i;
-        d->bare_rec.wait_ns = wait_ns;
-        d->bare_rec.value = x->values[i];
-        write_record(&d->bare_rec, sizeof(d->bare_rec) + words * sizeof(__u64));
-    }
+    write_sets(d, x, sets, words);
 }
 
 #include "sample/early.bpf.h"
@@ -229,7 +247,7 @@ static __attribute__((noinline)) int ended_unseen(struct task_struct *task, stru
     d->form.ended.flushed = since & MET ? w->flush : 0;
     d->form.ended.exec_id = (__u32)task->self_exec_id;
     d->form.ended.kernel_count = d->form.ended.flags = 0;
-    if (!draw(task, &d->form.ended, w->points, sets, since & ~(__u64)MET, now_ns - ran_ns))
+    if (!draw(&d->form.ended, &w->points, sets, begun(task, since & ~(__u64)MET), now_ns - ran_ns))
         return 0;
     count(OFF_BARE, 1);
     write_bare(d, task, &d->form.ended, ~0U, false, /* runs= */ 0);
@@ -290,7 +308,7 @@ static __always_inline void compare_clocks(struct task_struct *prev, struct task
 }
 
 /* The wait of @next, known by @w, may be NULL, began at @since and is over: some set has drawn it.
- * Has it written, or its user's stack taken. */
+ * Writes the wait, or has the user's stack taken. */
 static __always_inline int take(struct task_struct *next, struct wait *w, struct desk *d,
                                 __u64 since, __u64 now_ns, bool task_work)
 {
@@ -353,9 +371,10 @@ static __always_inline int comes_back(struct task_struct *next, __u64 now_ns, bo
         if (!futex)
             sets &= ~futex_sets;
     }
-    taken = draw(next, &d->form.ended, w ? w->points : d->points, sets, since, now_ns);
+    taken = !(w && pass(&w->points, sets, since, now_ns)) &&
+            draw(&d->form.ended, w ? &w->points : &d->points, sets, begun(next, since), now_ns);
     if (w && sets & lock_sets)
-        w->unlikely = is_unlikely(w->points, sets & lock_sets, now_ns - since);
+        w->unlikely = is_unlikely(&w->points, sets & lock_sets, now_ns - since);
     if (!taken)
         return 0;
     if (asked)
@@ -520,7 +539,8 @@ int off_blocked(struct bpf_iter__task *ctx)
         f->ended.lock.owner = java_thread_of(task);
     }
     f->ended.time_ns = bpf_ktime_get_ns();
-    if (!draw(task, &f->ended, w->points, 1U << (set & 31), off_ns & ~(__u64)MET, f->ended.time_ns))
+    if (!draw(&f->ended, &w->points, 1U << (set & 31), begun(task, off_ns & ~(__u64)MET),
+              f->ended.time_ns))
         return 0;
     f->ended.flush = flush_no;
     f->ended.flushed = 0;

@@ -22,12 +22,24 @@ static __always_inline void next_point(struct points *p, __u64 rest, __u64 inter
     p->behind = interval - at;
 }
 
+/* Whether there is one, and it is of this interval. */
+static __always_inline bool has_point(const struct points *p, __u64 interval)
+{
+    return p->before + p->behind - 1 < 2 * interval;
+}
+
+/* Whether a wait is short, and ends before the next point. */
+static __always_inline bool meets_none(const struct points *p, __u64 wait_ns, __u64 interval)
+{
+    return wait_ns < interval && wait_ns < p->before && has_point(p, interval);
+}
+
 /* How many points lie in a wait that is shorter than @interval. */
 static __always_inline __u64 points_in(struct points *p, __u64 wait_ns, __u64 interval)
 {
     __u64 n = 0;
 
-    if (p->before + p->behind - 1 >= 2 * interval) /* none yet, or of another interval */
+    if (!has_point(p, interval))
         next_point(p, 0, interval);
     while (wait_ns >= p->before && n < 2) { /* no such wait meets more than two blocks */
         wait_ns -= p->before;

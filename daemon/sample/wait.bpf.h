@@ -13,6 +13,10 @@
 #define TASK_WORKER 0x00004010 /* PF_USER_WORKER, PF_IO_WORKER: they have no user mode */
 #define MET 1                  /* in wait.off_ns: a flush has met it */
 
+struct set_points {
+    struct points of[STACK_SETS_MAX];
+};
+
 /* Of a task. What each switch looks at lies first, and so in one cache line, with one set's block.
  */
 struct wait {
@@ -25,7 +29,7 @@ struct wait {
     __u8 unlikely;           /* 1: as is_unlikely() */
     __u8 throttled;          /* 1: as is_throttled(), when it left */
     __u32 flush;             /* the last that met it */
-    struct points points[STACK_SETS_MAX];
+    struct set_points points;
     __u64 late_key; /* of its last wait whose user stack was to be taken; 0: none */
     struct lock_words lock;
 };
@@ -139,7 +143,7 @@ struct desk {
     struct late_form form;
     struct sample_record bare_rec; /* with its frames behind it */
     __u64 bare_frames[STACK_MAX + 1 + SAMPLE_REGISTER_COUNT];
-    struct points points[STACK_SETS_MAX]; /* of threads that have none yet */
+    struct set_points points; /* of threads that have none yet */
     __u64 last_key;
     __u64 in_ns, ahead_ns; /* when the thread in_tid came; CLOCK_MONOTONIC less sched_clock() */
     __u32 in_tid;
@@ -331,44 +335,67 @@ static __always_inline void fill_record(struct sample_record *rec, struct task_s
     bpf_probe_read_kernel_str(rec->comm, sizeof(rec->comm), task->comm);
 }
 
-/* Decides for each of @sets about a wait of @task from @since to @until. Whether any takes it: only
- * then @x has it. */
-static __always_inline bool draw(struct task_struct *task, struct ended *x, struct points *points,
-                                 __u32 sets, __u64 since, __u64 until)
+/* When a wait of @task began for draw(); @since: as known, or 0. */
+static __always_inline __u64 begun(struct task_struct *task, __u64 since)
 {
-    bool taken = false;
+    return since > 2 * MET ? since : task->start_time;
+}
 
+/* Decides for each of @sets about a wait from @since to @until. Whether any takes the wait: only
+ * then @x is written. Not static: the kernel's verifier then checks it once and on its own. */
+__attribute__((noinline)) int draw(struct ended *x, struct set_points *points, __u32 sets,
+                                   __u64 since, __u64 until)
+{
+    int taken = 0;
+
+    if (!x || !points)
+        return 0;
     UNWIND_LOOP
     for (__u32 i = 0; i < STACK_SETS_MAX && sets >> i; i++) {
-        __u64 from = since, interval = set_rates[i].interval_ns, value, wait_ns;
+        __u64 interval = set_rates[i].interval_ns, from = set_rates[i].start_ns, value, wait_ns;
 
-        if (!(sets & 1U << i))
-            continue;
-        if (from < set_rates[i].start_ns) { /* else the task was there */
-            from = set_rates[i].start_ns;
-            if (from < task->start_time)
-                from = task->start_time;
-        }
-        if (from >= until)
+        if (from < since)
+            from = since;
+        if (!(sets & 1U << i) || from >= until)
             continue;
         value = wait_ns = until - from;
         if (wait_ns < interval)
-            value = interval * points_in(&points[i], wait_ns, interval);
+            value = interval * points_in(&points->of[i], wait_ns, interval);
         if (!value)
             continue;
         if (!taken)
             __builtin_memset(x->waits_ns, 0, sizeof(x->waits_ns));
-        taken = true;
+        taken = 1;
         x->waits_ns[i] = wait_ns;
         x->values[i] = value;
     }
     return taken;
 }
 
+/* Whether none of @sets takes a wait from @since to @until: so most waits are done with. Else
+ * draw() has to decide. */
+static __always_inline bool pass(struct set_points *points, __u32 sets, __u64 since, __u64 until)
+{
+    __u64 wait_ns = until - since;
+
+    UNWIND_LOOP
+    for (__u32 i = 0; i < STACK_SETS_MAX && sets >> i; i++) {
+        if (sets & 1U << i && (since < set_rates[i].start_ns ||
+                               !meets_none(&points->of[i], wait_ns, set_rates[i].interval_ns)))
+            return false;
+    }
+    UNWIND_LOOP
+    for (__u32 i = 0; i < STACK_SETS_MAX && sets >> i; i++) {
+        if (sets & 1U << i)
+            points->of[i].before -= wait_ns;
+    }
+    return true;
+}
+
 /* Whether no point of @sets is near, after a wait of @wait_ns: if the next one is not far longer,
  * it is not sampled. What it waits for need not be read when it begins. If it is sampled
  * nevertheless, that is read when it ends, and only who had it is not known. */
-static __always_inline bool is_unlikely(const struct points *points, __u32 sets, __u64 wait_ns)
+static __always_inline bool is_unlikely(const struct set_points *points, __u32 sets, __u64 wait_ns)
 {
     __u64 near_ns = wait_ns * OFF_NEAR_WAITS;
 
@@ -376,7 +403,7 @@ static __always_inline bool is_unlikely(const struct points *points, __u32 sets,
         near_ns = OFF_NEAR_NS;
     UNWIND_LOOP
     for (__u32 i = 0; i < STACK_SETS_MAX && sets >> i; i++) {
-        if (sets & 1U << i && points[i].before <= near_ns)
+        if (sets & 1U << i && points->of[i].before <= near_ns)
             return false;
     }
     return true;
