@@ -157,8 +157,12 @@ class OffCpu(WithEvent):
             capture = self.daemon.capture(pid=program.pid, event="cpu,offcpu,alloc,sched:sched_switch")
             maps = json.loads(subprocess.run(["bpftool", "--json", "map", "show"], capture_output=True, check=True).stdout)
             programs = json.loads(subprocess.run(["bpftool", "--json", "prog", "show"], capture_output=True, check=True).stdout)
+            mine = {int(line.split()[1]) for pid in self.daemon.pids() for fd in os.listdir(f"/proc/{pid}/fdinfo")
+                    for line in proc.read(f"/proc/{pid}/fdinfo/{fd}").splitlines() if line.startswith("prog_id:")}
             capture.stop()
-        budgets = {m["id"] for m in maps if m.get("name") == "budgets"}
+        programs = [p for p in programs if p["id"] in mine] # another flamed may run here
+        used = {i for p in programs for i in p.get("map_ids", [])}
+        budgets = {m["id"] for m in maps if m.get("name") == "budgets" and m["id"] in used}
         of = {p["name"]: budgets & set(p.get("map_ids", [])) for p in programs if budgets & set(p.get("map_ids", []))}
         self.assertLessEqual({"cpu_tick", "off_switch_earl" if self.early else "off_switch", "alloc_probe", "point_tick"}, set(of), of)
         self.assertEqual(len(budgets), 1, of)
