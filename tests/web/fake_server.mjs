@@ -56,7 +56,7 @@ export function makeJvm(pid, more = {}) {
     return {
         pid, nspid: [pid], start_time: iso(Date.parse("2026-11-21T00:00:00Z") + pid * 1000), uid: 1000, main: "com.acme.shop.Application",
         args: "--port 8080", java_version: "17.0.13", vm_name: "OpenJDK 64-Bit Server VM", container: null, pod: null,
-        cgroup: "/", cpu_percent: 12.5, rss: 512 * 2 ** 20, threads: 42, frame_pointers: false, debug_non_safepoints: false,
+        cgroup: "/", cpu_percent: 12.5, rss: 512 * 2 ** 20, allocated_bytes_per_second: 42 * 2 ** 20, threads: 42, frame_pointers: false, debug_non_safepoints: false,
         attach_disabled: false, profilable: { symbols: "memory", reason: "names are read from the JVM's own memory" }, ...more,
     };
 }
@@ -141,6 +141,19 @@ function memoryOf(now) {
     return { time: points[3].time, rss: 300 << 20, sum: 300 << 20, areas, java_threads: 12, threads: 20, huge_pages: 0, uncounted: 0, points };
 }
 
+// Two minutes of a JVM that allocates 30 to 50 MiB a second and collects every ten.
+function historyOf(now) {
+    const seconds = Array.from({ length: 121 }, (_, i) => i);
+    const allocated = [];
+
+    seconds.forEach((s) => allocated.push((allocated[s - 1] || 2 ** 33) + (40 + Math.round(10 * Math.sin(s / 9))) * 2 ** 20));
+    return { time: seconds.map((s) => iso(now - (120 - s) * 1000)), rss: seconds.map((s) => (220 + s * 2 / 3) * 2 ** 20), allocated,
+        heap_used: seconds.map((s) => (90 + s / 3 + s % 30) * 2 ** 20), heap_committed: seconds.map(() => 256 << 20),
+        metaspace: seconds.map(() => 60 << 20), code_cache: seconds.map(() => 20 << 20), threads: seconds.map(() => 12),
+        threads_started: seconds.map(() => 40), collections: seconds.map((s) => 7 + Math.floor(s / 10)),
+        collection_seconds: seconds.map((s) => 1 + Math.floor(s / 10) * 0.02 + Math.floor(s / 50) * 0.05) };
+}
+
 export class FakeServer {
     constructor() {
         this.jvms = usualJvms();
@@ -194,7 +207,8 @@ export class FakeServer {
         if (path === "/api/v1/jvms")
             return this.send(response, 200, { jvms: this.jvms.map(jittered) });
         if (/^\/api\/v1\/jvms\/\d+\/heap$/.test(path))
-            return this.send(response, 200, { resident: memoryOf(Date.now()), resident_problem: "" });
+            return this.send(response, 200, { resident: memoryOf(Date.now()), resident_problem: "", history: historyOf(Date.now()),
+                allocation: { time: iso(Date.now()), bytes: 2 ** 34, bytes_per_second: 40 * 2 ** 20, seconds: 2 } });
         if (path.startsWith("/api/v1/jvms/"))
             return this.oneJvm(response, Number(path.slice(13)));
         if (path === "/api/v1/timeline")

@@ -364,11 +364,24 @@ describe("the page", { concurrency: 4 }, () => {
         await page.locator(".memory td").first().waitFor();
         assert.deepEqual(await page.locator(".memory tbody tr td:first-child").allTextContents(), ["java heap", "metaspace", "malloc"]);
         assert.match(await page.locator(".memory tbody tr").first().textContent(), /200.MiB.*66\.7/);
-        assert.equal(await page.locator(".memory-chart polygon").count(), 4);
-        const [first, second] = await page.locator(".memory-chart polygon").evaluateAll((list) => list.slice(0, 2).map((p) => p.getAttribute("points")));
+        assert.equal(await page.locator(".memory-areas polygon").count(), 4);
+        const [first, second] = await page.locator(".memory-areas polygon").evaluateAll((list) => list.slice(0, 2).map((p) => p.getAttribute("points")));
 
-        assert.match(first, /^0\.0,100\.0 .*600\.0,40\.0 600\.0,120\.0 .*0\.0,120\.0$/); // 50 of 300 at first, 200 in the end
+        assert.match(first, /^525\.0,100\.0 .*600\.0,40\.0 600\.0,120\.0 .*525\.0,120\.0$/); // the last 15 s of 120: 50 of 300 at first, 200 in the end
         assert.match(second, /600\.0,16\.0 600\.0,40\.0/); // upon it
+        assert.equal(await page.locator(".memory-areas path").count(), 2); // RSS, and the heap that is in use
+        const charts = page.locator(".memory-charts"), plot = page.locator(".memory-plot"), said = () => plot.getAttribute("aria-valuetext");
+
+        assert.match(await charts.textContent(), /Allocates50\.0.MiB\/s.*Collects7\.0.%/);
+        assert.match(await said(), /RSS 300.MiB, heap used at the last collection 130.MiB of 256.MiB, allocates 47\.0.MiB\/s, 1.collection, 20\.0.ms$/);
+        await plot.focus();
+        await page.keyboard.press("Home");
+        await page.keyboard.press("ArrowRight");
+        assert.match(await said(), /RSS 221.MiB, .* allocates 41\.0.MiB\/s, no collection$/);
+        assert.equal(await said(), (await page.locator(".memory-readout span:not(.memory-mark)").allTextContents()).join(", "));
+        assert.ok(await page.locator(".memory-cursor").isVisible());
+        await page.keyboard.press("Escape");
+        assert.match(await said(), /RSS 300.MiB/);
         assert.match(await page.getByRole("link", { name: "Who makes it grow" }).getAttribute("href"), /profile\?pid=4242&event=nativemem&/);
         assert.match(page.url(), /tab=memory/);
         await page.goto(page.url().replace(/#.*/, "#/jvm/node?tab=memory"));

@@ -1,47 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the RSS of a JVM is made of: its areas as a table and over time, and profiles of who makes them grow.
+// What the RSS of a JVM is made of: its areas as a table, its memory over time, and profiles of who makes it grow.
 
 import { apiUrl, getJson, isAbort, repeat } from "./api.js";
 import { element, setText } from "../shared/dom.js";
-import { formatBytes, formatClock, formatShare } from "../shared/format.js";
+import { formatBytes, formatShare } from "../shared/format.js";
+import { AREA_COLORS, MemoryChart } from "./memorychart.js";
 import { emptyState, errorState } from "./notice.js";
 
 const MEMORY_SECONDS = 5;
 const MEMORY_PROFILE_SECONDS = 30;
-const MEMORY_SVG = "http://www.w3.org/2000/svg";
-const MEMORY_WIDTH = 600, MEMORY_HEIGHT = 120; // of the chart's own units
 const MEMORY_PROFILES = [["nativemem", "Who makes it grow"], ["alloc", "Who allocates Java objects"], ["live", "Which of them stay"]];
-
-// One for each area, in the order of the answer; neighbours differ in lightness, too.
-export const AREA_COLORS = ["#5aa469", "#b48ad6", "#8a63b8", "#f0b254", "#6fb1c9", "#3f86a3", "#a3a34a", "#e8875b",
-    "#c9b08f", "#9d6f5a", "#d9c65a", "#7f8fb5", "#b5b5c9", "#9a9a9a"];
-
-// The points of the chart of area @index, stacked upon those before it: one polygon.
-export function areaPoints(points, index) {
-    const from = Date.parse(points[0].time), span = Math.max(1, Date.parse(points[points.length - 1].time) - from);
-    const most = Math.max(1, ...points.map((p) => p.bytes.reduce((sum, n) => sum + n, 0)));
-    const place = (p, upTo) => [(Date.parse(p.time) - from) / span * MEMORY_WIDTH,
-        MEMORY_HEIGHT - p.bytes.slice(0, upTo).reduce((sum, n) => sum + n, 0) / most * MEMORY_HEIGHT].map((n) => n.toFixed(1)).join(",");
-
-    return [...points.map((p) => place(p, index + 1)), ...points.map((p) => place(p, index)).reverse()].join(" ");
-}
 
 export class MemoryTable {
     constructor(pid) {
         this.pid = pid;
         this.note = element("p", { class: "quiet live-note", "aria-live": "off" });
         this.links = element("p", { class: "quiet live-note" });
-        this.chart = document.createElementNS(MEMORY_SVG, "svg");
-        this.chart.setAttribute("viewBox", `0 0 ${MEMORY_WIDTH} ${MEMORY_HEIGHT}`);
-        this.chart.setAttribute("preserveAspectRatio", "none");
-        this.chart.setAttribute("role", "img");
-        this.chart.classList.add("memory-chart");
+        this.chart = new MemoryChart();
         this.body = element("tbody");
         this.table = element("table", { class: "list memory" },
             element("caption", { class: "offscreen" }, "Memory by area"),
             element("thead", {}, element("tr", {}, ...[["Area", ""], ["In memory", "num"], ["Share", "num"], ["In swap", "num"], ["What it is", ""]]
                 .map(([label, kind]) => element("th", { scope: "col", class: kind || null }, label)))), this.body);
-        this.shown = element("div", { hidden: true }, this.chart, this.table);
+        this.shown = element("div", { hidden: true }, this.chart.root, this.table);
         this.blank = element("div", {}, emptyState("Counting pages …"));
         this.root = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Memory" },
             element("div", { class: "live-head" }, this.note, this.links), this.shown, this.blank);
@@ -74,12 +55,13 @@ export class MemoryTable {
 
     async load(signal) {
         try {
-            const { resident, resident_problem: problem } = await getJson(`api/v1/jvms/${this.pid}/heap`, {}, signal);
+            const heap = await getJson(`api/v1/jvms/${this.pid}/heap`, {}, signal);
 
-            if (resident)
-                this.show(resident);
+            this.chart.show(heap);
+            if (heap.resident)
+                this.show(heap.resident);
             else
-                this.fail(new Error(problem || "The pages of this JVM cannot be counted"));
+                this.fail(new Error(heap.resident_problem || "The pages of this JVM cannot be counted"), !this.chart.root.hidden);
         } catch (error) {
             if (isAbort(error))
                 throw error;
@@ -87,8 +69,10 @@ export class MemoryTable {
         }
     }
 
-    fail(error) {
-        this.shown.hidden = true;
+    // @charts: these are there nevertheless.
+    fail(error, charts = false) {
+        this.shown.hidden = !charts;
+        this.table.hidden = true;
         this.blank.replaceChildren(errorState(error));
     }
 
@@ -105,27 +89,7 @@ export class MemoryTable {
                 element("td", { class: "num" }, formatBytes(area.bytes)), element("td", { class: "num" }, formatShare(area.bytes, resident.sum)),
                 element("td", { class: "num" }, area.swapped ? formatBytes(area.swapped) : ""), element("td", {}, area.description));
         }));
-        this.draw(resident);
         this.blank.replaceChildren();
-        this.shown.hidden = false;
-    }
-
-    draw({ points, areas }) {
-        this.chart.toggleAttribute("hidden", points.length < 2);
-        if (points.length < 2)
-            return;
-        const first = formatClock(Date.parse(points[0].time)), last = formatClock(Date.parse(points[points.length - 1].time));
-
-        this.chart.setAttribute("aria-label", `Areas from ${first} to ${last}`);
-        this.chart.replaceChildren(...areas.map((area, i) => {
-            const polygon = document.createElementNS(MEMORY_SVG, "polygon");
-            const title = document.createElementNS(MEMORY_SVG, "title");
-
-            title.textContent = area.area.replaceAll("_", " ");
-            polygon.setAttribute("points", areaPoints(points, i));
-            polygon.setAttribute("fill", AREA_COLORS[i % AREA_COLORS.length]);
-            polygon.append(title);
-            return polygon;
-        }));
+        this.shown.hidden = this.table.hidden = false;
     }
 }

@@ -37,6 +37,9 @@ export function isSameJvm(a, b) {
         ((a.exec || 0) === (b.exec || 0) || (a.main === b.main && a.args === b.args));
 }
 
+// "40 MiB/s"; "": not known.
+export const allocates = ({ allocated_bytes_per_second: rate }) => (typeof rate === "number" ? `${formatBytes(rate)}/s` : "");
+
 export function isProfilable(jvm) {
     return Boolean(jvm.profilable) && jvm.profilable.symbols !== "none";
 }
@@ -52,6 +55,7 @@ const JVM_COLUMNS = [
     { id: "spark", label: "Last 5 min", first: 0 },
     { id: "threads", label: "Threads", first: -1, compare: byNumber((j) => j.threads), num: true },
     { id: "memory", label: "Memory", first: -1, compare: byNumber((j) => j.rss), num: true },
+    { id: "allocates", label: "Allocates", first: -1, compare: byNumber((j) => (j.allocated_bytes_per_second || 0)), num: true },
     { id: "jdk", label: "JDK", first: 1, compare: byText((j) => text(j.java_version)) },
     { id: "up", label: "Up", first: -1, compare: (a, b) => Date.parse(b.start_time) - Date.parse(a.start_time), num: true },
     { id: "pid", label: "PID", first: 1, compare: byNumber((j) => j.pid), num: true },
@@ -105,6 +109,8 @@ class JvmRow {
         setText(cells.cpu, jvm.cpu_percent.toFixed(1) + "\u00a0%");
         setText(cells.threads, formatCount(jvm.threads));
         setText(cells.memory, formatBytes(jvm.rss));
+        setText(cells.allocates, allocates(jvm) || "–");
+        cells.allocates.title = allocates(jvm) ? "On the Java heap, lately" : "Not looked at within a minute";
         setText(cells.jdk, shortVersion(jvm.java_version));
         cells.jdk.title = [jvm.vm_name, jvm.java_version].filter(Boolean).join(" ");
         setText(cells.up, formatAgo(Date.parse(jvm.start_time)));
