@@ -15,7 +15,7 @@
 #define NOFILE_MAX 16384
 
 /* docs/privilege.md says what each is for. CHECKPOINT_RESTORE is not among them: SYS_ADMIN covers
- * map_files. The last five are for starting an attach. */
+ * map_files. The last four are for starting an attach. */
 static const unsigned KEPT[] = {
     CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_PERFMON, CAP_BPF,
     CAP_SYSLOG,    CAP_SYS_CHROOT, CAP_SETUID,          CAP_SETGID,  CAP_KILL,
