@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RAW_EINTR 4
-
 /* Makes system call @n with six arguments. */
 static inline long raw6(long n, long a, long b, long c, long d, long e, long f)
 {

@@ -10,7 +10,6 @@
 
 #define PREFLIGHT_STEPS_MAX 16
 #define PREFLIGHT_AGE_MIN_NS (2 * NSEC_PER_SEC) /* a JVM in its first moments is waited for */
-#define PREFLIGHT_MANY_THREADS 20000
 
 enum preflight_flag { PREFLIGHT_UNKNOWN, PREFLIGHT_FALSE, PREFLIGHT_TRUE };
 

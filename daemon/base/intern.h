@@ -12,10 +12,6 @@ struct intern;
 /* @max_bytes bounds the bytes of all strings. 0 or -ENOMEM. */
 int intern_new(size_t max_bytes, struct intern **ret);
 struct intern *intern_free(struct intern *t);
-static inline void intern_freep(struct intern **t)
-{
-    intern_free(*t);
-}
 
 /* Gets the id of @s. 0, -ENOSPC (ceiling; @ret untouched) or -ENOMEM. */
 int intern_add(struct intern *t, struct span s, uint32_t *ret);

@@ -7,7 +7,6 @@ static const struct {
     const char *name, *words;
 } ENDS[PROFILE_ENDS] = {
     [UNWIND_END_ROOT] = { "none", "not cut" },
-    [UNWIND_END_UNCHECKED] = { "frame_pointers", "a chain of frame pointers that ended early" },
     [UNWIND_END_LIMIT] = { "max_frames", "deeper than unwind_max_frames" },
     [UNWIND_END_NO_PROCESS] = { "no_process", "taken before the process was known" },
     [UNWIND_END_NO_MAPPING] = { "no_mapping", "code that was mapped a moment before" },

@@ -91,8 +91,7 @@ struct code_later {
 
 /* Names a sample. @java: false leaves Java code unnamed ("symbols=none"). @p may be NULL (process
  * unknown: only kernel frames get names). Never fails: what cannot be named is unknown. User stacks
- * that ended at a limit are truncated. So are those of a frame-pointer walk (UNWIND_END_UNCHECKED)
- * whose last frame is not the start of a thread or program. */
+ * that did not end at their root are truncated, but for those that end where Go begins one. */
 void symbolizer_stack(struct symbolizer *s, struct process *p, const struct sample_record *rec,
                       const uint64_t *frames, bool java, struct named_stack *ret);
 /* Does the same with Java names; @later decides some of them. */

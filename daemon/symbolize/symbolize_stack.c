@@ -200,8 +200,6 @@ static bool user_is_truncated(const struct symbolizer *s, const struct sample_re
         return rec->flags & SAMPLE_KERNEL_CUT;
     if (rec->flags & SAMPLE_USER_CUT)
         return true;
-    if (rec->user_end == UNWIND_END_UNCHECKED)
-        return !stack_is_whole(s->frames, frames, count);
     return rec->user_end != UNWIND_END_ROOT && !stack_ends_in_go(s->frames, frames, count);
 }
 

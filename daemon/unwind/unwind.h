@@ -33,19 +33,18 @@ enum unwind_mark {
 #define UNWIND_ID_MASK ((1ULL << UNWIND_ID_BITS) - 1)
 #define UNWIND_KIND_SHIFT 61
 
-/* Why a user stack ended. Numbers never change: they are counted and shown. */
+/* Why a user stack ended. Numbers never change: they are counted and shown. 1 is used no more. */
 enum unwind_end {
-    UNWIND_END_ROOT = 0,      /* whole: the outermost frame was reached and every step validated */
-    UNWIND_END_UNCHECKED = 1, /* the kernel's frame-pointer walk ended: whole or not is not known */
-    UNWIND_END_LIMIT = 2,     /* unwind_max_frames */
-    UNWIND_END_NO_PROCESS = 3,   /* no tables of this process yet */
-    UNWIND_END_NO_MAPPING = 4,   /* the pc is in no mapping that we know: its table comes soon */
-    UNWIND_END_NO_RULE = 5,      /* native code without an unwind rule */
-    UNWIND_END_MEMORY = 6,       /* a word of the stack could not be read */
-    UNWIND_END_PROGRESS = 7,     /* the caller's frame would not lie above the callee's */
-    UNWIND_END_RETURN = 8,       /* native code: what should be a return address is none */
-    UNWIND_END_NO_BLOB = 9,      /* in the code cache but in no live block */
-    UNWIND_END_COMPILED = 10,    /* no return address at its place in a compiled frame */
+    UNWIND_END_ROOT = 0,       /* whole: the outermost frame was reached and every step validated */
+    UNWIND_END_LIMIT = 2,      /* unwind_max_frames */
+    UNWIND_END_NO_PROCESS = 3, /* no tables of this process yet */
+    UNWIND_END_NO_MAPPING = 4, /* the pc is in no mapping that we know: its table comes soon */
+    UNWIND_END_NO_RULE = 5,    /* native code without an unwind rule */
+    UNWIND_END_MEMORY = 6,     /* a word of the stack could not be read */
+    UNWIND_END_PROGRESS = 7,   /* the caller's frame would not lie above the callee's */
+    UNWIND_END_RETURN = 8,     /* native code: what should be a return address is none */
+    UNWIND_END_NO_BLOB = 9,    /* in the code cache but in no live block */
+    UNWIND_END_COMPILED = 10,  /* no return address at its place in a compiled frame */
     UNWIND_END_INTERPRETED = 11, /* no interpreter frame where there should be one */
     UNWIND_END_STUB = 12,        /* stub or adapter whose caller was not found */
     UNWIND_END_RUNTIME = 13,     /* the same of a runtime, safepoint or deoptimization blob */

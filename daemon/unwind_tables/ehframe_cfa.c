@@ -8,7 +8,6 @@
 
 #define DWARF_RBP 6
 #define DWARF_RSP 7
-#define DWARF_RA 16
 
 enum {
     DW_CFA_NOP = 0x00,

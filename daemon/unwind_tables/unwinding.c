@@ -264,8 +264,7 @@ void unwinding_poll(struct unwinding *u, struct discover *d, uint64_t now_ns)
 void unwinding_see(struct unwinding *u, struct process *p, const struct sample_record *rec,
                    bool asked_for, uint64_t now_ns)
 {
-    bool wanting = rec->user_end == UNWIND_END_UNCHECKED ||
-                   rec->user_end == UNWIND_END_NO_PROCESS ||
+    bool wanting = rec->user_end == UNWIND_END_NO_PROCESS ||
                    rec->user_end == UNWIND_END_NO_MAPPING || rec->user_end == UNWIND_END_RETURN;
     struct watched *w;
     uint64_t age_ns;

@@ -176,7 +176,7 @@ static void first_process(void)
               "v operator new(unsigned long)"));
     add(http2, 20, CATEGORY_NATIVE, PROFILE_SAMPLE_UNKNOWN,
         STACK("n epoll_wait", "? libnetty.so+0x1a2b"));
-    add(gc, 11, CATEGORY_NATIVE, PROFILE_SAMPLE_TRUNCATED | 1 << PROFILE_SAMPLE_END_SHIFT,
+    add(gc, 11, CATEGORY_NATIVE, PROFILE_SAMPLE_TRUNCATED | 5 << PROFILE_SAMPLE_END_SHIFT,
         STACK("n __memmove_avx_unaligned_erms"));
     add(http, 3, CATEGORY_NATIVE, PROFILE_SAMPLE_UNKNOWN, STACK(NULL));
     /* An inlined frame whose compiled one is missing, and recursion. */

@@ -81,7 +81,7 @@ class Text(unittest.TestCase):
             self.assertEqual(sum(row[2] for row in rows(text + "\n\n", title).values()), total)
         self.assertEqual(rows(text + "\n\n", "threads")["main tid=5151"][2],
                          sum(s.count for s in common.samples("mixed") if s.tid == 5151))
-        self.assertIn("frame_pointers      : 15 (0.45%): ", text)
+        self.assertIn("no_rule             : 15 (0.45%): ", text)
 
     def test_native_inlined_frames_fold_where_lines_are_not_asked_for(self):
         """Without lines=1 a function has the samples of what was inlined into it."""
