@@ -9,12 +9,13 @@
 
 #define LISTED_TRACEPOINTS_MAX 200 /* in one answer; the others are counted */
 #define REASON_BYTES (ERROR_MSG_MAX + ERROR_REMEDY_MAX + 4)
-#define TRACEPOINTS_MAX_BYTES ((size_t)1 << 20)
+#define LIST_MAX_BYTES ((size_t)1 << 20) /* that the broker gives */
 
 struct listing {
     struct api *api;
     struct span match;       /* NULL: all */
     const struct process *p; /* which is asked about; NULL: none, or not known yet */
+    struct buf checks;       /* as broker_sample_checks() gives them; empty: it did not */
     json_t *list;
 };
 
@@ -52,6 +53,20 @@ static bool find_reason(struct api *api, const char *name, char reason[REASON_BY
     return r == -EINVAL;
 }
 
+/* The same out of what the broker said of all. Return: whether it said something. */
+static bool find_check(const struct listing *l, const char *name, char reason[REASON_BYTES])
+{
+    struct span text = buf_span(&l->checks), line;
+
+    while (span_take_line(&text, &line)) {
+        if (span_take_str(&line, name) && span_take_char(&line, '\t')) {
+            span_copy(line, reason, REASON_BYTES);
+            return true;
+        }
+    }
+    return false;
+}
+
 static json_t *event_json(const struct event_info *event, const char *name, const char *reason)
 {
     return json_pack("{s:s, s:s, s:s, s:f, s:I, s:s, s:b, s:s}", "name", name, "description",
@@ -65,13 +80,14 @@ static json_t *event_json(const struct event_info *event, const char *name, cons
 static void add_event(struct listing *l, const struct event_info *event, const char *name)
 {
     char reason[REASON_BYTES];
-    bool wrong;
+    bool wrong = false;
     json_t *one;
 
     if (l->match.p && !event_match(l->match, span_of(name)) &&
         !event_match(l->match, span_of(event->description)))
         return;
-    wrong = !lacks_jvm(l->p, event, reason) && find_reason(l->api, name, reason);
+    if (!lacks_jvm(l->p, event, reason) && !find_check(l, name, reason))
+        wrong = find_reason(l->api, name, reason);
     one = event_json(event, name, reason);
     if (wrong && one && strchr(name, '{'))
         json_object_set_new(one, "bad_filter", json_true()); /* of a request, not listed */
@@ -97,6 +113,22 @@ static void list_named(struct listing *l, const char *names)
     }
 }
 
+/* Reads into @ret what @ask gives. 0; -errno with @err. */
+static int read_list(struct broker *b, int (*ask)(struct broker *b, int *ret_fd, struct error *err),
+                     struct buf *ret, struct error *err)
+{
+    _cleanup_close_ int fd = -1;
+    int r = ask(b, &fd, err);
+
+    buf_init(ret, LIST_MAX_BYTES);
+    if (r == 0) {
+        r = buf_read_fd(ret, fd);
+        if (r < 0)
+            error_code(err, r, "cannot read a list of events");
+    }
+    return r;
+}
+
 /* The rows, and the events of caches. */
 static void list_all(struct listing *l)
 {
@@ -104,6 +136,8 @@ static void list_all(struct listing *l)
     size_t count;
     const struct event_info *events = events_table(&count);
 
+    if (l->api->engine.sampling->ring)
+        read_list(l->api->engine.broker, broker_sample_checks, &l->checks, NULL);
     for (size_t i = 0; i < count; i++)
         add_event(l, &events[i], events[i].name);
     for (size_t i = 0; event_cache_name(i, name); i++)
@@ -142,18 +176,10 @@ static size_t list_tracepoints(struct listing *l, struct span text)
 /* Reads the list from the broker. @reason: why it is not there. */
 static size_t read_tracepoints(struct listing *l, char reason[REASON_BYTES])
 {
-    _cleanup_close_ int fd = -1;
     _cleanup_buf_ struct buf text = BUF_NULL;
     struct error err = ERROR_NULL;
-    int r = broker_tracepoints(l->api->engine.broker, &fd, &err);
 
-    buf_init(&text, TRACEPOINTS_MAX_BYTES);
-    if (r == 0) {
-        r = buf_read_fd(&text, fd);
-        if (r < 0)
-            error_code(&err, r, "cannot read the list of tracepoints");
-    }
-    if (r != 0) {
+    if (read_list(l->api->engine.broker, broker_tracepoints, &text, &err) != 0) {
         tell_error(&err, reason);
         return 0;
     }
@@ -166,6 +192,7 @@ int facts_events(struct api *api, int32_t host_pid, const char *names, const cha
     struct listing l = { .api = api,
                          .match = match ? span_of(match) : SPAN_NULL,
                          .p = host_pid ? discover_find(api->engine.discover, host_pid) : NULL,
+                         .checks = BUF_NULL,
                          .list = json_array() };
     char reason[REASON_BYTES] = "";
     size_t left_out = 0;
@@ -176,6 +203,7 @@ int facts_events(struct api *api, int32_t host_pid, const char *names, const cha
         list_all(&l);
     if (match)
         left_out = read_tracepoints(&l, reason);
+    buf_deinit(&l.checks);
     *ret = match ? json_pack("{s:o, s:I, s:s}", "events", l.list, "left_out", (json_int_t)left_out,
                              "tracepoints_reason", reason)
                  : json_pack("{s:o}", "events", l.list);

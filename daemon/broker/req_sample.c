@@ -4,7 +4,9 @@
  */
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "broker/server.h"
+#include "broker/target/target.h"
+#include "event/event_form.h"
+#include "event/events.h"
 #include "sample/sampler.h"
 #include "sample/sampler_events.h"
 
@@ -15,6 +17,7 @@
 #include <unistd.h>
 
 #define RING_BYTES ((size_t)16 << 20)
+#define CHECKS_MAX_BYTES ((size_t)256 << 10)
 
 _Static_assert(SAMPLER_SETS_MAX == BROKER_SETS_MAX, "a set of the sampler is a set of the broker");
 
@@ -337,22 +340,61 @@ int request_sample_start(struct server *s, const struct broker_request *q, struc
     return r;
 }
 
+/* Opens the event for a moment, disabled. */
+static int check_event(const struct server *s, uint32_t kind, struct span name, struct error *err)
+{
+    struct sampler_event event;
+    int r = sampler_describe(kind, name, /* devices_fd= */ -1, &event, err);
+
+    if (r == 0 && (event_is_wait(event.kind) || event.kind == EVENT_WALL))
+        return s->sampler ? sampler_check_off(s->sampler, err) : 0;
+    if (r == 0 && (event_is_probe(event.kind) || event.kind == EVENT_SAFEPOINT)) {
+        r = sampler_alloc_check(err);
+        if (r < 0 || event_is_probe(event.kind))
+            return r;
+    }
+    return r < 0 ? r : sampler_check_event(&event, err);
+}
+
 /*
  * sample_check. Safe: opens such an event for a moment, disabled.
  */
 int request_sample_check(struct server *s, const struct broker_request *q, struct reply *rep)
 {
-    struct sampler_event event;
-    int r = describe(q, &event, &rep->err);
+    return check_event(s, q->set, (struct span){ (const char *)q->name, q->name_n }, &rep->err);
+}
 
-    if (r == 0 && (event_is_wait(event.kind) || event.kind == EVENT_WALL))
-        return s->sampler ? sampler_check_off(s->sampler, &rep->err) : 0;
-    if (r == 0 && (event_is_probe(event.kind) || event.kind == EVENT_SAFEPOINT)) {
-        r = sampler_alloc_check(&rep->err);
-        if (r < 0 || event_is_probe(event.kind))
-            return r;
-    }
-    return r < 0 ? r : sampler_check_event(&event, &rep->err);
+/* Appends a line: its name, and why the machine lacks it. */
+static void add_check(const struct server *s, uint32_t kind, const char *name, bool by_name,
+                      struct buf *out)
+{
+    struct error why = ERROR_NULL;
+
+    if (check_event(s, kind, by_name ? span_of(name) : SPAN_NULL, &why) == 0)
+        why = ERROR_NULL;
+    buf_printf(out, "%s\t%s%s%s\n", name, why.msg, why.remedy[0] ? "; " : "", why.remedy);
+}
+
+/*
+ * sample_checks. Safe: as sample_check, for each event that has a name of its own: rows of a fixed
+ * table, and those of caches.
+ */
+int request_sample_checks(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    _cleanup_buf_ struct buf out = BUF_NULL;
+    char name[EVENT_CACHE_NAME_BYTES];
+    size_t count;
+    const struct event_info *events = events_table(&count);
+    int fd = -1, r;
+
+    (void)q;
+    buf_init(&out, CHECKS_MAX_BYTES);
+    for (size_t i = 0; i < count; i++)
+        add_check(s, (uint32_t)i, events[i].name, /* by_name= */ false, &out);
+    for (size_t i = 0; event_cache_name(i, name); i++)
+        add_check(s, EVENT_CACHE, name, /* by_name= */ true, &out);
+    r = out.error ? out.error : memfd_of("sample-checks", out.p, out.n, &fd, &rep->err);
+    return r ? r : reply_fd(rep, fd);
 }
 
 /*

@@ -141,6 +141,9 @@ int broker_sample_start(struct broker *b, const char *event, uint64_t period, ui
                         struct error *err);
 /* Checks whether this machine has the event. 0; -errno with @err, which says why not. */
 int broker_sample_check(struct broker *b, const char *event, struct error *err);
+/* Does the same for all events with a name of their own. The sealed memfd has a line for each: the
+ * name, a tab, and why this machine lacks it; nothing where it does not. 0 or -errno with @err. */
+int broker_sample_checks(struct broker *b, int *ret_fd, struct error *err);
 /* Has a sample written for each wait that is not over, of set @set of event offcpu. They have the
  * number *ret_no (sample_abi.h: flush). *ret_late: waits that are over, and whose samples are still
  * to come. */

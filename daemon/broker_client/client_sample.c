@@ -79,6 +79,13 @@ int broker_sample_check(struct broker *b, const char *event, struct error *err)
     return r < 0 ? r : client_call_plain(b, &q, &a, err);
 }
 
+int broker_sample_checks(struct broker *b, int *ret_fd, struct error *err)
+{
+    struct broker_request q = client_request(BROKER_SAMPLE_CHECKS);
+
+    return client_call_file(b, &q, ret_fd, err);
+}
+
 int broker_sample_flush(struct broker *b, uint32_t set, uint32_t *ret_no, uint32_t *ret_late,
                         struct error *err)
 {

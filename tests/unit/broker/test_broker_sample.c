@@ -2,6 +2,8 @@
 /* broker: sampling and side-band events, and a machine that gives less. */
 #include "broker_fixture.h"
 
+#include "event/events.h"
+
 #include <linux/capability.h>
 #include <linux/perf_event.h>
 
@@ -157,6 +159,39 @@ START_TEST(what_is_missing_is_said_and_the_rest_works)
 }
 END_TEST
 
+START_TEST(all_events_are_checked_at_once)
+{
+    struct error err = ERROR_NULL;
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    size_t count, listed = 0;
+    const struct event_info *events = events_table(&count);
+    struct span rest, line;
+    int fd = -1;
+
+    fixture_client();
+    ck_assert_int_eq(broker_sample_checks(fx.b, &fd, &err), 0);
+    buf_init(&text, (size_t)1 << 20);
+    ck_assert_int_eq(buf_read_fd(&text, fd), 0);
+    close(fd);
+    rest = buf_span(&text);
+    while (span_take_line(&rest, &line)) {
+        char name[EVENT_NAME_BYTES], said[1024], one[1024] = "";
+        struct span word;
+
+        ck_assert(span_take_until(&line, '\t', &word));
+        span_copy(word, name, sizeof(name));
+        if (listed < count)
+            ck_assert_str_eq(name, events[listed].name);
+        listed++;
+        if (broker_sample_check(fx.b, name, &err) < 0)
+            snprintf(one, sizeof(one), "%s%s%s", err.msg, err.remedy[0] ? "; " : "", err.remedy);
+        ck_assert_str_eq(span_copy(line, said, sizeof(said)), one);
+        err = ERROR_NULL;
+    }
+    ck_assert_uint_gt(listed, count); /* those of caches, too */
+}
+END_TEST
+
 /* ---- a kernel that checks the programs slowly ---- */
 
 START_TEST(what_else_is_asked_is_answered_while_programs_are_loaded)
@@ -210,6 +245,7 @@ int main(void)
     tcase_add_test(tc, sideband_shows_exits_on_the_monotonic_clock);
     tcase_add_test(tc, samples_are_taken_and_sets_are_bounded);
     tcase_add_test(tc, what_is_missing_is_said_and_the_rest_works);
+    tcase_add_test(tc, all_events_are_checked_at_once);
     tcase_add_test(tc, what_else_is_asked_is_answered_while_programs_are_loaded);
     return suite_run_case("broker_sample", tc);
 }
