@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may ask what: every route of the table, as every kind of user, by the kernel's own word; and that neither of two users learns
 anything of the other's, in any answer. A route without a row here fails, as does a row without a route."""
-import ast
 import base64
 import contextlib
 import gzip
-import http.client
 import json
 import os
 import re
-import resource
 import secrets
 import shutil
 import signal
@@ -20,12 +17,10 @@ import time
 import unittest
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from unittest import mock
 
-from harness import bundle, caller, certs, jvm, paths, proc, rootless
+from harness import caller, certs, jvm, paths, proc, rootless
 from harness.daemon import Daemon, free_port
 from test_forged import below, folders, hierarchies, runtime_config
-from test_hanging_files import container_cgroup, running_in
 
 # TEAMED is in the group of a rule, EVE has a container without root; the last two are groups.
 ALICE, BOB, CAROL, MEMBER, FIRST_GROUP, TEAMED, EVE, GROUP, TEAM = proc.free_ids(9)
@@ -692,209 +687,6 @@ class WithoutRoot(unittest.TestCase):
                     time.sleep(1.1) # flamed reads a process again after a second
                     self.assertEqual((self.status(other.pid, 0), self.status(other.pid, user)), (200, expected))
                     other.stdin.close()
-
-
-@contextlib.contextmanager
-def descriptors(count: int):
-    """Processes that have COUNT descriptors, all together, with higher numbers than ours: /proc is read from the newest down."""
-    each = resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 16
-    script = ("import os, resource, sys\nhard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
-              "resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))\nfor _ in range(int(sys.argv[1])): os.dup(0)\n"
-              "print('ready', flush=True)\nsys.stdin.read()\n")
-    with contextlib.ExitStack() as stack:
-        while count > 0:
-            with open("/proc/sys/kernel/ns_last_pid", "w", encoding="ascii") as f:
-                f.write(str(os.getpid()))
-            process = stack.enter_context(subprocess.Popen([sys.executable, "-c", script, str(min(count, each))], stdin=subprocess.PIPE,
-                                                           stdout=subprocess.PIPE, text=True))
-            assert process.stdout.readline() == "ready\n"
-            count -= each
-        yield
-
-
-ATTACK = """
-import os, socket, sys, threading
-with open(sys.argv[2] + "/cgroup.procs", "w") as f:
-    f.write(str(os.getpid()))
-counts = {}
-def loop():
-    while True:
-        try:
-            with socket.create_connection(("127.0.0.1", int(sys.argv[1])), 30) as s:
-                s.sendall(b"GET /api/v1/jvms HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n")
-                status = s.recv(4096)[9:12].decode()
-        except OSError:
-            continue
-        counts[status] = counts.get(status, 0) + 1
-        if sum(counts.values()) % 100 == 0:
-            print(counts, flush=True)
-for _ in range(int(sys.argv[3])):
-    threading.Thread(target=loop, daemon=True).start()
-sys.stdin.read()
-"""
-
-
-class SharedNetwork(unittest.TestCase):
-    """Containers with the host's network: their users have the numbers of the host's, and are not they."""
-
-    def test_root_in_a_container_is_not_root(self):
-        """The first container of the machine, from its first moment on: also where the kernel does not tell a socket's cgroup."""
-        paths.need_root()
-        bundle.need_runc()
-        classes = jvm.Classes()
-        classes.compile("Fetch.java")
-        for old in ("", "sock_diag"):
-            with self.subTest(old_kernel=old), mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": old} if old else {}):
-                self.check_root_in_a_container(classes)
-
-    def check_root_in_a_container(self, classes: jvm.Classes) -> None:
-        home = paths.jdk(17)
-        spin = jvm.make_spin()
-        shutil.copy(os.path.join(classes.folder, "Fetch.class"), spin.folder)
-        ident = secrets.token_hex(32)
-        with contextlib.ExitStack() as stack:
-            daemon = stack.enter_context(Daemon())
-            urls = [f"http://127.0.0.1:{daemon.port}{path}" for path in ("/healthz", "/readyz", "/api/v1/jvms", "/metrics", "/sd")]
-            with ThreadPoolExecutor() as pool: # what is known of before there was a container must not count
-                asked = pool.submit(lambda: [caller.ask(urls[2]).status for _ in range(20)])
-                container = stack.enter_context(bundle.Container(home, spin.folder, "-Drest=15", "-Xmx64m", "-cp", "/classes", spin.main, uid=0,
-                                                                 user_namespace=False, network_namespace=False,
-                                                                 cgroups_path=f"/docker/{ident}"))
-            for user in ("0:0", f"{ALICE}:{ALICE}"):
-                result = subprocess.run(container.runc("exec", "--user", user, container.name, home + "/bin/java", "-Xmx64m", "-cp",
-                                                       "/classes", "Fetch", *urls), capture_output=True, text=True, timeout=60)
-                self.assertEqual(result.stdout.split(), ["200", "200", "403", "403", "403"], user + result.stderr)
-            self.assertEqual(asked.result(), [200] * 20, "the host's root while the container starts")
-            self.assertEqual(caller.ask(urls[2]).status, 200, "the host's root while it runs")
-            jvms = caller.ask(urls[2]).json()["jvms"]
-            self.assertIn(container.pid, [one["pid"] for one in jvms])
-            self.assertEqual(caller.ask(urls[2], uid=ALICE).json()["jvms"], [])
-
-    def test_many_descriptors(self):
-        """Who asks is found among all descriptors of the machine, as long as that takes no more than its time; then flamed says so, and
-        that is no verdict."""
-        paths.need_root()
-        for old, status in (("sock_diag", 200), ("sock_diag,task_file", 503)): # the kernel tells no cgroup: all may have made it
-            with self.subTest(old_kernel=old), contextlib.ExitStack() as stack:
-                stack.enter_context(mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": old}))
-                daemon = stack.enter_context(Daemon("--recorder-hz=0"))
-                stack.enter_context(running_in(stack.enter_context(container_cgroup())))
-                connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=30)
-                stack.callback(connection.close)
-                connection.connect() # the holder is older than those who have the descriptors
-
-                def ask() -> http.client.HTTPResponse:
-                    connection.request("GET", "/api/v1/jvms")
-                    answer = connection.getresponse()
-                    answer.text = answer.read().decode()
-                    return answer
-
-                with descriptors(100_000):
-                    answer = ask()
-                    self.assertEqual(answer.status, status, answer.text)
-                    if status == 503:
-                        self.assertEqual(answer.getheader("Retry-After"), "1")
-                        self.assertIn("does not know the caller yet", answer.text)
-                        self.assertEqual(caller.ask(f"http://127.0.0.1:{daemon.port}/healthz").status, 200)
-                        self.assertEqual(daemon.get("/api/v1/jvms", unix=True).status, 200)
-                answer = ask()
-                self.assertEqual(answer.status, 200, answer.text)
-
-    def beside_a_container(self, stack: contextlib.ExitStack) -> tuple[Daemon, str]:
-        """A daemon to which the kernel tells no cgroup, so that all may have made a socket, and a container's cgroup."""
-        stack.enter_context(mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": "sock_diag"}))
-        daemon = stack.enter_context(Daemon("--recorder-hz=0"))
-        cgroup = stack.enter_context(container_cgroup())
-        inside = stack.enter_context(subprocess.Popen(["sh", "-c", 'echo $$ >"$0/cgroup.procs"; exec sleep 600', cgroup]))
-        stack.callback(inside.kill)
-        proc.wait_until(lambda: str(inside.pid) in proc.read(f"{cgroup}/cgroup.procs").split(), 5, "it is in its cgroup")
-        return daemon, cgroup
-
-    def test_a_broker_that_stands_still(self):
-        """Requests that wait for a look get a 503 in time, later ones at once, and nobody else waits for it."""
-        paths.need_root()
-        with contextlib.ExitStack() as stack:
-            daemon, _ = self.beside_a_container(stack)
-            self.assertEqual(daemon.get("/api/v1/jvms").status, 200)
-            broker = next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == "flamed-broker")
-            proc.stop(broker)
-            stack.callback(os.kill, broker, signal.SIGCONT)
-            with ThreadPoolExecutor(12) as pool:
-                with proc.Standstill() as machine:
-                    asked = [pool.submit(daemon.get, "/api/v1/jvms") for _ in range(12)]
-                    for _ in range(100):
-                        self.assertEqual(daemon.get("/healthz").status, 200)
-                        if all(one.done() for one in asked):
-                            break
-                        time.sleep(0.1)
-                    answers = [one.result() for one in asked]
-                    self.assertLess(machine.given(), 7, "they hear of it")
-                self.assertEqual([(one.status, one.headers["Retry-After"]) for one in answers], [(503, "1")] * 12)
-                pool.submit(daemon.get, "/api/v1/jvms") # which waits, if nobody else does
-                time.sleep(0.2)
-                with proc.Standstill() as machine:
-                    self.assertEqual(daemon.get("/api/v1/jvms").status, 503)
-                    self.assertEqual(daemon.get("/healthz").status, 200)
-                    self.assertLess(machine.given(), 1, "the next one")
-                os.kill(broker, signal.SIGCONT)
-            proc.wait_until(lambda: daemon.get("/api/v1/jvms").status == 200, 10, "it is known again")
-
-    def test_a_container_that_connects_in_a_loop(self):
-        """It uses up nothing that others need, neither root of the host nor another user."""
-        paths.need_root()
-        with contextlib.ExitStack() as stack:
-            daemon, cgroup = self.beside_a_container(stack)
-            attack = stack.enter_context(subprocess.Popen([sys.executable, "-c", ATTACK, str(daemon.port), cgroup, "16"],
-                                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
-            stack.callback(attack.kill)
-            for _ in range(12):
-                counts = ast.literal_eval(attack.stdout.readline())
-            self.assertEqual(set(counts), {"403"}, counts)
-            url = f"http://127.0.0.1:{daemon.port}/api/v1/jvms"
-            for uid in (0, 0, 0, ALICE) * 3:
-                answer = caller.ask(url, uid=uid)
-                self.assertEqual(answer.status, 200, f"user {uid}: {answer}")
-
-    def test_a_socket_that_both_hold(self):
-        """A container's, which a program of the host has taken, too: it counts as the container's."""
-        paths.need_root()
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": "sock_diag"}))
-            daemon = stack.enter_context(Daemon("--recorder-hz=0"))
-            cgroup = stack.enter_context(container_cgroup())
-            connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=30)
-            stack.callback(connection.close)
-            connection.connect()
-            pid = os.fork() # it holds the socket as we do; older and newer ones of the host hold it, too
-            if not pid:
-                try:
-                    with open(f"{cgroup}/cgroup.procs", "w", encoding="ascii") as f:
-                        f.write(str(os.getpid()))
-                    signal.pause()
-                finally:
-                    os._exit(1)
-            try:
-                proc.wait_until(lambda: str(pid) in proc.read(f"{cgroup}/cgroup.procs").split(), 5, "it is in its cgroup")
-                newer = stack.enter_context(subprocess.Popen(["sleep", "60"], pass_fds=[connection.sock.fileno()]))
-                stack.callback(newer.kill)
-                connection.request("GET", "/api/v1/jvms")
-                answer = connection.getresponse()
-                self.assertEqual(answer.status, 403, answer.read())
-            finally:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-
-    def test_a_user_s_number_in_a_container_owns_nothing_of_it(self):
-        """A JVM in a container of root's, whose user has alice's number: it is not hers."""
-        paths.need_root()
-        bundle.need_runc()
-        spin = jvm.make_spin()
-        with Daemon() as daemon, bundle.Container(paths.jdk(17), spin.folder, "-Drest=15", "-Xmx64m", "-cp", "/classes", spin.main, uid=ALICE,
-                                                  user_namespace=False, cgroups_path=f"/docker/{secrets.token_hex(32)}") as container:
-            url = f"http://127.0.0.1:{daemon.port}/api/v1/jvms"
-            proc.wait_until(lambda: container.pid in [one["pid"] for one in caller.ask(url).json()["jvms"]], 20, "root sees it")
-            self.assertEqual(caller.ask(url, uid=ALICE).json()["jvms"], [])
-            self.assertEqual(caller.ask(f"{url}/{container.pid}", uid=ALICE).status, 404)
 
 
 if __name__ == "__main__":
