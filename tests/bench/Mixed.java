@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // A load of fourteen kinds of thread that between them make every kind of frame the unwinder knows.
 // Runs on JDK 8 and later; those that have virtual threads get a fifteenth. Arguments: seconds, and the name
-// of a thread to leave out.
+// of a thread to leave out. For each line of its input it prints of each thread how often it has run its work
+// and the CPU nanoseconds that it took.
 
 import java.io.ByteArrayOutputStream;
 import java.io.File;
+import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.RandomAccessFile;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.lang.reflect.Method;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -268,11 +272,31 @@ public class Mixed {
         void run() throws Exception;
     }
 
+    static final List<Thread> THREADS = new ArrayList<>();
+    static final List<AtomicLong> RUNS = new ArrayList<>();
+
+    /** Tells what the threads have done, until nobody asks any more. */
+    static void answer() {
+        try {
+            while (System.in.read() >= 0) {
+                ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+                StringBuilder line = new StringBuilder();
+                for (int i = 0; i < THREADS.size(); i++)
+                    line.append(RUNS.get(i)).append(' ').append(threads.getThreadCpuTime(THREADS.get(i).getId())).append(' ');
+                System.out.println(line);
+            }
+        } catch (IOException e) {
+            sink++;
+        }
+    }
+
     static void thread(String name, Work w) {
         if (name.equals(leftOut))
             return;
+        AtomicLong runs = new AtomicLong();
         Thread t = new Thread(() -> {
             while (!stop) {
+                runs.lazySet(runs.get() + 1);
                 try {
                     w.run();
                 } catch (Exception e) {
@@ -281,6 +305,8 @@ public class Mixed {
                 }
             }
         }, name);
+        THREADS.add(t);
+        RUNS.add(runs);
         t.setDaemon(true);
         t.start();
     }
@@ -332,6 +358,9 @@ public class Mixed {
         } catch (NoSuchMethodException e) {
             sink++; // a JDK without them
         }
+        Thread answers = new Thread(Mixed::answer, "answers");
+        answers.setDaemon(true);
+        answers.start();
         System.out.println("started");
         System.out.flush();
         Thread.sleep(seconds * 1000);

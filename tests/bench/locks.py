@@ -1,42 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for locks: what event=lock says of a program that measures its own, beside async-profiler where it can be had; and what
-the events of waits cost two threads that wake one another, in turns with no capture."""
-import contextlib
+"""Waits for locks: what event=lock says of a program that measures its own, beside async-profiler where it can be had. What it costs:
+wait_cost.py."""
 import os
 import re
-import subprocess
 import tempfile
 import time
 
 import common
-from events import capture
-from harness import jvm, paths
+from harness import jvm
 from harness.daemon import Daemon
 from harness.profile import Profile
 from test_locks import LOCKS, OWNED, Program, asked, told
-
-MODES = {"no capture": "", "offcpu": "offcpu", "lock": "lock", "nativelock": "nativelock"}
-
-
-class PingPong(jvm.Jvm):
-    def __init__(self, version: int, folder: str):
-        super().__init__(paths.jdk(version), "-Xmx64m", "-cp", folder, "PingPong", stdin=subprocess.PIPE, wrap=["taskset", "-c", "0"])
-
-    def turns(self) -> int:
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        return int(self.process.stdout.readline())
-
-    def cpu_ns(self) -> int:
-        return time.clock_gettime_ns(~self.pid << 3 | 2)
-
-    def cost(self, seconds: float) -> float:
-        """CPU time of a turn, in ns."""
-        before, cpu = self.turns(), self.cpu_ns()
-        time.sleep(seconds)
-        cpu = self.cpu_ns() - cpu
-        return cpu / (self.turns() - before)
-
 
 def waited(program: Program, start: float, end: float) -> dict[str, float]:
     """Seconds by kind, by the program's own clock; async-profiler prints there, too."""
@@ -88,32 +62,13 @@ def truth(daemon: Daemon, version: int, seconds: float, library: str) -> None:
             print(line, flush=True)
 
 
-def cost(daemon: Daemon, version: int, rounds: int, seconds: float) -> None:
-    classes = common.compile_bench("PingPong")
-    took: dict[str, list[float]] = {name: [] for name in MODES}
-    with PingPong(version, classes.folder) as program:
-        for event in filter(None, MODES.values()):
-            daemon.get("/profile", pid=program.pid, seconds=0.2, event=event)
-        for _ in range(rounds):
-            for name, event in MODES.items():
-                with capture(daemon, event=event, pid=program.pid, interval="10ms") if event else contextlib.nullcontext():
-                    took[name].append(program.cost(seconds))
-    alone = common.median(took["no capture"])
-    print(f"  a turn takes {alone:.0f} ns of CPU time without a capture")
-    for name in list(MODES)[1:]:
-        more = common.median([a - b for a, b in zip(took[name], took["no capture"])])
-        print(f"  with {name}: {more:+.0f} ns ({100 * more / alone:+.1f} %)", flush=True)
-
-
 def main() -> None:
-    options = common.arguments(__doc__, rounds=9, seconds=10.0, window=1.0, jdks="17,25", no_async_profiler=0)
+    options = common.arguments(__doc__, seconds=10.0, jdks="17,25", no_async_profiler=0)
     library = "" if options.no_async_profiler else common.async_profiler()
     with Daemon("--recorder-hz", "0") as daemon:
         for version in map(int, options.jdks.split(",")):
             print(f"JDK {version}, seconds that threads waited, by their own clock", flush=True)
             truth(daemon, version, options.seconds, library)
-            print(f"JDK {version}, two threads that park and wake one another on one processor", flush=True)
-            cost(daemon, version, options.rounds, options.window)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What profilers cost one load, compared in one run: slices without and with each, in random order, and the CPU time that the same work
+takes. A ratio is of two slices of one round. Told with 95 % confidence. Besides, what flamed's BPF programs take by the kernel's own clock."""
+import contextlib
+import dataclasses
+import os
+import random
+import subprocess
+import time
+
+import common
+import cost
+import overhead
+from events import capture
+from harness import jvm, paths
+from harness.daemon import Daemon
+
+NONE = "none"
+LEAD = 0.25 # seconds in which a profiler begins, and its end is over
+
+
+class Counting(jvm.Jvm):
+    """A program that prints how much it has done, for each line that it reads."""
+
+    def __init__(self, version: int, *arguments: str):
+        super().__init__(paths.jdk(version), *arguments, stdin=subprocess.PIPE)
+
+    def line(self) -> list[int]:
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        while line := self.process.stdout.readline():
+            with contextlib.suppress(ValueError): # what a profiler in the JVM says
+                return [int(word) for word in line.split()]
+        raise RuntimeError("the load has ended: " + self.process.stderr.read()[-2000:])
+
+
+@dataclasses.dataclass
+class Slice:
+    """Of each part of a load: CPU nanoseconds, and how much work that was."""
+    ns: list[float]
+    work: list[float]
+
+
+class Load:
+    """A program, one kind of work in units of so MANY, and its whole CPU time."""
+
+    def __init__(self, program: Counting, unit: str, many: float = 1):
+        self.program, self.pid, self.unit, self.many = program, program.pid, unit, many
+
+    def read(self) -> Slice:
+        return Slice([time.clock_gettime_ns(~self.pid << 3 | 2)], [self.program.line()[0] / self.many])
+
+    def slice(self, seconds: float) -> Slice:
+        before = self.read()
+        time.sleep(seconds)
+        after = self.read()
+        return Slice([a - b for a, b in zip(after.ns, before.ns)], [a - b for a, b in zip(after.work, before.work)])
+
+
+class MixedLoad(Load):
+    """Mixed.java: its threads but those that are not Java's own, each by its own clock."""
+
+    def read(self) -> Slice:
+        said = self.program.line()
+        return Slice(said[1::2], said[::2])
+
+
+class ServiceLoad(Load):
+    """A service of overhead.py: requests, and its threads' CPU time."""
+
+    def __init__(self, service: overhead.TomcatLoad):
+        self.service, self.pid, self.unit = service, service.pid, "request"
+
+    def slice(self, seconds: float) -> Slice:
+        before = self.service.cpu_ns()
+        requests = self.service.requests(seconds)
+        after = self.service.cpu_ns()
+        return Slice([sum(ns - before.get(tid, 0) for tid, ns in after.items())], [requests])
+
+
+@contextlib.contextmanager
+def apart(stack: contextlib.ExitStack):
+    """What is started meanwhile has the last processor, and all that comes later the others: where there are two."""
+    processors = sorted(os.sched_getaffinity(0))
+    if len(processors) > 1:
+        os.sched_setaffinity(0, {processors[-1]})
+    try:
+        yield
+    finally:
+        if len(processors) > 1:
+            os.sched_setaffinity(0, set(processors[:-1]))
+            stack.callback(os.sched_setaffinity, 0, set(processors))
+
+
+@contextlib.contextmanager
+def asprof(pid: int, library: str, folder: str, options: str):
+    """async-profiler by OPTIONS, such as "event=wall,interval=10ms"."""
+    file = f"file={folder}/asprof.collapsed,collapsed"
+    common.load_agent(pid, library, f"start,{options},{file}")
+    try:
+        yield
+    finally:
+        common.load_agent(pid, library, "stop," + file)
+
+
+def modes_of(daemon: Daemon, pid: int, library: str, folder: str, flamed: dict[str, dict], others: dict[str, str]) -> dict:
+    """Name -> what is entered for a slice. FLAMED: parameters of captures; OTHERS: options of async-profiler, if there is its LIBRARY."""
+    modes = {NONE: contextlib.nullcontext}
+    for name, parameters in flamed.items():
+        modes["flamed " + name] = lambda p=parameters: capture(daemon, pid=pid, **p)
+    for name, options in others.items() if library else ():
+        modes["async-profiler " + name] = lambda o=options: asprof(pid, library, folder, o)
+    return modes
+
+
+def rounds_of(load: Load, modes: dict, rounds: int, window: float) -> list[dict[str, Slice]]:
+    found = []
+    stolen = overhead.steal_ticks()
+    for _ in range(rounds):
+        one = {}
+        for name in random.sample(list(modes), len(modes)):
+            with modes[name]():
+                time.sleep(LEAD)
+                one[name] = load.slice(window)
+            time.sleep(LEAD)
+        found.append(one)
+    print(f"  stolen from the machine meanwhile: {(overhead.steal_ticks() - stolen) / os.sysconf('SC_CLK_TCK'):.1f} CPU seconds")
+    return found
+
+
+def prices(rounds: list[dict[str, Slice]]) -> dict[str, list[float]]:
+    """Name -> CPU time in relation to what the same work takes without a profiler in the same round, less one."""
+    plain = [r[NONE] for r in rounds]
+    parts = [k for k in range(len(plain[0].ns)) if all(s.work[k] > 0 for s in plain)]
+    each = {k: sum(s.ns[k] for s in plain) / sum(s.work[k] for s in plain) for k in parts}
+
+    def price(s: Slice) -> float:
+        return sum(s.ns[k] for k in parts) / sum(s.work[k] * each[k] for k in parts)
+
+    return {name: [price(r[name]) / price(r[NONE]) - 1 for r in rounds] for name in rounds[0] if name != NONE}
+
+
+def tell(load: Load, rounds: list[dict[str, Slice]], window: float) -> dict[str, tuple[float, float]]:
+    """Prints a line for each profiler. Name -> what more it costs, and half of the interval around it."""
+    ns, work = (sum(sum(getattr(r[NONE], key)) for r in rounds) for key in ("ns", "work"))
+    seconds = len(rounds) * window
+    single = len(rounds[0][NONE].ns) == 1
+    each = f"; {ns / work:.0f} ns of CPU time a {load.unit}, {work / seconds:.0f} a second" if single else ""
+    print(f"  without a profiler {100 * ns / 1e9 / seconds:.1f} % of a processor{each}")
+    found = {}
+    for name, values in prices(rounds).items():
+        mean, half = found[name] = cost.robust(values)
+        more = f"  {mean * ns / work:+.0f} ns a {load.unit}" if single else ""
+        print(f"  {name:24} {100 * mean:+6.2f} % +-{100 * half:.2f} of {len(values)}{more}", flush=True)
+    return found
+
+
+def bpf(daemon: Daemon, load: Load, modes: dict, slices: int, window: float) -> dict[str, tuple[float, float]]:
+    """By kernel.bpf_stats_enabled, whose own clock is in it (an empty program has some 44 ns): what a run of flamed's programs takes. Most
+    runs are switches or probes. Name -> the least of all slices, and us of a sample by flamed's own clock."""
+    found = {}
+    for name in [n for n in modes if n.startswith("flamed ")]:
+        each, shares, runs_each = [], [], []
+        with modes[name](), cost.bpf_stats("1"):
+            time.sleep(LEAD)
+            before = common.metrics(daemon)
+            for _ in range(slices):
+                first, began = cost.bpf_programs(daemon), time.monotonic()
+                load.slice(window)
+                last, took = cost.bpf_programs(daemon), time.monotonic() - began
+                ns, runs = (sum(last[p][i] - first.get(p, (0, 0))[i] for p in last) for i in (0, 1))
+                each.append(ns / max(1, runs))
+                shares.append(ns / 1e9 / took)
+                runs_each.append(runs / took)
+            after = common.metrics(daemon)
+        samples, spent = (after[n] - before[n] for n in ("flamed_samples_total", "flamed_sample_seconds_total"))
+        us = 1e6 * spent / max(1, samples)
+        found[name] = (min(each), us)
+        print(f"  {name:24} BPF: {min(each):.0f} ns a run at least, {common.median(each):.0f} median of {slices}; {common.median(runs_each):.0f} runs a "
+              f"second, {100 * common.median(shares):.2f} % of a processor; a sample {us:.1f} us of {samples:.0f}", flush=True)
+    return found

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the events of waits cost those who wait, beside async-profiler where it can be had: CPU time of the same work, in slices without and
+with each profiler in random order (paired.py), and what a switch takes by the kernel's own clock of BPF programs.
+
+Loads: two threads that park and wake one another on one processor (the worst case), the fourteen kinds of threads of Mixed.java, 1,000
+threads that wait, Tomcat under wrk."""
+import contextlib
+import tempfile
+import time
+import unittest
+
+import common
+import overhead
+import paired
+from harness import paths
+from harness.daemon import Daemon
+
+FLAMED = {event: {"event": event, "interval": "10ms"} for event in ("offcpu", "wall", "lock", "nativelock")}
+OTHERS = {"wall": "event=wall,interval=10ms", "lock": "event=lock"}
+FEWER = {"tomcat": ("offcpu", "wall", "lock")} # of FLAMED: a request takes longer to measure
+
+
+def ping_pong(options, folder: str, _: contextlib.ExitStack) -> paired.Load:
+    return paired.Load(paired.Counting(options.jdk, *options.java_option, "-Xmx64m", "-cp", folder, "PingPong"), "turn")
+
+
+def waits(options, folder: str, _: contextlib.ExitStack) -> paired.Load:
+    return paired.Load(paired.Counting(options.jdk, *options.java_option, "-Xmx256m", "-Xss512k", "-cp", folder, "Waits", str(options.threads)),
+                       "turn")
+
+
+def mixed(options, folder: str, _: contextlib.ExitStack) -> paired.Load:
+    return paired.MixedLoad(paired.Counting(options.jdk, *options.java_option, "-Xmx512m", "-cp", folder, "Mixed", "3600"), "run")
+
+
+def tomcat(options, _: str, stack: contextlib.ExitStack) -> paired.Load:
+    return paired.ServiceLoad(overhead.TomcatLoad(options, stack))
+
+
+LOADS = {"pingpong": ping_pong, "waits": waits, "mixed": mixed, "tomcat": tomcat}
+
+
+def measure(name: str, options, library: str, folder: str, aims: common.Aims) -> None:
+    with contextlib.ExitStack() as stack:
+        with paired.apart(stack):
+            load = LOADS[name](options, folder, stack)
+        if hasattr(load, "program"):
+            stack.enter_context(load.program)
+        daemon = stack.enter_context(Daemon("--recorder-hz", "0"))
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="flamed-wait-cost."))
+        flamed = {event: FLAMED[event] for event in FEWER.get(name, FLAMED)}
+        modes = paired.modes_of(daemon, load.pid, library, scratch, flamed, OTHERS)
+        time.sleep(3)
+        for start in modes.values(): # loads what is loaded once
+            with start():
+                time.sleep(paired.LEAD)
+        print(f"{name}, JDK {options.jdk}", flush=True)
+        runs = paired.bpf(daemon, load, modes, options.bpf_slices, min(0.5, options.window)) if options.bpf_slices else {}
+        found = paired.tell(load, paired.rounds_of(load, modes, options.rounds, options.window), options.window)
+    for mode, (least, us) in runs.items():
+        if name == "pingpong" and mode != "flamed wall":
+            aims.aim(f"{name}, {mode}: a switch takes 150 ns at most", least <= 150)
+        if mode != "flamed nativelock": # waits of Java are looked at, too, and are none
+            aims.aim(f"{name}, {mode}: a sample takes 15 us at most", us <= 15)
+    for mode, (more, half) in found.items():
+        if mode.startswith("flamed "):
+            if name == "pingpong":
+                aims.aim(f"{name}, {mode}: 15 % at most", more <= 0.15)
+            else:
+                aims.aim(f"{name}, {mode}: nothing measurable", more - half <= 0)
+
+
+def main() -> None:
+    options = common.arguments(__doc__, jdk=17, loads=" ".join(LOADS), rounds=20, window=1.0, bpf_slices=20, threads=1000, no_async_profiler=0)
+    aims = common.Aims(options.check)
+    library = "" if options.no_async_profiler else common.async_profiler()
+    print(f"async-profiler {common.ASYNC_PROFILER}" if library else "without async-profiler")
+    paths.need_root()
+    classes = common.compile_bench("PingPong", "Waits", "Mixed")
+    for name in options.loads.split():
+        try:
+            measure(name, options, library, classes.folder, aims)
+        except unittest.SkipTest as e:
+            print(f"{name}: skipped: {e}")
+    aims.exit()
+
+
+if __name__ == "__main__":
+    main()
