@@ -208,17 +208,24 @@ class Matrix(Base):
                 program = (jvm.Jvm(paths.jdk(version), *arguments) if here else
                            bundle.Container("", self.classes.folder, *arguments, root=jdkroot.root(version), executable=jdkroot.java(version)))
                 with program, open(pipe, "w", encoding="ascii") as ask:
+                    asked = 0
+
                     def do(*lines: str) -> None:
+                        nonlocal asked
                         ask.write("".join(line + "\n" for line in lines))
                         ask.flush()
+                        asked += len(lines)
+                        if here:
+                            self.assertEqual([program.process.stdout.readline() for _ in lines], ["done\n"] * len(lines))
+                        else:
+                            proc.wait_until(lambda: proc.read(program.path("out")).count("done") == asked, 60, "it has done that", interval=0.005)
                     do("make 20000", "drop", "collect")
-                    time.sleep(3)
                     capture = self.begin(program.pid, interval="64k")
                     for _ in range(STEPS):
                         do(f"make {ROUNDS // STEPS}")
                         time.sleep(0.02)
                     do("collect", "make 10", "collect")
-                    time.sleep(3)
+                    time.sleep(1) # a busy flamed is behind with its samples
                     self.compare((version, option), capture.stop(), ROUNDS * KEPT)
                     do("make 20000", "drop", "make 20000")
                     proc.wait_until(lambda: not has(program.pid, STREAM), 60, "the agent has ended")
