@@ -218,10 +218,15 @@ static const struct {
     { "threads_started", offsetof(struct memory_point, threads_started) },
 };
 
-static int64_t history_number(const struct memory_point *p, size_t i)
+/* Of what is allocated nothing is said where threads were not looked at since the point before. */
+static int64_t history_number(const struct memory_history *h, size_t at, size_t i)
 {
+    const struct memory_point *p = &h->points[at];
     int64_t n;
 
+    if (HISTORY[i].field == offsetof(struct memory_point, allocated) && at > 0 &&
+        p->allocated_ns == p[-1].allocated_ns)
+        return COUNTERS_UNKNOWN;
     memcpy(&n, (const char *)p + HISTORY[i].field, sizeof(n));
     return n;
 }
@@ -246,7 +251,7 @@ static json_t *history_json(const struct memory_history *h, uint64_t realtime_ns
         json_t *list = json_array();
 
         for (size_t i = 0; i < h->count; i++)
-            json_array_append_new(list, json_known(history_number(&h->points[i], k)));
+            json_array_append_new(list, json_known(history_number(h, i, k)));
         json_object_set_new(ret, HISTORY[k].name, list);
     }
     return ret;

@@ -6,13 +6,13 @@ import { allocationSteps, areaPoints, collectionSteps, endedThreadsPerSecond, me
 
 const at = (seconds) => new Date(Date.UTC(2026, 0, 1, 0, 0, seconds)).toISOString();
 const HISTORY = openMemoryHistory({
-    time: [0, 1, 3, 63, 64].map(at), allocated: [100, 1100, 5100, 5200, null], collections: [1, 1, 3, 4, 6],
+    time: [0, 1, 3, 63, 64].map(at), allocated: [100, null, 6100, 6200, null], collections: [1, 1, 3, 4, 6],
     collection_seconds: [0.5, 0.5, 0.6, 0.7, 0.9], threads: [10, 10, 10, 10, 10], threads_started: [10, 12, 16, 76, 136],
 });
 
 test("rates between points, and none where nobody looked or nothing is known", () => {
     assert.deepEqual(allocationSteps(HISTORY).map(({ from, to, perSecond }) => [from - HISTORY.time[0], to - from, perSecond]),
-        [[0, 1000, 1000], [1000, 2000, 2000]]);
+        [[0, 3000, 2000]]);
     assert.deepEqual(collectionSteps(HISTORY).map(({ count, share }) => [count, Math.round(share * 1000)]), [[2, 50], [2, 200]]);
     assert.equal(endedThreadsPerSecond(HISTORY), 60); // of the last minute
 });

@@ -29,13 +29,12 @@ function memorySteps({ time }, pick) {
 
 const memoryRisen = (list, i) => (list[i] === null || list[i - 1] === null ? null : Math.max(0, list[i] - list[i - 1]));
 
-// Bytes a second.
+// Bytes a second, between the times at which its threads were looked at.
 export function allocationSteps(history) {
-    return memorySteps(history, (i) => {
-        const bytes = memoryRisen(history.allocated, i);
+    const known = history.time.map((_, i) => i).filter((i) => history.allocated[i] !== null);
+    const time = known.map((i) => history.time[i]), allocated = known.map((i) => history.allocated[i]);
 
-        return bytes === null ? null : { perSecond: bytes / (history.time[i] - history.time[i - 1]) * 1000 };
-    });
+    return memorySteps({ time }, (i) => ({ perSecond: memoryRisen(allocated, i) / (time[i] - time[i - 1]) * 1000 }));
 }
 
 // Those with a collection; @share: of the time.
@@ -211,7 +210,7 @@ export class MemoryChart {
     partsOf(i) {
         const { time, rss, heap_used: used, heap_committed: committed } = this.history;
         const within = (list) => list.find(({ from, to }) => time[i] > from && time[i] <= to);
-        const rate = within(this.rates), collected = within(this.collections);
+        const rate = within(this.rates) || (i === time.length - 1 && this.rates[this.rates.length - 1]), collected = within(this.collections);
 
         return [["", formatClock(time[i])], ["rss", `RSS ${formatBytes(rss[i])}`],
             used[i] !== null && ["heap_used", `heap used at the last collection ${formatBytes(used[i])}` + (committed[i] !== null ? ` of ${formatBytes(committed[i])}` : "")],
