@@ -33,8 +33,9 @@ def breakpoints(pid: int, name: str = "") -> int:
             with open(f"/proc/{pid}/map_files/{start:x}-{end:x}", "rb") as file:
                 file.seek(offset)
                 there = file.read(end - start).ljust(end - start, b"\0")
-            if code != there:
-                changed += sum(a != b for a, b in zip(code, there))
+            for at in range(0, len(code), PAGE):
+                if code[at:at + PAGE] != there[at:at + PAGE]:
+                    changed += sum(a != b for a, b in zip(code[at:at + PAGE], there[at:at + PAGE]))
     return changed
 
 
