@@ -58,9 +58,10 @@ static int find_probes(int fd, struct moment_probe ret[MOMENT_PLACES_MAX], uint3
  * opens it, for this process alone, while a set of event safepoint runs. flamed chooses no place:
  * each is one of seven marks by name in the file's own notes, and a no-op of one byte stands there,
  * which the kernel emulates. No probe at a return. The program is fixed. It reads a string by an
- * address that the mark tells, and four bytes at an offset below 64 KiB of where flamed says that a
- * thread is described, with the target's own rights. Its end is a link's, which ends with this
- * process.
+ * address that the mark tells. It reads four and eight bytes at offsets below 64 KiB of where
+ * flamed says that a thread is described, and eight bytes where the latter point to, with the
+ * target's own rights. They only say whether a stack is taken. Its end is a link's, which ends with
+ * this process.
  */
 int request_moments(struct server *s, const struct broker_request *q, struct reply *rep)
 {
@@ -74,7 +75,9 @@ int request_moments(struct server *s, const struct broker_request *q, struct rep
         return r;
     r = find_probes(fd, probes, &count, &rep->err);
     if (r == 0)
-        r = sampler_probe_moments(s->sampler, q->host_pid, q->set, fd, probes, count, &rep->err);
+        r = sampler_probe_moments(s->sampler, q->host_pid,
+                                  &(struct moment_offsets){ q->set, q->sets }, fd, probes, count,
+                                  &rep->err);
     if (r == 0 && target_check(&t)) { /* another process may have its number by now */
         sampler_unprobe_moments(s->sampler, q->host_pid);
         return PROC_GONE;

@@ -196,11 +196,12 @@ int broker_agent_probe(struct broker *b, const struct proc_id *id, uint32_t clas
 int broker_sample_agents(struct broker *b, uint32_t set, struct error *err);
 
 /* Has moments of process @id told (sample/moment_abi.h), by the marks for probes in the libjvm.so
- * that it has mapped to execute at @start-@end. @thread_state: bytes into a JavaThread. They end
- * with the last set of event safepoint. Return: 0, PROC_GONE, BROKER_ABSENT: the file has no such
- * marks. -EPERM: it has where no probe may be. -errno; each with @err. */
+ * that it has mapped to execute at @start-@end. @thread_state, @safepoint_state: bytes into a
+ * JavaThread, as hotspot.h says. They end with the last set of event safepoint. Return: 0,
+ * PROC_GONE, BROKER_ABSENT: the file has no such marks. -EPERM: it has where no probe may be.
+ * -errno; each with @err. */
 int broker_moments(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
-                   uint32_t thread_state, struct error *err);
+                   uint32_t thread_state, uint32_t safepoint_state, struct error *err);
 /* Ends that. -ENOENT: it has none. */
 int broker_unmoments(struct broker *b, int32_t host_pid, struct error *err);
 /* Gets the ring of moments, as broker_ring(), while a set of event safepoint runs. */

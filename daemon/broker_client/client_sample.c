@@ -156,7 +156,7 @@ int broker_sample_agents(struct broker *b, uint32_t set, struct error *err)
 }
 
 int broker_moments(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
-                   uint32_t thread_state, struct error *err)
+                   uint32_t thread_state, uint32_t safepoint_state, struct error *err)
 {
     struct broker_request q = client_request_target(BROKER_MOMENTS, id);
     struct broker_answer a;
@@ -164,6 +164,7 @@ int broker_moments(struct broker *b, const struct proc_id *id, uint64_t start, u
     q.start = start;
     q.end = end;
     q.set = thread_state;
+    q.sets = safepoint_state;
     return client_call_plain(b, &q, &a, err);
 }
 

@@ -83,6 +83,12 @@ static bool event_valid(const struct broker_request *q)
            form.kind == q->set;
 }
 
+/* Offsets of numbers of four bytes. */
+static bool small_offset_valid(uint32_t offset)
+{
+    return offset <= BROKER_THREAD_BYTES_MAX && offset % sizeof(uint32_t) == 0;
+}
+
 /* Offsets into a JavaThread: a few words within some KiB. */
 static bool offset_valid(uint32_t offset)
 {
@@ -176,6 +182,8 @@ static bool sets_valid(const struct broker_request *q, unsigned fields)
         return q->set <= ATTACH_MOUNT &&
                !(q->sets & ~(uint32_t)(ATTACH_OPTIONS_ALL | BROKER_ATTACH_TMP)) &&
                (attach_loads(q->set) || !(q->sets & ATTACH_OPTIONS_ALL));
+    if (fields & BROKER_FIELD_OFFSETS)
+        return small_offset_valid(q->set) && offset_valid(q->sets);
     if (fields & BROKER_FIELD_SETS ? q->sets >= 1u << BROKER_SETS_MAX : q->sets != 0)
         return false;
     if (fields & BROKER_FIELD_FRAMES)
@@ -185,7 +193,7 @@ static bool sets_valid(const struct broker_request *q, unsigned fields)
     if (fields & BROKER_FIELD_EVENT)
         return q->set < EVENT_KINDS_ALL;
     if (fields & BROKER_FIELD_OFFSET)
-        return q->set <= BROKER_THREAD_BYTES_MAX && q->set % sizeof(uint32_t) == 0;
+        return small_offset_valid(q->set);
     if (fields & BROKER_FIELD_THREAD)
         return q->set > 0 && q->set <= BROKER_PID_MAX;
     return fields & BROKER_FIELD_SET ? q->set < BROKER_SETS_MAX : q->set == 0;

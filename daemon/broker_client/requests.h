@@ -45,10 +45,12 @@ struct broker_request {
     uint64_t start, end;
     uint64_t period; /* as event_period_valid() takes it */
     /* A set, from 0 to BROKER_SETS_MAX-1. Of attach: enum attach_mode; unwind_limit: frames;
-     * put_thread: thread id; moments: bytes into a JavaThread; config: enum tls_file; sample_start
-     * and sample_check: enum event_kind. */
+     * put_thread: thread id; moments: bytes into a JavaThread, to its state; config: enum tls_file;
+     * sample_start and sample_check: enum event_kind. */
     uint32_t set;
-    uint32_t sets;   /* bit set; attach: bits of enum stream_option, and BROKER_ATTACH_TMP */
+    /* Bit set; attach: bits of enum stream_option, and BROKER_ATTACH_TMP; moments: bytes into a
+     * JavaThread, to what it knows of safepoints. */
+    uint32_t sets;
     uint32_t name_n; /* bytes used of name; the rest is zero */
     uint32_t zero;
     /* A base name, a build-id (bytes), a container id (hex digits), or an event's text. Or numbers
@@ -100,20 +102,21 @@ enum broker_field {
     BROKER_FIELD_PERIOD = 32,
     BROKER_FIELD_SET = 64,
     BROKER_FIELD_SETS = 128,
-    BROKER_FIELD_PID = 256,        /* host_pid alone */
-    BROKER_FIELD_ATTACH = 1024,    /* set: enum attach_mode; sets: as above */
-    BROKER_FIELD_ROWS = 512,       /* start, end: at most BROKER_TABLES_ROWS in the table of rows */
-    BROKER_FIELD_FRAMES = 2048,    /* set: BROKER_FRAMES_MIN to BROKER_FRAMES_MAX */
-    BROKER_FIELD_THREAD = 4096,    /* set: thread id; start: an address */
-    BROKER_FIELD_SOCKETS = 8192,   /* name: 1 to SOCKETS_ASKED_MAX numbers */
-    BROKER_FIELD_FILE = 16384,     /* set: enum tls_file */
-    BROKER_FIELD_SHARED = 65536,   /* name: base names with a slash between them */
-    BROKER_FIELD_PROBES = 131072,  /* name: struct broker_probes */
-    BROKER_FIELD_OFFSET = 262144,  /* set: bytes into an object of the VM */
-    BROKER_FIELD_PLACE = 524288,   /* name: an offset into a file, of 8 bytes */
-    BROKER_FIELD_MALLOC = 1048576, /* name: struct broker_malloc */
-    BROKER_FIELD_WORD = 2097152,   /* start: address of a word of the process; 0: none */
-    BROKER_FIELD_EVENT = 32768,    /* set: enum event_kind; name: its text (event/event_form.h) */
+    BROKER_FIELD_PID = 256,       /* host_pid alone */
+    BROKER_FIELD_ATTACH = 1024,   /* set: enum attach_mode; sets: as above */
+    BROKER_FIELD_ROWS = 512,      /* start, end: at most BROKER_TABLES_ROWS in the table of rows */
+    BROKER_FIELD_FRAMES = 2048,   /* set: BROKER_FRAMES_MIN to BROKER_FRAMES_MAX */
+    BROKER_FIELD_THREAD = 4096,   /* set: thread id; start: an address */
+    BROKER_FIELD_SOCKETS = 8192,  /* name: 1 to SOCKETS_ASKED_MAX numbers */
+    BROKER_FIELD_FILE = 16384,    /* set: enum tls_file */
+    BROKER_FIELD_SHARED = 65536,  /* name: base names with a slash between them */
+    BROKER_FIELD_PROBES = 131072, /* name: struct broker_probes */
+    BROKER_FIELD_OFFSET = 262144, /* set: bytes into an object of the VM */
+    BROKER_FIELD_OFFSETS = 4194304, /* set and sets: the same */
+    BROKER_FIELD_PLACE = 524288,    /* name: an offset into a file, of 8 bytes */
+    BROKER_FIELD_MALLOC = 1048576,  /* name: struct broker_malloc */
+    BROKER_FIELD_WORD = 2097152,    /* start: address of a word of the process; 0: none */
+    BROKER_FIELD_EVENT = 32768,     /* set: enum event_kind; name: its text (event/event_form.h) */
 };
 
 struct broker_request_info {

@@ -60,7 +60,8 @@ static int put(struct moments *all, struct broker *b, struct symbolizer *s, stru
         return error_set(err, -EOPNOTSUPP, "its mappings cannot be read");
     r = open_ring(all, b, err);
     if (r == 0)
-        r = broker_moments(b, &p->id, start, end, hotspot_vm_thread_state(p->vm), err);
+        r = broker_moments(b, &p->id, start, end, hotspot_vm_thread_state(p->vm),
+                           hotspot_vm_safepoint_state(p->vm), err);
     if (r == BROKER_ABSENT) {
         error_set(err, -EOPNOTSUPP,
                   "its libjvm.so (JDK %d) has no marks for probes (USDT), which say when it stops",

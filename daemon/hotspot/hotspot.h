@@ -165,6 +165,11 @@ struct hotspot_live {
 int hotspot_vm_live(struct hotspot_vm *vm, struct hotspot_live *l);
 /* Bytes into a JavaThread, to what it does (JavaThread::_thread_state). */
 uint32_t hotspot_vm_thread_state(const struct hotspot_vm *vm);
+/* Finds what a JavaThread knows of safepoints: bytes into it, to the address of a struct. That has
+ * the number of the safepoint that the thread stopped for, HOTSPOT_SAFEPOINT_ID_BYTES into it; 0:
+ * of none. 0: a JVM without, or not known. Reads memory: may take as long as it does not answer. */
+uint32_t hotspot_vm_safepoint_state(struct hotspot_vm *vm);
+#define HOTSPOT_SAFEPOINT_ID_BYTES 24
 /* What a function of libjvm gets that Java code calls to allocate. */
 enum hotspot_allocator {
     HOTSPOT_C2_INSTANCE, /* (Klass*, JavaThread*) */

@@ -128,6 +128,7 @@ struct layout_field {
     A(thread_osthread, "Thread", "_osthread", W8, 22, 99)                                          \
     X(thread_object, "JavaThread", "_threadObj", W8, JDK_ALL) /* oop till 16, then OopHandle */    \
     X(thread_state, "JavaThread", "_thread_state", W4, JDK_ALL)                                    \
+    X(thread_saved_pc, "JavaThread", "_saved_exception_pc", W8, JDK_MAY)                           \
     X(thread_anchor, "JavaThread", "_anchor", WANY, JDK_ALL)                                       \
     X(thread_vframe_array, "JavaThread", "_vframe_array_head", W8, JDK_ALL) /* deopt running */    \
     X(thread_stack_base, "JavaThread", "_stack_base", W8, JDK_ALL)                                 \

@@ -137,3 +137,56 @@ int hotspot_vm_owners(struct hotspot_vm *vm, hotspot_owner_fn fn, void *cookie)
 
     return names_walk(&w);
 }
+
+/* ---- what a thread knows of safepoints ---- */
+
+#define SAFEPOINT_STATE_SINCE 13 /* the JDK from which on it has the number */
+#define SAFEPOINT_STATE_THREAD 8 /* bytes to where it names its thread */
+
+struct safepoint_state {
+    struct hotspot_vm *vm;
+    uint32_t offset; /* where it should be */
+    int right, wrong;
+};
+
+/* No table has the field: it lies before one that is there. It is right if it names its thread. */
+static int check_safepoint_state(void *cookie, uint64_t thread)
+{
+    struct safepoint_state *s = cookie;
+    struct hotspot_memory *m = &s->vm->memory;
+    uint64_t state = 0, named = 0;
+    int r = memory_u64(m, thread + s->offset, &state);
+
+    if (r == 0)
+        r = memory_u64(m, state + SAFEPOINT_STATE_THREAD, &named);
+    if (r == -ESRCH)
+        return r;
+    if (r == 0 && named == thread)
+        s->right++;
+    else
+        s->wrong++;
+    return 0;
+}
+
+static int call_safepoint_state(struct hotspot_vm *vm, void *arg)
+{
+    struct safepoint_state *s = arg;
+
+    s->vm = vm;
+    memory_begin(&vm->memory);
+    return threads_visit(vm, check_safepoint_state, s);
+}
+
+uint32_t hotspot_vm_safepoint_state(struct hotspot_vm *vm)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    struct safepoint_state s = { .vm = vm };
+
+    if (l->jdk < SAFEPOINT_STATE_SINCE || !layout_has(l->thread_saved_pc) ||
+        l->thread_saved_pc.offset < (int64_t)sizeof(uint64_t) || vm_is_left(vm))
+        return 0;
+    s.offset = (uint32_t)l->thread_saved_pc.offset - (uint32_t)sizeof(uint64_t);
+    if (vm_call(vm, call_safepoint_state, &s, sizeof(s)) < 0)
+        return 0;
+    return s.right > s.wrong ? s.offset : 0; /* some may begin or end */
+}

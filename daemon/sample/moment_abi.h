@@ -17,6 +17,8 @@
 #define MOMENT_PLACES_MAX 24     /* of one */
 #define MOMENT_RING_BYTES (256u << 10)
 #define MOMENT_NAME_BYTES 64
+#define MOMENT_OFF_THREADS_MAX 1024 /* that do not run, and that a safepoint would wait for */
+#define MOMENT_OFF_WORDS 512        /* of the stack of one */
 
 /* Which probe was hit. */
 enum moment_kind {
@@ -74,10 +76,18 @@ struct moment_record {
     char name[MOMENT_NAME_BYTES]; /* ends with NUL; "": none, or not readable */
 };
 
+/* Bytes into a JavaThread. */
+struct moment_offsets {
+    MOMENT_U32 state;     /* what it does: enum moment_thread_state */
+    MOMENT_U32 safepoint; /* where the address of what it knows of safepoints is; 0: not known */
+};
+#define MOMENT_SAFEPOINT_ID 24 /* bytes into that, to which safepoint it stopped for; 0: none */
+
 /* Of a process. */
 struct moment_process {
-    MOMENT_U64 since_ns;     /* it waits for its threads to stop; 0: it does not */
-    MOMENT_U32 thread_state; /* bytes into a JavaThread */
+    MOMENT_U64 since_ns; /* it waits for its threads to stop; 0: it does not */
+    struct moment_offsets at;
+    MOMENT_U32 zero;
     MOMENT_U32 epoch; /* 0 to 255: of its probes; those of another one are on their way out */
 };
 
@@ -95,6 +105,7 @@ enum moment_counter {
     MOMENT_LOST_RING,   /* a ring buffer was full */
     MOMENT_LOST_BUDGET, /* the processor had spent STACK_BUDGET_NS of its window */
     MOMENT_LOST_BUG,    /* a map was not there: cannot happen */
+    MOMENT_LOST_ROOM,   /* a thread left its processor, and there was no room for its stack */
     MOMENT_COUNTERS,
 };
 

@@ -2,7 +2,9 @@
 /*
  * What a JVM does as a whole: safepoints, operations of the VM, collections. libjvm.so marks where
  * (USDT); moment_probe tells when, with the name. While the VM waits for its threads to stop,
- * late_tick samples those that it waits for. Ticks at other times cost a look at a map.
+ * late_tick samples those that it waits for, and that run. late_switch samples those that do not
+ * run, as they come back: they were preempted, or in a fault. Ticks and switches at other times
+ * cost a look at a map.
  */
 #include "sample/stack.bpf.h"
 
@@ -29,7 +31,9 @@ struct {
     __type(value, __u64);
 } counters SEC(".maps");
 
-/* As in cpu.bpf.c: late_tick does not run inside itself. */
+/* As in cpu.bpf.c: late_tick does not run inside itself. While late_switch runs, interrupts are
+ * off.
+ */
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
     __uint(max_entries, 1);
@@ -37,12 +41,50 @@ struct {
     __type(value, struct stack_scratch);
 } scratches SEC(".maps");
 
+/* Of a thread that left its processor where a safepoint would wait for it. */
+struct off_thread {
+    __u64 off_ns; /* when it left; 0: it is back */
+    __u32 epoch, count;
+    __u16 flags, end;
+    __u32 late;                    /* enum lateness */
+    __u64 words[MOMENT_OFF_WORDS]; /* the user's stack */
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH); /* of threads that ended, nobody tells */
+    __uint(max_entries, MOMENT_OFF_THREADS_MAX);
+    __type(key, __u32); /* thread id, in the first pid namespace */
+    __type(value, struct off_thread);
+} off_threads SEC(".maps");
+
+/* Where a value begins that is not there yet. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct off_thread);
+} no_thread SEC(".maps");
+
+/* Written by the loader. */
+__u64 periods[STACK_SETS_MAX]; /* ns between ticks; 0: no set of this program */
+__u32 epoch;                   /* how often late_switch was attached */
+
 static __always_inline void count(__u32 which, __u64 n)
 {
     __u64 *c = bpf_map_lookup_elem(&counters, &which);
 
     if (c)
         __sync_fetch_and_add(c, n);
+}
+
+static __always_inline __u32 process_number(struct task_struct *task)
+{
+    return pid_ns_inum ? pid_number(task->group_leader->thread_pid) : (__u32)task->tgid;
+}
+
+static __always_inline __u32 thread_number(struct task_struct *task)
+{
+    return pid_ns_inum ? pid_number(task->thread_pid) : (__u32)task->pid;
 }
 
 /* ---- probes ---- */
@@ -93,8 +135,8 @@ int moment_probe(struct pt_regs *ctx)
                                  .exec_id = (__u32)task->self_exec_id,
                                  .start_boottime_ns = task->group_leader->start_boottime };
 
-    rec.host_pid = pid_ns_inum ? pid_number(task->group_leader->thread_pid) : (__u32)task->tgid;
-    rec.host_tid = pid_ns_inum ? pid_number(task->thread_pid) : (__u32)task->pid;
+    rec.host_pid = process_number(task);
+    rec.host_tid = thread_number(task);
     if (!note_wait(rec.host_pid, cookie, rec.time_ns))
         return 0;
     name = name_address(ctx, cookie);
@@ -128,57 +170,231 @@ static __always_inline __u64 java_thread(struct stack_scratch *s, struct task_st
     return p && pc >= p->vm.code_low && pc < p->vm.code_high ? regs->r15 : 0;
 }
 
-/* Whether a safepoint waits for the thread, by what the VM says that it does. */
-static __always_inline bool is_late(const struct moment_process *p, __u64 thread)
+enum lateness {
+    NOT_LATE,   /* no safepoint waits for it */
+    LATE,       /* each does that begins now, or has begun */
+    LATE_LATER, /* the next one does: it has stopped for one, and has to go on before it stops again
+                 */
+};
+
+/* Whether safepoints wait for @thread, by what the VM says that it does. */
+static __always_inline enum lateness lateness_of(const struct moment_process *p, __u64 thread)
 {
+    __u64 known, id;
     __u32 state;
 
-    return thread &&
-           bpf_probe_read_user(&state, sizeof(state), (void *)(thread + p->thread_state)) == 0 &&
-           state > MOMENT_THREAD_NEW && state < MOMENT_THREAD_STATES &&
-           state != MOMENT_THREAD_NATIVE && state != MOMENT_THREAD_BLOCKED;
+    if (!thread || bpf_probe_read_user(&state, sizeof(state), (void *)(thread + p->at.state)) ||
+        state <= MOMENT_THREAD_NEW || state >= MOMENT_THREAD_STATES ||
+        state == MOMENT_THREAD_NATIVE)
+        return NOT_LATE;
+    if (state != MOMENT_THREAD_BLOCKED)
+        return LATE;
+    if (!p->at.safepoint ||
+        bpf_probe_read_user(&known, sizeof(known), (void *)(thread + p->at.safepoint)) ||
+        bpf_probe_read_user(&id, sizeof(id), (void *)(known + MOMENT_SAFEPOINT_ID)))
+        return NOT_LATE;
+    return id ? LATE_LATER : NOT_LATE;
+}
+
+static __always_inline struct stack_scratch *my_scratch(void)
+{
+    __u32 zero = 0;
+    struct stack_scratch *s = bpf_map_lookup_elem(&scratches, &zero);
+
+    if (!s)
+        count(MOMENT_LOST_BUG, 1);
+    return s;
+}
+
+/* Writes the record in @s with @words behind it. */
+static __always_inline void write_sample(struct stack_scratch *s, __u32 words)
+{
+    if (words > STACK_MAX + SAMPLE_USER_MAX)
+        words = STACK_MAX + SAMPLE_USER_MAX;
+    if (bpf_ringbuf_output(&ring, s, sizeof(s->rec) + words * sizeof(__u64), BPF_RB_NO_WAKEUP))
+        count(MOMENT_LOST_RING, 1);
+    else
+        count(MOMENT_SAMPLES, 1);
+}
+
+static __always_inline void spent(__u64 since_ns)
+{
+    __u64 took_ns = bpf_ktime_get_ns() - since_ns;
+
+    spend(took_ns);
+    count(MOMENT_TIME_NS, took_ns);
 }
 
 SEC("perf_event")
 int late_tick(struct bpf_perf_event_data *ctx)
 {
-    __u32 set = bpf_get_attach_cookie(ctx) & (STACK_SETS_MAX - 1), zero = 0, host_pid, host_tid,
-          words;
-    __u64 ids = bpf_get_current_pid_tgid(), now_ns, took_ns, since_ns;
+    __u32 set = bpf_get_attach_cookie(ctx) & (STACK_SETS_MAX - 1), host_pid;
     struct moment_process *p;
     struct task_struct *task;
     struct stack_scratch *s;
+    __u64 now_ns;
 
-    if (!ids)
+    if (!bpf_get_current_pid_tgid())
         return 0;
     task = (struct task_struct *)bpf_get_current_task_btf();
-    host_pid = pid_ns_inum ? pid_number(task->group_leader->thread_pid) : (__u32)(ids >> 32);
+    host_pid = process_number(task);
     p = bpf_map_lookup_elem(&vms, &host_pid);
-    since_ns = p ? p->since_ns : 0;
-    if (!since_ns || !(wanted_sets(host_pid) & (1U << set)))
+    if (!p || !p->since_ns || !(wanted_sets(host_pid) & (1U << set)))
         return 0;
-    host_tid = pid_ns_inum ? pid_number(task->thread_pid) : (__u32)ids;
-    s = bpf_map_lookup_elem(&scratches, &zero);
-    if (!s) {
-        count(MOMENT_LOST_BUG, 1);
+    s = my_scratch();
+    if (!s)
         return 0;
-    }
     now_ns = bpf_ktime_get_ns();
-    begin_record(&s->rec, task, host_pid, host_tid, now_ns);
-    if (!is_late(p, java_thread(s, task)))
+    begin_record(&s->rec, task, host_pid, thread_number(task), now_ns);
+    if (lateness_of(p, java_thread(s, task)) != LATE)
         return 0;
     if (over_budget(now_ns, STACK_BUDGET_NS)) {
         count(MOMENT_LOST_BUDGET, 1);
         return 0;
     }
     s->rec.set = set;
-    words = take_stacks(ctx, INTERRUPTED_KERNEL(ctx), task, s);
-    if (bpf_ringbuf_output(&ring, s, sizeof(s->rec) + words * sizeof(__u64), BPF_RB_NO_WAKEUP))
-        count(MOMENT_LOST_RING, 1);
-    else
-        count(MOMENT_SAMPLES, 1);
-    took_ns = bpf_ktime_get_ns() - now_ns;
-    spend(took_ns);
-    count(MOMENT_TIME_NS, took_ns);
+    write_sample(s, take_stacks(ctx, INTERRUPTED_KERNEL(ctx), task, s));
+    spent(now_ns);
+    return 0;
+}
+
+/* ---- late threads that do not run ---- */
+
+static __always_inline struct off_thread *off_thread_of(struct task_struct *task, bool create)
+{
+    __u32 key = task->pid, zero = 0;
+    struct off_thread *t = bpf_map_lookup_elem(&off_threads, &key), *none;
+
+    if (t || !create)
+        return t;
+    none = bpf_map_lookup_elem(&no_thread, &zero);
+    if (!none || bpf_map_update_elem(&off_threads, &key, none, BPF_NOEXIST))
+        return NULL;
+    return bpf_map_lookup_elem(&off_threads, &key);
+}
+
+/* Keeps the stack of @task, which leaves its processor, if a safepoint would wait for it. */
+static __always_inline void leaves(struct task_struct *task, __u32 host_pid,
+                                   const struct moment_process *p, __u64 now_ns)
+{
+    struct stack_scratch *s = my_scratch();
+    struct unwind_process *tables;
+    enum lateness late;
+    struct off_thread *t;
+    __u32 n;
+
+    if (!s || task->flags & TASK_EXITING)
+        return;
+    begin_record(&s->rec, task, host_pid, thread_number(task), now_ns);
+    late = lateness_of(p, java_thread(s, task));
+    if (late == NOT_LATE)
+        return;
+    if (over_budget(now_ns, STACK_BUDGET_NS)) {
+        count(MOMENT_LOST_BUDGET, 1);
+        return;
+    }
+    t = off_thread_of(task, /* create= */ true);
+    if (!t) {
+        count(MOMENT_LOST_ROOM, 1);
+        return;
+    }
+    tables = tables_of(s);
+    n = tables ? walk(task, s, tables) : leaf(task, s);
+    if (n > MOMENT_OFF_WORDS) {
+        n = MOMENT_OFF_WORDS;
+        s->rec.flags |= SAMPLE_USER_CUT;
+        s->rec.user_end = UNWIND_END_LIMIT;
+    }
+    t->off_ns = now_ns;
+    t->epoch = epoch;
+    t->count = n;
+    t->flags = s->rec.flags;
+    t->end = s->rec.user_end;
+    t->late = late;
+    bpf_probe_read_kernel(t->words, n * sizeof(__u64), user_words(s));
+    spent(now_ns);
+}
+
+/* How many ticks of a set of @period lie in @ns: on average, if that is no whole number. */
+static __always_inline __u32 ticks_in(__u64 ns, __u64 period)
+{
+    __u64 ticks = ns / period, rest = ns % period;
+
+    ticks += (__u64)bpf_get_prandom_u32() * period >> 32 < rest;
+    return ticks > ~0U ? ~0U : (__u32)ticks;
+}
+
+/* Samples @task, which has a processor again, if a safepoint has waited for it. */
+static __always_inline void comes_back(struct task_struct *task, __u32 host_pid,
+                                       const struct moment_process *p, __u64 now_ns)
+{
+    struct off_thread *t = off_thread_of(task, /* create= */ false);
+    __u64 since = p->since_ns, off_ns, n, words;
+    struct stack_scratch *s;
+    __u32 sets;
+    long kernel;
+
+    off_ns = t ? t->off_ns : 0;
+    if (!t || !off_ns)
+        return;
+    t->off_ns = 0;
+    if (!since || t->epoch != epoch || (t->late == LATE_LATER && off_ns >= since))
+        return;
+    if (off_ns < since)
+        off_ns = since;
+    s = my_scratch();
+    if (!s || off_ns >= now_ns)
+        return;
+    begin_record(&s->rec, task, host_pid, thread_number(task), now_ns);
+    bpf_probe_read_kernel_str(s->rec.comm, sizeof(s->rec.comm), task->comm);
+    s->rec.flags = (__u8)t->flags | SAMPLE_IN_KERNEL;
+    s->rec.user_end = (__u8)t->end;
+    kernel = bpf_get_task_stack(task, s->frames, STACK_MAX * sizeof(__u64), 0);
+    n = kernel > 0 ? (__u64)kernel / sizeof(__u64) : 0;
+    if (n >= STACK_MAX) {
+        n = STACK_MAX;
+        s->rec.flags |= SAMPLE_KERNEL_CUT;
+    }
+    s->rec.kernel_count = (__u16)n;
+    words = t->count;
+    if (words > MOMENT_OFF_WORDS)
+        words = MOMENT_OFF_WORDS;
+    s->rec.user_count = (__u16)words;
+    bpf_probe_read_kernel(user_words(s), words * sizeof(__u64), t->words);
+    sets = wanted_sets(host_pid);
+    for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
+        __u64 period = periods[i];
+
+        s->rec.weight = period && sets & 1U << i ? ticks_in(now_ns - off_ns, period) : 0;
+        if (!s->rec.weight)
+            continue;
+        s->rec.set = (__u8)i;
+        write_sample(s, (__u32)(n + words));
+    }
+    spent(now_ns);
+}
+
+/* The VM of @task, if it has probes. */
+static __always_inline struct moment_process *vm_of(struct task_struct *task, __u32 *ret_pid)
+{
+    __u32 pid = task->tgid && !(task->flags & TASK_KERNEL_THREAD) ? process_number(task) : 0;
+
+    *ret_pid = pid;
+    return pid ? bpf_map_lookup_elem(&vms, &pid) : NULL;
+}
+
+SEC("tp_btf/sched_switch")
+int late_switch(__u64 *ctx)
+{
+    struct task_struct *prev = (struct task_struct *)ctx[1], *next = (struct task_struct *)ctx[2];
+    struct moment_process *p;
+    __u32 pid;
+
+    p = vm_of(prev, &pid);
+    if (p)
+        leaves(prev, pid, p, bpf_ktime_get_ns());
+    p = vm_of(next, &pid);
+    if (p)
+        comes_back(next, pid, p, bpf_ktime_get_ns());
     return 0;
 }

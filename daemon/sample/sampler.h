@@ -107,12 +107,13 @@ int sampler_agent(struct sampler *s, int32_t pid, uint32_t class_klass, uint64_t
                   int fd, uint64_t offset, struct error *err);
 int sampler_unagent(struct sampler *s, int32_t pid);
 struct sampler_moments;
+struct moment_offsets;
 struct moment_probe;
 /* Has @s tell moments of JVMs by @moments, which is its own from then on. */
 void sampler_take_moments(struct sampler *s, struct sampler_moments *moments);
 /* As sampler_moments_probe(), sampler_moments_unprobe() and sampler_moments_ring_fd() say. -1: no
  * ring yet. */
-int sampler_probe_moments(struct sampler *s, int32_t pid, uint32_t thread_state, int fd,
+int sampler_probe_moments(struct sampler *s, int32_t pid, const struct moment_offsets *at, int fd,
                           const struct moment_probe *probes, size_t count, struct error *err);
 int sampler_unprobe_moments(struct sampler *s, int32_t pid);
 int sampler_moments_fd(const struct sampler *s);

@@ -297,12 +297,11 @@ void sampler_take_moments(struct sampler *s, struct sampler_moments *moments)
     s->moments = moments;
 }
 
-int sampler_probe_moments(struct sampler *s, int32_t pid, uint32_t thread_state, int fd,
+int sampler_probe_moments(struct sampler *s, int32_t pid, const struct moment_offsets *at, int fd,
                           const struct moment_probe *probes, size_t count, struct error *err)
 {
-    int r = s->moments
-                ? sampler_moments_probe(s->moments, pid, thread_state, fd, probes, count, err)
-                : -EAGAIN;
+    int r =
+        s->moments ? sampler_moments_probe(s->moments, pid, at, fd, probes, count, err) : -EAGAIN;
 
     return r == -EAGAIN ? error_set(err, r, "no set of event safepoint runs") : r;
 }

@@ -23,6 +23,7 @@ struct sampler_moments {
     struct moments_bpf *skel;
     struct moment_target targets[MOMENT_PROCESSES_MAX];
     uint32_t sets;                                     /* that run, as bits */
+    struct bpf_link *link;                             /* of the switch, while there is a set */
     uint32_t epoch;                                    /* of probes; the last one */
     void (*detach)(void *ctx, struct uprobes *probes); /* NULL: at once */
     void *detach_ctx;
@@ -88,6 +89,7 @@ struct sampler_moments *sampler_moments_free(struct sampler_moments *m)
 {
     if (m) {
         drop_targets(m);
+        bpf_link__destroy(m->link);
         moments_bpf__destroy(m->skel);
         free(m);
     }
@@ -111,9 +113,20 @@ struct bpf_program *sampler_moments_tick(struct sampler_moments *m)
     return m->skel->progs.late_tick;
 }
 
-void sampler_moments_start(struct sampler_moments *m, uint32_t set)
+int sampler_moments_start(struct sampler_moments *m, uint32_t set, uint64_t period_ns,
+                          struct error *err)
 {
+    if (set >= STACK_SETS_MAX)
+        return -EINVAL;
+    if (!m->link) {
+        m->skel->bss->epoch++;
+        m->link = bpf_program__attach(m->skel->progs.late_switch);
+        if (!m->link)
+            return error_errno(err, "cannot attach to the scheduler's switches");
+    }
+    __atomic_store_n(&m->skel->bss->periods[set], period_ns, __ATOMIC_RELEASE);
     m->sets |= 1U << set;
+    return 0;
 }
 
 void sampler_moments_stop(struct sampler_moments *m, uint32_t set)
@@ -121,8 +134,12 @@ void sampler_moments_stop(struct sampler_moments *m, uint32_t set)
     if (!(m->sets & 1U << set))
         return;
     m->sets &= ~(1U << set);
-    if (!m->sets)
-        drop_targets(m);
+    __atomic_store_n(&m->skel->bss->periods[set], 0, __ATOMIC_RELEASE);
+    if (m->sets)
+        return;
+    drop_targets(m);
+    bpf_link__destroy(m->link);
+    m->link = NULL;
 }
 
 void sampler_moments_filter_all(struct sampler_moments *m, uint32_t sets)
@@ -147,10 +164,11 @@ static struct moment_target *find_target(struct sampler_moments *m, int32_t pid)
     return NULL;
 }
 
-int sampler_moments_probe(struct sampler_moments *m, int32_t pid, uint32_t thread_state, int fd,
-                          const struct moment_probe *probes, size_t count, struct error *err)
+int sampler_moments_probe(struct sampler_moments *m, int32_t pid, const struct moment_offsets *at,
+                          int fd, const struct moment_probe *probes, size_t count,
+                          struct error *err)
 {
-    struct moment_process process = { .thread_state = thread_state, .epoch = ++m->epoch & 0xff };
+    struct moment_process process = { .at = *at, .epoch = ++m->epoch & 0xff };
     struct moment_target *t = pid > 0 ? find_target(m, pid) : NULL;
     struct uprobe_place places[MOMENT_PLACES_MAX];
     uint32_t key = (uint32_t)pid;
@@ -210,6 +228,7 @@ void sampler_moments_stats(const struct sampler_moments *m, struct sampler_momen
     *ret = (struct sampler_moments_stats){ .samples = counted(m, MOMENT_SAMPLES),
                                            .lost_ring = counted(m, MOMENT_LOST_RING),
                                            .lost_budget = counted(m, MOMENT_LOST_BUDGET),
-                                           .lost_other = counted(m, MOMENT_LOST_BUG),
+                                           .lost_other = counted(m, MOMENT_LOST_BUG) +
+                                                         counted(m, MOMENT_LOST_ROOM),
                                            .time_ns = counted(m, MOMENT_TIME_NS) };
 }

@@ -26,10 +26,13 @@ int sampler_moments_new(const struct sampler_shared *shared, struct sampler_mome
 struct sampler_moments *sampler_moments_free(struct sampler_moments *m);
 /* Returns the ring's map fd, borrowed from @m; it has MOMENT_RING_BYTES. */
 int sampler_moments_ring_fd(const struct sampler_moments *m);
-/* Returns the program of the ticks that sample late threads. */
+/* Returns the program of the ticks that sample late threads that run. */
 struct bpf_program *sampler_moments_tick(struct sampler_moments *m);
-/* Set @set samples late threads from now on, or no more; with the last one all probes go. */
-void sampler_moments_start(struct sampler_moments *m, uint32_t set);
+/* Set @set, whose ticks are @period_ns apart, samples late threads from now on. 0, or -errno with
+ * @err. */
+int sampler_moments_start(struct sampler_moments *m, uint32_t set, uint64_t period_ns,
+                          struct error *err);
+/* Set @set samples none any more; with the last one all probes go. */
 void sampler_moments_stop(struct sampler_moments *m, uint32_t set);
 /* Hands probes that are to go to @detach, which is uprobes_detach() sooner or later, instead of
  * waiting for that. */
@@ -39,10 +42,11 @@ void sampler_moments_filter_all(struct sampler_moments *m, uint32_t sets);
 /* Forgets what pcs mean. */
 void sampler_moments_forget(struct sampler_moments *m);
 /* Puts @probes into the file @fd for process @pid alone, in place of those that it has.
- * @thread_state: bytes into a JavaThread. Return: 0. -EAGAIN: no set runs. -E2BIG:
+ * @at: borrowed. Return: 0. -EAGAIN: no set runs. -E2BIG:
  * MOMENT_PROCESSES_MAX have probes. -errno with @err. */
-int sampler_moments_probe(struct sampler_moments *m, int32_t pid, uint32_t thread_state, int fd,
-                          const struct moment_probe *probes, size_t count, struct error *err);
+int sampler_moments_probe(struct sampler_moments *m, int32_t pid, const struct moment_offsets *at,
+                          int fd, const struct moment_probe *probes, size_t count,
+                          struct error *err);
 /* Takes them out. -ENOENT: it has none. */
 int sampler_moments_unprobe(struct sampler_moments *m, int32_t pid);
 

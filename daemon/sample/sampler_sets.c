@@ -215,12 +215,12 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
         : event->kind == EVENT_LIVE  ? sampler_alloc_start_live(s->alloc, no, period)
         : event_is_call(event->kind) ? sampler_alloc_start_calls(s->alloc, no, period)
                                      : set_cpus(s, no, cpus, (size_t)n, err);
+    if (r >= 0 && event->kind == EVENT_SAFEPOINT)
+        r = sampler_moments_start(s->moments, no, period, err);
     if (r < 0) {
         sampler_set_disarm(set);
         return r;
     }
-    if (event->kind == EVENT_SAFEPOINT)
-        sampler_moments_start(s->moments, no);
     *ret_set = no;
     return 0;
 }

@@ -97,11 +97,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         need(q.set >= BROKER_FRAMES_MIN && q.set <= BROKER_FRAMES_MAX);
     else if (fields & BROKER_FIELD_EVENT)
         need(q.set < EVENT_KINDS_ALL);
-    else if (fields & BROKER_FIELD_OFFSET)
+    else if (fields & (BROKER_FIELD_OFFSET | BROKER_FIELD_OFFSETS))
         need(q.set <= BROKER_THREAD_BYTES_MAX && q.set % 4 == 0);
     else if (!(fields & BROKER_FIELD_THREAD))
         need(q.set < BROKER_SETS_MAX);
-    need(q.sets < 1u << BROKER_SETS_MAX);
+    need(fields & BROKER_FIELD_OFFSETS ? q.sets <= BROKER_THREAD_BYTES_MAX && q.sets % 8 == 0
+                                       : q.sets < 1u << BROKER_SETS_MAX);
     if (fields & BROKER_FIELD_ATTACH) /* one of two ways, and options of the agent alone */
         need(q.set <= ATTACH_MOUNT &&
              (attach_loads(q.set) || !(q.sets & ~(uint32_t)BROKER_ATTACH_TMP)) &&

@@ -30,6 +30,10 @@ class File:
         self.server.stdin.write(kinds)
         self.server.stdin.flush()
 
+    def slow_down(self) -> None:
+        """Each read waits for 30 ms from now on."""
+        self.silence("w")
+
     def wait_asked(self) -> str:
         """Waits for a request that gets no answer: its kind."""
         return self.server.stdout.readline().strip()

@@ -4,7 +4,8 @@
  * /dev/fuse, whose server answers as it is told, as a container's own may. Says "mounted"; then
  * reads letters: each kind of request named since the last "-" is left without an answer (r read, o
  * open, f what close(2) sends, a attributes, s what statfs(2) sends, l names), and "-" answers all
- * of them. Unmounts and ends with its standard input. Usage: fuse_file FOLDER SOURCE
+ * of them. After "w" each read waits for 30 ms. Unmounts and ends with its standard input. Usage:
+ * fuse_file FOLDER SOURCE
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +21,7 @@
 #define FILE_INODE 2
 #define WITHHELD_MAX 256
 #define READ_MAX (128 * 1024)
+#define SLOW_US 30000
 
 struct request {
     struct fuse_in_header h;
@@ -29,6 +31,7 @@ struct request {
 static int dev, source;
 static struct stat of;
 static char silent[16]; /* letters */
+static int slow;
 static struct request *withheld[WITHHELD_MAX];
 static int withheld_count;
 
@@ -124,6 +127,8 @@ static void serve(const struct request *q)
         answer(q, 0, &open_out, sizeof(open_out));
         break;
     case FUSE_READ:
+        if (slow)
+            usleep(SLOW_US);
         give(q);
         break;
     case FUSE_STATFS:
@@ -175,6 +180,8 @@ static void obey(char c)
             serve(withheld[--withheld_count]);
             free(withheld[withheld_count]);
         }
+    } else if (c == 'w') {
+        slow = 1;
     } else if (c != '\n' && n + 1 < sizeof(silent)) {
         silent[n] = c;
         silent[n + 1] = '\0';

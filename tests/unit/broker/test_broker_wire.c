@@ -82,6 +82,8 @@ static const struct {
     { BROKER_MOMENTS, SET, 8, -EINVAL }, /* no range */
     { BROKER_MOMENTS, SET, 3, -EINVAL },
     { BROKER_MOMENTS, SET, BROKER_THREAD_BYTES_MAX + 4, -EINVAL },
+    { BROKER_MOMENTS, SETS, BROKER_THREAD_BYTES_MAX + 8, -EINVAL },
+    { BROKER_MOMENTS, SETS, 12, -EINVAL }, /* a word lies at no such place */
     { BROKER_UNMOMENTS, PID, 0, -EINVAL },
     { BROKER_MOMENTS_RING, PID, 5, -EINVAL },
     { BROKER_CALL, NAME_N, 8, -EINVAL }, /* no range */
@@ -261,6 +263,10 @@ START_TEST(ten_thousand_random_messages_do_no_harm)
                 r.set = (uint32_t)(next_random() % 5);
             if (fields & BROKER_FIELD_OFFSET)
                 r.set = (uint32_t)(next_random() % 4096 * 4);
+            if (fields & BROKER_FIELD_OFFSETS) {
+                r.set = (uint32_t)(next_random() % 4096 * 4);
+                r.sets = (uint32_t)(next_random() % 4096 * 8);
+            }
             if (fields & BROKER_FIELD_EVENT)
                 r.set = (uint32_t)(next_random() % (EVENT_KINDS + 1));
             if (fields & BROKER_FIELD_SETS)
