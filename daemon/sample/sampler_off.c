@@ -40,23 +40,50 @@ int sampler_off_check(struct error *err)
     return -EOPNOTSUPP;
 }
 
-static bool has_task_work(void)
+/* The function for task work, by its name in Linux 7.0 and in 6.18. */
+static const char *const TASK_WORK[] = { "bpf_task_work_schedule_resume",
+                                         "bpf_task_work_schedule_resume_impl" };
+
+/* Returns which of these the kernel has for programs; -1: none. Linux 7.0 names the second one,
+ * too, with other parameters. */
+static int find_task_work(void)
 {
     struct btf *btf = old_kernel_pretended("task_work") ? NULL : btf__load_vmlinux_btf();
-    bool has =
-        btf && btf__find_by_name_kind(btf, "bpf_task_work_schedule_resume_impl", BTF_KIND_FUNC) > 0;
+    int found = -1;
 
+    for (int i = 0; btf && found < 0 && i < (int)ARRAY_SIZE(TASK_WORK); i++) {
+        if (btf__find_by_name_kind(btf, TASK_WORK[i], BTF_KIND_FUNC) > 0)
+            found = i;
+    }
     btf__free(btf);
-    return has;
+    return found;
+}
+
+/* Has libbpf not find @name in the kernel: that of Debian 12 refuses a function with other
+ * parameters also where the program can do without. */
+static void hide(struct off_bpf *skel, const char *name)
+{
+    const struct btf *btf = bpf_object__btf(skel->obj);
+    int id = btf__find_by_name_kind(btf, name, BTF_KIND_FUNC);
+    const struct btf_type *t = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
+
+    if (t)
+        ((char *)(uintptr_t)btf__name_by_offset(btf, t->name_off))[0] = '_';
 }
 
 /* Chooses how stacks are taken, and the sizes of maps by that. */
 static int choose(struct off_bpf *skel)
 {
-    bool early = !has_task_work();
+    int task_work = find_task_work();
+    bool early = task_work < 0;
     int r;
 
+    for (int i = 0; i < (int)ARRAY_SIZE(TASK_WORK); i++) {
+        if (i != task_work)
+            hide(skel, TASK_WORK[i]);
+    }
     skel->rodata->early = early;
+    skel->rodata->short_task_work = task_work == 0;
     r = bpf_program__set_autoload(early ? skel->progs.off_switch : skel->progs.off_switch_early,
                                   false);
     if (r < 0 || !early)
