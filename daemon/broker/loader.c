@@ -24,7 +24,7 @@ union job_input {
 };
 
 /* What is loaded. The first of these that is asked for is loaded first. */
-enum job_kind { JOB_SAMPLER, JOB_POINTS, JOB_OFF, JOB_ALLOC, JOB_MOMENTS, JOB_COUNT };
+enum { JOB_SAMPLER, JOB_POINTS, JOB_PROGRAMS, JOB_COUNT = JOB_PROGRAMS + PROGRAM_COUNT };
 
 struct job {
     union job_input in; /* of the last request, if @given: nobody has begun with it */
@@ -64,16 +64,6 @@ static int load_sampler(union job_input *in, void **ret, struct error *err)
     return r;
 }
 
-static void keep_input(union job_input *in)
-{
-    (void)in;
-}
-
-static void drop_sampler(void *loaded)
-{
-    sampler_free(loaded);
-}
-
 static int load_points(union job_input *in, void **ret, struct error *err)
 {
     int r = sampler_points_load(in->points, err);
@@ -84,82 +74,44 @@ static int load_points(union job_input *in, void **ret, struct error *err)
     return r;
 }
 
-static void drop_points_input(union job_input *in)
+static int load_program(size_t kind, union job_input *in, void **ret, struct error *err)
 {
-    sampler_points_free(in->points);
-}
-
-static void drop_points(void *loaded)
-{
-    sampler_points_free(loaded);
-}
-
-static int load_off(union job_input *in, void **ret, struct error *err)
-{
-    struct sampler_off *off = NULL;
-    int r = sampler_off_new(&in->shared, &off, err);
+    int r = PROGRAMS[kind - JOB_PROGRAMS].load(&in->shared, ret, err);
 
     sampler_shared_close(&in->shared);
-    *ret = off;
     return r;
 }
 
-static void drop_shared_input(union job_input *in)
+/* Takes what @in owns. */
+static int load_kind(size_t kind, union job_input *in, void **ret, struct error *err)
 {
-    sampler_shared_close(&in->shared);
+    return kind == JOB_SAMPLER  ? load_sampler(in, ret, err)
+           : kind == JOB_POINTS ? load_points(in, ret, err)
+                                : load_program(kind, in, ret, err);
 }
 
-static void drop_off(void *loaded)
+static void drop_input(size_t kind, union job_input *in)
 {
-    sampler_off_free(loaded);
+    if (kind == JOB_POINTS)
+        sampler_points_free(in->points);
+    else if (kind >= JOB_PROGRAMS)
+        sampler_shared_close(&in->shared);
 }
 
-static int load_alloc(union job_input *in, void **ret, struct error *err)
+static void drop_loaded(size_t kind, void *loaded)
 {
-    struct sampler_alloc *alloc = NULL;
-    int r = sampler_alloc_new(&in->shared, &alloc, err);
-
-    sampler_shared_close(&in->shared);
-    *ret = alloc;
-    return r;
+    if (kind == JOB_SAMPLER)
+        sampler_free(loaded);
+    else if (kind == JOB_POINTS)
+        sampler_points_free(loaded);
+    else
+        PROGRAMS[kind - JOB_PROGRAMS].free(loaded);
 }
-
-static void drop_alloc(void *loaded)
-{
-    sampler_alloc_free(loaded);
-}
-
-static int load_moments(union job_input *in, void **ret, struct error *err)
-{
-    struct sampler_moments *moments = NULL;
-    int r = sampler_moments_new(&in->shared, &moments, err);
-
-    sampler_shared_close(&in->shared);
-    *ret = moments;
-    return r;
-}
-
-static void drop_moments(void *loaded)
-{
-    sampler_moments_free(loaded);
-}
-
-static const struct job_type {
-    int (*load)(union job_input *in, void **ret, struct error *err); /* takes what @in owns */
-    void (*drop_input)(union job_input *in);
-    void (*drop)(void *loaded); /* NULL: nothing */
-} JOBS[JOB_COUNT] = {
-    [JOB_SAMPLER] = { .load = load_sampler, .drop_input = keep_input, .drop = drop_sampler },
-    [JOB_POINTS] = { .load = load_points, .drop_input = drop_points_input, .drop = drop_points },
-    [JOB_OFF] = { .load = load_off, .drop_input = drop_shared_input, .drop = drop_off },
-    [JOB_ALLOC] = { .load = load_alloc, .drop_input = drop_shared_input, .drop = drop_alloc },
-    [JOB_MOMENTS] = { .load = load_moments, .drop_input = drop_shared_input, .drop = drop_moments },
-};
 
 /* ---- the thread ---- */
 
 /* Loads what was asked last, with the lock held but for the loading itself. */
-static void load(struct loader *l, enum job_kind kind)
+static void load(struct loader *l, size_t kind)
 {
     struct job *job = &l->jobs[kind];
     union job_input in = job->in;
@@ -170,11 +122,11 @@ static void load(struct loader *l, enum job_kind kind)
 
     job->given = false;
     pthread_mutex_unlock(&l->lock);
-    r = JOBS[kind].load(&in, &loaded, &err);
+    r = load_kind(kind, &in, &loaded, &err);
     pthread_mutex_lock(&l->lock);
     job->answered = number;
     if (!job->wanted || job->asked != number) {
-        JOBS[kind].drop(loaded);
+        drop_loaded(kind, loaded);
         return;
     }
     job->loaded = loaded;
@@ -183,9 +135,9 @@ static void load(struct loader *l, enum job_kind kind)
 }
 
 /* The first job that is asked for; JOB_COUNT: none. */
-static enum job_kind next_job(const struct loader *l)
+static size_t next_job(const struct loader *l)
 {
-    enum job_kind kind = 0;
+    size_t kind = 0;
 
     while (kind < JOB_COUNT && l->jobs[kind].asked == l->jobs[kind].answered)
         kind++;
@@ -215,7 +167,7 @@ static void detach(struct loader *l)
 static void *loader_main(void *arg)
 {
     struct loader *l = arg;
-    enum job_kind kind;
+    size_t kind;
 
     prctl(PR_SET_NAME, "flamed-loader");
     setpriority(PRIO_PROCESS, 0, 0); /* a second of the verifier's is not urgent */
@@ -266,13 +218,13 @@ int loader_start(int (*confine)(struct error *err), struct loader **ret, struct 
 
 /* ---- for the broker ---- */
 
-static void ask(struct loader *l, enum job_kind kind, const union job_input *in)
+static void ask(struct loader *l, size_t kind, const union job_input *in)
 {
     struct job *job = &l->jobs[kind];
 
     pthread_mutex_lock(&l->lock);
     if (job->given)
-        JOBS[kind].drop_input(&job->in);
+        drop_input(kind, &job->in);
     job->in = *in;
     job->given = true;
     job->asked++;
@@ -282,8 +234,7 @@ static void ask(struct loader *l, enum job_kind kind, const union job_input *in)
 }
 
 /* As loader_take(). */
-static int take(struct loader *l, enum job_kind kind, uint64_t wait_ns, void **ret,
-                struct error *err)
+static int take(struct loader *l, size_t kind, uint64_t wait_ns, void **ret, struct error *err)
 {
     uint64_t until = clock_monotonic_ns() + wait_ns;
     struct timespec ts = { .tv_sec = (time_t)(until / NSEC_PER_SEC),
@@ -336,49 +287,14 @@ int loader_take_points(struct loader *l, struct sampler_points **ret, struct err
     return r;
 }
 
-void loader_ask_off(struct loader *l, const struct sampler_shared *shared)
+void loader_ask_program(struct loader *l, enum program program, const struct sampler_shared *shared)
 {
-    ask(l, JOB_OFF, &(union job_input){ .shared = *shared });
+    ask(l, JOB_PROGRAMS + program, &(union job_input){ .shared = *shared });
 }
 
-int loader_take_off(struct loader *l, struct sampler_off **ret, struct error *err)
+int loader_take_program(struct loader *l, enum program program, void **ret, struct error *err)
 {
-    void *loaded = NULL;
-    int r = take(l, JOB_OFF, /* wait_ns= */ 0, &loaded, err);
-
-    if (r == 0)
-        *ret = loaded;
-    return r;
-}
-
-void loader_ask_alloc(struct loader *l, const struct sampler_shared *shared)
-{
-    ask(l, JOB_ALLOC, &(union job_input){ .shared = *shared });
-}
-
-int loader_take_alloc(struct loader *l, struct sampler_alloc **ret, struct error *err)
-{
-    void *loaded = NULL;
-    int r = take(l, JOB_ALLOC, /* wait_ns= */ 0, &loaded, err);
-
-    if (r == 0)
-        *ret = loaded;
-    return r;
-}
-
-void loader_ask_moments(struct loader *l, const struct sampler_shared *shared)
-{
-    ask(l, JOB_MOMENTS, &(union job_input){ .shared = *shared });
-}
-
-int loader_take_moments(struct loader *l, struct sampler_moments **ret, struct error *err)
-{
-    void *loaded = NULL;
-    int r = take(l, JOB_MOMENTS, /* wait_ns= */ 0, &loaded, err);
-
-    if (r == 0)
-        *ret = loaded;
-    return r;
+    return take(l, JOB_PROGRAMS + program, /* wait_ns= */ 0, ret, err);
 }
 
 void loader_detach(void *loader, struct uprobes *probes)
@@ -414,7 +330,7 @@ void loader_drop(struct loader *l)
     pthread_mutex_lock(&l->lock);
     for (size_t i = 0; i < JOB_COUNT; i++) {
         l->jobs[i].wanted = false;
-        JOBS[i].drop(l->jobs[i].loaded);
+        drop_loaded(i, l->jobs[i].loaded);
         l->jobs[i].loaded = NULL;
     }
     pthread_mutex_unlock(&l->lock);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "broker/programs.h"
 #include "sample/sampler.h"
 #include "sample/sampler_alloc.h"
 #include "sample/sampler_moments.h"
@@ -35,20 +36,11 @@ int loader_take(struct loader *l, uint64_t wait_ns, struct sampler **ret, struct
 void loader_ask_points(struct loader *l, struct sampler_points *points);
 /* As loader_take(), without waiting. */
 int loader_take_points(struct loader *l, struct sampler_points **ret, struct error *err);
-/* Does the same for the programs of sampler_off.h. Takes @shared, which it closes. */
-void loader_ask_off(struct loader *l, const struct sampler_shared *shared);
+/* Does the same for a row of the table of programs. Takes @shared, which it closes. */
+void loader_ask_program(struct loader *l, enum program program,
+                        const struct sampler_shared *shared);
 /* As loader_take(), without waiting. */
-int loader_take_off(struct loader *l, struct sampler_off **ret, struct error *err);
-
-/* Does the same for the program of sampler_alloc.h. */
-void loader_ask_alloc(struct loader *l, const struct sampler_shared *shared);
-/* As loader_take(), without waiting. */
-int loader_take_alloc(struct loader *l, struct sampler_alloc **ret, struct error *err);
-
-/* Does the same for the programs of sampler_moments.h. */
-void loader_ask_moments(struct loader *l, const struct sampler_shared *shared);
-/* As loader_take(), without waiting. */
-int loader_take_moments(struct loader *l, struct sampler_moments **ret, struct error *err);
+int loader_take_program(struct loader *l, enum program program, void **ret, struct error *err);
 
 struct uprobes;
 /* Takes probes out, which it takes, without having its caller wait for that: as

@@ -162,40 +162,55 @@ int request_ring(struct server *s, const struct broker_request *q, struct reply 
     return reply_fd(rep, fd);
 }
 
-/* Has the programs loaded that sample time off the processor. 0; -EINPROGRESS while they are
- * being loaded; -errno: each with @err. */
-static int server_off(struct server *s, struct error *err)
+/* Has a program loaded. 0; -EINPROGRESS while it is being loaded; -errno: each with @err. */
+static int server_program(struct server *s, enum program program, struct error *err)
 {
+    const struct program_type *type = &PROGRAMS[program];
+    enum sampler_state *state = &s->program_states[program];
+    struct error *problem = &s->program_errors[program];
     struct sampler_shared shared;
-    struct sampler_off *off;
-    int r = sampler_check_off(s->sampler, err);
+    void *loaded = NULL;
+    int r = type->check ? type->check(s->sampler, err) : 0;
 
     if (r < 0)
         return r;
-    if (s->off_state == SAMPLER_UNASKED) {
+    if (*state == SAMPLER_UNASKED) {
         r = sampler_share(s->sampler, &shared);
         if (r < 0)
             return error_code(err, r, "cannot copy descriptors");
-        loader_ask_off(s->loader, &shared);
-        s->off_state = SAMPLER_LOADING;
+        shared.pins_fd = s->pins_fd;
+        loader_ask_program(s->loader, program, &shared);
+        *state = SAMPLER_LOADING;
     }
-    if (s->off_state == SAMPLER_LOADING) {
-        r = loader_take_off(s->loader, &off, &s->off_error);
+    if (*state == SAMPLER_LOADING) {
+        r = loader_take_program(s->loader, program, &loaded, problem);
         if (r == LOADER_BUSY) {
             error_set(err, -EINPROGRESS,
                       "the kernel is still checking the BPF programs of this event");
             error_remedy(err, "ask again in a second");
             return -EINPROGRESS;
         }
-        s->off_state = r == 0 ? SAMPLER_LOADED : SAMPLER_REFUSED;
+        *state = r == 0 ? SAMPLER_LOADED : SAMPLER_REFUSED;
         if (r == 0)
-            sampler_take_off(s->sampler, off);
+            type->take(s->sampler, loaded, s->loader);
     }
-    if (s->off_state == SAMPLER_LOADED)
+    if (*state == SAMPLER_LOADED)
         return 0;
     if (err)
-        *err = s->off_error;
-    return s->off_error.code;
+        *err = *problem;
+    return problem->code;
+}
+
+/* The same with each that an event of @kind needs. */
+static int server_programs(struct server *s, uint32_t kind, struct error *err)
+{
+    int r = 0;
+
+    for (enum program i = 0; r == 0 && i < PROGRAM_COUNT; i++) {
+        if (PROGRAMS[i].serves(kind))
+            r = server_program(s, i, err);
+    }
+    return r;
 }
 
 /* What @q's event is. */
@@ -203,78 +218,6 @@ static int describe(const struct broker_request *q, struct sampler_event *ret, s
 {
     return sampler_describe(q->set, (struct span){ (const char *)q->name, q->name_n },
                             /* devices_fd= */ -1, ret, err);
-}
-
-/* The same of the program that samples at probes. */
-static int server_alloc(struct server *s, struct error *err)
-{
-    struct sampler_shared shared;
-    struct sampler_alloc *alloc;
-    int r;
-
-    if (s->alloc_state == SAMPLER_UNASKED) {
-        r = sampler_share(s->sampler, &shared);
-        if (r < 0)
-            return error_code(err, r, "cannot copy descriptors");
-        shared.pins_fd = s->pins_fd;
-        loader_ask_alloc(s->loader, &shared);
-        s->alloc_state = SAMPLER_LOADING;
-    }
-    if (s->alloc_state == SAMPLER_LOADING) {
-        r = loader_take_alloc(s->loader, &alloc, &s->alloc_error);
-        if (r == LOADER_BUSY) {
-            error_set(err, -EINPROGRESS,
-                      "the kernel is still checking the BPF program of this event");
-            error_remedy(err, "ask again in a second");
-            return -EINPROGRESS;
-        }
-        s->alloc_state = r == 0 ? SAMPLER_LOADED : SAMPLER_REFUSED;
-        if (r == 0) {
-            sampler_alloc_detach_by(alloc, loader_detach, s->loader);
-            sampler_take_alloc(s->sampler, alloc);
-        }
-    }
-    if (s->alloc_state == SAMPLER_LOADED)
-        return 0;
-    if (err)
-        *err = s->alloc_error;
-    return s->alloc_error.code;
-}
-
-/* The same of the programs that tell moments of JVMs. */
-static int server_moments(struct server *s, struct error *err)
-{
-    struct sampler_shared shared;
-    struct sampler_moments *moments;
-    int r;
-
-    if (s->moments_state == SAMPLER_UNASKED) {
-        r = sampler_share(s->sampler, &shared);
-        if (r < 0)
-            return error_code(err, r, "cannot copy descriptors");
-        shared.pins_fd = s->pins_fd;
-        loader_ask_moments(s->loader, &shared);
-        s->moments_state = SAMPLER_LOADING;
-    }
-    if (s->moments_state == SAMPLER_LOADING) {
-        r = loader_take_moments(s->loader, &moments, &s->moments_error);
-        if (r == LOADER_BUSY) {
-            error_set(err, -EINPROGRESS,
-                      "the kernel is still checking the BPF programs of this event");
-            error_remedy(err, "ask again in a second");
-            return -EINPROGRESS;
-        }
-        s->moments_state = r == 0 ? SAMPLER_LOADED : SAMPLER_REFUSED;
-        if (r == 0) {
-            sampler_moments_detach_by(moments, loader_detach, s->loader);
-            sampler_take_moments(s->sampler, moments);
-        }
-    }
-    if (s->moments_state == SAMPLER_LOADED)
-        return 0;
-    if (err)
-        *err = s->moments_error;
-    return s->moments_error.code;
 }
 
 /* Has the program of tracepoints loaded. 0; -EINPROGRESS while it is being loaded; -errno: each
@@ -328,12 +271,8 @@ int request_sample_start(struct server *s, const struct broker_request *q, struc
         r = describe(q, &event, &rep->err);
     if (r == 0 && event.everywhere)
         r = server_points(s, &rep->err);
-    if (r == 0 && event_is_wait(event.kind))
-        r = server_off(s, &rep->err);
-    if (r == 0 && event_is_probe(event.kind))
-        r = server_alloc(s, &rep->err);
-    if (r == 0 && event.kind == EVENT_SAFEPOINT)
-        r = server_moments(s, &rep->err);
+    if (r == 0)
+        r = server_programs(s, event.kind, &rep->err);
     if (r == 0)
         r = sampler_start_event(s->sampler, &event, q->period, &set, &rep->err);
     rep->value = set;

@@ -90,12 +90,8 @@ void server_forget_client(struct server *s)
     s->sampler_error = ERROR_NULL;
     s->points_state = SAMPLER_UNASKED;
     s->points_error = ERROR_NULL;
-    s->off_state = SAMPLER_UNASKED;
-    s->off_error = ERROR_NULL;
-    s->alloc_state = SAMPLER_UNASKED;
-    s->alloc_error = ERROR_NULL;
-    s->moments_state = SAMPLER_UNASKED;
-    s->moments_error = ERROR_NULL;
+    memset(s->program_states, 0, sizeof(s->program_states)); /* SAMPLER_UNASKED */
+    memset(s->program_errors, 0, sizeof(s->program_errors));
     s->max_frames = 0;
 }
 

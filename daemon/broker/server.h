@@ -52,12 +52,8 @@ struct server {
     struct error sampler_error;      /* of SAMPLER_REFUSED */
     enum sampler_state points_state; /* of the program of tracepoints */
     struct error points_error;
-    enum sampler_state off_state; /* of the programs of sampler_off.h */
-    struct error off_error;
-    enum sampler_state alloc_state; /* of the program of sampler_alloc.h */
-    struct error alloc_error;
-    enum sampler_state moments_state; /* of the programs of sampler_moments.h */
-    struct error moments_error;
+    enum sampler_state program_states[PROGRAM_COUNT]; /* of programs.h */
+    struct error program_errors[PROGRAM_COUNT];
     uint32_t max_frames; /* of sampler_new(); 0: not said, BROKER_FRAMES_MAX */
     uint64_t tended_ns;
     bool attach_mount;   /* attaches may mount in containers */
