@@ -21,7 +21,7 @@ struct live {
     size_t followed_count;
     uint32_t collections, newest_dead; /* 0: not known; none was met */
     uint64_t missed;
-    bool concurrent;
+    bool under_way, young_blind;
 };
 
 int live_new(struct live **ret)
@@ -154,7 +154,8 @@ void live_compare(struct live *l, const struct live_tables *t)
     if (!l->looked)
         return;
     l->collections = t->collections;
-    l->concurrent = t->concurrent;
+    l->under_way = t->under_way;
+    l->young_blind = t->young_blind;
     l->missed = t->missed;
     note_dead(l, t->newest_dead);
     count = sort_table(t->before, t->alive, f);
@@ -190,7 +191,8 @@ void live_look(struct live *l, struct attachment *a, struct hotspot_vm *vm)
                                                .collections = words->collections,
                                                .newest_dead = status.live_dead,
                                                .missed = status.live_missed,
-                                               .concurrent = words->concurrent });
+                                               .under_way = words->under_way,
+                                               .young_blind = words->young_blind });
 }
 
 /* ---- what is left ---- */
@@ -203,10 +205,11 @@ static uint32_t age_of(const struct live *l, const struct live_sample *s)
     return l->collections && s->collections && (int32_t)age > 0 ? age : 0;
 }
 
-/* Whether a collection has looked at @s. If one may be under way, only the one before it has. */
+/* Whether a collection has looked at @s. If one may be under way, only the one before it has. If
+ * it may have been one that looks at none, what it has cleared alone tells. */
 static bool is_looked_at(const struct live *l, const struct live_sample *s)
 {
-    return age_of(l, s) > (l->concurrent ? 1 : 0) ||
+    return (!l->young_blind && age_of(l, s) > (l->under_way ? 1 : 0)) ||
            (l->newest_dead && !is_newer(s->object, l->newest_dead));
 }
 
@@ -253,7 +256,8 @@ void live_each(struct live *l, live_fn fn, void *cookie, struct live_found *ret)
         w = worth(s, &at->at);
         f.thinned |= w.sample.value > s->sample.value;
         f.alive++;
-        fn(cookie, &w, objects_of(&w, &at->at), age_of(l, s));
+        fn(cookie, &w, objects_of(&w, &at->at),
+           f.any_looked_at && !f.collections ? LIVE_NO_AGE : age_of(l, s));
     }
     l->count = 0;
     *ret = f;

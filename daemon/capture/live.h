@@ -41,7 +41,7 @@ struct live_tables {
     uint32_t collections,
         newest_dead; /* that have begun; as of struct stream_header; 0: not known */
     uint64_t missed;
-    bool concurrent;
+    bool under_way, young_blind; /* as of struct hotspot_live */
 };
 /* Does that with the tables given: of these all may be false. */
 void live_compare(struct live *l, const struct live_tables *t);
@@ -55,8 +55,9 @@ struct live_found {
     uint64_t missed;             /* for which the agent had no place or memory */
     bool thinned;                /* there were more objects than the agent follows */
 };
+#define LIVE_NO_AGE UINT32_MAX /* the JVM does not count its collections */
 /* Hands the samples of objects that are alive to @fn, as they are worth then. @objects: how many
- * objects each stands for; @age: how many collections it has survived. A second call hands out
- * nothing. */
+ * objects each stands for; @age: how many collections it has survived, or LIVE_NO_AGE. A second
+ * call hands out nothing. */
 typedef void (*live_fn)(void *cookie, const struct live_sample *s, uint32_t objects, uint32_t age);
 void live_each(struct live *l, live_fn fn, void *cookie, struct live_found *ret);

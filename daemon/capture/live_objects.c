@@ -62,7 +62,7 @@ static void settle(void *cookie, const struct live_sample *s, uint32_t objects, 
     struct profile_sample sample = s->sample;
     size_t n = record_held(to->c->record, sample.stack, to->frames + 1, STACK_FRAMES_MAX);
 
-    to->frames[0] = age_frame(to->table, age);
+    to->frames[0] = age == LIVE_NO_AGE ? 0 : age_frame(to->table, age);
     if (to->c->counts_objects)
         sample.count = objects;
     record_sample(to->c->record, &sample, to->frames + !to->frames[0], n + !!to->frames[0]);
@@ -80,12 +80,16 @@ static void warn(struct capture *c, const struct live_found *f)
         record_warn(c->record,
                     "no collection has looked at these objects since they were allocated, so all "
                     "count as alive; take more seconds, or have the JVM collect (jcmd PID GC.run)");
+    else if (f->any_looked_at && !f->collections)
+        record_warn(c->record,
+                    "this JVM does not count its collections, so objects have no age. Objects that "
+                    "none has looked at are left out (%llu samples)",
+                    (unsigned long long)f->young);
     else if (f->any_looked_at)
-        record_warn(
-            c->record,
-            "%u collections have begun during it. Objects that were allocated after the last "
-            "one are left out (%llu samples): nothing has looked whether they are reachable",
-            f->collections, (unsigned long long)f->young);
+        record_warn(c->record,
+                    "%u collections have begun during it. Objects that none of them has looked at "
+                    "are left out (%llu samples): nothing tells whether they are reachable",
+                    f->collections, (unsigned long long)f->young);
     if (f->thinned)
         record_warn(c->record,
                     "more than %u objects were to be followed: a random share of them was, and "

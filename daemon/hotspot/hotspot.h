@@ -156,7 +156,8 @@ uint64_t hotspot_vm_collections(struct hotspot_vm *vm);
 struct hotspot_live {
     uint32_t count;
     uint32_t collections; /* that have begun; 0: not known */
-    bool concurrent;      /* one of these may be under way while the program runs */
+    bool under_way;       /* the last of these may have cleared nothing yet */
+    bool young_blind;     /* those of the young generation alone clear nothing */
     uint64_t words[HOTSPOT_LIVE_MAX];
     bool alive[HOTSPOT_LIVE_MAX];
 };

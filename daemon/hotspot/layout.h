@@ -165,6 +165,8 @@ struct layout_field {
     /* Bounds of memory. */                                                                        \
     X(heap_reserved, "CollectedHeap", "_reserved", WANY, JDK_MAY)                                  \
     X(heap_collections, "CollectedHeap", "_total_collections", W4, JDK_MAY)                        \
+    X(heap_collects, "CollectedHeap", "_is_gc_active", W1, JDK_MAY)                                \
+    A(heap_collects, "CollectedHeap", "_is_stw_gc_active", W1, JDK_MAY)                            \
     X(region_start, "MemRegion", "_start", W8, JDK_MAY)                                            \
     X(region_words, "MemRegion", "_word_size", W8, JDK_MAY)                                        \
     X(barrier_card_table, "CardTableBarrierSet", "_card_table", W8, JDK_MAY)                       \

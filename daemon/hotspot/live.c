@@ -2,23 +2,25 @@
 /*
  * Which objects are alive, by the words that weak references are (JNI's, of an agent). A collector
  * that finds an object gone writes null there: 0, or with coloured pointers (ZGC of 21 and up) a
- * number of 16 bits. Until it has looked, the word says that the object is alive.
+ * number of 16 bits. Until it has looked, the word says that the object is alive. For a collection
+ * of its young generation alone, generational ZGC takes these references for strong ones.
  */
 #include "hotspot/vm.h"
 
-#define COLOUR_BITS 16 /* of a pointer, at most; no object lies so low */
+#define COLOUR_BITS 16        /* of a pointer, at most; no object lies so low */
+#define Z_GENERATIONAL_JDK 24 /* without the flag, which 21 to 23 have */
 
-/* The address of the number, or 0. */
-static uint64_t collections_at(struct hotspot_vm *vm)
+/* The address of @field of the heap, or 0. */
+static uint64_t heap_field(struct hotspot_vm *vm, struct layout_field field)
 {
     const struct hotspot_layout *l = &vm->layout;
     uint64_t heap;
 
-    if (!l->collected_heap_at || !layout_has(l->heap_collections) ||
+    if (!l->collected_heap_at || !layout_has(field) ||
         memory_u64(&vm->memory, l->collected_heap_at, &heap) < 0 || !heap ||
-        heap >= MEMORY_ADDRESS_MAX - (uint64_t)l->heap_collections.offset)
+        heap >= MEMORY_ADDRESS_MAX - (uint64_t)field.offset)
         return 0;
-    return heap + (uint64_t)l->heap_collections.offset;
+    return heap + (uint64_t)field.offset;
 }
 
 static int run_collections(struct hotspot_vm *vm, void *arg)
@@ -26,7 +28,7 @@ static int run_collections(struct hotspot_vm *vm, void *arg)
     uint64_t *ret = arg;
 
     memory_begin(&vm->memory);
-    *ret = collections_at(vm);
+    *ret = heap_field(vm, vm->layout.heap_collections);
     return 0;
 }
 
@@ -40,12 +42,17 @@ uint64_t hotspot_vm_collections(struct hotspot_vm *vm)
 static int run_live(struct hotspot_vm *vm, void *arg)
 {
     struct hotspot_live *l = arg;
+    uint8_t collects = 0;
     uint64_t at, word;
 
     memory_begin(&vm->memory);
-    at = collections_at(vm);
+    at = heap_field(vm, vm->layout.heap_collections);
     if (!at || memory_u32(&vm->memory, at, &l->collections) < 0)
         l->collections = 0;
+    /* After the number, which is counted while this is set: so none is counted that is unseen. */
+    at = heap_field(vm, vm->layout.heap_collects);
+    if (at && memory_read_direct(&vm->memory, at, &collects, sizeof(collects)) == 0 && collects)
+        l->under_way = true;
     for (uint32_t i = 0; i < l->count; i++) {
         int r = l->words[i] ? memory_u64(&vm->memory, l->words[i], &word) : -EFAULT;
 
@@ -56,18 +63,21 @@ static int run_live(struct hotspot_vm *vm, void *arg)
     return 0;
 }
 
+static bool is_on(struct hotspot_vm *vm, const char *flag, bool otherwise)
+{
+    uint64_t on;
+
+    return hotspot_vm_flag(vm, flag, &on) == 0 ? on : otherwise;
+}
+
 int hotspot_vm_live(struct hotspot_vm *vm, struct hotspot_live *l)
 {
-    static const char *const CONCURRENT[] = { "UseZGC", "UseShenandoahGC" };
+    bool z = is_on(vm, "UseZGC", false);
     int r;
 
     l->count = MIN(l->count, (uint32_t)HOTSPOT_LIVE_MAX);
-    l->concurrent = false;
-    for (size_t i = 0; i < ARRAY_SIZE(CONCURRENT); i++) {
-        uint64_t on = 0;
-
-        l->concurrent |= hotspot_vm_flag(vm, CONCURRENT[i], &on) == 0 && on;
-    }
+    l->under_way = z || is_on(vm, "UseShenandoahGC", false);
+    l->young_blind = z && is_on(vm, "ZGenerational", vm->layout.jdk >= Z_GENERATIONAL_JDK);
     r = vm_call(vm, run_live, l, sizeof(*l));
     return r == -ESRCH ? (int)HOTSPOT_GONE : r;
 }
