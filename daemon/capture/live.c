@@ -6,6 +6,7 @@
 _Static_assert(HOTSPOT_LIVE_MAX >= STREAM_LIVE_MAX, "all that an agent follows");
 
 #define KEPT_MAX ((size_t)2 * STREAM_LIVE_MAX)
+#define WORTH_MAX 0x1p50 /* bytes, of a sample: the sum of all is a number, still */
 
 /* The state of an object that was followed at the look. */
 struct followed {
@@ -221,7 +222,7 @@ static struct live_sample worth(const struct live_sample *s, const struct stream
 
     if (stands && at->threshold > stands)
         w.sample.value = (uint64_t)MIN(
-            (double)s->sample.value * ((double)at->threshold / (double)stands), 0x1p62);
+            (double)s->sample.value * ((double)at->threshold / (double)stands), WORTH_MAX);
     return w;
 }
 
