@@ -10,38 +10,84 @@
 
 struct stop {
     const struct profile_moment *m;
-    uint64_t ns; /* that threads were stopped */
+    uint64_t ns;    /* that threads were stopped */
+    uint32_t count; /* of what is counted */
 };
 
-/* How long the collections took that the JVM counted in the time of @m, which the same reading
- * told. @p has them by start. */
-static uint64_t collected_ns(const struct profile *p, const struct profile_moment *m)
+static int by_owner(const void *a, const void *b)
 {
-    const struct profile_moment *first = m, *end = p->moments + p->moment_count;
+    const struct profile_moment *x = ((const struct stop *)a)->m, *y = ((const struct stop *)b)->m;
 
-    while (first > p->moments && first[-1].start_ns == m->start_ns)
-        first--;
-    for (; first < end && first->start_ns == m->start_ns; first++) {
-        if (first->kind == MOMENT_COUNTS_COLLECTIONS && first->process == m->process &&
-            first->end_ns == m->end_ns)
-            return first->reach_ns;
-    }
-    return 0;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    if (x->process != y->process)
+        return x->process < y->process ? -1 : 1;
+    return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
 }
 
-/* How long @m stopped threads; 0: it is not shown. What collections took of safepoints is theirs.
- */
-static uint64_t stopped_ns(const struct profile *p, const struct profile_moment *m)
+/* The one of @kind in whose time @m ended; NULL: none. @all is sorted by_owner(). */
+static struct stop *around(struct stop *all, size_t count, uint32_t kind,
+                           const struct profile_moment *m)
 {
-    uint64_t ns = m->end_ns - m->start_ns;
+    const struct profile_moment key = { .start_ns = m->end_ns,
+                                        .process = m->process,
+                                        .kind = kind };
+    const struct stop wanted = { .m = &key };
+    size_t low = 0, high = count;
 
-    if (m->kind == MOMENT_IS_GC)
-        return MAX(ns, UINT64_C(1));
-    if (m->kind == MOMENT_COUNTS_SAFEPOINTS)
-        ns = m->reach_ns - MIN(m->reach_ns, collected_ns(p, m));
-    else if (m->kind != MOMENT_IS_SAFEPOINT)
-        return 0;
-    return ns >= TIMELINE_LONG_NS ? ns : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (by_owner(&all[middle], &wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || all[low - 1].m->kind != kind || all[low - 1].m->process != m->process ||
+        all[low - 1].m->end_ns < m->end_ns)
+        return NULL;
+    return &all[low - 1];
+}
+
+static void take_off(struct stop *from, const struct profile_moment *m)
+{
+    if (!from)
+        return;
+    from->ns -= MIN(from->ns, m->end_ns - m->start_ns);
+    from->count -= from->count > 0;
+}
+
+/* Leaves what a moment of its own tells to that: collections are at safepoints, and both are among
+ * what was counted. Counts know more: of several collections between two looks, only the last has a
+ * moment. */
+static void take_off_moments(struct stop *all, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct profile_moment *m = all[i].m;
+
+        if (m->kind == MOMENT_IS_GC)
+            take_off(around(all, count, MOMENT_IS_SAFEPOINT, m), m);
+        if (m->kind == MOMENT_IS_GC || m->kind == MOMENT_IS_SAFEPOINT)
+            take_off(around(all, count, MOMENT_COUNTS_SAFEPOINTS, m), m);
+    }
+}
+
+/* All that may have stopped threads. */
+static size_t list_stops(const struct profile *p, struct stop *ret)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < p->moment_count; i++) {
+        const struct profile_moment *m = &p->moments[i];
+
+        if (m->kind == MOMENT_COUNTS_SAFEPOINTS)
+            ret[count++] = (struct stop){ m, m->reach_ns, m->count };
+        else if (m->kind == MOMENT_IS_GC || m->kind == MOMENT_IS_SAFEPOINT)
+            ret[count++] = (struct stop){ m, m->end_ns - m->start_ns, 0 };
+    }
+    qsort(ret, count, sizeof(*ret), by_owner);
+    take_off_moments(ret, count);
+    return count;
 }
 
 static int longest_first(const void *a, const void *b)
@@ -71,7 +117,7 @@ static json_t *stop_json(const struct profile *p, const struct stop *s)
     if (name.n)
         json_object_set_new(one, "name", json_stringn(name.p, name.n));
     if (profile_moment_counts(m->kind))
-        json_object_set_new(one, "count", json_integer(m->count));
+        json_object_set_new(one, "count", json_integer(s->count));
     return one;
 }
 
@@ -79,11 +125,13 @@ json_t *timeline_moments(const struct profile *p, size_t *ret_left_out)
 {
     _cleanup_free_ struct stop *stops = calloc(p->moment_count + 1, sizeof(*stops));
     json_t *list = json_array();
-    size_t count = 0, kept;
+    size_t all = 0, count = 0, kept;
 
-    for (size_t i = 0; stops && i < p->moment_count; i++) {
-        stops[count] = (struct stop){ &p->moments[i], stopped_ns(p, &p->moments[i]) };
-        count += stops[count].ns > 0;
+    if (stops)
+        all = list_stops(p, stops);
+    for (size_t i = 0; i < all; i++) {
+        if (stops[i].m->kind == MOMENT_IS_GC || stops[i].ns >= TIMELINE_LONG_NS)
+            stops[count++] = stops[i];
     }
     kept = MIN(count, (size_t)TIMELINE_MOMENTS_MAX);
     if (kept < count)

@@ -156,8 +156,19 @@ class Counted(Pauses, jvm.WithClasses):
         before = sum(s["kind"] == "safepoints" for s in stops())
         program.have("loop", 20) # each waits for some 5 ms
         proc.wait_until(lambda: sum(s["kind"] == "safepoints" and s["count"] >= 1 for s in stops()) > before, 30, "the safepoints are there")
+        self.check_stopped(program)
         other = self.daemon.get("/api/v1/timeline", pid=os.getpid(), **{"from": "-60s"})
         self.assertEqual(other.json().get("moments", []), [], other)
+
+    def check_stopped(self, program: Program) -> None:
+        """Of many collections between two looks the last has a moment, and the time of the others is there, too."""
+        def stopped() -> float:
+            return sum(s["stopped_seconds"] for s in self.daemon.get("/api/v1/timeline", pid=program.pid, **{"from": "-300s"}).json()["moments"])
+
+        told, before = stopped(), hsperf.paused(hsperf.read(program.pid), 17)[1]
+        program.have("gc", 60)
+        wanted = 0.8 * (hsperf.paused(hsperf.read(program.pid), 17)[1] - before)
+        proc.wait_until(lambda: stopped() - told >= wanted, 30, f"{wanted} s of collections are in the timeline")
 
     def check_histograms(self, version: int) -> None:
         with Program(paths.jdk(version), self.classes.folder, "-XX:+UseParallelGC" if version == 25 else "-XX:+UseG1GC", "-Xmx256m",

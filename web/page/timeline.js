@@ -261,12 +261,13 @@ export class Timeline {
 
     stopsLegend(stops) {
         const ns = stops.reduce((sum, { stoppedMs }) => sum + stoppedMs * 1e6, 0), { stopsLeftOut } = this.data;
+        const pauses = stops.reduce((sum, { count }) => sum + count, 0);
 
         return stops.length ? [element("li", {
             title: "Garbage collections (high marks above the bars) and other safepoints of 10 ms or more (low marks)" +
                 (stopsLeftOut ? `; ${stopsLeftOut} shorter ones are not shown` : ""),
         }, element("span", { class: "chip stop kind-" + KINDS[KIND.JVM].id }), "Pauses ",
-        element("span", { class: "num" }, `${stops.length} · ${formatMs(ns)}`))] : [];
+        element("span", { class: "num" }, `${pauses} · ${formatMs(ns)}`))] : [];
     }
 
     showNote(time) {
