@@ -266,7 +266,11 @@ static bool read_all(struct span memory, struct counters_places *places, struct 
     counters_clear(&s->c);
     if (places)
         *places = (struct counters_places){ .entries = hsperfdata_count(memory) };
-    return hsperfdata_each(memory, see_entry, s);
+    if (hsperfdata_each(memory, see_entry, s))
+        return true;
+    if (places) /* an entry was just being made: those behind it are not known */
+        *places = (struct counters_places){ .entries = 0 };
+    return false;
 }
 
 bool counters_parse(struct span memory, struct counters_places *places, struct counters *ret)

@@ -245,6 +245,27 @@ START_TEST(reads_known_counters_again)
 }
 END_TEST
 
+/* The JVM counts an entry before it has written its head. */
+START_TEST(reads_counters_of_a_moment_later)
+{
+    struct counters_places places = { .count = 0 };
+    _cleanup_buf_ struct buf file = BUF_NULL;
+    struct counters c;
+    uint32_t length;
+    char *at;
+
+    read_file(CORPUS "hsperfdata/jdk17_g1", &file);
+    at = file.p + place_of(&file, "sun.rt.safepoints");
+    memcpy(&length, at, sizeof(length));
+    memset(at, 0, sizeof(length));
+    ck_assert(!counters_parse(buf_span(&file), &places, &c));
+    memcpy(at, &length, sizeof(length));
+    ck_assert(counters_parse(buf_span(&file), &places, &c));
+    ck_assert_int_ne(c.safepoints, COUNTERS_UNKNOWN);
+    ck_assert_uint_gt(places.count, 40);
+}
+END_TEST
+
 /* ---- images ---- */
 
 static struct image image;
@@ -554,6 +575,7 @@ int main(void)
     tcase_add_test(tc, reads_counters);
     tcase_add_test(tc, bounds_counters);
     tcase_add_test(tc, reads_known_counters_again);
+    tcase_add_test(tc, reads_counters_of_a_moment_later);
     tcase_add_loop_test(tc, refuses_broken_hsperfdata, 0, (int)ARRAY_SIZE(BROKEN_HSPERFDATA));
     tcase_add_loop_test(tc, reads_an_image_of_each_release, 0, releases);
     tcase_add_loop_test(tc, waits_for_the_interpreter, 0, releases);
