@@ -170,6 +170,8 @@ static __always_inline __u64 java_thread(struct stack_scratch *s, struct task_st
     return p && pc >= p->vm.code_low && pc < p->vm.code_high ? regs->r15 : 0;
 }
 
+#define TASK_WAITS 1 /* TASK_INTERRUPTIBLE: a lock, input; a fault is none */
+
 enum lateness {
     NOT_LATE,   /* no safepoint waits for it */
     LATE,       /* each does that begins now, or has begun */
@@ -287,7 +289,8 @@ static __always_inline void leaves(struct task_struct *task, __u32 host_pid,
         return;
     begin_record(&s->rec, task, host_pid, thread_number(task), now_ns);
     late = lateness_of(p, java_thread(s, task));
-    if (late == NOT_LATE)
+    /* Before JDK 13, a thread waits for the VM's lock to say that it has stopped. */
+    if (late == NOT_LATE || (!p->at.safepoint && task->__state & TASK_WAITS))
         return;
     if (over_budget(now_ns, STACK_BUDGET_NS)) {
         count(MOMENT_LOST_BUDGET, 1);
