@@ -418,6 +418,7 @@ static __always_inline bool takes_call(__u32 set, __u64 *ret_value)
     struct block *b = bpf_map_lookup_elem(&blocks, &set);
 
     *ret_value = 0;
+    UNWIND_MASK(set, STACK_SETS_MAX - 1); /* older verifiers forget the bound of a key */
     return !b || is_picked(b, &rates[set], ret_value);
 }
 

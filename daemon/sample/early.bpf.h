@@ -109,6 +109,7 @@ static __always_inline bool write_kept(struct task_struct *task, struct desk *d,
     s = &os->stack;
     if (n > STACK_MAX)
         n = STACK_MAX;
+    UNWIND_MASK(n, STACK_MAX); /* older verifiers forget the bound */
     words = k->count;
     if (words > OFF_EARLY_WORDS)
         words = OFF_EARLY_WORDS;
