@@ -44,7 +44,8 @@ struct task_struct {
     __u64 start_time, start_boottime;
     __u64 self_exec_id;
     unsigned int __state;
-    int on_cpu, exit_state;
+    __u32 on_cpu; /* int, or __u8 since Linux 7.2: libbpf takes a smaller one if none is signed */
+    int exit_state;
     bool throttled; /* from 6.18 on: it was taken off its run queue until its cgroup has time again
                      */
     char comm[SAMPLE_COMM_BYTES];
