@@ -40,23 +40,23 @@ int sampler_off_check(struct error *err)
     return -EOPNOTSUPP;
 }
 
-/* The function for task work, by its name in Linux 7.0 and in 6.18. */
-static const char *const TASK_WORK[] = { "bpf_task_work_schedule_resume",
-                                         "bpf_task_work_schedule_resume_impl" };
+#define TASK_WORK "bpf_task_work_schedule_resume_impl" /* of Linux 6.18 and 6.19 */
+#define TASK_WORK_OF_7_0 "bpf_task_work_schedule_resume"
 
-/* Returns which of these the kernel has for programs; -1: none. Linux 7.0 names the second one,
- * too, with other parameters. */
-static int find_task_work(void)
+static bool has_function(const struct btf *btf, const char *name)
+{
+    return btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) > 0;
+}
+
+/* Returns whether stacks can be taken late. From Linux 7.0 on the function is another one, and with
+ * it most stacks come out cut, at least on 7.2; a function of the old name has other parameters. */
+static bool has_task_work(void)
 {
     struct btf *btf = old_kernel_pretended("task_work") ? NULL : btf__load_vmlinux_btf();
-    int found = -1;
+    bool has = btf && has_function(btf, TASK_WORK) && !has_function(btf, TASK_WORK_OF_7_0);
 
-    for (int i = 0; btf && found < 0 && i < (int)ARRAY_SIZE(TASK_WORK); i++) {
-        if (btf__find_by_name_kind(btf, TASK_WORK[i], BTF_KIND_FUNC) > 0)
-            found = i;
-    }
     btf__free(btf);
-    return found;
+    return has;
 }
 
 /* Has libbpf not find @name in the kernel: that of Debian 12 refuses a function with other
@@ -74,16 +74,12 @@ static void hide(struct off_bpf *skel, const char *name)
 /* Chooses how stacks are taken, and the sizes of maps by that. */
 static int choose(struct off_bpf *skel)
 {
-    int task_work = find_task_work();
-    bool early = task_work < 0;
+    bool early = !has_task_work();
     int r;
 
-    for (int i = 0; i < (int)ARRAY_SIZE(TASK_WORK); i++) {
-        if (i != task_work)
-            hide(skel, TASK_WORK[i]);
-    }
+    if (early)
+        hide(skel, TASK_WORK);
     skel->rodata->early = early;
-    skel->rodata->short_task_work = task_work == 0;
     r = bpf_program__set_autoload(early ? skel->progs.off_switch : skel->progs.off_switch_early,
                                   false);
     if (r < 0 || !early)
