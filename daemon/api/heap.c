@@ -74,7 +74,7 @@ static int call_heap(struct api *api, void *arg)
     if (r)
         return r;
     if (!a->counted) {
-        r = discover_counters(api->engine.discover, p);
+        r = discover_counters(api->engine.discover, p, /* asked= */ true);
         if (r != 0)
             return heap_refuse(a, p, r);
         a->c = *p->counters;

@@ -13,8 +13,8 @@
 /* For the recorder alone, which is always on: as above. */
 #define COUNTED_RECORDED_NS NSEC_PER_SEC
 #define COUNTED_RECORDED_LOOKS_NS (100 * NSEC_PER_MSEC)
-#define COUNTED_RECORDED_BUDGET_NS (NSEC_PER_MSEC / 5)
-#define COUNTED_EDGE_NS (5 * NSEC_PER_MSEC) /* where a capture begins or ends */
+#define COUNTED_RECORDED_BUDGET_NS (NSEC_PER_MSEC / 20) /* mostly one JVM */
+#define COUNTED_EDGE_NS (5 * NSEC_PER_MSEC)             /* where a capture begins or ends */
 
 /* ---- what two looks tell ---- */
 
@@ -250,7 +250,7 @@ static void look(struct captures *captures, struct counted_jvm *j, bool edge)
     struct counted_look now;
 
     if (!p || !proc_id_equal(&p->id, &j->id) || p->exited ||
-        discover_counters(captures->discover, p) != 0) {
+        discover_counters(captures->discover, p, /* asked= */ false) != 0) {
         j->next_ns = clock_monotonic_ns() + COUNTED_FAILED_NS;
         return;
     }

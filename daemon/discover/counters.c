@@ -19,21 +19,28 @@
 #define COUNTERS_PASS_NS (2 * NSEC_PER_MSEC)   /* for one look at all JVMs */
 #define COUNTERS_EACH_NS (NSEC_PER_SEC / 5000) /* of that, for one JVM */
 #define COUNTERS_FIRST_NS (20 * NSEC_PER_MSEC) /* the same while somebody waits */
+/* For the recorder, which reads them for nobody once a second: what takes longer. */
+#define UNASKED_RSS_NS (5 * NSEC_PER_SEC)
+#define UNASKED_THREADS_NS (30 * NSEC_PER_SEC)
 
 /* What is resident is read for points that are kept: the newest one else has what the last of them
  * has. */
-static void note(struct discover *d, struct image *im, uint64_t now_ns)
+static void note(struct discover *d, struct image *im, uint64_t now_ns, bool asked)
 {
     struct memory_history *h = im->p.history;
     struct memory_point point = memory_point_of(im->p.counters, now_ns, h->last.rss_bytes);
     uint32_t threads;
 
-    if (memory_history_due(h, now_ns))
+    if (memory_history_due(h, now_ns) &&
+        (asked || !h->rss_ns || now_ns - h->rss_ns >= UNASKED_RSS_NS)) {
+        h->rss_ns = now_ns;
         usage_memory(d, im, &point.rss_bytes, &threads);
+    }
     memory_history_add(h, &point);
 }
 
-static void keep(struct discover *d, struct image *im, const struct counters *c, uint64_t now_ns)
+static void keep(struct discover *d, struct image *im, const struct counters *c, uint64_t now_ns,
+                 bool asked)
 {
     struct process *p = &im->p;
 
@@ -46,10 +53,10 @@ static void keep(struct discover *d, struct image *im, const struct counters *c,
     if (!p->history)
         p->history = calloc(1, sizeof(*p->history));
     if (p->history)
-        note(d, im, now_ns);
+        note(d, im, now_ns, asked);
 }
 
-int discover_counters(struct discover *d, struct process *p)
+int discover_counters(struct discover *d, struct process *p, bool asked)
 {
     struct image *im = image_of(p);
     uint64_t now_ns = clock_monotonic_ns();
@@ -60,13 +67,13 @@ int discover_counters(struct discover *d, struct process *p)
         return -ENOENT;
     if (im->quarantined)
         return -ETIMEDOUT;
-    r = hotspot_vm_counters(p->vm, &c);
+    r = hotspot_vm_counters(p->vm, asked ? 0 : UNASKED_THREADS_NS, &c);
     im->counters_next_ns = now_ns + (r == 0            ? COUNTERS_REST_NS
                                      : r == -ETIMEDOUT ? COUNTERS_LEFT_NS
                                                        : COUNTERS_FRESH_NS);
     p->counters_off = r == -ENOENT;
     if (r == 0)
-        keep(d, im, &c, now_ns);
+        keep(d, im, &c, now_ns, asked);
     return r == 0 && !p->counters ? -ENOMEM : r;
 }
 
@@ -101,7 +108,7 @@ static void read_due(struct discover *d, uint64_t now_ns, uint64_t budget_ns, bo
             continue;
         jvms++;
         if (is_due(im, now_ns, near) && clock_monotonic_ns() < deadline_ns)
-            discover_counters(d, &im->p);
+            discover_counters(d, &im->p, /* asked= */ true);
     }
     d->in_each--;
     d->counters_jvms = jvms;

@@ -165,9 +165,10 @@ struct process_usage {
 /* Reads it now. 0, PROC_GONE or -errno. */
 int discover_usage(struct discover *d, struct process *p, struct process_usage *ret);
 
-/* Reads the counters of JVM @p into p->counters now, and notes them in p->history. Return: as
+/* Reads the counters of JVM @p into p->counters now, and notes them in p->history. @asked: for
+ * somebody, else what takes longer is read less often: RSS, what threads allocated. Return: as
  * hotspot_vm_counters(). Without p->vm: -ENOENT. */
-int discover_counters(struct discover *d, struct process *p);
+int discover_counters(struct discover *d, struct process *p, bool asked);
 /* Has the counters of all JVMs read at times for a minute from now, each every 5 s at most. If it
  * was not expected now it reads what it can in 20 ms. A JVM whose memory does not answer takes
  * 100 ms more, once. */

@@ -31,6 +31,7 @@ struct memory_history {
     struct memory_point *points; /* owned; the oldest first */
     size_t count, room;
     uint64_t step_ns;         /* between two; 0: MEMORY_HISTORY_STEP_NS */
+    uint64_t rss_ns;          /* when its caller last read rss_bytes */
     struct memory_point last; /* the newest of all that were seen; at_ns 0: none */
 };
 

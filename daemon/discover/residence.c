@@ -17,8 +17,11 @@
 
 /* While its counters are read, by the recorder or for /metrics; also after a failure. */
 #define RESIDENCE_EVERY_NS (60 * NSEC_PER_SEC)
-#define RESIDENCE_WANTED_NS (60 * NSEC_PER_SEC)       /* after its counters were read */
-#define RESIDENCE_UNASKED_SHARE 1000                  /* as RESIDENCE_SHARE, for the recorder */
+#define RESIDENCE_WANTED_NS (60 * NSEC_PER_SEC) /* after its counters were read */
+/* For the recorder: between two countings of a JVM, between two slices, and how long one is. */
+#define RESIDENCE_UNASKED_NS (300 * NSEC_PER_SEC)
+#define RESIDENCE_UNASKED_EVERY_NS (2 * NSEC_PER_SEC)
+#define RESIDENCE_UNASKED_POLL_NS (NSEC_PER_MSEC / 2)
 #define RESIDENCE_POINT_NS (5 * NSEC_PER_SEC)         /* between two points that are kept */
 #define RESIDENCE_SLICE_NS (4 * NSEC_PER_MSEC)        /* of processor time, while somebody waits */
 #define RESIDENCE_POLL_NS (2 * NSEC_PER_MSEC)         /* the same while nobody does */
@@ -399,11 +402,11 @@ static bool is_wanted(const struct discover *d, const struct image *im, uint64_t
 
     return now_ns >= im->residence_next_ns && im->p.counters &&
            now_ns - im->p.counters_ns < RESIDENCE_WANTED_NS &&
-           (scraped || !last || now_ns - last->at_ns >= last->cpu_ns * RESIDENCE_UNASKED_SHARE);
+           (scraped || !last || now_ns - last->at_ns >= RESIDENCE_UNASKED_NS);
 }
 
 /* A slice of @im, if it is due. */
-static void poll_one(struct discover *d, struct image *im, uint64_t now_ns)
+static void poll_one(struct discover *d, struct image *im, uint64_t now_ns, uint64_t slice_ns)
 {
     int r;
 
@@ -415,23 +418,26 @@ static void poll_one(struct discover *d, struct image *im, uint64_t now_ns)
     }
     r = im->residence_job ? 0 : begin_job(d, im, NULL);
     if (r == 0)
-        r = run_slice(d, im, RESIDENCE_POLL_NS, NULL);
+        r = run_slice(d, im, slice_ns, NULL);
     if (r != -EINPROGRESS)
         im->residence_next_ns = now_ns + RESIDENCE_EVERY_NS;
 }
 
 void residence_poll(struct discover *d, uint64_t now_ns)
 {
-    uint64_t deadline_ns = now_ns + RESIDENCE_POLL_NS;
+    bool scraped = now_ns < d->counters_until_ns;
+    uint64_t slice_ns = scraped ? RESIDENCE_POLL_NS : RESIDENCE_UNASKED_POLL_NS;
+    uint64_t deadline_ns = now_ns + slice_ns;
 
     if (now_ns < d->residence_pass_ns)
         return;
-    d->residence_pass_ns =
-        now_ns + (d->residence_jobs ? RESIDENCE_POLL_EVERY_NS : RESIDENCE_IDLE_EVERY_NS);
+    d->residence_pass_ns = now_ns + (!scraped            ? RESIDENCE_UNASKED_EVERY_NS
+                                     : d->residence_jobs ? RESIDENCE_POLL_EVERY_NS
+                                                         : RESIDENCE_IDLE_EVERY_NS);
     d->in_each++;
     for (struct image *im = d->all; im && clock_monotonic_ns() < deadline_ns; im = im->all_next) {
         if (im->p.jvm == JVM_READY && image_is_live(im) && !im->quarantined)
-            poll_one(d, im, now_ns);
+            poll_one(d, im, now_ns, slice_ns);
     }
     d->in_each--;
 }

@@ -13,6 +13,7 @@
 #define ALLOCATED_EVERY_NS (NSEC_PER_SEC / 2)
 #define ALLOCATED_SHARE 500 /* of a processor's time, one part in so many */
 #define ALLOCATED_TRIES 3
+#define ALLOCATED_FIRST_LOOKS 4 /* are soon, so that there is a rate */
 
 static int compare(const void *left, const void *right)
 {
@@ -140,14 +141,15 @@ static int see_all(struct allocated_look *look, int64_t least)
     return r;
 }
 
-void allocated_read(struct hotspot_vm *vm, int64_t threads_live)
+void allocated_read(struct hotspot_vm *vm, int64_t threads_live, uint64_t look_ns)
 {
     struct allocated_look look = { .vm = vm };
     struct allocated *a = &vm->allocated;
     uint64_t now_ns = clock_monotonic_ns(), cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     int r = -EAGAIN;
 
-    if (now_ns < a->next_ns || !hotspot_vm_allocation(vm, &look.at))
+    if (now_ns < a->next_ns || (a->looks >= ALLOCATED_FIRST_LOOKS && now_ns - a->at_ns < look_ns) ||
+        !hotspot_vm_allocation(vm, &look.at))
         return;
     for (int i = 0; r == -EAGAIN && i < ALLOCATED_TRIES; i++)
         r = see_all(&look, threads_live);
@@ -157,6 +159,7 @@ void allocated_read(struct hotspot_vm *vm, int64_t threads_live)
     if (r == 0 && look.count) {
         allocated_add(a, TAKE_PTR(look.threads), look.count);
         a->at_ns = now_ns;
+        a->looks++;
     }
     free(look.threads);
 }

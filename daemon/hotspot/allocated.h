@@ -26,6 +26,7 @@ struct allocated {
     uint64_t bytes;   /* of all that were seen */
     uint64_t at_ns;   /* CLOCK_MONOTONIC of the last look; 0: there was none */
     uint64_t next_ns; /* no look before */
+    uint64_t looks;
 };
 
 /* Adds what the @count threads in @now, in any order, have allocated since the look before. What

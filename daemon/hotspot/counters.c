@@ -329,9 +329,15 @@ static int read_memory(struct hotspot_vm *vm, struct counters *ret)
     return counters_parse((struct span){ bytes, n }, &vm->counters_places, ret) ? 0 : -EBADMSG;
 }
 
+struct counters_question {
+    uint64_t look_ns;
+    struct counters c;
+};
+
 static int counters_call(struct hotspot_vm *vm, void *arg)
 {
-    struct counters *c = arg;
+    struct counters_question *q = arg;
+    struct counters *c = &q->c;
     uint64_t committed, max;
     int r;
 
@@ -342,7 +348,7 @@ static int counters_call(struct hotspot_vm *vm, void *arg)
         c->code_cache_max = (int64_t)max;
     }
     if (r == 0)
-        allocated_read(vm, c->threads_live);
+        allocated_read(vm, c->threads_live, q->look_ns);
     if (r == 0 && vm->allocated.at_ns) {
         c->allocated = (int64_t)vm->allocated.bytes;
         c->allocated_ns = vm->allocated.at_ns;
@@ -350,15 +356,15 @@ static int counters_call(struct hotspot_vm *vm, void *arg)
     return r;
 }
 
-int hotspot_vm_counters(struct hotspot_vm *vm, struct counters *ret)
+int hotspot_vm_counters(struct hotspot_vm *vm, uint64_t look_ns, struct counters *ret)
 {
-    struct counters c = { .left_out = 0 };
+    struct counters_question q = { .look_ns = look_ns };
     int r;
 
     if (vm_is_left(vm))
         return -ETIMEDOUT;
-    r = vm_call(vm, counters_call, &c, sizeof(c));
+    r = vm_call(vm, counters_call, &q, sizeof(q));
     if (r == 0)
-        *ret = c;
+        *ret = q.c;
     return r == -ESRCH ? (int)HOTSPOT_GONE : r;
 }

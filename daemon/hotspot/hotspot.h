@@ -55,9 +55,10 @@ int hotspot_vm_command(struct hotspot_vm *vm, size_t max, struct buf *ret);
 int hotspot_vm_arguments(struct hotspot_vm *vm, size_t max, struct buf *ret);
 
 /* Reads what the VM counts about itself (hotspot/counters.h), now, in one reading: some 32 KiB.
+ * Its threads are looked at, too, for what they have allocated, if the last look is @look_ns old.
  * Return: 0. -ENOENT: it keeps no counters (-XX:-UsePerfData). -EBADMSG: they make no sense, or it
  * is starting. -ETIMEDOUT: the reading has not come back. HOTSPOT_GONE; -errno. */
-int hotspot_vm_counters(struct hotspot_vm *vm, struct counters *ret);
+int hotspot_vm_counters(struct hotspot_vm *vm, uint64_t look_ns, struct counters *ret);
 
 enum hotspot_code_kind {
     HOTSPOT_CODE_COMPILED, /* nmethod */

@@ -132,9 +132,10 @@ int threads_visit(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie);
 
 /* ---- allocated.c ---- */
 
-/* Looks at what threads have allocated, if that is due, into vm->allocated. @threads_live: how many
- * there are at least. If that cannot be read now, what was known stays. */
-void allocated_read(struct hotspot_vm *vm, int64_t threads_live);
+/* Looks at what threads have allocated, if that is due and the last look is @look_ns old, into
+ * vm->allocated. @threads_live: how many there are at least. If that cannot be read now, what was
+ * known stays. */
+void allocated_read(struct hotspot_vm *vm, int64_t threads_live, uint64_t look_ns);
 
 /* ---- threadname.c ---- */
 
