@@ -6,12 +6,11 @@ import contextlib
 import re
 import tempfile
 import time
-import unittest
 
 import common
 import overhead
 import paired
-from harness import paths, proc
+from harness import proc
 from harness.daemon import Daemon
 
 FLAMED = {"alloc probe": {"event": "alloc", "source": "probe"}, "alloc agent": {"event": "alloc", "source": "agent"}}
@@ -72,18 +71,7 @@ def measure(name: str, options, library: str, folder: str, aims: common.Aims) ->
 
 
 def main() -> None:
-    options = common.arguments(__doc__, jdk=17, loads=" ".join(LOADS), rounds=20, window=1.0, bpf_slices=20, megabytes=1000, no_async_profiler=0)
-    aims = common.Aims(options.check)
-    library = "" if options.no_async_profiler else common.async_profiler()
-    print(f"async-profiler {common.ASYNC_PROFILER}" if library else "without async-profiler")
-    paths.need_root()
-    classes = common.compile_bench("AllocRate")
-    for name in options.loads.split():
-        try:
-            measure(name, options, library, classes.folder, aims)
-        except unittest.SkipTest as e:
-            print(f"{name}: skipped: {e}")
-    aims.exit()
+    paired.each(__doc__, LOADS, ("AllocRate",), measure, megabytes=1000)
 
 
 if __name__ == "__main__":

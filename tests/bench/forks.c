@@ -5,7 +5,7 @@
  * kernel lets nothing on the machine fork for a moment. Needs root.
  *   forks PROBES [SECONDS [PAUSE_MS [PROCESSES [ROUNDS]]]]
  * PAUSE_MS: between two rounds of probes, and how long each stays. PROCESSES: so many more have the
- * file mapped, for each of which the kernel takes the lock of its memory.
+ * file mapped. The kernel takes the lock of each one's memory.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"

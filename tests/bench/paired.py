@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import time
+import unittest
 
 import common
 import cost
@@ -179,3 +180,20 @@ def bpf(daemon: Daemon, load: Load, modes: dict, slices: int, window: float) -> 
         print(f"  {name:24} BPF: {min(each):.0f} ns a run at least, {common.median(each):.0f} median of {slices}; {common.median(runs_each):.0f} runs a "
               f"second, {100 * common.median(shares):.2f} % of a processor; a sample {us:.1f} us of {samples:.0f}", flush=True)
     return found
+
+
+def each(text: str, loads: dict, sources: tuple[str, ...], measure, **more) -> None:
+    """A script of TEXT: MEASURE(name, options, async-profiler's library or "", folder of classes, aims) for each of LOADS that is asked for.
+    MORE: its own options."""
+    options = common.arguments(text, jdk=17, loads=" ".join(loads), rounds=20, window=1.0, bpf_slices=20, no_async_profiler=0, **more)
+    aims = common.Aims(options.check)
+    library = "" if options.no_async_profiler else common.async_profiler()
+    print(f"async-profiler {common.ASYNC_PROFILER}" if library else "without async-profiler")
+    paths.need_root()
+    classes = common.compile_bench(*sources)
+    for name in options.loads.split():
+        try:
+            measure(name, options, library, classes.folder, aims)
+        except unittest.SkipTest as e:
+            print(f"{name}: skipped: {e}")
+    aims.exit()

@@ -7,12 +7,10 @@ threads that wait, Tomcat under wrk."""
 import contextlib
 import tempfile
 import time
-import unittest
 
 import common
 import overhead
 import paired
-from harness import paths
 from harness.daemon import Daemon
 
 FLAMED = {event: {"event": event, "interval": "10ms"} for event in ("offcpu", "wall", "lock", "nativelock")}
@@ -73,18 +71,7 @@ def measure(name: str, options, library: str, folder: str, aims: common.Aims) ->
 
 
 def main() -> None:
-    options = common.arguments(__doc__, jdk=17, loads=" ".join(LOADS), rounds=20, window=1.0, bpf_slices=20, threads=1000, no_async_profiler=0)
-    aims = common.Aims(options.check)
-    library = "" if options.no_async_profiler else common.async_profiler()
-    print(f"async-profiler {common.ASYNC_PROFILER}" if library else "without async-profiler")
-    paths.need_root()
-    classes = common.compile_bench("PingPong", "Waits", "Mixed")
-    for name in options.loads.split():
-        try:
-            measure(name, options, library, classes.folder, aims)
-        except unittest.SkipTest as e:
-            print(f"{name}: skipped: {e}")
-    aims.exit()
+    paired.each(__doc__, LOADS, ("PingPong", "Waits", "Mixed"), measure, threads=1000)
 
 
 if __name__ == "__main__":

@@ -99,8 +99,8 @@ class SharedNetwork(unittest.TestCase):
             self.assertEqual(caller.ask(urls[2], uid=ALICE).json()["jvms"], [])
 
     def test_many_descriptors(self):
-        """Who asks is found among all descriptors of the machine, as long as that takes no more than its time; then flamed says so, and
-        that is no verdict."""
+        """flamed looks for the owner of a connection among all descriptors of the machine. If that takes too long, it says so and gives
+        no verdict."""
         paths.need_root()
         for old, status in (("sock_diag", 200), ("sock_diag,task_file", 503)): # the kernel tells no cgroup: all may have made it
             with self.subTest(old_kernel=old), contextlib.ExitStack() as stack:

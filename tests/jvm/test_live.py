@@ -235,7 +235,7 @@ class Live(Base):
         self.assertIn("when a capture ends", answer.json()["detail"])
 
     def test_killed(self):
-        """Nobody renews the lease: the agent gives everything back by itself, and another flamed begins anew."""
+        """Nobody renews the lease: the agent gives everything back by itself, and another flamed can begin."""
         with Daemon("--recorder-hz", "0") as daemon, Program(17, self.classes.folder) as program:
             self.daemon, shared = daemon, self.daemon
             self.addCleanup(setattr, self, "daemon", shared)
