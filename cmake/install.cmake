@@ -11,8 +11,8 @@ install(FILES systemd/flamed.service systemd/flamed-broker.service systemd/flame
 install(FILES systemd/flamed.sysusers.conf DESTINATION lib/sysusers.d RENAME flamed.conf)
 install(FILES systemd/flamed.tmpfiles.conf DESTINATION lib/tmpfiles.d RENAME flamed.conf)
 install(FILES docs/flamed.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
-install(FILES README.md CHANGELOG.md docs/access.md docs/architecture.md docs/contributing.md docs/formats.md docs/kernels.md
-    docs/page.md docs/performance.md docs/privilege.md docs/schedules.md docs/scraping.md docs/threat-model.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN container EXCLUDE)
 install(FILES systemd/short-turns.conf systemd/socket-only.conf DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES docs/container/Dockerfile docs/container/daemonset.yaml DESTINATION ${CMAKE_INSTALL_DOCDIR}/container)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
