@@ -72,7 +72,7 @@ fails() {
     rm -f "$tree.out"
 }
 
-for lint in layers format formats tables spdx banned length prose circles insides; do
+for lint in layers format formats tables spdx banned length prose links circles insides; do
     passes $lint
 done
 
@@ -107,6 +107,12 @@ clean tables docs/contributing.md 'See `base/base.h`.\n'
 fails tables daemon/base/a.c '/* As base/gone.h. */\n'
 clean tables daemon/base/a.c '/* As base/base.h. */\n'
 fails tables docs/architecture.md '| `base/` | all |\n' 'no row for daemon/serve/'
+
+fails links docs/events.md 'See [a page](gone.md).\n' 'no such file'
+fails links docs/events.md 'See [a page](formats.md#gone).\n' 'no such heading'
+fails links docs/events.md 'See [above](#gone).\n' 'no such heading'
+fails links README.md '[Events](docs/events.md), [formats](docs/formats.md).\n' 'does not link to docs/privilege.md'
+clean links docs/events.md "## A thing's \`b=c\`, d\nSee [a page](formats.md), [b](#a-things-bc-d), [c](https://a/b).\n\n    [d](e)\n"
 
 fails formats daemon/render/formats.def 'FORMAT(gif, "image/gif", "gif", "a picture that moves", )\n'
 fails formats docs/formats.md '| `gif` | image/gif | nobody |\n'
