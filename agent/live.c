@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of weak references. A hand goes round: each event looks at a few places, and what is
- * dead there makes room. If the table is full of objects that live, the threshold doubles. The hand
- * then takes out of each place by chance what a sample with that threshold would not have met. So
- * each event does little, and every object that is left was kept with a chance that is known.
+ * dead there makes room. If the table is full of objects that live, the threshold doubles, until it
+ * is at least twice what half of the objects stand for. The hand then takes out of each place by
+ * chance what a sample with that threshold would not have met, and stops where it has made room.
+ * So every object that is left was kept with a chance that is known, and each new one has a place.
  */
 #include "agent/live.h"
 
@@ -11,11 +12,10 @@
 
 #include <sys/mman.h>
 
-#define VISITS 8u       /* places at each event, */
-#define VISITS_FULL 64u /* and more if there is no room */
+#define VISITS 8u /* places at each event; more if there is no room, until one has been made */
 #define THRESHOLD_MAX (UINT64_C(1) << 40)
 
-_Static_assert(VISITS + VISITS_FULL <= LIVE_GONE_MAX, "each visit takes out one at most");
+_Static_assert(VISITS + 1 <= LIVE_GONE_MAX, "each visit takes out one at most");
 
 struct place {
     jni_ref ref;                /* NULL: free, or taken by an event that makes its reference now */
@@ -140,17 +140,37 @@ static void visit(struct live *l, struct stream_header *h, struct live_turn *t)
     __atomic_store_n(&published(h, slot)->threshold, p->threshold, __ATOMIC_RELEASE);
 }
 
-/* Makes room in a table that is full. */
+/* How many of the table a threshold of @bytes leaves with a chance of a half or less. */
+static uint32_t halved_by(const struct live *l, uint64_t bytes)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < STREAM_LIVE_MAX; i++)
+        n += l->places[i].ref && l->places[i].stands <= bytes / 2;
+    return n;
+}
+
+/* Raises the threshold of a table whose places all have been visited with it. */
+static void raise(struct live *l, uint32_t interval)
+{
+    uint64_t next = l->threshold > interval ? l->threshold : interval;
+
+    do
+        next *= 2;
+    while (next < THRESHOLD_MAX && halved_by(l, next) < STREAM_LIVE_MAX / 2);
+    if (next > THRESHOLD_MAX)
+        return;
+    l->threshold = next;
+    l->visited = 0;
+}
+
+/* Makes room in a table that is full: mostly within a few visits. */
 static void make_room(struct live *l, struct stream_header *h, uint32_t interval,
                       struct live_turn *t)
 {
-    uint64_t least = l->threshold > interval ? l->threshold : interval;
-
-    for (uint32_t i = 0; i < VISITS_FULL && !l->free_count; i++) {
-        if (l->visited == STREAM_LIVE_MAX && least < THRESHOLD_MAX) {
-            l->threshold = least = 2 * least;
-            l->visited = 0;
-        }
+    for (uint32_t i = 0; i < 2 * STREAM_LIVE_MAX && !l->free_count; i++) {
+        if (l->visited == STREAM_LIVE_MAX)
+            raise(l, interval);
         visit(l, h, t);
     }
 }

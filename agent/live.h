@@ -11,7 +11,7 @@
 #include "agent/jvmti_slots.h"
 #include "agent/stream.h"
 
-#define LIVE_GONE_MAX 72u /* references that one event takes out of the table, at most */
+#define LIVE_GONE_MAX 9u /* references that one event takes out of the table, at most */
 #define LIVE_NO_SLOT UINT32_MAX
 
 struct live; /* memory of its own */

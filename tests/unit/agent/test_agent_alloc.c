@@ -406,11 +406,36 @@ START_TEST(more_than_there_is_room_for)
                       sums[k], ROUNDS, counts[k]);
     }
     ck_assert_uint_lt(counts[0], counts[1]);
-    ck_assert_uint_lt(h->live_missed, 4 * ROUNDS / 1000);
+    ck_assert_uint_eq(h->live_missed, 0);
     h->lease_ns = 0;
     sample();
     check_ended(h);
     ck_assert_uint_eq(heap.refs, 0);
+}
+END_TEST
+
+/* A table full of objects far larger than the interval: each new one finds a place. */
+START_TEST(a_place_among_large_ones)
+{
+    enum { COUNT = 3 * STREAM_LIVE_MAX };
+    struct stream_header *h = begin_live();
+    double sum = 0, off;
+
+    for (int i = 0; i < COUNT; i++)
+        sample_of(UINT64_C(1) << 32, (int64_t)1 << 38);
+    ck_assert_uint_eq(h->live_missed, 0);
+    ck_assert_uint_eq(published(h), heap.refs);
+    for (size_t i = 0; i < STREAM_LIVE_MAX; i++) {
+        const struct stream_live *o = &table_of(h)[i];
+
+        if (o->id)
+            sum += o->threshold > o->bytes ? (double)o->threshold / (double)o->bytes : 1;
+    }
+    off = sum / COUNT - 1;
+    ck_assert_msg(off * off * heap.refs < SIGMAS * SIGMAS, "%g of %d", sum, COUNT);
+    h->stop = 1;
+    sample();
+    check_ended(h);
 }
 END_TEST
 
@@ -467,6 +492,7 @@ int main(void)
     tcase_add_test(tc, a_session_does_not_wait_for_good_for_the_end_of_the_one_before);
     tcase_add_test(tc, what_is_dead_goes);
     tcase_add_test(tc, more_than_there_is_room_for);
+    tcase_add_test(tc, a_place_among_large_ones);
     tcase_add_test(tc, every_reference_is_given_back);
     return suite_run_case("agent_alloc", tc);
 }
