@@ -76,7 +76,7 @@ struct capture {
     size_t runs_cap;
     struct broker_sample_stats stats_before;
     bool stubs_told;             /* that a JVM is probed by its stubs */
-    uint32_t allocs, same_steps; /* samples of event alloc; of them SAMPLE_SAME_STEP */
+    uint32_t allocs, same_steps; /* of alloc, without SAMPLE_ALONE; of them SAMPLE_SAME_STEP */
     uint64_t huge_faults_before; /* where an event wants to know */
     struct deferred
         *later; /* places of attach_id's code, named at the end; NULL: memory names all */

@@ -42,9 +42,9 @@ static void name_incoming(struct incoming *in, int named, const struct code_late
 
 void incoming_sample(const struct incoming *in, struct profile_sample *ret)
 {
-    enum thread_state state = !in->rec->wait_ns                  ? STATE_NONE
-                              : in->rec->flags & SAMPLE_RUNNABLE ? STATE_RUNNABLE
-                                                                 : STATE_BLOCKED;
+    enum thread_state state = !in->rec->wait_ns             ? STATE_NONE
+                              : sample_is_runnable(in->rec) ? STATE_RUNNABLE
+                                                            : STATE_BLOCKED;
 
     *ret = (struct profile_sample){
         .time_ns = in->rec->time_ns,

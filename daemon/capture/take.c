@@ -167,8 +167,10 @@ static void capture_take(struct captures *captures, struct capture *c,
         sample.time_ns = MIN(rec->time_ns, c->end_ns - 1);
         if (c->counts_objects && rec->wait_ns)
             sample.count = capture_waits(c, event, rec);
-        c->allocs += rec->klass != 0;
-        c->same_steps += rec->klass && rec->flags & SAMPLE_SAME_STEP;
+        if (rec->klass && !(rec->flags & SAMPLE_ALONE)) {
+            c->allocs++;
+            c->same_steps += (rec->flags & SAMPLE_SAME_STEP) != 0;
+        }
     } else if (event->info->kind == EVENT_MALLOC) {
         sample.value = MAX(rec->value, event->period);
     } else if (event->info->kind == EVENT_SAFEPOINT) {

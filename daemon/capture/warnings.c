@@ -129,12 +129,14 @@ static void capture_warn_fixed(struct capture *c, const struct capture_event *ev
     if (event->info->kind != EVENT_ALLOC || capture_by_agent(c) || c->allocs < FIXED_SAMPLES ||
         (double)c->same_steps < FIXED_SHARE * c->allocs)
         return;
-    record_warn(c->record,
-                "%.0f %% of the samples of alloc repeat one of a moment ago: as many bytes later, "
-                "for an object of the same class and size. So it is with a loop that allocates a "
-                "fixed sequence: places of it may be missing here, and others show too much. "
-                "source=agent shows all of them",
-                100.0 * c->same_steps / c->allocs);
+    record_warn(
+        c->record,
+        "%.0f %% of the samples of alloc repeat one of a moment ago, not counting objects "
+        "that stand for themselves: as many bytes later, for an object of the same class and "
+        "size. So it is with a loop that allocates a "
+        "fixed sequence: places of it may be missing here, and others show too much. "
+        "source=agent shows all of them",
+        100.0 * c->same_steps / c->allocs);
 }
 
 /* What the probes of event malloc cost @who, and what they do not see. */

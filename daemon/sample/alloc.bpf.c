@@ -92,7 +92,7 @@ struct alloc_scratch {
     struct allocated what;
     struct arguments args;
     __u64 values[STACK_SETS_MAX]; /* of the sets that take it */
-    __u64 flags;                  /* SAMPLE_SAME_STEP */
+    __u64 flags;                  /* SAMPLE_SAME_STEP, SAMPLE_ALONE */
     __u64 taken;                  /* by one that runs or was preempted */
 };
 
@@ -166,6 +166,13 @@ static __always_inline bool is_same_step(struct allocating *t, const struct allo
     t->steps[t->step & (STEPS_KEPT - 1)] = step;
     t->step++;
     return same;
+}
+
+/* Whether an object that stands for @weight stands for hardly more than itself: the bytes of other
+ * places are a ninth of it at most. So it is with what no buffer has room for: each comes here. */
+static __always_inline bool is_alone(const struct allocated *a, __u64 weight)
+{
+    return weight - a->bytes <= a->bytes >> 3;
 }
 
 /* What the object stands for; 0: it is no sample. It is allocated already. */
@@ -407,7 +414,12 @@ static __always_inline __u64 weigh_object(struct alloc_scratch *as, __u32 host_p
     if (!read_thread(&p->vm, a->thread, &bytes))
         return 0;
     weight = a->before ? weigh_before(t, p, a, &bytes) : weigh(t, p, a, &bytes);
-    as->flags = weight && is_same_step(t, a, bytes.all) ? SAMPLE_SAME_STEP : 0;
+    if (weight && is_alone(a, weight)) {
+        as->flags = SAMPLE_ALONE;
+        t->last += a->bytes; /* a step is of what goes into buffers */
+    } else if (weight && is_same_step(t, a, bytes.all)) {
+        as->flags = SAMPLE_SAME_STEP;
+    }
     return weight;
 }
 

@@ -32,7 +32,8 @@ enum sample_flags {
     SAMPLE_THROTTLED = 16,    /* with SAMPLE_RUNNABLE: its cgroup had used up its time */
     SAMPLE_SAME_STEP = 16,    /* with a klass: as one of its thread's last, see alloc.bpf.c */
     SAMPLE_WANTS_THREAD = 32, /* the walk would have used the JavaThread, and did not know it */
-    SAMPLE_RUNNABLE = 64,     /* it waited for a processor, and for nothing else */
+    SAMPLE_RUNNABLE = 64,     /* with wait_ns: for a processor, and for nothing else */
+    SAMPLE_ALONE = 64,        /* with a klass: it stands for hardly more than itself */
     SAMPLE_REGISTERS = 128,   /* user[] is an enum sample_register: the walk is flamed's to make */
 };
 
@@ -75,4 +76,10 @@ struct sample_record {
 
 #ifndef __bpf__
 _Static_assert(sizeof(struct sample_record) == 120, "sample_record must have no padding");
+
+/* Returns whether what @r is of waited for a processor. */
+static inline int sample_is_runnable(const struct sample_record *r)
+{
+    return !r->klass && r->flags & SAMPLE_RUNNABLE;
+}
 #endif

@@ -252,7 +252,7 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
         ret->count = 2; /* until its frames are known */
     else if (rec->lock)
         add_lock(n, rec, ret);
-    if (rec->flags & SAMPLE_RUNNABLE)
+    if (sample_is_runnable(rec))
         add_frame(s, ret, rec->flags & SAMPLE_THROTTLED ? s->throttled : s->runnable);
     for (size_t i = 0; i < rec->kernel_count; i++)
         add_frame(s, ret, kernel_names_frame(s->kernel, frames[i] - (i > 0), n->now_ns));

@@ -19,7 +19,7 @@ from harness.profile import Profile
 # What each place of Alloc.java allocates.
 CLASSES = {"small": {"Alloc$Small"}, "boxed": {"Alloc$Worker$$Lambda"}, "bytes200": {"byte[]"}, "chars4k": {"char[]"}, "ints64k": {"int[]"},
            "objects": {"java.lang.Object[]"}, "cloned": {"long[]"}, "grid": {"short[]", "short[][]"}, "varargs": {"java.lang.Object[]"},
-           "numbers": {"java.lang.Long"}, "strings": {"byte[]", "char[]", "java.lang.String"}}
+           "numbers": {"java.lang.Long"}, "strings": {"byte[]", "char[]", "java.lang.String"}, "bytes400k": {"byte[]"}}
 BUFFERS = ("-XX:TLABSize=256k", "-XX:-ResizeTLAB") # of one size, so that the number of samples is known
 
 SYMBOL_LESS_LIBRARIES = ("libjvm.so+0x", "libc.so.6+0x")
@@ -248,6 +248,22 @@ class Alloc(Checks):
                 self.assertTrue(text, (places, profile.warnings))
                 self.assertIn("source=agent", text)
                 wait_clean(program.pid)
+
+    def test_loop_of_large_arrays(self):
+        """Each is a sample, so nothing is missing, and nothing warns: but of what the same loop allocates in buffers."""
+        folder = tempfile.mkdtemp(prefix="flamed-alloc.")
+        self.addCleanup(shutil.rmtree, folder)
+        for home in (paths.jdk(17), paths.jdk(25), stripped(paths.jdk(17), folder)):
+            with self.subTest(home=home), Program(home, self.classes.folder, "-Xmx256m", *BUFFERS, mode="large") as program:
+                self.prepare(self.daemon, program)
+                profile = self.check(program, 1e9, "64k", samples=2400)
+                self.assertEqual([s.names for s in profile.stacks if s.samples and "[runnable]" in s.names], [])
+            with self.subTest(home=home, both=True), Program(home, self.classes.folder, "-Xmx256m", *BUFFERS, mode="both") as program:
+                self.prepare(self.daemon, program)
+                capture = self.daemon.capture(pid=program.pid, event="alloc", interval="64k")
+                program.allocate(3e9)
+                self.wait_taken(capture)
+                self.assertIn(FIXED, " ".join(capture.stop().warnings))
 
     def test_one_after_another(self):
         self.check_one_after_another(self.daemon)

@@ -6,8 +6,8 @@ import java.util.Scanner;
 /**
  * Allocates a random mix of known bytes at each of a few places. A line "BYTES" of standard input has its threads
  * allocate so many bytes together; then it prints one line: for each place "name count bytes-of-one".
- * Arguments: threads; "mixed", "kinds" for other places, or "fixed" for the same sequence all the time; a file to read in
- * place of standard input. With -Dvirtual they are virtual threads.
+ * Arguments: threads; "mixed", "kinds" for other places, or the same sequence all the time: "fixed", "large" for arrays that no
+ * buffer has room for, "both"; a file to read in place of standard input. With -Dvirtual they are virtual threads.
  */
 public class Alloc {
     static final class Small {
@@ -18,16 +18,17 @@ public class Alloc {
         long get();
     }
 
-    static final String[] NAMES = {"small", "boxed", "bytes200", "chars4k", "ints64k", "objects", "cloned", "grid", "varargs", "numbers", "strings"};
+    static final String[] NAMES = {"small", "boxed", "bytes200", "chars4k", "ints64k", "objects", "cloned", "grid", "varargs", "numbers", "strings", "bytes400k"};
     /** Shares of the bytes, in percent. */
-    static final int[] MIXED = {10, 10, 15, 15, 15, 10, 10, 15, 0, 0, 0};
-    static final int[] KINDS = {0, 20, 20, 0, 0, 0, 0, 0, 20, 20, 20};
-    static final int FIXED_SITES = 8;
+    static final int[] MIXED = {10, 10, 15, 15, 15, 10, 10, 15, 0, 0, 0, 0};
+    static final int[] KINDS = {0, 20, 20, 0, 0, 0, 0, 0, 20, 20, 20, 0};
+    static final int LARGE = NAMES.length - 1;
+    static final int[] FIXED = {0, 1, 2, 3, 4, 5, 6, 7}, BOTH = {0, 1, 2, 3, 4, 5, 6, 7, LARGE};
     static final long[] SIZES = new long[NAMES.length];
     static final long[] MODEL = new long[64];
     static final String FIRST = "the first half of a string, ", SECOND = "and the second";
     static int[] shares = MIXED;
-    static boolean fixed;
+    static int[] sequence; // null: by chance
 
     static Object[] all(Object... all) {
         return all;
@@ -91,6 +92,10 @@ public class Alloc {
             return FIRST.concat(SECOND);
         }
 
+        Object bytes400k() {
+            return new byte[400_000];
+        }
+
         Object site(int i) {
             switch (i) {
             case 0: return small();
@@ -103,13 +108,14 @@ public class Alloc {
             case 7: return grid();
             case 8: return varargs();
             case 9: return numbers();
-            default: return strings();
+            case 10: return strings();
+            default: return bytes400k();
             }
         }
 
         int pick() {
-            if (fixed)
-                return (int)(turn++ % FIXED_SITES);
+            if (sequence != null)
+                return sequence[(int)(turn++ % sequence.length)];
             random ^= random << 13;
             random ^= random >>> 7;
             random ^= random << 17;
@@ -167,9 +173,13 @@ public class Alloc {
 
     public static void main(String[] args) throws Exception {
         int threads = Integer.parseInt(args[0]);
-        fixed = args.length > 1 && args[1].equals("fixed");
-        if (args.length > 1 && args[1].equals("kinds"))
-            shares = KINDS;
+        switch (args.length > 1 ? args[1] : "mixed") {
+        case "kinds": shares = KINDS; break;
+        case "fixed": sequence = FIXED; break;
+        case "large": sequence = new int[] {LARGE}; break;
+        case "both": sequence = BOTH; break;
+        default: break;
+        }
         measure();
         System.out.println("started");
         Scanner in = new Scanner(args.length > 2 ? new FileInputStream(args[2]) : System.in);
