@@ -98,6 +98,11 @@ int calls_put(const struct calls_env *env, struct process *p, const struct wante
     if (now_ns >= one->again_ns || (until_ns > now_ns && one->again_ns != UINT64_MAX)) {
         one->rate = (struct mallocs){ 0 };
         r = put(env, p, wanted, until_ns, &one->rate, &reason);
+        if (r == -ENOENT) {
+            symbolizer_read_maps(env->symbolizer, p);
+            one->rate = (struct mallocs){ 0 };
+            r = put(env, p, wanted, until_ns, &one->rate, &reason);
+        }
         one->there = r == 0;
         one->reason = reason;
         one->reason.code = r;

@@ -49,18 +49,19 @@ static int open_ring(struct moments *all, struct broker *b, struct error *err)
 static int put(struct moments *all, struct broker *b, struct symbolizer *s, struct process *p,
                struct error *err)
 {
-    uint64_t start, end;
+    struct mapping m;
+    uint64_t end;
     int r;
 
     if (p->jvm == JVM_STARTING)
         return -EAGAIN;
     if (p->jvm != JVM_READY)
         return error_set(err, -EOPNOTSUPP, "%s", p->jvm == JVM_NO ? "it is no JVM" : p->reason);
-    if (!symbolizer_file(s, p, "/libjvm.so", &start, &end))
+    if (symbolizer_mapping(s, p, "/libjvm.so", &m, &end) < 0)
         return error_set(err, -EOPNOTSUPP, "its mappings cannot be read");
     r = open_ring(all, b, err);
     if (r == 0)
-        r = broker_moments(b, &p->id, start, end, hotspot_vm_thread_state(p->vm),
+        r = broker_moments(b, &p->id, m.start, m.end, hotspot_vm_thread_state(p->vm),
                            hotspot_vm_safepoint_state(p->vm), err);
     if (r == BROKER_ABSENT) {
         error_set(err, -EOPNOTSUPP,
@@ -109,6 +110,10 @@ int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, str
         one->safepoint.start_ns = one->gc.start_ns = 0;
         one->nested = 0;
         r = put(all, b, s, p, &reason);
+        if (r == -ENOENT) {
+            symbolizer_read_maps(s, p);
+            r = put(all, b, s, p, &reason);
+        }
         one->there = r == 0;
         one->reason = reason;
         one->reason.code = r;

@@ -50,9 +50,10 @@ static int find_by_symbols(struct symbolizer *s, struct process *p, uint64_t unt
     return 0;
 }
 
-/* The places by the calls of the stubs that allocate. 0; -EAGAIN; -errno with @err. */
+/* The places by the calls of the stubs that allocate, between the begin of @m and @end. 0; -EAGAIN;
+ * -errno with @err. */
 static int find_by_stubs(struct process *p, struct probed *one, const struct mapping *m,
-                         struct broker_probes *ret, struct error *err)
+                         uint64_t end, struct broker_probes *ret, struct error *err)
 {
     struct hotspot_allocators at;
     int r = hotspot_vm_allocators(p->vm, &at);
@@ -71,7 +72,7 @@ static int find_by_stubs(struct process *p, struct probed *one, const struct map
     for (uint32_t i = 0; r == 0 && at.complete && i < at.count; i++) {
         uint64_t function = at.at[i].function, offset = function - m->start + m->offset;
 
-        if (function < m->start || function >= m->end || offset > UINT32_MAX)
+        if (function < m->start || function >= end || offset > UINT32_MAX)
             continue;
         ret->probes[ret->count].offset = (uint32_t)offset;
         ret->probes[ret->count++].kind = BROKER_PROBE_ALLOCATORS + at.at[i].kind;
@@ -92,6 +93,7 @@ static int find_places(struct symbolizer *s, struct process *p, struct probed *o
                        struct error *err)
 {
     struct hotspot_allocation at;
+    uint64_t end;
     int r;
 
     *ret = (struct broker_probes){ .reference_bytes = 4 };
@@ -109,9 +111,9 @@ static int find_places(struct symbolizer *s, struct process *p, struct probed *o
     if (r == -EAGAIN)
         return r;
     one->by_stubs = r < 0;
-    if (symbolizer_mapping(s, p, LIBJVM, ret_mapping) < 0)
+    if (symbolizer_mapping(s, p, LIBJVM, ret_mapping, &end) < 0)
         return error_set(err, -ENOENT, "no libjvm.so is mapped into it");
-    return r < 0 ? find_by_stubs(p, one, ret_mapping, ret, err) : 0;
+    return r < 0 ? find_by_stubs(p, one, ret_mapping, end, ret, err) : 0;
 }
 
 static int put_in_libjvm(struct broker *b, struct symbolizer *s, struct process *p,
@@ -131,6 +133,13 @@ static int put_in_agent(struct broker *b, struct process *p, struct error *err)
     if (p->jvm != JVM_READY || hotspot_class_klass(p->vm, &class_klass) < 0)
         return error_set(err, -EOPNOTSUPP, "its tables do not tell the class of an object");
     return broker_agent_probe(b, &p->id, class_klass, hotspot_vm_collections(p->vm), err);
+}
+
+static int put(const struct probes *all, struct broker *b, struct symbolizer *s, struct process *p,
+               struct probed *one, uint64_t until_ns, struct error *err)
+{
+    return all->where == BROKER_PROBED_AGENT ? put_in_agent(b, p, err)
+                                             : put_in_libjvm(b, s, p, one, until_ns, err);
 }
 
 int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struct process *p,
@@ -154,8 +163,11 @@ int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struc
     if (one->there)
         return 0;
     if (now_ns >= one->again_ns || until_ns > now_ns) {
-        r = all->where == BROKER_PROBED_AGENT ? put_in_agent(b, p, &reason)
-                                              : put_in_libjvm(b, s, p, one, until_ns, &reason);
+        r = put(all, b, s, p, one, until_ns, &reason);
+        if (r == -ENOENT) {
+            symbolizer_read_maps(s, p);
+            r = put(all, b, s, p, one, until_ns, &reason);
+        }
         if (r > 0)
             r = error_set(&reason, -ESRCH, "it has ended");
         one->there = r == 0;

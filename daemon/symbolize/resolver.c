@@ -134,22 +134,6 @@ static void find_functions(const struct elf_image *image, const char *const *pre
     }
 }
 
-bool resolver_file(struct resolver *r, const char *file, uint64_t *ret_start, uint64_t *ret_end)
-{
-    if (!r->maps.count)
-        resolver_read_maps(r, clock_monotonic_ns());
-    for (size_t i = 0; i < r->maps.count; i++) {
-        const struct mapping *m = &r->maps.entries[i];
-
-        if (!m->exec || !span_ends_with(m->path, file))
-            continue;
-        *ret_start = m->start;
-        *ret_end = m->end;
-        return true;
-    }
-    return false;
-}
-
 int resolver_functions(struct resolver *r, const char *file, const char *const *prefixes,
                        size_t count, uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end)
 {
@@ -215,13 +199,6 @@ int resolver_function(struct resolver *r, struct span file, struct span name,
     return function_find(image, name, ret);
 }
 
-/* Whether both are pieces of one file. One whose rights were changed for some pages has several. */
-static bool is_same_file(const struct mapping *a, const struct mapping *b)
-{
-    return a->inode == b->inode && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor &&
-           span_eq(a->path, b->path);
-}
-
 /* Of the maps as they were read. */
 static int find_library(struct resolver *r, uint64_t from, const char *const *names, size_t count,
                         uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end)
@@ -237,7 +214,7 @@ static int find_library(struct resolver *r, uint64_t from, const char *const *na
 
         if (!m->exec || m->path.n == 0 || m->path.p[0] != '/')
             continue;
-        known = before && is_same_file(before, m);
+        known = before && mapping_is_same_file(before, m);
         before = m;
         if (known || m->start < from)
             continue;

@@ -41,9 +41,6 @@ struct resolver {
 
 /* Returns the bytes that the mappings in @m take. */
 size_t resolver_maps_bytes(const struct maps *m);
-/* Reads the mappings, and hands on what is known of those that are still there. Nothing changes if
- * they cannot be read, or if their owner has no time left. */
-void resolver_read_maps(struct resolver *r, uint64_t now_ns);
 /* Returns the executable mapping at @address, or NULL. Reads the maps again for one that is
  * missing, if that is due. */
 const struct mapping *resolver_mapping(struct resolver *r, uint64_t address, uint64_t now_ns);
@@ -52,6 +49,9 @@ struct elf_image *resolver_bind(struct resolver *r, const struct mapping *m, str
                                 uint64_t now_ns);
 /* Tells memory that is no file: the kernel's names in brackets but for the vdso, shared anonymous
  * memory. */
+/* Returns whether both are pieces of one file. One whose rights were changed for some pages has
+ * several. */
+bool mapping_is_same_file(const struct mapping *a, const struct mapping *b);
 bool mapping_is_anonymous(const struct mapping *m);
 /* Tells files in which runtimes keep the code that they generate. */
 bool mapping_may_be_generated(const struct mapping *m);

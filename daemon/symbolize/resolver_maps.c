@@ -183,13 +183,37 @@ struct elf_image *resolver_bind(struct resolver *r, const struct mapping *m, str
     return b->state == BOUND_FILE ? elf_cache_get(elf, b->elf) : NULL;
 }
 
-int resolver_mapped(struct resolver *r, const char *file, struct mapping *ret)
+bool mapping_is_same_file(const struct mapping *a, const struct mapping *b)
+{
+    return a->inode == b->inode && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor &&
+           span_eq(a->path, b->path);
+}
+
+/* Where the code ends that begins with the @at-th mapping. */
+static uint64_t end_of_pieces(const struct resolver *r, size_t at)
+{
+    const struct mapping *m = &r->maps.entries[at];
+    uint64_t end = m->end;
+
+    for (size_t i = at + 1; i < r->maps.count; i++) {
+        const struct mapping *next = &r->maps.entries[i];
+
+        if (!next->exec || next->start != end || !mapping_is_same_file(m, next) ||
+            next->offset - m->offset != next->start - m->start)
+            break;
+        end = next->end;
+    }
+    return end;
+}
+
+int resolver_mapped(struct resolver *r, const char *file, struct mapping *ret, uint64_t *ret_end)
 {
     if (!r->maps.count)
         resolver_read_maps(r, clock_monotonic_ns());
     for (size_t i = 0; i < r->maps.count; i++) {
         if (r->maps.entries[i].exec && span_ends_with(r->maps.entries[i].path, file)) {
             *ret = r->maps.entries[i];
+            *ret_end = end_of_pieces(r, i);
             return 0;
         }
     }

@@ -181,14 +181,6 @@ int symbolizer_functions(struct symbolizer *s, struct process *p, const char *fi
     return k;
 }
 
-bool symbolizer_file(struct symbolizer *s, struct process *p, const char *file, uint64_t *ret_start,
-                     uint64_t *ret_end)
-{
-    struct resolver *r = p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);
-
-    return r && resolver_file(r, file, ret_start, ret_end);
-}
-
 int symbolizer_function(struct symbolizer *s, struct process *p, struct span file, struct span name,
                         uint64_t until_ns, struct function_found *ret)
 {
@@ -204,11 +196,19 @@ int symbolizer_function(struct symbolizer *s, struct process *p, struct span fil
 }
 
 int symbolizer_mapping(struct symbolizer *s, struct process *p, const char *file,
-                       struct mapping *ret)
+                       struct mapping *ret, uint64_t *ret_end)
 {
     struct resolver *r = p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);
 
-    return r ? resolver_mapped(r, file, ret) : -ENOENT;
+    return r ? resolver_mapped(r, file, ret, ret_end) : -ENOENT;
+}
+
+void symbolizer_read_maps(struct symbolizer *s, struct process *p)
+{
+    struct resolver *r = p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);
+
+    if (r)
+        resolver_read_maps(r, clock_monotonic_ns());
 }
 
 int symbolizer_library(struct symbolizer *s, struct process *p, uint64_t from,

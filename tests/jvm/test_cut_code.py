@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A JVM whose libjvm.so is mapped in pieces, because another profiler wrote to its code: probes still find their places. That flamed
+has seen it in one piece before is the hard case: what it knows is no longer true."""
+import os
+import subprocess
+import unittest
+
+from harness import jvm, paths
+from harness.daemon import Daemon
+from test_alloc import old_kernel_daemon
+
+EVENTS = {"alloc": "CutCode.work", "safepoint": "", "libjvm.so:JVM_GC": "CutCode.work"} # and who does that
+
+
+class Program(jvm.Jvm):
+    def __init__(self):
+        super().__init__(paths.jdk(25), "--enable-native-access=ALL-UNNAMED", "-Xmx64m", os.path.join(paths.JAVA_SOURCES, "CutCode.java"),
+                         stdin=subprocess.PIPE)
+        self.pieces = int(self.process.stdout.readline())
+
+    def cut(self) -> None:
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        before, self.pieces = self.pieces, int(self.process.stdout.readline())
+        if self.pieces <= before:
+            raise RuntimeError(f"{self.pieces} pieces")
+
+
+class Pieces(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+
+    def check(self, daemon: Daemon) -> None:
+        with daemon, Program() as program:
+            for turn in range(2):
+                for event, who in EVENTS.items():
+                    with self.subTest(event=event, pieces=program.pieces):
+                        profile = daemon.profile(pid=program.pid, seconds=1, event=event)
+                        self.assertTrue(any(who in frame for s in profile.stacks for frame in s.names))
+                if turn == 0:
+                    program.cut()
+
+    def test_by_symbols(self):
+        self.check(Daemon("--recorder-hz", "0"))
+
+    def test_by_stubs(self):
+        """The places are what they call: anywhere in the code, in any piece."""
+        self.check(old_kernel_daemon("libjvm-symbols"))
+
+
+if __name__ == "__main__":
+    unittest.main()
