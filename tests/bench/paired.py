@@ -74,7 +74,7 @@ class ServiceLoad(Load):
 
     def slice(self, seconds: float) -> Slice:
         before = self.service.cpu_ns()
-        requests = self.service.requests(seconds)
+        requests = self.service.requests(max(1, round(seconds))) # wrk knows whole seconds
         after = self.service.cpu_ns()
         return Slice([sum(ns - before.get(tid, 0) for tid, ns in after.items())], [requests])
 
