@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that have moments of a JVM told: safepoints, operations of the VM, collections.
+ * Requests that have moments of a JVM told: safepoints, operations of the VM, collections,
+ * compilations, classes.
  */
 #include "base/cleanup.h"
 #include "broker/probed_file.h"
@@ -10,22 +11,41 @@
 
 #include <fcntl.h>
 
-_Static_assert((int)USDT_NONE == (int)MOMENT_NO_NAME &&
+_Static_assert((int)USDT_NOWHERE == (int)MOMENT_NOWHERE &&
                    (int)USDT_REGISTER == (int)MOMENT_IN_REGISTER &&
-                   (int)USDT_MEMORY == (int)MOMENT_IN_MEMORY,
+                   (int)USDT_MEMORY == (int)MOMENT_IN_MEMORY &&
+                   (int)USDT_OPERANDS_MAX == (int)MOMENT_OPERANDS,
                "operands of both sides");
 
-/* By enum moment_kind. */
-static const struct usdt_wanted WANTED[MOMENT_KINDS] = {
-    [MOMENT_SAFEPOINT_BEGIN] = { "hs_private", "safepoint__begin", 0 },
-    [MOMENT_SAFEPOINT_END] = { "hs_private", "safepoint__end", 0 },
-    [MOMENT_OPERATION_BEGIN] = { "hotspot", "vmops__begin", 1 },
-    [MOMENT_OPERATION_END] = { "hotspot", "vmops__end", 0 },
-    [MOMENT_GC_BEGIN] = { "hotspot", "gc__begin", 0 },
-    [MOMENT_GC_END] = { "hotspot", "gc__end", 0 },
-    [MOMENT_COLLECTOR] = { "hotspot", "mem__pool__gc__begin", 1 },
+/* By enum moment_kind. Operands: enum moment_operand_no. */
+static const struct usdt_wanted WANTED[MOMENT_PROBED] = {
+    [MOMENT_SAFEPOINT_BEGIN] = { "hs_private", "safepoint__begin", { 0 } },
+    [MOMENT_SAFEPOINT_END] = { "hs_private", "safepoint__end", { 0 } },
+    [MOMENT_OPERATION_BEGIN] = { "hotspot", "vmops__begin", { 1 } },
+    [MOMENT_OPERATION_END] = { "hotspot", "vmops__end", { 0 } },
+    [MOMENT_GC_BEGIN] = { "hotspot", "gc__begin", { 0 } },
+    [MOMENT_GC_END] = { "hotspot", "gc__end", { 0 } },
+    [MOMENT_COLLECTOR] = { "hotspot", "mem__pool__gc__begin", { 1 } },
+    [MOMENT_COMPILE_BEGIN] = { "hotspot", "method__compile__begin", { 0 } },
+    [MOMENT_COMPILE_END] = { "hotspot", "method__compile__end", { 3, 4, 5, 6, 1 } },
+    [MOMENT_CLASS_LOADED] = { "hotspot", "class__loaded", { 1, 2 } },
+    [MOMENT_CLASS_UNLOADED] = { "hotspot", "class__unloaded", { 1, 2 } },
 };
 #define NEEDED_KINDS (MOMENT_OPERATION_END + 1) /* without one of these, nothing can be told */
+
+static struct moment_place place_of(const struct usdt_place *p)
+{
+    struct moment_place ret = { 0 };
+
+    for (size_t i = 0; i < MOMENT_OPERANDS; i++)
+        ret.operands[i] = (struct moment_operand){
+            .where = (uint8_t)p->operands[i].where,
+            .bytes = (uint8_t)p->operands[i].bytes,
+            .reg = (uint16_t)p->operands[i].reg,
+            .disp = p->operands[i].disp,
+        };
+    return ret;
+}
 
 /* The probes of libjvm.so @fd. Their number; BROKER_ABSENT: it has not what is needed; -errno with
  * @err. */
@@ -40,10 +60,8 @@ static int find_probes(int fd, struct moment_probe ret[MOMENT_PLACES_MAX], uint3
         const struct usdt_place *p = &places[i];
 
         seen |= 1U << p->wanted;
-        ret[i] = (struct moment_probe){
-            .offset = p->offset,
-            .cookie = MOMENT_COOKIE(p->wanted, p->operand, p->reg, p->disp),
-        };
+        ret[i] =
+            (struct moment_probe){ .offset = p->offset, .kind = p->wanted, .place = place_of(p) };
     }
     if (n < 0)
         return n;
@@ -56,12 +74,12 @@ static int find_probes(int fd, struct moment_probe ret[MOMENT_PLACES_MAX], uint3
 /*
  * moments. Safe: only in the libjvm.so that the target has mapped to execute, opened as `mapped`
  * opens it, for this process alone, while a set of event safepoint runs. flamed chooses no place:
- * each is one of seven marks by name in the file's own notes, and a no-op of one byte stands there,
- * which the kernel emulates. No probe at a return. The program is fixed. It reads a string by an
- * address that the mark tells. It reads four and eight bytes at offsets below 64 KiB of where
- * flamed says that a thread is described, and eight bytes where the latter point to, with the
- * target's own rights. They only say whether a stack is taken. Its end is a link's, which ends with
- * this process.
+ * each is one of eleven marks by name in the file's own notes, and a no-op of one byte stands
+ * there, which the kernel emulates. No probe at a return. The programs are fixed. They read strings
+ * by addresses that the mark tells, of 384 bytes at most. The first reads four and eight bytes at
+ * offsets below 64 KiB of where flamed says that a thread is described, and eight bytes where the
+ * latter point to, with the target's own rights. They only say whether a stack is taken. Its end is
+ * a link's, which ends with this process.
  */
 int request_moments(struct server *s, const struct broker_request *q, struct reply *rep)
 {
@@ -79,19 +97,19 @@ int request_moments(struct server *s, const struct broker_request *q, struct rep
                                   &(struct moment_offsets){ q->set, q->sets }, fd, probes, count,
                                   &rep->err);
     if (r == 0 && target_check(&t)) { /* another process may have its number by now */
-        sampler_unprobe_moments(s->sampler, q->host_pid);
+        sampler_unprobe_moments(s->sampler, q->host_pid, /* groups= */ 0);
         return PROC_GONE;
     }
     return r;
 }
 
 /*
- * unmoments. Safe: ends what moments began.
+ * unmoments. Safe: ends what moments began, or part of it.
  */
 int request_unmoments(struct server *s, const struct broker_request *q, struct reply *rep)
 {
     (void)rep;
-    return s->sampler ? sampler_unprobe_moments(s->sampler, q->host_pid) : -ENOENT;
+    return s->sampler ? sampler_unprobe_moments(s->sampler, q->host_pid, q->sets) : -ENOENT;
 }
 
 /*

@@ -15,7 +15,8 @@
 #define NOTE_TYPE 3
 #define NOTE_ALIGN 4
 #define NOP 0x90
-#define POINTER_BYTES 8
+#define LONG_BYTES 8
+#define INT_BYTES 4
 
 /* What of a file the notes need. */
 struct image {
@@ -81,11 +82,15 @@ static bool find_code(const struct image *m, uint64_t address, uint64_t *ret_off
 
 /* ---- arguments ---- */
 
-/* "%r12". */
-static bool take_register(struct span *s, uint32_t *ret)
+/* "%r12", or of four bytes "%r12d". */
+static bool take_register(struct span *s, uint64_t bytes, uint32_t *ret)
 {
     static const char *const NAMES[] = { "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp",
                                          "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15" };
+    static const char *const HALVES[] = { "eax",  "ebx",  "ecx",  "edx", "esi",  "edi",
+                                          "ebp",  "esp",  "r8d",  "r9d", "r10d", "r11d",
+                                          "r12d", "r13d", "r14d", "r15d" };
+    const char *const *names = bytes == LONG_BYTES ? NAMES : HALVES;
     struct span name;
     size_t n = 1;
 
@@ -95,7 +100,7 @@ static bool take_register(struct span *s, uint32_t *ret)
         n++;
     name = (struct span){ s->p + 1, n - 1 };
     for (uint32_t i = 0; i < ARRAY_SIZE(NAMES); i++) {
-        if (span_eq_str(name, NAMES[i])) {
+        if (span_eq_str(name, names[i])) {
             *ret = i;
             *s = span_from(*s, n);
             return true;
@@ -104,40 +109,41 @@ static bool take_register(struct span *s, uint32_t *ret)
     return false;
 }
 
-/* "8@%r12", "8@-16(%rbp)", "8@(%rax)". All else is no operand of interest. */
-static void parse_operand(struct span s, struct usdt_place *ret)
+/* "8@%r12", "-4@%eax", "8@-16(%rbp)", "8@(%rax)". All else is no operand of interest. */
+static void parse_operand(struct span s, struct usdt_operand *ret)
 {
-    struct usdt_place p = *ret;
+    struct usdt_operand o = { .where = USDT_REGISTER };
     uint64_t number = 0;
     bool negative;
 
     span_take_char(&s, '-'); /* signed */
-    if (!span_take_dec(&s, &number) || number != POINTER_BYTES || !span_take_char(&s, '@'))
+    if (!span_take_dec(&s, &number) || (number != LONG_BYTES && number != INT_BYTES) ||
+        !span_take_char(&s, '@'))
         return;
-    if (take_register(&s, &p.reg)) {
-        p.operand = USDT_REGISTER;
-    } else {
+    o.bytes = (uint32_t)number;
+    if (!take_register(&s, o.bytes, &o.reg)) {
         negative = span_take_char(&s, '-');
         number = 0;
         if (s.n && s.p[0] != '(' && (!span_take_dec(&s, &number) || number > INT32_MAX))
             return;
-        if (!span_take_char(&s, '(') || !take_register(&s, &p.reg) || !span_take_char(&s, ')'))
+        if (!span_take_char(&s, '(') || !take_register(&s, LONG_BYTES, &o.reg) ||
+            !span_take_char(&s, ')'))
             return;
-        p.operand = USDT_MEMORY;
-        p.disp = negative ? -(int32_t)number : (int32_t)number;
+        o.where = USDT_MEMORY;
+        o.disp = negative ? -(int32_t)number : (int32_t)number;
     }
     if (s.n == 0)
-        *ret = p;
+        *ret = o;
 }
 
-static void parse_arguments(struct span s, uint32_t wanted, struct usdt_place *ret)
+static void parse_arguments(struct span s, const struct usdt_wanted *wanted, struct usdt_place *ret)
 {
     struct span word;
 
     for (uint32_t i = 1; span_take_word(&s, &word); i++) {
-        if (i == wanted) {
-            parse_operand(word, ret);
-            return;
+        for (size_t k = 0; k < USDT_OPERANDS_MAX; k++) {
+            if (wanted->arguments[k] == i)
+                parse_operand(word, &ret->operands[k]);
         }
     }
 }
@@ -255,7 +261,7 @@ int usdt_find(int fd, const struct usdt_wanted *wanted, size_t count, struct usd
             return r;
         if ((size_t)found == max)
             return error_set(err, -EPERM, "the file marks more than %zu places for probes", max);
-        parse_arguments(n.arguments, wanted[p.wanted].argument, &p);
+        parse_arguments(n.arguments, &wanted[p.wanted], &p);
         ret[found++] = p;
     }
     return found;

@@ -11,21 +11,28 @@
 
 #define USDT_BYTES_MAX ((size_t)1 << 20) /* libjvm's have some 56 KB */
 
+#define USDT_OPERANDS_MAX 5
+
 struct usdt_wanted {
     const char *provider, *name;
-    uint32_t argument; /* the number of the one that is an address of interest; 0: none */
+    uint32_t arguments[USDT_OPERANDS_MAX]; /* numbers, from 1, of those of interest; 0: none */
 };
 
-enum usdt_operand { USDT_NONE, USDT_REGISTER, USDT_MEMORY };
+enum usdt_where { USDT_NOWHERE, USDT_REGISTER, USDT_MEMORY };
+
+/* Where an argument is: in a register, or at what it holds plus @disp. USDT_NOWHERE: none was
+ * wanted, or it is somewhere else. */
+struct usdt_operand {
+    enum usdt_where where;
+    uint32_t bytes; /* 4 or 8 */
+    uint32_t reg;   /* 0 to 15: rax rbx rcx rdx rsi rdi rbp rsp r8..r15 */
+    int32_t disp;
+};
 
 struct usdt_place {
-    uint64_t offset; /* in the file */
-    uint32_t wanted; /* which one it is */
-    /* Where the argument's eight bytes are: in a register, or at what it holds plus @disp.
-     * USDT_NONE: none was wanted, or it is somewhere else. */
-    enum usdt_operand operand;
-    uint32_t reg; /* 0 to 15: rax rbx rcx rdx rsi rdi rbp rsp r8..r15 */
-    int32_t disp;
+    uint64_t offset;                                 /* in the file */
+    uint32_t wanted;                                 /* which one it is */
+    struct usdt_operand operands[USDT_OPERANDS_MAX]; /* as that one's arguments */
 };
 
 /* Looks for the @count of @wanted in the file @fd. Return: the number of places, at most @max of

@@ -202,8 +202,9 @@ int broker_sample_agents(struct broker *b, uint32_t set, struct error *err);
  * -errno; each with @err. */
 int broker_moments(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
                    uint32_t thread_state, uint32_t safepoint_state, struct error *err);
-/* Ends that. -ENOENT: it has none. */
-int broker_unmoments(struct broker *b, int32_t host_pid, struct error *err);
+/* Ends that for the probes of @groups, bits of enum moment_group, or for all (0). -ENOENT: it has
+ * none. */
+int broker_unmoments(struct broker *b, int32_t host_pid, uint32_t groups, struct error *err);
 /* Gets the ring of moments, as broker_ring(), while a set of event safepoint runs. */
 int broker_moments_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *err);
 #define BROKER_FILE_BYTES_MAX (UINT64_C(8) << 30) /* of a file with functions */

@@ -168,12 +168,13 @@ int broker_moments(struct broker *b, const struct proc_id *id, uint64_t start, u
     return client_call_plain(b, &q, &a, err);
 }
 
-int broker_unmoments(struct broker *b, int32_t host_pid, struct error *err)
+int broker_unmoments(struct broker *b, int32_t host_pid, uint32_t groups, struct error *err)
 {
     struct broker_request q = client_request(BROKER_UNMOMENTS);
     struct broker_answer a;
 
     q.host_pid = host_pid;
+    q.sets = groups;
     return client_call_plain(b, &q, &a, err);
 }
 

@@ -49,7 +49,7 @@ struct broker_request {
      * sample_start and sample_check: enum event_kind. */
     uint32_t set;
     /* Bit set; attach: bits of enum stream_option, and BROKER_ATTACH_TMP; moments: bytes into a
-     * JavaThread, to what it knows of safepoints. */
+     * JavaThread, to what it knows of safepoints; unmoments: bits of enum moment_group. */
     uint32_t sets;
     uint32_t name_n; /* bytes used of name; the rest is zero */
     uint32_t zero;

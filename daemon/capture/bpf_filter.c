@@ -37,6 +37,8 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
 
     if (capture_has(c, EVENT_SAFEPOINT) && p->jvm != JVM_NO) {
         r = moments_put(&captures->moments, captures->broker, captures->symbolizer, p, &why);
+        if (r == 0)
+            capture_warn_often(captures, c, p);
         if (r < 0 && r != -EAGAIN)
             record_warn_process(c->record, "safepoints of %d (%s) are not in this profile: %s",
                                 p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, why.msg);

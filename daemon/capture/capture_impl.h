@@ -10,6 +10,7 @@
 
 #define CAPTURE_PROCESSES_MAX 65536u
 #define CAPTURE_THREADS_MAX 200000u
+#define CAPTURE_NAMED_MOMENTS_MAX 20000u
 #define CAPTURE_SECONDS_MAX UINT64_C(3600)   /* of one that is given no duration */
 #define CAPTURE_LASTS_NS (60 * NSEC_PER_SEC) /* longer ones are half of a caller's at most */
 
@@ -77,6 +78,8 @@ struct capture {
     struct broker_sample_stats stats_before;
     bool stubs_told;             /* that a JVM is probed by its stubs */
     uint32_t allocs, same_steps; /* of alloc, without SAMPLE_ALONE; of them SAMPLE_SAME_STEP */
+    uint32_t named_moments;      /* compilations and classes that it has, */
+    uint64_t unnamed_moments;    /* and those beyond CAPTURE_NAMED_MOMENTS_MAX */
     uint64_t huge_faults_before; /* where an event wants to know */
     struct deferred
         *later; /* places of attach_id's code, named at the end; NULL: memory names all */
@@ -214,6 +217,10 @@ bool capture_has_several_processes(const struct capture *c);
 
 /* Returns the name of a moment as a string of frames, out of what a JVM says: cleaned. */
 uint32_t capture_moment_name(struct captures *captures, const char *raw);
+/* Says of @p, which @c wants, whose moments are not all in it: they came too often. */
+void capture_warn_often(struct captures *captures, struct capture *c, const struct process *p);
+/* Says at its end what of moments it lacks. */
+void capture_warn_moments(struct captures *captures, struct capture *c);
 /* In the profile that was made: what its samples of safepoints are worth. 0 or -ENOMEM. */
 int capture_weigh(const struct capture *c, struct profile *p);
 

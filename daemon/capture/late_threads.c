@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Captures of event safepoint: the moments of their JVMs, and a sample for each safepoint that has
- * none of a late thread.
+ * none of a late thread. Which methods were compiled, and which classes loaded.
  */
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "capture/capture_impl.h"
 #include "profile/category.h"
+#include "symbolize/java_text.h"
 
 uint32_t capture_moment_name(struct captures *captures, const char *raw)
 {
@@ -15,6 +16,39 @@ uint32_t capture_moment_name(struct captures *captures, const char *raw)
 
     buf_init(&clean, TEXT_NAME_MAX);
     text_clean(span_of(raw), TEXT_UTF8, TEXT_NAME_MAX, &clean);
+    frame_table_string(captures->frames, buf_span(&clean), &id);
+    return id;
+}
+
+/* Appends what the VM has of a text, "..." behind it if that is not all. */
+static void add_told(struct buf *out, const char *text, uint32_t n, size_t max, bool is_class)
+{
+    struct span s = { text, MIN((size_t)n, max) };
+
+    if (is_class)
+        java_class_text(s, out);
+    else
+        buf_add_span(out, s);
+    if (n > max)
+        buf_add_str(out, "...");
+}
+
+/* "java.util.HashMap", or with a method "java.util.HashMap.get". */
+static uint32_t told_name(struct captures *captures, const struct moment_names *names)
+{
+    _cleanup_buf_ struct buf raw = BUF_NULL, clean = BUF_NULL;
+    uint32_t id = 0;
+
+    buf_init(&raw, TEXT_NAME_MAX);
+    buf_init(&clean, TEXT_NAME_MAX);
+    add_told(&raw, names->class_name, names->class_n, sizeof(names->class_name),
+             /* is_class= */ true);
+    if (names->method_n) {
+        buf_add_char(&raw, '.');
+        add_told(&raw, names->method, names->method_n, sizeof(names->method),
+                 /* is_class= */ false);
+    }
+    text_clean(buf_span(&raw), TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &clean);
     frame_table_string(captures->frames, buf_span(&clean), &id);
     return id;
 }
@@ -72,7 +106,18 @@ static void capture_moment(struct captures *captures, struct capture *c, size_t 
     if (!v || !v->wanted)
         return;
     kept.process = v->process;
-    kept.name = capture_moment_name(captures, m->name);
+    if (m->names) {
+        if (c->named_moments == CAPTURE_NAMED_MOMENTS_MAX) {
+            c->unnamed_moments++;
+            return;
+        }
+        c->named_moments++;
+        kept.by = symbolizer_thread_name(captures->symbolizer, p, m->host_tid, "");
+        kept.compiler = capture_moment_name(captures, m->name);
+        kept.name = told_name(captures, m->names);
+    } else {
+        kept.name = capture_moment_name(captures, m->name);
+    }
     if (record_moment(c->record, &kept) == 0 && m->kind == MOMENT_IS_SAFEPOINT)
         record_rest(captures, c, event, v->process, p, m);
 }
@@ -93,6 +138,41 @@ static void take_moment(void *cookie, struct process *p, const struct moment *m)
 void captures_take_moments(struct captures *captures)
 {
     moments_drain(&captures->moments, captures->discover, take_moment, captures);
+}
+
+void capture_warn_often(struct captures *captures, struct capture *c, const struct process *p)
+{
+    uint32_t often = moments_often(&captures->moments, &p->id);
+    const char *name = p->main && p->main[0] ? p->main : p->comm;
+
+    if (often & 1U << MOMENT_GROUP_COMPILED)
+        record_warn_process(c->record,
+                            "%d (%s) compiled more than %d methods in a second, so the probes for "
+                            "that were taken out: this profile has not all of its jit; "
+                            "compilations counts them",
+                            p->id.host_pid, name, MOMENT_OFTEN);
+    if (often & 1U << MOMENT_GROUP_CLASSES)
+        record_warn_process(c->record,
+                            "%d (%s) loaded or unloaded more than %d classes in a second, so the "
+                            "probes for that were taken out: this profile has not all of its "
+                            "class_load; classes_loaded counts them",
+                            p->id.host_pid, name, MOMENT_OFTEN);
+}
+
+void capture_warn_moments(struct captures *captures, struct capture *c)
+{
+    for (size_t i = 0; capture_has(c, EVENT_SAFEPOINT) && i < captures->moments.count; i++) {
+        const struct telling *t = &captures->moments.all[i];
+        const struct process *p = discover_find(captures->discover, t->id.host_pid);
+
+        if (p && proc_id_equal(&p->id, &t->id) && target_matches(c->target, p))
+            capture_warn_often(captures, c, p);
+    }
+    if (c->unnamed_moments)
+        record_warn(c->record,
+                    "%llu compilations and classes are not in this profile: it holds %u of them; "
+                    "lower seconds",
+                    (unsigned long long)c->unnamed_moments, CAPTURE_NAMED_MOMENTS_MAX);
 }
 
 int capture_weigh(const struct capture *c, struct profile *p)

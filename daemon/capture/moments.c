@@ -109,6 +109,8 @@ int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, str
     if (now_ns >= one->again_ns) {
         one->safepoint.start_ns = one->gc.start_ns = 0;
         one->nested = 0;
+        one->taken_out = 0;
+        memset(one->compilers, 0, sizeof(one->compilers));
         r = put(all, b, s, p, &reason);
         if (r == -ENOENT) {
             symbolizer_read_maps(s, p);
@@ -136,9 +138,14 @@ void moments_looked(struct moments *all, struct broker *b)
     for (size_t i = 0; i < all->count; i++) {
         struct telling *t = &all->all[i];
 
-        if (t->wanted || !t->there)
+        if (!t->wanted)
+            t->often = 0;
+        if (!t->there || (t->wanted && t->often == t->taken_out))
             continue;
-        broker_unmoments(b, t->id.host_pid, NULL);
+        broker_unmoments(b, t->id.host_pid, t->wanted ? t->often : 0, NULL);
+        t->taken_out = t->often;
+        if (t->wanted)
+            continue;
         t->there = false;
         t->again_ns = 0;
     }
@@ -156,6 +163,15 @@ void moments_deinit(struct moments *all)
 {
     all->ring = ring_close(all->ring);
     all->count = 0;
+}
+
+uint32_t moments_often(const struct moments *all, const struct proc_id *id)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        if (proc_id_equal(&all->all[i].id, id))
+            return all->all[i].often;
+    }
+    return 0;
 }
 
 /* ---- pairs ---- */
@@ -218,6 +234,47 @@ static bool end_operation(struct telling *t, const struct moment_record *rec, st
            end(&t->operations[t->nested], MOMENT_IS_OPERATION, rec, ret, unpaired);
 }
 
+/* The entry of the thread that compiles. Where it has none: a free one, or the oldest. */
+static struct compiling *compiler_of(struct telling *t, uint32_t host_tid)
+{
+    struct compiling *oldest = &t->compilers[0];
+
+    for (size_t i = 0; i < MOMENTS_COMPILERS_MAX; i++) {
+        struct compiling *c = &t->compilers[i];
+
+        if (c->start_ns && c->host_tid == host_tid)
+            return c;
+        if (c->start_ns < oldest->start_ns)
+            oldest = c;
+    }
+    return oldest;
+}
+
+static bool end_compilation(struct telling *t, const struct moment_record *rec, struct moment *ret,
+                            uint64_t *unpaired)
+{
+    struct compiling *c = compiler_of(t, rec->host_tid);
+    struct begun_moment begun = { .start_ns = c->host_tid == rec->host_tid ? c->start_ns : 0 };
+
+    if (!end(&begun, MOMENT_IS_JIT, rec, ret, unpaired))
+        return false;
+    ret->name = rec->name;
+    c->start_ns = 0;
+    return true;
+}
+
+/* What takes no time. */
+static bool at_once(enum profile_moment_kind kind, const struct moment_record *rec,
+                    struct moment *ret)
+{
+    *ret = (struct moment){ .kind = kind,
+                            .start_ns = rec->time_ns,
+                            .end_ns = rec->time_ns,
+                            .host_tid = (int32_t)rec->host_tid,
+                            .name = "" };
+    return true;
+}
+
 bool moments_pair(struct telling *t, const struct moment_record *rec, struct moment *ret,
                   uint64_t *unpaired)
 {
@@ -243,6 +300,21 @@ bool moments_pair(struct telling *t, const struct moment_record *rec, struct mom
         return false;
     case MOMENT_GC_END:
         return end(&t->gc, MOMENT_IS_GC, rec, ret, unpaired);
+    case MOMENT_COMPILE_BEGIN:
+        *compiler_of(t, rec->host_tid) = (struct compiling){ rec->time_ns, rec->host_tid };
+        return false;
+    case MOMENT_COMPILE_END:
+        return end_compilation(t, rec, ret, unpaired);
+    case MOMENT_CLASS_LOADED:
+        return at_once(MOMENT_IS_CLASS_LOAD, rec, ret);
+    case MOMENT_CLASS_UNLOADED:
+        return at_once(MOMENT_IS_CLASS_UNLOAD, rec, ret);
+    case MOMENT_OFTEN_COMPILED:
+        t->often |= 1U << MOMENT_GROUP_COMPILED;
+        return false;
+    case MOMENT_OFTEN_CLASSES:
+        t->often |= 1U << MOMENT_GROUP_CLASSES;
+        return false;
     case MOMENT_KINDS:
         break;
     }
@@ -256,7 +328,7 @@ struct draining {
     void *cookie;
 };
 
-static void take(void *cookie, const struct moment_record *rec)
+static void take(void *cookie, const struct moment_record *rec, const struct moment_names *names)
 {
     struct draining *d = cookie;
     struct process *p = discover_get(d->discover, (int32_t)rec->host_pid, rec->start_boottime_ns,
@@ -264,8 +336,10 @@ static void take(void *cookie, const struct moment_record *rec)
     struct telling *t = p ? find(d->all, &p->id) : NULL;
     struct moment m;
 
-    if (t && moments_pair(t, rec, &m, &d->all->unpaired))
-        d->fn(d->cookie, p, &m);
+    if (!t || !moments_pair(t, rec, &m, &d->all->unpaired))
+        return;
+    m.names = names;
+    d->fn(d->cookie, p, &m);
 }
 
 void moments_drain(struct moments *all, struct discover *d, moment_fn fn, void *cookie)

@@ -262,7 +262,7 @@ static int finish_warnings(struct profile *p, struct record *r)
                     (unsigned long long)r->dropped);
     if (r->moments_dropped)
         record_warn(r,
-                    "%llu safepoints, operations of the VM and collections are not in this "
+                    "%llu safepoints, operations of the VM and other moments are not in this "
                     "profile: it holds %d of them; lower seconds",
                     (unsigned long long)r->moments_dropped, PROFILE_MOMENTS_MAX);
     if (r->unwarned.count)

@@ -90,6 +90,10 @@ static int merge_moments(struct merger *m)
         if (r == 0)
             r = merge_string(m, one.name, &one.name);
         if (r == 0)
+            r = merge_string(m, one.by, &one.by);
+        if (r == 0)
+            r = merge_string(m, one.compiler, &one.compiler);
+        if (r == 0)
             r = record_moment(m->record, &one);
         if (r == -ENOSPC)
             r = 0; /* it counts them */

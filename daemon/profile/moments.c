@@ -13,6 +13,9 @@ static const char *const KIND_NAMES[MOMENT_SORTS] = {
     [MOMENT_COUNTS_COMPILATIONS] = "compilations",
     [MOMENT_COUNTS_CLASSES_LOADED] = "classes_loaded",
     [MOMENT_COUNTS_CLASSES_UNLOADED] = "classes_unloaded",
+    [MOMENT_IS_JIT] = "jit",
+    [MOMENT_IS_CLASS_LOAD] = "class_load",
+    [MOMENT_IS_CLASS_UNLOAD] = "class_unload",
 };
 
 const char *profile_moment_kind_name(uint32_t kind)
@@ -57,6 +60,10 @@ int record_finish_moments(const struct record *r, struct profile *p)
 
         *m = r->moments[i];
         k = intern_add(p->strings, frame_table_get_string(r->table, m->name), &m->name);
+        if (k == 0)
+            k = intern_add(p->strings, frame_table_get_string(r->table, m->by), &m->by);
+        if (k == 0)
+            k = intern_add(p->strings, frame_table_get_string(r->table, m->compiler), &m->compiler);
     }
     qsort(p->moments, p->moment_count, sizeof(*p->moments), by_start);
     return k;

@@ -91,6 +91,10 @@ enum profile_moment_kind {
     MOMENT_COUNTS_COMPILATIONS,
     MOMENT_COUNTS_CLASSES_LOADED,
     MOMENT_COUNTS_CLASSES_UNLOADED,
+    /* And from here on single ones again, with the thread that did it. */
+    MOMENT_IS_JIT,
+    MOMENT_IS_CLASS_LOAD,
+    MOMENT_IS_CLASS_UNLOAD,
     MOMENT_SORTS,
 };
 struct profile_moment {
@@ -98,10 +102,12 @@ struct profile_moment {
     /* Of a safepoint: from its start until all threads had stopped. Of what is counted: how long it
      * took in all, if it is known. Else 0. */
     uint64_t reach_ns;
-    uint32_t name;    /* string: the operation, the collector; 0: not known */
-    uint32_t process; /* index */
-    uint32_t kind;    /* enum profile_moment_kind */
-    uint32_t count;   /* of what is counted; else 0 */
+    uint32_t name;     /* string: the operation, the collector, method, class; 0: not known */
+    uint32_t process;  /* index */
+    uint32_t kind;     /* enum profile_moment_kind */
+    uint32_t count;    /* of what is counted; else 0 */
+    uint32_t by;       /* string: the thread that did it; 0: not known */
+    uint32_t compiler; /* string; 0: not known, or no compilation */
 };
 #define PROFILE_MOMENTS_MAX 100000
 
@@ -273,7 +279,12 @@ const char *profile_moment_kind_name(uint32_t kind);
 /* Returns whether such a moment counts others. */
 static inline bool profile_moment_counts(uint32_t kind)
 {
-    return kind >= MOMENT_COUNTS_COLLECTIONS;
+    return kind >= MOMENT_COUNTS_COLLECTIONS && kind < MOMENT_IS_JIT;
+}
+/* Returns whether the thread that did it may be known. */
+static inline bool profile_moment_is_somebodys(uint32_t kind)
+{
+    return kind >= MOMENT_IS_JIT;
 }
 
 /* ---- algebra ---- */

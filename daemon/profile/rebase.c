@@ -128,8 +128,13 @@ int rebase_add_record(struct rebase *b, const struct record *r)
         k = add_process(b, id_table_get(&r->processes, i));
     for (uint32_t i = 0; i < r->threads.count && k == 0; i++)
         k = add_string(b, ((const struct profile_thread *)id_table_get(&r->threads, i))->name, &id);
-    for (size_t i = 0; i < r->moment_count && k == 0; i++)
+    for (size_t i = 0; i < r->moment_count && k == 0; i++) {
         k = add_string(b, r->moments[i].name, &id);
+        if (k == 0)
+            k = add_string(b, r->moments[i].by, &id);
+        if (k == 0)
+            k = add_string(b, r->moments[i].compiler, &id);
+    }
     return k;
 }
 
@@ -167,8 +172,13 @@ void record_rebase(struct record *r, const struct rebase *b)
 
         t->name = string_of(b, t->name);
     }
-    for (size_t i = 0; i < r->moment_count; i++)
-        r->moments[i].name = string_of(b, r->moments[i].name);
+    for (size_t i = 0; i < r->moment_count; i++) {
+        struct profile_moment *m = &r->moments[i];
+
+        m->name = string_of(b, m->name);
+        m->by = string_of(b, m->by);
+        m->compiler = string_of(b, m->compiler);
+    }
     /* Different names are different in either table, so that no two became one. */
     id_table_rehash(&r->nodes);
     id_table_rehash(&r->processes);

@@ -3,10 +3,18 @@
 
 #include "render/formats.h"
 
+static void add_text(const struct profile *p, const char *member, uint32_t string, struct buf *out)
+{
+    struct span s = intern_get(p->strings, string);
+
+    if (!s.n)
+        return;
+    buf_printf(out, ",\"%s\":", member);
+    render_add_json_string(out, s);
+}
+
 static void add_moment(const struct profile *p, const struct profile_moment *m, struct buf *out)
 {
-    struct span name = intern_get(p->strings, m->name);
-
     buf_printf(out, "\n{\"kind\":\"%s\",\"process\":%u,\"at_ns\":%lld,\"ns\":%llu",
                profile_moment_kind_name(m->kind), m->process,
                (long long)(m->start_ns - p->start_ns),
@@ -16,10 +24,9 @@ static void add_moment(const struct profile *p, const struct profile_moment *m, 
     if (m->reach_ns)
         buf_printf(out, ",\"%s\":%llu", profile_moment_counts(m->kind) ? "total_ns" : "reach_ns",
                    (unsigned long long)m->reach_ns);
-    if (name.n) {
-        buf_add_str(out, ",\"name\":");
-        render_add_json_string(out, name);
-    }
+    add_text(p, "name", m->name, out);
+    add_text(p, "by", m->by, out);
+    add_text(p, "compiler", m->compiler, out);
     buf_add_char(out, '}');
 }
 

@@ -7,16 +7,25 @@
 #include <stdint.h>
 #define MOMENT_U64 uint64_t
 #define MOMENT_U32 uint32_t
+#define MOMENT_U16 uint16_t
+#define MOMENT_U8 uint8_t
+#define MOMENT_S32 int32_t
 #else
 #include <linux/types.h>
 #define MOMENT_U64 __u64
 #define MOMENT_U32 __u32
+#define MOMENT_U16 __u16
+#define MOMENT_U8 __u8
+#define MOMENT_S32 __s32
 #endif
 
 #define MOMENT_PROCESSES_MAX 256 /* JVMs that have such probes at a time */
-#define MOMENT_PLACES_MAX 24     /* of one */
-#define MOMENT_RING_BYTES (256u << 10)
+#define MOMENT_PLACES_MAX 32     /* of one */
+#define MOMENT_RING_BYTES (512u << 10)
 #define MOMENT_NAME_BYTES 64
+#define MOMENT_CLASS_BYTES 256
+#define MOMENT_METHOD_BYTES 128
+#define MOMENT_OFTEN 100 /* compilations a second of one JVM, and classes: its probes go then */
 #define MOMENT_OFF_THREADS_MAX 1024 /* that do not run, and that a safepoint would wait for */
 #define MOMENT_OFF_WORDS 512        /* of the stack of one */
 
@@ -29,11 +38,41 @@ enum moment_kind {
     MOMENT_GC_BEGIN,
     MOMENT_GC_END,
     MOMENT_COLLECTOR, /* named: who collects; between the last two */
+    MOMENT_COMPILE_BEGIN,
+    MOMENT_COMPILE_END, /* by the same thread */
+    MOMENT_CLASS_LOADED,
+    MOMENT_CLASS_UNLOADED,
+    MOMENT_PROBED, /* and below: kinds of probes */
+    /* There were more than MOMENT_OFTEN in a second, and nothing follows. */
+    MOMENT_OFTEN_COMPILED = MOMENT_PROBED,
+    MOMENT_OFTEN_CLASSES,
     MOMENT_KINDS,
 };
 
-/* How the probe tells the address of a name. */
-enum moment_operand { MOMENT_NO_NAME, MOMENT_IN_REGISTER, MOMENT_IN_MEMORY };
+/* Probes that come and go together. */
+enum moment_group {
+    MOMENT_GROUP_STOPS, /* up to MOMENT_COLLECTOR: without them the others are not there, either */
+    MOMENT_GROUP_COMPILED,
+    MOMENT_GROUP_CLASSES,
+    MOMENT_GROUPS,
+};
+
+/* Returns the group of a probe. */
+static inline MOMENT_U32 moment_group_of(MOMENT_U32 kind)
+{
+    if (kind < MOMENT_COMPILE_BEGIN)
+        return MOMENT_GROUP_STOPS;
+    return kind < MOMENT_CLASS_LOADED ? MOMENT_GROUP_COMPILED : MOMENT_GROUP_CLASSES;
+}
+
+/* Returns whether records of @kind have a struct moment_names behind them. */
+static inline int moment_has_names(MOMENT_U32 kind)
+{
+    return kind >= MOMENT_COMPILE_END && kind < MOMENT_PROBED;
+}
+
+/* Where a probe has an operand. */
+enum moment_where { MOMENT_NOWHERE, MOMENT_IN_REGISTER, MOMENT_IN_MEMORY };
 
 /* Registers, as operands of probes name them. */
 enum moment_register {
@@ -56,16 +95,35 @@ enum moment_register {
     MOMENT_REGISTERS,
 };
 
-/* The attach cookie of a probe. */
-#define MOMENT_COOKIE(kind, operand, reg, offset)                                                  \
-    ((MOMENT_U64)(kind) | (MOMENT_U64)(operand) << 8 | (MOMENT_U64)(reg) << 16 |                   \
-     (MOMENT_U64)(MOMENT_U32)(offset) << 32)
-#define MOMENT_COOKIE_OF(cookie, epoch) ((cookie) | (MOMENT_U64)((epoch)&0xff) << 24)
-#define MOMENT_COOKIE_EPOCH(cookie) ((MOMENT_U32)((cookie) >> 24 & 0xff))
+/* Operands of a probe: of named kinds the address of a text that ends with NUL, or none. Of those
+ * with names: the class, its bytes, the method, its bytes, and the compiler as the former. */
+enum moment_operand_no {
+    MOMENT_OPERAND_NAME = 0,
+    MOMENT_OPERAND_CLASS = 0,
+    MOMENT_OPERAND_CLASS_BYTES,
+    MOMENT_OPERAND_METHOD,
+    MOMENT_OPERAND_METHOD_BYTES,
+    MOMENT_OPERAND_COMPILER,
+    MOMENT_OPERANDS,
+};
+
+struct moment_operand {
+    MOMENT_U8 where; /* enum moment_where */
+    MOMENT_U8 bytes; /* 4 or 8 */
+    MOMENT_U16 reg;  /* enum moment_register */
+    MOMENT_S32 disp; /* in memory: behind what the register holds */
+};
+
+struct moment_place {
+    struct moment_operand operands[MOMENT_OPERANDS];
+};
+
+/* The attach cookie of a probe: its kind, which place of its process, the epoch of that. */
+#define MOMENT_COOKIE(kind, place, epoch)                                                          \
+    ((MOMENT_U64)(kind) | (MOMENT_U64)(place) << 8 | (MOMENT_U64)((epoch)&0xff) << 16)
 #define MOMENT_COOKIE_KIND(cookie) ((MOMENT_U32)((cookie)&0xff))
-#define MOMENT_COOKIE_OPERAND(cookie) ((MOMENT_U32)((cookie) >> 8 & 0xff))
-#define MOMENT_COOKIE_REGISTER(cookie) ((MOMENT_U32)((cookie) >> 16 & 0xff))
-#define MOMENT_COOKIE_OFFSET(cookie) ((int)((cookie) >> 32))
+#define MOMENT_COOKIE_PLACE(cookie) ((MOMENT_U32)((cookie) >> 8 & 0xff))
+#define MOMENT_COOKIE_EPOCH(cookie) ((MOMENT_U32)((cookie) >> 16 & 0xff))
 
 struct moment_record {
     MOMENT_U64 time_ns;            /* CLOCK_MONOTONIC */
@@ -74,6 +132,27 @@ struct moment_record {
     MOMENT_U32 exec_id;
     MOMENT_U32 kind;              /* enum moment_kind */
     char name[MOMENT_NAME_BYTES]; /* ends with NUL; "": none, or not readable */
+};
+
+/* Texts as the VM has them, without an end. Of longer ones that is the beginning. */
+struct moment_names {
+    MOMENT_U32 class_n, method_n; /* bytes that they have, also if that is more than there is room
+                                   * for; 0: none, or not readable */
+    char class_name[MOMENT_CLASS_BYTES];
+    char method[MOMENT_METHOD_BYTES];
+};
+
+/* Of kinds that have names; name: the compiler. */
+struct moment_named {
+    struct moment_record rec;
+    struct moment_names names;
+};
+
+/* How often probes of a group came in a second. */
+struct moment_pace {
+    MOMENT_U64 since_ns;
+    MOMENT_U32 hits;
+    MOMENT_U32 off; /* 1: too often */
 };
 
 /* Bytes into a JavaThread. */
@@ -89,6 +168,8 @@ struct moment_process {
     struct moment_offsets at;
     MOMENT_U32 zero;
     MOMENT_U32 epoch; /* 0 to 255: of its probes; those of another one are on their way out */
+    struct moment_pace paces[MOMENT_GROUPS];
+    struct moment_place places[MOMENT_PLACES_MAX];
 };
 
 /* What a JavaThread does, as HotSpot numbers it (all JDKs). Of others a safepoint is waited for. */
@@ -111,4 +192,6 @@ enum moment_counter {
 
 #ifndef __bpf__
 _Static_assert(sizeof(struct moment_record) == 96, "moment_record must have no padding");
+_Static_assert(sizeof(struct moment_named) == 96 + 392, "moment_named must have no padding");
+_Static_assert(sizeof(struct moment_operand) == 8, "moment_operand must have no padding");
 #endif

@@ -1,35 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What a JVM does as a whole: safepoints, operations of the VM, collections. libjvm.so marks where
- * (USDT); moment_probe tells when, with the name. While the VM waits for its threads to stop,
- * late_tick samples those that it waits for, and that run. late_switch samples those that do not
- * run, as they come back: they were preempted, or in a fault. Ticks and switches at other times
- * cost a look at a map.
+ * What a JVM does as a whole, told by its probes (moment_probes.bpf.h). While the VM waits for its
+ * threads to stop, late_tick samples those that it waits for, and that run. late_switch samples
+ * those that do not run, as they come back: they were preempted, or in a fault. Ticks and switches
+ * at other times cost a look at a map.
  */
 #include "sample/stack.bpf.h"
 
-#include "sample/moment_abi.h"
+#include "sample/moment_probes.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, MOMENT_PROCESSES_MAX);
-    __type(key, __u32); /* process id */
-    __type(value, struct moment_process);
-} vms SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_RINGBUF);
-    __uint(max_entries, MOMENT_RING_BYTES);
-} moments SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, MOMENT_COUNTERS);
-    __type(key, __u32);
-    __type(value, __u64);
-} counters SEC(".maps");
 
 /* As in cpu.bpf.c: late_tick does not run inside itself. While late_switch runs, interrupts are
  * off.
@@ -68,84 +48,6 @@ struct {
 /* Written by the loader. */
 __u64 periods[STACK_SETS_MAX]; /* ns between ticks; 0: no set of this program */
 __u32 epoch;                   /* how often late_switch was attached */
-
-static __always_inline void count(__u32 which, __u64 n)
-{
-    __u64 *c = bpf_map_lookup_elem(&counters, &which);
-
-    if (c)
-        __sync_fetch_and_add(c, n);
-}
-
-static __always_inline __u32 process_number(struct task_struct *task)
-{
-    return pid_ns_inum ? pid_number(task->group_leader->thread_pid) : (__u32)task->tgid;
-}
-
-static __always_inline __u32 thread_number(struct task_struct *task)
-{
-    return pid_ns_inum ? pid_number(task->thread_pid) : (__u32)task->pid;
-}
-
-/* ---- probes ---- */
-
-/* Where the name lies that a probe tells; 0: nowhere. */
-static __always_inline __u64 name_address(struct pt_regs *ctx, __u64 cookie)
-{
-    __u64 regs[MOMENT_REGISTERS] = {
-        [MOMENT_RAX] = ctx->rax, [MOMENT_RBX] = ctx->rbx, [MOMENT_RCX] = ctx->rcx,
-        [MOMENT_RDX] = ctx->rdx, [MOMENT_RSI] = ctx->rsi, [MOMENT_RDI] = ctx->rdi,
-        [MOMENT_RBP] = ctx->rbp, [MOMENT_RSP] = ctx->rsp, [MOMENT_R8] = ctx->r8,
-        [MOMENT_R9] = ctx->r9,   [MOMENT_R10] = ctx->r10, [MOMENT_R11] = ctx->r11,
-        [MOMENT_R12] = ctx->r12, [MOMENT_R13] = ctx->r13, [MOMENT_R14] = ctx->r14,
-        [MOMENT_R15] = ctx->r15,
-    };
-    __u32 operand = MOMENT_COOKIE_OPERAND(cookie);
-    __u64 at = regs[MOMENT_COOKIE_REGISTER(cookie) & (MOMENT_REGISTERS - 1)];
-
-    if (operand == MOMENT_IN_REGISTER)
-        return at;
-    if (operand != MOMENT_IN_MEMORY ||
-        bpf_probe_read_user(&at, sizeof(at), (void *)(at + MOMENT_COOKIE_OFFSET(cookie))))
-        return 0;
-    return at;
-}
-
-/* From begin to the first operation, or the end: the VM waits for its threads. Whether the process
- * has such probes. */
-static __always_inline bool note_wait(__u32 host_pid, __u64 cookie, __u64 now_ns)
-{
-    struct moment_process *p = bpf_map_lookup_elem(&vms, &host_pid);
-    __u32 kind = MOMENT_COOKIE_KIND(cookie);
-
-    if (!p || p->epoch != MOMENT_COOKIE_EPOCH(cookie))
-        return false;
-    if (kind <= MOMENT_OPERATION_BEGIN)
-        p->since_ns = kind == MOMENT_SAFEPOINT_BEGIN ? now_ns : 0;
-    return true;
-}
-
-SEC("uprobe")
-int moment_probe(struct pt_regs *ctx)
-{
-    struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
-    __u64 cookie = bpf_get_attach_cookie(ctx), name;
-    struct moment_record rec = { .time_ns = bpf_ktime_get_ns(),
-                                 .kind = MOMENT_COOKIE_KIND(cookie),
-                                 .exec_id = (__u32)task->self_exec_id,
-                                 .start_boottime_ns = task->group_leader->start_boottime };
-
-    rec.host_pid = process_number(task);
-    rec.host_tid = thread_number(task);
-    if (!note_wait(rec.host_pid, cookie, rec.time_ns))
-        return 0;
-    name = name_address(ctx, cookie);
-    if (name && bpf_probe_read_user_str(rec.name, sizeof(rec.name), (void *)name) < 0)
-        rec.name[0] = '\0';
-    if (bpf_ringbuf_output(&moments, &rec, sizeof(rec), BPF_RB_NO_WAKEUP))
-        count(MOMENT_LOST_RING, 1);
-    return 0;
-}
 
 /* ---- late threads ---- */
 

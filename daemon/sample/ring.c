@@ -153,14 +153,17 @@ struct moment_taker {
 static bool take_moment(void *ctx, const uint8_t *p, size_t n)
 {
     struct moment_taker *t = ctx;
-    struct moment_record rec;
+    struct moment_named m;
+    bool named;
 
-    if (n != sizeof(rec))
+    if (n != sizeof(m.rec) && n != sizeof(m))
         return false;
-    memcpy(&rec, p, sizeof(rec));
-    if (rec.kind >= MOMENT_KINDS || !memchr(rec.name, 0, sizeof(rec.name)))
+    memcpy(&m, p, n);
+    named = moment_has_names(m.rec.kind);
+    if (m.rec.kind >= MOMENT_KINDS || !memchr(m.rec.name, 0, sizeof(m.rec.name)) ||
+        n != (named ? sizeof(m) : sizeof(m.rec)))
         return false;
-    t->fn(t->cookie, &rec);
+    t->fn(t->cookie, &m.rec, named ? &m.names : NULL);
     return true;
 }
 

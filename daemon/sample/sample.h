@@ -21,7 +21,9 @@ typedef void (*ring_sample_fn)(void *cookie, const struct sample_record *rec,
 /* Hands every complete record to @fn, at most @max of them. Number handed over. Never blocks.
  * Malformed records are skipped and counted. Thread: the engine's. */
 size_t ring_drain(struct ring *r, size_t max, ring_sample_fn fn, void *cookie);
-typedef void (*ring_moment_fn)(void *cookie, const struct moment_record *rec);
+/* @names: NULL, or of kinds that have some. Both are valid during the call. */
+typedef void (*ring_moment_fn)(void *cookie, const struct moment_record *rec,
+                               const struct moment_names *names);
 /* Does the same of a ring of moments. */
 size_t ring_drain_moments(struct ring *r, size_t max, ring_moment_fn fn, void *cookie);
 uint64_t ring_malformed(const struct ring *r);

@@ -115,7 +115,7 @@ void sampler_take_moments(struct sampler *s, struct sampler_moments *moments);
  * ring yet. */
 int sampler_probe_moments(struct sampler *s, int32_t pid, const struct moment_offsets *at, int fd,
                           const struct moment_probe *probes, size_t count, struct error *err);
-int sampler_unprobe_moments(struct sampler *s, int32_t pid);
+int sampler_unprobe_moments(struct sampler *s, int32_t pid, uint32_t groups);
 int sampler_moments_fd(const struct sampler *s);
 /* As sampler_alloc_malloc() and sampler_alloc_mallocs() say. @argument: enum alloc_malloc. */
 int sampler_malloc(struct sampler *s, int32_t pid, uint32_t set, int fd, uint64_t offset,

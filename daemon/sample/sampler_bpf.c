@@ -306,9 +306,9 @@ int sampler_probe_moments(struct sampler *s, int32_t pid, const struct moment_of
     return r == -EAGAIN ? error_set(err, r, "no set of event safepoint runs") : r;
 }
 
-int sampler_unprobe_moments(struct sampler *s, int32_t pid)
+int sampler_unprobe_moments(struct sampler *s, int32_t pid, uint32_t groups)
 {
-    return s->moments ? sampler_moments_unprobe(s->moments, pid) : -ENOENT;
+    return s->moments ? sampler_moments_unprobe(s->moments, pid, groups) : -ENOENT;
 }
 
 int sampler_moments_fd(const struct sampler *s)

@@ -15,8 +15,8 @@
 
 /* A process with probes. */
 struct moment_target {
-    int32_t pid;            /* 0: free */
-    struct uprobes *probes; /* owned; NULL: none yet */
+    int32_t pid;                           /* 0: free */
+    struct uprobes *probes[MOMENT_GROUPS]; /* owned; NULL: none */
 };
 
 struct sampler_moments {
@@ -52,6 +52,7 @@ int sampler_moments_new(const struct sampler_shared *shared, struct sampler_mome
     m->skel->rodata->pid_ns_inum = shared->pid_ns_inum;
     m->skel->rodata->max_words = shared->max_words;
     uprobe_prepare(&m->way, m->skel->progs.moment_probe);
+    uprobe_prepare(&m->way, m->skel->progs.name_probe);
     r = sampler_shared_use(shared, m->skel->obj);
     if (r == 0)
         r = moments_bpf__load(m->skel);
@@ -66,16 +67,24 @@ fail:
     return r;
 }
 
+static void drop_group(struct sampler_moments *m, struct moment_target *t, uint32_t group)
+{
+    struct uprobes *probes = TAKE_PTR(t->probes[group]);
+
+    if (probes && m->detach)
+        m->detach(m->detach_ctx, probes);
+    else
+        uprobes_detach(probes);
+}
+
 static void drop_target(struct sampler_moments *m, struct moment_target *t)
 {
     uint32_t key = (uint32_t)t->pid;
 
     if (t->pid) /* they tell nothing from here on */
         bpf_map_delete_elem(bpf_map__fd(m->skel->maps.vms), &key);
-    if (t->probes && m->detach)
-        m->detach(m->detach_ctx, t->probes);
-    else
-        uprobes_detach(t->probes);
+    for (uint32_t i = 0; i < MOMENT_GROUPS; i++)
+        drop_group(m, t, i);
     *t = (struct moment_target){ 0 };
 }
 
@@ -164,13 +173,32 @@ static struct moment_target *find_target(struct sampler_moments *m, int32_t pid)
     return NULL;
 }
 
+/* Puts those of @probes in that are of @group, if there are any. */
+static int put_group(struct sampler_moments *m, struct moment_target *t, uint32_t group, int fd,
+                     const struct moment_probe *probes, size_t count, struct error *err)
+{
+    const struct bpf_program *program =
+        group == MOMENT_GROUP_STOPS ? m->skel->progs.moment_probe : m->skel->progs.name_probe;
+    struct uprobe_place places[MOMENT_PLACES_MAX];
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (moment_group_of(probes[i].kind) == group)
+            places[n++] = (struct uprobe_place){ probes[i].offset,
+                                                 MOMENT_COOKIE(probes[i].kind, i, m->epoch) };
+    }
+    if (n == 0)
+        return 0;
+    return uprobes_attach(&m->way, bpf_program__fd(program), t->pid, fd, places, n,
+                          &t->probes[group], err);
+}
+
 int sampler_moments_probe(struct sampler_moments *m, int32_t pid, const struct moment_offsets *at,
                           int fd, const struct moment_probe *probes, size_t count,
                           struct error *err)
 {
     struct moment_process process = { .at = *at, .epoch = ++m->epoch & 0xff };
     struct moment_target *t = pid > 0 ? find_target(m, pid) : NULL;
-    struct uprobe_place places[MOMENT_PLACES_MAX];
     uint32_t key = (uint32_t)pid;
     int r;
 
@@ -185,27 +213,30 @@ int sampler_moments_probe(struct sampler_moments *m, int32_t pid, const struct m
     if (!t)
         return error_set(err, -E2BIG, "%d processes have probes already", MOMENT_PROCESSES_MAX);
     t->pid = pid;
+    for (size_t i = 0; i < count; i++)
+        process.places[i] = probes[i].place;
     r = bpf_map_update_elem(bpf_map__fd(m->skel->maps.vms), &key, &process, BPF_ANY);
     if (r < 0)
         error_code(err, r, "cannot describe process %d to the BPF program", pid);
-    for (size_t i = 0; i < count; i++)
-        places[i] = (struct uprobe_place){ probes[i].offset,
-                                           MOMENT_COOKIE_OF(probes[i].cookie, process.epoch) };
-    if (r == 0)
-        r = uprobes_attach(&m->way, bpf_program__fd(m->skel->progs.moment_probe), pid, fd, places,
-                           count, &t->probes, err);
+    for (uint32_t i = 0; i < MOMENT_GROUPS && r == 0; i++)
+        r = put_group(m, t, i, fd, probes, count, err);
     if (r < 0)
         drop_target(m, t);
     return r;
 }
 
-int sampler_moments_unprobe(struct sampler_moments *m, int32_t pid)
+int sampler_moments_unprobe(struct sampler_moments *m, int32_t pid, uint32_t groups)
 {
     struct moment_target *t = pid > 0 ? find_target(m, pid) : NULL;
 
     if (!t)
         return -ENOENT;
-    drop_target(m, t);
+    if (!groups || groups & 1U << MOMENT_GROUP_STOPS)
+        drop_target(m, t);
+    for (uint32_t i = 0; i < MOMENT_GROUPS; i++) {
+        if (groups & 1U << i)
+            drop_group(m, t, i);
+    }
     return 0;
 }
 

@@ -17,7 +17,8 @@ struct uprobes;
 
 struct moment_probe {
     uint64_t offset; /* in the file */
-    uint64_t cookie; /* MOMENT_COOKIE */
+    uint32_t kind;   /* enum moment_kind */
+    struct moment_place place;
 };
 
 /* Loads, which takes about a second; borrows @shared. 0, or -errno with @err. Thread: any. */
@@ -47,8 +48,9 @@ void sampler_moments_forget(struct sampler_moments *m);
 int sampler_moments_probe(struct sampler_moments *m, int32_t pid, const struct moment_offsets *at,
                           int fd, const struct moment_probe *probes, size_t count,
                           struct error *err);
-/* Takes them out. -ENOENT: it has none. */
-int sampler_moments_unprobe(struct sampler_moments *m, int32_t pid);
+/* Takes those of @groups (bits of enum moment_group) out; of MOMENT_GROUP_STOPS, or 0: all.
+ * -ENOENT: it has none. */
+int sampler_moments_unprobe(struct sampler_moments *m, int32_t pid, uint32_t groups);
 
 struct sampler_moments_stats {
     uint64_t samples, lost_ring, lost_budget, lost_other, time_ns;

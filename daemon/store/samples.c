@@ -68,6 +68,10 @@ static void encode_moments(struct dictionary *e, const struct profile *p, struct
         blob_add_number(out, m->kind);
         if (profile_moment_counts(m->kind))
             blob_add_number(out, m->count);
+        if (profile_moment_is_somebodys(m->kind)) {
+            encode_string(e, p, m->by, out);
+            encode_string(e, p, m->compiler, out);
+        }
         time_ns = at;
     }
 }
@@ -268,7 +272,9 @@ static int decode_moments(struct decoder *d, struct span *s)
             !blob_take_number(s, &m.reach_ns) || !take_string(d, s, &m.name) ||
             !blob_take_u32(s, &m.process) || m.process >= d->process_count ||
             !blob_take_u32(s, &m.kind) || m.kind >= MOMENT_SORTS ||
-            (profile_moment_counts(m.kind) && !blob_take_u32(s, &m.count)))
+            (profile_moment_counts(m.kind) && !blob_take_u32(s, &m.count)) ||
+            (profile_moment_is_somebodys(m.kind) &&
+             (!take_string(d, s, &m.by) || !take_string(d, s, &m.compiler))))
             return -EBADMSG;
         m.start_ns = time_ns += delta;
         m.end_ns = m.start_ns + took_ns;

@@ -13,7 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct usdt_wanted WANTED[] = { { "p", "begin", 0 }, { "p", "named", 1 } };
+    static const struct usdt_wanted WANTED[] = { { "p", "begin", { 0 } },
+                                                 { "p", "named", { 1, 2 } } };
     _cleanup_close_ int fd = memfd_create("elf", MFD_CLOEXEC);
     struct usdt_place places[PLACES];
     struct error err = ERROR_NULL;
@@ -29,9 +30,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const struct usdt_place *p = &places[i];
 
         if (pread(fd, &code, 1, (off_t)p->offset) != 1 || code != 0x90 ||
-            p->wanted >= ARRAY_SIZE(WANTED) || p->reg > 15 || p->operand > USDT_MEMORY ||
-            (p->wanted == 0 && p->operand != USDT_NONE))
+            p->wanted >= ARRAY_SIZE(WANTED))
             abort();
+        for (size_t k = 0; k < USDT_OPERANDS_MAX; k++) {
+            const struct usdt_operand *o = &p->operands[k];
+
+            if (o->where == USDT_NOWHERE ? o->bytes || o->reg || o->disp
+                                         : o->where > USDT_MEMORY || o->reg > 15 || k > 1 ||
+                                               p->wanted == 0 || (o->bytes != 4 && o->bytes != 8))
+                abort();
+        }
     }
     return 0;
 }

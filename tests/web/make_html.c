@@ -309,12 +309,26 @@ static void add_moments(void)
                                        .reach_ns = 30 * NSEC_PER_MSEC,
                                        .count = 12 };
 
+    struct profile_moment jit = { .kind = MOMENT_IS_JIT,
+                                  .start_ns = 1000 + 7 * NSEC_PER_SEC,
+                                  .end_ns = 1000 + 7 * NSEC_PER_SEC + 3 * NSEC_PER_MSEC };
+    struct profile_moment load = { .kind = MOMENT_IS_CLASS_LOAD,
+                                   .start_ns = 1000 + 8 * NSEC_PER_SEC,
+                                   .end_ns = 1000 + 8 * NSEC_PER_SEC };
+
     must(record_process(rec, &p, &gc.process));
-    compiled.process = gc.process;
+    compiled.process = jit.process = load.process = gc.process;
     must(frame_table_string(table, span_of("G1 young collection pauses (<b>System.gc()</b>)"),
                             &gc.name));
     must(record_moment(rec, &gc));
     must(record_moment(rec, &compiled));
+    must(frame_table_string(table, span_of("a.B.<script>alert(1)</script>"), &jit.name));
+    must(frame_table_string(table, span_of("C2 CompilerThread0"), &jit.by));
+    must(frame_table_string(table, span_of("c2"), &jit.compiler));
+    must(frame_table_string(table, span_of("a.<img src=x>"), &load.name));
+    must(frame_table_string(table, span_of("main"), &load.by));
+    must(record_moment(rec, &jit));
+    must(record_moment(rec, &load));
 }
 
 static void fill(const char *name)

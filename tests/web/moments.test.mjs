@@ -27,6 +27,17 @@ test("lanes of moments", () => {
     assert.deepEqual(momentLanes(safepoints).map(({ marks, bars }) => [marks.length, bars.length]), [[1, 0]]);
 });
 
+test("compilations and classes", () => {
+    const jit = { kind: "jit", at_ns: 1e9, ns: 1.2e6, name: "a.B.c", by: "C2 CompilerThread0", compiler: "c2" };
+    const load = { kind: "class_load", at_ns: 2e9, ns: 0, name: "a.B", by: "main" };
+
+    assert.equal(momentText(jit), "1.000\u00a0s: compiled, 1.20\u00a0ms, a.B.c, by C2 CompilerThread0");
+    assert.equal(momentText(load), "2.000\u00a0s: class loaded, a.B, by main");
+    assert.deepEqual(momentLanes([...MOMENTS, jit, load]).map(({ name, marks, bars }) => [name, marks.length, bars.length]),
+        [["GC", 1, 0], ["compilations", 0, 1], ["compiled", 1, 0], ["classes", 0, 1], ["loaded", 1, 0]]);
+    assert.deepEqual(stopsOf([jit, load]), []);
+});
+
 test("what stopped a JVM", () => {
     const safepoints = [{ kind: "safepoint", at_ns: 2e9, ns: 9.9e6, name: "Cleanup" }, { kind: "safepoint", at_ns: 3e9, ns: 12e6, name: "ThreadDump" }];
 

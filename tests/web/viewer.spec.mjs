@@ -47,6 +47,12 @@ describe("the viewer", { concurrency: 4 }, () => {
         assert.ok(Math.abs((box.x - line.x) / line.width - 0.5) < 0.01);
         await page.locator(".moments summary").click();
         assert.match(await page.locator(".moments li").nth(1).textContent(), /System\.gc\(\)/);
+        const list = await page.locator(".moments li").allTextContents();
+
+        assert.ok(list.includes("7.000\u00a0s: compiled, 3.00\u00a0ms, a.B.<script>alert(1)</script>, by C2 CompilerThread0"), list);
+        assert.ok(list.includes("8.000\u00a0s: class loaded, a.<img src=x>, by main"), list);
+        assert.match(await textOf(page, ".moments"), /compiled.*loaded/);
+        assert.equal(await page.locator(".moments img, .moments script").count(), 0);
         await closePage(page);
     });
 

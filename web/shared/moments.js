@@ -8,8 +8,11 @@ const LANES = [
     { name: "GC", kinds: ["gc"] },
     { name: "safepoints", kinds: ["safepoint"], counts: "safepoints" },
     { name: "compilations", kinds: [], counts: "compilations" },
+    { name: "compiled", kinds: ["jit"] },
     { name: "classes", kinds: [], counts: "classes_loaded" },
+    { name: "loaded", kinds: ["class_load"] },
 ];
+const SINGLE = { jit: "compiled", class_load: "class loaded", class_unload: "class unloaded" };
 const WORDS = {
     collections: ["collection", "collections"], safepoints: ["safepoint", "safepoints"],
     compilations: ["compilation", "compilations"], classes_loaded: ["class loaded", "classes loaded"],
@@ -27,9 +30,9 @@ function counted(kind, count) {
     return plural(count, ...WORDS[kind]);
 }
 
-// "gc, 5.85 ms, G1 young collection pauses (System.gc())"
-function singleText({ kind, ns, name }) {
-    return [kind, formatMs(ns), name].filter(Boolean).join(", ");
+// "gc, 5.85 ms, G1 young collection pauses (System.gc())", "compiled, 1.20 ms, a.B.c, by C2 CompilerThread0"
+function singleText({ kind, ns, name, by }) {
+    return [SINGLE[kind] || kind, (ns || !SINGLE[kind]) && formatMs(ns), name, by && `by ${by}`].filter(Boolean).join(", ");
 }
 
 // "1.234 s: gc, 5.85 ms, G1 young collection pauses (System.gc())"

@@ -17,7 +17,7 @@
 #define NOTES_BYTES 1024
 #define NAMES "\0.note.stapsdt\0.stapsdt.base"
 
-static const struct usdt_wanted WANTED[] = { { "p", "begin", 0 }, { "p", "named", 1 } };
+static const struct usdt_wanted WANTED[] = { { "p", "begin", { 0 } }, { "p", "named", { 1, 3 } } };
 
 /* A file with code and the notes of its marks. */
 struct image {
@@ -96,7 +96,7 @@ static struct image good(void)
          "8@%rax");
     MARK(&m, 24,
          "p\0named\0"
-         "8@%r12 8@%rdx -4@%eax");
+         "8@%r12 8@%rdx -4@%r9d 8@%rbx");
     MARK(&m, 32, "q\0begin\0");
     MARK(&m, 40,
          "p\0named\0"
@@ -136,15 +136,21 @@ START_TEST(marks_by_name)
     ck_assert_int_eq(find(&m, sizeof(m), p, 8), 3);
     ck_assert_uint_eq(p[0].offset, offset_of(8));
     ck_assert_uint_eq(p[0].wanted, 0);
-    ck_assert_int_eq(p[0].operand, USDT_NONE);
+    ck_assert_int_eq(p[0].operands[0].where, USDT_NOWHERE);
     ck_assert_uint_eq(p[1].offset, offset_of(24));
     ck_assert_uint_eq(p[1].wanted, 1);
-    ck_assert_int_eq(p[1].operand, USDT_REGISTER);
-    ck_assert_uint_eq(p[1].reg, 12);
+    ck_assert_int_eq(p[1].operands[0].where, USDT_REGISTER);
+    ck_assert_uint_eq(p[1].operands[0].bytes, 8);
+    ck_assert_uint_eq(p[1].operands[0].reg, 12);
+    ck_assert_int_eq(p[1].operands[1].where, USDT_REGISTER); /* the third one's length */
+    ck_assert_uint_eq(p[1].operands[1].bytes, 4);
+    ck_assert_uint_eq(p[1].operands[1].reg, 9);
+    ck_assert_int_eq(p[1].operands[2].where, USDT_NOWHERE);
     ck_assert_uint_eq(p[2].offset, offset_of(40));
-    ck_assert_int_eq(p[2].operand, USDT_MEMORY);
-    ck_assert_uint_eq(p[2].reg, 6);
-    ck_assert_int_eq(p[2].disp, -16);
+    ck_assert_int_eq(p[2].operands[0].where, USDT_MEMORY);
+    ck_assert_uint_eq(p[2].operands[0].reg, 6);
+    ck_assert_int_eq(p[2].operands[0].disp, -16);
+    ck_assert_int_eq(p[2].operands[1].where, USDT_NOWHERE); /* it has no third */
     ck_assert_int_eq(find(&m, sizeof(m), p, 3), 3);
     ck_assert_int_eq(find(&m, sizeof(m), p, 2), -EPERM);
     m.sections[2].sh_addr += 8; /* moved since it was linked: all marks are 8 on */
@@ -158,7 +164,7 @@ END_TEST
 /* What is written as an argument, and how it is understood. */
 static const struct {
     const char *text;
-    enum usdt_operand operand;
+    enum usdt_where where;
     uint32_t reg;
     int32_t disp;
 } OPERANDS[] = {
@@ -167,19 +173,24 @@ static const struct {
     { "8@(%rsp)", USDT_MEMORY, 7, 0 },
     { "8@24(%rsp)", USDT_MEMORY, 7, 24 },
     { "8@-2147483647(%rdi)", USDT_MEMORY, 5, -2147483647 },
-    { "8@2147483648(%rdi)", USDT_NONE, 0, 0 },
-    { "4@%eax", USDT_NONE, 0, 0 },
-    { "8@%eax", USDT_NONE, 0, 0 },
-    { "8@$5", USDT_NONE, 0, 0 },
-    { "8@name(%rip)", USDT_NONE, 0, 0 },
-    { "8@(%rax,%rbx,4)", USDT_NONE, 0, 0 },
-    { "8@%r16", USDT_NONE, 0, 0 },
-    { "8@%rax)", USDT_NONE, 0, 0 },
-    { "8@16(%rax)x", USDT_NONE, 0, 0 },
-    { "8@", USDT_NONE, 0, 0 },
-    { "", USDT_NONE, 0, 0 },
-    { "8@(", USDT_NONE, 0, 0 },
-    { "8@-", USDT_NONE, 0, 0 },
+    { "8@2147483648(%rdi)", USDT_NOWHERE, 0, 0 },
+    { "4@%eax", USDT_REGISTER, 0, 0 },
+    { "-4@%r15d", USDT_REGISTER, 15, 0 },
+    { "-4@-392(%rbp)", USDT_MEMORY, 6, -392 },
+    { "4@%rax", USDT_NOWHERE, 0, 0 },
+    { "4@8(%ebp)", USDT_NOWHERE, 0, 0 },
+    { "1@%al", USDT_NOWHERE, 0, 0 },
+    { "8@%eax", USDT_NOWHERE, 0, 0 },
+    { "8@$5", USDT_NOWHERE, 0, 0 },
+    { "8@name(%rip)", USDT_NOWHERE, 0, 0 },
+    { "8@(%rax,%rbx,4)", USDT_NOWHERE, 0, 0 },
+    { "8@%r16", USDT_NOWHERE, 0, 0 },
+    { "8@%rax)", USDT_NOWHERE, 0, 0 },
+    { "8@16(%rax)x", USDT_NOWHERE, 0, 0 },
+    { "8@", USDT_NOWHERE, 0, 0 },
+    { "", USDT_NOWHERE, 0, 0 },
+    { "8@(", USDT_NOWHERE, 0, 0 },
+    { "8@-", USDT_NOWHERE, 0, 0 },
 };
 
 START_TEST(operands)
@@ -192,9 +203,14 @@ START_TEST(operands)
     n += (size_t)snprintf(text + n, sizeof(text) - n, "%s", OPERANDS[_i].text) + 1;
     add_note(&m, "stapsdt", 3, (const uint64_t[]){ CODE_VADDR, BASE_VADDR, 0 }, text, n);
     ck_assert_int_eq(find(&m, sizeof(m), p, 1), 1);
-    ck_assert_int_eq(p[0].operand, OPERANDS[_i].operand);
-    ck_assert_uint_eq(p[0].reg, OPERANDS[_i].reg);
-    ck_assert_int_eq(p[0].disp, OPERANDS[_i].disp);
+    ck_assert_int_eq(p[0].operands[0].where, OPERANDS[_i].where);
+    ck_assert_uint_eq(p[0].operands[0].reg, OPERANDS[_i].reg);
+    ck_assert_int_eq(p[0].operands[0].disp, OPERANDS[_i].disp);
+    if (OPERANDS[_i].where != USDT_NOWHERE)
+        ck_assert_uint_eq(p[0].operands[0].bytes, strncmp(OPERANDS[_i].text, "4@", 2) == 0 ||
+                                                          strncmp(OPERANDS[_i].text, "-4@", 3) == 0
+                                                      ? 4
+                                                      : 8);
 }
 END_TEST
 

@@ -116,6 +116,76 @@ START_TEST(lost_records)
 }
 END_TEST
 
+/* A record of thread @tid; whether a moment is over with it, which *ret is. */
+static bool tell(struct telling *t, enum moment_kind kind, uint32_t tid, uint64_t time_ns,
+                 struct moment *ret, uint64_t *unpaired)
+{
+    static struct moment_record rec; /* outlives the moment's name */
+
+    rec = (struct moment_record){ .kind = kind, .host_tid = tid, .time_ns = time_ns, .name = "c2" };
+    return moments_pair(t, &rec, ret, unpaired);
+}
+
+START_TEST(compilations_of_several_threads)
+{
+    struct telling t = { 0 };
+    struct moment m;
+    uint64_t unpaired = 0;
+
+    ck_assert(!tell(&t, MOMENT_COMPILE_END, 8, 5, &m, &unpaired)); /* it began before the probes */
+    ck_assert(!tell(&t, MOMENT_COMPILE_BEGIN, 7, 10, &m, &unpaired));
+    ck_assert(!tell(&t, MOMENT_COMPILE_BEGIN, 8, 20, &m, &unpaired));
+    ck_assert(tell(&t, MOMENT_COMPILE_END, 7, 30, &m, &unpaired));
+    ck_assert_int_eq(m.kind, MOMENT_IS_JIT);
+    ck_assert_uint_eq(m.start_ns, 10);
+    ck_assert_uint_eq(m.end_ns, 30);
+    ck_assert_int_eq(m.host_tid, 7);
+    ck_assert_str_eq(m.name, "c2");
+    ck_assert(!tell(&t, MOMENT_COMPILE_END, 7, 31, &m, &unpaired));
+    ck_assert(tell(&t, MOMENT_COMPILE_END, 8, 40, &m, &unpaired));
+    ck_assert_uint_eq(m.start_ns, 20);
+    ck_assert_uint_eq(unpaired, 2);
+    for (uint32_t i = 1; i <= MOMENTS_COMPILERS_MAX + 1; i++) /* the first one's place is taken */
+        ck_assert(!tell(&t, MOMENT_COMPILE_BEGIN, i, 100 + i, &m, &unpaired));
+    ck_assert(!tell(&t, MOMENT_COMPILE_END, 1, 300, &m, &unpaired));
+    ck_assert(tell(&t, MOMENT_COMPILE_END, 2, 301, &m, &unpaired));
+    ck_assert_uint_eq(m.start_ns, 102);
+}
+END_TEST
+
+START_TEST(classes_take_no_time)
+{
+    struct telling t = { 0 };
+    struct moment m;
+    uint64_t unpaired = 0;
+
+    ck_assert(tell(&t, MOMENT_CLASS_LOADED, 7, 10, &m, &unpaired));
+    ck_assert_int_eq(m.kind, MOMENT_IS_CLASS_LOAD);
+    ck_assert(m.start_ns == 10 && m.end_ns == 10 && m.host_tid == 7);
+    ck_assert(tell(&t, MOMENT_CLASS_UNLOADED, 7, 11, &m, &unpaired));
+    ck_assert_int_eq(m.kind, MOMENT_IS_CLASS_UNLOAD);
+    ck_assert_uint_eq(unpaired, 0);
+}
+END_TEST
+
+START_TEST(what_comes_too_often_is_noted)
+{
+    struct moments all = { .count = 1, .all[0].id = { .host_pid = 42 } };
+    const struct proc_id other = { .host_pid = 43 };
+    struct telling *t = &all.all[0];
+    struct moment m;
+    uint64_t unpaired = 0;
+
+    ck_assert_uint_eq(moments_often(&all, &t->id), 0);
+    ck_assert(!tell(t, MOMENT_OFTEN_CLASSES, 7, 10, &m, &unpaired));
+    ck_assert_uint_eq(moments_often(&all, &t->id), 1U << MOMENT_GROUP_CLASSES);
+    ck_assert(!tell(t, MOMENT_OFTEN_COMPILED, 7, 10, &m, &unpaired));
+    ck_assert_uint_eq(moments_often(&all, &t->id),
+                      1U << MOMENT_GROUP_CLASSES | 1U << MOMENT_GROUP_COMPILED);
+    ck_assert_uint_eq(moments_often(&all, &other), 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("moments");
@@ -123,5 +193,8 @@ int main(void)
     tcase_add_test(tc, a_collection);
     tcase_add_test(tc, operations_in_operations);
     tcase_add_test(tc, lost_records);
+    tcase_add_test(tc, compilations_of_several_threads);
+    tcase_add_test(tc, classes_take_no_time);
+    tcase_add_test(tc, what_comes_too_often_is_noted);
     return suite_run_case("moments", tc);
 }

@@ -141,7 +141,7 @@ START_TEST(too_many_moments_are_counted)
     p = finish(&b);
     ck_assert_uint_eq(p->moment_count, PROFILE_MOMENTS_MAX);
     ck_assert_uint_eq(p->warning_count, 1);
-    ck_assert_ptr_nonnull(strstr(p->warnings[0], "1 safepoints"));
+    ck_assert_ptr_nonnull(strstr(p->warnings[0], "1 safepoints, operations"));
     profile_unref(p);
     end(&b);
 }
@@ -161,6 +161,65 @@ static void check_moments(const struct profile *p, uint64_t start_ns)
         ck_assert_int_eq(p->processes[m->process].host_pid, i ? 43 : 42);
     }
 }
+
+/* With who did it, and by what. */
+static void check_compiled(const struct profile *p)
+{
+    const struct profile_moment *m = &p->moments[1];
+
+    ck_assert_uint_eq(p->moment_count, 3);
+    ck_assert_int_eq(p->moments[0].kind, MOMENT_COUNTS_COMPILATIONS);
+    ck_assert_uint_eq(p->moments[0].count, 1);
+    ck_assert_int_eq(m->kind, MOMENT_IS_JIT);
+    ck_assert(span_eq_str(intern_get(p->strings, m->name), "a.B.c"));
+    ck_assert(span_eq_str(intern_get(p->strings, m->by), "C2 CompilerThread0"));
+    ck_assert(span_eq_str(intern_get(p->strings, m->compiler), "c2"));
+    ck_assert_uint_eq(m->end_ns - m->start_ns, 300);
+    m = &p->moments[2];
+    ck_assert_int_eq(m->kind, MOMENT_IS_CLASS_LOAD);
+    ck_assert(span_eq_str(intern_get(p->strings, m->by), "main"));
+    ck_assert_uint_eq(intern_get(p->strings, m->compiler).n, 0);
+    ck_assert_uint_eq(m->end_ns, m->start_ns);
+}
+
+START_TEST(who_did_it_is_kept)
+{
+    struct store *s = open_store(0, 0);
+    struct profile *p, *got = NULL;
+    struct error err = ERROR_NULL;
+    struct built b;
+
+    build(&b);
+    record_moment(b.record, &(struct profile_moment){ .kind = MOMENT_IS_JIT,
+                                                      .start_ns = START + 200,
+                                                      .end_ns = START + 500,
+                                                      .name = str(b.frames, "a.B.c"),
+                                                      .by = str(b.frames, "C2 CompilerThread0"),
+                                                      .compiler = str(b.frames, "c2") });
+    record_moment(b.record, &(struct profile_moment){ .kind = MOMENT_IS_CLASS_LOAD,
+                                                      .start_ns = START + 600,
+                                                      .end_ns = START + 600,
+                                                      .name = str(b.frames, "a.B"),
+                                                      .by = str(b.frames, "main") });
+    record_moment(b.record, &(struct profile_moment){ .kind = MOMENT_COUNTS_COMPILATIONS,
+                                                      .start_ns = START,
+                                                      .end_ns = START + 1000,
+                                                      .count = 1 });
+    p = finish(&b);
+    check_compiled(p);
+    store_new_id(p->id);
+    ck_assert_int_eq(store_put(s, p, "", 0, &err), 0);
+    ck_assert_int_eq(store_get(s, p->id, &got, &err), 0);
+    check_compiled(got);
+    got = profile_unref(got);
+    ck_assert_int_eq(profile_merge(&p, 1, NULL, &META, &got), 0);
+    check_compiled(got);
+    profile_unref(got);
+    profile_unref(p);
+    store_close(s);
+    end(&b);
+}
+END_TEST
 
 START_TEST(the_store_keeps_them)
 {
@@ -214,6 +273,7 @@ int main(void)
     tcase_add_test(tc, samples_share_the_time);
     tcase_add_test(tc, too_many_moments_are_counted);
     tcase_add_test(tc, the_store_keeps_them);
+    tcase_add_test(tc, who_did_it_is_kept);
     tcase_add_test(tc, merging_keeps_what_is_chosen);
     return run_store_tests("safepoints", tc);
 }

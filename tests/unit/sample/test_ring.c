@@ -219,6 +219,57 @@ START_TEST(survives_random_bytes)
 }
 END_TEST
 
+static struct {
+    size_t records;
+    struct moment_record rec;
+    struct moment_names names;
+} told;
+
+static void see_moment(void *cookie, const struct moment_record *rec,
+                       const struct moment_names *names)
+{
+    (void)cookie;
+    told.records++;
+    told.rec = *rec;
+    if (names)
+        told.names = *names;
+}
+
+/* A moment of @kind with @len bytes of the record. */
+static size_t tell(uint32_t kind, uint32_t len, bool has_end)
+{
+    struct moment_named m = { .rec = { .kind = kind }, .names = { .class_n = 3 } };
+    uint32_t hdr[2] = { len, 0 };
+
+    memset(m.rec.name, has_end ? 0 : 'x', sizeof(m.rec.name));
+    memset(&told, 0, sizeof(told));
+    put_bytes(fake.pos, hdr, sizeof(hdr));
+    put_bytes(fake.pos + 8, &m, len);
+    fake.pos += (8 + len + 7) & ~7u;
+    put_pos(fake.pos);
+    return ring_drain_moments(fake.ring, 10, see_moment, NULL);
+}
+
+START_TEST(takes_only_moments)
+{
+    const uint32_t plain = sizeof(struct moment_record), named = sizeof(struct moment_named);
+
+    for (uint32_t kind = 0; kind < MOMENT_KINDS; kind++) {
+        bool has_names = moment_has_names(kind);
+
+        ck_assert_uint_eq(tell(kind, has_names ? named : plain, true), 1);
+        ck_assert_uint_eq(told.records, 1);
+        ck_assert_uint_eq(told.rec.kind, kind);
+        ck_assert_uint_eq(told.names.class_n, has_names ? 3 : 0);
+        ck_assert_uint_eq(tell(kind, has_names ? plain : named, true), 0);
+        ck_assert_uint_eq(tell(kind, has_names ? named : plain, false), 0);
+    }
+    ck_assert_uint_eq(tell(MOMENT_KINDS, plain, true), 0);
+    ck_assert_uint_eq(tell(MOMENT_GC_END, plain - 8, true), 0);
+    ck_assert_uint_eq(ring_malformed(fake.ring), 2 * MOMENT_KINDS + 2);
+}
+END_TEST
+
 START_TEST(refuses_sizes_that_are_no_ring)
 {
     struct ring *r = NULL;
@@ -242,6 +293,7 @@ int main(void)
     tcase_add_test(tc, follows_the_ring_around);
     tcase_add_test(tc, recovers_from_impossible_lengths);
     tcase_add_test(tc, survives_random_bytes);
+    tcase_add_test(tc, takes_only_moments);
     tcase_add_test(tc, refuses_sizes_that_are_no_ring);
     return suite_run_case("ring", tc);
 }

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a JVM does as a whole: safepoints, operations of the VM, collections, compilations, classes.
+ * libjvm.so marks where (USDT). moment_probe and name_probe tell when, with names.
+ */
+#pragma once
+
+#include "sample/stack.bpf.h"
+
+#include "sample/moment_abi.h"
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, MOMENT_PROCESSES_MAX);
+    __type(key, __u32); /* process id */
+    __type(value, struct moment_process);
+} vms SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, MOMENT_RING_BYTES);
+} moments SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, MOMENT_COUNTERS);
+    __type(key, __u32);
+    __type(value, __u64);
+} counters SEC(".maps");
+
+/* Adds to a counter. */
+static __always_inline void count(__u32 which, __u64 n)
+{
+    __u64 *c = bpf_map_lookup_elem(&counters, &which);
+
+    if (c)
+        __sync_fetch_and_add(c, n);
+}
+
+/* Returns the process id, */
+static __always_inline __u32 process_number(struct task_struct *task)
+{
+    return pid_ns_inum ? pid_number(task->group_leader->thread_pid) : (__u32)task->tgid;
+}
+
+/* and the thread id, as flamed knows them. */
+static __always_inline __u32 thread_number(struct task_struct *task)
+{
+    return pid_ns_inum ? pid_number(task->thread_pid) : (__u32)task->pid;
+}
+
+/* ---- operands ---- */
+
+/* Copies them, by enum moment_register. */
+static __always_inline void take_registers(struct pt_regs *ctx, __u64 *regs)
+{
+    regs[MOMENT_RAX] = ctx->rax;
+    regs[MOMENT_RBX] = ctx->rbx;
+    regs[MOMENT_RCX] = ctx->rcx;
+    regs[MOMENT_RDX] = ctx->rdx;
+    regs[MOMENT_RSI] = ctx->rsi;
+    regs[MOMENT_RDI] = ctx->rdi;
+    regs[MOMENT_RBP] = ctx->rbp;
+    regs[MOMENT_RSP] = ctx->rsp;
+    regs[MOMENT_R8] = ctx->r8;
+    regs[MOMENT_R9] = ctx->r9;
+    regs[MOMENT_R10] = ctx->r10;
+    regs[MOMENT_R11] = ctx->r11;
+    regs[MOMENT_R12] = ctx->r12;
+    regs[MOMENT_R13] = ctx->r13;
+    regs[MOMENT_R14] = ctx->r14;
+    regs[MOMENT_R15] = ctx->r15;
+}
+
+/* Returns what it is; 0: it is nowhere, or not readable. */
+static __always_inline __u64 operand_value(const __u64 *regs, const struct moment_operand *o)
+{
+    __u64 value = regs[o->reg & (MOMENT_REGISTERS - 1)];
+
+    if (o->where == MOMENT_NOWHERE)
+        return 0;
+    if (o->where == MOMENT_IN_MEMORY &&
+        bpf_probe_read_user(&value, sizeof(value), (void *)(value + o->disp)))
+        return 0;
+    return o->bytes == sizeof(__u32) ? (__u32)value : value;
+}
+
+/* Returns the place of a probe. NULL: @cookie is false. */
+static __always_inline struct moment_place *place_of(struct moment_process *p, __u64 cookie)
+{
+    __u32 place = MOMENT_COOKIE_PLACE(cookie);
+
+    return place < MOMENT_PLACES_MAX ? &p->places[place] : NULL;
+}
+
+/* ---- probes ---- */
+
+/* Fills in what all records have. */
+static __always_inline void begin_moment(struct moment_record *rec, __u64 cookie)
+{
+    struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
+
+    rec->time_ns = bpf_ktime_get_ns();
+    rec->kind = MOMENT_COOKIE_KIND(cookie);
+    rec->exec_id = (__u32)task->self_exec_id;
+    rec->start_boottime_ns = task->group_leader->start_boottime;
+    rec->host_pid = process_number(task);
+    rec->host_tid = thread_number(task);
+}
+
+/* Returns its process; NULL: that has no such probe any more. */
+static __always_inline struct moment_process *process_of(const struct moment_record *rec,
+                                                         __u64 cookie)
+{
+    __u32 host_pid = rec->host_pid;
+    struct moment_process *p = bpf_map_lookup_elem(&vms, &host_pid);
+
+    return p && p->epoch == MOMENT_COOKIE_EPOCH(cookie) ? p : NULL;
+}
+
+/* Writes it to the ring. */
+static __always_inline void write_moment(const struct moment_record *rec)
+{
+    if (bpf_ringbuf_output(&moments, (void *)rec, sizeof(*rec), BPF_RB_NO_WAKEUP))
+        count(MOMENT_LOST_RING, 1);
+}
+
+/* Runs at probes of MOMENT_GROUP_STOPS. */
+SEC("uprobe")
+int moment_probe(struct pt_regs *ctx)
+{
+    __u64 cookie = bpf_get_attach_cookie(ctx), regs[MOMENT_REGISTERS], name;
+    struct moment_record rec = {};
+    struct moment_process *p;
+    struct moment_place *place;
+
+    begin_moment(&rec, cookie);
+    p = process_of(&rec, cookie);
+    place = p ? place_of(p, cookie) : NULL;
+    if (!place)
+        return 0;
+    /* From begin to the first operation, or the end: the VM waits for its threads. */
+    if (rec.kind <= MOMENT_OPERATION_BEGIN)
+        p->since_ns = rec.kind == MOMENT_SAFEPOINT_BEGIN ? rec.time_ns : 0;
+    take_registers(ctx, regs);
+    name = operand_value(regs, &place->operands[MOMENT_OPERAND_NAME]);
+    if (name && bpf_probe_read_user_str(rec.name, sizeof(rec.name), (void *)name) < 0)
+        rec.name[0] = '\0';
+    write_moment(&rec);
+    return 0;
+}
+
+/* ---- probes with names ---- */
+
+/* Counts one more, and returns whether there were too many in this second. */
+static __always_inline bool is_too_often(struct moment_pace *pace, __u64 now_ns)
+{
+    if (now_ns - pace->since_ns >= 1000000000) {
+        pace->since_ns = now_ns;
+        pace->hits = 0;
+    }
+    return ++pace->hits >
+           MOMENT_OFTEN; /* one that another thread counts at the same time is lost */
+}
+
+/* Reads the beginning of a text of @n bytes. Returns the bytes that it has; 0: none, or not
+ * readable. */
+static __always_inline __u32 take_text(char *to, __u32 max, __u64 from, __u64 n)
+{
+    __u32 all = (__u32)n, got = all;
+
+    if (got > max)
+        got = max;
+    return from && !bpf_probe_read_user(to, got, (void *)from) ? all : 0;
+}
+
+/* Writes @rec to the ring, with the names behind it. */
+static __always_inline void write_named(const struct moment_record *rec, struct pt_regs *ctx,
+                                        const struct moment_place *place)
+{
+    struct moment_named *n = bpf_ringbuf_reserve(&moments, sizeof(*n), 0);
+    __u64 regs[MOMENT_REGISTERS], compiler;
+
+    if (!n) {
+        count(MOMENT_LOST_RING, 1);
+        return;
+    }
+    take_registers(ctx, regs);
+    n->rec = *rec;
+    n->names.class_n = take_text(n->names.class_name, MOMENT_CLASS_BYTES,
+                                 operand_value(regs, &place->operands[MOMENT_OPERAND_CLASS]),
+                                 operand_value(regs, &place->operands[MOMENT_OPERAND_CLASS_BYTES]));
+    n->names.method_n =
+        take_text(n->names.method, MOMENT_METHOD_BYTES,
+                  operand_value(regs, &place->operands[MOMENT_OPERAND_METHOD]),
+                  operand_value(regs, &place->operands[MOMENT_OPERAND_METHOD_BYTES]));
+    compiler = operand_value(regs, &place->operands[MOMENT_OPERAND_COMPILER]);
+    if (compiler && bpf_probe_read_user_str(n->rec.name, sizeof(n->rec.name), (void *)compiler) < 0)
+        n->rec.name[0] = '\0';
+    bpf_ringbuf_submit(n, BPF_RB_NO_WAKEUP);
+}
+
+/* Runs at probes of the other groups. */
+SEC("uprobe")
+int name_probe(struct pt_regs *ctx)
+{
+    __u64 cookie = bpf_get_attach_cookie(ctx);
+    struct moment_record rec = {};
+    struct moment_process *p;
+    struct moment_place *place;
+    struct moment_pace *pace;
+    __u32 group;
+
+    begin_moment(&rec, cookie);
+    p = process_of(&rec, cookie);
+    place = p ? place_of(p, cookie) : NULL;
+    if (!place)
+        return 0;
+    group = moment_group_of(rec.kind);
+    pace = &p->paces[group];
+    if (pace->off)
+        return 0;
+    if (rec.kind != MOMENT_COMPILE_END && is_too_often(pace, rec.time_ns)) {
+        pace->off = 1;
+        rec.kind = group == MOMENT_GROUP_COMPILED ? MOMENT_OFTEN_COMPILED : MOMENT_OFTEN_CLASSES;
+    }
+    if (moment_has_names(rec.kind))
+        write_named(&rec, ctx, place);
+    else
+        write_moment(&rec);
+    return 0;
+}
