@@ -54,8 +54,9 @@ static int link_create(const struct uprobe_multi *m)
 }
 
 /*
- * Linux 6.6 to 6.9 knows such links, but takes a pid for that of a thread. Later kernels take it
- * for that of a process, and refuse -1 before they look at the path. The others refuse the path.
+ * Before Linux 6.6 no kernel knows such links, and all is refused with EINVAL. Linux 6.6 to 6.9
+ * takes a pid for that of a thread, and refuses the path. Later kernels take it for that of a
+ * process, and refuse -1 before they look at the path.
  */
 static bool multi_works(void)
 {
@@ -68,9 +69,8 @@ static bool multi_works(void)
     struct uprobe_multi m = { .attach_type = UPROBE_MULTI,
                               .path = (uint64_t)(uintptr_t) "/",
                               .offsets = (uint64_t)(uintptr_t)&OFFSET,
-                              .count = 1,
-                              .pid = UINT32_MAX };
-    _cleanup_close_ int program = -1, fd = -1;
+                              .count = 1 };
+    _cleanup_close_ int program = -1, known = -1, fd = -1;
 
     if (old_kernel_pretended("uprobe-multi"))
         return false;
@@ -79,8 +79,10 @@ static bool multi_works(void)
     if (program < 0)
         return false;
     m.program_fd = (uint32_t)program;
+    known = link_create(&m);
+    m.pid = UINT32_MAX;
     fd = link_create(&m);
-    return fd == -EINVAL;
+    return known == -EBADF && fd == -EINVAL;
 }
 
 int uprobe_find_way(int pins_fd, struct uprobe_way *ret, struct error *err)
