@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * For kernels without task work (before 6.18). The user's stack is walked each time that a wanted
+ * For where there is no task work (before 6.18). The user's stack is walked each time that a wanted
  * thread leaves its processor: how long for is not known yet. The stack is kept for the end of the
  * wait. All maps are allocated in advance, as such kernels must not allocate while a run queue is
  * locked.

@@ -199,7 +199,9 @@ static __always_inline bool schedule(struct task_struct *task, struct wait *w, s
     l = bpf_map_lookup_elem(&lates, &key);
     if (!l)
         return false;
-    if (bpf_task_work_schedule_resume_impl(task, &l->work, &lates, take_late, NULL)) {
+    if (short_task_work
+            ? bpf_task_work_schedule_resume(task, &l->work, &lates, take_late)
+            : bpf_task_work_schedule_resume_impl(task, &l->work, &lates, take_late, NULL)) {
         bpf_map_delete_elem(&lates, &key);
         return false;
     }

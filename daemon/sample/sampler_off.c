@@ -13,6 +13,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <cpuid.h>
 #include <unistd.h>
 
 #include "off.skel.h"
@@ -40,23 +41,34 @@ int sampler_off_check(struct error *err)
     return -EOPNOTSUPP;
 }
 
-#define TASK_WORK "bpf_task_work_schedule_resume_impl" /* of Linux 6.18 and 6.19 */
-#define TASK_WORK_OF_7_0 "bpf_task_work_schedule_resume"
+/* The function for task work, by its name in Linux 7.0 and in 6.18. */
+static const char *const TASK_WORK[] = { "bpf_task_work_schedule_resume",
+                                         "bpf_task_work_schedule_resume_impl" };
 
-static bool has_function(const struct btf *btf, const char *name)
+/* By that instruction the kernel allocates where a program may have interrupted anything
+ * (kmalloc_nolock()), or not at all: task work and what is known of a task. Only emulated
+ * processors lack it. */
+static bool has_cmpxchg16b(void)
 {
-    return btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) > 0;
+    unsigned a, b, c, d;
+
+    return __get_cpuid(1, &a, &b, &c, &d) && c & bit_CMPXCHG16B;
 }
 
-/* Returns whether stacks can be taken late. From Linux 7.0 on the function is another one, and with
- * it most stacks come out cut, at least on 7.2; a function of the old name has other parameters. */
-static bool has_task_work(void)
+/* Returns which of these the kernel has for programs; -1: none that works. Linux 7.0 names the
+ * second one, too, with other parameters. */
+static int find_task_work(void)
 {
-    struct btf *btf = old_kernel_pretended("task_work") ? NULL : btf__load_vmlinux_btf();
-    bool has = btf && has_function(btf, TASK_WORK) && !has_function(btf, TASK_WORK_OF_7_0);
+    bool works = has_cmpxchg16b() && !old_kernel_pretended("task_work");
+    struct btf *btf = works ? btf__load_vmlinux_btf() : NULL;
+    int found = -1;
 
+    for (int i = 0; btf && found < 0 && i < (int)ARRAY_SIZE(TASK_WORK); i++) {
+        if (btf__find_by_name_kind(btf, TASK_WORK[i], BTF_KIND_FUNC) > 0)
+            found = i;
+    }
     btf__free(btf);
-    return has;
+    return found;
 }
 
 /* Has libbpf not find @name in the kernel: that of Debian 12 refuses a function with other
@@ -74,12 +86,16 @@ static void hide(struct off_bpf *skel, const char *name)
 /* Chooses how stacks are taken, and the sizes of maps by that. */
 static int choose(struct off_bpf *skel)
 {
-    bool early = !has_task_work();
+    int task_work = find_task_work();
+    bool early = task_work < 0;
     int r;
 
-    if (early)
-        hide(skel, TASK_WORK);
+    for (int i = 0; i < (int)ARRAY_SIZE(TASK_WORK); i++) {
+        if (i != task_work)
+            hide(skel, TASK_WORK[i]);
+    }
     skel->rodata->early = early;
+    skel->rodata->short_task_work = task_work == 0;
     r = bpf_program__set_autoload(early ? skel->progs.off_switch : skel->progs.off_switch_early,
                                   false);
     if (r < 0 || !early)

@@ -67,7 +67,12 @@ struct bpf_map {
     __u32 id;
 } __attribute__((preserve_access_index));
 
-/* Has @callback run before @task is back in user mode. */
+/* Has @callback run before @task is back in user mode. Linux 7.0 gives the function its last
+ * argument itself, and a shorter name. */
+extern int bpf_task_work_schedule_resume(struct task_struct *task, struct bpf_task_work *work,
+                                         void *map,
+                                         int (*callback)(struct bpf_map *map, void *key,
+                                                         void *value)) __ksym __weak;
 extern int
 bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *work, void *map,
                                    int (*callback)(struct bpf_map *map, void *key, void *value),
@@ -88,8 +93,9 @@ struct bpf_iter__task {
     };
 } __attribute__((preserve_access_index));
 
-/* 1: this kernel has no task work. */
+/* 1: there is no task work. */
 const volatile bool early;
+const volatile bool short_task_work; /* the function has four arguments */
 
 /* Written by the loader. */
 struct off_rate set_rates[STACK_SETS_MAX];

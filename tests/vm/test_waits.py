@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the guest: where threads of a JVM wait, on a kernel without task work for BPF programs. Emulation is slow, so that nothing here
-asks how long something took."""
+"""In the guest: where threads of a JVM wait, by stacks that are taken as each wait begins (Early), or later, by task work (Late).
+Emulation is slow, so that nothing here asks how long something took."""
 import faulthandler
 import os
 import subprocess
@@ -18,13 +18,16 @@ JAVA = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx64m"]
 CALLS = {"sleeps": "Naps.sleeps", "parks": "Naps.parks", "blocks": "Naps.blocks"}
 
 
-class Waits(jvm.WithClasses):
+class Early(jvm.WithClasses):
     sources = ("Naps.java",)
+    early = True
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         faulthandler.dump_traceback_later(800, exit=True)
+        with open("/proc/sys/net/core/bpf_jit_kallsyms", "w", encoding="ascii") as f:
+            f.write("1")
         cls.daemon = Daemon("--recorder-hz", "0", wait=False)
         cls.addClassCleanup(cls.daemon.stop)
         cls.daemon.wait_ready(SLOW)
@@ -51,11 +54,17 @@ class Waits(jvm.WithClasses):
             for event in ("offcpu", "wall"):
                 profile = proc.wait_until(lambda: self.capture(program.pid, event), SLOW, "whole stacks")
                 self.assertEqual(profile.quality["lost"], 0)
+                # By a program of the one kind, and not of the other.
+                self.assertEqual({"_off_switch_earl" in line for line in proc.read("/proc/kallsyms").splitlines() if "_off_switch" in line}, {self.early})
                 for kind, call in CALLS.items():
                     mine = [s for s in profile.stacks if s.thread.startswith(kind + "-") and s.state == "blocked" and not s.truncated]
                     there = sum(s.samples for s in mine if any(name.startswith(call) for name in s.names))
                     self.assertGreaterEqual(there, 0.95 * sum(s.samples for s in mine), (kind, [s.names for s in mine][:3]))
                     self.assertTrue(mine, kind)
+
+
+class Late(Early):
+    early = False
 
 
 if __name__ == "__main__":

@@ -91,7 +91,9 @@ def share_tree(folder: str) -> None:
     os.mkdir(folder)
     os.environ["FLAMED_CLASSES"] = "/out/classes"
     jvm.COMPILED = folder
-    for classes in (jvm.make_spin().folder, common.compile_bench("Mix").folder, common.compile_bench("Mixed").folder):
+    more = jvm.Classes()
+    more.compile("Naps.java")
+    for classes in (jvm.make_spin().folder, common.compile_bench("Mix").folder, common.compile_bench("Mixed").folder, more.folder):
         shutil.copytree(classes, folder, dirs_exist_ok=True)
 
 
@@ -113,7 +115,7 @@ def boot(options: argparse.Namespace) -> int:
         f.write(shlex.join(options.command) + "\n")
     if os.path.exists(out + "/status"):
         os.unlink(out + "/status")
-    command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-M", "q35", "-cpu", PROCESSOR, "-smp", str(options.cpus),
+    command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-M", "q35", "-cpu", options.processor, "-smp", str(options.cpus),
                "-m", f"{options.memory}M", "-object", f"memory-backend-memfd,id=memory,size={options.memory}M,share=on",
                "-numa", "node,memdev=memory", "-nodefaults", "-display", "none", "-no-reboot",
                *share("root", WORK + "/root"), *share("out", out), "-serial", f"file:{WORK}/console", "-serial", "stdio",
@@ -145,6 +147,7 @@ def main() -> int:
     parser.add_argument("--out", help="the folder that is /out in the guest, by default one that vanishes")
     parser.add_argument("--limit", type=float, default=600, help="seconds after which the machine is switched off; default 600")
     parser.add_argument("--cpus", type=int, default=2)
+    parser.add_argument("--processor", default=PROCESSOR, help=f"default {PROCESSOR}")
     parser.add_argument("--memory", type=int, default=3072, help="MiB; default 3072")
     parser.add_argument("--cgroups", choices=("v1", "hybrid", "v2"), default="v2", help="versions of control groups; default v2")
     parser.add_argument("--append", default="", help="more words for the kernel's command line")
