@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time off the processor where it is hard to tell: many threads, many switches, what began long before, what ends in the middle of
-a wait, and what is frozen."""
+"""Time off the processor where it is hard to tell: many threads, many switches, waits of hours, what ends in the middle of a wait, and
+what is frozen."""
 import itertools
 import os
 import secrets
@@ -15,6 +15,7 @@ from test_offcpu import loaded, ran, stolen
 
 THREADS = 2000
 FEW_MS = 0.03
+BLOCK_SECONDS = int(os.environ.get("FLAMED_BLOCK_SECONDS", "2"))
 
 
 def seconds(stacks: list[Stack]) -> float:
@@ -159,6 +160,34 @@ class HardWaits(WithEvent):
                 self.assertEqual(profile.quality["lost"], 0, profile.describe())
                 self.assertEqual({s.tid for s in players}, set(tids))
                 self.assertAlmostEqual(off, truth, delta=0.03 * truth + FEW_MS + steal, msg=profile.describe())
+
+    def test_blocked_for_hours(self):
+        """By jvm_waits_hours nearly an hour, as long as a capture may be. A wait that is over by then, and waits that began before the
+        capture and go on."""
+        program = self.waiters()
+        program.do("blocks 1")
+        with jvm.Jvm(paths.jdk(17), "-Xmx128m", "-cp", self.classes.folder, "Many", "2", stdin=subprocess.PIPE) as java:
+            self.prepared(program.pid)
+            self.prepared(java.pid)
+            capture = self.daemon.capture(pid=f"{program.pid},{java.pid}", event="offcpu", seconds=3600)
+            earliest = time.monotonic()
+            program.do(f"dozes {BLOCK_SECONDS}")
+            time.sleep(BLOCK_SECONDS)
+            proc.wait_until(lambda: not proc.thread_of(program.pid, "dozes-1"), 20, "its thread is gone", interval=0.01)
+            latest = time.monotonic()
+            profile = capture.stop()
+        length = profile.end - profile.start
+        dozed = profile.of_thread("dozes-1")
+        print(f"{seconds(dozed):.3f} s of a sleep of {BLOCK_SECONDS} s; waits of {length:.3f} s", end=" ")
+        self.assertGreaterEqual(seconds(dozed), BLOCK_SECONDS, profile.describe())
+        self.assertLess(seconds(dozed), latest - earliest + FEW_MS, profile.describe())
+        longest = max(dozed, key=lambda s: s.value)
+        self.assertEqual((longest.wait, longest.state, longest.truncated), ("sleep", "blocked", False), longest)
+        for thread, method in (("blocks-0", ""), ("blocks-1", "Many.blocks")):
+            stacks = profile.of_thread(thread)
+            self.assertAlmostEqual(seconds(stacks), length, delta=0.001 * length, msg=profile.describe())
+            self.assertTrue(all(method in s.names for s in stacks) or not method, profile.describe(stacks))
+        self.assertEqual(profile.quality["lost"], 0, profile.describe())
 
     def ends_in_a_wait(self, ended, *how: str) -> tuple[Profile, int]:
         """ENDED(pid): whether all threads that the program has started are gone."""

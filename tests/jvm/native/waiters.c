@@ -3,6 +3,7 @@
  * Does what each line of its input says, and writes the line back.
  *   blocks N   N more threads wait for ever
  *   sleeps N   N more threads sleep for an hour
+ *   dozes S    one more thread sleeps for S seconds, once
  *   naps N     N more threads sleep some milliseconds at a time
  *   computes N N more threads compute
  *   plays      two threads wake one another as fast as they can, on the processor of the first
@@ -28,6 +29,7 @@
 static _Atomic bool over; /* never */
 static _Atomic unsigned turn;
 static _Atomic unsigned long turns;
+static unsigned doze_s;
 
 static void pause_us(long us)
 {
@@ -52,6 +54,13 @@ static void *sleeps(void *name)
 {
     pthread_setname_np(pthread_self(), name);
     pause_us(3600 * 1000000L);
+    return NULL;
+}
+
+static void *dozes(void *name)
+{
+    pthread_setname_np(pthread_self(), name);
+    pause_us(doze_s * 1000000L);
     return NULL;
 }
 
@@ -151,7 +160,10 @@ int main(void)
             start(blocks, word, n);
         else if (strcmp(word, "sleeps") == 0)
             start(sleeps, word, n);
-        else if (strcmp(word, "naps") == 0)
+        else if (strcmp(word, "dozes") == 0) {
+            doze_s = n;
+            start(dozes, word, 1);
+        } else if (strcmp(word, "naps") == 0)
             start(naps, word, n);
         else if (strcmp(word, "computes") == 0)
             start(computes, word, n);
