@@ -169,7 +169,7 @@ class Access(unittest.TestCase):
         cls.spins: dict[int, jvm.Spin] = {}
         for uid in (ALICE, BOB, POD):
             cls.spins[uid] = jvm.make_spin()
-            cls.jvms[uid] = jvm.Jvm(home, f"-Dargument-of-{uid}=1", "-Drest=15", "-Xmx64m", "-cp", cls.spins[uid].folder, cls.spins[uid].main,
+            cls.jvms[uid] = jvm.Jvm(home, f"-Dargument-of-{uid}=1", "-Drest=45", "-Xmx64m", "-cp", cls.spins[uid].folder, cls.spins[uid].main,
                                     wrap=cls.in_pod() if uid == POD else
                                     ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"])
             cls.addClassCleanup(cls.jvms[uid].stop)
@@ -530,7 +530,7 @@ class Rules(unittest.TestCase):
                                 f"  - {{name: carol, user: {CAROL}, role: health}}\n  - {{name: alice, user: {ALICE}, role: attach, sees: own}}\n")
         spin = jvm.make_spin()
         with Daemon("--config", config) as daemon, jvm.Jvm(
-                paths.jdk(17), "-Drest=15", "-Xmx64m", "-cp", spin.folder, spin.main,
+                paths.jdk(17), "-Drest=45", "-Xmx64m", "-cp", spin.folder, spin.main,
                 wrap=["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups"]) as one:
             tcp = f"http://127.0.0.1:{daemon.port}"
             ident = daemon.get("/profile", pid=one.pid, seconds=0.2).headers["X-Flamed-Capture"]
@@ -619,7 +619,7 @@ class WithoutRoot(unittest.TestCase):
         cls.addClassCleanup(cls.daemon.stop)
         cls.tcp = f"http://127.0.0.1:{cls.daemon.port}"
         cls.spin = jvm.make_spin()
-        cls.arguments = (paths.jdk(17), "-Drest=15", "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
+        cls.arguments = (paths.jdk(17), "-Drest=45", "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
 
     def status(self, pid: int, uid: int, query: str = "") -> int:
         return caller.ask(f"{self.tcp}/profile?pid={pid}&seconds=0.1{query}", uid=uid).status

@@ -85,7 +85,7 @@ class SharedNetwork(unittest.TestCase):
             urls = [f"http://127.0.0.1:{daemon.port}{path}" for path in ("/healthz", "/readyz", "/api/v1/jvms", "/metrics", "/sd")]
             with ThreadPoolExecutor() as pool: # what is known of before there was a container must not count
                 asked = pool.submit(lambda: [caller.ask(urls[2]).status for _ in range(20)])
-                container = stack.enter_context(bundle.Container(home, spin.folder, "-Drest=15", "-Xmx64m", "-cp", "/classes", spin.main, uid=0,
+                container = stack.enter_context(bundle.Container(home, spin.folder, "-Drest=200", "-Xmx64m", "-cp", "/classes", spin.main, uid=0,
                                                                  user_namespace=False, network_namespace=False,
                                                                  cgroups_path=f"/docker/{ident}"))
             for user in ("0:0", f"{ALICE}:{ALICE}"):
@@ -217,7 +217,7 @@ class SharedNetwork(unittest.TestCase):
         paths.need_root()
         bundle.need_runc()
         spin = jvm.make_spin()
-        with Daemon() as daemon, bundle.Container(paths.jdk(17), spin.folder, "-Drest=15", "-Xmx64m", "-cp", "/classes", spin.main, uid=ALICE,
+        with Daemon() as daemon, bundle.Container(paths.jdk(17), spin.folder, "-Drest=200", "-Xmx64m", "-cp", "/classes", spin.main, uid=ALICE,
                                                   user_namespace=False, cgroups_path=f"/docker/{secrets.token_hex(32)}") as container:
             url = f"http://127.0.0.1:{daemon.port}/api/v1/jvms"
             proc.wait_until(lambda: container.pid in [one["pid"] for one in caller.ask(url).json()["jvms"]], 20, "root sees it")

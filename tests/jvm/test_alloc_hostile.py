@@ -27,7 +27,7 @@ class Served(unittest.TestCase):
         self.addCleanup(self.stack.close)
 
     def start(self, *wrap: str) -> jvm.Jvm:
-        return self.stack.enter_context(jvm.Jvm(self.home, "-Xmx64m", "-cp", self.spin.folder, self.spin.main, wrap=list(wrap)))
+        return self.stack.enter_context(jvm.Jvm(self.home, "-Drest=45", "-Xmx64m", "-cp", self.spin.folder, self.spin.main, wrap=list(wrap)))
 
     def ask(self, pid: int, event: str = "alloc"):
         return self.daemon.get("/profile", pid=pid, event=event, seconds=0.1, format="json", timeout=60)

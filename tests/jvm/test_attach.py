@@ -104,7 +104,7 @@ class Matrix(unittest.TestCase):
         cls.spin = jvm.make_spin()
 
     def arguments(self, classpath: str = "/classes") -> list[str]:
-        return [*jvm.spin_options(self.spin), "-Drest=15", "-Xmx64m", "-cp", classpath, self.spin.main]
+        return [*jvm.spin_options(self.spin), "-Drest=200", "-Xmx64m", "-cp", classpath, self.spin.main]
 
     def check(self, container) -> None:
         before = snapshot.take(container.pid, container.output())
@@ -311,7 +311,7 @@ class Care(jvm.WithClasses):
     def test_frozen(self):
         bundle.need_runc()
         spin = jvm.make_spin()
-        with bundle.Container(paths.jdk(17), spin.folder, *jvm.spin_options(spin), "-Drest=15", "-Xmx64m", "-cp", "/classes",
+        with bundle.Container(paths.jdk(17), spin.folder, *jvm.spin_options(spin), "-Drest=200", "-Xmx64m", "-cp", "/classes",
                               spin.main) as c:
             subprocess.run(c.runc("pause", c.name), check=True)
             try:
@@ -329,7 +329,7 @@ class Care(jvm.WithClasses):
         reached its limit of processes."""
         bundle.need_runc()
         spin = jvm.make_spin()
-        with bundle.Container(paths.jdk(17), spin.folder, *jvm.spin_options(spin), "-Drest=15", "-Xmx64m", "-cp", "/classes",
+        with bundle.Container(paths.jdk(17), spin.folder, *jvm.spin_options(spin), "-Drest=200", "-Xmx64m", "-cp", "/classes",
                               spin.main) as c:
             most = bundle.cgroup_file(c.pid, "pids", "pids.max")
             set_limit(most, proc.read(bundle.cgroup_file(c.pid, "pids", "pids.current")))

@@ -718,7 +718,7 @@ class Nowhere(unittest.TestCase):
         bundle.need_runc()
         spin = jvm.make_spin()
         for tmp in ("none", "read-only"):
-            with self.subTest(tmp=tmp), bundle.Container(paths.jdk(17), spin.folder, "-Drest=15", "-Xmx64m", "-cp", "/classes", spin.main, tmp=tmp,
+            with self.subTest(tmp=tmp), bundle.Container(paths.jdk(17), spin.folder, "-Drest=200", "-Xmx64m", "-cp", "/classes", spin.main, tmp=tmp,
                                                          user_namespace=False) as c:
                 found = attach.attach(c.pid)
                 self.assertFalse(found.done, found.text)

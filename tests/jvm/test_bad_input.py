@@ -15,6 +15,8 @@ EXPLODING = "(a+)+$"
 
 
 class BadInput(WithSpinningJvm):
+    rest = 5 # a second of it has samples, however busy the machine is
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

@@ -83,7 +83,7 @@ class Forged(unittest.TestCase):
     def start_in(self, folder: str) -> int:
         user = ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', folder,
                 "setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
-        return self.stack.enter_context(jvm.Jvm(paths.jdk(17), "-Xmx32m", "-cp", self.spin.folder, self.spin.main, wrap=user)).pid
+        return self.stack.enter_context(jvm.Jvm(paths.jdk(17), "-Drest=15", "-Xmx32m", "-cp", self.spin.folder, self.spin.main, wrap=user)).pid
 
     def forged(self, top: str) -> int:
         """Alice's JVM, in cgroups that she made below her own manager's."""
@@ -121,7 +121,7 @@ class Forged(unittest.TestCase):
                 mkdir -p "/mnt/cg/$0" && echo $$ >"/mnt/cg/$0/cgroup.procs"
                 exec "$@"' "$@"
         """
-        return self.stack.enter_context(jvm.Jvm(paths.jdk(17), "-Xmx32m", "-cp", self.spin.folder, self.spin.main,
+        return self.stack.enter_context(jvm.Jvm(paths.jdk(17), "-Drest=15", "-Xmx32m", "-cp", self.spin.folder, self.spin.main,
                                                 wrap=["sh", "-ec", script, mine[-1], "/".join(self.pod_names())])).pid
 
     def test_a_container_that_writes_cgroups(self):

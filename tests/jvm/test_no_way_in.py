@@ -10,8 +10,6 @@ class NoWayIn(WithSpinAndDaemon):
         def one(version: int) -> None:
             target = jvm.Jvm(paths.jdk(version), *options, "-Xmx64m", "-cp", self.spin.folder, self.spin.main)
             try:
-                # Compiled code first: at its start the thread is in the class loader.
-                proc.wait_until(lambda: proc.cpu_seconds(target.pid) > 2, 60, "warm")
                 tid = proc.thread_of(target.pid, "spinner")
                 profile, _, clock = proc.captured(self.daemon, target.pid, tid, 499, 100)
                 self.assert_named(profile, 499 * clock.between(profile), 100)

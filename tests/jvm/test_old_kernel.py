@@ -20,7 +20,7 @@ def lacking(*rules: str) -> tuple[str, ...]:
 
 class OldKernel(WithSpinningJvm):
     def container(self, **options) -> bundle.Container:
-        return bundle.Container(paths.jdk(17), self.spin.folder, "-Xmx64m", "-cp", "/classes", self.spin.main, **options)
+        return bundle.Container(paths.jdk(17), self.spin.folder, "-Drest=15", "-Xmx64m", "-cp", "/classes", self.spin.main, **options)
 
     def assert_attached(self, daemon: Daemon, pid: int) -> None:
         profile = daemon.profile(pid=pid, seconds=1, symbols="agent")

@@ -32,7 +32,7 @@ class PerfMap(WithSpinAndDaemon):
         super().setUpClass()
 
     def container(self, version: int, *options: str) -> bundle.Container:
-        c = bundle.Container(paths.jdk(version), self.spin.folder, *options, *jvm.spin_options(self.spin), "-Xmx64m", "-cp",
+        c = bundle.Container(paths.jdk(version), self.spin.folder, *options, *jvm.spin_options(self.spin), "-Drest=45", "-Xmx64m", "-cp",
                              "/classes", self.spin.main)
         self.addCleanup(c.stop)
         proc.wait_until(lambda: self.steps(c.pid).get("age", {}).get("ok"), 10, "it is old enough")

@@ -65,7 +65,7 @@ class Scraping(unittest.TestCase):
     def setUpClass(cls):
         paths.need_root()
         cls.spin = jvm.make_spin()
-        cls.jvm = jvm.Jvm(paths.jdk(17), "-Xmx64m", *jvm.spin_options(cls.spin), "-cp", cls.spin.folder, cls.spin.main)
+        cls.jvm = jvm.Jvm(paths.jdk(17), "-Drest=15", "-Xmx64m", *jvm.spin_options(cls.spin), "-cp", cls.spin.folder, cls.spin.main)
         cls.addClassCleanup(cls.jvm.stop)
         cls.pid = cls.jvm.pid
         cls.daemon = Daemon()
@@ -120,7 +120,7 @@ class Scraping(unittest.TestCase):
         self.assertEqual(entry["labels"]["service_name"], self.spin.main)
         self.assertEqual(entry["labels"]["main"], self.spin.main)
         proc.wait_until(lambda: targets()[str(self.pid)]["health"] == "up", 30, "it has scraped by what it learnt", 0.2)
-        another = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", self.spin.folder, self.spin.main)
+        another = jvm.Jvm(paths.jdk(17), "-Drest=15", "-Xmx64m", "-cp", self.spin.folder, self.spin.main)
         self.addCleanup(another.stop)
         proc.wait_until(lambda: str(another.pid) in targets(), 30, "one that came", 0.2)
         first = java()

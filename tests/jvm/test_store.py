@@ -76,8 +76,6 @@ def problem(daemon: Daemon, what: str = "store") -> str:
 
 
 class Store(WithSpinningJvm):
-    rest = 15
-
     def create(self, daemon: Daemon, **parameters) -> str:
         answer = daemon.request("POST", "/api/v1/captures", headers=JSON,
                                 body=json.dumps({"pid": self.pid, "seconds": 0.3, "hz": 99, **parameters}).encode())

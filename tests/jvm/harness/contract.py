@@ -81,14 +81,14 @@ class World:
         self.ident, self.twin_ident = (alike + ninth + secrets.token_hex(28)[1:]
                                        for ninth in random.sample("0123456789abcdef", 2))
         self.pod = "12345678-1234-1234-1234-" + secrets.token_hex(6)
-        arguments = ["-Drest=5", "-Xmx64m", "-cp", "/classes", self.spin.main] # they leave half of a processor to the rest
+        arguments = ["-Drest=15", "-Xmx64m", "-cp", "/classes", self.spin.main] # they leave most of the processors to the rest
         self.inside = bundle.Container(home, self.spin.folder, *arguments, cgroups_path=f"/docker/{self.ident}")
         self.stops.append(self.inside.stop)
         newest = paths.jdks().get(25, home)
         self.twin = bundle.Container(newest, self.spin.folder, *arguments,
                                      cgroups_path=f"/kubepods/burstable/pod{self.pod}/{self.twin_ident}")
         self.stops.append(self.twin.stop)
-        proc.wait_until(lambda: proc.cpu_seconds(self.short.pid) > 2, 20, "the JVM that will die was busy for a while")
+        proc.wait_until(lambda: proc.cpu_seconds(self.short.pid) > 1, 20, "the JVM that will die was busy for a while")
         proc.wait_until(self.short_is_recorded, 20, "the flight recorder has it", 0.2)
         self.short.stop()
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles the workloads and starts JVMs on the host. Compiled classes are kept in one temporary folder."""
+"""Compiles the workloads and starts JVMs on the host. Classes are compiled once for all tests, and copied into one temporary folder."""
 import atexit
+import hashlib
 import os
 import secrets
 import shutil
@@ -15,6 +16,40 @@ from . import paths, proc
 FRAME_POINTERS = "-XX:+PreserveFramePointer"
 # A folder with classes that need no javac, for where it would take half a minute (tests/vm).
 COMPILED = os.environ.get("FLAMED_CLASSES", "")
+KEPT = os.path.join(paths.CACHE, "classes") # a folder for what was compiled of the same texts
+SPIN_IDENT = "0a0a0a0a" # of the Spin that is kept: as long as those that are put in its place
+
+
+def javac(into: str, classpath: str, release: int, files: list[str]) -> None:
+    """Without C2: it ends too early to gain by that."""
+    compiler = paths.jdk(17) if 17 in paths.jdks() else paths.jdk(min(paths.jdks()))
+    result = subprocess.run([compiler + "/bin/javac", "-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "--release", str(release), "-nowarn",
+                             "-Xlint:-options", "-g", "-proc:none", "-cp", classpath, "-sourcepath", paths.JAVA_SOURCES, "-d", into, *files],
+                            capture_output=True, text=True)
+    if result.returncode != 0:
+        raise RuntimeError(result.stderr)
+
+
+def kept(make, *texts: str) -> str:
+    """The folder of the classes that make(folder) compiles of TEXTS and of the files of tests/jvm/java."""
+    key = hashlib.sha256()
+    sources = (proc.read(os.path.join(paths.JAVA_SOURCES, name)) for name in sorted(os.listdir(paths.JAVA_SOURCES)))
+    for text in (str(paths.jdks()), *texts, *sources):
+        key.update(f"{len(text)} {text}".encode())
+    folder = os.path.join(KEPT, key.hexdigest())
+    if not os.path.isdir(folder):
+        os.makedirs(KEPT, exist_ok=True)
+        made = tempfile.mkdtemp(dir=KEPT)
+        try:
+            make(made)
+            os.chmod(made, 0o755)
+            os.rename(made, folder)
+        except OSError: # another test was first
+            if not os.path.isdir(folder):
+                raise
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+    return folder
 
 
 class Classes:
@@ -31,12 +66,13 @@ class Classes:
         if COMPILED and all(os.path.exists(os.path.join(COMPILED, os.path.basename(s).replace(".java", ".class"))) for s in sources):
             shutil.copytree(COMPILED, self.folder, dirs_exist_ok=True)
             return
-        compiler = paths.jdk(17) if 17 in paths.jdks() else paths.jdk(min(paths.jdks()))
         files = [s if os.path.isabs(s) else os.path.join(paths.JAVA_SOURCES, s) for s in sources]
-        result = subprocess.run([compiler + "/bin/javac", "--release", str(release), "-nowarn", "-Xlint:-options", "-g",
-                                 "-cp", self.folder, "-sourcepath", paths.JAVA_SOURCES, "-d", self.folder, *files], capture_output=True, text=True)
-        if result.returncode != 0:
-            raise RuntimeError(result.stderr)
+        if not all(file.startswith(paths.TREE + "/") for file in files): # made for this test
+            javac(self.folder, self.folder, release, files)
+            return
+        before = sorted(os.path.join(folder, name) for folder, _, names in os.walk(self.folder) for name in names)
+        found = kept(lambda into: javac(into, self.folder, release, files), str(release), *(proc.read(file) for file in [*before, *files]))
+        shutil.copytree(found, self.folder, dirs_exist_ok=True)
 
 
 def side_by_side(test: unittest.TestCase, check, versions: tuple[int, ...] = (17, 25)) -> None:
@@ -80,22 +116,27 @@ class Spin:
 def make_spin(jdk: int = 17) -> Spin:
     """Compiles Spin with a class and a method that never had a name before. In a loop that counts in ints, the compiler of
     JDK 8 keeps no safepoint, and no debug information that anyone could read: for it, loops count in longs."""
-    ident = "vm" if COMPILED else secrets.token_hex(4)
-    with open(os.path.join(paths.JAVA_SOURCES, "Spin.java.in"), encoding="utf-8") as f:
-        text = f.read()
+    ident = SPIN_IDENT if COMPILED else secrets.token_hex(4)
+    text = proc.read(os.path.join(paths.JAVA_SOURCES, "Spin.java.in"))
     main, method = f"Spin{ident}", f"hot{ident}"
-    text = text.replace("@CLASS@", main).replace("@METHOD@", method).replace("@ID@", ident)
+    text = text.replace("@CLASS@", f"Spin{SPIN_IDENT}").replace("@METHOD@", f"hot{SPIN_IDENT}").replace("@ID@", SPIN_IDENT)
     text = text.replace("@INDEX@", "long" if jdk == 8 else "int")
     lines = text.splitlines()
 
     def line(mark: str) -> int:
         return next(i for i, l in enumerate(lines, 1) if l.endswith("// " + mark))
 
+    def compile_it(into: str) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            source = os.path.join(folder, f"Spin{SPIN_IDENT}.java")
+            with open(source, "w", encoding="utf-8") as f:
+                f.write(text)
+            javac(into, folder, 8, [source])
+
     classes = Classes()
-    source = os.path.join(classes.folder, main + ".java")
-    with open(source, "w", encoding="utf-8") as f:
-        f.write(text)
-    classes.compile(source)
+    found = COMPILED if os.path.exists(os.path.join(COMPILED, main + ".class")) else kept(compile_it, text)
+    with open(os.path.join(found, f"Spin{SPIN_IDENT}.class"), "rb") as template, open(os.path.join(classes.folder, main + ".class"), "wb") as f:
+        f.write(template.read().replace(SPIN_IDENT.encode(), ident.encode()))
     return Spin(classes.folder, main, f"{main}.{method}", f"{main}.first{ident}", f"{main}.second{ident}",
                 line("CALL-FIRST"), line("CALL-SECOND"), range(line("FIRST-BEGIN"), line("FIRST-END") + 1),
                 range(line("SECOND-BEGIN"), line("SECOND-END") + 1))

@@ -18,7 +18,7 @@ class WithSpin(unittest.TestCase):
 class WithSpinningJvm(WithSpin):
     """And a JVM 17 that runs it, in cls.jvm and cls.pid, as the user cls.jvm_uid; it rests for cls.rest ms after every 5 or so."""
     jvm_uid = 0
-    rest = 0
+    rest = 15
 
     @classmethod
     def setUpClass(cls):

@@ -56,11 +56,11 @@ public final class Contract {
         Thread t = new Thread(null, () -> {
             try {
                 for (long seed = 1; ; seed++) {
-                    long end = System.nanoTime() + 15_000_000L;
+                    long end = System.nanoTime() + 10_000_000L;
                     do {
                         sink += work.round(seed);
                     } while (System.nanoTime() < end);
-                    Thread.sleep(30);
+                    Thread.sleep(60);
                 }
             } catch (Exception e) {
                 throw new IllegalStateException(e);

@@ -129,9 +129,21 @@ bool live_compile(const char *source)
 {
     const char *home = live_home(17) ? live_home(17) : live_home(25);
     char javac[320], sources[] = FLAMED_TEST_DATA "/../jvm/java", file[512], output[16];
-    const char *argv[] = { javac, "--release",   "8",     "-nowarn", "-Xlint:-options",
-                           "-g",  "-sourcepath", sources, "-d",      live_classes(),
-                           file,  NULL };
+    const char *argv[] = { javac,
+                           "-J-XX:TieredStopAtLevel=1", /* it ends too early to gain by C2 */
+                           "-J-XX:+UseSerialGC",
+                           "-proc:none",
+                           "--release",
+                           "8",
+                           "-nowarn",
+                           "-Xlint:-options",
+                           "-g",
+                           "-sourcepath",
+                           sources,
+                           "-d",
+                           live_classes(),
+                           file,
+                           NULL };
 
     if (!home)
         return false;

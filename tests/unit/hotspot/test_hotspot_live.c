@@ -15,8 +15,8 @@
 #define PHASES_MAX 32768
 #define FRAMES_MAX 12
 #define PROOF "HotspotProof"
-#define SECONDS 4
-#define RUNS_MAX 5
+#define SECONDS 2
+#define RUNS_MAX 10
 #define EDGE_NS 20000 /* next to a phase's end the clock's own reading counts */
 
 static const int RELEASES[] = { 8, 11, 17, 21, 25, 26 };
