@@ -195,6 +195,35 @@ static void second_process(void)
     add(nameless, 60, CATEGORY_KERNEL, 0, STACK("n clone3", SYSCALL, "k futex_wait"));
 }
 
+static void moment(enum profile_moment_kind kind, uint64_t at_ns, uint64_t ns, const char *name,
+                   const char *by, const char *compiler)
+{
+    struct profile_process p = { .host_pid = 5151, .start_ticks = 200, .name = str0("Batch") };
+    struct profile_moment m = { .kind = kind,
+                                .start_ns = MADE_START_NS + at_ns,
+                                .end_ns = MADE_START_NS + at_ns + ns,
+                                .reach_ns = kind == MOMENT_IS_SAFEPOINT ? ns / 4 : 0,
+                                .name = str0(name),
+                                .by = str0(by),
+                                .compiler = str0(compiler) };
+
+    must(record_process(rec, &p, &m.process));
+    must(record_moment(rec, &m));
+}
+
+/* What the second JVM did as a whole. */
+static void second_moments(void)
+{
+    moment(MOMENT_IS_SAFEPOINT, 1000000, 800000, "ThreadDump", "", "");
+    moment(MOMENT_IS_OPERATION, 1200000, 600000, "ThreadDump", "", "");
+    moment(MOMENT_IS_GC, 2000000, 3000000, "PS MarkSweep", "", "");
+    moment(MOMENT_IS_JIT, 5000000, 1234567, "com.acme.Orders.find", "C2 CompilerThread0", "c2");
+    moment(MOMENT_IS_JIT, 7000000, 1000, "Batch.main", "C1 CompilerThread0", "c1");
+    moment(MOMENT_IS_JIT, 7100000, 1000, "com.acme.Longest.name...", "C1 CompilerThread0", "c1");
+    moment(MOMENT_IS_CLASS_LOAD, 8000000, 0, "com.acme.Orders$1", "main", "");
+    moment(MOMENT_IS_CLASS_UNLOAD, 9000000, 0, "com.acme.Orders$2", "VM Thread", "");
+}
+
 static void hostile(void)
 {
     struct profile_process p = { .host_pid = 1, .name = str0("</script>;\"\\\n") };
@@ -273,6 +302,8 @@ struct profile *made_profile(const char *name)
         second_process();
         meta.by_process = true;
     }
+    if (two)
+        second_moments();
     if (!strcmp(name, "hostile"))
         hostile();
     else if (!strcmp(name, "big"))

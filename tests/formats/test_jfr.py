@@ -79,6 +79,33 @@ class Jfr(unittest.TestCase):
                 wanted[s.time_ns, s.tid, frames] += 1
             self.assertEqual(got, wanted)
 
+    def test_moments(self):
+        """What JVMs did as a whole, as the events that the JDK has for that, each at its time and as long as it was."""
+        wanted = [("SafepointBegin", 1000000, 200000, "", ""), ("SafepointEnd", 1800000, 0, "", ""),
+                  ("ExecuteVMOperation", 1200000, 600000, "ThreadDump", ""), ("GarbageCollection", 2000000, 3000000, "PS MarkSweep", ""),
+                  ("GCPhasePause", 2000000, 3000000, "PS MarkSweep", ""),
+                  ("Compilation", 5000000, 1234567, "com/acme/Orders.find", "C2 CompilerThread0"),
+                  ("Compilation", 7000000, 1000, "Batch.main", "C1 CompilerThread0"),
+                  ("Compilation", 7100000, 1000, "com/acme/Longest.name...", "C1 CompilerThread0"),
+                  ("ClassLoad", 8000000, 0, "com/acme/Orders$1", "main"), ("ClassUnload", 9000000, 0, "com/acme/Orders$2", "VM Thread")]
+        begin = nanoseconds("2025-11-21T01:26:54.123456789Z")
+        for version in self.each():
+            path = common.write_file("events", "jfr")
+            text = jfr(version, "print", "--json", "--events", ",".join({f"jdk.{kind}" for kind, *_ in wanted}), path)
+            got = []
+            for event in json.loads(text)["recording"]["events"]:
+                values = event["values"]
+                method, loaded = values.get("method"), values.get("loadedClass") or values.get("unloadedClass")
+                name = method["type"]["name"].replace(".", "/") + "." + method["name"] if method else loaded["name"].replace(".", "/") if loaded \
+                    else values.get("operation") or values.get("name", "")
+                length = re.fullmatch(r"PT(?:([\d.]+)S)", values["duration"])[1]
+                got.append((event["type"].replace("jdk.", ""), nanoseconds(values["startTime"]) - begin, round(float(length) * 1e9),
+                            name, values.get("thread", "")))
+            self.assertEqual(sorted(got), sorted(wanted))
+            if version >= 21:
+                self.assertRegex(jfr(version, "view", "vm-operations", path), r"ThreadDump +0\.600 ms +0\.600 ms +1 ")
+                self.assertRegex(jfr(version, "view", "gc-pauses", path), r"Total Pause Time: 3\.00 ms")
+
     def test_print_has_every_sample(self):
         wanted = collections.Counter()
         for sample in common.samples("mixed", "inlined=1", "names=signature"):

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format `jfr`: a flight recording of one chunk with a jdk.ExecutionSample for each sample, and as
- * settings what is known about the profile. Ticks are nanoseconds of the samples' own clock.
+ * Format `jfr`: a flight recording of one chunk with a jdk.ExecutionSample for each sample, events
+ * of what JVMs did as a whole, and as settings what is known about the profile. Ticks are
+ * nanoseconds of the samples' own clock.
  */
 #include "render/jfr/jfr.h"
 
@@ -246,6 +247,9 @@ int render_jfr(const struct view *v, const struct render_opts *o, struct buf *ou
     for (size_t i = 0; v->sample_rows && i < p->sample_count && !out->error; i++)
         if (v->sample_rows[i] != VIEW_NO_ROW)
             add_sample(&pools, i, &event, out);
+    r = jfr_add_moments(&pools, out);
+    if (r < 0)
+        return error_set(err, r, "no memory to render the profile");
     pools_at = out->n;
     jfr_add_pools(&pools, p->start_ns, out);
     fill_header(p, out, base, pools_at, metadata_at);

@@ -43,6 +43,14 @@ enum jfr_type {
     JFR_OS_INFORMATION,
     JFR_EVENT_SAMPLE,
     JFR_WALL_CLOCK_SAMPLE,
+    JFR_SAFEPOINT_BEGIN,
+    JFR_SAFEPOINT_END,
+    JFR_GARBAGE_COLLECTION,
+    JFR_GC_PHASE_PAUSE,
+    JFR_EXECUTE_VM_OPERATION,
+    JFR_COMPILATION,
+    JFR_CLASS_LOAD,
+    JFR_CLASS_UNLOAD,
 };
 
 /* Keys in the pool of thread states. */
@@ -80,6 +88,12 @@ struct jfr_method {
 /* 0 or -ENOMEM; to be deinited in any case. */
 int jfr_pools_init(struct jfr_pools *p, const struct view *v);
 void jfr_pools_deinit(struct jfr_pools *p);
+/* Adds the class "java.util.HashMap", or the method "java.util.HashMap.get", without parameters.
+ * *ret: its index; the key is that + 1. 0 or -ENOMEM. */
+int jfr_pools_class(struct jfr_pools *p, struct span name, uint32_t *ret);
+int jfr_pools_method(struct jfr_pools *p, struct span name, uint32_t *ret);
+/* Appends an event for each moment of the profile that is a single one. 0 or -ENOMEM. */
+int jfr_add_moments(struct jfr_pools *pools, struct buf *out);
 /* Appends the checkpoint event. Threads have the keys index + 1. */
 void jfr_add_pools(const struct jfr_pools *p, uint64_t ticks, struct buf *out);
 /* Appends a Java signature as the JVM spells it: "(int, java.lang.String[])" is

@@ -94,7 +94,7 @@ static struct span module_name(const struct jfr_pools *p, const struct view_fram
     return f->kind == FRAME_STUB ? SPAN("[code cache]") : SPAN("[unknown]");
 }
 
-static int add_class(struct jfr_pools *p, struct span name, uint32_t *ret)
+int jfr_pools_class(struct jfr_pools *p, struct span name, uint32_t *ret)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
     uint32_t symbol;
@@ -125,7 +125,7 @@ static int add_method(struct jfr_pools *p, uint32_t frame)
     jfr_add_descriptor(&descriptor, java ? intern_get(profile->strings, fn->signature) : SPAN_NULL);
     r = descriptor.error ? -ENOMEM : add_symbol(p, buf_span(&descriptor), &m.descriptor);
     if (r == 0 && java)
-        r = add_class(p, intern_get(profile->strings, fn->class_name), &m.class_id);
+        r = jfr_pools_class(p, intern_get(profile->strings, fn->class_name), &m.class_id);
     else if (r == 0) { /* the name of a file keeps its dots */
         r = add_symbol(p, module_name(p, f), &symbol);
         if (r == 0 && id_table_add(&p->classes, &symbol, &m.class_id) < 0)
@@ -137,6 +137,21 @@ static int add_method(struct jfr_pools *p, uint32_t frame)
     if (r == 0 && id_table_add(&p->methods, &m, &p->method_of_frame[frame]) < 0)
         r = -ENOMEM;
     return r;
+}
+
+int jfr_pools_method(struct jfr_pools *p, struct span name, uint32_t *ret)
+{
+    size_t dot = span_ends_with(name, "...") ? span_rfind((struct span){ name.p, name.n - 3 }, '.')
+                                             : span_rfind(name, '.');
+    struct jfr_method m = { 0 };
+    int r =
+        jfr_pools_class(p, dot < name.n ? (struct span){ name.p, dot } : SPAN_NULL, &m.class_id);
+
+    if (r == 0)
+        r = add_symbol(p, dot < name.n ? span_from(name, dot + 1) : name, &m.name);
+    if (r == 0)
+        r = add_symbol(p, SPAN("()V"), &m.descriptor);
+    return r < 0 || id_table_add(&p->methods, &m, ret) < 0 ? -ENOMEM : 0;
 }
 
 /* ---- stacks ---- */
