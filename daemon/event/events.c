@@ -18,7 +18,9 @@
     "about 3 us for each object that the JVM draws, at most 1,000 a second, and " COST_SAMPLE
 #define COST_MALLOC "about 1 us for each call of malloc in that process, and " COST_SAMPLE
 /* A look at each tick, and a probe at each begin and end of a moment. */
-#define COST_MOMENT "about 0.5 us for each tick of a busy processor, and " COST_SAMPLE
+#define COST_MOMENT                                                                                \
+    "about 0.5 us for each tick of a busy processor, 3 us for each begin and end of a safepoint, " \
+    "a collection or a compilation, and for each class, and " COST_SAMPLE
 #define VALUED_SOFTWARE false
 #define VALUED_HARDWARE false
 #define VALUED_WAIT true

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which methods a JVM compiled and which classes it loaded, in captures with event safepoint: as many as its own log has, and the same."""
+"""Which methods a JVM compiled and which classes it loaded, in captures with event safepoint: as many as its own log has, and the same.
+Which methods it deoptimised, by a function of libjvm."""
 import collections
+import datetime
+import json
 import os
 import re
 import shutil
@@ -72,7 +75,7 @@ class Logged(jvm.Jvm):
 
 class Moments(WithEvent):
     event = "safepoint"
-    sources = ("Loads.java", "LoadBody000000.java")
+    sources = ("Deopts.java", "Loads.java", "LoadBody000000.java")
 
     def start(self, program: Logged):
         proc.wait_until(lambda: self.daemon.get("/profile", pid=program.pid, event="safepoint", seconds=0.1, format="json").status == 200, 30,
@@ -101,9 +104,9 @@ class Moments(WithEvent):
     def check_members(self, profile: Profile) -> None:
         """Who did it, by what, and for how long."""
         compiled = of_kind(profile, "jit")
-        self.assertEqual({m["compiler"].lower() for m in compiled}, {"c1", "c2"}, compiled)
+        self.assertEqual({m["compiler"] for m in compiled}, {"C1", "C2"}, compiled)
         for moment in compiled:
-            self.assertIn(moment["compiler"].upper() + " CompilerThread", moment["by"], moment)
+            self.assertIn(moment["compiler"] + " CompilerThread", moment["by"], moment)
             self.assertGreater(moment["ns"], 0)
         loaded = [m for m in of_kind(profile, "class_load") if m["name"].startswith("LoadBody")]
         self.assertEqual({(m["by"], m["ns"]) for m in loaded}, {("main", 0)}, loaded)
@@ -155,6 +158,46 @@ class Moments(WithEvent):
                 page = self.daemon.get(f"{running.path}/profile", format=form).text
                 self.assertIn("img.src=x", page)
                 self.assertNotIn("<img.src", page)
+
+    # uncommon_trap(JavaThread*, int, int), of JDK 11 and later: as safepoints.md has it
+    TRAP = "libjvm.so:_ZN14Deoptimization13uncommon_trapEP10JavaThreadii"
+
+    def recorded(self, home: str, pid: int, since: str) -> list[str]:
+        """What JFR in the JVM itself has of deoptimisations since then, an ISO time."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "d.jfr")
+            subprocess.run([home + "/bin/jcmd", str(pid), "JFR.dump", f"filename={path}"], check=True, stdout=subprocess.DEVNULL)
+            text = subprocess.run([home + "/bin/jfr", "print", "--json", "--events", "jdk.Deoptimization", path], check=True, text=True,
+                                  capture_output=True, env={**os.environ, "TZ": "UTC"}).stdout
+        events = [event["values"] for event in json.loads(text)["recording"]["events"]]
+        return [f'{e["method"]["type"]["name"].replace("/", ".")}.{e["method"]["name"]}' for e in events if e["startTime"] >= since]
+
+    def check_deoptimised(self, version: int) -> None:
+        """Each is a sample with its method, as many as JFR has."""
+        home = paths.jdk(version)
+        with jvm.Jvm(home, "-Xbatch", "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Deopts.rare*", "-XX:StartFlightRecording",
+                     "-Xlog:jfr+startup=error", "-cp", self.classes.folder, "Deopts", stdin=subprocess.PIPE) as program:
+            proc.wait_until(lambda: self.daemon.get("/profile", pid=program.pid, event=self.TRAP, seconds=0.1, format="json").status == 200, 30,
+                            "symbols are read")
+            since = datetime.datetime.now(datetime.timezone.utc).isoformat()
+            running = self.daemon.capture(pid=program.pid, event=self.TRAP, interval="1")
+            for _ in range(5):
+                program.process.stdin.write("\n")
+                program.process.stdin.flush()
+                self.assertEqual(program.process.stdout.readline(), "done\n")
+            profile = running.stop()
+            seen = collections.Counter()
+            for stack in profile.stacks:
+                self.assertEqual(stack.names[-2], "UncommonTrapBlob", stack)
+                seen[stack.names[-3]] += stack.samples
+            recorded = collections.Counter(self.recorded(home, program.pid, since))
+            print(f"{version}: {dict(seen)}; JFR: {dict(recorded)}")
+            for i in range(5):
+                self.assertGreaterEqual(seen[f"Deopts.rare{i}"], 1)
+                self.assertEqual(seen[f"Deopts.rare{i}"], recorded[f"Deopts.rare{i}"])
+
+    def test_deoptimised(self):
+        jvm.side_by_side(self, self.check_deoptimised)
 
 
 if __name__ == "__main__":
