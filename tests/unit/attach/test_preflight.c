@@ -75,7 +75,7 @@ START_TEST(what_its_owner_has_without_root_is_not_attached_to)
 }
 END_TEST
 
-/* Said to who asks for an agent by name; nothing that stands against it. */
+/* Said to a client that asks for an agent by name; it forbids nothing. */
 START_TEST(tells_of_the_vms_own_race)
 {
     struct preflight_facts f = facts_of(17);

@@ -127,7 +127,7 @@ START_TEST(not_while_it_lives)
     expect_not_yet();
     kill(target.host_pid, SIGSEGV);
     wait_state('Z');
-    ck_assert_int_eq(ended(&status), 0); /* and nobody has taken leave of it */
+    ck_assert_int_eq(ended(&status), 0); /* and nobody has reaped it */
     ck_assert(WIFSIGNALED(status));
     ck_assert_int_eq(WTERMSIG(status), SIGSEGV);
     ck_assert_int_eq(ended(&status), BROKER_ABSENT); /* told once */

@@ -276,8 +276,8 @@ static int be_namespaced(int row)
     return NAMESPACES[row].own_pids && (unshare(CLONE_NEWPID) < 0 || fork() != 0) ? -1 : 0;
 }
 
-/* A process that lives until @fd, the other end of which the test has, is closed. Its number comes
- * by @fd, as the test's pid namespace has it. */
+/* A process that lives until the test closes its end of @fd. Its number in the test's pid
+ * namespace comes by @fd. */
 static void namespaced_child(int fd, int row)
 {
     char byte = 'x';

@@ -63,7 +63,7 @@ START_TEST(one_client_at_a_time_and_its_sampling_ends_with_it)
     ck_assert_int_eq(stat(socket_path, &st), 0);
     ck_assert_uint_eq(st.st_mode & 07777, 0660);
     ck_assert_uint_eq(st.st_uid, 0);
-    /* Not flamed's own group, of which its users are members. */
+    /* Not flamed's own group: its users are members of that. */
     ck_assert_uint_eq(st.st_gid, group ? group->gr_gid : 0);
     idle = count_fds(pid);
     ck_assert_int_eq(broker_new(first, &b), 0);

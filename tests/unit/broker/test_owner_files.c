@@ -77,7 +77,7 @@ START_TEST(pages_are_made_for_a_number_of_files)
 }
 END_TEST
 
-/* Open for reading, or only mapped: by whoever was given it. */
+/* Open for reading, or only mapped, by any process that was given it. */
 START_TEST(what_somebody_has_is_not_used_again)
 {
     int fds[OWNER_FILES_MAX];
@@ -128,7 +128,7 @@ START_TEST(what_nobody_was_given_is_as_new)
 }
 END_TEST
 
-/* More owners than there are places: the one that was not heard of for longest begins anew. */
+/* More owners than there are places: the owner that was seen last the longest ago begins again. */
 START_TEST(the_oldest_owner_is_forgotten)
 {
     for (int i = 0; i < OWNER_FILES_MAX; i++)

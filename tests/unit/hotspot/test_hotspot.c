@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hotspot/ without a JVM: its codings, hsperfdata, and images of JVM memory (the fuzz corpus), as
- * they are and broken. What inlined frames say is checked against the source: the line of a
+ * hotspot/ without a JVM: its codings, and images of JVM memory (the fuzz corpus), as they are and
+ * broken. What inlined frames say is checked against the source: the line of a
  * caller's frame must hold the call of the method that is inlined there.
  */
 #include "suite.h"
 
 #include "hotspot/code/code.h"
-#include "hotspot/counters.h"
-#include "hotspot/hsperfdata.h"
 #include "hotspot_image.h"
 
 #include <fcntl.h>
@@ -97,174 +95,11 @@ START_TEST(gets_fields_inside_only)
 }
 END_TEST
 
-/* ---- hsperfdata ---- */
-
 static void read_file(const char *path, struct buf *ret)
 {
     buf_init(ret, (size_t)1 << 20);
     ck_assert_msg(buf_read_at(ret, AT_FDCWD, path) == 0, "%s", path);
 }
-
-struct counter {
-    const char *name;
-    int64_t value;
-};
-
-static bool see_counter(void *cookie, const struct hsperfdata_entry *e)
-{
-    struct counter *c = cookie;
-
-    if (!e->text.p && span_eq_str(e->name, c->name))
-        c->value = e->value;
-    return true;
-}
-
-START_TEST(reads_hsperfdata)
-{
-    _cleanup_buf_ struct buf file = BUF_NULL;
-    struct span s;
-    struct counter began = { .name = "sun.rt.createVmBeginTime" };
-
-    read_file(CORPUS "hsperfdata/jdk17", &file);
-    ck_assert(hsperfdata_string(buf_span(&file), "sun.rt.javaCommand", &s));
-    ck_assert(span_eq_str(s, "Spin 8 a b"));
-    ck_assert(hsperfdata_each(buf_span(&file), see_counter, &began));
-    ck_assert_int_gt(began.value, INT64_C(1700000000000));
-    ck_assert(!hsperfdata_string(buf_span(&file), "sun.rt.createVmBeginTime", &s));
-    ck_assert(!hsperfdata_string(buf_span(&file), "no.such.key", &s));
-}
-END_TEST
-
-static const char *const BROKEN_HSPERFDATA[] = { "big_endian", "first_outside", "first_in_head",
-                                                 "magic",      "name_outside",  "short_head",
-                                                 "zero_entry" };
-
-START_TEST(refuses_broken_hsperfdata)
-{
-    _cleanup_buf_ struct buf file = BUF_NULL;
-    char path[300];
-    struct span s;
-
-    snprintf(path, sizeof(path), CORPUS "hsperfdata/%s", BROKEN_HSPERFDATA[_i]);
-    read_file(path, &file);
-    ck_assert(!hsperfdata_string(buf_span(&file), "sun.rt.javaCommand", &s));
-}
-END_TEST
-
-/* What they are is known from another reader of the same file. */
-START_TEST(reads_counters)
-{
-    _cleanup_buf_ struct buf file = BUF_NULL;
-    struct counters c;
-
-    read_file(CORPUS "hsperfdata/jdk17_g1", &file);
-    ck_assert(counters_parse(buf_span(&file), NULL, &c));
-    ck_assert_str_eq(c.policy, "GarbageFirst");
-    ck_assert_str_eq(c.generations[0].whole.name, "young");
-    ck_assert_str_eq(c.generations[0].spaces[0].name, "eden");
-    ck_assert_int_eq(c.generations[0].spaces[0].committed, 6291464);
-    ck_assert_str_eq(c.generations[0].spaces[2].name, "s1");
-    ck_assert_str_eq(c.generations[1].spaces[0].name, "space");
-    ck_assert_int_eq(c.generations[1].spaces[0].used, 1071720);
-    ck_assert_str_eq(c.generations[1].spaces[1].name, "");
-    ck_assert_str_eq(c.generations[2].whole.name, "");
-    ck_assert_int_eq(c.metaspace.used, 75808);
-    ck_assert_int_eq(c.class_space.max, 1 << 30);
-    ck_assert_str_eq(c.collectors[1].name, "G1 full collection pauses");
-    ck_assert_int_eq(c.collectors[1].count, 1);
-    ck_assert_int_eq(c.collectors[1].time_ns, 18105721);
-    ck_assert_int_eq(c.safepoints, 15);
-    ck_assert_int_eq(c.safepoint_sync_ns, 78187);
-    ck_assert_int_eq(c.threads_live, 6);
-    ck_assert_int_eq(c.shared_classes_loaded, 396);
-    ck_assert_int_eq(c.compile_ns, 3899100);
-    ck_assert_int_eq(c.code_cache_max, COUNTERS_UNKNOWN);
-    ck_assert_uint_eq(c.left_out, 0);
-}
-END_TEST
-
-START_TEST(bounds_counters)
-{
-    _cleanup_buf_ struct buf file = BUF_NULL;
-    struct counters c = { .safepoints = 42 };
-
-    read_file(CORPUS "hsperfdata/strange_names", &file);
-    ck_assert(counters_parse(buf_span(&file), NULL, &c));
-    ck_assert_str_eq(c.policy, "a___ageFirst");
-    ck_assert_uint_eq(c.left_out, 2); /* a tenth space, an eighth collector */
-    c.safepoints = 42;
-    ck_assert(!counters_parse(SPAN("\xca\xfe\xc0\xc0"), NULL, &c));
-    ck_assert_int_eq(c.safepoints, 42);
-}
-END_TEST
-
-/* Where the counter @name begins in @file. */
-static uint32_t place_of(const struct buf *file, const char *name)
-{
-    const char *at = memmem(file->p, file->n, name, strlen(name) + 1);
-
-    ck_assert_ptr_nonnull(at);
-    return (uint32_t)(at - file->p) - 20; /* the head of an entry */
-}
-
-START_TEST(reads_known_counters_again)
-{
-    struct counters_places places = { .count = 0 };
-    _cleanup_buf_ struct buf file = BUF_NULL;
-    struct counters c;
-    uint32_t entries;
-
-    read_file(CORPUS "hsperfdata/jdk17_g1", &file);
-    ck_assert(counters_parse(buf_span(&file), &places, &c));
-    ck_assert_uint_gt(places.count, 40);
-    ck_assert_uint_lt(places.count, places.entries / 2);
-
-    /* A counter that was no place is not looked at again; the others are. */
-    file.p[place_of(&file, "sun.rt.safepoints") + 20 + 20]++;
-    memcpy(file.p + place_of(&file, "sun.cls.time") + 20, "sun.rt.safepoints", 18);
-    ck_assert(counters_parse(buf_span(&file), &places, &c));
-    ck_assert_int_eq(c.safepoints, 16);
-    ck_assert_str_eq(c.generations[0].spaces[0].name, "eden");
-    ck_assert_int_eq(c.compile_ns, 3899100);
-
-    /* An entry more: all are read again. */
-    memcpy(&entries, file.p + 28, sizeof(entries));
-    entries--;
-    memcpy(file.p + 28, &entries, sizeof(entries));
-    ck_assert(counters_parse(buf_span(&file), &places, &c));
-    ck_assert_uint_eq(places.entries, entries);
-    ck_assert_int_ne(c.safepoints, 16); /* the last of that name */
-
-    /* Places outside of what is there, and more of them than are kept. */
-    places.at[0] = (uint32_t)file.n - 2;
-    ck_assert(counters_parse(buf_span(&file), &places, &c));
-    ck_assert_uint_lt(places.at[0], file.n - 2);
-    places.count = COUNTERS_PLACES_MAX + 1;
-    ck_assert(counters_parse(buf_span(&file), &places, &c));
-    ck_assert_str_eq(c.policy, "GarbageFirst");
-}
-END_TEST
-
-/* The JVM counts an entry before it has written its head. */
-START_TEST(reads_counters_of_a_moment_later)
-{
-    struct counters_places places = { .count = 0 };
-    _cleanup_buf_ struct buf file = BUF_NULL;
-    struct counters c;
-    uint32_t length;
-    char *at;
-
-    read_file(CORPUS "hsperfdata/jdk17_g1", &file);
-    at = file.p + place_of(&file, "sun.rt.safepoints");
-    memcpy(&length, at, sizeof(length));
-    memset(at, 0, sizeof(length));
-    ck_assert(!counters_parse(buf_span(&file), &places, &c));
-    memcpy(at, &length, sizeof(length));
-    ck_assert(counters_parse(buf_span(&file), &places, &c));
-    ck_assert_int_ne(c.safepoints, COUNTERS_UNKNOWN);
-    ck_assert_uint_gt(places.count, 40);
-}
-END_TEST
 
 /* ---- images ---- */
 
@@ -571,12 +406,6 @@ int main(void)
     tcase_add_loop_test(tc, finds_lines, 0, (int)ARRAY_SIZE(LINE_CASES));
     tcase_add_test(tc, refuses_broken_lines);
     tcase_add_test(tc, gets_fields_inside_only);
-    tcase_add_test(tc, reads_hsperfdata);
-    tcase_add_test(tc, reads_counters);
-    tcase_add_test(tc, bounds_counters);
-    tcase_add_test(tc, reads_known_counters_again);
-    tcase_add_test(tc, reads_counters_of_a_moment_later);
-    tcase_add_loop_test(tc, refuses_broken_hsperfdata, 0, (int)ARRAY_SIZE(BROKEN_HSPERFDATA));
     tcase_add_loop_test(tc, reads_an_image_of_each_release, 0, releases);
     tcase_add_loop_test(tc, waits_for_the_interpreter, 0, releases);
     tcase_add_loop_test(tc, refuses_methods_of_classes_that_are_gone, 0, releases);

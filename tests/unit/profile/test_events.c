@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several events in one profile: CPU time, of which each sample is worth a period, and waiting,
- * whose samples have values of their own. Recorded, thinned, seen, added up, and stored.
+ * Several events in one profile: CPU time, where each sample is worth a period, and waiting, where
+ * samples have values of their own. They are recorded, thinned, viewed, added up, and stored.
  */
 #include "event/events.h"
 #include "profile/view.h"

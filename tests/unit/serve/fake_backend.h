@@ -29,6 +29,9 @@ enum fake_pid {
 #define FAKE_ID_FAILED "ffffffffffffffffffffffffffffffff" /* one that failed */
 #define FAKE_ID_NONE "00000000000000000000000000000000"
 
+/* Returns a profile as a capture of @pid (enum fake_pid) has it. */
+struct profile *fake_profile(int32_t pid);
+
 struct fake {
     pthread_mutex_t lock;
     pthread_cond_t change;

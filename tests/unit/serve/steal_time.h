@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long the machine gave a thread that was ready no turn: a hypervisor takes a whole virtual
- * machine away now and then, and what is late by that much is not late. As Standstill of
+ * How long a ready thread got no turn from the machine. A hypervisor stops a whole virtual machine
+ * now and then: a result that is late by that much is not late. As Standstill of
  * tests/jvm/harness/proc.py.
  */
 #pragma once

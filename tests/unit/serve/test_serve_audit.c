@@ -251,7 +251,7 @@ START_TEST(each_has_lines_of_the_log)
     be_refused(BOB);
     ck_assert_uint_eq(entries_with("FLAMED_SUBJECT=user 61778\n"), 1);
     ck_assert_uint_ge(mallory, AUDIT_LINES_AT_ONCE);
-    ck_assert_uint_le(mallory, 2 * AUDIT_LINES_AT_ONCE); /* some came in meanwhile */
+    ck_assert_uint_le(mallory, 2 * AUDIT_LINES_AT_ONCE); /* some came in in that time */
 }
 END_TEST
 

@@ -98,7 +98,8 @@ START_TEST(what_is_counted_of_requests_is_not_shared)
 }
 END_TEST
 
-/* Who does not see everything gets nothing of what others were told, nor they of that. */
+/* A client that does not see everything gets nothing of the answers of others, nor they of its
+ * own. */
 START_TEST(a_user_gets_her_own)
 {
     for (int i = 0; i < 5; i++) {

@@ -46,7 +46,7 @@ static int begin(const char *target, const char *headers, struct buf *b)
     return fd;
 }
 
-/* Whether the audit, as root has it without rules, has such a line; @ret: all of it. */
+/* Whether the audit that root sees without rules has such a line; @ret: all of it. */
 static bool is_noted(const char *action, const char *text, struct reply *ret)
 {
     json_t *all, *line;

@@ -206,7 +206,7 @@ START_TEST(a_broker_that_stands_still_holds_up_nobody_else)
 }
 END_TEST
 
-/* A client that leaves meanwhile, and the end of the service, are no matter. */
+/* A client that leaves during that, and the end of the service, do no harm. */
 START_TEST(those_who_leave_are_let_go)
 {
     size_t looks;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which certificates of clients count, by handshakes with GnuTLS at the other end: purposes of the
- * whole chain, names, and what becomes of a connection whose certificate or CA ends meanwhile. */
+ * whole chain, names, and connections whose certificate or CA expires.
+ */
 #include "suite.h"
 
 #include "base/clock.h"
@@ -374,7 +375,7 @@ START_TEST(it_is_judged_again_by_what_is_in_force)
 }
 END_TEST
 
-/* One of which a part of the chain ends in @root_s, @middle_s or @leaf_s. */
+/* One whose parts of the chain expire in @root_s, @middle_s and @leaf_s. */
 struct ending {
     int root_s, middle_s, leaf_s;
     struct made root, middle, leaf;

@@ -338,7 +338,7 @@ START_TEST(a_map_is_read_as_it_grows)
     ck_assert(map_names(m, 0x5000, "late"));
     ck_assert_int_eq(dprintf(fd, "6000 10 later\n"), 14);
     ck_assert_msg(!perf_map_refresh_missed(m, now + 5 * NSEC_PER_MSEC), "not at once again");
-    /* written anew */
+    /* written again */
     ck_assert_int_eq(ftruncate(fd, 0), 0);
     ck_assert_int_eq(pwrite(fd, "3000 1 f\n", 9, 0), 9);
     ck_assert(perf_map_refresh(m, now += NSEC_PER_SEC));

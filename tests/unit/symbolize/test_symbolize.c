@@ -81,7 +81,7 @@ static const struct frame *frame_at(size_t i)
     ck_assert_msg(span_eq_str(frame_name(i), (want)), "frame %zu is %s, not %s", (size_t)(i),      \
                   frame_name(i).p, (want))
 
-/* Names @words, of which @kernel are the kernel's. */
+/* Names @words; the first @kernel of them are the kernel's. */
 static void name_words(const uint64_t *words, size_t kernel, size_t user, uint8_t flags,
                        uint8_t end)
 {

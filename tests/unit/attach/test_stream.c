@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The agent's records: the code that they tell of, and the memory that they come in. */
+#include "suite.h"
+
+#include "attach/code_map.h"
+#include "attach/stream.h"
+#include "base/cleanup.h"
+#include "stream_writer.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* In tenths of a second: what is told later than CODE_MAP_LATE_NS is of another time. */
+#define TENTHS(n) ((n)*UINT64_C(100000000))
+
+START_TEST(the_same_address_at_other_times)
+{
+    static const struct {
+        uint64_t pc, tenths;
+        uint32_t method;
+    } CASES[] = {
+        { 0x1000, 50, 0 },  { 0x1000, 81, 1 }, /* it ran before it was told */
+        { 0x1000, 79, 0 },  { 0x1000, 100, 1 }, { 0x10ff, 199, 1 },
+        { 0x1100, 150, 0 }, { 0x1000, 200, 0 }, { 0x1000, 250, 0 },
+        { 0x1000, 300, 2 }, { 0x1080, 390, 2 }, /* not yet 3: 2 is known to have been there */
+        { 0x1080, 400, 3 }, { 0x1040, 400, 0 }, { 0x1080, UINT64_MAX / TENTHS(1), 3 },
+        { 0xfff, 150, 0 },
+    };
+    struct writer w = { .n = 0 };
+    _cleanup_(code_map_freep) struct code_map *m = NULL;
+
+    add_load(&w, TENTHS(100), 0x1000, 0x100, 1);
+    add_unload(&w, TENTHS(200), 0x1000);
+    add_load(&w, TENTHS(300), 0x1000, 0x100, 2);
+    add_load(&w, TENTHS(400), 0x1080, 0x20, 3); /* whose unload of 2 was lost */
+    m = fed(&w, 0);
+    for (size_t i = 0; i < ARRAY_SIZE(CASES); i++) {
+        struct code_piece p = { .method = 0 };
+
+        code_map_find(m, CASES[i].pc, TENTHS(CASES[i].tenths), &p);
+        ck_assert_msg(p.method == CASES[i].method, "case %zu: method %u", i, p.method);
+    }
+    ck_assert_uint_eq(code_map_stats(m).unloads, 1);
+}
+END_TEST
+
+START_TEST(inlining_and_lines)
+{
+    static const struct stream_line LINES[] = { { 0, 10 }, { 5, 11 }, { 9, 12 } };
+    static const struct stream_frame FRAMES[] = { { 2, 5 }, { 1, 9 }, { 1, 0 } };
+    struct code_location at[CODE_MAP_FRAMES_MAX];
+    struct writer w = { .n = 0 };
+    _cleanup_(code_map_freep) struct code_map *m = NULL;
+    struct stream_pc pcs[2] = { { 0x10, 2 }, { 0x20, 1 } };
+    struct code_method names;
+    struct stream_load *l;
+    char *p;
+
+    add_method(&w, 1, "LA;", "outer", LINES, 3);
+    add_method(&w, 2, "La/B;", "inner", LINES, 3);
+    l = add(&w, STREAM_LOAD, STREAM_FLAG_REPLAYED, 500, sizeof(*l) + sizeof(pcs) + sizeof(FRAMES));
+    l->address = 0x2000;
+    l->code_bytes = 0x40;
+    l->method = 1;
+    l->pc_count = 2;
+    p = (char *)(l + 1);
+    memcpy(p, &pcs[0], 8);
+    memcpy(p + 8, FRAMES, 16);
+    memcpy(p + 24, &pcs[1], 8);
+    memcpy(p + 32, FRAMES + 2, 8);
+    m = fed(&w, 0);
+    /* Replayed code was there before. */
+    ck_assert_uint_eq(code_map_locate(m, 0x2001, 1, false, at), 2);
+    ck_assert(at[0].method == 2 && at[0].bci == 5 && at[0].inlined && !at[1].inlined);
+    ck_assert_uint_eq(code_map_line(m, 2, at[0].bci), 11);
+    ck_assert_uint_eq(code_map_line(m, 1, at[1].bci), 12);
+    ck_assert_uint_eq(code_map_line(m, 1, -1), 0);
+    ck_assert_uint_eq(code_map_locate(m, 0x200f, 1, false, at), 2);
+    ck_assert_uint_eq(code_map_locate(m, 0x2010, 1, false, at), 1); /* where the next begins */
+    ck_assert_int_eq(at[0].bci, 0);
+    /* A return address has its very own record, or the method is all that is known. */
+    ck_assert_uint_eq(code_map_locate(m, 0x2020, 1, true, at), 1);
+    ck_assert_int_eq(at[0].bci, 0);
+    ck_assert_uint_eq(code_map_locate(m, 0x2018, 1, true, at), 1);
+    ck_assert_int_eq(at[0].bci, -1);
+    ck_assert_uint_eq(code_map_locate(m, 0x2030, 1, false, at), 1); /* behind the last */
+    ck_assert_int_eq(at[0].bci, -1);
+    ck_assert_int_eq(code_map_method(m, 2, &names), 1);
+    ck_assert(span_eq_str(names.class_name, "a/B") && span_eq_str(names.name, "inner"));
+    ck_assert_int_eq(code_map_method(m, 3, &names), 0);
+}
+END_TEST
+
+START_TEST(what_is_no_record)
+{
+    struct writer w = { .n = 0 };
+    struct stream_method *method;
+    struct stream_load *load;
+    struct stream_stub *stub;
+    struct stream_record *r;
+
+    switch (_i) {
+    case 0: /* too short for a head */
+        w.n = 4;
+        break;
+    case 1: /* of no length */
+        add(&w, STREAM_UNLOAD, 0, 0, sizeof(struct stream_unload));
+        memset(w.bytes, 0, 4);
+        break;
+    case 2: /* longer than what is there */
+        r = add(&w, STREAM_UNLOAD, 0, 0, sizeof(struct stream_unload));
+        r->bytes = 0x80000000;
+        break;
+    case 3: /* of no known kind */
+        add(&w, 99, 0, 0, 32);
+        break;
+    case 4: /* strings longer than it */
+        add_method(&w, 1, "LA;", "m", NULL, 0);
+        method = (struct stream_method *)w.bytes;
+        method->name_n = 65535;
+        break;
+    case 5: /* more lines than it has */
+        add_method(&w, 1, "LA;", "m", NULL, 0);
+        method = (struct stream_method *)w.bytes;
+        method->line_count = UINT32_MAX;
+        break;
+    case 6: /* a method without an id */
+        add_method(&w, 0, "LA;", "m", NULL, 0);
+        break;
+    case 7: /* more pcs than it has */
+        add_load(&w, 1, 0x1000, 16, 1);
+        load = (struct stream_load *)w.bytes;
+        load->pc_count = UINT32_MAX;
+        break;
+    case 8: /* more frames at a pc than it has */
+        load = add(&w, STREAM_LOAD, 0, 1, sizeof(*load) + 8);
+        load->pc_count = 1;
+        ((struct stream_pc *)(load + 1))->frame_count = 3;
+        break;
+    case 9:
+        stub = add(&w, STREAM_STUB, 0, 1, sizeof(*stub) + 8);
+        stub->name_n = 9;
+        break;
+    case 10: /* not a multiple of 8 */
+        r = add(&w, STREAM_UNLOAD, 0, 0, sizeof(struct stream_unload));
+        r->bytes = 20;
+        break;
+    case 11: /* more frames at a pc than anybody asks for, and all there */
+        load = add(&w, STREAM_LOAD, 0, 1,
+                   sizeof(*load) + sizeof(struct stream_pc) +
+                       (CODE_MAP_FRAMES_MAX + 1) * sizeof(struct stream_frame));
+        load->pc_count = 1;
+        ((struct stream_pc *)(load + 1))->frame_count = CODE_MAP_FRAMES_MAX + 1;
+        break;
+    default:
+        abort();
+    }
+    code_map_free(fed(&w, -EBADMSG));
+}
+END_TEST
+
+START_TEST(absurd_but_well_formed)
+{
+    struct writer w = { .n = 0 };
+    _cleanup_(code_map_freep) struct code_map *m = NULL;
+    struct code_location at[CODE_MAP_FRAMES_MAX];
+    struct code_piece p;
+
+    add_load(&w, 1, UINT64_MAX - 8, 100, 1); /* past the end of memory */
+    add_load(&w, 2, 0, 0, 1);                /* nothing */
+    add_load(&w, 3, 0x1000, UINT32_MAX, CODE_MAP_METHODS_MAX + 7);
+    add_method(&w, CODE_MAP_METHODS_MAX + 7, "LA;", "m", NULL, 0); /* an id that cannot be */
+    add_unload(&w, 4, UINT64_MAX);
+    m = fed(&w, 0);
+    ck_assert_int_eq(code_map_find(m, UINT64_MAX, 9, &p), 0);
+    ck_assert_int_eq(code_map_find(m, 0, 9, &p), 0);
+    ck_assert_uint_eq(code_map_locate(m, 0x1000, 9, false, at), 1);
+    ck_assert_uint_eq(code_map_stats(m).dropped, 1);
+    ck_assert_uint_eq(code_map_line(m, UINT32_MAX, 1), 0);
+}
+END_TEST
+
+static int stream_file(uint64_t bytes, int seals)
+{
+    int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(ftruncate(fd, (off_t)bytes), 0);
+    if (seals)
+        ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, seals), 0);
+    return fd;
+}
+
+START_TEST(memory_that_can_shrink_is_refused)
+{
+    struct stream *s = NULL;
+    struct error err = ERROR_NULL;
+
+    ck_assert_int_eq(stream_open(stream_file(STREAM_BYTES, 0), &s, &err), -EBADMSG);
+    ck_assert_int_eq(stream_open(stream_file(4096, F_SEAL_GROW | F_SEAL_SHRINK), &s, &err),
+                     -EBADMSG);
+}
+END_TEST
+
+/* One in a file system of ours that was mounted in a container: its user can cut it. */
+START_TEST(a_file_that_can_be_cut_is_read)
+{
+    char path[] = "/dev/shm/flamed-test-XXXXXX";
+    int agent = mkostemp(path, O_CLOEXEC);
+    struct stream_header h = { .magic = STREAM_MAGIC, .version = STREAM_VERSION }, got;
+    struct writer w = { .n = 0 };
+    struct stream *s = NULL;
+    struct code_piece p;
+
+    ck_assert_int_ge(agent, 0);
+    unlink(path);
+    ck_assert_int_eq(ftruncate(agent, (off_t)STREAM_BYTES), 0);
+    ck_assert_int_eq(pwrite(agent, &h, sizeof(h), 0), sizeof(h));
+    ck_assert_int_eq(stream_open(dup(agent), &s, NULL), 0);
+    add_load(&w, 5, 0x1000, 16, 1);
+    ck_assert_int_eq(pwrite(agent, w.bytes, w.n, (off_t)STREAM_RING_AT), w.n);
+    h.head = w.n;
+    h.state = STREAM_STREAMING;
+    ck_assert_int_eq(pwrite(agent, &h, sizeof(h), 0), sizeof(h));
+    ck_assert_int_eq(stream_poll(s, 1000), 0);
+    ck_assert_int_eq(code_map_find(stream_map(s), 0x1008, 6, &p), 1);
+    ck_assert_int_eq(stream_problem(s, NULL), 0);
+    ck_assert_int_eq(pread(agent, &got, sizeof(got), 0), sizeof(got));
+    ck_assert_uint_eq(got.lease_ns, 1000 + STREAM_LEASE_NS);
+    ck_assert_uint_eq(got.tail, w.n);
+    ck_assert_uint_eq(got.head, w.n); /* the agent's are left alone */
+    /* Cut in the middle of what it says that there is, then to nothing: no fault, no belief. */
+    h.head = 2 * w.n;
+    ck_assert_int_eq(pwrite(agent, &h, sizeof(h), 0), sizeof(h));
+    ck_assert_int_eq(ftruncate(agent, (off_t)(STREAM_RING_AT + w.n + 8)), 0);
+    ck_assert_int_eq(stream_poll(s, 2000), -EBADMSG);
+    ck_assert_int_eq(ftruncate(agent, 0), 0);
+    ck_assert_int_eq(stream_poll(s, 3000), -EBADMSG);
+    ck_assert_int_lt(stream_problem(s, NULL), 0);
+    stream_close(s);
+    close(agent);
+}
+END_TEST
+
+START_TEST(a_ring_goes_round_and_lies)
+{
+    int fd = stream_file(STREAM_BYTES, F_SEAL_GROW | F_SEAL_SHRINK), agent = dup(fd);
+    struct writer w = { .n = 0 };
+    struct stream_header *h;
+    struct stream *s = NULL;
+    struct code_piece p;
+    char *mem;
+
+    mem = mmap(NULL, STREAM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, agent, 0);
+    ck_assert(mem != MAP_FAILED);
+    h = (struct stream_header *)mem;
+    h->magic = STREAM_MAGIC;
+    h->version = STREAM_VERSION;
+    ck_assert_int_eq(stream_open(fd, &s, NULL), 0);
+    ck_assert_int_eq(stream_poll(s, 1000), 0);
+    ck_assert_uint_eq(h->lease_ns, 1000 + STREAM_LEASE_NS);
+    /* Padding almost to the end, then a record that goes round. */
+    for (uint64_t at = 0; at < STREAM_RING_BYTES - 8; at += 8)
+        *(uint32_t *)(mem + STREAM_RING_AT + at) = 8;
+    h->head = STREAM_RING_BYTES - 8;
+    ck_assert_int_eq(stream_poll(s, 2000), 0);
+    ck_assert_uint_eq(h->tail, h->head);
+    *(uint32_t *)(mem + STREAM_RING_AT + STREAM_RING_BYTES - 8) = 8;
+    add_load(&w, 5, 0x1000, 16, 1);
+    memcpy(mem + STREAM_RING_AT, w.bytes, w.n);
+    h->head += 8 + w.n;
+    ck_assert_int_eq(stream_poll(s, 3000), 0);
+    ck_assert_int_eq(code_map_find(stream_map(s), 0x1008, 6, &p), 1);
+    /* It says that it wrote more than there is room for: nothing is believed any more. */
+    h->head += STREAM_RING_BYTES + 8;
+    ck_assert_int_eq(stream_poll(s, 4000), -EBADMSG);
+    ck_assert_int_eq(stream_poll(s, 5000), -EBADMSG);
+    ck_assert_int_lt(stream_problem(s, NULL), 0);
+    stream_close(s);
+    ck_assert_uint_eq(h->stop, 1);
+    ck_assert_uint_eq(h->lease_ns, 0);
+    munmap(mem, STREAM_BYTES);
+    close(agent);
+}
+END_TEST
+
+static blkcnt_t blocks_of(int fd)
+{
+    struct stat st;
+
+    ck_assert_int_eq(fstat(fd, &st), 0);
+    return st.st_blocks;
+}
+
+/* Pages that the container took out, and keeps elsewhere: no look at the file makes others. */
+START_TEST(no_pages_are_made_in_place_of_those_that_were_taken)
+{
+    int fd = stream_file(STREAM_BYTES, F_SEAL_GROW | F_SEAL_SHRINK), agent = dup(fd);
+    struct stream_header h = { .magic = STREAM_MAGIC, .version = STREAM_VERSION };
+    struct stream *s = NULL;
+    blkcnt_t blocks;
+
+    h.head = STREAM_RING_BYTES;
+    ck_assert_int_eq(pwrite(agent, &h, sizeof(h), 0), sizeof(h));
+    blocks = blocks_of(agent);
+    ck_assert_int_eq(stream_open(fd, &s, NULL), 0);
+    ck_assert_int_eq(stream_poll(s, 1000), -EBADMSG); /* of zeros, which are no records */
+    ck_assert_int_eq(blocks_of(agent), blocks);
+    stream_close(s);
+
+    h.head = 0;
+    ck_assert_int_eq(pwrite(agent, &h, sizeof(h), 0), sizeof(h));
+    ck_assert_int_eq(stream_open(dup(agent), &s, NULL), 0);
+    ck_assert_int_eq(stream_poll(s, 1000), 0);
+    ck_assert_int_eq(fallocate(agent, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), 0);
+    ck_assert_int_eq(stream_poll(s, NSEC_PER_SEC), -EBADMSG);
+    stream_close(s);
+    ck_assert_int_eq(blocks_of(agent), 0);
+    close(agent);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("stream");
+
+    tcase_add_test(tc, the_same_address_at_other_times);
+    tcase_add_test(tc, inlining_and_lines);
+    tcase_add_loop_test(tc, what_is_no_record, 0, 12);
+    tcase_add_test(tc, absurd_but_well_formed);
+    tcase_add_test(tc, memory_that_can_shrink_is_refused);
+    tcase_add_test(tc, a_file_that_can_be_cut_is_read);
+    tcase_add_test(tc, a_ring_goes_round_and_lies);
+    tcase_add_test(tc, no_pages_are_made_in_place_of_those_that_were_taken);
+    return suite_run_case("stream", tc);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A record of process 42, "Main", with two threads, "main" and "other". */
+#pragma once
+
+#include "base/buf.h"
+#include "profile/view.h"
+
+extern struct frame_table *table;
+extern struct record *rec;
+extern uint32_t main_thread, other_thread;
+
+/* Fixture of a test: makes them, and frees them. */
+void recorded_setup(void);
+void recorded_teardown(void);
+/* Returns the id of a string, and of a frame of a method with that name, in the table. */
+uint32_t recorded_string(const char *s);
+uint32_t recorded_frame(const char *class_name, const char *name, enum frame_kind kind,
+                        uint32_t line);
+/* Adds the rows of a view of @p to @out, "name;name N\n" each. Returns the text. */
+char *recorded_rows(struct profile *p, const struct view_opts *o, struct buf *out);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "made_vm.h"
+
+#include "suite.h"
+
+struct made_vm jvm;
+struct made_thread threads[4];
+struct hotspot_vm *const VM = (struct hotspot_vm *)&jvm;
+
+int hotspot_code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *ret)
+{
+    ck_assert_ptr_eq(vm, VM);
+    jvm.finds++;
+    if (jvm.gone)
+        return HOTSPOT_GONE;
+    if (jvm.empty || pc < jvm.code.start || pc > jvm.code.end)
+        return HOTSPOT_NO_CODE;
+    *ret = jvm.code;
+    return 0;
+}
+
+int hotspot_code_still(struct hotspot_vm *vm, const struct hotspot_code *code)
+{
+    ck_assert_ptr_eq(vm, VM);
+    jvm.stills++;
+    if (jvm.gone)
+        return -ESRCH;
+    return !jvm.empty && code->blob == jvm.code.blob && code->compile_id == jvm.code.compile_id;
+}
+
+int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
+                        bool is_return_address, struct hotspot_location ret[HOTSPOT_INLINE_MAX])
+{
+    (void)vm, (void)pc, (void)is_return_address;
+    jvm.locates++;
+    ck_assert_uint_eq(code->blob, jvm.code.blob);
+    if (jvm.locations > 0)
+        memcpy(ret, jvm.at, (size_t)jvm.locations * sizeof(*ret));
+    return jvm.locations;
+}
+
+int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret)
+{
+    (void)vm;
+    jvm.reads++;
+    if (jvm.gone || method < 0x100)
+        return jvm.gone ? HOTSPOT_GONE : -EBADMSG;
+    memset(ret, 0, sizeof(*ret));
+    ret->class_name_n =
+        (uint16_t)snprintf(ret->class_name, sizeof(ret->class_name), "%s", jvm.class_name);
+    ret->name_n =
+        (uint16_t)snprintf(ret->name, sizeof(ret->name), "m%llu", (unsigned long long)method);
+    ret->signature_n = (uint16_t)snprintf(ret->signature, sizeof(ret->signature), "(ILapp/A;)V");
+    ret->file_n = (uint16_t)snprintf(ret->file, sizeof(ret->file), "A.java");
+    ret->const_method = jvm.const_method;
+    return 0;
+}
+
+bool hotspot_vm_in_code_cache(const struct hotspot_vm *vm, uint64_t pc)
+{
+    (void)vm;
+    return pc >= jvm.code.start && pc < jvm.code.end;
+}
+
+void hotspot_prepare(struct hotspot_vm *vm, const struct hotspot_place *places, size_t count)
+{
+    (void)vm;
+    for (size_t i = 0; i < count; i++)
+        jvm.prepared_code += !places[i].method;
+    jvm.prepared += (unsigned)count;
+}
+
+uint32_t hotspot_method_line(struct hotspot_vm *vm, uint64_t method, int32_t bci)
+{
+    (void)vm, (void)method;
+    return 100 + (uint32_t)bci;
+}
+
+int32_t hotspot_method_bci(struct hotspot_vm *vm, uint64_t method, uint64_t bcp)
+{
+    (void)vm, (void)method;
+    return bcp >= 0x9000 && bcp < 0x9100 ? (int32_t)(bcp - 0x9000) : -1;
+}
+
+int hotspot_vm_threads(struct hotspot_vm *vm, hotspot_thread_fn fn, void *cookie)
+{
+    int n = 0;
+
+    (void)vm;
+    jvm.lists++;
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
+        if (threads[i].name) {
+            fn(cookie, threads[i].ns_tid, 0x1000 + i, span_of(threads[i].name));
+            n++;
+        }
+    }
+    return n;
+}
