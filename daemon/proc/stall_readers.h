@@ -38,6 +38,9 @@ bool readers_are_used(void);
 /* Has *@r made, a reading of process @id: the result of its run(). -ETIMEDOUT: it was not made, or
  * has not come back; then *@r may have been taken (NULL). */
 int readers_run(const struct proc_id *id, struct reading **r);
+/* Says, in a reader, that its reading continues with another page. False: nobody waits for it any
+ * more. In any other thread true. */
+bool readers_next_page(void);
 /* pread(2) of @fd, which is memory of JVM @id, at most READERS_BYTES_MAX. The bytes, or -errno. In
  * a reader it is simply made, but by one that was left not at all: @fd may be another's by now. */
 ssize_t readers_pread(const struct proc_id *id, int fd, uint64_t at, void *buf, size_t n);

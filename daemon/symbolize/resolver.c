@@ -9,6 +9,7 @@
 
 #define RESOLVER_PCS_MAX (1u << 16)
 #define RESOLVER_NO_MAP_BIT (UINT64_C(1) << 63) /* in keys of pcs: named without the perf map */
+
 int resolver_new(const struct resolver_env *env, const struct proc_id *id, uint64_t exec_time_ns,
                  struct resolver **ret)
 {
@@ -110,140 +111,6 @@ static uint32_t offset_frame(struct resolver *r, const struct mapping *m, uint32
 }
 
 /* ---- files ---- */
-
-/* As resolver_functions(). */
-static void find_functions(const struct elf_image *image, const char *const *prefixes, size_t count,
-                           uint64_t *ret)
-{
-    const struct symbol_table *t = &image->symbols;
-
-    memset(ret, 0, count * sizeof(*ret));
-    for (size_t i = 0; i < t->count; i++) {
-        struct span name = symbol_name(t, &t->symbols[i]);
-        uint64_t start = t->symbols[i].start;
-
-        for (size_t k = 0; k < count; k++) {
-            for (size_t j = 0;
-                 !ret[k] && span_starts_with(name, prefixes[k]) && j < image->segment_count; j++) {
-                const struct elf_segment *seg = &image->segments[j];
-
-                if (seg->exec && start >= seg->vaddr && start - seg->vaddr < seg->file_size)
-                    ret[k] = seg->offset + (start - seg->vaddr);
-            }
-        }
-    }
-}
-
-int resolver_functions(struct resolver *r, const char *file, const char *const *prefixes,
-                       size_t count, uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end)
-{
-    uint64_t now_ns = clock_monotonic_ns();
-
-    if (!r->maps.count)
-        resolver_read_maps(r, now_ns);
-    for (size_t i = 0; i < r->maps.count; i++) {
-        const struct mapping *m = &r->maps.entries[i];
-        const struct elf_image *image;
-
-        if (!m->exec || !span_ends_with(m->path, file))
-            continue;
-        image = resolver_bind(r, m, &r->bound[i], now_ns);
-        if (!image)
-            return r->bound[i].state == BOUND_READING ? -EAGAIN : -ENOENT;
-        find_functions(image, prefixes, count, ret_offsets);
-        *ret_start = m->start;
-        *ret_end = m->end;
-        return 0;
-    }
-    return -ENOENT;
-}
-
-/* The mapping of the file that is called @file; r->maps.count: there is none. */
-static size_t find_file(const struct resolver *r, struct span file)
-{
-    size_t found = r->maps.count;
-    bool exact;
-
-    for (size_t i = 0; i < r->maps.count; i++) {
-        const struct mapping *m = &r->maps.entries[i];
-
-        if (!m->exec || !function_file_matches(m->path, file, &exact))
-            continue;
-        if (exact)
-            return i;
-        if (found == r->maps.count)
-            found = i;
-    }
-    return found;
-}
-
-int resolver_function(struct resolver *r, struct span file, struct span name,
-                      struct function_found *ret)
-{
-    uint64_t now_ns = clock_monotonic_ns();
-    const struct elf_image *image;
-    size_t at = find_file(r, file);
-
-    *ret = (struct function_found){ 0 };
-    if (at == r->maps.count && now_ns >= r->miss_ns) {
-        resolver_read_maps(r, now_ns);
-        at = find_file(r, file);
-    }
-    if (at == r->maps.count)
-        return r->put_off_ns ? -EAGAIN : -ENXIO;
-    image = resolver_bind(r, &r->maps.entries[at], &r->bound[at], now_ns);
-    if (!image)
-        return r->bound[at].state == BOUND_READING ? -EAGAIN : -EIO;
-    ret->start = r->maps.entries[at].start;
-    ret->end = r->maps.entries[at].end;
-    return function_find(image, name, ret);
-}
-
-/* Of the maps as they were read. */
-static int find_library(struct resolver *r, uint64_t from, const char *const *names, size_t count,
-                        uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end)
-{
-    uint64_t now_ns = clock_monotonic_ns();
-    const struct mapping *before = NULL; /* the last such one */
-    bool reading = false;
-
-    for (size_t i = 0; i < r->maps.count; i++) {
-        const struct mapping *m = &r->maps.entries[i];
-        const struct elf_image *image;
-        bool known;
-
-        if (!m->exec || m->path.n == 0 || m->path.p[0] != '/')
-            continue;
-        known = before && mapping_is_same_file(before, m);
-        before = m;
-        if (known || m->start < from)
-            continue;
-        image = resolver_bind(r, m, &r->bound[i], now_ns);
-        reading |= !image && r->bound[i].state == BOUND_READING;
-        if (reading || !image || !function_find_symbol(image, span_of(names[0]), &ret_offsets[0]))
-            continue;
-        for (size_t k = 1; k < count; k++) {
-            if (!function_find_symbol(image, span_of(names[k]), &ret_offsets[k]))
-                ret_offsets[k] = 0;
-        }
-        *ret_start = m->start;
-        *ret_end = m->end;
-        return 0;
-    }
-    return reading || r->put_off_ns ? -EAGAIN : -ENOENT;
-}
-
-int resolver_library(struct resolver *r, uint64_t from, const char *const *names, size_t count,
-                     uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end)
-{
-    uint64_t now_ns = clock_monotonic_ns();
-    int k = find_library(r, from, names, count, ret_offsets, ret_start, ret_end);
-
-    if (k != -ENOENT || from || now_ns < r->miss_ns)
-        return k;
-    resolver_read_maps(r, now_ns);
-    return find_library(r, from, names, count, ret_offsets, ret_start, ret_end);
-}
 
 static uint32_t module_id(struct resolver *r, const struct mapping *m, struct bound *b,
                           const struct elf_image *image)

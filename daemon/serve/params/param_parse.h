@@ -43,8 +43,7 @@ int param_filter(const struct param *spec, struct span value, struct params *p, 
 /* Puts the filter of @p behind the name of its tracepoint, in braces. 0 or -EINVAL. */
 int param_put_filter(struct params *p, struct error *err);
 /* Sets the periods of @p's events, once all is known: by hz, interval, or their defaults. 0 or
- * -EINVAL.
- */
+ * -EINVAL. */
 int param_set_periods(struct params *p, struct error *err);
 int param_states(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_format(const struct param *spec, struct span value, struct params *p, struct error *err);
