@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "broker_client/wire.h"
 #include "config.h"
 #include "login.h"
 #include "notify.h"
@@ -179,7 +180,7 @@ static int service_worker(int argc, char **argv, struct config *c, struct error 
                               .argv = argv };
     int r;
 
-    r = supervise_connect(BROKER_SOCKET, &w.broker_fd, err);
+    r = wire_connect(BROKER_SOCKET, &w.broker_fd, err);
     if (r < 0) {
         error_remedy(err, "start flamed as root, or start flamed-broker.service first");
         return r;

@@ -171,6 +171,25 @@ bool span_take_line(struct span *s, struct span *ret)
     return span_take_until(s, '\n', ret);
 }
 
+int span_take_range(struct span *s, uint64_t *ret_first, uint64_t *ret_last)
+{
+    uint64_t first, last;
+    struct span range;
+
+    if (!span_take_until(s, ',', &range))
+        return 0;
+    if (!span_take_dec(&range, &first))
+        return -EBADMSG;
+    last = first;
+    if (span_take_char(&range, '-') && !span_take_dec(&range, &last))
+        return -EBADMSG;
+    if (range.n || last < first)
+        return -EBADMSG;
+    *ret_first = first;
+    *ret_last = last;
+    return 1;
+}
+
 bool span_parse_dec(struct span s, uint64_t *ret)
 {
     uint64_t v;

@@ -58,6 +58,10 @@ bool span_take_until(struct span *s, char sep, struct span *ret);
 /* As span_take_until() with '\n'. */
 bool span_take_line(struct span *s, struct span *ret);
 
+/* Takes the next range of a list such as "0-3,8": 1, 0 (the list is empty), or -EBADMSG. @ret_last
+ * is the first where there is one number. */
+int span_take_range(struct span *s, uint64_t *ret_first, uint64_t *ret_last);
+
 /* Gets the whole span as a decimal number. */
 bool span_parse_dec(struct span s, uint64_t *ret);
 /* Copies into @buf as a C string, cut to its size; NULs inside become '?'. Returns @buf. */

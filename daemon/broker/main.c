@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "broker/file_openers.h"
 #include "broker/listen.h"
+#include "broker_client/wire.h"
 #include "launcher/launcher.h"
 #include "privileged/lockdown.h"
 #include "sample/uprobe.h"
@@ -102,7 +103,7 @@ static void start_launcher(const struct options *o, struct server *s)
     s->attach_mount = o->attach_mount;
     if (!o->launcher_socket)
         launcher_start(o->attach_mount, &s->launcher_fd);
-    else if (launcher_connect(o->launcher_socket, &s->launcher_fd, &err) < 0)
+    else if (wire_connect(o->launcher_socket, &s->launcher_fd, &err) < 0)
         log_warn("attaching will not work: %s; start flamed-launcher.socket", err.msg);
 }
 

@@ -165,16 +165,26 @@ int client_call_plain(struct broker *b, struct broker_request *q, struct broker_
     return client_call(b, q, a, NULL, 0, &count, err);
 }
 
-int client_call_file(struct broker *b, struct broker_request *q, int *ret_fd, struct error *err)
+int client_call_file_value(struct broker *b, struct broker_request *q, int *ret_fd,
+                           uint64_t *ret_value, struct error *err)
 {
     struct broker_answer a;
     size_t count = 0;
     int fd = -1, r;
 
     r = client_call(b, q, &a, &fd, 1, &count, err);
-    if (r == 0)
+    if (r == 0) {
         *ret_fd = fd;
+        *ret_value = a.value;
+    }
     return r;
+}
+
+int client_call_file(struct broker *b, struct broker_request *q, int *ret_fd, struct error *err)
+{
+    uint64_t value;
+
+    return client_call_file_value(b, q, ret_fd, &value, err);
 }
 
 struct broker_request client_request(uint32_t kind)

@@ -41,5 +41,8 @@ int client_call_locked(struct broker *b, struct broker_request *q, struct broker
 /* Makes a call where the answer has no fds. */
 int client_call_plain(struct broker *b, struct broker_request *q, struct broker_answer *a,
                       struct error *err);
+/* Makes a call where it is one fd and a value. */
+int client_call_file_value(struct broker *b, struct broker_request *q, int *ret_fd,
+                           uint64_t *ret_value, struct error *err);
 /* Makes a call where it is one fd. */
 int client_call_file(struct broker *b, struct broker_request *q, int *ret_fd, struct error *err);

@@ -18,15 +18,11 @@ static int get_ring(struct broker *b, enum broker_request_kind kind, int *ret_fd
                     struct error *err)
 {
     struct broker_request q = client_request(kind);
-    struct broker_answer a;
-    size_t count = 0;
-    int fd = -1, r;
+    uint64_t bytes;
+    int r = client_call_file_value(b, &q, ret_fd, &bytes, err);
 
-    r = client_call(b, &q, &a, &fd, 1, &count, err);
-    if (r == 0) {
-        *ret_fd = fd;
-        *ret_bytes = (size_t)a.value;
-    }
+    if (r == 0)
+        *ret_bytes = (size_t)bytes;
     return r;
 }
 

@@ -54,16 +54,8 @@ int broker_cgroup(struct broker *b, const struct proc_id *id, int *ret_fd, uint6
                   struct error *err)
 {
     struct broker_request q = client_request_target(BROKER_CGROUP, id);
-    struct broker_answer a;
-    size_t count = 0;
-    int fd = -1, r;
 
-    r = client_call(b, &q, &a, &fd, 1, &count, err);
-    if (r == 0) {
-        *ret_fd = fd;
-        *ret_cpu_limit = a.value;
-    }
-    return r;
+    return client_call_file_value(b, &q, ret_fd, ret_cpu_limit, err);
 }
 
 int broker_namespace_user(struct broker *b, const struct proc_id *id, uint32_t *ret_uid,

@@ -5,6 +5,7 @@
 #include "broker_client/requests.h"
 
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #define CONTROL_BYTES CMSG_SPACE(BROKER_FDS_MAX * sizeof(int))
 
@@ -12,6 +13,22 @@ union control {
     struct cmsghdr align;
     char bytes[CONTROL_BYTES];
 };
+
+int wire_connect(const char *path, int *ret_fd, struct error *err)
+{
+    _cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    struct sockaddr_un sa = { .sun_family = AF_UNIX };
+
+    if (fd < 0)
+        return error_errno(err, "cannot create a socket");
+    if (strlen(path) >= sizeof(sa.sun_path))
+        return error_set(err, -ENAMETOOLONG, "the path '%s' is too long for a socket", path);
+    memcpy(sa.sun_path, path, strlen(path) + 1);
+    if (connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0)
+        return error_errno(err, "cannot connect to '%s'", path);
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
 
 int wire_send(int fd, const void *p, size_t n, const int *fds, size_t fd_count)
 {

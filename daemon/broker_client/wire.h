@@ -4,7 +4,10 @@
  */
 #pragma once
 
-#include "base/macros.h"
+#include "base/error.h"
+
+/* Connects to the socket at @path. *ret_fd is the caller's. 0 or -errno with @err. */
+int wire_connect(const char *path, int *ret_fd, struct error *err);
 
 /* Sends @n bytes as one message with @fds beside it. 0; -EPIPE and the like when the peer is gone.
  * Blocks as the socket does (SO_SNDTIMEO: -EAGAIN). Never raises SIGPIPE. */

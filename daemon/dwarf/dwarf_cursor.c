@@ -25,32 +25,9 @@ uint64_t dwarf_take(struct dwarf_cursor *c, unsigned bytes)
     return v;
 }
 
-uint64_t dwarf_take_uleb(struct dwarf_cursor *c)
-{
-    uint64_t v = 0;
-    unsigned shift = 0;
-
-    while (c->p < c->end) {
-        uint8_t byte = *c->p++;
-
-        if (shift < 64)
-            v |= (uint64_t)(byte & 0x7f) << shift;
-        shift += 7;
-        if (!(byte & 0x80))
-            return v;
-    }
-    c->past = true;
-    return 0;
-}
-
-uint64_t dwarf_take_most(struct dwarf_cursor *c, uint64_t max)
-{
-    uint64_t v = dwarf_take_uleb(c);
-
-    return MIN(v, max);
-}
-
-int64_t dwarf_take_sleb(struct dwarf_cursor *c)
+/* Takes a number in groups of 7 bits; *ret_shift is how many bits it had, and *ret_last its last
+ * byte. */
+static uint64_t take_leb(struct dwarf_cursor *c, unsigned *ret_shift, uint8_t *ret_last)
 {
     uint64_t v = 0;
     unsigned shift = 0;
@@ -63,12 +40,40 @@ int64_t dwarf_take_sleb(struct dwarf_cursor *c)
         shift += 7;
         if (byte & 0x80)
             continue;
-        if (shift < 64 && byte & 0x40)
-            v |= UINT64_MAX << shift;
-        return (int64_t)v;
+        *ret_shift = shift;
+        *ret_last = byte;
+        return v;
     }
     c->past = true;
+    *ret_shift = 64;
+    *ret_last = 0;
     return 0;
+}
+
+uint64_t dwarf_take_uleb(struct dwarf_cursor *c)
+{
+    unsigned shift;
+    uint8_t last;
+
+    return take_leb(c, &shift, &last);
+}
+
+uint64_t dwarf_take_most(struct dwarf_cursor *c, uint64_t max)
+{
+    uint64_t v = dwarf_take_uleb(c);
+
+    return MIN(v, max);
+}
+
+int64_t dwarf_take_sleb(struct dwarf_cursor *c)
+{
+    unsigned shift;
+    uint8_t last;
+    uint64_t v = take_leb(c, &shift, &last);
+
+    if (shift < 64 && last & 0x40)
+        v |= UINT64_MAX << shift;
+    return (int64_t)v;
 }
 
 struct span dwarf_take_string(struct dwarf_cursor *c)

@@ -45,11 +45,8 @@ int launcher_message_check(const struct launcher_message *m, size_t n, size_t fd
 /* Forks it. @mounts: it may mount in containers. *ret_fd: our end of its socket; unchanged where it
  * could not be made (logged), then attaching is refused. */
 void launcher_start(bool mounts, int *ret_fd);
-/* Does the same as a service: connects to the one that listens at @path. *ret_fd: as of
- * launcher_start(). 0 or -errno. */
-int launcher_connect(const char *path, int *ret_fd, struct error *err);
-/* Is that service: takes one connection of root's from the socket that systemd passes, and serves
- * it to its end. 0 or -errno. */
+/* Does the same as a service: takes one connection of root's from the socket that systemd passes,
+ * and serves it to its end. 0 or -errno. */
 int launcher_serve(bool mounts, struct error *err);
 /* Serves the connection @socket to its end. Gives up what it does not need first. 0 or -errno
  * (logged). */

@@ -21,22 +21,6 @@
 #define LISTEN_FD 3 /* systemd's protocol: the unit's socket, then what it keeps for us */
 #define KEPT_FD 4
 
-int launcher_connect(const char *path, int *ret_fd, struct error *err)
-{
-    _cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    struct sockaddr_un sa = { .sun_family = AF_UNIX };
-
-    if (fd < 0)
-        return error_errno(err, "cannot create a socket");
-    if (strlen(path) >= sizeof(sa.sun_path))
-        return error_set(err, -ENAMETOOLONG, "the path '%s' is too long for a socket", path);
-    memcpy(sa.sun_path, path, strlen(path) + 1);
-    if (connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0)
-        return error_errno(err, "nothing listens at '%s'", path);
-    *ret_fd = take_fd(&fd);
-    return 0;
-}
-
 /* To systemd, which takes words about this service there. -1: there is none. */
 static int notify_socket(void)
 {

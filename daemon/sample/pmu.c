@@ -34,22 +34,16 @@ static int read_file(const struct pmu *p, const char *sub, struct span leaf, str
 /* Sets the bits "0-7,32-35" of *config to those of @value, lowest first. */
 static int set_bits(struct span bits, uint64_t value, uint64_t *config)
 {
-    struct span range;
+    uint64_t first, last;
+    int r;
 
-    while (span_take_until(&bits, ',', &range)) {
-        uint64_t first, last;
-
-        if (!span_take_dec(&range, &first))
-            return -EBADMSG;
-        last = first;
-        if (span_take_char(&range, '-') && !span_take_dec(&range, &last))
-            return -EBADMSG;
-        if (range.n || last < first || last >= CONFIG_BITS)
+    while ((r = span_take_range(&bits, &first, &last)) > 0) {
+        if (last >= CONFIG_BITS)
             return -EBADMSG;
         for (uint64_t bit = first; bit <= last; bit++, value >>= 1)
             *config = (*config & ~(UINT64_C(1) << bit)) | (value & 1) << bit;
     }
-    return value ? -ERANGE : 0;
+    return r < 0 ? r : value ? -ERANGE : 0;
 }
 
 /* The word of the attributes that "config", "config1" or "config2" names; NULL. */

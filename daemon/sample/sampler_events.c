@@ -50,19 +50,12 @@ static const struct {
 
 int sampler_parse_cpus(struct span text, uint32_t *ret_cpus)
 {
-    struct span range;
-    int n = 0;
+    uint64_t first, last;
+    int n = 0, r;
 
     text = span_trim(text);
-    while (span_take_until(&text, ',', &range)) {
-        uint64_t first, last;
-
-        if (!span_take_dec(&range, &first))
-            return -EBADMSG;
-        last = first;
-        if (span_take_char(&range, '-') && !span_take_dec(&range, &last))
-            return -EBADMSG;
-        if (range.n || last < first || last >= SAMPLER_CPUS_MAX)
+    while ((r = span_take_range(&text, &first, &last)) > 0) {
+        if (last >= SAMPLER_CPUS_MAX)
             return -EBADMSG;
         for (uint64_t cpu = first; cpu <= last; cpu++) {
             if (n == SAMPLER_CPUS_MAX)
@@ -70,7 +63,7 @@ int sampler_parse_cpus(struct span text, uint32_t *ret_cpus)
             ret_cpus[n++] = (uint32_t)cpu;
         }
     }
-    return n;
+    return r < 0 ? r : n;
 }
 
 int sampler_online_cpus(uint32_t *ret_cpus, struct error *err)

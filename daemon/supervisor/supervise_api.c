@@ -11,7 +11,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #ifndef FLAMED_LIBEXEC_DIR
@@ -262,25 +261,5 @@ int supervise_worker_parse(int argc, char **argv, struct supervise_worker *ret, 
     if (w.notes_fd >= 0)
         fcntl(w.notes_fd, F_SETFD, FD_CLOEXEC);
     *ret = w;
-    return 0;
-}
-
-int supervise_connect(const char *path, int *ret_fd, struct error *err)
-{
-    _cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    struct sockaddr_un sa = { .sun_family = AF_UNIX };
-
-    if (fd < 0)
-        return error_errno(err, "cannot create a socket");
-    if (strlen(path) >= sizeof(sa.sun_path))
-        return error_set(err, -ENAMETOOLONG, "the path '%s' is too long for a socket", path);
-    memcpy(sa.sun_path, path, strlen(path) + 1);
-    if (connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0) {
-        int r = error_errno(err, "cannot connect to flamed-broker at '%s'", path);
-
-        error_remedy(err, "start flamed-broker.service, or start flamed as root");
-        return r;
-    }
-    *ret_fd = take_fd(&fd);
     return 0;
 }

@@ -72,9 +72,6 @@ struct supervise_worker {
  * close-on-exec. */
 int supervise_worker_parse(int argc, char **argv, struct supervise_worker *ret, struct error *err);
 
-/* Under systemd: connects to the broker's socket @path. The fd is the caller's. 0 or -errno. */
-int supervise_connect(const char *path, int *ret_fd, struct error *err);
-
 /* ---- shared with the supervisor ---- */
 
 /* "A,B,C" into @ret. 0 or -EINVAL. */

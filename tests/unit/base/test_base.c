@@ -171,6 +171,23 @@ START_TEST(takers_stop_at_the_end)
 }
 END_TEST
 
+START_TEST(takes_ranges)
+{
+    struct span s = SPAN("0-3,8"), bad[] = { SPAN("-3"), SPAN("3-"),    SPAN("4-3"),
+                                             SPAN("1x"), SPAN("1-2-3"), SPAN(",1") };
+    uint64_t first, last;
+
+    ck_assert_int_eq(span_take_range(&s, &first, &last), 1);
+    ck_assert(first == 0 && last == 3);
+    ck_assert_int_eq(span_take_range(&s, &first, &last), 1);
+    ck_assert(first == 8 && last == 8);
+    ck_assert_int_eq(span_take_range(&s, &first, &last), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        ck_assert_int_eq(span_take_range(&bad[i], &first, &last), -EBADMSG);
+    ck_assert(first == 8 && last == 8);
+}
+END_TEST
+
 START_TEST(a_rate_is_what_was_asked_for)
 {
     static const unsigned HZ[] = { 1, 19, 49, 97, 99, 199, 499, 997, 999, 4999, 10000 };
@@ -214,5 +231,6 @@ int main(void)
     tcase_add_test(tc, a_rate_is_what_was_asked_for);
     tcase_add_test(tc, doubts_a_clock_that_was_set);
     tcase_add_test(tc, takers_stop_at_the_end);
+    tcase_add_test(tc, takes_ranges);
     return suite_run_case("base", tc);
 }
