@@ -26,13 +26,7 @@ public final class AllocRate {
             t.setDaemon(true);
             t.start();
         }
-        System.out.println("started");
-        while (System.in.read() >= 0) {
-            long sum = 0;
-            for (int i = 0; i < threads; i++)
-                sum += done.get(i);
-            System.out.println(sum);
-        }
+        Answers.give(() -> Answers.sum(done));
     }
 
     private static void allocate(double bytesPerNs, int mine, AtomicLongArray done) {

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What event=alloc costs a JVM that allocates 1 GB a second, by its probes and by its agent, beside async-profiler where it can be had: CPU
-time of the same work, in slices without and with each profiler in random order (paired.py). And that nothing stays: pages of libjvm's code
-that are not those of its file, before, meanwhile and after. With --loads=tomcat the same of a service."""
+"""What event=alloc costs a JVM that allocates 1 GB a second: by probes, by the agent, and beside async-profiler if it is available. It
+measures CPU time of the same work, in slices without and with each profiler in random order (paired.py). Nothing may stay: it counts
+pages of libjvm's code that differ from the file, before, during and after. --loads=tomcat measures a service."""
 import contextlib
 import re
-import tempfile
 import time
 
 import common
-import overhead
 import paired
 from harness import proc
-from harness.daemon import Daemon
 
 FLAMED = {"alloc probe": {"event": "alloc", "source": "probe"}, "alloc agent": {"event": "alloc", "source": "agent"}}
 OTHERS = {"alloc": "event=alloc,alloc=524288"}
@@ -35,23 +32,11 @@ def rate(options, folder: str, _: contextlib.ExitStack) -> paired.Load:
                        "MB", 1e6)
 
 
-def tomcat(options, _: str, stack: contextlib.ExitStack) -> paired.Load:
-    return paired.ServiceLoad(overhead.TomcatLoad(options, stack))
-
-
-LOADS = {"rate": rate, "tomcat": tomcat}
+LOADS = {"rate": rate, "tomcat": paired.tomcat}
 
 
 def measure(name: str, options, library: str, folder: str, aims: common.Aims) -> None:
-    with contextlib.ExitStack() as stack:
-        with paired.apart(stack):
-            load = LOADS[name](options, folder, stack)
-        if hasattr(load, "program"):
-            stack.enter_context(load.program)
-        daemon = stack.enter_context(Daemon("--recorder-hz", "0"))
-        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="flamed-alloc-cost."))
-        modes = paired.modes_of(daemon, load.pid, library, scratch, FLAMED, OTHERS)
-        time.sleep(3)
+    with paired.beside(LOADS[name], options, library, folder, FLAMED, OTHERS) as (daemon, load, modes):
         print(f"{name}, JDK {options.jdk}: libjvm's code before: {code_kib(load.pid)} KiB", flush=True)
         for mode, start in modes.items():
             with start():
@@ -71,7 +56,7 @@ def measure(name: str, options, library: str, folder: str, aims: common.Aims) ->
 
 
 def main() -> None:
-    paired.each(__doc__, LOADS, ("AllocRate",), measure, megabytes=1000)
+    paired.each(__doc__, LOADS, ("AllocRate", "Answers"), measure, megabytes=1000)
 
 
 if __name__ == "__main__":

@@ -29,17 +29,15 @@ def generate(folder: str, methods: int) -> list[str]:
     return sources
 
 
-class Load(jvm.Jvm):
+class Load(jvm.Obedient):
     def __init__(self, version: int, methods: int, *options: str):
         classes = jvm.Classes()
         classes.compile(*generate(classes.folder, methods), os.path.join(common.HERE, "Methods.java"))
         super().__init__(paths.jdk(version), *options, "-XX:TieredStopAtLevel=1", "-XX:-BackgroundCompilation", "-Xmx256m", "-cp",
-                         classes.folder, "Methods", str(methods // PER_CLASS), stdin=subprocess.PIPE)
+                         classes.folder, "Methods", str(methods // PER_CLASS))
 
     def look(self, command: str = "") -> tuple[int, float]:
-        self.process.stdin.write(command + "\n")
-        self.process.stdin.flush()
-        ops, gap = self.process.stdout.readline().split()
+        ops, gap = self.ask(command).split()
         return int(ops), int(gap) / 1e6
 
     def rate(self, seconds: float) -> tuple[float, float]:

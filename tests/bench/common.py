@@ -46,19 +46,18 @@ def compile_bench(*names: str) -> jvm.Classes:
     return classes
 
 
-class Mix(jvm.Jvm):
+class Mix(jvm.Obedient):
     """The load with a known truth."""
 
     def __init__(self, version: int, *options: str, wrap: list[str] | None = None):
         classes = compile_bench("Mix")
-        super().__init__(paths.jdk(version), *options, "-Xmx256m", "-cp", classes.folder, "Mix", stdin=subprocess.PIPE, wrap=wrap)
+        super().__init__(paths.jdk(version), *options, "-Xmx256m", "-cp", classes.folder, "Mix", wrap=wrap)
 
     each: list[int] # how often each section was run, when used() was last asked
 
     def used(self) -> dict[str, int]:
         """CPU nanoseconds of each section so far, "runs", and "work": the sum of the weights of those runs."""
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
+        self.tell("")
         line = self.process.stdout.readline()
         while line and not line.startswith("{"): # what a profiler in the JVM says
             line = self.process.stdout.readline()

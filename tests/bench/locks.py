@@ -14,8 +14,7 @@ from test_locks import LOCKS, OWNED, Program, asked, told
 
 def waited(program: Program, start: float, end: float) -> dict[str, float]:
     """Seconds by kind, by the program's own clock; async-profiler prints there, too."""
-    program.process.stdin.write(asked(start, end))
-    program.process.stdin.flush()
+    program.tell(asked(start, end))
     lines = iter(program.process.stdout.readline, "")
     found = told(line for line in lines if len(line.split()) == 5 or line.strip() == ".")
     return {kind: sum(t for (thread, _), t in found.items() if thread.startswith(kind + "-")) for kind in LOCKS}

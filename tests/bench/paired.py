@@ -5,7 +5,7 @@ import contextlib
 import dataclasses
 import os
 import random
-import subprocess
+import tempfile
 import time
 import unittest
 
@@ -20,15 +20,14 @@ NONE = "none"
 LEAD = 0.25 # seconds in which a profiler begins, and its end is over
 
 
-class Counting(jvm.Jvm):
+class Counting(jvm.Obedient):
     """A program that prints how much it has done, for each line that it reads."""
 
     def __init__(self, version: int, *arguments: str):
-        super().__init__(paths.jdk(version), *arguments, stdin=subprocess.PIPE)
+        super().__init__(paths.jdk(version), *arguments)
 
     def line(self) -> list[int]:
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
+        self.tell("")
         while line := self.process.stdout.readline():
             with contextlib.suppress(ValueError): # what a profiler in the JVM says
                 return [int(word) for word in line.split()]
@@ -79,9 +78,13 @@ class ServiceLoad(Load):
         return Slice([sum(ns - before.get(tid, 0) for tid, ns in after.items())], [requests])
 
 
+def tomcat(options, _: str, stack: contextlib.ExitStack) -> ServiceLoad:
+    return ServiceLoad(overhead.TomcatLoad(options, stack))
+
+
 @contextlib.contextmanager
 def apart(stack: contextlib.ExitStack):
-    """What is started meanwhile has the last processor, and all that comes later the others: where there are two."""
+    """Of two or more processors, what is started within has the last one, and all that is started later the others."""
     processors = sorted(os.sched_getaffinity(0))
     if len(processors) > 1:
         os.sched_setaffinity(0, {processors[-1]})
@@ -112,6 +115,21 @@ def modes_of(daemon: Daemon, pid: int, library: str, folder: str, flamed: dict[s
     for name, options in others.items() if library else ():
         modes["async-profiler " + name] = lambda o=options: asprof(pid, library, folder, o)
     return modes
+
+
+@contextlib.contextmanager
+def beside(make, options, library: str, folder: str, flamed: dict[str, dict], others: dict[str, str]):
+    """A daemon, beside it the load that MAKE(options, folder, exit stack) starts, and modes_of() both."""
+    with contextlib.ExitStack() as stack:
+        with apart(stack):
+            load = make(options, folder, stack)
+        if hasattr(load, "program"):
+            stack.enter_context(load.program)
+        daemon = stack.enter_context(Daemon("--recorder-hz", "0"))
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="flamed-paired."))
+        modes = modes_of(daemon, load.pid, library, scratch, flamed, others)
+        time.sleep(3)
+        yield daemon, load, modes
 
 
 def rounds_of(load: Load, modes: dict, rounds: int, window: float) -> list[dict[str, Slice]]:

@@ -5,13 +5,10 @@ with each profiler in random order (paired.py), and what a switch takes by the k
 Loads: two threads that park and wake one another on one processor (the worst case), the fourteen kinds of threads of Mixed.java, 1,000
 threads that wait, Tomcat under wrk."""
 import contextlib
-import tempfile
 import time
 
 import common
-import overhead
 import paired
-from harness.daemon import Daemon
 
 FLAMED = {event: {"event": event, "interval": "10ms"} for event in ("offcpu", "wall", "lock", "nativelock")}
 OTHERS = {"wall": "event=wall,interval=10ms", "lock": "event=lock"}
@@ -31,24 +28,12 @@ def mixed(options, folder: str, _: contextlib.ExitStack) -> paired.Load:
     return paired.MixedLoad(paired.Counting(options.jdk, *options.java_option, "-Xmx512m", "-cp", folder, "Mixed", "3600"), "run")
 
 
-def tomcat(options, _: str, stack: contextlib.ExitStack) -> paired.Load:
-    return paired.ServiceLoad(overhead.TomcatLoad(options, stack))
-
-
-LOADS = {"pingpong": ping_pong, "waits": waits, "mixed": mixed, "tomcat": tomcat}
+LOADS = {"pingpong": ping_pong, "waits": waits, "mixed": mixed, "tomcat": paired.tomcat}
 
 
 def measure(name: str, options, library: str, folder: str, aims: common.Aims) -> None:
-    with contextlib.ExitStack() as stack:
-        with paired.apart(stack):
-            load = LOADS[name](options, folder, stack)
-        if hasattr(load, "program"):
-            stack.enter_context(load.program)
-        daemon = stack.enter_context(Daemon("--recorder-hz", "0"))
-        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="flamed-wait-cost."))
-        flamed = {event: FLAMED[event] for event in FEWER.get(name, FLAMED)}
-        modes = paired.modes_of(daemon, load.pid, library, scratch, flamed, OTHERS)
-        time.sleep(3)
+    flamed = {event: FLAMED[event] for event in FEWER.get(name, FLAMED)}
+    with paired.beside(LOADS[name], options, library, folder, flamed, OTHERS) as (daemon, load, modes):
         for start in modes.values(): # loads what is loaded once
             with start():
                 time.sleep(paired.LEAD)
@@ -71,7 +56,7 @@ def measure(name: str, options, library: str, folder: str, aims: common.Aims) ->
 
 
 def main() -> None:
-    paired.each(__doc__, LOADS, ("PingPong", "Waits", "Mixed"), measure, threads=1000)
+    paired.each(__doc__, LOADS, ("PingPong", "Waits", "Mixed", "Answers"), measure, threads=1000)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocation: as many bytes as each place of a program allocated, of the right classes, and no probe left behind."""
+"""Allocation: as many bytes as each place of a program allocated, of the right classes, and no probe left."""
 import collections
 import concurrent.futures
 import os
@@ -43,16 +43,14 @@ def bytes_and_counts(words: list[str]) -> tuple[dict[str, int], dict[str, int]]:
     return {name: counts[name] * int(size) for name, size in zip(words[::3], words[2::3]) if counts[name]}, counts
 
 
-class Program(jvm.Jvm):
+class Program(jvm.Obedient):
     def __init__(self, home: str, folder: str, *options: str, mode: str = "mixed"):
-        super().__init__(home, *options, "-cp", folder, "Alloc", "2", mode, stdin=subprocess.PIPE)
+        super().__init__(home, *options, "-cp", folder, "Alloc", "2", mode)
         self.allocate(3e8) # compiled from here on
 
     def allocate(self, count: float) -> tuple[dict[str, int], dict[str, int]]:
         """Has it allocate so many bytes: those of each place, and how often."""
-        self.process.stdin.write(f"{int(count)}\n")
-        self.process.stdin.flush()
-        return bytes_and_counts(self.process.stdout.readline().split())
+        return bytes_and_counts(self.ask(str(int(count))).split())
 
 
 class Contained(bundle.Asked):
@@ -173,7 +171,7 @@ class Checks(WithEvent):
 
     def check_one_after_another(self, daemon: Daemon) -> None:
         """Probes of one capture that are still being taken out spoil none of the next, whether that begins before the end of the first or
-        after. Nobody waits for them meanwhile."""
+        after. Nobody waits for them in that time."""
         with Program(paths.jdk(17), self.classes.folder, "-Xmx64m", *BUFFERS) as program:
             self.prepare(daemon, program)
             for _ in range(5):

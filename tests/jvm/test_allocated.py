@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much a JVM allocates, as /heap, the list of JVMs and /metrics say without a probe, beside what a program knows that it allocates."""
-import subprocess
 import threading
 import time
 import unittest
@@ -12,14 +11,9 @@ from harness.daemon import Daemon
 ROUND = 2 * (64 + 256 + 1024 + 2048 + 640) # bytes that the threads of AllocLoop.java allocate in one
 
 
-class Program(jvm.Jvm):
+class Program(jvm.Obedient):
     def __init__(self, home: str, folder: str, *options: str):
-        super().__init__(home, *options, "-cp", folder, "AllocLoop", stdin=subprocess.PIPE)
-
-    def make(self, rounds: int) -> None:
-        self.process.stdin.write(f"{rounds}\n")
-        self.process.stdin.flush()
-        assert self.process.stdout.readline().strip() == "done"
+        super().__init__(home, *options, "-cp", folder, "AllocLoop")
 
 
 class Checks(jvm.WithClasses):
@@ -49,9 +43,9 @@ class Checks(jvm.WithClasses):
     def compare(self, program, rounds: int) -> None:
         """Within 2 % of what was allocated, in a JVM where little else allocates."""
         self.wait_known(program.pid)
-        program.make(rounds // 10) # classes are loaded, and what compilers do with them
+        program.do(rounds // 10) # classes are loaded, and what compilers do with them
         before = self.allocated(program.pid)
-        program.make(rounds)
+        program.do(rounds)
         share = (self.allocated(program.pid) - before) / (rounds * ROUND)
         print(f"{share:.4f}", end=" ", flush=True)
         self.assertAlmostEqual(share, 1, delta=0.02)
@@ -73,7 +67,7 @@ class Allocated(Checks):
 
             def run() -> None:
                 while not end.wait(0.1):
-                    program.make(500)
+                    program.do(500)
                     log.append(time.time())
             thread = threading.Thread(target=run)
             thread.start()
@@ -111,7 +105,7 @@ class Allocated(Checks):
 
             def run() -> None:
                 while not end.is_set():
-                    program.make(2000)
+                    program.do(2000)
             thread = threading.Thread(target=run)
             thread.start()
             try:

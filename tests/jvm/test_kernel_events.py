@@ -14,17 +14,11 @@ from harness.profile import Profile, ordered
 CALLERS = {"touch": ("Kernel.small", "Kernel.large"), "switch": ("Kernel.waits",)}
 
 
-class Program(jvm.Jvm):
+class Program(jvm.Obedient):
     """Kernel.java, which does what it is told."""
 
     def __init__(self, version: int, folder: str):
-        super().__init__(paths.jdk(version), "-Xmx64m", "-XX:MaxDirectMemorySize=2g", "-cp", folder, "Kernel", stdin=subprocess.PIPE)
-
-    def do(self, what: str) -> None:
-        self.process.stdin.write(what + "\n")
-        self.process.stdin.flush()
-        if self.process.stdout.readline().strip() != "done":
-            raise RuntimeError(what)
+        super().__init__(paths.jdk(version), "-Xmx64m", "-XX:MaxDirectMemorySize=2g", "-cp", folder, "Kernel")
 
 
 class Perf:

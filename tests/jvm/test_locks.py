@@ -2,7 +2,6 @@
 """Waits for locks: as long as the program itself measured, with the class of the lock and the thread that had it."""
 import os
 import re
-import subprocess
 import tempfile
 import time
 
@@ -27,7 +26,7 @@ FEW_MS = 0.02 # seconds: waits in which a thread runs, and the ends of the windo
 
 
 def asked(start: float, end: float) -> str:
-    return f"{int(start * 1e9)} {int(end * 1e9)}\n"
+    return f"{int(start * 1e9)} {int(end * 1e9)}"
 
 
 def told(lines) -> dict[tuple[str, str], float]:
@@ -58,14 +57,13 @@ class GoProfile:
             self.values[name] = (before[0] + int(count), before[1] + int(value))
 
 
-class Program(jvm.Jvm):
+class Program(jvm.Obedient):
     def __init__(self, version: int, folder: str, *options: str):
-        super().__init__(paths.jdk(version), "-Xmx64m", *options, "-cp", folder, "Locks", stdin=subprocess.PIPE)
+        super().__init__(paths.jdk(version), "-Xmx64m", *options, "-cp", folder, "Locks")
 
     def waited(self, start: float, end: float) -> dict[tuple[str, str], float]:
         """Seconds by (thread, owner), "-" where there was none, between two times of time.monotonic()."""
-        self.process.stdin.write(asked(start, end))
-        self.process.stdin.flush()
+        self.tell(asked(start, end))
         return told(iter(self.process.stdout.readline, ""))
 
 
@@ -133,9 +131,8 @@ class Locks(Checks, WithEvent):
             self.assertEqual(fetch("mutex").values, {}, "nothing was counted yet")
             start = time.monotonic()
             block = fetch("block", seconds=2, nonsense=1)
-            program.process.stdin.write(asked(start, time.monotonic()))
-            program.process.stdin.flush()
-            lines = [line.split() for line in iter(program.process.stdout.readline, ".\n")]
+            program.tell(asked(start, time.monotonic()))
+            lines = [line.split() for line in program.lines()]
             self.assertEqual(block.types, ["contentions/count", "delay/nanoseconds"])
             self.assertLessEqual({"[monitor]", "[lock]", "[notify]", "[condition]"}, set(block.values))
             # Each await() is one wait, shorter than the interval: a sample stands for more than one.

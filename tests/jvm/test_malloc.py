@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory asked of malloc (event=nativemem&source=malloc): the bytes that the program asked for, by whom, and no probe left behind."""
+"""Memory asked of malloc (event=nativemem&source=malloc): the bytes that the program asked for, by whom, and no probe left."""
 import glob
 import os
 import shutil
@@ -19,16 +19,10 @@ JNI = "libjnimalloc.so"
 MUSL_CALLERS = {"by_calloc": "calloc", "by_posix_memalign": "posix_memalign"}
 
 
-class JavaProgram(jvm.Jvm):
+class JavaProgram(jvm.Obedient):
     def __init__(self, version: int, folder: str):
-        super().__init__(paths.jdk(version), "-Xmx64m", "-cp", folder, "Mallocs", os.path.join(folder, JNI), stdin=subprocess.PIPE)
+        super().__init__(paths.jdk(version), "-Xmx64m", "-cp", folder, "Mallocs", os.path.join(folder, JNI))
         self.do(20)
-
-    def do(self, count: int) -> None:
-        self.process.stdin.write(f"{count}\n")
-        self.process.stdin.flush()
-        if self.process.stdout.readline().strip() != str(count):
-            raise RuntimeError(count)
 
 
 class Contained(bundle.Asked):

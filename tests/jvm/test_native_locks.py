@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits of native code: as long as the program itself measured, with the address of the lock; none of Java's."""
 import os
-import subprocess
 import time
 
 from harness import native, proc
@@ -27,16 +26,13 @@ class NativeLocks(WithEvent):
                         "the programs are loaded, and the process is known")
 
     def test_as_the_program_waited(self):
-        process = subprocess.Popen([*proc.ENDS_WITH_US, native.build("futexes", "-pthread")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.addCleanup(process.communicate)
-        self.addCleanup(process.kill)
-        addresses = dict(line.split() for line in iter(process.stdout.readline, ".\n"))
-        self.prepare(process.pid)
-        profile = self.profile(process.pid, float(os.environ.get("FLAMED_LOCKS_SECONDS", 2)))
+        program = self.enterContext(native.Obedient("futexes", "-pthread"))
+        addresses = dict(line.split() for line in program.lines())
+        self.prepare(program.pid)
+        profile = self.profile(program.pid, float(os.environ.get("FLAMED_LOCKS_SECONDS", 2)))
         since = time.time() - time.monotonic()
-        process.stdin.write(asked(profile.start - since, profile.end - since))
-        process.stdin.flush()
-        truth = {thread: int(ns) / 1e9 for thread, ns in (line.split() for line in iter(process.stdout.readline, ".\n"))}
+        program.tell(asked(profile.start - since, profile.end - since))
+        truth = {thread: int(ns) / 1e9 for thread, ns in map(str.split, program.lines())}
         self.assertEqual(profile.quality["lost"], 0, profile.describe())
         for kind, use in USES.items():
             mine = [s for s in profile.stacks if s.thread.startswith(kind + "-")]

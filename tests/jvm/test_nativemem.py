@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """What makes a JVM grow (event=nativemem) has a name: arenas, metaspace, stacks of threads. As much as they are, or as RSS says."""
-import subprocess
 import unittest
 
 from harness import jvm, paths, proc
@@ -8,17 +7,11 @@ from harness.daemon import Daemon
 from harness.profile import Profile
 
 
-class Program(jvm.Jvm):
+class Program(jvm.Obedient):
     """Grows.java, which does what it is told."""
 
     def __init__(self, version: int, folder: str):
-        super().__init__(paths.jdk(version), "-Xmx256m", "-XX:MaxDirectMemorySize=2g", "-cp", folder, "Grows", stdin=subprocess.PIPE)
-
-    def do(self, what: str) -> None:
-        self.process.stdin.write(what + "\n")
-        self.process.stdin.flush()
-        if self.process.stdout.readline().strip() != what:
-            raise RuntimeError(what)
+        super().__init__(paths.jdk(version), "-Xmx256m", "-XX:MaxDirectMemorySize=2g", "-cp", folder, "Grows")
 
 
 def value(profile: Profile, *names: str) -> int:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of what is resident, of GET /api/v1/jvms/{pid}/heap: it adds up to RSS, and what a program takes is in the right row."""
-import subprocess
 
 from harness import hsperf, jvm, paths, proc
 from harness.daemon import Daemon
@@ -10,17 +9,11 @@ GROWTH = (("direct", "malloc", 64 << 20), ("threads", "java_stacks", 60 * (64 <<
           ("heap", "java_heap", 32 << 20))
 
 
-class Program(jvm.Jvm):
+class Program(jvm.Obedient):
     """Memory.java, which does what it is told."""
 
     def __init__(self, version: int, folder: str, *options: str):
-        super().__init__(paths.jdk(version), *options, "-Xmx256m", "-cp", folder, "Memory", stdin=subprocess.PIPE)
-
-    def do(self, what: str) -> None:
-        self.process.stdin.write(what + "\n")
-        self.process.stdin.flush()
-        if self.process.stdout.readline().strip() != "done":
-            raise RuntimeError(what)
+        super().__init__(paths.jdk(version), *options, "-Xmx256m", "-cp", folder, "Memory")
 
 
 class Resident(jvm.WithClasses):

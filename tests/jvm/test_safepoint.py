@@ -21,18 +21,15 @@ UNSEEN = ("[too short to see]", "[late thread not running]")
 OPTIONS = ("-XX:+UseParallelGC", "-Xmx256m", "-XX:+UnlockDiagnosticVMOptions", "-XX:GuaranteedSafepointInterval=0") # and none by itself
 
 
-class Program(jvm.Jvm):
+class Program(jvm.Obedient):
     def __init__(self, home: str, folder: str, *options: str):
-        super().__init__(home, *options, "-cp", folder, "Safepoint", stdin=subprocess.PIPE)
+        super().__init__(home, *options, "-cp", folder, "Safepoint")
         self.vm_thread, = [task for task in os.listdir(f"/proc/{self.pid}/task")
                            if proc.read(f"/proc/{self.pid}/task/{task}/comm") == "VM Thread\n"]
 
     def have(self, kind: str, count: int) -> None:
         """COUNT safepoints or more, with a thread of that kind beside them."""
-        self.process.stdin.write(f"{kind} {count}\n")
-        self.process.stdin.flush()
-        if self.process.stdout.readline() != "done\n":
-            raise RuntimeError(self.stop())
+        self.do(f"{kind} {count}")
         proc.wait_until(self.is_over, 20, "the VM's thread waits for its next operation")
 
     def is_over(self) -> bool:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Safepoints of JDK 11, 21 and 26 in containers, and of 17 and 25, with each collector: as many as the JVM itself counts, and the
-thread that they waited for."""
+"""Safepoints of JDK 11, 21 and 26 in containers, and of 17 and 25 here, with each collector. There are as many as the JVM counts itself,
+with the thread that they waited for."""
 import time
 import unittest
 
@@ -20,7 +20,7 @@ class Contained(events.Contained):
 
     def have(self, kind: str, count: int) -> None:
         before = self.said().count("done")
-        self.ask(f"{kind} {count}\n")
+        self.ask(f"{kind} {count}")
         proc.wait_until(lambda: self.said().count("done") > before, 30, "it answers")
         proc.wait_until(self.is_idle, 30, "its safepoints are over")
 

@@ -267,7 +267,31 @@ def memory_used(pid: int) -> int:
     return int(proc.read(cgroup_file(pid, "memory", "memory.usage_in_bytes", "memory.current")))
 
 
-class Chroot:
+class Unshared:
+    """A JVM under a process that made its namespaces. It writes to the file "out" of a folder that is removed at the end."""
+    process: subprocess.Popen
+    folder: str
+
+    def output(self) -> str:
+        return proc.read(os.path.join(self.folder, "out"))
+
+    def stop(self) -> None:
+        for pid in [*reversed(proc.descendants(self.process.pid)), self.process.pid]:
+            try:
+                os.kill(pid, 9)
+            except ProcessLookupError:
+                pass
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> "Unshared":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.stop()
+
+
+class Chroot(Unshared):
     """A JVM chroot'ed by `unshare --root` in its own namespaces: its root is not its mount namespace's."""
     own_root = True
 
@@ -287,8 +311,7 @@ class Chroot:
         script += [f"mount --bind {source} {root}{destination}" for source, destination in wanted]
         script.append(f"exec {'unshare -pf --kill-child ' if nested else ''}sh -c 'mount -t proc proc {root}/proc; "
                       f"exec unshare --root={root} --setuid {uid} --setgid {uid} \"$@\"' sh \"$@\"")
-        self.out = os.path.join(self.folder, "out")
-        with open(self.out, "wb") as out:
+        with open(os.path.join(self.folder, "out"), "wb") as out:
             self.process = subprocess.Popen(
                 ["unshare", "-mpfuin", "--kill-child", "sh", "-c", "\n".join(script), "sh", executable or home + "/bin/java",
                  *arguments],
@@ -300,28 +323,10 @@ class Chroot:
             self.stop()
             raise
 
-    def output(self) -> str:
-        return proc.read(self.out)
-
-    def stop(self) -> None:
-        for pid in reversed(proc.descendants(self.process.pid)):
-            try:
-                os.kill(pid, 9)
-            except ProcessLookupError:
-                pass
-        self.process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def __enter__(self) -> "Chroot":
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.stop()
-
 
 class NestedPids(Chroot):
-    """A JVM two pid namespaces below the host: NSpid has three numbers. Its root is the host's but for /tmp: its pid is 1,
-    and what another JVM of that number left in a /tmp that they share would be in its way. Classes are in /tmp/classes."""
+    """A JVM two pid namespaces below the host: NSpid has three numbers. Its root is the host's, but for /tmp: its pid is 1, and so was
+    that of JVMs that left files in the host's /tmp. Classes are in /tmp/classes."""
     own_root = False
 
     def __init__(self, home: str, classes: str, *arguments: str, uid: int = 103, own_proc: bool = True):
@@ -331,11 +336,10 @@ class NestedPids(Chroot):
         self.tmp = os.path.join(self.folder, "tmp")
         os.makedirs(os.path.join(self.tmp, "classes"))
         os.chmod(self.tmp, 0o1777)
-        self.out = os.path.join(self.folder, "out")
         # Mounts of other tests are copied, too, and go with their folders: better at once.
         script = ("for other in $(awk '$5 ~ \"^/tmp/\" { print $5 }' /proc/self/mountinfo | sort -r); do umount -l $other || :; done; "
                   f"mount --bind {classes} {self.tmp}/classes && mount --rbind {self.tmp} /tmp && cd /tmp/classes && exec \"$@\"")
-        with open(self.out, "wb") as out:
+        with open(os.path.join(self.folder, "out"), "wb") as out:
             self.process = subprocess.Popen(
                 ["unshare", "-m", "-p", "-f", "--kill-child", "--mount-proc", "sh", "-ec", script, "sh",
                  "unshare", "-p", "-f", "--kill-child", *(["--mount-proc"] if own_proc else []),

@@ -57,4 +57,4 @@ class Contained:
 
     def ask(self, line: str) -> None:
         with open(self.pipe, "w", encoding="ascii") as f:
-            f.write(line)
+            f.write(line + "\n")

@@ -76,7 +76,7 @@ class Classes:
 
 
 def side_by_side(test: unittest.TestCase, check, versions: tuple[int, ...] = (17, 25)) -> None:
-    """check(version) for each JDK, at the same time; each that fails is told by itself."""
+    """Runs check(version) for all JDKs at the same time. Each failure is reported by itself."""
     with ThreadPoolExecutor(len(versions)) as pool:
         running = {version: pool.submit(check, version) for version in versions}
     for version, result in running.items():
@@ -181,3 +181,10 @@ class Jvm:
 
     def __exit__(self, *_) -> None:
         self.stop()
+
+
+class Obedient(proc.Obeys, Jvm):
+    """A JVM whose program does what each line of its input says."""
+
+    def __init__(self, home: str, *arguments: str, **how):
+        super().__init__(home, *arguments, stdin=subprocess.PIPE, **how)

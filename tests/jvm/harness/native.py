@@ -27,23 +27,13 @@ def build(name: str, *options: str) -> str:
     return out
 
 
-class Obedient:
-    """The program made of NAME.c, which does what each line says and then writes the line back."""
+class Obedient(proc.Obeys):
+    """The program made of NAME.c."""
 
     def __init__(self, name: str, *options: str, wrap: tuple[str, ...] = ()):
         self.process = subprocess.Popen([*proc.ENDS_WITH_US, *wrap, build(name, *options)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True)
         self.pid = self.process.pid
-
-    def ask(self, line: str) -> str:
-        """What it answers to a line of its input."""
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline().strip()
-
-    def do(self, line: str) -> None:
-        if self.ask(line) != line:
-            raise RuntimeError(line)
 
     def __enter__(self) -> "Obedient":
         return self

@@ -6,9 +6,11 @@ import os
 import secrets
 import signal
 import struct
+import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 # Every wait of the harness may take so many times as long: an emulated machine is slow (tests/vm).
@@ -21,6 +23,30 @@ ENDS_WITH_US = ["setpriv", "--pdeathsig", "TERM"]
 def read(path: str) -> str:
     with open(path, encoding="utf-8", errors="replace") as f:
         return f.read()
+
+
+class Obeys:
+    """One with a process that reads lines, does what each says, and answers by a line."""
+    process: subprocess.Popen
+
+    def tell(self, line: str) -> None:
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def ask(self, line: str) -> str:
+        """What it answers."""
+        self.tell(line)
+        return self.process.stdout.readline().strip()
+
+    def lines(self) -> Iterator[str]:
+        """What it says up to a line that is a dot."""
+        return iter(self.process.stdout.readline, ".\n")
+
+    def do(self, what: str | int) -> None:
+        """It answers "done", or by the line itself, once it has done it."""
+        said = self.ask(str(what))
+        if said not in ("done", str(what)):
+            raise RuntimeError(f"{what}: {said!r}")
 
 
 def free_ids(count: int) -> list[int]:
@@ -120,7 +146,7 @@ def cpu_seconds(pid: int, tid: int = 0) -> float:
 
 def task_clock(tid: int, inherit: bool) -> int:
     """A counter of the nanoseconds that a thread (and with INHERIT those that it starts from now on) is scheduled in. Unlike its
-    CPU time this holds what interrupts and hypervisors took meanwhile, as the ticks of a sampling clock do. A descriptor."""
+    CPU time this holds what interrupts and hypervisors took in that time, as the ticks of a sampling clock do. A descriptor."""
     software, clock, size, close_on_exec, open_call = 1, 1, 64, 8, 298 # perf_event_open(2), x86-64
     attributes = struct.pack("<IIQQQQQIIQ", software, size, clock, 0, 0, 0, inherit << 1, 0, 0, 0)
     fd = LIBC.syscall(open_call, attributes, tid, -1, -1, close_on_exec)
@@ -130,8 +156,8 @@ def task_clock(tid: int, inherit: bool) -> int:
 
 
 class Standstill:
-    """How long the machine gave a thread that was ready no turn while this was entered, in seconds: a hypervisor takes a whole VM
-    away now and then, and what is late by that much is not late."""
+    """How many seconds a ready thread got no turn from the machine while this was entered. A hypervisor stops a whole VM now and then: a
+    result that is late by that much is not late."""
     TICK = 0.005
     NOTED = 0.02 # what a scheduler may take
 
@@ -178,8 +204,8 @@ class Standstill:
 
 
 class CpuClock:
-    """Reads how long a process, or one thread of it, was scheduled in, every INTERVAL seconds while it is entered, so that what was
-    used between two moments can be told afterwards: a busy machine delays the start of a capture, and stretches nothing else."""
+    """Reads every INTERVAL seconds how long a process, or one thread of it, was scheduled in. So the use between two moments is known
+    afterwards: a busy machine delays the start of a capture, and stretches nothing else."""
 
     def __init__(self, pid: int, tid: int = 0, interval: float = 0.02):
         self.pid, self.tid, self.interval = pid, tid, interval
@@ -266,7 +292,7 @@ def thread_of(pid: int, name: str) -> int:
 
 def captured(daemon, pid: int, tid: int, hz: int, due: int):
     """A profile of a process that is long enough for more than DUE samples of one of its threads, and the CPU clocks of the process
-    and of the thread meanwhile. A busy machine may give a thread less than it did before: then it is sampled again, for longer."""
+    and of the thread in that time. A busy machine may give a thread less than it did before: then it is sampled again, for longer."""
     share = 0.5
     for _ in range(4):
         seconds = min(30, max(1, round(2 * due / hz / share, 1)))

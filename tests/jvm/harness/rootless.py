@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers that a user made without root, as rootless runtimes have them: a user namespace of the user's own, with a range of ids
-that belong to nobody else, and in it the namespaces of a container."""
+"""Containers that a user made without root, as rootless runtimes do: the user's own user namespace, with a range of ids that belong to
+nobody else, and the namespaces of a container in it."""
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 
-from . import bundle, jvm, paths, proc
+from . import bundle, paths, proc
 
 IDS = 300000 # on the host: where the ids above 0 of the namespace are
 # crun takes no hybrid of both versions of control groups: it finds version 1 alone.
@@ -16,7 +15,7 @@ CRUN = ("read -r _ && exec unshare -m --propagation private sh -ec '[ ! -d /sys/
 SCRIPT = 'read -r _ && exec unshare -m -p -f --kill-child --mount-proc -i -u setpriv --reuid={0} --regid={0} --clear-groups "$@"'
 
 
-class Rootless:
+class Rootless(bundle.Unshared):
     """A JVM in one, as user UID of the container; 0: as its root, who is the OWNER on the host."""
 
     def __init__(self, owner: int, home: str, *arguments: str, uid: int = 1000):
@@ -53,24 +52,6 @@ class Rootless:
             except FileNotFoundError:
                 pass
         return 0
-
-    def output(self) -> str:
-        return proc.read(os.path.join(self.folder, "out"))
-
-    def stop(self) -> None:
-        for pid in [*reversed(proc.descendants(self.process.pid)), self.process.pid]:
-            try:
-                os.kill(pid, 9)
-            except ProcessLookupError:
-                pass
-        self.process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def __enter__(self) -> "Rootless":
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.stop()
 
 
 class Crun(Rootless):
