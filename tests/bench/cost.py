@@ -121,7 +121,7 @@ def costs(rounds: list[dict[str, Slice]]) -> dict[str, list[float]]:
 
 @contextlib.contextmanager
 def written(path: str, text: str):
-    """A setting of the kernel is TEXT meanwhile."""
+    """Sets a setting of the kernel to TEXT for as long as it is entered."""
     before = proc.read(path)
 
     def write(what: str) -> None:

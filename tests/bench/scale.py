@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many JVMs in one capture, some of which come and go meanwhile, and one JVM of many threads: what is seen, and how soon
-the one answer is there; and how much of that time this client itself was ready to read it and had no processor."""
+"""Captures many JVMs at once, some of them short-lived, and then one JVM with many threads. It says what is seen and how soon the answer
+is there. It also says for how much of that time this client was ready to read and had no processor."""
 import concurrent.futures
 import contextlib
 import threading

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The result of an attach, with the JVM's reply in it, as whoever has the JVM's user may write it.
+/* The result of an attach, with the JVM's reply in it, as any process of the JVM's user may write
+ * it.
  */
 #include "attach/reply.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The unwinder on stacks and registers made of an input: a code cache with a block of each kind
- * stands ready, and each byte of the input picks a word from what can matter to it. It must end,
- * within its limit, whatever it meets; walking again by what it remembered must give as many words,
- * and the same ones with the hot path and without it.
+ * The unwinder on stacks and registers made of an input. There is a code cache with a block of
+ * each kind, and each byte of the input picks a word that can matter to the unwinder. It must
+ * always end within its limit. Walking again by what it remembered must give as many words. The
+ * hot path must give the same words as the walk without it.
  */
 #include "tests/unit/unwind/unwind_host.h"
 

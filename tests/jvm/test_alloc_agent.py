@@ -149,7 +149,7 @@ class AllocAgent(Base):
             self.assertIn("no agent can sample", answer.json()["detail"])
 
     def test_ended_by_another(self):
-        """What is missing after another flamed has had the agent is said."""
+        """A warning says that allocations are missing after another flamed took the agent."""
         with Program(17, self.classes.folder) as program, Daemon("--recorder-hz", "0") as other:
             capture = self.begin(program.pid)
             answers = []

@@ -127,7 +127,7 @@ class Restarts(unittest.TestCase):
 
 
 class OverRestarts(jvm.WithClasses):
-    """Attached to by the whole of flamed, which is started anew twenty times: alive, named, and nothing grows."""
+    """Attached to by the whole of flamed, which is started again twenty times: alive, named, and nothing grows."""
     sources = ("ChurnBody000000.java", "Churn.java")
 
     def churning(self, version: int) -> jvm.Jvm | bundle.Container:
@@ -181,7 +181,7 @@ class OverRestarts(jvm.WithClasses):
 
 class Stopped(test_attacks.Fake):
     def test_the_helper_is_stopped(self):
-        """By its own user, who is the JVM's: nobody waits for ever, and it is ended at its deadline."""
+        """By its own user, who is the JVM's: nobody waits without end, and it is ended at its deadline."""
         c = self.container("stop")
         began = time.monotonic()
         found = attach.attach(c.pid)

@@ -241,7 +241,7 @@ class Killed(test_attacks.Fake):
         return c, probe
 
     def named(self, name: str) -> list[int]:
-        attach.helpers() # takes leave of what has ended
+        attach.helpers() # reaps what has ended
         return [p for p in proc.descendants(os.getpid())[1:] if proc.alive(p) and proc.read(f"/proc/{p}/comm").strip() == name]
 
     def gone(self, c: bundle.Container) -> None:

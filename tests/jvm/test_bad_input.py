@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a client can get wrong, one case a row: the answer is a problem+json document that names the thing and
-helps; flamed's memory stays flat and others are served meanwhile."""
+"""What a client can get wrong, one case a row. The answer is a problem+json document that names the thing and helps. flamed's memory
+stays flat, and others are served during that."""
 import json
 import os
 import socket
@@ -187,7 +187,7 @@ class BadInput(WithSpinningJvm):
                 self.assertEqual(self.daemon.get("/healthz").status, 200)
 
     def test_other_sites(self):
-        """A web page elsewhere cannot start a capture, whichever way its browser would say who asks."""
+        """A web page elsewhere cannot start a capture, in whichever header its browser names the page."""
         path = f"/profile?pid={self.pid}&seconds=0.1"
         for headers in ({"Host": "evil.example"}, {"Host": f"evil.example:{self.daemon.port}"},
                         {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}):
@@ -230,7 +230,7 @@ class BadInput(WithSpinningJvm):
             return 0
 
     def test_memory_is_flat(self):
-        """3,000 bad requests: no growth. What flamed has read meanwhile of programs that others have started, it does not read again
+        """3,000 bad requests: no growth. What flamed has read in that time of programs that others have started, it does not read again
         in the next 3,000, where a leak would be there again."""
         def bad_requests(n):
             connection = self.daemon.connection(10)

@@ -68,7 +68,7 @@ class Calls(WithEvent):
         proc.wait_until(counted, 30, "the symbols are read")
 
     def test_as_the_program_calls(self):
-        """What is lost is counted, so that both together are what was called."""
+        """Lost samples are counted: samples and lost ones together are the calls."""
         with Program() as program:
             for event, line, caller, count, interval in (("libc.so.6:malloc", "malloc 2000", "allocates", 2000, 1),
                                                          ("libc.so:__libc_malloc", "malloc 2000", "allocates", 2000, 1),

@@ -19,7 +19,7 @@ class Pauses:
     daemon: Daemon
 
     def still(self, program, version: int, seconds: float) -> tuple[tuple, dict]:
-        """What the JVM counts and what flamed says of it, when both have stood still."""
+        """What the JVM counts and what flamed says of it, while both are stopped."""
         def look() -> tuple[tuple, dict]:
             return hsperf.paused(hsperf.read(program.pid), version), hsperf.histograms(self.daemon, program.pid)
 

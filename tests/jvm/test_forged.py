@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who a JVM is: a user who may make cgroups of any name is taken for no container and no pod."""
+"""Whose a JVM is: processes of a user who may make cgroups of any name count as no container and no pod."""
 import contextlib
 import hashlib
 import json
@@ -107,8 +107,8 @@ class Forged(unittest.TestCase):
                 self.check(daemon, honest, alice)
 
     def inside(self, top: str, outer: str) -> int:
-        """A JVM of root's in the container OUTER, which has its own cgroup namespace and a cgroup file system that it may write: there
-        it made itself the cgroup of a pod's container, with that one's number."""
+        """A JVM of root's in the container OUTER, which has its own cgroup namespace and may write its cgroup file system. It made itself
+        a cgroup there that has the number of a pod's container."""
         version = top.rsplit("/", 1)[1]
         mount = {"pids": "-t cgroup -o pids", "systemd": "-t cgroup -o none,name=systemd"}.get(version, "-t cgroup2")
         mine = below(top, "docker", outer)
@@ -150,7 +150,7 @@ class Forged(unittest.TestCase):
                 self.assertEqual(daemon.get("/profile", pid=other, seconds=0.1, **seen).status, 404)
 
     def configuration(self) -> str:
-        """Who shows TOKEN sees the pod's namespace."""
+        """A client with TOKEN sees the pod's namespace."""
         folder = self.stack.enter_context(tempfile.TemporaryDirectory(prefix="flamed-forged."))
         with open(folder + "/flamed.yaml", "w", encoding="ascii") as f:
             f.write(f"access:\n  - name: team\n    token_sha256: {hashlib.sha256(TOKEN.encode()).hexdigest()}\n    role: profile\n"

@@ -398,8 +398,8 @@ def running_in(cgroup: str):
 
 class SilentBroker(unittest.TestCase):
     def test_answers_leave_without_it(self):
-        """The broker stands still in the middle of a capture, and so does the engine, which asks it: who waits is told in time,
-        others are served meanwhile, and all goes on with it."""
+        """The broker is stalled in the middle of a capture, and so is the engine, which asks it. Clients that wait get an answer in time,
+        others are served, and all goes on once the broker does."""
         busy = subprocess.Popen(["sh", "-c", "while :; do :; done"])
         self.addCleanup(busy.wait)
         self.addCleanup(busy.kill)
@@ -421,7 +421,7 @@ class SilentBroker(unittest.TestCase):
                 os.kill(broker, signal.SIGCONT)
             self.assertGreater(daemon.profile(pid=busy.pid, seconds=1, hz=199).samples, 0)
 
-    # What each route answers while the engine stands: 503 where it is asked, at once where it is not needed.
+    # What each route answers while the engine is stalled: 503 if the route needs it, else its answer at once.
     ROUTES = {
         ("get", "/"): 200, ("get", "/ui/{file}"): 200, ("get", "/openapi.json"): 200, ("get", "/healthz"): 200,
         ("get", "/api/v1/whoami"): 200, ("get", "/api/v1/audit"): 200, ("get", "/login"): 403, ("post", "/api/v1/logins"): 201,

@@ -149,8 +149,8 @@ class SilentTmp(unittest.TestCase):
             return answer.status, machine.given(), answer.text[:1000]
 
     def test_it_never_answers(self):
-        """What attaches may be held by the kernel, and holds nobody: others are attached to, all are answered, and it goes with its file
-        system."""
+        """The kernel may hold a helper, and that holds nobody else: others are attached to, all are answered, and the helper goes with
+        its file system."""
         before = self.daemon.pids()
         self.file.silence("l")
         with ThreadPoolExecutor(2) as pool:

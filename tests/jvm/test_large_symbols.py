@@ -41,7 +41,7 @@ def write_large(path: str, count: int) -> int:
 
 
 class Watch(threading.Thread):
-    """CPU seconds of the thread that reads symbols, and how often the engine went to wait meanwhile: it drains each time."""
+    """CPU seconds of the thread that reads symbols, and how often the engine went to wait in that time: it drains each time."""
 
     def __init__(self, worker: int):
         super().__init__()

@@ -57,7 +57,7 @@ class Limits(unittest.TestCase):
             self.assertTrue(any(all(w in line for w in words) for line in text.splitlines()), f"{words} in one of: {text}")
 
     def test_programs_that_load_slowly(self):
-        """What needs no samples works meanwhile, the rest says when to ask again; then all of it works, the recorder too."""
+        """What needs no samples works in that time, the rest says when to ask again; then all of it works, the recorder too."""
         with Daemon(wrap=["env", "FLAMED_SLOW_LOAD=6"], wait=False) as daemon:
             ready = self.first_answer(daemon)
             self.assertEqual((ready.status, ready.json()["status"]), (503, "loading"), str(ready))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user of the machine who takes all that flamed gives one caller locks nobody out: root on the Unix socket and health over TCP are
-answered within 200 ms throughout, others have room, and memory stays under its limit. FLAMED_LOCKOUT_SECONDS: how long each lasts."""
+"""A user of the machine who takes all that flamed gives one caller locks nobody out. Root on the Unix socket and health over TCP are
+answered within 200 ms all the time. Others have room, and memory stays under its limit. FLAMED_LOCKOUT_SECONDS: how long each lasts."""
 import contextlib
 import json
 import os

@@ -133,7 +133,7 @@ class Malloc(WithEvent):
             await_no_probes(program.pid)
 
     def test_often(self):
-        """Who calls it too often is left alone after a second at most, unless that is wanted."""
+        """A process that calls it too often loses its probes after a second at most, unless the request says force=1."""
         with native.Obedient("mallocs", "-pthread") as program:
             program.do("all 1")
             self.prepare(program.pid)
@@ -148,7 +148,7 @@ class Malloc(WithEvent):
             self.assertTrue([w for w in answer.warnings if "it called malloc some" in w], answer.warnings)
 
     def test_forced_by_another(self):
-        """Who asks for it without force=1 has it only as long as another has it with that."""
+        """A capture without force=1 counts such a process only while one with force=1 runs."""
         with native.Obedient("mallocs", "-pthread") as program:
             program.do("all 1")
             self.prepare(program.pid)
@@ -179,7 +179,7 @@ class Malloc(WithEvent):
         await_no_probes(program.pid)
 
     def test_beside_another(self):
-        """What was called before a capture began is not how often it is called: another that runs has counted it."""
+        """Calls from before a capture began do not count towards its limit, though another capture has counted them."""
         with native.Obedient("mallocs", "-pthread") as program:
             program.do("all 10")
             self.prepare(program.pid)

@@ -34,13 +34,13 @@ HOSTILE = {
 }
 # Where the constant pool may not be checked by the VM (-XX:-BytecodeVerificationRemote), bytes that are no text.
 BROKEN = {"broken": b"Evil\xff\xfe\x80\xc2", "cut": b"Evil\xe2\x80"}
-# What must not be in any text: C0 but newline and tab of the format itself, DEL, C1, direction marks.
+# Characters that no text may have: C0 but for newline and tab of the format itself, DEL, C1, direction marks.
 FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 THREADS = {"markup": "<b>\"&'</b>", "newline": "a\nb\r", "escape": "\x1b[31mred", "c1": "\u009b31m", "bidi": "\u202eevil"}
 
 
-# Bytes of those names that would act, or are no text, with what stands beside them: a name "Evil" and a number after it, as binary
-# formats have, may be one of them by chance.
+# Bytes of those names that would act or are no text, with their neighbours. Without those, the length that follows a name in a binary
+# format may be such a byte by chance.
 RAW = (b"Evil\x1b]", b"\x1b]0owned", b"owned\x07\x1bc", b"Evil\xc2\x9b3", b"\xc2\x9b31m", b"Evil\r\n\t", b"Evil\xe2\x80\xae", b"\xe2\x80\xaeevil",
        b"\xe2\x81\xa6gnp", b"\xc0\x80end", b"Evil\xed\xa0\xbd", b"\xa0\xbd\xed\xb8\x80", b"\xed\xa0\xbdx", b"\x1b[31mred", b"a\nb\r")
 

@@ -131,7 +131,7 @@ class OffCpu(WithEvent):
             self.assertEqual(profile.quality["lost"], 0)
 
     def test_weight(self):
-        """Formats weigh waits by their time, unless they are told otherwise."""
+        """Formats weigh waits by their time, unless the request says otherwise."""
         with Program(17, self.classes.folder) as program:
             self.profile(program, 0.2)
             answer = self.daemon.get("/profile", pid=program.pid, seconds=0.5, event="offcpu", format="collapsed")

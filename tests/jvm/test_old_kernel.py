@@ -43,7 +43,7 @@ class OldKernel(WithSpinningJvm):
                 self.assertLess(len(os.listdir(f"/proc/{pid}/fd")), 200, f"{proc.exe(pid)}: {limit}")
 
     def test_no_mount_setattr(self):
-        """What is mounted in containers is read-only there, too."""
+        """Mounts of ours in containers are read-only there, too."""
         with self.container(tmp="read-only", user_namespace=False, folders=("mnt", "media", "srv")) as c:
             found = attach.attach(c.pid, "mount", "allow", "tmp", wrap=lacking(f"{MOUNT_SETATTR}=ENOSYS"))
             self.assertTrue(found.done, found.text)

@@ -92,7 +92,7 @@ class PerfMap(WithSpinAndDaemon):
         self.assertEqual((c.output(), attach.mappings(c.pid, "flamed")), (before, 0), "nothing was touched")
 
         def agree() -> bool:
-            """The same ranges of the same code, unless it was compiled anew meanwhile."""
+            """The same ranges of the same code, unless it was compiled again between the two."""
             agent, memory = self.of_spin(c.pid, symbols="agent"), self.of_spin(c.pid, symbols="memory")
             both = agent.keys() & memory.keys()
             self.assertEqual({k: agent[k] for k in both}, {k: memory[k] for k in both})

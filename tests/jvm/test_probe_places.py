@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The broker's rule where a probe may stand, on real files, beside what a disassembler says: never within an instruction, always at the
-first ones of a function, and at one that the kernel runs in the probe's place."""
+"""The broker's rule for places of probes, on real files, beside what a disassembler says. A place is never within an instruction. It is
+always among the first of a function, at one that the kernel runs in the probe's place."""
 import os
 import random
 import re

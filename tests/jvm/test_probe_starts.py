@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Probes come and go in four programs under load, again and again: nobody crashes, nothing of a probe is left, and a place where none
+"""Probes come and go in four programs under load, again and again. No program crashes, and nothing of a probe is left. A place where none
 may be is refused with a sentence."""
 import contextlib
 import os

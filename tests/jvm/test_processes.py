@@ -32,8 +32,8 @@ class Processes(WithSpinAndDaemon):
                 self.assert_named(profile, 199 * clock.at(profile.end))
 
     def kill_after(self, target: jvm.Jvm, cpu_seconds: float, quiet: int) -> None:
-        """Ends a JVM in the middle of a capture: when that has begun, which takes more than QUIET events, and the JVM has used that
-        much CPU since, at the latest after 6 s."""
+        """Ends a JVM in the middle of a capture, which has begun once there are more than QUIET events. It ends the JVM when that has
+        used so much CPU since, and after 6 s at the latest."""
         proc.wait_until(lambda: self.daemon.perf_events() > quiet, 30, "it is sampled")
         before, end = proc.cpu_seconds(target.pid), time.monotonic() + 6
         while time.monotonic() < end and proc.cpu_seconds(target.pid) - before < cpu_seconds:

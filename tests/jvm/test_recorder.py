@@ -52,9 +52,8 @@ class Recorder(jvm.WithClasses):
             self.assertNotIn(pid, [j["pid"] for j in daemon.get("/api/v1/jvms").json()["jvms"]])
 
     def look(self, daemon: Daemon, clock: proc.CpuClock, gc: list[proc.CpuClock]) -> tuple[dict[str, float], float, float, float]:
-        """CPU seconds by category as /metrics has them, of the process with and without what a hypervisor took meanwhile, and of its
-        threads GC: at a moment when flamed has no more than a few samples still to look at (on a busy machine it may be a second
-        behind)."""
+        """CPU seconds by category as /metrics has them; those of the process, with and without what a hypervisor took; and those of its
+        threads GC. They are taken when flamed has at most a few samples left to look at: on a busy machine it may be a second behind."""
         end = time.monotonic() + 20
         while True:
             used, alone, in_gc = clock.now(), proc.cpu_seconds(clock.pid), sum(one.now() for one in gc)

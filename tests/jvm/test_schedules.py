@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules and triggers of a real daemon: in time, with the JVMs that live at that time, and configured anew."""
+"""Schedules and triggers of a real daemon: they run in time, with the JVMs that live then, and take a new configuration."""
 import datetime
 import os
 import re
@@ -63,7 +63,7 @@ class WithConfiguration(unittest.TestCase):
 
 
 class Schedules(WithConfiguration):
-    """With JVMs of the class Pulse: no other test may run some meanwhile."""
+    """Uses JVMs of the class Pulse, so no other test may run such JVMs beside it."""
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -78,8 +78,8 @@ class Schedules(WithConfiguration):
 
     def test_in_time_with_those_that_live(self):
         """No run is missed, each begins within a second of its time, and has the JVMs that lived through it, no
-        other. Each JVM uses 4 % of a processor by its thread's own clock (Pulse), which is its part on two processors whatever
-        else wants them: some 16 samples a run, where none would be no fault of the schedule."""
+        other. Each JVM uses 4 % of a processor by its thread's own clock (Pulse), which it gets on two processors however busy they are.
+        So a run has some 16 samples, and none would be a fault of the schedule."""
         self.configure(f"""
 schedules:
   - name: pulse

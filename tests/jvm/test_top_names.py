@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile names in a real terminal: whatever a class, a thread, a program or its jar is called, /top stays where it
-is, one line to a method, none wider than asked, and nothing else of the terminal changes."""
+"""Hostile names of classes, threads, programs and jars in a real terminal. /top stays where it is, with one line a method and none wider
+than asked. Nothing else of the terminal changes."""
 import re
 import time
 import unicodedata

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the guest, with control groups of the version that is the argument: flamed tells a container's name and its CPU limit, and
-attaches to no JVM that has reached a limit of its container."""
+"""In the guest, with control groups of the version that is the argument: flamed says a container's name and CPU limit. It attaches to no
+JVM that has reached a limit of its container."""
 import os
 import sys
 import unittest

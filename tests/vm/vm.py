@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs COMMAND as root in a virtual machine with a kernel of Debian's and the root file system of this machine, and ends with
-its exit status; 77 where that cannot be done here.
+"""Runs COMMAND as root in a virtual machine with a kernel of Debian's and the root file system of this machine. It ends with the
+command's exit status, or 77 if that cannot be done here.
 
 The machine is QEMU without KVM. Its root is read-only, shared by virtiofs, below an overlay in the guest's memory: the guest may
 write anywhere, and nothing of that stays. What it is to leave behind goes to /out. Whatever way this program ends, kill -9

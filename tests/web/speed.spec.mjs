@@ -78,7 +78,7 @@ async function zoomAndHover(page) {
     return { zoom, hover, cpuPerFrame: zoomCpu / zoom.work.length };
 }
 
-// How long the tree, with all of its @nodes, took after the load; the page answers meanwhile.
+// How long the tree, with all of its @nodes, took after the load; the page answers in that time.
 async function grown(page, nodes) {
     return page.evaluate((least) => new Promise((done) => {
         const started = performance.now();

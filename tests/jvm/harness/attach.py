@@ -12,14 +12,14 @@ ORPHANS = ("flamed-launcher", "flamed-opener", "flamed-mounter", "flamed-attach"
 
 
 def programs() -> list[str]:
-    """Of one attach. What its broker leaves behind becomes ours, and so is found by helpers(); what a container leaves, too, so that
-    tests which do without leave that to init, which takes leave of it at once."""
+    """Of one attach. Orphans of its broker become ours, so helpers() finds them. Those of a container do, too: tests that do not need
+    them leave them to init, which reaps them at once."""
     proc.LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     return [paths.program("tests/jvm/attach_probe"), paths.program("flamed-broker")]
 
 
 def leave_orphans() -> None:
-    """To init, which takes leave of them."""
+    """To init, which reaps them."""
     proc.LIBC.prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
@@ -60,7 +60,7 @@ def attach(pid: int, mode: str = "load", *words: str, seconds: float = 0, timeou
     """GROUPS: supplementary ones of the broker. WRAP goes before the command line."""
     result = subprocess.run([*wrap, *programs(), str(pid), mode, str(seconds), *words], capture_output=True, text=True,
                             errors="replace", timeout=timeout, extra_groups=groups or None)
-    helpers() # takes leave of what has ended
+    helpers() # reaps what has ended
     return Outcome.of(result.stdout + result.stderr)
 
 

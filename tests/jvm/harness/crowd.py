@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user of the machine who asks flamed for more than a share: crowd.py PORT COUNT METHOD PATH [BODY] opens COUNT connections over
-loopback TCP and asks for the same on each. Says as one line of JSON how many were answered with which status, "open" where nothing
-but the head or nothing at all came within a second, and keeps the connections until its input ends."""
+"""A user of the machine who asks flamed for more than a share. crowd.py PORT COUNT METHOD PATH [BODY] opens COUNT connections over
+loopback TCP and asks for the same on each. It prints one line of JSON: how many were answered with which status. "open" counts those with
+no body within a second. It keeps the connections until its input ends."""
 import collections
 import json
 import selectors

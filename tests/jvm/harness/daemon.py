@@ -94,7 +94,8 @@ class Daemon:
         raise TimeoutError(f"flamed is not ready: {last}\n{self.log()}")
 
     def problems(self, what: str = "") -> list[str]:
-        """The sentences of /readyz about WHAT, or all. Over the Unix socket: there flamed knows who asks at once, over TCP it may not yet."""
+        """The sentences of /readyz about WHAT, or all. Over the Unix socket, since flamed knows its clients there at once; over TCP it
+        may not yet."""
         return [p["detail"] for p in self.get("/readyz", unix=True).json()["problems"] if what in ("", p["what"])]
 
     def log(self) -> str:

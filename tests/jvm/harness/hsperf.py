@@ -148,7 +148,7 @@ def expected_metrics(counters: dict) -> dict[tuple[str, str], float]:
 
 
 def check(test: unittest.TestCase, daemon: Daemon, pid: int) -> dict:
-    """/heap and /metrics say of this JVM, made to stand still, what its file says. The answer of /heap."""
+    """While this JVM is stopped, /heap and /metrics say what its file says. Returns the answer of /heap."""
     with standing(pid):
         counters = read(pid)
         answer = daemon.get(f"/api/v1/jvms/{pid}/heap")

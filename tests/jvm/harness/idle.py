@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that does nothing else: how long an answer takes on this machine, as busy as it is, whoever gives it."""
+"""A server that does nothing but answer: how long any answer takes on this machine, as busy as it is."""
 import http.client
 import subprocess
 import sys

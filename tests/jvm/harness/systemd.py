@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine with systemd as pid 1, the programs of this build and their units installed in it: namespaces of this machine, whose
-kernel and files it shares (below an overlay in memory)."""
+"""A machine with systemd as pid 1, in which this build and its units are installed. It is namespaces of this machine: it shares the
+kernel, and the files below an overlay in memory."""
 import os
 import secrets
 import shutil

@@ -6,8 +6,8 @@ import java.nio.file.Files;
 import java.util.Arrays;
 
 /**
- * Evil FOLDER: defines each class file *.bin of FOLDER, whose names a patch has made hostile, and runs its
- * one static method long(long) for ever in a thread that is named by the file of the same name with .name.
+ * Evil FOLDER: defines each class file *.bin of FOLDER, whose names a patch has made hostile. It runs the one static method
+ * long(long) of each without end, in a thread that has its name from the file NAME.name.
  */
 public final class Evil {
     static volatile long sink;

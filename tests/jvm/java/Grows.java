@@ -31,7 +31,7 @@ public final class Grows {
         }
     }
 
-    /** Loads it anew from the same bytes. */
+    /** Loads it again from the same bytes. */
     static final class Loader extends ClassLoader {
         Class<?> define(byte[] bytes, int length) {
             return defineClass("Grows$Loaded", bytes, 0, length);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stops the last process of an attach at its birth, before it is bound to its parent, and ends that
- * parent: what one of its user may do by luck, done for certain by a tracer.
+ * Stops the last process of an attach at its birth, before it is bound to its parent, and ends
+ * that parent. A process of the same user may manage that by luck; a tracer does it for certain.
  *
  *   birth PROGRAM ARGUMENT...
  *

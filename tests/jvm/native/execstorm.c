@@ -3,7 +3,7 @@
  * execstorm PROGRAM RATE SECONDS: starts and reaps RATE processes a second, each an exec of
  * PROGRAM, evenly paced, so that what it costs others can be told; RATE 0: as many as this machine
  * can. Several spawners share the work, because one waits in vfork() until its child has become
- * PROGRAM: meanwhile the others start theirs, and earlier children end. Prints how many were
+ * PROGRAM: in that time the others start theirs, and earlier children end. Prints how many were
  * started.
  */
 #define _GNU_SOURCE

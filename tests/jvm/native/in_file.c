@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the code at offset 4096 of the file that it is given, for ever. */
+/* Runs the code at offset 4096 of the file that it is given, without end. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>

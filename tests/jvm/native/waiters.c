@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Does what each line of its input says, and writes the line back.
- *   blocks N   N more threads wait for ever
+ *   blocks N   N more threads wait without end
  *   sleeps N   N more threads sleep for an hour
  *   dozes S    one more thread sleeps for S seconds, once
  *   naps N     N more threads sleep some milliseconds at a time

@@ -161,7 +161,8 @@ START_TEST(gives_each_caller_some_attempts)
 }
 END_TEST
 
-/* Who guesses at one user's password, or at tokens, shuts out no other user of his address. */
+/* A client that guesses at one user's password, or at tokens, shuts out no other user of its
+ * address. */
 START_TEST(guesses_shut_out_no_other_name)
 {
     static struct attempts a;

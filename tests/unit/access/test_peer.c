@@ -205,8 +205,8 @@ START_TEST(groups_are_told)
 }
 END_TEST
 
-/* Connects to @l, says something, resets the connection before it was accepted, and has another
- * socket at the same address: its fd; -1 where another program took that meanwhile. */
+/* Connects to @l, says something, and resets the connection before it was accepted. Opens another
+ * socket at the same address. Returns its fd; -1 if another program took that address first. */
 static int use_port_again(const struct listener *l)
 {
     struct linger at_once = { .l_onoff = 1 };

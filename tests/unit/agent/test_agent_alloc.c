@@ -339,7 +339,7 @@ static struct stream_header *begin_live(void)
     return h;
 }
 
-/* What is dead makes room, what is left is told, and the end leaves nothing. */
+/* What is dead makes room, what is left is in the table, and the end leaves nothing. */
 START_TEST(what_is_dead_goes)
 {
     struct stream_header *h = begin_live();

@@ -26,7 +26,7 @@ static void ask_holders(const uint64_t *inodes, size_t n, struct socket_holding 
     ck_assert_int_eq(r, 0);
 }
 
-/* Who holds the socket @inode, which is told. */
+/* Returns the process that the broker says holds the socket @inode. */
 static struct socket_holding holders_of_one(uint64_t inode)
 {
     struct socket_holding h;

@@ -83,7 +83,8 @@ static void note_order(void *cookie, int outcome, struct profile *p, const struc
     profile_unref(p);
 }
 
-/* What nobody waits for, however much it is, is stored behind what somebody waits for. */
+/* Captures that nobody waits for are stored behind those that somebody waits for, however many
+ * they are. */
 START_TEST(who_waits_comes_first)
 {
     static const struct {

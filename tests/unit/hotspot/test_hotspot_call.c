@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hotspot/: a question that is made in one turn, what is kept for a moment, and one left behind. */
+/* hotspot/: questions that are made in one turn, what is kept for a moment, and an abandoned
+ * question. */
 #include "suite.h"
 
 #include "hotspot/vm.h"
@@ -71,7 +72,7 @@ START_TEST(keeps_pages_for_a_moment)
     target[4096] = 3;
     ck_assert_int_eq(vm_ask(vm, sum, near, sizeof(near)), 3);
     ck_assert_int_eq(vm_ask(vm, sum, near, sizeof(near)), 3);
-    ck_assert_int_eq(reads, 2); /* no moment: each reads anew */
+    ck_assert_int_eq(reads, 2); /* no moment: each reads again */
 
     memory_moment(&vm->memory, before_ns, before_ns + 1);
     ck_assert_int_eq(vm_ask(vm, sum, near, sizeof(near)), 3);
@@ -160,7 +161,7 @@ static int keep_both(struct hotspot_vm *vm, void *arg)
     return 0;
 }
 
-/* What is not kept is read, all of it in one turn. */
+/* Words that are not kept are read, all of them in one turn. */
 START_TEST(a_question_in_vain_is_made_in_full)
 {
     struct hotspot_vm *vm = new_vm();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hotspot/ against running JVMs. The rule that turns a pc into inlined frames and lines is proven
- * with tests/jvm/java/HotspotProof.java: it tells when it was in which of its phases, and each
- * sampled pc must resolve to that phase's methods and lines.
+ * with tests/jvm/java/HotspotProof.java. That program says when it was in which of its phases.
+ * Each sampled pc must resolve to the methods and lines of its phase.
  */
 #include "base/clock.h"
 #include "hotspot/hotspot.h"
@@ -315,10 +315,9 @@ static void run_proof(int jdk, const char *const *options, struct run *r)
 
 /*
  * How many of 100 samples must show the phase's stack. With -XX:+DebugNonSafepoints, and at return
- * addresses, all. Without it only safepoints have debug information, and a loop that has none near
- * cannot be told from what follows it: JDK 8's C2 makes counted loops without a safepoint, and C1
- * puts the loop's condition behind its safepoint. There the compiled method itself must be right,
- * always.
+ * addresses, all. Without it only safepoints have debug information. A loop without one near looks
+ * like the code behind it. JDK 8's C2 makes counted loops without a safepoint, and C1 puts the
+ * loop's condition behind its safepoint. There the compiled method itself must be right, always.
  */
 static unsigned least(size_t mode, int jdk, size_t truth)
 {
@@ -372,10 +371,10 @@ static void count_phases(const struct run *r, size_t mode, int jdk)
     }
 }
 
-/* Whether chance would decide. A busy machine gives some ninety samples of a phase, one of which is
- * wrong in every tenth run (of a thousand, one is), and one of ninety is more than 1 %. Where 50 %
- * are asked for, seventy of a hundred are right, but for a standard deviation of seven from run to
- * run. */
+/* Whether chance would decide. A busy machine gives some ninety samples of a phase. In a tenth of
+ * the runs one is wrong, as one of a thousand samples is, and one of ninety is more than 1 %.
+ * Where 50 % are asked for, seventy of a hundred are right, but for a standard deviation of seven
+ * from run to run. */
 static bool is_undecided(size_t mode, int jdk)
 {
     bool undecided = false;

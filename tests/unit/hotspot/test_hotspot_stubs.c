@@ -23,7 +23,7 @@
 static uint8_t image[IMAGE_BYTES], heap[HEAP_BYTES];
 static struct hotspot_vm vm;
 static size_t text_n, node_n, reads;
-static bool endless; /* the heap goes on for ever, each node leads to the next */
+static bool endless; /* the heap goes on without end, each node leads to the next */
 
 static ssize_t read_some(void *cookie, uint64_t address, void *buf, size_t n)
 {
@@ -267,7 +267,7 @@ START_TEST(counts_what_makes_no_sense)
     ck_assert_str_eq(name_at(0x1040), "call_stub");
     ck_assert_uint_eq(hotspot_vm_stubs(&vm).named, 1);
     ck_assert_uint_eq(hotspot_vm_stubs(&vm).dropped, 4);
-    /* What is no descriptor ends the list. */
+    /* An entry that is no descriptor ends the list. */
     put(at + 24, 0x1000);
     put(HEAD, node(at, "last", 0x8000, 0x8100));
     ck_assert_str_eq(name_at(0x1040), "call_stub"); /* what proved itself stays */

@@ -145,7 +145,7 @@ START_TEST(time_is_a_limit)
 }
 END_TEST
 
-/* A file is told with its name, deleted or not, and what is asked for is found. */
+/* A file comes with its name, deleted or not, and the mapping that is asked for is found. */
 START_TEST(one_is_asked_for)
 {
     char path[] = "/tmp/flamed-test-XXXXXX";

@@ -145,7 +145,7 @@ START_TEST(what_is_not_answered_holds_nobody_else)
 }
 END_TEST
 
-/* Whoever answers slowly, in time or not, uses up what is waited for it. */
+/* An owner that answers slowly, in time or not, uses up its budget. */
 START_TEST(slow_ones_are_passed_in_the_end)
 {
     int waited = 0, fds[2];

@@ -219,7 +219,7 @@ START_TEST(paces_keep_their_sum)
 }
 END_TEST
 
-/* What there is no room for is said. */
+/* Events that there is no room for are named. */
 START_TEST(too_many_events_are_left_out)
 {
     struct profile meta = { .events = { { .period = 1 } }, .event_count = 1 };

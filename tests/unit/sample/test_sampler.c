@@ -65,7 +65,8 @@ static uint64_t burner_ns(const struct burner *b)
     return ns;
 }
 
-/* Of its CPU time: the same, but for what a hypervisor took meanwhile, in which no timer fires. */
+/* Of its CPU time: the same, less what a hypervisor took, since no timer fires then.
+ */
 static uint64_t burner_cpu_ns(const struct burner *b)
 {
     char path[64], text[128] = "";
@@ -252,7 +253,7 @@ START_TEST(takes_all_sets)
 }
 END_TEST
 
-/* The burner runs on processor 0: the set follows what it is told is online. */
+/* The burner runs on processor 0: the set follows the list of processors that are online. */
 START_TEST(follows_processors)
 {
     struct burner burner = start_burner();
@@ -283,7 +284,7 @@ static void describe_burner(struct unwind_process *p, pid_t pid, uint32_t slot)
     ck_assert_int_eq(sampler_put_process(sampler, pid, p), 0);
 }
 
-/* What a walk remembered of a slot is gone when slots begin anew. */
+/* What a walk remembered of a slot is gone when slots begin again. */
 START_TEST(forgets_when_slots_begin_anew)
 {
     struct unwind_row root = { .base = UNWIND_BASE_ROOT },

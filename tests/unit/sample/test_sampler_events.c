@@ -19,7 +19,7 @@
 #define PACED_PAGES 16384u /* at a time, */
 #define PACED_TIMES 24u    /* so often */
 
-/* A child that does @fn each time that it is told to, and answers. */
+/* A child that calls @fn for each byte that it gets, and answers. */
 static pid_t start_child(bool (*fn)(void), int *ret_tell, int *ret_hear)
 {
     int tell[2], hear[2];
@@ -65,7 +65,8 @@ static bool call_often(void)
 }
 
 /* What hz of an event that counts comes to: by the BPF program's own count, and by what the kernel
- * says with each sample, as for counters of the processor, which few test machines have. */
+ * says with each sample. The kernel does so for counters of the processor, which few test machines
+ * have. */
 static const struct {
     const char *what;
     bool picks;

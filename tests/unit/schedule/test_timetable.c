@@ -208,7 +208,7 @@ START_TEST(a_sleep_is_no_miss)
     uint64_t missed;
 
     slot_init(&s, 60 * S, 2 * S, 0, now);
-    now.real_ns += 8 * HOUR; /* the lid was closed: the monotonic clock stood still */
+    now.real_ns += 8 * HOUR; /* the lid was closed: the monotonic clock was stalled */
     slot_due(&s, now, &missed);
     ck_assert_uint_eq(missed, 0);
     ck_assert_uint_le(s.next_ns - now.real_ns, 60 * S);

@@ -95,7 +95,7 @@ START_TEST(listens_elsewhere_with_tls_and_authentication)
 }
 END_TEST
 
-/* Who says localhost may mean either: no other program can have one of them. */
+/* A client of localhost may mean either address: no other program can have one of them. */
 START_TEST(has_both_addresses_of_localhost)
 {
     static const char *const BEGIN[] = { "127.0.0.1:0", "[::1]:0" };

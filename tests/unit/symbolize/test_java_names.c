@@ -306,7 +306,7 @@ START_TEST(late_samples_have_the_name_of_their_time)
         ck_assert_uint_eq(get(id)->function, at < 150 ? old : new);
         ck_assert_uint_eq(get(id)->line, at < 150 ? 0 : 103); /* its bytecode cannot be asked */
     }
-    /* What cannot be read any more was there a moment before. */
+    /* A method that cannot be read any more was there a moment before. */
     jvm.gone = true;
     gone = java_names_interpreted(names, VM, 0x200, 0x9003, 260 * ms, 400 * ms);
     ck_assert_uint_eq(get(gone)->function, new);

@@ -60,7 +60,7 @@ START_TEST(goes_on_at_the_threads_anchor)
 }
 END_TEST
 
-/* What cannot be this stack's anchor is none. */
+/* Words that cannot be this stack's anchor do not count as one. */
 static const struct {
     uint32_t at;
     uint64_t value;
@@ -169,7 +169,7 @@ static struct unwind_process self;
 static uint32_t self_end, self_words;
 static uint64_t self_out[256];
 
-/* What table_loader.c does, for ourselves. */
+/* Does what table_loader.c does. */
 static void describe_self(void)
 {
     _cleanup_close_ int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The unwinder at home in a test: memory is a list of regions, rows are an array, and the table of
- * known return addresses is as large as in the kernel.
+ * The unwinder in a test: memory is a list of regions, and rows are an array. The table of known
+ * return addresses is as large as in the kernel.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A made-up JVM for tests of the unwinder's rules: a code cache whose layout is that of JDK 17, an
- * interpreter, a call stub, and native text with rows of its own.
+ * A made-up JVM for tests of the unwinder's rules. It has a code cache with the layout of JDK 17,
+ * an interpreter, a call stub, and native text with rows of its own.
  */
 #pragma once
 

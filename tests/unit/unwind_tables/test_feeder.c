@@ -221,7 +221,7 @@ START_TEST(gives_each_slot_once)
         before = last.slot;
     }
     ck_assert_uint_eq(anew, 1);
-    /* Those that live have theirs, whoever comes. */
+    /* Living processes keep theirs, whichever process comes. */
     for (int32_t pid = 100; pid < 100 + 64; pid++) {
         p.id.host_pid = pid;
         ck_assert_int_eq(feeder_update(feeder, &p, NULL), 0);
@@ -272,8 +272,7 @@ START_TEST(tells_a_process_that_is_gone)
     open_result = PROC_GONE;
     ck_assert_int_eq(update(10, NULL), PROC_GONE);
     ck_assert_uint_eq(process_puts, 0);
-    open_result =
-        FEEDER_PENDING; /* an outcome of whoever opens is none of ours: there is no file */
+    open_result = FEEDER_PENDING; /* an outcome of the broker counts as no file */
     ck_assert_int_eq(update(10, NULL), 0);
     open_result = -EIO; /* a file that cannot be opened leaves its mapping without rows */
     ck_assert_int_eq(update(10, NULL), 0);
