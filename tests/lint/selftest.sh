@@ -112,6 +112,10 @@ fails links docs/events.md 'See [a page](gone.md).\n' 'no such file'
 fails links docs/events.md 'See [a page](formats.md#gone).\n' 'no such heading'
 fails links docs/events.md 'See [above](#gone).\n' 'no such heading'
 fails links README.md '[Events](docs/events.md), [formats](docs/formats.md).\n' 'does not link to docs/privilege.md'
+fails links docs/events.md '    python3 tests/unit/gone.py\n' 'no such file'
+fails links docs/events.md '    build/release/tests/unit/gone 14\n' 'no such file'
+fails links docs/events.md 'See `./test -R unit_gone`.\n' 'no such test'
+clean links docs/events.md 'See `tests/unit/a.c`.\n'
 clean links docs/events.md "## A thing's \`b=c\`, d\nSee [a page](formats.md), [b](#a-things-bc-d), [c](https://a/b).\n\n    [d](e)\n"
 
 fails formats daemon/render/formats.def 'FORMAT(gif, "image/gif", "gif", "a picture that moves", )\n'
