@@ -6,6 +6,11 @@
 #include <unistd.h>
 
 #define PROGRAMS_MAX 64
+#define TEST_BYTES 3 /* test %rdi, %rdi */
+#define CALL_BYTES 5
+#define MOVE_BYTES 3           /* between registers */
+#define BODY_BYTES_MAX 8192u   /* of a function that is looked through */
+#define JUMPS_MAX 4            /* functions that one goes on in */
 #define COMPARE_BYTES 7        /* cmpb $n, d(%rip); cmp $n, %rdi */
 #define LOAD_BYTES 7           /* mov d(%rip), %rax */
 #define CODE_BYTES 24          /* endbr64, such a comparison, the longest of those behind it */
@@ -87,27 +92,40 @@ static uint64_t offset_of(const struct programs *all, uint64_t address)
     return UINT64_MAX;
 }
 
-/* Whether a function begins at @address, by the sorted table. */
-static bool begins_by_table(int fd, const struct programs *all, uint64_t address)
+static bool read_start(int fd, const Elf64_Phdr *at, uint64_t i, uint64_t *ret)
+{
+    struct start s;
+
+    if (!read_all(fd, at->p_offset + sizeof(struct starts_header) + i * sizeof(s), &s, sizeof(s)))
+        return false;
+    *ret = at->p_vaddr + (uint64_t)(int64_t)s.address;
+    return true;
+}
+
+/* Whether a function begins at @address, by the sorted table. *ret_next, which may be NULL: where
+ * the next one does; @address: none does. */
+static bool begins_by_table(int fd, const struct programs *all, uint64_t address,
+                            uint64_t *ret_next)
 {
     const Elf64_Phdr *at = find_type(all, PT_GNU_EH_FRAME);
     struct starts_header h;
-    uint64_t low = 0, high;
+    uint64_t low = 0, high, count;
 
     if (!at || at->p_filesz < sizeof(h) || !read_all(fd, at->p_offset, &h, sizeof(h)) ||
         h.version != 1 || h.pointer != EH_PTR_SDATA4_PCREL || h.count_form != EH_COUNT_UDATA4 ||
         h.table_form != EH_TABLE_SDATA4_DATAREL)
         return false;
-    high = MIN((uint64_t)h.count, (at->p_filesz - sizeof(h)) / sizeof(struct start));
+    high = count = MIN((uint64_t)h.count, (at->p_filesz - sizeof(h)) / sizeof(struct start));
     if (high > STARTS_MAX)
         return false;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2, found;
-        struct start s;
 
-        if (!read_all(fd, at->p_offset + sizeof(h) + middle * sizeof(s), &s, sizeof(s)))
+        if (!read_start(fd, at, middle, &found))
             return false;
-        found = at->p_vaddr + (uint64_t)(int64_t)s.address;
+        if (found == address && ret_next &&
+            (middle + 1 == count || !read_start(fd, at, middle + 1, ret_next)))
+            *ret_next = address;
         if (found == address)
             return true;
         if (found < address)
@@ -168,6 +186,13 @@ static bool begins_by_symbol(int fd, const struct programs *all, uint64_t addres
     return false;
 }
 
+/* Whether it is a jump on a condition. */
+static bool is_condition(const uint8_t *code)
+{
+    return (code[0] >= 0x70 && code[0] <= 0x7f) ||
+           (code[0] == 0x0f && code[1] >= 0x80 && code[1] <= 0x8f);
+}
+
 /* Whether the kernel runs the instruction itself, and steps over nothing: push of a register, the
  * no-op of five bytes, a jump, whether on a condition or not. */
 static bool is_known(const uint8_t *code)
@@ -176,25 +201,32 @@ static bool is_known(const uint8_t *code)
 
     return (code[0] >= 0x50 && code[0] <= 0x57) ||
            (code[0] == 0x41 && code[1] >= 0x50 && code[1] <= 0x57) || code[0] == 0xe9 ||
-           (code[0] >= 0x70 && code[0] <= 0x7f) ||
-           (code[0] == 0x0f && code[1] >= 0x80 && code[1] <= 0x8f) ||
-           memcmp(code, NOP5, sizeof(NOP5)) == 0;
+           is_condition(code) || memcmp(code, NOP5, sizeof(NOP5)) == 0;
 }
 
+static const uint8_t TEST_RAX[] = { 0x48, 0x85, 0xc0 };
+
 /* Bytes of the comparison that @code begins with, or 0: of a byte of the file's own or the first
- * argument with a number, or of a word of the file's own with 0. What follows it runs whenever the
- * function is called, with the arguments as they were. So begin glibc's posix_memalign, and malloc
- * of jemalloc and tcmalloc. */
+ * argument with a number, of a word of the file's own with 0, or of the first argument with 0.
+ * Before the last one an argument may be copied to one of r8 to r11. What follows it runs whenever
+ * the function is called, with the first four arguments as they were. So begin glibc's
+ * posix_memalign and free, its malloc and realloc from 2.42 on, and malloc of jemalloc and
+ * tcmalloc. */
 static size_t comparison(const uint8_t *code)
 {
-    static const uint8_t LOAD[] = { 0x48, 0x8b, 0x05 }, TEST[] = { 0x48, 0x85, 0xc0 };
+    static const uint8_t LOAD[] = { 0x48, 0x8b, 0x05 }, TEST_RDI[] = { 0x48, 0x85, 0xff };
 
+    size_t move = code[0] == 0x49 && code[1] == 0x89 && (code[2] & 0xc4) == 0xc0 ? MOVE_BYTES : 0;
+
+    if (memcmp(code + move, TEST_RDI, sizeof(TEST_RDI)) == 0 &&
+        is_condition(code + move + TEST_BYTES))
+        return move + TEST_BYTES;
     if ((code[0] == 0x80 && code[1] == 0x3d) ||
         (code[0] == 0x48 && code[1] == 0x81 && code[2] == 0xff))
         return COMPARE_BYTES;
     return memcmp(code, LOAD, sizeof(LOAD)) == 0 &&
-                   memcmp(code + LOAD_BYTES, TEST, sizeof(TEST)) == 0
-               ? LOAD_BYTES + sizeof(TEST)
+                   memcmp(code + LOAD_BYTES, TEST_RAX, sizeof(TEST_RAX)) == 0
+               ? LOAD_BYTES + sizeof(TEST_RAX)
                : 0;
 }
 
@@ -211,7 +243,7 @@ int function_start_check(int fd, uint64_t offset, uint64_t *ret_offset, struct e
         code_at = find_code(&all, offset);
     address = code_at ? code_at->p_vaddr + (offset - code_at->p_offset) : 0;
     if (!code_at || !read_all(fd, offset, code, sizeof(code)) ||
-        (!begins_by_table(fd, &all, address) && !begins_by_symbol(fd, &all, address)))
+        (!begins_by_table(fd, &all, address, NULL) && !begins_by_symbol(fd, &all, address)))
         return error_set(err, -EPERM,
                          "no function begins at offset 0x%llx of the file, by its .eh_frame_hdr "
                          "and its symbols",
@@ -224,5 +256,122 @@ int function_start_check(int fd, uint64_t offset, uint64_t *ret_offset, struct e
                          "that no probe is put at",
                          (unsigned long long)offset);
     *ret_offset = offset + skip;
+    return 0;
+}
+
+/* ---- what a function has been given ---- */
+
+/* A function by the sorted table. */
+struct body {
+    uint64_t address;
+    size_t bytes;
+    uint8_t code[BODY_BYTES_MAX + CODE_BYTES]; /* zeros behind its end */
+};
+
+static bool read_body(int fd, const struct programs *all, uint64_t address, struct body *ret)
+{
+    uint64_t next, offset = offset_of(all, address);
+
+    *ret = (struct body){ .address = address };
+    if (offset == UINT64_MAX || !find_code(all, offset) ||
+        !begins_by_table(fd, all, address, &next) || next <= address)
+        return false;
+    ret->bytes = MIN(next - address, (uint64_t)BODY_BYTES_MAX);
+    return read_all(fd, offset, ret->code, ret->bytes);
+}
+
+/* Where the call or jump of @b at @at leads to, which has 4 bytes for that. */
+static uint64_t target_of(const struct body *b, size_t at)
+{
+    int32_t distance;
+
+    memcpy(&distance, b->code + at + 1, sizeof(distance));
+    return b->address + at + CALL_BYTES + (uint64_t)(int64_t)distance;
+}
+
+/* Whether the jump on a condition at @at leads to another place of @b. */
+static bool stays(const struct body *b, size_t at)
+{
+    bool is_short = b->code[at] != 0x0f;
+    int64_t to = (int64_t)at + (is_short ? 2 : 6);
+    int32_t distance;
+
+    memcpy(&distance, b->code + at + 2, sizeof(distance));
+    to += is_short ? (int8_t)b->code[at + 1] : distance;
+    return to >= 0 && to < (int64_t)b->bytes;
+}
+
+/* Where @b jumps on the result of the call at @at, which no instruction between changes. 0: it does
+ * not, or it is no call of a function. */
+static size_t find_jump(int fd, const struct programs *all, const struct body *b, size_t at)
+{
+    const uint8_t *code = b->code + at + CALL_BYTES;
+    size_t to = at + CALL_BYTES;
+
+    if (b->code[at] != 0xe8)
+        return 0;
+    if ((code[0] | 1) == 0x49 && code[1] == 0x89 && (code[2] & 0xf8) == 0xc0)
+        to += MOVE_BYTES; /* mov %rax, a register */
+    if (memcmp(b->code + to, TEST_RAX, sizeof(TEST_RAX)) != 0)
+        return 0;
+    to += sizeof(TEST_RAX);
+    return to < b->bytes && is_condition(b->code + to) && stays(b, to) &&
+                   begins_by_table(fd, all, target_of(b, at), NULL)
+               ? to
+               : 0;
+}
+
+static void add_result(uint64_t offset, uint64_t ret[FUNCTION_RESULTS_MAX], size_t *count)
+{
+    for (size_t i = 0; i < *count; i++) {
+        if (ret[i] == offset)
+            return;
+    }
+    if (*count < FUNCTION_RESULTS_MAX)
+        ret[(*count)++] = offset;
+}
+
+static void add_jump(uint64_t address, uint64_t jumps[JUMPS_MAX], size_t *count)
+{
+    for (size_t i = 0; i < *count; i++) {
+        if (jumps[i] == address)
+            return;
+    }
+    if (*count < JUMPS_MAX)
+        jumps[(*count)++] = address;
+}
+
+int function_results_find(int fd, uint64_t offset, uint64_t ret[FUNCTION_RESULTS_MAX],
+                          size_t *ret_count, struct error *err)
+{
+    uint64_t todo[JUMPS_MAX], at;
+    const Elf64_Phdr *code = NULL;
+    size_t todo_count = 0, count = 0, jump;
+    struct programs all;
+    struct body b;
+
+    if (read_programs(fd, &all))
+        code = find_code(&all, offset);
+    if (!code)
+        return error_set(err, -EPERM, "no code is at offset 0x%llx of the file",
+                         (unsigned long long)offset);
+    todo[todo_count++] = code->p_vaddr + (offset - code->p_offset);
+    for (size_t i = 0; i < todo_count; i++) {
+        if (!read_body(fd, &all, todo[i], &b))
+            continue;
+        at = offset_of(&all, b.address);
+        for (size_t k = 0; k + CALL_BYTES <= b.bytes; k++) {
+            jump = find_jump(fd, &all, &b, k);
+            if (jump)
+                add_result(at + jump, ret, &count);
+            if (i == 0 && b.code[k] == 0xe9 && begins_by_table(fd, &all, target_of(&b, k), NULL))
+                add_jump(target_of(&b, k), todo, &todo_count);
+        }
+    }
+    if (!count)
+        return error_set(err, -ENOEXEC,
+                         "the function at offset 0x%llx of the file tests no result of another",
+                         (unsigned long long)offset);
+    *ret_count = count;
     return 0;
 }

@@ -21,6 +21,8 @@ _Static_assert((int)BROKER_MALLOC_FIRST == (int)ALLOC_MALLOC_FIRST &&
                    (int)BROKER_MALLOC_SECOND_OF_OLD == (int)ALLOC_MALLOC_SECOND_OF_OLD &&
                    (int)BROKER_MALLOC_THIRD == (int)ALLOC_MALLOC_THIRD &&
                    (int)BROKER_MALLOC_PRODUCT == (int)ALLOC_MALLOC_PRODUCT &&
+                   (int)BROKER_MALLOC_FREE == (int)ALLOC_MALLOC_FREE &&
+                   (int)BROKER_MALLOC_RESULT == (int)ALLOC_MALLOC_RESULT &&
                    (int)BROKER_MALLOC_ARGUMENTS <= (int)ALLOC_MALLOC_KINDS,
                "the arguments of both sides");
 
@@ -133,10 +135,18 @@ int request_sample_agents(struct server *s, const struct broker_request *q, stru
     return s->sampler ? sampler_by_agents(s->sampler, q->set) : -ENOENT;
 }
 
-/* Opens the file of @q for a probe at a function of it. 0: *ret_fd is it, and *offset is where the
- * probe may stand; or *ret_fd is -1, and @rep has the file, in an opener. */
+/* The places of a function that may have a probe. */
+struct places {
+    uint64_t offsets[FUNCTION_RESULTS_MAX];
+    size_t count;
+};
+
+/* Opens the file of @q for probes at the function that begins at @offset of it, or in it, where
+ * results are (@results). 0: *ret_fd is it, and @ret says where; or *ret_fd is -1, and @rep has the
+ * file, in an opener. */
 static int open_call(struct server *s, const struct broker_request *q, struct target *t,
-                     uint64_t *offset, int *ret_fd, struct reply *rep)
+                     uint64_t offset, bool results, struct places *ret, int *ret_fd,
+                     struct reply *rep)
 {
     _cleanup_close_ int fd = -1;
     struct mapped m;
@@ -144,14 +154,18 @@ static int open_call(struct server *s, const struct broker_request *q, struct ta
 
     if (r || fd < 0)
         return r;
-    r = function_start_check(fd, *offset, offset, &rep->err);
+    ret->count = 1;
+    r = results ? function_results_find(fd, offset, ret->offsets, &ret->count, &rep->err)
+                : function_start_check(fd, offset, ret->offsets, &rep->err);
     /* A mapping that has changed since the file was opened is not looked at. */
-    if (r == 0 && mapped_find(t, q->start, q->end, &m, NULL) == 0 &&
-        mapped_is_written(t, &m, *offset))
-        r = error_set(&rep->err, -EPERM,
-                      "process %d can write to the code of that function, and the kernel puts no "
-                      "probe there",
-                      q->host_pid);
+    for (size_t i = 0; r == 0 && i < ret->count; i++) {
+        if (mapped_find(t, q->start, q->end, &m, NULL) == 0 &&
+            mapped_is_written(t, &m, ret->offsets[i]))
+            r = error_set(&rep->err, -EPERM,
+                          "process %d can write to the code of that function, and the kernel puts "
+                          "no probe there",
+                          q->host_pid);
+    }
     if (r == 0)
         *ret_fd = take_fd(&fd);
     return r;
@@ -166,14 +180,15 @@ int request_call(struct server *s, const struct broker_request *q, struct reply 
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     _cleanup_close_ int fd = -1;
+    struct places at;
     uint64_t offset;
     int r;
 
     memcpy(&offset, q->name, sizeof(offset));
-    r = open_call(s, q, &t, &offset, &fd, rep);
+    r = open_call(s, q, &t, offset, /* results= */ false, &at, &fd, rep);
     if (r || fd < 0)
         return r;
-    r = sampler_call(s->sampler, q->host_pid, q->set, fd, offset, &rep->err);
+    r = sampler_call(s->sampler, q->host_pid, q->set, fd, at.offsets[0], &rep->err);
     if (r == 0 && target_check(&t)) { /* another process may have its number by now */
         sampler_uncall(s->sampler, q->host_pid, q->set);
         return PROC_GONE;
@@ -183,20 +198,26 @@ int request_call(struct server *s, const struct broker_request *q, struct reply 
 
 /*
  * malloc. Safe: as call, and the program reads three arguments of the function besides. Several for
- * a set and process, ALLOC_TARGET_MAX probes of a process.
+ * a set and process, ALLOC_TARGET_MAX probes of a process. For event nativelive there are probes
+ * within the function, too, at places that the broker finds: function_results_find() says why they
+ * are safe. The program then reads words of the target, with the target's own rights: what malloc
+ * writes before a block, and the thread's list of blocks.
  */
 int request_malloc(struct server *s, const struct broker_request *q, struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     _cleanup_close_ int fd = -1;
     struct broker_malloc m;
+    struct places at;
     int r;
 
     memcpy(&m, q->name, sizeof(m));
-    r = open_call(s, q, &t, &m.offset, &fd, rep);
+    r = open_call(s, q, &t, m.offset, m.argument == BROKER_MALLOC_RESULT, &at, &fd, rep);
     if (r || fd < 0)
         return r;
-    r = sampler_malloc(s->sampler, q->host_pid, q->set, fd, m.offset, m.argument, &rep->err);
+    for (size_t i = 0; r == 0 && i < at.count; i++)
+        r = sampler_malloc(s->sampler, q->host_pid, q->set, fd, at.offsets[i], m.argument,
+                           &rep->err);
     if (r == 0 && target_check(&t)) { /* another process may have its number by now */
         sampler_uncall(s->sampler, q->host_pid, q->set);
         return PROC_GONE;

@@ -214,13 +214,16 @@ int broker_moments_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct
  * be at its first instruction. -errno; each with @err. */
 int broker_call(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
                 uint32_t set, uint64_t offset, struct error *err);
-/* Where the arguments of a function say how many bytes are asked for. */
+/* Where the arguments of a function say how many bytes are asked for. Or, for event nativelive: it
+ * gives back what its argument is; where what it returns is known, in it. */
 enum broker_malloc_argument { /* as enum alloc_malloc of sample/alloc_abi.h */
                               BROKER_MALLOC_FIRST,
                               BROKER_MALLOC_SECOND,
                               BROKER_MALLOC_SECOND_OF_OLD,
                               BROKER_MALLOC_THIRD,
                               BROKER_MALLOC_PRODUCT,
+                              BROKER_MALLOC_FREE,
+                              BROKER_MALLOC_RESULT,
                               BROKER_MALLOC_ARGUMENTS,
 };
 struct broker_malloc {
@@ -229,7 +232,8 @@ struct broker_malloc {
     uint32_t zero;
 };
 /* Has set @set sample the bytes that calls of such a function ask for, beside others of that set
- * and process. broker_uncall() ends all of them. Else as broker_call(). */
+ * and process. broker_uncall() ends all of them. Else as broker_call(). Of BROKER_MALLOC_RESULT
+ * the broker finds the places; -ENOEXEC: there is none. */
 int broker_malloc(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
                   uint32_t set, const struct broker_malloc *m, struct error *err);
 /* Gets how often the process called those since the first of them. 0, -ENOENT: it has none, -errno.

@@ -173,6 +173,8 @@ static int capture_begin(struct captures *captures, const struct capture_request
         r = capture_choose_agent(captures, c, err);
     if (r == 0)
         r = capture_begin_live(c);
+    if (r == 0)
+        r = capture_begin_blocks(c);
     if (r == 0 && req->lines) {
         r = inlined_new(captures->symbolizer, captures->frames, &c->inlined);
         capture_defer_names(c);

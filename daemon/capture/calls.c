@@ -54,8 +54,9 @@ static int put(const struct calls_env *env, struct process *p, const struct want
 
     if (r < 0)
         return r;
-    if (form.kind == EVENT_MALLOC)
-        return mallocs_put(rate, env->broker, env->symbolizer, p, set, until_ns, err);
+    if (event_is_malloc(form.kind))
+        return mallocs_put(rate, env->broker, env->symbolizer, p, set,
+                           form.kind == EVENT_NATIVELIVE, until_ns, err);
     r = symbolizer_function(env->symbolizer, p, form.group, form.name, until_ns, &found);
     if (r == -EAGAIN)
         return r;

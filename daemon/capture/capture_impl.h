@@ -6,6 +6,7 @@
 #include "capture/captures.h"
 #include "capture/inlined.h"
 #include "capture/live.h"
+#include "capture/native_live.h"
 #include "event/events.h"
 
 #define CAPTURE_PROCESSES_MAX 65536u
@@ -86,17 +87,18 @@ struct capture {
     struct inlined *inlined; /* native frames, looked up for the end; NULL: no lines are wanted */
     struct attachment *attachment; /* NULL: not begun, or none */
     struct proc_id attach_id;
-    enum alloc_source source; /* of event alloc */
-    struct attachment *agent; /* that samples it; NULL: probes do */
-    struct proc_id agent_id;  /* where */
-    uint64_t agent_ns;        /* since when; 0: not yet */
-    struct live *live;        /* of event live; NULL: it has not that */
-    bool live_looked;         /* at its end, which of its objects are alive */
-    uint32_t attach_mode;     /* enum attach_mode */
-    bool waits_for_names;     /* sampling is over, a source has not answered yet */
-    bool forced;              /* as of struct capture_request */
-    struct error refused;     /* code: it cannot go on, and fails */
-    bool nameless;            /* memory names nothing: only what is attached to */
+    enum alloc_source source;        /* of event alloc */
+    struct attachment *agent;        /* that samples it; NULL: probes do */
+    struct proc_id agent_id;         /* where */
+    uint64_t agent_ns;               /* since when; 0: not yet */
+    struct live *live;               /* of event live; NULL: it has not that */
+    bool live_looked;                /* at its end, which of its objects are alive */
+    struct native_live *native_live; /* of event nativelive; NULL: it has not that */
+    uint32_t attach_mode;            /* enum attach_mode */
+    bool waits_for_names;            /* sampling is over, a source has not answered yet */
+    bool forced;                     /* as of struct capture_request */
+    struct error refused;            /* code: it cannot go on, and fails */
+    bool nameless;                   /* memory names nothing: only what is attached to */
     struct profile meta;
 };
 
@@ -259,6 +261,19 @@ void capture_keep_live(struct capture *c, const struct sample_record *rec,
 void capture_look_live(struct captures *captures, struct capture *c);
 /* Has the record hold the samples of these, and says what it lacks, as warnings. */
 void capture_settle_live(const struct captures *captures, struct capture *c);
+
+/* ---- native_blocks.c ---- */
+
+/* Begins to keep samples, with event nativelive. 0 or -ENOMEM. */
+int capture_begin_blocks(struct capture *c);
+/* Keeps the sample of a block. @frames: @n, leaf first. */
+void capture_keep_block(struct capture *c, const struct sample_record *rec,
+                        const struct profile_sample *s, const uint32_t *frames, size_t n);
+/* Takes a record of SAMPLE_GIVEN_BACK. */
+void capture_end_block(const struct captures *captures, struct capture *c,
+                       const struct sample_record *rec);
+/* Has the record hold the samples of blocks that stay, and says what it lacks, as warnings. */
+void capture_settle_blocks(struct capture *c, uint64_t end_ns);
 
 /* ---- symbol_source.c ---- */
 

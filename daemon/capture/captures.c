@@ -19,6 +19,7 @@ struct capture *capture_free(struct capture *c)
     deferred_free(c->later);
     inlined_free(c->inlined);
     live_free(c->live);
+    native_live_free(c->native_live);
     id_table_deinit(&c->processes);
     id_table_deinit(&c->threads);
     free(c->verdicts);
@@ -118,6 +119,7 @@ static void capture_finish(struct captures *captures, struct capture *c, uint64_
     capture_tell_names(c);
     capture_tell_agent(c);
     capture_settle_live(captures, c);
+    capture_settle_blocks(c, end_ns);
     capture_fill_meta(captures, c, end_ns);
     r = make_profile(c, &c->meta, &p);
     capture_unlink(captures, c);
@@ -162,7 +164,7 @@ int captures_snapshot(struct captures *captures, struct capture *c, bool reset,
     struct record *fresh = NULL;
     int r;
 
-    if (reset && c->live)
+    if (reset && (c->live || c->native_live))
         return error_set(err, -EINVAL, "what is alive is known when the capture ends");
     if (!snapshot_has_room(captures, c)) {
         error_set(err, -EBUSY, "the memory for captures (captures_max_bytes, %zu MiB) is used up",

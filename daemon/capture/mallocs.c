@@ -8,23 +8,24 @@
 static const struct {
     const char *name;
     uint32_t argument, of_glibc;
-    bool of_musl; /* it calls no other; there calloc() calls malloc(), to name one */
+    bool of_musl;  /* it calls no other; there calloc() calls malloc(), to name one */
+    bool followed; /* with event nativelive; of the others the blocks are not known there */
 } FUNCTIONS[] = {
-    { "malloc", BROKER_MALLOC_FIRST, BROKER_MALLOC_FIRST, true },
-    { "calloc", BROKER_MALLOC_PRODUCT, BROKER_MALLOC_PRODUCT, false },
-    { "realloc", BROKER_MALLOC_SECOND, BROKER_MALLOC_SECOND_OF_OLD, true },
-    { "posix_memalign", BROKER_MALLOC_THIRD, BROKER_MALLOC_THIRD, false },
-    { "aligned_alloc", BROKER_MALLOC_SECOND, BROKER_MALLOC_SECOND, true },
-    { "memalign", BROKER_MALLOC_SECOND, BROKER_MALLOC_SECOND, false },
-    { "valloc", BROKER_MALLOC_FIRST, BROKER_MALLOC_FIRST, false },
+    { "malloc", BROKER_MALLOC_FIRST, BROKER_MALLOC_FIRST, true, true },
+    { "calloc", BROKER_MALLOC_PRODUCT, BROKER_MALLOC_PRODUCT, false, true },
+    { "realloc", BROKER_MALLOC_SECOND, BROKER_MALLOC_SECOND_OF_OLD, true, true },
+    { "posix_memalign", BROKER_MALLOC_THIRD, BROKER_MALLOC_THIRD, false, false },
+    { "aligned_alloc", BROKER_MALLOC_SECOND, BROKER_MALLOC_SECOND, true, false },
+    { "memalign", BROKER_MALLOC_SECOND, BROKER_MALLOC_SECOND, false, false },
+    { "valloc", BROKER_MALLOC_FIRST, BROKER_MALLOC_FIRST, false, false },
 };
 _Static_assert(ARRAY_SIZE(FUNCTIONS) <= 32, "bits of struct mallocs");
 
-/* Behind those, what only one library has. glibc: what it has beside its malloc, and none that
- * takes the place of that (tcmalloc has __libc_malloc, too). There realloc() of NULL calls
- * malloc(). */
-enum { GLIBC = ARRAY_SIZE(FUNCTIONS), MUSL, NAMES };
-static const char *const MARKS[] = { "malloc_info", "__dls3" };
+/* Behind those, what gives back, and what only one library has. glibc: what it has beside its
+ * malloc, and none that takes the place of that (tcmalloc has __libc_malloc, too). There realloc()
+ * of NULL calls malloc(). Its loader has a malloc for itself before 2.32. */
+enum { FREE = ARRAY_SIZE(FUNCTIONS), GLIBC, MUSL, LOADER, NAMES };
+static const char *const MARKS[] = { "free", "malloc_info", "__dls3", "__tls_get_addr" };
 
 /* Whether function number @i begins where another does that is probed: glibc's aligned_alloc is
  * memalign. */
@@ -48,32 +49,88 @@ static bool is_wanted(const struct library *l, size_t i)
     return l->offsets[i] && !is_alias(l->offsets, i) && (!l->offsets[MUSL] || FUNCTIONS[i].of_musl);
 }
 
-static int put_library(struct mallocs *m, struct broker *b, const struct proc_id *id, uint32_t set,
-                       const struct library *l, struct error *err)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(FUNCTIONS); i++) {
-        const struct broker_malloc function = { .offset = l->offsets[i],
-                                                .argument = l->offsets[GLIBC]
-                                                                ? FUNCTIONS[i].of_glibc
-                                                                : FUNCTIONS[i].argument };
-        struct error why = ERROR_NULL;
-        int r;
+/* What puts probes takes. */
+struct putting {
+    struct broker *broker;
+    const struct proc_id *id;
+    uint32_t set;
+};
 
-        if (!is_wanted(l, i))
-            continue;
-        r = broker_malloc(b, id, l->start, l->end, set, &function, &why);
-        if (r == -ENOEXEC && i > 0)
-            m->left_out |= UINT32_C(1) << i;
-        if (r == 0 || (r == -ENOEXEC && i > 0))
-            continue;
-        if (err)
-            *err = why;
-        if (r == -ENOEXEC || r == -EPERM)
-            error_remedy(err, "event=nativemem without source=malloc shows who makes it grow, "
-                              "and needs no probe");
-        return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
-    }
+/* Puts one at the function at @offset of @l, or in it. As broker_malloc(), and -ESRCH. */
+static int put_probe(const struct putting *to, const struct library *l, uint64_t offset,
+                     uint32_t argument, struct error *err)
+{
+    const struct broker_malloc m = { .offset = offset, .argument = argument };
+    int r = broker_malloc(to->broker, to->id, l->start, l->end, to->set, &m, err);
+
+    return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
+}
+
+/* Whether nothing can be said without a probe at function number @i: with @followed, blocks that
+ * realloc() gives back would seem to stay. */
+static bool is_needed(size_t i, bool followed)
+{
+    return i == 0 || (followed && FUNCTIONS[i].of_glibc == BROKER_MALLOC_SECOND_OF_OLD);
+}
+
+/* Puts those of function number @i of @l; with @followed also where its blocks are known. What
+ * cannot be is left out. As put_probe(). */
+static int put_function(struct mallocs *m, const struct putting *to, const struct library *l,
+                        size_t i, bool followed, struct error *err)
+{
+    uint32_t argument = l->offsets[GLIBC] ? FUNCTIONS[i].of_glibc : FUNCTIONS[i].argument;
+    int r = -ENOEXEC;
+
+    if (!followed || FUNCTIONS[i].followed)
+        r = put_probe(to, l, l->offsets[i], argument, err);
+    if (r == -ENOEXEC && is_needed(i, followed))
+        return r;
+    if (r == 0 && followed)
+        r = put_probe(to, l, l->offsets[i], BROKER_MALLOC_RESULT, err);
+    if (r != -ENOEXEC || i == 0)
+        return r;
+    m->left_out |= UINT32_C(1) << i;
     return 0;
+}
+
+static int put_library(struct mallocs *m, const struct putting *to, const struct library *l,
+                       bool followed, struct error *err)
+{
+    struct error why = ERROR_NULL;
+    int r = followed ? put_probe(to, l, l->offsets[FREE], BROKER_MALLOC_FREE, &why) : 0;
+
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(FUNCTIONS); i++) {
+        if (is_wanted(l, i))
+            r = put_function(m, to, l, i, followed, &why);
+    }
+    if (r < 0 && err)
+        *err = why;
+    if (r == -ENOEXEC || r == -EPERM)
+        error_remedy(err, "event=nativemem%s shows who makes it grow, and needs no probe",
+                     followed ? "" : " without source=malloc");
+    return r;
+}
+
+static bool is_loader(const struct library *l)
+{
+    return l->offsets[LOADER] && !l->offsets[MUSL] && !l->offsets[GLIBC];
+}
+
+/* Whether blocks can be followed that @count libraries give. */
+static int check_followed(const struct library *all, size_t count, struct error *err)
+{
+    size_t i = 0;
+
+    while (i < count && ((all[i].offsets[GLIBC] && all[i].offsets[FREE]) || is_loader(&all[i])))
+        i++;
+    if (i == count)
+        return 0;
+    error_set(err, -EOPNOTSUPP,
+              "it has mapped a malloc that is not glibc's, and the blocks of others cannot be "
+              "followed");
+    error_remedy(err, "event=malloc shows what is asked for, and event=nativemem who makes the "
+                      "process grow; jemalloc and tcmalloc have leak profilers of their own");
+    return -EOPNOTSUPP;
 }
 
 /* All that @p has, before the first probe stands: one that goes again counts for a while. Of more
@@ -88,8 +145,8 @@ static int find_libraries(struct symbolizer *s, struct process *p, uint64_t unti
 
     for (size_t i = 0; i < ARRAY_SIZE(FUNCTIONS); i++)
         names[i] = FUNCTIONS[i].name;
-    for (size_t i = GLIBC; i < NAMES; i++)
-        names[i] = MARKS[i - GLIBC];
+    for (size_t i = FREE; i < NAMES; i++)
+        names[i] = MARKS[i - FREE];
     *ret_more = false;
     for (*ret_count = 0; !*ret_more;) {
         struct library *l = *ret_count < MALLOCS_LIBRARIES_MAX ? &ret[*ret_count] : &behind;
@@ -105,8 +162,9 @@ static int find_libraries(struct symbolizer *s, struct process *p, uint64_t unti
 }
 
 int mallocs_put(struct mallocs *m, struct broker *b, struct symbolizer *s, struct process *p,
-                uint32_t set, uint64_t until_ns, struct error *err)
+                uint32_t set, bool followed, uint64_t until_ns, struct error *err)
 {
+    const struct putting to = { .broker = b, .id = &p->id, .set = set };
     struct library libraries[MALLOCS_LIBRARIES_MAX];
     size_t count;
     int r = find_libraries(s, p, until_ns, libraries, &count, &m->more);
@@ -114,16 +172,22 @@ int mallocs_put(struct mallocs *m, struct broker *b, struct symbolizer *s, struc
     if (r == -ENOENT)
         error_set(err, r, "no file that process %d has mapped has a function malloc",
                   p->id.host_pid);
+    if (r == 0 && followed)
+        r = check_followed(libraries, count, err);
     if (r < 0)
         return r;
     broker_uncall(b, p->id.host_pid, set, NULL); /* of a process image before */
-    for (size_t i = 0; r == 0 && i < count; i++)
-        r = put_library(m, b, &p->id, set, &libraries[i], err);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        if (followed && is_loader(&libraries[i]))
+            continue;
+        r = put_library(m, &to, &libraries[i], followed, err);
+    }
     if (r < 0) {
         broker_uncall(b, p->id.host_pid, set, NULL);
         return r;
     }
     m->begun_ns = clock_monotonic_ns();
+    m->followed = followed;
     if (broker_mallocs(b, p->id.host_pid, &m->before) != 0) /* by other sets */
         m->before = 0;
     return 0;
@@ -146,6 +210,7 @@ int mallocs_look(struct mallocs *m, struct broker *b, int32_t host_pid, bool for
                  struct error *err)
 {
     uint64_t now_ns = clock_monotonic_ns(), calls, took_ns = now_ns - m->begun_ns;
+    bool followed = m->followed;
 
     if (broker_mallocs(b, host_pid, &calls) != 0 || calls < m->before)
         return 0;
@@ -158,12 +223,11 @@ int mallocs_look(struct mallocs *m, struct broker *b, int32_t host_pid, bool for
     if (forced || m->per_second <= MALLOCS_PER_SECOND_MAX)
         return 0;
     error_set(err, -EDQUOT,
-              "it calls malloc %llu times a second, which probes would make about %.1f %% of a "
+              "it calls %s %llu times a second, which probes would make about %.1f %% of a "
               "processor more expensive; the limit is %d calls a second",
-              (unsigned long long)m->per_second,
+              followed ? "malloc and free" : "malloc", (unsigned long long)m->per_second,
               (double)m->per_second * MALLOCS_COST_NS / NSEC_PER_SEC * 100, MALLOCS_PER_SECOND_MAX);
-    error_remedy(err,
-                 "event=nativemem without source=malloc costs nothing of that; force=1 samples "
-                 "it nevertheless");
+    error_remedy(err, "event=nativemem%s costs nothing of that; force=1 samples it nevertheless",
+                 followed ? "" : " without source=malloc");
     return -EDQUOT;
 }

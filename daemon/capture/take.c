@@ -10,7 +10,7 @@ static double capture_share(const struct capture_event *event, const struct samp
                                                                   : event->set_period),
              to = event_period_number(event->period);
 
-    if (rec->klass || event->info->kind == EVENT_MALLOC) { /* kept with a chance of value/I, too */
+    if (rec->klass || event_is_malloc(event->info->kind)) { /* kept with a chance of value/I, too */
         from = MIN(rec->value, to);
     } else if (rec->wait_ns) {
         from = MAX(from, MIN(rec->wait_ns, to));
@@ -171,7 +171,7 @@ static void capture_take(struct captures *captures, struct capture *c,
             c->allocs++;
             c->same_steps += (rec->flags & SAMPLE_SAME_STEP) != 0;
         }
-    } else if (event->info->kind == EVENT_MALLOC) {
+    } else if (event_is_malloc(event->info->kind)) {
         sample.value = MAX(rec->value, event->period);
     } else if (event->info->kind == EVENT_SAFEPOINT) {
         sample.value = event->period; /* until the profile is made */
@@ -185,6 +185,8 @@ static void capture_take(struct captures *captures, struct capture *c,
                                RECORD_LATER + LATER_PLACES_MAX);
     if (event->info->kind == EVENT_LIVE)
         capture_keep_live(c, rec, &sample, frames, in->naming->stack->count);
+    else if (event->info->kind == EVENT_NATIVELIVE)
+        capture_keep_block(c, rec, &sample, frames, in->naming->stack->count);
     else
         record_sample(c->record, &sample, frames, in->naming->stack->count);
 }
@@ -195,7 +197,12 @@ void captures_sample(struct captures *captures, struct incoming *in)
         for (size_t i = 0; i < c->event_count && !in->waits; i++) {
             const struct capture_event *event = &c->events[i];
 
-            if (capture_event_sets(event) & 1u << in->rec->set && capture_covers(c, event, in->rec))
+            if (!(capture_event_sets(event) & 1u << in->rec->set) ||
+                !capture_covers(c, event, in->rec))
+                continue;
+            if (event->info->kind == EVENT_NATIVELIVE && in->rec->flags & SAMPLE_GIVEN_BACK)
+                capture_end_block(captures, c, in->rec);
+            else
                 capture_take(captures, c, event, in);
         }
     }

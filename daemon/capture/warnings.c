@@ -139,17 +139,18 @@ static void capture_warn_fixed(struct capture *c, const struct capture_event *ev
         100.0 * c->same_steps / c->allocs);
 }
 
-/* What the probes of event malloc cost @who, and what they do not see. */
-static void capture_warn_malloc(struct capture *c, const char *who, const struct mallocs *m)
+/* What the probes of events malloc and nativelive cost @who, and what they do not see. */
+static void capture_warn_malloc(struct capture *c, const char *who, const char *functions,
+                                const struct mallocs *m)
 {
     char names[MALLOCS_LEFT_OUT_BYTES];
 
     if (m->per_second)
         record_warn_process(
             c->record,
-            "%s called malloc some %llu times a second, which the probes made about %.2g %% of a "
+            "%s called %s some %llu times a second, which the probes made about %.2g %% of a "
             "processor more expensive",
-            who, (unsigned long long)m->per_second,
+            who, functions, (unsigned long long)m->per_second,
             (double)m->per_second * MALLOCS_COST_NS / NSEC_PER_SEC * 100);
     if (m->left_out)
         record_warn_process(c->record,
@@ -168,7 +169,7 @@ static void capture_warn_mallocs(const struct captures *captures, struct capture
     const struct calls *all = &captures->calls;
     char who[96] = "it";
 
-    for (size_t i = 0; event->info->kind == EVENT_MALLOC && i < all->count; i++) {
+    for (size_t i = 0; event_is_malloc(event->info->kind) && i < all->count; i++) {
         const struct called *one = &all->all[i];
         const struct process *p = one->there && one->set == event->set
                                       ? discover_find(captures->discover, one->id.host_pid)
@@ -178,7 +179,8 @@ static void capture_warn_mallocs(const struct captures *captures, struct capture
             continue;
         if (!target_single_pid(c->target))
             snprintf(who, sizeof(who), "%d (%s)", p->id.host_pid, p->comm);
-        capture_warn_malloc(c, who, &one->rate);
+        capture_warn_malloc(
+            c, who, event->info->kind == EVENT_MALLOC ? "malloc" : "malloc and free", &one->rate);
     }
 }
 
@@ -214,6 +216,11 @@ static void capture_warn_empty(struct capture *c, const struct capture_event *ev
         record_warn(c->record,
                     "no samples: nobody called malloc, or by chance none of %llu bytes was taken; "
                     "try a smaller interval",
+                    (unsigned long long)event->period);
+    else if (event->info->kind == EVENT_NATIVELIVE)
+        record_warn(c->record,
+                    "no samples: all that was allocated was freed, or by chance none of %llu "
+                    "bytes was taken; try more seconds or a smaller interval",
                     (unsigned long long)event->period);
     else if (event->info->kind == EVENT_FUNCTION)
         record_warn(c->record,

@@ -32,7 +32,7 @@ static inline bool event_is_wait(uint32_t kind)
 static inline bool event_is_probe(uint32_t kind)
 {
     return kind == EVENT_ALLOC || kind == EVENT_LIVE || kind == EVENT_FUNCTION ||
-           kind == EVENT_MALLOC;
+           kind == EVENT_MALLOC || kind == EVENT_NATIVELIVE;
 }
 
 /* Returns whether only a JVM has events of @kind. */
@@ -45,7 +45,13 @@ static inline bool event_is_of_jvm(uint32_t kind)
 /* Returns whether its samples are calls of functions, at probes of each set's own. */
 static inline bool event_is_call(uint32_t kind)
 {
-    return kind == EVENT_FUNCTION || kind == EVENT_MALLOC;
+    return kind == EVENT_FUNCTION || kind == EVENT_MALLOC || kind == EVENT_NATIVELIVE;
+}
+
+/* Returns whether those functions are the ones of malloc. */
+static inline bool event_is_malloc(uint32_t kind)
+{
+    return kind == EVENT_MALLOC || kind == EVENT_NATIVELIVE;
 }
 
 /* Bounds of a period: between two samples a processor spends this much, */
@@ -81,7 +87,7 @@ static inline bool event_is_clocked(uint32_t kind)
 static inline bool event_may_be_paced(uint32_t kind)
 {
     return kind < EVENT_KINDS_ALL && !event_is_clocked(kind) && kind != EVENT_ALLOC &&
-           kind != EVENT_LIVE && kind != EVENT_MALLOC;
+           kind != EVENT_LIVE && !event_is_malloc(kind);
 }
 
 /* In the event's unit: what one of those that the kernel counts is worth. */

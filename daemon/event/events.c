@@ -17,6 +17,9 @@
 #define COST_AGENT                                                                                 \
     "about 3 us for each object that the JVM draws, at most 1,000 a second, and " COST_SAMPLE
 #define COST_MALLOC "about 1 us for each call of malloc in that process, and " COST_SAMPLE
+#define COST_BLOCKS                                                                                \
+    "1 to 2 us for each call of malloc and 1 us for each of free, in that process, "               \
+    "and " COST_SAMPLE
 /* A look at each tick, and a probe at each begin and end of a moment. */
 #define COST_MOMENT                                                                                \
     "about 0.5 us for each tick of a busy processor, 3 us for each begin and end of a safepoint, " \
@@ -27,6 +30,7 @@
 #define VALUED_PROBE true
 #define VALUED_AGENT true
 #define VALUED_MALLOC true
+#define VALUED_BLOCKS true
 #define VALUED_MOMENT true
 
 static const struct event_info EVENTS[] = {

@@ -12,6 +12,8 @@
  * worth one, and of each interval one is sampled. And where memory of a C library is asked for:
  * there each call is worth the bytes, which are thinned as above.
  *
+ * Of sets of event nativelive, another program stands at those: native_live.bpf.h.
+ *
  * And it stands at a function of the agent, which is called for objects that the JVM itself draws:
  * each byte that a thread allocates ends an interval with the same chance. So an object is drawn
  * with a chance of 1 - exp(-size/interval), and stands for its size divided by that.
@@ -33,6 +35,7 @@ __u32 alloc_sets;                       /* bits: those of allocations at probes 
 __u32 agent_sets;                       /* bits: those of allocations that agents tell, */
 __u32 live_sets;                        /* and of these: those of objects that agents follow */
 __u32 call_epochs[ALLOC_CALLS_MAX];     /* of the probe in each slot; 0: it counts nothing */
+__u32 block_epochs[STACK_SETS_MAX];     /* of sets of native_live.bpf.h: how often each began */
 
 /* Of a task. */
 struct allocating {
@@ -65,12 +68,11 @@ struct {
     __type(value, struct alloc_process);
 } vms SEC(".maps");
 
-/* How often each process has asked for memory, in all its sets. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, ALLOC_PROCESSES_MAX);
     __type(key, __u32); /* process id */
-    __type(value, __u64);
+    __type(value, struct alloc_mallocs);
 } mallocs SEC(".maps");
 
 struct {
@@ -93,6 +95,7 @@ struct alloc_scratch {
     struct arguments args;
     __u64 values[STACK_SETS_MAX]; /* of the sets that take it */
     __u64 flags;                  /* SAMPLE_SAME_STEP, SAMPLE_ALONE */
+    __u64 block;                  /* address of a block of malloc */
     __u64 taken;                  /* by one that runs or was preempted */
 };
 
@@ -341,10 +344,11 @@ static __always_inline struct alloc_scratch *take_scratch(void)
     return NULL;
 }
 
-static __always_inline void write_records(struct alloc_scratch *as, __u32 sets)
+/* Returns how many were written. */
+static __always_inline __u32 write_records(struct alloc_scratch *as, __u32 sets)
 {
     struct stack_scratch *s = &as->stack;
-    __u32 words = s->rec.user_count;
+    __u32 words = s->rec.user_count, written = 0;
 
     if (words > SAMPLE_USER_MAX)
         words = SAMPLE_USER_MAX;
@@ -358,21 +362,24 @@ static __always_inline void write_records(struct alloc_scratch *as, __u32 sets)
                                BPF_RB_NO_WAKEUP))
             count(ALLOC_LOST_RING, 1);
         else
-            count(ALLOC_SAMPLES, 1);
+            written++;
     }
+    count(ALLOC_SAMPLES, written);
+    return written;
 }
 
-/* Of the task that runs, for @sets (bits). */
-static __always_inline void take_sample(struct task_struct *task, struct alloc_scratch *as,
-                                        __u32 sets, __u32 host_pid)
+/* Of the task that runs, for @sets (bits). Returns how many records were written. */
+static __always_inline __u32 take_sample(struct task_struct *task, struct alloc_scratch *as,
+                                         __u32 sets, __u32 host_pid)
 {
     __u64 now_ns = bpf_ktime_get_ns(), took_ns;
     struct stack_scratch *s = &as->stack;
     struct unwind_process *p;
+    __u32 written;
 
     if (over_budget(now_ns, STACK_BUDGET_NS)) {
         count(ALLOC_LOST_BUDGET, 1);
-        return;
+        return 0;
     }
     begin_record(&s->rec, task, host_pid,
                  pid_ns_inum ? pid_number(task->thread_pid) : (__u32)task->pid, now_ns);
@@ -383,10 +390,11 @@ static __always_inline void take_sample(struct task_struct *task, struct alloc_s
     bpf_get_current_comm(s->rec.comm, sizeof(s->rec.comm));
     p = tables_of(s);
     s->rec.user_count = p ? walk(task, s, p) : leaf(task, s);
-    write_records(as, sets);
+    written = write_records(as, sets);
     took_ns = bpf_ktime_get_ns() - now_ns;
     count(ALLOC_TIME_NS, took_ns);
     spend(took_ns);
+    return written;
 }
 
 /* ---- what happened ---- */
@@ -442,15 +450,12 @@ static __always_inline __u32 set_of(__u32 kind)
            (STACK_SETS_MAX - 1);
 }
 
-/* What the call of process @host_pid asks for, by its first three arguments; 0: nothing. */
-static __always_inline __u64 asked(__u32 host_pid, __u32 kind, __u64 first, __u64 second,
-                                   __u64 third)
+/* What a call of a function of @kind (enum alloc_malloc) asks for, by its first three arguments; 0:
+ * nothing. */
+static __always_inline __u64 asked_bytes(__u32 kind, __u64 first, __u64 second, __u64 third)
 {
-    __u64 *calls = bpf_map_lookup_elem(&mallocs, &host_pid), bytes = first;
+    __u64 bytes = first;
 
-    if (calls)
-        __sync_fetch_and_add(calls, 1);
-    kind = (kind - ALLOC_MALLOC) % ALLOC_MALLOC_KINDS;
     if (kind == ALLOC_MALLOC_PRODUCT)
         bytes = first < SIZE_MAX_BYTES && second < (1ULL << 23)   ? first * second
                 : second < SIZE_MAX_BYTES && first < (1ULL << 23) ? first * second
@@ -460,6 +465,17 @@ static __always_inline __u64 asked(__u32 host_pid, __u32 kind, __u64 first, __u6
     else if (kind != ALLOC_MALLOC_FIRST)
         bytes = kind == ALLOC_MALLOC_SECOND_OF_OLD && !first ? 0 : second;
     return bytes < SIZE_MAX_BYTES ? bytes : 0; /* no malloc gives so much */
+}
+
+/* The same, and counts the call of process @host_pid. */
+static __always_inline __u64 asked(__u32 host_pid, __u32 kind, const struct arguments *args)
+{
+    struct alloc_mallocs *m = bpf_map_lookup_elem(&mallocs, &host_pid);
+
+    if (m)
+        __sync_fetch_and_add(&m->calls, 1);
+    return asked_bytes((kind - ALLOC_MALLOC) % ALLOC_MALLOC_KINDS, args->n[0], args->n[1],
+                       args->n[2]);
 }
 
 /* The sets of @wanted (bits) that take what happened to process @host_pid, as @cookie says, and its
@@ -478,7 +494,7 @@ __attribute__((noinline)) int choose(struct alloc_scratch *as, __u32 wanted, __u
     if (kind >= ALLOC_MALLOC) {
         set = set_of(kind);
         as->what.klass = as->what.object = 0;
-        as->what.bytes = asked(host_pid, kind, as->args.n[0], as->args.n[1], as->args.n[2]);
+        as->what.bytes = asked(host_pid, kind, &as->args);
         as->values[set] = draw(set, as->what.bytes);
         return as->values[set] ? 1U << set : 0;
     }
@@ -543,3 +559,5 @@ int alloc_probe(struct pt_regs *ctx)
 {
     return is_going(bpf_get_attach_cookie(ctx)) ? 0 : called(ctx);
 }
+
+#include "sample/native_live.bpf.h"

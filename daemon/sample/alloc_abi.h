@@ -53,8 +53,23 @@ enum alloc_malloc {
     ALLOC_MALLOC_SECOND_OF_OLD, /* the same, where the first is not NULL: else malloc is called */
     ALLOC_MALLOC_THIRD,         /* posix_memalign(ret, alignment, size) */
     ALLOC_MALLOC_PRODUCT,       /* calloc(count, size) */
+    ALLOC_MALLOC_FREE,          /* free(old): what is given back */
+    ALLOC_MALLOC_RESULT,        /* within a function, where rax has what it will return */
     ALLOC_MALLOC_KINDS = 8,
 };
+
+/* What is known of a process that is asked how it asks for memory. */
+struct alloc_mallocs {
+    unsigned long long calls;          /* in all its sets */
+    ALLOC_U32 cache_word, cache_tries; /* of native_live.bpf.h */
+};
+
+/* A block of memory that a set follows. */
+struct alloc_block {
+    unsigned long long address;
+    ALLOC_U32 host_pid, set;
+};
+#define ALLOC_BLOCKS_MAX 32768 /* that are followed, of all processes and sets */
 /* Of a probe: a probe of another epoch than its process has is one that is going. So is a call's
  * of another epoch than its slot has. */
 #define ALLOC_COOKIE(kind, slot, epoch)                                                            \

@@ -31,6 +31,8 @@ enum sample_flags {
     SAMPLE_KERNEL_THREAD = 8, /* the task has no user memory */
     SAMPLE_THROTTLED = 16,    /* with SAMPLE_RUNNABLE: its cgroup had used up its time */
     SAMPLE_SAME_STEP = 16,    /* with a klass: as one of its thread's last, see alloc.bpf.c */
+    SAMPLE_GIVEN_BACK = 16,   /* with neither: no sample, but the end of block `object`; 0: of one
+                                 that is worth `value` nobody knows where it is */
     SAMPLE_WANTS_THREAD = 32, /* the walk would have used the JavaThread, and did not know it */
     SAMPLE_RUNNABLE = 64,     /* with wait_ns: for a processor, and for nothing else */
     SAMPLE_ALONE = 64,        /* with a klass: it stands for hardly more than itself */
@@ -68,7 +70,8 @@ struct sample_record {
     /* As they lie in the target's memory: */
     SAMPLE_U64 lock_class;  /* of the lock; 0: not readable */
     SAMPLE_U64 lock_owner;  /* of a monitor as it says, else a JavaThread; 0: none, or not known */
-    SAMPLE_U32 object;      /* the agent's number of it, if that follows it; else 0 */
+    SAMPLE_U32 object;      /* the agent's number of it, if that follows it, or that of a block of
+                               malloc (native_live.bpf.h); else 0 */
     SAMPLE_U32 collections; /* that had begun in the JVM, with object; 0: not known */
     char comm[SAMPLE_COMM_BYTES];
     /* SAMPLE_U64 kernel[kernel_count], user[user_count] */

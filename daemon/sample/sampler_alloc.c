@@ -35,6 +35,7 @@ struct call_probe {
     int32_t pid; /* 0: free */
     uint32_t set;
     bool malloc;           /* the bytes that they ask for */
+    uint64_t offset;       /* in its file */
     struct uprobes *probe; /* owned */
 };
 
@@ -42,8 +43,9 @@ struct sampler_alloc {
     struct alloc_bpf *skel;
     struct alloc_targets vms, agents;
     struct call_probe calls[ALLOC_CALLS_MAX];
-    uint32_t call_sets; /* bits: those that count calls */
-    uint32_t epoch;     /* of probes; the last one */
+    uint32_t call_sets;  /* bits: those that count calls, */
+    uint32_t block_sets; /* and of these: those that follow blocks of malloc */
+    uint32_t epoch;      /* of probes; the last one */
     struct uprobe_way way;
     int possible_cpus;
     void (*detach)(void *ctx, struct uprobes *probes); /* NULL: at once */
@@ -78,6 +80,7 @@ int sampler_alloc_new(const struct sampler_shared *shared, struct sampler_alloc 
     a->skel->rodata->pid_ns_inum = shared->pid_ns_inum;
     a->skel->rodata->max_words = shared->max_words;
     uprobe_prepare(&a->way, a->skel->progs.alloc_probe);
+    uprobe_prepare(&a->way, a->skel->progs.block_probe);
     r = sampler_shared_use(shared, a->skel->obj);
     if (r == 0)
         r = alloc_bpf__load(a->skel);
@@ -214,12 +217,42 @@ int sampler_alloc_start_calls(struct sampler_alloc *a, uint32_t set, uint64_t pe
     return r;
 }
 
+int sampler_alloc_start_blocks(struct sampler_alloc *a, uint32_t set, uint64_t interval)
+{
+    int r = sampler_alloc_start_calls(a, set, interval);
+
+    if (r < 0)
+        return r;
+    a->block_sets |= 1U << set;
+    __atomic_add_fetch(&a->skel->bss->block_epochs[set], 1, __ATOMIC_RELEASE);
+    return 0;
+}
+
+/* Forgets the blocks that set @set follows. One that comes at the same time stays until the next
+ * such set of that number. */
+static void forget_blocks(struct sampler_alloc *a, uint32_t set)
+{
+    int map = bpf_map__fd(a->skel->maps.live_blocks);
+    struct alloc_block key, next;
+    int r = bpf_map_get_next_key(map, NULL, &next);
+
+    for (uint32_t i = 0; r == 0 && i < ALLOC_BLOCKS_MAX; i++) {
+        key = next;
+        r = bpf_map_get_next_key(map, &key, &next);
+        if (key.set == set)
+            bpf_map_delete_elem(map, &key);
+    }
+}
+
 void sampler_alloc_stop(struct sampler_alloc *a, uint32_t set)
 {
     if (set >= STACK_SETS_MAX)
         return;
     a->call_sets &= ~(1U << set);
     drop_calls(a, 1U << set);
+    if (a->block_sets & 1U << set)
+        forget_blocks(a, set);
+    a->block_sets &= ~(1U << set);
     __atomic_and_fetch(&a->skel->bss->live_sets, ~(1U << set), __ATOMIC_RELEASE);
     if (a->skel->bss->agent_sets & 1U << set &&
         !__atomic_and_fetch(&a->skel->bss->agent_sets, ~(1U << set), __ATOMIC_RELEASE))
@@ -396,11 +429,13 @@ static struct call_probe *find_call(struct sampler_alloc *a, int32_t pid, uint32
 }
 
 /* Puts the probe of @c, of @kind. */
-static int add_call(struct sampler_alloc *a, const struct call_probe *c, int fd, uint64_t offset,
-                    uint32_t kind, struct error *err)
+static int add_call(struct sampler_alloc *a, const struct call_probe *c, int fd, uint32_t kind,
+                    struct error *err)
 {
     struct call_probe *free_one = find_call(a, /* pid= */ 0, /* set= */ 0);
-    struct uprobe_place place = { .offset = offset };
+    const struct bpf_program *program =
+        a->block_sets & 1U << c->set ? a->skel->progs.block_probe : a->skel->progs.alloc_probe;
+    struct uprobe_place place = { .offset = c->offset };
     struct uprobes *probe;
     size_t slot;
     int r;
@@ -415,8 +450,7 @@ static int add_call(struct sampler_alloc *a, const struct call_probe *c, int fd,
     slot = (size_t)(free_one - a->calls);
     place.cookie = ALLOC_COOKIE(kind, slot, next_epoch(a));
     __atomic_store_n(&a->skel->bss->call_epochs[slot], a->epoch, __ATOMIC_RELEASE);
-    r = uprobes_attach(&a->way, bpf_program__fd(a->skel->progs.alloc_probe), c->pid, fd, &place, 1,
-                       &probe, err);
+    r = uprobes_attach(&a->way, bpf_program__fd(program), c->pid, fd, &place, 1, &probe, err);
     if (r < 0) {
         __atomic_store_n(&a->skel->bss->call_epochs[slot], 0, __ATOMIC_RELEASE);
         return r;
@@ -429,7 +463,7 @@ static int add_call(struct sampler_alloc *a, const struct call_probe *c, int fd,
 int sampler_alloc_call(struct sampler_alloc *a, int32_t pid, uint32_t set, int fd, uint64_t offset,
                        struct error *err)
 {
-    const struct call_probe c = { .pid = pid, .set = set };
+    const struct call_probe c = { .pid = pid, .set = set, .offset = offset };
     struct call_probe *old;
 
     if (pid <= 0 || set >= STACK_SETS_MAX)
@@ -437,23 +471,37 @@ int sampler_alloc_call(struct sampler_alloc *a, int32_t pid, uint32_t set, int f
     old = find_call(a, pid, set);
     if (old && a->call_sets & 1U << set) /* or calls of both would count */
         drop_call(a, old);
-    return add_call(a, &c, fd, offset, ALLOC_CALL + set, err);
+    return add_call(a, &c, fd, ALLOC_CALL + set, err);
+}
+
+/* Whether the place of @c has a probe of its set and process. */
+static bool has_place(const struct sampler_alloc *a, const struct call_probe *c)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(a->calls); i++) {
+        if (a->calls[i].pid == c->pid && a->calls[i].set == c->set &&
+            a->calls[i].offset == c->offset)
+            return true;
+    }
+    return false;
 }
 
 int sampler_alloc_malloc(struct sampler_alloc *a, int32_t pid, uint32_t set, int fd,
                          uint64_t offset, enum alloc_malloc argument, struct error *err)
 {
-    const struct call_probe c = { .pid = pid, .set = set, .malloc = true };
+    const struct call_probe c = { .pid = pid, .set = set, .malloc = true, .offset = offset };
+    const struct alloc_mallocs none = { 0 };
     uint32_t key = (uint32_t)pid;
-    uint64_t none = 0;
     int r;
 
-    if (pid <= 0 || set >= STACK_SETS_MAX || argument >= ALLOC_MALLOC_KINDS)
+    if (pid <= 0 || set >= STACK_SETS_MAX || argument >= ALLOC_MALLOC_KINDS ||
+        (argument >= ALLOC_MALLOC_FREE && !(a->block_sets & 1U << set)))
         return -EINVAL;
+    if (argument == ALLOC_MALLOC_RESULT && has_place(a, &c))
+        return 0;
     if (!has_mallocs(a, pid) &&
         bpf_map_update_elem(bpf_map__fd(a->skel->maps.mallocs), &key, &none, BPF_ANY) < 0)
         return error_set(err, -E2BIG, "%d processes have probes already", ALLOC_PROCESSES_MAX);
-    r = add_call(a, &c, fd, offset, ALLOC_MALLOC + set * ALLOC_MALLOC_KINDS + argument, err);
+    r = add_call(a, &c, fd, ALLOC_MALLOC + set * ALLOC_MALLOC_KINDS + argument, err);
     if (r < 0 && !has_mallocs(a, pid))
         bpf_map_delete_elem(bpf_map__fd(a->skel->maps.mallocs), &key);
     return r;
@@ -462,8 +510,12 @@ int sampler_alloc_malloc(struct sampler_alloc *a, int32_t pid, uint32_t set, int
 int sampler_alloc_mallocs(const struct sampler_alloc *a, int32_t pid, uint64_t *ret)
 {
     uint32_t key = (uint32_t)pid;
+    struct alloc_mallocs m;
 
-    return bpf_map_lookup_elem(bpf_map__fd(a->skel->maps.mallocs), &key, ret) < 0 ? -ENOENT : 0;
+    if (bpf_map_lookup_elem(bpf_map__fd(a->skel->maps.mallocs), &key, &m) < 0)
+        return -ENOENT;
+    *ret = m.calls;
+    return 0;
 }
 
 int sampler_alloc_uncall(struct sampler_alloc *a, int32_t pid, uint32_t set)

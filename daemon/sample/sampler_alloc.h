@@ -65,13 +65,17 @@ int sampler_alloc_unagent(struct sampler_alloc *a, int32_t pid);
 /* Begins to sample set @set, one record for each @period calls, or at a pace (EVENT_PACED).
  * sampler_alloc_stop() ends it. */
 int sampler_alloc_start_calls(struct sampler_alloc *a, uint32_t set, uint64_t period);
+/* Does that of blocks of malloc, one record for each @interval bytes. They are followed: there is a
+ * second record when such a block is given back. */
+int sampler_alloc_start_blocks(struct sampler_alloc *a, uint32_t set, uint64_t interval);
 /* Has set @set count the calls of the function that begins at @offset of the file @fd, in process
  * @pid alone. In place of the one that it counts there. Return: 0. -E2BIG: ALLOC_TARGET_MAX probes
  * are in that process, or ALLOC_CALLS_MAX in all. -errno with @err. */
 int sampler_alloc_call(struct sampler_alloc *a, int32_t pid, uint32_t set, int fd, uint64_t offset,
                        struct error *err);
 /* Has set @set sample the bytes that calls of such a function ask for. Others of that set and
- * process stay. Return: as sampler_alloc_call(). */
+ * process stay. @argument of a set of blocks: ALLOC_MALLOC_FREE, and ALLOC_MALLOC_RESULT, which two
+ * functions may have at one @offset. Return: as sampler_alloc_call(). */
 int sampler_alloc_malloc(struct sampler_alloc *a, int32_t pid, uint32_t set, int fd,
                          uint64_t offset, enum alloc_malloc argument, struct error *err);
 /* Gets how often process @pid called those since the first of them. -ENOENT: it has none. */

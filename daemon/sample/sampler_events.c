@@ -34,6 +34,8 @@
 #define PERF_COUNT_LIVE 0
 #define PERF_TYPE_MALLOC PERF_TYPE_PROBE
 #define PERF_COUNT_MALLOC 0
+#define PERF_TYPE_BLOCKS PERF_TYPE_PROBE
+#define PERF_COUNT_NATIVELIVE 0
 /* A timer, by which late threads are looked for. */
 #define PERF_TYPE_MOMENT PERF_TYPE_SOFTWARE
 

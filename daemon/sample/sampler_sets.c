@@ -210,11 +210,12 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
     set->event = *event;
     set->period = period;
     pace_set(event->everywhere ? s->points->skel : s->skel, no, event, period);
-    r = event_is_wait(event->kind)   ? sampler_off_start(s->off, no, event->kind, period, err)
-        : event->kind == EVENT_ALLOC ? sampler_alloc_start(s->alloc, no, period)
-        : event->kind == EVENT_LIVE  ? sampler_alloc_start_live(s->alloc, no, period)
-        : event_is_call(event->kind) ? sampler_alloc_start_calls(s->alloc, no, period)
-                                     : set_cpus(s, no, cpus, (size_t)n, err);
+    r = event_is_wait(event->kind)        ? sampler_off_start(s->off, no, event->kind, period, err)
+        : event->kind == EVENT_ALLOC      ? sampler_alloc_start(s->alloc, no, period)
+        : event->kind == EVENT_LIVE       ? sampler_alloc_start_live(s->alloc, no, period)
+        : event->kind == EVENT_NATIVELIVE ? sampler_alloc_start_blocks(s->alloc, no, period)
+        : event_is_call(event->kind)      ? sampler_alloc_start_calls(s->alloc, no, period)
+                                          : set_cpus(s, no, cpus, (size_t)n, err);
     if (r >= 0 && event->kind == EVENT_SAFEPOINT)
         r = sampler_moments_start(s->moments, no, period, err);
     if (r < 0) {

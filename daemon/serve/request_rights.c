@@ -26,7 +26,8 @@ static bool samples(const struct request *req, enum event_kind kind)
 static bool puts_probes(const struct request *req)
 {
     return samples(req, EVENT_ALLOC) || samples(req, EVENT_LIVE) || samples(req, EVENT_SAFEPOINT) ||
-           samples(req, EVENT_FUNCTION) || samples(req, EVENT_MALLOC);
+           samples(req, EVENT_FUNCTION) || samples(req, EVENT_MALLOC) ||
+           samples(req, EVENT_NATIVELIVE);
 }
 
 enum role request_role(const struct request *req)

@@ -22,8 +22,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     _cleanup_close_ int fd = memfd_create("elf", MFD_CLOEXEC);
     struct error err = ERROR_NULL;
-    uint64_t offset, at;
-    uint8_t code[5];
+    uint64_t offset, at, results[FUNCTION_RESULTS_MAX];
+    size_t count = 0;
+    uint8_t code[6];
     int r;
 
     if (size < sizeof(offset) || fd < 0 ||
@@ -33,11 +34,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     r = function_start_check(fd, offset, &at, &err);
     if (r == 0) {
         if ((at != offset && at != offset + 4 && at != offset + 7 && at != offset + 11 &&
-             at != offset + 10 && at != offset + 14) ||
-            pread(fd, code, sizeof(code), (off_t)at) != sizeof(code) || !is_known(code))
+             at != offset + 10 && at != offset + 14 && at != offset + 3 && at != offset + 6) ||
+            pread(fd, code, 5, (off_t)at) != 5 || !is_known(code))
             abort();
     } else if ((r != -EPERM && r != -ENOEXEC) || !err.msg[0]) {
         abort();
+    }
+    r = function_results_find(fd, offset, results, &count, &err);
+    if (r == 0 ? !count || count > FUNCTION_RESULTS_MAX : r != -EPERM && r != -ENOEXEC)
+        abort();
+    for (size_t i = 0; i < count; i++) {
+        if (pread(fd, code, 2, (off_t)results[i]) != 2 ||
+            ((code[0] & 0xf0) != 0x70 && (code[0] != 0x0f || (code[1] & 0xf0) != 0x80)))
+            abort();
     }
     return 0;
 }

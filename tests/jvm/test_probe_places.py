@@ -49,11 +49,13 @@ class Places(unittest.TestCase):
         result = subprocess.run([paths.program("tests/jvm/probe_places"), path], input="\n".join(map(str, asked)), capture_output=True, text=True)
         lines = result.stdout.splitlines()
         self.assertEqual(result.returncode, 0, lines[-1:])
-        taken = set()
+        taken, results = set(), set()
         for line in lines[:-1]:
-            offset, place = map(int, line.split())
-            taken.add((addresses[offset], addresses[offset] + place - offset))
-        print(f"{os.path.basename(path)}: {len(code)} instructions, asked about {len(asked)} places, {len(taken)} taken, {lines[-1]}", end=" ")
+            offset, place = map(int, line.split()[:2])
+            (results if line.endswith("in") else taken).add((addresses[offset], addresses[offset] + place - offset))
+        print(f"{os.path.basename(path)}: {len(code)} instructions, asked about {len(asked)} places, {len(taken)} taken, "
+              f"{len(results)} within functions, {lines[-1]}", end=" ")
+        self.assertEqual([f"{start:x} {place:x}" for start, place in results if not code.get(place, "").startswith("j")], [], "within an instruction")
         within = [f"{start:x} {place:x}" for start, place in taken if start not in code or place not in code]
         self.assertEqual(within, [], "within an instruction")
         unsafe = [f"{start:x} {place:x} {code[place]}" for start, place in taken if not SAFE.fullmatch(code[place])]

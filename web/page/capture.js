@@ -11,7 +11,7 @@ import { formatRoute } from "./route.js";
 const LIST_SECONDS_CAPTURES = 4;
 const PAGE = 100;
 
-const NAMES_OF_EVENTS = { cpu: "CPU", wall: "Wall clock", offcpu: "Waiting", lock: "Locks", nativelock: "Native locks", alloc: "Allocation", live: "Live objects", nativemem: "Native memory", malloc: "Calls of malloc" };
+const NAMES_OF_EVENTS = { cpu: "CPU", wall: "Wall clock", offcpu: "Waiting", lock: "Locks", nativelock: "Native locks", alloc: "Allocation", live: "Live objects", nativemem: "Native memory", malloc: "Calls of malloc", nativelive: "Native memory that stays" };
 
 export const eventTitle = (name) => NAMES_OF_EVENTS[name] || name;
 

@@ -94,8 +94,8 @@ static const struct param PARAMS[PARAM_COUNT] = {
                            "what is allocated; agent: an agent in the JVM does; or malloc, for "
                            "event=nativemem" },
     [PARAM_FORCE] = { "force", BOOL_OF(force),
-                      .expects = EXPECTS_BOOL
-                      " (1: event=malloc also of processes that call it very often)" },
+                      .expects = EXPECTS_BOOL " (1: event=malloc or nativelive also of processes "
+                                              "that call malloc very often)" },
     [PARAM_HZ] = { "hz", .parse = param_hz,
                    .expects = "samples per second on each processor, from 1 to 10000, such as 99" },
     [PARAM_INTERVAL] = { "interval", .parse = param_interval,

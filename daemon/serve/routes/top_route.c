@@ -99,13 +99,16 @@ static bool check_top_event(struct request *req)
 {
     struct error err = ERROR_NULL;
 
-    if (!events_listed(span_of(req->params.event), "live"))
+    bool live = events_listed(span_of(req->params.event), "live");
+
+    if (!live && !events_listed(span_of(req->params.event), "nativelive"))
         return check_event(req);
-    error_remedy(&err, "ask /profile for it, or /top for event=alloc");
-    error_parameter(
-        &err, "event", -EINVAL,
-        "which objects are still reachable is known when a capture ends, so /top cannot "
-        "show event=live");
+    error_remedy(&err, "ask /profile for it, or /top for event=%s", live ? "alloc" : "malloc");
+    error_parameter(&err, "event", -EINVAL,
+                    live ? "which objects are still reachable is known when a capture ends, so "
+                           "/top cannot show event=live"
+                         : "which memory stays is known when a capture ends, so /top cannot show "
+                           "event=nativelive");
     answer_outcome(&req->answer, -EINVAL, &err, 0);
     return false;
 }

@@ -109,11 +109,13 @@ START_TEST(only_starts_with_known_instructions)
 }
 END_TEST
 
-/* As glibc's posix_memalign begins, and malloc of jemalloc and tcmalloc. */
+/* As glibc's posix_memalign and free begin, and malloc of jemalloc and tcmalloc. */
 START_TEST(behind_a_comparison)
 {
     static const uint8_t COMPARE[] = { 0x80, 0x3d, 0x01, 0x02, 0x14, 0x00, 0x00, 0x41, 0x54 };
     static const uint8_t COMPARE_RDI[] = { 0x48, 0x81, 0xff, 0x00, 0x10, 0x00, 0x00, 0x0f, 0x87 };
+    static const uint8_t MOVE_RSI[] = { 0x49, 0x89, 0xf1 };
+    static const uint8_t TEST_AND_JUMP[] = { 0x48, 0x85, 0xff, 0x0f, 0x84 };
     static const uint8_t LOAD_AND_TEST[] = { 0x48, 0x8b, 0x05, 0x59, 0xab, 0x00,
                                              0x00, 0x48, 0x85, 0xc0, 0x74 };
     struct image m = good();
@@ -146,6 +148,20 @@ START_TEST(behind_a_comparison)
     memcpy(m.code[ENDBR] + 4, LOAD_AND_TEST, sizeof(LOAD_AND_TEST));
     m.code[ENDBR][6] = 0x3d; /* mov d(%rip), %rdi: changes an argument */
     ck_assert_int_eq(check_image(&m, offset_of(ENDBR)), -ENOEXEC);
+    memcpy(m.code[0], TEST_AND_JUMP, sizeof(TEST_AND_JUMP));
+    ck_assert_int_eq(check_image(&m, offset_of(0)), (int64_t)offset_of(0) + 3);
+    m.code[0][3] = 0x78; /* js, as malloc of glibc 2.42 */
+    ck_assert_int_eq(check_image(&m, offset_of(0)), (int64_t)offset_of(0) + 3);
+    m.code[0][3] = 0x55; /* push: not there, as nothing needs it */
+    ck_assert_int_eq(check_image(&m, offset_of(0)), -ENOEXEC);
+    memcpy(m.code[0], MOVE_RSI, sizeof(MOVE_RSI)); /* as realloc of glibc 2.42 */
+    memcpy(m.code[0] + 3, TEST_AND_JUMP, sizeof(TEST_AND_JUMP));
+    ck_assert_int_eq(check_image(&m, offset_of(0)), (int64_t)offset_of(0) + 6);
+    m.code[0][2] = 0xf7; /* to r15, which the caller wants back */
+    ck_assert_int_eq(check_image(&m, offset_of(0)), -ENOEXEC);
+    m.code[0][0] = 0x48;
+    m.code[0][2] = 0xf1; /* to rcx: an argument */
+    ck_assert_int_eq(check_image(&m, offset_of(0)), -ENOEXEC);
     memcpy(m.code[0], COMPARE, 7); /* twice */
     memcpy(m.code[0] + 7, COMPARE, sizeof(COMPARE));
     ck_assert_int_eq(check_image(&m, offset_of(0)), -ENOEXEC);
@@ -167,6 +183,77 @@ START_TEST(what_the_table_does_not_name)
     ck_assert_int_eq(check_image(&m, offset_of(1)), -EPERM);
     m.programs[1].p_filesz = UINT64_MAX;
     ck_assert_int_eq(check_image(&m, offset_of(1)), -EPERM);
+}
+END_TEST
+
+/* The places in the function at @offset, counted from there; or the error. */
+static int results(const void *p, size_t n, uint64_t offset, int64_t ret[FUNCTION_RESULTS_MAX])
+{
+    _cleanup_close_ int fd = memfd_create("elf", MFD_CLOEXEC);
+    uint64_t found[FUNCTION_RESULTS_MAX];
+    struct error err = ERROR_NULL;
+    size_t count = 0;
+    int r;
+
+    ck_assert_int_eq(write(fd, p, n), (ssize_t)n);
+    r = function_results_find(fd, offset, found, &count, &err);
+    ck_assert(r == 0 ? count > 0 : (r == -EPERM || r == -ENOEXEC) && err.msg[0]);
+    for (size_t i = 0; i < count; i++)
+        ret[i] = (int64_t)(found[i] - offset);
+    return r < 0 ? r : (int)count;
+}
+
+/* Function 0 calls function 2, and jumps on what it gets. */
+static struct image calling(void)
+{
+    static const uint8_t CODE[] = { 0x53, 0xe8, 0x3a, 0x00, 0x00, 0x00, /* push, call */
+                                    0x48, 0x85, 0xc0,                   /* test %rax, %rax */
+                                    0x74, 0x02, 0x5b, 0xc3 };           /* je, pop, ret */
+    struct image m = good();
+
+    memcpy(m.code[0], CODE, sizeof(CODE));
+    return m;
+}
+
+/* As glibc has it in malloc, calloc and realloc. */
+START_TEST(where_results_are)
+{
+    static const uint8_t MOVED[] = { 0x49, 0x89, 0xc4, 0x48, 0x85, 0xc0, 0x0f, 0x84, 2, 0, 0, 0 };
+    int64_t at[FUNCTION_RESULTS_MAX];
+    struct image m = calling();
+
+#define RESULTS(from) results(&m, sizeof(m), offset_of(from), at)
+    ck_assert_int_eq(RESULTS(0), 1);
+    ck_assert_int_eq(at[0], 9);
+    memcpy(m.code[0] + 6, MOVED, sizeof(MOVED));
+    ck_assert_int_eq(RESULTS(0), 1);
+    ck_assert_int_eq(at[0], 12);
+    m.code[0][8] = 0x44; /* mov %rax, n(%rsp) is longer */
+    ck_assert_int_eq(RESULTS(0), -ENOEXEC);
+#define WITH(byte, value)                                                                          \
+    m = calling();                                                                                 \
+    m.code[0][byte] = value;                                                                       \
+    ck_assert_int_eq(RESULTS(0), -ENOEXEC)
+    WITH(1, 0xe9);  /* no call */
+    WITH(2, 0x3b);  /* of no function */
+    WITH(5, 0x80);  /* nor this */
+    WITH(6, 0x49);  /* test of another register */
+    WITH(9, 0xeb);  /* a jump on nothing */
+    WITH(10, 0x30); /* it leaves the function */
+    WITH(10, 0x80); /* so does this */
+#undef WITH
+    m = calling();
+    m.table.count = 2; /* function 2 is none */
+    ck_assert_int_eq(RESULTS(0), -ENOEXEC);
+    m = calling();
+    ck_assert_int_eq(results(&m, sizeof(m), offset_of(0) + 1, at), -ENOEXEC);
+    ck_assert_int_eq(results(&m, sizeof(m), offset_of(6), at), -EPERM);
+    m.code[3][0] = 0xe9; /* function 3 goes on in function 0 */
+    m.code[3][1] = 0x9b;
+    m.code[3][2] = m.code[3][3] = m.code[3][4] = 0xff;
+    ck_assert_int_eq(RESULTS(3), 1);
+    ck_assert_int_eq(at[0], 9 - 3 * 32);
+    ck_assert_int_eq(RESULTS(5), -ENOEXEC); /* the last one: nothing says where it ends */
 }
 END_TEST
 
@@ -293,9 +380,9 @@ START_TEST(random_files)
     int accepted = 0;
 
     for (int round = 0; round < 4000; round++) {
-        struct image m = good();
+        struct image m = round % 2 ? calling() : good();
         uint8_t *bytes = (uint8_t *)&m;
-        int64_t at;
+        int64_t at, places[FUNCTION_RESULTS_MAX];
 
         for (int i = 0; i < 1 + round % 3; i++) {
             random ^= random << 13;
@@ -303,6 +390,8 @@ START_TEST(random_files)
             random ^= random << 17;
             bytes[random % sizeof(m)] = (uint8_t)(random >> 32);
         }
+        for (int i = results(&m, sizeof(m), offset_of(round % 6), places); i-- > 0;)
+            ck_assert(is_known((uint8_t *)&m + (int64_t)offset_of(round % 6) + places[i]));
         at = check_image(&m, offset_of(round % 6));
         if (at < 0)
             continue;
@@ -320,6 +409,7 @@ int main(void)
 
     tcase_add_test(tc, only_starts_with_known_instructions);
     tcase_add_test(tc, behind_a_comparison);
+    tcase_add_test(tc, where_results_are);
     tcase_add_test(tc, what_the_table_does_not_name);
     tcase_add_test(tc, by_symbols_of_functions);
     tcase_add_test(tc, files_that_do_not_say);

@@ -172,6 +172,7 @@ static const struct {
     { "event=nativemem&interval=9223372036854775807k", "interval" },
     { "event=alloc&hz=99", "hz" },
     { "event=malloc&hz=99", "hz" },
+    { "event=nativelive&hz=99", "hz" },
     { "event=nativemem&source=malloc&hz=99", "hz" },
     { "state=blocked,", "state" },
     { "state=blocked,blocked", "state" },

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The samples of event nativelive: blocks of malloc that were not given back yet. Bounded: the BPF
+ * program follows ALLOC_BLOCKS_MAX blocks, and so many are kept here. Thread: the engine's.
+ */
+#pragma once
+
+#include "profile/profile.h"
+
+#define NATIVE_LIVE_MAX 32768  /* samples that are kept */
+#define NATIVE_LIVE_TAIL 10    /* of a capture, this share of its end is too young to tell a leak */
+#define NATIVE_LIVE_EARLY 4096 /* ends that come before their samples, which wait for symbols */
+
+struct native_live;
+
+/* 0 or -ENOMEM. */
+int native_live_new(struct native_live **ret);
+/* Accepts NULL, returns NULL. */
+struct native_live *native_live_free(struct native_live *l);
+/* Keeps @s, of block number @block, whose stack is one of record_hold(). False: there is no room,
+ * and it is lost. */
+bool native_live_keep(struct native_live *l, uint32_t block, const struct profile_sample *s);
+/* Lets go of the sample of block number @block. @early: if it is not there, it may still come. */
+void native_live_give_back(struct native_live *l, uint32_t block, bool early);
+/* Counts a block of @bytes whose address is not known. */
+void native_live_miss(struct native_live *l, uint64_t bytes);
+
+/* What was found. */
+struct native_live_found {
+    uint64_t live, young, given_back; /* samples; young: taken at until_ns or later */
+    uint64_t bytes, missed_bytes;     /* asked for in all; of them those of native_live_miss() */
+    uint64_t lost_ends;               /* for which there was no room */
+};
+typedef void (*native_live_fn)(void *cookie, const struct profile_sample *s);
+/* Hands the samples before @until_ns that are left to @fn. A second call hands out nothing. */
+void native_live_each(struct native_live *l, uint64_t until_ns, native_live_fn fn, void *cookie,
+                      struct native_live_found *ret);

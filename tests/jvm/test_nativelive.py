@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Native memory that stays (event=nativelive): the place that leaks, its bytes, and no other."""
+import collections
+import os
+import statistics
+import subprocess
+import time
+import unittest
+
+from harness import bundle, jdkroot, jvm, native, paths, proc
+from harness.events import WithEvent
+from harness.profile import Profile
+from test_calls import await_no_probes
+from test_malloc import library
+
+LEAKING = "place_6" # of leaks.c
+
+
+def sites(profile: Profile) -> dict[str, int]:
+    """The bytes of each place of leaks.c that is there."""
+    found: collections.Counter = collections.Counter()
+    for stack in profile.stacks:
+        found[next((name for name in stack.names if name.startswith("place_")), "other")] += stack.value
+    return dict(found)
+
+
+def methods(profile: Profile) -> dict[str, int]:
+    """The same of NativeLeaks.java; what is of none of its methods is the VM's own."""
+    found: collections.Counter = collections.Counter()
+    for stack in profile.stacks:
+        for method in {"small", "large", "mapped", "deflater", "cached"}:
+            found[method] += stack.value if f"NativeLeaks.{method}" in stack.names else 0
+    return dict(found)
+
+
+class JavaProgram(jvm.Jvm):
+    def __init__(self, version: int, folder: str):
+        super().__init__(paths.jdk(version), "-Xmx64m", "-cp", folder, "NativeLeaks", stdin=subprocess.PIPE)
+
+    def ask(self, line: str) -> str:
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+
+class Base(WithEvent):
+    event = "nativelive"
+    sources = ("NativeLeaks.java",)
+
+    def prepare(self, pid: int) -> None:
+        """The symbols are read: the next capture follows from the first call."""
+        def ready() -> bool:
+            answer = self.daemon.get("/profile", pid=pid, event="nativelive", seconds=0.1, format="json")
+            if answer.status == 409 and "cannot be read" in answer.text: # not in time, on a busy machine
+                return False
+            self.assertEqual(answer.status, 200, (answer.text, answer))
+            return not any("being read" in warning for warning in answer.warnings)
+        proc.wait_until(ready, 30, "the symbols are read")
+
+    def take(self, program, line: str, **params) -> tuple[int, Profile]:
+        """What stayed while it did LINE, and a profile of that. It goes on for more than the tenth that is left out."""
+        capture = self.daemon.capture(pid=program.pid, event="nativelive", **params)
+        begun = time.monotonic()
+        stayed = int(program.ask(line))
+        time.sleep((time.monotonic() - begun) / 8 + 0.5)
+        return stayed, capture.stop()
+
+    def check_blocks(self, program: native.Obedient, label: str) -> None:
+        """Each byte of the place that keeps blocks, and none of another. Where none does, nothing."""
+        program.ask("run 2 100")
+        self.prepare(program.pid)
+        stayed, profile = self.take(program, "run 500 100", interval=1, force=1)
+        print(f"{label}: {sites(profile)}, stayed {stayed}; {profile.warnings[:2]}", end=" ")
+        self.assertGreater(stayed, 0)
+        if profile.quality["lost"] == 0:
+            self.assertEqual(sites(profile), {LEAKING: stayed}, profile.describe())
+        self.assertFalse([s for s in profile.stacks if s.truncated], profile.describe())
+        _, profile = self.take(program, "run 100 1000000", interval=1, force=1)
+        if profile.quality["lost"] == 0:
+            self.assertEqual(profile.stacks, [], profile.describe())
+        await_no_probes(program.pid)
+
+    def check_jvm(self, program, label: str) -> None:
+        program.ask("30")
+        self.prepare(program.pid)
+        stayed, profile = self.take(program, "600", interval=1, force=1)
+        found = methods(profile)
+        print(f"{label}: {found}, stayed {stayed}", end=" ")
+        self.assertGreater(stayed, 0)
+        if profile.quality["lost"] == 0:
+            self.assertAlmostEqual(found.pop("cached", 0), stayed, delta=0.01 * stayed, msg=profile.describe())
+            # A method that runs for the first time has the VM load classes, whose memory stays.
+            self.assertLess(sum(found.values()), 0.05 * stayed, (found, profile.describe()))
+        self.assertTrue([w for w in profile.warnings if "were freed" in w], profile.warnings)
+        await_no_probes(program.pid)
+
+
+class NativeLive(Base):
+    def test_each_block(self):
+        with native.Obedient("leaks", "-pthread") as program:
+            self.check_blocks(program, "glibc")
+
+    def test_by_chance(self):
+        """The same of sampled blocks: some 400 stay, of which the interval takes 0.4, so this is four sigma."""
+        with native.Obedient("leaks", "-pthread") as program:
+            program.ask("run 2 100")
+            self.prepare(program.pid)
+            stayed, profile = self.take(program, "run 2000 20", interval=1000, force=1)
+            found = sites(profile)
+            print(f"{found}, stayed {stayed}", end=" ")
+            if profile.quality["lost"] == 0:
+                self.assertAlmostEqual(found.pop(LEAKING, 0), stayed, delta=0.25 * stayed, msg=profile.describe())
+                self.assertEqual(found, {}, profile.describe())
+
+    def test_of_a_jvm(self):
+        """Direct buffers that a cache keeps, beside others and deflaters that are freed."""
+        for version in (17, 25):
+            with self.subTest(jdk=version), JavaProgram(version, self.classes.folder) as program:
+                self.check_jvm(program, f"JDK {version}")
+
+    def test_in_a_container(self):
+        """As Docker makes them."""
+        with bundle.Asked(paths.jdk(17), self.classes.folder, "-Xmx64m", "-cp", "/classes", "NativeLeaks", docker=True, overlay=True,
+                          user_namespace=False) as program:
+            self.check_jvm(program, "container")
+
+    def refused(self, program: native.Obedient, sentence: str) -> None:
+        program.do("all 10")
+        answers = []
+        def known() -> bool:
+            answers.append(self.daemon.get("/profile", pid=program.pid, event="nativelive", seconds=0.1, format="json"))
+            return answers[-1].status == 409 and "cannot be read" not in answers[-1].text
+        proc.wait_until(known, 30, "it is refused")
+        self.assertIn(sentence, answers[-1].text)
+        await_no_probes(program.pid)
+
+    def test_other_mallocs(self):
+        """Where glibc's is not the only one, nobody knows the blocks."""
+        for wrap in (("env", "LD_PRELOAD=" + library("libjemalloc.so.2")), ("env", "LD_PRELOAD=" + library("libtcmalloc_minimal.so.4"))):
+            with self.subTest(wrap=wrap), native.Obedient("mallocs", "-pthread", wrap=wrap) as program:
+                self.refused(program, "a malloc that is not glibc's")
+
+    def test_musl(self):
+        paths.need("musl-gcc")
+        out = native.folder() + "/mallocs-musl"
+        subprocess.run(["musl-gcc", "-O2", "-fno-omit-frame-pointer", "-o", out, paths.NATIVE_SOURCES + "/mallocs.c"], check=True)
+        with native.Obedient("mallocs", "-pthread", wrap=("sh", "-c", "exec " + out)) as program:
+            self.refused(program, "a malloc that is not glibc's")
+
+    def test_often(self):
+        with native.Obedient("mallocs", "-pthread") as program:
+            program.do("all 1")
+            self.prepare(program.pid)
+            program.do("storm 1")
+            answer = self.daemon.get("/profile", pid=program.pid, event="nativelive", seconds=30, format="json")
+            self.assertEqual(answer.status, 409, answer)
+            self.assertIn("calls malloc and free", answer.json()["detail"])
+            await_no_probes(program.pid)
+
+    def test_hostile(self):
+        """A thread has what looks like glibc's list of its free blocks, with lies, and sizes before blocks are false: no harm is done, and
+        others are right meanwhile."""
+        with native.Obedient("leaks", "-pthread", "-DHOSTILE") as liar, native.Obedient("leaks", "-pthread") as program:
+            for one in (liar, program):
+                one.ask("run 2 100")
+                self.prepare(one.pid)
+            capture = self.daemon.capture(pid=liar.pid, event="nativelive", interval=1, force=1)
+            for _ in range(3):
+                self.assertTrue(liar.ask("run 20 10").isdigit())
+            stayed, profile = self.take(program, "run 50 10", interval=1, force=1)
+            print(f"{sites(profile)}, stayed {stayed}", end=" ")
+            if profile.quality["lost"] == 0:
+                self.assertEqual(sites(profile), {LEAKING: stayed}, profile.describe())
+            lies = capture.stop()
+            print(f"lies: {sites(lies)}", end=" ")
+            self.assertIsNone(liar.process.poll())
+            self.assertEqual(self.daemon.get("/readyz").status, 200)
+            await_no_probes(liar.pid, program.pid)
+
+    def test_cost(self):
+        """CPU time of a malloc and its free, with and without: medians of five pairs."""
+        with native.Obedient("leaks", "-pthread") as program:
+            program.ask("run 2 100")
+            self.prepare(program.pid)
+            for size in (100, 5000): # of the thread's own list, or not
+                without, within = [], []
+                for _ in range(5):
+                    without.append(int(program.ask(f"cost 100000 {size}")))
+                    capture = self.daemon.capture(pid=program.pid, event="nativelive", interval="64m", force=1)
+                    within.append(int(program.ask(f"cost 100000 {size}")))
+                    capture.stop()
+                print(f"{size} bytes: {statistics.median(without) / 1e5:.0f} ns, {statistics.median(within) / 1e5:.0f} ns", end=" ")
+                self.assertLess(statistics.median(within) / 1e5, 50_000)
+
+
+class Jdks(Base):
+    """Of other releases of glibc: 2.41 with JDK 21, 2.43 with 26. Not in a plain run."""
+
+    def check(self, version: int) -> None:
+        if not os.environ.get("FLAMED_NATIVELIVE_JDKS"):
+            self.skipTest("FLAMED_NATIVELIVE_JDKS is not set: jvm_nativelive_jdks runs it")
+        libraries = jdkroot.root(version) + "/usr/lib/x86_64-linux-gnu"
+        with native.Obedient("leaks", "-pthread", wrap=(libraries + "/ld-linux-x86-64.so.2", "--library-path", libraries)) as program:
+            self.check_blocks(program, f"glibc of {version}")
+        with bundle.Asked("", self.classes.folder, "-Xmx64m", "-cp", "/classes", "NativeLeaks", root=jdkroot.root(version),
+                          executable=jdkroot.java(version)) as program:
+            self.check_jvm(program, f"JDK {version}")
+
+    def test_21(self):
+        self.check(21)
+
+    def test_26(self):
+        self.check(26)
+
+
+if __name__ == "__main__":
+    unittest.main()

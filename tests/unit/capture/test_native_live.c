@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture/native_live.c: which samples are of blocks that stay. */
+#include "suite.h"
+
+#include "capture/native_live.h"
+
+static struct native_live *l;
+static uint64_t sum, last_ns;
+
+static void setup(void)
+{
+    ck_assert_int_eq(native_live_new(&l), 0);
+    sum = 0;
+}
+
+static void teardown(void)
+{
+    l = native_live_free(l);
+}
+
+static bool keep(uint32_t block, uint64_t time_ns)
+{
+    return native_live_keep(l, block, &(struct profile_sample){ .time_ns = time_ns, .value = 10 });
+}
+
+static void add(void *cookie, const struct profile_sample *s)
+{
+    sum += s->value;
+    last_ns = s->time_ns;
+    (void)cookie;
+}
+
+static struct native_live_found look(uint64_t until_ns)
+{
+    struct native_live_found f;
+
+    native_live_each(l, until_ns, add, NULL, &f);
+    return f;
+}
+
+START_TEST(what_is_freed_goes)
+{
+    struct native_live_found f;
+
+    for (uint32_t i = 1; i <= 5; i++)
+        ck_assert(keep(i * 16384, i)); /* one head */
+    native_live_give_back(l, 2 * 16384, /* early= */ false);
+    native_live_give_back(l, 5 * 16384, /* early= */ false);
+    native_live_give_back(l, 5 * 16384, /* early= */ false);
+    native_live_give_back(l, 77, /* early= */ false);
+    f = look(4);
+    ck_assert_uint_eq(f.given_back, 2);
+    ck_assert_uint_eq(f.live, 2); /* 1, 3 */
+    ck_assert_uint_eq(f.young, 1);
+    ck_assert_uint_eq(f.bytes, 50);
+    ck_assert_uint_eq(sum, 20);
+    ck_assert_uint_eq(look(100).live, 2); /* nothing is handed out again */
+    ck_assert_uint_eq(sum, 20);
+}
+END_TEST
+
+START_TEST(an_end_before_its_sample)
+{
+    struct native_live_found f;
+
+    native_live_give_back(l, 7, /* early= */ true);
+    ck_assert(keep(7, 1));
+    ck_assert(keep(7, 2));                           /* another of that number */
+    native_live_give_back(l, 8, /* early= */ false); /* of none that is to come */
+    ck_assert(keep(8, 3));
+    f = look(100);
+    ck_assert_uint_eq(f.live, 2);
+    ck_assert_uint_eq(f.given_back, 1);
+    ck_assert_uint_eq(f.lost_ends, 0);
+}
+END_TEST
+
+START_TEST(no_more_than_fits)
+{
+    struct native_live_found f;
+
+    for (uint32_t i = 0; i < NATIVE_LIVE_MAX; i++)
+        ck_assert(keep(i * 3, 1));
+    ck_assert(!keep(UINT32_MAX, 1));
+    native_live_give_back(l, 3, /* early= */ false);
+    ck_assert(keep(UINT32_MAX, 1));
+    for (uint32_t i = 0; i < NATIVE_LIVE_EARLY + 5; i++)
+        native_live_give_back(l, i * 3 + 1, /* early= */ true);
+    native_live_miss(l, 1000);
+    f = look(2);
+    ck_assert_uint_eq(f.live, NATIVE_LIVE_MAX);
+    ck_assert_uint_eq(f.lost_ends, 5);
+    ck_assert_uint_eq(f.missed_bytes, 1000);
+    ck_assert_uint_eq(f.bytes, 1000 + 10 * (NATIVE_LIVE_MAX + 2));
+    ck_assert(!keep(2, 1)); /* it is over */
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("native_live");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, what_is_freed_goes);
+    tcase_add_test(tc, an_end_before_its_sample);
+    tcase_add_test(tc, no_more_than_fits);
+    return suite_run_case("native_live", tc);
+}
