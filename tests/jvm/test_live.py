@@ -185,16 +185,21 @@ class Live(Base):
             captures = []
             for seconds in (2, 3):
                 capture = self.begin(program.pid, interval="128k")
-                with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                with concurrent.futures.ThreadPoolExecutor(2) as pool:
                     scraped = pool.submit(self.daemon.get, "/debug/pprof/heap", pid=program.pid, seconds=seconds)
-                    while not scraped.done():
+                    table = pool.submit(self.daemon.get, "/top", pid=program.pid, event="live", once=1, interval=f"{seconds}s")
+                    while not (scraped.done() and table.done()):
                         program.do("serve 1")
+                program.do("collect") # a slow machine may not have filled its young generation
+                time.sleep(0.5)
                 profile = capture.stop()
                 total = sum(s.value for s in profile.stacks)
                 leak = sum(s.value for s in profile.stacks if "Keeps$Session.<init>" in s.names and s.names[-1] == "byte[]")
                 print(f"leak: {leak / total:.0%} of {total >> 10} KiB, {profile.samples} samples")
                 self.assertGreater(leak, 0.6 * total, profile.describe())
                 captures.append(capture.path.rsplit("/", 1)[1])
+            self.assertRegex(table.result().text, r"(?m)^.*\d\d\.\d.* byte\[\]", table.result())
+            self.assertIn("Keeps$Session", table.result().text)
             heap = Pprof(scraped.result().body)
             self.assertEqual(heap.types, [("inuse_objects", "count"), ("inuse_space", "bytes")])
             self.assertGreater(heap.counts, 100) # objects, not samples
@@ -230,7 +235,7 @@ class Live(Base):
             answer = self.daemon.get("/profile", seconds=0.1, **parameters)
             self.assertEqual(answer.status, status, answer)
             self.assertIn(words, answer.json()["detail"])
-        answer = self.daemon.get("/top", pid=os.getpid(), event="live", once=1)
+        answer = self.daemon.get("/top", pid=os.getpid(), event="live")
         self.assertEqual(answer.status, 400, answer)
         self.assertIn("when a capture ends", answer.json()["detail"])
 

@@ -98,17 +98,17 @@ static void top_step(struct request *req)
 static bool check_top_event(struct request *req)
 {
     struct error err = ERROR_NULL;
+    const struct span events = span_of(req->params.event);
+    const char *event = events_listed(events, "live")         ? "live"
+                        : events_listed(events, "nativelive") ? "nativelive"
+                                                              : NULL;
 
-    bool live = events_listed(span_of(req->params.event), "live");
-
-    if (!live && !events_listed(span_of(req->params.event), "nativelive"))
+    if (req->params.once || !event)
         return check_event(req);
-    error_remedy(&err, "ask /profile for it, or /top for event=%s", live ? "alloc" : "malloc");
+    error_remedy(&err, "ask once: /top?once=1&interval=60s, or /profile");
     error_parameter(&err, "event", -EINVAL,
-                    live ? "which objects are still reachable is known when a capture ends, so "
-                           "/top cannot show event=live"
-                         : "which memory stays is known when a capture ends, so /top cannot show "
-                           "event=nativelive");
+                    "what stays is known when a capture ends, so /top shows event=%s once alone",
+                    event);
     answer_outcome(&req->answer, -EINVAL, &err, 0);
     return false;
 }
