@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocation is sampled, again and again, by probes and by an agent, in JVMs under load in each kind of container; and flamed is killed
-while it does. No JVM dies or hangs, and each is as it was before."""
+"""Allocation is sampled, again and again, by probes and by an agent, and live objects, in JVMs under load in each kind of container; and
+flamed is killed while it does. No JVM dies or hangs, and each is as it was before."""
 import contextlib
 import dataclasses
 import os
@@ -16,6 +16,7 @@ from harness import attach, bundle, jdkroot, jvm, paths, probed, proc, snapshot
 from harness.daemon import Daemon
 from harness.events import skip_without
 
+SOURCES = {"probe": {"event": "alloc", "source": "probe"}, "agent": {"event": "alloc", "source": "agent"}, "live": {"event": "live"}}
 STARTS = int(os.environ.get("FLAMED_ALLOC_STARTS", "28")) # of each source, in all containers together
 KILLS = int(os.environ.get("FLAMED_ALLOC_KILLS", "4"))
 KINDS, JDKS = 14, 2
@@ -35,13 +36,13 @@ def begin(daemon: Daemon, pid: int, source: str, deadline: float = 60):
     end = time.monotonic() + deadline * proc.PATIENCE
     while True: # the kernel checks a program, or another attach of this second is under way
         try:
-            capture = daemon.capture(pid=pid, event="alloc", source=source, interval="256k")
+            capture = daemon.capture(pid=pid, interval="256k", **SOURCES[source])
             break
         except AssertionError as e:
             if time.monotonic() > end or not any(word in str(e) for word in ("still checking", "another attach", "less than 2 s")):
                 raise
             time.sleep(0.2)
-    where = AGENT if source == "agent" else LIBJVM
+    where = LIBJVM if source == "probe" else AGENT
     proc.wait_until(lambda: probed.breakpoints(pid, where) or daemon.get(capture.path).json()["state"] != "running", deadline, "a probe is there")
     return capture
 
@@ -72,8 +73,8 @@ class Checks(unittest.TestCase):
     def arguments(self, classpath: str = "/classes") -> list[str]:
         return [*OPTIONS, "-cp", classpath, "Garbage", "1"]
 
-    def compare(self, container, before: State, kib: int) -> None:
-        """KIB: of anonymous memory, when it had had some captures."""
+    def compare(self, container, before: State, kib: int, attached: bool = True) -> None:
+        """KIB: of anonymous memory, when it had had some captures. ATTACHED: also by an agent."""
         pid = container.pid
         probed.await_none(pid, seconds=30)
         # The agent ends as the JVM chooses its next object, or with its lease.
@@ -82,13 +83,15 @@ class Checks(unittest.TestCase):
         told = [d for d in snapshot.differences(before.shot, after.shot) if not test_attach.ALLOWED.match(d)]
         self.assertEqual(told, [])
         self.assertLessEqual(attach.mappings(pid, AGENT), 5)
+        if attached:
+            self.assertEqual(attach.weak_references(pid), 0)
         self.assertLessEqual(after.descriptors, before.descriptors + 1) # the socket by which it is attached to
         self.assertLessEqual(sum(probed.more_copies(before.copies, after.copies).values()), COPIES_KIB)
         self.assertLess(after.memory_kib - kib, MEMORY_KIB)
         self.assertEqual(attach.helpers(pid), [])
         self.assertTrue(runs(pid))
 
-    def start_often(self, container, daemon: Daemon, times: int, sources: tuple[str, ...] = ("probe", "agent")) -> None:
+    def start_often(self, container, daemon: Daemon, times: int, sources: tuple[str, ...] = tuple(SOURCES)) -> None:
         pid, samples, kib = container.pid, dict.fromkeys(sources, 0), 0
         before = State.of(container)
         for number in range(times):
@@ -102,7 +105,7 @@ class Checks(unittest.TestCase):
                 self.assertTrue(proc.alive(pid), container.output())
             if number <= times // 3:
                 kib = max(kib, proc.memory_kib(pid, "RssAnon"))
-        self.compare(container, before, kib)
+        self.compare(container, before, kib, attached=sources != ("probe",))
         print(f"{self.id().rpartition('.')[2]}: {times} of each; samples {samples}; RssAnon {before.memory_kib} {kib} {proc.memory_kib(pid, 'RssAnon')} KiB")
 
 
@@ -153,7 +156,7 @@ class OtherJdks(Checks, jdkroot.EachJdk):
 
     def check(self, version: int) -> None:
         with bundle.Container("", self.classes.folder, *self.arguments(), root=jdkroot.root(version), executable=jdkroot.java(version)) as c:
-            self.start_often(c, self.daemon, -(-STARTS // (KINDS * JDKS)), ("probe", "agent") if version > 8 else ("probe",))
+            self.start_often(c, self.daemon, -(-STARTS // (KINDS * JDKS)), tuple(SOURCES) if version > 8 else ("probe",))
 
 
 class Killed(Checks):
@@ -181,10 +184,10 @@ class Killed(Checks):
         """Captures of all begin, or are about to, or end."""
         def one(pid: int, source: str) -> None:
             with contextlib.suppress(OSError, AssertionError, ValueError): # it is killed
-                capture = daemon.capture(pid=pid, event="alloc", source=source)
+                capture = daemon.capture(pid=pid, **SOURCES[source])
                 time.sleep(chance.uniform(0, 0.3))
                 daemon.request("POST", capture.path + "/stop", timeout=2)
-        threads = [threading.Thread(target=one, args=(pid, chance.choice(("probe", "agent"))), daemon=True) for pid in pids]
+        threads = [threading.Thread(target=one, args=(pid, chance.choice(list(SOURCES))), daemon=True) for pid in pids]
         for thread in threads:
             thread.start()
         time.sleep(chance.uniform(0, 0.4))

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One attach through the real flamed-broker, by the program attach_probe."""
+"""One attach through the real flamed-broker, by the program attach_probe; and a question to a JVM that has been attached to."""
 import os
+import re
+import shutil
 import signal
 import subprocess
+import sys
 from dataclasses import dataclass, field
 
 from . import paths, proc
@@ -21,6 +24,15 @@ def programs() -> list[str]:
 def leave_orphans() -> None:
     """To init, which reaps them."""
     proc.LIBC.prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+
+
+# Asks the JVM of pid ARG, in a folder with its socket, for its threads.
+ASK = """import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.settimeout(60)
+s.connect(".java_pid" + sys.argv[1])
+s.sendall(b"1\\0jcmd\\0Thread.print\\0\\0\\0")
+sys.stdout.buffer.write(b"".join(iter(lambda: s.recv(65536), b"")))"""
 
 
 @dataclass
@@ -104,3 +116,20 @@ def helpers(pid: int | None = None) -> list[int]:
         except OSError:
             pass
     return found
+
+
+def _inside(pid: int, kind: str) -> str:
+    """Its uid or gid (KIND) as its user namespace has it."""
+    host = int(re.search(kind.title() + r":\s+\d+\s+(\d+)", proc.read(f"/proc/{pid}/status"))[1])
+    ranges = (map(int, line.split()) for line in proc.read(f"/proc/{pid}/{kind}_map").splitlines())
+    return next(str(first + host - outside) for first, outside, count in ranges if outside <= host < outside + count)
+
+
+def weak_references(pid: int) -> int:
+    """JNI's of a whole JVM, as it prints them itself. It has been attached to before, and is asked as its own user, in any container."""
+    same = os.stat(f"/proc/{pid}/ns/user").st_ino == os.stat("/proc/self/ns/user").st_ino
+    enter = ["nsenter", *([] if same else [f"--user=/proc/{pid}/ns/user"]), "--setuid", _inside(pid, "uid"), "--setgid", _inside(pid, "gid")]
+    python = shutil.which("python3", path=os.defpath) or sys.executable # which any user may run
+    said = subprocess.run([*enter, python, "-c", ASK, str(proc.ns_pids(pid)[-1])], cwd=f"/proc/{pid}/root/tmp", capture_output=True,
+                          timeout=90, check=True).stdout.decode(errors="replace")
+    return int(re.search(r"JNI global refs: \d+, weak refs: (\d+)", said)[1])
