@@ -79,7 +79,7 @@ export class Workloads {
     constructor() {
         this.folder = mkdtempSync(join(tmpdir(), "flamed-web-classes."));
         this.children = [];
-        execFileSync(java("javac"), ["-g", "-d", this.folder, ...["Shift.java", "Locks.java"].map((name) => join(JAVA_SOURCES, name))]);
+        execFileSync(java("javac"), ["-g", "-d", this.folder, ...["Shift.java", "Locks.java", "Keeps.java"].map((name) => join(JAVA_SOURCES, name))]);
     }
 
     // A jar of the class @main under any file name.

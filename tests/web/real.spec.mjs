@@ -191,6 +191,45 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
         await close(page);
     });
 
+    journey("a leak: the map of a service that grows, found by its class; two captures beside each other; as a table", async () => {
+        const service = await workloads.run("-Xmx512m", "-XX:+UseSerialGC", "Keeps");
+        const serve = (seconds) => service.stdin.write(`serve ${seconds}\ncollect\nserve 1\n`); // also a slow machine collects meanwhile
+
+        while (!await capture({ pid: service.pid, seconds: 0.1, event: "live" })) // its program is being loaded
+            await new Promise((done) => setTimeout(done, 500));
+        const page = await visit(`#/jvm/${service.pid}`);
+        const events = page.locator(".capture-form select").first();
+        const ids = [];
+
+        for (const seconds of [4, 6]) {
+            await page.goto(flamed.url + `#/jvm/${service.pid}`);
+            await page.getByRole("button", { name: "Capture …" }).click();
+            await events.locator("option[value=live]").waitFor({ state: "attached" });
+            await events.selectOption("live");
+            await page.getByLabel("Seconds").fill(String(seconds));
+            serve(seconds - 2);
+            await page.getByRole("button", { name: "Start", exact: true }).click();
+            await page.waitForURL(/#\/capture\//);
+            await graphShown(page);
+            ids.push(new URL(page.url()).hash.match(/capture\/([^?]+)/)[1]);
+        }
+        await searchLive(page, "Sessions.open");
+        const share = Number((await textOf(page, ".matches")).match(/([\d.]+)\s*%/)[1]);
+
+        assert.ok(share > 60, `${share} %`);
+        await page.keyboard.press("Enter");
+        assert.match(await textOf(page, ".status-name"), /Keeps\$Sessions\.open/);
+        await page.goto(flamed.url + `#/compare?a=${ids[0]}&b=${ids[1]}`);
+        await page.locator(".change-list", { hasText: /Keeps.* live, \d+ samples.*Keeps.* live, \d+ samples/ }).waitFor();
+        await page.getByRole("button", { name: "Side by side" }).click();
+        assert.equal(await page.locator(".graph").count(), 2);
+        await close(page);
+        serve(1);
+        const table = await (await fetch(flamed.url + `top?pid=${service.pid}&event=live&once=1&interval=2s`)).text();
+
+        assert.match(table, /byte\[\]/);
+    });
+
     journey("range and compare: what is new, in words, in one graph and side by side", async () => {
         const oldMs = 10000, newMs = 8000; // of the one and the other, for ranges of some seconds
 
