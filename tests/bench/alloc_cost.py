@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What event=alloc costs a JVM that allocates 1 GB a second: by probes, by the agent, and beside async-profiler if it is available. It
-measures CPU time of the same work, in slices without and with each profiler in random order (paired.py). Nothing may stay: it counts
-pages of libjvm's code that differ from the file, before, during and after. --loads=tomcat measures a service."""
+"""What event=alloc costs a JVM that allocates 1 GB a second: by probes, by the agent, and beside async-profiler if it is available. And
+what event=live costs it. It measures CPU time of the same work, in slices without and with each profiler in random order (paired.py).
+Nothing may stay: it counts pages of libjvm's code that differ from the file, before, during and after. --loads=tomcat measures a
+service."""
 import contextlib
 import re
 import time
@@ -10,7 +11,7 @@ import common
 import paired
 from harness import proc
 
-FLAMED = {"alloc probe": {"event": "alloc", "source": "probe"}, "alloc agent": {"event": "alloc", "source": "agent"}}
+FLAMED = {"alloc probe": {"event": "alloc", "source": "probe"}, "alloc agent": {"event": "alloc", "source": "agent"}, "live": {"event": "live"}}
 OTHERS = {"alloc": "event=alloc,alloc=524288"}
 KINDS = ("Private_Dirty", "Anonymous")
 
