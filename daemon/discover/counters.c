@@ -29,12 +29,11 @@ static void note(struct discover *d, struct image *im, uint64_t now_ns, bool ask
 {
     struct memory_history *h = im->p.history;
     struct memory_point point = memory_point_of(im->p.counters, now_ns, h->last.rss_bytes);
-    uint32_t threads;
 
     if (memory_history_due(h, now_ns) &&
         (asked || !h->rss_ns || now_ns - h->rss_ns >= UNASKED_RSS_NS)) {
         h->rss_ns = now_ns;
-        usage_memory(d, im, &point.rss_bytes, &threads);
+        proc_read_rss(d->opts.proc_fd, im->p.id.host_pid, &point.rss_bytes);
     }
     memory_history_add(h, &point);
 }

@@ -179,6 +179,9 @@ int proc_read_status(int proc_fd, int32_t host_pid, struct proc_status *ret);
 /* Returns the id of the thread @host_tid in the innermost pid namespace; 0 when it is gone, or no
  * thread of @host_pid. */
 int32_t proc_innermost_tid(int proc_fd, int32_t host_pid, int32_t host_tid);
+/* Reads how much of a process is in memory (statm): less to read than its status, and the same
+ * number as rss_bytes there. 0, PROC_GONE, -EBADMSG, -errno. */
+int proc_read_rss(int proc_fd, int32_t host_pid, uint64_t *ret_bytes);
 /* Reads how often a thread was given a processor (schedstat). 0, PROC_GONE, -EBADMSG, -errno. */
 int proc_read_runs(int proc_fd, int32_t host_pid, int32_t host_tid, uint64_t *ret);
 /* Start time only. */

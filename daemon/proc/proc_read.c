@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <sys/pidfd.h>
+#include <unistd.h>
 
 #define PROC_STAT_MAX_BYTES ((size_t)4096)
 
@@ -44,19 +45,46 @@ int proc_read_status(int proc_fd, int32_t host_pid, struct proc_status *ret)
     return r ? r : proc_status_parse(buf_span(&b), ret);
 }
 
+/* Reads the start of /proc/@path into @text. Its length; -ESRCH: the process is gone; -errno. */
+static ssize_t read_short(int proc_fd, const char *path, char *text, size_t n)
+{
+    _cleanup_close_ int fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, text, n);
+
+    if (got < 0)
+        return errno == ENOENT ? -ESRCH : -errno;
+    return got;
+}
+
+int proc_read_rss(int proc_fd, int32_t host_pid, uint64_t *ret_bytes)
+{
+    char path[32], text[96];
+    uint64_t size, resident;
+    struct span s;
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "%d/statm", host_pid);
+    n = read_short(proc_fd, path, text, sizeof(text));
+    if (n < 0)
+        return n == -ESRCH ? (int)PROC_GONE : (int)n;
+    s = (struct span){ text, (size_t)n };
+    if (!span_take_dec(&s, &size) || !span_take_char(&s, ' ') || !span_take_dec(&s, &resident))
+        return -EBADMSG;
+    *ret_bytes = resident * (uint64_t)sysconf(_SC_PAGESIZE);
+    return 0;
+}
+
 int proc_read_runs(int proc_fd, int32_t host_pid, int32_t host_tid, uint64_t *ret)
 {
     char path[64], text[96];
     struct span s;
     uint64_t ran_ns, waited_ns;
-    _cleanup_close_ int fd = -1;
     ssize_t n;
 
     snprintf(path, sizeof(path), "%d/task/%d/schedstat", host_pid, host_tid);
-    fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
-    n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+    n = read_short(proc_fd, path, text, sizeof(text));
     if (n < 0)
-        return errno == ENOENT || errno == ESRCH ? (int)PROC_GONE : -errno;
+        return n == -ESRCH ? (int)PROC_GONE : (int)n;
     s = span_trim((struct span){ text, (size_t)n });
     if (!span_take_dec(&s, &ran_ns) || !span_take_char(&s, ' ') || !span_take_dec(&s, &waited_ns) ||
         !span_take_char(&s, ' ') || !span_take_dec(&s, ret))

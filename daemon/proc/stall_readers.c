@@ -126,13 +126,13 @@ static void *reader_main(void *arg)
     pthread_setname_np(pthread_self(), "flamed-reader");
     self = r;
     turns_short();
+    r->tid = gettid(); /* read once it was asked */
     for (;;) {
         struct reading *reading;
         uint64_t cost_ns;
         int result;
 
         pthread_mutex_lock(&r->lock);
-        r->tid = gettid();
         while (r->state != ASKED)
             pthread_cond_wait(&r->asked, &r->lock);
         r->state = RUNNING;

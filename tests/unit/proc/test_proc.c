@@ -318,6 +318,22 @@ START_TEST(tells_how_often_a_thread_had_a_processor)
 }
 END_TEST
 
+START_TEST(tells_how_much_is_in_memory)
+{
+    _cleanup_close_ int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct proc_status status;
+    uint64_t bytes = 0, apart;
+
+    ck_assert_int_eq(proc_read_rss(proc_fd, getpid(), &bytes), 0);
+    ck_assert_int_eq(proc_read_status(proc_fd, getpid(), &status), 0);
+    apart = bytes > status.rss_bytes ? bytes - status.rss_bytes : status.rss_bytes - bytes;
+    ck_assert_uint_lt(apart, status.rss_bytes / 4); /* reading takes memory, too */
+    ck_assert_int_eq(proc_read_rss(proc_fd, INT32_MAX, &bytes), PROC_GONE);
+    ck_assert_int_eq(proc_read_rss(proc_fd, 2, &bytes), 0);
+    ck_assert_uint_eq(bytes, 0); /* a kernel thread */
+}
+END_TEST
+
 START_TEST(tells_maps_and_containers)
 {
     static const struct {
@@ -458,6 +474,7 @@ int main(void)
     tcase_add_test(tc, a_process_is_of_the_user_that_may_trace_it);
     tcase_add_loop_test(tc, what_may_not_be_dumped_is_root_s, 0, 2);
     tcase_add_test(tc, tells_how_often_a_thread_had_a_processor);
+    tcase_add_test(tc, tells_how_much_is_in_memory);
     tcase_set_timeout(tc, 60);
     return suite_run_case("proc", tc);
 }
