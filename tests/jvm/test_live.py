@@ -181,7 +181,7 @@ class Live(Base):
         with Program(25, self.classes.folder, "-Xmn32m") as program:
             captures = []
             for seconds in (2, 3):
-                capture = self.begin(program.pid, interval="128k")
+                capture = self.begin(program.pid, interval="16k")
                 with concurrent.futures.ThreadPoolExecutor(2) as pool:
                     scraped = pool.submit(self.daemon.get, "/debug/pprof/heap", pid=program.pid, seconds=seconds)
                     table = pool.submit(self.daemon.get, "/top", pid=program.pid, event="live", once=1, interval=f"{seconds}s")

@@ -220,7 +220,7 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
         await page.keyboard.press("Enter");
         assert.match(await textOf(page, ".status-name"), /Keeps\$Sessions\.open/);
         await page.goto(flamed.url + `#/compare?a=${ids[0]}&b=${ids[1]}`);
-        await page.locator(".change-list", { hasText: /Keeps.* live, \d+ samples.*Keeps.* live, \d+ samples/ }).waitFor();
+        await page.locator(".change-list", { hasText: /Before: .* live, \d+ samples.*After: .* live, \d+ samples/ }).waitFor();
         await page.getByRole("button", { name: "Side by side" }).click();
         assert.equal(await page.locator(".graph").count(), 2);
         await close(page);
