@@ -167,11 +167,14 @@ static __always_inline bool is_too_often(struct moment_pace *pace, __u64 now_ns)
  * readable. */
 static __always_inline __u32 take_text(char *to, __u32 max, __u64 from, __u64 n)
 {
-    __u32 all = (__u32)n, got = all;
+    __u64 all = (__u32)n, got = all;
 
+    if (!from)
+        return 0;
+    asm volatile("" : "+r"(got)); /* older verifiers forget a bound that is found earlier */
     if (got > max)
         got = max;
-    return from && !bpf_probe_read_user(to, got, (void *)from) ? all : 0;
+    return bpf_probe_read_user(to, got, (void *)from) ? 0 : (__u32)all;
 }
 
 /* Writes @rec to the ring, with the names behind it. */
