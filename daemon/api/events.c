@@ -28,7 +28,7 @@ static void tell_error(const struct error *why, char reason[REASON_BYTES])
 static bool lacks_jvm(const struct process *p, const struct event_info *event,
                       char reason[REASON_BYTES])
 {
-    if (!p || p->jvm != JVM_NO || !event_is_of_jvm(event->kind))
+    if (!p || p->jvm != JVM_NO || !(event->flags & EVENT_OF_JVM))
         return false;
     snprintf(reason, REASON_BYTES,
              "process %d is no JVM: it has no libjvm.so mapped; GET /api/v1/jvms lists the JVMs, "

@@ -104,7 +104,7 @@ static void drop_loaded(size_t kind, void *loaded)
         sampler_free(loaded);
     else if (kind == JOB_POINTS)
         sampler_points_free(loaded);
-    else
+    else if (loaded)
         PROGRAMS[kind - JOB_PROGRAMS].free(loaded);
 }
 
@@ -287,12 +287,13 @@ int loader_take_points(struct loader *l, struct sampler_points **ret, struct err
     return r;
 }
 
-void loader_ask_program(struct loader *l, enum program program, const struct sampler_shared *shared)
+void loader_ask_program(struct loader *l, enum event_program program,
+                        const struct sampler_shared *shared)
 {
     ask(l, JOB_PROGRAMS + program, &(union job_input){ .shared = *shared });
 }
 
-int loader_take_program(struct loader *l, enum program program, void **ret, struct error *err)
+int loader_take_program(struct loader *l, enum event_program program, void **ret, struct error *err)
 {
     return take(l, JOB_PROGRAMS + program, /* wait_ns= */ 0, ret, err);
 }

@@ -37,10 +37,11 @@ void loader_ask_points(struct loader *l, struct sampler_points *points);
 /* As loader_take(), without waiting. */
 int loader_take_points(struct loader *l, struct sampler_points **ret, struct error *err);
 /* Does the same for a row of the table of programs. Takes @shared, which it closes. */
-void loader_ask_program(struct loader *l, enum program program,
+void loader_ask_program(struct loader *l, enum event_program program,
                         const struct sampler_shared *shared);
 /* As loader_take(), without waiting. */
-int loader_take_program(struct loader *l, enum program program, void **ret, struct error *err);
+int loader_take_program(struct loader *l, enum event_program program, void **ret,
+                        struct error *err);
 
 struct uprobes;
 /* Takes probes out, which it takes, without having its caller wait for that: as

@@ -49,11 +49,6 @@ static void take_alloc(struct sampler *s, void *loaded, struct loader *loader)
 
 /* ---- sampler_moments.h: moments of JVMs ---- */
 
-static bool needs_moments(uint32_t kind)
-{
-    return kind == EVENT_SAFEPOINT;
-}
-
 static int load_moments(const struct sampler_shared *shared, void **ret, struct error *err)
 {
     struct sampler_moments *moments = NULL;
@@ -75,7 +70,7 @@ static void take_moments(struct sampler *s, void *loaded, struct loader *loader)
 }
 
 const struct program_type PROGRAMS[PROGRAM_COUNT] = {
-    [PROGRAM_OFF] = { event_is_wait, sampler_check_off, load_off, free_off, take_off },
-    [PROGRAM_ALLOC] = { event_is_probe, NULL, load_alloc, free_alloc, take_alloc },
-    [PROGRAM_MOMENTS] = { needs_moments, NULL, load_moments, free_moments, take_moments },
+    [PROGRAM_OFF] = { sampler_check_off, load_off, free_off, take_off },
+    [PROGRAM_ALLOC] = { NULL, load_alloc, free_alloc, take_alloc },
+    [PROGRAM_MOMENTS] = { NULL, load_moments, free_moments, take_moments },
 };

@@ -12,11 +12,7 @@ struct error;
 struct loader;
 struct sampler;
 
-enum program { PROGRAM_OFF, PROGRAM_ALLOC, PROGRAM_MOMENTS, PROGRAM_COUNT };
-
 struct program_type {
-    /* Returns whether @kind needs it. */
-    bool (*serves)(uint32_t kind);
     /* Checks whether this kernel can load it. 0, or -errno with @err. NULL: nothing to check. */
     int (*check)(const struct sampler *s, struct error *err);
     /* Loads, which takes about a second; borrows @shared. Thread: the loader's. */
@@ -26,4 +22,5 @@ struct program_type {
     void (*take)(struct sampler *s, void *loaded, struct loader *loader);
 };
 
+/* Without a row for those that are loaded otherwise. */
 extern const struct program_type PROGRAMS[PROGRAM_COUNT];

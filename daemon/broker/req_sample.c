@@ -163,7 +163,7 @@ int request_ring(struct server *s, const struct broker_request *q, struct reply 
 }
 
 /* Has a program loaded. 0; -EINPROGRESS while it is being loaded; -errno: each with @err. */
-static int server_program(struct server *s, enum program program, struct error *err)
+static int server_program(struct server *s, enum event_program program, struct error *err)
 {
     const struct program_type *type = &PROGRAMS[program];
     enum sampler_state *state = &s->program_states[program];
@@ -199,18 +199,6 @@ static int server_program(struct server *s, enum program program, struct error *
     if (err)
         *err = *problem;
     return problem->code;
-}
-
-/* The same with each that an event of @kind needs. */
-static int server_programs(struct server *s, uint32_t kind, struct error *err)
-{
-    int r = 0;
-
-    for (enum program i = 0; r == 0 && i < PROGRAM_COUNT; i++) {
-        if (PROGRAMS[i].serves(kind))
-            r = server_program(s, i, err);
-    }
-    return r;
 }
 
 /* What @q's event is. */
@@ -271,8 +259,8 @@ int request_sample_start(struct server *s, const struct broker_request *q, struc
         r = describe(q, &event, &rep->err);
     if (r == 0 && event.everywhere)
         r = server_points(s, &rep->err);
-    if (r == 0)
-        r = server_programs(s, event.kind, &rep->err);
+    if (r == 0 && PROGRAMS[event.info->program].load)
+        r = server_program(s, event.info->program, &rep->err);
     if (r == 0)
         r = sampler_start_event(s->sampler, &event, q->period, &set, &rep->err);
     rep->value = set;
@@ -285,14 +273,11 @@ static int check_event(const struct server *s, uint32_t kind, struct span name, 
     struct sampler_event event;
     int r = sampler_describe(kind, name, /* devices_fd= */ -1, &event, err);
 
-    if (r == 0 && (event_is_wait(event.kind) || event.kind == EVENT_WALL))
-        return s->sampler ? sampler_check_off(s->sampler, err) : 0;
-    if (r == 0 && (event_is_probe(event.kind) || event.kind == EVENT_SAFEPOINT)) {
+    if (r == 0 && event.info->program == PROGRAM_OFF && s->sampler)
+        r = sampler_check_off(s->sampler, err);
+    if (r == 0 && event.info->flags & EVENT_PROBES)
         r = sampler_alloc_check(err);
-        if (r < 0 || event_is_probe(event.kind))
-            return r;
-    }
-    return r < 0 ? r : sampler_check_event(&event, err);
+    return r < 0 || event.info->perf_type == EVENT_PERF_NONE ? r : sampler_check_event(&event, err);
 }
 
 /*

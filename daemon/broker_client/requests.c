@@ -4,6 +4,7 @@
 #include "agent/stream.h"
 #include "base/tls_paths.h"
 #include "event/event_form.h"
+#include "event/events.h"
 #include "helper/job.h"
 
 #define PAGE_MASK_BYTES UINT64_C(4095)

@@ -69,7 +69,7 @@ static int capture_count_calls(struct captures *captures, struct capture *c, str
         const struct capture_event *event = &c->events[i];
         int r;
 
-        if (!event_is_call(event->info->kind))
+        if (!(event->info->flags & EVENT_CALLS))
             continue;
         r = calls_put(&env, p, &(struct wanted_calls){ event->set, event->name, c->forced },
                       clock_monotonic_ns() + CAPTURE_PROBES_NS, err);
@@ -192,7 +192,7 @@ static int capture_begin(struct captures *captures, const struct capture_request
     capture_warn_rates(c);
     broker_sample_stats(captures->broker, &c->stats_before, NULL);
     for (size_t i = 0; i < c->event_count; i++) {
-        if (c->events[i].info->kind == EVENT_NATIVEMEM)
+        if (c->events[i].info->flags & EVENT_PAGES)
             c->huge_faults_before = captures_huge_faults(captures);
     }
     target_describe(c->target, captures->discover, c->meta.target, sizeof(c->meta.target));

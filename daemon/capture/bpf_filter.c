@@ -80,7 +80,7 @@ static void reconcile_calls(struct reconcile *rc, struct capture *c, struct proc
         struct error why = ERROR_NULL;
         int r;
 
-        if (!event_is_call(event->info->kind) || p->kernel_thread)
+        if (!(event->info->flags & EVENT_CALLS) || p->kernel_thread)
             continue;
         r = calls_put(&env, p, &(struct wanted_calls){ event->set, event->name, c->forced },
                       /* until_ns= */ 0, &why);
@@ -96,8 +96,11 @@ static void reconcile_calls(struct reconcile *rc, struct capture *c, struct proc
  * to be there before the first sample is. */
 static bool asks_for_threads(const struct capture *c)
 {
-    return capture_has(c, EVENT_LOCK) || capture_has(c, EVENT_NATIVELOCK) ||
-           capture_has(c, EVENT_SAFEPOINT);
+    for (size_t i = 0; i < c->event_count; i++) {
+        if (c->events[i].info->flags & EVENT_THREADS)
+            return true;
+    }
+    return false;
 }
 
 /* The first thread of @p has ended. The others, if there are any, end when the scheduler gets to

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "event/event_form.h"
+#include "event/events.h"
 #include "symbolize/function_find.h"
 
 #define CALLS_AGAIN_NS (100 * NSEC_PER_MSEC) /* while symbols are read */
@@ -54,7 +55,7 @@ static int put(const struct calls_env *env, struct process *p, const struct want
 
     if (r < 0)
         return r;
-    if (event_is_malloc(form.kind))
+    if (events_row(form.kind)->flags & EVENT_MALLOCS)
         return mallocs_put(rate, env->broker, env->symbolizer, p, set,
                            form.kind == EVENT_NATIVELIVE, until_ns, err);
     r = symbolizer_function(env->symbolizer, p, form.group, form.name, until_ns, &found);

@@ -215,8 +215,7 @@ static bool capture_flushes(struct captures *captures, struct capture *c, uint64
     for (size_t i = 0; i < c->event_count; i++) {
         struct capture_event *event = &c->events[i];
 
-        if (!event->info->valued || event_is_probe(event->info->kind) ||
-            event->info->kind == EVENT_SAFEPOINT)
+        if (!(event->info->flags & EVENT_WAITS))
             continue;
         flushed = true;
         if (broker_sample_flush(captures->broker, event->set, &event->flush_no, &late, NULL) == 0)

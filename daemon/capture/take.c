@@ -10,7 +10,7 @@ static double capture_share(const struct capture_event *event, const struct samp
                                                                   : event->set_period),
              to = event_period_number(event->period);
 
-    if (rec->klass || event_is_malloc(event->info->kind)) { /* kept with a chance of value/I, too */
+    if (rec->klass || event->info->flags & EVENT_MALLOCS) { /* kept with a chance of value/I, too */
         from = MIN(rec->value, to);
     } else if (rec->wait_ns) {
         from = MAX(from, MIN(rec->wait_ns, to));
@@ -70,7 +70,7 @@ static uint64_t capture_counted(const struct capture_event *event, const struct 
 {
     double events = (double)MAX(rec->value, UINT64_C(1)) / capture_share(event, rec);
 
-    return (uint64_t)(events * (double)event_worth(event->info->kind) + 0.5);
+    return (uint64_t)(events * (double)event_worth(event->info) + 0.5);
 }
 
 /* What a sample of a thread that runs is worth: what the thread has run since the one before it.
@@ -171,7 +171,7 @@ static void capture_take(struct captures *captures, struct capture *c,
             c->allocs++;
             c->same_steps += (rec->flags & SAMPLE_SAME_STEP) != 0;
         }
-    } else if (event_is_malloc(event->info->kind)) {
+    } else if (event->info->flags & EVENT_MALLOCS) {
         sample.value = MAX(rec->value, event->period);
     } else if (event->info->kind == EVENT_SAFEPOINT) {
         sample.value = event->period; /* until the profile is made */

@@ -61,10 +61,7 @@ static void capture_warn_dropped(const struct captures *captures, struct capture
 {
     uint64_t allowed_hz;
 
-    bool ticks =
-        !event->info->valued || event->info->kind == EVENT_SAFEPOINT || event->on_set != NO_SET;
-
-    if (event_is_timed(event->info) && ticks &&
+    if ((event_has_timer(event->info) || event->on_set != NO_SET) &&
         sample_sets_dropped(captures->opts.proc_fd,
                             event->on_set != NO_SET ? event->on_period : event->set_period,
                             &allowed_hz))
@@ -100,7 +97,7 @@ static void capture_warn_huge(const struct captures *captures, struct capture *c
 {
     uint64_t huge;
 
-    if (event->info->kind != EVENT_NATIVEMEM)
+    if (!(event->info->flags & EVENT_PAGES))
         return;
     huge = captures_huge_faults(captures);
     if (huge > c->huge_faults_before)
@@ -169,7 +166,7 @@ static void capture_warn_mallocs(const struct captures *captures, struct capture
     const struct calls *all = &captures->calls;
     char who[96] = "it";
 
-    for (size_t i = 0; event_is_malloc(event->info->kind) && i < all->count; i++) {
+    for (size_t i = 0; event->info->flags & EVENT_MALLOCS && i < all->count; i++) {
         const struct called *one = &all->all[i];
         const struct process *p = one->there && one->set == event->set
                                       ? discover_find(captures->discover, one->id.host_pid)

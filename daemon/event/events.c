@@ -4,47 +4,34 @@
 #include "base/macros.h"
 #include "event/event_form.h"
 
+#include <linux/perf_event.h>
 #include <string.h>
+#include <unistd.h>
 
+/* What several rows cost. */
 #define COST_SAMPLE "2 to 10 us of CPU time a sample"
 /* Every one is looked at: a draw decides which one is sampled. */
 #define COST_SOFTWARE "0.1 to 0.5 us for each on the whole machine, and " COST_SAMPLE
 #define COST_HARDWARE "an interrupt and " COST_SAMPLE
-#define COST_WAIT "about 0.1 us for each switch of its threads, and " COST_SAMPLE
-/* The rest of the JVM's allocations costs nothing. */
-#define COST_PROBE                                                                                 \
-    "about 1 us for each buffer that a thread fills and each large object, and " COST_SAMPLE
-#define COST_AGENT                                                                                 \
-    "about 3 us for each object that the JVM draws, at most 1,000 a second, and " COST_SAMPLE
-#define COST_MALLOC "about 1 us for each call of malloc in that process, and " COST_SAMPLE
-#define COST_BLOCKS                                                                                \
-    "1 to 2 us for each call of malloc and 1 us for each of free, in that process, "               \
-    "and " COST_SAMPLE
-/* A look at each tick, and a probe at each begin and end of a moment. */
-#define COST_MOMENT                                                                                \
-    "about 0.5 us for each tick of a busy processor, 3 us for each begin and end of a safepoint, " \
-    "a collection or a compilation, and for each class, and " COST_SAMPLE
-#define VALUED_SOFTWARE false
-#define VALUED_HARDWARE false
-#define VALUED_WAIT true
-#define VALUED_PROBE true
-#define VALUED_AGENT true
-#define VALUED_MALLOC true
-#define VALUED_BLOCKS true
-#define VALUED_MOMENT true
+#define COST_SWITCH "about 0.1 us for each switch of its threads, and " COST_SAMPLE
+
+#define PERF_TYPE_NONE EVENT_PERF_NONE
+#define PERF_COUNT_NONE 0
 
 static const struct event_info EVENTS[] = {
-#define EVENT(id, name_, unit_, hz_, period_, type, config, description_)                          \
+#define EVENT(id, name_, unit_, hz_, period_, program_, type, config, flags_, cost_, description_) \
     { .kind = EVENT_##id,                                                                          \
       .name = (name_),                                                                             \
       .description = (description_),                                                               \
       .unit = (unit_),                                                                             \
       .default_hz = (hz_),                                                                         \
       .default_period = (period_),                                                                 \
-      .cost = (hz_) > 0 && !VALUED_##type ? COST_SAMPLE : COST_##type,                             \
-      .valued = VALUED_##type },
+      .cost = cost_,                                                                               \
+      .program = PROGRAM_##program_,                                                               \
+      .flags = (flags_),                                                                           \
+      .perf_type = PERF_TYPE_##type,                                                               \
+      .perf_config = PERF_COUNT_##config },
 #include "event/events.def"
-#undef EVENT
 };
 
 const struct event_info *events_table(size_t *ret_count)
@@ -60,13 +47,15 @@ static const struct event_info FORMS[] = {
       .description = "an event of the processor by its number, from its manual",
       .unit = "count",
       .default_period = 100000,
-      .cost = COST_HARDWARE },
+      .cost = COST_HARDWARE,
+      .perf_type = PERF_TYPE_RAW },
     { .kind = EVENT_CACHE,
       .name = "CACHE-loads",
       .description = "accesses to a cache of the processor, or those that missed it",
       .unit = "count",
       .default_period = 100000,
-      .cost = COST_HARDWARE },
+      .cost = COST_HARDWARE,
+      .perf_type = PERF_TYPE_HW_CACHE },
     { .kind = EVENT_PMU,
       .name = "PMU/TERM=N/",
       .description = "an event of the processor by the names that the kernel has for it",
@@ -79,31 +68,68 @@ static const struct event_info FORMS[] = {
       .unit = "count",
       .default_period = 1,
       .cost = COST_SOFTWARE,
-      .single = true },
+      .program = PROGRAM_POINTS,
+      .flags = EVENT_COSTS_ALL | EVENT_SINGLE,
+      .perf_type = PERF_TYPE_TRACEPOINT },
     { .kind = EVENT_FUNCTION,
       .name = "LIB:SYMBOL",
       .description = "calls of a function of a library, or of the program itself",
       .unit = "count",
       .default_period = 1,
-      .cost = "about 1 us for each call in that process, and " COST_SAMPLE },
+      .cost = "about 1 us for each call in that process, and " COST_SAMPLE,
+      .program = PROGRAM_ALLOC,
+      .flags = EVENT_PROBES | EVENT_CALLS,
+      .perf_type = EVENT_PERF_NONE },
     { .kind = EVENT_BREAKPOINT,
       .name = "mem:ADDRESS",
       .description = "accesses to an address of the process, by a breakpoint of the processor",
       .unit = "count",
       .default_period = 1,
-      .cost = "1 to 40 us for each access, of every process that has the address" },
+      .cost = "1 to 40 us for each access, of every process that has the address",
+      .flags = EVENT_COSTS_ALL,
+      .perf_type = PERF_TYPE_BREAKPOINT },
 };
+
+const struct event_info *events_row(uint32_t kind)
+{
+    if (kind < EVENT_KINDS)
+        return &EVENTS[kind];
+    return kind - EVENT_KINDS < ARRAY_SIZE(FORMS) ? &FORMS[kind - EVENT_KINDS] : NULL;
+}
 
 const struct event_info *events_find(const char *name)
 {
     struct event_form form;
 
-    if (event_form_parse(span_of(name), &form, NULL) < 0)
-        return NULL;
-    if (form.kind < EVENT_KINDS)
-        return &EVENTS[form.kind];
-    return (size_t)form.kind - EVENT_KINDS < ARRAY_SIZE(FORMS) ? &FORMS[form.kind - EVENT_KINDS]
-                                                               : NULL;
+    return event_form_parse(span_of(name), &form, NULL) < 0 ? NULL : events_row(form.kind);
+}
+
+bool event_has_timer(const struct event_info *info)
+{
+    return info->perf_type == PERF_TYPE_SOFTWARE && info->perf_config == PERF_COUNT_SW_CPU_CLOCK;
+}
+
+bool event_may_be_paced(const struct event_info *info)
+{
+    return !event_is_timed(info) && !(info->flags & EVENT_VALUED);
+}
+
+uint64_t event_worth(const struct event_info *info)
+{
+    return info->flags & EVENT_PAGES ? (uint64_t)sysconf(_SC_PAGESIZE) : 1;
+}
+
+bool event_period_valid(uint32_t kind, uint64_t period)
+{
+    const struct event_info *info = events_row(kind);
+    uint64_t number = event_period_number(period);
+    bool paced = event_is_paced(period);
+
+    if (!info || (paced && !event_may_be_paced(info)))
+        return false;
+    if (event_is_timed(info) || paced)
+        return number >= EVENT_PERIOD_MIN_NS && number <= EVENT_PERIOD_MAX_NS;
+    return period > 0 && period <= EVENT_PERIOD_MAX_COUNT && period % event_worth(info) == 0;
 }
 
 /* Whether the slash at @at of an event's name is none of a PMU's pair: "./node:main",

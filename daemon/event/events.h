@@ -21,12 +21,18 @@ struct event_info {
     double default_hz;       /* of "nanoseconds"; else 0 */
     uint64_t default_period; /* of what is no time; else 0 */
     const char *cost;        /* of the machine, a sentence's part */
-    bool valued;             /* each sample has a value of its own; else it is worth a period */
-    bool single;             /* one set of samples at a time: the kernel watches it once */
+    enum event_program program;
+    uint32_t flags;     /* enum event_flag */
+    uint32_t perf_type; /* this and the next: the event that calls the program on each processor, */
+    uint64_t perf_config; /* as perf_event_open(2) takes it; EVENT_PERF_NONE: there is none */
 };
+#define EVENT_PERF_NONE UINT32_MAX
 
 /* Return: the table, static; *ret_count rows. */
 const struct event_info *events_table(size_t *ret_count);
+/* Return: the row of @kind, or what is true of all names of its form; static. NULL: there is no
+ * such kind. */
+const struct event_info *events_row(uint32_t kind);
 /* Return: the row of that name, with or without modifiers, or what is true of all names of its form
  * (event_form.h); static. NULL where there is none. */
 const struct event_info *events_find(const char *name);
@@ -45,3 +51,12 @@ static inline bool event_is_timed(const struct event_info *info)
 {
     return info->default_hz > 0;
 }
+/* Returns whether a timer of each processor calls its program. */
+bool event_has_timer(const struct event_info *info);
+/* Returns whether samples of an event that counts may come at a pace. What is allocated, or asked
+ * of malloc, is sampled as it takes up memory. */
+bool event_may_be_paced(const struct event_info *info);
+/* Returns what one of those that the kernel counts is worth, in the event's unit. */
+uint64_t event_worth(const struct event_info *info);
+/* Returns whether @period is one that an event of @kind may have. */
+bool event_period_valid(uint32_t kind, uint64_t period);

@@ -122,7 +122,8 @@ void profile_shift(struct profile *p, uint64_t start_ns)
 struct profile_event profile_event_of(const struct event_info *info, uint64_t period)
 {
     bool paced = event_is_paced(period);
-    struct profile_event e = { .period = paced ? 0 : period, .valued = info->valued || paced };
+    struct profile_event e = { .period = paced ? 0 : period,
+                               .valued = info->flags & EVENT_VALUED || paced };
 
     snprintf(e.name, sizeof(e.name), "%s", info->name);
     snprintf(e.unit, sizeof(e.unit), "%s", info->unit);

@@ -25,31 +25,6 @@
 
 #define FORMAT_MAX_BYTES ((size_t)64 << 10) /* what tracefs says of a tracepoint */
 
-/* Of no perf event. */
-#define PERF_TYPE_WAIT UINT32_MAX
-#define PERF_COUNT_OFF 0
-#define PERF_TYPE_PROBE (UINT32_MAX - 1)
-#define PERF_COUNT_ALLOC 0
-#define PERF_TYPE_AGENT PERF_TYPE_PROBE
-#define PERF_COUNT_LIVE 0
-#define PERF_TYPE_MALLOC PERF_TYPE_PROBE
-#define PERF_COUNT_MALLOC 0
-#define PERF_TYPE_BLOCKS PERF_TYPE_PROBE
-#define PERF_COUNT_NATIVELIVE 0
-/* A timer, by which late threads are looked for. */
-#define PERF_TYPE_MOMENT PERF_TYPE_SOFTWARE
-
-static const struct {
-    const char *name;
-    uint32_t type;
-    uint64_t config;
-} EVENTS[EVENT_KINDS] = {
-#define EVENT(id, name, unit, hz, period, type, config, description)                               \
-    [EVENT_##id] = { name, PERF_TYPE_##type, PERF_COUNT_##config },
-#include "event/events.def"
-#undef EVENT
-};
-
 int sampler_parse_cpus(struct span text, uint32_t *ret_cpus)
 {
     uint64_t first, last;
@@ -84,24 +59,19 @@ int sampler_online_cpus(uint32_t *ret_cpus, struct error *err)
     return r;
 }
 
-static bool is_timer(enum event_kind kind)
-{
-    return kind == EVENT_CPU || kind == EVENT_SAFEPOINT;
-}
-
 int sampler_check_period(const struct sampler_event *event, uint64_t period, struct error *err)
 {
     static const char PATH[] = "/proc/sys/kernel/perf_event_max_sample_rate";
     _cleanup_buf_ struct buf text = BUF_NULL;
     uint64_t max_hz, hz;
 
-    if (!event_period_valid(event->kind, period))
+    if (!event_period_valid(event->info->kind, period))
         return error_set(
             err, -EINVAL,
             "a period of %llu is not one that an event can have: CPU time is sampled 1 "
             "to 10,000 times a second",
             (unsigned long long)event_period_number(period));
-    if (!is_timer(event->kind) && (event->picks || !event_is_paced(period)))
+    if (!event_has_timer(event->info) && (event->picks || !event_is_paced(period)))
         return 0;
     period = event_period_number(period);
     buf_init(&text, 64);
@@ -142,27 +112,20 @@ static void describe_breakpoint(const struct event_form *form, struct perf_event
                        (int)EVENT_WRITE == (int)HW_BREAKPOINT_W &&
                        (int)EVENT_EXECUTE == (int)HW_BREAKPOINT_X,
                    "accesses are numbered as the kernel does");
-    attr->type = PERF_TYPE_BREAKPOINT;
     /* x86 cannot watch reads alone: perf asks for both, too. */
     attr->bp_type = form->access == EVENT_READ ? EVENT_READ | EVENT_WRITE : form->access;
     attr->bp_addr = form->address;
     attr->bp_len = form->bytes;
 }
 
-/* The attributes of @form, but for those of a PMU and the modifiers. */
-static void describe_form(const struct event_form *form, struct perf_event_attr *attr)
+/* The attributes of @form, an event as @info says, but for those of a PMU and the modifiers. */
+static void describe_form(const struct event_form *form, const struct event_info *info,
+                          struct perf_event_attr *attr)
 {
-    if (form->kind < EVENT_KINDS) {
-        attr->type = EVENTS[form->kind].type;
-        attr->config = EVENTS[form->kind].config;
-    } else if (form->kind == EVENT_FUNCTION) {
-        attr->type = PERF_TYPE_PROBE;
-    } else if (form->kind == EVENT_BREAKPOINT) {
+    attr->type = info->perf_type;
+    attr->config = form->kind < EVENT_KINDS ? info->perf_config : form->config;
+    if (form->kind == EVENT_BREAKPOINT)
         describe_breakpoint(form, attr);
-    } else {
-        attr->type = form->kind == EVENT_RAW ? PERF_TYPE_RAW : PERF_TYPE_HW_CACHE;
-        attr->config = form->config;
-    }
 }
 
 int sampler_describe(enum event_kind kind, struct span text, int devices_fd,
@@ -174,14 +137,15 @@ int sampler_describe(enum event_kind kind, struct span text, int devices_fd,
     int r = 0;
 
     if (text.n == 0 && kind < EVENT_KINDS)
-        text = span_of(EVENTS[kind].name);
+        text = span_of(events_row(kind)->name);
     else
         r = event_form_parse(text, &form, err);
     if (r == -ENOENT)
         return error_parameter(err, "event", r, "there is no event '%.*s'", (int)text.n, text.p);
     if (r < 0)
         return r;
-    describe_form(&form, &e.attr);
+    e.info = events_row(form.kind);
+    describe_form(&form, e.info, &e.attr);
     if (form.kind == EVENT_PMU) {
         _cleanup_close_ int fd = -1;
 
@@ -196,20 +160,18 @@ int sampler_describe(enum event_kind kind, struct span text, int devices_fd,
             return r;
     }
     if (form.kind == EVENT_TRACEPOINT) {
-        e.attr.type = PERF_TYPE_TRACEPOINT;
         r = tracepoint_id(form.group, form.name, &id, err);
         if (r < 0)
             return r;
         e.attr.config = id;
     }
-    e.kind = form.kind;
     e.everywhere = form.kind == EVENT_TRACEPOINT;
     e.picks = e.everywhere || form.kind == EVENT_BREAKPOINT ||
-              (e.attr.type == PERF_TYPE_SOFTWARE && !is_timer(form.kind));
+              (e.attr.type == PERF_TYPE_SOFTWARE && !event_has_timer(e.info));
     e.attr.exclude_user = form.exclude_user;
     e.attr.exclude_kernel = form.exclude_kernel;
     e.attr.exclude_hv = form.exclude_user || form.exclude_kernel; /* as perf does */
-    e.attr.exclude_idle = is_timer(form.kind);
+    e.attr.exclude_idle = event_has_timer(e.info);
     span_copy(text, e.name, sizeof(e.name));
     span_copy(form.filter, e.filter, sizeof(e.filter));
     *ret = e;

@@ -14,7 +14,7 @@
 
 /* An event as the kernel wants it described. */
 struct sampler_event {
-    enum event_kind kind;
+    const struct event_info *info;
     bool picks;      /* the BPF program counts to the period, and not the kernel */
     bool everywhere; /* one event sees all CPUs: a tracepoint */
     char name[EVENT_NAME_BYTES];

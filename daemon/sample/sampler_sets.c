@@ -18,7 +18,7 @@ void sampler_set_disarm(struct sampler_set *set)
 /* What runs at events of @set. */
 static struct bpf_program *program_of(struct sampler *s, const struct sampler_set *set)
 {
-    if (set->event.kind == EVENT_SAFEPOINT)
+    if (set->event.info->program == PROGRAM_MOMENTS)
         return sampler_moments_tick(s->moments);
     return set->event.everywhere ? s->points->skel->progs.point_tick : s->skel->progs.cpu_tick;
 }
@@ -165,7 +165,7 @@ static void pace_set(struct cpu_bpf *skel, uint32_t no, const struct sampler_eve
     if (event_is_paced(period))
         rate.pace_ns = event->picks ? event_period_number(period) : PICK_PACE_KERNEL;
     else if (event->picks)
-        rate.interval = period / event_worth(event->kind);
+        rate.interval = period / event_worth(event->info);
     skel->bss->rates[no] = rate;
     __atomic_thread_fence(__ATOMIC_RELEASE);
 }
@@ -174,6 +174,8 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
                         uint32_t *ret_set, struct error *err)
 {
     _cleanup_free_ uint32_t *cpus = calloc(SAMPLER_CPUS_MAX, sizeof(*cpus));
+    enum event_program program = event->info->program;
+    enum event_kind kind = event->info->kind;
     struct sampler_set *set = NULL;
     uint32_t no;
     int r, n;
@@ -183,10 +185,10 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
     r = sampler_check_period(event, period, err);
     if (r < 0)
         return r;
-    if (event->kind == EVENT_WALL)
+    if (event->info->kind == EVENT_WALL)
         return error_set(err, -EINVAL, "%s is two events: cpu and offcpu", event->name);
-    if ((event_is_wait(event->kind) && !s->off) || (event_is_probe(event->kind) && !s->alloc) ||
-        (event->kind == EVENT_SAFEPOINT && !s->moments))
+    if ((program == PROGRAM_OFF && !s->off) || (program == PROGRAM_ALLOC && !s->alloc) ||
+        (program == PROGRAM_MOMENTS && !s->moments))
         return -EAGAIN;
     for (no = 0; no < SAMPLER_SETS_MAX; no++) {
         if (!s->sets[no].used) {
@@ -210,13 +212,13 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
     set->event = *event;
     set->period = period;
     pace_set(event->everywhere ? s->points->skel : s->skel, no, event, period);
-    r = event_is_wait(event->kind)        ? sampler_off_start(s->off, no, event->kind, period, err)
-        : event->kind == EVENT_ALLOC      ? sampler_alloc_start(s->alloc, no, period)
-        : event->kind == EVENT_LIVE       ? sampler_alloc_start_live(s->alloc, no, period)
-        : event->kind == EVENT_NATIVELIVE ? sampler_alloc_start_blocks(s->alloc, no, period)
-        : event_is_call(event->kind)      ? sampler_alloc_start_calls(s->alloc, no, period)
-                                          : set_cpus(s, no, cpus, (size_t)n, err);
-    if (r >= 0 && event->kind == EVENT_SAFEPOINT)
+    r = program == PROGRAM_OFF     ? sampler_off_start(s->off, no, kind, period, err)
+        : kind == EVENT_ALLOC      ? sampler_alloc_start(s->alloc, no, period)
+        : kind == EVENT_LIVE       ? sampler_alloc_start_live(s->alloc, no, period)
+        : kind == EVENT_NATIVELIVE ? sampler_alloc_start_blocks(s->alloc, no, period)
+        : program == PROGRAM_ALLOC ? sampler_alloc_start_calls(s->alloc, no, period)
+                                   : set_cpus(s, no, cpus, (size_t)n, err);
+    if (r >= 0 && program == PROGRAM_MOMENTS)
         r = sampler_moments_start(s->moments, no, period, err);
     if (r < 0) {
         sampler_set_disarm(set);

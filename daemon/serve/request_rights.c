@@ -6,8 +6,8 @@
 #include "event/events.h"
 #include "serve/http.h"
 
-/* Whether the request begins a capture with an event of @kind. */
-static bool samples(const struct request *req, enum event_kind kind)
+/* Whether the request begins a capture with an event that has @flag. */
+static bool samples(const struct request *req, enum event_flag flag)
 {
     const struct params *p = &req->params;
 
@@ -16,26 +16,19 @@ static bool samples(const struct request *req, enum event_kind kind)
     for (size_t i = 0; i < p->event_count; i++) {
         const struct event_info *info = events_find(p->events[i].name);
 
-        if (info && info->kind == kind)
+        if (info && info->flags & flag)
             return true;
     }
     return false;
-}
-
-/* The same with one for which the kernel puts probes into a process. */
-static bool puts_probes(const struct request *req)
-{
-    return samples(req, EVENT_ALLOC) || samples(req, EVENT_LIVE) || samples(req, EVENT_SAFEPOINT) ||
-           samples(req, EVENT_FUNCTION) || samples(req, EVENT_MALLOC) ||
-           samples(req, EVENT_NATIVELIVE);
 }
 
 enum role request_role(const struct request *req)
 {
     const struct params *p = &req->params;
 
-    return params_enter_jvm(p) || puts_probes(req) ? MAX(req->route->role, (enum role)ROLE_ATTACH)
-                                                   : req->route->role;
+    return params_enter_jvm(p) || samples(req, EVENT_PROBES)
+               ? MAX(req->route->role, (enum role)ROLE_ATTACH)
+               : req->route->role;
 }
 
 static bool refuse_parameter(struct request *req, const char *name, struct error *err)
@@ -49,15 +42,14 @@ static bool refuse_parameter(struct request *req, const char *name, struct error
  * changes the memory of a process, and no process can fork while the kernel puts it there. */
 bool request_may_sample_events(const struct request *req, struct error *err)
 {
-    if ((samples(req, EVENT_TRACEPOINT) || samples(req, EVENT_BREAKPOINT)) &&
-        !req->subject.viewer.whole) {
+    if (samples(req, EVENT_COSTS_ALL) && !req->subject.viewer.whole) {
         error_set(err, -EACCES,
                   "a tracepoint or breakpoint costs every process of the machine time, so it takes "
                   "a client that sees all of them");
         error_remedy(err, "ask as root or as a member of group flamed, or for another event");
         return false;
     }
-    return !puts_probes(req) || subject_may(&req->subject, ROLE_ATTACH, err);
+    return !samples(req, EVENT_PROBES) || subject_may(&req->subject, ROLE_ATTACH, err);
 }
 
 static bool may_name(struct request *req)

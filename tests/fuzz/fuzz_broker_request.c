@@ -4,6 +4,7 @@
 #include "agent/stream.h"
 #include "broker_client/requests.h"
 #include "event/event_form.h"
+#include "event/events.h"
 #include "helper/job.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -175,7 +175,7 @@ static int set_interval(const struct event_info *event, const char *name, struct
         return error_parameter(err, "interval", -EINVAL,
                                "interval of event=%s takes bytes between two samples, as a "
                                "multiple of %llu, such as %lluk",
-                               name, (unsigned long long)event_worth(event->kind),
+                               name, (unsigned long long)event_worth(event),
                                (unsigned long long)event->default_period / 1024);
     if (timed)
         return error_parameter(err, "interval", -EINVAL,
@@ -194,7 +194,7 @@ static int set_paces(struct params *p, struct error *err)
     for (size_t i = 0; i < p->event_count; i++) {
         const struct event_info *event = events_find(p->events[i].name);
 
-        if (!event_may_be_paced(event->kind))
+        if (!event_may_be_paced(event))
             return error_parameter(err, "hz", -EINVAL,
                                    "event=%s has no rate: give interval=, so many %s between two "
                                    "samples (default %llu)",

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rows of events.def, and what is true of the forms of other names: what all must keep to. */
+#include "suite.h"
+
+#include "event/events.h"
+
+#include <string.h>
+
+START_TEST(every_kind_has_a_row)
+{
+    for (uint32_t kind = 0; kind < EVENT_KINDS_ALL; kind++) {
+        const struct event_info *info = events_row(kind);
+
+        ck_assert_ptr_nonnull(info);
+        ck_assert_uint_eq(info->kind, kind);
+        ck_assert_uint_lt(info->program, PROGRAM_COUNT);
+        ck_assert(info->name[0] && info->description[0] && info->cost[0]);
+    }
+    ck_assert_ptr_null(events_row(EVENT_KINDS_ALL));
+    ck_assert_ptr_null(events_row(UINT32_MAX));
+}
+END_TEST
+
+/* An event counts time, or something else, and may be asked for with its default. */
+START_TEST(defaults_are_valid)
+{
+    for (uint32_t kind = 0; kind < EVENT_KINDS_ALL; kind++) {
+        const struct event_info *info = events_row(kind);
+        bool timed = strcmp(info->unit, "nanoseconds") == 0;
+        uint64_t period = timed ? (uint64_t)(1e9 / info->default_hz) : info->default_period;
+
+        ck_assert_int_eq(event_is_timed(info), timed);
+        ck_assert_msg(timed == !info->default_period, "%s", info->name);
+        ck_assert_msg(event_period_valid(kind, period), "%s", info->name);
+        ck_assert_msg(!event_period_valid(kind, 0), "%s", info->name);
+        ck_assert_int_eq(event_period_valid(kind, EVENT_PACED | EVENT_PERIOD_MIN_NS),
+                         event_may_be_paced(info));
+    }
+    ck_assert(!event_period_valid(EVENT_KINDS_ALL, 1));
+}
+END_TEST
+
+START_TEST(flags_agree)
+{
+    for (uint32_t kind = 0; kind < EVENT_KINDS_ALL; kind++) {
+        const struct event_info *info = events_row(kind);
+
+        if (info->flags & EVENT_WAITS) /* so long is a sample worth */
+            ck_assert_msg(info->flags & EVENT_VALUED && event_is_timed(info), "%s", info->name);
+        if (info->flags & EVENT_CALLS)
+            ck_assert_msg(info->flags & EVENT_PROBES, "%s", info->name);
+        if (event_has_timer(info))
+            ck_assert_msg(event_is_timed(info), "%s", info->name);
+        if (info->perf_type == EVENT_PERF_NONE) /* the first program attaches to nothing */
+            ck_assert_msg(info->program != PROGRAM_CPU, "%s", info->name);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("event_table");
+    TCase *tc = tcase_create("table");
+
+    tcase_add_test(tc, every_kind_has_a_row);
+    tcase_add_test(tc, defaults_are_valid);
+    tcase_add_test(tc, flags_agree);
+    suite_add_tcase(s, tc);
+    return suite_run(s);
+}
