@@ -19,12 +19,11 @@ union job_input {
         size_t ring_bytes;
         uint32_t max_frames;
     } sampler;
-    struct sampler_points *points; /* owned */
-    struct sampler_shared shared;  /* owned */
+    struct sampler_shared shared; /* owned */
 };
 
 /* What is loaded. The first of these that is asked for is loaded first. */
-enum { JOB_SAMPLER, JOB_POINTS, JOB_PROGRAMS, JOB_COUNT = JOB_PROGRAMS + PROGRAM_COUNT };
+enum { JOB_SAMPLER, JOB_PROGRAMS, JOB_COUNT = JOB_PROGRAMS + PROGRAM_COUNT };
 
 struct job {
     union job_input in; /* of the last request, if @given: nobody has begun with it */
@@ -64,19 +63,9 @@ static int load_sampler(union job_input *in, void **ret, struct error *err)
     return r;
 }
 
-static int load_points(union job_input *in, void **ret, struct error *err)
-{
-    int r = sampler_points_load(in->points, err);
-
-    if (r < 0)
-        in->points = sampler_points_free(in->points);
-    *ret = in->points;
-    return r;
-}
-
 static int load_program(size_t kind, union job_input *in, void **ret, struct error *err)
 {
-    int r = PROGRAMS[kind - JOB_PROGRAMS].load(&in->shared, ret, err);
+    int r = sampler_program(kind - JOB_PROGRAMS)->load(&in->shared, ret, err);
 
     sampler_shared_close(&in->shared);
     return r;
@@ -85,16 +74,12 @@ static int load_program(size_t kind, union job_input *in, void **ret, struct err
 /* Takes what @in owns. */
 static int load_kind(size_t kind, union job_input *in, void **ret, struct error *err)
 {
-    return kind == JOB_SAMPLER  ? load_sampler(in, ret, err)
-           : kind == JOB_POINTS ? load_points(in, ret, err)
-                                : load_program(kind, in, ret, err);
+    return kind == JOB_SAMPLER ? load_sampler(in, ret, err) : load_program(kind, in, ret, err);
 }
 
 static void drop_input(size_t kind, union job_input *in)
 {
-    if (kind == JOB_POINTS)
-        sampler_points_free(in->points);
-    else if (kind >= JOB_PROGRAMS)
+    if (kind >= JOB_PROGRAMS)
         sampler_shared_close(&in->shared);
 }
 
@@ -102,10 +87,8 @@ static void drop_loaded(size_t kind, void *loaded)
 {
     if (kind == JOB_SAMPLER)
         sampler_free(loaded);
-    else if (kind == JOB_POINTS)
-        sampler_points_free(loaded);
     else if (loaded)
-        PROGRAMS[kind - JOB_PROGRAMS].free(loaded);
+        sampler_program(kind - JOB_PROGRAMS)->free(loaded);
 }
 
 /* ---- the thread ---- */
@@ -266,21 +249,6 @@ int loader_take(struct loader *l, uint64_t wait_ns, struct sampler **ret, struct
 {
     void *loaded = NULL;
     int r = take(l, JOB_SAMPLER, wait_ns, &loaded, err);
-
-    if (r == 0)
-        *ret = loaded;
-    return r;
-}
-
-void loader_ask_points(struct loader *l, struct sampler_points *points)
-{
-    ask(l, JOB_POINTS, &(union job_input){ .points = points });
-}
-
-int loader_take_points(struct loader *l, struct sampler_points **ret, struct error *err)
-{
-    void *loaded = NULL;
-    int r = take(l, JOB_POINTS, /* wait_ns= */ 0, &loaded, err);
 
     if (r == 0)
         *ret = loaded;

@@ -8,12 +8,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "broker/programs.h"
-#include "sample/sampler.h"
-#include "sample/sampler_alloc.h"
-#include "sample/sampler_moments.h"
-#include "sample/sampler_off.h"
-#include "sample/sampler_shared.h"
+#include "sample/program.h"
 
 struct loader;
 
@@ -32,11 +27,7 @@ void loader_ask(struct loader *l, int pid_ns_fd, size_t ring_bytes, uint32_t max
  * *ret, owned by the caller; LOADER_BUSY; -errno of sampler_new() with @err. */
 int loader_take(struct loader *l, uint64_t wait_ns, struct sampler **ret, struct error *err);
 
-/* Does the same for the program of tracepoints: has @points loaded, which it takes. */
-void loader_ask_points(struct loader *l, struct sampler_points *points);
-/* As loader_take(), without waiting. */
-int loader_take_points(struct loader *l, struct sampler_points **ret, struct error *err);
-/* Does the same for a row of the table of programs. Takes @shared, which it closes. */
+/* Does the same for a program of program.h. Takes @shared, which it closes. */
 void loader_ask_program(struct loader *l, enum event_program program,
                         const struct sampler_shared *shared);
 /* As loader_take(), without waiting. */

@@ -7,8 +7,7 @@
 #include "broker/target/target.h"
 #include "event/event_form.h"
 #include "event/events.h"
-#include "sample/sampler.h"
-#include "sample/sampler_events.h"
+#include "sample/program.h"
 
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -162,16 +161,28 @@ int request_ring(struct server *s, const struct broker_request *q, struct reply 
     return reply_fd(rep, fd);
 }
 
+/* Hands what was loaded to the sampler. */
+static void take_program(struct server *s, enum event_program program, void *loaded)
+{
+    const struct sampler_program *type = sampler_program(program);
+
+    if (type->detach_by)
+        type->detach_by(loaded, loader_detach, s->loader);
+    sampler_take(s->sampler, program, loaded);
+}
+
 /* Has a program loaded. 0; -EINPROGRESS while it is being loaded; -errno: each with @err. */
 static int server_program(struct server *s, enum event_program program, struct error *err)
 {
-    const struct program_type *type = &PROGRAMS[program];
     enum sampler_state *state = &s->program_states[program];
     struct error *problem = &s->program_errors[program];
     struct sampler_shared shared;
     void *loaded = NULL;
-    int r = type->check ? type->check(s->sampler, err) : 0;
+    int r;
 
+    if (sampler_has(s->sampler, program))
+        return 0;
+    r = sampler_check_program(s->sampler, program, err);
     if (r < 0)
         return r;
     if (*state == SAMPLER_UNASKED) {
@@ -190,11 +201,12 @@ static int server_program(struct server *s, enum event_program program, struct e
             error_remedy(err, "ask again in a second");
             return -EINPROGRESS;
         }
-        *state = r == 0 ? SAMPLER_LOADED : SAMPLER_REFUSED;
         if (r == 0)
-            type->take(s->sampler, loaded, s->loader);
+            take_program(s, program, loaded);
+        else
+            *state = SAMPLER_REFUSED;
     }
-    if (*state == SAMPLER_LOADED)
+    if (sampler_has(s->sampler, program))
         return 0;
     if (err)
         *err = *problem;
@@ -206,38 +218,6 @@ static int describe(const struct broker_request *q, struct sampler_event *ret, s
 {
     return sampler_describe(q->set, (struct span){ (const char *)q->name, q->name_n },
                             /* devices_fd= */ -1, ret, err);
-}
-
-/* Has the program of tracepoints loaded. 0; -EINPROGRESS while it is being loaded; -errno: each
- * with @err. */
-static int server_points(struct server *s, struct error *err)
-{
-    struct sampler_points *points = NULL;
-    int r;
-
-    if (s->points_state == SAMPLER_UNASKED) {
-        r = sampler_points_new(s->sampler, &points, err);
-        if (r < 0)
-            return r;
-        loader_ask_points(s->loader, points);
-        s->points_state = SAMPLER_LOADING;
-    }
-    if (s->points_state == SAMPLER_LOADING) {
-        r = loader_take_points(s->loader, &points, &s->points_error);
-        if (r == LOADER_BUSY) {
-            error_remedy(err, "ask again in a second");
-            return error_set(err, -EINPROGRESS,
-                             "the kernel is still checking the BPF program of tracepoints");
-        }
-        s->points_state = r == 0 ? SAMPLER_LOADED : SAMPLER_REFUSED;
-        if (r == 0)
-            sampler_take_points(s->sampler, points);
-    }
-    if (s->points_state == SAMPLER_LOADED)
-        return 0;
-    if (err)
-        *err = s->points_error;
-    return s->points_error.code;
 }
 
 /*
@@ -257,9 +237,7 @@ int request_sample_start(struct server *s, const struct broker_request *q, struc
 
     if (r == 0)
         r = describe(q, &event, &rep->err);
-    if (r == 0 && event.everywhere)
-        r = server_points(s, &rep->err);
-    if (r == 0 && PROGRAMS[event.info->program].load)
+    if (r == 0)
         r = server_program(s, event.info->program, &rep->err);
     if (r == 0)
         r = sampler_start_event(s->sampler, &event, q->period, &set, &rep->err);
@@ -268,15 +246,13 @@ int request_sample_start(struct server *s, const struct broker_request *q, struc
 }
 
 /* Opens the event for a moment, disabled. */
-static int check_event(const struct server *s, uint32_t kind, struct span name, struct error *err)
+static int check_event(struct server *s, uint32_t kind, struct span name, struct error *err)
 {
     struct sampler_event event;
     int r = sampler_describe(kind, name, /* devices_fd= */ -1, &event, err);
 
-    if (r == 0 && event.info->program == PROGRAM_OFF && s->sampler)
-        r = sampler_check_off(s->sampler, err);
-    if (r == 0 && event.info->flags & EVENT_PROBES)
-        r = sampler_alloc_check(err);
+    if (r == 0)
+        r = sampler_check_program(s->sampler, event.info->program, err);
     return r < 0 || event.info->perf_type == EVENT_PERF_NONE ? r : sampler_check_event(&event, err);
 }
 
@@ -289,7 +265,7 @@ int request_sample_check(struct server *s, const struct broker_request *q, struc
 }
 
 /* Appends a line: its name, and why the machine lacks it. */
-static void add_check(const struct server *s, uint32_t kind, const char *name, bool by_name,
+static void add_check(struct server *s, uint32_t kind, const char *name, bool by_name,
                       struct buf *out)
 {
     struct error why = ERROR_NULL;

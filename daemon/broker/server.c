@@ -88,8 +88,6 @@ void server_forget_client(struct server *s)
     s->sampler = sampler_free(s->sampler);
     s->sampler_state = SAMPLER_UNASKED;
     s->sampler_error = ERROR_NULL;
-    s->points_state = SAMPLER_UNASKED;
-    s->points_error = ERROR_NULL;
     memset(s->program_states, 0, sizeof(s->program_states)); /* SAMPLER_UNASKED */
     memset(s->program_errors, 0, sizeof(s->program_errors));
     s->max_frames = 0;

@@ -49,10 +49,8 @@ struct server {
     struct loader *loader;   /* from before the lockdown to the end */
     struct sampler *sampler; /* NULL until it is loaded; ends with its client */
     enum sampler_state sampler_state;
-    struct error sampler_error;      /* of SAMPLER_REFUSED */
-    enum sampler_state points_state; /* of the program of tracepoints */
-    struct error points_error;
-    enum sampler_state program_states[PROGRAM_COUNT]; /* of programs.h */
+    struct error sampler_error;                       /* of SAMPLER_REFUSED */
+    enum sampler_state program_states[PROGRAM_COUNT]; /* of sample/program.h */
     struct error program_errors[PROGRAM_COUNT];
     uint32_t max_frames; /* of sampler_new(); 0: not said, BROKER_FRAMES_MAX */
     uint64_t tended_ns;

@@ -10,11 +10,11 @@ static double capture_share(const struct capture_event *event, const struct samp
                                                                   : event->set_period),
              to = event_period_number(event->period);
 
-    if (rec->klass || event->info->flags & EVENT_MALLOCS) { /* kept with a chance of value/I, too */
-        from = MIN(rec->value, to);
-    } else if (rec->wait_ns) {
+    if (rec->wait_ns) {
         from = MAX(from, MIN(rec->wait_ns, to));
         to = MAX(to, from);
+    } else if (event->info->flags & EVENT_VALUED && rec->value) { /* a chance of value/I, too */
+        from = MIN(rec->value, to);
     }
     return from >= to ? 1.0 : (double)from / (double)to;
 }
@@ -48,16 +48,13 @@ static bool capture_keeps(const struct capture *c, const struct capture_event *e
     return share >= 1.0 || (double)(capture_draw(c, rec) >> 11) * 0x1p-53 < share;
 }
 
-/* What a sample with a value of its own is worth: of a wait the part that lies within @c. 0:
- * nothing of it does. */
+/* What the sample of a wait is worth: the part that lies within @c. 0: nothing of it does. */
 static uint64_t capture_value(const struct capture *c, const struct capture_event *event,
                               const struct sample_record *rec)
 {
     uint64_t begun = rec->time_ns - MIN(rec->wait_ns, rec->time_ns);
     uint64_t from = MAX(begun, c->start_ns), to = MIN(rec->time_ns, c->end_ns);
 
-    if (rec->klass)
-        return MAX(rec->value, event->period);
     if (from >= to)
         return 0;
     return (uint64_t)((double)rec->value * ((double)(to - from) / (double)rec->wait_ns) /
@@ -162,23 +159,21 @@ static void capture_take(struct captures *captures, struct capture *c,
     incoming_sample(in, &sample);
     sample.thread = thread;
     sample.event = (uint8_t)(event - c->events);
-    if (rec->wait_ns || rec->klass) {
+    if (rec->wait_ns) {
         sample.value = capture_value(c, event, rec);
         sample.time_ns = MIN(rec->time_ns, c->end_ns - 1);
-        if (c->counts_objects && rec->wait_ns)
+        if (c->counts_objects)
             sample.count = capture_waits(c, event, rec);
+    } else if (rec->set == event->on_set) {
+        sample.value = capture_ran(run, event->period, rec);
+    } else if (event->info->flags & EVENT_VALUED) { /* safepoint: a period, until it is weighed */
+        sample.value = MAX(rec->value, event->period);
         if (rec->klass && !(rec->flags & SAMPLE_ALONE)) {
             c->allocs++;
             c->same_steps += (rec->flags & SAMPLE_SAME_STEP) != 0;
         }
-    } else if (event->info->flags & EVENT_MALLOCS) {
-        sample.value = MAX(rec->value, event->period);
-    } else if (event->info->kind == EVENT_SAFEPOINT) {
-        sample.value = event->period; /* until the profile is made */
     } else if (event_is_paced(event->period)) {
         sample.value = capture_counted(event, rec);
-    } else if (rec->set == event->on_set) {
-        sample.value = capture_ran(run, event->period, rec);
     }
     if (c->inlined)
         frames = inlined_stack(c->inlined, in->process, in->naming->stack,

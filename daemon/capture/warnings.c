@@ -181,18 +181,23 @@ static void capture_warn_mallocs(const struct captures *captures, struct capture
     }
 }
 
+static void warn_none(struct capture *c, const struct capture_event *event)
+{
+    record_warn(c->record, "no samples: the target had no %s in this while; try more seconds",
+                event->name);
+}
+
 static void capture_warn_empty(struct capture *c, const struct capture_event *event)
 {
     if (event->info->kind == EVENT_SAFEPOINT)
         record_warn(c->record, "no samples: no JVM of the target had a safepoint in this while; "
                                "try more seconds");
-    else if (event_is_timed(event->info))
+    else if (event_has_timer(event->info) || event->info->flags & EVENT_WAITS)
         record_warn(c->record,
                     "no samples: the target used no CPU time in this while; an idle service "
                     "shows nothing with event=cpu");
     else if (event_is_paced(event->period))
-        record_warn(c->record, "no samples: the target had no %s in this while; try more seconds",
-                    event->name);
+        warn_none(c, event);
     else if (event->info->kind == EVENT_ALLOC && capture_by_agent(c))
         record_warn(c->record,
                     "no samples: the JVM drew no object of those that it allocated, one for each "
@@ -224,7 +229,9 @@ static void capture_warn_empty(struct capture *c, const struct capture_event *ev
                     "no samples: nobody called %s, or no process of the target has that file "
                     "mapped; of the calls on each CPU one in %llu is sampled",
                     event->name, (unsigned long long)event->period);
-    else if (strcmp(event->info->unit, "bytes") == 0)
+    else if (event->info->flags & EVENT_VALUED)
+        warn_none(c, event);
+    else if (event->info->flags & EVENT_PAGES)
         record_warn(c->record,
                     "no samples: the target touched no memory that was new to it, or less than "
                     "%llu bytes; try a smaller interval",

@@ -10,7 +10,6 @@
 #include "unwind/process.h"
 
 struct sampler;
-struct sampler_off;
 struct sampler_shared;
 
 /* hidden: ticks in processes outside our pid namespace, while every process was asked for. */
@@ -39,12 +38,12 @@ int sampler_rows_fd(const struct sampler *s);
  * the setting that asks for it. */
 void sampler_denied(struct error *err);
 /* Arms the event on every online CPU with a period of event_period_valid(). 0; -EBUSY when all sets
- * are taken; -EAGAIN: sampler_take_off() is to come first; -errno. */
+ * are taken; -EAGAIN: sampler_take() of its program is to come first; -errno. */
 int sampler_start(struct sampler *s, enum event_kind kind, uint64_t period, uint32_t *ret_set,
                   struct error *err);
 struct sampler_event;
-/* Does the same of an event that sampler_describe() made. Of a tracepoint -ENOSYS before
- * sampler_take_points(), -EEXIST while another set samples it. */
+/* Does the same of an event that sampler_describe() made. -EEXIST while another set samples it, of
+ * a tracepoint. */
 int sampler_start_event(struct sampler *s, const struct sampler_event *event, uint64_t period,
                         uint32_t *ret_set, struct error *err);
 /* Checks whether this machine has the event: opens it for a moment. 0; -ENOENT; -errno, with @err.
@@ -52,20 +51,20 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
 int sampler_check_event(const struct sampler_event *event, struct error *err);
 int sampler_stop(struct sampler *s, uint32_t set);
 
-/* ---- tracepoints ---- */
+/* ---- programs that are loaded later: program.h ---- */
 
-struct sampler_points;
-
-/* Prepares the program that samples tracepoints, with the maps of @s. *ret is the caller's. 0 or
+/* Copies what they need of the sampler: *ret is the caller's, for sampler_shared_close(). 0 or
  * -errno. */
-int sampler_points_new(const struct sampler *s, struct sampler_points **ret, struct error *err);
-/* Loads it, which takes about as long as sampler_new(). 0 or -errno with @err. Thread: any, while
- * nobody else uses @p or loads. */
-int sampler_points_load(struct sampler_points *p, struct error *err);
-/* Accepts NULL, returns NULL. */
-struct sampler_points *sampler_points_free(struct sampler_points *p);
-/* Has @s sample tracepoints by the loaded @points, which are its own from then on. */
-void sampler_take_points(struct sampler *s, struct sampler_points *points);
+int sampler_share(const struct sampler *s, struct sampler_shared *ret);
+/* Has @s sample by @loaded, of @program, which is its own from then on. */
+void sampler_take(struct sampler *s, enum event_program program, void *loaded);
+/* Returns whether @s samples by @program. */
+bool sampler_has(const struct sampler *s, enum event_program program);
+/* Checks whether this kernel can load @program. @s, which remembers that it can, may be NULL. 0, or
+ * -errno with @err. */
+int sampler_check_program(struct sampler *s, enum event_program program, struct error *err);
+
+/* ---- sets ---- */
 
 /* Arms every set on processors that came online since, and lets go of those that went offline. To
  * be called about once a second. Number of processors that changed. */
@@ -75,7 +74,7 @@ int sampler_set_cpus(struct sampler *s, const uint32_t *cpus, size_t count);
 int sampler_filter_process(struct sampler *s, int32_t pid, uint32_t sets);
 int sampler_filter_all(struct sampler *s, uint32_t sets);
 /* CPU time that samples may take in each STACK_BUDGET_WINDOW_NS of a processor; STACK_BUDGET_NS.
- * What comes beyond it is not taken, and counted as lost_budget. */
+ * What comes beyond it is not taken, and counted as lost_budget. Of PROGRAM_CPU alone. */
 void sampler_budget(struct sampler *s, uint64_t ns);
 /* Copies @count rows to index @first of the table of rows. -EINVAL: they do not lie in it. */
 int sampler_put_rows(struct sampler *s, uint32_t first, const struct unwind_row *rows,
@@ -87,16 +86,8 @@ int sampler_put_process(struct sampler *s, int32_t pid, const struct unwind_proc
 /* Tells where the JavaThread of a thread lies. The one that was not used for longest is forgotten
  * when there are STACK_THREADS_MAX. */
 int sampler_put_thread(struct sampler *s, int32_t pid, int32_t tid, uint64_t java_thread);
-/* Copies what programs beside these need of them: *ret is the caller's, for
- * sampler_shared_close(). 0 or -errno. */
-int sampler_share(const struct sampler *s, struct sampler_shared *ret);
-/* Has @s sample time off the processor by @off, which is its own from then on. */
-void sampler_take_off(struct sampler *s, struct sampler_off *off);
-struct sampler_alloc;
 struct alloc_vm;
 struct alloc_probe;
-/* Has @s sample allocations by @alloc, which is its own from then on. */
-void sampler_take_alloc(struct sampler *s, struct sampler_alloc *alloc);
 /* As sampler_alloc_probe() and sampler_alloc_unprobe() say. */
 int sampler_probe(struct sampler *s, int32_t pid, const struct alloc_vm *vm, int fd,
                   const struct alloc_probe *probes, size_t count, struct error *err);
@@ -106,11 +97,8 @@ int sampler_by_agents(struct sampler *s, uint32_t set);
 int sampler_agent(struct sampler *s, int32_t pid, uint32_t class_klass, uint64_t collections,
                   int fd, uint64_t offset, struct error *err);
 int sampler_unagent(struct sampler *s, int32_t pid);
-struct sampler_moments;
 struct moment_offsets;
 struct moment_probe;
-/* Has @s tell moments of JVMs by @moments, which is its own from then on. */
-void sampler_take_moments(struct sampler *s, struct sampler_moments *moments);
 /* As sampler_moments_probe(), sampler_moments_unprobe() and sampler_moments_ring_fd() say. -1: no
  * ring yet. */
 int sampler_probe_moments(struct sampler *s, int32_t pid, const struct moment_offsets *at, int fd,
@@ -125,8 +113,6 @@ int sampler_mallocs(const struct sampler *s, int32_t pid, uint64_t *ret);
 int sampler_call(struct sampler *s, int32_t pid, uint32_t set, int fd, uint64_t offset,
                  struct error *err);
 int sampler_uncall(struct sampler *s, int32_t pid, uint32_t set);
-/* Checks whether time off the processor can be sampled: 0, or -errno with @err. */
-int sampler_check_off(const struct sampler *s, struct error *err);
 /* As sampler_off_flush(). -ENOENT: @set samples something else. */
 int sampler_flush(struct sampler *s, uint32_t set, uint32_t *ret_no, uint64_t *ret_late);
 /* As sampler_off_lates(), and -ENOENT as above. */

@@ -2,13 +2,11 @@
 #include "sample/sampler_alloc.h"
 
 #include "base/cleanup.h"
-#include "event/event_kind.h"
 #include "sample/pick_abi.h"
+#include "sample/program.h"
 #include "sample/refusal.h"
-#include "sample/sampler_shared.h"
 #include "sample/stack_abi.h"
 #include "sample/uprobe.h"
-#include "unwind/state.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -47,59 +45,14 @@ struct sampler_alloc {
     uint32_t block_sets; /* and of these: those that follow blocks of malloc */
     uint32_t epoch;      /* of probes; the last one */
     struct uprobe_way way;
-    int possible_cpus;
     void (*detach)(void *ctx, struct uprobes *probes); /* NULL: at once */
     void *detach_ctx;
 };
 
-int sampler_alloc_check(struct error *err)
+static void detach_by(void *p, void (*detach)(void *ctx, struct uprobes *probes), void *ctx)
 {
-    struct uprobe_way way;
+    struct sampler_alloc *a = p;
 
-    return uprobe_find_way(/* pins_fd= */ -1, &way, err);
-}
-
-int sampler_alloc_new(const struct sampler_shared *shared, struct sampler_alloc **ret,
-                      struct error *err)
-{
-    struct sampler_alloc *a = calloc(1, sizeof(*a));
-    int r;
-
-    if (!a)
-        return -ENOMEM;
-    r = uprobe_find_way(shared->pins_fd, &a->way, err);
-    if (r < 0)
-        goto fail;
-    refusal_watch();
-    a->possible_cpus = libbpf_num_possible_cpus();
-    a->skel = a->possible_cpus > 0 ? alloc_bpf__open() : NULL;
-    if (!a->skel) {
-        r = refusal_explain(-errno, err);
-        goto fail;
-    }
-    a->skel->rodata->pid_ns_inum = shared->pid_ns_inum;
-    a->skel->rodata->max_words = shared->max_words;
-    uprobe_prepare(&a->way, a->skel->progs.alloc_probe);
-    uprobe_prepare(&a->way, a->skel->progs.block_probe);
-    r = sampler_shared_use(shared, a->skel->obj);
-    if (r == 0)
-        r = alloc_bpf__load(a->skel);
-    if (r < 0) {
-        r = refusal_explain(r, err);
-        goto fail;
-    }
-    a->vms.map = bpf_map__fd(a->skel->maps.vms);
-    a->agents.map = bpf_map__fd(a->skel->maps.agents);
-    *ret = a;
-    return 0;
-fail:
-    sampler_alloc_free(a);
-    return r;
-}
-
-void sampler_alloc_detach_by(struct sampler_alloc *a,
-                             void (*detach)(void *ctx, struct uprobes *probes), void *ctx)
-{
     a->detach = detach;
     a->detach_ctx = ctx;
 }
@@ -162,69 +115,84 @@ static void drop_calls(struct sampler_alloc *a, uint32_t sets)
     }
 }
 
-struct sampler_alloc *sampler_alloc_free(struct sampler_alloc *a)
+static void free_alloc(void *p)
 {
-    if (a) {
-        drop_targets(a, &a->vms);
-        drop_targets(a, &a->agents);
-        drop_calls(a, UINT32_MAX);
-        alloc_bpf__destroy(a->skel);
-        free(a);
-    }
-    return NULL;
+    struct sampler_alloc *a = p;
+
+    drop_targets(a, &a->vms);
+    drop_targets(a, &a->agents);
+    drop_calls(a, UINT32_MAX);
+    alloc_bpf__destroy(a->skel);
+    free(a);
 }
 
-static int set_period(struct sampler_alloc *a, uint32_t set, uint64_t period)
+static int load(const struct sampler_shared *shared, void **ret, struct error *err)
+{
+    struct sampler_alloc *a = calloc(1, sizeof(*a));
+    int r;
+
+    if (!a)
+        return -ENOMEM;
+    r = uprobe_find_way(shared->pins_fd, &a->way, err);
+    if (r < 0)
+        goto fail;
+    refusal_watch();
+    a->skel = alloc_bpf__open();
+    if (!a->skel) {
+        r = refusal_explain(-errno, err);
+        goto fail;
+    }
+    a->skel->rodata->pid_ns_inum = shared->pid_ns_inum;
+    a->skel->rodata->max_words = shared->max_words;
+    uprobe_prepare(&a->way, a->skel->progs.alloc_probe);
+    uprobe_prepare(&a->way, a->skel->progs.block_probe);
+    r = sampler_shared_use(shared, a->skel->obj);
+    if (r == 0)
+        r = alloc_bpf__load(a->skel);
+    if (r < 0) {
+        r = refusal_explain(r, err);
+        goto fail;
+    }
+    a->vms.map = bpf_map__fd(a->skel->maps.vms);
+    a->agents.map = bpf_map__fd(a->skel->maps.agents);
+    *ret = a;
+    return 0;
+fail:
+    free_alloc(a);
+    return r;
+}
+
+static void set_period(struct sampler_alloc *a, uint32_t set, uint64_t period)
 {
     struct pick_rate rate = { .interval = period };
 
-    if (set >= STACK_SETS_MAX || !event_period_number(period))
-        return -EINVAL;
     if (event_is_paced(period))
         rate = (struct pick_rate){ .interval = 1, .pace_ns = event_period_number(period) };
     rate.start = a->skel->bss->rates[set].start + 1;
     a->skel->bss->rates[set] = rate;
     __atomic_thread_fence(__ATOMIC_RELEASE);
-    return 0;
 }
 
-int sampler_alloc_start(struct sampler_alloc *a, uint32_t set, uint64_t interval)
+/* One record for each @period bytes, or calls, or at a pace. */
+static int start(void *p, uint32_t set, const struct sampler_event *event, uint64_t period,
+                 struct error *err)
 {
-    int r = set_period(a, set, interval);
+    struct sampler_alloc *a = p;
 
-    if (r == 0)
-        __atomic_or_fetch(&a->skel->bss->alloc_sets, 1U << set, __ATOMIC_RELEASE);
-    return r;
-}
-
-int sampler_alloc_start_live(struct sampler_alloc *a, uint32_t set, uint64_t interval)
-{
-    int r = set_period(a, set, interval);
-
-    if (r < 0)
-        return r;
-    __atomic_or_fetch(&a->skel->bss->live_sets, 1U << set, __ATOMIC_RELEASE);
-    __atomic_or_fetch(&a->skel->bss->agent_sets, 1U << set, __ATOMIC_RELEASE);
-    return 0;
-}
-
-int sampler_alloc_start_calls(struct sampler_alloc *a, uint32_t set, uint64_t period)
-{
-    int r = set_period(a, set, period);
-
-    if (r == 0)
+    (void)err;
+    set_period(a, set, period);
+    if (event->info->flags & EVENT_CALLS)
         a->call_sets |= 1U << set;
-    return r;
-}
-
-int sampler_alloc_start_blocks(struct sampler_alloc *a, uint32_t set, uint64_t interval)
-{
-    int r = sampler_alloc_start_calls(a, set, interval);
-
-    if (r < 0)
-        return r;
-    a->block_sets |= 1U << set;
-    __atomic_add_fetch(&a->skel->bss->block_epochs[set], 1, __ATOMIC_RELEASE);
+    if (event->info->kind == EVENT_NATIVELIVE) {
+        a->block_sets |= 1U << set;
+        __atomic_add_fetch(&a->skel->bss->block_epochs[set], 1, __ATOMIC_RELEASE);
+    }
+    if (event->info->kind == EVENT_ALLOC)
+        __atomic_or_fetch(&a->skel->bss->alloc_sets, 1U << set, __ATOMIC_RELEASE);
+    if (event->info->kind == EVENT_LIVE) {
+        __atomic_or_fetch(&a->skel->bss->live_sets, 1U << set, __ATOMIC_RELEASE);
+        __atomic_or_fetch(&a->skel->bss->agent_sets, 1U << set, __ATOMIC_RELEASE);
+    }
     return 0;
 }
 
@@ -244,10 +212,11 @@ static void forget_blocks(struct sampler_alloc *a, uint32_t set)
     }
 }
 
-void sampler_alloc_stop(struct sampler_alloc *a, uint32_t set)
+/* With the last set of each kind its probes go. */
+static void stop(void *p, uint32_t set)
 {
-    if (set >= STACK_SETS_MAX)
-        return;
+    struct sampler_alloc *a = p;
+
     a->call_sets &= ~(1U << set);
     drop_calls(a, 1U << set);
     if (a->block_sets & 1U << set)
@@ -263,15 +232,16 @@ void sampler_alloc_stop(struct sampler_alloc *a, uint32_t set)
         drop_targets(a, &a->vms);
 }
 
-void sampler_alloc_filter_all(struct sampler_alloc *a, uint32_t sets)
+static void filter_all(void *p, uint32_t sets)
 {
+    struct sampler_alloc *a = p;
+
     __atomic_store_n(&a->skel->bss->filter_all, sets, __ATOMIC_RELEASE);
 }
 
-void sampler_alloc_forget(struct sampler_alloc *a)
+static void forget(void *p)
 {
-    for (size_t i = 0; i < UNWIND_KNOWN_COUNT; i++)
-        __atomic_store_n(&a->skel->bss->known[i].key, 0, __ATOMIC_RELAXED);
+    sampler_forget(((struct sampler_alloc *)p)->skel->bss->known);
 }
 
 /* ---- probes ---- */
@@ -533,21 +503,26 @@ int sampler_alloc_uncall(struct sampler_alloc *a, int32_t pid, uint32_t set)
 
 static uint64_t counted(const struct sampler_alloc *a, uint32_t counter)
 {
-    _cleanup_free_ uint64_t *per_cpu = calloc((size_t)a->possible_cpus, sizeof(*per_cpu));
-    uint64_t sum = 0;
-
-    if (!per_cpu || bpf_map_lookup_elem(bpf_map__fd(a->skel->maps.counters), &counter, per_cpu) < 0)
-        return 0;
-    for (int i = 0; i < a->possible_cpus; i++)
-        sum += per_cpu[i];
-    return sum;
+    return sampler_counted(bpf_map__fd(a->skel->maps.counters), counter);
 }
 
-void sampler_alloc_stats(const struct sampler_alloc *a, struct sampler_alloc_stats *ret)
+static void stats(const void *p, struct sampler_stats *sum)
 {
-    *ret = (struct sampler_alloc_stats){ .samples = counted(a, ALLOC_SAMPLES),
-                                         .lost_ring = counted(a, ALLOC_LOST_RING),
-                                         .lost_budget = counted(a, ALLOC_LOST_BUDGET),
-                                         .lost_other = counted(a, ALLOC_LOST_OTHER),
-                                         .time_ns = counted(a, ALLOC_TIME_NS) };
+    sum->samples += counted(p, ALLOC_SAMPLES);
+    sum->lost_ring += counted(p, ALLOC_LOST_RING);
+    sum->lost_budget += counted(p, ALLOC_LOST_BUDGET);
+    sum->lost_other += counted(p, ALLOC_LOST_OTHER);
+    sum->time_ns += counted(p, ALLOC_TIME_NS);
 }
+
+const struct sampler_program sampler_program_alloc = {
+    .check = uprobe_check,
+    .load = load,
+    .free = free_alloc,
+    .start = start,
+    .stop = stop,
+    .filter_all = filter_all,
+    .forget = forget,
+    .stats = stats,
+    .detach_by = detach_by,
+};

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads cpu.bpf.c, and takes the programs that are loaded beside it. Everything the kernel holds
+ * Loads cpu.bpf.c, and asks for what single programs do besides. Everything the kernel holds
  * for us is an fd of this process, so that its end, however it comes, ends the sampling.
  */
 #include "base/cleanup.h"
 #include "base/old_kernel.h"
 #include "sample/refusal.h"
+#include "sample/sampler_alloc.h"
 #include "sample/sampler_impl.h"
+#include "sample/sampler_moments.h"
+#include "sample/sampler_off.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -86,12 +89,12 @@ int sampler_new(int pid_ns_fd, size_t ring_bytes, uint32_t max_frames, struct sa
         goto fail;
     }
     refusal_watch();
-    s->possible_cpus = libbpf_num_possible_cpus();
-    if (s->possible_cpus < 0) {
-        r = error_code(err, s->possible_cpus, "cannot read the number of CPUs");
+    r = libbpf_num_possible_cpus();
+    if (r < 0) {
+        error_code(err, r, "cannot read the number of CPUs");
         goto fail;
     }
-    s->skel = cpu_bpf__open();
+    s->loaded[PROGRAM_CPU] = s->skel = cpu_bpf__open();
     if (!s->skel) {
         r = refusal_explain(-errno, err);
         goto fail;
@@ -116,78 +119,11 @@ int sampler_new(int pid_ns_fd, size_t ring_bytes, uint32_t max_frames, struct sa
         r = -errno;
         goto fail;
     }
-    sampler_off_check(&s->off_problem);
     *ret = s;
     return 0;
 fail:
     sampler_free(s);
     return r;
-}
-
-/* Has @to be the map @from. */
-static int same_map(struct bpf_map *to, const struct bpf_map *from)
-{
-    return bpf_map__reuse_fd(to, bpf_map__fd(from));
-}
-
-struct sampler_points *sampler_points_free(struct sampler_points *p)
-{
-    if (p)
-        cpu_bpf__destroy(p->skel);
-    free(p);
-    return NULL;
-}
-
-int sampler_points_new(const struct sampler *s, struct sampler_points **ret, struct error *err)
-{
-    struct sampler_points *p = calloc(1, sizeof(*p));
-    const struct cpu_bpf *from = s->skel;
-    struct sampler_shared shared;
-    struct cpu_bpf *to;
-    int r;
-
-    if (!p)
-        return -ENOMEM;
-    to = p->skel = cpu_bpf__open();
-    if (!to) {
-        r = error_errno(err, "cannot prepare the BPF program of tracepoints");
-        sampler_points_free(p);
-        return r;
-    }
-    bpf_program__set_autoload(to->progs.cpu_tick, false);
-    r = sampler_share(s, &shared);
-    to->rodata->pid_ns_inum = shared.pid_ns_inum;
-    to->rodata->max_words = shared.max_words;
-    if (r == 0)
-        r = sampler_shared_use(&shared, to->obj);
-    if (r == 0)
-        r = same_map(to->maps.counters, from->maps.counters);
-    if (r == 0)
-        r = same_map(to->maps.scratches, from->maps.scratches);
-    sampler_shared_close(&shared);
-    if (r < 0) {
-        sampler_points_free(p);
-        return error_code(err, r, "cannot share maps with the BPF program of tracepoints");
-    }
-    *ret = p;
-    return 0;
-}
-
-int sampler_points_load(struct sampler_points *p, struct error *err)
-{
-    int r;
-
-    refusal_watch();
-    r = cpu_bpf__load(p->skel);
-    return r < 0 ? refusal_explain(r, err) : 0;
-}
-
-void sampler_take_points(struct sampler *s, struct sampler_points *points)
-{
-    points->skel->bss->filter_all = s->skel->bss->filter_all;
-    points->skel->data->budget_ns = s->skel->data->budget_ns;
-    sampler_points_free(s->points);
-    s->points = points;
 }
 
 struct sampler *sampler_free(struct sampler *s)
@@ -198,11 +134,7 @@ struct sampler *sampler_free(struct sampler *s)
         sampler_set_disarm(&s->sets[i]);
     if (s->rows)
         munmap(s->rows, SAMPLER_ROWS_MAX * sizeof(*s->rows));
-    sampler_points_free(s->points);
-    sampler_off_free(s->off);
-    sampler_alloc_free(s->alloc);
-    sampler_moments_free(s->moments);
-    cpu_bpf__destroy(s->skel);
+    programs_free(s);
     free(s);
     return NULL;
 }
@@ -232,94 +164,80 @@ int sampler_share(const struct sampler *s, struct sampler_shared *ret)
     return r;
 }
 
-/* Tells @off whom sets want already. */
-static void tell_filters(struct sampler *s, struct sampler_off *off)
-{
-    int map = bpf_map__fd(s->skel->maps.filters), r;
-    uint32_t key, next, sets;
+/* ---- what single programs do besides; NULL: that one is not loaded ---- */
 
-    for (r = bpf_map_get_next_key(map, NULL, &next); r == 0;) {
-        key = next;
-        r = bpf_map_get_next_key(map, &key, &next);
-        if (bpf_map_lookup_elem(map, &key, &sets) == 0)
-            sampler_off_filter_process(off, (int32_t)key, 0, sets);
-    }
-    sampler_off_filter_all(off, s->skel->bss->filter_all);
+static struct sampler_off *off_of(const struct sampler *s)
+{
+    return s->loaded[PROGRAM_OFF];
 }
 
-void sampler_take_off(struct sampler *s, struct sampler_off *off)
+static struct sampler_alloc *alloc_of(const struct sampler *s)
 {
-    tell_filters(s, off);
-    s->off = off;
+    return s->loaded[PROGRAM_ALLOC];
 }
 
-void sampler_take_alloc(struct sampler *s, struct sampler_alloc *alloc)
+static struct sampler_moments *moments_of(const struct sampler *s)
 {
-    sampler_alloc_filter_all(alloc, s->skel->bss->filter_all);
-    s->alloc = alloc;
+    return s->loaded[PROGRAM_MOMENTS];
 }
 
 int sampler_probe(struct sampler *s, int32_t pid, const struct alloc_vm *vm, int fd,
                   const struct alloc_probe *probes, size_t count, struct error *err)
 {
-    int r = s->alloc ? sampler_alloc_probe(s->alloc, pid, vm, fd, probes, count, err) : -EAGAIN;
+    int r =
+        alloc_of(s) ? sampler_alloc_probe(alloc_of(s), pid, vm, fd, probes, count, err) : -EAGAIN;
 
     return r == -EAGAIN ? error_set(err, r, "no set of event alloc runs") : r;
 }
 
 int sampler_unprobe(struct sampler *s, int32_t pid)
 {
-    return s->alloc ? sampler_alloc_unprobe(s->alloc, pid) : -ENOENT;
+    return alloc_of(s) ? sampler_alloc_unprobe(alloc_of(s), pid) : -ENOENT;
 }
 
 int sampler_by_agents(struct sampler *s, uint32_t set)
 {
-    return s->alloc ? sampler_alloc_by_agents(s->alloc, set) : -ENOENT;
+    return alloc_of(s) ? sampler_alloc_by_agents(alloc_of(s), set) : -ENOENT;
 }
 
 int sampler_agent(struct sampler *s, int32_t pid, uint32_t class_klass, uint64_t collections,
                   int fd, uint64_t offset, struct error *err)
 {
-    int r = s->alloc ? sampler_alloc_agent(s->alloc, pid, class_klass, collections, fd, offset, err)
-                     : -EAGAIN;
+    int r = alloc_of(s)
+                ? sampler_alloc_agent(alloc_of(s), pid, class_klass, collections, fd, offset, err)
+                : -EAGAIN;
 
     return r == -EAGAIN ? error_set(err, r, "no set takes what agents tell") : r;
 }
 
 int sampler_unagent(struct sampler *s, int32_t pid)
 {
-    return s->alloc ? sampler_alloc_unagent(s->alloc, pid) : -ENOENT;
-}
-
-void sampler_take_moments(struct sampler *s, struct sampler_moments *moments)
-{
-    sampler_moments_filter_all(moments, s->skel->bss->filter_all);
-    s->moments = moments;
+    return alloc_of(s) ? sampler_alloc_unagent(alloc_of(s), pid) : -ENOENT;
 }
 
 int sampler_probe_moments(struct sampler *s, int32_t pid, const struct moment_offsets *at, int fd,
                           const struct moment_probe *probes, size_t count, struct error *err)
 {
-    int r =
-        s->moments ? sampler_moments_probe(s->moments, pid, at, fd, probes, count, err) : -EAGAIN;
+    int r = moments_of(s) ? sampler_moments_probe(moments_of(s), pid, at, fd, probes, count, err)
+                          : -EAGAIN;
 
     return r == -EAGAIN ? error_set(err, r, "no set of event safepoint runs") : r;
 }
 
 int sampler_unprobe_moments(struct sampler *s, int32_t pid, uint32_t groups)
 {
-    return s->moments ? sampler_moments_unprobe(s->moments, pid, groups) : -ENOENT;
+    return moments_of(s) ? sampler_moments_unprobe(moments_of(s), pid, groups) : -ENOENT;
 }
 
 int sampler_moments_fd(const struct sampler *s)
 {
-    return s->moments ? sampler_moments_ring_fd(s->moments) : -1;
+    return moments_of(s) ? sampler_moments_ring_fd(moments_of(s)) : -1;
 }
 
 int sampler_call(struct sampler *s, int32_t pid, uint32_t set, int fd, uint64_t offset,
                  struct error *err)
 {
-    int r = s->alloc ? sampler_alloc_call(s->alloc, pid, set, fd, offset, err) : -EAGAIN;
+    int r = alloc_of(s) ? sampler_alloc_call(alloc_of(s), pid, set, fd, offset, err) : -EAGAIN;
 
     return r == -EAGAIN ? error_set(err, r, "no set of calls of that number runs") : r;
 }
@@ -327,36 +245,29 @@ int sampler_call(struct sampler *s, int32_t pid, uint32_t set, int fd, uint64_t 
 int sampler_malloc(struct sampler *s, int32_t pid, uint32_t set, int fd, uint64_t offset,
                    uint32_t argument, struct error *err)
 {
-    int r = s->alloc ? sampler_alloc_malloc(s->alloc, pid, set, fd, offset,
-                                            (enum alloc_malloc)argument, err)
-                     : -EAGAIN;
+    int r = alloc_of(s) ? sampler_alloc_malloc(alloc_of(s), pid, set, fd, offset,
+                                               (enum alloc_malloc)argument, err)
+                        : -EAGAIN;
 
     return r == -EAGAIN ? error_set(err, r, "no set of calls of that number runs") : r;
 }
 
 int sampler_mallocs(const struct sampler *s, int32_t pid, uint64_t *ret)
 {
-    return s->alloc ? sampler_alloc_mallocs(s->alloc, pid, ret) : -ENOENT;
+    return alloc_of(s) ? sampler_alloc_mallocs(alloc_of(s), pid, ret) : -ENOENT;
 }
 
 int sampler_uncall(struct sampler *s, int32_t pid, uint32_t set)
 {
-    return s->alloc ? sampler_alloc_uncall(s->alloc, pid, set) : -ENOENT;
-}
-
-int sampler_check_off(const struct sampler *s, struct error *err)
-{
-    if (s->off_problem.code && err)
-        *err = s->off_problem;
-    return s->off_problem.code;
+    return alloc_of(s) ? sampler_alloc_uncall(alloc_of(s), pid, set) : -ENOENT;
 }
 
 int sampler_flush(struct sampler *s, uint32_t set, uint32_t *ret_no, uint64_t *ret_late)
 {
-    return s->off ? sampler_off_flush(s->off, set, ret_no, ret_late) : -ENOENT;
+    return off_of(s) ? sampler_off_flush(off_of(s), set, ret_no, ret_late) : -ENOENT;
 }
 
 int sampler_lates(struct sampler *s, uint32_t set)
 {
-    return s->off ? sampler_off_lates(s->off, set) : -ENOENT;
+    return off_of(s) ? sampler_off_lates(off_of(s), set) : -ENOENT;
 }

@@ -178,8 +178,7 @@ int sampler_describe(enum event_kind kind, struct span text, int devices_fd,
     return 0;
 }
 
-int sampler_translate_filter(const struct sampler_event *event, struct point_filter *ret,
-                             struct error *err)
+static int translate(const struct sampler_event *event, struct point_filter *ret, struct error *err)
 {
     _cleanup_buf_ struct buf format = BUF_NULL;
     struct event_form form;
@@ -189,6 +188,17 @@ int sampler_translate_filter(const struct sampler_event *event, struct point_fil
     if (r == 0)
         r = tracepoint_format(form.group, form.name, &format, err);
     return r < 0 ? r : point_filter_translate(span_of(event->filter), buf_span(&format), ret, err);
+}
+
+int sampler_translate_filter(const struct sampler_event *event, struct point_filter **ret,
+                             struct error *err)
+{
+    _cleanup_free_ struct point_filter *filter = calloc(1, sizeof(*filter));
+    int r = !filter ? -ENOMEM : event->filter[0] ? translate(event, filter, err) : 0;
+
+    if (r == 0)
+        *ret = TAKE_PTR(filter);
+    return r;
 }
 
 /* Gives @event's filter to the kernel, which refuses what it does not understand. It would look at

@@ -27,8 +27,9 @@ struct sampler_event {
 int sampler_describe(enum event_kind kind, struct span text, int devices_fd,
                      struct sampler_event *ret, struct error *err);
 
-/* Translates the filter of @event for the BPF program. 0; -EINVAL: it is none, as @err says. */
-int sampler_translate_filter(const struct sampler_event *event, struct point_filter *ret,
+/* Translates the filter of @event, if it has one, for the BPF program. *ret is for the caller to
+ * free. 0; -EINVAL: it is no filter, as @err says. */
+int sampler_translate_filter(const struct sampler_event *event, struct point_filter **ret,
                              struct error *err);
 
 /* Parses a CPU list ("0-3,8\n") into @ret_cpus (room for SAMPLER_CPUS_MAX). Number of CPUs, or

@@ -9,10 +9,7 @@
 #include "sample/pick_abi.h"
 #include "sample/sample_abi.h"
 #include "sample/sampler.h"
-#include "sample/sampler_alloc.h"
 #include "sample/sampler_events.h"
-#include "sample/sampler_moments.h"
-#include "sample/sampler_off.h"
 #include "sample/sampler_shared.h"
 #include "sample/stack_abi.h"
 #include "unwind/state.h"
@@ -36,25 +33,26 @@ struct sampler_set {
     uint64_t period;
 };
 
-/* The same programs once more, for tracepoints alone: for most they are never loaded, and the
- * kernel takes its time to check them. */
-struct sampler_points {
-    struct cpu_bpf *skel;
-};
-
 struct sampler {
-    struct cpu_bpf *skel;
-    struct sampler_points *points; /* NULL: nobody asked for them */
+    void *loaded[PROGRAM_COUNT]; /* owned; NULL: not loaded */
+    bool checked[PROGRAM_COUNT]; /* this kernel can load it */
+    struct cpu_bpf *skel;        /* that of PROGRAM_CPU */
     struct sampler_set sets[SAMPLER_SETS_MAX];
     struct unwind_row *rows; /* the map's memory, [SAMPLER_ROWS_MAX] */
     uint32_t last_slot;
     size_t ring_bytes;
-    int possible_cpus;
-    struct sampler_off *off;         /* owned; NULL: not loaded */
-    struct error off_problem;        /* why it cannot be */
-    struct sampler_alloc *alloc;     /* owned; NULL: not loaded */
-    struct sampler_moments *moments; /* owned; NULL: not loaded */
 };
 
 /* Ends the events of @set, which is unused then. */
 void sampler_set_disarm(struct sampler_set *set);
+
+/* ---- programs.c: call a function of program.h for each program that is loaded ---- */
+
+/* Frees them. */
+void programs_free(struct sampler *s);
+/* Tell them what changed in the filters, as program.h says. */
+void programs_filter_process(struct sampler *s, int32_t pid, uint32_t before, uint32_t sets);
+/* Tell them which sets want every process. */
+void programs_filter_all(struct sampler *s, uint32_t sets);
+/* Have them forget what pcs mean. */
+void programs_forget(struct sampler *s);

@@ -2,11 +2,10 @@
 #include "sample/sampler_moments.h"
 
 #include "base/cleanup.h"
+#include "sample/program.h"
 #include "sample/refusal.h"
-#include "sample/sampler_shared.h"
 #include "sample/stack_abi.h"
 #include "sample/uprobe.h"
-#include "unwind/state.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -28,44 +27,7 @@ struct sampler_moments {
     void (*detach)(void *ctx, struct uprobes *probes); /* NULL: at once */
     void *detach_ctx;
     struct uprobe_way way;
-    int possible_cpus;
 };
-
-int sampler_moments_new(const struct sampler_shared *shared, struct sampler_moments **ret,
-                        struct error *err)
-{
-    struct sampler_moments *m = calloc(1, sizeof(*m));
-    int r;
-
-    if (!m)
-        return -ENOMEM;
-    r = uprobe_find_way(shared->pins_fd, &m->way, err);
-    if (r < 0)
-        goto fail;
-    refusal_watch();
-    m->possible_cpus = libbpf_num_possible_cpus();
-    m->skel = m->possible_cpus > 0 ? moments_bpf__open() : NULL;
-    if (!m->skel) {
-        r = refusal_explain(-errno, err);
-        goto fail;
-    }
-    m->skel->rodata->pid_ns_inum = shared->pid_ns_inum;
-    m->skel->rodata->max_words = shared->max_words;
-    uprobe_prepare(&m->way, m->skel->progs.moment_probe);
-    uprobe_prepare(&m->way, m->skel->progs.name_probe);
-    r = sampler_shared_use(shared, m->skel->obj);
-    if (r == 0)
-        r = moments_bpf__load(m->skel);
-    if (r < 0) {
-        r = refusal_explain(r, err);
-        goto fail;
-    }
-    *ret = m;
-    return 0;
-fail:
-    sampler_moments_free(m);
-    return r;
-}
 
 static void drop_group(struct sampler_moments *m, struct moment_target *t, uint32_t group)
 {
@@ -94,20 +56,54 @@ static void drop_targets(struct sampler_moments *m)
         drop_target(m, &m->targets[i]);
 }
 
-struct sampler_moments *sampler_moments_free(struct sampler_moments *m)
+static void free_moments(void *p)
 {
-    if (m) {
-        drop_targets(m);
-        bpf_link__destroy(m->link);
-        moments_bpf__destroy(m->skel);
-        free(m);
-    }
-    return NULL;
+    struct sampler_moments *m = p;
+
+    drop_targets(m);
+    bpf_link__destroy(m->link);
+    moments_bpf__destroy(m->skel);
+    free(m);
 }
 
-void sampler_moments_detach_by(struct sampler_moments *m,
-                               void (*detach)(void *ctx, struct uprobes *probes), void *ctx)
+static int load(const struct sampler_shared *shared, void **ret, struct error *err)
 {
+    struct sampler_moments *m = calloc(1, sizeof(*m));
+    int r;
+
+    if (!m)
+        return -ENOMEM;
+    r = uprobe_find_way(shared->pins_fd, &m->way, err);
+    if (r < 0)
+        goto fail;
+    refusal_watch();
+    m->skel = moments_bpf__open();
+    if (!m->skel) {
+        r = refusal_explain(-errno, err);
+        goto fail;
+    }
+    m->skel->rodata->pid_ns_inum = shared->pid_ns_inum;
+    m->skel->rodata->max_words = shared->max_words;
+    uprobe_prepare(&m->way, m->skel->progs.moment_probe);
+    uprobe_prepare(&m->way, m->skel->progs.name_probe);
+    r = sampler_shared_use(shared, m->skel->obj);
+    if (r == 0)
+        r = moments_bpf__load(m->skel);
+    if (r < 0) {
+        r = refusal_explain(r, err);
+        goto fail;
+    }
+    *ret = m;
+    return 0;
+fail:
+    free_moments(m);
+    return r;
+}
+
+static void detach_by(void *p, void (*detach)(void *ctx, struct uprobes *probes), void *ctx)
+{
+    struct sampler_moments *m = p;
+
     m->detach = detach;
     m->detach_ctx = ctx;
 }
@@ -117,16 +113,18 @@ int sampler_moments_ring_fd(const struct sampler_moments *m)
     return bpf_map__fd(m->skel->maps.moments);
 }
 
-struct bpf_program *sampler_moments_tick(struct sampler_moments *m)
+/* Of the ticks that sample late threads that run. */
+static struct bpf_program *tick(void *p)
 {
-    return m->skel->progs.late_tick;
+    return ((struct sampler_moments *)p)->skel->progs.late_tick;
 }
 
-int sampler_moments_start(struct sampler_moments *m, uint32_t set, uint64_t period_ns,
-                          struct error *err)
+static int start(void *p, uint32_t set, const struct sampler_event *event, uint64_t period_ns,
+                 struct error *err)
 {
-    if (set >= STACK_SETS_MAX)
-        return -EINVAL;
+    struct sampler_moments *m = p;
+
+    (void)event;
     if (!m->link) {
         m->skel->bss->epoch++;
         m->link = bpf_program__attach(m->skel->progs.late_switch);
@@ -138,10 +136,11 @@ int sampler_moments_start(struct sampler_moments *m, uint32_t set, uint64_t peri
     return 0;
 }
 
-void sampler_moments_stop(struct sampler_moments *m, uint32_t set)
+/* With the last set all probes go. */
+static void stop(void *p, uint32_t set)
 {
-    if (!(m->sets & 1U << set))
-        return;
+    struct sampler_moments *m = p;
+
     m->sets &= ~(1U << set);
     __atomic_store_n(&m->skel->bss->periods[set], 0, __ATOMIC_RELEASE);
     if (m->sets)
@@ -151,15 +150,16 @@ void sampler_moments_stop(struct sampler_moments *m, uint32_t set)
     m->link = NULL;
 }
 
-void sampler_moments_filter_all(struct sampler_moments *m, uint32_t sets)
+static void filter_all(void *p, uint32_t sets)
 {
+    struct sampler_moments *m = p;
+
     __atomic_store_n(&m->skel->bss->filter_all, sets, __ATOMIC_RELEASE);
 }
 
-void sampler_moments_forget(struct sampler_moments *m)
+static void forget(void *p)
 {
-    for (size_t i = 0; i < UNWIND_KNOWN_COUNT; i++)
-        __atomic_store_n(&m->skel->bss->known[i].key, 0, __ATOMIC_RELAXED);
+    sampler_forget(((struct sampler_moments *)p)->skel->bss->known);
 }
 
 /* ---- probes ---- */
@@ -244,22 +244,27 @@ int sampler_moments_unprobe(struct sampler_moments *m, int32_t pid, uint32_t gro
 
 static uint64_t counted(const struct sampler_moments *m, uint32_t counter)
 {
-    _cleanup_free_ uint64_t *per_cpu = calloc((size_t)m->possible_cpus, sizeof(*per_cpu));
-    uint64_t sum = 0;
-
-    if (!per_cpu || bpf_map_lookup_elem(bpf_map__fd(m->skel->maps.counters), &counter, per_cpu) < 0)
-        return 0;
-    for (int i = 0; i < m->possible_cpus; i++)
-        sum += per_cpu[i];
-    return sum;
+    return sampler_counted(bpf_map__fd(m->skel->maps.counters), counter);
 }
 
-void sampler_moments_stats(const struct sampler_moments *m, struct sampler_moments_stats *ret)
+static void stats(const void *p, struct sampler_stats *sum)
 {
-    *ret = (struct sampler_moments_stats){ .samples = counted(m, MOMENT_SAMPLES),
-                                           .lost_ring = counted(m, MOMENT_LOST_RING),
-                                           .lost_budget = counted(m, MOMENT_LOST_BUDGET),
-                                           .lost_other = counted(m, MOMENT_LOST_BUG) +
-                                                         counted(m, MOMENT_LOST_ROOM),
-                                           .time_ns = counted(m, MOMENT_TIME_NS) };
+    sum->samples += counted(p, MOMENT_SAMPLES);
+    sum->lost_ring += counted(p, MOMENT_LOST_RING);
+    sum->lost_budget += counted(p, MOMENT_LOST_BUDGET);
+    sum->lost_other += counted(p, MOMENT_LOST_BUG) + counted(p, MOMENT_LOST_ROOM);
+    sum->time_ns += counted(p, MOMENT_TIME_NS);
 }
+
+const struct sampler_program sampler_program_moments = {
+    .check = uprobe_check,
+    .load = load,
+    .free = free_moments,
+    .start = start,
+    .stop = stop,
+    .tick = tick,
+    .filter_all = filter_all,
+    .forget = forget,
+    .stats = stats,
+    .detach_by = detach_by,
+};

@@ -5,10 +5,9 @@
 #include "base/clock.h"
 #include "base/old_kernel.h"
 #include "sample/off_abi.h"
+#include "sample/program.h"
 #include "sample/refusal.h"
-#include "sample/sampler_shared.h"
 #include "sample/stack_abi.h"
-#include "unwind/state.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -23,10 +22,9 @@ struct sampler_off {
     struct bpf_link *link; /* of the switch, while there is a set */
     struct bpf_link *iterator;
     uint16_t wanted[OFF_BITS]; /* processes with this bit that a set wants */
-    int possible_cpus;
 };
 
-int sampler_off_check(struct error *err)
+static int check(struct error *err)
 {
     struct btf *btf = btf__load_vmlinux_btf();
     bool can = btf && btf__find_by_name_kind(btf, "bpf_iter__task", BTF_KIND_STRUCT) > 0;
@@ -109,19 +107,25 @@ static int choose(struct off_bpf *skel)
     return r < 0 ? r : bpf_map__set_map_flags(skel->maps.lates, 0);
 }
 
-int sampler_off_new(const struct sampler_shared *shared, struct sampler_off **ret,
-                    struct error *err)
+static void free_off(void *p)
 {
-    struct sampler_off *o;
-    int r = sampler_off_check(err);
+    struct sampler_off *o = p;
 
-    if (r < 0)
-        return r;
-    o = calloc(1, sizeof(*o));
+    bpf_link__destroy(o->link);
+    bpf_link__destroy(o->iterator);
+    off_bpf__destroy(o->skel);
+    free(o);
+}
+
+static int load(const struct sampler_shared *shared, void **ret, struct error *err)
+{
+    struct sampler_off *o = calloc(1, sizeof(*o));
+    int r;
+
     if (!o)
         return -ENOMEM;
-    o->possible_cpus = libbpf_num_possible_cpus();
-    o->skel = o->possible_cpus > 0 ? off_bpf__open() : NULL;
+    refusal_watch();
+    o->skel = off_bpf__open();
     if (!o->skel) {
         r = refusal_explain(-errno, err);
         goto fail;
@@ -146,19 +150,8 @@ int sampler_off_new(const struct sampler_shared *shared, struct sampler_off **re
     *ret = o;
     return 0;
 fail:
-    sampler_off_free(o);
+    free_off(o);
     return r;
-}
-
-struct sampler_off *sampler_off_free(struct sampler_off *o)
-{
-    if (o) {
-        bpf_link__destroy(o->link);
-        bpf_link__destroy(o->iterator);
-        off_bpf__destroy(o->skel);
-        free(o);
-    }
-    return NULL;
 }
 
 /* What threads remember of whether they are wanted is to be looked up again. */
@@ -167,11 +160,14 @@ static void filters_changed(struct sampler_off *o)
     __atomic_add_fetch(&o->skel->bss->filters_no, 1, __ATOMIC_RELEASE);
 }
 
-int sampler_off_start(struct sampler_off *o, uint32_t set, enum event_kind kind,
-                      uint64_t interval_ns, struct error *err)
+static int start(void *p, uint32_t set, const struct sampler_event *event, uint64_t interval_ns,
+                 struct error *err)
 {
-    if (set >= STACK_SETS_MAX)
-        return -EINVAL;
+    enum event_kind kind = event->info->kind;
+    struct sampler_off *o = p;
+
+    if (kind == EVENT_WALL)
+        return error_set(err, -EINVAL, "%s is two events: cpu and offcpu", event->name);
     o->skel->bss->set_rates[set].interval_ns = interval_ns;
     o->skel->bss->set_rates[set].start_ns = clock_monotonic_ns();
     if (kind == EVENT_LOCK)
@@ -185,19 +181,13 @@ int sampler_off_start(struct sampler_off *o, uint32_t set, enum event_kind kind,
     o->skel->bss->epoch++;
     o->link = bpf_program__attach(o->skel->rodata->early ? o->skel->progs.off_switch_early
                                                          : o->skel->progs.off_switch);
-    if (!o->link) {
-        int r = error_errno(err, "cannot attach to the scheduler's switches");
-
-        sampler_off_stop(o, set);
-        return r;
-    }
-    return 0;
+    return o->link ? 0 : error_errno(err, "cannot attach to the scheduler's switches");
 }
 
-void sampler_off_stop(struct sampler_off *o, uint32_t set)
+static void stop(void *p, uint32_t set)
 {
-    if (set >= STACK_SETS_MAX || !(sampler_off_sets(o) & 1U << set))
-        return;
+    struct sampler_off *o = p;
+
     __atomic_and_fetch(&o->skel->bss->off_sets, ~(1U << set), __ATOMIC_RELEASE);
     __atomic_and_fetch(&o->skel->bss->lock_sets, ~(1U << set), __ATOMIC_RELEASE);
     __atomic_and_fetch(&o->skel->bss->futex_sets, ~(1U << set), __ATOMIC_RELEASE);
@@ -208,13 +198,9 @@ void sampler_off_stop(struct sampler_off *o, uint32_t set)
     }
 }
 
-uint32_t sampler_off_sets(const struct sampler_off *o)
+static void filter_process(void *p, int32_t pid, uint32_t before, uint32_t sets)
 {
-    return o->skel->bss->off_sets;
-}
-
-void sampler_off_filter_process(struct sampler_off *o, int32_t pid, uint32_t before, uint32_t sets)
-{
+    struct sampler_off *o = p;
     uint32_t bit = (uint32_t)pid % OFF_BITS;
     unsigned long long *word = &o->skel->bss->wanted_bits[bit / 64], mask = 1ULL << bit % 64;
 
@@ -229,28 +215,22 @@ void sampler_off_filter_process(struct sampler_off *o, int32_t pid, uint32_t bef
     filters_changed(o);
 }
 
-void sampler_off_filter_all(struct sampler_off *o, uint32_t sets)
+static void filter_all(void *p, uint32_t sets)
 {
+    struct sampler_off *o = p;
+
     __atomic_store_n(&o->skel->bss->filter_all, sets, __ATOMIC_RELEASE);
     filters_changed(o);
 }
 
-void sampler_off_forget(struct sampler_off *o)
+static void forget(void *p)
 {
-    for (size_t i = 0; i < UNWIND_KNOWN_COUNT; i++)
-        __atomic_store_n(&o->skel->bss->known[i].key, 0, __ATOMIC_RELAXED);
+    sampler_forget(((struct sampler_off *)p)->skel->bss->known);
 }
 
 static uint64_t counted(const struct sampler_off *o, uint32_t counter)
 {
-    _cleanup_free_ uint64_t *per_cpu = calloc((size_t)o->possible_cpus, sizeof(*per_cpu));
-    uint64_t sum = 0;
-
-    if (!per_cpu || bpf_map_lookup_elem(bpf_map__fd(o->skel->maps.counters), &counter, per_cpu) < 0)
-        return 0;
-    for (int i = 0; i < o->possible_cpus; i++)
-        sum += per_cpu[i];
-    return sum;
+    return sampler_counted(bpf_map__fd(o->skel->maps.counters), counter);
 }
 
 /* Looks at all threads once, for set @set. */
@@ -259,7 +239,7 @@ static int look(struct sampler_off *o, uint32_t set, bool lates)
     _cleanup_close_ int fd = -1;
     char byte;
 
-    if (!(sampler_off_sets(o) & 1U << (set & 31)))
+    if (!(o->skel->bss->off_sets & 1U << (set & 31)))
         return -ENOENT;
     fd = bpf_iter_create(bpf_link__fd(o->iterator));
     if (fd < 0)
@@ -296,10 +276,22 @@ int sampler_off_flush(struct sampler_off *o, uint32_t set, uint32_t *ret_no, uin
     return 0;
 }
 
-void sampler_off_stats(const struct sampler_off *o, struct sampler_off_stats *ret)
+static void stats(const void *p, struct sampler_stats *sum)
 {
-    *ret = (struct sampler_off_stats){ .samples = counted(o, OFF_SAMPLES),
-                                       .lost_ring = counted(o, OFF_LOST_RING),
-                                       .lost_other = counted(o, OFF_LOST_MEMORY),
-                                       .time_ns = counted(o, OFF_TIME_NS) };
+    sum->samples += counted(p, OFF_SAMPLES);
+    sum->lost_ring += counted(p, OFF_LOST_RING);
+    sum->lost_other += counted(p, OFF_LOST_MEMORY);
+    sum->time_ns += counted(p, OFF_TIME_NS);
 }
+
+const struct sampler_program sampler_program_off = {
+    .check = check,
+    .load = load,
+    .free = free_off,
+    .start = start,
+    .stop = stop,
+    .filter_process = filter_process,
+    .filter_all = filter_all,
+    .forget = forget,
+    .stats = stats,
+};

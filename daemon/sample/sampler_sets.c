@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sets of events: arms one event for each CPU, follows CPUs that come and go. */
 #include "base/cleanup.h"
+#include "sample/program.h"
 #include "sample/sampler_impl.h"
 
 #include <bpf/bpf.h>
@@ -15,26 +16,20 @@ void sampler_set_disarm(struct sampler_set *set)
     *set = (struct sampler_set){ 0 };
 }
 
-/* What runs at events of @set. */
-static struct bpf_program *program_of(struct sampler *s, const struct sampler_set *set)
-{
-    if (set->event.info->program == PROGRAM_MOMENTS)
-        return sampler_moments_tick(s->moments);
-    return set->event.everywhere ? s->points->skel->progs.point_tick : s->skel->progs.cpu_tick;
-}
-
 /* Arms one CPU. 0 and *ret_link owning the event; -ENODEV when it went offline; -errno. */
 static int cpu_arm(struct sampler *s, uint32_t no, uint32_t cpu, struct bpf_link **ret_link,
                    struct error *err)
 {
     LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = no);
     const struct sampler_set *set = &s->sets[no];
+    enum event_program program = set->event.info->program;
     _cleanup_close_ int fd = sampler_open_event(&set->event, cpu, set->period, err);
     struct bpf_link *link;
 
     if (fd < 0)
         return fd;
-    link = bpf_program__attach_perf_event_opts(program_of(s, set), fd, &opts);
+    link = bpf_program__attach_perf_event_opts(sampler_program(program)->tick(s->loaded[program]),
+                                               fd, &opts);
     if (!link) {
         int r = -errno;
 
@@ -91,31 +86,6 @@ static int set_cpus(struct sampler *s, uint32_t no, const uint32_t *cpus, size_t
     return r < 0 ? r : changed;
 }
 
-/* Translates the filter of @event, if there is one. */
-static int translate_filter(const struct sampler_event *event, struct point_filter **ret,
-                            struct error *err)
-{
-    _cleanup_free_ struct point_filter *filter = calloc(1, sizeof(*filter));
-    int r = !filter ? -ENOMEM : event->filter[0] ? sampler_translate_filter(event, filter, err) : 0;
-
-    if (r == 0)
-        *ret = TAKE_PTR(filter);
-    return r;
-}
-
-/* Tells the program of tracepoints which events set @no wants. */
-static int put_filter(struct sampler *s, uint32_t no, const struct sampler_event *event,
-                      struct error *err)
-{
-    _cleanup_free_ struct point_filter *filter = NULL;
-    int r = translate_filter(event, &filter, err);
-
-    if (r == 0 &&
-        bpf_map_update_elem(bpf_map__fd(s->points->skel->maps.point_filters), &no, filter, 0) < 0)
-        r = error_errno(err, "cannot set the filter of %s", event->name);
-    return r;
-}
-
 int sampler_check_event(const struct sampler_event *event, struct error *err)
 {
     _cleanup_free_ uint32_t *cpus = calloc(SAMPLER_CPUS_MAX, sizeof(*cpus));
@@ -124,7 +94,7 @@ int sampler_check_event(const struct sampler_event *event, struct error *err)
 
     if (n < 0)
         return n;
-    r = translate_filter(event, &filter, err);
+    r = sampler_translate_filter(event, &filter, err);
     if (r < 0)
         return r;
     for (int i = 0; i < n && fd == -ENODEV; i++)
@@ -156,26 +126,12 @@ static bool runs(const struct sampler *s, const struct sampler_event *event)
     return false;
 }
 
-/* Tells the programs of @skel which events of set @no become samples. */
-static void pace_set(struct cpu_bpf *skel, uint32_t no, const struct sampler_event *event,
-                     uint64_t period)
-{
-    struct pick_rate rate = { .interval = 1, .start = skel->bss->rates[no].start + 1 };
-
-    if (event_is_paced(period))
-        rate.pace_ns = event->picks ? event_period_number(period) : PICK_PACE_KERNEL;
-    else if (event->picks)
-        rate.interval = period / event_worth(event->info);
-    skel->bss->rates[no] = rate;
-    __atomic_thread_fence(__ATOMIC_RELEASE);
-}
-
 int sampler_start_event(struct sampler *s, const struct sampler_event *event, uint64_t period,
                         uint32_t *ret_set, struct error *err)
 {
     _cleanup_free_ uint32_t *cpus = calloc(SAMPLER_CPUS_MAX, sizeof(*cpus));
     enum event_program program = event->info->program;
-    enum event_kind kind = event->info->kind;
+    const struct sampler_program *type = sampler_program(program);
     struct sampler_set *set = NULL;
     uint32_t no;
     int r, n;
@@ -185,11 +141,8 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
     r = sampler_check_period(event, period, err);
     if (r < 0)
         return r;
-    if (event->info->kind == EVENT_WALL)
-        return error_set(err, -EINVAL, "%s is two events: cpu and offcpu", event->name);
-    if ((program == PROGRAM_OFF && !s->off) || (program == PROGRAM_ALLOC && !s->alloc) ||
-        (program == PROGRAM_MOMENTS && !s->moments))
-        return -EAGAIN;
+    if (!s->loaded[program])
+        return error_set(err, -EAGAIN, "the BPF program of %s is not loaded", event->name);
     for (no = 0; no < SAMPLER_SETS_MAX; no++) {
         if (!s->sets[no].used) {
             set = &s->sets[no];
@@ -201,27 +154,16 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
     n = sampler_online_cpus(cpus, err);
     if (n < 0)
         return n;
-    if (event->everywhere && !s->points)
-        return error_set(err, -ENOSYS, "the program of tracepoints is not loaded");
     if (event->everywhere && runs(s, event))
         return error_set(err, -EEXIST, "%s is sampled already, in another way", event->name);
-    r = event->everywhere ? put_filter(s, no, event, err) : 0;
-    if (r < 0)
-        return r;
-    set->used = true;
-    set->event = *event;
-    set->period = period;
-    pace_set(event->everywhere ? s->points->skel : s->skel, no, event, period);
-    r = program == PROGRAM_OFF     ? sampler_off_start(s->off, no, kind, period, err)
-        : kind == EVENT_ALLOC      ? sampler_alloc_start(s->alloc, no, period)
-        : kind == EVENT_LIVE       ? sampler_alloc_start_live(s->alloc, no, period)
-        : kind == EVENT_NATIVELIVE ? sampler_alloc_start_blocks(s->alloc, no, period)
-        : program == PROGRAM_ALLOC ? sampler_alloc_start_calls(s->alloc, no, period)
-                                   : set_cpus(s, no, cpus, (size_t)n, err);
-    if (r >= 0 && program == PROGRAM_MOMENTS)
-        r = sampler_moments_start(s->moments, no, period, err);
+    *set = (struct sampler_set){ .used = true, .event = *event, .period = period };
+    r = type->start(s->loaded[program], no, event, period, err);
+    if (r == 0 && event->attr.type != EVENT_PERF_NONE)
+        r = set_cpus(s, no, cpus, (size_t)n, err);
     if (r < 0) {
         sampler_set_disarm(set);
+        if (type->stop)
+            type->stop(s->loaded[program], no);
         return r;
     }
     *ret_set = no;
@@ -252,16 +194,14 @@ int sampler_stop(struct sampler *s, uint32_t set)
 {
     int map = bpf_map__fd(s->skel->maps.filters), r;
     uint32_t key, next, sets;
+    enum event_program program;
 
     if (set >= SAMPLER_SETS_MAX || !s->sets[set].used)
         return -ENOENT;
+    program = s->sets[set].event.info->program;
     sampler_set_disarm(&s->sets[set]);
-    if (s->off)
-        sampler_off_stop(s->off, set);
-    if (s->alloc)
-        sampler_alloc_stop(s->alloc, set);
-    if (s->moments)
-        sampler_moments_stop(s->moments, set);
+    if (sampler_program(program)->stop)
+        sampler_program(program)->stop(s->loaded[program], set);
     /* A later set of this number must not inherit the processes of this one. */
     sampler_filter_all(s, s->skel->bss->filter_all & ~(1U << set));
     for (r = bpf_map_get_next_key(map, NULL, &next); r == 0;) {

@@ -48,3 +48,24 @@ void sampler_shared_close(struct sampler_shared *s)
         close_fd(s->maps[i]);
     *s = SAMPLER_SHARED_NONE;
 }
+
+uint64_t sampler_counted(int map_fd, uint32_t counter)
+{
+    int cpus = libbpf_num_possible_cpus();
+    _cleanup_free_ uint64_t *per_cpu = cpus > 0 ? calloc((size_t)cpus, sizeof(*per_cpu)) : NULL;
+    uint64_t sum = 0;
+
+    if (!per_cpu || bpf_map_lookup_elem(map_fd, &counter, per_cpu) < 0)
+        return 0;
+    for (int i = 0; i < cpus; i++)
+        sum += per_cpu[i];
+    return sum;
+}
+
+/* Stubs and native code are remembered without a look whether they still are there: what was
+ * remembered of a slot must not outlive the process whose slot it was. */
+void sampler_forget(struct unwind_known *known)
+{
+    for (size_t i = 0; i < UNWIND_KNOWN_COUNT; i++)
+        __atomic_store_n(&known[i].key, 0, __ATOMIC_RELAXED);
+}

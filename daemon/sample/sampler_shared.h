@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include <stdint.h>
+#include "unwind/state.h" /* which the skeletons of the programs want before them */
 
 #define SAMPLER_SHARED_MAPS 6
 
@@ -27,3 +27,9 @@ int sampler_shared_copy(const struct bpf_object *from, struct sampler_shared *re
 int sampler_shared_use(const struct sampler_shared *s, struct bpf_object *to);
 /* Closes what @s holds. */
 void sampler_shared_close(struct sampler_shared *s);
+
+/* Returns the sum of @counter of all processors, from the per-CPU map @map_fd of numbers. 0: it
+ * cannot be read. */
+uint64_t sampler_counted(int map_fd, uint32_t counter);
+/* Forgets what pcs mean: @known is what a program remembers, [UNWIND_KNOWN_COUNT]. */
+void sampler_forget(struct unwind_known *known);

@@ -107,6 +107,13 @@ int uprobe_find_way(int pins_fd, struct uprobe_way *ret, struct error *err)
     return 0;
 }
 
+int uprobe_check(struct error *err)
+{
+    struct uprobe_way way;
+
+    return uprobe_find_way(/* pins_fd= */ -1, &way, err);
+}
+
 void uprobe_prepare(const struct uprobe_way *way, struct bpf_program *program)
 {
     if (way->multi)

@@ -35,6 +35,8 @@ struct uprobe_place {
 int uprobe_pins_open(void);
 /* Finds that out. 0; -errno with @err where it has none. @pins_fd: see there. Thread: any. */
 int uprobe_find_way(int pins_fd, struct uprobe_way *ret, struct error *err);
+/* Checks whether this kernel has one. 0; -errno with @err. Thread: any. */
+int uprobe_check(struct error *err);
 /* To be called before @program is loaded: it runs at probes that are put in this way. */
 void uprobe_prepare(const struct uprobe_way *way, struct bpf_program *program);
 /* Has the program of fd @program run where process @pid, and no other, comes to one of @places of

@@ -4,9 +4,8 @@
 #include "sampler_fixture.h"
 
 #include "base/clock.h"
+#include "sample/program.h"
 #include "sample/sampler_alloc.h"
-#include "sample/sampler_events.h"
-#include "sample/sampler_shared.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -136,8 +135,9 @@ static void mount_tracefs(void)
 /* Every hit of the wanted process, and none of another's; at an interval as many by value. */
 START_TEST(tracepoints)
 {
-    struct sampler_points *points;
+    struct sampler_shared shared = SAMPLER_SHARED_NONE;
     struct sampler_event event;
+    void *points = NULL;
     int tell, hear, r, status;
     pid_t caller = start_child(call_often, &tell, &hear), other;
     uint32_t each, tenth;
@@ -153,10 +153,11 @@ START_TEST(tracepoints)
         uint64_t began_ns = clock_monotonic_ns();
 
         ck_assert_msg(r == 0, "%s", err.msg);
-        ck_assert_int_eq(sampler_start_event(sampler, &event, 1, &each, &err), -ENOSYS);
-        ck_assert_int_eq(sampler_points_new(sampler, &points, &err), 0);
-        ck_assert_msg(sampler_points_load(points, &err) == 0, "%s", err.msg);
-        sampler_take_points(sampler, points);
+        ck_assert_int_eq(sampler_start_event(sampler, &event, 1, &each, &err), -EAGAIN);
+        ck_assert_int_eq(sampler_share(sampler, &shared), 0);
+        ck_assert_msg(sampler_program_points.load(&shared, &points, &err) == 0, "%s", err.msg);
+        sampler_shared_close(&shared);
+        sampler_take(sampler, PROGRAM_POINTS, points);
         ck_assert_msg(sampler_start_event(sampler, &event, 1, &each, &err) == 0, "%s", err.msg);
         printf("%.1f ms until tracepoints can be sampled\n",
                (double)(clock_monotonic_ns() - began_ns) / 1e6);
@@ -200,20 +201,21 @@ END_TEST
 START_TEST(counts_no_mallocs_without_a_probe)
 {
     struct sampler_shared shared = SAMPLER_SHARED_NONE;
-    struct sampler_alloc *alloc = NULL;
+    struct sampler_event event = { .info = events_row(EVENT_FUNCTION) };
+    void *alloc = NULL;
     uint64_t calls;
     int pid = getpid();
 
     ck_assert_int_eq(sampler_share(sampler, &shared), 0);
-    if (sampler_alloc_new(&shared, &alloc, &err) == 0) { /* else it says why, elsewhere */
+    if (sampler_program_alloc.load(&shared, &alloc, &err) == 0) { /* else it says why, elsewhere */
         ck_assert_int_eq(sampler_alloc_malloc(alloc, pid, 0, -1, 0, ALLOC_MALLOC_FIRST, &err),
                          -EAGAIN);
         ck_assert_int_eq(sampler_alloc_mallocs(alloc, pid, &calls), -ENOENT);
-        ck_assert_int_eq(sampler_alloc_start_calls(alloc, 0, 1), 0);
+        ck_assert_int_eq(sampler_program_alloc.start(alloc, 0, &event, 1, &err), 0);
         ck_assert_int_lt(sampler_alloc_malloc(alloc, pid, 0, -1, 0, ALLOC_MALLOC_FIRST, &err), 0);
         ck_assert_int_eq(sampler_alloc_mallocs(alloc, pid, &calls), -ENOENT);
+        sampler_program_alloc.free(alloc);
     }
-    sampler_alloc_free(alloc);
     sampler_shared_close(&shared);
 }
 END_TEST

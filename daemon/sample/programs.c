@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The programs that are loaded, all of them alike. */
+#include "sample/program.h"
+
+#include "sample/sampler_impl.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+static const struct sampler_program *const PROGRAMS[PROGRAM_COUNT] = {
+#define PROGRAM(id, name) [PROGRAM_##id] = &sampler_program_##name,
+#include "event/events.def"
+};
+
+const struct sampler_program *sampler_program(enum event_program program)
+{
+    return PROGRAMS[program];
+}
+
+bool sampler_has(const struct sampler *s, enum event_program program)
+{
+    return s->loaded[program];
+}
+
+int sampler_check_program(struct sampler *s, enum event_program program, struct error *err)
+{
+    int r = 0;
+
+    if (PROGRAMS[program]->check && !(s && s->checked[program]))
+        r = PROGRAMS[program]->check(err);
+    if (s)
+        s->checked[program] = r == 0;
+    return r;
+}
+
+/* Tells @program which sets want which process already. */
+static void tell_filters(struct sampler *s, enum event_program program)
+{
+    int map = bpf_map__fd(s->skel->maps.filters), r;
+    uint32_t key, next, sets;
+
+    for (r = bpf_map_get_next_key(map, NULL, &next); r == 0;) {
+        key = next;
+        r = bpf_map_get_next_key(map, &key, &next);
+        if (bpf_map_lookup_elem(map, &key, &sets) == 0)
+            PROGRAMS[program]->filter_process(s->loaded[program], (int32_t)key, 0, sets);
+    }
+}
+
+void sampler_take(struct sampler *s, enum event_program program, void *loaded)
+{
+    s->loaded[program] = loaded;
+    if (PROGRAMS[program]->filter_process)
+        tell_filters(s, program);
+    PROGRAMS[program]->filter_all(loaded, s->skel->bss->filter_all);
+}
+
+void programs_free(struct sampler *s)
+{
+    for (size_t i = PROGRAM_COUNT; i-- > 0;) { /* the first one has the maps */
+        if (s->loaded[i])
+            PROGRAMS[i]->free(s->loaded[i]);
+        s->loaded[i] = NULL;
+    }
+}
+
+void programs_filter_process(struct sampler *s, int32_t pid, uint32_t before, uint32_t sets)
+{
+    for (size_t i = 0; i < PROGRAM_COUNT; i++) {
+        if (s->loaded[i] && PROGRAMS[i]->filter_process)
+            PROGRAMS[i]->filter_process(s->loaded[i], pid, before, sets);
+    }
+}
+
+void programs_filter_all(struct sampler *s, uint32_t sets)
+{
+    for (size_t i = 0; i < PROGRAM_COUNT; i++) {
+        if (s->loaded[i])
+            PROGRAMS[i]->filter_all(s->loaded[i], sets);
+    }
+}
+
+void programs_forget(struct sampler *s)
+{
+    for (size_t i = 0; i < PROGRAM_COUNT; i++) {
+        if (s->loaded[i])
+            PROGRAMS[i]->forget(s->loaded[i]);
+    }
+}
+
+void sampler_stats(const struct sampler *s, struct sampler_stats *ret)
+{
+    *ret = (struct sampler_stats){ 0 };
+    for (size_t i = 0; i < PROGRAM_COUNT; i++) {
+        if (s->loaded[i])
+            PROGRAMS[i]->stats(s->loaded[i], ret);
+    }
+}
