@@ -82,7 +82,7 @@ for doc in docs/architecture.md docs/contributing.md; do
         [ -e "$path" ] || [ -e "daemon/$path" ] || [ -e "docs/$path" ] || [ -e "web/$path" ] ||
             [ -n "$(find daemon tests -path tests/.cache -prune -o -path "*/${path%/}" -print -quit)" ] ||
             { echo "$doc names $path, which does not exist"; bad=1; }
-    done < <(grep -oE '`[^`]+`' $doc | tr -d '`' | grep -E '^[a-z_./-]+$' | grep -E '/|\.(c|h|py|sh|def|md|json|txt)$' | sort -u)
+    done < <(grep -oE '`[^`]+`' $doc | tr -d '`' | grep -E '^[a-z_./-]+$' | grep -v '^build/' | grep -E '/|\.(c|h|py|sh|def|md|json|txt)$' | sort -u)
 done
 
 # The files that the code names by their folder in daemon/.
