@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "sample/wait.bpf.h"
+#include "sample/late.bpf.h"
 
 struct kept {
     __u64 off_ns; /* of the wait; 0: of none */

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What still waits, or is over without its record: met by an iterator over all threads, which the
+ * loader has run. */
+#pragma once
+
+#include "sample/late.bpf.h"
+
+struct flush_scratch {
+    struct ended ended;
+    struct desk desk;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY); /* one reader at a time */
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct flush_scratch);
+} flush_scratches SEC(".maps");
+
+/* Where it is not known what @task waits for, says whose JavaThread is to be asked. Whether it may
+ * be for a lock. */
+static __always_inline bool lock_of_blocked(struct lock_words *lock, struct task_struct *task)
+{
+    if (lock->kind != UNWIND_LOCK_UNREAD)
+        return lock->kind != UNWIND_LOCK_NONE;
+    lock->class_word = 0;
+    lock->owner = java_thread_of(task);
+    return lock->owner != 0;
+}
+
+/* How often @task was given a processor: to be asked before it is known to wait. 0: not known. */
+static __always_inline __u64 runs_of(struct task_struct *task)
+{
+    return bpf_core_field_exists(task->sched_info.pcount) ? task->sched_info.pcount : 0;
+}
+
+/* Waits of @task that are over, and whose stack is still to be taken: it waits again, and was not
+ * back in its own code. So its user stack is the one of now. */
+static __always_inline void write_lates(struct flush_scratch *f, struct task_struct *task,
+                                        const struct wait *w, __u32 set, __u64 runs)
+{
+    bool waits_again = *(volatile const __u64 *)&w->off_ns != 0;
+    __u64 key = w->late_key;
+
+    UNWIND_LOOP
+    for (__u32 i = 0; i < OFF_LATES_OF_THREAD && key; i++) {
+        struct late *l = bpf_map_lookup_elem(&lates, &key);
+
+        if (!l || l->ended.key != key)
+            break;
+        if (!(lock_sets & 1U << (set & 31)) || lock_of_blocked(&l->ended.lock, task))
+            write_bare(&f->desk, task, &l->ended, 1U << (set & 31), false, waits_again ? runs : 0);
+        key = l->ended.before;
+    }
+}
+
+/* Looks at one thread. */
+SEC("iter/task")
+int off_blocked(struct bpf_iter__task *ctx)
+{
+    struct task_struct *task = ctx->task;
+    __u32 zero = 0, set = flush_set;
+    struct flush_scratch *f;
+    __u64 off_ns, runs;
+    struct wait *w;
+
+    if (!task || !may_be_wanted(task) || !(sets_of(task, NULL) & 1U << (set & 31)))
+        return 0;
+    if (task->exit_state) /* it has ended, and nobody has asked how: it waits for nothing */
+        return 0;
+    f = bpf_map_lookup_elem(&flush_scratches, &zero);
+    if (!f)
+        return 0;
+    runs = runs_of(task);
+    w = wait_of(task, /* create= */ false);
+    if (flush_lates) {
+        if (w && w->late_key)
+            write_lates(f, task, w, set, runs);
+        return 0;
+    }
+    if (!w) {
+        if (task->on_cpu)
+            return 0;
+        /* It has waited since before all of this began. */
+        w = wait_of(task, /* create= */ true);
+        if (!w)
+            return 0;
+        w->asked = 0;
+    }
+    off_ns = *(volatile __u64 *)&w->off_ns;
+    if (w->epoch != epoch) {
+        if (task->on_cpu)
+            return 0;
+        w->epoch = epoch;
+        w->run_delay = run_delay_of(task);
+        w->ran_ns = task->se.sum_exec_runtime;
+        w->throttled = is_throttled(task);
+        w->asked = 0;
+        if (__sync_val_compare_and_swap(&w->off_ns, off_ns, 2) != off_ns)
+            return 0;
+        off_ns = 2;
+    }
+    if (!off_ns)
+        return 0;
+    w->flush = flush_no;
+    if (!(off_ns & MET) && __sync_val_compare_and_swap(&w->off_ns, off_ns, off_ns | MET) != off_ns)
+        return 0; /* it has just come back */
+    copy_lock(&f->ended.lock, w);
+    if (lock_sets & 1U << (set & 31) && !lock_of_blocked(&f->ended.lock, task))
+        return 0;
+    if (futex_sets & 1U << (set & 31)) {
+        copy_lock(&f->ended.lock, w);
+        f->ended.lock.futex = futex_of(task);
+        if (!f->ended.lock.futex || is_java(&f->ended.lock))
+            return 0;
+        f->ended.lock.owner = java_thread_of(task);
+    }
+    f->ended.time_ns = bpf_ktime_get_ns();
+    if (!draw(&f->ended, &w->points, 1U << (set & 31), begun(task, off_ns & ~(__u64)MET),
+              f->ended.time_ns))
+        return 0;
+    f->ended.flush = flush_no;
+    f->ended.flushed = 0;
+    f->ended.run_delay = 0;
+    f->ended.exec_id = (__u32)task->self_exec_id;
+    take_kernel_stack(task, &f->ended);
+    if (w->throttled)
+        f->ended.flags |= SAMPLE_THROTTLED;
+    write_bare(&f->desk, task, &f->ended, ~0U, task->__state == 0, runs);
+    return 0;
+}

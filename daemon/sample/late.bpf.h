@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The records of waits that are over. The user's stack is taken late, by task work in the thread's
+ * own context. It is not back in user mode then, so the stack is still the one that it waited with.
+ * Where that cannot be, the record has the registers that it left with, or nothing of that stack.
+ */
+#pragma once
+
+#include "sample/wait.bpf.h"
+
+/* Returns that of this processor. */
+static __always_inline struct desk *my_desk(void)
+{
+    __u32 zero = 0;
+
+    return bpf_map_lookup_elem(&desks, &zero);
+}
+
+/* Takes one that nobody has; NULL: there is none. */
+static __always_inline struct off_scratch *take_scratch(void)
+{
+    for (__u32 i = 0; i < OFF_DEPTH; i++) {
+        __u32 key = i;
+        struct off_scratch *s = bpf_map_lookup_elem(&scratches, &key);
+
+        if (s && __sync_lock_test_and_set(&s->taken, 1) == 0)
+            return s;
+    }
+    return NULL;
+}
+
+/* How long a wait was that set @i has drawn; 0: it has not, or has its record. */
+static __always_inline __u64 take_wait(struct ended *x, __u32 i)
+{
+    return x->waits_ns[i] ? __sync_lock_test_and_set(&x->waits_ns[i], 0) : 0;
+}
+
+/* Writes the records of a wait whose thread was runnable for @runnable_ns of it. Not static: as
+ * draw(). */
+__attribute__((noinline)) int write_both(struct stack_scratch *s, struct ended *x,
+                                         __u64 runnable_ns)
+{
+    __u32 words;
+    __u8 flags;
+
+    if (!s || !x)
+        return 0;
+    words = (__u32)s->rec.kernel_count + s->rec.user_count;
+    flags = s->rec.flags;
+    if (words > STACK_MAX + SAMPLE_USER_MAX)
+        words = STACK_MAX + SAMPLE_USER_MAX;
+    UNWIND_LOOP
+    for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
+        __u64 value = x->values[i], wait_ns = take_wait(x, i), part;
+
+        if (!wait_ns || !fill_lock(&s->rec, x, i))
+            continue;
+        /* Who waits for a lock waits until it runs again. */
+        part =
+            s->rec.lock ? 0 : runnable_part(value, wait_ns, runnable_ns, set_rates[i].interval_ns);
+        s->rec.set = (__u8)i;
+        s->rec.wait_ns = wait_ns;
+        if (part) {
+            s->rec.flags = flags | SAMPLE_RUNNABLE;
+            s->rec.value = part;
+            write_record(&s->rec, sizeof(s->rec) + words * sizeof(__u64));
+        }
+        if (part < value) {
+            s->rec.flags = flags;
+            s->rec.value = value - part;
+            write_record(&s->rec, sizeof(s->rec) + words * sizeof(__u64));
+        }
+    }
+    return 0;
+}
+
+/* In the thread's own context, on its way back to user mode or out of life. */
+static int take_late(struct bpf_map *map, void *key, void *value)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    __u64 begun_ns = bpf_ktime_get_ns(), run_delay = run_delay_of(task), took_ns;
+    struct late *l = value;
+    struct off_scratch *os = take_scratch();
+    struct stack_scratch *s;
+    struct unwind_process *p;
+    __u32 n;
+
+    if (!os) {
+        count(OFF_LOST_MEMORY, 1);
+        goto out;
+    }
+    s = &os->stack;
+    fill_record(&s->rec, task, &l->ended);
+    if (l->ended.lock.kind == UNWIND_LOCK_UNREAD) {
+        lock_read(&l->ended.lock, s->rec.host_pid, s->rec.host_tid);
+        l->ended.lock.owner = 0; /* of now, and not of when it began */
+    }
+    n = l->ended.kernel_count;
+    if (n > STACK_MAX)
+        n = STACK_MAX;
+    bpf_probe_read_kernel(s->frames, n * sizeof(__u64), l->ended.kernel);
+    if (task->flags & TASK_EXITING || l->ended.exec_id != (__u32)task->self_exec_id) {
+        s->rec.user_end = UNWIND_END_NOT_TAKEN; /* its memory may be gone */
+    } else {
+        p = tables_of(s);
+        s->rec.user_count = p ? walk(task, s, p) : leaf(task, s);
+    }
+    write_both(s, &l->ended, run_delay - l->ended.run_delay);
+    __sync_lock_test_and_set(&os->taken, 0);
+    took_ns = bpf_ktime_get_ns() - begun_ns;
+    count(OFF_TIME_NS, took_ns);
+    spend(took_ns);
+out:
+    count(OFF_TAKEN, 1); /* when its record is there: it may have been preempted for long */
+    bpf_map_delete_elem(&lates, key);
+    return 0;
+}
+
+/* Of @task, which does not run and had had @runs of a processor then: what its stack is walked by.
+ */
+static __always_inline bool put_registers(__u64 *to, struct task_struct *task, __u64 runs)
+{
+    struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
+
+    if (regs->cs != USER_CS_64)
+        return false;
+    to[SAMPLE_REGISTER_RUNS] = runs;
+    to[SAMPLE_REGISTER_PC] = regs->ip;
+    to[SAMPLE_REGISTER_SP] = regs->sp;
+    to[SAMPLE_REGISTER_FP] = regs->bp;
+    to[SAMPLE_REGISTER_RAX] = regs->ax;
+    to[SAMPLE_REGISTER_RBX] = regs->bx;
+    to[SAMPLE_REGISTER_R13] = regs->r13;
+    to[SAMPLE_REGISTER_R15] = regs->r15;
+    return true;
+}
+
+/* Writes the record on @d with @words for those of @sets that have drawn @x. Not static: as draw().
+ */
+__attribute__((noinline)) int write_sets(struct desk *d, struct ended *x, __u32 sets, __u64 words)
+{
+    if (!d || !x || words > sizeof(d->bare_frames) / sizeof(__u64))
+        return 0;
+    UNWIND_LOOP
+    for (__u32 i = 0; i < STACK_SETS_MAX && sets >> i; i++) {
+        __u64 wait_ns = sets & 1U << i ? take_wait(x, i) : 0;
+
+        if (!wait_ns || !fill_lock(&d->bare_rec, x, i))
+            continue;
+        d->bare_rec.set = (__u8)i;
+        d->bare_rec.wait_ns = wait_ns;
+        d->bare_rec.value = x->values[i];
+        write_record(&d->bare_rec, sizeof(d->bare_rec) + words * sizeof(__u64));
+    }
+    return 0;
+}
+
+/* Without the user's stack, for those of @sets that have drawn it. @runs: as put_registers(); 0: no
+ * registers. */
+static __always_inline void write_bare(struct desk *d, struct task_struct *task, struct ended *x,
+                                       __u32 sets, bool runnable, __u64 runs)
+{
+    __u64 n = x->kernel_count, words;
+
+    fill_record(&d->bare_rec, task, x);
+    d->bare_rec.user_end = UNWIND_END_NOT_TAKEN;
+    if (runnable)
+        d->bare_rec.flags |= SAMPLE_RUNNABLE;
+    if (n > STACK_MAX)
+        n = STACK_MAX;
+    bpf_probe_read_kernel(d->bare_frames, n * sizeof(__u64), x->kernel);
+    words = n;
+    if (runs && put_registers(d->bare_frames + n, task, runs)) {
+        d->bare_rec.flags |= SAMPLE_REGISTERS;
+        d->bare_rec.user_count = SAMPLE_REGISTER_COUNT;
+        words += SAMPLE_REGISTER_COUNT;
+    }
+    write_sets(d, x, sets, words);
+}
