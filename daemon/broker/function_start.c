@@ -11,6 +11,7 @@
 #define MOVE_BYTES 3           /* between registers */
 #define BODY_BYTES_MAX 8192u   /* of a function that is looked through */
 #define JUMPS_MAX 4            /* functions that one goes on in */
+#define LOOKUPS_MAX 256        /* of what looks like a function that is called; malloc has ten */
 #define COMPARE_BYTES 7        /* cmpb $n, d(%rip); cmp $n, %rdi */
 #define LOAD_BYTES 7           /* mov d(%rip), %rax */
 #define CODE_BYTES 24          /* endbr64, such a comparison, the longest of those behind it */
@@ -301,9 +302,20 @@ static bool stays(const struct body *b, size_t at)
     return to >= 0 && to < (int64_t)b->bytes;
 }
 
+/* Whether the call or jump of @b at @at leads to a function, by one of *@lookups. */
+static bool leads_to_function(int fd, const struct programs *all, const struct body *b, size_t at,
+                              size_t *lookups)
+{
+    if (*lookups == 0)
+        return false;
+    (*lookups)--;
+    return begins_by_table(fd, all, target_of(b, at), NULL);
+}
+
 /* Where @b jumps on the result of the call at @at, which no instruction between changes. 0: it does
  * not, or it is no call of a function. */
-static size_t find_jump(int fd, const struct programs *all, const struct body *b, size_t at)
+static size_t find_jump(int fd, const struct programs *all, const struct body *b, size_t at,
+                        size_t *lookups)
 {
     const uint8_t *code = b->code + at + CALL_BYTES;
     size_t to = at + CALL_BYTES;
@@ -316,7 +328,7 @@ static size_t find_jump(int fd, const struct programs *all, const struct body *b
         return 0;
     to += sizeof(TEST_RAX);
     return to < b->bytes && is_condition(b->code + to) && stays(b, to) &&
-                   begins_by_table(fd, all, target_of(b, at), NULL)
+                   leads_to_function(fd, all, b, at, lookups)
                ? to
                : 0;
 }
@@ -346,7 +358,7 @@ int function_results_find(int fd, uint64_t offset, uint64_t ret[FUNCTION_RESULTS
 {
     uint64_t todo[JUMPS_MAX], at;
     const Elf64_Phdr *code = NULL;
-    size_t todo_count = 0, count = 0, jump;
+    size_t todo_count = 0, count = 0, lookups = LOOKUPS_MAX, jump;
     struct programs all;
     struct body b;
 
@@ -361,10 +373,10 @@ int function_results_find(int fd, uint64_t offset, uint64_t ret[FUNCTION_RESULTS
             continue;
         at = offset_of(&all, b.address);
         for (size_t k = 0; k + CALL_BYTES <= b.bytes; k++) {
-            jump = find_jump(fd, &all, &b, k);
+            jump = find_jump(fd, &all, &b, k, &lookups);
             if (jump)
                 add_result(at + jump, ret, &count);
-            if (i == 0 && b.code[k] == 0xe9 && begins_by_table(fd, &all, target_of(&b, k), NULL))
+            if (i == 0 && b.code[k] == 0xe9 && leads_to_function(fd, &all, &b, k, &lookups))
                 add_jump(target_of(&b, k), todo, &todo_count);
         }
     }

@@ -3,10 +3,11 @@
  * Finds out if a probe at a place of an ELF file cannot break the code. That is the first
  * instruction of a function, and one of a few that the kernel runs in the probe's place. An endbr64
  * and a comparison of known length may stand before it. And it is the jump that tests what a call
- * has returned. A probe in the middle of an instruction
- * would crash the process. The file is its owner's, and may be hostile or change. Fixed fields are
- * read by bounded pread(2). One table is searched by halves, in some 30 reads; if it does not have
- * the function, up to 16,384 symbols are looked through. Pure but for that; thread: any.
+ * has returned. A probe in the middle of an instruction would crash the process. The file is its
+ * owner's, and may be hostile or change. Fixed fields are read by bounded pread(2). One table is
+ * searched by halves, in some 30 reads; if it does not have the function, up to 16,384 symbols are
+ * looked through. For what functions return, it is searched 264 times at most. Pure but for that;
+ * thread: any.
  */
 #pragma once
 

@@ -254,6 +254,49 @@ START_TEST(where_results_are)
     ck_assert_int_eq(RESULTS(3), 1);
     ck_assert_int_eq(at[0], 9 - 3 * 32);
     ck_assert_int_eq(RESULTS(5), -ENOEXEC); /* the last one: nothing says where it ends */
+    /* Who wants to crash its own process can: these bytes are within a mov, an add and a shl. */
+    m = calling();
+    m.code[0][0] = 0xba;
+    ck_assert_int_eq(RESULTS(0), 1);
+}
+END_TEST
+
+#define LARGE 2048 /* bytes of a function */
+
+/* A file with three functions: one of nothing but first bytes of jumps, a jump at its end, what
+ * that leads to, and another. */
+struct jumping {
+    Elf64_Ehdr head;
+    Elf64_Phdr programs[2];
+    struct table table;
+    uint8_t code[LARGE], behind[2][32];
+};
+
+/* A hostile file has the table searched for each of these, which takes the broker's time. */
+START_TEST(so_many_jumps_are_looked_at)
+{
+    struct image small = calling();
+    struct jumping m = { .head = small.head, .table = small.table };
+    int64_t at[FUNCTION_RESULTS_MAX];
+    static const uint8_t CODE[] = { 0xe8, 0x1b, 0x00, 0x00, 0x00, 0x48, 0x85, 0xc0, 0x74, 0x02 };
+    static const uint8_t JUMP[] = { 0xe9, 0x00, 0x00, 0x00, 0x00 };
+
+    memcpy(m.programs, small.programs, sizeof(m.programs));
+    m.head.e_phoff = offsetof(struct jumping, programs);
+    m.programs[0].p_offset = offsetof(struct jumping, code);
+    m.programs[0].p_filesz = sizeof(m.code) + sizeof(m.behind);
+    m.programs[1].p_offset = offsetof(struct jumping, table);
+    m.table.count = 3;
+    m.table.starts[0].address = CODE_VADDR - TABLE_VADDR;
+    m.table.starts[1].address = CODE_VADDR + LARGE - TABLE_VADDR;
+    m.table.starts[2].address = CODE_VADDR + LARGE + 32 - TABLE_VADDR;
+    memcpy(m.behind[0], CODE, sizeof(CODE));
+    memset(m.code, 0xe9, 200);
+    memcpy(m.code + LARGE - sizeof(JUMP), JUMP, sizeof(JUMP));
+    ck_assert_int_eq(results(&m, sizeof(m), offsetof(struct jumping, code), at), 1);
+    ck_assert_int_eq(at[0], LARGE + 8);
+    memset(m.code, 0xe9, 1000);
+    ck_assert_int_eq(results(&m, sizeof(m), offsetof(struct jumping, code), at), -ENOEXEC);
 }
 END_TEST
 
@@ -410,6 +453,7 @@ int main(void)
     tcase_add_test(tc, only_starts_with_known_instructions);
     tcase_add_test(tc, behind_a_comparison);
     tcase_add_test(tc, where_results_are);
+    tcase_add_test(tc, so_many_jumps_are_looked_at);
     tcase_add_test(tc, what_the_table_does_not_name);
     tcase_add_test(tc, by_symbols_of_functions);
     tcase_add_test(tc, files_that_do_not_say);
