@@ -23,6 +23,9 @@ int mapped_open_named(const struct target *t, const struct broker_request *q, co
 /* Returns whether @t can write to the code at @offset of the file behind the mapping @of. The
  * kernel puts no probe there, and does not say so. */
 bool mapped_is_written(const struct target *t, const struct mapped *of, uint64_t offset);
+/* Returns whether @t runs other code around @offset of that file, which @fd is, than the file has:
+ * it was patched in memory. A probe would run the file's instruction, and crash it. */
+bool mapped_is_changed(const struct target *t, const struct mapped *of, int fd, uint64_t offset);
 /* Gets the executable mapping that is exactly @start-@end. 0, PROC_GONE, -ENOENT, -errno. */
 int mapped_find(const struct target *t, uint64_t start, uint64_t end, struct mapped *ret,
                 struct error *err);

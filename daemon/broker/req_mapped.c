@@ -13,6 +13,8 @@
 
 #define MAPPED_MAX_BYTES (UINT64_C(8) << 30)
 #define VDSO_MAX_BYTES 65536
+#define MAPPED_CODE_BYTES UINT64_C(32)
+#define BREAKPOINT 0xcc
 
 struct wanted {
     uint64_t start, end;
@@ -73,13 +75,16 @@ struct place {
     uint64_t offset;
 };
 
-static bool is_written(const struct mapping *m, void *cookie)
+static bool has_place(const struct mapping *m, const struct place *p)
 {
-    const struct place *p = cookie;
-
-    return m->exec && m->write && m->inode == p->of->inode && m->dev_major == p->of->dev_major &&
+    return m->exec && m->inode == p->of->inode && m->dev_major == p->of->dev_major &&
            m->dev_minor == p->of->dev_minor && p->offset >= m->offset &&
            p->offset - m->offset < m->end - m->start;
+}
+
+static bool is_written(const struct mapping *m, void *cookie)
+{
+    return m->write && has_place(m, cookie);
 }
 
 bool mapped_is_written(const struct target *t, const struct mapped *of, uint64_t offset)
@@ -89,6 +94,47 @@ bool mapped_is_written(const struct target *t, const struct mapped *of, uint64_t
 
     return target_open_proc(t, "maps", &maps, NULL) == 0 &&
            maps_search(maps, PROCMAP_EXEC | PROCMAP_WRITE | PROCMAP_FILE, is_written, &place);
+}
+
+struct compared {
+    struct place place;
+    int mem;
+    const uint8_t *file; /* MAPPED_CODE_BYTES from there */
+};
+
+static bool is_changed(const struct mapping *m, void *cookie)
+{
+    static const uint8_t NOP5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+    const struct compared *c = cookie;
+    uint8_t there[MAPPED_CODE_BYTES];
+    uint64_t at = m->start + (c->place.offset - m->offset);
+
+    if (!has_place(m, &c->place) || at > INT64_MAX ||
+        pread(c->mem, there, sizeof(there), (off_t)at) != (ssize_t)sizeof(there))
+        return false;
+    for (size_t i = 0; i < sizeof(there); i++) {
+        if (i + sizeof(NOP5) <= sizeof(there) && memcmp(c->file + i, NOP5, sizeof(NOP5)) == 0)
+            i += sizeof(NOP5) - 1; /* the kernel makes a call of one that has a probe */
+        else if (there[i] != c->file[i] && there[i] != BREAKPOINT) /* of another probe */
+            return true;
+    }
+    return false;
+}
+
+bool mapped_is_changed(const struct target *t, const struct mapped *of, int fd, uint64_t offset)
+{
+    uint64_t from = offset - MIN(offset, MAPPED_CODE_BYTES / 2);
+    struct compared compared = { .place = { of, from } };
+    _cleanup_close_ int maps = -1, mem = -1;
+    uint8_t file[MAPPED_CODE_BYTES];
+
+    if (from > INT64_MAX || pread(fd, file, sizeof(file), (off_t)from) != (ssize_t)sizeof(file) ||
+        target_open_proc(t, "maps", &maps, NULL) != 0 ||
+        target_open_proc(t, "mem", &mem, NULL) != 0)
+        return false;
+    compared.mem = mem;
+    compared.file = file;
+    return maps_search(maps, PROCMAP_EXEC | PROCMAP_FILE, is_changed, &compared);
 }
 
 /* Where the vdso of 64-bit processes is read: in this one, because a target can write into its own

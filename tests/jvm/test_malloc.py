@@ -116,6 +116,17 @@ class Malloc(WithEvent):
                                 30, "it is refused")
                 self.assertEqual(probes(program.pid, "libc.so.6"), 0)
 
+    def test_patched_code(self):
+        """The kernel would run the file's instruction there, in the middle of another: the program would crash."""
+        with native.Obedient("mallocs", "-pthread") as program:
+            program.do("patch 1")
+            patched = probes(program.pid, "libc.so.6")
+            for event in ("malloc", "libc.so.6:malloc"):
+                proc.wait_until(lambda: "runs other code than its file has" in self.daemon.get("/profile", pid=program.pid, event=event, seconds=0.1).text, # pylint: disable=cell-var-from-loop
+                                30, "it is refused")
+                program.do("all 10")
+                self.assertEqual(probes(program.pid, "libc.so.6"), patched)
+
     def test_jemalloc(self):
         self.check_program(("env", "LD_PRELOAD=" + library("libjemalloc.so.2")), "libjemalloc.so.2")
 

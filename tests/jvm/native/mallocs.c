@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asks for memory as often as each line of its input says, and writes the line back: "all 1000" has
  * each function asked by a caller of its own, "storm 1" has a thread ask without end, "split 1" has
- * the library mapped in pieces, "write 1" makes the code of malloc writable. */
+ * the library mapped in pieces, "write 1" makes the code of malloc writable, "patch 1" has it jump
+ * to another function. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <regex.h>
@@ -62,6 +63,24 @@ static int make_writable(uintptr_t function)
                     PROT_READ | PROT_WRITE | PROT_EXEC);
 }
 
+static void *other_malloc(size_t n)
+{
+    return calloc(1, n);
+}
+
+/* As tools for hooks do it: when that is over the code cannot be written to. */
+static int patch_malloc(void)
+{
+    char *at = (char *)malloc, *page = (char *)((uintptr_t)at & ~(uintptr_t)4095);
+    void *(*to)(size_t) = other_malloc;
+
+    if (mprotect(page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+        return -1;
+    memcpy(at, "\xff\x25\0\0\0\0", 6); /* jmp to what the next eight bytes say */
+    memcpy(at + 6, &to, sizeof(to));
+    return mprotect(page, 8192, PROT_READ | PROT_EXEC);
+}
+
 static void *storm(void *unused)
 {
     for (;;)
@@ -81,6 +100,8 @@ int main(void)
         if (strcmp(word, "split") == 0 && make_writable((uintptr_t)regcomp) != 0)
             return 1;
         if (strcmp(word, "write") == 0 && make_writable((uintptr_t)malloc) != 0)
+            return 1;
+        if (strcmp(word, "patch") == 0 && patch_malloc() != 0)
             return 1;
         for (unsigned long i = 0; strcmp(word, "all") == 0 && i < n; i++) {
             by_malloc();
