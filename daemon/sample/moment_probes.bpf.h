@@ -118,11 +118,13 @@ static __always_inline struct moment_process *process_of(const struct moment_rec
     return p && p->epoch == MOMENT_COOKIE_EPOCH(cookie) ? p : NULL;
 }
 
-/* Writes it to the ring. */
-static __always_inline void write_moment(const struct moment_record *rec)
+/* Writes it to the ring, and returns whether there was room. */
+static __always_inline bool write_moment(const struct moment_record *rec)
 {
-    if (bpf_ringbuf_output(&moments, (void *)rec, sizeof(*rec), BPF_RB_NO_WAKEUP))
-        count(MOMENT_LOST_RING, 1);
+    if (!bpf_ringbuf_output(&moments, (void *)rec, sizeof(*rec), BPF_RB_NO_WAKEUP))
+        return true;
+    count(MOMENT_LOST_RING, 1);
+    return false;
 }
 
 /* Runs at probes of MOMENT_GROUP_STOPS. */
@@ -212,6 +214,7 @@ int name_probe(struct pt_regs *ctx)
     struct moment_process *p;
     struct moment_place *place;
     struct moment_pace *pace;
+    bool often;
     __u32 group;
 
     begin_moment(&rec, cookie);
@@ -223,13 +226,12 @@ int name_probe(struct pt_regs *ctx)
     pace = &p->paces[group];
     if (pace->off)
         return 0;
-    if (rec.kind != MOMENT_COMPILE_END && is_too_often(pace, rec.time_ns)) {
-        pace->off = 1;
+    often = rec.kind != MOMENT_COMPILE_END && is_too_often(pace, rec.time_ns);
+    if (often)
         rec.kind = group == MOMENT_GROUP_COMPILED ? MOMENT_OFTEN_COMPILED : MOMENT_OFTEN_CLASSES;
-    }
     if (moment_has_names(rec.kind))
         write_named(&rec, ctx, place);
-    else
-        write_moment(&rec);
+    else if (write_moment(&rec) && often) /* else the next one says so */
+        pace->off = 1;
     return 0;
 }

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -23,6 +24,7 @@ UNLOADED = re.compile(r"^unloading class (\S+) 0x")
 NUMBER = re.compile(r"(\$\$Lambda)?(?:\$\d+)?[/+]0x[0-9a-f]+$") # which the JVM appends to hidden classes; profiles have names without it
 KINDS = {"jit": COMPILED, "class_load": LOADED, "class_unload": UNLOADED}
 MANY = 3000 # classes: more than 100 in a second, however busy the machine is
+COLLECTIONS = 1500 # whose records are more than the ring has room for
 LOGS = {"jit": "jit+compilation=debug", "class_load": "class+load=info", "class_unload": "class+unload=info"}
 
 
@@ -142,6 +144,29 @@ class Moments(WithEvent):
 
     def test_often(self):
         jvm.side_by_side(self, self.check_often)
+
+    def test_often_while_nobody_reads(self):
+        """The ring is full as there are too many classes, so that nobody is told. The next ones tell it."""
+        with Logged(17, self.classes.folder, "-XX:+UseSerialGC") as program:
+            running = self.start(program)
+            flamed = self.daemon.processes()["flamed"]
+            for pid in flamed:
+                os.kill(pid, signal.SIGSTOP)
+            try:
+                program.process.stdin.write("gc\n" * COLLECTIONS)
+                program.process.stdin.flush()
+                for _ in range(COLLECTIONS):
+                    program.process.stdout.readline()
+                program.have(f"load {MANY}")
+            finally:
+                for pid in flamed:
+                    os.kill(pid, signal.SIGCONT)
+            time.sleep(1)
+            program.have(f"load {MANY}")
+            profile = running.stop()
+            print(f"lost {profile.quality['lost']}, {profile.warnings}")
+            self.assertGreater(profile.quality["lost"], 0)
+            self.assertTrue([w for w in profile.warnings if "more than 100 classes in a second" in w], profile.warnings)
 
     def test_hostile_names(self):
         """Names come out of the JVM's memory, and may be anything that HotSpot takes."""
