@@ -231,6 +231,7 @@ void captures_reconcile(struct captures *captures, uint64_t now_ns)
     probes_looked(&captures->agents, captures->broker);
     moments_looked(&captures->moments, captures->broker);
     calls_looked(&captures->calls, captures->broker);
+    captures_lose_blocks(captures);
     if (all != captures->filtered_all && broker_filter_all(captures->broker, all, NULL) == 0)
         captures->filtered_all = all;
     filter_put(captures, &rc.wanted);

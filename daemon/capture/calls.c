@@ -132,6 +132,7 @@ static void look_at(struct called *one, struct broker *b)
         return;
     broker_uncall(b, one->id.host_pid, one->set, NULL);
     one->there = false;
+    one->cut = true;
     one->reason.code = r;
     one->again_ns = UINT64_MAX;
 }
@@ -147,6 +148,24 @@ void calls_looked(struct calls *all, struct broker *b)
             broker_uncall(b, all->all[i].id.host_pid, all->all[i].set, NULL);
         all->all[i] = all->all[--all->count];
     }
+}
+
+struct called *calls_take_cut(struct calls *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->all[i].cut) {
+            all->all[i].cut = false;
+            return &all->all[i];
+        }
+    }
+    return NULL;
+}
+
+bool calls_gave_up(struct calls *all, const struct proc_id *id, uint32_t set)
+{
+    const struct called *one = find(all, id, set);
+
+    return one && !one->there && one->reason.code == -EDQUOT;
 }
 
 void calls_forget(struct calls *all, uint32_t set)

@@ -17,6 +17,7 @@ struct called {
     struct proc_id id;
     uint32_t set;        /* of samples, which says what function */
     bool there;          /* its calls are counted */
+    bool cut;            /* they were, until it called too often: for calls_take_cut() */
     bool wanted;         /* by a capture, at the last look */
     bool forced;         /* by one that takes any number of calls, since then */
     struct mallocs rate; /* of event malloc */
@@ -53,5 +54,9 @@ int calls_put(const struct calls_env *env, struct process *p, const struct wante
 void calls_look(struct calls *all);
 /* and here those go that are not, or call malloc too often. */
 void calls_looked(struct calls *all, struct broker *b);
+/* Returns one that has lost its probes since it called too often, each once; NULL: no more. */
+struct called *calls_take_cut(struct calls *all);
+/* Returns whether process @id has no probes of set @set, because it called too often. */
+bool calls_gave_up(struct calls *all, const struct proc_id *id, uint32_t set);
 /* Set @set is gone, and its probes with it. */
 void calls_forget(struct calls *all, uint32_t set);

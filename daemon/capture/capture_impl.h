@@ -267,11 +267,13 @@ void capture_settle_live(const struct captures *captures, struct capture *c);
 /* Begins to keep samples, with event nativelive. 0 or -ENOMEM. */
 int capture_begin_blocks(struct capture *c);
 /* Keeps the sample of a block. @frames: @n, leaf first. */
-void capture_keep_block(struct capture *c, const struct sample_record *rec,
+void capture_keep_block(struct captures *captures, struct capture *c, const struct incoming *in,
                         const struct profile_sample *s, const uint32_t *frames, size_t n);
 /* Takes a record of SAMPLE_GIVEN_BACK. */
-void capture_end_block(const struct captures *captures, struct capture *c,
-                       const struct sample_record *rec);
+void capture_end_block(struct captures *captures, struct capture *c, const struct incoming *in);
+/* Lets go of the blocks of processes that have lost their probes since the last time: nobody knows
+ * which of them are freed. */
+void captures_lose_blocks(struct captures *captures);
 /* Has the record hold the samples of blocks that stay, and says what it lacks, as warnings. */
 void capture_settle_blocks(struct capture *c, uint64_t end_ns);
 

@@ -37,6 +37,8 @@ static void change_set(struct capture *c, struct capture_event *event, uint32_t 
     if (!on && event->set != before)
         return;
     *(on ? &event->on_set : &event->set) = after;
+    if (event->info->kind == EVENT_NATIVELIVE && c->native_live) /* the new set follows none */
+        native_live_lose_all(c->native_live, clock_monotonic_ns());
     if (period) {
         *(on ? &event->on_period : &event->set_period) = period;
         capture_warn_rate(c, event, period);

@@ -8,27 +8,48 @@ int capture_begin_blocks(struct capture *c)
     return capture_has(c, EVENT_NATIVELIVE) ? native_live_new(&c->native_live) : 0;
 }
 
-void capture_keep_block(struct capture *c, const struct sample_record *rec,
+void capture_keep_block(struct captures *captures, struct capture *c, const struct incoming *in,
                         const struct profile_sample *s, const uint32_t *frames, size_t n)
 {
+    const struct sample_record *rec = in->rec;
     struct profile_sample kept = *s;
 
-    if (!c->native_live || record_hold(c->record, frames, n, &kept.stack) != 0)
+    if (!c->native_live)
         return;
-    if (!native_live_keep(c->native_live, rec->object, &kept))
+    /* Taken before the probes went, and nobody will know when it is freed. */
+    if (calls_gave_up(&captures->calls, &in->process->id, rec->set))
+        native_live_miss(c->native_live, s->value);
+    else if (record_hold(c->record, frames, n, &kept.stack) == 0 &&
+             !native_live_keep(c->native_live, rec->object, (int32_t)rec->host_pid, &kept))
         record_drop(c->record, 1);
 }
 
-void capture_end_block(const struct captures *captures, struct capture *c,
-                       const struct sample_record *rec)
+void capture_end_block(struct captures *captures, struct capture *c, const struct incoming *in)
 {
-    if (!c->native_live)
+    const struct sample_record *rec = in->rec;
+    const struct seen_verdict *v = capture_verdict(captures, c, in->process, rec->time_ns);
+    bool early = pending_has(captures->pending, 1u << rec->set, UINT64_MAX);
+
+    if (!c->native_live || !v || !v->wanted) /* the set has blocks of others' processes, too */
         return;
     if (!rec->object)
         native_live_miss(c->native_live, rec->value);
+    else if (rec->value)
+        native_live_lose(c->native_live, rec->object, early);
     else
-        native_live_give_back(c->native_live, rec->object,
-                              pending_has(captures->pending, 1u << rec->set, UINT64_MAX));
+        native_live_give_back(c->native_live, rec->object, early);
+}
+
+void captures_lose_blocks(struct captures *captures)
+{
+    struct called *one;
+
+    while ((one = calls_take_cut(&captures->calls))) {
+        for (struct capture *c = captures->running; c; c = c->next) {
+            if (c->native_live && capture_sets(c) & 1u << one->set)
+                native_live_lose_process(c->native_live, one->id.host_pid);
+        }
+    }
 }
 
 struct settling {
@@ -54,7 +75,7 @@ static void warn(struct capture *c, const struct native_live_found *f, uint64_t 
                 (double)tail_ns / NSEC_PER_SEC);
     if (f->missed_bytes)
         record_warn(c->record,
-                    "of %.2g %% of the bytes that were allocated nothing is known but that: they "
+                    "of %.3g %% of the bytes that were allocated nothing is known but that: they "
                     "are not in this profile",
                     100.0 * (double)f->missed_bytes / (double)f->bytes);
     if (f->lost_ends)

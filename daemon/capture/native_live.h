@@ -17,11 +17,18 @@ struct native_live;
 int native_live_new(struct native_live **ret);
 /* Accepts NULL, returns NULL. */
 struct native_live *native_live_free(struct native_live *l);
-/* Keeps @s, of block number @block, whose stack is one of record_hold(). False: there is no room,
- * and it is lost. */
-bool native_live_keep(struct native_live *l, uint32_t block, const struct profile_sample *s);
+/* Keeps @s, of block number @block of process @host_pid, whose stack is one of record_hold().
+ * False: there is no room, and it is lost. */
+bool native_live_keep(struct native_live *l, uint32_t block, int32_t host_pid,
+                      const struct profile_sample *s);
 /* Lets go of the sample of block number @block. @early: if it is not there, it may still come. */
 void native_live_give_back(struct native_live *l, uint32_t block, bool early);
+/* Does that for a block that nobody follows any more: it counts as with native_live_miss(). */
+void native_live_lose(struct native_live *l, uint32_t block, bool early);
+/* Does that for all blocks of process @host_pid that are kept. */
+void native_live_lose_process(struct native_live *l, int32_t host_pid);
+/* Does that for all samples before @until_ns, also for those that are still to come. */
+void native_live_lose_all(struct native_live *l, uint64_t until_ns);
 /* Counts a block of @bytes whose address is not known. */
 void native_live_miss(struct native_live *l, uint64_t bytes);
 

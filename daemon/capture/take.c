@@ -181,7 +181,7 @@ static void capture_take(struct captures *captures, struct capture *c,
     if (event->info->kind == EVENT_LIVE)
         capture_keep_live(c, rec, &sample, frames, in->naming->stack->count);
     else if (event->info->kind == EVENT_NATIVELIVE)
-        capture_keep_block(c, rec, &sample, frames, in->naming->stack->count);
+        capture_keep_block(captures, c, in, &sample, frames, in->naming->stack->count);
     else
         record_sample(c->record, &sample, frames, in->naming->stack->count);
 }
@@ -196,7 +196,7 @@ void captures_sample(struct captures *captures, struct incoming *in)
                 !capture_covers(c, event, in->rec))
                 continue;
             if (event->info->kind == EVENT_NATIVELIVE && in->rec->flags & SAMPLE_GIVEN_BACK)
-                capture_end_block(captures, c, in->rec);
+                capture_end_block(captures, c, in);
             else
                 capture_take(captures, c, event, in);
         }

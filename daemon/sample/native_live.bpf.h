@@ -186,8 +186,8 @@ static __always_inline __u64 cached_block(struct task_struct *task, struct alloc
 
 /* ---- records ---- */
 
-/* Writes that block number @block was given back; 0: of one that is worth @value nobody knows where
- * it is. */
+/* Writes that block number @block was given back. With a @value: nobody follows it, and it is worth
+ * that; number 0: nobody knows where it is. */
 static __always_inline void write_end(struct task_struct *task, struct alloc_scratch *as,
                                       __u32 host_pid, __u32 set, __u32 block, __u64 value)
 {
@@ -204,16 +204,18 @@ static __always_inline void write_end(struct task_struct *task, struct alloc_scr
         count(ALLOC_LOST_RING, 1);
 }
 
-/* Has the block at @address followed as number @block. If there is no room, it ends at once. */
+/* Has the block at @address followed as number @block, which is worth @value. If there is no room,
+ * nobody follows it. */
 static __always_inline void follow(struct task_struct *task, struct alloc_scratch *as,
-                                   __u64 address, __u32 host_pid, __u32 set, __u32 block)
+                                   __u64 address, __u32 host_pid, __u32 set, __u32 block,
+                                   __u64 value)
 {
     struct alloc_block key = { .address = address, .host_pid = host_pid, .set = set };
 
     if (!bpf_map_update_elem(&live_blocks, &key, &block, BPF_ANY))
         return;
     count(ALLOC_LOST_OTHER, 1);
-    write_end(task, as, host_pid, set, block, 0);
+    write_end(task, as, host_pid, set, block, value);
 }
 
 /* The block at @address is given back. */
@@ -263,7 +265,7 @@ static __always_inline __u64 end_asking(struct task_struct *task, struct alloc_s
     if (!a->block)
         return address;
     bpf_map_delete_elem(&live_blocks, &cached); /* calloc before 2.41 takes nothing out of it */
-    follow(task, as, address, host_pid, set, a->block);
+    follow(task, as, address, host_pid, set, a->block, a->value);
     a->value = 0;
     return 0;
 }
@@ -326,7 +328,8 @@ __attribute__((noinline)) int sampled_block(struct alloc_scratch *as, __u32 host
     struct asking *a = asking_of(task, set);
 
     if (as && written)
-        follow(task, as, as->block, host_pid, set, as->what.object);
+        follow(task, as, as->block, host_pid, set, as->what.object,
+               as->values[set & (STACK_SETS_MAX - 1)]);
     else if (a)
         a->value = 0;
     return 0;

@@ -31,8 +31,8 @@ enum sample_flags {
     SAMPLE_KERNEL_THREAD = 8, /* the task has no user memory */
     SAMPLE_THROTTLED = 16,    /* with SAMPLE_RUNNABLE: its cgroup had used up its time */
     SAMPLE_SAME_STEP = 16,    /* with a klass: as one of its thread's last, see alloc.bpf.c */
-    SAMPLE_GIVEN_BACK = 16,   /* with neither: no sample, but the end of block `object`; 0: of one
-                                 that is worth `value` nobody knows where it is */
+    SAMPLE_GIVEN_BACK = 16,   /* with neither: no sample, but the end of block `object`; with a
+                                 `value` nobody follows it; `object` 0: or knows where it is */
     SAMPLE_WANTS_THREAD = 32, /* the walk would have used the JavaThread, and did not know it */
     SAMPLE_RUNNABLE = 64,     /* with wait_ns: for a processor, and for nothing else */
     SAMPLE_ALONE = 64,        /* with a klass: it stands for hardly more than itself */

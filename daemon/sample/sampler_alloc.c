@@ -196,9 +196,9 @@ static int start(void *p, uint32_t set, const struct sampler_event *event, uint6
     return 0;
 }
 
-/* Forgets the blocks that set @set follows. One that comes at the same time stays until the next
- * such set of that number. */
-static void forget_blocks(struct sampler_alloc *a, uint32_t set)
+/* Forgets the blocks of process @pid that set @set follows; 0: of all. One that comes at the same
+ * time stays until the next such set of that number. */
+static void forget_blocks(struct sampler_alloc *a, uint32_t set, int32_t pid)
 {
     int map = bpf_map__fd(a->skel->maps.live_blocks);
     struct alloc_block key, next;
@@ -207,7 +207,7 @@ static void forget_blocks(struct sampler_alloc *a, uint32_t set)
     for (uint32_t i = 0; r == 0 && i < ALLOC_BLOCKS_MAX; i++) {
         key = next;
         r = bpf_map_get_next_key(map, &key, &next);
-        if (key.set == set)
+        if (key.set == set && (!pid || key.host_pid == (uint32_t)pid))
             bpf_map_delete_elem(map, &key);
     }
 }
@@ -220,7 +220,7 @@ static void stop(void *p, uint32_t set)
     a->call_sets &= ~(1U << set);
     drop_calls(a, 1U << set);
     if (a->block_sets & 1U << set)
-        forget_blocks(a, set);
+        forget_blocks(a, set, /* pid= */ 0);
     a->block_sets &= ~(1U << set);
     __atomic_and_fetch(&a->skel->bss->live_sets, ~(1U << set), __ATOMIC_RELEASE);
     if (a->skel->bss->agent_sets & 1U << set &&
@@ -496,6 +496,8 @@ int sampler_alloc_uncall(struct sampler_alloc *a, int32_t pid, uint32_t set)
         return -ENOENT;
     for (; c; c = find_call(a, pid, set))
         drop_call(a, c);
+    if (a->block_sets & 1U << set) /* else those of a process that has ended take the room */
+        forget_blocks(a, set, pid);
     return 0;
 }
 

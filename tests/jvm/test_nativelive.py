@@ -2,6 +2,7 @@
 """Native memory that stays (event=nativelive): the place that leaks, its bytes, and no other."""
 import collections
 import os
+import re
 import statistics
 import subprocess
 import time
@@ -156,6 +157,68 @@ class NativeLive(Base):
             self.assertEqual(answer.status, 409, answer)
             self.assertIn("calls malloc and free", answer.json()["detail"])
             await_no_probes(program.pid)
+
+    def test_of_others(self):
+        """Captures share probes and records. What nobody knows of one process is not said of another."""
+        with native.Obedient("leaks", "-pthread") as busy, native.Obedient("leaks", "-pthread") as quiet:
+            for one in (busy, quiet):
+                one.ask("run 2 100")
+                self.prepare(one.pid)
+            other = self.daemon.capture(pid=busy.pid, event="nativelive", interval=1, force=1)
+            capture = self.daemon.capture(pid=quiet.pid, event="nativelive", interval=1, force=1)
+            quiet.ask("cost 500 100")
+            busy.ask("run 50 10") # several threads call realloc: where their blocks are nobody knows
+            quiet.ask("cost 500 100")
+            profile, others = capture.stop(), other.stop()
+            print(f"{profile.warnings[:2]}", end=" ")
+            self.assertTrue([w for w in others.warnings if "nothing is known" in w], others.warnings)
+            self.assertFalse([w for w in profile.warnings if "nothing is known" in w], profile.warnings)
+
+    def test_too_often_later(self):
+        """A process loses its probes in the middle of a capture. What it frees behind that was not a leak."""
+        with native.Obedient("leaks", "-pthread") as program:
+            program.ask("run 2 100")
+            self.prepare(program.pid)
+            capture = self.daemon.capture(pid=program.pid, event="nativelive", interval=1)
+            program.ask("hold 400 0")
+            time.sleep(2.5) # behind that no capture is refused
+            program.ask("cost 50000 100")
+            await_no_probes(program.pid)
+            program.ask("drop 0 0")
+            time.sleep(2)
+            profile = capture.stop()
+            print(f"{sites(profile)}, {profile.warnings}", end=" ")
+            self.assertEqual(sites(profile).get(LEAKING), None, profile.describe())
+            self.assertTrue([w for w in profile.warnings if "malloc and free" in w], profile.warnings)
+            self.assertTrue([w for w in profile.warnings if "nothing is known" in w], profile.warnings)
+
+    def test_no_room(self):
+        """One process has all blocks that can be followed. Those of another are not taken for freed."""
+        with native.Obedient("leaks", "-pthread") as greedy, native.Obedient("leaks", "-pthread") as program:
+            for one in (greedy, program):
+                one.ask("run 2 100")
+                self.prepare(one.pid)
+            other = self.daemon.capture(pid=greedy.pid, event="nativelive", interval=1, force=1)
+            for _ in range(5): # on a busy machine some are lost
+                greedy.ask("hold 12000 0")
+            capture = self.daemon.capture(pid=program.pid, event="nativelive", interval=1, force=1)
+            program.ask("hold 300 0")
+            time.sleep(1)
+            profile = capture.stop()
+            print(f"{sites(profile)}, {profile.warnings}", end=" ")
+            freed, = [int(m[1]) for m in (re.search("memory ([0-9]+) were freed", w) for w in profile.warnings) if m]
+            self.assertLess(freed, 50, profile.warnings)
+            self.assertGreater(profile.quality["lost"], 0)
+            self.assertTrue([w for w in profile.warnings if "nothing is known" in w], profile.warnings)
+            capture = self.daemon.capture(pid=program.pid, event="nativelive", interval=1, force=1)
+            greedy.process.kill()
+            greedy.process.wait()
+            time.sleep(3) # flamed takes out its probes
+            program.ask("hold 300 0")
+            time.sleep(2)
+            profile = capture.stop()
+            print(f"then: {sites(profile)}", end=" ")
+            self.assertEqual(sites(profile).get(LEAKING), 300 * 400, profile.describe())
 
     def test_hostile(self):
         """A thread has what looks like glibc's list of its free blocks, with lies, and sizes before blocks are false: no harm is done, and

@@ -3,7 +3,8 @@
  * Allocates at 20 places, in threads, and frees all of it but for a share of what place LEAKING
  * allocates. Each line of its input says how often each thread allocates at each place, and the
  * share: "run 1000 100" keeps one of 100 for good. It writes the bytes that stayed. "cost 1000 50"
- * has 50 bytes allocated and freed, and writes the CPU time of 1000 such pairs, in ns. With
+ * has 50 bytes allocated and freed, and writes the CPU time of 1000 such pairs, in ns. "hold 1000
+ * 0" has the place LEAKING allocate so many blocks, and "drop 0 0" frees all of these. With
  * -DHOSTILE its threads have what looks like glibc's list of their free blocks, and says of live
  * blocks that they are free.
  */
@@ -169,6 +170,30 @@ static unsigned long cost(void)
            (unsigned long)after.tv_nsec - (unsigned long)before.tv_nsec;
 }
 
+#define ROOM 65536
+
+static void *kept[ROOM];
+static size_t kept_count;
+
+static unsigned long hold(void)
+{
+    unsigned long before = kept_count;
+
+    for (unsigned long i = 0; i < rounds && kept_count < ROOM; i++) {
+        kept[kept_count++] = ALL[LEAKING]();
+        if (i % A_PAUSE == 0)
+            nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS / 4 }, NULL);
+    }
+    return (kept_count - before) * BYTES[LEAKING];
+}
+
+static unsigned long drop(void)
+{
+    while (kept_count > 0)
+        free(kept[--kept_count]);
+    return 0;
+}
+
 int main(void)
 {
     void *mine = place_2();
@@ -177,8 +202,8 @@ int main(void)
     while (scanf("%15s %lu %lu", word, &rounds, &share) == 3) {
         pthread_t threads[THREADS];
 
-        if (strcmp(word, "cost") == 0) {
-            printf("%lu\n", cost());
+        if (strcmp(word, "run") != 0) {
+            printf("%lu\n", *word == 'c' ? cost() : *word == 'h' ? hold() : drop());
             fflush(stdout);
             continue;
         }

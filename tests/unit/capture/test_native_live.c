@@ -20,7 +20,8 @@ static void teardown(void)
 
 static bool keep(uint32_t block, uint64_t time_ns)
 {
-    return native_live_keep(l, block, &(struct profile_sample){ .time_ns = time_ns, .value = 10 });
+    return native_live_keep(l, block, block % 2 ? 100 : 200,
+                            &(struct profile_sample){ .time_ns = time_ns, .value = 10 });
 }
 
 static void add(void *cookie, const struct profile_sample *s)
@@ -75,6 +76,43 @@ START_TEST(an_end_before_its_sample)
 }
 END_TEST
 
+/* What nobody follows to the end is neither freed nor does it stay. */
+START_TEST(what_nobody_follows_any_more)
+{
+    struct native_live_found f;
+
+    for (uint32_t i = 1; i <= 6; i++)
+        ck_assert(keep(i, i));
+    native_live_lose(l, 1, /* early= */ false);
+    native_live_lose(l, 1, /* early= */ false);
+    native_live_lose(l, 7, /* early= */ true);
+    ck_assert(keep(7, 7));
+    native_live_lose_process(l, 200); /* 2, 4, 6 */
+    native_live_give_back(l, 2, /* early= */ false);
+    f = look(100);
+    ck_assert_uint_eq(f.given_back, 0);
+    ck_assert_uint_eq(f.live, 2); /* 3, 5 */
+    ck_assert_uint_eq(f.bytes, 70);
+    ck_assert_uint_eq(f.missed_bytes, 50);
+}
+END_TEST
+
+START_TEST(what_another_set_followed)
+{
+    struct native_live_found f;
+
+    for (uint32_t i = 1; i <= 3; i++)
+        ck_assert(keep(i, i));
+    native_live_lose_all(l, 5);
+    ck_assert(keep(4, 4)); /* was on its way */
+    ck_assert(keep(5, 5));
+    f = look(100);
+    ck_assert_uint_eq(f.live, 1);
+    ck_assert_uint_eq(last_ns, 5);
+    ck_assert_uint_eq(f.missed_bytes, 40);
+}
+END_TEST
+
 START_TEST(no_more_than_fits)
 {
     struct native_live_found f;
@@ -103,6 +141,8 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, what_is_freed_goes);
     tcase_add_test(tc, an_end_before_its_sample);
+    tcase_add_test(tc, what_nobody_follows_any_more);
+    tcase_add_test(tc, what_another_set_followed);
     tcase_add_test(tc, no_more_than_fits);
     return suite_run_case("native_live", tc);
 }
