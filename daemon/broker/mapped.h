@@ -20,12 +20,12 @@ struct mapped {
  */
 int mapped_open_named(const struct target *t, const struct broker_request *q, const char *name,
                       int *ret_fd, struct error *err);
-/* Returns whether @t can write to the code at @offset of the file behind the mapping @of. The
- * kernel puts no probe there, and does not say so. */
-bool mapped_is_written(const struct target *t, const struct mapped *of, uint64_t offset);
-/* Returns whether @t runs other code around @offset of that file, which @fd is, than the file has:
- * it was patched in memory. A probe would run the file's instruction, and crash it. */
-bool mapped_is_changed(const struct target *t, const struct mapped *of, int fd, uint64_t offset);
+/* Checks that @t runs what the file @fd has at @offset, and cannot change that. It is the file
+ * behind the mapping that @q names. The kernel puts no probe where @t can write, and does not say
+ * so. In code that was patched in memory, a probe would run the file's instruction, and crash @t.
+ * 0: a probe may be there, or the mapping is another one by now. -EPERM with @err. */
+int mapped_check_code(const struct target *t, const struct broker_request *q, int fd,
+                      uint64_t offset, struct error *err);
 /* Gets the executable mapping that is exactly @start-@end. 0, PROC_GONE, -ENOENT, -errno. */
 int mapped_find(const struct target *t, uint64_t start, uint64_t end, struct mapped *ret,
                 struct error *err);

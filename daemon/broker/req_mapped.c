@@ -87,7 +87,7 @@ static bool is_written(const struct mapping *m, void *cookie)
     return m->write && has_place(m, cookie);
 }
 
-bool mapped_is_written(const struct target *t, const struct mapped *of, uint64_t offset)
+static bool can_write(const struct target *t, const struct mapped *of, uint64_t offset)
 {
     struct place place = { of, offset };
     _cleanup_close_ int maps = -1;
@@ -121,7 +121,7 @@ static bool is_changed(const struct mapping *m, void *cookie)
     return false;
 }
 
-bool mapped_is_changed(const struct target *t, const struct mapped *of, int fd, uint64_t offset)
+static bool was_patched(const struct target *t, const struct mapped *of, int fd, uint64_t offset)
 {
     uint64_t from = offset - MIN(offset, MAPPED_CODE_BYTES / 2);
     struct compared compared = { .place = { of, from } };
@@ -135,6 +135,30 @@ bool mapped_is_changed(const struct target *t, const struct mapped *of, int fd, 
     compared.mem = mem;
     compared.file = file;
     return maps_search(maps, PROCMAP_EXEC | PROCMAP_FILE, is_changed, &compared);
+}
+
+int mapped_check_code(const struct target *t, const struct broker_request *q, int fd,
+                      uint64_t offset, struct error *err)
+{
+    struct mapped of;
+    int r = 0;
+
+    if (mapped_find(t, q->start, q->end, &of, NULL) != 0)
+        return 0;
+    if (can_write(t, &of, offset))
+        r = error_set(err, -EPERM,
+                      "process %d can write to the code of that function, and the kernel puts no "
+                      "probe there",
+                      t->host_pid);
+    else if (was_patched(t, &of, fd, offset))
+        r = error_set(err, -EPERM,
+                      "process %d runs other code than its file has for that function: it was "
+                      "patched in memory, and a probe would crash it",
+                      t->host_pid);
+    if (r)
+        error_remedy(err, "start the process again: a tool in it, such as another profiler, has "
+                          "changed its code");
+    return r;
 }
 
 /* Where the vdso of 64-bit processes is read: in this one, because a target can write into its own

@@ -4,6 +4,7 @@
  * compilations, classes.
  */
 #include "base/cleanup.h"
+#include "broker/mapped.h"
 #include "broker/probed_file.h"
 #include "broker/usdt.h"
 #include "sample/sampler.h"
@@ -92,6 +93,8 @@ int request_moments(struct server *s, const struct broker_request *q, struct rep
     if (r || fd < 0)
         return r;
     r = find_probes(fd, probes, &count, &rep->err);
+    for (uint32_t i = 0; r == 0 && i < count; i++)
+        r = mapped_check_code(&t, q, fd, probes[i].offset, &rep->err);
     if (r == 0)
         r = sampler_probe_moments(s->sampler, q->host_pid,
                                   &(struct moment_offsets){ q->set, q->sets }, fd, probes, count,

@@ -61,6 +61,8 @@ int request_probe(struct server *s, const struct broker_request *q, struct reply
         return r;
     memcpy(&asked, q->name, sizeof(asked));
     r = check_probes(fd, &asked, probes, &rep->err);
+    for (uint32_t i = 0; r == 0 && i < asked.count; i++)
+        r = mapped_check_code(&t, q, fd, probes[i].offset, &rep->err);
     if (r)
         return r;
     vm = (struct alloc_vm){ .allocated_bytes = asked.allocated_bytes,
@@ -141,23 +143,6 @@ struct places {
     size_t count;
 };
 
-/* Whether @t runs what the file @fd has at @offset, and cannot change that. 0; -EPERM with @err. */
-static int check_code(const struct target *t, const struct mapped *m, int fd, uint64_t offset,
-                      struct error *err)
-{
-    if (mapped_is_written(t, m, offset))
-        return error_set(err, -EPERM,
-                         "process %d can write to the code of that function, and the kernel puts "
-                         "no probe there",
-                         t->host_pid);
-    if (mapped_is_changed(t, m, fd, offset))
-        return error_set(err, -EPERM,
-                         "process %d runs other code than its file has for that function: it was "
-                         "patched in memory, and a probe would crash it",
-                         t->host_pid);
-    return 0;
-}
-
 /* Opens the file of @q for probes at the function that begins at @offset of it, or in it, where
  * results are (@results). 0: *ret_fd is it, and @ret says where; or *ret_fd is -1, and @rep has the
  * file, in an opener. */
@@ -166,7 +151,6 @@ static int open_call(struct server *s, const struct broker_request *q, struct ta
                      struct reply *rep)
 {
     _cleanup_close_ int fd = -1;
-    struct mapped m;
     int r = probed_file_open(s, q, t, &fd, rep);
 
     if (r || fd < 0)
@@ -174,11 +158,8 @@ static int open_call(struct server *s, const struct broker_request *q, struct ta
     ret->count = 1;
     r = results ? function_results_find(fd, offset, ret->offsets, &ret->count, &rep->err)
                 : function_start_check(fd, offset, ret->offsets, &rep->err);
-    /* A mapping that has changed since the file was opened is not looked at. */
     for (size_t i = 0; r == 0 && i < ret->count; i++)
-        r = mapped_find(t, q->start, q->end, &m, NULL) == 0
-                ? check_code(t, &m, fd, ret->offsets[i], &rep->err)
-                : 0;
+        r = mapped_check_code(t, q, fd, ret->offsets[i], &rep->err);
     if (r == 0)
         *ret_fd = take_fd(&fd);
     return r;

@@ -18,10 +18,14 @@ class Program(jvm.Jvm):
                          stdin=subprocess.PIPE)
         self.pieces = int(self.process.stdout.readline())
 
-    def cut(self) -> None:
-        self.process.stdin.write("\n")
+    def do(self, what: str) -> None:
+        self.process.stdin.write(what)
         self.process.stdin.flush()
-        before, self.pieces = self.pieces, int(self.process.stdout.readline())
+        self.pieces = int(self.process.stdout.readline())
+
+    def cut(self) -> None:
+        before = self.pieces
+        self.do("\n")
         if self.pieces <= before:
             raise RuntimeError(f"{self.pieces} pieces")
 
@@ -40,6 +44,15 @@ class Pieces(unittest.TestCase):
                         self.assertTrue(any(who in frame for s in profile.stacks for frame in s.names))
                 if turn == 0:
                     program.cut()
+
+    def test_writable(self):
+        """Kernels put no probe where a process can write, and do not say so: a profile without samples would be the answer."""
+        with Daemon("--recorder-hz", "0") as daemon, Program() as program:
+            program.do("w")
+            for event in EVENTS:
+                answer = daemon.get("/profile", pid=program.pid, seconds=1, event=event)
+                self.assertEqual(answer.status, 409, event)
+                self.assertIn("can write to the code", answer.json()["detail"])
 
     def test_by_symbols(self):
         self.check(Daemon("--recorder-hz", "0"))

@@ -11,7 +11,8 @@ import java.util.List;
 
 /**
  * Allocates and calls System.gc() until its standard input ends. At each line it writes a byte of libjvm's code, the one that is
- * there, as a profiler does that puts a trap there. The kernel has more mappings of the code then; it prints how many.
+ * there, as a profiler does that puts a trap there. The kernel has more mappings of the code then; it prints how many. At the
+ * letter w it lets itself write to all of the code from then on.
  */
 public class CutCode {
     static final int READ_EXEC = 5, READ_WRITE_EXEC = 7;
@@ -35,6 +36,13 @@ public class CutCode {
             throw new IllegalStateException("mprotect");
     }
 
+    static void openUp(MethodHandle mprotect) throws Throwable {
+        for (long[] piece : code()) {
+            if ((int)mprotect.invokeExact(MemorySegment.ofAddress(piece[0]), piece[1] - piece[0], READ_WRITE_EXEC) != 0)
+                throw new IllegalStateException("mprotect");
+        }
+    }
+
     static void work() {
         for (;;) {
             for (int i = 0; i < 20000; i++)
@@ -51,8 +59,11 @@ public class CutCode {
         Thread.ofPlatform().daemon().start(CutCode::work);
         System.out.println("started");
         System.out.println(code().size());
-        while (System.in.read() >= 0) {
-            cut(mprotect);
+        for (int c; (c = System.in.read()) >= 0;) {
+            if (c == 'w')
+                openUp(mprotect);
+            else
+                cut(mprotect);
             System.out.println(code().size());
         }
     }
