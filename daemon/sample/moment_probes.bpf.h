@@ -37,18 +37,6 @@ static __always_inline void count(__u32 which, __u64 n)
         __sync_fetch_and_add(c, n);
 }
 
-/* Returns the process id, */
-static __always_inline __u32 process_number(struct task_struct *task)
-{
-    return pid_ns_inum ? pid_number(task->group_leader->thread_pid) : (__u32)task->tgid;
-}
-
-/* and the thread id, as flamed knows them. */
-static __always_inline __u32 thread_number(struct task_struct *task)
-{
-    return pid_ns_inum ? pid_number(task->thread_pid) : (__u32)task->pid;
-}
-
 /* ---- operands ---- */
 
 /* Copies them, by enum moment_register. */

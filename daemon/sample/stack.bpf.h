@@ -53,6 +53,18 @@ struct task_struct {
     struct sched_entity se;
 } __attribute__((preserve_access_index));
 
+/* Returns the number of the process of @task in flamed's pid namespace, 0 if it has none there, */
+static __always_inline __u32 process_number(struct task_struct *task)
+{
+    return pid_ns_inum ? pid_number(task->group_leader->thread_pid) : (__u32)task->tgid;
+}
+
+/* and that of the thread. */
+static __always_inline __u32 thread_number(struct task_struct *task)
+{
+    return pid_ns_inum ? pid_number(task->thread_pid) : (__u32)task->pid;
+}
+
 struct pt_regs___kernel { /* the user's registers, by the kernel's names */
     unsigned long r15, r13, bp, bx, ax, si, di, orig_ax, ip, cs, sp;
 } __attribute__((preserve_access_index));

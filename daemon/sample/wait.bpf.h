@@ -204,18 +204,6 @@ static __always_inline void count(__u32 which, __u64 n)
 
 /* ---- who is wanted ---- */
 
-/* The number of the process of @task in flamed's pid namespace; 0: it has none there. */
-static __always_inline __u32 process_number(struct task_struct *task)
-{
-    return pid_ns_inum ? pid_number(task->group_leader->thread_pid) : (__u32)task->tgid;
-}
-
-/* The same of the thread. */
-static __always_inline __u32 thread_number(struct task_struct *task)
-{
-    return pid_ns_inum ? pid_number(task->thread_pid) : (__u32)task->pid;
-}
-
 /* Rules out most tasks at the least cost: by their process alone. */
 static __always_inline bool may_be_wanted(struct task_struct *task)
 {

@@ -51,7 +51,7 @@ class Logged(jvm.Jvm):
 
     def rest(self) -> None:
         """It has nothing to compile any more."""
-        proc.wait_until(self.is_idle, 60, "it stands still")
+        proc.wait_until(self.is_idle, 60, "it is idle")
 
     def is_idle(self) -> bool:
         before = [os.stat(self.path(kind)).st_size for kind in LOGS]

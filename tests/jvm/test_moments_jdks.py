@@ -18,7 +18,7 @@ class Contained(events.Contained):
         before = self.said().count("done")
         self.ask(line + "\n")
         proc.wait_until(lambda: self.said().count("done") > before, 60, "it answers")
-        proc.wait_until(self.is_idle, 60, "it stands still")
+        proc.wait_until(self.is_idle, 60, "it is idle")
 
     def counted(self) -> dict[str, int]:
         found = hsperf.read(self.pid)
