@@ -7,7 +7,14 @@ import unittest
 from harness import jvm, native, paths, probed, proc
 from harness.daemon import Daemon
 from harness.events import WithEvent
-from harness.profile import Profile
+from harness.profile import Profile, ordered
+
+
+# Calls uv_uptime() as often as each line of its input says, and writes the line back.
+NODE = """process.stdin.on("data", line => {
+    for (let i = 0; i < +line; i++) os.uptime();
+    process.stdout.write(line);
+})"""
 
 
 class Program(native.Obedient):
@@ -29,7 +36,7 @@ def probes(pid: int, name: str) -> int:
     return probed.breakpoints(pid, "/" + name)
 
 
-LIBRARIES = ("libc.so", "calls", "libjemalloc.so", "libtcmalloc_minimal.so")
+LIBRARIES = ("libc.so", "libjvm.so", "calls", "node", "libjemalloc.so", "libtcmalloc_minimal.so")
 
 
 def await_no_probes(*pids: int) -> None:
@@ -121,6 +128,28 @@ class Calls(WithEvent):
                 print(f"{version}: {found} of 1000", end=" ")
                 self.assertLessEqual(found, 1000, profile.describe())
                 self.assertGreaterEqual(found + profile.quality["lost"], 990, profile.describe()) # but for stacks that were cut
+                self.check_all(program.pid, "libjvm.so:JVM_HoldsLock", lambda p=program: p.do("holds 2000"), "Calls.holds", "JVM_HoldsLock")
+
+    def check_all(self, pid: int, event: str, do, *frames: str) -> None:
+        """Nobody but do() has it called, 2,000 times: each is there, and below FRAMES."""
+        for interval in (1, 32):
+            self.prepare(pid, event)
+            capture = self.daemon.capture(pid=pid, event=event, interval=interval)
+            do()
+            profile = capture.stop()
+            found = sum(s.value for s in profile.stacks) + profile.quality["lost"] * interval
+            print(f"{event}: {found} of 2000", end=" ")
+            self.assertAlmostEqual(found, 2000, delta=0 if interval == 1 else interval * (os.cpu_count() + 1), msg=profile.describe())
+            below = sum(s.value for s in profile.stacks if ordered(s.names, *frames) and s.names[-1] == frames[-1])
+            self.assertGreaterEqual(below + profile.quality["lost"] * interval, 0.98 * found, profile.describe())
+        await_no_probes(pid)
+
+    def test_of_node(self):
+        """A function of the library that is linked into it, which JavaScript calls."""
+        paths.need("node")
+        with native.Obedient("calls", "-pthread", wrap=("node", "-e", NODE)) as node:
+            node.do(10)
+            self.check_all(node.pid, "./node:uv_uptime", lambda: node.do(2000), "uv_uptime")
 
     def test_refusals(self):
         with Program() as program:
