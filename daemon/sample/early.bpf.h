@@ -73,7 +73,7 @@ static __always_inline void keep_stack(struct task_struct *task, __u64 off_ns)
     k->flags = s->rec.flags;
     k->end = s->rec.user_end;
     bpf_probe_read_kernel(k->words, n * sizeof(__u64), s->frames);
-    __sync_lock_test_and_set(&os->taken, 0);
+    give_scratch(os);
     took_ns = bpf_ktime_get_ns() - off_ns;
     count(OFF_TIME_NS, took_ns);
     spend(took_ns);
@@ -120,6 +120,6 @@ static __always_inline bool write_kept(struct task_struct *task, struct desk *d,
     bpf_probe_read_kernel(s->frames, n * sizeof(__u64), x->kernel);
     bpf_probe_read_kernel(user_words(s), words * sizeof(__u64), k->words);
     write_both(s, x, run_delay_of(task) - x->run_delay + queued_ns(task, x->time_ns, d->ahead_ns));
-    __sync_lock_test_and_set(&os->taken, 0);
+    give_scratch(os);
     return true;
 }

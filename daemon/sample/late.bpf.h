@@ -16,19 +16,6 @@ static __always_inline struct desk *my_desk(void)
     return bpf_map_lookup_elem(&desks, &zero);
 }
 
-/* Takes one that nobody has; NULL: there is none. */
-static __always_inline struct off_scratch *take_scratch(void)
-{
-    for (__u32 i = 0; i < OFF_DEPTH; i++) {
-        __u32 key = i;
-        struct off_scratch *s = bpf_map_lookup_elem(&scratches, &key);
-
-        if (s && __sync_lock_test_and_set(&s->taken, 1) == 0)
-            return s;
-    }
-    return NULL;
-}
-
 /* How long a wait was that set @i has drawn; 0: it has not, or has its record. */
 static __always_inline __u64 take_wait(struct ended *x, __u32 i)
 {
@@ -106,7 +93,7 @@ static int take_late(struct bpf_map *map, void *key, void *value)
         s->rec.user_count = p ? walk(task, s, p) : leaf(task, s);
     }
     write_both(s, &l->ended, run_delay - l->ended.run_delay);
-    __sync_lock_test_and_set(&os->taken, 0);
+    give_scratch(os);
     took_ns = bpf_ktime_get_ns() - begun_ns;
     count(OFF_TIME_NS, took_ns);
     spend(took_ns);

@@ -9,6 +9,9 @@
 
 #include "sample/moment_abi.h"
 
+#define COUNTERS MOMENT_COUNTERS
+#include "sample/counters.bpf.h"
+
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, MOMENT_PROCESSES_MAX);
@@ -20,22 +23,6 @@ struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
     __uint(max_entries, MOMENT_RING_BYTES);
 } moments SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, MOMENT_COUNTERS);
-    __type(key, __u32);
-    __type(value, __u64);
-} counters SEC(".maps");
-
-/* Adds to a counter. */
-static __always_inline void count(__u32 which, __u64 n)
-{
-    __u64 *c = bpf_map_lookup_elem(&counters, &which);
-
-    if (c)
-        __sync_fetch_and_add(c, n);
-}
 
 /* ---- operands ---- */
 

@@ -14,6 +14,8 @@
  */
 #pragma once
 
+#include "sample/alloc_calls.bpf.h"
+
 #define BLOCK_MIN_BYTES 32 /* glibc's smallest */
 #define BLOCK_STEP_BYTES 16
 #define BLOCK_HEAD_BYTES 8 /* before it: its size, and flags */
@@ -64,7 +66,8 @@ struct {
     __type(value, __u32);
 } live_blocks SEC(".maps");
 
-__u32 last_block; /* number */
+__u32 block_epochs[STACK_SETS_MAX]; /* of sets: how often each began; written by the loader */
+__u32 last_block;                   /* number */
 
 /* The size that glibc has for @bytes. */
 static __always_inline __u64 block_bytes(__u64 bytes)
@@ -193,8 +196,7 @@ static __always_inline void write_end(struct task_struct *task, struct alloc_scr
 {
     struct sample_record *rec = &as->stack.rec;
 
-    begin_record(rec, task, host_pid, pid_ns_inum ? pid_number(task->thread_pid) : (__u32)task->pid,
-                 bpf_ktime_get_ns());
+    begin_record(rec, task, host_pid, thread_number(task), bpf_ktime_get_ns());
     rec->set = (__u8)set;
     rec->flags = SAMPLE_GIVEN_BACK;
     rec->object = block;
@@ -342,12 +344,11 @@ int block_probe(struct pt_regs *ctx)
     struct task_struct *task = bpf_get_current_task_btf();
     __u64 di = ctx->rdi, si = ctx->rsi, dx = ctx->rdx, ax = ctx->rax;
     __u64 cookie = bpf_get_attach_cookie(ctx);
-    __u32 kind = ALLOC_COOKIE_KIND(cookie), set = set_of(kind),
-          host_pid = pid_ns_inum ? pid_number(task->group_leader->thread_pid) : (__u32)task->tgid;
+    __u32 kind = ALLOC_COOKIE_KIND(cookie), set = set_of(kind), host_pid = process_number(task);
     struct alloc_mallocs *m = bpf_map_lookup_elem(&mallocs, &host_pid);
     struct alloc_scratch *as;
 
-    asm volatile("" : "+r"(di), "+r"(si), "+r"(dx), "+r"(ax)); /* as in called() */
+    asm volatile("" : "+r"(di), "+r"(si), "+r"(dx), "+r"(ax)); /* as in alloc.bpf.c */
     if (is_going(cookie) || !m || !(wanted_sets(host_pid) & 1U << set))
         return 0;
     __sync_fetch_and_add(&m->calls, 1);
@@ -361,6 +362,6 @@ int block_probe(struct pt_regs *ctx)
     as->args.n[2] = dx;
     if (see_block(as, host_pid, cookie))
         sampled_block(as, host_pid, set, take_sample(task, as, 1U << set, host_pid));
-    __sync_lock_test_and_set(&as->taken, 0);
+    give_scratch(as);
     return 0;
 }

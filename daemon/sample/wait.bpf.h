@@ -10,6 +10,9 @@
 #include "sample/off_abi.h"
 #include "sample/points.bpf.h"
 
+#define COUNTERS OFF_COUNTERS
+#include "sample/counters.bpf.h"
+
 #define TASK_WORKER 0x00004010 /* PF_USER_WORKER, PF_IO_WORKER: they have no user mode */
 #define MET 1                  /* in wait.off_ns: a flush has met it */
 
@@ -138,13 +141,6 @@ struct {
     __type(value, struct late);
 } lates SEC(".maps");
 
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, OFF_COUNTERS);
-    __type(key, __u32);
-    __type(value, __u64);
-} counters SEC(".maps");
-
 /* Of a processor, for what cannot be preempted: the switch. */
 struct desk {
     struct late_form form;
@@ -169,12 +165,9 @@ struct off_scratch {
     __u64 taken; /* by one that runs or was preempted */
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, OFF_DEPTH);
-    __type(key, __u32);
-    __type(value, struct off_scratch);
-} scratches SEC(".maps");
+#define SCRATCH struct off_scratch
+#define SCRATCH_DEPTH OFF_DEPTH
+#include "sample/scratch.bpf.h"
 
 /* What is known of @task; NULL: nothing. */
 static __always_inline struct wait *wait_of(struct task_struct *task, bool create)
@@ -191,15 +184,6 @@ static __always_inline struct wait *wait_of(struct task_struct *task, bool creat
     if (!empty || bpf_map_update_elem(&early_waits, &key, empty, BPF_NOEXIST))
         return NULL;
     return bpf_map_lookup_elem(&early_waits, &key);
-}
-
-/* Adds @n to counter @which (enum of off_abi.h). */
-static __always_inline void count(__u32 which, __u64 n)
-{
-    __u64 *c = bpf_map_lookup_elem(&counters, &which);
-
-    if (c)
-        __sync_fetch_and_add(c, n);
 }
 
 /* ---- who is wanted ---- */

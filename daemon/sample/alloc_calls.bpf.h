@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Calls of functions that are counted, and of those that ask a C library for memory. Each set has
+ * probes of its own, and each probe a slot.
+ */
+#pragma once
+
+#include "sample/alloc_sample.bpf.h"
+
+/* Written by the loader. */
+__u32 call_epochs[ALLOC_CALLS_MAX]; /* of the probe in each slot; 0: it counts nothing */
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, ALLOC_PROCESSES_MAX);
+    __type(key, __u32); /* process id */
+    __type(value, struct alloc_mallocs);
+} mallocs SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, STACK_SETS_MAX);
+    __type(key, __u32);
+    __type(value, struct block);
+} blocks SEC(".maps");
+
+/* Whether set @set, below STACK_SETS_MAX, takes this call, and what the record then stands for; 0:
+ * an interval. One that preempts another may spoil a block, and no more than that. */
+static __always_inline bool takes_call(__u32 set, __u64 *ret_value)
+{
+    struct block *b = bpf_map_lookup_elem(&blocks, &set);
+
+    *ret_value = 0;
+    UNWIND_MASK(set, STACK_SETS_MAX - 1); /* older verifiers forget the bound of a key */
+    return !b || is_picked(b, &rates[set], ret_value);
+}
+
+/* The set of a probe that has one of its own. */
+static __always_inline __u32 set_of(__u32 kind)
+{
+    return (__u32)(kind >= ALLOC_MALLOC ? (kind - ALLOC_MALLOC) / ALLOC_MALLOC_KINDS
+                                        : kind - ALLOC_CALL) &
+           (STACK_SETS_MAX - 1);
+}
+
+/* What a call of a function of @kind (enum alloc_malloc) asks for, by its first three arguments; 0:
+ * nothing. */
+static __always_inline __u64 asked_bytes(__u32 kind, __u64 first, __u64 second, __u64 third)
+{
+    __u64 bytes = first;
+
+    if (kind == ALLOC_MALLOC_PRODUCT)
+        bytes = first < SIZE_MAX_BYTES && second < (1ULL << 23)   ? first * second
+                : second < SIZE_MAX_BYTES && first < (1ULL << 23) ? first * second
+                                                                  : SIZE_MAX_BYTES;
+    else if (kind == ALLOC_MALLOC_THIRD)
+        bytes = third;
+    else if (kind != ALLOC_MALLOC_FIRST)
+        bytes = kind == ALLOC_MALLOC_SECOND_OF_OLD && !first ? 0 : second;
+    return bytes < SIZE_MAX_BYTES ? bytes : 0; /* no malloc gives so much */
+}
+
+/* The same, and counts the call of process @host_pid. */
+static __always_inline __u64 asked(__u32 host_pid, __u32 kind, const struct arguments *args)
+{
+    struct alloc_mallocs *m = bpf_map_lookup_elem(&mallocs, &host_pid);
+
+    if (m)
+        __sync_fetch_and_add(&m->calls, 1);
+    return asked_bytes((kind - ALLOC_MALLOC) % ALLOC_MALLOC_KINDS, args->n[0], args->n[1],
+                       args->n[2]);
+}
+
+/* A probe that counts nothing any more. */
+static __always_inline bool is_going(__u64 cookie)
+{
+    return ALLOC_COOKIE_KIND(cookie) >= ALLOC_CALL &&
+           ALLOC_COOKIE_EPOCH(cookie) !=
+               call_epochs[ALLOC_COOKIE_SLOT(cookie) & (ALLOC_CALLS_MAX - 1)];
+}

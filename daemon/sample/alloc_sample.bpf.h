@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What all probes of alloc.bpf.c share: what is read of a call, which sets take a sample of so many
+ * bytes, and the records.
+ */
+#pragma once
+
+#include "sample/stack.bpf.h"
+
+#include "sample/alloc_abi.h"
+#include "sample/alloc_args.bpf.h"
+#include "sample/pick.bpf.h"
+
+#define COUNTERS ALLOC_COUNTERS
+#include "sample/counters.bpf.h"
+
+#define SIZE_MAX_BYTES (1ULL << 40) /* more is no object, and no buffer */
+
+/* Written by the loader. */
+struct pick_rate rates[STACK_SETS_MAX]; /* intervals of bytes, or of calls */
+
+struct alloc_scratch {
+    struct stack_scratch stack;
+    struct allocated what;
+    struct arguments args;
+    __u64 values[STACK_SETS_MAX]; /* of the sets that take it */
+    __u64 flags;                  /* SAMPLE_SAME_STEP, SAMPLE_ALONE */
+    __u64 block;                  /* address of a block of malloc */
+    __u64 taken;                  /* by one that runs or was preempted */
+};
+
+#define SCRATCH struct alloc_scratch
+#define SCRATCH_DEPTH ALLOC_DEPTH
+#include "sample/scratch.bpf.h"
+
+/* Whether set @i takes a sample that is worth @weight, and what the record then stands for. */
+static __always_inline __u64 draw(__u32 i, __u64 weight)
+{
+    __u64 interval = rates[i & (STACK_SETS_MAX - 1)].interval;
+
+    if (weight >= interval)
+        return weight;
+    return random_below(interval) < weight ? interval : 0;
+}
+
+/* Returns how many were written. */
+static __always_inline __u32 write_records(struct alloc_scratch *as, __u32 sets)
+{
+    struct stack_scratch *s = &as->stack;
+    __u32 words = s->rec.user_count, written = 0;
+
+    if (words > SAMPLE_USER_MAX)
+        words = SAMPLE_USER_MAX;
+    UNWIND_LOOP
+    for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
+        if (!(sets & 1U << i))
+            continue;
+        s->rec.set = (__u8)i;
+        s->rec.value = as->values[i];
+        if (bpf_ringbuf_output(&ring, &s->rec, sizeof(s->rec) + words * sizeof(__u64),
+                               BPF_RB_NO_WAKEUP))
+            count(ALLOC_LOST_RING, 1);
+        else
+            written++;
+    }
+    count(ALLOC_SAMPLES, written);
+    return written;
+}
+
+/* Of the task that runs, for @sets (bits). Returns how many records were written. */
+static __always_inline __u32 take_sample(struct task_struct *task, struct alloc_scratch *as,
+                                         __u32 sets, __u32 host_pid)
+{
+    __u64 now_ns = bpf_ktime_get_ns(), took_ns;
+    struct stack_scratch *s = &as->stack;
+    struct unwind_process *p;
+    __u32 written;
+
+    if (over_budget(now_ns, STACK_BUDGET_NS)) {
+        count(ALLOC_LOST_BUDGET, 1);
+        return 0;
+    }
+    begin_record(&s->rec, task, host_pid, thread_number(task), now_ns);
+    s->rec.klass = as->what.klass;
+    s->rec.flags = (__u8)as->flags;
+    s->rec.object = as->what.object;
+    s->rec.collections = as->what.collections;
+    bpf_get_current_comm(s->rec.comm, sizeof(s->rec.comm));
+    p = tables_of(s);
+    s->rec.user_count = p ? walk(task, s, p) : leaf(task, s);
+    written = write_records(as, sets);
+    took_ns = bpf_ktime_get_ns() - now_ns;
+    count(ALLOC_TIME_NS, took_ns);
+    spend(took_ns);
+    return written;
+}

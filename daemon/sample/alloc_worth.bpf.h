@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What an object stands for whose allocation took HotSpot's slow path: a share of all that its
+ * thread allocated since the last one.
+ */
+#pragma once
+
+#include "sample/alloc_sample.bpf.h"
+
+#define STEPS_KEPT 4 /* a power of two */
+
+/* Of a task. */
+struct allocating {
+    __u64 thread;  /* JavaThread */
+    __u64 counted; /* bytes that it had allocated behind the last sample */
+    __u64 carry;   /* of those before, what no sample stands for yet */
+    __u64 buffer;  /* bytes of its TLAB; 0: not known */
+    __u64 begun;   /* bytes that it had allocated when it got it */
+    __u64 outside; /* bytes that went outside since */
+    __u32 epoch;   /* of its process; 0: nothing is known */
+    /* By its agent: the interval that its next sample is drawn with. */
+    __u32 drawn_epoch;
+    __u64 drawn;
+    __u64 last;              /* bytes that it had allocated at its last full buffer */
+    __u64 steps[STEPS_KEPT]; /* of the last ones; see is_same_step() */
+    __u32 step;              /* the oldest of them */
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct allocating);
+} allocators SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, ALLOC_PROCESSES_MAX);
+    __type(key, __u32); /* process id */
+    __type(value, struct alloc_process);
+} vms SEC(".maps");
+
+/* The buffer of a thread, and what it has allocated in all. */
+struct thread_bytes {
+    __u64 start, top, end, all;
+};
+
+/* Reads them of @thread. */
+static __always_inline bool read_thread(const struct alloc_vm *vm, __u64 thread,
+                                        struct thread_bytes *ret)
+{
+    if (!read_word(&ret->all, thread + vm->allocated_bytes) ||
+        !read_word(&ret->start, thread + vm->tlab_start) ||
+        !read_word(&ret->top, thread + vm->tlab_top) ||
+        !read_word(&ret->end, thread + vm->tlab_end))
+        return false;
+    if (ret->top < ret->start || ret->end < ret->top || ret->end - ret->start >= SIZE_MAX_BYTES)
+        ret->start = ret->top = ret->end = 0;
+    ret->all += ret->top - ret->start;
+    return true;
+}
+
+/* Returns what an object of @bytes is worth that did not fit into a buffer of @buffer bytes. @since
+ * were allocated since the last sample, and *ret_carry of them are left for the next. */
+static __always_inline __u64 worth(__u64 bytes, __u64 buffer, __u64 since, __u64 *ret_carry)
+{
+    __u64 share = ((buffer - bytes) << 20) / (buffer - bytes / 2),
+          mine = (since >> 10) * share >> 10;
+
+    *ret_carry = since - mine;
+    return bytes + mine;
+}
+
+/* Returns whether a buffer was full as one of the last few of this thread: after as many bytes, and
+ * for an object like that. A program that allocates a fixed sequence again and again goes round
+ * like that, and only those objects are ever met. @all: bytes that the thread has allocated. */
+static __always_inline bool is_same_step(struct allocating *t, const struct allocated *a, __u64 all)
+{
+    __u64 step = (all - t->last) * 0x9e3779b97f4a7c15ULL ^ a->klass ^ a->bytes << 48;
+    bool same = false;
+
+    UNWIND_LOOP
+    for (__u32 i = 0; i < STEPS_KEPT; i++)
+        same |= t->steps[i] == step;
+    t->last = all;
+    t->steps[t->step & (STEPS_KEPT - 1)] = step;
+    t->step++;
+    return same;
+}
+
+/* Whether an object that stands for @weight stands for hardly more than itself: the bytes of other
+ * places are a ninth of it at most. So it is with what no buffer has room for: each comes here. */
+static __always_inline bool is_alone(const struct allocated *a, __u64 weight)
+{
+    return weight - a->bytes <= a->bytes >> 3;
+}
+
+/* What the object stands for; 0: it is no sample. It is allocated already. */
+static __always_inline __u64 weigh(struct allocating *t, const struct alloc_process *p,
+                                   const struct allocated *a, const struct thread_bytes *b)
+{
+    __u64 before = b->all - a->bytes, buffer = b->end - b->start, old = t->buffer, since;
+    bool known = t->epoch == p->epoch && t->thread == a->thread;
+    bool fitted;
+
+    if (!known) {
+        t->epoch = p->epoch;
+        t->thread = a->thread;
+        t->carry = t->outside = 0;
+        /* Of what it did before, this is the sample of about one buffer. */
+        t->counted = before - (a->outside ? b->top - b->start : buffer);
+        old = buffer;
+        t->begun = before - (b->top - b->start);
+    }
+    if (a->outside) {
+        t->buffer = old = buffer;
+        t->outside += a->bytes;
+        fitted = false;
+    } else {
+        /* It had room: a collection took the buffer away. So it comes by chance, and not for its
+         * size. */
+        fitted = known && old && before - t->begun - t->outside + a->bytes <= old;
+        t->buffer = buffer;
+        t->begun = before;
+        t->outside = 0;
+    }
+    if (fitted)
+        return 0;
+    if (a->bytes >= old) {
+        t->counted += a->bytes; /* of itself alone */
+        return a->bytes;
+    }
+    since = before - t->counted + t->carry;
+    if (since >= SIZE_MAX_BYTES)
+        since = old;
+    t->counted = b->all;
+    return worth(a->bytes, old, since, &t->carry);
+}
+
+/* What an object stands for that is still to be allocated; 0: it is no sample. It may get a new
+ * buffer or go outside: that does not matter. */
+static __always_inline __u64 weigh_before(struct allocating *t, const struct alloc_process *p,
+                                          const struct allocated *a, const struct thread_bytes *b)
+{
+    bool known = t->epoch == p->epoch && t->thread == a->thread;
+    __u64 buffer = b->end - b->start, since;
+
+    if (buffer && a->bytes <= b->end - b->top)
+        return 0; /* it has room */
+    if (!known) {
+        t->epoch = p->epoch;
+        t->thread = a->thread;
+        t->carry = t->outside = t->buffer = 0;
+        /* Of what it did before, this is the sample of what is in the buffer. */
+        t->counted = t->begun = b->all - (b->top - b->start);
+    }
+    if (!buffer) { /* a collection took it away; did that have room? */
+        buffer = t->buffer;
+        if (b->all - t->begun + a->bytes <= buffer)
+            return 0;
+    }
+    t->buffer = buffer;
+    t->begun = b->all;
+    if (a->bytes >= buffer) {
+        t->counted += a->bytes;
+        return a->bytes;
+    }
+    since = b->all - t->counted + t->carry;
+    if (since >= SIZE_MAX_BYTES)
+        since = buffer;
+    t->counted = b->all + a->bytes;
+    return worth(a->bytes, buffer, since, &t->carry);
+}
+
+/* What the object of a call with the arguments of @as is worth, as @cookie says; 0: no sample. */
+static __always_inline __u64 weigh_object(struct alloc_scratch *as, __u32 host_pid, __u64 cookie)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct alloc_process *p = bpf_map_lookup_elem(&vms, &host_pid);
+    struct allocated *a = &as->what;
+    struct thread_bytes bytes;
+    struct allocating *t;
+    __u64 weight;
+
+    if (!p || p->epoch != ALLOC_COOKIE_EPOCH(cookie))
+        return 0;
+    set_by_arguments(&p->vm, ALLOC_COOKIE_KIND(cookie), &as->args, a);
+    if (!a->thread || !a->bytes || a->bytes >= SIZE_MAX_BYTES)
+        return 0;
+    t = bpf_task_storage_get(&allocators, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    if (!t) {
+        count(ALLOC_LOST_OTHER, 1);
+        return 0;
+    }
+    if (!read_thread(&p->vm, a->thread, &bytes))
+        return 0;
+    weight = a->before ? weigh_before(t, p, a, &bytes) : weigh(t, p, a, &bytes);
+    if (weight && is_alone(a, weight)) {
+        as->flags = SAMPLE_ALONE;
+        t->last += a->bytes; /* a step is of what goes into buffers */
+    } else if (weight && is_same_step(t, a, bytes.all)) {
+        as->flags = SAMPLE_SAME_STEP;
+    }
+    return weight;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Where programs make samples that others of their kind may preempt. Each processor has a few of
+ * them. The file that includes this defines SCRATCH before: the type, with a member `taken`. And
+ * SCRATCH_DEPTH: how many a processor has.
+ */
+#pragma once
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, SCRATCH_DEPTH);
+    __type(key, __u32);
+    __type(value, SCRATCH);
+} scratches SEC(".maps");
+
+/* Takes one that nobody has; NULL: there is none. */
+static __always_inline SCRATCH *take_scratch(void)
+{
+    for (__u32 i = 0; i < SCRATCH_DEPTH; i++) {
+        __u32 key = i;
+        SCRATCH *s = bpf_map_lookup_elem(&scratches, &key);
+
+        if (s && __sync_lock_test_and_set(&s->taken, 1) == 0)
+            return s;
+    }
+    return NULL;
+}
+
+/* Gives it back. */
+static __always_inline void give_scratch(SCRATCH *s)
+{
+    __sync_lock_test_and_set(&s->taken, 0);
+}
