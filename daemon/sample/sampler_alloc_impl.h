@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files behind sampler_alloc.h share. All of it runs on the broker's main thread. */
+#pragma once
+
+#include "sample/sampler_alloc.h"
+
+#include "sample/pick_abi.h"
+#include "sample/program.h"
+#include "sample/stack_abi.h"
+#include "sample/uprobe.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "alloc.skel.h"
+
+/* A process with probes. */
+struct alloc_target {
+    int32_t pid;            /* 0: free */
+    struct uprobes *probes; /* owned; NULL: none yet */
+};
+
+/* The processes with probes in libjvm.so, or those with one in an agent. */
+struct alloc_targets {
+    int map; /* of the skeleton: what the program knows of them, by process id */
+    struct alloc_target all[ALLOC_PROCESSES_MAX];
+};
+
+/* A function whose calls are counted in a process. */
+struct call_probe {
+    int32_t pid; /* 0: free */
+    uint32_t set;
+    bool malloc;           /* the bytes that they ask for */
+    uint64_t offset;       /* in its file */
+    struct uprobes *probe; /* owned */
+};
+
+struct sampler_alloc {
+    struct alloc_bpf *skel;
+    struct alloc_targets vms, agents;
+    struct call_probe calls[ALLOC_CALLS_MAX];
+    uint32_t call_sets;  /* bits: those that count calls, */
+    uint32_t block_sets; /* and of these: those that follow blocks of malloc */
+    uint32_t epoch;      /* of probes; the last one */
+    struct uprobe_way way;
+    void (*detach)(void *ctx, struct uprobes *probes); /* NULL: at once */
+    void *detach_ctx;
+};
+
+/* ---- of sampler_alloc_probes.c ---- */
+
+/* Takes @probes out of their process and frees them, by the function of the loader if it has one.
+ * NULL: nothing. */
+void alloc_detach(struct sampler_alloc *a, struct uprobes *probes);
+/* Returns an epoch that no other probe has; 0 is none. */
+uint32_t alloc_next_epoch(struct sampler_alloc *a);
+/* Checks whether process @pid may have @count more probes. Return: 0. -E2BIG with @err. */
+int alloc_check_room(const struct sampler_alloc *a, int32_t pid, size_t count, struct error *err);
+
+/* ---- of sampler_alloc_targets.c ---- */
+
+/* Takes all probes of @of out of their processes. */
+void alloc_drop_targets(struct sampler_alloc *a, struct alloc_targets *of);
+
+/* ---- of sampler_alloc_calls.c ---- */
+
+/* Takes out the probes of calls of the sets in @sets (bits). */
+void alloc_drop_calls(struct sampler_alloc *a, uint32_t sets);
+/* Forgets the blocks of process @pid that set @set follows; 0: of all. One that comes at the same
+ * time stays until the next such set of that number. */
+void alloc_forget_blocks(struct sampler_alloc *a, uint32_t set, int32_t pid);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What all probes of sampler_alloc.h share: how they go, their epochs, and how many a process has.
+ */
+#include "sample/sampler_alloc_impl.h"
+
+void alloc_detach(struct sampler_alloc *a, struct uprobes *probes)
+{
+    if (probes && a->detach)
+        a->detach(a->detach_ctx, probes);
+    else
+        uprobes_detach(probes);
+}
+
+static size_t probes_among(const struct alloc_targets *of, int32_t pid)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(of->all); i++)
+        n += of->all[i].pid == pid && of->all[i].probes ? uprobes_count(of->all[i].probes) : 0;
+    return n;
+}
+
+uint32_t alloc_next_epoch(struct sampler_alloc *a)
+{
+    a->epoch += a->epoch == UINT32_MAX ? 2 : 1;
+    return a->epoch;
+}
+
+/* Returns how many process @pid has. */
+static size_t probes_of(const struct sampler_alloc *a, int32_t pid)
+{
+    size_t n = probes_among(&a->vms, pid) + probes_among(&a->agents, pid);
+
+    for (size_t i = 0; i < ARRAY_SIZE(a->calls); i++)
+        n += a->calls[i].pid == pid;
+    return n;
+}
+
+int alloc_check_room(const struct sampler_alloc *a, int32_t pid, size_t count, struct error *err)
+{
+    if (probes_of(a, pid) + count <= ALLOC_TARGET_MAX)
+        return 0;
+    error_remedy(err, "wait until another capture of it has ended");
+    return error_set(err, -E2BIG, "process %d has %zu probes already, and one may have %d at most",
+                     pid, probes_of(a, pid), ALLOC_TARGET_MAX);
+}
