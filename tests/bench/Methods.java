@@ -8,8 +8,8 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * Methods CLASSES: calls every method of the generated classes M0 ... until each is compiled, prints "started", then works in
- * two threads; for each line on stdin prints "OPS LONGEST-GAP-NS": what the work did so far, and the longest that a thread
- * which sleeps a millisecond at a time slept since the line before. At "pause" and "go" the work stops and goes on.
+ * two threads. For each line on stdin it prints "OPS LONGEST-GAP-NS": what the work did so far, and the longest gap since the
+ * line before. That is of a thread which sleeps a millisecond at a time. At "pause" and "go" the work stops and goes on.
  */
 public final class Methods {
     static volatile long sink;

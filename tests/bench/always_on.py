@@ -2,7 +2,7 @@
 """What flamed costs while nobody asks it anything: CPU time and memory of all its processes, and the time of its samples in the kernel's
 interrupt. It runs beside --jvms JVMs with --threads threads each, at --hz. Lists are separated by commas; each rate is measured on the
 same JVMs; 0 JVMs tell what the rest of the machine costs. Together the JVMs use --load of the machine's CPUs; --execs programs are
-started a second beside them. --scraped N scrapes /metrics every N seconds, also while it settles (--settle): for a minute after a scrape
+started a second beside them. --scraped N scrapes /metrics every N seconds, also while it settles (--settle). For a minute after a scrape
 flamed reads what the JVMs count, and for the first minute all their pages."""
 import contextlib
 import os

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an attach takes: time until the whole map with inlining is in flamed's hands, of the first attach, which makes the JVM
-listen, and of later ones, with the processor time of the JVM's own thread; beside `jcmd Compiler.perfmap` and the same command
-through flamed-attach, and perf-map-agent where a folder with it built is given (JDK 17), interleaved in one run; and what the JVM
+"""What an attach takes: time until the whole map with inlining is in flamed's hands, and processor time of the JVM's own thread.
+The first attach makes the JVM listen, so it is apart from later ones. Beside it stand `jcmd Compiler.perfmap`, the same command
+through flamed-attach, and perf-map-agent if a folder with it built is given (JDK 17), interleaved in one run. And what the JVM
 notices: throughput and the longest gap of a thread that wakes every millisecond."""
 import os
 import subprocess

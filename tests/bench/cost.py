@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a sample takes from the sampled: flamed, `perf record -g` and an empty BPF program (the floor: the timer interrupt itself)
-in one JVM that runs on one processor, everything else on another; slices of half a second in random order; the CPU time that the
-same work takes in each. Told with 95 % confidence, by robust means of what was measured within one round.
+"""What a sample takes from the sampled: of flamed, of `perf record -g`, and of an empty BPF program (the floor: the timer interrupt
+itself). One JVM runs on one processor, and everything else on another. Each has slices of half a second in random order, and what
+counts is the CPU time that the same work takes. Told with 95 % confidence, by robust means of what was measured within one round.
 
-The load is Mix: each of its sections counts by the CPU time that one run of it takes without a profiler, so that it does not matter
-which sections happen to be run in a slice. `--perf-frames=1024`: perf, too, takes stacks
+The load is Mix. Each of its sections counts by the CPU time that one run of it takes without a profiler. So it does not matter which
+sections happen to be run in a slice. `--perf-frames=1024`: perf, too, takes stacks
 of so many frames. `--bpf-seconds=5`: besides, how long the BPF program runs, by the kernel's own clock."""
 import contextlib
 import dataclasses

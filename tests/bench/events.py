@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an event that the kernel counts costs those who cause it: CPU time of a page fault and of a context switch without a capture,
-while another process is captured, and while the whole machine is, at the usual interval and each one; in turn."""
+"""What an event that the kernel counts costs those who cause it: CPU time of a page fault and of a context switch. In turn without a
+capture, while another process is captured, and while the whole machine is, at the usual interval and each one."""
 import contextlib
 import json
 import resource

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Says how long a fork and an exec of an unrelated process take while probes are put into a process
- * and taken out again, beside the same without probes, in turn. To put one or take it out, the
- * kernel lets nothing on the machine fork for a moment. Needs root.
- *   forks PROBES [SECONDS [PAUSE_MS [PROCESSES [ROUNDS]]]]
- * PAUSE_MS: between two rounds of probes, and how long each stays. PROCESSES: so many more have the
- * file mapped. The kernel takes the lock of each one's memory.
+ * and taken out again. Beside it stands the same without probes, in turn. To put one or take it
+ * out, the kernel lets nothing on the machine fork for a moment. Needs root. forks PROBES [SECONDS
+ * [PAUSE_MS [PROCESSES [ROUNDS]]]] PAUSE_MS: between two rounds of probes, and how long each stays.
+ * PROCESSES: so many more have the file mapped. The kernel takes the lock of each one's memory.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nm FILE | awk '{print $1}' | inlined FILE: the functions inlined at those addresses, written as
- * `addr2line -a -f -i` does; and on stderr what the first look-up and a second one took.
+ * `addr2line -a -f -i` does. On stderr it says what the first look-up and a second one took.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What sampling takes from the sampled: work per CPU second of the workers, with each profiler on and off in turn, in
-one JVM: short slices, each held against that before it and that behind it without a profiler. At 9,999 Hz, where it
+one JVM. Each short slice is held against that before it and that behind it without a profiler. At 9,999 Hz, where it
 shows above the noise; the cost of one sample is the loss divided by the rate. `--load=tomcat --hz=99 --window=2`: what a
 service loses at a usual rate, in requests per CPU second.
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_stacks PID MOST: stops threads of a JVM of our own again and again, walks each stack with
- * the unwinder's host build, and writes those that look unlike all before, at most MOST: registers,
- * every word that the walk read, and what it found. tests/unit/unwind/test_unwind_recorded.c
- * replays them. Needs the right to trace; never for a JVM that matters.
+ * record_stacks PID MOST: stops threads of a JVM of our own again and again, and walks each stack
+ * with the unwinder's host build. It writes those that look unlike all before, at most MOST: the
+ * registers, every word that the walk read, and what it found.
+ * tests/unit/unwind/test_unwind_recorded.c replays them. Needs the right to trace; never for a JVM
+ * that matters.
  */
 #include "unwind_host.h"
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an answer costs flamed: requests a second and CPU time of /healthz, /metrics and /api/v1/jvms, on connections that stay and
-on one for each request, where it is asked whose it is; and the same over TLS, where each connection is a whole handshake of TLS 1.3.
+"""What an answer costs flamed: requests a second and CPU time of /healthz, /metrics and /api/v1/jvms. On connections that stay, and
+on one for each request, where it is asked whose it is. The same over TLS, where each connection is a whole handshake of TLS 1.3.
 --before DIR: a build to compare with; both run at once and are asked in turn, so that what else the machine does hits both. --check:
 fails where the subject of a request takes too much."""
 import argparse

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Samples one process without the rest of flamed and says how many of its stacks are whole, why the
- * others are not, what a sample costs, and whether what the stacks hold is true: callers in
- * compiled code return to a call that the VM has debug information of, callers that are interpreted
- * stand at a bytecode that calls. Needs root.
+ * others are not, and what a sample costs. Besides, whether what the stacks hold is true: callers
+ * in compiled code return to a call that the VM has debug information of. Callers that are
+ * interpreted stand at a bytecode that calls. Needs root.
  *   stacks PID SECONDS HZ [-v]     (-v: shows some stacks that are not whole)
  */
 #include "relocations.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* .eh_frame, as a bare section and inside an ELF file: whatever comes in, the rows are a table that
+/* .eh_frame, as a bare section and inside an ELF file. Whatever comes in, the rows are a table that
  * can be searched, and they say nothing that the unwinder does not know. */
 #include "unwind_tables/ehframe.h"
 

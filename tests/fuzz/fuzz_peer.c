@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kernel tells of a TCP connection: the first byte chooses between the lines of
- * /proc/net/tcp, asked for the ends that the first of them names, and an answer of
- * NETLINK_SOCK_DIAG.
+ * What the kernel tells of a TCP connection. The first byte chooses between an answer of
+ * NETLINK_SOCK_DIAG, and lines of /proc/net/tcp, asked for the ends that the first of them names.
  */
 #include "access/peers_impl.h"
 #include "base/cleanup.h"

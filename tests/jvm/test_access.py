@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may ask what: every route of the table, as every kind of user, by the kernel's own word; and that neither of two users learns
-anything of the other's, in any answer. A route without a row here fails, as does a row without a route."""
+"""Who may ask what: every route of the table, as every kind of user, by the kernel's own word. Neither of two users learns anything
+of the other's, in any answer. A route without a row here fails, as does a row without a route."""
 import base64
 import contextlib
 import gzip
@@ -29,8 +29,8 @@ WHOLE, OWN, POD, NOBODY = "whole", "own", "pod", "nobody" # what somebody sees: 
 POD_NAMESPACE = "team-a"
 NONE = "0" * 32
 
-# Of each route: how to ask it, and what it answers to one with the role for it: of what is his, and (where the address names a
-# thing) of what is not.
+# Of each route: how to ask it, and what it answers to one with the role for it. That is of what is his, and of what is not if
+# the address names a thing.
 ROUTES = {
     ("get", "/"): ("/", 200, None),
     ("get", "/ui/{file}"): ("/ui/none.js", 404, None),

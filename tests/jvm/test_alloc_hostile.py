@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Probes into JVMs that may serve file systems themselves: to put a probe the kernel waits for the memory of the process, and nothing on
+"""Probes into JVMs that may serve file systems themselves. To put a probe the kernel waits for the memory of the process, and nothing on
 the machine forks in that time. None is put there, and nobody waits."""
 import contextlib
 import unittest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocation is sampled, again and again, by probes and by an agent, and live objects, in JVMs under load in each kind of container; and
+"""Allocation is sampled, again and again, by probes and by an agent, and live objects, in JVMs under load in each kind of container.
 flamed is killed while it does. No JVM dies or hangs, and each is as it was before."""
 import contextlib
 import dataclasses

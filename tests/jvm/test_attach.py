@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent, attached from the host as root to JVMs in containers of every kind: right names with inlining and lines,
-and a container that shows nothing but the JVM's own socket. JDK 17 and 25."""
+"""The agent, attached from the host as root to JVMs in containers of every kind. Names are right, with inlining and lines,
+and the container shows nothing but the JVM's own socket. JDK 17 and 25."""
 import os
 import re
 import resource
@@ -500,8 +500,8 @@ def probed(pid: int) -> str:
 
 
 def attach_often(test: unittest.TestCase, pid: int, times: int, one: typing.Callable[[int], str] = probed) -> None:
-    """The JVM lives, and nothing of it grows with attaches. What it needs for its own churn it has taken after a third; what it
-    takes for itself at once later on (a compiler's memory, which it keeps) it does not take again, as a leak of ours would: then
+    """The JVM lives, and nothing of it grows with attaches. What it needs for its own churn it has taken after a third. It may take
+    something for itself at once later on (a compiler's memory, which it keeps), but not again, as a leak of ours would. Then
     two thirds more are held against each other."""
     lines, memory, third = [], [], -(-times // 3)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""More of test_attach.py: JDKs in root file systems of their own with a newer C library, a thousand attaches, restarts of
-flamed while it is attached, a helper that is stopped or never answered."""
+"""More of test_attach.py: JDKs in root file systems of their own with a newer C library, and a thousand attaches. Restarts
+of flamed while it is attached, and a helper that is stopped or never answered."""
 import dataclasses
 import os
 import re

@@ -389,8 +389,8 @@ class Escapes(Tracing):
         self.check(self.caught("openat", **rights)[0])
 
     def test_its_words_have_an_end(self):
-        """A tracer that takes the talker while it is dumpable has it write: one result and one request, and no more, so that no pages
-        charged to flamed are put into pipes, or stay in a socket."""
+        """A tracer that takes the talker while it is dumpable has it write one result and one request, and no more. So no pages charged
+        to flamed are put into pipes, or stay in a socket."""
         for call, most in (("say-result", 4000), ("say-request", 256)):
             with self.subTest(call=call), cgroup.Memory() as flamed:
                 found, c = self.caught(call, user_namespace=False, capabilities=bundle.DOCKER_CAPABILITIES, wrap=flamed.wrap)
@@ -414,7 +414,7 @@ class Escapes(Tracing):
         self.check(found, allowed=self.TALKING)
 
     def test_filters_switched_off(self):
-        """The same, and the tracer switches the filters of calls off, as CAP_SYS_ADMIN without one may: a device that is closed to
+        """The same, and the tracer switches the filters of calls off, as CAP_SYS_ADMIN without one may. A device that is closed to
         the container stays closed, though it is open in flamed's cgroup."""
         if proc.LIBC.syscall(LANDLOCK_CREATE_RULESET, None, 0, 1) < 1:
             self.skipTest("this kernel has no Landlock")

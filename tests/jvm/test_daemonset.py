@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""flamed in a container of its own, with what docs/container/daemonset.yaml asks for and no more, profiles a JVM in
+"""flamed runs in a container of its own, with what docs/container/daemonset.yaml asks for and no more. It profiles a JVM in
 another container, named from its memory, and loads the agent into it. With a ConfigMap and a Secret it serves TLS."""
 import hashlib
 import json

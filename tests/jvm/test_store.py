@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store of a real daemon: processes killed at any moment, a flood of captures, files of garbage, folders that are full or
-read-only, a clock that is set, configurations of every wrong kind."""
+read-only. A clock that is set, and configurations of every wrong kind."""
 import concurrent.futures
 import contextlib
 import glob

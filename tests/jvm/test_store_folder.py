@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store's folder of a real daemon: whoever made it, and however wide it was, no other user reads what is in it; and no folder
-that is somebody else's is taken."""
+"""The store's folder of a real daemon: whoever made it, and however wide it was, no other user reads what is in it. No folder that
+is somebody else's is taken."""
 import os
 import shutil
 import stat

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fails when a document links to a file or a heading that does not exist, when a command of it names a test that does not exist, or
-when README.md leaves out a page of docs/. Usage: links.py TREE"""
+"""Fails when a document links to a file or a heading that does not exist, or when a command of it names a test that does not exist.
+Fails when README.md leaves out a page of docs/, too. Usage: links.py TREE"""
 import functools
 import glob
 import os

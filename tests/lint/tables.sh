@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Fails when a table of the code and the table of a document differ: the events and docs/events.md, the broker's
-# requests and docs/privilege.md, the tests that docs/threat-model.md names, the paths that docs/architecture.md and docs/contributing.md name. (formats.sh compares formats, unit_config the
-# options.) Usage: tables.sh TREE
+# requests and docs/privilege.md. Fails when a test that docs/threat-model.md names is not there, or a path that
+# docs/architecture.md or docs/contributing.md names. (formats.sh compares formats, unit_config the options.)
+# Usage: tables.sh TREE
 set -euo pipefail
 cd "${1:-.}"
 bad=0

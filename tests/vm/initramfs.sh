@@ -1,7 +1,7 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: Apache-2.0
-# The guest's first program, in an initramfs made by vm.py: mounts the root that the host shares, read-only, below an overlay
-# of the guest's memory, and the shared folder /out, and hands over to the program that the kernel's command line names.
+# The guest's first program, in an initramfs made by vm.py. It mounts the root that the host shares, read-only, below an overlay
+# of the guest's memory, and the shared folder /out. Then it hands over to the program that the kernel's command line names.
 b=/bin/busybox
 fail() {
     echo "initramfs: $*"

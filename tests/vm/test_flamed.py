@@ -44,8 +44,8 @@ class Flamed(unittest.TestCase):
         return Daemon(wait=False)
 
     def capture(self, pid: int, names: str, seconds: int):
-        """None where that was too slow: it did not come to its end in time, files or names were not read in time, the agent was not
-        loaded, or there are too few samples."""
+        """None where that was too slow: it did not come to its end in time, or files or names were not read in time. Or the agent was
+        not loaded, or there are too few samples."""
         try:
             profile = self.daemon.profile(pid=pid, seconds=seconds, hz=199, symbols=names, timeout=SLOW)
         except AssertionError as e:
@@ -73,8 +73,8 @@ class Flamed(unittest.TestCase):
         self.assertLess(int(profile.answer.headers["X-Flamed-Truncated"]), 0.02 * profile.samples, profile.describe())
 
     def wait_for_rules(self, pid: int) -> None:
-        """The rules of how to unwind native code are many, and are read slowly here, as are names, for which each owner of
-        processes has a share of the time: at first stacks are not whole or not named, or the capture does not end in time."""
+        """The rules of how to unwind native code are many, and are read slowly here. So are names, for which each owner of
+        processes has a share of the time. At first stacks are not whole or not named, or the capture does not end in time."""
         def whole() -> bool:
             answer = self.daemon.get("/profile", pid=pid, seconds=1, symbols="memory", timeout=SLOW)
             if answer.status != 200:

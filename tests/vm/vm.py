@@ -4,7 +4,7 @@ command's exit status, or 77 if that cannot be done here.
 
 The machine is QEMU without KVM. Its root is read-only, shared by virtiofs, below an overlay in the guest's memory: the guest may
 write anywhere, and nothing of that stays. What it is to leave behind goes to /out. Whatever way this program ends, kill -9
-included, QEMU and its helpers end too and no folder stays: they live in a pid and a mount namespace of their own, and their
+included, QEMU and its helpers end too and no folder stays. They live in a pid and a mount namespace of their own, and their
 files in a file system that is mounted there alone."""
 import argparse
 import lzma

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The system's Chromium (FLAMED_CHROMIUM) without what its own window starts beside each page, headless or not: two pages for
-# the address bar and one in reserve, each a process, and a third of all that it does. It heeds only the last
+# The system's Chromium (FLAMED_CHROMIUM) without what its own window starts beside each page, headless or not. That is two
+# pages for the address bar and one in reserve, each a process, and a third of all that it does. It heeds only the last
 # --disable-features, so that those of Playwright are joined with ours.
 set -euo pipefail
 features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup,SpareRendererForSitePerProcess

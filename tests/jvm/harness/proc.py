@@ -291,7 +291,7 @@ def thread_of(pid: int, name: str) -> int:
 
 
 def captured(daemon, pid: int, tid: int, hz: int, due: int):
-    """A profile of a process that is long enough for more than DUE samples of one of its threads, and the CPU clocks of the process
+    """A profile of a process that is long enough for more than DUE samples of one of its threads. With the CPU clocks of the process
     and of the thread in that time. A busy machine may give a thread less than it did before: then it is sampled again, for longer."""
     share = 0.5
     for _ in range(4):

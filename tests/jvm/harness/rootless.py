@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers that a user made without root, as rootless runtimes do: the user's own user namespace, with a range of ids that belong to
-nobody else, and the namespaces of a container in it."""
+"""Containers that a user made without root, as rootless runtimes do. They have the user's own user namespace, with a range of ids that
+belong to nobody else, and the namespaces of a container in it."""
 import json
 import os
 import subprocess

@@ -39,8 +39,8 @@ def own_files(pid: int, root: str):
 
 
 def take(pid: int, output: str, own_root: bool = True) -> Snapshot:
-    """Of the container of PID: every file and its times (OWN_ROOT: nobody else writes there); mounts; names of
-    threads; mapped files and anonymous executable memory of names; what the JVM printed."""
+    """Of the container of PID: every file and its times, mounts, names of threads, mapped files and anonymous executable
+    memory of names, what the JVM printed. OWN_ROOT: nobody else writes to its root."""
     root = f"/proc/{pid}/root"
     files = {}
     for path in all_files(root) if own_root else own_files(pid, root):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that wait for locks and keep a record of it. For each line "FROM TO" (System.nanoTime()) of its input, or of the
-// named pipe that is its argument, it prints how long and how often each
-// thread waited in that time for which lock, and who had the lock when the wait began: "KIND WAITER OWNER NANOSECONDS WAITS".
+// Threads that wait for locks and keep a record of it. It reads lines "FROM TO" (System.nanoTime()) of its input,
+// or of the named pipe that is its argument. For each it prints how long and how often each thread waited in that time for
+// which lock, and who had the lock when the wait began: "KIND WAITER OWNER NANOSECONDS WAITS".
 import java.io.BufferedReader;
 import java.io.FileReader;
 import java.io.InputStreamReader;

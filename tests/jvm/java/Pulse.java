@@ -2,8 +2,8 @@
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 
-/** Uses the given share (default 4) of 100 ms of CPU time, ten times a second, until it is killed: by the clock of its thread, so
- *  that it has its part also where others have to be waited for. */
+/** Uses the given share (default 4) of 100 ms of CPU time, ten times a second, until it is killed. That is by the clock of its
+ *  thread, so that it has its part also where others have to be waited for. */
 public class Pulse {
     static final ThreadMXBean CLOCK = ManagementFactory.getThreadMXBean();
     static volatile long sink;

@@ -12,8 +12,9 @@ import java.util.concurrent.Semaphore;
 
 /**
  * Reads "KIND COUNT" lines, of a named pipe if it is given one. For each: has COUNT safepoints while the thread late-KIND is busy with
- * what does not look for safepoints, and prints "done". KIND: loop (a counted loop), copy (a large arraycopy), none, gc (collections), new (a loop of a new thread),
- * nice (looks often, when it has a processor), fault (touches the file -Dslow, which is mapped).
+ * what does not look for safepoints, and prints "done". KIND: loop (a counted loop), copy (a large arraycopy), none, gc
+ * (collections), new (a loop of a new thread). Or nice (looks often, when it has a processor), fault (touches the file -Dslow,
+ * which is mapped).
  */
 public class Safepoint {
     static final byte[] FROM = new byte[Integer.getInteger("copy", 48) << 20], TO = new byte[FROM.length];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /**
- * Two workers that run some 10 ms of steady(), in CPU time, and rest as many ms as the argument says; from a line on its
+ * Two workers that run some 10 ms of steady(), in CPU time, and rest as many ms as the argument says. From a line on its
  * input on, fresh() takes part of it.
  */
 public final class Shift {

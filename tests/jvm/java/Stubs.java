@@ -21,9 +21,9 @@ import javax.crypto.spec.IvParameterSpec;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * Runs what the VM has stubs for: copies, checksums, digests, ciphers, Math, BigInteger, Base64, fill, compare, hashes, sort, texts;
- * and code that goes through the VM's own: virtual and interface calls of many receivers, exceptions, monitors, allocation, the
- * interpreter (have it not compile the class Interpreted), native code and back. Each part gets 20 ms in turn, on two threads.
+ * Runs what the VM has stubs for: copies, checksums, digests, ciphers, Math, BigInteger, Base64, fill, compare, hashes, sort, texts.
+ * And code that goes through the VM's own: virtual and interface calls of many receivers, exceptions, monitors, allocation,
+ * native code and back. And the interpreter (have it not compile the class Interpreted). Each part gets 20 ms in turn, on two threads.
  */
 public class Stubs {
     static final byte[] BYTES = new byte[8192], OTHER = new byte[8192];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A JVM that is none, and an enemy: maps a file called libjvm.so, answers SIGQUIT as HotSpot's
- * attach listener does, and then does to flamed-attach what its MODE says:
+ * A JVM that is none, and an enemy. It maps a file called libjvm.so, and answers SIGQUIT as
+ * HotSpot's attach listener does. Then it does to flamed-attach what its MODE says:
  *
  *   fakejvm LIBJVM MODE
  *

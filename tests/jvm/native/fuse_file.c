@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A file system of one file, "file", with the content of SOURCE, mounted on FOLDER through
- * /dev/fuse, whose server answers as it is told, as a container's own may. Says "mounted"; then
- * reads letters: each kind of request named since the last "-" is left without an answer (r read, o
- * open, f what close(2) sends, a attributes, s what statfs(2) sends, l names), and "-" answers all
- * of them. After "w" each read waits for 30 ms. Unmounts and ends with its standard input. Usage:
- * fuse_file FOLDER SOURCE
+ * /dev/fuse, whose server answers as it is told, as a container's own may. Says "mounted".
+ * Then it reads letters, and leaves each kind of request named since the last "-" without an
+ * answer: r read, o open, f what close(2) sends, a attributes, s what statfs(2) sends, l names. "-"
+ * answers all of them. After "w" each read waits for 30 ms. Unmounts and ends with its standard
+ * input. Usage: fuse_file FOLDER SOURCE
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -2,9 +2,9 @@
 /*
  * A process of which something lies on FILE, whose file system may not answer:
  *
- *   hanging lock FILE   whoever asks for what stands in its memory, its command line among it,
- * waits for a lock: a thread of it reads a page of FILE by /proc/self/mem, and another wants to map
- * something hanging exec FILE   it executes another program, and closes FILE while it does
+ *   hanging lock FILE   a reader of its memory, as of its command line, waits for a lock. A thread
+ *                       reads a page of FILE by /proc/self/mem, and another wants to map something.
+ *   hanging exec FILE   it executes another program, and closes FILE while it does
  *
  * Prints "started", and begins when its standard input ends: the kernel lets nobody map FILE while
  * one reads it. With lock it burns CPU, too.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks for memory as often as each line of its input says, and writes the line back: "all 1000" has
+/* Asks for memory as often as each line of its input says, and writes the line back. "all 1000" has
  * each function asked by a caller of its own, "storm 1" has a thread ask without end, "split 1" has
- * the library mapped in pieces, "write 1" makes the code of malloc writable, "patch 1" has it jump
+ * the library mapped in pieces. "write 1" makes the code of malloc writable, "patch 1" has it jump
  * to another function. */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -6,8 +6,8 @@
  *   manymaps FILE [LIBJVM MAPPINGS MICROSECONDS]
  *
  * With LIBJVM, the path of a file that it maps to execute below all others, it is taken for a JVM.
- * It then maps FILE MAPPINGS times, every other time to execute, from the folder of FILE, whose
- * path may be too long to be given, and burns MICROSECONDS of each tenth of a second.
+ * It then maps FILE MAPPINGS times, every other time to execute, and burns MICROSECONDS of each
+ * tenth of a second. It does so from the folder of FILE, whose path may be too long to be given.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tracer beside a fake JVM, in the same container: takes every process that appears in its pid
+ * A tracer beside a fake JVM, in the same container. It takes every process that appears in its pid
  * namespace the moment that it may, says what that process holds, and has it make a system call.
  *
  *   tracer JVM LIBJVM MODE DEVICE [CALL [ANCESTOR]]

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the addresses of a variable and of a function; then does as often what each line of its
- * input says ("write 1000", "read 1000", "call 1000"), and writes the line back. */
+/* Writes the addresses of a variable and of a function. Then it does what each line of its input
+ * says as often ("write 1000", "read 1000", "call 1000"), and writes the line back. */
 #include <stdio.h>
 #include <string.h>
 

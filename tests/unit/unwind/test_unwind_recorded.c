@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks of real JVMs, recorded by tests/bench/record_stacks.c from tests/bench/Mixed.java: the
- * unwinder must find the same frames from the same registers and memory, cold, warm, after all that
+ * Stacks of real JVMs, recorded by tests/bench/record_stacks.c from tests/bench/Mixed.java. The
+ * unwinder must find the same frames from the same registers and memory: cold, warm, after all that
  * it remembered was looked at again, and without its hot path. A file holds one JVM: v its struct
  * unwind_vm, a its mappings; of each stack: g registers, m memory, r rows, w the words.
  */
