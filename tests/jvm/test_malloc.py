@@ -3,12 +3,10 @@
 import glob
 import os
 import shutil
-import subprocess
 import time
 import unittest
 
-from harness import bundle, jvm, native, paths, proc
-from harness.events import WithEvent
+from harness import bundle, jvm, mallocs, native, paths, proc
 from test_calls import await_no_probes, probes, value
 
 # What each caller in mallocs.c asks for at once.
@@ -44,7 +42,7 @@ def library(name: str) -> str:
     return found[0]
 
 
-class Malloc(WithEvent):
+class Malloc(mallocs.WithMallocs):
     sources = ("Mallocs.java",)
     event = "malloc"
 
@@ -52,16 +50,6 @@ class Malloc(WithEvent):
     def setUpClass(cls):
         super().setUpClass()
         shutil.copy(native.build("jnimalloc", "-shared", "-fPIC"), os.path.join(cls.classes.folder, JNI))
-
-    def prepare(self, pid: int) -> None:
-        """The symbols are read: the next capture counts from the first call."""
-        def counted() -> bool:
-            answer = self.daemon.get("/profile", pid=pid, event="nativemem", source="malloc", seconds=0.1, format="json")
-            if answer.status == 409 and "cannot be read" in answer.text: # not in time, on a busy machine
-                return False
-            self.assertEqual(answer.status, 200, (answer.text, answer))
-            return not any("being read" in warning for warning in answer.warnings)
-        proc.wait_until(counted, 30, "the symbols are read")
 
     def check_asked(self, program: native.Obedient, library: str, left_out: tuple[str, ...] = ()) -> None:
         """Each byte of each caller but for those of LEFT_OUT, which the answer names."""
@@ -135,28 +123,14 @@ class Malloc(WithEvent):
         self.check_program(("env", "LD_PRELOAD=" + library("libtcmalloc_minimal.so.4")), "libtcmalloc_minimal.so.4", ("posix_memalign", "aligned_alloc"))
 
     def test_musl(self):
-        """Its file has a symbol for each function, and no table of where they begin: nor one to walk through it."""
-        paths.need("musl-gcc")
-        out = native.folder() + "/mallocs-musl"
-        subprocess.run(["musl-gcc", "-O2", "-fno-omit-frame-pointer", "-o", out, paths.NATIVE_SOURCES + "/mallocs.c"], check=True)
-        with native.Obedient("mallocs", "-pthread", wrap=("sh", "-c", "exec " + out)) as program:
+        """It has no table to walk through it, either."""
+        with mallocs.musl_program() as program:
             self.check_asked(program, "libc.so")
             await_no_probes(program.pid)
 
     def test_often(self):
-        """A process that calls it too often loses its probes after a second at most, unless the request says force=1."""
         with native.Obedient("mallocs", "-pthread") as program:
-            program.do("all 1")
-            self.prepare(program.pid)
-            program.do("storm 1")
-            answer = self.daemon.get("/profile", pid=program.pid, event="malloc", seconds=30, format="json")
-            self.assertEqual(answer.status, 409, answer)
-            self.assertIn("times a second", answer.json()["detail"])
-            self.assertIn("force=1", answer.json()["remedy"])
-            await_no_probes(program.pid)
-            answer = self.daemon.get("/profile", pid=program.pid, event="malloc", force=1, seconds=2, format="json")
-            self.assertEqual(answer.status, 200, answer)
-            self.assertTrue([w for w in answer.warnings if "it called malloc some" in w], answer.warnings)
+            self.check_often(program, "malloc")
 
     def test_forced_by_another(self):
         """A capture without force=1 counts such a process only while one with force=1 runs."""

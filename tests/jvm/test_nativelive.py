@@ -8,8 +8,7 @@ import subprocess
 import time
 import unittest
 
-from harness import bundle, jdkroot, jvm, native, paths, proc
-from harness.events import WithEvent
+from harness import bundle, jdkroot, jvm, mallocs, native, paths, proc
 from harness.profile import Profile
 from test_calls import await_no_probes
 from test_malloc import library
@@ -44,19 +43,9 @@ class JavaProgram(jvm.Jvm):
         return self.process.stdout.readline().strip()
 
 
-class Base(WithEvent):
+class Base(mallocs.WithMallocs):
     event = "nativelive"
     sources = ("NativeLeaks.java",)
-
-    def prepare(self, pid: int) -> None:
-        """The symbols are read: the next capture follows from the first call."""
-        def ready() -> bool:
-            answer = self.daemon.get("/profile", pid=pid, event="nativelive", seconds=0.1, format="json")
-            if answer.status == 409 and "cannot be read" in answer.text: # not in time, on a busy machine
-                return False
-            self.assertEqual(answer.status, 200, (answer.text, answer))
-            return not any("being read" in warning for warning in answer.warnings)
-        proc.wait_until(ready, 30, "the symbols are read")
 
     def take(self, program, line: str, **params) -> tuple[int, Profile]:
         """What stayed while it did LINE, and a profile of that. It goes on for more than the tenth that is left out."""
@@ -142,21 +131,12 @@ class NativeLive(Base):
                 self.refused(program, "a malloc that is not glibc's")
 
     def test_musl(self):
-        paths.need("musl-gcc")
-        out = native.folder() + "/mallocs-musl"
-        subprocess.run(["musl-gcc", "-O2", "-fno-omit-frame-pointer", "-o", out, paths.NATIVE_SOURCES + "/mallocs.c"], check=True)
-        with native.Obedient("mallocs", "-pthread", wrap=("sh", "-c", "exec " + out)) as program:
+        with mallocs.musl_program() as program:
             self.refused(program, "a malloc that is not glibc's")
 
     def test_often(self):
         with native.Obedient("mallocs", "-pthread") as program:
-            program.do("all 1")
-            self.prepare(program.pid)
-            program.do("storm 1")
-            answer = self.daemon.get("/profile", pid=program.pid, event="nativelive", seconds=30, format="json")
-            self.assertEqual(answer.status, 409, answer)
-            self.assertIn("calls malloc and free", answer.json()["detail"])
-            await_no_probes(program.pid)
+            self.check_often(program, "malloc and free")
 
     def test_of_others(self):
         """Captures share probes and records. What nobody knows of one process is not said of another."""
