@@ -9,6 +9,8 @@
 #define TEST_BYTES 3 /* test %rdi, %rdi */
 #define CALL_BYTES 5
 #define MOVE_BYTES 3           /* between registers */
+#define PRODUCT_BYTES 6        /* mov %rdi, %rax; mul %rsi */
+#define BEHIND_CALL_MAX 8      /* instructions, to the test of what was returned */
 #define BODY_BYTES_MAX 8192u   /* of a function that is looked through */
 #define JUMPS_MAX 4            /* functions that one goes on in */
 #define LOOKUPS_MAX 256        /* of what looks like a function that is called; malloc has ten */
@@ -209,16 +211,20 @@ static const uint8_t TEST_RAX[] = { 0x48, 0x85, 0xc0 };
 
 /* Bytes of the comparison that @code begins with, or 0: of a byte of the file's own or the first
  * argument with a number, of a word of the file's own with 0, or of the first argument with 0.
- * Before the last one an argument may be copied to one of r8 to r11. What follows it runs whenever
- * the function is called, with the first four arguments as they were. So begin glibc's
- * posix_memalign and free, its malloc and realloc from 2.42 on, and malloc of jemalloc and
- * tcmalloc. */
+ * Before the last one an argument may be copied to one of r8 to r11. Or the first two arguments are
+ * multiplied, which takes the third one's register, and a jump tells if that was too much. What
+ * follows it runs whenever the function is called, with the first four arguments as they were. So
+ * begin glibc's posix_memalign and free, its malloc, realloc and calloc from 2.42 on, and malloc of
+ * jemalloc and tcmalloc. */
 static size_t comparison(const uint8_t *code)
 {
     static const uint8_t LOAD[] = { 0x48, 0x8b, 0x05 }, TEST_RDI[] = { 0x48, 0x85, 0xff };
+    static const uint8_t PRODUCT[PRODUCT_BYTES] = { 0x48, 0x89, 0xf8, 0x48, 0xf7, 0xe6 };
 
     size_t move = code[0] == 0x49 && code[1] == 0x89 && (code[2] & 0xc4) == 0xc0 ? MOVE_BYTES : 0;
 
+    if (memcmp(code, PRODUCT, PRODUCT_BYTES) == 0 && is_condition(code + PRODUCT_BYTES))
+        return PRODUCT_BYTES;
     if (memcmp(code + move, TEST_RDI, sizeof(TEST_RDI)) == 0 &&
         is_condition(code + move + TEST_BYTES))
         return move + TEST_BYTES;
@@ -312,35 +318,87 @@ static bool leads_to_function(int fd, const struct programs *all, const struct b
     return begins_by_table(fd, all, target_of(b, at), NULL);
 }
 
-/* Where @b jumps on the result of the call at @at, which no instruction between changes. 0: it does
+/* Where the result of a call is, a few instructions behind it. */
+struct returned {
+    uint32_t reg; /* as instructions number them; 0: rax */
+    bool rax;     /* it is in rax, too */
+};
+
+/* Bytes of the instruction @code if the result stays known, as @r then says; else 0. These are what
+ * compilers put between a call and a test of its result: it moves to another register, what was on
+ * the stack comes back, eax gets a number, a lock is given back. */
+static size_t step_over(const uint8_t *code, struct returned *r)
+{
+    static const uint8_t COMPARE_1[] = { 0x83, 0xf8, 0x01 };
+    size_t rex = code[0] == 0x41;
+
+    if ((code[0] | 1) == 0x49 && code[1] == 0x89 && (code[2] & 0xf8) == 0xc0 && !r->reg) {
+        r->reg = (code[0] & 1U) << 3 | (code[2] & 7U); /* mov %rax, a register */
+        return MOVE_BYTES;
+    }
+    if ((code[0] | 4) == 0x4c && code[1] == 0x8b && (code[2] & 0x87) == 0x04 && code[3] == 0x24) {
+        uint32_t to = (code[0] & 4U) << 1 | (code[2] >> 3 & 7U); /* mov n(%rsp), a register */
+
+        return to == 0 || to == r->reg ? 0 : code[2] & 0x40 ? 5 : 4;
+    }
+    if (r->reg && memcmp(code, COMPARE_1, sizeof(COMPARE_1)) == 0) /* and jg */
+        return code[3] == 0x7f ? 5 : code[3] == 0x0f && code[4] == 0x8f ? 9 : 0;
+    if (!r->reg)
+        return 0;
+    r->rax = false;
+    if (code[0] == 0x31 && code[1] == 0xc0)
+        return 2; /* xor %eax, %eax */
+    if (code[0] == 0xb8)
+        return 5; /* mov n, %eax */
+    if (code[rex] == 0x87 && code[rex + 1] < 8 && (code[rex + 1] & 6) != 4)
+        return rex + 2; /* xchg %eax, (a register) */
+    return 0;
+}
+
+/* Bytes of the instruction @code if that tests register @reg; else 0. */
+static size_t test_of(const uint8_t *code, uint32_t reg)
+{
+    uint32_t low = reg & 7;
+
+    return code[0] == (reg & 8 ? 0x4d : 0x48) && code[1] == 0x85 &&
+                   code[2] == (0xc0 | low << 3 | low)
+               ? TEST_BYTES
+               : 0;
+}
+
+/* Where @b jumps on the result of the call at @at, and which register has that there. 0: it does
  * not, or it is no call of a function. */
 static size_t find_jump(int fd, const struct programs *all, const struct body *b, size_t at,
-                        size_t *lookups)
+                        size_t *lookups, uint32_t *ret_reg)
 {
-    const uint8_t *code = b->code + at + CALL_BYTES;
-    size_t to = at + CALL_BYTES;
+    struct returned r = { .reg = 0, .rax = true };
+    size_t to = at + CALL_BYTES, bytes = 1, test = 0;
 
     if (b->code[at] != 0xe8)
         return 0;
-    if ((code[0] | 1) == 0x49 && code[1] == 0x89 && (code[2] & 0xf8) == 0xc0)
-        to += MOVE_BYTES; /* mov %rax, a register */
-    if (memcmp(b->code + to, TEST_RAX, sizeof(TEST_RAX)) != 0)
-        return 0;
-    to += sizeof(TEST_RAX);
-    return to < b->bytes && is_condition(b->code + to) && stays(b, to) &&
+    for (size_t i = 0; i < BEHIND_CALL_MAX && bytes && to < b->bytes && !test; i++) {
+        test = test_of(b->code + to, r.reg);
+        if (!test && r.rax)
+            test = test_of(b->code + to, /* reg= */ 0);
+        bytes = test ? test : step_over(b->code + to, &r);
+        to += bytes;
+    }
+    *ret_reg = r.reg;
+    return test && to < b->bytes && is_condition(b->code + to) && stays(b, to) &&
                    leads_to_function(fd, all, b, at, lookups)
                ? to
                : 0;
 }
 
-static void add_result(uint64_t offset, uint64_t ret[FUNCTION_RESULTS_MAX], size_t *count)
+static void add_result(uint64_t offset, uint32_t reg,
+                       struct function_result ret[FUNCTION_RESULTS_MAX], size_t *count)
 {
     for (size_t i = 0; i < *count; i++) {
-        if (ret[i] == offset)
+        if (ret[i].offset == offset)
             return;
     }
     if (*count < FUNCTION_RESULTS_MAX)
-        ret[(*count)++] = offset;
+        ret[(*count)++] = (struct function_result){ offset, reg };
 }
 
 static void add_jump(uint64_t address, uint64_t jumps[JUMPS_MAX], size_t *count)
@@ -353,10 +411,11 @@ static void add_jump(uint64_t address, uint64_t jumps[JUMPS_MAX], size_t *count)
         jumps[(*count)++] = address;
 }
 
-int function_results_find(int fd, uint64_t offset, uint64_t ret[FUNCTION_RESULTS_MAX],
+int function_results_find(int fd, uint64_t offset, struct function_result ret[FUNCTION_RESULTS_MAX],
                           size_t *ret_count, struct error *err)
 {
     uint64_t todo[JUMPS_MAX], at;
+    uint32_t reg;
     const Elf64_Phdr *code = NULL;
     size_t todo_count = 0, count = 0, lookups = LOOKUPS_MAX, jump;
     struct programs all;
@@ -373,9 +432,9 @@ int function_results_find(int fd, uint64_t offset, uint64_t ret[FUNCTION_RESULTS
             continue;
         at = offset_of(&all, b.address);
         for (size_t k = 0; k + CALL_BYTES <= b.bytes; k++) {
-            jump = find_jump(fd, &all, &b, k, &lookups);
+            jump = find_jump(fd, &all, &b, k, &lookups, &reg);
             if (jump)
-                add_result(at + jump, ret, &count);
+                add_result(at + jump, reg, ret, &count);
             if (i == 0 && b.code[k] == 0xe9 && leads_to_function(fd, &all, &b, k, &lookups))
                 add_jump(target_of(&b, k), todo, &todo_count);
         }

@@ -19,11 +19,18 @@
 int function_start_check(int fd, uint64_t offset, uint64_t *ret_offset, struct error *err);
 
 #define FUNCTION_RESULTS_MAX 8
-/* Finds where the function at @offset tests what another returned to it. That is a call with `test
- * %rax, %rax` behind it. The jump on a condition that follows is the place. Looks into the
- * functions that it goes on in by a jump, too. The call has to lead to a function by the sorted
+/* Where a function has what another returned to it, and in which register. */
+struct function_result {
+    uint64_t offset;
+    uint32_t reg; /* as instructions number them: 0 is rax */
+};
+/* Finds where the function at @offset tests what another returned to it. That is a call, and `test`
+ * of the result's register behind it. The jump on a condition that follows is the place. Up to
+ * seven instructions may be between them that leave this register alone. They are mov of the result
+ * to another register, mov of what is on the stack, and four that write or compare eax. Looks into
+ * the functions that it goes on in by a jump, too. The call has to lead to a function by the sorted
  * table, and the jump to stay in its own. Bytes that are no instructions of the function are like
- * that with a chance of less than 1 in 2^50. Return: 0 and *ret_count offsets, 1 at least. -ENOEXEC
+ * that with a chance of less than 1 in 2^50. Return: 0 and *ret_count places, 1 at least. -ENOEXEC
  * with @err: there is no such place. -EPERM with @err: no code is there. */
-int function_results_find(int fd, uint64_t offset, uint64_t ret[FUNCTION_RESULTS_MAX],
+int function_results_find(int fd, uint64_t offset, struct function_result ret[FUNCTION_RESULTS_MAX],
                           size_t *ret_count, struct error *err);

@@ -20,10 +20,10 @@ _Static_assert((int)BROKER_MALLOC_FIRST == (int)ALLOC_MALLOC_FIRST &&
                    (int)BROKER_MALLOC_SECOND == (int)ALLOC_MALLOC_SECOND &&
                    (int)BROKER_MALLOC_SECOND_OF_OLD == (int)ALLOC_MALLOC_SECOND_OF_OLD &&
                    (int)BROKER_MALLOC_THIRD == (int)ALLOC_MALLOC_THIRD &&
+                   (int)BROKER_MALLOC_THIRD_OF_LARGE == (int)ALLOC_MALLOC_THIRD_OF_LARGE &&
                    (int)BROKER_MALLOC_PRODUCT == (int)ALLOC_MALLOC_PRODUCT &&
                    (int)BROKER_MALLOC_FREE == (int)ALLOC_MALLOC_FREE &&
-                   (int)BROKER_MALLOC_RESULT == (int)ALLOC_MALLOC_RESULT &&
-                   (int)BROKER_MALLOC_ARGUMENTS <= (int)ALLOC_MALLOC_KINDS,
+                   (int)BROKER_MALLOC_RESULT <= (int)ALLOC_MALLOC_RESULT,
                "the arguments of both sides");
 
 /* Where the probes of @q may stand in the file @fd, into @ret. */
@@ -139,7 +139,7 @@ int request_sample_agents(struct server *s, const struct broker_request *q, stru
 
 /* The places of a function that may have a probe. */
 struct places {
-    uint64_t offsets[FUNCTION_RESULTS_MAX];
+    struct function_result all[FUNCTION_RESULTS_MAX];
     size_t count;
 };
 
@@ -155,11 +155,15 @@ static int open_call(struct server *s, const struct broker_request *q, struct ta
 
     if (r || fd < 0)
         return r;
-    ret->count = 1;
-    r = results ? function_results_find(fd, offset, ret->offsets, &ret->count, &rep->err)
-                : function_start_check(fd, offset, ret->offsets, &rep->err);
+    ret->count = 0;
+    if (results)
+        r = function_results_find(fd, offset, ret->all, &ret->count, &rep->err);
+    else
+        r = function_start_check(fd, offset, &offset, &rep->err);
+    if (r == 0 && !results)
+        ret->all[ret->count++] = (struct function_result){ .offset = offset };
     for (size_t i = 0; r == 0 && i < ret->count; i++)
-        r = mapped_check_code(t, q, fd, ret->offsets[i], &rep->err);
+        r = mapped_check_code(t, q, fd, ret->all[i].offset, &rep->err);
     if (r == 0)
         *ret_fd = take_fd(&fd);
     return r;
@@ -182,7 +186,7 @@ int request_call(struct server *s, const struct broker_request *q, struct reply 
     r = open_call(s, q, &t, offset, /* results= */ false, &at, &fd, rep);
     if (r || fd < 0)
         return r;
-    r = sampler_call(s->sampler, q->host_pid, q->set, fd, at.offsets[0], &rep->err);
+    r = sampler_call(s->sampler, q->host_pid, q->set, fd, at.all[0].offset, &rep->err);
     if (r == 0 && target_check(&t)) { /* another process may have its number by now */
         sampler_uncall(s->sampler, q->host_pid, q->set);
         return PROC_GONE;
@@ -203,15 +207,17 @@ int request_malloc(struct server *s, const struct broker_request *q, struct repl
     _cleanup_close_ int fd = -1;
     struct broker_malloc m;
     struct places at;
+    bool results;
     int r;
 
     memcpy(&m, q->name, sizeof(m));
-    r = open_call(s, q, &t, m.offset, m.argument == BROKER_MALLOC_RESULT, &at, &fd, rep);
+    results = m.argument == BROKER_MALLOC_RESULT;
+    r = open_call(s, q, &t, m.offset, results, &at, &fd, rep);
     if (r || fd < 0)
         return r;
     for (size_t i = 0; r == 0 && i < at.count; i++)
-        r = sampler_malloc(s->sampler, q->host_pid, q->set, fd, at.offsets[i], m.argument,
-                           &rep->err);
+        r = sampler_malloc(s->sampler, q->host_pid, q->set, fd, at.all[i].offset,
+                           results ? ALLOC_MALLOC_RESULT + at.all[i].reg : m.argument, &rep->err);
     if (r == 0 && target_check(&t)) { /* another process may have its number by now */
         sampler_uncall(s->sampler, q->host_pid, q->set);
         return PROC_GONE;

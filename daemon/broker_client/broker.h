@@ -221,6 +221,7 @@ enum broker_malloc_argument { /* as enum alloc_malloc of sample/alloc_abi.h */
                               BROKER_MALLOC_SECOND,
                               BROKER_MALLOC_SECOND_OF_OLD,
                               BROKER_MALLOC_THIRD,
+                              BROKER_MALLOC_THIRD_OF_LARGE,
                               BROKER_MALLOC_PRODUCT,
                               BROKER_MALLOC_FREE,
                               BROKER_MALLOC_RESULT,

@@ -14,16 +14,18 @@ static const struct {
     { "malloc", BROKER_MALLOC_FIRST, BROKER_MALLOC_FIRST, true, true },
     { "calloc", BROKER_MALLOC_PRODUCT, BROKER_MALLOC_PRODUCT, false, true },
     { "realloc", BROKER_MALLOC_SECOND, BROKER_MALLOC_SECOND_OF_OLD, true, true },
-    { "posix_memalign", BROKER_MALLOC_THIRD, BROKER_MALLOC_THIRD, false, false },
-    { "aligned_alloc", BROKER_MALLOC_SECOND, BROKER_MALLOC_SECOND, true, false },
-    { "memalign", BROKER_MALLOC_SECOND, BROKER_MALLOC_SECOND, false, false },
+    { "posix_memalign", BROKER_MALLOC_THIRD, BROKER_MALLOC_THIRD_OF_LARGE, false, true },
+    { "aligned_alloc", BROKER_MALLOC_SECOND, BROKER_MALLOC_SECOND_OF_OLD, true, true },
+    { "memalign", BROKER_MALLOC_SECOND, BROKER_MALLOC_SECOND_OF_OLD, false, true },
     { "valloc", BROKER_MALLOC_FIRST, BROKER_MALLOC_FIRST, false, false },
 };
+#define REALLOC 2 /* the index of it */
 _Static_assert(ARRAY_SIZE(FUNCTIONS) <= 32, "bits of struct mallocs");
 
 /* Behind those, what gives back, and what only one library has. glibc: what it has beside its
  * malloc, and none that takes the place of that (tcmalloc has __libc_malloc, too). There realloc()
- * of NULL calls malloc(). Its loader has a malloc for itself before 2.32. */
+ * of NULL calls malloc(), and so do those that align, for what is aligned anyway. Its loader has a
+ * malloc for itself before 2.32. */
 enum { FREE = ARRAY_SIZE(FUNCTIONS), GLIBC, MUSL, LOADER, NAMES };
 static const char *const MARKS[] = { "free", "malloc_info", "__dls3", "__tls_get_addr" };
 
@@ -70,7 +72,7 @@ static int put_probe(const struct putting *to, const struct library *l, uint64_t
  * realloc() gives back would seem to stay. */
 static bool is_needed(size_t i, bool followed)
 {
-    return i == 0 || (followed && FUNCTIONS[i].of_glibc == BROKER_MALLOC_SECOND_OF_OLD);
+    return i == 0 || (followed && i == REALLOC);
 }
 
 /* Puts those of function number @i of @l; with @followed also where its blocks are known. What

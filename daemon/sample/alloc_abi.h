@@ -12,8 +12,8 @@
 
 #define ALLOC_PROCESSES_MAX 256 /* JVMs that are probed at a time */
 #define ALLOC_PROBES_MAX 24     /* of one */
-#define ALLOC_CALLS_MAX 1024    /* probes where calls are counted, of all; a power of two */
-#define ALLOC_TARGET_MAX 32     /* probes of all kinds in one process */
+#define ALLOC_CALLS_MAX 2048    /* probes where calls are counted, of all; a power of two */
+#define ALLOC_TARGET_MAX 64     /* probes of all kinds in one process */
 #define ALLOC_DEPTH 3 /* samples that one processor takes at once: each may be preempted */
 
 /*
@@ -48,15 +48,20 @@ enum alloc_kind {
 
 /* Where the arguments of a function say how many bytes are asked for. */
 enum alloc_malloc {
-    ALLOC_MALLOC_FIRST,         /* malloc(size) */
-    ALLOC_MALLOC_SECOND,        /* realloc(old, size), aligned_alloc(alignment, size) */
-    ALLOC_MALLOC_SECOND_OF_OLD, /* the same, where the first is not NULL: else malloc is called */
-    ALLOC_MALLOC_THIRD,         /* posix_memalign(ret, alignment, size) */
-    ALLOC_MALLOC_PRODUCT,       /* calloc(count, size) */
-    ALLOC_MALLOC_FREE,          /* free(old): what is given back */
-    ALLOC_MALLOC_RESULT,        /* within a function, where rax has what it will return */
-    ALLOC_MALLOC_KINDS = 8,
+    ALLOC_MALLOC_FIRST,          /* malloc(size) */
+    ALLOC_MALLOC_SECOND,         /* realloc(old, size), aligned_alloc(alignment, size) */
+    ALLOC_MALLOC_SECOND_OF_OLD,  /* the same of glibc, which calls malloc if the first is
+                                    ALLOC_ALIGNED or less: no block, or what malloc gives anyway */
+    ALLOC_MALLOC_THIRD,          /* posix_memalign(ret, alignment, size) */
+    ALLOC_MALLOC_THIRD_OF_LARGE, /* the same of glibc, as above */
+    ALLOC_MALLOC_PRODUCT,        /* calloc(count, size) */
+    ALLOC_MALLOC_FREE,           /* free(old): what is given back */
+    /* ALLOC_MALLOC_RESULT + n is within a function, where register n has what it will return. */
+    ALLOC_MALLOC_RESULT = 16,
+    ALLOC_MALLOC_KINDS = 32,
 };
+#define ALLOC_REGISTERS 16 /* as instructions number them: 0 is rax */
+#define ALLOC_ALIGNED 16   /* bytes; glibc's malloc aligns to that */
 
 /* What is known of a process that is asked how it asks for memory. */
 struct alloc_mallocs {

@@ -53,10 +53,10 @@ static __always_inline __u64 asked_bytes(__u32 kind, __u64 first, __u64 second, 
         bytes = first < SIZE_MAX_BYTES && second < (1ULL << 23)   ? first * second
                 : second < SIZE_MAX_BYTES && first < (1ULL << 23) ? first * second
                                                                   : SIZE_MAX_BYTES;
-    else if (kind == ALLOC_MALLOC_THIRD)
-        bytes = third;
+    else if (kind == ALLOC_MALLOC_THIRD || kind == ALLOC_MALLOC_THIRD_OF_LARGE)
+        bytes = kind == ALLOC_MALLOC_THIRD_OF_LARGE && second <= ALLOC_ALIGNED ? 0 : third;
     else if (kind != ALLOC_MALLOC_FIRST)
-        bytes = kind == ALLOC_MALLOC_SECOND_OF_OLD && !first ? 0 : second;
+        bytes = kind == ALLOC_MALLOC_SECOND_OF_OLD && first <= ALLOC_ALIGNED ? 0 : second;
     return bytes < SIZE_MAX_BYTES ? bytes : 0; /* no malloc gives so much */
 }
 

@@ -23,10 +23,11 @@ struct alloc_scratch {
     struct stack_scratch stack;
     struct allocated what;
     struct arguments args;
-    __u64 values[STACK_SETS_MAX]; /* of the sets that take it */
-    __u64 flags;                  /* SAMPLE_SAME_STEP, SAMPLE_ALONE */
-    __u64 block;                  /* address of a block of malloc */
-    __u64 taken;                  /* by one that runs or was preempted */
+    __u64 values[STACK_SETS_MAX];     /* of the sets that take it */
+    __u64 flags;                      /* SAMPLE_SAME_STEP, SAMPLE_ALONE */
+    __u64 block;                      /* address of a block of malloc */
+    __u64 registers[ALLOC_REGISTERS]; /* where its address may be */
+    __u64 taken;                      /* by one that runs or was preempted */
 };
 
 #define SCRATCH struct alloc_scratch

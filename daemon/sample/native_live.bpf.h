@@ -97,13 +97,14 @@ static __always_inline bool is_block_of(__u64 address, __u64 bytes)
 
 /* ---- a thread's own blocks ---- */
 
-/* How glibc's list of them is laid out: by the size of the block that it lies in. */
+/* How glibc's list of them is laid out: by the size of the block that it lies in. That is a step
+ * larger where glibc had such a block. */
 static __always_inline __u32 cache_first(__u64 size)
 {
-    return size == 0x250   ? 0x40 /* 2.26 to 2.29 */
-           : size == 0x290 ? 0x80 /* 2.30 to 2.41 */
-           : size == 0x300 ? 0x98 /* 2.42 and up */
-                           : 0;
+    return size == 0x250 || size == 0x260   ? 0x40 /* 2.26 to 2.29 */
+           : size == 0x290 || size == 0x2a0 ? 0x80 /* 2.30 to 2.41 */
+           : size == 0x300 || size == 0x310 ? 0x98 /* 2.42 and up */
+                                            : 0;
 }
 
 /* Where the list at @cache has the first block of its size @index. */
@@ -309,15 +310,17 @@ __attribute__((noinline)) int see_block(struct alloc_scratch *as, __u32 host_pid
     a = asking_of(task, set);
     if (!a)
         return 0;
-    as->block = kind == ALLOC_MALLOC_RESULT ? end_asking(task, as, a, as->args.n[0], host_pid, set)
-                                            : begin_asking(task, as, a, m, kind, host_pid, set);
+    as->block =
+        kind >= ALLOC_MALLOC_RESULT
+            ? end_asking(task, as, a, as->registers[kind & (ALLOC_REGISTERS - 1)], host_pid, set)
+            : begin_asking(task, as, a, m, kind, host_pid, set);
     if (!as->block)
         return 0;
     a->block = __sync_fetch_and_add(&last_block, 1) + 1;
     as->what = (struct allocated){ .object = a->block };
     as->flags = 0;
     as->values[set & (STACK_SETS_MAX - 1)] = a->value;
-    if (kind == ALLOC_MALLOC_RESULT || !a->block)
+    if (kind >= ALLOC_MALLOC_RESULT || !a->block)
         a->value = 0;
     return a->block != 0;
 }
@@ -337,18 +340,37 @@ __attribute__((noinline)) int sampled_block(struct alloc_scratch *as, __u32 host
     return 0;
 }
 
+/* By the numbers that instructions have for them. */
+static __always_inline void keep_registers(struct alloc_scratch *as, const struct pt_regs *ctx)
+{
+    as->registers[0] = ctx->rax;
+    as->registers[1] = ctx->rcx;
+    as->registers[2] = ctx->rdx;
+    as->registers[3] = ctx->rbx;
+    as->registers[4] = ctx->rsp;
+    as->registers[5] = ctx->rbp;
+    as->registers[6] = ctx->rsi;
+    as->registers[7] = ctx->rdi;
+    as->registers[8] = ctx->r8;
+    as->registers[9] = ctx->r9;
+    as->registers[10] = ctx->r10;
+    as->registers[11] = ctx->r11;
+    as->registers[12] = ctx->r12;
+    as->registers[13] = ctx->r13;
+    as->registers[14] = ctx->r14;
+    as->registers[15] = ctx->r15;
+}
+
 /* Of all probes of such sets. */
 SEC("uprobe")
 int block_probe(struct pt_regs *ctx)
 {
     struct task_struct *task = bpf_get_current_task_btf();
-    __u64 di = ctx->rdi, si = ctx->rsi, dx = ctx->rdx, ax = ctx->rax;
     __u64 cookie = bpf_get_attach_cookie(ctx);
     __u32 kind = ALLOC_COOKIE_KIND(cookie), set = set_of(kind), host_pid = process_number(task);
     struct alloc_mallocs *m = bpf_map_lookup_elem(&mallocs, &host_pid);
     struct alloc_scratch *as;
 
-    asm volatile("" : "+r"(di), "+r"(si), "+r"(dx), "+r"(ax)); /* as in alloc.bpf.c */
     if (is_going(cookie) || !m || !(wanted_sets(host_pid) & 1U << set))
         return 0;
     __sync_fetch_and_add(&m->calls, 1);
@@ -357,9 +379,10 @@ int block_probe(struct pt_regs *ctx)
         count(ALLOC_LOST_OTHER, 1);
         return 0;
     }
-    as->args.n[0] = (kind - ALLOC_MALLOC) % ALLOC_MALLOC_KINDS == ALLOC_MALLOC_RESULT ? ax : di;
-    as->args.n[1] = si;
-    as->args.n[2] = dx;
+    keep_registers(as, ctx);
+    as->args.n[0] = as->registers[7];
+    as->args.n[1] = as->registers[6];
+    as->args.n[2] = as->registers[2];
     if (see_block(as, host_pid, cookie))
         sampled_block(as, host_pid, set, take_sample(task, as, 1U << set, host_pid));
     give_scratch(as);

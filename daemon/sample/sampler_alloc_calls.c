@@ -124,7 +124,7 @@ int sampler_alloc_malloc(struct sampler_alloc *a, int32_t pid, uint32_t set, int
     if (pid <= 0 || set >= STACK_SETS_MAX || argument >= ALLOC_MALLOC_KINDS ||
         (argument >= ALLOC_MALLOC_FREE && !(a->block_sets & 1U << set)))
         return -EINVAL;
-    if (argument == ALLOC_MALLOC_RESULT && has_place(a, &c))
+    if (argument >= ALLOC_MALLOC_RESULT && has_place(a, &c))
         return 0;
     if (!has_mallocs(a, pid) &&
         bpf_map_update_elem(bpf_map__fd(a->skel->maps.mallocs), &key, &none, BPF_ANY) < 0)

@@ -22,7 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     _cleanup_close_ int fd = memfd_create("elf", MFD_CLOEXEC);
     struct error err = ERROR_NULL;
-    uint64_t offset, at, results[FUNCTION_RESULTS_MAX];
+    struct function_result results[FUNCTION_RESULTS_MAX];
+    uint64_t offset, at;
     size_t count = 0;
     uint8_t code[6];
     int r;
@@ -44,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (r == 0 ? !count || count > FUNCTION_RESULTS_MAX : r != -EPERM && r != -ENOEXEC)
         abort();
     for (size_t i = 0; i < count; i++) {
-        if (pread(fd, code, 2, (off_t)results[i]) != 2 ||
+        if (results[i].reg > 15 || pread(fd, code, 2, (off_t)results[i].offset) != 2 ||
             ((code[0] & 0xf0) != 0x70 && (code[0] != 0x0f || (code[1] & 0xf0) != 0x80)))
             abort();
     }

@@ -86,6 +86,17 @@ class Malloc(mallocs.WithMallocs):
     def test_glibc(self):
         self.check_program((), "libc.so.6")
 
+    def test_what_is_aligned_anyway(self):
+        """glibc's functions that align call malloc then: that counts once."""
+        with native.Obedient("mallocs", "-pthread") as program:
+            program.do("align 10")
+            self.prepare(program.pid)
+            capture = self.daemon.capture(pid=program.pid, event="malloc", interval=1)
+            program.do("align 1000")
+            profile = capture.stop()
+            if profile.quality["lost"] == 0:
+                self.assertEqual(value(profile, "by_aligned"), 1000 * (500 + 512), profile.describe())
+
     def test_in_pieces(self):
         """A library that is mapped in several pieces has one probe at each function."""
         with native.Obedient("mallocs", "-pthread") as program:

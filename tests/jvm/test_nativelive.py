@@ -14,6 +14,9 @@ from test_calls import await_no_probes
 from test_malloc import library
 
 LEAKING = "place_6" # of leaks.c
+# Places of it that other releases of glibc do not show whole. memalign and aligned_alloc have blocks of the thread's own list from 2.41
+# on. aligned_alloc and posix_memalign of 2.43 begin with instructions that no probe is put at.
+UNKNOWN = {21: ("place_10", "place_14"), 26: ("place_10", "place_12", "place_14", "place_16")}
 
 
 def sites(profile: Profile) -> dict[str, int]:
@@ -47,13 +50,34 @@ class Base(mallocs.WithMallocs):
     event = "nativelive"
     sources = ("NativeLeaks.java",)
 
-    def take(self, program, line: str, **params) -> tuple[int, Profile]:
-        """What stayed while it did LINE, and a profile of that. It goes on for more than the tenth that is left out."""
+    def take_all(self, program, line: str, **params) -> tuple[list[int], Profile]:
+        """The numbers that it said when it had done LINE, and a profile of that. It goes on for more than the tenth that is left out."""
         capture = self.daemon.capture(pid=program.pid, event="nativelive", **params)
         begun = time.monotonic()
-        stayed = int(program.ask(line))
+        said = [int(word) for word in program.ask(line).split()]
         time.sleep((time.monotonic() - begun) / 8 + 0.5)
-        return stayed, capture.stop()
+        return said, capture.stop()
+
+    def take(self, program, line: str, **params) -> tuple[int, Profile]:
+        """The same of what stayed."""
+        (stayed,), profile = self.take_all(program, line, **params)
+        return stayed, profile
+
+    def check_places(self, program: native.Obedient, label: str, unknown: tuple[str, ...] = ()) -> None:
+        """Each place leaks as often: each byte of it, but for those of the places UNKNOWN, which may miss some."""
+        program.ask("all 2 100")
+        self.prepare(program.pid)
+        said, profile = self.take_all(program, "all 500 50", interval=1, force=1)
+        truth = {f"place_{n}": bytes for n, bytes in enumerate(said) if bytes}
+        found = sites(profile)
+        print(f"{label}: {found}, stayed {truth}; {profile.warnings[:2]}", end=" ")
+        self.assertEqual(len(truth), 20)
+        if profile.quality["lost"] == 0:
+            for place in unknown:
+                self.assertLessEqual(found.pop(place, 0), truth.pop(place), (place, profile.describe()))
+            self.assertEqual(found, truth, profile.describe())
+            self.assertTrue(unknown or not any("nothing is known" in w for w in profile.warnings), profile.warnings)
+        await_no_probes(program.pid)
 
     def check_blocks(self, program: native.Obedient, label: str) -> None:
         """Each byte of the place that keeps blocks, and none of another. Where none does, nothing."""
@@ -89,6 +113,11 @@ class NativeLive(Base):
     def test_each_block(self):
         with native.Obedient("leaks", "-pthread") as program:
             self.check_blocks(program, "glibc")
+
+    def test_each_function(self):
+        """Also what calloc, realloc and those that align return, in several threads."""
+        with native.Obedient("leaks", "-pthread") as program:
+            self.check_places(program, "glibc")
 
     def test_by_chance(self):
         """The same of sampled blocks: some 400 stay, of which the interval takes 0.4, so this is four sigma."""
@@ -147,7 +176,7 @@ class NativeLive(Base):
             other = self.daemon.capture(pid=busy.pid, event="nativelive", interval=1, force=1)
             capture = self.daemon.capture(pid=quiet.pid, event="nativelive", interval=1, force=1)
             quiet.ask("cost 500 100")
-            busy.ask("run 50 10") # several threads call realloc: where their blocks are nobody knows
+            busy.ask("remap 50 0") # where a mapping is that grew nobody knows
             quiet.ask("cost 500 100")
             profile, others = capture.stop(), other.stop()
             print(f"{profile.warnings[:2]}", end=" ")
@@ -245,6 +274,7 @@ class Jdks(Base):
         libraries = jdkroot.root(version) + "/usr/lib/x86_64-linux-gnu"
         with native.Obedient("leaks", "-pthread", wrap=(libraries + "/ld-linux-x86-64.so.2", "--library-path", libraries)) as program:
             self.check_blocks(program, f"glibc of {version}")
+            self.check_places(program, f"glibc of {version}", UNKNOWN[version])
         with bundle.Asked("", self.classes.folder, "-Xmx64m", "-cp", "/classes", "NativeLeaks", root=jdkroot.root(version),
                           executable=jdkroot.java(version)) as program:
             self.check_jvm(program, f"JDK {version}")

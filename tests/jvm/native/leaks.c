@@ -2,14 +2,18 @@
 /*
  * Allocates at 20 places, in threads, and frees all of it but for a share of what place LEAKING
  * allocates. Each line of its input says how often each thread allocates at each place, and the
- * share: "run 1000 100" keeps one of 100 for good. It writes the bytes that stayed. "cost 1000 50"
- * has 50 bytes allocated and freed, and writes the CPU time of 1000 such pairs, in ns. "hold 1000
- * 0" has the place LEAKING allocate so many blocks, and "drop 0 0" frees all of these. With
+ * share: "run 1000 100" keeps one of 100 for good. It writes the bytes that stayed. "all 1000 100"
+ * keeps as many of each place, and writes the bytes of each. Places grow their blocks by realloc,
+ * or ask for aligned ones. "cost 1000 50" has 50 bytes allocated and freed, and writes the CPU time
+ * of 1000 such pairs, in ns. "hold 1000 0" has the place LEAKING allocate so many blocks, and "drop
+ * 0 0" frees all of these. "remap 10 0" has that many mappings grow by realloc. With
  * -DHOSTILE its threads have what looks like glibc's list of their free blocks, and says of live
  * blocks that they are free.
  */
 #define _GNU_SOURCE
+#include <malloc.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +34,8 @@ static const size_t BYTES[PLACES] = {
 #define LEAKING 6
 
 static unsigned long rounds, share;
-static unsigned long stayed; /* bytes */
+static bool all_leak;
+static unsigned long stayed[PLACES]; /* bytes */
 
 /* What another thread is to free. */
 static void *_Atomic shared[HELD];
@@ -40,11 +45,38 @@ static void use(void *p)
     __asm__ volatile("" : : "r"(p) : "memory");
 }
 
+static inline __attribute__((always_inline)) void *ask(int n)
+{
+    void *p = NULL;
+
+    switch (n) {
+    case 7: /* on 16 bytes: that is what malloc gives */
+    case 12:
+    case 16:
+        return posix_memalign(&p, n == 7 ? 16 : 64, BYTES[n]) == 0 ? p : NULL;
+    case 10:
+        return aligned_alloc(64, BYTES[n]);
+    case 14:
+        return memalign(4096, BYTES[n]);
+    default:
+        return n % 5 == 3 ? calloc(1, BYTES[n]) : malloc(BYTES[n]);
+    }
+}
+
+/* How much larger place @n has its blocks grow. */
+static size_t growth(int n)
+{
+    return n == 3 || n == 11 ? 2 : 1;
+}
+
 #define PLACE(n)                                                                                   \
     __attribute__((noinline)) void *place_##n(void)                                                \
     {                                                                                              \
-        void *p = (n) % 5 == 3 ? calloc(1, BYTES[n]) : malloc(BYTES[n]);                           \
+        void *p = ask(n);                                                                          \
                                                                                                    \
+        use(p);                                                                                    \
+        if (growth(n) > 1)                                                                         \
+            p = realloc(p, BYTES[n] * growth(n));                                                  \
         use(p);                                                                                    \
         return p;                                                                                  \
     }
@@ -130,7 +162,7 @@ static void let_go(void *p, void **held, unsigned long *random)
 
 static void *work(void *seed)
 {
-    unsigned long random = (uintptr_t)seed * 0x9e3779b97f4a7c15 + 1, leaks = 0;
+    unsigned long random = (uintptr_t)seed * 0x9e3779b97f4a7c15 + 1, leaks[PLACES] = { 0 };
     void *held[HELD] = { 0 };
 
     for (unsigned long i = 0; i < rounds * PLACES; i++) {
@@ -138,12 +170,8 @@ static void *work(void *seed)
         void *p = ALL[n]();
 
         lie((unsigned)(uintptr_t)seed, p);
-        if (n == 3 || n == 11) { /* these grow */
-            p = realloc(p, BYTES[n] * 2);
-            use(p);
-        }
-        if (n == LEAKING && ++leaks % share == 0)
-            __atomic_add_fetch(&stayed, BYTES[n], __ATOMIC_RELAXED);
+        if ((n == LEAKING || all_leak) && ++leaks[n] % share == 0)
+            __atomic_add_fetch(&stayed[n], BYTES[n] * growth((int)n), __ATOMIC_RELAXED);
         else
             let_go(p, held, &random);
         if (i % A_PAUSE == 0)
@@ -194,6 +222,25 @@ static unsigned long drop(void)
     return 0;
 }
 
+static unsigned long remap(void)
+{
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    for (unsigned long i = 0; i < rounds; i++) {
+        void *p = malloc(2 << 20);
+
+        use(p);
+        p = realloc(p, 4 << 20);
+        use(p);
+        free(p);
+    }
+    return 0;
+}
+
+static unsigned long one(char command)
+{
+    return command == 'c' ? cost() : command == 'h' ? hold() : command == 'd' ? drop() : remap();
+}
+
 int main(void)
 {
     void *mine = place_2();
@@ -202,13 +249,14 @@ int main(void)
     while (scanf("%15s %lu %lu", word, &rounds, &share) == 3) {
         pthread_t threads[THREADS];
 
-        if (strcmp(word, "run") != 0) {
-            printf("%lu\n", *word == 'c' ? cost() : *word == 'h' ? hold() : drop());
+        all_leak = strcmp(word, "all") == 0;
+        if (strcmp(word, "run") != 0 && !all_leak) {
+            printf("%lu\n", one(*word));
             fflush(stdout);
             continue;
         }
         lie(0, mine); /* this thread is the first that is looked at */
-        stayed = 0;
+        memset(stayed, 0, sizeof(stayed));
         for (uintptr_t i = 0; i < THREADS; i++)
             if (pthread_create(&threads[i], NULL, work, (void *)(i + rounds)) != 0)
                 return 1;
@@ -216,7 +264,10 @@ int main(void)
             pthread_join(threads[i], NULL);
         for (int i = 0; i < HELD; i++)
             free(__atomic_exchange_n((void **)&shared[i], NULL, __ATOMIC_ACQ_REL));
-        printf("%lu\n", stayed);
+        for (int i = 0; all_leak && i < PLACES; i++)
+            printf("%lu%c", stayed[i], i + 1 < PLACES ? ' ' : '\n');
+        if (!all_leak)
+            printf("%lu\n", stayed[LEAKING]);
         fflush(stdout);
     }
     return 0;

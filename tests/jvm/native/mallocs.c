@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asks for memory as often as each line of its input says, and writes the line back. "all 1000" has
- * each function asked by a caller of its own, "storm 1" has a thread ask without end, "split 1" has
- * the library mapped in pieces. "write 1" makes the code of malloc writable, "patch 1" has it jump
- * to another function. */
+ * each function asked by a caller of its own, "align 1000" has blocks on 16 bytes, "storm 1" has a
+ * thread ask without end. "split 1" has the library mapped in pieces, "write 1" makes the code of
+ * malloc writable, "patch 1" has it jump to another function. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <regex.h>
@@ -49,6 +49,15 @@ CALLER by_posix_memalign(void)
 
     if (posix_memalign(&p, 64, 700) == 0)
         take(p);
+}
+
+CALLER by_aligned(void) /* to what malloc gives anyway: glibc calls that */
+{
+    void *p = NULL;
+
+    if (posix_memalign(&p, 16, 500) == 0)
+        take(p);
+    take(aligned_alloc(16, 512));
 }
 
 CALLER by_large(void)
@@ -112,6 +121,8 @@ int main(void)
         }
         for (unsigned long i = 0; strcmp(word, "large") == 0 && i < n; i++)
             by_large();
+        for (unsigned long i = 0; strcmp(word, "align") == 0 && i < n; i++)
+            by_aligned();
         printf("%s %lu\n", word, n);
         fflush(stdout);
     }

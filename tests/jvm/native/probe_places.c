@@ -12,7 +12,8 @@
 int main(int argc, char **argv)
 {
     _cleanup_close_ int fd = argc == 2 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1;
-    uint64_t offset, place, refused = 0, results[FUNCTION_RESULTS_MAX];
+    struct function_result results[FUNCTION_RESULTS_MAX];
+    uint64_t offset, place, refused = 0;
 
     if (fd < 0)
         return 2;
@@ -23,7 +24,7 @@ int main(int argc, char **argv)
 
         function_results_find(fd, offset, results, &count, NULL);
         for (size_t i = 0; i < count; i++)
-            printf("%" PRIu64 " %" PRIu64 " in\n", offset, results[i]);
+            printf("%" PRIu64 " %" PRIu64 " in\n", offset, results[i].offset);
 
         if (r == 0) {
             printf("%" PRIu64 " %" PRIu64 "\n", offset, place);

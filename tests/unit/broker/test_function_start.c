@@ -115,6 +115,7 @@ START_TEST(behind_a_comparison)
     static const uint8_t COMPARE[] = { 0x80, 0x3d, 0x01, 0x02, 0x14, 0x00, 0x00, 0x41, 0x54 };
     static const uint8_t COMPARE_RDI[] = { 0x48, 0x81, 0xff, 0x00, 0x10, 0x00, 0x00, 0x0f, 0x87 };
     static const uint8_t MOVE_RSI[] = { 0x49, 0x89, 0xf1 };
+    static const uint8_t PRODUCT[] = { 0x48, 0x89, 0xf8, 0x48, 0xf7, 0xe6, 0x0f, 0x80 };
     static const uint8_t TEST_AND_JUMP[] = { 0x48, 0x85, 0xff, 0x0f, 0x84 };
     static const uint8_t LOAD_AND_TEST[] = { 0x48, 0x8b, 0x05, 0x59, 0xab, 0x00,
                                              0x00, 0x48, 0x85, 0xc0, 0x74 };
@@ -162,6 +163,13 @@ START_TEST(behind_a_comparison)
     m.code[0][0] = 0x48;
     m.code[0][2] = 0xf1; /* to rcx: an argument */
     ck_assert_int_eq(check_image(&m, offset_of(0)), -ENOEXEC);
+    memcpy(m.code[0], PRODUCT, sizeof(PRODUCT)); /* as calloc of glibc 2.43 */
+    ck_assert_int_eq(check_image(&m, offset_of(0)), (int64_t)offset_of(0) + 6);
+    m.code[0][5] = 0xe7; /* of another register */
+    ck_assert_int_eq(check_image(&m, offset_of(0)), -ENOEXEC);
+    memcpy(m.code[0], PRODUCT, sizeof(PRODUCT));
+    m.code[0][6] = 0x90; /* no jump */
+    ck_assert_int_eq(check_image(&m, offset_of(0)), -ENOEXEC);
     memcpy(m.code[0], COMPARE, 7); /* twice */
     memcpy(m.code[0] + 7, COMPARE, sizeof(COMPARE));
     ck_assert_int_eq(check_image(&m, offset_of(0)), -ENOEXEC);
@@ -186,11 +194,13 @@ START_TEST(what_the_table_does_not_name)
 }
 END_TEST
 
+static uint32_t last_register; /* of the first place that results() found */
+
 /* The places in the function at @offset, counted from there; or the error. */
 static int results(const void *p, size_t n, uint64_t offset, int64_t ret[FUNCTION_RESULTS_MAX])
 {
     _cleanup_close_ int fd = memfd_create("elf", MFD_CLOEXEC);
-    uint64_t found[FUNCTION_RESULTS_MAX];
+    struct function_result found[FUNCTION_RESULTS_MAX];
     struct error err = ERROR_NULL;
     size_t count = 0;
     int r;
@@ -199,7 +209,8 @@ static int results(const void *p, size_t n, uint64_t offset, int64_t ret[FUNCTIO
     r = function_results_find(fd, offset, found, &count, &err);
     ck_assert(r == 0 ? count > 0 : (r == -EPERM || r == -ENOEXEC) && err.msg[0]);
     for (size_t i = 0; i < count; i++)
-        ret[i] = (int64_t)(found[i] - offset);
+        ret[i] = (int64_t)(found[i].offset - offset);
+    last_register = count ? found[0].reg : UINT32_MAX;
     return r < 0 ? r : (int)count;
 }
 
@@ -228,6 +239,7 @@ START_TEST(where_results_are)
     memcpy(m.code[0] + 6, MOVED, sizeof(MOVED));
     ck_assert_int_eq(RESULTS(0), 1);
     ck_assert_int_eq(at[0], 12);
+    ck_assert_uint_eq(last_register, 12);
     m.code[0][8] = 0x44; /* mov %rax, n(%rsp) is longer */
     ck_assert_int_eq(RESULTS(0), -ENOEXEC);
 #define WITH(byte, value)                                                                          \
@@ -258,6 +270,70 @@ START_TEST(where_results_are)
     m = calling();
     m.code[0][0] = 0xba;
     ck_assert_int_eq(RESULTS(0), 1);
+}
+END_TEST
+
+/* What stands between the call and the test: each of these, or another one instead. */
+START_TEST(what_may_be_behind_a_call)
+{
+    static const struct {
+        uint8_t code[32];
+        int64_t at; /* the jump; 0: it is no such place */
+        uint32_t reg;
+    } ALL[] = {
+#define CALL 0xe8, 0x3b, 0x00, 0x00, 0x00
+#define LOAD_R8 0x4c, 0x8b, 0x04, 0x24
+#define LOAD_R10 0x4c, 0x8b, 0x54, 0x24, 0x08
+#define MOVE_R12 0x49, 0x89, 0xc4
+#define UNLOCK 0x31, 0xc0, 0x41, 0x87, 0x00, 0x83, 0xf8, 0x01, 0x7f, 0x10
+#define TEST_R12 0x4d, 0x85, 0xe4
+#define JUMP 0x74, 0x02
+        /* realloc of glibc 2.36, and of 2.43 but for the length of a jump */
+        { { CALL, LOAD_R8, MOVE_R12, UNLOCK, TEST_R12, JUMP }, 25, 12 },
+        { { CALL, LOAD_R10, 0x49, 0x89, 0xc3, UNLOCK, 0x4d, 0x85, 0xdb, JUMP }, 26, 11 },
+        /* posix_memalign, and memalign of 2.43 */
+        { { CALL, 0x48, 0x89, 0xc2, 0xb8, 0x0c, 0, 0, 0, 0x48, 0x85, 0xd2, JUMP }, 16, 2 },
+        { { CALL, LOAD_R8, LOAD_R10, 0x48, 0x85, 0xc0, JUMP }, 17, 0 },
+        /* what is tested is not the result */
+        { { CALL, LOAD_R8, MOVE_R12, UNLOCK, 0x48, 0x85, 0xc0, JUMP }, 0, 0 },
+        { { CALL, MOVE_R12, 0x4d, 0x85, 0xed, JUMP }, 0, 0 },
+        { { CALL, MOVE_R12, 0x49, 0x85, 0xe4, JUMP }, 0, 0 },
+        /* the result is written over: by what is loaded, by a number */
+        { { CALL, MOVE_R12, 0x4c, 0x8b, 0x24, 0x24, TEST_R12, JUMP }, 0, 0 },
+        { { CALL, 0x48, 0x8b, 0x04, 0x24, 0x48, 0x85, 0xc0, JUMP }, 0, 0 },
+        { { CALL, 0x31, 0xc0, 0x48, 0x85, 0xc0, JUMP }, 0, 0 },
+        { { CALL, 0x41, 0x87, 0x00, 0x48, 0x85, 0xc0, JUMP }, 0, 0 },
+        /* an unknown instruction; too many; another jump than jg */
+        { { CALL, MOVE_R12, 0x90, TEST_R12, JUMP }, 0, 0 },
+        { { CALL, MOVE_R12, 0x41, 0x87, 0x04, TEST_R12, JUMP }, 0, 0 },
+        { { CALL, MOVE_R12, 0x83, 0xf8, 0x01, 0x74, 0x10, TEST_R12, JUMP }, 0, 0 },
+        { { CALL, MOVE_R12, 0x31, 0xc0, 0x31, 0xc0, 0x31, 0xc0, 0x31, 0xc0, 0x31, 0xc0, 0x31, 0xc0,
+            0x31, 0xc0, TEST_R12, JUMP },
+          0,
+          0 },
+    };
+
+#undef CALL
+#undef LOAD_R8
+#undef LOAD_R10
+#undef MOVE_R12
+#undef UNLOCK
+#undef TEST_R12
+#undef JUMP
+
+    for (size_t i = 0; i < ARRAY_SIZE(ALL); i++) {
+        struct image m = good();
+        int64_t at[FUNCTION_RESULTS_MAX];
+        int r;
+
+        memcpy(m.code[0], ALL[i].code, sizeof(ALL[i].code));
+        r = results(&m, sizeof(m), offset_of(0), at);
+        ck_assert_msg(r == (ALL[i].at ? 1 : -ENOEXEC), "%zu: %d", i, r);
+        if (ALL[i].at) {
+            ck_assert_int_eq(at[0], ALL[i].at);
+            ck_assert_uint_eq(last_register, ALL[i].reg);
+        }
+    }
 }
 END_TEST
 
@@ -453,6 +529,7 @@ int main(void)
     tcase_add_test(tc, only_starts_with_known_instructions);
     tcase_add_test(tc, behind_a_comparison);
     tcase_add_test(tc, where_results_are);
+    tcase_add_test(tc, what_may_be_behind_a_call);
     tcase_add_test(tc, so_many_jumps_are_looked_at);
     tcase_add_test(tc, what_the_table_does_not_name);
     tcase_add_test(tc, by_symbols_of_functions);
