@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What event=alloc costs a JVM that allocates 1 GB a second: by probes, by the agent, and beside async-profiler if it is available. And
 what event=live costs it. It measures CPU time of the same work, in slices without and with each profiler in random order (paired.py).
-Nothing may stay: it counts pages of libjvm's code that differ from the file, before, during and after. --loads=tomcat measures a
-service."""
+Nothing may stay: it counts pages of libjvm's code that differ from the file, before, during and after. --loads="tomcat spring dropwizard"
+measures services. Take --no-async-profiler=1 for them: it can leave that code writable, and then no probe is put there."""
 import contextlib
 import re
 import time
@@ -33,7 +33,7 @@ def rate(options, folder: str, _: contextlib.ExitStack) -> paired.Load:
                        "MB", 1e6)
 
 
-LOADS = {"rate": rate, "tomcat": paired.tomcat}
+LOADS = {"rate": rate, **{name: paired.web(name) for name in ("tomcat", "spring", "dropwizard")}}
 
 
 def measure(name: str, options, library: str, folder: str, aims: common.Aims) -> None:

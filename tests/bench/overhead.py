@@ -59,15 +59,15 @@ class MixLoad:
         return work / (sum(spent.values()) / 1e9)
 
 
-class TomcatLoad:
-    """Requests that Tomcat with its examples answers to wrk, per CPU second of its threads."""
+class WebLoad:
+    """Requests that the service NAME of services.py answers to wrk, per CPU second of its threads."""
 
-    def __init__(self, options, stack: contextlib.ExitStack):
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="flamed-tomcat.", ignore_cleanup_errors=True))
+    def __init__(self, name: str, options, stack: contextlib.ExitStack):
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=f"flamed-{name}.", ignore_cleanup_errors=True))
         java = paths.jdk(options.jdk) + "/bin/java"
-        self.pid, urls = stack.enter_context(services.tomcat(java, folder, [jvm.FRAME_POINTERS, *options.java_option]))
-        # The servlet: a JSP begins a session with each request of wrk, and the heap is full of them after a minute.
-        self.url, self.window = urls[1], options.window
+        self.pid, urls = stack.enter_context(services.SERVICES[name](java, folder, [jvm.FRAME_POINTERS, *options.java_option]))
+        # Of Tomcat the servlet: a JSP begins a session with each request of wrk, and the heap is full of them after a minute.
+        self.url, self.window = urls[-1], options.window
         for _ in range(4): # what is hot gets compiled
             self.requests(2)
 
@@ -190,7 +190,7 @@ def main() -> None:
     aims = common.Aims(options.check)
     with contextlib.ExitStack() as stack:
         stack.enter_context(common.sample_rates())
-        load = {"mix": MixLoad, "tomcat": TomcatLoad}[options.load](options, stack)
+        load = MixLoad(options, stack) if options.load == "mix" else WebLoad(options.load, options, stack)
         daemon = stack.enter_context(Daemon())
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="flamed-overhead."))
         # The same period for all: a frequency is adapted, and fewer samples are taken.

@@ -68,7 +68,7 @@ class MixedLoad(Load):
 class ServiceLoad(Load):
     """A service of overhead.py: requests, and its threads' CPU time."""
 
-    def __init__(self, service: overhead.TomcatLoad):
+    def __init__(self, service: overhead.WebLoad):
         self.service, self.pid, self.unit = service, service.pid, "request"
 
     def slice(self, seconds: float) -> Slice:
@@ -78,8 +78,9 @@ class ServiceLoad(Load):
         return Slice([sum(ns - before.get(tid, 0) for tid, ns in after.items())], [requests])
 
 
-def tomcat(options, _: str, stack: contextlib.ExitStack) -> ServiceLoad:
-    return ServiceLoad(overhead.TomcatLoad(options, stack))
+def web(name: str):
+    """What makes a load of the service NAME."""
+    return lambda options, _, stack: ServiceLoad(overhead.WebLoad(name, options, stack))
 
 
 @contextlib.contextmanager

@@ -28,7 +28,7 @@ def mixed(options, folder: str, _: contextlib.ExitStack) -> paired.Load:
     return paired.MixedLoad(paired.Counting(options.jdk, *options.java_option, "-Xmx512m", "-cp", folder, "Mixed", "3600"), "run")
 
 
-LOADS = {"pingpong": ping_pong, "waits": waits, "mixed": mixed, "tomcat": paired.tomcat}
+LOADS = {"pingpong": ping_pong, "waits": waits, "mixed": mixed, "tomcat": paired.web("tomcat")}
 
 
 def measure(name: str, options, library: str, folder: str, aims: common.Aims) -> None:

@@ -23,6 +23,7 @@ from test_locks_jdks import COLLECTORS
 KEPT, ROUND = 1024, 4096 # bytes of a round of Keeps.java
 ROUNDS, STEPS = 60_000, 300
 SIGMAS = 4 # of four checks in each run, one in 10,000 is off by more
+SECONDS = float(os.environ.get("FLAMED_LIVE_SECONDS", "1"))
 KEPT_KIB = 16 << 10 # that a JVM may need more, of its own: 25 with ZGC takes 10 KiB a second without captures, too
 CLASSES = {"keep": "byte[]", "drop256": "char[]", "drop768": "long[]", "drop2048": "java.lang.Object[]"}
 
@@ -315,7 +316,7 @@ class Matrix(Base):
 
 
 class Soak(jvm.WithClasses):
-    """Captures of a second, one after another: no reference of them stays, and no memory. Not in a plain run."""
+    """Captures one after another, of FLAMED_LIVE_SECONDS each: no reference of them stays, and no memory. Not in a plain run."""
     sources = ("Keeps.java",)
 
     def check(self, version: int, option: str, count: int) -> None:
@@ -326,7 +327,7 @@ class Soak(jvm.WithClasses):
 
             def once() -> int:
                 """The samples of one, or 0 if one of another's is in its way."""
-                answer = pool.submit(daemon.get, "/profile", pid=program.pid, event="live", seconds=1, interval="8k", format="json")
+                answer = pool.submit(daemon.get, "/profile", pid=program.pid, event="live", seconds=SECONDS, interval="8k", format="json")
                 while not answer.done():
                     program.do("make 300")
                 program.do("drop")
