@@ -1,24 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs test modules of this folder: run_tests.py MODULE[.CLASS[.METHOD]]...
 
-A module that says SIDE_BY_SIDE has its classes run at the same time, each by a process of its own. Exits 77 when every test was
-skipped, so that ctest says "Skipped" and the reasons are in its log."""
+A module that says SIDE_BY_SIDE has its classes run at the same time, each by a process of its own. Ends with how long each test took,
+and their fixtures. Exits 77 when every test was skipped, so that ctest says "Skipped" and the reasons are in its log."""
 import importlib
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 
 class Result(unittest.TextTestResult):
-    """Ends at SIGTERM with its cleanups done, so that no JVM or container stays behind."""
+    """Ends at SIGTERM with its cleanups done, so that no JVM or container stays behind. Says how long each test took. A test fails, too,
+    by what is raised in a thread of its own."""
 
     def startTestRun(self):
         signal.signal(signal.SIGTERM, self.terminate)
+        self.raised: list[tuple] = []
+        threading.excepthook = lambda of: self.raised.append((of.exc_type, of.exc_value, of.exc_traceback))
+        self.took: list[tuple[float, str]] = []
+        self.began = self.since = time.monotonic()
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.since = time.monotonic()
+
+    def stopTest(self, test):
+        while self.raised:
+            self.addError(test, self.raised.pop())
+        super().stopTest(test)
+        self.took.append((time.monotonic() - self.since, test.id()))
+
+    def stopTestRun(self):
+        fixtures = time.monotonic() - self.began - sum(seconds for seconds, _ in self.took)
+        for seconds, name in sorted([*self.took, (fixtures, "fixtures of classes")], reverse=True):
+            self.stream.writeln(f"{seconds:7.1f} s  {name}")
 
     def terminate(self, *_):
         self.stop()

@@ -236,7 +236,9 @@ class BadInput(WithSpinningJvm):
             connection = self.daemon.connection(10)
             for i in range(n):
                 connection.request("GET", f"/profile?pid=abc{i}&x{i}=1&jvm=" + "z" * 500)
-                connection.getresponse().read()
+                answer = connection.getresponse()
+                answer.read()
+                self.assertEqual(answer.status, 400)
             connection.close()
 
         def memory() -> dict[str, float]:

@@ -216,16 +216,15 @@ class Store(WithSpinningJvm):
                         if answer.status not in (200, 404):
                             errors.append(str(answer))
 
-            threads = [threading.Thread(target=make, args=(i % 2,)) for i in range(4)] + [threading.Thread(target=read)]
-            for thread in threads:
-                thread.start()
-            time.sleep(FLOOD_SECONDS)
-            try:
-                proc.wait_until(lambda: errors or min(counts.values()) > 20, 60, "enough are made and read")
-            finally:
-                stop.set()
-                for thread in threads:
-                    thread.join()
+            with concurrent.futures.ThreadPoolExecutor(5) as pool:
+                asking = [*(pool.submit(make, i % 2) for i in range(4)), pool.submit(read)]
+                try:
+                    time.sleep(FLOOD_SECONDS)
+                    proc.wait_until(lambda: errors or min(counts.values()) > 20, 60, "enough are made and read")
+                finally:
+                    stop.set()
+                for one in asking:
+                    one.result()
             numbers = metrics(daemon)
             self.assertLessEqual(numbers["flamed_store_waiting"], 128 + 64, "none waits for a thousand before it")
             files = {name: os.path.getsize(f"{daemon.folder}/store/{name}") for name in os.listdir(daemon.folder + "/store")}
