@@ -174,7 +174,7 @@ class Access(unittest.TestCase):
                                     ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"])
             cls.addClassCleanup(cls.jvms[uid].stop)
         cls.spins[EVE] = jvm.make_spin()
-        cls.jvms[EVE] = rootless.Rootless(EVE, home, f"-Dargument-of-{EVE}=1", "-Xmx64m", "-cp", cls.spins[EVE].folder, cls.spins[EVE].main)
+        cls.jvms[EVE] = rootless.Rootless(EVE, home, f"-Dargument-of-{EVE}=1", "-Drest=45", "-Xmx64m", "-cp", cls.spins[EVE].folder, cls.spins[EVE].main)
         cls.addClassCleanup(cls.jvms[EVE].stop)
         tcp, unix = f"http://127.0.0.1:{cls.daemon.port}", cls.daemon.unix
         cls.tcp, cls.unix = tcp, unix

@@ -81,7 +81,7 @@ class World:
         self.ident, self.twin_ident = (alike + ninth + secrets.token_hex(28)[1:]
                                        for ninth in random.sample("0123456789abcdef", 2))
         self.pod = "12345678-1234-1234-1234-" + secrets.token_hex(6)
-        arguments = ["-Drest=15", "-Xmx64m", "-cp", "/classes", self.spin.main] # they leave most of the processors to the rest
+        arguments = ["-Drest=45", "-Xmx64m", "-cp", "/classes", self.spin.main] # they leave most of the processors to the rest
         self.inside = bundle.Container(home, self.spin.folder, *arguments, cgroups_path=f"/docker/{self.ident}")
         self.stops.append(self.inside.stop)
         newest = paths.jdks().get(25, home)
