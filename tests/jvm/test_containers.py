@@ -63,7 +63,7 @@ def check_names(test: unittest.TestCase, captured, spin: jvm.Spin, pid: int | No
         test.assertGreater(profile.share(inlined, lambda s: callee in s.names), 0.15, f"{callee}: {text}")
     test.assertEqual({s.file for st in inlined for s in java(st)}, {spin.main + ".java"}, "source file")
     if pid is not None:
-        test.assertEqual({s.pid or pid for s in stacks}, {pid})
+        test.assertEqual(profile.pids, {pid})
 
 
 class Containers(WithSpinAndDaemon):

@@ -277,7 +277,9 @@ class Past(Api):
             with self.subTest(format=form):
                 answer = self.get("/api/v1/diff", a=pair[0], b=pair[1], format=form)
                 self.assertTrue(answer.headers["Content-Type"].startswith(FORMATS[form]), answer)
-        for line in self.get("/api/v1/diff", a=pair[0], b=pair[1], format="collapsed").text.splitlines():
+        lines = self.get("/api/v1/diff", a=pair[0], b=pair[1], format="collapsed").text.splitlines()
+        self.assertTrue(lines)
+        for line in lines:
             self.assertRegex(line, r"^.+ \d+ \d+$", "as difffolded.pl")
         self.get("/api/v1/diff", a=pair[0], b=pair[1], normalize=0, format="json")
         self.get("/api/v1/diff", a="-20s..-5s", b="-5s..-0s", pid=self.pid, format="json")

@@ -243,9 +243,6 @@ class Formats(unittest.TestCase):
         path = self.write("jfr", "p.jfr")
         if not readers():
             self.skipTest("no JDK with a jfr on this machine")
-        lines = collections.Counter()
-        for stack, count in self.stacks(names="full").items():
-            lines[stack[-1]] += count
         for version in readers():
             summary = jfr(version, "summary", path)
             self.assertEqual(int(re.search(r"jdk\.ExecutionSample\s+(\d+)", summary)[1]), self.samples, version)

@@ -98,6 +98,7 @@ class Checks:
                 right += s.value * (s.owner.startswith(kind + "-") and s.owner != s.thread)
         self.assertGreaterEqual(right, 0.99 * known, {(s.thread, s.owner) for s in stacks})
         owned = sum(s.value for s in stacks if s.thread.split("-")[0] in OWNED) / 1e9
+        self.assertGreater(known / 1e9, 0.9 * owned, "whose owner is known")
         missed = wrong = 0.0
         for (thread, owner), t in truth.items():
             if thread.split("-")[0] in OWNED and owner != "-":

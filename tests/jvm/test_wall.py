@@ -82,8 +82,9 @@ class Wall(WithEvent):
         # One more than processors.
         self.assertGreater(seconds(spins, "runnable"), 0.5 * (self.profile.end - self.profile.start), self.profile.describe(spins))
         self.assertLess(seconds(spins, "blocked"), 0.1 * seconds(spins), self.profile.describe(spins))
-        self.assertTrue(all(any("Wall.spins" in name for name in s.names) for s in spins
-                            if s.state == "running" and s.samples > 3 and not s.truncated), self.profile.describe(spins))
+        often = [s for s in spins if s.state == "running" and s.samples > 3 and not s.truncated]
+        self.assertTrue(often, self.profile.describe(spins))
+        self.assertTrue(all(any("Wall.spins" in name for name in s.names) for s in often), self.profile.describe(spins))
         for thread, wait in (("sleeps-0", "sleep"), ("reads-0", "network"), ("works-0", "sleep")):
             waits = [s for s in self.profile.of_thread(thread) if s.state == "blocked" and not s.truncated]
             there = sum(s.value for s in waits if s.wait == wait)

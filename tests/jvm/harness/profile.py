@@ -77,6 +77,11 @@ class Profile:
     def samples(self) -> int:
         return sum(stack.samples for stack in self.stacks)
 
+    @property
+    def pids(self) -> set[int]:
+        """Of the processes with a sample, also where all are of one and no stack says so. For profiles with threads."""
+        return {self.document["processes"][thread["process"]]["pid"] for thread in self.document["threads"]}
+
     def of_thread(self, name: str) -> list[Stack]:
         return [stack for stack in self.stacks if stack.thread == name]
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Burns CPU, half of it in anonymous executable memory as a JIT compiler's code would be. */
+/* Burns CPU in anonymous executable memory, as a JIT compiler's code would be, at 0x100000000000.
+ */
+#define _GNU_SOURCE
 #include <string.h>
 #include <sys/mman.h>
 
@@ -9,8 +11,8 @@ int main(void)
     static const unsigned char code[] = {
         0xb9, 0x20, 0x4e, 0x00, 0x00, 0xff, 0xc9, 0x75, 0xfc, 0xc3
     };
-    void *p =
-        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *p = mmap((void *)0x100000000000, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     void (*jit)(void);
 
     if (p == MAP_FAILED)
