@@ -93,6 +93,7 @@ static int read_exec(int fd, const struct maps_limits *limits, struct maps *ret)
         return r;
     }
     c.maps.truncated = r == MAPS_ENDED || r == MAPS_LIMIT;
+    c.maps.late = r == MAPS_LIMIT;
     settle_paths(&c.maps);
     *ret = c.maps;
     return 0;

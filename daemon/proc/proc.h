@@ -51,6 +51,7 @@ struct maps {
     struct mapping *entries; /* owned, [count], sorted by start */
     size_t count;
     bool truncated; /* a limit was hit: entries beyond it are unknown */
+    bool late;      /* that limit was of the time to read it in, or of its text */
 };
 
 /* Parses @text, which is taken over in every case. Broken lines are skipped. 0 or -ENOMEM. */

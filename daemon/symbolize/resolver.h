@@ -68,8 +68,8 @@ int resolver_functions(struct resolver *r, const char *file, const char *const *
                        size_t count, uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end);
 /* Finds the function @name of the executable file that is called @file (function_find.h). Reads its
  * maps again if there is none. Return: 0. -EAGAIN: its symbols are being read, or its maps could
- * not be yet (resolver_put_off_ns()). -ENXIO: it has mapped no such file. -EIO: that cannot be
- * read. -ENOENT, -ENOTUNIQ: as function_find(). */
+ * not be yet (resolver_put_off_ns()), or not to their end in time. -ENXIO: it has mapped no such
+ * file. -EIO: that cannot be read. -ENOENT, -ENOTUNIQ: as function_find(). */
 int resolver_function(struct resolver *r, struct span file, struct span name,
                       struct function_found *ret);
 /* Reads the mappings, and hands on what is known of those that are still there. Nothing changes if

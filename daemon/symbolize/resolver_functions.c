@@ -83,7 +83,7 @@ int resolver_function(struct resolver *r, struct span file, struct span name,
         at = find_file(r, file);
     }
     if (at == r->maps.count)
-        return r->put_off_ns ? -EAGAIN : -ENXIO;
+        return r->put_off_ns || r->late ? -EAGAIN : -ENXIO;
     image = resolver_bind(r, &r->maps.entries[at], &r->bound[at], now_ns);
     if (!image)
         return r->bound[at].state == BOUND_READING ? -EAGAIN : -EIO;
@@ -123,7 +123,7 @@ static int find_library(struct resolver *r, uint64_t from, const char *const *na
         *ret_end = m->end;
         return 0;
     }
-    return reading || r->put_off_ns ? -EAGAIN : -ENOENT;
+    return reading || r->put_off_ns || r->late ? -EAGAIN : -ENOENT;
 }
 
 int resolver_library(struct resolver *r, uint64_t from, const char *const *names, size_t count,

@@ -60,12 +60,15 @@ static uint64_t next_due(const struct resolver *r, uint64_t now_ns)
     return now_ns + RESOLVER_STALE_NS;
 }
 
-/* Takes *m. */
+/* Takes *m, unless what was read before is better: the process is about to be gone, or this
+ * reading was out of time earlier. Libraries are at the end of it. */
 static void take_maps(struct resolver *r, struct maps *m)
 {
-    struct bound *bound = m->count ? calloc(m->count, sizeof(*bound)) : NULL;
+    bool worse = !m->count || (m->late && m->count < r->maps.count);
+    struct bound *bound = worse ? NULL : calloc(m->count, sizeof(*bound));
 
-    if (!bound) { /* none: the process is about to be gone; what was read before is better */
+    r->late = m->late;
+    if (!bound) {
         maps_deinit(m);
         return;
     }

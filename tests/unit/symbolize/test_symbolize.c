@@ -370,6 +370,37 @@ START_TEST(names_outlive_the_process)
 }
 END_TEST
 
+/* Maps that are longer than what may be read, as on kernels that tell the text of all. */
+START_TEST(a_reading_that_is_late_takes_nothing_away)
+{
+    char path[] = "/tmp/flamed-test-maps-XXXXXX";
+    uint64_t words[2] = { address_of((void *)symbolize_test_leaf), address_of((void *)setup) + 4 };
+    FILE *f;
+
+    name_words(words, 0, 1, 0, UNWIND_END_ROOT);
+    ck_assert_name(0, "symbolize_test_leaf");
+    write_text(path, "");
+    f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    fputs("1000-2000 r-xp 00000000 00:00 0\n", f);
+    for (unsigned i = 0; i < MAPS_MAX_LINES; i++)
+        fputs("2000-3000 rw-p 00000000 00:00 0\n", f);
+    fclose(f);
+    files.maps = path;
+    files.maps_reads = 0;
+    words[0] = 0x4000; /* so that they are read again, some time after they were */
+    for (unsigned i = 0; i < 1000 && !files.maps_reads; i++) {
+        usleep(20000);
+        words[0] += 16;
+        name_words(words, 0, 1, 0, UNWIND_END_ROOT);
+    }
+    ck_assert_uint_eq(files.maps_reads, 1);
+    name_words(words, 0, 2, 0, UNWIND_END_ROOT);
+    ck_assert_name(1, "setup");
+    unlink(path);
+}
+END_TEST
+
 START_TEST(misses_do_not_read_the_maps_each_time)
 {
     uint64_t words[1] = { 0x1000 };
@@ -457,6 +488,7 @@ int main(void)
     tcase_add_test(tc, code_without_a_name_is_module_and_offset);
     tcase_add_test(tc, a_library_loaded_later_is_found_and_one_unloaded_forgotten);
     tcase_add_test(tc, names_outlive_the_process);
+    tcase_add_test(tc, a_reading_that_is_late_takes_nothing_away);
     tcase_add_test(tc, misses_do_not_read_the_maps_each_time);
     tcase_add_test(tc, a_stack_without_end_is_cut);
     tcase_add_loop_test(tc, says_why_the_kernel_has_no_names, 0, 3);
