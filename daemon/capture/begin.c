@@ -187,7 +187,7 @@ static int capture_begin(struct captures *captures, const struct capture_request
         capture_drop_names(captures, c);
         capture_drop_agent(captures, c);
         capture_free(c);
-        return r == -EBUSY ? BACKEND_TOO_MANY : r;
+        return r == -EBUSY ? BACKEND_TOO_MANY : r == -EOPNOTSUPP ? BACKEND_UNAVAILABLE : r;
     }
     capture_warn_rates(c);
     broker_sample_stats(captures->broker, &c->stats_before, NULL);

@@ -2,6 +2,7 @@
 #include "sample/sampler_alloc_impl.h"
 
 #include "sample/refusal.h"
+#include "sample/task_memory.h"
 
 _Static_assert((ALLOC_CALLS_MAX & (ALLOC_CALLS_MAX - 1)) == 0 && ALLOC_CALLS_MAX <= 1 << 16,
                "the slots of cookies");
@@ -77,8 +78,11 @@ static int start(void *p, uint32_t set, const struct sampler_event *event, uint6
                  struct error *err)
 {
     struct sampler_alloc *a = p;
+    bool counts = event->info->flags & EVENT_CALLS && event->info->kind != EVENT_NATIVELIVE;
+    int r = counts ? 0 : task_memory_check(a->skel->maps.allocators, err);
 
-    (void)err;
+    if (r < 0)
+        return r;
     set_period(a, set, period);
     if (event->info->flags & EVENT_CALLS)
         a->call_sets |= 1U << set;

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that the kernel keeps for a program beside each task (BPF_MAP_TYPE_TASK_STORAGE). Linux
+ * 7.2 allocates it by the instruction cmpxchg16b, or not at all: emulated processors may lack that.
+ */
+#pragma once
+
+#include "base/error.h"
+
+struct bpf_map;
+
+/* Checks by trying whether tasks get memory in @map, which is loaded. 0; -EOPNOTSUPP or another
+ * -errno, with @err. Thread: any. */
+int task_memory_check(const struct bpf_map *map, struct error *err);
