@@ -35,7 +35,7 @@ class Result(unittest.TextTestResult):
         while self.raised:
             self.addError(test, self.raised.pop())
         super().stopTest(test)
-        self.took.append((time.monotonic() - self.since, test.id()))
+        self.took.append((time.monotonic() - self.since, str(test)))
 
     def stopTestRun(self):
         fixtures = time.monotonic() - self.began - sum(seconds for seconds, _ in self.took)
