@@ -46,6 +46,11 @@ class MemoryWatch(threading.Thread):
                 grown += self.seen[i][0] - self.seen[i - 1][0]
         return seconds, grown
 
+    def whole(self) -> tuple[int, int]:
+        """By how many KiB the memory, and the names of files, grew from the first look to the last."""
+        (memory, names), (memory_then, names_then) = self.seen[0], self.seen[-1]
+        return memory_then - memory, (names_then - names) >> 10
+
 
 class Storm(WithSpinAndDaemon):
     def test_storm_of_execs(self):
@@ -89,6 +94,12 @@ class Storm(WithSpinAndDaemon):
         kept = answers["node"].samples / (seconds - 2) * settled
         print(f"flamed grew by {grown} KiB in {settled} s without a program that it had not met before; its capture kept {kept:.0f} samples")
         self.assertLess(grown, kept + 2048, "memory under the storm: a KiB a sample, and nothing an exec")
+        if seconds >= 30:
+            self.assertGreater(settled, 0)
+        # A short storm may have no such second. What it takes to read names is more than they are, and less than twice that.
+        rose, names = watch.whole()
+        print(f"in all by {rose} KiB, of which names are {names}")
+        self.assertLess(rose, answers["node"].samples + 2 * names + 2048, "the same of all of it")
         self.assertEqual(before.keys(), after.keys(), "the same processes as before")
         self.assertGreater(started, 0.25 * STORM_RATE * seconds, "the machine is far too slow for this test")
         self.assert_named(alone, 199 * clock.between(alone))
