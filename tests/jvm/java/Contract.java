@@ -60,7 +60,7 @@ public final class Contract {
                     do {
                         sink += work.round(seed);
                     } while (System.nanoTime() < end);
-                    Thread.sleep(60);
+                    Thread.sleep(120);
                 }
             } catch (Exception e) {
                 throw new IllegalStateException(e);

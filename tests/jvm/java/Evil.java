@@ -7,7 +7,7 @@ import java.util.Arrays;
 
 /**
  * Evil FOLDER: defines each class file *.bin of FOLDER, whose names a patch has made hostile. It runs the one static method
- * long(long) of each without end, in a thread that has its name from the file NAME.name.
+ * long(long) of each again and again, in a thread that has its name from the file NAME.name.
  */
 public final class Evil {
     static volatile long sink;
@@ -25,6 +25,15 @@ public final class Evil {
         }
     }
 
+    /** Leaves the processors to others: there are as many threads as names. */
+    private static void rest() {
+        try {
+            Thread.sleep(20);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     public static void main(String[] args) throws Exception {
         File[] files = new File(args[0]).listFiles((dir, name) -> name.endsWith(".bin"));
         Arrays.sort(files);
@@ -34,9 +43,11 @@ public final class Evil {
             Class<?> c = new Loader().define(Files.readAllBytes(file.toPath()));
             Body body = (Body) c.getDeclaredConstructor().newInstance();
             last = new Thread(() -> {
-                for (long s = 1; ; ) {
-                    s = body.run(s);
-                    sink = s;
+                for (long s = 1; ; rest()) {
+                    for (long end = System.nanoTime() + 2_000_000; System.nanoTime() < end; ) {
+                        s = body.run(s);
+                        sink = s;
+                    }
                 }
             }, new String(Files.readAllBytes(name.toPath()), StandardCharsets.UTF_8));
             last.start();
