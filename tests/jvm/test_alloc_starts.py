@@ -12,6 +12,7 @@ import time
 import unittest
 
 import test_attach
+import test_attach_kinds
 from harness import attach, bundle, jdkroot, jvm, paths, probed, proc, snapshot
 from harness.daemon import Daemon
 from harness.events import skip_without
@@ -109,7 +110,7 @@ class Checks(unittest.TestCase):
         print(f"{self.id().rpartition('.')[2]}: {times} of each; samples {samples}; RssAnon {before.memory_kib} {kib} {proc.memory_kib(pid, 'RssAnon')} KiB")
 
 
-class InContainers(Checks, test_attach.Matrix):
+class InContainers(Checks, test_attach_kinds.MoreKinds, test_attach.Matrix):
     """The 14 kinds of test_attach, JDK 17 and 25."""
 
     @classmethod

@@ -10,6 +10,7 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 import test_attach
+import test_attach_kinds
 import test_attacks
 import test_symbols
 from harness import attach, bundle, jdkroot, jvm, paths, proc, snapshot
@@ -57,7 +58,7 @@ class Jdks(jdkroot.EachJdk, unittest.TestCase):
             test_attach.attach_often(self, c.pid, int(os.environ.get("FLAMED_ATTACHES", "999")) // 3)
 
 
-class Throughput(test_attach.Matrix):
+class Throughput(test_attach_kinds.MoreKinds, test_attach.Matrix):
     """The same containers: what a busy thread gets done in the ten seconds after an attach, the attach in them, is what it
     did in five seconds before. By the time that it ran or was kept from it by the JVM: others use these processors too."""
 

@@ -66,7 +66,9 @@ def check_names(test: unittest.TestCase, captured, spin: jvm.Spin, pid: int | No
         test.assertEqual(profile.pids, {pid})
 
 
-class Containers(WithSpinAndDaemon):
+class Kinds(WithSpinAndDaemon):
+    """What is checked in each kind of container. More of them are in test_containers_more.py."""
+
     @classmethod
     def setUpClass(cls):
         bundle.need_runc()
@@ -95,11 +97,10 @@ class Containers(WithSpinAndDaemon):
                 self.check(c)
         jvm.side_by_side(self, one)
 
+
+class Containers(Kinds):
     def test_a_read_only_root_and_noexec_tmp(self):
         self.each()
-
-    def test_b_hidepid(self):
-        self.each(hidepid=2)
 
     def test_c_no_tmp_at_all(self):
         self.each(tmp="none")
@@ -116,9 +117,6 @@ class Containers(WithSpinAndDaemon):
                 self.check(c)
         jvm.side_by_side(self, one)
 
-    def test_g_host_user_and_network_no_passwd(self):
-        self.each(user_namespace=False, network_namespace=False, passwd=False, read_only=False, tmp="exec")
-
     def test_h_container_and_nspid_select_it(self):
         home = paths.jdk(17)
         ident = os.urandom(32).hex()
@@ -130,13 +128,6 @@ class Containers(WithSpinAndDaemon):
             answer = self.daemon.get("/profile", container=ident[:12], pid=os.getpid(), seconds=1)
             self.assertIn(answer.status, (400, 404), f"pid and container that disagree: {answer}")
             self.assertEqual(answer.headers["Content-Type"], "application/problem+json")
-
-    def test_i_with_frame_pointers(self):
-        """The flag that other profilers need changes nothing."""
-        def one(version: int) -> None:
-            with bundle.Container(paths.jdk(version), self.spin.folder, jvm.FRAME_POINTERS, *self.arguments()) as c:
-                self.check(c)
-        jvm.side_by_side(self, one)
 
     def test_j_main_class_selects_it(self):
         home = paths.jdk(17)
