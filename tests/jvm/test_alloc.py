@@ -204,7 +204,7 @@ class Alloc(Checks):
                 print(version, end=" ")
                 self.prepare(self.daemon, program)
                 wait_clean(program.pid)
-                self.check(program, 6e9, "16k")
+                self.check(program, 4.5e9, "16k")
                 wait_clean(program.pid)
 
     def test_without_symbols(self):
@@ -216,7 +216,7 @@ class Alloc(Checks):
                 print(version, "stripped", end=" ")
                 self.assertIn(SYMBOL_LESS, self.prepare(self.daemon, program))
                 wait_clean(program.pid)
-                self.check(program, 6e9, "16k")
+                self.check(program, 4.5e9, "16k")
                 wait_clean(program.pid)
 
     def test_kinds(self):
@@ -237,7 +237,7 @@ class Alloc(Checks):
             with self.subTest(home=home), Program(home, self.classes.folder, "-Xmx256m", *options, mode="fixed") as program:
                 self.prepare(self.daemon, program)
                 capture = self.daemon.capture(pid=program.pid, event="alloc", interval="64k")
-                program.allocate(3e9)
+                program.allocate(1e9)
                 self.wait_taken(capture)
                 profile = capture.stop()
                 places = {n.split(".")[-1] for s in profile.stacks for n in s.names if n.startswith("Alloc$Worker.")} & CLASSES.keys()
@@ -259,7 +259,7 @@ class Alloc(Checks):
             with self.subTest(home=home, both=True), Program(home, self.classes.folder, "-Xmx256m", *BUFFERS, mode="both") as program:
                 self.prepare(self.daemon, program)
                 capture = self.daemon.capture(pid=program.pid, event="alloc", interval="64k")
-                program.allocate(3e9)
+                program.allocate(1e9)
                 self.wait_taken(capture)
                 self.assertIn(FIXED, " ".join(capture.stop().warnings))
 
