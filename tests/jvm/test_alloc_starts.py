@@ -3,6 +3,7 @@
 flamed is killed while it does. No JVM dies or hangs, and each is as it was before."""
 import contextlib
 import dataclasses
+import http.client
 import os
 import queue
 import random
@@ -184,7 +185,7 @@ class Killed(Checks):
     def killed_once(self, daemon: Daemon, pids: list[int], chance: random.Random) -> str:
         """Captures of all begin, or are about to, or end."""
         def one(pid: int, source: str) -> None:
-            with contextlib.suppress(OSError, AssertionError, ValueError): # it is killed
+            with contextlib.suppress(OSError, http.client.HTTPException, AssertionError, ValueError): # it is killed
                 capture = daemon.capture(pid=pid, **SOURCES[source])
                 time.sleep(chance.uniform(0, 0.3))
                 daemon.request("POST", capture.path + "/stop", timeout=2)
