@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 
 from harness import jvm, paths, proc # pylint: disable=wrong-import-position
 
-ASYNC_PROFILER = "4.1"
+ASYNC_PROFILER = "4.5"
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -151,7 +151,7 @@ def load_agent(pid: int, library: str, options: str) -> None:
 
 def async_profiler() -> str:
     """The library of async-profiler, as Maven Central has it; "" where it cannot be had."""
-    folder = os.path.join(paths.CACHE, "async-profiler")
+    folder = os.path.join(paths.CACHE, "async-profiler-" + ASYNC_PROFILER)
     library = folder + "/linux-x64/libasyncProfiler.so"
     if not os.path.exists(library):
         os.makedirs(folder, exist_ok=True)
