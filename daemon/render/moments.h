@@ -5,6 +5,8 @@
 #include "base/buf.h"
 #include "profile/profile.h"
 
-/* Appends `,"moments":[...]` with the first @max of them, and how many are left out; nothing where
- * there are none. Times are from the profile's start on. */
+/* Appends `,"moments":[...]` with at most @max of them; nothing where there are none. If there are
+ * more, counts of successive times are added up, and the shortest single ones are left out. Pauses
+ * go last. Then it says how many are left out, and how many of these are pauses. Times are from the
+ * profile's start on. */
 void render_add_moments(const struct profile *p, size_t max, struct buf *out);

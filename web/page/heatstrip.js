@@ -50,7 +50,8 @@ export class HeatStrip {
         const grid = heatGrid(endMs / 1000);
 
         this.map.range = null;
-        this.map.setData(grid, countCells(this.times, grid.cells, grid.cellMs), endMs, stopsOf(this.profile.moments));
+        this.map.setData(grid, countCells(this.times, grid.cells, grid.cellMs), endMs, stopsOf(this.profile.moments),
+            this.profile.pausesLeftOut);
         if (Number(from) < Number(to))
             this.map.setRange(Number(from), Number(to));
         this.select(Number(from) < Number(to) ? [Number(from), Number(to)] : null);

@@ -69,6 +69,14 @@ export function momentLanes(moments) {
     }).filter(({ marks, bars }) => marks.length + bars.length);
 }
 
+// What to say where a profile has more single moments than a page shows.
+export function leftOutText(moments, leftOut) {
+    const single = moments.filter(({ count }) => count === undefined).length;
+
+    return `${formatCount(single)} of ${formatCount(single + leftOut)} single moments are shown: pauses first, and the ` +
+        `longest of each. ${formatCount(leftOut)} shorter ones are left out.`;
+}
+
 // "3 collections, 41.2 ms; 12 compilations, 30.1 ms; 40 classes loaded"
 export function momentsSummary(moments) {
     const sums = new Map(Object.keys(WORDS).map((kind) => [kind, { count: 0, ns: 0 }]));

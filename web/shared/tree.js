@@ -52,6 +52,7 @@ export function openProfile(data) {
         groups, groupOf, lines, cutGroup,
         ranks: rankNames(groups), rows: data.rows || null, runs: data.bodies ? openRuns(data) : null,
         values: data.values || null, period: data.meta.period, moments: data.moments || [], momentsLeftOut: data.moments_left_out || 0,
+        pausesLeftOut: data.pauses_left_out || 0,
     };
 }
 

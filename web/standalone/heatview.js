@@ -29,7 +29,8 @@ class HeatView extends Standalone {
         const endMs = Math.max(this.profile.meta.seconds * 1000, last);
         const grid = heatGrid(endMs / 1000);
 
-        this.map.setData(grid, countCells(this.times, grid.cells, grid.cellMs), endMs, stopsOf(this.profile.moments));
+        this.map.setData(grid, countCells(this.times, grid.cells, grid.cellMs), endMs, stopsOf(this.profile.moments),
+            this.profile.pausesLeftOut);
         super.show();
     }
 

@@ -70,10 +70,11 @@ export class HeatMap {
         new ResizeObserver(() => this.draw()).observe(this.root);
     }
 
-    // @counts: samples by cell, @stops: as stopsOf().
-    setData(grid, counts, endMs, stops) {
+    // @counts: samples by cell, @stops: as stopsOf(), @stopsLeftOut: how many shorter ones there are besides.
+    setData(grid, counts, endMs, stops, stopsLeftOut) {
         this.grid = grid;
         this.stops = stops;
+        this.stopsLeftOut = stopsLeftOut;
         this.counts = counts;
         this.endMs = endMs;
         this.most = counts.reduce((a, b) => Math.max(a, b), 0);
@@ -199,6 +200,13 @@ export class HeatMap {
         return stops.length > STOPS_TOLD ? ` · ${formatCount(stops.length)} pauses` : stops.map(({ text }) => ` · ${text}`).join("");
     }
 
+    stopsNote() {
+        const { stops, stopsLeftOut } = this;
+
+        return stops.length ? plural(stops.length, "pause of the JVM is", "pauses of the JVM are") + " marked" +
+            (stopsLeftOut ? `, the longest: ${formatCount(stopsLeftOut)} shorter ones are left out. ` : ". ") : "";
+    }
+
     tell(cell = -1) {
         const { grid, range } = this;
 
@@ -206,7 +214,7 @@ export class HeatMap {
             return;
         const chosen = range ? "Selected: " + this.textOf(...range) + ". Esc clears."
             : `A column is ${formatOffset(grid.columnMs, 0).replace(".000", "")}, a cell ${formatCount(grid.cellMs)}\u00a0ms. ` +
-                (this.stops.length ? plural(this.stops.length, "pause of the JVM is", "pauses of the JVM are") + " marked. " : "") +
+                this.stopsNote() +
                 "Drag over a range to see its flame graph.";
 
         setText(this.status, cell >= 0 ? this.textOf(cell, cell) : chosen);

@@ -3,7 +3,7 @@
 // with the same in words.
 
 import { element } from "../shared/dom.js";
-import { momentLanes, momentText, momentsSummary } from "../shared/moments.js";
+import { leftOutText, momentLanes, momentText, momentsSummary } from "../shared/moments.js";
 
 const MOMENT_ROWS_MAX = 500; // of the table
 
@@ -38,6 +38,7 @@ export function momentStrip({ meta, moments, momentsLeftOut }) {
         rows.push(element("li", {}, `${rest} more`));
     return element("section", { class: "moments", "aria-label": "What JVMs did as a whole" },
         ...lanes.map((l) => lane(l, allNs)),
+        ...momentsLeftOut ? [element("p", { class: "moments-note" }, leftOutText(moments, momentsLeftOut))] : [],
         element("details", {}, element("summary", {}, momentsSummary(moments) || `${moments.length} moments`),
             element("ol", {}, ...rows)));
 }
