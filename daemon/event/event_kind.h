@@ -39,6 +39,8 @@ enum event_flag {
     EVENT_PAGES = 128,  /* the kernel counts pages, of whose bytes the event is */
     EVENT_COSTS_ALL = 256, /* it costs every process of the machine time, whatever is captured */
     EVENT_SINGLE = 512,    /* one set of samples at a time: the kernel watches it once */
+    EVENT_OBJECTS = 1024,  /* samples are Java objects, of which an agent tells what is left, */
+    EVENT_BLOCKS = 2048,   /* or blocks of malloc, which are followed until they are freed */
 };
 
 /* Bounds of a period: between two samples a processor spends this much, */

@@ -104,6 +104,13 @@ const struct event_info *events_find(const char *name)
     return event_form_parse(span_of(name), &form, NULL) < 0 ? NULL : events_row(form.kind);
 }
 
+bool event_name_is_stock(const char *name)
+{
+    const struct event_info *info = events_find(name);
+
+    return info && info->flags & (EVENT_OBJECTS | EVENT_BLOCKS);
+}
+
 bool event_has_timer(const struct event_info *info)
 {
     return info->perf_type == PERF_TYPE_SOFTWARE && info->perf_config == PERF_COUNT_SW_CPU_CLOCK;

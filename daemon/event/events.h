@@ -51,6 +51,9 @@ static inline bool event_is_timed(const struct event_info *info)
 {
     return info->default_hz > 0;
 }
+/* Returns whether the value of event @name is what is there at the end of a capture. Else it grows
+ * with the length of the capture. */
+bool event_name_is_stock(const char *name);
 /* Returns whether a timer of each processor calls its program. */
 bool event_has_timer(const struct event_info *info);
 /* Returns whether samples of an event that counts may come at a pace. What is allocated, or asked

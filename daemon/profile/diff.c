@@ -205,6 +205,32 @@ static int list_functions(struct diff *d, const struct view *a, const struct vie
     return r;
 }
 
+/* Returns whether each of its samples is worth a period. */
+static bool is_even(const struct view *v)
+{
+    return !v->opts.total && !view_event(v)->valued && view_event(v)->period;
+}
+
+/* Says what the weights of both sides are worth. */
+static void set_worth(struct diff *d, const struct view *a, const struct view *b)
+{
+    bool same = strcmp(d->event_a->unit, d->event_b->unit) == 0;
+
+    d->worth_a = d->worth_b = 1;
+    d->by_value = b->opts.total;
+    if (a->opts.total != b->opts.total) {
+        d->unit = "";
+    } else if (d->by_value) {
+        d->unit = same ? d->event_b->unit : "";
+    } else if (same && is_even(a) && is_even(b)) {
+        d->unit = d->event_b->unit;
+        d->worth_a = d->event_a->period;
+        d->worth_b = d->event_b->period;
+    } else {
+        d->unit = "samples";
+    }
+}
+
 int diff_new(const struct view *a, const struct view *b, const struct diff_opts *o,
              struct diff **ret, struct error *err)
 {
@@ -218,6 +244,7 @@ int diff_new(const struct view *a, const struct view *b, const struct diff_opts 
     d->profile_b = profile_ref(b->profile);
     d->event_a = view_event(a);
     d->event_b = view_event(b);
+    set_worth(d, a, b);
     d->nodes = calloc(builder.nodes_cap, sizeof(*d->nodes));
     d->node_count = 1;
     d->scale = 1;

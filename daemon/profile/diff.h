@@ -36,6 +36,11 @@ struct diff {
     size_t function_count;
     uint64_t a, b; /* weight of the whole */
     double scale;  /* of a, so that both weigh the same; 1 when not normalized */
+    bool by_value; /* weights are values; else samples */
+    /* What 1 of weight is worth on each side, in @unit: that of both events, or "samples". unit "":
+     * the two sides weigh different things. */
+    const char *unit;
+    uint64_t worth_a, worth_b;
 };
 
 struct diff_opts {

@@ -57,9 +57,12 @@ void diff_add_title(const struct diff *d, const struct render_opts *o, struct bu
         buf_printf(out, " \u2192 %s", b->target);
 }
 
-void diff_add_side(const struct profile *p, const struct profile_event *event, uint64_t weight,
-                   struct buf *out)
+void diff_add_side(const struct diff *d, bool is_b, struct buf *out)
 {
+    const struct profile *p = is_b ? d->profile_b : d->profile_a;
+    const struct profile_event *event = is_b ? d->event_b : d->event_a;
+    uint64_t weight = is_b ? d->b : d->a, worth = is_b ? d->worth_b : d->worth_a;
+
     buf_add_str(out, "{\"id\":");
     if (p->id[0])
         render_add_json_string(out, span_of(p->id));
@@ -69,9 +72,13 @@ void diff_add_side(const struct profile *p, const struct profile_event *event, u
     render_add_json_string(out, span_of(p->target));
     buf_add_str(out, ",\"event\":");
     render_add_json_string(out, span_of(event->name));
-    buf_printf(out, ",\"seconds\":%.9f,\"weight\":%llu,\"lost\":%llu}",
+    buf_printf(out, ",\"seconds\":%.9f,\"weight\":%llu,\"lost\":%llu",
                p->end_ns > p->start_ns ? (double)(p->end_ns - p->start_ns) / 1e9 : 0.0,
                (unsigned long long)weight, (unsigned long long)p->lost);
+    if (d->unit[0])
+        buf_printf(out, ",\"value\":%llu,\"unit\":\"%s\"", (unsigned long long)(weight * worth),
+                   d->unit);
+    buf_printf(out, ",\"stock\":%s}", event_name_is_stock(event->name) ? "true" : "false");
 }
 
 static void add_change(const struct diff *d, const struct diff_function *f, struct buf *out)
@@ -100,9 +107,9 @@ int diff_json(const struct diff *d, const struct render_opts *o, struct buf *out
     size_t top = o && o->top ? o->top : DIFF_CHANGES_DEFAULT;
 
     buf_add_str(out, "{\"format\":\"flamed-diff\",\"version\":1,\n\"a\":");
-    diff_add_side(d->profile_a, d->event_a, d->a, out);
+    diff_add_side(d, /* is_b= */ false, out);
     buf_add_str(out, ",\n\"b\":");
-    diff_add_side(d->profile_b, d->event_b, d->b, out);
+    diff_add_side(d, /* is_b= */ true, out);
     buf_printf(out, ",\n\"scale\":%.9g,\n\"changes\":[", d->scale);
     for (size_t i = 0; i < MIN(top, d->function_count); i++) {
         buf_add_str(out, i ? ",\n" : "\n");

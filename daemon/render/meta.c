@@ -141,6 +141,7 @@ void render_add_meta(const struct view *v, const struct render_opts *o, struct b
     else
         buf_add_str(out, ",\"hz\":null");
     add_member(out, "weight", v->opts.total ? SPAN("value") : SPAN("samples"));
+    buf_printf(out, ",\"stock\":%s", event_name_is_stock(event->name) ? "true" : "false");
     buf_printf(out, ",\"value\":%llu", (unsigned long long)v->value);
     buf_add_str(out, ",\"start\":");
     add_time(out, p->start_realtime_ns);

@@ -14,11 +14,14 @@ void report_add_share(const struct view *v, uint64_t samples, struct buf *out)
                report_percent(samples, v->samples));
 }
 
+const char *report_unit_name(const char *unit)
+{
+    return !strcmp(unit, "nanoseconds") ? "ns" : !strcmp(unit, "count") ? "events" : unit;
+}
+
 const char *report_unit(const struct view *v)
 {
-    const char *unit = view_event(v)->unit;
-
-    return !strcmp(unit, "nanoseconds") ? "ns" : !strcmp(unit, "count") ? "events" : unit;
+    return report_unit_name(view_event(v)->unit);
 }
 
 double report_percent(uint64_t part, uint64_t whole)

@@ -13,6 +13,8 @@ void report_add_share(const struct view *v, uint64_t samples, struct buf *out);
 
 /* "ns", "bytes"; "events" for what is counted. */
 const char *report_unit(const struct view *v);
+/* Returns the same of an event's @unit: "nanoseconds", "bytes" or "count". */
+const char *report_unit_name(const char *unit);
 double report_percent(uint64_t part, uint64_t whole);
 /* Returns how many rows are wanted. */
 size_t report_top(const struct render_opts *o);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stand-in for flamed that answers as its API is described, out of a made-up world that a test shapes: many JVMs,
-// hostile names, JVMs that die, captures that run. Serves the page as the program carries it.
+// A stand-in for flamed that answers as its API is described, out of a made-up world that a test shapes. That has many
+// JVMs, hostile names, JVMs that die, captures that run. Serves the page as the program carries it.
 // By hand: node fake_server.mjs [PORT], the page put together from web/.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -82,6 +82,8 @@ export function usualJvms() {
 // A start as flamed works it out from two clocks: never quite the same twice.
 const jittered = (jvm) => ({ ...jvm, start_time: jvm.start_time.replace(/\d{6}Z$/, String(Math.random()).slice(2, 8).padEnd(6, "0") + "Z") });
 
+const BYTES = ["alloc", "live"]; // events
+
 // A profile in the json format. @shape: how much of it PriceTable.lookup takes.
 export function makeProfile({ pid, name = "com.acme.shop.Application", shape = 1, seconds = 60, event = "cpu", threads = true, id = "" }) {
     const frames = [], numbers = new Map(), stacks = [];
@@ -94,7 +96,8 @@ export function makeProfile({ pid, name = "com.acme.shop.Application", shape = 1
         }
         return numbers.get(key);
     };
-    let samples = 0;
+    const isBytes = BYTES.includes(event), period = isBytes ? 524288 : 10101010;
+    let samples = 0, sum = 0;
     const add = (count, thread, ...list) => {
         const stack = list.map((f) => frame(...f));
 
@@ -103,8 +106,11 @@ export function makeProfile({ pid, name = "com.acme.shop.Application", shape = 1
             return;
         if (threads)
             stack.unshift(frame("thread", thread));
-        stacks.push({ frames: stack, samples: count, value: count * 10101010 });
+        const value = count * period * (isBytes && list.at(-1)[1] === "java.util.HashMap.getNode" ? 4 : 1);
+
+        stacks.push({ frames: stack, samples: count, value });
         samples += count;
+        sum += value;
     };
     const base = [["native", "start_thread", "libc.so.6"], ["jvm", "JavaThread::run()", "libjvm.so"],
         ["interpreted", "java.lang.Thread.run", "", "Thread.java", 840],
@@ -123,8 +129,8 @@ export function makeProfile({ pid, name = "com.acme.shop.Application", shape = 1
     add(52, "[G1 Young RemSet Sampling tid=4305]", base[0], ["jvm", "WorkerThread::run()", "libjvm.so"], ["jvm", "G1ParScanThreadState::trim_queue()", "libjvm.so"]);
     return {
         format: "flamed-profile", version: 1,
-        meta: { title: `${event} · ${name} (pid ${pid})`, event, unit: "nanoseconds", period: 10101010, hz: 99, weight: "samples",
-            value: samples * 10101010, start: iso(Date.now() - seconds * 1000), end: iso(Date.now()), seconds, target: `pid=${pid}`,
+        meta: { title: `${event} · ${name} (pid ${pid})`, event, unit: isBytes ? "bytes" : "nanoseconds", period,
+            hz: isBytes ? null : 99, weight: isBytes ? "value" : "samples", stock: event === "live", value: sum, start: iso(Date.now() - seconds * 1000), end: iso(Date.now()), seconds, target: `pid=${pid}`,
             symbols: { source: "memory", reason: "names are read from the JVM's own memory" }, flamed: "0.1.0", id },
         quality: { samples, lost: 0, unknown: Math.round(samples * 0.02), truncated: 0 }, warnings: [], processes: [], threads: [],
         frames, stacks,
@@ -370,7 +376,7 @@ export class FakeServer {
         if (action === "stream")
             return this.captureStream(response, capture);
         if (action === "profile")
-            return this.send(response, 200, this.profile({ pid: capture.processes[0].pid, seconds: capture.seconds, shape: capture.shape || 1, id }));
+            return this.send(response, 200, this.profile({ pid: capture.processes[0].pid, seconds: capture.seconds, shape: capture.shape || 1, event: capture.event, id }));
         return this.send(response, 200, capture);
     }
 

@@ -239,7 +239,7 @@ describe("the page", { concurrency: 4 }, () => {
         for (const key of ["ArrowUp", "ArrowUp", "ArrowUp", "Enter"])
             await page.keyboard.press(key);
         await settled(page);
-        assert.match(await textOf(page, ".status-facts"), /% before · .* after/);
+        assert.match(await textOf(page, ".status-facts"), /^[\d.]+ %, [\d.]+ s before · [\d.]+ %, [\d.]+ s after · −[\d.]+ pp, −[\d.]+ s$/);
         assert.equal(await page.locator(".mark-focus:visible").count(), 2); // the same frame on both sides
         assert.match(await addressOf(page), /sd=1.*a=|a=.*sd=1/);
         const asked = page.waitForRequest(/\/profile\?.*names=merged/); // what differs by its number alone is neither new nor gone
@@ -250,6 +250,26 @@ describe("the page", { concurrency: 4 }, () => {
         await page.waitForURL((url) => /a=4242%2C2\d\d\d-/.test(url.hash)); // times that stay
         await close(page);
     });
+
+    // The load is the same a second in both, but for HashMap.getNode: 12.0 and 19.2 MiB/s, or 60.6 and 97.0 ms/s.
+    for (const [event, row, note] of [
+        ["alloc", "+7.20 MiB/sHashMap.getNode12.0 MiB/s → 19.2 MiB/s · +8.6 pp", "Per second, as the sides are 60 s and 30 s long."],
+        ["live", "−144 MiBHashMap.getNode720 MiB → 576 MiB · +8.6 pp", "each has only what was allocated during it."],
+        ["cpu", "+11.5 ppHashMap.getNode38.0 % → 49.5 % · +36.4 ms/s", "Per second, as the sides are 60 s and 30 s long."],
+    ])
+        nodeTest(`compare of ${event} says how much in its unit, of lengths that differ`, async ({ server, open }) => {
+            const a = server.addCapture({ ago: 7200000, seconds: 60, event }), b = server.addCapture({ ago: 60000, seconds: 30, shape: 1.6, event });
+            const page = await open(`#/compare?a=${a.id}&b=${b.id}`);
+            const text = (selector) => textOf(page, selector).then((t) => t.replaceAll("\u00a0", " "));
+
+            await page.locator(".change-list li").first().waitFor();
+            assert.equal(await text(".change-list li:has-text('HashMap.getNode')"), row);
+            assert.ok((await text(".change-list p")).includes(note));
+            await page.locator(".change-list button", { hasText: "HashMap.getNode" }).click();
+            await settled(page);
+            assert.equal((await text(".status-facts")).split(" · ").at(-1), event === "cpu" ? "+11.5 pp, +36.4 ms/s" : row.split("HashMap")[0] + ", +8.6 pp");
+            await close(page);
+        });
 
     nodeTest("compare offers what is worth it while nothing is chosen", async ({ server, open }) => {
         const [a, , b] = [{ ago: 7200000, shape: 0.4 }, { ago: 3600000, pid: 5120 }, { ago: 60000, shape: 1.6 }].map((c) => server.addCapture(c));

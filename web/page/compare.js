@@ -3,7 +3,8 @@
 // changes in words.
 
 import { getJson, isAbort } from "./api.js";
-import { biggestChanges, diffTint, gainOf, joinProfiles } from "../viewer/diff.js";
+import { Amounts } from "../shared/amounts.js";
+import { biggestChanges, diffTint, joinProfiles } from "../viewer/diff.js";
 import { element, isNarrow } from "../shared/dom.js";
 import { formatCount, formatShare } from "../shared/format.js";
 import { KINDS } from "../shared/kinds.js";
@@ -197,7 +198,7 @@ export class CompareView {
             return emptyState(`Choose “${a ? "after" : "before"}” above: what, and when.`,
                 `${this.sideText(a ? "a" : "b")} is chosen as “${a ? "before" : "after"}”.`);
         return emptyState("Choose what to compare.", "Two captures, JVMs or pods, or one of them now and some time ago, " +
-            "by the lists above. Shares are compared, so that the lengths may differ." + (list.length ? ""
+            "by the lists above. Their lengths may differ: shares are compared, or amounts per second." + (list.length ? ""
             : " There is nothing yet to suggest: that takes two captures, or two minutes that are recorded."),
         ...list.map(({ text, ...sides }) => element("a", { class: "tool suggestion", href: formatRoute("compare", "", sides) }, text)));
     }
@@ -222,7 +223,8 @@ export class CompareView {
     show(before, after) {
         this.before = before;
         this.after = after;
-        this.panel.setProfile(joinProfiles(before, after));
+        this.amounts = new Amounts(before.meta, after.meta);
+        this.panel.setProfile(joinProfiles(before, after, this.amounts));
         if (!this.panel.state)
             this.panel.setState(stateOfParams(this.params, this.panel.defaults));
         this.fillChanges();
@@ -238,34 +240,64 @@ export class CompareView {
             (target ? targetParams(target).pod || `pid ${target}` : "the node");
     }
 
+    get measure() {
+        return this.panel.source.meta.measure;
+    }
+
+    // What a weight of the joint profile is in the event's unit. @side: 0 before, 1 after.
+    amount(side, weight) {
+        return weight * this.measure.worth[side];
+    }
+
+    // What to say of both sides, as [what the comparison is by, what stands beside it].
+    texts(before, after, wholeBefore, wholeAfter) {
+        const { amounts } = this;
+        const [was, is] = [this.amount(0, before), this.amount(1, after)];
+        const share = {
+            change: signedPoints((wholeAfter ? after / wholeAfter : 0) - (wholeBefore ? before / wholeBefore : 0)),
+            before: formatShare(before, wholeBefore), after: formatShare(after, wholeAfter),
+        };
+        const amount = amounts.unit ? { change: amounts.changeText(was, is), before: amounts.text(was), after: amounts.text(is) } : null;
+
+        return this.measure.byValue ? [amount, share] : amount ? [share, amount] : [share];
+    }
+
     fillChanges() {
-        const list = biggestChanges(buildTree(this.panel.source));
+        const tree = buildTree(this.panel.source), list = biggestChanges(tree);
         const few = [this.before, this.after].some(({ quality }) => quality.samples < FEW_TO_COMPARE);
         const facts = SIDES.map(([name, label], i) => `${label}: ${this.sideText(name)}, ` +
-            `${formatCount([this.before, this.after][i].quality.samples)} samples.`);
+            [`${formatCount([this.before, this.after][i].quality.samples)} samples`,
+                ...this.amounts.unit ? [this.amounts.text(this.amount(i, [tree.values, tree.samples][i][0]))] : []].join(", ") + ".");
+        const by = this.measure.byValue ? "Changes of what the method itself had, and of its share in percentage points (pp)."
+            : "Changes in percentage points (pp) of all samples that ran the method itself.";
 
         this.changes.hidden = false;
         this.changes.replaceChildren(element("h2", {}, "Biggest changes"),
-            element("p", { class: "quiet" }, facts.join(" ") + " Changes in percentage points (pp) of all samples that ran the method itself." +
-                (few ? " So few samples tell little: small changes may be chance." : "")),
-            list.length ? element("ol", {}, ...list.map((change) => this.changeRow(change)))
-                : element("p", {}, "Nothing changed by more than 0.05 percentage points."));
+            element("p", { class: "quiet" }, [...facts, by, this.amounts.note(),
+                few ? "So few samples tell little: small changes may be chance." : ""].filter(Boolean).join(" ")),
+            list.length ? element("ol", {}, ...list.map((change) => this.changeRow(change, tree)))
+                : element("p", {}, "Nothing changed by more than " +
+                    (this.measure.byValue ? "0.05 % of the larger side." : "0.05 percentage points.")));
     }
 
-    changeRow({ name, kind, before, after, gain }) {
-        return element("li", {}, element("span", { class: "gain " + (gain > 0 ? "rose" : "fell") }, signedPoints(gain)),
+    changeRow({ name, kind, before, after, gain }, tree) {
+        const texts = this.texts(before, after, tree.values[0], tree.samples[0]);
+        const [{ change }, beside] = texts;
+        const [{ before: was, after: is }] = texts;
+        const both = !before ? `new, ${is}` : !after ? `gone, was ${was}` : `${was} → ${is}`;
+
+        return element("li", {}, element("span", { class: "gain " + (gain > 0 ? "rose" : "fell") }, change),
             element("span", { class: "chip kind-" + KINDS[kind].id, title: KINDS[kind].text }),
             element("button", { type: "button", class: "name", title: name, onclick: () => this.panel.pickMethod(name) },
                 shortName(name, kind)),
-            element("span", { class: "quiet" }, !before ? `new, ${formatShare(after, 1)}` : !after ? `gone, was ${formatShare(before, 1)}`
-                : `${formatShare(before, 1)} → ${formatShare(after, 1)}`));
+            element("span", { class: "quiet" }, both + (beside ? ` · ${beside.change}` : "")));
     }
 
     describe(tree, node) {
-        if (!node)
-            return ["shares of all samples, before and after"];
-        return [`${formatShare(tree.values[node], tree.values[0])} before`,
-            `${formatShare(tree.samples[node], tree.samples[0])} after`, signedPoints(gainOf(tree, node))];
+        const texts = this.texts(tree.values[node], tree.samples[node], tree.values[0], tree.samples[0]);
+
+        return [texts.map(({ before }) => before).join(", ") + " before", texts.map(({ after }) => after).join(", ") + " after",
+            texts.map(({ change }) => change).join(", ")];
     }
 
     keep() {

@@ -4,6 +4,7 @@
 
 import { noticeList } from "../viewer/bars.js";
 import { tintOfGain } from "../viewer/diff.js";
+import { Amounts } from "../shared/amounts.js";
 import { element } from "../shared/dom.js";
 import { formatCount, formatSeconds, formatShare } from "../shared/format.js";
 import { KINDS } from "../shared/kinds.js";
@@ -27,6 +28,7 @@ class DiffView extends Standalone {
             events: { describe: (tree, node) => this.describe(tree, node) }, options: { facts: false },
         });
         this.data = data;
+        this.amounts = new Amounts(data.meta.before, data.meta.after);
         this.panel.setTint((tree, node, theme) =>
             tintOfGain((afterOf(tree, node) - beforeOf(tree, node)) / DIFF_UNIT * Number(node > 0), theme));
     }
@@ -42,35 +44,53 @@ class DiffView extends Standalone {
     // What is compared with what.
     sides() {
         const { before, after, scale } = this.data.meta;
-        const side = (name, { target, weight, seconds }) => element("span", {},
-            `${name}: ${target} · ${formatSeconds(seconds)} · ${formatCount(weight)} samples`);
+        const side = (name, i, { target, weight, seconds }) => element("span", {},
+            `${name}: ${target} · ${formatSeconds(seconds)} · ` +
+            (this.amounts.unit ? this.amounts.text(this.amountOf(i, weight)) : `weighs ${formatCount(weight)}`));
 
-        return element("p", { class: "facts" }, side("Before", before), side("After", after),
+        return element("p", { class: "facts" }, side("Before", 0, before), side("After", 1, after),
             element("span", {}, scale === 1 ? "as counted" : `before scaled by ${scale.toPrecision(4)}`));
+    }
+
+    // What @weight of a side is in the event's unit, or per second of that.
+    amountOf(side, weight) {
+        const { before, after } = this.data.meta;
+        const of = side ? after : before;
+
+        return this.amounts.of(side, of.weight ? weight / of.weight * of.value : 0);
+    }
+
+    amountsText(a, b) {
+        return `${this.amounts.text(a)} → ${this.amounts.text(b)}`;
     }
 
     changes() {
         const { before, after } = this.data.meta;
         const rows = this.data.changes.map((change) => this.changeRow(change, before.weight, after.weight));
+        const heads = [...this.amounts.unit ? ["Change", "Amount"] : [], "Share", "Before", "After", "Function"];
 
         return element("section", { class: "diff-list", "aria-label": "Biggest changes", tabindex: "0" },
             element("h2", {}, "Biggest changes"),
-            element("p", {}, "Of the samples that ran the function itself, in percentage points (pp) of all.",
-                element("span", { class: "swatch more" }), "more than before",
-                element("span", { class: "swatch less" }), "less"),
-            rows.length ? element("table", {}, element("thead", {}, element("tr", {}, ...["Change", "Before", "After",
-                "Samples", "Function"].map((text) => element("th", { scope: "col" }, text)))),
+            element("p", {}, "Of the function itself, without what it called; shares in percentage points (pp) of all. " +
+                this.amounts.note(),
+            element("span", { class: "swatch more" }), "more than before",
+            element("span", { class: "swatch less" }), "less"),
+            rows.length ? element("table", {}, element("thead", {}, element("tr", {},
+                ...heads.map((text) => element("th", { scope: "col" }, text)))),
             element("tbody", {}, ...rows)) : element("p", {}, "Nothing ran on either side."));
     }
 
     changeRow([name, kind, a, b], allA, allB) {
         const text = this.data.strings[name];
         const gain = (allB ? b / allB : 0) - (allA ? a / allA : 0);
+        const was = this.amountOf(0, a), is = this.amountOf(1, b);
+        const changed = (difference) => ({ class: difference > 0 ? "rose" : difference < 0 ? "fell" : null });
 
         return element("tr", {},
-            element("td", { class: gain > 0 ? "rose" : gain < 0 ? "fell" : null }, diffPoints(gain)),
+            ...this.amounts.unit ? [element("td", changed(is - was), this.amounts.changeText(was, is)),
+                element("td", {}, this.amountsText(was, is))] : [],
+            element("td", changed(gain), diffPoints(gain)),
             element("td", {}, a ? formatShare(a, allA) : "–"), element("td", {}, b ? formatShare(b, allB) : a ? "gone" : "–"),
-            element("td", {}, `${formatCount(a)} → ${formatCount(b)}`),
             element("td", {}, element("span", { class: "chip kind-" + KINDS[kind].id, title: KINDS[kind].text }),
                 element("button", { type: "button", class: "name", onclick: () => this.panel.pickMethod(text) }, text)));
     }
@@ -79,11 +99,12 @@ class DiffView extends Standalone {
         const { before, after } = this.data.meta;
         const a = beforeOf(tree, node), b = afterOf(tree, node);
         const wholeA = beforeOf(tree, 0), wholeB = afterOf(tree, 0);
-        const count = (part, whole, all) => formatCount(whole ? part / whole * all : 0);
+        const was = this.amountOf(0, wholeA ? a / wholeA * before.weight : 0);
+        const is = this.amountOf(1, wholeB ? b / wholeB * after.weight : 0);
 
-        return [`${formatShare(a, wholeA)} → ${formatShare(b, wholeB)}`,
-            diffPoints((wholeB ? b / wholeB : 0) - (wholeA ? a / wholeA : 0)),
-            `${count(a, wholeA, before.weight)} → ${count(b, wholeB, after.weight)} samples`];
+        return [...this.amounts.unit ? [this.amountsText(was, is), this.amounts.changeText(was, is)] : [],
+            `${formatShare(a, wholeA)} → ${formatShare(b, wholeB)}`,
+            diffPoints((wholeB ? b / wholeB : 0) - (wholeA ? a / wholeA : 0))];
     }
 }
 

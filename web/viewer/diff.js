@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two profiles as one: samples are those of the second, values those of the first, each in shares of its own whole,
-// so that a longer profile does not look like more work.
+// Two profiles as one: samples are those of the second, values those of the first. What is worth a period a sample
+// (CPU time) is compared in shares of each whole, so that a longer or busier profile does not look like more work.
+// What has values of its own (bytes, time of waits) is compared by these, per second where the lengths differ.
 
 import { paletteOf, hexOf, rgbOfOklch } from "../shared/colors.js";
 import { eachRow } from "../shared/rows.js";
 import { openProfile } from "../shared/tree.js";
 import { sumMethods } from "../shared/methods.js";
 
-const UNIT = 1e6; // a profile's whole in both: shares with enough digits
+const UNIT = 1e6; // a profile's whole, of amounts the larger one's: parts with enough digits
 
-// The rows of @profile for a joint list of frames. @frameOf(group): its number there.
-function addRows(profile, whole, frameOf, rows, values, isAfter) {
-    eachRow(profile, (path, depth, kept, isCut, samples) => {
-        const weight = whole ? samples / whole * UNIT : 0;
+// The rows of @profile for a joint list of frames. @frameOf(group): its number there. @per: units of a weight.
+function addRows(profile, byValue, per, frameOf, rows, values, isAfter) {
+    eachRow(profile, (path, depth, kept, isCut, samples, row) => {
+        const weight = per * (byValue ? valueOf(profile, samples, row) : samples);
 
         rows.push(0, isCut ? -1 - depth : depth);
         for (let d = 0; d < depth; d++)
@@ -22,16 +23,43 @@ function addRows(profile, whole, frameOf, rows, values, isAfter) {
     });
 }
 
-export function samplesIn(profile) {
-    let samples = 0;
-
-    eachRow(profile, (path, depth, kept, isCut, count) => { samples += count; });
-    return samples;
+function valueOf({ values, period }, samples, row) {
+    return values ? values[row] : samples * period;
 }
 
-// @before, @after: opened profiles. Name and kind alone distinguish frames: modules and lines move from
+// {samples, value}
+function sumOf(profile) {
+    const sum = { samples: 0, value: 0 };
+
+    eachRow(profile, (path, depth, kept, isCut, count, row) => {
+        sum.samples += count;
+        sum.value += valueOf(profile, count, row);
+    });
+    return sum;
+}
+
+// How two profiles are compared, as {byValue, per: [before, after], units of a weight, worth: [before, after], amount
+// of a unit}.
+function measureOf(before, after, amounts) {
+    const sums = [before, after].map(sumOf);
+    const wholes = sums.map(({ value }, side) => amounts.of(side, value));
+    const byValue = Boolean(amounts.unit) && [before, after].every(({ meta }) => meta.weight === "value");
+
+    if (!byValue)
+        return {
+            byValue, per: sums.map(({ samples }) => (samples ? UNIT / samples : 0)), worth: wholes.map((amount) => amount / UNIT),
+        };
+    const larger = Math.max(...wholes);
+
+    return {
+        byValue, per: [0, 1].map((side) => (larger ? amounts.of(side, UNIT) / larger : 0)), worth: [larger / UNIT, larger / UNIT],
+    };
+}
+
+// @before, @after: opened profiles. @amounts: Amounts of them. Name and kind alone distinguish frames: modules and lines move from
 // version to version.
-export function joinProfiles(before, after) {
+export function joinProfiles(before, after, amounts) {
+    const measure = measureOf(before, after, amounts);
     const strings = [""], frames = [], numbers = new Map(), rows = [], values = [];
     const add = (profile, isAfter) => {
         const known = new Map();
@@ -51,7 +79,7 @@ export function joinProfiles(before, after) {
             return numbers.get(key);
         };
 
-        addRows(profile, samplesIn(profile), frameOf, rows, values, isAfter);
+        addRows(profile, measure.byValue, measure.per[Number(isAfter)], frameOf, rows, values, isAfter);
     };
 
     add(before, false);
@@ -59,11 +87,11 @@ export function joinProfiles(before, after) {
     return openProfile({
         format: "flamed-viewer", version: 1, view: {}, strings, frames, rows, values, warnings: [],
         quality: { samples: UNIT, lost: 0, unknown: 0, truncated: 0 },
-        meta: { ...after.meta, title: "Difference", unit: "share", weight: "samples", period: 1, isDiff: true },
+        meta: { ...after.meta, title: "Difference", unit: "share", weight: "samples", period: 1, isDiff: true, measure },
     });
 }
 
-// How much of the whole a node gained or lost, -1 to 1.
+// How much of the whole a node gained or lost, -1 to 1; of amounts, of the larger whole.
 export function gainOf(tree, node) {
     return ((tree.samples[node] || 0) - (tree.values[node] || 0)) / UNIT;
 }
@@ -93,7 +121,7 @@ export function tintOfGain(gain, theme) {
 
 export const diffTint = (tree, node, theme) => (node > 0 ? tintOfGain(gainOf(tree, node), theme) : paletteOf(theme).root);
 
-// What changed most, by its own share: [{name, kind, before, after, gain}].
+// What changed most by itself: [{name, kind, before, after: weights, gain: as gainOf()}].
 export function biggestChanges(tree, max = 12) {
     const weight = tree.weight;
     const of = (use) => {
@@ -105,12 +133,11 @@ export function biggestChanges(tree, max = 12) {
 
     tree.total = weight === "value" ? tree.values : tree.samples;
     tree.self = weight === "value" ? tree.selfValues : tree.selfSamples;
-    return [...after.values()].map(({ name, kind, self, total }) => {
+    return [...after.values()].map(({ name, kind, self }) => {
         const old = before.get(name);
 
         return {
-            name, kind, before: old.self / UNIT, after: self / UNIT, gain: (self - old.self) / UNIT,
-            totalGain: (total - old.total) / UNIT,
+            name, kind, before: old.self, after: self, gain: (self - old.self) / UNIT,
         };
     }).filter(({ gain }) => Math.abs(gain) >= 5e-4)
         .sort((a, b) => Math.abs(b.gain) - Math.abs(a.gain) || (a.name < b.name ? -1 : 1)).slice(0, max);

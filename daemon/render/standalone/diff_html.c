@@ -184,9 +184,9 @@ static void add_meta(const struct page *p, const struct render_opts *o, struct s
                ",\"unit\":\"share\",\"weight\":\"samples\",\"period\":1,"
                "\"widths\":[\"Widths: both\",\"Widths: before\"],\"scale\":%.9g,\"before\":",
                d->scale);
-    diff_add_side(d->profile_a, d->event_a, d->a, out);
+    diff_add_side(d, /* is_b= */ false, out);
     buf_add_str(out, ",\"after\":");
-    diff_add_side(d->profile_b, d->event_b, d->b, out);
+    diff_add_side(d, /* is_b= */ true, out);
     if (o && o->version) {
         buf_add_str(out, ",\"flamed\":");
         render_add_json_string(out, span_of(o->version));

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "render/diff.h"
 #include "render/formats.h"
+#include "render/report.h"
 #include "render/standalone/palette.h"
 #include "render/standalone/svg_picture.h"
 
@@ -39,6 +40,13 @@ static double share(uint64_t part, uint64_t whole)
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
+/* Appends what weights are counted in. */
+static void add_unit(const struct diff *d, struct buf *out)
+{
+    if (d->unit[0])
+        buf_printf(out, " %s", d->by_value ? report_unit_name(d->unit) : "samples");
+}
+
 static void add_box(struct picture *p, const struct diff_node *n, double left)
 {
     const struct diff *d = p->d;
@@ -50,6 +58,7 @@ static void add_box(struct picture *p, const struct diff_node *n, double left)
     svg_add_count(out, n->a);
     buf_add_str(out, " \u2192 ");
     svg_add_count(out, n->b);
+    add_unit(d, out);
     svg_add_box(p->svg, n->depth, left, part_of(p, n),
                 n->depth ? diff_string(d, n->name) : SPAN("all"), buf_span(out), colour_of(d, n));
 }
@@ -102,6 +111,7 @@ static void add_note(const struct diff *d, struct buf *out)
     svg_add_count(out, d->a);
     buf_add_str(out, ", b: ");
     svg_add_count(out, d->b);
+    add_unit(d, out);
     if (d->scale != 1)
         buf_printf(out, ", a scaled by %.4g", d->scale);
     buf_add_str(out, " \u00b7 red: more in b, blue: less, width: both");

@@ -29,6 +29,7 @@ static void side_init(struct side *s, const char *target)
     s->profile->events[0].period = 10;
     s->profile->end_ns = 1500000000;
     snprintf(s->profile->events[0].name, sizeof(s->profile->events[0].name), "cpu");
+    snprintf(s->profile->events[0].unit, sizeof(s->profile->events[0].unit), "nanoseconds");
     snprintf(s->profile->target, sizeof(s->profile->target), "%s", target);
     ck_assert_int_eq(intern_new(1 << 20, &s->profile->strings), 0);
     ck_assert_int_eq(intern_new(1 << 20, &s->view.strings), 0);
@@ -283,11 +284,12 @@ START_TEST(svg_shows_what_vanished)
     buf_init(&out, RENDER_MAX_BYTES);
     ck_assert_int_eq(diff_svg(d, &o, &out, NULL), 0);
     /* 60 of 200 parts of 1,000 pixels, blue */
-    ck_assert_ptr_nonnull(strstr(out.p,
-                                 "<title>old (60.00% \u2192 0.00%, -60.00; 30 \u2192 0)</title>"
-                                 "<rect x=\"10.000\" y=\"80\" width=\"300.000\" "
-                                 "height=\"15\" fill=\"#5555f5\"/>"));
-    ck_assert_ptr_nonnull(strstr(out.p, "<title>copy (0.00% \u2192 20.00%, +20.00; 0 \u2192 20)"));
+    ck_assert_ptr_nonnull(
+        strstr(out.p, "<title>old (60.00% \u2192 0.00%, -60.00; 30 \u2192 0 samples)</title>"
+                      "<rect x=\"10.000\" y=\"80\" width=\"300.000\" "
+                      "height=\"15\" fill=\"#5555f5\"/>"));
+    ck_assert_ptr_nonnull(
+        strstr(out.p, "<title>copy (0.00% \u2192 20.00%, +20.00; 0 \u2192 20 samples)"));
     ck_assert_ptr_null(strstr(out.p, "</title><script>"));
 }
 END_TEST
@@ -321,6 +323,61 @@ static void assert_numbers(const json_t *list, const double *wanted, size_t n)
 #define ASSERT_NUMBERS(list, ...)                                                                  \
     assert_numbers(list, (const double[]){ __VA_ARGS__ },                                          \
                    sizeof((double[]){ __VA_ARGS__ }) / sizeof(double))
+
+/* Checks what JSON has of both sides. @unit "": they have none. @stock: of side b. */
+static void check_sides(const char *unit, json_int_t value_a, json_int_t value_b, bool stock)
+{
+    _cleanup_(diff_freep) struct diff *d = diff_of((struct diff_opts){ 0 });
+    _cleanup_buf_ struct buf out = BUF_NULL;
+    json_t *data, *side;
+    const char *got;
+
+    buf_init(&out, RENDER_MAX_BYTES);
+    ck_assert_int_eq(diff_json(d, NULL, &out, NULL), 0);
+    data = json_loadb(out.p, out.n, JSON_REJECT_DUPLICATES, NULL);
+    for (int i = 0; i < 2; i++) {
+        side = json_object_get(data, i ? "b" : "a");
+        got = json_string_value(json_object_get(side, "unit"));
+        ck_assert_str_eq(got ? got : "", unit);
+        ck_assert_int_eq(json_integer_value(json_object_get(side, "value")), i ? value_b : value_a);
+    }
+    ck_assert(json_is_true(json_object_get(side, "stock")) == stock); /* of b */
+    json_decref(data);
+}
+
+static void set_event(struct side *s, const char *name, const char *unit)
+{
+    struct profile_event *e = &s->profile->events[0];
+
+    snprintf(e->name, sizeof(e->name), "%s", name);
+    snprintf(e->unit, sizeof(e->unit), "%s", unit);
+}
+
+START_TEST(sides_say_what_they_are_worth)
+{
+    two_sides();
+    check_sides("nanoseconds", 500, 1000, false); /* samples of a period each */
+    a.profile->events[0].valued = b.profile->events[0].valued = true;
+    check_sides("samples", 50, 100, false); /* as was asked for */
+    a.view.opts.total = b.view.opts.total = true;
+    check_sides("nanoseconds", 500, 1000, false);
+    set_event(&a, "live", "bytes");
+    check_sides("", 0, 0, false); /* bytes and time */
+}
+END_TEST
+
+START_TEST(what_is_there_at_the_end_is_no_rate)
+{
+    two_sides();
+    a.view.opts.total = b.view.opts.total = true;
+    set_event(&a, "nativelive", "bytes");
+    set_event(&b, "nativelive", "bytes");
+    check_sides("bytes", 500, 1000, true);
+    set_event(&a, "alloc", "bytes");
+    set_event(&b, "alloc", "bytes");
+    check_sides("bytes", 500, 1000, false);
+}
+END_TEST
 
 START_TEST(the_page_carries_both_weights)
 {
@@ -404,6 +461,8 @@ int main(void)
     tcase_add_test(tc, an_empty_side_is_no_trouble);
     tcase_add_test(tc, collapsed_has_two_columns);
     tcase_add_test(tc, svg_shows_what_vanished);
+    tcase_add_test(tc, sides_say_what_they_are_worth);
+    tcase_add_test(tc, what_is_there_at_the_end_is_no_rate);
     tcase_add_test(tc, the_page_carries_both_weights);
     tcase_add_test(tc, minwidth_cuts_the_page);
     tcase_add_test(tc, hot_functions_count_a_recursion_once);
