@@ -25,8 +25,8 @@ static int refuse(int32_t pid, const char *why, const char *remedy, struct error
 static struct process *single_jvm(struct captures *captures, const struct capture *c,
                                   struct error *err)
 {
-    const char *what = capture_has(c, EVENT_LIVE) ? "event=live" : "source=agent",
-               *parameter = capture_has(c, EVENT_LIVE) ? "event" : "source";
+    const char *what = capture_has(c, EVENT_OBJECTS) ? "event=live" : "source=agent",
+               *parameter = capture_has(c, EVENT_OBJECTS) ? "event" : "source";
     struct process *p;
     size_t count = target_jvms(c->target, captures->discover, &p);
 
@@ -63,9 +63,9 @@ int capture_choose_agent(struct captures *captures, struct capture *c, struct er
         return refuse(p->id.host_pid, "JDK 11 is the first that samples for agents",
                       "use JDK 11 or later", err);
     for (size_t i = 0; i < c->event_count; i++) {
-        enum event_kind kind = c->events[i].info->kind;
+        uint32_t flags = c->events[i].info->flags;
 
-        if (kind == EVENT_LIVE || (kind == EVENT_ALLOC && capture_by_agent(c)))
+        if (flags & EVENT_OBJECTS || (flags & EVENT_HEAP && capture_by_agent(c)))
             interval = MIN(interval, c->events[i].period);
     }
     c->agent_id = p->id;

@@ -32,11 +32,11 @@ static int capture_probe(struct captures *captures, struct capture *c, struct er
     int32_t pid = target_single_pid(c->target);
     struct process *p = pid ? discover_find(captures->discover, pid) : NULL;
     struct error why = ERROR_NULL;
-    int r = p && capture_has(c, EVENT_SAFEPOINT) ? capture_tells(captures, c, p, err) : 0;
+    int r = p && capture_has(c, EVENT_MOMENTS) ? capture_tells(captures, c, p, err) : 0;
 
     if (r != 0)
         return r;
-    if (!capture_has(c, EVENT_ALLOC) || capture_by_agent(c))
+    if (!capture_has(c, EVENT_HEAP) || capture_by_agent(c))
         return 0;
     record_warn(c->record, "allocations are sampled where a thread's buffer (TLAB) is full, as JFR "
                            "does: a loop that always allocates the same sequence may show only "

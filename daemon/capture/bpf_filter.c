@@ -35,7 +35,7 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
     struct error why = ERROR_NULL;
     int r;
 
-    if (capture_has(c, EVENT_SAFEPOINT) && p->jvm != JVM_NO) {
+    if (capture_has(c, EVENT_MOMENTS) && p->jvm != JVM_NO) {
         r = moments_put(&captures->moments, captures->broker, captures->symbolizer, p, &why);
         if (r == 0)
             capture_warn_often(captures, c, p);
@@ -45,7 +45,7 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
     }
     if (capture_wants_agent(c))
         probes_want(&captures->agents, &c->agent_id);
-    if (!capture_has(c, EVENT_ALLOC) || capture_by_agent(c) || p->jvm == JVM_NO)
+    if (!capture_has(c, EVENT_HEAP) || capture_by_agent(c) || p->jvm == JVM_NO)
         return;
     r = probes_put(&captures->probes, captures->broker, captures->symbolizer, p, /* until_ns= */ 0,
                    &why);

@@ -51,13 +51,15 @@ static int put(const struct calls_env *env, struct process *p, const struct want
     struct function_found found;
     struct event_form form;
     uint32_t set = wanted->set;
+    uint32_t flags;
     int r = event_form_parse(span_of(wanted->event), &form, err);
 
     if (r < 0)
         return r;
-    if (events_row(form.kind)->flags & EVENT_MALLOCS)
-        return mallocs_put(rate, env->broker, env->symbolizer, p, set,
-                           form.kind == EVENT_NATIVELIVE, until_ns, err);
+    flags = events_row(form.kind)->flags;
+    if (flags & EVENT_MALLOCS)
+        return mallocs_put(rate, env->broker, env->symbolizer, p, set, flags & EVENT_BLOCKS,
+                           until_ns, err);
     r = symbolizer_function(env->symbolizer, p, form.group, form.name, until_ns, &found);
     if (r == -EAGAIN)
         return r;

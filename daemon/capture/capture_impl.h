@@ -102,11 +102,11 @@ struct capture {
     struct profile meta;
 };
 
-/* Returns whether @c samples an event of @kind. */
-static inline bool capture_has(const struct capture *c, enum event_kind kind)
+/* Returns whether @c samples an event with @flag. */
+static inline bool capture_has(const struct capture *c, enum event_flag flag)
 {
     for (size_t i = 0; i < c->event_count; i++) {
-        if (c->events[i].info->kind == kind)
+        if (c->events[i].info->flags & flag)
             return true;
     }
     return false;
@@ -115,13 +115,13 @@ static inline bool capture_has(const struct capture *c, enum event_kind kind)
 /* Returns whether an agent tells @c what is allocated, */
 static inline bool capture_by_agent(const struct capture *c)
 {
-    return c->source == ALLOC_SOURCE_AGENT && capture_has(c, EVENT_ALLOC);
+    return c->source == ALLOC_SOURCE_AGENT && capture_has(c, EVENT_HEAP);
 }
 
 /* or anything. */
 static inline bool capture_wants_agent(const struct capture *c)
 {
-    return capture_by_agent(c) || capture_has(c, EVENT_LIVE);
+    return capture_by_agent(c) || capture_has(c, EVENT_OBJECTS);
 }
 
 /* Returns what calls_put() takes. */

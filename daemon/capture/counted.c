@@ -209,8 +209,7 @@ struct telling_to {
 static bool clip(const struct capture *c, struct profile_moment *m)
 {
     if (!profile_moment_counts(m->kind)) /* probes tell more of the same */
-        return !capture_has(c, EVENT_SAFEPOINT) && m->end_ns >= c->start_ns &&
-               m->end_ns < c->end_ns;
+        return !capture_has(c, EVENT_MOMENTS) && m->end_ns >= c->start_ns && m->end_ns < c->end_ns;
     if (m->end_ns <= c->start_ns || m->start_ns >= c->end_ns)
         return false;
     m->start_ns = MAX(m->start_ns, c->start_ns);

@@ -37,7 +37,7 @@ static void change_set(struct capture *c, struct capture_event *event, uint32_t 
     if (!on && event->set != before)
         return;
     *(on ? &event->on_set : &event->set) = after;
-    if (event->info->kind == EVENT_NATIVELIVE && c->native_live) /* the new set follows none */
+    if (event->info->flags & EVENT_BLOCKS && c->native_live) /* the new set follows none */
         native_live_lose_all(c->native_live, clock_monotonic_ns());
     if (period) {
         *(on ? &event->on_period : &event->set_period) = period;
@@ -90,7 +90,7 @@ static int take_sets(struct captures *captures, struct capture *c, struct captur
     size_t rows;
     const struct event_info *table = events_table(&rows);
     const char *name = wall ? table[EVENT_OFFCPU].name
-                       : event->info->kind == EVENT_ALLOC && capture_by_agent(c)
+                       : event->info->flags & EVENT_HEAP && capture_by_agent(c)
                            ? SAMPLE_SETS_ALLOC_BY_AGENT
                            : event->name;
     int r = take_set(captures, c, name, event->period, &event->set, &event->set_period, err);

@@ -128,7 +128,7 @@ static void take_moment(void *cookie, struct process *p, const struct moment *m)
 
     for (struct capture *c = captures->running; c; c = c->next) {
         for (size_t i = 0; i < c->event_count; i++) {
-            if (c->events[i].info->kind == EVENT_SAFEPOINT && m->end_ns >= c->start_ns &&
+            if (c->events[i].info->flags & EVENT_MOMENTS && m->end_ns >= c->start_ns &&
                 m->end_ns < c->end_ns)
                 capture_moment(captures, c, i, p, m);
         }
@@ -161,7 +161,7 @@ void capture_warn_often(struct captures *captures, struct capture *c, const stru
 
 void capture_warn_moments(struct captures *captures, struct capture *c)
 {
-    for (size_t i = 0; capture_has(c, EVENT_SAFEPOINT) && i < captures->moments.count; i++) {
+    for (size_t i = 0; capture_has(c, EVENT_MOMENTS) && i < captures->moments.count; i++) {
         const struct telling *t = &captures->moments.all[i];
         const struct process *p = discover_find(captures->discover, t->id.host_pid);
 
@@ -180,7 +180,7 @@ int capture_weigh(const struct capture *c, struct profile *p)
     int r = 0;
 
     for (uint32_t i = 0; i < c->event_count && r == 0; i++) {
-        if (c->events[i].info->kind == EVENT_SAFEPOINT)
+        if (c->events[i].info->flags & EVENT_MOMENTS)
             r = profile_weigh_safepoints(p, i);
     }
     return r;

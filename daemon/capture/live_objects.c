@@ -4,7 +4,7 @@
 
 int capture_begin_live(struct capture *c)
 {
-    int r = capture_has(c, EVENT_LIVE) ? live_new(&c->live) : 0;
+    int r = capture_has(c, EVENT_OBJECTS) ? live_new(&c->live) : 0;
 
     if (r == 0 && c->live)
         attachment_take_live(c->agent);

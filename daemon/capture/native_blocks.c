@@ -5,7 +5,7 @@
 
 int capture_begin_blocks(struct capture *c)
 {
-    return capture_has(c, EVENT_NATIVELIVE) ? native_live_new(&c->native_live) : 0;
+    return capture_has(c, EVENT_BLOCKS) ? native_live_new(&c->native_live) : 0;
 }
 
 void capture_keep_block(struct captures *captures, struct capture *c, const struct incoming *in,

@@ -178,9 +178,9 @@ static void capture_take(struct captures *captures, struct capture *c,
     if (c->inlined)
         frames = inlined_stack(c->inlined, in->process, in->naming->stack,
                                RECORD_LATER + LATER_PLACES_MAX);
-    if (event->info->kind == EVENT_LIVE)
+    if (event->info->flags & EVENT_OBJECTS)
         capture_keep_live(c, rec, &sample, frames, in->naming->stack->count);
-    else if (event->info->kind == EVENT_NATIVELIVE)
+    else if (event->info->flags & EVENT_BLOCKS)
         capture_keep_block(captures, c, in, &sample, frames, in->naming->stack->count);
     else
         record_sample(c->record, &sample, frames, in->naming->stack->count);
@@ -195,7 +195,7 @@ void captures_sample(struct captures *captures, struct incoming *in)
             if (!(capture_event_sets(event) & 1u << in->rec->set) ||
                 !capture_covers(c, event, in->rec))
                 continue;
-            if (event->info->kind == EVENT_NATIVELIVE && in->rec->flags & SAMPLE_GIVEN_BACK)
+            if (event->info->flags & EVENT_BLOCKS && in->rec->flags & SAMPLE_GIVEN_BACK)
                 capture_end_block(captures, c, in);
             else
                 capture_take(captures, c, event, in);

@@ -123,7 +123,7 @@ void capture_warn_stubs(struct captures *captures, struct capture *c, const stru
 /* Whether it samples at full buffers, and those come again and again in the same way. */
 static void capture_warn_fixed(struct capture *c, const struct capture_event *event)
 {
-    if (event->info->kind != EVENT_ALLOC || capture_by_agent(c) || c->allocs < FIXED_SAMPLES ||
+    if (!(event->info->flags & EVENT_HEAP) || capture_by_agent(c) || c->allocs < FIXED_SAMPLES ||
         (double)c->same_steps < FIXED_SHARE * c->allocs)
         return;
     record_warn(
@@ -177,7 +177,7 @@ static void capture_warn_mallocs(const struct captures *captures, struct capture
         if (!target_single_pid(c->target))
             snprintf(who, sizeof(who), "%d (%s)", p->id.host_pid, p->comm);
         capture_warn_malloc(
-            c, who, event->info->kind == EVENT_MALLOC ? "malloc" : "malloc and free", &one->rate);
+            c, who, event->info->flags & EVENT_BLOCKS ? "malloc and free" : "malloc", &one->rate);
     }
 }
 
@@ -189,7 +189,7 @@ static void warn_none(struct capture *c, const struct capture_event *event)
 
 static void capture_warn_empty(struct capture *c, const struct capture_event *event)
 {
-    if (event->info->kind == EVENT_SAFEPOINT)
+    if (event->info->flags & EVENT_MOMENTS)
         record_warn(c->record, "no samples: no JVM of the target had a safepoint in this while; "
                                "try more seconds");
     else if (event_has_timer(event->info) || event->info->flags & EVENT_WAITS)
@@ -198,33 +198,33 @@ static void capture_warn_empty(struct capture *c, const struct capture_event *ev
                     "shows nothing with event=cpu");
     else if (event_is_paced(event->period))
         warn_none(c, event);
-    else if (event->info->kind == EVENT_ALLOC && capture_by_agent(c))
+    else if (event->info->flags & EVENT_HEAP && capture_by_agent(c))
         record_warn(c->record,
                     "no samples: the JVM drew no object of those that it allocated, one for each "
                     "%llu bytes; try more seconds or a smaller interval",
                     (unsigned long long)event->period);
-    else if (event->info->kind == EVENT_LIVE)
+    else if (event->info->flags & EVENT_OBJECTS)
         record_warn(c->record,
                     "no samples: of the objects that the JVM drew, one for each %llu bytes, none "
                     "was reachable any more; try more seconds or a smaller interval",
                     (unsigned long long)event->period);
-    else if (event->info->kind == EVENT_ALLOC)
+    else if (event->info->flags & EVENT_HEAP)
         record_warn(
             c->record,
             "no samples: no Java thread of the target filled its buffer (TLAB), or by chance "
             "none of %llu bytes was taken; try more seconds or a smaller interval",
             (unsigned long long)event->period);
-    else if (event->info->kind == EVENT_MALLOC)
-        record_warn(c->record,
-                    "no samples: nobody called malloc, or by chance none of %llu bytes was taken; "
-                    "try a smaller interval",
-                    (unsigned long long)event->period);
-    else if (event->info->kind == EVENT_NATIVELIVE)
+    else if (event->info->flags & EVENT_BLOCKS)
         record_warn(c->record,
                     "no samples: all that was allocated was freed, or by chance none of %llu "
                     "bytes was taken; try more seconds or a smaller interval",
                     (unsigned long long)event->period);
-    else if (event->info->kind == EVENT_FUNCTION)
+    else if (event->info->flags & EVENT_MALLOCS)
+        record_warn(c->record,
+                    "no samples: nobody called malloc, or by chance none of %llu bytes was taken; "
+                    "try a smaller interval",
+                    (unsigned long long)event->period);
+    else if (event->info->flags & EVENT_CALLS)
         record_warn(c->record,
                     "no samples: nobody called %s, or no process of the target has that file "
                     "mapped; of the calls on each CPU one in %llu is sampled",

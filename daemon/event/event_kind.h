@@ -39,8 +39,10 @@ enum event_flag {
     EVENT_PAGES = 128,  /* the kernel counts pages, of whose bytes the event is */
     EVENT_COSTS_ALL = 256, /* it costs every process of the machine time, whatever is captured */
     EVENT_SINGLE = 512,    /* one set of samples at a time: the kernel watches it once */
-    EVENT_OBJECTS = 1024,  /* samples are Java objects, of which an agent tells what is left, */
+    EVENT_OBJECTS = 1024,  /* samples are Java objects, and an agent says which are left, */
     EVENT_BLOCKS = 2048,   /* or blocks of malloc, which are followed until they are freed */
+    EVENT_HEAP = 4096,     /* what Java threads allocate; an agent may tell that, too */
+    EVENT_MOMENTS = 8192,  /* of what a JVM does as a whole, by whose length samples are weighed */
 };
 
 /* Bounds of a period: between two samples a processor spends this much, */

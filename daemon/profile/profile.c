@@ -57,7 +57,7 @@ bool profile_age(const struct profile *p, uint32_t event, uint32_t frame, uint64
     const struct event_info *info =
         event < p->event_count ? events_find(p->events[event].name) : NULL;
 
-    return info && info->kind == EVENT_LIVE &&
+    return info && info->flags & EVENT_OBJECTS &&
            span_parse_dec(intern_get(p->strings, p->functions[p->frames[frame].function].name),
                           ret_age);
 }

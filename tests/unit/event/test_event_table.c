@@ -49,6 +49,14 @@ START_TEST(flags_agree)
             ck_assert_msg(info->flags & EVENT_VALUED && event_is_timed(info), "%s", info->name);
         if (info->flags & EVENT_CALLS)
             ck_assert_msg(info->flags & EVENT_PROBES, "%s", info->name);
+        if (info->flags & EVENT_BLOCKS)
+            ck_assert_msg(info->flags & EVENT_MALLOCS, "%s", info->name);
+        if (info->flags & EVENT_MALLOCS)
+            ck_assert_msg(info->flags & EVENT_CALLS, "%s", info->name);
+        if (info->flags & (EVENT_OBJECTS | EVENT_HEAP | EVENT_MOMENTS))
+            ck_assert_msg(info->flags & EVENT_OF_JVM, "%s", info->name);
+        if (info->flags & (EVENT_OBJECTS | EVENT_BLOCKS | EVENT_HEAP | EVENT_MOMENTS))
+            ck_assert_msg(info->flags & EVENT_VALUED, "%s", info->name);
         if (event_has_timer(info))
             ck_assert_msg(event_is_timed(info), "%s", info->name);
         if (info->perf_type == EVENT_PERF_NONE) /* the first program attaches to nothing */
