@@ -19,6 +19,7 @@
 #include "sample/alloc_calls.bpf.h"
 #include "sample/alloc_drawn.bpf.h"
 #include "sample/native_live.bpf.h"
+#include "sample/probe_stack.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -98,5 +99,6 @@ static __always_inline int called(struct pt_regs *ctx)
 SEC("uprobe")
 int alloc_probe(struct pt_regs *ctx)
 {
+    use_thread_stack(ctx);
     return is_going(bpf_get_attach_cookie(ctx)) ? 0 : called(ctx);
 }

@@ -11,6 +11,7 @@
 
 #define COUNTERS MOMENT_COUNTERS
 #include "sample/counters.bpf.h"
+#include "sample/probe_stack.bpf.h"
 
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
@@ -111,6 +112,7 @@ int moment_probe(struct pt_regs *ctx)
     struct moment_process *p;
     struct moment_place *place;
 
+    use_thread_stack(ctx);
     begin_moment(&rec, cookie);
     p = process_of(&rec, cookie);
     place = p ? place_of(p, cookie) : NULL;
@@ -192,6 +194,7 @@ int name_probe(struct pt_regs *ctx)
     bool often;
     __u32 group;
 
+    use_thread_stack(ctx);
     begin_moment(&rec, cookie);
     p = process_of(&rec, cookie);
     place = p ? place_of(p, cookie) : NULL;

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "sample/alloc_calls.bpf.h"
+#include "sample/probe_stack.bpf.h"
 
 #define BLOCK_MIN_BYTES 32 /* glibc's smallest */
 #define BLOCK_STEP_BYTES 16
@@ -371,6 +372,7 @@ int block_probe(struct pt_regs *ctx)
     struct alloc_mallocs *m = bpf_map_lookup_elem(&mallocs, &host_pid);
     struct alloc_scratch *as;
 
+    use_thread_stack(ctx);
     if (is_going(cookie) || !m || !(wanted_sets(host_pid) & 1U << set))
         return 0;
     __sync_fetch_and_add(&m->calls, 1);

@@ -8,6 +8,8 @@ in kernel/bpf/verifier.c). A function's stack reaches to the lowest offset from 
 
     bpf_stack.py SOURCE BUILD [--most BYTES] [--frames N]     BYTES: at 32-byte rounding
 
+Programs at uprobes must have a tail call, so that their functions have no private stacks: probe_stack.bpf.h.
+
 Each *.bpf.c below SOURCE/daemon must have its object at the same place below BUILD. A program whose object is elsewhere fails,
 so that no program is left out.
 """
@@ -20,6 +22,7 @@ from pathlib import Path
 CALL, LOAD_IMM64, MOVE, ADD_IMM = 0x85, 0x18, 0xBF, 0x07
 PSEUDO_CALL, PSEUDO_FUNC = 1, 4
 FRAME_POINTER = 10
+TAIL_CALL = 12 # BPF_FUNC_tail_call
 
 
 class Object:
@@ -46,6 +49,11 @@ class Object:
     def functions(self):
         """{(section, offset): (name, size)} of every function."""
         return {(s[2], s[3]): (s[0], s[4]) for s in self.symbols if s[1] == 2}
+
+    def section_name(self, section):
+        names = self.sections[struct.unpack_from("<H", self.data, 62)[0]][4]
+        at = names + self.sections[section][0]
+        return self.data[at:self.data.index(b"\0", at)].decode()
 
     def relocations(self, section):
         """{offset: symbol} of a section."""
@@ -158,6 +166,16 @@ def too_much(path, most, most_frames):
     return failed
 
 
+def private(path):
+    """Prints and returns the programs of one object whose functions would share a stack with those that preempt them."""
+    obj = Object(path)
+    found = [name for (section, start), (name, size) in obj.functions().items() if obj.section_name(section).startswith("uprobe") and not any(
+        opcode == CALL and src == 0 and imm == TAIL_CALL for _, opcode, _, src, _, imm in obj.code(section, start, size))]
+    for name in found:
+        print(f"{path.name}: {name} is at uprobes, and does not call use_thread_stack()")
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("source")
@@ -165,7 +183,10 @@ def main():
     parser.add_argument("--most", type=int, default=448)
     parser.add_argument("--frames", type=int, default=8)
     args = parser.parse_args()
-    failed = [path.name for path in objects(args.source, args.build) if too_much(path, args.most, args.frames)]
+    made = objects(args.source, args.build)
+    if any([private(path) for path in made]):
+        return 1
+    failed = [path.name for path in made if too_much(path, args.most, args.frames)]
     if failed:
         print(f"bpf_stack: {', '.join(failed)}: at most {args.most} bytes at 32-byte rounding and {args.frames} frames are wanted: "
               "kernels before 6.8 refuse more than 512. Move locals into the scratch memory of the walk, or inline a function of the chain.")

@@ -180,7 +180,7 @@ subject refused 'serve: closing a connection'
 subject refused 'serve: closed a connection'
 subject refused "serve: close $(printf 'x%.0s' $(seq 60))"
 
-# bpf_program NAME WORDS FRAMES: a BPF program whose FRAMES functions hold WORDS of 8 bytes each, source and object.
+# bpf_program NAME WORDS FRAMES [SECTION]: a BPF program whose FRAMES functions hold WORDS of 8 bytes each, source and object.
 bpf_program() {
     local frame
     {
@@ -189,7 +189,7 @@ bpf_program() {
             printf '__attribute__((noinline)) static int deep%d(void *c)\n{\n    long held[%d];\n' "$frame" "$2"
             printf '    asm volatile("" ::"r"(held) : "memory");\n    return deep%d(c) + (int)held[0];\n}\n' $((frame - 1))
         done
-        printf '__attribute__((section("perf_event"))) int program(void *c) { return deep%d(c); }\n' $(($3 - 1))
+        printf '__attribute__((section("%s"))) int program(void *c) { return deep%d(c); }\n' "${4:-perf_event}" $(($3 - 1))
     } | sed 's/^int deep0/__attribute__((noinline)) int deep0/' >"$tree/daemon/sample/$1.bpf.c"
     mkdir -p "$tree/build/daemon/sample"
     clang -target bpf -O1 -c "$tree/daemon/sample/$1.bpf.c" -o "$tree/build/daemon/sample/$1.bpf.o"
@@ -228,6 +228,11 @@ bpf_program c 50 2
 bpf_stack_says "the last of three is too deep" 1 "c.bpf.o: program: 480 bytes"
 rm "$tree/build/daemon/sample/c.bpf.o"
 bpf_stack_says "one has no object" 1 "c.bpf.c has no object"
+# A program at uprobes without a tail call is refused.
+fresh
+bpf_program a 8 3
+bpf_program b 8 3 uprobe
+bpf_stack_says "no tail call" 1 "b.bpf.o: program is at uprobes"
 
 # Of circles.py, three files call one another; the last one calls the first unless it is a comment. circle CALL
 circle() {

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Since Linux 6.13 the functions of a program can have a private stack, one for each processor, as
+ * no program runs twice at once on one. Programs at uprobes do: their threads may be preempted, and
+ * nothing holds off the next one. Both would write to one stack, and the kernel would follow
+ * pointers that the other has spoiled. A program that has a tail call gets no such stack
+ * (check_max_stack_depth() in kernel/bpf/verifier.c).
+ */
+#pragma once
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+
+const volatile bool never;
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, __u32);
+} no_programs SEC(".maps");
+
+/* Keeps the program at a uprobe that has @ctx on the stack of its thread. Each calls this. The
+ * kernel removes the call, which is never reached, but has seen it. */
+static __always_inline void use_thread_stack(void *ctx)
+{
+    if (never)
+        bpf_tail_call(ctx, &no_programs, 0);
+}
