@@ -144,15 +144,17 @@ __attribute__((noinline)) int is_cache(__u64 cache)
 }
 
 /* How far below a thread's own memory (@fs) the word is that says where its list is; 0: not found.
- */
+ * The first that leads to a block of that size is it, also while it has no blocks: what is further
+ * away may be left of a thread that had this stack before. */
 __attribute__((noinline)) int find_cache(__u64 fs)
 {
     UNWIND_LOOP
     for (__u32 i = 1; i <= CACHE_WORDS; i++) {
         __u64 cache = 0;
 
-        if (read_word(&cache, fs - i * sizeof(cache)) && cache && is_cache(cache))
-            return (int)i;
+        if (read_word(&cache, fs - i * sizeof(cache)) && cache &&
+            cache_first(block_head(cache) & ~(__u64)BLOCK_FLAGS))
+            return is_cache(cache) ? (int)i : 0;
     }
     return 0;
 }
