@@ -13,8 +13,8 @@
 /* For the recorder alone, which is always on: as above. */
 #define COUNTED_RECORDED_NS NSEC_PER_SEC
 #define COUNTED_RECORDED_LOOKS_NS (100 * NSEC_PER_MSEC)
-#define COUNTED_RECORDED_BUDGET_NS (NSEC_PER_MSEC / 20) /* mostly one JVM */
-#define COUNTED_EDGE_NS (5 * NSEC_PER_MSEC)             /* where a capture begins or ends */
+#define COUNTED_RECORDED_AT_ONCE 1          /* JVM of each COUNTED_RECORDED_LOOKS_NS */
+#define COUNTED_EDGE_NS (5 * NSEC_PER_MSEC) /* where a capture begins or ends */
 
 /* ---- what two looks tell ---- */
 
@@ -154,8 +154,8 @@ static void list_capture(struct captures *captures, const struct capture *c)
     for (uint32_t i = 0; !pid && i < c->processes.count; i++) {
         const struct proc_id *id = id_table_get(&c->processes, i);
 
-        p = c->verdicts[i].wanted ? discover_find(captures->discover, id->host_pid) : NULL;
-        if (p && proc_id_equal(&p->id, id))
+        p = c->verdicts[i].wanted ? discover_known(captures->discover, id) : NULL;
+        if (p)
             want(&captures->counted, p);
     }
 }
@@ -244,12 +244,11 @@ static void hand_out(void *cookie, const struct profile_moment *m, const char *n
 /* @edge: a capture begins or ends, so that counts are handed out up to here. */
 static void look(struct captures *captures, struct counted_jvm *j, bool edge)
 {
-    struct process *p = discover_find(captures->discover, j->id.host_pid);
+    struct process *p = discover_known(captures->discover, &j->id);
     struct telling_to to = { captures, p };
     struct counted_look now;
 
-    if (!p || !proc_id_equal(&p->id, &j->id) || p->exited ||
-        discover_counters(captures->discover, p, /* asked= */ false) != 0) {
+    if (!p || discover_counters(captures->discover, p, /* asked= */ false) != 0) {
         j->next_ns = clock_monotonic_ns() + COUNTED_FAILED_NS;
         return;
     }
@@ -270,19 +269,21 @@ static void look(struct captures *captures, struct counted_jvm *j, bool edge)
     j->told = now;
 }
 
-/* Looks at those that are due, in turn, for @budget_ns; at an edge at those of captures. */
-static void look_at_all(struct captures *captures, bool edge, uint64_t budget_ns)
+/* Looks at @most that are due, in turn, for @budget_ns; at an edge at those of captures. */
+static void look_at_all(struct captures *captures, bool edge, size_t most, uint64_t budget_ns)
 {
     struct counted *all = &captures->counted;
     uint64_t begun_ns = clock_monotonic_ns();
 
-    for (size_t i = 0; i < all->count; i++) {
+    for (size_t i = 0; i < all->count && most; i++) {
         struct counted_jvm *j;
 
         all->next = (all->next + 1) % all->count;
         j = &all->all[all->next];
-        if (edge ? j->wanted && j->next_ns <= begun_ns + COUNTED_LOOK_NS : j->next_ns <= begun_ns)
-            look(captures, j, edge);
+        if (edge ? !j->wanted || j->next_ns > begun_ns + COUNTED_LOOK_NS : j->next_ns > begun_ns)
+            continue;
+        look(captures, j, edge);
+        most--;
         if (clock_monotonic_ns() - begun_ns >= budget_ns)
             break;
     }
@@ -299,15 +300,15 @@ void captures_look(struct captures *captures, uint64_t now_ns)
         all->looked_ns = now_ns;
         if (now_ns - all->listed_ns >= COUNTED_LIST_NS)
             list(captures, now_ns);
-        look_at_all(captures, /* edge= */ false,
-                    running ? COUNTED_BUDGET_NS : COUNTED_RECORDED_BUDGET_NS);
+        look_at_all(captures, /* edge= */ false, running ? SIZE_MAX : COUNTED_RECORDED_AT_ONCE,
+                    COUNTED_BUDGET_NS);
     }
 }
 
 void captures_look_edge(struct captures *captures)
 {
     list(captures, clock_monotonic_ns());
-    look_at_all(captures, /* edge= */ true, COUNTED_EDGE_NS);
+    look_at_all(captures, /* edge= */ true, SIZE_MAX, COUNTED_EDGE_NS);
 }
 
 const struct counted_jvm *counted_of(const struct counted *all, const struct proc_id *id)

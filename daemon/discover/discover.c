@@ -222,6 +222,16 @@ struct process *discover_find(struct discover *d, int32_t host_pid)
     return &im->p;
 }
 
+struct process *discover_known(struct discover *d, const struct proc_id *id)
+{
+    struct image *im = table_newest(d, id->host_pid);
+
+    if (!im || !image_is_live(im) || !proc_id_equal(&im->p.id, id))
+        return NULL;
+    im->handed = true;
+    return &im->p;
+}
+
 int discover_each(struct discover *d, int (*fn)(void *cookie, struct process *p), void *cookie)
 {
     int r = 0;

@@ -149,6 +149,9 @@ struct process *discover_get(struct discover *d, int32_t host_pid, uint64_t star
 /* Returns the live image with this pid now, read from /proc if it is new; NULL if there is none
  * (thread ids are not pids). May be a zombie or a kernel thread. */
 struct process *discover_find(struct discover *d, int32_t host_pid);
+/* Returns image @id if it lives, as far as side-band records and sweeps have told: nothing is read.
+ * NULL: it has ended. */
+struct process *discover_known(struct discover *d, const struct proc_id *id);
 /* Calls @fn for each known image (also exited ones that are still kept); stops at non-zero. */
 int discover_each(struct discover *d, int (*fn)(void *cookie, struct process *p), void *cookie);
 /* Waits no longer than it takes to read it: makes sure that the facts of a live process are there

@@ -86,14 +86,11 @@ struct allocated_look {
 static int see_thread(void *cookie, uint64_t thread)
 {
     struct allocated_look *look = cookie;
-    const struct hotspot_layout *l = &look->vm->layout;
     struct hotspot_memory *m = &look->vm->memory;
-    uint64_t osthread = 0, bytes = 0, start = 0, top = 0, end = 0;
-    uint32_t tid = 0;
-    int r = memory_u64(m, thread + (uint64_t)l->thread_osthread.offset, &osthread);
+    uint64_t bytes = 0, start = 0, top = 0, end = 0;
+    int32_t tid;
+    int r = thread_tid(look->vm, thread, &tid);
 
-    if (r == 0)
-        r = memory_u32(m, osthread + (uint64_t)l->osthread_id.offset, &tid);
     if (r == 0)
         r = memory_u64(m, thread + look->at.allocated_bytes, &bytes);
     if (r == 0)
@@ -102,7 +99,7 @@ static int see_thread(void *cookie, uint64_t thread)
         r = memory_u64(m, thread + look->at.tlab_top, &top);
     if (r == 0)
         r = memory_u64(m, thread + look->at.tlab_end, &end);
-    if (r < 0 || tid == 0 || tid > INT32_MAX)
+    if (r < 0)
         return r == -EFAULT ? 0 : r;
     if (look->count == ALLOCATED_THREADS_MAX)
         return -E2BIG;
@@ -111,7 +108,7 @@ static int see_thread(void *cookie, uint64_t thread)
     if (start <= top && top <= end)
         bytes += top - start;
     look->threads[look->count++] =
-        (struct allocated_thread){ .thread = thread, .bytes = bytes, .tid = (int32_t)tid };
+        (struct allocated_thread){ .thread = thread, .bytes = bytes, .tid = tid };
     return 0;
 }
 

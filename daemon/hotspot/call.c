@@ -49,6 +49,8 @@ void vm_unref(struct hotspot_vm *vm)
     free(vm->codelets);
     free(vm->kept_areas.metaspace);
     free(vm->allocated.threads);
+    free(vm->listed.all);
+    buf_deinit(&vm->listed.names);
     stubs_deinit(&vm->stubs);
     free(vm);
 }

@@ -223,25 +223,25 @@ uint32_t hotspot_method_line(struct hotspot_vm *vm, uint64_t method, int32_t bci
  * -1 if it is none. */
 int32_t hotspot_method_bci(struct hotspot_vm *vm, uint64_t method, uint64_t bcp);
 
-/* A Java thread. @ns_tid is the id in the target's innermost pid namespace. @name is raw modified
- * UTF-8. */
-typedef void (*hotspot_thread_fn)(void *cookie, int32_t ns_tid, uint64_t java_thread,
-                                  struct span name);
-#define HOTSPOT_THREADS_MAX 65536
-/* Calls @fn for each thread in the VM's list. Number of threads, or HOTSPOT_GONE as -ESRCH, or
- * -errno. */
-int hotspot_vm_threads(struct hotspot_vm *vm, hotspot_thread_fn fn, void *cookie);
+/* What is read of a thread besides its number. */
+enum { HOTSPOT_THREAD_NAME = 1, HOTSPOT_THREAD_OWNER = 2 };
 
-/* What the words of locks know a Java thread by. */
-struct hotspot_owner {
+/* A Java thread. What was not asked for is 0. */
+struct hotspot_thread {
+    int32_t ns_tid; /* in the target's innermost pid namespace */
     uint64_t java_thread;
-    uint64_t id;                    /* JDK 24 up; 0: none */
+    struct span name; /* raw modified UTF-8; "": not to be had at this moment */
+    /* What the words of locks know an owner by, besides java_thread. */
+    uint64_t owner_id;              /* JDK 24 up; 0: none */
     uint64_t stack_low, stack_high; /* JDK 8..21: a word of the owner's stack */
-    struct span name;               /* raw, as above; "": not to be had at this moment */
 };
-typedef void (*hotspot_owner_fn)(void *cookie, const struct hotspot_owner *o);
-/* As hotspot_vm_threads(). */
-int hotspot_vm_owners(struct hotspot_vm *vm, hotspot_owner_fn fn, void *cookie);
+/* @t: valid during the call, which asks nothing of the VM. */
+typedef void (*hotspot_thread_fn)(void *cookie, const struct hotspot_thread *t);
+#define HOTSPOT_THREADS_MAX 65536
+#define HOTSPOT_THREAD_NAMES_MAX ((size_t)4 << 20) /* bytes of all names; later ones are "" */
+/* Calls @fn for each thread in the VM's list, which is read in one turn. @what: bits of
+ * HOTSPOT_THREAD_*. Number of threads; or, without a call, HOTSPOT_GONE as -ESRCH, or -errno. */
+int hotspot_vm_threads(struct hotspot_vm *vm, unsigned what, hotspot_thread_fn fn, void *cookie);
 
 /* Gets where this VM keeps what threads wait for. 0; -EAGAIN: it is starting; -ENOENT: not known
  * for this VM; HOTSPOT_GONE. */

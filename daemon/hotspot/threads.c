@@ -2,66 +2,7 @@
 /* The VM's list of Java threads: linked in JDK 8..11, an immutable array (ThreadsList) since 12. */
 #include "hotspot/vm.h"
 
-#define THREAD_NAME_BYTES_MAX 8192
-
-struct names_walk {
-    struct hotspot_vm *vm;
-    hotspot_thread_fn fn;
-    hotspot_owner_fn owner_fn;
-    void *cookie;
-    struct buf name;
-    int count;
-};
-
-/* What locks know a thread by. */
-static int threads_own(struct names_walk *w, uint64_t thread)
-{
-    const struct hotspot_layout *l = &w->vm->layout;
-    struct hotspot_memory *m = &w->vm->memory;
-    struct hotspot_owner o = { .java_thread = thread, .name = buf_span(&w->name) };
-    uint64_t base = 0, bytes = 0;
-    int r = memory_u64(m, thread + (uint64_t)l->thread_stack_base.offset, &base);
-
-    if (r == 0)
-        r = memory_u64(m, thread + (uint64_t)l->thread_stack_size.offset, &bytes);
-    if (r == 0 && bytes < base) {
-        o.stack_low = base - bytes;
-        o.stack_high = base;
-    }
-    if (r == 0 && layout_has(l->thread_owner_id))
-        r = memory_u64(m, thread + (uint64_t)l->thread_owner_id.offset, &o.id);
-    if (r == 0)
-        w->owner_fn(w->cookie, &o);
-    return r == -EFAULT ? 0 : r;
-}
-
-/* A thread that cannot be read is left out: it is ending, or starting. */
-static int threads_see(void *cookie, uint64_t thread)
-{
-    struct names_walk *w = cookie;
-    const struct hotspot_layout *l = &w->vm->layout;
-    struct hotspot_memory *m = &w->vm->memory;
-    uint64_t osthread = 0;
-    uint32_t tid = 0;
-    int r = memory_u64(m, thread + (uint64_t)l->thread_osthread.offset, &osthread);
-
-    if (r == 0)
-        r = memory_u32(m, osthread + (uint64_t)l->osthread_id.offset, &tid);
-    if (r == -EFAULT || (r == 0 && (tid == 0 || tid > INT32_MAX)))
-        return 0;
-    if (r < 0)
-        return r;
-    buf_clear(&w->name);
-    r = thread_name_read(w->vm, thread, &w->name);
-    if (r == -ESRCH)
-        return r;
-    if (r < 0)
-        buf_clear(&w->name);
-    w->count++;
-    if (w->fn)
-        w->fn(w->cookie, (int32_t)tid, thread, buf_span(&w->name));
-    return w->owner_fn ? threads_own(w, thread) : 0;
-}
+/* ---- the list ---- */
 
 static int visit_list(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie)
 {
@@ -110,32 +51,114 @@ int threads_visit(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie)
     return r == -EFAULT ? 0 : r; /* the list was replaced while it was read */
 }
 
-static int names_walk(struct names_walk *w)
+int thread_tid(struct hotspot_vm *vm, uint64_t thread, int32_t *ret)
 {
-    struct hotspot_vm *vm = w->vm;
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t osthread = 0;
+    uint32_t tid = 0;
+    int r = memory_u64(&vm->memory, thread + (uint64_t)l->thread_osthread.offset, &osthread);
+
+    if (r == 0)
+        r = memory_u32(&vm->memory, osthread + (uint64_t)l->osthread_id.offset, &tid);
+    if (r == 0 && (tid == 0 || tid > INT32_MAX))
+        r = -EFAULT;
+    if (r == 0)
+        *ret = (int32_t)tid;
+    return r;
+}
+
+/* ---- threads and their names ---- */
+
+struct listing {
+    struct hotspot_vm *vm;
+    unsigned what;
+};
+
+static void listed_threads_deinit(struct listed_threads *l)
+{
+    free(l->all);
+    buf_deinit(&l->names);
+    *l = (struct listed_threads){ .count = 0 };
+}
+
+/* Puts the name of @t behind the others. It has none where that cannot be read, or has no room. */
+static int list_name(struct hotspot_vm *vm, struct listed_thread *t)
+{
+    struct buf *names = &vm->listed.names;
     int r;
 
-    if (vm_is_left(vm))
-        return -ETIMEDOUT;
-    buf_init(&w->name, THREAD_NAME_BYTES_MAX);
+    t->name_at = names->n;
+    r = thread_name_read(vm, t->thread.java_thread, names);
+    if (r < 0 || names->error)
+        names->n = t->name_at;
+    t->thread.name.n = names->n - t->name_at;
+    return r == -ESRCH ? r : 0;
+}
+
+static int read_owner(struct hotspot_vm *vm, struct hotspot_thread *t)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    struct hotspot_memory *m = &vm->memory;
+    uint64_t base = 0, bytes = 0;
+    int r = memory_u64(m, t->java_thread + (uint64_t)l->thread_stack_base.offset, &base);
+
+    if (r == 0)
+        r = memory_u64(m, t->java_thread + (uint64_t)l->thread_stack_size.offset, &bytes);
+    if (r == 0 && bytes < base) {
+        t->stack_low = base - bytes;
+        t->stack_high = base;
+    }
+    if (r == 0 && layout_has(l->thread_owner_id))
+        r = memory_u64(m, t->java_thread + (uint64_t)l->thread_owner_id.offset, &t->owner_id);
+    return r;
+}
+
+/* A thread that cannot be read is left out: it is ending, or starting. */
+static int list_thread(void *cookie, uint64_t thread)
+{
+    const struct listing *q = cookie;
+    struct listed_threads *l = &q->vm->listed;
+    struct listed_thread t = { .thread.java_thread = thread };
+    int r = thread_tid(q->vm, thread, &t.thread.ns_tid);
+
+    if (r == 0 && q->what & HOTSPOT_THREAD_OWNER)
+        r = read_owner(q->vm, &t.thread);
+    if (r == 0 && q->what & HOTSPOT_THREAD_NAME)
+        r = list_name(q->vm, &t);
+    if (r < 0)
+        return r == -EFAULT ? 0 : r;
+    if (!array_grow(&l->all, &l->room, l->count + 1, 64))
+        return -ENOMEM;
+    l->all[l->count++] = t;
+    return 0;
+}
+
+static int list_threads(struct hotspot_vm *vm, void *arg)
+{
+    struct listing q = { vm, *(const unsigned *)arg };
+
+    listed_threads_deinit(&vm->listed); /* of a call that was left, and has come back since */
+    buf_init(&vm->listed.names, HOTSPOT_THREAD_NAMES_MAX);
     memory_begin(&vm->memory);
-    r = threads_visit(vm, threads_see, w);
-    buf_deinit(&w->name);
-    return r < 0 ? r : w->count;
+    return threads_visit(vm, list_thread, &q);
 }
 
-int hotspot_vm_threads(struct hotspot_vm *vm, hotspot_thread_fn fn, void *cookie)
+int hotspot_vm_threads(struct hotspot_vm *vm, unsigned what, hotspot_thread_fn fn, void *cookie)
 {
-    struct names_walk w = { .vm = vm, .fn = fn, .cookie = cookie };
+    int r = vm_call(vm, list_threads, &what, sizeof(what));
 
-    return names_walk(&w);
-}
+    if (vm_is_left(vm)) /* the list is still the call's */
+        return -ETIMEDOUT;
+    for (size_t i = 0; r == 0 && i < vm->listed.count; i++) {
+        struct listed_thread *t = &vm->listed.all[i];
 
-int hotspot_vm_owners(struct hotspot_vm *vm, hotspot_owner_fn fn, void *cookie)
-{
-    struct names_walk w = { .vm = vm, .owner_fn = fn, .cookie = cookie };
-
-    return names_walk(&w);
+        t->thread.name.p = t->thread.name.n ? vm->listed.names.p + t->name_at : NULL;
+        fn(cookie, &t->thread);
+    }
+    if (r == 0)
+        r = (int)vm->listed.count;
+    listed_threads_deinit(&vm->listed);
+    return r;
 }
 
 /* ---- what a thread knows of safepoints ---- */

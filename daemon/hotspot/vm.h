@@ -67,6 +67,18 @@ struct kept_areas {
     size_t metaspace_count;
 };
 
+struct listed_thread {
+    struct hotspot_thread thread;
+    size_t name_at; /* where its name begins */
+};
+
+/* The Java threads, from a call that read them until they are handed out. */
+struct listed_threads {
+    struct listed_thread *all; /* owned */
+    size_t count, room;
+    struct buf names; /* one behind the other */
+};
+
 struct hotspot_vm {
     int mem_fd;        /* borrowed; of */
     struct proc_id id; /* this process; both unused with another reader of memory */
@@ -90,6 +102,7 @@ struct hotspot_vm {
     struct kept_areas kept_areas;
     struct counters_places counters_places;
     struct allocated allocated;
+    struct listed_threads listed;
 };
 
 /* As hotspot_vm_open() with any reader of memory (tests, fuzzer). Borrows @cookie. */
@@ -129,6 +142,9 @@ typedef int (*threads_visit_fn)(void *cookie, uint64_t java_thread);
 /* Calls @fn with the JavaThread of each thread in the VM's list, until it returns non-zero, which
  * is returned. 0: all of them, or those before the list was replaced; -ESRCH; -errno. */
 int threads_visit(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie);
+/* Reads the number of the thread whose JavaThread is at @thread, as in its own pid namespace.
+ * 0; -EFAULT: it has none, as it is ending or starting; -ESRCH; -errno. */
+int thread_tid(struct hotspot_vm *vm, uint64_t thread, int32_t *ret);
 
 /* ---- allocated.c ---- */
 

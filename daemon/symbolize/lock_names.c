@@ -154,7 +154,7 @@ static const struct class_entry *class_of(struct lock_names *n, struct hotspot_v
 
 /* ---- owners ---- */
 
-static void add_owner(void *cookie, const struct hotspot_owner *o)
+static void add_owner(void *cookie, const struct hotspot_thread *o)
 {
     struct lock_names *n = cookie;
     uint32_t at = (uint32_t)n->owner_count;
@@ -168,8 +168,8 @@ static void add_owner(void *cookie, const struct hotspot_owner *o)
         .frame = frame_of(n, clean_string(n, o->name), FRAME_THREAD, /* unknown= */ false),
     };
     u64_cache_put(&n->by_word, o->java_thread, at);
-    if (o->id > 0)
-        u64_cache_put(&n->by_word, o->id, at);
+    if (o->owner_id > 0)
+        u64_cache_put(&n->by_word, o->owner_id, at);
 }
 
 static void read_owners(struct lock_names *n, struct hotspot_vm *vm, uint64_t now_ns)
@@ -178,7 +178,7 @@ static void read_owners(struct lock_names *n, struct hotspot_vm *vm, uint64_t no
 
     u64_cache_clear(&n->by_word);
     n->owner_count = 0;
-    hotspot_vm_owners(vm, add_owner, n);
+    hotspot_vm_threads(vm, HOTSPOT_THREAD_NAME | HOTSPOT_THREAD_OWNER, add_owner, n);
     took_ns = clock_monotonic_ns() - began_ns;
     n->owners_read_ns = now_ns;
     n->owners_next_ns = now_ns + MAX(LOCK_OWNERS_MIN_NS, took_ns * OWNERS_REST);

@@ -8,12 +8,14 @@
 #include "sample/sample_abi.h"
 
 #define THREADS_MAX (1u << 16)
+#define THREADS_MISSED 2
 #define THREADS_REST 20 /* after a reading of t ns at least 20 t pass before the next */
 
 struct thread_entry {
-    uint64_t until_ns; /* looked up again after that, or when the comm changes */
+    uint64_t until_ns;  /* looked up again after that, or when the comm changes */
+    uint64_t missed_ns; /* when the list was read that was looked into last */
     uint32_t name;
-    bool missed; /* it was not in the list, with this comm */
+    uint8_t missed; /* in how many lists it was not, with this comm; up to THREADS_MISSED */
     char comm[SAMPLE_COMM_BYTES];
 };
 
@@ -51,20 +53,19 @@ struct thread_names *thread_names_free(struct thread_names *t)
     return NULL;
 }
 
-static void add_listed(void *cookie, int32_t ns_tid, uint64_t java_thread, struct span name)
+static void add_listed(void *cookie, const struct hotspot_thread *thread)
 {
     _cleanup_buf_ struct buf clean = BUF_NULL;
     struct thread_names *t = cookie;
     uint32_t id = 0;
 
-    (void)java_thread;
-    if (ns_tid <= 0 || !name.n)
+    if (!thread->name.n)
         return;
     buf_init(&clean, TEXT_NAME_MAX);
-    text_clean(name, TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &clean);
+    text_clean(thread->name, TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &clean);
     frame_table_string(t->frames, buf_span(&clean), &id);
     if (id)
-        u64_cache_put(&t->by_ns_tid, (uint64_t)ns_tid, id);
+        u64_cache_put(&t->by_ns_tid, (uint64_t)thread->ns_tid, id);
 }
 
 static void read_list(struct thread_names *t, struct hotspot_vm *vm, uint64_t now_ns)
@@ -72,7 +73,7 @@ static void read_list(struct thread_names *t, struct hotspot_vm *vm, uint64_t no
     uint64_t began_ns = clock_monotonic_ns(), took_ns;
 
     u64_cache_clear(&t->by_ns_tid);
-    hotspot_vm_threads(vm, add_listed, t);
+    hotspot_vm_threads(vm, HOTSPOT_THREAD_NAME, add_listed, t);
     took_ns = clock_monotonic_ns() - began_ns;
     t->list_ns = now_ns + MAX(THREADS_LIST_MIN_NS, took_ns * THREADS_REST);
     t->read_ns = now_ns;
@@ -128,6 +129,29 @@ static bool is_listed(const struct thread_names *t, int32_t ns_tid, const char *
     return true;
 }
 
+/* What is no Java thread hardly becomes one. It was in none of two lists, and the last one is
+ * young. */
+static bool is_missed(const struct thread_names *t, const struct thread_entry *e, uint64_t now_ns)
+{
+    return e->missed == THREADS_MISSED && now_ns < t->read_ns + THREADS_TRUST_NS;
+}
+
+/* Notes what the list as it was read last says of @e; @name 0: it is not there. */
+static void note_found(const struct thread_names *t, struct thread_entry *e, uint32_t name,
+                       const char *comm, uint64_t now_ns)
+{
+    if (name)
+        e->missed = 0;
+    else if (e->missed < THREADS_MISSED && (!e->missed || e->missed_ns != t->read_ns))
+        e->missed++;
+    e->missed_ns = t->read_ns;
+    e->until_ns = now_ns + THREADS_LIST_MIN_NS;
+    if (name)
+        e->until_ns = MAX(e->until_ns, t->read_ns + trust_ns(t, name, comm));
+    else if (e->missed == THREADS_MISSED)
+        e->until_ns = MAX(e->until_ns, t->read_ns + THREADS_TRUST_NS);
+}
+
 uint32_t thread_names_get(struct thread_names *t, struct hotspot_vm *vm, int proc_fd,
                           int32_t host_pid, size_t ns_depth, int32_t host_tid, const char *comm,
                           uint64_t now_ns)
@@ -135,27 +159,24 @@ uint32_t thread_names_get(struct thread_names *t, struct hotspot_vm *vm, int pro
     struct thread_entry *e = host_tid > 0 ? entry_for(t, host_tid) : NULL;
     int32_t ns_tid;
     uint32_t name = 0;
+    bool same;
 
     if (!e)
         return 0;
-    if (!vm || (e->until_ns > now_ns && strncmp(e->comm, comm, sizeof(e->comm)) == 0))
+    same = strncmp(e->comm, comm, sizeof(e->comm)) == 0;
+    if (!vm || (e->until_ns > now_ns && same))
         return e->name;
+    if (!same)
+        e->missed = 0;
     ns_tid = ns_depth > 1 ? proc_innermost_tid(proc_fd, host_pid, host_tid) : host_tid;
     if (!is_listed(t, ns_tid, comm, now_ns, &name)) {
-        if (now_ns >= t->list_ns)
+        if (now_ns >= t->list_ns && !is_missed(t, e, now_ns))
             read_list(t, vm, now_ns);
         if (ns_tid > 0)
             u64_cache_get(&t->by_ns_tid, (uint64_t)ns_tid, &name);
     }
-    /* What is no Java thread hardly becomes one: it is asked twice, then seldom. */
-    if (name || !e->missed || strncmp(e->comm, comm, sizeof(e->comm)) != 0)
-        e->until_ns = now_ns + THREADS_LIST_MIN_NS;
-    else
-        e->until_ns = now_ns + THREADS_TRUST_NS;
-    if (name)
-        e->until_ns = MAX(e->until_ns, t->read_ns + trust_ns(t, name, comm));
-    e->missed = !name;
-    if (name || !e->name || strncmp(e->comm, comm, sizeof(e->comm)) != 0)
+    note_found(t, e, name, comm, now_ns);
+    if (name || !e->name || !same)
         e->name = name; /* a thread that just ended keeps its name for its last samples */
     memset(e->comm, 0, sizeof(e->comm));
     memcpy(e->comm, comm, strnlen(comm, sizeof(e->comm)));

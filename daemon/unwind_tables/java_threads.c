@@ -71,11 +71,10 @@ static struct anchored *find(struct anchors *a, const struct proc_id *id)
     return NULL;
 }
 
-static void add_thread(void *cookie, int32_t ns_tid, uint64_t java_thread, struct span name)
+static void add_thread(void *cookie, const struct hotspot_thread *t)
 {
     struct anchored *p = cookie;
 
-    (void)name;
     if (p->count == p->cap) {
         size_t cap = p->cap ? p->cap * 2 : 64;
         struct java_thread *threads = realloc(p->threads, cap * sizeof(*threads));
@@ -85,7 +84,7 @@ static void add_thread(void *cookie, int32_t ns_tid, uint64_t java_thread, struc
         p->threads = threads;
         p->cap = cap;
     }
-    p->threads[p->count++] = (struct java_thread){ ns_tid, java_thread, 0 };
+    p->threads[p->count++] = (struct java_thread){ t->ns_tid, t->java_thread, 0 };
 }
 
 static int compare(const void *a, const void *b)
@@ -111,7 +110,7 @@ static void read_list(struct anchored *p, struct hotspot_vm *vm, uint64_t now_ns
     p->before_count = p->count;
     p->threads = NULL;
     p->count = p->cap = 0;
-    hotspot_vm_threads(vm, add_thread, p);
+    hotspot_vm_threads(vm, /* what= */ 0, add_thread, p);
     if (p->count)
         qsort(p->threads, p->count, sizeof(*p->threads), compare);
     for (size_t i = 0; i < p->count; i++) { /* who is known already need not be told again */

@@ -317,13 +317,11 @@ static void see(void *cookie, const struct sample_record *rec, const uint64_t *f
     }
 }
 
-static void thread(void *cookie, int32_t ns_tid, uint64_t java_thread, struct span name)
+static void thread(void *cookie, const struct hotspot_thread *t)
 {
     (void)cookie;
-    (void)java_thread;
-    (void)name;
-    if (ns_tid > 0 && ns_tid < THREADS_MAX * 64)
-        run.java_tid[ns_tid] = true;
+    if (t->ns_tid < THREADS_MAX * 64)
+        run.java_tid[t->ns_tid] = true;
 }
 
 /* A call of Java has a PcDesc, and so has one of the VM that may stop; a leaf call has none. */
@@ -413,7 +411,7 @@ int main(int argc, char **argv)
         if (clock_monotonic_ns() > next_ns) {
             next_ns = clock_monotonic_ns() + NSEC_PER_SEC;
             if (run.vm)
-                hotspot_vm_threads(run.vm, thread, NULL);
+                hotspot_vm_threads(run.vm, /* what= */ 0, thread, NULL);
             read_maps();
             feeder_update(feeder, &p, &err);
         }

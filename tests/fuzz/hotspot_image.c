@@ -130,11 +130,13 @@ static int see_code(void *cookie, const struct hotspot_code *code)
     return ++d->codes == CODES;
 }
 
-static void see_thread(void *cookie, int32_t ns_tid, uint64_t java_thread, struct span name)
+static void see_thread(void *cookie, const struct hotspot_thread *t)
 {
-    fold_number(cookie, (uint64_t)ns_tid);
-    fold_number(cookie, java_thread);
-    fold(cookie, name.p, name.n);
+    fold_number(cookie, (uint64_t)t->ns_tid);
+    fold_number(cookie, t->java_thread);
+    fold_number(cookie, t->owner_id);
+    fold_number(cookie, t->stack_low);
+    fold(cookie, t->name.p, t->name.n);
 }
 
 static void fold_allocators(struct digest *d)
@@ -229,7 +231,8 @@ uint64_t image_exercise(struct image *i)
         exercise_pc(&d, i->pcs[p] & ~IMAGE_RETURN, i->pcs[p] & IMAGE_RETURN);
     fold_number(&d, (uint64_t)hotspot_vm_codes(d.vm, see_code, &d));
     fold_allocators(&d);
-    fold_number(&d, (uint64_t)hotspot_vm_threads(d.vm, see_thread, &d));
+    fold_number(&d, (uint64_t)hotspot_vm_threads(d.vm, HOTSPOT_THREAD_NAME | HOTSPOT_THREAD_OWNER,
+                                                 see_thread, &d));
     hotspot_vm_close(d.vm);
     return d.hash;
 }

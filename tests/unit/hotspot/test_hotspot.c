@@ -207,12 +207,12 @@ END_TEST
 
 static int32_t main_tid;
 
-static void see_thread(void *cookie, int32_t ns_tid, uint64_t java_thread, struct span name)
+static void see_thread(void *cookie, const struct hotspot_thread *t)
 {
     ++*(int *)cookie;
-    ck_assert_uint_ne(java_thread, 0);
-    if (span_eq_str(name, "main"))
-        main_tid = ns_tid;
+    ck_assert_uint_ne(t->java_thread, 0);
+    if (span_eq_str(t->name, "main"))
+        main_tid = t->ns_tid;
 }
 
 /* The memory of an unloaded class, in parts another's: such a method has no name. */
@@ -263,7 +263,7 @@ START_TEST(names_the_threads_of_an_image)
     load(RELEASES[_i]);
     ck_assert_int_eq(open_image(&err), 0);
     main_tid = 0;
-    ck_assert_int_eq(hotspot_vm_threads(vm, see_thread, &threads), threads);
+    ck_assert_int_eq(hotspot_vm_threads(vm, HOTSPOT_THREAD_NAME, see_thread, &threads), threads);
     ck_assert_int_gt(threads, 5);
     ck_assert_int_gt(main_tid, 0);
 }

@@ -10,12 +10,19 @@
 #include <unistd.h>
 
 static int proc_fd, reads;
+static atomic_int unread_ahead; /* reads that the engine's thread would make a turn for, each */
+static atomic_int hang_fd = -1; /* where a read hangs, if not -1 */
 static char target[MEMORY_PAGE * 3] __attribute__((aligned(4096)));
 
 static ssize_t read_target(void *cookie, uint64_t address, void *buf, size_t n)
 {
+    char byte;
+
     (void)cookie;
     reads++;
+    unread_ahead += readers_are_used();
+    if (hang_fd >= 0 && read(hang_fd, &byte, 1) < 0)
+        return -errno;
     memcpy(buf, (const char *)(uintptr_t)address, n); /* NOLINT(performance-no-int-to-ptr) */
     return (ssize_t)n;
 }
@@ -36,6 +43,8 @@ static void setup(void)
     proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     readers_use(proc_fd);
     reads = 0;
+    unread_ahead = 0;
+    hang_fd = -1;
 }
 
 static void teardown(void)
@@ -179,8 +188,6 @@ START_TEST(a_question_in_vain_is_made_in_full)
 }
 END_TEST
 
-static int hang_fd;
-
 static int hang(struct hotspot_vm *vm, void *arg)
 {
     char byte = 0;
@@ -227,6 +234,7 @@ START_TEST(a_call_that_is_left_keeps_the_vm)
         ck_assert_int_eq(reads, round);
         if (round == 1)
             hotspot_vm_close(vm);
+        hang_fd = -1;
         ck_assert_int_eq(write(fds[1], "x", 1), 1);
         wait_for_none();
         if (round == 0) {
@@ -236,6 +244,114 @@ START_TEST(a_call_that_is_left_keeps_the_vm)
         close(fds[0]);
         close(fds[1]);
     }
+}
+END_TEST
+
+/* ---- lists of threads ---- */
+
+#define LISTED 40
+
+/* A JavaThread, with its OSThread elsewhere. */
+struct made_java_thread {
+    uint64_t next, osthread, stack_base, stack_size;
+    char page[MEMORY_PAGE];
+    uint32_t tid;
+};
+
+/* In whole pages, which are what is read. */
+static struct {
+    uint64_t first;
+    struct made_java_thread all[LISTED];
+} listed __attribute__((aligned(4096)));
+
+static uint64_t address_of(const void *p)
+{
+    return (uintptr_t)p;
+}
+
+static struct hotspot_vm *new_vm_of_threads(void)
+{
+    struct hotspot_vm *vm = new_vm();
+    struct hotspot_layout *l = &vm->layout;
+
+    for (size_t i = 0; i < LISTED; i++) {
+        struct made_java_thread *t = &listed.all[i];
+
+        *t = (struct made_java_thread){ .osthread = address_of(&t->tid),
+                                        .stack_base = 0x10000 * (i + 2),
+                                        .stack_size = 0x1000,
+                                        .tid = 1000 + (uint32_t)i };
+        if (i + 1 < LISTED)
+            t->next = address_of(&listed.all[i + 1]);
+    }
+    listed.first = address_of(&listed.all[0]);
+    l->thread_list_at = address_of(&listed.first);
+    l->thread_osthread = (struct layout_field){ .offset = 8 };
+    l->thread_stack_base = (struct layout_field){ .offset = 16 };
+    l->thread_stack_size = (struct layout_field){ .offset = 24 };
+    l->thread_owner_id = (struct layout_field){ .offset = -1 };
+    vm->names.unusable = true;
+    return vm;
+}
+
+struct seen_threads {
+    int count;
+    bool owners;
+};
+
+static void see_thread(void *cookie, const struct hotspot_thread *t)
+{
+    struct seen_threads *s = cookie;
+
+    ck_assert_int_eq(t->ns_tid, 1000 + s->count);
+    ck_assert_uint_eq(t->java_thread, address_of(&listed.all[s->count]));
+    ck_assert_uint_eq(t->name.n, 0);
+    ck_assert_uint_eq(t->stack_high, s->owners ? listed.all[s->count].stack_base : 0);
+    ck_assert_uint_eq(t->stack_low, s->owners ? listed.all[s->count].stack_base - 0x1000 : 0);
+    s->count++;
+}
+
+/* Not one for each page, of which a list needs hundreds. */
+START_TEST(threads_are_listed_in_one_turn)
+{
+    struct hotspot_vm *vm = new_vm_of_threads();
+    struct seen_threads seen = { .count = 0 };
+
+    ck_assert_int_eq(hotspot_vm_threads(vm, HOTSPOT_THREAD_NAME, see_thread, &seen), LISTED);
+    ck_assert_int_eq(seen.count, LISTED);
+    ck_assert_int_gt(reads, LISTED);
+    ck_assert_int_eq(unread_ahead, 0);
+    seen = (struct seen_threads){ .owners = true };
+    ck_assert_int_eq(hotspot_vm_threads(vm, HOTSPOT_THREAD_OWNER, see_thread, &seen), LISTED);
+    ck_assert_int_eq(seen.count, LISTED);
+    /* One that is ending is left out. */
+    listed.all[LISTED - 1].osthread = 0;
+    seen = (struct seen_threads){ .count = 0 };
+    ck_assert_int_eq(hotspot_vm_threads(vm, 0, see_thread, &seen), LISTED - 1);
+    hotspot_vm_close(vm);
+}
+END_TEST
+
+/* What it finds later is told to nobody, also not by the next list. */
+START_TEST(a_list_that_is_left_is_dropped)
+{
+    struct hotspot_vm *vm = new_vm_of_threads();
+    struct seen_threads seen = { .count = 0 };
+    int fds[2];
+
+    ck_assert_int_eq(pipe2(fds, O_CLOEXEC), 0);
+    hang_fd = fds[0];
+    ck_assert_int_eq(hotspot_vm_threads(vm, 0, see_thread, &seen), -ETIMEDOUT);
+    ck_assert_int_eq(hotspot_vm_threads(vm, 0, see_thread, &seen), -ETIMEDOUT);
+    ck_assert_int_eq(seen.count, 0);
+    hang_fd = -1;
+    ck_assert_int_eq(write(fds[1], "x", 1), 1);
+    wait_for_none();
+    ck_assert_int_eq(hotspot_vm_threads(vm, 0, see_thread, &seen), LISTED);
+    ck_assert_int_eq(seen.count, LISTED);
+    close(fds[0]);
+    close(fds[1]);
+    hotspot_vm_close(vm);
 }
 END_TEST
 
@@ -250,5 +366,7 @@ int main(void)
     tcase_add_test(tc, a_question_in_vain_drops_no_page);
     tcase_add_test(tc, a_question_in_vain_is_made_in_full);
     tcase_add_test(tc, a_call_that_is_left_keeps_the_vm);
+    tcase_add_test(tc, threads_are_listed_in_one_turn);
+    tcase_add_test(tc, a_list_that_is_left_is_dropped);
     return suite_run_case("hotspot_call", tc);
 }

@@ -421,11 +421,9 @@ static void patch_class(const char *from, const char *to)
     close(fd);
 }
 
-static void see_evil(void *cookie, int32_t ns_tid, uint64_t java_thread, struct span name)
+static void see_evil(void *cookie, const struct hotspot_thread *t)
 {
-    (void)ns_tid;
-    (void)java_thread;
-    *(int *)cookie += span_eq_str(name, EVIL_THREAD_MODIFIED);
+    *(int *)cookie += span_eq_str(t->name, EVIL_THREAD_MODIFIED);
 }
 
 START_TEST(hostile_names_come_as_they_are)
@@ -463,7 +461,7 @@ START_TEST(hostile_names_come_as_they_are)
         usleep(50000);
     }
     ck_assert_int_gt(found, 0);
-    ck_assert_int_gt(hotspot_vm_threads(vm, see_evil, &threads), 1);
+    ck_assert_int_gt(hotspot_vm_threads(vm, HOTSPOT_THREAD_NAME, see_evil, &threads), 1);
     ck_assert_int_eq(threads, 1);
 }
 END_TEST

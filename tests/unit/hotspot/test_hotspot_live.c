@@ -239,14 +239,14 @@ struct find_thread {
     int count;
 };
 
-static void see_thread(void *cookie, int32_t ns_tid, uint64_t java_thread, struct span name)
+static void see_thread(void *cookie, const struct hotspot_thread *t)
 {
     struct find_thread *f = cookie;
 
-    ck_assert_uint_ne(java_thread, 0);
+    ck_assert_uint_ne(t->java_thread, 0);
     f->count++;
-    if (span_eq_str(name, f->name))
-        f->tid = ns_tid;
+    if (span_eq_str(t->name, f->name))
+        f->tid = t->ns_tid;
 }
 
 static void run_proof(int jdk, const char *const *options, struct run *r)
@@ -291,7 +291,7 @@ static void run_proof(int jdk, const char *const *options, struct run *r)
     do
         ck_assert_msg(live_line(&r->jvm, line, sizeof(line), 60000), "the proof did not start");
     while (strcmp(line, "ready") != 0);
-    ck_assert_int_gt(hotspot_vm_threads(r->vm, see_thread, &worker), 5);
+    ck_assert_int_gt(hotspot_vm_threads(r->vm, HOTSPOT_THREAD_NAME, see_thread, &worker), 5);
     ck_assert_msg(worker.tid > 0, "no thread of that name among %d", worker.count);
     ck_assert_int_eq(live_perf_open(worker.tid, 997, &perf), 0);
     for (end = clock_monotonic_ns() + SECONDS * NSEC_PER_SEC; clock_monotonic_ns() < end;) {

@@ -82,15 +82,18 @@ int32_t hotspot_method_bci(struct hotspot_vm *vm, uint64_t method, uint64_t bcp)
     return bcp >= 0x9000 && bcp < 0x9100 ? (int32_t)(bcp - 0x9000) : -1;
 }
 
-int hotspot_vm_threads(struct hotspot_vm *vm, hotspot_thread_fn fn, void *cookie)
+int hotspot_vm_threads(struct hotspot_vm *vm, unsigned what, hotspot_thread_fn fn, void *cookie)
 {
     int n = 0;
 
     (void)vm;
+    ck_assert_uint_eq(what, HOTSPOT_THREAD_NAME);
     jvm.lists++;
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
         if (threads[i].name) {
-            fn(cookie, threads[i].ns_tid, 0x1000 + i, span_of(threads[i].name));
+            fn(cookie, &(struct hotspot_thread){ .ns_tid = threads[i].ns_tid,
+                                                 .java_thread = 0x1000 + i,
+                                                 .name = span_of(threads[i].name) });
             n++;
         }
     }

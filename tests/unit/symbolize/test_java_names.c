@@ -393,6 +393,35 @@ START_TEST(threads_have_the_names_that_java_gave_them)
 }
 END_TEST
 
+/* A process has dozens of threads of the VM's own, and libraries. */
+START_TEST(threads_that_are_not_javas_share_a_list)
+{
+    uint64_t now = NSEC_PER_SEC, step = THREADS_TRUST_NS / 20;
+    struct thread_names *t = NULL;
+
+    threads[0] = (struct made_thread){ .ns_tid = 100, .name = "main" };
+    ck_assert_int_eq(thread_names_new(frames, &t), 0);
+    for (int i = 0; i < 12 * 20; i++, now += step) { /* each of them every 5 s */
+        if (i == 2 * 20)
+            jvm.lists = 0;
+        ck_assert_uint_eq(thread_names_get(t, VM, -1, 1, 1, 200 + i % 20, "GC Thread#0", now), 0);
+    }
+    ck_assert_uint_le(jvm.lists, 10 + 1);
+    /* One that began just before it came into the list has its name at once. */
+    jvm.lists = 0;
+    ck_assert_uint_eq(thread_names_get(t, VM, -1, 1, 1, 300, "java", now), 0);
+    threads[1] = (struct made_thread){ .ns_tid = 300, .name = "late" };
+    now += THREADS_LIST_MIN_NS;
+    ck_assert_str_eq(text(thread_names_get(t, VM, -1, 1, 1, 300, "java", now)), "late");
+    ck_assert_uint_le(jvm.lists, 2);
+    /* One that becomes Java's later has it when it is looked up again. */
+    threads[2] = (struct made_thread){ .ns_tid = 200, .name = "attached" };
+    now += THREADS_TRUST_NS;
+    ck_assert_str_eq(text(thread_names_get(t, VM, -1, 1, 1, 200, "GC Thread#0", now)), "attached");
+    thread_names_free(t);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("java_names");
@@ -413,6 +442,7 @@ int main(void)
     tcase_add_test(tc, interpreted_frames_have_lines);
     tcase_add_test(tc, many_addresses_keep_memory_bounded);
     tcase_add_test(tc, threads_have_the_names_that_java_gave_them);
+    tcase_add_test(tc, threads_that_are_not_javas_share_a_list);
     tcase_set_timeout(tc, 60);
     return suite_run_case("java_names", tc);
 }

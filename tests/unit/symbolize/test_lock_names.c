@@ -15,7 +15,7 @@ static struct {
     bool owner_known;
     int result; /* of reading a class; 0: as above */
     unsigned classes_read, owners_read;
-    struct hotspot_owner owners[3];
+    struct hotspot_thread owners[3];
     size_t owner_count;
 } jvm;
 
@@ -41,9 +41,10 @@ int hotspot_lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_loc
     return 0;
 }
 
-int hotspot_vm_owners(struct hotspot_vm *vm, hotspot_owner_fn fn, void *cookie)
+int hotspot_vm_threads(struct hotspot_vm *vm, unsigned what, hotspot_thread_fn fn, void *cookie)
 {
     ck_assert_ptr_eq(vm, VM);
+    ck_assert_uint_eq(what, HOTSPOT_THREAD_NAME | HOTSPOT_THREAD_OWNER);
     jvm.owners_read++;
     for (size_t i = 0; i < jvm.owner_count; i++)
         fn(cookie, &jvm.owners[i]);
@@ -55,13 +56,13 @@ int hotspot_vm_owners(struct hotspot_vm *vm, hotspot_owner_fn fn, void *cookie)
 static void setup(void)
 {
     memset(&jvm, 0, sizeof(jvm));
-    jvm.owners[0] = (struct hotspot_owner){ .java_thread = 0x7f0000001000,
-                                            .id = 31,
-                                            .stack_low = 0x7e0000000000,
-                                            .stack_high = 0x7e0000010000,
-                                            .name = SPAN("first") };
-    jvm.owners[1] = (struct hotspot_owner){ .java_thread = 0x7f0000002000, .name = SPAN("\x01") };
-    jvm.owners[2] = (struct hotspot_owner){ .java_thread = 0x7f0000003000 }; /* no name now */
+    jvm.owners[0] = (struct hotspot_thread){ .java_thread = 0x7f0000001000,
+                                             .owner_id = 31,
+                                             .stack_low = 0x7e0000000000,
+                                             .stack_high = 0x7e0000010000,
+                                             .name = SPAN("first") };
+    jvm.owners[1] = (struct hotspot_thread){ .java_thread = 0x7f0000002000, .name = SPAN("\x01") };
+    jvm.owners[2] = (struct hotspot_thread){ .java_thread = 0x7f0000003000 }; /* no name now */
     jvm.owner_count = 3;
     ck_assert_int_eq(frame_table_new(1 << 20, 1 << 26, &frames), 0);
     ck_assert_int_eq(lock_names_new(frames, &names), 0);
