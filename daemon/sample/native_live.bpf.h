@@ -144,7 +144,7 @@ __attribute__((noinline)) int is_cache(__u64 cache)
 }
 
 /* How far below a thread's own memory (@fs) the word is that says where its list is; 0: not found.
- * The first that leads to a block of that size is it, also while it has no blocks: what is further
+ * The first that leads to a block of that size is it, also while it has no blocks. What is further
  * away may be left of a thread that had this stack before. */
 __attribute__((noinline)) int find_cache(__u64 fs)
 {
