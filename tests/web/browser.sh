@@ -18,8 +18,13 @@ if [ -z "$FLAMED_CHROMIUM" ]; then
     exit 77
 fi
 if [ -n "$FLAMED_PROGRAM" ]; then
-    FLAMED_JAVA_HOME=$(for home in /usr/lib/jvm/*-17-* /usr/lib/jvm/*; do [ ! -x "$home/bin/javac" ] || echo "$home"; done | head -n 1)
-    export FLAMED_JAVA_HOME
+    export FLAMED_JAVA_HOME=
+    for home in /usr/lib/jvm/*-17-* /usr/lib/jvm/*; do
+        if [ -x "$home/bin/javac" ]; then
+            FLAMED_JAVA_HOME=$home
+            break
+        fi
+    done
     if [ "$(id -u)" != 0 ] || [ -z "$FLAMED_JAVA_HOME" ]; then
         echo "skipped: needs root and a JDK under /usr/lib/jvm" >&2
         exit 77
