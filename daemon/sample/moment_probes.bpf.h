@@ -64,8 +64,9 @@ static __always_inline __u64 operand_value(const __u64 *regs, const struct momen
 /* Returns the place of a probe. NULL: @cookie is false. */
 static __always_inline struct moment_place *place_of(struct moment_process *p, __u64 cookie)
 {
-    __u32 place = MOMENT_COOKIE_PLACE(cookie);
+    __u64 place = MOMENT_COOKIE_PLACE(cookie);
 
+    asm volatile("" : "+r"(place)); /* older verifiers forget the bound of a copy */
     return place < MOMENT_PLACES_MAX ? &p->places[place] : NULL;
 }
 
