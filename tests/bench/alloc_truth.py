@@ -13,7 +13,7 @@ import tempfile
 import time
 
 import common
-from harness import jvm, paths
+from harness import paths
 from harness.daemon import Daemon
 from test_alloc import CLASSES, Program, bytes_and_counts
 
@@ -40,13 +40,18 @@ class Measured(Program):
         raise RuntimeError("the program has ended: " + self.process.stderr.read()[-2000:])
 
 
+class Found(collections.Counter):
+    """Bytes by place, and how many samples they are of."""
+    samples = 0
+
+
 def place_of(names) -> str:
     """The place of Alloc.java on a stack of NAMES such as Alloc$Worker.grid, "" if there is none."""
     return next((n.split(".")[-1] for n in names if n.startswith("Alloc$Worker.") and n.split(".")[-1] in CLASSES), "")
 
 
 @contextlib.contextmanager
-def flamed(program: Program, found: collections.Counter, daemon: Daemon, source: str):
+def flamed(program: Program, found: Found, daemon: Daemon, source: str):
     capture = daemon.capture(pid=program.pid, event="alloc", source=source, interval=str(INTERVAL))
     time.sleep(0.5)
     yield
@@ -57,7 +62,7 @@ def flamed(program: Program, found: collections.Counter, daemon: Daemon, source:
 
 
 @contextlib.contextmanager
-def asprof(program: Program, found: collections.Counter, library: str, folder: str, more: str):
+def asprof(program: Program, found: Found, library: str, folder: str, more: str):
     file = f"{folder}/asprof.collapsed"
     common.load_agent(program.pid, library, f"start,event=alloc,alloc={INTERVAL}{more},file={file},collapsed,total")
     yield
@@ -79,7 +84,7 @@ def jcmd(version: int, pid: int, *words: str) -> None:
 
 
 @contextlib.contextmanager
-def jfr(program: Program, found: collections.Counter, version: int, folder: str, **settings: str):
+def jfr(program: Program, found: Found, version: int, folder: str, **settings: str):
     with open(folder + "/alloc.jfc", "w", encoding="ascii") as f:
         f.write(JFC.format(**{"sample": "false", "tlab": "false", "throttle": "off"} | settings))
     jcmd(version, program.pid, "JFR.start", "name=alloc", f"settings={folder}/alloc.jfc", f"filename={folder}/alloc.jfr")
@@ -96,11 +101,7 @@ def jfr(program: Program, found: collections.Counter, version: int, folder: str,
         found.samples += 1
 
 
-class Found(collections.Counter):
-    samples = 0
-
-
-def measure(daemon: Daemon, version: int, mode: str, count: float, library: str, folder: str, rounds: int) -> dict[str, list[float]]:
+def measure(daemon: Daemon, classes: str, version: int, mode: str, count: float, library: str, folder: str, rounds: int) -> dict[str, list[float]]:
     """Profiler -> mean errors of the shares of all places, in points, one of each round."""
     errors: dict[str, list[float]] = {}
     modes = {"flamed, probe": lambda program, found: flamed(program, found, daemon, "probe"),
@@ -111,7 +112,7 @@ def measure(daemon: Daemon, version: int, mode: str, count: float, library: str,
     modes["JFR, samples as by profile.jfc"] = lambda program, found: jfr(program, found, version, folder, sample="true", throttle="300/s")
     modes["JFR, each TLAB"] = lambda program, found: jfr(program, found, version, folder, tlab="true")
     with contextlib.ExitStack() as stack:
-        programs = {name: stack.enter_context(Measured(paths.jdk(version), classes_of(), "-Xmx256m", mode=mode)) for name in modes}
+        programs = {name: stack.enter_context(Measured(paths.jdk(version), classes, "-Xmx256m", mode=mode)) for name in modes}
         for name, start in modes.items(): # loads what is loaded once
             with start(programs[name], Found()):
                 programs[name].allocate(1e8)
@@ -129,26 +130,20 @@ def measure(daemon: Daemon, version: int, mode: str, count: float, library: str,
     return errors
 
 
-def classes_of() -> str:
-    if not hasattr(classes_of, "made"):
-        classes_of.made = jvm.Classes()
-        classes_of.made.compile("Alloc.java")
-    return classes_of.made.folder
-
-
 def main() -> None:
     options = common.arguments(__doc__, jdks="17,25", megabytes=3000, rounds=3, no_async_profiler=0)
     aims = common.Aims(options.check)
     library = "" if options.no_async_profiler else common.async_profiler()
     print(f"async-profiler {common.ASYNC_PROFILER}" if library else "without async-profiler")
     paths.need_root()
+    classes = common.compile_bench("Alloc")
     with Daemon("--recorder-hz", "0") as daemon, tempfile.TemporaryDirectory(prefix="flamed-alloc.") as folder:
         os.chmod(folder, 0o755)
         for version in map(int, options.jdks.split(",")):
             for mode in ("mixed", "fixed"):
                 print(f"JDK {version}, {'by chance' if mode == 'mixed' else 'a fixed sequence'}", flush=True)
                 errors = {name: common.median(values) for name, values in
-                          measure(daemon, version, mode, options.megabytes * 1e6, library, folder, options.rounds).items()}
+                          measure(daemon, classes.folder, version, mode, options.megabytes * 1e6, library, folder, options.rounds).items()}
                 print("  median of the mean errors: " + ", ".join(f"{name} {value:.2f}" for name, value in errors.items()), flush=True)
                 ours = errors["flamed, probe" if mode == "mixed" else "flamed, agent"]
                 aims.aim(f"JDK {version}, {mode}: nearest to the truth", ours <= min(v for name, v in errors.items() if not name.startswith("flamed")))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the option attach_mount allows it, what no other way brings to a JVM is mounted in its container while it is loaded. The
-mount is over an empty folder, or over a /tmp that is read-only. Nothing of it stays, whoever is killed."""
+mount is over an empty folder, or over a /tmp that is read-only. Nothing of it stays, also if one of flamed's processes is killed."""
 import errno
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store's folder of a real daemon: whoever made it, and however wide it was, no other user reads what is in it. No folder that
+"""The store's folder of a real daemon: no other user reads what is in it, also if another made it, or others could read it before. No folder that
 is somebody else's is taken."""
 import os
 import shutil
@@ -42,7 +42,7 @@ class Folder(unittest.TestCase):
         folder = tempfile.mkdtemp(prefix="flamed-folder.")
         self.addCleanup(shutil.rmtree, folder)
         os.chmod(folder, 0o755)
-        before = os.umask(0o022) # whoever starts it
+        before = os.umask(0o022) # of the one that starts it
         try:
             for _ in range(2):
                 with Daemon(store=folder) as daemon:

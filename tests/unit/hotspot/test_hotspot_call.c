@@ -311,7 +311,7 @@ static void see_thread(void *cookie, const struct hotspot_thread *t)
     s->count++;
 }
 
-/* Not one for each page, of which a list needs hundreds. */
+/* A list fills hundreds of pages, and is read in one turn, not in one for each. */
 START_TEST(threads_are_listed_in_one_turn)
 {
     struct hotspot_vm *vm = new_vm_of_threads();
