@@ -3,16 +3,12 @@
  * restarts, and that nothing outlives anything. */
 #include "supervisor/supervise_api.h"
 
+#include "supervised_worker.h"
 #include "tests/unit/broker/broker_fixture.h"
 
 #include <arpa/inet.h>
 #include <linux/capability.h>
-#include <poll.h>
-#include <sys/inotify.h>
-#include <sys/personality.h>
-#include <sys/ptrace.h>
 #include <sys/resource.h>
-#include <sys/uio.h>
 
 /* Every capability that the supervisor may hold: the broker's ten, and what starting and ending a
  * pair takes. */
@@ -22,153 +18,6 @@
 #define SUPERVISOR_CAPS (BROKER_CAPS | CAP(SETPCAP) | CAP(SYS_NICE))
 #define MEMLOCK_BYTES 65536 /* of who starts it: what was usual before Linux 5.16 */
 #define CAP(name) (UINT64_C(1) << CAP_##name)
-
-/* ---- the worker: what flamed's main does, and a note of it in the store ---- */
-
-static volatile sig_atomic_t got_term, got_hup;
-
-static void on_signal(int sig)
-{
-    if (sig == SIGHUP)
-        got_hup++;
-    else
-        got_term++;
-}
-
-static void note(int store_fd, const char *name, const char *text)
-{
-    int fd = openat(store_fd, "new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-
-    if (fd < 0 || write(fd, text, strlen(text)) < 0)
-        _exit(50);
-    close(fd);
-    renameat(store_fd, "new", store_fd, name);
-}
-
-/* The number behind "@name:" in the status of @pid. */
-static uint64_t status_field(pid_t pid, const char *name, int base)
-{
-    char path[40], text[4096] = "";
-    const char *p;
-    int fd;
-
-    snprintf(path, sizeof(path), "/proc/%d/status", pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
-        _exit(51);
-    close(fd);
-    p = strstr(text, name);
-    if (!p || p[strlen(name)] != ':')
-        _exit(51);
-    return strtoull(p + strlen(name) + 1, NULL, base);
-}
-
-/* Calls that no process of flamed makes, and that the kernel grants to anybody. */
-static long try_ptrace(void)
-{
-    return ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-}
-
-static long try_process_vm_readv(void)
-{
-    char from = 'x', to = ' ';
-    struct iovec local = { &to, 1 }, remote = { &from, 1 };
-
-    return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1 ? 0 : -1;
-}
-
-static long try_personality(void)
-{
-    return personality(0xffffffff) < 0 ? -1 : 0;
-}
-
-static long try_inotify(void)
-{
-    return inotify_init1(IN_CLOEXEC);
-}
-
-/* How many of them the filter that the supervisor handed down refuses. */
-static int count_refused(void)
-{
-    static long (*const TRIES[])(void) = { try_ptrace, try_process_vm_readv, try_personality,
-                                           try_inotify };
-    int refused = 0;
-
-    for (size_t i = 0; i < ARRAY_SIZE(TRIES); i++) {
-        errno = 0;
-        refused += TRIES[i]() < 0 && errno == EPERM;
-    }
-    return refused;
-}
-
-/* Which of the workers this is, in the notes that one leaves to the next; 0: they are not as they
- * should be. */
-static int count_run(int notes_fd)
-{
-    char run = '\0';
-
-    if (pread(notes_fd, &run, 1, 0) != 1 || ftruncate(notes_fd, 1 << 20) == 0 ||
-        ftruncate(notes_fd, 0) == 0)
-        return 0;
-    run++;
-    return pwrite(notes_fd, &run, 1, 0) == 1 ? run : 0;
-}
-
-static int worker(int argc, char **argv)
-{
-    struct sigaction sa = { .sa_handler = on_signal };
-    struct error err = ERROR_NULL;
-    struct supervise_worker w;
-    struct broker *b = NULL;
-    struct broker_facts f;
-    char text[512], config[64] = "";
-    struct rlimit memlock;
-    gid_t groups[8];
-    int fds = 0;
-
-    if (supervise_worker_parse(argc, argv, &w, &err) != 0) {
-        fprintf(stderr, "%s\n", err.msg);
-        return 52;
-    }
-    sigaction(SIGTERM, &sa, NULL);
-    sigaction(SIGHUP, &sa, NULL);
-    for (int i = 3; i < 64; i++)
-        fds += fcntl(i, F_GETFD) >= 0;
-    if (broker_new(w.broker_fd, &b) < 0 || broker_facts(b, &f, &err) < 0)
-        return 53;
-    if (read(w.config_fd, config, sizeof(config) - 1) < 0)
-        return 54;
-    getrlimit(RLIMIT_MEMLOCK, &memlock);
-    snprintf(text, sizeof(text),
-             "pid=%d uid=%u gid=%u groups=%d caps=%jx bounding=%jx refused=%d memlock=%ju fds=%d "
-             "listen=%zu level=%d config=%s run=%d extra=%s\n",
-             getpid(), getuid(), getegid(), getgroups(8, groups),
-             (uintmax_t)status_field(getpid(), "CapPrm", 16),
-             (uintmax_t)status_field(getpid(), "CapBnd", 16), count_refused(),
-             (uintmax_t)memlock.rlim_max, fds, w.listen_count, (int)w.log_level, config,
-             count_run(w.notes_fd), w.extra < argc ? argv[w.extra] : "none");
-    note(w.store_fd, "worker", text);
-    if (w.extra < argc && strcmp(argv[w.extra], "final") == 0)
-        return SUPERVISE_EXIT_FINAL;
-    while (!got_term && !broker_lost(b)) {
-        struct pollfd p = { .fd = broker_fd(b), .events = POLLIN };
-
-        if (poll(&p, 1, 50) > 0)
-            return 0;
-        if (got_hup) {
-            got_hup = 0;
-            note(w.store_fd, "hup", "x");
-        }
-    }
-    if (w.extra < argc && strcmp(argv[w.extra], "stubborn") == 0) {
-        for (;;)
-            pause();
-    }
-    broker_free(b);
-    return 0;
-}
-
-/* ---- the tests ---- */
 
 static char store[64];
 static pid_t supervisor;
@@ -524,7 +373,7 @@ int main(int argc, char **argv)
     TCase *pure = tcase_create("pure"), *real = tcase_create("real");
 
     if (argc > 1 && strcmp(argv[1], "--worker") == 0)
-        return worker(argc, argv);
+        return supervised_worker(argc, argv);
     tcase_add_loop_test(pure, a_worker_line_is_checked, 0, ARRAY_SIZE(LINES));
     suite_add_tcase(s, pure);
     tcase_add_checked_fixture(real, set_up, tear_down);
