@@ -15,7 +15,7 @@ import time
 import common
 from harness import paths
 from harness.daemon import Daemon
-from test_alloc import CLASSES, Program, bytes_and_counts
+from test_alloc import CLASSES, Program, bytes_and_counts, place_of
 
 INTERVAL = 65536
 JFC = """<?xml version="1.0" encoding="UTF-8"?>
@@ -43,11 +43,6 @@ class Measured(Program):
 class Found(collections.Counter):
     """Bytes by place, and how many samples they are of."""
     samples = 0
-
-
-def place_of(names) -> str:
-    """The place of Alloc.java on a stack of NAMES such as Alloc$Worker.grid, "" if there is none."""
-    return next((n.split(".")[-1] for n in names if n.startswith("Alloc$Worker.") and n.split(".")[-1] in CLASSES), "")
 
 
 @contextlib.contextmanager

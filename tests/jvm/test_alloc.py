@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 import time
+import typing
 import unittest
 
 from harness import bundle, jvm, paths, proc
@@ -41,6 +42,11 @@ def bytes_and_counts(words: list[str]) -> tuple[dict[str, int], dict[str, int]]:
     """What Alloc.java said it allocated: bytes of each place, and how often."""
     counts = dict(zip(words[::3], map(int, words[1::3])))
     return {name: counts[name] * int(size) for name, size in zip(words[::3], words[2::3]) if counts[name]}, counts
+
+
+def place_of(names: typing.Iterable[str]) -> str:
+    """The place of Alloc.java on a stack of NAMES such as Alloc$Worker.grid, "" if there is none."""
+    return next((n.split(".")[-1] for n in names if n.startswith("Alloc$Worker.") and n.split(".")[-1] in CLASSES), "")
 
 
 class Program(jvm.Obedient):
@@ -140,7 +146,7 @@ class Checks(WithEvent):
         profile = capture.stop()
         values, taken, wrong = collections.Counter(), collections.Counter(), collections.Counter()
         for stack in profile.stacks:
-            place = next((n.split(".")[-1] for n in stack.names if n.startswith("Alloc$Worker.") and n.split(".")[-1] in truth), "")
+            place = place_of(stack.names)
             values[place] += stack.value
             taken[place] += stack.samples
             if stack.frames[-1].kind != "class" or place and stack.names[-1] not in CLASSES[place]:
@@ -240,7 +246,7 @@ class Alloc(Checks):
                 program.allocate(1e9)
                 self.wait_taken(capture)
                 profile = capture.stop()
-                places = {n.split(".")[-1] for s in profile.stacks for n in s.names if n.startswith("Alloc$Worker.")} & CLASSES.keys()
+                places = {place_of(s.names) for s in profile.stacks} - {""}
                 text = next((w for w in profile.warnings if FIXED in w), "")
                 print(version, *options, f"{profile.samples} samples, {len(places)} places: {text[:4]}")
                 self.assertTrue(text, (places, profile.warnings))

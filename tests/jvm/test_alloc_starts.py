@@ -111,15 +111,13 @@ class Checks(unittest.TestCase):
         print(f"{self.id().rpartition('.')[2]}: {times} of each; samples {samples}; RssAnon {before.memory_kib} {kib} {proc.memory_kib(pid, 'RssAnon')} KiB")
 
 
-class InContainers(Checks, test_attach_kinds.MoreKinds, test_attach.Matrix):
+class InContainers(Checks, test_attach_kinds.OfProgram, test_attach_kinds.MoreKinds, test_attach.Matrix):
     """The 14 kinds of test_attach, JDK 17 and 25."""
+    program = "Garbage"
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.classes = jvm.Classes()
-        cls.classes.compile("Garbage.java")
-        cls.spin = dataclasses.replace(cls.spin, folder=cls.classes.folder, main="Garbage")
         cls.daemons: queue.Queue[Daemon] = queue.Queue() # one for each JDK: one attach starts a second, by each
         for _ in range(JDKS):
             daemon = Daemon("--recorder-hz", "0")
@@ -132,16 +130,6 @@ class InContainers(Checks, test_attach_kinds.MoreKinds, test_attach.Matrix):
             self.start_often(container, daemon, -(-STARTS // (KINDS * JDKS)))
         finally:
             self.daemons.put(daemon)
-
-    def test_two_pid_namespaces(self):
-        def one(version: int) -> None:
-            with bundle.NestedPids(paths.jdk(version), self.spin.folder, *self.arguments(".")) as c:
-                self.check(c)
-        jvm.side_by_side(self, one)
-
-    # Those of Matrix that are no kind of container, or look for the names of its own program.
-    test_a_copy_of_the_agent = test_the_proc_of_another_namespace = test_what_another_pid_1_left_in_the_same_tmp = None
-    test_a_time_namespace = None
 
 
 class OtherJdks(Checks, jdkroot.EachJdk):

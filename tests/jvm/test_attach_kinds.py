@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """As test_attach.py, in more kinds of containers. JDK 17 and 25."""
+import dataclasses
+
 import test_attach
 from harness import bundle, jvm, paths
 
@@ -28,3 +30,25 @@ class MoreKinds(test_attach.Kinds):
             with bundle.Chroot(paths.jdk(version), self.spin.folder, *self.arguments()) as c:
                 self.check(c)
         jvm.side_by_side(self, one)
+
+
+class OfProgram:
+    """Before test_attach.Matrix: its containers with PROGRAM of tests/jvm/java in place of the one that is generated."""
+    program = ""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.classes = jvm.Classes()
+        cls.classes.compile(cls.program + ".java")
+        cls.spin = dataclasses.replace(cls.spin, folder=cls.classes.folder, main=cls.program)
+
+    def test_two_pid_namespaces(self):
+        def one(version: int) -> None:
+            with bundle.NestedPids(paths.jdk(version), self.spin.folder, *self.arguments(".")) as c:
+                self.check(c)
+        jvm.side_by_side(self, one)
+
+    # Those of Matrix that are no kind of container, or look for the names of its own program.
+    test_a_copy_of_the_agent = test_the_proc_of_another_namespace = test_what_another_pid_1_left_in_the_same_tmp = None
+    test_a_time_namespace = None

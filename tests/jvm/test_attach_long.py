@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """More of test_attach.py: JDKs in root file systems of their own with a newer C library, and a thousand attaches. Restarts
 of flamed while it is attached, and a helper that is stopped or never answered."""
-import dataclasses
 import os
 import re
 import subprocess
@@ -58,16 +57,10 @@ class Jdks(jdkroot.EachJdk, unittest.TestCase):
             test_attach.attach_often(self, c.pid, int(os.environ.get("FLAMED_ATTACHES", "999")) // 3)
 
 
-class Throughput(test_attach_kinds.MoreKinds, test_attach.Matrix):
+class Throughput(test_attach_kinds.OfProgram, test_attach_kinds.MoreKinds, test_attach.Matrix):
     """The same containers: what a busy thread gets done in the ten seconds after an attach, the attach in them, is what it
     did in five seconds before. By the time that it ran or was kept from it by the JVM: others use these processors too."""
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.classes = jvm.Classes()
-        cls.classes.compile("Rounds.java")
-        cls.spin = dataclasses.replace(cls.spin, folder=cls.classes.folder, main="Rounds")
+    program = "Rounds"
 
     def arguments(self, classpath: str = "/classes") -> list[str]:
         return ["-Xmx64m", "-cp", classpath, "Rounds"]
@@ -97,16 +90,6 @@ class Throughput(test_attach_kinds.MoreKinds, test_attach.Matrix):
             shares.append(after / before)
         print(f"{self.id().rpartition('.')[2]}: {' '.join(f'{share:.3f}' for share in shares)}")
         self.assertGreater(shares[-1], 0.95)
-
-    def test_two_pid_namespaces(self):
-        def one(version: int) -> None:
-            with bundle.NestedPids(paths.jdk(version), self.spin.folder, *self.arguments(".")) as c:
-                self.check(c)
-        jvm.side_by_side(self, one)
-
-    # Those of Matrix that look for the names of its own program, which is not this one.
-    test_a_copy_of_the_agent = test_the_proc_of_another_namespace = test_what_another_pid_1_left_in_the_same_tmp = None
-    test_a_time_namespace = None
 
 
 class Restarts(unittest.TestCase):
