@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { momentLanes, momentText, momentsSummary, openStops, stopsOf } from "../../web/shared/moments.js";
+import { leftOutText, momentLanes, momentText, momentsSummary, openStops, stopsOf } from "../../web/shared/moments.js";
 
 const MOMENTS = [
     { kind: "gc", process: 0, at_ns: 1234e6, ns: 5850000, name: "G1 young collection pauses (System.gc())" },
@@ -17,6 +17,13 @@ test("moments in words", () => {
     assert.equal(momentText(MOMENTS[4]), "0.000\u00a0s to 1.000\u00a0s: 1\u00a0class loaded");
     assert.equal(momentsSummary(MOMENTS), "3\u00a0collections, 12.8\u00a0ms; 12\u00a0compilations, 30.1\u00a0ms; 1\u00a0class loaded");
     assert.equal(momentsSummary([]), "");
+});
+
+test("moments that are left out", () => {
+    const many = Array.from({ length: 5000 }, () => MOMENTS[0]);
+
+    assert.equal(leftOutText([...many, ...MOMENTS.slice(1)], 1234), "5,000 of 6,234 single moments are shown: " +
+        "pauses first, and the longest of each. 1,234 shorter ones are left out.");
 });
 
 test("lanes of moments", () => {
