@@ -227,6 +227,8 @@ static int serve_until_end(struct serving *s)
         if (r < 0)
             error_code(s->err, r, "flamed-broker ended");
     }
+    if (api)
+        api_end_starts(api);
     serve_stop(s->reload.serve);
     tls_unref(s->reload.tls);
     engine_stop(engine);

@@ -18,11 +18,21 @@ bool old_kernel_pretended(const char *feature)
     return false;
 }
 
-unsigned old_kernel_load_s(void)
+static unsigned seconds_of(const char *variable)
 {
-    const char *text = getenv("FLAMED_SLOW_LOAD");
+    const char *text = getenv(variable);
     uint64_t seconds = 0;
 
     return text && span_parse_dec(span_of(text), &seconds) && seconds < 3600 ? (unsigned)seconds
                                                                              : 0;
+}
+
+unsigned old_kernel_load_s(void)
+{
+    return seconds_of("FLAMED_SLOW_LOAD");
+}
+
+unsigned old_kernel_hook_s(void)
+{
+    return seconds_of("FLAMED_SLOW_HOOKS");
 }

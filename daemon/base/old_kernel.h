@@ -13,3 +13,5 @@ bool old_kernel_pretended(const char *feature);
 /* Seconds that loading BPF programs is to take longer than it does, as on a slow machine: the
  * number in FLAMED_SLOW_LOAD, 0 without it. */
 unsigned old_kernel_load_s(void);
+/* Gets the same for each hook (sample/hook.h) that is put or taken out: FLAMED_SLOW_HOOKS. */
+unsigned old_kernel_hook_s(void);

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/loader.h"
 
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/old_kernel.h"
-#include "sample/uprobe.h"
+#include "broker/confined_thread.h"
 
 #include <pthread.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,17 +34,9 @@ struct job {
 };
 
 struct loader {
-    pthread_t thread;
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
-    int (*confine)(struct error *err);
-    bool confined;
-    int confine_result;
-    struct error confine_err;
     struct job jobs[JOB_COUNT];
-    struct uprobes **probes; /* owned: to be taken out */
-    size_t probes_count, probes_cap;
-    bool detaching, ended; /* some are being taken out; no others are begun with */
 };
 
 /* ---- what is loaded ---- */
@@ -127,46 +117,19 @@ static size_t next_job(const struct loader *l)
     return kind;
 }
 
-/* Takes some probes out, with the lock held but for that. */
-static void detach(struct loader *l)
-{
-    struct uprobes *probes = l->probes[l->probes_count - 1];
-    bool left;
-
-    l->detaching = true;
-    pthread_mutex_unlock(&l->lock);
-    left = uprobes_detach_some(probes);
-    pthread_mutex_lock(&l->lock);
-    l->detaching = false;
-    if (left)
-        return;
-    /* Others may have come behind it. */
-    for (size_t i = 0; i < l->probes_count; i++) {
-        if (l->probes[i] == probes)
-            l->probes[i] = l->probes[--l->probes_count];
-    }
-}
-
-static void *loader_main(void *arg)
+static void loader_main(void *arg)
 {
     struct loader *l = arg;
     size_t kind;
 
-    prctl(PR_SET_NAME, "flamed-loader");
     setpriority(PRIO_PROCESS, 0, 0); /* a second of the verifier's is not urgent */
     pthread_mutex_lock(&l->lock);
-    l->confine_result = l->confine(&l->confine_err);
-    l->confined = true;
     for (;;) {
         pthread_cond_broadcast(&l->changed);
-        while ((kind = next_job(l)) == JOB_COUNT && (l->probes_count == 0 || l->ended))
+        while ((kind = next_job(l)) == JOB_COUNT)
             pthread_cond_wait(&l->changed, &l->lock);
-        if (l->probes_count > 0 && !l->ended)
-            detach(l);
-        else
-            load(l, kind);
+        load(l, kind);
     }
-    return NULL;
 }
 
 int loader_start(int (*confine)(struct error *err), struct loader **ret, struct error *err)
@@ -177,25 +140,16 @@ int loader_start(int (*confine)(struct error *err), struct loader **ret, struct 
 
     if (!l)
         return error_set(err, -ENOMEM, "not enough memory to start");
-    l->confine = confine;
     pthread_mutex_init(&l->lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&l->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    r = -pthread_create(&l->thread, NULL, loader_main, l);
-    if (r < 0) {
+    r = confined_thread_start("flamed-loader", confine, loader_main, l, err);
+    if (r < 0)
         free(l);
-        return error_code(err, r, "cannot start the thread that loads the BPF programs");
-    }
-    pthread_mutex_lock(&l->lock);
-    while (!l->confined)
-        pthread_cond_wait(&l->changed, &l->lock);
-    r = l->confine_result;
-    if (r < 0 && err)
-        *err = l->confine_err;
-    pthread_mutex_unlock(&l->lock);
-    *ret = l;
+    else
+        *ret = l;
     return r;
 }
 
@@ -264,32 +218,6 @@ void loader_ask_program(struct loader *l, enum event_program program,
 int loader_take_program(struct loader *l, enum event_program program, void **ret, struct error *err)
 {
     return take(l, JOB_PROGRAMS + program, /* wait_ns= */ 0, ret, err);
-}
-
-void loader_detach(void *loader, struct uprobes *probes)
-{
-    struct loader *l = loader;
-    bool later;
-
-    pthread_mutex_lock(&l->lock);
-    later = array_grow(&l->probes, &l->probes_cap, l->probes_count + 1, 32);
-    if (later)
-        l->probes[l->probes_count++] = probes;
-    pthread_cond_broadcast(&l->changed);
-    pthread_mutex_unlock(&l->lock);
-    if (!later)
-        uprobes_detach(probes);
-}
-
-void loader_end(struct loader *l)
-{
-    if (!l)
-        return;
-    pthread_mutex_lock(&l->lock);
-    l->ended = true;
-    while (l->detaching)
-        pthread_cond_wait(&l->changed, &l->lock);
-    pthread_mutex_unlock(&l->lock);
 }
 
 void loader_drop(struct loader *l)

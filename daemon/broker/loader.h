@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loads the BPF programs on a thread of its own, so that the broker can answer. The kernel's
- * verifier takes 0.3 s on a fast machine, and took 14 s on a slow one. The thread starts before the
- * broker gives up its rights, confines itself as the broker does, and lives as long as it. Thread
- * of every function: the broker's main one.
+ * verifier takes 0.3 s on a fast machine, and took 14 s on a slow one. Thread of every function:
+ * the broker's main one.
  */
 #pragma once
 
@@ -15,8 +14,7 @@ struct loader;
 /* loader_take(): the programs are not loaded yet. */
 #define LOADER_BUSY 1
 
-/* Starts the thread; @confine gives up the rights of the thread that calls it. 0 once that is done,
- * else -errno with @err. */
+/* Starts the thread, as confined_thread_start(). 0 or -errno with @err. */
 int loader_start(int (*confine)(struct error *err), struct loader **ret, struct error *err);
 
 /* Asks for a sampler, with what sampler_new() takes. What was asked before must have been taken or
@@ -33,15 +31,6 @@ void loader_ask_program(struct loader *l, enum event_program program,
 /* As loader_take(), without waiting. */
 int loader_take_program(struct loader *l, enum event_program program, void **ret,
                         struct error *err);
-
-struct uprobes;
-/* Takes probes out, which it takes, without having its caller wait for that: as
- * sampler_moments_detach_by() and sampler_alloc_detach_by() want it. @loader: a struct loader. */
-void loader_detach(void *loader, struct uprobes *probes);
-/* Waits for the probes that are being taken out, and begins with no others: before the broker ends.
- * Where they are not pinned (sample/uprobe.h), the kernel leaves a breakpoint in the target if a
- * thread is killed in the middle of that. It takes out the others with the process. */
-void loader_end(struct loader *l);
 
 /* Forgets what was asked: it is freed once it is loaded. */
 void loader_drop(struct loader *l);

@@ -118,6 +118,14 @@ static void open_pins(struct server *s)
             strerror(-s->pins_fd));
 }
 
+/* Those that do what the kernel makes them wait for. */
+static int start_threads(struct server *s, struct error *err)
+{
+    int r = loader_start(broker_lockdown, &s->loader, err);
+
+    return r < 0 ? r : hooker_start(broker_lockdown, &s->hooker, err);
+}
+
 /* The supervised broker: one connected socket. */
 static int run_connected(const struct options *o, struct error *err)
 {
@@ -134,11 +142,10 @@ static int run_connected(const struct options *o, struct error *err)
         start_launcher(o, &s);
         openers_start(&s);
         open_pins(&s);
-        r = loader_start(broker_lockdown, &s.loader, err);
+        r = start_threads(&s, err);
     }
-    if (r == 0) {
+    if (r == 0)
         r = broker_lockdown(err);
-    }
     if (r == 0) {
         r = serve_connection(&s, o->fd);
         if (r < 0)
@@ -175,7 +182,7 @@ static int run_listening(const struct options *o, struct error *err)
     if (fd < 0)
         r = listen_at(o->socket, &fd, err);
     if (r == 0)
-        r = loader_start(broker_lockdown, &s.loader, err);
+        r = start_threads(&s, err);
     if (r == 0)
         r = broker_lockdown(err);
     if (r == 0)

@@ -9,6 +9,7 @@
 #include "broker/usdt.h"
 #include "sample/sampler.h"
 #include "sample/sampler_moments.h"
+#include "sample/uprobe_hook.h"
 
 #include <fcntl.h>
 
@@ -96,13 +97,9 @@ int request_moments(struct server *s, const struct broker_request *q, struct rep
     for (uint32_t i = 0; r == 0 && i < count; i++)
         r = mapped_check_code(&t, q, fd, probes[i].offset, &rep->err);
     if (r == 0)
-        r = sampler_probe_moments(s->sampler, q->host_pid,
-                                  &(struct moment_offsets){ q->set, q->sets }, fd, probes, count,
+        r = sampler_probe_moments(s->sampler, &(struct uprobe_target){ t.host_pid, t.pidfd, fd },
+                                  &(struct moment_offsets){ q->set, q->sets }, probes, count,
                                   &rep->err);
-    if (r == 0 && target_check(&t)) { /* another process may have its number by now */
-        sampler_unprobe_moments(s->sampler, q->host_pid, /* groups= */ 0);
-        return PROC_GONE;
-    }
     return r;
 }
 

@@ -9,6 +9,7 @@
 #include "broker/target/agent_files.h"
 #include "sample/sampler.h"
 #include "sample/sampler_alloc.h"
+#include "sample/uprobe_hook.h"
 
 _Static_assert((int)BROKER_PROBE_IN_NEW_TLAB == (int)ALLOC_IN_NEW_TLAB &&
                    (int)BROKER_PROBE_OUTSIDE_TLAB == (int)ALLOC_OUTSIDE_TLAB &&
@@ -25,6 +26,12 @@ _Static_assert((int)BROKER_MALLOC_FIRST == (int)ALLOC_MALLOC_FIRST &&
                    (int)BROKER_MALLOC_FREE == (int)ALLOC_MALLOC_FREE &&
                    (int)BROKER_MALLOC_RESULT <= (int)ALLOC_MALLOC_RESULT,
                "the arguments of both sides");
+
+/* Where probes of @q are put: in its file @fd, which is borrowed as @t is. */
+static struct uprobe_target target_of(const struct target *t, int fd)
+{
+    return (struct uprobe_target){ .pid = t->host_pid, .pidfd = t->pidfd, .fd = fd };
+}
 
 /* Where the probes of @q may stand in the file @fd, into @ret. */
 static int check_probes(int fd, const struct broker_probes *asked,
@@ -46,7 +53,8 @@ static int check_probes(int fd, const struct broker_probes *asked,
  * freely: each is the first instruction of a function by the file's own table, one that the kernel
  * emulates. No probe at a return. The program is fixed; what it reads of the target it reads with
  * the target's own rights. An opener only opens the file. Its end is a link's, which ends with this
- * process.
+ * process. flamed asks again until they are in: those that are there stay. (So it is with the
+ * other probes.)
  */
 int request_probe(struct server *s, const struct broker_request *q, struct reply *rep)
 {
@@ -54,6 +62,7 @@ int request_probe(struct server *s, const struct broker_request *q, struct reply
     struct alloc_probe probes[BROKER_PROBES_MAX];
     _cleanup_close_ int fd = -1;
     struct broker_probes asked;
+    struct uprobe_target at;
     struct alloc_vm vm;
     int r = probed_file_open(s, q, &t, &fd, rep);
 
@@ -74,12 +83,8 @@ int request_probe(struct server *s, const struct broker_request *q, struct reply
                             .resolved_klasses = asked.resolved_klasses,
                             .pool_bytes = asked.pool_bytes,
                             .reference_bytes = asked.reference_bytes };
-    r = sampler_probe(s->sampler, q->host_pid, &vm, fd, probes, asked.count, &rep->err);
-    if (r == 0 && target_check(&t)) { /* another process may have its number by now */
-        sampler_unprobe(s->sampler, q->host_pid);
-        return PROC_GONE;
-    }
-    return r;
+    at = target_of(&t, fd);
+    return sampler_probe(s->sampler, &at, &vm, probes, asked.count, &rep->err);
 }
 
 /*
@@ -105,6 +110,7 @@ int request_agent_probe(struct server *s, const struct broker_request *q, struct
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     uint64_t offset = agents_probe_offset();
+    struct uprobe_target at;
     int agent = -1, r;
 
     if (!s->sampler)
@@ -120,12 +126,8 @@ int request_agent_probe(struct server *s, const struct broker_request *q, struct
         r = function_start_check(agent, offset, &offset, &rep->err);
     if (r)
         return r;
-    r = sampler_agent(s->sampler, q->host_pid, q->set, q->start, agent, offset, &rep->err);
-    if (r == 0 && target_check(&t)) { /* another process may have its number by now */
-        sampler_unagent(s->sampler, q->host_pid);
-        return PROC_GONE;
-    }
-    return r;
+    at = target_of(&t, agent);
+    return sampler_agent(s->sampler, &at, q->set, q->start, offset, &rep->err);
 }
 
 /*
@@ -178,20 +180,17 @@ int request_call(struct server *s, const struct broker_request *q, struct reply 
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     _cleanup_close_ int fd = -1;
-    struct places at;
+    struct uprobe_target at;
+    struct places places;
     uint64_t offset;
     int r;
 
     memcpy(&offset, q->name, sizeof(offset));
-    r = open_call(s, q, &t, offset, /* results= */ false, &at, &fd, rep);
+    r = open_call(s, q, &t, offset, /* results= */ false, &places, &fd, rep);
     if (r || fd < 0)
         return r;
-    r = sampler_call(s->sampler, q->host_pid, q->set, fd, at.all[0].offset, &rep->err);
-    if (r == 0 && target_check(&t)) { /* another process may have its number by now */
-        sampler_uncall(s->sampler, q->host_pid, q->set);
-        return PROC_GONE;
-    }
-    return r;
+    at = target_of(&t, fd);
+    return sampler_call(s->sampler, &at, q->set, places.all[0].offset, &rep->err);
 }
 
 /*
@@ -205,24 +204,34 @@ int request_malloc(struct server *s, const struct broker_request *q, struct repl
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     _cleanup_close_ int fd = -1;
+    struct uprobe_target at;
     struct broker_malloc m;
-    struct places at;
+    struct places places;
     bool results;
     int r;
 
     memcpy(&m, q->name, sizeof(m));
     results = m.argument == BROKER_MALLOC_RESULT;
-    r = open_call(s, q, &t, m.offset, results, &at, &fd, rep);
+    r = open_call(s, q, &t, m.offset, results, &places, &fd, rep);
     if (r || fd < 0)
         return r;
-    for (size_t i = 0; r == 0 && i < at.count; i++)
-        r = sampler_malloc(s->sampler, q->host_pid, q->set, fd, at.all[i].offset,
-                           results ? ALLOC_MALLOC_RESULT + at.all[i].reg : m.argument, &rep->err);
-    if (r == 0 && target_check(&t)) { /* another process may have its number by now */
-        sampler_uncall(s->sampler, q->host_pid, q->set);
-        return PROC_GONE;
+    at = target_of(&t, fd);
+    for (size_t i = 0; i < places.count && (r == 0 || r == -EINPROGRESS); i++) {
+        int k = sampler_malloc(s->sampler, &at, q->set, places.all[i].offset,
+                               results ? ALLOC_MALLOC_RESULT + places.all[i].reg : m.argument,
+                               &rep->err);
+
+        r = k < 0 ? k : r;
     }
     return r;
+}
+
+/*
+ * probes_begun. Safe: whether what the others of these began is done.
+ */
+int request_probes_begun(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    return s->sampler ? sampler_probes_begun(s->sampler, q->host_pid, &rep->err) : -ENOENT;
 }
 
 /*

@@ -120,9 +120,11 @@ int server_sampler(struct server *s, uint64_t wait_ns, struct error *err)
             return -EAGAIN;
         }
         s->sampler_state = r == 0 ? SAMPLER_LOADED : SAMPLER_REFUSED;
-        if (r == 0)
+        if (r == 0) {
+            sampler_hook_by(s->sampler, hooker_worker(s->hooker));
             log_info("the BPF programs are loaded, for the stacks of %u processes at once",
                      sampler_processes_max(s->sampler));
+        }
     }
     if (s->sampler_state == SAMPLER_LOADED)
         return 0;
@@ -161,16 +163,6 @@ int request_ring(struct server *s, const struct broker_request *q, struct reply 
     return reply_fd(rep, fd);
 }
 
-/* Hands what was loaded to the sampler. */
-static void take_program(struct server *s, enum event_program program, void *loaded)
-{
-    const struct sampler_program *type = sampler_program(program);
-
-    if (type->detach_by)
-        type->detach_by(loaded, loader_detach, s->loader);
-    sampler_take(s->sampler, program, loaded);
-}
-
 /* Has a program loaded. 0; -EINPROGRESS while it is being loaded; -errno: each with @err. */
 static int server_program(struct server *s, enum event_program program, struct error *err)
 {
@@ -202,7 +194,7 @@ static int server_program(struct server *s, enum event_program program, struct e
             return -EINPROGRESS;
         }
         if (r == 0)
-            take_program(s, program, loaded);
+            sampler_take(s->sampler, program, loaded);
         else
             *state = SAMPLER_REFUSED;
     }
@@ -321,6 +313,14 @@ int request_sample_lates(struct server *s, const struct broker_request *q, struc
     int r = s->sampler ? sampler_lates(s->sampler, q->set) : -ENOENT;
 
     return r < 0 ? error_code(&rep->err, r, "cannot look at the waits that are over") : 0;
+}
+
+/*
+ * sample_begun. Safe: whether sample_start is done.
+ */
+int request_sample_begun(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    return s->sampler ? sampler_begun(s->sampler, q->set, &rep->err) : -ENOENT;
 }
 
 /*

@@ -69,7 +69,7 @@ int server_open_kallsyms(const struct server *s)
 void server_deinit(struct server *s)
 {
     server_forget_client(s);
-    loader_end(s->loader);
+    hooker_end(s->hooker);
     s->proc_fd = close_fd(s->proc_fd);
     s->host_root_fd = close_fd(s->host_root_fd);
     s->pid_ns_fd = close_fd(s->pid_ns_fd);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inside flamed-broker: what it holds, and one function per request. Requests were checked by
- * broker_request_check() before they come here. Thread: the program's main one; the other one is
- * loader.h's.
+ * broker_request_check() before they come here. Thread: the program's main one; the others are
+ * those of loader.h and hooker.h.
  */
 #pragma once
 
+#include "broker/hooker.h"
 #include "broker/loader.h"
 #include "broker_client/requests.h"
 #include "proc/owner_budget.h"
@@ -46,7 +47,8 @@ struct server {
     bool initial_pid_ns;
     pid_t self, parent;      /* parent: the supervisor, 0 where systemd is */
     pid_t client;            /* flamed, 0 unknown */
-    struct loader *loader;   /* from before the lockdown to the end */
+    struct loader *loader;   /* from before the lockdown to the end, */
+    struct hooker *hooker;   /* and this */
     struct sampler *sampler; /* NULL until it is loaded; ends with its client */
     enum sampler_state sampler_state;
     struct error sampler_error;                       /* of SAMPLER_REFUSED */

@@ -136,9 +136,13 @@ int broker_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *
 
 #define BROKER_SETS_MAX 8
 /* Starts a set: the event of that name on each CPU, a sample every @period of its unit. @ret_set
- * 0..BROKER_SETS_MAX-1. -EINPROGRESS: its program is being loaded; ask again. */
+ * 0..BROKER_SETS_MAX-1. It samples from broker_sample_begun() on. -EINPROGRESS: its program is
+ * being loaded; ask again. */
 int broker_sample_start(struct broker *b, const char *event, uint64_t period, uint32_t *ret_set,
                         struct error *err);
+/* Returns 0 if set @set samples. -EINPROGRESS: the kernel is still putting its program in place;
+ * ask again. -errno: it never will. The last two with @err. */
+int broker_sample_begun(struct broker *b, uint32_t set, struct error *err);
 /* Checks whether this machine has the event. 0; -errno with @err, which says why not. */
 int broker_sample_check(struct broker *b, const char *event, struct error *err);
 /* Does the same for all events with a name of their own. The sealed memfd has a line for each: the
@@ -156,6 +160,14 @@ int broker_sample_stop(struct broker *b, uint32_t set, struct error *err);
 int broker_filter_process(struct broker *b, int32_t host_pid, uint32_t sets, struct error *err);
 /* Sets which sets want samples of every process. */
 int broker_filter_all(struct broker *b, uint32_t sets, struct error *err);
+
+/* What puts probes (broker_probe(), broker_agent_probe(), broker_moments(), broker_call(),
+ * broker_malloc()) returns -EINPROGRESS with @err while the kernel puts them. If it is asked again,
+ * what is there stays. */
+/* Returns 0 if all probes are in that process @host_pid is to have. -EINPROGRESS: not yet. -ENOENT:
+ * it is to have none. -errno: some could not be put; what puts them says which. Each but the first
+ * with @err. */
+int broker_probes_begun(struct broker *b, int32_t host_pid, struct error *err);
 
 /* Probes at functions of a JVM that allocate memory, for event alloc. */
 enum broker_probe_kind { /* as enum alloc_kind of sample/alloc_abi.h */

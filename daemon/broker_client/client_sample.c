@@ -66,6 +66,15 @@ int broker_sample_start(struct broker *b, const char *event, uint64_t period, ui
     return r;
 }
 
+int broker_sample_begun(struct broker *b, uint32_t set, struct error *err)
+{
+    struct broker_request q = client_request(BROKER_SAMPLE_BEGUN);
+    struct broker_answer a;
+
+    q.set = set;
+    return client_call_plain(b, &q, &a, err);
+}
+
 int broker_sample_check(struct broker *b, const char *event, struct error *err)
 {
     struct broker_request q = client_request(BROKER_SAMPLE_CHECK);
@@ -204,6 +213,15 @@ int broker_malloc(struct broker *b, const struct proc_id *id, uint64_t start, ui
     q.set = set;
     q.name_n = sizeof(*m);
     memcpy(q.name, m, sizeof(*m));
+    return client_call_plain(b, &q, &a, err);
+}
+
+int broker_probes_begun(struct broker *b, int32_t host_pid, struct error *err)
+{
+    struct broker_request q = client_request(BROKER_PROBES_BEGUN);
+    struct broker_answer a;
+
+    q.host_pid = host_pid;
     return client_call_plain(b, &q, &a, err);
 }
 

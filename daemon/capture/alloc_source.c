@@ -97,7 +97,7 @@ static int put_probe(struct captures *captures, struct capture *c, uint64_t now_
         unwinding_again(captures->unwinding, p, now_ns); /* the agent is mapped now */
     r = probes_put(&captures->agents, captures->broker, captures->symbolizer, p, /* until_ns= */ 0,
                    &why);
-    if (r < 0 && r != -EAGAIN && r != -ESRCH)
+    if (r < 0 && r != -EAGAIN && r != -EINPROGRESS && r != -ESRCH)
         return refuse(p->id.host_pid, why.msg, why.remedy[0] ? why.remedy : REMEDY_PROBE, err);
     if (r == 0 && !c->agent_ns)
         c->agent_ns = clock_monotonic_ns();

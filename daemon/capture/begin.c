@@ -7,42 +7,53 @@
 /* For the symbols of a JVM that is to be probed, before it is. */
 #define CAPTURE_PROBES_NS NSEC_PER_SEC
 
-/* Of a capture of safepoints: has its one process tell them before it begins. 0, BACKEND_CONFLICT.
- */
+/* The kernel is still putting probes: the capture does not begin yet. */
+static int probes_are_coming(const struct error *why, struct error *err)
+{
+    if (err)
+        *err = *why;
+    return -EINPROGRESS;
+}
+
+/* Of a capture of safepoints: has its one process tell them before it begins. 0,
+ * -EINPROGRESS, BACKEND_CONFLICT. */
 static int capture_tells(struct captures *captures, struct capture *c, struct process *p,
                          struct error *err)
 {
     struct error why = ERROR_NULL;
-    int r = moments_put(&captures->moments, captures->broker, captures->symbolizer, p, &why);
+    int r = moments_put(&captures->moments, captures->broker, captures->symbolizer, p,
+                        /* begins= */ true, &why);
 
     if (r == -EAGAIN)
         record_warn(c->record,
                     "the JVM was still starting: its first safepoints are not in this profile");
     if (r == 0 || r == -EAGAIN)
         return 0;
+    if (r == -EINPROGRESS)
+        return probes_are_coming(&why, err);
     error_set(err, r, "safepoints of process %d cannot be seen: %s", p->id.host_pid, why.msg);
     error_remedy(err, "%s", why.remedy);
     return BACKEND_CONFLICT;
 }
 
 /* Of a capture of allocations: says what it cannot see, and has its one process probed before it
- * begins. 0, BACKEND_CONFLICT. */
+ * begins. 0, -EINPROGRESS, BACKEND_CONFLICT. */
 static int capture_probe(struct captures *captures, struct capture *c, struct error *err)
 {
     int32_t pid = target_single_pid(c->target);
     struct process *p = pid ? discover_find(captures->discover, pid) : NULL;
     struct error why = ERROR_NULL;
-    int r = p && capture_has(c, EVENT_MOMENTS) ? capture_tells(captures, c, p, err) : 0;
+    int coming = p && capture_has(c, EVENT_MOMENTS) ? capture_tells(captures, c, p, err) : 0, r;
 
-    if (r != 0)
-        return r;
+    if (coming > 0)
+        return coming;
     if (!capture_has(c, EVENT_HEAP) || capture_by_agent(c))
-        return 0;
+        return coming;
     record_warn(c->record, "allocations are sampled where a thread's buffer (TLAB) is full, as JFR "
                            "does: a loop that always allocates the same sequence may show only "
                            "some of its places");
     if (!p)
-        return 0;
+        return coming;
     r = probes_put(&captures->probes, captures->broker, captures->symbolizer, p,
                    clock_monotonic_ns() + CAPTURE_PROBES_NS, &why);
     if (r == -EAGAIN)
@@ -51,19 +62,22 @@ static int capture_probe(struct captures *captures, struct capture *c, struct er
     if (r == 0)
         capture_warn_stubs(captures, c, p);
     if (r == 0 || r == -EAGAIN)
-        return 0;
+        return coming;
+    if (r == -EINPROGRESS)
+        return probes_are_coming(&why, err);
     error_set(err, r, "what process %d allocates cannot be sampled: %s", pid, why.msg);
     error_remedy(err, "%s", why.remedy);
     return BACKEND_CONFLICT;
 }
 
 /* Of a capture of functions: has their calls counted in its one process before it begins. 0,
- * BACKEND_CONFLICT. */
+ * -EINPROGRESS, BACKEND_CONFLICT. */
 static int capture_count_calls(struct captures *captures, struct capture *c, struct error *err)
 {
     int32_t pid = target_single_pid(c->target);
     struct process *p = pid ? discover_find(captures->discover, pid) : NULL;
     const struct calls_env env = captures_calls_env(captures);
+    int coming = 0;
 
     for (size_t i = 0; p && i < c->event_count; i++) {
         const struct capture_event *event = &c->events[i];
@@ -78,25 +92,50 @@ static int capture_count_calls(struct captures *captures, struct capture *c, str
                         "symbols of the file with %s were being read: its first calls are not in "
                         "this profile",
                         event->name);
+        else if (r == -EINPROGRESS)
+            coming = r;
         else if (r < 0)
             return BACKEND_CONFLICT;
     }
-    return 0;
+    return coming;
 }
 
-/* Puts probes where the events of @c need them. If one cannot be, all that was put for it goes. 0
- * or BACKEND_CONFLICT. */
+/* Puts probes where the events of @c need them. 0, -EINPROGRESS, BACKEND_CONFLICT. */
 static int capture_put_probes(struct captures *captures, struct capture *c, struct error *err)
 {
-    int r = capture_probe(captures, c, err);
+    int r = capture_probe(captures, c, err), k;
 
-    if (r == 0)
-        r = capture_count_calls(captures, c, err);
-    if (r != 0) {
-        capture_release_rates(captures, c);
-        captures_reconcile(captures, clock_monotonic_ns());
-    }
-    return r;
+    if (r > 0)
+        return r;
+    k = capture_count_calls(captures, c, err);
+    return k != 0 ? k : r;
+}
+
+/* Has its sets and probes go. */
+static void capture_take_back(struct captures *captures, struct capture *c)
+{
+    int32_t pid = c->target ? target_single_pid(c->target) : 0;
+    bool has_sets = capture_sets(c) != 0;
+
+    capture_release_rates(captures, c);
+    if (!has_sets)
+        return;
+    probes_unhold(&captures->probes, pid);
+    moments_unhold(&captures->moments, pid);
+    calls_unhold(&captures->calls, pid);
+    captures_reconcile(captures, clock_monotonic_ns());
+}
+
+/* Gives back what @c has, which cannot begin, as @r says: not yet, or at all. */
+static void capture_give_up(struct captures *captures, struct capture *c, int r)
+{
+    if (r == -EINPROGRESS)
+        capture_hold_rates(captures, c);
+    else
+        capture_take_back(captures, c);
+    capture_drop_names(captures, c);
+    capture_drop_agent(captures, c);
+    capture_free(c);
 }
 
 /* The events of @req, in @c and in its facts. */
@@ -167,6 +206,8 @@ static int capture_begin(struct captures *captures, const struct capture_request
         r = target_check(c->target, captures->discover, captures->opts.proc_fd, err);
     if (r == 0)
         r = capture_new_record(captures, &c->record);
+    if (r == 0) /* before anything is attached to: it may have to be tried again */
+        r = capture_take_rates(captures, c, err);
     if (r == 0)
         r = capture_choose_names(captures, c, err);
     if (r == 0)
@@ -180,13 +221,9 @@ static int capture_begin(struct captures *captures, const struct capture_request
         capture_defer_names(c);
     }
     if (r == 0)
-        r = capture_take_rates(captures, c, err);
-    if (r == 0)
         r = capture_put_probes(captures, c, err);
     if (r != 0) {
-        capture_drop_names(captures, c);
-        capture_drop_agent(captures, c);
-        capture_free(c);
+        capture_give_up(captures, c, r);
         return r == -EBUSY ? BACKEND_TOO_MANY : r == -EOPNOTSUPP ? BACKEND_UNAVAILABLE : r;
     }
     capture_warn_rates(c);

@@ -28,6 +28,12 @@ static void reconcile_add(struct reconcile *rc, int32_t host_pid, uint32_t sets)
         id_table_add(&rc->wanted, &f, &id);
 }
 
+/* Whether @r of what puts probes is a failure, and not that it is to be asked again. */
+static bool has_failed(int r)
+{
+    return r < 0 && r != -EAGAIN && r != -EINPROGRESS;
+}
+
 /* Has @p probed where @c wants that. */
 static void reconcile_probes(struct reconcile *rc, struct capture *c, struct process *p)
 {
@@ -36,10 +42,11 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
     int r;
 
     if (capture_has(c, EVENT_MOMENTS) && p->jvm != JVM_NO) {
-        r = moments_put(&captures->moments, captures->broker, captures->symbolizer, p, &why);
+        r = moments_put(&captures->moments, captures->broker, captures->symbolizer, p,
+                        /* begins= */ false, &why);
         if (r == 0)
             capture_warn_often(captures, c, p);
-        if (r < 0 && r != -EAGAIN)
+        if (has_failed(r))
             record_warn_process(c->record, "safepoints of %d (%s) are not in this profile: %s",
                                 p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, why.msg);
     }
@@ -51,7 +58,7 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
                    &why);
     if (r == 0)
         capture_warn_stubs(captures, c, p);
-    if (r < 0 && r != -EAGAIN)
+    if (has_failed(r))
         record_warn_process(c->record, "what %d (%s) allocates is not in this profile: %s",
                             p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, why.msg);
 }
@@ -86,7 +93,7 @@ static void reconcile_calls(struct reconcile *rc, struct capture *c, struct proc
                       /* until_ns= */ 0, &why);
         if (r == -EDQUOT)
             refuse_often(c, &why, rc->now_ns);
-        if (r < 0 && r != -EAGAIN && r != -ENXIO)
+        if (has_failed(r) && r != -ENXIO)
             record_warn_process(c->record, "calls of %s in %d (%s) are not counted: %s",
                                 event->name, p->id.host_pid, p->comm, why.msg);
     }

@@ -7,6 +7,7 @@
 #include "symbolize/function_find.h"
 
 #define CALLS_AGAIN_NS (100 * NSEC_PER_MSEC) /* while symbols are read */
+#define CALLS_COMING_NS (5 * NSEC_PER_MSEC)  /* while the kernel puts probes */
 #define CALLS_FAILED_NS (10 * NSEC_PER_SEC)
 
 static struct called *find(struct calls *all, const struct proc_id *id, uint32_t set)
@@ -73,6 +74,42 @@ static int put(const struct calls_env *env, struct process *p, const struct want
     return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
 }
 
+/* Has the probes of @one taken out, also those that are being put. */
+static void take_out(struct called *one, struct broker *b)
+{
+    if (one->there || one->reason.code == -EINPROGRESS)
+        broker_uncall(b, one->id.host_pid, one->set, NULL);
+    one->there = false;
+    one->held_until_ns = 0;
+}
+
+/* An exec: those of the image before go. */
+static void drop_before(struct calls *all, struct broker *b, const struct process *p, uint32_t set)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->all[i].set == set && all->all[i].id.host_pid == p->id.host_pid)
+            take_out(&all->all[i], b);
+    }
+}
+
+/* Tries to put the probes of @one; those that it has stay. As calls_put(). */
+static int try_put(const struct calls_env *env, struct process *p, struct called *one,
+                   const struct wanted_calls *wanted, uint64_t until_ns, struct error *err)
+{
+    int r = one->reason.code == -EINPROGRESS ? broker_probes_begun(env->broker, p->id.host_pid, err)
+                                             : -ENOENT;
+
+    if (r == -EINPROGRESS)
+        return r;
+    if (r == 0) {
+        if (one->rate.wanted)
+            mallocs_begin(&one->rate, env->broker, p->id.host_pid);
+        return 0;
+    }
+    one->rate = (struct mallocs){ 0 };
+    return put(env, p, wanted, until_ns, &one->rate, err);
+}
+
 int calls_put(const struct calls_env *env, struct process *p, const struct wanted_calls *wanted,
               uint64_t until_ns, struct error *err)
 {
@@ -86,10 +123,7 @@ int calls_put(const struct calls_env *env, struct process *p, const struct wante
     if (!one && all->count == CALLS_MAX)
         return error_set(err, -E2BIG, "functions are probed at %d places already", CALLS_MAX);
     if (!one) {
-        for (size_t i = 0; i < all->count;
-             i++) /* an exec: the new image gets its probe in their place */
-            all->all[i].there &=
-                all->all[i].set != set || all->all[i].id.host_pid != p->id.host_pid;
+        drop_before(all, env->broker, p, set);
         one = &all->all[all->count++];
         *one = (struct called){ .id = p->id, .set = set };
     }
@@ -97,24 +131,37 @@ int calls_put(const struct calls_env *env, struct process *p, const struct wante
     if (wanted->forced && one->reason.code == -EDQUOT)
         one->again_ns = 0;
     one->forced |= wanted->forced;
+    if (one->held_until_ns)
+        one->held_until_ns = now_ns + SAMPLE_SETS_HOLD_NS;
     if (one->there)
         return 0;
     if (now_ns >= one->again_ns || (until_ns > now_ns && one->again_ns != UINT64_MAX)) {
-        one->rate = (struct mallocs){ 0 };
-        r = put(env, p, wanted, until_ns, &one->rate, &reason);
+        r = try_put(env, p, one, wanted, until_ns, &reason);
         if (r == -ENOENT) {
             symbolizer_read_maps(env->symbolizer, p);
-            one->rate = (struct mallocs){ 0 };
-            r = put(env, p, wanted, until_ns, &one->rate, &reason);
+            r = try_put(env, p, one, wanted, until_ns, &reason);
         }
         one->there = r == 0;
         one->reason = reason;
         one->reason.code = r;
-        one->again_ns = clock_monotonic_ns() + (r == -EAGAIN ? CALLS_AGAIN_NS : CALLS_FAILED_NS);
+        now_ns = clock_monotonic_ns();
+        if (r == -EINPROGRESS && until_ns)
+            one->held_until_ns = now_ns + SAMPLE_SETS_HOLD_NS;
+        one->again_ns = now_ns + (r == -EINPROGRESS ? CALLS_COMING_NS
+                                  : r == -EAGAIN    ? CALLS_AGAIN_NS
+                                                    : CALLS_FAILED_NS);
     }
     if (one->reason.code && one->reason.code != -EAGAIN && err)
         *err = one->reason;
     return one->reason.code;
+}
+
+void calls_unhold(struct calls *all, int32_t host_pid)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->all[i].id.host_pid == host_pid)
+            all->all[i].held_until_ns = 0;
+    }
 }
 
 void calls_look(struct calls *all)
@@ -141,13 +188,17 @@ static void look_at(struct called *one, struct broker *b)
 
 void calls_looked(struct calls *all, struct broker *b)
 {
+    uint64_t now_ns = clock_monotonic_ns();
+
     for (size_t i = all->count; i-- > 0;) {
         if (all->all[i].wanted) {
+            all->all[i].held_until_ns = 0;
             look_at(&all->all[i], b);
             continue;
         }
-        if (all->all[i].there)
-            broker_uncall(b, all->all[i].id.host_pid, all->all[i].set, NULL);
+        if (now_ns < all->all[i].held_until_ns)
+            continue;
+        take_out(&all->all[i], b);
         all->all[i] = all->all[--all->count];
     }
 }

@@ -8,6 +8,7 @@
 
 #include "broker_client/broker.h"
 #include "capture/mallocs.h"
+#include "capture/sample_sets.h"
 #include "symbolize/symbolize.h"
 
 #define CALLS_MAX 1024 /* functions in processes at a time: as the broker has */
@@ -15,14 +16,15 @@
 /* A function in a process. */
 struct called {
     struct proc_id id;
-    uint32_t set;        /* of samples, which says what function */
-    bool there;          /* its calls are counted */
-    bool cut;            /* they were, until it called too often: for calls_take_cut() */
-    bool wanted;         /* by a capture, at the last look */
-    bool forced;         /* by one that takes any number of calls, since then */
-    struct mallocs rate; /* of event malloc */
-    uint64_t again_ns;   /* when it is tried again */
-    struct error reason; /* why it is not; code 0: not known yet */
+    uint32_t set;           /* of samples, which says what function */
+    bool there;             /* its calls are counted */
+    bool cut;               /* they were, until it called too often: for calls_take_cut() */
+    bool wanted;            /* by a capture, at the last look */
+    bool forced;            /* by one that takes any number of calls, since then */
+    struct mallocs rate;    /* of event malloc */
+    uint64_t again_ns;      /* when it is tried again */
+    uint64_t held_until_ns; /* for a capture that cannot begin yet, and asks again; 0: not */
+    struct error reason;    /* why it is not; code 0: not known yet */
 };
 
 struct calls {
@@ -45,11 +47,14 @@ struct calls_env {
 };
 
 /* Has @wanted counted in @p unless it is. Waits for symbols until CLOCK_MONOTONIC @until_ns at
- * most. Return: 0. -EAGAIN: symbols are being read; ask again. -ENXIO: @p has mapped no such file.
+ * most. Return: 0. -EAGAIN: symbols are being read; ask again. -EINPROGRESS: the kernel is
+ * putting its probes; ask again. -ENXIO: @p has mapped no such file.
  * -EDQUOT: it called malloc too often, and is not counted any more. -errno. The last three with
  * @err, which says why. */
 int calls_put(const struct calls_env *env, struct process *p, const struct wanted_calls *wanted,
               uint64_t until_ns, struct error *err);
+/* As probes_unhold(). */
+void calls_unhold(struct calls *all, int32_t host_pid);
 /* Begins a look at all processes: calls_put() says which are wanted, */
 void calls_look(struct calls *all);
 /* and here those go that are not, or call malloc too often. */

@@ -183,10 +183,13 @@ bool capture_may_add_set(const struct captures *captures, const struct caller *c
 
 /* ---- event_sets.c ---- */
 
-/* Takes sets for all events of @c, which is not in the list yet, or for none. 0, -EBUSY or -errno
- * with @err. */
+/* Takes sets for all events of @c, which is not in the list yet. 0, -EBUSY, or -errno with @err:
+ * then it may have some. -EINPROGRESS: ask again, and hold those. */
 int capture_take_rates(struct captures *captures, struct capture *c, struct error *err);
+/* Gives them back, */
 void capture_release_rates(struct captures *captures, struct capture *c);
+/* or has them kept for a capture that asks again: as sample_sets_hold(). */
+void capture_hold_rates(struct captures *captures, struct capture *c);
 /* Warns where a set is faster than what was asked for. */
 void capture_warn_rates(struct capture *c);
 

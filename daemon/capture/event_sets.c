@@ -114,13 +114,27 @@ void capture_release_rates(struct captures *captures, struct capture *c)
     }
 }
 
+void capture_hold_rates(struct captures *captures, struct capture *c)
+{
+    for (size_t i = 0; i < c->event_count; i++) {
+        struct capture_event *event = &c->events[i];
+
+        if (event->set != NO_SET)
+            sample_sets_hold(&captures->sets, event->set);
+        if (event->on_set != NO_SET)
+            sample_sets_hold(&captures->sets, event->on_set);
+        event->set = event->on_set = NO_SET;
+    }
+}
+
 int capture_take_rates(struct captures *captures, struct capture *c, struct error *err)
 {
     int r = 0;
 
-    for (size_t i = 0; i < c->event_count && r == 0; i++)
-        r = take_sets(captures, c, &c->events[i], err);
-    if (r != 0)
-        capture_release_rates(captures, c);
+    for (size_t i = 0; i < c->event_count && (r == 0 || r == -EINPROGRESS); i++) {
+        int k = take_sets(captures, c, &c->events[i], err);
+
+        r = k != 0 ? k : r; /* all of them are put in place at the same time */
+    }
     return r;
 }

@@ -56,15 +56,20 @@ struct putting {
     struct broker *broker;
     const struct proc_id *id;
     uint32_t set;
+    bool coming; /* the kernel is still putting some */
 };
 
-/* Puts one at the function at @offset of @l, or in it. As broker_malloc(), and -ESRCH. */
-static int put_probe(const struct putting *to, const struct library *l, uint64_t offset,
+/* Has one put at the function at @offset of @l, or in it. As broker_malloc(), and -ESRCH. */
+static int put_probe(struct putting *to, const struct library *l, uint64_t offset,
                      uint32_t argument, struct error *err)
 {
     const struct broker_malloc m = { .offset = offset, .argument = argument };
     int r = broker_malloc(to->broker, to->id, l->start, l->end, to->set, &m, err);
 
+    if (r == -EINPROGRESS) {
+        to->coming = true;
+        return 0;
+    }
     return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
 }
 
@@ -77,8 +82,8 @@ static bool is_needed(size_t i, bool followed)
 
 /* Puts those of function number @i of @l; with @followed also where its blocks are known. What
  * cannot be is left out. As put_probe(). */
-static int put_function(struct mallocs *m, const struct putting *to, const struct library *l,
-                        size_t i, bool followed, struct error *err)
+static int put_function(struct mallocs *m, struct putting *to, const struct library *l, size_t i,
+                        bool followed, struct error *err)
 {
     uint32_t argument = l->offsets[GLIBC] ? FUNCTIONS[i].of_glibc : FUNCTIONS[i].argument;
     int r = -ENOEXEC;
@@ -95,7 +100,7 @@ static int put_function(struct mallocs *m, const struct putting *to, const struc
     return 0;
 }
 
-static int put_library(struct mallocs *m, const struct putting *to, const struct library *l,
+static int put_library(struct mallocs *m, struct putting *to, const struct library *l,
                        bool followed, struct error *err)
 {
     struct error why = ERROR_NULL;
@@ -166,7 +171,7 @@ static int find_libraries(struct symbolizer *s, struct process *p, uint64_t unti
 int mallocs_put(struct mallocs *m, struct broker *b, struct symbolizer *s, struct process *p,
                 uint32_t set, bool followed, uint64_t until_ns, struct error *err)
 {
-    const struct putting to = { .broker = b, .id = &p->id, .set = set };
+    struct putting to = { .broker = b, .id = &p->id, .set = set };
     struct library libraries[MALLOCS_LIBRARIES_MAX];
     size_t count;
     int r = find_libraries(s, p, until_ns, libraries, &count, &m->more);
@@ -178,7 +183,6 @@ int mallocs_put(struct mallocs *m, struct broker *b, struct symbolizer *s, struc
         r = check_followed(libraries, count, err);
     if (r < 0)
         return r;
-    broker_uncall(b, p->id.host_pid, set, NULL); /* of a process image before */
     for (size_t i = 0; r == 0 && i < count; i++) {
         if (followed && is_loader(&libraries[i]))
             continue;
@@ -188,11 +192,20 @@ int mallocs_put(struct mallocs *m, struct broker *b, struct symbolizer *s, struc
         broker_uncall(b, p->id.host_pid, set, NULL);
         return r;
     }
-    m->begun_ns = clock_monotonic_ns();
+    m->wanted = true;
     m->followed = followed;
-    if (broker_mallocs(b, p->id.host_pid, &m->before) != 0) /* by other sets */
-        m->before = 0;
+    if (to.coming)
+        return error_set(err, -EINPROGRESS, "the kernel is still putting probes into process %d",
+                         p->id.host_pid);
+    mallocs_begin(m, b, p->id.host_pid);
     return 0;
+}
+
+void mallocs_begin(struct mallocs *m, struct broker *b, int32_t host_pid)
+{
+    m->begun_ns = clock_monotonic_ns();
+    if (broker_mallocs(b, host_pid, &m->before) != 0) /* by other sets */
+        m->before = 0;
 }
 
 const char *mallocs_left_out(const struct mallocs *m, char buf[MALLOCS_LEFT_OUT_BYTES])

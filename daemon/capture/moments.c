@@ -5,6 +5,7 @@
 #include "base/clock.h"
 
 #define MOMENTS_AGAIN_NS (100 * NSEC_PER_MSEC) /* while it starts */
+#define MOMENTS_COMING_NS (5 * NSEC_PER_MSEC)  /* while the kernel puts the probes */
 #define MOMENTS_FAILED_NS (10 * NSEC_PER_SEC)
 
 /* ---- which JVMs ---- */
@@ -28,7 +29,8 @@ static struct telling *find_room(struct moments *all)
     for (size_t i = 0; i < all->count; i++) {
         struct telling *t = &all->all[i];
 
-        if (!t->there && !t->wanted && (!oldest || t->told_ns < oldest->told_ns))
+        if (!t->there && !t->wanted && !t->held_until_ns &&
+            (!oldest || t->told_ns < oldest->told_ns))
             oldest = t;
     }
     return oldest;
@@ -74,18 +76,29 @@ static int put(struct moments *all, struct broker *b, struct symbolizer *s, stru
     return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
 }
 
-/* How many have probes now. */
-static size_t with_probes(const struct moments *all)
+/* Has the probes of @t taken out, also those that are being put. */
+static void take_out(struct telling *t, struct broker *b)
+{
+    if (t->there || t->reason.code == -EINPROGRESS)
+        broker_unmoments(b, t->id.host_pid, /* groups= */ 0, NULL);
+    t->there = false;
+    t->reason = ERROR_NULL;
+    t->held_until_ns = 0;
+    t->again_ns = 0;
+}
+
+/* How many but @one have probes now, or will. */
+static size_t with_probes(const struct moments *all, const struct telling *one)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < all->count; i++)
-        n += all->all[i].there;
+        n += &all->all[i] != one && (all->all[i].there || all->all[i].held_until_ns);
     return n;
 }
 
 int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, struct process *p,
-                struct error *err)
+                bool begins, struct error *err)
 {
     struct telling *one = find(all, &p->id);
     uint64_t now_ns = clock_monotonic_ns();
@@ -93,8 +106,10 @@ int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, str
     int r;
 
     if (!one) {
-        for (size_t i = 0; i < all->count; i++) /* an exec: the new image's take their place */
-            all->all[i].there &= all->all[i].id.host_pid != p->id.host_pid;
+        for (size_t i = 0; i < all->count; i++) { /* an exec: those of the image before go */
+            if (all->all[i].id.host_pid == p->id.host_pid)
+                take_out(&all->all[i], b);
+        }
         one = find_room(all);
         if (!one)
             return error_set(err, -E2BIG, "%d JVMs are to tell their moments already",
@@ -102,16 +117,21 @@ int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, str
         *one = (struct telling){ .id = p->id };
     }
     one->wanted = true;
+    if (one->held_until_ns)
+        one->held_until_ns = now_ns + SAMPLE_SETS_HOLD_NS;
     if (one->there)
         return 0;
-    if (with_probes(all) >= MOMENTS_AT_ONCE_MAX)
+    if (with_probes(all, one) >= MOMENTS_AT_ONCE_MAX)
         return error_set(err, -E2BIG, "%d JVMs tell their moments already", MOMENTS_AT_ONCE_MAX);
     if (now_ns >= one->again_ns) {
+        r = one->reason.code == -EINPROGRESS ? broker_probes_begun(b, p->id.host_pid, &reason)
+                                             : -ENOENT;
         one->safepoint.start_ns = one->gc.start_ns = 0;
         one->nested = 0;
         one->taken_out = 0;
         memset(one->compilers, 0, sizeof(one->compilers));
-        r = put(all, b, s, p, &reason);
+        if (r < 0 && r != -EINPROGRESS)
+            r = put(all, b, s, p, &reason);
         if (r == -ENOENT) {
             symbolizer_read_maps(s, p);
             r = put(all, b, s, p, &reason);
@@ -119,12 +139,24 @@ int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, str
         one->there = r == 0;
         one->reason = reason;
         one->reason.code = r;
-        one->again_ns =
-            clock_monotonic_ns() + (r == -EAGAIN ? MOMENTS_AGAIN_NS : MOMENTS_FAILED_NS);
+        now_ns = clock_monotonic_ns();
+        if (r == -EINPROGRESS && begins)
+            one->held_until_ns = now_ns + SAMPLE_SETS_HOLD_NS;
+        one->again_ns = now_ns + (r == -EINPROGRESS ? MOMENTS_COMING_NS
+                                  : r == -EAGAIN    ? MOMENTS_AGAIN_NS
+                                                    : MOMENTS_FAILED_NS);
     }
     if (one->reason.code && one->reason.code != -EAGAIN && err)
         *err = one->reason;
     return one->reason.code;
+}
+
+void moments_unhold(struct moments *all, int32_t host_pid)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->all[i].id.host_pid == host_pid)
+            all->all[i].held_until_ns = 0;
+    }
 }
 
 void moments_look(struct moments *all)
@@ -135,19 +167,22 @@ void moments_look(struct moments *all)
 
 void moments_looked(struct moments *all, struct broker *b)
 {
+    uint64_t now_ns = clock_monotonic_ns();
+
     for (size_t i = 0; i < all->count; i++) {
         struct telling *t = &all->all[i];
 
-        if (!t->wanted)
+        if (!t->wanted && now_ns >= t->held_until_ns) {
             t->often = 0;
-        if (!t->there || (t->wanted && t->often == t->taken_out))
+            take_out(t, b);
+        }
+        if (!t->wanted)
             continue;
-        broker_unmoments(b, t->id.host_pid, t->wanted ? t->often : 0, NULL);
+        t->held_until_ns = 0;
+        if (!t->there || t->often == t->taken_out)
+            continue;
+        broker_unmoments(b, t->id.host_pid, t->often, NULL);
         t->taken_out = t->often;
-        if (t->wanted)
-            continue;
-        t->there = false;
-        t->again_ns = 0;
     }
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "broker_client/broker.h"
+#include "capture/sample_sets.h"
 #include "discover/discover.h"
 #include "profile/profile.h"
 #include "sample/sample.h"
@@ -34,11 +35,12 @@ struct compiling {
 /* A JVM that tells its moments, or did. */
 struct telling {
     struct proc_id id;
-    bool there;          /* it has the probes */
-    bool wanted;         /* by a capture, at the last look */
-    uint64_t again_ns;   /* when it is tried again */
-    uint64_t told_ns;    /* its last moment */
-    struct error reason; /* why it has none; code 0: not known yet */
+    bool there;             /* it has the probes */
+    bool wanted;            /* by a capture, at the last look */
+    uint64_t again_ns;      /* when it is tried again */
+    uint64_t held_until_ns; /* for a capture that cannot begin yet, and asks again; 0: not */
+    uint64_t told_ns;       /* its last moment */
+    struct error reason;    /* why it has none; code 0: not known yet */
     struct begun_moment safepoint, gc, operations[MOMENTS_NESTED_MAX];
     size_t nested; /* operations that have begun, also those beyond the array */
     struct compiling compilers[MOMENTS_COMPILERS_MAX];
@@ -67,11 +69,13 @@ typedef void (*moment_fn)(void *cookie, struct process *p, const struct moment *
 
 /* Returns the groups that @id told too often for all of them to be in captures that run. */
 uint32_t moments_often(const struct moments *all, const struct proc_id *id);
-/* Has @p tell its moments unless it does. Return: 0. -EAGAIN: it is starting; ask again. -errno
- * with
+/* Has @p tell its moments unless it does, for a capture that @begins, or runs. Return: 0. -EAGAIN:
+ * it is starting; ask again. -EINPROGRESS: the kernel is putting its probes; ask again. -errno with
  * @err, which says why it cannot. */
 int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, struct process *p,
-                struct error *err);
+                bool begins, struct error *err);
+/* As probes_unhold(). */
+void moments_unhold(struct moments *all, int32_t host_pid);
 /* Begins a look at all processes: moments_put() says which are wanted, */
 void moments_look(struct moments *all);
 /* and here those end that are not. */

@@ -5,6 +5,7 @@
 #include "base/old_kernel.h"
 
 #define PROBES_AGAIN_NS (100 * NSEC_PER_MSEC) /* while it starts, or its symbols are read */
+#define PROBES_COMING_NS (5 * NSEC_PER_MSEC)  /* while the kernel puts them */
 #define PROBES_FAILED_NS (10 * NSEC_PER_SEC)
 #define PROBES_TRIES_MAX 50 /* while its compilers start */
 #define LIBJVM "/libjvm.so"
@@ -26,6 +27,15 @@ static struct probed *find(struct probes *all, const struct proc_id *id)
             return &all->all[i];
     }
     return NULL;
+}
+
+/* Has the probes of @one taken out, also those that are being put. */
+static void take_out(const struct probes *all, struct probed *one, struct broker *b)
+{
+    if (one->there || one->reason.code == -EINPROGRESS)
+        broker_unprobe(b, one->id.host_pid, all->where, NULL);
+    one->there = false;
+    one->held_until_ns = 0;
 }
 
 /* The places by symbols. 0; -ENOENT: there are none; -EAGAIN. */
@@ -142,6 +152,17 @@ static int put(const struct probes *all, struct broker *b, struct symbolizer *s,
                                              : put_in_libjvm(b, s, p, one, until_ns, err);
 }
 
+/* An exec: those of the image before go. */
+static void drop_before(struct probes *all, struct broker *b, const struct process *p)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        struct probed *one = &all->all[i];
+
+        if (one->id.host_pid == p->id.host_pid)
+            take_out(all, one, b);
+    }
+}
+
 int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struct process *p,
                uint64_t until_ns, struct error *err)
 {
@@ -153,17 +174,20 @@ int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struc
     if (!one && all->count == PROBES_MAX)
         return error_set(err, -E2BIG, "%d JVMs have probes already", PROBES_MAX);
     if (!one) {
-        for (size_t i = 0; i < all->count;
-             i++) /* an exec: the new image gets probes in their place */
-            all->all[i].there &= all->all[i].id.host_pid != p->id.host_pid;
+        drop_before(all, b, p);
         one = &all->all[all->count++];
         *one = (struct probed){ .id = p->id };
     }
     one->wanted = true;
+    if (one->held_until_ns)
+        one->held_until_ns = now_ns + SAMPLE_SETS_HOLD_NS;
     if (one->there)
         return 0;
     if (now_ns >= one->again_ns || until_ns > now_ns) {
-        r = put(all, b, s, p, one, until_ns, &reason);
+        r = one->reason.code == -EINPROGRESS ? broker_probes_begun(b, p->id.host_pid, &reason)
+                                             : -ENOENT;
+        if (r < 0 && r != -EINPROGRESS)
+            r = put(all, b, s, p, one, until_ns, &reason);
         if (r == -ENOENT) {
             symbolizer_read_maps(s, p);
             r = put(all, b, s, p, one, until_ns, &reason);
@@ -173,7 +197,12 @@ int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struc
         one->there = r == 0;
         one->reason = reason;
         one->reason.code = r;
-        one->again_ns = clock_monotonic_ns() + (r == -EAGAIN ? PROBES_AGAIN_NS : PROBES_FAILED_NS);
+        now_ns = clock_monotonic_ns();
+        if (r == -EINPROGRESS && until_ns)
+            one->held_until_ns = now_ns + SAMPLE_SETS_HOLD_NS;
+        one->again_ns = now_ns + (r == -EINPROGRESS ? PROBES_COMING_NS
+                                  : r == -EAGAIN    ? PROBES_AGAIN_NS
+                                                    : PROBES_FAILED_NS);
     }
     if (one->reason.code && one->reason.code != -EAGAIN && err)
         *err = one->reason;
@@ -195,6 +224,14 @@ void probes_want(struct probes *all, const struct proc_id *id)
         one->wanted = true;
 }
 
+void probes_unhold(struct probes *all, int32_t host_pid)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->all[i].id.host_pid == host_pid)
+            all->all[i].held_until_ns = 0;
+    }
+}
+
 void probes_look(struct probes *all)
 {
     for (size_t i = 0; i < all->count; i++)
@@ -203,11 +240,14 @@ void probes_look(struct probes *all)
 
 void probes_looked(struct probes *all, struct broker *b)
 {
+    uint64_t now_ns = clock_monotonic_ns();
+
     for (size_t i = all->count; i-- > 0;) {
-        if (all->all[i].wanted)
+        if (all->all[i].wanted) /* by one that runs */
+            all->all[i].held_until_ns = 0;
+        if (all->all[i].wanted || now_ns < all->all[i].held_until_ns)
             continue;
-        if (all->all[i].there)
-            broker_unprobe(b, all->all[i].id.host_pid, all->where, NULL);
+        take_out(all, &all->all[i], b);
         all->all[i] = all->all[--all->count];
     }
 }

@@ -7,18 +7,20 @@
 #pragma once
 
 #include "broker_client/broker.h"
+#include "capture/sample_sets.h"
 #include "symbolize/symbolize.h"
 
 #define PROBES_MAX 256 /* JVMs at a time: as the broker has */
 
 struct probed {
     struct proc_id id;
-    bool there;          /* it has them, */
-    bool by_stubs;       /* at what the stubs that allocate call: libjvm has no symbols */
-    bool wanted;         /* by a capture, at the last look */
-    uint32_t tries;      /* while its compilers had not made all stubs */
-    uint64_t again_ns;   /* when it is tried again */
-    struct error reason; /* why it has none; code 0: not known yet */
+    bool there;             /* it has them, */
+    bool by_stubs;          /* at what the stubs that allocate call: libjvm has no symbols */
+    bool wanted;            /* by a capture, at the last look */
+    uint32_t tries;         /* while its compilers had not made all stubs */
+    uint64_t again_ns;      /* when it is tried again */
+    uint64_t held_until_ns; /* for a capture that cannot begin yet, and asks again; 0: not */
+    struct error reason;    /* why it has none; code 0: not known yet */
 };
 
 struct probes {
@@ -28,14 +30,17 @@ struct probes {
 };
 
 /* Puts probes into @p unless it has them. Waits for its symbols until CLOCK_MONOTONIC @until_ns at
- * most. Return: 0. -EAGAIN: its symbols are being read, or it is starting; ask again. -ESRCH: it
- * has ended. -errno; each but the first with @err, which says why it cannot be probed. */
+ * most; 0: the capture runs already. Return: 0. -EAGAIN: its symbols are being read, or it is
+ * starting; ask again. -EINPROGRESS: the kernel is putting them; ask again. -ESRCH: it has ended.
+ * -errno; each but the first two with @err, which says why it cannot be probed. */
 int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struct process *p,
                uint64_t until_ns, struct error *err);
 /* Returns whether @id has probes, and by the stubs in its code cache. */
 bool probes_by_stubs(struct probes *all, const struct proc_id *id);
 /* Says that those of @id are still wanted. */
 void probes_want(struct probes *all, const struct proc_id *id);
+/* Says that no capture that cannot begin yet asks again for those of process @host_pid. */
+void probes_unhold(struct probes *all, int32_t host_pid);
 /* Begins a look at all processes: probes_put() and probes_want() say which are wanted, */
 void probes_look(struct probes *all);
 /* and here those go that are not. */

@@ -106,7 +106,8 @@ static void engine_tick(struct engine *e)
     walked = engine_walk(e);
     captures_take_moments(&e->captures);
     captures_look(&e->captures, now);
-    if (e->captures.running && now - e->captures.reconciled_ns >= ENGINE_RECONCILE_NS)
+    if (sample_sets_tick(&e->captures.sets, e->broker, now) || /* their probes go, too */
+        (e->captures.running && now - e->captures.reconciled_ns >= ENGINE_RECONCILE_NS))
         captures_reconcile(&e->captures, now);
     mailbox_alive(&e->mailbox);
     attachments_poll(&e->attaching, now);

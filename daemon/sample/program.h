@@ -13,7 +13,6 @@
 #include "sample/sampler_shared.h"
 
 struct bpf_program;
-struct uprobes;
 
 struct sampler_program {
     /* Checks whether this kernel can load it, in some ms. 0, or -errno with @err. NULL: nothing to
@@ -24,9 +23,13 @@ struct sampler_program {
     int (*load)(const struct sampler_shared *shared, void **ret, struct error *err);
     /* Ends all that it does. Thread: any. */
     void (*free)(void *p);
-    /* Begins to sample set @set. 0, or -errno with @err: then stop() comes next. */
+    /* Begins to sample set @set, or to put hooks for that. 0, or -errno with @err: then stop()
+     * comes next. */
     int (*start)(void *p, uint32_t set, const struct sampler_event *event, uint64_t period,
                  struct error *err);
+    /* Returns 0 if it is sampled. -EINPROGRESS while hooks are being put. -errno: they could not
+     * be. Each but the first with @err. NULL: start() was all. */
+    int (*begun)(void *p, uint32_t set, struct error *err);
     /* Ends that. NULL: it ends with the kernel's events. */
     void (*stop)(void *p, uint32_t set);
     /* Returns what the kernel's event on each processor calls (PERF_TYPE of events.def), with the
@@ -41,9 +44,6 @@ struct sampler_program {
     void (*forget)(void *p);
     /* Adds to @sum what it counted since it was loaded. */
     void (*stats)(const void *p, struct sampler_stats *sum);
-    /* Hands probes that are to go to @detach, which is uprobes_detach() sooner or later, instead of
-     * waiting for that. NULL: it puts none. */
-    void (*detach_by)(void *p, void (*detach)(void *ctx, struct uprobes *probes), void *ctx);
 };
 
 #define PROGRAM(id, name) extern const struct sampler_program sampler_program_##name;

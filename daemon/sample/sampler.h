@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "event/event_kind.h"
+#include "sample/hook.h"
 #include "unwind/process.h"
 
 struct sampler;
@@ -24,6 +25,8 @@ struct sampler_stats {
 int sampler_new(int pid_ns_fd, size_t ring_bytes, uint32_t max_frames, struct sampler **ret,
                 struct error *err);
 struct sampler *sampler_free(struct sampler *s);
+/* Has hooks put by @worker, and not at once. To be called before sets begin. */
+void sampler_hook_by(struct sampler *s, struct hook_worker worker);
 /* Processes that sampler_put_process() may describe at once: STACK_PROCESSES_MAX, or fewer where
  * the kernel wants maps that are allocated in advance. */
 uint32_t sampler_processes_max(const struct sampler *s);
@@ -37,8 +40,9 @@ int sampler_rows_fd(const struct sampler *s);
 /* Sets the remedy in @err where perf_event_open() was refused (EPERM, EACCES): the capability, and
  * the setting that asks for it. */
 void sampler_denied(struct error *err);
-/* Arms the event on every online CPU with a period of event_period_valid(). 0; -EBUSY when all sets
- * are taken; -EAGAIN: sampler_take() of its program is to come first; -errno. */
+/* Arms the event on every online CPU with a period of event_period_valid(), or has that done:
+ * sampler_begun() says when it is. 0; -EBUSY when all sets are taken; -EAGAIN: sampler_take() of
+ * its program is to come first; -errno. */
 int sampler_start(struct sampler *s, enum event_kind kind, uint64_t period, uint32_t *ret_set,
                   struct error *err);
 struct sampler_event;
@@ -49,6 +53,9 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
 /* Checks whether this machine has the event: opens it for a moment. 0; -ENOENT; -errno, with @err.
  */
 int sampler_check_event(const struct sampler_event *event, struct error *err);
+/* Returns 0 if set @set is sampled. -EINPROGRESS: not yet. -errno: it cannot be, and is to be
+ * stopped. Each but the first with @err. */
+int sampler_begun(struct sampler *s, uint32_t set, struct error *err);
 int sampler_stop(struct sampler *s, uint32_t set);
 
 /* ---- programs that are loaded later: program.h ---- */
@@ -86,32 +93,37 @@ int sampler_put_process(struct sampler *s, int32_t pid, const struct unwind_proc
 /* Tells where the JavaThread of a thread lies. The one that was not used for longest is forgotten
  * when there are STACK_THREADS_MAX. */
 int sampler_put_thread(struct sampler *s, int32_t pid, int32_t tid, uint64_t java_thread);
+struct uprobe_target;
 struct alloc_vm;
 struct alloc_probe;
 /* As sampler_alloc_probe() and sampler_alloc_unprobe() say. */
-int sampler_probe(struct sampler *s, int32_t pid, const struct alloc_vm *vm, int fd,
+int sampler_probe(struct sampler *s, const struct uprobe_target *target, const struct alloc_vm *vm,
                   const struct alloc_probe *probes, size_t count, struct error *err);
 int sampler_unprobe(struct sampler *s, int32_t pid);
 /* As sampler_alloc_by_agents(), sampler_alloc_agent() and sampler_alloc_unagent() say. */
 int sampler_by_agents(struct sampler *s, uint32_t set);
-int sampler_agent(struct sampler *s, int32_t pid, uint32_t class_klass, uint64_t collections,
-                  int fd, uint64_t offset, struct error *err);
+int sampler_agent(struct sampler *s, const struct uprobe_target *target, uint32_t class_klass,
+                  uint64_t collections, uint64_t offset, struct error *err);
 int sampler_unagent(struct sampler *s, int32_t pid);
+/* Returns 0 if all probes are in that process @pid is to have. -EINPROGRESS; -ENOENT: it is to have
+ * none; -errno: some could not be put. Each but the first with @err. */
+int sampler_probes_begun(const struct sampler *s, int32_t pid, struct error *err);
 struct moment_offsets;
 struct moment_probe;
 /* As sampler_moments_probe(), sampler_moments_unprobe() and sampler_moments_ring_fd() say. -1: no
  * ring yet. */
-int sampler_probe_moments(struct sampler *s, int32_t pid, const struct moment_offsets *at, int fd,
-                          const struct moment_probe *probes, size_t count, struct error *err);
+int sampler_probe_moments(struct sampler *s, const struct uprobe_target *target,
+                          const struct moment_offsets *at, const struct moment_probe *probes,
+                          size_t count, struct error *err);
 int sampler_unprobe_moments(struct sampler *s, int32_t pid, uint32_t groups);
 int sampler_moments_fd(const struct sampler *s);
 /* As sampler_alloc_malloc() and sampler_alloc_mallocs() say. @argument: enum alloc_malloc. */
-int sampler_malloc(struct sampler *s, int32_t pid, uint32_t set, int fd, uint64_t offset,
-                   uint32_t argument, struct error *err);
+int sampler_malloc(struct sampler *s, const struct uprobe_target *target, uint32_t set,
+                   uint64_t offset, uint32_t argument, struct error *err);
 int sampler_mallocs(const struct sampler *s, int32_t pid, uint64_t *ret);
 /* As sampler_alloc_call() and sampler_alloc_uncall() say. */
-int sampler_call(struct sampler *s, int32_t pid, uint32_t set, int fd, uint64_t offset,
-                 struct error *err);
+int sampler_call(struct sampler *s, const struct uprobe_target *target, uint32_t set,
+                 uint64_t offset, struct error *err);
 int sampler_uncall(struct sampler *s, int32_t pid, uint32_t set);
 /* As sampler_off_flush(). -ENOENT: @set samples something else. */
 int sampler_flush(struct sampler *s, uint32_t set, uint32_t *ret_no, uint64_t *ret_late);

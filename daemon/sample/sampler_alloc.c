@@ -7,20 +7,12 @@
 _Static_assert((ALLOC_CALLS_MAX & (ALLOC_CALLS_MAX - 1)) == 0 && ALLOC_CALLS_MAX <= 1 << 16,
                "the slots of cookies");
 
-static void detach_by(void *p, void (*detach)(void *ctx, struct uprobes *probes), void *ctx)
-{
-    struct sampler_alloc *a = p;
-
-    a->detach = detach;
-    a->detach_ctx = ctx;
-}
-
 static void free_alloc(void *p)
 {
     struct sampler_alloc *a = p;
 
-    alloc_drop_targets(a, &a->vms);
-    alloc_drop_targets(a, &a->agents);
+    alloc_drop_targets(&a->vms);
+    alloc_drop_targets(&a->agents);
     alloc_drop_calls(a, UINT32_MAX);
     alloc_bpf__destroy(a->skel);
     free(a);
@@ -36,6 +28,7 @@ static int load(const struct sampler_shared *shared, void **ret, struct error *e
     r = uprobe_find_way(shared->pins_fd, &a->way, err);
     if (r < 0)
         goto fail;
+    a->hooker = shared->hooker;
     refusal_watch();
     a->skel = alloc_bpf__open();
     if (!a->skel) {
@@ -112,11 +105,11 @@ static void stop(void *p, uint32_t set)
     __atomic_and_fetch(&a->skel->bss->live_sets, ~(1U << set), __ATOMIC_RELEASE);
     if (a->skel->bss->agent_sets & 1U << set &&
         !__atomic_and_fetch(&a->skel->bss->agent_sets, ~(1U << set), __ATOMIC_RELEASE))
-        alloc_drop_targets(a, &a->agents);
+        alloc_drop_targets(&a->agents);
     if (!(a->skel->bss->alloc_sets & 1U << set))
         return;
     if (!__atomic_and_fetch(&a->skel->bss->alloc_sets, ~(1U << set), __ATOMIC_RELEASE))
-        alloc_drop_targets(a, &a->vms);
+        alloc_drop_targets(&a->vms);
 }
 
 static void filter_all(void *p, uint32_t sets)
@@ -156,5 +149,4 @@ const struct sampler_program sampler_program_alloc = {
     .filter_all = filter_all,
     .forget = forget,
     .stats = stats,
-    .detach_by = detach_by,
 };

@@ -11,16 +11,19 @@
 #include "sample/alloc_abi.h"
 
 struct sampler_alloc;
+struct uprobe_target;
 
 struct alloc_probe {
     uint64_t offset; /* in the file */
     enum alloc_kind kind;
 };
 
-/* Puts @probes into the file @fd for process @pid alone, in place of those that it has. Return: 0.
- * -EAGAIN: no set runs. -E2BIG: ALLOC_PROCESSES_MAX have probes. -errno with @err. */
-int sampler_alloc_probe(struct sampler_alloc *a, int32_t pid, const struct alloc_vm *vm, int fd,
-                        const struct alloc_probe *probes, size_t count, struct error *err);
+/* Has @probes put into @target, in place of others that it has: to be called again until they are
+ * in. Return: 0: they are. -EINPROGRESS: they are being put. -EAGAIN: no set runs. -E2BIG:
+ * ALLOC_PROCESSES_MAX have probes. -errno. Each but the first with @err. */
+int sampler_alloc_probe(struct sampler_alloc *a, const struct uprobe_target *target,
+                        const struct alloc_vm *vm, const struct alloc_probe *probes, size_t count,
+                        struct error *err);
 /* Takes them out. -ENOENT: it has none. */
 int sampler_alloc_unprobe(struct sampler_alloc *a, int32_t pid);
 
@@ -29,26 +32,30 @@ int sampler_alloc_unprobe(struct sampler_alloc *a, int32_t pid);
 /* Has set @set, of event alloc, take what agents tell, in place of the probes in
  * libjvm.so. -ENOENT: it is none. */
 int sampler_alloc_by_agents(struct sampler_alloc *a, uint32_t set);
-/* Puts the probe of the agent into the file @fd, which is the agent that process @pid has, at
- * @offset. @class_klass, @collections: as of struct alloc_agent. In place of the one that it has.
- * It ends with the last set of agents. Return: 0. -EAGAIN: no such set runs. -E2BIG: too many have
- * one. -errno with @err. */
-int sampler_alloc_agent(struct sampler_alloc *a, int32_t pid, uint32_t class_klass,
-                        uint64_t collections, int fd, uint64_t offset, struct error *err);
+/* Has the probe of the agent put at @offset of @target, the agent that the process has.
+ * @class_klass, @collections: as of struct alloc_agent. It ends with the last set of agents.
+ * Return: as sampler_alloc_probe(). */
+int sampler_alloc_agent(struct sampler_alloc *a, const struct uprobe_target *target,
+                        uint32_t class_klass, uint64_t collections, uint64_t offset,
+                        struct error *err);
 /* Takes it out. -ENOENT: it has none. */
 int sampler_alloc_unagent(struct sampler_alloc *a, int32_t pid);
 
+/* Returns the state of all probes of process @pid, also those below: as sampler_probes_begun(). */
+int sampler_alloc_begun(const struct sampler_alloc *a, int32_t pid, struct error *err);
+
 /* ---- calls of functions ---- */
 
-/* Has set @set count the calls of the function that begins at @offset of the file @fd, in process
- * @pid alone. In place of the one that it counts there. Return: 0. -E2BIG: ALLOC_TARGET_MAX probes
- * are in that process, or ALLOC_CALLS_MAX in all. -errno with @err. */
-int sampler_alloc_call(struct sampler_alloc *a, int32_t pid, uint32_t set, int fd, uint64_t offset,
-                       struct error *err);
+/* Has set @set count the calls of the function that begins at @offset of @target, in place of
+ * another that it counts there. To be called again until it does. Return: 0: it does. -EINPROGRESS:
+ * the probe is being put. -EAGAIN: no such set runs. -E2BIG: ALLOC_TARGET_MAX probes are in that
+ * process, or ALLOC_CALLS_MAX in all. -errno. Each but the first with @err. */
+int sampler_alloc_call(struct sampler_alloc *a, const struct uprobe_target *target, uint32_t set,
+                       uint64_t offset, struct error *err);
 /* Has set @set sample the bytes that calls of such a function ask for. Others of that set and
  * process stay. @argument of a set of blocks: ALLOC_MALLOC_FREE, and ALLOC_MALLOC_RESULT, which two
  * functions may have at one @offset. Return: as sampler_alloc_call(). */
-int sampler_alloc_malloc(struct sampler_alloc *a, int32_t pid, uint32_t set, int fd,
+int sampler_alloc_malloc(struct sampler_alloc *a, const struct uprobe_target *target, uint32_t set,
                          uint64_t offset, enum alloc_malloc argument, struct error *err);
 /* Gets how often process @pid called those since the first of them. -ENOENT: it has none. */
 int sampler_alloc_mallocs(const struct sampler_alloc *a, int32_t pid, uint64_t *ret);

@@ -18,7 +18,7 @@ static void drop_call(struct sampler_alloc *a, struct call_probe *c)
     bool malloc = c->malloc;
 
     __atomic_store_n(&a->skel->bss->call_epochs[c - a->calls], 0, __ATOMIC_RELEASE);
-    alloc_detach(a, c->probe);
+    hook_drop(c->probe);
     *c = (struct call_probe){ 0 };
     if (malloc && !has_mallocs(a, (int32_t)key))
         bpf_map_delete_elem(bpf_map__fd(a->skel->maps.mallocs), &key);
@@ -56,15 +56,29 @@ static struct call_probe *find_call(struct sampler_alloc *a, int32_t pid, uint32
     return NULL;
 }
 
-/* Puts the probe of @c, of @kind. */
-static int add_call(struct sampler_alloc *a, const struct call_probe *c, int fd, uint32_t kind,
-                    struct error *err)
+/* The probe of @c at @offset of @target. NULL: it has none there. */
+static struct call_probe *find_place(struct sampler_alloc *a, const struct call_probe *c,
+                                     const struct uprobe_target *target, uint64_t offset)
+{
+    const struct uprobe_place place = { .offset = offset };
+
+    for (size_t i = 0; i < ARRAY_SIZE(a->calls); i++) {
+        if (a->calls[i].pid == c->pid && a->calls[i].set == c->set &&
+            uprobe_hook_is(a->calls[i].probe, target, &place, 1))
+            return &a->calls[i];
+    }
+    return NULL;
+}
+
+/* Has the probe of @c put at @offset of @target, of @kind. 0 and *ret. */
+static int add_call(struct sampler_alloc *a, const struct call_probe *c,
+                    const struct uprobe_target *target, uint64_t offset, uint32_t kind,
+                    struct call_probe **ret, struct error *err)
 {
     struct call_probe *free_one = find_call(a, /* pid= */ 0, /* set= */ 0);
     const struct bpf_program *program =
         a->block_sets & 1U << c->set ? a->skel->progs.block_probe : a->skel->progs.alloc_probe;
-    struct uprobe_place place = { .offset = c->offset };
-    struct uprobes *probe;
+    struct uprobe_place place = { .offset = offset };
     size_t slot;
     int r;
 
@@ -78,61 +92,69 @@ static int add_call(struct sampler_alloc *a, const struct call_probe *c, int fd,
     slot = (size_t)(free_one - a->calls);
     place.cookie = ALLOC_COOKIE(kind, slot, alloc_next_epoch(a));
     __atomic_store_n(&a->skel->bss->call_epochs[slot], a->epoch, __ATOMIC_RELEASE);
-    r = uprobes_attach(&a->way, bpf_program__fd(program), c->pid, fd, &place, 1, &probe, err);
-    if (r < 0) {
-        __atomic_store_n(&a->skel->bss->call_epochs[slot], 0, __ATOMIC_RELEASE);
-        return r;
-    }
     *free_one = *c;
-    free_one->probe = probe;
-    return 0;
+    r = uprobe_hook(&a->hooker, &a->way, bpf_program__fd(program), target, &place, 1,
+                    &free_one->probe);
+    if (r < 0)
+        drop_call(a, free_one);
+    else
+        *ret = free_one;
+    return r;
 }
 
-int sampler_alloc_call(struct sampler_alloc *a, int32_t pid, uint32_t set, int fd, uint64_t offset,
-                       struct error *err)
+/* Whether @c is in; where it could not be put, it goes. */
+static int call_state(struct sampler_alloc *a, struct call_probe *c, struct error *err)
 {
-    const struct call_probe c = { .pid = pid, .set = set, .offset = offset };
-    struct call_probe *old;
+    int r = hook_state(c->probe, err);
 
-    if (pid <= 0 || set >= STACK_SETS_MAX)
+    if (r < 0 && r != -EINPROGRESS)
+        drop_call(a, c);
+    return r;
+}
+
+int sampler_alloc_call(struct sampler_alloc *a, const struct uprobe_target *target, uint32_t set,
+                       uint64_t offset, struct error *err)
+{
+    const struct call_probe c = { .pid = target->pid, .set = set };
+    struct call_probe *at, *old;
+    int r;
+
+    if (c.pid <= 0 || set >= STACK_SETS_MAX)
         return -EINVAL;
-    old = find_call(a, pid, set);
+    at = find_place(a, &c, target, offset);
+    if (at)
+        return call_state(a, at, err);
+    old = find_call(a, c.pid, set);
     if (old && a->call_sets & 1U << set) /* or calls of both would count */
         drop_call(a, old);
-    return add_call(a, &c, fd, ALLOC_CALL + set, err);
+    r = add_call(a, &c, target, offset, ALLOC_CALL + set, &at, err);
+    return r < 0 ? r : call_state(a, at, err);
 }
 
-/* Whether the place of @c has a probe of its set and process. */
-static bool has_place(const struct sampler_alloc *a, const struct call_probe *c)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(a->calls); i++) {
-        if (a->calls[i].pid == c->pid && a->calls[i].set == c->set &&
-            a->calls[i].offset == c->offset)
-            return true;
-    }
-    return false;
-}
-
-int sampler_alloc_malloc(struct sampler_alloc *a, int32_t pid, uint32_t set, int fd,
+int sampler_alloc_malloc(struct sampler_alloc *a, const struct uprobe_target *target, uint32_t set,
                          uint64_t offset, enum alloc_malloc argument, struct error *err)
 {
-    const struct call_probe c = { .pid = pid, .set = set, .malloc = true, .offset = offset };
+    const struct call_probe c = { .pid = target->pid, .set = set, .malloc = true };
     const struct alloc_mallocs none = { 0 };
+    int32_t pid = target->pid;
     uint32_t key = (uint32_t)pid;
+    struct call_probe *at;
     int r;
 
     if (pid <= 0 || set >= STACK_SETS_MAX || argument >= ALLOC_MALLOC_KINDS ||
         (argument >= ALLOC_MALLOC_FREE && !(a->block_sets & 1U << set)))
         return -EINVAL;
-    if (argument >= ALLOC_MALLOC_RESULT && has_place(a, &c))
-        return 0;
+    at = find_place(a, &c, target, offset);
+    if (at)
+        return call_state(a, at, err);
     if (!has_mallocs(a, pid) &&
         bpf_map_update_elem(bpf_map__fd(a->skel->maps.mallocs), &key, &none, BPF_ANY) < 0)
         return error_set(err, -E2BIG, "%d processes have probes already", ALLOC_PROCESSES_MAX);
-    r = add_call(a, &c, fd, ALLOC_MALLOC + set * ALLOC_MALLOC_KINDS + argument, err);
+    r = add_call(a, &c, target, offset, ALLOC_MALLOC + set * ALLOC_MALLOC_KINDS + argument, &at,
+                 err);
     if (r < 0 && !has_mallocs(a, pid))
         bpf_map_delete_elem(bpf_map__fd(a->skel->maps.mallocs), &key);
-    return r;
+    return r < 0 ? r : call_state(a, at, err);
 }
 
 int sampler_alloc_mallocs(const struct sampler_alloc *a, int32_t pid, uint64_t *ret)

@@ -7,7 +7,7 @@
 #include "sample/pick_abi.h"
 #include "sample/program.h"
 #include "sample/stack_abi.h"
-#include "sample/uprobe.h"
+#include "sample/uprobe_hook.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -16,8 +16,8 @@
 
 /* A process with probes. */
 struct alloc_target {
-    int32_t pid;            /* 0: free */
-    struct uprobes *probes; /* owned; NULL: none yet */
+    int32_t pid;         /* 0: free */
+    struct hook *probes; /* owned; NULL: none yet */
 };
 
 /* The processes with probes in libjvm.so, or those with one in an agent. */
@@ -30,9 +30,8 @@ struct alloc_targets {
 struct call_probe {
     int32_t pid; /* 0: free */
     uint32_t set;
-    bool malloc;           /* the bytes that they ask for */
-    uint64_t offset;       /* in its file */
-    struct uprobes *probe; /* owned */
+    bool malloc;        /* the bytes that they ask for */
+    struct hook *probe; /* owned */
 };
 
 struct sampler_alloc {
@@ -43,15 +42,11 @@ struct sampler_alloc {
     uint32_t block_sets; /* and of these: those that follow blocks of malloc */
     uint32_t epoch;      /* of probes; the last one */
     struct uprobe_way way;
-    void (*detach)(void *ctx, struct uprobes *probes); /* NULL: at once */
-    void *detach_ctx;
+    struct hook_worker hooker;
 };
 
 /* ---- of sampler_alloc_probes.c ---- */
 
-/* Takes @probes out of their process and frees them, by the function of the loader if it has one.
- * NULL: nothing. */
-void alloc_detach(struct sampler_alloc *a, struct uprobes *probes);
 /* Returns an epoch that no other probe has; 0 is none. */
 uint32_t alloc_next_epoch(struct sampler_alloc *a);
 /* Checks whether process @pid may have @count more probes. Return: 0. -E2BIG with @err. */
@@ -60,7 +55,7 @@ int alloc_check_room(const struct sampler_alloc *a, int32_t pid, size_t count, s
 /* ---- of sampler_alloc_targets.c ---- */
 
 /* Takes all probes of @of out of their processes. */
-void alloc_drop_targets(struct sampler_alloc *a, struct alloc_targets *of);
+void alloc_drop_targets(struct alloc_targets *of);
 
 /* ---- of sampler_alloc_calls.c ---- */
 

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all probes of sampler_alloc.h share: how they go, their epochs, and how many a process has.
+/* What all probes of sampler_alloc.h share: their epochs, and how many a process has.
  */
 #include "sample/sampler_alloc_impl.h"
-
-void alloc_detach(struct sampler_alloc *a, struct uprobes *probes)
-{
-    if (probes && a->detach)
-        a->detach(a->detach_ctx, probes);
-    else
-        uprobes_detach(probes);
-}
 
 static size_t probes_among(const struct alloc_targets *of, int32_t pid)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < ARRAY_SIZE(of->all); i++)
-        n += of->all[i].pid == pid && of->all[i].probes ? uprobes_count(of->all[i].probes) : 0;
+        n += of->all[i].pid == pid ? uprobe_hook_count(of->all[i].probes) : 0;
     return n;
 }
 
@@ -43,4 +35,26 @@ int alloc_check_room(const struct sampler_alloc *a, int32_t pid, size_t count, s
     error_remedy(err, "wait until another capture of it has ended");
     return error_set(err, -E2BIG, "process %d has %zu probes already, and one may have %d at most",
                      pid, probes_of(a, pid), ALLOC_TARGET_MAX);
+}
+
+static int state_among(const struct alloc_targets *of, int32_t pid, struct error *err)
+{
+    int r = -ENOENT;
+
+    for (size_t i = 0; i < ARRAY_SIZE(of->all); i++) {
+        if (of->all[i].pid == pid)
+            r = hook_and(r, hook_state(of->all[i].probes, err));
+    }
+    return r;
+}
+
+int sampler_alloc_begun(const struct sampler_alloc *a, int32_t pid, struct error *err)
+{
+    int r = hook_and(state_among(&a->vms, pid, err), state_among(&a->agents, pid, err));
+
+    for (size_t i = 0; i < ARRAY_SIZE(a->calls); i++) {
+        if (a->calls[i].pid == pid)
+            r = hook_and(r, hook_state(a->calls[i].probe, err));
+    }
+    return r;
 }

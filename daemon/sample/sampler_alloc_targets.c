@@ -4,21 +4,20 @@
 
 /* Its probes do nothing from here on, until they are gone: the process is none, or of another
  * epoch. */
-static void drop_target(struct sampler_alloc *a, const struct alloc_targets *of,
-                        struct alloc_target *t)
+static void drop_target(const struct alloc_targets *of, struct alloc_target *t)
 {
     uint32_t key = (uint32_t)t->pid;
 
     if (t->pid)
         bpf_map_delete_elem(of->map, &key);
-    alloc_detach(a, t->probes);
+    hook_drop(t->probes);
     *t = (struct alloc_target){ 0 };
 }
 
-void alloc_drop_targets(struct sampler_alloc *a, struct alloc_targets *of)
+void alloc_drop_targets(struct alloc_targets *of)
 {
     for (size_t i = 0; i < ARRAY_SIZE(of->all); i++)
-        drop_target(a, of, &of->all[i]);
+        drop_target(of, &of->all[i]);
 }
 
 /* @pid 0: a free one. */
@@ -31,66 +30,79 @@ static struct alloc_target *find_target(struct alloc_targets *of, int32_t pid)
     return NULL;
 }
 
-/* Puts probes into process @pid, in place of those that it has in @of. @description: what the map
- * of @of holds of it. */
-static int put_target(struct sampler_alloc *a, struct alloc_targets *of, int32_t pid,
-                      const void *description, int fd, const struct uprobe_place *places,
+/* Has probes put into @target, in place of others that it has in @of. @description: what the map of
+ * @of holds of it. */
+static int add_target(struct sampler_alloc *a, const struct alloc_targets *of,
+                      struct alloc_target *t, const void *description,
+                      const struct uprobe_target *target, const struct uprobe_place *places,
                       size_t count, struct error *err)
 {
-    struct alloc_target *t = find_target(of, pid);
-    uint32_t key = (uint32_t)pid;
-    int r;
+    uint32_t key = (uint32_t)target->pid;
+    int r = alloc_check_room(a, target->pid, count, err);
 
-    if (t)
-        drop_target(a, of, t);
-    else
+    if (r < 0)
+        return r;
+    t->pid = target->pid;
+    r = bpf_map_update_elem(of->map, &key, description, BPF_ANY);
+    if (r < 0)
+        return error_code(err, r, "cannot describe process %d to the BPF program", target->pid);
+    return uprobe_hook(&a->hooker, &a->way, bpf_program__fd(a->skel->progs.alloc_probe), target,
+                       places, count, &t->probes);
+}
+
+/* The same, unless they are there: to be called until they are in. */
+static int put_target(struct sampler_alloc *a, struct alloc_targets *of, const void *description,
+                      const struct uprobe_target *target, const struct uprobe_place *places,
+                      size_t count, struct error *err)
+{
+    struct alloc_target *t = find_target(of, target->pid);
+    int r = 0;
+
+    if (t && !uprobe_hook_is(t->probes, target, places, count))
+        drop_target(of, t);
+    if (!t)
         t = find_target(of, 0);
     if (!t)
         return error_set(err, -E2BIG, "%d processes have probes already", ALLOC_PROCESSES_MAX);
-    r = alloc_check_room(a, pid, count, err);
-    if (r < 0)
-        return r;
-    t->pid = pid;
-    r = bpf_map_update_elem(of->map, &key, description, BPF_ANY);
-    if (r < 0)
-        error_code(err, r, "cannot describe process %d to the BPF program", pid);
-    else
-        r = uprobes_attach(&a->way, bpf_program__fd(a->skel->progs.alloc_probe), pid, fd, places,
-                           count, &t->probes, err);
-    if (r < 0)
-        drop_target(a, of, t);
+    if (!t->pid)
+        r = add_target(a, of, t, description, target, places, count, err);
+    if (r == 0)
+        r = hook_state(t->probes, err);
+    if (r < 0 && r != -EINPROGRESS)
+        drop_target(of, t);
     return r;
 }
 
-int sampler_alloc_probe(struct sampler_alloc *a, int32_t pid, const struct alloc_vm *vm, int fd,
-                        const struct alloc_probe *probes, size_t count, struct error *err)
+int sampler_alloc_probe(struct sampler_alloc *a, const struct uprobe_target *target,
+                        const struct alloc_vm *vm, const struct alloc_probe *probes, size_t count,
+                        struct error *err)
 {
     const struct alloc_process process = { .vm = *vm, .epoch = alloc_next_epoch(a) };
     struct uprobe_place places[ALLOC_PROBES_MAX];
 
-    if (pid <= 0 || count == 0 || count > ALLOC_PROBES_MAX)
+    if (target->pid <= 0 || count == 0 || count > ALLOC_PROBES_MAX)
         return -EINVAL;
     if (!a->skel->bss->alloc_sets)
         return -EAGAIN;
     for (size_t i = 0; i < count; i++)
         places[i] = (struct uprobe_place){ probes[i].offset,
                                            ALLOC_COOKIE(probes[i].kind, 0, process.epoch) };
-    return put_target(a, &a->vms, pid, &process, fd, places, count, err);
+    return put_target(a, &a->vms, &process, target, places, count, err);
 }
 
-static int drop_pid(struct sampler_alloc *a, struct alloc_targets *of, int32_t pid)
+static int drop_pid(struct alloc_targets *of, int32_t pid)
 {
     struct alloc_target *t = pid > 0 ? find_target(of, pid) : NULL;
 
     if (!t)
         return -ENOENT;
-    drop_target(a, of, t);
+    drop_target(of, t);
     return 0;
 }
 
 int sampler_alloc_unprobe(struct sampler_alloc *a, int32_t pid)
 {
-    return drop_pid(a, &a->vms, pid);
+    return drop_pid(&a->vms, pid);
 }
 
 /* ---- probes of agents ---- */
@@ -101,26 +113,27 @@ int sampler_alloc_by_agents(struct sampler_alloc *a, uint32_t set)
         return -ENOENT;
     __atomic_or_fetch(&a->skel->bss->agent_sets, 1U << set, __ATOMIC_RELEASE);
     if (!__atomic_and_fetch(&a->skel->bss->alloc_sets, ~(1U << set), __ATOMIC_RELEASE))
-        alloc_drop_targets(a, &a->vms);
+        alloc_drop_targets(&a->vms);
     return 0;
 }
 
-int sampler_alloc_agent(struct sampler_alloc *a, int32_t pid, uint32_t class_klass,
-                        uint64_t collections, int fd, uint64_t offset, struct error *err)
+int sampler_alloc_agent(struct sampler_alloc *a, const struct uprobe_target *target,
+                        uint32_t class_klass, uint64_t collections, uint64_t offset,
+                        struct error *err)
 {
     const struct alloc_agent agent = { .class_klass = class_klass,
                                        .epoch = alloc_next_epoch(a),
                                        .collections = collections };
     const struct uprobe_place place = { offset, ALLOC_COOKIE(ALLOC_BY_AGENT, 0, agent.epoch) };
 
-    if (pid <= 0)
+    if (target->pid <= 0)
         return -EINVAL;
     if (!a->skel->bss->agent_sets)
         return -EAGAIN;
-    return put_target(a, &a->agents, pid, &agent, fd, &place, 1, err);
+    return put_target(a, &a->agents, &agent, target, &place, 1, err);
 }
 
 int sampler_alloc_unagent(struct sampler_alloc *a, int32_t pid)
 {
-    return drop_pid(a, &a->agents, pid);
+    return drop_pid(&a->agents, pid);
 }

@@ -139,6 +139,11 @@ struct sampler *sampler_free(struct sampler *s)
     return NULL;
 }
 
+void sampler_hook_by(struct sampler *s, struct hook_worker worker)
+{
+    s->hooker = worker;
+}
+
 uint32_t sampler_processes_max(const struct sampler *s)
 {
     return bpf_map__max_entries(s->skel->maps.processes);
@@ -161,6 +166,7 @@ int sampler_share(const struct sampler *s, struct sampler_shared *ret)
 
     ret->pid_ns_inum = s->skel->rodata->pid_ns_inum;
     ret->max_words = s->skel->rodata->max_words;
+    ret->hooker = s->hooker;
     return r;
 }
 
@@ -181,11 +187,11 @@ static struct sampler_moments *moments_of(const struct sampler *s)
     return s->loaded[PROGRAM_MOMENTS];
 }
 
-int sampler_probe(struct sampler *s, int32_t pid, const struct alloc_vm *vm, int fd,
+int sampler_probe(struct sampler *s, const struct uprobe_target *target, const struct alloc_vm *vm,
                   const struct alloc_probe *probes, size_t count, struct error *err)
 {
     int r =
-        alloc_of(s) ? sampler_alloc_probe(alloc_of(s), pid, vm, fd, probes, count, err) : -EAGAIN;
+        alloc_of(s) ? sampler_alloc_probe(alloc_of(s), target, vm, probes, count, err) : -EAGAIN;
 
     return r == -EAGAIN ? error_set(err, r, "no set of event alloc runs") : r;
 }
@@ -200,11 +206,11 @@ int sampler_by_agents(struct sampler *s, uint32_t set)
     return alloc_of(s) ? sampler_alloc_by_agents(alloc_of(s), set) : -ENOENT;
 }
 
-int sampler_agent(struct sampler *s, int32_t pid, uint32_t class_klass, uint64_t collections,
-                  int fd, uint64_t offset, struct error *err)
+int sampler_agent(struct sampler *s, const struct uprobe_target *target, uint32_t class_klass,
+                  uint64_t collections, uint64_t offset, struct error *err)
 {
     int r = alloc_of(s)
-                ? sampler_alloc_agent(alloc_of(s), pid, class_klass, collections, fd, offset, err)
+                ? sampler_alloc_agent(alloc_of(s), target, class_klass, collections, offset, err)
                 : -EAGAIN;
 
     return r == -EAGAIN ? error_set(err, r, "no set takes what agents tell") : r;
@@ -215,10 +221,11 @@ int sampler_unagent(struct sampler *s, int32_t pid)
     return alloc_of(s) ? sampler_alloc_unagent(alloc_of(s), pid) : -ENOENT;
 }
 
-int sampler_probe_moments(struct sampler *s, int32_t pid, const struct moment_offsets *at, int fd,
-                          const struct moment_probe *probes, size_t count, struct error *err)
+int sampler_probe_moments(struct sampler *s, const struct uprobe_target *target,
+                          const struct moment_offsets *at, const struct moment_probe *probes,
+                          size_t count, struct error *err)
 {
-    int r = moments_of(s) ? sampler_moments_probe(moments_of(s), pid, at, fd, probes, count, err)
+    int r = moments_of(s) ? sampler_moments_probe(moments_of(s), target, at, probes, count, err)
                           : -EAGAIN;
 
     return r == -EAGAIN ? error_set(err, r, "no set of event safepoint runs") : r;
@@ -234,18 +241,18 @@ int sampler_moments_fd(const struct sampler *s)
     return moments_of(s) ? sampler_moments_ring_fd(moments_of(s)) : -1;
 }
 
-int sampler_call(struct sampler *s, int32_t pid, uint32_t set, int fd, uint64_t offset,
-                 struct error *err)
+int sampler_call(struct sampler *s, const struct uprobe_target *target, uint32_t set,
+                 uint64_t offset, struct error *err)
 {
-    int r = alloc_of(s) ? sampler_alloc_call(alloc_of(s), pid, set, fd, offset, err) : -EAGAIN;
+    int r = alloc_of(s) ? sampler_alloc_call(alloc_of(s), target, set, offset, err) : -EAGAIN;
 
     return r == -EAGAIN ? error_set(err, r, "no set of calls of that number runs") : r;
 }
 
-int sampler_malloc(struct sampler *s, int32_t pid, uint32_t set, int fd, uint64_t offset,
-                   uint32_t argument, struct error *err)
+int sampler_malloc(struct sampler *s, const struct uprobe_target *target, uint32_t set,
+                   uint64_t offset, uint32_t argument, struct error *err)
 {
-    int r = alloc_of(s) ? sampler_alloc_malloc(alloc_of(s), pid, set, fd, offset,
+    int r = alloc_of(s) ? sampler_alloc_malloc(alloc_of(s), target, set, offset,
                                                (enum alloc_malloc)argument, err)
                         : -EAGAIN;
 
@@ -260,6 +267,19 @@ int sampler_mallocs(const struct sampler *s, int32_t pid, uint64_t *ret)
 int sampler_uncall(struct sampler *s, int32_t pid, uint32_t set)
 {
     return alloc_of(s) ? sampler_alloc_uncall(alloc_of(s), pid, set) : -ENOENT;
+}
+
+int sampler_probes_begun(const struct sampler *s, int32_t pid, struct error *err)
+{
+    int r = -ENOENT;
+
+    if (pid <= 0)
+        return r;
+    if (alloc_of(s))
+        r = hook_and(r, sampler_alloc_begun(alloc_of(s), pid, err));
+    if (moments_of(s))
+        r = hook_and(r, sampler_moments_begun(moments_of(s), pid, err));
+    return r;
 }
 
 int sampler_flush(struct sampler *s, uint32_t set, uint32_t *ret_no, uint64_t *ret_late)

@@ -18,17 +18,13 @@
 
 _Static_assert(SAMPLER_SETS_MAX == STACK_SETS_MAX, "the sets of both sides");
 
-/* An event and its link, which owns it. */
-struct cpu_link {
-    struct bpf_link *link;
-    uint32_t cpu;
-};
+struct armed;
 
 /* An event at a period, one per online CPU. */
 struct sampler_set {
     bool used;
-    struct cpu_link *links; /* owned, [count], by cpu; NULL: of no CPU */
-    size_t count;
+    struct hook *hook;   /* owned; NULL: the kernel has no such event */
+    struct armed *armed; /* of the hook: the events */
     struct sampler_event event;
     uint64_t period;
 };
@@ -41,6 +37,7 @@ struct sampler {
     struct unwind_row *rows; /* the map's memory, [SAMPLER_ROWS_MAX] */
     uint32_t last_slot;
     size_t ring_bytes;
+    struct hook_worker hooker;
 };
 
 /* Ends the events of @set, which is unused then. */

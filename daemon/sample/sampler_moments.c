@@ -5,7 +5,7 @@
 #include "sample/program.h"
 #include "sample/refusal.h"
 #include "sample/stack_abi.h"
-#include "sample/uprobe.h"
+#include "sample/uprobe_hook.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -14,30 +14,20 @@
 
 /* A process with probes. */
 struct moment_target {
-    int32_t pid;                           /* 0: free */
-    struct uprobes *probes[MOMENT_GROUPS]; /* owned; NULL: none */
+    int32_t pid;                        /* 0: free */
+    struct hook *probes[MOMENT_GROUPS]; /* owned; NULL: none */
 };
 
 struct sampler_moments {
     struct moments_bpf *skel;
     struct moment_target targets[MOMENT_PROCESSES_MAX];
-    uint32_t sets;                                     /* that run, as bits */
-    struct bpf_link *link;                             /* of the switch, while there is a set */
-    uint32_t epoch;                                    /* of probes; the last one */
-    void (*detach)(void *ctx, struct uprobes *probes); /* NULL: at once */
-    void *detach_ctx;
+    uint32_t sets;     /* that run, as bits */
+    struct hook *hook; /* at the switch, while there is a set; owned */
+    bool begun;        /* it was seen to be in */
+    uint32_t epoch;    /* of probes; the last one */
+    struct hook_worker hooker;
     struct uprobe_way way;
 };
-
-static void drop_group(struct sampler_moments *m, struct moment_target *t, uint32_t group)
-{
-    struct uprobes *probes = TAKE_PTR(t->probes[group]);
-
-    if (probes && m->detach)
-        m->detach(m->detach_ctx, probes);
-    else
-        uprobes_detach(probes);
-}
 
 static void drop_target(struct sampler_moments *m, struct moment_target *t)
 {
@@ -46,7 +36,7 @@ static void drop_target(struct sampler_moments *m, struct moment_target *t)
     if (t->pid) /* they tell nothing from here on */
         bpf_map_delete_elem(bpf_map__fd(m->skel->maps.vms), &key);
     for (uint32_t i = 0; i < MOMENT_GROUPS; i++)
-        drop_group(m, t, i);
+        hook_drop(t->probes[i]);
     *t = (struct moment_target){ 0 };
 }
 
@@ -61,7 +51,7 @@ static void free_moments(void *p)
     struct sampler_moments *m = p;
 
     drop_targets(m);
-    bpf_link__destroy(m->link);
+    hook_drop(m->hook);
     moments_bpf__destroy(m->skel);
     free(m);
 }
@@ -76,6 +66,7 @@ static int load(const struct sampler_shared *shared, void **ret, struct error *e
     r = uprobe_find_way(shared->pins_fd, &m->way, err);
     if (r < 0)
         goto fail;
+    m->hooker = shared->hooker;
     refusal_watch();
     m->skel = moments_bpf__open();
     if (!m->skel) {
@@ -100,14 +91,6 @@ fail:
     return r;
 }
 
-static void detach_by(void *p, void (*detach)(void *ctx, struct uprobes *probes), void *ctx)
-{
-    struct sampler_moments *m = p;
-
-    m->detach = detach;
-    m->detach_ctx = ctx;
-}
-
 int sampler_moments_ring_fd(const struct sampler_moments *m)
 {
     return bpf_map__fd(m->skel->maps.moments);
@@ -119,18 +102,35 @@ static struct bpf_program *tick(void *p)
     return ((struct sampler_moments *)p)->skel->progs.late_tick;
 }
 
+static int begun(void *p, uint32_t set, struct error *err)
+{
+    struct sampler_moments *m = p;
+    int r = m->hook ? hook_state(m->hook, err) : -ENOENT;
+
+    (void)set;
+    if (r == 0 && !m->begun) { /* what threads did before is not known */
+        m->begun = true;
+        m->skel->bss->epoch++;
+    }
+    return r;
+}
+
 static int start(void *p, uint32_t set, const struct sampler_event *event, uint64_t period_ns,
                  struct error *err)
 {
     struct sampler_moments *m = p;
+    int r = 0;
 
     (void)event;
-    if (!m->link) {
+    if (!m->hook) {
+        m->begun = false;
         m->skel->bss->epoch++;
-        m->link = bpf_program__attach(m->skel->progs.late_switch);
-        if (!m->link)
-            return error_errno(err, "cannot attach to the scheduler's switches");
+        r = hook_tracepoint(&m->hooker, bpf_program__fd(m->skel->progs.late_switch), &m->hook);
     }
+    if (r == 0)
+        r = begun(m, set, err);
+    if (r < 0 && r != -EINPROGRESS)
+        return r;
     __atomic_store_n(&m->skel->bss->periods[set], period_ns, __ATOMIC_RELEASE);
     m->sets |= 1U << set;
     return 0;
@@ -146,8 +146,7 @@ static void stop(void *p, uint32_t set)
     if (m->sets)
         return;
     drop_targets(m);
-    bpf_link__destroy(m->link);
-    m->link = NULL;
+    m->hook = hook_drop(m->hook);
 }
 
 static void filter_all(void *p, uint32_t sets)
@@ -173,31 +172,87 @@ static struct moment_target *find_target(struct sampler_moments *m, int32_t pid)
     return NULL;
 }
 
-/* Puts those of @probes in that are of @group, if there are any. */
-static int put_group(struct sampler_moments *m, struct moment_target *t, uint32_t group, int fd,
-                     const struct moment_probe *probes, size_t count, struct error *err)
+/* Gets the places of those of @probes that are of @group. Their number. */
+static size_t places_of(const struct sampler_moments *m, uint32_t group,
+                        const struct moment_probe *probes, size_t count,
+                        struct uprobe_place ret[MOMENT_PLACES_MAX])
 {
-    const struct bpf_program *program =
-        group == MOMENT_GROUP_STOPS ? m->skel->progs.moment_probe : m->skel->progs.name_probe;
-    struct uprobe_place places[MOMENT_PLACES_MAX];
     size_t n = 0;
 
     for (size_t i = 0; i < count; i++) {
         if (moment_group_of(probes[i].kind) == group)
-            places[n++] = (struct uprobe_place){ probes[i].offset,
-                                                 MOMENT_COOKIE(probes[i].kind, i, m->epoch) };
+            ret[n++] = (struct uprobe_place){ probes[i].offset,
+                                              MOMENT_COOKIE(probes[i].kind, i, m->epoch) };
     }
-    if (n == 0)
-        return 0;
-    return uprobes_attach(&m->way, bpf_program__fd(program), t->pid, fd, places, n,
-                          &t->probes[group], err);
+    return n;
 }
 
-int sampler_moments_probe(struct sampler_moments *m, int32_t pid, const struct moment_offsets *at,
-                          int fd, const struct moment_probe *probes, size_t count,
-                          struct error *err)
+/* Has those of @probes put that are of @group, if there are any. */
+static int put_group(struct sampler_moments *m, struct moment_target *t, uint32_t group,
+                     const struct uprobe_target *target, const struct moment_probe *probes,
+                     size_t count)
 {
-    struct moment_process process = { .at = *at, .epoch = ++m->epoch & 0xff };
+    const struct bpf_program *program =
+        group == MOMENT_GROUP_STOPS ? m->skel->progs.moment_probe : m->skel->progs.name_probe;
+    struct uprobe_place places[MOMENT_PLACES_MAX];
+    size_t n = places_of(m, group, probes, count, places);
+
+    return n == 0 ? 0
+                  : uprobe_hook(&m->hooker, &m->way, bpf_program__fd(program), target, places, n,
+                                &t->probes[group]);
+}
+
+/* Whether those of @t that are always there are these. */
+static bool is_same(const struct sampler_moments *m, const struct moment_target *t,
+                    const struct uprobe_target *target, const struct moment_probe *probes,
+                    size_t count)
+{
+    const struct hook *stops = t->probes[MOMENT_GROUP_STOPS];
+    struct uprobe_place places[MOMENT_PLACES_MAX];
+    size_t n = places_of(m, MOMENT_GROUP_STOPS, probes, count, places);
+
+    return stops && uprobe_hook_is(stops, target, places, n);
+}
+
+/* Whether all of @t are in. 0, -EINPROGRESS, -errno with @err. */
+static int state_of(const struct moment_target *t, struct error *err)
+{
+    int r = -ENOENT;
+
+    for (uint32_t i = 0; i < MOMENT_GROUPS; i++) {
+        if (t->probes[i])
+            r = hook_and(r, hook_state(t->probes[i], err));
+    }
+    return r;
+}
+
+/* The same; where they could not be put, all go. */
+static int check_target(struct sampler_moments *m, struct moment_target *t, struct error *err)
+{
+    int r = state_of(t, err);
+
+    if (r < 0 && r != -EINPROGRESS)
+        drop_target(m, t);
+    return r;
+}
+
+int sampler_moments_begun(const struct sampler_moments *m, int32_t pid, struct error *err)
+{
+    int r = -ENOENT;
+
+    for (size_t i = 0; i < ARRAY_SIZE(m->targets); i++) {
+        if (m->targets[i].pid == pid)
+            r = hook_and(r, state_of(&m->targets[i], err));
+    }
+    return r;
+}
+
+int sampler_moments_probe(struct sampler_moments *m, const struct uprobe_target *target,
+                          const struct moment_offsets *at, const struct moment_probe *probes,
+                          size_t count, struct error *err)
+{
+    struct moment_process process = { .at = *at };
+    int32_t pid = target->pid;
     struct moment_target *t = pid > 0 ? find_target(m, pid) : NULL;
     uint32_t key = (uint32_t)pid;
     int r;
@@ -206,6 +261,8 @@ int sampler_moments_probe(struct sampler_moments *m, int32_t pid, const struct m
         return -EINVAL;
     if (!m->sets)
         return -EAGAIN;
+    if (t && is_same(m, t, target, probes, count))
+        return check_target(m, t, err);
     if (t)
         drop_target(m, t);
     else
@@ -213,15 +270,17 @@ int sampler_moments_probe(struct sampler_moments *m, int32_t pid, const struct m
     if (!t)
         return error_set(err, -E2BIG, "%d processes have probes already", MOMENT_PROCESSES_MAX);
     t->pid = pid;
+    process.epoch = ++m->epoch & 0xff;
     for (size_t i = 0; i < count; i++)
         process.places[i] = probes[i].place;
     r = bpf_map_update_elem(bpf_map__fd(m->skel->maps.vms), &key, &process, BPF_ANY);
     if (r < 0)
         error_code(err, r, "cannot describe process %d to the BPF program", pid);
     for (uint32_t i = 0; i < MOMENT_GROUPS && r == 0; i++)
-        r = put_group(m, t, i, fd, probes, count, err);
-    if (r < 0)
-        drop_target(m, t);
+        r = put_group(m, t, i, target, probes, count);
+    if (r == 0)
+        return check_target(m, t, err);
+    drop_target(m, t);
     return r;
 }
 
@@ -235,7 +294,7 @@ int sampler_moments_unprobe(struct sampler_moments *m, int32_t pid, uint32_t gro
         drop_target(m, t);
     for (uint32_t i = 0; i < MOMENT_GROUPS; i++) {
         if (groups & 1U << i)
-            drop_group(m, t, i);
+            t->probes[i] = hook_drop(t->probes[i]);
     }
     return 0;
 }
@@ -261,10 +320,10 @@ const struct sampler_program sampler_program_moments = {
     .load = load,
     .free = free_moments,
     .start = start,
+    .begun = begun,
     .stop = stop,
     .tick = tick,
     .filter_all = filter_all,
     .forget = forget,
     .stats = stats,
-    .detach_by = detach_by,
 };

@@ -11,6 +11,7 @@
 #include "sample/moment_abi.h"
 
 struct sampler_moments;
+struct uprobe_target;
 
 struct moment_probe {
     uint64_t offset; /* in the file */
@@ -20,12 +21,14 @@ struct moment_probe {
 
 /* Returns the ring's map fd, borrowed from @m; it has MOMENT_RING_BYTES. */
 int sampler_moments_ring_fd(const struct sampler_moments *m);
-/* Puts @probes into the file @fd for process @pid alone, in place of those that it has.
- * @at: borrowed. Return: 0. -EAGAIN: no set runs. -E2BIG:
- * MOMENT_PROCESSES_MAX have probes. -errno with @err. */
-int sampler_moments_probe(struct sampler_moments *m, int32_t pid, const struct moment_offsets *at,
-                          int fd, const struct moment_probe *probes, size_t count,
-                          struct error *err);
+/* Has @probes put into @target, in place of others that it has: to be called again until they are
+ * in. @at: borrowed. Return: 0: they are in. -EINPROGRESS: they are being put. -EAGAIN: no set
+ * runs. -E2BIG: MOMENT_PROCESSES_MAX have probes. -errno. Each but the first with @err. */
+int sampler_moments_probe(struct sampler_moments *m, const struct uprobe_target *target,
+                          const struct moment_offsets *at, const struct moment_probe *probes,
+                          size_t count, struct error *err);
+/* Returns the state of the probes of process @pid: as sampler_probes_begun(). */
+int sampler_moments_begun(const struct sampler_moments *m, int32_t pid, struct error *err);
 /* Takes those of @groups (bits of enum moment_group) out; of MOMENT_GROUP_STOPS, or 0: all.
  * -ENOENT: it has none. */
 int sampler_moments_unprobe(struct sampler_moments *m, int32_t pid, uint32_t groups);

@@ -19,7 +19,9 @@
 
 struct sampler_off {
     struct off_bpf *skel;
-    struct bpf_link *link; /* of the switch, while there is a set */
+    struct hook_worker hooker;
+    struct hook *hook; /* at the switch, while there is a set; owned */
+    bool begun;        /* it was seen to be in */
     struct bpf_link *iterator;
     uint16_t wanted[OFF_BITS]; /* processes with this bit that a set wants */
 };
@@ -111,7 +113,7 @@ static void free_off(void *p)
 {
     struct sampler_off *o = p;
 
-    bpf_link__destroy(o->link);
+    hook_drop(o->hook);
     bpf_link__destroy(o->iterator);
     off_bpf__destroy(o->skel);
     free(o);
@@ -124,6 +126,7 @@ static int load(const struct sampler_shared *shared, void **ret, struct error *e
 
     if (!o)
         return -ENOMEM;
+    o->hooker = shared->hooker;
     refusal_watch();
     o->skel = off_bpf__open();
     if (!o->skel) {
@@ -160,6 +163,47 @@ static void filters_changed(struct sampler_off *o)
     __atomic_add_fetch(&o->skel->bss->filters_no, 1, __ATOMIC_RELEASE);
 }
 
+/* What threads did before the hook was in is not known: it counts from here on. */
+static void begin(struct sampler_off *o)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+
+    o->begun = true;
+    o->skel->bss->epoch++;
+    for (uint32_t set = 0; set < STACK_SETS_MAX; set++) {
+        if (o->skel->bss->off_sets & 1U << set)
+            o->skel->bss->set_rates[set].start_ns = now_ns;
+    }
+}
+
+static int begun(void *p, uint32_t set, struct error *err)
+{
+    struct sampler_off *o = p;
+    int r = o->hook ? hook_state(o->hook, err) : -ENOENT;
+
+    (void)set;
+    if (r == 0 && !o->begun)
+        begin(o);
+    return r;
+}
+
+/* Has the program called at each switch. 0, also where that is still to come; -errno with @err. */
+static int watch_switches(struct sampler_off *o, struct error *err)
+{
+    const struct bpf_program *program =
+        o->skel->rodata->early ? o->skel->progs.off_switch_early : o->skel->progs.off_switch;
+    int r;
+
+    if (o->hook)
+        return 0;
+    o->begun = false;
+    o->skel->bss->epoch++;
+    r = hook_tracepoint(&o->hooker, bpf_program__fd(program), &o->hook);
+    if (r == 0)
+        r = begun(o, /* set= */ 0, err);
+    return r == -EINPROGRESS ? 0 : r;
+}
+
 static int start(void *p, uint32_t set, const struct sampler_event *event, uint64_t interval_ns,
                  struct error *err)
 {
@@ -176,12 +220,7 @@ static int start(void *p, uint32_t set, const struct sampler_event *event, uint6
         __atomic_or_fetch(&o->skel->bss->futex_sets, 1U << set, __ATOMIC_RELEASE);
     __atomic_or_fetch(&o->skel->bss->off_sets, 1U << set, __ATOMIC_RELEASE);
     filters_changed(o);
-    if (o->link)
-        return 0;
-    o->skel->bss->epoch++;
-    o->link = bpf_program__attach(o->skel->rodata->early ? o->skel->progs.off_switch_early
-                                                         : o->skel->progs.off_switch);
-    return o->link ? 0 : error_errno(err, "cannot attach to the scheduler's switches");
+    return watch_switches(o, err);
 }
 
 static void stop(void *p, uint32_t set)
@@ -192,10 +231,8 @@ static void stop(void *p, uint32_t set)
     __atomic_and_fetch(&o->skel->bss->lock_sets, ~(1U << set), __ATOMIC_RELEASE);
     __atomic_and_fetch(&o->skel->bss->futex_sets, ~(1U << set), __ATOMIC_RELEASE);
     filters_changed(o);
-    if (!o->skel->bss->off_sets) {
-        bpf_link__destroy(o->link);
-        o->link = NULL;
-    }
+    if (!o->skel->bss->off_sets)
+        o->hook = hook_drop(o->hook);
 }
 
 static void filter_process(void *p, int32_t pid, uint32_t before, uint32_t sets)
@@ -289,6 +326,7 @@ const struct sampler_program sampler_program_off = {
     .load = load,
     .free = free_off,
     .start = start,
+    .begun = begun,
     .stop = stop,
     .filter_process = filter_process,
     .filter_all = filter_all,

@@ -6,84 +6,156 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-void sampler_set_disarm(struct sampler_set *set)
+/* An event of the kernel, and the link to the program. */
+struct cpu_link {
+    int event, link; /* owned */
+    uint32_t cpu;
+};
+
+/* The events of a set. */
+struct armed {
+    int program; /* owned */
+    uint32_t no; /* of the set */
+    struct sampler_event event;
+    uint64_t period;
+    struct cpu_link *links; /* owned, [count], by cpu; NULL: of no CPU */
+    size_t count;
+};
+
+static void disarm(struct cpu_link *l)
 {
-    for (size_t i = 0; i < set->count; i++)
-        bpf_link__destroy(set->links[i].link);
-    free(set->links);
-    *set = (struct sampler_set){ 0 };
+    close_fd(l->link);
+    close_fd(l->event);
 }
 
-/* Arms one CPU. 0 and *ret_link owning the event; -ENODEV when it went offline; -errno. */
-static int cpu_arm(struct sampler *s, uint32_t no, uint32_t cpu, struct bpf_link **ret_link,
-                   struct error *err)
+/* Arms one CPU. 0; -ENODEV when it went offline; -errno. */
+static int cpu_arm(const struct armed *a, uint32_t cpu, struct cpu_link *ret, struct error *err)
 {
-    LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = no);
-    const struct sampler_set *set = &s->sets[no];
-    enum event_program program = set->event.info->program;
-    _cleanup_close_ int fd = sampler_open_event(&set->event, cpu, set->period, err);
-    struct bpf_link *link;
+    LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = a->no);
+    _cleanup_close_ int event = sampler_open_event(&a->event, cpu, a->period, err), link = -1;
+    int r;
 
-    if (fd < 0)
-        return fd;
-    link = bpf_program__attach_perf_event_opts(sampler_program(program)->tick(s->loaded[program]),
-                                               fd, &opts);
-    if (!link) {
-        int r = -errno;
-
+    if (event < 0)
+        return event;
+    link = bpf_link_create(a->program, event, BPF_PERF_EVENT, &opts);
+    r = link < 0 ? link : ioctl(event, PERF_EVENT_IOC_ENABLE, 0) < 0 ? -errno : 0;
+    if (r < 0) {
         error_code(err, r, "cannot attach to the event of CPU %u", cpu);
         error_remedy(err, "run Linux 5.15 or later: an event needs a link with a cookie");
         return r;
     }
-    take_fd(&fd); /* the link closes it */
-    *ret_link = link;
+    *ret = (struct cpu_link){ take_fd(&event), take_fd(&link), cpu };
     return 0;
 }
 
-/* Has set @no sample just @cpus: links of others go, new ones are armed. One that cannot be armed
- * is tried again by the next call. Number of CPUs that changed, or -errno. */
-static int set_cpus(struct sampler *s, uint32_t no, const uint32_t *cpus, size_t count,
-                    struct error *err)
+/* Has @a sample just @cpus: links of others go, new ones are armed. One that cannot be armed is
+ * tried again by the next call. Number of CPUs that changed, or -errno. */
+static int set_cpus(struct armed *a, const uint32_t *cpus, size_t count, struct error *err)
 {
-    struct sampler_set *set = &s->sets[no];
     struct cpu_link *links = calloc(MAX(count, (size_t)1), sizeof(*links));
     size_t kept = 0, old = 0;
     int r = 0, changed = 0;
 
     if (!links)
         return -ENOMEM;
-    if (set->event.everywhere) {
-        if (set->count > 0)
-            cpus = &set->links[0].cpu; /* where it is, it stays, also when that one is offline */
+    if (a->event.everywhere) {
+        if (a->count > 0)
+            cpus = &a->links[0].cpu; /* where it is, it stays, also when that one is offline */
         count = MIN(count, (size_t)1);
     }
     for (size_t i = 0; i < count; i++) {
         struct cpu_link *l = &links[kept];
 
-        for (; old < set->count && set->links[old].cpu < cpus[i]; old++, changed++)
-            bpf_link__destroy(set->links[old].link);
-        if (old < set->count && set->links[old].cpu == cpus[i]) {
-            *l = set->links[old++];
+        for (; old < a->count && a->links[old].cpu < cpus[i]; old++, changed++)
+            disarm(&a->links[old]);
+        if (old < a->count && a->links[old].cpu == cpus[i]) {
+            *l = a->links[old++];
         } else {
-            int k = cpu_arm(s, no, cpus[i], &l->link, err);
+            int k = cpu_arm(a, cpus[i], l, err);
 
             if (k < 0 && k != -ENODEV) /* -ENODEV: went offline since the list was read */
                 r = k;
             if (k < 0)
                 continue;
-            l->cpu = cpus[i];
             changed++;
         }
         kept++;
     }
-    for (; old < set->count; old++, changed++)
-        bpf_link__destroy(set->links[old].link);
-    free(set->links);
-    set->links = links;
-    set->count = kept;
+    for (; old < a->count; old++, changed++)
+        disarm(&a->links[old]);
+    free(a->links);
+    a->links = links;
+    a->count = kept;
     return r < 0 ? r : changed;
+}
+
+static bool disarm_all(void *arg)
+{
+    struct armed *a = arg;
+
+    for (size_t i = 0; i < a->count; i++)
+        disarm(&a->links[i]);
+    free(a->links);
+    a->links = NULL;
+    a->count = 0;
+    return false;
+}
+
+static int arm_all(void *arg, struct error *err)
+{
+    _cleanup_free_ uint32_t *cpus = calloc(SAMPLER_CPUS_MAX, sizeof(*cpus));
+    int n = cpus ? sampler_online_cpus(cpus, err) : -ENOMEM;
+    int r = n < 0 ? n : set_cpus(arg, cpus, (size_t)n, err);
+
+    if (r < 0)
+        disarm_all(arg);
+    return MIN(r, 0);
+}
+
+static void free_armed(void *arg)
+{
+    struct armed *a = arg;
+
+    close_fd(a->program);
+    free(a);
+}
+
+static const struct hook_type ARMED = { arm_all, disarm_all, free_armed };
+
+/* Whether the kernel waits for its processors when it arms the event, or ends it. */
+static bool is_slow(const struct sampler_event *event)
+{
+    return event->everywhere || event->attr.type == PERF_TYPE_BREAKPOINT;
+}
+
+static int set_arm(struct sampler *s, uint32_t no)
+{
+    static const struct hook_worker AT_ONCE = { NULL, NULL };
+    struct sampler_set *set = &s->sets[no];
+    enum event_program program = set->event.info->program;
+    struct armed *a = calloc(1, sizeof(*a));
+
+    if (!a)
+        return -ENOMEM;
+    *a = (struct armed){ .no = no, .event = set->event, .period = set->period };
+    a->program = fcntl(bpf_program__fd(sampler_program(program)->tick(s->loaded[program])),
+                       F_DUPFD_CLOEXEC, 0);
+    if (a->program < 0) {
+        free(a);
+        return -errno;
+    }
+    set->armed = a;
+    return hook_new(is_slow(&set->event) ? &s->hooker : &AT_ONCE, &ARMED, a, &set->hook);
+}
+
+void sampler_set_disarm(struct sampler_set *set)
+{
+    hook_drop(set->hook);
+    *set = (struct sampler_set){ 0 };
 }
 
 int sampler_check_event(const struct sampler_event *event, struct error *err)
@@ -120,7 +192,7 @@ static bool runs(const struct sampler *s, const struct sampler_event *event)
     for (size_t i = 0; i < SAMPLER_SETS_MAX; i++) {
         const struct sampler_set *set = &s->sets[i];
 
-        if (set->links && set->event.everywhere && set->event.attr.config == event->attr.config)
+        if (set->hook && set->event.everywhere && set->event.attr.config == event->attr.config)
             return true;
     }
     return false;
@@ -129,15 +201,12 @@ static bool runs(const struct sampler *s, const struct sampler_event *event)
 int sampler_start_event(struct sampler *s, const struct sampler_event *event, uint64_t period,
                         uint32_t *ret_set, struct error *err)
 {
-    _cleanup_free_ uint32_t *cpus = calloc(SAMPLER_CPUS_MAX, sizeof(*cpus));
     enum event_program program = event->info->program;
     const struct sampler_program *type = sampler_program(program);
     struct sampler_set *set = NULL;
     uint32_t no;
-    int r, n;
+    int r;
 
-    if (!cpus)
-        return -ENOMEM;
     r = sampler_check_period(event, period, err);
     if (r < 0)
         return r;
@@ -151,16 +220,15 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
     }
     if (!set)
         return error_set(err, -EBUSY, "%d events and rates are sampled already", SAMPLER_SETS_MAX);
-    n = sampler_online_cpus(cpus, err);
-    if (n < 0)
-        return n;
     if (event->everywhere && runs(s, event))
         return error_set(err, -EEXIST, "%s is sampled already, in another way", event->name);
     *set = (struct sampler_set){ .used = true, .event = *event, .period = period };
     r = type->start(s->loaded[program], no, event, period, err);
     if (r == 0 && event->attr.type != EVENT_PERF_NONE)
-        r = set_cpus(s, no, cpus, (size_t)n, err);
-    if (r < 0) {
+        r = set_arm(s, no);
+    if (r == 0)
+        r = sampler_begun(s, no, err);
+    if (r < 0 && r != -EINPROGRESS) {
         sampler_set_disarm(set);
         if (type->stop)
             type->stop(s->loaded[program], no);
@@ -170,12 +238,29 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
     return 0;
 }
 
+int sampler_begun(struct sampler *s, uint32_t no, struct error *err)
+{
+    const struct sampler_set *set = no < SAMPLER_SETS_MAX ? &s->sets[no] : NULL;
+    enum event_program program;
+    int r;
+
+    if (!set || !set->used)
+        return -ENOENT;
+    program = set->event.info->program;
+    r = set->hook ? hook_state(set->hook, err) : 0;
+    return r == 0 && sampler_program(program)->begun
+               ? sampler_program(program)->begun(s->loaded[program], no, err)
+               : r;
+}
+
 int sampler_set_cpus(struct sampler *s, const uint32_t *cpus, size_t count)
 {
     int changed = 0;
 
     for (uint32_t no = 0; no < SAMPLER_SETS_MAX; no++) {
-        int r = s->sets[no].links ? set_cpus(s, no, cpus, count, NULL) : 0;
+        const struct sampler_set *set = &s->sets[no];
+        bool armed = set->hook && hook_state(set->hook, NULL) == 0; /* else its worker is at it */
+        int r = armed ? set_cpus(set->armed, cpus, count, NULL) : 0;
 
         changed = MAX(changed, r);
     }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "sample/hook.h"
 #include "unwind/state.h" /* which the skeletons of the programs want before them */
 
 #define SAMPLER_SHARED_MAPS 6
@@ -14,7 +15,8 @@ struct bpf_object;
 struct sampler_shared {
     int maps[SAMPLER_SHARED_MAPS]; /* fds, owned; -1: none */
     uint32_t pid_ns_inum, max_words;
-    int pins_fd; /* borrowed; of uprobe_pins_open(); -1: none */
+    int pins_fd;               /* borrowed; of uprobe_pins_open(); -1: none */
+    struct hook_worker hooker; /* that puts their hooks */
 };
 
 #define SAMPLER_SHARED_NONE                                                                        \

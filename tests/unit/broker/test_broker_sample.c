@@ -233,6 +233,81 @@ START_TEST(what_else_is_asked_is_answered_while_programs_are_loaded)
 }
 END_TEST
 
+/* ---- a kernel that puts programs in place slowly ---- */
+
+#define HOOK_NS (3 * NSEC_PER_SEC)
+
+/* The state of set @set, for which nobody waits. */
+static int begun(struct broker *b, uint32_t set)
+{
+    uint64_t before = clock_monotonic_ns();
+    struct error err = ERROR_NULL;
+    int r = broker_sample_begun(b, set, &err);
+
+    ck_assert_uint_lt(clock_monotonic_ns() - before, HOOK_NS);
+    ck_assert(r == 0 || err.msg[0]);
+    return r;
+}
+
+static int start_loaded(struct broker *b, const char *event, uint32_t *ret_set)
+{
+    struct error err = ERROR_NULL;
+    int r = broker_sample_start(b, event, 10 * NSEC_PER_MSEC, ret_set, &err);
+
+    while (r == -EINPROGRESS) { /* until it is loaded */
+        usleep(10000);
+        r = broker_sample_start(b, event, 10 * NSEC_PER_MSEC, ret_set, &err);
+    }
+    return r;
+}
+
+START_TEST(others_are_answered_while_programs_are_put_in_place)
+{
+    struct error err = ERROR_NULL;
+    struct broker *b = NULL;
+    struct broker_facts f;
+    uint64_t asked;
+    uint32_t set, other, again;
+    int sock, status;
+    pid_t pid;
+
+    setenv("FLAMED_SLOW_HOOKS", "3", 1);
+    pid = start_broker(&sock);
+    unsetenv("FLAMED_SLOW_HOOKS");
+    ck_assert_int_eq(broker_new(sock, &b), 0);
+    facts_once_loaded(b, &f);
+    if (f.bpf_loaded) {
+        ck_assert_int_eq(broker_sample_begun(b, 0, &err), -ENOENT);
+        ck_assert_int_eq(start_loaded(b, "offcpu", &set), 0);
+        asked = clock_monotonic_ns();
+        ck_assert_int_eq(begun(b, set), -EINPROGRESS);
+        /* An event of time begins at once, and stays. */
+        ck_assert_int_eq(broker_sample_start(b, "cpu", 10 * NSEC_PER_MSEC, &other, &err), 0);
+        ck_assert_int_eq(begun(b, other), 0);
+        ck_assert_uint_lt(clock_monotonic_ns() - asked, HOOK_NS);
+        while (begun(b, set) == -EINPROGRESS)
+            usleep(50000);
+        ck_assert_int_eq(begun(b, set), 0);
+        ck_assert_uint_ge(clock_monotonic_ns() - asked, HOOK_NS - NSEC_PER_SEC / 2);
+        /* It ends, and begins again, in that order, and one that ends before has no effect. */
+        asked = clock_monotonic_ns();
+        ck_assert_int_eq(broker_sample_stop(b, set, &err), 0);
+        ck_assert_int_eq(start_loaded(b, "offcpu", &set), 0);
+        ck_assert_int_eq(broker_sample_stop(b, set, &err), 0);
+        ck_assert_int_eq(broker_sample_begun(b, set, &err), -ENOENT);
+        ck_assert_int_eq(start_loaded(b, "offcpu", &again), 0);
+        ck_assert_uint_lt(clock_monotonic_ns() - asked, HOOK_NS);
+        while (begun(b, again) == -EINPROGRESS)
+            usleep(50000);
+        ck_assert_int_eq(begun(b, again), 0);
+        ck_assert_int_eq(broker_sample_stop(b, again, &err), 0);
+    }
+    broker_free(b); /* it goes, while one is being taken out */
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("broker_sample");
@@ -247,5 +322,6 @@ int main(void)
     tcase_add_test(tc, what_is_missing_is_said_and_the_rest_works);
     tcase_add_test(tc, all_events_are_checked_at_once);
     tcase_add_test(tc, what_else_is_asked_is_answered_while_programs_are_loaded);
+    tcase_add_test(tc, others_are_answered_while_programs_are_put_in_place);
     return suite_run_case("broker_sample", tc);
 }

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "sample/program.h"
 #include "sample/sampler_alloc.h"
+#include "sample/uprobe_hook.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -205,14 +206,14 @@ START_TEST(counts_no_mallocs_without_a_probe)
     void *alloc = NULL;
     uint64_t calls;
     int pid = getpid();
+    const struct uprobe_target of = { .pid = pid, .pidfd = -1, .fd = -1 };
 
     ck_assert_int_eq(sampler_share(sampler, &shared), 0);
     if (sampler_program_alloc.load(&shared, &alloc, &err) == 0) { /* else it says why, elsewhere */
-        ck_assert_int_eq(sampler_alloc_malloc(alloc, pid, 0, -1, 0, ALLOC_MALLOC_FIRST, &err),
-                         -EAGAIN);
+        ck_assert_int_eq(sampler_alloc_malloc(alloc, &of, 0, 0, ALLOC_MALLOC_FIRST, &err), -EAGAIN);
         ck_assert_int_eq(sampler_alloc_mallocs(alloc, pid, &calls), -ENOENT);
         ck_assert_int_eq(sampler_program_alloc.start(alloc, 0, &event, 1, &err), 0);
-        ck_assert_int_lt(sampler_alloc_malloc(alloc, pid, 0, -1, 0, ALLOC_MALLOC_FIRST, &err), 0);
+        ck_assert_int_lt(sampler_alloc_malloc(alloc, &of, 0, 0, ALLOC_MALLOC_FIRST, &err), 0);
         ck_assert_int_eq(sampler_alloc_mallocs(alloc, pid, &calls), -ENOENT);
         sampler_program_alloc.free(alloc);
     }

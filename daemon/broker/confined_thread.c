@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/confined_thread.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/prctl.h>
+
+/* Lies on the stack of what waits for the thread to begin. */
+struct start {
+    const char *name;
+    int (*confine)(struct error *err);
+    void (*fn)(void *arg);
+    void *arg;
+    sem_t confined;
+    int result;
+    struct error err;
+};
+
+static void *thread_main(void *arg)
+{
+    struct start *s = arg;
+    void (*fn)(void *arg) = s->fn;
+    void *fn_arg = s->arg;
+    bool done;
+
+    prctl(PR_SET_NAME, s->name);
+    s->result = s->confine(&s->err);
+    done = s->result < 0;
+    sem_post(&s->confined); /* @s is gone from here on */
+    if (!done)
+        fn(fn_arg);
+    return NULL;
+}
+
+int confined_thread_start(const char *name, int (*confine)(struct error *err),
+                          void (*fn)(void *arg), void *arg, struct error *err)
+{
+    struct start s = { .name = name, .confine = confine, .fn = fn, .arg = arg };
+    pthread_t thread;
+    int r;
+
+    sem_init(&s.confined, /* pshared= */ 0, 0);
+    r = -pthread_create(&thread, NULL, thread_main, &s);
+    if (r < 0)
+        return error_code(err, r, "cannot start the thread %s", name);
+    pthread_detach(thread);
+    while (sem_wait(&s.confined) < 0)
+        ;
+    if (s.result < 0 && err)
+        *err = s.err;
+    return s.result;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/hook.h"
+
+#include "base/cleanup.h"
+
+#include <bpf/bpf.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+
+enum hook_phase {
+    HOOK_WAITS, /* this and the next: the worker will work at it, or does */
+    HOOK_GOES_IN,
+    HOOK_IN, /* this and the next: the worker does not know it any more */
+    HOOK_FAILED,
+    HOOK_GOES_OUT, /* the worker does, again */
+};
+
+struct hook {
+    struct hook_worker by;
+    const struct hook_type *type;
+    void *arg; /* owned */
+    _Atomic enum hook_phase phase;
+    bool in;          /* the worker's */
+    struct error err; /* of HOOK_FAILED */
+};
+
+static void give(struct hook *h)
+{
+    if (h->by.give) {
+        h->by.give(h->by.ctx, h);
+        return;
+    }
+    while (hook_work(h))
+        ;
+}
+
+int hook_new(const struct hook_worker *by, const struct hook_type *type, void *arg,
+             struct hook **ret)
+{
+    struct hook *h = calloc(1, sizeof(*h));
+
+    if (!h) {
+        type->free(arg);
+        return -ENOMEM;
+    }
+    h->by = *by;
+    h->type = type;
+    h->arg = arg;
+    give(h);
+    *ret = h;
+    return 0;
+}
+
+int hook_state(const struct hook *h, struct error *err)
+{
+    switch (atomic_load(&h->phase)) {
+    case HOOK_IN:
+        return 0;
+    case HOOK_FAILED:
+        if (err)
+            *err = h->err;
+        return h->err.code;
+    default:
+        error_set(err, -EINPROGRESS, "the kernel is still putting the BPF programs in place");
+        error_remedy(err, "ask again in a second");
+        return -EINPROGRESS;
+    }
+}
+
+/* What counts more is larger. */
+static int rank(int state)
+{
+    return state == -ENOENT ? 0 : state == 0 ? 1 : state == -EINPROGRESS ? 2 : 3;
+}
+
+int hook_and(int a, int b)
+{
+    return rank(b) > rank(a) ? b : a;
+}
+
+const void *hook_arg(const struct hook *h)
+{
+    return h->arg;
+}
+
+struct hook *hook_drop(struct hook *h)
+{
+    enum hook_phase before = h ? atomic_exchange(&h->phase, HOOK_GOES_OUT) : HOOK_GOES_OUT;
+
+    if (before == HOOK_IN || before == HOOK_FAILED) /* else the worker will see that */
+        give(h);
+    return NULL;
+}
+
+/* Puts it in. True: that is all; else it was dropped. */
+static bool put(struct hook *h)
+{
+    enum hook_phase phase = HOOK_GOES_IN;
+    int r;
+
+    r = h->type->put(h->arg, &h->err);
+    if (r < 0)
+        h->err.code = r;
+    h->in = r == 0;
+    return atomic_compare_exchange_strong(&h->phase, &phase, h->in ? HOOK_IN : HOOK_FAILED);
+}
+
+bool hook_work(struct hook *h)
+{
+    enum hook_phase phase = HOOK_WAITS;
+
+    if (atomic_compare_exchange_strong(&h->phase, &phase, HOOK_GOES_IN) && put(h))
+        return false;
+    if (h->in && h->type->take_out(h->arg))
+        return true;
+    h->type->free(h->arg);
+    free(h);
+    return false;
+}
+
+/* ---- at a tracepoint of the kernel ---- */
+
+struct link {
+    int program, fd; /* owned */
+};
+
+static int put_link(void *arg, struct error *err)
+{
+    struct link *l = arg;
+
+    l->fd = bpf_raw_tracepoint_open(/* name= */ NULL, l->program);
+    return l->fd < 0 ? error_code(err, l->fd, "cannot attach to the scheduler's switches") : 0;
+}
+
+static bool take_out_link(void *arg)
+{
+    struct link *l = arg;
+
+    l->fd = close_fd(l->fd);
+    return false;
+}
+
+static void free_link(void *arg)
+{
+    struct link *l = arg;
+
+    close_fd(l->program);
+    free(l);
+}
+
+static const struct hook_type LINK = { put_link, take_out_link, free_link };
+
+int hook_tracepoint(const struct hook_worker *by, int program, struct hook **ret)
+{
+    struct link *l = calloc(1, sizeof(*l));
+
+    if (!l)
+        return -ENOMEM;
+    *l = (struct link){ fcntl(program, F_DUPFD_CLOEXEC, 0), -1 };
+    if (l->program >= 0)
+        return hook_new(by, &LINK, l, ret);
+    free(l);
+    return -errno;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/uprobe_hook.h"
+
+#include "base/cleanup.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+
+struct probing {
+    struct uprobe_way way;
+    int32_t pid;
+    int program, pidfd, fd; /* owned; pidfd -1: none */
+    dev_t dev;              /* of the file */
+    ino_t ino;
+    struct uprobes *probes; /* owned; NULL: none are in */
+    size_t count;
+    struct uprobe_place places[UPROBE_PLACES_MAX];
+};
+
+static void free_probing(void *arg)
+{
+    struct probing *p = arg;
+
+    close_fd(p->program);
+    close_fd(p->pidfd);
+    close_fd(p->fd);
+    free(p);
+}
+
+static bool take_out(void *arg)
+{
+    struct probing *p = arg;
+
+    return uprobes_detach_some(p->probes);
+}
+
+static bool has_ended(int pidfd)
+{
+    struct pollfd p = { .fd = pidfd, .events = POLLIN };
+
+    return pidfd >= 0 && poll(&p, 1, 0) != 0;
+}
+
+static int put(void *arg, struct error *err)
+{
+    struct probing *p = arg;
+    int r =
+        uprobes_attach(&p->way, p->program, p->pid, p->fd, p->places, p->count, &p->probes, err);
+
+    if (r < 0 || !has_ended(p->pidfd))
+        return r;
+    p->probes = uprobes_detach(p->probes);
+    return error_set(err, -ESRCH, "it has ended");
+}
+
+static const struct hook_type PROBES = { put, take_out, free_probing };
+
+int uprobe_hook(const struct hook_worker *by, const struct uprobe_way *way, int program,
+                const struct uprobe_target *target, const struct uprobe_place *places, size_t count,
+                struct hook **ret)
+{
+    struct probing *p = count <= UPROBE_PLACES_MAX ? calloc(1, sizeof(*p)) : NULL;
+    struct stat st;
+    int r;
+
+    if (!p)
+        return -ENOMEM;
+    p->way = *way;
+    p->pid = target->pid;
+    p->count = count;
+    memcpy(p->places, places, count * sizeof(*places));
+    p->program = fcntl(program, F_DUPFD_CLOEXEC, 0);
+    p->fd = fcntl(target->fd, F_DUPFD_CLOEXEC, 0);
+    p->pidfd = target->pidfd < 0 ? -1 : fcntl(target->pidfd, F_DUPFD_CLOEXEC, 0);
+    if (p->program < 0 || p->fd < 0 || (p->pidfd < 0 && target->pidfd >= 0) ||
+        fstat(p->fd, &st) < 0) {
+        r = -errno;
+        free_probing(p);
+        return r;
+    }
+    p->dev = st.st_dev;
+    p->ino = st.st_ino;
+    return hook_new(by, &PROBES, p, ret);
+}
+
+bool uprobe_hook_is(const struct hook *h, const struct uprobe_target *target,
+                    const struct uprobe_place *places, size_t count)
+{
+    const struct probing *p = hook_arg(h);
+    struct stat st;
+
+    if (p->pid != target->pid || p->count != count || fstat(target->fd, &st) < 0 ||
+        p->dev != st.st_dev || p->ino != st.st_ino)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (p->places[i].offset != places[i].offset)
+            return false;
+    }
+    return true;
+}
+
+size_t uprobe_hook_count(const struct hook *h)
+{
+    return h ? ((const struct probing *)hook_arg(h))->count : 0;
+}

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kernel that takes long to put BPF programs in their places, and to take them out, as a busy one does (FLAMED_SLOW_HOOKS): what else
+flamed is asked is answered in that time."""
+import contextlib
+import json
+import os
+import signal
+import socket
+import threading
+import time
+import unittest
+
+from harness import probed, proc
+from harness.daemon import Answer, Capture, Daemon
+from harness.spinning import WithSpinningJvm
+
+HOOK_S = 2
+HOOKS = 2 # of one of these captures at most
+
+
+class Others:
+    """Short captures of CPU time, one after the other: when each was asked for and answered."""
+
+    def __init__(self, daemon: Daemon, pid: int):
+        self.daemon, self.pid = daemon, pid
+        self.all: list[tuple[float, float, Answer]] = []
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def run(self) -> None:
+        while not self.ended.is_set():
+            began = time.monotonic()
+            answer = self.daemon.get("/profile", pid=self.pid, seconds=0.1, hz=199, format="json")
+            self.all.append((began, time.monotonic(), answer))
+
+    def __enter__(self) -> "Others":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.ended.set()
+        self.thread.join(60)
+
+    def within(self, begin: float, end: float) -> int:
+        return sum(begin <= began and answered <= end for began, answered, _ in list(self.all))
+
+
+class SlowHooks(WithSpinningJvm):
+    @contextlib.contextmanager
+    def slow(self, *events: str):
+        with Daemon("--recorder-hz", "0", wrap=["env", f"FLAMED_SLOW_HOOKS={HOOK_S}"]) as daemon:
+            for event in events: # their programs are loaded
+                self.begin(daemon, event).stop()
+            self.calm(daemon)
+            yield daemon
+
+    def begin(self, daemon: Daemon, event: str):
+        """A capture that runs until it is stopped."""
+        answer = daemon.request("POST", "/api/v1/captures", body=json.dumps({"pid": self.pid, "event": event}).encode(),
+                                headers={"Content-Type": "application/json"})
+        self.assertEqual(answer.status, 201, str(answer))
+        return Capture(daemon, answer.headers["Location"])
+
+    def calm(self, daemon: Daemon) -> None:
+        """No set is left, and what was put is out again."""
+        proc.wait_until(lambda: self.sets(daemon) == 0, 20, "no set is left")
+        time.sleep(HOOK_S * HOOKS)
+
+    def sets(self, daemon: Daemon) -> int:
+        line = next(l for l in daemon.get("/metrics").text.splitlines() if l.startswith("flamed_sampling_sets "))
+        return int(float(line.split()[1]))
+
+    def test_others_go_on(self):
+        with self.slow("alloc", "offcpu") as daemon:
+            for event in ("offcpu", "alloc", "alloc,lock"):
+                with self.subTest(event=event), Others(daemon, self.pid) as others:
+                    began = time.monotonic()
+                    capture = self.begin(daemon, event)
+                    self.assertGreater(time.monotonic() - began, HOOK_S)
+                    self.assertGreater(others.within(began + 0.1, began + HOOK_S), 0, "captures came to their end while it began")
+                    profile = capture.stop()
+                    self.assertLess(profile.end - profile.start, HOOK_S, "it began when all was in place")
+                for _, _, answer in others.all:
+                    self.assertEqual(answer.status, 200, str(answer))
+                self.calm(daemon)
+        probed.await_none(self.pid)
+
+    def ask_and_go(self, daemon: Daemon, event: str) -> None:
+        """A client that goes away while its capture is about to begin."""
+        with socket.create_connection(("127.0.0.1", daemon.port), timeout=10) as s:
+            s.sendall(f"GET /profile?pid={self.pid}&event={event}&seconds=600 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            time.sleep(0.5)
+
+    def test_clients_that_go_away(self):
+        with self.slow("alloc") as daemon:
+            for event in ("offcpu", "alloc", "safepoint"):
+                self.ask_and_go(daemon, event)
+            proc.wait_until(lambda: self.sets(daemon) == 0, 60, "no set is left")
+            probed.await_none(self.pid, seconds=60)
+            capture = self.begin(daemon, "alloc") # what went away is not taken for there
+            self.assertGreater(probed.breakpoints(self.pid, "libjvm.so"), 0)
+            capture.stop()
+
+    def test_one_that_is_stopped_at_once(self):
+        """A capture that is a resource: its end comes before what its beginning put is out."""
+        with self.slow("alloc") as daemon:
+            for event in ("alloc", "offcpu"):
+                self.assertEqual(self.begin(daemon, event).stop().quality["lost"], 0)
+            proc.wait_until(lambda: self.sets(daemon) == 0, 20, "no set is left")
+            probed.await_none(self.pid, seconds=60)
+
+    def test_killed_in_the_middle(self):
+        """The broker, while its probes are put, and while they are taken out: nothing is left, and flamed comes back."""
+        with self.slow("alloc") as daemon:
+            for delay in (0.5, HOOK_S + 0.5, 2 * HOOK_S + 0.5):
+                with self.subTest(delay=delay):
+                    asking = threading.Thread(target=self.ask_and_go, args=(daemon, "alloc"))
+                    asking.start()
+                    time.sleep(delay)
+                    broker = next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == "flamed-broker")
+                    os.kill(broker, signal.SIGKILL)
+                    asking.join(20)
+                    daemon.wait_ready()
+                    probed.await_none(self.pid)
+            self.assertEqual(self.begin(daemon, "alloc").stop().quality["lost"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sample: hooks, whenever they are dropped. */
+#include "suite.h"
+
+#include "sample/hook.h"
+
+#include <pthread.h>
+
+/* A hook that counts what is done with it. */
+struct counts {
+    int puts, outs, frees, parts, result;
+    struct hook *drop_in_put; /* is dropped while it is being put */
+};
+
+static int put(void *arg, struct error *err)
+{
+    struct counts *c = arg;
+
+    c->puts++;
+    if (c->drop_in_put)
+        hook_drop(c->drop_in_put);
+    return c->result < 0 ? error_set(err, c->result, "it has no place") : 0;
+}
+
+static bool take_out(void *arg)
+{
+    struct counts *c = arg;
+
+    c->outs++;
+    return --c->parts > 0;
+}
+
+static void count_free(void *arg)
+{
+    ((struct counts *)arg)->frees++;
+}
+
+static const struct hook_type COUNTED = { put, take_out, count_free };
+
+/* What was given to the worker, in that order. */
+static struct hook *given[8];
+static size_t given_count;
+
+static void give(void *ctx, struct hook *h)
+{
+    ck_assert_ptr_eq(ctx, given);
+    given[given_count++] = h;
+}
+
+static const struct hook_worker LATER = { give, given }, AT_ONCE = { NULL, NULL };
+static struct counts counts;
+static struct hook *h;
+
+static void setup(void)
+{
+    counts = (struct counts){ .parts = 1 };
+    given_count = 0;
+    h = NULL;
+}
+
+static void check(int puts, int outs, int frees)
+{
+    ck_assert_int_eq(counts.puts, puts);
+    ck_assert_int_eq(counts.outs, outs);
+    ck_assert_int_eq(counts.frees, frees);
+}
+
+START_TEST(is_put_by_its_worker)
+{
+    struct error err = ERROR_NULL;
+
+    ck_assert_int_eq(hook_new(&LATER, &COUNTED, &counts, &h), 0);
+    check(0, 0, 0);
+    ck_assert_ptr_eq(hook_arg(h), &counts);
+    ck_assert_int_eq(hook_state(h, &err), -EINPROGRESS);
+    ck_assert_int_eq(err.code, -EINPROGRESS);
+    ck_assert_uint_eq(given_count, 1);
+    ck_assert(!hook_work(given[0]));
+    ck_assert_int_eq(hook_state(h, NULL), 0);
+    check(1, 0, 0);
+    counts.parts = 3;
+    ck_assert_ptr_null(hook_drop(h));
+    ck_assert_uint_eq(given_count, 2);
+    check(1, 0, 0); /* its caller did not wait */
+    ck_assert(hook_work(given[1]));
+    ck_assert(hook_work(given[1]));
+    check(1, 2, 0);
+    ck_assert(!hook_work(given[1]));
+    check(1, 3, 1);
+}
+END_TEST
+
+START_TEST(is_not_put_if_it_is_dropped_before)
+{
+    ck_assert_int_eq(hook_new(&LATER, &COUNTED, &counts, &h), 0);
+    hook_drop(h);
+    ck_assert_uint_eq(given_count, 1); /* the worker has it */
+    ck_assert(!hook_work(given[0]));
+    check(0, 0, 1);
+}
+END_TEST
+
+START_TEST(is_taken_out_if_it_is_dropped_while_it_is_put)
+{
+    ck_assert_int_eq(hook_new(&LATER, &COUNTED, &counts, &h), 0);
+    counts.drop_in_put = h;
+    ck_assert(!hook_work(given[0]));
+    ck_assert_uint_eq(given_count, 1);
+    check(1, 1, 1);
+}
+END_TEST
+
+START_TEST(says_why_it_could_not_be_put)
+{
+    struct error err = ERROR_NULL;
+
+    counts.result = -ENOSPC;
+    ck_assert_int_eq(hook_new(&LATER, &COUNTED, &counts, &h), 0);
+    ck_assert(!hook_work(given[0]));
+    ck_assert_int_eq(hook_state(h, &err), -ENOSPC);
+    ck_assert_str_eq(err.msg, "it has no place");
+    hook_drop(h);
+    ck_assert(!hook_work(given[1]));
+    check(1, 0, 1); /* it was not in */
+}
+END_TEST
+
+START_TEST(fails_and_is_dropped_at_the_same_time)
+{
+    counts.result = -ENOSPC;
+    ck_assert_int_eq(hook_new(&LATER, &COUNTED, &counts, &h), 0);
+    counts.drop_in_put = h;
+    ck_assert(!hook_work(given[0]));
+    check(1, 0, 1);
+}
+END_TEST
+
+START_TEST(is_done_at_once_without_a_worker)
+{
+    counts.parts = 2;
+    ck_assert_int_eq(hook_new(&AT_ONCE, &COUNTED, &counts, &h), 0);
+    ck_assert_int_eq(hook_state(h, NULL), 0);
+    hook_drop(h);
+    check(1, 2, 1);
+    hook_drop(NULL);
+}
+END_TEST
+
+/* ---- at any moment: threads ---- */
+
+#define ROUNDS 20000
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct hook *queue[ROUNDS * 2];
+static size_t queue_begin, queue_end;
+static bool ended;
+
+static void enqueue(void *ctx, struct hook *one)
+{
+    (void)ctx;
+    pthread_mutex_lock(&lock);
+    queue[queue_end++] = one;
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+static void *work(void *arg)
+{
+    (void)arg;
+    pthread_mutex_lock(&lock);
+    while (!ended || queue_begin < queue_end) {
+        if (queue_begin == queue_end) {
+            pthread_cond_wait(&changed, &lock);
+            continue;
+        }
+        pthread_mutex_unlock(&lock);
+        while (hook_work(queue[queue_begin]))
+            ;
+        pthread_mutex_lock(&lock);
+        queue_begin++;
+    }
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+START_TEST(all_are_freed_whenever_they_are_dropped)
+{
+    const struct hook_worker by = { enqueue, NULL };
+    pthread_t thread;
+
+    counts.parts = -1;
+    ck_assert_int_eq(pthread_create(&thread, NULL, work, NULL), 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        ck_assert_int_eq(hook_new(&by, &COUNTED, &counts, &h), 0);
+        for (int k = i % 200; k > 0; k--)
+            hook_state(h, NULL);
+        hook_drop(h);
+    }
+    pthread_mutex_lock(&lock);
+    ended = true;
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&lock);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_int_eq(counts.frees, ROUNDS);
+    ck_assert_int_eq(counts.puts, counts.outs);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("hook");
+
+    tcase_add_checked_fixture(tc, setup, NULL);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, is_put_by_its_worker);
+    tcase_add_test(tc, is_not_put_if_it_is_dropped_before);
+    tcase_add_test(tc, is_taken_out_if_it_is_dropped_while_it_is_put);
+    tcase_add_test(tc, says_why_it_could_not_be_put);
+    tcase_add_test(tc, fails_and_is_dropped_at_the_same_time);
+    tcase_add_test(tc, is_done_at_once_without_a_worker);
+    tcase_add_test(tc, all_are_freed_whenever_they_are_dropped);
+    return suite_run_case("hook", tc);
+}
