@@ -101,11 +101,7 @@ static int try_put(const struct calls_env *env, struct process *p, struct called
 
     if (r == -EINPROGRESS)
         return r;
-    if (r == 0) {
-        if (one->rate.wanted)
-            mallocs_begin(&one->rate, env->broker, p->id.host_pid);
-        return 0;
-    }
+    /* The set of one that is held may have ended, and its probes with it. */
     one->rate = (struct mallocs){ 0 };
     return put(env, p, wanted, until_ns, &one->rate, err);
 }
@@ -133,14 +129,17 @@ int calls_put(const struct calls_env *env, struct process *p, const struct wante
     one->forced |= wanted->forced;
     if (one->held_until_ns)
         one->held_until_ns = now_ns + SAMPLE_SETS_HOLD_NS;
-    if (one->there)
+    if (one->there && !one->held_until_ns)
         return 0;
-    if (now_ns >= one->again_ns || (until_ns > now_ns && one->again_ns != UINT64_MAX)) {
+    if (one->there || now_ns >= one->again_ns ||
+        (until_ns > now_ns && one->again_ns != UINT64_MAX)) {
         r = try_put(env, p, one, wanted, until_ns, &reason);
         if (r == -ENOENT) {
             symbolizer_read_maps(env->symbolizer, p);
             r = try_put(env, p, one, wanted, until_ns, &reason);
         }
+        if (one->there && r != 0 && r != -EINPROGRESS) /* or some may stay */
+            take_out(one, env->broker);
         one->there = r == 0;
         one->reason = reason;
         one->reason.code = r;

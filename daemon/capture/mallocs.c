@@ -192,20 +192,14 @@ int mallocs_put(struct mallocs *m, struct broker *b, struct symbolizer *s, struc
         broker_uncall(b, p->id.host_pid, set, NULL);
         return r;
     }
-    m->wanted = true;
-    m->followed = followed;
     if (to.coming)
         return error_set(err, -EINPROGRESS, "the kernel is still putting probes into process %d",
                          p->id.host_pid);
-    mallocs_begin(m, b, p->id.host_pid);
-    return 0;
-}
-
-void mallocs_begin(struct mallocs *m, struct broker *b, int32_t host_pid)
-{
     m->begun_ns = clock_monotonic_ns();
-    if (broker_mallocs(b, host_pid, &m->before) != 0) /* by other sets */
+    m->followed = followed;
+    if (broker_mallocs(b, p->id.host_pid, &m->before) != 0) /* by other sets */
         m->before = 0;
+    return 0;
 }
 
 const char *mallocs_left_out(const struct mallocs *m, char buf[MALLOCS_LEFT_OUT_BYTES])

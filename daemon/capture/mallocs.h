@@ -17,7 +17,6 @@
 
 /* How often it calls. */
 struct mallocs {
-    bool wanted;       /* it is event malloc, or nativelive, that is counted */
     uint64_t begun_ns; /* of the second that is counted; 0: none is */
     uint64_t before;   /* calls until then */
     uint64_t per_second;
@@ -29,13 +28,10 @@ struct mallocs {
 /* Puts probes for set @set into @p, and then begins to count in @m, which is zero. @followed: the
  * set is one of event nativelive, and blocks are followed until they are given back. Waits for
  * symbols until CLOCK_MONOTONIC @until_ns at most. Return: 0. -EAGAIN: symbols are being read.
- * -EINPROGRESS: the kernel is putting the probes, and mallocs_begin() comes next. -errno; the last
- * two with @err.
- */
+ * -EINPROGRESS: the kernel is putting the probes; to be called again, with a zero @m. -errno; the
+ * last two with @err. */
 int mallocs_put(struct mallocs *m, struct broker *b, struct symbolizer *s, struct process *p,
                 uint32_t set, bool followed, uint64_t until_ns, struct error *err);
-/* Begins to count, once all probes are in. */
-void mallocs_begin(struct mallocs *m, struct broker *b, int32_t host_pid);
 #define MALLOCS_LEFT_OUT_BYTES 96
 /* Writes the names of the functions that no probe can be put at; "": none. Return: @buf. */
 const char *mallocs_left_out(const struct mallocs *m, char buf[MALLOCS_LEFT_OUT_BYTES]);

@@ -87,13 +87,14 @@ static void take_out(struct telling *t, struct broker *b)
     t->again_ns = 0;
 }
 
-/* How many but @one have probes now, or will. */
+/* How many but @one have probes now, or will; those that are being put count, too. */
 static size_t with_probes(const struct moments *all, const struct telling *one)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < all->count; i++)
-        n += &all->all[i] != one && (all->all[i].there || all->all[i].held_until_ns);
+        n += &all->all[i] != one && (all->all[i].there || all->all[i].held_until_ns ||
+                                     all->all[i].reason.code == -EINPROGRESS);
     return n;
 }
 
@@ -119,23 +120,25 @@ int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, str
     one->wanted = true;
     if (one->held_until_ns)
         one->held_until_ns = now_ns + SAMPLE_SETS_HOLD_NS;
-    if (one->there)
+    if (one->there && !one->held_until_ns)
         return 0;
     if (with_probes(all, one) >= MOMENTS_AT_ONCE_MAX)
         return error_set(err, -E2BIG, "%d JVMs tell their moments already", MOMENTS_AT_ONCE_MAX);
-    if (now_ns >= one->again_ns) {
+    if (one->there || now_ns >= one->again_ns) {
         r = one->reason.code == -EINPROGRESS ? broker_probes_begun(b, p->id.host_pid, &reason)
                                              : -ENOENT;
         one->safepoint.start_ns = one->gc.start_ns = 0;
         one->nested = 0;
         one->taken_out = 0;
         memset(one->compilers, 0, sizeof(one->compilers));
-        if (r < 0 && r != -EINPROGRESS)
+        if (r != -EINPROGRESS) /* the set of one that is held may have ended, and they with it */
             r = put(all, b, s, p, &reason);
         if (r == -ENOENT) {
             symbolizer_read_maps(s, p);
             r = put(all, b, s, p, &reason);
         }
+        if (one->there && r != 0 && r != -EINPROGRESS) /* or some may stay */
+            take_out(one, b);
         one->there = r == 0;
         one->reason = reason;
         one->reason.code = r;

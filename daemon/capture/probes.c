@@ -181,12 +181,12 @@ int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struc
     one->wanted = true;
     if (one->held_until_ns)
         one->held_until_ns = now_ns + SAMPLE_SETS_HOLD_NS;
-    if (one->there)
+    if (one->there && !one->held_until_ns)
         return 0;
-    if (now_ns >= one->again_ns || until_ns > now_ns) {
+    if (one->there || now_ns >= one->again_ns || until_ns > now_ns) {
         r = one->reason.code == -EINPROGRESS ? broker_probes_begun(b, p->id.host_pid, &reason)
                                              : -ENOENT;
-        if (r < 0 && r != -EINPROGRESS)
+        if (r != -EINPROGRESS) /* the set of one that is held may have ended, and they with it */
             r = put(all, b, s, p, one, until_ns, &reason);
         if (r == -ENOENT) {
             symbolizer_read_maps(s, p);
@@ -194,6 +194,8 @@ int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struc
         }
         if (r > 0)
             r = error_set(&reason, -ESRCH, "it has ended");
+        if (one->there && r != 0 && r != -EINPROGRESS) /* or some may stay */
+            take_out(all, one, b);
         one->there = r == 0;
         one->reason = reason;
         one->reason.code = r;

@@ -10,7 +10,7 @@ import threading
 import time
 import unittest
 
-from harness import probed, proc
+from harness import jvm, paths, probed, proc
 from harness.daemon import Answer, Capture, Daemon
 from harness.spinning import WithSpinningJvm
 
@@ -47,16 +47,16 @@ class Others:
 
 class SlowHooks(WithSpinningJvm):
     @contextlib.contextmanager
-    def slow(self, *events: str):
-        with Daemon("--recorder-hz", "0", wrap=["env", f"FLAMED_SLOW_HOOKS={HOOK_S}"]) as daemon:
+    def slow(self, *events: str, seconds: int = HOOK_S):
+        with Daemon("--recorder-hz", "0", wrap=["env", f"FLAMED_SLOW_HOOKS={seconds}"]) as daemon:
             for event in events: # their programs are loaded
                 self.begin(daemon, event).stop()
             self.calm(daemon)
             yield daemon
 
-    def begin(self, daemon: Daemon, event: str):
+    def begin(self, daemon: Daemon, event: str, pid: int = 0):
         """A capture that runs until it is stopped."""
-        answer = daemon.request("POST", "/api/v1/captures", body=json.dumps({"pid": self.pid, "event": event}).encode(),
+        answer = daemon.request("POST", "/api/v1/captures", body=json.dumps({"pid": pid or self.pid, "event": event}).encode(),
                                 headers={"Content-Type": "application/json"})
         self.assertEqual(answer.status, 201, str(answer))
         return Capture(daemon, answer.headers["Location"])
@@ -109,6 +109,38 @@ class SlowHooks(WithSpinningJvm):
             proc.wait_until(lambda: self.sets(daemon) == 0, 20, "no set is left")
             probed.await_none(self.pid, seconds=60)
 
+    def another_jvm(self) -> jvm.Jvm:
+        return jvm.Jvm(paths.jdk(17), "-Xmx64m", f"-Drest={self.rest}", "-cp", self.spin.folder, self.spin.main)
+
+    def test_others_that_end_meanwhile(self):
+        """The last capture of one event ends while another that needs it and more begins: what was put for that is put again."""
+        with self.another_jvm() as other, self.slow("alloc", "malloc", seconds=1) as daemon:
+            time.sleep(8) # malloc has more hooks
+            capture = self.begin(daemon, "alloc", other.pid)
+            began: list[Capture] = []
+            beginning = threading.Thread(target=lambda: began.append(self.begin(daemon, "alloc,malloc")))
+            beginning.start()
+            proc.wait_until(lambda: probed.breakpoints(self.pid, "libjvm.so") > 0, 20, "it has its probes of alloc")
+            time.sleep(1.2) # those of malloc are still being put
+            self.assertEqual(began, [])
+            capture.stop()
+            beginning.join(60)
+            time.sleep(3) # what was in before is out by now
+            self.assertGreater(probed.breakpoints(self.pid, "libjvm.so"), 0, "they are in when it has begun")
+            began[0].stop()
+
+    def test_no_more_than_may_tell(self):
+        """JVMs whose probes are being put are among those that tell their moments: four at a time."""
+        with contextlib.ExitStack() as stack:
+            others = [stack.enter_context(self.another_jvm()) for _ in range(5)]
+            daemon = stack.enter_context(self.slow())
+            answer = daemon.get("/profile", jvm=self.spin.main, event="safepoint", seconds=2 * HOOK_S, format="json")
+            self.assertEqual(sum("4 JVMs tell" in warning for warning in answer.warnings), 1 + len(others) - 4, str(answer))
+
+    @staticmethod
+    def broker(daemon: Daemon) -> int:
+        return next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == "flamed-broker")
+
     def test_killed_in_the_middle(self):
         """The broker, while its probes are put, and while they are taken out: nothing is left, and flamed comes back."""
         with self.slow("alloc") as daemon:
@@ -117,8 +149,7 @@ class SlowHooks(WithSpinningJvm):
                     asking = threading.Thread(target=self.ask_and_go, args=(daemon, "alloc"))
                     asking.start()
                     time.sleep(delay)
-                    broker = next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == "flamed-broker")
-                    os.kill(broker, signal.SIGKILL)
+                    os.kill(self.broker(daemon), signal.SIGKILL)
                     asking.join(20)
                     daemon.wait_ready()
                     probed.await_none(self.pid)
