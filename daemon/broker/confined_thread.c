@@ -4,10 +4,12 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 /* Lies on the stack of what waits for the thread to begin. */
 struct start {
     const char *name;
+    bool urgent;
     int (*confine)(struct error *err);
     void (*fn)(void *arg);
     void *arg;
@@ -24,6 +26,8 @@ static void *thread_main(void *arg)
     bool done;
 
     prctl(PR_SET_NAME, s->name);
+    if (!s->urgent)
+        setpriority(PRIO_PROCESS, 0, 0); /* once confined, it may not */
     s->result = s->confine(&s->err);
     done = s->result < 0;
     sem_post(&s->confined); /* @s is gone from here on */
@@ -32,10 +36,10 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-int confined_thread_start(const char *name, int (*confine)(struct error *err),
+int confined_thread_start(const char *name, bool urgent, int (*confine)(struct error *err),
                           void (*fn)(void *arg), void *arg, struct error *err)
 {
-    struct start s = { .name = name, .confine = confine, .fn = fn, .arg = arg };
+    struct start s = { .name = name, .urgent = urgent, .confine = confine, .fn = fn, .arg = arg };
     pthread_t thread;
     int r;
 

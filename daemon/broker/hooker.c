@@ -75,7 +75,7 @@ int hooker_start(int (*confine)(struct error *err), struct hooker **ret, struct 
         return error_set(err, -ENOMEM, "not enough memory to start");
     pthread_mutex_init(&h->lock, NULL);
     pthread_cond_init(&h->changed, NULL);
-    r = confined_thread_start("flamed-hooker", confine, hooker_main, h, err);
+    r = confined_thread_start("flamed-hooker", /* urgent= */ true, confine, hooker_main, h, err);
     if (r < 0)
         free(h);
     else

@@ -6,7 +6,6 @@
 #include "broker/confined_thread.h"
 
 #include <pthread.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -122,7 +121,6 @@ static void loader_main(void *arg)
     struct loader *l = arg;
     size_t kind;
 
-    setpriority(PRIO_PROCESS, 0, 0); /* a second of the verifier's is not urgent */
     pthread_mutex_lock(&l->lock);
     for (;;) {
         pthread_cond_broadcast(&l->changed);
@@ -145,7 +143,7 @@ int loader_start(int (*confine)(struct error *err), struct loader **ret, struct 
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&l->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    r = confined_thread_start("flamed-loader", confine, loader_main, l, err);
+    r = confined_thread_start("flamed-loader", /* urgent= */ false, confine, loader_main, l, err);
     if (r < 0)
         free(l);
     else

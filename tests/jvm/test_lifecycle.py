@@ -225,6 +225,10 @@ class Lifecycle(WithSpinningJvm):
             self.assertLessEqual({"flamed-engine", "flamed-reader", "flamed-store"}, set(nices), nices)
             for name, found in nices.items():
                 self.assertEqual(found, {-10 if name in ("flamed-engine", "flamed-reader") else 0}, nices)
+            broker = next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == "flamed-broker")
+            nices = {proc.read(f"/proc/{broker}/task/{tid}/comm").strip(): {os.getpriority(os.PRIO_PROCESS, int(tid))}
+                     for tid in os.listdir(f"/proc/{broker}/task")}
+            self.assertEqual(nices, {"flamed-broker": {-10}, "flamed-hooker": {-10}, "flamed-loader": {0}})
             if self.has_autogroups():
                 led = [pid for pid in daemon.pids() if os.getsid(pid) == pid and pid != daemon.process.pid]
                 said = [proc.read(f"/proc/{pid}/autogroup").split()[-2:] for pid in led]
