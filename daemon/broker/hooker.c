@@ -66,6 +66,24 @@ static void give(void *hooker, struct hook *hook)
         ;
 }
 
+/* Forgets @hook, unless the thread is at it. */
+static bool take_back(void *hooker, struct hook *hook)
+{
+    struct hooker *h = hooker;
+    size_t i;
+
+    pthread_mutex_lock(&h->lock);
+    i = h->busy;
+    while (i < h->count && h->hooks[i] != hook)
+        i++;
+    if (i < h->count)
+        memmove(&h->hooks[i], &h->hooks[i + 1], (--h->count - i) * sizeof(struct hook *));
+    else
+        hook = NULL;
+    pthread_mutex_unlock(&h->lock);
+    return hook;
+}
+
 int hooker_start(int (*confine)(struct error *err), struct hooker **ret, struct error *err)
 {
     struct hooker *h = calloc(1, sizeof(*h));
@@ -85,7 +103,7 @@ int hooker_start(int (*confine)(struct error *err), struct hooker **ret, struct 
 
 struct hook_worker hooker_worker(struct hooker *h)
 {
-    return (struct hook_worker){ give, h };
+    return (struct hook_worker){ give, take_back, h };
 }
 
 void hooker_end(struct hooker *h)

@@ -83,12 +83,25 @@ const void *hook_arg(const struct hook *h)
     return h->arg;
 }
 
+static void free_hook(struct hook *h)
+{
+    h->type->free(h->arg);
+    free(h);
+}
+
 struct hook *hook_drop(struct hook *h)
 {
-    enum hook_phase before = h ? atomic_exchange(&h->phase, HOOK_GOES_OUT) : HOOK_GOES_OUT;
+    struct hook_worker by;
+    enum hook_phase before;
 
-    if (before == HOOK_IN || before == HOOK_FAILED) /* else the worker will see that */
+    if (!h)
+        return NULL;
+    by = h->by; /* the worker may free @h from the next line on */
+    before = atomic_exchange(&h->phase, HOOK_GOES_OUT);
+    if (before == HOOK_IN || before == HOOK_FAILED)
         give(h);
+    else if (before == HOOK_WAITS && by.take_back && by.take_back(by.ctx, h))
+        free_hook(h);
     return NULL;
 }
 
@@ -113,8 +126,7 @@ bool hook_work(struct hook *h)
         return false;
     if (h->in && h->type->take_out(h->arg))
         return true;
-    h->type->free(h->arg);
-    free(h);
+    free_hook(h);
     return false;
 }
 

@@ -27,6 +27,9 @@ struct hook_worker {
     /* Has hook_work() called for @h, behind all that came before, until it returns false. NULL: it
      * is done at once. Thread: any. */
     void (*give)(void *ctx, struct hook *h);
+    /* Forgets @h, unless it has begun with it: else what waits has no bound while the kernel is
+     * slow. Returns whether it has forgotten it. NULL: never. Thread: that which has @h. */
+    bool (*take_back)(void *ctx, struct hook *h);
     void *ctx; /* borrowed */
 };
 

@@ -134,7 +134,7 @@ static bool is_slow(const struct sampler_event *event)
 
 static int set_arm(struct sampler *s, uint32_t no)
 {
-    static const struct hook_worker AT_ONCE = { NULL, NULL };
+    static const struct hook_worker AT_ONCE = { 0 };
     struct sampler_set *set = &s->sets[no];
     enum event_program program = set->event.info->program;
     struct armed *a = calloc(1, sizeof(*a));

@@ -10,7 +10,7 @@
 struct probing {
     struct uprobe_way way;
     int32_t pid;
-    int program, pidfd, fd; /* owned; pidfd -1: none */
+    int program, pidfd, fd; /* owned, until they are in; pidfd -1: none */
     dev_t dev;              /* of the file */
     ino_t ino;
     struct uprobes *probes; /* owned; NULL: none are in */
@@ -18,14 +18,17 @@ struct probing {
     struct uprobe_place places[UPROBE_PLACES_MAX];
 };
 
+static void close_files(struct probing *p)
+{
+    p->program = close_fd(p->program);
+    p->pidfd = close_fd(p->pidfd);
+    p->fd = close_fd(p->fd);
+}
+
 static void free_probing(void *arg)
 {
-    struct probing *p = arg;
-
-    close_fd(p->program);
-    close_fd(p->pidfd);
-    close_fd(p->fd);
-    free(p);
+    close_files(arg);
+    free(arg);
 }
 
 static bool take_out(void *arg)
@@ -48,10 +51,12 @@ static int put(void *arg, struct error *err)
     int r =
         uprobes_attach(&p->way, p->program, p->pid, p->fd, p->places, p->count, &p->probes, err);
 
-    if (r < 0 || !has_ended(p->pidfd))
-        return r;
-    p->probes = uprobes_detach(p->probes);
-    return error_set(err, -ESRCH, "it has ended");
+    if (r == 0 && has_ended(p->pidfd)) {
+        p->probes = uprobes_detach(p->probes);
+        r = error_set(err, -ESRCH, "it has ended");
+    }
+    close_files(p); /* the kernel holds what it needs, and there may be thousands of these */
+    return r;
 }
 
 static const struct hook_type PROBES = { put, take_out, free_probing };

@@ -137,6 +137,18 @@ class SlowHooks(WithSpinningJvm):
             answer = daemon.get("/profile", jvm=self.spin.main, event="safepoint", seconds=2 * HOOK_S, format="json")
             self.assertEqual(sum("4 JVMs tell" in warning for warning in answer.warnings), 1 + len(others) - 4, str(answer))
 
+    def test_no_files_are_kept(self):
+        """What the broker opens to put probes is closed when they are in: there may be thousands of them."""
+        with Daemon("--recorder-hz", "0") as daemon:
+            folder = f"/proc/{self.broker(daemon)}/fd"
+            self.begin(daemon, "malloc").stop()
+            proc.wait_until(lambda: self.sets(daemon) == 0, 20, "no set is left")
+            before = len(os.listdir(folder))
+            capture = self.begin(daemon, "malloc")
+            self.assertGreaterEqual(probed.breakpoints(self.pid, "libc"), 6)
+            self.assertLess(len(os.listdir(folder)) - before, 12, "one each where probes are not pinned")
+            capture.stop()
+
     @staticmethod
     def broker(daemon: Daemon) -> int:
         return next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == "flamed-broker")

@@ -8,7 +8,8 @@
 
 /* A hook that counts what is done with it. */
 struct counts {
-    int puts, outs, frees, parts, result;
+    int puts, outs, parts, result;
+    _Atomic int frees;        /* by both threads */
     struct hook *drop_in_put; /* is dropped while it is being put */
 };
 
@@ -47,7 +48,7 @@ static void give(void *ctx, struct hook *h)
     given[given_count++] = h;
 }
 
-static const struct hook_worker LATER = { give, given }, AT_ONCE = { NULL, NULL };
+static const struct hook_worker LATER = { give, NULL, given }, AT_ONCE = { 0 };
 static struct counts counts;
 static struct hook *h;
 
@@ -97,6 +98,33 @@ START_TEST(is_not_put_if_it_is_dropped_before)
     ck_assert_uint_eq(given_count, 1); /* the worker has it */
     ck_assert(!hook_work(given[0]));
     check(0, 0, 1);
+}
+END_TEST
+
+/* A worker that has not begun, or has. */
+static bool begun;
+
+static bool take_back(void *ctx, struct hook *one)
+{
+    ck_assert_ptr_eq(ctx, given);
+    ck_assert_ptr_eq(one, h);
+    return !begun;
+}
+
+START_TEST(is_freed_at_once_if_its_worker_has_not_begun)
+{
+    const struct hook_worker by = { give, take_back, given };
+
+    begun = false;
+    ck_assert_int_eq(hook_new(&by, &COUNTED, &counts, &h), 0);
+    hook_drop(h);
+    check(0, 0, 1);
+    begun = true;
+    ck_assert_int_eq(hook_new(&by, &COUNTED, &counts, &h), 0);
+    hook_drop(h);
+    check(0, 0, 1);
+    ck_assert(!hook_work(given[1]));
+    check(0, 0, 2);
 }
 END_TEST
 
@@ -165,20 +193,40 @@ static void enqueue(void *ctx, struct hook *one)
     pthread_mutex_unlock(&lock);
 }
 
+static size_t taken_back;
+
+static bool dequeue(void *ctx, struct hook *one)
+{
+    bool found = false;
+
+    (void)ctx;
+    pthread_mutex_lock(&lock);
+    for (size_t i = queue_begin; i < queue_end && !found; i++) {
+        found = queue[i] == one;
+        if (found)
+            queue[i] = NULL;
+    }
+    taken_back += found;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
 static void *work(void *arg)
 {
     (void)arg;
     pthread_mutex_lock(&lock);
     while (!ended || queue_begin < queue_end) {
+        struct hook *one;
+
         if (queue_begin == queue_end) {
             pthread_cond_wait(&changed, &lock);
             continue;
         }
+        one = queue[queue_begin++];
         pthread_mutex_unlock(&lock);
-        while (hook_work(queue[queue_begin]))
+        while (one && hook_work(one))
             ;
         pthread_mutex_lock(&lock);
-        queue_begin++;
     }
     pthread_mutex_unlock(&lock);
     return NULL;
@@ -186,7 +234,7 @@ static void *work(void *arg)
 
 START_TEST(all_are_freed_whenever_they_are_dropped)
 {
-    const struct hook_worker by = { enqueue, NULL };
+    const struct hook_worker by = { enqueue, dequeue, NULL };
     pthread_t thread;
 
     counts.parts = -1;
@@ -202,6 +250,7 @@ START_TEST(all_are_freed_whenever_they_are_dropped)
     pthread_cond_signal(&changed);
     pthread_mutex_unlock(&lock);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_uint_gt(taken_back, 0);
     ck_assert_int_eq(counts.frees, ROUNDS);
     ck_assert_int_eq(counts.puts, counts.outs);
 }
@@ -215,6 +264,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, is_put_by_its_worker);
     tcase_add_test(tc, is_not_put_if_it_is_dropped_before);
+    tcase_add_test(tc, is_freed_at_once_if_its_worker_has_not_begun);
     tcase_add_test(tc, is_taken_out_if_it_is_dropped_while_it_is_put);
     tcase_add_test(tc, says_why_it_could_not_be_put);
     tcase_add_test(tc, fails_and_is_dropped_at_the_same_time);
