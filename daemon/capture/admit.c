@@ -90,10 +90,11 @@ int capture_admit(const struct captures *captures, const struct capture_request 
     return 0;
 }
 
-/* Of the captures of @caller, and of @more, which one has that is not in the list yet. */
+/* Of the captures of @caller, of those that will begin, and of @more, which one has that is not in
+ * the list yet. */
 static unsigned sets_of(const struct captures *captures, const struct caller *caller, uint32_t more)
 {
-    uint32_t sets = more;
+    uint32_t sets = more | sample_sets_held(&captures->sets, caller);
 
     for (const struct capture *c = captures->running; c; c = c->next) {
         if (caller_equal(&c->caller, caller))

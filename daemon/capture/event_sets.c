@@ -60,8 +60,8 @@ static int take_set(struct captures *captures, struct capture *c, const char *na
     struct error refused = ERROR_NULL;
     bool may_arm = capture_may_add_set(captures, &c->caller, capture_sets(c), &refused);
     uint32_t before, after;
-    int r = sample_sets_take(&captures->sets, captures->broker, name, period, may_arm, ret_set,
-                             ret_period, err),
+    int r = sample_sets_take(&captures->sets, captures->broker, name, period, may_arm, &c->caller,
+                             ret_set, ret_period, err),
         faster;
 
     if (r != -EBUSY)
@@ -78,7 +78,7 @@ static int take_set(struct captures *captures, struct capture *c, const char *na
     for (struct capture *o = captures->running; o; o = o->next)
         capture_change_set(o, before, after, faster == 0 ? period : 0);
     return faster == 0 ? sample_sets_take(&captures->sets, captures->broker, name, period, may_arm,
-                                          ret_set, ret_period, err)
+                                          &c->caller, ret_set, ret_period, err)
                        : faster;
 }
 
@@ -120,9 +120,9 @@ void capture_hold_rates(struct captures *captures, struct capture *c)
         struct capture_event *event = &c->events[i];
 
         if (event->set != NO_SET)
-            sample_sets_hold(&captures->sets, event->set);
+            sample_sets_hold(&captures->sets, event->set, &c->caller);
         if (event->on_set != NO_SET)
-            sample_sets_hold(&captures->sets, event->on_set);
+            sample_sets_hold(&captures->sets, event->on_set, &c->caller);
         event->set = event->on_set = NO_SET;
     }
 }

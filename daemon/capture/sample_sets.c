@@ -33,10 +33,12 @@ static void stop(struct rate_set *s, struct broker *b)
 }
 
 /* For one that has to wait, and asks again. */
-static void hold(struct rate_set *s)
+static void hold(struct rate_set *s, const struct caller *caller)
 {
-    if (!s->users)
-        s->held_until_ns = clock_monotonic_ns() + SAMPLE_SETS_HOLD_NS;
+    if (s->users)
+        return;
+    s->held_until_ns = clock_monotonic_ns() + SAMPLE_SETS_HOLD_NS;
+    s->held_for = *caller;
 }
 
 static struct rate_set *sample_sets_faster(struct sample_sets *r, const char *event,
@@ -77,12 +79,13 @@ static struct rate_set *sample_sets_free(struct sample_sets *r)
 }
 
 /* Whether @s samples; if it never will, it goes. 0, -EINPROGRESS, -errno. */
-static int check_begun(struct rate_set *s, struct broker *b, struct error *err)
+static int check_begun(struct rate_set *s, struct broker *b, const struct caller *caller,
+                       struct error *err)
 {
     int r = s->begun ? 0 : broker_sample_begun(b, s->set, err);
 
     if (r == -EINPROGRESS)
-        hold(s);
+        hold(s, caller);
     else if (r < 0 && !s->users)
         stop(s, b);
     s->begun = r == 0;
@@ -90,7 +93,8 @@ static int check_begun(struct rate_set *s, struct broker *b, struct error *err)
 }
 
 int sample_sets_take(struct sample_sets *r, struct broker *b, const char *event, uint64_t period,
-                     bool may_arm, uint32_t *ret_set, uint64_t *ret_period, struct error *err)
+                     bool may_arm, const struct caller *caller, uint32_t *ret_set,
+                     uint64_t *ret_period, struct error *err)
 {
     struct rate_set *s = sample_sets_faster(r, event, period),
                     *unused = may_arm ? sample_sets_free(r) : NULL;
@@ -121,7 +125,7 @@ int sample_sets_take(struct sample_sets *r, struct broker *b, const char *event,
         error_remedy(err, "use the rate of a running capture, or wait until one has ended");
         return -EBUSY;
     }
-    k = check_begun(s, b, err);
+    k = check_begun(s, b, caller, err);
     if (k < 0)
         return k;
     s->users++;
@@ -177,12 +181,23 @@ void sample_sets_release(struct sample_sets *r, struct broker *b, uint32_t set)
         stop(s, b);
 }
 
-void sample_sets_hold(struct sample_sets *r, uint32_t set)
+void sample_sets_hold(struct sample_sets *r, uint32_t set, const struct caller *caller)
 {
     struct rate_set *s = find_used(r, set);
 
     if (s && --s->users == 0)
-        hold(s);
+        hold(s, caller);
+}
+
+uint32_t sample_sets_held(const struct sample_sets *r, const struct caller *caller)
+{
+    uint32_t sets = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++) {
+        if (r->sets[i].held_until_ns && caller_equal(&r->sets[i].held_for, caller))
+            sets |= 1u << r->sets[i].set;
+    }
+    return sets;
 }
 
 bool sample_sets_tick(struct sample_sets *r, struct broker *b, uint64_t now_ns)

@@ -73,9 +73,13 @@ static int rank(int state)
     return state == -ENOENT ? 0 : state == 0 ? 1 : state == -EINPROGRESS ? 2 : 3;
 }
 
-int hook_and(int a, int b)
+int hook_and(int a, int b, const struct error *why_b, struct error *err)
 {
-    return rank(b) > rank(a) ? b : a;
+    if (rank(b) <= rank(a))
+        return a;
+    if (err)
+        *err = *why_b;
+    return b;
 }
 
 const void *hook_arg(const struct hook *h)

@@ -40,8 +40,9 @@ int hook_new(const struct hook_worker *by, const struct hook_type *type, void *a
  * first with @err. Thread: that which has @h. */
 int hook_state(const struct hook *h, struct error *err);
 /* Returns the state of several: @a and @b are results of hook_state(), or -ENOENT for none. One
- * that failed counts most, then one that is not in yet. */
-int hook_and(int a, int b);
+ * that failed counts most, then one that is not in yet. @err, which is of @a, becomes @why_b if @b
+ * is the one that counts. */
+int hook_and(int a, int b, const struct error *why_b, struct error *err);
 /* Returns what it was made with, which is @h's: what the worker does not change may be read. */
 const void *hook_arg(const struct hook *h);
 /* Has @h, which may be NULL, taken out if it is in, and freed. Returns NULL. */

@@ -39,22 +39,25 @@ int alloc_check_room(const struct sampler_alloc *a, int32_t pid, size_t count, s
 
 static int state_among(const struct alloc_targets *of, int32_t pid, struct error *err)
 {
+    struct error why = ERROR_NULL;
     int r = -ENOENT;
 
     for (size_t i = 0; i < ARRAY_SIZE(of->all); i++) {
         if (of->all[i].pid == pid)
-            r = hook_and(r, hook_state(of->all[i].probes, err));
+            r = hook_and(r, hook_state(of->all[i].probes, &why), &why, err);
     }
     return r;
 }
 
 int sampler_alloc_begun(const struct sampler_alloc *a, int32_t pid, struct error *err)
 {
-    int r = hook_and(state_among(&a->vms, pid, err), state_among(&a->agents, pid, err));
+    struct error why = ERROR_NULL;
+    int r = state_among(&a->vms, pid, err);
 
+    r = hook_and(r, state_among(&a->agents, pid, &why), &why, err);
     for (size_t i = 0; i < ARRAY_SIZE(a->calls); i++) {
         if (a->calls[i].pid == pid)
-            r = hook_and(r, hook_state(a->calls[i].probe, err));
+            r = hook_and(r, hook_state(a->calls[i].probe, &why), &why, err);
     }
     return r;
 }

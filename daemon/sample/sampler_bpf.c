@@ -271,14 +271,15 @@ int sampler_uncall(struct sampler *s, int32_t pid, uint32_t set)
 
 int sampler_probes_begun(const struct sampler *s, int32_t pid, struct error *err)
 {
+    struct error why = ERROR_NULL;
     int r = -ENOENT;
 
     if (pid <= 0)
         return r;
     if (alloc_of(s))
-        r = hook_and(r, sampler_alloc_begun(alloc_of(s), pid, err));
+        r = sampler_alloc_begun(alloc_of(s), pid, err);
     if (moments_of(s))
-        r = hook_and(r, sampler_moments_begun(moments_of(s), pid, err));
+        r = hook_and(r, sampler_moments_begun(moments_of(s), pid, &why), &why, err);
     return r;
 }
 

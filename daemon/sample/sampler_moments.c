@@ -217,11 +217,12 @@ static bool is_same(const struct sampler_moments *m, const struct moment_target 
 /* Whether all of @t are in. 0, -EINPROGRESS, -errno with @err. */
 static int state_of(const struct moment_target *t, struct error *err)
 {
+    struct error why = ERROR_NULL;
     int r = -ENOENT;
 
     for (uint32_t i = 0; i < MOMENT_GROUPS; i++) {
         if (t->probes[i])
-            r = hook_and(r, hook_state(t->probes[i], err));
+            r = hook_and(r, hook_state(t->probes[i], &why), &why, err);
     }
     return r;
 }
@@ -238,11 +239,12 @@ static int check_target(struct sampler_moments *m, struct moment_target *t, stru
 
 int sampler_moments_begun(const struct sampler_moments *m, int32_t pid, struct error *err)
 {
+    struct error why = ERROR_NULL;
     int r = -ENOENT;
 
     for (size_t i = 0; i < ARRAY_SIZE(m->targets); i++) {
         if (m->targets[i].pid == pid)
-            r = hook_and(r, state_of(&m->targets[i], err));
+            r = hook_and(r, state_of(&m->targets[i], &why), &why, err);
     }
     return r;
 }

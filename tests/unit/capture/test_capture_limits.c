@@ -154,6 +154,22 @@ START_TEST(one_caller_leaves_events_and_rates_to_others)
 }
 END_TEST
 
+/* By those that begin slowly one would have more than its share. */
+START_TEST(sets_that_are_kept_for_a_caller_count)
+{
+    struct error err = ERROR_NULL;
+
+    add_sets(&BOB, 0, 1);
+    for (uint32_t set = 1; set < 5; set++) {
+        ck_assert(capture_may_add_set(&all, &ALICE, 0, &err));
+        all.sets.sets[set] = (struct rate_set){ .set = set, .users = 1 };
+        sample_sets_hold(&all.sets, set, &ALICE);
+    }
+    ck_assert(!capture_may_add_set(&all, &ALICE, 0, &err));
+    ck_assert(capture_may_add_set(&all, &BOB, 0, &err));
+}
+END_TEST
+
 /* ---- how much ---- */
 
 static void take(struct capture *c, uint64_t time_ns, const uint32_t *stack, size_t n)
@@ -354,6 +370,7 @@ int main(void)
     tcase_add_test(tc, captures_that_last_leave_room_for_short_ones);
     tcase_add_test(tc, all_callers_together_leave_room_for_root);
     tcase_add_test(tc, one_caller_leaves_events_and_rates_to_others);
+    tcase_add_test(tc, sets_that_are_kept_for_a_caller_count);
     tcase_add_test(tc, many_samples_are_thinned_and_small_captures_left_whole);
     tcase_add_test(tc, the_caller_that_holds_the_most_is_thinned);
     tcase_add_test(tc, a_caller_has_half_of_the_memory);

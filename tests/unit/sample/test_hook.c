@@ -153,6 +153,23 @@ START_TEST(says_why_it_could_not_be_put)
 }
 END_TEST
 
+START_TEST(one_that_failed_says_why_among_several)
+{
+    const struct error failed = { .code = -EBUSY, .msg = "it has no place" },
+                       coming = { .code = -EINPROGRESS, .msg = "not yet" };
+    struct error err = coming;
+
+    ck_assert_int_eq(hook_and(-EINPROGRESS, -EBUSY, &failed, &err), -EBUSY);
+    ck_assert_str_eq(err.msg, failed.msg);
+    ck_assert_int_eq(hook_and(-EBUSY, -EINPROGRESS, &coming, &err), -EBUSY);
+    ck_assert_int_eq(hook_and(-EBUSY, 0, &coming, &err), -EBUSY);
+    ck_assert_str_eq(err.msg, failed.msg);
+    ck_assert_int_eq(hook_and(-ENOENT, 0, &coming, NULL), 0);
+    ck_assert_int_eq(hook_and(0, -EINPROGRESS, &coming, &err), -EINPROGRESS);
+    ck_assert_str_eq(err.msg, coming.msg);
+}
+END_TEST
+
 START_TEST(fails_and_is_dropped_at_the_same_time)
 {
     counts.result = -ENOSPC;
@@ -267,6 +284,7 @@ int main(void)
     tcase_add_test(tc, is_freed_at_once_if_its_worker_has_not_begun);
     tcase_add_test(tc, is_taken_out_if_it_is_dropped_while_it_is_put);
     tcase_add_test(tc, says_why_it_could_not_be_put);
+    tcase_add_test(tc, one_that_failed_says_why_among_several);
     tcase_add_test(tc, fails_and_is_dropped_at_the_same_time);
     tcase_add_test(tc, is_done_at_once_without_a_worker);
     tcase_add_test(tc, all_are_freed_whenever_they_are_dropped);
