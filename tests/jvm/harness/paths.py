@@ -22,15 +22,22 @@ def program(name: str) -> str:
     return path
 
 
+def version(home: str) -> str:
+    """As `java -version` says it. Most JDKs have a file with it, so that no JVM has to start for it."""
+    try:
+        with open(home + "/release", encoding="utf-8") as f:
+            return next(line.replace("JAVA_VERSION=", "version ") for line in f if line.startswith("JAVA_VERSION="))
+    except (OSError, StopIteration):
+        return subprocess.run([home + "/bin/java", "-version"], capture_output=True, text=True).stderr
+
+
 @functools.cache
 def jdks() -> dict[int, str]:
     """Feature version -> home, of the JDKs (with javac) installed under /usr/lib/jvm."""
     found = {}
     for javac in sorted(glob.glob("/usr/lib/jvm/*/bin/javac")):
         home = os.path.realpath(os.path.dirname(os.path.dirname(javac)))
-        text = subprocess.run([home + "/bin/java", "-version"], capture_output=True, text=True).stderr
-        match = re.search(r'version "(?:1\.)?(\d+)', text)
-        if match:
+        if match := re.search(r'version "(?:1\.)?(\d+)', version(home)):
             found[int(match[1])] = home
     return found
 

@@ -78,14 +78,20 @@ def stat(pid: int, tid: int = 0) -> list[str]:
 
 
 def families() -> dict[int, list[int]]:
-    """Pid of each parent -> its children."""
+    """Pid of each parent -> its children. Tests ask for this many times a second: without open() and text it takes a quarter of the time."""
     found: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                found.setdefault(int(stat(int(name))[1]), []).append(int(name))
-            except (FileNotFoundError, ProcessLookupError):
-                pass
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            fd = os.open(f"/proc/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        try:
+            fields = os.read(fd, 4096).rpartition(b")")[2].split(None, 2)
+        except ProcessLookupError:
+            continue
+        finally:
+            os.close(fd)
+        found.setdefault(int(fields[1]), []).append(int(name))
     return found
 
 
