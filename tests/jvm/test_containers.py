@@ -67,7 +67,8 @@ def check_names(test: unittest.TestCase, captured, spin: jvm.Spin, pid: int | No
 
 
 class Kinds(WithSpinAndDaemon):
-    """What is checked in each kind of container. More of them are in test_containers_more.py."""
+    """What is checked in each kind of container, by flamed as it comes. More of them are in test_containers_more.py."""
+    options = ()
 
     @classmethod
     def setUpClass(cls):

@@ -12,7 +12,7 @@ class Heap(jvm.WithClasses):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.daemon = Daemon()
+        cls.daemon = Daemon("--recorder-hz=0")
         cls.addClassCleanup(cls.daemon.stop)
 
     def start(self, version: int, *options: str) -> int:

@@ -29,7 +29,7 @@ class Inlined(unittest.TestCase):
         paths.need_root()
         paths.need("cc")
         paths.need("objcopy")
-        cls.daemon = Daemon()
+        cls.daemon = Daemon("--recorder-hz=0")
         cls.addClassCleanup(cls.daemon.stop)
         folder = tempfile.TemporaryDirectory(prefix="flamed-inlined.")
         cls.addClassCleanup(folder.cleanup)

@@ -8,7 +8,7 @@ class Merged(jvm.WithClasses):
     sources = ("Generated.java",)
 
     def setUp(self):
-        self.daemon = Daemon()
+        self.daemon = Daemon("--recorder-hz=0")
         self.addCleanup(self.daemon.stop)
 
     def capture(self, version: int, others: int) -> str:

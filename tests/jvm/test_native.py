@@ -41,7 +41,7 @@ class Native(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         paths.need_root()
-        cls.daemon = Daemon()
+        cls.daemon = Daemon("--recorder-hz=0")
         cls.addClassCleanup(cls.daemon.stop)
 
     def start(self, *command: str, **options) -> subprocess.Popen:

@@ -53,6 +53,8 @@ class MemoryWatch(threading.Thread):
 
 
 class Storm(WithSpinAndDaemon):
+    options = () # the recorder sees the storm, too
+
     def test_storm_of_execs(self):
         """2,000 execs a second: others keep their names, flamed's memory stays flat; its CPU is printed."""
         seconds = storm_seconds()

@@ -141,7 +141,7 @@ class Base(jvm.WithClasses):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.daemon = Daemon()
+        cls.daemon = Daemon("--recorder-hz=0")
         cls.addClassCleanup(cls.daemon.stop)
 
     def perf_map(self, pid: int, **source) -> dict[int, tuple[int, str]]:

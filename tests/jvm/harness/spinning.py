@@ -30,11 +30,13 @@ class WithSpinningJvm(WithSpin):
 
 
 class WithSpinAndDaemon(WithSpin):
-    """And a flamed, in cls.daemon."""
+    """And a flamed with cls.options, in cls.daemon: without its flight recorder, which reads every JVM that other tests start."""
+    options: tuple[str, ...] = ("--recorder-hz=0",)
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.daemon = Daemon()
+        cls.daemon = Daemon(*cls.options)
         cls.addClassCleanup(cls.daemon.stop)
 
     def assert_named(self, profile, due: float, least: int = 50) -> None:
