@@ -134,6 +134,8 @@ static int reconcile_process(void *cookie, struct process *p)
     uint32_t sets = 0;
 
     if (p->exited) {
+        if (p->replaced)
+            captures_replace_blocks(rc->captures, &p->id);
         reconcile_exited(rc, p);
         return 0;
     }

@@ -121,7 +121,7 @@ int calls_put(const struct calls_env *env, struct process *p, const struct wante
     if (!one) {
         drop_before(all, env->broker, p, set);
         one = &all->all[all->count++];
-        *one = (struct called){ .id = p->id, .set = set };
+        *one = (struct called){ .id = p->id, .set = set, .since_ns = clock_monotonic_ns() };
     }
     one->wanted = true;
     if (wanted->forced && one->reason.code == -EDQUOT)
@@ -213,11 +213,11 @@ struct called *calls_take_cut(struct calls *all)
     return NULL;
 }
 
-bool calls_gave_up(struct calls *all, const struct proc_id *id, uint32_t set)
+uint64_t calls_since_ns(struct calls *all, const struct proc_id *id, uint32_t set)
 {
     const struct called *one = find(all, id, set);
 
-    return one && !one->there && one->reason.code == -EDQUOT;
+    return !one || (!one->there && one->reason.code == -EDQUOT) ? UINT64_MAX : one->since_ns;
 }
 
 void calls_forget(struct calls *all, uint32_t set)

@@ -22,6 +22,7 @@ struct called {
     bool wanted;            /* by a capture, at the last look */
     bool forced;            /* by one that takes any number of calls, since then */
     struct mallocs rate;    /* of event malloc */
+    uint64_t since_ns;      /* from when on probes there are those of this image */
     uint64_t again_ns;      /* when it is tried again */
     uint64_t held_until_ns; /* for a capture that cannot begin yet, and asks again; 0: not */
     struct error reason;    /* why it is not; code 0: not known yet */
@@ -61,7 +62,9 @@ void calls_look(struct calls *all);
 void calls_looked(struct calls *all, struct broker *b);
 /* Returns one that has lost its probes since it called too often, each once; NULL: no more. */
 struct called *calls_take_cut(struct calls *all);
-/* Returns whether process @id has no probes of set @set, because it called too often. */
-bool calls_gave_up(struct calls *all, const struct proc_id *id, uint32_t set);
+/* Returns when (CLOCK_MONOTONIC) the probes of set @set in process @id became those of this image.
+ * Samples from before are of one that an exec replaced. UINT64_MAX: it has none, or too many calls.
+ */
+uint64_t calls_since_ns(struct calls *all, const struct proc_id *id, uint32_t set);
 /* Set @set is gone, and its probes with it. */
 void calls_forget(struct calls *all, uint32_t set);

@@ -277,6 +277,8 @@ void capture_end_block(struct captures *captures, struct capture *c, const struc
 /* Lets go of the blocks of processes that have lost their probes since the last time: nobody knows
  * which of them are freed. */
 void captures_lose_blocks(struct captures *captures);
+/* Lets go of the blocks of process image @id, which an exec has replaced. */
+void captures_replace_blocks(struct captures *captures, const struct proc_id *id);
 /* Has the record hold the samples of blocks that stay, and says what it lacks, as warnings. */
 void capture_settle_blocks(struct capture *c, uint64_t end_ns);
 

@@ -8,6 +8,15 @@ int capture_begin_blocks(struct capture *c)
     return capture_has(c, EVENT_BLOCKS) ? native_live_new(&c->native_live) : 0;
 }
 
+/* Whether nobody will tell when the block of @in is freed. Its probes have gone: they were of an
+ * image that an exec replaced, or the process calls too often. */
+static bool is_unfollowed(struct captures *captures, const struct incoming *in)
+{
+    uint64_t since_ns = calls_since_ns(&captures->calls, &in->process->id, in->rec->set);
+
+    return since_ns == UINT64_MAX ? !in->process->exited : in->rec->time_ns < since_ns;
+}
+
 void capture_keep_block(struct captures *captures, struct capture *c, const struct incoming *in,
                         const struct profile_sample *s, const uint32_t *frames, size_t n)
 {
@@ -16,11 +25,12 @@ void capture_keep_block(struct captures *captures, struct capture *c, const stru
 
     if (!c->native_live)
         return;
-    /* Taken before the probes went, and nobody will know when it is freed. */
-    if (calls_gave_up(&captures->calls, &in->process->id, rec->set))
-        native_live_miss(c->native_live, s->value);
+    if (in->process->replaced)
+        native_live_count(c->native_live, s->value, NATIVE_LIVE_REPLACED);
+    else if (is_unfollowed(captures, in))
+        native_live_count(c->native_live, s->value, NATIVE_LIVE_LOST);
     else if (record_hold(c->record, frames, n, &kept.stack) == 0 &&
-             !native_live_keep(c->native_live, rec->object, (int32_t)rec->host_pid, &kept))
+             !native_live_keep(c->native_live, rec->object, &in->process->id, &kept))
         record_drop(c->record, 1);
 }
 
@@ -33,22 +43,35 @@ void capture_end_block(struct captures *captures, struct capture *c, const struc
     if (!c->native_live || !v || !v->wanted) /* the set has blocks of others' processes, too */
         return;
     if (!rec->object)
-        native_live_miss(c->native_live, rec->value);
-    else if (rec->value)
-        native_live_lose(c->native_live, rec->object, early);
+        native_live_count(c->native_live, rec->value, NATIVE_LIVE_LOST);
     else
-        native_live_give_back(c->native_live, rec->object, early);
+        native_live_end(c->native_live, rec->object,
+                        rec->value ? NATIVE_LIVE_CROWDED : NATIVE_LIVE_FREED, early);
+}
+
+/* Those of process @id end, in each capture of set @set. */
+static void end_process(struct captures *captures, const struct proc_id *id, uint32_t set,
+                        enum native_live_end how)
+{
+    for (struct capture *c = captures->running; c; c = c->next) {
+        if (c->native_live && capture_sets(c) & 1u << set)
+            native_live_end_process(c->native_live, id, how);
+    }
 }
 
 void captures_lose_blocks(struct captures *captures)
 {
     struct called *one;
 
-    while ((one = calls_take_cut(&captures->calls))) {
-        for (struct capture *c = captures->running; c; c = c->next) {
-            if (c->native_live && capture_sets(c) & 1u << one->set)
-                native_live_lose_process(c->native_live, one->id.host_pid);
-        }
+    while ((one = calls_take_cut(&captures->calls)))
+        end_process(captures, &one->id, one->set, NATIVE_LIVE_LOST);
+}
+
+void captures_replace_blocks(struct captures *captures, const struct proc_id *id)
+{
+    for (uint32_t set = 0; set < BROKER_SETS_MAX; set++) {
+        if (calls_since_ns(&captures->calls, id, set) != UINT64_MAX)
+            end_process(captures, id, set, NATIVE_LIVE_REPLACED);
     }
 }
 
@@ -70,9 +93,19 @@ static void warn(struct capture *c, const struct native_live_found *f, uint64_t 
     record_warn(c->record,
                 "of %llu sampled blocks of memory %llu were freed. Left out are %llu that were "
                 "allocated in the last %.1f s: whether they stay is not known yet",
-                (unsigned long long)(f->given_back + f->live + f->young),
-                (unsigned long long)f->given_back, (unsigned long long)f->young,
+                (unsigned long long)(f->ended[NATIVE_LIVE_FREED] + f->live + f->young),
+                (unsigned long long)f->ended[NATIVE_LIVE_FREED], (unsigned long long)f->young,
                 (double)tail_ns / NSEC_PER_SEC);
+    if (f->ended[NATIVE_LIVE_REPLACED])
+        record_warn(c->record,
+                    "%llu sampled blocks of memory went with a program that an exec replaced: they "
+                    "are not in this profile",
+                    (unsigned long long)f->ended[NATIVE_LIVE_REPLACED]);
+    if (f->ended[NATIVE_LIVE_CROWDED])
+        record_warn(c->record,
+                    "%llu sampled blocks of memory were not followed. %d can be at a time on this "
+                    "node, and a process may have as many as it leaves free; raise interval",
+                    (unsigned long long)f->ended[NATIVE_LIVE_CROWDED], NATIVE_LIVE_MAX);
     if (f->missed_bytes)
         record_warn(c->record,
                     "of %.3g %% of the bytes that were allocated nothing is known but that: they "

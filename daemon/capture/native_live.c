@@ -7,14 +7,14 @@
 /* The sample of a block, in a list of those with the same head, or of free ones. */
 struct kept {
     uint32_t block, next;
-    int32_t host_pid;
+    struct proc_id id;
     struct profile_sample sample;
 };
 
 /* An end that came before its sample. */
 struct early_end {
     uint32_t block;
-    bool lost; /* nobody follows it any more */
+    enum native_live_end how;
 };
 
 struct native_live {
@@ -45,15 +45,19 @@ struct native_live *native_live_free(struct native_live *l)
     return NULL;
 }
 
+static void count_end(struct native_live *l, uint64_t bytes, enum native_live_end how)
+{
+    l->found.ended[how]++;
+    if (how == NATIVE_LIVE_CROWDED || how == NATIVE_LIVE_LOST)
+        l->found.missed_bytes += bytes;
+}
+
 /* Whether block @block, of @value bytes, has ended before it came. Counts it then. */
 static bool take_early(struct native_live *l, uint32_t block, uint64_t value)
 {
     for (size_t i = 0; i < l->early_count; i++) {
         if (l->early[i].block == block) {
-            if (l->early[i].lost)
-                l->found.missed_bytes += value;
-            else
-                l->found.given_back++;
+            count_end(l, value, l->early[i].how);
             l->early[i] = l->early[--l->early_count];
             return true;
         }
@@ -61,7 +65,7 @@ static bool take_early(struct native_live *l, uint32_t block, uint64_t value)
     return false;
 }
 
-bool native_live_keep(struct native_live *l, uint32_t block, int32_t host_pid,
+bool native_live_keep(struct native_live *l, uint32_t block, const struct proc_id *id,
                       const struct profile_sample *s)
 {
     uint32_t *head = &l->heads[block & (HEADS - 1)], i = l->free;
@@ -70,85 +74,73 @@ bool native_live_keep(struct native_live *l, uint32_t block, int32_t host_pid,
     if (take_early(l, block, s->value))
         return true;
     if (s->time_ns < l->lost_until_ns) {
-        l->found.missed_bytes += s->value;
+        count_end(l, s->value, NATIVE_LIVE_LOST);
         return true;
     }
     if (i == NONE)
         return false;
     l->free = l->all[i].next;
-    l->all[i] = (struct kept){ .block = block, .next = *head, .host_pid = host_pid, .sample = *s };
+    l->all[i] = (struct kept){ .block = block, .next = *head, .id = *id, .sample = *s };
     *head = i;
     return true;
 }
 
 /* Takes the one that *@at leads to out of its list, and counts how it ended. */
-static void let_go(struct native_live *l, uint32_t *at, bool lost)
+static void let_go(struct native_live *l, uint32_t *at, enum native_live_end how)
 {
     uint32_t i = *at;
 
     *at = l->all[i].next;
     l->all[i].next = l->free;
     l->free = i;
-    if (lost)
-        l->found.missed_bytes += l->all[i].sample.value;
-    else
-        l->found.given_back++;
+    count_end(l, l->all[i].sample.value, how);
 }
 
-static void end(struct native_live *l, uint32_t block, bool lost, bool early)
+void native_live_end(struct native_live *l, uint32_t block, enum native_live_end how, bool early)
 {
     uint32_t *at = &l->heads[block & (HEADS - 1)];
 
     while (*at != NONE && l->all[*at].block != block)
         at = &l->all[*at].next;
     if (*at != NONE)
-        let_go(l, at, lost);
+        let_go(l, at, how);
     else if (early && l->early_count < NATIVE_LIVE_EARLY)
-        l->early[l->early_count++] = (struct early_end){ block, lost };
+        l->early[l->early_count++] = (struct early_end){ block, how };
     else if (early)
         l->found.lost_ends++;
 }
 
-void native_live_give_back(struct native_live *l, uint32_t block, bool early)
-{
-    end(l, block, /* lost= */ false, early);
-}
-
-void native_live_lose(struct native_live *l, uint32_t block, bool early)
-{
-    end(l, block, /* lost= */ true, early);
-}
-
-/* @host_pid 0: of all processes. */
-static void lose_of(struct native_live *l, int32_t host_pid)
+/* @id NULL: of all processes. */
+static void end_all(struct native_live *l, const struct proc_id *id, enum native_live_end how)
 {
     for (uint32_t h = 0; h < HEADS; h++) {
         uint32_t *at = &l->heads[h];
 
         while (*at != NONE) {
-            if (!host_pid || l->all[*at].host_pid == host_pid)
-                let_go(l, at, /* lost= */ true);
+            if (!id || proc_id_equal(&l->all[*at].id, id))
+                let_go(l, at, how);
             else
                 at = &l->all[*at].next;
         }
     }
 }
 
-void native_live_lose_process(struct native_live *l, int32_t host_pid)
+void native_live_end_process(struct native_live *l, const struct proc_id *id,
+                             enum native_live_end how)
 {
-    lose_of(l, host_pid);
+    end_all(l, id, how);
 }
 
 void native_live_lose_all(struct native_live *l, uint64_t until_ns)
 {
-    lose_of(l, /* host_pid= */ 0);
+    end_all(l, /* id= */ NULL, NATIVE_LIVE_LOST);
     l->lost_until_ns = until_ns;
 }
 
-void native_live_miss(struct native_live *l, uint64_t bytes)
+void native_live_count(struct native_live *l, uint64_t bytes, enum native_live_end how)
 {
     l->found.bytes += bytes;
-    l->found.missed_bytes += bytes;
+    count_end(l, bytes, how);
 }
 
 void native_live_each(struct native_live *l, uint64_t until_ns, native_live_fn fn, void *cookie,

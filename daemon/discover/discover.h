@@ -60,6 +60,7 @@ struct process {
     bool kernel_thread;
     bool zombie;        /* dead, but its parent has not asked for it */
     bool exited;        /* it ended, or an exec replaced it */
+    bool replaced;      /* it was that */
     uint64_t exited_ns; /* when, CLOCK_MONOTONIC */
     uint64_t
         exec_time_ns; /* CLOCK_MONOTONIC of the exec that made this image, 0: before we looked */

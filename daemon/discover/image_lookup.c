@@ -19,7 +19,7 @@ static void revive(struct discover *d, struct image *im, uint64_t time_ns)
 {
     struct proc_stat st;
 
-    if (im->replaced || time_ns < im->end_ns + REVIVE_AFTER_NS || time_ns < im->revive_ns)
+    if (im->p.replaced || time_ns < im->end_ns + REVIVE_AFTER_NS || time_ns < im->revive_ns)
         return;
     im->revive_ns = time_ns + REVIVE_EVERY_NS;
     if (readers_stat(d->opts.proc_fd, &im->p.id, &st) != 0 ||
@@ -96,12 +96,12 @@ static struct image *add_newer(struct discover *d, struct image *newest, uint32_
 
 /* A sample of an image that was over before we knew of it: nothing can be read of it any more. */
 static struct image *add_ended(struct discover *d, const struct proc_id *id, struct image *before,
-                               uint64_t end_ns, struct span comm)
+                               uint64_t end_ns, bool replaced, struct span comm)
 {
     struct image *im = table_add(d, id, before, comm);
 
     if (im)
-        image_end(im, end_ns, before != NULL);
+        image_end(im, end_ns, replaced);
     return im;
 }
 
@@ -120,15 +120,16 @@ static struct image *add_sampled(struct discover *d, int32_t host_pid, uint64_t 
         same = of_start(newest, start_ticks, /* oldest= */ true);
         id.exec_no = same->p.id.exec_no ? same->p.id.exec_no - 1
                                         : of_start(newest, start_ticks, false)->p.id.exec_no + 1;
-        return add_ended(d, &id, same, same->begin_ns ? same->begin_ns : time_ns, comm);
+        return add_ended(d, &id, same, same->begin_ns ? same->begin_ns : time_ns,
+                         /* replaced= */ true, comm);
     }
     if (newest && start_ticks && newest->p.id.start_ticks > start_ticks) /* the pid has moved on */
-        return add_ended(d, &id, newest, time_ns, comm);
+        return add_ended(d, &id, newest, time_ns, /* replaced= */ false, comm);
     if (newest)
         image_end(newest, time_ns, /* replaced= */ false);
     if (note && note->exec_ns > time_ns) { /* of before its last exec */
         id.exec_no = note->execs - 1;
-        return add_ended(d, &id, NULL, note->exec_ns, comm);
+        return add_ended(d, &id, NULL, note->exec_ns, /* replaced= */ true, comm);
     }
     id.exec_no = note ? note->execs : 0;
     im = table_add(d, &id, NULL, comm);

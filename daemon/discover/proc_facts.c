@@ -267,7 +267,7 @@ struct image *facts_discover(struct discover *d, int32_t host_pid, bool kernel_t
         if (note)
             im->begin_ns = im->p.exec_time_ns = note->exec_ns;
     }
-    if (!im->facts && facts_read(d, im) != 0 && im->replaced) /* by an exec just now */
+    if (!im->facts && facts_read(d, im) != 0 && im->p.replaced) /* by an exec just now */
         im = table_newest(d, host_pid);
     if (!im || !image_is_live(im))
         return NULL;

@@ -234,7 +234,7 @@ void image_end(struct image *im, uint64_t time_ns, bool replaced)
     if (!image_is_live(im))
         return;
     im->end_ns = time_ns;
-    im->replaced = replaced;
+    im->p.replaced = replaced;
     im->p.exited = true;
     im->p.exited_ns = time_ns;
     im->look_ns = im->timer_ns = UINT64_MAX;
@@ -253,7 +253,7 @@ struct image *image_replace(struct discover *d, struct image *im, uint64_t time_
         im->p.id = id;
         image_set_comm(im, comm);
     } else {
-        im->replaced = true;
+        im->p.replaced = true;
         image_end(im, time_ns, /* replaced= */ true);
         next = table_add(d, &id, NULL, comm);
         if (!next)

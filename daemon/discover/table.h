@@ -54,7 +54,6 @@ struct image {
     uint64_t first_sample_ns;
     uint64_t revive_ns;    /* not before that is an exited one looked at again */
     uint32_t unseen_execs; /* told by samples, the records are still to come */
-    bool replaced;         /* it ended by an exec */
     bool told;             /* opts.dropped() was called for it, */
     unsigned told_pins;    /* and that many pins were left */
     bool handed;           /* somebody outside may hold it */

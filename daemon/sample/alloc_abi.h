@@ -67,6 +67,8 @@ enum alloc_malloc {
 struct alloc_mallocs {
     unsigned long long calls;          /* in all its sets */
     ALLOC_U32 cache_word, cache_tries; /* of native_live.bpf.h */
+    ALLOC_U32 slot;                    /* where its blocks are counted, below ALLOC_PROCESSES_MAX */
+    ALLOC_U32 unused;
 };
 
 /* A block of memory that a set follows. */

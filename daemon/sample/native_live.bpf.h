@@ -69,6 +69,10 @@ struct {
 
 __u32 block_epochs[STACK_SETS_MAX]; /* of sets: how often each began; written by the loader */
 __u32 last_block;                   /* number */
+/* Blocks that are followed: of all processes, and of each by its slot. The loader takes off those
+ * that it forgets. One that ends before it is counted makes that -1 for a moment. */
+__s32 blocks_of_all;
+__s32 blocks_of[ALLOC_PROCESSES_MAX];
 
 /* The size that glibc has for @bytes. */
 static __always_inline __u64 block_bytes(__u64 bytes)
@@ -210,23 +214,48 @@ static __always_inline void write_end(struct task_struct *task, struct alloc_scr
         count(ALLOC_LOST_RING, 1);
 }
 
+/* Counts @n more blocks that are followed of the process of @m. */
+static __always_inline void count_blocks(const struct alloc_mallocs *m, __s32 n)
+{
+    __sync_fetch_and_add(&blocks_of_all, n);
+    __sync_fetch_and_add(&blocks_of[m->slot & (ALLOC_PROCESSES_MAX - 1)], n);
+}
+
+/* Whether one more block of the process of @m may be followed: it has no more of them than are left
+ * for others. So none takes all, and one that is alone may have half. */
+static __always_inline bool has_room(const struct alloc_mallocs *m)
+{
+    return blocks_of[m->slot & (ALLOC_PROCESSES_MAX - 1)] < ALLOC_BLOCKS_MAX - blocks_of_all;
+}
+
 /* Has the block at @address followed as number @block, which is worth @value. If there is no room,
- * nobody follows it. */
+ * nobody follows it, and its record says so. */
 static __always_inline void follow(struct task_struct *task, struct alloc_scratch *as,
-                                   __u64 address, __u32 host_pid, __u32 set, __u32 block,
-                                   __u64 value)
+                                   const struct alloc_mallocs *m, __u64 address, __u32 host_pid,
+                                   __u32 set, __u32 block, __u64 value)
 {
     struct alloc_block key = { .address = address, .host_pid = host_pid, .set = set };
 
-    if (!bpf_map_update_elem(&live_blocks, &key, &block, BPF_ANY))
+    if (has_room(m) && !bpf_map_update_elem(&live_blocks, &key, &block, BPF_NOEXIST)) {
+        count_blocks(m, 1);
         return;
-    count(ALLOC_LOST_OTHER, 1);
-    write_end(task, as, host_pid, set, block, value);
+    }
+    /* One that nobody saw given back was at that address. */
+    if (bpf_map_update_elem(&live_blocks, &key, &block, BPF_EXIST))
+        write_end(task, as, host_pid, set, block, value);
+}
+
+/* Stops following the block of @key, if it is followed. */
+static __always_inline void unfollow(const struct alloc_mallocs *m, const struct alloc_block *key)
+{
+    if (!bpf_map_delete_elem(&live_blocks, key))
+        count_blocks(m, -1);
 }
 
 /* The block at @address is given back. */
 static __always_inline void give_back(struct task_struct *task, struct alloc_scratch *as,
-                                      __u64 address, __u32 host_pid, __u32 set)
+                                      const struct alloc_mallocs *m, __u64 address, __u32 host_pid,
+                                      __u32 set)
 {
     struct alloc_block key = { .address = address, .host_pid = host_pid, .set = set };
     __u32 *block = bpf_map_lookup_elem(&live_blocks, &key), number;
@@ -234,7 +263,7 @@ static __always_inline void give_back(struct task_struct *task, struct alloc_scr
     if (!block)
         return;
     number = *block;
-    bpf_map_delete_elem(&live_blocks, &key);
+    unfollow(m, &key);
     write_end(task, as, host_pid, set, number, 0);
 }
 
@@ -251,7 +280,7 @@ static __always_inline __u64 begin_asking(struct task_struct *task, struct alloc
     a->block = 0;
     a->cached = 0;
     if (kind == ALLOC_MALLOC_SECOND_OF_OLD && as->args.n[0])
-        give_back(task, as, as->args.n[0], host_pid, set);
+        give_back(task, as, m, as->args.n[0], host_pid, set);
     a->bytes = asked_bytes(kind, as->args.n[0], as->args.n[1], as->args.n[2]);
     a->value = a->bytes ? draw(set, a->bytes) : 0;
     if (a->value && (kind == ALLOC_MALLOC_FIRST || kind == ALLOC_MALLOC_PRODUCT))
@@ -262,7 +291,8 @@ static __always_inline __u64 begin_asking(struct task_struct *task, struct alloc
 /* The block of a call that did not come out of the thread's own list is at @address. Returns that
  * if it is a sample that is still to be written; else 0. */
 static __always_inline __u64 end_asking(struct task_struct *task, struct alloc_scratch *as,
-                                        struct asking *a, __u64 address, __u32 host_pid, __u32 set)
+                                        struct asking *a, const struct alloc_mallocs *m,
+                                        __u64 address, __u32 host_pid, __u32 set)
 {
     struct alloc_block cached = { .address = a->cached, .host_pid = host_pid, .set = set };
 
@@ -270,8 +300,8 @@ static __always_inline __u64 end_asking(struct task_struct *task, struct alloc_s
         return 0;
     if (!a->block)
         return address;
-    bpf_map_delete_elem(&live_blocks, &cached); /* calloc before 2.41 takes nothing out of it */
-    follow(task, as, address, host_pid, set, a->block, a->value);
+    unfollow(m, &cached); /* calloc before 2.41 takes nothing out of it */
+    follow(task, as, m, address, host_pid, set, a->block, a->value);
     a->value = 0;
     return 0;
 }
@@ -307,7 +337,7 @@ __attribute__((noinline)) int see_block(struct alloc_scratch *as, __u32 host_pid
         return 0;
     kind = (kind - ALLOC_MALLOC) % ALLOC_MALLOC_KINDS;
     if (kind == ALLOC_MALLOC_FREE) {
-        give_back(task, as, as->args.n[0], host_pid, set);
+        give_back(task, as, m, as->args.n[0], host_pid, set);
         return 0;
     }
     a = asking_of(task, set);
@@ -315,7 +345,7 @@ __attribute__((noinline)) int see_block(struct alloc_scratch *as, __u32 host_pid
         return 0;
     as->block =
         kind >= ALLOC_MALLOC_RESULT
-            ? end_asking(task, as, a, as->registers[kind & (ALLOC_REGISTERS - 1)], host_pid, set)
+            ? end_asking(task, as, a, m, as->registers[kind & (ALLOC_REGISTERS - 1)], host_pid, set)
             : begin_asking(task, as, a, m, kind, host_pid, set);
     if (!as->block)
         return 0;
@@ -333,10 +363,11 @@ __attribute__((noinline)) int sampled_block(struct alloc_scratch *as, __u32 host
                                             __u32 written)
 {
     struct task_struct *task = bpf_get_current_task_btf();
+    struct alloc_mallocs *m = bpf_map_lookup_elem(&mallocs, &host_pid);
     struct asking *a = asking_of(task, set);
 
-    if (as && written)
-        follow(task, as, as->block, host_pid, set, as->what.object,
+    if (as && m && written)
+        follow(task, as, m, as->block, host_pid, set, as->what.object,
                as->values[set & (STACK_SETS_MAX - 1)]);
     else if (a)
         a->value = 0;

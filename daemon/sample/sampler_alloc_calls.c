@@ -11,17 +11,57 @@ static bool has_mallocs(const struct sampler_alloc *a, int32_t pid)
     return false;
 }
 
+/* The slot of process @pid; 0: a free one. -1: none. */
+static int malloc_slot(const struct sampler_alloc *a, int32_t pid)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(a->malloc_pids); i++) {
+        if (a->malloc_pids[i] == pid)
+            return (int)i;
+    }
+    return -1;
+}
+
+/* Has the program count what process @pid does with malloc, unless it does. 0 or -E2BIG with @err.
+ */
+static int begin_mallocs(struct sampler_alloc *a, int32_t pid, struct error *err)
+{
+    int slot = malloc_slot(a, /* pid= */ 0);
+    const struct alloc_mallocs none = { .slot = (uint32_t)slot };
+    uint32_t key = (uint32_t)pid;
+
+    if (malloc_slot(a, pid) >= 0)
+        return 0;
+    if (slot < 0 ||
+        bpf_map_update_elem(bpf_map__fd(a->skel->maps.mallocs), &key, &none, BPF_ANY) < 0)
+        return error_set(err, -E2BIG, "%d processes have probes already", ALLOC_PROCESSES_MAX);
+    __atomic_store_n(&a->skel->bss->blocks_of[slot], 0, __ATOMIC_RELEASE);
+    a->malloc_pids[slot] = pid;
+    return 0;
+}
+
+/* Ends that, if it has no such probe any more. */
+static void end_mallocs(struct sampler_alloc *a, int32_t pid)
+{
+    int slot = malloc_slot(a, pid);
+    uint32_t key = (uint32_t)pid;
+
+    if (slot < 0 || has_mallocs(a, pid))
+        return;
+    bpf_map_delete_elem(bpf_map__fd(a->skel->maps.mallocs), &key);
+    a->malloc_pids[slot] = 0;
+}
+
 /* It counts nothing from here on, until it is gone. */
 static void drop_call(struct sampler_alloc *a, struct call_probe *c)
 {
-    uint32_t key = (uint32_t)c->pid;
+    int32_t pid = c->pid;
     bool malloc = c->malloc;
 
     __atomic_store_n(&a->skel->bss->call_epochs[c - a->calls], 0, __ATOMIC_RELEASE);
     hook_drop(c->probe);
     *c = (struct call_probe){ 0 };
-    if (malloc && !has_mallocs(a, (int32_t)key))
-        bpf_map_delete_elem(bpf_map__fd(a->skel->maps.mallocs), &key);
+    if (malloc)
+        end_mallocs(a, pid);
 }
 
 void alloc_drop_calls(struct sampler_alloc *a, uint32_t sets)
@@ -30,6 +70,18 @@ void alloc_drop_calls(struct sampler_alloc *a, uint32_t sets)
         if (a->calls[i].pid && sets & 1U << a->calls[i].set)
             drop_call(a, &a->calls[i]);
     }
+}
+
+/* Forgets one that the program follows, and counts. */
+static void forget_block(struct sampler_alloc *a, const struct alloc_block *key)
+{
+    int slot = malloc_slot(a, (int32_t)key->host_pid);
+
+    if (bpf_map_delete_elem(bpf_map__fd(a->skel->maps.live_blocks), key) < 0)
+        return;
+    __atomic_sub_fetch(&a->skel->bss->blocks_of_all, 1, __ATOMIC_RELAXED);
+    if (slot >= 0)
+        __atomic_sub_fetch(&a->skel->bss->blocks_of[slot], 1, __ATOMIC_RELAXED);
 }
 
 void alloc_forget_blocks(struct sampler_alloc *a, uint32_t set, int32_t pid)
@@ -42,7 +94,7 @@ void alloc_forget_blocks(struct sampler_alloc *a, uint32_t set, int32_t pid)
         key = next;
         r = bpf_map_get_next_key(map, &key, &next);
         if (key.set == set && (!pid || key.host_pid == (uint32_t)pid))
-            bpf_map_delete_elem(map, &key);
+            forget_block(a, &key);
     }
 }
 
@@ -135,25 +187,22 @@ int sampler_alloc_malloc(struct sampler_alloc *a, const struct uprobe_target *ta
                          uint64_t offset, enum alloc_malloc argument, struct error *err)
 {
     const struct call_probe c = { .pid = target->pid, .set = set, .malloc = true };
-    const struct alloc_mallocs none = { 0 };
-    int32_t pid = target->pid;
-    uint32_t key = (uint32_t)pid;
     struct call_probe *at;
     int r;
 
-    if (pid <= 0 || set >= STACK_SETS_MAX || argument >= ALLOC_MALLOC_KINDS ||
+    if (c.pid <= 0 || set >= STACK_SETS_MAX || argument >= ALLOC_MALLOC_KINDS ||
         (argument >= ALLOC_MALLOC_FREE && !(a->block_sets & 1U << set)))
         return -EINVAL;
     at = find_place(a, &c, target, offset);
     if (at)
         return call_state(a, at, err);
-    if (!has_mallocs(a, pid) &&
-        bpf_map_update_elem(bpf_map__fd(a->skel->maps.mallocs), &key, &none, BPF_ANY) < 0)
-        return error_set(err, -E2BIG, "%d processes have probes already", ALLOC_PROCESSES_MAX);
+    r = begin_mallocs(a, c.pid, err);
+    if (r < 0)
+        return r;
     r = add_call(a, &c, target, offset, ALLOC_MALLOC + set * ALLOC_MALLOC_KINDS + argument, &at,
                  err);
-    if (r < 0 && !has_mallocs(a, pid))
-        bpf_map_delete_elem(bpf_map__fd(a->skel->maps.mallocs), &key);
+    if (r < 0)
+        end_mallocs(a, c.pid);
     return r < 0 ? r : call_state(a, at, err);
 }
 

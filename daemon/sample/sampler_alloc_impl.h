@@ -38,9 +38,10 @@ struct sampler_alloc {
     struct alloc_bpf *skel;
     struct alloc_targets vms, agents;
     struct call_probe calls[ALLOC_CALLS_MAX];
-    uint32_t call_sets;  /* bits: those that count calls, */
-    uint32_t block_sets; /* and of these: those that follow blocks of malloc */
-    uint32_t epoch;      /* of probes; the last one */
+    int32_t malloc_pids[ALLOC_PROCESSES_MAX]; /* by the slot of struct alloc_mallocs; 0: free */
+    uint32_t call_sets;                       /* bits: those that count calls, */
+    uint32_t block_sets;                      /* and of these: those that follow blocks of malloc */
+    uint32_t epoch;                           /* of probes; the last one */
     struct uprobe_way way;
     struct hook_worker hooker;
 };

@@ -18,10 +18,18 @@ static void teardown(void)
     l = native_live_free(l);
 }
 
+static const struct proc_id ODD = { .host_pid = 100, .start_ticks = 1 },
+                            EVEN = { .host_pid = 200, .start_ticks = 1 };
+
 static bool keep(uint32_t block, uint64_t time_ns)
 {
-    return native_live_keep(l, block, block % 2 ? 100 : 200,
+    return native_live_keep(l, block, block % 2 ? &ODD : &EVEN,
                             &(struct profile_sample){ .time_ns = time_ns, .value = 10 });
+}
+
+static void give_back(uint32_t block, bool early)
+{
+    native_live_end(l, block, NATIVE_LIVE_FREED, early);
 }
 
 static void add(void *cookie, const struct profile_sample *s)
@@ -45,12 +53,12 @@ START_TEST(what_is_freed_goes)
 
     for (uint32_t i = 1; i <= 5; i++)
         ck_assert(keep(i * 16384, i)); /* one head */
-    native_live_give_back(l, 2 * 16384, /* early= */ false);
-    native_live_give_back(l, 5 * 16384, /* early= */ false);
-    native_live_give_back(l, 5 * 16384, /* early= */ false);
-    native_live_give_back(l, 77, /* early= */ false);
+    give_back(2 * 16384, /* early= */ false);
+    give_back(5 * 16384, /* early= */ false);
+    give_back(5 * 16384, /* early= */ false);
+    give_back(77, /* early= */ false);
     f = look(4);
-    ck_assert_uint_eq(f.given_back, 2);
+    ck_assert_uint_eq(f.ended[NATIVE_LIVE_FREED], 2);
     ck_assert_uint_eq(f.live, 2); /* 1, 3 */
     ck_assert_uint_eq(f.young, 1);
     ck_assert_uint_eq(f.bytes, 50);
@@ -64,14 +72,14 @@ START_TEST(an_end_before_its_sample)
 {
     struct native_live_found f;
 
-    native_live_give_back(l, 7, /* early= */ true);
+    give_back(7, /* early= */ true);
     ck_assert(keep(7, 1));
-    ck_assert(keep(7, 2));                           /* another of that number */
-    native_live_give_back(l, 8, /* early= */ false); /* of none that is to come */
+    ck_assert(keep(7, 2));            /* another of that number */
+    give_back(8, /* early= */ false); /* of none that is to come */
     ck_assert(keep(8, 3));
     f = look(100);
     ck_assert_uint_eq(f.live, 2);
-    ck_assert_uint_eq(f.given_back, 1);
+    ck_assert_uint_eq(f.ended[NATIVE_LIVE_FREED], 1);
     ck_assert_uint_eq(f.lost_ends, 0);
 }
 END_TEST
@@ -83,17 +91,40 @@ START_TEST(what_nobody_follows_any_more)
 
     for (uint32_t i = 1; i <= 6; i++)
         ck_assert(keep(i, i));
-    native_live_lose(l, 1, /* early= */ false);
-    native_live_lose(l, 1, /* early= */ false);
-    native_live_lose(l, 7, /* early= */ true);
+    native_live_end(l, 1, NATIVE_LIVE_LOST, /* early= */ false);
+    native_live_end(l, 1, NATIVE_LIVE_LOST, /* early= */ false);
+    native_live_end(l, 7, NATIVE_LIVE_CROWDED, /* early= */ true);
     ck_assert(keep(7, 7));
-    native_live_lose_process(l, 200); /* 2, 4, 6 */
-    native_live_give_back(l, 2, /* early= */ false);
+    native_live_end_process(l, &EVEN, NATIVE_LIVE_LOST); /* 2, 4, 6 */
+    give_back(2, /* early= */ false);
     f = look(100);
-    ck_assert_uint_eq(f.given_back, 0);
+    ck_assert_uint_eq(f.ended[NATIVE_LIVE_FREED], 0);
     ck_assert_uint_eq(f.live, 2); /* 3, 5 */
     ck_assert_uint_eq(f.bytes, 70);
     ck_assert_uint_eq(f.missed_bytes, 50);
+    ck_assert_uint_eq(f.ended[NATIVE_LIVE_LOST], 4);
+    ck_assert_uint_eq(f.ended[NATIVE_LIVE_CROWDED], 1);
+}
+END_TEST
+
+/* What a program has goes with it where an exec replaces it; that of the next one stays. */
+START_TEST(what_an_exec_replaced)
+{
+    const struct proc_id next = { .host_pid = 100, .exec_no = 1, .start_ticks = 1 };
+    const struct profile_sample s = { .time_ns = 1, .value = 10 };
+    struct native_live_found f;
+
+    ck_assert(keep(1, 1));
+    ck_assert(keep(2, 1));
+    ck_assert(keep(3, 1));
+    ck_assert(native_live_keep(l, 5, &next, &s));
+    native_live_end_process(l, &ODD, NATIVE_LIVE_REPLACED);
+    native_live_count(l, 10, NATIVE_LIVE_REPLACED); /* came late */
+    f = look(100);
+    ck_assert_uint_eq(f.live, 2); /* 2, 5 */
+    ck_assert_uint_eq(f.ended[NATIVE_LIVE_REPLACED], 3);
+    ck_assert_uint_eq(f.bytes, 50);
+    ck_assert_uint_eq(f.missed_bytes, 0);
 }
 END_TEST
 
@@ -120,11 +151,11 @@ START_TEST(no_more_than_fits)
     for (uint32_t i = 0; i < NATIVE_LIVE_MAX; i++)
         ck_assert(keep(i * 3, 1));
     ck_assert(!keep(UINT32_MAX, 1));
-    native_live_give_back(l, 3, /* early= */ false);
+    give_back(3, /* early= */ false);
     ck_assert(keep(UINT32_MAX, 1));
     for (uint32_t i = 0; i < NATIVE_LIVE_EARLY + 5; i++)
-        native_live_give_back(l, i * 3 + 1, /* early= */ true);
-    native_live_miss(l, 1000);
+        give_back(i * 3 + 1, /* early= */ true);
+    native_live_count(l, 1000, NATIVE_LIVE_LOST);
     f = look(2);
     ck_assert_uint_eq(f.live, NATIVE_LIVE_MAX);
     ck_assert_uint_eq(f.lost_ends, 5);
@@ -142,6 +173,7 @@ int main(void)
     tcase_add_test(tc, what_is_freed_goes);
     tcase_add_test(tc, an_end_before_its_sample);
     tcase_add_test(tc, what_nobody_follows_any_more);
+    tcase_add_test(tc, what_an_exec_replaced);
     tcase_add_test(tc, what_another_set_followed);
     tcase_add_test(tc, no_more_than_fits);
     return suite_run_case("native_live", tc);

@@ -52,7 +52,7 @@ START_TEST(keeps_images_apart_by_exec_numbers)
     a = discover_get(d, 60, 6100 * TICK_NS, 7, t, "sh");
     b = discover_get(d, 60, 6100 * TICK_NS, 8, t + 1000, "sleep"); /* no record yet */
     ck_assert(a && b && a != b);
-    ck_assert(a->exited && !b->exited);
+    ck_assert(a->exited && a->replaced && !b->exited);
     ck_assert_uint_eq(a->exec_id, 7);
     ck_assert_uint_eq(b->exec_id, 8);
     tell(d, SIDEBAND_EXEC, 60, t + 500, "sleep"); /* here it is: no third image */
@@ -66,7 +66,7 @@ START_TEST(keeps_images_apart_by_exec_numbers)
     ck_assert_uint_eq(c->id.exec_no, 2);
     /* a sample of before all of them */
     c = discover_get(d, 60, 6100 * TICK_NS, 6, t - 1, "first");
-    ck_assert(c && c->exited && c != a && c != b);
+    ck_assert(c && c->exited && c->replaced && c != a && c != b);
     ck_assert_str_eq(c->command, "first");
     ck_assert(!proc_id_equal(&c->id, &a->id) && !proc_id_equal(&c->id, &b->id));
     end(d);
@@ -106,6 +106,7 @@ START_TEST(names_what_is_gone_by_its_comm)
     ck_assert_ptr_eq(discover_get(d, 4711, 123 * TICK_NS, 1, t + 1, "other"), p);
     /* another process with that pid */
     ck_assert_ptr_ne(discover_get(d, 4711, 999 * TICK_NS, 1, t + 2, "next"), p);
+    ck_assert(!p->replaced);
     ck_assert_ptr_eq(discover_get(d, 4711, 123 * TICK_NS, 1, t + 1, "other"), p);
     ck_assert_ptr_null(discover_get(d, 0, 0, 0, t, "swapper"));
     ck_assert_ptr_null(discover_get(d, -1, 0, 0, t, "x"));
@@ -127,7 +128,7 @@ START_TEST(keeps_an_image_of_before_an_exec_that_was_only_noted)
     old = discover_get(d, 60, 6100 * TICK_NS, 5, t + NSEC_PER_MSEC + 500000, "sh");
     new = discover_get(d, 60, 6100 * TICK_NS, 6, t + 3 * NSEC_PER_MSEC, "sleep");
     ck_assert(old && new &&old != new);
-    ck_assert(old->exited && !new->exited);
+    ck_assert(old->exited && old->replaced && !new->exited);
     ck_assert_str_eq(old->command, "sh");
     ck_assert_uint_eq(new->id.exec_no, 2);
     ck_assert_uint_eq(old->id.exec_no, 1);
