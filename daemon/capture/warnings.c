@@ -2,6 +2,7 @@
 /* What a capture warns of at its end: samples that are missing, rights, names that cannot be. */
 #include "capture/capability_text.h"
 #include "capture/capture_impl.h"
+#include "capture/empty_text.h"
 
 #include <unistd.h>
 
@@ -181,66 +182,12 @@ static void capture_warn_mallocs(const struct captures *captures, struct capture
     }
 }
 
-static void warn_none(struct capture *c, const struct capture_event *event)
-{
-    record_warn(c->record, "no samples: the target had no %s in this while; try more seconds",
-                event->name);
-}
-
 static void capture_warn_empty(struct capture *c, const struct capture_event *event)
 {
-    if (event->info->flags & EVENT_MOMENTS)
-        record_warn(c->record, "no samples: no JVM of the target had a safepoint in this while; "
-                               "try more seconds");
-    else if (event_has_timer(event->info) || event->info->flags & EVENT_WAITS)
-        record_warn(c->record,
-                    "no samples: the target used no CPU time in this while; an idle service "
-                    "shows nothing with event=cpu");
-    else if (event_is_paced(event->period))
-        warn_none(c, event);
-    else if (event->info->flags & EVENT_HEAP && capture_by_agent(c))
-        record_warn(c->record,
-                    "no samples: the JVM drew no object of those that it allocated, one for each "
-                    "%llu bytes; try more seconds or a smaller interval",
-                    (unsigned long long)event->period);
-    else if (event->info->flags & EVENT_OBJECTS)
-        record_warn(c->record,
-                    "no samples: of the objects that the JVM drew, one for each %llu bytes, none "
-                    "was reachable any more; try more seconds or a smaller interval",
-                    (unsigned long long)event->period);
-    else if (event->info->flags & EVENT_HEAP)
-        record_warn(
-            c->record,
-            "no samples: no Java thread of the target filled its buffer (TLAB), or by chance "
-            "none of %llu bytes was taken; try more seconds or a smaller interval",
-            (unsigned long long)event->period);
-    else if (event->info->flags & EVENT_BLOCKS)
-        record_warn(c->record,
-                    "no samples: all that was allocated was freed, or by chance none of %llu "
-                    "bytes was taken; try more seconds or a smaller interval",
-                    (unsigned long long)event->period);
-    else if (event->info->flags & EVENT_MALLOCS)
-        record_warn(c->record,
-                    "no samples: nobody called malloc, or by chance none of %llu bytes was taken; "
-                    "try a smaller interval",
-                    (unsigned long long)event->period);
-    else if (event->info->flags & EVENT_CALLS)
-        record_warn(c->record,
-                    "no samples: nobody called %s, or no process of the target has that file "
-                    "mapped; of the calls on each CPU one in %llu is sampled",
-                    event->name, (unsigned long long)event->period);
-    else if (event->info->flags & EVENT_VALUED)
-        warn_none(c, event);
-    else if (event->info->flags & EVENT_PAGES)
-        record_warn(c->record,
-                    "no samples: the target touched no memory that was new to it, or less than "
-                    "%llu bytes; try a smaller interval",
-                    (unsigned long long)event->period);
-    else
-        record_warn(c->record,
-                    "no samples: of %s one in %llu is sampled on each CPU, and none of them was "
-                    "the target's; try a smaller interval",
-                    event->name, (unsigned long long)event->period);
+    char text[EMPTY_TEXT_BYTES];
+
+    record_warn(c->record, "%s",
+                empty_text(event->info, event->name, event->period, capture_by_agent(c), text));
 }
 
 void capture_warn_untaken(const struct captures *captures, struct capture *c)

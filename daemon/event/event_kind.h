@@ -43,6 +43,7 @@ enum event_flag {
     EVENT_BLOCKS = 2048,   /* or blocks of malloc, which are followed until they are freed */
     EVENT_HEAP = 4096,     /* what Java threads allocate; an agent may tell that, too */
     EVENT_MOMENTS = 8192,  /* of what a JVM does as a whole, by whose length samples are weighed */
+    EVENT_RUNS = 16384,    /* samples of threads that run come besides, as those of cpu */
 };
 
 /* Bounds of a period: between two samples a processor spends this much, */
