@@ -86,7 +86,7 @@ static int take_set(struct captures *captures, struct capture *c, const char *na
 static int take_sets(struct captures *captures, struct capture *c, struct capture_event *event,
                      struct error *err)
 {
-    bool wall = event->info->kind == EVENT_WALL;
+    bool wall = event->info->flags & EVENT_RUNS;
     size_t rows;
     const struct event_info *table = events_table(&rows);
     const char *name = wall ? table[EVENT_OFFCPU].name

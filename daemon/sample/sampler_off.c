@@ -8,11 +8,11 @@
 #include "sample/program.h"
 #include "sample/refusal.h"
 #include "sample/stack_abi.h"
+#include "sample/task_memory.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include <cpuid.h>
 #include <unistd.h>
 
 #include "off.skel.h"
@@ -45,21 +45,11 @@ static int check(struct error *err)
 static const char *const TASK_WORK[] = { "bpf_task_work_schedule_resume",
                                          "bpf_task_work_schedule_resume_impl" };
 
-/* By that instruction the kernel allocates where a program may have interrupted anything
- * (kmalloc_nolock()), or not at all: task work and what is known of a task. Only emulated
- * processors lack it. */
-static bool has_cmpxchg16b(void)
-{
-    unsigned a, b, c, d;
-
-    return __get_cpuid(1, &a, &b, &c, &d) && c & bit_CMPXCHG16B;
-}
-
 /* Returns which of these the kernel has for programs; -1: none that works. Linux 7.0 names the
  * second one, too, with other parameters. */
 static int find_task_work(void)
 {
-    bool works = has_cmpxchg16b() && !old_kernel_pretended("task_work");
+    bool works = task_memory_has_instruction() && !old_kernel_pretended("task_work");
     struct btf *btf = works ? btf__load_vmlinux_btf() : NULL;
     int found = -1;
 
@@ -210,7 +200,7 @@ static int start(void *p, uint32_t set, const struct sampler_event *event, uint6
     enum event_kind kind = event->info->kind;
     struct sampler_off *o = p;
 
-    if (kind == EVENT_WALL)
+    if (event->info->flags & EVENT_RUNS)
         return error_set(err, -EINVAL, "%s is two events: cpu and offcpu", event->name);
     o->skel->bss->set_rates[set].interval_ns = interval_ns;
     o->skel->bss->set_rates[set].start_ns = clock_monotonic_ns();

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 
+#include <cpuid.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -10,6 +11,13 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+
+bool task_memory_has_instruction(void)
+{
+    unsigned a, b, c, d;
+
+    return __get_cpuid(1, &a, &b, &c, &d) && c & bit_CMPXCHG16B;
+}
 
 int task_memory_check(const struct bpf_map *map, struct error *err)
 {
@@ -23,8 +31,10 @@ int task_memory_check(const struct bpf_map *map, struct error *err)
         bpf_map_delete_elem(bpf_map__fd(map), &task);
         return 0;
     }
-    error_remedy(err, "Linux 7 keeps memory for BPF programs beside a thread only on a processor "
-                      "with the instruction cmpxchg16b, which an emulated one may lack");
+    if (!task_memory_has_instruction())
+        error_remedy(err, "Linux 7 keeps memory for BPF programs beside a thread only on a "
+                          "processor with the instruction cmpxchg16b, which an emulated one may "
+                          "lack");
     return error_set(err, r == -ENOMEM ? -EOPNOTSUPP : r,
                      "the kernel gives threads no memory that this event needs");
 }

@@ -7,8 +7,13 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
+
 struct bpf_map;
 
+/* Returns whether the processor has that instruction. By it the kernel allocates where a program
+ * may have interrupted anything (kmalloc_nolock()), or not at all: task work, too. Thread: any. */
+bool task_memory_has_instruction(void);
 /* Checks by trying whether tasks get memory in @map, which is loaded. 0; -EOPNOTSUPP or another
  * -errno, with @err. Thread: any. */
 int task_memory_check(const struct bpf_map *map, struct error *err);
