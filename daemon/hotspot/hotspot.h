@@ -243,6 +243,13 @@ typedef void (*hotspot_thread_fn)(void *cookie, const struct hotspot_thread *t);
  * HOTSPOT_THREAD_*. Number of threads; or, without a call, HOTSPOT_GONE as -ESRCH, or -errno. */
 int hotspot_vm_threads(struct hotspot_vm *vm, unsigned what, hotspot_thread_fn fn, void *cookie);
 
+/* Does the same for the one thread whose JavaThread is at @java_thread. 0: no thread that runs Java
+ * has its JavaThread there, or that cannot be told (hotspot_vm_locks()). */
+int hotspot_vm_thread(struct hotspot_vm *vm, uint64_t java_thread, unsigned what,
+                      hotspot_thread_fn fn, void *cookie);
+/* Returns whether the JavaThread at @java_thread still is that of thread @ns_tid. */
+bool hotspot_thread_is(struct hotspot_vm *vm, uint64_t java_thread, int32_t ns_tid);
+
 /* Gets where this VM keeps what threads wait for. 0; -EAGAIN: it is starting; -ENOENT: not known
  * for this VM; HOTSPOT_GONE. */
 int hotspot_vm_locks(struct hotspot_vm *vm, struct unwind_locks *ret);

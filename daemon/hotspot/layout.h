@@ -159,6 +159,7 @@ struct layout_field {
     X(anchor_pc, "JavaFrameAnchor", "_last_Java_pc", W8, JDK_ALL)                                  \
     X(anchor_fp, "JavaFrameAnchor", "_last_Java_fp", W8, JDK_MAY)                                  \
     X(osthread_id, "OSThread", "_thread_id", W4, JDK_ALL)                                          \
+    X(osthread_pointer, "OSThread", "_pthread_id", W8, JDK_MAY)                                    \
     /* Objects of the Java heap: only what names of threads and locks take. */                     \
     X(oop_klass, "oopDesc", "_metadata._klass", W8, JDK_ALL)                                       \
     X(oop_compressed_klass, "oopDesc", "_metadata._compressed_klass", W4, JDK_ALL)                 \

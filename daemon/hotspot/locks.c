@@ -67,6 +67,7 @@ static int locks_open(struct hotspot_vm *vm)
               : n->compressed_klass ? offset_of(l->oop_compressed_klass)
                                     : offset_of(l->oop_klass);
     u.klass_bytes = n->compressed_klass && !n->compact_headers ? 4 : 8;
+    current_thread_find(vm, &u);
     vm->locks = u;
     return 0;
 }

@@ -72,6 +72,7 @@ int thread_tid(struct hotspot_vm *vm, uint64_t thread, int32_t *ret)
 struct listing {
     struct hotspot_vm *vm;
     unsigned what;
+    uint64_t one; /* JavaThread of the only one that is asked for; 0: all */
 };
 
 static void listed_threads_deinit(struct listed_threads *l)
@@ -133,19 +134,31 @@ static int list_thread(void *cookie, uint64_t thread)
     return 0;
 }
 
+/* Whether a thread that runs Java has its JavaThread there. */
+static bool is_java_thread(struct hotspot_vm *vm, uint64_t at)
+{
+    uint32_t vtable = 0;
+
+    return vm->locks.thread_vtable && memory_u32(&vm->memory, at, &vtable) == 0 &&
+           vtable == vm->locks.thread_vtable;
+}
+
 static int list_threads(struct hotspot_vm *vm, void *arg)
 {
-    struct listing q = { vm, *(const unsigned *)arg };
+    struct listing *q = arg;
 
+    q->vm = vm;
     listed_threads_deinit(&vm->listed); /* of a call that was left, and has come back since */
     buf_init(&vm->listed.names, HOTSPOT_THREAD_NAMES_MAX);
     memory_begin(&vm->memory);
-    return threads_visit(vm, list_thread, &q);
+    if (q->one)
+        return is_java_thread(vm, q->one) ? list_thread(q, q->one) : 0;
+    return threads_visit(vm, list_thread, q);
 }
 
-int hotspot_vm_threads(struct hotspot_vm *vm, unsigned what, hotspot_thread_fn fn, void *cookie)
+static int hand_out(struct hotspot_vm *vm, struct listing *q, hotspot_thread_fn fn, void *cookie)
 {
-    int r = vm_call(vm, list_threads, &what, sizeof(what));
+    int r = vm_call(vm, list_threads, q, sizeof(*q));
 
     if (vm_is_left(vm)) /* the list is still the call's */
         return -ETIMEDOUT;
@@ -159,6 +172,41 @@ int hotspot_vm_threads(struct hotspot_vm *vm, unsigned what, hotspot_thread_fn f
         r = (int)vm->listed.count;
     listed_threads_deinit(&vm->listed);
     return r;
+}
+
+int hotspot_vm_threads(struct hotspot_vm *vm, unsigned what, hotspot_thread_fn fn, void *cookie)
+{
+    struct listing q = { .what = what };
+
+    return hand_out(vm, &q, fn, cookie);
+}
+
+int hotspot_vm_thread(struct hotspot_vm *vm, uint64_t java_thread, unsigned what,
+                      hotspot_thread_fn fn, void *cookie)
+{
+    struct listing q = { .what = what, .one = java_thread };
+
+    return java_thread ? hand_out(vm, &q, fn, cookie) : 0;
+}
+
+struct identity {
+    uint64_t java_thread;
+    int32_t ns_tid;
+};
+
+static int read_tid(struct hotspot_vm *vm, void *arg)
+{
+    struct identity *q = arg;
+
+    memory_continue(&vm->memory);
+    return thread_tid(vm, q->java_thread, &q->ns_tid);
+}
+
+bool hotspot_thread_is(struct hotspot_vm *vm, uint64_t java_thread, int32_t ns_tid)
+{
+    struct identity q = { .java_thread = java_thread };
+
+    return vm_ask(vm, read_tid, &q, sizeof(q)) == 0 && q.ns_tid == ns_tid;
 }
 
 /* ---- what a thread knows of safepoints ---- */

@@ -146,6 +146,12 @@ int threads_visit(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie);
  * 0; -EFAULT: it has none, as it is ending or starting; -ESRCH; -errno. */
 int thread_tid(struct hotspot_vm *vm, uint64_t thread, int32_t *ret);
 
+/* ---- current_thread.c ---- */
+
+/* Finds where a thread that runs finds its own JavaThread, into @ret->current_* and thread_vtable.
+ * They stay 0 where that is not found. */
+void current_thread_find(struct hotspot_vm *vm, struct unwind_locks *ret);
+
 /* ---- allocated.c ---- */
 
 /* Looks at what threads have allocated, if that is due and the last look is @look_ns old, into

@@ -103,9 +103,29 @@ static __always_inline __u64 lock_class(const struct unwind_locks *l, __u64 obje
     return word;
 }
 
-/* Reads what the thread that runs waits for, which flamed knows by these numbers. Not static: the
- * kernel's verifier then checks it once and on its own. */
-__attribute__((noinline)) int lock_read(struct lock_words *ret, __u32 pid, __u32 tid)
+/* As in hotspot/current_thread.c. */
+#define LOCK_DTV_AT 8
+#define LOCK_DTV_BYTES 16
+
+/* The JavaThread of the thread that runs, by its thread pointer; 0: it runs no Java. Of the VM's
+ * own threads some are smaller than a JavaThread. */
+static __always_inline __u64 lock_current_thread(const struct unwind_locks *l, __u64 pointer)
+{
+    __u64 thread;
+
+    if (!l->thread_vtable)
+        return 0;
+    if (l->current_module) {
+        pointer = lock_word(pointer + LOCK_DTV_AT);
+        pointer = lock_word(pointer + (__u64)l->current_module * LOCK_DTV_BYTES);
+    }
+    thread = lock_word(pointer + (__u64)l->current_word * 8);
+    return lock_half(thread) == l->thread_vtable ? thread : 0;
+}
+
+/* Reads what the thread that runs waits for, which flamed knows by these numbers, or which is known
+ * by its thread pointer. Not static: the kernel's verifier then checks it once and on its own. */
+__attribute__((noinline)) int lock_read(struct lock_words *ret, __u32 pid, __u32 tid, __u64 pointer)
 {
     struct unwind_process *p = bpf_map_lookup_elem(&processes, &pid);
     __u64 key = (__u64)pid << 32 | tid, *known = bpf_map_lookup_elem(&threads, &key);
@@ -116,10 +136,12 @@ __attribute__((noinline)) int lock_read(struct lock_words *ret, __u32 pid, __u32
         return 0;
     ret->kind = UNWIND_LOCK_NONE;
     ret->class_word = ret->owner = 0;
-    if (!p || !known || !p->vm.locks.klass_bytes)
+    if (!p || !p->vm.locks.klass_bytes)
         return 0;
     l = &p->vm.locks;
-    thread = *known;
+    thread = known ? *known : lock_current_thread(l, pointer);
+    if (!thread)
+        return 0;
     monitor = lock_word(thread + l->pending_monitor);
     if (monitor) {
         ret->kind = UNWIND_LOCK_MONITOR;

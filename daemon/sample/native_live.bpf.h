@@ -30,15 +30,6 @@
 #define CACHE_WORDS 512    /* of a thread's own memory that are looked through */
 #define CACHE_TRIES_MAX 64 /* of a process */
 
-struct thread_struct {
-    unsigned long fsbase;
-} __attribute__((preserve_access_index));
-
-/* As of the kernel: what stack.bpf.h does not need. */
-struct task_struct___fs {
-    struct thread_struct thread;
-} __attribute__((preserve_access_index));
-
 /* What a call of a thread asks for, for one set. */
 struct asking {
     __u64 bytes;
@@ -163,18 +154,12 @@ __attribute__((noinline)) int find_cache(__u64 fs)
     return 0;
 }
 
-/* Where the memory of @task's own ends. */
-static __always_inline __u64 fs_of(struct task_struct *task)
-{
-    return ((struct task_struct___fs *)task)->thread.fsbase;
-}
-
 /* The block that malloc of @bytes takes out of the list of the thread that runs; 0: it has none, or
  * nobody knows. */
 static __always_inline __u64 cached_block(struct task_struct *task, struct alloc_mallocs *m,
                                           __u64 bytes)
 {
-    __u64 size = block_bytes(bytes), fs = fs_of(task), cache = 0, block;
+    __u64 size = block_bytes(bytes), fs = task->thread.fsbase, cache = 0, block;
     __u32 index = (__u32)(size - BLOCK_MIN_BYTES) / BLOCK_STEP_BYTES, first;
 
     if (size >= BLOCK_MIN_BYTES + CACHE_SIZES * BLOCK_STEP_BYTES || !fs)

@@ -36,6 +36,10 @@ struct sched_entity {
     __u64 prev_sum_exec_runtime; /* the same when it was last given a processor */
 } __attribute__((preserve_access_index));
 
+struct thread_struct {
+    unsigned long fsbase; /* the thread pointer: where the memory of a thread's own ends */
+} __attribute__((preserve_access_index));
+
 struct task_struct {
     unsigned int flags;
     int pid, tgid;
@@ -51,6 +55,7 @@ struct task_struct {
     char comm[SAMPLE_COMM_BYTES];
     struct sched_info sched_info;
     struct sched_entity se;
+    struct thread_struct thread;
 } __attribute__((preserve_access_index));
 
 /* Returns the number of the process of @task in flamed's pid namespace, 0 if it has none there, */

@@ -9,6 +9,7 @@
 #include "symbolize/java_text.h"
 
 #define OWNERS_MAX (1u << 16)
+#define OWNER_PARTS (HOTSPOT_THREAD_NAME | HOTSPOT_THREAD_OWNER)
 #define OWNERS_REST 20 /* after a reading of t ns at least 20 t pass before the next */
 
 /* How a thread waits; frame_kind: as waits of any event are shown. */
@@ -32,7 +33,8 @@ struct class_entry {
 };
 
 struct owner_entry {
-    uint64_t stack_low, stack_high;
+    uint64_t stack_low, stack_high, java_thread;
+    int32_t ns_tid;
     uint32_t frame;
 };
 
@@ -165,6 +167,8 @@ static void add_owner(void *cookie, const struct hotspot_thread *o)
     n->owners[n->owner_count++] = (struct owner_entry){
         .stack_low = o->stack_low,
         .stack_high = o->stack_high,
+        .java_thread = o->java_thread,
+        .ns_tid = o->ns_tid,
         .frame = frame_of(n, clean_string(n, o->name), FRAME_THREAD, /* unknown= */ false),
     };
     u64_cache_put(&n->by_word, o->java_thread, at);
@@ -178,24 +182,32 @@ static void read_owners(struct lock_names *n, struct hotspot_vm *vm, uint64_t no
 
     u64_cache_clear(&n->by_word);
     n->owner_count = 0;
-    hotspot_vm_threads(vm, HOTSPOT_THREAD_NAME | HOTSPOT_THREAD_OWNER, add_owner, n);
+    hotspot_vm_threads(vm, OWNER_PARTS, add_owner, n);
     took_ns = clock_monotonic_ns() - began_ns;
     n->owners_read_ns = now_ns;
     n->owners_next_ns = now_ns + MAX(LOCK_OWNERS_MIN_NS, took_ns * OWNERS_REST);
 }
 
 /* A monitor that was a lock on a stack (JDK 8..21) has its owner by that. */
-static uint32_t find_owner(const struct lock_names *n, uint64_t word)
+static const struct owner_entry *find_entry(const struct lock_names *n, uint64_t word)
 {
     uint32_t at;
 
     if (u64_cache_get(&n->by_word, word, &at))
-        return n->owners[at].frame;
+        return &n->owners[at];
     for (size_t i = 0; i < n->owner_count; i++) {
         if (word >= n->owners[i].stack_low && word < n->owners[i].stack_high)
-            return n->owners[i].frame;
+            return &n->owners[i];
     }
-    return 0;
+    return NULL;
+}
+
+/* The frame of the owner; 0: not known. Where one has ended since, another may be in its place. */
+static uint32_t find_owner(const struct lock_names *n, struct hotspot_vm *vm, uint64_t word)
+{
+    const struct owner_entry *e = find_entry(n, word);
+
+    return e && hotspot_thread_is(vm, e->java_thread, e->ns_tid) ? e->frame : 0;
 }
 
 static uint32_t owner_of(struct lock_names *n, struct hotspot_vm *vm, uint64_t word,
@@ -207,10 +219,12 @@ static uint32_t owner_of(struct lock_names *n, struct hotspot_vm *vm, uint64_t w
         return 0;
     if (now_ns - n->owners_read_ns >= LOCK_OWNERS_TRUST_NS && now_ns >= n->owners_next_ns)
         read_owners(n, vm, now_ns);
-    found = find_owner(n, word);
+    found = find_owner(n, vm, word);
+    if (!found && hotspot_vm_thread(vm, word, OWNER_PARTS, add_owner, n) > 0)
+        found = find_owner(n, vm, word);
     if (!found && now_ns >= n->owners_next_ns) {
         read_owners(n, vm, now_ns);
-        found = find_owner(n, word);
+        found = find_owner(n, vm, word);
     }
     return found;
 }

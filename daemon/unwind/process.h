@@ -39,6 +39,9 @@ enum unwind_lock {
 /* Where a HotSpot VM keeps what a thread waits for, in bytes from the start of each. */
 struct unwind_locks {
     uint64_t oop_base; /* of references of four bytes */
+    /* The low half of the first word of a JavaThread that runs Java; 0: where a thread finds its
+     * own is not known. */
+    uint32_t thread_vtable;
     /* of JavaThread: */
     uint16_t pending_monitor, waiting_monitor; /* ObjectMonitor pointers */
     uint16_t thread_object;                    /* its java.lang.Thread */
@@ -55,7 +58,10 @@ struct unwind_locks {
     uint8_t compact;          /* 1: the class word is in the mark, which may be forwarded */
     uint8_t thread_handle;    /* 1: thread_object is the address of a reference */
     uint8_t monitor_handle;   /* 1: the same of monitor_object */
-    uint8_t zero[7];
+    /* A thread's own JavaThread is so many words into its variables of this module; 0: into what
+     * its thread pointer leads to. */
+    uint8_t current_module, current_word;
+    uint8_t zero;
 };
 
 /* A HotSpot VM. Offsets are in bytes; all zero: not a JVM. */

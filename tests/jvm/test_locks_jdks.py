@@ -5,7 +5,7 @@ import os
 import unittest
 
 from harness import bundle, events, jdkroot, jvm, proc
-from test_locks import Checks, Program, asked, told
+from test_locks import BRIEF, Checks, Program, asked, told
 
 SECONDS = float(os.environ.get("FLAMED_LOCKS_SECONDS", 5))
 PLAIN = ("Serial", "Parallel", "G1")
@@ -34,18 +34,24 @@ class Contained(events.Contained):
         return told(self.said().splitlines()[before:])
 
 
+class Brief(Contained):
+    program = "BriefLocks"
+
+
 class LocksJdks(Checks, jdkroot.EachJdk, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         bundle.need_runc()
         cls.classes = jvm.Classes()
-        cls.classes.compile("Locks.java")
+        cls.classes.compile("Locks.java", "BriefLocks.java")
         cls.daemon = events.daemon_with(cls, "lock")
 
     def check(self, version: int) -> None:
         for options in settings(version):
             with self.subTest(jdk=version, options=options), Contained(version, self.classes.folder, *options) as program:
                 self.compare((version, *options), program, SECONDS)
+        with self.subTest(jdk=version, brief=True), Brief(version, self.classes.folder) as program:
+            self.compare((version, "brief"), program, SECONDS, BRIEF, least_known=0.5)
 
     def check_here(self, version: int) -> None:
         for options in settings(version):

@@ -243,10 +243,16 @@ class Waits(Emulated):
         self.compare("wall, running", value([s for s in mine if s.state != "blocked"], "Events.computes"), truth, 0.1 * truth, profile)
 
     def test_lock(self):
-        truth, profile = self.take("lock", lambda: self.ask("contends 10"))
-        mine = [s for s in profile.stacks if s.thread == "waiter" and s.names[-2:] == ["[monitor]", "Events$Key"]]
-        self.compare("lock", value(mine, "Events.enters"), truth, 0.1 * truth, profile)
-        self.assertEqual({s.owner for s in mine}, {"main"}, profile.describe())
+        """Of a thread that has long been there, and of such that wait once."""
+        for line, thread in (("contends 10", "waiter"), ("meets 10", "brief")):
+            with self.subTest(thread):
+                truth, profile = self.take("lock", lambda l=line: self.ask(l))
+                mine = [s for s in profile.stacks if s.thread == thread and s.names[-2:] == ["[monitor]", "Events$Key"]]
+                self.compare(f"lock, {thread}", value(mine, "Events.enters"), truth, 0.1 * truth, profile)
+                owners = {s.owner for s in mine}
+                if thread == "brief": # each has but one wait: if nothing said that it would be long, nobody asked who had it
+                    owners -= {""}
+                self.assertEqual(owners, {"main"}, profile.describe())
 
     def test_nativelock(self):
         """The JVM's own thread for what is done from time to time waits all the time."""

@@ -107,6 +107,23 @@ public final class Events {
         return all;
     }
 
+    /** As contends(), but each time another thread waits, that ends then. */
+    static long meets(long times) throws Exception {
+        long all = 0;
+
+        for (long i = 0; i < times; i++) {
+            Thread brief = new Thread(() -> waited = enters(), "brief");
+
+            synchronized (KEY) {
+                brief.start();
+                Thread.sleep(200);
+            }
+            brief.join();
+            all += waited;
+        }
+        return all;
+    }
+
     /** Objects, of which one in four is kept. Return: bytes that are. */
     static long keeps(long count) {
         KEPT.clear();
@@ -181,6 +198,8 @@ public final class Events {
             return maps(n);
         case "contends":
             return contends(n);
+        case "meets":
+            return meets(n);
         case "keeps":
             return keeps(n);
         case "buffers":

@@ -5,10 +5,10 @@
 import java.io.BufferedReader;
 import java.io.FileReader;
 import java.io.InputStreamReader;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
@@ -26,17 +26,24 @@ public final class Locks {
     }
 
     private static final int WAITS_MAX = 20_000;
-    private static final List<Waiter> WAITERS = new ArrayList<>();
+    private static final List<Waiter> WAITERS = new CopyOnWriteArrayList<>();
 
     abstract static class Waiter extends Thread {
         final String kind;
-        final long[] from = new long[WAITS_MAX], to = new long[WAITS_MAX];
-        final String[] owners = new String[WAITS_MAX];
+        final long[] from, to;
+        final String[] owners;
         volatile int begun, ended;
 
         Waiter(String kind, int number) {
+            this(kind, number, WAITS_MAX);
+        }
+
+        Waiter(String kind, int number, int most) {
             super(kind + "-" + number);
             this.kind = kind;
+            from = new long[most];
+            to = new long[most];
+            owners = new String[most];
             setDaemon(true);
             WAITERS.add(this);
         }
@@ -57,7 +64,7 @@ public final class Locks {
         @Override
         public void run() {
             try {
-                while (ended < WAITS_MAX)
+                while (ended < from.length)
                     once();
             } catch (Exception e) {
                 throw new IllegalStateException(e);
@@ -180,6 +187,10 @@ public final class Locks {
         }, "signals");
         signals.setDaemon(true);
         signals.start();
+        obey(args);
+    }
+
+    static void obey(String[] args) throws Exception {
         System.out.println("started");
         do { /* a named pipe ends with each that writes to it */
             BufferedReader in = new BufferedReader(args.length > 0 ? new FileReader(args[0]) : new InputStreamReader(System.in));

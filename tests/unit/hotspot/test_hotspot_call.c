@@ -332,6 +332,26 @@ START_TEST(threads_are_listed_in_one_turn)
 }
 END_TEST
 
+START_TEST(one_thread_is_known_by_its_memory)
+{
+    struct hotspot_vm *vm = new_vm_of_threads();
+    struct seen_threads seen = { .count = 0 };
+    uint64_t first = address_of(&listed.all[0]);
+
+    /* The first word of each says where the next one lies. */
+    ck_assert_int_eq(hotspot_vm_thread(vm, first, 0, see_thread, &seen), 0);
+    vm->locks.thread_vtable = (uint32_t)listed.all[0].next;
+    ck_assert_int_eq(hotspot_vm_thread(vm, first, 0, see_thread, &seen), 1);
+    ck_assert_int_eq(seen.count, 1);
+    ck_assert_int_eq(hotspot_vm_thread(vm, address_of(&listed.all[1]), 0, see_thread, &seen), 0);
+    ck_assert_int_eq(hotspot_vm_thread(vm, 0, 0, see_thread, &seen), 0);
+    ck_assert_int_eq(hotspot_vm_thread(vm, 31, 0, see_thread, &seen), 0);
+    ck_assert(hotspot_thread_is(vm, first, 1000));
+    ck_assert(!hotspot_thread_is(vm, first, 1001)); /* of another, in the same memory */
+    hotspot_vm_close(vm);
+}
+END_TEST
+
 /* What it finds later is told to nobody, also not by the next list. */
 START_TEST(a_list_that_is_left_is_dropped)
 {
@@ -367,6 +387,7 @@ int main(void)
     tcase_add_test(tc, a_question_in_vain_is_made_in_full);
     tcase_add_test(tc, a_call_that_is_left_keeps_the_vm);
     tcase_add_test(tc, threads_are_listed_in_one_turn);
+    tcase_add_test(tc, one_thread_is_known_by_its_memory);
     tcase_add_test(tc, a_list_that_is_left_is_dropped);
     return suite_run_case("hotspot_call", tc);
 }

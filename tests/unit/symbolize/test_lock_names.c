@@ -17,6 +17,8 @@ static struct {
     unsigned classes_read, owners_read;
     struct hotspot_thread owners[3];
     size_t owner_count;
+    uint64_t ended;                   /* the JavaThread that is another thread's now */
+    const struct hotspot_thread *one; /* that is known by its JavaThread alone */
 } jvm;
 
 static struct hotspot_vm *const VM = (struct hotspot_vm *)&jvm;
@@ -49,6 +51,23 @@ int hotspot_vm_threads(struct hotspot_vm *vm, unsigned what, hotspot_thread_fn f
     for (size_t i = 0; i < jvm.owner_count; i++)
         fn(cookie, &jvm.owners[i]);
     return 0;
+}
+
+int hotspot_vm_thread(struct hotspot_vm *vm, uint64_t java_thread, unsigned what,
+                      hotspot_thread_fn fn, void *cookie)
+{
+    ck_assert_ptr_eq(vm, VM);
+    ck_assert_uint_eq(what, HOTSPOT_THREAD_NAME | HOTSPOT_THREAD_OWNER);
+    if (!jvm.one || jvm.one->java_thread != java_thread)
+        return 0;
+    fn(cookie, jvm.one);
+    return 1;
+}
+
+bool hotspot_thread_is(struct hotspot_vm *vm, uint64_t java_thread, int32_t ns_tid)
+{
+    ck_assert_ptr_eq(vm, VM);
+    return java_thread != jvm.ended || (jvm.one && ns_tid == jvm.one->ns_tid);
 }
 
 /* ---- */
@@ -220,6 +239,23 @@ START_TEST(the_list_of_threads_is_read_now_and_then)
 }
 END_TEST
 
+/* The memory of a thread that has ended is another's soon. */
+START_TEST(one_that_has_ended_has_nothing)
+{
+    const struct hotspot_thread next = { .ns_tid = 77,
+                                         .java_thread = 0x7f0000001000,
+                                         .name = SPAN("next") };
+    uint64_t t = 10 * SECOND;
+
+    get_at(UNWIND_LOCK_MONITOR, 7, 0x7f0000001000, t);
+    jvm.ended = 0x7f0000001000;
+    ck_assert_uint_eq(get_at(UNWIND_LOCK_MONITOR, 7, 0x7f0000001000, t + 1).owner, 0);
+    jvm.one = &next;
+    ck_assert_str_eq(text(get_at(UNWIND_LOCK_MONITOR, 7, 0x7f0000001000, t + 2).owner), "next");
+    ck_assert_uint_eq(jvm.owners_read, 1);
+}
+END_TEST
+
 START_TEST(hostile_names_are_harmless)
 {
     const char *name = text(get(UNWIND_LOCK_MONITOR, 7, 0x7f0000002000).owner);
@@ -241,6 +277,7 @@ int main(void)
     tcase_add_test(tc, many_classes_are_read_again);
     tcase_add_loop_test(tc, who_had_it, 0, ARRAY_SIZE(OWNERS));
     tcase_add_test(tc, the_list_of_threads_is_read_now_and_then);
+    tcase_add_test(tc, one_that_has_ended_has_nothing);
     tcase_add_test(tc, hostile_names_are_harmless);
     suite_add_tcase(s, tc);
     return suite_run(s);
