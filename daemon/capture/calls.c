@@ -6,10 +6,6 @@
 #include "event/events.h"
 #include "symbolize/function_find.h"
 
-#define CALLS_AGAIN_NS (100 * NSEC_PER_MSEC) /* while symbols are read */
-#define CALLS_COMING_NS (5 * NSEC_PER_MSEC)  /* while the kernel puts probes */
-#define CALLS_FAILED_NS (10 * NSEC_PER_SEC)
-
 static struct called *find(struct calls *all, const struct proc_id *id, uint32_t set)
 {
     for (size_t i = 0; i < all->count; i++) {
@@ -77,10 +73,10 @@ static int put(const struct calls_env *env, struct process *p, const struct want
 /* Has the probes of @one taken out, also those that are being put. */
 static void take_out(struct called *one, struct broker *b)
 {
-    if (one->there || one->reason.code == -EINPROGRESS)
+    if (asked_probes_stand(&one->asked))
         broker_uncall(b, one->id.host_pid, one->set, NULL);
-    one->there = false;
-    one->held_until_ns = 0;
+    one->asked.there = false;
+    one->asked.held_until_ns = 0;
 }
 
 /* An exec: those of the image before go. */
@@ -96,8 +92,9 @@ static void drop_before(struct calls *all, struct broker *b, const struct proces
 static int try_put(const struct calls_env *env, struct process *p, struct called *one,
                    const struct wanted_calls *wanted, uint64_t until_ns, struct error *err)
 {
-    int r = one->reason.code == -EINPROGRESS ? broker_probes_begun(env->broker, p->id.host_pid, err)
-                                             : -ENOENT;
+    int r = one->asked.reason.code == -EINPROGRESS
+                ? broker_probes_begun(env->broker, p->id.host_pid, err)
+                : -ENOENT;
 
     if (r == -EINPROGRESS)
         return r;
@@ -123,66 +120,53 @@ int calls_put(const struct calls_env *env, struct process *p, const struct wante
         one = &all->all[all->count++];
         *one = (struct called){ .id = p->id, .set = set, .since_ns = clock_monotonic_ns() };
     }
-    one->wanted = true;
-    if (wanted->forced && one->reason.code == -EDQUOT)
-        one->again_ns = 0;
+    if (wanted->forced && one->asked.reason.code == -EDQUOT)
+        one->asked.again_ns = 0;
     one->forced |= wanted->forced;
-    if (one->held_until_ns)
-        one->held_until_ns = now_ns + SAMPLE_SETS_HOLD_NS;
-    if (one->there && !one->held_until_ns)
+    if (asked_probes_want(&one->asked))
         return 0;
-    if (one->there || now_ns >= one->again_ns ||
-        (until_ns > now_ns && one->again_ns != UINT64_MAX)) {
+    if (one->asked.there || now_ns >= one->asked.again_ns ||
+        (until_ns > now_ns && one->asked.again_ns != UINT64_MAX)) {
         r = try_put(env, p, one, wanted, until_ns, &reason);
         if (r == -ENOENT) {
             symbolizer_read_maps(env->symbolizer, p);
             r = try_put(env, p, one, wanted, until_ns, &reason);
         }
-        if (one->there && r != 0 && r != -EINPROGRESS) /* or some may stay */
+        if (one->asked.there && r != 0 && r != -EINPROGRESS) /* or some may stay */
             take_out(one, env->broker);
-        one->there = r == 0;
-        one->reason = reason;
-        one->reason.code = r;
-        now_ns = clock_monotonic_ns();
-        if (r == -EINPROGRESS && until_ns)
-            one->held_until_ns = now_ns + SAMPLE_SETS_HOLD_NS;
-        one->again_ns = now_ns + (r == -EINPROGRESS ? CALLS_COMING_NS
-                                  : r == -EAGAIN    ? CALLS_AGAIN_NS
-                                                    : CALLS_FAILED_NS);
+        asked_probes_note(&one->asked, r, &reason, until_ns > 0);
     }
-    if (one->reason.code && one->reason.code != -EAGAIN && err)
-        *err = one->reason;
-    return one->reason.code;
+    return asked_probes_answer(&one->asked, err);
 }
 
 void calls_unhold(struct calls *all, int32_t host_pid)
 {
     for (size_t i = 0; i < all->count; i++) {
         if (all->all[i].id.host_pid == host_pid)
-            all->all[i].held_until_ns = 0;
+            all->all[i].asked.held_until_ns = 0;
     }
 }
 
 void calls_look(struct calls *all)
 {
     for (size_t i = 0; i < all->count; i++)
-        all->all[i].wanted = all->all[i].forced = false;
+        all->all[i].asked.wanted = all->all[i].forced = false;
 }
 
 /* Takes out the probes of @one if it calls malloc too often for those that want it. */
 static void look_at(struct called *one, struct broker *b)
 {
-    int r = one->there && one->rate.begun_ns
-                ? mallocs_look(&one->rate, b, one->id.host_pid, one->forced, &one->reason)
+    int r = one->asked.there && one->rate.begun_ns
+                ? mallocs_look(&one->rate, b, one->id.host_pid, one->forced, &one->asked.reason)
                 : 0;
 
     if (r == 0)
         return;
     broker_uncall(b, one->id.host_pid, one->set, NULL);
-    one->there = false;
+    one->asked.there = false;
     one->cut = true;
-    one->reason.code = r;
-    one->again_ns = UINT64_MAX;
+    one->asked.reason.code = r;
+    one->asked.again_ns = UINT64_MAX;
 }
 
 void calls_looked(struct calls *all, struct broker *b)
@@ -190,12 +174,12 @@ void calls_looked(struct calls *all, struct broker *b)
     uint64_t now_ns = clock_monotonic_ns();
 
     for (size_t i = all->count; i-- > 0;) {
-        if (all->all[i].wanted) {
-            all->all[i].held_until_ns = 0;
+        if (all->all[i].asked.wanted) {
+            all->all[i].asked.held_until_ns = 0;
             look_at(&all->all[i], b);
             continue;
         }
-        if (now_ns < all->all[i].held_until_ns)
+        if (now_ns < all->all[i].asked.held_until_ns)
             continue;
         take_out(&all->all[i], b);
         all->all[i] = all->all[--all->count];
@@ -217,7 +201,8 @@ uint64_t calls_since_ns(struct calls *all, const struct proc_id *id, uint32_t se
 {
     const struct called *one = find(all, id, set);
 
-    return !one || (!one->there && one->reason.code == -EDQUOT) ? UINT64_MAX : one->since_ns;
+    return !one || (!one->asked.there && one->asked.reason.code == -EDQUOT) ? UINT64_MAX
+                                                                            : one->since_ns;
 }
 
 void calls_forget(struct calls *all, uint32_t set)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "broker_client/broker.h"
+#include "capture/asked_probes.h"
 #include "capture/mallocs.h"
 #include "capture/sample_sets.h"
 #include "symbolize/symbolize.h"
@@ -16,16 +17,12 @@
 /* A function in a process. */
 struct called {
     struct proc_id id;
-    uint32_t set;           /* of samples, which says what function */
-    bool there;             /* its calls are counted */
-    bool cut;               /* they were, until it called too often: for calls_take_cut() */
-    bool wanted;            /* by a capture, at the last look */
-    bool forced;            /* by one that takes any number of calls, since then */
-    struct mallocs rate;    /* of event malloc */
-    uint64_t since_ns;      /* from when on probes there are those of this image */
-    uint64_t again_ns;      /* when it is tried again */
-    uint64_t held_until_ns; /* for a capture that cannot begin yet, and asks again; 0: not */
-    struct error reason;    /* why it is not; code 0: not known yet */
+    uint32_t set; /* of samples, which says what function */
+    struct asked_probes asked;
+    bool cut;            /* they were, until it called too often: for calls_take_cut() */
+    bool forced;         /* by one that takes any number of calls, since then */
+    struct mallocs rate; /* of event malloc */
+    uint64_t since_ns;   /* from when on probes there are those of this image */
 };
 
 struct calls {

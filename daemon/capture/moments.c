@@ -4,10 +4,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define MOMENTS_AGAIN_NS (100 * NSEC_PER_MSEC) /* while it starts */
-#define MOMENTS_COMING_NS (5 * NSEC_PER_MSEC)  /* while the kernel puts the probes */
-#define MOMENTS_FAILED_NS (10 * NSEC_PER_SEC)
-
 /* ---- which JVMs ---- */
 
 static struct telling *find(struct moments *all, const struct proc_id *id)
@@ -29,7 +25,7 @@ static struct telling *find_room(struct moments *all)
     for (size_t i = 0; i < all->count; i++) {
         struct telling *t = &all->all[i];
 
-        if (!t->there && !t->wanted && !t->held_until_ns &&
+        if (!t->asked.there && !t->asked.wanted && !t->asked.held_until_ns &&
             (!oldest || t->told_ns < oldest->told_ns))
             oldest = t;
     }
@@ -79,12 +75,12 @@ static int put(struct moments *all, struct broker *b, struct symbolizer *s, stru
 /* Has the probes of @t taken out, also those that are being put. */
 static void take_out(struct telling *t, struct broker *b)
 {
-    if (t->there || t->reason.code == -EINPROGRESS)
+    if (asked_probes_stand(&t->asked))
         broker_unmoments(b, t->id.host_pid, /* groups= */ 0, NULL);
-    t->there = false;
-    t->reason = ERROR_NULL;
-    t->held_until_ns = 0;
-    t->again_ns = 0;
+    t->asked.there = false;
+    t->asked.reason = ERROR_NULL;
+    t->asked.held_until_ns = 0;
+    t->asked.again_ns = 0;
 }
 
 /* How many but @one have probes now, or will; those that are being put count, too. */
@@ -93,8 +89,8 @@ static size_t with_probes(const struct moments *all, const struct telling *one)
     size_t n = 0;
 
     for (size_t i = 0; i < all->count; i++)
-        n += &all->all[i] != one && (all->all[i].there || all->all[i].held_until_ns ||
-                                     all->all[i].reason.code == -EINPROGRESS);
+        n += &all->all[i] != one &&
+             (asked_probes_stand(&all->all[i].asked) || all->all[i].asked.held_until_ns);
     return n;
 }
 
@@ -117,16 +113,13 @@ int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, str
                              MOMENTS_JVMS_MAX);
         *one = (struct telling){ .id = p->id };
     }
-    one->wanted = true;
-    if (one->held_until_ns)
-        one->held_until_ns = now_ns + SAMPLE_SETS_HOLD_NS;
-    if (one->there && !one->held_until_ns)
+    if (asked_probes_want(&one->asked))
         return 0;
     if (with_probes(all, one) >= MOMENTS_AT_ONCE_MAX)
         return error_set(err, -E2BIG, "%d JVMs tell their moments already", MOMENTS_AT_ONCE_MAX);
-    if (one->there || now_ns >= one->again_ns) {
-        r = one->reason.code == -EINPROGRESS ? broker_probes_begun(b, p->id.host_pid, &reason)
-                                             : -ENOENT;
+    if (one->asked.there || now_ns >= one->asked.again_ns) {
+        r = one->asked.reason.code == -EINPROGRESS ? broker_probes_begun(b, p->id.host_pid, &reason)
+                                                   : -ENOENT;
         one->safepoint.start_ns = one->gc.start_ns = 0;
         one->nested = 0;
         one->taken_out = 0;
@@ -137,35 +130,25 @@ int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, str
             symbolizer_read_maps(s, p);
             r = put(all, b, s, p, &reason);
         }
-        if (one->there && r != 0 && r != -EINPROGRESS) /* or some may stay */
+        if (one->asked.there && r != 0 && r != -EINPROGRESS) /* or some may stay */
             take_out(one, b);
-        one->there = r == 0;
-        one->reason = reason;
-        one->reason.code = r;
-        now_ns = clock_monotonic_ns();
-        if (r == -EINPROGRESS && begins)
-            one->held_until_ns = now_ns + SAMPLE_SETS_HOLD_NS;
-        one->again_ns = now_ns + (r == -EINPROGRESS ? MOMENTS_COMING_NS
-                                  : r == -EAGAIN    ? MOMENTS_AGAIN_NS
-                                                    : MOMENTS_FAILED_NS);
+        asked_probes_note(&one->asked, r, &reason, begins);
     }
-    if (one->reason.code && one->reason.code != -EAGAIN && err)
-        *err = one->reason;
-    return one->reason.code;
+    return asked_probes_answer(&one->asked, err);
 }
 
 void moments_unhold(struct moments *all, int32_t host_pid)
 {
     for (size_t i = 0; i < all->count; i++) {
         if (all->all[i].id.host_pid == host_pid)
-            all->all[i].held_until_ns = 0;
+            all->all[i].asked.held_until_ns = 0;
     }
 }
 
 void moments_look(struct moments *all)
 {
     for (size_t i = 0; i < all->count; i++)
-        all->all[i].wanted = false;
+        all->all[i].asked.wanted = false;
 }
 
 void moments_looked(struct moments *all, struct broker *b)
@@ -175,14 +158,14 @@ void moments_looked(struct moments *all, struct broker *b)
     for (size_t i = 0; i < all->count; i++) {
         struct telling *t = &all->all[i];
 
-        if (!t->wanted && now_ns >= t->held_until_ns) {
+        if (!t->asked.wanted && now_ns >= t->asked.held_until_ns) {
             t->often = 0;
             take_out(t, b);
         }
-        if (!t->wanted)
+        if (!t->asked.wanted)
             continue;
-        t->held_until_ns = 0;
-        if (!t->there || t->often == t->taken_out)
+        t->asked.held_until_ns = 0;
+        if (!t->asked.there || t->often == t->taken_out)
             continue;
         broker_unmoments(b, t->id.host_pid, t->often, NULL);
         t->taken_out = t->often;
@@ -192,8 +175,8 @@ void moments_looked(struct moments *all, struct broker *b)
 void moments_forget(struct moments *all)
 {
     for (size_t i = 0; i < all->count; i++) {
-        all->all[i].there = false;
-        all->all[i].again_ns = 0;
+        all->all[i].asked.there = false;
+        all->all[i].asked.again_ns = 0;
     }
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "broker_client/broker.h"
+#include "capture/asked_probes.h"
 #include "capture/sample_sets.h"
 #include "discover/discover.h"
 #include "profile/profile.h"
@@ -35,12 +36,8 @@ struct compiling {
 /* A JVM that tells its moments, or did. */
 struct telling {
     struct proc_id id;
-    bool there;             /* it has the probes */
-    bool wanted;            /* by a capture, at the last look */
-    uint64_t again_ns;      /* when it is tried again */
-    uint64_t held_until_ns; /* for a capture that cannot begin yet, and asks again; 0: not */
-    uint64_t told_ns;       /* its last moment */
-    struct error reason;    /* why it has none; code 0: not known yet */
+    struct asked_probes asked;
+    uint64_t told_ns; /* its last moment */
     struct begun_moment safepoint, gc, operations[MOMENTS_NESTED_MAX];
     size_t nested; /* operations that have begun, also those beyond the array */
     struct compiling compilers[MOMENTS_COMPILERS_MAX];

@@ -2,6 +2,9 @@
 /* Event nativelive of a capture: its samples wait for the end, and go when their blocks are given
  * back. */
 #include "capture/capture_impl.h"
+#include "sample/alloc_abi.h"
+
+_Static_assert(NATIVE_LIVE_MAX >= ALLOC_BLOCKS_MAX, "all that the program follows");
 
 int capture_begin_blocks(struct capture *c)
 {

@@ -4,9 +4,6 @@
 #include "base/clock.h"
 #include "base/old_kernel.h"
 
-#define PROBES_AGAIN_NS (100 * NSEC_PER_MSEC) /* while it starts, or its symbols are read */
-#define PROBES_COMING_NS (5 * NSEC_PER_MSEC)  /* while the kernel puts them */
-#define PROBES_FAILED_NS (10 * NSEC_PER_SEC)
 #define PROBES_TRIES_MAX 50 /* while its compilers start */
 #define LIBJVM "/libjvm.so"
 
@@ -32,10 +29,10 @@ static struct probed *find(struct probes *all, const struct proc_id *id)
 /* Has the probes of @one taken out, also those that are being put. */
 static void take_out(const struct probes *all, struct probed *one, struct broker *b)
 {
-    if (one->there || one->reason.code == -EINPROGRESS)
+    if (asked_probes_stand(&one->asked))
         broker_unprobe(b, one->id.host_pid, all->where, NULL);
-    one->there = false;
-    one->held_until_ns = 0;
+    one->asked.there = false;
+    one->asked.held_until_ns = 0;
 }
 
 /* The places by symbols. 0; -ENOENT: there are none; -EAGAIN. */
@@ -178,14 +175,11 @@ int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struc
         one = &all->all[all->count++];
         *one = (struct probed){ .id = p->id };
     }
-    one->wanted = true;
-    if (one->held_until_ns)
-        one->held_until_ns = now_ns + SAMPLE_SETS_HOLD_NS;
-    if (one->there && !one->held_until_ns)
+    if (asked_probes_want(&one->asked))
         return 0;
-    if (one->there || now_ns >= one->again_ns || until_ns > now_ns) {
-        r = one->reason.code == -EINPROGRESS ? broker_probes_begun(b, p->id.host_pid, &reason)
-                                             : -ENOENT;
+    if (one->asked.there || now_ns >= one->asked.again_ns || until_ns > now_ns) {
+        r = one->asked.reason.code == -EINPROGRESS ? broker_probes_begun(b, p->id.host_pid, &reason)
+                                                   : -ENOENT;
         if (r != -EINPROGRESS) /* the set of one that is held may have ended, and they with it */
             r = put(all, b, s, p, one, until_ns, &reason);
         if (r == -ENOENT) {
@@ -194,28 +188,18 @@ int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struc
         }
         if (r > 0)
             r = error_set(&reason, -ESRCH, "it has ended");
-        if (one->there && r != 0 && r != -EINPROGRESS) /* or some may stay */
+        if (one->asked.there && r != 0 && r != -EINPROGRESS) /* or some may stay */
             take_out(all, one, b);
-        one->there = r == 0;
-        one->reason = reason;
-        one->reason.code = r;
-        now_ns = clock_monotonic_ns();
-        if (r == -EINPROGRESS && until_ns)
-            one->held_until_ns = now_ns + SAMPLE_SETS_HOLD_NS;
-        one->again_ns = now_ns + (r == -EINPROGRESS ? PROBES_COMING_NS
-                                  : r == -EAGAIN    ? PROBES_AGAIN_NS
-                                                    : PROBES_FAILED_NS);
+        asked_probes_note(&one->asked, r, &reason, until_ns > 0);
     }
-    if (one->reason.code && one->reason.code != -EAGAIN && err)
-        *err = one->reason;
-    return one->reason.code;
+    return asked_probes_answer(&one->asked, err);
 }
 
 bool probes_by_stubs(struct probes *all, const struct proc_id *id)
 {
     const struct probed *one = find(all, id);
 
-    return one && one->there && one->by_stubs;
+    return one && one->asked.there && one->by_stubs;
 }
 
 void probes_want(struct probes *all, const struct proc_id *id)
@@ -223,21 +207,21 @@ void probes_want(struct probes *all, const struct proc_id *id)
     struct probed *one = find(all, id);
 
     if (one)
-        one->wanted = true;
+        one->asked.wanted = true;
 }
 
 void probes_unhold(struct probes *all, int32_t host_pid)
 {
     for (size_t i = 0; i < all->count; i++) {
         if (all->all[i].id.host_pid == host_pid)
-            all->all[i].held_until_ns = 0;
+            all->all[i].asked.held_until_ns = 0;
     }
 }
 
 void probes_look(struct probes *all)
 {
     for (size_t i = 0; i < all->count; i++)
-        all->all[i].wanted = false;
+        all->all[i].asked.wanted = false;
 }
 
 void probes_looked(struct probes *all, struct broker *b)
@@ -245,9 +229,9 @@ void probes_looked(struct probes *all, struct broker *b)
     uint64_t now_ns = clock_monotonic_ns();
 
     for (size_t i = all->count; i-- > 0;) {
-        if (all->all[i].wanted) /* by one that runs */
-            all->all[i].held_until_ns = 0;
-        if (all->all[i].wanted || now_ns < all->all[i].held_until_ns)
+        if (all->all[i].asked.wanted) /* by one that runs */
+            all->all[i].asked.held_until_ns = 0;
+        if (all->all[i].asked.wanted || now_ns < all->all[i].asked.held_until_ns)
             continue;
         take_out(all, &all->all[i], b);
         all->all[i] = all->all[--all->count];

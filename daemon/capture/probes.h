@@ -7,6 +7,7 @@
 #pragma once
 
 #include "broker_client/broker.h"
+#include "capture/asked_probes.h"
 #include "capture/sample_sets.h"
 #include "symbolize/symbolize.h"
 
@@ -14,13 +15,9 @@
 
 struct probed {
     struct proc_id id;
-    bool there;             /* it has them, */
-    bool by_stubs;          /* at what the stubs that allocate call: libjvm has no symbols */
-    bool wanted;            /* by a capture, at the last look */
-    uint32_t tries;         /* while its compilers had not made all stubs */
-    uint64_t again_ns;      /* when it is tried again */
-    uint64_t held_until_ns; /* for a capture that cannot begin yet, and asks again; 0: not */
-    struct error reason;    /* why it has none; code 0: not known yet */
+    struct asked_probes asked;
+    bool by_stubs;  /* at what the stubs that allocate call: libjvm has no symbols */
+    uint32_t tries; /* while its compilers had not made all stubs */
 };
 
 struct probes {

@@ -169,7 +169,7 @@ static void capture_warn_mallocs(const struct captures *captures, struct capture
 
     for (size_t i = 0; event->info->flags & EVENT_MALLOCS && i < all->count; i++) {
         const struct called *one = &all->all[i];
-        const struct process *p = one->there && one->set == event->set
+        const struct process *p = one->asked.there && one->set == event->set
                                       ? discover_find(captures->discover, one->id.host_pid)
                                       : NULL;
 
