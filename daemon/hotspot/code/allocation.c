@@ -61,7 +61,10 @@ static bool call_target(const uint8_t *p, size_t n, uint64_t at, uint64_t *ret)
     return false;
 }
 
-/* Whether a function of libjvm seems to begin at @at. The broker makes sure of that. */
+#define BREAKPOINT 0xcc
+
+/* Whether a function of libjvm seems to begin at @at, or a probe stands there: flamed's own, of
+ * this capture or of one that has just ended. The broker makes sure of that by the file. */
 static bool is_function(struct hotspot_vm *vm, uint64_t at)
 {
     static const uint8_t ENDBR64[] = { 0xf3, 0x0f, 0x1e, 0xfa },
@@ -74,7 +77,8 @@ static bool is_function(struct hotspot_vm *vm, uint64_t at)
         return false;
     if (memcmp(p, ENDBR64, sizeof(ENDBR64)) == 0)
         code += sizeof(ENDBR64);
-    return code[0] == 0x55 || (code[0] == 0x41 && code[1] >= 0x50 && code[1] <= 0x57) ||
+    return code[0] == BREAKPOINT || code[0] == 0x55 ||
+           (code[0] == 0x41 && code[1] >= 0x50 && code[1] <= 0x57) ||
            memcmp(code, NOP5, sizeof(NOP5)) == 0;
 }
 
