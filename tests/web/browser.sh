@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs a browser test. Usage: browser.sh NAME.spec.mjs MAKE_HTML [FLAMED]
 # With FLAMED the test starts that flamed and JVMs, which needs root and a JDK (17 where there is one).
-# Installs playwright-core, axe-core and speedscope into tests/.cache/web once; Chromium is the system's.
+# Installs playwright-core, axe-core and speedscope into tests/.cache/web once; Chromium is the system's. That without windows
+# makes a page with half of the CPU time; FLAMED_CHROMIUM may name another.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 spec=$1
 export FLAMED_MAKE_HTML=$2
-export FLAMED_CHROMIUM=${FLAMED_CHROMIUM:-$(command -v chromium || true)}
+export FLAMED_CHROMIUM=${FLAMED_CHROMIUM:-$(command -v chromium-headless-shell || command -v chromium || true)}
 export FLAMED_PROGRAM=${3-}
 cache=$(cd .. && pwd)/.cache/web
 export FLAMED_NODE_MODULES=$cache/node_modules

@@ -12,15 +12,15 @@ after(async () => { await browser.close(); });
 
 const ORDERS = 4242;
 
-// A test with a node of its own. @run({server, open(hash, {from, …})})
+// A test with a node of its own. @run({server, t, open(hash, {from, …})})
 function nodeTest(name, run) {
-    test(name, async () => {
+    test(name, async (t) => {
         const server = new FakeServer();
 
         await server.listen();
         try {
             await run({
-                server, open: (hash = "", { from = server, ...options } = {}) => openAt(browser, from.url, hash, options),
+                server, t, open: (hash = "", { from = server, ...options } = {}) => openAt(browser, from.url, hash, options),
             });
         } finally { // else the process would not end
             await server.close();
@@ -421,7 +421,10 @@ describe("the page", { concurrency: 4 }, () => {
             ["captures", "#/captures", ".captures tr td"], ["capture", `#/capture/${c.id}`, ".panel .facts span"],
             ["compare", `#/compare?a=${a.id}&b=${c.id}`, ".change-list li"], ["compare-empty", "#/compare", ".suggestion"], ["health", "#/health", ".card dd"]];
 
-        await Promise.all([["light", 1200], ["dark", 1200], ["light", 390]].map(async ([theme, width]) => {
+        // Each theme and each width; FLAMED_EVERY_LOOK: a wide light one, too.
+        const looks = [["dark", 1200], ["light", 390], ...process.env.FLAMED_EVERY_LOOK ? [["light", 1200]] : []];
+
+        await Promise.all(looks.map(async ([theme, width]) => {
             const page = await open("", { colorScheme: theme, viewport: { width, height: width === 390 ? 800 : 760 } });
 
             for (const [name, hash, sign] of views) {
@@ -439,7 +442,7 @@ describe("the page", { concurrency: 4 }, () => {
 });
 
 // These measure, so they run alone.
-nodeTest("1,000 JVMs with hostile names behind a path prefix", async ({ open }) => {
+nodeTest("1,000 JVMs with hostile names behind a path prefix", async ({ open, t }) => {
     const mine = new FakeServer();
     const hostile = ["<script>alert(1)</script>", "\u202egnitsrever", "x".repeat(10000), "\ufffd\u0000\ud83d", "a\"b'c&d", ""];
 
@@ -448,6 +451,7 @@ nodeTest("1,000 JVMs with hostile names behind a path prefix", async ({ open }) 
         main: hostile[i % 10] ?? `com.acme.Service${i}`, cpu_percent: (i * 37 % 1000) / 10,
     }));
     await mine.listen();
+    t.after(() => mine.close()); // else the process would not end
     const page = await open("", { from: mine });
 
     await page.locator(".jvms .jvm-link").nth(199).waitFor();
@@ -475,7 +479,6 @@ nodeTest("1,000 JVMs with hostile names behind a path prefix", async ({ open }) 
     assert.ok(overflow <= 0);
     assert.ok(mine.requests.every((r) => r.includes(" /tools/flamed/")));
     await close(page);
-    await mine.close();
 });
 
 nodeTest("first paint is quick, and all of it is small", async ({ server, open }) => {
