@@ -28,6 +28,11 @@ SYMBOL_LESS = "at the calls of its allocation stubs"
 FIXED = "a loop that allocates a fixed sequence"
 
 
+def some(*kinds):
+    """The last of KINDS of JVMs; with FLAMED_ALLOC_EACH, as in jvm_alloc_each, all of them."""
+    return kinds if os.environ.get("FLAMED_ALLOC_EACH") else kinds[-1:]
+
+
 def old_kernel_daemon(word: str) -> Daemon:
     """One that takes a feature of the kernel for missing, as docs/kernels.md names it."""
     words = os.environ.get("FLAMED_OLD_KERNEL", "")
@@ -217,7 +222,7 @@ class Alloc(Checks):
         """By the calls of the stubs that allocate: the same truth."""
         folder = tempfile.mkdtemp(prefix="flamed-alloc.")
         self.addCleanup(shutil.rmtree, folder)
-        for version, options in ((17, ("-Xmx256m", "-XX:+UseG1GC")), (25, ("-Xmx256m", "-XX:+UseParallelGC"))):
+        for version, options in some((17, ("-Xmx256m", "-XX:+UseG1GC")), (25, ("-Xmx256m", "-XX:+UseParallelGC"))):
             with self.subTest(jdk=version), Program(stripped(paths.jdk(version), folder), self.classes.folder, *options, *BUFFERS) as program:
                 print(version, "stripped", end=" ")
                 self.assertIn(SYMBOL_LESS, self.prepare(self.daemon, program))
@@ -228,7 +233,7 @@ class Alloc(Checks):
     def test_kinds(self):
         """Objects that no `new` of the source makes: of lambdas, arrays of variable arguments, boxed numbers, strings that are put together.
         On 25 it is virtual threads that allocate them."""
-        for version, options in ((17, ()), (25, ("-Dvirtual=1",))):
+        for version, options in some((17, ()), (25, ("-Dvirtual=1",))):
             with self.subTest(jdk=version), Program(paths.jdk(version), self.classes.folder, "-Xmx256m", *options, *BUFFERS, mode="kinds") as program:
                 print(version, *options, end=" ")
                 self.prepare(self.daemon, program)
@@ -239,7 +244,7 @@ class Alloc(Checks):
         """A loop of one sequence shows some of its places, and the profile says so: also where a JVM chooses the size of its buffers."""
         folder = tempfile.mkdtemp(prefix="flamed-alloc.")
         self.addCleanup(shutil.rmtree, folder)
-        for version, home, options in ((17, paths.jdk(17), BUFFERS), (25, paths.jdk(25), ()), (17, stripped(paths.jdk(17), folder), ())):
+        for version, home, options in some((17, paths.jdk(17), BUFFERS), (17, stripped(paths.jdk(17), folder), ()), (25, paths.jdk(25), ())):
             with self.subTest(home=home), Program(home, self.classes.folder, "-Xmx256m", *options, mode="fixed") as program:
                 self.prepare(self.daemon, program)
                 capture = self.daemon.capture(pid=program.pid, event="alloc", interval="64k")
@@ -257,7 +262,7 @@ class Alloc(Checks):
         """Each is a sample, so nothing is missing, and nothing warns: but of what the same loop allocates in buffers."""
         folder = tempfile.mkdtemp(prefix="flamed-alloc.")
         self.addCleanup(shutil.rmtree, folder)
-        for home in (paths.jdk(17), paths.jdk(25), stripped(paths.jdk(17), folder)):
+        for home in some(paths.jdk(17), stripped(paths.jdk(17), folder), paths.jdk(25)):
             with self.subTest(home=home), Program(home, self.classes.folder, "-Xmx256m", *BUFFERS, mode="large") as program:
                 self.prepare(self.daemon, program)
                 profile = self.check(program, 1e9, "64k", samples=2400)

@@ -296,9 +296,9 @@ class Attacks(Fake):
 
 class Tracing(Fake):
     """A container's root takes flamed-attach by ptrace(2), the moment that it may, and has it make a call (native/tracer.c): another
-    one each time."""
+    one each time. In each kind of container all are tried with FLAMED_TRACER_TRIES=35, as in jvm_attacks_each."""
     TRIES, LEAST = 35, 10 # all calls of tracer.c once
-    FEW_TRIES, FEW = 12, 4
+    FEW_TRIES, FEW = int(os.environ.get("FLAMED_TRACER_TRIES", "6")), 4
     TALKING = ("readlinkat", "connect", "getsockopt", "seccomp") # its own, until the JVM may look at it
     NAMESPACES = ("user", "mnt", "pid", "ipc", "net", "uts", "cgroup", "time", "pid_for_children")
     TRACING = (*bundle.DOCKER_CAPABILITIES, "CAP_SYS_PTRACE")
