@@ -164,7 +164,7 @@ class OffCpu(WithEvent):
         used = {i for p in programs for i in p.get("map_ids", [])}
         budgets = {m["id"] for m in maps if m.get("name") == "budgets" and m["id"] in used}
         of = {p["name"]: budgets & set(p.get("map_ids", [])) for p in programs if budgets & set(p.get("map_ids", []))}
-        self.assertLessEqual({"cpu_tick", "off_switch_earl" if self.early else "off_switch", "alloc_probe", "point_tick"}, set(of), of)
+        self.assertLessEqual({"cpu_tick", "off_switch_early" if self.early else "off_switch", "alloc_probe", "point_tick"}, set(of), of)
         self.assertEqual(len(budgets), 1, of)
 
 
