@@ -111,8 +111,10 @@ class AsThreeUsers(jvm.WithClasses):
                 "nsenter", "--pid", "--mount", "--target", str(self.run_.script()), "setpriv", "--reuid", str(OTHER), "--regid", str(OTHER),
                 "--clear-groups", "--pdeathsig", "KILL"]) as its:
             pid = proc.ns_pids(proc.find_jvm(its.pid))[-1]
-            listed = self.get("/api/v1/jvms", OTHER).json()["jvms"]
-            self.assertEqual([j["pid"] for j in listed], [pid])
+
+            def listed() -> list[int]:
+                return [j["pid"] for j in self.get("/api/v1/jvms", OTHER).json()["jvms"]]
+            self.assertEqual(proc.wait_until(listed, 10, "a JVM is listed"), [pid])
             reply = self.profile(pid, OTHER)
             self.assertEqual(reply.status, 200, str(reply))
             self.assertIn(b"Burn", reply.body)
