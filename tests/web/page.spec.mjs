@@ -68,6 +68,22 @@ describe("the page", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("a view that keeps its state in the address takes nobody back", async ({ open }) => {
+        const page = await open();
+
+        await page.locator(".jvms .jvm-link").first().waitFor();
+        await page.evaluate(() => { // one goes elsewhere, and before the page is told of it, the view writes
+            const input = document.querySelector(".search input");
+
+            location.hash = "#/health";
+            input.value = "shop";
+            input.dispatchEvent(new Event("input"));
+        });
+        await page.locator(".card dd").first().waitFor({ timeout: 10000 });
+        assert.match(await addressOf(page), /#\/health$/);
+        await close(page);
+    });
+
     nodeTest("the node follows what happens, and a row keeps the focus", async ({ server, open }) => {
         const page = await open();
 

@@ -70,7 +70,8 @@ class App {
     }
 
     show() {
-        const route = parseRoute(location.hash);
+        this.address = location.hash;
+        const route = parseRoute(this.address);
         const make = VIEWS[route.view];
 
         closeMenu({ refocus: false });
@@ -124,8 +125,11 @@ class App {
     writeAddress(params, how) {
         const hash = formatRoute(this.route.view, this.route.argument, params);
 
+        if (location.hash !== this.address) // one has gone elsewhere, and show() comes next
+            return;
         if (hash !== location.hash && (location.hash || hash !== "#/"))
             history[how](null, "", hash);
+        this.address = location.hash;
     }
 
     // ---- keys ----
