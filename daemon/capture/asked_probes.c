@@ -16,6 +16,15 @@ bool asked_probes_want(struct asked_probes *a)
     return a->there && !a->held_until_ns;
 }
 
+int asked_probes_coming(const struct asked_probes *a, struct broker *b, int32_t host_pid,
+                        struct error *err)
+{
+    bool coming =
+        a->reason.code == -EINPROGRESS && broker_probes_begun(b, host_pid, err) == -EINPROGRESS;
+
+    return coming ? -EINPROGRESS : 0;
+}
+
 void asked_probes_note(struct asked_probes *a, int r, const struct error *reason, bool begins)
 {
     uint64_t now_ns = clock_monotonic_ns();

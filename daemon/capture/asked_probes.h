@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "base/error.h"
+#include "broker_client/broker.h"
 
 #include <stdbool.h>
 
@@ -21,6 +21,11 @@ struct asked_probes {
 /* Says that they are wanted. Return: whether they are there for good: those that are held may go
  * with their set. */
 bool asked_probes_want(struct asked_probes *a);
+/* Returns -EINPROGRESS with @err while the kernel still puts what was asked for in process
+ * @host_pid. 0: it is to be asked for, also if it is in: a set that is held may have ended, and its
+ * probes with it. */
+int asked_probes_coming(const struct asked_probes *a, struct broker *b, int32_t host_pid,
+                        struct error *err);
 /* Notes @r as what trying to put them gave, with @reason, and when to try again. They are held if
  * they are coming (-EINPROGRESS) and @begins: it is for a capture that is about to begin. */
 void asked_probes_note(struct asked_probes *a, int r, const struct error *reason, bool begins);

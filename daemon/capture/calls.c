@@ -92,13 +92,10 @@ static void drop_before(struct calls *all, struct broker *b, const struct proces
 static int try_put(const struct calls_env *env, struct process *p, struct called *one,
                    const struct wanted_calls *wanted, uint64_t until_ns, struct error *err)
 {
-    int r = one->asked.reason.code == -EINPROGRESS
-                ? broker_probes_begun(env->broker, p->id.host_pid, err)
-                : -ENOENT;
+    int r = asked_probes_coming(&one->asked, env->broker, p->id.host_pid, err);
 
-    if (r == -EINPROGRESS)
+    if (r < 0)
         return r;
-    /* The set of one that is held may have ended, and its probes with it. */
     one->rate = (struct mallocs){ 0 };
     return put(env, p, wanted, until_ns, &one->rate, err);
 }

@@ -118,13 +118,12 @@ int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, str
     if (with_probes(all, one) >= MOMENTS_AT_ONCE_MAX)
         return error_set(err, -E2BIG, "%d JVMs tell their moments already", MOMENTS_AT_ONCE_MAX);
     if (one->asked.there || now_ns >= one->asked.again_ns) {
-        r = one->asked.reason.code == -EINPROGRESS ? broker_probes_begun(b, p->id.host_pid, &reason)
-                                                   : -ENOENT;
+        r = asked_probes_coming(&one->asked, b, p->id.host_pid, &reason);
         one->safepoint.start_ns = one->gc.start_ns = 0;
         one->nested = 0;
         one->taken_out = 0;
         memset(one->compilers, 0, sizeof(one->compilers));
-        if (r != -EINPROGRESS) /* the set of one that is held may have ended, and they with it */
+        if (r == 0)
             r = put(all, b, s, p, &reason);
         if (r == -ENOENT) {
             symbolizer_read_maps(s, p);

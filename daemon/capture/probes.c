@@ -178,9 +178,8 @@ int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struc
     if (asked_probes_want(&one->asked))
         return 0;
     if (one->asked.there || now_ns >= one->asked.again_ns || until_ns > now_ns) {
-        r = one->asked.reason.code == -EINPROGRESS ? broker_probes_begun(b, p->id.host_pid, &reason)
-                                                   : -ENOENT;
-        if (r != -EINPROGRESS) /* the set of one that is held may have ended, and they with it */
+        r = asked_probes_coming(&one->asked, b, p->id.host_pid, &reason);
+        if (r == 0)
             r = put(all, b, s, p, one, until_ns, &reason);
         if (r == -ENOENT) {
             symbolizer_read_maps(s, p);

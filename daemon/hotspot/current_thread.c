@@ -11,11 +11,8 @@
 #define CURRENT_THREADS_MIN 2
 #define CURRENT_MODULES_MAX 63 /* with variables of threads; libjvm's number was 1 to 4 */
 #define CURRENT_WORDS_MAX 32   /* of libjvm's variables; it has 5 to 12 */
-/* glibc's struct pthread, to which the thread pointer leads. An entry of its table of variables has
- * where those of a module lie, and what is to be freed. An entry of what pthread_setspecific() sets
- * has a sequence number, and the value. The first 32 keys have theirs there. */
-#define DTV_AT 8
-#define DTV_BYTES 16
+/* glibc's struct pthread, to which the thread pointer leads. An entry of what pthread_setspecific()
+ * sets has a sequence number, and the value. The first 32 keys have theirs there. */
 #define SPECIFIC_WORD (0x310 / 8 + 1)
 #define SPECIFIC_WORDS 2
 #define SPECIFIC_KEYS 32
@@ -82,9 +79,9 @@ static bool has_module(struct look *k, unsigned module)
 
     for (size_t i = 0; i < k->count; i++) {
         struct listed *t = &k->threads[i];
-        uint64_t dtv = word_at(k->vm, t->pointer + DTV_AT);
+        uint64_t dtv = word_at(k->vm, t->pointer + UNWIND_DTV_AT);
 
-        t->base = dtv ? word_at(k->vm, dtv + (uint64_t)module * DTV_BYTES) : 0;
+        t->base = dtv ? word_at(k->vm, dtv + (uint64_t)module * UNWIND_DTV_BYTES) : 0;
         if (t->base >= MEMORY_ADDRESS_MAX)
             t->base = 0; /* it has not asked for them yet */
         count += t->base != 0;

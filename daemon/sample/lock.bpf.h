@@ -103,10 +103,6 @@ static __always_inline __u64 lock_class(const struct unwind_locks *l, __u64 obje
     return word;
 }
 
-/* As in hotspot/current_thread.c. */
-#define LOCK_DTV_AT 8
-#define LOCK_DTV_BYTES 16
-
 /* The JavaThread of the thread that runs, by its thread pointer; 0: it runs no Java. Of the VM's
  * own threads some are smaller than a JavaThread. */
 static __always_inline __u64 lock_current_thread(const struct unwind_locks *l, __u64 pointer)
@@ -116,8 +112,8 @@ static __always_inline __u64 lock_current_thread(const struct unwind_locks *l, _
     if (!l->thread_vtable)
         return 0;
     if (l->current_module) {
-        pointer = lock_word(pointer + LOCK_DTV_AT);
-        pointer = lock_word(pointer + (__u64)l->current_module * LOCK_DTV_BYTES);
+        pointer = lock_word(pointer + UNWIND_DTV_AT);
+        pointer = lock_word(pointer + (__u64)l->current_module * UNWIND_DTV_BYTES);
     }
     thread = lock_word(pointer + (__u64)l->current_word * 8);
     return lock_half(thread) == l->thread_vtable ? thread : 0;

@@ -16,6 +16,7 @@
 #define STUB_CODE_MAX 4096 /* bytes of a stub or codelet; 1,000 were seen */
 #define BLOCKS_MAX 16384   /* of a code heap: the stubs are made before most methods */
 #define FUNCTION_BYTES 9   /* endbr64, and a no-op of five bytes */
+#define BREAKPOINT 0xcc
 
 #define C2(name) "C2 Runtime " name, "_" name "_Java"
 #define C1(name) "C1 Runtime " name, name " Runtime1 stub"
@@ -60,8 +61,6 @@ static bool call_target(const uint8_t *p, size_t n, uint64_t at, uint64_t *ret)
     }
     return false;
 }
-
-#define BREAKPOINT 0xcc
 
 /* Whether a function of libjvm seems to begin at @at, or a probe stands there: flamed's own, of
  * this capture or of one that has just ended. The broker makes sure of that by the file. */
