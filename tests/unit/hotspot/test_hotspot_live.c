@@ -316,16 +316,18 @@ static void run_proof(int jdk, const char *const *options, struct run *r)
 /*
  * How many of 100 samples must show the phase's stack. With -XX:+DebugNonSafepoints, and at return
  * addresses, all. Without it only safepoints have debug information. A loop without one near looks
- * like the code behind it. JDK 8's C2 makes counted loops without a safepoint, and C1 puts the
- * loop's condition behind its safepoint. There the compiled method itself must be right, always.
+ * like the code behind it. JDK 8's C2 makes counted loops without a safepoint. C1 puts the loop's
+ * condition behind its safepoint, so the processor decides where an interrupt lands: on an AMD EPYC
+ * 21 % of the samples are before the safepoint, on a Xeon over half. Those rows are printed and not
+ * judged. The compiled method itself must be right, always.
  */
 static unsigned least(size_t mode, int jdk, size_t truth)
 {
     if (MODES[mode].every_instruction || TRUTH[truth].caller)
         return 99;
-    if (jdk == 8 && strlen(TRUTH[truth].phase) == 1 && !MODES[mode].c1)
+    if (MODES[mode].c1 || (jdk == 8 && strlen(TRUTH[truth].phase) == 1))
         return 0;
-    return MODES[mode].c1 || jdk <= 11 ? 50 : 99;
+    return jdk <= 11 ? 50 : 99;
 }
 
 static struct {
