@@ -43,6 +43,15 @@ struct mapping {
         path; /* points into the text; empty for anonymous memory; "[vdso]" and the like as is */
 };
 
+/* Returns whether both lines say the same of where they lie, and by which numbers their file is
+ * known there. The numbers may be those of another file by now: they stand for a file only to the
+ * process that the lines are of. */
+static inline bool mapping_same_place(const struct mapping *a, const struct mapping *b)
+{
+    return a->start == b->start && a->end == b->end && a->offset == b->offset &&
+           a->inode == b->inode && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
+}
+
 /* Parses one line. ret->path points into @line. 0, or -EBADMSG (then *ret is untouched). */
 int maps_parse_line(struct span line, struct mapping *ret);
 

@@ -107,16 +107,11 @@ static struct elf_slot *find_print(struct elf_cache *c, uint64_t print)
     return NULL;
 }
 
-static bool same_keys(const struct elf_keys *a, const struct elf_keys *b)
-{
-    return a->file.inode && memcmp(a, b, sizeof(*a)) == 0;
-}
-
 /* What was made of the very same files. */
 static struct elf_slot *find_keys(struct elf_cache *c, const struct elf_keys *keys)
 {
     for (size_t i = 0; i < c->count; i++) {
-        if (c->slots[i].image && same_keys(&c->slots[i].keys, keys))
+        if (c->slots[i].image && elf_keys_equal(&c->slots[i].keys, keys))
             return &c->slots[i];
     }
     return NULL;
@@ -129,8 +124,7 @@ static const struct elf_headers *find_headers(const struct elf_cache *c,
     for (size_t i = 0; i < c->count; i++) {
         const struct elf_slot *s = &c->slots[i];
 
-        if (s->image && keys->file.inode &&
-            memcmp(&s->keys.file, &keys->file, sizeof(keys->file)) == 0)
+        if (s->image && file_identity_equal(&s->keys.file, &keys->file))
             return &s->headers;
     }
     return NULL;
@@ -242,7 +236,7 @@ static void finish(struct elf_cache *c, struct elf_reading *r, struct elf_slot *
     for (size_t i = 0; i < c->reading_count; i++) {
         struct elf_reading *other = c->readings[i];
 
-        if (other->waits && same_keys(&other->keys, &keys)) {
+        if (other->waits && elf_keys_equal(&other->keys, &keys)) {
             other->waits = false;
             read_next(c, other);
             return; /* the list has changed; this one's end wakes the next */
@@ -256,7 +250,7 @@ static bool is_being_read(const struct elf_cache *c, const struct elf_reading *r
     for (size_t i = 0; i < c->reading_count; i++) {
         const struct elf_reading *o = c->readings[i];
 
-        if (o != r && o->step == ELF_STEP_READ && !o->waits && same_keys(&o->keys, &r->keys))
+        if (o != r && o->step == ELF_STEP_READ && !o->waits && elf_keys_equal(&o->keys, &r->keys))
             return true;
     }
     return false;

@@ -2,10 +2,7 @@
 #include "symbolize/elf_reading.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/memfd_copy.h"
-
-#include <sys/stat.h>
 
 struct elf_image *elf_image_free(struct elf_image *image)
 {
@@ -20,16 +17,12 @@ static void image_freep(struct elf_image **image)
     elf_image_free(*image);
 }
 
-bool elf_key_of(int fd, struct elf_key *ret)
+bool elf_keys_equal(const struct elf_keys *a, const struct elf_keys *b)
 {
-    struct stat st;
-
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return false;
-    *ret = (struct elf_key){ st.st_dev, st.st_ino, (uint64_t)st.st_size,
-                             (uint64_t)st.st_ctim.tv_sec * NSEC_PER_SEC +
-                                 (uint64_t)st.st_ctim.tv_nsec };
-    return true;
+    return file_identity_equal(&a->file, &b->file) && a->has_debug == b->has_debug &&
+           a->has_link == b->has_link &&
+           (!a->has_debug || file_identity_equal(&a->debug, &b->debug)) &&
+           (!a->has_link || file_identity_equal(&a->link, &b->link));
 }
 
 /* ---- the steps ---- */
@@ -157,7 +150,7 @@ struct elf_reading *elf_reading_new(int fd, const struct symbol_files *files,
                                .held_bytes = held_bytes,
                                .debug_fd = -1,
                                .link_fd = -1 };
-    elf_key_of(fd, &r->keys.file);
+    file_identity_of(fd, &r->keys.file);
     *held_bytes += sealed_bytes(fd);
     return r;
 }
@@ -184,17 +177,19 @@ struct elf_reading *elf_reading_free(struct elf_reading *r)
     return NULL;
 }
 
-/* Keeps the debug file *@fd, unless it is a copy for which there is no room. */
-static void keep_debug(const struct elf_reading *r, int *fd, struct elf_key *key)
+/* Keeps the debug file *@fd, unless it is a copy for which there is no room. Returns whether it
+ * does. */
+static bool keep_debug(const struct elf_reading *r, int *fd, struct file_identity *identity)
 {
     uint64_t copied = sealed_bytes(*fd);
 
     if (*r->held_bytes + copied > SEALED_MAX_BYTES) {
         *fd = close_fd(*fd);
-        return;
+        return false;
     }
     *r->held_bytes += copied;
-    elf_key_of(*fd, key);
+    file_identity_of(*fd, identity);
+    return true;
 }
 
 int elf_reading_find_debug(struct elf_reading *r)
@@ -208,12 +203,12 @@ int elf_reading_find_debug(struct elf_reading *r)
     if (h->build_id_n)
         by_id = f->debug(f->cookie, &r->id, h->build_id, h->build_id_n, &r->debug_fd, NULL);
     if (by_id == 0)
-        keep_debug(r, &r->debug_fd, &r->keys.debug);
+        r->keys.has_debug = keep_debug(r, &r->debug_fd, &r->keys.debug);
     if (h->link_name[0])
         by_link =
             f->debuglink(f->cookie, &r->id, r->start, r->end, h->link_name, &r->link_fd, NULL);
     if (by_link == 0)
-        keep_debug(r, &r->link_fd, &r->keys.link);
+        r->keys.has_link = keep_debug(r, &r->link_fd, &r->keys.link);
     return by_id == -ETIMEDOUT || by_link == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 
@@ -221,5 +216,5 @@ void elf_reading_forget_debug(struct elf_reading *r)
 {
     drop_file(r, &r->debug_fd);
     drop_file(r, &r->link_fd);
-    r->keys.debug = r->keys.link = (struct elf_key){ 0 };
+    r->keys = (struct elf_keys){ .file = r->keys.file };
 }

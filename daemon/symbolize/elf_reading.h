@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/file_identity.h"
 #include "base/worker.h"
 #include "elf/elf_file.h"
 #include "symbolize/files.h"
@@ -23,15 +24,14 @@ struct elf_image {
 
 struct elf_image *elf_image_free(struct elf_image *image);
 
-/* A file as the kernel tells it apart; all zero: none. */
-struct elf_key {
-    uint64_t dev, inode, bytes, changed_ns;
-};
-
 /* The files that an image is made of: the same ones make the same image. */
 struct elf_keys {
-    struct elf_key file, debug, link;
+    struct file_identity file, debug, link;
+    bool has_debug, has_link;
 };
+
+/* Returns whether both are the same files, as of the same changes. */
+bool elf_keys_equal(const struct elf_keys *a, const struct elf_keys *b);
 
 /* What a file's headers say of where its symbols are. */
 struct elf_headers {
@@ -67,9 +67,6 @@ struct elf_reading {
     uint64_t print;          /* of the file and of its debug file */
     struct elf_image *image; /* owned; NULL with outcome 0: its print is known */
 };
-
-/* Of a file. False where @fd is none. */
-bool elf_key_of(int fd, struct elf_key *ret);
 
 /* Makes a reading of @fd, to be begun by its first step. Takes @fd; borrows @files and
  * *@held_bytes, the bytes of open copies of all readings (base/memfd_copy.h). NULL: no memory. */

@@ -137,7 +137,7 @@ static struct inlines_file *add_file(struct inlines *n, const struct proc_id *id
     f = inlines_file_new(fd, debug_fd, link_fd);
     if (!f)
         return NULL;
-    elf_key_of(f->fd, &f->key);
+    file_identity_of(f->fd, &f->identity);
     f->id = *id;
     f->headers = *h;
     if (++n->last_number == 0)
@@ -152,16 +152,14 @@ uint32_t inlines_file(struct inlines *n, const struct proc_id *id, uint64_t star
                       const struct elf_headers *h, uint64_t now_ns)
 {
     struct inlines_file *f = NULL;
-    struct elf_key key;
+    struct file_identity identity;
     int fd = -1;
 
-    if (n->files->mapped(n->files->cookie, id, start, end, &fd, NULL) != 0 ||
-        !elf_key_of(fd, &key)) {
-        close_fd(fd);
+    if (n->files->mapped(n->files->cookie, id, start, end, &fd, NULL) != 0 || fd < 0)
         return 0;
-    }
+    file_identity_of(fd, &identity);
     for (size_t i = 0; i < n->count && !f; i++) {
-        if (memcmp(&n->list[i]->key, &key, sizeof(key)) == 0)
+        if (file_identity_equal(&n->list[i]->identity, &identity))
             f = n->list[i];
     }
     if (f)

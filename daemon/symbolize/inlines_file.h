@@ -13,7 +13,7 @@
 struct inlines_file {
     struct work work; /* first */
     uint32_t number;
-    struct elf_key key;
+    struct file_identity identity;
     struct proc_id id; /* of a process that maps it */
     struct elf_headers headers;
     uint64_t read_ns, used_ns; /* when the last reading ended; when it was last asked for */

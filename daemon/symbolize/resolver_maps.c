@@ -24,9 +24,7 @@ size_t resolver_maps_bytes(const struct maps *m)
 
 static bool same_mapping(const struct mapping *a, const struct mapping *b)
 {
-    return a->start == b->start && a->end == b->end && a->offset == b->offset &&
-           a->inode == b->inode && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor &&
-           a->exec == b->exec && span_eq(a->path, b->path);
+    return mapping_same_place(a, b) && a->exec == b->exec && span_eq(a->path, b->path);
 }
 
 /* Hands what is known of mappings on to @maps. Returns true when all executable ones are still

@@ -85,6 +85,7 @@ static void write_elf(uint32_t count)
     }
     put(f, NAMES_TEXT, sizeof(NAMES_TEXT));
     ck_assert_int_eq(fclose(f), 0);
+    usleep(2 * FILE_IDENTITY_SETTLED_NS / 1000);
 }
 
 static int give_path(void *cookie, const struct proc_id *id, uint64_t start, uint64_t end,

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which file an open descriptor leads to, and as of which change. Device and inode alone do not
+ * tell: a file system gives the inode of a removed file to the next one, and the kernel gives the
+ * device number of an unmounted file system to the next mount. Knows no process. Thread: any.
+ */
+#pragma once
+
+#include "base/macros.h"
+
+/* A file that was changed so short a time before the look may change again without a later time of
+ * change: the kernel's clock for files has steps of up to 10 ms. */
+#define FILE_IDENTITY_SETTLED_NS (20 * NSEC_PER_MSEC)
+
+/* One file as of one change. What a file system does not tell is 0. */
+struct file_identity {
+    uint64_t device, inode; /* inode 0: no file */
+    uint64_t bytes;
+    uint64_t changed_ns, born_ns; /* CLOCK_REALTIME; no call of a user sets them */
+    uint64_t handle; /* hash of the kernel's file handle, with the inode's generation */
+};
+
+/* Looks at the file of @fd. False: there is none, it cannot be looked at, or it was changed within
+ * FILE_IDENTITY_SETTLED_NS of now. Then *ret is no file. Does not block on the file systems that
+ * flamed-broker opens files of. */
+bool file_identity_of(int fd, struct file_identity *ret);
+/* Returns whether both are one file as of one change. No file is equal to nothing. */
+bool file_identity_equal(const struct file_identity *a, const struct file_identity *b);
