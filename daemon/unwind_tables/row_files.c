@@ -2,27 +2,25 @@
 #include "unwind_tables/row_files.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "unwind_tables/ehframe_reader.h"
-
-#include <sys/stat.h>
+#include "unwind_tables/pinned_files.h"
 
 #define ROW_FILES_MAX 4096
-/* For this long a device and inode in a maps file stand for the file that was found behind them.
- * Otherwise a node that starts a hundred compilers a second would open their libraries a hundred
- * times. */
-#define ROW_FILES_TRUST_NS (60 * NSEC_PER_SEC)
 
-/* A file as the kernel tells it apart: the quick way to its table. */
-struct file_key {
-    uint64_t dev, inode, bytes, changed_ns;
+/* The table of a file without an identity is its opener's for so long. */
+#define ROW_FILES_OPENER_NS (60 * NSEC_PER_SEC)
+
+/* A file that @id has mapped at @m, opened just now or pinned. */
+struct opened {
+    struct proc_id id;
+    struct mapping m; /* its path is not to be read */
+    struct file_identity identity;
+    uint64_t at_ns; /* CLOCK_MONOTONIC */
 };
 
 struct file {
-    struct file_key key;
-    uint32_t dev_major, dev_minor; /* as maps files name it: may differ from the key's */
-    uint64_t inode;
-    uint64_t checked_ns;     /* CLOCK_MONOTONIC of the last look at the file itself */
+    struct opened by;        /* the first process; only it has the table, if there is no identity:
+                              * the file changed just then, or is a copy */
     struct row_table *table; /* NULL: it cannot be read, or not yet */
     uint64_t ticket;         /* of the reading under way; 0: it was read */
 };
@@ -31,6 +29,7 @@ struct row_files {
     const struct feeder_io *io;
     struct reader *reader; /* NULL: files are read at once */
     struct row_tables tables;
+    struct pinned_files pinned;
     struct file *files; /* owned, [count] */
     size_t count;
     uint64_t last_ticket, failed, read_ns;
@@ -60,6 +59,7 @@ struct row_files *row_files_free(struct row_files *f)
         return NULL;
     reader_free(f->reader);
     row_tables_deinit(&f->tables);
+    pinned_files_deinit(&f->pinned);
     free(f->files);
     free(f);
     return NULL;
@@ -83,20 +83,26 @@ static int table_for(struct row_files *f, const struct ehframe_table *e, struct 
 }
 
 /* The kernel's own code in every process. It comes as a new file each time that it is asked for,
- * and is the same for all processes of a kind: no process can put another there under that name. */
+ * and is the same for all 64-bit processes: no process can put another there under that name. */
 static bool is_vdso(const struct mapping *m)
 {
     return m->inode == 0 && span_eq_str(m->path, "[vdso]");
 }
 
-/* Told apart from that of 32-bit processes, which have no other addresses. No file has inode 0. */
-static struct file_key vdso_key(const struct mapping *m)
+/* That of a 32-bit process is read in the process, which can write to its own copy. */
+static bool is_narrow(const struct mapping *m)
 {
-    return (struct file_key){ .bytes = m->end - m->start, .changed_ns = m->end > UINT32_MAX };
+    return m->end <= UINT32_MAX;
 }
 
-static int remember(struct row_files *f, const struct mapping *m, const struct file_key *key,
-                    struct row_table *t, uint64_t ticket)
+/* No file has device 0. */
+static struct file_identity vdso_identity(const struct mapping *m)
+{
+    return (struct file_identity){ .inode = 1, .bytes = m->end - m->start };
+}
+
+static int remember(struct row_files *f, const struct opened *o, struct row_table *t,
+                    uint64_t ticket)
 {
     struct file *files;
 
@@ -106,106 +112,104 @@ static int remember(struct row_files *f, const struct mapping *m, const struct f
     if (!files)
         return -ENOMEM;
     f->files = files;
-    f->files[f->count++] = (struct file){
-        .key = *key,
-        .dev_major = m->dev_major,
-        .dev_minor = m->dev_minor,
-        .inode = m->inode,
-        .checked_ns = clock_monotonic_ns(),
-        .table = t,
-        .ticket = ticket,
-    };
+    f->files[f->count++] = (struct file){ .by = *o, .table = t, .ticket = ticket };
     return 0;
 }
 
-static int read_now(struct row_files *f, int fd, const struct mapping *m,
-                    const struct file_key *key, struct row_table **ret, struct error *err)
+static int read_now(struct row_files *f, int fd, const struct opened *o, struct row_table **ret,
+                    struct error *err)
 {
     struct ehframe_table e = { 0 };
     int r = ehframe_read(fd, &e, err);
 
     if (r < 0) {
         f->failed++;
-        return r == -ENOMEM ? r : remember(f, m, key, NULL, 0);
+        return r == -ENOMEM ? r : remember(f, o, NULL, 0);
     }
     r = table_for(f, &e, ret, err);
     if (r == 0)
-        r = remember(f, m, key, *ret, 0);
+        r = remember(f, o, *ret, 0);
     ehframe_deinit(&e);
     return r;
 }
 
-/* The table of the file @fd, which is taken. 0; FEEDER_PENDING; -errno. */
-static int table_of(struct row_files *f, int fd, const struct mapping *m, struct row_table **ret,
-                    struct error *err)
+static bool is_file(const struct file *file, const struct opened *o)
+{
+    const struct opened *by = &file->by;
+
+    if (by->identity.inode || o->identity.inode)
+        return file_identity_equal(&by->identity, &o->identity);
+    return proc_id_equal(&by->id, &o->id) && mapping_same_place(&by->m, &o->m) &&
+           o->at_ns - by->at_ns < ROW_FILES_OPENER_NS;
+}
+
+/* What is known of @o; NULL: nothing. */
+static const struct file *find_file(const struct row_files *f, const struct opened *o)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        if (is_file(&f->files[i], o))
+            return &f->files[i];
+    }
+    return NULL;
+}
+
+static int table_of(const struct file *file, struct row_table **ret)
+{
+    *ret = file->table;
+    return file->ticket ? FEEDER_PENDING : 0;
+}
+
+/* Reads @fd, which is taken. As row_files_get(). */
+static int read_file(struct row_files *f, int fd, const struct opened *o, struct row_table **ret,
+                     struct error *err)
 {
     _cleanup_close_ int owned = fd;
-    struct file_key key;
-    struct stat st;
     int r;
 
-    if (fstat(fd, &st) < 0)
-        return -errno;
-    key = (struct file_key){ st.st_dev, st.st_ino, (uint64_t)st.st_size,
-                             (uint64_t)st.st_ctim.tv_sec * NSEC_PER_SEC +
-                                 (uint64_t)st.st_ctim.tv_nsec };
-    if (is_vdso(m))
-        key = vdso_key(m);
-    for (size_t i = 0; i < f->count; i++) {
-        if (memcmp(&f->files[i].key, &key, sizeof(key)) == 0) {
-            *ret = f->files[i].table;
-            f->files[i].checked_ns = clock_monotonic_ns();
-            return f->files[i].ticket ? FEEDER_PENDING : 0;
-        }
-    }
     if (!f->reader)
-        return read_now(f, fd, m, &key, ret, err);
+        return read_now(f, fd, o, ret, err);
     r = reader_put(f->reader, take_fd(&owned), ++f->last_ticket);
     if (r == -ENOSPC) /* very many at once: it is asked for again */
         return FEEDER_PENDING;
     if (r == 0)
-        r = remember(f, m, &key, NULL, f->last_ticket);
+        r = remember(f, o, NULL, f->last_ticket);
     return r < 0 ? r : FEEDER_PENDING;
 }
 
-/* The file of @m, if it was looked at lately. */
-static const struct file *trusted(const struct row_files *f, const struct mapping *m)
+/* Gets what is known of the file behind @m without opening it; NULL: nothing. */
+static const struct file *find_unopened(struct row_files *f, const struct mapping *m,
+                                        struct opened *o)
 {
-    uint64_t now_ns = clock_monotonic_ns();
-    struct file_key vdso = vdso_key(m);
-
-    for (size_t i = 0; i < f->count; i++) {
-        const struct file *file = &f->files[i];
-
-        if (is_vdso(m)) {
-            if (memcmp(&file->key, &vdso, sizeof(vdso)) == 0)
-                return file;
-            continue;
-        }
-        if (m->inode && file->inode == m->inode && file->dev_major == m->dev_major &&
-            file->dev_minor == m->dev_minor && now_ns - file->checked_ns < ROW_FILES_TRUST_NS)
-            return file;
-    }
-    return NULL;
+    if (is_vdso(m))
+        o->identity = vdso_identity(m);
+    else if (!pinned_files_find(&f->pinned, m, o->at_ns, &o->identity))
+        return NULL;
+    return find_file(f, o);
 }
 
 int row_files_get(struct row_files *f, const struct proc_id *id, const struct mapping *m,
                   struct row_table **ret, struct error *err)
 {
-    const struct file *known = trusted(f, m);
-    int fd = -1, r;
+    struct opened o = { .id = *id, .m = *m, .at_ns = clock_monotonic_ns() };
+    const struct file *known = NULL;
+    _cleanup_close_ int fd = -1;
+    int r;
 
     *ret = NULL;
-    if (known) {
-        *ret = known->table;
-        return known->ticket ? FEEDER_PENDING : 0;
-    }
-    if (!m->path.n)
+    if (!m->path.n || (is_vdso(m) && is_narrow(m)))
         return 0;
+    known = find_unopened(f, m, &o);
+    if (known)
+        return table_of(known, ret);
     r = f->io->open_mapped(f->io->ctx, id, m->start, m->end, &fd, err);
     if (r != 0) /* other outcomes: there is no file */
         return r < 0 || r == PROC_GONE ? r : 0;
-    return table_of(f, fd, m, ret, err);
+    if (!is_vdso(m)) {
+        file_identity_of(fd, &o.identity);
+        pinned_files_add(&f->pinned, fd, m, &o.identity, o.at_ns);
+        known = find_file(f, &o);
+    }
+    return known ? table_of(known, ret) : read_file(f, take_fd(&fd), &o, ret, err);
 }
 
 static struct file *by_ticket(struct row_files *f, uint64_t ticket)
@@ -222,6 +226,7 @@ bool row_files_poll(struct row_files *f)
     struct reader_result result;
     bool news = false;
 
+    pinned_files_release(&f->pinned, clock_monotonic_ns());
     while (f->reader && reader_take(f->reader, &result)) {
         struct row_table *t = NULL;
         struct file *file;

@@ -7,17 +7,28 @@
 #include "unwind_tables/table_loader.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "unwind/unwind.h"
 #include "unwind_tables/row_files.h"
 
 #define FEEDER_PROCESSES_MAX 4096
 _Static_assert(FEEDER_PROCESSES_MAX < UNWIND_SLOTS_MAX / 2, "there is always a free slot");
 
+/* For this long a mapping that stays as it is stands for the file that its process had there: the
+ * numbers in its line are the process's own matter. */
+#define FEEDER_TRUST_NS (60 * NSEC_PER_SEC)
+
+/* What is known of a mapping beyond what the unwinder must know. */
+struct known_mapping {
+    struct mapping place;    /* its path is not to be read */
+    struct row_table *table; /* NULL: none; of one in use, it stays for as long */
+    uint64_t looked_ns;      /* CLOCK_MONOTONIC, when its file was looked at; 0: it is not known */
+};
+
 struct known_process {
-    int32_t host_pid;
+    struct proc_id id;
     struct unwind_process what;
-    struct row_table **tables; /* owned, [table_count] */
-    size_t table_count;
+    struct known_mapping *mappings; /* owned, [what.mapping_count] */
 };
 
 struct feeder {
@@ -50,9 +61,11 @@ static struct known_process *process_free(struct known_process *k)
 {
     if (!k)
         return NULL;
-    for (size_t i = 0; i < k->table_count; i++)
-        row_table_release(k->tables[i]);
-    free(k->tables);
+    for (size_t i = 0; i < k->what.mapping_count; i++) {
+        if (k->mappings[i].table)
+            row_table_release(k->mappings[i].table);
+    }
+    free(k->mappings);
     free(k);
     return NULL;
 }
@@ -82,7 +95,7 @@ bool feeder_wait(struct feeder *f, uint64_t deadline_ns)
 static struct known_process **process_find(const struct feeder *f, int32_t host_pid)
 {
     for (size_t i = 0; i < f->process_count; i++) {
-        if (f->processes[i]->host_pid == host_pid)
+        if (f->processes[i]->id.host_pid == host_pid)
             return &f->processes[i];
     }
     return NULL;
@@ -95,23 +108,62 @@ static bool mapping_wanted(const struct mapping *m, const struct unwind_vm *vm)
            !(vm && m->start >= vm->code_low && m->start < vm->code_high);
 }
 
+/* What was known of mapping @m of the same image not long ago; NULL: nothing. */
+static const struct known_mapping *known_before(const struct known_process *before,
+                                                const struct mapping *m, uint64_t now_ns)
+{
+    for (size_t i = 0; before && i < before->what.mapping_count; i++) {
+        const struct known_mapping *known = &before->mappings[i];
+
+        if (known->place.start == m->start)
+            return known->looked_ns && now_ns - known->looked_ns < FEEDER_TRUST_NS &&
+                           mapping_same_place(&known->place, m)
+                       ? known
+                       : NULL;
+    }
+    return NULL;
+}
+
+/* Gets the table of mapping @m, by @before or by a look at its file. As row_files_get(). */
+static int mapping_look(struct feeder *f, const struct feeder_process *p, const struct mapping *m,
+                        const struct known_process *before, struct known_mapping *ret,
+                        struct error *err)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    const struct known_mapping *known = known_before(before, m, now_ns);
+    int r;
+
+    if (known) {
+        *ret = *known;
+        return 0;
+    }
+    *ret = (struct known_mapping){ .place = *m };
+    r = row_files_get(f->files, &p->id, m, &ret->table, err);
+    if (r == 0)
+        ret->looked_ns = now_ns;
+    return r;
+}
+
 /* Adds @m to @k. 0, PROC_GONE, -ENOMEM; anything else leaves the mapping without rows. */
 static int mapping_add(struct feeder *f, const struct feeder_process *p, const struct mapping *m,
-                       struct known_process *k, bool *pending, struct error *err)
+                       const struct known_process *before, struct known_process *k, bool *pending,
+                       struct error *err)
 {
     struct unwind_mapping *u = &k->what.mappings[k->what.mapping_count];
-    struct row_table *t = NULL;
-    int r = row_files_get(f->files, &p->id, m, &t, err);
+    struct known_mapping *known = &k->mappings[k->what.mapping_count];
+    int r = mapping_look(f, p, m, before, known, err);
+    const struct row_table *t = known->table;
 
     if (r == PROC_GONE || r == -ENOMEM)
         return r;
     *u = (struct unwind_mapping){ .start = m->start, .end = m->end };
     *pending |= r == FEEDER_PENDING;
-    if (r == 0 && t && ehframe_bias(t->segments, t->segment_count, m->start, m->offset, &u->bias)) {
+    if (t && ehframe_bias(t->segments, t->segment_count, m->start, m->offset, &u->bias)) {
         u->first_row = t->first;
         u->row_count = t->count;
-        row_table_use(row_files_tables(f->files), t);
-        k->tables[k->table_count++] = t;
+        row_table_use(row_files_tables(f->files), known->table);
+    } else {
+        known->table = NULL;
     }
     k->what.mapping_count++;
     return 0;
@@ -142,16 +194,37 @@ static uint32_t next_slot(struct feeder *f)
     return f->last_slot;
 }
 
+/* What was described of the image of @p; NULL: nothing. */
+static const struct known_process *image_before(const struct feeder_process *p,
+                                                struct known_process *const *old)
+{
+    return old && proc_id_equal(&(*old)->id, &p->id) && (*old)->what.exec_id == p->exec_id ? *old
+                                                                                           : NULL;
+}
+
+/* Gives back what was allocated and has no mapping in it. */
+static void process_fit(struct known_process *k)
+{
+    struct known_mapping *fit =
+        k->what.mapping_count
+            ? reallocarray(k->mappings, k->what.mapping_count, sizeof(*k->mappings))
+            : NULL;
+
+    if (fit)
+        k->mappings = fit;
+}
+
 /* Reads what @k, new and empty, must hold of @p. 0, PROC_GONE or -ENOMEM. */
 static int process_describe(struct feeder *f, const struct feeder_process *p,
-                            struct known_process *k, bool *ret_pending, struct error *err)
+                            const struct known_process *before, struct known_process *k,
+                            bool *ret_pending, struct error *err)
 {
     int r = 0;
 
-    k->tables = calloc(UNWIND_MAPPINGS_MAX, sizeof(struct row_table *));
-    if (!k->tables)
+    k->mappings = calloc(UNWIND_MAPPINGS_MAX, sizeof(*k->mappings));
+    if (!k->mappings)
         return -ENOMEM;
-    k->host_pid = p->id.host_pid;
+    k->id = p->id;
     k->what.start_boottime_ns = p->start_boottime_ns;
     k->what.exec_id = p->exec_id;
     if (p->vm)
@@ -163,8 +236,9 @@ static int process_describe(struct feeder *f, const struct feeder_process *p,
             f->left_out++;
             continue;
         }
-        r = mapping_add(f, p, &p->maps->entries[i], k, ret_pending, err);
+        r = mapping_add(f, p, &p->maps->entries[i], before, k, ret_pending, err);
     }
+    process_fit(k);
     return r;
 }
 
@@ -188,18 +262,28 @@ static int process_keep(struct feeder *f, struct known_process **k, struct known
     return 0;
 }
 
+/* Puts @k into the unwinder's tables, unless @old is there and says the same. 0 or -errno. */
+static int process_put(struct feeder *f, struct known_process *k, const struct known_process *old,
+                       struct error *err)
+{
+    if (old && !process_differs(&k->what, &old->what)) {
+        k->what.slot = old->what.slot;
+        return 0;
+    }
+    k->what.slot = next_slot(f);
+    return f->io.put_process(f->io.ctx, k->id.host_pid, &k->what, err);
+}
+
 int feeder_update(struct feeder *f, const struct feeder_process *p, struct error *err)
 {
     struct known_process *k = calloc(1, sizeof(*k)), **old = process_find(f, p->id.host_pid);
     bool pending = false;
-    int r = k ? process_describe(f, p, k, &pending, err) : -ENOMEM;
+    int r = k ? process_describe(f, p, image_before(p, old), k, &pending, err) : -ENOMEM;
 
-    if (r == 0 && (!old || process_differs(&k->what, &(*old)->what))) {
-        k->what.slot = next_slot(f);
-        r = f->io.put_process(f->io.ctx, k->host_pid, &k->what, err);
-        if (r == 0)
-            r = process_keep(f, &k, old);
-    }
+    if (r == 0)
+        r = process_put(f, k, old ? *old : NULL, err);
+    if (r == 0)
+        r = process_keep(f, &k, old);
     process_free(k);
     return r == 0 && pending ? FEEDER_PENDING : r;
 }

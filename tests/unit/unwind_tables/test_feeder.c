@@ -5,11 +5,14 @@
 #include "unwind_tables/table_loader.h"
 
 #include "base/cleanup.h"
+#include "base/file_identity.h"
 #include "unwind_tables/ehframe.h"
 
 #include <fcntl.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define ROWS 400000u
@@ -17,7 +20,8 @@
 static struct unwind_row rows[ROWS];
 static struct unwind_process last;
 static int32_t last_pid;
-static unsigned opened, row_puts, process_puts, forgotten;
+static unsigned opened, vdso_opened, row_puts, process_puts, forgotten;
+static const char *file; /* that is behind every mapping; NULL: the one that maps say */
 static int open_result;
 static struct maps maps;
 static struct feeder *feeder;
@@ -46,7 +50,12 @@ static int open_mapped(void *ctx, const struct proc_id *id, uint64_t start, uint
     opened++;
     if (open_result)
         return open_result;
+    if (file) {
+        *ret_fd = open(file, O_RDONLY | O_CLOEXEC);
+        return *ret_fd < 0 ? -errno : 0;
+    }
     if (span_eq_str(maps_find(&maps, start)->path, "[vdso]")) {
+        vdso_opened++;
         *ret_fd = open_vdso();
         return 0;
     }
@@ -102,8 +111,9 @@ static void new_feeder(uint32_t max)
 
 static void setup(void)
 {
-    opened = row_puts = process_puts = forgotten = 0;
+    opened = vdso_opened = row_puts = process_puts = forgotten = 0;
     open_result = 0;
+    file = NULL;
     read_own_maps();
     new_feeder(ROWS);
 }
@@ -123,13 +133,10 @@ static int update(int32_t pid, const struct unwind_vm *vm)
 
 START_TEST(reads_the_vdso_once)
 {
-    unsigned before;
-
     ck_assert_int_eq(update(1, NULL), 0);
-    before = opened;
     ck_assert_int_eq(update(1, NULL), 0);
     ck_assert_int_eq(update(2, NULL), 0);
-    ck_assert_uint_eq(opened, before);
+    ck_assert_uint_eq(vdso_opened, 1);
     ck_assert_uint_eq(process_puts, 2);
 }
 END_TEST
@@ -195,6 +202,179 @@ START_TEST(shares_tables_and_puts_only_what_changed)
     ck_assert_int_eq(update(11, NULL), 0);
     ck_assert_uint_eq(process_puts, 3);
     ck_assert_uint_ne(last.slot, slot);
+}
+END_TEST
+
+/* ---- which file a mapping stands for ---- */
+
+#define OF_LIBC 1 /* what a file is a copy of */
+#define OF_THIS 2 /* this program */
+
+static uint64_t code_offset; /* of the file that was written last */
+
+/* Writes a copy of @what to @path, and waits until that is long enough ago. */
+static void write_file(const char *path, int what)
+{
+    const struct mapping *m =
+        maps_find(&maps, what == OF_LIBC ? (uint64_t)qsort : (uint64_t)write_file);
+    static char bytes[1 << 16];
+    char from[4096];
+    int in = open(span_copy(m->path, from, sizeof(from)), O_RDONLY | O_CLOEXEC);
+    int out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+    ssize_t n;
+
+    ck_assert(in >= 0 && out >= 0);
+    code_offset = m->offset;
+    while ((n = read(in, bytes, sizeof(bytes))) > 0)
+        ck_assert(write(out, bytes, (size_t)n) == n);
+    close_fd(in);
+    close_fd(out);
+    usleep(2 * FILE_IDENTITY_SETTLED_NS / 1000);
+}
+
+/* Describes process @pid, which has one executable mapping, and whose maps name its file by the
+ * numbers of @path now. Returns how many rows that has. */
+static uint32_t rows_of_one(int32_t pid, const char *path)
+{
+    struct mapping m = {
+        .start = 0x10000, .end = 0x20000, .offset = code_offset, .exec = true, .path = span_of(path)
+    };
+    struct maps one = { .entries = &m, .count = 1 };
+    struct feeder_process p = { .id = { .host_pid = pid }, .maps = &one };
+    struct stat st;
+
+    ck_assert(stat(path, &st) == 0);
+    m.inode = st.st_ino;
+    m.dev_major = major(st.st_dev);
+    m.dev_minor = minor(st.st_dev);
+    file = path;
+    ck_assert_int_eq(feeder_update(feeder, &p, NULL), 0);
+    ck_assert_uint_eq(last.mapping_count, 1);
+    return last.mappings[0].row_count;
+}
+
+static char *make_folder(char folder[64])
+{
+    snprintf(folder, 64, "/tmp/feeder.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    return folder;
+}
+
+/* How a file with the device and inode of another comes to be. */
+enum successor { NEXT_FILE, IN_PLACE, SUCCESSORS };
+
+/* Puts another file at @path. Returns whether it has the inode that was there. */
+static bool replace(const char *path, enum successor how)
+{
+    struct stat before, after;
+
+    ck_assert(stat(path, &before) == 0);
+    if (how == NEXT_FILE)
+        ck_assert(unlink(path) == 0);
+    write_file(path, OF_LIBC);
+    ck_assert(stat(path, &after) == 0);
+    return before.st_dev == after.st_dev && before.st_ino == after.st_ino;
+}
+
+/* One user's library is removed, and another's gets its inode (an ext4 gives it to the next file);
+ * a library is upgraded in place. Owned by root, and by a user: what only root can write is held
+ * open, so that its inode is nobody's. */
+START_TEST(takes_no_file_for_another)
+{
+    bool by_user = _i / SUCCESSORS;
+    char folder[64], path[128];
+    uint32_t rows_before, rows_after;
+
+    snprintf(path, sizeof(path), "%s/lib.so", make_folder(folder));
+    write_file(path, OF_THIS);
+    ck_assert(!by_user || geteuid() != 0 || chown(path, 12345, 12345) == 0);
+    usleep(2 * FILE_IDENTITY_SETTLED_NS / 1000);
+    rows_before = rows_of_one(10, path);
+    ck_assert_uint_gt(rows_before, 0);
+    if (replace(path, _i % SUCCESSORS) || _i % SUCCESSORS == NEXT_FILE) {
+        rows_after = rows_of_one(11, path);
+        ck_assert_uint_gt(rows_after, 0);
+        ck_assert_uint_ne(rows_after, rows_before);
+    }
+    ck_assert(unlink(path) == 0 && rmdir(folder) == 0);
+}
+END_TEST
+
+/* The numbers of a maps file may be another file's by now: each process is asked for its own. */
+START_TEST(believes_no_numbers)
+{
+    char folder[64], paths[2][128];
+    uint32_t counts[2];
+
+    make_folder(folder);
+    for (int i = 0; i < 2; i++) {
+        struct mapping m = { .start = 0x10000, .end = 0x20000, .inode = 77, .exec = true };
+        struct maps one = { .entries = &m, .count = 1 };
+        struct feeder_process p = { .id = { .host_pid = 10 + i }, .maps = &one };
+
+        snprintf(paths[i], sizeof(paths[i]), "%s/%d.so", folder, i);
+        write_file(paths[i], i ? OF_LIBC : OF_THIS);
+        m.offset = code_offset;
+        m.path = span_of("/usr/lib/libsame.so");
+        file = paths[i];
+        ck_assert_int_eq(feeder_update(feeder, &p, NULL), 0);
+        counts[i] = last.mappings[0].row_count;
+        ck_assert_uint_gt(counts[i], 0);
+    }
+    ck_assert_uint_ne(counts[0], counts[1]);
+    for (int i = 0; i < 2; i++)
+        ck_assert(unlink(paths[i]) == 0);
+    ck_assert(rmdir(folder) == 0);
+}
+END_TEST
+
+/* A process is asked once for the file of a mapping; its next image, and another process, anew. */
+START_TEST(asks_each_image_once)
+{
+    struct mapping m = { .start = 0x10000, .end = 0x20000, .inode = 77, .exec = true };
+    struct maps one = { .entries = &m, .count = 1 };
+    struct feeder_process p = { .id = { .host_pid = 10 }, .maps = &one };
+
+    file = "/proc/self/exe";
+    m.path = span_of("/usr/lib/libone.so");
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_int_eq(feeder_update(feeder, &p, NULL), 0);
+        ck_assert_uint_eq(opened, 1);
+    }
+    m.inode++; /* something else lies there now */
+    ck_assert_int_eq(feeder_update(feeder, &p, NULL), 0);
+    ck_assert_uint_eq(opened, 2);
+    p.id.exec_no++;
+    ck_assert_int_eq(feeder_update(feeder, &p, NULL), 0);
+    ck_assert_uint_eq(opened, 3);
+    p.id.host_pid++;
+    ck_assert_int_eq(feeder_update(feeder, &p, NULL), 0);
+    ck_assert_uint_eq(opened, 4);
+}
+END_TEST
+
+/* What only root can write is opened once for many processes, and held for a moment only. */
+START_TEST(opens_once_what_is_held)
+{
+    char folder[64], path[128];
+
+    if (geteuid() != 0)
+        return;
+    snprintf(path, sizeof(path), "%s/lib.so", make_folder(folder));
+    write_file(path, OF_THIS);
+    for (int32_t pid = 10; pid < 20; pid++)
+        ck_assert_uint_gt(rows_of_one(pid, path), 0);
+    ck_assert_uint_eq(opened, 1);
+    usleep(2100 * 1000);
+    feeder_poll(feeder);
+    ck_assert_uint_gt(rows_of_one(20, path), 0);
+    ck_assert_uint_eq(opened, 2);
+    ck_assert(chmod(path, 0757) == 0); /* everybody's */
+    usleep(2 * FILE_IDENTITY_SETTLED_NS / 1000);
+    for (int32_t pid = 30; pid < 33; pid++)
+        ck_assert_uint_gt(rows_of_one(pid, path), 0);
+    ck_assert_uint_eq(opened, 5);
+    ck_assert(unlink(path) == 0 && rmdir(folder) == 0);
 }
 END_TEST
 
@@ -290,6 +470,10 @@ int main(void)
     tcase_add_test(tc, reads_the_vdso_once);
     tcase_add_test(tc, describes_a_process);
     tcase_add_test(tc, shares_tables_and_puts_only_what_changed);
+    tcase_add_loop_test(tc, takes_no_file_for_another, 0, 2 * SUCCESSORS);
+    tcase_add_test(tc, believes_no_numbers);
+    tcase_add_test(tc, asks_each_image_once);
+    tcase_add_test(tc, opens_once_what_is_held);
     tcase_add_test(tc, gives_each_slot_once);
     tcase_add_test(tc, leaves_out_the_code_cache);
     tcase_add_test(tc, makes_room_by_forgetting);

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A file that has the device and inode of another one, which flamed has read: its stacks are its own."""
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from harness import native, paths, proc
+from harness.daemon import Daemon
+from harness.profile import count, ordered
+
+ALICE, BOB, ROOT = 1001, 1002, 0
+WHOLE = ("main", "work", "outer", "inner", "leaf")
+TRIES = 20
+
+
+class UsedInodes(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        paths.need("setpriv")
+        cls.true, cls.false = (native.build("chain", "-shared", "-fPIC", *more) for more in ((), ("-DLIES",)))
+        cls.program = native.build("in_library", "-ldl")
+
+    def setUp(self):
+        self.daemon = Daemon("--recorder-hz=0") # each case has its own: nothing is known of a file
+        self.addCleanup(self.daemon.stop)
+        self.folder = tempfile.mkdtemp(prefix="flamed-inodes.")
+        os.chmod(self.folder, 0o755)
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.library = os.path.join(self.folder, "lib.so")
+
+    def place(self, source: str, user: int) -> tuple[int, int]:
+        """Copies SOURCE to self.library. Returns its device and inode."""
+        shutil.copyfile(source, self.library)
+        os.chmod(self.library, 0o755)
+        os.chown(self.library, user, user)
+        found = os.stat(self.library)
+        return found.st_dev, found.st_ino
+
+    def sampled(self, user: int):
+        """The profile of a program of USER's that runs what is there."""
+        with subprocess.Popen(["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", self.program, self.library],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                self.assertEqual(process.stdout.readline().strip(), "started")
+                return self.daemon.profile(pid=process.pid, seconds=1, hz=199, lines=0)
+            finally:
+                process.kill()
+
+    def is_held(self) -> bool:
+        """Whether flamed has the library open: until then its inode is nobody else's."""
+        for pid in self.daemon.pids():
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                with contextlib.suppress(OSError):
+                    if os.readlink(f"/proc/{pid}/fd/{fd}") == self.library:
+                        return True
+        return False
+
+    def whole(self, profile) -> float:
+        self.assertGreater(count(profile.stacks), 50, profile.describe())
+        return profile.share(profile.stacks, lambda s: ordered(s.names, *WHOLE))
+
+    def check(self, first: int, second: int, successor) -> None:
+        """The second user's stacks are whole, though the first user's file, of the same numbers, says of the same code that they are not.
+        SUCCESSOR puts another file in its place, and returns its numbers."""
+        for _ in range(TRIES):
+            numbers = self.place(self.false, first)
+            self.assertEqual(self.whole(self.sampled(first)), 0, "the file does not say what it should")
+            proc.wait_until(lambda: not self.is_held(), 10, "flamed to close the library")
+            if successor(second) == numbers:
+                break
+        else:
+            self.skipTest("the file system gives no file the inode of the one before")
+        profile = self.sampled(second)
+        self.assertGreaterEqual(self.whole(profile), 0.95, profile.describe())
+
+    def next_file(self, user: int) -> tuple[int, int]:
+        os.unlink(self.library)
+        return self.place(self.true, user)
+
+    def test_the_next_file(self):
+        self.check(ALICE, BOB, self.next_file)
+
+    def test_an_upgrade(self):
+        """Root's library is removed, and the new one gets its inode."""
+        self.check(ROOT, BOB, self.next_file)
+
+    def test_an_upgrade_in_place(self):
+        self.check(ROOT, BOB, lambda _: self.place(self.true, ROOT))
+
+    def test_the_next_mount(self):
+        """A tmpfs counts its inodes from the same number, and gets the device number of the one that was unmounted."""
+        def mount():
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=755", "inodes", self.folder], check=True)
+
+        def unmount():
+            subprocess.run(["umount", self.folder], check=True)
+
+        def next_mount(user: int) -> tuple[int, int]:
+            unmount()
+            mount()
+            return self.place(self.true, user)
+
+        mount()
+        self.addCleanup(unmount)
+        self.check(ALICE, BOB, next_mount)
+
+
+if __name__ == "__main__":
+    unittest.main()
