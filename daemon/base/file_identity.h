@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which file an open descriptor leads to, and as of which change. Device and inode alone do not
- * tell: a file system gives the inode of a removed file to the next one, and the kernel gives the
+ * The identity of the file behind an open descriptor, as of its last change. Device and inode are
+ * not enough. A file system gives the inode of a removed file to the next one. The kernel gives the
  * device number of an unmounted file system to the next mount. Knows no process. Thread: any.
  */
 #pragma once
 
 #include "base/macros.h"
 
-/* A file that was changed so short a time before the look may change again without a later time of
- * change: the kernel's clock for files has steps of up to 10 ms. */
+/* The kernel's clock for files has steps of up to 10 ms. A file that changed this short a time ago
+ * may change once more and keep its time of change. */
 #define FILE_IDENTITY_SETTLED_NS (20 * NSEC_PER_MSEC)
 
 /* One file as of one change. What a file system does not tell is 0. */

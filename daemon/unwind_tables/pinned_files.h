@@ -12,8 +12,8 @@
 #include "proc/proc.h"
 
 #define PINNED_FILES_MAX 128
-/* A file is held for so long after its last use: a removed one keeps its blocks on the disk for so
- * long, and its file system cannot be unmounted. */
+/* After its last use a file is held for this long. Until then a removed file keeps its blocks on
+ * the disk, and its file system cannot be unmounted. */
 #define PINNED_FILES_NS (2 * NSEC_PER_SEC)
 
 struct pinned_files {
@@ -28,9 +28,10 @@ struct pinned_files {
 };
 
 void pinned_files_deinit(struct pinned_files *p);
-/* Holds the file @fd (borrowed), which is behind @m, if only root can write to it and maps files
- * name it by the numbers that fstat() tells. (A subvolume of btrfs has a device of its own there,
- * and shares inodes with others.) The file that was used least recently makes room. */
+/* Holds the file @fd (borrowed), which is behind @m. Does nothing if others than root can write to
+ * it, or if maps files name it by other numbers than fstat() does. (A subvolume of btrfs has a
+ * device of its own for fstat() alone, and shares inodes with others.) The file that was used least
+ * recently makes room. */
 void pinned_files_add(struct pinned_files *p, int fd, const struct mapping *m,
                       const struct file_identity *identity, uint64_t now_ns);
 /* Gets the identity of the file behind @m. False: it is not held, or was changed. */

@@ -7,7 +7,7 @@
 
 #define ROW_FILES_MAX 4096
 
-/* The table of a file without an identity is its opener's for so long. */
+/* Without an identity of its file, a table is used by its opener alone, and for this long. */
 #define ROW_FILES_OPENER_NS (60 * NSEC_PER_SEC)
 
 /* A file that @id has mapped at @m, opened just now or pinned. */
