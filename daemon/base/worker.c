@@ -2,16 +2,25 @@
 #include "base/worker.h"
 
 #include "base/clock.h"
-#include "base/macros.h"
+#include "base/shares.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 
+/* Owners whose time is remembered. The one that has had the least goes: it is the nearest to those
+ * that are not remembered. */
+#define WORKER_OWNERS_MAX 64
+
 /* Oldest first. */
 struct work_list {
     struct work *first, **end;
+};
+
+/* How far an owner is, in processor time that it has had. */
+struct turn {
+    uint64_t owner, at_ns;
 };
 
 struct worker {
@@ -20,7 +29,10 @@ struct worker {
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wake, result;
     struct work_list queued, done;
-    size_t waiting, waiting_max; /* to do, or under way */
+    struct shares places; /* for what is to do, or under way */
+    struct turn turns[WORKER_OWNERS_MAX];
+    size_t turn_count;
+    uint64_t now_ns; /* where the turns are: nobody who had nothing to do is behind it */
     bool stopping;
     int wake_fd; /* borrowed; <= 0: none */
 };
@@ -44,12 +56,70 @@ static struct work *list_take(struct work_list *l)
     return work;
 }
 
+/* ---- whose turn it is ---- */
+
+static struct turn *turn_find(struct worker *w, uint64_t owner)
+{
+    for (size_t i = 0; i < w->turn_count; i++) {
+        if (w->turns[i].owner == owner)
+            return &w->turns[i];
+    }
+    return NULL;
+}
+
+static uint64_t turn_ns(struct worker *w, uint64_t owner)
+{
+    const struct turn *t = turn_find(w, owner);
+
+    return t ? MAX(t->at_ns, w->now_ns) : w->now_ns;
+}
+
+static void turn_spend(struct worker *w, uint64_t owner, uint64_t took_ns)
+{
+    uint64_t at_ns = turn_ns(w, owner) + took_ns;
+    struct turn *t = turn_find(w, owner);
+
+    if (!t && w->turn_count < WORKER_OWNERS_MAX) {
+        t = &w->turns[w->turn_count++];
+    } else if (!t) {
+        t = &w->turns[0];
+        for (size_t i = 1; i < w->turn_count; i++)
+            t = w->turns[i].at_ns < t->at_ns ? &w->turns[i] : t;
+    }
+    *t = (struct turn){ owner, at_ns };
+}
+
+/* Takes the oldest piece of the owner that has had the least. */
+static struct work *take_fair(struct worker *w)
+{
+    struct work **best = &w->queued.first, *work;
+    uint64_t best_ns = UINT64_MAX;
+
+    for (struct work **at = &w->queued.first; *at; at = &(*at)->next) {
+        uint64_t ns = turn_ns(w, (*at)->owner);
+
+        if (ns < best_ns) {
+            best = at;
+            best_ns = ns;
+        }
+    }
+    work = *best;
+    *best = work->next;
+    if (!work->next)
+        w->queued.end = best;
+    work->queued = false;
+    w->now_ns = best_ns;
+    return work;
+}
+
 static struct work *take_queued(struct worker *w)
 {
     while (!w->queued.first && !w->stopping)
         pthread_cond_wait(&w->wake, &w->lock);
-    return w->stopping ? NULL : list_take(&w->queued);
+    return w->stopping ? NULL : take_fair(w);
 }
+
+/* ---- the thread ---- */
 
 static void *worker_main(void *arg)
 {
@@ -67,8 +137,9 @@ static void *worker_main(void *arg)
         work->run(work);
         work->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
         pthread_mutex_lock(&w->lock);
+        turn_spend(w, work->owner, work->cpu_ns);
         list_add(&w->done, work);
-        w->waiting--;
+        shares_give(&w->places, work->owner, 1);
         pthread_cond_broadcast(&w->result);
         if (w->wake_fd > 0)
             eventfd_write(w->wake_fd, 1);
@@ -86,7 +157,7 @@ int worker_new(const char *name, size_t waiting_max, int wake_fd, struct worker 
     if (!w)
         return -ENOMEM;
     snprintf(w->name, sizeof(w->name), "%s", name);
-    w->waiting_max = waiting_max;
+    shares_init(&w->places, waiting_max);
     w->wake_fd = wake_fd;
     w->queued.end = &w->queued.first;
     w->done.end = &w->done.first;
@@ -130,14 +201,25 @@ bool worker_put(struct worker *w, struct work *work)
     bool room;
 
     pthread_mutex_lock(&w->lock);
-    room = w->waiting < w->waiting_max;
+    room = shares_take(&w->places, work->owner, 1);
     if (room) {
         list_add(&w->queued, work);
-        w->waiting++;
+        work->queued = true;
         pthread_cond_signal(&w->wake);
     }
     pthread_mutex_unlock(&w->lock);
     return room;
+}
+
+void worker_hurry(struct worker *w, struct work *work, uint64_t owner)
+{
+    pthread_mutex_lock(&w->lock);
+    if (work->queued && turn_ns(w, owner) <= turn_ns(w, work->owner)) {
+        shares_give(&w->places, work->owner, 1);
+        shares_force(&w->places, owner, 1);
+        work->owner = owner;
+    }
+    pthread_mutex_unlock(&w->lock);
 }
 
 struct work *worker_take(struct worker *w)
@@ -157,7 +239,7 @@ bool worker_wait(struct worker *w, uint64_t deadline_ns)
     bool there;
 
     pthread_mutex_lock(&w->lock);
-    while (!w->done.first && w->waiting &&
+    while (!w->done.first && w->places.used &&
            pthread_cond_timedwait(&w->result, &w->lock, &until) != ETIMEDOUT)
         ;
     there = w->done.first != NULL;

@@ -2,11 +2,13 @@
 #include "capture/pending_samples.h"
 
 #include "base/clock.h"
+#include "proc/stall_readers.h"
 
 void pending_init(struct pending_samples *h)
 {
     *h = (struct pending_samples){ 0 };
     h->end = &h->first;
+    shares_init(&h->bytes, PENDING_BYTES_MAX);
 }
 
 void pending_deinit(struct pending_samples *h)
@@ -37,17 +39,18 @@ bool pending_add(struct pending_samples *h, struct process *p, const struct samp
                  const uint64_t *frames, uint64_t now_ns)
 {
     size_t bytes = sample_bytes(rec);
-    struct pending_sample *s = h->bytes + bytes <= PENDING_BYTES_MAX ? malloc(bytes) : NULL;
+    uint64_t owner = readers_owner(&p->id);
+    struct pending_sample *s = shares_room(&h->bytes, owner) >= bytes ? malloc(bytes) : NULL;
 
     if (!s)
         return false;
-    *s = (struct pending_sample){ .process = p, .since_ns = now_ns, .rec = *rec };
+    shares_force(&h->bytes, owner, bytes);
+    *s = (struct pending_sample){ .process = p, .owner = owner, .since_ns = now_ns, .rec = *rec };
     memcpy(s->frames, frames, bytes - sizeof(*s));
     process_pin(p);
     *h->end = s;
     h->end = &s->next;
     h->count++;
-    h->bytes += bytes;
     return true;
 }
 
@@ -76,6 +79,6 @@ struct pending_sample *pending_take(struct pending_samples *h, struct pending_sa
     if (!s->next)
         h->end = from;
     h->count--;
-    h->bytes -= sample_bytes(&s->rec);
+    shares_give(&h->bytes, s->owner, sample_bytes(&s->rec));
     return s;
 }

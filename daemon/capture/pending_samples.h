@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Samples whose stack leads through a file whose symbols are being read: they are held, as they
- * came, until it is read. Bounded in number of bytes and in time; beyond it they are named without
- * it. Thread: the engine's.
+ * came, until it is read. Bounded in time, and in bytes by each owner's share.
+ * Beyond it they are named without the file. Thread: the engine's.
  */
 #pragma once
 
+#include "base/shares.h"
 #include "base/span.h"
 #include "discover/discover.h"
 #include "sample/sample_abi.h"
 
-#define PENDING_BYTES_MAX ((size_t)32 << 20)
+#define PENDING_BYTES_MAX ((size_t)48 << 20) /* half of it of one owner */
 #define PENDING_NS_MAX (10 * NSEC_PER_SEC)
 
 struct pending_sample {
     struct pending_sample *next;
     struct process *process; /* pinned */
+    uint64_t owner;          /* of the process, as proc_owner() tells */
     uint64_t since_ns;
     struct sample_record rec;
     uint64_t frames[]; /* of the kernel, then of the user */
@@ -23,8 +25,9 @@ struct pending_sample {
 
 struct pending_samples {
     struct pending_sample *first, **end; /* in the order in which they came */
-    size_t count, bytes;
-    uint64_t hurried; /* that were named without the file's symbols */
+    size_t count;
+    struct shares bytes; /* by whose process it is */
+    uint64_t hurried;    /* that were named without the file's symbols */
 };
 
 void pending_init(struct pending_samples *h);

@@ -332,6 +332,11 @@ void readers_spend(const struct proc_id *id, uint64_t took_ns)
         budget_spend(owner_budget_of(&looks, owner_of(id), clock_monotonic_ns()), took_ns);
 }
 
+uint64_t readers_owner(const struct proc_id *id)
+{
+    return owner_of(id);
+}
+
 void readers_stats(struct readers_stats *ret)
 {
     size_t n = atomic_load(&pool_count);

@@ -51,6 +51,9 @@ int readers_stat(int proc_fd, const struct proc_id *id, struct proc_stat *ret);
 
 /* Returns whether a reading of the owner of @id has not come back. Thread: any. */
 bool readers_wait_for(const struct proc_id *id);
+/* Returns the owner of @id, as proc_owner() told it when @id was asked for the first time. Thread:
+ * the one of readers_use(). */
+uint64_t readers_owner(const struct proc_id *id);
 /* Returns whether the owner of @id has time left for looks at its maps; and what one took. */
 bool readers_afford(const struct proc_id *id);
 void readers_spend(const struct proc_id *id, uint64_t took_ns);

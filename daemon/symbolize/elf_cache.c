@@ -3,9 +3,10 @@
 
 #include "base/cleanup.h"
 #include "base/memfd_copy.h"
+#include "base/shares.h"
 
 /* Results of so many readings are known: more than can be under way. */
-#define RESULTS_MAX (4 * ELF_CACHE_READINGS_MAX)
+#define RESULTS_MAX (4 * ELF_CACHE_READINGS_ALL)
 
 struct elf_slot {
     struct elf_image *image;    /* owned; NULL: free */
@@ -31,9 +32,10 @@ struct elf_cache {
     uint64_t turn;
     uint32_t serial;
     struct worker *worker;                                /* NULL: files are read at once */
-    struct elf_reading *readings[ELF_CACHE_READINGS_MAX]; /* owned by it, or waiting for another */
+    struct elf_reading *readings[ELF_CACHE_READINGS_ALL]; /* owned by it, or waiting for another */
     size_t reading_count;
-    uint64_t held_bytes; /* of copies in memory, by all of them */
+    struct shares places; /* of the readings */
+    uint64_t held_bytes;  /* of copies in memory, by all of them */
     uint64_t last_ticket;
     struct elf_result results[RESULTS_MAX]; /* by ticket */
     struct elf_cache_stats stats;
@@ -51,12 +53,13 @@ int elf_cache_new(size_t files_max, bool background, int wake_fd, struct elf_cac
     if (!c->slots)
         r = -ENOMEM;
     else if (background)
-        r = worker_new("flamed-symbols", ELF_CACHE_READINGS_MAX, wake_fd, &c->worker);
+        r = worker_new("flamed-symbols", 2 * ELF_CACHE_READINGS_ALL, wake_fd, &c->worker);
     if (r < 0) {
         elf_cache_free(c);
         return r;
     }
     c->key = fingerprint_key_new();
+    shares_init(&c->places, ELF_CACHE_READINGS_ALL);
     *ret = c;
     return 0;
 }
@@ -232,6 +235,7 @@ static void finish(struct elf_cache *c, struct elf_reading *r, struct elf_slot *
         if (c->readings[i] == r)
             c->readings[i--] = c->readings[--c->reading_count];
     }
+    shares_give(&c->places, r->owner, 1);
     elf_reading_free(r);
     for (size_t i = 0; i < c->reading_count; i++) {
         struct elf_reading *other = c->readings[i];
@@ -244,28 +248,30 @@ static void finish(struct elf_cache *c, struct elf_reading *r, struct elf_slot *
     }
 }
 
-/* Whether another reading is at the symbols of the same files. */
-static bool is_being_read(const struct elf_cache *c, const struct elf_reading *r)
+/* The other reading that is at the symbols of the same files; NULL: there is none. */
+static struct elf_reading *find_reading(const struct elf_cache *c, const struct elf_reading *r)
 {
     for (size_t i = 0; i < c->reading_count; i++) {
-        const struct elf_reading *o = c->readings[i];
+        struct elf_reading *o = c->readings[i];
 
         if (o != r && o->step == ELF_STEP_READ && !o->waits && elf_keys_equal(&o->keys, &r->keys))
-            return true;
+            return o;
     }
-    return false;
+    return NULL;
 }
 
 /* Reads the symbols of @r, whose files are all known, unless they are there. */
 static void read_next(struct elf_cache *c, struct elf_reading *r)
 {
     struct elf_slot *s = find_keys(c, &r->keys);
+    struct elf_reading *other = s ? NULL : find_reading(c, r);
 
     if (s) {
         finish(c, r, s);
         return;
     }
-    if (is_being_read(c, r)) {
+    if (other) {
+        worker_hurry(c->worker, &other->work, r->owner);
         r->step = ELF_STEP_READ;
         r->waits = true;
         return;
@@ -322,8 +328,9 @@ static struct elf_slot *find_read(struct elf_cache *c, struct elf_reading *r)
 }
 
 /* Begins to read @fd, which is taken. As elf_cache_settle(). */
-static int begin(struct elf_cache *c, const struct symbol_files *files, const struct proc_id *id,
-                 uint64_t start, uint64_t end, int fd, struct elf_ref *ret, struct error *err)
+static int begin(struct elf_cache *c, uint64_t owner, const struct symbol_files *files,
+                 const struct proc_id *id, uint64_t start, uint64_t end, int fd,
+                 struct elf_ref *ret, struct error *err)
 {
     struct elf_reading *r = elf_reading_new(fd, files, id, start, end, &c->key, &c->held_bytes);
     struct elf_slot *s = r ? find_read(c, r) : NULL;
@@ -336,9 +343,11 @@ static int begin(struct elf_cache *c, const struct symbol_files *files, const st
         *ret = slot_ref(c, s);
         return 0;
     }
+    r->owner = r->work.owner = owner;
     r->ticket = ref.ticket = ++c->last_ticket;
     r->report = c->worker ? NULL : err;
     c->readings[c->reading_count++] = r;
+    shares_force(&c->places, owner, 1);
     c->results[r->ticket % RESULTS_MAX] =
         (struct elf_result){ .ticket = r->ticket, .outcome = ELF_CACHE_PENDING };
     begin_step(c, r, ELF_STEP_OPEN);
@@ -346,13 +355,14 @@ static int begin(struct elf_cache *c, const struct symbol_files *files, const st
     return elf_cache_settle(c, ret);
 }
 
-int elf_cache_load(struct elf_cache *c, const struct symbol_files *files, const struct proc_id *id,
-                   uint64_t start, uint64_t end, struct elf_ref *ret, struct error *err)
+int elf_cache_load(struct elf_cache *c, uint64_t owner, const struct symbol_files *files,
+                   const struct proc_id *id, uint64_t start, uint64_t end, struct elf_ref *ret,
+                   struct error *err)
 {
     int fd = -1, r;
 
     *ret = ELF_REF_NULL;
-    if (c->reading_count == ELF_CACHE_READINGS_MAX)
+    if (!shares_room(&c->places, owner))
         return ELF_CACHE_PENDING; /* it is asked for again */
     r = files->mapped(files->cookie, id, start, end, &fd, err);
     if (r == 0 && c->held_bytes + sealed_bytes(fd) > SEALED_MAX_BYTES) {
@@ -360,7 +370,7 @@ int elf_cache_load(struct elf_cache *c, const struct symbol_files *files, const 
         return error_set(err, -EBUSY, "too many copies of files are being read");
     }
     if (r == 0)
-        return begin(c, files, id, start, end, fd, ret, err);
+        return begin(c, owner, files, id, start, end, fd, ret, err);
     c->stats.failed += r < 0;
     c->stats.unanswered += r == -ETIMEDOUT;
     return r;

@@ -12,7 +12,9 @@
 #include "symbolize/elf_reading.h"
 
 #define ELF_CACHE_MAX_BYTES ((size_t)512 << 20)
-#define ELF_CACHE_READINGS_MAX 128 /* under way at a time */
+#define ELF_CACHE_READINGS_MAX 128 /* under way at a time, of one owner */
+/* Of all, which share them (base/shares.h). */
+#define ELF_CACHE_READINGS_ALL (2 * ELF_CACHE_READINGS_MAX)
 
 /* Names an image that may have been evicted since, or one that is still being read. */
 struct elf_ref {
@@ -37,14 +39,16 @@ struct elf_cache_stats {
 int elf_cache_new(size_t files_max, bool background, int wake_fd, struct elf_cache **ret);
 struct elf_cache *elf_cache_free(struct elf_cache *c);
 /*
- * Has the file read that is behind the mapping @start-@end of @id.
- * Return: 0 and *ret. ELF_CACHE_PENDING and *ret, for elf_cache_settle(). A positive outcome of
+ * Has the file read that is behind the mapping @start-@end of @id. Files of one @owner
+ * (proc_owner()) delay those of another by one file at most. Return: 0 and *ret. ELF_CACHE_PENDING
+ * and *ret, for elf_cache_settle(). A positive outcome of
  * @files (PROC_GONE, BROKER_ABSENT). -errno with @err (not an ELF file, no right, ...; -ETIMEDOUT:
  * its file system does not answer). @files is borrowed for the cache's life. Only without a thread
  * of its own it blocks for as long as reading and sorting takes (libjvm: 50 ms).
  */
-int elf_cache_load(struct elf_cache *c, const struct symbol_files *files, const struct proc_id *id,
-                   uint64_t start, uint64_t end, struct elf_ref *ret, struct error *err);
+int elf_cache_load(struct elf_cache *c, uint64_t owner, const struct symbol_files *files,
+                   const struct proc_id *id, uint64_t start, uint64_t end, struct elf_ref *ret,
+                   struct error *err);
 /* Tells what became of a pending @ref. 0: it names an image now; ELF_CACHE_PENDING; -EAGAIN: it is
  * to be loaded again; another -errno: it cannot be read. */
 int elf_cache_settle(const struct elf_cache *c, struct elf_ref *ref);

@@ -46,7 +46,8 @@ enum elf_step { ELF_STEP_OPEN, ELF_STEP_READ };
 
 struct elf_reading {
     struct work work; /* first */
-    uint64_t ticket;  /* the owner's */
+    uint64_t ticket;  /* the holder's */
+    uint64_t owner; /* whose file it is: as proc_owner() tells. (Of the work, who waits for it.) */
     struct proc_id id;
     uint64_t start, end; /* the mapping */
     const struct symbol_files *files;
@@ -57,7 +58,7 @@ struct elf_reading {
     uint64_t *held_bytes;      /* of copies in memory, by all readings of the owner; borrowed */
     struct elf_file *file;
     struct elf_headers headers; /* once the first step is over */
-    bool waits;                 /* for another reading of the same files; the owner's */
+    bool waits;                 /* for another reading of the same files; the holder's */
     uint64_t *known;            /* owned: prints of what need not be read again */
     size_t known_count;
     /* What came of it. */

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/memfd_copy.h"
+#include "proc/stall_readers.h"
 #include "symbolize/inlines_file.h"
 
 struct inlines {
@@ -139,6 +140,7 @@ static struct inlines_file *add_file(struct inlines *n, const struct proc_id *id
         return NULL;
     file_identity_of(f->fd, &f->identity);
     f->id = *id;
+    f->work.owner = readers_owner(id);
     f->headers = *h;
     if (++n->last_number == 0)
         n->last_number = 1;
@@ -274,7 +276,7 @@ static void begin_reading(struct inlines *n, struct inlines_file *f, uint64_t no
         !inlines_file_begin(f))
         return;
     if (n->background && !n->worker &&
-        worker_new("flamed-inlines", INLINES_FILES_MAX, n->wake_fd, &n->worker) < 0)
+        worker_new("flamed-inlines", 2 * INLINES_FILES_MAX, n->wake_fd, &n->worker) < 0)
         n->worker = NULL;
     if (n->worker && worker_put(n->worker, &f->work))
         return;

@@ -179,7 +179,9 @@ struct elf_image *resolver_bind(struct resolver *r, const struct mapping *m, str
     b->again_ns = now_ns + RESOLVER_AGAIN_NS;
     b->state = BOUND_FAILED;
     if (!find_twin(r, m, b))
-        set_bound(r, b, elf_cache_load(elf, r->env->files, &r->id, m->start, m->end, &b->elf, NULL),
+        set_bound(r, b,
+                  elf_cache_load(elf, readers_owner(&r->id), r->env->files, &r->id, m->start,
+                                 m->end, &b->elf, NULL),
                   now_ns);
     return b->state == BOUND_FILE ? elf_cache_get(elf, b->elf) : NULL;
 }

@@ -5,9 +5,9 @@
 #include "base/memfd_copy.h"
 #include "base/worker.h"
 
-#define READER_QUEUE_MAX 1024
+#define READER_QUEUE_MAX 1024 /* which owners share */
 
-struct job {
+struct reader_job {
     struct work work; /* first */
     int fd;
     uint64_t copied_bytes; /* of fd, where it is a copy in memory */
@@ -21,7 +21,7 @@ struct reader {
 
 static void job_free(struct work *w)
 {
-    struct job *j = (struct job *)w;
+    struct reader_job *j = (struct reader_job *)w;
 
     close_fd(j->fd);
     ehframe_deinit(&j->result.table);
@@ -30,7 +30,7 @@ static void job_free(struct work *w)
 
 static void job_run(struct work *w)
 {
-    struct job *j = (struct job *)w;
+    struct reader_job *j = (struct reader_job *)w;
 
     j->result.outcome = ehframe_read(j->fd, &j->result.table, NULL);
     j->fd = close_fd(j->fd);
@@ -61,29 +61,36 @@ struct reader *reader_free(struct reader *r)
     return NULL;
 }
 
-int reader_put(struct reader *r, int fd, uint64_t ticket)
+int reader_put(struct reader *r, uint64_t owner, int fd, uint64_t ticket, struct reader_job **ret)
 {
-    struct job *j = calloc(1, sizeof(*j));
+    struct reader_job *j = calloc(1, sizeof(*j));
     uint64_t copied = sealed_bytes(fd);
 
     if (!j) {
         close_fd(fd);
         return -ENOMEM;
     }
-    *j = (struct job){
-        .work.run = job_run, .fd = fd, .copied_bytes = copied, .result.ticket = ticket
-    };
+    *j = (struct reader_job){ .work = { .run = job_run, .owner = owner },
+                              .fd = fd,
+                              .copied_bytes = copied,
+                              .result.ticket = ticket };
     if (r->copied_bytes + copied <= SEALED_MAX_BYTES && worker_put(r->worker, &j->work)) {
         r->copied_bytes += copied;
+        *ret = j;
         return 0;
     }
     job_free(&j->work);
     return -ENOSPC;
 }
 
+void reader_hurry(struct reader *r, struct reader_job *job, uint64_t owner)
+{
+    worker_hurry(r->worker, &job->work, owner);
+}
+
 bool reader_take(struct reader *r, struct reader_result *ret)
 {
-    struct job *j = (struct job *)worker_take(r->worker);
+    struct reader_job *j = (struct reader_job *)worker_take(r->worker);
 
     if (!j)
         return false;

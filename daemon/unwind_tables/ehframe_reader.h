@@ -22,9 +22,15 @@ int reader_new(int wake_fd, struct reader **ret);
 /* Ends it when the file under way is read. */
 struct reader *reader_free(struct reader *r);
 
-/* Takes the open file @fd. 0, -ENOSPC (too many wait, or too many bytes in memory: try again later)
- * or -ENOMEM; then @fd is closed. */
-int reader_put(struct reader *r, int fd, uint64_t ticket);
+/* A file that is to be read; valid until its result is taken. */
+struct reader_job;
+
+/* Takes the open file @fd. Those of one @owner (proc_owner()) delay another's by one file at most.
+ * *ret: for reader_hurry(). 0, -ENOSPC (too many of it wait, or too many bytes in memory: try again
+ * later) or -ENOMEM; then @fd is closed. */
+int reader_put(struct reader *r, uint64_t owner, int fd, uint64_t ticket, struct reader_job **ret);
+/* Reads @job when @owner has its turn, should that come earlier: @owner waits for it, too. */
+void reader_hurry(struct reader *r, struct reader_job *job, uint64_t owner);
 /* Gets the next result, if there is one. */
 bool reader_take(struct reader *r, struct reader_result *ret);
 /* Waits until there is a result or nothing is left to read, at most until @deadline_ns

@@ -2,6 +2,7 @@
 #include "unwind_tables/row_files.h"
 
 #include "base/cleanup.h"
+#include "proc/stall_readers.h"
 #include "unwind_tables/ehframe_reader.h"
 #include "unwind_tables/pinned_files.h"
 
@@ -23,6 +24,7 @@ struct file {
                               * the file changed just then, or is a copy */
     struct row_table *table; /* NULL: it cannot be read, or not yet */
     uint64_t ticket;         /* of the reading under way; 0: it was read */
+    struct reader_job *job;  /* the same; borrowed from the reader */
 };
 
 struct row_files {
@@ -102,7 +104,7 @@ static struct file_identity vdso_identity(const struct mapping *m)
 }
 
 static int remember(struct row_files *f, const struct opened *o, struct row_table *t,
-                    uint64_t ticket)
+                    uint64_t ticket, struct reader_job *job)
 {
     struct file *files;
 
@@ -112,7 +114,7 @@ static int remember(struct row_files *f, const struct opened *o, struct row_tabl
     if (!files)
         return -ENOMEM;
     f->files = files;
-    f->files[f->count++] = (struct file){ .by = *o, .table = t, .ticket = ticket };
+    f->files[f->count++] = (struct file){ .by = *o, .table = t, .ticket = ticket, .job = job };
     return 0;
 }
 
@@ -124,11 +126,11 @@ static int read_now(struct row_files *f, int fd, const struct opened *o, struct 
 
     if (r < 0) {
         f->failed++;
-        return r == -ENOMEM ? r : remember(f, o, NULL, 0);
+        return r == -ENOMEM ? r : remember(f, o, NULL, 0, NULL);
     }
     r = table_for(f, &e, ret, err);
     if (r == 0)
-        r = remember(f, o, *ret, 0);
+        r = remember(f, o, *ret, 0, NULL);
     ehframe_deinit(&e);
     return r;
 }
@@ -153,10 +155,15 @@ static const struct file *find_file(const struct row_files *f, const struct open
     return NULL;
 }
 
-static int table_of(const struct file *file, struct row_table **ret)
+/* What is known of @file, which @id has mapped. */
+static int table_of(struct row_files *f, const struct file *file, const struct proc_id *id,
+                    struct row_table **ret)
 {
     *ret = file->table;
-    return file->ticket ? FEEDER_PENDING : 0;
+    if (!file->ticket)
+        return 0;
+    reader_hurry(f->reader, file->job, readers_owner(id));
+    return FEEDER_PENDING;
 }
 
 /* Reads @fd, which is taken. As row_files_get(). */
@@ -164,15 +171,16 @@ static int read_file(struct row_files *f, int fd, const struct opened *o, struct
                      struct error *err)
 {
     _cleanup_close_ int owned = fd;
+    struct reader_job *job;
     int r;
 
     if (!f->reader)
         return read_now(f, fd, o, ret, err);
-    r = reader_put(f->reader, take_fd(&owned), ++f->last_ticket);
+    r = reader_put(f->reader, readers_owner(&o->id), take_fd(&owned), ++f->last_ticket, &job);
     if (r == -ENOSPC) /* very many at once: it is asked for again */
         return FEEDER_PENDING;
     if (r == 0)
-        r = remember(f, o, NULL, f->last_ticket);
+        r = remember(f, o, NULL, f->last_ticket, job);
     return r < 0 ? r : FEEDER_PENDING;
 }
 
@@ -200,7 +208,7 @@ int row_files_get(struct row_files *f, const struct proc_id *id, const struct ma
         return 0;
     known = find_unopened(f, m, &o);
     if (known)
-        return table_of(known, ret);
+        return table_of(f, known, id, ret);
     r = f->io->open_mapped(f->io->ctx, id, m->start, m->end, &fd, err);
     if (r != 0) /* other outcomes: there is no file */
         return r < 0 || r == PROC_GONE ? r : 0;
@@ -209,7 +217,7 @@ int row_files_get(struct row_files *f, const struct proc_id *id, const struct ma
         pinned_files_add(&f->pinned, fd, m, &o.identity, o.at_ns);
         known = find_file(f, &o);
     }
-    return known ? table_of(known, ret) : read_file(f, take_fd(&fd), &o, ret, err);
+    return known ? table_of(f, known, id, ret) : read_file(f, take_fd(&fd), &o, ret, err);
 }
 
 static struct file *by_ticket(struct row_files *f, uint64_t ticket)

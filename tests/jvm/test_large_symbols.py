@@ -1,43 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A file of 200 MB of symbols, met in the middle of captures: it is read beside them, and they have its names."""
 import os
-import struct
-import subprocess
 import tempfile
 import threading
 import time
 import unittest
 
-from harness import native, paths, proc
+from harness import largefile, paths, proc
 from harness.daemon import Daemon
 
-FUNCTIONS, EACH = 1200000, 40
+FUNCTIONS = 1200000
 NAME = "a_function_as_long_as_one_of_cplusplus_with_its_templates_and_arguments_resolved_as_it_is_mangled_%08d"
-CODE = 4096 # where it begins, in the file and as an address
-# push rbp; mov rbp, rsp; mov ecx, 1 << 24; 1: dec ecx; jnz 1b; pop rbp; ret
-SPIN = bytes.fromhex("55 4889e5 b900000001 ffc9 75fc 5d c3")
-
-
-def write_large(path: str, count: int) -> int:
-    """An ELF file of COUNT functions of EACH bytes, of which the first one spins. Its size."""
-    text = SPIN.ljust(EACH, b"\x90") + b"\xc3" * EACH * (count - 1)
-    length = len(NAME % 0) + 1
-    names = b"\0" + b"".join((NAME % i).encode() + b"\0" for i in range(count))
-    pack = struct.Struct("<IBBHQQ").pack
-    symbols = pack(0, 0, 0, 0, 0, 0) + b"".join(pack(1 + i * length, 0x12, 0, 1, CODE + i * EACH, EACH) for i in range(count))
-    section_names = b"\0.text\0.symtab\0.strtab\0.names\0"
-    at, sections, bodies = CODE, [(0,) * 10], []
-    for name, kind, flags, body, link, info, entry in ((1, 1, 6, text, 0, 0, 0), (7, 2, 0, symbols, 3, 1, 24),
-                                                       (15, 3, 0, names, 0, 0, 0), (23, 3, 0, section_names, 0, 0, 0)):
-        sections.append((name, kind, flags, at if flags else 0, at, len(body), link, info, 8, entry))
-        bodies.append(body)
-        at += len(body)
-    header = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01", 3, 62, 1, 0, 64, 120, 0, 64, 56, 1, 64, len(sections), 4)
-    segment = struct.pack("<IIQQQQQQ", 1, 5, CODE, CODE, CODE, len(text), len(text), 4096)
-    with open(path, "wb") as f:
-        f.write((header + segment + b"".join(struct.pack("<IIQQQQIIQQ", *s) for s in sections)).ljust(CODE, b"\0"))
-        f.writelines(bodies)
-    return at
 
 
 class Watch(threading.Thread):
@@ -70,19 +43,16 @@ class LargeSymbols(unittest.TestCase):
         paths.need("cc")
         with tempfile.TemporaryDirectory(prefix="flamed-large.") as folder, Daemon() as daemon:
             path = os.path.join(folder, "large")
-            self.assertGreater(write_large(path, FUNCTIONS), 200e6)
+            self.assertGreater(largefile.write(path, FUNCTIONS, NAME), 200e6)
             worker = next(pid for pid in daemon.pids() if "flamed-engine" in proc.threads(pid).values())
             watch = Watch(worker)
             watch.start()
-            process = subprocess.Popen([native.build("in_file"), path], stdout=subprocess.PIPE, text=True)
             try:
-                self.assertEqual(process.stdout.readline().strip(), "started")
-                before = time.monotonic()
-                profile = daemon.profile(pid=process.pid, seconds=8, hz=999)
-                took = time.monotonic() - before
+                with largefile.Runs(path) as program:
+                    before = time.monotonic()
+                    profile = daemon.profile(pid=program.pid, seconds=8, hz=999)
+                    took = time.monotonic() - before
             finally:
-                process.kill()
-                process.communicate()
                 watch.over.set()
                 watch.join()
             text = f"read in {watch.reading_s:.2f} s of CPU, {watch.waits} waits of the engine meanwhile; {profile.describe()}"

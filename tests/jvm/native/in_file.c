@@ -1,18 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the code at offset 4096 of the file that it is given, without end. */
+/* Runs the code at offset 4096 of each file that it is given, one after the other, without end. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <unistd.h>
+
+#define FILES_MAX 256
 
 int main(int argc, char **argv)
 {
-    int fd = argc == 2 ? open(argv[1], O_RDONLY) : -1;
-    void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 4096);
+    void *code[FILES_MAX];
+    int count = argc - 1;
 
-    if (code == MAP_FAILED)
+    if (count < 1 || count > FILES_MAX)
         return 1;
+    for (int i = 0; i < count; i++) {
+        int fd = open(argv[i + 1], O_RDONLY);
+
+        code[i] = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 4096);
+        close(fd);
+        if (code[i] == MAP_FAILED)
+            return 1;
+    }
     puts("started");
     fflush(stdout);
-    for (;;)
-        ((void (*)(void))code)();
+    for (int i = 0;; i = (i + 1) % count)
+        ((void (*)(void))code[i])();
 }

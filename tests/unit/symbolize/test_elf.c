@@ -186,7 +186,8 @@ static struct elf_ref cache_load(struct elf_cache *c, const struct symbol_files 
     struct error err = ERROR_NULL;
 
     opened = name;
-    ck_assert_msg(elf_cache_load(c, files, &id, 0, 4096, &ref, &err) == 0, "%s: %s", name, err.msg);
+    ck_assert_msg(elf_cache_load(c, /* owner= */ 1, files, &id, 0, 4096, &ref, &err) == 0, "%s: %s",
+                  name, err.msg);
     return ref;
 }
 
@@ -257,7 +258,7 @@ START_TEST(the_least_recently_used_goes)
     ck_assert(!elf_cache_get(c, ELF_REF_NULL));
     opened = "bad";
     built_write(built_path("bad"), "junk", 4);
-    ck_assert_int_lt(elf_cache_load(c, &files, &id, 0, 1, &none, NULL), 0);
+    ck_assert_int_lt(elf_cache_load(c, /* owner= */ 1, &files, &id, 0, 1, &none, NULL), 0);
     elf_cache_stats(c, &stats);
     ck_assert_uint_eq(stats.files, 2);
     ck_assert_uint_eq(stats.evicted, 1);

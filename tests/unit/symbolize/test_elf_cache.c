@@ -124,7 +124,7 @@ static void teardown(void)
 
 static int load(struct elf_ref *ret)
 {
-    return elf_cache_load(cache, &files, &ID, 0, 4096, ret, NULL);
+    return elf_cache_load(cache, /* owner= */ 1, &files, &ID, 0, 4096, ret, NULL);
 }
 
 static void wait_for_all(void)
@@ -222,6 +222,40 @@ START_TEST(more_than_can_wait_are_asked_for_again)
 }
 END_TEST
 
+static int load_small(void *cookie, const struct proc_id *id, uint64_t start, uint64_t end,
+                      int *ret_fd, struct error *err)
+{
+    (void)cookie, (void)id, (void)start, (void)end, (void)err;
+    return local_open("/proc/self/exe", ret_fd);
+}
+
+/* Twelve large files of one owner are asked for before the small one of another. */
+START_TEST(files_of_one_owner_do_not_starve_another)
+{
+    struct elf_ref alice[12] = { 0 }, bob = ELF_REF_NULL;
+    struct symbol_files small = files;
+    size_t before = 0;
+
+    small.mapped = load_small;
+    ck_assert_int_eq(elf_cache_new(16, /* background= */ true, wake_fd, &cache), 0);
+    for (uint32_t i = 0; i < ARRAY_SIZE(alice); i++) {
+        write_elf(SYMBOLS + i);
+        ck_assert_int_eq(load(&alice[i]), ELF_CACHE_PENDING);
+        unlink(path);
+    }
+    ck_assert_int_eq(elf_cache_load(cache, /* owner= */ 2, &small, &ID, 0, 4096, &bob, NULL),
+                     ELF_CACHE_PENDING);
+    while (elf_cache_settle(cache, &bob) == ELF_CACHE_PENDING) {
+        ck_assert(elf_cache_wait(cache, clock_monotonic_ns() + WAIT_NS));
+        elf_cache_poll(cache);
+    }
+    ck_assert_ptr_nonnull(elf_cache_get(cache, bob));
+    for (size_t i = 0; i < ARRAY_SIZE(alice); i++)
+        before += elf_cache_settle(cache, &alice[i]) == 0;
+    ck_assert_uint_le(before, 4); /* each file takes two steps */
+}
+END_TEST
+
 /* Waits for nothing but the eventfd, as the engine does. */
 START_TEST(the_owner_is_woken_when_a_file_is_read)
 {
@@ -266,7 +300,7 @@ START_TEST(samples_are_held_in_order_and_bounded)
 {
     static uint64_t words[SAMPLE_USER_MAX];
     struct sample_record rec = { .user_count = 2, .set = 3 };
-    struct process p = { .pins = 0 };
+    struct process p = { .pins = 0 }, other = { .id = { .host_pid = 1 << 30 } };
     struct pending_sample **at = NULL, *s;
     struct pending_samples h;
 
@@ -289,11 +323,13 @@ START_TEST(samples_are_held_in_order_and_bounded)
               !pending_has(&h, 1 << 2, 9));
     rec.user_count = SAMPLE_USER_MAX;
     while (pending_add(&h, &p, &rec, words, 0))
-        ck_assert_uint_le(h.bytes, PENDING_BYTES_MAX);
-    ck_assert_uint_gt(h.bytes, PENDING_BYTES_MAX / 2);
+        ck_assert_uint_le(h.bytes.used, PENDING_BYTES_MAX / 2);
+    ck_assert_uint_gt(h.bytes.used, PENDING_BYTES_MAX / 3);
+    ck_assert(pending_add(&h, &other, &rec, words, 0)); /* another owner's */
+    ck_assert_uint_eq(other.pins, 1);
     pending_deinit(&h);
-    ck_assert_uint_eq(p.pins, 0);
-    ck_assert_uint_eq(h.count + h.bytes, 0);
+    ck_assert_uint_eq(p.pins + other.pins, 0);
+    ck_assert_uint_eq(h.count + h.bytes.used, 0);
 }
 END_TEST
 
@@ -306,6 +342,7 @@ int main(void)
     tcase_add_test(tc, a_large_file_costs_the_caller_nothing);
     tcase_add_test(tc, what_cannot_be_read_is_told);
     tcase_add_test(tc, more_than_can_wait_are_asked_for_again);
+    tcase_add_test(tc, files_of_one_owner_do_not_starve_another);
     tcase_add_test(tc, the_owner_is_woken_when_a_file_is_read);
     tcase_add_test(tc, it_ends_in_the_middle);
     tcase_add_test(tc, samples_are_held_in_order_and_bounded);

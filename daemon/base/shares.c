@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/shares.h"
+
+#include <sys/random.h>
+
+void shares_init(struct shares *s, uint64_t max)
+{
+    *s = (struct shares){ .max = max };
+    if (getrandom(&s->seed, sizeof(s->seed), 0) != sizeof(s->seed))
+        s->seed = (uint64_t)(uintptr_t)s; /* early boot: better than nothing */
+}
+
+/* Where @owner is counted (the finalizer of MurmurHash3, with a key). */
+static size_t place(const struct shares *s, uint64_t owner)
+{
+    uint64_t h = owner ^ s->seed;
+
+    h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
+    h = (h ^ s->seed << 1) * UINT64_C(0xc4ceb9fe1a85ec53);
+    return (size_t)(h >> 32) % SHARES_PLACES;
+}
+
+uint64_t shares_used(const struct shares *s, uint64_t owner)
+{
+    return s->of[place(s, owner)];
+}
+
+uint64_t shares_room(const struct shares *s, uint64_t owner)
+{
+    uint64_t mine = shares_used(s, owner), for_all = s->max - s->max / 4,
+             little = s->max / SHARES_LITTLE;
+    uint64_t rest = SHARES_OF_REST * (for_all - MIN(s->used, for_all));
+    /* The most n with mine + n <= SHARES_OF_REST * (rest - n). */
+    uint64_t room = rest > mine ? (rest - mine) / (SHARES_OF_REST + 1) : 0;
+
+    if (little > mine)
+        room = MAX(room, MIN(little - mine, s->max - MIN(s->used, s->max)));
+    return room;
+}
+
+bool shares_take(struct shares *s, uint64_t owner, uint64_t n)
+{
+    if (n > shares_room(s, owner)) {
+        s->refused++;
+        return false;
+    }
+    shares_force(s, owner, n);
+    return true;
+}
+
+void shares_force(struct shares *s, uint64_t owner, uint64_t n)
+{
+    s->used += n;
+    s->of[place(s, owner)] += n;
+}
+
+void shares_give(struct shares *s, uint64_t owner, uint64_t n)
+{
+    s->used -= n;
+    s->of[place(s, owner)] -= n;
+}
