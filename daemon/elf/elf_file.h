@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "elf/siphash.h"
+#include "base/siphash.h"
 #include "elf/symbol_table.h"
 
 #define ELF_FILE_MAX_BYTES ((uint64_t)2 << 30)

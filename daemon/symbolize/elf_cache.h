@@ -2,7 +2,7 @@
 /*
  * The ELF files of all processes, each content once: symbols and segments, with the separate debug
  * file's where the file is stripped. A keyed hash of all that is kept of a file decides what is
- * "the same file" (elf/siphash.h). A build-id alone does not: a container may copy it from
+ * "the same file" (base/siphash.h). A build-id alone does not: a container may copy it from
  * another's file. The least recently used file is dropped when there are too many or too many
  * bytes.
  * Thread: the engine's; files are read on another, which may take seconds for a large one.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* symbolize/: ranges out of overlapping entries, the small map of words, the keyed hash. */
+#include "base/siphash.h"
 #include "base/u64_cache.h"
-#include "elf/siphash.h"
 #include "elf/symbol_table.h"
 
 #include "suite.h"

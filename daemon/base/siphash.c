@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "elf/siphash.h"
+#include "base/siphash.h"
 
 #include <sys/auxv.h>
 
