@@ -2,7 +2,8 @@
 /*
  * flamed: reads its options, opens what needs rights, and serves (serving.h). Started by root it
  * becomes the supervisor (supervisor/supervise_api.h), which starts it again as the worker. Started
- * by another user (systemd) it connects to flamed-broker's socket.
+ * by another user (systemd) it connects to flamed-broker's socket. Before it reads anything it
+ * starts the namer (namer/namer_process.h), which is this program, too.
  */
 #include "access/access_rules.h"
 #include "base/cleanup.h"
@@ -11,6 +12,7 @@
 #include "broker_client/wire.h"
 #include "config.h"
 #include "login.h"
+#include "namer/namer_process.h"
 #include "notify.h"
 #include "quarantine/quarantine.h"
 #include "serving.h"
@@ -154,6 +156,9 @@ static int supervised_worker(int argc, char **argv, const struct supervise_worke
     uint64_t given = 0;
     int r;
 
+    r = namer_start(&w.namer_fd, err);
+    if (r < 0)
+        return r;
     memcpy(w.listen_fds, sw->listen_fds, sizeof(w.listen_fds));
     argv[sw->extra - 1] = argv[0];
     w.argc = argc - sw->extra + 1;
@@ -180,6 +185,9 @@ static int service_worker(int argc, char **argv, struct config *c, struct error 
                               .argv = argv };
     int r;
 
+    r = namer_start(&w.namer_fd, err);
+    if (r < 0)
+        return r;
     r = wire_connect(BROKER_SOCKET, &w.broker_fd, err);
     if (r < 0) {
         error_remedy(err, "start flamed as root, or start flamed-broker.service first");
@@ -245,6 +253,8 @@ int main(int argc, char **argv)
     struct error err = ERROR_NULL;
     int r, supervised, status;
 
+    if (argc == 2 && strcmp(argv[1], NAMER_OPTION) == 0)
+        return namer_run();
     log_init("flamed", LOG_LEVEL_INFO);
     supervised = supervise_worker_parse(argc, argv, &sw, &err);
     if (supervised == 0) {

@@ -43,11 +43,12 @@ static void node_text(char *buf, size_t size)
     snprintf(buf, size, "%.64s/%.64s", id.p ? id.p : "", u.nodename);
 }
 
-/* Waits for a signal to end (0) or for the loss of the broker (-EPIPE). */
-static int wait_for_end(int signal_fd, struct engine *engine, struct reload *reload)
+/* Waits for a signal to end (0), or for the loss of the broker or of the namer (-EPIPE). */
+static int wait_for_end(int signal_fd, int namer_fd, struct engine *engine, struct reload *reload)
 {
     struct pollfd fds[] = { { .fd = signal_fd, .events = POLLIN },
-                            { .fd = engine_lost_fd(engine), .events = POLLIN } };
+                            { .fd = engine_lost_fd(engine), .events = POLLIN },
+                            { .fd = namer_fd > 0 ? namer_fd : -1 } };
 
     for (;;) {
         struct signalfd_siginfo si;
@@ -62,6 +63,10 @@ static int wait_for_end(int signal_fd, struct engine *engine, struct reload *rel
             log_err("flamed-broker ended: captures under way are answered with what is known of "
                     "it, then "
                     "flamed ends to be started again");
+            return -EPIPE;
+        }
+        if (fds[2].revents) {
+            log_err("the namer ended, which keeps its workers: flamed ends to be started again");
             return -EPIPE;
         }
         if (!fds[0].revents || read(signal_fd, &si, sizeof(si)) != sizeof(si))
@@ -222,10 +227,10 @@ static int serve_until_end(struct serving *s)
         s->c->access = NULL; /* serve's now */
         log_info("flamed " FLAMED_VERSION " serves; /readyz tells what works");
         notify_send(s->w->notify_fd, "READY=1");
-        r = wait_for_end(s->signal_fd, engine, &s->reload);
+        r = wait_for_end(s->signal_fd, s->w->namer_fd, engine, &s->reload);
         notify_send(s->w->notify_fd, "STOPPING=1");
         if (r < 0)
-            error_code(s->err, r, "flamed-broker ended");
+            error_code(s->err, r, "a process that flamed needs has ended");
     }
     if (api)
         api_end_starts(api);
@@ -280,6 +285,7 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
     char node[160];
     struct engine_opts engine_opts = {
         .broker_fd = w->broker_fd,
+        .namer_fd = w->namer_fd,
         .captures_max = c->captures_max,
         .captures_max_bytes = c->captures_max_bytes,
         .samples_max = c->samples_max,

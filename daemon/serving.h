@@ -11,6 +11,7 @@
 /* What the worker holds, from wherever it came. */
 struct serving_opts {
     int broker_fd, store_fd, notes_fd, notify_fd;
+    int namer_fd; /* of the namer's process; <= 0: none */
     int listen_fds[SUPERVISE_LISTEN_MAX];
     size_t listen_count;
     bool supervised;
@@ -18,6 +19,6 @@ struct serving_opts {
     char *const *argv;
 };
 
-/* Serves until a signal or the loss of the broker; takes what @c holds for the engine and for the
- * HTTP service. Return: 0: ended by a signal. -errno with @err. */
+/* Serves until a signal, or the loss of the broker or the namer. Takes what @c holds for the engine
+ * and for the HTTP service. Return: 0: ended by a signal. -errno with @err. */
 int serving_run(struct config *c, const struct serving_opts *w, struct error *err);

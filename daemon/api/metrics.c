@@ -5,6 +5,7 @@
 #include "api/heap.h"
 #include "attach/attachment.h"
 #include "base/version.h"
+#include "namer/namer.h"
 #include "proc/stall_readers.h"
 
 #include <sys/resource.h>
@@ -154,6 +155,30 @@ static void metrics_samples(struct api *api, struct buf *out)
     }
 }
 
+/* The namer: names that are raw for a reason, and what the rest cost. */
+static void metrics_namer(struct api *api, struct buf *out)
+{
+    struct namer_stats s;
+
+    namer_stats(api->engine.namer, &s);
+    metric(out, "flamed_symbols_demangled_total", "counter",
+           "Mangled symbols that got a readable name.", (double)s.named);
+    metric_head(out, "flamed_symbols_raw_total", "counter",
+                "Mangled symbols that are shown as they are, by reason.");
+    buf_printf(out, "flamed_symbols_raw_total{reason=\"not_mangled\"} %llu\n",
+               (unsigned long long)s.none);
+    buf_printf(out, "flamed_symbols_raw_total{reason=\"too_slow\"} %llu\n",
+               (unsigned long long)s.timed_out);
+    buf_printf(out, "flamed_symbols_raw_total{reason=\"fault\"} %llu\n",
+               (unsigned long long)s.died);
+    buf_printf(out, "flamed_symbols_raw_total{reason=\"owner_budget\"} %llu\n",
+               (unsigned long long)s.refused);
+    metric(out, "flamed_symbols_waiting", "gauge", "Symbols that wait for a readable name.",
+           (double)s.waiting);
+    metric(out, "flamed_namer_cpu_seconds_total", "counter",
+           "CPU time of the process that demangles symbols.", (double)s.cpu_ns / 1e9);
+}
+
 static void metrics_state(struct api *api, struct buf *out)
 {
     struct discover_stats d;
@@ -291,6 +316,7 @@ static int call_metrics(struct api *api, void *arg)
     metrics_own(api, m->out);
     metrics_samples(api, m->out);
     metrics_state(api, m->out);
+    metrics_namer(api, m->out);
     attachment_metrics(api->engine.attaching, m->out);
     metrics_recorder(api, m->out);
     metrics_jvms(api, m->viewer, m->out);

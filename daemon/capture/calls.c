@@ -36,6 +36,10 @@ static int explain(int r, const struct process *p, const struct event_form *form
         error_set(err, r, "%.*s of process %d has several functions %.*s", file_n, file,
                   p->id.host_pid, name_n, name);
         error_remedy(err, "name one by its mangled name, such as %s", found->symbol);
+    } else if (r == -E2BIG) {
+        error_set(err, r, "%.*s of process %d has more than %d symbols that may be %.*s", file_n,
+                  file, p->id.host_pid, FUNCTION_SYMBOLS_MAX, name_n, name);
+        error_remedy(err, "name one by its mangled name; nm -D lists them");
     } else {
         error_set(err, r, "%.*s of process %d cannot be read", file_n, file, p->id.host_pid);
     }

@@ -3,7 +3,6 @@
 
 #include "base/id_table.h"
 #include "base/text.h"
-#include "symbolize/demangle.h"
 
 /* A native frame at an address of a file; no padding. */
 struct place {
@@ -79,20 +78,15 @@ const uint32_t *inlined_stack(struct inlined *i, struct process *p, const struct
 
 /* ---- what they become ---- */
 
-static uint32_t clean_string(struct inlined *i, struct span raw, bool mangled)
+static uint32_t clean_string(struct inlined *i, struct span raw)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL, clean = BUF_NULL;
+    _cleanup_buf_ struct buf clean = BUF_NULL;
     uint32_t id = 0;
 
     if (!raw.n)
         return 0;
-    buf_init(&text, (size_t)64 << 10);
     buf_init(&clean, TEXT_NAME_MAX);
-    if (mangled)
-        demangle(raw, &text);
-    else
-        buf_add_span(&text, raw);
-    text_clean(buf_span(&text), TEXT_UTF8, TEXT_NAME_MAX, &clean);
+    text_clean(raw, TEXT_UTF8, TEXT_NAME_MAX, &clean);
     frame_table_string(i->frames, buf_span(&clean), &id);
     return id;
 }
@@ -106,11 +100,11 @@ static uint32_t make_frame(struct inlined *i, const struct frame *base,
     uint32_t id = 0;
 
     if (inlined) {
-        f.name = clean_string(i, at->name, /* mangled= */ true);
+        f.name = clean_string(i, at->name);
         frame.kind = FRAME_NATIVE_INLINED;
         frame.unknown = !f.name;
     }
-    f.file = clean_string(i, at->file, /* mangled= */ false);
+    f.file = clean_string(i, at->file);
     frame.line = at->line;
     frame_table_function(i->frames, &f, &frame.function);
     frame_table_frame(i->frames, &frame, &id);

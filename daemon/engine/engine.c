@@ -267,6 +267,9 @@ static int engine_open(struct engine *e, struct error *err)
         r = unwinding_new(e->broker, e->wake_fd, &e->unwinding);
     if (r == 0)
         r = anchors_new(e->broker, e->opts.proc_fd, &e->anchors);
+    if (r == 0 && e->opts.namer_fd > 0)
+        r = namer_new(e->opts.namer_fd, e->wake_fd, &e->namer);
+    symbolizer_opts.namer = e->namer;
     if (r == 0)
         r = symbolizer_new(e->broker, e->frames, &symbolizer_opts, &e->symbolizer, err);
     if (r == 0)
@@ -296,6 +299,7 @@ static void engine_free(struct engine *e)
     e->captures.recorder = e->recorder = recorder_stop(e->recorder);
     scheduled_free(e->scheduled);
     e->symbolizer = symbolizer_free(e->symbolizer);
+    namer_free(e->namer);
     e->unwinding = unwinding_free(e->unwinding);
     e->anchors = anchors_free(e->anchors);
     discover_free(e->discover);
@@ -376,6 +380,7 @@ struct engine_parts engine_parts(struct engine *e)
                                   .store_writer = e->store_writer,
                                   .discover = e->discover,
                                   .symbolizer = e->symbolizer,
+                                  .namer = e->namer,
                                   .attaching = &e->attaching,
                                   .captures = &e->captures,
                                   .scheduled = e->scheduled,

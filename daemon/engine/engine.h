@@ -19,6 +19,7 @@ struct lent;
 struct engine_opts {
     int broker_fd;             /* taken over */
     int proc_fd;               /* taken over: a directory fd of /proc */
+    int namer_fd;              /* of the namer's process, borrowed; <= 0: symbols stay raw */
     size_t captures_max;       /* of one caller; of all: request/caller.h */
     size_t samples_max;        /* of one capture */
     size_t captures_max_bytes; /* of all captures together, and of what waits to be stored */

@@ -14,6 +14,7 @@
 #include "engine/engine.h"
 #include "engine/mailbox.h"
 #include "engine/watchdog.h"
+#include "namer/namer.h"
 #include "symbolize/symbolize.h"
 
 #include <pthread.h>
@@ -24,7 +25,8 @@ struct engine {
     struct discover *discover;
     struct frame_table *frames;
     struct symbolizer *symbolizer;
-    size_t names_bytes; /* beyond it they begin again */
+    struct namer *namer; /* NULL: none */
+    size_t names_bytes;  /* beyond it they begin again */
     struct unwinding *unwinding;
     struct anchors *anchors;
     struct store *store;               /* NULL: none; used from any thread */

@@ -19,6 +19,7 @@ struct engine_parts {
     /* On the engine's thread: */
     struct discover *discover;
     struct symbolizer *symbolizer;
+    struct namer *namer; /* NULL: none; used from any thread */
     struct attaching *attaching;
     struct captures *captures;
     struct scheduled *scheduled;

@@ -2,7 +2,7 @@
 #include "symbolize/function_find.h"
 
 #include "base/cleanup.h"
-#include "symbolize/demangle.h"
+#include "namer/mangled.h"
 
 bool function_file_matches(struct span path, struct span file, bool *ret_exact)
 {
@@ -38,18 +38,35 @@ static struct span symbol_at(const struct symbol_table *t, size_t i, uint64_t *r
     return symbol_alias_name(t, &t->aliases[i - t->count]);
 }
 
-/* Whether @symbol is the mangled name of @name, and no part that a compiler cut off. @last: what
- * stands behind the last "::" of @name, which is in each such symbol. */
-static bool is_mangled_name(struct span symbol, struct span name, struct span last)
+/* Whether the digits right before @p, in @symbol, are the number @n: an identifier has its length
+ * before it. (In Rust there is an "_" between them if it begins as a number would.) */
+static bool has_length_before(struct span symbol, const char *p, size_t n)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    char digits[24];
+    int count = snprintf(digits, sizeof(digits), "%zu", n);
+    size_t before = (size_t)(p - symbol.p);
 
-    if (!span_starts_with(symbol, "_") || span_find(symbol, '.') < symbol.n ||
-        !memmem(symbol.p, symbol.n, last.p, last.n))
+    if (before && p[-1] == '_')
+        before--;
+    return before > (size_t)count && memcmp(symbol.p + before - count, digits, (size_t)count) == 0;
+}
+
+/* Whether @symbol may be the mangled name of a function whose last part is @last, and is no part
+ * that a compiler cut off. */
+static bool may_be_mangled(struct span symbol, struct span last)
+{
+    if (!symbol_is_mangled(symbol) || span_find(symbol, '.') < symbol.n)
         return false;
-    buf_init(&text, DEMANGLE_OUTPUT_MAX);
-    demangle(symbol, &text);
-    return span_eq(buf_span(&text), name);
+    for (struct span rest = symbol; rest.n >= last.n;) {
+        const char *at = memmem(rest.p, rest.n, last.p, last.n);
+
+        if (!at)
+            return false;
+        if (has_length_before(symbol, at, last.n))
+            return true;
+        rest = span_from(rest, (size_t)(at - rest.p) + 1);
+    }
+    return false;
 }
 
 static struct span last_part(struct span name)
@@ -73,26 +90,47 @@ bool function_find_symbol(const struct elf_image *image, struct span symbol, uin
     return false;
 }
 
-int function_find(const struct elf_image *image, struct span name, struct function_found *ret)
+/* Whether @symbol is @name. 1, 0; -EAGAIN: not known yet. */
+static int is_called(struct namer *namer, uint64_t owner, struct span symbol, struct span name)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+
+    buf_init(&text, SYMBOL_NAME_MAX + DEMANGLED_NAME_MAX);
+    if (namer_name(namer, owner, symbol, &text) != 0)
+        return namer ? -EAGAIN : 0;
+    return span_eq(buf_span(&text), name);
+}
+
+int function_find(const struct elf_image *image, struct namer *namer, uint64_t owner,
+                  struct span name, struct function_found *ret)
 {
     const struct symbol_table *t = &image->symbols;
     struct span last = last_part(name), symbol;
-    bool mangled = false;
+    bool mangled = false, several = false, coming = false;
     uint64_t start, offset, first = 0;
+    size_t tried = 0;
+    int is;
 
     if (function_find_symbol(image, name, &ret->offset))
         return 0;
     for (size_t i = 0; last.n && i < t->count + t->alias_count; i++) {
         symbol = symbol_at(t, i, &start);
-        if ((mangled && start == first) || !is_mangled_name(symbol, name, last) ||
+        if ((mangled && start == first) || !may_be_mangled(symbol, last) ||
             !file_offset(image, start, &offset))
             continue;
-        if (mangled)
-            return -ENOTUNIQ;
+        if (++tried > FUNCTION_SYMBOLS_MAX)
+            return -E2BIG;
+        is = is_called(namer, owner, symbol, name);
+        coming |= is < 0;
+        if (is <= 0)
+            continue;
+        several |= mangled;
         mangled = true;
         first = start;
         ret->offset = offset;
         span_copy(symbol, ret->symbol, sizeof(ret->symbol));
     }
-    return mangled ? 0 : -ENOENT;
+    if (coming)
+        return -EAGAIN;
+    return several ? -ENOTUNIQ : mangled ? 0 : -ENOENT;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds a function of a file by its name: the symbol as it is in the file, or what C++ calls it,
- * without parameters. Pure; thread: any.
+ * without parameters. Thread: any.
  */
 #pragma once
 
+#include "namer/namer.h"
 #include "symbolize/elf_reading.h"
 
 struct function_found {
@@ -20,6 +21,10 @@ bool function_file_matches(struct span path, struct span file, bool *ret_exact);
  * none.
  */
 bool function_find_symbol(const struct elf_image *image, struct span symbol, uint64_t *ret);
-/* Finds @name in @image, into ret->offset. Return: 0. -ENOENT: there is none. -ENOTUNIQ: there are
- * several, and ret->symbol is one. */
-int function_find(const struct elf_image *image, struct span name, struct function_found *ret);
+#define FUNCTION_SYMBOLS_MAX 2000 /* mangled ones that may be a name's */
+
+/* Finds @name in @image, into ret->offset. @namer has the readable forms of mangled symbols, for
+ * @owner. Return: 0. -ENOENT: there is none. -ENOTUNIQ: there are several, and ret->symbol is one.
+ * -EAGAIN: readable forms are coming. -E2BIG: more than FUNCTION_SYMBOLS_MAX symbols may be it. */
+int function_find(const struct elf_image *image, struct namer *namer, uint64_t owner,
+                  struct span name, struct function_found *ret);

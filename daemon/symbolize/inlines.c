@@ -10,6 +10,7 @@
 
 struct inlines {
     const struct symbol_files *files; /* borrowed */
+    struct namer *namer;              /* borrowed */
     bool background;
     int wake_fd;
     struct worker *worker; /* NULL: not begun, or there is none */
@@ -19,14 +20,16 @@ struct inlines {
     uint64_t used_ns;
 };
 
-int inlines_new(const struct symbol_files *files, bool background, int wake_fd,
+int inlines_new(const struct symbol_files *files, struct namer *namer, bool background, int wake_fd,
                 struct inlines **ret)
 {
     struct inlines *n = calloc(1, sizeof(*n));
 
     if (!n)
         return -ENOMEM;
-    *n = (struct inlines){ .files = files, .background = background, .wake_fd = wake_fd };
+    *n = (struct inlines){
+        .files = files, .namer = namer, .background = background, .wake_fd = wake_fd
+    };
     *ret = n;
     return 0;
 }
@@ -142,6 +145,7 @@ static struct inlines_file *add_file(struct inlines *n, const struct proc_id *id
     f->id = *id;
     f->work.owner = readers_owner(id);
     f->headers = *h;
+    f->namer = n->namer;
     if (++n->last_number == 0)
         n->last_number = 1;
     f->number = n->last_number;

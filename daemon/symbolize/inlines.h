@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "dwarf/dwarf.h"
+#include "namer/namer.h"
 #include "symbolize/elf_reading.h"
 
 #define INLINES_FILES_MAX 32
@@ -17,19 +18,21 @@
 #define INLINES_MAX_BYTES ((size_t)128 << 20)       /* of all files, between two readings */
 #define INLINES_READING_NS NSEC_PER_SEC             /* CPU time of one reading */
 #define INLINES_FILE_NS (10 * NSEC_PER_SEC)         /* and of all of a file */
+#define INLINES_NAMES_NS (2 * NSEC_PER_SEC)         /* that a reading waits for readable names */
 #define INLINES_PAUSE_NS (200 * NSEC_PER_MSEC)      /* between two readings of a file */
 #define INLINES_IDLE_NS (60 * NSEC_PER_SEC)
 
 struct inlines;
 
-/* @files and @wake_fd: as for the cache of ELF files. No thread is begun before the first file. 0
- * or -ENOMEM. */
-int inlines_new(const struct symbol_files *files, bool background, int wake_fd,
+/* @files and @wake_fd: as for the cache of ELF files. @namer: borrowed; NULL: symbols stay raw. No
+ * thread is begun before the first file. 0 or -ENOMEM. */
+int inlines_new(const struct symbol_files *files, struct namer *namer, bool background, int wake_fd,
                 struct inlines **ret);
 struct inlines *inlines_free(struct inlines *n);
 
 /* Returns the number of the file behind the mapping @start to @end of @id, whose headers are @h.
- * The number is never used again; 0: the file is not available. Asks the broker. */
+ * The number is never used again; 0: the file is not available.
+ * Asks the broker. */
 uint32_t inlines_file(struct inlines *n, const struct proc_id *id, uint64_t start, uint64_t end,
                       const struct elf_headers *h, uint64_t now_ns);
 /* Returns whether @file is still known. */
@@ -42,7 +45,8 @@ bool inlines_poll(struct inlines *n, uint64_t now_ns);
 bool inlines_reads(const struct inlines *n);
 
 struct inlines_frame {
-    struct span name, file; /* empty: unknown; point into the answers until the next poll */
+    struct span name,
+        file; /* readable; empty: unknown; point into the answers until the next poll */
     uint32_t line;
 };
 /* Gets what is known of an address, as in dwarf_answer: *count of @ret, innermost first. */

@@ -45,6 +45,41 @@ static void open_alt(struct inlines_file *f)
         f->alt_fd = close_fd(f->alt_fd);
 }
 
+/* The readable form of the symbol @symbol of @strings, as another of them; 0: none. */
+static uint32_t readable(struct inlines_file *f, struct span symbol, uint64_t until_ns)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    uint32_t id = 0;
+
+    buf_init(&text, SYMBOL_NAME_MAX + DEMANGLED_NAME_MAX);
+    namer_name_wait(f->namer, f->work.owner, symbol, until_ns, &text);
+    return intern_add(f->result.strings, buf_span(&text), &id) < 0 ? 0 : id;
+}
+
+/* Puts readable names in the places of mangled ones. All are asked for first, as far as there is
+ * room, and each is made once. */
+static void make_readable(struct inlines_file *f)
+{
+    struct dwarf_answers *a = &f->result;
+    uint32_t count = a->strings ? intern_count(a->strings) : 0;
+    _cleanup_free_ uint32_t *made = count ? calloc(count, sizeof(*made)) : NULL;
+    uint64_t until_ns = clock_monotonic_ns() + INLINES_NAMES_NS;
+
+    for (size_t i = 0; made && i < a->frame_count; i++) {
+        _cleanup_buf_ struct buf text = BUF_NULL;
+
+        buf_init(&text, SYMBOL_NAME_MAX + DEMANGLED_NAME_MAX);
+        namer_name(f->namer, f->work.owner, intern_get(a->strings, a->frames[i].name), &text);
+    }
+    for (size_t i = 0; made && i < a->frame_count; i++) {
+        uint32_t *name = &a->frames[i].name;
+
+        if (*name && *name < count && !made[*name])
+            made[*name] = readable(f, intern_get(a->strings, *name), until_ns);
+        *name = *name < count ? made[*name] : 0;
+    }
+}
+
 static void run(struct work *work)
 {
     struct inlines_file *f = (struct inlines_file *)work;
@@ -57,6 +92,7 @@ static void run(struct work *work)
         open_alt(f);
     f->result_outcome =
         dwarf_look_up(f->dwarf, f->asked, f->asked_count, INLINES_READING_NS, &f->result);
+    make_readable(f);
     dwarf_rest(f->dwarf);
     if (f->alt)
         dwarf_rest(f->alt);

@@ -26,6 +26,7 @@ struct inlines_file {
     size_t frame_count, frame_cap;
     struct intern *strings; /* owned */
     /* The reading. */
+    struct namer *namer; /* borrowed */
     int fd, debug_fd, link_fd, alt_fd;
     int outcome; /* of opening it: 1: not yet; 0; -errno */
     struct dwarf *dwarf, *alt;

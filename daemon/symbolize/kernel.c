@@ -4,16 +4,17 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/u64_cache.h"
-#include "symbolize/demangle.h"
 #include "symbolize/kallsyms.h"
 
 #define KERNEL_AGAIN_MIN_NS (10 * NSEC_PER_SEC)
 #define KERNEL_AGAIN_MAX_NS (640 * NSEC_PER_SEC)
 #define KERNEL_CACHE_MAX (1u << 16)
+#define KERNEL_OWNER 1 /* of the namer's time */
 
 struct kernel_names {
     const struct symbol_files *files;
     struct frame_table *frames;
+    struct namer *namer;
     struct kallsyms list;
     struct u64_cache known; /* address -> frame */
     uint64_t again_ns, wait_ns;
@@ -47,13 +48,14 @@ static void kernel_names_read(struct kernel_names *k)
 }
 
 int kernel_names_new(const struct symbol_files *files, struct frame_table *frames,
-                     struct kernel_names **ret)
+                     struct namer *namer, struct kernel_names **ret)
 {
     struct kernel_names *k = calloc(1, sizeof(*k));
 
     if (!k)
         return -ENOMEM;
     k->files = files;
+    k->namer = namer;
     k->wait_ns = KERNEL_AGAIN_MIN_NS;
     u64_cache_init(&k->known, KERNEL_CACHE_MAX);
     kernel_names_use_table(k, frames);
@@ -86,8 +88,9 @@ const char *kernel_names_problem(const struct kernel_names *k)
     return k->problem;
 }
 
-/* "nf_hook_slow\t[nf_tables]": the module stands behind the name. */
-static uint32_t kernel_names_make(struct kernel_names *k, struct span symbol)
+/* "nf_hook_slow\t[nf_tables]": the module stands behind the name. *ret_lasting: the frame will be
+ * the same the next time. */
+static uint32_t kernel_names_make(struct kernel_names *k, struct span symbol, bool *ret_lasting)
 {
     _cleanup_buf_ struct buf text = BUF_NULL, clean = BUF_NULL;
     struct span name, module = SPAN("[kernel]");
@@ -95,14 +98,19 @@ static uint32_t kernel_names_make(struct kernel_names *k, struct span symbol)
     struct function f = { 0 };
     struct frame frame = { .kind = FRAME_KERNEL };
     uint32_t id = 0;
+    int named;
 
+    *ret_lasting = true;
     if (!span_take_word(&symbol, &name))
         return k->unknown;
     if (span_trim(symbol).n)
         module = span_trim(symbol);
-    buf_init(&text, DEMANGLE_OUTPUT_MAX + TEXT_NAME_MAX);
+    buf_init(&text, SYMBOL_NAME_MAX + TEXT_NAME_MAX);
     buf_init(&clean, TEXT_NAME_MAX);
-    demangle(name, &text);
+    named = namer_name(k->namer, KERNEL_OWNER, name, &text);
+    *ret_lasting = named == 0;
+    if (named == NAMER_COMING)
+        buf_add_span(&text, name);
     text_clean(buf_span(&text), TEXT_UTF8, TEXT_NAME_MAX, &clean);
     frame_table_string(k->frames, buf_span(&clean), &f.name);
     buf_clear(&clean);
@@ -135,13 +143,31 @@ uint32_t kernel_names_frame(struct kernel_names *k, uint64_t address, uint64_t n
 {
     const struct symbol *s;
     uint32_t frame;
+    bool lasting;
 
     if (u64_cache_get(&k->known, address, &frame))
         return frame;
     s = kernel_names_find(k, address, now_ns);
     if (!s)
         return k->unknown; /* not kept: it may get a name */
-    frame = kernel_names_make(k, symbol_name(&k->list.symbols, s));
-    u64_cache_put(&k->known, address, frame);
+    frame = kernel_names_make(k, symbol_name(&k->list.symbols, s), &lasting);
+    if (lasting)
+        u64_cache_put(&k->known, address, frame);
     return frame;
+}
+
+bool kernel_names_reads(struct kernel_names *k, uint64_t address, uint64_t now_ns)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    const struct symbol *s = NULL;
+    struct span symbol, name;
+
+    if (!u64_cache_get(&k->known, address, &(uint32_t){ 0 }))
+        s = kernel_names_find(k, address, now_ns);
+    if (!s)
+        return false;
+    symbol = symbol_name(&k->list.symbols, s);
+    buf_init(&text, SYMBOL_NAME_MAX + TEXT_NAME_MAX);
+    return span_take_word(&symbol, &name) &&
+           namer_name(k->namer, KERNEL_OWNER, name, &text) == NAMER_COMING;
 }

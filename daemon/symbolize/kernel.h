@@ -6,15 +6,16 @@
  */
 #pragma once
 
+#include "namer/namer.h"
 #include "profile/frame.h"
 #include "symbolize/files.h"
 
 struct kernel_names;
 
-/* Borrows both. A list that cannot be read is no error here: kernel_names_problem() tells. 0 or
- * -ENOMEM. */
+/* Borrows all (@namer: NULL: symbols stay raw). A list that cannot be read is no error here:
+ * kernel_names_problem() tells. 0 or -ENOMEM. */
 int kernel_names_new(const struct symbol_files *files, struct frame_table *frames,
-                     struct kernel_names **ret);
+                     struct namer *namer, struct kernel_names **ret);
 struct kernel_names *kernel_names_free(struct kernel_names *k);
 /* @frames takes the place of the table so far, which is not used any more. */
 void kernel_names_use_table(struct kernel_names *k, struct frame_table *frames);
@@ -22,3 +23,6 @@ void kernel_names_use_table(struct kernel_names *k, struct frame_table *frames);
 const char *kernel_names_problem(const struct kernel_names *k);
 /* Returns the frame of the code at @address (of a return address: minus one). */
 uint32_t kernel_names_frame(struct kernel_names *k, uint64_t address, uint64_t now_ns);
+/* Returns whether the name of the symbol at @address is coming: kernel_names_frame() then has its
+ * raw form. */
+bool kernel_names_reads(struct kernel_names *k, uint64_t address, uint64_t now_ns);

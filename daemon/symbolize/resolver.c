@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "symbolize/demangle.h"
+#include "proc/stall_readers.h"
 
 #define RESOLVER_PCS_MAX (1u << 16)
 #define RESOLVER_NO_MAP_BIT (UINT64_C(1) << 63) /* in keys of pcs: named without the perf map */
@@ -78,21 +78,42 @@ static uint32_t make_frame(struct resolver *r, uint32_t name, uint32_t module, e
     return id;
 }
 
-/* The interned name of @s, made readable the first time. */
+uint64_t resolver_owner(struct resolver *r)
+{
+    if (!r->owner)
+        r->owner = readers_owner(&r->id);
+    return r->owner;
+}
+
+/* The interned readable name of @s, kept for the next time; 0: it is coming. *ret_lasting: it is
+ * kept. */
 static uint32_t symbol_text_id(struct resolver *r, struct symbol_table *t, const struct symbol *s,
-                               bool mangled)
+                               bool *ret_lasting)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
-    uint32_t *kept = symbol_string(t, s);
+    uint32_t *kept = symbol_string(t, s), id = 0;
+    int k;
 
+    *ret_lasting = *kept;
     if (*kept)
         return *kept;
-    buf_init(&text, DEMANGLE_OUTPUT_MAX + SYMBOL_NAME_MAX);
-    if (mangled)
-        demangle(symbol_name(t, s), &text);
-    else
-        buf_add_span(&text, symbol_name(t, s));
-    *kept = clean_string(r, buf_span(&text));
+    buf_init(&text, SYMBOL_NAME_MAX + TEXT_NAME_MAX);
+    k = namer_name(r->env->namer, resolver_owner(r), symbol_name(t, s), &text);
+    if (k != NAMER_COMING)
+        id = clean_string(r, buf_span(&text));
+    if (k == 0)
+        *kept = id;
+    *ret_lasting = k == 0;
+    return id;
+}
+
+/* The same of a perf map, which has readable names. */
+static uint32_t perf_map_text_id(struct resolver *r, struct symbol_table *t, const struct symbol *s)
+{
+    uint32_t *kept = symbol_string(t, s);
+
+    if (!*kept)
+        *kept = clean_string(r, symbol_name(t, s));
     return *kept;
 }
 
@@ -141,8 +162,9 @@ static bool symbol_is_start(const struct symbol_table *t, const struct symbol *s
     return span_take_str(&name, "+0x") && span_take_hex(&name, ret) && !name.n;
 }
 
+/* *ret_lasting: it will be the same the next time. */
 static uint32_t file_frame(struct resolver *r, const struct mapping *m, uint64_t address,
-                           uint64_t now_ns)
+                           uint64_t now_ns, bool *ret_lasting)
 {
     struct bound *b = &r->bound[m - r->maps.entries];
     struct elf_image *image = resolver_bind(r, m, b, now_ns);
@@ -155,9 +177,14 @@ static uint32_t file_frame(struct resolver *r, const struct mapping *m, uint64_t
         s = symbol_table_find(&image->symbols, vaddr);
     if (s && symbol_is_start(&image->symbols, s, &vaddr))
         s = NULL;
+    *ret_lasting = b->state == BOUND_FILE;
     if (!s)
         return offset_frame(r, m, module, vaddr);
-    name = symbol_text_id(r, &image->symbols, s, /* mangled= */ true);
+    name = symbol_text_id(r, &image->symbols, s, ret_lasting);
+    if (!name && !*ret_lasting) {
+        r->met_reading = true;
+        return offset_frame(r, m, module, vaddr);
+    }
     return make_frame(r, name, module,
                       span_eq_str(span_base_name(m->path), "libjvm.so") ? FRAME_JVM : FRAME_NATIVE);
 }
@@ -196,7 +223,7 @@ static uint32_t perf_map_frame(struct resolver *r, uint64_t address, uint64_t no
         u64_cache_clear(&r->pcs);
         s = symbol_table_find(t, address);
     }
-    return s ? make_frame(r, symbol_text_id(r, t, s, /* mangled= */ false), 0, FRAME_NATIVE) : 0;
+    return s ? make_frame(r, perf_map_text_id(r, t, s), 0, FRAME_NATIVE) : 0;
 }
 
 /* ---- code at an address ---- */
@@ -216,9 +243,28 @@ bool resolver_met_reading(const struct resolver *r)
     return r->met_reading;
 }
 
+/* Whether the name of the symbol at @address of @m, whose file is read, is coming. */
+static bool name_comes(struct resolver *r, const struct mapping *m, struct elf_image *image,
+                       uint64_t address)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    const struct symbol *s = NULL;
+    uint64_t vaddr;
+
+    if (elf_segments_vaddr(image->segments, image->segment_count, address - m->start + m->offset,
+                           &vaddr))
+        s = symbol_table_find(&image->symbols, vaddr);
+    if (!s || *symbol_string(&image->symbols, s))
+        return false;
+    buf_init(&text, SYMBOL_NAME_MAX + TEXT_NAME_MAX);
+    return namer_name(r->env->namer, resolver_owner(r), symbol_name(&image->symbols, s), &text) ==
+           NAMER_COMING;
+}
+
 bool resolver_reads(struct resolver *r, uint64_t address, bool perf_map, uint64_t now_ns)
 {
     uint64_t key = address | (perf_map ? 0 : RESOLVER_NO_MAP_BIT);
+    struct elf_image *image;
     const struct mapping *m;
     struct bound *b;
 
@@ -228,8 +274,8 @@ bool resolver_reads(struct resolver *r, uint64_t address, bool perf_map, uint64_
     if (!m || mapping_is_anonymous(m))
         return false;
     b = &r->bound[m - r->maps.entries];
-    resolver_bind(r, m, b, now_ns);
-    return b->state == BOUND_READING;
+    image = resolver_bind(r, m, b, now_ns);
+    return b->state == BOUND_READING || (image && name_comes(r, m, image, address));
 }
 
 uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, uint64_t now_ns)
@@ -237,6 +283,7 @@ uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, ui
     uint64_t key = address | (perf_map ? 0 : RESOLVER_NO_MAP_BIT);
     const struct mapping *m;
     uint32_t frame = 0;
+    bool lasting = true;
 
     if (u64_cache_get(&r->pcs, key, &frame))
         return frame;
@@ -246,10 +293,10 @@ uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, ui
     if (mapping_may_be_generated(m))
         frame = perf_map_frame(r, address, now_ns);
     if (!frame && !mapping_is_anonymous(m))
-        frame = file_frame(r, m, address, now_ns);
-    if (frame && !frame_table_get(r->env->frames, frame)->unknown)
+        frame = file_frame(r, m, address, now_ns, &lasting);
+    if (frame && lasting && !frame_table_get(r->env->frames, frame)->unknown)
         u64_cache_put(&r->pcs, key, frame);
-    else if (frame && r->bound[m - r->maps.entries].state == BOUND_FILE)
+    else if (frame && lasting)
         u64_cache_put(&r->pcs, address,
                       frame); /* the file has no name for it, and will not get one */
     return frame;

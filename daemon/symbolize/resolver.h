@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "namer/namer.h"
 #include "profile/frame.h"
 #include "symbolize/elf_cache.h"
 #include "symbolize/function_find.h"
@@ -25,6 +26,7 @@ struct resolver_env {
     struct frame_table *frames;
     struct elf_cache *elf;
     struct inlines *inlines; /* NULL: nobody has asked for them yet */
+    struct namer *namer;     /* NULL: symbols stay raw */
     size_t perf_map_max_bytes;
     size_t *maps_bytes; /* that the mappings of all of them take */
 };
@@ -49,10 +51,10 @@ uint64_t resolver_unanswered_ns(const struct resolver *r);
  * (readers_afford()); 0: they have been read since. */
 uint64_t resolver_put_off_ns(const struct resolver *r);
 /* Returns whether resolver_native() met a file, since the last resolver_tick(), whose symbols are
- * still being read. */
+ * still being read, or a symbol whose readable name is still coming. */
 bool resolver_met_reading(const struct resolver *r);
-/* Returns true while the symbols of the file behind @address are being read: resolver_native()
- * would not name it yet. Begins the reading if they are missing. */
+/* Returns true while resolver_native() would not name @address yet: the symbols of its file are
+ * being read, or the name of its symbol is coming. Begins either if it is missing. */
 bool resolver_reads(struct resolver *r, uint64_t address, bool perf_map, uint64_t now_ns);
 /* Returns the frame of code at @address (of a return address: minus one) that no JVM made.
  * @perf_map: generated code may be named by the process's perf map. */
@@ -67,9 +69,10 @@ uint32_t resolver_place(struct resolver *r, uint64_t address, uint64_t now_ns, u
 int resolver_functions(struct resolver *r, const char *file, const char *const *prefixes,
                        size_t count, uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end);
 /* Finds the function @name of the executable file that is called @file (function_find.h). Reads its
- * maps again if there is none. Return: 0. -EAGAIN: its symbols are being read, or its maps could
- * not be yet (resolver_put_off_ns()), or not to their end in time. -ENXIO: it has mapped no such
- * file. -EIO: that cannot be read. -ENOENT, -ENOTUNIQ: as function_find(). */
+ * maps again if there is none. Return: 0. -EAGAIN: its symbols are being read, or names of them are
+ * coming; or its maps could not be read yet (resolver_put_off_ns()), or not in time. -ENXIO: it has
+ * mapped no such file. -EIO: that cannot be read. -ENOENT, -ENOTUNIQ, -E2BIG: as function_find().
+ */
 int resolver_function(struct resolver *r, struct span file, struct span name,
                       struct function_found *ret);
 /* Reads the mappings, and hands on what is known of those that are still there. Nothing changes if

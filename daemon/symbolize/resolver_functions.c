@@ -89,7 +89,7 @@ int resolver_function(struct resolver *r, struct span file, struct span name,
         return r->bound[at].state == BOUND_READING ? -EAGAIN : -EIO;
     ret->start = r->maps.entries[at].start;
     ret->end = r->maps.entries[at].end;
-    return function_find(image, name, ret);
+    return function_find(image, r->env->namer, resolver_owner(r), name, ret);
 }
 
 /* Of the maps as they were read. */

@@ -30,6 +30,7 @@ struct resolver {
     uint64_t exec_time_ns;
     struct perf_map *perf_map;
     uint64_t perf_map_again_ns;
+    uint64_t owner; /* as proc_owner(); 0: not asked for yet */
     bool prepared;
     bool met_reading;       /* since the last tick */
     uint64_t unanswered_ns; /* when a file system did last not answer; 0: never */
@@ -40,6 +41,8 @@ struct resolver {
     struct lock_names *locks;
 };
 
+/* Returns who spends the namer's time for names of its files: as proc_owner(). */
+uint64_t resolver_owner(struct resolver *r);
 /* Returns the bytes that the mappings in @m take. */
 size_t resolver_maps_bytes(const struct maps *m);
 /* Returns the executable mapping at @address, or NULL. Reads the maps again for one that is

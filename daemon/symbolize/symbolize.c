@@ -42,6 +42,7 @@ int symbolizer_new_from(const struct symbol_files *files, struct frame_table *fr
     s->files = *files;
     s->wake_fd = opts->wake_fd;
     s->background = opts->background;
+    s->namer = opts->namer;
     s->own_proc_fd = opts->proc_fd <= 0;
     s->proc_fd = opts->proc_fd;
     if (s->own_proc_fd)
@@ -49,7 +50,7 @@ int symbolizer_new_from(const struct symbol_files *files, struct frame_table *fr
     use_table(s, frames);
     r = elf_cache_new(opts->elf_files_max, opts->background, opts->wake_fd, &s->elf);
     if (r == 0)
-        r = kernel_names_new(&s->files, frames, &s->kernel);
+        r = kernel_names_new(&s->files, frames, s->namer, &s->kernel);
     if (r < 0) {
         symbolizer_free(s);
         return error_code(err, r, "cannot start naming frames");
@@ -57,6 +58,7 @@ int symbolizer_new_from(const struct symbol_files *files, struct frame_table *fr
     s->env = (struct resolver_env){ .files = &s->files,
                                     .frames = frames,
                                     .elf = s->elf,
+                                    .namer = s->namer,
                                     .perf_map_max_bytes = opts->perf_map_max_bytes,
                                     .maps_bytes = &s->maps_bytes };
     *ret = s;
@@ -190,7 +192,7 @@ int symbolizer_function(struct symbolizer *s, struct process *p, struct span fil
     if (!r)
         return -ENXIO;
     while ((k = resolver_function(r, file, name, ret)) == -EAGAIN &&
-           elf_cache_wait(s->elf, until_ns))
+           (elf_cache_wait(s->elf, until_ns) || namer_wait(s->namer, until_ns)))
         s->news |= elf_cache_poll(s->elf);
     return k;
 }
@@ -229,8 +231,10 @@ int symbolizer_library(struct symbolizer *s, struct process *p, uint64_t from,
 
 bool symbolizer_poll(struct symbolizer *s)
 {
-    bool news = s->news | elf_cache_poll(s->elf);
+    uint64_t answers = namer_answers(s->namer);
+    bool news = s->news | elf_cache_poll(s->elf) | (answers != s->answers);
 
+    s->answers = answers;
     if (s->env.inlines)
         inlines_poll(s->env.inlines, clock_monotonic_ns());
     s->news = false;
@@ -242,7 +246,7 @@ struct inlines *symbolizer_inlines(struct symbolizer *s)
     if (!s->code)
         s->code = calloc(STACK_FRAMES_MAX, sizeof(*s->code));
     if (!s->env.inlines && s->code &&
-        inlines_new(&s->files, s->background, s->wake_fd, &s->env.inlines) < 0)
+        inlines_new(&s->files, s->namer, s->background, s->wake_fd, &s->env.inlines) < 0)
         s->env.inlines = NULL;
     return s->env.inlines;
 }

@@ -15,6 +15,7 @@
 struct symbolizer;
 struct resolver;
 struct inlines;
+struct namer;
 
 struct symbolizer_opts {
     size_t elf_files_max;      /* open at once, 256 */
@@ -24,6 +25,7 @@ struct symbolizer_opts {
                       * borrowed; <= 0: none */
     int proc_fd; /* of /proc, borrowed: ids of threads in containers; <= 0: opened by the symbolizer
                   */
+    struct namer *namer; /* borrowed; NULL: mangled symbols stay raw */
 };
 
 int symbolizer_new(struct broker *b, struct frame_table *frames, const struct symbolizer_opts *opts,
@@ -52,7 +54,8 @@ int symbolizer_functions(struct symbolizer *s, struct process *p, const char *fi
                          const char *const *prefixes, size_t count, uint64_t until_ns,
                          uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end);
 struct function_found;
-/* As resolver_function() of @p; waits for the reading until CLOCK_MONOTONIC @until_ns at most. */
+/* As resolver_function() of @p; waits for readings and names until CLOCK_MONOTONIC @until_ns at
+ * most. */
 int symbolizer_function(struct symbolizer *s, struct process *p, struct span file, struct span name,
                         uint64_t until_ns, struct function_found *ret);
 /* As resolver_mapped() of @p. */
@@ -65,8 +68,8 @@ void symbolizer_read_maps(struct symbolizer *s, struct process *p);
 int symbolizer_library(struct symbolizer *s, struct process *p, uint64_t from,
                        const char *const *names, size_t count, uint64_t until_ns,
                        uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end);
-/* Takes in the files that were read since the last call. True when there were any. Does not block.
- */
+/* Takes in the files that were read and the names that came since the last call. True when there
+ * were any. Does not block. */
 bool symbolizer_poll(struct symbolizer *s);
 
 #define STACK_FRAMES_MAX 8192 /* of one sample, inlined ones included */
@@ -77,7 +80,8 @@ struct named_stack {
     size_t unknown; /* frames without a name */
     bool truncated; /* the root was not reached */
     bool left_out;  /* it is none of its event: of nativelock, a wait of Java's */
-    bool reads;     /* it leads through a file whose symbols are still being read */
+    bool reads;     /* it leads through a file whose symbols are still being read, or names of it
+                     * are coming */
 };
 
 /* Who decides later what generated code is called (RECORD_LATER of profile/profile.h). @add: the
@@ -98,8 +102,8 @@ void symbolizer_stack(struct symbolizer *s, struct process *p, const struct samp
 void symbolizer_stack_later(struct symbolizer *s, struct process *p,
                             const struct sample_record *rec, const uint64_t *frames,
                             const struct code_later *later, struct named_stack *ret);
-/* Returns true while the symbols of a file that the stack of @rec leads through are being read:
- * named_stack.reads, asked again without naming it. */
+/* Returns true while symbols or names of the stack of @rec are still coming: named_stack.reads,
+ * asked again without naming it. */
 bool symbolizer_reads(struct symbolizer *s, struct process *p, const struct sample_record *rec,
                       const uint64_t *frames, bool java);
 /* Returns the Java name of thread @host_tid of @p, else its comm @comm, as an interned clean

@@ -179,6 +179,8 @@ bool symbolizer_reads(struct symbolizer *s, struct process *p, const struct samp
     const uint64_t *words = frames + rec->kernel_count;
     uint64_t now_ns = clock_monotonic_ns();
 
+    for (size_t i = 0; i < rec->kernel_count; i++)
+        reads |= kernel_names_reads(s->kernel, frames[i] - (i > 0), now_ns);
     if (r)
         resolver_tick(r, now_ns);
     for (size_t i = 0; r && i < rec->user_count; i++) {
@@ -237,6 +239,7 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
     struct symbolizer *s = n->s;
     struct java_names *j;
     size_t user, skip = 0;
+    bool reads = false;
 
     n->at_ns = rec->time_ns;
     ret->count = ret->unknown = 0;
@@ -254,8 +257,12 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
         add_lock(n, rec, ret);
     if (sample_is_runnable(rec))
         add_frame(s, ret, rec->flags & SAMPLE_THROTTLED ? s->throttled : s->runnable);
-    for (size_t i = 0; i < rec->kernel_count; i++)
-        add_frame(s, ret, kernel_names_frame(s->kernel, frames[i] - (i > 0), n->now_ns));
+    for (size_t i = 0; i < rec->kernel_count; i++) {
+        uint64_t address = frames[i] - (i > 0);
+
+        add_frame(s, ret, kernel_names_frame(s->kernel, address, n->now_ns));
+        reads |= kernel_names_reads(s->kernel, address, n->now_ns);
+    }
     if (rec->flags & SAMPLE_KERNEL_CUT && rec->user_count)
         add_frame(s, ret, s->gap);
     user = ret->count;
@@ -274,7 +281,7 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
         hotspot_vm_moment(n->vm, 0);
     if (rec->lock == UNWIND_LOCK_FUTEX)
         fill_futex(n, rec->lock_class, ret);
-    ret->reads = n->r && resolver_met_reading(n->r);
+    ret->reads = reads || (n->r && resolver_met_reading(n->r));
     ret->truncated |= user_is_truncated(s, rec, ret->frames + user, ret->count - user);
 }
 

@@ -37,10 +37,11 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["unwind_tables"] = values " sample broker_client hotspot discover" # what fills its tables
         may["elf"] = "base" # files as bytes: symbols of ELF, and what DWARF says of inlining and lines
         may["dwarf"] = "base"
-        may["symbolize"] = values " sample broker_client hotspot discover elf dwarf"
+        may["namer"] = "base" # the process that demangles, and the side of flamed
+        may["symbolize"] = values " sample broker_client hotspot discover elf dwarf namer"
         # What is asked, by whom and of whom, as values and one table of functions: serve/ asks, the engine answers.
         may["request"] = "base proc event profile"
-        parts = values " request sample broker_client quarantine hotspot discover elf dwarf symbolize unwind_tables store schedule"
+        parts = values " request sample broker_client quarantine hotspot discover elf dwarf namer symbolize unwind_tables store schedule"
         may["engine"] = parts " capture attach"
         may["capture"] = parts " attach"
         may["attach"] = parts " helper agent"

@@ -105,10 +105,11 @@ class Daemon:
     # ---- its processes ----
 
     def processes(self) -> dict[str, list[int]]:
-        """Program name -> pids, of all of flamed's processes."""
+        """Program name -> pids, of all of flamed's processes. The namer is flamed's program by another name."""
         found: dict[str, list[int]] = {}
         for pid in proc.descendants(self.process.pid):
-            found.setdefault(proc.exe(pid), []).append(pid)
+            namer = proc.read(f"/proc/{pid}/cmdline").startswith("flamed-namer\0")
+            found.setdefault("flamed-namer" if namer else proc.exe(pid), []).append(pid)
         return found
 
     def pids(self) -> list[int]:

@@ -76,7 +76,8 @@ static const struct symbol_files FILES = { .mapped = mapped,
 
 static void setup(void)
 {
-    ck_assert_int_eq(inlines_new(&FILES, /* background= */ false, -1, &inlines), 0);
+    ck_assert_int_eq(inlines_new(&FILES, /* namer= */ NULL, /* background= */ false, -1, &inlines),
+                     0);
 }
 
 static void teardown(void)

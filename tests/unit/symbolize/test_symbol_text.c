@@ -2,7 +2,6 @@
 /* symbolize/: the kernel's list, perf maps, Java's and the linker's spelling of names. */
 #include "suite.h"
 
-#include "symbolize/demangle.h"
 #include "symbolize/java_text.h"
 #include "symbolize/kallsyms.h"
 #include "symbolize/perf_map.h"
@@ -11,74 +10,6 @@
 #include "base/clock.h"
 
 #include <fcntl.h>
-
-/* ---- demangling ---- */
-
-static const struct {
-    const char *in, *out;
-} DEMANGLE_CASES[] = {
-    { "malloc", "malloc" },
-    { "", "" },
-    { "_ZN3foo3barEi", "foo::bar" },
-    { "_Z3fooIiEvT_", "foo<int>" },
-    { "_ZNKSt6vectorIiSaIiEE4sizeEv", "std::vector<int, std::allocator<int> >::size" },
-    { "_ZN12_GLOBAL__N_13fooEv", "(anonymous namespace)::foo" },
-    { "_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()" },
-    { "_ZNSt8ios_base4InitC2Ev", "std::ios_base::Init::Init" },
-    { "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt" },
-    { "_RNvCs1234_7mycrate3foo", "mycrate::foo" },
-    { "_RNvMsr_NtCs3ssYzQotkvD_3std4pathNtB5_7PathBuf3newCs15kBYyAo9fc_7mycrate",
-      "<std::path::PathBuf>::new" },
-    { "_ZN3FooIiE3barEv.cold", "Foo<int>::bar" },
-    { "_ZN3FooIiE3barEv.cold.12", "Foo<int>::bar" },
-    { "process.part.0.constprop.1.isra.0", "process" },
-    { "_RNvCs1234_7mycrate3foo.llvm.8113342", "mycrate::foo" },
-    { ".cold", ".cold" },
-    { "main.main", "main.main" }, /* Go */
-    { "net/http.(*conn).serve", "net/http.(*conn).serve" },
-    { "f.partial", "f.partial" }, /* not ".part" */
-    { "_Z", "_Z" },
-    { "_ZN", "_ZN" },
-    { "_R", "_R" },
-};
-
-START_TEST(demangles_one_symbol)
-{
-    _cleanup_buf_ struct buf out = BUF_NULL;
-
-    buf_init(&out, 10000);
-    demangle(span_of(DEMANGLE_CASES[_i].in), &out);
-    ck_assert_str_eq(out.p ? out.p : "", DEMANGLE_CASES[_i].out);
-}
-END_TEST
-
-/* Substitutions double the text with each step: 40 steps stand for terabytes. */
-START_TEST(a_short_symbol_for_a_long_text_stays_mangled)
-{
-    _cleanup_buf_ struct buf in = BUF_NULL, out = BUF_NULL;
-    uint64_t began_ns = clock_monotonic_ns();
-
-    buf_init(&in, 10000);
-    buf_init(&out, 10000);
-    buf_add_str(&in, "_Z1fI1AIiiE");
-    for (int i = 1; i <= 34; i++) {
-        int c = i < 10 ? '0' + i : 'A' + i - 10;
-
-        buf_printf(&in, "S0_IS%c_S%c_E", c, c);
-    }
-    buf_add_str(&in, "Evv");
-    demangle(buf_span(&in), &out);
-    ck_assert(span_eq(buf_span(&in), buf_span(&out)));
-    ck_assert_uint_lt(clock_monotonic_ns() - began_ns, NSEC_PER_SEC);
-    buf_clear(&in);
-    buf_clear(&out);
-    buf_add_str(&in, "_Z");
-    while (in.n < DEMANGLE_INPUT_MAX + 1)
-        buf_add_char(&in, 'P');
-    demangle(buf_span(&in), &out);
-    ck_assert(span_eq(buf_span(&in), buf_span(&out)));
-}
-END_TEST
 
 /* ---- Java ---- */
 
@@ -359,8 +290,6 @@ int main(void)
 {
     TCase *tc = tcase_create("symbol_text");
 
-    tcase_add_loop_test(tc, demangles_one_symbol, 0, ARRAY_SIZE(DEMANGLE_CASES));
-    tcase_add_test(tc, a_short_symbol_for_a_long_text_stays_mangled);
     tcase_add_loop_test(tc, spells_one_class, 0, ARRAY_SIZE(CLASS_CASES));
     tcase_add_loop_test(tc, spells_one_signature, 0, ARRAY_SIZE(SIGNATURE_CASES));
     tcase_add_loop_test(tc, writes_a_stub_as_all_releases_do, 0, ARRAY_SIZE(STUB_CASES));

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program whose symbols cannot be demangled in any time, beside a JVM: flamed goes on, the JVM has all its names."""
+import re
+import statistics
+import threading
+import time
+
+from harness import native, paths, proc, spinning
+from harness.daemon import Daemon
+
+RUST = "_RNvMIC1aFGzzzzzzzzzz_EuEu1f"
+CPP = "_Z1fIDp1BIS0_I" # and so on
+HEALTH_S = 0.2 # that a question about health may take
+
+
+class Health(threading.Thread):
+    """How long flamed takes for /healthz, asked over and over from a connection of its own each time."""
+
+    def __init__(self, daemon: Daemon):
+        super().__init__(daemon=True)
+        self.daemon_, self.over, self.took, self.wrong = daemon, threading.Event(), [], []
+
+    def run(self) -> None:
+        while not self.over.wait(0.05):
+            before = time.monotonic()
+            try:
+                answer = self.daemon_.get("/healthz", unix=True, timeout=5)
+                if answer.status != 200:
+                    self.wrong.append(str(answer))
+            except OSError as e:
+                self.wrong.append(repr(e))
+            self.took.append(time.monotonic() - before)
+
+    def stop(self) -> "Health":
+        self.over.set()
+        self.join()
+        return self
+
+
+class SlowNames(spinning.WithSpinningJvm):
+    def setUp(self):
+        paths.need("cc")
+        self.daemon = Daemon("--recorder-hz=49")
+        self.addCleanup(self.daemon.stop)
+        self.slow = native.Obedient("slow_names")
+        self.addCleanup(self.slow.__exit__)
+        self.assertEqual(self.slow.process.stdout.readline().strip(), "started")
+
+    def raw(self, reason: str) -> int:
+        found = re.search(rf'^flamed_symbols_raw_total{{reason="{reason}"}} (\d+)', self.daemon.get("/metrics").text, re.M)
+        return int(found[1])
+
+    def test_flamed_goes_on(self):
+        worker = self.daemon.processes()["flamed"]
+        health = Health(self.daemon)
+        health.start()
+        try:
+            profiles = {}
+            threads = [threading.Thread(target=lambda pid=pid: profiles.setdefault(pid, self.daemon.profile(pid=pid, seconds=5, hz=199)))
+                       for pid in (self.pid, self.slow.pid)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            before = time.monotonic()
+            calls = self.daemon.get("/profile", pid=self.slow.pid, seconds=1, event="./slow_names:f")
+            took = time.monotonic() - before
+        finally:
+            health.stop()
+        text = f"{len(health.took)} times health: median {statistics.median(health.took):.4f} s, longest {max(health.took):.4f} s"
+        print(text)
+        self.assertFalse(health.wrong, text)
+        self.assertLess(max(health.took), HEALTH_S * proc.PATIENCE, text)
+        self.assertEqual(self.daemon.processes()["flamed"], worker, "it was not started again")
+
+        java, slow = profiles[self.pid], profiles[self.slow.pid]
+        self.assertEqual(java.quality["lost"], 0, java.describe())
+        self.assertEqual(java.quality["unknown"], 0, java.describe())
+        self.assertGreaterEqual(java.share(java.stacks, lambda s: any("Spin" in name for name in s.names)), 0.9, java.describe())
+        self.assertEqual(slow.quality["lost"], 0, slow.describe())
+        for symbol in (RUST, CPP):
+            self.assertGreater(slow.share(slow.stacks, lambda s, symbol=symbol: any(n.startswith(symbol) for n in s.names)), 0.1,
+                               slow.describe())
+        # the inlined one, by its name in the debug information
+        self.assertGreater(slow.share(slow.stacks, lambda s: any(n.startswith(RUST + "_in") for n in s.names) and "named_caller" in s.names),
+                           0.1, slow.describe())
+        self.assertIn(calls.status, (404, 409, 422), calls)
+        self.assertIn("no function f", calls.text)
+        self.assertLess(took, 5 * proc.PATIENCE, calls)
+        self.assertGreaterEqual(self.raw("too_slow"), 2)
+        self.assertEqual(self.raw("fault"), 0)
+        print(self.daemon.get("/metrics").text.partition("# HELP flamed_symbols")[2][:900])
+
+
+if __name__ == "__main__":
+    import unittest
+    unittest.main()
