@@ -65,7 +65,7 @@ static int wait_for_end(int signal_fd, int namer_fd, struct engine *engine, stru
                     "flamed ends to be started again");
             return -EPIPE;
         }
-        if (fds[2].revents) {
+        if (fds[2].revents && !fds[0].revents) {
             log_err("the namer ended, which keeps its workers: flamed ends to be started again");
             return -EPIPE;
         }

@@ -197,6 +197,9 @@ int namer_run(void)
     prctl(PR_SET_NAME, "flamed-namer");
     signal(SIGPROF, SIG_DFL);
     signal(SIGCHLD, SIG_DFL);
+    signal(SIGHUP, SIG_IGN); /* signals to all of flamed: it ends with the socket */
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
     setpriority(PRIO_PROCESS, 0, 0); /* not in the way of the engine, as any other part of flamed */
     fds_close(0, NAMER_FD - 1);
     fds_close(NAMER_FD + 1, ~0u);
