@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "made.h"
+#include "made_kinds.h"
 #include "making.h"
 
 #include "profile/category.h"
@@ -290,6 +291,8 @@ struct profile *made_profile(const char *name)
     struct profile *profile = NULL;
     bool two = !strcmp(name, "events"), mixed = two || !strcmp(name, "mixed");
 
+    if ((profile = made_kinds(name)))
+        return profile;
     seed = 1;
     waits = two;
     meta.event_count += two;

@@ -6,7 +6,7 @@
  * inlined=1: with the native frames that json, pprof, jfr and otlp keep without lines=1.
  * CASE/CASE with the format diff-html, diff-svg, diff-json or diff-collapsed (normalize=0) is their
  * diff. The format "samples" is not flamed's: a line "time_ns tid count stack" for each sample,
- * root first, which the tests compare with.
+ * root first, which the tests compare with; "values" is a line with the value of each of these.
  */
 #include "made.h"
 
@@ -71,6 +71,14 @@ static int parse(const char *arg, struct view_opts *v, struct render_opts *o, st
     else
         return error_set(err, -EINVAL, "no option '%s'", arg);
     return 0;
+}
+
+static int add_values(const struct view *v, struct buf *out)
+{
+    for (size_t i = 0; i < v->profile->sample_count; i++)
+        if (v->sample_rows[i] != VIEW_NO_ROW)
+            buf_printf(out, "%llu\n", (unsigned long long)v->profile->samples[i].value);
+    return out->error;
 }
 
 static int add_samples(const struct view *v, struct buf *out)
@@ -152,7 +160,7 @@ static int write_profile(const char *name, const char *format, struct view_opts 
                          const struct render_opts *o, struct buf *out, struct error *err)
 {
     const struct render_format *f = render_format_find(span_of(format));
-    bool samples = !strcmp(format, "samples");
+    bool values = !strcmp(format, "values"), samples = values || !strcmp(format, "samples");
     struct profile *p;
     struct view *v = NULL;
     int r;
@@ -165,7 +173,7 @@ static int write_profile(const char *name, const char *format, struct view_opts 
     vo->keep_lines = inlined || (f && f->keep_lines);
     r = view_new(p, vo, &v, err);
     if (r == 0 && samples)
-        r = add_samples(v, out);
+        r = values ? add_values(v, out) : add_samples(v, out);
     else if (r == 0)
         r = (as_html && f->render_html ? f->render_html : f->render)(v, o, out, err);
     view_free(v);

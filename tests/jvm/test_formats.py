@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -19,6 +20,11 @@ from harness import jvm, paths, proc
 from harness.contract import FORMATS
 from harness.daemon import Daemon
 
+sys.path.append(os.path.join(paths.TREE, "tests/formats"))
+import readers as readers_of_formats # pylint: disable=wrong-import-position
+
+SAMPLES_OF_EVENTS = ("jdk.ExecutionSample", "profiler.WallClockSample", "jdk.ObjectAllocationSample", "profiler.LiveObject", "profiler.Malloc",
+                     "jdk.JavaMonitorEnter", "jdk.JavaMonitorWait", "jdk.ThreadPark", "profiler.NativeLock")
 LEAST_SAMPLES = 3000
 HZ = 499
 KINDS = ("c2", "inlined", "interpreted", "native", "kernel", "jvm")
@@ -272,6 +278,40 @@ class Formats(unittest.TestCase):
             name = leaf["name"].rpartition(".")[2] if leaf["kind"] in ("c1", "c2", "inlined", "interpreted") else leaf["name"]
             wanted[(len(frames), name)] += stack["samples"]
         self.assertEqual((got - wanted, wanted - got), (collections.Counter(), collections.Counter()))
+
+    def test_readers_of_recordings_have_all_events(self):
+        """Mission Control's models, async-profiler's converters and Pyroscope's parser, on what a real JVM did."""
+        os.kill(self.target.pid, signal.SIGCONT)
+        self.addCleanup(os.kill, self.target.pid, signal.SIGSTOP)
+        folder, paths_of, counts = self.folder, {}, {}
+        for events in ("cpu,wall,alloc", "offcpu,lock,nativelock", "safepoint,nativemem", "live", "malloc", "nativelive"):
+            answer = self.daemon.get("/profile", pid=self.target.pid, seconds=1.5, event=events, format="jfr", force=1, timeout=60)
+            self.assertEqual(answer.status, 200, (events, answer.body[:300]))
+            paths_of[events] = f"{folder}/{events.replace(',', '.')}.jfr"
+            counts[events] = int(answer.headers["X-Flamed-Samples"])
+            with open(paths_of[events], "wb") as file:
+                file.write(answer.body)
+        os.kill(self.target.pid, signal.SIGSTOP)
+        found = readers_of_formats.Recordings(folder, *paths_of.values())
+        self.assertEqual(found.failed, [])
+        for events, path in paths_of.items():
+            seen = collections.Counter()
+            for (kind, _), count in found.stacks[os.path.basename(path)].items():
+                seen[kind] += count
+            if counts[events]:
+                self.assertGreater(sum(seen[kind] for kind in SAMPLES_OF_EVENTS), 0, (events, seen))
+            for kind in SAMPLES_OF_EVENTS:
+                self.assertEqual(found.views[os.path.basename(path)].get(kind, 0), sum(
+                    n for (other, stack), n in found.stacks[os.path.basename(path)].items() if other == kind and stack), (events, kind))
+        several = found.stacks["cpu.wall.alloc.jfr"]
+        for kind in ("jdk.ExecutionSample", "profiler.WallClockSample", "jdk.ObjectAllocationSample"):
+            self.assertTrue([stack for other, stack in several if other == kind and "Mixed" in stack], kind)
+        for release in ("4.2", "4.5"):
+            for options in ("cpu", "wall", "alloc--total"):
+                self.assertIn("Mixed", found.converted["cpu.wall.alloc.jfr", release, options], (release, options))
+        stored = readers_of_formats.pyroscope(*paths_of.values())
+        self.assertGreater(sum(stored["cpu.wall.alloc.jfr", "alloc_sample_bytes"].values()), 0)
+        self.assertGreater(sum(stored["cpu.wall.alloc.jfr", "cpu"].values()), 0)
 
     # ---- readers ----
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format `jfr`: a flight recording of one chunk with a jdk.ExecutionSample for each sample, events
- * of what JVMs did as a whole, and as settings what is known about the profile. Ticks are
+ * Format `jfr`: a flight recording of one chunk with an event for each sample, events of what JVMs
+ * did as a whole, and as settings what is known about the profile. Ticks are
  * nanoseconds of the samples' own clock.
  */
 #include "render/jfr/jfr.h"
@@ -86,22 +86,6 @@ static void add_setting(const struct profile *p, const char *name, struct span v
     add_setting_of(p, JFR_EXECUTION_SAMPLE, name, value, out);
 }
 
-/* Whether samples of the event @i are of time, each with a length of its own: written as
- * async-profiler writes its samples of the wall clock. */
-static bool is_wall_clock(const struct profile *p, uint32_t i)
-{
-    return p->events[i].valued && strcmp(p->events[i].unit, "nanoseconds") == 0;
-}
-
-/* Whether samples of the event @i are written as a JDK writes its samples of CPU time: those that
- * are, and those of the only event, so that every tool shows them. */
-static bool is_execution(const struct view *v, uint32_t i)
-{
-    if (is_wall_clock(v->profile, i))
-        return false;
-    return !v->opts.every_event || strcmp(v->profile->events[i].name, "cpu") == 0;
-}
-
 /* The name, unit and period of each event that is written as samples of its own type. */
 static void add_event_settings(const struct view *v, struct buf *out)
 {
@@ -109,7 +93,7 @@ static void add_event_settings(const struct view *v, struct buf *out)
     char period[32];
 
     for (uint32_t i = 0; i < p->event_count; i++) {
-        if (is_execution(v, i) || is_wall_clock(p, i))
+        if (jfr_type_of_event(v, i) != JFR_EVENT_SAMPLE)
             continue;
         snprintf(period, sizeof(period), "%llu", (unsigned long long)p->events[i].period);
         add_setting_of(p, JFR_EVENT_SAMPLE, "event", span_of(p->events[i].name), out);
@@ -150,85 +134,13 @@ static void add_settings(const struct view *v, const struct render_opts *o, stru
     add_event_settings(v, out);
 }
 
-/* A sample of CPU time, as often as it counts. */
-static void add_execution(const struct jfr_pools *pools, size_t i, struct buf *event,
-                          struct buf *out)
-{
-    const struct view *v = pools->v;
-    const struct profile *p = v->profile;
-    const struct profile_sample *s = &p->samples[i];
-
-    buf_clear(event);
-    buf_add_char(event, 0); /* its size, at most 40 bytes: one byte will do */
-    jfr_add_number(event, JFR_EXECUTION_SAMPLE);
-    jfr_add_number(event, s->time_ns);
-    jfr_add_number(event, s->thread < p->thread_count ? (uint64_t)s->thread + 1 : 0);
-    jfr_add_number(event, pools->trace_of_row[v->sample_rows[i]]);
-    jfr_add_number(event, JFR_STATE_RUNNABLE);
-    if (event->error)
-        return;
-    event->p[0] = (char)event->n;
-    for (uint32_t n = 0; n < s->count && !out->error; n++)
-        buf_add_span(out, buf_span(event));
-}
-
-/* A sample of time, with how many periods of it there were. */
-static void add_wall_clock(const struct jfr_pools *pools, size_t i, struct buf *out)
-{
-    const struct view *v = pools->v;
-    const struct profile *p = v->profile;
-    const struct profile_sample *s = &p->samples[i];
-    uint64_t period = MAX(p->events[s->event].period, UINT64_C(1));
-    size_t begin = jfr_begin(out, JFR_WALL_CLOCK_SAMPLE);
-
-    jfr_add_number(out, s->time_ns);
-    jfr_add_number(out, s->thread < p->thread_count ? (uint64_t)s->thread + 1 : 0);
-    jfr_add_number(out, pools->trace_of_row[v->sample_rows[i]]);
-    jfr_add_number(out,
-                   sample_state(p, s) == STATE_BLOCKED ? JFR_STATE_SLEEPING : JFR_STATE_RUNNABLE);
-    jfr_add_number(out,
-                   MIN(MAX((s->value + period / 2) / period, UINT64_C(1)), (uint64_t)INT32_MAX));
-    jfr_add_number(out, s->value);
-    jfr_end(out, begin);
-}
-
-/* A sample of another event, with all that it counts. */
-static void add_other(const struct jfr_pools *pools, size_t i, struct buf *out)
-{
-    const struct view *v = pools->v;
-    const struct profile *p = v->profile;
-    const struct profile_sample *s = &p->samples[i];
-    const struct profile_event *e = &p->events[s->event];
-    size_t begin = jfr_begin(out, JFR_EVENT_SAMPLE);
-
-    jfr_add_number(out, s->time_ns);
-    jfr_add_number(out, s->thread < p->thread_count ? (uint64_t)s->thread + 1 : 0);
-    jfr_add_number(out, pools->trace_of_row[v->sample_rows[i]]);
-    jfr_add_string(out, span_of(e->name));
-    jfr_add_number(out, s->value);
-    jfr_add_string(out, span_of(e->unit));
-    jfr_end(out, begin);
-}
-
-static void add_sample(const struct jfr_pools *pools, size_t i, struct buf *event, struct buf *out)
-{
-    uint32_t kind = pools->v->profile->samples[i].event;
-
-    if (is_wall_clock(pools->v->profile, kind))
-        add_wall_clock(pools, i, out);
-    else if (is_execution(pools->v, kind))
-        add_execution(pools, i, event, out);
-    else
-        add_other(pools, i, out);
-}
-
 int render_jfr(const struct view *v, const struct render_opts *o, struct buf *out,
                struct error *err)
 {
     static const char HEADER[JFR_HEADER_BYTES];
     _cleanup_(jfr_pools_deinit) struct jfr_pools pools = { 0 };
-    _cleanup_buf_ struct buf event = BUF_NULL;
     const struct profile *p = v->profile;
+    uint64_t carry[PROFILE_EVENTS_MAX] = { 0 };
     size_t base = out->n, pools_at, metadata_at;
     int r = jfr_pools_init(&pools, v);
 
@@ -236,7 +148,6 @@ int render_jfr(const struct view *v, const struct render_opts *o, struct buf *ou
         return error_set(err, r, "no memory to render the profile");
     if (!v->sample_rows && v->row_count)
         return error_set(err, -EINVAL, "a recording needs the samples, which this view is without");
-    buf_init(&event, 64);
     buf_add(out, HEADER, sizeof(HEADER));
     metadata_at = out->n;
     r = jfr_add_metadata(out, p->start_ns);
@@ -246,14 +157,12 @@ int render_jfr(const struct view *v, const struct render_opts *o, struct buf *ou
     add_settings(v, o, out);
     for (size_t i = 0; v->sample_rows && i < p->sample_count && !out->error; i++)
         if (v->sample_rows[i] != VIEW_NO_ROW)
-            add_sample(&pools, i, &event, out);
+            jfr_add_sample(&pools, i, carry, out);
     r = jfr_add_moments(&pools, out);
     if (r < 0)
         return error_set(err, r, "no memory to render the profile");
     pools_at = out->n;
     jfr_add_pools(&pools, p->start_ns, out);
     fill_header(p, out, base, pools_at, metadata_at);
-    if (event.error)
-        return error_set(err, event.error, "no memory to render the profile");
     return render_result(out, err);
 }

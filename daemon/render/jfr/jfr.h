@@ -18,10 +18,16 @@ enum jfr_type {
     JFR_METADATA = 0,   /* given */
     JFR_CHECKPOINT = 1, /* given */
     JFR_BOOLEAN = 4,
+    JFR_CHAR,
+    JFR_FLOAT,
+    JFR_DOUBLE,
+    JFR_BYTE,
+    JFR_SHORT,
     JFR_INT,
     JFR_LONG,
     JFR_STRING,
     JFR_CLASS,
+    JFR_PACKAGE,
     JFR_THREAD,
     JFR_THREAD_GROUP,
     JFR_CLASS_LOADER,
@@ -43,6 +49,13 @@ enum jfr_type {
     JFR_OS_INFORMATION,
     JFR_EVENT_SAMPLE,
     JFR_WALL_CLOCK_SAMPLE,
+    JFR_ALLOCATION_SAMPLE,
+    JFR_LIVE_OBJECT,
+    JFR_MALLOC,
+    JFR_MONITOR_ENTER,
+    JFR_MONITOR_WAIT,
+    JFR_THREAD_PARK,
+    JFR_NATIVE_LOCK,
     JFR_SAFEPOINT_BEGIN,
     JFR_SAFEPOINT_END,
     JFR_GARBAGE_COLLECTION,
@@ -54,31 +67,45 @@ enum jfr_type {
 };
 
 /* Keys in the pool of thread states. */
-#define JFR_STATE_RUNNABLE 1
-#define JFR_STATE_SLEEPING 2
+enum jfr_state { JFR_STATE_DEFAULT = 1, JFR_STATE_RUNNABLE, JFR_STATE_SLEEPING };
+
+#define JFR_STRING_BYTES_MAX ((size_t)256 << 20) /* of all names, and of each */
 
 /* Append a number or a string as a recording has them. */
 void jfr_add_number(struct buf *out, uint64_t v);
 void jfr_add_string(struct buf *out, struct span s);
+/* Appends the text of a constant of type JFR_SYMBOL: async-profiler's converter takes no other form
+ * of it, not even of an empty one. */
+void jfr_add_symbol(struct buf *out, struct span s);
 /* Writes an event's beginning: room for its size, and its type. Returns what jfr_end() needs to
  * fill the size in. For large events; they may be up to 32 GiB. */
 size_t jfr_begin(struct buf *out, enum jfr_type type);
 void jfr_end(struct buf *out, size_t begin);
+/* As these two, for events of at most 127 bytes: a dozen numbers. */
+size_t jfr_begin_small(struct buf *out, enum jfr_type type);
+void jfr_end_small(struct buf *out, size_t begin);
 
 /* Appends the metadata event. */
 int jfr_add_metadata(struct buf *out, uint64_t ticks);
 
-/* What frames and threads refer to. Keys in the recording are index + 1. */
+/* What events and frames refer to. Keys in the recording are index + 1, but for threads. */
 struct jfr_pools {
     const struct view *v;
     struct intern *symbols;
-    struct id_table classes; /* uint32_t: symbol */
-    struct id_table methods; /* struct jfr_method */
+    struct id_table packages; /* uint32_t: symbol */
+    struct id_table classes;  /* struct jfr_class */
+    struct id_table methods;  /* struct jfr_method */
     /* Stacks: 1 for a missing root, else 0, and the frames that are shown, leaf first. Rows that
      * differ only in what is no frame here, their threads, share one. Keys are ids. */
     struct intern *traces;
     uint32_t *trace_of_row;    /* [row_count] */
+    uint32_t *object_of_row;   /* [row_count]: key of the leaf that is a class, 0: none */
     uint32_t *method_of_frame; /* [view->frame_count] */
+    uint32_t *key_of_thread;   /* [profile->thread_count]: its id, or a number above all ids */
+};
+
+struct jfr_class {
+    uint32_t name, package; /* symbol; key, 0: none */
 };
 
 struct jfr_method {
@@ -94,8 +121,19 @@ int jfr_pools_class(struct jfr_pools *p, struct span name, uint32_t *ret);
 int jfr_pools_method(struct jfr_pools *p, struct span name, uint32_t *ret);
 /* Appends an event for each moment of the profile that is a single one. 0 or -ENOMEM. */
 int jfr_add_moments(struct jfr_pools *pools, struct buf *out);
-/* Appends the checkpoint event. Threads have the keys index + 1. */
+/* Appends the checkpoint event. */
 void jfr_add_pools(const struct jfr_pools *p, uint64_t ticks, struct buf *out);
+/* Appends a sample as events of the JDK or of async-profiler. @carry: parts of a sample that are
+ * left over, of each event; zeros at first. Thread: any. */
+void jfr_add_sample(const struct jfr_pools *pools, size_t i, uint64_t carry[PROFILE_EVENTS_MAX],
+                    struct buf *out);
+/* Returns the type of the events that samples of the event @i are written as. */
+enum jfr_type jfr_type_of_event(const struct view *v, uint32_t i);
+/* Appends the name of a class, or "byte[]", as class files spell it. */
+void jfr_add_class_name(struct buf *out, struct span name);
+/* Returns the class of native code in the file @path: the name of the file, "kernel" of "[kernel]".
+ * No name of a class begins with a bracket. */
+struct span jfr_file_class(struct span path);
 /* Appends a Java signature as the JVM spells it: "(int, java.lang.String[])" is
  * "(I[Ljava/lang/String;)V". Profiles know no type of the result: it is always void. Whatever the
  * input, the output is well formed. */

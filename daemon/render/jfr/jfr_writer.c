@@ -28,6 +28,13 @@ void jfr_add_string(struct buf *out, struct span s)
     buf_add_span(out, s);
 }
 
+void jfr_add_symbol(struct buf *out, struct span s)
+{
+    buf_add_char(out, JFR_STRING_UTF8);
+    jfr_add_number(out, s.n);
+    buf_add_span(out, s);
+}
+
 size_t jfr_begin(struct buf *out, enum jfr_type type)
 {
     static const char ROOM[JFR_SIZE_BYTES];
@@ -48,4 +55,19 @@ void jfr_end(struct buf *out, size_t begin)
         out->p[begin + i] = (char)((size & 0x7f) | (i + 1 < JFR_SIZE_BYTES ? 0x80 : 0));
         size >>= 7;
     }
+}
+
+size_t jfr_begin_small(struct buf *out, enum jfr_type type)
+{
+    size_t begin = out->n;
+
+    buf_add_char(out, 0);
+    jfr_add_number(out, type);
+    return begin;
+}
+
+void jfr_end_small(struct buf *out, size_t begin)
+{
+    if (!out->error)
+        out->p[begin] = (char)(out->n - begin);
 }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a recording describes of its types: the rows of the metadata event. Private to render/jfr/.
+ */
+#pragma once
+
+#include "render/jfr/jfr.h"
+
+#define JFR_FIELDS_MAX 11
+
+enum field_flags {
+    FIELD_POOL = 1,  /* holds a key of the type's constant pool */
+    FIELD_ARRAY = 2, /* a count, and so many values */
+};
+
+struct jfr_field {
+    const char *name, *label; /* NULL name: no more fields */
+    enum jfr_type type;
+    unsigned flags;
+    enum jfr_type unit;     /* an annotation that says what the number is, or JFR_METADATA: none */
+    const char *unit_value; /* "TICKS" */
+};
+
+struct jfr_type_info {
+    enum jfr_type id;
+    const char *name, *super, *label, *category[2], *description;
+    bool simple; /* readers show the only field in its place */
+    struct jfr_field fields[JFR_FIELDS_MAX];
+};
+
+extern const struct jfr_type_info JFR_TYPES[];
+extern const size_t JFR_TYPE_COUNT;
