@@ -14,6 +14,8 @@ struct origin_facts {
     size_t host_count, origin_count, referer_count, fetch_site_count; /* of such headers */
     bool unix_socket;           /* came over a Unix socket: only the file's rights count for Host */
     bool tls;                   /* came over TLS */
+    bool probes_health;         /* asks for /healthz by HTTP/1.0, as load balancers do: browsers do
+                                 * not, and so it needs no Host header */
     const char *local_address;  /* numeric address that the client connected to; NULL for unix */
     const char *const *allowed; /* names that a reverse proxy serves us under; borrowed */
     size_t allowed_count;

@@ -222,6 +222,7 @@ bool request_check(struct request *req, const char *method)
     req->wants_html = negotiate_html(h.accept);
     if (h.access.host.p != req->host)
         span_copy(h.access.host, req->host, sizeof(req->host));
+    h.access.probes_health = req->http_1_0 && strcmp(req->uri, "/healthz") == 0;
     r = origin_check(&h.access, &err);
     if (r < 0) {
         request_refuse(req, 403, &err);

@@ -97,6 +97,41 @@ START_TEST(only_its_own_page_may_ask)
 }
 END_TEST
 
+/* Load balancers probe by HTTP/1.0 without Host. Nothing but /healthz answers that. */
+static const struct {
+    const char *request;
+    unsigned status;
+} OLD[] = {
+    { "GET /healthz HTTP/1.0\r\n\r\n", 200 },
+    { "GET /healthz HTTP/1.0\r\nUser-Agent: probe\r\n\r\n", 200 },
+    { "GET /healthz HTTP/1.1\r\n\r\n", 403 },
+    { "GET /healthz HTTP/1.0\r\nHost: evil.example\r\n\r\n", 403 },
+    { "GET /healthz HTTP/1.0\r\nHost: \r\n\r\n", 403 },
+    { "GET /healthz HTTP/1.0\r\nOrigin: http://evil.example\r\n\r\n", 403 },
+    { "GET /healthz HTTP/1.0\r\nReferer: http://evil.example/\r\n\r\n", 403 },
+    { "GET /healthz HTTP/1.0\r\nSec-Fetch-Site: cross-site\r\n\r\n", 403 },
+    { "GET http://evil.example/healthz HTTP/1.0\r\n\r\n", 403 },
+    { "GET /readyz HTTP/1.0\r\n\r\n", 403 },
+    { "GET /metrics HTTP/1.0\r\n\r\n", 403 },
+    { "GET /healthz/../profile HTTP/1.0\r\n\r\n", 403 },
+    { "GET /healthz?x HTTP/1.0\r\n\r\n", 403 },
+    { "GET /profile?pid=1000&seconds=0.1 HTTP/1.0\r\n\r\n", 403 },
+    { "GET / HTTP/1.0\r\n\r\n", 403 },
+};
+
+START_TEST(health_alone_needs_no_host)
+{
+    _cleanup_reply_ struct reply r = { 0 };
+    int fd = client_connect_tcp(port);
+
+    client_send(fd, OLD[_i].request, strlen(OLD[_i].request));
+    ck_assert(client_read(fd, false, &r));
+    ck_assert_uint_eq(r.status, OLD[_i].status);
+    ck_assert_uint_eq(fake_get(&fake, &fake.started), 0);
+    close(fd);
+}
+END_TEST
+
 /* Over TLS, with a certificate for flamed.example.com and all names below wild.example.com. */
 static const struct {
     const char *host, *origin;
@@ -179,6 +214,7 @@ int main(void)
     tcase_add_checked_fixture(served, start, stop);
     tcase_set_timeout(served, 60);
     tcase_add_loop_test(served, only_its_own_page_may_ask, 0, ARRAY_SIZE(ACCESS));
+    tcase_add_loop_test(served, health_alone_needs_no_host, 0, ARRAY_SIZE(OLD));
     tcase_add_test(served, a_unix_socket_takes_any_host);
     tcase_add_loop_test(pure, same_origin_is_scheme_host_and_port, 0, ARRAY_SIZE(OVER_TLS));
     suite_add_tcase(s, served);
