@@ -150,15 +150,22 @@ void java_signature_text(struct span signature, struct buf *out)
 {
     struct span s = signature;
     size_t start = out->n;
-    bool ok = span_take_char(&s, '(');
+    bool ok = span_take_char(&s, '('), cut = false;
 
     buf_add_char(out, '(');
-    for (bool first = true; ok && !span_take_char(&s, ')'); first = false) {
+    for (bool first = true; ok && !cut && !span_take_char(&s, ')'); first = false) {
+        size_t before = out->n;
+
         if (!first)
             buf_add_str(out, ", ");
         ok = type_text(&s, out);
+        cut = !ok && span_ends_with(signature, "..."); /* the type that was cut is left out */
+        if (cut && !out->error) {
+            out->n = before;
+            buf_add_str(out, first ? "..." : ", ...");
+        }
     }
-    if (ok) {
+    if (ok || cut) {
         buf_add_char(out, ')');
         return;
     }

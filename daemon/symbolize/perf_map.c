@@ -33,8 +33,23 @@ static bool take_hex(struct span *s, uint64_t *ret)
     return true;
 }
 
+/* Cuts @name to what is kept, in @text; it then ends in "...". */
+static struct span cut_name(struct span name, char text[PERF_MAP_NAME_MAX])
+{
+    size_t n = PERF_MAP_NAME_MAX - strlen("...");
+
+    if (name.n <= PERF_MAP_NAME_MAX)
+        return name;
+    while (n && ((unsigned char)name.p[n] & 0xc0) == 0x80)
+        n--; /* behind a whole character */
+    memcpy(text, name.p, n);
+    memcpy(text + n, "...", strlen("..."));
+    return (struct span){ text, n + strlen("...") };
+}
+
 static int perf_map_line(struct span line, struct symbol_builder *b)
 {
+    char text[PERF_MAP_NAME_MAX];
     struct symbol_entry e = { .limit = UINT64_MAX, .class = SYMBOL_ORDERED };
 
     span_skip_blanks(&line);
@@ -44,7 +59,7 @@ static int perf_map_line(struct span line, struct symbol_builder *b)
     if (!take_hex(&line, &e.size) || !span_take_char(&line, ' '))
         return 0;
     line = span_trim(line);
-    line.n = MIN(line.n, (size_t)PERF_MAP_NAME_MAX);
+    line = cut_name(line, text);
     if (!e.size || e.size > PERF_MAP_CODE_MAX || e.start > UINT64_MAX - e.size || !line.n)
         return 0;
     return symbol_builder_add(b, &e, line);

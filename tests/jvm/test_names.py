@@ -209,6 +209,28 @@ class Names(unittest.TestCase):
         target = self.start(BROKEN, "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
         self.check(target, BROKEN)
 
+    def test_long_names_end_in_dots(self):
+        """Names that are longer than what is read of them, as a bundler or a mocking library makes them; and descriptors."""
+        classes = jvm.Classes()
+        method, many = "\u00e9" * 600, 120 # of 1,200 bytes; descriptors of 4,324
+        with tempfile.TemporaryDirectory(prefix="flamed-long.") as folder:
+            with open(folder + "/Longs.java", "w", encoding="utf-8") as file:
+                file.write("public class Longs { static volatile long sink;"
+                           f" static void many({', '.join(f'java.util.function.Function[] a{i}' for i in range(many))})"
+                           " { for (int i = 0; i < 1000000; i++) sink += i; }"
+                           f" static void {method}() {{ for (int i = 0; i < 1000000; i++) sink += i; }}"
+                           " public static void main(String[] a) { System.out.println(\"started\");"
+                           f" while (true) {{ {method}(); many({', '.join(['null'] * many)}); }} }} }}")
+            jvm.javac(classes.folder, classes.folder, 8, ["-encoding", "UTF-8", folder + "/Longs.java"])
+        target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-XX:TieredStopAtLevel=1", "-XX:-Inline", "-cp", classes.folder, "Longs")
+        self.addCleanup(target.stop)
+        names = {name for line in self.capture(target, "collapsed").text.splitlines() for name in line.rpartition(" ")[0].split(";")}
+        self.assertIn("Longs." + "\u00e9" * 254 + "...", names, names) # 512 bytes, and no half of a letter
+        signatures = {name for line in self.capture(target, "collapsed", names="signature").text.splitlines()
+                      for name in line.rpartition(" ")[0].split(";") if name.startswith("Longs.many(")}
+        self.assertEqual(len(signatures), 1, signatures)
+        self.assertRegex(signatures.pop(), r"^Longs\.many\((java\.util\.function\.Function\[\], )+\.\.\.\)$")
+
     def test_process_names(self):
         link = "e<b>\x1b[3\n\u202e\"x"
         target = self.start({"markup": HOSTILE["markup"]}, link=link)

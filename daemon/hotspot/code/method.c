@@ -10,14 +10,27 @@
 #define HEADER_MAX 256 /* Method 88, ConstMethod 48..56, ConstantPool 64..80 bytes */
 #define LINE_TABLE_MAX ((size_t)256 << 10)
 
+/* Ends the @max bytes of @buf, to which a name was cut, in "...", behind a whole character. */
+static size_t end_cut(char *buf, size_t max)
+{
+    size_t n = max - MIN(max, strlen("..."));
+
+    while (n && ((unsigned char)buf[n] & 0xc0) == 0x80)
+        n--;
+    memcpy(buf + n, "...", MIN(max - n, strlen("...")));
+    return n + MIN(max - n, strlen("..."));
+}
+
 int symbol_read(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t max, uint16_t *ret_n)
 {
     const struct hotspot_layout *l = &vm->layout;
     uint64_t n;
+    bool cut;
     int r = memory_number(&vm->memory, symbol + (uint64_t)l->symbol_length.offset, 2, &n);
 
     if (r < 0)
         return r;
+    cut = n > max;
     n = MIN(n, max);
     r = memory_read(&vm->memory, symbol + (uint64_t)l->symbol_body.offset, buf, n);
     if (r < 0)
@@ -25,7 +38,7 @@ int symbol_read(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t max, u
     /* No class file's name has a zero; a freed one does, where the allocator's pointers end. */
     if (memchr(buf, '\0', n))
         return -EBADMSG;
-    *ret_n = (uint16_t)n;
+    *ret_n = (uint16_t)(cut ? end_cut(buf, max) : n);
     return 0;
 }
 

@@ -60,6 +60,11 @@ END_TEST
 static const struct {
     const char *in, *out;
 } SIGNATURE_CASES[] = {
+    /* cut, as a reader of the VM leaves it */
+    { "(ILjava/lang/String;[Ljava/lan...", "(int, java.lang.String, ...)" },
+    { "(ILjava/lang/String;...", "(int, java.lang.String, ...)" },
+    { "(Lcom/acme/Some...", "(...)" },
+    { "(I[[...", "(int, ...)" },
     { "()V", "()" },
     { "(ILjava/lang/String;)V", "(int, java.lang.String)" },
     { "(BCDFIJSZ)Ljava/lang/Object;", "(byte, char, double, float, int, long, short, boolean)" },
@@ -231,6 +236,7 @@ START_TEST(long_lines_are_left_out)
     ck_assert_int_eq(perf_map_parse(buf_span(&text), &b), (ssize_t)text.n);
     ck_assert_uint_eq(b.count, 1);
     ck_assert_uint_eq(b.entries[0].name_n, PERF_MAP_NAME_MAX);
+    ck_assert_mem_eq(b.names.p + b.entries[0].name + PERF_MAP_NAME_MAX - 4, "y...", 4);
 }
 END_TEST
 
