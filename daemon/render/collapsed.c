@@ -157,12 +157,34 @@ static struct line *lines_sorted(const struct lines *l)
     return lines;
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Index of the blank before a number that ends @name; name.n: there is none. flamegraph.pl takes
+ * such a number for a second count, and draws a differential graph. */
+static size_t blank_before_number(struct span name)
+{
+    size_t end = name.n, i;
+
+    while (end && is_digit(name.p[end - 1]))
+        end--;
+    i = end;
+    if (end && name.p[end - 1] == '.') /* "4.5" */
+        for (i = --end; i && is_digit(name.p[i - 1]);)
+            i--;
+    else
+        end = name.n;
+    return i < end && i && name.p[i - 1] == ' ' ? i - 1 : name.n;
+}
+
 static void add_name(struct buf *out, struct span name)
 {
-    size_t from = 0;
+    size_t from = 0, blank = blank_before_number(name);
 
     for (size_t i = 0; i < name.n; i++) {
-        if (name.p[i] != ';' && name.p[i] != '\n' && name.p[i] != '\r')
+        if (i != blank && name.p[i] != ';' && name.p[i] != '\n' && name.p[i] != '\r')
             continue;
         buf_add(out, name.p + from, i - from);
         buf_add_char(out, '_');

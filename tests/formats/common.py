@@ -3,6 +3,7 @@
 import collections
 import functools
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -80,7 +81,7 @@ def collapsed(case: str, *options: str) -> collections.Counter:
 
 def clean(name: str) -> str:
     """A name as collapsed spells it."""
-    return name.replace(";", "_").replace("\n", "_").replace("\r", "_")
+    return re.sub(r" (\d+(\.\d*)?)$", r"_\1", re.sub("[;\r\n]", "_", name))
 
 
 def main() -> None:

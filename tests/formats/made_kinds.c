@@ -76,6 +76,11 @@ static const struct {
     { "malloc", "bytes", true, { STACK("j a.Native.open", "n inflateInit2_", "n malloc") } },
     { "nativelive", "bytes", true, { STACK("j a.Native.leak", "n malloc") } },
     { "nativemem", "bytes", false, { STACK("n memset", "k asm_exc_page_fault") } },
+    { "numbers",
+      "count",
+      false,
+      { STACK("n returns 404"), STACK("n returns 404", "n x=1,y=2 355"), STACK("n version 4.5"),
+        STACK("n at 3.") } },
     { "page-faults", "count", false, { STACK("v os::pretouch_memory(void*)") } },
 };
 
@@ -109,6 +114,23 @@ static void add_samples(struct record *rec, struct frame_table *table, uint8_t e
     }
 }
 
+/* Samples of one stack that is deeper than some readers can take. */
+static void add_deep(struct record *rec, struct frame_table *table, uint32_t thread)
+{
+    static uint32_t ids[MADE_DEEP_FRAMES];
+    char text[32];
+
+    for (uint32_t i = 0; i < MADE_DEEP_FRAMES; i++) {
+        snprintf(text, sizeof(text), "j a.Deep.down%u", i);
+        ids[MADE_DEEP_FRAMES - 1 - i] = frame_of(table, text);
+    }
+    for (uint32_t i = 0; i < 10; i++)
+        must(record_sample(
+            rec,
+            &(struct profile_sample){ .time_ns = KINDS_START_NS + i, .thread = thread, .count = 1 },
+            ids + i, MADE_DEEP_FRAMES - i));
+}
+
 /* "every" are as many as a profile can have. */
 static bool is_wanted(const char *name, size_t kind)
 {
@@ -135,7 +157,7 @@ struct profile *made_kinds(const char *name)
     struct profile_process p = { .host_pid = 4242, .start_ticks = 100 };
     uint32_t thread;
 
-    must(frame_table_new(1 << 12, (size_t)1 << 20, &table));
+    must(frame_table_new(1 << 14, (size_t)1 << 20, &table));
     must(record_new(table, 1 << 12, &rec));
     p.name = making_string(table, "Kinds", 5);
     t.name = making_string(table, "main", 4);
@@ -151,6 +173,11 @@ struct profile *made_kinds(const char *name)
         e->period = MADE_KINDS_PERIOD;
         e->valued = KINDS[i].valued;
         add_samples(rec, table, (uint8_t)meta.event_count++, i, thread);
+    }
+    if (!strcmp(name, "deep")) {
+        meta.events[0] = (struct profile_event){ "cpu", "nanoseconds", MADE_KINDS_PERIOD, false };
+        meta.event_count = 1;
+        add_deep(rec, table, thread);
     }
     if (meta.event_count) {
         snprintf(meta.target, sizeof(meta.target), "Kinds (pid 4242)");

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """summary, flat, traces and tree add up to what collapsed says."""
 import collections
+import os
 import re
+import subprocess
 import unittest
 
 import common
+
+FLAMEGRAPH = os.environ.get("FLAMED_FLAMEGRAPH", "/usr/share/perl5/Devel/NYTProf/flamegraph.pl")
 
 
 def rows(text: str, title: str) -> dict[str, tuple[int, float, int]]:
@@ -98,6 +102,22 @@ class Text(unittest.TestCase):
             self.assertIn("markWord::is_marked() const:221", common.write("mixed", form, "lines=1").decode(), form)
         annotated = common.collapsed("mixed", "lines=1", "annotate=1")
         self.assertTrue([stack for stack in annotated if stack[-1] == mark[1] + "_[i]"])
+
+    def test_flamegraph_pl_takes_no_name_for_a_count(self):
+        """A leaf that ends in a blank and a number would make a differential graph, whose titles have differences."""
+        lines = common.write("hostile", "collapsed").decode().splitlines()
+        self.assertIn("%s%n%d;[unknown];_5;x 12_34 14", lines) # other blanks stay
+        for line in lines:
+            self.assertNotRegex(line.rpartition(" ")[0], r"\s\d+(\.\d*)?$")
+        for case in ("hostile", "numbers"):
+            for options in ((), ("threads=1",), ("names=signature",)):
+                text = common.write(case, "collapsed", *options)
+                if not os.path.exists(FLAMEGRAPH):
+                    self.skipTest("no flamegraph.pl on this machine")
+                done = subprocess.run(["perl", FLAMEGRAPH, "--minwidth=0"], input=text, check=True, capture_output=True)
+                self.assertNotRegex(done.stdout.decode(), r"<title>[^<]*; [+-]?\d+\.\d+%\)")
+                total = sum(int(line.rpartition(" ")[2]) for line in text.decode().splitlines())
+                self.assertIn(f"all ({total:,} samples, 100%)", done.stdout.decode())
 
     def test_names_cannot_move_the_cursor(self):
         for form in ("summary", "flat", "traces", "tree"):

@@ -47,7 +47,7 @@ def run(*command: str, data: bytes | None = None, **more) -> str:
 
 
 def clean(name: str) -> str:
-    return re.sub("[;\r\n]", "_", name)
+    return re.sub(r" (\d+(\.\d*)?)$", r"_\1", re.sub("[;\r\n]", "_", name))
 
 
 def collapsed_stacks(text: str) -> collections.Counter:
