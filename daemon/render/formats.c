@@ -15,6 +15,15 @@ const struct render_format *render_formats(size_t *ret_count)
     return FORMATS;
 }
 
+size_t render_shortened(const struct render_format *f, const struct view *v)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < v->row_count && f->stack_max; i++)
+        n += v->rows[i].n > f->stack_max;
+    return n;
+}
+
 const struct render_format *render_format_find(struct span name)
 {
     for (size_t i = 0; i < ARRAY_SIZE(FORMATS); i++)

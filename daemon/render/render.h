@@ -34,6 +34,7 @@ struct render_opts {
 };
 
 #define RENDER_TOP_DEFAULT 200
+#define SPEEDSCOPE_STACK_MAX 2000 /* frames: speedscope recurses, and fails from about 4,500 on */
 
 struct render_format {
     const char *name;         /* "html" */
@@ -52,9 +53,12 @@ struct render_format {
     bool every_event; /* holds all events of a profile: wants view_opts.every_event */
     bool waits;       /* wants view_opts.waits */
     bool flows;       /* only appends to its buffer, which may spill (base/buf.h) */
+    size_t stack_max; /* frames: of longer stacks it leaves out the middle; 0: it has all */
 };
 
 /* Returns the table of formats, static. */
 const struct render_format *render_formats(size_t *ret_count);
+/* Returns how many stacks of @v are longer than @f has them. */
+size_t render_shortened(const struct render_format *f, const struct view *v);
 /* NULL when there is no such format. Names are compared exactly. */
 const struct render_format *render_format_find(struct span name);

@@ -29,6 +29,7 @@ struct speedscope {
     uint32_t *number;              /* [view->frame_count]: in frames */
     struct speedscope_item *items; /* those of one event, and of one thread, together */
     size_t count;
+    bool shortens; /* some stacks: a frame behind all others stands for what is left out */
 };
 
 static int by_thread(const void *a, const void *b)
@@ -117,6 +118,7 @@ static int speedscope_init(struct speedscope *s)
     const struct view *v = s->v;
     int r;
 
+    s->shortens = render_shortened(render_format_find(SPAN("speedscope")), v) > 0;
     s->number = calloc(v->frame_count + 1, sizeof(*s->number));
     r = s->number ? add_items(s) : -ENOMEM;
     if (r < 0)
@@ -156,6 +158,8 @@ static void add_frames(const struct speedscope *s, struct buf *out)
             buf_printf(out, ",\"line\":%u", f->line);
         buf_add_char(out, '}');
     }
+    if (s->shortens)
+        buf_add_str(out, ",\n{\"name\":\"[\xe2\x80\xa6]\"}");
     buf_add_str(out, "]}");
 }
 
@@ -165,11 +169,17 @@ static const char *unit_of(const struct profile_event *e)
     return !strcmp(e->unit, "nanoseconds") || !strcmp(e->unit, "bytes") ? e->unit : "none";
 }
 
+/* Of a stack that is too long, the middle is left out. */
 static void add_stack(const struct speedscope *s, const struct view_row *row, struct buf *out)
 {
+    bool longer = row->n > SPEEDSCOPE_STACK_MAX;
+    uint32_t gap = longer ? SPEEDSCOPE_STACK_MAX / 2 : row->n;
+
     for (uint32_t i = 0; i < row->n; i++) {
         buf_add_char(out, i ? ',' : '[');
-        buf_add_u64(out, s->number[s->v->stack[row->first + i]]);
+        buf_add_u64(out, i == gap ? s->frames.count : s->number[s->v->stack[row->first + i]]);
+        if (i == gap)
+            i += row->n - SPEEDSCOPE_STACK_MAX;
     }
     buf_add_str(out, row->n ? "]" : "[]");
 }

@@ -330,3 +330,46 @@ test("diff as svg zooms too, and shows what vanished", async () => {
     assert.ok(named(await boxes(page), "Batch.main")[0].w > 1179);
     await close(page);
 });
+
+// ---- speedscope ----
+
+// Opens a profile in speedscope, which has to come by http to load its reader of recordings, and waits until it shows @text.
+async function speedscope(name, format, extension, text) {
+    const context = await browser.newContext({ viewport: { width: 1260, height: 800 } });
+    const page = await context.newPage();
+    const buffer = execFileSync(process.env.FLAMED_MAKE_HTML, [name, format], { maxBuffer: 1 << 28 });
+
+    page.complaints = [];
+    page.on("console", (m) => m.type() === "error" && page.complaints.push(m.text()));
+    page.on("pageerror", (e) => page.complaints.push(e.message));
+    await context.route("**", (route) => route.fulfill({ path: join(process.env.FLAMED_NODE_MODULES, "speedscope/dist/release",
+        new URL(route.request().url()).pathname) }));
+    await page.goto("http://localhost/index.html");
+    await page.locator("input[type=file]").first().setInputFiles({ name: `p.${extension}`, mimeType: "application/octet-stream", buffer });
+    await shows(page, text);
+    return page;
+}
+
+async function shows(page, text) {
+    await page.waitForFunction((t) => document.body.textContent.includes(t), text, { timeout: 20000 })
+        .catch(async () => assert.fail(`${page.complaints.join()} ${await page.evaluate(() => document.body.textContent.slice(0, 300))}`));
+}
+
+test("speedscope opens stacks that are deeper than it can draw, shortened", async () => {
+    const page = await speedscope("deep", "speedscope", "speedscope.json", "Kinds (pid 4242)");
+
+    for (const key of ["1", "2", "3"]) // in the order of time, the heaviest first, and as a table, each walks all stacks
+        await page.keyboard.press(key);
+    await shows(page, "a.Deep.down5999");
+    assert.deepEqual(page.complaints, []);
+    await page.context().close();
+});
+
+test("speedscope opens recordings", async () => {
+    const page = await speedscope("mixed", "jfr", "jfr", "native calls");
+
+    await page.keyboard.press("3");
+    await shows(page, "PriceTable");
+    assert.deepEqual(page.complaints, []);
+    await page.context().close();
+});

@@ -158,6 +158,11 @@ void answer_profile(struct request *req, struct profile *profile,
     a->status = 200;
     answer_describe(req, profile, format);
     add_facts(a, view);
+    if (render_shortened(format, view))
+        answer_header(a, "X-Flamed-Warning",
+                      "%zu different stacks have over %zu frames, which %s cannot open: the middle "
+                      "of each is left out; other formats have all",
+                      render_shortened(format, view), format->stack_max, format->name);
     if (req->err.msg[0]) /* there is a profile all the same: it could not be stored */
         answer_header(a, "X-Flamed-Warning", "%s", req->err.msg);
     else if (profile->id[0])
