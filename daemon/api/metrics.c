@@ -220,6 +220,9 @@ static void metrics_state(struct api *api, struct buf *out)
            (double)d.sweeps);
     metric(out, "flamed_process_table_full_total", "counter", "Processes and samples without room.",
            (double)d.table_full);
+    metric(out, "flamed_mappings_left_out", "gauge",
+           "Executable mappings of sampled processes that found no room.",
+           (double)unwinding_all_left_out(api->engine.captures->unwinding));
     metric(out, "flamed_elf_files", "gauge", "Symbol files held.", (double)s.elf_files);
     metric(out, "flamed_elf_reading", "gauge", "Symbol files being read.", (double)s.elf_reading);
     metric(out, "flamed_elf_unanswered_total", "counter",

@@ -213,6 +213,7 @@ int capture_thread(struct capture *c, uint32_t process, const struct incoming *i
 /* Warns of its processes whose files could not be read because their file systems do not answer. */
 void capture_warn_unanswered(struct captures *captures, struct capture *c);
 void capture_warn_put_off(struct captures *captures, struct capture *c);
+void capture_warn_mappings(struct captures *captures, struct capture *c);
 /* Has processes and threads told again, to a new record. */
 void capture_forget_members(struct capture *c);
 /* Returns true when samples of more than one pid were wanted. */

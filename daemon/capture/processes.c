@@ -114,6 +114,23 @@ void capture_warn_put_off(struct captures *captures, struct capture *c)
                     count, count == 1 ? "" : "es", first);
 }
 
+void capture_warn_mappings(struct captures *captures, struct capture *c)
+{
+    for (uint32_t i = 0; i < c->processes.count; i++) {
+        const struct proc_id *s = id_table_get(&c->processes, i);
+        size_t left_out =
+            c->verdicts[i].wanted ? unwinding_left_out(captures->unwinding, s->host_pid) : 0;
+
+        if (left_out)
+            record_warn_process(
+                c->record,
+                "process %d has %zu executable mappings more than the %d that flamed knows of a "
+                "process. Code in them has no names, and stacks are cut there. Those that samples "
+                "have met are known to a later capture. Fewer, larger libraries need no more room",
+                s->host_pid, left_out, MAPS_EXEC_MAX);
+    }
+}
+
 bool capture_has_several_processes(const struct capture *c)
 {
     int32_t first = 0;

@@ -101,7 +101,8 @@ void dispatch_known(struct dispatch *d, struct process *p, const struct sample_r
     };
     struct sample_record lock;
 
-    unwinding_see(d->unwinding, p, rec, captures_want(d->captures, rec->set), clock_monotonic_ns());
+    unwinding_see(d->unwinding, p, rec, frames, captures_want(d->captures, rec->set),
+                  clock_monotonic_ns());
     if (rec->flags & SAMPLE_WANTS_THREAD)
         anchors_see(d->anchors, p, rec, clock_monotonic_ns());
     if (rec->lock) {

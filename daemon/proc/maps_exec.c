@@ -2,22 +2,91 @@
 /*
  * The executable mappings of a process: what a stack leads through; or all of them. A process may
  * have tens of thousands of mappings with names of 4 KB each, so neither their text nor their
- * entries are kept, and the kernel is asked for those that are wanted where it can be.
+ * entries are kept, and the kernel is asked for those that are wanted where it can be. Some room is
+ * for what matters most: what it loads first lies above all others, at the end.
  */
 #include "base/cleanup.h"
 #include "proc/maps_walk.h"
 #include "proc/procmap.h"
 #include "proc/stall_readers.h"
 
+/* Room for what is vital and for what samples met, but no more than a quarter. */
+#define KEPT_ENTRIES (64 + MAPS_MET_MAX)
+#define KEPT_PATH_BYTES ((size_t)64 << 10)
+
 struct collector {
     const struct maps_limits *limits;
     struct maps maps;
     size_t cap;
-    struct span last; /* the path before; offset and length in the text */
+    size_t entries, path_bytes; /* for any; @limits are for what matters most */
+    struct span last;           /* the path before; offset and length in the text */
 };
 
+bool path_is_libjvm(struct span path)
+{
+    static const char NAME[] = "libjvm";
+    struct span name = span_base_name(path);
+
+    return path.n && path.p[0] == '/' && span_starts_with(name, NAME) &&
+           name.n > sizeof(NAME) - 1 && strchr(".-_", name.p[sizeof(NAME) - 1]) &&
+           memmem(name.p, name.n, ".so", strlen(".so"));
+}
+
+bool mapping_is_vital(const struct mapping *m)
+{
+    static const char *const NAMES[] = { "libc.so", "libc-", "libc.musl", "ld-" };
+    struct span name = span_base_name(m->path);
+
+    for (size_t i = 0; i < ARRAY_SIZE(NAMES); i++) {
+        if (span_starts_with(name, NAMES[i]))
+            return true;
+    }
+    return path_is_libjvm(m->path) || span_eq_str(m->path, "[vdso]");
+}
+
+bool maps_meet(struct maps_met **met, uint64_t address)
+{
+    struct maps_met *m = *met ? *met : (*met = calloc(1, sizeof(*m)));
+
+    for (size_t i = 0; m && i < m->count; i++) {
+        if (m->at[i] == address)
+            return false;
+    }
+    if (!m || m->count == MAPS_MET_MAX)
+        return false;
+    m->at[m->count++] = address;
+    return true;
+}
+
+static bool is_met(const struct maps_met *met, const struct mapping *m)
+{
+    for (size_t i = 0; met && i < met->count; i++) {
+        if (met->at[i] >= m->start && met->at[i] < m->end)
+            return true;
+    }
+    return false;
+}
+
+/* Leaves one address of each mapping, so that there is room for others. */
+static void settle_met(struct maps_met *met, const struct maps *maps)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; met && i < met->count; i++) {
+        const struct mapping *m = maps_find(maps, met->at[i]);
+        size_t j = 0;
+
+        while (m && j < kept && met->at[j] != m->start)
+            j++;
+        if (m && j == kept)
+            met->at[kept++] = m->start;
+    }
+    if (met)
+        met->count = kept;
+}
+
 /* Where @path stands in the text; paths that follow each other are often the same. */
-static bool add_path(struct collector *c, struct span path, struct span *ret)
+static bool add_path(struct collector *c, struct span path, size_t max, struct span *ret)
 {
     const struct buf *text = &c->maps.text;
     size_t at = (size_t)(uintptr_t)c->last.p;
@@ -30,7 +99,7 @@ static bool add_path(struct collector *c, struct span path, struct span *ret)
         *ret = c->last;
         return true;
     }
-    if (text->n + path.n > c->limits->path_bytes)
+    if (text->n + path.n > max)
         return false;
     *ret = (struct span){ (const char *)(uintptr_t)text->n, path.n };
     buf_add_span(&c->maps.text, path);
@@ -38,12 +107,12 @@ static bool add_path(struct collector *c, struct span path, struct span *ret)
     return !text->error;
 }
 
-/* Takes @m. False: a limit is reached. */
-static bool add(struct collector *c, const struct mapping *m)
+/* Takes @m as number @at. False: a limit is reached. */
+static bool add_at(struct collector *c, const struct mapping *m, size_t at, bool first)
 {
-    struct mapping *e;
+    struct mapping *e, copy = *m;
 
-    if (c->maps.count == c->limits->entries)
+    if (c->maps.count >= (first ? c->limits->entries : c->entries))
         return false;
     if (c->maps.count == c->cap) {
         c->cap = c->cap ? MIN(c->cap * 2, c->limits->entries) : 64;
@@ -52,20 +121,47 @@ static bool add(struct collector *c, const struct mapping *m)
             return false;
         c->maps.entries = e;
     }
-    e = &c->maps.entries[c->maps.count];
-    *e = *m;
-    if (!add_path(c, m->path, &e->path))
+    if (!add_path(c, m->path, first ? c->limits->path_bytes : c->path_bytes, &copy.path))
         return false;
+    e = c->maps.entries + at;
+    memmove(e + 1, e, (c->maps.count - at) * sizeof(*e));
+    *e = copy;
     c->maps.count++;
     return true;
 }
 
-/* Ends the walk when a limit is reached. */
+/* Goes on behind a limit for what matters most; where all are wanted, the walk ends. */
 static bool collect(const struct mapping *m, void *cookie)
 {
     struct collector *c = cookie;
+    bool every = c->limits->every;
 
-    return (m->exec || c->limits->every) && !add(c, m);
+    if ((!m->exec && !every) || add_at(c, m, c->maps.count, every))
+        return false;
+    if (!every && (mapping_is_vital(m) || is_met(c->limits->met, m)) &&
+        add_at(c, m, c->maps.count, /* first= */ true))
+        return false;
+    c->maps.left_out++;
+    return every;
+}
+
+/* After a walk that a limit of time ended: the kernel is asked for each that was met. */
+static void ask_for_met(struct collector *c, int fd)
+{
+    const struct maps_met *met = c->limits->met;
+    struct procmap name;
+    struct mapping m;
+
+    for (size_t i = 0; met && i < met->count; i++) {
+        size_t at = 0;
+
+        if (procmap_query(fd, met->at[i], PROCMAP_EXEC, &name, &m) != 0)
+            continue;
+        while (at < c->maps.count && c->maps.entries[at].start < m.start)
+            at++;
+        if (at == c->maps.count || c->maps.entries[at].start != m.start)
+            add_at(c, &m, at, /* first= */ true);
+    }
 }
 
 /* From offsets in the text to places in it, which does not move any more. */
@@ -81,7 +177,11 @@ static void settle_paths(struct maps *m)
 
 static int read_exec(int fd, const struct maps_limits *limits, struct maps *ret)
 {
-    struct collector c = { .limits = limits };
+    struct collector c = {
+        .limits = limits,
+        .entries = limits->entries - MIN((size_t)KEPT_ENTRIES, limits->entries / 4),
+        .path_bytes = limits->path_bytes - MIN(KEPT_PATH_BYTES, limits->path_bytes / 4),
+    };
     int r;
 
     buf_init(&c.maps.text, limits->path_bytes);
@@ -92,9 +192,12 @@ static int read_exec(int fd, const struct maps_limits *limits, struct maps *ret)
         maps_deinit(&c.maps);
         return r;
     }
-    c.maps.truncated = r == MAPS_ENDED || r == MAPS_LIMIT;
     c.maps.late = r == MAPS_LIMIT;
+    c.maps.truncated = c.maps.left_out || c.maps.late;
+    if (c.maps.late && !limits->every)
+        ask_for_met(&c, fd);
     settle_paths(&c.maps);
+    settle_met(limits->met, &c.maps);
     *ret = c.maps;
     return 0;
 }
@@ -102,6 +205,7 @@ static int read_exec(int fd, const struct maps_limits *limits, struct maps *ret)
 struct exec_reading {
     struct reading base; /* first */
     struct maps_limits limits;
+    struct maps_met met; /* a copy: the reading may outlive who asked for it */
     struct maps maps;
     int fd;
 };
@@ -136,11 +240,17 @@ int maps_read_exec(const struct proc_id *id, int fd, const struct maps_limits *l
     *e = (struct exec_reading){ .base = { run_exec, drop_exec, /* jvm= */ false },
                                 .limits = *limits,
                                 .fd = fd };
+    if (limits->met) {
+        e->met = *limits->met;
+        e->limits.met = &e->met;
+    }
     r = &e->base;
     result = readers_run(id, &r);
     if (result == 0) {
         *ret = e->maps;
         e->maps = (struct maps){ 0 };
+        if (limits->met)
+            *limits->met = e->met;
     }
     if (r)
         drop_exec(r);

@@ -59,8 +59,9 @@ struct maps {
     struct buf text;         /* owned: what the paths point into */
     struct mapping *entries; /* owned, [count], sorted by start */
     size_t count;
-    bool truncated; /* a limit was hit: entries beyond it are unknown */
-    bool late;      /* that limit was of the time to read it in, or of its text */
+    size_t left_out; /* that were met, and not kept for want of room */
+    bool truncated;  /* a limit was hit: entries beyond it are unknown */
+    bool late;       /* that limit was of the time to read it in, or of its text */
 };
 
 /* Parses @text, which is taken over in every case. Broken lines are skipped. 0 or -ENOMEM. */
@@ -68,19 +69,38 @@ int maps_parse(struct buf *text, struct maps *ret);
 void maps_deinit(struct maps *m);
 /* Returns the mapping that holds @address, or NULL. Points into @m. */
 const struct mapping *maps_find(const struct maps *m, uint64_t address);
+/* Returns whether most stacks of a process lead through @m: libjvm, libc, the loader, the vdso. */
+bool mapping_is_vital(const struct mapping *m);
+/* Returns whether @path is called as HotSpot's library: libjvm.so, and as an update or a copy may
+ * call it, such as libjvm.so.old. */
+bool path_is_libjvm(struct span path);
 
 /* Reads @fd to its end or to a limit and parses it. 0 or -errno (also of the target's exit:
  * -ESRCH). */
 int maps_read(int fd, struct maps *ret);
 
+#define MAPS_EXEC_MAX 4096 /* executable mappings of a process that flamed keeps */
+#define MAPS_MET_MAX 256   /* of them, those that samples met beyond other limits */
+
+/* Where samples met code in mappings that found no room. */
+struct maps_met {
+    uint64_t at[MAPS_MET_MAX];
+    size_t count;
+};
+/* Remembers @address in *met, which is made at first, and is the caller's to free. Return: true
+ * where it is new. */
+bool maps_meet(struct maps_met **met, uint64_t address);
+
 struct maps_limits {
     size_t entries;
-    size_t path_bytes; /* of all paths; one that follows its like takes none */
-    uint64_t ns;       /* of processor time, to be read in */
-    bool every;        /* not the executable ones alone */
+    size_t path_bytes;    /* of all paths; one that follows its like takes none */
+    uint64_t ns;          /* of processor time, to be read in */
+    bool every;           /* not the executable ones alone */
+    struct maps_met *met; /* borrowed, may be NULL. Then one address of each mapping is left. */
 };
 /* Gets the executable mappings, or every one, of the maps file @fd of process @id, which is taken.
- * It is a reading that may not come back (stall_readers.h). 0 (ret->truncated: a limit was
+ * If there is no room for all executable ones: libjvm, libc, the loader, and those of @met come
+ * first. It is a reading that may not come back (stall_readers.h). 0 (ret->truncated: a limit was
  * reached); -ETIMEDOUT: it is not answered; -errno (also of the target's exit: -ESRCH). */
 int maps_read_exec(const struct proc_id *id, int fd, const struct maps_limits *limits,
                    struct maps *ret);

@@ -9,7 +9,8 @@ static const struct {
     [UNWIND_END_ROOT] = { "none", "not cut" },
     [UNWIND_END_LIMIT] = { "max_frames", "deeper than unwind_max_frames" },
     [UNWIND_END_NO_PROCESS] = { "no_process", "taken before the process was known" },
-    [UNWIND_END_NO_MAPPING] = { "no_mapping", "code that was mapped a moment before" },
+    [UNWIND_END_NO_MAPPING] = { "no_mapping", "code in a mapping that flamed does not know: a new "
+                                              "one, or beyond its limit" },
     [UNWIND_END_NO_RULE] = { "no_rule", "native code without an unwind rule" },
     [UNWIND_END_MEMORY] = { "memory", "stack memory that could not be read" },
     [UNWIND_END_PROGRESS] = { "progress", "a caller's frame that did not lie above the callee's" },

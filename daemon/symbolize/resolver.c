@@ -34,6 +34,7 @@ struct resolver *resolver_free(struct resolver *r)
     free(r->bound);
     u64_cache_deinit(&r->pcs);
     perf_map_close(r->perf_map);
+    free(r->met);
     java_names_free(r->java);
     thread_names_free(r->threads);
     lock_names_free(r->locks);
@@ -185,8 +186,7 @@ static uint32_t file_frame(struct resolver *r, const struct mapping *m, uint64_t
         r->met_reading = true;
         return offset_frame(r, m, module, vaddr);
     }
-    return make_frame(r, name, module,
-                      span_eq_str(span_base_name(m->path), "libjvm.so") ? FRAME_JVM : FRAME_NATIVE);
+    return make_frame(r, name, module, path_is_libjvm(m->path) ? FRAME_JVM : FRAME_NATIVE);
 }
 
 /* ---- perf map ---- */

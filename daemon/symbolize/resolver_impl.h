@@ -36,6 +36,7 @@ struct resolver {
     uint64_t unanswered_ns; /* when a file system did last not answer; 0: never */
     uint64_t put_off_ns; /* the maps were to be read, and its owner had no time left; 0: they are */
     bool late;           /* the last reading of the maps was out of time before their end */
+    struct maps_met *met; /* owned; NULL: none was met that found no room */
     struct java_names *java;
     struct thread_names *threads;
     struct lock_names *locks;

@@ -10,9 +10,8 @@
 /* Executable mappings that are kept of a process, and bytes of their paths; fewer once all together
  * take RESOLVER_MAPS_BYTES. Of hundreds of processes with thousands of mappings each, most have no
  * names. */
-#define RESOLVER_MAPPINGS_MAX 4096
 #define RESOLVER_MAPPINGS_FEW 256
-#define RESOLVER_PATHS_MAX ((size_t)128 << 10)
+#define RESOLVER_PATHS_MAX ((size_t)512 << 10)
 #define RESOLVER_PATHS_FEW ((size_t)16 << 10)
 #define RESOLVER_MAPS_BYTES ((size_t)32 << 20)
 #define RESOLVER_MAPS_NS (20 * NSEC_PER_MSEC)
@@ -83,9 +82,10 @@ void resolver_read_maps(struct resolver *r, uint64_t now_ns)
 {
     const bool many = *r->env->maps_bytes < RESOLVER_MAPS_BYTES;
     const struct maps_limits limits = {
-        .entries = many ? RESOLVER_MAPPINGS_MAX : RESOLVER_MAPPINGS_FEW,
+        .entries = many ? MAPS_EXEC_MAX : RESOLVER_MAPPINGS_FEW,
         .path_bytes = many ? RESOLVER_PATHS_MAX : RESOLVER_PATHS_FEW,
         .ns = RESOLVER_MAPS_NS,
+        .met = r->met,
     };
     uint64_t began_ns = clock_monotonic_ns(), took_ns;
     struct maps maps;
@@ -112,6 +112,8 @@ const struct mapping *resolver_mapping(struct resolver *r, uint64_t address, uin
 {
     const struct mapping *m = maps_find(&r->maps, address);
 
+    if (!m && r->maps.truncated)
+        maps_meet(&r->met, address);
     if ((!m || !m->exec) && now_ns >= r->miss_ns) {
         resolver_read_maps(r, now_ns);
         m = maps_find(&r->maps, address);
@@ -209,12 +211,13 @@ static uint64_t end_of_pieces(const struct resolver *r, size_t at)
     return end;
 }
 
-int resolver_mapped(struct resolver *r, const char *file, struct mapping *ret, uint64_t *ret_end)
+int resolver_mapped(struct resolver *r, uint64_t from, struct mapping *ret, uint64_t *ret_end)
 {
     if (!r->maps.count)
         resolver_read_maps(r, clock_monotonic_ns());
     for (size_t i = 0; i < r->maps.count; i++) {
-        if (r->maps.entries[i].exec && span_ends_with(r->maps.entries[i].path, file)) {
+        if (r->maps.entries[i].exec && r->maps.entries[i].start >= from &&
+            r->maps.entries[i].path.n) {
             *ret = r->maps.entries[i];
             *ret_end = end_of_pieces(r, i);
             return 0;

@@ -138,7 +138,7 @@ UNWIND_FUNCTION int unwind_any_return(struct unwind_walk *w, struct unwind_proce
         return 0;
     if (unwind_in_code_cache(p, ra))
         return unwind_java_return(w, p, ra);
-    return unwind_find_mapping(p, ra) > 0 ? 1 : 0;
+    return unwind_find_mapping(w, p, ra) > 0 ? 1 : 0;
 }
 
 /* The word at @addr of the stack is a return address into Java code (or, with @native, into any).

@@ -5,13 +5,64 @@
 #include "unwind/arch/x86_64.h"
 
 #define UNWIND_SEARCH_STEPS_MAX 24 /* binary search in 2^24 rows */
+#define UNWIND_MORE_STEPS 12       /* in UNWIND_MORE_MAX mappings */
+UNWIND_ASSERT(UNWIND_MORE_MAX < 1 << UNWIND_MORE_STEPS);
 
-/* The mapping that holds @pc: its index + 1, or 0. */
-UNWIND_FUNCTION int unwind_find_mapping(struct unwind_process *p, uint64_t pc)
+/* A word that lies in the table of rows. Return: false if there is none. */
+UNWIND_INLINE bool unwind_row_word(struct unwind_walk *w, uint32_t index, uint64_t *ret)
+{
+    union {
+        struct unwind_row row;
+        uint64_t word;
+    } u = { .word = 0 };
+
+    if (!unwind_row(w, index, &u.row))
+        return false;
+    *ret = u.word;
+    return true;
+}
+
+/* As unwind_find_mapping(), of those that lie in the table of rows. */
+UNWIND_FUNCTION int unwind_find_more(struct unwind_walk *w, struct unwind_process *p, uint64_t pc)
+{
+    uint32_t lo = 0, hi, i, at;
+    uint64_t word;
+
+    if (!w || !p)
+        return 0;
+    hi = p->more_count;
+    if (hi > UNWIND_MORE_MAX)
+        hi = UNWIND_MORE_MAX;
+    for (i = 0; i < UNWIND_MORE_STEPS && lo < hi; i++) {
+        uint32_t mid = (lo + hi) / 2;
+
+        if (!unwind_row_word(w, p->first_more + mid, &word))
+            return 0;
+        if (word <= pc) {
+            lo = mid + 1;
+            w->mapping.start = word;
+        } else {
+            hi = mid;
+        }
+    }
+    if (!lo)
+        return 0;
+    at = p->first_more + p->more_count + (lo - 1) * UNWIND_MORE_WORDS;
+    if (!unwind_row_word(w, at, &w->mapping.end) || pc >= w->mapping.end ||
+        !unwind_row_word(w, at + 1, &w->mapping.bias) || !unwind_row_word(w, at + 2, &word))
+        return 0;
+    w->mapping.first_row = (uint32_t)word;
+    w->mapping.row_count = (uint32_t)(word >> 32);
+    return 1;
+}
+
+/* Finds the mapping that holds @pc: w->mapping. 1 if there is one. */
+UNWIND_FUNCTION int unwind_find_mapping(struct unwind_walk *w, struct unwind_process *p,
+                                        uint64_t pc)
 {
     uint32_t lo = 0, hi, i;
 
-    if (!p)
+    if (!w || !p)
         return 0;
     hi = p->mapping_count;
     if (hi > UNWIND_MAPPINGS_MAX)
@@ -29,10 +80,12 @@ UNWIND_FUNCTION int unwind_find_mapping(struct unwind_process *p, uint64_t pc)
         uint64_t at = lo - 1;
 
         UNWIND_MASK(at, UNWIND_MAPPINGS_MAX - 1);
-        if (p->mappings[at].start <= pc && pc < p->mappings[at].end)
-            return (int)at + 1;
+        if (p->mappings[at].start <= pc && pc < p->mappings[at].end) {
+            w->mapping = p->mappings[at];
+            return 1;
+        }
     }
-    return 0;
+    return p->more_count ? unwind_find_more(w, p, pc) : 0;
 }
 
 /* The row for @pc in a mapping, by binary search. 0 and *ret, else an enum unwind_end. */
@@ -40,19 +93,14 @@ UNWIND_FUNCTION int unwind_find_row(struct unwind_walk *w, struct unwind_process
 {
     struct unwind_row row = { 0 }, best = { 0 };
     uint32_t lo, hi, file_pc, i;
-    uint64_t at;
-    int found;
 
     if (!w || !p)
         return UNWIND_END_NO_PROCESS;
-    found = unwind_find_mapping(p, pc);
-    if (found <= 0)
+    if (unwind_find_mapping(w, p, pc) <= 0)
         return UNWIND_END_NO_MAPPING;
-    at = (uint64_t)found - 1;
-    UNWIND_MASK(at, UNWIND_MAPPINGS_MAX - 1);
-    file_pc = (uint32_t)(pc - p->mappings[at].bias);
-    lo = p->mappings[at].first_row;
-    hi = lo + p->mappings[at].row_count;
+    file_pc = (uint32_t)(pc - w->mapping.bias);
+    lo = w->mapping.first_row;
+    hi = lo + w->mapping.row_count;
     w->ruled = lo != hi;
     for (i = 0; i < UNWIND_SEARCH_STEPS_MAX; i++) {
         uint32_t mid;

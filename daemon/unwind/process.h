@@ -8,7 +8,11 @@
 
 #include "unwind/rows.h"
 
-#define UNWIND_MAPPINGS_MAX 256
+#define UNWIND_MAPPINGS_MAX 256 /* that lie in the description itself */
+/* More of them lie in the table of rows, as words of eight bytes: first @more_count starts. Behind
+ * them each mapping has UNWIND_MORE_WORDS others: its end, its bias, its rows. */
+#define UNWIND_MORE_MAX 3840
+#define UNWIND_MORE_WORDS 3
 #define UNWIND_HEAPS_MAX 4
 #define UNWIND_SLOTS_MAX 32768 /* process slots: 15 bits of a cache key */
 
@@ -96,7 +100,9 @@ struct unwind_process {
     uint64_t start_boottime_ns; /* 0: any */
     uint32_t exec_id;           /* 0: any */
     uint32_t slot;              /* below UNWIND_SLOTS_MAX; a new one whenever mappings change */
-    uint32_t mapping_count, zero;
+    uint32_t mapping_count;
+    uint32_t more_count, first_more; /* others, also sorted: at this row of the table */
+    uint32_t zero;
     struct unwind_vm vm;
     struct unwind_mapping mappings[UNWIND_MAPPINGS_MAX];
 };
@@ -104,4 +110,4 @@ UNWIND_ASSERT(sizeof(struct unwind_mapping) == 32);
 UNWIND_ASSERT(sizeof(struct unwind_heap) == 32);
 UNWIND_ASSERT(sizeof(struct unwind_locks) == 40);
 UNWIND_ASSERT(sizeof(struct unwind_vm) == 5 * 8 + 4 * 32 + 4 + 16 * 2 + 4 + 4 + 4 + 40);
-UNWIND_ASSERT(sizeof(struct unwind_process) == 24 + 256 + 32 * UNWIND_MAPPINGS_MAX);
+UNWIND_ASSERT(sizeof(struct unwind_process) == 32 + 256 + 32 * UNWIND_MAPPINGS_MAX);

@@ -108,6 +108,7 @@ struct unwind_walk {
     uint64_t thread;              /* what may be the JavaThread; 0: not known */
     uint64_t task;                /* process id << 32 | thread id, as flamed numbers them */
     struct unwind_rule rule;
+    struct unwind_mapping mapping;       /* what unwind_find_mapping() found */
     uint64_t blob, blob_code, blob_name; /* what unwind_find_blob() found */
     uint64_t window_low;
     uint32_t window_bytes; /* that are valid: a multiple of 8 */

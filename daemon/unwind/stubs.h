@@ -137,12 +137,12 @@ UNWIND_FUNCTION int unwind_stub_rule(struct unwind_walk *w, struct unwind_proces
         return 0;
     }
     /* A stub that libjvm called. */
-    if (fp_near && s->by_fp && unwind_find_mapping(p, s->by_fp) > 0) {
+    if (fp_near && s->by_fp && unwind_find_mapping(w, p, s->by_fp) > 0) {
         unwind_set_rule(w, UNWIND_BASE_FP, 16, -16, false);
         return 0;
     }
     unwind_set_rule(w, UNWIND_BASE_SP, 8, 0, false);
-    return unwind_find_mapping(p, s->by_sp) > 0 ? 0 : UNWIND_END_STUB;
+    return unwind_find_mapping(w, p, s->by_sp) > 0 ? 0 : UNWIND_END_STUB;
 }
 
 /* The caller is @pc with its stack pointer at @sp; fp is still its own. */
@@ -260,7 +260,7 @@ UNWIND_FUNCTION int unwind_runtime_rule(struct unwind_walk *w, struct unwind_pro
         /* A safepoint's return address is the poll's own: no call stands before it. */
         unwind_set_rule(w, UNWIND_BASE_SP, size, -16, true);
         if (unwind_stack(w, w->at.sp + (uint64_t)size - 8, &ra) &&
-            (unwind_in_code_cache(p, ra) || unwind_find_mapping(p, ra) > 0))
+            (unwind_in_code_cache(p, ra) || unwind_find_mapping(w, p, ra) > 0))
             return 0;
     } else if (w->exact) {
         if (!unwind_read_code(w, &code))

@@ -6,7 +6,7 @@
 #include "unwind_tables/ehframe_reader.h"
 #include "unwind_tables/pinned_files.h"
 
-#define ROW_FILES_MAX 4096
+#define ROW_FILES_MAX 16384
 
 /* Without an identity of its file, a table is used by its opener alone, and for this long. */
 #define ROW_FILES_OPENER_NS (60 * NSEC_PER_SEC)
@@ -34,6 +34,7 @@ struct row_files {
     struct pinned_files pinned;
     struct file *files; /* owned, [count] */
     size_t count;
+    size_t found; /* where the last one was: of a process they follow each other */
     uint64_t last_ticket, failed, read_ns;
 };
 
@@ -78,8 +79,8 @@ static void dropped(void *ctx, const struct row_table *t)
     }
 }
 
-static int table_for(struct row_files *f, const struct ehframe_table *e, struct row_table **ret,
-                     struct error *err)
+int row_files_put(struct row_files *f, const struct ehframe_table *e, struct row_table **ret,
+                  struct error *err)
 {
     return row_tables_get(&f->tables, e, f->io->put_rows, f->io->ctx, dropped, f, ret, err);
 }
@@ -128,7 +129,7 @@ static int read_now(struct row_files *f, int fd, const struct opened *o, struct 
         f->failed++;
         return r == -ENOMEM ? r : remember(f, o, NULL, 0, NULL);
     }
-    r = table_for(f, &e, ret, err);
+    r = row_files_put(f, &e, ret, err);
     if (r == 0)
         r = remember(f, o, *ret, 0, NULL);
     ehframe_deinit(&e);
@@ -146,11 +147,14 @@ static bool is_file(const struct file *file, const struct opened *o)
 }
 
 /* What is known of @o; NULL: nothing. */
-static const struct file *find_file(const struct row_files *f, const struct opened *o)
+static const struct file *find_file(struct row_files *f, const struct opened *o)
 {
-    for (size_t i = 0; i < f->count; i++) {
-        if (is_file(&f->files[i], o))
+    for (size_t n = 0, i = f->found; n < f->count; n++, i++) {
+        i = i < f->count ? i : 0;
+        if (is_file(&f->files[i], o)) {
+            f->found = i + 1;
             return &f->files[i];
+        }
     }
     return NULL;
 }
@@ -242,7 +246,7 @@ bool row_files_poll(struct row_files *f)
         f->read_ns += result.cpu_ns;
         if (by_ticket(f, result.ticket)) {
             if (result.outcome == 0)
-                result.outcome = table_for(f, &result.table, &t, NULL);
+                result.outcome = row_files_put(f, &result.table, &t, NULL);
             f->failed += result.outcome < 0;
             file = by_ticket(f, result.ticket); /* making room may have moved the list */
             if (file) {

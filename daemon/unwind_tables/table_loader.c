@@ -2,7 +2,8 @@
 /*
  * The unwinder's descriptions of processes: their mappings, each with the place of its rows, and a
  * slot under which the unwinder remembers what addresses mean. A process gets another slot whenever
- * its description changes, so that nothing remembered outlives what it was true of.
+ * its description changes, so that nothing remembered outlives what it was true of. Mappings that
+ * find no room in the description lie in the table of rows.
  */
 #include "unwind_tables/table_loader.h"
 
@@ -12,11 +13,15 @@
 #include "unwind_tables/row_files.h"
 
 #define FEEDER_PROCESSES_MAX 4096
+#define FEEDER_VITAL 32 /* places of a description that vital mappings alone may take */
 _Static_assert(FEEDER_PROCESSES_MAX < UNWIND_SLOTS_MAX / 2, "there is always a free slot");
 
 /* For this long a mapping that stays as it is stands for the file that its process had there: the
  * numbers in its line are the process's own matter. */
 #define FEEDER_TRUST_NS (60 * NSEC_PER_SEC)
+/* For this long an update looks at files, which are read in the background. The next update goes on
+ * with those behind. */
+#define FEEDER_LOOK_NS (10 * NSEC_PER_MSEC)
 
 /* What is known of a mapping beyond what the unwinder must know. */
 struct known_mapping {
@@ -28,7 +33,22 @@ struct known_mapping {
 struct known_process {
     struct proc_id id;
     struct unwind_process what;
-    struct known_mapping *mappings; /* owned, [what.mapping_count] */
+    struct known_mapping *mappings; /* owned, [count], sorted by start */
+    size_t count;
+    struct row_table *more; /* where the mappings lie that found no room in @what; NULL: none */
+    size_t left_out;        /* mappings that the unwinder does not know */
+    size_t looked;          /* of the maps: files of those before were looked at; 0: all were */
+};
+
+/* A process that is being described. */
+struct description {
+    struct known_process *k;
+    const struct known_process *before; /* of the same image; NULL: none */
+    size_t at;                          /* of its mappings: those before lie below */
+    struct unwind_mapping *more;        /* owned, [more_count]: what finds no room in @k->what */
+    size_t more_count;
+    uint64_t deadline_ns; /* for looking at files; CLOCK_MONOTONIC */
+    bool pending;
 };
 
 struct feeder {
@@ -37,7 +57,7 @@ struct feeder {
     struct known_process **processes; /* owned */
     size_t process_count;
     uint32_t last_slot;
-    uint64_t left_out;
+    bool unlooked; /* an update ended before all files were looked at */
 };
 
 int feeder_new(const struct feeder_io *io, struct feeder **ret)
@@ -61,10 +81,12 @@ static struct known_process *process_free(struct known_process *k)
 {
     if (!k)
         return NULL;
-    for (size_t i = 0; i < k->what.mapping_count; i++) {
+    for (size_t i = 0; i < k->count; i++) {
         if (k->mappings[i].table)
             row_table_release(k->mappings[i].table);
     }
+    if (k->more)
+        row_table_release(k->more);
     free(k->mappings);
     free(k);
     return NULL;
@@ -84,7 +106,10 @@ struct feeder *feeder_free(struct feeder *f)
 
 bool feeder_poll(struct feeder *f)
 {
-    return row_files_poll(f->files);
+    bool unlooked = f->unlooked;
+
+    f->unlooked = false;
+    return row_files_poll(f->files) || unlooked;
 }
 
 bool feeder_wait(struct feeder *f, uint64_t deadline_ns)
@@ -109,28 +134,31 @@ static bool mapping_wanted(const struct mapping *m, const struct unwind_vm *vm)
 }
 
 /* What was known of mapping @m of the same image not long ago; NULL: nothing. */
-static const struct known_mapping *known_before(const struct known_process *before,
-                                                const struct mapping *m, uint64_t now_ns)
+static const struct known_mapping *known_before(struct description *d, const struct mapping *m,
+                                                uint64_t now_ns)
 {
-    for (size_t i = 0; before && i < before->what.mapping_count; i++) {
-        const struct known_mapping *known = &before->mappings[i];
+    const struct known_process *before = d->before;
+    const struct known_mapping *known;
 
-        if (known->place.start == m->start)
-            return known->looked_ns && now_ns - known->looked_ns < FEEDER_TRUST_NS &&
-                           mapping_same_place(&known->place, m)
-                       ? known
-                       : NULL;
-    }
-    return NULL;
+    while (before && d->at < before->count && before->mappings[d->at].place.start < m->start)
+        d->at++;
+    if (!before || d->at == before->count)
+        return NULL;
+    known = &before->mappings[d->at];
+    return known->looked_ns && now_ns - known->looked_ns < FEEDER_TRUST_NS &&
+                   mapping_same_place(&known->place, m)
+               ? known
+               : NULL;
 }
 
-/* Gets the table of mapping @m, by @before or by a look at its file. As row_files_get(). */
-static int mapping_look(struct feeder *f, const struct feeder_process *p, const struct mapping *m,
-                        const struct known_process *before, struct known_mapping *ret,
-                        struct error *err)
+/* Gets the table of mapping @i of the maps: by what was known before, or by a look at its file, for
+ * which there may be no time. As row_files_get(). */
+static int mapping_look(struct feeder *f, const struct feeder_process *p, size_t i,
+                        struct description *d, struct known_mapping *ret, struct error *err)
 {
+    const struct mapping *m = &p->maps->entries[i];
     uint64_t now_ns = clock_monotonic_ns();
-    const struct known_mapping *known = known_before(before, m, now_ns);
+    const struct known_mapping *known = known_before(d, m, now_ns);
     int r;
 
     if (known) {
@@ -138,26 +166,56 @@ static int mapping_look(struct feeder *f, const struct feeder_process *p, const 
         return 0;
     }
     *ret = (struct known_mapping){ .place = *m };
+    if (d->before && i < d->before->looked)
+        return FEEDER_PENDING; /* after those behind */
+    if (now_ns >= d->deadline_ns) {
+        if (!d->k->looked)
+            d->k->looked = MAX(i, (size_t)1);
+        return FEEDER_PENDING;
+    }
     r = row_files_get(f->files, &p->id, m, &ret->table, err);
     if (r == 0)
         ret->looked_ns = now_ns;
     return r;
 }
 
-/* Adds @m to @k. 0, PROC_GONE, -ENOMEM; anything else leaves the mapping without rows. */
-static int mapping_add(struct feeder *f, const struct feeder_process *p, const struct mapping *m,
-                       const struct known_process *before, struct known_process *k, bool *pending,
-                       struct error *err)
+/* Where the next mapping goes, of @rest that are left: what is vital, or has room, into the
+ * description itself. NULL: nowhere. */
+static struct unwind_mapping *place_for(struct description *d, const struct mapping *m, size_t rest)
 {
-    struct unwind_mapping *u = &k->what.mappings[k->what.mapping_count];
-    struct known_mapping *known = &k->mappings[k->what.mapping_count];
-    int r = mapping_look(f, p, m, before, known, err);
-    const struct row_table *t = known->table;
+    struct unwind_process *what = &d->k->what;
+    size_t kept = mapping_is_vital(m) ? 0 : FEEDER_VITAL;
 
+    if (what->mapping_count + kept < UNWIND_MAPPINGS_MAX ||
+        (what->mapping_count < UNWIND_MAPPINGS_MAX &&
+         what->mapping_count + rest <= UNWIND_MAPPINGS_MAX))
+        return &what->mappings[what->mapping_count++];
+    if (!d->more)
+        d->more = calloc(UNWIND_MORE_MAX, sizeof(*d->more));
+    return d->more && d->more_count < UNWIND_MORE_MAX ? &d->more[d->more_count++] : NULL;
+}
+
+/* Adds mapping @i of the maps. 0, PROC_GONE, -ENOMEM; anything else leaves the mapping without
+ * rows. */
+static int mapping_add(struct feeder *f, const struct feeder_process *p, size_t i,
+                       struct description *d, struct error *err)
+{
+    const struct mapping *m = &p->maps->entries[i];
+    struct unwind_mapping *u = place_for(d, m, p->maps->count - i);
+    struct known_mapping *known = &d->k->mappings[d->k->count];
+    const struct row_table *t;
+    int r;
+
+    if (!u) {
+        d->k->left_out++;
+        return 0;
+    }
+    *u = (struct unwind_mapping){ .start = m->start, .end = m->end };
+    r = mapping_look(f, p, i, d, known, err);
+    t = known->table;
     if (r == PROC_GONE || r == -ENOMEM)
         return r;
-    *u = (struct unwind_mapping){ .start = m->start, .end = m->end };
-    *pending |= r == FEEDER_PENDING;
+    d->pending |= r == FEEDER_PENDING;
     if (t && ehframe_bias(t->segments, t->segment_count, m->start, m->offset, &u->bias)) {
         u->first_row = t->first;
         u->row_count = t->count;
@@ -165,8 +223,41 @@ static int mapping_add(struct feeder *f, const struct feeder_process *p, const s
     } else {
         known->table = NULL;
     }
-    k->what.mapping_count++;
+    d->k->count++;
     return 0;
+}
+
+/* Puts the mappings beyond the description into the table of rows. Without room there: left out. */
+static int put_more(struct feeder *f, struct description *d, struct error *err)
+{
+    size_t n = d->more_count, words = n * (1 + UNWIND_MORE_WORDS);
+    _cleanup_free_ uint64_t *word = n ? malloc(words * sizeof(*word)) : NULL;
+    struct ehframe_table e = { .rows = (struct unwind_row *)word, .count = words };
+    struct known_process *k = d->k;
+    int r;
+
+    if (!n)
+        return 0;
+    if (!word)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        const struct unwind_mapping *m = &d->more[i];
+        uint64_t *rest = word + n + i * UNWIND_MORE_WORDS;
+
+        word[i] = m->start;
+        rest[0] = m->end;
+        rest[1] = m->bias;
+        rest[2] = m->first_row | (uint64_t)m->row_count << 32;
+    }
+    r = row_files_put(f->files, &e, &k->more, err);
+    if (r == 0) {
+        k->what.more_count = (uint32_t)n;
+        k->what.first_more = k->more->first;
+        row_table_use(row_files_tables(f->files), k->more);
+    } else if (r != -ENOMEM) {
+        k->left_out += n;
+    }
+    return r == -ENOMEM ? r : 0;
 }
 
 /* True if @a and @b differ in anything but the slot; where padding does, they are only put once
@@ -206,40 +297,48 @@ static const struct known_process *image_before(const struct feeder_process *p,
 static void process_fit(struct known_process *k)
 {
     struct known_mapping *fit =
-        k->what.mapping_count
-            ? reallocarray(k->mappings, k->what.mapping_count, sizeof(*k->mappings))
-            : NULL;
+        k->count ? reallocarray(k->mappings, k->count, sizeof(*k->mappings)) : NULL;
 
     if (fit)
         k->mappings = fit;
 }
 
-/* Reads what @k, new and empty, must hold of @p. 0, PROC_GONE or -ENOMEM. */
-static int process_describe(struct feeder *f, const struct feeder_process *p,
-                            const struct known_process *before, struct known_process *k,
-                            bool *ret_pending, struct error *err)
+/* Has the files read first that most stacks lead through. */
+static void look_at_vital(struct feeder *f, const struct feeder_process *p,
+                          const struct description *d)
 {
+    struct row_table *t;
+
+    for (size_t i = 0; !d->before && i < p->maps->count; i++) {
+        if (mapping_is_vital(&p->maps->entries[i]) && clock_monotonic_ns() < d->deadline_ns)
+            row_files_get(f->files, &p->id, &p->maps->entries[i], &t, NULL);
+    }
+}
+
+/* Reads what @d->k, new and empty, must hold of @p. 0, PROC_GONE or -ENOMEM. */
+static int process_describe(struct feeder *f, const struct feeder_process *p, struct description *d,
+                            struct error *err)
+{
+    struct known_process *k = d->k;
     int r = 0;
 
-    k->mappings = calloc(UNWIND_MAPPINGS_MAX, sizeof(*k->mappings));
+    k->mappings = calloc(p->maps->count + 1, sizeof(*k->mappings));
     if (!k->mappings)
         return -ENOMEM;
     k->id = p->id;
+    k->left_out = p->maps->left_out;
     k->what.start_boottime_ns = p->start_boottime_ns;
     k->what.exec_id = p->exec_id;
     if (p->vm)
         k->what.vm = *p->vm;
+    look_at_vital(f, p, d);
     for (size_t i = 0; r == 0 && i < p->maps->count; i++) {
-        if (!mapping_wanted(&p->maps->entries[i], p->vm))
-            continue;
-        if (k->what.mapping_count == UNWIND_MAPPINGS_MAX) {
-            f->left_out++;
-            continue;
-        }
-        r = mapping_add(f, p, &p->maps->entries[i], before, k, ret_pending, err);
+        if (mapping_wanted(&p->maps->entries[i], p->vm))
+            r = mapping_add(f, p, i, d, err);
     }
+    f->unlooked |= k->looked != 0 || (d->before && d->before->looked);
     process_fit(k);
-    return r;
+    return r == 0 ? put_more(f, d, err) : r;
 }
 
 /* Puts *k, which is taken, in the place of *old, or beside the others. 0 or -ENOMEM. */
@@ -277,15 +376,19 @@ static int process_put(struct feeder *f, struct known_process *k, const struct k
 int feeder_update(struct feeder *f, const struct feeder_process *p, struct error *err)
 {
     struct known_process *k = calloc(1, sizeof(*k)), **old = process_find(f, p->id.host_pid);
-    bool pending = false;
-    int r = k ? process_describe(f, p, image_before(p, old), k, &pending, err) : -ENOMEM;
+    struct description d = { .k = k,
+                             .before = image_before(p, old),
+                             .deadline_ns = f->io.background ? clock_monotonic_ns() + FEEDER_LOOK_NS
+                                                             : UINT64_MAX };
+    int r = k ? process_describe(f, p, &d, err) : -ENOMEM;
 
+    free(d.more);
     if (r == 0)
         r = process_put(f, k, old ? *old : NULL, err);
     if (r == 0)
         r = process_keep(f, &k, old);
     process_free(k);
-    return r == 0 && pending ? FEEDER_PENDING : r;
+    return r == 0 && d.pending ? FEEDER_PENDING : r;
 }
 
 const struct unwind_process *feeder_known(const struct feeder *f, int32_t host_pid)
@@ -293,6 +396,13 @@ const struct unwind_process *feeder_known(const struct feeder *f, int32_t host_p
     struct known_process **k = process_find(f, host_pid);
 
     return k ? &(*k)->what : NULL;
+}
+
+size_t feeder_left_out(const struct feeder *f, int32_t host_pid)
+{
+    struct known_process **k = process_find(f, host_pid);
+
+    return k ? (*k)->left_out : 0;
 }
 
 void feeder_forget(struct feeder *f, int32_t host_pid)
@@ -317,6 +427,7 @@ void feeder_stats(const struct feeder *f, struct feeder_stats *ret)
         .rows_max = f->io.rows_max,
         .files_failed = row_files_failed(f->files),
         .read_ns = row_files_read_ns(f->files),
-        .mappings_left_out = f->left_out,
     };
+    for (size_t i = 0; i < f->process_count; i++)
+        ret->mappings_left_out += f->processes[i]->left_out;
 }

@@ -53,6 +53,8 @@ struct feeder_process {
 int feeder_update(struct feeder *f, const struct feeder_process *p, struct error *err);
 /* Returns what was put of a process; NULL: nothing. Points into @f until its next call. */
 const struct unwind_process *feeder_known(const struct feeder *f, int32_t host_pid);
+/* Returns how many of its executable mappings the unwinder does not know, for want of room. */
+size_t feeder_left_out(const struct feeder *f, int32_t host_pid);
 void feeder_forget(struct feeder *f, int32_t host_pid);
 /* Takes in the files that were read since the last call. True when there were any. Does not block.
  */

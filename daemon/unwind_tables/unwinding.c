@@ -29,7 +29,7 @@
 #define UNWINDING_AT_ONCE_NS NSEC_PER_SEC
 #define UNWINDING_WAIT_NS (200 * NSEC_PER_MSEC) /* for files, before sampling starts */
 
-#define UNWINDING_PATHS_MAX ((size_t)256 << 10)
+#define UNWINDING_PATHS_MAX ((size_t)512 << 10)
 #define UNWINDING_MAPS_NS (20 * NSEC_PER_MSEC)
 /* For this long a turn describes processes whose files are there now; the next turn describes the
  * others. */
@@ -43,7 +43,9 @@ struct watched {
     uint64_t wait_ns; /* before the next reading: doubles while walks want what maps do not tell */
     bool jvm;         /* described as one */
     bool pending;     /* some of its files are still being read */
+    bool left_out;    /* some of its mappings found no room */
     uint32_t exec_id;
+    struct maps_met *met; /* owned; NULL: none was met that found no room */
 };
 
 #define WATCHED_BUCKETS 1024
@@ -109,6 +111,7 @@ struct unwinding *unwinding_free(struct unwinding *u)
             struct watched *w = u->buckets[i];
 
             u->buckets[i] = w->next;
+            free(w->met);
             free(w);
         }
     }
@@ -139,6 +142,7 @@ static struct watched *watched_get(struct unwinding *u, const struct process *p,
             return NULL;
         *at = w;
     } else {
+        free(w->met);
         *w = (struct watched){ .next = w->next };
     }
     w->id = p->id;
@@ -150,10 +154,10 @@ static void describe(struct unwinding *u, struct watched *w, struct process *p, 
                      uint64_t now_ns)
 {
     struct feeder_process what = { .id = p->id, .exec_id = exec_id };
-    /* No more than the unwinder takes, and the JVM's own code besides, which it does not. */
-    const struct maps_limits limits = { .entries = 4 * UNWIND_MAPPINGS_MAX,
+    const struct maps_limits limits = { .entries = MAPS_EXEC_MAX,
                                         .path_bytes = UNWINDING_PATHS_MAX,
-                                        .ns = UNWINDING_MAPS_NS };
+                                        .ns = UNWINDING_MAPS_NS,
+                                        .met = w->met };
     uint64_t began_ns = clock_monotonic_ns();
     struct error err = ERROR_NULL;
     struct maps maps = { 0 };
@@ -181,6 +185,7 @@ static void describe(struct unwinding *u, struct watched *w, struct process *p, 
         }
         r = feeder_update(u->feeder, &what, &err);
         w->pending = r == FEEDER_PENDING;
+        w->left_out = maps.truncated || feeder_left_out(u->feeder, p->id.host_pid);
     }
     maps_deinit(&maps);
     if (r < 0)
@@ -261,8 +266,26 @@ void unwinding_poll(struct unwinding *u, struct discover *d, uint64_t now_ns)
     }
 }
 
+/* Remembers where walks met code in mappings that found no room: the last native word, or one that
+ * the walk had to skip. True where there is a new one. */
+static bool meet(struct watched *w, const struct sample_record *rec, const uint64_t *frames)
+{
+    const uint64_t skipped = UNWIND_MARK_SKIPPED | (uint64_t)UNWIND_MARK << UNWIND_KIND_SHIFT;
+    const uint64_t *words = frames + rec->kernel_count;
+    bool met = false;
+
+    for (uint32_t i = 0; w->left_out && i < rec->user_count; i++) {
+        bool last = i + 1 == rec->user_count;
+
+        if (words[i] >> UNWIND_KIND_SHIFT == UNWIND_NATIVE &&
+            (last ? rec->user_end == UNWIND_END_NO_MAPPING : words[i + 1] == skipped))
+            met |= maps_meet(&w->met, words[i] & UNWIND_PC_MASK);
+    }
+    return met;
+}
+
 void unwinding_see(struct unwinding *u, struct process *p, const struct sample_record *rec,
-                   bool asked_for, uint64_t now_ns)
+                   const uint64_t *frames, bool asked_for, uint64_t now_ns)
 {
     bool wanting = rec->user_end == UNWIND_END_NO_PROCESS ||
                    rec->user_end == UNWIND_END_NO_MAPPING || rec->user_end == UNWIND_END_RETURN;
@@ -282,6 +305,7 @@ void unwinding_see(struct unwinding *u, struct process *p, const struct sample_r
     if (first || (p->jvm == JVM_READY && !w->jvm) || (w->reads < 2 && age_ns > NSEC_PER_SEC) ||
         (w->reads < 3 && age_ns > 10 * NSEC_PER_SEC))
         wanting = true;
+    wanting |= meet(w, rec, frames) || w->pending;
     if (!wanting || (w->reads && now_ns - w->read_ns < w->wait_ns))
         return;
     if (asked_for || first) /* without it no stack of a JVM can be walked */
@@ -301,6 +325,19 @@ const struct unwind_process *unwinding_process(const struct unwinding *u, const 
     return known;
 }
 
+size_t unwinding_left_out(const struct unwinding *u, int32_t host_pid)
+{
+    return feeder_left_out(u->feeder, host_pid);
+}
+
+uint64_t unwinding_all_left_out(const struct unwinding *u)
+{
+    struct feeder_stats stats;
+
+    feeder_stats(u->feeder, &stats);
+    return stats.mappings_left_out;
+}
+
 void unwinding_forget(struct unwinding *u, const struct process *p)
 {
     struct watched **at = watched_at(u, p->id.host_pid), *w = *at;
@@ -308,6 +345,7 @@ void unwinding_forget(struct unwinding *u, const struct process *p)
     if (!w || !proc_id_equal(&w->id, &p->id))
         return;
     *at = w->next;
+    free(w->met);
     free(w);
     feeder_forget(u->feeder, p->id.host_pid);
 }

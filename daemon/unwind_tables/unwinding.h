@@ -27,10 +27,15 @@ void unwinding_poll(struct unwinding *u, struct discover *d, uint64_t now_ns);
  * once in 100 ms and process. @asked_for: a capture wants it; else it must be a JVM or be met
  * often. */
 void unwinding_see(struct unwinding *u, struct process *p, const struct sample_record *rec,
-                   bool asked_for, uint64_t now_ns);
+                   const uint64_t *frames, bool asked_for, uint64_t now_ns);
 /* Returns what the unwinder knows of @p, as of its sample @rec; NULL: nothing yet, or of an earlier
  * image. Points into @u until its next call. */
 const struct unwind_process *unwinding_process(const struct unwinding *u, const struct process *p,
                                                const struct sample_record *rec);
+/* Returns how many executable mappings of @host_pid the unwinder does not know, for want of room.
+ */
+size_t unwinding_left_out(const struct unwinding *u, int32_t host_pid);
+/* Returns the same of all processes that it knows. */
+uint64_t unwinding_all_left_out(const struct unwinding *u);
 /* @p is not sampled any more, or gone. */
 void unwinding_forget(struct unwinding *u, const struct process *p);

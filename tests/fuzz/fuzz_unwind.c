@@ -195,6 +195,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     jvm.vm.nmethod_deopt_mh = data[15] & 4 ? 136 : 0;
     if (data[15] & 8)
         jvm.mapping_count = 70000;
+    if (data[15] & 0x40) { /* what lies in the table of rows is any word, or none */
+        jvm.mapping_count = data[15] & 0x80 ? 2 : 0;
+        jvm.more_count = data[14] ? data[14] * 64u : UINT32_MAX;
+        jvm.first_more = data[13];
+    }
     for (size_t i = 0; i * 8 + 8 < STACK_BYTES - 0x800; i++) {
         /* Some stacks are the input again and again: a recursion. */
         size_t from = 16 + 2 * (data[15] & 0x20 ? i % ((size - 14) / 2) : i);

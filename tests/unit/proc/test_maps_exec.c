@@ -123,6 +123,69 @@ START_TEST(limits_hold)
 }
 END_TEST
 
+/* Beyond the limit of entries, what is vital and what was met is kept; each met mapping leaves one
+ * address, so that the next ones have room. */
+START_TEST(what_matters_most_is_kept)
+{
+    enum { COUNT = 200, ROOM = 40 };
+    struct maps_met *met = NULL;
+    struct maps_limits limits = { .entries = ROOM, .path_bytes = 1 << 16, .ns = 10 * NSEC_PER_SEC };
+    int fd = memfd_create("maps", 0);
+    struct maps m;
+
+    for (unsigned i = 0; i < COUNT; i++) {
+        dprintf(fd, "%x000-%x000 r-xp 00000000 fd:01 %u %s%u.so\n", 0x1000 + i * 16,
+                0x1008 + i * 16, i + 1, i == COUNT - 1 ? "/x/libjvm.so.old" : "/x/lib", i);
+    }
+    ck_assert(maps_meet(&met, 0x1000000 + 150 * 0x10000 + 0x123));
+    ck_assert(maps_meet(&met, 0x1000000 + 150 * 0x10000 + 0x456));
+    ck_assert(!maps_meet(&met, 0x1000000 + 150 * 0x10000 + 0x456));
+    ck_assert(maps_meet(&met, 0x999));
+    limits.met = met;
+    ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
+    m = read_exec(fd, &limits);
+    ck_assert_uint_eq(m.count, ROOM - ROOM / 4 + 2);
+    ck_assert_uint_eq(m.left_out, COUNT - m.count);
+    ck_assert(m.truncated && !m.late);
+    ck_assert_ptr_nonnull(maps_find(&m, 0x1000000));
+    ck_assert_ptr_nonnull(maps_find(&m, 0x1000000 + 150 * 0x10000));
+    ck_assert_ptr_nonnull(maps_find(&m, 0x1000000 + (COUNT - 1) * 0x10000));
+    ck_assert_ptr_null(maps_find(&m, 0x1000000 + 149 * 0x10000));
+    ck_assert_uint_eq(met->count, 1);
+    ck_assert_uint_eq(met->at[0], 0x1000000 + 150 * 0x10000);
+    maps_deinit(&m);
+    free(met);
+}
+END_TEST
+
+/* Out of time before its end, the kernel is asked for what was met. */
+START_TEST(what_was_met_is_asked_for)
+{
+    struct maps_limits none = { .entries = 4096, .path_bytes = (size_t)1 << 20, .ns = 0 };
+    enum { MAPPINGS = 200 };
+    uint8_t *p =
+        mmap(NULL, (size_t)2 * MAPPINGS * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint64_t high;
+    struct maps m;
+
+    ck_assert(p != MAP_FAILED);
+    for (size_t i = 0; i < MAPPINGS; i++)
+        ck_assert_int_eq(mprotect(p + 2 * i * 4096, 4096, PROT_READ | PROT_EXEC), 0);
+    high = (uintptr_t)(p + 2 * (MAPPINGS - 1) * 4096) + 77;
+    if (can_ask()) {
+        m = read_exec(open("/proc/self/maps", O_RDONLY | O_CLOEXEC), &none);
+        ck_assert_ptr_null(maps_find(&m, high));
+        maps_deinit(&m);
+        ck_assert(maps_meet(&none.met, high));
+        m = read_exec(open("/proc/self/maps", O_RDONLY | O_CLOEXEC), &none);
+        ck_assert_ptr_nonnull(maps_find(&m, high));
+        maps_deinit(&m);
+        free(none.met);
+    }
+    munmap(p, (size_t)2 * MAPPINGS * 4096);
+}
+END_TEST
+
 /* No time at all: what is read between two looks at the clock is kept. */
 START_TEST(time_is_a_limit)
 {
@@ -189,5 +252,7 @@ int main(void)
     tcase_add_test(tc, every_one_is_told);
     tcase_add_test(tc, time_is_a_limit);
     tcase_add_test(tc, one_is_asked_for);
+    tcase_add_test(tc, what_matters_most_is_kept);
+    tcase_add_test(tc, what_was_met_is_asked_for);
     return suite_run_case("maps_exec", tc);
 }

@@ -269,6 +269,46 @@ START_TEST(walks_this_process_through_a_signal)
 }
 END_TEST
 
+/* ---- mappings beyond the description ---- */
+
+/* Words as the table loader lays them out: starts, then the rest of each. */
+START_TEST(finds_mappings_in_the_table_of_rows)
+{
+    enum { COUNT = UNWIND_MORE_MAX };
+    static uint64_t words[COUNT * (1 + UNWIND_MORE_WORDS) + 1];
+    const uint64_t low = UINT64_C(0x7f0000000000);
+
+    jvm.mapping_count = 1;
+    jvm.first_more = 1;
+    jvm.more_count = COUNT;
+    for (uint64_t i = 0; i < COUNT; i++) {
+        uint64_t *rest = words + 1 + COUNT + i * UNWIND_MORE_WORDS;
+
+        words[1 + i] = low + (i << 16);
+        rest[0] = low + (i << 16) + 4096;
+        rest[1] = i;
+        rest[2] = (i + 7) | UINT64_C(9) << 32;
+    }
+    host.rows = (const struct unwind_row *)(const void *)words;
+    host.row_count = ARRAY_SIZE(words);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        ck_assert_int_eq(unwind_find_mapping(&w, &jvm, low + (i << 16) + (i & 4095)), 1);
+        ck_assert_uint_eq(w.mapping.start, low + (i << 16));
+        ck_assert_uint_eq(w.mapping.end, low + (i << 16) + 4096);
+        ck_assert_uint_eq(w.mapping.bias, i);
+        ck_assert_uint_eq(w.mapping.first_row, i + 7);
+        ck_assert_uint_eq(w.mapping.row_count, 9);
+        ck_assert_int_eq(unwind_find_mapping(&w, &jvm, low + (i << 16) + 4096), 0);
+    }
+    ck_assert_int_eq(unwind_find_mapping(&w, &jvm, low - 1), 0);
+    ck_assert_int_eq(unwind_find_mapping(&w, &jvm, TEXT + 5), 1); /* of the description itself */
+    jvm.more_count = UINT32_MAX; /* no more than there can be; outside the table there is none */
+    unwind_find_mapping(&w, &jvm, ~0ULL);
+    jvm.first_more = 1u << 30;
+    ck_assert_int_eq(unwind_find_mapping(&w, &jvm, low), 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("unwind_native");
@@ -280,5 +320,6 @@ int main(void)
     tcase_add_test(tc, takes_what_a_signal_interrupted_as_it_is);
     tcase_add_test(tc, is_not_whole_before_its_end);
     tcase_add_test(tc, walks_this_process_through_a_signal);
+    tcase_add_test(tc, finds_mappings_in_the_table_of_rows);
     return run_unwind_tests("unwind_native", tc);
 }

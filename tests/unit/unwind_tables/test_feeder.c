@@ -461,6 +461,75 @@ START_TEST(tells_a_process_that_is_gone)
 }
 END_TEST
 
+/* The mapping that holds @pc as the unwinder finds it: in the description, else in the table of
+ * rows. */
+static bool knows(uint64_t pc)
+{
+    const uint64_t *words = (const void *)(rows + last.first_more);
+    uint32_t n = last.more_count;
+
+    for (uint32_t i = 0; i < last.mapping_count; i++) {
+        if (pc >= last.mappings[i].start && pc < last.mappings[i].end)
+            return true;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        ck_assert(i == 0 || words[i - 1] < words[i]);
+        if (pc >= words[i] && pc < words[n + (size_t)i * UNWIND_MORE_WORDS])
+            return true;
+    }
+    return false;
+}
+
+/* @count executable mappings of a page each, and behind them the libraries that matter most. */
+static struct maps many_maps(size_t count)
+{
+    struct maps m = { .entries = calloc(count + 2, sizeof(*m.entries)), .count = count + 2 };
+
+    ck_assert_ptr_nonnull(m.entries);
+    for (size_t i = 0; i < m.count; i++) {
+        m.entries[i] =
+            (struct mapping){ .start = (i + 1) << 16, .end = ((i + 1) << 16) + 4096, .exec = true };
+    }
+    m.entries[count].path = span_of("/jdk/lib/server/libjvm.so");
+    m.entries[count + 1].path = span_of("/lib/libc.so.6");
+    return m;
+}
+
+START_TEST(knows_more_than_its_description_holds)
+{
+    const size_t COUNTS[] = { UNWIND_MAPPINGS_MAX - 2, UNWIND_MAPPINGS_MAX - 1, 1000, 4500 };
+    size_t count = COUNTS[_i], known = 0, most = UNWIND_MAPPINGS_MAX + UNWIND_MORE_MAX;
+    struct maps m = many_maps(count);
+    struct feeder_process p = { .id.host_pid = 10, .maps = &m };
+    struct feeder_stats st;
+    uint32_t slot;
+
+    open_result = -EIO;
+    ck_assert_int_eq(feeder_update(feeder, &p, NULL), 0);
+    for (size_t i = 0; i < m.count; i++)
+        known += knows(m.entries[i].start + 5);
+    ck_assert_uint_eq(known, MIN(m.count, most));
+    ck_assert_uint_eq(feeder_left_out(feeder, 10), m.count - known);
+    feeder_stats(feeder, &st);
+    ck_assert_uint_eq(st.mappings_left_out, m.count - known);
+    ck_assert(!knows(m.entries[0].end) && !knows(m.entries[count + 1].end));
+    /* What matters most stands in the description itself. */
+    ck_assert_uint_eq(last.mappings[last.mapping_count - 1].start, m.entries[count + 1].start);
+    ck_assert_uint_eq(last.mappings[last.mapping_count - 2].start, m.entries[count].start);
+    ck_assert_uint_eq(last.more_count != 0, m.count > UNWIND_MAPPINGS_MAX);
+    /* Nothing new is not put again; what is beyond the description is. */
+    slot = last.slot;
+    ck_assert_int_eq(feeder_update(feeder, &p, NULL), 0);
+    ck_assert_uint_eq(last.slot, slot);
+    m.entries[230].end += 4096;
+    ck_assert_int_eq(feeder_update(feeder, &p, NULL), 0);
+    ck_assert_uint_ne(last.slot, slot);
+    ck_assert(knows(m.entries[230].end - 5));
+    feeder_forget(feeder, 10);
+    free(m.entries);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("feeder");
@@ -478,5 +547,6 @@ int main(void)
     tcase_add_test(tc, leaves_out_the_code_cache);
     tcase_add_test(tc, makes_room_by_forgetting);
     tcase_add_test(tc, tells_a_process_that_is_gone);
+    tcase_add_loop_test(tc, knows_more_than_its_description_holds, 0, 4);
     return suite_run_case("feeder", tc);
 }

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JVMs that load hundreds and thousands of libraries: their stacks are as whole as without, and what finds no room is told."""
+import os
+import shutil
+import tempfile
+import time
+
+from harness import native, paths
+from harness.daemon import Daemon
+from harness.jvm import Jvm, WithClasses, side_by_side
+
+MANY = 700 # more than a description holds in one piece
+TOO_MANY = 4700 # more than flamed keeps of a process
+LEFT_OUT = "executable mappings more than the"
+
+
+class ManyLibraries(WithClasses):
+    sources = ("Libraries.java",)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.folder = tempfile.mkdtemp(prefix="flamed-many.", dir="/dev/shm")
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        library = native.build("small", "-shared", "-fPIC", "-Wl,--build-id=none")
+        for name, count in ("none", 0), ("many", MANY), ("too many", TOO_MANY):
+            os.mkdir(os.path.join(cls.folder, name))
+            for i in range(count):
+                shutil.copy(library, os.path.join(cls.folder, name, f"libsmall{i:05}.so"))
+        cls.daemon = Daemon("--recorder-hz=0")
+        cls.addClassCleanup(cls.daemon.stop)
+
+    def start(self, version: int, name: str) -> Jvm:
+        jvm = Jvm(paths.jdk(version), "-Xmx64m", "-XX:+UseSerialGC", "-cp", self.classes.folder, "Libraries", os.path.join(self.folder, name))
+        self.addCleanup(jvm.stop)
+        return jvm
+
+    def check(self, profile) -> None:
+        """Java code and native leaves are whole from main on, and named."""
+        def whole(stack) -> bool:
+            return not stack.truncated and "Libraries.main" in stack.names
+
+        worker = [s for s in profile.stacks if "Libraries.round" in s.names or s.truncated]
+        native_leaf = [s for s in worker if s.frames[-1].module.endswith("libzip.so") or "libz" in s.frames[-1].module]
+        self.assertGreaterEqual(profile.share(worker, whole), 0.98, profile.describe())
+        self.assertGreaterEqual(sum(s.samples for s in native_leaf), 0.15 * profile.samples, profile.describe())
+        self.assertGreaterEqual(profile.share(native_leaf, lambda s: "Libraries.pack" in s.names and whole(s)), 0.98, profile.describe())
+
+    def test_as_without(self):
+        """With hundreds of libraries all is as with none, and nobody warns."""
+        def check(version: int) -> None:
+            for name in "none", "many":
+                with self.subTest(libraries=name, jdk=version):
+                    jvm = self.start(version, name)
+                    profile = self.daemon.profile(pid=jvm.pid, seconds=3, hz=199)
+                    self.check(profile)
+                    self.assertEqual([w for w in profile.warnings if LEFT_OUT in w], [])
+                    jvm.stop()
+        side_by_side(self, check)
+
+    def test_beyond_the_bound(self):
+        """Beyond what is kept, that is told. libjvm and libc are there at once. What samples have met is there in the next capture, though
+        the JVM had mapped it first, and so above everything else."""
+        jvm = self.start(25, "too many")
+        first = self.daemon.profile(pid=jvm.pid, seconds=3, hz=199)
+        self.assertEqual(len([w for w in first.warnings if LEFT_OUT in w and str(jvm.pid) in w]), 1, first.warnings)
+        metric = next(line for line in self.daemon.get("/metrics").text.splitlines() if line.startswith("flamed_mappings_left_out "))
+        self.assertGreater(float(metric.split()[1]), 300)
+        deadline = time.monotonic() + 20
+        while True:
+            profile = self.daemon.profile(pid=jvm.pid, seconds=3, hz=199)
+            try:
+                return self.check(profile)
+            except AssertionError:
+                if time.monotonic() > deadline:
+                    raise
