@@ -9,14 +9,8 @@
 
 static const char *profilable_reason(const struct process *p)
 {
-    switch (p->jvm) {
-    case JVM_READY:
-        return "names are read from the JVM's own memory; nothing is injected";
-    case JVM_STARTING:
-        return "the JVM is still starting; ask again in a second";
-    default:
-        return p->reason;
-    }
+    return p->jvm == JVM_READY ? "names are read from the JVM's own memory; nothing is injected"
+                               : p->reason;
 }
 
 /* Bytes a second, as last looked at; null if that is not known. */

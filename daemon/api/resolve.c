@@ -99,7 +99,7 @@ int jvm_find_readable(struct api *api, const struct viewer *v, int32_t host_pid,
     if (r != 0 || (*ret)->vm)
         return r;
     error_set(err, -EOPNOTSUPP, "the memory of JVM %d cannot be read: %.200s", host_pid,
-              (*ret)->jvm == JVM_STARTING ? "it is still starting" : (*ret)->reason);
+              (*ret)->reason);
     error_remedy(err, "GET /api/v1/jvms/%d/preflight says what can be used", host_pid);
     return BACKEND_CONFLICT;
 }

@@ -43,7 +43,7 @@ void preflight_process(struct attaching *at, const struct viewer *v, struct proc
         .places = places_of(at, p->id.host_pid),
         .vm_known = p->jvm == JVM_READY,
         .vm_starting = p->jvm == JVM_STARTING,
-        .vm_problem = p->jvm == JVM_STARTING ? "the JVM is still starting" : p->reason,
+        .vm_problem = p->reason,
         .jdk = p->jdk,
         .java_version = p->java_version,
         .vm_name = p->vm_name,

@@ -15,11 +15,10 @@ struct mapped {
     char path[PATH_MAX]; /* "" for what has none, is deleted or is too long */
 };
 
-/* Opens the file behind the executable mapping that @q names, by request mapped's rules. It must be
- * a file whose path in the target's root ends with @name; NULL: any. 0, PROC_GONE, -EPERM, -errno.
- */
-int mapped_open_named(const struct target *t, const struct broker_request *q, const char *name,
-                      int *ret_fd, struct error *err);
+/* Opens the file behind the executable mapping that @q names, by request mapped's rules. With
+ * @libjvm it must be called as HotSpot's library. 0, PROC_GONE, -EPERM, -errno. */
+int mapped_open_file(const struct target *t, const struct broker_request *q, bool libjvm,
+                     int *ret_fd, struct error *err);
 /* Checks that @t runs what the file @fd has at @offset, and cannot change that. It is the file
  * behind the mapping that @q names. The kernel puts no probe where @t can write, and does not say
  * so. In code that was patched in memory, a probe would run the file's instruction, and crash @t.

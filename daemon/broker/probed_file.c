@@ -15,12 +15,12 @@
 static int open_library(struct server *s, const struct broker_request *q, const struct target *t,
                         int *ret_fd, struct error *err)
 {
-    const char *name = q->kind == BROKER_CALL || q->kind == BROKER_MALLOC ? NULL : "/libjvm.so";
+    bool libjvm = q->kind != BROKER_CALL && q->kind != BROKER_MALLOC;
     struct reply rep = { 0 };
     int r;
 
     if (!s->opener_count)
-        return mapped_open_named(t, q, name, ret_fd, err);
+        return mapped_open_file(t, q, libjvm, ret_fd, err);
     r = openers_ask(s, q, &rep);
     if (r < 0)
         *err = rep.err;

@@ -131,7 +131,7 @@ static bool is_in_init_mounts(const struct server *s, int32_t host_pid)
 
 static bool any_jvm(int maps_fd)
 {
-    uint64_t start;
+    uint64_t start = 0;
 
     return maps_find_jvm(maps_fd, &start);
 }

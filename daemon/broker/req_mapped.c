@@ -242,16 +242,16 @@ static int open_mapped(const struct target *t, const struct broker_request *q,
     return r < 0 && r != -EFBIG ? open_by_name(t, m, &rule, ret_fd, err) : r;
 }
 
-int mapped_open_named(const struct target *t, const struct broker_request *q, const char *name,
-                      int *ret_fd, struct error *err)
+int mapped_open_file(const struct target *t, const struct broker_request *q, bool libjvm,
+                     int *ret_fd, struct error *err)
 {
-    const char *what = name ? name + 1 : "file";
+    const char *what = libjvm ? "libjvm.so" : "file";
     struct mapped m = { 0 };
     int r = mapped_find(t, q->start, q->end, &m, err);
 
     if (r)
         return r;
-    if (m.inode == 0 || (name && !span_ends_with(span_of(m.path), name))) {
+    if (m.inode == 0 || (libjvm && !path_is_libjvm(span_of(m.path)))) {
         error_set(err, -EPERM, "what process %d has mapped there is no %s", t->host_pid, what);
         error_remedy(err, "start the process again if its file was replaced");
         return -EPERM;

@@ -44,15 +44,12 @@ int server_refuse_own(const struct server *s, int32_t host_pid, struct error *er
 /* 0 where an executable libjvm.so is mapped at *@start (any, when *@start is 0). */
 static int check_jvm(const struct target *t, int maps_fd, uint64_t *start, struct error *err)
 {
-    uint64_t found = 0;
+    int r;
 
-    if (!maps_find_jvm(maps_fd, &found) || (*start && *start != found)) {
-        int r = target_check(t);
-
-        return r ? r : error_set(err, -EPERM, "process %d maps no libjvm.so", t->host_pid);
-    }
-    *start = found;
-    return 0;
+    if (maps_find_jvm(maps_fd, start))
+        return 0;
+    r = target_check(t);
+    return r ? r : error_set(err, -EPERM, "process %d maps no libjvm.so", t->host_pid);
 }
 
 /* Opens a file about the memory of a JVM such that it is certain to be the JVM's and not that of an

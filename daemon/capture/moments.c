@@ -55,7 +55,7 @@ static int put(struct moments *all, struct broker *b, struct symbolizer *s, stru
         return -EAGAIN;
     if (p->jvm != JVM_READY)
         return error_set(err, -EOPNOTSUPP, "%s", p->jvm == JVM_NO ? "it is no JVM" : p->reason);
-    if (symbolizer_mapping(s, p, "/libjvm.so", &m, &end) < 0)
+    if (symbolizer_mapping(s, p, p->libjvm_base, &m, &end) < 0)
         return error_set(err, -EOPNOTSUPP, "its mappings cannot be read");
     r = open_ring(all, b, err);
     if (r == 0)

@@ -5,7 +5,6 @@
 #include "base/old_kernel.h"
 
 #define PROBES_TRIES_MAX 50 /* while its compilers start */
-#define LIBJVM "/libjvm.so"
 
 _Static_assert((int)BROKER_PROBE_ALLOCATORS + (int)HOTSPOT_ALLOCATORS == (int)BROKER_PROBE_KINDS &&
                    HOTSPOT_ALLOCATORS_MAX <= BROKER_PROBES_MAX,
@@ -43,8 +42,8 @@ static int find_by_symbols(struct symbolizer *s, struct process *p, uint64_t unt
     int r = -ENOENT;
 
     if (!old_kernel_pretended("libjvm-symbols"))
-        r = symbolizer_functions(s, p, LIBJVM, FUNCTIONS, ARRAY_SIZE(FUNCTIONS), until_ns, offsets,
-                                 &start, &end);
+        r = symbolizer_functions(s, p, p->libjvm_base, FUNCTIONS, ARRAY_SIZE(FUNCTIONS), until_ns,
+                                 offsets, &start, &end);
     if (r < 0)
         return r;
     for (uint32_t i = 0; i < ARRAY_SIZE(FUNCTIONS); i++) {
@@ -118,7 +117,7 @@ static int find_places(struct symbolizer *s, struct process *p, struct probed *o
     if (r == -EAGAIN)
         return r;
     one->by_stubs = r < 0;
-    if (symbolizer_mapping(s, p, LIBJVM, ret_mapping, &end) < 0)
+    if (symbolizer_mapping(s, p, p->libjvm_base, ret_mapping, &end) < 0)
         return error_set(err, -ENOENT, "no libjvm.so is mapped into it");
     return r < 0 ? find_by_stubs(p, one, ret_mapping, end, ret, err) : 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Is a process a JVM, and which? The mapping of libjvm.so tells, whatever the launcher is called
- * and even if the file is deleted; all else is read from the VM's own memory. The process is not
- * touched.
+ * and even if the file is deleted; all else is read from the VM's own memory. Of several libjvm.so
+ * the memory tells which one runs. The process is not touched.
  */
 #include "discover/table.h"
 
@@ -12,7 +12,8 @@
 #include "hotspot/hsperfdata.h"
 #include "proc/stall_readers.h"
 
-#define JVM_PUT_OFF_NS NSEC_PER_SEC /* a look that its owner has no time left for */
+#define JVM_PUT_OFF_NS NSEC_PER_SEC       /* a look that its owner has no time left for */
+#define JVM_UNMADE_NS (10 * NSEC_PER_SEC) /* a JVM that starts has made its tables long before */
 #define JVM_RETRY_NS (50 * NSEC_PER_MSEC)
 #define JVM_RETRY_MAX_NS (10 * NSEC_PER_SEC)
 #define JVM_COMMAND_MAX_BYTES ((size_t)64 << 10)
@@ -141,6 +142,42 @@ static void retry_later(struct image *im, uint64_t now_ns)
     im->vm_retry_ns = now_ns + pause_ns;
 }
 
+/* Opens the one that runs of the libjvm.so that @im has mapped: another's tables tell that no VM
+ * was made of it. 0; else what the most hopeful one said. */
+static int open_running(struct image *im, struct error *err)
+{
+    struct process *p = &im->p;
+    int best = HOTSPOT_UNSUPPORTED;
+
+    for (size_t i = 0; i < im->libjvm.count; i++) {
+        struct error why = ERROR_NULL;
+        int r = hotspot_vm_open(p->mem_fd, &p->id, im->libjvm.bases[i], &p->vm, &why);
+
+        if (r == HOTSPOT_UNSUPPORTED && best != HOTSPOT_UNSUPPORTED)
+            continue;
+        best = r;
+        *err = why;
+        if (r == 0)
+            p->libjvm_base = im->libjvm.bases[i];
+        if (r == 0 || r == -ETIMEDOUT || r == HOTSPOT_GONE)
+            break;
+    }
+    return best;
+}
+
+static void say_starting(struct image *im, uint64_t now_ns)
+{
+    struct process *p = &im->p;
+
+    if (now_ns - im->vm_since_ns < JVM_UNMADE_NS)
+        snprintf(p->reason, sizeof(p->reason), "the JVM is still starting; ask again in a second");
+    else
+        snprintf(p->reason, sizeof(p->reason),
+                 "it has mapped %zu libjvm.so, and no JVM has started in %s for %llu s",
+                 im->libjvm.count, im->libjvm.count == 1 ? "it" : "any of them",
+                 (unsigned long long)((now_ns - im->vm_since_ns) / NSEC_PER_SEC));
+}
+
 static void open_vm(struct discover *d, struct image *im, uint64_t now_ns)
 {
     struct process *p = &im->p;
@@ -163,7 +200,7 @@ static void open_vm(struct discover *d, struct image *im, uint64_t now_ns)
         use_command(d, im);
         return;
     }
-    r = hotspot_vm_open(p->mem_fd, &p->id, p->libjvm_base, &p->vm, &err);
+    r = open_running(im, &err);
     if (r == 0) {
         use_vm(d, im);
     } else if (r == -ETIMEDOUT) { /* looked at again once that answers */
@@ -180,7 +217,7 @@ static void open_vm(struct discover *d, struct image *im, uint64_t now_ns)
     } else {
         if (r == HOTSPOT_GONE) /* an exec between the maps and now, or the end */
             p->mem_fd = close_fd(p->mem_fd);
-        snprintf(p->reason, sizeof(p->reason), "the JVM is starting");
+        say_starting(im, now_ns);
         retry_later(im, now_ns);
     }
 }
@@ -239,8 +276,10 @@ static void look(struct discover *d, struct image *im, uint64_t now_ns)
     if (!image_is_live(im))
         return;
     if (p->jvm == JVM_READY || p->jvm == JVM_STARTING) {
-        if (scan.libjvm_base == p->libjvm_base)
+        if (jvm_libraries_have(&scan.libjvm, p->libjvm_base)) {
+            im->libjvm = scan.libjvm; /* another one may have been mapped since */
             return;
+        }
         im = image_replace(d, im, now_ns, span_of(p->comm)); /* an exec that was not told */
         if (!im)
             return;
@@ -251,10 +290,12 @@ static void look(struct discover *d, struct image *im, uint64_t now_ns)
         unsupported(im, "it runs on Eclipse OpenJ9, which has no tables that can be read "
                         "from outside; run it on HotSpot to see names of Java code");
         use_command(d, im);
-    } else if (scan.libjvm_base && p->jvm == JVM_NO) {
+    } else if (scan.libjvm.count && p->jvm == JVM_NO) {
         p->jvm = JVM_STARTING;
-        p->libjvm_base = scan.libjvm_base;
+        p->libjvm_base = scan.libjvm.bases[0];
+        im->libjvm = scan.libjvm;
         im->vm_since_ns = now_ns;
+        say_starting(im, now_ns);
         open_vm(d, im, now_ns);
     }
 }
@@ -290,7 +331,8 @@ void jvm_retry(struct discover *d, struct image *im)
         return;
     }
     im->p.pins++;
-    if (im->p.mem_fd < 0) /* it was gone: still the same mapping? */
+    /* It was gone: still the same mapping? Or another library is the one that will run. */
+    if (im->p.mem_fd < 0 || now_ns - im->vm_since_ns >= JVM_UNMADE_NS)
         look(d, im, now_ns);
     if (image_is_live(im) && im->p.jvm == JVM_STARTING)
         open_vm(d, im, now_ns);

@@ -27,13 +27,28 @@ static bool is_openj9(struct span path)
     return span_starts_with(base, "libj9vm") && span_ends_with(base, ".so");
 }
 
+bool jvm_libraries_have(const struct jvm_libraries *all, uint64_t base)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->bases[i] == base)
+            return true;
+    }
+    return false;
+}
+
+/* One that is cut into pieces is met several times. */
+static void add_library(struct jvm_libraries *all, uint64_t base)
+{
+    if (all->count < JVM_LIBRARIES_MAX && !jvm_libraries_have(all, base))
+        all->bases[all->count++] = base;
+}
+
 bool jvm_scan_mapping(const struct mapping *m, void *cookie)
 {
     struct jvm_scan *s = cookie;
 
-    if (span_ends_with(m->path, "/libjvm.so") && m->offset == 0 &&
-        (!s->libjvm_base || m->start < s->libjvm_base))
-        s->libjvm_base = m->start;
+    if (path_is_libjvm(m->path) && m->offset == 0)
+        add_library(&s->libjvm, m->start);
     else if (is_openj9(m->path))
         s->openj9 = true;
     return false;
@@ -74,10 +89,9 @@ static bool scan_code(const struct mapping *m, void *cookie)
     struct scan_reading *s = cookie;
 
     s->scan.openj9 |= is_openj9(m->path);
-    if (!span_ends_with(m->path, "/libjvm.so"))
-        return false;
-    s->scan.libjvm_base = find_base(s->fd, m);
-    return true;
+    if (path_is_libjvm(m->path))
+        add_library(&s->scan.libjvm, find_base(s->fd, m));
+    return false;
 }
 
 /* Finds what there is until a limit of time. */

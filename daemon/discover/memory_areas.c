@@ -113,7 +113,7 @@ static enum memory_area area_of_file(const struct mapping *m)
         return MEMORY_HEAP;
     if (span_ends_with(name, ".jsa"))
         return MEMORY_CDS;
-    if (span_eq_str(name, "/libjvm.so"))
+    if (path_is_libjvm(m->path))
         return MEMORY_LIBJVM;
     if (span_ends_with(name, ".jar") || span_ends_with(name, ".war") ||
         span_ends_with(name, ".jmod") || span_eq_str(name, "/modules"))

@@ -46,6 +46,14 @@ struct cpu_point {
     uint64_t time_ns, ticks;
 };
 
+#define JVM_LIBRARIES_MAX 8 /* libjvm.so of a process that are looked into */
+
+/* Where libjvm.so are mapped from their beginning. A process may have several; one of them runs. */
+struct jvm_libraries {
+    uint64_t bases[JVM_LIBRARIES_MAX];
+    size_t count;
+};
+
 struct image {
     struct process p;                  /* first: what callers hold */
     struct image *next;                /* of its chain */
@@ -65,6 +73,7 @@ struct image {
     uint64_t looked_ns, looked_vsize_bytes,
         vsize_bytes;                     /* the last look; size then, and as last read */
     uint64_t vm_since_ns, vm_retry_ns;   /* JVM_STARTING: since when, and when again */
+    struct jvm_libraries libjvm;         /* JVM_STARTING: one of them may run */
     uint64_t counters_next_ns;           /* its counters are not read before */
     uint64_t residence_next_ns;          /* its pages are not counted before, unasked */
     struct residence_job *residence_job; /* under way; owned; NULL: none */
@@ -199,9 +208,11 @@ void jvm_schedule(struct discover *d, struct image *im);
 
 /* The mappings of a process as far as they tell a JVM. */
 struct jvm_scan {
-    uint64_t libjvm_base; /* 0: none */
+    struct jvm_libraries libjvm;
     bool openj9;
 };
+/* Returns whether the one at @base is among them. */
+bool jvm_libraries_have(const struct jvm_libraries *all, uint64_t base);
 /* Takes one of all mappings into @cookie, a struct jvm_scan (maps_fn). */
 bool jvm_scan_mapping(const struct mapping *m, void *cookie);
 /* Looks through maps file @fd of process @id, which is taken. 0; -ETIMEDOUT: it is not answered;

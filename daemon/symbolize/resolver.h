@@ -62,12 +62,12 @@ uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, ui
 /* Returns where the native code at @address lies: the number of its file in the inlines of its
  * surroundings, and the address in that file. 0: in no known file. */
 uint32_t resolver_place(struct resolver *r, uint64_t address, uint64_t now_ns, uint64_t *ret);
-/* Finds functions of the executable file whose path ends with @file. ret_offsets[i]: where in the
- * file the symbol with @prefixes[i] begins, in bytes; 0: there is none. Of several alike the first.
- * *ret_start, *ret_end: its mapping. Return: 0. -EAGAIN: its symbols are being read. -ENOENT: no
- * such file, or it cannot be read. */
-int resolver_functions(struct resolver *r, const char *file, const char *const *prefixes,
-                       size_t count, uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end);
+/* Finds functions of the executable file that is mapped from address @from on. ret_offsets[i]:
+ * where in the file the symbol with @prefixes[i] begins, in bytes; 0: there is none. Of several
+ * alike the first. *ret_start, *ret_end: its mapping. Return: 0. -EAGAIN: its symbols are being
+ * read. -ENOENT: no such file, or it cannot be read. */
+int resolver_functions(struct resolver *r, uint64_t from, const char *const *prefixes, size_t count,
+                       uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end);
 /* Finds the function @name of the executable file that is called @file (function_find.h). Reads its
  * maps again if there is none. Return: 0. -EAGAIN: its symbols are being read, or names of them are
  * coming; or its maps could not be read yet (resolver_put_off_ns()), or not in time. -ENXIO: it has
@@ -78,10 +78,10 @@ int resolver_function(struct resolver *r, struct span file, struct span name,
 /* Reads the mappings, and hands on what is known of those that are still there. Nothing changes if
  * they cannot be read, or if their owner has no time left. */
 void resolver_read_maps(struct resolver *r, uint64_t now_ns);
-/* Finds the executable mapping of the file whose path ends with @file. Return: 0 and *ret, whose
- * path points into @r. *ret_end: where the code ends; behind ret->end if the mapping is in pieces,
- * because the rights of some pages were changed. -ENOENT: there is none. */
-int resolver_mapped(struct resolver *r, const char *file, struct mapping *ret, uint64_t *ret_end);
+/* Finds the executable mapping of the file that is mapped from address @from on. Return: 0 and
+ * *ret, whose path points into @r. *ret_end: where the code ends; behind ret->end if the mapping is
+ * in pieces, because the rights of some pages were changed. -ENOENT: there is none. */
+int resolver_mapped(struct resolver *r, uint64_t from, struct mapping *ret, uint64_t *ret_end);
 /* Finds the executable file, of those mapped from address @from on, that has the symbol @names[0].
  * ret_offsets[i]: where in the file @names[i] begins; 0: there is none. *ret_start, *ret_end: its
  * mapping. Files that cannot be read are left out. Reads its maps again if there is none behind 0.

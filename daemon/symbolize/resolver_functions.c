@@ -27,8 +27,8 @@ static void find_functions(const struct elf_image *image, const char *const *pre
     }
 }
 
-int resolver_functions(struct resolver *r, const char *file, const char *const *prefixes,
-                       size_t count, uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end)
+int resolver_functions(struct resolver *r, uint64_t from, const char *const *prefixes, size_t count,
+                       uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end)
 {
     uint64_t now_ns = clock_monotonic_ns();
 
@@ -38,7 +38,7 @@ int resolver_functions(struct resolver *r, const char *file, const char *const *
         const struct mapping *m = &r->maps.entries[i];
         const struct elf_image *image;
 
-        if (!m->exec || !span_ends_with(m->path, file))
+        if (!m->exec || m->start < from || !m->path.n)
             continue;
         image = resolver_bind(r, m, &r->bound[i], now_ns);
         if (!image)

@@ -167,7 +167,7 @@ void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_
         s->news |= elf_cache_poll(s->elf);
 }
 
-int symbolizer_functions(struct symbolizer *s, struct process *p, const char *file,
+int symbolizer_functions(struct symbolizer *s, struct process *p, uint64_t from,
                          const char *const *prefixes, size_t count, uint64_t until_ns,
                          uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end)
 {
@@ -176,7 +176,7 @@ int symbolizer_functions(struct symbolizer *s, struct process *p, const char *fi
 
     if (!r)
         return -ENOENT;
-    while ((k = resolver_functions(r, file, prefixes, count, ret_offsets, ret_start, ret_end)) ==
+    while ((k = resolver_functions(r, from, prefixes, count, ret_offsets, ret_start, ret_end)) ==
                -EAGAIN &&
            elf_cache_wait(s->elf, until_ns))
         s->news |= elf_cache_poll(s->elf);
@@ -197,12 +197,12 @@ int symbolizer_function(struct symbolizer *s, struct process *p, struct span fil
     return k;
 }
 
-int symbolizer_mapping(struct symbolizer *s, struct process *p, const char *file,
-                       struct mapping *ret, uint64_t *ret_end)
+int symbolizer_mapping(struct symbolizer *s, struct process *p, uint64_t from, struct mapping *ret,
+                       uint64_t *ret_end)
 {
     struct resolver *r = p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);
 
-    return r ? resolver_mapped(r, file, ret, ret_end) : -ENOENT;
+    return r ? resolver_mapped(r, from, ret, ret_end) : -ENOENT;
 }
 
 void symbolizer_read_maps(struct symbolizer *s, struct process *p)

@@ -50,7 +50,7 @@ uint64_t symbolizer_put_off_ns(const struct symbolizer *s, const struct proc_id 
  * readings until CLOCK_MONOTONIC @until_ns at most. */
 void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_ns);
 /* As resolver_functions() of @p; waits for the reading until CLOCK_MONOTONIC @until_ns at most. */
-int symbolizer_functions(struct symbolizer *s, struct process *p, const char *file,
+int symbolizer_functions(struct symbolizer *s, struct process *p, uint64_t from,
                          const char *const *prefixes, size_t count, uint64_t until_ns,
                          uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end);
 struct function_found;
@@ -59,8 +59,8 @@ struct function_found;
 int symbolizer_function(struct symbolizer *s, struct process *p, struct span file, struct span name,
                         uint64_t until_ns, struct function_found *ret);
 /* As resolver_mapped() of @p. */
-int symbolizer_mapping(struct symbolizer *s, struct process *p, const char *file,
-                       struct mapping *ret, uint64_t *ret_end);
+int symbolizer_mapping(struct symbolizer *s, struct process *p, uint64_t from, struct mapping *ret,
+                       uint64_t *ret_end);
 /* Reads the mappings of @p again: the broker found none where there was one. Those of libjvm.so are
  * cut in pieces by profilers that write to its code, such as async-profiler. */
 void symbolizer_read_maps(struct symbolizer *s, struct process *p);

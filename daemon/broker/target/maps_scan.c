@@ -25,13 +25,15 @@ bool maps_search(int fd, unsigned which, maps_fn fn, void *cookie)
 
 static bool is_jvm(const struct mapping *m, void *cookie)
 {
-    if (!m->exec || !span_ends_with(m->path, "/libjvm.so"))
+    uint64_t *start = cookie;
+
+    if (!m->exec || !path_is_libjvm(m->path) || (*start && *start != m->start))
         return false;
-    *(uint64_t *)cookie = m->start;
+    *start = m->start;
     return true;
 }
 
-bool maps_find_jvm(int fd, uint64_t *ret_start)
+bool maps_find_jvm(int fd, uint64_t *start)
 {
-    return maps_search(fd, PROCMAP_EXEC | PROCMAP_FILE, is_jvm, ret_start);
+    return maps_search(fd, PROCMAP_EXEC | PROCMAP_FILE, is_jvm, start);
 }

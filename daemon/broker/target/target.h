@@ -43,8 +43,9 @@ bool maps_scan(int fd, maps_fn fn, void *cookie);
 /* Does the same with those that are as @which says (PROCMAP_EXEC and others of proc/procmap.h), for
  * less time. An older kernel gives @fn all. */
 bool maps_search(int fd, unsigned which, maps_fn fn, void *cookie);
-/* Returns true where an executable mapping of a libjvm.so is; its start goes to @ret_start. */
-bool maps_find_jvm(int fd, uint64_t *ret_start);
+/* Returns true where an executable mapping of a libjvm.so is that begins at *@start. 0 there: any,
+ * and *@start becomes where it begins. */
+bool maps_find_jvm(int fd, uint64_t *start);
 
 /* Which regular files may be handed out. */
 struct file_rule {

@@ -78,17 +78,21 @@ END_TEST
 
 static const struct {
     const char *maps;
-    uint64_t base;
+    uint64_t bases[2];
     bool openj9;
 } SCAN_CASES[] = {
-    { "1000-2000 r--p 00000000 fd:01 1 /x/libjvm.so", 0x1000, false },
+    { "1000-2000 r--p 00000000 fd:01 1 /x/libjvm.so", { 0x1000 }, false },
     { "9000-a000 r--p 00000000 fd:01 2 /y/libjvm.so\n1000-2000 r--p 00000000 fd:01 1 /x/libjvm.so",
-      0x1000, false },
-    { "1000-2000 r-xp 00001000 fd:01 1 /x/libjvm.so", 0, false }, /* not its start */
-    { "1000-2000 r--p 00000000 fd:01 1 /x/notlibjvm.so", 0, false },
-    { "1000-2000 r--p 00000000 fd:01 1 /x/libjvm.so.bak", 0, false },
-    { "1000-2000 r--p 00000000 fd:01 1 /x/libj9vm_b158.so", 0, true },
-    { "", 0, false },
+      { 0x9000, 0x1000 },
+      false },
+    { "1000-2000 r-xp 00001000 fd:01 1 /x/libjvm.so", { 0 }, false }, /* not its start */
+    { "1000-2000 r--p 00000000 fd:01 1 /x/notlibjvm.so", { 0 }, false },
+    { "1000-2000 r--p 00000000 fd:01 1 /x/libjvm.so.bak", { 0x1000 }, false },
+    { "1000-2000 r--p 00000000 fd:01 1 /x/libjvm-17.so (deleted)", { 0x1000 }, false },
+    { "1000-2000 r--p 00000000 fd:01 1 /x/libjvmcicompiler.so", { 0 }, false },
+    { "1000-2000 r--p 00000000 fd:01 1 /x/libjvm.cfg", { 0 }, false },
+    { "1000-2000 r--p 00000000 fd:01 1 /x/libj9vm_b158.so", { 0 }, true },
+    { "", { 0 }, false },
 };
 
 START_TEST(finds_libjvm)
@@ -96,7 +100,8 @@ START_TEST(finds_libjvm)
     struct jvm_scan s = { 0 };
 
     maps_walk_lines(span_of(SCAN_CASES[_i].maps), jvm_scan_mapping, &s);
-    ck_assert_uint_eq(s.libjvm_base, SCAN_CASES[_i].base);
+    for (size_t i = 0; i < ARRAY_SIZE(SCAN_CASES[_i].bases); i++)
+        ck_assert_uint_eq(s.libjvm.bases[i], SCAN_CASES[_i].bases[i]);
     ck_assert_int_eq(s.openj9, SCAN_CASES[_i].openj9);
 }
 END_TEST

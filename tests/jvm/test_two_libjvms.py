@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes with two libjvm.so, of which one runs; with one that is not called libjvm.so any more; and with one of which no JVM was made."""
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+import typing
+
+from harness import jvm, native, paths, proc
+from harness.daemon import Daemon
+from harness.jvm import WithClasses
+
+OTHER = {17: 25, 25: 17}
+LATEST = 20 # seconds until a process is known, on a busy machine
+
+
+def libjvm(version: int) -> str:
+    return os.path.join(paths.jdk(version), "lib/server/libjvm.so")
+
+
+class TwoLibjvms(WithClasses):
+    sources = ("LoadsAnother.java",)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.daemon = Daemon("--recorder-hz=0")
+        cls.addClassCleanup(cls.daemon.stop)
+
+    def state(self, pid: int, wanted: typing.Callable[[dict], bool]) -> dict:
+        """How flamed lists the JVM, once that is as WANTED; at the end whatever it says."""
+        deadline = time.monotonic() + LATEST
+        while True:
+            one = next((j for j in self.daemon.get("/api/v1/jvms").json()["jvms"] if j["pid"] == pid), {})
+            if (one and wanted(one)) or time.monotonic() > deadline:
+                return one
+            time.sleep(0.1)
+
+    def ready(self, pid: int, version: int) -> dict:
+        one = self.state(pid, lambda j: j["profilable"]["symbols"] == "memory")
+        self.assertTrue(one, f"process {pid} is not listed")
+        self.assertEqual((one["profilable"]["symbols"], one["java_version"].split(".")[0].split("+")[0]), ("memory", str(version)), one)
+        return one
+
+    def check(self, pid: int, version: int) -> dict:
+        """It is listed as what it runs on, and its samples have names."""
+        one = self.ready(pid, version)
+        profile = self.daemon.profile(pid=pid, seconds=2, hz=199)
+        self.assertGreaterEqual(profile.share(profile.stacks, lambda s: "LoadsAnother.run" in s.names and not s.truncated), 0.9,
+                                profile.describe())
+        return one
+
+    def embed(self, version: int, *more: str, library: str = "") -> subprocess.Popen:
+        program = native.build("embedder", "-I" + paths.jdk(version) + "/include", "-I" + paths.jdk(version) + "/include/linux", "-ldl")
+        process = subprocess.Popen([*proc.ENDS_WITH_US, program, library or libjvm(version), self.classes.folder, "LoadsAnother", *more],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline().strip(), "started")
+        return process
+
+    def test_loaded_at_once(self):
+        """A JVM that maps another's library below its own."""
+        for version, other in OTHER.items():
+            with self.subTest(jdk=version), jvm.Obedient(paths.jdk(version), "-cp", self.classes.folder, "LoadsAnother", libjvm(other)) as one:
+                self.check(one.pid, version)
+
+    def test_embedded(self):
+        """A program that opens two libraries, and makes a JVM of one. Its stacks lead through the program."""
+        for version, other in OTHER.items():
+            with self.subTest(jdk=version):
+                self.check(self.embed(version, libjvm(other)).pid, version)
+
+    def test_loaded_later(self):
+        """A JVM that is known stays what it is when another's library comes."""
+        for version, other in OTHER.items():
+            with self.subTest(jdk=version), jvm.Obedient(paths.jdk(version), "-cp", self.classes.folder, "LoadsAnother") as one:
+                before = self.check(one.pid, version)
+                one.do(libjvm(other))
+                self.daemon.get(f"/api/v1/jvms/{one.pid}")
+                after = self.check(one.pid, version)
+                for key in "exec", "start_time", "main", "java_version":
+                    self.assertEqual(before[key], after[key])
+
+    def test_renamed(self):
+        """An update has moved the library away before flamed came."""
+        folder = tempfile.mkdtemp(prefix="flamed-jdk.")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        home = os.path.join(folder, "jdk")
+        shutil.copytree(paths.jdk(25), home, symlinks=True, ignore=shutil.ignore_patterns("jmods", "src.zip", "*.debuginfo"))
+        with jvm.Obedient(home, "-cp", self.classes.folder, "LoadsAnother") as one:
+            os.rename(os.path.join(home, "lib/server/libjvm.so"), os.path.join(home, "lib/server/libjvm.so.dpkg-old"))
+            with Daemon("--recorder-hz=0") as daemon:
+                self.daemon, before = daemon, self.daemon
+                self.check(one.pid, 25)
+                self.daemon = before
+
+    def test_none_was_made(self):
+        """A process that only opens the library is no JVM that starts for ever, and says so."""
+        code = f"import ctypes, time; ctypes.CDLL({libjvm(25)!r}); print('started', flush=True); time.sleep(1000)"
+        process = subprocess.Popen([*proc.ENDS_WITH_US, "python3", "-c", code], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline().strip(), "started")
+        one = self.state(process.pid, lambda j: "no JVM has started" in j["profilable"]["reason"])
+        self.assertIn("no JVM has started in it", one["profilable"]["reason"], one)
