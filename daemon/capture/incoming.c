@@ -3,6 +3,7 @@
 
 #include "profile/category.h"
 #include "profile/waits.h"
+#include "unwind/unwind.h"
 
 /* @named: as in struct incoming. */
 static void name_incoming(struct incoming *in, int named, const struct code_later *later)
@@ -10,6 +11,7 @@ static void name_incoming(struct incoming *in, int named, const struct code_late
     struct naming *n = in->naming;
     char comm[SAMPLE_COMM_BYTES + 1] = "";
     enum category category;
+    unsigned end;
     struct process *p = in->process;
 
     memcpy(comm, in->rec->comm, SAMPLE_COMM_BYTES);
@@ -26,16 +28,19 @@ static void name_incoming(struct incoming *in, int named, const struct code_late
     category =
         category_of(n->frames, frame_table_get_string(n->frames, in->thread_name), n->stack->frames,
                     n->stack->count, in->rec->flags & SAMPLE_IN_KERNEL, p->jvm != JVM_NO);
-    in->flags = (uint16_t)(category << PROFILE_SAMPLE_CATEGORY_SHIFT |
-                           (in->rec->user_end & 15) << PROFILE_SAMPLE_END_SHIFT);
+    end = n->stack->frozen && !n->stack->truncated ? UNWIND_END_THREAD : in->rec->user_end & 15;
+    in->flags =
+        (uint16_t)(category << PROFILE_SAMPLE_CATEGORY_SHIFT | end << PROFILE_SAMPLE_END_SHIFT);
     if (n->stack->unknown)
         in->flags |= PROFILE_SAMPLE_UNKNOWN;
     if (n->stack->truncated)
         in->flags |= PROFILE_SAMPLE_TRUNCATED;
+    else if (n->stack->frozen)
+        in->flags |= PROFILE_SAMPLE_FROZEN;
     if (named && !in->counted) {
         in->counted = true;
         n->unknown += n->stack->unknown > 0;
-        n->truncated[PROFILE_SAMPLE_END(in->flags)] += n->stack->truncated;
+        n->truncated[PROFILE_SAMPLE_END(in->flags)] += (in->flags & PROFILE_SAMPLE_CUT) != 0;
     }
     in->named = named;
 }

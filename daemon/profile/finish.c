@@ -5,6 +5,8 @@
  */
 #include "profile/record_impl.h"
 
+#include "unwind/unwind.h"
+
 struct finisher {
     const struct frame_table *table;
     struct profile *p;
@@ -213,7 +215,7 @@ static int finish_samples(struct profile *p, const struct record *r)
         p->total += s->count;
         if (s->flags & PROFILE_SAMPLE_UNKNOWN)
             p->unknown += s->count;
-        if (s->flags & PROFILE_SAMPLE_TRUNCATED) {
+        if (s->flags & PROFILE_SAMPLE_CUT) {
             p->truncated += s->count;
             p->truncated_by[PROFILE_SAMPLE_END(s->flags)] += s->count;
         }
@@ -265,6 +267,13 @@ static int finish_warnings(struct profile *p, struct record *r)
                     "%llu safepoints, operations of the VM and other moments are not in this "
                     "profile: it holds %d of them; lower seconds",
                     (unsigned long long)r->moments_dropped, PROFILE_MOMENTS_MAX);
+    if (p->truncated_by[UNWIND_END_THREAD])
+        record_warn(
+            r,
+            "%llu of %llu samples are of virtual threads that have waited since they began: "
+            "their older frames lie in the heap, and are not read. [...] stands for them, "
+            "and they count as truncated",
+            (unsigned long long)p->truncated_by[UNWIND_END_THREAD], (unsigned long long)p->total);
     if (r->unwarned.count)
         record_warn(r, "there is a warning of %s%u more processes, which are left out here",
                     r->unwarned.count == RECORD_UNWARNED_MAX ? "at least " : "", r->unwarned.count);

@@ -141,7 +141,7 @@ static void drop_sample(struct profile *p, const struct profile_sample *s)
     p->total -= s->count;
     if (s->flags & PROFILE_SAMPLE_UNKNOWN)
         p->unknown -= s->count;
-    if (s->flags & PROFILE_SAMPLE_TRUNCATED) {
+    if (s->flags & PROFILE_SAMPLE_CUT) {
         p->truncated -= s->count;
         p->truncated_by[PROFILE_SAMPLE_END(s->flags)] -= s->count;
     }

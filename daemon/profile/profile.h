@@ -64,6 +64,9 @@ struct profile_sample {
 #define PROFILE_SAMPLE_STATE(flags) ((flags) >> PROFILE_SAMPLE_STATE_SHIFT & 3)
 #define PROFILE_SAMPLE_CATEGORY_SHIFT 4 /* bits 4..6: enum category (profile/category.h) */
 #define PROFILE_SAMPLE_CATEGORY(flags) ((flags) >> PROFILE_SAMPLE_CATEGORY_SHIFT & 7)
+#define PROFILE_SAMPLE_FROZEN                                                                      \
+    0x80 /* the root was reached, but frames of a virtual thread were not */
+#define PROFILE_SAMPLE_CUT (PROFILE_SAMPLE_TRUNCATED | PROFILE_SAMPLE_FROZEN)
 #define PROFILE_SAMPLE_END_SHIFT 8 /* bits 8..11: enum unwind_end (unwind/unwind.h) */
 #define PROFILE_SAMPLE_END(flags) ((flags) >> PROFILE_SAMPLE_END_SHIFT & 15)
 #define PROFILE_ENDS 16

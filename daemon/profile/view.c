@@ -72,7 +72,7 @@ static int view_count(struct view_builder *b, size_t sample)
     b->counts[id].value += s->value;
     if (s->flags & PROFILE_SAMPLE_UNKNOWN)
         b->counts[id].unknown += s->count;
-    if (s->flags & PROFILE_SAMPLE_TRUNCATED)
+    if (s->flags & PROFILE_SAMPLE_CUT)
         b->counts[id].truncated += s->count;
     return 0;
 }

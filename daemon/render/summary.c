@@ -35,7 +35,7 @@ static void summary_count(struct summary *s, const struct profile_sample *sample
 
     if (category < CATEGORY_COUNT)
         add_sample(&s->categories[category], sample);
-    if (sample->flags & PROFILE_SAMPLE_TRUNCATED)
+    if (sample->flags & PROFILE_SAMPLE_CUT)
         s->ends[PROFILE_SAMPLE_END(sample->flags)] += sample->count;
     if (sample->thread >= p->thread_count)
         return;

@@ -79,6 +79,7 @@ struct named_stack {
     size_t count;
     size_t unknown; /* frames without a name */
     bool truncated; /* the root was not reached */
+    bool frozen;    /* callers of a virtual thread's frames lie in the heap, and are not read */
     bool left_out;  /* it is none of its event: of nativelock, a wait of Java's */
     bool reads;     /* it leads through a file whose symbols are still being read, or names of it
                      * are coming */

@@ -126,6 +126,7 @@ static void add_user(struct naming *n, const uint64_t *words, size_t count, bool
             add_frame(n->s, out, i < count ? interpreted_frame(n, pc, words[i]) : 0);
             break;
         case UNWIND_MARK:
+            out->frozen |= pc == UNWIND_MARK_FROZEN;
             add_frame(n->s, out, n->s->gap);
             break;
         default:
@@ -243,7 +244,7 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
 
     n->at_ns = rec->time_ns;
     ret->count = ret->unknown = 0;
-    ret->truncated = ret->left_out = false;
+    ret->truncated = ret->frozen = ret->left_out = false;
     if (p && (rec->user_count || rec->lock)) {
         n->r = symbolizer_resolver(s, p);
         n->jvm = p->jvm != JVM_NO;
