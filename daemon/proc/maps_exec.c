@@ -58,7 +58,7 @@ bool maps_meet(struct maps_met **met, uint64_t address)
     return true;
 }
 
-static bool is_met(const struct maps_met *met, const struct mapping *m)
+bool maps_have_met(const struct maps_met *met, const struct mapping *m)
 {
     for (size_t i = 0; met && i < met->count; i++) {
         if (met->at[i] >= m->start && met->at[i] < m->end)
@@ -138,7 +138,7 @@ static bool collect(const struct mapping *m, void *cookie)
 
     if ((!m->exec && !every) || add_at(c, m, c->maps.count, every))
         return false;
-    if (!every && (mapping_is_vital(m) || is_met(c->limits->met, m)) &&
+    if (!every && (mapping_is_vital(m) || maps_have_met(c->limits->met, m)) &&
         add_at(c, m, c->maps.count, /* first= */ true))
         return false;
     c->maps.left_out++;

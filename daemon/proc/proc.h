@@ -90,6 +90,8 @@ struct maps_met {
 /* Remembers @address in *met, which is made at first, and is the caller's to free. Return: true
  * where it is new. */
 bool maps_meet(struct maps_met **met, uint64_t address);
+/* Returns whether samples met code in @m. @met may be NULL. */
+bool maps_have_met(const struct maps_met *met, const struct mapping *m);
 
 struct maps_limits {
     size_t entries;

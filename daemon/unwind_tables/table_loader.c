@@ -22,6 +22,7 @@ _Static_assert(FEEDER_PROCESSES_MAX < UNWIND_SLOTS_MAX / 2, "there is always a f
 /* For this long an update looks at files, which are read in the background. The next update goes on
  * with those behind. */
 #define FEEDER_LOOK_NS (10 * NSEC_PER_MSEC)
+#define FEEDER_URGENT_MAX (64 + MAPS_MET_MAX) /* files that it looks at whatever the time */
 
 /* What is known of a mapping beyond what the unwinder must know. */
 struct known_mapping {
@@ -45,6 +46,7 @@ struct description {
     struct known_process *k;
     const struct known_process *before; /* of the same image; NULL: none */
     size_t at;                          /* of its mappings: those before lie below */
+    size_t urgent;                      /* files that were looked at whatever the time */
     struct unwind_mapping *more;        /* owned, [more_count]: what finds no room in @k->what */
     size_t more_count;
     uint64_t deadline_ns; /* for looking at files; CLOCK_MONOTONIC */
@@ -104,6 +106,11 @@ struct feeder *feeder_free(struct feeder *f)
     return NULL;
 }
 
+bool feeder_has_more(const struct feeder *f)
+{
+    return f->unlooked;
+}
+
 bool feeder_poll(struct feeder *f)
 {
     bool unlooked = f->unlooked;
@@ -151,6 +158,13 @@ static const struct known_mapping *known_before(struct description *d, const str
                : NULL;
 }
 
+/* Whether the file of @m is to be looked at in any case, for stacks lead through it. */
+static bool is_urgent(const struct feeder_process *p, const struct mapping *m,
+                      struct description *d)
+{
+    return (mapping_is_vital(m) || maps_have_met(p->met, m)) && ++d->urgent <= FEEDER_URGENT_MAX;
+}
+
 /* Gets the table of mapping @i of the maps: by what was known before, or by a look at its file, for
  * which there may be no time. As row_files_get(). */
 static int mapping_look(struct feeder *f, const struct feeder_process *p, size_t i,
@@ -166,12 +180,14 @@ static int mapping_look(struct feeder *f, const struct feeder_process *p, size_t
         return 0;
     }
     *ret = (struct known_mapping){ .place = *m };
-    if (d->before && i < d->before->looked)
-        return FEEDER_PENDING; /* after those behind */
-    if (now_ns >= d->deadline_ns) {
-        if (!d->k->looked)
-            d->k->looked = MAX(i, (size_t)1);
-        return FEEDER_PENDING;
+    if (!is_urgent(p, m, d)) {
+        if (d->before && i < d->before->looked)
+            return FEEDER_PENDING; /* after those behind */
+        if (now_ns >= d->deadline_ns) {
+            if (!d->k->looked)
+                d->k->looked = MAX(i, (size_t)1);
+            return FEEDER_PENDING;
+        }
     }
     r = row_files_get(f->files, &p->id, m, &ret->table, err);
     if (r == 0)
@@ -303,18 +319,6 @@ static void process_fit(struct known_process *k)
         k->mappings = fit;
 }
 
-/* Has the files read first that most stacks lead through. */
-static void look_at_vital(struct feeder *f, const struct feeder_process *p,
-                          const struct description *d)
-{
-    struct row_table *t;
-
-    for (size_t i = 0; !d->before && i < p->maps->count; i++) {
-        if (mapping_is_vital(&p->maps->entries[i]) && clock_monotonic_ns() < d->deadline_ns)
-            row_files_get(f->files, &p->id, &p->maps->entries[i], &t, NULL);
-    }
-}
-
 /* Reads what @d->k, new and empty, must hold of @p. 0, PROC_GONE or -ENOMEM. */
 static int process_describe(struct feeder *f, const struct feeder_process *p, struct description *d,
                             struct error *err)
@@ -331,7 +335,6 @@ static int process_describe(struct feeder *f, const struct feeder_process *p, st
     k->what.exec_id = p->exec_id;
     if (p->vm)
         k->what.vm = *p->vm;
-    look_at_vital(f, p, d);
     for (size_t i = 0; r == 0 && i < p->maps->count; i++) {
         if (mapping_wanted(&p->maps->entries[i], p->vm))
             r = mapping_add(f, p, i, d, err);

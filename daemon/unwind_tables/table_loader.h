@@ -40,6 +40,7 @@ struct feeder_process {
     uint64_t start_boottime_ns; /* as samples tell them; 0: any */
     uint32_t exec_id;
     const struct maps *maps;
+    const struct maps_met *met; /* whose files are looked at first; NULL: none */
     const struct unwind_vm *vm; /* NULL: not a JVM, or not ready */
 };
 
@@ -56,6 +57,9 @@ const struct unwind_process *feeder_known(const struct feeder *f, int32_t host_p
 /* Returns how many of its executable mappings the unwinder does not know, for want of room. */
 size_t feeder_left_out(const struct feeder *f, int32_t host_pid);
 void feeder_forget(struct feeder *f, int32_t host_pid);
+/* Returns whether an update left files that it had no time to look at. feeder_poll() then has news.
+ */
+bool feeder_has_more(const struct feeder *f);
 /* Takes in the files that were read since the last call. True when there were any. Does not block.
  */
 bool feeder_poll(struct feeder *f);

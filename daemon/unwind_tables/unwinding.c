@@ -43,7 +43,8 @@ struct watched {
     uint64_t wait_ns; /* before the next reading: doubles while walks want what maps do not tell */
     bool jvm;         /* described as one */
     bool pending;     /* some of its files are still being read */
-    bool left_out;    /* some of its mappings found no room */
+    bool left_out;    /* some of its mappings found no room, */
+    bool more;        /* or its files are many, and not all were looked at */
     uint32_t exec_id;
     struct maps_met *met; /* owned; NULL: none was met that found no room */
 };
@@ -179,12 +180,14 @@ static void describe(struct unwinding *u, struct watched *w, struct process *p, 
     readers_spend(&p->id, clock_monotonic_ns() - began_ns);
     if (r == 0) {
         what.maps = &maps;
+        what.met = w->met;
         if (p->jvm == JVM_READY && p->vm && hotspot_vm_unwinding(p->vm, &vm) == 0) {
             what.vm = &vm;
             w->jvm = hotspot_vm_locks(p->vm, &vm.locks) != -EAGAIN;
         }
         r = feeder_update(u->feeder, &what, &err);
         w->pending = r == FEEDER_PENDING;
+        w->more = w->pending && feeder_has_more(u->feeder);
         w->left_out = maps.truncated || feeder_left_out(u->feeder, p->id.host_pid);
     }
     maps_deinit(&maps);
@@ -216,8 +219,11 @@ static void describe_paid(struct unwinding *u, struct watched *w, struct process
 static void describe_whole(struct unwinding *u, struct watched *w, struct process *p,
                            uint64_t now_ns)
 {
+    uint64_t until_ns = now_ns + UNWINDING_WAIT_NS;
+
     describe(u, w, p, p->exec_id, now_ns);
-    while (w->pending && feeder_wait(u->feeder, now_ns + UNWINDING_WAIT_NS)) {
+    while (w->pending &&
+           ((w->more && clock_monotonic_ns() < until_ns) || feeder_wait(u->feeder, until_ns))) {
         feeder_poll(u->feeder);
         describe(u, w, p, p->exec_id, now_ns);
     }
@@ -266,19 +272,20 @@ void unwinding_poll(struct unwinding *u, struct discover *d, uint64_t now_ns)
     }
 }
 
-/* Remembers where walks met code in mappings that found no room: the last native word, or one that
- * the walk had to skip. True where there is a new one. */
+/* Remembers where walks met code in mappings without room or rules yet: at their end, or where they
+ * had to skip frames. True where there is a new one. */
 static bool meet(struct watched *w, const struct sample_record *rec, const uint64_t *frames)
 {
     const uint64_t skipped = UNWIND_MARK_SKIPPED | (uint64_t)UNWIND_MARK << UNWIND_KIND_SHIFT;
     const uint64_t *words = frames + rec->kernel_count;
     bool met = false;
 
-    for (uint32_t i = 0; w->left_out && i < rec->user_count; i++) {
+    for (uint32_t i = 0; (w->left_out || w->more) && i < rec->user_count; i++) {
         bool last = i + 1 == rec->user_count;
 
         if (words[i] >> UNWIND_KIND_SHIFT == UNWIND_NATIVE &&
-            (last ? rec->user_end == UNWIND_END_NO_MAPPING : words[i + 1] == skipped))
+            (last ? rec->user_end != UNWIND_END_ROOT && rec->user_end != UNWIND_END_LIMIT
+                  : words[i + 1] == skipped))
             met |= maps_meet(&w->met, words[i] & UNWIND_PC_MASK);
     }
     return met;
