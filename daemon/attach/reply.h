@@ -11,7 +11,7 @@
 
 /* Checks the bytes of a result. 0; -EBADMSG. */
 int attach_result_check(struct span bytes, struct attach_result *ret);
-/* Reads the JVM's answer to `load` (JDK 8 to 26 differ) or to `jcmd`.
+/* Reads the JVM's answer to `load` (JDK 8 to 28 differ) or to `jcmd`.
  * Return: 0: it did it. -ENOEXEC: it could not load the agent from that place. Else -errno with the
  * sentence and remedy. */
 int attach_reply_check(struct span reply, uint32_t mode, struct error *err);

@@ -88,18 +88,25 @@ int request_moments(struct server *s, const struct broker_request *q, struct rep
     _cleanup_target_ struct target t = TARGET_NULL;
     struct moment_probe probes[MOMENT_PLACES_MAX];
     _cleanup_close_ int fd = -1;
+    struct broker_java_thread thread;
     uint32_t count = 0;
     int r = probed_file_open(s, q, &t, &fd, rep);
 
     if (r || fd < 0)
         return r;
+    memcpy(&thread, q->name, sizeof(thread));
     r = find_probes(fd, probes, &count, &rep->err);
     for (uint32_t i = 0; r == 0 && i < count; i++)
         r = mapped_check_code(&t, q, fd, probes[i].offset, &rep->err);
     if (r == 0)
         r = sampler_probe_moments(s->sampler, &(struct uprobe_target){ t.host_pid, t.pidfd, fd },
-                                  &(struct moment_offsets){ q->set, q->sets }, probes, count,
-                                  &rep->err);
+                                  &(struct moment_thread){ .state = thread.state,
+                                                           .safepoint = thread.safepoint,
+                                                           .begun = thread.begun,
+                                                           .native = thread.native,
+                                                           .blocked = thread.blocked,
+                                                           .end = thread.end },
+                                  probes, count, &rep->err);
     return r;
 }
 

@@ -174,7 +174,7 @@ enum broker_probe_kind { /* as enum alloc_kind of sample/alloc_abi.h */
                          BROKER_PROBE_IN_NEW_TLAB,
                          BROKER_PROBE_OUTSIDE_TLAB,
                          BROKER_PROBE_ALLOCATORS, /* enum hotspot_allocator follows */
-                         BROKER_PROBE_KINDS = BROKER_PROBE_ALLOCATORS + 12,
+                         BROKER_PROBE_KINDS = BROKER_PROBE_ALLOCATORS + 13,
 };
 #define BROKER_PROBES_MAX 24
 #define BROKER_THREAD_BYTES_MAX 65536 /* of a JavaThread; it has 1 to 3 KiB */
@@ -207,13 +207,18 @@ int broker_agent_probe(struct broker *b, const struct proc_id *id, uint32_t clas
 /* Has set @set, of event alloc, take what agents tell, and nothing else. -ENOENT: it is none. */
 int broker_sample_agents(struct broker *b, uint32_t set, struct error *err);
 
+/* A JavaThread: bytes into it, to what it does and to what it knows of safepoints (0: not known).
+ * What it does is one of these numbers, which rise in this order (hotspot.h). */
+struct broker_java_thread {
+    uint32_t state, safepoint;
+    uint8_t begun, native, blocked, end;
+};
 /* Has moments of process @id told (sample/moment_abi.h), by the marks for probes in the libjvm.so
- * that it has mapped to execute at @start-@end. @thread_state, @safepoint_state: bytes into a
- * JavaThread, as hotspot.h says. They end with the last set of event safepoint. Return: 0,
- * PROC_GONE, BROKER_ABSENT: the file has no such marks. -EPERM: it has where no probe may be.
- * -errno; each with @err. */
+ * that it has mapped to execute at @start-@end. They end with the last set of event safepoint.
+ * Return: 0, PROC_GONE, BROKER_ABSENT: the file has no such marks. -EPERM: it has where no probe
+ * may be. -errno; each with @err. */
 int broker_moments(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
-                   uint32_t thread_state, uint32_t safepoint_state, struct error *err);
+                   const struct broker_java_thread *thread, struct error *err);
 /* Ends that for the probes of @groups, bits of enum moment_group, or for all (0). -ENOENT: it has
  * none. */
 int broker_unmoments(struct broker *b, int32_t host_pid, uint32_t groups, struct error *err);

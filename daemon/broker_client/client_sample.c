@@ -161,16 +161,15 @@ int broker_sample_agents(struct broker *b, uint32_t set, struct error *err)
 }
 
 int broker_moments(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
-                   uint32_t thread_state, uint32_t safepoint_state, struct error *err)
+                   const struct broker_java_thread *thread, struct error *err)
 {
     struct broker_request q = client_request_target(BROKER_MOMENTS, id);
     struct broker_answer a;
+    int r = client_request_name(&q, thread, sizeof(*thread), err);
 
     q.start = start;
     q.end = end;
-    q.set = thread_state;
-    q.sets = safepoint_state;
-    return client_call_plain(b, &q, &a, err);
+    return r < 0 ? r : client_call_plain(b, &q, &a, err);
 }
 
 int broker_unmoments(struct broker *b, int32_t host_pid, uint32_t groups, struct error *err)

@@ -137,6 +137,17 @@ static bool malloc_valid(const uint8_t *name, uint32_t n)
     return m.offset < BROKER_FILE_BYTES_MAX && m.argument < BROKER_MALLOC_ARGUMENTS && !m.zero;
 }
 
+static bool java_thread_valid(const uint8_t *name, uint32_t n)
+{
+    struct broker_java_thread t;
+
+    if (n != sizeof(t))
+        return false;
+    memcpy(&t, name, sizeof(t));
+    return small_offset_valid(t.state) && offset_valid(t.safepoint) && t.begun <= t.native &&
+           t.native < t.blocked && t.blocked < t.end;
+}
+
 static bool name_valid(const struct broker_request *q, unsigned fields)
 {
     if (q->name_n > BROKER_NAME_MAX || !zero_after(q->name, q->name_n, sizeof(q->name)))
@@ -157,6 +168,8 @@ static bool name_valid(const struct broker_request *q, unsigned fields)
         return offset_of_file_valid(q->name, q->name_n);
     if (fields & BROKER_FIELD_MALLOC)
         return malloc_valid(q->name, q->name_n);
+    if (fields & BROKER_FIELD_JAVA_THREAD)
+        return java_thread_valid(q->name, q->name_n);
     if (fields & BROKER_FIELD_SOCKETS)
         return q->name_n > 0 && q->name_n % sizeof(uint64_t) == 0 &&
                q->name_n <= SOCKETS_ASKED_MAX * sizeof(uint64_t);
@@ -183,8 +196,6 @@ static bool sets_valid(const struct broker_request *q, unsigned fields)
         return q->set <= ATTACH_MOUNT &&
                !(q->sets & ~(uint32_t)(ATTACH_OPTIONS_ALL | BROKER_ATTACH_TMP)) &&
                (attach_loads(q->set) || !(q->sets & ATTACH_OPTIONS_ALL));
-    if (fields & BROKER_FIELD_OFFSETS)
-        return small_offset_valid(q->set) && offset_valid(q->sets);
     if (fields & BROKER_FIELD_SETS ? q->sets >= 1u << BROKER_SETS_MAX : q->sets != 0)
         return false;
     if (fields & BROKER_FIELD_FRAMES)

@@ -45,17 +45,17 @@ struct broker_request {
     uint64_t start, end;
     uint64_t period; /* as event_period_valid() takes it */
     /* A set, from 0 to BROKER_SETS_MAX-1. Of attach: enum attach_mode; unwind_limit: frames;
-     * put_thread: thread id; moments: bytes into a JavaThread, to its state; config: enum tls_file;
+     * put_thread: thread id; config: enum tls_file;
      * sample_start and sample_check: enum event_kind. */
     uint32_t set;
-    /* Bit set; attach: bits of enum stream_option, and BROKER_ATTACH_TMP; moments: bytes into a
-     * JavaThread, to what it knows of safepoints; unmoments: bits of enum moment_group. */
+    /* Bit set; attach: bits of enum stream_option, and BROKER_ATTACH_TMP; unmoments: bits of enum
+     * moment_group. */
     uint32_t sets;
     uint32_t name_n; /* bytes used of name; the rest is zero */
     uint32_t zero;
     /* A base name, a build-id (bytes), a container id (hex digits), or an event's text. Or numbers
-     * of sockets (of 8 bytes each), an offset (of 8 bytes), a struct broker_probes, or a
-     * struct broker_malloc. */
+     * of sockets (of 8 bytes each), an offset (of 8 bytes), a struct broker_probes, a
+     * struct broker_malloc, or a struct broker_java_thread. */
     uint8_t name[BROKER_NAME_MAX + 1];
 };
 _Static_assert(sizeof(struct broker_request) == 64 + 256, "broker_request must have no padding");
@@ -112,11 +112,11 @@ enum broker_field {
     BROKER_FIELD_SHARED = 65536,  /* name: base names with a slash between them */
     BROKER_FIELD_PROBES = 131072, /* name: struct broker_probes */
     BROKER_FIELD_OFFSET = 262144, /* set: bytes into an object of the VM */
-    BROKER_FIELD_OFFSETS = 4194304, /* set and sets: the same */
-    BROKER_FIELD_PLACE = 524288,    /* name: an offset into a file, of 8 bytes */
-    BROKER_FIELD_MALLOC = 1048576,  /* name: struct broker_malloc */
-    BROKER_FIELD_WORD = 2097152,    /* start: address of a word of the process; 0: none */
-    BROKER_FIELD_EVENT = 32768,     /* set: enum event_kind; name: its text (event/event_form.h) */
+    BROKER_FIELD_JAVA_THREAD = 4194304, /* name: struct broker_java_thread */
+    BROKER_FIELD_PLACE = 524288,        /* name: an offset into a file, of 8 bytes */
+    BROKER_FIELD_MALLOC = 1048576,      /* name: struct broker_malloc */
+    BROKER_FIELD_WORD = 2097152,        /* start: address of a word of the process; 0: none */
+    BROKER_FIELD_EVENT = 32768, /* set: enum event_kind; name: its text (event/event_form.h) */
 };
 
 struct broker_request_info {

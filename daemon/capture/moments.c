@@ -47,6 +47,8 @@ static int open_ring(struct moments *all, struct broker *b, struct error *err)
 static int put(struct moments *all, struct broker *b, struct symbolizer *s, struct process *p,
                struct error *err)
 {
+    struct hotspot_thread_states states;
+    struct broker_java_thread thread;
     struct mapping m;
     uint64_t end;
     int r;
@@ -57,10 +59,18 @@ static int put(struct moments *all, struct broker *b, struct symbolizer *s, stru
         return error_set(err, -EOPNOTSUPP, "%s", p->jvm == JVM_NO ? "it is no JVM" : p->reason);
     if (symbolizer_mapping(s, p, p->libjvm_base, &m, &end) < 0)
         return error_set(err, -EOPNOTSUPP, "its mappings cannot be read");
+    if (hotspot_vm_thread_states(p->vm, &states) < 0)
+        return error_set(err, -EOPNOTSUPP, "its libjvm.so (JDK %d) does not tell what threads do",
+                         p->jdk);
+    thread = (struct broker_java_thread){ .state = hotspot_vm_thread_state(p->vm),
+                                          .safepoint = hotspot_vm_safepoint_state(p->vm),
+                                          .begun = states.begun,
+                                          .native = states.native,
+                                          .blocked = states.blocked,
+                                          .end = states.end };
     r = open_ring(all, b, err);
     if (r == 0)
-        r = broker_moments(b, &p->id, m.start, m.end, hotspot_vm_thread_state(p->vm),
-                           hotspot_vm_safepoint_state(p->vm), err);
+        r = broker_moments(b, &p->id, m.start, m.end, &thread, err);
     if (r == BROKER_ABSENT) {
         error_set(err, -EOPNOTSUPP,
                   "its libjvm.so (JDK %d) has no marks for probes (USDT), which say when it stops",

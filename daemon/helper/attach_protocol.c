@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The talker, inside the container: the second half of the protocol of HotSpot's attach listener,
- * version 1, which JDK 8 to 26 speak. It connects, looks who listens, sends one request and reads
+ * version 1, which JDK 8 to 28 speak. It connects, looks who listens, sends one request and reads
  * the answer.
  */
 #include "helper/become.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the names of counters to fields; the names are the same in JDK 8 to 26. */
+/* From the names of counters to fields; the names are the same in JDK 8 to 28. */
 #include "hotspot/counters.h"
 
 #include "base/clock.h"

@@ -13,9 +13,6 @@
 #define FIELD_INTERNAL 0x400 /* JVM_ACC_FIELD_INTERNAL: its name is no constant of the class */
 #define FIELD_TAG_OFFSET 1   /* FIELDINFO_TAG_OFFSET: the packed number is an offset */
 
-/* Bits of FieldInfo::FieldFlags. */
-enum { FIELD_INITIALIZED = 1, FIELD_INJECTED = 2, FIELD_GENERIC = 4, FIELD_CONTENDED = 16 };
-
 static int field_is_named(struct hotspot_vm *vm, uint64_t pool, uint32_t index, const char *name)
 {
     char text[64];
@@ -65,16 +62,27 @@ struct field {
     uint32_t name, signature, offset, access, flags;
 };
 
-static bool field_take(struct span *s, unsigned excluded, struct field *f)
+/* Whether the bit that this VM numbers @bit is set. */
+static bool field_flag(const struct field *f, int32_t bit)
 {
-    uint32_t skipped;
+    return bit >= 0 && bit < 32 && (f->flags >> bit & 1);
+}
 
-    return unsigned5_take(s, excluded, &f->name) && unsigned5_take(s, excluded, &f->signature) &&
-           unsigned5_take(s, excluded, &f->offset) && unsigned5_take(s, excluded, &f->access) &&
-           unsigned5_take(s, excluded, &f->flags) &&
-           (!(f->flags & FIELD_INITIALIZED) || unsigned5_take(s, excluded, &skipped)) &&
-           (!(f->flags & FIELD_GENERIC) || unsigned5_take(s, excluded, &skipped)) &&
-           (!(f->flags & FIELD_CONTENDED) || unsigned5_take(s, excluded, &skipped));
+/* What stands behind these five depends on the flags: a number for each of some. */
+static bool field_take(const struct hotspot_layout *l, struct span *s, unsigned excluded,
+                       struct field *f)
+{
+    const int32_t more[] = { l->field_initialized, l->field_generic, l->field_contended,
+                             l->field_flat, l->field_null_marker };
+    uint32_t skipped;
+    bool good = unsigned5_take(s, excluded, &f->name) &&
+                unsigned5_take(s, excluded, &f->signature) &&
+                unsigned5_take(s, excluded, &f->offset) &&
+                unsigned5_take(s, excluded, &f->access) && unsigned5_take(s, excluded, &f->flags);
+
+    for (size_t i = 0; good && i < ARRAY_SIZE(more); i++)
+        good = !field_flag(f, more[i]) || unsigned5_take(s, excluded, &skipped);
+    return good;
 }
 
 static int field_in_stream(struct hotspot_vm *vm, uint64_t array, uint64_t pool, const char *name,
@@ -98,9 +106,9 @@ static int field_in_stream(struct hotspot_vm *vm, uint64_t array, uint64_t pool,
     for (uint32_t i = 0; i < MIN(fields, (uint32_t)FIELDS_MAX); i++) {
         struct field f;
 
-        if (!field_take(&s, excluded, &f))
+        if (!field_take(l, &s, excluded, &f))
             return -EBADMSG;
-        if ((f.access & FIELD_STATIC) || (f.flags & FIELD_INJECTED))
+        if ((f.access & FIELD_STATIC) || field_flag(&f, l->field_injected))
             continue;
         r = field_is_named(vm, pool, f.name, name);
         if (r > 0)

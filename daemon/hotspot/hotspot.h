@@ -3,8 +3,8 @@
  * The door of hotspot/: a running HotSpot JVM read from outside, through a read-only fd of its
  * memory (/proc/PID/mem, opened by the broker). Everything read is foreign and may be garbage or
  * change while we read. All sizes, counts and offsets are bounded, and what does not fit is
- * refused, not guessed. Knows VMStructs layouts of JDK 8, 11, 17, 21, 25 and 26; facts carry their
- * JDK version. Thread: one at a time per struct hotspot_vm. Calls pread() only.
+ * refused, not guessed. Knows VMStructs layouts of JDK 8, 11, 17, 21 and 25 to 28; facts carry
+ * their JDK version. Thread: one at a time per struct hotspot_vm. Calls pread() only.
  */
 #pragma once
 
@@ -167,6 +167,12 @@ struct hotspot_live {
 int hotspot_vm_live(struct hotspot_vm *vm, struct hotspot_live *l);
 /* Bytes into a JavaThread, to what it does (JavaThread::_thread_state). */
 uint32_t hotspot_vm_thread_state(const struct hotspot_vm *vm);
+/* What that can be. It runs no code below @begun. */
+struct hotspot_thread_states {
+    uint8_t begun, native, blocked, end; /* end: the first number that means nothing */
+};
+/* Gets how this VM numbers that. -ENOENT: it does not tell. */
+int hotspot_vm_thread_states(const struct hotspot_vm *vm, struct hotspot_thread_states *ret);
 /* Finds what a JavaThread knows of safepoints: bytes into it, to the address of a struct. That has
  * the number of the safepoint that the thread stopped for, HOTSPOT_SAFEPOINT_ID_BYTES into it; 0:
  * of none. 0: a JVM without, or not known. Reads memory: may take as long as it does not answer. */
@@ -180,6 +186,7 @@ enum hotspot_allocator {
     HOTSPOT_C2_MULTI3,
     HOTSPOT_C2_MULTI4,
     HOTSPOT_C2_MULTI5,
+    HOTSPOT_C2_FILLED,            /* (Klass*, int length, value of its elements, JavaThread*) */
     HOTSPOT_C1_INSTANCE,          /* (JavaThread*, Klass*) */
     HOTSPOT_C1_ARRAY,             /* (JavaThread*, Klass*, int length) */
     HOTSPOT_C1_MULTI,             /* (JavaThread*, Klass*, int rank, int *lengths) */
@@ -188,7 +195,7 @@ enum hotspot_allocator {
     HOTSPOT_INTERPRETER_OBJECTS,  /* (JavaThread*, ConstantPool*, int index, int length) */
     HOTSPOT_ALLOCATORS,
 };
-#define HOTSPOT_ALLOCATORS_MAX 16 /* functions; there are 14 at most */
+#define HOTSPOT_ALLOCATORS_MAX 16 /* functions; there are 15 at most */
 struct hotspot_allocators {
     uint32_t layout_helper;    /* bytes into a Klass, */
     uint32_t element_klass;    /* an ObjArrayKlass, */

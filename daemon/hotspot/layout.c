@@ -61,7 +61,7 @@ struct layout_scan {
 };
 
 /* Releases whose layouts were read in sources and seen running. */
-static const uint8_t LAYOUT_RELEASES[] = { 8, 11, 17, 21, 25, 26 };
+static const uint8_t LAYOUT_RELEASES[] = { 8, 11, 17, 21, 25, 26, 27, 28 };
 
 int64_t layout_get(struct layout_field f, const void *object, size_t n)
 {
@@ -259,7 +259,7 @@ static int layout_release(struct hotspot_memory *m, const struct layout_scan *s,
     }
     return hotspot_refuse(err,
                           "the memory layout of JDK %" PRIu64
-                          " is not known here; known are JDK 8, 11, 17, 21, 25 and 26",
+                          " is not known here; known are JDK 8, 11, 17, 21, 25, 26, 27 and 28",
                           v);
 }
 
@@ -358,6 +358,8 @@ static int layout_scan(const struct dynsym *d, struct layout_scan *s, struct err
         r = vmstructs_walk(d, VMSTRUCTS_FIELDS, layout_see_field, s);
     if (r == 0)
         r = vmstructs_walk(d, VMSTRUCTS_INTS, layout_see_constant, s);
+    if (r == 0) /* what is not told by these is not known */
+        r = vmstructs_walk(d, VMSTRUCTS_LONGS, layout_see_constant, s) == -ESRCH ? -ESRCH : 0;
     if (r == -ENOENT)
         return hotspot_refuse(
             err, "this libjvm does not export the tables that HotSpot keeps for tools");
@@ -379,6 +381,13 @@ int layout_read(struct hotspot_memory *m, const struct dynsym *d, struct hotspot
     for (size_t i = 0; i < ARRAY_SIZE(LAYOUT_FIELD_ROWS); i++)
         memcpy((char *)&l + LAYOUT_FIELD_ROWS[i].member, &(struct layout_field){ .offset = -1 },
                sizeof(struct layout_field));
+    for (size_t i = 0; i < ARRAY_SIZE(LAYOUT_CONSTANT_ROWS); i++)
+        memcpy((char *)&l + LAYOUT_CONSTANT_ROWS[i].member, &(int32_t){ LAYOUT_NO_NUMBER },
+               sizeof(int32_t));
+    l.field_initialized = 0;
+    l.field_injected = 1;
+    l.field_generic = 2;
+    l.field_contended = 4;
     r = layout_scan(d, s, err);
     if (r == 0)
         r = layout_wait(m, s, err);

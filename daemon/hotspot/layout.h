@@ -4,7 +4,7 @@
  * unwinding need. The VM's own tables (gHotSpotVMStructs and relatives) say so; nothing is assumed
  * that they say. The list below is complete. Each line says in which JDKs the thing must be there.
  * Its table entry was seen in the sources or in a running JVM of these releases. Seen running: JDK
- * 8, 11, 17, 21, 25 and 26; other releases are refused.
+ * 8, 11, 17, 21 and 25 to 28; other releases are refused.
  *
  * unwind_tables/ shares it. Knows nothing of reading objects.
  */
@@ -25,6 +25,8 @@ struct layout_field {
 #define W4 4
 #define W8 8
 #define WANY 0 /* an object, an array, or a type the tables do not explain */
+
+#define LAYOUT_NO_NUMBER INT32_MIN
 
 #define JDK_ALL 8, 99
 #define JDK_MAY 0, 0 /* nice to have */
@@ -161,8 +163,9 @@ struct layout_field {
     X(osthread_id, "OSThread", "_thread_id", W4, JDK_ALL)                                          \
     X(osthread_pointer, "OSThread", "_pthread_id", W8, JDK_MAY)                                    \
     /* Objects of the Java heap: only what names of threads and locks take. */                     \
-    X(oop_klass, "oopDesc", "_metadata._klass", W8, JDK_ALL)                                       \
-    X(oop_compressed_klass, "oopDesc", "_metadata._compressed_klass", W4, JDK_ALL)                 \
+    X(oop_klass, "oopDesc", "_metadata._klass", W8, 8, 26)                                         \
+    X(oop_compressed_klass, "oopDesc", "_metadata._compressed_klass", W4, 8, 26)                   \
+    A(oop_compressed_klass, "oopDesc", "_compressed_klass", W4, 27, 99)                            \
     /* Bounds of memory. */                                                                        \
     X(heap_reserved, "CollectedHeap", "_reserved", WANY, JDK_MAY)                                  \
     X(heap_collections, "CollectedHeap", "_total_collections", W4, JDK_MAY)                        \
@@ -280,6 +283,20 @@ struct layout_field {
     X(field_slots, "FieldInfo::field_slots", 8, 20)                                                \
     X(field_tag_bits, "FIELDINFO_TAG_SIZE", 8, 20)                                                 \
     X(field_internal, "JVM_ACC_FIELD_INTERNAL", JDK_MAY)                                           \
+    /* Bits of FieldInfo::FieldFlags: which numbers a field of the stream has behind its five. In  \
+     * 21 to 27 they are 0, 1, 2 and 4. */                                                         \
+    X(field_initialized, "FieldInfo::FieldFlags::_ff_initialized", 28, 99)                         \
+    X(field_injected, "FieldInfo::FieldFlags::_ff_injected", 28, 99)                               \
+    X(field_generic, "FieldInfo::FieldFlags::_ff_generic", 28, 99)                                 \
+    X(field_contended, "FieldInfo::FieldFlags::_ff_contended", 28, 99)                             \
+    X(field_flat, "FieldInfo::FieldFlags::_ff_flat", JDK_MAY)                                      \
+    X(field_null_marker, "FieldInfo::FieldFlags::_ff_null_marker", JDK_MAY)                        \
+    /* Where compact headers have the class, and what a JavaThread does. */                        \
+    X(mark_klass_shift, "markWord::klass_shift", JDK_MAY)                                          \
+    X(state_new, "_thread_new", JDK_MAY)                                                           \
+    X(state_native, "_thread_in_native", JDK_MAY)                                                  \
+    X(state_blocked, "_thread_blocked", JDK_MAY)                                                   \
+    X(state_unblocked, "_thread_blocked_trans", JDK_MAY)                                           \
     X(frame_sender_sp, "frame::interpreter_frame_sender_sp_offset", JDK_MAY)                       \
     X(frame_last_sp, "frame::interpreter_frame_last_sp_offset", JDK_MAY)                           \
     X(frame_call_wrapper, "frame::entry_frame_call_wrapper_offset", JDK_MAY)
@@ -305,7 +322,7 @@ struct hotspot_layout {
     LAYOUT_SIZES(X)
 #undef X
 
-#define X(member, ...) int32_t member;
+#define X(member, ...) int32_t member; /* LAYOUT_NO_NUMBER: not told */
 #define A(member, ...)
     LAYOUT_CONSTANTS(X, A)
 #undef X

@@ -99,7 +99,7 @@ uint64_t hotspot_lock_klass(const struct hotspot_vm *vm, uint64_t word)
     if (!n->known)
         return 0;
     if (n->compact_headers)
-        word >>= KLASS_COMPACT_SHIFT;
+        word >>= n->mark_shift;
     else if (!n->compressed_klass)
         return word;
     return word ? n->klass_base + (word << n->klass_shift) : 0;

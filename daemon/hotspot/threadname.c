@@ -8,6 +8,15 @@
 
 #define NAME_CHARS_MAX 2048
 
+/* Has @n know where the mark has the class: 22 bits or more, at its end. */
+static bool names_compact(const struct hotspot_layout *l, struct name_layout *n)
+{
+    if (l->mark_klass_shift < 32 || l->mark_klass_shift > 42)
+        return false;
+    n->mark_shift = (uint32_t)l->mark_klass_shift;
+    return true;
+}
+
 /* Field offsets and the coding of pointers, found once per JVM. */
 static int names_open(struct hotspot_vm *vm)
 {
@@ -43,7 +52,9 @@ static int names_open(struct hotspot_vm *vm)
     if (r == 0)
         r = memory_u32(&vm->memory, l->klass_shift_at, &n->klass_shift);
     if (r == 0 &&
-        ((n->compressed_oops && n->oop_shift > 8) || (n->compressed_klass && n->klass_shift > 16)))
+        ((n->compressed_oops && n->oop_shift > 8) || (n->compressed_klass && n->klass_shift > 16) ||
+         (n->compact_headers && !names_compact(l, n)) ||
+         (!n->compressed_klass && !layout_has(l->oop_klass))))
         r = -EBADMSG;
     if (r == 0)
         r = field_offset(vm, thread, "name", &n->thread_name);
@@ -111,7 +122,7 @@ static int oop_is_string(struct hotspot_vm *vm, uint64_t oop)
 
     if (n->compact_headers) {
         r = memory_u64(&vm->memory, oop, &klass);
-        klass >>= KLASS_COMPACT_SHIFT;
+        klass >>= n->mark_shift;
     } else if (n->compressed_klass) {
         r = memory_number(&vm->memory, oop + (uint64_t)l->oop_compressed_klass.offset, 4, &klass);
     } else {

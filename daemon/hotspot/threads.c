@@ -209,6 +209,28 @@ bool hotspot_thread_is(struct hotspot_vm *vm, uint64_t java_thread, int32_t ns_t
     return vm_ask(vm, read_tid, &q, sizeof(q)) == 0 && q.ns_tid == ns_tid;
 }
 
+/* ---- what a thread does ---- */
+
+uint32_t hotspot_vm_thread_state(const struct hotspot_vm *vm)
+{
+    return (uint32_t)vm->layout.thread_state.offset;
+}
+
+int hotspot_vm_thread_states(const struct hotspot_vm *vm, struct hotspot_thread_states *ret)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    int32_t last = MAX(l->state_blocked, l->state_unblocked); /* the latter is gone in 28 */
+
+    if (l->state_new < 0 || l->state_native <= l->state_new ||
+        l->state_blocked <= l->state_native || last >= UINT8_MAX)
+        return -ENOENT;
+    *ret = (struct hotspot_thread_states){ .begun = (uint8_t)(l->state_new + 1),
+                                           .native = (uint8_t)l->state_native,
+                                           .blocked = (uint8_t)l->state_blocked,
+                                           .end = (uint8_t)(last + 1) };
+    return 0;
+}
+
 /* ---- what a thread knows of safepoints ---- */
 
 #define SAFEPOINT_STATE_SINCE 13 /* the JDK from which on it has the number */

@@ -38,15 +38,13 @@ struct codelet {
     char name[STUBS_NAME_MAX];
 };
 
-/* What an object's class word has to be shifted by where it is in the mark (JDK 24 up). */
-#define KLASS_COMPACT_SHIFT 42
-
 /* Where the fields of java.lang.Thread and String that make a thread's name lie. */
 struct name_layout {
     bool known, unusable;
     bool compressed_oops, compressed_klass, compact_headers, coloured_oops;
     uint64_t oop_base, klass_base;
     uint32_t oop_shift, klass_shift;
+    uint32_t mark_shift; /* compact headers: of the class in the mark */
     uint64_t string_klass;
     uint32_t thread_name, string_value, string_coder; /* bytes into the object; coder 0: JDK 8 */
 };

@@ -39,6 +39,11 @@ static const struct {
                            [COLUMN_TYPE] = "gHotSpotVMIntConstantEntryNameOffset",
                            [COLUMN_VALUE] = "gHotSpotVMIntConstantEntryValueOffset" },
                          4 },
+    [VMSTRUCTS_LONGS] = { { [COLUMN_TABLE] = "gHotSpotVMLongConstants",
+                            [COLUMN_STRIDE] = "gHotSpotVMLongConstantEntryArrayStride",
+                            [COLUMN_TYPE] = "gHotSpotVMLongConstantEntryNameOffset",
+                            [COLUMN_VALUE] = "gHotSpotVMLongConstantEntryValueOffset" },
+                          8 },
 };
 
 /* The value of the exported 64-bit variable @name; @name NULL: 0. */

@@ -25,6 +25,7 @@ enum vmstructs_table {
     VMSTRUCTS_TYPES,
     VMSTRUCTS_FIELDS,
     VMSTRUCTS_INTS,
+    VMSTRUCTS_LONGS, /* constants, as those */
 };
 
 typedef int (*vmstructs_fn)(void *cookie, const struct vmstructs_entry *e);

@@ -2,7 +2,7 @@
 /*
  * What a thread did while it was sampled: it ran, waited for a processor, or waited for something
  * else. The names on its stack tell for what, and whether it was idle. Names of HotSpot are those
- * of JDK 8 to 26, of the kernel those of Linux 5.8 to 6.18. One thread at a time.
+ * of JDK 8 to 28, of the kernel those of Linux 5.8 to 6.18. One thread at a time.
  */
 #pragma once
 

@@ -18,8 +18,9 @@
 
 /*
  * Which function a probe stands at, and so where its arguments are. Of HotSpot's AllocTracer (JDK
- * 11 to 26): both run when the object is there. All others run before it is: Java code calls them
- * where it finds no room, and the interpreter for each array. They are the same in JDK 8 to 26.
+ * 11 to 28): both run when the object is there. All others run before it is: Java code calls them
+ * where it finds no room, and the interpreter for each array. They are the same in JDK 8 to 28, but
+ * for arrays of C2, which have one more in 28.
  */
 enum alloc_kind {
     ALLOC_IN_NEW_TLAB,  /* send_allocation_in_new_tlab(Klass*, HeapWord*, size_t tlab, size_t,
@@ -31,6 +32,7 @@ enum alloc_kind {
     ALLOC_C2_MULTI3,
     ALLOC_C2_MULTI4,
     ALLOC_C2_MULTI5,
+    ALLOC_C2_FILLED,            /* (Klass*, int length, value of its elements, JavaThread*) */
     ALLOC_C1_INSTANCE,          /* (JavaThread*, Klass*) */
     ALLOC_C1_ARRAY,             /* (JavaThread*, Klass*, int length) */
     ALLOC_C1_MULTI,             /* (JavaThread*, Klass*, int rank, int *lengths) */

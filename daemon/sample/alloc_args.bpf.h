@@ -125,6 +125,10 @@ static __always_inline void set_by_compiler(const struct alloc_vm *vm, __u32 kin
         ret->thread = a->n[2];
         set_array(vm, a->n[0], a->n[1], ret);
         break;
+    case ALLOC_C2_FILLED:
+        ret->thread = a->n[3];
+        set_array(vm, a->n[0], a->n[1], ret);
+        break;
     case ALLOC_C2_MULTI2:
         ret->thread = a->n[3];
         break;
@@ -138,7 +142,7 @@ static __always_inline void set_by_compiler(const struct alloc_vm *vm, __u32 kin
         read_word(&ret->thread, a->stack);
         break;
     }
-    if (kind >= ALLOC_C2_MULTI2)
+    if (kind >= ALLOC_C2_MULTI2 && kind <= ALLOC_C2_MULTI5)
         set_multi(vm, a->n[0], kind - ALLOC_C2_MULTI2 + 2, lengths, ret);
 }
 

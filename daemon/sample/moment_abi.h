@@ -155,29 +155,23 @@ struct moment_pace {
     MOMENT_U32 off; /* 1: too often */
 };
 
-/* Bytes into a JavaThread. */
-struct moment_offsets {
-    MOMENT_U32 state;     /* what it does: enum moment_thread_state */
-    MOMENT_U32 safepoint; /* where the address of what it knows of safepoints is; 0: not known */
+/* A JavaThread. Of what it does, a safepoint is waited for by all but what is named here. */
+struct moment_thread {
+    MOMENT_U32 state;     /* bytes into it, to what it does */
+    MOMENT_U32 safepoint; /* to the address of what it knows of safepoints; 0: not known */
+    MOMENT_U8 begun;      /* below: it does not run yet */
+    MOMENT_U8 native, blocked;
+    MOMENT_U8 end; /* and above: no state */
 };
 #define MOMENT_SAFEPOINT_ID 24 /* bytes into that, to which safepoint it stopped for; 0: none */
 
 /* Of a process. */
 struct moment_process {
     MOMENT_U64 since_ns; /* it waits for its threads to stop; 0: it does not */
-    struct moment_offsets at;
-    MOMENT_U32 zero;
+    struct moment_thread thread;
     MOMENT_U32 epoch; /* 0 to 255: of its probes; those of another one are on their way out */
     struct moment_pace paces[MOMENT_GROUPS];
     struct moment_place places[MOMENT_PLACES_MAX];
-};
-
-/* What a JavaThread does, as HotSpot numbers it (all JDKs). Of others a safepoint is waited for. */
-enum moment_thread_state {
-    MOMENT_THREAD_NEW = 2, /* and below: it does not run yet */
-    MOMENT_THREAD_NATIVE = 4,
-    MOMENT_THREAD_BLOCKED = 10,
-    MOMENT_THREAD_STATES = 12, /* more is none */
 };
 
 enum moment_counter {

@@ -87,14 +87,13 @@ static __always_inline enum lateness lateness_of(const struct moment_process *p,
     __u64 known, id;
     __u32 state;
 
-    if (!thread || bpf_probe_read_user(&state, sizeof(state), (void *)(thread + p->at.state)) ||
-        state <= MOMENT_THREAD_NEW || state >= MOMENT_THREAD_STATES ||
-        state == MOMENT_THREAD_NATIVE)
+    if (!thread || bpf_probe_read_user(&state, sizeof(state), (void *)(thread + p->thread.state)) ||
+        state < p->thread.begun || state >= p->thread.end || state == p->thread.native)
         return NOT_LATE;
-    if (state != MOMENT_THREAD_BLOCKED)
+    if (state != p->thread.blocked)
         return LATE;
-    if (!p->at.safepoint ||
-        bpf_probe_read_user(&known, sizeof(known), (void *)(thread + p->at.safepoint)) ||
+    if (!p->thread.safepoint ||
+        bpf_probe_read_user(&known, sizeof(known), (void *)(thread + p->thread.safepoint)) ||
         bpf_probe_read_user(&id, sizeof(id), (void *)(known + MOMENT_SAFEPOINT_ID)))
         return NOT_LATE;
     return id ? LATE_LATER : NOT_LATE;
@@ -192,7 +191,7 @@ static __always_inline void leaves(struct task_struct *task, __u32 host_pid,
     begin_record(&s->rec, task, host_pid, thread_number(task), now_ns);
     late = lateness_of(p, java_thread(s, task));
     /* Before JDK 13, a thread waits for the VM's lock to say that it has stopped. */
-    if (late == NOT_LATE || (!p->at.safepoint && task->__state & TASK_WAITS))
+    if (late == NOT_LATE || (!p->thread.safepoint && task->__state & TASK_WAITS))
         return;
     if (over_budget(now_ns, STACK_BUDGET_NS)) {
         count(MOMENT_LOST_BUDGET, 1);

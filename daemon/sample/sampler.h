@@ -108,12 +108,12 @@ int sampler_unagent(struct sampler *s, int32_t pid);
 /* Returns 0 if all probes are in that process @pid is to have. -EINPROGRESS; -ENOENT: it is to have
  * none; -errno: some could not be put. Each but the first with @err. */
 int sampler_probes_begun(const struct sampler *s, int32_t pid, struct error *err);
-struct moment_offsets;
+struct moment_thread;
 struct moment_probe;
 /* As sampler_moments_probe(), sampler_moments_unprobe() and sampler_moments_ring_fd() say. -1: no
  * ring yet. */
 int sampler_probe_moments(struct sampler *s, const struct uprobe_target *target,
-                          const struct moment_offsets *at, const struct moment_probe *probes,
+                          const struct moment_thread *thread, const struct moment_probe *probes,
                           size_t count, struct error *err);
 int sampler_unprobe_moments(struct sampler *s, int32_t pid, uint32_t groups);
 int sampler_moments_fd(const struct sampler *s);

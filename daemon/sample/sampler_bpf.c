@@ -222,10 +222,10 @@ int sampler_unagent(struct sampler *s, int32_t pid)
 }
 
 int sampler_probe_moments(struct sampler *s, const struct uprobe_target *target,
-                          const struct moment_offsets *at, const struct moment_probe *probes,
+                          const struct moment_thread *thread, const struct moment_probe *probes,
                           size_t count, struct error *err)
 {
-    int r = moments_of(s) ? sampler_moments_probe(moments_of(s), target, at, probes, count, err)
+    int r = moments_of(s) ? sampler_moments_probe(moments_of(s), target, thread, probes, count, err)
                           : -EAGAIN;
 
     return r == -EAGAIN ? error_set(err, r, "no set of event safepoint runs") : r;

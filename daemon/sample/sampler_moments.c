@@ -250,10 +250,10 @@ int sampler_moments_begun(const struct sampler_moments *m, int32_t pid, struct e
 }
 
 int sampler_moments_probe(struct sampler_moments *m, const struct uprobe_target *target,
-                          const struct moment_offsets *at, const struct moment_probe *probes,
+                          const struct moment_thread *thread, const struct moment_probe *probes,
                           size_t count, struct error *err)
 {
-    struct moment_process process = { .at = *at };
+    struct moment_process process = { .thread = *thread };
     int32_t pid = target->pid;
     struct moment_target *t = pid > 0 ? find_target(m, pid) : NULL;
     uint32_t key = (uint32_t)pid;

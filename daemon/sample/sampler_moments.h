@@ -22,10 +22,10 @@ struct moment_probe {
 /* Returns the ring's map fd, borrowed from @m; it has MOMENT_RING_BYTES. */
 int sampler_moments_ring_fd(const struct sampler_moments *m);
 /* Has @probes put into @target, in place of others that it has: to be called again until they are
- * in. @at: borrowed. Return: 0: they are in. -EINPROGRESS: they are being put. -EAGAIN: no set
+ * in. @thread: borrowed. Return: 0: they are in. -EINPROGRESS: they are being put. -EAGAIN: no set
  * runs. -E2BIG: MOMENT_PROCESSES_MAX have probes. -errno. Each but the first with @err. */
 int sampler_moments_probe(struct sampler_moments *m, const struct uprobe_target *target,
-                          const struct moment_offsets *at, const struct moment_probe *probes,
+                          const struct moment_thread *thread, const struct moment_probe *probes,
                           size_t count, struct error *err);
 /* Returns the state of the probes of process @pid: as sampler_probes_begun(). */
 int sampler_moments_begun(const struct sampler_moments *m, int32_t pid, struct error *err);

@@ -68,11 +68,17 @@ void java_class_text(struct span internal, struct buf *out)
     buf_add_span(out, s);
 }
 
+#define STUB_GENERATED " (stub gen)"
+
 struct span java_stub_text(struct span name)
 {
     struct span s = name;
 
-    if (!span_take_str(&s, "Stub Generator ") || !span_ends_with(s, "_stub"))
+    if (span_ends_with(s, STUB_GENERATED))
+        s.n -= strlen(STUB_GENERATED);
+    else if (!span_take_str(&s, "Stub Generator "))
+        return name;
+    if (!span_ends_with(s, "_stub"))
         return name;
     s.n -= strlen("_stub");
     return s.n ? s : name;

@@ -21,6 +21,6 @@ void java_type_text(struct span internal, struct buf *out);
 /* "(ILjava/lang/String;[[J)V" -> "(int, java.lang.String, long[][])". What is no signature is
  * appended as it is. */
 void java_signature_text(struct span signature, struct buf *out);
-/* Returns a stub's name as in all releases before 26: there it is "Stub Generator call_stub_stub".
- * Points into @name. */
+/* Returns a stub's name as in all releases before 26: there it is "Stub Generator call_stub_stub",
+ * and "call_stub_stub (stub gen)" from 27 on. Points into @name. */
 struct span java_stub_text(struct span name);

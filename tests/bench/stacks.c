@@ -233,7 +233,7 @@ static uint8_t judge_compiled(uint64_t word)
     return r < 0 ? 2 : r == 0;
 }
 
-/* invoke*, also as the interpreter rewrites them (fast_invokevfinal, invokehandle of JDK 8 to 26)
+/* invoke*, also as the interpreter rewrites them (fast_invokevfinal, invokehandle of JDK 8 to 28)
  */
 static uint8_t judge_interpreted(uint64_t bcp)
 {

@@ -41,6 +41,17 @@ static void check_probes(const struct broker_request *q)
         need(p.probes[i].kind < BROKER_PROBE_KINDS);
 }
 
+static void check_java_thread(const struct broker_request *q)
+{
+    struct broker_java_thread t;
+
+    need(q->name_n == sizeof(t));
+    memcpy(&t, q->name, sizeof(t));
+    need(t.state <= BROKER_THREAD_BYTES_MAX && t.state % 4 == 0);
+    need(t.safepoint <= BROKER_THREAD_BYTES_MAX && t.safepoint % 8 == 0);
+    need(t.begun <= t.native && t.native < t.blocked && t.blocked < t.end);
+}
+
 static void check_name(const struct broker_request *q, unsigned fields)
 {
     need(q->name_n <= BROKER_NAME_MAX && q->name[q->name_n] == 0);
@@ -64,6 +75,8 @@ static void check_name(const struct broker_request *q, unsigned fields)
     } else if (fields & BROKER_FIELD_MALLOC) {
         need(q->name_n == sizeof(struct broker_malloc) && q->name[5] == 0 && q->name[7] == 0 &&
              q->name[8] < BROKER_MALLOC_ARGUMENTS && q->name[9] == 0 && q->name[12] == 0);
+    } else if (fields & BROKER_FIELD_JAVA_THREAD) {
+        check_java_thread(q);
     } else if (fields & BROKER_FIELD_PLACE) {
         need(q->name_n == 8 && q->name[7] == 0 && q->name[6] == 0 && q->name[5] == 0);
     } else {
@@ -98,12 +111,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         need(q.set >= BROKER_FRAMES_MIN && q.set <= BROKER_FRAMES_MAX);
     else if (fields & BROKER_FIELD_EVENT)
         need(q.set < EVENT_KINDS_ALL);
-    else if (fields & (BROKER_FIELD_OFFSET | BROKER_FIELD_OFFSETS))
+    else if (fields & BROKER_FIELD_OFFSET)
         need(q.set <= BROKER_THREAD_BYTES_MAX && q.set % 4 == 0);
     else if (!(fields & BROKER_FIELD_THREAD))
         need(q.set < BROKER_SETS_MAX);
-    need(fields & BROKER_FIELD_OFFSETS ? q.sets <= BROKER_THREAD_BYTES_MAX && q.sets % 8 == 0
-                                       : q.sets < 1u << BROKER_SETS_MAX);
+    need(q.sets < 1u << BROKER_SETS_MAX);
     if (fields & BROKER_FIELD_ATTACH) /* one of two ways, and options of the agent alone */
         need(q.set <= ATTACH_MOUNT &&
              (attach_loads(q.set) || !(q.sets & ~(uint32_t)BROKER_ATTACH_TMP)) &&

@@ -282,6 +282,8 @@ int main(int argc, char **argv)
                "gHotSpotVMStructEntryTypeNameOffset");
     drop_table(&i, want, "gHotSpotVMIntConstants", "gHotSpotVMIntConstantEntryArrayStride",
                "gHotSpotVMIntConstantEntryNameOffset");
+    drop_table(&i, want, "gHotSpotVMLongConstants", "gHotSpotVMLongConstantEntryArrayStride",
+               "gHotSpotVMLongConstantEntryNameOffset");
     drop_flags(&i, want);
     drop_bytes(&i, want);
     if (image_exercise(&i) != want)

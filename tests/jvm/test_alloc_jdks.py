@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocation without symbols of libjvm: JDK 8, 11, 21 and 26 in containers, 17 and 25 as they are, with each collector, and by one compiler
+"""Allocation without symbols of libjvm: JDK 8, 11, 21 and 26 to 28 in containers, 17 and 25 as they are, with each collector, and by one compiler
 alone."""
 import unittest
 
@@ -7,13 +7,14 @@ from harness import bundle, jdkroot, paths
 from test_alloc import BUFFERS, SYMBOL_LESS, Checks, Contained, Program, old_kernel_daemon, wait_clean
 
 PLAIN = ("Serial", "Parallel", "G1")
-COLLECTORS = {8: PLAIN, 11: (*PLAIN, "Z"), 17: (*PLAIN, "Z", "Shenandoah"), 21: (*PLAIN, "Z"), 25: (*PLAIN, "Z", "Shenandoah"), 26: (*PLAIN, "Z")}
+COLLECTORS = {8: PLAIN, 11: (*PLAIN, "Z"), 17: (*PLAIN, "Z", "Shenandoah"), 21: (*PLAIN, "Z"), 25: (*PLAIN, "Z", "Shenandoah"), 26: (*PLAIN, "Z"),
+              27: (*PLAIN, "Z", "Shenandoah"), 28: (*PLAIN, "Z", "Shenandoah")}
 C1 = ("-XX:TieredStopAtLevel=1",)
 OTHERS = (("-XX:-TieredCompilation",), C1, ("-XX:-UseCompressedOops",))
 GENERATIONAL = {21: ("-XX:+UseZGC", "-XX:+ZGenerational")} # later ones are so anyway
 # Places that the stubs do not tell: what a native method of the JDK allocates, such as the object of a lambda from 17 on.
 UNSEEN = {(11, "-XX:+UseZGC"): ("cloned",), (8, *C1): ("cloned",), (11, *C1): ("cloned",), (17, *C1): ("boxed", "cloned"), (21, *C1): ("boxed", "cloned"),
-          (25, *C1): ("boxed",), (26, *C1): ("boxed",)}
+          (25, *C1): ("boxed",), (26, *C1): ("boxed",), (27, *C1): ("boxed",), (28, *C1): ("boxed",)}
 
 
 class Jdks(Checks):
@@ -63,6 +64,12 @@ class Jdks(Checks):
 
     def test_26(self):
         self.check_jdk(26)
+
+    def test_27(self):
+        self.check_jdk(27)
+
+    def test_28(self):
+        self.check_jdk(28)
 
     def test_one_after_another(self):
         """Where each probe takes the kernel as long as all do together on a newer one."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much a JVM allocates, with each collector: JDK 8, 11, 21 and 26 in containers, 17 and 25 as they are."""
+"""How much a JVM allocates, with each collector: JDK 8, 11, 21 and 26 to 28 in containers, 17 and 25 as they are."""
 import os
 import unittest
 
@@ -7,7 +7,8 @@ from harness import bundle, jdkroot, paths, proc
 from test_allocated import Checks, Program
 
 COLLECTORS = {8: ("Serial", "Parallel", "ConcMarkSweep", "G1"), 11: ("Serial", "Parallel", "G1", "Z"), 17: ("Serial", "Parallel", "G1", "Z", "Shenandoah"),
-              21: ("Serial", "Parallel", "G1", "Z"), 25: ("Serial", "Parallel", "G1", "Z", "Shenandoah"), 26: ("Serial", "Parallel", "G1", "Z")}
+              21: ("Serial", "Parallel", "G1", "Z"), 25: ("Serial", "Parallel", "G1", "Z", "Shenandoah"), 26: ("Serial", "Parallel", "G1", "Z"),
+              27: ("Serial", "Parallel", "G1", "Z", "Shenandoah"), 28: ("Serial", "Parallel", "G1", "Z", "Shenandoah")}
 OTHERS = {21: (("-XX:+UseZGC", "-XX:+ZGenerational"),), 17: (("-XX:-UseTLAB",), ("-Xint",))}
 
 
@@ -34,7 +35,7 @@ class Contained:
         self.container.__exit__(*reason)
         os.close(self.ask)
 
-    def make(self, rounds: int) -> None:
+    def do(self, rounds: int) -> None:
         os.write(self.ask, f"{rounds}\n".encode())
         self.made += 1
         proc.wait_until(lambda: proc.read(self.container.path("out")).count("done") == self.made, 300, "it has allocated")

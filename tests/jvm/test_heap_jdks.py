@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The counters of JDK 8, 11, 21 and 26 with each of their collectors, in containers: equal to the JVM's own file."""
+"""The counters of JDK 8, 11, 21 and 26 to 28 with each of their collectors, in containers: equal to the JVM's own file."""
 import unittest
 
 from harness import bundle, hsperf, jdkroot, jvm, proc
@@ -10,6 +10,8 @@ COLLECTORS = {
     11: ("Serial", "Parallel", "ConcMarkSweep", "G1", "Z"),
     21: ("Serial", "Parallel", "G1", "Z"),
     26: ("Serial", "Parallel", "G1", "Z"),
+    27: ("Serial", "Parallel", "G1", "Z", "Shenandoah"),
+    28: ("Serial", "Parallel", "G1", "Z", "Shenandoah"),
 }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for locks in JDK 8, 11, 21 and 26 in containers, and in 17 and 25: with each collector, and with references and
+"""Waits for locks in JDK 8, 11, 21 and 26 to 28 in containers, and in 17 and 25: with each collector, and with references and
 headers of each width."""
 import os
 import unittest
@@ -11,10 +11,14 @@ SECONDS = float(os.environ.get("FLAMED_LOCKS_SECONDS", 5))
 PLAIN = ("Serial", "Parallel", "G1")
 # Collectors and other options, by JDK.
 COLLECTORS = {8: (*PLAIN, "ConcMarkSweep"), 11: (*PLAIN, "Z"), 17: (*PLAIN, "Z", "Shenandoah"), 21: (*PLAIN, "Z"), 25: (*PLAIN, "Z", "Shenandoah"),
-              26: (*PLAIN, "Z")}
+              26: (*PLAIN, "Z"), 27: (*PLAIN, "Z", "Shenandoah"), 28: (*PLAIN, "Z", "Shenandoah")}
 WIDE = ("-XX:-UseCompressedOops",), ("-XX:-UseCompressedOops", "-XX:-UseCompressedClassPointers")
 COMPACT = (("-XX:+UseCompactObjectHeaders",), ("-XX:+UseCompactObjectHeaders", "-XX:+UseZGC"), ("-XX:+UseCompactObjectHeaders", "-XX:+UseShenandoahGC"))
-OTHERS = {8: WIDE, 11: WIDE, 17: WIDE, 21: (*WIDE, ("-XX:+UseZGC", "-XX:+ZGenerational"), ("-XX:LockingMode=2",)), 25: (*WIDE[:1], *COMPACT), 26: (*WIDE[:1], *COMPACT[:2])}
+# From 27 on, compact headers are what a JVM has unless it is told otherwise, and the class word has no third form.
+NOT_COMPACT = tuple(("-XX:-UseCompactObjectHeaders", option) for option in ("-XX:+UseG1GC", "-XX:-UseCompressedOops", "-XX:+UseZGC"))
+LATEST = (*WIDE[:1], *NOT_COMPACT, ("-XX:+UseEpsilonGC",), ("-XX:+UseShenandoahGC", "-XX:ShenandoahGCMode=generational"))
+OTHERS = {8: WIDE, 11: WIDE, 17: WIDE, 21: (*WIDE, ("-XX:+UseZGC", "-XX:+ZGenerational"), ("-XX:LockingMode=2",)), 25: (*WIDE[:1], *COMPACT), 26: (*WIDE[:1], *COMPACT[:2]),
+          27: LATEST, 28: LATEST}
 
 
 def settings(version: int):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilations and classes of JDK 11, 21 and 26 in containers: as many as the JVM counts itself, with the names that are known."""
+"""Compilations and classes of JDK 11, 21 and 26 to 28 in containers: as many as the JVM counts itself, with the names that are known."""
 import time
 import unittest
 
@@ -16,7 +16,7 @@ class Contained(events.Contained):
 
     def have(self, line: str) -> None:
         before = self.said().count("done")
-        self.ask(line + "\n")
+        self.ask(line)
         proc.wait_until(lambda: self.said().count("done") > before, 60, "it answers")
         proc.wait_until(self.is_idle, 60, "it is idle")
 

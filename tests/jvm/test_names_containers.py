@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names are complete by memory alone, in each kind of container and on each JDK from 8 to 26. A load of stubs, interpreted and compiled
+"""Names are complete by memory alone, in each kind of container and on each JDK from 8 to 28. A load of stubs, interpreted and compiled
 code is sampled while it still compiles. No frame lacks its name, and nothing is injected."""
 import threading
 from concurrent.futures import ThreadPoolExecutor

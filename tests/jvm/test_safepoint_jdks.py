@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Safepoints of JDK 11, 21 and 26 in containers, and of 17 and 25 here, with each collector. There are as many as the JVM counts itself,
+"""Safepoints of JDK 11, 21 and 26 to 28 in containers, and of 17 and 25 here, with each collector. There are as many as the JVM counts itself,
 with the thread that they waited for."""
 import time
 import unittest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every stub by its own name, by memory alone. JDK 17 and 25 here, 8, 11, 21 and 26 in test_stubs_jdks.py.
+"""Every stub by its own name, by memory alone. JDK 17 and 25 here, 8, 11, 21 and 26 to 28 in test_stubs_jdks.py.
 
 Three truths. The VM's own lists of stubs and adapters, which the test reads by their symbols in libjvm, entry by entry. If libjvm has no
 symbols, the entries of stubs in its exported tables. And an agent."""
@@ -25,8 +25,8 @@ LINE = re.compile(r"^([0-9a-f]+) ([0-9a-f]+) (\S.*)$")
 
 def plain(name: str) -> str:
     """As releases before 26 call it."""
-    match = re.fullmatch(r"Stub Generator (.+)_stub", name)
-    return match[1] if match else name
+    match = re.fullmatch(r"Stub Generator (.+)_stub|(.+)_stub \(stub gen\)", name)
+    return match[1] or match[2] if match else name
 
 
 class Memory:
@@ -114,7 +114,7 @@ def vm_adapters(pid: int, version: int, twin: str = "") -> dict[int, int] | None
     if not head:
         return None
     memory, found = Memory(pid), {}
-    blob_bytes = vm_type_bytes(pid, "BufferBlob")
+    blob_bytes, end_bytes = vm_type_bytes(pid, "BufferBlob"), vm_type_bytes(pid, "AdapterBlob") if version >= 26 else 0
     table, = memory.words(head, 1)
     buckets = memory.words(table + 8, 1)[0] if version <= 17 else table
     for at in memory.words(buckets, 293):
@@ -125,10 +125,12 @@ def vm_adapters(pid: int, version: int, twin: str = "") -> dict[int, int] | None
             else: # hash, key, value, next; and of the value: fingerprint, i2c, c2i, c2i unverified; from 26 on fingerprint, blob
                 words = memory.words(at, 4)
                 at, entries = words[3], memory.words(words[2] + 8, 3)
-            if version >= 26: # of the blob: where its code is, and behind what it is a kind of, c2i unverified
+            if version >= 26: # of the blob: where its code is, and behind what it is a kind of, its entries from compiled code
                 if entries[0]:
                     start = entries[0] + (memory.words(entries[0] + 32, 1)[0] >> 32)
-                    found[start] = start + (memory.words(entries[0] + blob_bytes, 1)[0] & 0xffffffff)
+                    words = memory.words(entries[0] + blob_bytes, (end_bytes - blob_bytes) // 8)
+                    offsets = struct.unpack(f"<{2 * len(words)}i", struct.pack(f"<{len(words)}Q", *words))
+                    found[start] = start + min(offset for offset in offsets if offset > 0)
             elif entries[0]:
                 found[entries[0]] = entries[2]
     memory.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every stub by its own name: JDK 8, 11, 21 and 26, each in a container with a root file system of its own."""
+"""Every stub by its own name: JDK 8, 11, 21 and 26 to 28, each in a container with a root file system of its own."""
 import test_stubs
 from harness import bundle, jdkroot
 

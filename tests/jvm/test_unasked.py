@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nothing is injected unasked, in each kind of container and on each JDK from 8 to 26. A capture that names no source of symbols has
+"""Nothing is injected unasked, in each kind of container and on each JDK from 8 to 28. A capture that names no source of symbols has
 right names by memory alone. No helper is started, and nothing in the container has changed."""
 import threading
 import unittest

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two halves of a blob "I2C/C2I adapters" (x86-64; JDK 8, 11, 17, 21, 25 and 26: sources and
+ * The two halves of a blob "I2C/C2I adapters" (x86-64; JDK 8, 11, 17, 21, 25 to 28: sources and
  * seen). First stands what leads from the interpreter into compiled code, which ends by
  *   mov [r15+callee_target], rbx; mov rax, rbx; jmp r11
  * and behind that what leads from compiled code into the interpreter, with its entries for calls

@@ -9,7 +9,8 @@
  * of `new` calls a second one, for DTrace, before its slow path: the last counts.
  *
  * Names of stubs: "_new_array_Java", "new_type_array Runtime1 stub" (JDK 8, 11, 17, 21: seen), "C2
- * Runtime new_array", "C1 Runtime new_type_array_blob" (25 and 26: seen).
+ * Runtime new_array", "C1 Runtime new_type_array_blob" (25 and 26: seen), "new_array_blob (C2
+ * runtime)" (27 and 28: seen).
  */
 #include "hotspot/code/code.h"
 
@@ -18,11 +19,17 @@
 #define FUNCTION_BYTES 9   /* endbr64, and a no-op of five bytes */
 #define BREAKPOINT 0xcc
 
-#define C2(name) "C2 Runtime " name, "_" name "_Java"
-#define C1(name) "C1 Runtime " name, name " Runtime1 stub"
+#define C2(name)                                                                                   \
+    {                                                                                              \
+        "_" name "_Java", "C2 Runtime " name, name "_blob (C2 runtime)"                            \
+    }
+#define C1(name)                                                                                   \
+    {                                                                                              \
+        name " Runtime1 stub", "C1 Runtime " name, name "_blob (C1 runtime)"                       \
+    }
 
 static const struct {
-    const char *name, *older;
+    const char *names[3]; /* the one in the middle may have "_blob" behind it */
     enum hotspot_allocator kind;
 } STUBS[] = {
     { C2("new_instance"), HOTSPOT_C2_INSTANCE },  { C2("new_array"), HOTSPOT_C2_ARRAY },
@@ -30,7 +37,7 @@ static const struct {
     { C2("multianewarray3"), HOTSPOT_C2_MULTI3 }, { C2("multianewarray4"), HOTSPOT_C2_MULTI4 },
     { C2("multianewarray5"), HOTSPOT_C2_MULTI5 }, { C1("new_instance"), HOTSPOT_C1_INSTANCE },
     { C1("new_type_array"), HOTSPOT_C1_ARRAY },   { C1("new_object_array"), HOTSPOT_C1_ARRAY },
-    { C1("new_multi_array"), HOTSPOT_C1_MULTI },
+    { C1("new_multi_array"), HOTSPOT_C1_MULTI },  { C1("new_null_free_array"), HOTSPOT_C1_ARRAY },
 };
 
 static const struct {
@@ -114,12 +121,26 @@ static void add(struct hotspot_allocators *a, uint64_t function, enum hotspot_al
 
 /* ---- stubs and codelets ---- */
 
-/* Whether @text is @name, or that with "_blob" behind it. */
-static bool is_named(const char *text, const char *name)
+/* Whether @text is one of the three @names. */
+static bool is_named(const char *text, const char *const *names)
 {
-    size_t n = strlen(name);
+    size_t n = strlen(names[1]);
 
-    return strncmp(text, name, n) == 0 && (!text[n] || strcmp(text + n, "_blob") == 0);
+    return strcmp(text, names[0]) == 0 || strcmp(text, names[2]) == 0 ||
+           (strncmp(text, names[1], n) == 0 && (!text[n] || strcmp(text + n, "_blob") == 0));
+}
+
+/* What makes arrays by the code at @start, which has the thread as the last argument: the third, or
+ * in 28 the fourth. */
+static enum hotspot_allocator kind_of_array(struct hotspot_vm *vm, uint64_t start, uint64_t end)
+{
+    static const uint8_t FOURTH[] = { 0x49, 0x8b, 0xcf }; /* mov rcx, r15 */
+    uint8_t code[64];
+    size_t n = (size_t)MIN(end - start, sizeof(code));
+
+    return memory_read(&vm->memory, start, code, n) == 0 && memmem(code, n, FOURTH, sizeof(FOURTH))
+               ? HOTSPOT_C2_FILLED
+               : HOTSPOT_C2_ARRAY;
 }
 
 static int see_block(void *cookie, struct hotspot_vm *vm, uint64_t blob, uint64_t end)
@@ -131,8 +152,10 @@ static int see_block(void *cookie, struct hotspot_vm *vm, uint64_t blob, uint64_
     if (r < 0 || code.kind != HOTSPOT_CODE_STUB)
         return r == -ESRCH ? r : 0;
     for (size_t i = 0; i < ARRAY_SIZE(STUBS); i++) {
-        if (is_named(code.name, STUBS[i].name) || strcmp(code.name, STUBS[i].older) == 0)
-            add(a, called(vm, code.start, code.end, /* last= */ false), STUBS[i].kind);
+        if (is_named(code.name, STUBS[i].names))
+            add(a, called(vm, code.start, code.end, /* last= */ false),
+                STUBS[i].kind == HOTSPOT_C2_ARRAY ? kind_of_array(vm, code.start, code.end)
+                                                  : STUBS[i].kind);
     }
     return 0;
 }

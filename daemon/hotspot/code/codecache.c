@@ -109,7 +109,7 @@ static int codecache_read_interpreter(struct hotspot_vm *vm)
     limit = (uint64_t)layout_get(l->stub_queue_limit, queue, l->sizeof_StubQueue);
     end = (uint64_t)layout_get(l->stub_queue_end, queue, l->sizeof_StubQueue);
     /* While it is generated, its buffer is the largest that it could need. Later it is cut to what
-     * is there (seen on 11, 17, 21, 25 and 26; never on 8), and stubs and adapters are put into the
+     * is there (seen on 11, 17, 21, 25 to 28; never on 8), and stubs and adapters are put into the
      * rest. */
     if (start == 0 || limit == 0 || end == 0 || (l->jdk >= 11 && end != limit))
         return -EAGAIN;

@@ -414,8 +414,3 @@ int hotspot_class_klass(struct hotspot_vm *vm, uint32_t *ret)
     *ret = offset;
     return 0;
 }
-
-uint32_t hotspot_vm_thread_state(const struct hotspot_vm *vm)
-{
-    return (uint32_t)vm->layout.thread_state.offset;
-}

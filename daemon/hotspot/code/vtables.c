@@ -2,9 +2,9 @@
 /*
  * Vtable and itable stubs. A blob "vtable chunks" holds many of them. VtableStub is
  *   next 0, short index 8, short 10 and 12 (where its code may fault), u8 is_vtable 14, code 16
- * (JDK 8 to 26: sources and seen). Lists of them hang on VtableStubs::_table, an array of 256 heads
- * in libjvm's writable data. VMStructs does not list it: what points to such a stub from there is a
- * head.
+ * (JDK 8, 11, 17, 21, 25 to 28: seen). Lists of them hang on VtableStubs::_table, an array of 256
+ * heads in libjvm's writable data. VMStructs does not list it: what points to such a stub from
+ * there is a head.
  */
 #include "hotspot/code/stubs.h"
 

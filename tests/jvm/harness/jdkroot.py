@@ -4,7 +4,7 @@ such JDK would start on the host."""
 from . import debroot
 
 # Feature version -> suite that has it.
-SUITES = {8: "sid", 11: "sid", 21: "trixie", 26: "sid"}
+SUITES = {8: "sid", 11: "sid", 21: "trixie", 26: "sid", 27: "sid", 28: "sid"}
 
 
 def java(version: int) -> str:
@@ -32,3 +32,9 @@ class EachJdk:
 
     def test_26(self):
         self.check(26)
+
+    def test_27(self):
+        self.check(27)
+
+    def test_28(self):
+        self.check(28)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 THREAD = re.compile(r"^\[(.*) tid=(\d+)\]$", re.S)
 PROCESS = re.compile(r"^\[(.*) pid=(\d+)\]$", re.S)
 # Of a stub that is called by what it lies in.
-NAMELESS_STUB = re.compile(r"^(StubRoutines.*|Stub Generator .*|vtable chunks|Interpreter|adapters|MethodHandles adapters|I2C/C2I adapters|"
+NAMELESS_STUB = re.compile(r"^(StubRoutines.*|Stub Generator .*|.*\(stub gen\)|vtable chunks|Interpreter|adapters|MethodHandles adapters|I2C/C2I adapters|"
                            r"\[stub\]|\[unknown\])$")
 
 

@@ -79,11 +79,9 @@ static const struct {
     { BROKER_PROBE, NAME_N, sizeof(struct broker_probes), -EINVAL }, /* no range, no probe */
     { BROKER_UNPROBE, PID, 0, -EINVAL },
     { BROKER_UNPROBE, TICKS, 5, -EINVAL },
-    { BROKER_MOMENTS, SET, 8, -EINVAL }, /* no range */
-    { BROKER_MOMENTS, SET, 3, -EINVAL },
-    { BROKER_MOMENTS, SET, BROKER_THREAD_BYTES_MAX + 4, -EINVAL },
-    { BROKER_MOMENTS, SETS, BROKER_THREAD_BYTES_MAX + 8, -EINVAL },
-    { BROKER_MOMENTS, SETS, 12, -EINVAL }, /* a word lies at no such place */
+    { BROKER_MOMENTS, NAME_N, sizeof(struct broker_java_thread), -EINVAL }, /* no range */
+    { BROKER_MOMENTS, SET, 8, -EINVAL },
+    { BROKER_MOMENTS, SETS, 8, -EINVAL },
     { BROKER_UNMOMENTS, PID, 0, -EINVAL },
     { BROKER_MOMENTS_RING, PID, 5, -EINVAL },
     { BROKER_CALL, NAME_N, 8, -EINVAL }, /* no range */
@@ -276,9 +274,16 @@ START_TEST(ten_thousand_random_messages_do_no_harm)
                 r.set = (uint32_t)(next_random() % 5);
             if (fields & BROKER_FIELD_OFFSET)
                 r.set = (uint32_t)(next_random() % 4096 * 4);
-            if (fields & BROKER_FIELD_OFFSETS) {
-                r.set = (uint32_t)(next_random() % 4096 * 4);
-                r.sets = (uint32_t)(next_random() % 4096 * 8);
+            if (fields & BROKER_FIELD_JAVA_THREAD) {
+                struct broker_java_thread t = { .state = (uint32_t)(next_random() % 4096 * 4),
+                                                .safepoint = (uint32_t)(next_random() % 4096 * 8),
+                                                .begun = 2,
+                                                .native = 2,
+                                                .blocked = 5,
+                                                .end = 6 };
+
+                r.name_n = sizeof(t);
+                memcpy(r.name, &t, sizeof(t));
             }
             if (fields & BROKER_FIELD_EVENT)
                 r.set = (uint32_t)(next_random() % (EVENT_KINDS + 1));

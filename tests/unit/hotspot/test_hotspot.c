@@ -15,7 +15,7 @@
 #define PROOF "HotspotProof"
 #define LINES_MAX 400
 
-static const int RELEASES[] = { 8, 11, 17, 21, 25, 26 };
+static const int RELEASES[] = { 8, 11, 17, 21, 25, 26, 28 };
 
 /* ---- codings ---- */
 
@@ -199,7 +199,7 @@ START_TEST(reads_an_image_of_each_release)
     }
     ck_assert_int_ge(inlined, 3);
     ck_assert_int_eq(native, 1);
-    ck_assert_int_eq(stubs, 1);
+    ck_assert_int_eq(stubs, RELEASES[_i] < 28 ? 1 : 4); /* later images have some of one blob */
     ck_assert_int_eq(interpreter, 1);
     ck_assert_int_eq(nothing, 1);
 }

@@ -142,8 +142,9 @@ START_TEST(functions_that_allocate_are_found)
                 ck_assert_uint_ne(a.at[i].function, a.at[k].function);
             kinds |= 1u << a.at[i].kind;
         }
-        ck_assert_msg(kinds == MODES[m].kinds, "JDK %d, %s: kinds %x, not %x", RELEASES[_i],
-                      args[0], kinds, MODES[m].kinds);
+        ck_assert_msg(kinds == (MODES[m].kinds & ~(1u << HOTSPOT_C2_FILLED)),
+                      "JDK %d, %s: kinds %x, not %x", RELEASES[_i], args[0], kinds,
+                      MODES[m].kinds & ~(1u << HOTSPOT_C2_FILLED));
         ck_assert_uint_eq(a.reference_bytes, 4);
         stop();
     }

@@ -149,8 +149,8 @@ static const struct {
     { true, false, false, CLASS(3), CLASS(3) },
     { true, true, false, 0, 0 },
     { true, true, false, 0x100, 0x800000000 + 0x800 },
-    { true, true, true, UINT64_C(0x100) << KLASS_COMPACT_SHIFT | 1, 0x800000000 + 0x800 },
-    { true, true, true, (UINT64_C(1) << KLASS_COMPACT_SHIFT) - 1, 0 },
+    { true, true, true, UINT64_C(0x100) << 42 | 1, 0x800000000 + 0x800 },
+    { true, true, true, (UINT64_C(1) << 42) - 1, 0 },
     { false, true, false, 0x100, 0 },
 };
 
@@ -160,7 +160,8 @@ START_TEST(class_words)
                                       .compressed_klass = CLASS_WORDS[_i].compressed,
                                       .compact_headers = CLASS_WORDS[_i].compact,
                                       .klass_base = 0x800000000,
-                                      .klass_shift = 3 };
+                                      .klass_shift = 3,
+                                      .mark_shift = 42 };
     ck_assert_uint_eq(hotspot_lock_klass(vm, CLASS_WORDS[_i].word), CLASS_WORDS[_i].klass);
 }
 END_TEST

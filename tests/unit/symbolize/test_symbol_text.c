@@ -151,6 +151,11 @@ static const char *const STUB_CASES[][2] = {
     { "Stub Generator call_stub_stub", "call_stub" }, /* 26 */
     { "Stub Generator upcall_stub_load_target_stub", "upcall_stub_load_target" },
     { "Stub Generator _stub", "Stub Generator _stub" },
+    { "call_stub_stub (stub gen)", "call_stub" }, /* 27 */
+    { "upcall_stub_load_target_stub (stub gen)", "upcall_stub_load_target" },
+    { "_stub (stub gen)", "_stub (stub gen)" },
+    { "call_stub (stub gen) ", "call_stub (stub gen) " },
+    { "entry (stub gen)", "entry (stub gen)" },
     { "Stub Generator initial_blob", "Stub Generator initial_blob" },
     { "itable stub", "itable stub" },
     { "slow_stub", "slow_stub" },
