@@ -209,10 +209,9 @@ static int view_new_sample_rows(struct view *v)
     return 0;
 }
 
-/* Whether its frames tell more by their value than by their samples, unless a request says else. */
-static bool weighs_by_value(const struct profile_event *e)
+bool view_weighs_by_value(const struct view_opts *o, const struct profile_event *e)
 {
-    return e->valued || strcmp(e->unit, "bytes") == 0;
+    return o->total_said ? o->total : e->valued || strcmp(e->unit, "bytes") == 0;
 }
 
 int view_new(struct profile *p, const struct view_opts *o, struct view **ret, struct error *err)
@@ -226,7 +225,7 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
     v->profile = profile_ref(p);
     v->opts = *o;
     v->opts.event = o->event < p->event_count ? o->event : 0;
-    if (!o->total_said && p->event_count && weighs_by_value(&p->events[v->opts.event]))
+    if (p->event_count && view_weighs_by_value(o, &p->events[v->opts.event]))
         v->opts.total = true;
     v->opts.every_event = o->every_event && o->exact && p->event_count > 1;
     match_begin(o->include);

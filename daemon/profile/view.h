@@ -91,6 +91,8 @@ static inline void view_freep(struct view **v)
 /* The sentence about what view_opts.no_idle left out; "" where that is nothing. */
 #define VIEW_SENTENCE_BYTES 160
 void view_left_out(const struct view *v, char ret[VIEW_SENTENCE_BYTES]);
+/* Returns whether samples of @e weigh by their values: as the request says, else as tells more. */
+bool view_weighs_by_value(const struct view_opts *o, const struct profile_event *e);
 /* Returns the event whose samples @v shows. */
 static inline const struct profile_event *view_event(const struct view *v)
 {

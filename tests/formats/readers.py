@@ -5,6 +5,7 @@ import fcntl
 import functools
 import glob
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -120,7 +121,7 @@ def go_reader(name: str) -> str:
     module = HERE + "/go"
     if not shutil.which("go"):
         raise unittest.SkipTest("no go on this machine")
-    folder = once("go-" + name, [module + "/go.mod", module + "/go.sum", f"{module}/{name}/main.go"], lambda folder: quiet(
+    folder = once("go-" + name, [module + "/go.mod", module + "/go.sum", *sorted(glob.glob(f"{module}/{name}/*.go"))], lambda folder: quiet(
         "go", "build", "-o", folder + "/" + name, "./" + name, cwd=module, env={**os.environ, "GOFLAGS": "-mod=readonly -buildvcs=false"}))
     return folder + "/" + name
 
@@ -134,4 +135,16 @@ def pyroscope(*paths: str) -> dict[tuple[str, str], dict[str, int]]:
     for line in done.stdout.splitlines():
         recording, _, kind, value, stack = line.split("\t")
         found[recording, kind][stack] += int(value)
+    return found
+
+
+def collector(*paths: str) -> dict[str, list[dict]]:
+    """File -> samples of its profiles, as the collector's own code reads them; fails where Pyroscope refuses one."""
+    done = quiet(go_reader("otlp"), *paths, encoding="utf-8")
+    if done.returncode != 0:
+        raise AssertionError(done.stderr[-2000:])
+    found = collections.defaultdict(list)
+    for line in done.stdout.splitlines():
+        sample = json.loads(line)
+        found[sample["file"]].append(sample)
     return found

@@ -39,6 +39,11 @@ def value_of(any_value: dict):
     return one(any_value, "string_value", None) or one(any_value, "int_value", None)
 
 
+def counts(sample: dict) -> list[int]:
+    """What each observation counts for: a time without a value is one."""
+    return sample.get("values") or [1] * len(sample.get("timestamps_unix_nano", []))
+
+
 class Data:
     """A ProfilesData, with what it refers to looked up."""
 
@@ -100,8 +105,8 @@ class Otlp(unittest.TestCase):
                 for _, profile in data.profiles():
                     identities = set()
                     for sample in profile.get("samples", []):
-                        self.assertEqual(len(sample["values"]), len(sample["timestamps_unix_nano"]))
-                        got[data.names(one(sample, "stack_index"))] += sum(sample["values"])
+                        self.assertEqual(sample.get("values", []), []) # one value for each would be refused: there is a period
+                        got[data.names(one(sample, "stack_index"))] += len(sample["timestamps_unix_nano"])
                         identity = (one(sample, "stack_index"), frozenset(sample["attribute_indices"]))
                         self.assertNotIn(identity, identities)
                         identities.add(identity)
@@ -113,9 +118,9 @@ class Otlp(unittest.TestCase):
             begin, duration = one(profile, "time_unix_nano"), one(profile, "duration_nano")
             for sample in profile["samples"]:
                 tid = data.attributes(sample)["thread.id"]
-                for time, value in zip(sample["timestamps_unix_nano"], sample["values"]):
+                for time in sample["timestamps_unix_nano"]:
                     self.assertTrue(begin <= time < begin + duration)
-                    got[time, tid, data.names(one(sample, "stack_index"))] += value
+                    got[time, tid, data.names(one(sample, "stack_index"))] += 1
         wanted = collections.Counter()
         for sample in common.samples("mixed", "inlined=1"):
             wanted[sample.time_ns, sample.tid, tuple(map(common.clean, sample.names))] += sample.count
@@ -139,6 +144,7 @@ class Otlp(unittest.TestCase):
         data = Data("single", "total=1")
         for _, profile in data.profiles():
             self.assertEqual(data.strings[one(one(profile, "sample_type"), "unit_strindex")], "nanoseconds")
+            self.assertEqual({len(sample["values"]) for sample in profile["samples"]}, {1})
             self.assertEqual(sum(sum(sample["values"]) for sample in profile["samples"]),
                              sum(common.collapsed("single").values()) * common.PERIOD)
 

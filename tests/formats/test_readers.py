@@ -153,5 +153,56 @@ class JfrReaders(unittest.TestCase):
         self.assertTrue([stack for stack in stacks if stack.endswith(";com/acme/PriceTable.lookup;java/util/HashMap.getNode")])
 
 
+class OtlpReaders(unittest.TestCase):
+    """The OpenTelemetry Collector's own code, and Pyroscope's rules, on all events."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.paths = {case: common.write_file(case, "otlp") for case in (*CASES, "single")}
+        for name, options in {**VIEWS, "counted": ("total=0",)}.items():
+            cls.paths.update({f"{case} {name}": common.write_file(case, "otlp", *options) for case in ("mixed", "every", "offcpu")})
+        found = readers.collector(*cls.paths.values())
+        cls.samples = {case: found[path.rpartition("/")[2]] for case, path in cls.paths.items()}
+
+    def test_the_collector_has_every_stack(self):
+        for case in ("mixed", "single", "hostile"):
+            got = collections.Counter()
+            for sample in self.samples[case]:
+                got[tuple(common.clean(name) for name in sample["stack"])] += len(sample["times"])
+            self.assertEqual(got, common.collapsed(case, "inlined=1"), case)
+
+    def test_each_event_has_its_value_in_pyroscope(self):
+        """By the names under which it is asked for there. Off-CPU time has the time of each wait, too."""
+        names = {"cpu": "process_cpu:cpu:nanoseconds", "offcpu": "off_cpu:off_cpu:nanoseconds", "page-faults": "page-faults:samples:count",
+                 "nativemem": "nativemem:nativemem:bytes"}
+        units = {"alloc": "bytes", "live": "bytes", "malloc": "bytes", "nativelive": "bytes"}
+        for event in KINDS:
+            total = sum(map(int, common.write(event, "values").split()))
+            wanted = {names.get(event, f"{event}:{event}:{units.get(event, 'nanoseconds')}"):
+                      total // 1000000 if event == "page-faults" else total}
+            got = collections.Counter()
+            for sample in self.samples[event]:
+                got[sample["pyroscope"]] += sample["sum"]
+            self.assertEqual(got, wanted)
+            for sample in self.samples["every"]:
+                self.assertIn(sample["pyroscope"].partition(":")[0], {*KINDS, "process_cpu"})
+        self.assertEqual({(sample["type"], sample["period"]) for sample in self.samples["offcpu"]}, {("off_cpu:nanoseconds", "")})
+        times = [time for sample in self.samples["offcpu"] for time in sample["times"]]
+        self.assertEqual(sorted(times), sorted(sample.time_ns for sample in common.samples("offcpu")))
+        self.assertEqual({len(sample["values"]) == len(sample["times"]) for sample in self.samples["offcpu"]}, {True})
+
+    def test_all_samples_of_a_profile_have_one_shape(self):
+        for case, samples in self.samples.items():
+            shapes = collections.defaultdict(set)
+            for sample in samples:
+                shapes[sample["type"], sample["period"]].add((bool(sample["values"]), bool(sample["times"])))
+            self.assertTrue(all(len(found) == 1 for found in shapes.values()), (case, shapes))
+
+    def test_counted(self):
+        """total=0: events that have values of their own are samples, too."""
+        self.assertEqual({(s["type"], s["period"]) for s in self.samples["offcpu counted"]}, {("samples:count", "off_cpu:nanoseconds")})
+        self.assertEqual(sum(s["sum"] for s in self.samples["offcpu counted"]), len(common.samples("offcpu")))
+
+
 if __name__ == "__main__":
     common.main()

@@ -280,17 +280,21 @@ class Formats(unittest.TestCase):
         self.assertEqual((got - wanted, wanted - got), (collections.Counter(), collections.Counter()))
 
     def test_readers_of_recordings_have_all_events(self):
-        """Mission Control's models, async-profiler's converters and Pyroscope's parser, on what a real JVM did."""
+        """Mission Control's models, async-profiler's converters and Pyroscope's parser, on what a real JVM did; the same as otlp."""
         os.kill(self.target.pid, signal.SIGCONT)
         self.addCleanup(os.kill, self.target.pid, signal.SIGSTOP)
-        folder, paths_of, counts = self.folder, {}, {}
+        folder, paths_of, counts, exports = self.folder, {}, {}, {}
         for events in ("cpu,wall,alloc", "offcpu,lock,nativelock", "safepoint,nativemem", "live", "malloc", "nativelive"):
-            answer = self.daemon.get("/profile", pid=self.target.pid, seconds=1.5, event=events, format="jfr", force=1, timeout=60)
+            answer = self.daemon.get("/profile", pid=self.target.pid, seconds=0.8, event=events, format="jfr", force=1, timeout=60)
             self.assertEqual(answer.status, 200, (events, answer.body[:300]))
             paths_of[events] = f"{folder}/{events.replace(',', '.')}.jfr"
             counts[events] = int(answer.headers["X-Flamed-Samples"])
             with open(paths_of[events], "wb") as file:
                 file.write(answer.body)
+            export = self.daemon.get(f"/api/v1/captures/{answer.headers['X-Flamed-Capture']}/profile", format="otlp")
+            exports[events] = f"{folder}/{events.replace(',', '.')}.otlp.pb"
+            with open(exports[events], "wb") as file:
+                file.write(export.body)
         os.kill(self.target.pid, signal.SIGSTOP)
         found = readers_of_formats.Recordings(folder, *paths_of.values())
         self.assertEqual(found.failed, [])
@@ -312,6 +316,10 @@ class Formats(unittest.TestCase):
         stored = readers_of_formats.pyroscope(*paths_of.values())
         self.assertGreater(sum(stored["cpu.wall.alloc.jfr", "alloc_sample_bytes"].values()), 0)
         self.assertGreater(sum(stored["cpu.wall.alloc.jfr", "cpu"].values()), 0)
+        taken = readers_of_formats.collector(*exports.values()) # fails where Pyroscope refuses one
+        self.assertEqual({sample["pyroscope"] for sample in taken["cpu.wall.alloc.otlp.pb"]},
+                         {"process_cpu:cpu:nanoseconds", "wall:wall:nanoseconds", "alloc:alloc:bytes"})
+        self.assertIn("off_cpu:off_cpu:nanoseconds", {sample["pyroscope"] for sample in taken["offcpu.lock.nativelock.otlp.pb"]})
 
     # ---- readers ----
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format `otlp`: a ProfilesData of OpenTelemetry. A process is a resource with one profile; a
- * sample is a stack in a thread, with the time and the value of each observation; tables are shared
- * in the dictionary. What flamed knows besides is in attributes named flamed.*.
+ * Format `otlp`: a ProfilesData of OpenTelemetry. A process is a resource with a profile for each
+ * event; a sample is a stack in a thread, with its times or values; tables are shared in the
+ * dictionary. What flamed knows besides is in attributes named flamed.*.
  */
 #include "base/cleanup.h"
 #include "render/proto/otlp.pb-c.h"
 #include "render/proto/otlp_dictionary.h"
 #include "render/proto/protobuf.h"
 
-#define OTLP_ATTRIBUTES_MAX 5 /* of a resource */
+#define OTLP_ATTRIBUTES_MAX 5            /* of a resource */
+#define OTLP_TIMES_MAX UINT64_C(8000000) /* of samples that stand for several each has a time */
 
 /* Fields that hold what is packed on its own. */
 enum {
@@ -26,7 +27,9 @@ struct otlp {
     uint32_t *observed_at; /* [key_count + 1]: where a key's samples begin */
     uint64_t *times;       /* of one sample at a time, as many as the longest has */
     int64_t *values;
-    int error; /* the first one, sticky */
+    bool
+        timeless; /* samples that count have sums alone, as their times are not known or too many */
+    int error;    /* the first one, sticky */
 };
 
 static void otlp_fail(struct otlp *x, int r)
@@ -47,17 +50,24 @@ static const char *text_of(const struct otlp *x, uint32_t string)
 static int otlp_observe(struct otlp *x)
 {
     const uint32_t *keys = x->d.stacks.key_of_sample;
+    uint64_t all = 0;
     size_t n = keys ? x->v->profile->sample_count : 0, longest = 1;
+    _cleanup_free_ uint64_t *times = calloc((size_t)x->d.stacks.key_count + 1, sizeof(*times));
 
     x->observed = calloc(n + 1, sizeof(*x->observed));
     x->observed_at = calloc((size_t)x->d.stacks.key_count + 2, sizeof(*x->observed_at));
-    if (!x->observed || !x->observed_at)
+    if (!x->observed || !x->observed_at || !times)
         return -ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        if (keys[i] != STACKS_NONE)
-            x->observed_at[keys[i] + 2]++;
+    for (size_t i = 0; i < n; i++) {
+        if (keys[i] == STACKS_NONE)
+            continue;
+        x->observed_at[keys[i] + 2]++;
+        times[keys[i]] += x->v->profile->samples[i].count;
+        all += x->v->profile->samples[i].count;
+    }
+    x->timeless = !keys || all > OTLP_TIMES_MAX;
     for (uint32_t k = 0; k < x->d.stacks.key_count; k++) {
-        longest = MAX(longest, (size_t)x->observed_at[k + 2]);
+        longest = MAX(longest, (size_t)(x->timeless ? x->observed_at[k + 2] : times[k]));
         x->observed_at[k + 2] += x->observed_at[k + 1];
     }
     for (size_t i = 0; i < n; i++) /* now [k + 1] is where k begins; then it is where k ends */
@@ -68,31 +78,66 @@ static int otlp_observe(struct otlp *x)
     return x->times && x->values ? 0 : -ENOMEM;
 }
 
-static void put_sample(struct otlp *x, uint32_t id, struct buf *profile)
+/* How the samples of a profile are written. Pyroscope wants one value of each sample, or none,
+ * where the profile has a period; and none of its period where the values are time off the
+ * processor. */
+enum otlp_shape {
+    SHAPE_TIMES, /* a time for each sample, none has a value; period */
+    SHAPE_VALUE, /* one value, no time; period */
+    SHAPE_BOTH,  /* a time and a value for each sample; no period */
+};
+
+static enum otlp_shape shape_of(const struct otlp *x, const struct profile_event *event)
+{
+    if (!view_weighs_by_value(&x->v->opts, event))
+        return x->timeless ? SHAPE_VALUE : SHAPE_TIMES;
+    return strcmp(event->name, "offcpu") == 0 ? SHAPE_BOTH : SHAPE_VALUE;
+}
+
+static uint64_t time_of(const struct profile *p, const struct profile_sample *s)
+{
+    return p->start_realtime_ns + s->time_ns - p->start_ns;
+}
+
+/* Fills in the times and values of one key's samples, as its shape wants them. */
+static void observe(struct otlp *x, uint32_t id, enum otlp_shape shape, Otlp__Sample *sample)
 {
     const struct profile *p = x->v->profile;
-    const struct stacks_key *key = &x->d.stacks.keys[id];
     const struct view_sum *sum = &x->d.stacks.sums[id];
-    int32_t *attributes = x->d.threads[MIN((size_t)key->thread, p->thread_count)];
     uint32_t from = x->observed_at[id], n = x->observed_at[id + 1] - from;
+    bool total = view_weighs_by_value(&x->v->opts, &p->events[x->d.stacks.keys[id].event]);
+    size_t times = 0;
+
+    sample->values = x->values;
+    sample->timestamps_unix_nano = x->times;
+    if (shape == SHAPE_VALUE || !n) {
+        x->values[0] = (int64_t)(total ? sum->value : sum->samples);
+        sample->n_values = 1;
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const struct profile_sample *s = &p->samples[x->observed[from + i]];
+        uint32_t count = shape == SHAPE_TIMES ? s->count : 1;
+
+        x->values[i] = (int64_t)s->value;
+        for (uint32_t k = 0; k < count; k++)
+            x->times[times++] = time_of(p, s);
+    }
+    sample->n_timestamps_unix_nano = times;
+    sample->n_values = shape == SHAPE_BOTH ? n : 0;
+}
+
+static void put_sample(struct otlp *x, uint32_t id, enum otlp_shape shape, struct buf *profile)
+{
+    const struct stacks_key *key = &x->d.stacks.keys[id];
+    int32_t *attributes = x->d.threads[MIN((size_t)key->thread, x->v->profile->thread_count)];
     Otlp__Sample sample = OTLP__SAMPLE__INIT, *ref = &sample;
     Otlp__Profile part = OTLP__PROFILE__INIT;
 
-    for (uint32_t i = 0; i < n; i++) {
-        const struct profile_sample *s = &p->samples[x->observed[from + i]];
-
-        x->times[i] = p->start_realtime_ns + s->time_ns - p->start_ns;
-        x->values[i] = (int64_t)render_weight(x->v, s->count, s->value);
-    }
-    if (!n)
-        x->values[0] = (int64_t)render_weight(x->v, sum->samples, sum->value);
+    observe(x, id, shape, &sample);
     sample.stack_index = (int32_t)key->stack;
     sample.attribute_indices = attributes;
     sample.n_attribute_indices = (attributes[0] != 0) + (attributes[1] != 0);
-    sample.values = x->values;
-    sample.n_values = n ? n : 1;
-    sample.timestamps_unix_nano = x->times;
-    sample.n_timestamps_unix_nano = n;
     part.samples = &ref;
     part.n_samples = 1;
     pack_message(profile, &part.base);
@@ -100,21 +145,29 @@ static void put_sample(struct otlp *x, uint32_t id, struct buf *profile)
 
 /* ---- resources ---- */
 
-static void put_facts(struct otlp *x, const struct profile_event *event, struct buf *profile)
+/* Pyroscope and OpenTelemetry's profiler know time off the processor by this name. */
+static struct span type_of(const struct profile_event *event)
+{
+    return strcmp(event->name, "offcpu") == 0 ? SPAN("off_cpu") : span_of(event->name);
+}
+
+static void put_facts(struct otlp *x, const struct profile_event *event, enum otlp_shape shape,
+                      struct buf *profile)
 {
     const struct profile *p = x->v->profile;
+    bool total = view_weighs_by_value(&x->v->opts, event);
     Otlp__ValueType type = OTLP__VALUE_TYPE__INIT, period = OTLP__VALUE_TYPE__INIT;
     Otlp__Profile part = OTLP__PROFILE__INIT;
 
-    period.type_strindex = otlp_string(&x->d, span_of(event->name));
+    period.type_strindex = otlp_string(&x->d, type_of(event));
     period.unit_strindex = otlp_string(&x->d, span_of(event->unit));
-    type.type_strindex =
-        x->v->opts.total ? period.type_strindex : otlp_string(&x->d, SPAN("samples"));
-    type.unit_strindex =
-        x->v->opts.total ? period.unit_strindex : otlp_string(&x->d, SPAN("count"));
+    type.type_strindex = total ? period.type_strindex : otlp_string(&x->d, SPAN("samples"));
+    type.unit_strindex = total ? period.unit_strindex : otlp_string(&x->d, SPAN("count"));
     part.sample_type = &type;
-    part.period_type = &period;
-    part.period = (int64_t)event->period;
+    if (shape != SHAPE_BOTH) {
+        part.period_type = &period;
+        part.period = (int64_t)event->period;
+    }
     part.time_unix_nano = p->start_realtime_ns;
     part.duration_nano = p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0;
     part.attribute_indices = x->d.facts;
@@ -207,11 +260,12 @@ static void put_profile(struct otlp *x, const struct profile_event *event, const
                         size_t n, struct buf *scopes)
 {
     _cleanup_buf_ struct buf profile = BUF_NULL;
+    enum otlp_shape shape = shape_of(x, event);
 
     buf_init(&profile, scopes->max);
-    put_facts(x, event, &profile);
+    put_facts(x, event, shape, &profile);
     for (size_t i = 0; i < n && !x->error && !profile.error; i++)
-        put_sample(x, keys[i], &profile);
+        put_sample(x, keys[i], shape, &profile);
     pack_nested(scopes, FIELD_SCOPE_PROFILES, buf_span(&profile));
     otlp_fail(x, profile.error);
 }
