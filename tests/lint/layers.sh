@@ -32,7 +32,8 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         only["launcher", "broker/listen.h"] = 1 # as a service it takes its clients as the broker does
         may["broker/target"] = "base proc agent sample privileged broker_client broker" # what it looks up of a target
         may["hotspot"] = values " sample broker_client hotspot/code"
-        may["hotspot/code"] = "base hotspot" # the code cache
+        may["hotspot/code"] = "base hotspot hotspot/leaf" # the code cache
+        may["hotspot/leaf"] = "base" # flow graphs of code, and what its loops belong to
         may["discover"] = values " sample broker_client hotspot"
         may["unwind_tables"] = values " sample broker_client hotspot discover" # what fills its tables
         may["elf"] = "base" # files as bytes: symbols of ELF, and what DWARF says of inlining and lines

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lengths of bytecodes, the VM's own included (JDK 8 to 26: fast_agetfield is 203, and so on), and
+ * the backward branches. Rewritten operands do not matter: no branch is rewritten.
+ */
+#include "hotspot/leaf/bytecode.h"
+
+enum {
+    OP_IINC = 132,
+    OP_IFEQ = 153,
+    OP_JSR = 168,
+    OP_TABLESWITCH = 170,
+    OP_LOOKUPSWITCH = 171,
+    OP_WIDE = 196,
+    OP_IFNULL = 198,
+    OP_IFNONNULL = 199,
+    OP_GOTO_W = 200,
+    OP_JSR_W = 201,
+    OP_FAST_LINEARSWITCH = 228,
+    OP_FAST_BINARYSWITCH = 229,
+};
+
+/* Opcodes [first, last] of a length other than 1. 0: cannot be told. */
+static const struct {
+    uint8_t first, last, length;
+} LENGTHS[] = {
+    { 16, 16, 2 },   { 17, 17, 3 },   { 18, 18, 2 },   { 19, 20, 3 },   { 21, 25, 2 },
+    { 54, 58, 2 },   { 132, 132, 3 }, { 153, 168, 3 }, { 169, 169, 2 }, { 178, 184, 3 },
+    { 185, 186, 5 }, { 187, 187, 3 }, { 188, 188, 2 }, { 189, 189, 3 }, { 192, 193, 3 },
+    { 197, 197, 4 }, { 198, 199, 3 }, { 200, 201, 5 }, { 202, 202, 0 }, { 203, 219, 3 },
+    { 221, 223, 4 }, { 224, 224, 2 }, { 225, 225, 4 }, { 226, 227, 3 }, { 230, 230, 2 },
+    { 231, 231, 3 }, { 233, 235, 3 }, { 237, 237, 2 }, { 238, 255, 0 },
+};
+
+static int32_t get_i32(const uint8_t *p)
+{
+    return (int32_t)((uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]);
+}
+
+static int64_t switch_length(struct span code, size_t at)
+{
+    const uint8_t *p = (const uint8_t *)code.p;
+    size_t table = (at + 4) & ~(size_t)3; /* operands are aligned */
+    int64_t low, high;
+
+    if (table + (p[at] == OP_TABLESWITCH ? 12 : 8) > code.n)
+        return 0;
+    low = get_i32(p + table + 4);
+    if (p[at] != OP_TABLESWITCH)
+        return low < 0 ? 0 : (int64_t)(table - at) + 8 + 8 * low;
+    high = get_i32(p + table + 8);
+    return high < low ? 0 : (int64_t)(table - at) + 12 + 4 * (high - low + 1);
+}
+
+/* Bytes of the bytecode at @at; 0: cannot be told, or it is cut. */
+static size_t length_at(struct span code, size_t at)
+{
+    uint8_t op = (uint8_t)code.p[at];
+    int64_t n = 1;
+
+    if (op == OP_TABLESWITCH || op == OP_LOOKUPSWITCH || op == OP_FAST_LINEARSWITCH ||
+        op == OP_FAST_BINARYSWITCH) {
+        n = switch_length(code, at);
+    } else if (op == OP_WIDE) {
+        n = at + 1 < code.n && (uint8_t)code.p[at + 1] == OP_IINC ? 6 : 4;
+    } else {
+        for (size_t i = 0; i < ARRAY_SIZE(LENGTHS); i++) {
+            if (op >= LENGTHS[i].first && op <= LENGTHS[i].last)
+                n = LENGTHS[i].length;
+        }
+    }
+    return n > 0 && n <= (int64_t)(code.n - at) ? (size_t)n : 0;
+}
+
+/* Adds the loop [@head, @end); those with one head are one. False: there are too many. */
+static bool span_add(struct leaf_span *ret, int *count, int32_t head, int32_t end)
+{
+    for (int i = 0; i < *count; i++) {
+        if (ret[i].head == head) {
+            ret[i].end = MAX(ret[i].end, end);
+            return true;
+        }
+    }
+    if (*count == LEAF_SPANS_MAX)
+        return false;
+    ret[(*count)++] = (struct leaf_span){ head, end, 1 };
+    return true;
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+    const struct leaf_span *x = a, *y = b;
+    int32_t n = x->end - x->head, m = y->end - y->head;
+
+    return n != m ? (n < m ? -1 : 1) : (x->head > y->head) - (x->head < y->head);
+}
+
+/* An inner loop stands before those around it. */
+static void count_nested(struct leaf_span *spans, int count)
+{
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < i; k++) {
+            if (spans[k].head >= spans[i].head && spans[k].end <= spans[i].end)
+                spans[i].nested = MAX(spans[i].nested, spans[k].nested + 1);
+        }
+    }
+}
+
+int leaf_bytecode_loops(struct span code, struct leaf_span ret[LEAF_SPANS_MAX])
+{
+    const uint8_t *p = (const uint8_t *)code.p;
+    int count = 0;
+
+    for (size_t at = 0, n; at < code.n; at += n) {
+        uint8_t op = p[at];
+        int32_t to = 0;
+
+        n = length_at(code, at);
+        if (n == 0)
+            return -EBADMSG;
+        if ((op >= OP_IFEQ && op < OP_JSR) || op == OP_IFNULL || op == OP_IFNONNULL)
+            to = (int16_t)((uint16_t)p[at + 1] << 8 | p[at + 2]);
+        else if (op == OP_GOTO_W)
+            to = get_i32(p + at + 1);
+        if (to >= 0)
+            continue;
+        if (to < -(int64_t)at)
+            return -EBADMSG;
+        if (!span_add(ret, &count, (int32_t)at + to, (int32_t)(at + n)))
+            return -E2BIG;
+    }
+    qsort(ret, (size_t)count, sizeof(*ret), compare_spans);
+    count_nested(ret, count);
+    return count;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where in a tree of inlined methods an interrupted pc is. HotSpot writes records (PcDesc, scopes)
+ * at calls and polls alone. The record behind a pc in a loop may belong to what follows the loop.
+ * So a pc in a loop takes a record of this very loop. That stands on the way round, or at a trap
+ * that a branch leads to. If there is none, the nearest record that dominates the loop counts, if
+ * the loop can be that method's. What that leaves open is unsure.
+ *
+ * Pure: all input is handed in as arrays. It is foreign, so every index is checked once
+ * (leaf_input_is_whole()) and all work is bounded. Thread: any.
+ */
+#pragma once
+
+#include "hotspot/leaf/graph.h"
+
+#define LEAF_DEPTH_MAX 64
+
+/* A method at a bytecode index; -1: its entry. */
+struct leaf_frame {
+    uint32_t method; /* in input->methods */
+    int32_t bci;
+};
+
+/* The frames of a record, innermost first; the last is the compiled method. */
+struct leaf_chain {
+    uint32_t first, count; /* in input->frames */
+};
+
+struct leaf_record {
+    uint32_t at;    /* bytes from the code's start */
+    uint32_t chain; /* in input->chains */
+};
+
+/* Bytecodes [head, end) that a backward branch to head encloses. */
+struct leaf_span {
+    int32_t head, end;
+    uint32_t nested; /* loops inside one another, this one counted */
+};
+
+struct leaf_method {
+    uint32_t first, count; /* its loops, in input->spans; the small ones first */
+    bool known;            /* false: its bytecodes could not be read */
+};
+
+/* Borrowed arrays. */
+struct leaf_input {
+    const struct leaf_instruction *instructions;
+    size_t instruction_count;
+    struct leaf_ways ways;
+    const struct leaf_record *records; /* sorted */
+    size_t record_count;
+    const struct leaf_chain *chains;
+    size_t chain_count;
+    const struct leaf_frame *frames;
+    size_t frame_count;
+    const struct leaf_method *methods;
+    size_t method_count;
+    const struct leaf_span *spans;
+    size_t span_count;
+};
+
+enum leaf_verdict {
+    LEAF_RECORDED, /* HotSpot's own rule holds: the next record */
+    LEAF_INFERRED,
+    LEAF_UNSURE, /* in the frame named, or in one that is inlined there */
+};
+
+#define LEAF_BCI_KEPT INT32_MIN
+
+/* What the instructions at [start, end) belong to. */
+struct leaf_range {
+    uint32_t start, end; /* bytes from the code's start */
+    uint32_t chain;      /* LEAF_NONE: the compiled method, at no known bytecode */
+    int32_t bci;         /* of the innermost frame that is left; LEAF_BCI_KEPT: as in the chain */
+    uint8_t drop;        /* innermost frames of the chain that are left out */
+    uint8_t verdict;     /* enum leaf_verdict; never LEAF_RECORDED */
+};
+
+/* Sorted, not overlapping. What is in none is LEAF_RECORDED. */
+struct leaf_ranges {
+    struct leaf_range *at; /* owned */
+    size_t count, room;
+};
+
+/* Returns whether every index in @in leads to something. */
+bool leaf_input_is_whole(const struct leaf_input *in);
+/* Finds the ranges of @in, over its graph @g. 0 and *ret, whose array the caller frees; -E2BIG: too
+ * much work; -ENOMEM. */
+int leaf_ranges_make(const struct leaf_input *in, struct leaf_graph *g, struct leaf_ranges *ret);
+/* Returns the range that has @pc; NULL: none. */
+const struct leaf_range *leaf_ranges_find(const struct leaf_ranges *r, uint32_t pc);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose loop a loop is. In this order: a record inside it; the poll of the loop around it, where
+ * that is the same bytecode loop (C2 cuts a counted loop into strips, and polls between them); the
+ * nearest record before it, if its method can have this loop. Else the callers that the records
+ * before and behind it share are sure, and no more.
+ */
+#include "hotspot/leaf/rule.h"
+
+static struct leaf_place inferred(uint32_t chain, uint32_t drop)
+{
+    return (struct leaf_place){ chain, LEAF_BCI_KEPT, (uint8_t)drop, LEAF_INFERRED };
+}
+
+/* The frames of @f around the loop at hand. */
+static struct leaf_place place_inside(struct leaf_rule *r, struct leaf_find f)
+{
+    uint32_t outer = r->depth[r->g->blocks[f.block].loop] - r->depth[r->loop];
+    uint32_t count = r->in->chains[f.chain].count, owner = count;
+
+    do /* a machine loop more than bytecode has: the outermost that is known */
+        owner = leaf_chain_owner(r, f.chain, outer);
+    while (owner == count && outer-- > 0);
+    return inferred(f.chain, MIN(owner, count - 1));
+}
+
+/* Whether @loop is one of strips: it has polls of its own, nothing else, and one loop inside. */
+static bool is_stripped(struct leaf_rule *r, uint32_t loop, struct leaf_find *ret_poll)
+{
+    const struct leaf_loop *l = &r->g->loops[loop];
+    bool polls = false;
+
+    for (uint32_t i = 0; i < l->body_count; i++) {
+        uint32_t at = r->g->bodies[l->body + i];
+        const struct leaf_block *b = &r->g->blocks[at];
+
+        if (!leaf_graph_pay(r->g, 1 + b->end - b->first))
+            return false;
+        if (b->loop != loop && !leaf_loop_has(r->g, r->loop, at))
+            return false; /* of another loop */
+        for (uint32_t k = b->first; b->loop == loop && k < b->end; k++) {
+            if (r->e.chain[k] == LEAF_NONE)
+                continue;
+            if (r->e.kind[k] != LEAF_KIND_POLL)
+                return false;
+            *ret_poll = (struct leaf_find){ r->e.chain[k], at, LEAF_KIND_POLL };
+            polls = true;
+        }
+    }
+    return polls;
+}
+
+/* By the nearest record before it. False: that cannot have this loop. */
+static bool place_dominated(struct leaf_rule *r, struct leaf_find before, struct leaf_find behind,
+                            struct leaf_place *ret)
+{
+    const struct leaf_input *in = r->in;
+    uint32_t nested = 0, count = in->chains[before.chain].count;
+    int32_t bci, until = INT32_MAX;
+
+    for (uint32_t l = r->loop; l != LEAF_NONE && !leaf_loop_has(r->g, l, before.block);
+         l = r->g->loops[l].parent) {
+        struct leaf_find poll;
+
+        nested += l == r->loop || !is_stripped(r, l, &poll);
+    }
+    if (behind.chain != LEAF_NONE && leaf_chain_common(in, before.chain, behind.chain) == count) {
+        const struct leaf_chain *c = &in->chains[behind.chain];
+
+        until = in->frames[c->first + c->count - count].bci;
+        if (until <= in->frames[in->chains[before.chain].first].bci)
+            until = INT32_MAX; /* round an outer loop */
+    }
+    if (!leaf_chain_has_loops(in, before.chain, nested, until, &bci))
+        return false;
+    *ret = inferred(before.chain, 0);
+    ret->bci = bci;
+    return true;
+}
+
+/* The innermost frame that is sure, when the loop may be that of a method inlined there. */
+static struct leaf_place place_unsure(struct leaf_rule *r, struct leaf_find before,
+                                      struct leaf_find behind)
+{
+    uint32_t parent = r->g->loops[r->loop].parent, common = 0;
+    struct leaf_place p = { LEAF_NONE, LEAF_BCI_KEPT, 0, LEAF_UNSURE };
+
+    if (before.chain != LEAF_NONE && behind.chain != LEAF_NONE)
+        common = leaf_chain_common(r->in, before.chain, behind.chain);
+    if (common > 0) {
+        p.chain = before.chain;
+        p.drop = (uint8_t)(r->in->chains[before.chain].count - common);
+    }
+    if (parent != LEAF_NONE && r->places[parent].chain != LEAF_NONE &&
+        r->in->chains[r->places[parent].chain].count - r->places[parent].drop > common) {
+        p = r->places[parent];
+        p.verdict = LEAF_UNSURE;
+    }
+    return p;
+}
+
+void leaf_place_loop(struct leaf_rule *r)
+{
+    uint32_t parent = r->g->loops[r->loop].parent;
+    struct leaf_place *p = &r->places[r->loop];
+    struct leaf_find f = leaf_walk_any(r), behind;
+
+    if (f.chain != LEAF_NONE) {
+        *p = place_inside(r, f);
+        return;
+    }
+    if (parent != LEAF_NONE && is_stripped(r, parent, &f)) {
+        *p = inferred(f.chain, 0);
+        return;
+    }
+    f = leaf_walk_dominating(r);
+    behind = leaf_walk_behind(r);
+    if (f.chain == LEAF_NONE || !place_dominated(r, f, behind, p))
+        *p = place_unsure(r, f, behind);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the graph and the evidence to what each instruction of a loop belongs to. */
+#include "hotspot/leaf/rule.h"
+
+#include "base/cleanup.h"
+
+static void rule_deinit(struct leaf_rule *r)
+{
+    leaf_evidence_deinit(&r->e);
+    free(r->places);
+    free(r->depth);
+    free(r->owners);
+    free(r->traits);
+    free(r->seen);
+}
+
+static int range_add(struct leaf_ranges *to, const struct leaf_instruction *i, struct leaf_place p)
+{
+    struct leaf_range *last = to->count > 0 ? &to->at[to->count - 1] : NULL;
+
+    if (last && last->end == i->at && last->chain == p.chain && last->drop == p.drop &&
+        last->bci == p.bci && last->verdict == p.verdict) {
+        last->end = i->at + i->size;
+        return 0;
+    }
+    if (to->count == to->room) {
+        size_t room = to->room ? 2 * to->room : 32;
+        struct leaf_range *at = realloc(to->at, room * sizeof(*at));
+
+        if (!at)
+            return -ENOMEM;
+        to->at = at;
+        to->room = room;
+    }
+    to->at[to->count++] =
+        (struct leaf_range){ i->at, i->at + i->size, p.chain, p.bci, p.drop, p.verdict };
+    return 0;
+}
+
+/*
+ * The frames at an instruction between @before and @next. In a loop that calls, code stands near
+ * its record. In a short one, the instructions of all that is inlined are mixed: a frame inside the
+ * loop's own is shown only where both records are of it.
+ */
+static struct leaf_place place_between(struct leaf_rule *r, struct leaf_find before,
+                                       struct leaf_find next)
+{
+    uint32_t count = r->in->chains[next.chain].count, owner, common = 0;
+    struct leaf_place p = { next.chain, LEAF_BCI_KEPT, 0, LEAF_INFERRED };
+    bool own = r->g->blocks[next.block].loop == r->loop;
+
+    if (own && ((r->traits[r->loop] & LEAF_CALLS) || next.kind == LEAF_KIND_DETAIL ||
+                next.kind == LEAF_KIND_POLL))
+        return p;
+    if (!own) {
+        uint32_t outer = r->depth[r->g->blocks[next.block].loop] - r->depth[r->loop];
+
+        owner = leaf_chain_owner(r, next.chain, outer);
+        if (owner == count)
+            return r->places[r->loop];
+    } else {
+        owner = leaf_chain_owner(r, next.chain, 0);
+    }
+    if (before.chain != LEAF_NONE)
+        common = leaf_chain_common(r->in, before.chain, next.chain);
+    p.drop = (uint8_t)MIN(owner, count - MAX(common, 1U));
+    if (common == 0)
+        p.drop = (uint8_t)owner;
+    return p;
+}
+
+/* What stands aside says itself what it is of. */
+static struct leaf_place place_aside(uint32_t chain)
+{
+    return (struct leaf_place){ chain, LEAF_BCI_KEPT, 0, LEAF_INFERRED };
+}
+
+/* What is found for an instruction. */
+struct between {
+    struct leaf_find before, next;
+};
+
+static struct leaf_place place_at(struct leaf_rule *r, uint32_t block, const struct between *at)
+{
+    if (r->e.aside[block] != LEAF_NONE)
+        return place_aside(r->e.aside[block]);
+    return at->next.chain != LEAF_NONE ? place_between(r, at->before, at->next)
+                                       : r->places[r->loop];
+}
+
+/* Adds the places of the instructions of @block. @at: room for one each. */
+static int add_block(struct leaf_rule *r, uint32_t block, struct between *at,
+                     struct leaf_ranges *ret)
+{
+    const struct leaf_block *b = &r->g->blocks[block];
+    struct leaf_find next = leaf_walk_round(r, block), before = leaf_walk_back(r, block);
+    uint32_t n = b->end - b->first;
+    int result = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct leaf_find here = leaf_find_at(r, block, b->first + i);
+
+        at[i].before = before;
+        if (here.chain != LEAF_NONE)
+            before = here;
+    }
+    for (uint32_t i = n; i-- > 0;) {
+        struct leaf_find here = leaf_find_at(r, block, b->first + i);
+
+        if (here.chain != LEAF_NONE)
+            next = here;
+        at[i].next = next;
+    }
+    for (uint32_t i = 0; result == 0 && i < n; i++)
+        result = range_add(ret, &r->g->instructions[b->first + i], place_at(r, block, &at[i]));
+    return result;
+}
+
+static void find_traits(struct leaf_rule *r)
+{
+    for (size_t i = 0; i < r->g->block_count; i++) {
+        const struct leaf_block *b = &r->g->blocks[i];
+
+        for (uint32_t k = b->first; b->loop != LEAF_NONE && k < b->end; k++) {
+            if (r->e.kind[k] == LEAF_KIND_CALL && r->g->instructions[k].flow == LEAF_CALL)
+                r->traits[b->loop] |= LEAF_CALLS;
+            if (r->e.kind[k] == LEAF_KIND_DETAIL)
+                r->traits[b->loop] |= LEAF_DETAILED;
+        }
+    }
+}
+
+static int rule_init(const struct leaf_input *in, struct leaf_graph *g, struct leaf_rule *ret)
+{
+    *ret = (struct leaf_rule){
+        .in = in,
+        .g = g,
+        .places = calloc(g->loop_count + 1, sizeof(*ret->places)),
+        .depth = calloc(g->loop_count + 1, sizeof(*ret->depth)),
+        .owners = calloc(in->chain_count + 1, sizeof(*ret->owners)),
+        .traits = calloc(g->loop_count + 1, sizeof(*ret->traits)),
+        .seen = calloc(g->block_count + 1, sizeof(*ret->seen)),
+    };
+    if (!ret->places || !ret->depth || !ret->owners || !ret->traits || !ret->seen)
+        return -ENOMEM;
+    for (uint32_t l = (uint32_t)g->loop_count; l-- > 0;) {
+        uint32_t parent = g->loops[l].parent;
+
+        ret->depth[l] = parent == LEAF_NONE ? 0 : ret->depth[parent] + 1;
+    }
+    return leaf_evidence_make(in, g, &ret->e);
+}
+
+static int add_loops(struct leaf_rule *r, struct leaf_ranges *ret)
+{
+    _cleanup_free_ struct between *room = malloc((r->g->instruction_count + 1) * sizeof(*room));
+    int result = room ? 0 : -ENOMEM;
+
+    find_traits(r);
+    for (r->loop = (uint32_t)r->g->loop_count; r->loop-- > 0;)
+        leaf_place_loop(r);
+    for (uint32_t block = 0; result == 0 && block < r->g->block_count; block++) {
+        r->loop = r->g->blocks[block].loop;
+        if (r->loop != LEAF_NONE)
+            result = add_block(r, block, room, ret);
+    }
+    return result == 0 && r->g->steps == 0 ? -E2BIG : result;
+}
+
+int leaf_ranges_make(const struct leaf_input *in, struct leaf_graph *g, struct leaf_ranges *ret)
+{
+    _cleanup_(rule_deinit) struct leaf_rule r;
+    struct leaf_ranges ranges = { 0 };
+    int result = rule_init(in, g, &r);
+
+    if (result == 0)
+        result = add_loops(&r, &ranges);
+    if (result < 0)
+        free(ranges.at);
+    else
+        *ret = ranges;
+    return result;
+}
+
+const struct leaf_range *leaf_ranges_find(const struct leaf_ranges *r, uint32_t pc)
+{
+    size_t low = 0, high = r->count;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (r->at[mid].end <= pc)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < r->count && r->at[low].start <= pc ? &r->at[low] : NULL;
+}
+
+static bool is_part(uint32_t first, uint32_t count, size_t all)
+{
+    return first <= all && count <= all - first;
+}
+
+bool leaf_input_is_whole(const struct leaf_input *in)
+{
+    for (size_t i = 0; i < in->record_count; i++) {
+        if (in->records[i].chain >= in->chain_count)
+            return false;
+    }
+    for (size_t i = 0; i < in->chain_count; i++) {
+        if (!is_part(in->chains[i].first, in->chains[i].count, in->frame_count) ||
+            in->chains[i].count == 0 || in->chains[i].count > LEAF_DEPTH_MAX)
+            return false;
+    }
+    for (size_t i = 0; i < in->frame_count; i++) {
+        if (in->frames[i].method >= in->method_count)
+            return false;
+    }
+    for (size_t i = 0; i < in->method_count; i++) {
+        if (!is_part(in->methods[i].first, in->methods[i].count, in->span_count))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of leaf/: what the parts of the rule share. */
+#pragma once
+
+#include "hotspot/leaf/evidence.h"
+
+/* Frames of a chain that are sure, and how. */
+struct leaf_place {
+    uint32_t chain; /* LEAF_NONE: nothing but the compiled method */
+    int32_t bci;    /* LEAF_BCI_KEPT */
+    uint8_t drop;
+    uint8_t verdict; /* enum leaf_verdict */
+};
+
+struct leaf_rule {
+    const struct leaf_input *in;
+    struct leaf_graph *g;
+    struct leaf_evidence e;
+    struct leaf_place *places; /* [loop_count] of each loop as a whole */
+    uint32_t *depth;           /* [loop_count] loops around it */
+    uint8_t *owners;           /* [chain_count] leaf_chain_owner() of 0 + 1; 0: not asked yet */
+    uint8_t *traits;           /* [loop_count] bits of enum leaf_trait */
+    uint32_t *seen, walk;      /* [block_count] the walk that saw the block last */
+    uint32_t loop;             /* the one at hand */
+};
+
+/* What a loop's own blocks say of it. */
+enum leaf_trait {
+    LEAF_CALLS = 1,    /* they call Java code, so they are long */
+    LEAF_DETAILED = 2, /* they have records for all instructions */
+};
+
+/* Where evidence was found. */
+struct leaf_find {
+    uint32_t chain, block; /* LEAF_NONE: nothing */
+    uint8_t kind;          /* enum leaf_kind */
+};
+#define LEAF_FIND_NONE ((struct leaf_find){ LEAF_NONE, LEAF_NONE, LEAF_KIND_NONE })
+
+/* ---- chains.c: about frames alone ---- */
+
+/* Returns how many innermost frames of @chain stand before the one with the loop in question. That
+ * loop is @outer loops outside of the innermost one around the record. The chain's length: there is
+ * none, or that cannot be told. */
+uint32_t leaf_chain_owner(struct leaf_rule *r, uint32_t chain, uint32_t outer);
+/* Returns how many outermost frames @a and @b have in common: the last of them may differ in its
+ * bci. */
+uint32_t leaf_chain_common(const struct leaf_input *in, uint32_t a, uint32_t b);
+/* Returns whether the method of the innermost frame of @chain has @nested bytecode loops in one
+ * another, at or behind its bci and before @until. *ret_bci: a bytecode of the outermost. */
+bool leaf_chain_has_loops(const struct leaf_input *in, uint32_t chain, uint32_t nested,
+                          int32_t until, int32_t *ret_bci);
+
+/* ---- walk.c: evidence along the flow ---- */
+
+/* Finds the evidence that comes next on the way round the loop at hand, behind the end of @block.
+ */
+struct leaf_find leaf_walk_round(struct leaf_rule *r, uint32_t block);
+/* Finds what the blocks of the loop at hand have, in its own ones first. */
+struct leaf_find leaf_walk_any(struct leaf_rule *r);
+/* Finds the evidence before @block inside the loop at hand, in blocks that dominate it. */
+struct leaf_find leaf_walk_back(struct leaf_rule *r, uint32_t block);
+/* Finds the nearest evidence that dominates the loop at hand, outside of it. */
+struct leaf_find leaf_walk_dominating(struct leaf_rule *r);
+/* Finds the first evidence behind the loop at hand. */
+struct leaf_find leaf_walk_behind(struct leaf_rule *r);
+/* Returns what instruction @at of @block has to say about the loop at hand. */
+struct leaf_find leaf_find_at(struct leaf_rule *r, uint32_t block, uint32_t at);
+
+/* ---- place.c: the verdict on a loop as a whole ---- */
+
+/* Sets r->places of the loop at hand; those around it are done. */
+void leaf_place_loop(struct leaf_rule *r);
