@@ -5,6 +5,7 @@
  * None is needed if the pages of this moment are kept already. An abandoned call keeps the VM,
  * which is nobody else's until it is back.
  */
+#include "hotspot/code/leaf_maps.h"
 #include "hotspot/vm.h"
 #include "proc/stall_readers.h"
 
@@ -47,6 +48,7 @@ void vm_unref(struct hotspot_vm *vm)
         return;
     memory_deinit(&vm->memory);
     free(vm->codelets);
+    leaf_maps_free(vm->leaf_maps);
     free(vm->kept_areas.metaspace);
     free(vm->allocated.threads);
     free(vm->listed.all);

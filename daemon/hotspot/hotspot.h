@@ -98,15 +98,24 @@ int hotspot_code_still(struct hotspot_vm *vm, const struct hotspot_code *code);
 
 #define HOTSPOT_INLINE_MAX 64 /* frames of one compiled pc */
 
+/* How the innermost frame of a pc is known. */
+enum hotspot_leaf {
+    HOTSPOT_LEAF_RECORDED, /* by a record of the VM's that is behind the pc */
+    HOTSPOT_LEAF_INFERRED, /* by the loop that the pc is in, and the records of that loop */
+    HOTSPOT_LEAF_UNSURE,   /* it is that frame, or a method that is inlined there */
+};
+
 struct hotspot_location {
     uint64_t method; /* Method* */
     int32_t bci;     /* -1: unknown */
     bool inlined;    /* into the next entry */
+    uint8_t leaf;    /* enum hotspot_leaf, of the first entry */
 };
 
 /*
  * Gives the Java frames of compiled code at @pc, innermost first, the compiled method itself last.
  * HotSpot's own rule gives the PcDesc (@is_return_address: exact match; else the first behind it).
+ * A pc in a loop is placed by the loop (hotspot/leaf/leaf.h).
  * Without debug information: bci -1 and the method alone. Return: their number >= 1, or -errno; 0
  * if the code is gone (another compile id by now).
  */

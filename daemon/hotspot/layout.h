@@ -89,6 +89,8 @@ struct layout_field {
     X(nmethod_scopes_pcs_offset, "nmethod", "_scopes_pcs_offset", W4, JDK_ALL)                     \
     X(nmethod_dependencies_offset, "nmethod", "_dependencies_offset", W4, 8, 22)                   \
     X(nmethod_metadata_offset, "nmethod", "_metadata_offset", W4, 8, 22)                           \
+    X(nmethod_handlers_offset, "nmethod", "_handler_table_offset", W2 | W4, JDK_MAY)               \
+    X(nmethod_implicit_offset, "nmethod", "_nul_chk_table_offset", W2 | W4, JDK_MAY)               \
     X(nmethod_immutable_data, "nmethod", "_immutable_data", W8, 23, 99)                            \
     X(nmethod_immutable_data_size, "nmethod", "_immutable_data_size", W4, 23, 99)                  \
     X(pc_desc_pc, "PcDesc", "_pc_offset", W4, JDK_ALL)                                             \

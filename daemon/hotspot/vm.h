@@ -93,6 +93,7 @@ struct hotspot_vm {
     struct codelet *codelets;              /* owned; sorted; NULL until asked for */
     size_t codelet_count;
     uint64_t nmethod_name, native_name; /* CodeBlob::_name seen to point to these, 0 not yet */
+    struct leaf_maps *leaf_maps;        /* owned; NULL until asked for */
     struct name_layout names;
     struct unwind_locks locks; /* klass_bytes 0: not known */
     bool locks_unusable;

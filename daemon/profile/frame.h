@@ -50,13 +50,22 @@ struct function {
     uint32_t module;     /* id in the module table, 0: none */
 };
 
+/* How a compiled frame that runs itself, and calls nothing, is known. */
+enum frame_leaf {
+    FRAME_LEAF_RECORDED, /* by what the compiler wrote down */
+    FRAME_LEAF_INFERRED, /* by the loop that it runs in */
+    FRAME_LEAF_UNSURE,   /* it is the function or another that is inlined there */
+    FRAME_LEAF_COUNT
+};
+
 /* A frame: a function at a line, executed in one way. */
 struct frame {
     uint32_t function;
     uint32_t line;   /* 0: unknown */
     uint8_t kind;    /* enum frame_kind */
     uint8_t unknown; /* 1: has no name (counts as unknown, though name may say module+offset) */
-    uint16_t zero;
+    uint8_t leaf;    /* enum frame_leaf */
+    uint8_t zero;
 };
 
 struct frame_table;

@@ -37,6 +37,8 @@ void spell_frame(const struct profile *p, const struct view_opts *o, const struc
     const struct function *fn = &p->functions[f->function];
     struct span name = intern_get(p->strings, fn->name);
 
+    if (f->leaf == FRAME_LEAF_UNSURE)
+        buf_add_str(out, "[inlined in ");
     if (fn->class_name) {
         struct span class_name = intern_get(p->strings, fn->class_name);
 
@@ -57,6 +59,8 @@ void spell_frame(const struct profile *p, const struct view_opts *o, const struc
         buf_add_str(out, "[unknown]");
     if (o->names == VIEW_NAMES_SIGNATURE && fn->signature)
         buf_add_span(out, intern_get(p->strings, fn->signature));
+    if (f->leaf == FRAME_LEAF_UNSURE)
+        buf_add_char(out, ']');
     if (o->lines && f->line)
         buf_printf(out, ":%u", f->line);
     if (o->annotate)

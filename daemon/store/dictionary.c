@@ -4,6 +4,9 @@
 #include "base/cleanup.h"
 #include "store/blob.h"
 
+#define FRAME_LEAF_SHIFT 8 /* of a frame's kind, as it is stored; below are kind and unknown */
+_Static_assert(FRAME_KIND_COUNT <= 1 << (FRAME_LEAF_SHIFT - 1), "a kind takes the bits below");
+
 int dictionary_new(int64_t id, struct dictionary **ret)
 {
     struct dictionary *e = calloc(1, sizeof(*e));
@@ -106,7 +109,8 @@ void dictionary_additions(const struct dictionary *e, struct buf *out)
 
         blob_add_number(out, f->function);
         blob_add_number(out, f->line);
-        blob_add_number(out, (uint64_t)f->kind << 1 | (f->unknown & 1));
+        blob_add_number(out, (uint64_t)f->leaf << FRAME_LEAF_SHIFT | (uint64_t)f->kind << 1 |
+                                 (f->unknown & 1));
     }
     blob_add_number(out, e->nodes.count - e->saved_nodes);
     for (uint32_t i = e->saved_nodes; i < e->nodes.count; i++) {
@@ -162,13 +166,17 @@ static int replay_frame(struct dictionary *e, const struct frame_table_counts *h
                         uint32_t *ret_id)
 {
     struct frame f = { 0 };
-    uint32_t kind;
+    uint32_t kind, leaf;
 
-    if (!blob_take_u32(s, &f.function) || !blob_take_u32(s, &f.line) || !blob_take_u32(s, &kind) ||
-        f.function >= have->functions || kind >> 1 >= FRAME_KIND_COUNT)
+    if (!blob_take_u32(s, &f.function) || !blob_take_u32(s, &f.line) || !blob_take_u32(s, &kind))
+        return -EBADMSG;
+    leaf = kind >> FRAME_LEAF_SHIFT;
+    kind &= (1U << FRAME_LEAF_SHIFT) - 1;
+    if (f.function >= have->functions || kind >> 1 >= FRAME_KIND_COUNT || leaf >= FRAME_LEAF_COUNT)
         return -EBADMSG;
     f.kind = (uint8_t)(kind >> 1);
     f.unknown = kind & 1;
+    f.leaf = (uint8_t)leaf;
     return frame_table_frame(e->table, &f, ret_id);
 }
 

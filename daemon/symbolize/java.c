@@ -226,16 +226,24 @@ static void java_pc_put(struct java_names *j, struct java_pc pc, const uint32_t 
     *slot = pc;
 }
 
-static uint32_t java_frame(struct java_names *j, uint32_t function, uint32_t line,
-                           enum frame_kind kind)
+static uint32_t java_leaf_frame(struct java_names *j, uint32_t function, uint32_t line,
+                                enum frame_kind kind, enum frame_leaf leaf)
 {
-    struct frame f = {
-        .function = function, .line = line, .kind = (uint8_t)kind, .unknown = !function
-    };
+    struct frame f = { .function = function,
+                       .line = line,
+                       .kind = (uint8_t)kind,
+                       .unknown = !function,
+                       .leaf = (uint8_t)leaf };
     uint32_t id = 0;
 
     frame_table_frame(j->frames, &f, &id);
     return id;
+}
+
+static uint32_t java_frame(struct java_names *j, uint32_t function, uint32_t line,
+                           enum frame_kind kind)
+{
+    return java_leaf_frame(j, function, line, kind, FRAME_LEAF_RECORDED);
 }
 
 static uint32_t java_stub_frame(struct java_names *j, const struct hotspot_code *code)
@@ -250,9 +258,10 @@ static uint32_t java_stub_frame(struct java_names *j, const struct hotspot_code 
 /* The frames of @code at @pc; 0 when it is gone. */
 static size_t java_expand(struct java_names *j, struct hotspot_vm *vm,
                           const struct hotspot_code *code, uint64_t pc, bool is_return_address,
-                          uint64_t now_ns, uint32_t ret[HOTSPOT_INLINE_MAX])
+                          uint64_t now_ns, uint32_t ret[JAVA_EXPAND_MAX])
 {
     struct hotspot_location at[HOTSPOT_INLINE_MAX];
+    size_t count = 0;
     int n;
 
     if (code->kind == HOTSPOT_CODE_INTERPRETER || code->kind == HOTSPOT_CODE_STUB) {
@@ -272,9 +281,14 @@ static size_t java_expand(struct java_names *j, struct hotspot_vm *vm,
             kind = FRAME_INLINED;
         if (function && at[i].bci >= 0)
             line = hotspot_method_line(vm, at[i].method, at[i].bci);
-        ret[i] = java_frame(j, function, line, kind);
+        if (i == 0 && function && at[i].leaf == HOTSPOT_LEAF_UNSURE)
+            ret[count++] = java_leaf_frame(j, function, 0, FRAME_INLINED, FRAME_LEAF_UNSURE);
+        ret[count++] =
+            java_leaf_frame(j, function, line, kind,
+                            i == 0 && at[i].leaf == HOTSPOT_LEAF_INFERRED ? FRAME_LEAF_INFERRED
+                                                                          : FRAME_LEAF_RECORDED);
     }
-    return n > 0 ? (size_t)n : 0;
+    return count;
 }
 
 static bool is_stub(const struct java_pc *known)
@@ -323,7 +337,7 @@ size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t wor
     uint64_t pc = word & UNWIND_PC_MASK, key = word | (is_return_address ? JAVA_RETURN_BIT : 0);
     bool has_id = word >> UNWIND_KIND_SHIFT == UNWIND_COMPILED;
     struct java_pc *known = java_pc_find(j, key, 0);
-    uint32_t frames[HOTSPOT_INLINE_MAX];
+    uint32_t frames[JAVA_EXPAND_MAX];
     struct hotspot_code code;
     size_t n = 0;
     int r;

@@ -19,6 +19,8 @@
 #define JAVA_PCS_MAX (1u << 17) /* of one JVM; then all is read again */
 #define JAVA_METHODS_MAX (1u << 17)
 
+#define JAVA_EXPAND_MAX (HOTSPOT_INLINE_MAX + 1) /* frames of one pc: "[inlined in ...]" is one */
+
 struct java_names;
 
 /* Borrows @frames. 0 or -ENOMEM. */

@@ -53,7 +53,7 @@ static void add_code(struct naming *n, uint64_t word, bool is_return_address,
 {
     uint64_t kind = word >> UNWIND_KIND_SHIFT, pc = word & UNWIND_PC_MASK;
     bool generated = kind != UNWIND_NATIVE || (n->vm && hotspot_vm_in_code_cache(n->vm, pc));
-    uint32_t frames[HOTSPOT_INLINE_MAX];
+    uint32_t frames[JAVA_EXPAND_MAX];
     struct java_names *j;
     uint32_t later = 0;
     size_t count = 0;

@@ -96,11 +96,10 @@ struct find {
     struct hotspot_code code;
 };
 
-static int find(struct hotspot_vm *vm, void *arg)
+int code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *ret)
 {
-    struct find *f = arg;
-    uint64_t pc = f->pc, blob, end;
     struct hotspot_code code;
+    uint64_t blob, end;
     int r;
 
     memory_continue(&vm->memory);
@@ -115,8 +114,15 @@ static int find(struct hotspot_vm *vm, void *arg)
         code_refine_interpreter(vm, pc, &code);
     else if (code.kind == HOTSPOT_CODE_STUB && !vm_reads_nothing(vm))
         stubs_refine(vm, pc, &code);
-    f->code = code;
+    *ret = code;
     return 0;
+}
+
+static int find(struct hotspot_vm *vm, void *arg)
+{
+    struct find *f = arg;
+
+    return code_find(vm, f->pc, &f->code);
 }
 
 int hotspot_code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *ret)
@@ -127,14 +133,6 @@ int hotspot_code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *r
     if (r == 0)
         *ret = f.code;
     return r < 0 ? (int)HOTSPOT_NO_CODE : r;
-}
-
-void code_keep(struct hotspot_vm *vm, uint64_t pc, bool is_return_address)
-{
-    struct find f = { .pc = pc };
-
-    if (find(vm, &f) == 0)
-        location_keep(vm, &f.code, pc, is_return_address);
 }
 
 /* One read: the block's header stands right before the blob. */

@@ -40,6 +40,9 @@ struct blob {
     int32_t orig_pc_offset; /* bytes from sp */
     uint64_t deopt_handler, verified_entry;
     uint64_t scopes_data, scopes_data_end, scopes_pcs, scopes_pcs_end, metadata, metadata_end;
+    /* Tables that end where another begins, or with the memory that both are in; 0: none. */
+    uint64_t handlers, handlers_end, implicit, implicit_end;
+    uint64_t constants; /* where the constants of the code may begin; they end at code_begin */
 };
 
 /* Reads the blob at @address that ends at or before @end. 0 or -errno. */
@@ -66,10 +69,12 @@ int code_read(struct hotspot_vm *vm, uint64_t blob, uint64_t end, bool live,
 /* Checks whether @code is still what it was when it was found. In a moment the answer is of this
  * moment. 1; 0; -errno. */
 int code_still(struct hotspot_vm *vm, const struct hotspot_code *code);
-/* Has what hotspot_code_find() needs of @pc and hotspot_code_locate() of its code read now, for
- * this moment. */
-void code_keep(struct hotspot_vm *vm, uint64_t pc, bool is_return_address);
-/* Does the second half of that. */
+/* Does what hotspot_code_find() does, in a reading that is under way. */
+int code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *ret);
+
+/* ---- locate.c ---- */
+
+/* Has what hotspot_code_locate() needs of @pc in @code read now, for this moment. */
 void location_keep(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
                    bool is_return_address);
 
@@ -92,6 +97,9 @@ static inline unsigned unsigned5_excluded(const struct hotspot_vm *vm)
 void method_keep(struct hotspot_vm *vm, uint64_t method, int32_t bci);
 /* Does the same of an interpreted method at bytecode address @bcp (0: at its entry). */
 void method_keep_at(struct hotspot_vm *vm, uint64_t method, uint64_t bcp);
+/* Reads at most @max bytes of the bytecodes of @method. Return: their number; -E2BIG: more; -errno.
+ */
+ssize_t method_bytecodes(struct hotspot_vm *vm, uint64_t method, void *ret, size_t max);
 /* Gets the bytes of the Symbol at @symbol, cut to @max. 0 or -errno. */
 int symbol_read(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t max, uint16_t *ret_n);
 /* Returns the line of bci @wanted in a compressed line table. 0: unknown. Pure. */

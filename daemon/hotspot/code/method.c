@@ -241,6 +241,22 @@ static uint32_t line_read(struct hotspot_vm *vm, uint64_t method, int32_t bci)
     return lines_find((struct span){ table, bytes }, unsigned5_excluded(vm), bci);
 }
 
+ssize_t method_bytecodes(struct hotspot_vm *vm, uint64_t method, void *ret, size_t max)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    size_t n = l->sizeof_ConstMethod, code;
+    struct method m;
+    int r = method_open(vm, method, &m);
+
+    if (r < 0)
+        return r;
+    code = (size_t)layout_get(l->const_code_size, m.bytes, n);
+    if (code > max)
+        return -E2BIG;
+    r = memory_read(&vm->memory, m.const_method + n, ret, code);
+    return r < 0 ? r : (ssize_t)code;
+}
+
 void method_keep(struct hotspot_vm *vm, uint64_t method, int32_t bci)
 {
     struct hotspot_method m;

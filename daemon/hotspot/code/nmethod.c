@@ -60,6 +60,20 @@ static void range_set(uint64_t begin, uint64_t end, uint64_t low, uint64_t high,
     *ret_end = good ? end : 0;
 }
 
+/* Where exceptions go: offsets from @base, and all ends before @end. */
+static void nmethod_read_tables(const struct hotspot_layout *l, const uint8_t *p, size_t n,
+                                uint64_t base, uint64_t end, struct blob *b)
+{
+    uint64_t handlers, implicit;
+
+    if (!layout_has(l->nmethod_handlers_offset) || !layout_has(l->nmethod_implicit_offset))
+        return;
+    handlers = base + (uint32_t)layout_get(l->nmethod_handlers_offset, p, n);
+    implicit = base + (uint32_t)layout_get(l->nmethod_implicit_offset, p, n);
+    range_set(handlers, implicit, base, end, &b->handlers, &b->handlers_end);
+    range_set(implicit, end, base, end, &b->implicit, &b->implicit_end);
+}
+
 /* Scopes and metadata of JDK 8..22: everything lies in the blob, in this order. */
 static void nmethod_read_inside(const struct hotspot_layout *l, const uint8_t *p, size_t n,
                                 struct blob *b)
@@ -74,6 +88,7 @@ static void nmethod_read_inside(const struct hotspot_layout *l, const uint8_t *p
     range_set(metadata, data, b->address, b->end, &b->metadata, &b->metadata_end);
     range_set(data, pcs, b->address, b->end, &b->scopes_data, &b->scopes_data_end);
     range_set(pcs, dependencies, b->address, b->end, &b->scopes_pcs, &b->scopes_pcs_end);
+    nmethod_read_tables(l, p, n, b->address, b->end, b);
 }
 
 /* Of JDK 25 up: immutable data holds ... pcs, scopes, ...; mutable data relocations, then metadata.
@@ -89,6 +104,7 @@ static void nmethod_read_outside(const struct hotspot_layout *l, const uint8_t *
 
     range_set(pcs, scopes, data, end, &b->scopes_pcs, &b->scopes_pcs_end);
     range_set(scopes, end, data, end, &b->scopes_data, &b->scopes_data_end);
+    nmethod_read_tables(l, p, n, data, end, b);
     range_set(mutable + (uint32_t)layout_get(l->blob_relocation_size, p, n),
               mutable + (uint32_t)layout_get(l->blob_mutable_data_size, p, n), mutable,
               mutable + NMETHOD_DATA_MAX, &b->metadata, &b->metadata_end);
@@ -113,6 +129,7 @@ static void nmethod_read(const struct hotspot_layout *l, const uint8_t *p, size_
         b->deopt_handler = b->address + (uint64_t)layout_get(l->nmethod_deopt_offset, p, n);
     if (b->deopt_handler < b->address || b->deopt_handler >= b->end)
         b->deopt_handler = 0;
+    b->constants = MIN(b->address + l->sizeof_nmethod, b->code_begin);
     if (layout_has(l->nmethod_immutable_data))
         nmethod_read_outside(l, p, n, b);
     else

@@ -7,6 +7,15 @@ struct prepare {
     struct hotspot_place places[HOTSPOT_PREPARE_MAX];
 };
 
+/* What hotspot_code_find() needs of the pc, and hotspot_code_locate() of its code. */
+static void code_keep(struct hotspot_vm *vm, uint64_t pc, bool is_return_address)
+{
+    struct hotspot_code code;
+
+    if (code_find(vm, pc, &code) == 0)
+        location_keep(vm, &code, pc, is_return_address);
+}
+
 static int run_prepare(struct hotspot_vm *vm, void *arg)
 {
     const struct prepare *p = arg;

@@ -61,7 +61,7 @@ static int add_method(struct jfr_pools *p, uint32_t frame)
     const struct function *fn = &profile->functions[f->frame < profile->frame_count && f->frame
                                                         ? profile->frames[f->frame].function
                                                         : 0];
-    bool java = f->frame && fn->class_name;
+    bool java = f->frame && fn->class_name && profile->frames[f->frame].leaf != FRAME_LEAF_UNSURE;
     _cleanup_buf_ struct buf descriptor = BUF_NULL;
     struct jfr_method m = { 0 };
     int r;

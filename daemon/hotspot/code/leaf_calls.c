@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which calls of compiled code are of the VM's own rare paths, by the names of its stubs. */
+#include "hotspot/code/leaf_calls.h"
+
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+
+    return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+/* JDK 8 to 22: "throw_div0_exception Runtime1 stub", "_new_instance_Java"; later "C1 Runtime
+ * throw_div0_exception_blob", "C2 Runtime new_instance". */
+static uint8_t flow_of_name(const char *name)
+{
+    bool c1 = strstr(name, "Runtime1") || strncmp(name, "C1 Runtime", 10) == 0;
+
+    if (strcmp(name, "UncommonTrapBlob") == 0 ||
+        (c1 && (strstr(name, "throw_") || strstr(name, "deoptimize") ||
+                strstr(name, "predicate_failed"))))
+        return LEAF_TRAP;
+    if (c1 || strstr(name, "C2 Runtime") || (name[0] == '_' && ends_with(name, "_Java")))
+        return LEAF_SLOW;
+    return LEAF_CALL;
+}
+
+uint8_t leaf_call_flow(struct hotspot_vm *vm, struct leaf_stubs *stubs, uint64_t target)
+{
+    uint8_t flow = LEAF_CALL;
+    uint64_t at, end;
+    struct blob b;
+    char name[64];
+
+    for (size_t i = 0; i < stubs->count; i++) {
+        if (stubs->at[i].target == target)
+            return stubs->at[i].flow;
+    }
+    if (codecache_block(vm, target, &at, &end) != 0 || blob_read(vm, at, end, &b) != 0 ||
+        b.kind != HOTSPOT_CODE_STUB)
+        return LEAF_CALL; /* code that may be other code soon */
+    if (memory_string(&vm->memory, b.name, name, sizeof(name)) > 0)
+        flow = flow_of_name(name);
+    if (stubs->count < LEAF_STUBS_MAX)
+        stubs->at[stubs->count++] = (struct leaf_stub){ target, flow };
+    return flow;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hotspot/code/leaf_maps.h"
+
+static void map_drop(struct leaf_maps *maps, struct leaf_map *m)
+{
+    maps->bytes -= m->ranges.room * sizeof(*m->ranges.at);
+    free(m->ranges.at);
+    *m = (struct leaf_map){ 0 };
+}
+
+struct leaf_maps *leaf_maps_free(struct leaf_maps *m)
+{
+    for (size_t i = 0; m && i < LEAF_MAPS; i++)
+        map_drop(m, &m->at[i]);
+    free(m);
+    return NULL;
+}
+
+void leaf_maps_put(struct leaf_maps *maps, struct leaf_map *at, const struct leaf_map *made)
+{
+    map_drop(maps, at);
+    maps->bytes += made->ranges.room * sizeof(*made->ranges.at);
+    *at = *made;
+    for (size_t i = 0; maps->bytes > LEAF_MAPS_BYTES_MAX && i < LEAF_MAPS; i++) {
+        if (&maps->at[i] != at)
+            map_drop(maps, &maps->at[i]);
+    }
+}

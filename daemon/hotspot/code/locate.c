@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a pc of compiled code to Java frames.
+ *
+ * Which PcDesc: that of a call stands at its return address; one that the compilers add for
+ * profilers
+ * (-XX:+DebugNonSafepoints) stands at the END of the instructions that it describes. So a return
+ * address takes the PcDesc that is there, and a pc that was interrupted the first one BEHIND it, as
+ * HotSpot's own AsyncGetCallTrace does. Without that option the record behind a pc in a loop may
+ * belong to what follows the loop: there leaf_map.h decides. tests/unit/hotspot/test_hotspot_live.c
+ * proves both with loops at known lines.
+ */
+#include "hotspot/code/leaf_map.h"
+#include "hotspot/code/scopes.h"
+
+/* The first PcDesc at or behind code offset @pc (the last is a sentinel and does not count). 0 and
+ * *ret (scope 0: no debug information); -ENOENT. */
+static int pc_desc_find(struct hotspot_vm *vm, const struct blob *b, int64_t pc,
+                        struct pc_desc *ret)
+{
+    uint64_t low = 0, count = pc_descs_count(vm, b);
+    uint64_t high = count;
+    struct pc_desc d;
+    int r;
+
+    while (low < high) {
+        uint64_t mid = low + (high - low) / 2;
+
+        r = pc_desc_read(vm, b, mid, &d);
+        if (r < 0)
+            return r;
+        if (d.pc < pc)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (low >= count)
+        return -ENOENT;
+    r = pc_desc_read(vm, b, low, &d);
+    if (r < 0)
+        return r;
+    if (d.pc < 0 || d.pc == INT32_MAX || d.scope < 0)
+        return -ENOENT;
+    *ret = d;
+    return 0;
+}
+
+/* The blob of @code, if it still is that. 1 and *ret; 0: it is gone; -errno. */
+static int scopes_blob(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
+                       struct blob *ret)
+{
+    uint64_t blob, end;
+    int r;
+
+    if (code->kind != HOTSPOT_CODE_COMPILED && code->kind != HOTSPOT_CODE_NATIVE)
+        return -EINVAL;
+    memory_continue(&vm->memory);
+    r = codecache_block(vm, code->start, &blob, &end);
+    if (r == 0)
+        r = blob_read(vm, blob, end, ret);
+    if (r != 0)
+        return r == -ESRCH ? r : 0;
+    if (blob != code->blob || ret->kind != code->kind || ret->compile_id != code->compile_id ||
+        ret->method != code->method)
+        return 0;
+    return pc < ret->code_begin || pc > ret->code_end ? -EINVAL : 1;
+}
+
+struct locate {
+    struct hotspot_code code;
+    uint64_t pc;
+    bool is_return_address;
+    struct hotspot_location at[HOTSPOT_INLINE_MAX];
+};
+
+/* By HotSpot's own rule: the first record at or behind @offset. Frames; 0: none; -errno. */
+static int locate_by_record(struct hotspot_vm *vm, const struct blob *b, int64_t offset,
+                            struct hotspot_location ret[HOTSPOT_INLINE_MAX])
+{
+    struct pc_desc d;
+    int r = pc_desc_find(vm, b, offset, &d);
+
+    if (r == 0 && d.scope > 0)
+        return scopes_walk(vm, b, (uint32_t)d.scope, ret);
+    return r == -ENOENT ? 0 : r;
+}
+
+/* By the loop that @offset is in. Frames; 0: it is in none; -errno. */
+static int locate_in_loop(struct hotspot_vm *vm, const struct hotspot_code *code,
+                          const struct blob *b, uint32_t offset,
+                          struct hotspot_location ret[HOTSPOT_INLINE_MAX])
+{
+    struct leaf_spot spot;
+    int r = leaf_map_find(vm, code, b, offset, &spot), n = 0;
+
+    if (r <= 0)
+        return r;
+    if (spot.scope)
+        n = scopes_walk(vm, b, spot.scope, ret);
+    if (n < 0)
+        return n;
+    if (n <= spot.drop) {
+        ret[0] = (struct hotspot_location){ .method = b->method, .bci = -1 };
+        n = 1;
+    } else {
+        n -= spot.drop;
+        memmove(ret, ret + spot.drop, (size_t)n * sizeof(*ret));
+    }
+    if (spot.bci != LEAF_BCI_KEPT)
+        ret[0].bci = spot.bci;
+    ret[0].leaf = spot.verdict == LEAF_UNSURE ? HOTSPOT_LEAF_UNSURE : HOTSPOT_LEAF_INFERRED;
+    return n;
+}
+
+static int locate(struct hotspot_vm *vm, void *arg)
+{
+    struct locate *l = arg;
+    const struct hotspot_code *code = &l->code;
+    struct hotspot_location *ret = l->at;
+    uint64_t pc = l->pc;
+    struct blob b;
+    int r = scopes_blob(vm, code, pc, &b), n = 0;
+
+    if (r != 1)
+        return r;
+    /* A native wrapper has debug information only for its one call out; it is one frame everywhere.
+     */
+    if (b.kind == HOTSPOT_CODE_COMPILED && b.scopes_pcs && b.scopes_data && b.metadata) {
+        n = l->is_return_address ? 0
+                                 : locate_in_loop(vm, code, &b, (uint32_t)(pc - b.code_begin), ret);
+        if (n == 0)
+            n = locate_by_record(vm, &b, (int64_t)(pc - b.code_begin) + !l->is_return_address, ret);
+        if (n == -ESRCH || n == -EAGAIN)
+            return n;
+    }
+    r = code_still(vm, code); /* it may have been replaced while we read */
+    if (r <= 0)
+        return r;
+    if (n <= 0) {
+        ret[0] = (struct hotspot_location){ .method = b.method, .bci = -1 };
+        n = 1;
+    }
+    for (int i = 0; vm->memory.in_moment && i < n; i++)
+        method_keep(vm, ret[i].method, ret[i].bci);
+    return n;
+}
+
+void location_keep(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
+                   bool is_return_address)
+{
+    struct locate l = { .code = *code, .pc = pc, .is_return_address = is_return_address };
+
+    locate(vm, &l);
+}
+
+int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
+                        bool is_return_address, struct hotspot_location ret[HOTSPOT_INLINE_MAX])
+{
+    struct locate l = { .code = *code, .pc = pc, .is_return_address = is_return_address };
+    int n = vm_ask(vm, locate, &l, sizeof(l));
+
+    if (n > 0)
+        memcpy(ret, l.at, (size_t)n * sizeof(*ret));
+    return n;
+}
+
+static bool same_methods(const struct hotspot_location *a, size_t a_n,
+                         const struct hotspot_location *b, size_t b_n)
+{
+    if (a_n != b_n)
+        return false;
+    for (size_t i = 0; i < a_n; i++) {
+        if (a[i].method != b[i].method)
+            return false;
+    }
+    return true;
+}
+
+/* Frames of the PcDesc at @index, whose code ends at *ret_end. Number of them; 0: it says nothing.
+ */
+static int range_read(struct hotspot_vm *vm, const struct blob *b, uint64_t index,
+                      uint64_t *ret_end, struct hotspot_location ret[HOTSPOT_INLINE_MAX])
+{
+    struct pc_desc d;
+    int r = pc_desc_read(vm, b, index, &d);
+
+    if (r < 0)
+        return r;
+    if (d.pc < 0 || d.pc == INT32_MAX || d.scope <= 0)
+        return 0;
+    *ret_end = MIN(b->code_begin + (uint64_t)d.pc, b->code_end);
+    r = scopes_walk(vm, b, (uint32_t)d.scope, ret);
+    return r == -EBADMSG ? 0 : r;
+}
+
+int hotspot_code_ranges(struct hotspot_vm *vm, const struct hotspot_code *code, hotspot_range_fn fn,
+                        void *cookie)
+{
+    struct hotspot_location now[HOTSPOT_INLINE_MAX], before[HOTSPOT_INLINE_MAX];
+    uint64_t start, end, to = 0, count = 0;
+    struct blob b;
+    int r = vm_is_left(vm) ? -ETIMEDOUT : scopes_blob(vm, code, code->start, &b), n, before_n = 0;
+
+    if (r != 1)
+        return r < 0 ? r : -ENOENT;
+    start = end = b.code_begin;
+    if (b.kind == HOTSPOT_CODE_COMPILED && b.scopes_pcs && b.scopes_data && b.metadata)
+        count = pc_descs_count(vm, &b);
+    for (uint64_t i = 0; i < count; i++) {
+        n = range_read(vm, &b, i, &to, now);
+        if (n == -ESRCH)
+            return n;
+        if (n <= 0 || to <= end)
+            continue;
+        if (before_n && !same_methods(now, (size_t)n, before, (size_t)before_n)) {
+            r = fn(cookie, start, end, before, (size_t)before_n);
+            if (r)
+                return r;
+            start = end;
+        }
+        memcpy(before, now, (size_t)n * sizeof(*now));
+        before_n = n;
+        end = to;
+    }
+    if (before_n && start < end) {
+        r = fn(cookie, start, end, before, (size_t)before_n);
+        if (r)
+            return r;
+    }
+    before[0] = (struct hotspot_location){ .method = b.method, .bci = -1 };
+    return end < b.code_end ? fn(cookie, end, b.code_end, before, 1) : 0;
+}

@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: Apache-2.0
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+import java.math.BigInteger;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.regex.Pattern;
+
+/**
+ * Three sections of work one after the other, all inlined into one method: Sections KIND. Each line of input is answered by the
+ * thread CPU time, in nanoseconds, that each section has had so far: "a N b N c N". Section X of kind K is the method K.X.
+ */
+public final class Sections {
+    static final ThreadMXBean BEAN = ManagementFactory.getThreadMXBean();
+    static final long[] spent = new long[3];
+    static volatile long sink;
+    /* Not final: the length of an array that is would be a constant, and its loops without any record. */
+    static double[] prices = new double[4096];
+    static int[] numbers = new int[4096];
+    static byte[] bytes = new byte[65536];
+    static char[] chars = new char[16384];
+    static String[] words = new String[512];
+    static final Map<Integer, Integer> map = new HashMap<>();
+    static final List<Integer> list = new ArrayList<>();
+    static double[] left = new double[64 * 64], right = new double[64 * 64], product = new double[64 * 64];
+    static int[] unsorted = new int[400];
+    static BigInteger big = BigInteger.ONE;
+    static final Pattern PATTERN = Pattern.compile("(\\w+)-(\\d+)");
+
+    private Sections() {}
+
+    static long now() {
+        return BEAN.getCurrentThreadCpuTime();
+    }
+
+    /** Three methods with a loop each, as in the report that this load is after. */
+    static final class Leaf {
+        static double discount(double x, int i) {
+            return x * 0.97 + (i % 7) * 0.001;
+        }
+
+        static double a(int n) {
+            double t = 0;
+            for (int r = 0; r < n; r++) {
+                for (int i = 0; i < prices.length; i++)
+                    t += discount(prices[i], i);
+            }
+            return t;
+        }
+
+        static int mix(int h, int k) {
+            h ^= k * 0x9E3779B9;
+            h = Integer.rotateLeft(h, 13);
+            return h * 5 + 0xe6546b64;
+        }
+
+        static int b(int n) {
+            int h = 0;
+            for (int r = 0; r < n; r++) {
+                for (int i = 0; i < numbers.length; i++)
+                    h = mix(h, numbers[i]);
+            }
+            return h;
+        }
+
+        static boolean isVowel(byte c) {
+            return c == 'a' || c == 'e' || c == 'i' || c == 'o' || c == 'u';
+        }
+
+        static int c(int n) {
+            int k = 0;
+            for (int r = 0; r < n; r++) {
+                for (int i = 0; i < bytes.length; i++) {
+                    if (isVowel(bytes[i]))
+                        k++;
+                }
+            }
+            return k;
+        }
+
+        static void round(long[] t) {
+            long s = now();
+            double x = a(60);
+            t[0] += now() - s;
+            s = now();
+            x += b(60);
+            t[1] += now() - s;
+            s = now();
+            x += c(4);
+            t[2] += now() - s;
+            sink += (long) x;
+        }
+    }
+
+    static final class Sort {
+        static void fill() {
+            for (int i = 0; i < unsorted.length; i++)
+                unsorted[i] = (i * 7919) % 1009;
+        }
+
+        static int a(int[] x) {
+            for (int i = 1; i < x.length; i++) {
+                int v = x[i], j = i - 1;
+                while (j >= 0 && x[j] > v) {
+                    x[j + 1] = x[j];
+                    j--;
+                }
+                x[j + 1] = v;
+            }
+            return x[7];
+        }
+
+        static int b(int[] x) {
+            for (int i = 0; i < x.length - 1; i++) {
+                int m = i;
+                for (int j = i + 1; j < x.length; j++) {
+                    if (x[j] < x[m])
+                        m = j;
+                }
+                int t = x[i];
+                x[i] = x[m];
+                x[m] = t;
+            }
+            return x[7];
+        }
+
+        static int c(int[] x) {
+            for (int i = x.length; i > 1; i--) {
+                for (int j = 1; j < i; j++) {
+                    if (x[j - 1] > x[j]) {
+                        int t = x[j];
+                        x[j] = x[j - 1];
+                        x[j - 1] = t;
+                    }
+                }
+            }
+            return x[7];
+        }
+
+        static void round(long[] t) {
+            fill();
+            long s = now();
+            int x = a(unsorted);
+            t[0] += now() - s;
+            fill();
+            s = now();
+            x += b(unsorted);
+            t[1] += now() - s;
+            fill();
+            s = now();
+            x += c(unsorted);
+            t[2] += now() - s;
+            sink += x;
+        }
+    }
+
+    /** Loops in loops: a product of matrices, shortest ways, a sieve. */
+    static final class Nest {
+        static double a() {
+            for (int i = 0; i < 64; i++) {
+                for (int j = 0; j < 64; j++) {
+                    double t = 0;
+                    for (int k = 0; k < 64; k++)
+                        t += left[i * 64 + k] * right[k * 64 + j];
+                    product[i * 64 + j] = t;
+                }
+            }
+            return product[77];
+        }
+
+        static double b(double[] d) {
+            for (int k = 0; k < 64; k++) {
+                for (int i = 0; i < 64; i++) {
+                    double via = d[i * 64 + k];
+                    for (int j = 0; j < 64; j++) {
+                        if (via + d[k * 64 + j] < d[i * 64 + j])
+                            d[i * 64 + j] = via + d[k * 64 + j];
+                    }
+                }
+            }
+            return d[5];
+        }
+
+        static int c(byte[] s, int n) {
+            int count = 0;
+            for (int i = 2; i < n; i++)
+                s[i] = 1;
+            for (int i = 2; i < n; i++) {
+                if (s[i] == 0)
+                    continue;
+                count++;
+                for (int j = 2 * i; j < n; j += i)
+                    s[j] = 0;
+            }
+            return count;
+        }
+
+        static void round(long[] t) {
+            long s = now();
+            double x = a();
+            t[0] += now() - s;
+            s = now();
+            x += b(left);
+            t[1] += now() - s;
+            s = now();
+            x += c(bytes, 60000);
+            t[2] += now() - s;
+            sink += (long) x;
+        }
+    }
+
+    static final class Text {
+        static int a(int n) {
+            int t = 0;
+            StringBuilder text = new StringBuilder(64);
+            for (int i = 0; i < n; i++) {
+                text.setLength(0);
+                int v = i * 7919 & 0x7fffffff;
+                do {
+                    text.append((char) ('0' + v % 10));
+                    v /= 10;
+                } while (v != 0);
+                t += text.length();
+            }
+            return t;
+        }
+
+        static int b(int n) {
+            int h = 0;
+            for (int r = 0; r < n; r++) {
+                for (String word : words) {
+                    int e = 0;
+                    for (int i = 0; i < word.length(); i++)
+                        e = 31 * e + Character.toLowerCase(word.charAt(i));
+                    h ^= e;
+                }
+            }
+            return h;
+        }
+
+        static int c(int n) {
+            int q = 0;
+            for (int r = 0; r < n; r++) {
+                for (int i = 0; i < chars.length; i++) {
+                    char k = chars[i];
+                    if (k >= 'a' && k <= 'z')
+                        chars[i] = (char) (k - 32 + (r & 1));
+                    else
+                        q++;
+                }
+            }
+            return q;
+        }
+
+        static void round(long[] t) {
+            long s = now();
+            int x = a(3000);
+            t[0] += now() - s;
+            s = now();
+            x += b(20);
+            t[1] += now() - s;
+            s = now();
+            x += c(20);
+            t[2] += now() - s;
+            sink += x;
+        }
+    }
+
+    /** What applications do most: lookups, numbers without a bound, regular expressions. */
+    static final class Library {
+        static int a(int n) {
+            int t = 0;
+            for (int r = 0; r < n; r++) {
+                for (int i = 0; i < 1000; i++) {
+                    Integer v = map.get(i * 3);
+                    if (v != null)
+                        t += v;
+                }
+            }
+            return t;
+        }
+
+        static int b(int n) {
+            BigInteger x = big;
+            for (int i = 0; i < n; i++)
+                x = x.multiply(big).mod(BigInteger.TEN.pow(90)).add(big);
+            return x.bitCount();
+        }
+
+        static int c(int n) {
+            int t = 0;
+            for (int i = 0; i < n; i++) {
+                if (PATTERN.matcher(words[i & 511]).find())
+                    t++;
+            }
+            return t;
+        }
+
+        static void round(long[] t) {
+            long s = now();
+            int x = a(10);
+            t[0] += now() - s;
+            s = now();
+            x += b(100);
+            t[1] += now() - s;
+            s = now();
+            x += c(400);
+            t[2] += now() - s;
+            sink += x;
+        }
+    }
+
+    /** Streams, boxes and bits. */
+    static final class Streams {
+        static long a() {
+            return Arrays.stream(numbers).map(x -> x * 3 ^ 5).filter(x -> (x & 1) == 0).asLongStream().sum();
+        }
+
+        static long b(int n) {
+            long t = 0;
+            for (int r = 0; r < n; r++) {
+                for (Integer x : list)
+                    t += x * 7;
+            }
+            return t;
+        }
+
+        static long c(int n) {
+            long t = 0;
+            for (int r = 0; r < n; r++) {
+                for (int x : numbers)
+                    t += Integer.bitCount(x) + Long.numberOfTrailingZeros(x | 1L << 40);
+            }
+            return t;
+        }
+
+        static void round(long[] t) {
+            long s = now();
+            long x = a();
+            t[0] += now() - s;
+            s = now();
+            x += b(10);
+            t[1] += now() - s;
+            s = now();
+            x += c(8);
+            t[2] += now() - s;
+            sink += x;
+        }
+    }
+
+    /** Loops of arithmetic alone: no array, no call, no guard. */
+    static final class Pure {
+        static int a(int n, int x) {
+            for (int i = 0; i < n; i++) {
+                x = x * 31 + i;
+                x ^= x >>> 7;
+            }
+            return x;
+        }
+
+        static int b(int n, int x) {
+            for (int i = 0; i < n; i++) {
+                x = Integer.rotateLeft(x, 5) - i;
+                x += x << 3;
+            }
+            return x;
+        }
+
+        static long c(int n, long x) {
+            for (int i = 0; i < n; i++) {
+                x ^= x << 13;
+                x ^= x >>> 7;
+                x ^= x << 17;
+            }
+            return x;
+        }
+
+        static void round(long[] t) {
+            long s = now();
+            int x = a(100000, 1);
+            t[0] += now() - s;
+            s = now();
+            x += b(150000, x);
+            t[1] += now() - s;
+            s = now();
+            x += c(100000, x | 1);
+            t[2] += now() - s;
+            sink += x;
+        }
+    }
+
+    static void prepare() {
+        for (int i = 0; i < prices.length; i++) {
+            prices[i] = i * 1.37;
+            numbers[i] = i * 0x9E3779B9;
+            list.add(i * 31);
+        }
+        for (int i = 0; i < bytes.length; i++)
+            bytes[i] = (byte) ('a' + i * 7 % 26);
+        for (int i = 0; i < chars.length; i++)
+            chars[i] = (char) ('A' + i * 11 % 58);
+        for (int i = 0; i < words.length; i++)
+            words[i] = "word" + i * 7919 + "-" + i;
+        for (int i = 0; i < 2000; i++)
+            map.put(i, i * 5);
+        for (int i = 0; i < left.length; i++) {
+            left[i] = 1 + i % 13;
+            right[i] = 1 + i % 7;
+        }
+        big = new BigInteger("123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890");
+    }
+
+    static void round(String kind) {
+        switch (kind) {
+        case "Leaf":
+            Leaf.round(spent);
+            break;
+        case "Sort":
+            Sort.round(spent);
+            break;
+        case "Nest":
+            Nest.round(spent);
+            break;
+        case "Text":
+            Text.round(spent);
+            break;
+        case "Library":
+            Library.round(spent);
+            break;
+        case "Streams":
+            Streams.round(spent);
+            break;
+        default:
+            Pure.round(spent);
+        }
+    }
+
+    static synchronized String told() {
+        return "a " + spent[0] + " b " + spent[1] + " c " + spent[2];
+    }
+
+    static void work(String kind, long until) {
+        while (until == 0 || System.nanoTime() < until) {
+            synchronized (Sections.class) {
+                round(kind);
+            }
+            Thread.yield();
+        }
+    }
+
+    public static void main(String[] args) throws Exception {
+        prepare();
+        boolean handed = args.length > 1; // to a thread of a pool, in a lambda, round by round
+        Thread worker = new Thread(() -> work(args[0], 0), "sections");
+        ExecutorService pool = Executors.newSingleThreadExecutor(r -> new Thread(r, "sections"));
+        long warm = System.nanoTime() + 1500000000L;
+
+        if (handed)
+            new Thread(() -> {
+                while (true) {
+                    try {
+                        pool.submit(() -> {
+                            synchronized (Sections.class) {
+                                round(args[0]);
+                            }
+                        }).get();
+                    } catch (Exception e) {
+                        throw new IllegalStateException(e);
+                    }
+                }
+            }, "hands").start();
+        else
+            worker.start();
+        Thread.sleep(Math.max(0, (warm - System.nanoTime()) / 1000000));
+        System.out.println("started");
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
+        while (input.readLine() != null)
+            System.out.println(told());
+        System.exit(0);
+    }
+}

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The leaf in loops: methods inlined one after the other, each with a loop, have the share of the processor time that the program counts
+itself, whatever the collector and the compiler."""
+from collections import Counter
+from dataclasses import dataclass
+
+from harness import jvm, paths, proc
+from harness.daemon import Daemon
+from harness.profile import Profile
+
+COLLECTORS = {"serial": "-XX:+UseSerialGC", "parallel": "-XX:+UseParallelGC", "g1": "-XX:+UseG1GC", "z": "-XX:+UseZGC",
+              "shenandoah": "-XX:+UseShenandoahGC"}
+SECTIONS = "abc"
+UNSURE = "[inlined in "
+SAMPLES = 2500 # of the sections: what is right is within a point then, nine times of ten, and two points always
+SECONDS_MAX = 40
+POINTS = 3.0 # a section's share may be off by
+UNSURE_MAX = 5.0 # percent of the samples of all sections
+
+
+@dataclass(frozen=True)
+class Cell:
+    version: int
+    collector: str
+    compiler: str
+    kind: str
+    handed: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.version} {self.collector} {self.compiler} {self.kind}{' handed' if self.handed else ''}"
+
+    @property
+    def options(self) -> list[str]:
+        """The compilers inline the sections into the method that calls them, and nothing into what starts a clock."""
+        c1 = ["-XX:TieredStopAtLevel=1", "-XX:C1MaxInlineSize=400"] if self.compiler == "c1" else []
+        return [COLLECTORS[self.collector], "-Xmx256m", "-XX:CompileThresholdScaling=0.05", "-XX:CompileCommand=quiet",
+                f"-XX:CompileCommand=inline,Sections${self.kind}.*", f"-XX:CompileCommand=dontinline,Sections${self.kind}.round",
+                "-XX:CompileCommand=dontinline,Sections.now", *c1]
+
+
+class Program(jvm.Obedient):
+    def __init__(self, cell: Cell, folder: str, home: str):
+        super().__init__(home, *cell.options, "-cp", folder, "Sections", cell.kind, *(["handed"] if cell.handed else []))
+
+    def spent(self) -> Counter:
+        words = self.ask("").split()
+        return Counter(dict(zip(words[::2], map(int, words[1::2]))))
+
+
+@dataclass
+class Shares:
+    """Of the sections together, in percent."""
+    truth: dict[str, float]
+    found: dict[str, float]
+    unsure: float
+    inlined: float # of the samples with a section: in a frame that is inlined
+    samples: int
+
+    def __str__(self) -> str:
+        return " ".join(f"{name} {self.found[name]:.1f} for {self.truth[name]:.1f}" for name in SECTIONS) + \
+            f", unsure {self.unsure:.1f} of {self.samples}"
+
+
+def percent(counts: Counter) -> dict[str, float]:
+    return {name: 100 * counts[name] / max(1, sum(counts.values())) for name in counts}
+
+
+def shares(kind: str, profile: Profile, spent: Counter) -> Shares:
+    """What stands under the method that has the sections, without the clock; what is in none of them is unsure or between two."""
+    found: Counter = Counter()
+    inlined = 0
+    for stack in profile.of_thread("sections"):
+        if f"Sections${kind}.round" not in stack.names or "Sections.now" in stack.names:
+            continue
+        sections = {name.rsplit(".", 1)[1]: frame for name, frame in zip(stack.names, stack.frames)
+                    if name in [f"Sections${kind}.{section}" for section in SECTIONS]}
+        for name, frame in sections.items():
+            found[name] += stack.samples
+            inlined += stack.samples if frame.kind == "inlined" else 0
+        if not sections and stack.names[-1].startswith(UNSURE):
+            found[UNSURE] += stack.samples
+    told = percent(found)
+    sure = sum(found[name] for name in SECTIONS)
+    return Shares(percent(spent), {name: told.get(name, 0.0) for name in SECTIONS}, told.get(UNSURE, 0.0), 100 * inlined / max(1, sure),
+                  sum(found.values()))
+
+
+class WithSections(jvm.WithClasses):
+    sources = ("Sections.java",)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.daemon = Daemon()
+        cls.addClassCleanup(cls.daemon.stop)
+
+    def known(self, pid: int) -> bool:
+        answer = self.daemon.get(f"/api/v1/jvms/{pid}")
+        return answer.status == 200 and answer.json()["profilable"]["symbols"] == "memory"
+
+    def measure(self, cell: Cell, home: str) -> Shares:
+        """The clock runs while samples are taken, but for some milliseconds at both ends."""
+        with Program(cell, self.classes.folder, home) as program:
+            proc.wait_until(lambda: self.known(program.pid), 20, "the JVM is known")
+            capture = self.daemon.capture(pid=program.pid, event="cpu", hz=1999)
+            before = program.spent()
+            proc.wait_until(lambda: sum((program.spent() - before).values()) > SAMPLES / 1999 * 1e9, SECONDS_MAX, "time enough")
+            spent = program.spent() - before
+            return shares(cell.kind, capture.stop(), spent)
+
+    def check(self, cell: Cell, home: str) -> None:
+        found = self.measure(cell, home)
+        print(f"{cell}: {found}")
+        for name in SECTIONS:
+            off = found.found[name] - found.truth[name]
+            self.assertLess(off, POINTS, f"{cell}: {name}: {found}")
+            self.assertLess(-off, POINTS + found.unsure, f"{cell}: {name}: {found}")
+        self.assertLess(found.unsure, UNSURE_MAX, f"{cell}: {found}")
+        self.assertGreater(found.inlined, 95, f"{cell}: the sections are inlined: {found}")
+
+    def check_all(self, *cells: Cell) -> None:
+        for cell in cells:
+            with self.subTest(cell=str(cell)):
+                self.check(cell, paths.jdk(cell.version))
+
+
+class Leaf(WithSections):
+    def test_sections(self):
+        self.check_all(Cell(17, "serial", "c2", "Leaf"), Cell(25, "parallel", "c2", "Leaf"), Cell(17, "serial", "c1", "Leaf"))

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hotspot/leaf/ without a JVM: the loops of bytecodes, the flow of a few instructions, and code
+ * that real JVMs made of tests/jvm/java/Sections.java (the fuzz corpus). Its sections a, b and c
+ * have a loop each, inlined into round(); what runs there is known by the order of the code.
+ */
+#include "suite.h"
+
+#include "base/buf.h"
+#include "hotspot/leaf/bytecode.h"
+#include "leaf_file.h"
+
+#include <fcntl.h>
+
+#define CORPUS FLAMED_TEST_DATA "/../fuzz/corpus/leaf/"
+
+/* ---- bytecodes ---- */
+
+static const struct {
+    const char *name, *code;
+    size_t n;
+    int loops;
+    struct leaf_span first;
+} BYTECODES[] = {
+    { "none", "\x03\xac", 2, 0, { 0 } },
+    { "iload, ifne -1", "\x1a\x9a\xff\xff\xb1", 5, 1, { 0, 4, 1 } },
+    { "two with one head", "\x1a\x9a\xff\xff\x1a\x9a\xff\xfb\xb1", 9, 1, { 0, 8, 1 } },
+    { "one in another", "\x00\x1a\x9a\xff\xff\x1a\x9a\xff\xfa\xb1", 10, 2, { 1, 5, 1 } },
+    { "goto_w", "\x00\xc8\xff\xff\xff\xff", 6, 1, { 0, 6, 1 } },
+    { "lookupswitch, padded",
+      "\x1a\xab\x00\x00\x00\x00\x00\x0c\x00\x00\x00\x00\xa7\xff\xf4",
+      15,
+      1,
+      { 0, 15, 1 } },
+    { "fast_iload2 of the VM's own", "\xe1\x00\xe1\x01\xa7\xff\xfc", 7, 1, { 0, 7, 1 } },
+    { "a breakpoint", "\x03\xca\xac", 3, -EBADMSG, { 0 } },
+    { "cut", "\x1a\x9a\xff", 3, -EBADMSG, { 0 } },
+    { "before the start", "\x1a\xa7\xff\x00", 4, -EBADMSG, { 0 } },
+    { "a switch of no end",
+      "\xaa\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x7f\xff\xff\xff",
+      16,
+      -EBADMSG,
+      { 0 } },
+};
+
+START_TEST(finds_loops_of_bytecodes)
+{
+    struct span code = { BYTECODES[_i].code, BYTECODES[_i].n };
+    struct leaf_span spans[LEAF_SPANS_MAX];
+    int n = leaf_bytecode_loops(code, spans);
+
+    ck_assert_msg(n == BYTECODES[_i].loops, "%s: %d", BYTECODES[_i].name, n);
+    if (n > 0) {
+        ck_assert_int_eq(spans[0].head, BYTECODES[_i].first.head);
+        ck_assert_int_eq(spans[0].end, BYTECODES[_i].first.end);
+        ck_assert_uint_eq(spans[0].nested, BYTECODES[_i].first.nested);
+        ck_assert_uint_eq(spans[n - 1].nested, (uint32_t)n);
+    }
+}
+END_TEST
+
+/* ---- instructions and their flow ---- */
+
+/* 0 jmp 6; 2 nop; 3 nopl; 6 dec eax; 8 jne 6; 10 test eax,[r10]; 13 call +0; 18 ret: the padding
+ * behind the jump is no way into the loop. */
+#define CODE "\xeb\x04\x90\x0f\x1f\x00\xff\xc8\x75\xfc\x41\x85\x02\xe8\x00\x00\x00\x00\xc3"
+
+START_TEST(decodes_the_flow)
+{
+    static const struct leaf_instruction WANT[] = {
+        { 6, 0, 2, LEAF_JUMP, false },
+        { LEAF_NO_TARGET, 2, 1, LEAF_PAD, false },
+        { LEAF_NO_TARGET, 3, 3, LEAF_PAD, false },
+        { LEAF_NO_TARGET, 6, 2, LEAF_STEP, false },
+        { 6, 8, 2, LEAF_BRANCH, false },
+        { LEAF_NO_TARGET, 10, 3, LEAF_STEP, true },
+        { 18, 13, 5, LEAF_CALL, false },
+        { LEAF_NO_TARGET, 18, 1, LEAF_STOP, false },
+    };
+    struct leaf_instruction got[16];
+
+    ck_assert_uint_eq(leaf_decode(SPAN(CODE), got, 16), ARRAY_SIZE(WANT));
+    for (size_t i = 0; i < ARRAY_SIZE(WANT); i++) {
+        ck_assert_int_eq(got[i].target, WANT[i].target);
+        ck_assert_uint_eq(got[i].at, WANT[i].at);
+        ck_assert_uint_eq(got[i].size, WANT[i].size);
+        ck_assert_uint_eq(got[i].flow, WANT[i].flow);
+        ck_assert_int_eq(got[i].poll, WANT[i].poll);
+    }
+    ck_assert_uint_eq(leaf_decode(SPAN(CODE), got, 3), 4); /* more than there is room for */
+    ck_assert_uint_eq(leaf_decode(SPAN("\x06"), got, 16), 1);
+    ck_assert_uint_eq(got[0].flow, LEAF_STOP); /* no instruction of 64 bits */
+}
+END_TEST
+
+START_TEST(finds_natural_loops)
+{
+    static const struct leaf_ways NO_WAYS = { 0 };
+    struct leaf_instruction code[16];
+    struct leaf_graph g;
+
+    ck_assert_int_eq(leaf_graph_make(code, leaf_decode(SPAN(CODE), code, 16), &NO_WAYS, &g), 0);
+    ck_assert_uint_eq(g.loop_count, 1);
+    ck_assert_uint_eq(g.instructions[g.blocks[g.loops[0].head].first].at, 6);
+    ck_assert_uint_eq(g.loops[0].body_count, 1);
+    ck_assert(leaf_dominates(&g, 0, g.loops[0].head));
+    leaf_graph_deinit(&g);
+}
+END_TEST
+
+/* A nest as deep as there are blocks: every limit is met, and none is passed. */
+START_TEST(bounds_its_work)
+{
+    static struct leaf_instruction code[40000];
+    static const struct leaf_ways NO_WAYS = { 0 };
+    struct leaf_graph g;
+    size_t n = ARRAY_SIZE(code) - 1;
+
+    for (size_t i = 0; i < n; i++)
+        code[i] = (struct leaf_instruction){ (int64_t)(n - 1 - i), (uint32_t)i, 1,
+                                             i < n / 2 ? LEAF_STEP : LEAF_BRANCH, false };
+    code[n] = (struct leaf_instruction){ LEAF_NO_TARGET, (uint32_t)n, 1, LEAF_STOP, false };
+    ck_assert_int_eq(leaf_graph_make(code, n + 1, &NO_WAYS, &g), -E2BIG);
+    ck_assert_int_eq(leaf_graph_make(code, LEAF_INSTRUCTIONS_MAX + 1, &NO_WAYS, &g), -E2BIG);
+}
+END_TEST
+
+/* ---- code of real JVMs ---- */
+
+/* How many bytes of loops each method has as its innermost frame, and how many none. */
+struct shares {
+    uint32_t a, b, c, other, unsure;
+};
+
+static void count(struct shares *s, const struct leaf_file *f, const struct leaf_range *at)
+{
+    uint32_t n = at->end - at->start;
+    const struct leaf_chain *c = at->chain == LEAF_NONE ? NULL : &f->in.chains[at->chain];
+
+    if (at->verdict == LEAF_UNSURE) {
+        s->unsure += n;
+        return;
+    }
+    for (uint32_t i = at->drop; c && i < c->count; i++) {
+        const char *name = f->names[f->in.frames[c->first + i].method].text;
+
+        if (strcmp(name, "a") == 0)
+            s->a += n;
+        else if (strcmp(name, "b") == 0)
+            s->b += n;
+        else if (strcmp(name, "c") == 0)
+            s->c += n;
+        else
+            continue;
+        return;
+    }
+    s->other += n;
+}
+
+static const char *const RECORDED[] = { "c1-17", "c1-25", "serial-17", "parallel-25", "g1-25" };
+
+START_TEST(finds_the_sections)
+{
+    _cleanup_buf_ struct buf file = BUF_NULL;
+    struct leaf_ranges r = { 0 };
+    struct shares s = { 0 };
+    struct leaf_graph g;
+    struct leaf_file f;
+    char path[300];
+
+    snprintf(path, sizeof(path), CORPUS "%s", RECORDED[_i]);
+    buf_init(&file, (size_t)1 << 20);
+    ck_assert_msg(buf_read_at(&file, AT_FDCWD, path) == 0, "%s", path);
+    ck_assert(leaf_file_parse(buf_span(&file), &f));
+    ck_assert(leaf_input_is_whole(&f.in));
+    ck_assert_int_eq(leaf_graph_make(f.instructions, f.in.instruction_count, &f.in.ways, &g), 0);
+    ck_assert_int_eq(leaf_ranges_make(&f.in, &g, &r), 0);
+    for (size_t i = 0; i < r.count; i++)
+        count(&s, &f, &r.at[i]);
+    fprintf(stderr, "%s: a %u b %u c %u other %u unsure %u bytes\n", RECORDED[_i], s.a, s.b, s.c,
+            s.other, s.unsure);
+    ck_assert_uint_gt(s.a, 20);
+    ck_assert_uint_gt(s.b, 20);
+    ck_assert_uint_gt(s.c, 20);
+    ck_assert_uint_eq(s.other, 0);
+    /* The stubs behind the code have loops of one jump. */
+    ck_assert_uint_le(s.unsure * 100, (s.a + s.b + s.c) * 20);
+    free(r.at);
+    leaf_graph_deinit(&g);
+    leaf_file_deinit(&f);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("leaf");
+    TCase *tc = tcase_create("leaf");
+
+    tcase_add_loop_test(tc, finds_loops_of_bytecodes, 0, (int)ARRAY_SIZE(BYTECODES));
+    tcase_add_test(tc, decodes_the_flow);
+    tcase_add_test(tc, finds_natural_loops);
+    tcase_add_test(tc, bounds_its_work);
+    tcase_add_loop_test(tc, finds_the_sections, 0, (int)ARRAY_SIZE(RECORDED));
+    suite_add_tcase(s, tc);
+    return suite_run(s);
+}
