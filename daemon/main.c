@@ -22,10 +22,14 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <malloc.h>
 #include <sys/stat.h>
 
 #define BROKER_SOCKET "/run/flamed-broker/broker.sock"
 #define RUN_FOLDER "/run/flamed"
+/* What is this large is given back to the system as soon as it is freed: else glibc keeps tens of
+ * MB for the next large one. */
+#define LARGE_BYTES (256 << 10)
 #define NOTES_FILE RUN_FOLDER "/quarantine"
 
 /* ---- what is opened with rights ---- */
@@ -256,6 +260,7 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], NAMER_OPTION) == 0)
         return namer_run();
     log_init("flamed", LOG_LEVEL_INFO);
+    mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
     supervised = supervise_worker_parse(argc, argv, &sw, &err);
     if (supervised == 0) {
         log_init("flamed", sw.log_level);

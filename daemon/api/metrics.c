@@ -228,6 +228,11 @@ static void metrics_state(struct api *api, struct buf *out)
     metric(out, "flamed_elf_unanswered_total", "counter",
            "Times that the file system of a symbol file did not answer.", (double)s.elf_unanswered);
     metric(out, "flamed_elf_bytes", "gauge", "Memory of symbol files.", (double)s.elf_bytes);
+    metric(out, "flamed_elf_nameless", "gauge",
+           "Symbol files whose symbols are left out, as their owner has no memory left for them.",
+           (double)s.elf_nameless);
+    metric(out, "flamed_elf_left_out_total", "counter",
+           "Times that the symbols of a file were left out for that.", (double)s.elf_left_out);
     metric(out, "flamed_names_bytes", "gauge", "Memory of the table of frames and names.",
            (double)frame_table_bytes(api->engine.dispatch->naming.frames));
 }

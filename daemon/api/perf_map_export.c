@@ -335,7 +335,7 @@ static int read_perfmap(struct api *api, struct ask *a)
 
         buf_init(&name, 2 * TEXT_NAME_MAX);
         text_clean(symbol_name(&t, &t.symbols[i]), TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &name);
-        add_line(a->out, t.symbols[i].start, t.symbols[i].end, buf_span(&name));
+        add_line(a->out, t.symbols[i].start, symbol_end(&t.symbols[i]), buf_span(&name));
     }
     symbol_table_deinit(&t);
     return r;

@@ -38,6 +38,13 @@ uint64_t shares_room(const struct shares *s, uint64_t owner)
     return room;
 }
 
+uint64_t shares_room_whole(const struct shares *s, uint64_t owner)
+{
+    uint64_t mine = shares_used(s, owner), most = s->max / 2;
+
+    return mine < most ? MIN(most - mine, s->max - MIN(s->used, s->max)) : 0;
+}
+
 bool shares_take(struct shares *s, uint64_t owner, uint64_t n)
 {
     if (n > shares_room(s, owner)) {

@@ -27,6 +27,9 @@ struct shares {
 void shares_init(struct shares *s, uint64_t max);
 /* Returns how much more @owner may take. @owner: as by proc_owner(). */
 uint64_t shares_room(const struct shares *s, uint64_t owner);
+/* Returns the same where what others have can be taken back for them: half of all, as long as there
+ * is any. */
+uint64_t shares_room_whole(const struct shares *s, uint64_t owner);
 /* Takes @n for @owner. False, and refused is one more: it has no room for them. */
 bool shares_take(struct shares *s, uint64_t owner, uint64_t n);
 /* Takes @n for @owner, room or not. */

@@ -94,6 +94,21 @@ void capture_warn_unanswered(struct captures *captures, struct capture *c)
     }
 }
 
+void capture_warn_left_out(struct captures *captures, struct capture *c)
+{
+    for (uint32_t i = 0; i < c->processes.count; i++) {
+        const struct proc_id *s = id_table_get(&c->processes, i);
+
+        if (c->verdicts[i].wanted && symbolizer_left_out_ns(captures->symbolizer, s) >= c->start_ns)
+            record_warn_process(
+                c->record,
+                "symbols of a file of process %d are left out: the files of its user or container "
+                "would take more memory than its share. Their functions are shown by their "
+                "address; profile fewer of them at a time, or strip what is too large",
+                s->host_pid);
+    }
+}
+
 void capture_warn_put_off(struct captures *captures, struct capture *c)
 {
     uint32_t count = 0;

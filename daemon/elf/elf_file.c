@@ -50,6 +50,30 @@ void elf_read_build_id(struct elf_file *f, Elf_Data *data)
     }
 }
 
+const char *elf_section_name(struct elf_file *f, size_t names, size_t offset)
+{
+    Elf_Scn *section = elf_getscn(f->elf, names);
+    const char *name = NULL;
+    GElf_Shdr h;
+
+    /* libelf reads all of them. */
+    if (section && gelf_getshdr(section, &h) && h.sh_size <= ELF_SECTION_NAMES_MAX_BYTES &&
+        !(h.sh_flags & SHF_COMPRESSED))
+        name = elf_strptr(f->elf, names, offset);
+    return name ? name : "";
+}
+
+struct span elf_section_bytes(Elf_Scn *section, size_t max)
+{
+    GElf_Shdr h;
+    Elf_Data *data;
+
+    if (!section || !gelf_getshdr(section, &h) || h.sh_size > max || (h.sh_flags & SHF_COMPRESSED))
+        return SPAN_NULL;
+    data = elf_rawdata(section, NULL);
+    return data && data->d_buf ? (struct span){ data->d_buf, data->d_size } : SPAN_NULL;
+}
+
 static void read_sections(struct elf_file *f)
 {
     size_t count, names;
@@ -68,10 +92,10 @@ static void read_sections(struct elf_file *f)
         } else if (h.sh_type == SHT_DYNSYM && !f->dynsym) {
             f->dynsym = section;
         } else if (h.sh_type == SHT_PROGBITS && !(h.sh_flags & SHF_ALLOC)) {
-            name = elf_strptr(f->elf, names, h.sh_name);
-            if (name && strcmp(name, ".gnu_debuglink") == 0)
+            name = elf_section_name(f, names, h.sh_name);
+            if (strcmp(name, ".gnu_debuglink") == 0)
                 f->debuglink = section;
-            else if (name && strcmp(name, ".gnu_debugdata") == 0)
+            else if (strcmp(name, ".gnu_debugdata") == 0)
                 f->debugdata = section;
         } else if (h.sh_type == SHT_NOTE && !f->build_id_n && h.sh_size <= ELF_NOTES_MAX_BYTES) {
             elf_read_build_id(
@@ -109,6 +133,7 @@ int elf_file_open(int fd, struct elf_file **ret, struct error *err)
     f = calloc(1, sizeof(*f));
     if (!f)
         return -ENOMEM;
+    f->fd = fd;
     f->elf =
         elf_begin(fd, ELF_C_READ, NULL); /* not _MMAP: a file cut short would kill us by SIGBUS */
     r = open_elf(f, err);
@@ -129,6 +154,8 @@ int elf_file_open_memory(struct buf *bytes, struct elf_file **ret, struct error 
         buf_deinit(bytes);
         return -ENOMEM;
     }
+    f->fd = -1;
+    f->memory_n = n;
     elf_version(EV_CURRENT);
     f->elf = elf_memory(f->memory, n);
     r = open_elf(f, err);
@@ -182,46 +209,25 @@ bool elf_segments_vaddr(const struct elf_segment *segments, size_t count, uint64
     return true;
 }
 
-static uint64_t fingerprint_sections(struct elf_file *f, const struct fingerprint_key *key)
+void elf_file_begin_print(struct elf_file *f, const struct fingerprint_key *key)
 {
     size_t count, names = 0;
-    uint64_t print = 0;
 
+    f->key = *key;
+    f->print = 0;
+    elf_print_add(f, f->segments, f->segment_count * sizeof(f->segments[0]));
+    elf_print_add(f, f->build_id, f->build_id_n);
     if (elf_getshdrnum(f->elf, &count) < 0 || elf_getshdrstrndx(f->elf, &names) < 0)
-        return 0;
+        return;
     for (size_t i = 1; i < MIN(count, (size_t)ELF_SECTIONS_MAX); i++) {
-        struct {
-            uint64_t before;
-            struct elf_code code;
-        } link = { .before = print };
+        struct elf_code code;
 
-        if (elf_code_section(f, i, names, &link.code))
-            print = fingerprint(key, (struct span){ (const char *)&link, sizeof(link) });
+        if (elf_code_section(f, i, names, &code))
+            elf_print_add(f, &code, sizeof(code));
     }
-    return print;
 }
 
-uint64_t elf_file_fingerprint(struct elf_file *f, const struct fingerprint_key *key)
+uint64_t elf_file_print(const struct elf_file *f)
 {
-    Elf_Scn *const sections[] = { f->symtab, f->dynsym, f->debugdata };
-    uint64_t parts[4 + 2 * ARRAY_SIZE(sections)] = { 0 };
-    size_t n = 0;
-
-    parts[n++] = fingerprint(
-        key, (struct span){ (const char *)f->segments, f->segment_count * sizeof(f->segments[0]) });
-    parts[n++] = fingerprint_sections(f, key);
-    for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
-        struct elf_symbols s;
-
-        if (sections[i] == f->debugdata) {
-            parts[n++] =
-                fingerprint(key, elf_section_bytes(f->debugdata, ELF_MINI_PACKED_MAX_BYTES));
-        } else if (elf_symbols_load(f, sections[i], &s)) {
-            parts[n++] = fingerprint(key, (struct span){ s.data->d_buf, s.data->d_size });
-            parts[n++] = fingerprint(key, s.names);
-        }
-    }
-    parts[n++] = fingerprint(key, elf_starts_bytes(f, &parts[ARRAY_SIZE(parts) - 2]));
-    parts[ARRAY_SIZE(parts) - 1] = fingerprint(key, elf_file_build_id(f));
-    return fingerprint(key, (struct span){ (const char *)parts, sizeof(parts) });
+    return f->print;
 }

@@ -2,8 +2,8 @@
 /*
  * What an ELF file says about the names of its code. The file is its owner's, who may be hostile
  * and may change it while we read. It is read by pread(2) into our memory (libelf without mmap).
- * Every size and count is bounded, and what does not fit is left out. Knows no process and no
- * broker. Thread: any, one at a time per struct.
+ * Symbols and their strings go by in pieces of 256 KiB. Every size and count is bounded, and what
+ * does not fit is left out. Knows no process and no broker. Thread: any, one at a time per struct.
  */
 #pragma once
 
@@ -20,8 +20,9 @@
 #define ELF_SYMTAB_MAX_BYTES (ELF_SYMBOLS_MAX * 24) /* of one section */
 #define ELF_STRTAB_MAX_BYTES ((size_t)128 << 20)    /* of one section */
 #define ELF_MINI_PACKED_MAX_BYTES ((size_t)8 << 20) /* .gnu_debugdata as it lies in the file */
-#define ELF_MINI_MAX_BYTES ((size_t)32 << 20)       /* and unpacked */
-#define ELF_XZ_MEMORY_MAX_BYTES ((uint64_t)64 << 20)
+#define ELF_MINI_MAX_BYTES ((size_t)16 << 20)       /* and unpacked */
+#define ELF_XZ_MEMORY_MAX_BYTES ((uint64_t)16 << 20)
+#define ELF_SECTION_NAMES_MAX_BYTES ((size_t)1 << 20)
 #define ELF_BUILD_ID_MAX 20
 #define ELF_DEBUGLINK_NAME_MAX 255
 
@@ -53,15 +54,18 @@ const struct elf_segment *elf_file_segments(const struct elf_file *f, size_t *re
  */
 bool elf_segments_vaddr(const struct elf_segment *segments, size_t count, uint64_t offset,
                         uint64_t *ret);
-/* Returns a hash of everything that elf_file_symbols(), elf_file_starts() and the segments are made
- * of. */
-uint64_t elf_file_fingerprint(struct elf_file *f, const struct fingerprint_key *key);
+/* Begins to hash, with @key, what is read of the file: its segments and sections of code. */
+void elf_file_begin_print(struct elf_file *f, const struct fingerprint_key *key);
+/* Returns the hash of that, and of all that elf_file_symbols() and elf_file_starts() have read
+ * since. Each byte is read once. So the hash is of the very bytes that the
+ * entries were made of, also if the file changes. */
+uint64_t elf_file_print(const struct elf_file *f);
 
-/* Adds the functions of .symtab and .dynsym to @b, and the linkage tables as "[plt]". 0 or -ENOMEM;
- * broken tables are skipped. */
+/* Adds the functions of .symtab and .dynsym to @b, and the linkage tables as "[plt]". 0; -EDQUOT:
+ * @b is full; -ENOMEM. Broken tables are skipped. */
 int elf_file_symbols(struct elf_file *f, struct symbol_builder *b);
-/* Adds where the functions of a file without .symtab begin, each called "+0x" and its address. 0 or
- * -ENOMEM; a broken table is skipped. */
+/* Adds where the functions of a file without .symtab begin, each called "+0x" and its address. 0;
+ * -EDQUOT: @b is full; -ENOMEM. A broken table is skipped. */
 int elf_file_starts(struct elf_file *f, struct symbol_builder *b);
 
 /* Gets the separate debug file that .gnu_debuglink names: a bare file name. False where there is

@@ -8,7 +8,11 @@
 
 struct elf_file {
     Elf *elf;
-    char *memory; /* owned; NULL when read from an fd */
+    int fd;       /* borrowed; -1 where it lies in memory */
+    char *memory; /* owned, [memory_n]; NULL when read from an fd */
+    size_t memory_n;
+    struct fingerprint_key key;
+    uint64_t print; /* of what was read of it */
     GElf_Ehdr header;
     struct elf_segment segments[ELF_SEGMENTS_MAX];
     size_t segment_count;
@@ -20,16 +24,24 @@ struct elf_file {
 /* Takes the build-id from notes, if there is one. */
 void elf_read_build_id(struct elf_file *f, Elf_Data *data);
 
-/* A symbol table with its names, read into libelf's memory. */
-struct elf_symbols {
-    Elf_Data *data;
-    struct span names;
-    size_t count;
+/* A part of the file that is read piece by piece: @n bytes from @at on are in @bytes. */
+struct elf_window {
+    struct elf_file *f;
+    char *bytes; /* owned */
+    size_t n;
+    uint64_t at;         /* in the part */
+    uint64_t next, left; /* in the file, what is read next; how much is left of the part */
 };
-/* False: no such section, too large or broken. */
-bool elf_symbols_load(struct elf_file *f, Elf_Scn *section, struct elf_symbols *ret);
-/* Returns the table of where functions begin, and its address; empty where the file has symbols. */
-struct span elf_starts_bytes(struct elf_file *f, uint64_t *ret_vaddr);
+/* Begins at @at of the file, for @bytes. 0; -EBADMSG: no such place; -ENOMEM. */
+int elf_window_open(struct elf_file *f, uint64_t at, uint64_t bytes, struct elf_window *ret);
+void elf_window_close(struct elf_window *w);
+/* Reads on, after the last @keep bytes of what was there. False: nothing came. */
+bool elf_window_next(struct elf_window *w, size_t keep);
+/* Adds bytes that were read to the fingerprint of @f. */
+void elf_print_add(struct elf_file *f, const void *p, size_t n);
+
+/* Returns the name of a section, at @offset of section @names; "": it has none. */
+const char *elf_section_name(struct elf_file *f, size_t names, size_t offset);
 /* Returns the bytes of @section as they lie in the file; empty when NULL, broken or larger than
  * @max. */
 struct span elf_section_bytes(Elf_Scn *section, size_t max);

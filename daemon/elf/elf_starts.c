@@ -5,6 +5,8 @@
  */
 #include "elf/elf_impl.h"
 
+#include "base/cleanup.h"
+
 #define HDR_HEAD 12 /* version, three encodings, pointer, count */
 #define HDR_ROW 8   /* start of a function, and of what describes it */
 #define HDR_MAX_BYTES (HDR_HEAD + ELF_SYMBOLS_MAX * HDR_ROW)
@@ -13,26 +15,19 @@
 #define ENC_UDATA4 0x03
 #define ENC_DATAREL_SDATA4 0x3b
 
-struct span elf_starts_bytes(struct elf_file *f, uint64_t *ret_vaddr)
+/* Where the file has such a table: false where there is none. */
+static bool find_table(const struct elf_file *f, GElf_Phdr *ret)
 {
     size_t count;
 
     if (f->symtab || elf_getphdrnum(f->elf, &count) < 0)
-        return SPAN_NULL;
+        return false;
     for (size_t i = 0; i < MIN(count, (size_t)ELF_PROGRAM_HEADERS_MAX); i++) {
-        Elf_Data *data;
-        GElf_Phdr h;
-
-        if (!gelf_getphdr(f->elf, (int)i, &h) || h.p_type != PT_GNU_EH_FRAME ||
-            h.p_filesz < HDR_HEAD || h.p_filesz > HDR_MAX_BYTES || h.p_offset > INT64_MAX)
-            continue;
-        data = elf_getdata_rawchunk(f->elf, (int64_t)h.p_offset, (size_t)h.p_filesz, ELF_T_BYTE);
-        if (!data || !data->d_buf || data->d_size != h.p_filesz)
-            return SPAN_NULL;
-        *ret_vaddr = h.p_vaddr;
-        return (struct span){ data->d_buf, data->d_size };
+        if (gelf_getphdr(f->elf, (int)i, ret) && ret->p_type == PT_GNU_EH_FRAME &&
+            ret->p_filesz >= HDR_HEAD && ret->p_filesz <= HDR_MAX_BYTES)
+            return true;
     }
-    return SPAN_NULL;
+    return false;
 }
 
 /* The end of the executable segment that holds @vaddr; 0: none does. */
@@ -47,31 +42,54 @@ static uint64_t code_end(const struct elf_file *f, uint64_t vaddr)
     return 0;
 }
 
+static int add_start(const struct elf_file *f, uint64_t start, struct symbol_builder *b)
+{
+    struct symbol_entry e = {
+        .start = start, .limit = code_end(f, start), .class = SYMBOL_FUNCTION, .faint = true
+    };
+    char name[2 + 2 + 16 + 1];
+
+    if (!e.limit)
+        return 0;
+    snprintf(name, sizeof(name), "+0x%llx", (unsigned long long)e.start);
+    return symbol_builder_add(b, &e, span_of(name));
+}
+
+/* Checks the head of the table, and gets how many rows it says there are. */
+static bool take_head(const char *p, uint32_t *ret_rows)
+{
+    memcpy(ret_rows, p + 8, sizeof(*ret_rows));
+    return p[0] == 1 && (uint8_t)p[1] == ENC_PCREL_SDATA4 && (uint8_t)p[2] == ENC_UDATA4 &&
+           (uint8_t)p[3] == ENC_DATAREL_SDATA4;
+}
+
 int elf_file_starts(struct elf_file *f, struct symbol_builder *b)
 {
-    uint64_t base = 0;
-    struct span table = elf_starts_bytes(f, &base);
+    _cleanup_(elf_window_close) struct elf_window w = { 0 };
+    size_t used = 0;
     uint32_t rows;
-    int r = 0;
+    GElf_Phdr h;
+    int r;
 
-    if (table.n < HDR_HEAD || table.p[0] != 1 || (uint8_t)table.p[1] != ENC_PCREL_SDATA4 ||
-        (uint8_t)table.p[2] != ENC_UDATA4 || (uint8_t)table.p[3] != ENC_DATAREL_SDATA4)
+    if (!find_table(f, &h))
         return 0;
-    memcpy(&rows, table.p + 8, sizeof(rows));
-    table = span_from(table, HDR_HEAD);
-    for (uint32_t i = 0; i < rows && table.n >= HDR_ROW && r == 0; i++) {
-        struct symbol_entry e = { .class = SYMBOL_FUNCTION, .faint = true };
-        char name[2 + 2 + 16 + 1];
-        int32_t start;
+    elf_print_add(f, &h.p_vaddr, sizeof(h.p_vaddr));
+    r = elf_window_open(f, h.p_offset, h.p_filesz, &w);
+    if (r < 0)
+        return r == -EBADMSG ? 0 : r;
+    if (!elf_window_next(&w, 0) || w.n < HDR_HEAD || !take_head(w.bytes, &rows))
+        return 0;
+    used = HDR_HEAD;
+    do {
+        for (; used + HDR_ROW <= w.n && rows && r == 0; used += HDR_ROW, rows--) {
+            int32_t start;
 
-        memcpy(&start, table.p, sizeof(start));
-        table = span_from(table, HDR_ROW);
-        e.start = base + (uint64_t)(int64_t)start;
-        e.limit = code_end(f, e.start);
-        if (!e.limit)
-            continue;
-        snprintf(name, sizeof(name), "+0x%llx", (unsigned long long)e.start);
-        r = symbol_builder_add(b, &e, span_of(name));
-    }
+            memcpy(&start, w.bytes + used, sizeof(start));
+            r = add_start(f, h.p_vaddr + (uint64_t)(int64_t)start, b);
+        }
+        if (!elf_window_next(&w, w.n - used))
+            break;
+        used = 0;
+    } while (r == 0);
     return r;
 }

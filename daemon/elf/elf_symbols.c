@@ -1,37 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The symbol tables of an ELF file: which entries are code, and which of several names is the best.
+/*
+ * The symbol tables of an ELF file: which entries are code, and which of several names is the best.
+ * A table and then its strings are read once, from their begin to their end, whatever order the
+ * file has them in: the entries are put in the order of their strings in between.
  */
 #include "elf/elf_impl.h"
 
 #include "base/cleanup.h"
+#include "elf/symbol_sort.h"
 
-struct span elf_section_bytes(Elf_Scn *section, size_t max)
-{
-    GElf_Shdr h;
-    Elf_Data *data;
-
-    if (!section || !gelf_getshdr(section, &h) || h.sh_size > max || (h.sh_flags & SHF_COMPRESSED))
-        return SPAN_NULL;
-    data = elf_rawdata(section, NULL);
-    return data && data->d_buf ? (struct span){ data->d_buf, data->d_size } : SPAN_NULL;
-}
-
-bool elf_symbols_load(struct elf_file *f, Elf_Scn *section, struct elf_symbols *ret)
-{
-    GElf_Shdr h;
-    struct elf_symbols s = { 0 };
-
-    if (!section || !gelf_getshdr(section, &h) || h.sh_size > ELF_SYMTAB_MAX_BYTES ||
-        (h.sh_flags & SHF_COMPRESSED))
-        return false;
-    s.names = elf_section_bytes(elf_getscn(f->elf, h.sh_link), ELF_STRTAB_MAX_BYTES);
-    s.data = elf_getdata(section, NULL);
-    if (!s.names.n || !s.data || !s.data->d_buf || s.data->d_type != ELF_T_SYM)
-        return false;
-    s.count = MIN(s.data->d_size / gelf_fsize(f->elf, ELF_T_SYM, 1, EV_CURRENT), ELF_SYMBOLS_MAX);
-    *ret = s;
-    return true;
-}
+/* Of a rank. */
+#define EXPORTED (1u << 12)
+#define UNDERSCORES_SHIFT 10
+#define GLOBAL (1u << 9)
+#define SIZED (1u << 8)
+#define LENGTH_MASK 255u
+#define NAME_RANK_MASK (3u << UNDERSCORES_SHIFT | LENGTH_MASK)
+_Static_assert(EXPORTED * 2 - 1 <= SYMBOL_RANK_MAX, "a rank fits");
 
 bool elf_code_section(struct elf_file *f, size_t index, size_t names, struct elf_code *ret)
 {
@@ -42,12 +27,12 @@ bool elf_code_section(struct elf_file *f, size_t index, size_t names, struct elf
     if (!section || !gelf_getshdr(section, &h) || !(h.sh_flags & SHF_EXECINSTR) ||
         h.sh_size > UINT64_MAX - h.sh_addr)
         return false;
-    name = elf_strptr(f->elf, names, h.sh_name);
+    name = elf_section_name(f, names, h.sh_name);
     *ret =
         (struct elf_code){ .index = index,
                            .start = h.sh_addr,
                            .end = h.sh_addr + h.sh_size,
-                           .plt = h.sh_type == SHT_PROGBITS && name &&
+                           .plt = h.sh_type == SHT_PROGBITS &&
                                   (strcmp(name, ".plt") == 0 || strncmp(name, ".plt.", 5) == 0) };
     return true;
 }
@@ -86,37 +71,95 @@ static int section_ends_read(struct elf_file *f, struct symbol_builder *b, struc
     return r;
 }
 
-/*
- * Of several names of one address: those that are exported (global or weak: `write` is a weak name
- * of the global `__write`) over local ones, then the one with the fewest leading underscores,
- * global over weak, one with a size over one without, and the shorter one (`_ZN3FooC1Ev` over
- * `_ZN3FooC2Ev` by chance of order).
- */
-static uint16_t symbol_rank(const GElf_Sym *sym, struct span name)
+/* ---- the table ---- */
+
+/* Adds @sym, if it is code. Its name is where its string lies until that is read. */
+static int add_symbol(const struct section_ends *ends, const GElf_Sym *sym,
+                      struct symbol_builder *b)
 {
-    unsigned bind = GELF_ST_BIND(sym->st_info), rank;
+    unsigned type = GELF_ST_TYPE(sym->st_info), bind = GELF_ST_BIND(sym->st_info);
+    struct symbol_entry e = {
+        .start = sym->st_value,
+        .size = sym->st_size,
+        .limit = UINT64_MAX,
+        .class = type == STT_NOTYPE ? SYMBOL_LABEL : SYMBOL_FUNCTION,
+        .rank = (uint16_t)((bind != STB_LOCAL ? EXPORTED : 0) |
+                           (bind == STB_GLOBAL || bind == STB_GNU_UNIQUE ? GLOBAL : 0) |
+                           (sym->st_size > 0 ? SIZED : 0)),
+    };
+    struct symbol_item item;
+
+    if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) ||
+        sym->st_shndx == SHN_UNDEF)
+        return 0;
+    if (sym->st_shndx < ends->count && ends->end[sym->st_shndx])
+        e.limit = ends->end[sym->st_shndx];
+    else if (type == STT_NOTYPE)
+        return 0;
+    if (!e.size && e.limit == UINT64_MAX)
+        return 0; /* of an unknown section: it would cover whatever follows */
+    if (b->count == b->max) {
+        b->dropped++;
+        return 0;
+    }
+    item = symbol_item_of(&e);
+    item.name = sym->st_name;
+    return symbol_builder_add_item(b, &item);
+}
+
+static GElf_Sym symbol_64(const char *p)
+{
+    Elf64_Sym s;
+
+    memcpy(&s, p, sizeof(s));
+    return s;
+}
+
+static GElf_Sym symbol_32(const char *p)
+{
+    Elf32_Sym s;
+
+    memcpy(&s, p, sizeof(s));
+    return (GElf_Sym){ s.st_name, s.st_info, s.st_other, s.st_shndx, s.st_value, s.st_size };
+}
+
+static int read_table(struct elf_file *f, const GElf_Shdr *h, const struct section_ends *ends,
+                      struct symbol_builder *b)
+{
+    bool wide = f->header.e_ident[EI_CLASS] == ELFCLASS64;
+    size_t each = wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym), used = 0;
+    _cleanup_(elf_window_close) struct elf_window w = { 0 };
+    bool first = true; /* which is none */
+    int r = elf_window_open(f, h->sh_offset, h->sh_size, &w);
+
+    while (r == 0 && elf_window_next(&w, w.n - used)) {
+        for (used = 0; used + each <= w.n && r == 0; used += each) {
+            GElf_Sym sym = wide ? symbol_64(w.bytes + used) : symbol_32(w.bytes + used);
+
+            if (!first)
+                r = add_symbol(ends, &sym, b);
+            first = false;
+        }
+    }
+    return r;
+}
+
+/* ---- its strings ---- */
+
+/*
+ * What the name adds to the rank. Of several names of one address: those that are exported (global
+ * or weak: `write` is a weak name of the global `__write`) over local ones, then the one with the
+ * fewest leading underscores, global over weak, one with a size over one without, and the shorter
+ * one (`_ZN3FooC1Ev` over `_ZN3FooC2Ev` by chance of order).
+ */
+static unsigned name_rank(struct span name)
+{
     size_t underscores = 0;
 
     while (underscores < 3 && underscores < name.n && name.p[underscores] == '_')
         underscores++;
-    rank = bind != STB_LOCAL;
-    rank = rank << 2 | (unsigned)(3 - underscores);
-    rank = rank << 1 | (bind == STB_GLOBAL || bind == STB_GNU_UNIQUE);
-    rank = rank << 1 | (sym->st_size > 0);
-    rank = rank << 8 | (unsigned)(255 - MIN(name.n, (size_t)255));
-    return (uint16_t)rank;
-}
-
-static struct span symbol_text(const struct elf_symbols *s, uint64_t offset)
-{
-    struct span name;
-
-    if (offset >= s->names.n)
-        return SPAN_NULL;
-    name = span_from(s->names, (size_t)offset);
-    name.n = strnlen(name.p, MIN(name.n, (size_t)SYMBOL_NAME_MAX));
-    name.n = span_find(name, '@'); /* "memcpy@@GLIBC_2.14" */
-    return name;
+    return (unsigned)(3 - underscores) << UNDERSCORES_SHIFT |
+           (unsigned)(LENGTH_MASK - MIN(name.n, (size_t)LENGTH_MASK));
 }
 
 /* "$x", "$d.3": marks of the ARM ABI, no names. */
@@ -126,29 +169,84 @@ static bool is_mapping_mark(struct span name)
            (name.n == 2 || name.p[2] == '.');
 }
 
-static int add_symbol(const struct elf_symbols *s, const struct section_ends *ends,
-                      const GElf_Sym *sym, struct symbol_builder *b)
+static bool lies_before(const struct symbol_item *a, const struct symbol_item *b)
 {
-    unsigned type = GELF_ST_TYPE(sym->st_info);
-    struct span name = symbol_text(s, sym->st_name);
-    struct symbol_entry e = {
-        .start = sym->st_value,
-        .size = sym->st_size,
-        .limit = UINT64_MAX,
-        .class = type == STT_NOTYPE ? SYMBOL_LABEL : SYMBOL_FUNCTION,
-    };
+    if (a->name != b->name)
+        return a->name < b->name;
+    return a->start < b->start;
+}
 
-    if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) ||
-        sym->st_shndx == SHN_UNDEF || !name.n || is_mapping_mark(name))
-        return 0;
-    if (sym->st_shndx < ends->count && ends->end[sym->st_shndx])
-        e.limit = ends->end[sym->st_shndx];
-    else if (type == STT_NOTYPE)
-        return 0;
-    if (!e.size && e.limit == UINT64_MAX)
-        return 0; /* of an unknown section: it would cover whatever follows */
-    e.rank = symbol_rank(sym, name);
-    return symbol_builder_add(b, &e, name);
+/* Gives @item, whose string is at @at of @w, its name. 0; 1: it has none; -EDQUOT; -ENOMEM. */
+static int read_name(const struct elf_window *w, size_t at, struct symbol_builder *b,
+                     struct symbol_item *item)
+{
+    struct span name = { w->bytes + at, MIN(w->n - at, (size_t)SYMBOL_NAME_MAX) };
+    int r;
+
+    name.n = strnlen(name.p, name.n);
+    name.n = span_find(name, '@'); /* "memcpy@@GLIBC_2.14" */
+    if (!name.n || is_mapping_mark(name))
+        return 1;
+    item->rank = (item->rank | name_rank(name)) & SYMBOL_RANK_MAX;
+    r = symbol_builder_name(b, item, name);
+    b->dropped += r > 0;
+    return r;
+}
+
+/* Gives @item the name of @from: the file has one string for both. */
+static void take_name(const struct symbol_item *from, struct symbol_item *item)
+{
+    item->name = from->name;
+    item->name_n = from->name_n;
+    item->name_hash = from->name_hash;
+    item->rank = (item->rank & ~NAME_RANK_MASK) | (from->rank & NAME_RANK_MASK);
+}
+
+/* Names the entries from @first on, and drops those that have none. */
+static int read_strings(struct elf_file *f, const GElf_Shdr *h, size_t first,
+                        struct symbol_builder *b)
+{
+    _cleanup_(elf_window_close) struct elf_window w = { 0 };
+    size_t at = first, kept = first;
+    uint64_t before = UINT64_MAX; /* where the string of the entry before lies */
+    int last = 1, r = elf_window_open(f, h->sh_offset, h->sh_size, &w);
+
+    symbol_sort(b->items + first, b->count - first, lies_before);
+    while (r == 0 && elf_window_next(&w, SYMBOL_NAME_MAX)) {
+        /* A string that may not be in it to its end waits for the next one. */
+        uint64_t end = w.at + w.n - (w.left ? SYMBOL_NAME_MAX : 0);
+
+        for (; at < b->count && b->items[at].name < end && r >= 0; at++) {
+            struct symbol_item item = b->items[at];
+
+            if (item.name != before)
+                r = last = read_name(&w, (size_t)(item.name - w.at), b, &item);
+            else if (last == 0)
+                take_name(&b->items[kept - 1], &item);
+            before = b->items[at].name;
+            if (last == 0)
+                b->items[kept++] = item;
+        }
+        r = MIN(r, 0);
+    }
+    b->count = kept;
+    return r;
+}
+
+/* ---- both ---- */
+
+/* Gets the header of @section, and of its strings. False: none, too large or broken. */
+static bool headers(struct elf_file *f, Elf_Scn *section, GElf_Shdr *table, GElf_Shdr *strings)
+{
+    Elf_Scn *other;
+
+    if (!section || !gelf_getshdr(section, table) || table->sh_size > ELF_SYMTAB_MAX_BYTES ||
+        (table->sh_flags & SHF_COMPRESSED) || f->header.e_ident[EI_DATA] != ELFDATA2LSB)
+        return false;
+    other = elf_getscn(f->elf, table->sh_link);
+    return other && gelf_getshdr(other, strings) && strings->sh_size &&
+           strings->sh_size <= ELF_STRTAB_MAX_BYTES && strings->sh_type != SHT_NOBITS &&
+           !(strings->sh_flags & SHF_COMPRESSED);
 }
 
 int elf_file_symbols(struct elf_file *f, struct symbol_builder *b)
@@ -160,15 +258,17 @@ int elf_file_symbols(struct elf_file *f, struct symbol_builder *b)
 
     end = ends.end; /* NOLINT(clang-analyzer-deadcode.DeadStores): freed at the end */
     for (size_t i = 0; i < ARRAY_SIZE(sections) && r == 0; i++) {
-        struct elf_symbols s;
+        size_t first = b->count;
+        GElf_Shdr table, strings;
 
-        if (!elf_symbols_load(f, sections[i], &s))
+        if (!headers(f, sections[i], &table, &strings))
             continue;
-        for (size_t n = 1; n < s.count && r == 0; n++) {
-            GElf_Sym sym;
-
-            if (gelf_getsym(s.data, (int)n, &sym))
-                r = add_symbol(&s, &ends, &sym, b);
+        r = read_table(f, &table, &ends, b);
+        if (r == 0)
+            r = read_strings(f, &strings, first, b);
+        if (r == -EBADMSG) { /* it is nowhere */
+            b->count = first;
+            r = 0;
         }
     }
     return r;

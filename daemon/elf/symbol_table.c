@@ -1,108 +1,130 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* From overlapping entries to ranges: the entries are swept by address. */
 #include "elf/symbol_table.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
+#include "elf/symbol_sort.h"
 
-#define ALIASES_FIRST 64 /* room for so many at first */
+#include <sys/mman.h>
+#include <unistd.h>
 
-void symbol_builder_init(struct symbol_builder *b, size_t max_entries, size_t max_name_bytes)
-{
-    *b = (struct symbol_builder){ .max = max_entries };
-    buf_init(&b->names, MIN(max_name_bytes, (size_t)UINT32_MAX));
-}
+#define SYMBOLS_FIRST 256 /* room for so many at first */
+#define OPEN_FIRST 64
+#define ALIASES_FIRST 64
+#define LOOK_EACH 256 /* so many that came: whether all of it is too much */
+#define RELEASE_BYTES                                                                              \
+    ((size_t)1 << 20) /* of entries that were used up are given back at a time                     \
+                       */
 
-void symbol_builder_deinit(struct symbol_builder *b)
-{
-    free(b->entries);
-    buf_deinit(&b->names);
-    *b = (struct symbol_builder){ 0 };
-}
-
-int symbol_builder_add(struct symbol_builder *b, const struct symbol_entry *e, struct span name)
-{
-    struct symbol_entry *slot;
-
-    name.n = MIN(name.n, (size_t)SYMBOL_NAME_MAX);
-    if (b->count == b->max || name.n > b->names.max - MIN(b->names.n, b->names.max)) {
-        b->dropped++;
-        return 0;
-    }
-    if (b->count == b->cap) {
-        size_t cap = b->cap ? b->cap * 2 : 1024;
-        struct symbol_entry *entries = realloc(b->entries, cap * sizeof(*entries));
-
-        if (!entries)
-            return -ENOMEM;
-        b->entries = entries;
-        b->cap = cap;
-    }
-    slot = &b->entries[b->count];
-    *slot = *e;
-    slot->name = (uint32_t)b->names.n;
-    slot->name_n = (uint32_t)name.n;
-    slot->order = (uint32_t)b->count;
-    buf_add_span(&b->names, name);
-    if (b->names.error)
-        return b->names.error;
-    b->count++;
-    return 0;
-}
-
-/* ---- from overlapping entries to ranges ---- */
+/* An entry that covers the current address. */
+struct open_item {
+    uint64_t end;
+    size_t index;
+    uint32_t name;
+    uint8_t class;
+    bool faint;
+};
 
 /* What is being swept: entries by start, and a heap of those that cover the current address. */
 struct sweep {
-    const struct symbol_entry *entries; /* sorted by start, worst rank first */
-    uint64_t *ends;                     /* [count] */
-    uint32_t *heap;                     /* indexes into entries, best on top */
-    size_t heap_n;
+    struct symbol_item *items; /* [count]; sorted by start, worst rank first */
+    size_t count, max_bytes;
+    struct symbol_names *names;
+    bool aliases;
+    bool uses_up;           /* the entries, whose memory is given back on the way */
+    size_t released;        /* bytes of them */
+    struct open_item *heap; /* owned; [heap_n], best on top */
+    size_t heap_n, heap_cap;
+    struct symbol_table *table;
+    size_t symbol_cap, alias_cap;
 };
 
-static int compare_entries(const void *a, const void *b)
+static bool comes_before(const struct symbol_item *x, const struct symbol_item *y)
 {
-    const struct symbol_entry *x = a, *y = b;
-
     if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
+        return x->start < y->start;
     if (x->boundary != y->boundary)
-        return x->boundary ? -1 : 1;
+        return x->boundary;
     if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    return x->order < y->order ? -1 : x->order > y->order;
+        return x->rank < y->rank;
+    return x->name < y->name;
 }
 
-/* True when entry @a names what both cover. */
-static bool sweep_better(const struct sweep *s, uint32_t a, uint32_t b)
+static uint64_t end_of(const struct symbol_item *item)
 {
-    const struct symbol_entry *x = &s->entries[a], *y = &s->entries[b];
+    return item->start > UINT64_MAX - item->bytes ? UINT64_MAX : item->start + item->bytes;
+}
 
+/* Ends each entry without a size at the next start of any other; that is a faint one only to others
+ * like it. */
+static void close_items(struct symbol_item *items, size_t count)
+{
+    uint64_t next = UINT64_MAX, named = UINT64_MAX, here = UINT64_MAX;
+
+    for (size_t i = count; i--;) {
+        struct symbol_item *item = &items[i];
+
+        if (i + 1 < count && items[i + 1].start != item->start) {
+            next = items[i + 1].start;
+            named = MIN(named, here);
+            here = UINT64_MAX;
+        }
+        if (item->open)
+            item->bytes =
+                (uint32_t)MIN((uint64_t)item->bytes, (item->faint ? next : named) - item->start);
+        if (!item->faint)
+            here = item->start;
+    }
+}
+
+/* Whether all of it together takes more than it may. */
+static bool is_over(const struct sweep *s)
+{
+    return s->max_bytes && s->count * sizeof(*s->items) - s->released +
+                                   s->heap_cap * sizeof(*s->heap) +
+                                   s->table->count * sizeof(struct symbol) +
+                                   s->table->alias_count * sizeof(struct symbol_alias) +
+                                   (s->names ? symbol_names_bytes(s->names) : 0) >
+                               s->max_bytes;
+}
+
+/* ---- those that cover the current address ---- */
+
+/* True when @x names what both cover. */
+static bool is_better(const struct open_item *x, const struct open_item *y)
+{
     if (x->faint != y->faint)
         return y->faint;
     if (x->class != y->class)
         return x->class > y->class;
-    return x->class == SYMBOL_ORDERED ? x->order > y->order : a > b;
+    return x->class == SYMBOL_ORDERED ? x->name > y->name : x->index > y->index;
 }
 
-static void sweep_push(struct sweep *s, uint32_t entry)
+static int push(struct sweep *s, size_t index)
 {
-    size_t at = s->heap_n++;
+    const struct symbol_item *item = &s->items[index];
+    struct open_item open = { end_of(item), index, item->name, item->class, item->faint };
+    size_t at = s->heap_n;
 
-    while (at && sweep_better(s, entry, s->heap[(at - 1) / 2])) {
+    if (!array_grow(&s->heap, &s->heap_cap, s->heap_n + 1, OPEN_FIRST))
+        return -ENOMEM;
+    s->heap_n++;
+    for (; at && is_better(&open, &s->heap[(at - 1) / 2]); at = (at - 1) / 2)
         s->heap[at] = s->heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    s->heap[at] = entry;
+    s->heap[at] = open;
+    return s->heap_n % LOOK_EACH == 0 && is_over(s) ? -EDQUOT : 0;
 }
 
-static void sweep_pop(struct sweep *s)
+static void pop(struct sweep *s)
 {
-    uint32_t last = s->heap[--s->heap_n];
+    struct open_item last = s->heap[--s->heap_n];
     size_t at = 0, child;
 
     while ((child = at * 2 + 1) < s->heap_n) {
-        if (child + 1 < s->heap_n && sweep_better(s, s->heap[child + 1], s->heap[child]))
+        if (child + 1 < s->heap_n && is_better(&s->heap[child + 1], &s->heap[child]))
             child++;
-        if (!sweep_better(s, s->heap[child], last))
+        if (!is_better(&s->heap[child], &last))
             break;
         s->heap[at] = s->heap[child];
         at = child;
@@ -110,200 +132,185 @@ static void sweep_pop(struct sweep *s)
     s->heap[at] = last;
 }
 
-static uint64_t add_saturated(uint64_t a, uint64_t b)
+/* ---- what comes out ---- */
+
+static int emit(struct sweep *s, uint32_t name, uint64_t start, uint64_t end)
 {
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-/* Where each entry ends. One without a size reaches to the next start of any other; that is a faint
- * one only to others like it. */
-static void find_ends(const struct symbol_entry *entries, size_t count, uint64_t *ends)
-{
-    uint64_t next = UINT64_MAX, named = UINT64_MAX, here = UINT64_MAX;
-
-    for (size_t i = count; i--;) {
-        const struct symbol_entry *e = &entries[i];
-
-        if (i + 1 < count && entries[i + 1].start != e->start) {
-            next = entries[i + 1].start;
-            named = MIN(named, here);
-            here = UINT64_MAX;
-        }
-        ends[i] = MIN(e->size    ? add_saturated(e->start, e->size)
-                      : e->faint ? next
-                                 : named,
-                      e->limit);
-        if (!e->faint)
-            here = e->start;
-    }
-}
-
-/* Until compact() the name of a symbol is the order of its entry. */
-static int emit(struct symbol_table *t, size_t *cap, uint32_t order, uint64_t start, uint64_t end)
-{
+    struct symbol_table *t = s->table;
     struct symbol *last = t->count ? &t->symbols[t->count - 1] : NULL;
 
-    if (last && last->end == start && last->name == order) {
-        last->end = end;
+    if (last && symbol_end(last) == start && last->name == name &&
+        end - last->start <= UINT32_MAX) {
+        last->bytes = (uint32_t)(end - last->start);
         return 0;
     }
-    if (t->count == *cap) {
-        size_t more = *cap ? *cap * 2 : 256;
-        struct symbol *symbols = realloc(t->symbols, more * sizeof(*symbols));
+    if (!array_grow(&t->symbols, &s->symbol_cap, t->count + 1, SYMBOLS_FIRST))
+        return -ENOMEM;
+    t->symbols[t->count++] = (struct symbol){ start, (uint32_t)(end - start), name };
+    return t->count % LOOK_EACH == 0 && is_over(s) ? -EDQUOT : 0;
+}
 
-        if (!symbols)
-            return -ENOMEM;
-        t->symbols = symbols;
-        *cap = more;
+/* By their hashes: two that are taken for one are names of one address, in one file. */
+static bool is_same_name(const struct symbol_item *a, const struct symbol_item *b)
+{
+    return a->name_n == b->name_n && a->name_hash == b->name_hash;
+}
+
+/* Keeps the names of the entries @from to @to, which all begin where the last range does, and are
+ * not its name. They are sorted, so a name that was added twice comes in a row. */
+static int keep_aliases(struct sweep *s, size_t from, size_t to)
+{
+    struct symbol_table *t = s->table;
+    const struct symbol_item *range = NULL, *last = NULL;
+
+    if (!s->aliases || !t->count || t->symbols[t->count - 1].start != s->items[from].start)
+        return 0;
+    for (size_t i = from; i < to; i++) {
+        if (s->items[i].name == t->symbols[t->count - 1].name)
+            range = &s->items[i];
     }
-    t->symbols[t->count++] = (struct symbol){ .start = start, .end = end, .name = order };
+    for (size_t i = from; i < to; i++) {
+        const struct symbol_item *item = &s->items[i];
+
+        if (item->class != SYMBOL_FUNCTION || item->boundary || item->faint ||
+            (range && is_same_name(item, range)) || (last && is_same_name(last, item)))
+            continue;
+        if (!array_grow(&t->aliases, &s->alias_cap, t->alias_count + 1, ALIASES_FIRST))
+            return -ENOMEM;
+        t->aliases[t->alias_count++] = (struct symbol_alias){ item->start, item->name };
+        last = item;
+        if (t->alias_count % LOOK_EACH == 0 && is_over(s))
+            return -EDQUOT;
+    }
     return 0;
 }
 
-static int sweep_run(struct sweep *s, size_t count, struct symbol_table *t)
+/* Gives back the memory of the entries before @index. */
+static void release(struct sweep *s, size_t index)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), used = index * sizeof(*s->items);
+    uintptr_t start = ((uintptr_t)s->items + s->released + page - 1) & ~(page - 1);
+    uintptr_t end = ((uintptr_t)s->items + used) & ~(page - 1);
+
+    if (!s->uses_up || used - s->released < RELEASE_BYTES || start >= end)
+        return;
+    if (madvise((void *)start, end - start, MADV_DONTNEED) == 0)
+        s->released = end - (uintptr_t)s->items;
+}
+
+/* Those that are not on top stay until they are: it costs room, and nothing else. */
+static void pop_ended(struct sweep *s, uint64_t at)
+{
+    while (s->heap_n && s->heap[0].end <= at)
+        pop(s);
+}
+
+static int sweep_run(struct sweep *s)
 {
     uint64_t at = 0;
-    size_t i = 0, cap = 0;
+    size_t i = 0;
 
-    while (i < count || s->heap_n) {
+    while (i < s->count || s->heap_n) {
+        size_t from = i;
         uint64_t until;
-        int r;
+        int r = 0;
 
+        pop_ended(s, at);
         if (!s->heap_n)
-            at = s->entries[i].start;
-        for (; i < count && s->entries[i].start <= at; i++) {
-            if (!s->entries[i].boundary && s->ends[i] > s->entries[i].start)
-                sweep_push(s, (uint32_t)i);
+            at = i < s->count ? s->items[i].start : at;
+        for (; i < s->count && s->items[i].start <= at && r == 0; i++) {
+            if (!s->items[i].boundary && s->items[i].bytes)
+                r = push(s, i);
         }
-        while (s->heap_n && s->ends[s->heap[0]] <= at)
-            sweep_pop(s);
-        if (!s->heap_n)
-            continue;
-        until = s->ends[s->heap[0]];
-        if (i < count)
-            until = MIN(until, s->entries[i].start);
-        r = emit(t, &cap, s->entries[s->heap[0]].order, at, until);
+        pop_ended(s, at);
+        if (r == 0 && s->heap_n) {
+            until = s->heap[0].end;
+            if (i < s->count)
+                until = MIN(until, s->items[i].start);
+            r = emit(s, s->heap[0].name, at, until);
+            if (r == 0 && i - from > 1)
+                r = keep_aliases(s, from, i);
+            at = until;
+        }
         if (r < 0)
             return r;
-        at = until;
+        release(s, i);
     }
     return 0;
 }
 
-static struct span entry_name(const struct symbol_builder *b, const struct symbol_entry *e)
+/* ---- tables ---- */
+
+/* Makes *ret of the entries in @s. Names are the caller's to give. */
+static int build(struct sweep *s, struct symbol_table *ret)
 {
-    return (struct span){ b->names.p + e->name, e->name_n };
-}
-
-/* Whether @e, which names no range, is another name of where one begins. */
-static bool is_alias(const struct symbol_table *t, const struct symbol_builder *b,
-                     const struct symbol_entry *e)
-{
-    const struct symbol *s = symbol_table_find(t, e->start);
-
-    return e->class == SYMBOL_FUNCTION && !e->boundary && !e->faint && s && s->start == e->start &&
-           !span_eq(entry_name(b, e), symbol_name(t, s));
-}
-
-/* Keeps the names that no range has: @moved is UINT32_MAX for each of them. @entries is sorted, so
- * a name that was added twice comes in a row. */
-static int keep_aliases(struct symbol_table *t, const struct symbol_builder *b,
-                        const struct symbol_entry *entries, const uint32_t *moved)
-{
-    const struct symbol_entry *last = NULL;
-    size_t cap = 0;
-
-    for (size_t i = 0; i < b->count && b->aliases; i++) {
-        const struct symbol_entry *e = &entries[i];
-
-        if (moved[e->order] != UINT32_MAX || !is_alias(t, b, e) ||
-            (last && last->start == e->start && span_eq(entry_name(b, last), entry_name(b, e))))
-            continue;
-        if (!array_grow(&t->aliases, &cap, t->alias_count + 1, ALIASES_FIRST))
-            return -ENOMEM;
-        t->aliases[t->alias_count++] = (struct symbol_alias){ .start = e->start,
-                                                              .name = (uint32_t)t->names_n,
-                                                              .name_n = e->name_n };
-        if (e->name_n)
-            memcpy(t->names + t->names_n, b->names.p + e->name, e->name_n);
-        t->names_n += e->name_n;
-        last = e;
-    }
-    return 0;
-}
-
-/* Keeps only the names that are used, each once (an outer range comes back after each inner one,
- * with the same name), and gives back what was allocated too much. @entries: sorted. */
-static int compact(struct symbol_table *t, const struct symbol_builder *b,
-                   const struct symbol_entry *entries)
-{
-    _cleanup_free_ uint32_t *moved = malloc(MAX(b->count, (size_t)1) * sizeof(*moved));
+    _cleanup_(symbol_table_deinit) struct symbol_table t = { 0 };
     struct symbol *fit;
     int r;
 
-    t->names = malloc(MAX(b->names.n, (size_t)1));
-    t->string = calloc(MAX(t->count, (size_t)1), sizeof(*t->string));
-    if (!moved || !t->names || !t->string)
-        return -ENOMEM;
-    memset(moved, 0xff, b->count * sizeof(*moved));
-    for (size_t i = 0; i < t->count; i++) {
-        struct symbol *s = &t->symbols[i];
-        const struct symbol_entry *e = &b->entries[s->name];
-
-        if (moved[s->name] == UINT32_MAX) {
-            moved[s->name] = (uint32_t)t->names_n;
-            if (e->name_n)
-                memcpy(t->names + t->names_n, b->names.p + e->name, e->name_n);
-            t->names_n += e->name_n;
-        }
-        s->name = moved[s->name];
-        s->name_n = e->name_n;
-    }
-    r = keep_aliases(t, b, entries, moved);
+    symbol_sort(s->items, s->count, comes_before);
+    close_items(s->items, s->count);
+    s->table = &t;
+    r = sweep_run(s);
+    free(s->heap);
     if (r < 0)
         return r;
-    fit = t->count ? realloc(t->symbols, t->count * sizeof(*fit)) : NULL;
+    fit = t.count ? realloc(t.symbols, t.count * sizeof(*fit)) : NULL;
     if (fit)
-        t->symbols = fit;
-    if (t->names_n) {
-        char *names = realloc(t->names, t->names_n);
-
-        if (names)
-            t->names = names;
-    }
-    return 0;
-}
-
-int symbol_table_build(const struct symbol_builder *b, struct symbol_table *ret)
-{
-    _cleanup_(symbol_table_deinit) struct symbol_table t = { 0 };
-    _cleanup_free_ struct symbol_entry *entries =
-        malloc(MAX(b->count, (size_t)1) * sizeof(*entries));
-    _cleanup_free_ uint64_t *ends = malloc(MAX(b->count, (size_t)1) * sizeof(*ends));
-    _cleanup_free_ uint32_t *heap = malloc(MAX(b->count, (size_t)1) * sizeof(*heap));
-    int r;
-
-    if (!entries || !ends || !heap)
+        t.symbols = fit;
+    t.string = calloc(MAX(t.count, (size_t)1), sizeof(*t.string)); /* pages come with their use */
+    if (!t.string)
         return -ENOMEM;
-    if (b->count)
-        memcpy(entries, b->entries, b->count * sizeof(*entries));
-    qsort(entries, b->count, sizeof(*entries), compare_entries);
-    find_ends(entries, b->count, ends);
-    r = sweep_run(&(struct sweep){ .entries = entries, .ends = ends, .heap = heap }, b->count, &t);
-    if (r == 0)
-        r = compact(&t, b, entries);
-    if (r < 0)
-        return r;
     *ret = t;
     t = (struct symbol_table){ 0 };
     return 0;
+}
+
+int symbol_table_build(struct symbol_builder *b, struct symbol_table *ret)
+{
+    struct sweep s = { .items = b->items,
+                       .count = b->count,
+                       .max_bytes = b->max_bytes,
+                       .names = b->names,
+                       .aliases = b->aliases,
+                       .uses_up = true };
+    int r = build(&s, ret);
+
+    if (r == 0) {
+        if (b->names)
+            symbol_names_fit(b->names);
+        ret->names = TAKE_PTR(b->names);
+        ret->own_names = true;
+    }
+    symbol_builder_deinit(b);
+    return r;
+}
+
+int symbol_table_build_so_far(const struct symbol_builder *b, struct symbol_table *ret)
+{
+    size_t bytes = b->count * sizeof(*b->items);
+    _cleanup_free_ struct symbol_item *items = malloc(MAX(bytes, (size_t)1));
+    struct sweep s = {
+        .items = items, .count = b->count, .names = b->names, .aliases = b->aliases, .uses_up = true
+    };
+    int r;
+
+    if (!items)
+        return -ENOMEM;
+    if (bytes)
+        memcpy(items, b->items, bytes);
+    r = build(&s, ret);
+    if (r == 0)
+        ret->names = b->names;
+    return r;
 }
 
 void symbol_table_deinit(struct symbol_table *t)
 {
     free(t->symbols);
     free(t->aliases);
-    free(t->names);
+    if (t->own_names)
+        symbol_names_free(t->names);
     free(t->string);
     *t = (struct symbol_table){ 0 };
 }
@@ -315,7 +322,7 @@ const struct symbol *symbol_table_find(const struct symbol_table *t, uint64_t ad
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
 
-        if (t->symbols[mid].end <= address)
+        if (symbol_end(&t->symbols[mid]) <= address)
             lo = mid + 1;
         else
             hi = mid;
@@ -325,12 +332,19 @@ const struct symbol *symbol_table_find(const struct symbol_table *t, uint64_t ad
 
 void symbol_table_forget_strings(struct symbol_table *t)
 {
-    if (t->string)
+    uint32_t *none = t->string ? calloc(MAX(t->count, (size_t)1), sizeof(*none)) : NULL;
+
+    if (none) {
+        free(t->string);
+        t->string = none;
+    } else if (t->string) {
         memset(t->string, 0, t->count * sizeof(*t->string));
+    }
 }
 
 size_t symbol_table_bytes(const struct symbol_table *t)
 {
     return t->count * (sizeof(*t->symbols) + sizeof(*t->string)) +
-           t->alias_count * sizeof(*t->aliases) + t->names_n;
+           t->alias_count * sizeof(*t->aliases) +
+           (t->own_names && t->names ? symbol_names_bytes(t->names) : 0);
 }

@@ -242,6 +242,7 @@ static int engine_open(struct engine *e, struct error *err)
                                            .dropped_cookie = e };
     struct symbolizer_opts symbolizer_opts = { .proc_fd = e->opts.proc_fd,
                                                .elf_files_max = 256,
+                                               .memory = &e->memory,
                                                .perf_map_max_bytes = (size_t)64 << 20,
                                                .background = true };
     int r;
@@ -334,6 +335,7 @@ int engine_start(const struct engine_opts *o, struct engine **ret, struct error 
     pending_init(&e->dispatch.pending);
     pending_init(&e->dispatch.waiting);
     mailbox_init(&e->mailbox);
+    memory_budget_init(&e->memory);
     captures_init(&e->captures,
                   &(struct captures_opts){ .proc_fd = o->proc_fd,
                                            .captures_max = o->captures_max,

@@ -5,6 +5,7 @@
 
 #include "attach/attaching.h"
 #include "base/clock.h"
+#include "base/memory_budget.h"
 #include "capture/captures.h"
 #include "capture/recorder.h"
 #include "capture/sampling.h"
@@ -20,6 +21,7 @@
 #include <pthread.h>
 
 struct engine {
+    struct memory_budget memory;
     struct engine_opts opts;
     struct broker *broker;
     struct discover *discover;

@@ -1,53 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolize/elf_cache.h"
-
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/memfd_copy.h"
-#include "base/shares.h"
+#include "symbolize/elf_cache_impl.h"
 
-/* Results of so many readings are known: more than can be under way. */
-#define RESULTS_MAX (4 * ELF_CACHE_READINGS_ALL)
-
-struct elf_slot {
-    struct elf_image *image;    /* owned; NULL: free */
-    uint64_t print;             /* of the file and of its debug file */
-    struct elf_keys keys;       /* of the files that it was last made of */
-    struct elf_headers headers; /* of the file */
-    uint64_t used;              /* turn of the last use */
-    uint32_t serial;
-    size_t bytes;
-};
-
-/* What came of the reading @ticket. */
-struct elf_result {
-    uint64_t ticket;
-    int outcome;
-    struct elf_ref ref;
-};
-
-struct elf_cache {
-    struct elf_slot *slots; /* [count] */
-    size_t count;
-    struct fingerprint_key key;
-    uint64_t turn;
-    uint32_t serial;
-    struct worker *worker;                                /* NULL: files are read at once */
-    struct elf_reading *readings[ELF_CACHE_READINGS_ALL]; /* owned by it, or waiting for another */
-    size_t reading_count;
-    struct shares places; /* of the readings */
-    uint64_t held_bytes;  /* of copies in memory, by all of them */
-    uint64_t last_ticket;
-    struct elf_result results[RESULTS_MAX]; /* by ticket */
-    struct elf_cache_stats stats;
-};
-
-int elf_cache_new(size_t files_max, bool background, int wake_fd, struct elf_cache **ret)
+int elf_cache_new(size_t files_max, bool background, int wake_fd, struct memory_budget *memory,
+                  struct elf_cache **ret)
 {
     struct elf_cache *c = calloc(1, sizeof(*c));
     int r = 0;
 
     if (!c)
         return -ENOMEM;
+    c->memory = memory;
+    c->now_ns = clock_monotonic_ns();
     c->count = MAX(files_max, (size_t)1);
     c->slots = calloc(c->count, sizeof(*c->slots));
     if (!c->slots)
@@ -64,16 +30,6 @@ int elf_cache_new(size_t files_max, bool background, int wake_fd, struct elf_cac
     return 0;
 }
 
-static void slot_clear(struct elf_cache *c, struct elf_slot *s)
-{
-    c->stats.files--;
-    /* A cache without a free slot has an oldest one. */
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
-    c->stats.bytes -= s->bytes;
-    elf_image_free(s->image);
-    *s = (struct elf_slot){ 0 };
-}
-
 static void keep(struct work *work)
 {
     (void)work; /* it is in the list of readings */
@@ -86,89 +42,16 @@ struct elf_cache *elf_cache_free(struct elf_cache *c)
     worker_free(c->worker, keep);
     for (size_t i = 0; i < c->reading_count; i++)
         elf_reading_free(c->readings[i]);
-    for (size_t i = 0; c->slots && i < c->count; i++)
-        elf_image_free(c->slots[i].image);
+    for (size_t i = 0; c->slots && i < c->count; i++) {
+        if (c->slots[i].image)
+            slot_clear(c, &c->slots[i]);
+    }
     free(c->slots);
     free(c);
     return NULL;
 }
 
 /* ---- images ---- */
-
-static struct elf_ref slot_ref(struct elf_cache *c, struct elf_slot *s)
-{
-    s->used = ++c->turn;
-    return (struct elf_ref){ .slot = (uint32_t)(s - c->slots), .serial = s->serial };
-}
-
-static struct elf_slot *find_print(struct elf_cache *c, uint64_t print)
-{
-    for (size_t i = 0; i < c->count; i++) {
-        if (c->slots[i].image && c->slots[i].print == print)
-            return &c->slots[i];
-    }
-    return NULL;
-}
-
-/* What was made of the very same files. */
-static struct elf_slot *find_keys(struct elf_cache *c, const struct elf_keys *keys)
-{
-    for (size_t i = 0; i < c->count; i++) {
-        if (c->slots[i].image && elf_keys_equal(&c->slots[i].keys, keys))
-            return &c->slots[i];
-    }
-    return NULL;
-}
-
-/* The headers of the file that @keys begin with, if it was read before. */
-static const struct elf_headers *find_headers(const struct elf_cache *c,
-                                              const struct elf_keys *keys)
-{
-    for (size_t i = 0; i < c->count; i++) {
-        const struct elf_slot *s = &c->slots[i];
-
-        if (s->image && file_identity_equal(&s->keys.file, &keys->file))
-            return &s->headers;
-    }
-    return NULL;
-}
-
-/* A free slot, after whatever has to go for @bytes more. */
-static struct elf_slot *make_room(struct elf_cache *c, size_t bytes)
-{
-    for (;;) {
-        struct elf_slot *oldest = NULL, *free_slot = NULL;
-
-        for (size_t i = 0; i < c->count; i++) {
-            struct elf_slot *s = &c->slots[i];
-
-            if (!s->image)
-                free_slot = s;
-            else if (!oldest || s->used < oldest->used)
-                oldest = s;
-        }
-        if (free_slot && (!oldest || c->stats.bytes + bytes <= ELF_CACHE_MAX_BYTES))
-            return free_slot;
-        slot_clear(c, oldest);
-        c->stats.evicted++;
-    }
-}
-
-/* Takes the image of @r. */
-static struct elf_slot *store_image(struct elf_cache *c, struct elf_reading *r)
-{
-    size_t bytes = sizeof(*r->image) + symbol_table_bytes(&r->image->symbols);
-    struct elf_slot *s = make_room(c, bytes);
-
-    if (++c->serial == 0)
-        c->serial = 1;
-    *s = (struct elf_slot){
-        .image = TAKE_PTR(r->image), .print = r->print, .serial = c->serial, .bytes = bytes
-    };
-    c->stats.files++;
-    c->stats.bytes += bytes;
-    return s;
-}
 
 struct elf_image *elf_cache_get(struct elf_cache *c, struct elf_ref ref)
 {
@@ -177,6 +60,7 @@ struct elf_image *elf_cache_get(struct elf_cache *c, struct elf_ref ref)
     if (!ref.serial || !s->image || s->serial != ref.serial)
         return NULL;
     s->used = ++c->turn;
+    s->used_ns = c->now_ns;
     return s->image;
 }
 
@@ -263,7 +147,7 @@ static struct elf_reading *find_reading(const struct elf_cache *c, const struct 
 /* Reads the symbols of @r, whose files are all known, unless they are there. */
 static void read_next(struct elf_cache *c, struct elf_reading *r)
 {
-    struct elf_slot *s = find_keys(c, &r->keys);
+    struct elf_slot *s = slot_by_keys(c, &r->keys, r->owner);
     struct elf_reading *other = s ? NULL : find_reading(c, r);
 
     if (s) {
@@ -278,7 +162,7 @@ static void read_next(struct elf_cache *c, struct elf_reading *r)
     }
     r->known = calloc(c->count, sizeof(*r->known));
     for (size_t i = 0; r->known && i < c->count; i++) {
-        if (c->slots[i].image)
+        if (c->slots[i].image && c->slots[i].print)
             r->known[r->known_count++] = c->slots[i].print;
     }
     begin_step(c, r, ELF_STEP_READ);
@@ -301,9 +185,9 @@ static void advance(struct elf_cache *c, struct elf_reading *r)
             read_next(c, r);
         return;
     }
-    s = find_print(c, r->print);
+    s = slot_by_print(c, r->print);
     if (!s && r->image)
-        s = store_image(c, r);
+        s = slot_store(c, r);
     if (!s) { /* it is gone by now */
         r->known_count = 0;
         begin_step(c, r, ELF_STEP_READ);
@@ -315,13 +199,13 @@ static void advance(struct elf_cache *c, struct elf_reading *r)
 /* The image of the file of @r where it, and what may be its debug file, were read before. */
 static struct elf_slot *find_read(struct elf_cache *c, struct elf_reading *r)
 {
-    const struct elf_headers *headers = find_headers(c, &r->keys);
+    const struct elf_headers *headers = headers_by_keys(c, &r->keys);
     struct elf_slot *s;
 
     if (!headers)
         return NULL;
     r->headers = *headers;
-    s = elf_reading_find_debug(r) == 0 ? find_keys(c, &r->keys) : NULL;
+    s = elf_reading_find_debug(r) == 0 ? slot_by_keys(c, &r->keys, r->owner) : NULL;
     if (!s)
         elf_reading_forget_debug(r);
     return s;
@@ -332,7 +216,8 @@ static int begin(struct elf_cache *c, uint64_t owner, const struct symbol_files 
                  const struct proc_id *id, uint64_t start, uint64_t end, int fd,
                  struct elf_ref *ret, struct error *err)
 {
-    struct elf_reading *r = elf_reading_new(fd, files, id, start, end, &c->key, &c->held_bytes);
+    struct elf_reading *r =
+        elf_reading_new(fd, owner, files, id, start, end, &c->key, &c->memory->copies);
     struct elf_slot *s = r ? find_read(c, r) : NULL;
     struct elf_ref ref = ELF_REF_NULL;
 
@@ -343,7 +228,6 @@ static int begin(struct elf_cache *c, uint64_t owner, const struct symbol_files 
         *ret = slot_ref(c, s);
         return 0;
     }
-    r->owner = r->work.owner = owner;
     r->ticket = ref.ticket = ++c->last_ticket;
     r->report = c->worker ? NULL : err;
     c->readings[c->reading_count++] = r;
@@ -365,7 +249,7 @@ int elf_cache_load(struct elf_cache *c, uint64_t owner, const struct symbol_file
     if (!shares_room(&c->places, owner))
         return ELF_CACHE_PENDING; /* it is asked for again */
     r = files->mapped(files->cookie, id, start, end, &fd, err);
-    if (r == 0 && c->held_bytes + sealed_bytes(fd) > SEALED_MAX_BYTES) {
+    if (r == 0 && sealed_bytes(fd) > shares_room(&c->memory->copies, owner)) {
         close_fd(fd);
         return error_set(err, -EBUSY, "too many copies of files are being read");
     }
@@ -392,6 +276,8 @@ bool elf_cache_poll(struct elf_cache *c)
     size_t before = c->reading_count;
     struct work *work;
 
+    c->now_ns = clock_monotonic_ns();
+    slots_try_again(c);
     while (c->worker && (work = worker_take(c->worker)))
         advance(c, (struct elf_reading *)work);
     return c->reading_count < before;

@@ -3,15 +3,16 @@
  * The ELF files of all processes, each content once: symbols and segments, with the separate debug
  * file's where the file is stripped. A keyed hash of all that is kept of a file decides what is
  * "the same file" (base/siphash.h). A build-id alone does not: a container may copy it from
- * another's file. The least recently used file is dropped when there are too many or too many
- * bytes.
+ * another's file. Symbols take memory of the owner that had them read first (base/memory_budget.h).
+ * For a new file those go that were not asked for lately, or those of an owner that has more. Else
+ * the new one is kept without symbols until there is room.
  * Thread: the engine's; files are read on another, which may take seconds for a large one.
  */
 #pragma once
 
+#include "base/memory_budget.h"
 #include "symbolize/elf_reading.h"
 
-#define ELF_CACHE_MAX_BYTES ((size_t)512 << 20)
 #define ELF_CACHE_READINGS_MAX 128 /* under way at a time, of one owner */
 /* Of all, which share them (base/shares.h). */
 #define ELF_CACHE_READINGS_ALL (2 * ELF_CACHE_READINGS_MAX)
@@ -30,13 +31,17 @@ struct elf_cache;
 
 struct elf_cache_stats {
     uint64_t files, bytes, failed, evicted;
+    uint64_t nameless;   /* files that are kept without their symbols, for want of room */
+    uint64_t left_out;   /* times that symbols were left out */
     uint64_t reading;    /* files that are being read, or wait for it */
     uint64_t unanswered; /* times that a file system did not answer, in failed too */
 };
 
 /* @background: a thread of its own reads files, and writes to the eventfd @wake_fd (borrowed; <= 0:
- * none) when elf_cache_poll() has something to do. Else elf_cache_load() reads them. */
-int elf_cache_new(size_t files_max, bool background, int wake_fd, struct elf_cache **ret);
+ * none) when elf_cache_poll() has something to do. Else elf_cache_load() reads them. @memory:
+ * borrowed. */
+int elf_cache_new(size_t files_max, bool background, int wake_fd, struct memory_budget *memory,
+                  struct elf_cache **ret);
 struct elf_cache *elf_cache_free(struct elf_cache *c);
 /*
  * Has the file read that is behind the mapping @start-@end of @id. Files of one @owner

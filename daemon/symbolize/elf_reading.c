@@ -27,40 +27,61 @@ bool elf_keys_equal(const struct elf_keys *a, const struct elf_keys *b)
 
 /* ---- the steps ---- */
 
-static int build_image(struct elf_file *f, struct elf_file *debug, struct elf_image **ret)
+/* Adds the symbols of the small file that is packed in @f, if there is one. *ret: its print. */
+static int add_mini(struct elf_file *f, const struct fingerprint_key *key, struct symbol_builder *b,
+                    uint64_t *ret)
 {
-    _cleanup_(image_freep) struct elf_image *image = calloc(1, sizeof(*image));
-    _cleanup_symbol_builder_ struct symbol_builder b = { 0 };
     _cleanup_(elf_file_closep) struct elf_file *mini = NULL;
-    const struct elf_segment *segments = elf_file_segments(f, &(size_t){ 0 });
+    int r = elf_file_mini(f, &mini);
+
+    if (r != 0)
+        return MIN(r, 0);
+    b->max_bytes -= ELF_MINI_MAX_BYTES;
+    elf_file_begin_print(mini, key);
+    r = elf_file_symbols(mini, b);
+    *ret = elf_file_print(mini);
+    b->max_bytes += ELF_MINI_MAX_BYTES;
+    return r;
+}
+
+/* Reads all that has symbols. *ret_print: of all that was read. 0; -EDQUOT; -ENOMEM. */
+static int read_all(struct elf_reading *r, struct elf_file *debug, struct symbol_builder *b,
+                    uint64_t *ret_print)
+{
+    struct elf_file *f = r->file;
+    uint64_t prints[3] = { 0 };
+    int k;
+
+    elf_file_begin_print(f, &r->key);
+    k = elf_file_symbols(f, b);
+    if (k == 0 && debug) {
+        elf_file_begin_print(debug, &r->key);
+        k = elf_file_symbols(debug, b);
+        prints[1] = elf_file_print(debug);
+    }
+    if (k == 0 && !debug && !elf_file_has_symtab(f))
+        k = add_mini(f, &r->key, b, &prints[2]);
+    if (k == 0 && !debug)
+        k = elf_file_starts(f, b);
+    prints[0] = elf_file_print(f);
+    *ret_print = fingerprint(&r->key, (struct span){ (const char *)prints, sizeof(prints) });
+    return k;
+}
+
+/* An image without symbols. NULL: no memory. */
+static struct elf_image *image_of(const struct elf_file *f)
+{
+    struct elf_image *image = calloc(1, sizeof(*image));
     struct span build_id = elf_file_build_id(f);
-    int r;
+    const struct elf_segment *segments;
 
     if (!image)
-        return -ENOMEM;
-    elf_file_segments(f, &image->segment_count);
+        return NULL;
+    segments = elf_file_segments(f, &image->segment_count);
     memcpy(image->segments, segments, image->segment_count * sizeof(*segments));
     image->build_id_n = build_id.n;
     memcpy(image->build_id, build_id.p, build_id.n);
-
-    symbol_builder_init(&b, ELF_SYMBOLS_MAX, ELF_READING_NAMES_MAX_BYTES);
-    b.aliases = true;
-    r = elf_file_symbols(f, &b);
-    if (r == 0 && debug)
-        r = elf_file_symbols(debug, &b);
-    if (r == 0 && !debug && !elf_file_has_symtab(f)) {
-        r = elf_file_mini(f, &mini);
-        if (r == 0)
-            r = elf_file_symbols(mini, &b);
-    }
-    if (r >= 0 && !debug)
-        r = elf_file_starts(f, &b);
-    if (r >= 0)
-        r = symbol_table_build(&b, &image->symbols);
-    if (r < 0)
-        return r;
-    *ret = TAKE_PTR(image);
-    return 0;
+    return image;
 }
 
 static bool same_build_id(const struct elf_file *a, const struct elf_file *b)
@@ -96,12 +117,28 @@ static bool is_known(const struct elf_reading *r)
 static int read_symbols(struct elf_reading *r)
 {
     _cleanup_(elf_file_closep) struct elf_file *debug = own_debug_file(r);
-    uint64_t prints[2] = { elf_file_fingerprint(r->file, &r->key), 0 };
+    _cleanup_(image_freep) struct elf_image *image = NULL;
+    _cleanup_symbol_builder_ struct symbol_builder b = { 0 };
+    int k;
 
-    if (debug)
-        prints[1] = elf_file_fingerprint(debug, &r->key);
-    r->print = fingerprint(&r->key, (struct span){ (const char *)prints, sizeof(prints) });
-    return is_known(r) ? 0 : build_image(r->file, debug, &r->image);
+    symbol_builder_init(&b, ELF_SYMBOLS_MAX, ELF_READING_NAMES_MAX_BYTES);
+    b.max_bytes = ELF_READING_MAX_BYTES;
+    b.aliases = true;
+    k = read_all(r, debug, &b, &r->print);
+    if (k == 0 && is_known(r))
+        return 0;
+    image = k == 0 || k == -EDQUOT ? image_of(r->file) : NULL;
+    if (!image)
+        return k < 0 ? k : -ENOMEM;
+    if (k == 0)
+        k = symbol_table_build(&b, &image->symbols);
+    image->too_large = k == -EDQUOT;
+    if (image->too_large)
+        r->print = 0; /* not all of it was read */
+    else if (k < 0)
+        return k;
+    r->image = TAKE_PTR(image);
+    return 0;
 }
 
 static int open_file(struct elf_reading *r)
@@ -130,9 +167,9 @@ static void run_step(struct work *work)
 
 /* ---- its life ---- */
 
-struct elf_reading *elf_reading_new(int fd, const struct symbol_files *files,
+struct elf_reading *elf_reading_new(int fd, uint64_t owner, const struct symbol_files *files,
                                     const struct proc_id *id, uint64_t start, uint64_t end,
-                                    const struct fingerprint_key *key, uint64_t *held_bytes)
+                                    const struct fingerprint_key *key, struct shares *copies)
 {
     struct elf_reading *r = calloc(1, sizeof(*r));
 
@@ -140,18 +177,19 @@ struct elf_reading *elf_reading_new(int fd, const struct symbol_files *files,
         close_fd(fd);
         return NULL;
     }
-    *r = (struct elf_reading){ .work.run = run_step,
+    *r = (struct elf_reading){ .work = { .run = run_step, .owner = owner },
+                               .owner = owner,
                                .id = *id,
                                .start = start,
                                .end = end,
                                .files = files,
                                .key = *key,
                                .fd = fd,
-                               .held_bytes = held_bytes,
+                               .copies = copies,
                                .debug_fd = -1,
                                .link_fd = -1 };
     file_identity_of(fd, &r->keys.file);
-    *held_bytes += sealed_bytes(fd);
+    shares_force(copies, owner, sealed_bytes(fd));
     return r;
 }
 
@@ -159,7 +197,7 @@ struct elf_reading *elf_reading_new(int fd, const struct symbol_files *files,
 static void drop_file(const struct elf_reading *r, int *fd)
 {
     if (*fd >= 0)
-        *r->held_bytes -= sealed_bytes(*fd);
+        shares_give(r->copies, r->owner, sealed_bytes(*fd));
     *fd = close_fd(*fd);
 }
 
@@ -181,13 +219,10 @@ struct elf_reading *elf_reading_free(struct elf_reading *r)
  * does. */
 static bool keep_debug(const struct elf_reading *r, int *fd, struct file_identity *identity)
 {
-    uint64_t copied = sealed_bytes(*fd);
-
-    if (*r->held_bytes + copied > SEALED_MAX_BYTES) {
+    if (!shares_take(r->copies, r->owner, sealed_bytes(*fd))) {
         *fd = close_fd(*fd);
         return false;
     }
-    *r->held_bytes += copied;
     file_identity_of(*fd, identity);
     return true;
 }

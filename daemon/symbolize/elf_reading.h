@@ -7,11 +7,14 @@
 #pragma once
 
 #include "base/file_identity.h"
+#include "base/shares.h"
 #include "base/worker.h"
 #include "elf/elf_file.h"
 #include "symbolize/files.h"
 
-#define ELF_READING_NAMES_MAX_BYTES ((size_t)256 << 20) /* of one file */
+#define ELF_READING_NAMES_MAX_BYTES ((size_t)256 << 20) /* of one file, before they are packed */
+/* That the symbols of a file may take while they are read. One file is read at a time. */
+#define ELF_READING_MAX_BYTES ((size_t)48 << 20)
 
 /* One file as it is kept. */
 struct elf_image {
@@ -20,6 +23,9 @@ struct elf_image {
     uint8_t build_id[ELF_BUILD_ID_MAX];
     size_t build_id_n;
     struct symbol_table symbols;
+    /* Where its symbols are left out: */
+    bool too_large;       /* they take more than may be had */
+    size_t no_room_bytes; /* there was no room for so many bytes; else 0 */
 };
 
 struct elf_image *elf_image_free(struct elf_image *image);
@@ -55,7 +61,7 @@ struct elf_reading {
     struct fingerprint_key key;
     struct elf_keys keys;
     int fd, debug_fd, link_fd; /* of the file, and of what may be its debug file; -1: none */
-    uint64_t *held_bytes;      /* of copies in memory, by all readings of the owner; borrowed */
+    struct shares *copies;     /* borrowed: bytes of copies in memory that are open */
     struct elf_file *file;
     struct elf_headers headers; /* once the first step is over */
     bool waits;                 /* for another reading of the same files; the holder's */
@@ -65,15 +71,15 @@ struct elf_reading {
     int outcome;
     struct error err;
     struct error *report;    /* borrowed: where the owner wants it, or NULL */
-    uint64_t print;          /* of the file and of its debug file */
+    uint64_t print;          /* of all that was read; 0: its image is too large */
     struct elf_image *image; /* owned; NULL with outcome 0: its print is known */
 };
 
-/* Makes a reading of @fd, to be begun by its first step. Takes @fd; borrows @files and
- * *@held_bytes, the bytes of open copies of all readings (base/memfd_copy.h). NULL: no memory. */
-struct elf_reading *elf_reading_new(int fd, const struct symbol_files *files,
+/* Makes a reading of @fd of @owner, to be begun by its first step. Takes @fd; borrows @files and
+ * @copies, the bytes of copies of files that are open (base/memfd_copy.h). NULL: no memory. */
+struct elf_reading *elf_reading_new(int fd, uint64_t owner, const struct symbol_files *files,
                                     const struct proc_id *id, uint64_t start, uint64_t end,
-                                    const struct fingerprint_key *key, uint64_t *held_bytes);
+                                    const struct fingerprint_key *key, struct shares *copies);
 struct elf_reading *elf_reading_free(struct elf_reading *r);
 /* Opens what may be its debug file, by its build-id and by its link, if its headers say that it is
  * stripped. Asks the broker. 0, or -ETIMEDOUT: where it would be does not answer. */

@@ -12,11 +12,12 @@
 #define PERF_MAP_REST 20 /* after a reading of t ns at least 20 t pass before the next */
 
 struct perf_map {
-    int fd;    /* -1: closed, being a copy that was read */
-    bool copy; /* in memory, of a file that may grow */
-    size_t max_bytes;
-    uint64_t offset;             /* bytes read and parsed */
-    uint64_t next_ns, missed_ns; /* no reading before; nor where code is missing */
+    int fd;                        /* -1: closed, being a copy that was read */
+    bool copy;                     /* in memory, of a file that may grow */
+    size_t max_bytes, limit_bytes; /* of the file; of the entries */
+    bool cut;                      /* there was no room for all of it */
+    uint64_t offset;               /* bytes read and parsed */
+    uint64_t next_ns, missed_ns;   /* no reading before; nor where code is missing */
     struct symbol_builder entries;
     struct symbol_table symbols;
 };
@@ -100,8 +101,8 @@ struct perf_map *perf_map_close(struct perf_map *m)
     if (!m)
         return NULL;
     close_fd(m->fd);
+    symbol_table_deinit(&m->symbols); /* its names are the entries' */
     symbol_builder_deinit(&m->entries);
-    symbol_table_deinit(&m->symbols);
     free(m);
     return NULL;
 }
@@ -121,6 +122,11 @@ static bool perf_map_read(struct perf_map *m, uint64_t size)
             break;
         have += (size_t)n;
         used = perf_map_parse((struct span){ bytes, have }, &m->entries);
+        if (used == -EDQUOT) { /* what comes now is not read, either */
+            m->cut = news = true;
+            m->offset = size;
+            break;
+        }
         if (used < 0)
             break;
         if (!used && have == cap)
@@ -151,10 +157,14 @@ static bool look(struct perf_map *m, uint64_t now_ns)
     began_ns = clock_monotonic_ns();
     if (size < m->offset) { /* it was written from its begin again */
         m->offset = 0;
+        symbol_table_deinit(&m->symbols); /* it has their names */
         symbol_builder_deinit(&m->entries);
         symbol_builder_init(&m->entries, PERF_MAP_ENTRIES_MAX, m->max_bytes);
+        m->entries.max_bytes = m->limit_bytes;
+        m->cut = false;
+        changed = true;
     }
-    if (perf_map_read(m, size) && symbol_table_build(&m->entries, &symbols) == 0) {
+    if (perf_map_read(m, size) && symbol_table_build_so_far(&m->entries, &symbols) == 0) {
         symbol_table_deinit(&m->symbols);
         m->symbols = symbols;
         changed = true;
@@ -175,6 +185,22 @@ bool perf_map_refresh(struct perf_map *m, uint64_t now_ns)
 bool perf_map_refresh_missed(struct perf_map *m, uint64_t now_ns)
 {
     return now_ns >= m->missed_ns && look(m, now_ns);
+}
+
+void perf_map_limit(struct perf_map *m, size_t bytes)
+{
+    /* The table takes no more than the entries. */
+    m->limit_bytes = m->entries.max_bytes = bytes ? MAX(bytes / 2, (size_t)1) : 0;
+}
+
+size_t perf_map_bytes(const struct perf_map *m)
+{
+    return sizeof(*m) + symbol_builder_bytes(&m->entries) + symbol_table_bytes(&m->symbols);
+}
+
+bool perf_map_is_cut(const struct perf_map *m)
+{
+    return m->cut;
 }
 
 bool perf_map_is_copy(const struct perf_map *m)

@@ -24,6 +24,12 @@ struct perf_map;
 /* Takes @fd. 0 or -ENOMEM (@fd is closed then). Nothing is read yet. */
 int perf_map_open(int fd, size_t max_bytes, struct perf_map **ret);
 struct perf_map *perf_map_close(struct perf_map *m);
+/* Lets it take @bytes of memory (0: any). What is beyond that is left out; @m takes up to a tenth
+ * more. */
+void perf_map_limit(struct perf_map *m, size_t bytes);
+size_t perf_map_bytes(const struct perf_map *m);
+/* Returns whether lines of it were left out for that. */
+bool perf_map_is_cut(const struct perf_map *m);
 static inline void perf_map_closep(struct perf_map **m)
 {
     perf_map_close(*m);

@@ -35,6 +35,7 @@ struct resolver *resolver_free(struct resolver *r)
     u64_cache_deinit(&r->pcs);
     perf_map_close(r->perf_map);
     free(r->met);
+    shares_give(&r->env->memory->symbols, resolver_owner(r), r->map_bytes);
     java_names_free(r->java);
     thread_names_free(r->threads);
     lock_names_free(r->locks);
@@ -42,13 +43,28 @@ struct resolver *resolver_free(struct resolver *r)
     return NULL;
 }
 
+/* Counts what the perf map takes, and lets it take no more than there is room for. */
+static void count_perf_map(struct resolver *r)
+{
+    struct shares *memory = &r->env->memory->symbols;
+    uint64_t owner = resolver_owner(r), bytes = r->perf_map ? perf_map_bytes(r->perf_map) : 0;
+
+    shares_give(memory, owner, r->map_bytes);
+    shares_force(memory, owner, bytes);
+    r->map_bytes = bytes;
+    if (r->perf_map)
+        perf_map_limit(r->perf_map, MAX(bytes + shares_room(memory, owner), (uint64_t)1));
+}
+
 void resolver_tick(struct resolver *r, uint64_t now_ns)
 {
     r->met_reading = false;
     if (r->due_ns && now_ns >= r->due_ns)
         resolver_read_maps(r, now_ns);
-    if (r->perf_map && perf_map_refresh(r->perf_map, now_ns))
+    if (r->perf_map && perf_map_refresh(r->perf_map, now_ns)) {
         u64_cache_clear(&r->pcs);
+        count_perf_map(r);
+    }
 }
 
 /* ---- names ---- */
@@ -174,11 +190,13 @@ static uint32_t file_frame(struct resolver *r, const struct mapping *m, uint64_t
     const struct symbol *s = NULL;
 
     r->met_reading |= b->state == BOUND_READING;
+    if (image && (image->too_large || image->no_room_bytes))
+        r->left_out_ns = now_ns;
     if (image && elf_segments_vaddr(image->segments, image->segment_count, offset, &vaddr))
         s = symbol_table_find(&image->symbols, vaddr);
     if (s && symbol_is_start(&image->symbols, s, &vaddr))
         s = NULL;
-    *ret_lasting = b->state == BOUND_FILE;
+    *ret_lasting = b->state == BOUND_FILE && r->left_out_ns != now_ns;
     if (!s)
         return offset_frame(r, m, module, vaddr);
     name = symbol_text_id(r, &image->symbols, s, ret_lasting);
@@ -201,9 +219,11 @@ static void open_perf_map(struct resolver *r, uint64_t now_ns)
     if (r->env->files->perfmap(r->env->files->cookie, &r->id, &fd, NULL) != 0 ||
         perf_map_open(fd, r->env->perf_map_max_bytes, &m) < 0)
         return;
-    perf_map_refresh(m, now_ns);
     perf_map_close(r->perf_map);
     r->perf_map = m;
+    count_perf_map(r);
+    perf_map_refresh(m, now_ns);
+    count_perf_map(r);
 }
 
 static uint32_t perf_map_frame(struct resolver *r, uint64_t address, uint64_t now_ns)
@@ -220,9 +240,12 @@ static uint32_t perf_map_frame(struct resolver *r, uint64_t address, uint64_t no
     t = perf_map_symbols(r->perf_map);
     s = symbol_table_find(t, address);
     if (!s && perf_map_refresh_missed(r->perf_map, now_ns)) {
+        count_perf_map(r);
         u64_cache_clear(&r->pcs);
         s = symbol_table_find(t, address);
     }
+    if (!s && perf_map_is_cut(r->perf_map))
+        r->left_out_ns = now_ns;
     return s ? make_frame(r, perf_map_text_id(r, t, s), 0, FRAME_NATIVE) : 0;
 }
 
@@ -231,6 +254,11 @@ static uint32_t perf_map_frame(struct resolver *r, uint64_t address, uint64_t no
 uint64_t resolver_unanswered_ns(const struct resolver *r)
 {
     return r->unanswered_ns;
+}
+
+uint64_t resolver_left_out_ns(const struct resolver *r)
+{
+    return r->left_out_ns;
 }
 
 uint64_t resolver_put_off_ns(const struct resolver *r)

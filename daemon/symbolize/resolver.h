@@ -25,6 +25,7 @@ struct resolver_env {
     const struct symbol_files *files;
     struct frame_table *frames;
     struct elf_cache *elf;
+    struct memory_budget *memory;
     struct inlines *inlines; /* NULL: nobody has asked for them yet */
     struct namer *namer;     /* NULL: symbols stay raw */
     size_t perf_map_max_bytes;
@@ -47,6 +48,9 @@ bool resolver_prepare(struct resolver *r);
  * never.
  */
 uint64_t resolver_unanswered_ns(const struct resolver *r);
+/* Returns when its owner last had no memory left for symbols or lines of its perf map that were
+ * needed (base/memory_budget.h). By CLOCK_MONOTONIC; 0: never. */
+uint64_t resolver_left_out_ns(const struct resolver *r);
 /* CLOCK_MONOTONIC of when its maps were last due while its owner had no time left
  * (readers_afford()); 0: they have been read since. */
 uint64_t resolver_put_off_ns(const struct resolver *r);

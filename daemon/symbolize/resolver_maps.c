@@ -182,8 +182,8 @@ struct elf_image *resolver_bind(struct resolver *r, const struct mapping *m, str
     b->state = BOUND_FAILED;
     if (!find_twin(r, m, b))
         set_bound(r, b,
-                  elf_cache_load(elf, readers_owner(&r->id), r->env->files, &r->id, m->start,
-                                 m->end, &b->elf, NULL),
+                  elf_cache_load(elf, resolver_owner(r), r->env->files, &r->id, m->start, m->end,
+                                 &b->elf, NULL),
                   now_ns);
     return b->state == BOUND_FILE ? elf_cache_get(elf, b->elf) : NULL;
 }

@@ -48,7 +48,7 @@ int symbolizer_new_from(const struct symbol_files *files, struct frame_table *fr
     if (s->own_proc_fd)
         s->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     use_table(s, frames);
-    r = elf_cache_new(opts->elf_files_max, opts->background, opts->wake_fd, &s->elf);
+    r = elf_cache_new(opts->elf_files_max, opts->background, opts->wake_fd, opts->memory, &s->elf);
     if (r == 0)
         r = kernel_names_new(&s->files, frames, s->namer, &s->kernel);
     if (r < 0) {
@@ -59,6 +59,7 @@ int symbolizer_new_from(const struct symbol_files *files, struct frame_table *fr
                                     .frames = frames,
                                     .elf = s->elf,
                                     .namer = s->namer,
+                                    .memory = opts->memory,
                                     .perf_map_max_bytes = opts->perf_map_max_bytes,
                                     .maps_bytes = &s->maps_bytes };
     *ret = s;
@@ -146,6 +147,13 @@ uint64_t symbolizer_unanswered_ns(const struct symbolizer *s, const struct proc_
     const struct resolver_entry *e = find_entry(s, id);
 
     return e ? resolver_unanswered_ns(e->resolver) : 0;
+}
+
+uint64_t symbolizer_left_out_ns(const struct symbolizer *s, const struct proc_id *id)
+{
+    const struct resolver_entry *e = find_entry(s, id);
+
+    return e ? resolver_left_out_ns(e->resolver) : 0;
 }
 
 uint64_t symbolizer_put_off_ns(const struct symbolizer *s, const struct proc_id *id)
@@ -295,6 +303,8 @@ void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *ret)
                                       .elf_failed = elf.failed,
                                       .elf_reading = elf.reading,
                                       .elf_unanswered = elf.unanswered,
+                                      .elf_nameless = elf.nameless,
+                                      .elf_left_out = elf.left_out,
                                       .java_methods = s->java_methods,
                                       .resolvers = HASH_COUNT(s->resolvers) };
     for (const struct resolver_entry *e = s->resolvers; e; e = e->hh.next)

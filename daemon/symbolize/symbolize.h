@@ -13,13 +13,15 @@
 #include "sample/sample_abi.h"
 
 struct symbolizer;
+struct memory_budget;
 struct resolver;
 struct inlines;
 struct namer;
 
 struct symbolizer_opts {
-    size_t elf_files_max;      /* open at once, 256 */
-    size_t perf_map_max_bytes; /* 64 MiB */
+    size_t elf_files_max;         /* open at once, 256 */
+    struct memory_budget *memory; /* borrowed */
+    size_t perf_map_max_bytes;    /* 64 MiB */
     bool background; /* read symbol files on a thread of its own: see symbolizer_reads() */
     int wake_fd;     /* an eventfd that is written to when symbolizer_poll() has something to do,
                       * borrowed; <= 0: none */
@@ -44,6 +46,8 @@ void symbolizer_forget(struct symbolizer *s, struct process *p);
 /* Returns when the file system of a file of @id did not answer last, by CLOCK_MONOTONIC; 0: never.
  */
 uint64_t symbolizer_unanswered_ns(const struct symbolizer *s, const struct proc_id *id);
+/* As resolver_left_out_ns(). */
+uint64_t symbolizer_left_out_ns(const struct symbolizer *s, const struct proc_id *id);
 /* As resolver_put_off_ns(). */
 uint64_t symbolizer_put_off_ns(const struct symbolizer *s, const struct proc_id *id);
 /* Before @p is sampled the first time: begins to read the symbols of its files. Waits for the
@@ -122,7 +126,8 @@ const uint64_t *symbolizer_code(const struct symbolizer *s);
 uint32_t symbolizer_place(struct symbolizer *s, struct process *p, uint64_t address, uint64_t *ret);
 
 struct symbolizer_stats {
-    uint64_t elf_files, elf_bytes, elf_failed, elf_reading, elf_unanswered, java_methods, resolvers;
+    uint64_t elf_files, elf_bytes, elf_failed, elf_reading, elf_unanswered, elf_nameless,
+        elf_left_out, java_methods, resolvers;
 };
 /* Gives its counters and sizes. */
 void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *ret);

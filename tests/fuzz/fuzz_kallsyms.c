@@ -14,9 +14,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < k.symbols.count; i++) {
         const struct symbol *s = &k.symbols.symbols[i];
 
-        if (s->start >= s->end || (i && s[-1].end > s->start) || !s->name_n || k.hidden)
+        struct span name = symbol_name(&k.symbols, s);
+
+        if (!s->bytes || (i && symbol_end(&s[-1]) > s->start) || !name.n || k.hidden)
             abort();
-        if (span_find(symbol_name(&k.symbols, s), '\n') < s->name_n)
+        if (span_find(name, '\n') < name.n)
             abort();
     }
     kallsyms_deinit(&k);

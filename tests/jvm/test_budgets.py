@@ -1,15 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one owner can take of flamed's queues: libraries with millions of symbols, beside a program that nobody attacks."""
+"""What one owner can take of flamed's memory and queues: programs with millions of symbols, beside one that nobody attacks."""
 import os
+import re
 import tempfile
+import threading
 import unittest
 
-from harness import largefile, paths
+from harness import largefile, paths, proc
 from harness.daemon import Daemon
 
 ALICE, BOB = 64127, 64128
-NAME = "a_function_with_the_name_of_one_of_templates_%08d"
-LIBRARIES, LIBRARY_SYMBOLS = 12, 700_000 # half a second each
+SYMBOLS = 2_000_000
+NAME = "a_function_with_the_name_of_one_of_templates_%08d" # 110 MB of them
+PROGRAMS = int(os.environ.get("FLAMED_PROGRAMS", "2"))
+LIBRARIES, LIBRARY_SYMBOLS = 12, 500_000 # some 0.4 s each
+RSS_KIB = 384 << 10
+LEFT_OUT = "take more memory than its share"
+
+
+class Peak(threading.Thread):
+    """The most memory that a process has had."""
+
+    def __init__(self, pid: int):
+        super().__init__()
+        self.pid, self.kib, self.over = pid, proc.memory_kib(pid), threading.Event()
+
+    def run(self) -> None:
+        while not self.over.wait(0.05):
+            self.kib = max(self.kib, proc.memory_kib(self.pid))
+
+    def __enter__(self) -> "Peak":
+        self.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.over.set()
+        self.join()
 
 
 class Budgets(unittest.TestCase):
@@ -33,11 +59,33 @@ class Budgets(unittest.TestCase):
         self.addCleanup(program.__exit__)
         return program
 
+    def worker(self, daemon: Daemon) -> int:
+        return next(pid for pid in daemon.pids() if "flamed-engine" in proc.threads(pid).values())
+
+    def small(self) -> str:
+        path = os.path.join(self.folder, "small")
+        largefile.write(path, 100, "bobs_%08d")
+        return path
+
+    def test_memory(self):
+        """Programs of alice's with 2 M symbols each: they have no names, she is told why, and bob's has its own."""
+        files, small = self.files(PROGRAMS, SYMBOLS), self.small()
+        with Daemon() as daemon, Peak(self.worker(daemon)) as peak:
+            before = peak.kib
+            programs = [self.start(path, user=ALICE) for path in files]
+            hers = daemon.profile(seconds=4, pid=programs[0].pid)
+            his = daemon.profile(seconds=2, hz=99, pid=self.start(small, user=BOB).pid)
+            left_out = float(re.search(r"^flamed_elf_left_out_total (\S+)", daemon.get("/metrics").text, re.M)[1])
+            print(f"{before / 1024:.0f} MiB before, at most {peak.kib / 1024:.0f} MiB")
+            self.assertLess(peak.kib, RSS_KIB)
+            self.assertIn(LEFT_OUT, " ".join(hers.warnings), hers.describe())
+            self.assertGreaterEqual(left_out, 1)
+            self.assertGreater(his.share(his.stacks, lambda s: "bobs_00000000" in s.names), 0.98, his.describe())
+            self.assertNotIn(LEFT_OUT, " ".join(his.warnings))
+
     def test_queue(self):
         """Twelve libraries of alice's, and bob's program that starts after hers."""
-        files = self.files(LIBRARIES, LIBRARY_SYMBOLS)
-        small = os.path.join(self.folder, "small")
-        largefile.write(small, 100, "bobs_%08d")
+        files, small = self.files(LIBRARIES, LIBRARY_SYMBOLS), self.small()
         with Daemon() as daemon:
             self.start(*files, user=ALICE)
             daemon.profile(seconds=1, hz=199)

@@ -2,6 +2,7 @@
 /* symbolize/: ranges out of overlapping entries, the small map of words, the keyed hash. */
 #include "base/siphash.h"
 #include "base/u64_cache.h"
+#include "elf/symbol_sort.h"
 #include "elf/symbol_table.h"
 
 #include "suite.h"
@@ -19,6 +20,7 @@ struct want {
 };
 
 #define NO_LIMIT UINT64_MAX
+#define ENTRIES_MAX ((size_t)4 << 20)
 
 static const struct {
     const char *what;
@@ -121,7 +123,7 @@ START_TEST(builds_one_table)
                       w->name ? w->name : "nameless");
     }
     for (size_t i = 1; i < t.count; i++)
-        ck_assert_uint_le(t.symbols[i - 1].end, t.symbols[i].start);
+        ck_assert_uint_le(symbol_end(&t.symbols[i - 1]), t.symbols[i].start);
 }
 END_TEST
 
@@ -162,7 +164,7 @@ START_TEST(a_name_is_kept_once)
             SPAN("i"));
     ck_assert_int_eq(symbol_table_build(&b, &t), 0);
     ck_assert_uint_eq(t.count, 2 * 4999 + 1);
-    ck_assert_uint_eq(t.names_n, SYMBOL_NAME_MAX + 4999);
+    ck_assert_uint_lt(symbol_names_bytes(t.names), 2 * SYMBOL_NAME_MAX + 4999 * 4);
 }
 END_TEST
 
@@ -197,6 +199,172 @@ START_TEST(aliases_are_kept)
     ck_assert(span_eq_str(symbol_alias_name(&t, &t.aliases[0]), "__malloc"));
     ck_assert(span_eq_str(symbol_alias_name(&t, &t.aliases[1]), "__libc_malloc"));
     ck_assert_uint_eq(t.aliases[1].start, 0x100);
+}
+END_TEST
+
+/* ---- where there are many ---- */
+
+#define MANY 300000
+
+static void many_name(size_t i, char text[64])
+{
+    snprintf(text, 64, "_ZN4some9namespace%zu5Class8functionE%zuv", i / 100, i % 100);
+}
+
+/* A number that looks like chance. */
+static uint64_t scramble(uint64_t i)
+{
+    i = (i ^ i >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
+    return (i ^ i >> 29) * UINT64_C(0x94d049bb133111eb);
+}
+
+START_TEST(names_are_packed_and_found)
+{
+    _cleanup_free_ uint32_t *at = calloc(MANY, sizeof(*at));
+    struct symbol_names *n = NULL;
+    size_t raw = 0;
+    char text[64];
+
+    ck_assert_int_eq(symbol_names_new(&n), 0);
+    for (size_t i = 0; i < MANY; i++) {
+        many_name(i, text);
+        ck_assert_int_eq(symbol_names_add(n, span_of(text), &at[i]), 0);
+        ck_assert(!i || at[i] > at[i - 1]);
+        raw += strlen(text);
+    }
+    symbol_names_fit(n);
+    ck_assert_uint_gt(raw, 2 * NAMES_PLAIN_BYTES);
+    ck_assert_uint_lt(symbol_names_bytes(n) - NAMES_PLAIN_BYTES, (raw - NAMES_PLAIN_BYTES) / 3);
+    for (size_t k = 0; k < MANY; k++) {
+        size_t i = k < MANY / 2 ? k : scramble(k) % MANY;
+
+        many_name(i, text);
+        ck_assert(span_eq_str(symbol_names_get(n, at[i]), text));
+    }
+    symbol_names_free(n);
+}
+END_TEST
+
+/* Names that do not get smaller are kept as they are; others follow them. */
+START_TEST(names_that_cannot_be_packed_are_kept)
+{
+    _cleanup_free_ uint32_t *at = calloc(MANY, sizeof(*at));
+    struct symbol_names *n = NULL;
+    uint64_t words[8];
+
+    ck_assert_int_eq(symbol_names_new(&n), 0);
+    for (size_t i = 0; i < MANY / 2; i++) {
+        for (size_t k = 0; k < ARRAY_SIZE(words); k++)
+            words[k] = scramble(i * 8 + k + 1);
+        ck_assert_int_eq(symbol_names_add(n, (struct span){ (char *)words, sizeof(words) }, &at[i]),
+                         0);
+    }
+    for (size_t i = MANY / 2; i--;) {
+        struct span s = symbol_names_get(n, at[i]);
+
+        ck_assert_uint_eq(s.n, sizeof(words));
+        memcpy(words, s.p, sizeof(words));
+        ck_assert_uint_eq(words[7], scramble(i * 8 + 8));
+    }
+    ck_assert_uint_lt(symbol_names_bytes(n), MANY / 2 * (sizeof(words) + 4) + (64 << 10));
+    symbol_names_free(n);
+}
+END_TEST
+
+static size_t compared;
+
+static bool by_start(const struct symbol_item *a, const struct symbol_item *b)
+{
+    compared++;
+    return a->start < b->start;
+}
+
+START_TEST(whatever_order_they_are_in_they_are_sorted_in_time)
+{
+    enum { COUNT = 20000 };
+    _cleanup_free_ struct symbol_item *items = calloc(COUNT, sizeof(*items));
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < COUNT; i++) {
+        const uint64_t ORDERS[] = { i, COUNT - i, scramble(i) % COUNT,          i % 7,
+                                    5, i ^ 1,     i < COUNT / 2 ? i : COUNT - i };
+
+        items[i].start = ORDERS[_i];
+        sum += items[i].start;
+    }
+    compared = 0;
+    symbol_sort(items, COUNT, by_start);
+    for (size_t i = 0; i < COUNT; i++) {
+        ck_assert(!i || items[i - 1].start <= items[i].start);
+        sum -= items[i].start;
+    }
+    ck_assert_uint_eq(sum, 0);
+    ck_assert_uint_lt(compared, COUNT * 60);
+}
+END_TEST
+
+static int add_nested(struct symbol_builder *b, uint64_t i)
+{
+    return symbol_builder_add(
+        b,
+        &(struct symbol_entry){
+            .start = i, .size = 2 * MANY - 2 * i, .limit = NO_LIMIT, .class = SYMBOL_FUNCTION },
+        SPAN("f"));
+}
+
+/* Each lies in the one before, which is all there is room for. */
+START_TEST(a_table_keeps_to_its_memory)
+{
+    _cleanup_symbol_builder_ struct symbol_builder b = { 0 };
+    struct symbol_table t = { 0 };
+    int r = 0;
+
+    symbol_builder_init(&b, ENTRIES_MAX, (size_t)64 << 20);
+    b.max_bytes = (size_t)4 << 20;
+    for (uint64_t i = 0; i < MANY && r == 0; i++)
+        r = add_nested(&b, i);
+    ck_assert_int_eq(r, -EDQUOT);
+    ck_assert_uint_le(symbol_builder_bytes(&b), (size_t)4 << 20);
+    symbol_builder_deinit(&b);
+    symbol_builder_init(&b, ENTRIES_MAX, (size_t)64 << 20);
+    b.max_bytes = (size_t)10 << 20;
+    for (uint64_t i = 0; i < MANY; i++)
+        ck_assert_int_eq(add_nested(&b, i), 0);
+    ck_assert_int_eq(symbol_table_build(&b, &t), -EDQUOT);
+    ck_assert_uint_eq(t.count, 0);
+}
+END_TEST
+
+/* Entries that were used up are given back on the way: a table of many is as it would be of few. */
+START_TEST(a_table_of_many)
+{
+    _cleanup_symbol_builder_ struct symbol_builder b = { 0 };
+    _cleanup_(symbol_table_deinit) struct symbol_table t = { 0 };
+    char text[64];
+
+    symbol_builder_init(&b, ENTRIES_MAX, (size_t)64 << 20);
+    for (size_t k = 0; k < MANY; k++) {
+        size_t i = (k * 7919) % MANY;
+
+        many_name(i, text);
+        ck_assert_int_eq(symbol_builder_add(&b,
+                                            &(struct symbol_entry){ .start = i * 16,
+                                                                    .size = 12,
+                                                                    .limit = NO_LIMIT,
+                                                                    .class = SYMBOL_FUNCTION },
+                                            span_of(text)),
+                         0);
+    }
+    b.max_bytes = symbol_builder_bytes(&b) + (2 << 20); /* which a copy would not fit in */
+    ck_assert_int_eq(symbol_table_build(&b, &t), 0);
+    ck_assert_uint_eq(t.count, MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        const struct symbol *s = symbol_table_find(&t, i * 16 + 11);
+
+        many_name(i, text);
+        ck_assert(s && s->start == i * 16 && span_eq_str(symbol_name(&t, s), text));
+        ck_assert(!symbol_table_find(&t, i * 16 + 12));
+    }
 }
 END_TEST
 
@@ -252,10 +420,17 @@ int main(void)
 {
     TCase *tc = tcase_create("symbol_table");
 
+    tcase_set_timeout(tc, 120);
+
     tcase_add_loop_test(tc, builds_one_table, 0, ARRAY_SIZE(TABLE_CASES));
     tcase_add_test(tc, a_builder_keeps_to_its_limits);
     tcase_add_test(tc, a_name_is_kept_once);
     tcase_add_test(tc, aliases_are_kept);
+    tcase_add_test(tc, names_are_packed_and_found);
+    tcase_add_test(tc, names_that_cannot_be_packed_are_kept);
+    tcase_add_loop_test(tc, whatever_order_they_are_in_they_are_sorted_in_time, 0, 7);
+    tcase_add_test(tc, a_table_keeps_to_its_memory);
+    tcase_add_test(tc, a_table_of_many);
     tcase_add_test(tc, words_are_found_again_until_all_are_forgotten);
     tcase_add_test(tc, the_hash_is_siphash);
     return suite_run_case("symbol_table", tc);

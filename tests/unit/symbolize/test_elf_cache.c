@@ -19,6 +19,8 @@
 
 enum { NONE, TEXT, SYMTAB, STRTAB, NAMES };
 
+static struct memory_budget memory;
+
 static char folder[64];
 static char path[128];
 
@@ -110,6 +112,7 @@ static void setup(void)
     files = local_symbol_files(&local);
     files.mapped = give_path;
     cache = NULL;
+    memory_budget_init(&memory);
     wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     ck_assert_int_ge(wake_fd, 0);
 }
@@ -160,14 +163,14 @@ START_TEST(a_large_file_costs_the_caller_nothing)
     uint64_t at_once_ns, here_ns;
 
     write_elf(SYMBOLS);
-    ck_assert_int_eq(elf_cache_new(4, /* background= */ false, wake_fd, &cache), 0);
+    ck_assert_int_eq(elf_cache_new(4, /* background= */ false, wake_fd, &memory, &cache), 0);
     at_once_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     ck_assert_int_eq(load(&ref), 0);
     at_once_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - at_once_ns;
     check_image(ref);
     cache = elf_cache_free(cache);
 
-    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, wake_fd, &cache), 0);
+    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, wake_fd, &memory, &cache), 0);
     here_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     ck_assert_int_eq(load(&ref), ELF_CACHE_PENDING);
     ck_assert_int_eq(load(&again), ELF_CACHE_PENDING);
@@ -195,7 +198,7 @@ START_TEST(what_cannot_be_read_is_told)
 
     put(f, "junk", 4);
     fclose(f);
-    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, wake_fd, &cache), 0);
+    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, wake_fd, &memory, &cache), 0);
     ck_assert_int_eq(elf_cache_settle(cache, &none), -EAGAIN);
     ck_assert_int_eq(load(&ref), ELF_CACHE_PENDING);
     wait_for_all();
@@ -211,7 +214,7 @@ START_TEST(more_than_can_wait_are_asked_for_again)
     size_t last = ARRAY_SIZE(refs) - 1;
 
     write_elf(10);
-    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, wake_fd, &cache), 0);
+    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, wake_fd, &memory, &cache), 0);
     for (size_t i = 0; i < ARRAY_SIZE(refs); i++)
         ck_assert_int_eq(load(&refs[i]), ELF_CACHE_PENDING);
     wait_for_all();
@@ -237,7 +240,7 @@ START_TEST(files_of_one_owner_do_not_starve_another)
     size_t before = 0;
 
     small.mapped = load_small;
-    ck_assert_int_eq(elf_cache_new(16, /* background= */ true, wake_fd, &cache), 0);
+    ck_assert_int_eq(elf_cache_new(16, /* background= */ true, wake_fd, &memory, &cache), 0);
     for (uint32_t i = 0; i < ARRAY_SIZE(alice); i++) {
         write_elf(SYMBOLS + i);
         ck_assert_int_eq(load(&alice[i]), ELF_CACHE_PENDING);
@@ -264,7 +267,7 @@ START_TEST(the_owner_is_woken_when_a_file_is_read)
     eventfd_t n;
 
     write_elf(10);
-    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, wake_fd, &cache), 0);
+    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, wake_fd, &memory, &cache), 0);
     ck_assert_int_eq(poll(&woken, 1, 0), 0);
     ck_assert_int_eq(load(&ref), ELF_CACHE_PENDING);
     while (elf_cache_settle(cache, &ref) == ELF_CACHE_PENDING) {
@@ -281,10 +284,117 @@ START_TEST(it_ends_in_the_middle)
     struct elf_ref ref = ELF_REF_NULL;
 
     write_elf(SYMBOLS);
-    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, wake_fd, &cache), 0);
+    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, wake_fd, &memory, &cache), 0);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(load(&ref), ELF_CACHE_PENDING);
     cache = elf_cache_free(cache); /* the sanitizer sees whether all of it goes */
+}
+END_TEST
+
+/* ---- memory ---- */
+
+/* What the symbols of @count functions take. */
+static uint64_t taken_by(uint32_t count)
+{
+    struct elf_ref ref = ELF_REF_NULL;
+
+    write_elf(count);
+    ck_assert_int_eq(elf_cache_load(cache, /* owner= */ 9, &files, &ID, 0, 4096, &ref, NULL), 0);
+    return shares_used(&memory.symbols, 9);
+}
+
+static int load_of(uint64_t owner, uint32_t count, struct elf_ref *ret)
+{
+    unlink(path);
+    write_elf(count);
+    return elf_cache_load(cache, owner, &files, &ID, 0, 4096, ret, NULL);
+}
+
+static bool is_named(struct elf_ref ref)
+{
+    struct elf_image *image = elf_cache_get(cache, ref);
+
+    return image && image->symbols.count;
+}
+
+/* Files of alice's, in use all the time, until she has her share: those that follow are kept
+ * without symbols, and bob's have theirs. */
+START_TEST(an_owner_has_a_share_of_memory)
+{
+    struct elf_ref alice[10], bob = ELF_REF_NULL;
+    struct elf_cache_stats stats;
+    size_t named = 0;
+    uint64_t one;
+
+    ck_assert_int_eq(elf_cache_new(32, /* background= */ false, wake_fd, &memory, &cache), 0);
+    one = taken_by(SYMBOLS);
+    cache = elf_cache_free(cache);
+    ck_assert_uint_eq(memory.symbols.used, 0);
+    shares_init(&memory.symbols, 10 * one);
+    ck_assert_int_eq(elf_cache_new(32, /* background= */ false, wake_fd, &memory, &cache), 0);
+    for (uint32_t i = 0; i < ARRAY_SIZE(alice); i++)
+        ck_assert_int_eq(load_of(1, SYMBOLS + i, &alice[i]), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(alice); i++)
+        named += is_named(alice[i]);
+    ck_assert_uint_eq(named, 4); /* of five, and what those without symbols take */
+    ck_assert(is_named(alice[0]));
+    elf_cache_stats(cache, &stats);
+    ck_assert_uint_eq(stats.nameless, ARRAY_SIZE(alice) - named);
+    ck_assert_uint_eq(stats.left_out, ARRAY_SIZE(alice) - named);
+    ck_assert_int_eq(load_of(2, SYMBOLS + 20, &bob), 0);
+    ck_assert(is_named(bob));
+    /* The same file, of another owner who has room. */
+    ck_assert_int_eq(load_of(1, SYMBOLS + 9, &alice[9]), 0);
+    ck_assert(!is_named(alice[9]));
+    ck_assert_int_eq(elf_cache_load(cache, 3, &files, &ID, 0, 4096, &bob, NULL), 0);
+    ck_assert(is_named(bob));
+}
+END_TEST
+
+/* An owner that has more gives way to one that has less, never the other way round. */
+START_TEST(who_has_more_gives_way)
+{
+    struct elf_ref alice[8], bob[6];
+    size_t named = 0;
+    uint64_t one;
+
+    ck_assert_int_eq(elf_cache_new(32, /* background= */ false, wake_fd, &memory, &cache), 0);
+    one = taken_by(SYMBOLS);
+    cache = elf_cache_free(cache);
+    shares_init(&memory.symbols, 10 * one);
+    ck_assert_int_eq(elf_cache_new(32, /* background= */ false, wake_fd, &memory, &cache), 0);
+    for (uint32_t i = 0; i < ARRAY_SIZE(alice); i++)
+        ck_assert_int_eq(load_of(1, SYMBOLS + i, &alice[i]), 0);
+    for (uint32_t i = 0; i < ARRAY_SIZE(bob); i++)
+        ck_assert_int_eq(load_of(2, SYMBOLS + 20 + i, &bob[i]), 0);
+    ck_assert(is_named(bob[0]) && is_named(bob[1]) && is_named(bob[2]));
+    for (size_t i = 0; i < ARRAY_SIZE(alice); i++)
+        named += is_named(alice[i]);
+    ck_assert_uint_ge(named, 2);
+    ck_assert_uint_le(memory.symbols.used, memory.symbols.max);
+}
+END_TEST
+
+/* Once there is room, what was left out is read again when it is asked for. */
+START_TEST(what_was_left_out_comes_when_there_is_room)
+{
+    struct elf_ref ref = ELF_REF_NULL;
+    uint64_t until_ns = clock_monotonic_ns() + WAIT_NS;
+
+    ck_assert_int_eq(elf_cache_new(4, /* background= */ false, wake_fd, &memory, &cache), 0);
+    shares_force(&memory.symbols, 1, memory.symbols.max);
+    ck_assert_int_eq(load_of(1, SYMBOLS, &ref), 0);
+    ck_assert(elf_cache_get(cache, ref) && !is_named(ref));
+    elf_cache_poll(cache);
+    ck_assert(elf_cache_get(cache, ref));
+    shares_give(&memory.symbols, 1, memory.symbols.max);
+    while (elf_cache_get(cache, ref)) {
+        ck_assert_uint_lt(clock_monotonic_ns(), until_ns);
+        elf_cache_poll(cache);
+        poll(NULL, 0, 10);
+    }
+    ck_assert_int_eq(load(&ref), 0);
+    ck_assert(is_named(ref));
 }
 END_TEST
 
@@ -345,6 +455,9 @@ int main(void)
     tcase_add_test(tc, files_of_one_owner_do_not_starve_another);
     tcase_add_test(tc, the_owner_is_woken_when_a_file_is_read);
     tcase_add_test(tc, it_ends_in_the_middle);
+    tcase_add_test(tc, an_owner_has_a_share_of_memory);
+    tcase_add_test(tc, who_has_more_gives_way);
+    tcase_add_test(tc, what_was_left_out_comes_when_there_is_room);
     tcase_add_test(tc, samples_are_held_in_order_and_bounded);
     return suite_run_case("elf_cache", tc);
 }

@@ -5,6 +5,7 @@
 #include "symbolize/broker_files.h"
 
 #include "base/clock.h"
+#include "base/memory_budget.h"
 #include "symbol_files.h"
 #include "unwind/unwind.h"
 
@@ -14,6 +15,8 @@
 
 #define KERNEL_DO UINT64_C(0xffffffff81000000)
 #define KERNEL_ENTRY UINT64_C(0xffffffff81000100)
+
+static struct memory_budget memory;
 
 static struct local_files files;
 static struct symbol_files source;
@@ -33,6 +36,7 @@ static void write_text(char *path, const char *text)
 static void setup(void)
 {
     static const struct symbolizer_opts OPTS = { .elf_files_max = 256,
+                                                 .memory = &memory,
                                                  .perf_map_max_bytes = 1 << 20 };
 
     memcpy(kallsyms_path, "/tmp/flamed-test-kallsyms-XXXXXX", sizeof(kallsyms_path));
@@ -42,6 +46,7 @@ static void setup(void)
     source = local_symbol_files(&files);
     process = (struct process){ .id = { .host_pid = getpid() }, .ns_depth = 1 };
     ck_assert_int_eq(frame_table_new(1 << 20, 1 << 26, &frames), 0);
+    memory_budget_init(&memory);
     ck_assert_int_eq(symbolizer_new_from(&source, frames, &OPTS, &symbolizer, NULL), 0);
 }
 
@@ -442,7 +447,7 @@ START_TEST(says_why_the_kernel_has_no_names)
         { "0000000000000000 T f\n", "kptr_restrict" },
         { NULL, "no right to read it" },
     };
-    static const struct symbolizer_opts OPTS = { .elf_files_max = 1 };
+    static const struct symbolizer_opts OPTS = { .elf_files_max = 1, .memory = &memory };
     char path[] = "/tmp/flamed-test-hidden-XXXXXX";
     struct local_files l = { 0 };
     struct symbol_files from = local_symbol_files(&l);
@@ -452,6 +457,7 @@ START_TEST(says_why_the_kernel_has_no_names)
         write_text(path, CASES[_i].text);
         l.kallsyms = path;
     }
+    memory_budget_init(&memory);
     ck_assert_int_eq(symbolizer_new_from(&from, frames, &OPTS, &s, NULL), 0);
     if (CASES[_i].problem[0])
         ck_assert_ptr_nonnull(strstr(symbolizer_kernel_problem(s), CASES[_i].problem));

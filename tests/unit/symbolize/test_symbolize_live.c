@@ -5,6 +5,7 @@
 #include "symbolize/broker_files.h"
 
 #include "base/clock.h"
+#include "base/memory_budget.h"
 #include "symbol_files.h"
 #include "tests/unit/hotspot/live_jvm.h"
 #include "unwind/unwind.h"
@@ -28,6 +29,8 @@ struct stacks {
     int fd;
     void *ring;
 };
+
+static struct memory_budget memory;
 
 static bool stacks_open(pid_t tid, struct stacks *ret)
 {
@@ -140,6 +143,7 @@ static void take(void *cookie, const uint64_t *pcs, size_t n)
 static void setup(void)
 {
     static const struct symbolizer_opts OPTS = { .elf_files_max = 256,
+                                                 .memory = &memory,
                                                  .perf_map_max_bytes = (size_t)64 << 20 };
     struct symbol_files source;
 
@@ -147,6 +151,7 @@ static void setup(void)
     source = local_symbol_files(&files);
     process = (struct process){ .ns_depth = 1, .mem_fd = -1 };
     ck_assert_int_eq(frame_table_new(1 << 20, 1 << 26, &frames), 0);
+    memory_budget_init(&memory);
     ck_assert_int_eq(symbolizer_new_from(&source, frames, &OPTS, &symbolizer, NULL), 0);
 }
 

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory that files of processes make flamed take, by owner. A cache takes it here before it
+ * keeps something, and gives it back. What does not fit is left out and counted, and the owner's
+ * profiles warn of it. Thread: the engine's.
+ */
+#pragma once
+
+#include "base/shares.h"
+
+/* The symbols of one file may take 48 MiB more while they are read (symbolize/elf_reading.h). */
+#define MEMORY_SYMBOLS_BYTES (UINT64_C(80) << 20)
+#define MEMORY_COPIES_BYTES (UINT64_C(128) << 20)
+
+struct memory_budget {
+    struct shares symbols; /* symbols of ELF files, and perf maps: bytes */
+    struct shares copies;  /* copies of files in memory (base/memfd_copy.h): bytes */
+};
+
+static inline void memory_budget_init(struct memory_budget *b)
+{
+    shares_init(&b->symbols, MEMORY_SYMBOLS_BYTES);
+    shares_init(&b->copies, MEMORY_COPIES_BYTES);
+}
