@@ -2,7 +2,7 @@
 /*
  * Who is at the other end of a connection, in the kernel's words: the user of the socket there. A
  * Unix socket says it itself; of a TCP connection within this machine NETLINK_SOCK_DIAG tells whose
- * the other socket is. No header of a request changes it.
+ * the other socket is, once more for each request. No header of a request changes it.
  */
 #pragma once
 
@@ -14,16 +14,26 @@
 
 struct peers;
 
+enum peer_place {
+    PEER_HOST,
+    PEER_FOREIGN, /* may be a container's, or is not known to be the host's */
+    PEER_UNTOLD,  /* not known yet */
+};
+
 struct peer {
     bool known;
-    uint32_t uid;        /* of the socket, as of when it was made; not 65534, which stands for all
-                          * users without a name here */
+    uint32_t uid;        /* of the socket; not 65534, which stands for all users without a name
+                          * here */
     bool member;         /* root, flamed's own user, or in the group of users */
     uint64_t groups;     /* it is in, one bit for each of peers_add_group() */
     bool tcp;            /* by sock_diag: may be a container's, see peer_place() */
     uint64_t cgroup;     /* of the socket, an id of cgroup version 2; 0: not told */
     uint64_t inode;      /* of the socket */
     const char *problem; /* literal: why it is not known; NULL where it is */
+    uint64_t looked_ns;  /* when the last look began that found the host's alone; 0: none */
+    uint64_t newest_pid; /* of the machine, then; 0: not told */
+    bool foreign;        /* a look found somebody else: that stays so */
+    const char *refusal; /* literal: why it does not count as the host's; NULL: it does */
 };
 
 /* Opens what it takes, before rights and system calls are given up: a netlink socket, the cgroups'
@@ -49,38 +59,31 @@ struct peer_connection {
     int fd; /* accepted, borrowed */
     struct sockaddr_storage address;
     socklen_t address_n;
-    struct peer peer; /* what peers_ask() tells */
+    struct peer peer; /* what is known of the other end */
 };
 
-/* Gets the peers of @n connections. Thread: one at a time. Takes some 20 us for each. Without the
- * kernel's tcp_diag it takes some microseconds for each socket of the machine, but once for all. */
+/* Gets the peers of @n connections, when they were accepted. Any thread. Takes some 20 us for each.
+ * Without the kernel's tcp_diag it takes some microseconds for each socket of the machine, but once
+ * for all. */
 void peers_ask(struct peers *s, struct peer_connection *list, size_t n);
 /* Gets the peer of the accepted socket @fd, whose address is @address, as peers_ask(). */
 void peer_ask(struct peers *s, int fd, const struct sockaddr_storage *address, struct peer *ret);
 
-enum peer_place {
-    PEER_HOST,
-    PEER_FOREIGN, /* may be a container's */
-    PEER_UNTOLD,  /* not known yet */
-};
+/* Returns whether the other end of @c is as it was when c->peer was asked, and open. False: its
+ * problem or refusal says why not. As peers_ask(). */
+bool peer_is_same(struct peers *s, struct peer_connection *c);
 
-/* Judges whether @p is the host's. It is if no process of the socket's cgroup is in a container (of
- * all processes, if the cgroup is not known). Else it is if none of those that hold the socket is:
- * PEER_UNTOLD, peers_look() tells. A container's root has the number of the host's, and must not
- * pass for it. In a pid namespace of our own all are where we are, and see no more than it. Any
- * thread.
- *
- * The first question is asked again when a process has started since, or after PEER_HOST_NS. If
- * there are many processes to look at, it is asked after PEER_HOST_NS alone, or if the second has
- * no answer. This asks it only of a cgroup that is known and has few processes, which takes up to
- * a millisecond. Else it is PEER_UNTOLD. */
-enum peer_place peer_place(struct peers *s, const struct peer *p);
-#define PEER_HOST_NS (2 * NSEC_PER_SEC)
-/* Both questions, for at most SOCKETS_ASKED_MAX of them, into one of @ret for each. The first takes
- * 100 ms at most for all of them, and as much again for those whose socket nobody holds.
- * PEER_UNTOLD: there was no time. False: the broker had none. Waits for the broker, up to some
- * 10 s. Thread: one at a time. */
-bool peers_look(struct peers *s, const struct peer *p, size_t n, enum peer_place *ret);
+/* Judges for a request whether the other end of @c is the host's. A container's root has the number
+ * of the host's, and must not pass for it. The kernel is asked again. Then the last look counts if
+ * no process has started since, for PEER_LOOK_NS; else it is PEER_UNTOLD, and peers_look() tells.
+ * With @again no look before counts. In a pid namespace of our own all are where we are, and see no
+ * more than it. Any thread; takes some 20 us. */
+enum peer_place peer_place(struct peers *s, struct peer_connection *c, bool again);
+#define PEER_LOOK_NS (2 * NSEC_PER_SEC)
+/* Looks at those who hold the other ends of @n connections, at most SOCKETS_ASKED_MAX, into one of
+ * @ret for each (peer_facts.h). PEER_UNTOLD: ask again. False: the broker had no time. Waits for
+ * the broker, up to some 10 s. Thread: one at a time. */
+bool peers_look(struct peers *s, struct peer_connection *list, size_t n, enum peer_place *ret);
 
 /* Returns the caller at the other end of a connection from @address; @peer is what the kernel says
  * of it. All loopback addresses are one caller, because any user of the machine can come from any

@@ -33,7 +33,7 @@ static bool is_open(struct span state)
 }
 
 /* What follows the ends: state, queues, timer, retransmits, user, timeout, inode. */
-static int take_rest(struct span line, struct peer *ret, uint32_t *ret_uid)
+static int take_rest(struct span line, struct peer_socket *ret)
 {
     struct span words[7];
     uint64_t uid, inode;
@@ -44,13 +44,12 @@ static int take_rest(struct span line, struct peer *ret, uint32_t *ret_uid)
     }
     if (!span_parse_dec(words[4], &uid) || !span_parse_dec(words[6], &inode) || uid > UINT32_MAX)
         return -EBADMSG;
-    *ret_uid = (uint32_t)uid;
+    ret->uid = (uint32_t)uid;
     ret->inode = inode;
     return inode && is_open(words[0]) ? 1 : 0;
 }
 
-int peer_find_text(struct span text, const char *local, const char *remote, struct peer *ret,
-                   uint32_t *ret_uid)
+int peer_find_text(struct span text, const char *local, const char *remote, struct peer_socket *ret)
 {
     struct span line, number, from, to;
     int r;
@@ -60,7 +59,7 @@ int peer_find_text(struct span text, const char *local, const char *remote, stru
             !span_eq(from, span_of(local)) || !span_take_word(&line, &to) ||
             !span_eq(to, span_of(remote)))
             continue;
-        r = take_rest(line, ret, ret_uid);
+        r = take_rest(line, ret);
         if (r >= 0)
             return r;
     }
@@ -92,7 +91,7 @@ void peer_text_clear(struct peer_text *t)
 }
 
 int peer_ask_text(const struct peers *s, struct peer_text *t, const struct inet_diag_req_v2 *q,
-                  struct peer *ret, uint32_t *ret_uid)
+                  struct peer_socket *ret)
 {
     const __be32 from[4] = { 0, 0, htonl(0xffff), q->id.idiag_src[0] },
                  to[4] = { 0, 0, htonl(0xffff), q->id.idiag_dst[0] };
@@ -103,11 +102,11 @@ int peer_ask_text(const struct peers *s, struct peer_text *t, const struct inet_
     if (v4) {
         spell_end(local, q->id.idiag_src, 1, q->id.idiag_sport);
         spell_end(remote, q->id.idiag_dst, 1, q->id.idiag_dport);
-        r = peer_find_text(read_once(s, "tcp", &t->v4, &t->has_v4), local, remote, ret, ret_uid);
+        r = peer_find_text(read_once(s, "tcp", &t->v4, &t->has_v4), local, remote, ret);
     }
     if (r != -ENOENT)
         return r;
     spell_end(local, v4 ? from : q->id.idiag_src, 4, q->id.idiag_sport);
     spell_end(remote, v4 ? to : q->id.idiag_dst, 4, q->id.idiag_dport);
-    return peer_find_text(read_once(s, "tcp6", &t->v6, &t->has_v6), local, remote, ret, ret_uid);
+    return peer_find_text(read_once(s, "tcp6", &t->v6, &t->has_v6), local, remote, ret);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What peer.c, peer_host.c and peer_group.c share. */
+/* What the files peer*.c share. */
 #pragma once
 
-#include "access/peer.h"
+#include "access/peer_facts.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/span.h"
@@ -12,17 +12,41 @@
 #include <pthread.h>
 
 #define PEER_MEMBERS_MAX 1024
-#define PEER_VERDICTS_MAX 64
 #define PEER_UID_NOBODY 65534 /* the kernel's stand-in for users that have no name here */
 
+struct peer_text;
+
+/* What a look asks the kernel for. A test has its own. */
+struct peer_kernel {
+    void *ctx;
+    /* As peer_ask_socket(). */
+    void (*socket)(void *ctx, struct peer_text *t, const struct peer_connection *c,
+                   struct peer_socket *ret);
+    /* Whether flamed's own end is open still. */
+    bool (*connected)(void *ctx, const struct peer_connection *c);
+    /* The folder /proc/@pid, which then names that process alone. A descriptor, or -errno. */
+    int (*pin)(void *ctx, int32_t pid);
+    void (*unpin)(void *ctx, int fd);
+    /* A file of that folder. 0; -EFBIG: there is more than @ret takes; -errno. */
+    int (*read)(void *ctx, int fd, const char *name, struct buf *ret);
+    /* Whether that process is there still: 0 or -errno. */
+    int (*stays)(void *ctx, int fd);
+    /* A file of /proc, as read(). */
+    int (*read_all)(void *ctx, const char *name, struct buf *ret);
+    /* The id of the cgroup of version 2 with this path; 0: the hierarchy is not seen whole;
+     * PEER_CGROUP_NONE: there is none. */
+    uint64_t (*cgroup)(void *ctx, struct span path);
+};
+
 struct peers {
+    struct peer_kernel kernel;
     int netlink_fd, cgroup_fd; /* -1: none */
     int net_fd;                /* /proc/self/net; -1: none */
-    bool by_text;              /* the netlink socket tells nothing of TCP: net_fd does */
     int proc_fd;               /* borrowed */
     bool enclosed; /* we are in a pid namespace of our own: others cannot be looked at */
     uint32_t self_uid;
-    uint32_t sequence; /* of questions; thread: that of peer_ask() */
+    pthread_mutex_t lock;
+    uint32_t sequence; /* of questions; guarded by lock, as is netlink_fd */
     struct peer_group {
         uint32_t gid;      /* UINT32_MAX: there is none */
         uint32_t *members; /* owned: its users, as of the start */
@@ -32,39 +56,67 @@ struct peers {
     uint64_t capabilities;   /* that the first process may have; 0: not known */
     peer_holders_fn holders; /* NULL: not to be asked for */
     void *holders_cookie;
-    pthread_mutex_t lock;
-    struct peer_verdict {
-        uint64_t cgroup, until_ns; /* until_ns 0: none yet */
-        uint64_t looked_ns;        /* when the look began */
-        uint64_t newest_pid;       /* at the look */
-        int fd;                    /* owned: the cgroup's folder, if @told */
-        bool told;                 /* the cgroup's processes can be listed */
-        bool few;                  /* so few that each connection may look at them */
-        bool late;                 /* there was no time for the look, or none yet */
-        bool host;
-    } verdicts[PEER_VERDICTS_MAX]; /* guarded by lock; peers_look() alone makes and removes them */
-    size_t next_verdict;
 };
 
+/* ---- peer_tcp.c ---- */
+
+/* Gets the socket at the other end of the accepted TCP socket @fd. The kernel's netlink tells it,
+ * or, where that does not know TCP, the text in @t. @t NULL: the text is not read, and the socket
+ * not told. */
+void peer_ask_socket(struct peers *s, struct peer_text *t, int fd,
+                     const struct sockaddr_storage *address, struct peer_socket *ret);
+/* Returns whether our own end @fd is open: only then no other connection has these two addresses.
+ * Once it was reset the other end may be somebody else's, whose name must not stand for what was
+ * sent before. */
+bool peer_is_connected(int fd);
 /* Whose the socket is that @h, a whole message of the kernel's, tells of, where its ends are @q's.
- * Return: 1 with *ret_uid, ret->cgroup and ret->inode; 0 with ret->problem. */
-int peer_take_answer(const struct nlmsghdr *h, const struct inet_diag_req_v2 *q, struct peer *ret,
-                     uint32_t *ret_uid);
+ * Return: 1 with @ret; 0: it is not open; -ENOENT: it tells of none; -EPROTO. */
+int peer_take_answer(const struct nlmsghdr *h, const struct inet_diag_req_v2 *q,
+                     struct peer_socket *ret);
+
+/* ---- peer_text.c ---- */
+
 /* Does the same out of the lines of @text, of the socket whose ends are spelt @local and @remote.
  * Return as peer_ask_text(). */
-int peer_find_text(struct span text, const char *local, const char *remote, struct peer *ret,
-                   uint32_t *ret_uid);
+int peer_find_text(struct span text, const char *local, const char *remote,
+                   struct peer_socket *ret);
 /* The text of all sockets, as of the first question: of each file once it is asked for. */
 struct peer_text {
     struct buf v4, v6;
     bool has_v4, has_v6;
 };
 void peer_text_clear(struct peer_text *t);
-/* Whose the socket is whose ends are @q's. Return: 1 with *ret_uid and ret->inode; 0: it is not
- * open; -ENOENT: there is none. Takes some microseconds for each socket of the machine, those that
- * were closed a minute ago included, unless @t has the text. */
+/* Whose the socket is whose ends are @q's. Return: 1 with @ret; 0: it is not open; -ENOENT: there
+ * is none. Takes some microseconds for each socket of the machine, those that were closed a minute
+ * ago included, unless @t has the text. */
 int peer_ask_text(const struct peers *s, struct peer_text *t, const struct inet_diag_req_v2 *q,
-                  struct peer *ret, uint32_t *ret_uid);
+                  struct peer_socket *ret);
+
+/* ---- peer.c ---- */
+
+/* Sets the user of the socket @from, which is at the other end of a TCP connection. */
+void peer_set_socket(const struct peers *s, const struct peer_socket *from, struct peer *ret);
+
+/* ---- peer_process.c ---- */
+
+/* The cgroup hierarchies that flamed's own process is in, as the kernel lists them for each. */
+#define PEER_HIERARCHIES_MAX 64
+struct peer_hierarchies {
+    uint64_t ids[PEER_HIERARCHIES_MAX];
+    size_t count; /* 0: not known, and nothing is whole */
+};
+void peer_read_hierarchies(const struct peers *s, struct peer_hierarchies *ret);
+/* Reads the texts of a process, whose folder is @fd, into @ret but for pid and stays. */
+void peer_read_process(const struct peers *s, int fd, const struct peer_hierarchies *all,
+                       struct peer_process *ret);
+/* Sets s->kernel to the one there is. */
+void peer_use_kernel(struct peers *s);
+/* Returns the number that the newest process of the machine got, by which a new one is seen. 0: not
+ * told. */
+uint64_t peer_newest_pid(const struct peers *s);
+
+/* ---- peer_group.c ---- */
+
 /* Reads the members of the group @name, whether by the list or as their first group. 0; -ENOENT,
  * with an empty *ret; -ENOMEM. */
 int peer_group_read(const char *name, struct peer_group *ret);

@@ -3,13 +3,10 @@
 
 #include "access/access_rules.h"
 
-static const char IN_CONTAINER[] =
-    "the connection may be one of a container that shares the host's network, whose users only "
-    "have the numbers of the host's";
+static const char NOT_OURS[] = "the connection is not known to be this machine's";
 
-static const char UNTOLD[] = "the connection may be a container's that shares the host's "
-                             "network: its holder was not found in time among all descriptors "
-                             "of the machine";
+static const char UNTOLD[] =
+    "flamed has not looked yet at who holds the other end of the connection";
 
 const char *role_name(enum role role)
 {
@@ -42,7 +39,7 @@ void subject_of_peer(const struct peer *p, enum peer_place place, struct subject
         return;
     }
     if (place != PEER_HOST) {
-        set_nobody(place == PEER_UNTOLD ? UNTOLD : IN_CONTAINER, ret);
+        set_nobody(p->refusal ? p->refusal : place == PEER_UNTOLD ? UNTOLD : NOT_OURS, ret);
         ret->untold = place == PEER_UNTOLD;
         return;
     }

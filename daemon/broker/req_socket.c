@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The request for the processes that hold some sockets. */
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -9,6 +8,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define HOLDERS_NS (200 * NSEC_PER_MSEC) /* that one look at all processes may take */
@@ -30,6 +30,7 @@ static DIR *open_folder(int at, const char *name)
 /* What is known of one of the sockets that were asked for. */
 struct found {
     size_t count; /* above SOCKET_HOLDERS_MAX: more than are in pids */
+    int32_t last; /* that was counted: it may hold the socket by many descriptors */
     int32_t pids[SOCKET_HOLDERS_MAX];
 };
 
@@ -37,7 +38,6 @@ struct search {
     size_t sockets;
     uint64_t inodes[SOCKETS_ASKED_MAX];
     struct found found[SOCKETS_ASKED_MAX];
-    uint32_t told; /* bit set: what is found is all */
 };
 
 /* The number of the socket of the link @text; 0: it is none. */
@@ -51,94 +51,77 @@ static uint64_t socket_number(struct span text)
     return span_parse_dec(text, &number) ? number : 0;
 }
 
-/* Notes which of the sockets that nobody was found for are held by process @pid. */
-static void find_in(int proc_fd, int32_t pid, struct search *search)
+static void add_holder(struct found *f, int32_t pid)
+{
+    if (f->last == pid)
+        return;
+    f->last = pid;
+    if (f->count < SOCKET_HOLDERS_MAX)
+        f->pids[f->count] = pid;
+    f->count++;
+}
+
+/* Whether an error says that the process is gone, or that nobody may look into it. One that holds a
+ * socket alone, and into which nobody may look, is not found: the socket is nobody's. */
+static bool is_hidden(int error)
+{
+    return error == ENOENT || error == ESRCH || error == EACCES || error == EPERM;
+}
+
+/* Whether a link that cannot be read is that of no socket: "." is no link, a path may be long. */
+static bool is_no_socket(int error)
+{
+    return is_hidden(error) || error == EINVAL || error == ENAMETOOLONG;
+}
+
+/* Notes which of the sockets are held by process @pid. 0 or -errno. */
+static int find_in(int proc_fd, int32_t pid, struct search *search)
 {
     char path[32], text[LINK_BYTES];
     const struct dirent *entry;
     DIR *dir;
+    int r;
 
     snprintf(path, sizeof(path), "%d/fd", pid);
     dir = open_folder(proc_fd, path);
-    while (dir && (entry = readdir(dir))) {
+    if (!dir)
+        return is_hidden(errno) ? 0 : -errno;
+    for (errno = 0; (entry = readdir(dir)); errno = 0) {
         ssize_t n = readlinkat(dirfd(dir), entry->d_name, text, sizeof(text));
         uint64_t number = n > 0 ? socket_number((struct span){ text, (size_t)n }) : 0;
 
+        if (n < 0 && !is_no_socket(errno))
+            break;
         for (size_t i = 0; number && i < search->sockets; i++) {
-            if (search->inodes[i] == number && !search->found[i].count)
-                search->found[i].pids[search->found[i].count++] = pid;
+            if (search->inodes[i] == number)
+                add_holder(&search->found[i], pid);
         }
     }
-    if (dir)
-        closedir(dir);
-}
-
-struct pids {
-    int32_t *items;
-    size_t count;
-};
-
-static int newest_first(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-
-    return (x < y) - (x > y);
-}
-
-/* All processes. 0 or -errno. */
-static int list_pids(int proc_fd, struct pids *ret)
-{
-    const struct dirent *entry;
-    DIR *dir = open_folder(proc_fd, ".");
-    size_t room = 0;
-    uint64_t pid;
-
-    if (!dir)
-        return -errno;
-    while ((entry = readdir(dir))) {
-        if (!span_parse_dec(span_of(entry->d_name), &pid) || pid > BROKER_PID_MAX)
-            continue;
-        if (!array_grow(&ret->items, &room, ret->count + 1, 256))
-            break;
-        ret->items[ret->count++] = (int32_t)pid;
-    }
+    r = is_hidden(errno) ? 0 : -errno;
     closedir(dir);
-    if (ret->count)
-        qsort(ret->items, ret->count, sizeof(*ret->items), newest_first);
-    return entry ? -ENOMEM : 0;
+    return r;
 }
 
-static uint32_t all_of(const struct search *search)
-{
-    return (uint32_t)((UINT64_C(1) << search->sockets) - 1);
-}
-
-static uint32_t found_of(const struct search *search)
-{
-    uint32_t set = 0;
-
-    for (size_t i = 0; i < search->sockets; i++)
-        set |= (uint32_t)(search->found[i].count > 0) << i;
-    return set;
-}
-
-/* By the links in /proc: the newest process that holds each, since flamed's clients are most often
- * young. */
+/* By the links in /proc: all that hold them, but for threads with descriptors of their own and
+ * processes into which nobody may look. */
 static int find_by_links(const struct server *s, struct search *search)
 {
     uint64_t end_ns = clock_monotonic_ns() + HOLDERS_NS;
-    struct pids pids = { 0 };
-    int r = list_pids(s->proc_fd, &pids);
+    DIR *dir = open_folder(s->proc_fd, ".");
+    const struct dirent *entry;
+    uint64_t pid;
+    int r = dir ? 0 : -errno;
 
-    for (size_t i = 0; r == 0 && i < pids.count && found_of(search) != all_of(search); i++) {
-        if (clock_monotonic_ns() > end_ns)
-            r = -ETIMEDOUT;
-        else
-            find_in(s->proc_fd, pids.items[i], search);
+    for (errno = 0; r == 0 && (entry = readdir(dir)); errno = 0) {
+        if (!span_parse_dec(span_of(entry->d_name), &pid) || pid > BROKER_PID_MAX)
+            continue;
+        r = clock_monotonic_ns() > end_ns ? -ETIMEDOUT : find_in(s->proc_fd, (int32_t)pid, search);
     }
-    free(pids.items);
-    search->told = r == 0 ? all_of(search) : found_of(search);
-    return search->told ? 0 : r;
+    if (r == 0)
+        r = -errno;
+    if (dir)
+        closedir(dir);
+    return r;
 }
 
 /* By the kernel's own walk: all that hold them. */
@@ -150,7 +133,6 @@ static int find_by_walk(struct server *s, struct search *search)
         return r;
     for (size_t i = 0; i < search->sockets; i++)
         search->found[i].count = holders_of(s->holders, i, search->found[i].pids);
-    search->told = all_of(search);
     return 0;
 }
 
@@ -170,37 +152,62 @@ static bool can_walk(struct server *s)
     return r == 0;
 }
 
+/* Whether process @pid is in the namespace of the kind @name that we are in: by the inodes. Where
+ * the kernel has no namespaces of this kind, all processes are in the same one. */
+static bool shares_namespace(const struct server *s, int32_t pid, const char *name)
+{
+    struct stat ours, theirs;
+    char path[32];
+
+    snprintf(path, sizeof(path), "self/ns/%s", name);
+    if (fstatat(s->proc_fd, path, &ours, 0) < 0)
+        return errno == ENOENT;
+    snprintf(path, sizeof(path), "%d/ns/%s", pid, name);
+    return fstatat(s->proc_fd, path, &theirs, 0) == 0 && ours.st_ino == theirs.st_ino &&
+           ours.st_dev == theirs.st_dev;
+}
+
+static uint32_t holder_flags(const struct server *s, int32_t pid)
+{
+    return (shares_namespace(s, pid, "pid") ? HOLDER_OUR_PIDS : 0u) |
+           (shares_namespace(s, pid, "user") ? HOLDER_OUR_USERS : 0u);
+}
+
 /* Puts what was found of the socket @i into @ret, if there is room. */
-static void pack(const struct search *search, size_t i, struct broker_holders *ret)
+static void pack(const struct server *s, const struct search *search, size_t i,
+                 struct broker_holders *ret)
 {
     const struct found *f = &search->found[i];
     bool many = f->count > SOCKET_HOLDERS_MAX;
 
-    if (!(search->told & UINT32_C(1) << i) ||
-        (!many && f->count > BROKER_HOLDERS_ITEMS - ret->count))
+    if (!many && f->count > BROKER_HOLDERS_ITEMS - ret->count)
         return;
     ret->told |= UINT32_C(1) << i;
     ret->many |= (uint32_t)many << i;
     for (size_t k = 0; !many && k < f->count; k++)
-        ret->items[ret->count++] = (uint32_t)i << BROKER_HOLDER_BITS | (uint32_t)f->pids[k];
+        ret->items[ret->count++] = (uint32_t)i << BROKER_HOLDER_SOCKET |
+                                   holder_flags(s, f->pids[k]) << BROKER_HOLDER_BITS |
+                                   (uint32_t)f->pids[k];
 }
 
 /* The first socket, and then those that few hold: sockets that many hold keep out no other. */
-static void pack_all(const struct search *search, struct broker_holders *ret)
+static void pack_all(const struct server *s, const struct search *search,
+                     struct broker_holders *ret)
 {
     *ret = (struct broker_holders){ 0 };
-    pack(search, 0, ret);
+    pack(s, search, 0, ret);
     for (size_t count = 0; count <= SOCKET_HOLDERS_MAX + 1; count++) {
         for (size_t i = 1; i < search->sockets; i++) {
             if (MIN(search->found[i].count, (size_t)SOCKET_HOLDERS_MAX + 1) == count)
-                pack(search, i, ret);
+                pack(s, search, i, ret);
         }
     }
 }
 
 /*
  * socket_holders. Safe: it tells process numbers, and of those processes nothing but that they hold
- * the sockets with the numbers that were asked for. Nothing is opened.
+ * the sockets with the numbers that were asked for, and whether they are in the broker's pid and
+ * user namespace. Nothing is opened.
  */
 int request_socket_holders(struct server *s, const struct broker_request *q, struct reply *rep)
 {
@@ -211,6 +218,6 @@ int request_socket_holders(struct server *s, const struct broker_request *q, str
     r = can_walk(s) ? find_by_walk(s, &search) : find_by_links(s, &search);
     if (r < 0)
         return error_code(&rep->err, r, "cannot tell which processes hold a socket");
-    pack_all(&search, &rep->holders);
+    pack_all(s, &search, &rep->holders);
     return 0;
 }

@@ -70,9 +70,13 @@ static void unpack_holders(const struct broker_holders *h, size_t n, struct sock
         ret[i].count = h->many & UINT32_C(1) << i ? SOCKET_HOLDERS_MAX + 1 : 0;
     }
     for (uint32_t i = 0; i < h->count; i++) {
-        struct socket_holding *one = &ret[h->items[i] >> BROKER_HOLDER_BITS];
+        uint32_t item = h->items[i];
+        struct socket_holding *one = &ret[item >> BROKER_HOLDER_SOCKET];
 
-        one->pids[one->count++] = (int32_t)(h->items[i] & ((1u << BROKER_HOLDER_BITS) - 1));
+        one->holders[one->count++] = (struct socket_holder){
+            .pid = (int32_t)(item & ((1u << BROKER_HOLDER_BITS) - 1)),
+            .flags = (item >> BROKER_HOLDER_BITS) & BROKER_HOLDER_FLAGS,
+        };
     }
 }
 

@@ -257,11 +257,13 @@ static bool holders_valid(const struct broker_holders *h, size_t sockets)
     if (h->count > BROKER_HOLDERS_ITEMS || (uint64_t)h->told >> sockets || (h->many & ~h->told))
         return false;
     for (uint32_t i = 0; i < h->count; i++) {
-        uint32_t socket = h->items[i] >> BROKER_HOLDER_BITS,
+        uint32_t socket = h->items[i] >> BROKER_HOLDER_SOCKET,
+                 flags = (h->items[i] >> BROKER_HOLDER_BITS) & BROKER_HOLDER_FLAGS,
                  pid = h->items[i] & ((1u << BROKER_HOLDER_BITS) - 1);
 
         if (socket >= sockets || !(h->told & ~h->many & UINT32_C(1) << socket) || pid == 0 ||
-            pid > BROKER_PID_MAX || ++counts[socket] > SOCKET_HOLDERS_MAX)
+            pid > BROKER_PID_MAX || flags > (HOLDER_OUR_PIDS | HOLDER_OUR_USERS) ||
+            ++counts[socket] > SOCKET_HOLDERS_MAX)
             return false;
     }
     return true;

@@ -20,8 +20,10 @@
 #define BROKER_ATTACH_FDS 2u         /* the result's pipe, the memory file */
 #define BROKER_ATTACH_TMP 8u         /* mount over the container's /tmp, where that may be done */
 #define BROKER_WAIT_STATUS_MAX 0xffff
-#define BROKER_PID_MAX 4194304 /* the kernel's PID_MAX_LIMIT */
-#define BROKER_HOLDER_BITS 24  /* of a process's number */
+#define BROKER_PID_MAX 4194304  /* the kernel's PID_MAX_LIMIT */
+#define BROKER_HOLDER_BITS 24   /* of a process's number, and above it: */
+#define BROKER_HOLDER_SOCKET 27 /* of the socket; between them: enum socket_holder_flag */
+#define BROKER_HOLDER_FLAGS ((1u << (BROKER_HOLDER_SOCKET - BROKER_HOLDER_BITS)) - 1)
 #define BROKER_HOLDERS_ITEMS 157
 #define BROKER_ADDRESS_MAX (UINT64_C(1) << 56)
 #define BROKER_TABLES_ROWS 262144u /* that go over at once */
@@ -65,7 +67,8 @@ struct broker_holders {
     uint32_t told;  /* bit set of the sockets: all that hold it are in @items, */
     uint32_t many;  /* but of these: more than SOCKET_HOLDERS_MAX hold it */
     uint32_t count; /* of @items */
-    uint32_t items[BROKER_HOLDERS_ITEMS]; /* socket << BROKER_HOLDER_BITS | process */
+    /* socket << BROKER_HOLDER_SOCKET | flags << BROKER_HOLDER_BITS | process */
+    uint32_t items[BROKER_HOLDERS_ITEMS];
 };
 
 struct broker_failure {

@@ -119,14 +119,16 @@ struct proc_status {
     uint32_t real_uid, saved_uid;      /* the same */
     uint64_t capabilities;             /* CapPrm; all where it is not told */
     int32_t ns_pid[PROC_NS_DEPTH_MAX]; /* NSpid: outermost first */
-    size_t ns_depth;                   /* entries of ns_pid, at least 1 */
+    size_t ns_depth;                   /* entries of ns_pid; 0: not told, it was cut off */
+    bool whole;                        /* nothing of what is here was cut off */
     uint64_t signals_caught;           /* SigCgt, bit n-1 for signal n */
     uint64_t capability_bounds; /* CapBnd, bit n for capability n; all where it is not told */
     uint64_t rss_bytes;         /* VmRSS, 0 for kernel threads and zombies */
     uint32_t threads;
     bool kernel_thread; /* no memory map: no VmSize line and not a zombie */
 };
-/* 0, or -EBADMSG when state, tgid, ppid or uid is not there (then *ret is untouched). */
+/* Parses @text. A last line without its end does not count. 0, or -EBADMSG when state,
+ * tgid, ppid or uid is not there (then *ret is untouched). */
 int proc_status_parse(struct span text, struct proc_status *ret);
 
 struct proc_stat {

@@ -9,8 +9,16 @@
 #define SOCKETS_ASKED_MAX 31  /* at once */
 #define SOCKET_HOLDERS_MAX 64 /* of one socket */
 
+/* What a holder shares with flamed-broker. Not set: another namespace, or one that is not known. */
+enum socket_holder_flag { HOLDER_OUR_PIDS = 1, HOLDER_OUR_USERS = 2 };
+
+struct socket_holder {
+    int32_t pid;    /* in the pid namespace of flamed */
+    uint32_t flags; /* enum socket_holder_flag: the pid and the user namespace, by their inodes */
+};
+
 struct socket_holding {
-    bool told;                        /* false: not this time, and the rest is void */
-    size_t count;                     /* above SOCKET_HOLDERS_MAX: none of them is in pids */
-    int32_t pids[SOCKET_HOLDERS_MAX]; /* in the pid namespace of flamed */
+    bool told;    /* false: not this time, and the rest is void */
+    size_t count; /* above SOCKET_HOLDERS_MAX: none of them is in holders */
+    struct socket_holder holders[SOCKET_HOLDERS_MAX];
 };

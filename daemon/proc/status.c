@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * /proc/PID/status. The kernel escapes line breaks in "Name:", so that a line is what it seems to
- * be; the list of groups is as long as the target likes, which is why what follows it may be cut
- * off.
+ * be. The list of groups is as long as the target likes, so what follows it may be cut off: a line
+ * counts only with its end.
  */
 #include "proc/proc.h"
 
@@ -15,6 +15,10 @@ enum {
     SEEN_VMSIZE = 16,
     SEEN_THREADS = 32,
     SEEN_KTHREAD = 64,
+    SEEN_NSPID = 128,
+    SEEN_CAPPRM = 256,
+    SEEN_CAPBND = 512,
+    SEEN_WHOLE = SEEN_ALL | SEEN_NSPID | SEEN_CAPPRM | SEEN_CAPBND, /* the last ones are these */
 };
 
 static bool take_blank_dec(struct span *s, uint64_t max, uint64_t *ret)
@@ -66,6 +70,17 @@ static void take_ns_pids(struct span s, struct proc_status *st)
     }
 }
 
+static bool take_mask(struct span s, uint64_t *ret)
+{
+    uint64_t v;
+
+    s = span_trim(s);
+    if (!span_take_hex(&s, &v))
+        return false;
+    *ret = v;
+    return true;
+}
+
 /* What the line @key says goes into @st. Returns the SEEN_ bit, or 0. */
 static unsigned parse_field(struct span key, struct span value, struct proc_status *st)
 {
@@ -92,13 +107,17 @@ static unsigned parse_field(struct span key, struct span value, struct proc_stat
     if (span_eq_str(key, "Gid")) {
         if (take_ids(value, ids))
             st->gid = ids[1];
-    } else if (span_eq_str(key, "NSpid"))
+        return 0;
+    }
+    if (span_eq_str(key, "NSpid")) {
         take_ns_pids(value, st);
-    else if (span_eq_str(key, "VmSize"))
+        return st->ns_depth ? SEEN_NSPID : 0;
+    }
+    if (span_eq_str(key, "VmSize"))
         return SEEN_VMSIZE;
-    else if (span_eq_str(key, "VmRSS"))
+    if (span_eq_str(key, "VmRSS")) {
         st->rss_bytes = take_kib(value);
-    else if (span_eq_str(key, "Threads")) {
+    } else if (span_eq_str(key, "Threads")) {
         if (take_blank_dec(&value, UINT32_MAX, &v))
             st->threads = (uint32_t)v;
         return SEEN_THREADS;
@@ -106,19 +125,19 @@ static unsigned parse_field(struct span key, struct span value, struct proc_stat
         st->kernel_thread = take_blank_dec(&value, 1, &v) && v == 1;
         return SEEN_KTHREAD;
     } else if (span_eq_str(key, "SigCgt")) {
-        value = span_trim(value);
-        if (span_take_hex(&value, &v))
-            st->signals_caught = v;
+        take_mask(value, &st->signals_caught);
     } else if (span_eq_str(key, "CapPrm")) {
-        value = span_trim(value);
-        if (span_take_hex(&value, &v))
-            st->capabilities = v;
+        return take_mask(value, &st->capabilities) ? SEEN_CAPPRM : 0;
     } else if (span_eq_str(key, "CapBnd")) {
-        value = span_trim(value);
-        if (span_take_hex(&value, &v))
-            st->capability_bounds = v;
+        return take_mask(value, &st->capability_bounds) ? SEEN_CAPBND : 0;
     }
     return 0;
+}
+
+/* The next line with its end. */
+static bool take_whole_line(struct span *text, struct span *ret)
+{
+    return span_find(*text, '\n') < text->n && span_take_line(text, ret);
 }
 
 int proc_status_parse(struct span text, struct proc_status *ret)
@@ -127,17 +146,14 @@ int proc_status_parse(struct span text, struct proc_status *ret)
     unsigned seen = 0;
     struct span line;
 
-    while (span_take_line(&text, &line)) {
+    while (take_whole_line(&text, &line)) {
         size_t colon = span_find(line, ':');
 
         seen |= parse_field((struct span){ line.p, colon }, span_from(line, colon + 1), &st);
     }
     if ((seen & SEEN_ALL) != SEEN_ALL)
         return -EBADMSG;
-    if (st.ns_depth == 0) { /* kernels without NSpid, or cut off before it */
-        st.ns_pid[0] = st.tgid;
-        st.ns_depth = 1;
-    }
+    st.whole = (seen & SEEN_WHOLE) == SEEN_WHOLE;
     if (!(seen & SEEN_KTHREAD)) /* Linux < 6.8 */
         st.kernel_thread =
             (seen & SEEN_THREADS) && !(seen & SEEN_VMSIZE) && st.state != 'Z' && st.state != 'X';

@@ -85,7 +85,7 @@ uint32_t proc_user(int proc_fd, const struct proc_status *status, struct span ui
                    struct span cgroup, int32_t host_pid)
 {
     if (status->real_uid != status->uid || status->saved_uid != status->uid ||
-        status->uid == ID_OVERFLOW || status->capabilities != 0 || status->ns_depth > 1 ||
+        status->uid == ID_OVERFLOW || status->capabilities != 0 || status->ns_depth != 1 ||
         !id_map_is_identity(uid_map) || cgroup_is_container(cgroup))
         return 0;
     return dump_user(proc_fd, host_pid) == status->uid ? status->uid : 0;

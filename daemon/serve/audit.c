@@ -90,7 +90,7 @@ struct audit *audit_free(struct audit *a)
 
 /* ---- one line ---- */
 
-static enum audit_action action_of_route(const struct request *req)
+enum audit_action audit_action_of(const struct request *req)
 {
     if (req->route->audit == AUDIT_CAPTURE && req->params.given & PARAMS_RANGE)
         return AUDIT_NONE; /* the past is read, nothing is taken */
@@ -108,7 +108,7 @@ static enum audit_action action_of(const struct request *req)
     if (!req->route || req->head ||
         (status >= 400 && status < 500 && status != 409 && status != STATUS_LEFT && !req->revoked))
         return AUDIT_NONE;
-    return action_of_route(req);
+    return audit_action_of(req);
 }
 
 void audit_look(struct request *req)
@@ -241,7 +241,7 @@ void audit_note(struct audit *a, const struct request *req)
 
 void audit_note_revoked(struct audit *a, const struct request *req, const char *sentence)
 {
-    enum audit_action of_route = action_of_route(req);
+    enum audit_action of_route = audit_action_of(req);
     const struct audit_outcome o = { .action = of_route == AUDIT_NONE ? AUDIT_REFUSAL : of_route,
                                      .status = STATUS_REVOKED,
                                      .subject = &req->subject,

@@ -59,6 +59,8 @@ void audit_set_file(struct audit *a, int fd);
  * @path: NULL: none. */
 int audit_journal_open(const char *path);
 struct audit *audit_free(struct audit *a);
+/* Returns what @req does that is to be noted, if all goes well. */
+enum audit_action audit_action_of(const struct request *req);
 /* Notes what the process is that @req asks for, while it is there. May block for some ms. */
 void audit_look(struct request *req);
 /* Notes @req, whose answer is complete, if it is one of these. */

@@ -95,8 +95,8 @@ static void add_request(json_t *line, const struct request *req)
 
     json_object_set_new(line, "via", json_string(req->client->unix_socket ? "unix socket" : "TCP"));
     add_text(line, "address", req->client->peer_address);
-    if (req->subject.kind == SUBJECT_NOBODY && req->client->peer.known)
-        json_object_set_new(line, "peer_uid", json_integer((json_int_t)req->client->peer.uid));
+    if (req->subject.kind == SUBJECT_NOBODY && req->client->end.peer.known)
+        json_object_set_new(line, "peer_uid", json_integer((json_int_t)req->client->end.peer.uid));
     add_text(line, "claimed", req->claimed);
     json_object_set_new(line, "route", json_string(req->route ? req->route->path : "none"));
     json_object_set_new(line, "target", target_of(req));

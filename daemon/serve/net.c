@@ -89,7 +89,7 @@ static void net_add(struct serve *s, bool tls, const struct peer_connection *a)
     }
     generation = c->generation;
     client_describe(c, a->fd, &a->address);
-    c->peer = a->peer;
+    c->end = *a;
     c->speaks_tls = tls;
     s->stats.connections++;
     pthread_mutex_unlock(&s->lock);

@@ -13,26 +13,31 @@ static void request_is_foreign(struct request *req)
     pthread_mutex_unlock(&req->serve->lock);
 }
 
-/* Who is at the other end: worked out once for a connection, if it can be. Before any rule. False:
- * that has to be asked first. */
+/* Who is at the other end, for this request: before any rule. False: that has to be asked first. */
 static bool request_peer(struct request *req)
 {
+    struct serve *s = req->serve;
     struct client *c = req->client;
+    struct peer_connection end = c->end;
     enum peer_place place;
 
-    if (!c->subject_known) {
-        place = req->whose == WHOSE_ANSWERED ? req->place
-                                             : peer_place(req->serve->opts.peers, &c->peer);
-        if (place == PEER_UNTOLD && req->whose == WHOSE_UNASKED) {
-            req->whose = WHOSE_WANTED;
-            return false;
-        }
-        if (place == PEER_FOREIGN && c->peer.known)
-            request_is_foreign(req);
-        req->whose = WHOSE_ASKED;
-        subject_of_peer(&c->peer, place, &c->subject);
-        c->subject_known = !c->subject.untold;
+    if (req->whose == WHOSE_ANSWERED) {
+        place = req->place;
+    } else {
+        place = peer_place(s->opts.peers, &end, /* again= */ req->route->audit != AUDIT_NONE);
+        pthread_mutex_lock(&s->lock);
+        c->end = end;
+        pthread_mutex_unlock(&s->lock);
     }
+    if (place == PEER_UNTOLD && req->whose == WHOSE_UNASKED) {
+        req->whose = WHOSE_WANTED;
+        return false;
+    }
+    if (place == PEER_FOREIGN && c->end.peer.known)
+        request_is_foreign(req);
+    req->whose = WHOSE_ASKED;
+    req->by_peer = true;
+    subject_of_peer(&c->end.peer, place, &c->subject);
     req->subject = c->subject;
     return true;
 }
@@ -65,13 +70,11 @@ static void request_rule(struct request *req)
         subject_apply(&req->subject, rule);
 }
 
-/* False where the caller may be known in a second, and counts: the answer says so. */
-static bool request_is_told(struct request *req)
+/* 503: the caller may be known in a second. */
+static void refuse_untold(struct request *req)
 {
     struct error err = { .retry_s = 1 };
 
-    if (!req->subject.untold || (req->route->role == ROLE_HEALTH && !req->route->cookies_alone))
-        return true;
     pthread_mutex_lock(&req->serve->lock);
     req->serve->stats.callers_untold++;
     pthread_mutex_unlock(&req->serve->lock);
@@ -79,7 +82,25 @@ static bool request_is_told(struct request *req)
     error_remedy(&err, "ask once more in a second, or on the Unix socket: curl --unix-socket "
                        "/run/flamed/flamed.sock");
     answer_outcome(&req->answer, BACKEND_UNAVAILABLE, &err, 0);
-    return false;
+}
+
+/* Whether the caller is known, or does not count. */
+static bool request_is_told(const struct request *req)
+{
+    return !req->subject.untold || (req->route->role == ROLE_HEALTH && !req->route->cookies_alone);
+}
+
+void request_refuse_peer(struct request *req, const struct peer *peer, enum peer_place place)
+{
+    struct error err = ERROR_NULL;
+
+    subject_of_peer(peer, place, &req->subject);
+    if (req->subject.untold) {
+        refuse_untold(req);
+        return;
+    }
+    subject_may(&req->subject, req->route->role, &err);
+    request_refuse(req, 403, &err);
 }
 
 bool request_subject(struct request *req, const struct head *h)
@@ -103,8 +124,10 @@ bool request_subject(struct request *req, const struct head *h)
         request_rule(req);
     }
     quota_set_caller(req);
-    if (!request_is_told(req))
+    if (!request_is_told(req)) {
+        refuse_untold(req);
         return false;
+    }
     if (subject_may(&req->subject, req->route->role, &err))
         return true;
     if (req->subject.kind == SUBJECT_NOBODY && access_rules_have_shown(req->serve->access))

@@ -52,7 +52,7 @@ static bool sees_as_much(const struct subject *now, const struct subject *before
            (!before->viewer.whole && strcmp(now->viewer.scope, before->viewer.scope) == 0);
 }
 
-static bool may_still(const struct request *req, uint64_t now_ns)
+bool review_may_still(const struct request *req, uint64_t now_ns)
 {
     struct subject by_session, now;
     uint64_t left_ns;
@@ -100,9 +100,9 @@ void review_tick(struct serve *s, uint64_t now_ns)
         return;
     s->review_next_ns = now_ns + REVIEW_EVERY_NS;
     for (struct request *req = s->capturing; req; req = req->capturing_next)
-        req->revoked |= !is_over(req) && !may_still(req, now_ns);
+        req->revoked |= !is_over(req) && !review_may_still(req, now_ns);
     for (struct request *req = s->streams; req; req = req->stream.next)
-        req->revoked |= !is_over(req) && !req->stream.ended && !may_still(req, now_ns);
+        req->revoked |= !is_over(req) && !req->stream.ended && !review_may_still(req, now_ns);
     while (end_one(s))
         ;
 }

@@ -69,9 +69,9 @@ struct client {
     int64_t until_s;                 /* and is again from then on, in seconds since 1970 */
     struct caller caller;            /* at the other end */
     struct caller asks;              /* in its request: by a token or a cookie somebody else */
-    struct peer peer;                /* does not change */
-    struct subject subject;          /* of its requests' thread, as is what follows */
-    bool subject_known;              /* it was worked out */
+    struct peer_connection end;      /* the other end, as of the last look or question; changed with
+                                      * lock held, by the thread that has its request */
+    struct subject subject;          /* of the other end for its request; of that thread, too */
     bool guest;              /* its caller has as many as one may have: for health routes alone */
     bool waits, streams;     /* its request does, or is a stream: counts for its caller */
     bool busy;               /* a request is being worked on or answered */
@@ -96,6 +96,9 @@ struct request {
     enum { VERIFY_NONE, VERIFY_WANTED, VERIFY_DONE } verify; /* of its password, by a worker */
     enum { WHOSE_UNASKED, WHOSE_WANTED, WHOSE_ANSWERED, WHOSE_ASKED } whose; /* by whose.c */
     enum peer_place place;   /* WHOSE_ANSWERED: what it found */
+    bool by_peer;            /* its subject is known by the other end, or by a cookie with that */
+    bool confirms;           /* it waits to begin; thread: the worker's */
+    bool begun;              /* request_begin() let it */
     bool whose_taken;        /* out of its list, by the thread that has lock; guarded by it */
     uint64_t whose_until_ns; /* it waits no longer */
     struct basic *basic;     /* owned: what is to be verified */
@@ -254,7 +257,19 @@ bool request_may_sample(struct request *req);
  */
 bool request_may_sample_events(const struct request *req, struct error *err);
 
+/* ---- request_begin.c: the client, once more, when an act begins ---- */
+
+enum begin { BEGIN_GO, BEGIN_WAIT, BEGIN_REFUSED };
+/* Returns whether @req may begin. BEGIN_WAIT: whose.c gives it back to the workers;
+ * BEGIN_REFUSED: the answer says why. Thread: a worker's. */
+enum begin request_begin(struct request *req);
+/* Refuses @req, whose other end is @peer at @place, not PEER_HOST. */
+void request_refuse_peer(struct request *req, const struct peer *peer, enum peer_place place);
+
 /* ---- review.c: rights that end while they are used ---- */
+
+/* Returns whether the subject has the right to @req still. Called with lock held. */
+bool review_may_still(const struct request *req, uint64_t now_ns);
 
 /* Notes that the rules or the sessions have changed. Called without the lock. */
 void review_soon(struct serve *s);
@@ -317,6 +332,8 @@ void whose_end(struct serve *s);
 /* Suspends @req until its place is known, or for a few seconds. False: it cannot be told now, and
  * req->place says so. Thread: the HTTP library's. */
 bool whose_ask(struct request *req);
+/* Asks for one that a worker has, and that goes back into the queue then. False: as above. */
+bool whose_confirm(struct request *req);
 /* Goes on with those that have waited long enough. Called without the lock. */
 void whose_tick(struct serve *s, uint64_t now);
 

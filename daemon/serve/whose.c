@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose a connection is, where that is not known in a moment: it takes a look at who may have made
- * its socket, or at who holds it. A thread of its own looks, so that neither many cgroups and
- * processes nor a broker that is stalled keep another thread waiting. Requests wait in a list. One
- * look is for many of them, and the oldest of each caller come first: so none that opens connection
- * after connection keeps out others.
+ * Whose a connection is, where that is not known in a moment: it takes a look at who holds it. A
+ * thread of its own looks, so that neither many processes nor a broker that is stalled keep another
+ * thread waiting. Requests wait in a list. One look is for many of them, and the oldest of each
+ * caller come first: so none that opens connection after connection keeps out others.
  */
 #include "serve/serve_impl.h"
 
@@ -25,32 +24,66 @@ static bool is_stalled(const struct serve *s, uint64_t now)
            now - s->whose_begun_ns > WHOSE_STALL_NS && (s->whose || s->whose_looks);
 }
 
+/* Whether there is no use in waiting: then it is answered. Called with lock held. */
+static bool is_in_vain(struct request *req, uint64_t now)
+{
+    if (!req->serve->stopping && !is_stalled(req->serve, now))
+        return false;
+    req->place = PEER_UNTOLD;
+    req->whose = WHOSE_ANSWERED;
+    return true;
+}
+
+/* Puts @req into the list. Called with lock held. */
+static void append(struct request *req, uint64_t now)
+{
+    struct serve *s = req->serve;
+    struct request **at = &s->whose;
+
+    req->whose = WHOSE_WANTED;
+    req->whose_until_ns =
+        now +
+        (req->route->role == ROLE_HEALTH && !req->route->asks ? WHOSE_HEALTH_NS : WHOSE_WAIT_NS);
+    while (*at)
+        at = &(*at)->next;
+    req->next = NULL;
+    *at = req;
+    pthread_cond_signal(&s->whose_work);
+}
+
 bool whose_ask(struct request *req)
 {
     uint64_t now = clock_monotonic_ns();
     struct serve *s = req->serve;
-    struct request **at;
+    bool vain;
 
     pthread_mutex_lock(&s->lock);
-    if (s->stopping || is_stalled(s, now)) {
-        req->place = PEER_UNTOLD;
-        req->whose = WHOSE_ANSWERED;
-        pthread_mutex_unlock(&s->lock);
-        return false;
-    }
-    s->suspended_count++;
+    vain = is_in_vain(req, now);
+    s->suspended_count += !vain;
     pthread_mutex_unlock(&s->lock);
+    if (vain)
+        return false;
     MHD_suspend_connection(req->connection);
     pthread_mutex_lock(&s->lock);
     net_watch(s, req);
-    req->whose_until_ns = now + (req->route->role == ROLE_HEALTH ? WHOSE_HEALTH_NS : WHOSE_WAIT_NS);
-    for (at = &s->whose; *at; at = &(*at)->next)
-        ;
-    req->next = NULL;
-    *at = req;
-    pthread_cond_signal(&s->whose_work);
+    append(req, now);
     pthread_mutex_unlock(&s->lock);
     return true;
+}
+
+bool whose_confirm(struct request *req)
+{
+    uint64_t now = clock_monotonic_ns();
+    struct serve *s = req->serve;
+    bool vain;
+
+    pthread_mutex_lock(&s->lock);
+    req->confirms = true;
+    vain = is_in_vain(req, now);
+    if (!vain)
+        append(req, now);
+    pthread_mutex_unlock(&s->lock);
+    return !vain;
 }
 
 /* Takes @req out of the list with what is known now. */
@@ -65,8 +98,8 @@ static void take_out(struct request *req, enum peer_place place)
     req->whose = WHOSE_ANSWERED;
 }
 
-/* Has the HTTP library go on with those of @list that are taken out; drops its references to all of
- * them. Called with lock held, which is dropped in between. */
+/* Has the HTTP library or the workers go on with those of @list that are taken out; drops its
+ * references to all of them. Called with lock held, which is dropped in between. */
 static void go_on(struct serve *s, struct request *const *list, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -74,7 +107,9 @@ static void go_on(struct serve *s, struct request *const *list, size_t n)
         bool left = req->left, mine = req->whose_taken;
 
         req->whose_taken = false;
-        if (mine) {
+        if (mine && req->confirms) {
+            workers_push(s, req);
+        } else if (mine) {
             pthread_mutex_unlock(&s->lock);
             request_resume(req, /* ready= */ left);
             pthread_mutex_lock(&s->lock);
@@ -118,7 +153,7 @@ static bool is_first_of_caller(const struct serve *s, const struct request *req)
 
 /* Chooses the requests of the next look: the oldest of each caller, then others. Return: how many.
  */
-static size_t choose(struct serve *s, struct request **list, struct peer *peers)
+static size_t choose(struct serve *s, struct request **list, struct peer_connection *ends)
 {
     size_t n = 0;
 
@@ -127,7 +162,7 @@ static size_t choose(struct serve *s, struct request **list, struct peer *peers)
             if (is_first_of_caller(s, req) != first)
                 continue;
             req->refs++;
-            peers[n] = req->client->peer;
+            ends[n] = req->client->end;
             list[n++] = req;
         }
     }
@@ -140,8 +175,8 @@ static uint64_t look(struct serve *s)
 {
     enum peer_place places[SOCKETS_ASKED_MAX];
     struct request *list[SOCKETS_ASKED_MAX];
-    struct peer peers[SOCKETS_ASKED_MAX];
-    size_t n = choose(s, list, peers);
+    struct peer_connection ends[SOCKETS_ASKED_MAX];
+    size_t n = choose(s, list, ends);
     uint64_t begun_ns = clock_monotonic_ns(), took_ns;
     bool asked, late = false;
 
@@ -149,7 +184,7 @@ static uint64_t look(struct serve *s)
         s->whose_begun_ns = begun_ns;
     s->whose_looks = true;
     pthread_mutex_unlock(&s->lock);
-    asked = peers_look(s->opts.peers, peers, n, places);
+    asked = peers_look(s->opts.peers, ends, n, places);
     pthread_mutex_lock(&s->lock);
     took_ns = clock_monotonic_ns() - begun_ns;
     s->whose_looks = false;
@@ -158,7 +193,10 @@ static uint64_t look(struct serve *s)
     for (size_t i = 0; i < n; i++) {
         late |= places[i] == PEER_UNTOLD;
         /* Of those that whose_tick() has taken out, it or we go on with each. */
-        if (list[i]->whose != WHOSE_WANTED || places[i] == PEER_UNTOLD)
+        if (list[i]->whose != WHOSE_WANTED)
+            continue;
+        list[i]->client->end.peer = ends[i].peer;
+        if (places[i] == PEER_UNTOLD)
             continue;
         list[i]->whose_taken = true;
         take_out(list[i], places[i]);

@@ -202,11 +202,17 @@ static void work_step(struct request *req)
     } else if (done && !left) {
         req->route->finish(req);
     } else if (!left) {
-        audit_look(req);
-        complete = req->route->handle(req);
+        enum begin begin = request_begin(req);
+
+        if (begin == BEGIN_GO) {
+            audit_look(req);
+            complete = req->route->handle(req);
+        } else {
+            complete = begin == BEGIN_REFUSED;
+        }
     }
     if (!complete)
-        return; /* a capture owns it now, or has pushed it again */
+        return; /* a capture or whose.c owns it now, or has pushed it again */
     if (!left && !req->stream.active)
         answer_encode(&req->answer, req->coding);
     request_resume(req, /* ready= */ true);

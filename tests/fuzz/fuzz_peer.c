@@ -12,9 +12,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(int r, const struct peer *p, uint32_t uid)
+/* Only an open socket has a user. */
+static void check(int r, const struct peer_socket *p)
 {
-    if (r == 1 ? !p->inode || p->problem : r == 0 && uid == UINT32_MAX && p->known)
+    if (r > 1 || (r == 1 && !p->inode))
         abort();
 }
 
@@ -22,14 +23,13 @@ static void try_text(struct span text)
 {
     struct span rest = text, line, word;
     char ends[2][END_BYTES] = { "0100007F:1F90", "0100007F:D431" };
-    struct peer p = { .uid = UINT32_MAX };
-    uint32_t uid = UINT32_MAX;
+    struct peer_socket p = { .uid = UINT32_MAX };
 
     if (span_take_line(&rest, &line) && span_take_word(&line, &word)) {
         for (int i = 0; i < 2 && span_take_word(&line, &word); i++)
             span_copy(word, ends[i], END_BYTES);
     }
-    check(peer_find_text(text, ends[0], ends[1], &p, &uid), &p, uid);
+    check(peer_find_text(text, ends[0], ends[1], &p), &p);
 }
 
 /* As recvfrom() gives it: whole, at an address that fits. */
@@ -38,9 +38,8 @@ static void try_answer(struct span text)
     struct inet_diag_req_v2 q = { .sdiag_family = text.n % 2 ? AF_INET : AF_INET6,
                                   .sdiag_protocol = IPPROTO_TCP };
     _cleanup_free_ struct nlmsghdr *h = malloc(MAX(text.n, sizeof(*h)));
-    struct peer p = { .uid = UINT32_MAX };
+    struct peer_socket p = { .uid = UINT32_MAX };
     struct inet_diag_msg m;
-    uint32_t uid = UINT32_MAX;
 
     if (!h)
         abort();
@@ -51,7 +50,7 @@ static void try_answer(struct span text)
         memcpy(&m, NLMSG_DATA(h), sizeof(m));
         q.id = m.id;
     }
-    check(peer_take_answer(h, &q, &p, &uid), &p, uid);
+    check(peer_take_answer(h, &q, &p), &p);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -29,17 +29,26 @@ static const struct {
       0,
       { THAT_STATUS, .ns_pid = { 28194, 2, 1 }, .ns_depth = 3, .signals_caught = 4,
         .capability_bounds = 0xa80425fb, .rss_bytes = 1024000, .threads = 14 } },
-    /* no NSpid: Linux before 4.1, or a list of groups so long that it was cut off */
-    { STATUS("Groups:\t1 2 3"), 0, { THAT_STATUS, .ns_pid = { 28194 }, .ns_depth = 1 } },
+    { STATUS(
+          "NSpid:\t28194\t1\nThreads:\t1\nCapPrm:\t0000000000000003\nCapBnd:\t0000000000000007\n"),
+      0,
+      { THAT_STATUS, .ns_pid = { 28194, 1 }, .ns_depth = 2, .capability_bounds = 7, .threads = 1,
+        .kernel_thread = true, .whole = true } },
+    /* a list of groups so long that what follows it is cut off, or that is cut in a number */
+    { STATUS("Groups:\t1 2 3"), 0, { THAT_STATUS } },
+    { STATUS("Groups:\t1 2 3\nNSpid:\t28194"), 0, { THAT_STATUS } },
+    { STATUS("NSpid:\t28194\t1\nThreads:\t1\nCapPrm:\t0000000000000003\nCapBnd:\t0000000000000007"),
+      0,
+      { THAT_STATUS, .ns_pid = { 28194, 1 }, .ns_depth = 2, .threads = 1, .kernel_thread = true } },
     { STATUS("Threads:\t1\n"),
       0, /* no memory: a kernel thread before Linux 6.8 */
-      { THAT_STATUS, .ns_pid = { 28194 }, .ns_depth = 1, .threads = 1, .kernel_thread = true } },
+      { THAT_STATUS, .threads = 1, .kernel_thread = true } },
     { STATUS("Kthread:\t0\nThreads:\t1\n"),
       0, /* ... but a process that is exiting since */
-      { THAT_STATUS, .ns_pid = { 28194 }, .ns_depth = 1, .threads = 1 } },
+      { THAT_STATUS, .threads = 1 } },
     { STATUS("Kthread:\t1\nThreads:\t1\n"),
       0,
-      { THAT_STATUS, .ns_pid = { 28194 }, .ns_depth = 1, .threads = 1, .kernel_thread = true } },
+      { THAT_STATUS, .threads = 1, .kernel_thread = true } },
     { "State:\tZ (zombie)\nTgid:\t5\nPPid:\t1\nUid:\t1\t2\t3\t4\nNSpid:\t5\nThreads:\t1\n",
       0,
       { .state = 'Z',
@@ -81,6 +90,7 @@ START_TEST(parses_status)
     ck_assert_uint_eq(s.rss_bytes, want->rss_bytes);
     ck_assert_uint_eq(s.threads, want->threads);
     ck_assert_int_eq(s.kernel_thread, want->kernel_thread);
+    ck_assert_int_eq(s.whole, want->whole);
 }
 END_TEST
 
@@ -93,6 +103,7 @@ START_TEST(keeps_the_innermost_of_many_namespaces)
     buf_add_str(&b, STATUS("NSpid:"));
     for (int i = 0; i < PROC_NS_DEPTH_MAX + 1; i++)
         buf_printf(&b, "\t%d", 100 + i);
+    buf_add_char(&b, '\n');
     ck_assert_int_eq(proc_status_parse(buf_span(&b), &s), 0);
     ck_assert_uint_eq(s.ns_depth, PROC_NS_DEPTH_MAX);
     ck_assert_int_eq(s.ns_pid[0], 100);

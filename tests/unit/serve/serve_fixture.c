@@ -32,7 +32,7 @@ const struct serve_opts USUAL = { .allowed_hosts = ALLOWED_HOSTS,
                                   .answer_max_bytes = (size_t)64 << 20,
                                   .idle_timeout_s = 20 };
 
-/* Peers of a machine on which nobody is in a container, however many processes this one has. */
+/* Peers of a machine on which nobody else is, however many processes this one has. */
 static void open_peers(void)
 {
     char path[96];
@@ -44,6 +44,7 @@ static void open_peers(void)
     ck_assert(f && fputs("0.00 0.00 0.00 1/1 42\n", f) >= 0 && fclose(f) == 0);
     ck_assert_int_eq(peers_open(empty_fd, "no such group", &peers), 0);
     peers->cgroup_fd = close_fd(peers->cgroup_fd);
+    peers->enclosed = true;
 }
 
 static void start_backend(const struct serve_opts *o, void (*init)(struct fake *))

@@ -42,7 +42,14 @@ static int ask_holders(void *cookie, const uint64_t *inodes, size_t n, struct so
     }
     for (size_t i = 0; i < n; i++) {
         ck_assert_uint_ne(inodes[i], 0);
-        ret[i] = (struct socket_holding){ .told = true, .count = 1, .pids = { broker.holder } };
+        ret[i] = (struct socket_holding){
+            .told = true,
+            .count = broker.holder ? 1 : 0,
+            .holders = { { .pid = broker.holder,
+                           .flags = broker.holder == CONTAINER
+                                        ? HOLDER_OUR_PIDS
+                                        : HOLDER_OUR_PIDS | HOLDER_OUR_USERS } },
+        };
     }
     pthread_mutex_unlock(&broker.lock);
     return r;
@@ -79,7 +86,7 @@ static void write_text(int pid, const char *name, const char *text)
     ck_assert(f && fputs(text, f) >= 0 && fclose(f) == 0);
 }
 
-static void add_process(int pid, const char *uid_map)
+static void add_process(int pid)
 {
     char status[8192] = "";
     FILE *f = fopen("/proc/self/status", "re");
@@ -87,8 +94,16 @@ static void add_process(int pid, const char *uid_map)
     ck_assert(f && fread(status, 1, sizeof(status) - 1, f) > 0 && fclose(f) == 0);
     ck_assert_int_eq(mkdir(path_of(pid, ""), 0755), 0);
     write_text(pid, "status", status);
-    write_text(pid, "uid_map", uid_map);
     write_text(pid, "cgroup", "0::/\n");
+}
+
+/* /proc/self, whose cgroups are those that there are. */
+static const char *link_path(void)
+{
+    static char path[128];
+
+    snprintf(path, sizeof(path), "%s/self", proc);
+    return path;
 }
 
 static void setup(void)
@@ -104,13 +119,14 @@ static void setup(void)
     peers->enclosed = false;
     snprintf(proc, sizeof(proc), "%.*s", (int)(strrchr(socket_path, '/') - socket_path),
              socket_path);
-    add_process(CONTAINER, "0 100000 65536\n");
-    add_process(HOST, "0 0 4294967295\n");
+    add_process(CONTAINER);
+    add_process(HOST);
+    ck_assert_int_eq(symlink("8", link_path()), 0);
 }
 
 static void teardown(void)
 {
-    static const char *const FILES[] = { "status", "uid_map", "cgroup" };
+    static const char *const FILES[] = { "status", "cgroup" };
 
     stand_still(false);
     for (int pid = CONTAINER; pid <= HOST; pid++) {
@@ -118,6 +134,7 @@ static void teardown(void)
             unlink(path_of(pid, FILES[i]));
         rmdir(path_of(pid, ""));
     }
+    unlink(link_path());
     stop();
 }
 
@@ -156,9 +173,11 @@ START_TEST(who_holds_the_socket_counts)
     ck_assert_uint_eq(status_of(ROUTE), 200);
     broker.holder = CONTAINER;
     ck_assert_uint_eq(status_of(ROUTE), 403);
-    broker.holder = 9; /* is gone */
+    broker.holder = 0; /* nobody */
     ck_assert_uint_eq(status_of(ROUTE), 403);
-    ck_assert_uint_eq(broker.looks, 3);
+    ck_assert_uint_eq(broker.looks, 6); /* two of each */
+    broker.holder = 9;                  /* is gone, each time */
+    ck_assert_uint_eq(status_of(ROUTE), 503);
 }
 END_TEST
 
@@ -168,7 +187,7 @@ START_TEST(what_cannot_be_told_at_once_is_asked_again)
 
     broker.late = 2;
     ck_assert_uint_eq(status_of(ROUTE), 200);
-    ck_assert_uint_eq(broker.looks, 3);
+    ck_assert_uint_eq(broker.looks, 4);
     serve_stats(serve, &stats);
     ck_assert_uint_eq(stats.looks, 3);
     ck_assert_uint_eq(stats.looks_late, 2);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The decision of peer_facts.h. Every way out but one leaves the client nobody. */
+#include "access/peer_facts.h"
+
+#define CGROUP_ROOT 1 /* id of the first cgroup: what older kernels tell of any socket */
+
+static const char CLOSED[] = "the other end has closed the connection already";
+static const char CHANGED[] = "the other end changed hands while flamed looked at it";
+static const char UNHELD[] = "no process holds the other end of the connection";
+static const char MANY[] = "too many processes hold the other end of the connection";
+static const char UNREAD[] =
+    "what the kernel tells of a process that holds the other end cannot be read whole";
+static const char LATE[] = "the processes that hold the other end were not told in time";
+static const char CONTAINER[] =
+    "the connection may be one of a container that shares the host's network, whose users only "
+    "have the numbers of the host's";
+static const char OTHER_CGROUP[] = "the connection was opened in another cgroup than that of the "
+                                   "program that holds it";
+static const char OTHER_USER[] = "no program of the user who opened the connection holds it";
+
+static enum peer_place say(enum peer_place place, const char *problem, const char **ret)
+{
+    *ret = problem;
+    return place;
+}
+
+static const struct peer_process *find_process(const struct peer_facts *f, int32_t pid)
+{
+    for (size_t i = 0; i < f->process_count; i++) {
+        if (f->processes[i].pid == pid)
+            return &f->processes[i];
+    }
+    return NULL;
+}
+
+/* Whether a process is in a container. A pid namespace of its own is none if it has all of root's
+ * capabilities (unshare). Neither its user nor its network counts: it may have changed both since
+ * it opened the socket. */
+static bool is_contained(const struct peer_process *p, uint32_t flags)
+{
+    return p->named_container || !(flags & HOLDER_OUR_USERS) ||
+           (!(flags & HOLDER_OUR_PIDS) && !p->all_of_root);
+}
+
+/* Whether the cgroup of @p tells that another program opened the socket. */
+static bool is_of_other_cgroup(const struct peer_facts *f, const struct peer_process *p)
+{
+    return f->after.cgroup > CGROUP_ROOT && p->cgroup && p->cgroup != f->after.cgroup;
+}
+
+static bool is_of_user(const struct peer_process *p, uint32_t uid)
+{
+    return p->uids[0] == uid || p->uids[1] == uid || p->uids[2] == uid;
+}
+
+/* Judges one holder. */
+static enum peer_place judge(const struct peer_facts *f, const struct socket_holder *h,
+                             const char **ret)
+{
+    const struct peer_process *p = find_process(f, h->pid);
+
+    if (!p)
+        return say(PEER_UNTOLD, CHANGED, ret);
+    if (p->reading == READING_PART)
+        return say(PEER_FOREIGN, UNREAD, ret);
+    if (p->reading == READING_GONE)
+        return say(PEER_UNTOLD, CHANGED, ret);
+    if (is_contained(p, h->flags))
+        return say(PEER_FOREIGN, CONTAINER, ret);
+    if (is_of_other_cgroup(f, p))
+        return say(PEER_FOREIGN, OTHER_CGROUP, ret);
+    return p->stays ? PEER_HOST : say(PEER_UNTOLD, CHANGED, ret);
+}
+
+/* Judges all that held it at either time: one that is not the host's decides. */
+static enum peer_place judge_all(const struct peer_facts *f, const struct socket_holding *held,
+                                 const char **ret)
+{
+    enum peer_place all = PEER_HOST;
+
+    for (size_t i = 0; i < held->count; i++) {
+        const char *problem = NULL;
+        enum peer_place one = judge(f, &held->holders[i], &problem);
+
+        if (one != PEER_HOST && all != PEER_FOREIGN)
+            all = say(one, problem, ret);
+    }
+    return all;
+}
+
+static bool is_same_socket(const struct peer_socket *a, const struct peer_socket *b)
+{
+    return a->inode == b->inode && a->uid == b->uid && a->cgroup == b->cgroup;
+}
+
+enum peer_place peer_decide(const struct peer_facts *f, const char **ret_problem)
+{
+    const struct socket_holding *before = &f->held_before, *after = &f->held_after;
+    enum peer_place place;
+
+    *ret_problem = NULL;
+    if (!f->before.told || !f->after.told)
+        return say(PEER_UNTOLD, LATE, ret_problem);
+    if (!f->before.open || !f->after.open || !f->before.inode || !f->connected)
+        return say(PEER_FOREIGN, CLOSED, ret_problem);
+    if (!is_same_socket(&f->before, &f->after))
+        return say(PEER_FOREIGN, CHANGED, ret_problem);
+    if (!before->told || !after->told)
+        return say(PEER_UNTOLD, LATE, ret_problem);
+    if (before->count > SOCKET_HOLDERS_MAX || after->count > SOCKET_HOLDERS_MAX)
+        return say(PEER_FOREIGN, MANY, ret_problem);
+    if (!before->count && !after->count)
+        return say(PEER_FOREIGN, UNHELD, ret_problem);
+    place = judge_all(f, before, ret_problem);
+    if (place == PEER_HOST)
+        place = judge_all(f, after, ret_problem);
+    if (place != PEER_HOST)
+        return place;
+    for (size_t i = 0; i < after->count; i++) {
+        if (is_of_user(find_process(f, after->holders[i].pid), f->after.uid))
+            return PEER_HOST;
+    }
+    return say(PEER_FOREIGN, OTHER_USER, ret_problem);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The client is judged once more when an act begins: a capture, an attach, a stop, a removal, a
+ * trigger. A request may have waited for its body or for a worker since it was judged. Its client
+ * may be gone by then, and its rights, too.
+ */
+#include "serve/serve_impl.h"
+
+#include "base/clock.h"
+
+#define BEGIN_FRESH_NS (100 * NSEC_PER_MSEC) /* a look before counts for this long */
+
+static bool acts(const struct request *req)
+{
+    return !req->head && audit_action_of(req) != AUDIT_NONE;
+}
+
+/* The other end, if its user counts, at the time of the last look. */
+static enum begin begin_by_peer(struct request *req)
+{
+    struct serve *s = req->serve;
+    struct peer_connection end;
+    bool fresh;
+
+    pthread_mutex_lock(&s->lock);
+    end = req->client->end;
+    pthread_mutex_unlock(&s->lock);
+    if (!req->by_peer || !end.peer.tcp || req->client->subject.kind != SUBJECT_USER)
+        return BEGIN_GO; /* a token or a cookie counts by itself */
+    if (req->confirms) {
+        req->confirms = false;
+        req->whose = WHOSE_ASKED;
+        if (req->place == PEER_HOST)
+            return BEGIN_GO;
+        request_refuse_peer(req, &end.peer, req->place);
+        return BEGIN_REFUSED;
+    }
+    fresh = end.peer.looked_ns && clock_monotonic_ns() - end.peer.looked_ns < BEGIN_FRESH_NS;
+    if (fresh && peer_is_same(s->opts.peers, &end))
+        return BEGIN_GO;
+    if (!fresh && whose_confirm(req))
+        return BEGIN_WAIT;
+    req->confirms = false;
+    request_refuse_peer(req, &end.peer, fresh ? PEER_FOREIGN : PEER_UNTOLD);
+    return BEGIN_REFUSED;
+}
+
+enum begin request_begin(struct request *req)
+{
+    struct serve *s = req->serve;
+    enum begin begin;
+    bool still;
+
+    if (req->begun || !acts(req))
+        return BEGIN_GO;
+    begin = begin_by_peer(req);
+    if (begin != BEGIN_GO)
+        return begin;
+    pthread_mutex_lock(&s->lock);
+    still = review_may_still(req, clock_monotonic_ns());
+    pthread_mutex_unlock(&s->lock);
+    req->begun = still;
+    if (still)
+        return BEGIN_GO;
+    review_refuse(req);
+    return BEGIN_REFUSED;
+}
