@@ -104,7 +104,7 @@ def boot(options: argparse.Namespace) -> int:
     tempfile.tempdir = WORK
     out = options.out or WORK + "/out"
     os.makedirs(out, exist_ok=True)
-    write_initramfs(WORK + "/initrd", linux.files_of(*MODULES))
+    write_initramfs(WORK + "/initrd", linux.files_of(*(name for name in MODULES if name not in options.without)))
     bind(options.root, WORK + "/root", "ro")
     if options.root == "/":
         share_tree(out + "/classes")
@@ -150,6 +150,7 @@ def main() -> int:
     parser.add_argument("--processor", default=PROCESSOR, help=f"default {PROCESSOR}")
     parser.add_argument("--memory", type=int, default=3072, help="MiB; default 3072")
     parser.add_argument("--cgroups", choices=("v1", "hybrid", "v2"), default="v2", help="versions of control groups; default v2")
+    parser.add_argument("--without", action="append", default=[], metavar="MODULE", choices=MODULES, help="a module that is not loaded")
     parser.add_argument("--append", default="", help="more words for the kernel's command line")
     parser.add_argument("kernel", choices=kernel.SUITES)
     parser.add_argument("command", nargs=argparse.REMAINDER)
