@@ -189,6 +189,20 @@ class Jfr(unittest.TestCase):
                            "cpu \u00b7 com.acme.shop.Application (pid 4242)", '"Linux"'):
                 self.assertIn(wanted, text)
 
+    def test_each_event_is_enabled_under_its_type(self):
+        """Viewers look there whether a recording has such events."""
+        for version in self.each():
+            text = jfr(version, "print", "--json", "--events", "jdk.ActiveSetting", common.write_file("every", "jfr"))
+            settings = [event["values"] for event in json.loads(text)["recording"]["events"]]
+            of = {s["id"]: s["value"] for s in settings if s["name"] == "event"}
+            self.assertEqual(sorted(of.values()), ["alloc", "cpu", "live", "lock", "malloc", "nativelock", "page-faults", "wall"])
+            self.assertEqual({s["id"] for s in settings if s["name"] == "enabled"}, set(of))
+            self.assertEqual([s["value"] for s in settings if s["name"] == "event"][0], "wall")
+            for event in ("wall", "alloc"):
+                alone = jfr(version, "print", "--json", "--events", "jdk.ActiveSetting", common.write_file(event, "jfr"))
+                self.assertEqual({s["id"] for s in (e["values"] for e in json.loads(alone)["recording"]["events"]) if s["name"] == "enabled"},
+                                 {number for number, name in of.items() if name == event})
+
     def test_empty_and_hostile(self):
         for version in self.each():
             self.assertEqual(jfr(version, "print", "--events", "jdk.ExecutionSample",

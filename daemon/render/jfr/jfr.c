@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Format `jfr`: a flight recording of one chunk with an event for each sample, events of what JVMs
- * did as a whole, and as settings what is known about the profile. Ticks are
- * nanoseconds of the samples' own clock.
+ * did as a whole, and as settings what is known about the profile. Ticks are nanoseconds of the
+ * samples' own clock.
  */
 #include "render/jfr/jfr.h"
 
@@ -86,52 +86,75 @@ static void add_setting(const struct profile *p, const char *name, struct span v
     add_setting_of(p, JFR_EXECUTION_SAMPLE, name, value, out);
 }
 
-/* The name, unit and period of each event that is written as samples of its own type. */
-static void add_event_settings(const struct view *v, struct buf *out)
+static void add_number_setting(const struct profile *p, const char *name, uint64_t value,
+                               struct buf *out)
 {
-    const struct profile *p = v->profile;
-    char period[32];
+    char text[24];
 
-    for (uint32_t i = 0; i < p->event_count; i++) {
-        if (jfr_type_of_event(v, i) != JFR_EVENT_SAMPLE)
-            continue;
-        snprintf(period, sizeof(period), "%llu", (unsigned long long)p->events[i].period);
-        add_setting_of(p, JFR_EVENT_SAMPLE, "event", span_of(p->events[i].name), out);
-        add_setting_of(p, JFR_EVENT_SAMPLE, "unit", span_of(p->events[i].unit), out);
-        add_setting_of(p, JFR_EVENT_SAMPLE, "period", span_of(period), out);
-    }
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+    add_setting(p, name, span_of(text), out);
 }
 
-static void add_number_setting(const struct profile *p, const char *name, uint64_t value,
-                               const char *unit, struct buf *out)
+/* What event @i was, under the type that its samples are written as: viewers ask whether a type was
+ * enabled. */
+static void add_event_settings(const struct view *v, uint32_t i, struct buf *out)
 {
-    char text[64];
+    const struct profile *p = v->profile;
+    const struct profile_event *e = &p->events[i];
+    enum jfr_type type = jfr_type_of_event(v, i);
+    char period[48];
 
-    snprintf(text, sizeof(text), "%llu%s", (unsigned long long)value, unit);
-    add_setting(p, name, span_of(text), out);
+    snprintf(period, sizeof(period), "%llu%s", (unsigned long long)e->period,
+             strcmp(e->unit, "nanoseconds") == 0 ? " ns" : "");
+    add_setting_of(p, type, "enabled", SPAN("true"), out);
+    add_setting_of(p, type, "period", span_of(period), out);
+    add_setting_of(p, type, "event", span_of(e->name), out);
+    add_setting_of(p, type, "unit", span_of(e->unit), out);
+}
+
+/* Of readers that keep one value of a setting, the last: wall comes first, as Pyroscope counts its
+ * running threads as CPU time, too, where it is the event. */
+static void add_all_event_settings(const struct view *v, struct buf *out)
+{
+    const struct profile *p = v->profile;
+
+    for (unsigned others = 0; others < 2; others++)
+        for (uint32_t i = p->event_count; i > 0; i--)
+            if ((v->opts.every_event || i - 1 == v->opts.event) &&
+                (strcmp(p->events[i - 1].name, "wall") != 0) == others)
+                add_event_settings(v, i - 1, out);
 }
 
 static void add_settings(const struct view *v, const struct render_opts *o, struct buf *out)
 {
     const struct profile *p = v->profile;
-    const struct profile_event *event = view_event(v);
-    bool timed = !strcmp(event->unit, "nanoseconds");
 
-    add_setting(p, "enabled", SPAN("true"), out);
-    add_number_setting(p, "period", event->period, timed ? " ns" : "", out);
-    add_setting(p, "event", span_of(event->name), out);
-    add_setting(p, "unit", span_of(event->unit), out);
+    add_all_event_settings(v, out);
     add_setting(p, "target", span_of(p->target), out);
     add_setting(p, "symbols", span_of(p->symbols), out);
     if (o && o->version)
         add_setting(p, "flamed", span_of(o->version), out);
-    add_number_setting(p, "samples", v->samples, "", out);
-    add_number_setting(p, "unknown", v->unknown, "", out);
-    add_number_setting(p, "truncated", v->truncated, "", out);
-    add_number_setting(p, "lost", p->lost, "", out);
+    add_number_setting(p, "samples", v->samples, out);
+    add_number_setting(p, "unknown", v->unknown, out);
+    add_number_setting(p, "truncated", v->truncated, out);
+    add_number_setting(p, "lost", p->lost, out);
     for (size_t i = 0; i < p->warning_count; i++)
         add_setting(p, "warning", span_of(p->warnings[i]), out);
-    add_event_settings(v, out);
+}
+
+/* Samples of time come behind all others: Pyroscope's parser multiplies what follows one by its
+ * number of periods. */
+static void add_samples(const struct jfr_pools *pools, struct buf *out)
+{
+    const struct view *v = pools->v;
+    const struct profile *p = v->profile;
+    uint64_t carry[PROFILE_EVENTS_MAX] = { 0 };
+
+    for (unsigned wall = 0; wall < 2; wall++)
+        for (size_t i = 0; v->sample_rows && i < p->sample_count && !out->error; i++)
+            if (v->sample_rows[i] != VIEW_NO_ROW &&
+                (jfr_type_of_event(v, p->samples[i].event) == JFR_WALL_CLOCK_SAMPLE) == wall)
+                jfr_add_sample(pools, i, carry, out);
 }
 
 int render_jfr(const struct view *v, const struct render_opts *o, struct buf *out,
@@ -140,7 +163,6 @@ int render_jfr(const struct view *v, const struct render_opts *o, struct buf *ou
     static const char HEADER[JFR_HEADER_BYTES];
     _cleanup_(jfr_pools_deinit) struct jfr_pools pools = { 0 };
     const struct profile *p = v->profile;
-    uint64_t carry[PROFILE_EVENTS_MAX] = { 0 };
     size_t base = out->n, pools_at, metadata_at;
     int r = jfr_pools_init(&pools, v);
 
@@ -155,9 +177,7 @@ int render_jfr(const struct view *v, const struct render_opts *o, struct buf *ou
         return error_set(err, r, "no memory to render the profile");
     add_recording(v, o, out);
     add_settings(v, o, out);
-    for (size_t i = 0; v->sample_rows && i < p->sample_count && !out->error; i++)
-        if (v->sample_rows[i] != VIEW_NO_ROW)
-            jfr_add_sample(&pools, i, carry, out);
+    add_samples(&pools, out);
     r = jfr_add_moments(&pools, out);
     if (r < 0)
         return error_set(err, r, "no memory to render the profile");
