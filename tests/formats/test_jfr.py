@@ -181,6 +181,18 @@ class Jfr(unittest.TestCase):
                        common.write_file("mixed", "jfr"))
             self.assertRegex(text, r"com\.acme\.Orders\.find\(int\)\s+934\s+27\.88%")
 
+    def test_view_allocations_and_contention(self):
+        """The JDK's views of both, by the methods that allocate and wait."""
+        for version in self.each():
+            if version < 21:
+                continue
+            wide = ("view", "--truncate", "end", "--width", "200")
+            path = common.write_file("every", "jfr")
+            self.assertRegex(jfr(version, *wide, "allocation-by-class", path), r"java\.lang\.String\[\] +29\.01%")
+            self.assertRegex(jfr(version, *wide, "allocation-by-site", path), r"a\.Alloc\.object\(\) +25\.07%")
+            self.assertRegex(jfr(version, *wide, "contention-by-class", path), r"a\.Door +15 +2\.02 ms")
+            self.assertRegex(jfr(version, *wide, "contention-by-site", path), r"a\.Lock\.enter\(\) +15 +2\.02 ms")
+
     def test_facts_are_settings(self):
         for version in self.each():
             text = jfr(version, "print", "--events", "jdk.ActiveSetting,jdk.ActiveRecording,jdk.OSInformation",

@@ -21,16 +21,20 @@ WAITS = range(13, 27) # of enum frame_kind
 CLASS = 27
 
 
-def is_object(sample) -> bool:
-    """Whether the leaf is what was allocated or waited for, and no frame."""
+def objects(sample) -> int:
+    """How many frames at the leaf are what was allocated, or how and for what it was waited, and so no code."""
     kinds = [kind for kind, _, _ in sample.frames[-2:]]
-    return kinds[-1:] == [CLASS] or (len(kinds) == 2 and all(kind in WAITS for kind in kinds))
+    return 1 if kinds[-1:] == [CLASS] else 2 if len(kinds) == 2 and all(kind in WAITS for kind in kinds) else 0
 
 
 def code(sample) -> list[tuple[int, int, str]]:
-    """The frames that are code, or a way of waiting, leaf first."""
-    return [(kind, line, name) for kind, line, name in reversed(sample.frames[:-1] if is_object(sample) else sample.frames)
-            if kind not in (9, 10) and name != "[truncated]"]
+    """The frames that are code, leaf first; of a wait for a lock of Java from the innermost Java method on."""
+    frames = [(kind, line, name) for kind, line, name in reversed(sample.frames[:len(sample.frames) - objects(sample)])
+              if kind not in (9, 10) and name != "[truncated]"]
+    if objects(sample) == 2 and not sample.names[-1].startswith("0x"):
+        while frames[0][0] not in JAVA:
+            frames.pop(0)
+    return frames
 
 
 class JfrReaders(unittest.TestCase):
@@ -89,8 +93,8 @@ class JfrReaders(unittest.TestCase):
                 options = option + ("--total" if option not in ("cpu", "wall") else "")
                 values = collections.Counter()
                 for sample, value in zip(common.samples(event), self.values(event)):
-                    names = [name for _, _, name in reversed(code(sample))] + [sample.names[-1]] * (is_object(sample) and event != "nativelock")
-                    if "[notify]" in names:
+                    names = [name for _, _, name in reversed(code(sample))] + [sample.names[-1]] * (objects(sample) > 0 and event != "nativelock")
+                    if "[notify]" in sample.names:
                         continue # a jdk.JavaMonitorWait, which the converter does not know
                     values[";".join(name for name in names if not name.startswith("[lock of"))] += value
                 for case in (event, "every"):

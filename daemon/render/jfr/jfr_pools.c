@@ -110,18 +110,40 @@ static bool is_shown(const struct view *v, uint32_t frame, bool *truncated)
     return f->kind != FRAME_PROCESS && f->kind != FRAME_THREAD;
 }
 
-/* Whether the leaf of @row is no code, but what the one below it allocated or waited for: a class,
- * or the address of a futex. */
-static bool has_object(const struct view *v, const struct view_row *row)
+/* How many frames at the leaf of @row are no code: the class that the one below allocated; or the
+ * way of waiting, and the class or futex that was waited for, which the event's type and fields
+ * say. */
+static uint32_t objects_of(const struct view *v, const struct view_row *row)
 {
-    const uint32_t *leaf = &v->stack[row->first + row->n - 1];
+    const uint32_t *stack = v->stack + row->first;
+    uint32_t n = row->n;
 
-    if (!row->n)
-        return false;
-    if (v->frames[*leaf].kind == FRAME_CLASS)
-        return true;
-    return row->n > 1 && frame_kind_is_wait(v->frames[leaf[0]].kind) &&
-           frame_kind_is_wait(v->frames[leaf[-1]].kind);
+    if (n && v->frames[stack[n - 1]].kind == FRAME_CLASS)
+        return 1;
+    if (n > 1 && frame_kind_is_wait(v->frames[stack[n - 1]].kind) &&
+        frame_kind_is_wait(v->frames[stack[n - 2]].kind))
+        return 2;
+    return 0;
+}
+
+static bool is_futex(struct span object)
+{
+    return span_starts_with(object, "0x");
+}
+
+/* How many frames of @row are code that its events show. A wait for a lock of Java was begun by the
+ * innermost Java method: what the VM and the C library do to wait would be all that views of
+ * contention show. */
+static uint32_t code_of(const struct view *v, const struct view_row *row)
+{
+    const uint32_t *stack = v->stack + row->first;
+    uint32_t objects = objects_of(v, row), n = row->n - objects, java = n;
+
+    if (objects < 2 || is_futex(view_string(v, v->frames[stack[row->n - 1]].name)))
+        return n;
+    while (java && !frame_kind_is_java((enum frame_kind)v->frames[stack[java - 1]].kind))
+        java--;
+    return java ? java : n;
 }
 
 static int add_object(struct jfr_pools *p, size_t r)
@@ -131,7 +153,7 @@ static int add_object(struct jfr_pools *p, size_t r)
     uint32_t id;
     int error;
 
-    if (!name.n || name.p[0] == '[' || span_starts_with(name, "0x")) /* "[lock of unknown class]" */
+    if (!name.n || name.p[0] == '[' || is_futex(name)) /* "[lock of unknown class]" */
         return 0;
     error = jfr_pools_class(p, name, &id);
     if (error == 0)
@@ -143,11 +165,11 @@ static int add_trace(struct jfr_pools *p, size_t r, struct buf *text)
 {
     const struct view *v = p->v;
     const struct view_row *row = &v->rows[r];
-    bool truncated = false, object = has_object(v, row);
+    bool truncated = false;
 
     buf_clear(text);
     buf_add_char(text, 0);
-    for (uint32_t i = row->n - object; i > 0; i--) {
+    for (uint32_t i = code_of(v, row); i > 0; i--) {
         uint32_t frame = v->stack[row->first + i - 1];
 
         if (is_shown(v, frame, &truncated))
@@ -158,7 +180,7 @@ static int add_trace(struct jfr_pools *p, size_t r, struct buf *text)
     text->p[0] = truncated;
     if (intern_add(p->traces, buf_span(text), &p->trace_of_row[r]) < 0)
         return -ENOMEM;
-    return object ? add_object(p, r) : 0;
+    return objects_of(v, row) ? add_object(p, r) : 0;
 }
 
 /* async-profiler's converter shows the key of a thread as its id. Two threads with one id are of
