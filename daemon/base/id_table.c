@@ -2,10 +2,11 @@
 #include "base/id_table.h"
 
 #include "base/fnv1a.h"
+#include "base/siphash.h"
 
 void id_table_init(struct id_table *t, size_t record_size, uint32_t max)
 {
-    *t = (struct id_table){ .size = record_size, .max = max };
+    *t = (struct id_table){ .size = record_size, .max = max, .key = fingerprint_key_new().k0 };
 }
 
 void id_table_deinit(struct id_table *t)
@@ -15,10 +16,11 @@ void id_table_deinit(struct id_table *t)
     id_table_init(t, t->size, t->max);
 }
 
-static uint32_t id_table_hash(const void *record, size_t n)
+static uint32_t id_table_hash(const struct id_table *t, const void *record)
 {
     const unsigned char *p = record;
-    uint64_t h = UINT64_C(0x9e3779b97f4a7c15) ^ n;
+    size_t n = t->size;
+    uint64_t h = t->key ^ n;
 
     while (n >= 4) {
         uint32_t word;
@@ -81,7 +83,7 @@ static int id_table_grow_slots(struct id_table *t)
 
 int id_table_add(struct id_table *t, const void *record, uint32_t *ret)
 {
-    uint32_t hash = id_table_hash(record, t->size), at = 0;
+    uint32_t hash = id_table_hash(t, record), at = 0;
     int r = 0;
 
     if (t->slot_count) {
@@ -114,7 +116,7 @@ bool id_table_find(const struct id_table *t, const void *record, uint32_t *ret)
 
     if (t->count == 0)
         return false;
-    at = id_table_slot(t, record, id_table_hash(record, t->size));
+    at = id_table_slot(t, record, id_table_hash(t, record));
     if (!t->slots[at].id_and_1)
         return false;
     *ret = t->slots[at].id_and_1 - 1;
@@ -127,7 +129,7 @@ void id_table_rehash(struct id_table *t)
         return;
     memset(t->slots, 0, (size_t)t->slot_count * sizeof(*t->slots));
     for (uint32_t id = 0; id < t->count; id++) {
-        uint32_t hash = id_table_hash(id_table_get(t, id), t->size);
+        uint32_t hash = id_table_hash(t, id_table_get(t, id));
 
         t->slots[id_table_slot(t, id_table_get(t, id), hash)] = (struct id_slot){ id + 1, hash };
     }

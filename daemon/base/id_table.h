@@ -19,6 +19,7 @@ struct id_table {
     struct id_slot *slots; /* owned */
     size_t size;           /* bytes of one record */
     uint32_t count, cap, slot_count, max;
+    uint64_t key; /* of the hash: foreign records must not choose their slots */
 };
 
 /* No memory is taken before the first add. @max: entries. */

@@ -2,7 +2,7 @@
 #include "base/intern.h"
 
 #include "base/cleanup.h"
-#include "base/fnv1a.h"
+#include "base/siphash.h"
 
 #define INTERN_CHUNK_BYTES ((size_t)256 << 10)
 
@@ -24,11 +24,13 @@ struct intern {
     uint32_t *slots;              /* [slot_count], id + 1, 0: free */
     uint32_t count, cap, slot_count;
     size_t bytes, max_bytes;
+    struct fingerprint_key key;
 };
 
-static uint32_t intern_hash(struct span s)
+/* Keyed: strings are foreign, and must not be able to choose their slots. */
+static uint32_t intern_hash(const struct intern *t, struct span s)
 {
-    uint64_t h = fnv1a(FNV1A_START, s.p, s.n);
+    uint64_t h = fingerprint(&t->key, s);
 
     return (uint32_t)(h ^ h >> 32);
 }
@@ -42,6 +44,7 @@ int intern_new(size_t max_bytes, struct intern **ret)
     if (!t)
         return -ENOMEM;
     t->max_bytes = max_bytes;
+    t->key = fingerprint_key_new();
     r = intern_add(t, SPAN(""), &id);
     if (r < 0) {
         intern_free(t);
@@ -123,7 +126,7 @@ static int intern_copy(struct intern *t, struct span s, const char **ret)
 
 int intern_add(struct intern *t, struct span s, uint32_t *ret)
 {
-    uint32_t hash = intern_hash(s), at;
+    uint32_t hash = intern_hash(t, s), at;
     const char *p;
     int r;
 

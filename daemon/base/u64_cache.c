@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/u64_cache.h"
 
+#include "base/siphash.h"
+
 #define WORD_CACHE_MIN 64
 
 void u64_cache_init(struct u64_cache *c, uint32_t max_entries)
 {
-    *c = (struct u64_cache){ .max = max_entries };
+    *c = (struct u64_cache){ .max = max_entries, .factor = fingerprint_key_new().k1 | 1 };
 }
 
 void u64_cache_deinit(struct u64_cache *c)
 {
     free(c->keys);
     free(c->values);
-    *c = (struct u64_cache){ .max = c->max };
+    *c = (struct u64_cache){ .max = c->max, .factor = c->factor };
 }
 
 void u64_cache_clear(struct u64_cache *c)
@@ -35,7 +37,9 @@ static void insert(struct u64_cache *c, uint64_t key, uint32_t value)
 
 static bool grow(struct u64_cache *c)
 {
-    struct u64_cache more = { .cap = c->cap ? c->cap * 2 : WORD_CACHE_MIN, .max = c->max };
+    struct u64_cache more = { .cap = c->cap ? c->cap * 2 : WORD_CACHE_MIN,
+                              .max = c->max,
+                              .factor = c->factor };
 
     more.keys = calloc(more.cap, sizeof(*more.keys));
     more.values = malloc(more.cap * sizeof(*more.values));

@@ -11,6 +11,7 @@
 struct u64_cache {
     uint64_t *keys; /* owned, [cap]; 0: free */
     uint32_t *values;
+    uint64_t factor; /* odd, of this process alone: foreign keys must not choose their slots */
     uint32_t count, cap, max; /* cap is a power of two, 0 before the first put */
 };
 
@@ -25,7 +26,7 @@ bool u64_cache_put(struct u64_cache *c, uint64_t key, uint32_t value);
 /* Returns the slot of @key: its own, or the free one where it belongs. */
 static inline uint32_t u64_cache_slot(const struct u64_cache *c, uint64_t key)
 {
-    return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (c->cap - 1);
+    return (uint32_t)(key * c->factor >> 32) & (c->cap - 1);
 }
 
 /* Gives the value of @key. Return: false if there is none. */
