@@ -12,6 +12,9 @@
 
 #define EHFRAME_AUGMENTATION_MAX 16
 #define EHFRAME_DATA_ALIGN_MAX 64
+/* Bytes of a CIE's initial instructions: compilers write 7. They are run again for each FDE that
+ * has another CIE than the one before. */
+#define EHFRAME_INITIAL_MAX 128
 
 enum {
     DW_EH_PE_ABSPTR = 0x00,
@@ -173,6 +176,8 @@ static bool read_cie(struct parser *p, uint64_t offset)
     if (!take_augmentation(p, &c, letters, &s))
         return false;
     c.machine.now.ra.where = CFA_SAME;
+    if (s.n > EHFRAME_INITIAL_MAX)
+        return false;
     if (cfa_run(&c.machine, s, no_rows, NULL) < 0)
         return false;
     c.machine.initial = c.machine.now;

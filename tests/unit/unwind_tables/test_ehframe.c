@@ -4,6 +4,7 @@
 
 #include "unwind_tables/ehframe.h"
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 
@@ -210,6 +211,72 @@ START_TEST(refuses_what_is_no_elf)
 }
 END_TEST
 
+/* ---- time ---- */
+
+static void put(struct buf *b, const void *p, size_t n)
+{
+    buf_add(b, p, n);
+}
+
+static void put_u32(struct buf *b, uint32_t v)
+{
+    put(b, &v, sizeof(v));
+}
+
+/* A CIE with @nops initial instructions. Its place in the section. */
+static uint32_t put_cie(struct buf *b, size_t nops)
+{
+    static const char BODY[] = "\1zR\0\1\x78\x10\1\x1b\x0c\7\x08\x90\1"; /* as compilers write it */
+    uint32_t at = (uint32_t)b->n;
+
+    put_u32(b, (uint32_t)(4 + sizeof(BODY) - 1 + nops));
+    put_u32(b, 0);
+    put(b, BODY, sizeof(BODY) - 1);
+    for (size_t i = 0; i < nops; i++)
+        buf_add_char(b, '\0');
+    return at;
+}
+
+/* An FDE of the CIE at @cie, for 16 bytes of code at @pc; the section is at 0. */
+static void put_fde(struct buf *b, uint32_t cie, uint32_t pc)
+{
+    put_u32(b, 16);
+    put_u32(b, (uint32_t)b->n - cie);
+    put_u32(b, pc - (uint32_t)b->n);
+    put_u32(b, 16);
+    put_u32(b, 0); /* no augmentation, and no-ops */
+}
+
+/* Initial instructions are run again whenever an FDE has another CIE than the one before: @nops of
+ * them for each of 20,000. */
+static const struct {
+    size_t nops;
+    bool read;
+} CIES[] = { { 3, true }, { 100, true }, { 200, false }, { (size_t)64 << 10, false } };
+
+START_TEST(long_cies_in_turns)
+{
+    _cleanup_buf_ struct buf b = BUF_NULL;
+    struct ehframe_table t = { 0 };
+    uint64_t began_ns;
+    uint32_t cies[2];
+
+    buf_init(&b, (size_t)1 << 20);
+    for (int i = 0; i < 2; i++)
+        cies[i] = put_cie(&b, CIES[_i].nops);
+    for (uint32_t i = 0; i < 20000; i++)
+        put_fde(&b, cies[i % 2], 0x100000 + 32 * i);
+    put_u32(&b, 0);
+    ck_assert_int_eq(b.error, 0);
+    began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    ck_assert_int_eq(ehframe_parse(buf_span(&b), 0, &t), 0);
+    ck_assert_uint_lt(clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns, NSEC_PER_SEC);
+    ck_assert_uint_eq(t.count, CIES[_i].read ? 40000 : 0);
+    ck_assert_uint_eq(t.unreadable, CIES[_i].read ? 0 : 20000);
+    ehframe_deinit(&t);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("ehframe");
@@ -220,5 +287,6 @@ int main(void)
     tcase_add_test(tc, finds_the_section_without_headers);
     tcase_add_test(tc, knows_where_a_mapping_lies);
     tcase_add_test(tc, refuses_what_is_no_elf);
+    tcase_add_loop_test(tc, long_cies_in_turns, 0, (int)ARRAY_SIZE(CIES));
     return suite_run_case("ehframe", tc);
 }
