@@ -213,7 +213,7 @@ static void answer(struct part *p, const struct dwarf_wanted *w)
 
     a->state = scope ? DWARF_FOUND : DWARF_NONE;
     a->first = (uint32_t)p->to->frame_count;
-    while (scope && a->count < DWARF_FRAMES_MAX) {
+    while (scope && a->count < DWARF_FRAMES_MAX && !is_spent(p->d)) {
         struct dwarf_scope *s = &p->scopes.list[scope - 1];
         struct dwarf_frame f = { scope_name(p, s), file_name(p, file), line };
 

@@ -92,6 +92,8 @@ static bool read_table(struct dwarf *d, uint64_t offset, struct dwarf_abbrevs *t
                 qsort(t->list, t->count, sizeof(*t->list), compare_codes);
             return dwarf_budget_take(&d->chunks.budget, (uint32_t)t->attribute_count);
         }
+        if (!dwarf_budget_take(&d->chunks.budget, (uint32_t)t->attribute_count))
+            return false;
         table_clear(t);
         if (!is_short || n < size)
             return false;

@@ -17,6 +17,8 @@ static bool read_entry(struct dwarf *d, const struct dwarf_unit *u, uint64_t off
         struct dwarf_cursor c = dwarf_cursor(bytes, n);
         const struct dwarf_abbrev *a = dwarf_abbrev_find(t, dwarf_take_uleb(&c));
 
+        if (!dwarf_budget_take(&d->chunks.budget, 2 + (a ? a->count / 4 : 0)))
+            return false;
         if (a && dwarf_entry_take(&c, u, t, a, ret))
             return true;
         if (n < size)

@@ -119,7 +119,8 @@ static bool read_first(struct dwarf *d, const struct dwarf_unit *u, struct dwarf
                            (size_t)MIN(u->end - u->first, (uint64_t)sizeof(bytes)));
     c = dwarf_cursor(bytes, n);
     a = dwarf_abbrev_find(t, dwarf_take_uleb(&c));
-    return a && dwarf_entry_take(&c, u, t, a, ret);
+    return a && dwarf_budget_take(&d->chunks.budget, a->count / 4) &&
+           dwarf_entry_take(&c, u, t, a, ret);
 }
 
 static bool begin(struct dwarf *d, struct dwarf_unit *u, struct dwarf_entry *ret)

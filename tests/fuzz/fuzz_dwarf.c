@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #define ADDRESSES_MAX 256
-#define CPU_NS UINT64_C(500000000)
+#define CPU_NS UINT64_C(50000000)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
