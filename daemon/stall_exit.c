@@ -4,6 +4,7 @@
 #include "base/fds.h"
 #include "base/log.h"
 #include "notify.h"
+#include "proc/looking.h"
 #include "proc/stall_readers.h"
 #include "quarantine/quarantine.h"
 
@@ -33,6 +34,26 @@ static void note(const struct stall_exit *st, const struct readers_stats *reader
     }
 }
 
+/* Notes whose process the engine stands at. */
+static void note_stall(const struct stall_exit *st, unsigned stands_s)
+{
+    struct looking at;
+    int r;
+
+    looking_get(&at);
+    if (at.at == LOOKING_NOWHERE) {
+        log_err("flamed ends: its engine made no progress for %u s, while %s", stands_s,
+                looking_text(at.at));
+        return;
+    }
+    r = quarantine_add(st->notes_fd, at.owner, &at.id, at.jvm);
+    log_err("flamed ends: its engine made no progress for %u s, while %s of process %d; the next "
+            "flamed quarantines its owner for an hour",
+            stands_s, looking_text(at.at), at.id.host_pid);
+    if (r < 0)
+        log_err_errno(r, "cannot note that process %d is to be quarantined", at.id.host_pid);
+}
+
 void stall_exit_look(void *cookie, unsigned stands_s)
 {
     struct stall_exit *st = cookie;
@@ -49,7 +70,7 @@ void stall_exit_look(void *cookie, unsigned stands_s)
     }
     st->looks = stands_s ? st->looks + 1 : 0;
     if (st->looks >= GIVE_UP_LOOKS) {
-        log_err("flamed ends: its engine made no progress for %u s", stands_s);
+        note_stall(st, stands_s);
         leave_behind(1);
     }
     if (!stands_s)

@@ -22,10 +22,11 @@ bool broker_is_quarantined(const struct broker *b, const struct proc_id *id, boo
 int broker_refuse_quarantined(const struct proc_id *id, struct error *err)
 {
     error_set(err, -ETIMEDOUT,
-              "process %d is quarantined: a file system does not answer a "
-              "reading of it, or of another process of its container or user",
+              "process %d is quarantined: a file system does not answer a reading of it, or of "
+              "another process of its container or user; or flamed came to no end with one",
               id->host_pid);
-    error_remedy(err, "see to the mounts there (FUSE, NFS); it is read again once that answers");
+    error_remedy(err, "see to the mounts there (FUSE, NFS); it is read again once they answer, or "
+                      "within the hour; flamed's log says why");
     return -ETIMEDOUT;
 }
 

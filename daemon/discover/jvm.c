@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "discover/args.h"
 #include "hotspot/hsperfdata.h"
+#include "proc/looking.h"
 #include "proc/stall_readers.h"
 
 #define JVM_PUT_OFF_NS NSEC_PER_SEC       /* a look that its owner has no time left for */
@@ -313,7 +314,9 @@ void jvm_look(struct discover *d, struct image *im)
     im->p.pins++;
     im->looked_ns = now_ns;
     im->looked_vsize_bytes = im->vsize_bytes;
+    looking_begin(LOOKING_JVM, &im->p.id, im->p.jvm != JVM_NO);
     look(d, im, now_ns);
+    looking_end();
     readers_spend(&im->p.id, clock_monotonic_ns() - now_ns);
     if (image_is_live(im))
         schedule_next(d, im, now_ns);
@@ -331,11 +334,13 @@ void jvm_retry(struct discover *d, struct image *im)
         return;
     }
     im->p.pins++;
+    looking_begin(LOOKING_JVM, &im->p.id, /* jvm= */ true);
     /* It was gone: still the same mapping? Or another library is the one that will run. */
     if (im->p.mem_fd < 0 || now_ns - im->vm_since_ns >= JVM_UNMADE_NS)
         look(d, im, now_ns);
     if (image_is_live(im) && im->p.jvm == JVM_STARTING)
         open_vm(d, im, now_ns);
+    looking_end();
     readers_spend(&im->p.id, clock_monotonic_ns() - now_ns);
     im->p.pins--;
 }

@@ -2,6 +2,7 @@
 #include "engine/dispatch.h"
 
 #include "base/clock.h"
+#include "proc/looking.h"
 
 /* Gives a sample to each that wants it, until one's naming says that it waits. */
 static void dispatch_deliver(struct dispatch *d, struct incoming *in)
@@ -35,9 +36,13 @@ struct release {
 static bool is_ready(void *cookie, const struct pending_sample *s)
 {
     struct release *r = cookie;
+    bool reads;
 
-    if (!symbolizer_reads(r->d->naming.symbolizer, s->process, &s->rec, s->frames,
-                          /* java= */ true))
+    looking_begin(LOOKING_SAMPLE, &s->process->id, s->process->jvm == JVM_READY);
+    reads = symbolizer_reads(r->d->naming.symbolizer, s->process, &s->rec, s->frames,
+                             /* java= */ true);
+    looking_end();
+    if (!reads)
         return true;
     if (r->now_ns - s->since_ns < PENDING_NS_MAX && s->rec.time_ns >= r->all_until_ns)
         return false;
@@ -58,7 +63,9 @@ void dispatch_release(struct dispatch *d, uint64_t all_until_ns)
                                .process = s->process,
                                .named = -1 };
 
+        looking_begin(LOOKING_SAMPLE, &s->process->id, s->process->jvm == JVM_READY);
         dispatch_deliver(d, &in);
+        looking_end();
         pending_free(s);
     }
 }
@@ -93,8 +100,9 @@ static bool dispatch_lock(const struct process *p, struct sample_record *rec)
     return true;
 }
 
-void dispatch_known(struct dispatch *d, struct process *p, const struct sample_record *rec,
-                    const uint64_t *frames)
+/* As dispatch_known(). */
+static void dispatch_one(struct dispatch *d, struct process *p, const struct sample_record *rec,
+                         const uint64_t *frames)
 {
     struct incoming in = {
         .naming = &d->naming, .rec = rec, .frames = frames, .process = p, .named = -1
@@ -113,6 +121,14 @@ void dispatch_known(struct dispatch *d, struct process *p, const struct sample_r
             return;
     }
     dispatch_deliver_or_hold(d, &in);
+}
+
+void dispatch_known(struct dispatch *d, struct process *p, const struct sample_record *rec,
+                    const uint64_t *frames)
+{
+    looking_begin(LOOKING_SAMPLE, &p->id, p->jvm == JVM_READY);
+    dispatch_one(d, p, rec, frames);
+    looking_end();
 }
 
 /* The same of one whose user stack cannot be walked. */

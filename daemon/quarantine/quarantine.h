@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose memory flamed does not read: one reading of it did not come back, and flamed had to be
- * started again (proc/stall_readers.h). Owners, as proc_owner() tells them: all of a container, or
- * of a user. Each is noted for an hour, a line each, so that the next flamed knows. The notes are
- * in memory that the supervisor keeps from one worker to the next. Under systemd they are in a file
- * that ends with the machine's run. Neither waits for a disk.
+ * Whose memory flamed does not read, because flamed had to be started again. Either a reading of it
+ * did not come back (proc/stall_readers.h), or the engine stood at it (proc/looking.h). Owners, as
+ * proc_owner() tells them: all of a container, or of a user. Each is noted for an hour, a line
+ * each, so that the next flamed knows. The notes are in memory that the supervisor keeps from one
+ * worker to the next. Under systemd they are in a file that ends with the machine's run. Neither
+ * waits for a disk.
  */
 #pragma once
 

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "proc/looking.h"
 #include "symbolize/symbolizer_impl.h"
 
 #include <fcntl.h>
@@ -184,10 +185,12 @@ int symbolizer_functions(struct symbolizer *s, struct process *p, uint64_t from,
 
     if (!r)
         return -ENOENT;
+    looking_begin(LOOKING_FUNCTION, &p->id, p->jvm == JVM_READY);
     while ((k = resolver_functions(r, from, prefixes, count, ret_offsets, ret_start, ret_end)) ==
                -EAGAIN &&
            elf_cache_wait(s->elf, until_ns))
         s->news |= elf_cache_poll(s->elf);
+    looking_end();
     return k;
 }
 
@@ -199,9 +202,11 @@ int symbolizer_function(struct symbolizer *s, struct process *p, struct span fil
 
     if (!r)
         return -ENXIO;
+    looking_begin(LOOKING_FUNCTION, &p->id, p->jvm == JVM_READY);
     while ((k = resolver_function(r, file, name, ret)) == -EAGAIN &&
            (elf_cache_wait(s->elf, until_ns) || namer_wait(s->namer, until_ns)))
         s->news |= elf_cache_poll(s->elf);
+    looking_end();
     return k;
 }
 
@@ -230,10 +235,12 @@ int symbolizer_library(struct symbolizer *s, struct process *p, uint64_t from,
 
     if (!r)
         return -ENOENT;
+    looking_begin(LOOKING_FUNCTION, &p->id, p->jvm == JVM_READY);
     while ((k = resolver_library(r, from, names, count, ret_offsets, ret_start, ret_end)) ==
                -EAGAIN &&
            elf_cache_wait(s->elf, until_ns))
         s->news |= elf_cache_poll(s->elf);
+    looking_end();
     return k;
 }
 
