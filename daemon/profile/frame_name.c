@@ -63,6 +63,8 @@ void spell_frame(const struct profile *p, const struct view_opts *o, const struc
         buf_add_char(out, ']');
     if (o->lines && f->line)
         buf_printf(out, ":%u", f->line);
+    if (o->annotate && f->leaf == FRAME_LEAF_INFERRED)
+        buf_add_char(out, '~');
     if (o->annotate)
         buf_add_str(out, frame_suffix((enum frame_kind)f->kind));
 }

@@ -120,12 +120,25 @@ static int row_matches(struct view_builder *b, struct frame_verdicts *fv,
     return r;
 }
 
+/* How the Java frame is known that ran, or that called the native code which did. */
+static enum frame_leaf stack_leaf(const struct profile *p, uint32_t stack)
+{
+    for (; p->stacks[stack].depth; stack = p->stacks[stack].parent) {
+        const struct frame *f = &p->frames[p->stacks[stack].frame];
+
+        if (frame_kind_is_java((enum frame_kind)f->kind))
+            return (enum frame_leaf)f->leaf;
+    }
+    return FRAME_LEAF_RECORDED;
+}
+
 /* Makes the row of key @id; leaves row->n 0 where the filters drop it. */
 static int view_make_row(struct view_builder *b, uint32_t id, struct frame_verdicts *include,
                          struct frame_verdicts *exclude, struct view_row *row, struct error *err)
 {
     const struct view_key *k = id_table_get(&b->keys, id);
     const struct view_counts *n = &b->counts[id];
+    enum frame_leaf leaf = stack_leaf(b->p, k->stack);
     struct view *v = b->v;
     bool idle;
     int r;
@@ -135,6 +148,8 @@ static int view_make_row(struct view_builder *b, uint32_t id, struct frame_verdi
     *row = (struct view_row){ .first = (uint32_t)v->stack_words,
                               .samples = n->samples,
                               .value = n->value,
+                              .inferred = leaf == FRAME_LEAF_INFERRED ? n->samples : 0,
+                              .unsure = leaf == FRAME_LEAF_UNSURE ? n->samples : 0,
                               .thread = k->thread,
                               .state = (uint8_t)k->state,
                               .owner = k->owner };
@@ -164,6 +179,8 @@ static int view_make_row(struct view_builder *b, uint32_t id, struct frame_verdi
     v->value += n->value;
     v->unknown += n->unknown;
     v->truncated += n->truncated;
+    v->inferred += row->inferred;
+    v->unsure += row->unsure;
     return 0;
 }
 

@@ -56,7 +56,8 @@ struct view_row {
     uint32_t roots;    /* how many of them stand for its process and thread */
     uint32_t body;     /* rows with the same one have the same frames from `roots` on: numbered from
                         * 0 on, in the order of rows */
-    uint64_t samples, value; /* value in the event's unit */
+    uint64_t samples, value;   /* value in the event's unit */
+    uint64_t inferred, unsure; /* samples whose Java leaf is known so (enum frame_leaf) */
     uint32_t thread; /* index in profile->threads; UINT32_MAX when rows are not split by thread */
     uint8_t state;   /* enum thread_state */
     uint8_t wait;    /* enum wait of a row that is blocked */
@@ -76,6 +77,7 @@ struct view {
                             * the same, and equal prefixes, are neighbours */
     size_t frame_count, stack_words, row_count, body_count;
     uint64_t samples, value, unknown, truncated; /* totals of what is left after filtering */
+    uint64_t inferred, unsure;                   /* the same, as of struct view_row */
     struct view_sum idle;                        /* what view_opts.no_idle left out */
     uint32_t *sample_rows; /* with `exact`: of each sample of the profile its row, VIEW_NO_ROW where
                             * it is left out; else NULL */

@@ -201,6 +201,8 @@ static int view_take_rows(struct view *v, const struct row_key *keys, uint32_t *
         if (i && row_key_compare(&keys[i - 1], &keys[i]) == 0) {
             rows[kept - 1].samples += row->samples;
             rows[kept - 1].value += row->value;
+            rows[kept - 1].inferred += row->inferred;
+            rows[kept - 1].unsure += row->unsure;
         } else {
             rows[kept++] = *row;
         }

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "render/body_texts.h"
 #include "render/formats.h"
+#include "render/leaf_counts.h"
 #include "render/moments.h"
 
 /* Appends `,"name":"..."` where there is a string. */
@@ -59,8 +60,22 @@ static void add_threads(const struct profile *p, struct buf *out)
     buf_add_char(out, ']');
 }
 
-static void add_frames(const struct view *v, struct buf *out)
+static void add_count(struct buf *out, const char *name, uint64_t count)
 {
+    if (!count)
+        return;
+    buf_printf(out, ",\"%s\":", name);
+    buf_add_u64(out, count);
+}
+
+/* 0 or -ENOMEM. */
+static int add_frames(const struct view *v, struct buf *out)
+{
+    _cleanup_free_ struct leaf_counts *leaves = NULL;
+    int r = leaf_counts_new(v, &leaves);
+
+    if (r < 0)
+        return r;
     buf_add_str(out, ",\n\"frames\":[");
     for (size_t i = 0; i < v->frame_count; i++) {
         const struct view_frame *f = &v->frames[i];
@@ -72,9 +87,12 @@ static void add_frames(const struct view *v, struct buf *out)
         add_optional(v, out, "file", f->file);
         if (f->line)
             buf_printf(out, ",\"line\":%u", f->line);
+        add_count(out, "inferred", leaves[i].inferred);
+        add_count(out, "unsure", leaves[i].unsure);
         buf_add_char(out, '}');
     }
     buf_add_char(out, ']');
+    return 0;
 }
 
 static void add_frame_numbers(const uint32_t *frames, uint32_t n, struct buf *out)
@@ -149,6 +167,8 @@ static int add_stacks(const struct view *v, struct buf *out)
         buf_add_u64(out, row->samples);
         buf_add_str(out, ",\"value\":");
         buf_add_u64(out, row->value);
+        add_count(out, "inferred", row->inferred);
+        add_count(out, "unsure", row->unsure);
         if (row->thread != UINT32_MAX) {
             buf_add_str(out, ",\"thread\":");
             buf_add_u64(out, row->thread);
@@ -169,8 +189,7 @@ int render_json(const struct view *v, const struct render_opts *o, struct buf *o
     render_add_meta(v, o, out);
     add_processes(v->profile, out);
     add_threads(v->profile, out);
-    add_frames(v, out);
-    if (add_stacks(v, out) < 0)
+    if (add_frames(v, out) < 0 || add_stacks(v, out) < 0)
         return error_set(err, -ENOMEM, "no memory to render the profile");
     render_add_moments(v->profile, SIZE_MAX, out);
     buf_add_str(out, "}\n");

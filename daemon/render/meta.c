@@ -116,9 +116,11 @@ static void add_left_out(const struct view *v, struct buf *out)
 static void add_quality(const struct view *v, struct buf *out)
 {
     buf_printf(out,
-               ",\"quality\":{\"samples\":%llu,\"lost\":%llu,\"unknown\":%llu,\"truncated\":%llu}",
+               ",\"quality\":{\"samples\":%llu,\"lost\":%llu,\"unknown\":%llu,\"truncated\":%llu,"
+               "\"inferred\":%llu,\"unsure\":%llu}",
                (unsigned long long)v->samples, (unsigned long long)v->profile->lost,
-               (unsigned long long)v->unknown, (unsigned long long)v->truncated);
+               (unsigned long long)v->unknown, (unsigned long long)v->truncated,
+               (unsigned long long)v->inferred, (unsigned long long)v->unsure);
 }
 
 void render_add_meta(const struct view *v, const struct render_opts *o, struct buf *out)

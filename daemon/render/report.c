@@ -183,6 +183,11 @@ void report_add_head(const struct view *v, const struct render_opts *o, struct b
     report_add_share(v, v->unknown, out);
     report_add_label(out, "truncated");
     report_add_share(v, v->truncated, out);
+    if (v->inferred || v->unsure) {
+        report_add_label(out, "leaf");
+        buf_printf(out, "inferred for %.2f%%, unsure for %.2f%%\n",
+                   report_percent(v->inferred, v->samples), report_percent(v->unsure, v->samples));
+    }
     report_add_label(out, "lost");
     buf_printf(out, "%llu\n", (unsigned long long)p->lost);
     for (size_t i = 0; i < p->warning_count; i++) {

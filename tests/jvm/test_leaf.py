@@ -53,6 +53,7 @@ class Shares:
     truth: dict[str, float]
     found: dict[str, float]
     unsure: float
+    told: float # how much of the profile flamed calls inferred or unsure, in percent
     inlined: float # of the samples with a section: in a frame that is inlined
     samples: int
 
@@ -81,7 +82,9 @@ def shares(kind: str, profile: Profile, spent: Counter) -> Shares:
             found[UNSURE] += stack.samples
     told = percent(found)
     sure = sum(found[name] for name in SECTIONS)
-    return Shares(percent(spent), {name: told.get(name, 0.0) for name in SECTIONS}, told.get(UNSURE, 0.0), 100 * inlined / max(1, sure),
+    quality = profile.quality
+    return Shares(percent(spent), {name: told.get(name, 0.0) for name in SECTIONS}, told.get(UNSURE, 0.0),
+                  100 * (quality["inferred"] + quality["unsure"]) / max(1, quality["samples"]), 100 * inlined / max(1, sure),
                   sum(found.values()))
 
 
@@ -116,6 +119,7 @@ class WithSections(jvm.WithClasses):
             self.assertLess(off, POINTS, f"{cell}: {name}: {found}")
             self.assertLess(-off, POINTS + found.unsure, f"{cell}: {name}: {found}")
         self.assertLess(found.unsure, UNSURE_MAX, f"{cell}: {found}")
+        self.assertGreater(found.told, 50, f"{cell}: the answer says that its leaves are inferred: {found}")
         self.assertGreater(found.inlined, 95, f"{cell}: the sections are inlined: {found}")
 
     def check_all(self, *cells: Cell) -> None:

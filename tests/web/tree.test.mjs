@@ -303,6 +303,11 @@ test("good quality is quiet, bad quality has sentences", () => {
 
     assert.equal(bad.sentences.length, 4);
     assert.ok(bad.facts.every((f) => f.isBad));
+    const leaf = judgeQuality({ samples: 1000, lost: 0, unknown: 0, truncated: 0, inferred: 310, unsure: 20 });
+
+    assert.ok(leaf.facts.some(({ text, isBad }) => text === "leaf inferred for 31 %, unsure for 2.0 %" && !isBad), leaf.facts);
+    assert.deepEqual(leaf.sentences, []);
+    assert.match(judgeQuality({ samples: 1000, lost: 0, unknown: 0, truncated: 0, inferred: 0, unsure: 60 }).sentences[0], /inlined in/);
     assert.deepEqual(judgeQuality({ samples: 0, lost: 0, unknown: 0, truncated: 0 }).sentences, []);
     assert.match(emptyText({ event: "cpu" }), /event=wall/);
     assert.match(emptyText({ event: "lock" }), /lock/);

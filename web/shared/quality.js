@@ -6,10 +6,11 @@ import { formatCount, formatShare, plural } from "./format.js";
 const UNKNOWN_LIMIT = 0.05; // shares above which a sentence is due
 const TRUNCATED_LIMIT = 0.05;
 const LOST_LIMIT = 0.01;
+const UNSURE_LIMIT = 0.05;
 const FEW_SAMPLES = 100;
 
 // {facts: [{text, isBad}], sentences: [text]}
-export function judgeQuality({ samples, lost, unknown, truncated }) {
+export function judgeQuality({ samples, lost, unknown, truncated, inferred = 0, unsure = 0 }) {
     const facts = [], sentences = [];
     const fact = (text, isBad) => facts.push({ text, isBad });
     const taken = samples + lost;
@@ -18,6 +19,9 @@ export function judgeQuality({ samples, lost, unknown, truncated }) {
     fact(formatShare(unknown, samples) + " unknown", unknown > samples * UNKNOWN_LIMIT);
     fact(formatShare(truncated, samples) + " truncated", truncated > samples * TRUNCATED_LIMIT);
     fact(formatCount(lost) + " lost", lost > taken * LOST_LIMIT);
+    if (inferred || unsure)
+        fact(`leaf inferred for ${formatShare(inferred, samples)}, unsure for ${formatShare(unsure, samples)}`,
+            unsure > samples * UNSURE_LIMIT);
     if (samples > 0 && samples < FEW_SAMPLES) {
         const error = Math.min(100, Math.round(98 / Math.sqrt(samples)));
 
@@ -33,6 +37,9 @@ export function judgeQuality({ samples, lost, unknown, truncated }) {
     if (lost > taken * LOST_LIMIT)
         sentences.push(`${formatShare(lost, taken)} of the samples were lost: the machine was too busy to ` +
             "take them in. Sample at a lower rate.");
+    if (unsure > samples * UNSURE_LIMIT)
+        sentences.push(`${formatShare(unsure, samples)} of the samples ran in a loop that no record of the compiler ` +
+            "explains: they are of the method in their [inlined in …] frame, or of one that is inlined there.");
     return { facts, sentences };
 }
 

@@ -43,6 +43,12 @@ export function openProfile(data) {
         groupOf[f] = g;
         lines[f] = frames[i + 4];
     }
+    for (let i = 0; data.leaves && i < data.leaves.length; i += 3) {
+        const group = groups[groupOf[data.leaves[i]]];
+
+        group.inferred = (group.inferred || 0) + data.leaves[i + 1];
+        group.unsure = (group.unsure || 0) + data.leaves[i + 2];
+    }
     const cutGroup = groups.length;
     const minwidth = data.view ? data.view.minwidth : 0;
 

@@ -119,6 +119,10 @@ export function describe(tree, node, view) {
             facts.push(line);
         if (group.module)
             facts.push(group.module);
+        if (group.inferred)
+            facts.push("as a leaf inferred by its loop: " + plural(group.inferred, "sample", "samples"));
+        if (group.unsure)
+            facts.push("unsure: " + plural(group.unsure, "sample", "samples"));
     }
     return { name: nodeName(tree, node), facts };
 }

@@ -7,6 +7,7 @@
 #include "render/standalone/viewer_data.h"
 
 #include "base/cleanup.h"
+#include "render/leaf_counts.h"
 #include "render/moments.h"
 #include "render/shared_stacks.h"
 
@@ -29,7 +30,8 @@ struct writer {
     uint32_t *text;    /* view string id to number in "strings", 0: not there yet */
     uint32_t *strings; /* their view string ids in order; [0] is the empty one */
     uint32_t string_count;
-    bool by_body; /* what rows have in common is listed once: they are many more */
+    struct leaf_counts *leaves; /* frame_count */
+    bool by_body;               /* what rows have in common is listed once: they are many more */
     struct bodies bodies;
 };
 
@@ -41,6 +43,7 @@ static void writer_deinit(struct writer *w)
     free(w->number);
     free(w->text);
     free(w->strings);
+    free(w->leaves);
     bodies_deinit(&w->bodies);
 }
 
@@ -56,6 +59,8 @@ static int writer_init(struct writer *w, const struct view *v)
     w->text = calloc(strings, sizeof(*w->text));
     w->strings = calloc(strings, sizeof(*w->strings));
     if (!w->cut || !w->uses || !w->order || !w->number || !w->text || !w->strings)
+        return -ENOMEM;
+    if (leaf_counts_new(v, &w->leaves) < 0)
         return -ENOMEM;
     return bodies_init(&w->bodies, v);
 }
@@ -215,6 +220,22 @@ static uint32_t writer_string(struct writer *w, uint32_t id)
     return w->text[id];
 }
 
+/* Of each frame that is known by its loop, or not for sure: its number, and samples of both. */
+static void writer_add_leaves(const struct writer *w, struct buf *out)
+{
+    bool first = true;
+
+    for (uint32_t i = 0; i < w->used; i++) {
+        const struct leaf_counts *c = &w->leaves[w->order[i]];
+
+        if (!c->inferred && !c->unsure)
+            continue;
+        buf_printf(out, "%s%u,%llu,%llu", first ? "" : ",", i, (unsigned long long)c->inferred,
+                   (unsigned long long)c->unsure);
+        first = false;
+    }
+}
+
 static void writer_add_frames(struct writer *w, struct buf *out)
 {
     buf_add_str(out, ",\n\"frames\":[");
@@ -227,6 +248,8 @@ static void writer_add_frames(struct writer *w, struct buf *out)
         buf_printf(out, "%u,%u,%u,%u,%u", name, f->kind, module, writer_string(w, f->file),
                    f->line);
     }
+    buf_add_str(out, "],\n\"leaves\":[");
+    writer_add_leaves(w, out);
     buf_add_str(out, "],\n\"strings\":[\"\"");
     for (uint32_t i = 1; i <= w->string_count; i++) {
         buf_add_char(out, ',');

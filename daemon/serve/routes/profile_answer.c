@@ -60,6 +60,8 @@ static void add_facts(struct answer *a, const struct view *v)
     answer_header(a, "X-Flamed-Lost", "%llu", (unsigned long long)p->lost);
     answer_header(a, "X-Flamed-Unknown", "%llu", (unsigned long long)v->unknown);
     answer_header(a, "X-Flamed-Truncated", "%llu", (unsigned long long)v->truncated);
+    answer_header(a, "X-Flamed-Inferred", "%llu", (unsigned long long)v->inferred);
+    answer_header(a, "X-Flamed-Unsure", "%llu", (unsigned long long)v->unsure);
     answer_header(a, "X-Flamed-Symbols", "%s", p->symbols);
     if (sentence[0])
         answer_header(a, "X-Flamed-Warning", "%s", sentence);

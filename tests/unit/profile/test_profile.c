@@ -173,6 +173,56 @@ static bool wants_42(void *cookie, const struct profile *p, const struct profile
     return process->host_pid == 42;
 }
 
+static uint32_t leaf_frame(uint32_t like, enum frame_leaf leaf)
+{
+    struct frame f = *frame_table_get(table, like);
+    uint32_t id;
+
+    f.leaf = (uint8_t)leaf;
+    ck_assert_int_eq(frame_table_frame(table, &f, &id), 0);
+    return id;
+}
+
+/* A method is one frame however it is known; what is unsure has a frame of its own. */
+START_TEST(counts_how_leaves_are_known)
+{
+    uint32_t run = recorded_frame("a.B", "run", FRAME_C2, 3);
+    uint32_t sum = recorded_frame("a.B", "sum", FRAME_INLINED, 7);
+    uint32_t clear = recorded_frame("", "memset", FRAME_NATIVE, 0);
+    uint32_t by_loop = leaf_frame(sum, FRAME_LEAF_INFERRED);
+    uint32_t unsure = leaf_frame(run, FRAME_LEAF_UNSURE);
+    const uint32_t stacks[][3] = {
+        { sum, run }, { by_loop, run }, { unsure, run }, { clear, by_loop, run }
+    };
+    struct profile_sample s = { .thread = main_thread, .count = 1 };
+    struct profile meta = { .events = { { .period = 1 } }, .event_count = 1 };
+    _cleanup_buf_ struct buf got = BUF_NULL, annotated = BUF_NULL;
+    struct view_opts o = { 0 };
+    struct profile *p = NULL;
+    struct view *v = NULL;
+
+    for (size_t i = 0; i < ARRAY_SIZE(stacks); i++) {
+        s.count = (uint32_t)i + 1;
+        ck_assert_int_eq(record_sample(rec, &s, stacks[i], i == 3 ? 3 : 2), 0);
+    }
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    buf_init(&got, 1000);
+    buf_init(&annotated, 1000);
+    ck_assert_str_eq(recorded_rows(p, &o, &got), "a.B.run;a.B.sum 3\n"
+                                                 "a.B.run;a.B.sum;memset 4\n"
+                                                 "a.B.run;[inlined in a.B.run] 3\n");
+    ck_assert_int_eq(view_new(p, &o, &v, NULL), 0);
+    ck_assert_uint_eq(v->inferred, 6);
+    ck_assert_uint_eq(v->unsure, 3);
+    ck_assert_uint_eq(v->rows[0].inferred, 2);
+    ck_assert_uint_eq(v->rows[2].unsure, 3);
+    view_free(v);
+    o.annotate = true;
+    ck_assert_ptr_nonnull(strstr(recorded_rows(p, &o, &annotated), ";a.B.sum~_[i] 2\n"));
+    profile_unref(p);
+}
+END_TEST
+
 START_TEST(merges_two_profiles)
 {
     _cleanup_buf_ struct buf got = BUF_NULL;
@@ -236,6 +286,7 @@ int main(void)
     tcase_add_loop_test(tc, shows_one_view, 0, ARRAY_SIZE(VIEW_CASES));
     tcase_add_test(tc, many_processes_leave_room_for_what_concerns_all);
     tcase_add_test(tc, filters_by_patterns);
+    tcase_add_test(tc, counts_how_leaves_are_known);
     tcase_add_test(tc, merges_two_profiles);
     tcase_add_test(tc, rates_are_added_up_to_one_sample);
     return suite_run_case("profile", tc);

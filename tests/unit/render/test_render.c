@@ -173,11 +173,15 @@ START_TEST(json_says_what_is_known)
     profile.lost = 3;
     view.unknown = 2;
     view.truncated = 1;
+    view.inferred = 2;
+    view.unsure = 1;
     frame("<&>\"\\\x01", FRAME_KERNEL, 0);
     frames[0].module = str("[kernel]");
     frame("a.B.c", FRAME_INLINED, 17);
     ROW(5, 1, 0);
     rows[0].thread = 0;
+    rows[0].inferred = 2;
+    rows[0].unsure = 1;
     data = json_loads(render("json", &o, &out), JSON_REJECT_DUPLICATES, &error);
     ck_assert_msg(data != NULL, "%s", error.text);
     ck_assert_ptr_null(strstr(out.p, "</"));
@@ -199,6 +203,8 @@ START_TEST(json_says_what_is_known)
     ck_assert_int_eq(json_integer_value(json_object_get(meta, "lost")), 3);
     ck_assert_int_eq(json_integer_value(json_object_get(meta, "unknown")), 2);
     ck_assert_int_eq(json_integer_value(json_object_get(meta, "truncated")), 1);
+    ck_assert_int_eq(json_integer_value(json_object_get(meta, "inferred")), 2);
+    ck_assert_int_eq(json_integer_value(json_object_get(meta, "unsure")), 1);
     ck_assert_str_eq(json_string_value(json_array_get(json_object_get(data, "warnings"), 0)),
                      warning);
     meta = json_array_get(json_object_get(data, "frames"), 0);
@@ -208,10 +214,13 @@ START_TEST(json_says_what_is_known)
     ck_assert_ptr_null(json_object_get(meta, "line"));
     meta = json_array_get(json_object_get(data, "frames"), 1);
     ck_assert_int_eq(json_integer_value(json_object_get(meta, "line")), 17);
+    ck_assert_int_eq(json_integer_value(json_object_get(meta, "inferred")), 2);
+    ck_assert_int_eq(json_integer_value(json_object_get(meta, "unsure")), 1);
     stacks = json_array_get(json_object_get(data, "stacks"), 0);
     ASSERT_NUMBERS(json_object_get(stacks, "frames"), 1, 0);
     ck_assert_int_eq(json_integer_value(json_object_get(stacks, "value")), 50000000);
     ck_assert_int_eq(json_integer_value(json_object_get(stacks, "thread")), 0);
+    ck_assert_int_eq(json_integer_value(json_object_get(stacks, "inferred")), 2);
     meta = json_array_get(json_object_get(data, "processes"), 0);
     ck_assert_str_eq(json_string_value(json_object_get(meta, "name")), "Main");
     ck_assert_int_eq(json_integer_value(json_object_get(meta, "pid")), 42);
