@@ -111,6 +111,13 @@ struct layout_field {
     X(const_name, "ConstMethod", "_name_index", W2, JDK_ALL)                                       \
     X(const_signature, "ConstMethod", "_signature_index", W2, JDK_ALL)                             \
     X(pool_holder, "ConstantPool", "_pool_holder", W8, JDK_ALL)                                    \
+    /* What calls resolve to: entries of a cache; since 22 in an array of their own. */            \
+    X(pool_cache, "ConstantPool", "_cache", W8, JDK_MAY)                                           \
+    X(cache_length, "ConstantPoolCache", "_length", W4, JDK_MAY)                                   \
+    X(cache_entry_f1, "ConstantPoolCacheEntry", "_f1", WANY | W8, JDK_MAY)                         \
+    X(cache_entry_f2, "ConstantPoolCacheEntry", "_f2", W8, JDK_MAY)                                \
+    X(cache_entry_flags, "ConstantPoolCacheEntry", "_flags", W8, JDK_MAY)                          \
+    X(cache_resolved, "ConstantPoolCache", "_resolved_method_entries", WANY | W8, JDK_MAY)         \
     X(pool_length, "ConstantPool", "_length", W4, JDK_ALL)                                         \
     X(pool_source_file, "ConstantPool", "_source_file_name_index", W2, 15, 99)                     \
     X(instance_source_file, "InstanceKlass", "_source_file_name_index", W2, 8, 14)                 \
@@ -252,6 +259,9 @@ struct layout_field {
     X(InterpreterCodelet, "InterpreterCodelet", JDK_ALL)                                           \
     X(Method, "Method", JDK_ALL)                                                                   \
     X(ConstMethod, "ConstMethod", JDK_ALL)                                                         \
+    X(ConstantPoolCache, "ConstantPoolCache", JDK_MAY)                                             \
+    X(ConstantPoolCacheEntry, "ConstantPoolCacheEntry", JDK_MAY)                                   \
+    X(ResolvedMethodEntry, "ResolvedMethodEntry", JDK_MAY)                                         \
     X(ConstantPool, "ConstantPool", JDK_ALL)                                                       \
     X(InstanceKlass, "InstanceKlass", JDK_ALL)                                                     \
     X(Klass, "Klass", JDK_ALL)                                                                     \

@@ -14,6 +14,7 @@ static void check(const struct leaf_input *in, const struct leaf_ranges *r)
 
         if (at->start >= at->end || (i > 0 && at->start < r->at[i - 1].end) ||
             at->verdict == LEAF_RECORDED || leaf_ranges_find(r, at->start) != at ||
+            (at->callee != LEAF_NONE && at->callee >= in->method_count) ||
             (at->chain != LEAF_NONE &&
              (at->chain >= in->chain_count || at->drop >= in->chains[at->chain].count)))
             abort();
@@ -22,12 +23,12 @@ static void check(const struct leaf_input *in, const struct leaf_ranges *r)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct leaf_span spans[LEAF_SPANS_MAX];
+    struct leaf_bytecodes bytecodes;
     struct leaf_ranges r = { 0 };
     struct leaf_graph g;
     struct leaf_file f;
 
-    leaf_bytecode_loops((struct span){ (const char *)data, MIN(size, (size_t)65535) }, spans);
+    leaf_bytecode_read((struct span){ (const char *)data, MIN(size, (size_t)65535) }, &bytecodes);
     if (leaf_file_parse((struct span){ (const char *)data, size }, &f) &&
         leaf_input_is_whole(&f.in) &&
         leaf_graph_make(f.instructions, f.in.instruction_count, &f.in.ways, &g) == 0) {

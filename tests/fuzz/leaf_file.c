@@ -3,13 +3,26 @@
 
 #include "base/cleanup.h"
 
-enum { TRAPS, HANDLERS, TABLES, RECORDS, CHAINS, FRAMES, METHODS, SPANS, CALLS, NAMES, PARTS };
+enum {
+    TRAPS,
+    HANDLERS,
+    TABLES,
+    RECORDS,
+    CHAINS,
+    FRAMES,
+    METHODS,
+    SPANS,
+    CALLS,
+    NAMES,
+    INVOKES,
+    PARTS
+};
 
 static const size_t SIZES[PARTS] = {
-    sizeof(struct leaf_way),       sizeof(struct leaf_way),   sizeof(uint32_t),
-    sizeof(struct leaf_record),    sizeof(struct leaf_chain), sizeof(struct leaf_frame),
-    sizeof(struct leaf_method),    sizeof(struct leaf_span),  sizeof(struct leaf_file_call),
-    sizeof(struct leaf_file_name),
+    sizeof(struct leaf_way),       sizeof(struct leaf_way),    sizeof(uint32_t),
+    sizeof(struct leaf_record),    sizeof(struct leaf_chain),  sizeof(struct leaf_frame),
+    sizeof(struct leaf_method),    sizeof(struct leaf_span),   sizeof(struct leaf_file_call),
+    sizeof(struct leaf_file_name), sizeof(struct leaf_invoke),
 };
 
 void leaf_file_deinit(struct leaf_file *f)
@@ -84,6 +97,8 @@ bool leaf_file_parse(struct span file, struct leaf_file *ret)
         .method_count = counts[METHODS],
         .spans = ret->parts[SPANS],
         .span_count = counts[SPANS],
+        .invokes = ret->parts[INVOKES],
+        .invoke_count = counts[INVOKES],
     };
     ret->calls = ret->parts[CALLS];
     ret->names = ret->parts[NAMES];

@@ -3,7 +3,7 @@
  * Makes a corpus file for fuzz_leaf from a running JVM: record_leaf PID CLASS METHOD > FILE. It is
  * of the newest code of that method, and what was found of it goes to stderr.
  */
-#include "hotspot/code/leaf_map.h"
+#include "hotspot/code/leaf_methods.h"
 #include "hotspot/code/scopes.h"
 #include "leaf_file.h"
 
@@ -46,20 +46,14 @@ static size_t find_calls(const struct leaf_material *m, struct leaf_file_call *r
     return n;
 }
 
-static void find_names(struct hotspot_vm *vm, const struct blob *b, const struct leaf_material *m,
+static void find_names(struct hotspot_vm *vm, const struct leaf_material *m,
                        struct leaf_file_name *ret)
 {
-    for (size_t i = 0; i < m->in.chain_count; i++) {
-        struct hotspot_location at[HOTSPOT_INLINE_MAX];
-        int n = scopes_walk(vm, b, m->scopes[i], at);
+    for (size_t i = 0; i < m->in.method_count; i++) {
+        struct hotspot_method names;
 
-        for (int k = 0; k < n; k++) {
-            struct hotspot_method names;
-
-            if (hotspot_method_read(vm, at[k].method, &names) == 0)
-                snprintf(ret[m->frames[m->chains[i].first + (uint32_t)k].method].text,
-                         LEAF_FILE_NAME, "%.*s", names.name_n, names.name);
-        }
+        if (hotspot_method_read(vm, m->addresses[i], &names) == 0)
+            snprintf(ret[i].text, LEAF_FILE_NAME, "%.*s", names.name_n, names.name);
     }
 }
 
@@ -79,6 +73,8 @@ static void print_ranges(const struct leaf_material *m, struct leaf_graph *g,
 
         fprintf(stderr, "%6x %6x %s", at->start, at->end,
                 at->verdict == LEAF_UNSURE ? "unsure" : "inferred");
+        if (at->callee != LEAF_NONE)
+            fprintf(stderr, " (%s@%d)", names[at->callee].text, at->callee_bci);
         for (uint32_t k = at->drop; at->chain != LEAF_NONE && k < m->chains[at->chain].count; k++) {
             const struct leaf_frame *f = &m->frames[m->chains[at->chain].first + k];
 
@@ -96,17 +92,22 @@ static int record(struct hotspot_vm *vm, const struct hotspot_code *code)
     static uint8_t bytes[LEAF_CODE_BYTES_MAX];
     struct leaf_stubs stubs = { .count = 0 };
     struct leaf_material m = { 0 };
+    struct leaf_methods methods;
     struct leaf_graph g;
     struct blob b;
     size_t call_count;
 
     if (blob_read(vm, code->blob, code->end + (1 << 20), &b) != 0 ||
-        leaf_read_code(vm, &stubs, &b, &m) != 0 || leaf_read_records(vm, &b, &m) != 0 ||
+        leaf_read_code(vm, &stubs, &b, &m) != 0 || leaf_methods_init(vm, &m, &methods) != 0 ||
+        leaf_read_records(vm, &b, &methods, &m) != 0 ||
         memory_read(&vm->memory, b.code_begin, bytes, b.code_end - b.code_begin) != 0 ||
         leaf_graph_make(m.instructions, m.in.instruction_count, &m.in.ways, &g) != 0)
         return 1;
+    for (uint32_t i = 0, n = (uint32_t)m.in.method_count; i < n; i++)
+        leaf_methods_resolve(&methods, i);
+    m.in.wanted = NULL;
     call_count = find_calls(&m, calls);
-    find_names(vm, &b, &m, names);
+    find_names(vm, &m, names);
     print_ranges(&m, &g, names);
     put("LEAF", 1, 4);
     const uint32_t counts[] = {
@@ -120,6 +121,7 @@ static int record(struct hotspot_vm *vm, const struct hotspot_code *code)
         (uint32_t)m.in.span_count,
         (uint32_t)call_count,
         (uint32_t)m.in.method_count,
+        (uint32_t)m.in.invoke_count,
     };
     put(counts, ARRAY_SIZE(counts), sizeof(*counts));
     put(m.traps, counts[0], sizeof(*m.traps));
@@ -132,8 +134,10 @@ static int record(struct hotspot_vm *vm, const struct hotspot_code *code)
     put(m.spans, counts[7], sizeof(*m.spans));
     put(calls, call_count, sizeof(*calls));
     put(names, counts[9], sizeof(*names));
+    put(m.invokes, counts[10], sizeof(*m.invokes));
     put(bytes, b.code_end - b.code_begin, 1);
     leaf_graph_deinit(&g);
+    leaf_methods_deinit(&methods);
     leaf_material_deinit(&m);
     return 0;
 }

@@ -2,7 +2,7 @@
 """The leaf in loops of many kinds, under every collector and both compilers."""
 from test_leaf import Cell, WithSections
 
-KINDS = "Leaf", "Sort", "Nest", "Text", "Library", "Streams"
+KINDS = "Leaf", "Sort", "Nest", "Text", "Library", "Streams", "Pure"
 
 
 class Kinds(WithSections):

@@ -100,6 +100,10 @@ void method_keep_at(struct hotspot_vm *vm, uint64_t method, uint64_t bcp);
 /* Reads at most @max bytes of the bytecodes of @method. Return: their number; -E2BIG: more; -errno.
  */
 ssize_t method_bytecodes(struct hotspot_vm *vm, uint64_t method, void *ret, size_t max);
+/* Finds the method that the bytecode @opcode of @method calls by its operand @index, if that is
+ * always one and the same. 0; -ENOENT: it is not, or not resolved yet; -errno. */
+int method_called(struct hotspot_vm *vm, uint64_t method, uint8_t opcode, uint16_t index,
+                  uint64_t *ret);
 /* Gets the bytes of the Symbol at @symbol, cut to @max. 0 or -errno. */
 int symbol_read(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t max, uint16_t *ret_n);
 /* Returns the line of bci @wanted in a compressed line table. 0: unknown. Pure. */

@@ -16,7 +16,10 @@ void leaf_material_deinit(struct leaf_material *m)
     free(TAKE_PTR(m->scopes));
     free(TAKE_PTR(m->frames));
     free(TAKE_PTR(m->methods));
+    free(TAKE_PTR(m->addresses));
+    free(TAKE_PTR(m->wanted));
     free(TAKE_PTR(m->spans));
+    free(TAKE_PTR(m->invokes));
 }
 
 static uint32_t get_u32(const uint8_t *p)

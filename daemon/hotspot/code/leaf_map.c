@@ -1,10 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hotspot/code/leaf_map.h"
 
-/* Of code without a loop, nothing but its instructions is read. */
-static int make_ranges(struct hotspot_vm *vm, struct leaf_stubs *stubs, const struct blob *b,
+#include "hotspot/code/leaf_methods.h"
+
+#define WANTED_MAX 16 /* methods of one nmethod whose calls are looked up */
+
+/* Resolves the calls that would have told more. 1; 0: there are none; -errno. */
+static int resolve_wanted(struct leaf_methods *methods, struct leaf_material *m)
+{
+    size_t count = m->in.method_count, n = 0;
+    int r = 0;
+
+    for (uint32_t i = 0; r == 0 && i < count && n < WANTED_MAX; i++) {
+        if (!m->wanted[i])
+            continue;
+        r = leaf_methods_resolve(methods, i);
+        n++;
+    }
+    m->in.wanted = NULL;
+    return r < 0 ? r : n > 0;
+}
+
+/* By the records, and by what is called where these do not tell. */
+static int find_ranges(struct leaf_methods *methods, struct leaf_material *m, struct leaf_graph *g,
                        struct leaf_ranges *ret)
 {
+    int r = leaf_ranges_make(&m->in, g, ret);
+
+    if (r == 0)
+        r = resolve_wanted(methods, m);
+    if (r <= 0)
+        return r;
+    free(TAKE_PTR(ret->at));
+    *ret = (struct leaf_ranges){ 0 };
+    g->steps = LEAF_STEPS_MAX;
+    return leaf_ranges_make(&m->in, g, ret);
+}
+
+/* Chains and methods by number become what they are in the JVM. 0 or -ENOMEM. */
+static int name_ranges(const struct leaf_material *m, struct leaf_map *map)
+{
+    for (size_t i = 0; i < map->ranges.count; i++) {
+        struct leaf_range *at = &map->ranges.at[i];
+
+        at->chain = at->chain == LEAF_NONE ? 0 : m->scopes[at->chain];
+        if (at->callee == LEAF_NONE)
+            continue;
+        if (!map->callees)
+            map->callees = calloc(map->ranges.count, sizeof(*map->callees));
+        if (!map->callees)
+            return -ENOMEM;
+        map->callees[i] = m->addresses[at->callee];
+    }
+    return 0;
+}
+
+/* Of code without a loop, nothing but its instructions is read. */
+static int make_ranges(struct hotspot_vm *vm, struct leaf_stubs *stubs, const struct blob *b,
+                       struct leaf_map *map)
+{
+    _cleanup_(leaf_methods_deinit) struct leaf_methods methods = { 0 };
     _cleanup_(leaf_material_deinit) struct leaf_material m = { 0 };
     _cleanup_(leaf_graph_deinit) struct leaf_graph g = { 0 };
     int r = leaf_read_code(vm, stubs, b, &m);
@@ -13,15 +68,12 @@ static int make_ranges(struct hotspot_vm *vm, struct leaf_stubs *stubs, const st
         r = leaf_graph_make(m.instructions, m.in.instruction_count, &m.in.ways, &g);
     if (r < 0 || g.loop_count == 0)
         return r;
-    r = leaf_read_records(vm, b, &m);
+    r = leaf_methods_init(vm, &m, &methods);
     if (r == 0)
-        r = leaf_ranges_make(&m.in, &g, ret);
-    for (size_t i = 0; r == 0 && i < ret->count; i++) {
-        uint32_t chain = ret->at[i].chain;
-
-        ret->at[i].chain = chain == LEAF_NONE ? 0 : m.scopes[chain];
-    }
-    return r;
+        r = leaf_read_records(vm, b, &methods, &m);
+    if (r == 0)
+        r = find_ranges(&methods, &m, &g, &map->ranges);
+    return r == 0 ? name_ranges(&m, map) : r;
 }
 
 /* Puts the map of @b into @m. 0; -errno: it cannot be made now. */
@@ -30,16 +82,17 @@ static int map_make(struct hotspot_vm *vm, const struct hotspot_code *code, cons
 {
     struct leaf_maps *maps = vm->leaf_maps;
     struct leaf_map made = { .blob = b->address, .compile_id = b->compile_id };
-    int r = make_ranges(vm, &maps->stubs, b, &made.ranges), still;
+    int r = make_ranges(vm, &maps->stubs, b, &made), still = -ENOMEM;
 
-    if (r < 0 && r != -E2BIG && r != -EBADMSG)
-        return r;
     made.unknown = r < 0;
-    still = code_still(vm, code);
-    if (still <= 0) { /* it may have been replaced while it was read */
-        free(made.ranges.at);
-        return still < 0 ? still : -ENOENT;
+    if (r == 0 || r == -E2BIG || r == -EBADMSG)
+        still = code_still(vm, code); /* it may have been replaced while it was read */
+    if (still <= 0) {
+        leaf_map_deinit(&made);
+        return r < 0 ? r : still < 0 ? still : -ENOENT;
     }
+    if (made.unknown)
+        leaf_map_deinit(&made);
     leaf_maps_put(maps, m, &made);
     return 0;
 }
@@ -71,6 +124,11 @@ int leaf_map_find(struct hotspot_vm *vm, const struct hotspot_code *code, const 
     range = leaf_ranges_find(&m->ranges, pc);
     if (!range)
         return 0;
-    *ret = (struct leaf_spot){ range->chain, range->bci, range->drop, range->verdict };
+    *ret = (struct leaf_spot){ .scope = range->chain,
+                               .bci = range->bci,
+                               .callee = m->callees ? m->callees[range - m->ranges.at] : 0,
+                               .callee_bci = range->callee_bci,
+                               .drop = range->drop,
+                               .verdict = range->verdict };
     return 1;
 }

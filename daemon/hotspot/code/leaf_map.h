@@ -17,8 +17,10 @@
 
 /* What a pc in a loop belongs to. */
 struct leaf_spot {
-    uint32_t scope; /* 0: the compiled method, at no known bytecode */
-    int32_t bci;    /* LEAF_BCI_KEPT */
+    uint32_t scope;  /* 0: the compiled method, at no known bytecode */
+    int32_t bci;     /* LEAF_BCI_KEPT */
+    uint64_t callee; /* Method* of what is inlined there and left no record; 0 */
+    int32_t callee_bci;
     uint8_t drop, verdict;
 };
 
@@ -39,8 +41,11 @@ struct leaf_material {
     struct leaf_chain *chains;
     uint32_t *scopes; /* [chain_count] where each chain begins */
     struct leaf_frame *frames;
-    struct leaf_method *methods;
+    struct leaf_method *methods; /* [LEAF_METHODS_MAX] */
+    uint64_t *addresses;         /* the same: of each Method */
+    uint8_t *wanted;             /* the same */
     struct leaf_span *spans;
+    struct leaf_invoke *invokes;
 };
 void leaf_material_deinit(struct leaf_material *m);
 /* Reads the instructions of @b and the ways between them. 0; -E2BIG: too much for a limit; -errno.
@@ -48,4 +53,6 @@ void leaf_material_deinit(struct leaf_material *m);
 int leaf_read_code(struct hotspot_vm *vm, struct leaf_stubs *stubs, const struct blob *b,
                    struct leaf_material *ret);
 /* Reads its records, their frames, and the loops of the methods. The same. */
-int leaf_read_records(struct hotspot_vm *vm, const struct blob *b, struct leaf_material *ret);
+struct leaf_methods;
+int leaf_read_records(struct hotspot_vm *vm, const struct blob *b, struct leaf_methods *methods,
+                      struct leaf_material *ret);

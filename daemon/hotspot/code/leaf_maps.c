@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hotspot/code/leaf_maps.h"
 
+void leaf_map_deinit(struct leaf_map *m)
+{
+    free(TAKE_PTR(m->ranges.at));
+    free(TAKE_PTR(m->callees));
+}
+
+static size_t map_bytes(const struct leaf_map *m)
+{
+    return m->ranges.room * sizeof(*m->ranges.at) +
+           (m->callees ? m->ranges.count * sizeof(*m->callees) : 0);
+}
+
 static void map_drop(struct leaf_maps *maps, struct leaf_map *m)
 {
-    maps->bytes -= m->ranges.room * sizeof(*m->ranges.at);
-    free(m->ranges.at);
+    maps->bytes -= map_bytes(m);
+    leaf_map_deinit(m);
     *m = (struct leaf_map){ 0 };
 }
 
@@ -19,7 +31,7 @@ struct leaf_maps *leaf_maps_free(struct leaf_maps *m)
 void leaf_maps_put(struct leaf_maps *maps, struct leaf_map *at, const struct leaf_map *made)
 {
     map_drop(maps, at);
-    maps->bytes += made->ranges.room * sizeof(*made->ranges.at);
+    maps->bytes += map_bytes(made);
     *at = *made;
     for (size_t i = 0; maps->bytes > LEAF_MAPS_BYTES_MAX && i < LEAF_MAPS; i++) {
         if (&maps->at[i] != at)

@@ -14,6 +14,7 @@ struct leaf_map {
     int32_t compile_id;
     bool unknown; /* more than a limit allows: nothing is sure of any pc */
     struct leaf_ranges ranges;
+    uint64_t *callees; /* owned; Method* of each range's callee */
 };
 
 struct leaf_maps {
@@ -22,6 +23,8 @@ struct leaf_maps {
     struct leaf_stubs stubs;
 };
 
+/* Frees what @m owns. */
+void leaf_map_deinit(struct leaf_map *m);
 /* Frees all of @m; accepts NULL. */
 struct leaf_maps *leaf_maps_free(struct leaf_maps *m);
 /* Puts @made, whose ranges it takes, into the place @at of @maps. */

@@ -108,6 +108,12 @@ static int locate_in_loop(struct hotspot_vm *vm, const struct hotspot_code *code
     }
     if (spot.bci != LEAF_BCI_KEPT)
         ret[0].bci = spot.bci;
+    if (spot.callee && n < HOTSPOT_INLINE_MAX) {
+        memmove(ret + 1, ret, (size_t)n++ * sizeof(*ret));
+        ret[0] = (struct hotspot_location){ .method = spot.callee,
+                                            .bci = spot.callee_bci,
+                                            .inlined = true };
+    }
     ret[0].leaf = spot.verdict == LEAF_UNSURE ? HOTSPOT_LEAF_UNSURE : HOTSPOT_LEAF_INFERRED;
     return n;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lengths of bytecodes, the VM's own included (JDK 8 to 26: fast_agetfield is 203, and so on), and
- * the backward branches. Rewritten operands do not matter: no branch is rewritten.
+ * Lengths of bytecodes, the VM's own included (JDK 8 to 26: fast_agetfield is 203, and so on), the
+ * backward branches, and the calls. No branch is rewritten; the operand of a call is, to the order
+ * of the processor's bytes.
  */
 #include "hotspot/leaf/bytecode.h"
 
@@ -11,13 +12,17 @@ enum {
     OP_JSR = 168,
     OP_TABLESWITCH = 170,
     OP_LOOKUPSWITCH = 171,
+    OP_INVOKEVIRTUAL = 182,
+    OP_INVOKEDYNAMIC = 186,
     OP_WIDE = 196,
     OP_IFNULL = 198,
     OP_IFNONNULL = 199,
     OP_GOTO_W = 200,
     OP_JSR_W = 201,
+    OP_FAST_INVOKEVFINAL = 227,
     OP_FAST_LINEARSWITCH = 228,
     OP_FAST_BINARYSWITCH = 229,
+    OP_FAST_INVOKEHANDLE = 233,
 };
 
 /* Opcodes [first, last] of a length other than 1. 0: cannot be told. */
@@ -73,17 +78,17 @@ static size_t length_at(struct span code, size_t at)
 }
 
 /* Adds the loop [@head, @end); those with one head are one. False: there are too many. */
-static bool span_add(struct leaf_span *ret, int *count, int32_t head, int32_t end)
+static bool span_add(struct leaf_bytecodes *b, int32_t head, int32_t end)
 {
-    for (int i = 0; i < *count; i++) {
-        if (ret[i].head == head) {
-            ret[i].end = MAX(ret[i].end, end);
+    for (uint32_t i = 0; i < b->span_count; i++) {
+        if (b->spans[i].head == head) {
+            b->spans[i].end = MAX(b->spans[i].end, end);
             return true;
         }
     }
-    if (*count == LEAF_SPANS_MAX)
+    if (b->span_count == LEAF_SPANS_MAX)
         return false;
-    ret[(*count)++] = (struct leaf_span){ head, end, 1 };
+    b->spans[b->span_count++] = (struct leaf_span){ head, end, 1 };
     return true;
 }
 
@@ -96,40 +101,63 @@ static int compare_spans(const void *a, const void *b)
 }
 
 /* An inner loop stands before those around it. */
-static void count_nested(struct leaf_span *spans, int count)
+static void count_nested(struct leaf_bytecodes *b)
 {
-    for (int i = 0; i < count; i++) {
-        for (int k = 0; k < i; k++) {
-            if (spans[k].head >= spans[i].head && spans[k].end <= spans[i].end)
-                spans[i].nested = MAX(spans[i].nested, spans[k].nested + 1);
+    for (uint32_t i = 0; i < b->span_count; i++) {
+        struct leaf_span *outer = &b->spans[i];
+
+        for (uint32_t k = 0; k < i; k++) {
+            const struct leaf_span *x = &b->spans[k];
+
+            if (x->head >= outer->head && x->end <= outer->end)
+                outer->nested = MAX(outer->nested, x->nested + 1);
         }
     }
 }
 
-int leaf_bytecode_loops(struct span code, struct leaf_span ret[LEAF_SPANS_MAX])
+static bool is_call(uint8_t op)
+{
+    return (op >= OP_INVOKEVIRTUAL && op <= OP_INVOKEDYNAMIC) || op == OP_FAST_INVOKEVFINAL ||
+           op == OP_FAST_INVOKEHANDLE;
+}
+
+/* How far the branch at @at goes. 0: it is none. */
+static int32_t branch_at(struct span code, size_t at)
+{
+    const uint8_t *p = (const uint8_t *)code.p + at;
+
+    if ((*p >= OP_IFEQ && *p < OP_JSR) || *p == OP_IFNULL || *p == OP_IFNONNULL)
+        return (int16_t)((uint16_t)p[1] << 8 | p[2]);
+    return *p == OP_GOTO_W ? get_i32(p + 1) : 0;
+}
+
+int leaf_bytecode_read(struct span code, struct leaf_bytecodes *ret)
 {
     const uint8_t *p = (const uint8_t *)code.p;
-    int count = 0;
 
+    ret->span_count = ret->call_count = 0;
     for (size_t at = 0, n; at < code.n; at += n) {
-        uint8_t op = p[at];
-        int32_t to = 0;
+        int32_t to;
 
         n = length_at(code, at);
         if (n == 0)
             return -EBADMSG;
-        if ((op >= OP_IFEQ && op < OP_JSR) || op == OP_IFNULL || op == OP_IFNONNULL)
-            to = (int16_t)((uint16_t)p[at + 1] << 8 | p[at + 2]);
-        else if (op == OP_GOTO_W)
-            to = get_i32(p + at + 1);
+        to = branch_at(code, at);
+        if (is_call(p[at])) {
+            if (ret->call_count == LEAF_CALLS_MAX)
+                return -E2BIG;
+            ret->calls[ret->call_count++] =
+                (struct leaf_call){ (int32_t)at, (uint16_t)(p[at + 1] | (uint16_t)p[at + 2] << 8),
+                                    p[at] };
+        }
         if (to >= 0)
             continue;
         if (to < -(int64_t)at)
             return -EBADMSG;
-        if (!span_add(ret, &count, (int32_t)at + to, (int32_t)(at + n)))
+        if (!span_add(ret, (int32_t)at + to, (int32_t)(at + n)))
             return -E2BIG;
     }
-    qsort(ret, (size_t)count, sizeof(*ret), compare_spans);
-    count_nested(ret, count);
-    return count;
+    qsort(ret->spans, ret->span_count, sizeof(*ret->spans), compare_spans);
+    count_nested(ret);
+    return 0;
 }

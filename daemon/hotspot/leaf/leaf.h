@@ -37,8 +37,16 @@ struct leaf_span {
     uint32_t nested; /* loops inside one another, this one counted */
 };
 
+/* A call of a method's bytecodes, by what it resolves to. */
+struct leaf_invoke {
+    int32_t bci;
+    uint32_t target; /* in input->methods; LEAF_NONE: not known */
+};
+
 struct leaf_method {
     uint32_t first, count; /* its loops, in input->spans; the small ones first */
+    uint32_t invokes;      /* its calls, in input->invokes, in order; LEAF_NONE: not there */
+    uint32_t invoke_count; /* how many it has, also where they are not there */
     bool known;            /* false: its bytecodes could not be read */
 };
 
@@ -57,6 +65,9 @@ struct leaf_input {
     size_t method_count;
     const struct leaf_span *spans;
     size_t span_count;
+    const struct leaf_invoke *invokes;
+    size_t invoke_count;
+    uint8_t *wanted; /* [method_count] set to 1 where the calls of a method would tell; NULL */
 };
 
 enum leaf_verdict {
@@ -72,8 +83,10 @@ struct leaf_range {
     uint32_t start, end; /* bytes from the code's start */
     uint32_t chain;      /* LEAF_NONE: the compiled method, at no known bytecode */
     int32_t bci;         /* of the innermost frame that is left; LEAF_BCI_KEPT: as in the chain */
-    uint8_t drop;        /* innermost frames of the chain that are left out */
-    uint8_t verdict;     /* enum leaf_verdict; never LEAF_RECORDED */
+    uint32_t callee;     /* a method that is inlined there and left no record; LEAF_NONE */
+    int32_t callee_bci;
+    uint8_t drop;    /* innermost frames of the chain that are left out */
+    uint8_t verdict; /* enum leaf_verdict; never LEAF_RECORDED */
 };
 
 /* Sorted, not overlapping. What is in none is LEAF_RECORDED. */

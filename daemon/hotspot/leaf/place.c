@@ -2,15 +2,10 @@
 /*
  * Whose loop a loop is. In this order: a record inside it; the poll of the loop around it, where
  * that is the same bytecode loop (C2 cuts a counted loop into strips, and polls between them); the
- * nearest record before it, if its method can have this loop. Else the callers that the records
- * before and behind it share are sure, and no more.
+ * nearest record before it, if its method can have this loop; the only call that can (calls.c).
+ * Else the callers that the records before and behind it share are sure, and no more.
  */
 #include "hotspot/leaf/rule.h"
-
-static struct leaf_place inferred(uint32_t chain, uint32_t drop)
-{
-    return (struct leaf_place){ chain, LEAF_BCI_KEPT, (uint8_t)drop, LEAF_INFERRED };
-}
 
 /* The frames of @f around the loop at hand. */
 static struct leaf_place place_inside(struct leaf_rule *r, struct leaf_find f)
@@ -21,7 +16,7 @@ static struct leaf_place place_inside(struct leaf_rule *r, struct leaf_find f)
     do /* a machine loop more than bytecode has: the outermost that is known */
         owner = leaf_chain_owner(r, f.chain, outer);
     while (owner == count && outer-- > 0);
-    return inferred(f.chain, MIN(owner, count - 1));
+    return leaf_place_of(f.chain, MIN(owner, count - 1), LEAF_INFERRED);
 }
 
 /* Whether @loop is one of strips: it has polls of its own, nothing else, and one loop inside. */
@@ -50,13 +45,10 @@ static bool is_stripped(struct leaf_rule *r, uint32_t loop, struct leaf_find *re
     return polls;
 }
 
-/* By the nearest record before it. False: that cannot have this loop. */
-static bool place_dominated(struct leaf_rule *r, struct leaf_find before, struct leaf_find behind,
-                            struct leaf_place *ret)
+/* How many loops lie inside one another from the loop at hand out to what has @before. */
+static uint32_t nested_from(struct leaf_rule *r, struct leaf_find before)
 {
-    const struct leaf_input *in = r->in;
-    uint32_t nested = 0, count = in->chains[before.chain].count;
-    int32_t bci, until = INT32_MAX;
+    uint32_t nested = 0;
 
     for (uint32_t l = r->loop; l != LEAF_NONE && !leaf_loop_has(r->g, l, before.block);
          l = r->g->loops[l].parent) {
@@ -64,6 +56,17 @@ static bool place_dominated(struct leaf_rule *r, struct leaf_find before, struct
 
         nested += l == r->loop || !is_stripped(r, l, &poll);
     }
+    return nested;
+}
+
+/* By the nearest record before it. False: that cannot have this loop. */
+static bool place_dominated(struct leaf_rule *r, struct leaf_find before, struct leaf_find behind,
+                            uint32_t nested, struct leaf_place *ret)
+{
+    const struct leaf_input *in = r->in;
+    uint32_t count = in->chains[before.chain].count;
+    int32_t bci, until = INT32_MAX;
+
     if (behind.chain != LEAF_NONE && leaf_chain_common(in, before.chain, behind.chain) == count) {
         const struct leaf_chain *c = &in->chains[behind.chain];
 
@@ -73,7 +76,7 @@ static bool place_dominated(struct leaf_rule *r, struct leaf_find before, struct
     }
     if (!leaf_chain_has_loops(in, before.chain, nested, until, &bci))
         return false;
-    *ret = inferred(before.chain, 0);
+    *ret = leaf_place_of(before.chain, 0, LEAF_INFERRED);
     ret->bci = bci;
     return true;
 }
@@ -83,7 +86,7 @@ static struct leaf_place place_unsure(struct leaf_rule *r, struct leaf_find befo
                                       struct leaf_find behind)
 {
     uint32_t parent = r->g->loops[r->loop].parent, common = 0;
-    struct leaf_place p = { LEAF_NONE, LEAF_BCI_KEPT, 0, LEAF_UNSURE };
+    struct leaf_place p = leaf_place_of(LEAF_NONE, 0, LEAF_UNSURE);
 
     if (before.chain != LEAF_NONE && behind.chain != LEAF_NONE)
         common = leaf_chain_common(r->in, before.chain, behind.chain);
@@ -104,17 +107,20 @@ void leaf_place_loop(struct leaf_rule *r)
     uint32_t parent = r->g->loops[r->loop].parent;
     struct leaf_place *p = &r->places[r->loop];
     struct leaf_find f = leaf_walk_any(r), behind;
+    uint32_t nested;
 
     if (f.chain != LEAF_NONE) {
         *p = place_inside(r, f);
         return;
     }
     if (parent != LEAF_NONE && is_stripped(r, parent, &f)) {
-        *p = inferred(f.chain, 0);
+        *p = leaf_place_of(f.chain, 0, LEAF_INFERRED);
         return;
     }
     f = leaf_walk_dominating(r);
     behind = leaf_walk_behind(r);
-    if (f.chain == LEAF_NONE || !place_dominated(r, f, behind, p))
+    nested = f.chain == LEAF_NONE ? 0 : nested_from(r, f);
+    if (nested == 0 ||
+        (!place_dominated(r, f, behind, nested, p) && !leaf_place_called(r, f, behind, nested, p)))
         *p = place_unsure(r, f, behind);
 }

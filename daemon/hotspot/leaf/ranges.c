@@ -19,7 +19,7 @@ static int range_add(struct leaf_ranges *to, const struct leaf_instruction *i, s
     struct leaf_range *last = to->count > 0 ? &to->at[to->count - 1] : NULL;
 
     if (last && last->end == i->at && last->chain == p.chain && last->drop == p.drop &&
-        last->bci == p.bci && last->verdict == p.verdict) {
+        last->bci == p.bci && last->verdict == p.verdict && last->callee == p.callee) {
         last->end = i->at + i->size;
         return 0;
     }
@@ -32,8 +32,14 @@ static int range_add(struct leaf_ranges *to, const struct leaf_instruction *i, s
         to->at = at;
         to->room = room;
     }
-    to->at[to->count++] =
-        (struct leaf_range){ i->at, i->at + i->size, p.chain, p.bci, p.drop, p.verdict };
+    to->at[to->count++] = (struct leaf_range){ .start = i->at,
+                                               .end = i->at + i->size,
+                                               .chain = p.chain,
+                                               .bci = p.bci,
+                                               .callee = p.callee,
+                                               .callee_bci = p.callee_bci,
+                                               .drop = p.drop,
+                                               .verdict = p.verdict };
     return 0;
 }
 
@@ -46,7 +52,7 @@ static struct leaf_place place_between(struct leaf_rule *r, struct leaf_find bef
                                        struct leaf_find next)
 {
     uint32_t count = r->in->chains[next.chain].count, owner, common = 0;
-    struct leaf_place p = { next.chain, LEAF_BCI_KEPT, 0, LEAF_INFERRED };
+    struct leaf_place p = leaf_place_of(next.chain, 0, LEAF_INFERRED);
     bool own = r->g->blocks[next.block].loop == r->loop;
 
     if (own && ((r->traits[r->loop] & LEAF_CALLS) || next.kind == LEAF_KIND_DETAIL ||
@@ -69,21 +75,16 @@ static struct leaf_place place_between(struct leaf_rule *r, struct leaf_find bef
     return p;
 }
 
-/* What stands aside says itself what it is of. */
-static struct leaf_place place_aside(uint32_t chain)
-{
-    return (struct leaf_place){ chain, LEAF_BCI_KEPT, 0, LEAF_INFERRED };
-}
-
 /* What is found for an instruction. */
 struct between {
     struct leaf_find before, next;
 };
 
+/* What stands aside says itself what it is of. */
 static struct leaf_place place_at(struct leaf_rule *r, uint32_t block, const struct between *at)
 {
     if (r->e.aside[block] != LEAF_NONE)
-        return place_aside(r->e.aside[block]);
+        return leaf_place_of(r->e.aside[block], 0, LEAF_INFERRED);
     return at->next.chain != LEAF_NONE ? place_between(r, at->before, at->next)
                                        : r->places[r->loop];
 }
@@ -218,7 +219,14 @@ bool leaf_input_is_whole(const struct leaf_input *in)
             return false;
     }
     for (size_t i = 0; i < in->method_count; i++) {
-        if (!is_part(in->methods[i].first, in->methods[i].count, in->span_count))
+        const struct leaf_method *m = &in->methods[i];
+
+        if (!is_part(m->first, m->count, in->span_count) ||
+            (m->invokes != LEAF_NONE && !is_part(m->invokes, m->invoke_count, in->invoke_count)))
+            return false;
+    }
+    for (size_t i = 0; i < in->invoke_count; i++) {
+        if (in->invokes[i].target != LEAF_NONE && in->invokes[i].target >= in->method_count)
             return false;
     }
     return true;

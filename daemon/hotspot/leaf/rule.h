@@ -6,8 +6,10 @@
 
 /* Frames of a chain that are sure, and how. */
 struct leaf_place {
-    uint32_t chain; /* LEAF_NONE: nothing but the compiled method */
-    int32_t bci;    /* LEAF_BCI_KEPT */
+    uint32_t chain;  /* LEAF_NONE: nothing but the compiled method */
+    int32_t bci;     /* LEAF_BCI_KEPT */
+    uint32_t callee; /* as of struct leaf_range */
+    int32_t callee_bci;
     uint8_t drop;
     uint8_t verdict; /* enum leaf_verdict */
 };
@@ -35,6 +37,17 @@ struct leaf_find {
     uint32_t chain, block; /* LEAF_NONE: nothing */
     uint8_t kind;          /* enum leaf_kind */
 };
+/* Returns the frames of @chain without the innermost @drop. */
+static inline struct leaf_place leaf_place_of(uint32_t chain, uint32_t drop,
+                                              enum leaf_verdict verdict)
+{
+    return (struct leaf_place){ .chain = chain,
+                                .bci = LEAF_BCI_KEPT,
+                                .callee = LEAF_NONE,
+                                .drop = (uint8_t)drop,
+                                .verdict = (uint8_t)verdict };
+}
+
 #define LEAF_FIND_NONE ((struct leaf_find){ LEAF_NONE, LEAF_NONE, LEAF_KIND_NONE })
 
 /* ---- chains.c: about frames alone ---- */
@@ -66,6 +79,13 @@ struct leaf_find leaf_walk_dominating(struct leaf_rule *r);
 struct leaf_find leaf_walk_behind(struct leaf_rule *r);
 /* Returns what instruction @at of @block has to say about the loop at hand. */
 struct leaf_find leaf_find_at(struct leaf_rule *r, uint32_t block, uint32_t at);
+
+/* ---- calls.c: methods that left no record ---- */
+
+/* Finds the one call between the records @before and @behind whose method can have @nested loops in
+ * one another. Return: false: there is none, there are several, or one is not known. */
+bool leaf_place_called(struct leaf_rule *r, struct leaf_find before, struct leaf_find behind,
+                       uint32_t nested, struct leaf_place *ret);
 
 /* ---- place.c: the verdict on a loop as a whole ---- */
 

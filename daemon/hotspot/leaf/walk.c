@@ -50,15 +50,15 @@ static bool is_in_loop(const struct leaf_rule *r, uint32_t block)
     return leaf_loop_has(r->g, r->loop, block);
 }
 
-/* The block that runs after @block, not seen on this walk: the one straight on, if there is one. */
-static uint32_t next_block(const struct leaf_rule *r, uint32_t block, bool inside)
+/* The block of the loop that runs after @block, not seen on this walk: straight on, if it can. */
+static uint32_t next_block(const struct leaf_rule *r, uint32_t block)
 {
     const struct leaf_block *b = &r->g->blocks[block];
 
     for (uint32_t s = b->successor_count; s-- > 0;) {
         uint32_t to = r->g->edges_out[b->successors + s];
 
-        if (r->seen[to] != r->walk && r->e.aside[to] == LEAF_NONE && (!inside || is_in_loop(r, to)))
+        if (r->seen[to] != r->walk && r->e.aside[to] == LEAF_NONE && is_in_loop(r, to))
             return to;
     }
     return LEAF_NONE;
@@ -74,8 +74,8 @@ static bool pay_block(struct leaf_rule *r, uint32_t block)
 struct leaf_find leaf_walk_round(struct leaf_rule *r, uint32_t block)
 {
     r->walk++;
-    for (uint32_t b = next_block(r, block, true); b != LEAF_NONE && pay_block(r, b);
-         b = next_block(r, b, true)) {
+    for (uint32_t b = next_block(r, block); b != LEAF_NONE && pay_block(r, b);
+         b = next_block(r, b)) {
         struct leaf_find f = find_first(r, b);
 
         if (f.chain != LEAF_NONE)
@@ -134,19 +134,30 @@ struct leaf_find leaf_walk_dominating(struct leaf_rule *r)
     return LEAF_FIND_NONE;
 }
 
-/* From @block on, out of the loop. */
+/* From @block on, out of the loop: what runs straight on first, other ways then. */
 static struct leaf_find walk_out(struct leaf_rule *r, uint32_t block)
 {
-    r->walk++;
-    for (int n = 0; n < BEHIND_BLOCKS_MAX && block != LEAF_NONE && pay_block(r, block); n++) {
-        const struct leaf_block *b = &r->g->blocks[block];
+    uint32_t left[BEHIND_BLOCKS_MAX], count = 0;
 
+    r->walk++;
+    left[count++] = block;
+    for (int n = 0; n < BEHIND_BLOCKS_MAX && count > 0; n++) {
+        const struct leaf_block *b = &r->g->blocks[left[--count]];
+        uint32_t at = left[count];
+
+        if (!pay_block(r, at))
+            break;
         for (uint32_t i = b->first; i < b->end; i++) {
             if (r->e.chain[i] != LEAF_NONE)
-                return find_raw(r, block, i);
+                return find_raw(r, at, i);
         }
-        r->seen[block] = r->walk;
-        block = next_block(r, block, false);
+        r->seen[at] = r->walk;
+        for (uint32_t s = 0; s < b->successor_count && count < BEHIND_BLOCKS_MAX; s++) {
+            uint32_t to = r->g->edges_out[b->successors + s];
+
+            if (r->seen[to] != r->walk && r->e.aside[to] == LEAF_NONE && !is_in_loop(r, to))
+                left[count++] = to;
+        }
     }
     return LEAF_FIND_NONE;
 }
