@@ -40,6 +40,10 @@ const struct option config_options[] = {
       .help = "Answer under the name HOST too, as behind a reverse proxy: the name in the "
               "browser's address bar, without scheme and port. May be given several times. "
               "Every client of that name can use flamed: let the proxy check them." },
+    { "tcp_manage", OPTION_BOOL, AT(tcp_manage), 0, 1, "no", "BOOL",
+      .help = "Let root and the group flamed have the role manage over TCP, too, by the kernel's "
+              "word alone: others' captures, triggers, the audit. By default that takes the Unix "
+              "socket, a token or a login." },
     { "store", OPTION_TEXT, AT(store), 1, CONFIG_TEXT_MAX, "/var/lib/flamed", "DIR",
       .help = "Keep data in DIR, which is closed to all other users. DIR may be missing. "
               "One that exists must be empty, or belong to flamed's user." },

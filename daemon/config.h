@@ -28,6 +28,7 @@ struct config {
     char *config_file; /* owned, as all texts here; never NULL after config_init() */
     struct config_list listen;
     struct config_list allowed_hosts; /* of origin_facts */
+    bool tcp_manage;
     char *store;
     char *user;
     unsigned log_level; /* enum log_level */

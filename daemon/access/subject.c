@@ -32,7 +32,15 @@ static void set_own(struct subject *s)
     snprintf(s->viewer.scope, sizeof(s->viewer.scope), "user %u", s->uid);
 }
 
-void subject_of_peer(const struct peer *p, enum peer_place place, struct subject *ret)
+/* Gives @s the role @role, as far as the way in which it is known allows. */
+static void set_role(struct subject *s, enum role role)
+{
+    s->limited = s->kind == SUBJECT_USER && role > s->most;
+    s->role = s->limited ? s->most : role;
+}
+
+void subject_of_peer(const struct peer *p, enum peer_place place, bool tcp_manages,
+                     struct subject *ret)
 {
     if (!p->known) {
         set_nobody(p->problem, ret);
@@ -43,9 +51,12 @@ void subject_of_peer(const struct peer *p, enum peer_place place, struct subject
         ret->untold = place == PEER_UNTOLD;
         return;
     }
-    *ret = (struct subject){ .kind = SUBJECT_USER, .uid = p->uid, .groups = p->groups };
+    *ret = (struct subject){ .kind = SUBJECT_USER,
+                             .uid = p->uid,
+                             .groups = p->groups,
+                             .most = p->tcp && !tcp_manages ? ROLE_ATTACH : ROLE_MANAGE };
     if (p->member) {
-        ret->role = ROLE_MANAGE;
+        set_role(ret, ROLE_MANAGE);
         ret->viewer.whole = true;
         return;
     }
@@ -66,7 +77,7 @@ void subject_apply(struct subject *s, const struct access_rule *rule)
         *s = (struct subject){
             .kind = KINDS[rule->by], .uid = UINT32_MAX, .name = rule->name, .shown = rule
         };
-    s->role = rule->role;
+    set_role(s, rule->role);
     s->viewer = (struct viewer){ .whole = !rule->own && !rule->seen.count };
     if (rule->own)
         set_own(s);
@@ -127,6 +138,17 @@ bool subject_may(const struct subject *s, enum role needed, struct error *err)
         error_remedy(err, "ask from this machine as a user of it: curl --unix-socket "
                           "/run/flamed/flamed.sock as root or in group flamed, or TCP on "
                           "localhost. /healthz is open to all");
+        return false;
+    }
+    if (s->limited && s->most < needed) {
+        error_set(err, -EACCES,
+                  "%s may not do this over TCP: it takes the role '%s', and the user of a TCP "
+                  "connection has the role '%s' at most",
+                  subject_name(s, name), role_name(needed), role_name(s->role));
+        error_remedy(err,
+                     "ask on the Unix socket (curl --unix-socket /run/flamed/flamed.sock), with "
+                     "a token of that role, or after a login (flamed --login); tcp_manage: yes "
+                     "in flamed.yaml allows it over TCP");
         return false;
     }
     error_set(err, -EACCES, "%s may not do this: it takes the role '%s', and the role here is '%s'",

@@ -36,6 +36,8 @@ struct subject {
     uint32_t uid;    /* SUBJECT_USER */
     uint64_t groups; /* SUBJECT_USER: as of struct peer */
     enum role role;
+    enum role most; /* SUBJECT_USER: the role that the way it is known gives at most */
+    bool limited;   /* it would have more, but for that */
     struct viewer viewer;
     const char *problem; /* SUBJECT_NOBODY: why; literal */
     bool untold;         /* SUBJECT_NOBODY: but perhaps known when asked again */
@@ -45,8 +47,10 @@ struct subject {
 
 #define SUBJECT_NAME_BYTES 64
 
-/* Gets the subject of a connection that is at @place. */
-void subject_of_peer(const struct peer *p, enum peer_place place, struct subject *ret);
+/* Gets the subject of a connection that is at @place. Over TCP the kernel's word gives ROLE_ATTACH
+ * at most, or with @tcp_manages as much as on the Unix socket. */
+void subject_of_peer(const struct peer *p, enum peer_place place, bool tcp_manages,
+                     struct subject *ret);
 
 /* Applies a rule of the configuration to @s, a user's own, or of a client with its token. The
  * viewer points into @rule. */

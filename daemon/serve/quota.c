@@ -74,10 +74,12 @@ bool quota_enter(struct request *req)
 
 /* ---- what comes in over time ---- */
 
-/* Who may manage has no budget: it could take the whole node's another way. */
+/* Who may manage, here or on the Unix socket, has no budget: it could take the whole node's another
+ * way. */
 static bool has_budget(const struct request *req)
 {
-    return req->subject.role < ROLE_MANAGE && !caller_is_root(&req->caller);
+    return req->subject.role < ROLE_MANAGE && !req->subject.limited &&
+           !caller_is_root(&req->caller);
 }
 
 /* Whether nothing would be different without it. */

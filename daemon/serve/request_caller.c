@@ -37,7 +37,7 @@ static bool request_peer(struct request *req)
         request_is_foreign(req);
     req->whose = WHOSE_ASKED;
     req->by_peer = true;
-    subject_of_peer(&c->end.peer, place, &c->subject);
+    subject_of_peer(&c->end.peer, place, s->opts.tcp_manages, &c->subject);
     req->subject = c->subject;
     return true;
 }
@@ -94,7 +94,7 @@ void request_refuse_peer(struct request *req, const struct peer *peer, enum peer
 {
     struct error err = ERROR_NULL;
 
-    subject_of_peer(peer, place, &req->subject);
+    subject_of_peer(peer, place, /* tcp_manages= */ false, &req->subject);
     if (req->subject.untold) {
         refuse_untold(req);
         return;

@@ -144,6 +144,15 @@ struct request {
     struct error err;
 };
 
+#define OWN_CAPTURES_MAX 1024 /* whose caller is remembered; then the oldest is forgotten */
+
+/* Who took a capture: what a client that sees others' captures may stop and remove without
+ * ROLE_MANAGE. */
+struct own_capture {
+    char id[CAPTURE_ID_BYTES]; /* "": none */
+    struct caller caller;
+};
+
 #define BACKGROUND_MAX 256 /* beyond it the one that is over first is forgotten */
 
 /* A capture that runs on its own. */
@@ -205,6 +214,8 @@ struct serve {
     uint64_t review_next_ns; /* guarded by lock, as what follows */
     bool review_background;  /* by the next worker */
     struct background background[BACKGROUND_MAX];
+    struct own_capture own[OWN_CAPTURES_MAX]; /* guarded by lock */
+    size_t own_next;
     struct access_rules *_Atomic access; /* those before it hang on it until the end */
 };
 
@@ -283,6 +294,13 @@ void review_end_stream(struct request *req);
 void review_add(struct request *req, const char *id);
 /* Stops, in a worker, those whose subject may not have them any more. Without the lock. */
 void review_background(struct serve *s);
+
+/* ---- own_captures.c: called without the lock ---- */
+
+/* Remembers that the caller of @req took the capture @id. */
+void own_captures_add(struct request *req, const char *id);
+/* Returns whether that caller is remembered to have taken @id. */
+bool own_captures_has(const struct request *req, const char *id);
 
 /* ---- login_route.c ---- */
 

@@ -200,6 +200,8 @@ static void work_step(struct request *req)
     if (done && !left && revoked) {
         review_refuse(req);
     } else if (done && !left) {
+        if (req->profile && req->profile->id[0])
+            own_captures_add(req, req->profile->id);
         req->route->finish(req);
     } else if (!left) {
         enum begin begin = request_begin(req);
@@ -230,7 +232,7 @@ static void *work_run(void *cookie)
 
         if (req) {
             struct caller caller = req->caller;
-            bool counts = req->subject.role < ROLE_MANAGE && slot->heavy;
+            bool counts = req->subject.role < ROLE_MANAGE && !req->subject.limited && slot->heavy;
             uint64_t begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
             pthread_mutex_unlock(&s->lock);

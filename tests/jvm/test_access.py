@@ -179,11 +179,11 @@ class Access(unittest.TestCase):
         tcp, unix = f"http://127.0.0.1:{cls.daemon.port}", cls.daemon.unix
         cls.tcp, cls.unix = tcp, unix
         cls.users = [
-            User("root over TCP", "manage", WHOLE, uid=0),
-            User("root over IPv4 of an IPv6 socket", "manage", WHOLE, uid=0, headers=("X-Forwarded-For: 10.0.0.1",)),
+            User("root over TCP", "attach", WHOLE, uid=0),
+            User("root over IPv4 of an IPv6 socket", "attach", WHOLE, uid=0, headers=("X-Forwarded-For: 10.0.0.1",)),
             User("root over the Unix socket", "manage", WHOLE, uid=0, unix=unix),
-            User("a member of the group over TCP", "manage", WHOLE, uid=MEMBER),
-            User("one whose first group it is over TCP", "manage", WHOLE, uid=FIRST_GROUP),
+            User("a member of the group over TCP", "attach", WHOLE, uid=MEMBER),
+            User("one whose first group it is over TCP", "attach", WHOLE, uid=FIRST_GROUP),
             User("one with the group over the Unix socket", "manage", WHOLE, uid=CAROL, groups=(GROUP,), unix=unix),
             User("one with the group as his first over the Unix socket", "manage", WHOLE, uid=CAROL, gid=GROUP, unix=unix),
             User("the owner over TCP", "profile", OWN, uid=ALICE),
@@ -469,7 +469,7 @@ class Access(unittest.TestCase):
         self.assertEqual(caller.ask(f"{self.tcp}/api/v1/captures/{ident}", uid=ALICE, method="DELETE").status, 204)
         self.assertEqual(caller.ask(self.tcp + "/api/v1/triggers/x", uid=ALICE, method="POST", headers=(secret,)).status, 403)
         self.assertEqual(caller.ask(f"{self.tcp}/profile?pid={pid}&symbols=agent&seconds=0.1", uid=BOB).status, 403)
-        lines = [line for line in self.daemon.get("/api/v1/audit", limit=1000).json()["audit"] if line.get("uid") in (ALICE, BOB)]
+        lines = [line for line in self.daemon.get("/api/v1/audit", limit=1000, unix=True).json()["audit"] if line.get("uid") in (ALICE, BOB)]
         deleted = next(line for line in lines if line["action"] == "delete" and line.get("capture") == ident)
         self.assertEqual((deleted["subject"], deleted["via"], deleted["status"], deleted["route"]),
                          (f"user {ALICE}", "TCP", 204, "/api/v1/captures/{id}"))
@@ -488,13 +488,13 @@ class Access(unittest.TestCase):
 
     def test_who_does_not_wait_is_noted(self):
         pid = self.jvms[ALICE].pid
-        before = self.daemon.get("/api/v1/audit", limit=1000).json()["audit"]
+        before = self.daemon.get("/api/v1/audit", limit=1000, unix=True).json()["audit"]
         url = f"{self.tcp}/profile?pid={pid}&seconds=20&title=hung-up"
         subprocess.run(["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups", "curl", "-s", "-m", "1", url],
                        stdout=subprocess.DEVNULL, check=False)
 
         def noted() -> list[dict]:
-            lines = self.daemon.get("/api/v1/audit", limit=1000).json()["audit"]
+            lines = self.daemon.get("/api/v1/audit", limit=1000, unix=True).json()["audit"]
             return [line for line in lines if line not in before and line["status"] == 499]
 
         proc.wait_until(lambda: bool(noted()), 10, "a line of it", 0.1)
@@ -560,7 +560,7 @@ class Rules(unittest.TestCase):
                         self.assertEqual(status(f"/api/v1/captures/{ident}", "DELETE", **how), remove)
                     self.assertEqual(status("/healthz", **how), 200)
             self.assertIn(f'"{spin.main}"', json.dumps(caller.ask(tcp + "/api/v1/jvms", **bearer(viewer)).json()))
-            lines = daemon.get("/api/v1/audit", limit=1000).json()["audit"]
+            lines = daemon.get("/api/v1/audit", limit=1000, unix=True).json()["audit"]
             self.assertTrue(any(line["subject"] == "token taker" and line["action"] == "capture" for line in lines))
             for token in (viewer, taker):
                 self.assertNotIn(token, daemon.log() + json.dumps(lines))

@@ -309,5 +309,8 @@ class Configured(Api):
         self.assertEqual(self.get("/api/v1/schedules").json()["schedules"], [])
 
     def test_triggers(self):
-        self.bad("/api/v1/triggers/nonsense", 404, "nonsense", method="POST")
+        answer = self.daemon.request("POST", "/api/v1/triggers/nonsense", unix=True)
+        self.problem(answer, 404, "nonsense")
+        document = self.bad("/api/v1/triggers/nonsense", 403, "over TCP", "manage", method="POST")
+        self.assertIn("--unix-socket", document["remedy"])
         self.bad("/api/v1/triggers/nonsense", 405, method="GET")

@@ -157,17 +157,17 @@ triggers:
 """)
         one = self.start_jvm(20)
         with Daemon("--config", self.config) as daemon:
-            answer = daemon.request("POST", "/api/v1/triggers/high-cpu")
+            answer = daemon.request("POST", "/api/v1/triggers/high-cpu", unix=True)
             self.assertIn(answer.status, (200, 201), answer)
             ident = answer.json()["id"]
-            again = daemon.request("POST", "/api/v1/triggers/high-cpu")
+            again = daemon.request("POST", "/api/v1/triggers/high-cpu", unix=True)
             self.assertEqual(again.status, 429, again)
             self.assertIn(ident, again.text)
             self.assertIn(int(again.headers["Retry-After"]), (2, 3))
-            wrong = daemon.request("POST", "/api/v1/triggers/hihg-cpu")
+            wrong = daemon.request("POST", "/api/v1/triggers/hihg-cpu", unix=True)
             self.assertEqual(wrong.status, 404, wrong)
             self.assertIn("'high-cpu'", wrong.json()["remedy"])
-            self.assertEqual(daemon.request("POST", "/api/v1/triggers/nobody").status, 404)
+            self.assertEqual(daemon.request("POST", "/api/v1/triggers/nobody", unix=True).status, 404)
             proc.wait_until(lambda: self.captures(daemon, "high-cpu"), 5, "the capture is done")
             capture = self.captures(daemon, "high-cpu")[0]
             self.assertEqual(capture["id"], ident)
@@ -177,7 +177,7 @@ triggers:
             self.assertEqual((row["runs"], row["last_capture"], row["last_state"]), (1, ident, "done"), row)
             time.sleep(2)
             alert = b'{"version":"4","status":"firing","alerts":[]}' # as Alertmanager sends it
-            answer = daemon.request("POST", "/api/v1/triggers/high-cpu", body=alert,
+            answer = daemon.request("POST", "/api/v1/triggers/high-cpu", unix=True, body=alert,
                                     headers={"Content-Type": "application/json", "User-Agent": "Alertmanager/0.27"})
             self.assertIn(answer.status, (200, 201), answer)
 

@@ -90,7 +90,7 @@ class Soak(unittest.TestCase):
         if turn % 4 == 0:
             rows = daemon.get("/api/v1/captures", limit=1, state="done").json()["captures"]
             for row in rows:
-                self.assertEqual(daemon.request("DELETE", "/api/v1/captures/" + row["id"]).status, 204)
+                self.assertEqual(daemon.request("DELETE", "/api/v1/captures/" + row["id"], unix=True).status, 204)
 
     def test_flat(self):
         with Daemon("--config", self.config) as daemon:

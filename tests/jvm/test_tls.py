@@ -151,7 +151,8 @@ class Server(Served):
         """The kernel's word counts as without TLS, and names of the certificate are names of flamed."""
         token, rule = self.token("reader", "view")
         _, port = self.serve(self.tls() + "access:\n" + rule)
-        self.assertEqual(self.curl(f"https://localhost:{port}/api/v1/audit").status, 200)
+        self.assertIn('"sees": "all"', self.curl(f"https://localhost:{port}/api/v1/whoami").body)
+        self.assertIn('"sees": "own"', self.curl(f"https://localhost:{port}/api/v1/whoami", uid=NOBODY).body)
         reply = self.curl(f"https://localhost:{port}/api/v1/audit", uid=NOBODY)
         self.assertEqual(reply.status, 403)
         self.assertIn(f"user {NOBODY}", reply.body)
@@ -260,8 +261,8 @@ class Remote(Served):
         self.assertEqual(far("/metrics", "-H", f"Authorization: Bearer {token}").status, 200)
         self.assertEqual(far("/api/v1/audit", "-H", f"Authorization: Bearer {token}").status, 403)
         self.assertEqual(far("/healthz", scheme="http").status, 0, "no plain HTTP")
-        self.assertEqual(self.curl(f"https://node.example.com:{port}/api/v1/audit", "--resolve", f"node.example.com:{port}:{here}").status, 200,
-                         "root of this machine is root, by whichever address")
+        self.assertIn('"sees": "all"', self.curl(f"https://node.example.com:{port}/api/v1/whoami", "--resolve", f"node.example.com:{port}:{here}").body,
+                      "root of this machine is root, by whichever address")
 
 
 class Reload(Served):

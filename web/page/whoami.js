@@ -10,12 +10,13 @@ const MAY = {
     attach: "take profiles, also by the agent", manage: "do everything",
 };
 
-export function describeWho({ subject, role, sees, match, session }) {
+export function describeWho({ subject, role, sees, match, session, limit, remedy }) {
     const name = subject === "user 0" ? "root" : subject;
+    const more = limit ? ` To do everything, ${remedy}.` : "";
 
     return {
         text: `${name} · ${sees}`,
-        title: `You are ${name}${session ? ", logged in with this browser" : ""}. You see ${match || SEES[sees] || sees}, and may ${MAY[role] || role}.`,
+        title: `You are ${name}${session ? ", logged in with this browser" : ""}. You see ${match || SEES[sees] || sees}, and may ${MAY[role] || role}.${more}`,
     };
 }
 

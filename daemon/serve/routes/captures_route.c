@@ -57,6 +57,7 @@ bool handle_capture_create(struct request *req)
     quota_note_capture(req->serve, r);
     if (r == 0) {
         review_add(req, id);
+        own_captures_add(req, id);
         answer_created(req, id);
     } else {
         answer_outcome(&req->answer, r, &err, 1);
@@ -149,7 +150,8 @@ static bool change_capture(struct request *req, int (*fn)(void *ctx, const struc
         return true;
     }
     span_copy(span_of(id), req->capture_id, sizeof(req->capture_id));
-    if (req->subject.viewer.whole && !subject_may(&req->subject, ROLE_MANAGE, &err)) {
+    if (req->subject.viewer.whole && !own_captures_has(req, id) &&
+        !subject_may(&req->subject, ROLE_MANAGE, &err)) {
         answer_problem(&req->answer, 403, &err, SPAN_NULL); /* it sees what others took, too */
         return true;
     }

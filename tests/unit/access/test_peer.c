@@ -300,7 +300,7 @@ START_TEST(it_is_asked_within_50_us)
         uint64_t begun_ns = clock_monotonic_ns();
 
         place = peer_place(peers, &c, /* again= */ false);
-        subject_of_peer(&c.peer, place, &s);
+        subject_of_peer(&c.peer, place, /* tcp_manages= */ false, &s);
         took_ns[i] = clock_monotonic_ns() - begun_ns;
         if (place == PEER_HOST)
             i++;

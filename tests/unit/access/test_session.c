@@ -7,9 +7,9 @@
 #define NOW (1000 * NSEC_PER_SEC)
 
 static struct sessions *s;
-static const struct subject ROOT = { .kind = SUBJECT_USER,
-                                     .role = ROLE_MANAGE,
-                                     .viewer = { .whole = true } };
+static const struct subject ROOT = {
+    .kind = SUBJECT_USER, .role = ROLE_MANAGE, .most = ROLE_MANAGE, .viewer = { .whole = true }
+};
 static const struct subject BROWSER = { .kind = SUBJECT_USER, .uid = 1001 };
 
 static void start(void)

@@ -30,7 +30,8 @@ const struct serve_opts USUAL = { .allowed_hosts = ALLOWED_HOSTS,
                                   .connections_max = 32,
                                   .captures_max = 4,
                                   .answer_max_bytes = (size_t)64 << 20,
-                                  .idle_timeout_s = 20 };
+                                  .idle_timeout_s = 20,
+                                  .tcp_manages = true };
 
 /* Peers of a machine on which nobody else is, however many processes this one has. */
 static void open_peers(void)
@@ -90,6 +91,14 @@ void start_full(void)
     struct serve_opts o = USUAL;
 
     o.connections_max = 64;
+    start_backend(&o, fake_init_full);
+}
+
+void start_full_by_default(void)
+{
+    struct serve_opts o = USUAL;
+
+    o.tcp_manages = false;
     start_backend(&o, fake_init_full);
 }
 

@@ -26,6 +26,8 @@ void start_with(const struct serve_opts *o);
 void start(void);
 /* With captures as resources, the past and the like. */
 void start_full(void);
+/* The same, without ROLE_MANAGE over TCP by the kernel's word alone, which the others give. */
+void start_full_by_default(void);
 void stop(void);
 
 /* Sends a request on @fd; returns it. The host is localhost where @headers name none. */
