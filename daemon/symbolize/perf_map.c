@@ -12,14 +12,23 @@
 #define PERF_MAP_REST 20 /* after a reading of t ns at least 20 t pass before the next */
 
 struct perf_map {
+    struct work work;              /* first */
     int fd;                        /* -1: closed, being a copy that was read */
     bool copy;                     /* in memory, of a file that may grow */
     size_t max_bytes, limit_bytes; /* of the file; of the entries */
     bool cut;                      /* there was no room for all of it */
     uint64_t offset;               /* bytes read and parsed */
     uint64_t next_ns, missed_ns;   /* no reading before; nor where code is missing */
-    struct symbol_builder entries;
+    struct symbol_builder entries; /* the worker's while @reading, as what follows and precedes */
     struct symbol_table symbols;
+    uint64_t size;               /* of the file, at the begin of the reading */
+    bool changed;                /* by the last reading */
+    bool reading;                /* this and what follows: the engine's */
+    bool put_off;                /* the worker had no place for it */
+    bool closed;                 /* it is to be freed when it has been read */
+    bool forget;                 /* the strings of the table are void */
+    uint64_t asked_ns, began_ns; /* its begin by the clock of the caller, and by ours */
+    size_t bytes;                /* of memory, when the reading began */
 };
 
 static bool take_hex(struct span *s, uint64_t *ret)
@@ -80,33 +89,6 @@ ssize_t perf_map_parse(struct span text, struct symbol_builder *b)
     return text.p - start;
 }
 
-int perf_map_open(int fd, size_t max_bytes, struct perf_map **ret)
-{
-    struct perf_map *m = calloc(1, sizeof(*m));
-
-    if (!m) {
-        close_fd(fd);
-        return -ENOMEM;
-    }
-    m->fd = fd;
-    m->copy = sealed_bytes(fd);
-    m->max_bytes = max_bytes;
-    symbol_builder_init(&m->entries, PERF_MAP_ENTRIES_MAX, max_bytes);
-    *ret = m;
-    return 0;
-}
-
-struct perf_map *perf_map_close(struct perf_map *m)
-{
-    if (!m)
-        return NULL;
-    close_fd(m->fd);
-    symbol_table_deinit(&m->symbols); /* its names are the entries' */
-    symbol_builder_deinit(&m->entries);
-    free(m);
-    return NULL;
-}
-
 /* Parses from m->offset to @size. True when at least one line came. */
 static bool perf_map_read(struct perf_map *m, uint64_t size)
 {
@@ -140,72 +122,175 @@ static bool perf_map_read(struct perf_map *m, uint64_t size)
     return news;
 }
 
-static bool look(struct perf_map *m, uint64_t now_ns)
-{
-    struct symbol_table symbols;
-    uint64_t began_ns, took_ns, size;
-    struct stat st;
-    bool changed = false;
+/* ---- a reading ---- */
 
-    m->next_ns = now_ns + PERF_MAP_INTERVAL_NS;
-    m->missed_ns = now_ns + PERF_MAP_MISSED_NS;
-    if (m->fd < 0 || fstat(m->fd, &st) < 0)
-        return false;
-    size = MIN((uint64_t)MAX(st.st_size, 0), (uint64_t)m->max_bytes);
-    if (size == m->offset)
-        return false;
-    began_ns = clock_monotonic_ns();
-    if (size < m->offset) { /* it was written from its begin again */
+/* Reads up to m->size; on the worker's thread, if there is one. */
+static void run(struct work *work)
+{
+    struct perf_map *m = (struct perf_map *)work;
+    struct symbol_table symbols;
+
+    if (m->size < m->offset) { /* it was written from its begin again */
         m->offset = 0;
         symbol_table_deinit(&m->symbols); /* it has their names */
         symbol_builder_deinit(&m->entries);
         symbol_builder_init(&m->entries, PERF_MAP_ENTRIES_MAX, m->max_bytes);
         m->entries.max_bytes = m->limit_bytes;
         m->cut = false;
-        changed = true;
+        m->changed = true;
     }
-    if (perf_map_read(m, size) && symbol_table_build_so_far(&m->entries, &symbols) == 0) {
+    if (perf_map_read(m, m->size) && symbol_table_build_so_far(&m->entries, &symbols) == 0) {
         symbol_table_deinit(&m->symbols);
         m->symbols = symbols;
-        changed = true;
+        m->changed = true;
     }
+}
+
+int perf_map_open(int fd, uint64_t owner, size_t max_bytes, struct perf_map **ret)
+{
+    struct perf_map *m = calloc(1, sizeof(*m));
+
+    if (!m) {
+        close_fd(fd);
+        return -ENOMEM;
+    }
+    m->work.run = run;
+    m->work.owner = owner;
+    m->fd = fd;
+    m->copy = sealed_bytes(fd);
+    m->max_bytes = max_bytes;
+    symbol_builder_init(&m->entries, PERF_MAP_ENTRIES_MAX, max_bytes);
+    *ret = m;
+    return 0;
+}
+
+struct perf_map *perf_map_close(struct perf_map *m)
+{
+    if (!m)
+        return NULL;
+    m->closed = true;
+    if (m->reading)
+        return NULL;
+    close_fd(m->fd);
+    symbol_table_deinit(&m->symbols); /* its names are the entries' */
+    symbol_builder_deinit(&m->entries);
+    free(m);
+    return NULL;
+}
+
+void perf_map_end(struct work *work)
+{
+    struct perf_map *m = (struct perf_map *)work;
+    uint64_t rest_ns = m->work.cpu_ns * PERF_MAP_REST;
+    uint64_t now_ns = m->asked_ns + (m->began_ns ? clock_monotonic_ns() - m->began_ns : 0);
+
+    m->reading = false;
+    if (m->closed) {
+        perf_map_close(m);
+        return;
+    }
+    if (m->forget)
+        symbol_table_forget_strings(&m->symbols);
+    m->forget = false;
     if (m->copy)
         m->fd = close_fd(m->fd);
-    took_ns = clock_monotonic_ns() - began_ns;
-    m->next_ns = now_ns + MAX(PERF_MAP_INTERVAL_NS, took_ns * PERF_MAP_REST);
-    m->missed_ns = now_ns + MAX(PERF_MAP_MISSED_NS, took_ns * PERF_MAP_REST);
-    return changed;
+    m->next_ns = now_ns + MAX(PERF_MAP_INTERVAL_NS, rest_ns);
+    m->missed_ns = now_ns + MAX(PERF_MAP_MISSED_NS, rest_ns);
 }
 
-bool perf_map_refresh(struct perf_map *m, uint64_t now_ns)
+/* Begins to read what came since, if anything did. Without a worker it is read at once. */
+static void begin(struct perf_map *m, struct worker *w, uint64_t now_ns)
 {
-    return now_ns >= m->next_ns && look(m, now_ns);
+    uint64_t before_ns;
+    struct stat st;
+
+    m->next_ns = now_ns + PERF_MAP_INTERVAL_NS;
+    m->missed_ns = now_ns + PERF_MAP_MISSED_NS;
+    m->put_off = false;
+    if (m->fd < 0 || fstat(m->fd, &st) < 0)
+        return;
+    m->size = MIN((uint64_t)MAX(st.st_size, 0), (uint64_t)m->max_bytes);
+    if (m->size == m->offset)
+        return;
+    m->bytes = perf_map_bytes(m);
+    m->asked_ns = now_ns;
+    m->began_ns = w ? clock_monotonic_ns() : 0;
+    m->reading = true;
+    if (w) {
+        m->reading = worker_put(w, &m->work);
+        m->put_off = !m->reading; /* its owner has many: again in a moment */
+        m->next_ns = m->missed_ns;
+        return;
+    }
+    before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    run(&m->work);
+    m->work.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
+    perf_map_end(&m->work);
 }
 
-bool perf_map_refresh_missed(struct perf_map *m, uint64_t now_ns)
+/* Whether there is something new since this was asked last. */
+static bool take_news(struct perf_map *m)
 {
-    return now_ns >= m->missed_ns && look(m, now_ns);
+    bool news = !m->reading && m->changed;
+
+    m->changed &= !news;
+    return news;
+}
+
+bool perf_map_refresh(struct perf_map *m, struct worker *w, uint64_t now_ns)
+{
+    if (!m->reading && now_ns >= m->next_ns)
+        begin(m, w, now_ns);
+    return take_news(m);
+}
+
+bool perf_map_refresh_missed(struct perf_map *m, struct worker *w, uint64_t now_ns)
+{
+    if (!m->reading && now_ns >= m->missed_ns)
+        begin(m, w, now_ns);
+    return take_news(m);
+}
+
+bool perf_map_comes(const struct perf_map *m)
+{
+    return m->reading || m->put_off;
 }
 
 void perf_map_limit(struct perf_map *m, size_t bytes)
 {
+    if (m->reading)
+        return; /* what there was room for at its begin holds */
     /* The table takes no more than the entries. */
     m->limit_bytes = m->entries.max_bytes = bytes ? MAX(bytes / 2, (size_t)1) : 0;
 }
 
 size_t perf_map_bytes(const struct perf_map *m)
 {
+    if (m->reading)
+        return m->bytes;
     return sizeof(*m) + symbol_builder_bytes(&m->entries) + symbol_table_bytes(&m->symbols);
 }
 
 bool perf_map_is_cut(const struct perf_map *m)
 {
-    return m->cut;
+    return !m->reading && m->cut;
 }
 
 bool perf_map_is_copy(const struct perf_map *m)
 {
     return m->copy;
+}
+
+void perf_map_forget_strings(struct perf_map *m)
+{
+    m->forget = m->reading;
+    if (!m->reading)
+        symbol_table_forget_strings(&m->symbols);
+}
+
+const struct symbol *perf_map_find(const struct perf_map *m, uint64_t address)
+{
+    return m->reading ? NULL : symbol_table_find(&m->symbols, address);
 }
 
 struct symbol_table *perf_map_symbols(struct perf_map *m)

@@ -4,10 +4,12 @@
  * --perf-basic-prof, .NET, Julia, ...) while it runs. Each line is one "START SIZE NAME" in
  * hexadecimal. The file is its owner's. It is read by pread(2) from where the last reading ended.
  * That is once a second, up to a hundred times if code is missing, and at most a twentieth of the
- * time. If entries overlap, the later one wins. Thread: the engine's.
+ * time. If entries overlap, the later one wins. A worker reads it: one of 64 MiB takes 0.6 s. In
+ * that time it names nothing, and samples wait. Thread: the engine's.
  */
 #pragma once
 
+#include "base/worker.h"
 #include "elf/symbol_table.h"
 
 #define PERF_MAP_ENTRIES_MAX ((size_t)1 << 20)
@@ -21,8 +23,9 @@ ssize_t perf_map_parse(struct span text, struct symbol_builder *b);
 
 struct perf_map;
 
-/* Takes @fd. 0 or -ENOMEM (@fd is closed then). Nothing is read yet. */
-int perf_map_open(int fd, size_t max_bytes, struct perf_map **ret);
+/* Takes @fd, of @owner as proc_owner() tells. 0 or -ENOMEM (@fd is closed then). Nothing is read
+ * yet. */
+int perf_map_open(int fd, uint64_t owner, size_t max_bytes, struct perf_map **ret);
 struct perf_map *perf_map_close(struct perf_map *m);
 /* Lets it take @bytes of memory (0: any). What is beyond that is left out; @m takes up to a tenth
  * more. */
@@ -34,14 +37,23 @@ static inline void perf_map_closep(struct perf_map **m)
 {
     perf_map_close(*m);
 }
-/* Reads what came since, when it is time. True when the symbols changed: ids kept by address are
- * void. */
-bool perf_map_refresh(struct perf_map *m, uint64_t now_ns);
+/* Has @w read what came since, when it is time; NULL: reads it itself. True when the symbols have
+ * changed: ids kept by address are void. */
+bool perf_map_refresh(struct perf_map *m, struct worker *w, uint64_t now_ns);
 /* Does the same where code ran that is in none of its entries: its line may have come since. */
-bool perf_map_refresh_missed(struct perf_map *m, uint64_t now_ns);
+bool perf_map_refresh_missed(struct perf_map *m, struct worker *w, uint64_t now_ns);
+/* Takes in what the worker has read: @work is of a perf map. */
+void perf_map_end(struct work *work);
+/* Returns whether it is being read, or waits for that. */
+bool perf_map_comes(const struct perf_map *m);
 /* Returns whether it stays as it is once it was read: what came since is in another copy
  * (base/memfd_copy.h).
  */
 bool perf_map_is_copy(const struct perf_map *m);
-/* Points into @m until the next refresh. */
+/* Returns the entry at @address. Points into @m until the next refresh; NULL: there is none, or it
+ * is being read. */
+const struct symbol *perf_map_find(const struct perf_map *m, uint64_t address);
+/* As symbol_table_forget_strings() of its table. */
+void perf_map_forget_strings(struct perf_map *m);
+/* Points into @m until the next refresh, and is not to be looked at while perf_map_comes(). */
 struct symbol_table *perf_map_symbols(struct perf_map *m);

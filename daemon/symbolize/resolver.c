@@ -61,7 +61,7 @@ void resolver_tick(struct resolver *r, uint64_t now_ns)
     r->met_reading = false;
     if (r->due_ns && now_ns >= r->due_ns)
         resolver_read_maps(r, now_ns);
-    if (r->perf_map && perf_map_refresh(r->perf_map, now_ns)) {
+    if (r->perf_map && perf_map_refresh(r->perf_map, *r->env->perf_maps, now_ns)) {
         u64_cache_clear(&r->pcs);
         count_perf_map(r);
     }
@@ -125,8 +125,9 @@ static uint32_t symbol_text_id(struct resolver *r, struct symbol_table *t, const
 }
 
 /* The same of a perf map, which has readable names. */
-static uint32_t perf_map_text_id(struct resolver *r, struct symbol_table *t, const struct symbol *s)
+static uint32_t perf_map_text_id(struct resolver *r, const struct symbol *s)
 {
+    struct symbol_table *t = perf_map_symbols(r->perf_map);
     uint32_t *kept = symbol_string(t, s);
 
     if (!*kept)
@@ -217,36 +218,35 @@ static void open_perf_map(struct resolver *r, uint64_t now_ns)
 
     r->perf_map_again_ns = now_ns + RESOLVER_AGAIN_NS;
     if (r->env->files->perfmap(r->env->files->cookie, &r->id, &fd, NULL) != 0 ||
-        perf_map_open(fd, r->env->perf_map_max_bytes, &m) < 0)
+        perf_map_open(fd, resolver_owner(r), r->env->perf_map_max_bytes, &m) < 0)
         return;
     perf_map_close(r->perf_map);
     r->perf_map = m;
     count_perf_map(r);
-    perf_map_refresh(m, now_ns);
+    perf_map_refresh(m, *r->env->perf_maps, now_ns);
     count_perf_map(r);
 }
 
 static uint32_t perf_map_frame(struct resolver *r, uint64_t address, uint64_t now_ns)
 {
-    struct symbol_table *t;
     const struct symbol *s;
 
     if (now_ns >= r->perf_map_again_ns &&
-        (!r->perf_map || (perf_map_is_copy(r->perf_map) &&
-                          !symbol_table_find(perf_map_symbols(r->perf_map), address))))
+        (!r->perf_map || (perf_map_is_copy(r->perf_map) && !perf_map_comes(r->perf_map) &&
+                          !perf_map_find(r->perf_map, address))))
         open_perf_map(r, now_ns);
     if (!r->perf_map)
         return 0;
-    t = perf_map_symbols(r->perf_map);
-    s = symbol_table_find(t, address);
-    if (!s && perf_map_refresh_missed(r->perf_map, now_ns)) {
+    s = perf_map_find(r->perf_map, address);
+    if (!s && perf_map_refresh_missed(r->perf_map, *r->env->perf_maps, now_ns)) {
         count_perf_map(r);
         u64_cache_clear(&r->pcs);
-        s = symbol_table_find(t, address);
+        s = perf_map_find(r->perf_map, address);
     }
+    r->met_reading |= !s && perf_map_comes(r->perf_map);
     if (!s && perf_map_is_cut(r->perf_map))
         r->left_out_ns = now_ns;
-    return s ? make_frame(r, perf_map_text_id(r, t, s), 0, FRAME_NATIVE) : 0;
+    return s ? make_frame(r, perf_map_text_id(r, s), 0, FRAME_NATIVE) : 0;
 }
 
 /* ---- code at an address ---- */
@@ -299,6 +299,9 @@ bool resolver_reads(struct resolver *r, uint64_t address, bool perf_map, uint64_
     if (u64_cache_get(&r->pcs, key, &(uint32_t){ 0 }))
         return false;
     m = resolver_mapping(r, address, now_ns);
+    if (m && mapping_may_be_generated(m) && r->perf_map && perf_map_comes(r->perf_map) &&
+        (perf_map || !mapping_is_anonymous(m)))
+        return true;
     if (!m || mapping_is_anonymous(m))
         return false;
     b = &r->bound[m - r->maps.entries];
@@ -413,7 +416,7 @@ void resolver_use_table(struct resolver *r)
     for (size_t i = 0; i < r->maps.count; i++)
         r->bound[i].module = 0;
     if (r->perf_map)
-        symbol_table_forget_strings(perf_map_symbols(r->perf_map));
+        perf_map_forget_strings(r->perf_map);
     r->java = java_names_free(r->java);
     r->threads = thread_names_free(r->threads);
     r->locks = lock_names_free(r->locks);

@@ -26,8 +26,9 @@ struct resolver_env {
     struct frame_table *frames;
     struct elf_cache *elf;
     struct memory_budget *memory;
-    struct inlines *inlines; /* NULL: nobody has asked for them yet */
-    struct namer *namer;     /* NULL: symbols stay raw */
+    struct inlines *inlines;   /* NULL: nobody has asked for them yet */
+    struct namer *namer;       /* NULL: symbols stay raw */
+    struct worker **perf_maps; /* what reads perf maps; NULL behind it: the engine */
     size_t perf_map_max_bytes;
     size_t *maps_bytes; /* that the mappings of all of them take */
 };

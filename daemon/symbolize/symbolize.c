@@ -8,6 +8,8 @@
 
 #include <fcntl.h>
 
+#define PERF_MAPS_MAX 1024 /* that wait to be read */
+
 /* ---- life ---- */
 
 static uint32_t named_frame(struct frame_table *t, struct span name, enum frame_kind kind)
@@ -50,6 +52,8 @@ int symbolizer_new_from(const struct symbol_files *files, struct frame_table *fr
         s->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     use_table(s, frames);
     r = elf_cache_new(opts->elf_files_max, opts->background, opts->wake_fd, opts->memory, &s->elf);
+    if (r == 0 && s->background)
+        r = worker_new("flamed-perfmaps", PERF_MAPS_MAX, s->wake_fd, &s->perf_maps);
     if (r == 0)
         r = kernel_names_new(&s->files, frames, s->namer, &s->kernel);
     if (r < 0) {
@@ -61,6 +65,7 @@ int symbolizer_new_from(const struct symbol_files *files, struct frame_table *fr
                                     .elf = s->elf,
                                     .namer = s->namer,
                                     .memory = opts->memory,
+                                    .perf_maps = &s->perf_maps,
                                     .perf_map_max_bytes = opts->perf_map_max_bytes,
                                     .maps_bytes = &s->maps_bytes };
     *ret = s;
@@ -92,6 +97,7 @@ struct symbolizer *symbolizer_free(struct symbolizer *s)
         return NULL;
     while (s->resolvers)
         entry_free(s, s->resolvers);
+    worker_free(s->perf_maps, perf_map_end); /* frees those that their resolvers closed */
     kernel_names_free(s->kernel);
     elf_cache_free(s->elf);
     inlines_free(s->env.inlines);
@@ -247,9 +253,14 @@ int symbolizer_library(struct symbolizer *s, struct process *p, uint64_t from,
 bool symbolizer_poll(struct symbolizer *s)
 {
     uint64_t answers = namer_answers(s->namer);
+    struct work *work;
     bool news = s->news | elf_cache_poll(s->elf) | (answers != s->answers);
 
     s->answers = answers;
+    while (s->perf_maps && (work = worker_take(s->perf_maps))) {
+        perf_map_end(work);
+        news = true;
+    }
     if (s->env.inlines)
         inlines_poll(s->env.inlines, clock_monotonic_ns());
     s->news = false;

@@ -28,6 +28,7 @@ struct symbolizer {
     uint64_t *code; /* owned, [STACK_FRAMES_MAX]: see symbolizer_code(); NULL: not wanted */
     int wake_fd;
     bool background;
+    struct worker *perf_maps; /* NULL: none */
     struct namer *namer;
     uint64_t answers;      /* of it, when symbolizer_poll() looked last */
     bool news;             /* files were taken in that symbolizer_poll() has not told of */

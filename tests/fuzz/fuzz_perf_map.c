@@ -32,20 +32,20 @@ static void check_file(const uint8_t *data, size_t size, const struct symbol_tab
     int fd = memfd_create("fuzz", MFD_CLOEXEC), writer = dup(fd);
     struct symbol_table *t;
 
-    if (fd < 0 || writer < 0 || perf_map_open(fd, (size_t)1 << 20, &m) < 0)
+    if (fd < 0 || writer < 0 || perf_map_open(fd, /* owner= */ 1, (size_t)1 << 20, &m) < 0)
         abort();
     if (pwrite(writer, data, size / 2, 0) < 0)
         abort();
-    perf_map_refresh(m, UINT64_C(1) << 40);
+    perf_map_refresh(m, NULL, UINT64_C(1) << 40);
     if (pwrite(writer, data + size / 2, size - size / 2, (off_t)(size / 2)) < 0)
         abort();
-    perf_map_refresh(m, UINT64_C(2) << 40);
+    perf_map_refresh(m, NULL, UINT64_C(2) << 40);
     t = perf_map_symbols(m);
     if (size <= (size_t)1 << 20 && t->count != whole->count)
         abort();
     if (ftruncate(writer, (off_t)(size / 3)) < 0)
         abort();
-    perf_map_refresh(m, UINT64_C(3) << 40);
+    perf_map_refresh(m, NULL, UINT64_C(3) << 40);
     close(writer);
 }
 

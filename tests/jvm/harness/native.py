@@ -30,8 +30,8 @@ def build(name: str, *options: str) -> str:
 class Obedient(proc.Obeys):
     """The program made of NAME.c."""
 
-    def __init__(self, name: str, *options: str, wrap: tuple[str, ...] = ()):
-        self.process = subprocess.Popen([*proc.ENDS_WITH_US, *wrap, build(name, *options)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    def __init__(self, name: str, *options: str, wrap: tuple[str, ...] = (), arguments: tuple[str, ...] = ()):
+        self.process = subprocess.Popen([*proc.ENDS_WITH_US, *wrap, build(name, *options), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True)
         self.pid = self.process.pid
 

@@ -262,36 +262,36 @@ START_TEST(a_map_is_read_as_it_grows)
     uint64_t now = 1;
 
     ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(perf_map_open(open(path, O_RDONLY | O_CLOEXEC), 1000, &m), 0);
-    ck_assert(!perf_map_refresh(m, now));
+    ck_assert_int_eq(perf_map_open(open(path, O_RDONLY | O_CLOEXEC), /* owner= */ 1, 1000, &m), 0);
+    ck_assert(!perf_map_refresh(m, NULL, now));
     ck_assert_int_eq(dprintf(fd, "1000 10 one\n2000 10 tw"), 22);
-    ck_assert_msg(!perf_map_refresh(m, now + NSEC_PER_SEC / 2), "at most once a second");
-    ck_assert(perf_map_refresh(m, now += NSEC_PER_SEC));
+    ck_assert_msg(!perf_map_refresh(m, NULL, now + NSEC_PER_SEC / 2), "at most once a second");
+    ck_assert(perf_map_refresh(m, NULL, now += NSEC_PER_SEC));
     ck_assert(map_names(m, 0x1000, "one"));
     ck_assert(!symbol_table_find(perf_map_symbols(m), 0x2000));
     ck_assert_int_eq(dprintf(fd, "o\n1000 4 three\n"), 15);
-    ck_assert(perf_map_refresh(m, now += NSEC_PER_SEC));
+    ck_assert(perf_map_refresh(m, NULL, now += NSEC_PER_SEC));
     ck_assert(map_names(m, 0x1003, "three"));
     ck_assert(map_names(m, 0x1004, "one"));
     ck_assert(map_names(m, 0x2000, "two"));
-    ck_assert(!perf_map_refresh(m, now += NSEC_PER_SEC)); /* nothing new */
+    ck_assert(!perf_map_refresh(m, NULL, now += NSEC_PER_SEC)); /* nothing new */
     /* sooner, where code ran that has no name yet */
     ck_assert_int_eq(dprintf(fd, "5000 10 late\n"), 13);
-    ck_assert(!perf_map_refresh(m, now += 10 * NSEC_PER_MSEC));
-    ck_assert(perf_map_refresh_missed(m, now));
+    ck_assert(!perf_map_refresh(m, NULL, now += 10 * NSEC_PER_MSEC));
+    ck_assert(perf_map_refresh_missed(m, NULL, now));
     ck_assert(map_names(m, 0x5000, "late"));
     ck_assert_int_eq(dprintf(fd, "6000 10 later\n"), 14);
-    ck_assert_msg(!perf_map_refresh_missed(m, now + 5 * NSEC_PER_MSEC), "not at once again");
+    ck_assert_msg(!perf_map_refresh_missed(m, NULL, now + 5 * NSEC_PER_MSEC), "not at once again");
     /* written again */
     ck_assert_int_eq(ftruncate(fd, 0), 0);
     ck_assert_int_eq(pwrite(fd, "3000 1 f\n", 9, 0), 9);
-    ck_assert(perf_map_refresh(m, now += NSEC_PER_SEC));
+    ck_assert(perf_map_refresh(m, NULL, now += NSEC_PER_SEC));
     ck_assert(map_names(m, 0x3000, "f"));
     ck_assert(!symbol_table_find(perf_map_symbols(m), 0x1000));
     /* beyond the ceiling nothing is read */
     ck_assert_int_eq(ftruncate(fd, (off_t)1 << 40), 0);
     for (int i = 0; i < 3; i++)
-        perf_map_refresh(m, now += NSEC_PER_SEC);
+        perf_map_refresh(m, NULL, now += NSEC_PER_SEC);
     ck_assert(map_names(m, 0x3000, "f"));
     perf_map_close(m);
     close(fd);
