@@ -3,7 +3,6 @@
 import os
 import re
 import tempfile
-import threading
 import unittest
 
 from harness import largefile, paths, proc
@@ -16,26 +15,6 @@ PROGRAMS = int(os.environ.get("FLAMED_PROGRAMS", "2"))
 LIBRARIES, LIBRARY_SYMBOLS = 12, 500_000 # some 0.4 s each
 RSS_KIB = 384 << 10
 LEFT_OUT = "take more memory than its share"
-
-
-class Peak(threading.Thread):
-    """The most memory that a process has had."""
-
-    def __init__(self, pid: int):
-        super().__init__()
-        self.pid, self.kib, self.over = pid, proc.memory_kib(pid), threading.Event()
-
-    def run(self) -> None:
-        while not self.over.wait(0.05):
-            self.kib = max(self.kib, proc.memory_kib(self.pid))
-
-    def __enter__(self) -> "Peak":
-        self.start()
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.over.set()
-        self.join()
 
 
 class Budgets(unittest.TestCase):
@@ -70,7 +49,7 @@ class Budgets(unittest.TestCase):
     def test_memory(self):
         """Programs of alice's with 2 M symbols each: they have no names, she is told why, and bob's has its own."""
         files, small = self.files(PROGRAMS, SYMBOLS), self.small()
-        with Daemon() as daemon, Peak(self.worker(daemon)) as peak:
+        with Daemon() as daemon, proc.PeakMemory(self.worker(daemon)) as peak:
             before = peak.kib
             programs = [self.start(path, user=ALICE) for path in files]
             hers = daemon.profile(seconds=4, pid=programs[0].pid)

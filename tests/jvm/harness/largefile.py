@@ -51,11 +51,12 @@ def write_like(path: str, model: str, number: int) -> None:
 
 
 class Runs:
-    """A program that runs the code of FILES, as USER."""
+    """A program that runs the code of FILES, as USER; with REST_MS after each time."""
 
-    def __init__(self, *files: str, user: int = 0):
+    def __init__(self, *files: str, user: int = 0, rest_ms: int = 0):
         wrap = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"] if user else []
-        self.process = subprocess.Popen([*proc.ENDS_WITH_US, *wrap, native.build("in_file"), *files], stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([*proc.ENDS_WITH_US, *wrap, native.build("in_file"), *files], stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, "REST_MS": str(rest_ms)})
         self.pid = self.process.pid
         assert self.process.stdout.readline() == "started\n"
 

@@ -317,6 +317,26 @@ def memory_kib(pid: int, key: str = "VmRSS") -> int:
     return 0
 
 
+class PeakMemory(threading.Thread):
+    """The most memory that a process has had."""
+
+    def __init__(self, pid: int):
+        super().__init__()
+        self.pid, self.kib, self.over = pid, memory_kib(pid), threading.Event()
+
+    def run(self) -> None:
+        while not self.over.wait(0.05):
+            self.kib = max(self.kib, memory_kib(self.pid))
+
+    def __enter__(self) -> "PeakMemory":
+        self.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.over.set()
+        self.join()
+
+
 def ns_pids(pid: int) -> list[int]:
     """Outermost first."""
     for line in read(f"/proc/{pid}/status").splitlines():
