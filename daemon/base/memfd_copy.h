@@ -2,7 +2,7 @@
 /*
  * Copies of files that flamed-broker made in memory, because the file system that they lie on may
  * never answer (broker/target/trusted_fs.h). They are memory of this machine for as long as they
- * are open, so each holder has a limit for all of its own. Thread: any.
+ * are open: holders take it of base/memory_budget.h. Thread: any.
  */
 #pragma once
 
@@ -10,8 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
-
-#define SEALED_MAX_BYTES (UINT64_C(256) << 20) /* that one holder keeps open */
 
 /* Bytes of the copy @fd; 0 where it is none. */
 static inline uint64_t sealed_bytes(int fd)

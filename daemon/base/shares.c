@@ -38,11 +38,17 @@ uint64_t shares_room(const struct shares *s, uint64_t owner)
     return room;
 }
 
-uint64_t shares_room_whole(const struct shares *s, uint64_t owner)
+static uint64_t less(uint64_t a, uint64_t b)
 {
-    uint64_t mine = shares_used(s, owner), most = s->max / 2;
+    return a > b ? a - b : 0;
+}
 
-    return mine < most ? MIN(most - mine, s->max - MIN(s->used, s->max)) : 0;
+uint64_t shares_room_lasting(const struct shares *s, uint64_t owner)
+{
+    uint64_t mine = shares_used(s, owner);
+    uint64_t room = MIN(less(s->max / 2, mine), less(s->max - s->max / 4, s->used));
+
+    return MAX(room, MIN(less(s->max / SHARES_MODEST, mine), less(s->max, s->used)));
 }
 
 bool shares_take(struct shares *s, uint64_t owner, uint64_t n)

@@ -16,6 +16,7 @@
 #define SHARES_PLACES 1024
 #define SHARES_OF_REST 2 /* so many times what is left is one owner's */
 #define SHARES_LITTLE 64 /* one part in so many of all is a little */
+#define SHARES_MODEST 6  /* one part in so many: see shares_room_lasting() */
 
 struct shares {
     uint64_t max, used;
@@ -27,9 +28,9 @@ struct shares {
 void shares_init(struct shares *s, uint64_t max);
 /* Returns how much more @owner may take. @owner: as by proc_owner(). */
 uint64_t shares_room(const struct shares *s, uint64_t owner);
-/* Returns the same where what others have can be taken back for them: half of all, as long as there
- * is any. */
-uint64_t shares_room_whole(const struct shares *s, uint64_t owner);
+/* Returns the same of what is not given back soon: up to half of all. Of the last quarter an owner
+ * gets only what makes it a sixth. */
+uint64_t shares_room_lasting(const struct shares *s, uint64_t owner);
 /* Takes @n for @owner. False, and refused is one more: it has no room for them. */
 bool shares_take(struct shares *s, uint64_t owner, uint64_t n);
 /* Takes @n for @owner, room or not. */

@@ -265,7 +265,7 @@ static int engine_open(struct engine *e, struct error *err)
     if (r == 0)
         r = discover_new(e->broker, &discover_opts, &e->discover, err);
     if (r == 0)
-        r = unwinding_new(e->broker, e->wake_fd, &e->unwinding);
+        r = unwinding_new(e->broker, e->wake_fd, &e->memory, &e->unwinding);
     if (r == 0)
         r = anchors_new(e->broker, e->opts.proc_fd, &e->anchors);
     if (r == 0 && e->opts.namer_fd > 0)

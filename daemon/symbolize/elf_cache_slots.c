@@ -136,7 +136,7 @@ static void evict(struct elf_cache *c, struct elf_slot *s)
 /* Makes room for @bytes of @owner. False: there is none. */
 static bool make_room(struct elf_cache *c, uint64_t owner, uint64_t bytes)
 {
-    while (shares_room_whole(&c->memory->symbols, owner) < bytes) {
+    while (shares_room_lasting(&c->memory->symbols, owner) < bytes) {
         struct elf_slot *s = victim(c, owner, bytes);
 
         if (!s) {
@@ -210,7 +210,7 @@ void slots_try_again(struct elf_cache *c)
             if (o->image && o->owner == s->owner && c->now_ns - o->used_ns > IDLE_NS)
                 idle += o->bytes;
         }
-        if (shares_room_whole(&c->memory->symbols, s->owner) + idle >= s->image->no_room_bytes)
+        if (shares_room_lasting(&c->memory->symbols, s->owner) + idle >= s->image->no_room_bytes)
             slot_clear(c, &c->slots[i]);
     }
 }

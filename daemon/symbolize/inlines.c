@@ -13,6 +13,7 @@ struct inlines {
     struct namer *namer;              /* borrowed */
     bool background;
     int wake_fd;
+    struct shares *copies; /* borrowed: bytes of copies of files in memory */
     struct worker *worker; /* NULL: not begun, or there is none */
     struct inlines_file *list[INLINES_FILES_MAX];
     size_t count;
@@ -21,15 +22,17 @@ struct inlines {
 };
 
 int inlines_new(const struct symbol_files *files, struct namer *namer, bool background, int wake_fd,
-                struct inlines **ret)
+                struct shares *copies, struct inlines **ret)
 {
     struct inlines *n = calloc(1, sizeof(*n));
 
     if (!n)
         return -ENOMEM;
-    *n = (struct inlines){
-        .files = files, .namer = namer, .background = background, .wake_fd = wake_fd
-    };
+    *n = (struct inlines){ .files = files,
+                           .namer = namer,
+                           .background = background,
+                           .wake_fd = wake_fd,
+                           .copies = copies };
     *ret = n;
     return 0;
 }
@@ -37,23 +40,6 @@ int inlines_new(const struct symbol_files *files, struct namer *namer, bool back
 static void leave(struct work *work)
 {
     (void)work; /* it is in the list */
-}
-
-/* Gives all back. */
-static void clear(struct inlines *n)
-{
-    n->worker = worker_free(n->worker, leave);
-    while (n->count)
-        inlines_file_free(n->list[--n->count]);
-}
-
-struct inlines *inlines_free(struct inlines *n)
-{
-    if (!n)
-        return NULL;
-    clear(n);
-    free(n);
-    return NULL;
 }
 
 static struct inlines_file *find(const struct inlines *n, uint32_t file)
@@ -81,18 +67,40 @@ static size_t bytes_of_all(const struct inlines *n)
     return bytes;
 }
 
-/* What copies of files in memory take. */
-static uint64_t copied_bytes(const struct inlines *n)
+/* Counts the copies in memory that @f has open, and gives up on it where there is no room for
+ * them. */
+static void count_copies(struct inlines *n, struct inlines_file *f)
 {
-    uint64_t bytes = 0;
+    uint64_t bytes = sealed_bytes(f->fd) + sealed_bytes(f->debug_fd) + sealed_bytes(f->link_fd) +
+                     sealed_bytes(f->alt_fd);
 
-    for (size_t i = 0; i < n->count; i++) {
-        const struct inlines_file *f = n->list[i];
+    shares_give(n->copies, f->work.owner, f->copied_bytes);
+    f->given_up |= bytes > shares_room(n->copies, f->work.owner);
+    shares_force(n->copies, f->work.owner, bytes);
+    f->copied_bytes = bytes;
+}
 
-        bytes += sealed_bytes(f->fd) + sealed_bytes(f->debug_fd) + sealed_bytes(f->link_fd) +
-                 sealed_bytes(f->alt_fd);
-    }
-    return bytes;
+static void drop_file(struct inlines *n, struct inlines_file *f)
+{
+    shares_give(n->copies, f->work.owner, f->copied_bytes);
+    inlines_file_free(f);
+}
+
+/* Gives all back. */
+static void clear(struct inlines *n)
+{
+    n->worker = worker_free(n->worker, leave);
+    while (n->count)
+        drop_file(n, n->list[--n->count]);
+}
+
+struct inlines *inlines_free(struct inlines *n)
+{
+    if (!n)
+        return NULL;
+    clear(n);
+    free(n);
+    return NULL;
 }
 
 /* Drops the file that was not asked for the longest, if it is not being read. */
@@ -107,7 +115,7 @@ static bool drop_oldest(struct inlines *n)
     }
     if (oldest == n->count)
         return false;
-    inlines_file_free(n->list[oldest]);
+    drop_file(n, n->list[oldest]);
     n->list[oldest] = n->list[--n->count];
     return true;
 }
@@ -150,7 +158,7 @@ static struct inlines_file *add_file(struct inlines *n, const struct proc_id *id
         n->last_number = 1;
     f->number = n->last_number;
     n->list[n->count++] = f;
-    f->given_up = copied_bytes(n) > SEALED_MAX_BYTES;
+    count_copies(n, f);
     return f;
 }
 
@@ -259,7 +267,7 @@ static void open_alt(struct inlines *n, struct inlines_file *f)
         f->alt_fd = -1;
     f->alt_asked = true;
     f->read_ns = 0; /* at once */
-    f->given_up |= copied_bytes(n) > SEALED_MAX_BYTES;
+    count_copies(n, f);
 }
 
 static void end_reading(struct inlines *n, struct inlines_file *f, uint64_t now_ns)

@@ -24,10 +24,11 @@
 
 struct inlines;
 
-/* @files and @wake_fd: as for the cache of ELF files. @namer: borrowed; NULL: symbols stay raw. No
- * thread is begun before the first file. 0 or -ENOMEM. */
+/* @files and @wake_fd: as for the cache of ELF files. @namer: borrowed; NULL: symbols stay raw.
+ * @copies: borrowed, of base/memory_budget.h. No thread is begun before the first file. 0 or
+ * -ENOMEM. */
 int inlines_new(const struct symbol_files *files, struct namer *namer, bool background, int wake_fd,
-                struct inlines **ret);
+                struct shares *copies, struct inlines **ret);
 struct inlines *inlines_free(struct inlines *n);
 
 /* Returns the number of the file behind the mapping @start to @end of @id, whose headers are @h.

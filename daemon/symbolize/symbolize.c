@@ -272,7 +272,8 @@ struct inlines *symbolizer_inlines(struct symbolizer *s)
     if (!s->code)
         s->code = calloc(STACK_FRAMES_MAX, sizeof(*s->code));
     if (!s->env.inlines && s->code &&
-        inlines_new(&s->files, s->namer, s->background, s->wake_fd, &s->env.inlines) < 0)
+        inlines_new(&s->files, s->namer, s->background, s->wake_fd, &s->env.memory->copies,
+                    &s->env.inlines) < 0)
         s->env.inlines = NULL;
     return s->env.inlines;
 }

@@ -10,8 +10,8 @@
 #include "base/span.h"
 #include "unwind/rows.h"
 
-#define EHFRAME_MAX_BYTES ((size_t)64 << 20)
-#define EHFRAME_ROWS_MAX ((size_t)4 << 20)
+#define EHFRAME_MAX_BYTES ((size_t)32 << 20)
+#define EHFRAME_ROWS_MAX ((size_t)2 << 20)
 #define EHFRAME_SEGMENTS_MAX 16
 
 struct ehframe_segment {

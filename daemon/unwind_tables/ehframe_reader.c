@@ -10,13 +10,14 @@
 struct reader_job {
     struct work work; /* first */
     int fd;
+    uint64_t owner;        /* as it was put; the work's may be another by now */
     uint64_t copied_bytes; /* of fd, where it is a copy in memory */
     struct reader_result result;
 };
 
 struct reader {
     struct worker *worker;
-    uint64_t copied_bytes; /* of all jobs */
+    struct shares *copies; /* borrowed */
 };
 
 static void job_free(struct work *w)
@@ -36,13 +37,14 @@ static void job_run(struct work *w)
     j->fd = close_fd(j->fd);
 }
 
-int reader_new(int wake_fd, struct reader **ret)
+int reader_new(int wake_fd, struct shares *copies, struct reader **ret)
 {
     struct reader *r = calloc(1, sizeof(*r));
     int k;
 
     if (!r)
         return -ENOMEM;
+    r->copies = copies;
     k = worker_new("flamed-ehframe", READER_QUEUE_MAX, wake_fd, &r->worker);
     if (k < 0) {
         free(r);
@@ -72,10 +74,11 @@ int reader_put(struct reader *r, uint64_t owner, int fd, uint64_t ticket, struct
     }
     *j = (struct reader_job){ .work = { .run = job_run, .owner = owner },
                               .fd = fd,
+                              .owner = owner,
                               .copied_bytes = copied,
                               .result.ticket = ticket };
-    if (r->copied_bytes + copied <= SEALED_MAX_BYTES && worker_put(r->worker, &j->work)) {
-        r->copied_bytes += copied;
+    if (shares_room(r->copies, owner) >= copied && worker_put(r->worker, &j->work)) {
+        shares_force(r->copies, owner, copied);
         *ret = j;
         return 0;
     }
@@ -96,7 +99,7 @@ bool reader_take(struct reader *r, struct reader_result *ret)
         return false;
     *ret = j->result;
     ret->cpu_ns = j->work.cpu_ns;
-    r->copied_bytes -= j->copied_bytes;
+    shares_give(r->copies, j->owner, j->copied_bytes);
     free(j);
     return true;
 }

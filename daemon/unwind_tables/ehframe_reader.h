@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/shares.h"
 #include "unwind_tables/ehframe.h"
 
 struct reader;
@@ -17,8 +18,9 @@ struct reader_result {
     struct ehframe_table table; /* the receiver's, to be deinitialised; empty when outcome < 0 */
 };
 
-/* Starts the thread. @wake_fd: as in worker_new(). 0 or -errno. */
-int reader_new(int wake_fd, struct reader **ret);
+/* Starts the thread. @wake_fd: as in worker_new(). @copies: borrowed, bytes of copies of files in
+ * memory (base/memfd_copy.h). 0 or -errno. */
+int reader_new(int wake_fd, struct shares *copies, struct reader **ret);
 /* Ends it when the file under way is read. */
 struct reader *reader_free(struct reader *r);
 

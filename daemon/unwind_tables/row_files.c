@@ -25,6 +25,7 @@ struct file {
     struct row_table *table; /* NULL: it cannot be read, or not yet */
     uint64_t ticket;         /* of the reading under way; 0: it was read */
     struct reader_job *job;  /* the same; borrowed from the reader */
+    uint64_t owner;          /* of that process */
 };
 
 struct row_files {
@@ -47,7 +48,7 @@ int row_files_new(const struct feeder_io *io, struct row_files **ret)
         return -ENOMEM;
     f->io = io;
     row_tables_init(&f->tables, io->rows_max);
-    r = io->background ? reader_new(io->wake_fd, &f->reader) : 0;
+    r = io->background ? reader_new(io->wake_fd, io->copies, &f->reader) : 0;
     if (r < 0) {
         row_files_free(f);
         return r;
@@ -79,10 +80,10 @@ static void dropped(void *ctx, const struct row_table *t)
     }
 }
 
-int row_files_put(struct row_files *f, const struct ehframe_table *e, struct row_table **ret,
-                  struct error *err)
+int row_files_put(struct row_files *f, uint64_t owner, const struct ehframe_table *e,
+                  struct row_table **ret, struct error *err)
 {
-    return row_tables_get(&f->tables, e, f->io->put_rows, f->io->ctx, dropped, f, ret, err);
+    return row_tables_get(&f->tables, owner, e, f->io->put_rows, f->io->ctx, dropped, f, ret, err);
 }
 
 /* The kernel's own code in every process. It comes as a new file each time that it is asked for,
@@ -115,7 +116,9 @@ static int remember(struct row_files *f, const struct opened *o, struct row_tabl
     if (!files)
         return -ENOMEM;
     f->files = files;
-    f->files[f->count++] = (struct file){ .by = *o, .table = t, .ticket = ticket, .job = job };
+    f->files[f->count++] = (struct file){
+        .by = *o, .table = t, .ticket = ticket, .job = job, .owner = readers_owner(&o->id)
+    };
     return 0;
 }
 
@@ -129,7 +132,7 @@ static int read_now(struct row_files *f, int fd, const struct opened *o, struct 
         f->failed++;
         return r == -ENOMEM ? r : remember(f, o, NULL, 0, NULL);
     }
-    r = row_files_put(f, &e, ret, err);
+    r = row_files_put(f, readers_owner(&o->id), &e, ret, err);
     if (r == 0)
         r = remember(f, o, *ret, 0, NULL);
     ehframe_deinit(&e);
@@ -244,9 +247,10 @@ bool row_files_poll(struct row_files *f)
         struct file *file;
 
         f->read_ns += result.cpu_ns;
-        if (by_ticket(f, result.ticket)) {
+        file = by_ticket(f, result.ticket);
+        if (file) {
             if (result.outcome == 0)
-                result.outcome = row_files_put(f, &result.table, &t, NULL);
+                result.outcome = row_files_put(f, file->owner, &result.table, &t, NULL);
             f->failed += result.outcome < 0;
             file = by_ticket(f, result.ticket); /* making room may have moved the list */
             if (file) {

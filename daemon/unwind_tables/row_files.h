@@ -20,8 +20,8 @@ int row_files_get(struct row_files *f, const struct proc_id *id, const struct ma
                   struct row_table **ret, struct error *err);
 
 /* Gets the table of rows that are of no file. 0; -ENOSPC; -ENOMEM; -errno. */
-int row_files_put(struct row_files *f, const struct ehframe_table *e, struct row_table **ret,
-                  struct error *err);
+int row_files_put(struct row_files *f, uint64_t owner, const struct ehframe_table *e,
+                  struct row_table **ret, struct error *err);
 
 /* feeder_poll() and feeder_wait(). */
 bool row_files_poll(struct row_files *f);

@@ -8,6 +8,7 @@
 void row_tables_init(struct row_tables *r, uint32_t rows_max)
 {
     *r = (struct row_tables){ .rows_max = rows_max };
+    shares_init(&r->shares, rows_max);
     if (getrandom(r->secret, sizeof(r->secret), 0) != sizeof(r->secret))
         r->secret[0] = (uint64_t)(uintptr_t)r; /* early boot: better than nothing */
 }
@@ -62,14 +63,21 @@ static ssize_t find_room(const struct row_tables *r, uint32_t count, uint32_t *r
     return -1;
 }
 
-/* Frees the table that was not wanted for the longest time. False: all are in use. */
-static bool make_room(struct row_tables *r, row_tables_drop_fn drop, void *drop_ctx)
+/* What of its owner's share a table of @count rows takes. */
+static uint64_t takes(size_t count)
+{
+    return MAX(count, (size_t)ROW_TABLES_MIN);
+}
+
+/* Frees the table, of @owner or (0) of any, that was not wanted for the longest time. False: all
+ * are in use. */
+static bool make_room(struct row_tables *r, uint64_t owner, row_tables_drop_fn drop, void *drop_ctx)
 {
     struct row_table *t;
     size_t oldest = r->count;
 
     for (size_t i = 0; i < r->count; i++) {
-        if (r->tables[i]->users == 0 &&
+        if (r->tables[i]->users == 0 && (!owner || r->tables[i]->owner == owner) &&
             (oldest == r->count || r->tables[i]->used < r->tables[oldest]->used))
             oldest = i;
     }
@@ -77,6 +85,7 @@ static bool make_room(struct row_tables *r, row_tables_drop_fn drop, void *drop_
         return false;
     t = r->tables[oldest];
     drop(drop_ctx, t);
+    shares_give(&r->shares, t->owner, takes(t->count));
     memmove(&r->tables[oldest], &r->tables[oldest + 1],
             (r->count - oldest - 1) * sizeof(struct row_table *));
     r->count--;
@@ -84,9 +93,29 @@ static bool make_room(struct row_tables *r, row_tables_drop_fn drop, void *drop_
     return true;
 }
 
-int row_tables_get(struct row_tables *r, const struct ehframe_table *e, row_tables_put_fn put,
-                   void *put_ctx, row_tables_drop_fn drop, void *drop_ctx, struct row_table **ret,
-                   struct error *err)
+/* Finds a gap for @count rows of @owner, as find_room(), and makes one if need be. -1: there is
+ * none. */
+static ssize_t take_room(struct row_tables *r, uint64_t owner, size_t count,
+                         row_tables_drop_fn drop, void *drop_ctx, uint32_t *ret_first)
+{
+    ssize_t at = -1;
+
+    while (r->count >= ROW_TABLES_MAX || shares_room_lasting(&r->shares, owner) < takes(count) ||
+           (at = find_room(r, (uint32_t)count, ret_first)) < 0) {
+        /* What is beyond its share whatever others have makes nothing of theirs go. */
+        bool beyond = takes(count) + shares_used(&r->shares, owner) > r->shares.max / 2;
+
+        if (!make_room(r, beyond ? owner : 0, drop, drop_ctx)) {
+            r->shares.refused++;
+            return -1;
+        }
+    }
+    return at;
+}
+
+int row_tables_get(struct row_tables *r, uint64_t owner, const struct ehframe_table *e,
+                   row_tables_put_fn put, void *put_ctx, row_tables_drop_fn drop, void *drop_ctx,
+                   struct row_table **ret, struct error *err)
 {
     _cleanup_free_ struct row_table *t = calloc(1, sizeof(*t));
     struct row_table **tables;
@@ -102,10 +131,10 @@ int row_tables_get(struct row_tables *r, const struct ehframe_table *e, row_tabl
             return 0;
         }
     }
-    while (r->count >= ROW_TABLES_MAX || (at = find_room(r, (uint32_t)e->count, &t->first)) < 0) {
-        if (!make_room(r, drop, drop_ctx))
-            return error_set(err, -ENOSPC, "the table of unwind rows is full");
-    }
+    at = take_room(r, owner, e->count, drop, drop_ctx, &t->first);
+    if (at < 0)
+        return error_set(err, -ENOSPC,
+                         "the table of unwind rows is full, or its owner's share of it is used up");
     tables = reallocarray(r->tables, r->count + 1, sizeof(*tables));
     if (!tables)
         return -ENOMEM;
@@ -115,7 +144,9 @@ int row_tables_get(struct row_tables *r, const struct ehframe_table *e, row_tabl
         if (k < 0)
             return k;
     }
+    t->owner = owner;
     t->count = (uint32_t)e->count;
+    shares_force(&r->shares, owner, takes(e->count));
     memcpy(t->segments, e->segments, sizeof(t->segments));
     t->segment_count = e->segment_count;
     memmove(&r->tables[at + 1], &r->tables[at],

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "proc/stall_readers.h"
 #include "unwind/unwind.h"
 #include "unwind_tables/row_files.h"
 
@@ -33,6 +34,7 @@ struct known_mapping {
 
 struct known_process {
     struct proc_id id;
+    uint64_t owner; /* as proc_owner() tells */
     struct unwind_process what;
     struct known_mapping *mappings; /* owned, [count], sorted by start */
     size_t count;
@@ -58,6 +60,7 @@ struct feeder {
     struct row_files *files;
     struct known_process **processes; /* owned */
     size_t process_count;
+    struct shares places; /* of them */
     uint32_t last_slot;
     bool unlooked; /* an update ended before all files were looked at */
 };
@@ -70,6 +73,7 @@ int feeder_new(const struct feeder_io *io, struct feeder **ret)
     if (!f)
         return -ENOMEM;
     f->io = *io;
+    shares_init(&f->places, FEEDER_PROCESSES_MAX);
     r = row_files_new(&f->io, &f->files);
     if (r < 0) {
         free(f);
@@ -265,7 +269,7 @@ static int put_more(struct feeder *f, struct description *d, struct error *err)
         rest[1] = m->bias;
         rest[2] = m->first_row | (uint64_t)m->row_count << 32;
     }
-    r = row_files_put(f->files, &e, &k->more, err);
+    r = row_files_put(f->files, k->owner, &e, &k->more, err);
     if (r == 0) {
         k->what.more_count = (uint32_t)n;
         k->what.first_more = k->more->first;
@@ -350,15 +354,16 @@ static int process_keep(struct feeder *f, struct known_process **k, struct known
     struct known_process **processes;
 
     if (old) {
+        shares_give(&f->places, (*old)->owner, 1);
+        shares_force(&f->places, (*k)->owner, 1);
         process_free(*old);
         *old = TAKE_PTR(*k);
         return 0;
     }
-    processes = f->process_count < FEEDER_PROCESSES_MAX
-                    ? reallocarray(f->processes, f->process_count + 1, sizeof(*processes))
-                    : NULL;
+    processes = reallocarray(f->processes, f->process_count + 1, sizeof(*processes));
     if (!processes)
         return -ENOMEM;
+    shares_force(&f->places, (*k)->owner, 1);
     f->processes = processes;
     f->processes[f->process_count++] = TAKE_PTR(*k);
     return 0;
@@ -383,8 +388,17 @@ int feeder_update(struct feeder *f, const struct feeder_process *p, struct error
                              .before = image_before(p, old),
                              .deadline_ns = f->io.background ? clock_monotonic_ns() + FEEDER_LOOK_NS
                                                              : UINT64_MAX };
-    int r = k ? process_describe(f, p, &d, err) : -ENOMEM;
+    uint64_t owner = readers_owner(&p->id);
+    int r = k ? 0 : -ENOMEM;
 
+    if (r == 0 && !old && !shares_room(&f->places, owner)) {
+        f->places.refused++;
+        r = error_set(err, -ENOSPC, "its owner has too many processes already");
+    }
+    if (r == 0) {
+        k->owner = owner;
+        r = process_describe(f, p, &d, err);
+    }
     free(d.more);
     if (r == 0)
         r = process_put(f, k, old ? *old : NULL, err);
@@ -415,6 +429,7 @@ void feeder_forget(struct feeder *f, int32_t host_pid)
     if (!k)
         return;
     f->io.put_process(f->io.ctx, host_pid, NULL, NULL);
+    shares_give(&f->places, (*k)->owner, 1);
     process_free(*k);
     *k = f->processes[--f->process_count];
 }

@@ -7,14 +7,17 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/shares.h"
 #include "proc/proc.h"
 #include "unwind/process.h"
 
 struct feeder;
 
 struct feeder_io {
-    void *ctx;         /* borrowed */
-    uint32_t rows_max; /* that the table of rows has room for */
+    void *ctx;             /* borrowed */
+    uint32_t rows_max;     /* that the table of rows has room for */
+    struct shares *copies; /* borrowed: bytes of copies of files in memory (base/memory_budget.h);
+                            * NULL: not in the background */
     bool background; /* read files on a thread of its own: feeder_update() may say FEEDER_PENDING */
     int wake_fd;     /* an eventfd that is written to when that thread has read one, borrowed; <= 0:
                       * none

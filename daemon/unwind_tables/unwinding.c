@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory_budget.h"
 #include "broker_client/tables.h"
 #include "proc/stall_readers.h"
 #include "unwind/unwind.h"
@@ -78,10 +79,12 @@ static int put_process(void *ctx, int32_t host_pid, const struct unwind_process 
     return broker_put_process(ctx, host_pid, p, err);
 }
 
-int unwinding_new(struct broker *b, int wake_fd, struct unwinding **ret)
+int unwinding_new(struct broker *b, int wake_fd, struct memory_budget *memory,
+                  struct unwinding **ret)
 {
     struct feeder_io io = { .ctx = b,
                             .rows_max = BROKER_ROWS_MAX,
+                            .copies = &memory->copies,
                             .background = true,
                             .wake_fd = wake_fd,
                             .open_mapped = open_mapped,

@@ -10,10 +10,12 @@
 #include "sample/sample_abi.h"
 
 struct unwinding;
+struct memory_budget;
 
-/* Borrows @b, and the eventfd @wake_fd, which is written to when unwinding_poll() has something to
- * do. 0 or -ENOMEM. */
-int unwinding_new(struct broker *b, int wake_fd, struct unwinding **ret);
+/* Borrows @b, @memory, and the eventfd @wake_fd, which is written to when unwinding_poll() has
+ * something to do. 0 or -ENOMEM. */
+int unwinding_new(struct broker *b, int wake_fd, struct memory_budget *memory,
+                  struct unwinding **ret);
 struct unwinding *unwinding_free(struct unwinding *u);
 
 /* Describes a process that will be sampled, unless that was done. Waits for its files, but no

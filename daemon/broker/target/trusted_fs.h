@@ -12,7 +12,7 @@
 /* Returns whether @fd, of dependable_file(), is a copy, and not the file that the target has. */
 bool dependable_is_copy(int fd);
 
-#define COPY_MAX_BYTES (UINT64_C(128) << 20)
+#define COPY_MAX_BYTES (UINT64_C(64) << 20)
 #define COPY_NS_MAX UINT64_C(2000000000)
 
 /* Takes the open file @fd, called @what, of @t (NULL: of the host). *ret_fd: the file itself, or a

@@ -325,8 +325,11 @@ class PeakMemory(threading.Thread):
         self.pid, self.kib, self.over = pid, memory_kib(pid), threading.Event()
 
     def run(self) -> None:
-        while not self.over.wait(0.05):
-            self.kib = max(self.kib, memory_kib(self.pid))
+        while not self.over.wait(0.05) and alive(self.pid):
+            try:
+                self.kib = max(self.kib, memory_kib(self.pid))
+            except (OSError, IndexError):
+                return # it has ended
 
     def __enter__(self) -> "PeakMemory":
         self.start()

@@ -48,6 +48,25 @@ START_TEST(there_is_always_room_for_another)
 }
 END_TEST
 
+START_TEST(what_lasts_leaves_a_sixth)
+{
+    struct shares s;
+
+    shares_init(&s, 1200);
+    s.seed = 1;
+    ck_assert_uint_eq(shares_room_lasting(&s, ALICE), 600);
+    shares_force(&s, ALICE, 600);
+    ck_assert_uint_eq(shares_room_lasting(&s, ALICE), 0);
+    ck_assert_uint_eq(shares_room_lasting(&s, BOB), 300);
+    shares_force(&s, BOB, 300);
+    ck_assert_uint_eq(shares_room_lasting(&s, BOB), 0);
+    ck_assert_uint_eq(shares_room_lasting(&s, CAROL), 200);
+    shares_force(&s, CAROL, 200);
+    ck_assert_uint_eq(shares_room_lasting(&s, CAROL), 0);
+    ck_assert_uint_eq(shares_room_lasting(&s, 4), 100);
+}
+END_TEST
+
 START_TEST(what_is_forced_is_counted)
 {
     struct shares s;
@@ -188,6 +207,7 @@ int main(void)
 
     tcase_add_test(shares, one_alone_gets_half);
     tcase_add_test(shares, there_is_always_room_for_another);
+    tcase_add_test(shares, what_lasts_leaves_a_sixth);
     tcase_add_test(shares, what_is_forced_is_counted);
     suite_add_tcase(s, shares);
     tcase_add_checked_fixture(turns, setup, teardown);

@@ -74,10 +74,13 @@ static const struct symbol_files FILES = { .mapped = mapped,
                                            .debug = debug,
                                            .debug_shared = debug_shared };
 
+static struct shares copies;
+
 static void setup(void)
 {
-    ck_assert_int_eq(inlines_new(&FILES, /* namer= */ NULL, /* background= */ false, -1, &inlines),
-                     0);
+    shares_init(&copies, 1 << 20);
+    ck_assert_int_eq(
+        inlines_new(&FILES, /* namer= */ NULL, /* background= */ false, -1, &copies, &inlines), 0);
 }
 
 static void teardown(void)

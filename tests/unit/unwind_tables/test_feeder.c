@@ -15,7 +15,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define ROWS 400000u
+#define ROWS 1000000u
 
 static struct unwind_row rows[ROWS];
 static struct unwind_process last;
