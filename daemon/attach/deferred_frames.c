@@ -285,7 +285,8 @@ static size_t decide(struct deferred *l, uint32_t n, uint32_t ret[RECORD_LATER_F
         p->count ? (enum frame_kind)frame_table_get(l->frames, memory[p->count - 1])->kind
                  : FRAME_UNKNOWN;
     bool memory_knows = named(l, memory, p->count), stub = tier == FRAME_STUB, use;
-    size_t count = source_frames(l, key, p, tier == FRAME_C1 ? FRAME_C1 : FRAME_C2, ret);
+    size_t count =
+        source_frames(l, key, p, tier == FRAME_C1 || tier == FRAME_JVMCI ? tier : FRAME_C2, ret);
 
     /* The JVM's own text has one name for all stubs of a blob. */
     use = count && (!memory_knows || !stub || (l->source.map && !tells_less(l, ret[0])));

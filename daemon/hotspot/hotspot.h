@@ -45,6 +45,9 @@ int hotspot_vm_jdk(const struct hotspot_vm *vm);
 const char *hotspot_vm_version(const struct hotspot_vm *vm);
 const char *hotspot_vm_name(const struct hotspot_vm *vm);
 
+/* Returns whether a JVMCI library, such as Graal, compiles in the place of C2. */
+bool hotspot_vm_uses_jvmci(const struct hotspot_vm *vm);
+
 /* -XX flag @name of bool or integer type, from the VM's own flag table. 0; -ENOENT; HOTSPOT_GONE.
  */
 int hotspot_vm_flag(struct hotspot_vm *vm, const char *name, uint64_t *ret);

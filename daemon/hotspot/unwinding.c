@@ -39,6 +39,7 @@ int hotspot_vm_unwinding(const struct hotspot_vm *vm, struct unwind_vm *ret)
         .frame_complete_bytes = l->blob_frame_complete.width,
         .bcp_slot = l->jdk == 8 ? 7 : 8,
         .virtual_threads = l->jdk >= 21,
+        .jvmci = vm->jvmci,
     };
 
     if (!u.cont_entry_bytes) /* where it ends is what counts */

@@ -35,6 +35,14 @@ static void vm_read_version(struct hotspot_vm *vm)
         memory_string(&vm->memory, at, vm->version, sizeof(vm->version));
 }
 
+static void vm_read_jvmci(struct hotspot_vm *vm)
+{
+    uint64_t v;
+
+    vm->jvmci = hotspot_vm_flag(vm, "EnableJVMCI", &v) == 0 && v;
+    vm->jvmci_compiles = vm->jvmci && hotspot_vm_flag(vm, "UseJVMCICompiler", &v) == 0 && v;
+}
+
 static int vm_read(struct hotspot_vm *vm, uint64_t libjvm_base, struct error *err)
 {
     struct dynsym d;
@@ -52,8 +60,10 @@ static int vm_read(struct hotspot_vm *vm, uint64_t libjvm_base, struct error *er
         r = HOTSPOT_NOT_READY;
     if (r == 0)
         r = codecache_open(vm);
-    if (r == 0)
+    if (r == 0) {
         vm_read_version(vm);
+        vm_read_jvmci(vm);
+    }
     return r;
 }
 
@@ -113,6 +123,11 @@ struct hotspot_vm *hotspot_vm_close(struct hotspot_vm *vm)
     if (vm)
         vm_unref(vm);
     return NULL;
+}
+
+bool hotspot_vm_uses_jvmci(const struct hotspot_vm *vm)
+{
+    return vm->jvmci_compiles;
 }
 
 int hotspot_vm_jdk(const struct hotspot_vm *vm)

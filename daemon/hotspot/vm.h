@@ -89,6 +89,7 @@ struct hotspot_vm {
     uint64_t code_low, code_high; /* around all heaps */
     uint64_t interpreter_start, interpreter_end;
     uint64_t call_stub_return;             /* return pc of entry frames */
+    bool jvmci, jvmci_compiles;            /* it may compile so; all of level 4 is compiled so */
     struct code_check checks[CODE_CHECKS]; /* of this moment, by their address */
     struct codelet *codelets;              /* owned; sorted; NULL until asked for */
     size_t codelet_count;

@@ -106,6 +106,7 @@ static enum category category_of_code(const struct frame_table *t, uint32_t leaf
     switch ((enum frame_kind)f->kind) {
     case FRAME_C1:
     case FRAME_C2:
+    case FRAME_JVMCI:
     case FRAME_INLINED:
         return CATEGORY_JAVA;
     case FRAME_INTERPRETED:

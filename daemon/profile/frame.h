@@ -10,7 +10,7 @@
 /* Order matters to nobody but render/ and web/, which keep tables by it (checked by a test). */
 enum frame_kind {
     FRAME_UNKNOWN,     /* no name: "[unknown]", or module+offset */
-    FRAME_C2,          /* Java, compiled by C2 (or JVMCI) */
+    FRAME_C2,          /* Java, compiled by C2; and wrappers of native methods */
     FRAME_C1,          /* Java, compiled by C1 */
     FRAME_INLINED,     /* Java, inlined into the compiled frame below it (its caller) */
     FRAME_INTERPRETED, /* Java */
@@ -26,13 +26,14 @@ enum frame_kind {
 #include "profile/waits.def"
 #undef WAIT
     FRAME_CLASS, /* no code: the Java class of the objects that the one below it allocated */
+    FRAME_JVMCI, /* Java, compiled by a compiler that is a JVMCI library, such as Graal */
     FRAME_KIND_COUNT
 };
 
 /* Returns whether the frame is Java code, compiled or interpreted. */
 static inline bool frame_kind_is_java(enum frame_kind k)
 {
-    return k >= FRAME_C2 && k <= FRAME_INTERPRETED;
+    return (k >= FRAME_C2 && k <= FRAME_INTERPRETED) || k == FRAME_JVMCI;
 }
 
 /* A file that code came from. */

@@ -14,6 +14,7 @@ static const char *frame_suffix(enum frame_kind kind)
 {
     switch (kind) {
     case FRAME_C2:
+    case FRAME_JVMCI:
         return "_[j]";
     case FRAME_C1:
         return "_[1]";

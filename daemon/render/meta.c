@@ -27,6 +27,7 @@ static const char *const KIND_NAMES[FRAME_KIND_COUNT] = {
 #include "profile/waits.def"
 #undef WAIT
     [FRAME_CLASS] = "class",
+    [FRAME_JVMCI] = "jvmci",
 };
 
 const char *render_kind_name(unsigned kind)

@@ -255,6 +255,14 @@ static uint32_t java_stub_frame(struct java_names *j, const struct hotspot_code 
     return java_frame(j, java_stub_id(j->frames, name), 0, FRAME_STUB);
 }
 
+static enum frame_kind kind_of(const struct hotspot_vm *vm, const struct hotspot_code *code)
+{
+    if (code->level >= 1 && code->level <= 3)
+        return FRAME_C1;
+    return code->kind == HOTSPOT_CODE_COMPILED && hotspot_vm_uses_jvmci(vm) ? FRAME_JVMCI
+                                                                            : FRAME_C2;
+}
+
 /* The frames of @code at @pc; 0 when it is gone. */
 static size_t java_expand(struct java_names *j, struct hotspot_vm *vm,
                           const struct hotspot_code *code, uint64_t pc, bool is_return_address,
@@ -275,7 +283,7 @@ static size_t java_expand(struct java_names *j, struct hotspot_vm *vm,
     }
     for (int i = 0; i < n; i++) {
         uint32_t function = java_method_function(j, vm, at[i].method, now_ns, now_ns), line = 0;
-        enum frame_kind kind = code->level >= 1 && code->level <= 3 ? FRAME_C1 : FRAME_C2;
+        enum frame_kind kind = kind_of(vm, code);
 
         if (at[i].inlined)
             kind = FRAME_INLINED;

@@ -96,6 +96,7 @@ UNWIND_FUNCTION int unwind_anchor_rule(struct unwind_walk *w, struct unwind_proc
 UNWIND_FUNCTION int unwind_java_rule(struct unwind_walk *w, struct unwind_process *p)
 {
     uint64_t name, before;
+    int end;
 
     if (!w || !p)
         return UNWIND_END_NO_PROCESS;
@@ -104,8 +105,12 @@ UNWIND_FUNCTION int unwind_java_rule(struct unwind_walk *w, struct unwind_proces
     if (!unwind_find_blob(w, p, w->exact ? w->at.pc : w->at.pc - 1))
         return UNWIND_END_NO_BLOB;
     name = w->blob_name;
-    if (unwind_is_nmethod(name))
-        return unwind_compiled_rule(w, p);
+    if (unwind_is_nmethod(name)) {
+        end = unwind_compiled_rule(w, p);
+        if (!end && p->vm.jvmci)
+            unwind_leave_fp(w, p);
+        return end;
+    }
     if (name == UNWIND_NAME('S', 't', 'u', 'b', 'R', 'o', 'u', 't')) {
         /* The barrier is returned to but never called from. */
         if (!w->exact && p->vm.virtual_threads && w->at.pc != p->vm.call_stub_return &&

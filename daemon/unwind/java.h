@@ -67,6 +67,38 @@ UNWIND_FUNCTION int unwind_compiled_rule(struct unwind_walk *w, struct unwind_pr
     return unwind_try_probe(w, p, size, UNWIND_PROBE_MAX) ? 0 : UNWIND_END_COMPILED;
 }
 
+/*
+ * Code of a JVMCI compiler saves rbp only if something in it may stop or be given up: then it is
+ * put where C1 and C2 put it, near the place from which on the frame is complete. If no such
+ * instruction is there, rbp still is the caller's. Changes w->rule to say so.
+ */
+UNWIND_FUNCTION int unwind_leave_fp(struct unwind_walk *w, struct unwind_process *p)
+{
+    uint64_t from, word = 0, next = 0;
+    int32_t size = 0, complete = 0;
+    uint32_t i, k;
+
+    if (!w || !p || w->rule.base != UNWIND_BASE_SP || w->rule.fp != -16 ||
+        !unwind_frame_facts(w, p, &size, &complete) || complete < 0 || size < 16)
+        return 0;
+    from = w->blob_code + (uint64_t)(int64_t)complete - UNWIND_SAVE_BEFORE;
+    if (!unwind_read_u64(w, from, &word))
+        return 0;
+    for (i = 0; i < UNWIND_SAVE_WORDS; i++) {
+        from += 8;
+        if (!unwind_read_u64(w, from, &next))
+            return 0;
+        for (k = 0; k < 8; k++) {
+            if (unwind_saves_fp(word, size))
+                return 0;
+            word = word >> 8 | next << 56;
+            next >>= 8;
+        }
+    }
+    w->rule.fp = 0;
+    return 1;
+}
+
 /* The caller is known though the interpreter's frame is not whole yet: Method* is in rbx. What
  * stands right at @pc is not about to enter: it has returned there from compiled code, and has not
  * put rsp back yet. r13 and the word on top may still be those of the call, rbx may be anything. */

@@ -92,7 +92,8 @@ struct unwind_vm {
     uint8_t frame_complete_bytes; /* 2 or 4 */
     uint8_t bcp_slot;             /* words below fp: 8, or 7 in JDK 8 */
     uint8_t virtual_threads;      /* 1: JDK 21 on */
-    uint8_t zero[3];
+    uint8_t jvmci;                /* 1: code may be of a JVMCI compiler, such as Graal */
+    uint8_t zero[2];
     struct unwind_locks locks;
 };
 

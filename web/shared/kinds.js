@@ -8,6 +8,7 @@ export const KIND = Object.freeze({
     RUNNABLE: 13, SLEEP: 14, LOCK: 15, NOTIFY: 16, PARK: 17, POLL: 18, NETWORK: 19,
     FILE: 20, DISK: 21, PIPE: 22, FAULT: 23, VM: 24, STOPPED: 25, BLOCKED: 26,
     CLASS: 27, // of allocated objects: a leaf of its own
+    JVMCI: 28,
 });
 
 // id: as the json format spells it. label: in the legend. text: in the line about a frame.
@@ -40,18 +41,19 @@ export const KINDS = Object.freeze([
     { id: "stopped", label: "Stopped", text: "was stopped, traced or frozen" },
     { id: "blocked", label: "Blocked", text: "waited; it is not known for what" },
     { id: "class", label: "Class", text: "class of the objects that were allocated" },
+    { id: "jvmci", label: "Java JVMCI", text: "Java, compiled through JVMCI, as by Graal" },
 ]);
 
 // In the order of the legend: from Java outwards.
 export const LEGEND_ORDER = Object.freeze([
-    KIND.C2, KIND.INLINED, KIND.C1, KIND.INTERPRETED, KIND.STUB, KIND.JVM, KIND.NATIVE, KIND.NATIVE_INLINED,
+    KIND.C2, KIND.JVMCI, KIND.INLINED, KIND.C1, KIND.INTERPRETED, KIND.STUB, KIND.JVM, KIND.NATIVE, KIND.NATIVE_INLINED,
     KIND.KERNEL, KIND.RUNNABLE, KIND.LOCK, KIND.NOTIFY, KIND.PARK, KIND.SLEEP, KIND.POLL, KIND.NETWORK,
     KIND.PIPE, KIND.FILE, KIND.DISK, KIND.FAULT, KIND.VM, KIND.STOPPED, KIND.BLOCKED,
     KIND.CLASS, KIND.UNKNOWN, KIND.TRUNCATED, KIND.THREAD, KIND.PROCESS,
 ]);
 
 export function isJava(kind) {
-    return kind >= KIND.C2 && kind <= KIND.INTERPRETED;
+    return (kind >= KIND.C2 && kind <= KIND.INTERPRETED) || kind === KIND.JVMCI;
 }
 
 export function isNative(kind) {

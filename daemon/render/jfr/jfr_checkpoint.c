@@ -18,6 +18,7 @@ static unsigned frame_type(uint32_t kind)
     case FRAME_C1:
         return TYPE_C1;
     case FRAME_C2:
+    case FRAME_JVMCI:
         return TYPE_JIT;
     case FRAME_INLINED:
         return TYPE_INLINED;

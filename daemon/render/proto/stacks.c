@@ -217,7 +217,7 @@ static bool is_inlined(const struct view *v, uint32_t before, uint32_t frame)
     if (v->frames[frame].kind == FRAME_NATIVE_INLINED)
         return kind == FRAME_NATIVE || kind == FRAME_JVM || kind == FRAME_NATIVE_INLINED;
     return v->frames[frame].kind == FRAME_INLINED &&
-           (kind == FRAME_C1 || kind == FRAME_C2 || kind == FRAME_INLINED);
+           (kind == FRAME_C1 || kind == FRAME_C2 || kind == FRAME_JVMCI || kind == FRAME_INLINED);
 }
 
 /* Rows on their way by their bodies, each put together once; neighbours share what is nearer to the

@@ -102,6 +102,23 @@ enum unwind_shape {
     UNWIND_SHAPE_WHOLE_FP, /* the frame is there but fp is not saved yet, and still the caller's */
 };
 
+/* Where compiled code saves rbp, if it does: from so many bytes before its frame is complete on (C1
+ * pushes it before the entry barrier), in so many words (Graal saves it behind that). */
+#define UNWIND_SAVE_BEFORE 40
+#define UNWIND_SAVE_WORDS 9
+
+/* Whether the instruction at the beginning of @code saves rbp into a frame of @size bytes. */
+UNWIND_INLINE bool unwind_saves_fp(uint64_t code, int32_t size)
+{
+    uint32_t at4 = (uint32_t)code, place = (uint32_t)size - 16;
+
+    if (at4 == 0xec834855 || at4 == 0xec814855 || at4 == 0xec8b4855 || at4 == 0xe5894855)
+        return true;       /* push rbp; then sub rsp,n or mov rbp,rsp */
+    if (at4 == 0x246c8948) /* mov [rsp+d8],rbp: 48 89 6c 24 */
+        return (code >> 32 & 0xff) == place;
+    return at4 == 0x24ac8948 && (uint32_t)(code >> 32) == place; /* mov [rsp+d32],rbp */
+}
+
 /* In a prologue. */
 UNWIND_INLINE uint32_t unwind_prologue(const struct unwind_code *c)
 {

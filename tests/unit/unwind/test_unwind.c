@@ -119,6 +119,51 @@ END_TEST
 
 /* The frame pointer that a frame restores must be its caller's: call_stub is found by nothing else.
  */
+/* Code of a JVMCI compiler, called from the interpreter, whose frame hangs on rbp. It saves rbp in
+ * one of three ways, or leaves it alone; then a spilled value lies where others save it. */
+static const struct {
+    const char *bytes;
+    size_t n;
+    bool saves;
+} JVMCI_CASES[] = {
+    { "\x48\x83\xec\x28\x90\x90\x90\x90\x90", 9, false },
+    { "\x48\x83\xec\x28\x48\x89\x6c\x24\x20", 9, true },
+    { "\x48\x83\xec\x28\x48\x89\x6c\x24\x18", 9, false }, /* something else of the frame */
+    { "\x48\x83\xec\x28\x48\x89\xac\x24\x20\x00\x00\x00", 12, true },
+    { "\x55\x48\x83\xec\x20", 5, true },
+};
+
+START_TEST(leaves_a_frame_pointer_that_was_not_saved)
+{
+    uint64_t fp = STACK + 0x3000, sp = regs.sp;
+    bool saves = JVMCI_CASES[_i].saves;
+
+    jvm.vm.jvmci = 1;
+    put_code(callee + 4, JVMCI_CASES[_i].bytes, JVMCI_CASES[_i].n);
+    regs.pc = callee + 60;
+    regs.fp = saves ? 0x1111 : fp;
+    push_stack(sp + 6 * 8 - 8, INTERPRETER + 0x100);
+    push_stack(sp + 6 * 8 - 16, saves ? fp : 0x2222);
+    push_stack(fp - 24, METHOD);
+    push_stack(fp - 8, fp + 16);
+    push_stack(fp - 64, META + 0x300); /* bcp */
+    push_stack(fp, STACK + 0x4000);
+    push_stack(fp + 8, stub_return);
+    put_entry(STACK + 0x4000);
+    for (uint32_t tick = 1; tick < 4; tick++) {
+        walk(tick);
+        ck_assert_uint_eq(w.end, UNWIND_END_ROOT);
+        ck_assert_uint_eq(kind_of(0), UNWIND_COMPILED);
+        ck_assert_uint_eq(kind_of(1), UNWIND_INTERPRETED);
+        ck_assert_uint_eq(pc_of(1), METHOD);
+    }
+    jvm.vm.jvmci = 0; /* without such a compiler, code is as C1's and C2's */
+    memset(host.known, 0, sizeof(host.known));
+    walk(5);
+    ck_assert_int_eq(w.end == UNWIND_END_ROOT, saves);
+}
+END_TEST
+
 START_TEST(follows_a_deoptimized_caller)
 {
     uint64_t sp = regs.sp, handler = CODE + 0x1000 + (16 << 7) - (_i ? 24 : 16);
@@ -287,6 +332,8 @@ int main(void)
     tcase_add_loop_test(tc, steps_back_when_a_remembered_rule_misleads, 0, 2);
     tcase_add_loop_test(tc, reads_prologues_and_epilogues, 0, (int)ARRAY_SIZE(SHAPES));
     tcase_add_loop_test(tc, follows_a_deoptimized_caller, 0, 2);
+    tcase_add_loop_test(tc, leaves_a_frame_pointer_that_was_not_saved, 0,
+                        (int)ARRAY_SIZE(JVMCI_CASES));
     tcase_add_loop_test(tc, passes_registers_that_are_saved_around_a_call, 0,
                         (int)ARRAY_SIZE(FALLBACKS));
     tcase_add_test(tc, stops_at_its_limit);
