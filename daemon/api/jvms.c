@@ -106,12 +106,8 @@ int facts_jvm(struct api *api, const struct viewer *v, int32_t host_pid, json_t 
     if (r != 0)
         return r;
     p = discover_find(api->engine.discover, host_pid);
-    if (!p || p->jvm == JVM_NO) {
-        error_parameter(err, "pid", -ESRCH, "process %d is no JVM: it has no libjvm.so mapped",
-                        host_pid);
-        error_remedy(err, "GET /api/v1/jvms lists the JVMs; /profile takes any process");
-        return BACKEND_NOT_FOUND;
-    }
+    if (!p || p->jvm == JVM_NO)
+        return jvm_missing(api, t, host_pid, p, err);
     *ret = jvm_json(api, p);
     return *ret ? 0 : -ENOMEM;
 }

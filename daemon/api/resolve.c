@@ -5,6 +5,7 @@
  * container's alone.
  */
 #include "api/api_impl.h"
+#include "capture/idle_target.h"
 #include "capture/process_selector.h"
 
 struct resolving {
@@ -69,6 +70,22 @@ int selector_resolve(struct api *api, const struct target_selector *t, struct ta
     return r < 0 ? r : api_ask(api, call_resolve, &a, err);
 }
 
+int jvm_missing(struct api *api, const struct target *t, int32_t host_pid, const struct process *p,
+                struct error *err)
+{
+    char child[120];
+
+    if (p && idle_target_child(api->engine.discover, api->engine.opts->proc_fd, t, p, child,
+                               sizeof(child)))
+        error_parameter(err, "pid", -ESRCH, "process %d (%.16s) is no JVM; %s", host_pid, p->comm,
+                        child);
+    else
+        error_parameter(err, "pid", -ESRCH, "process %d is no JVM: it has no libjvm.so mapped",
+                        host_pid);
+    error_remedy(err, "GET /api/v1/jvms lists the JVMs; /profile takes any process");
+    return BACKEND_NOT_FOUND;
+}
+
 int jvm_find(struct api *api, const struct viewer *v, int32_t host_pid, struct process **ret,
              struct error *err)
 {
@@ -81,12 +98,8 @@ int jvm_find(struct api *api, const struct viewer *v, int32_t host_pid, struct p
     if (r != 0)
         return r;
     *ret = discover_find(api->engine.discover, host_pid);
-    if (!*ret || (*ret)->jvm == JVM_NO) {
-        error_parameter(err, "pid", -ESRCH, "process %d is no JVM: it has no libjvm.so mapped",
-                        host_pid);
-        error_remedy(err, "GET /api/v1/jvms lists the JVMs");
-        return BACKEND_NOT_FOUND;
-    }
+    if (!*ret || (*ret)->jvm == JVM_NO)
+        return jvm_missing(api, t, host_pid, *ret, err);
     discover_refresh(api->engine.discover, *ret);
     return 0;
 }

@@ -43,48 +43,12 @@ static int map_id(const struct target *t, const char *file, uint32_t outside, ui
     return 0;
 }
 
-static bool file_says(int dir_fd, const char *path, const char *line)
-{
-    _cleanup_buf_ struct buf text;
-    struct span rest, one;
-
-    buf_init(&text, TARGET_TEXT_MAX);
-    if (buf_read_at(&text, dir_fd, path) < 0)
-        return false;
-    rest = buf_span(&text);
-    while (span_take_line(&rest, &one)) {
-        if (span_eq_str(span_trim(one), line))
-            return true;
-    }
-    return false;
-}
-
 /* Whether its cgroup is frozen, in version 1, 2 or both. */
 static bool is_frozen(const struct server *s, const struct target *t)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
-    struct cgroup_line line;
-    struct span rest;
 
-    if (target_read_proc(t, "cgroup", &text, NULL) != 0)
-        return false;
-    rest = buf_span(&text);
-    while (cgroup_take_line(&rest, &line)) {
-        _cleanup_close_ int mount = -1;
-        bool v2 = line.hierarchy == 0;
-        char path[4096 + 64];
-        struct span below;
-
-        if ((!v2 && !cgroup_has(&line, "freezer")) ||
-            cgroup_open_mount(s, &line, &below, &mount) < 0)
-            continue;
-        snprintf(path, sizeof(path), ".%.*s/%s", (int)MIN(below.n, (size_t)4096), below.p,
-                 v2 ? "cgroup.events" : "freezer.state");
-        if (v2 ? file_says(mount, path, "frozen 1")
-               : file_says(mount, path, "FROZEN") || file_says(mount, path, "FREEZING"))
-            return true;
-    }
-    return false;
+    return target_read_proc(t, "cgroup", &text, NULL) == 0 && cgroup_frozen(s, buf_span(&text));
 }
 
 /* Whether the target is in a state to be attached to. */

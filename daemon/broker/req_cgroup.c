@@ -99,6 +99,7 @@ int request_cgroup(struct server *s, const struct broker_request *q, struct repl
         return error_set(&rep->err, out.error, "the cgroups of process %d take too much memory",
                          t.host_pid);
     r = memfd_of("cgroup", out.p, out.n, &fd, &rep->err);
-    rep->value = cgroup_cpu_limit(s, buf_span(&text));
+    rep->value = cgroup_cpu_limit(s, buf_span(&text)) |
+                 (cgroup_frozen(s, buf_span(&text)) ? BROKER_CGROUP_FROZEN : 0);
     return r ? r : reply_fd(rep, fd);
 }

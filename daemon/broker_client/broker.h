@@ -68,6 +68,8 @@ int broker_pagemap(struct broker *b, const struct proc_id *id, int *ret_fd, stru
  * those above, in thousandths of a CPU; 0: none. */
 int broker_cgroup(struct broker *b, const struct proc_id *id, int *ret_fd, uint64_t *ret_cpu_limit,
                   struct error *err);
+/* Gets whether one of its cgroups is frozen. 0, PROC_GONE, -errno. */
+int broker_is_frozen(struct broker *b, const struct proc_id *id, bool *ret, struct error *err);
 /* Gets the user who made the user namespace of a container without root (rootless podman).
  * The kernel lets that user trace what runs in it. 0; BROKER_ABSENT: there is none, or it is
  * root's, or one in a container of root's; PROC_GONE; -errno. */

@@ -55,8 +55,24 @@ int broker_cgroup(struct broker *b, const struct proc_id *id, int *ret_fd, uint6
                   struct error *err)
 {
     struct broker_request q = client_request_target(BROKER_CGROUP, id);
+    uint64_t value;
+    int r = client_call_file_value(b, &q, ret_fd, &value, err);
 
-    return client_call_file_value(b, &q, ret_fd, ret_cpu_limit, err);
+    if (r == 0)
+        *ret_cpu_limit = value & ~BROKER_CGROUP_FROZEN;
+    return r;
+}
+
+int broker_is_frozen(struct broker *b, const struct proc_id *id, bool *ret, struct error *err)
+{
+    struct broker_request q = client_request_target(BROKER_CGROUP, id);
+    _cleanup_close_ int fd = -1;
+    uint64_t value;
+    int r = client_call_file_value(b, &q, &fd, &value, err);
+
+    if (r == 0)
+        *ret = value & BROKER_CGROUP_FROZEN;
+    return r;
 }
 
 int broker_namespace_user(struct broker *b, const struct proc_id *id, uint32_t *ret_uid,

@@ -26,7 +26,8 @@
 #define BROKER_HOLDER_FLAGS ((1u << (BROKER_HOLDER_SOCKET - BROKER_HOLDER_BITS)) - 1)
 #define BROKER_HOLDERS_ITEMS 157
 #define BROKER_ADDRESS_MAX (UINT64_C(1) << 56)
-#define BROKER_TABLES_ROWS 262144u /* that go over at once */
+#define BROKER_CGROUP_FROZEN (UINT64_C(1) << 63) /* in the answer of cgroup, beside the limit */
+#define BROKER_TABLES_ROWS 262144u               /* that go over at once */
 #define BROKER_TABLES_BYTES (BROKER_TABLES_ROWS * sizeof(struct unwind_row))
 
 enum broker_request_kind {

@@ -3,6 +3,7 @@
 #include "capture/capability_text.h"
 #include "capture/capture_impl.h"
 #include "capture/empty_text.h"
+#include "capture/idle_target.h"
 
 #include <unistd.h>
 
@@ -182,10 +183,19 @@ static void capture_warn_mallocs(const struct captures *captures, struct capture
     }
 }
 
-static void capture_warn_empty(struct capture *c, const struct capture_event *event)
+static void capture_warn_empty(struct captures *captures, struct capture *c,
+                               const struct capture_event *event)
 {
-    char text[EMPTY_TEXT_BYTES];
+    int32_t pid = target_single_pid(c->target);
+    struct process *p = pid ? discover_find(captures->discover, pid) : NULL;
+    char text[EMPTY_TEXT_BYTES], why[IDLE_TARGET_BYTES];
 
+    if (p && !p->exited &&
+        idle_target_text(captures->discover, captures->broker, captures->opts.proc_fd, c->target, p,
+                         why)) {
+        record_warn(c->record, "%s", why);
+        return;
+    }
     record_warn(c->record, "%s",
                 empty_text(event->info, event->name, event->period, capture_by_agent(c), text));
 }
@@ -223,6 +233,6 @@ void capture_warn_quality(struct captures *captures, struct capture *c)
         capture_warn_mallocs(captures, c, &c->events[i]);
         capture_warn_fixed(c, &c->events[i]);
         if (record_samples(c->record) == 0)
-            capture_warn_empty(c, &c->events[i]);
+            capture_warn_empty(captures, c, &c->events[i]);
     }
 }

@@ -115,6 +115,7 @@ int maps_read_exec(const struct proc_id *id, int fd, const struct maps_limits *l
 struct proc_status {
     char state; /* R S D T t Z X I */
     int32_t tgid, ppid;
+    int32_t tracer;                    /* 0: nobody traces it */
     uint32_t uid, gid;                 /* effective, in the reader's user namespace */
     uint32_t real_uid, saved_uid;      /* the same */
     uint64_t capabilities;             /* CapPrm; all where it is not told */

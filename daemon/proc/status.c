@@ -96,6 +96,10 @@ static unsigned parse_field(struct span key, struct span value, struct proc_stat
         return take_pid(value, &st->tgid) ? SEEN_TGID : 0;
     if (span_eq_str(key, "PPid"))
         return take_pid(value, &st->ppid) ? SEEN_PPID : 0;
+    if (span_eq_str(key, "TracerPid")) {
+        take_pid(value, &st->tracer);
+        return 0;
+    }
     if (span_eq_str(key, "Uid")) {
         if (!take_ids(value, ids))
             return 0;

@@ -154,3 +154,41 @@ uint64_t cgroup_cpu_limit(const struct server *s, struct span cgroup)
     cgroup_any(s, cgroup, "cpu", note_cpu_limit, &least);
     return least == UINT64_MAX ? 0 : least;
 }
+
+static bool file_says(int dir_fd, const char *path, const char *line)
+{
+    _cleanup_buf_ struct buf text;
+    struct span rest, one;
+
+    buf_init(&text, TARGET_TEXT_MAX);
+    if (buf_read_at(&text, dir_fd, path) < 0)
+        return false;
+    rest = buf_span(&text);
+    while (span_take_line(&rest, &one)) {
+        if (span_eq_str(span_trim(one), line))
+            return true;
+    }
+    return false;
+}
+
+bool cgroup_frozen(const struct server *s, struct span cgroup)
+{
+    struct cgroup_line line;
+
+    while (cgroup_take_line(&cgroup, &line)) {
+        _cleanup_close_ int mount = -1;
+        bool v2 = line.hierarchy == 0;
+        char path[CGROUP_PATH_MAX + 64];
+        struct span below;
+
+        if ((!v2 && !cgroup_has(&line, "freezer")) ||
+            cgroup_open_mount(s, &line, &below, &mount) < 0)
+            continue;
+        snprintf(path, sizeof(path), ".%.*s/%s", (int)MIN(below.n, (size_t)CGROUP_PATH_MAX),
+                 below.p, v2 ? "cgroup.events" : "freezer.state");
+        if (v2 ? file_says(mount, path, "frozen 1")
+               : file_says(mount, path, "FROZEN") || file_says(mount, path, "FREEZING"))
+            return true;
+    }
+    return false;
+}

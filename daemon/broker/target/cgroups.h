@@ -27,3 +27,5 @@ bool cgroup_any(const struct server *s, struct span cgroup, const char *controll
 /* Returns the least CPU limit of the cgroups in @cgroup and of those above, in thousandths of a
  * CPU; 0: there is none. */
 uint64_t cgroup_cpu_limit(const struct server *s, struct span cgroup);
+/* Returns whether one of the cgroups in @cgroup is frozen, in version 1, 2 or both. */
+bool cgroup_frozen(const struct server *s, struct span cgroup);

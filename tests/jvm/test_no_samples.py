@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles without samples say why: the shell that started a JVM, and what is stopped, traced or frozen."""
+import os
+import signal
+import subprocess
+import time
+
+from harness import paths, proc
+from harness.daemon import Daemon
+from harness.jvm import Jvm, WithClasses
+from test_hard_waits import Freezer
+
+SHELL = '"$0" "$@"; exit 0' # it waits for what it starts
+
+
+class NoSamples(WithClasses):
+    sources = ("LoadsAnother.java",)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.daemon = Daemon("--recorder-hz=0")
+        cls.addClassCleanup(cls.daemon.stop)
+
+    def start(self, wrap: list[str] | None = None) -> Jvm:
+        jvm = Jvm(paths.jdk(17), "-Xmx64m", "-XX:+UseSerialGC", "-cp", self.classes.folder, "LoadsAnother", wrap=wrap, stdin=subprocess.PIPE)
+        self.addCleanup(jvm.stop)
+        return jvm
+
+    def child_of(self, pid: int) -> int:
+        children = [int(c) for c in proc.read(f"/proc/{pid}/task/{pid}/children").split()]
+        self.assertEqual(len(children), 1, children)
+        return children[0]
+
+    def why(self, pid: int) -> str:
+        profile = self.daemon.profile(pid=pid, seconds=1, hz=99)
+        self.assertEqual(profile.samples, 0, profile.describe())
+        told = [w for w in profile.warnings if w.startswith("no samples")]
+        self.assertEqual(len(told), 1, profile.warnings)
+        return told[0]
+
+    def test_the_shell(self):
+        """It is no JVM, and its child is one; so it is with a shell in a shell. The JVM itself has samples."""
+        for wrap, word in (["sh", "-c", SHELL], "child"), (["sh", "-c", SHELL, "sh", "-c", SHELL], "descendant"):
+            with self.subTest(wrap=wrap):
+                jvm = self.start(wrap)
+                pid, child = jvm.pid, self.child_of(jvm.pid)
+                while word == "descendant" and proc.read(f"/proc/{child}/comm").strip() != "java":
+                    child = self.child_of(child)
+                self.addCleanup(os.kill, child, signal.SIGKILL)
+                said = f"process {pid} (sh) is no JVM; its {word} {child} is (LoadsAnother)"
+                self.assertEqual(self.why(pid), "no samples: " + said)
+                answer = self.daemon.get(f"/api/v1/jvms/{pid}")
+                self.assertEqual(answer.status, 404, answer)
+                self.assertIn(said, answer.json()["detail"])
+                self.assertGreater(self.daemon.profile(pid=child, seconds=1, hz=99).samples, 10)
+
+    def test_a_shell_alone(self):
+        """It started none: an idle process shows nothing."""
+        process = subprocess.Popen([*proc.ENDS_WITH_US, "sleep", "1000"])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertIn("the target used no CPU time", self.why(process.pid))
+
+    def test_stopped(self):
+        jvm = self.start()
+        os.kill(jvm.pid, signal.SIGSTOP)
+        self.assertIn(f"process {jvm.pid} (LoadsAnother) is stopped", self.why(jvm.pid))
+        os.kill(jvm.pid, signal.SIGCONT)
+        self.assertGreater(self.daemon.profile(pid=jvm.pid, seconds=1, hz=99).samples, 10)
+
+    def test_traced(self):
+        paths.need("gdb")
+        jvm = self.start()
+        with subprocess.Popen(["gdb", "-q", "-nx", "-batch", "-p", str(jvm.pid), "-ex", "shell sleep 1000"],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as tracer:
+            try:
+                proc.wait_until(lambda: proc.read(f"/proc/{jvm.pid}/stat").rpartition(")")[2].split()[0] == "t", 60, "it is traced")
+                time.sleep(1)
+                self.assertIn(f"is stopped by {tracer.pid} (gdb), which traces it", self.why(jvm.pid))
+            finally:
+                tracer.kill()
+
+    def test_frozen(self):
+        jvm = self.start()
+        group = Freezer(self, jvm.pid, 1 if os.path.exists("/sys/fs/cgroup/freezer/cgroup.procs") else 2)
+        group.freeze()
+        self.assertIn(f"the cgroup of process {jvm.pid} (LoadsAnother) is frozen", self.why(jvm.pid))
+        group.thaw()
+        self.assertGreater(self.daemon.profile(pid=jvm.pid, seconds=1, hz=99).samples, 10)
