@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why a single process has no samples, as far as its state says that: it is stopped, traced or
- * frozen, or it is no JVM but started one.
+ * Why a single process has no samples, as far as its state says that. It may be stopped, traced or
+ * frozen. Or it is no JVM, and started one.
  */
 #pragma once
 

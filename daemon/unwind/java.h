@@ -68,9 +68,9 @@ UNWIND_FUNCTION int unwind_compiled_rule(struct unwind_walk *w, struct unwind_pr
 }
 
 /*
- * Code of a JVMCI compiler saves rbp only if something in it may stop or be given up: then it is
- * put where C1 and C2 put it, near the place from which on the frame is complete. If no such
- * instruction is there, rbp still is the caller's. Changes w->rule to say so.
+ * Changes w->rule where code does not save rbp, which still is the caller's then. A JVMCI compiler
+ * saves it only if something in the code may stop or be given up. It is put where C1 and C2 put it,
+ * by an instruction near the place from which on the frame is complete.
  */
 UNWIND_FUNCTION int unwind_leave_fp(struct unwind_walk *w, struct unwind_process *p)
 {

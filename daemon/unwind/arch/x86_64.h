@@ -102,8 +102,8 @@ enum unwind_shape {
     UNWIND_SHAPE_WHOLE_FP, /* the frame is there but fp is not saved yet, and still the caller's */
 };
 
-/* Where compiled code saves rbp, if it does: from so many bytes before its frame is complete on (C1
- * pushes it before the entry barrier), in so many words (Graal saves it behind that). */
+/* Where compiled code saves rbp, if it does. C1 pushes it before the entry barrier, so many bytes
+ * before its frame is complete. Graal saves it behind that: in so many words from there on. */
 #define UNWIND_SAVE_BEFORE 40
 #define UNWIND_SAVE_WORDS 9
 

@@ -56,6 +56,12 @@ int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_m
     return 0;
 }
 
+bool hotspot_vm_uses_jvmci(const struct hotspot_vm *vm)
+{
+    (void)vm;
+    return jvm.jvmci;
+}
+
 bool hotspot_vm_in_code_cache(const struct hotspot_vm *vm, uint64_t pc)
 {
     (void)vm;

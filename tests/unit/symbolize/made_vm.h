@@ -9,6 +9,7 @@
 extern struct made_vm {
     struct hotspot_code code;
     struct hotspot_location at[HOTSPOT_INLINE_MAX];
+    bool jvmci; /* its code of level 4 is compiled so */
     int locations;
     bool gone, empty;
     const char *class_name;

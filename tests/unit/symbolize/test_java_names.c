@@ -121,14 +121,19 @@ static const struct {
     uint8_t level;
     int locations;
     enum frame_kind want;
+    bool jvmci;
 } KIND_CASES[] = {
-    { HOTSPOT_CODE_COMPILED, 1, 1, FRAME_C1 },
-    { HOTSPOT_CODE_COMPILED, 3, 1, FRAME_C1 },
-    { HOTSPOT_CODE_COMPILED, 4, 1, FRAME_C2 },
-    { HOTSPOT_CODE_NATIVE, 0, 1, FRAME_C2 },
-    { HOTSPOT_CODE_COMPILED, 4, -EBADMSG, FRAME_C2 }, /* no debug information: the method alone */
-    { HOTSPOT_CODE_STUB, 0, 1, FRAME_STUB },
-    { HOTSPOT_CODE_INTERPRETER, 0, 1, FRAME_STUB },
+    { HOTSPOT_CODE_COMPILED, 1, 1, FRAME_C1, false },
+    { HOTSPOT_CODE_COMPILED, 3, 1, FRAME_C1, false },
+    { HOTSPOT_CODE_COMPILED, 4, 1, FRAME_C2, false },
+    { HOTSPOT_CODE_NATIVE, 0, 1, FRAME_C2, false },
+    { HOTSPOT_CODE_COMPILED, 4, -EBADMSG, FRAME_C2,
+      false }, /* no debug information: the method alone */
+    { HOTSPOT_CODE_COMPILED, 4, 1, FRAME_JVMCI, true },
+    { HOTSPOT_CODE_COMPILED, 3, 1, FRAME_C1, true },
+    { HOTSPOT_CODE_NATIVE, 0, 1, FRAME_C2, true },
+    { HOTSPOT_CODE_STUB, 0, 1, FRAME_STUB, false },
+    { HOTSPOT_CODE_INTERPRETER, 0, 1, FRAME_STUB, false },
 };
 
 START_TEST(kinds_of_code)
@@ -138,6 +143,7 @@ START_TEST(kinds_of_code)
     jvm.code.kind = KIND_CASES[_i].kind;
     jvm.code.level = KIND_CASES[_i].level;
     jvm.locations = KIND_CASES[_i].locations;
+    jvm.jvmci = KIND_CASES[_i].jvmci;
     snprintf(jvm.code.name, sizeof(jvm.code.name), "a\033stub");
     ck_assert_uint_eq(java_names_code(names, VM, 0x10010, false, 1, ret, 64), 1);
     ck_assert_int_eq(get(ret[0])->kind, KIND_CASES[_i].want);
