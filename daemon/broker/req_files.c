@@ -3,13 +3,15 @@
  * Requests for files that a runtime writes into its own /tmp: hsperfdata and perf maps.
  */
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "broker/target/target.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 
 #define HSPERFDATA_MAX_BYTES                                                                       \
-    (UINT64_C(1) << 20) /* 32 KiB unless -XX:PerfDataMemorySize says more */
+    (UINT64_C(1) << 20)      /* 32 KiB unless -XX:PerfDataMemorySize says more */
+#define TICKS_PER_SECOND 100 /* of /proc, whatever the kernel has */
 #define HSPERFDATA_PREFIX "hsperfdata_"
 #define TMP_ENTRIES_MAX 100000 /* names looked at in a target's /tmp */
 #define PERFMAP_MAX_BYTES                                                                          \
@@ -126,9 +128,19 @@ int request_hsperfdata(struct server *s, const struct broker_request *q, struct 
     return r ? r : reply_fd(rep, fd);
 }
 
+/* CLOCK_REALTIME of @start_ticks, as /proc/PID/stat counts them; 0: not known. */
+static uint64_t started_realtime_ns(uint64_t start_ticks)
+{
+    uint64_t since_boot_ns = start_ticks * (NSEC_PER_SEC / TICKS_PER_SECOND);
+    uint64_t now_ns = clock_ns(CLOCK_REALTIME), up_ns = clock_ns(CLOCK_BOOTTIME);
+
+    return start_ticks && since_boot_ns < up_ns ? now_ns - (up_ns - since_boot_ns) : 0;
+}
+
 /*
  * perfmap. Safe for the reasons of hsperfdata: /tmp/perf-<innermost pid>.map in the target's root,
- * owned by its user or root, one link, regular.
+ * owned by its user or root, one link, regular. One that was last written before the process began
+ * is another's, which had the same pid.
  */
 int request_perfmap(struct server *s, const struct broker_request *q, struct reply *rep)
 {
@@ -143,6 +155,7 @@ int request_perfmap(struct server *s, const struct broker_request *q, struct rep
         r = tmp_place(s, &t, &place, &rep->err);
     if (r == 0) {
         rule.uid = place.uid;
+        rule.written_since_ns = started_realtime_ns(q->start_ticks);
         snprintf(path, sizeof(path), "tmp/perf-%d.map", place.inner_pid);
         r = root_open(place.root_fd, path, &rule, &fd, &rep->err);
     }

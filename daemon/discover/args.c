@@ -93,6 +93,34 @@ bool args_main_of_command(struct span command, struct span cmdline, struct span 
     return true;
 }
 
+static bool runs_scripts(struct span program)
+{
+    static const char *const NAMES[] = { "python", "perl", "ruby", "node", "Rscript", "R" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(NAMES); i++) {
+        size_t n = strlen(NAMES[i]);
+
+        /* "python3.11", and no "rubymine" */
+        if (span_starts_with(program, NAMES[i]) &&
+            (program.n == n || strchr("0123456789.", program.p[n])))
+            return true;
+    }
+    return false;
+}
+
+bool args_program(struct span cmdline, struct span *ret)
+{
+    struct span program, script;
+
+    if (!cmdline_take(&cmdline, &program))
+        return false;
+    program = span_base_name(program);
+    if (runs_scripts(program) && cmdline_take(&cmdline, &script) && script.n && script.p[0] != '-')
+        program = span_base_name(script);
+    *ret = program;
+    return program.n > 0;
+}
+
 /* Where in @s a word begins after which a secret is expected; s.n if nowhere. Letters of any case.
  */
 static size_t secret_word(struct span s)

@@ -70,7 +70,8 @@ static void use_main(struct process *p, struct span main)
         image_set_text(&p->command, main, DISCOVER_COMMAND_MAX);
 }
 
-/* Main class and arguments: from the VM, else its counters file, else the command line. */
+/* Main class and arguments: from the VM, else its counters file, else the command line. A program
+ * that is not Java's launcher, but has made a JVM, is called by its own name. */
 static void use_command(struct discover *d, struct image *im)
 {
     _cleanup_buf_ struct buf cmdline = BUF_NULL, command = BUF_NULL, vm_args = BUF_NULL,
@@ -99,10 +100,15 @@ static void use_command(struct discover *d, struct image *im)
             hsperfdata_string(buf_span(&perf), "java.property.java.vm.name", &s))
             copy_clean((struct span){ s.p, span_find(s, '\0') }, p->vm_name, sizeof(p->vm_name));
     }
+    if (span_eq_str(buf_span(&command),
+                    "Unknown")) /* as the counters of one without a launcher say */
+        buf_clear(&command);
     if (command.n)
         known = args_main_of_command(buf_span(&command), buf_span(&cmdline), &main, &after);
     else if (span_starts_with(span_of(p->comm), "java"))
         known = args_main(buf_span(&cmdline), &main, &after);
+    else if (p->vm) /* a program that made it for itself */
+        known = args_program(buf_span(&cmdline), &main);
     if (known)
         use_main(p, main);
     if (vm_args.n) {

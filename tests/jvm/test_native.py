@@ -8,6 +8,7 @@ import secrets
 import shutil
 import subprocess
 import tempfile
+import time
 import typing
 import unittest
 
@@ -70,6 +71,27 @@ class Native(unittest.TestCase):
             self.assertTrue(wanted, profile.describe())
             self.assertGreaterEqual(profile.share(profile.stacks, lambda s: ordered(s.names, "main", name, wanted[0])), 0.95,
                                     profile.describe())
+
+    def test_an_old_perf_map(self):
+        """A map that was last written before the process began is of another with that pid: it names nothing."""
+        for age, named in ((0, True), (3600, False), (-5, True)):
+            with self.subTest(age=age):
+                process = subprocess.Popen([native.build("jitted")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                path, name = f"/tmp/perf-{process.pid}.map", "jitted" + secrets.token_hex(4)
+                try:
+                    with open(path, "w", encoding="ascii") as f:
+                        f.write(f"{process.stdout.readline().strip()} {name}\n")
+                    os.utime(path, (time.time() - age, time.time() - age))
+                    process.stdin.write("\n")
+                    process.stdin.flush()
+                    profile = self.daemon.profile(pid=process.pid, seconds=2, hz=199)
+                    share = profile.share(profile.stacks, lambda s, name=name: any(name in n for n in s.names))
+                    self.assertTrue(share >= 0.8 if named else share == 0, profile.describe())
+                    self.assertGreater(profile.samples, 30)
+                finally:
+                    process.kill()
+                    process.communicate()
+                    os.unlink(path)
 
     def test_kernel(self):
         """System calls show what the kernel does for them; kernel=0 leaves those samples out."""

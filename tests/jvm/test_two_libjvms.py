@@ -70,7 +70,8 @@ class TwoLibjvms(WithClasses):
         """A program that opens two libraries, and makes a JVM of one. Its stacks lead through the program."""
         for version, other in OTHER.items():
             with self.subTest(jdk=version):
-                self.check(self.embed(version, libjvm(other)).pid, version)
+                one = self.check(self.embed(version, libjvm(other)).pid, version)
+                self.assertEqual(one["main"], "embedder") # no launcher has told a class
 
     def test_loaded_later(self):
         """A JVM that is known stays what it is when another's library comes."""

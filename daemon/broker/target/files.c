@@ -3,6 +3,7 @@
  * Opening files that a container may have had a hand in (target.h says the rules), and memfds.
  */
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "broker/target/target.h"
 #include "broker/target/trusted_fs.h"
 #include "privileged/memfd.h"
@@ -62,6 +63,17 @@ static bool is_absence(int e)
     return e == ENOENT || e == ENOTDIR || e == ELOOP || e == ENAMETOOLONG;
 }
 
+/* When it was last written, no earlier than that was: clocks of files have steps, of a second or
+ * two where they keep no fractions. */
+static uint64_t written_ns(const struct stat *st)
+{
+    uint64_t step_ns = st->st_mtim.tv_nsec ? 50 * NSEC_PER_MSEC : 2 * NSEC_PER_SEC;
+
+    return st->st_mtim.tv_sec < 0 ? 0
+                                  : (uint64_t)st->st_mtim.tv_sec * NSEC_PER_SEC +
+                                        (uint64_t)st->st_mtim.tv_nsec + step_ns;
+}
+
 static int rule_check(const struct stat *st, const char *what, const struct file_rule *rule,
                       struct error *err)
 {
@@ -86,6 +98,8 @@ static int rule_check(const struct stat *st, const char *what, const struct file
         return error_set(err, -ESTALE, "%s is not the file that is mapped", what);
     /* Files of /proc have no size, and reading some does something: kmsg takes from the log. A
      * container's link may lead to one. */
+    if (rule->written_since_ns && written_ns(st) < rule->written_since_ns)
+        return error_set(err, -ESTALE, "%s was last written before the process began", what);
     if (rule->elf && st->st_size < EI_NIDENT + 2)
         return error_set(err, -EPERM, "%s is not an ELF object", what);
     if (st->st_size < 0 || (uint64_t)st->st_size > rule->max_bytes)

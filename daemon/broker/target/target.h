@@ -56,8 +56,9 @@ struct file_rule {
      * lead to places that the broker can reach and that user cannot. */
     bool readable;
     uint32_t uid;
-    bool elf;    /* is an ELF object: no core file */
-    bool follow; /* a symbolic link at the end is followed too, inside the root */
+    bool elf;                  /* is an ELF object: no core file */
+    uint64_t written_since_ns; /* was last written then or later, CLOCK_REALTIME; 0: ever */
+    bool follow;               /* a symbolic link at the end is followed too, inside the root */
     /* Lies beside a file of @beside_uid on mount @mount: the same owner and mount, and no symbolic
      * link on the whole way. */
     bool beside;

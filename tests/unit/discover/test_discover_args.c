@@ -44,6 +44,32 @@ START_TEST(finds_the_main_class)
 }
 END_TEST
 
+static const struct {
+    const char *cmdline;
+    size_t n;
+    const char *want; /* NULL: none */
+} PROGRAM_CASES[] = {
+    { CMD("/opt/app/bin/bridge\0--port\0008080"), "bridge" },
+    { CMD("bridge"), "bridge" },
+    { CMD("/usr/bin/python3.11\0/srv/load.py\0--all"), "load.py" },
+    { CMD("python3\0-m\0load"), "python3" },
+    { CMD("python3"), "python3" },
+    { CMD("rubymine\0/srv/x"), "rubymine" },
+    { CMD("R\0--no-save"), "R" },
+    { CMD("\0x"), NULL },
+    { CMD(""), NULL },
+};
+
+START_TEST(finds_the_program_that_made_a_jvm)
+{
+    struct span cmdline = { PROGRAM_CASES[_i].cmdline, PROGRAM_CASES[_i].n }, program;
+
+    ck_assert_int_eq(args_program(cmdline, &program), PROGRAM_CASES[_i].want != NULL);
+    if (PROGRAM_CASES[_i].want)
+        ck_assert(span_eq_str(program, PROGRAM_CASES[_i].want));
+}
+END_TEST
+
 START_TEST(masks_values)
 {
     _cleanup_buf_ struct buf b = BUF_NULL;
@@ -111,6 +137,7 @@ int main(void)
     TCase *tc = tcase_create("discover_args");
 
     tcase_add_loop_test(tc, finds_the_main_class, 0, ARRAY_SIZE(MAIN_CASES));
+    tcase_add_loop_test(tc, finds_the_program_that_made_a_jvm, 0, ARRAY_SIZE(PROGRAM_CASES));
     tcase_add_test(tc, masks_values);
     tcase_add_loop_test(tc, finds_libjvm, 0, ARRAY_SIZE(SCAN_CASES));
     tcase_set_timeout(tc, 60);
