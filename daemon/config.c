@@ -109,7 +109,8 @@ const struct option config_options[] = {
       .help = "Rate of the flight recorder, which is always on and keeps the last minutes "
               "of the whole node; 0 turns it off." },
     { "recorder_seconds", OPTION_NUMBER, AT(recorder_seconds), 10, 86400, "720", "SECONDS",
-      .help = "How far back the flight recorder reaches, if its memory suffices." },
+      .help = "How far back the flight recorder reaches, if its memory suffices. /readyz says "
+              "if it does not." },
     { "recorder_max_bytes", OPTION_SIZE, AT(recorder_max_bytes), 1 << 20, UINT64_C(16) << 30, "64M",
       "SIZE", .help = "Memory of the flight recorder." },
     { "new_token", OPTION_TEXT, AT(new_token), 0, 63, "", "NAME",

@@ -130,6 +130,25 @@ json_t *facts_unavailable(const struct error *err)
                      "engine", "detail", err->msg, "remedy", err->remedy, "fatal", 1);
 }
 
+/* Whether the flight recorder reaches less far back than it is to. */
+static void add_recorder_problem(const struct recorder *rec, json_t *problems)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    struct flight_stats f = { 0 };
+    char text[256];
+
+    if (rec)
+        flight_stats(rec->flight, &f);
+    if (!f.short_ns || now_ns - f.short_ns > f.keep_ns)
+        return;
+    snprintf(text, sizeof(text),
+             "the flight recorder reaches back %llu s, not the %llu of recorder_seconds: its %zu "
+             "MiB are full; raise recorder_max_bytes, or lower recorder_seconds or recorder_hz",
+             (unsigned long long)((now_ns - MIN(now_ns, f.oldest_ns)) / NSEC_PER_SEC),
+             (unsigned long long)(f.keep_ns / NSEC_PER_SEC), f.max_bytes >> 20);
+    add_problem(problems, "flight recorder", text, false);
+}
+
 /* What may name files of the configuration, or processes. */
 static void add_whole_problems(struct api *api, json_t *problems)
 {
@@ -142,6 +161,7 @@ static void add_whole_problems(struct api *api, json_t *problems)
     add_problem(problems, "proc", discover_problem(api->engine.discover), false);
     add_problem(problems, "configuration", api->engine.config_problem, false);
     add_problem(problems, "tls", api->engine.tls_problem, false);
+    add_recorder_problem(*api->engine.recorder, problems);
     if (api->engine.store) {
         store_problem(api->engine.store, store, sizeof(store));
         add_problem(problems, "store", store, false);

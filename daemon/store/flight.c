@@ -5,11 +5,14 @@
  *
  *   oldest                                  newest
  *   [ 10 s ][ 10 s ][ 10 s ] ... [ 10 s ][ being filled ]
+ *
+ * If so many slices would not reach as far back as they are to, each is longer.
  */
 #include "store/flight.h"
 
-#define FLIGHT_SLICE_NS (10 * NSEC_PER_SEC)
+#define FLIGHT_SLICE_NS (10 * NSEC_PER_SEC) /* longer ones where very much time is kept */
 #define FLIGHT_SLICES_MAX 4096
+#define FLIGHT_SLICES_KEPT 3072 /* of the whole time; memory may cut them shorter */
 #define FLIGHT_SLICE_SAMPLES_MAX ((size_t)4000000)
 
 struct flight_slice {
@@ -23,7 +26,7 @@ struct flight_slice {
 struct flight {
     const struct frame_table *table; /* borrowed */
     struct profile_event event;
-    uint64_t keep_ns;
+    uint64_t keep_ns, slice_ns;
     size_t max_bytes;
     size_t finished_bytes;
     struct flight_slice *oldest, *newest;
@@ -40,6 +43,7 @@ int flight_new(const struct frame_table *table, const struct profile_event *even
     f->table = table;
     f->event = *event;
     f->keep_ns = keep_ns;
+    f->slice_ns = MAX(FLIGHT_SLICE_NS, keep_ns / FLIGHT_SLICES_KEPT);
     f->max_bytes = max_bytes;
     *ret = f;
     return 0;
@@ -129,14 +133,19 @@ static int flight_add_slice(struct flight *f, uint64_t time_ns)
 /* Drops what is too old, and what is too much. The slice being filled stays. */
 static void flight_retain(struct flight *f, uint64_t now_ns)
 {
-    while (f->oldest != f->newest &&
-           (now_ns > f->oldest->end_ns + f->keep_ns || f->stats.slices > FLIGHT_SLICES_MAX ||
-            flight_bytes(f) > f->max_bytes))
+    while (f->oldest != f->newest) {
+        bool old = now_ns > f->oldest->end_ns + f->keep_ns;
+
+        if (!old && f->stats.slices <= FLIGHT_SLICES_MAX && flight_bytes(f) <= f->max_bytes)
+            break;
+        if (!old)
+            f->stats.short_ns = now_ns;
         flight_drop_oldest(f);
+    }
 }
 
-/* The slice for @time_ns: a new one every 10 s, or when this one alone holds a quarter of all
- * memory. */
+/* The slice for @time_ns: a new one when its time is over, or when this one alone holds a quarter
+ * of all memory. */
 static int flight_slice_for(struct flight *f, uint64_t time_ns, struct flight_slice **ret)
 {
     struct flight_slice *s = f->newest;
@@ -145,7 +154,7 @@ static int flight_slice_for(struct flight *f, uint64_t time_ns, struct flight_sl
 
     if (late)
         time_ns = s->start_ns;
-    if (!s || !s->record || time_ns - s->start_ns >= FLIGHT_SLICE_NS ||
+    if (!s || !s->record || time_ns - s->start_ns >= f->slice_ns ||
         (!late && record_bytes(s->record) > f->max_bytes / 4)) {
         r = flight_add_slice(f, time_ns);
         flight_retain(f, time_ns);
@@ -254,5 +263,7 @@ void flight_stats(const struct flight *f, struct flight_stats *ret)
 {
     *ret = f->stats;
     ret->bytes = flight_bytes(f);
+    ret->max_bytes = f->max_bytes;
+    ret->keep_ns = f->keep_ns;
     ret->oldest_ns = f->oldest ? f->oldest->start_ns : 0;
 }

@@ -47,6 +47,43 @@ START_TEST(the_recorder_forgets_the_oldest)
 }
 END_TEST
 
+/* A sample a second for 25 hours, of which 24 are to be kept: in enough memory all of it is there.
+ * In less it reaches less far, and says so. */
+START_TEST(the_recorder_reaches_a_day_back)
+{
+    struct profile_process process = { .host_pid = 42 };
+    struct profile_thread thread = { .host_tid = 43 };
+    const struct profile_event event = { .name = "cpu", .period = 1000 };
+    const uint64_t day_ns = 86400 * NSEC_PER_SEC, end_ns = 90000 * NSEC_PER_SEC;
+    size_t max_bytes = _i ? (size_t)4 << 20 : (size_t)1 << 30;
+    struct frame_table *t = NULL;
+    struct flight *f = NULL;
+    struct flight_stats stats;
+    uint32_t leaf;
+
+    ck_assert_int_eq(frame_table_new(1000, 1 << 20, &t), 0);
+    leaf = frame_of(t, "a.B", "c", 1);
+    process.name = str(t, "Main");
+    ck_assert_int_eq(flight_new(t, &event, day_ns, max_bytes, &f), 0);
+    for (uint64_t at = NSEC_PER_SEC; at <= end_ns; at += NSEC_PER_SEC)
+        ck_assert_int_eq(flight_sample(f, &(struct profile_sample){ .time_ns = at, .count = 1 },
+                                       &process, &thread, &leaf, 1),
+                         0);
+    flight_stats(f, &stats);
+    ck_assert_uint_eq(stats.keep_ns, day_ns);
+    ck_assert_uint_le(stats.bytes, max_bytes);
+    if (_i) {
+        ck_assert_uint_gt(stats.oldest_ns, end_ns - day_ns);
+        ck_assert_uint_gt(stats.short_ns, end_ns - 60 * NSEC_PER_SEC);
+    } else {
+        ck_assert_uint_le(stats.oldest_ns, end_ns - day_ns);
+        ck_assert_uint_eq(stats.short_ns, 0);
+    }
+    flight_free(f);
+    frame_table_free(t);
+}
+END_TEST
+
 START_TEST(moments_are_of_their_time)
 {
     struct profile_process process = { .host_pid = 42 };
@@ -89,6 +126,7 @@ int main(void)
     TCase *tc = tcase_create("flight");
 
     tcase_add_test(tc, the_recorder_forgets_the_oldest);
+    tcase_add_loop_test(tc, the_recorder_reaches_a_day_back, 0, 2);
     tcase_add_test(tc, moments_are_of_their_time);
     return run_store_tests("flight", tc);
 }
