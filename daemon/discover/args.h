@@ -18,8 +18,9 @@ bool args_main(struct span cmdline, struct span *ret_main, struct span *ret_afte
  */
 bool args_main_of_command(struct span command, struct span cmdline, struct span *ret_main,
                           struct span *ret_after);
-/* Gets what a program is called that made a JVM for itself: argv[0] of @cmdline without its folders.
- * A scripting language is called by its script. False when there is none. Points into @cmdline. */
+/* Gets what a program is called that made a JVM for itself: argv[0] of @cmdline without its
+ * folders. A scripting language is called by its script. False when there is none. Points into
+ * @cmdline. */
 bool args_program(struct span cmdline, struct span *ret);
 
 /* Appends @args (separated by NUL) with blanks between them, as clean text; @mask hides values. */
