@@ -82,6 +82,7 @@ int leaf_read_records(struct hotspot_vm *vm, const struct blob *b, struct leaf_m
 {
     _cleanup_(tables_deinit) struct tables t = { .vm = vm, .b = b, .m = ret, .methods = methods };
     uint64_t count = 0;
+    uint32_t root;
     int r;
 
     if (b->scopes_pcs && b->scopes_data && b->metadata)
@@ -94,7 +95,9 @@ int leaf_read_records(struct hotspot_vm *vm, const struct blob *b, struct leaf_m
     ret->scopes = calloc((size_t)count + 1, sizeof(*ret->scopes));
     if (!ret->records || !ret->chains || !ret->scopes)
         return -ENOMEM;
-    r = add_records(&t, count);
+    r = leaf_methods_find(methods, b->method, &root); /* the first: it may have no record */
+    if (r == 0)
+        r = add_records(&t, count);
     ret->in.records = ret->records;
     ret->in.chains = ret->chains;
     ret->in.frames = ret->frames;

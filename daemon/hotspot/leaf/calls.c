@@ -77,45 +77,70 @@ static uint32_t only_call(const struct leaf_rule *r, const struct leaf_method *m
     return found;
 }
 
-bool leaf_place_called(struct leaf_rule *r, struct leaf_find before, struct leaf_find behind,
-                       uint32_t nested, struct leaf_place *ret)
+/* Whether the calls of method @method are there; if not, they are asked for. */
+static bool has_invokes(const struct leaf_input *in, uint32_t method)
+{
+    if (in->methods[method].invokes != LEAF_NONE)
+        return true;
+    if (in->wanted)
+        in->wanted[method] = 1;
+    return false;
+}
+
+bool leaf_calls_loops(struct leaf_rule *r, uint32_t method, int32_t from, int32_t to)
+{
+    const struct leaf_method *m = &r->in->methods[method];
+
+    if (m->invoke_count == 0 || to <= from || !has_invokes(r->in, method) ||
+        !leaf_graph_pay(r->g, 1 + m->invoke_count))
+        return false;
+    for (uint32_t i = 0; i < m->invoke_count; i++) {
+        const struct leaf_invoke *call = &r->in->invokes[m->invokes + i];
+        const struct leaf_method *target;
+
+        if (call->bci <= from || call->bci >= to || call->target == LEAF_NONE)
+            continue;
+        target = &r->in->methods[call->target];
+        if (target->known && target->count > 0)
+            return true;
+    }
+    return false;
+}
+
+bool leaf_place_called(struct leaf_rule *r, const struct leaf_origin *before,
+                       struct leaf_find behind, uint32_t nested, struct leaf_place *ret)
 {
     const struct leaf_input *in = r->in;
-    const struct leaf_frame *from, *to;
+    struct leaf_frame from;
+    const struct leaf_frame *to;
     const struct leaf_invoke *call;
     const struct leaf_method *m;
     uint32_t common, found;
 
-    if (before.chain == LEAF_NONE || behind.chain == LEAF_NONE)
+    if (behind.chain == LEAF_NONE)
         return false;
-    common = leaf_chain_common(in, before.chain, behind.chain);
-    if (common == 0 || !leaf_graph_pay(r->g, 1 + in->chains[before.chain].count))
+    common = leaf_origin_common(in, before, behind.chain);
+    if (common == 0 || !leaf_graph_pay(r->g, 1 + before->count))
         return false;
-    from = frame_at(in, before.chain, common - 1);
+    from = before->chain == LEAF_NONE ? before->at : *frame_at(in, before->chain, common - 1);
     to = frame_at(in, behind.chain, common - 1);
-    m = &in->methods[from->method];
-    if (from->bci >= to->bci || !m->known || has_span_between(in, m, from->bci, to->bci) ||
-        has_own_loops(in, before.chain, common, true) ||
-        has_own_loops(in, behind.chain, common, false))
+    m = &in->methods[from.method];
+    if (from.bci >= to->bci || !m->known || has_span_between(in, m, from.bci, to->bci) ||
+        (before->chain != LEAF_NONE && has_own_loops(in, before->chain, common, true)) ||
+        has_own_loops(in, behind.chain, common, false) || !has_invokes(in, from.method) ||
+        !leaf_graph_pay(r->g, 1 + m->invoke_count))
         return false;
-    if (m->invokes == LEAF_NONE) {
-        if (in->wanted)
-            in->wanted[from->method] = 1;
-        return false;
-    }
-    if (!leaf_graph_pay(r->g, 1 + m->invoke_count))
-        return false;
-    found = only_call(r, m, from->bci, to->bci);
+    found = only_call(r, m, from.bci, to->bci);
     if (found == LEAF_NONE)
         return false;
     call = &in->invokes[found];
     m = &in->methods[call->target];
     *ret = (struct leaf_place){
-        .chain = before.chain,
+        .chain = before->chain,
         .bci = call->bci,
         .callee = call->target,
         .callee_bci = m->count > 0 ? in->spans[m->first].head : -1,
-        .drop = (uint8_t)(in->chains[before.chain].count - common),
+        .drop = (uint8_t)(before->count - common),
         .verdict = nested_of(in, m) >= nested ? LEAF_INFERRED : LEAF_UNSURE,
     };
     return true;

@@ -53,10 +53,29 @@ uint32_t leaf_chain_common(const struct leaf_input *in, uint32_t a, uint32_t b)
     return n;
 }
 
-bool leaf_chain_has_loops(const struct leaf_input *in, uint32_t chain, uint32_t nested,
-                          int32_t until, int32_t *ret_bci)
+bool leaf_origin_of(const struct leaf_input *in, struct leaf_find before, struct leaf_origin *ret)
 {
-    const struct leaf_frame *f = frame_of(in, chain, 0);
+    if (in->method_count == 0)
+        return false;
+    *ret = (struct leaf_origin){ .chain = before.chain, .block = before.block, .count = 1 };
+    if (before.chain != LEAF_NONE) {
+        ret->at = *frame_of(in, before.chain, 0);
+        ret->count = in->chains[before.chain].count;
+    } else {
+        ret->at.bci = -1;
+    }
+    return true;
+}
+
+uint32_t leaf_origin_common(const struct leaf_input *in, const struct leaf_origin *from,
+                            uint32_t chain)
+{
+    return from->chain == LEAF_NONE ? 1 : leaf_chain_common(in, from->chain, chain);
+}
+
+const struct leaf_span *leaf_loop_behind(const struct leaf_input *in, const struct leaf_frame *f,
+                                         uint32_t nested, int32_t until)
+{
     const struct leaf_method *m = &in->methods[f->method];
     const struct leaf_span *best = NULL;
 
@@ -68,7 +87,5 @@ bool leaf_chain_has_loops(const struct leaf_input *in, uint32_t chain, uint32_t 
         if (!best || span->head < best->head || (span->head == best->head && span->end > best->end))
             best = span;
     }
-    if (best)
-        *ret_bci = MAX(best->head, f->bci);
     return best;
 }

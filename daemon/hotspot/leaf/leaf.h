@@ -61,7 +61,7 @@ struct leaf_input {
     size_t chain_count;
     const struct leaf_frame *frames;
     size_t frame_count;
-    const struct leaf_method *methods;
+    const struct leaf_method *methods; /* the first is the compiled one */
     size_t method_count;
     const struct leaf_span *spans;
     size_t span_count;

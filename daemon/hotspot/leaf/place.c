@@ -2,8 +2,8 @@
 /*
  * Whose loop a loop is. In this order: a record inside it; the poll of the loop around it, where
  * that is the same bytecode loop (C2 cuts a counted loop into strips, and polls between them); the
- * nearest record before it, if its method can have this loop; the only call that can (calls.c).
- * Else the callers that the records before and behind it share are sure, and no more.
+ * nearest record before it, or the entry, if its method can have this loop; the only call that can
+ * (calls.c). Else the callers that the records before and behind it share are sure, and no more.
  */
 #include "hotspot/leaf/rule.h"
 
@@ -45,12 +45,13 @@ static bool is_stripped(struct leaf_rule *r, uint32_t loop, struct leaf_find *re
     return polls;
 }
 
-/* How many loops lie inside one another from the loop at hand out to what has @before. */
-static uint32_t nested_from(struct leaf_rule *r, struct leaf_find before)
+/* How many loops lie inside one another from the loop at hand out to what has @block. */
+static uint32_t nested_from(struct leaf_rule *r, uint32_t block)
 {
     uint32_t nested = 0;
 
-    for (uint32_t l = r->loop; l != LEAF_NONE && !leaf_loop_has(r->g, l, before.block);
+    for (uint32_t l = r->loop;
+         l != LEAF_NONE && (block == LEAF_NONE || !leaf_loop_has(r->g, l, block));
          l = r->g->loops[l].parent) {
         struct leaf_find poll;
 
@@ -59,25 +60,28 @@ static uint32_t nested_from(struct leaf_rule *r, struct leaf_find before)
     return nested;
 }
 
-/* By the nearest record before it. False: that cannot have this loop. */
-static bool place_dominated(struct leaf_rule *r, struct leaf_find before, struct leaf_find behind,
-                            uint32_t nested, struct leaf_place *ret)
+/* By the nearest record before it, or the entry. False: the method there has no such loop, or calls
+ * one with a loop before. */
+static bool place_dominated(struct leaf_rule *r, const struct leaf_origin *before,
+                            struct leaf_find behind, uint32_t nested, struct leaf_place *ret)
 {
     const struct leaf_input *in = r->in;
-    uint32_t count = in->chains[before.chain].count;
-    int32_t bci, until = INT32_MAX;
+    const struct leaf_span *span;
+    int32_t until = INT32_MAX;
 
-    if (behind.chain != LEAF_NONE && leaf_chain_common(in, before.chain, behind.chain) == count) {
+    if (behind.chain != LEAF_NONE &&
+        leaf_origin_common(in, before, behind.chain) == before->count) {
         const struct leaf_chain *c = &in->chains[behind.chain];
 
-        until = in->frames[c->first + c->count - count].bci;
-        if (until <= in->frames[in->chains[before.chain].first].bci)
+        until = in->frames[c->first + c->count - before->count].bci;
+        if (until <= before->at.bci)
             until = INT32_MAX; /* round an outer loop */
     }
-    if (!leaf_chain_has_loops(in, before.chain, nested, until, &bci))
+    span = leaf_loop_behind(in, &before->at, nested, until);
+    if (!span || leaf_calls_loops(r, before->at.method, before->at.bci, span->head))
         return false;
-    *ret = leaf_place_of(before.chain, 0, LEAF_INFERRED);
-    ret->bci = bci;
+    *ret = leaf_place_of(before->chain, 0, LEAF_INFERRED);
+    ret->bci = MAX(span->head, before->at.bci);
     return true;
 }
 
@@ -107,6 +111,7 @@ void leaf_place_loop(struct leaf_rule *r)
     uint32_t parent = r->g->loops[r->loop].parent;
     struct leaf_place *p = &r->places[r->loop];
     struct leaf_find f = leaf_walk_any(r), behind;
+    struct leaf_origin before;
     uint32_t nested;
 
     if (f.chain != LEAF_NONE) {
@@ -119,8 +124,11 @@ void leaf_place_loop(struct leaf_rule *r)
     }
     f = leaf_walk_dominating(r);
     behind = leaf_walk_behind(r);
-    nested = f.chain == LEAF_NONE ? 0 : nested_from(r, f);
-    if (nested == 0 ||
-        (!place_dominated(r, f, behind, nested, p) && !leaf_place_called(r, f, behind, nested, p)))
-        *p = place_unsure(r, f, behind);
+    if (leaf_origin_of(r->in, f, &before)) {
+        nested = nested_from(r, before.block);
+        if (place_dominated(r, &before, behind, nested, p) ||
+            leaf_place_called(r, &before, behind, nested, p))
+            return;
+    }
+    *p = place_unsure(r, f, behind);
 }

@@ -59,10 +59,23 @@ uint32_t leaf_chain_owner(struct leaf_rule *r, uint32_t chain, uint32_t outer);
 /* Returns how many outermost frames @a and @b have in common: the last of them may differ in its
  * bci. */
 uint32_t leaf_chain_common(const struct leaf_input *in, uint32_t a, uint32_t b);
-/* Returns whether the method of the innermost frame of @chain has @nested bytecode loops in one
- * another, at or behind its bci and before @until. *ret_bci: a bytecode of the outermost. */
-bool leaf_chain_has_loops(const struct leaf_input *in, uint32_t chain, uint32_t nested,
-                          int32_t until, int32_t *ret_bci);
+/* Where the code before a loop is: at a record, or at the entry of the compiled method. */
+struct leaf_origin {
+    struct leaf_frame at; /* innermost */
+    uint32_t chain;       /* LEAF_NONE: the entry */
+    uint32_t block;       /* LEAF_NONE: the same */
+    uint32_t count;       /* frames */
+};
+/* Gives the origin that @before is; if that is nothing, the entry. Return: false: not even the
+ * compiled method is known. */
+bool leaf_origin_of(const struct leaf_input *in, struct leaf_find before, struct leaf_origin *ret);
+/* Returns how many outermost frames @from and @chain have in common, as leaf_chain_common(). */
+uint32_t leaf_origin_common(const struct leaf_input *in, const struct leaf_origin *from,
+                            uint32_t chain);
+/* Returns the first loop of the method of @f, @nested loops deep, that ends behind its bci and
+ * begins before @until. NULL: there is none. */
+const struct leaf_span *leaf_loop_behind(const struct leaf_input *in, const struct leaf_frame *f,
+                                         uint32_t nested, int32_t until);
 
 /* ---- walk.c: evidence along the flow ---- */
 
@@ -84,8 +97,11 @@ struct leaf_find leaf_find_at(struct leaf_rule *r, uint32_t block, uint32_t at);
 
 /* Finds the one call between the records @before and @behind whose method can have @nested loops in
  * one another. Return: false: there is none, there are several, or one is not known. */
-bool leaf_place_called(struct leaf_rule *r, struct leaf_find before, struct leaf_find behind,
-                       uint32_t nested, struct leaf_place *ret);
+bool leaf_place_called(struct leaf_rule *r, const struct leaf_origin *before,
+                       struct leaf_find behind, uint32_t nested, struct leaf_place *ret);
+/* Returns whether a call of @method between bytecodes @from and @to may have a loop, too. What is
+ * not known yet is asked for. */
+bool leaf_calls_loops(struct leaf_rule *r, uint32_t method, int32_t from, int32_t to);
 
 /* ---- place.c: the verdict on a loop as a whole ---- */
 

@@ -21,6 +21,8 @@ public final class Sections {
     static final ThreadMXBean BEAN = ManagementFactory.getThreadMXBean();
     static final long[] spent = new long[3];
     static volatile long sink;
+    static final int WARM_ROUNDS = 1500;
+    static volatile int rounds;
     /* Not final: the length of an array that is would be a constant, and its loops without any record. */
     static double[] prices = new double[4096];
     static int[] numbers = new int[4096];
@@ -418,6 +420,7 @@ public final class Sections {
     }
 
     static void round(String kind) {
+        rounds++;
         switch (kind) {
         case "Leaf":
             Leaf.round(spent);
@@ -460,8 +463,6 @@ public final class Sections {
         boolean handed = args.length > 1; // to a thread of a pool, in a lambda, round by round
         Thread worker = new Thread(() -> work(args[0], 0), "sections");
         ExecutorService pool = Executors.newSingleThreadExecutor(r -> new Thread(r, "sections"));
-        long warm = System.nanoTime() + 1500000000L;
-
         if (handed)
             new Thread(() -> {
                 while (true) {
@@ -478,7 +479,9 @@ public final class Sections {
             }, "hands").start();
         else
             worker.start();
-        Thread.sleep(Math.max(0, (warm - System.nanoTime()) / 1000000));
+        while (rounds < WARM_ROUNDS) // enough for C2, on a busy machine, too
+            Thread.sleep(10);
+        Thread.sleep(500);
         System.out.println("started");
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
         while (input.readLine() != null)
