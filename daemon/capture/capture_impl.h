@@ -19,10 +19,12 @@ struct seen_thread {
     uint32_t process, host_tid;
 };
 
-/* How long a thread had run, as of the last of its samples that a capture took. */
+/* What is known of a thread as of the last of its samples that a capture took. How long it had run,
+ * its name, and how often that was another. */
 struct seen_run {
     uint64_t run_ns, time_ns;
     uint32_t samples;
+    uint32_t name, renamed;
 };
 
 struct seen_verdict {
@@ -74,7 +76,8 @@ struct capture {
     struct id_table threads; /* struct seen_thread */
     uint32_t *thread_ids;    /* [threads.cap]: index in the record */
     size_t thread_ids_cap;
-    struct seen_run *runs; /* [threads.cap] */
+    struct seen_run *runs;       /* [threads.cap] */
+    uint32_t renamed, too_often; /* threads that had several names; of them those with too many */
     size_t runs_cap;
     struct broker_sample_stats stats_before;
     bool stubs_told;             /* that a JVM is probed by its stubs */
@@ -216,6 +219,8 @@ void capture_warn_unanswered(struct captures *captures, struct capture *c);
 void capture_warn_left_out(struct captures *captures, struct capture *c);
 void capture_warn_put_off(struct captures *captures, struct capture *c);
 void capture_warn_mappings(struct captures *captures, struct capture *c);
+/* Warns of threads that were renamed. */
+void capture_warn_renamed(struct capture *c);
 /* Has processes and threads told again, to a new record. */
 void capture_forget_members(struct capture *c);
 /* Returns true when samples of more than one pid were wanted. */

@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "capture/capture_impl.h"
 
+#define THREAD_NAMES_MAX 64 /* of one thread, in one capture */
 #define RECHECK_NS (100 * NSEC_PER_MSEC)
 #define UNANSWERED_NS (2 * NSEC_PER_SEC) /* it is asked for again once a second */
 
@@ -41,6 +42,59 @@ struct seen_verdict *capture_verdict(struct captures *captures, struct capture *
     return v;
 }
 
+/* Whether @in says another name of its thread than @before, and not that one better or worse: all
+ * that is known at times is the kernel's, which is cut, or of the program. */
+static bool is_renamed(const struct incoming *in, uint32_t before)
+{
+    const struct frame_table *t = in->naming->frames;
+    struct span was = frame_table_get_string(t, before),
+                now = frame_table_get_string(t, in->thread_name);
+    struct span comm = { in->rec->comm, strnlen(in->rec->comm, sizeof(in->rec->comm)) };
+    bool cut = span_eq(now, comm) && was.n > now.n && memcmp(was.p, now.p, now.n) == 0;
+
+    return was.n && now.n && !cut && !span_eq(was, comm);
+}
+
+/* Gives thread @id, which is known, the name that it has at this sample: a row of its own. Of too
+ * many, the last one stays. */
+static int rename_thread(struct capture *c, const struct profile_thread *t, uint32_t id,
+                         const struct incoming *in)
+{
+    struct seen_run *run = &c->runs[id];
+
+    if (run->name == t->name)
+        return 0;
+    if (!is_renamed(in, run->name)) {
+        record_rename_thread(c->record, c->thread_ids[id], t->name);
+        run->name = t->name;
+        return 0;
+    }
+    c->renamed += run->renamed == 0;
+    c->too_often += run->renamed == THREAD_NAMES_MAX;
+    run->renamed = MIN(run->renamed + 1, (uint32_t)THREAD_NAMES_MAX + 1);
+    if (run->renamed > THREAD_NAMES_MAX)
+        return 0;
+    run->name = t->name;
+    return record_thread(c->record, t, &c->thread_ids[id]);
+}
+
+void capture_warn_renamed(struct capture *c)
+{
+    char more[120] = "";
+
+    if (!c->renamed)
+        return;
+    if (c->too_often)
+        snprintf(more, sizeof(more),
+                 ". %u had more than %d names: the last of these stands for the rest", c->too_often,
+                 THREAD_NAMES_MAX);
+    record_warn(c->record,
+                "%u thread%s renamed during the capture. Each sample stands under the name that "
+                "was read up "
+                "to a second before or after it%s",
+                c->renamed, c->renamed == 1 ? " was" : "s were", more);
+}
+
 int capture_thread(struct capture *c, uint32_t process, const struct incoming *in, uint32_t *ret,
                    struct seen_run **ret_run)
 {
@@ -57,14 +111,16 @@ int capture_thread(struct capture *c, uint32_t process, const struct incoming *i
                 array_extend(&c->runs, &c->runs_cap, c->threads.cap)
             ? 0
             : -ENOMEM;
-    if (r == 0 && fresh)
+    if (r == 0 && fresh) {
+        c->runs[id] = (struct seen_run){ .name = t.name };
         r = record_thread(c->record, &t, &c->thread_ids[id]);
+    } else if (r == 0) {
+        r = rename_thread(c, &t, id, in);
+    }
     if (r < 0)
         return r;
     *ret = c->thread_ids[id];
     *ret_run = &c->runs[id];
-    if (!fresh)
-        record_rename_thread(c->record, *ret, in->thread_name);
     return 0;
 }
 

@@ -221,6 +221,7 @@ void capture_warn_quality(struct captures *captures, struct capture *c)
     capture_warn_left_out(captures, c);
     capture_warn_put_off(captures, c);
     capture_warn_mappings(captures, c);
+    capture_warn_renamed(c);
     capture_warn_moments(captures, c);
     rights_problems(captures->sampling->facts.capabilities, warn_right, c);
     if (kernel[0])

@@ -16,6 +16,8 @@ struct thread_entry {
     uint64_t missed_ns; /* when the list was read that was looked into last */
     uint32_t name;
     uint8_t missed; /* in how many lists it was not, with this comm; up to THREADS_MISSED */
+    uint8_t steady; /* how often its name was looked up again, and the same */
+    bool agreed;    /* the name found last was the kernel's: with another it has another, too */
     char comm[SAMPLE_COMM_BYTES];
 };
 
@@ -104,26 +106,35 @@ static struct thread_entry *entry_for(struct thread_names *t, int32_t host_tid)
     return &t->entries[at];
 }
 
-/* How long a name out of the list is trusted, where that is the kernel's name for it. */
-static uint64_t trust_ns(const struct thread_names *t, uint32_t name, const char *comm)
+/* How long name @name of @e out of the list is trusted, where the kernel's name agrees with it. */
+static uint64_t trust_ns(const struct thread_names *t, const struct thread_entry *e, uint32_t name,
+                         const char *comm)
 {
     struct span text = frame_table_get_string(t->frames, name);
 
-    return comm[0] && span_starts_with(text, comm) ? THREADS_AGREED_NS : THREADS_TRUST_NS;
+    if (!comm[0] || !span_starts_with(text, comm))
+        return THREADS_TRUST_NS;
+    if (text.n == strlen(comm))
+        return THREADS_AGREED_NS;
+    return MIN((uint64_t)THREADS_CUT_NS << e->steady, (uint64_t)THREADS_AGREED_NS);
+}
+
+static bool agrees(const struct thread_names *t, uint32_t name, const char *comm)
+{
+    return comm[0] && span_starts_with(frame_table_get_string(t->frames, name), comm);
 }
 
 /* A name out of the list as it was read for another thread, where it agrees with the kernel's, or
  * the kernel has nothing but the program's name (JDK 8, and the main thread). */
-static bool is_listed(const struct thread_names *t, int32_t ns_tid, const char *comm,
-                      uint64_t now_ns, uint32_t *ret)
+static bool is_listed(const struct thread_names *t, const struct thread_entry *e, int32_t ns_tid,
+                      const char *comm, uint64_t now_ns, uint32_t *ret)
 {
-    uint64_t trust;
     uint32_t name;
 
     if (!t->read_ns || ns_tid <= 0 || !u64_cache_get(&t->by_ns_tid, (uint64_t)ns_tid, &name))
         return false;
-    trust = trust_ns(t, name, comm);
-    if (now_ns >= t->read_ns + trust || (trust != THREADS_AGREED_NS && strcmp(comm, "java") != 0))
+    if (now_ns >= t->read_ns + trust_ns(t, e, name, comm) ||
+        (!agrees(t, name, comm) && strcmp(comm, "java") != 0))
         return false;
     *ret = name;
     return true;
@@ -145,9 +156,10 @@ static void note_found(const struct thread_names *t, struct thread_entry *e, uin
     else if (e->missed < THREADS_MISSED && (!e->missed || e->missed_ns != t->read_ns))
         e->missed++;
     e->missed_ns = t->read_ns;
+    e->steady = name && name == e->name ? (uint8_t)MIN(e->steady + 1, 6) : 0;
     e->until_ns = now_ns + THREADS_LIST_MIN_NS;
     if (name)
-        e->until_ns = MAX(e->until_ns, t->read_ns + trust_ns(t, name, comm));
+        e->until_ns = MAX(e->until_ns, t->read_ns + trust_ns(t, e, name, comm));
     else if (e->missed == THREADS_MISSED)
         e->until_ns = MAX(e->until_ns, t->read_ns + THREADS_TRUST_NS);
 }
@@ -169,12 +181,16 @@ uint32_t thread_names_get(struct thread_names *t, struct hotspot_vm *vm, int pro
     if (!same)
         e->missed = 0;
     ns_tid = ns_depth > 1 ? proc_innermost_tid(proc_fd, host_pid, host_tid) : host_tid;
-    if (!is_listed(t, ns_tid, comm, now_ns, &name)) {
+    if (!is_listed(t, e, ns_tid, comm, now_ns, &name)) {
         if (now_ns >= t->list_ns && !is_missed(t, e, now_ns))
             read_list(t, vm, now_ns);
         if (ns_tid > 0)
             u64_cache_get(&t->by_ns_tid, (uint64_t)ns_tid, &name);
     }
+    if (name && !same && e->agreed && !agrees(t, name, comm))
+        name = 0; /* it was renamed since the list was read */
+    else if (name)
+        e->agreed = agrees(t, name, comm);
     note_found(t, e, name, comm, now_ns);
     if (name || !e->name || !same)
         e->name = name; /* a thread that just ended keeps its name for its last samples */
