@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import http.client
+import json
 import os
 import resource
 import secrets
@@ -211,6 +212,32 @@ class SharedNetwork(unittest.TestCase):
             finally:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
+
+    def test_each_request_is_judged(self):
+        """On one connection: the user of its socket is asked again, and who holds it. An act takes no look before for granted."""
+        paths.need_root()
+        with Daemon("--recorder-hz=0") as daemon:
+            for change, subject in ((lambda fd: os.fchown(fd, ALICE, -1), None), (lambda _: os.setresuid(ALICE, ALICE, ALICE), None),
+                                    (lambda _: None, "user 0")):
+                said, say = os.pipe()
+                pid = os.fork()
+                if not pid:
+                    try:
+                        connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=30)
+                        for method, path in (("GET", "/api/v1/whoami"), ("POST", "/api/v1/captures")):
+                            connection.request(method, path, body=b'{"pid": 2147483646}' if method == "POST" else None,
+                                               headers={"Content-Type": "application/json"})
+                            answer = connection.getresponse()
+                            os.write(say, f"{answer.status} {json.loads(answer.read()).get('subject')}\n".encode())
+                            change(connection.sock.fileno())
+                    finally:
+                        os._exit(1)
+                os.waitpid(pid, 0)
+                os.close(say)
+                with os.fdopen(said) as lines:
+                    first, second = lines.read().splitlines()
+                self.assertEqual(first, "200 user 0")
+                self.assertEqual(second.split()[0], "404" if subject else "403", "no such process" if subject else "it is another user now")
 
     def test_a_user_s_number_in_a_container_owns_nothing_of_it(self):
         """A JVM in a container of root's, whose user has alice's number: it is not hers."""

@@ -12,11 +12,11 @@ import threading
 import time
 import unittest
 
-from harness import fuse, jvm, native, paths, proc
+from harness import fuse, jvm, largefile, native, paths, proc
 from harness.daemon import Daemon
 from harness.idle import IdleServer
 from harness.profile import Profile, count
-from test_large_symbols import NAME, write_large
+from test_large_symbols import NAME
 from test_store import on_mount
 
 FUNCTION = NAME % 0 # the one that spins
@@ -60,7 +60,7 @@ class HangingFiles(unittest.TestCase):
         self.addCleanup(self.stack.close)
         folder = self.stack.enter_context(tempfile.TemporaryDirectory(prefix="flamed-hanging."))
         self.source = os.path.join(folder, "code")
-        write_large(self.source, 100)
+        largefile.write(self.source, 100, NAME)
 
     def hanging(self, kinds: str) -> tuple[fuse.File, int]:
         """A process that runs a file of which requests of KINDS get no answer, and that file."""
@@ -131,7 +131,7 @@ class HangingFiles(unittest.TestCase):
             self.assertGreaterEqual(unanswered(daemon), len(hanging))
             with tempfile.TemporaryDirectory(prefix="flamed-hanging.") as folder: # a file that was not read before
                 path = os.path.join(folder, "other")
-                write_large(path, 101)
+                largefile.write(path, 101, NAME)
                 with running(path) as other:
                     profile = daemon.profile(pid=other, seconds=1.5, hz=499)
             self.assertGreaterEqual(named(profile), 0.95, profile.describe())

@@ -41,6 +41,30 @@ static bool is_found(const char *secret, const struct subject *browser, uint64_t
     return sessions_find(s, span_of(secret), browser, now, &who, &left);
 }
 
+/* Each part of a secret or a ticket, and each that differs in one letter, is none. */
+START_TEST(what_is_not_whole_is_none)
+{
+    char secret[SESSION_TEXT], ticket[SESSION_TEXT], wrong[SESSION_TEXT], ignored[SESSION_TEXT];
+    struct subject who;
+
+    ck_assert_int_eq(log_in_at(&ROOT, &BROWSER, NOW, secret), 0);
+    ck_assert_int_eq(sessions_ticket(s, &ROOT, NOW, ticket), 0);
+    for (size_t i = 0; i < 2 * (SESSION_TEXT - 1); i++) {
+        const char *right = i % 2 ? secret : ticket;
+
+        for (size_t n = 0; n < 2; n++) {
+            memcpy(wrong, right, sizeof(wrong));
+            wrong[i / 2] = n ? (char)(wrong[i / 2] == '0' ? '1' : '0') : '\0';
+            ck_assert(!is_found(wrong, &BROWSER, NOW));
+            ck_assert_int_eq(sessions_login(s, span_of(wrong), &BROWSER, NULL, NOW, ignored, &who),
+                             SESSION_NONE);
+        }
+    }
+    ck_assert(is_found(secret, &BROWSER, NOW));
+    ck_assert_int_eq(sessions_login(s, span_of(ticket), &BROWSER, NULL, NOW, ignored, &who), 0);
+}
+END_TEST
+
 START_TEST(a_ticket_is_good_once_and_not_for_long)
 {
     char ticket[SESSION_TEXT], secret[SESSION_TEXT];
@@ -137,6 +161,7 @@ int main(void)
     TCase *t = tcase_create("session");
 
     tcase_add_checked_fixture(t, start, stop);
+    tcase_add_test(t, what_is_not_whole_is_none);
     tcase_add_test(t, a_ticket_is_good_once_and_not_for_long);
     tcase_add_test(t, a_session_has_an_end_and_one_browser);
     tcase_add_test(t, nobody_takes_all);
