@@ -245,7 +245,7 @@ class Lifecycle(WithSpinningJvm):
         launcher = SYS_ADMIN | SYS_PTRACE | SYS_CHROOT | SETUID | SETGID | KILL
         opener = SYS_ADMIN | SYS_PTRACE | DAC_READ_SEARCH
         broker = launcher | opener | PERFMON | BPF | SYSLOG
-        allowed = {"supervisor": broker | SETPCAP | SYS_NICE, "flamed-broker": broker, "flamed": 0,
+        allowed = {"supervisor": broker | SETPCAP | SYS_NICE, "flamed-broker": broker, "flamed": 0, "flamed-namer": 0,
                    "flamed-launcher": launcher, "flamed-nursery": opener, "flamed-opener": opener}
         with Daemon() as daemon:
             self.assertEqual(len(daemon.processes()["flamed"]), 1)
@@ -261,5 +261,5 @@ class Lifecycle(WithSpinningJvm):
                     self.assertEqual(status["NoNewPrivs"].strip(), "1")
                     uids = set(status["Uid"].split())
                     self.assertEqual(len(uids), 1)
-                    self.assertEqual(uids == {"0"}, name != "flamed")
+                    self.assertEqual(uids == {"0"}, name not in ("flamed", "flamed-namer"))
             self.assertEqual(seen, set(allowed))
