@@ -209,8 +209,11 @@ static int read_strings(struct elf_file *f, const GElf_Shdr *h, size_t first,
     _cleanup_(elf_window_close) struct elf_window w = { 0 };
     size_t at = first, kept = first;
     uint64_t before = UINT64_MAX; /* where the string of the entry before lies */
-    int last = 1, r = elf_window_open(f, h->sh_offset, h->sh_size, &w);
+    int last = 1, r = 0;
 
+    if (b->count == first)
+        return 0; /* nothing to name: there may be no entries at all */
+    r = elf_window_open(f, h->sh_offset, h->sh_size, &w);
     symbol_sort(b->items + first, b->count - first, lies_before);
     while (r == 0 && elf_window_next(&w, SYMBOL_NAME_MAX)) {
         /* A string that may not be in it to its end waits for the next one. */
