@@ -223,6 +223,9 @@ static void metrics_state(struct api *api, struct buf *out)
     metric(out, "flamed_mappings_left_out", "gauge",
            "Executable mappings of sampled processes that found no room.",
            (double)unwinding_all_left_out(api->engine.captures->unwinding));
+    metric(out, "flamed_unwind_refused_total", "counter",
+           "Processes, and files with unwind tables, that found no room in their owner's share.",
+           (double)unwinding_refused(api->engine.captures->unwinding));
     metric(out, "flamed_elf_files", "gauge", "Symbol files held.", (double)s.elf_files);
     metric(out, "flamed_elf_reading", "gauge", "Symbol files being read.", (double)s.elf_reading);
     metric(out, "flamed_elf_unanswered_total", "counter",

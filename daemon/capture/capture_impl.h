@@ -215,6 +215,8 @@ int capture_thread(struct capture *c, uint32_t process, const struct incoming *i
                    struct seen_run **ret_run);
 /* Warns of its processes whose files could not be read because their file systems do not answer. */
 void capture_warn_unanswered(struct captures *captures, struct capture *c);
+/* Warns of its processes that found no room in the unwinder's tables. */
+void capture_warn_no_room(struct captures *captures, struct capture *c);
 /* Warns of its processes whose symbols were left out for want of memory. */
 void capture_warn_left_out(struct captures *captures, struct capture *c);
 void capture_warn_put_off(struct captures *captures, struct capture *c);

@@ -202,6 +202,20 @@ void capture_warn_mappings(struct captures *captures, struct capture *c)
     }
 }
 
+void capture_warn_no_room(struct captures *captures, struct capture *c)
+{
+    for (uint32_t i = 0; i < c->processes.count; i++) {
+        const struct proc_id *s = id_table_get(&c->processes, i);
+
+        if (c->verdicts[i].wanted && unwinding_has_no_room(captures->unwinding, s))
+            record_warn_process(
+                c->record,
+                "stacks of process %d may be cut: its user or container runs more code than its "
+                "share of the unwinder's tables holds; profile it while fewer of its programs run",
+                s->host_pid);
+    }
+}
+
 bool capture_has_several_processes(const struct capture *c)
 {
     int32_t first = 0;

@@ -26,6 +26,7 @@ struct file {
     uint64_t ticket;         /* of the reading under way; 0: it was read */
     struct reader_job *job;  /* the same; borrowed from the reader */
     uint64_t owner;          /* of that process */
+    bool no_room;            /* there was no room for its rows */
 };
 
 struct row_files {
@@ -168,7 +169,7 @@ static int table_of(struct row_files *f, const struct file *file, const struct p
 {
     *ret = file->table;
     if (!file->ticket)
-        return 0;
+        return file->no_room ? -ENOSPC : 0;
     reader_hurry(f->reader, file->job, readers_owner(id));
     return FEEDER_PENDING;
 }
@@ -256,6 +257,7 @@ bool row_files_poll(struct row_files *f)
             if (file) {
                 file->ticket = 0;
                 file->table = t;
+                file->no_room = result.outcome == -ENOSPC;
             }
         }
         ehframe_deinit(&result.table);

@@ -15,7 +15,8 @@ int row_files_new(const struct feeder_io *io, struct row_files **ret);
 struct row_files *row_files_free(struct row_files *f);
 
 /* Gets the table of the file behind mapping @m of process @id; NULL where it has none that can be
- * read. 0; FEEDER_PENDING: it is being read; PROC_GONE; -errno. */
+ * read. 0; FEEDER_PENDING: it is being read; PROC_GONE; -ENOSPC: there is no room for its rows;
+ * -errno. */
 int row_files_get(struct row_files *f, const struct proc_id *id, const struct mapping *m,
                   struct row_table **ret, struct error *err);
 

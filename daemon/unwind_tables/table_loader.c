@@ -40,6 +40,7 @@ struct known_process {
     size_t count;
     struct row_table *more; /* where the mappings lie that found no room in @what; NULL: none */
     size_t left_out;        /* mappings that the unwinder does not know */
+    bool no_rows;           /* for rows of one of its files there was no room */
     size_t looked;          /* of the maps: files of those before were looked at; 0: all were */
 };
 
@@ -236,6 +237,7 @@ static int mapping_add(struct feeder *f, const struct feeder_process *p, size_t 
     if (r == PROC_GONE || r == -ENOMEM)
         return r;
     d->pending |= r == FEEDER_PENDING;
+    d->k->no_rows |= r == -ENOSPC;
     if (t && ehframe_bias(t->segments, t->segment_count, m->start, m->offset, &u->bias)) {
         u->first_row = t->first;
         u->row_count = t->count;
@@ -422,6 +424,13 @@ size_t feeder_left_out(const struct feeder *f, int32_t host_pid)
     return k ? (*k)->left_out : 0;
 }
 
+bool feeder_lacks_rows(const struct feeder *f, int32_t host_pid)
+{
+    struct known_process **k = process_find(f, host_pid);
+
+    return k && (*k)->no_rows;
+}
+
 void feeder_forget(struct feeder *f, int32_t host_pid)
 {
     struct known_process **k = process_find(f, host_pid);
@@ -445,6 +454,7 @@ void feeder_stats(const struct feeder *f, struct feeder_stats *ret)
         .rows_max = f->io.rows_max,
         .files_failed = row_files_failed(f->files),
         .read_ns = row_files_read_ns(f->files),
+        .refused = tables->shares.refused + f->places.refused,
     };
     for (size_t i = 0; i < f->process_count; i++)
         ret->mappings_left_out += f->processes[i]->left_out;

@@ -59,6 +59,8 @@ int feeder_update(struct feeder *f, const struct feeder_process *p, struct error
 const struct unwind_process *feeder_known(const struct feeder *f, int32_t host_pid);
 /* Returns how many of its executable mappings the unwinder does not know, for want of room. */
 size_t feeder_left_out(const struct feeder *f, int32_t host_pid);
+/* Returns whether there was no room for the rows of one of its files. */
+bool feeder_lacks_rows(const struct feeder *f, int32_t host_pid);
 void feeder_forget(struct feeder *f, int32_t host_pid);
 /* Returns whether an update left files that it had no time to look at. feeder_poll() then has news.
  */
@@ -71,6 +73,7 @@ bool feeder_wait(struct feeder *f, uint64_t deadline_ns);
 
 struct feeder_stats {
     uint64_t processes, files, rows, rows_max, files_failed, mappings_left_out;
+    uint64_t refused; /* times that rows or a process found no room in their owner's share */
     uint64_t read_ns; /* CPU time that reading files has taken in the background */
 };
 /* Gives its counters and sizes. */

@@ -48,6 +48,7 @@ struct watched {
     bool more;        /* or its files are many, and not all were looked at */
     uint32_t exec_id;
     struct maps_met *met; /* owned; NULL: none was met that found no room */
+    bool no_room;         /* its owner has too many processes in the tables */
 };
 
 #define WATCHED_BUCKETS 1024
@@ -191,6 +192,7 @@ static void describe(struct unwinding *u, struct watched *w, struct process *p, 
         r = feeder_update(u->feeder, &what, &err);
         w->pending = r == FEEDER_PENDING;
         w->more = w->pending && feeder_has_more(u->feeder);
+        w->no_room = r == -ENOSPC;
         w->left_out = maps.truncated || feeder_left_out(u->feeder, p->id.host_pid);
     }
     maps_deinit(&maps);
@@ -338,6 +340,22 @@ const struct unwind_process *unwinding_process(const struct unwinding *u, const 
 size_t unwinding_left_out(const struct unwinding *u, int32_t host_pid)
 {
     return feeder_left_out(u->feeder, host_pid);
+}
+
+bool unwinding_has_no_room(struct unwinding *u, const struct proc_id *id)
+{
+    const struct watched *w = *watched_at(u, id->host_pid);
+
+    return w && proc_id_equal(&w->id, id) &&
+           (w->no_room || feeder_lacks_rows(u->feeder, id->host_pid));
+}
+
+uint64_t unwinding_refused(const struct unwinding *u)
+{
+    struct feeder_stats stats;
+
+    feeder_stats(u->feeder, &stats);
+    return stats.refused;
 }
 
 uint64_t unwinding_all_left_out(const struct unwinding *u)

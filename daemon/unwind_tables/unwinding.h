@@ -37,7 +37,11 @@ const struct unwind_process *unwinding_process(const struct unwinding *u, const 
 /* Returns how many executable mappings of @host_pid the unwinder does not know, for want of room.
  */
 size_t unwinding_left_out(const struct unwinding *u, int32_t host_pid);
-/* Returns the same of all processes that it knows. */
+/* Returns whether @id, or rows of its files, found no room in the share of its owner. */
+bool unwinding_has_no_room(struct unwinding *u, const struct proc_id *id);
+/* Returns how often that was so, of all. */
+uint64_t unwinding_refused(const struct unwinding *u);
+/* Returns how many executable mappings it does not know, of all processes that it knows. */
 uint64_t unwinding_all_left_out(const struct unwinding *u);
 /* @p is not sampled any more, or gone. */
 void unwinding_forget(struct unwinding *u, const struct process *p);

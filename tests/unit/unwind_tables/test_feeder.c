@@ -431,10 +431,14 @@ START_TEST(makes_room_by_forgetting)
 
     ck_assert_int_eq(update(10, NULL), 0);
     feeder_stats(feeder, &st);
+    ck_assert(!feeder_lacks_rows(feeder, 10));
+    ck_assert_uint_eq(st.refused, 0);
     feeder = feeder_free(feeder);
     new_feeder((uint32_t)st.rows - 100); /* not all of it fits */
     ck_assert_int_eq(update(10, NULL), 0);
     feeder_stats(feeder, &st);
+    ck_assert(feeder_lacks_rows(feeder, 10));
+    ck_assert_uint_gt(st.refused, 0);
     ck_assert_uint_le(st.rows, rows_max);
     ck_assert_uint_gt(st.rows, 0);
     feeder_forget(feeder, 10);
