@@ -10,15 +10,18 @@
 
 /* The symbols of one file may take 48 MiB more while they are read (symbolize/elf_reading.h). */
 #define MEMORY_SYMBOLS_BYTES (UINT64_C(80) << 20)
+#define MEMORY_PERF_MAPS_BYTES (UINT64_C(96) << 20)
 #define MEMORY_COPIES_BYTES (UINT64_C(128) << 20)
 
 struct memory_budget {
-    struct shares symbols; /* symbols of ELF files, and perf maps: bytes */
-    struct shares copies;  /* copies of files in memory (base/memfd_copy.h): bytes */
+    struct shares symbols;   /* bytes of symbols of ELF files */
+    struct shares perf_maps; /* bytes of perf maps */
+    struct shares copies;    /* bytes of copies of files in memory (base/memfd_copy.h) */
 };
 
 static inline void memory_budget_init(struct memory_budget *b)
 {
     shares_init(&b->symbols, MEMORY_SYMBOLS_BYTES);
+    shares_init(&b->perf_maps, MEMORY_PERF_MAPS_BYTES);
     shares_init(&b->copies, MEMORY_COPIES_BYTES);
 }

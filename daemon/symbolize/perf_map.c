@@ -28,7 +28,7 @@ struct perf_map {
     bool closed;                 /* it is to be freed when it has been read */
     bool forget;                 /* the strings of the table are void */
     uint64_t asked_ns, began_ns; /* its begin by the clock of the caller, and by ours */
-    size_t bytes;                /* of memory, when the reading began */
+    size_t bytes;                /* of memory, while it is read: what it may come to */
 };
 
 static bool take_hex(struct span *s, uint64_t *ret)
@@ -201,7 +201,7 @@ void perf_map_end(struct work *work)
 /* Begins to read what came since, if anything did. Without a worker it is read at once. */
 static void begin(struct perf_map *m, struct worker *w, uint64_t now_ns)
 {
-    uint64_t before_ns;
+    uint64_t before_ns, to_read;
     struct stat st;
 
     m->next_ns = now_ns + PERF_MAP_INTERVAL_NS;
@@ -212,7 +212,10 @@ static void begin(struct perf_map *m, struct worker *w, uint64_t now_ns)
     m->size = MIN((uint64_t)MAX(st.st_size, 0), (uint64_t)m->max_bytes);
     if (m->size == m->offset)
         return;
+    to_read = m->size - (m->size < m->offset ? 0 : m->offset);
     m->bytes = perf_map_bytes(m);
+    /* An entry takes about what its line does. */
+    m->bytes += MIN(to_read, 2 * m->limit_bytes - MIN(2 * m->limit_bytes, (uint64_t)m->bytes));
     m->asked_ns = now_ns;
     m->began_ns = w ? clock_monotonic_ns() : 0;
     m->reading = true;

@@ -30,6 +30,7 @@ struct perf_map *perf_map_close(struct perf_map *m);
 /* Lets it take @bytes of memory (0: any). What is beyond that is left out; @m takes up to a tenth
  * more. */
 void perf_map_limit(struct perf_map *m, size_t bytes);
+/* Returns what it takes; while it is read, what that may come to. */
 size_t perf_map_bytes(const struct perf_map *m);
 /* Returns whether lines of it were left out for that. */
 bool perf_map_is_cut(const struct perf_map *m);

@@ -8,7 +8,7 @@
 
 #include <fcntl.h>
 
-#define PERF_MAPS_MAX 1024 /* that wait to be read */
+#define PERF_MAPS_MAX 8 /* that wait or are read, which owners share */
 
 /* ---- life ---- */
 

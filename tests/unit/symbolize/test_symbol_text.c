@@ -254,6 +254,49 @@ static bool map_names(struct perf_map *m, uint64_t address, const char *name)
     return s && span_eq_str(symbol_name(perf_map_symbols(m), s), name);
 }
 
+static void drop(struct work *w)
+{
+    (void)w;
+}
+
+/* What is beyond its memory is left out, and what may come is counted while it is read. */
+START_TEST(a_map_keeps_to_its_memory)
+{
+    enum { LIMIT = 100000, LINES = 10000 };
+    char path[] = "/tmp/flamed-test-map-XXXXXX";
+    struct worker *w = NULL;
+    struct perf_map *m = NULL;
+    int fd = mkstemp(path);
+
+    ck_assert_int_ge(fd, 0);
+    for (int i = 0; i < LINES; i++)
+        ck_assert_int_gt(dprintf(fd, "%x 10 function_%d\n", 0x1000 + i * 16, i), 0);
+    ck_assert_int_eq(perf_map_open(open(path, O_RDONLY | O_CLOEXEC), /* owner= */ 1, 1 << 20, &m),
+                     0);
+    ck_assert_int_eq(worker_new("test", 4, -1, &w), 0);
+    perf_map_limit(m, LIMIT);
+    perf_map_refresh(m, w, 1);
+    ck_assert(perf_map_comes(m));
+    ck_assert_uint_eq(perf_map_bytes(m), LIMIT);
+    while (perf_map_comes(m)) {
+        struct work *work = worker_take(w);
+
+        if (work)
+            perf_map_end(work);
+        else
+            ck_assert(worker_wait(w, clock_monotonic_ns() + 60 * NSEC_PER_SEC));
+    }
+    ck_assert(perf_map_is_cut(m));
+    ck_assert_uint_le(perf_map_bytes(m), LIMIT * 11 / 10);
+    ck_assert(map_names(m, 0x1000, "function_0"));
+    ck_assert(!perf_map_find(m, 0x1000 + (LINES - 1) * 16));
+    perf_map_close(m);
+    worker_free(w, drop);
+    close(fd);
+    unlink(path);
+}
+END_TEST
+
 START_TEST(a_map_is_read_as_it_grows)
 {
     char path[] = "/tmp/flamed-test-map-XXXXXX";
@@ -310,6 +353,7 @@ int main(void)
     tcase_add_test(tc, a_list_of_zeros_is_hidden);
     tcase_add_loop_test(tc, names_one_generated_address, 0, ARRAY_SIZE(PERF_MAP_CASES));
     tcase_add_test(tc, long_lines_are_left_out);
+    tcase_add_test(tc, a_map_keeps_to_its_memory);
     tcase_add_test(tc, a_map_is_read_as_it_grows);
     return suite_run_case("symbol_text", tc);
 }
