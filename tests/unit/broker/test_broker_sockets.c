@@ -10,7 +10,7 @@
 static bool is_holder(const struct socket_holding *h, pid_t pid)
 {
     for (size_t i = 0; i < h->count; i++) {
-        if (h->pids[i] == pid)
+        if (h->holders[i].pid == pid)
             return true;
     }
     return false;
