@@ -212,6 +212,19 @@ static int open_map_file(const struct target *t, const struct broker_request *q,
     return file_open(fd, name, rule, ret_fd, err);
 }
 
+/* Checks that @m is mapped still: so its inode was no other file's while that was opened. */
+static int still_mapped(const struct target *t, const struct broker_request *q,
+                        const struct mapped *m, struct error *err)
+{
+    struct mapped now;
+    int r = mapped_find(t, q->start, q->end, &now, err);
+
+    if (r == 0 &&
+        (now.inode != m->inode || now.dev_major != m->dev_major || now.dev_minor != m->dev_minor))
+        r = error_set(err, -ESTALE, "process %d has mapped another file there", t->host_pid);
+    return r;
+}
+
 /* By its name in the target's root: where map_files is refused. The inode decides. */
 static int open_by_name(const struct target *t, const struct mapped *m,
                         const struct file_rule *rule, int *ret_fd, struct error *err)
@@ -237,9 +250,17 @@ static int open_mapped(const struct target *t, const struct broker_request *q,
                        const struct mapped *m, int *ret_fd, struct error *err)
 {
     const struct file_rule rule = { .max_bytes = MAPPED_MAX_BYTES, .target = t };
+    _cleanup_close_ int fd = -1;
     int r = open_map_file(t, q, &rule, ret_fd, err);
 
-    return r < 0 && r != -EFBIG ? open_by_name(t, m, &rule, ret_fd, err) : r;
+    if (r >= 0 || r == -EFBIG)
+        return r;
+    r = open_by_name(t, m, &rule, &fd, err);
+    if (r == 0)
+        r = still_mapped(t, q, m, err);
+    if (r == 0)
+        *ret_fd = take_fd(&fd);
+    return r;
 }
 
 int mapped_open_file(const struct target *t, const struct broker_request *q, bool libjvm,
