@@ -7,7 +7,11 @@
 
 #define RETAIN_ROUNDS_MAX 1000  /* captures dropped by size in one call */
 #define RETAIN_ROW_BYTES "1024" /* of a capture besides its samples: facts, processes, indexes */
-#define RETAIN_SHARE 4          /* the part of the store that one scope may fill at others' cost */
+/* The parts of the store that captures of those who see a part of the node may fill at others'
+ * cost: of one scope, and of all scopes together. What is left is a reserve of those who see all.
+ */
+#define RETAIN_SHARE 4
+#define RETAIN_SHARE_OF_ALL 2
 
 /* Epochs without captures, but for the one that is being written. */
 static int drop_empty_epochs(struct store *s, struct error *err)
@@ -53,21 +57,26 @@ static uint64_t bytes_in_use(struct store *s)
 
 #define OF_SCOPE "sum(coalesce(length(body), 0) + " RETAIN_ROW_BYTES ")"
 
-/* The oldest captures of the scope whose captures take the most, if that is more than its share.
- * What was taken for who sees all has no share. *ret_dropped: how many. 0 or -errno. */
+/* The oldest captures of the scope whose captures take the most: if those are more than its share,
+ * or those of all scopes together more than theirs. What was taken for who sees all has no scope.
+ * *ret_dropped: how many. 0 or -errno. */
 static int drop_of_scope(struct store *s, int *ret_dropped, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r = store_prepare(s,
-                          "DELETE FROM captures WHERE n IN (SELECT n FROM captures WHERE state != 0"
-                          " AND scope = (SELECT scope FROM captures WHERE scope != '' GROUP BY"
-                          " scope HAVING " OF_SCOPE " > ?1 ORDER BY " OF_SCOPE " DESC LIMIT 1)"
-                          " ORDER BY start_ns, n LIMIT 16)",
-                          &stmt, err);
+    int r =
+        store_prepare(s,
+                      "WITH scopes AS (SELECT scope, " OF_SCOPE " AS bytes FROM captures"
+                      " WHERE scope != '' GROUP BY scope)"
+                      " DELETE FROM captures WHERE n IN (SELECT n FROM captures WHERE state != 0"
+                      " AND scope = (SELECT scope FROM scopes WHERE bytes > ?1"
+                      " OR (SELECT sum(bytes) FROM scopes) > ?2 ORDER BY bytes DESC LIMIT 1)"
+                      " ORDER BY start_ns, n LIMIT 16)",
+                      &stmt, err);
 
     if (r < 0)
         return r;
     sqlite3_bind_int64(stmt, 1, (sqlite3_int64)(s->opts.max_bytes / RETAIN_SHARE));
+    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)(s->opts.max_bytes / RETAIN_SHARE_OF_ALL));
     if (sqlite3_step(stmt) != SQLITE_DONE)
         return store_failed(s, err, "cannot drop old captures");
     *ret_dropped = sqlite3_changes(s->db);

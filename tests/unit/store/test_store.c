@@ -170,6 +170,44 @@ START_TEST(one_scope_fills_the_store_at_its_own_cost)
 }
 END_TEST
 
+/* Twelve users, each below the share of one, do not push out what was taken for who sees all, nor
+ * the capture of another. */
+START_TEST(many_scopes_leave_a_reserve)
+{
+    struct store *s = open_store(200 << 10, 0);
+    struct profile *whole = make_scoped("whole", 10 * NSEC_PER_SEC, 300, "work", ""),
+                   *other = make_scoped("other", 11 * NSEC_PER_SEC, 300, "work", "user 77"),
+                   *got = NULL;
+    struct store_stats stats;
+    char id[STORE_ID_BYTES], scope[16];
+
+    ck_assert_int_eq(store_put(s, whole, NULL, 0, NULL), 0);
+    ck_assert_int_eq(store_put(s, other, NULL, 0, NULL), 0);
+    for (unsigned i = 0; i < 600; i++) {
+        struct profile *p;
+
+        snprintf(id, sizeof(id), "id%u", i);
+        snprintf(scope, sizeof(scope), "user %u", 1 + i % 12);
+        p = make_scoped(id, (1000 + i) * NSEC_PER_SEC, 300, "work", scope);
+        ck_assert_int_eq(store_put(s, p, NULL, 0, NULL), 0);
+        profile_unref(p);
+        ck_assert_int_eq(store_retain(s, (1000 + i) * NSEC_PER_SEC, NULL), 0);
+    }
+    store_stats(s, &stats);
+    ck_assert_uint_gt(stats.dropped_by_size, 0);
+    ck_assert_int_eq(store_get(s, "whole", &got, NULL), 0);
+    profile_unref(got);
+    ck_assert_int_eq(store_get(s, "other", &got, NULL), 0);
+    profile_unref(got);
+    ck_assert_int_eq(store_get(s, "id0", &got, NULL), STORE_NOT_FOUND);
+    ck_assert_int_eq(store_get(s, "id599", &got, NULL), 0);
+    profile_unref(got);
+    profile_unref(whole);
+    profile_unref(other);
+    store_close(s);
+}
+END_TEST
+
 START_TEST(drops_by_age_and_with_it_the_names)
 {
     struct store *s = open_store(0, 3600);
@@ -244,6 +282,7 @@ int main(void)
     tcase_add_test(tc, lists_page_by_page_and_filters);
     tcase_add_test(tc, shares_names_and_keeps_to_its_size);
     tcase_add_test(tc, one_scope_fills_the_store_at_its_own_cost);
+    tcase_add_test(tc, many_scopes_leave_a_reserve);
     tcase_add_test(tc, drops_by_age_and_with_it_the_names);
     tcase_add_test(tc, nothing_is_old_while_the_clock_is_doubted);
     tcase_add_test(tc, history_outlives_a_restart);
