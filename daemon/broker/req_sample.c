@@ -7,6 +7,7 @@
 #include "broker/target/target.h"
 #include "event/event_form.h"
 #include "event/events.h"
+#include "sample/loss_abi.h"
 #include "sample/program.h"
 
 #include <fcntl.h>
@@ -352,6 +353,24 @@ int request_filter_all(struct server *s, const struct broker_request *q, struct 
     int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
     return r < 0 ? r : sampler_filter_all(s->sampler, q->sets);
+}
+
+/*
+ * take_losses. Safe: numbers that the BPF programs counted, in a sealed memfd. They are gone from
+ * the table then.
+ */
+int request_take_losses(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    static struct loss losses[LOSSES_MAX];
+    size_t count = 0;
+    int fd = -1, r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
+
+    (void)q;
+    if (r == 0)
+        r = sampler_take_losses(s->sampler, losses, &count);
+    if (r == 0)
+        r = memfd_of("losses", losses, count * sizeof(losses[0]), &fd, &rep->err);
+    return r < 0 ? r : reply_fd(rep, fd);
 }
 
 /*

@@ -270,6 +270,9 @@ struct broker_sample_stats {
     uint64_t time_ns, runs; /* time spent in the programs, where the kernel counts it */
 };
 int broker_sample_stats(struct broker *b, struct broker_sample_stats *ret, struct error *err);
+/* Gets a file with what was lost since the last call, by set and process: each a struct loss
+ * (sample/loss_abi.h), at most LOSSES_MAX. 0 or -errno. */
+int broker_take_losses(struct broker *b, int *ret_fd, struct error *err);
 
 /* Begins an attach to the JVM @id (docs/threat-model.md) and returns at once. @mode: enum
  * attach_mode; @tmp: mount over the container's /tmp during the attach; @options: bits of enum

@@ -286,6 +286,13 @@ int broker_sample_stats(struct broker *b, struct broker_sample_stats *ret, struc
     return r;
 }
 
+int broker_take_losses(struct broker *b, int *ret_fd, struct error *err)
+{
+    struct broker_request q = client_request(BROKER_TAKE_LOSSES);
+
+    return client_call_file(b, &q, ret_fd, err);
+}
+
 int broker_unwind_limit(struct broker *b, uint32_t frames, struct error *err)
 {
     struct broker_request q = client_request(BROKER_UNWIND_LIMIT);

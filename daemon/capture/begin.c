@@ -227,7 +227,8 @@ static int capture_begin(struct captures *captures, const struct capture_request
         return r == -EBUSY ? BACKEND_TOO_MANY : r == -EOPNOTSUPP ? BACKEND_UNAVAILABLE : r;
     }
     capture_warn_rates(c);
-    broker_sample_stats(captures->broker, &c->stats_before, NULL);
+    c->hidden_before = captures_hidden(captures);
+    captures_take_losses(captures); /* of those that run already */
     for (size_t i = 0; i < c->event_count; i++) {
         if (c->events[i].info->flags & EVENT_PAGES)
             c->huge_faults_before = captures_huge_faults(captures);

@@ -6,6 +6,7 @@
 #include "capture/captures.h"
 #include "capture/inlined.h"
 #include "capture/live.h"
+#include "capture/losses.h"
 #include "capture/native_live.h"
 #include "event/events.h"
 
@@ -79,7 +80,8 @@ struct capture {
     struct seen_run *runs;       /* [threads.cap] */
     uint32_t renamed, too_often; /* threads that had several names; of them those with too many */
     size_t runs_cap;
-    struct broker_sample_stats stats_before;
+    struct lost lost;
+    uint64_t hidden_before;      /* ticks in processes that flamed cannot see, when it began */
     bool stubs_told;             /* that a JVM is probed by its stubs */
     uint32_t allocs, same_steps; /* of alloc, without SAMPLE_ALONE; of them SAMPLE_SAME_STEP */
     uint32_t named_moments;      /* compilations and classes that it has, */
@@ -247,6 +249,8 @@ void capture_warn_quality(struct captures *captures, struct capture *c);
 void capture_warn_untaken(const struct captures *captures, struct capture *c);
 /* Says once what is not seen if @p is probed by its stubs. */
 void capture_warn_stubs(struct captures *captures, struct capture *c, const struct process *p);
+/* Returns the ticks so far in processes outside flamed's pid namespace. */
+uint64_t captures_hidden(const struct captures *captures);
 /* Returns the huge pages that came into use on the node since it started; 0: not told. */
 uint64_t captures_huge_faults(const struct captures *captures);
 

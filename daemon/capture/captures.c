@@ -272,6 +272,9 @@ void captures_finish_due(struct captures *captures, uint64_t now_ns)
         capture_look_live(captures, c);
         if (capture_flushes(captures, c, now_ns))
             continue;
+        if (!c->lost.over)
+            captures_take_losses(captures);
+        c->lost.over = true;
         c->waits_for_names =
             capture_symbols_wait(captures, c, now_ns) || capture_names_wait(captures, c, now_ns);
         if (!c->waits_for_names)

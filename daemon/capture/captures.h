@@ -67,6 +67,7 @@ struct captures {
     struct moments moments;      /* of JVMs, for event safepoint */
     struct counted counted;      /* what JVMs count themselves */
     struct calls calls;          /* functions whose calls are counted */
+    uint64_t losses_ns;          /* when the broker was last asked what was lost */
     uint64_t taken_ns;           /* samples until then are taken; UINT64_MAX: all that came */
 };
 

@@ -30,29 +30,33 @@ static const char *fewer(const struct capture *c)
     return !counted ? "lower hz" : timed ? "lower hz or raise interval" : "raise interval";
 }
 
-/* What did not arrive while it ran: of the whole node, for nobody knows whose it was. */
-static void capture_warn_lost(struct captures *captures, struct capture *c)
+/* What did not arrive while it ran. */
+static void capture_warn_lost(struct capture *c)
 {
-    const struct broker_sample_stats *before = &c->stats_before;
-    struct broker_sample_stats now;
-    uint64_t unread, costly;
+    uint64_t unread = (uint64_t)(c->lost.unread + 0.5), costly = (uint64_t)(c->lost.costly + 0.5);
 
-    if (broker_sample_stats(captures->broker, &now, NULL) != 0)
-        return;
-    unread = now.lost_ring - before->lost_ring + now.lost_other - before->lost_other;
-    costly = now.lost_budget - before->lost_budget;
     c->meta.lost = unread + costly;
     if (unread)
         record_warn(c->record,
-                    "%llu samples of this node were lost because they came faster than they could "
-                    "be read; %s",
+                    "%llu samples were lost because they came faster than they could be read; %s",
                     (unsigned long long)unread, fewer(c));
     if (costly)
         record_warn(c->record,
-                    "%llu samples of this node were not taken because sampling would have cost "
-                    "more than a quarter of a processor; %s",
+                    "%llu samples were not taken because sampling would have cost more than a "
+                    "quarter of a processor; %s",
                     (unsigned long long)costly, fewer(c));
-    if (target_is_node(c->target) && now.hidden > before->hidden)
+}
+
+uint64_t captures_hidden(const struct captures *captures)
+{
+    struct broker_sample_stats now = { 0 };
+
+    return broker_sample_stats(captures->broker, &now, NULL) == 0 ? now.hidden : 0;
+}
+
+static void capture_warn_hidden(const struct captures *captures, struct capture *c)
+{
+    if (target_is_node(c->target) && captures_hidden(captures) > c->hidden_before)
         record_warn(c->record, "processes outside flamed's own pid namespace ran and are not "
                                "in this profile; start flamed in the host's (hostPID: true)");
 }
@@ -215,7 +219,8 @@ void capture_warn_quality(struct captures *captures, struct capture *c)
 {
     const char *kernel = symbolizer_kernel_problem(captures->symbolizer);
 
-    capture_warn_lost(captures, c);
+    capture_warn_lost(c);
+    capture_warn_hidden(captures, c);
     capture_warn_untaken(captures, c);
     capture_warn_unanswered(captures, c);
     capture_warn_left_out(captures, c);

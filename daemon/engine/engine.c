@@ -5,6 +5,7 @@
  */
 #include "attach/attachment.h"
 #include "base/lent_thread.h"
+#include "capture/losses.h"
 #include "engine/engine_impl.h"
 #include "engine/engine_parts.h"
 #include "engine/scheduled.h"
@@ -106,6 +107,7 @@ static void engine_tick(struct engine *e)
     walked = engine_walk(e);
     captures_take_moments(&e->captures);
     captures_look(&e->captures, now);
+    captures_losses_tick(&e->captures, now);
     if (sample_sets_tick(&e->captures.sets, e->broker, now) || /* their probes go, too */
         (e->captures.running && now - e->captures.reconciled_ns >= ENGINE_RECONCILE_NS))
         captures_reconcile(&e->captures, now);

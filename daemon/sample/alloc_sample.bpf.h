@@ -59,10 +59,12 @@ static __always_inline __u32 write_records(struct alloc_scratch *as, __u32 sets)
         s->rec.set = (__u8)i;
         s->rec.value = as->values[i];
         if (bpf_ringbuf_output(&ring, &s->rec, sizeof(s->rec) + words * sizeof(__u64),
-                               BPF_RB_NO_WAKEUP))
+                               BPF_RB_NO_WAKEUP)) {
             count(ALLOC_LOST_RING, 1);
-        else
+            lose_record(&s->rec);
+        } else {
             written++;
+        }
     }
     count(ALLOC_SAMPLES, written);
     return written;
@@ -79,6 +81,7 @@ static __always_inline __u32 take_sample(struct task_struct *task, struct alloc_
 
     if (over_budget(now_ns, STACK_BUDGET_NS)) {
         count(ALLOC_LOST_BUDGET, 1);
+        lose_of(task, host_pid, sets, /* costly= */ true);
         return 0;
     }
     begin_record(&s->rec, task, host_pid, thread_number(task), now_ns);

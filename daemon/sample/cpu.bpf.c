@@ -64,10 +64,12 @@ static __always_inline void take_sample(void *ctx, bool in_kernel, struct task_s
 {
     __u32 words = take_stacks(ctx, in_kernel, task, s);
 
-    if (bpf_ringbuf_output(&ring, s, sizeof(s->rec) + words * sizeof(__u64), BPF_RB_NO_WAKEUP))
+    if (bpf_ringbuf_output(&ring, s, sizeof(s->rec) + words * sizeof(__u64), BPF_RB_NO_WAKEUP)) {
         count(CPU_LOST_RING, 1);
-    else
+        lose_record(&s->rec);
+    } else {
         count(CPU_SAMPLES, 1);
+    }
 }
 
 /* Whether the filter of set @set, a tracepoint's, wants the event of @ctx. */
@@ -123,6 +125,7 @@ static __always_inline int tick(void *ctx, bool event, bool in_kernel, __u32 set
     now_ns = bpf_ktime_get_ns();
     if (over_budget(now_ns, budget_ns)) {
         count(CPU_LOST_BUDGET, 1);
+        lose_of(task, host_pid, 1U << set, /* costly= */ true);
         return 0;
     }
     begin_record(&s->stack.rec, task, host_pid, host_tid, now_ns);

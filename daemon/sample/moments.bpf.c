@@ -114,10 +114,12 @@ static __always_inline void write_sample(struct stack_scratch *s, __u32 words)
 {
     if (words > STACK_MAX + SAMPLE_USER_MAX)
         words = STACK_MAX + SAMPLE_USER_MAX;
-    if (bpf_ringbuf_output(&ring, s, sizeof(s->rec) + words * sizeof(__u64), BPF_RB_NO_WAKEUP))
+    if (bpf_ringbuf_output(&ring, s, sizeof(s->rec) + words * sizeof(__u64), BPF_RB_NO_WAKEUP)) {
         count(MOMENT_LOST_RING, 1);
-    else
+        lose_record(&s->rec);
+    } else {
         count(MOMENT_SAMPLES, 1);
+    }
 }
 
 static __always_inline void spent(__u64 since_ns)
@@ -153,6 +155,7 @@ int late_tick(struct bpf_perf_event_data *ctx)
         return 0;
     if (over_budget(now_ns, STACK_BUDGET_NS)) {
         count(MOMENT_LOST_BUDGET, 1);
+        lose_of(task, host_pid, 1U << set, /* costly= */ true);
         return 0;
     }
     s->rec.set = set;
@@ -176,6 +179,18 @@ static __always_inline struct off_thread *off_thread_of(struct task_struct *task
     return bpf_map_lookup_elem(&off_threads, &key);
 }
 
+/* The sets of this program that want process @host_pid, as bits. */
+static __always_inline __u32 late_sets(__u32 host_pid)
+{
+    __u32 sets = wanted_sets(host_pid);
+
+    for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
+        if (!periods[i])
+            sets &= ~(1U << i);
+    }
+    return sets;
+}
+
 /* Keeps the stack of @task, which leaves its processor, if a safepoint would wait for it. */
 static __always_inline void leaves(struct task_struct *task, __u32 host_pid,
                                    const struct moment_process *p, __u64 now_ns)
@@ -195,11 +210,13 @@ static __always_inline void leaves(struct task_struct *task, __u32 host_pid,
         return;
     if (over_budget(now_ns, STACK_BUDGET_NS)) {
         count(MOMENT_LOST_BUDGET, 1);
+        lose_of(task, host_pid, late_sets(host_pid), /* costly= */ true);
         return;
     }
     t = off_thread_of(task, /* create= */ true);
     if (!t) {
         count(MOMENT_LOST_ROOM, 1);
+        lose_of(task, host_pid, late_sets(host_pid), /* costly= */ false);
         return;
     }
     tables = tables_of(s);

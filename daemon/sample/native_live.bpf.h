@@ -195,8 +195,10 @@ static __always_inline void write_end(struct task_struct *task, struct alloc_scr
     rec->object = block;
     rec->value = value;
     bpf_get_current_comm(rec->comm, sizeof(rec->comm));
-    if (bpf_ringbuf_output(&ring, rec, sizeof(*rec), BPF_RB_NO_WAKEUP))
+    if (bpf_ringbuf_output(&ring, rec, sizeof(*rec), BPF_RB_NO_WAKEUP)) {
         count(ALLOC_LOST_RING, 1);
+        lose_record(rec);
+    }
 }
 
 /* Counts @n more blocks that are followed of the process of @m. */

@@ -91,6 +91,7 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns, bool 
         w = wait_of(task, /* create= */ true);
         if (!w) {
             count(OFF_LOST_MEMORY, 1);
+            lose_of(task, process_number(task), sets_of(task, NULL), /* costly= */ false);
             return;
         }
     }

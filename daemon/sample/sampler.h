@@ -130,3 +130,7 @@ int sampler_flush(struct sampler *s, uint32_t set, uint32_t *ret_no, uint64_t *r
 /* As sampler_off_lates(), and -ENOENT as above. */
 int sampler_lates(struct sampler *s, uint32_t set);
 void sampler_stats(const struct sampler *s, struct sampler_stats *ret);
+struct loss;
+/* Takes out what was lost since the last call, by set and process: up to LOSSES_MAX. A loss that is
+ * counted at this very moment may be in no call's answer. 0 or -errno. */
+int sampler_take_losses(struct sampler *s, struct loss *ret, size_t *ret_count);

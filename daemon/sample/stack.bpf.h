@@ -14,6 +14,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "sample/loss_abi.h"
 #include "sample/pid_number.bpf.h"
 #include "sample/sample_abi.h"
 #include "sample/stack_abi.h"
@@ -137,6 +138,13 @@ struct {
     __type(value, struct budget);
 } budgets SEC(".maps");
 
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH); /* allocated in advance: interrupts add to it */
+    __uint(max_entries, LOSSES_MAX);
+    __type(key, struct loss_key);
+    __type(value, struct loss_count);
+} losses SEC(".maps");
+
 /* What a sample is made in. */
 struct stack_scratch {
     struct sample_record rec;
@@ -170,6 +178,48 @@ static __always_inline void spend(__u64 took_ns)
 
     if (b)
         b->window_spent_ns += took_ns < STACK_SAMPLE_MAX_NS ? took_ns : STACK_SAMPLE_MAX_NS;
+}
+
+/* ---- what is lost ---- */
+
+/* Counts a sample less for each of @sets (bits). Not static: the kernel's verifier then checks it
+ * once and on its own, and its stack is free again for a walk. */
+__attribute__((noinline)) int lose(__u64 start_boottime_ns, __u32 host_pid, __u32 sets,
+                                   __u32 costly)
+{
+    struct loss_key key = { .start_boottime_ns = start_boottime_ns, .host_pid = host_pid };
+    struct loss_count none = {}, *count;
+
+    UNWIND_LOOP
+    for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
+        if (!(sets & 1U << i))
+            continue;
+        key.set = i;
+        count = bpf_map_lookup_elem(&losses, &key);
+        if (!count) {
+            bpf_map_update_elem(&losses, &key, &none, BPF_NOEXIST);
+            count = bpf_map_lookup_elem(&losses, &key);
+        }
+        if (count && costly)
+            __sync_fetch_and_add(&count->costly, 1);
+        else if (count)
+            __sync_fetch_and_add(&count->unread, 1);
+    }
+    return 0;
+}
+
+/* The same of a sample of @task. */
+static __always_inline void lose_of(struct task_struct *task, __u32 host_pid, __u32 sets,
+                                    bool costly)
+{
+    lose(task->group_leader->start_boottime, host_pid, sets, costly);
+}
+
+/* The same of the record @rec. */
+static __always_inline void lose_record(const struct sample_record *rec)
+{
+    lose(rec->start_boottime_ns, rec->host_pid, 1U << (rec->set & (STACK_SETS_MAX - 1)),
+         /* costly= */ 0);
 }
 
 /* ---- the record ---- */

@@ -296,10 +296,12 @@ static __always_inline void write_record(struct sample_record *rec, __u64 bytes)
 {
     if (bytes > sizeof(struct stack_scratch))
         bytes = sizeof(struct stack_scratch);
-    if (bpf_ringbuf_output(&ring, rec, bytes, BPF_RB_NO_WAKEUP))
+    if (bpf_ringbuf_output(&ring, rec, bytes, BPF_RB_NO_WAKEUP)) {
         count(OFF_LOST_RING, 1);
-    else
+        lose_record(rec);
+    } else {
         count(OFF_SAMPLES, 1);
+    }
 }
 
 /* What of a record does not depend on how the stack was taken. */

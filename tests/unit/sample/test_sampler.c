@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "sample/cpu_abi.h"
+#include "sample/loss_abi.h"
 #include "sample/sampler_events.h"
 #include "sample/stack_abi.h"
 
@@ -176,6 +177,51 @@ START_TEST(costs_no_more_than_its_budget)
     ck_assert_uint_le(got.weight[set], windows * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
     ck_assert_uint_gt(after.lost_budget - before.lost_budget,
                       spent_ns / NSEC_PER_MSEC * 8 / 10 - got.weight[set]);
+}
+END_TEST
+
+/* Each loss is counted for the set and the process that it is of, and told once. */
+START_TEST(losses_are_told_by_set_and_process)
+{
+    static struct loss losses[LOSSES_MAX];
+    const uint64_t periods[] = { NSEC_PER_MSEC, 2 * NSEC_PER_MSEC };
+    struct burner burners[] = { start_burner(), start_burner() };
+    struct sampler_stats before, stats;
+    uint64_t lost[] = { 0, 0 };
+    uint32_t sets[2];
+    size_t count;
+
+    ck_assert_int_eq(sampler_take_losses(sampler, losses, &count), 0); /* of other tests */
+    sampler_stats(sampler, &before);
+    sampler_budget(sampler, 0);
+    for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
+        ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, periods[i], &sets[i], &err), 0);
+        ck_assert_int_eq(sampler_filter_process(sampler, burners[i].pid, 1U << sets[i]), 0);
+    }
+    sample_for(&burners[0], 1);
+    for (size_t i = 0; i < ARRAY_SIZE(sets); i++)
+        ck_assert_int_eq(sampler_filter_process(sampler, burners[i].pid, 0), 0);
+    usleep(1000);
+    sampler_budget(sampler, STACK_BUDGET_NS);
+    ck_assert_int_eq(sampler_take_losses(sampler, losses, &count), 0);
+    sampler_stats(sampler, &stats);
+    for (size_t k = 0; k < count; k++) {
+        size_t i = losses[k].of.host_pid == (uint32_t)burners[1].pid;
+
+        ck_assert_uint_eq(losses[k].of.host_pid, (uint32_t)burners[i].pid);
+        ck_assert_uint_eq(losses[k].of.set, sets[i]);
+        ck_assert_uint_gt(losses[k].of.start_boottime_ns, 0);
+        ck_assert_uint_eq(losses[k].count.unread, 0);
+        lost[i] += losses[k].count.costly;
+    }
+    ck_assert_uint_eq(count, ARRAY_SIZE(sets));
+    ck_assert_uint_gt(lost[0], 0);
+    ck_assert_uint_gt(lost[1], 0);
+    ck_assert_uint_eq(lost[0] + lost[1], stats.lost_budget - before.lost_budget);
+    ck_assert_int_eq(sampler_take_losses(sampler, losses, &count), 0);
+    ck_assert_uint_eq(count, 0);
+    for (size_t i = 0; i < ARRAY_SIZE(burners); i++)
+        end_burner(&burners[i]);
 }
 END_TEST
 
@@ -397,6 +443,7 @@ int main(void)
     tcase_add_test(pure, refuses_a_depth_that_it_cannot_have);
     tcase_add_loop_test(tc, rate_is_exact, 0, (int)ARRAY_SIZE(RATES));
     tcase_add_test(tc, costs_no_more_than_its_budget);
+    tcase_add_test(tc, losses_are_told_by_set_and_process);
     tcase_add_test(tc, facts_of_a_sample);
     tcase_add_test(tc, filters);
     tcase_add_test(tc, takes_all_sets);

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a profile says is lost: of its own samples, and nothing of what others sample."""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+import unittest
+import urllib.parse
+
+from harness import caller, native, paths, proc
+from harness.daemon import Daemon
+
+ALICE, BOB = 1001, 1002
+FAST = 9999 # so many samples of a deep stack a second take more than a quarter of a processor
+LEAST = 50
+
+
+class Lost(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        paths.need("setpriv")
+        cls.daemon = Daemon("--recorder-hz=0")
+        cls.addClassCleanup(cls.daemon.stop)
+        cpus = sorted(os.sched_getaffinity(0))
+        if len(cpus) < 2:
+            raise unittest.SkipTest("needs two processors")
+        # A sample of it takes some 40 us. It runs in front of all else on its processor, so that it has enough of them.
+        hog = ("chrt", "--fifo", "1", "taskset", "-c", str(cpus[-1]))
+        deep = native.build("far_below")
+        cls.sleeper = cls.start(ALICE, (), "sleep", "1000").pid
+        cls.spinner = cls.start(BOB, ("taskset", "-c", str(cpus[0])), "sh", "-c", "while :; do :; done").pid
+        cls.alices, cls.bobs = (cls.start(user, hog, deep).pid for user in (ALICE, BOB))
+
+    @classmethod
+    def start(cls, user: int, wrap: tuple[str, ...], *command: str) -> subprocess.Popen:
+        """A command of USER's, stopped."""
+        process = subprocess.Popen([*proc.ENDS_WITH_US, *wrap, "setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *command],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        cls.addClassCleanup(process.wait)
+        cls.addClassCleanup(process.kill)
+        proc.wait_until(lambda: proc.exe(process.pid) not in ("setpriv", "chrt", "taskset"), 10, command[0])
+        os.kill(process.pid, signal.SIGSTOP)
+        return process
+
+    @contextlib.contextmanager
+    def running(self, *pids: int):
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGSTOP)
+
+    def quality(self, user: int, **parameters) -> tuple[int, list[str]]:
+        """Samples that the profile of USER's capture says are lost, and its warnings."""
+        query = urllib.parse.urlencode({"format": "json", **parameters})
+        reply = caller.ask(f"http://127.0.0.1:{self.daemon.port}/profile?{query}", uid=user)
+        self.assertEqual(reply.status, 200, reply)
+        profile = json.loads(reply.body)
+        return profile["quality"]["lost"], profile["warnings"]
+
+    def beside(self, loser: dict, other: dict) -> tuple[tuple[int, list[str]], tuple[int, list[str]]]:
+        """Both at once, the other one inside: what each lost."""
+        lost: list = []
+        thread = threading.Thread(target=lambda: lost.append(self.quality(seconds=3, hz=FAST, **loser)))
+        with self.running(loser["pid"], self.spinner):
+            thread.start()
+            time.sleep(1) # the loser's capture has begun, and has two seconds left
+            found = self.quality(seconds=1, **other)
+            thread.join()
+        return lost[0], found
+
+    def check(self, loser: dict, other: dict) -> None:
+        (lost, warned), (found, told) = self.beside(loser, other)
+        self.assertGreater(lost, LEAST, "too little was lost for this test")
+        self.assertTrue([w for w in warned if "lost" in w or "not taken" in w], warned)
+        self.assertEqual(found, 0, told)
+        self.assertFalse([w for w in told if "lost" in w or "not taken" in w], told)
+
+    def test_root_profiles_bob(self):
+        """Alice's own process sleeps: she learns nothing of what root's capture loses."""
+        self.check({"user": 0, "pid": self.bobs}, {"user": ALICE, "pid": self.sleeper})
+
+    def test_alice_loses(self):
+        """Root's profile of another process, at another rate, is good, and says so."""
+        self.check({"user": ALICE, "pid": self.alices}, {"user": 0, "pid": self.spinner, "hz": 19})
+
+    def test_the_same_set(self):
+        """Captures that share a set of events tell each its own processes' losses."""
+        self.check({"user": 0, "pid": self.bobs}, {"user": ALICE, "pid": self.sleeper, "hz": FAST})
+
+    def test_all_that_one_sees(self):
+        """Who sees every process learns of every loss; who sees a part, of that part's."""
+        for user in (0, ALICE):
+            with self.subTest(user=user), self.running(self.alices):
+                self.assertGreater(self.quality(user, seconds=1, hz=FAST)[0], LEAST)
+
+
+if __name__ == "__main__":
+    unittest.main()
