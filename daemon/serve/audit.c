@@ -4,27 +4,18 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "serve/audit_impl.h"
+#include "serve/audit_ring.h"
 
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The last lines; of one caller @share at most, so that nobody pushes out what others did. */
-struct audit_ring {
-    struct audit_line {
-        uint64_t number;
-        struct caller of;
-        char *json; /* owned; NULL: none yet */
-    } * lines;      /* owned, [max] */
-    size_t max, share;
-};
-
-/* Refusals of one caller that the log takes. */
+/* Lines of one caller that the log takes. */
 struct audit_caller {
     struct caller caller;
     uint64_t at_ns; /* of the last one; 0: free */
-    struct budget lines;
+    struct budget refusals, acts;
 };
 
 struct audit {
@@ -33,17 +24,11 @@ struct audit {
                                                  * nothing, who may be many */
     uint64_t number;
     uint64_t counts[AUDIT_ACTIONS];
-    uint64_t limited; /* refusals that the log does not have */
+    uint64_t limited; /* lines that the log does not have */
     struct audit_caller callers[AUDIT_CALLERS_MAX];
     struct budget of_known, of_nobodies; /* of all of them together */
     struct audit_sink sink;
 };
-
-static bool ring_init(struct audit_ring *r, size_t max, size_t share)
-{
-    *r = (struct audit_ring){ .lines = calloc(max, sizeof(*r->lines)), .max = max, .share = share };
-    return r->lines != NULL;
-}
 
 struct audit *audit_new(int file_fd, int journal_fd)
 {
@@ -61,27 +46,20 @@ struct audit *audit_new(int file_fd, int journal_fd)
     audit_sink_init(&a->sink, file_fd, journal_fd);
     budget_init(&a->of_known, 1, AUDIT_KNOWN_AT_ONCE * AUDIT_KNOWN_NS, now_ns);
     budget_init(&a->of_nobodies, 1, AUDIT_NOBODIES_AT_ONCE * AUDIT_NOBODIES_NS, now_ns);
-    return ring_init(&a->acts, AUDIT_ACTS_MAX, AUDIT_ACTS_MAX) &&
-                   ring_init(&a->refusals, AUDIT_REFUSALS_MAX, AUDIT_REFUSALS_SHARE) &&
-                   ring_init(&a->nobodies, AUDIT_NOBODIES_MAX, AUDIT_NOBODIES_SHARE)
+    return audit_ring_init(&a->acts, AUDIT_ACTS_MAX, AUDIT_ACTS_MAX) &&
+                   audit_ring_init(&a->refusals, AUDIT_REFUSALS_MAX, AUDIT_REFUSALS_SHARE) &&
+                   audit_ring_init(&a->nobodies, AUDIT_NOBODIES_MAX, AUDIT_NOBODIES_SHARE)
                ? a
                : audit_free(a);
-}
-
-static void ring_free(struct audit_ring *r)
-{
-    for (size_t i = 0; r->lines && i < r->max; i++)
-        free(r->lines[i].json);
-    free(r->lines);
 }
 
 struct audit *audit_free(struct audit *a)
 {
     if (!a)
         return NULL;
-    ring_free(&a->acts);
-    ring_free(&a->refusals);
-    ring_free(&a->nobodies);
+    audit_ring_deinit(&a->acts);
+    audit_ring_deinit(&a->refusals);
+    audit_ring_deinit(&a->nobodies);
     audit_sink_deinit(&a->sink);
     pthread_mutex_destroy(&a->lock);
     free(a);
@@ -122,14 +100,15 @@ void audit_look(struct request *req)
         req->target_facts = NULL;
 }
 
-/* ---- who is refused ---- */
+/* ---- what the log takes ---- */
 
 static bool is_nobody(const struct request *req)
 {
     return req->caller.kind == CALLER_ADDRESS;
 }
 
-/* The lines of @c: in the place of who was refused least recently, where there is none. */
+/* The lines of @c: in the place of the caller whose last one is the longest ago, where there is
+ * none. */
 static struct audit_caller *lines_of(struct audit *a, const struct caller *c, uint64_t now_ns)
 {
     struct audit_caller *oldest = &a->callers[0];
@@ -143,45 +122,48 @@ static struct audit_caller *lines_of(struct audit *a, const struct caller *c, ui
             oldest = of;
     }
     *oldest = (struct audit_caller){ .caller = *c };
-    budget_init(&oldest->lines, 1, AUDIT_LINES_AT_ONCE * AUDIT_LINE_NS, now_ns);
+    budget_init(&oldest->refusals, 1, AUDIT_LINES_AT_ONCE * AUDIT_LINE_NS, now_ns);
+    budget_init(&oldest->acts, 1, AUDIT_ACTS_AT_ONCE * AUDIT_ACT_NS, now_ns);
     return oldest;
 }
 
-/* Whether the log takes one more refusal of @req's caller. Called with lock held. */
-static bool take_line(struct audit *a, const struct request *req)
+/* Whether the log takes one more refusal of @of, @req's caller. */
+static bool take_refusal(struct audit *a, const struct request *req, struct audit_caller *of,
+                         uint64_t now_ns)
 {
     struct budget *all = is_nobody(req) ? &a->of_nobodies : &a->of_known;
-    uint64_t now_ns = clock_monotonic_ns();
-    struct audit_caller *of = lines_of(a, &req->caller, now_ns);
 
-    of->at_ns = now_ns;
-    if (!budget_has(&of->lines, now_ns) || !budget_has(all, now_ns)) {
-        a->limited++;
+    if (!budget_has(&of->refusals, now_ns) || !budget_has(all, now_ns))
         return false;
-    }
-    budget_spend(&of->lines, AUDIT_LINE_NS);
+    budget_spend(&of->refusals, AUDIT_LINE_NS);
     budget_spend(all, is_nobody(req) ? AUDIT_NOBODIES_NS : AUDIT_KNOWN_NS);
     return true;
 }
 
-/* The place for a line of @c: his oldest one, where he has his share, or a free one, or the oldest.
- */
-static struct audit_line *place_of(struct audit_ring *r, const struct caller *c)
+/* The same of an act. */
+static bool take_act(struct audit_caller *of, uint64_t now_ns)
 {
-    struct audit_line *oldest = &r->lines[0], *own = NULL;
-    size_t count = 0;
+    if (!budget_has(&of->acts, now_ns))
+        return false;
+    budget_spend(&of->acts, AUDIT_ACT_NS);
+    return true;
+}
 
-    for (size_t i = 0; i < r->max; i++) {
-        struct audit_line *l = &r->lines[i];
+/* Whether the log takes one more line of @req's caller. Called with lock held. */
+static bool take_line(struct audit *a, const struct request *req, bool refusal)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    struct audit_caller *of;
+    bool room;
 
-        if (l->number < oldest->number)
-            oldest = l;
-        if (!l->json || r->share == r->max || !caller_equal(&l->of, c))
-            continue;
-        own = !own || l->number < own->number ? l : own;
-        count++;
-    }
-    return count >= r->share ? own : oldest;
+    if (!refusal && (!req || req->subject.role >= ROLE_MANAGE || req->subject.limited ||
+                     caller_is_root(&req->caller)))
+        return true;
+    of = lines_of(a, &req->caller, now_ns);
+    of->at_ns = now_ns;
+    room = refusal ? take_refusal(a, req, of, now_ns) : take_act(of, now_ns);
+    a->limited += !room;
+    return room;
 }
 
 /* Keeps a line: the time of each is taken in the order in which they are kept. Returns a copy for
@@ -191,17 +173,14 @@ static char *keep(struct audit *a, const struct request *req, const struct audit
     bool refusal = o->action == AUDIT_REFUSAL;
     struct audit_ring *r = !refusal ? &a->acts : is_nobody(req) ? &a->nobodies : &a->refusals;
     const struct caller *c = req ? &req->caller : &(struct caller){ .kind = CALLER_SELF };
-    struct audit_line *to;
     char *json, *copy = NULL;
 
     pthread_mutex_lock(&a->lock);
     a->counts[o->action]++;
     json = audit_line(req, o);
     if (json) {
-        copy = !refusal || take_line(a, req) ? strdup(json) : NULL;
-        to = place_of(r, c);
-        free(to->json);
-        *to = (struct audit_line){ ++a->number, *c, json };
+        copy = take_line(a, req, refusal) ? strdup(json) : NULL;
+        audit_ring_put(r, c, ++a->number, json);
     }
     pthread_mutex_unlock(&a->lock);
     return copy;
@@ -319,7 +298,7 @@ void audit_metrics(struct audit *a, struct buf *out)
     }
     buf_printf(out,
                "# HELP flamed_audit_unlogged_total Lines of the audit that are "
-               "not in the log (limit: refusals of a caller with many) or in its "
+               "not in the log (limit: lines of a caller with many) or in its "
                "file.\n# TYPE flamed_audit_unlogged_total "
                "counter\nflamed_audit_unlogged_total{reason=\"limit\"} "
                "%llu\nflamed_audit_unlogged_total{reason=\"file\"} %llu\n",

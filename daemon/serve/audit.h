@@ -15,8 +15,11 @@
 #define AUDIT_NOBODIES_MAX 64   /* and of callers that the kernel tells nothing of, */
 #define AUDIT_NOBODIES_SHARE 16 /* of one address */
 #define AUDIT_CALLERS_MAX                                                                          \
-    128 /* whose refusals are counted; the one refused least recently goes                         \
-         */
+    128 /* whose lines are counted; the one whose last line is the longest ago goes */
+/* Acts of one caller who may not manage that the log takes: so many at once, and one every so often
+ * in the long run. All are in the list. */
+#define AUDIT_ACTS_AT_ONCE UINT64_C(60)
+#define AUDIT_ACT_NS (NSEC_PER_SEC / 2)
 /* Refusals that the log takes: so many at once and one every so often in the long run, */
 #define AUDIT_LINES_AT_ONCE UINT64_C(10) /* of one caller, */
 #define AUDIT_LINE_NS (6 * NSEC_PER_SEC)

@@ -74,6 +74,22 @@ bool quota_enter(struct request *req)
 
 /* ---- what comes in over time ---- */
 
+static const struct {
+    unsigned share;            /* as in base/budget.h */
+    uint64_t max_ns, taken_ns; /* taken: by what begins; 0: by what it costs, afterwards */
+    enum quota quota;
+    const char *what; /* is used up */
+} BUDGETS[QUOTA_BUDGET_KINDS] = {
+    [QUOTA_BUDGET_ATTACHES] = { 1, QUOTA_ATTACHES_MAX *QUOTA_ATTACH_NS, QUOTA_ATTACH_NS,
+                                QUOTA_ATTACHES, "its attaches to JVMs, 12 a minute" },
+    [QUOTA_BUDGET_BEGUN] = { 1, QUOTA_BEGUN_MAX *QUOTA_BEGUN_NS, 0, QUOTA_BEGUN,
+                             "the captures that it may begin, 64 at once and one a second" },
+    [QUOTA_BUDGET_BEGUN_OF_ALL] = { 1, QUOTA_BEGUN_MAX *QUOTA_BEGUN_OF_ALL_NS, 0, QUOTA_BEGUN,
+                                    "the captures that it may begin, 64 at once and 8 a second" },
+    [QUOTA_BUDGET_RENDERING] = { QUOTA_RENDER_SHARE, QUOTA_RENDER_NS, 0, QUOTA_RENDERING,
+                                 "the CPU time of its answers, half of a CPU" },
+};
+
 /* Who may manage, here or on the Unix socket, has no budget: it could take the whole node's another
  * way. */
 static bool has_budget(const struct request *req)
@@ -83,32 +99,34 @@ static bool has_budget(const struct request *req)
 }
 
 /* Whether nothing would be different without it. */
-static bool budget_is_whole(struct quota_budget *b, uint64_t now)
+static bool budgets_are_whole(struct quota_budgets *b, uint64_t now)
 {
-    return budget_has(&b->attaches, now) && budget_has(&b->rendering, now) &&
-           b->attaches.left_ns == (int64_t)b->attaches.max_ns &&
-           b->rendering.left_ns == (int64_t)b->rendering.max_ns;
+    for (size_t i = 0; i < QUOTA_BUDGET_KINDS; i++) {
+        if (!budget_has(&b->of[i], now) || b->of[i].left_ns != (int64_t)b->of[i].max_ns)
+            return false;
+    }
+    return true;
 }
 
 /* The budgets of @caller: those that were, or whole ones in the place of one that nobody misses.
  * NULL: there is none, and @caller has none now. */
-static struct quota_budget *budgets_of(struct serve *s, const struct caller *caller, uint64_t now)
+static struct quota_budgets *budgets_of(struct serve *s, const struct caller *caller, uint64_t now)
 {
-    struct quota_budget *spare = NULL;
+    struct quota_budgets *spare = NULL;
 
     for (size_t i = 0; i < QUOTA_BUDGETS_MAX; i++) {
-        struct quota_budget *b = &s->budgets[i];
+        struct quota_budgets *b = &s->budgets[i];
 
         if (b->used && caller_equal(&b->caller, caller))
             return b;
-        if (!spare && (!b->used || budget_is_whole(b, now)))
+        if (!spare && (!b->used || budgets_are_whole(b, now)))
             spare = b;
     }
     if (!spare)
         return NULL;
-    *spare = (struct quota_budget){ .used = true, .caller = *caller };
-    budget_init(&spare->attaches, 1, QUOTA_ATTACHES_MAX * QUOTA_ATTACH_NS, now);
-    budget_init(&spare->rendering, QUOTA_RENDER_SHARE, QUOTA_RENDER_NS, now);
+    *spare = (struct quota_budgets){ .used = true, .caller = *caller };
+    for (size_t i = 0; i < QUOTA_BUDGET_KINDS; i++)
+        budget_init(&spare->of[i], BUDGETS[i].share, BUDGETS[i].max_ns, now);
     return spare;
 }
 
@@ -120,24 +138,25 @@ static unsigned budget_retry_s(const struct budget *b)
     return (unsigned)(missing * b->share / NSEC_PER_SEC) + 1;
 }
 
-static void refuse_budget(struct request *req, enum quota quota, const char *what, unsigned retry_s)
+static void refuse_budget(struct request *req, enum quota_budget kind, unsigned retry_s)
 {
     struct error err = ERROR_NULL;
     char name[CALLER_NAME_BYTES];
 
     pthread_mutex_lock(&req->serve->lock);
-    req->serve->stats.quota_refused[quota]++;
+    req->serve->stats.quota_refused[BUDGETS[kind].quota]++;
     pthread_mutex_unlock(&req->serve->lock);
-    error_set(&err, 0, "%s has used up %s", caller_name(&req->caller, name), what);
+    error_set(&err, 0, "%s has used up %s", caller_name(&req->caller, name), BUDGETS[kind].what);
     error_remedy(&err, "ask again in %u s (%s)", retry_s, ONE_CALLER);
     answer_outcome(&req->answer, BACKEND_TOO_MANY, &err, retry_s);
 }
 
-bool quota_attach(struct request *req)
+/* Whether a budget of @req's caller has something left. Some of that is then taken. */
+static bool quota_take(struct request *req, enum quota_budget kind)
 {
     struct serve *s = req->serve;
     uint64_t now = clock_monotonic_ns();
-    struct quota_budget *b;
+    struct quota_budgets *b;
     unsigned retry_s = 1;
     bool room;
 
@@ -145,45 +164,60 @@ bool quota_attach(struct request *req)
         return true;
     pthread_mutex_lock(&s->lock);
     b = budgets_of(s, &req->caller, now);
-    room = b && budget_has(&b->attaches, now);
+    room = b && budget_has(&b->of[kind], now);
     if (room)
-        budget_spend(&b->attaches, QUOTA_ATTACH_NS);
+        budget_spend(&b->of[kind], BUDGETS[kind].taken_ns);
     else if (b)
-        retry_s = budget_retry_s(&b->attaches);
+        retry_s = budget_retry_s(&b->of[kind]);
     pthread_mutex_unlock(&s->lock);
     if (!room)
-        refuse_budget(req, QUOTA_ATTACHES, "its attaches to JVMs, 12 a minute", retry_s);
+        refuse_budget(req, kind, retry_s);
     return room;
+}
+
+bool quota_attach(struct request *req)
+{
+    return quota_take(req, QUOTA_BUDGET_ATTACHES);
+}
+
+static enum quota_budget begun_of(const struct request *req)
+{
+    return req->subject.viewer.whole ? QUOTA_BUDGET_BEGUN_OF_ALL : QUOTA_BUDGET_BEGUN;
+}
+
+bool quota_begin(struct request *req)
+{
+    return quota_take(req, begun_of(req));
+}
+
+void quota_begun(struct request *req)
+{
+    enum quota_budget kind = begun_of(req);
+    struct serve *s = req->serve;
+    struct quota_budgets *b;
+
+    if (!has_budget(req))
+        return;
+    pthread_mutex_lock(&s->lock);
+    b = budgets_of(s, &req->caller, clock_monotonic_ns());
+    if (b)
+        budget_spend(&b->of[kind],
+                     kind == QUOTA_BUDGET_BEGUN ? QUOTA_BEGUN_NS : QUOTA_BEGUN_OF_ALL_NS);
+    pthread_mutex_unlock(&s->lock);
 }
 
 /* Whether it may cost the CPU time of an answer. */
 static bool quota_render(struct request *req)
 {
-    struct serve *s = req->serve;
-    uint64_t now = clock_monotonic_ns();
-    struct quota_budget *b;
-    unsigned retry_s = 1;
-    bool room;
-
-    if (!has_budget(req) || (!req->route->heavy && !req->route->finish))
-        return true;
-    pthread_mutex_lock(&s->lock);
-    b = budgets_of(s, &req->caller, now);
-    room = b && budget_has(&b->rendering, now);
-    if (b && !room)
-        retry_s = budget_retry_s(&b->rendering);
-    pthread_mutex_unlock(&s->lock);
-    if (!room)
-        refuse_budget(req, QUOTA_RENDERING, "the CPU time of its answers, half of a CPU", retry_s);
-    return room;
+    return (!req->route->heavy && !req->route->finish) || quota_take(req, QUOTA_BUDGET_RENDERING);
 }
 
 void quota_spend(struct serve *s, const struct caller *caller, uint64_t cpu_ns)
 {
-    struct quota_budget *b = budgets_of(s, caller, clock_monotonic_ns());
+    struct quota_budgets *b = budgets_of(s, caller, clock_monotonic_ns());
 
     if (b)
-        budget_spend(&b->rendering, cpu_ns);
+        budget_spend(&b->of[QUOTA_BUDGET_RENDERING], cpu_ns);
 }
 
 void quota_set_caller(struct request *req)

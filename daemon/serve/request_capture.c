@@ -164,9 +164,11 @@ bool request_begin_capture(struct request *req, const struct capture_request *c)
     bool failed, streams = false;
     int r;
 
-    if (!work_admit(req, c->duration_ns))
+    if (!quota_begin(req) || !work_admit(req, c->duration_ns))
         return true;
     r = s->be.capture_start(s->be.ctx, c, capture_done, req, &req->capture, &err);
+    if (r == 0)
+        quota_begun(req);
 
     pthread_mutex_lock(&s->lock);
     failed = r != 0 && !req->abandoned;

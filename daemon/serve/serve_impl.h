@@ -45,13 +45,26 @@
 #define SERVE_CONNECTION_BYTES (128 * 1024)     /* the HTTP library's memory for one: both heads */
 #define SERVE_END_GRACE_NS (3 * NSEC_PER_SEC)   /* past its duration a capture is ordered to end */
 #define SERVE_GIVE_UP_NS (9 * NSEC_PER_SEC / 2) /* past it, the answer leaves without it */
-#define QUOTA_BUDGETS_MAX 256                   /* callers that budgets are kept of */
-#define QUOTA_ATTACH_NS (5 * NSEC_PER_SEC)      /* an attach of one caller every so often, */
-#define QUOTA_ATTACHES_MAX 12                   /* and so many at once */
-#define QUOTA_RENDER_NS (60 * NSEC_PER_SEC)     /* CPU time of one caller's answers at once, */
-#define QUOTA_RENDER_SHARE 2              /* and one part in so many of a CPU in the long run */
-#define SERVE_GUEST_NS NSEC_PER_SEC       /* a guest is served for this long at least */
-#define SERVE_STALL_NS (2 * NSEC_PER_SEC) /* reading nothing for this long may cost its place */
+/* What comes in over time for one caller. */
+enum quota_budget {
+    QUOTA_BUDGET_ATTACHES,
+    QUOTA_BUDGET_BEGUN,
+    QUOTA_BUDGET_BEGUN_OF_ALL,
+    QUOTA_BUDGET_RENDERING,
+    QUOTA_BUDGET_KINDS
+};
+#define QUOTA_BUDGETS_MAX 256              /* callers that budgets are kept of */
+#define QUOTA_ATTACH_NS (5 * NSEC_PER_SEC) /* an attach of one caller every so often, */
+#define QUOTA_ATTACHES_MAX 12              /* and so many at once */
+/* Captures of one caller that begin: so many at once and one every so often. Who sees all processes
+ * may scrape many. */
+#define QUOTA_BEGUN_MAX 64
+#define QUOTA_BEGUN_NS NSEC_PER_SEC
+#define QUOTA_BEGUN_OF_ALL_NS (NSEC_PER_SEC / 8)
+#define QUOTA_RENDER_NS (60 * NSEC_PER_SEC) /* CPU time of one caller's answers at once, */
+#define QUOTA_RENDER_SHARE 2                /* and one part in so many of a CPU in the long run */
+#define SERVE_GUEST_NS NSEC_PER_SEC         /* a guest is served for this long at least */
+#define SERVE_STALL_NS (2 * NSEC_PER_SEC)   /* reading nothing for this long may cost its place */
 #define SERVE_SEND_MAX_NS (600 * NSEC_PER_SEC) /* for a client to read its answer */
 #define SERVE_STOP_MAX_NS (4 * NSEC_PER_SEC)   /* for captures to end when stopping */
 #define SERVE_STOP_SEND_NS (NSEC_PER_SEC / 2)  /* and for the last answers to be sent */
@@ -202,10 +215,10 @@ struct serve {
         struct buf text;            /* owned: the backend's, for who sees everything */
         uint64_t asked_ns, changes; /* when it was asked, and what had changed by then */
     } metrics;
-    struct quota_budget {
+    struct quota_budgets {
         bool used;
         struct caller caller;
-        struct budget attaches, rendering;
+        struct budget of[QUOTA_BUDGET_KINDS];
     } budgets[QUOTA_BUDGETS_MAX];
     struct audit *audit;
     struct sessions *sessions;
@@ -248,6 +261,8 @@ bool quota_enter(struct request *req); /* on a guest's connection */
 bool quota_wait(struct request *req);  /* for a worker */
 bool quota_stream(struct request *req);
 bool quota_attach(struct request *req);
+bool quota_begin(struct request *req); /* for a capture: taken by quota_begun(), once it runs */
+void quota_begun(struct request *req);
 /* Whose quota a request counts to, once its subject is known. Called without the lock. */
 void quota_set_caller(struct request *req);
 /* Charges the CPU time of a piece of work. Called with lock held. */

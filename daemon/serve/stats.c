@@ -75,8 +75,8 @@ static void write_quotas(const struct serve_stats *s, struct buf *out)
     static const char *const NAMES[QUOTA_COUNT] = {
         [QUOTA_CONNECTIONS] = "connections", [QUOTA_WAITING] = "waiting",
         [QUOTA_STREAMS] = "streams",         [QUOTA_CAPTURES] = "captures",
-        [QUOTA_ATTACHES] = "attaches",       [QUOTA_RENDERING] = "rendering",
-        [QUOTA_ATTEMPTS] = "attempts"
+        [QUOTA_ATTACHES] = "attaches",       [QUOTA_BEGUN] = "begun",
+        [QUOTA_RENDERING] = "rendering",     [QUOTA_ATTEMPTS] = "attempts"
     };
 
     buf_add_str(out, "# HELP flamed_http_quota_refused_total Requests refused with 429, by what "

@@ -48,7 +48,7 @@ bool handle_capture_create(struct request *req)
         answer_missing(req, "captures that are kept are");
         return true;
     }
-    if (!check_event(req))
+    if (!check_event(req) || !quota_begin(req))
         return true;
     request_describe_capture(req, &c);
     if (!(req->params.given & PARAM_BIT(PARAM_SECONDS)))
@@ -56,6 +56,7 @@ bool handle_capture_create(struct request *req)
     r = be->capture_create(be->ctx, &c, id, &err);
     quota_note_capture(req->serve, r);
     if (r == 0) {
+        quota_begun(req);
         review_add(req, id);
         own_captures_add(req, id);
         answer_created(req, id);

@@ -86,12 +86,17 @@ void start(void)
     start_with(&USUAL);
 }
 
+void start_full_with(const struct serve_opts *o)
+{
+    start_backend(o, fake_init_full);
+}
+
 void start_full(void)
 {
     struct serve_opts o = USUAL;
 
     o.connections_max = 64;
-    start_backend(&o, fake_init_full);
+    start_full_with(&o);
 }
 
 void start_full_by_default(void)
@@ -133,8 +138,8 @@ static void request_text(struct buf *b, const char *method, const char *target, 
         buf_add_str(b, body);
 }
 
-static int ask_body_on(int fd, const char *method, const char *target, const char *headers,
-                       const char *body)
+int ask_body_on(int fd, const char *method, const char *target, const char *headers,
+                const char *body)
 {
     _cleanup_buf_ struct buf b = BUF_NULL;
 

@@ -28,10 +28,14 @@ void start(void);
 void start_full(void);
 /* The same, without ROLE_MANAGE over TCP by the kernel's word alone, which the others give. */
 void start_full_by_default(void);
+void start_full_with(const struct serve_opts *o);
 void stop(void);
 
 /* Sends a request on @fd; returns it. The host is localhost where @headers name none. */
 int ask_on(int fd, const char *method, const char *target, const char *headers);
+/* The same with a body; NULL: none. */
+int ask_body_on(int fd, const char *method, const char *target, const char *headers,
+                const char *body);
 /* One request on a connection of its own. */
 void ask(const char *method, const char *target, const char *headers, struct reply *ret);
 /* The same with a body; NULL: none. */

@@ -4,6 +4,7 @@
 
 #include "access/access_rules.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "serve/audit.h"
 
 #include <fcntl.h>
@@ -37,7 +38,7 @@ static void start_audited(void)
     o.journal_fd = audit_journal_open(journal_path);
     o.audit_fd = open_file();
     ck_assert_int_ge(o.journal_fd, 0);
-    start_with(&o);
+    start_full_with(&o);
 }
 
 static void stop_audited(void)
@@ -255,6 +256,40 @@ START_TEST(each_has_lines_of_the_log)
 }
 END_TEST
 
+/* Removes a capture @times as @uid, who may take captures. */
+static void remove_captures(uid_t uid, int times)
+{
+    for (int i = 0; i < times; i++) {
+        _cleanup_close_ int fd = connect_tcp_as(uid);
+        _cleanup_reply_ struct reply r;
+
+        ask_on(fd, "DELETE", "/api/v1/captures/" FAKE_ID, NULL);
+        client_read(fd, /* head_only= */ false, &r);
+        ck_assert_uint_eq(r.status, 204);
+    }
+}
+
+START_TEST(acts_of_one_do_not_fill_the_log)
+{
+    int times = 3 * AUDIT_ACTS_AT_ONCE;
+    uint64_t began_ns = clock_monotonic_ns(), ns;
+    size_t logged = 0;
+
+    for (int i = 0; i < times; i++) {
+        remove_captures(MALLORY, 1);
+        logged += entries_with("FLAMED_SUBJECT=user 61777\n");
+    }
+    ns = clock_monotonic_ns() - began_ns;
+    ck_assert_uint_ge(logged, AUDIT_ACTS_AT_ONCE);
+    ck_assert_uint_le(logged, AUDIT_ACTS_AT_ONCE + ns / AUDIT_ACT_NS + 1);
+    ck_assert_uint_lt(logged, (size_t)times);
+    ck_assert_uint_eq(kept_with("\"subject\":\"user 61777\""),
+                      (size_t)times); /* the list has all */
+    remove_captures(BOB, 1);
+    ck_assert_uint_eq(entries_with("FLAMED_SUBJECT=user 61778\n"), 1);
+}
+END_TEST
+
 /* "mallory\n{\"x:secret", as Basic. */
 #define CLAIM "Authorization: Basic bWFsbG9yeQp7Ing6c2VjcmV0\r\n"
 #define NO_TOKEN "Authorization: Bearer flamed_secret\r\n"
@@ -308,6 +343,7 @@ int main(void)
     tcase_add_test(audited, a_full_disk_tears_no_line);
     tcase_add_test(audited, refusals_of_one_hide_no_other);
     tcase_add_test(audited, each_has_lines_of_the_log);
+    tcase_add_test(audited, acts_of_one_do_not_fill_the_log);
     tcase_add_test(audited, a_wrong_password_tells_whose_it_should_be);
     suite_add_tcase(s, audited);
     return run_suite(s);

@@ -72,13 +72,13 @@ static void start_attaching(void)
     ck_assert_ptr_nonnull(rules);
     rules->count = 2;
     rules->rules[0] = (struct access_rule){
-        .name = "alice", .user = "alice", .uid = ALICE, .role = ROLE_ATTACH, .own = true
+        .name = "alice", .user = "alice", .uid = ALICE, .role = ROLE_ATTACH, .own = false
     };
     rules->rules[1] = (struct access_rule){
         .name = "bob", .user = "bob", .uid = BOB, .role = ROLE_ATTACH, .own = true
     };
     o.access = rules;
-    start_with(&o);
+    start_full_with(&o);
 }
 
 START_TEST(attaches_come_in_over_time)
@@ -100,6 +100,61 @@ START_TEST(attaches_come_in_over_time)
     ck_assert_uint_eq(quota_status(connect_as(ALICE), "/profile?pid=1000&seconds=0.1"), 200);
     ck_assert_uint_eq(quota_status(connect_as(BOB), ATTACH), 200);
     ck_assert_uint_eq(quota_status(client_connect_unix(socket_path), ATTACH), 200);
+}
+END_TEST
+
+/* Begins a capture on @fd, which is closed then. */
+static void begin_capture(int fd, struct reply *ret)
+{
+    ask_body_on(fd, "POST", "/api/v1/captures", "Content-Type: application/json\r\n",
+                "{\"pid\":1000}");
+    client_read(fd, /* head_only= */ false, ret);
+    close(fd);
+}
+
+/* Until one is refused, which is then *ret. Returns how many began. */
+static size_t begin_captures(uid_t uid, struct reply *ret)
+{
+    for (size_t n = 0; n < 3 * QUOTA_BEGUN_MAX; n++) {
+        begin_capture(connect_as(uid), ret);
+        if (ret->status != 201)
+            return n;
+        reply_deinit(ret);
+    }
+    ck_abort_msg("captures begin without end");
+    return 0;
+}
+
+static void assert_begins(int fd)
+{
+    _cleanup_reply_ struct reply r;
+
+    begin_capture(fd, &r);
+    ck_assert_uint_eq(r.status, 201);
+}
+
+START_TEST(captures_begin_over_time)
+{
+    static const char BRIEF[] = "/profile?pid=1000&seconds=0.1";
+    _cleanup_reply_ struct reply refused = { 0 };
+    uint64_t began_ns = clock_monotonic_ns();
+    size_t begun = begin_captures(BOB, &refused);
+
+    quota_assert_refused(&refused, "the captures that it may begin, 64 at once and one a second");
+    ck_assert_uint_ge(begun, QUOTA_BEGUN_MAX);
+    ck_assert_uint_le(begun,
+                      QUOTA_BEGUN_MAX + 1 + (clock_monotonic_ns() - began_ns) / QUOTA_BEGUN_NS);
+    ck_assert_uint_eq(quota_retry_s(&refused), 1);
+    ck_assert_uint_eq(quota_status(connect_as(BOB), BRIEF), 429);
+    ck_assert_uint_eq(quota_status(connect_as(BOB), "/api/v1/jvms"), 200); /* begins none */
+    for (size_t i = 0; i < QUOTA_BEGUN_MAX; i++)                           /* ALICE sees all, */
+        assert_begins(connect_as(ALICE));
+    sleep(1);
+    for (size_t i = 0; i < NSEC_PER_SEC / QUOTA_BEGUN_OF_ALL_NS; i++) /* and may scrape. */
+        assert_begins(connect_as(ALICE));
+    for (size_t i = 0; i < 2 * QUOTA_BEGUN_MAX; i++) /* may do anything */
+        assert_begins(client_connect_unix(socket_path));
+    ck_assert_uint_eq(quota_status(connect_as(BOB), BRIEF), 200);
 }
 END_TEST
 
@@ -225,6 +280,7 @@ int main(void)
     tcase_add_checked_fixture(attaching, start_attaching, stop);
     tcase_set_timeout(attaching, 60);
     tcase_add_test(attaching, attaches_come_in_over_time);
+    tcase_add_test(attaching, captures_begin_over_time);
     tcase_add_test(attaching, the_time_of_answers_comes_in_over_time);
     tcase_add_test(attaching, budgets_of_many);
     suite_add_tcase(s, attaching);
