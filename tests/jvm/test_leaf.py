@@ -39,8 +39,8 @@ class Cell:
 
 
 class Program(jvm.Obedient):
-    def __init__(self, cell: Cell, folder: str, home: str):
-        super().__init__(home, *cell.options, "-cp", folder, "Sections", cell.kind, *(["handed"] if cell.handed else []))
+    def __init__(self, cell: Cell, folder: str, home: str, *more: str):
+        super().__init__(home, *cell.options, *more, "-cp", folder, "Sections", cell.kind, *(["handed"] if cell.handed else []))
 
     def spent(self) -> Counter:
         words = self.ask("").split()
