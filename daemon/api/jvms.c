@@ -9,8 +9,9 @@
 
 static const char *profilable_reason(const struct process *p)
 {
-    return p->jvm == JVM_READY ? "names are read from the JVM's own memory; nothing is injected"
-                               : p->reason;
+    return p->jvm == JVM_READY && !p->reason[0]
+               ? "names are read from the JVM's own memory; nothing is injected"
+               : p->reason;
 }
 
 /* Bytes a second, as last looked at; null if that is not known. */

@@ -24,6 +24,14 @@ static int capture_add_process(struct captures *captures, struct capture *c,
     return record_process(c->record, &pp, &v->process);
 }
 
+/* Says what there is to say of @p's release of Java, if flamed does not know it. */
+static void warn_release(struct capture *c, const struct process *p)
+{
+    if (p->jvm == JVM_READY && p->reason[0])
+        record_warn_process(c->record, "%d (%s): %s", p->id.host_pid,
+                            p->main && p->main[0] ? p->main : p->comm, p->reason);
+}
+
 struct seen_verdict *capture_verdict(struct captures *captures, struct capture *c,
                                      const struct process *p, uint64_t now_ns)
 {
@@ -36,8 +44,10 @@ struct seen_verdict *capture_verdict(struct captures *captures, struct capture *
     v = &c->verdicts[id];
     if (!v->wanted && (v->checked_ns == 0 || now_ns - v->checked_ns >= RECHECK_NS)) {
         v->checked_ns = now_ns;
-        if (target_matches(c->target, p) && capture_add_process(captures, c, p, v) == 0)
+        if (target_matches(c->target, p) && capture_add_process(captures, c, p, v) == 0) {
             v->wanted = true;
+            warn_release(c, p);
+        }
     }
     return v;
 }

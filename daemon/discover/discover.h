@@ -72,7 +72,7 @@ struct process {
     char *cgroup; /* path, clean text; owned; never NULL */
 
     enum jvm_state jvm;
-    char reason[256]; /* JVM_UNSUPPORTED, or what limits it; with the remedy */
+    char reason[512]; /* JVM_UNSUPPORTED, or what limits it; with the remedy */
     char *main;       /* main class or jar; clean; owned; "" if unknown */
     char *args;       /* JVM and program arguments, masked, clean; owned; "" if unknown */
     int jdk;          /* 8, 11, 17, 21, 25; 0 unknown */

@@ -133,7 +133,7 @@ static void use_vm(struct discover *d, struct image *im)
     struct process *p = &im->p;
 
     p->jvm = JVM_READY;
-    p->reason[0] = '\0';
+    span_copy(span_of(hotspot_vm_note(p->vm)), p->reason, sizeof(p->reason));
     im->vm_retry_ns = 0;
     p->jdk = hotspot_vm_jdk(p->vm);
     copy_clean(span_of(hotspot_vm_version(p->vm)), p->java_version, sizeof(p->java_version));

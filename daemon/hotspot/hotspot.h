@@ -47,6 +47,9 @@ const char *hotspot_vm_name(const struct hotspot_vm *vm);
 
 /* Returns whether a JVMCI library, such as Graal, compiles in the place of C2. */
 bool hotspot_vm_uses_jvmci(const struct hotspot_vm *vm);
+/* Returns a sentence about a release that flamed does not know, where it works. It says how many
+ * names were checked against the process, and what is switched off. "": the release is known. */
+const char *hotspot_vm_note(const struct hotspot_vm *vm);
 
 /* -XX flag @name of bool or integer type, from the VM's own flag table. 0; -ENOENT; HOTSPOT_GONE.
  */

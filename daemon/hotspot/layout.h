@@ -4,7 +4,9 @@
  * unwinding need. The VM's own tables (gHotSpotVMStructs and relatives) say so; nothing is assumed
  * that they say. The list below is complete. Each line says in which JDKs the thing must be there.
  * Its table entry was seen in the sources or in a running JVM of these releases. Seen running: JDK
- * 8, 11, 17, 21 and 25 to 28; other releases are refused.
+ * 8, 11, 17, 21 and 25 to 28. Of another release each row
+ * counts that its tables have. It must have what both releases before and after it that were seen
+ * must have. The rest is proven on the process (code/proof_methods.c and others).
  *
  * unwind_tables/ shares it. Knows nothing of reading objects.
  */
@@ -27,6 +29,8 @@ struct layout_field {
 #define WANY 0 /* an object, an array, or a type the tables do not explain */
 
 #define LAYOUT_NO_NUMBER INT32_MIN
+#define LAYOUT_LACKS_MAX 96
+#define LAYOUT_JDK_MAX 99
 
 #define JDK_ALL 8, 99
 #define JDK_MAY 0, 0 /* nice to have */
@@ -88,7 +92,7 @@ struct layout_field {
     A(nmethod_scopes_data_offset, "nmethod", "_scopes_data_offset", W4, 23, 99)                    \
     X(nmethod_scopes_pcs_offset, "nmethod", "_scopes_pcs_offset", W4, JDK_ALL)                     \
     X(nmethod_dependencies_offset, "nmethod", "_dependencies_offset", W4, 8, 22)                   \
-    X(nmethod_metadata_offset, "nmethod", "_metadata_offset", W4, 8, 22)                           \
+    X(nmethod_metadata_offset, "nmethod", "_metadata_offset", W2 | W4, 8, 24)                      \
     X(nmethod_handlers_offset, "nmethod", "_handler_table_offset", W2 | W4, JDK_MAY)               \
     X(nmethod_implicit_offset, "nmethod", "_nul_chk_table_offset", W2 | W4, JDK_MAY)               \
     X(nmethod_immutable_data, "nmethod", "_immutable_data", W8, 23, 99)                            \
@@ -122,6 +126,8 @@ struct layout_field {
     X(pool_source_file, "ConstantPool", "_source_file_name_index", W2, 15, 99)                     \
     X(instance_source_file, "InstanceKlass", "_source_file_name_index", W2, 8, 14)                 \
     X(instance_constants, "InstanceKlass", "_constants", W8, JDK_ALL)                              \
+    X(instance_methods, "InstanceKlass", "_methods", W8, JDK_MAY)                                  \
+    X(array_methods_data, "Array<Method*>", "_data", WANY, JDK_MAY)                                \
     X(instance_fields, "InstanceKlass", "_fields", W8, 8, 20)                                      \
     X(instance_field_stream, "InstanceKlass", "_fieldinfo_stream", W8, 21, 99)                     \
     X(klass_name, "Klass", "_name", W8, JDK_ALL)                                                   \
@@ -166,6 +172,8 @@ struct layout_field {
     X(monitor_object, "ObjectMonitor", "_object", WANY,                                            \
       JDK_MAY) /* an oop till 14, then a handle */                                                 \
     X(monitor_owner, "ObjectMonitor", "_owner", WANY, JDK_MAY)                                     \
+    X(monitor_waiters, "ObjectMonitor", "_waiters", W4 | W8, JDK_MAY)                              \
+    X(monitor_contentions, "ObjectMonitor", "_contentions", W4, JDK_MAY)                           \
     X(anchor_sp, "JavaFrameAnchor", "_last_Java_sp", W8, JDK_ALL)                                  \
     X(anchor_pc, "JavaFrameAnchor", "_last_Java_pc", W8, JDK_ALL)                                  \
     X(anchor_fp, "JavaFrameAnchor", "_last_Java_fp", W8, JDK_MAY)                                  \
@@ -269,6 +277,7 @@ struct layout_field {
     X(Array_int, "Array<int>", JDK_ALL)                                                            \
     X(Array_u1, "Array<u1>", JDK_ALL)                                                              \
     X(Array_u2, "Array<u2>", JDK_ALL)                                                              \
+    X(Array_methods, "Array<Method*>", JDK_MAY)                                                    \
     X(ThreadsList, "ThreadsList", 12, 99)                                                          \
     X(JavaThread, "JavaThread", JDK_ALL)                                                           \
     X(Thread, "Thread", JDK_ALL)                                                                   \
@@ -314,7 +323,9 @@ struct layout_field {
     X(frame_call_wrapper, "frame::entry_frame_call_wrapper_offset", JDK_MAY)
 
 struct hotspot_layout {
-    int jdk;                         /* feature release: 8, 11, 17, ... */
+    int jdk;  /* feature release: 8, 11, 17, ... */
+    bool run; /* this release was seen running; else its rows are a guess, to be proven (proof.c) */
+    char lacks[LAYOUT_LACKS_MAX];    /* then: what of objects its tables do not tell; "" nothing */
     uint64_t image_start, image_end; /* libjvm.so in the target's memory */
     uint64_t data_start, data_end;   /* its writable part; equal: none */
 
@@ -350,6 +361,9 @@ static inline bool layout_has(struct layout_field f)
 /* Returns the number or pointer of @f in the @n bytes at @object; 0 where this JDK has no such
  * field or it lies outside. Signed fields come sign-extended. */
 int64_t layout_get(struct layout_field f, const void *object, size_t n);
+
+/* Returns the newest release that was seen running. */
+int layout_newest(void);
 
 struct dynsym;
 

@@ -78,6 +78,8 @@ int hotspot_vm_locks(struct hotspot_vm *vm, struct unwind_locks *ret)
 
     if (vm_is_left(vm))
         return -EAGAIN;
+    if (vm->proof.objects_off)
+        vm->locks_unusable = true;
     if (!vm->locks.klass_bytes && !vm->locks_unusable) {
         r = locks_open(vm);
         vm->locks_unusable = r < 0 && r != -EAGAIN && r != -ESRCH && r != -EFAULT;
@@ -87,7 +89,7 @@ int hotspot_vm_locks(struct hotspot_vm *vm, struct unwind_locks *ret)
     if (r < 0)
         return vm->locks_unusable ? -ENOENT : -EAGAIN;
     *ret = vm->locks;
-    return ret->klass_bytes ? 0 : -ENOENT;
+    return ret->klass_bytes && !vm->proof.objects_off ? 0 : -ENOENT;
 }
 
 /* ---- classes ---- */

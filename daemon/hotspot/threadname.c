@@ -97,7 +97,7 @@ static int oop_load(struct hotspot_vm *vm, uint64_t at, uint64_t *ret)
 
 /* The java.lang.Thread of a JavaThread: an oop in JDK 8..16, since then a handle (pointer to an oop
  * that is not compressed). */
-static int thread_object(struct hotspot_vm *vm, uint64_t thread, uint64_t *ret)
+int thread_java_object(struct hotspot_vm *vm, uint64_t thread, uint64_t *ret)
 {
     uint64_t v;
     int r = memory_u64(&vm->memory, thread + (uint64_t)vm->layout.thread_object.offset, &v);
@@ -113,7 +113,7 @@ static int thread_object(struct hotspot_vm *vm, uint64_t thread, uint64_t *ret)
     return 0;
 }
 
-static int oop_is_string(struct hotspot_vm *vm, uint64_t oop)
+int object_klass(struct hotspot_vm *vm, uint64_t oop, uint64_t *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
     const struct name_layout *n = &vm->names;
@@ -126,10 +126,19 @@ static int oop_is_string(struct hotspot_vm *vm, uint64_t oop)
     } else if (n->compressed_klass) {
         r = memory_number(&vm->memory, oop + (uint64_t)l->oop_compressed_klass.offset, 4, &klass);
     } else {
-        r = memory_u64(&vm->memory, oop + (uint64_t)l->oop_klass.offset, &klass);
-        return r < 0 ? r : klass == n->string_klass;
+        return memory_u64(&vm->memory, oop + (uint64_t)l->oop_klass.offset, ret);
     }
-    return r < 0 ? r : n->klass_base + (klass << n->klass_shift) == n->string_klass;
+    if (r == 0)
+        *ret = n->klass_base + (klass << n->klass_shift);
+    return r;
+}
+
+static int oop_is_string(struct hotspot_vm *vm, uint64_t oop)
+{
+    uint64_t klass = 0;
+    int r = object_klass(vm, oop, &klass);
+
+    return r < 0 ? r : klass == vm->names.string_klass;
 }
 
 /* One UTF-16 unit as modified UTF-8. */
@@ -176,6 +185,8 @@ int names_ready(struct hotspot_vm *vm)
     struct name_layout *n = &vm->names;
     int r;
 
+    if (vm->proof.objects_off || vm->layout.lacks[0])
+        return -ENOENT;
     if (n->known || n->unusable)
         return n->known ? 0 : -ENOENT;
     r = names_open(vm);
@@ -192,7 +203,7 @@ int thread_name_read(struct hotspot_vm *vm, uint64_t thread, struct buf *ret)
 
     if (r < 0)
         return r;
-    r = thread_object(vm, thread, &object);
+    r = thread_java_object(vm, thread, &object);
     if (r == 0)
         r = oop_load(vm, object + n->thread_name, &string);
     if (r == 0) {

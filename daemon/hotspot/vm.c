@@ -2,6 +2,7 @@
 /* Opening a JVM: its tables, its version, the bounds of its code. */
 #include "hotspot/code/code.h"
 #include "hotspot/dynsym.h"
+#include "hotspot/proof.h"
 #include "proc/stall_readers.h"
 
 static ssize_t vm_pread(void *cookie, uint64_t address, void *buf, size_t n)
@@ -43,16 +44,22 @@ static void vm_read_jvmci(struct hotspot_vm *vm)
     vm->jvmci_compiles = vm->jvmci && hotspot_vm_flag(vm, "UseJVMCICompiler", &v) == 0 && v;
 }
 
-static int vm_read(struct hotspot_vm *vm, uint64_t libjvm_base, struct error *err)
+static int vm_read_layout(struct hotspot_vm *vm, uint64_t libjvm_base, struct error *err)
 {
     struct dynsym d;
     int r = dynsym_open(&vm->memory, libjvm_base, &d, err);
 
     if (r == -ENOEXEC)
         return HOTSPOT_UNSUPPORTED;
-    if (r == 0)
-        r = layout_read(&vm->memory, &d, &vm->layout, err);
-    if (r == 0 && vm->layout.sizeof_nmethod > NMETHOD_HEADER_MAX)
+    return r == 0 ? layout_read(&vm->memory, &d, &vm->layout, err) : r;
+}
+
+/* What there is beside the layout. */
+static int vm_read(struct hotspot_vm *vm, struct error *err)
+{
+    int r = 0;
+
+    if (vm->layout.sizeof_nmethod > NMETHOD_HEADER_MAX)
         r = hotspot_refuse(err, "this JVM's nmethods are larger than expected");
     if (r == 0)
         r = memory_u64(&vm->memory, vm->layout.call_stub_return_at, &vm->call_stub_return);
@@ -60,23 +67,29 @@ static int vm_read(struct hotspot_vm *vm, uint64_t libjvm_base, struct error *er
         r = HOTSPOT_NOT_READY;
     if (r == 0)
         r = codecache_open(vm);
-    if (r == 0) {
-        vm_read_version(vm);
+    if (r == 0)
         vm_read_jvmci(vm);
-    }
+    if (r == 0 && !vm->layout.run)
+        r = proof_run(vm, err);
+    if (r == 0)
+        vm_read_version(vm);
     return r;
 }
 
-/* Takes @vm over. */
+/* Takes @vm over. @layout NULL: as the tables at @libjvm_base say. */
 static int vm_open(struct hotspot_vm *vm, memory_read_fn read, void *cookie, uint64_t libjvm_base,
-                   struct hotspot_vm **ret, struct error *err)
+                   const struct hotspot_layout *layout, struct hotspot_vm **ret, struct error *err)
 {
     int r;
 
     atomic_init(&vm->users, 1);
     r = memory_init(&vm->memory, read, cookie, MEMORY_LINES_BULK);
+    if (r == 0 && layout)
+        vm->layout = *layout;
+    else if (r == 0)
+        r = vm_read_layout(vm, libjvm_base, err);
     if (r == 0)
-        r = vm_read(vm, libjvm_base, err);
+        r = vm_read(vm, err);
     if (r == 0)
         r = memory_resize(&vm->memory, MEMORY_LINES);
     if (r == 0) {
@@ -102,7 +115,15 @@ int hotspot_vm_open_memory(memory_read_fn read, void *cookie, uint64_t libjvm_ba
 {
     struct hotspot_vm *vm = calloc(1, sizeof(*vm));
 
-    return vm ? vm_open(vm, read, cookie, libjvm_base, ret, err) : -ENOMEM;
+    return vm ? vm_open(vm, read, cookie, libjvm_base, NULL, ret, err) : -ENOMEM;
+}
+
+int hotspot_vm_open_layout(memory_read_fn read, void *cookie, const struct hotspot_layout *layout,
+                           struct hotspot_vm **ret, struct error *err)
+{
+    struct hotspot_vm *vm = calloc(1, sizeof(*vm));
+
+    return vm ? vm_open(vm, read, cookie, 0, layout, ret, err) : -ENOMEM;
 }
 
 int hotspot_vm_open(int mem_fd, const struct proc_id *id, uint64_t libjvm_base,
@@ -115,7 +136,7 @@ int hotspot_vm_open(int mem_fd, const struct proc_id *id, uint64_t libjvm_base,
     vm->mem_fd = mem_fd;
     if (id)
         vm->id = *id;
-    return vm_open(vm, vm_pread, vm, libjvm_base, ret, err);
+    return vm_open(vm, vm_pread, vm, libjvm_base, NULL, ret, err);
 }
 
 struct hotspot_vm *hotspot_vm_close(struct hotspot_vm *vm)
@@ -138,6 +159,11 @@ int hotspot_vm_jdk(const struct hotspot_vm *vm)
 const char *hotspot_vm_version(const struct hotspot_vm *vm)
 {
     return vm->version;
+}
+
+const char *hotspot_vm_note(const struct hotspot_vm *vm)
+{
+    return vm->proof.note;
 }
 
 const char *hotspot_vm_name(const struct hotspot_vm *vm)

@@ -56,6 +56,14 @@ struct code_check {
     int32_t compile_id;
 };
 
+#define PROOF_NOTE_MAX 512
+
+/* Of a release that was not seen running: what was found to hold. */
+struct proof {
+    bool objects_off, allocation_off; /* what does not, and is not to be used */
+    char note[PROOF_NOTE_MAX];        /* "" : nothing had to be proven */
+};
+
 /* What hotspot_vm_areas() need not read again. */
 struct kept_areas {
     bool class_space_known;
@@ -84,6 +92,7 @@ struct hotspot_vm {
     struct hotspot_memory memory;
     struct hotspot_layout layout;
     char version[128], name[128];
+    struct proof proof;
     struct code_heap heaps[CODE_HEAPS_MAX];
     size_t heap_count;
     uint64_t code_low, code_high; /* around all heaps */
@@ -107,6 +116,9 @@ struct hotspot_vm {
 
 /* As hotspot_vm_open() with any reader of memory (tests, fuzzer). Borrows @cookie. */
 int hotspot_vm_open_memory(memory_read_fn read, void *cookie, uint64_t libjvm_base,
+                           struct hotspot_vm **ret, struct error *err);
+/* Does the same with @layout as what the tables tell, whatever they do. */
+int hotspot_vm_open_layout(memory_read_fn read, void *cookie, const struct hotspot_layout *layout,
                            struct hotspot_vm **ret, struct error *err);
 
 /* "This JVM is not for us", with the sentence. */
@@ -164,6 +176,10 @@ void allocated_read(struct hotspot_vm *vm, int64_t threads_live, uint64_t look_n
 /* Appends the name of the java.lang.Thread behind JavaThread @thread as modified UTF-8. 0; -ENOENT
  * when it has none or the heap moved under us; -errno. */
 int thread_name_read(struct hotspot_vm *vm, uint64_t thread, struct buf *ret);
+/* Gets the java.lang.Thread of the JavaThread at @thread. 0; -ENOENT: it has none; -errno. */
+int thread_java_object(struct hotspot_vm *vm, uint64_t thread, uint64_t *ret);
+/* Gets the Klass of the object at @object, once vm->names are known. 0 or -errno. */
+int object_klass(struct hotspot_vm *vm, uint64_t object, uint64_t *ret);
 /* Has vm->names filled in. 0; -ENOENT: never; -EAGAIN, -ESRCH or another -errno: not now. */
 int names_ready(struct hotspot_vm *vm);
 /* Returns the address of an object that a coloured reference of generational ZGC leads to. */

@@ -221,8 +221,8 @@ int hotspot_vm_allocators(struct hotspot_vm *vm, struct hotspot_allocators *ret)
     struct hotspot_allocators a = { 0 };
     int r;
 
-    if (!layout_has(l->klass_layout_helper) || !layout_has(l->object_array_element) ||
-        (l->jdk > 8 && !layout_has(l->pool_resolved)))
+    if (vm->proof.allocation_off || !layout_has(l->klass_layout_helper) ||
+        !layout_has(l->object_array_element) || (l->jdk > 8 && !layout_has(l->pool_resolved)))
         return -ENOENT;
     a.layout_helper = (uint32_t)l->klass_layout_helper.offset;
     a.element_klass = (uint32_t)l->object_array_element.offset;

@@ -397,8 +397,9 @@ bool hotspot_vm_allocation(const struct hotspot_vm *vm, struct hotspot_allocatio
     const struct hotspot_layout *l = &vm->layout;
     uint32_t tlab = (uint32_t)l->thread_tlab.offset;
 
-    if (!layout_has(l->thread_tlab) || !layout_has(l->thread_allocated_bytes) ||
-        !layout_has(l->tlab_start) || !layout_has(l->tlab_top) || !layout_has(l->tlab_end))
+    if (vm->proof.allocation_off || !layout_has(l->thread_tlab) ||
+        !layout_has(l->thread_allocated_bytes) || !layout_has(l->tlab_start) ||
+        !layout_has(l->tlab_top) || !layout_has(l->tlab_end))
         return false;
     *ret = (struct hotspot_allocation){
         .allocated_bytes = (uint32_t)l->thread_allocated_bytes.offset,

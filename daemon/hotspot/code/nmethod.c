@@ -66,7 +66,8 @@ static void nmethod_read_tables(const struct hotspot_layout *l, const uint8_t *p
 {
     uint64_t handlers, implicit;
 
-    if (!layout_has(l->nmethod_handlers_offset) || !layout_has(l->nmethod_implicit_offset))
+    if (!l->run || !layout_has(l->nmethod_handlers_offset) ||
+        !layout_has(l->nmethod_implicit_offset))
         return;
     handlers = base + (uint32_t)layout_get(l->nmethod_handlers_offset, p, n);
     implicit = base + (uint32_t)layout_get(l->nmethod_implicit_offset, p, n);
@@ -108,6 +109,9 @@ static void nmethod_read_outside(const struct hotspot_layout *l, const uint8_t *
     range_set(mutable + (uint32_t)layout_get(l->blob_relocation_size, p, n),
               mutable + (uint32_t)layout_get(l->blob_mutable_data_size, p, n), mutable,
               mutable + NMETHOD_DATA_MAX, &b->metadata, &b->metadata_end);
+    if (!layout_has(l->blob_mutable_data)) /* 23 and 24: behind the code */
+        range_set(b->code_end + (uint32_t)layout_get(l->nmethod_metadata_offset, p, n), b->end,
+                  b->code_end, b->end, &b->metadata, &b->metadata_end);
 }
 
 static void nmethod_read(const struct hotspot_layout *l, const uint8_t *p, size_t n, struct blob *b)

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A release that was not seen running: its tables are taken as those of its neighbours, and that is
+ * proven on the process before flamed gives a name. Of each check a figure is kept. What is read is
+ * at most some thousand methods and threads, and none of it is followed further than one step.
+ */
+#include "hotspot/proof.h"
+
+#include <inttypes.h>
+
+#define METHODS_LEAST 60 /* of three classes; 280 and more exist */
+#define PIECES_LEAST 150 /* of the interpreter; 270 exist */
+#define THREADS_LEAST 3
+#define PERCENT_ALL 100
+#define PERCENT_MOST 98 /* what changes while it is read */
+
+static int proof_refuse(const struct hotspot_vm *vm, const struct check *c, struct error *err)
+{
+    return hotspot_refuse(err,
+                          "JDK %d is not known to this flamed, and does not keep things as its "
+                          "neighbours do: %s in %" PRIu32 " of %" PRIu32 " cases only",
+                          vm->layout.jdk, c->what, c->right, c->asked);
+}
+
+/* Whether this VM compiles, so that compiled code must be there soon. */
+static bool compiles(struct hotspot_vm *vm)
+{
+    uint64_t compiler = 1, level = 4;
+
+    hotspot_vm_flag(vm, "UseCompiler", &compiler);
+    hotspot_vm_flag(vm, "TieredStopAtLevel", &level);
+    return compiler && level;
+}
+
+/* What is compared of names and stacks. */
+struct names_checks {
+    struct check names, bodies, code, scopes, pieces, stacks;
+};
+
+static const struct names_checks NAMES_CHECKS = {
+    .names = { .what = "methods of java.lang.Object, String and Thread have their names" },
+    .bodies = { .what = "bytecodes, lines and files of these are such" },
+    .code = { .what = "compiled methods have a method, a frame and entries that can be" },
+    .scopes = { .what = "inlined methods are in the one that was compiled" },
+    .pieces = { .what = "pieces of the interpreter have a name" },
+    .stacks = { .what = "stacks of threads end at the call stub" },
+};
+
+/* The first of @c that does not hold; NULL: all do. */
+static const struct check *names_failed(const struct names_checks *c)
+{
+    if (!check_holds(&c->names, METHODS_LEAST, PERCENT_ALL))
+        return &c->names;
+    if (!check_holds(&c->bodies, METHODS_LEAST, PERCENT_MOST))
+        return &c->bodies;
+    if (!check_holds(&c->pieces, PIECES_LEAST, PERCENT_ALL))
+        return &c->pieces;
+    if (!check_holds(&c->code, 0, PERCENT_MOST))
+        return &c->code;
+    if (!check_holds(&c->scopes, (c->code.asked + 15) / 16, PERCENT_MOST))
+        return &c->scopes;
+    return check_holds(&c->stacks, 1, 80) ? NULL : &c->stacks;
+}
+
+static int prove_names(struct hotspot_vm *vm, struct error *err, uint32_t *ret_asked,
+                       uint32_t *ret_right)
+{
+    struct names_checks c = NAMES_CHECKS;
+    const struct check *failed;
+    int r = proof_methods(vm, &c.names, &c.bodies);
+
+    if (r == 0)
+        r = proof_code(vm, &c.code, &c.scopes, &c.pieces);
+    if (r == 0)
+        r = proof_stacks(vm, &c.stacks);
+    if (r < 0)
+        return r;
+    failed = names_failed(&c);
+    if (!failed && !c.code.asked && compiles(vm))
+        return HOTSPOT_NOT_READY;
+    *ret_asked = c.names.asked + c.code.asked + c.scopes.asked;
+    *ret_right = c.names.right + c.code.right + c.scopes.right;
+    return failed ? proof_refuse(vm, failed, err) : 0;
+}
+
+/* What of @text is said of checks that failed: each for itself. */
+static void tell_off(struct hotspot_vm *vm, const char *what, const struct check *c)
+{
+    char *note = vm->proof.note;
+    size_t n = strlen(note);
+
+    snprintf(note + n, sizeof(vm->proof.note) - n,
+             "; %s are switched off: %s in %" PRIu32 " of %" PRIu32 " cases only", what, c->what,
+             c->right, c->asked);
+}
+
+static int prove_objects(struct hotspot_vm *vm)
+{
+    struct check threads = { .what = "objects of threads lead back to them" },
+                 monitors = { .what = "what threads wait for is an object" };
+    int r = vm->layout.lacks[0] ? -ENOENT : proof_objects(vm, &threads, &monitors);
+    size_t n = strlen(vm->proof.note);
+
+    if (r == -ESRCH)
+        return r;
+    if (r == 0 && check_holds(&threads, THREADS_LEAST, PERCENT_MOST) &&
+        check_holds(&monitors, THREADS_LEAST, PERCENT_MOST))
+        return 0;
+    vm->proof.objects_off = true;
+    if (vm->layout.lacks[0])
+        snprintf(vm->proof.note + n, sizeof(vm->proof.note) - n,
+                 "; names of threads and locks are switched off: %s is not told", vm->layout.lacks);
+    else
+        tell_off(vm, "names of threads and locks",
+                 check_holds(&threads, THREADS_LEAST, PERCENT_MOST) ? &monitors : &threads);
+    return 0;
+}
+
+static int prove_allocation(struct hotspot_vm *vm)
+{
+    struct check sizes = { .what = "sizes of objects and buffers are such" };
+    int r = proof_allocation(vm, &sizes);
+
+    if (r < 0 || check_holds(&sizes, THREADS_LEAST, PERCENT_MOST))
+        return r;
+    vm->proof.allocation_off = true;
+    tell_off(vm, "allocations", &sizes);
+    return 0;
+}
+
+int proof_run(struct hotspot_vm *vm, struct error *err)
+{
+    uint32_t asked = 0, right = 0;
+    int r;
+
+    memory_begin(&vm->memory);
+    r = prove_names(vm, err, &asked, &right);
+    if (r != 0)
+        return r;
+    snprintf(vm->proof.note, sizeof(vm->proof.note),
+             "JDK %d is %s; names were checked against the process (%" PRIu32 " of %" PRIu32 ")",
+             vm->layout.jdk,
+             vm->layout.jdk > layout_newest() ? "newer than this flamed" : "unknown to this flamed",
+             right, asked);
+    r = prove_objects(vm);
+    return r == 0 ? prove_allocation(vm) : r;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Proving what leads into the Java heap: the object of a thread has its JavaThread in a field, its
+ * class is java.lang.Thread or below it, and it has a name. And what tells of allocation.
+ */
+#include "hotspot/code/code.h"
+#include "hotspot/proof.h"
+
+#define SUPERS_MAX 64
+#define THREADS_MAX 256
+#define TID_MAX (1 << 22) /* the kernel's largest */
+#define POOL_CLASSES_MAX 64
+#define POOL_DATA_BYTES 8                 /* of an array of classes, before the first */
+#define OBJECT_BYTES_MAX 4096             /* of a java.lang.Thread; 200 were seen */
+#define ALLOCATED_MAX ((uint64_t)1 << 60) /* bytes, by one thread */
+#define BUFFER_BYTES_MAX ((uint64_t)1 << 40)
+
+struct objects_proof {
+    struct hotspot_vm *vm;
+    struct check *threads, *monitors, *sizes;
+    uint64_t thread_klass;
+    uint32_t eetop;
+    int32_t tids[THREADS_MAX]; /* of those that were seen */
+    unsigned count;
+};
+
+/* Whether @klass is @super or below it; @super 0: whether it is below java.lang.Object. */
+static bool is_below(struct hotspot_vm *vm, uint64_t klass, uint64_t super)
+{
+    char name[32];
+    uint64_t symbol, last = 0;
+    uint16_t n = 0;
+
+    for (unsigned i = 0; i < SUPERS_MAX && klass; i++) {
+        if (klass == super)
+            return true;
+        last = klass;
+        if (memory_u64(&vm->memory, klass + (uint64_t)vm->layout.klass_super.offset, &klass) < 0)
+            return false;
+    }
+    return !super && !klass &&
+           memory_u64(&vm->memory, last + (uint64_t)vm->layout.klass_name.offset, &symbol) == 0 &&
+           symbol_read(vm, symbol, name, sizeof(name), &n) == 0 &&
+           span_eq_str((struct span){ name, n }, "java/lang/Object");
+}
+
+static bool is_object(struct hotspot_vm *vm, uint64_t object, uint64_t super)
+{
+    uint64_t klass = 0;
+
+    return object_klass(vm, object, &klass) == 0 && is_below(vm, klass, super);
+}
+
+/* Whether a monitor that @thread may wait for, at @field of it, is none or one with an object,
+ * which counts those who wait so in @count. */
+static bool monitor_can_be(struct hotspot_vm *vm, uint64_t thread, struct layout_field field,
+                           struct layout_field count)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t monitor = 0, object = 0;
+    uint32_t waiting = 0;
+    int r = memory_u64(&vm->memory, thread + (uint64_t)field.offset, &monitor);
+
+    if (r < 0 || !monitor)
+        return r == 0;
+    if (layout_has(count) &&
+        (memory_u32(&vm->memory, monitor + (uint64_t)count.offset, &waiting) < 0 || !waiting))
+        return false;
+    r = memory_u64(&vm->memory, monitor + (uint64_t)l->monitor_object.offset, &object);
+    if (r == 0 && l->jdk >= 17)
+        r = memory_u64(&vm->memory, object, &object);
+    if (vm->names.coloured_oops)
+        object = oop_uncolour(object);
+    return r == 0 && is_object(vm, object, 0);
+}
+
+/* Whether the number of @thread can be one, and is no other thread's. */
+static bool tid_can_be(struct objects_proof *p, uint64_t thread)
+{
+    int32_t tid = 0;
+
+    if (thread_tid(p->vm, thread, &tid) < 0 || tid <= 0 || tid > TID_MAX)
+        return false;
+    for (unsigned i = 0; i < p->count; i++) {
+        if (p->tids[i] == tid)
+            return false;
+    }
+    p->tids[p->count] = tid;
+    return true;
+}
+
+static int see_thread(void *cookie, uint64_t thread)
+{
+    struct objects_proof *p = cookie;
+    struct hotspot_vm *vm = p->vm;
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t object = 0, back = 0;
+    _cleanup_buf_ struct buf name = BUF_NULL;
+    int r = thread_java_object(vm, thread, &object);
+
+    if (r == -ESRCH)
+        return r;
+    buf_init(&name, OBJECT_BYTES_MAX);
+    if (r == 0)
+        r = memory_u64(&vm->memory, object + p->eetop, &back);
+    check_add(p->threads, r == 0 && back == thread && is_object(vm, object, p->thread_klass) &&
+                              thread_name_read(vm, thread, &name) == 0 && tid_can_be(p, thread));
+    if (layout_has(l->thread_pending_monitor) && layout_has(l->thread_waiting_monitor) &&
+        layout_has(l->monitor_object))
+        check_add(p->monitors,
+                  monitor_can_be(vm, thread, l->thread_pending_monitor, l->monitor_contentions) &&
+                      monitor_can_be(vm, thread, l->thread_waiting_monitor, l->monitor_waiters));
+    return ++p->count >= THREADS_MAX;
+}
+
+int proof_objects(struct hotspot_vm *vm, struct check *threads, struct check *monitors)
+{
+    struct objects_proof p = { .vm = vm, .threads = threads, .monitors = monitors };
+    int r = names_ready(vm);
+
+    if (r == 0)
+        r = memory_u64(&vm->memory, vm->layout.thread_klass_at, &p.thread_klass);
+    if (r == 0)
+        r = field_offset(vm, p.thread_klass, "eetop", &p.eetop);
+    if (r == 0)
+        r = threads_visit(vm, see_thread, &p);
+    return MIN(r, 0);
+}
+
+/* ---- allocation ---- */
+
+static bool buffer_can_be(struct hotspot_vm *vm, uint64_t thread)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t at = thread + (uint64_t)l->thread_tlab.offset, start, top, end, allocated;
+
+    return memory_u64(&vm->memory, at + (uint64_t)l->tlab_start.offset, &start) == 0 &&
+           memory_u64(&vm->memory, at + (uint64_t)l->tlab_top.offset, &top) == 0 &&
+           memory_u64(&vm->memory, at + (uint64_t)l->tlab_end.offset, &end) == 0 &&
+           memory_u64(&vm->memory, thread + (uint64_t)l->thread_allocated_bytes.offset,
+                      &allocated) == 0 &&
+           start <= top && top <= end && end - start < BUFFER_BYTES_MAX && end % 8 == 0 &&
+           !start == !end && allocated < ALLOCATED_MAX;
+}
+
+static int see_buffer(void *cookie, uint64_t thread)
+{
+    struct objects_proof *p = cookie;
+
+    check_add(p->sizes, buffer_can_be(p->vm, thread));
+    return ++p->count >= THREADS_MAX;
+}
+
+static bool instance_can_be(struct hotspot_vm *vm, uint64_t klass)
+{
+    uint32_t bytes = 0;
+
+    return memory_u32(&vm->memory, klass + (uint64_t)vm->layout.klass_layout_helper.offset,
+                      &bytes) == 0 &&
+           bytes >= 8 && bytes <= OBJECT_BYTES_MAX && !(bytes & 6);
+}
+
+/* Whether the classes that the pool of @klass has resolved are such. */
+static void see_pool(struct hotspot_vm *vm, uint64_t klass, struct check *c)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t pool = 0, array = 0, one = 0;
+    uint32_t count = 0;
+
+    if (!layout_has(l->pool_resolved) ||
+        memory_u64(&vm->memory, klass + (uint64_t)l->instance_constants.offset, &pool) < 0)
+        return;
+    if (memory_u64(&vm->memory, pool + (uint64_t)l->pool_resolved.offset, &array) < 0 ||
+        memory_u32(&vm->memory, array + (uint64_t)l->metadata_array_length.offset, &count) < 0 ||
+        count == 0 || count > UINT16_MAX) {
+        check_add(c, false);
+        return;
+    }
+    for (uint32_t i = 0; i < MIN(count, (uint32_t)POOL_CLASSES_MAX); i++) {
+        if (memory_u64(&vm->memory, array + POOL_DATA_BYTES + (uint64_t)i * 8, &one) < 0 || one)
+            check_add(c, is_below(vm, one, 0));
+    }
+}
+
+int proof_allocation(struct hotspot_vm *vm, struct check *sizes)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    struct objects_proof p = { .vm = vm, .sizes = sizes };
+    uint64_t string = 0, thread = 0;
+    int r = memory_u64(&vm->memory, l->string_klass_at, &string);
+
+    if (r == 0)
+        r = memory_u64(&vm->memory, l->thread_klass_at, &thread);
+    if (r < 0)
+        return r == -ESRCH ? r : 0;
+    if (layout_has(l->klass_layout_helper)) {
+        check_add(sizes, instance_can_be(vm, string));
+        check_add(sizes, instance_can_be(vm, thread));
+    }
+    see_pool(vm, string, sizes);
+    see_pool(vm, thread, sizes);
+    if (layout_has(l->thread_tlab) && layout_has(l->thread_allocated_bytes) &&
+        layout_has(l->tlab_start) && layout_has(l->tlab_top) && layout_has(l->tlab_end))
+        r = threads_visit(vm, see_buffer, &p);
+    return r == -ESRCH ? r : 0;
+}
