@@ -9,15 +9,17 @@
 
 #define THREADS_MAX (1u << 16)
 #define THREADS_MISSED 2
-#define THREADS_REST 20 /* after a reading of t ns at least 20 t pass before the next */
+#define THREADS_STEADY 10 /* a name that was so often the same is looked up more rarely */
+#define THREADS_REST 20   /* after a reading of t ns at least 20 t pass before the next */
 
 struct thread_entry {
     uint64_t until_ns;  /* looked up again after that, or when the comm changes */
     uint64_t missed_ns; /* when the list was read that was looked into last */
     uint32_t name;
-    uint8_t missed; /* in how many lists it was not, with this comm; up to THREADS_MISSED */
-    uint8_t steady; /* how often its name was looked up again, and the same */
-    bool agreed;    /* the name found last was the kernel's: with another it has another, too */
+    uint8_t missed;      /* in how many lists it was not, with this comm; up to THREADS_MISSED */
+    uint8_t steady;      /* how often its name was looked up again, and the same */
+    bool agreed;         /* its name was the kernel's once: with another it has another, too */
+    uint64_t changed_ns; /* when the kernel's did last change */
     char comm[SAMPLE_COMM_BYTES];
 };
 
@@ -116,7 +118,8 @@ static uint64_t trust_ns(const struct thread_names *t, const struct thread_entry
         return THREADS_TRUST_NS;
     if (text.n == strlen(comm))
         return THREADS_AGREED_NS;
-    return MIN((uint64_t)THREADS_CUT_NS << e->steady, (uint64_t)THREADS_AGREED_NS);
+    return MIN((uint64_t)THREADS_CUT_NS << (MAX(e->steady, THREADS_STEADY) - THREADS_STEADY),
+               (uint64_t)THREADS_AGREED_NS);
 }
 
 static bool agrees(const struct thread_names *t, uint32_t name, const char *comm)
@@ -156,7 +159,7 @@ static void note_found(const struct thread_names *t, struct thread_entry *e, uin
     else if (e->missed < THREADS_MISSED && (!e->missed || e->missed_ns != t->read_ns))
         e->missed++;
     e->missed_ns = t->read_ns;
-    e->steady = name && name == e->name ? (uint8_t)MIN(e->steady + 1, 6) : 0;
+    e->steady = name && name == e->name ? (uint8_t)MIN(e->steady + 1, THREADS_STEADY + 6) : 0;
     e->until_ns = now_ns + THREADS_LIST_MIN_NS;
     if (name)
         e->until_ns = MAX(e->until_ns, t->read_ns + trust_ns(t, e, name, comm));
@@ -187,10 +190,12 @@ uint32_t thread_names_get(struct thread_names *t, struct hotspot_vm *vm, int pro
         if (ns_tid > 0)
             u64_cache_get(&t->by_ns_tid, (uint64_t)ns_tid, &name);
     }
-    if (name && !same && e->agreed && !agrees(t, name, comm))
-        name = 0; /* it was renamed since the list was read */
+    if (!same)
+        e->changed_ns = now_ns;
+    if (name && e->agreed && !agrees(t, name, comm) && now_ns - e->changed_ns < THREADS_CUT_NS)
+        name = 0; /* it was renamed before the list was read, or since */
     else if (name)
-        e->agreed = agrees(t, name, comm);
+        e->agreed |= agrees(t, name, comm);
     note_found(t, e, name, comm, now_ns);
     if (name || !e->name || !same)
         e->name = name; /* a thread that just ended keeps its name for its last samples */

@@ -13,8 +13,8 @@
 #define THREADS_TRUST_NS (5 * NSEC_PER_SEC)       /* how long a name is not looked up again */
 /* The same where the kernel's name agrees with it: a thread that renames itself changes both. */
 #define THREADS_AGREED_NS (60 * NSEC_PER_SEC)
-/* The same of a name that is longer than the kernel's, which does not tell of its end. Doubled each
- * time that it is still the same, up to THREADS_AGREED_NS. */
+/* The same of a name that is longer than the kernel's, which does not tell of its end. Once that
+ * has long been the same it is doubled each time, up to THREADS_AGREED_NS. */
 #define THREADS_CUT_NS NSEC_PER_SEC
 
 struct thread_names;
