@@ -46,7 +46,7 @@ class UsedInodes(unittest.TestCase):
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
             try:
                 self.assertEqual(process.stdout.readline().strip(), "started")
-                return self.daemon.profile(pid=process.pid, seconds=1, hz=199, lines=0)
+                return self.daemon.profile(pid=process.pid, seconds=1, hz=997, lines=0)
             finally:
                 process.kill()
 
