@@ -142,6 +142,7 @@ static int restrict_files(const struct sandbox_opts *o, struct sandbox_report *r
 
 /* Calls that are allowed only with certain arguments: (argument & mask) == value. */
 #define EXACT UINT64_C(0xffffffff) /* ints: the kernel ignores the upper half */
+#define OPENS_TO_CHANGE (O_ACCMODE | O_CREAT | O_TRUNC)
 static const struct {
     int call;
     unsigned argument;
@@ -175,6 +176,13 @@ static const struct {
     { SCMP_SYS(fcntl), 1, EXACT, F_OFD_SETLK },
     { SCMP_SYS(fcntl), 1, EXACT, F_OFD_SETLKW },
     { SCMP_SYS(fcntl), 1, EXACT, F_GET_SEALS },
+    /* To read; or to write, but never through a link. Through /proc/self/fd, what the broker passed
+     * for reading could be opened again for writing: Landlock does not refuse that for what is
+     * mounted nowhere, such as a process's code in a file in memory. */
+    { SCMP_SYS(open), 1, OPENS_TO_CHANGE, 0 },
+    { SCMP_SYS(open), 1, O_NOFOLLOW, O_NOFOLLOW },
+    { SCMP_SYS(openat), 2, OPENS_TO_CHANGE, 0 },
+    { SCMP_SYS(openat), 2, O_NOFOLLOW, O_NOFOLLOW },
 };
 
 /* Calls that are refused instead of deadly, because a library makes them and goes on without. */

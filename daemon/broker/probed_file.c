@@ -97,8 +97,8 @@ static int open_file(struct server *s, const struct broker_request *q, const str
         r = probed_file_refuse_served(s, q, t, err);
     if (r == 0 && !s->is_opener && dependable_is_copy(fd))
         r = error_set(err, -EOPNOTSUPP,
-                      "that file of process %d lies on a file system that may not answer (FUSE, "
-                      "NFS), so no probe is put there",
+                      "that file of process %d lies in memory, or on a file system that may not "
+                      "answer (FUSE, NFS), so no probe is put there",
                       q->host_pid);
     if (r == 0)
         *ret_fd = take_fd(&fd);

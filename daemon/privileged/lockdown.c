@@ -286,6 +286,7 @@ static const int ALLOWED_IN_SUPERVISOR[] = {
     SCMP_SYS(mmap),
     SCMP_SYS(mount_setattr),
     SCMP_SYS(mprotect),
+    SCMP_SYS(open),
     SCMP_SYS(rt_sigtimedwait),
     SCMP_SYS(sched_getattr),
     SCMP_SYS(sched_setattr),

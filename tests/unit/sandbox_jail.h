@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -24,7 +25,7 @@
 /* What a child has from before it was locked in. */
 struct jail {
     char store[64];
-    int store_fd, perf_fd, host_file_fd, ns_fd, listen_fd;
+    int store_fd, perf_fd, host_file_fd, memory_fd, ns_fd, listen_fd;
     uint16_t port;
     pid_t victim; /* another process of ours */
 };
@@ -86,6 +87,18 @@ static inline int run(int (*fn)(void))
     return r;
 }
 
+/* A file in memory, open for reading alone, as a process may map one to execute. */
+static inline int read_only_memory(void)
+{
+    int memory = memfd_create("code", MFD_CLOEXEC), fd;
+    char path[40];
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", memory);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    close(memory);
+    return fd;
+}
+
 static inline void set_up(void)
 {
     struct perf_event_attr attr = { .size = sizeof(attr),
@@ -98,6 +111,7 @@ static inline void set_up(void)
     ck_assert_ptr_nonnull(mkdtemp(jail.store));
     jail.store_fd = open(jail.store, O_PATH | O_DIRECTORY | O_CLOEXEC);
     jail.host_file_fd = open("/bin/true", O_RDONLY | O_CLOEXEC);
+    jail.memory_fd = read_only_memory();
     jail.ns_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
     jail.perf_fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
     sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -123,6 +137,7 @@ static inline void tear_down(void)
     close(jail.listen_fd);
     close(jail.store_fd);
     close(jail.host_file_fd);
+    close(jail.memory_fd);
     close(jail.ns_fd);
     close_fd(jail.perf_fd);
 }

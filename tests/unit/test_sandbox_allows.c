@@ -78,7 +78,7 @@ static int allows_store(void)
 
     snprintf(path, sizeof(path), "%s/file", jail.store);
     snprintf(other, sizeof(other), "%s/other", jail.store);
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     NEED(fd >= 0);
     NEED(pwrite(fd, "hello", 5, 0) == 5 && fdatasync(fd) == 0 && fsync(fd) == 0);
     NEED(pread(fd, text, 5, 0) == 5 && memcmp(text, "hello", 5) == 0);
@@ -93,7 +93,7 @@ static int allows_store(void)
     NEED(unlink(other) == 0);
     snprintf(path, sizeof(path), "%s/folder", jail.store);
     NEED(mkdir(path, 0700) == 0 && rmdir(path) == 0);
-    fd = openat(jail.store_fd, "below", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    fd = openat(jail.store_fd, "below", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     NEED(fd >= 0);
     NEED(unlinkat(jail.store_fd, "below", 0) == 0);
     return 0;

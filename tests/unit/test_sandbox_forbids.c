@@ -191,26 +191,51 @@ static int do_open_library(void)
 }
 static int do_write_proc(void)
 {
-    return result(open("/proc/self/mem", O_RDWR));
+    return result(open("/proc/self/mem", O_RDWR | O_NOFOLLOW));
 }
 static int do_write_sysctl(void)
 {
-    return result(open("/proc/sys/kernel/core_pattern", O_WRONLY));
+    return result(open("/proc/sys/kernel/core_pattern", O_WRONLY | O_NOFOLLOW));
 }
 static int do_through_proc_root(void)
 {
     return result(open("/proc/self/root/etc/passwd", O_RDONLY));
 }
-static int do_reopen_host_file(void)
+/* Landlock knows no file system that is mounted nowhere, and lets all of it pass. */
+static int reopen(int fd, int flags)
 {
     char path[40];
 
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", jail.host_file_fd);
-    return result(open(path, O_RDWR));
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return result(open(path, flags, 0600));
+}
+static int do_reopen_host_file(void)
+{
+    return reopen(jail.host_file_fd, O_RDWR);
+}
+static int do_reopen_memory(void)
+{
+    return reopen(jail.memory_fd, O_RDWR);
+}
+static int do_reopen_memory_to_write(void)
+{
+    return reopen(jail.memory_fd, O_WRONLY | O_APPEND);
+}
+static int do_reopen_memory_to_cut(void)
+{
+    return reopen(jail.memory_fd, O_RDONLY | O_TRUNC);
+}
+static int do_reopen_memory_as_new(void)
+{
+    return reopen(jail.memory_fd, O_RDONLY | O_CREAT);
+}
+static int do_reopen_memory_no_link(void)
+{
+    return reopen(jail.memory_fd, O_RDWR | O_NOFOLLOW);
 }
 static int do_create_outside(void)
 {
-    return result(open("/tmp/flamed-test-outside", O_WRONLY | O_CREAT, 0600));
+    return result(open("/tmp/flamed-test-outside", O_WRONLY | O_CREAT | O_NOFOLLOW, 0600));
 }
 static int do_unlink_outside(void)
 {
@@ -269,7 +294,12 @@ static const struct {
     { "write /proc/self/mem", do_write_proc, -EACCES, true },
     { "write a sysctl", do_write_sysctl, -EACCES, true },
     { "/proc/self/root", do_through_proc_root, -EACCES, true },
-    { "reopen a passed fd for writing", do_reopen_host_file, -EACCES, true },
+    { "reopen a passed fd for writing", do_reopen_host_file, KILLED, false },
+    { "reopen memory", do_reopen_memory, KILLED, false },
+    { "reopen memory to write", do_reopen_memory_to_write, KILLED, false },
+    { "reopen memory to cut it", do_reopen_memory_to_cut, KILLED, false },
+    { "reopen memory as new", do_reopen_memory_as_new, KILLED, false },
+    { "reopen memory, no link", do_reopen_memory_no_link, -ELOOP, false },
     { "create outside the store", do_create_outside, -EACCES, true },
     { "unlink outside the store", do_unlink_outside, -EACCES, true },
     { "environ of another", do_read_victim_environ, -EACCES, true },

@@ -45,11 +45,32 @@ static bool has_our_mounts(const struct target *t)
            theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
 }
 
+bool dependable_is_copy(int fd)
+{
+    int seals = fcntl(fd, F_GET_SEALS);
+
+    return seals >= 0 && seals & F_SEAL_WRITE;
+}
+
+/* Whether @fd is a file without a name that others than its owner may change, as each file in
+ * memory (memfd) is until it is sealed. Who has a descriptor of it can open it again for writing:
+ * neither a folder nor Landlock is in the way. Processes map code from such files. */
+static bool is_others_to_change(int fd)
+{
+    const int fixed = F_SEAL_WRITE | F_SEAL_SHRINK;
+    int seals = fcntl(fd, F_GET_SEALS);
+    struct stat st;
+
+    if (seals >= 0 && (seals & fixed) == fixed)
+        return false;
+    return fstat(fd, &st) < 0 || (st.st_nlink == 0 && st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
 static bool is_dependable(int fd, const struct target *t)
 {
     struct statfs fs;
 
-    if (fstatfs(fd, &fs) < 0)
+    if (fstatfs(fd, &fs) < 0 || is_others_to_change(fd))
         return false;
     if ((uint32_t)fs.f_type == OVERLAYFS_SUPER_MAGIC)
         return has_our_mounts(t);
@@ -58,13 +79,6 @@ static bool is_dependable(int fd, const struct target *t)
             return true;
     }
     return false;
-}
-
-bool dependable_is_copy(int fd)
-{
-    int seals = fcntl(fd, F_GET_SEALS);
-
-    return seals >= 0 && seals & F_SEAL_WRITE;
 }
 
 /* Copies @from to its end. */
@@ -77,9 +91,10 @@ static int copy(int from, int to, const char *what, struct error *err)
     while ((n = pread(from, bytes, sizeof(bytes), (off_t)at)) > 0) {
         at += (uint64_t)n;
         if (at > COPY_MAX_BYTES)
-            return error_set(err, -EFBIG,
-                             "%s lies on FUSE or a network, and is larger than %ju bytes", what,
-                             (uintmax_t)COPY_MAX_BYTES);
+            return error_set(
+                err, -EFBIG,
+                "%s lies on FUSE, a network or in memory, and is larger than %ju bytes", what,
+                (uintmax_t)COPY_MAX_BYTES);
         if (write(to, bytes, (size_t)n) != n)
             return error_set(err, -ENOMEM, "no memory for a copy of %s", what);
         if (clock_monotonic_ns() > until_ns)

@@ -3,7 +3,8 @@
  * Whose file system a file lies on. One that the kernel serves answers. One that a process serves
  * (a container's own FUSE, a server over the network) may never answer. To read, look at or even
  * close such a file then holds the caller, beyond SIGKILL. So no descriptor of it leaves the opener
- * (file_openers.h): what is handed out is a copy.
+ * (file_openers.h): what is handed out is a copy. So it is with a file in memory (memfd), which who
+ * has a descriptor can open again for writing.
  */
 #pragma once
 

@@ -88,6 +88,58 @@ START_TEST(the_vdso_is_a_sealed_copy)
 }
 END_TEST
 
+static void map_memory(void *cookie)
+{
+    layout->jvm =
+        (uint64_t)(uintptr_t)mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_SHARED, *(int *)cookie, 0);
+}
+
+/* Opens @fd again as another user, and writes to it. Return: whether that could be done. */
+static bool can_write_as_nobody(int fd)
+{
+    pid_t pid = fork();
+    char path[40];
+    int status;
+
+    if (pid == 0) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        if (setgid(64079) < 0 || setuid(64079) < 0)
+            _exit(2);
+        fd = open(path, O_RDWR | O_CLOEXEC);
+        _exit(fd >= 0 && pwrite(fd, "\xcc", 1, 0) == 1 ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+    return WEXITSTATUS(status) == 0;
+}
+
+/* A runtime that compiles maps its code out of such a file. The kernel lets every user open it for
+ * writing who has a descriptor of it. */
+START_TEST(memory_is_a_sealed_copy)
+{
+    struct error err = ERROR_NULL;
+    int memory = memfd_create("doublemapper", MFD_CLOEXEC), fd = -1;
+    pid_t pid;
+    struct proc_id id;
+    char text[8] = "";
+
+    ck_assert(memory >= 0 && ftruncate(memory, 8192) == 0 && pwrite(memory, "code", 4, 0) == 4);
+    ck_assert(can_write_as_nobody(memory) && pwrite(memory, "code", 4, 0) == 4);
+    pid = start_child(map_memory, &memory);
+    id = id_of(pid);
+    ck_assert_msg(broker_mapped(fx.b, &id, layout->jvm, layout->jvm + 8192, &fd, &err) == 0, "%s",
+                  err.msg);
+    ck_assert(pread(fd, text, 4, 0) == 4 && memcmp(text, "code", 4) == 0);
+    can_write_as_nobody(fd);
+    ck_assert(pread(memory, text, 4, 0) == 4);
+    ck_assert_msg(memcmp(text, "code", 4) == 0, "who has the answer can write the code of another");
+    ck_assert_int_eq(fcntl(fd, F_GET_SEALS) & F_SEAL_WRITE, F_SEAL_WRITE);
+    close(fd);
+    close(memory);
+    end_child(pid);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("broker_mapped");
@@ -100,5 +152,6 @@ int main(void)
     tcase_add_test(tc, mapped_gives_what_is_mapped_to_execute);
     tcase_add_test(tc, mapped_refuses_odd_ranges);
     tcase_add_test(tc, the_vdso_is_a_sealed_copy);
+    tcase_add_test(tc, memory_is_a_sealed_copy);
     return suite_run_case("broker_mapped", tc);
 }
