@@ -305,7 +305,7 @@ test("good quality is quiet, bad quality has sentences", () => {
     assert.ok(bad.facts.every((f) => f.isBad));
     const leaf = judgeQuality({ samples: 1000, lost: 0, unknown: 0, truncated: 0, inferred: 310, unsure: 20 });
 
-    assert.ok(leaf.facts.some(({ text, isBad }) => text === "leaf inferred for 31 %, unsure for 2.0 %" && !isBad), leaf.facts);
+    assert.ok(leaf.facts.some(({ text, isBad }) => text === "leaf inferred for 31.0\u00a0%, unsure for 2.0\u00a0%" && !isBad), leaf.facts);
     assert.deepEqual(leaf.sentences, []);
     assert.match(judgeQuality({ samples: 1000, lost: 0, unknown: 0, truncated: 0, inferred: 0, unsure: 60 }).sentences[0], /inlined in/);
     assert.deepEqual(judgeQuality({ samples: 0, lost: 0, unknown: 0, truncated: 0 }).sentences, []);
