@@ -58,7 +58,6 @@ static const int WORKER_CALLS[] = {
     SCMP_SYS(recvfrom),
     SCMP_SYS(recvmsg),
     SCMP_SYS(sendfile),
-    SCMP_SYS(sendmsg),
     SCMP_SYS(sendto),
     SCMP_SYS(setsockopt),
     SCMP_SYS(shutdown),

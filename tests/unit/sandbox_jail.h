@@ -25,7 +25,7 @@
 /* What a child has from before it was locked in. */
 struct jail {
     char store[64];
-    int store_fd, perf_fd, host_file_fd, memory_fd, ns_fd, listen_fd;
+    int store_fd, perf_fd, host_file_fd, memory_fd, ns_fd, listen_fd, unix_fd, unix_peer_fd;
     uint16_t port;
     pid_t victim; /* another process of ours */
 };
@@ -106,7 +106,11 @@ static inline void set_up(void)
                                     .config = PERF_COUNT_SW_DUMMY };
     struct sockaddr_in sa = { .sin_family = AF_INET };
     socklen_t n = sizeof(sa);
+    int pair[2];
 
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    jail.unix_fd = pair[0];
+    jail.unix_peer_fd = pair[1];
     snprintf(jail.store, sizeof(jail.store), "/tmp/flamed-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(jail.store));
     jail.store_fd = open(jail.store, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -138,6 +142,8 @@ static inline void tear_down(void)
     close(jail.store_fd);
     close(jail.host_file_fd);
     close(jail.memory_fd);
+    close(jail.unix_fd);
+    close(jail.unix_peer_fd);
     close(jail.ns_fd);
     close_fd(jail.perf_fd);
 }

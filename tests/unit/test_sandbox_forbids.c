@@ -233,6 +233,23 @@ static int do_reopen_memory_no_link(void)
 {
     return reopen(jail.memory_fd, O_RDWR | O_NOFOLLOW);
 }
+/* As to a client of the Unix socket. */
+static int do_pass_descriptor(void)
+{
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)),
+                            .cmsg_level = SOL_SOCKET,
+                            .cmsg_type = SCM_RIGHTS } };
+    struct iovec iov = { .iov_base = (void *)"x", .iov_len = 1 };
+    struct msghdr m = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+    };
+
+    memcpy(CMSG_DATA(&control.head), &jail.host_file_fd, sizeof(int));
+    return result(syscall(SYS_sendmsg, jail.unix_fd, &m, 0));
+}
 static int do_create_outside(void)
 {
     return result(open("/tmp/flamed-test-outside", O_WRONLY | O_CREAT | O_NOFOLLOW, 0600));
@@ -288,6 +305,7 @@ static const struct {
     { "priority over others", do_priority, KILLED, false },
     { "PR_SET_DUMPABLE", do_undumpable, KILLED, false },
     { "x32 system call", do_x32, KILLED, false },
+    { "pass a descriptor on", do_pass_descriptor, KILLED, false },
     { "open /etc/shadow", do_open_shadow, -EACCES, true },
     { "open /", do_open_root, -EACCES, true },
     { "open a library", do_open_library, -EACCES, true },
