@@ -187,6 +187,8 @@ int flight_sample(struct flight *f, const struct profile_sample *sample,
     }
     s->end_ns = MAX(s->end_ns, sample->time_ns);
     f->stats.samples += sample->count;
+    if (flight_bytes(f) > f->max_bytes) /* the slice being filled has grown */
+        flight_retain(f, s->end_ns);
     return 0;
 }
 
