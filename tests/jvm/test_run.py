@@ -95,7 +95,9 @@ class AsThreeUsers(jvm.WithClasses):
         self.assertEqual(reply.status, 200, str(reply))
         self.assertIn(b"<html", reply.body[:500])
         self.assertIn(b"Demo", reply.body)
-        self.assertEqual(self.get("/api/v1/whoami", 0).json()["role"], "manage")
+        who = self.get("/api/v1/whoami", 0).json()
+        self.assertEqual(who["role"], "attach") # over TCP
+        self.assertIn("--unix-socket", who["remedy"])
         self.assertIn(b"<html", self.get("/", 0).body[:500])
 
     def test_the_user_of_the_demo_is_nobody(self):
