@@ -45,6 +45,7 @@ static const struct member CONSTANTS[] = { LAYOUT_CONSTANTS(X, A) };
 struct place {
     uint64_t pc;
     int frames;
+    bool by_loop; /* its leaf is inferred, which a release that is not known has not */
     char names[FRAMES_MAX][NAME_BYTES]; /* the outermost first */
 };
 
@@ -116,6 +117,7 @@ static void ask_place(struct place *p)
         (code.kind != HOTSPOT_CODE_COMPILED && code.kind != HOTSPOT_CODE_NATIVE))
         return;
     n = hotspot_code_locate(vm, &code, p->pc, false, at);
+    p->by_loop = n > 0 && at[0].leaf != HOTSPOT_LEAF_RECORDED;
     for (int i = n - 1; i >= 0 && p->frames < FRAMES_MAX; i--) {
         if (hotspot_method_read(vm, at[i].method, &m) != 0)
             break;
@@ -181,6 +183,14 @@ static bool is_other(const char *want, const char *got)
     return !line || strcmp(line, ":0") != 0 || strncmp(want, got, (size_t)(line - got) + 1) != 0;
 }
 
+/* Whether both are of one method, whatever their lines. */
+static bool same_method(const char *a, const char *b)
+{
+    size_t n = (size_t)(strrchr(a, ':') - a) + 1;
+
+    return strncmp(a, b, n) == 0;
+}
+
 static unsigned wrong_places(void)
 {
     unsigned wrong = 0;
@@ -189,6 +199,10 @@ static unsigned wrong_places(void)
         const struct place *want = &truth.places[i], *got = &told.places[i];
         bool alone = got->frames == 1; /* the compiled method itself, whatever is inlined */
 
+        if (want->by_loop) {
+            wrong += got->frames > 0 && !same_method(want->names[0], got->names[0]);
+            continue;
+        }
         for (int k = 0; k < MIN(got->frames, want->frames); k++) {
             char outer[NAME_BYTES];
 
