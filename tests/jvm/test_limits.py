@@ -22,11 +22,11 @@ class Checks(unittest.TestCase):
         cls.jvm = jvm.Jvm(paths.jdk(17), "-Drest=5", "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
         cls.addClassCleanup(cls.jvm.stop)
 
-    def said(self, daemon: Daemon) -> tuple[str, object]:
+    def said(self, daemon: Daemon, unix: bool = False) -> tuple[str, object]:
         """All the sentences of /readyz and of a capture, and the capture's answer."""
         ready = daemon.wait_ready(statuses=(200, 503))
         sentences = daemon.problems()
-        answer = daemon.get("/profile", pid=self.jvm.pid, seconds=1, hz=199, format="json", threads=1, timeout=20)
+        answer = daemon.get("/profile", pid=self.jvm.pid, seconds=1, hz=199, format="json", threads=1, timeout=20, unix=unix)
         self.assertIn(answer.status, (200, 503), str(answer))
         if answer.status == 503:
             self.assertEqual(ready.status, 503, "what cannot sample is not ready")
@@ -87,7 +87,13 @@ class Limits(Checks):
         self.check("CAP_BPF", wrap=without("sys_admin", "bpf"))
 
     def test_no_cap_sys_ptrace(self):
-        self.check("CAP_SYS_PTRACE", wrap=without("sys_ptrace"))
+        """Without it flamed cannot look at who holds a TCP connection, so such a caller is unknown."""
+        with Daemon(wrap=without("sys_ptrace"), wait=False) as daemon:
+            text, _ = self.said(daemon, unix=True)
+            self.assertIn("CAP_SYS_PTRACE", text)
+            answer = daemon.get("/profile", pid=self.jvm.pid, seconds=1)
+            self.assertEqual(answer.status, 403, str(answer))
+            self.assertIn("--unix-socket", answer.json()["remedy"])
 
     def test_no_cap_syslog(self):
         self.check("CAP_SYSLOG", wrap=without("sys_admin", "syslog"))

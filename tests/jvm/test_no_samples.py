@@ -53,7 +53,7 @@ class NoSamples(WithClasses):
                 answer = self.daemon.get(f"/api/v1/jvms/{pid}")
                 self.assertEqual(answer.status, 404, answer)
                 self.assertIn(said, answer.json()["detail"])
-                self.assertGreater(self.daemon.profile(pid=child, seconds=1, hz=99).samples, 10)
+                self.assertGreater(self.daemon.profile(pid=child, seconds=1, hz=499).samples, 10)
 
     def test_a_shell_alone(self):
         """It started none: an idle process shows nothing."""
@@ -67,7 +67,7 @@ class NoSamples(WithClasses):
         os.kill(jvm.pid, signal.SIGSTOP)
         self.assertIn(f"process {jvm.pid} (LoadsAnother) is stopped", self.why(jvm.pid))
         os.kill(jvm.pid, signal.SIGCONT)
-        self.assertGreater(self.daemon.profile(pid=jvm.pid, seconds=1, hz=99).samples, 10)
+        self.assertGreater(self.daemon.profile(pid=jvm.pid, seconds=1, hz=499).samples, 10)
 
     def test_traced(self):
         paths.need("gdb")
@@ -87,4 +87,4 @@ class NoSamples(WithClasses):
         group.freeze()
         self.assertIn(f"the cgroup of process {jvm.pid} (LoadsAnother) is frozen", self.why(jvm.pid))
         group.thaw()
-        self.assertGreater(self.daemon.profile(pid=jvm.pid, seconds=1, hz=99).samples, 10)
+        self.assertGreater(self.daemon.profile(pid=jvm.pid, seconds=1, hz=499).samples, 10)
