@@ -66,7 +66,7 @@ class ManyLibraries(WithClasses):
         self.assertEqual(len([w for w in first.warnings if LEFT_OUT in w and str(jvm.pid) in w]), 1, first.warnings)
         metric = next(line for line in self.daemon.get("/metrics").text.splitlines() if line.startswith("flamed_mappings_left_out "))
         self.assertGreater(float(metric.split()[1]), 300)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while True:
             profile = self.daemon.profile(pid=jvm.pid, seconds=3, hz=199)
             try:
