@@ -53,8 +53,8 @@ __attribute__((noinline)) int choose(struct alloc_scratch *as, __u32 wanted, __u
         as->what.klass = as->what.object = 0;
         return takes_call(set, &as->values[set]) ? 1U << set : 0;
     }
-    weight = kind == ALLOC_BY_AGENT ? weigh_drawn(as, host_pid, cookie)
-                                    : weigh_object(as, host_pid, cookie);
+    weight = kind == ALLOC_BY_AGENT ? weigh_drawn(as, wanted, host_pid, cookie)
+                                    : weigh_object(as, wanted, host_pid, cookie);
     if (!as->what.object)
         wanted &= ~live_sets;
     UNWIND_LOOP
@@ -85,7 +85,7 @@ static __always_inline int called(struct pt_regs *ctx)
         return 0;
     as = take_scratch();
     if (!as) {
-        count(ALLOC_LOST_OTHER, 1);
+        lose_other(task, host_pid, sets);
         return 0;
     }
     as->args = (struct arguments){ { di, si, dx, cx, r8, r9 }, sp + sizeof(__u64) };

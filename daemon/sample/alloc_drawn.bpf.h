@@ -47,8 +47,10 @@ static __always_inline __u64 drawn_worth(__u64 bytes, __u64 interval)
 
 /* Returns what the object of a call of flamed_agent_sampled() stands for; 0: it is no sample. The
  * call has the handle of a class, the bytes of the object, and the interval that the thread's next
- * one is drawn with. If the agent follows the object, it has its number, too. */
-static __always_inline __u64 weigh_drawn(struct alloc_scratch *as, __u32 host_pid, __u64 cookie)
+ * one is drawn with. If the agent follows the object, it has its number, too. What cannot be read
+ * is lost for @wanted (bits). */
+static __always_inline __u64 weigh_drawn(struct alloc_scratch *as, __u32 wanted, __u32 host_pid,
+                                         __u64 cookie)
 {
     __u64 handle = as->args.n[0], bytes = as->args.n[1], next = as->args.n[2];
     struct task_struct *task = bpf_get_current_task_btf();
@@ -62,7 +64,7 @@ static __always_inline __u64 weigh_drawn(struct alloc_scratch *as, __u32 host_pi
     t = bpf_task_storage_get(&allocators, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
     if (!t || !read_word(&object, handle & ~7ULL) ||
         !read_word(&as->what.klass, object + p->class_klass) || !as->what.klass) {
-        count(ALLOC_LOST_OTHER, 1);
+        lose_other(task, host_pid, wanted);
         return 0;
     }
     as->what.object = (__u32)as->args.n[3];

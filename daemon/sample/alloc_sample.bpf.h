@@ -44,6 +44,13 @@ static __always_inline __u64 draw(__u32 i, __u64 weight)
     return random_below(interval) < weight ? interval : 0;
 }
 
+/* What @task did is not known, and may have been a sample of each of @sets (bits). */
+static __always_inline void lose_other(struct task_struct *task, __u32 host_pid, __u32 sets)
+{
+    count(ALLOC_LOST_OTHER, 1);
+    lose_of(task, host_pid, sets, /* costly= */ false);
+}
+
 /* Returns how many were written. */
 static __always_inline __u32 write_records(struct alloc_scratch *as, __u32 sets)
 {

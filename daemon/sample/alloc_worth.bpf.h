@@ -172,8 +172,10 @@ static __always_inline __u64 weigh_before(struct allocating *t, const struct all
     return worth(a->bytes, buffer, since, &t->carry);
 }
 
-/* What the object of a call with the arguments of @as is worth, as @cookie says; 0: no sample. */
-static __always_inline __u64 weigh_object(struct alloc_scratch *as, __u32 host_pid, __u64 cookie)
+/* What the object of a call with the arguments of @as is worth, as @cookie says; 0: no sample.
+ * Without memory it is lost for @wanted (bits). */
+static __always_inline __u64 weigh_object(struct alloc_scratch *as, __u32 wanted, __u32 host_pid,
+                                          __u64 cookie)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     struct alloc_process *p = bpf_map_lookup_elem(&vms, &host_pid);
@@ -189,7 +191,7 @@ static __always_inline __u64 weigh_object(struct alloc_scratch *as, __u32 host_p
         return 0;
     t = bpf_task_storage_get(&allocators, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
     if (!t) {
-        count(ALLOC_LOST_OTHER, 1);
+        lose_other(task, host_pid, wanted);
         return 0;
     }
     if (!read_thread(&p->vm, a->thread, &bytes))

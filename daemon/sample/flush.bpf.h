@@ -83,8 +83,11 @@ int off_blocked(struct bpf_iter__task *ctx)
             return 0;
         /* It has waited since before all of this began. */
         w = wait_of(task, /* create= */ true);
-        if (!w)
+        if (!w) {
+            count(OFF_LOST_MEMORY, 1);
+            lose_of(task, process_number(task), 1U << (set & 31), /* costly= */ false);
             return 0;
+        }
         w->asked = 0;
     }
     off_ns = *(volatile __u64 *)&w->off_ns;

@@ -61,6 +61,25 @@ __attribute__((noinline)) int write_both(struct stack_scratch *s, struct ended *
     return 0;
 }
 
+/* There is no room for @x, a wait of the task that runs: counts it for each set that has drawn it.
+ * Not static: as draw(). */
+__attribute__((noinline)) int lose_wait(struct ended *x)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    __u32 sets = 0;
+
+    if (!x)
+        return 0;
+    UNWIND_LOOP
+    for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
+        if (take_wait(x, i))
+            sets |= 1U << i;
+    }
+    count(OFF_LOST_MEMORY, 1);
+    lose_of(task, process_number(task), sets, /* costly= */ false);
+    return 0;
+}
+
 /* In the thread's own context, on its way back to user mode or out of life. */
 static int take_late(struct bpf_map *map, void *key, void *value)
 {
@@ -73,7 +92,7 @@ static int take_late(struct bpf_map *map, void *key, void *value)
     __u32 n;
 
     if (!os) {
-        count(OFF_LOST_MEMORY, 1);
+        lose_wait(&l->ended);
         goto out;
     }
     s = &os->stack;

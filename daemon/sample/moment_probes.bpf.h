@@ -13,6 +13,9 @@
 #include "sample/counters.bpf.h"
 #include "sample/probe_stack.bpf.h"
 
+/* Written by the loader. */
+__u64 periods[STACK_SETS_MAX]; /* ns between ticks; 0: no set of this program */
+
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, MOMENT_PROCESSES_MAX);
@@ -24,6 +27,19 @@ struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
     __uint(max_entries, MOMENT_RING_BYTES);
 } moments SEC(".maps");
+
+/* The sets of this program that want process @host_pid, as bits. */
+static __always_inline __u32 moment_sets(__u32 host_pid)
+{
+    __u32 sets = wanted_sets(host_pid);
+
+    UNWIND_LOOP
+    for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
+        if (!periods[i])
+            sets &= ~(1U << i);
+    }
+    return sets;
+}
 
 /* ---- operands ---- */
 
@@ -95,12 +111,19 @@ static __always_inline struct moment_process *process_of(const struct moment_rec
     return p && p->epoch == MOMENT_COOKIE_EPOCH(cookie) ? p : NULL;
 }
 
+/* There was no room for @rec: counts it for each set that wants its process. */
+static __always_inline void lose_moment(const struct moment_record *rec)
+{
+    count(MOMENT_LOST_RING, 1);
+    lose(rec->start_boottime_ns, rec->host_pid, moment_sets(rec->host_pid), /* costly= */ false);
+}
+
 /* Writes it to the ring, and returns whether there was room. */
 static __always_inline bool write_moment(const struct moment_record *rec)
 {
     if (!bpf_ringbuf_output(&moments, (void *)rec, sizeof(*rec), BPF_RB_NO_WAKEUP))
         return true;
-    count(MOMENT_LOST_RING, 1);
+    lose_moment(rec);
     return false;
 }
 
@@ -165,7 +188,7 @@ static __always_inline void write_named(const struct moment_record *rec, struct 
     __u64 regs[MOMENT_REGISTERS], compiler;
 
     if (!n) {
-        count(MOMENT_LOST_RING, 1);
+        lose_moment(rec);
         return;
     }
     take_registers(ctx, regs);

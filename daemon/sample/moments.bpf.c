@@ -46,8 +46,7 @@ struct {
 } no_thread SEC(".maps");
 
 /* Written by the loader. */
-__u64 periods[STACK_SETS_MAX]; /* ns between ticks; 0: no set of this program */
-__u32 epoch;                   /* how often late_switch was attached */
+__u32 epoch; /* how often late_switch was attached */
 
 /* ---- late threads ---- */
 
@@ -179,18 +178,6 @@ static __always_inline struct off_thread *off_thread_of(struct task_struct *task
     return bpf_map_lookup_elem(&off_threads, &key);
 }
 
-/* The sets of this program that want process @host_pid, as bits. */
-static __always_inline __u32 late_sets(__u32 host_pid)
-{
-    __u32 sets = wanted_sets(host_pid);
-
-    for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
-        if (!periods[i])
-            sets &= ~(1U << i);
-    }
-    return sets;
-}
-
 /* Keeps the stack of @task, which leaves its processor, if a safepoint would wait for it. */
 static __always_inline void leaves(struct task_struct *task, __u32 host_pid,
                                    const struct moment_process *p, __u64 now_ns)
@@ -210,13 +197,13 @@ static __always_inline void leaves(struct task_struct *task, __u32 host_pid,
         return;
     if (over_budget(now_ns, STACK_BUDGET_NS)) {
         count(MOMENT_LOST_BUDGET, 1);
-        lose_of(task, host_pid, late_sets(host_pid), /* costly= */ true);
+        lose_of(task, host_pid, moment_sets(host_pid), /* costly= */ true);
         return;
     }
     t = off_thread_of(task, /* create= */ true);
     if (!t) {
         count(MOMENT_LOST_ROOM, 1);
-        lose_of(task, host_pid, late_sets(host_pid), /* costly= */ false);
+        lose_of(task, host_pid, moment_sets(host_pid), /* costly= */ false);
         return;
     }
     tables = tables_of(s);

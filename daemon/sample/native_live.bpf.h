@@ -294,7 +294,7 @@ static __always_inline __u64 end_asking(struct task_struct *task, struct alloc_s
 }
 
 /* What the thread that runs asks for, for set @set. NULL: no memory. */
-static __always_inline struct asking *asking_of(struct task_struct *task, __u32 set)
+static __always_inline struct asking *asking_of(struct task_struct *task, __u32 host_pid, __u32 set)
 {
     struct asking_sets *all =
         bpf_task_storage_get(&askers, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -302,7 +302,7 @@ static __always_inline struct asking *asking_of(struct task_struct *task, __u32 
     struct asking *a;
 
     if (!all) {
-        count(ALLOC_LOST_OTHER, 1);
+        lose_other(task, host_pid, 1U << (set & (STACK_SETS_MAX - 1)));
         return NULL;
     }
     a = &all->of[set & (STACK_SETS_MAX - 1)];
@@ -327,7 +327,7 @@ __attribute__((noinline)) int see_block(struct alloc_scratch *as, __u32 host_pid
         give_back(task, as, m, as->args.n[0], host_pid, set);
         return 0;
     }
-    a = asking_of(task, set);
+    a = asking_of(task, host_pid, set);
     if (!a)
         return 0;
     as->block =
@@ -351,7 +351,7 @@ __attribute__((noinline)) int sampled_block(struct alloc_scratch *as, __u32 host
 {
     struct task_struct *task = bpf_get_current_task_btf();
     struct alloc_mallocs *m = bpf_map_lookup_elem(&mallocs, &host_pid);
-    struct asking *a = asking_of(task, set);
+    struct asking *a = asking_of(task, host_pid, set);
 
     if (as && m && written)
         follow(task, as, m, as->block, host_pid, set, as->what.object,
@@ -398,7 +398,7 @@ int block_probe(struct pt_regs *ctx)
     __sync_fetch_and_add(&m->calls, 1);
     as = take_scratch();
     if (!as) {
-        count(ALLOC_LOST_OTHER, 1);
+        lose_other(task, host_pid, 1U << set);
         return 0;
     }
     keep_registers(as, ctx);

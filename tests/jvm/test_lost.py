@@ -17,6 +17,11 @@ ALICE, BOB = 1001, 1002
 FAST = 9999 # so many samples of a deep stack a second take more than a quarter of a processor
 LEAST = 50
 
+# What fills the ring, by each program that writes into it but that of safepoints (test_moments.py), which goes by a JVM's probes.
+EVENTS = ({"event": "cpu", "hz": FAST}, {"event": "offcpu", "interval": "100us"}, {"event": "malloc", "interval": 1, "force": 1},
+          {"event": "nativelive", "interval": 1, "force": 1})
+BUSY = "import time\nwhile True:\n    for _ in range(50): bytearray(600)\n    time.sleep(0.0001)" # so large that Python asks malloc
+
 
 class Lost(unittest.TestCase):
     @classmethod
@@ -99,6 +104,28 @@ class Lost(unittest.TestCase):
         for user in (0, ALICE):
             with self.subTest(user=user), self.running(self.alices):
                 self.assertGreater(self.quality(user, seconds=1, hz=FAST)[0], LEAST)
+
+    def test_a_full_ring(self):
+        """Each program counts what finds no room, for the process that it is of: captures of another one are not told."""
+        busy = self.start(BOB, (), "python3", "-c", BUSY).pid
+        flamed = self.daemon.processes()["flamed"]
+        with self.running(busy):
+            begun = [(event["event"], *(self.daemon.capture(pid=pid, **event) for pid in (busy, self.sleeper))) for event in EVENTS]
+            time.sleep(1) # the probes are in
+            for pid in flamed:
+                os.kill(pid, signal.SIGSTOP)
+            try:
+                time.sleep(4)
+            finally:
+                for pid in flamed:
+                    os.kill(pid, signal.SIGCONT)
+        for event, losing, other in begun:
+            lost, found = losing.stop(), other.stop()
+            print(f"{event}: {lost.quality['lost']} lost, {lost.samples} samples")
+            with self.subTest(event=event):
+                self.assertTrue([w for w in lost.warnings if "faster than they could be read" in w], lost.warnings)
+                self.assertGreater(lost.quality["lost"], 0)
+                self.assertEqual(found.quality["lost"], 0, found.warnings)
 
 
 if __name__ == "__main__":

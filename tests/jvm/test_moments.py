@@ -146,9 +146,9 @@ class Moments(WithEvent):
         jvm.side_by_side(self, self.check_often)
 
     def test_often_while_nobody_reads(self):
-        """The ring is full as there are too many classes, so that nobody is told. The next ones tell it."""
-        with Logged(17, self.classes.folder, "-XX:+UseSerialGC") as program:
-            running = self.start(program)
+        """The ring is full as there are too many classes, so that nobody is told. The next ones tell it. Only who has that JVM lost them."""
+        with Logged(17, self.classes.folder, "-XX:+UseSerialGC") as program, Logged(17, self.classes.folder, "-XX:+UseSerialGC") as quiet:
+            running, other = self.start(program), self.start(quiet)
             flamed = self.daemon.processes()["flamed"]
             for pid in flamed:
                 os.kill(pid, signal.SIGSTOP)
@@ -166,6 +166,7 @@ class Moments(WithEvent):
             profile = running.stop()
             print(f"lost {profile.quality['lost']}, {profile.warnings}")
             self.assertGreater(profile.quality["lost"], 0)
+            self.assertEqual(other.stop().quality["lost"], 0)
             self.assertTrue([w for w in profile.warnings if "more than 100 classes in a second" in w], profile.warnings)
 
     def test_hostile_names(self):
