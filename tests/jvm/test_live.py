@@ -52,6 +52,8 @@ class Base(events.WithEvent):
     def begin(self, pid: int, **params):
         """A capture whose agent is there. The first one of a daemon has the kernel check a program."""
         proc.wait_until(lambda: self.daemon.get("/profile", pid=pid, event="live", seconds=0.1).status != 503, 60, "the program is loaded")
+        # Else the probe of that capture is taken for this one's, whose agent is not there yet.
+        proc.wait_until(lambda: not changed_pages(pid, AGENT), 30, "the probe of that capture is gone")
         capture = self.daemon.capture(**{"pid": pid, "event": "live", **params})
         proc.wait_until(lambda: changed_pages(pid, AGENT) or self.daemon.get(capture.path).json()["state"] == "failed", 60, "the agent is there")
         state = self.daemon.get(capture.path).json()
