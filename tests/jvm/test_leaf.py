@@ -89,7 +89,7 @@ def shares(kind: str, profile: Profile, spent: Counter) -> Shares:
 
 
 class WithSections(jvm.WithClasses):
-    sources = ("Sections.java",)
+    sources = ("Sections.java", "Clears.java")
 
     @classmethod
     def setUpClass(cls):
@@ -131,3 +131,13 @@ class WithSections(jvm.WithClasses):
 class Leaf(WithSections):
     def test_sections(self):
         self.check_all(Cell(17, "serial", "c2", "Leaf"), Cell(25, "parallel", "c2", "Leaf"), Cell(17, "serial", "c1", "Leaf"))
+
+    def test_a_method_that_calls_nothing(self):
+        """Nothing is inlined there: its loop is its own, also where C2 made one that the bytecodes do not have."""
+        with jvm.Jvm(paths.jdk(17), "-XX:+UseSerialGC", "-Xmx64m", "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Clears.make",
+                     "-cp", self.classes.folder, "Clears") as program:
+            proc.wait_until(lambda: self.known(program.pid), 20, "the JVM is known")
+            answer = self.daemon.get("/profile", pid=program.pid, seconds=2, hz=499, format="collapsed", annotate=1, include=r"Clears\.make")
+            self.assertNotIn(f"{UNSURE}Clears.make]", answer.text)
+            self.assertRegex(answer.text, r"Clears\.make~_\[j\] \d", "of its loop")
+            self.assertGreater(int(answer.headers["X-Flamed-Inferred"]), int(answer.headers["X-Flamed-Samples"]) / 3)

@@ -3,7 +3,8 @@
  * Whose loop a loop is. In this order: a record inside it; the poll of the loop around it, where
  * that is the same bytecode loop (C2 cuts a counted loop into strips, and polls between them); the
  * nearest record before it, or the entry, if its method can have this loop; the only call that can
- * (calls.c). Else the callers that the records before and behind it share are sure, and no more.
+ * (calls.c). Else the callers that the records before and behind it share are sure, and no more;
+ * the loop is of the last of them if that calls nothing.
  */
 #include "hotspot/leaf/rule.h"
 
@@ -85,6 +86,19 @@ static bool place_dominated(struct leaf_rule *r, const struct leaf_origin *befor
     return true;
 }
 
+/* Whether the innermost method of @p calls nothing, so that nothing is inlined there. */
+static bool calls_nothing(const struct leaf_input *in, const struct leaf_place *p)
+{
+    uint32_t method = p->callee;
+
+    if (method == LEAF_NONE && p->chain == LEAF_NONE)
+        method = 0;
+    else if (method == LEAF_NONE)
+        method = in->frames[in->chains[p->chain].first + p->drop].method;
+    return method < in->method_count && in->methods[method].known &&
+           in->methods[method].invoke_count == 0;
+}
+
 /* The innermost frame that is sure, when the loop may be that of a method inlined there. */
 static struct leaf_place place_unsure(struct leaf_rule *r, struct leaf_find before,
                                       struct leaf_find behind)
@@ -99,10 +113,9 @@ static struct leaf_place place_unsure(struct leaf_rule *r, struct leaf_find befo
         p.drop = (uint8_t)(r->in->chains[before.chain].count - common);
     }
     if (parent != LEAF_NONE && r->places[parent].chain != LEAF_NONE &&
-        r->in->chains[r->places[parent].chain].count - r->places[parent].drop > common) {
+        r->in->chains[r->places[parent].chain].count - r->places[parent].drop > common)
         p = r->places[parent];
-        p.verdict = LEAF_UNSURE;
-    }
+    p.verdict = calls_nothing(r->in, &p) ? LEAF_INFERRED : LEAF_UNSURE;
     return p;
 }
 

@@ -109,6 +109,34 @@ START_TEST(finds_natural_loops)
 }
 END_TEST
 
+/* A machine loop that no bytecode has (C2 clears an array in one) is of the method that was
+ * compiled, if that calls nothing; else it may be of what is inlined there. */
+START_TEST(knows_a_method_that_calls_nothing)
+{
+    struct leaf_instruction code[16];
+    struct leaf_method method = { .invokes = LEAF_NONE, .known = true };
+    struct leaf_input in = { .instructions = code, .methods = &method, .method_count = 1 };
+
+    in.instruction_count = leaf_decode(SPAN(CODE), code, 16);
+    for (int known = 0; known < 2; known++) {
+        for (uint32_t calls = 0; calls < 2; calls++) {
+            struct leaf_ranges r = { 0 };
+            struct leaf_graph g;
+
+            method.known = known;
+            method.invoke_count = calls;
+            ck_assert_int_eq(leaf_graph_make(code, in.instruction_count, &in.ways, &g), 0);
+            ck_assert_int_eq(leaf_ranges_make(&in, &g, &r), 0);
+            ck_assert_uint_eq(r.count, 1);
+            ck_assert_uint_eq(r.at[0].chain, LEAF_NONE);
+            ck_assert_int_eq(r.at[0].verdict, known && !calls ? LEAF_INFERRED : LEAF_UNSURE);
+            free(r.at);
+            leaf_graph_deinit(&g);
+        }
+    }
+}
+END_TEST
+
 /* A nest as deep as there are blocks: every limit is met, and none is passed. */
 START_TEST(bounds_its_work)
 {
@@ -203,6 +231,7 @@ int main(void)
     tcase_add_loop_test(tc, finds_loops_of_bytecodes, 0, (int)ARRAY_SIZE(BYTECODES));
     tcase_add_test(tc, decodes_the_flow);
     tcase_add_test(tc, finds_natural_loops);
+    tcase_add_test(tc, knows_a_method_that_calls_nothing);
     tcase_add_test(tc, bounds_its_work);
     tcase_add_loop_test(tc, finds_the_sections, 0, (int)ARRAY_SIZE(RECORDED));
     suite_add_tcase(s, tc);
