@@ -319,7 +319,18 @@ class Rendering(ContractCase):
         for suffix, part in (("_[j]", "Contract.mix"), ("_[i]", "Contract.stir"), ("_[0]", "Contract.slow"), ("_[s]", "call_stub"), ("_[k]", "")):
             self.assertTrue(any(n.endswith(suffix) and part in n for n in names), f"{part}{suffix}: {sorted(names)[:60]}")
         self.assertFalse(any(n.endswith(("_[j]", "_[1]", "_[i]", "_[0]", "_[s]", "_[k]")) for n in self.names()))
-        self.assertTrue(any(re.match(r"^Contract\.stir:\d+_\[i\]$", n) for n in self.names(annotate=1, lines=1)))
+        self.assertTrue(any(re.match(r"^Contract\.stir:\d+~?_\[i\]$", n) for n in self.names(annotate=1, lines=1)))
+
+    def test_annotate_marks_what_is_inferred(self):
+        """A tilde stands before the suffix, behind the line, on one Java frame of each sample that the answer calls inferred alone."""
+        for lines in (0, 1):
+            answer = self.render(annotate=1, lines=lines)
+            place = r":\d+~_\[[j1i]\]$" if lines else r"~_\[[j1i]\]$"
+            marked = sum(n * sum(bool(re.search(place, frame)) for frame in stack) for stack, n in folded(answer).items())
+            self.assertGreater(marked, 0, "stir() is a loop of arithmetic")
+            self.assertEqual(marked, int(answer.headers["X-Flamed-Inferred"]))
+            self.assertEqual({re.sub(r"~?_\[[j10iks]\]$", "", name) for name in self.names(annotate=1, lines=lines)},
+                             {re.sub(r"_\[[j10iks]\]$", "", name) for name in self.names(lines=lines)}, "no name is another for it")
 
     def test_truncated(self):
         answer = self.render(threads=1)
