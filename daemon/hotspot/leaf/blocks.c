@@ -123,9 +123,31 @@ static int add_ways(const struct leaf_graph *g, const struct leaf_ways *ways, st
     return r;
 }
 
+/* The blocks that words of jump tables lead to, looked up once for all jumps. Words that lead to
+ * none are left out, so that LEAF_EDGES_MAX bounds what jumps times words cost. */
+static int find_table_blocks(const struct leaf_graph *g, const struct leaf_ways *ways,
+                             uint32_t **ret, size_t *ret_count)
+{
+    uint32_t *blocks = malloc((ways->table_count + 1) * sizeof(*blocks));
+
+    if (!blocks)
+        return -ENOMEM;
+    *ret_count = 0;
+    for (size_t i = 0; i < ways->table_count; i++) {
+        uint32_t target = begins_at(g, ways->tables[i]);
+
+        if (target != LEAF_NONE)
+            blocks[(*ret_count)++] = g->block_of[target];
+    }
+    *ret = blocks;
+    return 0;
+}
+
 static int add_flow(const struct leaf_graph *g, const struct leaf_ways *ways, struct edges *e)
 {
-    int r = 0;
+    _cleanup_free_ uint32_t *table = NULL;
+    size_t table_count = 0;
+    int r = find_table_blocks(g, ways, &table, &table_count);
 
     for (uint32_t b = 0; r == 0 && b < g->block_count; b++) {
         const struct leaf_instruction *last = &g->instructions[g->blocks[b].end - 1];
@@ -134,11 +156,8 @@ static int add_flow(const struct leaf_graph *g, const struct leaf_ways *ways, st
         if (ends_block(last) && target != LEAF_NONE && last->flow != LEAF_TRAP)
             r = edge_add(e, b, g->block_of[target]);
         if (last->flow == LEAF_JUMP && last->target == LEAF_NO_TARGET) {
-            for (size_t i = 0; r == 0 && i < ways->table_count; i++) {
-                target = begins_at(g, ways->tables[i]);
-                if (target != LEAF_NONE)
-                    r = edge_add(e, b, g->block_of[target]);
-            }
+            for (size_t i = 0; r == 0 && i < table_count; i++)
+                r = edge_add(e, b, table[i]);
         }
         if (r == 0 && (!ends_block(last) || last->flow == LEAF_BRANCH) && b + 1 < g->block_count)
             r = edge_add(e, b, b + 1);

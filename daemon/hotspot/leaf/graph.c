@@ -16,8 +16,10 @@ void leaf_graph_deinit(struct leaf_graph *g)
 
 bool leaf_graph_pay(struct leaf_graph *g, size_t n)
 {
-    if (n > g->steps)
+    if (n > g->steps) {
+        g->steps = 0; /* what was cut off is seen by that */
         return false;
+    }
     g->steps -= n;
     return true;
 }

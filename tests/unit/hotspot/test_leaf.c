@@ -11,6 +11,7 @@
 #include "leaf_file.h"
 
 #include <fcntl.h>
+#include <time.h>
 
 #define CORPUS FLAMED_TEST_DATA "/../fuzz/corpus/leaf/"
 
@@ -154,6 +155,28 @@ START_TEST(bounds_its_work)
 }
 END_TEST
 
+/* Jumps by a table whose words lead into the middle of instructions: no edge, and so no limit. */
+START_TEST(looks_words_of_tables_up_once)
+{
+    static struct leaf_instruction code[20000];
+    static uint32_t tables[8192];
+    const struct leaf_ways ways = { .tables = tables, .table_count = ARRAY_SIZE(tables) };
+    struct timespec begun, ended;
+    struct leaf_graph g;
+
+    for (size_t i = 0; i < ARRAY_SIZE(code); i++)
+        code[i] =
+            (struct leaf_instruction){ LEAF_NO_TARGET, (uint32_t)(2 * i), 2, LEAF_JUMP, false };
+    for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+        tables[i] = (uint32_t)(2 * i + 1);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begun);
+    ck_assert_int_eq(leaf_graph_make(code, ARRAY_SIZE(code), &ways, &g), 0);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ended);
+    leaf_graph_deinit(&g);
+    ck_assert_int_le(ended.tv_sec - begun.tv_sec, 1); /* 27 s if each jump looks them up */
+}
+END_TEST
+
 /* ---- code of real JVMs ---- */
 
 /* How many bytes of loops each method has as its innermost frame, and how many none. */
@@ -233,6 +256,7 @@ int main(void)
     tcase_add_test(tc, finds_natural_loops);
     tcase_add_test(tc, knows_a_method_that_calls_nothing);
     tcase_add_test(tc, bounds_its_work);
+    tcase_add_test(tc, looks_words_of_tables_up_once);
     tcase_add_loop_test(tc, finds_the_sections, 0, (int)ARRAY_SIZE(RECORDED));
     suite_add_tcase(s, tc);
     return suite_run(s);
