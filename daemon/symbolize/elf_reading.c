@@ -189,15 +189,17 @@ struct elf_reading *elf_reading_new(int fd, uint64_t owner, const struct symbol_
                                .debug_fd = -1,
                                .link_fd = -1 };
     file_identity_of(fd, &r->keys.file);
-    shares_force(copies, owner, sealed_bytes(fd));
+    r->copied = sealed_bytes(fd);
+    shares_force(copies, owner, r->copied);
     return r;
 }
 
-/* Closes one of its files. */
-static void drop_file(const struct elf_reading *r, int *fd)
+/* Closes one of its files, and gives back the bytes that were taken for it. The file itself may
+ * tell others by now: its owner can seal it, or let it grow. */
+static void drop_file(const struct elf_reading *r, int *fd, uint64_t *copied)
 {
-    if (*fd >= 0)
-        shares_give(r->copies, r->owner, sealed_bytes(*fd));
+    shares_give(r->copies, r->owner, *copied);
+    *copied = 0;
     *fd = close_fd(*fd);
 }
 
@@ -207,9 +209,9 @@ struct elf_reading *elf_reading_free(struct elf_reading *r)
         return NULL;
     elf_file_close(r->file);
     elf_image_free(r->image);
-    drop_file(r, &r->fd);
-    drop_file(r, &r->debug_fd);
-    drop_file(r, &r->link_fd);
+    drop_file(r, &r->fd, &r->copied);
+    drop_file(r, &r->debug_fd, &r->debug_copied);
+    drop_file(r, &r->link_fd, &r->link_copied);
     free(r->known);
     free(r);
     return NULL;
@@ -217,12 +219,16 @@ struct elf_reading *elf_reading_free(struct elf_reading *r)
 
 /* Keeps the debug file *@fd, unless it is a copy for which there is no room. Returns whether it
  * does. */
-static bool keep_debug(const struct elf_reading *r, int *fd, struct file_identity *identity)
+static bool keep_debug(const struct elf_reading *r, int *fd, uint64_t *copied,
+                       struct file_identity *identity)
 {
-    if (!shares_take(r->copies, r->owner, sealed_bytes(*fd))) {
+    uint64_t bytes = sealed_bytes(*fd);
+
+    if (!shares_take(r->copies, r->owner, bytes)) {
         *fd = close_fd(*fd);
         return false;
     }
+    *copied = bytes;
     file_identity_of(*fd, identity);
     return true;
 }
@@ -238,18 +244,18 @@ int elf_reading_find_debug(struct elf_reading *r)
     if (h->build_id_n)
         by_id = f->debug(f->cookie, &r->id, h->build_id, h->build_id_n, &r->debug_fd, NULL);
     if (by_id == 0)
-        r->keys.has_debug = keep_debug(r, &r->debug_fd, &r->keys.debug);
+        r->keys.has_debug = keep_debug(r, &r->debug_fd, &r->debug_copied, &r->keys.debug);
     if (h->link_name[0])
         by_link =
             f->debuglink(f->cookie, &r->id, r->start, r->end, h->link_name, &r->link_fd, NULL);
     if (by_link == 0)
-        r->keys.has_link = keep_debug(r, &r->link_fd, &r->keys.link);
+        r->keys.has_link = keep_debug(r, &r->link_fd, &r->link_copied, &r->keys.link);
     return by_id == -ETIMEDOUT || by_link == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 
 void elf_reading_forget_debug(struct elf_reading *r)
 {
-    drop_file(r, &r->debug_fd);
-    drop_file(r, &r->link_fd);
+    drop_file(r, &r->debug_fd, &r->debug_copied);
+    drop_file(r, &r->link_fd, &r->link_copied);
     r->keys = (struct elf_keys){ .file = r->keys.file };
 }

@@ -61,7 +61,8 @@ struct elf_reading {
     struct fingerprint_key key;
     struct elf_keys keys;
     int fd, debug_fd, link_fd; /* of the file, and of what may be its debug file; -1: none */
-    struct shares *copies;     /* borrowed: bytes of copies in memory that are open */
+    uint64_t copied, debug_copied, link_copied; /* bytes taken of copies for each */
+    struct shares *copies; /* borrowed: bytes of copies in memory that are open */
     struct elf_file *file;
     struct elf_headers headers; /* once the first step is over */
     bool waits;                 /* for another reading of the same files; the holder's */
