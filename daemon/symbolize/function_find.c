@@ -38,6 +38,31 @@ static struct span symbol_at(const struct symbol_table *t, size_t i, uint64_t *r
     return symbol_alias_name(t, &t->aliases[i - t->count]);
 }
 
+static int compare_names(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* The numbers of all symbols of both lists, in the order of their names: so each packed block of
+ * names is unpacked once. Each has the place of its name in the upper half. Owned; NULL: no memory.
+ */
+static uint64_t *order_by_name(const struct symbol_table *t)
+{
+    size_t n = t->count + t->alias_count;
+    uint64_t *order = malloc((n + 1) * sizeof(*order));
+
+    for (size_t i = 0; order && i < n; i++) {
+        uint32_t name = i < t->count ? t->symbols[i].name : t->aliases[i - t->count].name;
+
+        order[i] = (uint64_t)name << 32 | (uint32_t)i;
+    }
+    if (order)
+        qsort(order, n, sizeof(*order), compare_names);
+    return order;
+}
+
 /* Whether the digits right before @p, in @symbol, are the number @n: an identifier has its length
  * before it. (In Rust there is an "_" between them if it begins as a number would.) */
 static bool has_length_before(struct span symbol, const char *p, size_t n)
@@ -81,13 +106,17 @@ static struct span last_part(struct span name)
 bool function_find_symbol(const struct elf_image *image, struct span symbol, uint64_t *ret)
 {
     const struct symbol_table *t = &image->symbols;
-    uint64_t start;
+    _cleanup_free_ uint64_t *order = order_by_name(t);
+    uint64_t start, offset, lowest = UINT64_MAX;
 
-    for (size_t i = 0; i < t->count + t->alias_count; i++) {
-        if (span_eq(symbol_at(t, i, &start), symbol) && file_offset(image, start, ret))
-            return true;
+    for (size_t i = 0; order && i < t->count + t->alias_count; i++) {
+        if (span_eq(symbol_at(t, (uint32_t)order[i], &start), symbol) && start < lowest &&
+            file_offset(image, start, &offset)) {
+            lowest = start;
+            *ret = offset;
+        }
     }
-    return false;
+    return lowest != UINT64_MAX;
 }
 
 /* Whether @symbol is @name. 1, 0; -EAGAIN: not known yet. */
@@ -108,13 +137,15 @@ int function_find(const struct elf_image *image, struct namer *namer, uint64_t o
     struct span last = last_part(name), symbol;
     bool mangled = false, several = false, coming = false;
     uint64_t start, offset, first = 0;
+    _cleanup_free_ uint64_t *order = NULL;
     size_t tried = 0;
     int is;
 
     if (function_find_symbol(image, name, &ret->offset))
         return 0;
-    for (size_t i = 0; last.n && i < t->count + t->alias_count; i++) {
-        symbol = symbol_at(t, i, &start);
+    order = order_by_name(t);
+    for (size_t i = 0; order && last.n && i < t->count + t->alias_count; i++) {
+        symbol = symbol_at(t, (uint32_t)order[i], &start);
         if ((mangled && start == first) || !may_be_mangled(symbol, last) ||
             !file_offset(image, start, &offset))
             continue;
