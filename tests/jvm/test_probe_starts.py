@@ -102,7 +102,7 @@ class ProbeStarts(WithEvent):
             for number in range(STARTS):
                 capture = self.daemon.capture(**params)
                 if number % 100 == 0: # not so short that nothing is there
-                    proc.wait_until(lambda: self.daemon.get(capture.path).json()["samples"] > 50, 30, "samples")
+                    proc.wait_until(lambda: self.daemon.get(capture.path).json()["samples"] > 2000, 30, "samples")
                     capture.stop()
                     for event in programs:
                         profile = Profile(self.daemon.get(f"{capture.path}/profile", event=event, format="json"))
