@@ -51,10 +51,13 @@ static int take_rest(struct span line, struct peer_socket *ret)
 
 int peer_find_text(struct span text, const char *local, const char *remote, struct peer_socket *ret)
 {
+    const char *end = text.p + text.n;
     struct span line, number, from, to;
     int r;
 
     while (span_take_line(&text, &line)) {
+        if (line.p + line.n == end) /* it may be cut: so may its inode */
+            break;
         if (!span_take_word(&line, &number) || !span_take_word(&line, &from) ||
             !span_eq(from, span_of(local)) || !span_take_word(&line, &to) ||
             !span_eq(to, span_of(remote)))

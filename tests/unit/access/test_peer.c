@@ -4,6 +4,7 @@
 #include "suite.h"
 
 #include "access/peer.h"
+#include "access/peers_impl.h"
 #include "access/subject.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -318,6 +319,23 @@ START_TEST(it_is_asked_within_50_us)
 }
 END_TEST
 
+/* The text of all sockets may end within a line, and then within the number of a socket. */
+START_TEST(a_line_that_is_cut_tells_nothing)
+{
+    static const char LINE[] = "   0: 0100007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 "
+                               "00000000  1000        0 1234567 1\n";
+    struct peer_socket found;
+
+    for (size_t n = 0; n < sizeof(LINE); n++) {
+        int r = peer_find_text((struct span){ LINE, n }, "0100007F:1F90", "0100007F:C350", &found);
+
+        ck_assert_int_eq(r, n == sizeof(LINE) - 1 ? 1 : -ENOENT);
+    }
+    ck_assert_uint_eq(found.uid, 1000);
+    ck_assert_uint_eq(found.inode, 1234567);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("peer"), *old = tcase_create("by text"), *here = tcase_create("here");
@@ -328,6 +346,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, the_kernel_tells_who_it_is, 0, ARRAY_SIZE(CASES));
     tcase_add_test(tc, groups_are_told);
+    tcase_add_test(tc, a_line_that_is_cut_tells_nothing);
     tcase_add_test(tc, a_port_that_is_used_again_names_nobody_else);
     tcase_add_checked_fixture(here, setup_here, teardown);
     tcase_add_test(here, it_is_asked_within_50_us);
