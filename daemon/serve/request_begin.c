@@ -30,9 +30,9 @@ static enum begin begin_by_peer(struct request *req)
     if (req->confirms) {
         req->confirms = false;
         req->whose = WHOSE_ASKED;
-        if (req->place == PEER_HOST)
+        if (req->place == PEER_HOST && end.peer.known && end.peer.uid == req->client->subject.uid)
             return BEGIN_GO;
-        request_refuse_peer(req, &end.peer, req->place);
+        request_refuse_peer(req, &end.peer, req->place == PEER_HOST ? PEER_FOREIGN : req->place);
         return BEGIN_REFUSED;
     }
     fresh = end.peer.looked_ns && clock_monotonic_ns() - end.peer.looked_ns < BEGIN_FRESH_NS;
