@@ -404,7 +404,7 @@ START_TEST(a_text_that_is_cut_makes_nobody_root)
 }
 END_TEST
 
-/* Nor does a cgroup text of which a line is missing at its end. */
+/* Nor does a cgroup text whose last line is missing. */
 START_TEST(a_host_s_text_that_is_cut_is_not_whole)
 {
     size_t bytes = 0;

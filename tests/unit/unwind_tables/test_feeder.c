@@ -328,7 +328,7 @@ START_TEST(believes_no_numbers)
 }
 END_TEST
 
-/* A process is asked once for the file of a mapping; its next image, and another process, anew. */
+/* Each process image is asked once for the file of a mapping. */
 START_TEST(asks_each_image_once)
 {
     struct mapping m = { .start = 0x10000, .end = 0x20000, .inode = 77, .exec = true };
