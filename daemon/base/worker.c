@@ -196,6 +196,16 @@ struct worker *worker_free(struct worker *w, void (*drop)(struct work *work))
     return NULL;
 }
 
+bool worker_has_place(struct worker *w, uint64_t owner)
+{
+    bool room;
+
+    pthread_mutex_lock(&w->lock);
+    room = shares_room(&w->places, owner) > 0;
+    pthread_mutex_unlock(&w->lock);
+    return room;
+}
+
 bool worker_put(struct worker *w, struct work *work)
 {
     bool room;

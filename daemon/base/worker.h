@@ -30,6 +30,8 @@ int worker_new(const char *name, size_t waiting_max, int wake_fd, struct worker 
 /* Ends the thread when the piece under way is done; @drop gets all that were not taken. */
 struct worker *worker_free(struct worker *w, void (*drop)(struct work *work));
 
+/* Returns whether @owner has room for one more piece. */
+bool worker_has_place(struct worker *w, uint64_t owner);
 /* Takes @work. False where too many of its owner wait: it stays the caller's. */
 bool worker_put(struct worker *w, struct work *work);
 /* Lets @work, if it was not begun, be done when @owner has its turn, should that come earlier:

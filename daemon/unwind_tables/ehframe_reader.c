@@ -63,6 +63,11 @@ struct reader *reader_free(struct reader *r)
     return NULL;
 }
 
+bool reader_has_place(struct reader *r, uint64_t owner)
+{
+    return worker_has_place(r->worker, owner);
+}
+
 int reader_put(struct reader *r, uint64_t owner, int fd, uint64_t ticket, struct reader_job **ret)
 {
     struct reader_job *j = calloc(1, sizeof(*j));

@@ -27,9 +27,11 @@ struct reader *reader_free(struct reader *r);
 /* A file that is to be read; valid until its result is taken. */
 struct reader_job;
 
-/* Takes the open file @fd. Those of one @owner (proc_owner()) delay another's by one file at most.
- * *ret: for reader_hurry(). 0, -ENOSPC (too many of it wait, or too many bytes in memory: try again
- * later) or -ENOMEM; then @fd is closed. */
+/* Returns whether one more file of @owner (proc_owner()) may wait. */
+bool reader_has_place(struct reader *r, uint64_t owner);
+/* Takes the open file @fd. Those of one @owner delay another's by one file at most. *ret: for
+ * reader_hurry(). 0, -ENOSPC (too many of it wait, or too many bytes of copies are in memory: try
+ * again later) or -ENOMEM; then @fd is closed. */
 int reader_put(struct reader *r, uint64_t owner, int fd, uint64_t ticket, struct reader_job **ret);
 /* Reads @job when @owner has its turn, should that come earlier: @owner waits for it, too. */
 void reader_hurry(struct reader *r, struct reader_job *job, uint64_t owner);

@@ -10,10 +10,15 @@
 
 /* Without an identity of its file, a table is used by its opener alone, and for this long. */
 #define ROW_FILES_OPENER_NS (60 * NSEC_PER_SEC)
+/* For this long an owner's share is not asked again for room: for the rows of a file, or to read a
+ * copy of it. */
+#define ROW_FILES_REFUSED_NS (10 * NSEC_PER_SEC)
+#define ROW_FILES_BUSY_NS NSEC_PER_SEC
 
 /* A file that @id has mapped at @m, opened just now or pinned. */
 struct opened {
     struct proc_id id;
+    uint64_t owner;   /* of that process */
     struct mapping m; /* its path is not to be read */
     struct file_identity identity;
     uint64_t at_ns; /* CLOCK_MONOTONIC */
@@ -24,9 +29,9 @@ struct file {
                               * the file changed just then, or is a copy */
     struct row_table *table; /* NULL: it cannot be read, or not yet */
     uint64_t ticket;         /* of the reading under way; 0: it was read */
-    struct reader_job *job;  /* the same; borrowed from the reader */
-    uint64_t owner;          /* of that process */
-    bool no_room;            /* there was no room for its rows */
+    struct reader_job *job;  /* the same; borrowed from the reader; NULL: it is put off */
+    uint64_t refused_ns;     /* until then there is no room for it in its owner's share, and this
+                              * says so to that owner alone; 0: there is */
 };
 
 struct row_files {
@@ -106,8 +111,16 @@ static struct file_identity vdso_identity(const struct mapping *m)
     return (struct file_identity){ .inode = 1, .bytes = m->end - m->start };
 }
 
-static int remember(struct row_files *f, const struct opened *o, struct row_table *t,
-                    uint64_t ticket, struct reader_job *job)
+/* Forgets what was refused, and may be asked for again. */
+static void forget_refused(struct row_files *f, uint64_t now_ns)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        if (f->files[i].refused_ns && f->files[i].refused_ns <= now_ns)
+            f->files[i--] = f->files[--f->count];
+    }
+}
+
+static int remember(struct row_files *f, const struct file *file)
 {
     struct file *files;
 
@@ -117,9 +130,7 @@ static int remember(struct row_files *f, const struct opened *o, struct row_tabl
     if (!files)
         return -ENOMEM;
     f->files = files;
-    f->files[f->count++] = (struct file){
-        .by = *o, .table = t, .ticket = ticket, .job = job, .owner = readers_owner(&o->id)
-    };
+    f->files[f->count++] = *file;
     return 0;
 }
 
@@ -131,11 +142,11 @@ static int read_now(struct row_files *f, int fd, const struct opened *o, struct 
 
     if (r < 0) {
         f->failed++;
-        return r == -ENOMEM ? r : remember(f, o, NULL, 0, NULL);
+        return r == -ENOMEM ? r : remember(f, &(struct file){ .by = *o });
     }
-    r = row_files_put(f, readers_owner(&o->id), &e, ret, err);
+    r = row_files_put(f, o->owner, &e, ret, err);
     if (r == 0)
-        r = remember(f, o, *ret, 0, NULL);
+        r = remember(f, &(struct file){ .by = *o, .table = *ret });
     ehframe_deinit(&e);
     return r;
 }
@@ -144,6 +155,8 @@ static bool is_file(const struct file *file, const struct opened *o)
 {
     const struct opened *by = &file->by;
 
+    if (file->refused_ns && (by->owner != o->owner || o->at_ns >= file->refused_ns))
+        return false;
     if (by->identity.inode || o->identity.inode)
         return file_identity_equal(&by->identity, &o->identity);
     return proc_id_equal(&by->id, &o->id) && mapping_same_place(&by->m, &o->m) &&
@@ -163,14 +176,15 @@ static const struct file *find_file(struct row_files *f, const struct opened *o)
     return NULL;
 }
 
-/* What is known of @file, which @id has mapped. */
-static int table_of(struct row_files *f, const struct file *file, const struct proc_id *id,
+/* What is known of @file, which @owner has mapped. */
+static int table_of(struct row_files *f, const struct file *file, uint64_t owner,
                     struct row_table **ret)
 {
     *ret = file->table;
     if (!file->ticket)
-        return file->no_room ? -ENOSPC : 0;
-    reader_hurry(f->reader, file->job, readers_owner(id));
+        return file->refused_ns ? -ENOSPC : 0;
+    if (file->job)
+        reader_hurry(f->reader, file->job, owner);
     return FEEDER_PENDING;
 }
 
@@ -178,17 +192,20 @@ static int table_of(struct row_files *f, const struct file *file, const struct p
 static int read_file(struct row_files *f, int fd, const struct opened *o, struct row_table **ret,
                      struct error *err)
 {
+    struct file file = { .by = *o, .ticket = ++f->last_ticket };
     _cleanup_close_ int owned = fd;
-    struct reader_job *job;
     int r;
 
     if (!f->reader)
         return read_now(f, fd, o, ret, err);
-    r = reader_put(f->reader, readers_owner(&o->id), take_fd(&owned), ++f->last_ticket, &job);
-    if (r == -ENOSPC) /* very many at once: it is asked for again */
-        return FEEDER_PENDING;
-    if (r == 0)
-        r = remember(f, o, NULL, f->last_ticket, job);
+    r = reader_put(f->reader, o->owner, take_fd(&owned), file.ticket, &file.job);
+    if (r == -ENOSPC) {
+        forget_refused(f, o->at_ns);
+        file.refused_ns = o->at_ns + ROW_FILES_BUSY_NS;
+    } else if (r < 0) {
+        return r;
+    }
+    r = remember(f, &file);
     return r < 0 ? r : FEEDER_PENDING;
 }
 
@@ -198,15 +215,17 @@ static const struct file *find_unopened(struct row_files *f, const struct mappin
 {
     if (is_vdso(m))
         o->identity = vdso_identity(m);
-    else if (!pinned_files_find(&f->pinned, m, o->at_ns, &o->identity))
-        return NULL;
+    else
+        pinned_files_find(&f->pinned, m, o->at_ns, &o->identity);
     return find_file(f, o);
 }
 
 int row_files_get(struct row_files *f, const struct proc_id *id, const struct mapping *m,
                   struct row_table **ret, struct error *err)
 {
-    struct opened o = { .id = *id, .m = *m, .at_ns = clock_monotonic_ns() };
+    struct opened o = {
+        .id = *id, .owner = readers_owner(id), .m = *m, .at_ns = clock_monotonic_ns()
+    };
     const struct file *known = NULL;
     _cleanup_close_ int fd = -1;
     int r;
@@ -216,7 +235,9 @@ int row_files_get(struct row_files *f, const struct proc_id *id, const struct ma
         return 0;
     known = find_unopened(f, m, &o);
     if (known)
-        return table_of(f, known, id, ret);
+        return table_of(f, known, o.owner, ret);
+    if (f->reader && !reader_has_place(f->reader, o.owner))
+        return FEEDER_PENDING; /* very many at once: it is asked for again */
     r = f->io->open_mapped(f->io->ctx, id, m->start, m->end, &fd, err);
     if (r != 0) /* other outcomes: there is no file */
         return r < 0 || r == PROC_GONE ? r : 0;
@@ -225,7 +246,7 @@ int row_files_get(struct row_files *f, const struct proc_id *id, const struct ma
         pinned_files_add(&f->pinned, fd, m, &o.identity, o.at_ns);
         known = find_file(f, &o);
     }
-    return known ? table_of(f, known, id, ret) : read_file(f, take_fd(&fd), &o, ret, err);
+    return known ? table_of(f, known, o.owner, ret) : read_file(f, take_fd(&fd), &o, ret, err);
 }
 
 static struct file *by_ticket(struct row_files *f, uint64_t ticket)
@@ -237,29 +258,41 @@ static struct file *by_ticket(struct row_files *f, uint64_t ticket)
     return NULL;
 }
 
+/* Puts the rows that were read of the file @ticket, which may be forgotten by now. */
+static void take_result(struct row_files *f, const struct reader_result *result, uint64_t now_ns)
+{
+    struct file *file = by_ticket(f, result->ticket);
+    struct row_table *t = NULL;
+    int r = result->outcome;
+    bool refused = r == -ENOMEM;
+
+    if (!file)
+        return;
+    if (r == 0) {
+        r = row_files_put(f, file->by.owner, &result->table, &t, NULL);
+        refused = r < 0;
+    }
+    f->failed += r < 0;
+    if (refused)
+        forget_refused(f, now_ns);
+    file = by_ticket(f, result->ticket); /* the list may have moved */
+    if (file) {
+        file->ticket = 0;
+        file->table = t;
+        file->refused_ns = refused ? now_ns + ROW_FILES_REFUSED_NS : 0;
+    }
+}
+
 bool row_files_poll(struct row_files *f)
 {
+    uint64_t now_ns = clock_monotonic_ns();
     struct reader_result result;
     bool news = false;
 
-    pinned_files_release(&f->pinned, clock_monotonic_ns());
+    pinned_files_release(&f->pinned, now_ns);
     while (f->reader && reader_take(f->reader, &result)) {
-        struct row_table *t = NULL;
-        struct file *file;
-
         f->read_ns += result.cpu_ns;
-        file = by_ticket(f, result.ticket);
-        if (file) {
-            if (result.outcome == 0)
-                result.outcome = row_files_put(f, file->owner, &result.table, &t, NULL);
-            f->failed += result.outcome < 0;
-            file = by_ticket(f, result.ticket); /* making room may have moved the list */
-            if (file) {
-                file->ticket = 0;
-                file->table = t;
-                file->no_room = result.outcome == -ENOSPC;
-            }
-        }
+        take_result(f, &result, now_ns);
         ehframe_deinit(&result.table);
         news = true;
     }

@@ -5,6 +5,7 @@
 #include "unwind_tables/table_loader.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file_identity.h"
 #include "unwind_tables/ehframe.h"
 
@@ -25,6 +26,8 @@ static const char *file; /* that is behind every mapping; NULL: the one that map
 static int open_result;
 static struct maps maps;
 static struct feeder *feeder;
+static struct shares copies;
+static bool copied; /* the broker gives copies of files */
 static uint32_t rows_max = ROWS;
 
 /* As the broker gives it: another file each time. */
@@ -35,6 +38,16 @@ static int open_vdso(void)
 
     ck_assert(fd >= 0 && m);
     ck_assert(write(fd, (const void *)(uintptr_t)m->start, m->end - m->start) > 0);
+    return fd;
+}
+
+/* A copy as the broker makes it, of a file that has no code. */
+static int open_copy(void)
+{
+    int fd = memfd_create("copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    ck_assert(fd >= 0 && ftruncate(fd, 65536) == 0);
+    ck_assert(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE) == 0);
     return fd;
 }
 
@@ -57,6 +70,10 @@ static int open_mapped(void *ctx, const struct proc_id *id, uint64_t start, uint
     if (span_eq_str(maps_find(&maps, start)->path, "[vdso]")) {
         vdso_opened++;
         *ret_fd = open_vdso();
+        return 0;
+    }
+    if (copied) {
+        *ret_fd = open_copy();
         return 0;
     }
     *ret_fd =
@@ -98,9 +115,11 @@ static void read_own_maps(void)
     ck_assert_int_eq(maps_read(fd, &maps), 0);
 }
 
-static void new_feeder(uint32_t max)
+static void new_feeder(uint32_t max, bool background)
 {
     struct feeder_io io = { .rows_max = max,
+                            .background = background,
+                            .copies = &copies,
                             .open_mapped = open_mapped,
                             .put_rows = put_rows,
                             .put_process = put_process };
@@ -115,7 +134,9 @@ static void setup(void)
     open_result = 0;
     file = NULL;
     read_own_maps();
-    new_feeder(ROWS);
+    copied = false;
+    shares_init(&copies, UINT64_C(64) << 20);
+    new_feeder(ROWS, false);
 }
 
 static void teardown(void)
@@ -434,7 +455,7 @@ START_TEST(makes_room_by_forgetting)
     ck_assert(!feeder_lacks_rows(feeder, 10));
     ck_assert_uint_eq(st.refused, 0);
     feeder = feeder_free(feeder);
-    new_feeder((uint32_t)st.rows - 100); /* not all of it fits */
+    new_feeder((uint32_t)st.rows - 100, false); /* not all of it fits */
     ck_assert_int_eq(update(10, NULL), 0);
     feeder_stats(feeder, &st);
     ck_assert(feeder_lacks_rows(feeder, 10));
@@ -448,6 +469,72 @@ START_TEST(makes_room_by_forgetting)
     ck_assert_uint_le(st.rows, rows_max);
     feeder_forget(feeder, 12); /* nobody */
     ck_assert_uint_eq(forgotten, 1);
+}
+END_TEST
+
+/* ---- files that are read in the background ---- */
+
+/* The mappings of this program and of libc. */
+static struct maps program_and_libc(struct mapping two[2])
+{
+    two[0] = *maps_find(&maps, (uint64_t)program_and_libc);
+    two[1] = *maps_find(&maps, (uint64_t)qsort);
+    return (struct maps){ .entries = two, .count = 2 };
+}
+
+/* Describes process @pid, an owner of its own, and waits for its files. */
+static void describe_whole(int32_t pid, const struct maps *m)
+{
+    struct feeder_process p = { .id = { .host_pid = pid }, .maps = m };
+    int r;
+
+    while ((r = feeder_update(feeder, &p, NULL)) == FEEDER_PENDING) {
+        ck_assert(feeder_wait(feeder, clock_monotonic_ns() + 20 * NSEC_PER_SEC));
+        feeder_poll(feeder);
+    }
+    ck_assert_int_eq(r, 0);
+    ck_assert_uint_eq(last.mapping_count, 2);
+}
+
+/* One owner's share is full before its last file has its rows; they are refused to nobody else. */
+START_TEST(refuses_rows_to_the_one_whose_share_is_full)
+{
+    struct mapping two[2];
+    struct maps m = program_and_libc(two);
+    uint32_t program, libc;
+
+    describe_whole(10, &m);
+    program = last.mappings[0].row_count;
+    libc = last.mappings[1].row_count;
+    feeder = feeder_free(feeder);
+    new_feeder(2 * libc + program, /* background= */ true); /* half is too little for both */
+    for (int again = 0; again < 2; again++) {
+        describe_whole(10, &m);
+        ck_assert_uint_eq(last.mappings[0].row_count, program);
+        ck_assert_uint_eq(last.mappings[1].row_count, 0);
+        ck_assert(feeder_lacks_rows(feeder, 10));
+    }
+    describe_whole(11, &m);
+    ck_assert_uint_eq(last.mappings[1].row_count, libc);
+    ck_assert(!feeder_lacks_rows(feeder, 11));
+}
+END_TEST
+
+/* While a copy is read, or finds no room, no other copy of that file is asked for. */
+START_TEST(asks_for_one_copy_at_a_time)
+{
+    struct mapping two[2];
+    struct maps m = program_and_libc(two);
+    struct feeder_process p = { .id = { .host_pid = 10 }, .maps = &m };
+
+    feeder = feeder_free(feeder);
+    new_feeder(ROWS, /* background= */ true);
+    copied = true;
+    if (_i)
+        shares_init(&copies, 4096);
+    for (unsigned i = 0; i < 10; i++)
+        ck_assert_int_eq(feeder_update(feeder, &p, NULL), FEEDER_PENDING);
+    ck_assert_uint_eq(opened, m.count);
 }
 END_TEST
 
@@ -550,6 +637,8 @@ int main(void)
     tcase_add_test(tc, gives_each_slot_once);
     tcase_add_test(tc, leaves_out_the_code_cache);
     tcase_add_test(tc, makes_room_by_forgetting);
+    tcase_add_test(tc, refuses_rows_to_the_one_whose_share_is_full);
+    tcase_add_loop_test(tc, asks_for_one_copy_at_a_time, 0, 2);
     tcase_add_test(tc, tells_a_process_that_is_gone);
     tcase_add_loop_test(tc, knows_more_than_its_description_holds, 0, 4);
     return suite_run_case("feeder", tc);
