@@ -24,23 +24,14 @@ static uint8_t flow_of_name(const char *name)
     return LEAF_CALL;
 }
 
-uint8_t leaf_call_flow(struct hotspot_vm *vm, struct leaf_stubs *stubs, uint64_t target)
+uint8_t leaf_call_flow(struct hotspot_vm *vm, uint64_t target)
 {
-    uint8_t flow = LEAF_CALL;
     uint64_t at, end;
     struct blob b;
     char name[64];
 
-    for (size_t i = 0; i < stubs->count; i++) {
-        if (stubs->at[i].target == target)
-            return stubs->at[i].flow;
-    }
     if (codecache_block(vm, target, &at, &end) != 0 || blob_read(vm, at, end, &b) != 0 ||
-        b.kind != HOTSPOT_CODE_STUB)
-        return LEAF_CALL; /* code that may be other code soon */
-    if (memory_string(&vm->memory, b.name, name, sizeof(name)) > 0)
-        flow = flow_of_name(name);
-    if (stubs->count < LEAF_STUBS_MAX)
-        stubs->at[stubs->count++] = (struct leaf_stub){ target, flow };
-    return flow;
+        b.kind != HOTSPOT_CODE_STUB || memory_string(&vm->memory, b.name, name, sizeof(name)) <= 0)
+        return LEAF_CALL;
+    return flow_of_name(name);
 }

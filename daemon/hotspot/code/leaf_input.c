@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The instructions of an nmethod, and the ways that they do not show. */
+#include "base/u64_cache.h"
+#include "hotspot/code/leaf_calls.h"
 #include "hotspot/code/leaf_map.h"
 
 #define HANDLER_BYTES 12 /* HandlerTableEntry: bci or count, code offset, depth */
@@ -141,8 +143,33 @@ static bool has_table_jump(const struct leaf_material *m)
     return false;
 }
 
-static int read_instructions(struct hotspot_vm *vm, struct leaf_stubs *stubs, const struct blob *b,
-                             struct leaf_material *m)
+/* Tells the calls that leave the @bytes of code of @b from each other. 0; -E2BIG. */
+static int mark_calls(struct hotspot_vm *vm, const struct blob *b, size_t bytes,
+                      struct leaf_material *m)
+{
+    _cleanup_(u64_cache_deinit) struct u64_cache known;
+    uint32_t flow, left = LEAF_TARGETS_MAX;
+
+    u64_cache_init(&known, 2 * LEAF_TARGETS_MAX);
+    for (size_t i = 0; i < m->in.instruction_count; i++) {
+        struct leaf_instruction *in = &m->instructions[i];
+        uint64_t target = b->code_begin + (uint64_t)in->target;
+
+        if (in->flow != LEAF_CALL || in->target == LEAF_NO_TARGET ||
+            (in->target >= 0 && (uint64_t)in->target < bytes))
+            continue;
+        if (!u64_cache_get(&known, target, &flow)) {
+            if (left-- == 0)
+                return -E2BIG;
+            flow = leaf_call_flow(vm, target);
+            u64_cache_put(&known, target, flow);
+        }
+        in->flow = (uint8_t)flow;
+    }
+    return 0;
+}
+
+static int read_instructions(struct hotspot_vm *vm, const struct blob *b, struct leaf_material *m)
 {
     size_t bytes = (size_t)(b->code_end - b->code_begin), max = MIN(bytes, LEAF_INSTRUCTIONS_MAX);
     _cleanup_free_ uint8_t *code = NULL;
@@ -158,20 +185,12 @@ static int read_instructions(struct hotspot_vm *vm, struct leaf_stubs *stubs, co
         leaf_decode((struct span){ (const char *)code, bytes }, m->instructions, max);
     if (m->in.instruction_count > max)
         return -E2BIG;
-    for (size_t i = 0; i < m->in.instruction_count; i++) {
-        struct leaf_instruction *in = &m->instructions[i];
-
-        if (in->flow == LEAF_CALL && in->target != LEAF_NO_TARGET &&
-            (in->target < 0 || (uint64_t)in->target >= bytes))
-            in->flow = leaf_call_flow(vm, stubs, b->code_begin + (uint64_t)in->target);
-    }
-    return 0;
+    return mark_calls(vm, b, bytes, m);
 }
 
-int leaf_read_code(struct hotspot_vm *vm, struct leaf_stubs *stubs, const struct blob *b,
-                   struct leaf_material *ret)
+int leaf_read_code(struct hotspot_vm *vm, const struct blob *b, struct leaf_material *ret)
 {
-    int r = read_instructions(vm, stubs, b, ret);
+    int r = read_instructions(vm, b, ret);
 
     if (r == 0)
         r = read_traps(vm, b, ret);

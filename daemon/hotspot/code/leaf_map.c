@@ -25,16 +25,20 @@ static int resolve_wanted(struct leaf_methods *methods, struct leaf_material *m)
 static int find_ranges(struct leaf_methods *methods, struct leaf_material *m, struct leaf_graph *g,
                        struct leaf_ranges *ret)
 {
+    struct leaf_ranges better = { 0 };
     int r = leaf_ranges_make(&m->in, g, ret);
 
     if (r == 0)
         r = resolve_wanted(methods, m);
-    if (r <= 0)
-        return r;
-    free(TAKE_PTR(ret->at));
-    *ret = (struct leaf_ranges){ 0 };
-    g->steps = LEAF_STEPS_MAX;
-    return leaf_ranges_make(&m->in, g, ret);
+    if (r > 0) {
+        g->steps = LEAF_STEPS_MAX;
+        r = leaf_ranges_make(&m->in, g, &better);
+    }
+    if (better.at) {
+        free(ret->at);
+        *ret = better;
+    }
+    return ret->at && r == -E2BIG ? 0 : r;
 }
 
 /* Chains and methods by number become what they are in the JVM. 0 or -ENOMEM. */
@@ -56,13 +60,12 @@ static int name_ranges(const struct leaf_material *m, struct leaf_map *map)
 }
 
 /* Of code without a loop, nothing but its instructions is read. */
-static int make_ranges(struct hotspot_vm *vm, struct leaf_stubs *stubs, const struct blob *b,
-                       struct leaf_map *map)
+static int make_ranges(struct hotspot_vm *vm, const struct blob *b, struct leaf_map *map)
 {
     _cleanup_(leaf_methods_deinit) struct leaf_methods methods = { 0 };
     _cleanup_(leaf_material_deinit) struct leaf_material m = { 0 };
     _cleanup_(leaf_graph_deinit) struct leaf_graph g = { 0 };
-    int r = leaf_read_code(vm, stubs, b, &m);
+    int r = leaf_read_code(vm, b, &m);
 
     if (r == 0)
         r = leaf_graph_make(m.instructions, m.in.instruction_count, &m.in.ways, &g);
@@ -80,9 +83,8 @@ static int make_ranges(struct hotspot_vm *vm, struct leaf_stubs *stubs, const st
 static int map_make(struct hotspot_vm *vm, const struct hotspot_code *code, const struct blob *b,
                     struct leaf_map *m)
 {
-    struct leaf_maps *maps = vm->leaf_maps;
     struct leaf_map made = { .blob = b->address, .compile_id = b->compile_id };
-    int r = make_ranges(vm, &maps->stubs, b, &made), still = -ENOMEM;
+    int r = make_ranges(vm, b, &made), still = -ENOMEM;
 
     made.unknown = r < 0;
     if (r == 0 || r == -E2BIG || r == -EBADMSG)
@@ -93,7 +95,7 @@ static int map_make(struct hotspot_vm *vm, const struct hotspot_code *code, cons
     }
     if (made.unknown)
         leaf_map_deinit(&made);
-    leaf_maps_put(maps, m, &made);
+    leaf_maps_put(vm->leaf_maps, m, &made);
     return 0;
 }
 

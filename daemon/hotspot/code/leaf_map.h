@@ -14,6 +14,7 @@
 #define LEAF_METHODS_MAX ((size_t)1024)     /* that one nmethod has inlined */
 #define LEAF_BYTECODES_MAX ((size_t)1 << 20)
 #define LEAF_WAYS_MAX ((size_t)8 << 10)
+#define LEAF_TARGETS_MAX 4096u /* of calls that leave the code */
 
 /* What a pc in a loop belongs to. */
 struct leaf_spot {
@@ -50,8 +51,7 @@ struct leaf_material {
 void leaf_material_deinit(struct leaf_material *m);
 /* Reads the instructions of @b and the ways between them. 0; -E2BIG: too much for a limit; -errno.
  */
-int leaf_read_code(struct hotspot_vm *vm, struct leaf_stubs *stubs, const struct blob *b,
-                   struct leaf_material *ret);
+int leaf_read_code(struct hotspot_vm *vm, const struct blob *b, struct leaf_material *ret);
 /* Reads its records, their frames, and the loops of the methods. The same. */
 struct leaf_methods;
 int leaf_read_records(struct hotspot_vm *vm, const struct blob *b, struct leaf_methods *methods,

@@ -3,7 +3,8 @@
 
 void leaf_map_deinit(struct leaf_map *m)
 {
-    free(TAKE_PTR(m->ranges.at));
+    free(m->ranges.at);
+    m->ranges = (struct leaf_ranges){ 0 };
     free(TAKE_PTR(m->callees));
 }
 

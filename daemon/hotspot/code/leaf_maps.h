@@ -2,7 +2,7 @@
 /* The maps of loops (leaf_map.h) that are kept of one JVM. Thread: as the VM's. */
 #pragma once
 
-#include "hotspot/code/leaf_calls.h"
+#include "hotspot/code/code.h"
 #include "hotspot/leaf/leaf.h"
 
 #define LEAF_MAPS 512
@@ -20,10 +20,9 @@ struct leaf_map {
 struct leaf_maps {
     struct leaf_map at[LEAF_MAPS]; /* by address of the code */
     size_t bytes;
-    struct leaf_stubs stubs;
 };
 
-/* Frees what @m owns. */
+/* Frees what @m owns: it has no ranges then. */
 void leaf_map_deinit(struct leaf_map *m);
 /* Frees all of @m; accepts NULL. */
 struct leaf_maps *leaf_maps_free(struct leaf_maps *m);

@@ -39,11 +39,14 @@ uint32_t leaf_instruction_at(const struct leaf_graph *g, uint32_t at)
     return low < g->instruction_count && g->instructions[low].at <= at ? (uint32_t)low : LEAF_NONE;
 }
 
-bool leaf_loop_has(const struct leaf_graph *g, uint32_t loop, uint32_t block)
+bool leaf_loop_has(struct leaf_graph *g, uint32_t loop, uint32_t block)
 {
     uint32_t l = g->blocks[block].loop;
 
-    while (l != LEAF_NONE && l < loop)
+    while (l != LEAF_NONE && l < loop) {
+        if (!leaf_graph_pay(g, 1))
+            return false;
         l = g->loops[l].parent;
+    }
     return l == loop;
 }

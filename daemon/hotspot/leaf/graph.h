@@ -71,8 +71,9 @@ void leaf_graph_deinit(struct leaf_graph *g);
 
 /* Returns the index of the instruction that holds byte @at; LEAF_NONE. */
 uint32_t leaf_instruction_at(const struct leaf_graph *g, uint32_t at);
-/* Returns whether @block is in @loop, or in a loop inside it. */
-bool leaf_loop_has(const struct leaf_graph *g, uint32_t loop, uint32_t block);
+/* Returns whether @block is in @loop, or in a loop inside it. False, too, when the steps are used
+ * up. */
+bool leaf_loop_has(struct leaf_graph *g, uint32_t loop, uint32_t block);
 /* Takes @n steps of what is left. Returns false when there are not as many. */
 bool leaf_graph_pay(struct leaf_graph *g, size_t n);
 

@@ -110,6 +110,31 @@ START_TEST(finds_natural_loops)
 }
 END_TEST
 
+/* A nest of loops, in which each climb takes steps of what is left. */
+START_TEST(pays_to_climb_out_of_loops)
+{
+    static const struct leaf_ways NO_WAYS = { 0 };
+    struct leaf_instruction code[200];
+    const size_t n = ARRAY_SIZE(code) - 1;
+    struct leaf_graph g;
+    size_t steps;
+
+    for (size_t i = 0; i < n; i++)
+        code[i] = (struct leaf_instruction){ (int64_t)(n - 1 - i), (uint32_t)i, 1,
+                                             i <= n / 2 ? LEAF_STEP : LEAF_BRANCH, false };
+    code[n] = (struct leaf_instruction){ LEAF_NO_TARGET, (uint32_t)n, 1, LEAF_STOP, false };
+    ck_assert_int_eq(leaf_graph_make(code, n + 1, &NO_WAYS, &g), 0);
+    ck_assert_uint_eq(g.loop_count, n / 2);
+    steps = g.steps;
+    ck_assert(leaf_loop_has(&g, (uint32_t)g.loop_count - 1, g.loops[0].head));
+    ck_assert_uint_eq(steps - g.steps, g.loop_count - 1);
+    g.steps = g.loop_count - 2;
+    ck_assert(!leaf_loop_has(&g, (uint32_t)g.loop_count - 1, g.loops[0].head));
+    ck_assert_uint_eq(g.steps, 0);
+    leaf_graph_deinit(&g);
+}
+END_TEST
+
 /* A machine loop that no bytecode has (C2 clears an array in one) is of the method that was
  * compiled, if that calls nothing; else it may be of what is inlined there. */
 START_TEST(knows_a_method_that_calls_nothing)
@@ -254,6 +279,7 @@ int main(void)
     tcase_add_loop_test(tc, finds_loops_of_bytecodes, 0, (int)ARRAY_SIZE(BYTECODES));
     tcase_add_test(tc, decodes_the_flow);
     tcase_add_test(tc, finds_natural_loops);
+    tcase_add_test(tc, pays_to_climb_out_of_loops);
     tcase_add_test(tc, knows_a_method_that_calls_nothing);
     tcase_add_test(tc, bounds_its_work);
     tcase_add_test(tc, looks_words_of_tables_up_once);
