@@ -20,6 +20,18 @@ enum route_body {
     BODY_IGNORED, /* is read and forgotten: webhooks have one */
 };
 
+/* What openapi.json says of a route beside its parameters and its role. */
+struct route_doc {
+    const char *id, *summary;
+    const char *text;     /* more than the summary; NULL: nothing */
+    uint16_t status;      /* of success; 0: 200 */
+    const char *answer;   /* what comes then */
+    const char *types;    /* of the answer, blanks between them; a route that negotiates has all */
+    const char *schema;   /* the name of the answer's, which then is JSON; NULL: any */
+    const char *unready;  /* what 503 says with an answer of the same schema; NULL: a problem */
+    const char *problems; /* statuses with a problem, blanks between them; NULL: none of its own */
+};
+
 struct route {
     const char *path; /* "{pid}" stands for a process id, "{id}" and the like for any text */
     unsigned methods;
@@ -38,6 +50,7 @@ struct route {
     bool (*at_once)(struct request *req);
     bool (*handle)(struct request *req);
     void (*finish)(struct request *req); /* a capture that the handler began is over; NULL: none */
+    struct route_doc doc;
 };
 
 /* Returns the table of routes, static. */

@@ -101,7 +101,8 @@ bool listen_is_public(int fd);
  * and path. 0, or -EINVAL with @err. */
 int origin_host_check(const char *host, struct error *err);
 
-/* Returns the OpenAPI document, JSON text that lives as long as the program. */
+/* Makes the OpenAPI document at its first call. Return: JSON text that lives as long as the
+ * program; SPAN_NULL: there is no memory for it. */
 struct span serve_openapi(void);
 
 /* Stops: no new requests; captures under way are ended and answered; returns when all threads are

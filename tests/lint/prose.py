@@ -4,7 +4,8 @@
 
 What counts as a breach:
   width      a line of a document that is wider than 100 columns (not in a table, a block of code or a link)
-  sentence   a sentence of more than 25 words, in documents, openapi.json and the comments of headers
+  sentence   a sentence of more than 25 words, in documents, the comments of headers, openapi.json and the rows that
+             the served openapi.json is made of
   cell       a cell of a table with more than 25 words
   paragraph  a paragraph or an item of a list with more than five lines of 100 columns
   docstring  a function in a header without a comment, or with one that begins with no verb (docstrings.py)
@@ -168,6 +169,18 @@ def comments(text):
             yield at, " ".join(piece)
 
 
+# The tables whose rows have texts of the served openapi.json, in members of these names.
+TABLES = ("daemon/serve/params/params.def", "daemon/serve/routes/routes.c")
+ROW_TEXT = re.compile(r"\.(?:text|summary|answer|unready) =")
+
+
+def row_texts(text):
+    """Those texts, as (line number, text)."""
+    for found in ROW_TEXT.finditer(text):
+        at, said = next(messages(text[found.end() :]), (0, ""))
+        yield text.count("\n", 0, found.end()) + at, said
+
+
 def source_breaches(path, lines):
     for at, text in comments("\n".join(lines)):
         for why in private_words(text):
@@ -177,6 +190,9 @@ def source_breaches(path, lines):
                 yield at, why
     for at, text in messages("\n".join(lines)):
         for why in private_words(text):
+            yield at, why
+    for at, text in row_texts("\n".join(lines)) if path in TABLES else ():
+        for why in long_sentences(text):
             yield at, why
 
 
@@ -213,7 +229,7 @@ def breaches(path):
         return list(document_breaches(lines))
     if path.endswith(".8"):
         return list(manual_breaches(lines))
-    if not path.endswith((".c", ".h")):
+    if not path.endswith((".c", ".h", ".def")):
         return [(at, why) for at, line in enumerate(lines, 1) for why in private_words(re.sub(r"\banew\b(?=:| =|\))", "", line))]
     found = list(source_breaches(path, lines))
     if path.endswith(".h"):
@@ -223,11 +239,11 @@ def breaches(path):
 
 
 def files():
-    found = ["README.md", "CHANGELOG.md", *glob.glob("docs/*.md"), *glob.glob("docs/*.8"), "daemon/serve/openapi.json"]
+    found = ["README.md", "CHANGELOG.md", *glob.glob("docs/*.md"), *glob.glob("docs/*.8"), "daemon/serve/openapi.json", *TABLES]
     for folder in ("daemon", "agent"):
         found += glob.glob(f"{folder}/**/*.[ch]", recursive=True)
     found += ["run", "test", *glob.glob("web/*/*.js"), *glob.glob("systemd/*"), *glob.glob("cmake/*.*")]
-    return sorted(name for name in found if os.path.isfile(name))
+    return sorted(name for name in set(found) if os.path.isfile(name))
 
 
 def main():

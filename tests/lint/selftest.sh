@@ -89,6 +89,7 @@ fails prose docs/flamed.8 ".TP\\n.B \\\\-\\\\-x\\n$many\\n.I $many\\n" 'docs/fla
 fails prose daemon/base/a.c '/* Begins\n * anew. */\n' "daemon/base/a.c:3: 'anew'"
 fails prose daemon/base/a.c 'const char *a = "a file of "\n    "whoever it is";\n' "daemon/base/a.c:3: 'whoever'"
 fails prose daemon/serve/openapi.json "{\"a\": [{\"description\": \"$many $many\"}]}" 'sentence of 30 words'
+fails prose daemon/serve/params/params.def "PARAM(A, .text = \"$many \"\n      \"$many\")\n" 'params.def:1: sentence of 30 words'
 fails prose daemon/base/base.h "/* $many\\n * $many. */\\n" 'sentence of 30 words'
 fails prose daemon/base/base.h '\nint f(void);\n' 'f() has no comment'
 fails prose daemon/base/base.h '/* F. */\nint f(void);\n\nstatic inline int g(int a)\n{\n    return a;\n}\n' 'base.h:6: g() has no comment'

@@ -228,7 +228,7 @@ export class FakeServer {
         if (path === "/top")
             return this.events(response, (send) => this.repeat(response, 2000, () => send("top", this.topOf(0.4 + Math.random() * 0.2))));
         if (path === "/openapi.json")
-            return this.send(response, 200, readFileSync(process.env.FLAMED_OPENAPI));
+            return this.send(response, 200, execFileSync(process.env.FLAMED_OPENAPI));
         if (path === "/readyz")
             return this.send(response, this.problems.some((p) => p.fatal) ? 503 : 200, { status: "ready", problems: this.problems, captures: 0 });
         if (path === "/api/v1/whoami")

@@ -60,7 +60,7 @@ int param_nspid(const struct param *spec, struct span value, struct params *p, s
 
 int param_text(const struct param *spec, struct span value, struct params *p, struct error *err)
 {
-    if (value.n > 256)
+    if (value.n > PARAMS_TEXT_MAX)
         return param_refuse(spec, value, err);
     *(const char **)((char *)p + spec->offset) = value.p;
     return 0;

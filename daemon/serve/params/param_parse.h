@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the value of one parameter is read: what the rows of the table in params.c point at. Each
- * parser writes its members of @p and returns 0, or -EINVAL with a sentence that names the
- * parameter and says what it takes. Private to params.c. Pure; thread: any.
+ * A row of params.def, and how the value of its parameter is read. Each parser writes its members
+ * of @p and returns 0, or -EINVAL with a sentence that names the parameter and says what it takes.
+ * Private to params.c and to the document of the interface. Pure; thread: any.
  */
 #pragma once
 
 #include "serve/params/params.h"
 #include "serve/params/values.h"
+
+/* Makes a literal of JSON text. */
+#define JSON(...) #__VA_ARGS__
 
 struct param {
     const char *name;
@@ -20,7 +23,16 @@ struct param {
     uint64_t least, most; /* of param_number() */
     const struct value_name *names;
     size_t name_count;
+    /* The rest is for openapi.json. */
+    const char *text;    /* what the parameter does */
+    const char *key;     /* the name in the document; NULL: @name */
+    const char *example; /* a value; NULL: none */
+    const char *schema;  /* JSON; NULL: as its parser takes it */
+    unsigned usual;      /* of param_number(): the default; 0: none */
 };
+
+/* Returns the row of a parameter, static. */
+const struct param *param_row(enum param_id id);
 
 /* Says that @value is not possible and what is. -EINVAL. */
 int param_refuse(const struct param *spec, struct span value, struct error *err);

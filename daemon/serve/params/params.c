@@ -64,127 +64,12 @@ static const struct value_name NAMES_OF_MAP_SYMBOLS[] = {
 #define EXPECTS_TIME                                                                               \
     "a time: now, -60s, -5m, -2h or -1d before now, or RFC 3339 such as 2026-01-31T23:59:00Z"
 
+#define PATTERN JSON({ "type" : "string", "format" : "regex", "minLength" : 1, "maxLength" : 1024 })
+
 static const struct param PARAMS[PARAM_COUNT] = {
-    [PARAM_PID] = { "pid", .parse = param_pid,
-                    .expects = "process ids as the host sees them, each from 1 to 2147483647, such "
-                               "as 4242 or 4242,4243" },
-    [PARAM_CONTAINER] = { "container", TEXT_OF(container),
-                          .expects = "a container's name, its id, or at least 6 digits of its id" },
-    [PARAM_NSPID] = { "nspid", .parse = param_nspid,
-                      .expects = "one process id as the container sees it, from 1 to 2147483647" },
-    [PARAM_POD] = { "pod", TEXT_OF(pod), .expects = "the name or UID of a Kubernetes pod" },
-    [PARAM_NAMESPACE] = { "namespace", TEXT_OF(pod_namespace),
-                          .expects = "the name of a Kubernetes namespace" },
-    [PARAM_JVM] = { "jvm", .parse = param_jvm,
-                    .expects = "a regular expression on the main class or jar, as /api/v1/jvms "
-                               "prints it" },
-    [PARAM_SECONDS] = { "seconds", .parse = param_seconds,
-                        .expects = "a number from 0.1 to 3600, such as 10 or 2.5; fractions have a "
-                                   "point and no sign",
-                        .first_counts = true },
-    [PARAM_EVENT] = { "event", .parse = param_event,
-                      .expects =
-                          "the name of an event, such as cpu, or up to four with commas between "
-                          "them; /api/v1/events lists them" },
-    [PARAM_SYMBOLS] = { "symbols", NAME_OF(symbols, NAMES_OF_SYMBOLS),
-                        .expects = "auto, agent, memory, perfmap or none" },
-    [PARAM_SOURCE] = { "source", NAME_OF(source, NAMES_OF_SOURCES),
-                       .expects =
-                           "auto or probe, which are the same: probes in libjvm.so sample "
-                           "what is allocated; agent: an agent in the JVM does; or malloc, for "
-                           "event=nativemem" },
-    [PARAM_FORCE] = { "force", BOOL_OF(force),
-                      .expects = EXPECTS_BOOL " (1: event=malloc or nativelive also of processes "
-                                              "that call malloc very often)" },
-    [PARAM_HZ] = { "hz", .parse = param_hz,
-                   .expects = "samples per second on each processor, from 1 to 10000, such as 99" },
-    [PARAM_INTERVAL] = { "interval", .parse = param_interval,
-                         .expects =
-                             "what lies between two samples. Of CPU time a time with its unit "
-                             "(us, ms or s), from 100us to 1s; of events that count, a number, "
-                             "such as 32; of several events one for each, such as 10ms,32" },
-    [PARAM_FILTER] = { "filter", .parse = param_filter,
-                       .expects = "which events of a tracepoint to sample, as perf record --filter "
-                                  "takes it: comparisons of its fields with && and || between "
-                                  "them, of at most 180 characters without braces" },
-    [PARAM_FORMAT] = { "format", .parse = param_format,
-                       .expects = "the name of a format, such as html" },
-    [PARAM_THREADS] = { "threads", BOOL_OF(view.threads),
-                        .expects = EXPECTS_BOOL " (1: a frame per thread)" },
-    [PARAM_USER] = { "user", BOOL_OF(view.no_user), .negate = true,
-                     .expects = EXPECTS_BOOL " (0: without samples of user mode)" },
-    [PARAM_KERNEL] = { "kernel", BOOL_OF(view.no_kernel), .negate = true,
-                       .expects = EXPECTS_BOOL " (0: without samples of kernel mode)" },
-    [PARAM_INCLUDE] = { "include", .parse = param_pattern,
-                        .expects = "a regular expression on the names of frames (keep stacks that "
-                                   "have one)",
-                        .repeatable = true },
-    [PARAM_EXCLUDE] = { "exclude", .parse = param_pattern,
-                        .expects = "a regular expression on the names of frames (drop stacks that "
-                                   "have one)",
-                        .repeatable = true },
-    [PARAM_DEPTH] = { "depth", .parse = param_depth,
-                      .expects = "the number of frames to keep, from 1 to 100000" },
-    [PARAM_NAMES] = { "names", NAME_OF(view.names, NAMES_OF_NAMES),
-                      .expects = "full, simple, signature or merged" },
-    [PARAM_LINES] = { "lines", BOOL_OF(view.lines),
-                      .expects = EXPECTS_BOOL " (1: with line numbers)" },
-    [PARAM_ANNOTATE] = { "annotate", BOOL_OF(view.annotate),
-                         .expects = EXPECTS_BOOL " (1: with suffixes such as _[j])" },
-    [PARAM_TOTAL] = { "total", BOOL_OF(view.total),
-                      .expects = EXPECTS_BOOL " (1: weighed by value, not by samples)" },
-    [PARAM_TITLE] = { "title", .parse = param_title, .expects = "a text of at most 200 bytes" },
-    [PARAM_REVERSE] = { "reverse", BOOL_OF(reverse),
-                        .expects = EXPECTS_BOOL " (1: opens with callers merged from the leaf)" },
-    [PARAM_INVERTED] = { "inverted", BOOL_OF(inverted),
-                         .expects = EXPECTS_BOOL " (1: opens with the root at the top)" },
-    [PARAM_MINWIDTH] = { "minwidth", .parse = param_minwidth,
-                         .expects =
-                             "a part of the whole width in percent, from 0 to 100, such as 0.1" },
-    [PARAM_WIDTH] = { "width", NUMBER_OF(width, PARAMS_WIDTH_MIN, PARAMS_WIDTH_MAX),
-                      .expects =
-                          "a whole number from 40 to 10000: columns of /top, pixels of svg" },
-    [PARAM_TOP_ROWS] = { "top", NUMBER_OF(top, 1, PARAMS_TOP_MAX),
-                         .expects = "a whole number of rows from 1 to 100000" },
-    [PARAM_FROM] = { "from", .parse = param_range, .offset = offsetof(struct params, range.from_ns),
-                     .expects = EXPECTS_TIME },
-    [PARAM_TO] = { "to", .parse = param_range, .offset = offsetof(struct params, range.to_ns),
-                   .expects = EXPECTS_TIME },
-    [PARAM_LIMIT] = { "limit", NUMBER_OF(limit, 1, 1000),
-                      .expects = "the captures of one page, from 1 to 1000" },
-    [PARAM_CURSOR] = { "cursor", WORD_OF(cursor),
-                       .expects = "what the page before gave as \"next\"" },
-    [PARAM_STATE] = { "state", NAME_OF(state, NAMES_OF_STATES),
-                      .expects = "any, running, done or failed" },
-    [PARAM_SCHEDULE] = { "schedule", WORD_OF(schedule),
-                         .expects = "the name of a schedule, as /api/v1/schedules prints it" },
-    [PARAM_BUCKETS] = { "buckets", NUMBER_OF(buckets, 1, 2000),
-                        .expects = "the number of buckets, from 1 to 2000" },
-    [PARAM_BY] = { "by", NAME_OF(by, NAMES_OF_LINES), .expects = "jvm, category or jvm-category" },
-    [PARAM_A] = { "a", WORD_OF(a), .expects = EXPECTS_SIDE },
-    [PARAM_B] = { "b", WORD_OF(b), .expects = EXPECTS_SIDE },
-    [PARAM_NORMALIZE] = { "normalize", BOOL_OF(absolute), .negate = true,
-                          .expects = EXPECTS_BOOL " (0: samples as counted, not scaled)" },
-    [PARAM_DIFF_FORMAT] = { "format", NAME_OF(diff_format, NAMES_OF_DIFFS),
-                            .expects = "html, svg, collapsed or json" },
-    [PARAM_ONCE] = { "once", BOOL_OF(once),
-                     .expects = EXPECTS_BOOL " (1: one table, then the end)" },
-    [PARAM_REFRESH] = { "interval", .parse = param_refresh,
-                        .expects = "the time between two tables with its unit, from 100ms to 60s, "
-                                   "such as 2s" },
-    [PARAM_MAP_SYMBOLS] = { "symbols", NAME_OF(map_symbols, NAMES_OF_MAP_SYMBOLS),
-                            .expects = "auto (which is memory), agent, memory or perfmap" },
-    [PARAM_VIEW_STATE] = { "state", .parse = param_states,
-                           .expects = "running, runnable or blocked, or several of them with "
-                                      "commas between them" },
-    [PARAM_IDLE] = { "idle", BOOL_OF(view.no_idle), .negate = true,
-                     .expects = EXPECTS_BOOL " (0: without threads that wait for work)" },
-    [PARAM_TICKET] = { "ticket", WORD_OF(ticket), .expects = "what flamed --login printed, whole" },
-    [PARAM_MATCH] = { "match", WORD_OF(match),
-                      .expects = "a part of an event's name or description, such as futex, or a "
-                                 "pattern with * and ?, such as sched:*" },
-    [PARAM_UNFOLD] = { "unfold", BOOL_OF(unfold),
-                       .expects = EXPECTS_BOOL " (1: a line per range of inlined frames)" },
+#define PARAM(id, ...) [PARAM_##id] = { __VA_ARGS__ },
+#include "serve/params/params.def"
+#undef PARAM
 };
 
 _Static_assert(sizeof(enum symbols_source) == sizeof(unsigned), "param_name() writes an unsigned");
@@ -193,6 +78,11 @@ _Static_assert(sizeof(enum captures_state) == sizeof(unsigned), "as above");
 _Static_assert(sizeof(enum timeline_by) == sizeof(unsigned), "as above");
 _Static_assert(sizeof(enum diff_format) == sizeof(unsigned), "as above");
 _Static_assert(sizeof(enum view_names) == sizeof(unsigned), "param_name() writes an unsigned");
+
+const struct param *param_row(enum param_id id)
+{
+    return &PARAMS[id];
+}
 
 const char *param_name(enum param_id id)
 {

@@ -11,57 +11,9 @@
 #include "serve/params/query.h"
 
 enum param_id {
-    PARAM_PID,
-    PARAM_CONTAINER,
-    PARAM_NSPID,
-    PARAM_POD,
-    PARAM_NAMESPACE,
-    PARAM_JVM,
-    PARAM_SECONDS,
-    PARAM_EVENT,
-    PARAM_SYMBOLS,
-    PARAM_SOURCE,
-    PARAM_FORCE,
-    PARAM_HZ,
-    PARAM_INTERVAL,
-    PARAM_FILTER,
-    PARAM_FORMAT,
-    PARAM_THREADS,
-    PARAM_USER,
-    PARAM_KERNEL,
-    PARAM_INCLUDE,
-    PARAM_EXCLUDE,
-    PARAM_DEPTH,
-    PARAM_NAMES,
-    PARAM_LINES,
-    PARAM_ANNOTATE,
-    PARAM_TOTAL,
-    PARAM_TITLE,
-    PARAM_REVERSE,
-    PARAM_INVERTED,
-    PARAM_MINWIDTH,
-    PARAM_WIDTH,
-    PARAM_TOP_ROWS,
-    PARAM_FROM,
-    PARAM_TO,
-    PARAM_LIMIT,
-    PARAM_CURSOR,
-    PARAM_STATE,
-    PARAM_SCHEDULE,
-    PARAM_BUCKETS,
-    PARAM_BY,
-    PARAM_A,
-    PARAM_B,
-    PARAM_NORMALIZE,
-    PARAM_DIFF_FORMAT, /* "format" too: of /api/v1/diff */
-    PARAM_ONCE,
-    PARAM_REFRESH,     /* "interval" too: of /top */
-    PARAM_MAP_SYMBOLS, /* "symbols" too: of perf-map */
-    PARAM_VIEW_STATE,  /* "state" too: of a thread */
-    PARAM_IDLE,
-    PARAM_UNFOLD,
-    PARAM_TICKET,
-    PARAM_MATCH, /* of /api/v1/events */
+#define PARAM(id, ...) PARAM_##id,
+#include "serve/params/params.def"
+#undef PARAM
     PARAM_COUNT
 };
 
@@ -106,6 +58,7 @@ _Static_assert(PARAM_COUNT < 63, "PARAM_BIT()s and PARAMS_LENIENT in 64 bits");
 #define PARAMS_REFRESH_DEFAULT 2 /* seconds */
 #define PARAMS_HZ_DEFAULT 99
 #define PARAMS_HZ_MAX 10000
+#define PARAMS_TEXT_MAX 256 /* bytes, of values that are any text */
 #define PARAMS_TITLE_MAX 200
 #define PARAMS_DEPTH_MAX 100000
 #define PARAMS_TOP_MAX 100000

@@ -114,6 +114,11 @@ bool handle_health(struct request *req)
 
 bool handle_openapi(struct request *req)
 {
-    answer_fixed(&req->answer, "application/json", serve_openapi());
+    struct span document = serve_openapi();
+
+    if (document.n)
+        answer_fixed(&req->answer, "application/json", document);
+    else
+        answer_outcome(&req->answer, -ENOMEM, NULL, 0);
     return true;
 }

@@ -1,21 +1,357 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* openapi.json, put into the program by the assembler. */
-#include "serve/serve.h"
+/*
+ * The document of the interface: openapi.json, put into the program by the assembler, with what the
+ * tables of routes, parameters and formats know.
+ */
+#include "render/render.h"
+#include "serve/params/param_parse.h"
+#include "serve/routes/handlers.h"
+
+#include <jansson.h>
+#include <stdatomic.h>
 
 __asm__(".section .rodata\n"
-        ".balign 16\n"
-        ".local serve_openapi_start\n"
-        "serve_openapi_start:\n"
+        ".local openapi_start\n"
+        "openapi_start:\n"
         ".incbin \"" FLAMED_OPENAPI_FILE "\"\n"
-        ".local serve_openapi_end\n"
-        "serve_openapi_end:\n"
         ".byte 0\n"
         ".previous\n");
 
-extern const char serve_openapi_start[], serve_openapi_end[];
+extern const char openapi_start[];
+
+/* What stands in a path. */
+static const struct {
+    const char *name, *text, *schema;
+} PATH_PARAMS[] = {
+    { "pid", "Its process id as the host sees it.",
+      JSON({ "type" : "integer", "minimum" : 1, "maximum" : 2147483647 }) },
+    { "id", "The capture's id.", JSON({ "type" : "string", "pattern" : "^[0-9a-f]{32}$" }) },
+    { "name", "The name in the configuration.", JSON({ "type" : "string" }) },
+    { "file", "A file of the page.", JSON({ "type" : "string" }) },
+};
+
+/* The header fields of a profile. */
+static const struct {
+    const char *name, *type, *text;
+} PROFILE_HEADERS[] = {
+    { "X-Flamed-Samples", "integer", "Samples in this answer." },
+    { "X-Flamed-Lost", "integer",
+      "Samples that this profile would have had, and that were lost on their way." },
+    { "X-Flamed-Unknown", "integer", "Samples with a frame that has no name." },
+    { "X-Flamed-Truncated", "integer", "Samples whose stack is incomplete." },
+    { "X-Flamed-Inferred", "integer",
+      "Samples whose Java leaf is inferred by the loop that it ran in." },
+    { "X-Flamed-Unsure", "integer", "Samples whose Java leaf is unsure: `[inlined in X]`." },
+    { "X-Flamed-Symbols", "string",
+      "Where Java names came from (`memory`, `agent`, `perfmap`, `none`), a colon, and why from "
+      "there." },
+    { "X-Flamed-Warning", "string",
+      "What limited this profile and what to do about it. Repeatable." },
+    { "Content-Disposition", "string", "A name to save it under." },
+    { "X-Flamed-Capture", "string", "The id of the capture in the store." },
+};
+
+/* Memory ran out since the document was begun. */
+struct making {
+    bool failed;
+};
+
+/* Puts @value, which it takes, into @object. Return: @value, or NULL. */
+static json_t *put(struct making *m, json_t *object, const char *key, json_t *value)
+{
+    if (json_object_set_new(object, key, value) == 0)
+        return value;
+    m->failed = true;
+    return NULL;
+}
+
+/* As put(), for a text; NULL: no member. */
+static void put_text(struct making *m, json_t *object, const char *key, const char *text)
+{
+    if (text)
+        put(m, object, key, json_string(text));
+}
+
+static void append(struct making *m, json_t *array, json_t *value)
+{
+    if (json_array_append_new(array, value) != 0)
+        m->failed = true;
+}
+
+static json_t *ref_to(const char *kind, const char *name)
+{
+    return json_pack("{s:o}", "$ref", json_sprintf("#/components/%s/%s", kind, name));
+}
+
+static json_t *typed(const char *type)
+{
+    return json_pack("{s:s}", "type", type);
+}
+
+static const char *key_of(const struct param *p)
+{
+    return p->key ? p->key : p->name;
+}
+
+/* Takes the next word of @list. */
+static bool take_word(struct span *list, char *word, size_t size)
+{
+    struct span one;
+
+    if (!span_take_word(list, &one))
+        return false;
+    span_copy(one, word, size);
+    return true;
+}
+
+static json_t *schema_of_names(struct making *m, const struct param *p)
+{
+    json_t *schema = typed("string"), *list = put(m, schema, "enum", json_array());
+
+    for (size_t i = 0; i < p->name_count; i++)
+        append(m, list, json_string(p->names[i].name));
+    put_text(m, schema, "default", p->names[0].name);
+    return schema;
+}
+
+static json_t *schema_of_formats(struct making *m)
+{
+    json_t *schema = typed("string"), *list = put(m, schema, "enum", json_array()),
+           *uses = put(m, schema, "x-uses", json_object());
+    const struct render_format *formats;
+    size_t count;
+
+    formats = render_formats(&count);
+    for (size_t i = 0; i < count; i++) {
+        append(m, list, json_string(formats[i].name));
+        put_text(m, uses, formats[i].name, formats[i].use);
+    }
+    return schema;
+}
+
+static json_t *schema_of(struct making *m, const struct param *p)
+{
+    json_t *schema;
+
+    if (p->parse == param_format)
+        return schema_of_formats(m);
+    if (p->names)
+        return schema_of_names(m, p);
+    if (p->schema && p->repeatable)
+        return json_pack("{s:s, s:o, s:i}", "type", "array", "items",
+                         json_loads(p->schema, 0, NULL), "maxItems", MATCH_PATTERNS_MAX);
+    if (p->schema)
+        return json_loads(p->schema, 0, NULL);
+    if (p->parse == param_bool)
+        return json_pack("{s:s, s:[i, i], s:i}", "type", "integer", "enum", 0, 1, "default",
+                         p->negate);
+    if (p->parse == param_range)
+        return json_pack("{s:s, s:i}", "type", "string", "minLength", 1);
+    if (p->parse == param_text)
+        return json_pack("{s:s, s:i, s:i}", "type", "string", "minLength", 1, "maxLength",
+                         PARAMS_TEXT_MAX);
+    schema = json_pack("{s:s, s:I, s:I}", "type", "integer", "minimum", (json_int_t)p->least,
+                       "maximum", (json_int_t)p->most);
+    if (p->usual)
+        put(m, schema, "default", json_integer(p->usual));
+    return schema;
+}
+
+static json_t *parameters(struct making *m)
+{
+    json_t *all = json_object(), *one;
+
+    for (unsigned id = 0; id < PARAM_COUNT; id++) {
+        const struct param *p = param_row(id);
+
+        one = put(m, all, key_of(p),
+                  json_pack("{s:s, s:s, s:s, s:o}", "name", p->name, "in", "query", "description",
+                            p->text, "schema", schema_of(m, p)));
+        put_text(m, one, "example", p->example);
+        if (p->repeatable) {
+            put_text(m, one, "style", "form");
+            put(m, one, "explode", json_true());
+        }
+    }
+    return all;
+}
+
+/* The parameters of the path and of the query of @r. */
+static json_t *parameters_of(struct making *m, const struct route *r)
+{
+    json_t *list = json_array();
+    struct span path = span_of(r->path), name;
+
+    if (span_take_until(&path, '{', &name) && span_take_until(&path, '}', &name)) {
+        for (size_t i = 0; i < ARRAY_SIZE(PATH_PARAMS); i++) {
+            if (span_eq_str(name, PATH_PARAMS[i].name))
+                append(m, list,
+                       json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", PATH_PARAMS[i].name, "in",
+                                 "path", "required", true, "description", PATH_PARAMS[i].text,
+                                 "schema", json_loads(PATH_PARAMS[i].schema, 0, NULL)));
+        }
+    }
+    for (unsigned id = 0; id < PARAM_COUNT && r->body != BODY_PARAMS; id++) {
+        if (r->params & PARAM_BIT(id))
+            append(m, list, ref_to("parameters", key_of(param_row(id))));
+    }
+    return list;
+}
+
+/* The parameters of @r as members of a body. */
+static json_t *body_of(struct making *m, const struct route *r)
+{
+    json_t *members = json_object();
+
+    for (unsigned id = 0; id < PARAM_COUNT; id++) {
+        const struct param *p = param_row(id);
+
+        if (r->params & PARAM_BIT(id))
+            put(m, members, p->name, json_pack("{s:s}", "description", p->text));
+    }
+    return json_pack("{s:b, s:{s:{s:{s:s, s:o, s:b}}}}", "required", true, "content",
+                     "application/json", "schema", "type", "object", "properties", members,
+                     "additionalProperties", false);
+}
+
+static void put_content(struct making *m, json_t *content, const char *type)
+{
+    bool json = strcmp(type, "application/json") == 0;
+
+    put(m, content, type, json_pack("{s:o}", "schema", typed(json ? "object" : "string")));
+}
+
+static json_t *content_of(struct making *m, const struct route *r)
+{
+    struct span types = span_of(r->doc.types ? r->doc.types : "");
+    const struct render_format *formats;
+    json_t *content = json_object();
+    char type[64];
+    size_t count;
+
+    if (r->doc.schema)
+        put(m, content, "application/json",
+            json_pack("{s:o}", "schema", ref_to("schemas", r->doc.schema)));
+    while (take_word(&types, type, sizeof(type)))
+        put_content(m, content, type);
+    formats = render_formats(&count);
+    for (size_t i = 0; i < count && r->negotiates; i++) {
+        struct span whole = span_of(formats[i].content_type), bare = whole;
+
+        span_take_until(&whole, ';', &bare);
+        span_copy(bare, type, sizeof(type));
+        put_content(m, content, type);
+    }
+    if (r->negotiates && r->streams)
+        put_content(m, content, "text/event-stream");
+    return content;
+}
+
+static json_t *header(const char *type, const char *text)
+{
+    return json_pack("{s:s, s:o}", "description", text, "schema", typed(type));
+}
+
+/* What an answer of success is: its text, header fields and content. */
+static json_t *answer_of(struct making *m, const struct route *r)
+{
+    json_t *answer = json_pack("{s:s}", "description", r->doc.answer), *content = content_of(m, r),
+           *headers = json_object();
+
+    for (size_t i = 0; i < ARRAY_SIZE(PROFILE_HEADERS) && r->negotiates; i++)
+        put(m, headers, PROFILE_HEADERS[i].name,
+            header(PROFILE_HEADERS[i].type, PROFILE_HEADERS[i].text));
+    if (r->doc.status == 201 && r->audit != AUDIT_LOGIN)
+        put(m, headers, "Location", header("string", "Where the capture is."));
+    if (json_object_size(headers))
+        put(m, answer, "headers", json_incref(headers));
+    if (json_object_size(content))
+        put(m, answer, "content", json_incref(content));
+    json_decref(headers);
+    json_decref(content);
+    return answer;
+}
+
+static json_t *responses_of(struct making *m, const struct route *r)
+{
+    struct span problems = span_of(r->doc.problems ? r->doc.problems : "");
+    json_t *all = json_object();
+    char status[8];
+
+    snprintf(status, sizeof(status), "%u", r->doc.status ? r->doc.status : 200);
+    put(m, all, status, answer_of(m, r));
+    if (r->doc.unready)
+        put(m, all, "503",
+            json_pack("{s:s, s:o}", "description", r->doc.unready, "content", content_of(m, r)));
+    while (take_word(&problems, status, sizeof(status)))
+        put(m, all, status, ref_to("responses", "Problem"));
+    if (!r->health)
+        put(m, all, "429", ref_to("responses", "TooMany"));
+    put(m, all, "default", ref_to("responses", "Problem"));
+    return all;
+}
+
+static json_t *operation_of(struct making *m, const struct route *r)
+{
+    json_t *op = json_pack("{s:s, s:s, s:s}", "operationId", r->doc.id, "x-flamed-role",
+                           role_name(r->role), "summary", r->doc.summary);
+
+    put_text(m, op, "description", r->doc.text);
+    put(m, op, "parameters", parameters_of(m, r));
+    if (r->body == BODY_PARAMS)
+        put(m, op, "requestBody", body_of(m, r));
+    put(m, op, "responses", responses_of(m, r));
+    return op;
+}
+
+static json_t *paths(struct making *m)
+{
+    json_t *all = json_object(), *path;
+    const struct route *rows;
+    size_t count;
+
+    rows = routes(&count);
+    for (size_t i = 0; i < count; i++) {
+        unsigned methods = rows[i].methods;
+
+        path = json_object_get(all, rows[i].path);
+        if (!path)
+            path = put(m, all, rows[i].path, json_object());
+        put(m, path,
+            methods & METHOD_GET    ? "get"
+            : methods & METHOD_POST ? "post"
+                                    : "delete",
+            operation_of(m, &rows[i]));
+    }
+    return all;
+}
+
+/* Return: the document, owned; NULL: there is no memory for it. */
+static char *openapi_make(void)
+{
+    json_t *doc = json_loads(openapi_start, 0, NULL);
+    struct making m = { .failed = doc == NULL };
+    char *text = NULL;
+
+    put(&m, doc, "paths", paths(&m));
+    put(&m, json_object_get(doc, "components"), "parameters", parameters(&m));
+    if (!m.failed)
+        text = json_dumps(doc, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+    json_decref(doc);
+    return text;
+}
 
 struct span serve_openapi(void)
 {
-    return (struct span){ serve_openapi_start,
-                          (size_t)((uintptr_t)serve_openapi_end - (uintptr_t)serve_openapi_start) };
+    static _Atomic(char *) made;
+    char *text = atomic_load(&made), *none = NULL;
+
+    if (!text) {
+        text = openapi_make();
+        if (text && !atomic_compare_exchange_strong(&made, &none, text)) {
+            free(text); /* another thread was faster */
+            text = none;
+        }
+    }
+    return text ? span_of(text) : SPAN_NULL;
 }

@@ -92,6 +92,35 @@ START_TEST(the_document_holds_every_route_and_nothing_else)
 }
 END_TEST
 
+/* Follows each reference in @node. */
+static void check_references(const json_t *doc, const json_t *node, const char *under)
+{
+    const char *ref = json_string_value(json_object_get(node, "$ref")), *key;
+    const json_t *at = doc, *inner;
+    struct span path = span_from(span_of(ref ? ref : ""), 2), part;
+    char name[64];
+    size_t i;
+
+    while (span_take_until(&path, '/', &part)) {
+        span_copy(part, name, sizeof(name));
+        at = json_object_get(at, name);
+    }
+    ck_assert_msg(at != NULL, "%s: %s leads nowhere", under, ref);
+    json_object_foreach((json_t *)(uintptr_t)node, key, inner) check_references(doc, inner, key);
+    json_array_foreach(node, i, inner) check_references(doc, inner, under);
+}
+
+START_TEST(each_reference_of_the_document_leads_somewhere)
+{
+    struct span text = serve_openapi();
+    json_t *doc = json_loadb(text.p, text.n, 0, NULL);
+
+    ck_assert_ptr_eq(serve_openapi().p, text.p);
+    check_references(doc, doc, "");
+    json_decref(doc);
+}
+END_TEST
+
 START_TEST(the_document_lists_every_format)
 {
     struct span text = serve_openapi();
@@ -154,6 +183,7 @@ int main(void)
     TCase *tc = tcase_create("routes");
 
     tcase_add_test(tc, the_document_holds_every_route_and_nothing_else);
+    tcase_add_test(tc, each_reference_of_the_document_leads_somewhere);
     tcase_add_test(tc, the_document_lists_every_format);
     tcase_add_test(tc, finds_routes);
     return suite_run_case("routes", tc);
