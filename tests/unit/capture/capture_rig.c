@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture_rig.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FINISH_NS (10 * NSEC_PER_SEC)
+
+int rig_missing(void)
+{
+    if (geteuid() == 0)
+        return 0;
+    fprintf(stderr, "skipped: needs root\n");
+    return 77;
+}
+
+static pid_t start_sleep(void)
+{
+    pid_t pid = fork();
+    char name[32] = "";
+
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execlp("sleep", "sleep", "1000", (char *)NULL);
+        _exit(127);
+    }
+    while (strcmp(name, "sleep\n") != 0) { /* exec is over */
+        char path[64];
+        FILE *f;
+
+        snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+        f = fopen(path, "re");
+        ck_assert_ptr_nonnull(f);
+        if (!fgets(name, sizeof(name), f))
+            name[0] = '\0';
+        fclose(f);
+    }
+    return pid;
+}
+
+static void release(void *cookie, uint64_t all_until_ns)
+{
+    dispatch_release(cookie, all_until_ns);
+}
+
+static void join(struct rig *rig)
+{
+    struct captures *c = &rig->captures;
+    struct dispatch *d = &rig->dispatch;
+
+    c->sampling = &rig->sampling;
+    c->attaching = &rig->attaching;
+    c->pending = &d->pending;
+    c->release = release;
+    c->release_cookie = d;
+    rig->attaching.broker = c->broker;
+    rig->attaching.discover = c->discover;
+    rig->attaching.proc_fd = c->opts.proc_fd;
+    *d = (struct dispatch){ .discover = c->discover,
+                            .unwinding = c->unwinding,
+                            .anchors = c->anchors,
+                            .broker = c->broker,
+                            .proc_fd = c->opts.proc_fd,
+                            .max_words = SAMPLE_USER_MAX,
+                            .captures = c,
+                            .recorder = &rig->recorder,
+                            .naming = { .symbolizer = c->symbolizer,
+                                        .frames = c->frames,
+                                        .stack = malloc(sizeof(*d->naming.stack)) } };
+    ck_assert_ptr_nonnull(d->naming.stack);
+    pending_init(&d->pending);
+    pending_init(&d->waiting);
+}
+
+void rig_open(struct rig *rig)
+{
+    struct captures *c = &rig->captures;
+    int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd;
+
+    memset(rig, 0, sizeof(*rig));
+    rig->pid = start_sleep();
+    rig->fake = fake_broker_start(rig->pid, &fd);
+    captures_init(c, &(struct captures_opts){ .proc_fd = proc_fd,
+                                              .captures_max = 16,
+                                              .samples_max = 100000,
+                                              .captures_max_bytes = (size_t)64 << 20 });
+    memory_budget_init(&rig->memory);
+    ck_assert_int_eq(broker_new(fd, &c->broker), 0);
+    ck_assert_int_eq(frame_table_new(100000, (size_t)16 << 20, &c->frames), 0);
+    ck_assert_int_eq(
+        discover_new(c->broker, &(struct discover_opts){ .proc_fd = proc_fd }, &c->discover, NULL),
+        0);
+    ck_assert_int_eq(unwinding_new(c->broker, /* wake_fd= */ -1, &rig->memory, &c->unwinding), 0);
+    ck_assert_int_eq(anchors_new(c->broker, proc_fd, &c->anchors), 0);
+    ck_assert_int_eq(symbolizer_new(c->broker, c->frames,
+                                    &(struct symbolizer_opts){ .proc_fd = proc_fd,
+                                                               .elf_files_max = 16,
+                                                               .memory = &rig->memory,
+                                                               .perf_map_max_bytes = 4096,
+                                                               .background = true },
+                                    &c->symbolizer, NULL),
+                     0);
+    ck_assert_int_eq(store_writer_start(/* store= */ NULL, &c->store_writer), 0);
+    rig->sampling.ring = (struct ring *)rig; /* is only asked whether it is there */
+    join(rig);
+    fake_broker_forget(rig->fake);
+}
+
+void rig_close(struct rig *rig)
+{
+    struct captures *c = &rig->captures;
+    struct error err = ERROR_NULL;
+
+    captures_fail_all(c, -ECANCELED, &err);
+    rig_forget_end(rig);
+    store_writer_stop(c->store_writer);
+    pending_deinit(&rig->dispatch.pending);
+    dispatch_waiting_deinit(&rig->dispatch);
+    symbolizer_free(c->symbolizer);
+    unwinding_free(c->unwinding);
+    anchors_free(c->anchors);
+    discover_free(c->discover);
+    frame_table_free(c->frames);
+    free(rig->dispatch.naming.stack);
+    broker_free(c->broker);
+    ck_assert_uint_eq(c->budget.used_bytes, 0);
+    captures_deinit(c);
+    close(c->opts.proc_fd);
+    fake_broker_stop(rig->fake);
+    kill(rig->pid, SIGKILL);
+    waitpid(rig->pid, NULL, 0);
+}
+
+struct capture_request rig_request(const struct rig *rig, const char *event, uint64_t period)
+{
+    struct capture_request req = {
+        .target = { .viewer = &VIEWER_WHOLE, .pids = { rig->pid }, .pid_count = 1 },
+        .events[0].period = period,
+        .event_count = 1,
+    };
+
+    snprintf(req.events[0].name, sizeof(req.events[0].name), "%s", event);
+    return req;
+}
+
+static void done(void *cookie, int outcome, struct profile *p, const struct error *err)
+{
+    struct rig *rig = cookie;
+
+    if (rig->end.done) {
+        profile_unref(p);
+        return;
+    }
+    rig->end = (struct rig_end){ .done = true, .outcome = outcome, .profile = p };
+    if (err)
+        rig->end.err = *err;
+}
+
+int rig_start(struct rig *rig, const struct capture_request *req, struct error *err)
+{
+    return captures_start(&rig->captures, req, done, rig, &rig->handle, err);
+}
+
+void rig_tick(struct rig *rig)
+{
+    struct captures *c = &rig->captures;
+    uint64_t now_ns = clock_monotonic_ns();
+
+    discover_poll(c->discover, now_ns);
+    unwinding_poll(c->unwinding, c->discover, now_ns);
+    if (symbolizer_poll(c->symbolizer))
+        dispatch_release(&rig->dispatch, /* all_until_ns= */ 0);
+    captures_take_moments(c);
+    captures_look(c, now_ns);
+    sample_sets_tick(&c->sets, c->broker, now_ns);
+    captures_poll_agents(c, now_ns);
+    captures_finish_due(c, now_ns);
+}
+
+void rig_finish(struct rig *rig)
+{
+    uint64_t until_ns = clock_monotonic_ns() + FINISH_NS;
+
+    while (!rig->end.done && clock_monotonic_ns() < until_ns) {
+        rig_tick(rig);
+        usleep(1000);
+    }
+    ck_assert(rig->end.done);
+}
+
+struct sample_record rig_sample_of(const struct rig *rig, uint32_t set)
+{
+    struct sample_record rec = { .time_ns = clock_monotonic_ns(),
+                                 .host_pid = (uint32_t)rig->pid,
+                                 .host_tid = (uint32_t)rig->pid,
+                                 .weight = 1,
+                                 .set = (uint8_t)set,
+                                 .comm = "sleep" };
+    struct proc_stat st;
+
+    ck_assert_int_eq(proc_read_stat(rig->captures.opts.proc_fd, rig->pid, &st), 0);
+    rec.start_boottime_ns = st.start_ticks * (NSEC_PER_SEC / 100);
+    return rec;
+}
+
+void rig_take(struct rig *rig, const struct sample_record *rec)
+{
+    dispatch_sample(&rig->dispatch, rec, (const uint64_t[]){ 0 });
+}
+
+void rig_sample(struct rig *rig, uint32_t set, uint64_t wait_ns)
+{
+    struct sample_record rec = rig_sample_of(rig, set);
+
+    rec.wait_ns = rec.value = wait_ns;
+    rig_take(rig, &rec);
+}
+
+void rig_forget_end(struct rig *rig)
+{
+    profile_unref(rig->end.profile);
+    rig->end = (struct rig_end){ 0 };
+}
+
+bool rig_warned(const struct rig *rig, const char *text)
+{
+    const struct profile *p = rig->end.profile;
+
+    for (size_t i = 0; p && i < p->warning_count; i++) {
+        if (strstr(p->warnings[i], text))
+            return true;
+    }
+    return false;
+}

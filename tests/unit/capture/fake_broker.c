@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fake_broker.h"
+
+#include "suite.h"
+
+#include "base/cleanup.h"
+#include "broker_client/wire.h"
+#include "event/events.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define DIALOGUE_BYTES 16384
+#define ROWS_BYTES (BROKER_ROWS_MAX * sizeof(struct unwind_row))
+
+struct fake_broker {
+    int fd;
+    int32_t host_pid;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards what follows */
+    struct {
+        int32_t result;
+        unsigned times;
+        uint64_t value;
+    } answers[BROKER_KIND_END];
+    uint32_t sets; /* bits: those that sample */
+    char dialogue[DIALOGUE_BYTES];
+    size_t dialogue_n;
+};
+
+/* Returns whether a request of @kind is part of the dialogue of a capture. */
+static bool is_told(uint32_t kind)
+{
+    switch (kind) {
+    case BROKER_SAMPLE_START:
+    case BROKER_SAMPLE_BEGUN:
+    case BROKER_SAMPLE_STOP:
+    case BROKER_SAMPLE_FLUSH:
+    case BROKER_SAMPLE_LATES:
+    case BROKER_SAMPLE_AGENTS:
+    case BROKER_FILTER_PROCESS:
+    case BROKER_FILTER_ALL:
+    case BROKER_TAKE_LOSSES:
+    case BROKER_PROBE:
+    case BROKER_UNPROBE:
+    case BROKER_AGENT_PROBE:
+    case BROKER_CALL:
+    case BROKER_UNCALL:
+    case BROKER_MOMENTS:
+    case BROKER_UNMOMENTS:
+    case BROKER_PROBES_BEGUN:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void tell(struct fake_broker *f, const struct broker_request *q)
+{
+    const struct broker_request_info *info = broker_request_info(q->kind);
+    char *to = f->dialogue + f->dialogue_n, *end = f->dialogue + DIALOGUE_BYTES, pid[16];
+    size_t rows;
+
+    snprintf(pid, sizeof(pid), "%d", q->host_pid);
+    to += snprintf(to, (size_t)(end - to), "%s", info->name);
+    if (q->host_pid)
+        to += snprintf(to, (size_t)(end - to), " %s", q->host_pid == f->host_pid ? "P" : pid);
+    if (info->fields & BROKER_FIELD_EVENT)
+        to += snprintf(to, (size_t)(end - to), " %s",
+                       q->name_n ? (const char *)q->name : events_table(&rows)[q->set].name);
+    if (info->fields & BROKER_FIELD_PERIOD)
+        to += snprintf(to, (size_t)(end - to), " %llu", (unsigned long long)q->period);
+    if (info->fields & BROKER_FIELD_SET)
+        to += snprintf(to, (size_t)(end - to), " %u", q->set);
+    if (info->fields & BROKER_FIELD_SETS)
+        to += snprintf(to, (size_t)(end - to), " %u", q->sets);
+    to += snprintf(to, (size_t)(end - to), "\n");
+    ck_assert(to < end - 64);
+    f->dialogue_n = (size_t)(to - f->dialogue);
+}
+
+/* Returns a file of the process of @q, or what it reads in place of one; -1: there is none. */
+static int open_file(const struct broker_request *q)
+{
+    char path[96];
+    int fd;
+
+    switch (q->kind) {
+    case BROKER_MAPS:
+        snprintf(path, sizeof(path), "/proc/%d/maps", q->host_pid);
+        return open(path, O_RDONLY | O_CLOEXEC);
+    case BROKER_MAPPED:
+        snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", q->host_pid,
+                 (unsigned long long)q->start, (unsigned long long)q->end);
+        return open(path, O_RDONLY | O_CLOEXEC);
+    case BROKER_TABLES:
+    case BROKER_ROWS:
+    case BROKER_TAKE_LOSSES:
+    case BROKER_CGROUP:
+    case BROKER_CONTAINER_LOGS:
+        fd = memfd_create("fake", MFD_CLOEXEC);
+        ck_assert_int_eq(ftruncate(fd, q->kind == BROKER_TABLES ? (off_t)BROKER_TABLES_BYTES
+                                       : q->kind == BROKER_ROWS ? (off_t)ROWS_BYTES
+                                                                : 0),
+                         0);
+        return fd;
+    default:
+        return -1;
+    }
+}
+
+/* Fills @a, with f->lock held. Returns the descriptor beside it, or -1. */
+static int answer(struct fake_broker *f, const struct broker_request *q, struct broker_answer *a)
+{
+    const struct broker_request_info *info = broker_request_info(q->kind);
+    int fd = -1;
+
+    *a = (struct broker_answer){ .version = BROKER_WIRE_VERSION, .kind = q->kind, .seq = q->seq };
+    if (is_told(q->kind))
+        tell(f, q);
+    a->value = f->answers[q->kind].value;
+    if (f->answers[q->kind].times) {
+        f->answers[q->kind].times--;
+        a->result = f->answers[q->kind].result;
+    } else if (q->kind == BROKER_SAMPLE_START) {
+        a->value = (uint64_t)__builtin_ctz(~f->sets);
+        f->sets |= 1u << a->value;
+    } else if (q->kind == BROKER_SAMPLE_STOP) {
+        f->sets &= ~(1u << q->set);
+    } else if (q->kind == BROKER_TABLES) {
+        a->value = BROKER_TABLES_BYTES;
+    } else if (q->kind == BROKER_SIDEBAND) {
+        a->result = -EACCES;
+    } else if (q->kind == BROKER_NAMESPACE_USER) {
+        a->result = BROKER_ABSENT;
+    }
+    if (a->result == 0 && info->fds_max) {
+        fd = open_file(q);
+        a->fd_count = fd >= 0;
+        a->result = fd >= 0 ? 0 : BROKER_ABSENT;
+    }
+    if (a->result < 0)
+        snprintf(a->failure.msg, sizeof(a->failure.msg), "the broker says %d", a->result);
+    return fd;
+}
+
+static void *serve(void *arg)
+{
+    struct fake_broker *f = arg;
+    struct broker_request q, raw;
+    struct broker_answer a;
+    size_t fds;
+
+    for (;;) {
+        _cleanup_close_ int fd = -1;
+        ssize_t n = wire_receive(f->fd, &raw, sizeof(raw), NULL, 0, &fds);
+
+        if (n <= 0)
+            return NULL;
+        ck_assert_int_eq(broker_request_check(&raw, (size_t)n, &q, NULL), 0);
+        pthread_mutex_lock(&f->lock);
+        fd = answer(f, &q, &a);
+        pthread_mutex_unlock(&f->lock);
+        ck_assert_int_eq(wire_send(f->fd, &a, sizeof(a), &fd, a.fd_count), 0);
+    }
+}
+
+struct fake_broker *fake_broker_start(int32_t host_pid, int *ret_fd)
+{
+    struct fake_broker *f = calloc(1, sizeof(*f));
+    int fds[2];
+
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+    f->fd = fds[0];
+    f->host_pid = host_pid;
+    pthread_mutex_init(&f->lock, NULL);
+    ck_assert_int_eq(pthread_create(&f->thread, NULL, serve, f), 0);
+    *ret_fd = fds[1];
+    return f;
+}
+
+struct fake_broker *fake_broker_stop(struct fake_broker *f)
+{
+    pthread_join(f->thread, NULL);
+    close_fd(f->fd);
+    pthread_mutex_destroy(&f->lock);
+    free(f);
+    return NULL;
+}
+
+void fake_broker_answer(struct fake_broker *f, enum broker_request_kind kind, int32_t result,
+                        unsigned times)
+{
+    pthread_mutex_lock(&f->lock);
+    f->answers[kind].result = result;
+    f->answers[kind].times = times;
+    pthread_mutex_unlock(&f->lock);
+}
+
+void fake_broker_value(struct fake_broker *f, enum broker_request_kind kind, uint64_t value)
+{
+    pthread_mutex_lock(&f->lock);
+    f->answers[kind].value = value;
+    pthread_mutex_unlock(&f->lock);
+}
+
+void fake_broker_expect(struct fake_broker *f, const char *lines)
+{
+    char said[DIALOGUE_BYTES];
+
+    pthread_mutex_lock(&f->lock); /* an assertion that fails would never unlock it */
+    memcpy(said, f->dialogue, f->dialogue_n);
+    said[f->dialogue_n] = '\0';
+    f->dialogue_n = 0;
+    pthread_mutex_unlock(&f->lock);
+    ck_assert_str_eq(said, lines);
+}
+
+void fake_broker_forget(struct fake_broker *f)
+{
+    pthread_mutex_lock(&f->lock);
+    f->dialogue_n = 0;
+    pthread_mutex_unlock(&f->lock);
+}

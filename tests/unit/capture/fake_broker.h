@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A broker for tests, at the other end of a socket: it answers requests as it is told to, and
+ * writes down those that start, filter and stop sampling. It opens the files of /proc itself, which
+ * takes root. The real client talks to it, so that its requests and answers are checked, too.
+ */
+#pragma once
+
+#include "broker_client/requests.h"
+
+struct fake_broker;
+
+/* Starts one on a thread of its own. *ret_fd: the client's end, for broker_new(). Lines about the
+ * process @host_pid call it P. */
+struct fake_broker *fake_broker_start(int32_t host_pid, int *ret_fd);
+/* Ends it, after broker_free(). Returns NULL. */
+struct fake_broker *fake_broker_stop(struct fake_broker *f);
+/* Gives the next @times requests of @kind the result @result. */
+void fake_broker_answer(struct fake_broker *f, enum broker_request_kind kind, int32_t result,
+                        unsigned times);
+/* Gives all requests of @kind the value @value, where they succeed. */
+void fake_broker_value(struct fake_broker *f, enum broker_request_kind kind, uint64_t value);
+/* Fails the test unless the requests since the last call are @lines, each with a newline. */
+void fake_broker_expect(struct fake_broker *f, const char *lines);
+/* Forgets the requests so far. */
+void fake_broker_forget(struct fake_broker *f);

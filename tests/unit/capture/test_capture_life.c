@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture/: the life of a capture, and what it asks of the broker on its way. */
+#include "capture_rig.h"
+
+#include <unistd.h>
+
+#define PERIOD (10 * NSEC_PER_MSEC)
+#define WAIT_NS (20 * NSEC_PER_MSEC)
+#define CALLED "libc.so.6:malloc"
+
+static struct rig rig;
+
+static void setup(void)
+{
+    rig_open(&rig);
+}
+
+static void teardown(void)
+{
+    rig_close(&rig);
+}
+
+static void start(const char *event, uint64_t period)
+{
+    struct capture_request req = rig_request(&rig, event, period);
+    struct error err = ERROR_NULL;
+    int r = rig_start(&rig, &req, &err);
+
+    ck_assert_msg(r == 0, "%d: %s", r, err.msg);
+}
+
+static void end(bool keep)
+{
+    captures_end(&rig.captures, rig.handle, keep);
+}
+
+/* ---- a whole life ---- */
+
+START_TEST(samples_of_its_process_are_in_its_profile)
+{
+    start("cpu", PERIOD);
+    fake_broker_expect(rig.fake, "sample_start cpu 10000000\n"
+                                 "sample_begun 0\n"
+                                 "take_losses\n"
+                                 "filter_process P 1\n");
+    for (int i = 0; i < 3; i++)
+        rig_sample(&rig, 0, 0);
+    end(/* keep= */ true);
+    fake_broker_expect(rig.fake, "");
+    rig_finish(&rig);
+    fake_broker_expect(rig.fake, "take_losses\n"
+                                 "sample_stop 0\n"
+                                 "filter_process P 0\n");
+    ck_assert_int_eq(rig.end.outcome, 0);
+    ck_assert_uint_eq(rig.end.profile->sample_count, 3);
+    ck_assert_uint_eq(rig.end.profile->samples[0].count, 1);
+    ck_assert_ptr_null(rig.captures.running);
+}
+END_TEST
+
+START_TEST(samples_before_and_after_it_are_not)
+{
+    struct sample_record rec;
+
+    rec = rig_sample_of(&rig, 0);
+    start("cpu", PERIOD);
+    rig_take(&rig, &rec); /* taken before it began, by another capture */
+    rig_sample(&rig, 1, 0);
+    rig_sample(&rig, 0, 0);
+    end(/* keep= */ true);
+    rig_sample(&rig, 0, 0);
+    rig_finish(&rig);
+    ck_assert_uint_eq(rig.end.profile->sample_count, 1);
+}
+END_TEST
+
+START_TEST(a_cancelled_one_has_no_profile)
+{
+    start("cpu", PERIOD);
+    rig_sample(&rig, 0, 0);
+    fake_broker_forget(rig.fake);
+    end(/* keep= */ false);
+    ck_assert(rig.end.done);
+    ck_assert_int_eq(rig.end.outcome, -ECANCELED);
+    ck_assert_ptr_null(rig.end.profile);
+    fake_broker_expect(rig.fake, "sample_stop 0\n"
+                                 "filter_process P 0\n");
+}
+END_TEST
+
+START_TEST(one_that_lasts_ends_by_itself)
+{
+    struct capture_request req = rig_request(&rig, "cpu", PERIOD);
+
+    req.duration_ns = 30 * NSEC_PER_MSEC;
+    ck_assert_int_eq(rig_start(&rig, &req, NULL), 0);
+    rig_tick(&rig);
+    ck_assert(!rig.end.done);
+    rig_finish(&rig);
+    ck_assert_int_eq(rig.end.outcome, 0);
+    ck_assert_uint_eq(rig.end.profile->end_ns - rig.end.profile->start_ns, req.duration_ns);
+    ck_assert(rig_warned(&rig, "no samples"));
+}
+END_TEST
+
+/* ---- sets of samples ---- */
+
+START_TEST(two_of_one_rate_share_a_set)
+{
+    uint64_t first;
+
+    start("cpu", PERIOD);
+    first = rig.handle;
+    fake_broker_forget(rig.fake);
+    start("cpu", PERIOD);
+    fake_broker_expect(rig.fake, "take_losses\n");
+    end(/* keep= */ false);
+    rig_forget_end(&rig);
+    fake_broker_expect(rig.fake, "");
+    captures_end(&rig.captures, first, /* keep= */ false);
+    fake_broker_expect(rig.fake, "sample_stop 0\n"
+                                 "filter_process P 0\n");
+}
+END_TEST
+
+START_TEST(the_ninth_rate_makes_another_faster)
+{
+    for (uint64_t i = 0; i < BROKER_SETS_MAX; i++)
+        start("cpu", PERIOD + i);
+    fake_broker_forget(rig.fake);
+    start("cpu", PERIOD - 1);
+    fake_broker_expect(rig.fake, "sample_stop 7\n"
+                                 "sample_start cpu 9999999\n"
+                                 "sample_begun 7\n"
+                                 "take_losses\n"
+                                 "filter_process P 255\n");
+    start("cpu", PERIOD + 100); /* rides on the next faster one */
+    fake_broker_expect(rig.fake, "take_losses\n");
+    end(/* keep= */ true);
+    rig_finish(&rig);
+    ck_assert(rig_warned(&rig, "other rates are in use"));
+}
+END_TEST
+
+START_TEST(wall_has_a_set_for_each_of_its_parts)
+{
+    start("wall", PERIOD);
+    fake_broker_expect(rig.fake, "sample_start offcpu 10000000\n"
+                                 "sample_begun 0\n"
+                                 "sample_start cpu 10000000\n"
+                                 "sample_begun 1\n"
+                                 "take_losses\n"
+                                 "filter_process P 3\n");
+}
+END_TEST
+
+/* ---- the end of waits ---- */
+
+START_TEST(waits_are_flushed_at_the_end)
+{
+    struct sample_record rec;
+
+    fake_broker_value(rig.fake, BROKER_SAMPLE_FLUSH, UINT64_C(7) << 32); /* none is late */
+    start("offcpu", PERIOD);
+    fake_broker_forget(rig.fake);
+    usleep(WAIT_NS / 1000);
+    rig_sample(&rig, 0, WAIT_NS / 2);
+    end(/* keep= */ true);
+    rig_tick(&rig);
+    fake_broker_expect(rig.fake, "sample_flush 0\n");
+    rec = rig_sample_of(&rig, 0);
+    rec.wait_ns = rec.value = WAIT_NS;
+    rec.flush = 6; /* of another capture's flush */
+    rig_take(&rig, &rec);
+    rec.flush = 7;
+    rig_take(&rig, &rec);
+    rig_finish(&rig);
+    fake_broker_expect(rig.fake, "take_losses\n"
+                                 "sample_stop 0\n"
+                                 "filter_process P 0\n");
+    ck_assert_uint_eq(rig.end.profile->sample_count, 2);
+    ck_assert_uint_le(rig.end.profile->samples[1].time_ns, rig.end.profile->end_ns);
+}
+END_TEST
+
+START_TEST(waits_that_are_late_are_waited_for)
+{
+    uint64_t ended_ns;
+
+    fake_broker_value(rig.fake, BROKER_SAMPLE_FLUSH, UINT64_C(7) << 32 | 3);
+    start("offcpu", PERIOD);
+    fake_broker_forget(rig.fake);
+    end(/* keep= */ true);
+    ended_ns = clock_monotonic_ns();
+    rig_finish(&rig);
+    ck_assert_uint_ge(clock_monotonic_ns() - ended_ns, 50 * NSEC_PER_MSEC);
+    fake_broker_expect(rig.fake, "sample_flush 0\n"
+                                 "sample_lates 0\n"
+                                 "take_losses\n"
+                                 "sample_stop 0\n"
+                                 "filter_process P 0\n");
+}
+END_TEST
+
+/* ---- what takes the kernel time ---- */
+
+START_TEST(one_that_cannot_begin_yet_keeps_its_set)
+{
+    struct capture_request req = rig_request(&rig, "cpu", PERIOD);
+    struct error err = ERROR_NULL;
+
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_START, -EINPROGRESS, 1);
+    ck_assert_int_eq(rig_start(&rig, &req, &err), -EINPROGRESS);
+    ck_assert_str_eq(err.msg, "the broker says -115");
+    fake_broker_expect(rig.fake, "sample_start cpu 10000000\n");
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 2);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(rig_start(&rig, &req, &err), -EINPROGRESS);
+    ck_assert_int_eq(rig_start(&rig, &req, &err), 0);
+    fake_broker_expect(rig.fake, "sample_start cpu 10000000\n"
+                                 "sample_begun 0\n"
+                                 "sample_begun 0\n"
+                                 "sample_begun 0\n"
+                                 "take_losses\n"
+                                 "filter_process P 1\n");
+}
+END_TEST
+
+START_TEST(one_whose_probes_are_coming_keeps_them)
+{
+    struct capture_request req = rig_request(&rig, CALLED, 1);
+    struct error err = ERROR_NULL;
+
+    fake_broker_answer(rig.fake, BROKER_CALL, -EINPROGRESS, 1);
+    fake_broker_answer(rig.fake, BROKER_PROBES_BEGUN, -EINPROGRESS, 1);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(rig_start(&rig, &req, &err), -EINPROGRESS);
+    ck_assert_int_eq(rig_start(&rig, &req, &err), 0);
+    fake_broker_expect(rig.fake, "sample_start " CALLED " 1\n"
+                                 "sample_begun 0\n"
+                                 "call P 0\n"
+                                 "probes_begun P\n"
+                                 "probes_begun P\n"
+                                 "call P 0\n"
+                                 "take_losses\n"
+                                 "call P 0\n"
+                                 "filter_process P 1\n");
+}
+END_TEST
+
+/* ---- the filter ---- */
+
+START_TEST(one_of_the_node_lets_every_process_pass)
+{
+    struct capture_request req = rig_request(&rig, "cpu", PERIOD);
+
+    req.target.pid_count = 0;
+    ck_assert_int_eq(rig_start(&rig, &req, NULL), 0);
+    fake_broker_expect(rig.fake, "sample_start cpu 10000000\n"
+                                 "sample_begun 0\n"
+                                 "take_losses\n"
+                                 "filter_all 1\n");
+    rig_sample(&rig, 0, 0);
+    captures_reconcile(&rig.captures, clock_monotonic_ns());
+    fake_broker_expect(rig.fake, ""); /* it is so already */
+    end(/* keep= */ true);
+    rig_finish(&rig);
+    fake_broker_expect(rig.fake, "take_losses\n"
+                                 "sample_stop 0\n"
+                                 "filter_all 0\n");
+    ck_assert_uint_eq(rig.end.profile->sample_count, 1);
+}
+END_TEST
+
+START_TEST(the_filter_has_the_sets_of_all_captures)
+{
+    uint64_t first;
+
+    start("cpu", PERIOD);
+    first = rig.handle;
+    start("offcpu", PERIOD);
+    fake_broker_forget(rig.fake);
+    captures_reconcile(&rig.captures, clock_monotonic_ns());
+    fake_broker_expect(rig.fake, "");
+    captures_end(&rig.captures, first, /* keep= */ false);
+    fake_broker_expect(rig.fake, "sample_stop 0\n"
+                                 "filter_process P 2\n");
+}
+END_TEST
+
+/* ---- what cannot be ---- */
+
+START_TEST(a_refused_event_leaves_nothing)
+{
+    struct capture_request req = rig_request(&rig, "cpu", PERIOD);
+    struct error err = ERROR_NULL;
+
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_START, -EOPNOTSUPP, 1);
+    ck_assert_int_eq(rig_start(&rig, &req, &err), BACKEND_UNAVAILABLE);
+    ck_assert_str_eq(err.msg, "the broker says -95");
+    fake_broker_expect(rig.fake, "sample_start cpu 10000000\n");
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EPERM, 1);
+    ck_assert_int_eq(rig_start(&rig, &req, &err), -EPERM);
+    fake_broker_expect(rig.fake, "sample_start cpu 10000000\n"
+                                 "sample_begun 0\n"
+                                 "sample_stop 0\n");
+    ck_assert_ptr_null(rig.captures.running);
+    ck_assert_uint_eq(sample_sets_used(&rig.captures.sets), 0);
+    ck_assert(!rig.end.done);
+}
+END_TEST
+
+START_TEST(a_process_that_is_not_there_is_said)
+{
+    struct capture_request req = rig_request(&rig, "cpu", PERIOD);
+    struct error err = ERROR_NULL;
+
+    req.target.pids[0] = 4194303;
+    ck_assert_int_eq(rig_start(&rig, &req, &err), BACKEND_NOT_FOUND);
+    fake_broker_expect(rig.fake, "");
+}
+END_TEST
+
+START_TEST(all_fail_when_the_broker_is_lost)
+{
+    struct error err = ERROR_NULL;
+
+    start("cpu", PERIOD);
+    error_set(&err, -EPIPE, "it has ended");
+    captures_fail_all(&rig.captures, BACKEND_UNAVAILABLE, &err);
+    ck_assert_int_eq(rig.end.outcome, BACKEND_UNAVAILABLE);
+    ck_assert_str_eq(rig.end.err.msg, "it has ended");
+}
+END_TEST
+
+/* ---- probes ---- */
+
+START_TEST(a_function_is_probed_before_it_begins)
+{
+    start(CALLED, 1);
+    fake_broker_expect(rig.fake, "sample_start " CALLED " 1\n"
+                                 "sample_begun 0\n"
+                                 "call P 0\n"
+                                 "take_losses\n"
+                                 "filter_process P 1\n");
+    end(/* keep= */ false);
+    fake_broker_expect(rig.fake, "sample_stop 0\n"
+                                 "uncall P 0\n"
+                                 "filter_process P 0\n");
+}
+END_TEST
+
+START_TEST(a_function_that_is_not_there_is_said)
+{
+    struct capture_request req = rig_request(&rig, "libc.so.6:no_such_function", 1);
+    struct error err = ERROR_NULL;
+
+    ck_assert_int_eq(rig_start(&rig, &req, &err), BACKEND_CONFLICT);
+    ck_assert_msg(strstr(err.msg, "has no function no_such_function"), "%s", err.msg);
+    fake_broker_expect(rig.fake, "sample_start libc.so.6:no_such_function 1\n"
+                                 "sample_begun 0\n"
+                                 "sample_stop 0\n");
+}
+END_TEST
+
+START_TEST(a_refused_probe_is_said)
+{
+    struct capture_request req = rig_request(&rig, CALLED, 1);
+    struct error err = ERROR_NULL;
+
+    fake_broker_answer(rig.fake, BROKER_CALL, -ENOEXEC, 1);
+    ck_assert_int_eq(rig_start(&rig, &req, &err), BACKEND_CONFLICT);
+    ck_assert_str_eq(err.msg, "the broker says -8");
+    ck_assert(strstr(err.remedy, "choose another function"));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("capture_life");
+    int skip = rig_missing();
+
+    if (skip)
+        return skip;
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, samples_of_its_process_are_in_its_profile);
+    tcase_add_test(tc, samples_before_and_after_it_are_not);
+    tcase_add_test(tc, a_cancelled_one_has_no_profile);
+    tcase_add_test(tc, one_that_lasts_ends_by_itself);
+    tcase_add_test(tc, two_of_one_rate_share_a_set);
+    tcase_add_test(tc, the_ninth_rate_makes_another_faster);
+    tcase_add_test(tc, wall_has_a_set_for_each_of_its_parts);
+    tcase_add_test(tc, waits_are_flushed_at_the_end);
+    tcase_add_test(tc, waits_that_are_late_are_waited_for);
+    tcase_add_test(tc, one_that_cannot_begin_yet_keeps_its_set);
+    tcase_add_test(tc, one_whose_probes_are_coming_keeps_them);
+    tcase_add_test(tc, one_of_the_node_lets_every_process_pass);
+    tcase_add_test(tc, the_filter_has_the_sets_of_all_captures);
+    tcase_add_test(tc, a_refused_event_leaves_nothing);
+    tcase_add_test(tc, a_process_that_is_not_there_is_said);
+    tcase_add_test(tc, all_fail_when_the_broker_is_lost);
+    tcase_add_test(tc, a_function_is_probed_before_it_begins);
+    tcase_add_test(tc, a_function_that_is_not_there_is_said);
+    tcase_add_test(tc, a_refused_probe_is_said);
+    return suite_run_case("capture_life", tc);
+}

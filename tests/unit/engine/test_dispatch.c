@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* engine/dispatch.c: the way of a sample to the captures that want it. */
+#include "../capture/capture_rig.h"
+
+#include <unistd.h>
+
+#define PERIOD (10 * NSEC_PER_MSEC)
+
+static struct rig rig;
+
+static void setup(void)
+{
+    struct capture_request req;
+
+    rig_open(&rig);
+    req = rig_request(&rig, "cpu", PERIOD);
+    req.target.pid_count = 0; /* of every process: files are read once samples need them */
+    ck_assert_int_eq(rig_start(&rig, &req, NULL), 0);
+}
+
+static void teardown(void)
+{
+    rig_close(&rig);
+}
+
+static const struct profile *finish(void)
+{
+    captures_end(&rig.captures, rig.handle, /* keep= */ true);
+    rig_finish(&rig);
+    return rig.end.profile;
+}
+
+START_TEST(a_sample_of_a_set_that_nobody_wants_goes)
+{
+    rig_sample(&rig, 3, 0);
+    ck_assert_uint_eq(rig.dispatch.samples, 1);
+    ck_assert_uint_eq(rig.dispatch.unmatched, 0);
+    ck_assert_uint_eq(finish()->sample_count, 0);
+}
+END_TEST
+
+START_TEST(a_sample_of_a_hidden_process_is_counted)
+{
+    struct sample_record rec = rig_sample_of(&rig, 0);
+
+    rec.host_pid = rec.host_tid = 0; /* of another pid namespace */
+    rig_take(&rig, &rec);
+    ck_assert_uint_eq(rig.dispatch.samples, 1);
+    ck_assert_uint_eq(rig.dispatch.unmatched, 1);
+    ck_assert_uint_eq(finish()->sample_count, 0);
+}
+END_TEST
+
+START_TEST(a_sample_is_named_once_for_all_captures)
+{
+    struct capture_request req = rig_request(&rig, "cpu", PERIOD);
+
+    ck_assert_int_eq(rig_start(&rig, &req, NULL), 0);
+    rig_sample(&rig, 0, 0);
+    ck_assert_uint_eq(rig.dispatch.delays.counts[0], 1);
+    ck_assert_uint_eq(finish()->sample_count, 1);
+}
+END_TEST
+
+/* Returns where the C library's code begins in the process. */
+static uint64_t libc_code(void)
+{
+    char path[64], line[512];
+    uint64_t start = 0;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/maps", rig.pid);
+    f = fopen(path, "re");
+    ck_assert_ptr_nonnull(f);
+    while (!start && fgets(line, sizeof(line), f)) {
+        if (strstr(line, "r-xp") && strstr(line, "libc.so"))
+            start = strtoull(line, NULL, 16);
+    }
+    fclose(f);
+    ck_assert_uint_ne(start, 0);
+    return start;
+}
+
+START_TEST(a_sample_waits_for_the_symbols_of_its_stack)
+{
+    struct sample_record rec = rig_sample_of(&rig, 0);
+    uint64_t frames[] = { libc_code() + 4096 }, until_ns;
+
+    rec.user_count = 1;
+    dispatch_sample(&rig.dispatch, &rec, frames);
+    ck_assert_uint_eq(rig.dispatch.pending.count, 1);
+    ck_assert_uint_eq(record_samples(rig.captures.running->record), 0);
+    until_ns = clock_monotonic_ns() + 10 * NSEC_PER_SEC;
+    while (rig.dispatch.pending.count && clock_monotonic_ns() < until_ns) {
+        rig_tick(&rig);
+        usleep(1000);
+    }
+    ck_assert_uint_eq(rig.dispatch.pending.count, 0);
+    ck_assert_uint_eq(rig.dispatch.pending.hurried, 0);
+    ck_assert_uint_eq(finish()->sample_count, 1);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("dispatch");
+    int skip = rig_missing();
+
+    if (skip)
+        return skip;
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, a_sample_of_a_set_that_nobody_wants_goes);
+    tcase_add_test(tc, a_sample_of_a_hidden_process_is_counted);
+    tcase_add_test(tc, a_sample_is_named_once_for_all_captures);
+    tcase_add_test(tc, a_sample_waits_for_the_symbols_of_its_stack);
+    return suite_run_case("dispatch", tc);
+}
