@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
@@ -163,6 +165,9 @@ static const struct {
     { SCMP_SYS(setpriority), 2, EXACT, 0 },   /* no more than others have */
     { SCMP_SYS(sched_getattr), 0, EXACT, 0 }, /* of the calling thread: the length of its turns */
     { SCMP_SYS(sched_setattr), 0, EXACT, 0 },
+    /* To no address: a listening socket that was shut down could connect by it (MSG_FASTOPEN),
+     * which Landlock does not see, and the socket of sd_notify could write to any other. */
+    { SCMP_SYS(sendto), 4, UINT64_MAX, 0 },
     { SCMP_SYS(fcntl), 1, EXACT, F_GETFD },
     { SCMP_SYS(fcntl), 1, EXACT, F_SETFD },
     { SCMP_SYS(fcntl), 1, EXACT, F_GETFL },
@@ -193,6 +198,22 @@ static const struct {
     { SCMP_SYS(clone3), ENOSYS }, /* glibc falls back to clone(), whose flags can be looked at */
 };
 
+/* What the HTTP library sets. Other options of the listening sockets would outlive this process:
+ * the next one gets the same sockets. So could a filter of packets that nobody can take off again.
+ */
+static int allow_socket_options(scmp_filter_ctx ctx)
+{
+    static const int OPTIONS[] = { TCP_NODELAY, TCP_CORK };
+    int r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(setsockopt), 1,
+                             SCMP_A1(SCMP_CMP_NE, IPPROTO_TCP));
+
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(OPTIONS); i++)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(setsockopt), 2,
+                             SCMP_A1(SCMP_CMP_EQ, IPPROTO_TCP),
+                             SCMP_A2(SCMP_CMP_EQ, (scmp_datum_t)OPTIONS[i]));
+    return r;
+}
+
 static int add_rules(scmp_filter_ctx ctx)
 {
     int r = 0;
@@ -209,6 +230,8 @@ static int add_rules(scmp_filter_ctx ctx)
     if (r == 0)
         r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOTTY), SCMP_SYS(ioctl), 1,
                              SCMP_A1(SCMP_CMP_MASKED_EQ, EXACT, TCGETS));
+    if (r == 0)
+        r = allow_socket_options(ctx);
     /* Our own limits may be read, nobody's set. */
     if (r == 0)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 2, SCMP_A0(SCMP_CMP_EQ, 0),

@@ -139,7 +139,7 @@ int peer_take_answer(const struct nlmsghdr *h, const struct inet_diag_req_v2 *q,
     return 1;
 }
 
-/* The kernel answers before sendto() returns. Called with lock held. */
+/* The kernel answers before send() returns. Called with lock held. */
 static int receive(struct peers *s, const struct inet_diag_req_v2 *q, struct peer_socket *ret)
 {
     _Alignas(struct nlmsghdr) char text[4096];
@@ -169,15 +169,14 @@ static int ask_netlink(struct peers *s, const struct inet_diag_req_v2 *q, struct
                         .nlmsg_type = SOCK_DIAG_BY_FAMILY,
                         .nlmsg_flags = NLM_F_REQUEST },
               .body = *q };
-    struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
     int r;
 
     if (s->netlink_fd < 0 || old_kernel_pretended("sock_diag"))
         return -EOPNOTSUPP;
     pthread_mutex_lock(&s->lock);
     ask.head.nlmsg_seq = ++s->sequence;
-    if (sendto(s->netlink_fd, &ask, sizeof(ask), MSG_DONTWAIT, (struct sockaddr *)&kernel,
-               sizeof(kernel)) < 0)
+    /* To the kernel, where no address is given. */
+    if (send(s->netlink_fd, &ask, sizeof(ask), MSG_DONTWAIT) < 0)
         r = -errno;
     else
         r = receive(s, q, ret);

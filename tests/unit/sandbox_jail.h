@@ -25,7 +25,8 @@
 /* What a child has from before it was locked in. */
 struct jail {
     char store[64];
-    int store_fd, perf_fd, host_file_fd, memory_fd, ns_fd, listen_fd, unix_fd, unix_peer_fd;
+    int store_fd, perf_fd, host_file_fd, memory_fd, ns_fd, listen_fd, shut_fd, unix_fd,
+        unix_peer_fd;
     uint16_t port;
     pid_t victim; /* another process of ours */
 };
@@ -124,6 +125,8 @@ static inline void set_up(void)
     ck_assert_int_eq(listen(jail.listen_fd, 8), 0);
     ck_assert_int_eq(getsockname(jail.listen_fd, (struct sockaddr *)&sa, &n), 0);
     jail.port = ntohs(sa.sin_port);
+    jail.shut_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    ck_assert_int_eq(listen(jail.shut_fd, 8), 0);
     landlock = syscall(SYS_landlock_create_ruleset, NULL, 0, 1) > 0;
     jail.victim = fork();
     if (jail.victim == 0) {
@@ -139,6 +142,7 @@ static inline void tear_down(void)
     waitpid(jail.victim, NULL, 0);
     rmdir(jail.store);
     close(jail.listen_fd);
+    close(jail.shut_fd);
     close(jail.store_fd);
     close(jail.host_file_fd);
     close(jail.memory_fd);

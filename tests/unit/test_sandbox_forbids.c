@@ -3,6 +3,8 @@
 #include "sandbox_jail.h"
 
 #include <linux/bpf.h>
+#include <linux/filter.h>
+#include <linux/tcp.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -42,6 +44,34 @@ static int do_connect(void)
     struct sockaddr_in sa = { .sin_family = AF_INET };
 
     return result(connect(jail.listen_fd, (struct sockaddr *)&sa, sizeof(sa)));
+}
+/* A listening socket that is shut down may connect; TCP Fast Open does it without connect(2), which
+ * Landlock does not see. */
+static int do_connect_by_fast_open(void)
+{
+    struct sockaddr_in sa = { .sin_family = AF_INET };
+
+    sa.sin_port = htons(jail.port);
+    sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (shutdown(jail.shut_fd, SHUT_RDWR) < 0)
+        return result(-1);
+    return result(sendto(jail.shut_fd, "x", 1, MSG_FASTOPEN, (struct sockaddr *)&sa, sizeof(sa)));
+}
+/* Such a filter drops what it likes, and can be locked. */
+static int do_filter_packets(void)
+{
+    struct sock_filter drop = { .code = BPF_RET | BPF_K };
+    struct sock_fprog program = { .len = 1, .filter = &drop };
+
+    return result(
+        setsockopt(jail.shut_fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)));
+}
+static int do_sign_packets(void)
+{
+    struct tcp_md5sig sign = { .tcpm_keylen = 1 };
+
+    sign.tcpm_addr.ss_family = AF_INET;
+    return result(setsockopt(jail.shut_fd, IPPROTO_TCP, TCP_MD5SIG, &sign, sizeof(sign)));
 }
 static int do_ptrace(void)
 {
@@ -277,6 +307,9 @@ static const struct {
     { "socket", do_socket, KILLED, false },
     { "socketpair", do_socketpair, KILLED, false },
     { "connect", do_connect, KILLED, false },
+    { "connect by TCP Fast Open", do_connect_by_fast_open, KILLED, false },
+    { "filter packets of a socket", do_filter_packets, -EPERM, false },
+    { "have a socket want signed packets", do_sign_packets, KILLED, false },
     { "ptrace", do_ptrace, KILLED, false },
     { "process_vm_readv", do_process_vm_readv, KILLED, false },
     { "bpf", do_bpf, KILLED, false },
