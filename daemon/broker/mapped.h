@@ -22,7 +22,7 @@ int mapped_open_file(const struct target *t, const struct broker_request *q, boo
 /* Checks that @t runs what the file @fd has at @offset, and cannot change that. It is the file
  * behind the mapping that @q names. The kernel puts no probe where @t can write, and does not say
  * so. In code that was patched in memory, a probe would run the file's instruction, and crash @t.
- * 0: a probe may be there, or the mapping is another one by now. -EPERM with @err. */
+ * 0: a probe may be there; PROC_GONE; -EPERM, also where that cannot be read; -errno. */
 int mapped_check_code(const struct target *t, const struct broker_request *q, int fd,
                       uint64_t offset, struct error *err);
 /* Gets the executable mapping that is exactly @start-@end. 0, PROC_GONE, -ENOENT, -errno. */

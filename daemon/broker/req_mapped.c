@@ -82,83 +82,89 @@ static bool has_place(const struct mapping *m, const struct place *p)
            p->offset - m->offset < m->end - m->start;
 }
 
-static bool is_written(const struct mapping *m, void *cookie)
-{
-    return m->write && has_place(m, cookie);
-}
-
-static bool can_write(const struct target *t, const struct mapped *of, uint64_t offset)
-{
-    struct place place = { of, offset };
-    _cleanup_close_ int maps = -1;
-
-    return target_open_proc(t, "maps", &maps, NULL) == 0 &&
-           maps_search(maps, PROCMAP_EXEC | PROCMAP_WRITE | PROCMAP_FILE, is_written, &place);
-}
-
 struct compared {
     struct place place;
-    int mem;
-    const uint8_t *file; /* MAPPED_CODE_BYTES from there */
+    int mem, file;
+    bool found, written, changed; /* a mapping that has the place */
 };
 
-static bool is_changed(const struct mapping *m, void *cookie)
+/* Reads the same bytes of file @fd and of memory. Return: false if one of them has fewer. */
+static bool read_both(const struct compared *c, uint64_t from, uint64_t at, size_t n, uint8_t *file,
+                      uint8_t *there)
+{
+    return from <= INT64_MAX && at <= INT64_MAX &&
+           pread(c->file, file, n, (off_t)from) == (ssize_t)n &&
+           pread(c->mem, there, n, (off_t)at) == (ssize_t)n;
+}
+
+/* Compares what @m has of the bytes around the place. What cannot be read counts as changed. */
+static bool is_changed(const struct compared *c, const struct mapping *m)
 {
     static const uint8_t NOP5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
-    const struct compared *c = cookie;
-    uint8_t there[MAPPED_CODE_BYTES];
-    uint64_t at = m->start + (c->place.offset - m->offset);
+    uint8_t file[MAPPED_CODE_BYTES], there[MAPPED_CODE_BYTES];
+    uint64_t before = MIN(c->place.offset - m->offset, MAPPED_CODE_BYTES / 2);
+    uint64_t skipped = c->place.offset - before - m->offset; /* of the mapping */
+    size_t n = MIN(before + MAPPED_CODE_BYTES / 2, m->end - m->start - skipped);
 
-    if (!has_place(m, &c->place) || at > INT64_MAX ||
-        pread(c->mem, there, sizeof(there), (off_t)at) != (ssize_t)sizeof(there))
-        return false;
-    for (size_t i = 0; i < sizeof(there); i++) {
-        if (i + sizeof(NOP5) <= sizeof(there) && memcmp(c->file + i, NOP5, sizeof(NOP5)) == 0)
+    if (!read_both(c, m->offset + skipped, m->start + skipped, n, file, there))
+        return true;
+    for (size_t i = 0; i < n; i++) {
+        if (i + sizeof(NOP5) <= n && memcmp(file + i, NOP5, sizeof(NOP5)) == 0)
             i += sizeof(NOP5) - 1; /* the kernel makes a call of one that has a probe */
-        else if (there[i] != c->file[i] && there[i] != BREAKPOINT) /* of another probe */
+        else if (there[i] != file[i] && there[i] != BREAKPOINT) /* of another probe */
             return true;
     }
     return false;
 }
 
-static bool was_patched(const struct target *t, const struct mapped *of, int fd, uint64_t offset)
+static bool look_at_code(const struct mapping *m, void *cookie)
 {
-    uint64_t from = offset - MIN(offset, MAPPED_CODE_BYTES / 2);
-    struct compared compared = { .place = { of, from } };
-    _cleanup_close_ int maps = -1, mem = -1;
-    uint8_t file[MAPPED_CODE_BYTES];
+    struct compared *c = cookie;
 
-    if (from > INT64_MAX || pread(fd, file, sizeof(file), (off_t)from) != (ssize_t)sizeof(file) ||
-        target_open_proc(t, "maps", &maps, NULL) != 0 ||
-        target_open_proc(t, "mem", &mem, NULL) != 0)
+    if (!has_place(m, &c->place))
         return false;
-    compared.mem = mem;
-    compared.file = file;
-    return maps_search(maps, PROCMAP_EXEC | PROCMAP_FILE, is_changed, &compared);
+    c->found = true;
+    c->written = m->write;
+    c->changed = is_changed(c, m);
+    return c->written || c->changed;
+}
+
+static int refuse_code(const struct target *t, const char *why, struct error *err)
+{
+    error_set(err, -EPERM, "process %d %s", t->host_pid, why);
+    error_remedy(err, "start the process again: a tool in it, such as another profiler, has "
+                      "changed its code");
+    return -EPERM;
 }
 
 int mapped_check_code(const struct target *t, const struct broker_request *q, int fd,
                       uint64_t offset, struct error *err)
 {
+    struct compared compared = { .file = fd };
+    _cleanup_close_ int maps = -1, mem = -1;
     struct mapped of;
-    int r = 0;
+    int r = mapped_find(t, q->start, q->end, &of, err);
 
-    if (mapped_find(t, q->start, q->end, &of, NULL) != 0)
-        return 0;
-    if (can_write(t, &of, offset))
-        r = error_set(err, -EPERM,
-                      "process %d can write to the code of that function, and the kernel puts no "
-                      "probe there",
-                      t->host_pid);
-    else if (was_patched(t, &of, fd, offset))
-        r = error_set(err, -EPERM,
-                      "process %d runs other code than its file has for that function: it was "
-                      "patched in memory, and a probe would crash it",
-                      t->host_pid);
+    if (r == 0)
+        r = target_open_proc(t, "maps", &maps, err);
+    if (r == 0)
+        r = target_open_proc(t, "mem", &mem, err);
     if (r)
-        error_remedy(err, "start the process again: a tool in it, such as another profiler, has "
-                          "changed its code");
-    return r;
+        return r;
+    compared.place = (struct place){ &of, offset };
+    compared.mem = mem;
+    maps_search(maps, PROCMAP_EXEC | PROCMAP_FILE, look_at_code, &compared);
+    if (compared.written)
+        return refuse_code(
+            t, "can write to the code of that function, and the kernel puts no probe there", err);
+    if (compared.changed)
+        return refuse_code(t,
+                           "runs other code than its file has for that function: it was patched in "
+                           "memory, and a probe would crash it",
+                           err);
+    return compared.found
+               ? 0
+               : error_set(err, -ESTALE, "process %d has not mapped that function", t->host_pid);
 }
 
 /* Where the vdso of 64-bit processes is read: in this one, because a target can write into its own

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* broker: whether a process runs the code that its file has where a probe is wanted. */
+#include "suite.h"
+
+#include "base/cleanup.h"
+#include "broker/mapped.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAGE 4096
+#define PLACE (PAGE + 4) /* in the file, whose page 1 is mapped */
+
+static struct server server;
+static int file;
+
+static void fixture_open(void)
+{
+    struct error err = ERROR_NULL;
+    uint8_t code[3 * PAGE];
+
+    ck_assert_int_eq(server_init(&server, /* client= */ 0, &err), 0);
+    file = memfd_create("code", MFD_CLOEXEC);
+    memset(code, 0x90, sizeof(code));
+    ck_assert_int_eq(pwrite(file, code, sizeof(code), 0), sizeof(code));
+}
+
+static void fixture_shut(void)
+{
+    close(file);
+    server_deinit(&server);
+}
+
+enum change { NONE, BYTE_BEFORE, BYTE_BEHIND, BREAKPOINT_THERE, CUT, UNMAPPED, WRITABLE };
+
+static void change_code(uint8_t *code, enum change change)
+{
+    if (change == CUT && ftruncate(file, PAGE) < 0)
+        _exit(1);
+    if (change == UNMAPPED)
+        munmap(code, PAGE);
+    if (change != BYTE_BEFORE && change != BYTE_BEHIND && change != BREAKPOINT_THERE &&
+        change != WRITABLE)
+        return;
+    mprotect(code, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC);
+    if (change == BYTE_BEFORE)
+        code[PLACE - PAGE - 1] = 0xc3;
+    if (change == BYTE_BEHIND)
+        code[PLACE - PAGE + 1] = 0xc3;
+    if (change == BREAKPOINT_THERE)
+        code[PLACE - PAGE] = 0xcc;
+    if (change != WRITABLE)
+        mprotect(code, PAGE, PROT_READ | PROT_EXEC);
+}
+
+/* Starts a process that maps page 1 of the file to execute, and changes what it runs. Its parent
+ * has the same mapping before. */
+static pid_t start_process(uint8_t *code, enum change change)
+{
+    int ready[2];
+    char c;
+    pid_t pid;
+
+    ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+    pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        change_code(code, change);
+        if (write(ready[1], "x", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    close(ready[1]);
+    ck_assert_int_eq(read(ready[0], &c, 1), 1);
+    close(ready[0]);
+    return pid;
+}
+
+/* The answer for a process that changed its code so, at @offset of the file. */
+static int check_code(enum change change, uint64_t offset)
+{
+    void *code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, PAGE);
+    pid_t pid = start_process(code, change);
+    struct broker_request q = { .host_pid = pid,
+                                .start = (uintptr_t)code,
+                                .end = (uintptr_t)code + PAGE };
+    _cleanup_target_ struct target t = TARGET_NULL;
+    struct error err = ERROR_NULL;
+    int r;
+
+    ck_assert_ptr_ne(code, MAP_FAILED);
+    ck_assert_int_eq(proc_read_start(server.proc_fd, pid, &q.start_ticks), 0);
+    ck_assert_int_eq(target_pin(&server, &q, &t, &err), 0);
+    r = mapped_check_code(&t, &q, file, offset, &err);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    munmap(code, PAGE);
+    ck_assert(r >= 0 || err.msg[0]);
+    return r;
+}
+
+START_TEST(code_of_the_file_may_have_a_probe)
+{
+    ck_assert_int_eq(check_code(NONE, PLACE), 0);
+    ck_assert_int_eq(check_code(NONE, PAGE), 0);
+    ck_assert_int_eq(check_code(NONE, 2 * PAGE - 1), 0);
+    ck_assert_int_eq(check_code(BREAKPOINT_THERE, PLACE), 0); /* of another probe */
+}
+END_TEST
+
+START_TEST(patched_code_is_refused_at_the_begin_of_a_mapping)
+{
+    ck_assert_int_eq(check_code(BYTE_BEFORE, PLACE), -EPERM);
+    ck_assert_int_eq(check_code(BYTE_BEHIND, PLACE), -EPERM);
+    ck_assert_int_eq(check_code(BYTE_BEHIND, PAGE + 16 + 4), -EPERM);
+    ck_assert_int_eq(check_code(WRITABLE, PLACE), -EPERM);
+}
+END_TEST
+
+START_TEST(what_cannot_be_read_is_refused)
+{
+    ck_assert_int_lt(check_code(UNMAPPED, PLACE), 0);
+    ck_assert_int_lt(check_code(NONE, 2 * PAGE + 4),
+                     0); /* of another mapping, which is not there */
+    ck_assert_int_eq(check_code(CUT, PLACE), -EPERM);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("mapped_code");
+
+    tcase_add_checked_fixture(tc, fixture_open, fixture_shut);
+    tcase_add_test(tc, code_of_the_file_may_have_a_probe);
+    tcase_add_test(tc, patched_code_is_refused_at_the_begin_of_a_mapping);
+    tcase_add_test(tc, what_cannot_be_read_is_refused);
+    return suite_run_case("mapped_code", tc);
+}
