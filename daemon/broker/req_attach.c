@@ -142,10 +142,10 @@ static int collect(const struct server *s, const struct broker_request *q, struc
     struct attach_job *job = &m->job;
     const struct proc_id id = { .host_pid = q->host_pid, .start_ticks = q->start_ticks };
     struct proc_status status;
-    int r = server_refuse_own(s, q->host_pid, err);
+    int r = target_pin(s, q, t, err);
 
     if (r == 0)
-        r = target_pin(s, q, t, err);
+        r = server_refuse_own(s, q->host_pid, err);
     if (r == 0)
         r = target_open_proc(t, "maps", &maps, err);
     if (r)

@@ -5,7 +5,10 @@
 #include "base/cleanup.h"
 #include "broker/target/target.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,11 +28,73 @@ int request_maps(struct server *s, const struct broker_request *q, struct reply 
     return r ? r : reply_fd(rep, fd);
 }
 
-/* Our own: the broker, its supervisor, flamed. */
+/* The program that a process runs. */
+struct program {
+    uint32_t dev_major, dev_minor;
+    uint64_t inode;
+};
+
+/* Asks the program's file system nothing, for it may not answer. */
+static bool program_of(const struct server *s, int32_t host_pid, struct program *ret)
+{
+    struct statx st;
+    char path[32];
+
+    snprintf(path, sizeof(path), "%d/exe", host_pid);
+    if (statx(s->proc_fd, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_INO, &st) < 0)
+        return false;
+    *ret = (struct program){ st.stx_dev_major, st.stx_dev_minor, st.stx_ino };
+    return true;
+}
+
+/* Returns true if @theirs is the program of process @own, or if the latter cannot be read. */
+static bool runs_program_of(const struct server *s, const struct program *theirs, int32_t own)
+{
+    struct program ours;
+
+    return !program_of(s, own, &ours) ||
+           (ours.inode == theirs->inode && ours.dev_major == theirs->dev_major &&
+            ours.dev_minor == theirs->dev_minor);
+}
+
+/* flamed-attach lies in memory, or on a file system of its own: only its name is known here. A
+ * process that gives itself a name of ours is refused, and gains nothing else. */
+static bool runs_helper(const struct server *s, int32_t host_pid)
+{
+    char path[32], link[PATH_MAX];
+    struct span name;
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "%d/exe", host_pid);
+    n = readlinkat(s->proc_fd, path, link, sizeof(link));
+    name = (struct span){ link, n < 0 ? 0 : (size_t)n };
+    return span_ends_with(name, "flamed-attach") || span_ends_with(name, "flamed-attach (deleted)");
+}
+
+/* Returns true for flamed's namer. */
+static bool is_namer(const struct server *s, const struct program *theirs, int32_t host_pid)
+{
+    struct proc_stat stat;
+
+    return s->client && runs_program_of(s, theirs, s->client) &&
+           proc_read_stat(s->proc_fd, host_pid, &stat) == 0 &&
+           strcmp(stat.comm, "flamed-namer") == 0;
+}
+
+/* Returns true for flamed and its namer, and for each process of the broker's program: the broker,
+ * its openers, their nursery, the launcher, the mounter, the supervisor. So it is for the helper.
+ */
 static bool is_ours(const struct server *s, int32_t host_pid)
 {
-    return host_pid == s->self || (s->parent && host_pid == s->parent) ||
-           (s->client && host_pid == s->client);
+    struct program theirs;
+
+    if (host_pid == s->self || (s->parent && host_pid == s->parent) ||
+        (s->client && host_pid == s->client))
+        return true;
+    if (!program_of(s, host_pid, &theirs))
+        return false; /* a file system that ours does not lie on refuses it; or there is none */
+    return runs_program_of(s, &theirs, s->self) || is_namer(s, &theirs, host_pid) ||
+           runs_helper(s, host_pid);
 }
 
 int server_refuse_own(const struct server *s, int32_t host_pid, struct error *err)
@@ -64,9 +129,9 @@ static int open_memory(const struct server *s, const struct broker_request *q,
     uint64_t start = 0;
     int r;
 
-    r = server_refuse_own(s, q->host_pid, err);
+    r = target_pin(s, q, &t, err);
     if (r == 0)
-        r = target_pin(s, q, &t, err);
+        r = server_refuse_own(s, q->host_pid, err);
     if (r == 0)
         r = target_open_proc(&t, "maps", &before, err);
     if (r == 0)

@@ -160,8 +160,15 @@ class Calls(WithEvent):
             self.refused(program.pid, "/lib/libc.so.6:malloc", 400, "names no function")
             self.refused(program.pid, "libc.so.6:", 400, "names no function")
             self.refused(program.pid, "libc.so.6:malloc+x", 400, "names no function")
-            self.refused(self.daemon.processes()["flamed-broker"][0], "libc.so.6:malloc", 409, "is flamed itself")
             await_no_probes(program.pid)
+
+    def test_own_processes(self):
+        """Openers, their nursery, the launcher and the namer are refused, too."""
+        own = self.daemon.processes()
+        self.assertGreater(len(own["flamed-broker"]), 7, own)
+        self.assertGreater(len(own["flamed-namer"]), 1, own)
+        for pid in (pid for pids in own.values() for pid in pids):
+            self.refused(pid, "libc.so.6:malloc", 409, "is flamed itself")
 
     def test_killed(self):
         """No probe outlives flamed, however that ends, and the program goes on."""

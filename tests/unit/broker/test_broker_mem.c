@@ -81,6 +81,32 @@ START_TEST(our_own_are_refused_even_with_a_libjvm)
 }
 END_TEST
 
+/* Its openers, their nursery, the launcher. */
+START_TEST(children_of_the_broker_are_refused)
+{
+    struct broker_facts facts;
+    unsigned count = 0;
+    char path[64];
+    int pid;
+    FILE *f;
+
+    facts_once_loaded(fx.b, &facts); /* by then it has started them */
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", fx.broker, fx.broker);
+    f = fopen(path, "re");
+    ck_assert_ptr_nonnull(f);
+    while (fscanf(f, "%d", &pid) == 1) {
+        struct error err = ERROR_NULL;
+        struct proc_id id = id_of(pid);
+
+        ck_assert_int_eq(broker_attach_check(fx.b, &id, &err), -EPERM);
+        ck_assert_msg(strstr(err.msg, "is flamed itself"), "%s", err.msg);
+        count++;
+    }
+    fclose(f);
+    ck_assert_uint_ge(count, 6);
+}
+END_TEST
+
 static void *be_thread(void *tid)
 {
     __atomic_store_n((pid_t *)tid, (pid_t)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
@@ -284,6 +310,7 @@ int main(void)
     tcase_set_timeout(tc, 30);
     tcase_add_test(tc, mem_of_a_jvm_is_read_only);
     tcase_add_test(tc, mem_is_refused);
+    tcase_add_test(tc, children_of_the_broker_are_refused);
     tcase_add_test(tc, our_own_are_refused_even_with_a_libjvm);
     tcase_add_test(tc, a_thread_is_no_process);
     tcase_add_test(tc, what_is_gone_is_gone);
