@@ -15,20 +15,21 @@ struct perf_map {
     struct work work;              /* first */
     int fd;                        /* -1: closed, being a copy that was read */
     bool copy;                     /* in memory, of a file that may grow */
-    size_t max_bytes, limit_bytes; /* of the file; of the entries */
+    size_t max_bytes;              /* of the file */
     bool cut;                      /* there was no room for all of it */
     uint64_t offset;               /* bytes read and parsed */
     uint64_t next_ns, missed_ns;   /* no reading before; nor where code is missing */
     struct symbol_builder entries; /* the worker's while @reading, as what follows and precedes */
     struct symbol_table symbols;
-    uint64_t size;               /* of the file, at the begin of the reading */
-    bool changed;                /* by the last reading */
-    bool reading;                /* this and what follows: the engine's */
-    bool put_off;                /* the worker had no place for it */
-    bool closed;                 /* it is to be freed when it has been read */
-    bool forget;                 /* the strings of the table are void */
-    uint64_t asked_ns, began_ns; /* its begin by the clock of the caller, and by ours */
-    size_t bytes;                /* of memory, while it is read: what it may come to */
+    uint64_t size;                /* of the file, at the begin of the reading */
+    bool changed;                 /* by the last reading */
+    bool reading;                 /* this and what follows: the engine's */
+    bool put_off;                 /* the worker had no place for it */
+    bool closed;                  /* it is to be freed when it has been read */
+    bool forget;                  /* the strings of the table are void */
+    uint64_t asked_ns, began_ns;  /* its begin by the clock of the caller, and by ours */
+    struct memory_budget *memory; /* borrowed */
+    uint64_t counted, copied;     /* bytes taken of it: in all, and of a copy that is open */
 };
 
 static bool take_hex(struct span *s, uint64_t *ret)
@@ -129,13 +130,15 @@ static void run(struct work *work)
 {
     struct perf_map *m = (struct perf_map *)work;
     struct symbol_table symbols;
+    size_t limit;
 
     if (m->size < m->offset) { /* it was written from its begin again */
         m->offset = 0;
         symbol_table_deinit(&m->symbols); /* it has their names */
+        limit = m->entries.max_bytes;
         symbol_builder_deinit(&m->entries);
         symbol_builder_init(&m->entries, PERF_MAP_ENTRIES_MAX, m->max_bytes);
-        m->entries.max_bytes = m->limit_bytes;
+        m->entries.max_bytes = limit;
         m->cut = false;
         m->changed = true;
     }
@@ -146,18 +149,49 @@ static void run(struct work *work)
     }
 }
 
-int perf_map_open(int fd, uint64_t owner, size_t max_bytes, struct perf_map **ret)
+/* ---- what it takes ---- */
+
+static void close_file(struct perf_map *m)
 {
-    struct perf_map *m = calloc(1, sizeof(*m));
+    m->fd = close_fd(m->fd);
+    shares_give(&m->memory->copies, m->work.owner, m->copied);
+    m->copied = 0;
+}
+
+static void count(struct perf_map *m, uint64_t bytes)
+{
+    shares_give(&m->memory->perf_maps, m->work.owner, m->counted);
+    shares_force(&m->memory->perf_maps, m->work.owner, bytes);
+    m->counted = bytes;
+}
+
+/* Counts what it takes as it is now; it may take no more than there is room for. */
+static void settle(struct perf_map *m)
+{
+    count(m, sizeof(*m) + symbol_builder_bytes(&m->entries) + symbol_table_bytes(&m->symbols));
+    /* The table takes no more than the entries. */
+    m->entries.max_bytes =
+        m->counted / 2 + shares_room_lasting(&m->memory->perf_maps, m->work.owner) / 2 + 1;
+}
+
+int perf_map_open(int fd, uint64_t owner, size_t max_bytes, struct memory_budget *memory,
+                  struct perf_map **ret)
+{
+    uint64_t copied = sealed_bytes(fd);
+    bool room = copied <= shares_room(&memory->copies, owner);
+    struct perf_map *m = room ? calloc(1, sizeof(*m)) : NULL;
 
     if (!m) {
         close_fd(fd);
-        return -ENOMEM;
+        return room ? -ENOMEM : -EBUSY;
     }
     m->work.run = run;
     m->work.owner = owner;
     m->fd = fd;
-    m->copy = sealed_bytes(fd);
+    m->copy = copied;
+    m->copied = copied;
+    m->memory = memory;
+    shares_force(&memory->copies, owner, copied);
     m->max_bytes = max_bytes;
     symbol_builder_init(&m->entries, PERF_MAP_ENTRIES_MAX, max_bytes);
     *ret = m;
@@ -171,7 +205,8 @@ struct perf_map *perf_map_close(struct perf_map *m)
     m->closed = true;
     if (m->reading)
         return NULL;
-    close_fd(m->fd);
+    close_file(m);
+    count(m, 0);
     symbol_table_deinit(&m->symbols); /* its names are the entries' */
     symbol_builder_deinit(&m->entries);
     free(m);
@@ -193,7 +228,8 @@ void perf_map_end(struct work *work)
         symbol_table_forget_strings(&m->symbols);
     m->forget = false;
     if (m->copy)
-        m->fd = close_fd(m->fd);
+        close_file(m);
+    settle(m);
     m->next_ns = now_ns + MAX(PERF_MAP_INTERVAL_NS, rest_ns);
     m->missed_ns = now_ns + MAX(PERF_MAP_MISSED_NS, rest_ns);
 }
@@ -201,7 +237,7 @@ void perf_map_end(struct work *work)
 /* Begins to read what came since, if anything did. Without a worker it is read at once. */
 static void begin(struct perf_map *m, struct worker *w, uint64_t now_ns)
 {
-    uint64_t before_ns, to_read;
+    uint64_t before_ns, to_read, limit;
     struct stat st;
 
     m->next_ns = now_ns + PERF_MAP_INTERVAL_NS;
@@ -213,15 +249,18 @@ static void begin(struct perf_map *m, struct worker *w, uint64_t now_ns)
     if (m->size == m->offset)
         return;
     to_read = m->size - (m->size < m->offset ? 0 : m->offset);
-    m->bytes = perf_map_bytes(m);
+    settle(m);
+    limit = 2 * m->entries.max_bytes;
     /* An entry takes about what its line does. */
-    m->bytes += MIN(to_read, 2 * m->limit_bytes - MIN(2 * m->limit_bytes, (uint64_t)m->bytes));
+    count(m, m->counted + MIN(to_read, limit - MIN(limit, m->counted)));
     m->asked_ns = now_ns;
     m->began_ns = w ? clock_monotonic_ns() : 0;
     m->reading = true;
     if (w) {
         m->reading = worker_put(w, &m->work);
         m->put_off = !m->reading; /* its owner has many: again in a moment */
+        if (m->put_off)
+            settle(m);
         m->next_ns = m->missed_ns;
         return;
     }
@@ -242,6 +281,8 @@ static bool take_news(struct perf_map *m)
 
 bool perf_map_refresh(struct perf_map *m, struct worker *w, uint64_t now_ns)
 {
+    if (!m->reading)
+        settle(m);
     if (!m->reading && now_ns >= m->next_ns)
         begin(m, w, now_ns);
     return take_news(m);
@@ -257,21 +298,6 @@ bool perf_map_refresh_missed(struct perf_map *m, struct worker *w, uint64_t now_
 bool perf_map_comes(const struct perf_map *m)
 {
     return m->reading || m->put_off;
-}
-
-void perf_map_limit(struct perf_map *m, size_t bytes)
-{
-    if (m->reading)
-        return; /* what there was room for at its begin holds */
-    /* The table takes no more than the entries. */
-    m->limit_bytes = m->entries.max_bytes = bytes ? MAX(bytes / 2, (size_t)1) : 0;
-}
-
-size_t perf_map_bytes(const struct perf_map *m)
-{
-    if (m->reading)
-        return m->bytes;
-    return sizeof(*m) + symbol_builder_bytes(&m->entries) + symbol_table_bytes(&m->symbols);
 }
 
 bool perf_map_is_cut(const struct perf_map *m)

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "base/memory_budget.h"
 #include "base/worker.h"
 #include "elf/symbol_table.h"
 
@@ -23,16 +24,15 @@ ssize_t perf_map_parse(struct span text, struct symbol_builder *b);
 
 struct perf_map;
 
-/* Takes @fd, of @owner as proc_owner() tells. 0 or -ENOMEM (@fd is closed then). Nothing is read
- * yet. */
-int perf_map_open(int fd, uint64_t owner, size_t max_bytes, struct perf_map **ret);
+/* Takes @fd, of @owner as proc_owner() tells, up to @max_bytes of it. @memory is borrowed. What it
+ * takes is counted there until it is freed; while it is read, what that may come to. What is beyond
+ * its owner's share is left out; the map takes up to a tenth more. 0; -EBUSY: it is a copy
+ * (base/memfd_copy.h) that finds no room; -ENOMEM; else @fd is closed. Nothing is read yet. */
+int perf_map_open(int fd, uint64_t owner, size_t max_bytes, struct memory_budget *memory,
+                  struct perf_map **ret);
+/* Frees it, if it is read at this moment, by the end of that. */
 struct perf_map *perf_map_close(struct perf_map *m);
-/* Lets it take @bytes of memory (0: any). What is beyond that is left out; @m takes up to a tenth
- * more. */
-void perf_map_limit(struct perf_map *m, size_t bytes);
-/* Returns what it takes; while it is read, what that may come to. */
-size_t perf_map_bytes(const struct perf_map *m);
-/* Returns whether lines of it were left out for that. */
+/* Returns whether lines of it were left out. */
 bool perf_map_is_cut(const struct perf_map *m);
 static inline void perf_map_closep(struct perf_map **m)
 {

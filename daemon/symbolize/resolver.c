@@ -35,7 +35,6 @@ struct resolver *resolver_free(struct resolver *r)
     u64_cache_deinit(&r->pcs);
     perf_map_close(r->perf_map);
     free(r->met);
-    shares_give(&r->env->memory->perf_maps, resolver_owner(r), r->map_bytes);
     java_names_free(r->java);
     thread_names_free(r->threads);
     lock_names_free(r->locks);
@@ -43,30 +42,13 @@ struct resolver *resolver_free(struct resolver *r)
     return NULL;
 }
 
-/* Counts what the perf map takes, and lets it take no more than there is room for. */
-static void count_perf_map(struct resolver *r)
-{
-    struct shares *memory = &r->env->memory->perf_maps;
-    uint64_t owner = resolver_owner(r), bytes = r->perf_map ? perf_map_bytes(r->perf_map) : 0;
-
-    shares_give(memory, owner, r->map_bytes);
-    shares_force(memory, owner, bytes);
-    r->map_bytes = bytes;
-    if (r->perf_map)
-        perf_map_limit(r->perf_map, MAX(bytes + shares_room_lasting(memory, owner), (uint64_t)1));
-}
-
 void resolver_tick(struct resolver *r, uint64_t now_ns)
 {
     r->met_reading = false;
     if (r->due_ns && now_ns >= r->due_ns)
         resolver_read_maps(r, now_ns);
-    if (!r->perf_map)
-        return;
-    count_perf_map(r);
-    if (perf_map_refresh(r->perf_map, *r->env->perf_maps, now_ns))
+    if (r->perf_map && perf_map_refresh(r->perf_map, *r->env->perf_maps, now_ns))
         u64_cache_clear(&r->pcs);
-    count_perf_map(r);
 }
 
 /* ---- names ---- */
@@ -220,13 +202,11 @@ static void open_perf_map(struct resolver *r, uint64_t now_ns)
 
     r->perf_map_again_ns = now_ns + RESOLVER_AGAIN_NS;
     if (r->env->files->perfmap(r->env->files->cookie, &r->id, &fd, NULL) != 0 ||
-        perf_map_open(fd, resolver_owner(r), r->env->perf_map_max_bytes, &m) < 0)
+        perf_map_open(fd, resolver_owner(r), r->env->perf_map_max_bytes, r->env->memory, &m) < 0)
         return;
     perf_map_close(r->perf_map);
     r->perf_map = m;
-    count_perf_map(r);
     perf_map_refresh(m, *r->env->perf_maps, now_ns);
-    count_perf_map(r);
 }
 
 static uint32_t perf_map_frame(struct resolver *r, uint64_t address, uint64_t now_ns)
@@ -244,7 +224,6 @@ static uint32_t perf_map_frame(struct resolver *r, uint64_t address, uint64_t no
         u64_cache_clear(&r->pcs);
         s = perf_map_find(r->perf_map, address);
     }
-    count_perf_map(r);
     r->met_reading |= !s && perf_map_comes(r->perf_map);
     if (!s && perf_map_is_cut(r->perf_map))
         r->left_out_ns = now_ns;

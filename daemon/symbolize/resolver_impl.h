@@ -33,7 +33,6 @@ struct resolver {
     uint64_t owner; /* as proc_owner(); 0: not asked for yet */
     bool prepared;
     bool met_reading;       /* since the last tick */
-    uint64_t map_bytes;     /* that the perf map has taken of its owner's memory */
     uint64_t left_out_ns;   /* when symbols were last missing for want of room; 0: never */
     uint64_t unanswered_ns; /* when a file system did last not answer; 0: never */
     uint64_t put_off_ns; /* the maps were to be read, and its owner had no time left; 0: they are */

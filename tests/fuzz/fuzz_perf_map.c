@@ -28,11 +28,13 @@ static void check_last_wins(const struct symbol_builder *b, const struct symbol_
 /* A file that grows, is read twice, and is cut afterwards. */
 static void check_file(const uint8_t *data, size_t size, const struct symbol_table *whole)
 {
+    static struct memory_budget memory;
     _cleanup_(perf_map_closep) struct perf_map *m = NULL;
     int fd = memfd_create("fuzz", MFD_CLOEXEC), writer = dup(fd);
     struct symbol_table *t;
 
-    if (fd < 0 || writer < 0 || perf_map_open(fd, /* owner= */ 1, (size_t)1 << 20, &m) < 0)
+    memory_budget_init(&memory);
+    if (fd < 0 || writer < 0 || perf_map_open(fd, /* owner= */ 1, (size_t)1 << 20, &memory, &m) < 0)
         abort();
     if (pwrite(writer, data, size / 2, 0) < 0)
         abort();

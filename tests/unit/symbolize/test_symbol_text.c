@@ -259,6 +259,23 @@ static void drop(struct work *w)
     (void)w;
 }
 
+#define OWNER 1
+
+static struct memory_budget memory;
+
+static int open_map(const char *path, size_t max_bytes, struct perf_map **ret)
+{
+    memory_budget_init(&memory);
+    return perf_map_open(open(path, O_RDONLY | O_CLOEXEC), OWNER, max_bytes, &memory, ret);
+}
+
+/* Waits for the one reading that @w is at. */
+static void finish_reading(struct worker *w)
+{
+    ck_assert(worker_wait(w, clock_monotonic_ns() + 60 * NSEC_PER_SEC));
+    perf_map_end(worker_take(w));
+}
+
 /* What is beyond its memory is left out, and what may come is counted while it is read. */
 START_TEST(a_map_keeps_to_its_memory)
 {
@@ -271,26 +288,26 @@ START_TEST(a_map_keeps_to_its_memory)
     ck_assert_int_ge(fd, 0);
     for (int i = 0; i < LINES; i++)
         ck_assert_int_gt(dprintf(fd, "%x 10 function_%d\n", 0x1000 + i * 16, i), 0);
-    ck_assert_int_eq(perf_map_open(open(path, O_RDONLY | O_CLOEXEC), /* owner= */ 1, 1 << 20, &m),
-                     0);
+    ck_assert_int_eq(open_map(path, 1 << 20, &m), 0);
+    shares_init(&memory.perf_maps, 2 * LIMIT); /* half is one owner's */
     ck_assert_int_eq(worker_new("test", 4, -1, &w), 0);
-    perf_map_limit(m, LIMIT);
     perf_map_refresh(m, w, 1);
     ck_assert(perf_map_comes(m));
-    ck_assert_uint_eq(perf_map_bytes(m), LIMIT);
-    while (perf_map_comes(m)) {
-        struct work *work = worker_take(w);
-
-        if (work)
-            perf_map_end(work);
-        else
-            ck_assert(worker_wait(w, clock_monotonic_ns() + 60 * NSEC_PER_SEC));
-    }
+    ck_assert_uint_eq(shares_used(&memory.perf_maps, OWNER) / 10, LIMIT / 10);
+    finish_reading(w);
+    ck_assert(!perf_map_comes(m));
     ck_assert(perf_map_is_cut(m));
-    ck_assert_uint_le(perf_map_bytes(m), LIMIT * 11 / 10);
+    ck_assert_uint_le(shares_used(&memory.perf_maps, OWNER), LIMIT * 11 / 10);
     ck_assert(map_names(m, 0x1000, "function_0"));
     ck_assert(!perf_map_find(m, 0x1000 + (LINES - 1) * 16));
+    /* One that is closed while it is read counts until that is over. */
+    ck_assert_int_gt(dprintf(fd, "1 1 more\n"), 0);
+    perf_map_refresh(m, w, 100 * NSEC_PER_SEC);
+    ck_assert(perf_map_comes(m));
     perf_map_close(m);
+    ck_assert_uint_ge(shares_used(&memory.perf_maps, OWNER), LIMIT / 2);
+    finish_reading(w);
+    ck_assert_uint_eq(memory.perf_maps.used, 0);
     worker_free(w, drop);
     close(fd);
     unlink(path);
@@ -305,7 +322,7 @@ START_TEST(a_map_is_read_as_it_grows)
     uint64_t now = 1;
 
     ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(perf_map_open(open(path, O_RDONLY | O_CLOEXEC), /* owner= */ 1, 1000, &m), 0);
+    ck_assert_int_eq(open_map(path, 1000, &m), 0);
     ck_assert(!perf_map_refresh(m, NULL, now));
     ck_assert_int_eq(dprintf(fd, "1000 10 one\n2000 10 tw"), 22);
     ck_assert_msg(!perf_map_refresh(m, NULL, now + NSEC_PER_SEC / 2), "at most once a second");
