@@ -57,7 +57,7 @@ bool dependable_is_copy(int fd)
  * neither a folder nor Landlock is in the way. Processes map code from such files. */
 static bool is_others_to_change(int fd)
 {
-    const int fixed = F_SEAL_WRITE | F_SEAL_SHRINK;
+    const int fixed = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
     int seals = fcntl(fd, F_GET_SEALS);
     struct stat st;
 

@@ -118,7 +118,7 @@ static bool can_write_as_nobody(int fd)
 START_TEST(memory_is_a_sealed_copy)
 {
     struct error err = ERROR_NULL;
-    int memory = memfd_create("doublemapper", MFD_CLOEXEC), fd = -1;
+    int memory = memfd_create("doublemapper", MFD_CLOEXEC | MFD_ALLOW_SEALING), fd = -1;
     pid_t pid;
     struct proc_id id;
     char text[8] = "";
@@ -140,6 +140,30 @@ START_TEST(memory_is_a_sealed_copy)
 }
 END_TEST
 
+/* One that nobody can change is given itself; one that still grows is not. */
+START_TEST(memory_that_may_grow_is_a_sealed_copy)
+{
+    const int seals = F_SEAL_WRITE | F_SEAL_SHRINK | (_i ? F_SEAL_GROW : 0);
+    struct error err = ERROR_NULL;
+    int memory = memfd_create("code", MFD_CLOEXEC | MFD_ALLOW_SEALING), fd = -1;
+    struct stat theirs, given;
+    struct proc_id id;
+    pid_t pid;
+
+    ck_assert(memory >= 0 && ftruncate(memory, 8192) == 0);
+    ck_assert(fcntl(memory, F_ADD_SEALS, seals) == 0);
+    pid = start_child(map_memory, &memory);
+    id = id_of(pid);
+    ck_assert_msg(broker_mapped(fx.b, &id, layout->jvm, layout->jvm + 8192, &fd, &err) == 0, "%s",
+                  err.msg);
+    ck_assert(fstat(memory, &theirs) == 0 && fstat(fd, &given) == 0);
+    ck_assert_int_eq(theirs.st_ino == given.st_ino, _i);
+    close(fd);
+    close(memory);
+    end_child(pid);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("broker_mapped");
@@ -153,5 +177,6 @@ int main(void)
     tcase_add_test(tc, mapped_refuses_odd_ranges);
     tcase_add_test(tc, the_vdso_is_a_sealed_copy);
     tcase_add_test(tc, memory_is_a_sealed_copy);
+    tcase_add_loop_test(tc, memory_that_may_grow_is_a_sealed_copy, 0, 2);
     return suite_run_case("broker_mapped", tc);
 }
