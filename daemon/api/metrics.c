@@ -236,6 +236,9 @@ static void metrics_state(struct api *api, struct buf *out)
            (double)s.elf_nameless);
     metric(out, "flamed_elf_left_out_total", "counter",
            "Times that the symbols of a file were left out for that.", (double)s.elf_left_out);
+    metric(out, "flamed_shares_miscounted_total", "counter",
+           "Times that more of a share was given back than was taken, which is a fault of flamed.",
+           (double)shares_miscounted());
     metric(out, "flamed_names_bytes", "gauge", "Memory of the table of frames and names.",
            (double)frame_table_bytes(api->engine.dispatch->naming.frames));
 }

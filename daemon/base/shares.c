@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/shares.h"
 
+#include <assert.h>
+#include <stdatomic.h>
 #include <sys/random.h>
+
+static atomic_uint_least64_t miscounted;
 
 void shares_init(struct shares *s, uint64_t max)
 {
@@ -25,13 +29,18 @@ uint64_t shares_used(const struct shares *s, uint64_t owner)
     return s->of[place(s, owner)];
 }
 
+static uint64_t a_little(const struct shares *s)
+{
+    return s->max / SHARES_LITTLE + (s->max % SHARES_LITTLE != 0);
+}
+
 uint64_t shares_room(const struct shares *s, uint64_t owner)
 {
-    uint64_t mine = shares_used(s, owner), for_all = s->max - s->max / 4,
-             little = s->max / SHARES_LITTLE;
+    uint64_t mine = shares_used(s, owner), for_all = s->max - s->max / 4, little = a_little(s);
     uint64_t rest = SHARES_OF_REST * (for_all - MIN(s->used, for_all));
     /* The most n with mine + n <= SHARES_OF_REST * (rest - n). */
-    uint64_t room = rest > mine ? (rest - mine) / (SHARES_OF_REST + 1) : 0;
+    uint64_t room =
+        rest > mine && owner != OWNER_FOREIGN ? (rest - mine) / (SHARES_OF_REST + 1) : 0;
 
     if (little > mine)
         room = MAX(room, MIN(little - mine, s->max - MIN(s->used, s->max)));
@@ -48,6 +57,8 @@ uint64_t shares_room_lasting(const struct shares *s, uint64_t owner)
     uint64_t mine = shares_used(s, owner);
     uint64_t room = MIN(less(s->max / 2, mine), less(s->max - s->max / 4, s->used));
 
+    if (owner == OWNER_FOREIGN)
+        return MIN(less(a_little(s), mine), less(s->max, s->used));
     return MAX(room, MIN(less(s->max / SHARES_MODEST, mine), less(s->max, s->used)));
 }
 
@@ -69,6 +80,18 @@ void shares_force(struct shares *s, uint64_t owner, uint64_t n)
 
 void shares_give(struct shares *s, uint64_t owner, uint64_t n)
 {
+    uint64_t *of = &s->of[place(s, owner)], has = MIN(*of, s->used);
+
+    assert(n <= has);
+    if (n > has) {
+        atomic_fetch_add(&miscounted, 1);
+        n = has;
+    }
     s->used -= n;
-    s->of[place(s, owner)] -= n;
+    *of -= n;
+}
+
+uint64_t shares_miscounted(void)
+{
+    return atomic_load(&miscounted);
 }

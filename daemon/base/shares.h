@@ -18,6 +18,9 @@
 #define SHARES_LITTLE 64 /* one part in so many of all is a little */
 #define SHARES_MODEST 6  /* one part in so many: see shares_room_lasting() */
 
+/* The owner of what cannot be told whose it is. It gets a little, and no more. */
+#define OWNER_FOREIGN UINT64_MAX
+
 struct shares {
     uint64_t max, used;
     uint64_t seed;
@@ -35,7 +38,10 @@ uint64_t shares_room_lasting(const struct shares *s, uint64_t owner);
 bool shares_take(struct shares *s, uint64_t owner, uint64_t n);
 /* Takes @n for @owner, room or not. */
 void shares_force(struct shares *s, uint64_t owner, uint64_t n);
-/* Gives back what was taken for @owner. */
+/* Gives back what was taken for @owner. To give back more is a fault of flamed: it ends a test, and
+ * is counted elsewhere. */
 void shares_give(struct shares *s, uint64_t owner, uint64_t n);
+/* Counts such faults, of all. Thread: any. */
+uint64_t shares_miscounted(void);
 /* Returns what @owner has. */
 uint64_t shares_used(const struct shares *s, uint64_t owner);

@@ -67,6 +67,21 @@ START_TEST(what_lasts_leaves_a_sixth)
 }
 END_TEST
 
+START_TEST(what_is_nobodys_gets_a_little)
+{
+    struct shares s;
+
+    shares_init(&s, 6400);
+    ck_assert_uint_eq(shares_room(&s, OWNER_FOREIGN), 100);
+    ck_assert_uint_eq(shares_room_lasting(&s, OWNER_FOREIGN), 100);
+    shares_force(&s, OWNER_FOREIGN, 100);
+    ck_assert_uint_eq(shares_room(&s, OWNER_FOREIGN), 0);
+    ck_assert_uint_eq(shares_room_lasting(&s, OWNER_FOREIGN), 0);
+    shares_init(&s, 8); /* of few places one */
+    ck_assert_uint_eq(shares_room(&s, OWNER_FOREIGN), 1);
+}
+END_TEST
+
 START_TEST(what_is_forced_is_counted)
 {
     struct shares s;
@@ -206,6 +221,7 @@ int main(void)
     Suite *s = suite_create("worker");
 
     tcase_add_test(shares, one_alone_gets_half);
+    tcase_add_test(shares, what_is_nobodys_gets_a_little);
     tcase_add_test(shares, there_is_always_room_for_another);
     tcase_add_test(shares, what_lasts_leaves_a_sixth);
     tcase_add_test(shares, what_is_forced_is_counted);
