@@ -354,6 +354,7 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
     if (r < 0)
         return r;
     quarantine_load(w->notes_fd, engine_opts.proc_fd, &quarantine);
+    proc_owner_use_key(&quarantine.key);
     if (quarantine.count)
         log_warn("%zu processes or containers are quarantined, because readings of "
                  "them did not come back",

@@ -4,15 +4,12 @@
  * make many owners of one user, nor one owner of that user and a container of somebody else.
  */
 #include "base/cleanup.h"
-#include "base/fnv1a.h"
+#include "base/shares.h"
 #include "proc/proc.h"
-
-#include <fcntl.h>
-#include <unistd.h>
 
 /* Hexadecimal digits, as all runtimes have them in a cgroup's name. */
 #define CONTAINER_ID_BYTES 64
-#define CGROUP_MAX_BYTES 8192
+#define CGROUP_MAX_BYTES ((size_t)64 << 10) /* 13 hierarchies, each path at its longest */
 
 static bool is_hex(char c)
 {
@@ -62,28 +59,48 @@ static struct span whole(struct span cgroup)
     return user;
 }
 
+/* What an owner is known by. */
+enum kind { CONTAINER_OR_USER, USER_IN_CGROUP, PROCESS };
+
+static struct fingerprint_key key; /* 0: this program's own */
+
+void proc_owner_use_key(const struct fingerprint_key *shared)
+{
+    key = *shared;
+}
+
+/* A number that nobody can foresee: who could would choose a cgroup that has another's. */
+static uint64_t number(enum kind kind, struct span text, uint64_t a, uint64_t b)
+{
+    const struct fingerprint_key use = key.k0 || key.k1 ? key : fingerprint_key_new();
+    const uint64_t words[] = { kind, fingerprint(&use, text), a, b };
+
+    uint64_t n = fingerprint(&use, (struct span){ (const char *)words, sizeof(words) });
+
+    return n && n != OWNER_FOREIGN ? n : 1;
+}
+
 uint64_t proc_owner(int proc_fd, const struct proc_id *id)
 {
-    char name[32], text[CGROUP_MAX_BYTES];
-    _cleanup_close_ int fd = -1;
-    uint64_t hash = FNV1A_START;
-    struct span cgroup, key;
+    _cleanup_buf_ struct buf text = BUF_NULL;
     struct proc_status status;
-    ssize_t n;
+    struct span cgroup, of_all;
+    char name[32];
+    int r;
 
+    buf_init(&text, CGROUP_MAX_BYTES);
     snprintf(name, sizeof(name), "%d/cgroup", id->host_pid);
-    fd = openat(proc_fd, name, O_RDONLY | O_CLOEXEC);
-    n = fd < 0 ? 0 : read(fd, text, sizeof(text));
-    cgroup = (struct span){ text, n > 0 ? (size_t)n : 0 };
-    key = whole(cgroup);
-    if (key.n) {
-        hash = fnv1a(hash, key.p, key.n);
-    } else if (proc_read_status(proc_fd, id->host_pid, &status) == 0 && status.uid != 0) {
-        key = cgroup_path(cgroup);
-        hash = fnv1a(fnv1a(hash, &status.uid, sizeof(status.uid)), key.p, key.n);
-    } else {
-        hash = fnv1a(hash, &id->host_pid, sizeof(id->host_pid));
-        hash = fnv1a(hash, &id->start_ticks, sizeof(id->start_ticks));
-    }
-    return hash ? hash : 1;
+    r = buf_read_at(&text, proc_fd, name);
+    if (r < 0 && r != -ENOENT && r != -ESRCH)
+        return OWNER_FOREIGN;
+    cgroup = buf_span(&text);
+    of_all = whole(cgroup);
+    if (of_all.n)
+        return number(CONTAINER_OR_USER, of_all, 0, 0);
+    r = proc_read_status(proc_fd, id->host_pid, &status);
+    if (r < 0)
+        return OWNER_FOREIGN;
+    if (r == 0 && status.uid != 0)
+        return number(USER_IN_CGROUP, cgroup_path(cgroup), status.uid, 0);
+    return number(PROCESS, SPAN_NULL, (uint64_t)id->host_pid, id->start_ticks);
 }

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/siphash.h"
 
 /* A process image: what a profile is about. The exec number starts at 0 and rises with each exec
  * that was seen, so that `sh -c 'exec java'` is two images. Keys of every cache. */
@@ -227,8 +228,12 @@ int proc_open(int proc_fd, const struct proc_id *id, int *ret_pidfd);
 
 /* Returns whose process it is, never 0. It is the same for all of a container. Outside of any it is
  * the same for all of a user, in one service or in all of the user's sessions. Each of root's is
- * one of its own, and each that is gone. Reads its cgroup, and its status. */
+ * one of its own, and each that is gone. All whose cgroup or status cannot be read whole are
+ * OWNER_FOREIGN (base/shares.h). Reads both. */
 uint64_t proc_owner(int proc_fd, const struct proc_id *id);
+/* From now on makes its numbers by @shared, so that they mean the same in another program. To be
+ * called before the first proc_owner(). */
+void proc_owner_use_key(const struct fingerprint_key *shared);
 
 /* One mount of /proc/PID/mountinfo. Spans point into the text; in point and source what is no plain
  * character is escaped as the kernel does it. */

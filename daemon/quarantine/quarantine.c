@@ -26,6 +26,17 @@ static bool take_one(struct span line, struct quarantined *ret)
     return true;
 }
 
+static bool take_key(struct span line, struct fingerprint_key *ret)
+{
+    struct fingerprint_key key;
+
+    if (!span_take_str(&line, "key ") || !span_take_hex(&line, &key.k0) ||
+        !span_take_char(&line, ' ') || !span_take_hex(&line, &key.k1))
+        return false;
+    *ret = key;
+    return true;
+}
+
 /* The clock may have been set: nothing holds for longer than it is noted for. */
 static bool holds(const struct quarantined *one)
 {
@@ -57,6 +68,8 @@ void quarantine_load(int fd, int proc_fd, struct quarantine *ret)
 
     *ret = (struct quarantine){ .proc_fd = proc_fd };
     rest = (struct span){ text, n > 0 ? strnlen(text, (size_t)n) : 0 };
+    if (!span_take_line(&rest, &line) || !take_key(line, &ret->key))
+        ret->key = fingerprint_key_new();
     while (ret->count < QUARANTINE_MAX && span_take_line(&rest, &line)) {
         if (take_one(line, &one) && holds(&one))
             ret->list[ret->count++] = one;
@@ -66,9 +79,10 @@ void quarantine_load(int fd, int proc_fd, struct quarantine *ret)
 static int save(int fd, const struct quarantine *l)
 {
     char text[QUARANTINE_BYTES] = "";
-    size_t n = 0;
+    size_t n = (size_t)snprintf(text, sizeof(text), "key %jx %jx\n", (uintmax_t)l->key.k0,
+                                (uintmax_t)l->key.k1);
 
-    _Static_assert(QUARANTINE_MAX * 80 < sizeof(text), "all lines fit, at their longest");
+    _Static_assert((QUARANTINE_MAX + 1) * 80 < sizeof(text), "all lines fit, at their longest");
     for (size_t i = 0; i < l->count; i++)
         n += (size_t)snprintf(text + n, sizeof(text) - n, "%jx %ju %d %ju %d\n",
                               (uintmax_t)l->list[i].owner, (uintmax_t)l->list[i].until_s,

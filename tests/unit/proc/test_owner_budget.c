@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/shares.h"
 #include "proc/owner_budget.h"
 #include "proc/proc.h"
 
@@ -75,6 +76,50 @@ START_TEST(a_container_is_one_owner_and_a_process_outside_is_one)
 }
 END_TEST
 
+/* The text of a process in many hierarchies, each with a path of @each bytes, and then in one. */
+static uint64_t key_of_long(size_t each, const char *last)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    uint64_t key;
+
+    buf_init(&text, 1 << 20);
+    for (int i = 13; i > 0; i--) {
+        buf_printf(&text, "%d:name=h%d:/", i, i);
+        for (size_t n = 1; n < each; n++)
+            buf_add_char(&text, 'x');
+        buf_add_char(&text, '\n');
+    }
+    buf_add_str(&text, last);
+    buf_add_char(&text, '\0');
+    key = key_of(1, 7, text.p);
+    return key;
+}
+
+START_TEST(a_cgroup_counts_only_where_it_is_read_whole)
+{
+    uint64_t one = key_of(1, 7, "0::/docker/" ONE "\n");
+
+    ck_assert_uint_eq(key_of_long(4095, "0::/docker/" ONE "\n"), one);
+    ck_assert_uint_eq(key_of_long(6000, "0::/docker/" ONE "\n"), OWNER_FOREIGN);
+}
+END_TEST
+
+START_TEST(nobody_can_foresee_its_number)
+{
+    const struct fingerprint_key mine = { 1, 2 }, other = { 1, 3 }, own = { 0 };
+    uint64_t by_own = key_of(1, 7, "0::/docker/" ONE "\n"), by_mine;
+
+    proc_owner_use_key(&mine);
+    by_mine = key_of(1, 7, "0::/docker/" ONE "\n");
+    ck_assert_uint_ne(by_mine, by_own);
+    proc_owner_use_key(&other);
+    ck_assert_uint_ne(key_of(1, 7, "0::/docker/" ONE "\n"), by_mine);
+    proc_owner_use_key(&mine);
+    ck_assert_uint_eq(key_of(1, 7, "0::/docker/" ONE "\n"), by_mine);
+    proc_owner_use_key(&own);
+}
+END_TEST
+
 START_TEST(it_ends_and_comes_back_slowly)
 {
     static struct owner_budgets p;
@@ -123,6 +168,8 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, a_container_is_one_owner_and_a_process_outside_is_one);
+    tcase_add_test(tc, a_cgroup_counts_only_where_it_is_read_whole);
+    tcase_add_test(tc, nobody_can_foresee_its_number);
     tcase_add_test(tc, it_ends_and_comes_back_slowly);
     tcase_add_test(tc, as_many_as_fit_are_remembered);
     return suite_run_case("owner_budget", tc);

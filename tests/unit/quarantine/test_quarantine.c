@@ -60,6 +60,24 @@ START_TEST(the_next_one_knows)
 }
 END_TEST
 
+/* Owners have the numbers that they had: the key is in the notes. */
+START_TEST(the_next_one_has_its_key)
+{
+    struct proc_id one = process(1);
+    struct quarantine l;
+
+    ck_assert_int_eq(quarantine_add(fd, 1, &one, /* jvm= */ false), 0);
+    quarantine_load(fd, proc_fd, &l);
+    ck_assert(l.key.k0 == fingerprint_key_new().k0 && l.key.k1 == fingerprint_key_new().k1);
+    ck_assert_int_eq(pwrite(fd, "key 12 ab", 9, 0), 9);
+    ck_assert_int_eq(ftruncate(fd, 9), 0);
+    ck_assert_int_eq(quarantine_add(fd, 1, &one, /* jvm= */ false), 0);
+    quarantine_load(fd, proc_fd, &l);
+    ck_assert(l.key.k0 == 0x12 && l.key.k1 == 0xab);
+    ck_assert_uint_eq(l.count, 1);
+}
+END_TEST
+
 /* Of a flamed that runs for longer than that, too. */
 START_TEST(holds_for_its_time_only)
 {
@@ -174,6 +192,7 @@ START_TEST(what_is_over_or_broken_is_passed)
     char text[512];
 
     snprintf(text, sizeof(text),
+             "key 1 2\n"
              "1a %ju 5 6 1\n"                    /* good */
              "2a %ju 5 6 1\n"                    /* over */
              "3a %ju 5 6 1\n"                    /* longer than any can be */
@@ -197,6 +216,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, the_next_one_knows);
+    tcase_add_test(tc, the_next_one_has_its_key);
     tcase_add_test(tc, holds_for_its_time_only);
     tcase_add_test(tc, notes_one_that_is_gone);
     tcase_add_test(tc, the_oldest_goes);
