@@ -238,9 +238,7 @@ static struct opener *find(struct server *s, uint64_t owner, uint32_t kind)
 
 static bool same_request(const struct broker_request *a, const struct broker_request *b)
 {
-    return a->kind == b->kind && a->host_pid == b->host_pid && a->start_ticks == b->start_ticks &&
-           a->start == b->start && a->end == b->end && a->name_n == b->name_n &&
-           memcmp(a->name, b->name, sizeof(a->name)) == 0;
+    return a->kind == b->kind && memcmp(&a->fields, &b->fields, sizeof(a->fields)) == 0;
 }
 
 /* The answer that came too late to @q before; NULL: none did. */
@@ -259,11 +257,11 @@ static int pass_on(const struct broker_answer *a, int fd, struct reply *rep)
 {
     if (fd >= 0)
         reply_fd(rep, fd);
-    rep->value = a->value;
+    rep->body = a->body;
     if (a->result < 0) {
-        error_set(&rep->err, a->result, "%s", a->failure.msg);
-        if (a->failure.remedy[0])
-            error_remedy(&rep->err, "%s", a->failure.remedy);
+        error_set(&rep->err, a->result, "%s", a->body.failure.msg);
+        if (a->body.failure.remedy[0])
+            error_remedy(&rep->err, "%s", a->body.failure.remedy);
     }
     return a->result;
 }
@@ -306,7 +304,7 @@ static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget
             o->kept = false;
             o->late = *q;
             o->late_ns = began_ns;
-            return refuse(q->host_pid, &rep->err);
+            return refuse(q->fields.target.host_pid, &rep->err);
         }
         if (take_answer(o, &a, &fd) == 0)
             return pass_on(&a, fd, rep);
@@ -317,11 +315,12 @@ static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget
 
 int openers_ask(struct server *s, const struct broker_request *q, struct reply *rep)
 {
-    struct proc_id id = { .host_pid = q->host_pid, .start_ticks = q->start_ticks };
+    const struct target_fields *of = &q->fields.target;
+    struct proc_id id = { .host_pid = of->host_pid, .start_ticks = of->start_ticks };
     uint64_t owner = proc_owner(s->proc_fd, &id), now_ns = clock_monotonic_ns();
     struct budget *left = owner_budget_of(&s->owner_budgets, owner, now_ns);
     struct opener *o;
-    int r = q->kind == BROKER_MEM ? server_refuse_own(s, q->host_pid, &rep->err) : 0;
+    int r = q->kind == BROKER_MEM ? server_refuse_own(s, of->host_pid, &rep->err) : 0;
 
     if (r < 0) /* an opener does not know us all */
         return r;
@@ -333,19 +332,18 @@ int openers_ask(struct server *s, const struct broker_request *q, struct reply *
         return pass_on(&o->late_answer, take_fd(&o->late_fd), rep);
     }
     o = budget_has(left, now_ns) ? find(s, owner, q->kind) : NULL;
-    return o ? ask(s, o, owner, left, q, rep) : refuse(q->host_pid, &rep->err);
+    return o ? ask(s, o, owner, left, q, rep) : refuse(of->host_pid, &rep->err);
 }
 
 int openers_try(struct server *s, const struct broker_request *q, struct error *err)
 {
     struct broker_request maps = { .version = q->version,
                                    .kind = BROKER_MAPS,
-                                   .host_pid = q->host_pid,
-                                   .start_ticks = q->start_ticks };
+                                   .fields.maps = q->fields.target };
     struct reply rep = { 0 };
     int r;
 
-    if (!q->host_pid || !q->start_ticks || !openers_take(s, BROKER_MAPS))
+    if (!broker_request_info(q->kind)->of_target || !openers_take(s, BROKER_MAPS))
         return 0;
     r = openers_ask(s, &maps, &rep);
     for (size_t i = 0; i < rep.fd_count; i++)

@@ -15,15 +15,11 @@ struct mapped {
     char path[PATH_MAX]; /* "" for what has none, is deleted or is too long */
 };
 
-/* Opens the file behind the executable mapping that @q names, by request mapped's rules. With
- * @libjvm it must be called as HotSpot's library. 0, PROC_GONE, -EPERM, -errno. */
-int mapped_open_file(const struct target *t, const struct broker_request *q, bool libjvm,
-                     int *ret_fd, struct error *err);
 /* Checks that @t runs what the file @fd has at @offset, and cannot change that. It is the file
- * behind the mapping that @q names. The kernel puts no probe where @t can write, and does not say
+ * behind the mapping @at. The kernel puts no probe where @t can write, and does not say
  * so. In code that was patched in memory, a probe would run the file's instruction, and crash @t.
  * 0: a probe may be there; PROC_GONE; -EPERM, also where that cannot be read; -errno. */
-int mapped_check_code(const struct target *t, const struct broker_request *q, int fd,
+int mapped_check_code(const struct target *t, const struct mapping_fields *at, int fd,
                       uint64_t offset, struct error *err);
 /* Gets the executable mapping that is exactly @start-@end. 0, PROC_GONE, -ENOENT, -errno. */
 int mapped_find(const struct target *t, uint64_t start, uint64_t end, struct mapped *ret,

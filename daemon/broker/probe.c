@@ -124,13 +124,13 @@ static void tell_sampler(struct server *s, struct broker_facts *ret)
  * facts. Safe: numbers about the kernel and the broker itself. Has the BPF programs loaded, as any
  * sampling request would.
  */
-int request_facts(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_facts(struct server *s, const struct no_fields *q, struct reply *rep)
 {
     struct error err = ERROR_NULL;
     int fd = -ENODEV;
 
     (void)q;
-    rep->facts = (struct broker_facts){
+    rep->body.facts = (struct broker_facts){
         .capabilities = capabilities(),
         .kernel_version = kernel_version(),
         .perf_event_paranoid = read_number("/proc/sys/kernel/perf_event_paranoid", 2),
@@ -142,15 +142,15 @@ int request_facts(struct server *s, const struct broker_request *q, struct reply
         .kallsyms = kallsyms_work(s),
         .pid_namespace_level = s->initial_pid_ns ? 0 : 1,
     };
-    cpus_each(count_cpu, &rep->facts.cpus);
+    cpus_each(count_cpu, &rep->body.facts.cpus);
     cpus_each(try_cpu, &fd);
-    rep->facts.sideband = fd >= 0;
+    rep->body.facts.sideband = fd >= 0;
     if (fd < 0) {
         sideband_problem(fd, &err);
-        problem(rep->facts.sideband_problem, sizeof(rep->facts.sideband_problem), &err);
+        problem(rep->body.facts.sideband_problem, sizeof(rep->body.facts.sideband_problem), &err);
     }
     close_fd(fd);
     err = ERROR_NULL;
-    tell_sampler(s, &rep->facts);
+    tell_sampler(s, &rep->body.facts);
     return 0;
 }

@@ -11,26 +11,41 @@
 
 #define MOUNTINFO_MAX ((size_t)1 << 20)
 
-/* Where there are openers, one does it: a file system of the target's own may not answer. */
-static int open_library(struct server *s, const struct broker_request *q, const struct target *t,
-                        int *ret_fd, struct error *err)
+/* Asks an opener for the file: a file system of the target's own may not answer. */
+static int open_mapped(struct server *s, const struct mapping_fields *at, int *ret_fd,
+                       struct error *err)
 {
-    bool libjvm = q->kind != BROKER_CALL && q->kind != BROKER_MALLOC;
+    const struct broker_request q = { .version = BROKER_WIRE_VERSION,
+                                      .kind = BROKER_MAPPED,
+                                      .fields.mapped = *at };
     struct reply rep = { 0 };
-    int r;
+    int r = openers_take(s, BROKER_MAPPED) ? openers_ask(s, &q, &rep) : request_mapped(s, at, &rep);
 
-    if (!s->opener_count)
-        return mapped_open_file(t, q, libjvm, ret_fd, err);
-    r = openers_ask(s, q, &rep);
     if (r < 0)
         *err = rep.err;
-    for (size_t i = 0; i < rep.fd_count; i++) {
-        if (r == 0 && i == 0)
-            *ret_fd = rep.fds[i];
-        else
-            close_fd(rep.fds[i]);
-    }
-    return r == 0 && rep.fd_count == 0 ? -EIO : r;
+    if (r == BROKER_ABSENT || (r == 0 && !rep.fd_count))
+        return error_set(err, -ENOENT, "cannot open the file that process %d has mapped",
+                         at->target.host_pid);
+    if (r == 0)
+        *ret_fd = rep.fds[0];
+    return r;
+}
+
+/* Checks what is mapped @at. 0, PROC_GONE, -EPERM, -errno. */
+static int check_mapping(const struct target *t, const struct mapping_fields *at,
+                         enum probed_name name, struct error *err)
+{
+    struct mapped m = { 0 };
+    int r = mapped_find(t, at->start, at->end, &m, err);
+
+    if (r)
+        return r;
+    if (m.inode && (name == PROBED_ANY || path_is_libjvm(span_of(m.path))))
+        return 0;
+    error_set(err, -EPERM, "what process %d has mapped there is no %s", t->host_pid,
+              name == PROBED_LIBJVM ? "libjvm.so" : "file");
+    error_remedy(err, "start the process again if its file was replaced");
+    return -EPERM;
 }
 
 /* Whether the mounts of @t are those of @whose: "self", or "1" for the host's init. */
@@ -71,55 +86,44 @@ static bool has_served_mount(const struct server *s, const struct target *t)
  * file mapped. Until it has them all, nothing can fork. A process holds that lock for as long as it
  * likes with a file system that it serves itself.
  */
-int probed_file_refuse_served(struct server *s, const struct broker_request *q,
+int probed_file_refuse_served(struct server *s, const struct target_fields *of,
                               const struct target *t, struct error *err)
 {
     struct reply maker = { 0 };
 
-    if (request_namespace_user(s, q, &maker) != 0 && !has_served_mount(s, t))
+    if (request_namespace_user(s, of, &maker) != 0 && !has_served_mount(s, t))
         return 0;
     error_set(err, -EPERM,
               "process %d may have file systems that it serves itself (FUSE): by one it could keep "
               "the kernel waiting with a probe, and every fork of the machine with it",
-              q->host_pid);
+              of->host_pid);
     error_remedy(err, "ask for another event; no probe is put in a container without root, nor "
                       "where FUSE is mounted in it");
     return -EPERM;
 }
 
-static int open_file(struct server *s, const struct broker_request *q, const struct target *t,
-                     int *ret_fd, struct error *err)
-{
-    _cleanup_close_ int fd = -1;
-    int r = open_library(s, q, t, &fd, err);
-
-    if (r == 0 && !s->is_opener)
-        r = probed_file_refuse_served(s, q, t, err);
-    if (r == 0 && !s->is_opener && dependable_is_copy(fd))
-        r = error_set(err, -EOPNOTSUPP,
-                      "that file of process %d lies in memory, or on a file system that may not "
-                      "answer (FUSE, NFS), so no probe is put there",
-                      q->host_pid);
-    if (r == 0)
-        *ret_fd = take_fd(&fd);
-    return r;
-}
-
-int probed_file_open(struct server *s, const struct broker_request *q, struct target *ret,
-                     int *ret_fd, struct reply *rep)
+int probed_file_open(struct server *s, const struct mapping_fields *at, enum probed_name name,
+                     struct target *ret, int *ret_fd, struct error *err)
 {
     _cleanup_close_ int fd = -1;
     int r;
 
-    if (!s->sampler && !s->is_opener)
-        return error_set(&rep->err, -EAGAIN, "no sampling is under way");
-    r = target_pin(s, q, ret, &rep->err);
+    if (!s->sampler)
+        return error_set(err, -EAGAIN, "no sampling is under way");
+    r = target_pin(s, &at->target, ret, err);
     if (r == 0)
-        r = server_refuse_own(s, q->host_pid, &rep->err);
+        r = server_refuse_own(s, ret->host_pid, err);
     if (r == 0)
-        r = open_file(s, q, ret, &fd, &rep->err);
-    if (r == 0 && s->is_opener)
-        return reply_fd(rep, take_fd(&fd));
+        r = open_mapped(s, at, &fd, err);
+    if (r == 0)
+        r = check_mapping(ret, at, name, err);
+    if (r == 0)
+        r = probed_file_refuse_served(s, &at->target, ret, err);
+    if (r == 0 && dependable_is_copy(fd))
+        r = error_set(err, -EOPNOTSUPP,
+                      "that file of process %d lies in memory, or on a file system that may not "
+                      "answer (FUSE, NFS), so no probe is put there",
+                      ret->host_pid);
     if (r == 0)
         *ret_fd = take_fd(&fd);
     return r;

@@ -9,13 +9,13 @@
 
 #include "broker/target/target.h"
 
-/* Pins the target of @q into @ret, and opens the file of the mapping that @q names. An opener
- * (file_openers.h) has the file in @rep then, and *ret_fd is left as it is. The broker asks an
- * opener for it with @q itself, which must therefore be a request whose function calls this. 0;
+enum probed_name { PROBED_ANY, PROBED_LIBJVM /* it must be called libjvm.so */ };
+
+/* Pins the target of @at into @ret, and opens the file of that mapping, as request mapped does. 0;
  * PROC_GONE; -EAGAIN: nothing is sampled; -EPERM or -EOPNOTSUPP: no probe may be put there; -errno:
- * each with @rep->err. The caller releases @ret in any case. */
-int probed_file_open(struct server *s, const struct broker_request *q, struct target *ret,
-                     int *ret_fd, struct reply *rep);
+ * each with @err. The caller releases @ret in any case. */
+int probed_file_open(struct server *s, const struct mapping_fields *at, enum probed_name name,
+                     struct target *ret, int *ret_fd, struct error *err);
 /* Refuses (-EPERM with @err) a target that may serve file systems itself. 0: it does not. */
-int probed_file_refuse_served(struct server *s, const struct broker_request *q,
+int probed_file_refuse_served(struct server *s, const struct target_fields *of,
                               const struct target *t, struct error *err);

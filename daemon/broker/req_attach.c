@@ -101,12 +101,12 @@ static bool any_jvm(int maps_fd)
 }
 
 /* What is to be mounted. Never in our own mount namespace, nor in that of the host's init. */
-static int collect_mounts(const struct server *s, const struct broker_request *q,
+static int collect_mounts(const struct server *s, const struct attach_fields *q,
                           const struct proc_status *status, struct launcher_message *m,
                           struct error *err)
 {
-    m->mounts = (q->set == ATTACH_MOUNT ? ATTACH_MOUNTS_AGENT : 0) |
-                (q->sets & BROKER_ATTACH_TMP ? ATTACH_MOUNTS_TMP : 0);
+    m->mounts = (q->mode == ATTACH_MOUNT ? ATTACH_MOUNTS_AGENT : 0) |
+                (q->mount_tmp ? ATTACH_MOUNTS_TMP : 0);
     if (!m->mounts)
         return 0;
     if (!s->attach_mount) {
@@ -114,11 +114,11 @@ static int collect_mounts(const struct server *s, const struct broker_request *q
         error_remedy(err, "start it with --attach-mount");
         return -EPERM;
     }
-    if (!(m->job.ns_flags & CLONE_NEWNS) || is_in_init_mounts(s, q->host_pid))
+    if (!(m->job.ns_flags & CLONE_NEWNS) || is_in_init_mounts(s, q->target.host_pid))
         return error_set(err, -EPERM,
                          "process %d runs in the host's own mount namespace, where nothing is "
                          "mounted",
-                         q->host_pid);
+                         q->target.host_pid);
     m->job.timeout_ms = ATTACH_MOUNTED_MS;
     m->host_uid = status->uid;
     m->host_gid = status->gid;
@@ -135,17 +135,18 @@ static int refuse_namespaces(const struct target *t, struct error *err)
 }
 
 /* Pins the target and fills @m from it. 0, PROC_GONE, -errno. */
-static int collect(const struct server *s, const struct broker_request *q, struct target *t,
+static int collect(const struct server *s, const struct attach_fields *q, struct target *t,
                    struct launcher_message *m, struct error *err)
 {
     _cleanup_close_ int maps = -1;
     struct attach_job *job = &m->job;
-    const struct proc_id id = { .host_pid = q->host_pid, .start_ticks = q->start_ticks };
+    const struct proc_id id = { .host_pid = q->target.host_pid,
+                                .start_ticks = q->target.start_ticks };
     struct proc_status status;
-    int r = target_pin(s, q, t, err);
+    int r = target_pin(s, &q->target, t, err);
 
     if (r == 0)
-        r = server_refuse_own(s, q->host_pid, err);
+        r = server_refuse_own(s, q->target.host_pid, err);
     if (r == 0)
         r = target_open_proc(t, "maps", &maps, err);
     if (r)
@@ -170,7 +171,7 @@ static int collect(const struct server *s, const struct broker_request *q, struc
         .magic = ATTACH_MAGIC,
         .version = ATTACH_VERSION,
         .ns_pid = status.ns_pid[status.ns_depth - 1],
-        .mode = q->set,
+        .mode = q->mode,
         .timeout_ms = ATTACH_DEADLINE_MS,
     };
     m->owner = proc_owner(s->proc_fd, &id);
@@ -222,13 +223,13 @@ static int make_template(struct server *s, const struct stream_header *h,
 /* The memory file that the agent writes, of a fixed size. Its pages are there before the JVM writes
  * one, so that they are charged to us and not to a container near its limit; but not without end
  * (owner_files.h), and then the container must have room for them. */
-static int make_stream(struct server *s, const struct broker_request *q, const struct target *t,
+static int make_stream(struct server *s, const struct attach_fields *q, const struct target *t,
                        struct launcher_message *m, int *ret_fd, struct error *err)
 {
     const struct stream_header h = {
         .magic = STREAM_MAGIC,
         .version = STREAM_VERSION,
-        .options = q->sets & ~BROKER_ATTACH_TMP,
+        .options = q->options,
         .clock_offset_ns = clock_offset_ns(t),
         /* Until flamed renews it; it begins when the agent is loaded, which may take long. */
         .lease_ns = clock_monotonic_ns() + STREAM_LEASE_NS + ATTACH_DEADLINE_MS * NSEC_PER_MSEC,
@@ -236,7 +237,7 @@ static int make_stream(struct server *s, const struct broker_request *q, const s
     bool paid = false;
     int r;
 
-    if (q->set == ATTACH_MOUNT) {
+    if (q->mode == ATTACH_MOUNT) {
         r = make_template(s, &h, m, ret_fd, &paid);
         if (r < 0)
             return error_code(err, r, "cannot make a memory file for the JVM");
@@ -248,10 +249,10 @@ static int make_stream(struct server *s, const struct broker_request *q, const s
 
 /* The memory file that the JVM writes. HotSpot opens the map of jcmd so that it is cut to nothing
  * first, which a sealed file would refuse; its pages are charged to the container. */
-static int make_out(struct server *s, const struct broker_request *q, const struct target *t,
+static int make_out(struct server *s, const struct attach_fields *q, const struct target *t,
                     struct launcher_message *m, int *ret_fd, struct error *err)
 {
-    if (attach_loads(q->set))
+    if (attach_loads(q->mode))
         return make_stream(s, q, t, m, ret_fd, err);
     *ret_fd = memory_open("flamed-perfmap", MEMORY_DATA);
     return *ret_fd < 0 ? error_code(err, *ret_fd, "cannot make a memory file for the JVM") : 0;
@@ -260,11 +261,12 @@ static int make_out(struct server *s, const struct broker_request *q, const stru
 /*
  * attach_check. Safe: reads what `attach` reads, touches nothing, and gives a sentence.
  */
-int request_attach_check(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_attach_check(struct server *s, const struct target_fields *q, struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
+    const struct attach_fields plain = { .target = *q };
     struct launcher_message m = { 0 };
-    int r = collect(s, q, &t, &m, &rep->err);
+    int r = collect(s, &plain, &t, &m, &rep->err);
 
     if (r == 0 && s->launcher_fd < 0)
         r = error_set(&rep->err, -ENOSYS,
@@ -299,11 +301,12 @@ static void take_answer(struct server *s, const struct launcher_message *m, int 
  * (mounter.h). What comes back is memory that the JVM writes, of fixed size, and a pipe: bytes to
  * distrust.
  */
-int request_attach(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_attach(struct server *s, const struct attach_fields *q, struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     _cleanup_close_ int out = -1, root = -1, status = -1, result = -1, result_in = -1;
-    struct launcher_message m = { .host_pid = q->host_pid, .start_ticks = q->start_ticks };
+    struct launcher_message m = { .host_pid = q->target.host_pid,
+                                  .start_ticks = q->target.start_ticks };
     int pipe_fds[2], agent = -1, r;
 
     if (s->launcher_fd < 0)
@@ -312,7 +315,7 @@ int request_attach(struct server *s, const struct broker_request *q, struct repl
                          "its log says why");
     r = collect(s, q, &t, &m, &rep->err);
     if (r == 0)
-        r = agents_get(&s->agents, &t, q->start_ticks, &agent, &rep->err);
+        r = agents_get(&s->agents, &t, q->target.start_ticks, &agent, &rep->err);
     if (r == 0)
         r = make_out(s, q, &t, &m, &out, &rep->err);
     if (r == 0)
@@ -346,11 +349,11 @@ int request_attach(struct server *s, const struct broker_request *q, struct repl
 /*
  * attach_ended. Safe: how a JVM which flamed attached to ended.
  */
-int request_attach_ended(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_attach_ended(struct server *s, const struct target_fields *q, struct reply *rep)
 {
     int status = 0, r = agents_ended(s->agents, s->proc_fd, q->host_pid, q->start_ticks, &status);
 
     if (r == 0)
-        rep->value = (uint64_t)status;
+        rep->body.attach_ended.status = (uint32_t)status;
     return r;
 }

@@ -82,7 +82,7 @@ void cgroup_made_by_root(const struct server *s, struct span cgroup, struct buf 
  * it, and a number that everybody may read of its cgroups. Nothing is opened but folders of the
  * cgroup file system, to look at their owners, and the files of that limit.
  */
-int request_cgroup(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_cgroup(struct server *s, const struct target_fields *q, struct reply *rep)
 {
     _cleanup_buf_ struct buf text = BUF_NULL, out = BUF_NULL;
     _cleanup_target_ struct target t = TARGET_NULL;
@@ -99,7 +99,7 @@ int request_cgroup(struct server *s, const struct broker_request *q, struct repl
         return error_set(&rep->err, out.error, "the cgroups of process %d take too much memory",
                          t.host_pid);
     r = memfd_of("cgroup", out.p, out.n, &fd, &rep->err);
-    rep->value = cgroup_cpu_limit(s, buf_span(&text)) |
-                 (cgroup_frozen(s, buf_span(&text)) ? BROKER_CGROUP_FROZEN : 0);
+    rep->body.cgroup = (struct cgroup_answer){ cgroup_cpu_limit(s, buf_span(&text)),
+                                               cgroup_frozen(s, buf_span(&text)) };
     return r ? r : reply_fd(rep, fd);
 }

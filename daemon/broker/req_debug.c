@@ -49,10 +49,10 @@ static int rule_of(const struct server *s, const struct target *t, struct file_r
 }
 
 /* The target, its root, and the rule for it. 0, PROC_GONE, -errno. */
-static int open_target(struct server *s, const struct broker_request *q, struct target *ret,
+static int open_target(struct server *s, const struct target_fields *of, struct target *ret,
                        int *ret_root, struct file_rule *ret_rule, struct error *err)
 {
-    int r = target_pin(s, q, ret, err);
+    int r = target_pin(s, of, ret, err);
 
     if (r == 0)
         r = target_open_root(ret, ret_root, err);
@@ -70,17 +70,17 @@ static int try_roots(const struct server *s, int root_fd, const char *path,
     return r == 0 ? r : try_path(s->host_root_fd, path, &DEBUG_RULE, ret_fd);
 }
 
-static void build_id_path(const struct broker_request *q, char *path, size_t size)
+static void build_id_path(const struct build_id_fields *q, char *path, size_t size)
 {
-    int n = snprintf(path, size, "%s/.build-id/%02x/", DEBUG_FOLDER, q->name[0]);
+    int n = snprintf(path, size, "%s/.build-id/%02x/", DEBUG_FOLDER, q->bytes[0]);
 
-    for (uint32_t i = 1; i < q->name_n; i++)
-        n += snprintf(path + n, size - (size_t)n, "%02x", q->name[i]);
+    for (uint32_t i = 1; i < q->n; i++)
+        n += snprintf(path + n, size - (size_t)n, "%02x", q->bytes[i]);
     snprintf(path + n, size - (size_t)n, ".debug");
 }
 
 /* In @folder, a cache of debuginfod's. */
-static int try_cache(int root_fd, const char *folder, const struct broker_request *q,
+static int try_cache(int root_fd, const char *folder, const struct build_id_fields *q,
                      const struct file_rule *rule, int *ret_fd)
 {
     struct file_rule own = *rule;
@@ -89,8 +89,8 @@ static int try_cache(int root_fd, const char *folder, const struct broker_reques
 
     if (n < 0 || (size_t)n + 2 * BROKER_BUILD_ID_MAX + sizeof("/debuginfo") > sizeof(path))
         return BROKER_ABSENT;
-    for (uint32_t i = 0; i < q->name_n; i++)
-        n += snprintf(path + n, sizeof(path) - (size_t)n, "%02x", q->name[i]);
+    for (uint32_t i = 0; i < q->n; i++)
+        n += snprintf(path + n, sizeof(path) - (size_t)n, "%02x", q->bytes[i]);
     snprintf(path + n, sizeof(path) - (size_t)n, "/debuginfo");
     own.follow = false;
     return try_path(root_fd, path, &own, ret_fd);
@@ -111,7 +111,7 @@ static bool cache_of_environment(char *path, size_t size)
     return n > 0 && (size_t)n < size;
 }
 
-static int try_host_caches(const struct server *s, const struct broker_request *q, int *ret_fd)
+static int try_host_caches(const struct server *s, const struct build_id_fields *q, int *ret_fd)
 {
     char folder[PATH_MAX];
 
@@ -127,7 +127,7 @@ static int try_host_caches(const struct server *s, const struct broker_request *
  * the one that the broker's own environment names, on the host; a regular ELF file. Debug files are
  * public by nature.
  */
-int request_debug(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_debug(struct server *s, const struct build_id_fields *q, struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     _cleanup_close_ int root = -1;
@@ -135,7 +135,7 @@ int request_debug(struct server *s, const struct broker_request *q, struct reply
     char path[sizeof(DEBUG_FOLDER) + 32 + 2 * BROKER_BUILD_ID_MAX];
     int fd = -1, r;
 
-    r = open_target(s, q, &t, &root, &rule, &rep->err);
+    r = open_target(s, &q->target, &t, &root, &rule, &rep->err);
     if (r)
         return r;
     build_id_path(q, path, sizeof(path));
@@ -151,7 +151,7 @@ int request_debug(struct server *s, const struct broker_request *q, struct reply
  * debug_shared. Safe: as debug, below another fixed folder. The name has neither a component that
  * begins with a dot nor an empty one, so it stays there.
  */
-int request_debug_shared(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_debug_shared(struct server *s, const struct shared_fields *q, struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     _cleanup_close_ int root = -1;
@@ -159,10 +159,10 @@ int request_debug_shared(struct server *s, const struct broker_request *q, struc
     char path[sizeof(SHARED_FOLDER "/") + BROKER_NAME_MAX];
     int fd = -1, r;
 
-    r = open_target(s, q, &t, &root, &rule, &rep->err);
+    r = open_target(s, &q->target, &t, &root, &rule, &rep->err);
     if (r)
         return r;
-    snprintf(path, sizeof(path), SHARED_FOLDER "/%.*s", (int)q->name_n, (const char *)q->name);
+    snprintf(path, sizeof(path), SHARED_FOLDER "/%s", q->name);
     r = try_roots(s, root, path, &rule, &fd);
     return r ? r : reply_fd(rep, fd);
 }
@@ -179,9 +179,8 @@ static int try_folder(int root_fd, const char *folder, const char *name,
 
 /* Beside the library, the file behind @start to @end, and in .debug beside it. Where its file
  * cannot be looked at nothing beside it is opened. */
-static int try_beside(const struct target *t, const struct broker_request *q, int root_fd,
-                      const char *folder, const char *name, const struct file_rule *rule,
-                      int *ret_fd)
+static int try_beside(const struct target *t, const struct debuglink_fields *q, int root_fd,
+                      const char *folder, const struct file_rule *rule, int *ret_fd)
 {
     static const char *const BETWEEN[] = { "/", "/.debug/" };
     struct file_rule beside = *rule;
@@ -189,7 +188,7 @@ static int try_beside(const struct target *t, const struct broker_request *q, in
     char path[PATH_MAX];
     struct stat st;
 
-    snprintf(path, sizeof(path), "map_files/%jx-%jx", (uintmax_t)q->start, (uintmax_t)q->end);
+    snprintf(path, sizeof(path), "map_files/%jx-%jx", (uintmax_t)q->at.start, (uintmax_t)q->at.end);
     library = openat(t->dir_fd, path, O_PATH | O_CLOEXEC);
     if (library < 0 || fstat(library, &st) < 0)
         return BROKER_ABSENT;
@@ -198,7 +197,7 @@ static int try_beside(const struct target *t, const struct broker_request *q, in
     beside.beside_uid = st.st_uid;
     beside.mount = file_mount(library);
     for (size_t i = 0; i < ARRAY_SIZE(BETWEEN); i++) {
-        int n = snprintf(path, sizeof(path), "%s%s%s", folder, BETWEEN[i], name);
+        int n = snprintf(path, sizeof(path), "%s%s%s", folder, BETWEEN[i], q->name);
 
         if (n < (int)sizeof(path) && try_path(root_fd, path, &beside, ret_fd) == 0)
             return 0;
@@ -213,30 +212,28 @@ static int try_beside(const struct target *t, const struct broker_request *q, in
  * host. flamed gives only a base name without a slash or a leading dot; a regular ELF object, so no
  * configuration, key, data or core file, and one that the target's user could read.
  */
-int request_debuglink(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_debuglink(struct server *s, const struct debuglink_fields *q, struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     _cleanup_close_ int root = -1;
     struct mapped m = { 0 };
     struct file_rule rule;
-    char name[BROKER_NAME_MAX + 1];
     char *slash;
     int fd = -1, r;
 
-    r = open_target(s, q, &t, &root, &rule, &rep->err);
+    r = open_target(s, &q->at.target, &t, &root, &rule, &rep->err);
     if (r == 0)
-        r = mapped_find(&t, q->start, q->end, &m, &rep->err);
+        r = mapped_find(&t, q->at.start, q->at.end, &m, &rep->err);
     if (r)
         return r;
     slash = strrchr(m.path, '/');
     if (!slash)
         return BROKER_ABSENT;
     *slash = '\0';
-    span_copy((struct span){ (const char *)q->name, q->name_n }, name, sizeof(name));
-    r = try_beside(&t, q, root, m.path, name, &rule, &fd);
+    r = try_beside(&t, q, root, m.path, &rule, &fd);
     if (r)
-        r = try_folder(root, m.path, name, &rule, &fd);
+        r = try_folder(root, m.path, q->name, &rule, &fd);
     if (r)
-        r = try_folder(s->host_root_fd, m.path, name, &DEBUG_RULE, &fd);
+        r = try_folder(s->host_root_fd, m.path, q->name, &DEBUG_RULE, &fd);
     return r ? r : reply_fd(rep, fd);
 }

@@ -113,7 +113,7 @@ static int find_hsperfdata(const struct tmp_place *place, int *ret_fd, struct er
  * that pid uses, owned by the target's user, with no second link (so no other's file linked in) and
  * small; in a folder that is that user's, no link and no mount. Contents are flamed's to distrust.
  */
-int request_hsperfdata(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_hsperfdata(struct server *s, const struct target_fields *q, struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     struct tmp_place place = { .root_fd = -1 };
@@ -142,7 +142,7 @@ static uint64_t started_realtime_ns(uint64_t start_ticks)
  * owned by its user or root, one link, regular. One that was last written before the process began
  * is another's, which had the same pid.
  */
-int request_perfmap(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_perfmap(struct server *s, const struct target_fields *q, struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     struct tmp_place place = { .root_fd = -1 };

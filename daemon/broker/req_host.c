@@ -22,7 +22,7 @@
  * kallsyms. Safe: a fixed file; the kernel decides at the open whether it shows addresses. They
  * help to attack the kernel, which is why docs/privilege.md lists them.
  */
-int request_kallsyms(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_kallsyms(struct server *s, const struct no_fields *q, struct reply *rep)
 {
     int fd = server_open_kallsyms(s);
 
@@ -82,7 +82,7 @@ static int open_tls_file(const char *config_path, int config_fd, const struct st
  * own start too. Or one of the three files for TLS that this names and flamed cannot choose.
  * Regular, at most 256 KiB.
  */
-int request_config(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_config(struct server *s, const struct config_fields *q, struct reply *rep)
 {
     _cleanup_close_ int fd = -1;
     struct stat st = { 0 };
@@ -93,9 +93,9 @@ int request_config(struct server *s, const struct broker_request *q, struct repl
     r = open_named(s->config_path, &fd, &st, &rep->err);
     if (r != 0)
         return r;
-    if (q->set == TLS_FILE_CONFIG)
+    if (q->file == TLS_FILE_CONFIG)
         return reply_fd(rep, take_fd(&fd));
-    r = open_tls_file(s->config_path, fd, &st, (enum tls_file)q->set, &tls_fd, &rep->err);
+    r = open_tls_file(s->config_path, fd, &st, (enum tls_file)q->file, &tls_fd, &rep->err);
     return r != 0 ? r : reply_fd(rep, tls_fd);
 }
 
@@ -104,7 +104,7 @@ int request_config(struct server *s, const struct broker_request *q, struct repl
  * it is missing; regular, no link, without a second name, and no other user's to write; opened to
  * append. A taken-over flamed can falsify it, as it can what it writes to the journal from then on.
  */
-int request_audit_log(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_audit_log(struct server *s, const struct no_fields *q, struct reply *rep)
 {
     _cleanup_close_ int fd = -1;
     struct stat st = { 0 };
@@ -148,15 +148,14 @@ static const struct {
  * else; regular, root's, one link, at most 4 MiB. It holds the container's environment, as its
  * JVM's memory does.
  */
-int request_container_config(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_container_config(struct server *s, const struct container_fields *q, struct reply *rep)
 {
     static const struct file_rule RULE = { .max_bytes = CONFIG_MAX_BYTES, .owned = true, .uid = 0 };
-    char id[BROKER_CONTAINER_ID_BYTES + 1], path[256];
+    char path[256];
     int fd = -1, r = BROKER_ABSENT;
 
-    span_copy((struct span){ (const char *)q->name, q->name_n }, id, sizeof(id));
     for (size_t i = 0; i < ARRAY_SIZE(CONFIGS) && r == BROKER_ABSENT; i++) {
-        snprintf(path, sizeof(path), "%s%s%s", CONFIGS[i].before, id, CONFIGS[i].after);
+        snprintf(path, sizeof(path), "%s%s%s", CONFIGS[i].before, q->id, CONFIGS[i].after);
         r = root_open(s->host_root_fd, path, &RULE, &fd, &rep->err);
     }
     return r ? r : reply_fd(rep, fd);
@@ -184,7 +183,7 @@ static int names_of(DIR *dir, int *ret_fd, struct error *err)
  * container_logs. Safe: names in one fixed folder of the host, no file is opened; at most 16,384 of
  * them.
  */
-int request_container_logs(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_container_logs(struct server *s, const struct no_fields *q, struct reply *rep)
 {
     DIR *dir;
     int fd = -1, r;
@@ -206,7 +205,7 @@ int request_container_logs(struct server *s, const struct broker_request *q, str
 /*
  * tracepoints. Safe: names in one fixed file of the kernel's; at most 1 MiB.
  */
-int request_tracepoints(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_tracepoints(struct server *s, const struct no_fields *q, struct reply *rep)
 {
     _cleanup_buf_ struct buf names = BUF_NULL;
     int fd = -1, r;

@@ -137,13 +137,13 @@ static int refuse_code(const struct target *t, const char *why, struct error *er
     return -EPERM;
 }
 
-int mapped_check_code(const struct target *t, const struct broker_request *q, int fd,
+int mapped_check_code(const struct target *t, const struct mapping_fields *at, int fd,
                       uint64_t offset, struct error *err)
 {
     struct compared compared = { .file = fd };
     _cleanup_close_ int maps = -1, mem = -1;
     struct mapped of;
-    int r = mapped_find(t, q->start, q->end, &of, err);
+    int r = mapped_find(t, at->start, at->end, &of, err);
 
     if (r == 0)
         r = target_open_proc(t, "maps", &maps, err);
@@ -169,43 +169,44 @@ int mapped_check_code(const struct target *t, const struct broker_request *q, in
 
 /* Where the vdso of 64-bit processes is read: in this one, because a target can write into its own
  * copy, and what is read of it holds for every process. That of a 32-bit process is its own. */
-static int open_vdso_source(const struct target *t, struct broker_request *at, int *ret_fd,
-                            struct error *err)
+static int open_vdso_source(const struct target *t, const struct mapping_fields *q,
+                            uint64_t *ret_at, int *ret_fd, struct error *err)
 {
     unsigned long own = getauxval(AT_SYSINFO_EHDR);
 
-    if (at->end <= UINT32_MAX || !own)
+    *ret_at = q->start;
+    if (q->end <= UINT32_MAX || !own)
         return target_open_proc(t, "mem", ret_fd, err);
-    at->start = own;
+    *ret_at = own;
     *ret_fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
     return *ret_fd < 0 ? error_errno(err, "cannot read this process's vdso") : 0;
 }
 
 /* The vdso's bytes are copied and not looked at. */
-static int open_vdso(const struct target *t, const struct broker_request *q, int *ret_fd,
+static int open_vdso(const struct target *t, const struct mapping_fields *q, int *ret_fd,
                      struct error *err)
 {
     static char copy[VDSO_MAX_BYTES];
-    struct broker_request at = *q;
     _cleanup_close_ int mem = -1;
     size_t n = q->end - q->start;
+    uint64_t at = 0;
     ssize_t got;
     int r;
 
     if (n > sizeof(copy))
         return error_set(err, -EFBIG, "the vdso of process %d has more than %d bytes", t->host_pid,
                          VDSO_MAX_BYTES);
-    r = open_vdso_source(t, &at, &mem, err);
+    r = open_vdso_source(t, q, &at, &mem, err);
     if (r)
         return r;
-    got = pread(mem, copy, n, (off_t)at.start);
+    got = pread(mem, copy, n, (off_t)at);
     if (got < 0)
         return error_errno(err, "cannot read the vdso of process %d", t->host_pid);
     return got == 0 ? PROC_GONE : memfd_of("vdso", copy, (size_t)got, ret_fd, err);
 }
 
 /* Through /proc/PID/map_files, which leads to the very file, deleted or overlaid or moved. */
-static int open_map_file(const struct target *t, const struct broker_request *q,
+static int open_map_file(const struct target *t, const struct mapping_fields *q,
                          const struct file_rule *rule, int *ret_fd, struct error *err)
 {
     _cleanup_close_ int fd = -1;
@@ -219,7 +220,7 @@ static int open_map_file(const struct target *t, const struct broker_request *q,
 }
 
 /* Checks that @m is mapped still: so its inode was no other file's while that was opened. */
-static int still_mapped(const struct target *t, const struct broker_request *q,
+static int still_mapped(const struct target *t, const struct mapping_fields *q,
                         const struct mapped *m, struct error *err)
 {
     struct mapped now;
@@ -252,7 +253,7 @@ static int open_by_name(const struct target *t, const struct mapped *m,
 }
 
 /* The file behind @m, which @q names. */
-static int open_mapped(const struct target *t, const struct broker_request *q,
+static int open_mapped(const struct target *t, const struct mapping_fields *q,
                        const struct mapped *m, int *ret_fd, struct error *err)
 {
     const struct file_rule rule = { .max_bytes = MAPPED_MAX_BYTES, .target = t };
@@ -269,40 +270,20 @@ static int open_mapped(const struct target *t, const struct broker_request *q,
     return r;
 }
 
-int mapped_open_file(const struct target *t, const struct broker_request *q, bool libjvm,
-                     int *ret_fd, struct error *err)
-{
-    const char *what = libjvm ? "libjvm.so" : "file";
-    struct mapped m = { 0 };
-    int r = mapped_find(t, q->start, q->end, &m, err);
-
-    if (r)
-        return r;
-    if (m.inode == 0 || (libjvm && !path_is_libjvm(span_of(m.path)))) {
-        error_set(err, -EPERM, "what process %d has mapped there is no %s", t->host_pid, what);
-        error_remedy(err, "start the process again if its file was replaced");
-        return -EPERM;
-    }
-    r = open_mapped(t, q, &m, ret_fd, err);
-    return r == BROKER_ABSENT
-               ? error_set(err, -ENOENT, "cannot open %s of process %d", what, t->host_pid)
-               : r;
-}
-
 /*
  * mapped. Safe: only a file that the target has mapped to execute, found by the kernel's own link
  * or checked by device and inode; so flamed gets no file that the target could not read itself. It
  * is looked at before it is opened: regular files only, never a device. Read-only. The vdso is a
  * copy.
  */
-int request_mapped(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_mapped(struct server *s, const struct mapping_fields *q, struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     struct mapped m = { 0 };
     _cleanup_close_ int fd = -1;
     int r;
 
-    r = target_pin(s, q, &t, &rep->err);
+    r = target_pin(s, &q->target, &t, &rep->err);
     if (r == 0)
         r = mapped_find(&t, q->start, q->end, &m, &rep->err);
     if (r)

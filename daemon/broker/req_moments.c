@@ -83,29 +83,28 @@ static int find_probes(int fd, struct moment_probe ret[MOMENT_PLACES_MAX], uint3
  * latter point to, with the target's own rights. They only say whether a stack is taken. Its end is
  * a link's, which ends with this process.
  */
-int request_moments(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_moments(struct server *s, const struct moments_fields *q, struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     struct moment_probe probes[MOMENT_PLACES_MAX];
     _cleanup_close_ int fd = -1;
-    struct broker_java_thread thread;
+    const struct broker_java_thread *thread = &q->thread;
     uint32_t count = 0;
-    int r = probed_file_open(s, q, &t, &fd, rep);
+    int r = probed_file_open(s, &q->at, PROBED_LIBJVM, &t, &fd, &rep->err);
 
-    if (r || fd < 0)
+    if (r)
         return r;
-    memcpy(&thread, q->name, sizeof(thread));
     r = find_probes(fd, probes, &count, &rep->err);
     for (uint32_t i = 0; r == 0 && i < count; i++)
-        r = mapped_check_code(&t, q, fd, probes[i].offset, &rep->err);
+        r = mapped_check_code(&t, &q->at, fd, probes[i].offset, &rep->err);
     if (r == 0)
         r = sampler_probe_moments(s->sampler, &(struct uprobe_target){ t.host_pid, t.pidfd, fd },
-                                  &(struct moment_thread){ .state = thread.state,
-                                                           .safepoint = thread.safepoint,
-                                                           .begun = thread.begun,
-                                                           .native = thread.native,
-                                                           .blocked = thread.blocked,
-                                                           .end = thread.end },
+                                  &(struct moment_thread){ .state = thread->state,
+                                                           .safepoint = thread->safepoint,
+                                                           .begun = thread->begun,
+                                                           .native = thread->native,
+                                                           .blocked = thread->blocked,
+                                                           .end = thread->end },
                                   probes, count, &rep->err);
     return r;
 }
@@ -113,16 +112,16 @@ int request_moments(struct server *s, const struct broker_request *q, struct rep
 /*
  * unmoments. Safe: ends what moments began, or part of it.
  */
-int request_unmoments(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_unmoments(struct server *s, const struct unmoments_fields *q, struct reply *rep)
 {
     (void)rep;
-    return s->sampler ? sampler_unprobe_moments(s->sampler, q->host_pid, q->sets) : -ENOENT;
+    return s->sampler ? sampler_unprobe_moments(s->sampler, q->host_pid, q->groups) : -ENOENT;
 }
 
 /*
  * moments_ring. Safe: as ring; its records tell when which JVM did what, and no memory but names.
  */
-int request_moments_ring(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_moments_ring(struct server *s, const struct no_fields *q, struct reply *rep)
 {
     int fd = s->sampler ? sampler_moments_fd(s->sampler) : -1;
 
@@ -132,6 +131,6 @@ int request_moments_ring(struct server *s, const struct broker_request *q, struc
     fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (fd < 0)
         return error_errno(&rep->err, "cannot copy the ring's fd");
-    rep->value = MOMENT_RING_BYTES;
+    rep->body.moments_ring.bytes = MOMENT_RING_BYTES;
     return reply_fd(rep, fd);
 }

@@ -101,7 +101,7 @@ static int has_roots_cgroup(const struct server *s, const struct target *t, bool
  * gives all rights in it and in those below it (user_namespaces(7)). It tells nothing of a process
  * in a container of root's, where a user may have the same number as one of the host.
  */
-int request_namespace_user(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_namespace_user(struct server *s, const struct target_fields *q, struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     _cleanup_close_ int top = -1;
@@ -124,6 +124,6 @@ int request_namespace_user(struct server *s, const struct broker_request *q, str
         r = target_check(&t);
     if (r)
         return r;
-    rep->value = roots ? 0 : uid;
-    return rep->value ? 0 : BROKER_ABSENT;
+    rep->body.namespace_user.uid = uid;
+    return roots || !uid ? BROKER_ABSENT : 0;
 }

@@ -17,7 +17,7 @@
  * and shows nothing once the target has exec'ed. It tells flamed which files a process maps: what a
  * profiler of the whole node has to know.
  */
-int request_maps(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_maps(struct server *s, const struct target_fields *q, struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     int fd = -1, r;
@@ -120,7 +120,7 @@ static int check_jvm(const struct target *t, int maps_fd, uint64_t *start, struc
 /* Opens a file about the memory of a JVM such that it is certain to be the JVM's and not that of an
  * image before or after it: both views of the maps, one opened before and one after, show the same
  * libjvm.so, and the first is read last, when it would be empty had the process exec'ed. */
-static int open_memory(const struct server *s, const struct broker_request *q,
+static int open_memory(const struct server *s, const struct target_fields *of,
                        int (*open_it)(const struct target *t, int *ret_fd, struct error *err),
                        int *ret_fd, struct error *err)
 {
@@ -129,9 +129,9 @@ static int open_memory(const struct server *s, const struct broker_request *q,
     uint64_t start = 0;
     int r;
 
-    r = target_pin(s, q, &t, err);
+    r = target_pin(s, of, &t, err);
     if (r == 0)
-        r = server_refuse_own(s, q->host_pid, err);
+        r = server_refuse_own(s, of->host_pid, err);
     if (r == 0)
         r = target_open_proc(&t, "maps", &before, err);
     if (r == 0)
@@ -189,7 +189,7 @@ static int open_pagemap(const struct target *t, int *ret_fd, struct error *err)
  * nothing and are refused with the rest. What is in a JVM's memory is open to flamed:
  * docs/privilege.md says so first.
  */
-int request_mem(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_mem(struct server *s, const struct target_fields *q, struct reply *rep)
 {
     int fd = -1, r = open_memory(s, q, open_mem, &fd, &rep->err);
 
@@ -202,7 +202,7 @@ int request_mem(struct server *s, const struct broker_request *q, struct reply *
  * attack on the kernel, and are hidden from who opens the file without CAP_SYS_ADMIN. The file
  * cannot be written to.
  */
-int request_pagemap(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_pagemap(struct server *s, const struct target_fields *q, struct reply *rep)
 {
     int fd = -1, r = open_memory(s, q, open_pagemap, &fd, &rep->err);
 

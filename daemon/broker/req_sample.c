@@ -93,7 +93,7 @@ static int add_sideband(int cpu, void *cookie)
  * name) and exits on the node, which /proc shows as well. flamed cannot re-program it: ioctl is
  * closed to it.
  */
-int request_sideband(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_sideband(struct server *s, const struct no_fields *q, struct reply *rep)
 {
     int r = cpus_each(add_sideband, rep);
 
@@ -137,11 +137,11 @@ int server_sampler(struct server *s, uint64_t wait_ns, struct error *err)
 /*
  * unwind_limit. Safe: a number in a range whose largest is what the BPF program is built for.
  */
-int request_unwind_limit(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_unwind_limit(struct server *s, const struct frames_fields *q, struct reply *rep)
 {
     if (s->sampler_state != SAMPLER_UNASKED)
         return error_set(&rep->err, -EBUSY, "unwind_limit: the BPF programs are loaded already");
-    s->max_frames = q->set;
+    s->max_frames = q->frames;
     return 0;
 }
 
@@ -149,7 +149,7 @@ int request_unwind_limit(struct server *s, const struct broker_request *q, struc
  * ring. Safe: the map's memory can be mapped, its samples read, its consumer's position written,
  * and that is all that can be done to it without bpf(2), which flamed may not call.
  */
-int request_ring(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_ring(struct server *s, const struct no_fields *q, struct reply *rep)
 {
     size_t bytes = 0;
     int fd, r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
@@ -160,7 +160,7 @@ int request_ring(struct server *s, const struct broker_request *q, struct reply 
     fd = fcntl(sampler_ring_fd(s->sampler, &bytes), F_DUPFD_CLOEXEC, 0);
     if (fd < 0)
         return error_errno(&rep->err, "cannot copy the ring's fd");
-    rep->value = bytes;
+    rep->body.ring.bytes = bytes;
     return reply_fd(rep, fd);
 }
 
@@ -206,10 +206,10 @@ static int server_program(struct server *s, enum event_program program, struct e
     return problem->code;
 }
 
-/* What @q's event is. */
-static int describe(const struct broker_request *q, struct sampler_event *ret, struct error *err)
+/* Gets what the event @q is. */
+static int describe(const struct event_fields *q, struct sampler_event *ret, struct error *err)
 {
-    return sampler_describe(q->set, (struct span){ (const char *)q->name, q->name_n },
+    return sampler_describe(q->kind, span_of(q->text),
                             /* devices_fd= */ -1, ret, err);
 }
 
@@ -222,19 +222,19 @@ static int describe(const struct broker_request *q, struct sampler_event *ret, s
  * processor is the most that their samples take (STACK_BUDGET_NS), and the kernel bounds the
  * clock's by perf_event_max_sample_rate and perf_cpu_time_max_percent.
  */
-int request_sample_start(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_sample_start(struct server *s, const struct sample_fields *q, struct reply *rep)
 {
     struct sampler_event event;
     uint32_t set = 0;
     int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
     if (r == 0)
-        r = describe(q, &event, &rep->err);
+        r = describe(&q->event, &event, &rep->err);
     if (r == 0)
         r = server_program(s, event.info->program, &rep->err);
     if (r == 0)
         r = sampler_start_event(s->sampler, &event, q->period, &set, &rep->err);
-    rep->value = set;
+    rep->body.sample_start.set = set;
     return r;
 }
 
@@ -252,9 +252,9 @@ static int check_event(struct server *s, uint32_t kind, struct span name, struct
 /*
  * sample_check. Safe: opens such an event for a moment, disabled.
  */
-int request_sample_check(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_sample_check(struct server *s, const struct event_fields *q, struct reply *rep)
 {
-    return check_event(s, q->set, (struct span){ (const char *)q->name, q->name_n }, &rep->err);
+    return check_event(s, q->kind, span_of(q->text), &rep->err);
 }
 
 /* Appends a line: its name, and why the machine lacks it. */
@@ -272,7 +272,7 @@ static void add_check(struct server *s, uint32_t kind, const char *name, bool by
  * sample_checks. Safe: as sample_check, for each event that has a name of its own: rows of a fixed
  * table, and those of caches.
  */
-int request_sample_checks(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_sample_checks(struct server *s, const struct no_fields *q, struct reply *rep)
 {
     _cleanup_buf_ struct buf out = BUF_NULL;
     char name[EVENT_CACHE_NAME_BYTES];
@@ -294,7 +294,7 @@ int request_sample_checks(struct server *s, const struct broker_request *q, stru
  * sample_flush. Safe: has samples written for a set that flamed began, of processes that it
  * filters; one pass over all threads, bounded by their number.
  */
-int request_sample_flush(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_sample_flush(struct server *s, const struct set_fields *q, struct reply *rep)
 {
     uint64_t late = 0;
     uint32_t no = 0;
@@ -302,14 +302,14 @@ int request_sample_flush(struct server *s, const struct broker_request *q, struc
 
     if (r < 0)
         return error_code(&rep->err, r, "cannot look at the waits that are not over");
-    rep->value = (uint64_t)no << 32 | MIN(late, (uint64_t)UINT32_MAX);
+    rep->body.sample_flush = (struct flush_answer){ no, (uint32_t)MIN(late, (uint64_t)UINT32_MAX) };
     return 0;
 }
 
 /*
  * sample_lates. Safe: as sample_flush, of waits that are over.
  */
-int request_sample_lates(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_sample_lates(struct server *s, const struct set_fields *q, struct reply *rep)
 {
     int r = s->sampler ? sampler_lates(s->sampler, q->set) : -ENOENT;
 
@@ -319,7 +319,7 @@ int request_sample_lates(struct server *s, const struct broker_request *q, struc
 /*
  * sample_begun. Safe: whether sample_start is done.
  */
-int request_sample_begun(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_sample_begun(struct server *s, const struct set_fields *q, struct reply *rep)
 {
     return s->sampler ? sampler_begun(s->sampler, q->set, &rep->err) : -ENOENT;
 }
@@ -327,7 +327,7 @@ int request_sample_begun(struct server *s, const struct broker_request *q, struc
 /*
  * sample_stop. Safe: ends what sample_start began.
  */
-int request_sample_stop(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_sample_stop(struct server *s, const struct set_fields *q, struct reply *rep)
 {
     if (!s->sampler)
         return error_set(&rep->err, -ENOENT, "no sampling is under way");
@@ -338,7 +338,7 @@ int request_sample_stop(struct server *s, const struct broker_request *q, struct
  * filter_process. Safe: a pid and eight bits go into a table of fixed size that the BPF program
  * looks pids up in; a pid of nobody matches nothing.
  */
-int request_filter_process(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_filter_process(struct server *s, const struct filter_fields *q, struct reply *rep)
 {
     int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
@@ -348,7 +348,7 @@ int request_filter_process(struct server *s, const struct broker_request *q, str
 /*
  * filter_all. Safe: eight bits.
  */
-int request_filter_all(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_filter_all(struct server *s, const struct sets_fields *q, struct reply *rep)
 {
     int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
@@ -359,7 +359,7 @@ int request_filter_all(struct server *s, const struct broker_request *q, struct 
  * take_losses. Safe: numbers that the BPF programs counted, in a sealed memfd. They are gone from
  * the table then.
  */
-int request_take_losses(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_take_losses(struct server *s, const struct no_fields *q, struct reply *rep)
 {
     static struct loss losses[LOSSES_MAX];
     size_t count = 0;
@@ -376,7 +376,7 @@ int request_take_losses(struct server *s, const struct broker_request *q, struct
 /*
  * sample_stats. Safe: seven counters.
  */
-int request_sample_stats(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_sample_stats(struct server *s, const struct no_fields *q, struct reply *rep)
 {
     struct sampler_stats st = { 0 };
     int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
@@ -385,7 +385,7 @@ int request_sample_stats(struct server *s, const struct broker_request *q, struc
     if (r < 0)
         return r;
     sampler_stats(s->sampler, &st);
-    rep->stats = (struct broker_sample_stats){
+    rep->body.sample_stats = (struct broker_sample_stats){
         .samples = st.samples,
         .lost_ring = st.lost_ring,
         .lost_budget = st.lost_budget,

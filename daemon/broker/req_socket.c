@@ -209,15 +209,15 @@ static void pack_all(const struct server *s, const struct search *search,
  * the sockets with the numbers that were asked for, and whether they are in the broker's pid and
  * user namespace. Nothing is opened.
  */
-int request_socket_holders(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_socket_holders(struct server *s, const struct sockets_fields *q, struct reply *rep)
 {
-    struct search search = { .sockets = q->name_n / sizeof(uint64_t) };
+    struct search search = { .sockets = q->count };
     int r;
 
-    memcpy(search.inodes, q->name, q->name_n);
+    memcpy(search.inodes, q->inodes, q->count * sizeof(q->inodes[0]));
     r = can_walk(s) ? find_by_walk(s, &search) : find_by_links(s, &search);
     if (r < 0)
         return error_code(&rep->err, r, "cannot tell which processes hold a socket");
-    pack_all(s, &search, &rep->holders);
+    pack_all(s, &search, &rep->body.socket_holders);
     return 0;
 }

@@ -30,7 +30,7 @@ void server_forget_tables(struct server *s)
  * shorter under the other; it is not executable and has no name. There is one at a time: asking
  * again replaces it.
  */
-int request_tables(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_tables(struct server *s, const struct no_fields *q, struct reply *rep)
 {
     _cleanup_close_ int fd = memory_open("flamed-tables", MEMORY_DATA);
     void *p;
@@ -44,7 +44,6 @@ int request_tables(struct server *s, const struct broker_request *q, struct repl
         return error_errno(&rep->err, "cannot map memory for the unwinder's tables");
     server_forget_tables(s);
     s->tables = p;
-    rep->value = BROKER_TABLES_BYTES;
     return reply_fd(rep, take_fd(&fd));
 }
 
@@ -53,7 +52,7 @@ int request_tables(struct server *s, const struct broker_request *q, struct repl
  * nothing but the BPF program reads. The program takes every row for untrusted: a wrong one gives a
  * wrong stack, read with the rights of the process that is sampled.
  */
-int request_put_rows(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_put_rows(struct server *s, const struct rows_fields *q, struct reply *rep)
 {
     int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
@@ -61,8 +60,7 @@ int request_put_rows(struct server *s, const struct broker_request *q, struct re
         return r;
     if (!s->tables)
         return error_set(&rep->err, -EINVAL, "put_rows: ask for the tables first");
-    return sampler_put_rows(s->sampler, (uint32_t)q->start, s->tables,
-                            (uint32_t)(q->end - q->start));
+    return sampler_put_rows(s->sampler, q->first, s->tables, q->end - q->first);
 }
 
 /*
@@ -70,7 +68,7 @@ int request_put_rows(struct server *s, const struct broker_request *q, struct re
  * bpf(2), which flamed may not call. It holds what flamed had put there, and flamed may put
  * anything.
  */
-int request_rows(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_rows(struct server *s, const struct no_fields *q, struct reply *rep)
 {
     int fd, r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
@@ -85,7 +83,7 @@ int request_rows(struct server *s, const struct broker_request *q, struct reply 
  * put_process. Safe: as put_rows; one entry of fixed size in a table that the BPF program looks
  * pids up in. It is copied before it is used, so that flamed cannot change it in between.
  */
-int request_put_process(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_put_process(struct server *s, const struct pid_fields *q, struct reply *rep)
 {
     _cleanup_free_ struct unwind_process *p = malloc(sizeof(*p));
     int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
@@ -103,7 +101,7 @@ int request_put_process(struct server *s, const struct broker_request *q, struct
 /*
  * forget_process. Safe: takes an entry away.
  */
-int request_forget_process(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_forget_process(struct server *s, const struct pid_fields *q, struct reply *rep)
 {
     (void)rep;
     return s->sampler ? sampler_put_process(s->sampler, q->host_pid, NULL) : 0;
@@ -113,9 +111,9 @@ int request_forget_process(struct server *s, const struct broker_request *q, str
  * put_thread. Safe: two ids and an address go into a table of fixed size; the BPF program reads
  * there with the rights of the process that is sampled, and takes what it finds for untrusted.
  */
-int request_put_thread(struct server *s, const struct broker_request *q, struct reply *rep)
+int request_put_thread(struct server *s, const struct thread_fields *q, struct reply *rep)
 {
     int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
-    return r < 0 ? r : sampler_put_thread(s->sampler, q->host_pid, (int32_t)q->set, q->start);
+    return r < 0 ? r : sampler_put_thread(s->sampler, q->host_pid, q->host_tid, q->java_thread);
 }

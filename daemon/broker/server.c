@@ -19,12 +19,6 @@
 #define SERVER_LOOK_SECONDS 9                     /* less than its client waits */
 #define PID_NS_INITIAL_INODE UINT64_C(0xeffffffc) /* fixed in the kernel: PROC_PID_INIT_INO */
 
-static const request_fn FUNCTIONS[BROKER_KIND_END] = {
-#define REQUEST(number, id, name, fields, fds) [number] = request_##name,
-#include "broker_client/requests.def"
-#undef REQUEST
-};
-
 int server_init(struct server *s, pid_t client, struct error *err)
 {
     struct stat st;
@@ -115,20 +109,15 @@ static int reply_send(int fd, const struct broker_request *q, int result, const 
         .kind = q->kind,
         .seq = q->seq,
         .result = result,
-        .value = rep->value,
+        .body = rep->body,
     };
     size_t sent = 0;
     int r;
 
     if (result < 0) {
-        snprintf(a.failure.msg, sizeof(a.failure.msg), "%s", rep->err.msg);
-        snprintf(a.failure.remedy, sizeof(a.failure.remedy), "%s", rep->err.remedy);
-    } else if (q->kind == BROKER_FACTS) {
-        a.facts = rep->facts;
-    } else if (q->kind == BROKER_SAMPLE_STATS) {
-        a.stats = rep->stats;
-    } else if (q->kind == BROKER_SOCKET_HOLDERS) {
-        a.holders = rep->holders;
+        a.body = (union broker_body){ 0 };
+        snprintf(a.body.failure.msg, sizeof(a.body.failure.msg), "%s", rep->err.msg);
+        snprintf(a.body.failure.remedy, sizeof(a.body.failure.remedy), "%s", rep->err.remedy);
     }
     do {
         size_t n = result == 0 ? MIN(rep->fd_count - sent, (size_t)BROKER_FDS_MAX) : 0;
@@ -152,14 +141,28 @@ static void set_deadline(time_t seconds)
     setitimer(ITIMER_REAL, &t, NULL);
 }
 
+static int dispatch(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    switch (q->kind) {
+#define REQUEST(number, id, name, type, answer, fds)                                               \
+    case (number):                                                                                 \
+        return request_##name(s, &q->fields.name, rep);
+#include "broker_client/requests.def"
+#undef REQUEST
+    default:
+        return -EOPNOTSUPP;
+    }
+}
+
 static int call(struct server *s, const struct broker_request *q, struct reply *rep)
 {
-    bool looks = q->start_ticks != 0 && s->opener_count; /* an opener may wait */
+    /* An opener may wait. */
+    bool looks = broker_request_info(q->kind)->of_target && s->opener_count;
     int r;
 
     if (looks)
         set_deadline(SERVER_LOOK_SECONDS);
-    r = FUNCTIONS[q->kind](s, q, rep);
+    r = dispatch(s, q, rep);
     if (looks)
         set_deadline(0);
     return r;
@@ -184,8 +187,8 @@ int server_answer(struct server *s, int fd)
             r = call(s, &q, &rep);
         if (r < 0 && !rep.err.msg[0])
             error_code(&rep.err, r, "%s", broker_request_info(q.kind)->name);
-        log_debug("request=%s host_pid=%d result=%d", broker_request_info(q.kind)->name, q.host_pid,
-                  r);
+        log_debug("request=%s host_pid=%d result=%d", broker_request_info(q.kind)->name,
+                  broker_request_info(q.kind)->of_target ? q.fields.target.host_pid : 0, r);
     } else if (log_limit()) {
         log_warn("refused a request: %s", rep.err.msg);
     }

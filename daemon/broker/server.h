@@ -77,12 +77,7 @@ struct reply {
     struct error err; /* of a result < 0 */
     int fds[BROKER_CPUS_MAX];
     size_t fd_count;
-    uint64_t value;
-    union {
-        struct broker_facts facts;
-        struct broker_sample_stats stats;
-        struct broker_holders holders;
-    };
+    union broker_body body;
 };
 
 /* Opens what the server holds. @client: flamed's pid, 0 unknown. 0 or -errno. */
@@ -106,12 +101,10 @@ int server_tend(struct server *s);
 /* Takes @fd into the reply. Returns 0, so that a request's function can end with it. */
 int reply_fd(struct reply *rep, int fd);
 
-/* One per request: 0, PROC_GONE, BROKER_ABSENT, or -errno with rep->err. */
-typedef int (*request_fn)(struct server *s, const struct broker_request *q, struct reply *rep);
-
-/* The functions of the requests, as request_fn says. Why each is safe stands above it (req_*.c). */
-#define REQUEST(number, id, name, fields, fds)                                                     \
-    int request_##name(struct server *s, const struct broker_request *q, struct reply *rep);
+/* The functions of the requests. Each returns 0, PROC_GONE, BROKER_ABSENT, or -errno with rep->err.
+ * Why each is safe stands above it (req_*.c). */
+#define REQUEST(number, id, name, type, answer, fds)                                               \
+    int request_##name(struct server *s, const struct type *q, struct reply *rep);
 #include "broker_client/requests.def"
 #undef REQUEST
 

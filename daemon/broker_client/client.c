@@ -134,9 +134,9 @@ int client_call_locked(struct broker *b, struct broker_request *q, struct broker
             return r;
     } while (a->more);
     if (a->result < 0) {
-        error_set(err, a->result, "%s", a->failure.msg);
-        if (a->failure.remedy[0])
-            error_remedy(err, "%s", a->failure.remedy);
+        error_set(err, a->result, "%s", a->body.failure.msg);
+        if (a->body.failure.remedy[0])
+            error_remedy(err, "%s", a->body.failure.remedy);
     }
     if (a->result == 0)
         *ret_count = count;
@@ -146,11 +146,12 @@ int client_call_locked(struct broker *b, struct broker_request *q, struct broker
 int client_call(struct broker *b, struct broker_request *q, struct broker_answer *a, int *fds,
                 size_t fds_max, size_t *ret_count, struct error *err)
 {
-    const struct proc_id target = { .host_pid = q->host_pid, .start_ticks = q->start_ticks };
+    const struct target_fields *target = &q->fields.target;
+    const struct proc_id id = { .host_pid = target->host_pid, .start_ticks = target->start_ticks };
     int r;
 
-    if (q->host_pid && broker_is_quarantined(b, &target, NULL))
-        return broker_refuse_quarantined(&target, err);
+    if (broker_request_info(q->kind)->of_target && broker_is_quarantined(b, &id, NULL))
+        return broker_refuse_quarantined(&id, err);
     pthread_mutex_lock(&b->lock);
     r = client_call_locked(b, q, a, fds, fds_max, ret_count, err);
     pthread_mutex_unlock(&b->lock);
@@ -165,48 +166,36 @@ int client_call_plain(struct broker *b, struct broker_request *q, struct broker_
     return client_call(b, q, a, NULL, 0, &count, err);
 }
 
-int client_call_file_value(struct broker *b, struct broker_request *q, int *ret_fd,
-                           uint64_t *ret_value, struct error *err)
+int client_do(struct broker *b, struct broker_request q, struct error *err)
 {
     struct broker_answer a;
-    size_t count = 0;
-    int fd = -1, r;
 
-    r = client_call(b, q, &a, &fd, 1, &count, err);
-    if (r == 0) {
+    return client_call_plain(b, &q, &a, err);
+}
+
+int client_call_file(struct broker *b, struct broker_request *q, struct broker_answer *a,
+                     int *ret_fd, struct error *err)
+{
+    size_t count = 0;
+    int fd = -1, r = client_call(b, q, a, &fd, 1, &count, err);
+
+    if (r == 0)
         *ret_fd = fd;
-        *ret_value = a.value;
-    }
     return r;
 }
 
-int client_call_file(struct broker *b, struct broker_request *q, int *ret_fd, struct error *err)
+int client_open(struct broker *b, struct broker_request q, int *ret_fd, struct error *err)
 {
-    uint64_t value;
+    struct broker_answer a;
 
-    return client_call_file_value(b, q, ret_fd, &value, err);
+    return client_call_file(b, &q, &a, ret_fd, err);
 }
 
-struct broker_request client_request(uint32_t kind)
+int client_put_name(char *field, size_t size, struct span name, struct error *err)
 {
-    return (struct broker_request){ .kind = kind };
-}
-
-struct broker_request client_request_target(uint32_t kind, const struct proc_id *id)
-{
-    return (struct broker_request){
-        .kind = kind,
-        .host_pid = id->host_pid,
-        .start_ticks = id->start_ticks,
-    };
-}
-
-int client_request_name(struct broker_request *q, const void *name, size_t n, struct error *err)
-{
-    if (n == 0 || n > BROKER_NAME_MAX)
-        return error_set(err, -EINVAL, "a name for flamed-broker has 1 to %d bytes, not %zu",
-                         BROKER_NAME_MAX, n);
-    memcpy(q->name, name, n);
-    q->name_n = (uint32_t)n;
+    if (name.n == 0 || name.n >= size)
+        return error_set(err, -EINVAL, "a name for flamed-broker has 1 to %zu bytes, not %zu",
+                         size - 1, name.n);
+    memcpy(field, name.p, name.n);
     return 0;
 }

@@ -24,11 +24,19 @@ struct broker {
 
 /* ---- requests ---- */
 
-/* Return a request of that kind, about nothing or about the process @id. */
-struct broker_request client_request(uint32_t kind);
-struct broker_request client_request_target(uint32_t kind, const struct proc_id *id);
-/* 0 or -EINVAL. */
-int client_request_name(struct broker_request *q, const void *name, size_t n, struct error *err);
+/* Returns the fields that name process @id, and those that name a mapping of it. */
+static inline struct target_fields client_target(const struct proc_id *id)
+{
+    return (struct target_fields){ .host_pid = id->host_pid, .start_ticks = id->start_ticks };
+}
+static inline struct mapping_fields client_mapping(const struct proc_id *id, uint64_t start,
+                                                   uint64_t end)
+{
+    return (struct mapping_fields){ client_target(id), start, end };
+}
+
+/* Copies the @n bytes of a name into a field of @size bytes, which is zero. 0 or -EINVAL. */
+int client_put_name(char *field, size_t size, struct span name, struct error *err);
 
 /* ---- calls ---- */
 
@@ -38,11 +46,11 @@ int client_call(struct broker *b, struct broker_request *q, struct broker_answer
 /* Does the same with b->lock held. */
 int client_call_locked(struct broker *b, struct broker_request *q, struct broker_answer *a,
                        int *fds, size_t fds_max, size_t *ret_count, struct error *err);
-/* Makes a call where the answer has no fds. */
+/* Makes a call where the answer has no fds, and where it is nothing but a result. */
 int client_call_plain(struct broker *b, struct broker_request *q, struct broker_answer *a,
                       struct error *err);
-/* Makes a call where it is one fd and a value. */
-int client_call_file_value(struct broker *b, struct broker_request *q, int *ret_fd,
-                           uint64_t *ret_value, struct error *err);
-/* Makes a call where it is one fd. */
-int client_call_file(struct broker *b, struct broker_request *q, int *ret_fd, struct error *err);
+int client_do(struct broker *b, struct broker_request q, struct error *err);
+/* Makes a call where the answer has one fd, and where it is nothing else. */
+int client_call_file(struct broker *b, struct broker_request *q, struct broker_answer *a,
+                     int *ret_fd, struct error *err);
+int client_open(struct broker *b, struct broker_request q, int *ret_fd, struct error *err);

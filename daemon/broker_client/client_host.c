@@ -9,57 +9,49 @@
 
 int broker_facts(struct broker *b, struct broker_facts *ret, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_FACTS);
+    struct broker_request q = { .kind = BROKER_FACTS };
     struct broker_answer a;
     int r = client_call_plain(b, &q, &a, err);
 
     if (r == 0)
-        *ret = a.facts;
+        *ret = a.body.facts;
     return r;
 }
 
 int broker_config(struct broker *b, enum tls_file which, int *ret_fd, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_CONFIG);
-
-    q.set = which;
-    return client_call_file(b, &q, ret_fd, err);
+    return client_open(
+        b, (struct broker_request){ .kind = BROKER_CONFIG, .fields.config.file = which }, ret_fd,
+        err);
 }
 
 int broker_audit_log(struct broker *b, int *ret_fd, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_AUDIT_LOG);
-
-    return client_call_file(b, &q, ret_fd, err);
+    return client_open(b, (struct broker_request){ .kind = BROKER_AUDIT_LOG }, ret_fd, err);
 }
 
 int broker_kallsyms(struct broker *b, int *ret_fd, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_KALLSYMS);
-
-    return client_call_file(b, &q, ret_fd, err);
+    return client_open(b, (struct broker_request){ .kind = BROKER_KALLSYMS }, ret_fd, err);
 }
 
 int broker_container_config(struct broker *b, const char *id, int *ret_fd, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_CONTAINER_CONFIG);
-    int r = client_request_name(&q, id, strlen(id), err);
+    struct broker_request q = { .kind = BROKER_CONTAINER_CONFIG };
+    struct container_fields *f = &q.fields.container_config;
+    int r = client_put_name(f->id, sizeof(f->id), span_of(id), err);
 
-    return r < 0 ? r : client_call_file(b, &q, ret_fd, err);
+    return r < 0 ? r : client_open(b, q, ret_fd, err);
 }
 
 int broker_container_logs(struct broker *b, int *ret_fd, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_CONTAINER_LOGS);
-
-    return client_call_file(b, &q, ret_fd, err);
+    return client_open(b, (struct broker_request){ .kind = BROKER_CONTAINER_LOGS }, ret_fd, err);
 }
 
 int broker_tracepoints(struct broker *b, int *ret_fd, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_TRACEPOINTS);
-
-    return client_call_file(b, &q, ret_fd, err);
+    return client_open(b, (struct broker_request){ .kind = BROKER_TRACEPOINTS }, ret_fd, err);
 }
 
 /* Turns what came into one of @ret for each of @n sockets. */
@@ -83,21 +75,23 @@ static void unpack_holders(const struct broker_holders *h, size_t n, struct sock
 int broker_socket_holders(struct broker *b, const uint64_t *inodes, size_t n,
                           struct socket_holding *ret, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_SOCKET_HOLDERS);
+    struct broker_request q = { .kind = BROKER_SOCKET_HOLDERS };
     uint64_t until = clock_monotonic_ns() + HOLDERS_TURN_NS;
     struct timespec ts = { .tv_sec = (time_t)(until / NSEC_PER_SEC),
                            .tv_nsec = (long)(until % NSEC_PER_SEC) };
     struct broker_answer a;
     size_t count = 0;
-    int r = client_request_name(&q, inodes, n * sizeof(*inodes), err);
+    int r;
 
-    if (r < 0)
-        return r;
+    if (n == 0 || n > SOCKETS_ASKED_MAX)
+        return error_set(err, -EINVAL, "%zu sockets are not 1 to %d", n, SOCKETS_ASKED_MAX);
+    q.fields.socket_holders.count = (uint32_t)n;
+    memcpy(q.fields.socket_holders.inodes, inodes, n * sizeof(*inodes));
     if (pthread_mutex_clocklock(&b->lock, CLOCK_MONOTONIC, &ts) != 0)
         return error_set(err, -EBUSY, "flamed-broker is busy");
     r = client_call_locked(b, &q, &a, NULL, 0, &count, err);
     pthread_mutex_unlock(&b->lock);
     if (r == 0)
-        unpack_holders(&a.holders, n, ret);
+        unpack_holders(&a.body.socket_holders, n, ret);
     return r;
 }

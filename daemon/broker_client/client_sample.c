@@ -8,31 +8,25 @@
 int broker_sideband(struct broker *b, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count,
                     struct error *err)
 {
-    struct broker_request q = client_request(BROKER_SIDEBAND);
+    struct broker_request q = { .kind = BROKER_SIDEBAND };
     struct broker_answer a;
 
     return client_call(b, &q, &a, ret_fds, BROKER_CPUS_MAX, ret_count, err);
 }
 
-static int get_ring(struct broker *b, enum broker_request_kind kind, int *ret_fd, size_t *ret_bytes,
-                    struct error *err)
+int broker_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *err)
 {
-    struct broker_request q = client_request(kind);
-    uint64_t bytes;
-    int r = client_call_file_value(b, &q, ret_fd, &bytes, err);
+    struct broker_request q = { .kind = BROKER_RING };
+    struct broker_answer a;
+    int r = client_call_file(b, &q, &a, ret_fd, err);
 
     if (r == 0)
-        *ret_bytes = (size_t)bytes;
+        *ret_bytes = (size_t)a.body.ring.bytes;
     return r;
 }
 
-int broker_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *err)
-{
-    return get_ring(b, BROKER_RING, ret_fd, ret_bytes, err);
-}
-
-/* Puts the event @name into @q: its kind, and its text where that says more. */
-static int put_event(struct broker_request *q, const char *name, struct error *err)
+/* Puts the event @name into @ret: its kind, and its text where that says more. */
+static int put_event(const char *name, struct event_fields *ret, struct error *err)
 {
     struct event_form form;
     size_t count;
@@ -43,261 +37,224 @@ static int put_event(struct broker_request *q, const char *name, struct error *e
         return error_set(err, r, "there is no event %s", name);
     if (r < 0)
         return r;
-    q->set = form.kind;
+    ret->kind = form.kind;
     if (form.kind < count && strcmp(rows[form.kind].name, name) == 0)
         return 0;
-    q->name_n = (uint32_t)strlen(name);
-    memcpy(q->name, name, q->name_n);
-    return 0;
+    return client_put_name(ret->text, sizeof(ret->text), span_of(name), err);
 }
 
 int broker_sample_start(struct broker *b, const char *event, uint64_t period, uint32_t *ret_set,
                         struct error *err)
 {
-    struct broker_request q = client_request(BROKER_SAMPLE_START);
+    struct broker_request q = { .kind = BROKER_SAMPLE_START };
     struct broker_answer a;
-    int r = put_event(&q, event, err);
+    int r = put_event(event, &q.fields.sample_start.event, err);
 
-    q.period = period;
+    q.fields.sample_start.period = period;
     if (r == 0)
         r = client_call_plain(b, &q, &a, err);
     if (r == 0)
-        *ret_set = (uint32_t)a.value;
+        *ret_set = a.body.sample_start.set;
     return r;
-}
-
-int broker_sample_begun(struct broker *b, uint32_t set, struct error *err)
-{
-    struct broker_request q = client_request(BROKER_SAMPLE_BEGUN);
-    struct broker_answer a;
-
-    q.set = set;
-    return client_call_plain(b, &q, &a, err);
 }
 
 int broker_sample_check(struct broker *b, const char *event, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_SAMPLE_CHECK);
-    struct broker_answer a;
-    int r = put_event(&q, event, err);
+    struct broker_request q = { .kind = BROKER_SAMPLE_CHECK };
+    int r = put_event(event, &q.fields.sample_check, err);
 
-    return r < 0 ? r : client_call_plain(b, &q, &a, err);
+    return r < 0 ? r : client_do(b, q, err);
 }
 
 int broker_sample_checks(struct broker *b, int *ret_fd, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_SAMPLE_CHECKS);
+    return client_open(b, (struct broker_request){ .kind = BROKER_SAMPLE_CHECKS }, ret_fd, err);
+}
 
-    return client_call_file(b, &q, ret_fd, err);
+/* ---- about a set ---- */
+
+static struct broker_request request_of_set(enum broker_request_kind kind, uint32_t set)
+{
+    return (struct broker_request){ .kind = kind, .fields.sample_stop.set = set };
+}
+
+int broker_sample_begun(struct broker *b, uint32_t set, struct error *err)
+{
+    return client_do(b, request_of_set(BROKER_SAMPLE_BEGUN, set), err);
 }
 
 int broker_sample_flush(struct broker *b, uint32_t set, uint32_t *ret_no, uint32_t *ret_late,
                         struct error *err)
 {
-    struct broker_request q = client_request(BROKER_SAMPLE_FLUSH);
+    struct broker_request q = request_of_set(BROKER_SAMPLE_FLUSH, set);
     struct broker_answer a;
-    int r;
+    int r = client_call_plain(b, &q, &a, err);
 
-    q.set = set;
-    r = client_call_plain(b, &q, &a, err);
     if (r == 0) {
-        *ret_no = (uint32_t)(a.value >> 32);
-        *ret_late = (uint32_t)a.value;
+        *ret_no = a.body.sample_flush.no;
+        *ret_late = a.body.sample_flush.late;
     }
     return r;
 }
 
 int broker_sample_lates(struct broker *b, uint32_t set, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_SAMPLE_LATES);
-    struct broker_answer a;
-
-    q.set = set;
-    return client_call_plain(b, &q, &a, err);
+    return client_do(b, request_of_set(BROKER_SAMPLE_LATES, set), err);
 }
+
+int broker_sample_agents(struct broker *b, uint32_t set, struct error *err)
+{
+    return client_do(b, request_of_set(BROKER_SAMPLE_AGENTS, set), err);
+}
+
+int broker_sample_stop(struct broker *b, uint32_t set, struct error *err)
+{
+    return client_do(b, request_of_set(BROKER_SAMPLE_STOP, set), err);
+}
+
+/* ---- probes ---- */
 
 int broker_probe(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
                  const struct broker_probes *probes, struct error *err)
 {
-    struct broker_request q = client_request_target(BROKER_PROBE, id);
-    struct broker_answer a;
+    struct broker_request q = { .kind = BROKER_PROBE };
 
-    _Static_assert(sizeof(*probes) <= BROKER_NAME_MAX, "probes must fit into a request");
-    q.start = start;
-    q.end = end;
-    q.name_n = sizeof(*probes);
-    memcpy(q.name, probes, sizeof(*probes));
-    return client_call_plain(b, &q, &a, err);
+    q.fields.probe = (struct probe_fields){ client_mapping(id, start, end), *probes };
+    return client_do(b, q, err);
 }
 
 int broker_unprobe(struct broker *b, int32_t host_pid, enum broker_probed where, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_UNPROBE);
-    struct broker_answer a;
+    struct broker_request q = { .kind = BROKER_UNPROBE };
 
-    q.host_pid = host_pid;
-    q.set = where;
-    return client_call_plain(b, &q, &a, err);
+    q.fields.unprobe = (struct unprobe_fields){ host_pid, where };
+    return client_do(b, q, err);
 }
 
 int broker_agent_probe(struct broker *b, const struct proc_id *id, uint32_t class_klass,
                        uint64_t collections, struct error *err)
 {
-    struct broker_request q = client_request_target(BROKER_AGENT_PROBE, id);
-    struct broker_answer a;
+    struct broker_request q = { .kind = BROKER_AGENT_PROBE };
 
-    q.set = class_klass;
-    q.start = collections;
-    return client_call_plain(b, &q, &a, err);
-}
-
-int broker_sample_agents(struct broker *b, uint32_t set, struct error *err)
-{
-    struct broker_request q = client_request(BROKER_SAMPLE_AGENTS);
-    struct broker_answer a;
-
-    q.set = set;
-    return client_call_plain(b, &q, &a, err);
+    q.fields.agent_probe = (struct agent_probe_fields){ .target = client_target(id),
+                                                        .collections = collections,
+                                                        .class_klass = class_klass };
+    return client_do(b, q, err);
 }
 
 int broker_moments(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
                    const struct broker_java_thread *thread, struct error *err)
 {
-    struct broker_request q = client_request_target(BROKER_MOMENTS, id);
-    struct broker_answer a;
-    int r = client_request_name(&q, thread, sizeof(*thread), err);
+    struct broker_request q = { .kind = BROKER_MOMENTS };
 
-    q.start = start;
-    q.end = end;
-    return r < 0 ? r : client_call_plain(b, &q, &a, err);
+    q.fields.moments =
+        (struct moments_fields){ .at = client_mapping(id, start, end), .thread = *thread };
+    return client_do(b, q, err);
 }
 
 int broker_unmoments(struct broker *b, int32_t host_pid, uint32_t groups, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_UNMOMENTS);
-    struct broker_answer a;
+    struct broker_request q = { .kind = BROKER_UNMOMENTS };
 
-    q.host_pid = host_pid;
-    q.sets = groups;
-    return client_call_plain(b, &q, &a, err);
+    q.fields.unmoments = (struct unmoments_fields){ host_pid, groups };
+    return client_do(b, q, err);
 }
 
 int broker_moments_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *err)
 {
-    return get_ring(b, BROKER_MOMENTS_RING, ret_fd, ret_bytes, err);
+    struct broker_request q = { .kind = BROKER_MOMENTS_RING };
+    struct broker_answer a;
+    int r = client_call_file(b, &q, &a, ret_fd, err);
+
+    if (r == 0)
+        *ret_bytes = (size_t)a.body.moments_ring.bytes;
+    return r;
 }
 
 int broker_call(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
                 uint32_t set, uint64_t offset, struct error *err)
 {
-    struct broker_request q = client_request_target(BROKER_CALL, id);
-    struct broker_answer a;
+    struct broker_request q = { .kind = BROKER_CALL };
 
-    q.start = start;
-    q.end = end;
-    q.set = set;
-    q.name_n = sizeof(offset);
-    memcpy(q.name, &offset, sizeof(offset));
-    return client_call_plain(b, &q, &a, err);
+    q.fields.call =
+        (struct call_fields){ .at = client_mapping(id, start, end), .offset = offset, .set = set };
+    return client_do(b, q, err);
 }
 
 int broker_malloc(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
                   uint32_t set, const struct broker_malloc *m, struct error *err)
 {
-    struct broker_request q = client_request_target(BROKER_MALLOC, id);
-    struct broker_answer a;
+    struct broker_request q = { .kind = BROKER_MALLOC };
 
-    q.start = start;
-    q.end = end;
-    q.set = set;
-    q.name_n = sizeof(*m);
-    memcpy(q.name, m, sizeof(*m));
-    return client_call_plain(b, &q, &a, err);
+    q.fields.malloc =
+        (struct malloc_fields){ .at = client_mapping(id, start, end), .function = *m, .set = set };
+    return client_do(b, q, err);
 }
 
 int broker_probes_begun(struct broker *b, int32_t host_pid, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_PROBES_BEGUN);
-    struct broker_answer a;
-
-    q.host_pid = host_pid;
-    return client_call_plain(b, &q, &a, err);
+    return client_do(b,
+                     (struct broker_request){ .kind = BROKER_PROBES_BEGUN,
+                                              .fields.probes_begun.host_pid = host_pid },
+                     err);
 }
 
 int broker_mallocs(struct broker *b, int32_t host_pid, uint64_t *ret)
 {
-    struct broker_request q = client_request(BROKER_MALLOCS);
+    struct broker_request q = { .kind = BROKER_MALLOCS, .fields.mallocs.host_pid = host_pid };
     struct broker_answer a;
-    int r;
+    int r = client_call_plain(b, &q, &a, NULL);
 
-    q.host_pid = host_pid;
-    r = client_call_plain(b, &q, &a, NULL);
     if (r == 0)
-        *ret = a.value;
+        *ret = a.body.mallocs.calls;
     return r;
 }
 
 int broker_uncall(struct broker *b, int32_t host_pid, uint32_t set, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_UNCALL);
-    struct broker_answer a;
+    struct broker_request q = { .kind = BROKER_UNCALL };
 
-    q.host_pid = host_pid;
-    q.set = set;
-    return client_call_plain(b, &q, &a, err);
+    q.fields.uncall = (struct uncall_fields){ host_pid, set };
+    return client_do(b, q, err);
 }
 
-int broker_sample_stop(struct broker *b, uint32_t set, struct error *err)
-{
-    struct broker_request q = client_request(BROKER_SAMPLE_STOP);
-    struct broker_answer a;
-
-    q.set = set;
-    return client_call_plain(b, &q, &a, err);
-}
+/* ---- filters, counters ---- */
 
 int broker_filter_process(struct broker *b, int32_t host_pid, uint32_t sets, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_FILTER_PROCESS);
-    struct broker_answer a;
+    struct broker_request q = { .kind = BROKER_FILTER_PROCESS };
 
-    q.host_pid = host_pid;
-    q.sets = sets;
-    return client_call_plain(b, &q, &a, err);
+    q.fields.filter_process = (struct filter_fields){ host_pid, sets };
+    return client_do(b, q, err);
 }
 
 int broker_filter_all(struct broker *b, uint32_t sets, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_FILTER_ALL);
-    struct broker_answer a;
-
-    q.sets = sets;
-    return client_call_plain(b, &q, &a, err);
+    return client_do(
+        b, (struct broker_request){ .kind = BROKER_FILTER_ALL, .fields.filter_all.sets = sets },
+        err);
 }
 
 int broker_sample_stats(struct broker *b, struct broker_sample_stats *ret, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_SAMPLE_STATS);
+    struct broker_request q = { .kind = BROKER_SAMPLE_STATS };
     struct broker_answer a;
     int r = client_call_plain(b, &q, &a, err);
 
     if (r == 0)
-        *ret = a.stats;
+        *ret = a.body.sample_stats;
     return r;
 }
 
 int broker_take_losses(struct broker *b, int *ret_fd, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_TAKE_LOSSES);
-
-    return client_call_file(b, &q, ret_fd, err);
+    return client_open(b, (struct broker_request){ .kind = BROKER_TAKE_LOSSES }, ret_fd, err);
 }
 
 int broker_unwind_limit(struct broker *b, uint32_t frames, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_UNWIND_LIMIT);
-    struct broker_answer a;
-
-    q.set = frames;
-    return client_call_plain(b, &q, &a, err);
+    return client_do(b,
+                     (struct broker_request){ .kind = BROKER_UNWIND_LIMIT,
+                                              .fields.unwind_limit.frames = frames },
+                     err);
 }

@@ -8,7 +8,7 @@
 
 static int map_tables(struct broker *b, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_TABLES);
+    struct broker_request q = { .kind = BROKER_TABLES };
     _cleanup_close_ int fd = -1;
     struct broker_answer a;
     size_t count = 0;
@@ -20,8 +20,6 @@ static int map_tables(struct broker *b, struct error *err)
     r = client_call_locked(b, &q, &a, &fd, 1, &count, err);
     if (r < 0)
         return r;
-    if (a.value != BROKER_TABLES_BYTES)
-        return error_set(err, -EPROTO, "flamed-broker's tables are of another size");
     p = mmap(NULL, BROKER_TABLES_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (p == MAP_FAILED)
         return error_errno(err, "cannot map the unwinder's tables");
@@ -55,11 +53,10 @@ int broker_put_rows(struct broker *b, uint32_t first, const struct unwind_row *r
     if (first > BROKER_ROWS_MAX || count > BROKER_ROWS_MAX - first)
         return error_set(err, -EINVAL, "the rows do not lie in the table");
     for (uint32_t done = 0; r == 0 && done < count;) {
-        struct broker_request q = client_request(BROKER_PUT_ROWS);
+        struct broker_request q = { .kind = BROKER_PUT_ROWS };
         uint32_t n = MIN(count - done, BROKER_TABLES_ROWS);
 
-        q.start = first + done;
-        q.end = q.start + n;
+        q.fields.put_rows = (struct rows_fields){ first + done, first + done + n };
         r = call_with_table(b, &q, rows + done, n * sizeof(*rows), err);
         done += n;
     }
@@ -68,15 +65,12 @@ int broker_put_rows(struct broker *b, uint32_t first, const struct unwind_row *r
 
 int broker_rows(struct broker *b, const struct unwind_row **ret, struct error *err)
 {
-    struct broker_request q = client_request(BROKER_ROWS);
     _cleanup_close_ int fd = -1;
-    struct broker_answer a;
-    size_t count = 0;
     void *p;
     int r;
 
     if (!b->rows) {
-        r = client_call(b, &q, &a, &fd, 1, &count, err);
+        r = client_open(b, (struct broker_request){ .kind = BROKER_ROWS }, &fd, err);
         if (r < 0)
             return r;
         p = mmap(NULL, BROKER_ROWS_MAX * sizeof(**ret), PROT_READ, MAP_SHARED, fd, 0);
@@ -91,21 +85,22 @@ int broker_rows(struct broker *b, const struct unwind_row **ret, struct error *e
 int broker_put_process(struct broker *b, int32_t host_pid, const struct unwind_process *p,
                        struct error *err)
 {
-    struct broker_request q = client_request(p ? BROKER_PUT_PROCESS : BROKER_FORGET_PROCESS);
-    struct broker_answer a;
+    struct broker_request put = { .kind = BROKER_PUT_PROCESS,
+                                  .fields.put_process.host_pid = host_pid };
 
-    q.host_pid = host_pid;
-    return p ? call_with_table(b, &q, p, sizeof(*p), err) : client_call_plain(b, &q, &a, err);
+    if (p)
+        return call_with_table(b, &put, p, sizeof(*p), err);
+    return client_do(b,
+                     (struct broker_request){ .kind = BROKER_FORGET_PROCESS,
+                                              .fields.forget_process.host_pid = host_pid },
+                     err);
 }
 
 int broker_put_thread(struct broker *b, int32_t host_pid, int32_t host_tid, uint64_t java_thread,
                       struct error *err)
 {
-    struct broker_request q = client_request(BROKER_PUT_THREAD);
-    struct broker_answer a;
+    struct broker_request q = { .kind = BROKER_PUT_THREAD };
 
-    q.host_pid = host_pid;
-    q.set = (uint32_t)host_tid;
-    q.start = java_thread;
-    return client_call_plain(b, &q, &a, err);
+    q.fields.put_thread = (struct thread_fields){ host_pid, host_tid, java_thread };
+    return client_do(b, q, err);
 }

@@ -30,127 +30,137 @@ int broker_refuse_quarantined(const struct proc_id *id, struct error *err)
     return -ETIMEDOUT;
 }
 
+static struct broker_request request_of(enum broker_request_kind kind, const struct proc_id *id)
+{
+    return (struct broker_request){ .kind = kind, .fields.target = client_target(id) };
+}
+
 int broker_maps(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err)
 {
-    struct broker_request q = client_request_target(BROKER_MAPS, id);
-
-    return client_call_file(b, &q, ret_fd, err);
+    return client_open(b, request_of(BROKER_MAPS, id), ret_fd, err);
 }
 
 int broker_mem(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err)
 {
-    struct broker_request q = client_request_target(BROKER_MEM, id);
-
-    return client_call_file(b, &q, ret_fd, err);
+    return client_open(b, request_of(BROKER_MEM, id), ret_fd, err);
 }
 
 int broker_pagemap(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err)
 {
-    struct broker_request q = client_request_target(BROKER_PAGEMAP, id);
+    return client_open(b, request_of(BROKER_PAGEMAP, id), ret_fd, err);
+}
 
-    return client_call_file(b, &q, ret_fd, err);
+static int call_cgroup(struct broker *b, const struct proc_id *id, struct cgroup_answer *ret,
+                       int *ret_fd, struct error *err)
+{
+    struct broker_request q = request_of(BROKER_CGROUP, id);
+    struct broker_answer a;
+    int r = client_call_file(b, &q, &a, ret_fd, err);
+
+    if (r == 0)
+        *ret = a.body.cgroup;
+    return r;
 }
 
 int broker_cgroup(struct broker *b, const struct proc_id *id, int *ret_fd, uint64_t *ret_cpu_limit,
                   struct error *err)
 {
-    struct broker_request q = client_request_target(BROKER_CGROUP, id);
-    uint64_t value;
-    int r = client_call_file_value(b, &q, ret_fd, &value, err);
+    struct cgroup_answer a;
+    int r = call_cgroup(b, id, &a, ret_fd, err);
 
     if (r == 0)
-        *ret_cpu_limit = value & ~BROKER_CGROUP_FROZEN;
+        *ret_cpu_limit = a.cpu_limit;
     return r;
 }
 
 int broker_is_frozen(struct broker *b, const struct proc_id *id, bool *ret, struct error *err)
 {
-    struct broker_request q = client_request_target(BROKER_CGROUP, id);
     _cleanup_close_ int fd = -1;
-    uint64_t value;
-    int r = client_call_file_value(b, &q, &fd, &value, err);
+    struct cgroup_answer a;
+    int r = call_cgroup(b, id, &a, &fd, err);
 
     if (r == 0)
-        *ret = value & BROKER_CGROUP_FROZEN;
+        *ret = a.frozen;
     return r;
 }
 
 int broker_namespace_user(struct broker *b, const struct proc_id *id, uint32_t *ret_uid,
                           struct error *err)
 {
-    struct broker_request q = client_request_target(BROKER_NAMESPACE_USER, id);
+    struct broker_request q = request_of(BROKER_NAMESPACE_USER, id);
     struct broker_answer a;
     int r = client_call_plain(b, &q, &a, err);
 
     if (r == 0)
-        *ret_uid = (uint32_t)a.value;
+        *ret_uid = a.body.namespace_user.uid;
     return r;
 }
 
 int broker_hsperfdata(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err)
 {
-    struct broker_request q = client_request_target(BROKER_HSPERFDATA, id);
-
-    return client_call_file(b, &q, ret_fd, err);
+    return client_open(b, request_of(BROKER_HSPERFDATA, id), ret_fd, err);
 }
 
 int broker_perfmap(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err)
 {
-    struct broker_request q = client_request_target(BROKER_PERFMAP, id);
-
-    return client_call_file(b, &q, ret_fd, err);
+    return client_open(b, request_of(BROKER_PERFMAP, id), ret_fd, err);
 }
 
 int broker_mapped(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
                   int *ret_fd, struct error *err)
 {
-    struct broker_request q = client_request_target(BROKER_MAPPED, id);
+    struct broker_request q = { .kind = BROKER_MAPPED };
 
-    q.start = start;
-    q.end = end;
-    return client_call_file(b, &q, ret_fd, err);
+    q.fields.mapped = client_mapping(id, start, end);
+    return client_open(b, q, ret_fd, err);
 }
 
 int broker_debug(struct broker *b, const struct proc_id *id, const uint8_t *build_id, size_t n,
                  int *ret_fd, struct error *err)
 {
-    struct broker_request q = client_request_target(BROKER_DEBUG, id);
-    int r = client_request_name(&q, build_id, n, err);
+    struct broker_request q = request_of(BROKER_DEBUG, id);
 
-    return r < 0 ? r : client_call_file(b, &q, ret_fd, err);
+    if (n > BROKER_BUILD_ID_MAX)
+        return error_set(err, -EINVAL, "a build-id has at most %d bytes, not %zu",
+                         BROKER_BUILD_ID_MAX, n);
+    q.fields.debug.n = (uint32_t)n;
+    memcpy(q.fields.debug.bytes, build_id, n);
+    return client_open(b, q, ret_fd, err);
 }
 
 int broker_debug_shared(struct broker *b, const struct proc_id *id, struct span name, int *ret_fd,
                         struct error *err)
 {
-    struct broker_request q = client_request_target(BROKER_DEBUG_SHARED, id);
-    int r = client_request_name(&q, name.p, name.n, err);
+    struct broker_request q = request_of(BROKER_DEBUG_SHARED, id);
+    struct shared_fields *f = &q.fields.debug_shared;
+    int r = client_put_name(f->name, sizeof(f->name), name, err);
 
-    return r < 0 ? r : client_call_file(b, &q, ret_fd, err);
+    return r < 0 ? r : client_open(b, q, ret_fd, err);
 }
 
 int broker_debuglink(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
                      const char *basename, int *ret_fd, struct error *err)
 {
-    struct broker_request q = client_request_target(BROKER_DEBUGLINK, id);
-    int r = client_request_name(&q, basename, strlen(basename), err);
+    struct broker_request q = { .kind = BROKER_DEBUGLINK };
+    struct debuglink_fields *f = &q.fields.debuglink;
+    int r = client_put_name(f->name, sizeof(f->name), span_of(basename), err);
 
-    q.start = start;
-    q.end = end;
-    return r < 0 ? r : client_call_file(b, &q, ret_fd, err);
+    f->at = client_mapping(id, start, end);
+    return r < 0 ? r : client_open(b, q, ret_fd, err);
 }
 
 int broker_attach(struct broker *b, const struct proc_id *id, uint32_t mode, bool tmp,
                   uint32_t options, int *ret_result, int *ret_out, struct error *err)
 {
-    struct broker_request q = client_request_target(BROKER_ATTACH, id);
+    struct broker_request q = { .kind = BROKER_ATTACH };
     int fds[BROKER_ATTACH_FDS] = { -1, -1 };
     struct broker_answer a;
     size_t count = 0;
     int r;
 
-    q.set = mode;
-    q.sets = options | (tmp ? BROKER_ATTACH_TMP : 0);
+    q.fields.attach = (struct attach_fields){
+        .target = client_target(id), .mode = mode, .options = options, .mount_tmp = tmp
+    };
     r = client_call(b, &q, &a, fds, ARRAY_SIZE(fds), &count, err);
     if (r == 0) {
         *ret_result = fds[0];
@@ -161,19 +171,16 @@ int broker_attach(struct broker *b, const struct proc_id *id, uint32_t mode, boo
 
 int broker_attach_check(struct broker *b, const struct proc_id *id, struct error *err)
 {
-    struct broker_request q = client_request_target(BROKER_ATTACH_CHECK, id);
-    struct broker_answer a;
-
-    return client_call_plain(b, &q, &a, err);
+    return client_do(b, request_of(BROKER_ATTACH_CHECK, id), err);
 }
 
 int broker_attach_ended(struct broker *b, const struct proc_id *id, int *ret_status)
 {
-    struct broker_request q = client_request_target(BROKER_ATTACH_ENDED, id);
+    struct broker_request q = request_of(BROKER_ATTACH_ENDED, id);
     struct broker_answer a;
     int r = client_call_plain(b, &q, &a, NULL);
 
     if (r == 0)
-        *ret_status = (int)a.value;
+        *ret_status = (int)a.body.attach_ended.status;
     return r;
 }

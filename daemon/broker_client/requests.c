@@ -9,9 +9,27 @@
 
 #define PAGE_MASK_BYTES UINT64_C(4095)
 #define ATTACH_OPTIONS_ALL (STREAM_OPTION_STUBS | STREAM_OPTION_ONCE | STREAM_OPTION_SAMPLES)
+#define ERRNO_MAX 4095
+#define RING_BYTES_MAX (UINT64_C(1) << 32)
+
+#define OF_TARGET(type)                                                                            \
+    _Generic((struct type *)NULL, struct target_fields *                                           \
+             : true, struct mapping_fields *                                                       \
+             : true, struct build_id_fields *                                                      \
+             : true, struct debuglink_fields *                                                     \
+             : true, struct shared_fields *                                                        \
+             : true, struct attach_fields *                                                        \
+             : true, struct probe_fields *                                                         \
+             : true, struct call_fields *                                                          \
+             : true, struct malloc_fields *                                                        \
+             : true, struct moments_fields *                                                       \
+             : true, struct agent_probe_fields *                                                   \
+             : true, default                                                                       \
+             : false)
 
 static const struct broker_request_info REQUESTS[BROKER_KIND_END] = {
-#define REQUEST(number, id, name, fields, fds) [number] = { #name, fields, fds },
+#define REQUEST(number, id, name, type, answer, fds)                                               \
+    [number] = { #name, sizeof(struct type), fds, OF_TARGET(type) },
 #include "broker_client/requests.def"
 #undef REQUEST
 };
@@ -21,252 +39,395 @@ const struct broker_request_info *broker_request_info(uint32_t kind)
     return kind < ARRAY_SIZE(REQUESTS) && REQUESTS[kind].name ? &REQUESTS[kind] : NULL;
 }
 
-static bool zero_after(const uint8_t *p, size_t from, size_t n)
+/* ---- the fields of requests ---- */
+
+static bool zero_after(const void *p, size_t from, size_t n)
 {
+    const uint8_t *bytes = p;
+
     for (size_t i = from; i < n; i++) {
-        if (p[i])
+        if (bytes[i])
             return false;
     }
     return true;
 }
 
-static bool range_valid(uint64_t start, uint64_t end)
+/* Returns the length of the string @p, or -1 where it does not end in @n bytes, or a byte behind
+ * its end is not zero. */
+static ptrdiff_t string_length(const char *p, size_t n)
 {
-    return start < end && end <= BROKER_ADDRESS_MAX && !(start & PAGE_MASK_BYTES) &&
-           !(end & PAGE_MASK_BYTES);
+    size_t length = strnlen(p, n);
+
+    return length < n && zero_after(p, length, n) ? (ptrdiff_t)length : -1;
 }
 
-static bool basename_valid(const uint8_t *name, uint32_t n)
+static bool pid_valid(int32_t pid)
 {
-    if (n == 0 || n > BROKER_NAME_MAX || name[0] == '.')
+    return pid > 0 && pid <= BROKER_PID_MAX;
+}
+
+static bool set_valid(uint32_t set)
+{
+    return set < BROKER_SETS_MAX;
+}
+
+static bool sets_valid(uint32_t sets)
+{
+    return sets < 1u << BROKER_SETS_MAX;
+}
+
+/* Checks an offset of a number of @align bytes into an object of the VM. */
+static bool offset_valid(uint32_t offset, size_t align)
+{
+    return offset <= BROKER_THREAD_BYTES_MAX && offset % align == 0;
+}
+
+static bool basename_valid(const char *name, size_t n)
+{
+    if (n == 0 || name[0] == '.')
         return false;
-    for (uint32_t i = 0; i < n; i++) {
-        if (name[i] <= ' ' || name[i] == '/' || name[i] == 0x7f)
+    for (size_t i = 0; i < n; i++) {
+        if ((unsigned char)name[i] <= ' ' || name[i] == '/' || name[i] == 0x7f)
             return false;
     }
     return true;
 }
 
-/* Base names with one slash between them. */
-static bool shared_valid(const uint8_t *name, uint32_t n)
+static bool no_fields_valid(const struct no_fields *f)
 {
-    uint32_t start = 0;
+    return !f->zero;
+}
 
-    for (uint32_t i = 0; i < MIN(n, (uint32_t)BROKER_NAME_MAX); i++) {
-        if (name[i] != '/')
+static bool target_fields_valid(const struct target_fields *f)
+{
+    return pid_valid(f->host_pid) && !f->zero;
+}
+
+static bool mapping_fields_valid(const struct mapping_fields *f)
+{
+    return target_fields_valid(&f->target) && f->start < f->end && f->end <= BROKER_ADDRESS_MAX &&
+           !(f->start & PAGE_MASK_BYTES) && !(f->end & PAGE_MASK_BYTES);
+}
+
+static bool build_id_fields_valid(const struct build_id_fields *f)
+{
+    return target_fields_valid(&f->target) && f->n >= 2 && f->n <= BROKER_BUILD_ID_MAX &&
+           zero_after(f->bytes, f->n, sizeof(f->bytes));
+}
+
+static bool debuglink_fields_valid(const struct debuglink_fields *f)
+{
+    ptrdiff_t n = string_length(f->name, sizeof(f->name));
+
+    return mapping_fields_valid(&f->at) && n > 0 && basename_valid(f->name, (size_t)n);
+}
+
+static bool shared_fields_valid(const struct shared_fields *f)
+{
+    ptrdiff_t n = string_length(f->name, sizeof(f->name)), start = 0;
+
+    if (!target_fields_valid(&f->target) || n <= 0)
+        return false;
+    for (ptrdiff_t i = 0; i <= n; i++) {
+        if (i < n && f->name[i] != '/')
             continue;
-        if (!basename_valid(name + start, i - start))
+        if (!basename_valid(f->name + start, (size_t)(i - start)))
             return false;
         start = i + 1;
     }
-    return n <= BROKER_NAME_MAX && basename_valid(name + start, n - start);
-}
-
-static bool container_id_valid(const uint8_t *name, uint32_t n)
-{
-    if (n != BROKER_CONTAINER_ID_BYTES)
-        return false;
-    for (uint32_t i = 0; i < n; i++) {
-        if (!(name[i] >= '0' && name[i] <= '9') && !(name[i] >= 'a' && name[i] <= 'f'))
-            return false;
-    }
     return true;
 }
 
-/* Whether the name says an event of the kind that the request has; rows need none. */
-static bool event_valid(const struct broker_request *q)
+static bool container_fields_valid(const struct container_fields *f)
 {
+    return string_length(f->id, sizeof(f->id)) == BROKER_CONTAINER_ID_BYTES &&
+           strspn(f->id, "0123456789abcdef") == BROKER_CONTAINER_ID_BYTES;
+}
+
+static bool event_fields_valid(const struct event_fields *f)
+{
+    ptrdiff_t n = string_length(f->text, sizeof(f->text));
     struct event_form form;
 
-    if (q->name_n == 0)
-        return q->set < EVENT_KINDS;
-    return event_form_parse((struct span){ (const char *)q->name, q->name_n }, &form, NULL) == 0 &&
-           form.kind == q->set;
-}
-
-/* Offsets of numbers of four bytes. */
-static bool small_offset_valid(uint32_t offset)
-{
-    return offset <= BROKER_THREAD_BYTES_MAX && offset % sizeof(uint32_t) == 0;
-}
-
-/* Offsets into a JavaThread: a few words within some KiB. */
-static bool offset_valid(uint32_t offset)
-{
-    return offset <= BROKER_THREAD_BYTES_MAX && offset % sizeof(uint64_t) == 0;
-}
-
-static bool probes_valid(const uint8_t *name, uint32_t n)
-{
-    struct broker_probes p;
-
-    if (n != sizeof(p))
+    if (n < 0 || f->zero)
         return false;
-    memcpy(&p, name, sizeof(p));
-    if (p.count == 0 || p.count > BROKER_PROBES_MAX || !offset_valid(p.allocated_bytes) ||
-        !offset_valid(p.tlab_start) || !offset_valid(p.tlab_top) || !offset_valid(p.tlab_end) ||
-        p.layout_helper > BROKER_THREAD_BYTES_MAX || !offset_valid(p.element_klass) ||
-        !offset_valid(p.resolved_klasses) || !offset_valid(p.pool_bytes) ||
-        (p.reference_bytes != 4 && p.reference_bytes != 8))
+    if (n == 0)
+        return f->kind < EVENT_KINDS;
+    return event_form_parse((struct span){ f->text, (size_t)n }, &form, NULL) == 0 &&
+           form.kind == f->kind;
+}
+
+static bool sample_fields_valid(const struct sample_fields *f)
+{
+    return event_fields_valid(&f->event) && event_period_valid(f->event.kind, f->period);
+}
+
+static bool set_fields_valid(const struct set_fields *f)
+{
+    return set_valid(f->set) && !f->zero;
+}
+
+static bool sets_fields_valid(const struct sets_fields *f)
+{
+    return sets_valid(f->sets) && !f->zero;
+}
+
+static bool pid_fields_valid(const struct pid_fields *f)
+{
+    return pid_valid(f->host_pid) && !f->zero;
+}
+
+static bool filter_fields_valid(const struct filter_fields *f)
+{
+    return pid_valid(f->host_pid) && sets_valid(f->sets);
+}
+
+static bool rows_fields_valid(const struct rows_fields *f)
+{
+    return f->first < f->end && f->end <= BROKER_ROWS_MAX &&
+           f->end - f->first <= BROKER_TABLES_ROWS;
+}
+
+static bool attach_fields_valid(const struct attach_fields *f)
+{
+    return target_fields_valid(&f->target) && f->mode <= ATTACH_MOUNT &&
+           !(f->options & ~(uint32_t)ATTACH_OPTIONS_ALL) &&
+           (attach_loads(f->mode) || !f->options) && f->mount_tmp <= 1 && !f->zero;
+}
+
+static bool config_fields_valid(const struct config_fields *f)
+{
+    return f->file < TLS_FILE_END && !f->zero;
+}
+
+static bool frames_fields_valid(const struct frames_fields *f)
+{
+    return f->frames >= BROKER_FRAMES_MIN && f->frames <= BROKER_FRAMES_MAX && !f->zero;
+}
+
+static bool thread_fields_valid(const struct thread_fields *f)
+{
+    return pid_valid(f->host_pid) && pid_valid(f->host_tid) && f->java_thread &&
+           f->java_thread < BROKER_ADDRESS_MAX;
+}
+
+static bool sockets_fields_valid(const struct sockets_fields *f)
+{
+    return f->count > 0 && f->count <= SOCKETS_ASKED_MAX && !f->zero &&
+           zero_after(f->inodes, f->count * sizeof(f->inodes[0]), sizeof(f->inodes));
+}
+
+static bool probes_valid(const struct broker_probes *p)
+{
+    if (p->count == 0 || p->count > BROKER_PROBES_MAX || !offset_valid(p->allocated_bytes, 8) ||
+        !offset_valid(p->tlab_start, 8) || !offset_valid(p->tlab_top, 8) ||
+        !offset_valid(p->tlab_end, 8) || !offset_valid(p->layout_helper, 1) ||
+        !offset_valid(p->element_klass, 8) || !offset_valid(p->resolved_klasses, 8) ||
+        !offset_valid(p->pool_bytes, 8) || (p->reference_bytes != 4 && p->reference_bytes != 8))
         return false;
-    for (uint32_t i = 0; i < BROKER_PROBES_MAX; i++) {
-        if (i < p.count ? p.probes[i].kind >= BROKER_PROBE_KINDS
-                        : p.probes[i].offset || p.probes[i].kind)
+    for (uint32_t i = 0; i < p->count; i++) {
+        if (p->probes[i].kind >= BROKER_PROBE_KINDS)
             return false;
     }
-    return true;
+    return zero_after(p->probes, p->count * sizeof(p->probes[0]), sizeof(p->probes));
 }
 
-static bool offset_of_file_valid(const uint8_t *name, uint32_t n)
+static bool probe_fields_valid(const struct probe_fields *f)
 {
-    uint64_t offset;
+    return mapping_fields_valid(&f->at) && probes_valid(&f->probes);
+}
 
-    if (n != sizeof(offset))
+static bool unprobe_fields_valid(const struct unprobe_fields *f)
+{
+    return pid_valid(f->host_pid) && f->where <= BROKER_PROBED_AGENT;
+}
+
+static bool call_fields_valid(const struct call_fields *f)
+{
+    return mapping_fields_valid(&f->at) && f->offset < BROKER_FILE_BYTES_MAX && set_valid(f->set) &&
+           !f->zero;
+}
+
+static bool uncall_fields_valid(const struct uncall_fields *f)
+{
+    return pid_valid(f->host_pid) && set_valid(f->set);
+}
+
+static bool malloc_fields_valid(const struct malloc_fields *f)
+{
+    return mapping_fields_valid(&f->at) && f->function.offset < BROKER_FILE_BYTES_MAX &&
+           f->function.argument < BROKER_MALLOC_ARGUMENTS && !f->function.zero &&
+           set_valid(f->set) && !f->zero;
+}
+
+static bool moments_fields_valid(const struct moments_fields *f)
+{
+    const struct broker_java_thread *t = &f->thread;
+
+    return mapping_fields_valid(&f->at) && offset_valid(t->state, 4) &&
+           offset_valid(t->safepoint, 8) && t->begun <= t->native && t->native < t->blocked &&
+           t->blocked < t->end && !f->zero;
+}
+
+static bool unmoments_fields_valid(const struct unmoments_fields *f)
+{
+    return pid_valid(f->host_pid) && sets_valid(f->groups);
+}
+
+static bool agent_probe_fields_valid(const struct agent_probe_fields *f)
+{
+    return target_fields_valid(&f->target) && f->collections < BROKER_ADDRESS_MAX &&
+           offset_valid(f->class_klass, 4) && !f->zero;
+}
+
+/* Checks the fields of @q's kind, and that nothing is set behind them. */
+static bool fields_valid(const struct broker_request *q)
+{
+    const union broker_fields *f = &q->fields;
+
+    switch (q->kind) {
+#define REQUEST(number, id, name, type, answer, fds)                                               \
+    case (number):                                                                                 \
+        return type##_valid(&f->name) && zero_after(f->bytes, sizeof(f->name), sizeof(*f));
+#include "broker_client/requests.def"
+#undef REQUEST
+    default:
         return false;
-    memcpy(&offset, name, sizeof(offset));
-    return offset < BROKER_FILE_BYTES_MAX;
-}
-
-static bool malloc_valid(const uint8_t *name, uint32_t n)
-{
-    struct broker_malloc m;
-
-    if (n != sizeof(m))
-        return false;
-    memcpy(&m, name, sizeof(m));
-    return m.offset < BROKER_FILE_BYTES_MAX && m.argument < BROKER_MALLOC_ARGUMENTS && !m.zero;
-}
-
-static bool java_thread_valid(const uint8_t *name, uint32_t n)
-{
-    struct broker_java_thread t;
-
-    if (n != sizeof(t))
-        return false;
-    memcpy(&t, name, sizeof(t));
-    return small_offset_valid(t.state) && offset_valid(t.safepoint) && t.begun <= t.native &&
-           t.native < t.blocked && t.blocked < t.end;
-}
-
-static bool name_valid(const struct broker_request *q, unsigned fields)
-{
-    if (q->name_n > BROKER_NAME_MAX || !zero_after(q->name, q->name_n, sizeof(q->name)))
-        return false;
-    if (fields & BROKER_FIELD_BUILD_ID)
-        return q->name_n >= 2 && q->name_n <= BROKER_BUILD_ID_MAX;
-    if (fields & BROKER_FIELD_BASENAME)
-        return basename_valid(q->name, q->name_n);
-    if (fields & BROKER_FIELD_SHARED)
-        return shared_valid(q->name, q->name_n);
-    if (fields & BROKER_FIELD_CONTAINER)
-        return container_id_valid(q->name, q->name_n);
-    if (fields & BROKER_FIELD_EVENT)
-        return event_valid(q);
-    if (fields & BROKER_FIELD_PROBES)
-        return probes_valid(q->name, q->name_n);
-    if (fields & BROKER_FIELD_PLACE)
-        return offset_of_file_valid(q->name, q->name_n);
-    if (fields & BROKER_FIELD_MALLOC)
-        return malloc_valid(q->name, q->name_n);
-    if (fields & BROKER_FIELD_JAVA_THREAD)
-        return java_thread_valid(q->name, q->name_n);
-    if (fields & BROKER_FIELD_SOCKETS)
-        return q->name_n > 0 && q->name_n % sizeof(uint64_t) == 0 &&
-               q->name_n <= SOCKETS_ASKED_MAX * sizeof(uint64_t);
-    return q->name_n == 0;
-}
-
-/* Whether start and end are what @fields say. */
-static bool addresses_valid(const struct broker_request *q, unsigned fields)
-{
-    if (fields & BROKER_FIELD_ROWS)
-        return q->start < q->end && q->end <= BROKER_ROWS_MAX &&
-               q->end - q->start <= BROKER_TABLES_ROWS;
-    if (fields & BROKER_FIELD_THREAD)
-        return q->start && q->start < BROKER_ADDRESS_MAX && !q->end;
-    if (fields & BROKER_FIELD_WORD)
-        return q->start < BROKER_ADDRESS_MAX && !q->end;
-    return fields & BROKER_FIELD_RANGE ? range_valid(q->start, q->end) : !q->start && !q->end;
-}
-
-/* Whether set and sets are what @fields say. */
-static bool sets_valid(const struct broker_request *q, unsigned fields)
-{
-    if (fields & BROKER_FIELD_ATTACH)
-        return q->set <= ATTACH_MOUNT &&
-               !(q->sets & ~(uint32_t)(ATTACH_OPTIONS_ALL | BROKER_ATTACH_TMP)) &&
-               (attach_loads(q->set) || !(q->sets & ATTACH_OPTIONS_ALL));
-    if (fields & BROKER_FIELD_SETS ? q->sets >= 1u << BROKER_SETS_MAX : q->sets != 0)
-        return false;
-    if (fields & BROKER_FIELD_FRAMES)
-        return q->set >= BROKER_FRAMES_MIN && q->set <= BROKER_FRAMES_MAX;
-    if (fields & BROKER_FIELD_FILE)
-        return q->set < TLS_FILE_END;
-    if (fields & BROKER_FIELD_EVENT)
-        return q->set < EVENT_KINDS_ALL;
-    if (fields & BROKER_FIELD_OFFSET)
-        return small_offset_valid(q->set);
-    if (fields & BROKER_FIELD_THREAD)
-        return q->set > 0 && q->set <= BROKER_PID_MAX;
-    return fields & BROKER_FIELD_SET ? q->set < BROKER_SETS_MAX : q->set == 0;
+    }
 }
 
 int broker_request_check(const void *p, size_t n, struct broker_request *ret, struct error *err)
 {
     const struct broker_request_info *info;
-    struct broker_request q;
-    unsigned fields;
 
-    if (n != sizeof(q))
-        return error_set(err, -EBADMSG, "a request has %zu bytes, not %zu", sizeof(q), n);
-    memcpy(&q, p, sizeof(q));
-    *ret = q;
-    if (q.version != BROKER_WIRE_VERSION)
+    if (n != sizeof(*ret))
+        return error_set(err, -EBADMSG, "a request has %zu bytes, not %zu", sizeof(*ret), n);
+    memcpy(ret, p, sizeof(*ret));
+    if (ret->version != BROKER_WIRE_VERSION)
         return error_set(err, -EBADMSG, "requests have version %u, not %u", BROKER_WIRE_VERSION,
-                         q.version);
-    info = broker_request_info(q.kind);
+                         ret->version);
+    info = broker_request_info(ret->kind);
     if (!info)
-        return error_set(err, -EOPNOTSUPP, "there is no request %u", q.kind);
-    fields = info->fields;
-    if (fields & (BROKER_FIELD_TARGET | BROKER_FIELD_PID)
-            ? q.host_pid <= 0 || q.host_pid > BROKER_PID_MAX
-            : q.host_pid != 0)
-        return error_set(err, -EINVAL, "%s: %d is no process id", info->name, q.host_pid);
-    if (!(fields & BROKER_FIELD_TARGET) && q.start_ticks)
-        return error_set(err, -EINVAL, "%s takes no start time", info->name);
-    if (!addresses_valid(&q, fields))
-        return error_set(err, -EINVAL, "%s: no such rows or addresses", info->name);
-    if (fields & BROKER_FIELD_PERIOD ? !event_period_valid(q.set, q.period) : q.period != 0)
-        return error_set(err, -EINVAL, "%s: the period is out of range", info->name);
-    if (!sets_valid(&q, fields))
-        return error_set(err, -EINVAL, "%s: %u, 0x%x is out of range", info->name, q.set, q.sets);
-    if (q.zero || !name_valid(&q, fields))
-        return error_set(err, -EINVAL, "%s: the name is not valid", info->name);
+        return error_set(err, -EOPNOTSUPP, "there is no request %u", ret->kind);
+    if (ret->zero || !fields_valid(ret))
+        return error_set(err, -EINVAL, "%s: a field is out of range", info->name);
     return 0;
 }
+
+/* ---- answers ---- */
 
 static bool terminated(const char *p, size_t n)
 {
     return memchr(p, 0, n) != NULL;
 }
 
-static bool holders_valid(const struct broker_holders *h, size_t sockets)
+static bool failure_valid(const struct broker_answer *a)
 {
-    size_t counts[SOCKETS_ASKED_MAX] = { 0 };
+    const struct broker_failure *f = &a->body.failure;
+
+    return a->result >= -ERRNO_MAX && terminated(f->msg, sizeof(f->msg)) &&
+           terminated(f->remedy, sizeof(f->remedy));
+}
+
+static bool no_answer_valid(const struct no_answer *a, const struct broker_request *q)
+{
+    (void)a;
+    (void)q;
+    return true;
+}
+
+static bool broker_facts_valid(const struct broker_facts *a, const struct broker_request *q)
+{
+    (void)q;
+    return terminated(a->bpf_problem, sizeof(a->bpf_problem)) &&
+           terminated(a->sideband_problem, sizeof(a->sideband_problem));
+}
+
+static bool broker_sample_stats_valid(const struct broker_sample_stats *a,
+                                      const struct broker_request *q)
+{
+    (void)a;
+    (void)q;
+    return true;
+}
+
+static bool ring_answer_valid(const struct ring_answer *a, const struct broker_request *q)
+{
+    (void)q;
+    return a->bytes && a->bytes <= RING_BYTES_MAX && !(a->bytes & (a->bytes - 1));
+}
+
+static bool set_answer_valid(const struct set_answer *a, const struct broker_request *q)
+{
+    (void)q;
+    return set_valid(a->set);
+}
+
+static bool flush_answer_valid(const struct flush_answer *a, const struct broker_request *q)
+{
+    (void)a;
+    (void)q;
+    return true;
+}
+
+static bool cgroup_answer_valid(const struct cgroup_answer *a, const struct broker_request *q)
+{
+    (void)q;
+    return a->frozen <= 1;
+}
+
+static bool status_answer_valid(const struct status_answer *a, const struct broker_request *q)
+{
+    (void)q;
+    return a->status <= BROKER_WAIT_STATUS_MAX;
+}
+
+static bool user_answer_valid(const struct user_answer *a, const struct broker_request *q)
+{
+    (void)q;
+    return a->uid && a->uid < UINT32_MAX;
+}
+
+static bool calls_answer_valid(const struct calls_answer *a, const struct broker_request *q)
+{
+    (void)a;
+    (void)q;
+    return true;
+}
+
+static bool broker_holders_valid(const struct broker_holders *h, const struct broker_request *q)
+{
+    size_t counts[SOCKETS_ASKED_MAX] = { 0 }, sockets = q->fields.socket_holders.count;
 
     if (h->count > BROKER_HOLDERS_ITEMS || (uint64_t)h->told >> sockets || (h->many & ~h->told))
         return false;
     for (uint32_t i = 0; i < h->count; i++) {
         uint32_t socket = h->items[i] >> BROKER_HOLDER_SOCKET,
-                 flags = (h->items[i] >> BROKER_HOLDER_BITS) & BROKER_HOLDER_FLAGS,
-                 pid = h->items[i] & ((1u << BROKER_HOLDER_BITS) - 1);
+                 flags = (h->items[i] >> BROKER_HOLDER_BITS) & BROKER_HOLDER_FLAGS;
+        int32_t pid = (int32_t)(h->items[i] & ((1u << BROKER_HOLDER_BITS) - 1));
 
-        if (socket >= sockets || !(h->told & ~h->many & UINT32_C(1) << socket) || pid == 0 ||
-            pid > BROKER_PID_MAX || flags > (HOLDER_OUR_PIDS | HOLDER_OUR_USERS) ||
-            ++counts[socket] > SOCKET_HOLDERS_MAX)
+        if (socket >= sockets || !(h->told & ~h->many & UINT32_C(1) << socket) || !pid_valid(pid) ||
+            flags > (HOLDER_OUR_PIDS | HOLDER_OUR_USERS) || ++counts[socket] > SOCKET_HOLDERS_MAX)
             return false;
     }
     return true;
+}
+
+static bool body_valid(const struct broker_answer *a, const struct broker_request *q)
+{
+    if (a->result < 0)
+        return failure_valid(a);
+    if (a->result > 0)
+        return a->result == PROC_GONE || a->result == BROKER_ABSENT;
+    switch (q->kind) {
+#define REQUEST(number, id, name, type, answer, fds)                                               \
+    case (number):                                                                                 \
+        return answer##_valid(&a->body.name, q);
+#include "broker_client/requests.def"
+#undef REQUEST
+    default:
+        return false;
+    }
 }
 
 int broker_answer_check(const void *p, size_t n, size_t fd_count, const struct broker_request *req,
@@ -288,27 +449,7 @@ int broker_answer_check(const void *p, size_t n, size_t fd_count, const struct b
     /* What hands out a fixed number of fds may not leave one out. */
     if (a.result == 0 && (fds_max == 1 || req->kind == BROKER_ATTACH) && fd_count != fds_max)
         return -EBADMSG;
-    if (a.result < 0 && (a.result < -4095 || !terminated(a.failure.msg, sizeof(a.failure.msg)) ||
-                         !terminated(a.failure.remedy, sizeof(a.failure.remedy))))
-        return -EBADMSG;
-    if (a.result > 0 && a.result != PROC_GONE && a.result != BROKER_ABSENT)
-        return -EBADMSG;
-    if (a.result == 0 && req->kind == BROKER_FACTS &&
-        (!terminated(a.facts.bpf_problem, sizeof(a.facts.bpf_problem)) ||
-         !terminated(a.facts.sideband_problem, sizeof(a.facts.sideband_problem))))
-        return -EBADMSG;
-    if (a.result == 0 && req->kind == BROKER_SAMPLE_START && a.value >= BROKER_SETS_MAX)
-        return -EBADMSG;
-    if (a.result == 0 && (req->kind == BROKER_RING || req->kind == BROKER_MOMENTS_RING) &&
-        (a.value == 0 || a.value > (UINT64_C(1) << 32) || (a.value & (a.value - 1))))
-        return -EBADMSG;
-    if (a.result == 0 && req->kind == BROKER_SOCKET_HOLDERS &&
-        !holders_valid(&a.holders, req->name_n / sizeof(uint64_t)))
-        return -EBADMSG;
-    if (a.result == 0 && req->kind == BROKER_NAMESPACE_USER &&
-        (a.value == 0 || a.value >= UINT32_MAX))
-        return -EBADMSG;
-    if (a.result == 0 && req->kind == BROKER_ATTACH_ENDED && a.value > BROKER_WAIT_STATUS_MAX)
+    if (!body_valid(&a, req))
         return -EBADMSG;
     *ret = a;
     return 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The numbered list of what flamed may ask flamed-broker for, and the messages on their
- * SOCK_SEQPACKET socket. A request is one fixed-size struct and names a thing, never a path; an
- * answer is one fixed-size struct with read-only fds beside it. Both ends are built together, so a
- * message of another version is refused, never interpreted. Why each request is safe stands above
- * the function that serves it (req_*.c) and in docs/privilege.md. The checks here are pure
- * functions over a message; thread: any.
+ * SOCK_SEQPACKET socket. A request names a thing, never a path. Both messages have a fixed size
+ * and hold a struct that depends on the request's kind (requests.def). An answer may have read-only
+ * fds beside it. Both ends are built together, so a message of another version is
+ * refused, never interpreted. Why each request is safe stands above the function that serves it
+ * (req_*.c) and in docs/privilege.md. The checks here are pure functions over a message; thread:
+ * any.
  */
 #pragma once
 
@@ -14,11 +15,10 @@
 #include "broker_client/tables.h"
 
 #define BROKER_WIRE_VERSION 1u
-#define BROKER_NAME_MAX 255          /* bytes of a base name */
+#define BROKER_NAME_MAX 255          /* bytes of a base name, or of an event's text */
 #define BROKER_CONTAINER_ID_BYTES 64 /* hex digits */
 #define BROKER_FDS_MAX 64            /* fds beside one answer; more come in further answers */
 #define BROKER_ATTACH_FDS 2u         /* the result's pipe, the memory file */
-#define BROKER_ATTACH_TMP 8u         /* mount over the container's /tmp, where that may be done */
 #define BROKER_WAIT_STATUS_MAX 0xffff
 #define BROKER_PID_MAX 4194304  /* the kernel's PID_MAX_LIMIT */
 #define BROKER_HOLDER_BITS 24   /* of a process's number, and above it: */
@@ -26,42 +26,180 @@
 #define BROKER_HOLDER_FLAGS ((1u << (BROKER_HOLDER_SOCKET - BROKER_HOLDER_BITS)) - 1)
 #define BROKER_HOLDERS_ITEMS 157
 #define BROKER_ADDRESS_MAX (UINT64_C(1) << 56)
-#define BROKER_CGROUP_FROZEN (UINT64_C(1) << 63) /* in the answer of cgroup, beside the limit */
-#define BROKER_TABLES_ROWS 262144u               /* that go over at once */
+#define BROKER_TABLES_ROWS 262144u /* rows that one request puts at most */
 #define BROKER_TABLES_BYTES (BROKER_TABLES_ROWS * sizeof(struct unwind_row))
 
 enum broker_request_kind {
-#define REQUEST(number, id, name, fields, fds) BROKER_##id = (number),
+#define REQUEST(number, id, name, type, answer, fds) BROKER_##id = (number),
 #include "broker_client/requests.def"
 #undef REQUEST
     BROKER_KIND_END,
+};
+
+/* ---- the fields of requests: structs without padding; every `zero` is 0 ---- */
+
+struct no_fields {
+    uint64_t zero;
+};
+/* A process. Whatever begins with it is refused for a process in quarantine. */
+struct target_fields {
+    int32_t host_pid;
+    uint32_t zero;
+    uint64_t start_ticks;
+};
+/* An executable mapping of a process. */
+struct mapping_fields {
+    struct target_fields target;
+    uint64_t start, end;
+};
+struct build_id_fields {
+    struct target_fields target;
+    uint32_t n; /* bytes of the build-id; those behind are zero */
+    uint8_t bytes[BROKER_BUILD_ID_MAX];
+};
+/* Strings end with a zero byte, and all bytes behind it are zero. */
+struct debuglink_fields {
+    struct mapping_fields at;
+    char name[BROKER_NAME_MAX + 1]; /* a base name */
+};
+struct shared_fields {
+    struct target_fields target;
+    char name[BROKER_NAME_MAX + 1]; /* base names with a slash between them */
+};
+struct container_fields {
+    char id[BROKER_CONTAINER_ID_BYTES + 8]; /* a string of hex digits */
+};
+/* An event: enum event_kind, and its text (event/event_form.h) unless it has a row of its own. */
+struct event_fields {
+    uint32_t kind, zero;
+    char text[BROKER_NAME_MAX + 1];
+};
+struct sample_fields {
+    uint64_t period; /* as event_period_valid() takes it */
+    struct event_fields event;
+};
+/* From 0 to BROKER_SETS_MAX-1. */
+struct set_fields {
+    uint32_t set, zero;
+};
+struct sets_fields {
+    uint32_t sets, zero; /* bit set */
+};
+struct pid_fields {
+    int32_t host_pid;
+    uint32_t zero;
+};
+struct filter_fields {
+    int32_t host_pid;
+    uint32_t sets; /* bit set */
+};
+/* Rows of the table, at most BROKER_TABLES_ROWS. */
+struct rows_fields {
+    uint32_t first, end; /* end: the one behind the last */
+};
+struct attach_fields {
+    struct target_fields target;
+    uint32_t mode;      /* enum attach_mode */
+    uint32_t options;   /* bits of enum stream_option */
+    uint32_t mount_tmp; /* 1: mount over the container's /tmp, where that may be done */
+    uint32_t zero;
+};
+struct config_fields {
+    uint32_t file, zero; /* enum tls_file */
+};
+struct frames_fields {
+    uint32_t frames, zero; /* BROKER_FRAMES_MIN to BROKER_FRAMES_MAX */
+};
+struct thread_fields {
+    int32_t host_pid, host_tid;
+    uint64_t java_thread; /* address */
+};
+struct sockets_fields {
+    uint32_t count, zero;
+    uint64_t inodes[SOCKETS_ASKED_MAX]; /* those behind @count: 0 */
+};
+struct probe_fields {
+    struct mapping_fields at;
+    struct broker_probes probes;
+};
+struct unprobe_fields {
+    int32_t host_pid;
+    uint32_t where; /* enum broker_probed */
+};
+struct call_fields {
+    struct mapping_fields at;
+    uint64_t offset; /* in the file: where the function begins */
+    uint32_t set, zero;
+};
+struct uncall_fields {
+    int32_t host_pid;
+    uint32_t set;
+};
+struct malloc_fields {
+    struct mapping_fields at;
+    struct broker_malloc function;
+    uint32_t set, zero;
+};
+struct moments_fields {
+    struct mapping_fields at;
+    struct broker_java_thread thread;
+    uint32_t zero;
+};
+struct unmoments_fields {
+    int32_t host_pid;
+    uint32_t groups; /* bits of enum moment_group; 0: all */
+};
+struct agent_probe_fields {
+    struct target_fields target;
+    uint64_t collections;       /* address of a word of the process; 0: none */
+    uint32_t class_klass, zero; /* bytes into an object of the VM */
+};
+
+union broker_fields {
+#define REQUEST(number, id, name, type, answer, fds) struct type name;
+#include "broker_client/requests.def"
+#undef REQUEST
+    struct target_fields target; /* of those that begin with one */
+    struct mapping_fields mapping;
+    uint8_t bytes[304];
 };
 
 struct broker_request {
     uint32_t version; /* BROKER_WIRE_VERSION */
     uint32_t kind;    /* enum broker_request_kind */
     uint32_t seq;     /* comes back in the answer */
-    int32_t host_pid;
-    uint64_t start_ticks;
-    /* Addresses of a mapping. put_rows: the first row and the one behind the last. put_thread: the
-     * address of the JavaThread, and 0. agent_probe: that of a word, and 0. */
-    uint64_t start, end;
-    uint64_t period; /* as event_period_valid() takes it */
-    /* A set, from 0 to BROKER_SETS_MAX-1. Of attach: enum attach_mode; unwind_limit: frames;
-     * put_thread: thread id; config: enum tls_file;
-     * sample_start and sample_check: enum event_kind. */
-    uint32_t set;
-    /* Bit set; attach: bits of enum stream_option, and BROKER_ATTACH_TMP; unmoments: bits of enum
-     * moment_group. */
-    uint32_t sets;
-    uint32_t name_n; /* bytes used of name; the rest is zero */
     uint32_t zero;
-    /* A base name, a build-id (bytes), a container id (hex digits), or an event's text. Or numbers
-     * of sockets (of 8 bytes each), an offset (of 8 bytes), a struct broker_probes, a
-     * struct broker_malloc, or a struct broker_java_thread. */
-    uint8_t name[BROKER_NAME_MAX + 1];
+    union broker_fields fields; /* the bytes behind the struct of the kind are zero */
 };
-_Static_assert(sizeof(struct broker_request) == 64 + 256, "broker_request must have no padding");
+_Static_assert(sizeof(struct broker_request) == 16 + 304, "broker_request must have no padding");
+
+/* ---- answers ---- */
+
+struct no_answer {
+    uint64_t unused;
+};
+struct ring_answer {
+    uint64_t bytes;
+};
+struct set_answer {
+    uint32_t set;
+};
+struct flush_answer {
+    uint32_t no, late; /* as broker_sample_flush() */
+};
+struct cgroup_answer {
+    uint64_t cpu_limit; /* thousandths of a CPU; 0: none */
+    uint64_t frozen;    /* 1: it is */
+};
+struct status_answer {
+    uint32_t status; /* as wait(2) says */
+};
+struct user_answer {
+    uint32_t uid;
+};
+struct calls_answer {
+    uint64_t calls;
+};
 
 /* The processes that hold the sockets of a request, which count from 0. */
 struct broker_holders {
@@ -77,56 +215,29 @@ struct broker_failure {
     char remedy[ERROR_REMEDY_MAX];
 };
 
+union broker_body {
+    struct broker_failure failure; /* result < 0 */
+#define REQUEST(number, id, name, type, answer, fds) struct answer name;
+#include "broker_client/requests.def"
+#undef REQUEST
+    uint8_t bytes[640];
+};
+
 struct broker_answer {
     uint32_t version;
     uint32_t kind, seq; /* of the request */
     int32_t result;     /* 0, an outcome of broker.h, or -errno */
     uint32_t fd_count;  /* beside this message */
     uint32_t more;      /* 1: another message with further fds follows */
-    uint64_t value;     /* ring: bytes; start: the set; attach_ended: as wait(2) says;
-                         * cgroup: thousandths of a CPU; namespace_user: the user;
-                         * mallocs: calls */
-    union {
-        struct broker_failure failure; /* result < 0 */
-        struct broker_facts facts;
-        struct broker_sample_stats stats;
-        struct broker_holders holders;
-        uint8_t bytes[640];
-    };
+    union broker_body body;
 };
-_Static_assert(sizeof(struct broker_answer) == 32 + 640, "broker_answer must have no padding");
-
-/* What a request takes, and what its answer may carry. */
-enum broker_field {
-    BROKER_FIELD_TARGET = 1,     /* host_pid, start_ticks */
-    BROKER_FIELD_RANGE = 2,      /* start, end */
-    BROKER_FIELD_BUILD_ID = 4,   /* name */
-    BROKER_FIELD_BASENAME = 8,   /* name */
-    BROKER_FIELD_CONTAINER = 16, /* name */
-    BROKER_FIELD_PERIOD = 32,
-    BROKER_FIELD_SET = 64,
-    BROKER_FIELD_SETS = 128,
-    BROKER_FIELD_PID = 256,       /* host_pid alone */
-    BROKER_FIELD_ATTACH = 1024,   /* set: enum attach_mode; sets: as above */
-    BROKER_FIELD_ROWS = 512,      /* start, end: at most BROKER_TABLES_ROWS in the table of rows */
-    BROKER_FIELD_FRAMES = 2048,   /* set: BROKER_FRAMES_MIN to BROKER_FRAMES_MAX */
-    BROKER_FIELD_THREAD = 4096,   /* set: thread id; start: an address */
-    BROKER_FIELD_SOCKETS = 8192,  /* name: 1 to SOCKETS_ASKED_MAX numbers */
-    BROKER_FIELD_FILE = 16384,    /* set: enum tls_file */
-    BROKER_FIELD_SHARED = 65536,  /* name: base names with a slash between them */
-    BROKER_FIELD_PROBES = 131072, /* name: struct broker_probes */
-    BROKER_FIELD_OFFSET = 262144, /* set: bytes into an object of the VM */
-    BROKER_FIELD_JAVA_THREAD = 4194304, /* name: struct broker_java_thread */
-    BROKER_FIELD_PLACE = 524288,        /* name: an offset into a file, of 8 bytes */
-    BROKER_FIELD_MALLOC = 1048576,      /* name: struct broker_malloc */
-    BROKER_FIELD_WORD = 2097152,        /* start: address of a word of the process; 0: none */
-    BROKER_FIELD_EVENT = 32768, /* set: enum event_kind; name: its text (event/event_form.h) */
-};
+_Static_assert(sizeof(struct broker_answer) == 24 + 640, "broker_answer must have no padding");
 
 struct broker_request_info {
     const char *name;
-    unsigned fields;  /* bits of enum broker_field; every other field must be zero */
-    uint32_t fds_max; /* of a successful answer, over all its messages */
+    uint32_t fields_bytes; /* of its struct */
+    uint32_t fds_max;      /* of a successful answer, over all its messages */
+    bool of_target;        /* its fields begin with a struct target_fields */
 };
 
 /* NULL for a number that is not on the list. Static. */
@@ -135,7 +246,7 @@ const struct broker_request_info *broker_request_info(uint32_t kind);
 /* Checks the message @p of @n bytes and copies it. @ret is written for every message of the right
  * size, so that its seq can be answered.
  * Return: 0. -EBADMSG: not a request of this version (size, version). -EOPNOTSUPP: not on the list.
- * -EINVAL: a field is out of range, or set although the request does not take it. */
+ * -EINVAL: a field is out of range, or a byte is set that the request does not have. */
 int broker_request_check(const void *p, size_t n, struct broker_request *ret, struct error *err);
 
 /* Checks the message @p of @n bytes with @fd_count fds beside it as an answer to @req. @fds_before

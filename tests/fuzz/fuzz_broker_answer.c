@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     q.kind = data[0];
     if (q.kind == BROKER_SOCKET_HOLDERS)
-        q.name_n = 3 * sizeof(uint64_t);
+        q.fields.socket_holders.count = 3;
     fds = data[1];
     before = data[2] * 16u;
     if (broker_answer_check(data + 4, size - 4, fds, &q, before, &a) < 0)
@@ -31,18 +31,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     need(fds == 0 || (a.result == 0 && before + fds <= broker_request_info(q.kind)->fds_max));
     need(!a.more || fds > 0);
     if (a.result < 0)
-        need(strlen(a.failure.msg) < sizeof(a.failure.msg) &&
-             strlen(a.failure.remedy) < sizeof(a.failure.remedy));
+        need(strlen(a.body.failure.msg) < sizeof(a.body.failure.msg) &&
+             strlen(a.body.failure.remedy) < sizeof(a.body.failure.remedy));
     else if (q.kind == BROKER_FACTS && a.result == 0)
-        need(strlen(a.facts.bpf_problem) < sizeof(a.facts.bpf_problem));
+        need(strlen(a.body.facts.bpf_problem) < sizeof(a.body.facts.bpf_problem));
     else if (q.kind == BROKER_ATTACH && a.result == 0)
         need(fds == BROKER_ATTACH_FDS);
     else if (q.kind == BROKER_SOCKET_HOLDERS && a.result == 0)
-        need(a.holders.count <= BROKER_HOLDERS_ITEMS && a.holders.told <= 7 &&
-             (!a.holders.count || a.holders.items[a.holders.count - 1] >> BROKER_HOLDER_BITS < 3));
+        need(a.body.socket_holders.count <= BROKER_HOLDERS_ITEMS &&
+             a.body.socket_holders.told <= 7 &&
+             (!a.body.socket_holders.count ||
+              a.body.socket_holders.items[a.body.socket_holders.count - 1] >> BROKER_HOLDER_BITS <
+                  3));
     else if (q.kind == BROKER_ATTACH_ENDED && a.result == 0)
-        need(a.value <= BROKER_WAIT_STATUS_MAX);
+        need(a.body.attach_ended.status <= BROKER_WAIT_STATUS_MAX);
     else if (q.kind == BROKER_NAMESPACE_USER && a.result == 0)
-        need(a.value > 0 && a.value < UINT32_MAX);
+        need(a.body.namespace_user.uid > 0 && a.body.namespace_user.uid < UINT32_MAX);
     return 0;
 }

@@ -18,7 +18,7 @@ fresh() {
     mkdir -p "$tree"/daemon/event
     printf 'EVENT(CPU, "cpu", "nanoseconds", 99, 0, SOFTWARE, SW_CPU_CLOCK,\n      "CPU time")\n' >"$tree"/daemon/event/events.def
     printf '| `event=` | is |\n| --- | --- |\n| `cpu` | CPU time |\n' >"$tree"/docs/events.md
-    printf 'REQUEST(1, FACTS, facts, 0, 0)\n' >"$tree"/daemon/broker_client/requests.def
+    printf 'REQUEST(1, FACTS, facts, no_fields, broker_facts, 0)\n' >"$tree"/daemon/broker_client/requests.def
     printf '| # | request | gives |\n| --- | --- | --- |\n| 1 | `facts` | numbers |\n| 3 | | (unused) |\n' >"$tree"/docs/privilege.md
     printf '/* SPDX-License-Identifier: Apache-2.0 */\n#pragma once\n' | tee "$tree"/daemon/base/base.h \
         "$tree"/daemon/{config,engine/engine,broker_client/broker,hotspot/hotspot,sample/sample,request/backend,serve/serve}.h >/dev/null
@@ -99,7 +99,7 @@ clean prose daemon/base/base.h '/* F. */\nint f(void);\nint g(void);\n#define H(
 clean prose docs/page.md "    $many $many $many\\n\\n\`\`\`\\n$many $many $many\\n\`\`\`\\n"
 fails tables daemon/event/events.def 'EVENT(WALL, "wall", "nanoseconds", 99, 0, NONE, 0,\n      "time")\n'
 fails tables docs/events.md '| `wall` | time |\n'
-fails tables daemon/broker_client/requests.def 'REQUEST(2, MAPS, maps, BROKER_FIELD_TARGET, 1)\n'
+fails tables daemon/broker_client/requests.def 'REQUEST(2, MAPS, maps, target_fields, no_answer, 1)\n'
 fails tables docs/privilege.md '| 2 | `maps` | mappings |\n'
 fails tables docs/threat-model.md '| an attack | a defence | `test_gone.Gone` |\n'
 fails tables docs/threat-model.md '| an attack | a defence | `unit_gone` |\n'

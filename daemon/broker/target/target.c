@@ -7,10 +7,10 @@
 #include <poll.h>
 #include <unistd.h>
 
-int target_pin(const struct server *s, const struct broker_request *q, struct target *ret,
+int target_pin(const struct server *s, const struct target_fields *of, struct target *ret,
                struct error *err)
 {
-    struct proc_id id = { .host_pid = q->host_pid, .start_ticks = q->start_ticks };
+    struct proc_id id = { .host_pid = of->host_pid, .start_ticks = of->start_ticks };
     _cleanup_close_ int pidfd = -1;
     char name[16];
     int dir_fd, r;
@@ -19,17 +19,17 @@ int target_pin(const struct server *s, const struct broker_request *q, struct ta
     if (r == -ENOENT) /* Linux 6.9: a thread's id, so not the process that was meant */
         return PROC_GONE;
     if (r < 0)
-        return error_code(err, r, "cannot pin process %d", q->host_pid);
+        return error_code(err, r, "cannot pin process %d", of->host_pid);
     if (r > 0)
         return r;
-    snprintf(name, sizeof(name), "%d", q->host_pid);
+    snprintf(name, sizeof(name), "%d", of->host_pid);
     dir_fd = openat(s->proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (dir_fd < 0)
         return errno == ENOENT
                    ? PROC_GONE
-                   : error_errno(err, "cannot open the folder of process %d", q->host_pid);
+                   : error_errno(err, "cannot open the folder of process %d", of->host_pid);
     *ret = (struct target){
-        .host_pid = q->host_pid,
+        .host_pid = of->host_pid,
         .pidfd = take_fd(&pidfd),
         .dir_fd = dir_fd,
     };

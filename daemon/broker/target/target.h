@@ -21,8 +21,8 @@ struct target {
 
 #define TARGET_NULL ((struct target){ .pidfd = -1, .dir_fd = -1 })
 
-/* Pins the process that @q names. 0, PROC_GONE, -errno. */
-int target_pin(const struct server *s, const struct broker_request *q, struct target *ret,
+/* Pins the process @of. 0, PROC_GONE, -errno. */
+int target_pin(const struct server *s, const struct target_fields *of, struct target *ret,
                struct error *err);
 /* 0 while the pinned process lives, else PROC_GONE. */
 int target_check(const struct target *t);

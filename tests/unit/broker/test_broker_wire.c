@@ -2,6 +2,8 @@
 /* broker: messages that no flamed would send. */
 #include "broker_fixture.h"
 
+#include "base/tls_paths.h"
+
 #include <poll.h>
 
 static struct broker_request request_of(uint32_t kind)
@@ -29,122 +31,173 @@ static struct broker_answer ask(const void *p, size_t n, size_t *ret_fds)
 
 /* ---- the pure check, and the broker's answer to the same ---- */
 
-enum field { NO_FIELD, VERSION, PID, TICKS, START, PERIOD, SET, SETS, NAME_N, ZERO, NAME };
+/* Gives @q fields that its kind takes. Others than these: all zero. */
+static void fill(struct broker_request *q)
+{
+    union broker_fields *f = &q->fields;
 
+    if (broker_request_info(q->kind) && broker_request_info(q->kind)->of_target) {
+        f->mapping.target.host_pid = 1;
+        f->mapping.target.start_ticks = 5;
+    }
+    switch (q->kind) {
+    case BROKER_PROBE:
+        f->probe.probes = (struct broker_probes){ .count = 1, .reference_bytes = 4 };
+        break;
+    case BROKER_MOMENTS:
+        f->moments.thread = (struct broker_java_thread){ 8, 16, 2, 2, 5, 6 };
+        break;
+    case BROKER_DEBUG:
+        f->debug.n = 20;
+        break;
+    case BROKER_DEBUGLINK:
+        f->debuglink.name[0] = 'x';
+        break;
+    case BROKER_DEBUG_SHARED:
+        memcpy(f->debug_shared.name, "x/y", 3);
+        break;
+    case BROKER_CONTAINER_CONFIG:
+        memset(f->container_config.id, 'a', BROKER_CONTAINER_ID_BYTES);
+        break;
+    case BROKER_SAMPLE_START:
+        f->sample_start.period = 10000000;
+        break;
+    case BROKER_FILTER_PROCESS:
+    case BROKER_PUT_PROCESS:
+    case BROKER_FORGET_PROCESS:
+    case BROKER_UNPROBE:
+    case BROKER_UNCALL:
+    case BROKER_UNMOMENTS:
+    case BROKER_MALLOCS:
+    case BROKER_PROBES_BEGUN:
+        f->put_process.host_pid = 1;
+        break;
+    case BROKER_PUT_ROWS:
+        f->put_rows.end = 1;
+        break;
+    case BROKER_PUT_THREAD:
+        f->put_thread = (struct thread_fields){ 1, 2, 4096 };
+        break;
+    case BROKER_UNWIND_LIMIT:
+        f->unwind_limit.frames = BROKER_FRAMES_MAX;
+        break;
+    case BROKER_SOCKET_HOLDERS:
+        f->socket_holders.count = 1;
+        break;
+    default:
+        break;
+    }
+    if (q->kind == BROKER_MAPPED || q->kind == BROKER_DEBUGLINK || q->kind == BROKER_PROBE ||
+        q->kind == BROKER_CALL || q->kind == BROKER_MALLOC || q->kind == BROKER_MOMENTS) {
+        f->mapping.start = 4096;
+        f->mapping.end = 8192;
+    }
+}
+
+#define AT(member)                                                                                 \
+    offsetof(struct broker_request, member), sizeof(((struct broker_request *)NULL)->member)
+#define NOTHING 0, 0
+
+/* What is put into a message that would pass, and what comes of it. */
 static const struct {
     uint32_t kind;
-    enum field field;
+    size_t offset, bytes;
     uint64_t value;
     int r;
 } CHECKS[] = {
-    { 0, NO_FIELD, 0, -EOPNOTSUPP },
-    { BROKER_KIND_END, NO_FIELD, 0, -EOPNOTSUPP },
-    { 3, NO_FIELD, 0, -EOPNOTSUPP }, /* environ, which went */
-    { UINT32_MAX, NO_FIELD, 0, -EOPNOTSUPP },
-    { BROKER_KALLSYMS, VERSION, 0, -EBADMSG },
-    { BROKER_KALLSYMS, VERSION, 2, -EBADMSG },
-    { BROKER_KALLSYMS, PID, 1, -EINVAL },
-    { BROKER_KALLSYMS, TICKS, 1, -EINVAL },
-    { BROKER_KALLSYMS, START, 4096, -EINVAL },
-    { BROKER_KALLSYMS, PERIOD, 1, -EINVAL },
-    { BROKER_KALLSYMS, SET, 1, -EINVAL },
-    { BROKER_KALLSYMS, SETS, 1, -EINVAL },
-    { BROKER_KALLSYMS, NAME_N, 1, -EINVAL },
-    { BROKER_KALLSYMS, NAME, 'x', -EINVAL },
-    { BROKER_KALLSYMS, ZERO, 1, -EINVAL },
-    { BROKER_MEM, PID, 0, -EINVAL },
-    { BROKER_MEM, PID, UINT32_MAX, -EINVAL }, /* -1 */
-    { BROKER_MEM, PID, BROKER_PID_MAX + 1, -EINVAL },
-    { BROKER_SAMPLE_START, PERIOD, 0, -EINVAL },
-    { BROKER_SAMPLE_START, PERIOD, 99999, -EINVAL },
-    { BROKER_SAMPLE_START, PERIOD, UINT64_MAX, -EINVAL },
-    { BROKER_SAMPLE_START, PERIOD, 1000000001, -EINVAL },
-    { BROKER_SAMPLE_START, SET, EVENT_KINDS, -EINVAL },
-    { BROKER_SAMPLE_CHECK, SET, EVENT_KINDS, -EINVAL },
-    { BROKER_SAMPLE_CHECK, SET, UINT32_MAX, -EINVAL },
-    { BROKER_SAMPLE_CHECK, PERIOD, 1, -EINVAL },
-    { BROKER_SAMPLE_STOP, SET, BROKER_SETS_MAX, -EINVAL },
-    { BROKER_SAMPLE_STOP, SET, UINT32_MAX, -EINVAL },
-    { BROKER_FILTER_ALL, SETS, 1 << BROKER_SETS_MAX, -EINVAL },
-    { BROKER_FILTER_PROCESS, SETS, UINT32_MAX, -EINVAL },
-    { BROKER_FILTER_PROCESS, TICKS, 5, -EINVAL },
-    { BROKER_DEBUG, NAME_N, 21, -EINVAL },
-    { BROKER_DEBUG, NAME_N, UINT32_MAX, -EINVAL },
-    { BROKER_DEBUG_SHARED, NAME_N, 1, -EINVAL }, /* a zero byte */
-    { BROKER_DEBUG_SHARED, NAME_N, UINT32_MAX, -EINVAL },
-    { BROKER_CONTAINER_CONFIG, NAME_N, 64, -EINVAL }, /* of zero bytes */
-    { BROKER_MAPPED, START, 4096, -EINVAL },          /* end 0 */
-    { BROKER_MAPPED, START, UINT64_MAX, -EINVAL },
-    { BROKER_PROBE, NAME_N, 1, -EINVAL },
-    { BROKER_PROBE, NAME_N, sizeof(struct broker_probes), -EINVAL }, /* no range, no probe */
-    { BROKER_UNPROBE, PID, 0, -EINVAL },
-    { BROKER_UNPROBE, TICKS, 5, -EINVAL },
-    { BROKER_MOMENTS, NAME_N, sizeof(struct broker_java_thread), -EINVAL }, /* no range */
-    { BROKER_MOMENTS, SET, 8, -EINVAL },
-    { BROKER_MOMENTS, SETS, 8, -EINVAL },
-    { BROKER_UNMOMENTS, PID, 0, -EINVAL },
-    { BROKER_MOMENTS_RING, PID, 5, -EINVAL },
-    { BROKER_CALL, NAME_N, 8, -EINVAL }, /* no range */
-    { BROKER_CALL, SET, BROKER_SETS_MAX, -EINVAL },
-    { BROKER_UNCALL, PID, 0, -EINVAL },
-    { BROKER_UNCALL, SET, BROKER_SETS_MAX, -EINVAL },
-    { BROKER_MALLOC, NAME_N, 16, -EINVAL }, /* no range */
-    { BROKER_MALLOC, SET, BROKER_SETS_MAX, -EINVAL },
-    { BROKER_MALLOCS, PID, 0, -EINVAL },
-    { BROKER_UNWIND_LIMIT, SET, BROKER_FRAMES_MIN - 1, -EINVAL },
-    { BROKER_UNWIND_LIMIT, SET, BROKER_FRAMES_MAX + 1, -EINVAL },
-    { BROKER_PUT_THREAD, SET, 1, -EINVAL },      /* address 0 */
-    { BROKER_PUT_THREAD, START, 4096, -EINVAL }, /* thread 0 */
+    { 0, NOTHING, 0, -EOPNOTSUPP },
+    { BROKER_KIND_END, NOTHING, 0, -EOPNOTSUPP },
+    { 3, NOTHING, 0, -EOPNOTSUPP }, /* environ, which went */
+    { UINT32_MAX, NOTHING, 0, -EOPNOTSUPP },
+    { BROKER_KALLSYMS, AT(version), 0, -EBADMSG },
+    { BROKER_KALLSYMS, AT(version), 2, -EBADMSG },
+    { BROKER_KALLSYMS, AT(zero), 1, -EINVAL },
+    { BROKER_KALLSYMS, AT(fields.kallsyms.zero), 1, -EINVAL },
+    { BROKER_KALLSYMS, AT(fields.bytes[303]), 1, -EINVAL },
+    { BROKER_MEM, AT(fields.mem.host_pid), 0, -EINVAL },
+    { BROKER_MEM, AT(fields.mem.host_pid), UINT32_MAX, -EINVAL }, /* -1 */
+    { BROKER_MEM, AT(fields.mem.host_pid), BROKER_PID_MAX + 1, -EINVAL },
+    { BROKER_MEM, AT(fields.mem.zero), 1, -EINVAL },
+    { BROKER_SAMPLE_START, AT(fields.sample_start.period), 0, -EINVAL },
+    { BROKER_SAMPLE_START, AT(fields.sample_start.period), 99999, -EINVAL },
+    { BROKER_SAMPLE_START, AT(fields.sample_start.period), UINT64_MAX, -EINVAL },
+    { BROKER_SAMPLE_START, AT(fields.sample_start.period), 1000000001, -EINVAL },
+    { BROKER_SAMPLE_START, AT(fields.sample_start.event.kind), EVENT_KINDS, -EINVAL },
+    { BROKER_SAMPLE_START, AT(fields.sample_start.event.text[0]), 'x', -EINVAL },
+    { BROKER_SAMPLE_START, AT(fields.sample_start.event.text[1]), 'x', -EINVAL },
+    { BROKER_SAMPLE_CHECK, AT(fields.sample_check.kind), EVENT_KINDS, -EINVAL },
+    { BROKER_SAMPLE_CHECK, AT(fields.sample_check.kind), UINT32_MAX, -EINVAL },
+    { BROKER_SAMPLE_STOP, AT(fields.sample_stop.set), BROKER_SETS_MAX, -EINVAL },
+    { BROKER_SAMPLE_STOP, AT(fields.sample_stop.set), UINT32_MAX, -EINVAL },
+    { BROKER_FILTER_ALL, AT(fields.filter_all.sets), 1 << BROKER_SETS_MAX, -EINVAL },
+    { BROKER_FILTER_PROCESS, AT(fields.filter_process.sets), UINT32_MAX, -EINVAL },
+    { BROKER_FILTER_PROCESS, AT(fields.filter_process.host_pid), 0, -EINVAL },
+    { BROKER_DEBUG, AT(fields.debug.n), 1, -EINVAL },
+    { BROKER_DEBUG, AT(fields.debug.n), 21, -EINVAL },
+    { BROKER_DEBUG, AT(fields.debug.n), UINT32_MAX, -EINVAL },
+    { BROKER_DEBUG_SHARED, AT(fields.debug_shared.name[0]), 0, -EINVAL },
+    { BROKER_DEBUG_SHARED, AT(fields.debug_shared.name[2]), '/', -EINVAL },
+    { BROKER_DEBUG_SHARED, AT(fields.debug_shared.name[2]), '.', -EINVAL },
+    { BROKER_DEBUG_SHARED, AT(fields.debug_shared.name[255]), 'x', -EINVAL },
+    { BROKER_DEBUGLINK, AT(fields.debuglink.name[0]), '/', -EINVAL },
+    { BROKER_DEBUGLINK, AT(fields.debuglink.name[0]), '.', -EINVAL },
+    { BROKER_DEBUGLINK, AT(fields.debuglink.name[0]), 0, -EINVAL },
+    { BROKER_CONTAINER_CONFIG, AT(fields.container_config.id[63]), 0, -EINVAL },
+    { BROKER_CONTAINER_CONFIG, AT(fields.container_config.id[63]), 'g', -EINVAL },
+    { BROKER_CONTAINER_CONFIG, AT(fields.container_config.id[64]), 'a', -EINVAL },
+    { BROKER_MAPPED, AT(fields.mapped.end), 0, -EINVAL },
+    { BROKER_MAPPED, AT(fields.mapped.start), 1, -EINVAL },
+    { BROKER_MAPPED, AT(fields.mapped.start), UINT64_MAX, -EINVAL },
+    { BROKER_MAPPED, AT(fields.mapped.end), BROKER_ADDRESS_MAX + 4096, -EINVAL },
+    { BROKER_PROBE, AT(fields.probe.at.end), 0, -EINVAL },
+    { BROKER_PROBE, AT(fields.probe.probes.count), 0, -EINVAL },
+    { BROKER_PROBE, AT(fields.probe.probes.count), BROKER_PROBES_MAX + 1, -EINVAL },
+    { BROKER_PROBE, AT(fields.probe.probes.reference_bytes), 5, -EINVAL },
+    { BROKER_PROBE, AT(fields.probe.probes.tlab_top), 4, -EINVAL },
+    { BROKER_PROBE, AT(fields.probe.probes.probes[0].kind), BROKER_PROBE_KINDS, -EINVAL },
+    { BROKER_PROBE, AT(fields.probe.probes.probes[1].offset), 1, -EINVAL },
+    { BROKER_UNPROBE, AT(fields.unprobe.host_pid), 0, -EINVAL },
+    { BROKER_UNPROBE, AT(fields.unprobe.where), 2, -EINVAL },
+    { BROKER_MOMENTS, AT(fields.moments.at.end), 0, -EINVAL },
+    { BROKER_MOMENTS, AT(fields.moments.thread.end), 5, -EINVAL },
+    { BROKER_MOMENTS, AT(fields.moments.zero), 8, -EINVAL },
+    { BROKER_UNMOMENTS, AT(fields.unmoments.host_pid), 0, -EINVAL },
+    { BROKER_UNMOMENTS, AT(fields.unmoments.groups), UINT32_MAX, -EINVAL },
+    { BROKER_MOMENTS_RING, AT(fields.moments_ring.zero), 5, -EINVAL },
+    { BROKER_CALL, AT(fields.call.at.start), 0x1001, -EINVAL },
+    { BROKER_CALL, AT(fields.call.offset), BROKER_FILE_BYTES_MAX, -EINVAL },
+    { BROKER_CALL, AT(fields.call.set), BROKER_SETS_MAX, -EINVAL },
+    { BROKER_UNCALL, AT(fields.uncall.host_pid), 0, -EINVAL },
+    { BROKER_UNCALL, AT(fields.uncall.set), BROKER_SETS_MAX, -EINVAL },
+    { BROKER_MALLOC, AT(fields.malloc.function.argument), BROKER_MALLOC_ARGUMENTS, -EINVAL },
+    { BROKER_MALLOC, AT(fields.malloc.function.zero), 1, -EINVAL },
+    { BROKER_MALLOC, AT(fields.malloc.set), BROKER_SETS_MAX, -EINVAL },
+    { BROKER_MALLOCS, AT(fields.mallocs.host_pid), 0, -EINVAL },
+    { BROKER_ATTACH, AT(fields.attach.mode), UINT32_MAX, -EINVAL },
+    { BROKER_ATTACH, AT(fields.attach.options), UINT32_MAX, -EINVAL },
+    { BROKER_ATTACH, AT(fields.attach.mount_tmp), 2, -EINVAL },
+    { BROKER_AGENT_PROBE, AT(fields.agent_probe.class_klass), 2, -EINVAL },
+    { BROKER_AGENT_PROBE, AT(fields.agent_probe.collections), BROKER_ADDRESS_MAX, -EINVAL },
+    { BROKER_CONFIG, AT(fields.config.file), TLS_FILE_END, -EINVAL },
+    { BROKER_PUT_ROWS, AT(fields.put_rows.end), 0, -EINVAL },
+    { BROKER_PUT_ROWS, AT(fields.put_rows.end), BROKER_TABLES_ROWS + 1, -EINVAL },
+    { BROKER_SOCKET_HOLDERS, AT(fields.socket_holders.count), 0, -EINVAL },
+    { BROKER_SOCKET_HOLDERS, AT(fields.socket_holders.count), SOCKETS_ASKED_MAX + 1, -EINVAL },
+    { BROKER_SOCKET_HOLDERS, AT(fields.socket_holders.inodes[1]), 1, -EINVAL },
+    { BROKER_UNWIND_LIMIT, AT(fields.unwind_limit.frames), BROKER_FRAMES_MIN - 1, -EINVAL },
+    { BROKER_UNWIND_LIMIT, AT(fields.unwind_limit.frames), BROKER_FRAMES_MAX + 1, -EINVAL },
+    { BROKER_PUT_THREAD, AT(fields.put_thread.java_thread), 0, -EINVAL },
+    { BROKER_PUT_THREAD, AT(fields.put_thread.host_tid), 0, -EINVAL },
 };
-
-static void set_field(struct broker_request *q, enum field field, uint64_t v)
-{
-    switch (field) {
-    case NO_FIELD:
-        break;
-    case VERSION:
-        q->version = (uint32_t)v;
-        break;
-    case PID:
-        q->host_pid = (int32_t)v;
-        break;
-    case TICKS:
-        q->start_ticks = v;
-        break;
-    case START:
-        q->start = v;
-        break;
-    case PERIOD:
-        q->period = v;
-        break;
-    case SET:
-        q->set = (uint32_t)v;
-        break;
-    case SETS:
-        q->sets = (uint32_t)v;
-        break;
-    case NAME_N:
-        q->name_n = (uint32_t)v;
-        break;
-    case ZERO:
-        q->zero = (uint32_t)v;
-        break;
-    case NAME:
-        q->name[9] = (uint8_t)v;
-        break;
-    }
-}
 
 START_TEST(checks_one_request)
 {
     struct broker_request q = request_of(CHECKS[_i].kind), out;
-    const struct broker_request_info *info = broker_request_info(q.kind);
     struct error err = ERROR_NULL;
     struct broker_answer a;
 
-    if (info && (info->fields & (BROKER_FIELD_TARGET | BROKER_FIELD_PID)))
-        q.host_pid = 1;
-    set_field(&q, CHECKS[_i].field, CHECKS[_i].value);
+    fill(&q);
+    memcpy((uint8_t *)&q + CHECKS[_i].offset, &CHECKS[_i].value, CHECKS[_i].bytes);
     ck_assert_int_eq(broker_request_check(&q, sizeof(q), &out, &err), CHECKS[_i].r);
     ck_assert(err.msg[0]);
     if (fx.fd < 0)
@@ -152,7 +205,24 @@ START_TEST(checks_one_request)
     a = ask(&q, sizeof(q), NULL);
     ck_assert_int_eq(a.result, CHECKS[_i].r);
     ck_assert_uint_eq(a.seq, 7);
-    ck_assert(a.failure.msg[0]);
+    ck_assert(a.body.failure.msg[0]);
+}
+END_TEST
+
+START_TEST(nothing_is_set_behind_the_fields)
+{
+    const struct broker_request_info *info = broker_request_info((uint32_t)_i);
+    struct broker_request q = request_of((uint32_t)_i), out;
+
+    if (!info)
+        return;
+    fill(&q);
+    ck_assert_int_eq(broker_request_check(&q, sizeof(q), &out, NULL), 0);
+    for (size_t i = info->fields_bytes; i < sizeof(q.fields); i++) {
+        q.fields.bytes[i] = 1;
+        ck_assert_int_eq(broker_request_check(&q, sizeof(q), &out, NULL), -EINVAL);
+        q.fields.bytes[i] = 0;
+    }
 }
 END_TEST
 
@@ -214,35 +284,36 @@ static int count_calm_fds(void)
     return count;
 }
 
+/* Has the programs of an event loaded, which stay. */
+static void load_programs_of(uint32_t kind)
+{
+    struct broker_request start = request_of(BROKER_SAMPLE_START),
+                          stop = request_of(BROKER_SAMPLE_STOP);
+    struct broker_answer a;
+
+    start.fields.sample_start.event.kind = kind;
+    start.fields.sample_start.period = 10000000;
+    while ((a = ask(&start, sizeof(start), NULL)).result == -EINPROGRESS)
+        usleep(10000);
+    stop.fields.sample_stop.set = a.body.sample_start.set;
+    if (a.result == 0)
+        ck_assert_int_eq(ask(&stop, sizeof(stop), NULL).result, 0);
+}
+
 START_TEST(ten_thousand_random_messages_do_no_harm)
 {
     int fds_before, fds_after, refused = 0;
     struct broker_request facts = request_of(BROKER_FACTS), tables = request_of(BROKER_TABLES),
-                          offcpu = request_of(BROKER_SAMPLE_START), alloc = offcpu,
-                          moments = offcpu;
+                          holders = request_of(BROKER_SOCKET_HOLDERS);
 
     /* What it keeps for its client from the first time on: the programs, the shared tables. */
     ck_assert_int_eq(ask(&tables, sizeof(tables), NULL).result, 0);
-    while (ask(&facts, sizeof(facts), NULL).facts.bpf_loading)
+    while (ask(&facts, sizeof(facts), NULL).body.facts.bpf_loading)
         usleep(10000);
-    offcpu.set = EVENT_OFFCPU;
-    offcpu.period = 10000000;
-    while (ask(&offcpu, sizeof(offcpu), NULL).result == -EINPROGRESS)
-        usleep(10000);
-    alloc.set = EVENT_ALLOC;
-    alloc.period = 1;
-    while (ask(&alloc, sizeof(alloc), NULL).result == -EINPROGRESS)
-        usleep(10000);
-    moments.set = EVENT_SAFEPOINT;
-    moments.period = 10000000;
-    while (ask(&moments, sizeof(moments), NULL).result == -EINPROGRESS)
-        usleep(10000);
-    for (uint32_t set = 0; set < 3; set++) {
-        struct broker_request stop = request_of(BROKER_SAMPLE_STOP);
-
-        stop.set = set;
-        ask(&stop, sizeof(stop), NULL);
-    }
+    for (uint32_t kind = 0; kind < EVENT_KINDS; kind++)
+        load_programs_of(kind);
+    fill(&holders);
+    ck_assert_int_eq(ask(&holders, sizeof(holders), NULL).result, 0);
     fds_before = count_calm_fds();
     for (int i = 0; i < 10000; i++) {
         uint64_t noise[64];
@@ -260,42 +331,15 @@ START_TEST(ten_thousand_random_messages_do_no_harm)
         if (i % 4 >= 2) { /* and further: only what the kind takes, mostly in range */
             struct broker_request r = { .version = q.version, .kind = q.kind, .seq = q.seq };
             const struct broker_request_info *info = broker_request_info(q.kind);
-            unsigned fields = info ? info->fields : 0;
+            size_t last = info ? info->fields_bytes - 1 : 0;
 
-            if (fields & (BROKER_FIELD_TARGET | BROKER_FIELD_PID))
-                r.host_pid = (int32_t)(next_random() % 40000);
-            if (fields & BROKER_FIELD_TARGET)
-                r.start_ticks = next_random() % 100;
-            if (fields & BROKER_FIELD_RANGE) {
-                r.start = next_random() & 0xffffffff000u;
-                r.end = r.start + 4096 * (next_random() % 5);
+            fill(&r);
+            if (info && info->of_target) {
+                r.fields.target.host_pid = (int32_t)(next_random() % 40000);
+                r.fields.target.start_ticks = next_random() % 100;
             }
-            if (fields & BROKER_FIELD_SET)
-                r.set = (uint32_t)(next_random() % 5);
-            if (fields & BROKER_FIELD_OFFSET)
-                r.set = (uint32_t)(next_random() % 4096 * 4);
-            if (fields & BROKER_FIELD_JAVA_THREAD) {
-                struct broker_java_thread t = { .state = (uint32_t)(next_random() % 4096 * 4),
-                                                .safepoint = (uint32_t)(next_random() % 4096 * 8),
-                                                .begun = 2,
-                                                .native = 2,
-                                                .blocked = 5,
-                                                .end = 6 };
-
-                r.name_n = sizeof(t);
-                memcpy(r.name, &t, sizeof(t));
-            }
-            if (fields & BROKER_FIELD_EVENT)
-                r.set = (uint32_t)(next_random() % (EVENT_KINDS + 1));
-            if (fields & BROKER_FIELD_SETS)
-                r.sets = (uint32_t)(next_random() % 17);
-            if (fields & BROKER_FIELD_PERIOD)
-                r.period = next_random() % 2000000000;
-            if (fields & (BROKER_FIELD_BASENAME | BROKER_FIELD_BUILD_ID | BROKER_FIELD_CONTAINER |
-                          BROKER_FIELD_SHARED)) {
-                r.name_n = (uint32_t)(next_random() % 66);
-                memcpy(r.name, noise, r.name_n);
-            }
+            if (i % 3) /* but for one byte */
+                r.fields.bytes[next_random() % (last + 1)] = (uint8_t)noise[0];
             q = r;
         }
         if (i % 16 == 0)
@@ -310,7 +354,7 @@ START_TEST(ten_thousand_random_messages_do_no_harm)
     for (uint32_t set = 0; set < BROKER_SETS_MAX; set++) {
         struct broker_request stop = request_of(BROKER_SAMPLE_STOP);
 
-        stop.set = set;
+        stop.fields.sample_stop.set = set;
         ask(&stop, sizeof(stop), NULL);
     }
     fds_after = count_calm_fds();
@@ -345,6 +389,7 @@ int main(void)
     tcase_add_checked_fixture(pure, fixture_without_broker, fixture_without_broker_end);
     tcase_set_timeout(pure, 30);
     tcase_add_loop_test(pure, checks_one_request, 0, ARRAY_SIZE(CHECKS));
+    tcase_add_loop_test(pure, nothing_is_set_behind_the_fields, 0, BROKER_KIND_END);
     suite_add_tcase(s, pure);
     tcase_add_checked_fixture(real, fixture_start, fixture_stop);
     tcase_set_timeout(real, 100);

@@ -86,7 +86,7 @@ static int check_code(enum change change, uint64_t offset)
 {
     void *code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, PAGE);
     pid_t pid = start_process(code, change);
-    struct broker_request q = { .host_pid = pid,
+    struct mapping_fields q = { .target.host_pid = pid,
                                 .start = (uintptr_t)code,
                                 .end = (uintptr_t)code + PAGE };
     _cleanup_target_ struct target t = TARGET_NULL;
@@ -94,8 +94,8 @@ static int check_code(enum change change, uint64_t offset)
     int r;
 
     ck_assert_ptr_ne(code, MAP_FAILED);
-    ck_assert_int_eq(proc_read_start(server.proc_fd, pid, &q.start_ticks), 0);
-    ck_assert_int_eq(target_pin(&server, &q, &t, &err), 0);
+    ck_assert_int_eq(proc_read_start(server.proc_fd, pid, &q.target.start_ticks), 0);
+    ck_assert_int_eq(target_pin(&server, &q.target, &t, &err), 0);
     r = mapped_check_code(&t, &q, file, offset, &err);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);

@@ -68,7 +68,7 @@ static void *lie_once(void *p)
         a.result = -EPERM;
         a.fd_count = 0;
         fd_count = 0;
-        memset(a.failure.msg, 'x', sizeof(a.failure.msg));
+        memset(a.body.failure.msg, 'x', sizeof(a.body.failure.msg));
         break;
     case OUTCOME:
         a.result = 77;
