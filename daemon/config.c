@@ -171,8 +171,8 @@ struct listen_rights config_listen_rights(const struct config *c)
                                    .authentication = access_rules_have_shown(c->access) };
 }
 
-/* A file that can be read to its end: no FIFO that nobody writes to, no device. */
-static int read_file(const char *path, struct buf *ret)
+/* Opens a file that can be read to its end: no FIFO that nobody writes to, no device. */
+static int open_file(const char *path, int *ret_fd)
 {
     _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat st;
@@ -181,12 +181,35 @@ static int read_file(const char *path, struct buf *ret)
         return -errno;
     if (!S_ISREG(st.st_mode))
         return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-    return buf_read_fd(ret, fd);
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+int config_parse_fd(int fd, uint64_t given, struct config *c, struct error *err)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    int r;
+
+    buf_init(&text, CONFIG_FILE_MAX_BYTES);
+    r = buf_read_fd(&text, fd);
+    if (r < 0)
+        return error_code(err, r, "cannot read the configuration '%.128s'", c->config_file);
+    return config_parse_yaml(buf_span(&text), c->config_file, given, c, err);
+}
+
+/* Returns whether the option of the member at @offset is one of @given. */
+static bool is_given(uint64_t given, size_t offset)
+{
+    size_t i = 0;
+
+    while (config_options[i].offset != offset)
+        i++;
+    return given & UINT64_C(1) << i;
 }
 
 int config_load(int argc, char *const *argv, struct config *c, struct error *err)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_close_ int fd = -1;
     uint64_t given = 0;
     int r = config_init(c);
 
@@ -195,13 +218,12 @@ int config_load(int argc, char *const *argv, struct config *c, struct error *err
     r = config_parse_argv(argc, argv, c, &given, err);
     if (r < 0 || c->help || c->version)
         return r;
-    buf_init(&text, CONFIG_FILE_MAX_BYTES);
-    r = read_file(c->config_file, &text);
-    if (r == -ENOENT && !(given & 1)) /* the first row */
+    r = open_file(c->config_file, &fd);
+    if (r == -ENOENT && !is_given(given, AT(config_file)))
         return 0;
     if (r < 0)
         return error_code(err, r, "cannot read the configuration '%.128s'", c->config_file);
-    return config_parse_yaml(buf_span(&text), c->config_file, given, c, err);
+    return config_parse_fd(fd, given, c, err);
 }
 
 void config_differences(const struct config *a, const struct config *b, struct buf *out)

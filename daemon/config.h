@@ -59,10 +59,11 @@ void config_deinit(struct config *c);
  * and to be deinitialised by the caller in every case. */
 int config_load(int argc, char *const *argv, struct config *c, struct error *err);
 /* Does the two halves of that. @text is the content of @file, which is only named in sentences.
- * Options in
- * @given (one bit for each row of the table) stay as they are. */
+ * Options in @given (one bit for each row of the table) stay as they are. */
 int config_parse_argv(int argc, char *const *argv, struct config *c, uint64_t *given,
                       struct error *err);
+/* As config_parse_yaml(), of what can be read from @fd. */
+int config_parse_fd(int fd, uint64_t given, struct config *c, struct error *err);
 int config_parse_yaml(struct span text, const char *file, uint64_t given, struct config *c,
                       struct error *err);
 /* Gets the names of the options whose values differ, with commas between them: those that a running

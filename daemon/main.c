@@ -156,7 +156,6 @@ static int supervised_worker(int argc, char **argv, const struct supervise_worke
                               .notify_fd = notify_open(),
                               .listen_count = sw->listen_count,
                               .supervised = true };
-    _cleanup_buf_ struct buf yaml = BUF_NULL;
     uint64_t given = 0;
     int r;
 
@@ -169,11 +168,8 @@ static int supervised_worker(int argc, char **argv, const struct supervise_worke
     w.argv = argv + sw->extra - 1;
     r = config_parse_argv(w.argc, w.argv, c, &given, err);
     if (r == 0 && sw->config_fd >= 0) {
-        buf_init(&yaml, CONFIG_FILE_MAX_BYTES);
-        r = lseek(sw->config_fd, 0, SEEK_SET) < 0 ? -errno : buf_read_fd(&yaml, sw->config_fd);
-        if (r < 0)
-            return error_code(err, r, "cannot read '%s'", c->config_file);
-        r = config_parse_yaml(buf_span(&yaml), c->config_file, given, c, err);
+        lseek(sw->config_fd, 0, SEEK_SET);
+        r = config_parse_fd(sw->config_fd, given, c, err);
     }
     return r < 0 ? r : serving_run(c, &w, err);
 }
@@ -211,13 +207,21 @@ static int service_worker(int argc, char **argv, struct config *c, struct error 
     return serving_run(c, &w, err);
 }
 
-static void print_help(void)
+/* Prints @message and what helps. The exit status. */
+static int print_failure(const char *message, const struct error *err)
+{
+    fprintf(stderr, "%s%s%s\n", message, err->remedy[0] ? ": " : "", err->remedy);
+    return 1;
+}
+
+/* The answer of --help. The exit status. */
+static int print_help(void)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
 
     buf_init(&text, (size_t)64 << 10);
     config_help(&text);
-    fputs(text.p, stdout);
+    return text.error || fputs(text.p, stdout) < 0;
 }
 
 /* The answer of --new-token. The exit status. */
@@ -237,23 +241,48 @@ static int print_token(const char *name)
     return 0;
 }
 
-/* The answer of --check-config. The exit status. */
-static int print_check(const struct config *c, int r, const struct error *err)
+/* The answer of --check-config, to @r of config_load(). The exit status. */
+static int print_check(const struct config *c, int r, struct error *err)
 {
-    if (r == 0) {
-        printf("%s: ok: %zu schedules, %zu triggers\n", c->config_file,
-               c->rules ? c->rules->schedule_count : 0, c->rules ? c->rules->trigger_count : 0);
-        return 0;
-    }
-    fprintf(stderr, "%s%s%s\n", err->msg[0] ? err->msg : strerror(-r), err->remedy[0] ? ": " : "",
-            err->remedy);
-    return 1;
+    const struct listen_rights rights = config_listen_rights(c);
+
+    for (size_t i = 0; r == 0 && i < c->listen.count; i++)
+        r = listen_check(c->listen.items[i], &rights, err);
+    if (r == 0)
+        r = check_hosts(c, err);
+    if (r == 0)
+        r = access_rules_resolve(c->access, NULL, err);
+    if (r < 0)
+        return print_failure(err->msg[0] ? err->msg : strerror(-r), err);
+    printf("%s: ok: %zu schedules, %zu triggers\n", c->config_file,
+           c->rules ? c->rules->schedule_count : 0, c->rules ? c->rules->trigger_count : 0);
+    return 0;
+}
+
+/* Does what ends at once, after @r of config_load(). False: flamed is to be started. */
+static bool is_answered(const struct config *c, int r, struct error *err, int *ret_status)
+{
+    if (c->check_config)
+        *ret_status = print_check(c, r, err);
+    else if (r < 0)
+        return false;
+    else if (c->new_token && c->new_token[0])
+        *ret_status = print_token(c->new_token);
+    else if (c->login)
+        *ret_status = login_print(c, err) < 0 ? print_failure(err->msg, err) : 0;
+    else if (c->help)
+        *ret_status = print_help();
+    else if (c->version)
+        *ret_status = printf("flamed " FLAMED_VERSION "\n") < 0;
+    else
+        return false;
+    return true;
 }
 
 int main(int argc, char **argv)
 {
+    _cleanup_(config_deinit) struct config c = { 0 };
     struct supervise_worker sw;
-    struct config c = { 0 };
     struct error err = ERROR_NULL;
     int r, supervised, status;
 
@@ -271,46 +300,14 @@ int main(int argc, char **argv)
         r = supervised;
     } else {
         r = config_load(argc, argv, &c, &err);
-        if (c.check_config) {
-            const struct listen_rights rights = config_listen_rights(&c);
-
-            for (size_t i = 0; r == 0 && i < c.listen.count; i++)
-                r = listen_check(c.listen.items[i], &rights, &err);
-            if (r == 0)
-                r = check_hosts(&c, &err);
-            if (r == 0)
-                r = access_rules_resolve(c.access, NULL, &err);
-            r = print_check(&c, r, &err);
-            config_deinit(&c);
-            return r;
-        }
-        if (r == 0 && c.new_token && c.new_token[0]) {
-            r = print_token(c.new_token);
-            config_deinit(&c);
-            return r;
-        }
-        if (r == 0 && c.login) {
-            r = login_print(&c, &err);
-            if (r < 0)
-                fprintf(stderr, "%s%s%s\n", err.msg, err.remedy[0] ? ": " : "", err.remedy);
-            config_deinit(&c);
-            return r == 0 ? 0 : 1;
-        }
-        if (r == 0 && (c.help || c.version)) {
-            if (c.help)
-                print_help();
-            else
-                printf("flamed " FLAMED_VERSION "\n");
-            config_deinit(&c);
-            return 0;
-        }
+        if (is_answered(&c, r, &err, &status))
+            return status;
         if (r == 0) {
             log_init("flamed", (enum log_level)c.log_level);
             r = geteuid() == 0 ? become_supervisor(argc, argv, &c, &err)
                                : service_worker(argc, argv, &c, &err);
         }
     }
-    config_deinit(&c);
     if (r != 0)
         log_error(r, &err);
     status = r == 0 ? 0 : r == -EINVAL ? SUPERVISE_EXIT_FINAL : 1; /* options: no start helps */

@@ -12,7 +12,6 @@
 static int read_again(const struct reload *r, struct engine *engine, struct config *c,
                       struct error *err)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
     _cleanup_close_ int fd = -1;
     uint64_t given = 0;
     int result = config_parse_argv(r->argc, r->argv, c, &given, err);
@@ -23,13 +22,7 @@ static int read_again(const struct reload *r, struct engine *engine, struct conf
         return strcmp(c->config_file, CONFIG_FILE_DEFAULT) == 0
                    ? 0
                    : error_set(err, -ENOENT, "there is no configuration '%.128s'", c->config_file);
-    if (result < 0)
-        return result;
-    buf_init(&text, CONFIG_FILE_MAX_BYTES);
-    result = buf_read_fd(&text, fd);
-    if (result < 0)
-        return error_code(err, result, "cannot read the configuration '%.128s'", c->config_file);
-    return config_parse_yaml(buf_span(&text), c->config_file, given, c, err);
+    return result < 0 ? result : config_parse_fd(fd, given, c, err);
 }
 
 static void log_restart(const struct config *old, const struct config *fresh)

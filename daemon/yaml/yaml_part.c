@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "yaml/yaml_part.h"
 
+#define DEPTH_MAX 16 /* libyaml takes time by the square of it */
+
 struct span yaml_part_text(const yaml_node_t *n)
 {
     return n->type == YAML_SCALAR_NODE
@@ -31,23 +33,92 @@ int yaml_part_refuse(struct yaml_part *y, const yaml_node_t *at, const char *rul
                      rule[0] ? ": " : "", key, yaml_part_shown(y, at, value), takes);
 }
 
-int yaml_part_read(struct yaml_part *y, struct span text, yaml_part_fn fn, void *cookie)
+/* Says why @parser failed. */
+static int refuse_text(const struct yaml_part *y, const yaml_parser_t *parser)
+{
+    if (parser->error == YAML_MEMORY_ERROR)
+        return -ENOMEM;
+    return error_set(y->err, -EINVAL, "%.128s, line %zu: this is no YAML: %s", y->file,
+                     parser->problem_mark.line + 1, parser->problem ? parser->problem : "?");
+}
+
+/* Refuses what a tree does not show, or what makes too large a tree: aliases, documents after the
+ * first, and deep nesting. */
+static int check_events(struct yaml_part *y, yaml_parser_t *parser)
+{
+    yaml_event_type_t type = YAML_NO_EVENT;
+    unsigned documents = 0, depth = 0;
+    yaml_event_t event;
+    int r = 0;
+
+    while (r == 0 && type != YAML_STREAM_END_EVENT) {
+        size_t line;
+
+        if (!yaml_parser_parse(parser, &event))
+            return refuse_text(y, parser);
+        type = event.type;
+        line = event.start_mark.line + 1;
+        yaml_event_delete(&event);
+        if (type == YAML_ALIAS_EVENT) {
+            error_remedy(y->err, "write its value there");
+            r = error_set(y->err, -EINVAL, "%.128s, line %zu: an alias (*name) is not taken",
+                          y->file, line);
+        } else if (type == YAML_DOCUMENT_START_EVENT && documents++) {
+            error_remedy(y->err, "put all of it into one");
+            r = error_set(y->err, -EINVAL, "%.128s, line %zu: a second YAML document begins",
+                          y->file, line);
+        } else if (type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT) {
+            if (++depth > DEPTH_MAX)
+                r = error_set(y->err, -EINVAL, "%.128s, line %zu: nested deeper than %d levels",
+                              y->file, line, DEPTH_MAX);
+        } else if (type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT) {
+            depth--;
+        }
+    }
+    return r;
+}
+
+static int load(struct yaml_part *y, yaml_parser_t *parser)
+{
+    return yaml_parser_load(parser, &y->doc) ? 0 : refuse_text(y, parser);
+}
+
+/* Has @fn read @text with a parser of its own. */
+static int parse(struct yaml_part *y, struct span text,
+                 int (*fn)(struct yaml_part *y, yaml_parser_t *parser))
 {
     yaml_parser_t parser;
-    int r = -ENOMEM;
+    int r;
 
     if (!yaml_parser_initialize(&parser))
-        return error_set(y->err, r, "out of memory");
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text.p, text.n);
-    if (yaml_parser_load(&parser, &y->doc)) {
+        return -ENOMEM;
+    yaml_parser_set_input_string(&parser, (const unsigned char *)(text.p ? text.p : ""), text.n);
+    r = fn(y, &parser);
+    yaml_parser_delete(&parser);
+    return r;
+}
+
+int yaml_part_read(struct yaml_part *y, struct span text, yaml_part_fn fn, void *cookie)
+{
+    int r = parse(y, text, check_events);
+
+    if (r == 0)
+        r = parse(y, text, load);
+    if (r == 0) {
         r = fn(y, cookie);
         yaml_document_delete(&y->doc);
-    } else if (parser.error != YAML_MEMORY_ERROR) {
-        r = error_set(y->err, -EINVAL, "%.128s, line %zu: this is no YAML: %s", y->file,
-                      parser.problem_mark.line + 1, parser.problem ? parser.problem : "?");
     }
-    yaml_parser_delete(&parser);
     return r == -ENOMEM ? error_set(y->err, r, "out of memory") : r;
+}
+
+static int refuse_twice(const struct yaml_part *y, const yaml_node_t *key)
+{
+    struct span name = yaml_part_text(key);
+    char show[YAML_PART_SHOWN];
+
+    name.n = span_find(name, ':'); /* what follows may be a value, and a password */
+    return error_set(y->err, -EINVAL, "%.128s, line %u: %s is given twice", y->file,
+                     yaml_part_line(key), span_copy(name, show, sizeof(show)));
 }
 
 int yaml_part_find(struct yaml_part *y, const char *name, const yaml_node_t **ret)
@@ -64,8 +135,7 @@ int yaml_part_find(struct yaml_part *y, const char *name, const yaml_node_t **re
         if (!span_eq_str(yaml_part_text(key), name))
             continue;
         if (*ret)
-            return error_set(y->err, -EINVAL, "%.128s, line %u: %s is given twice", y->file,
-                             yaml_part_line(key), name);
+            return refuse_twice(y, key);
         *ret = yaml_document_get_node(&y->doc, p->value);
     }
     return 0;
@@ -90,23 +160,38 @@ static bool is_twice(struct yaml_part *y, const yaml_node_t *mapping, const yaml
     return false;
 }
 
+/* Gets the whole document. NULL: nothing is in it. 0. */
+static int find_root(struct yaml_part *y, const yaml_node_t **ret)
+{
+    const yaml_node_t *root = yaml_document_get_root_node(&y->doc);
+    bool empty = !root || (root->type == YAML_SCALAR_NODE && yaml_part_text(root).n == 0);
+
+    *ret = empty ? NULL : root;
+    return 0;
+}
+
 static int read_mapping(struct yaml_part *y, void *cookie)
 {
     struct mapping_read *m = cookie;
+    const char *name = m->name ? m->name : "the file";
     const yaml_node_t *n;
-    int r = yaml_part_find(y, m->name, &n);
+    int r = m->name ? yaml_part_find(y, m->name, &n) : find_root(y, &n);
 
     if (r < 0 || !n)
         return r;
     m->found = true;
     if (n->type != YAML_MAPPING_NODE)
-        return yaml_part_refuse(y, n, "", m->name, "a mapping");
+        return yaml_part_refuse(y, n, "", name, "a mapping");
     for (const yaml_node_pair_t *p = n->data.mapping.pairs.start;
          r == 0 && p < n->data.mapping.pairs.top; p++) {
         const yaml_node_t *key = yaml_document_get_node(&y->doc, p->key);
 
-        if (key->type != YAML_SCALAR_NODE || is_twice(y, n, p, yaml_part_text(key)))
-            return yaml_part_refuse(y, key, "", m->name, "each key once");
+        bool twice = is_twice(y, n, p, yaml_part_text(key));
+
+        if (twice && !m->name)
+            return refuse_twice(y, key);
+        if (key->type != YAML_SCALAR_NODE || twice)
+            return yaml_part_refuse(y, key, "", name, "each key once");
         r = m->fn(y, key, yaml_document_get_node(&y->doc, p->value), m->cookie);
     }
     return r;

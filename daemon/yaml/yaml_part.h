@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A part of the configuration file that libcyaml does not read: rules, users, TLS. A tree of
- * libyaml has the line of each node, so that a sentence can name it. Thread: any.
+ * The configuration file, part by part: options, rules, users, TLS. A tree of libyaml has the line
+ * of each node, so that a sentence can name it. Thread: any.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct yaml_part {
 
 typedef int (*yaml_part_fn)(struct yaml_part *y, void *cookie);
 /* Calls @fn with y->doc, the document @text. Returns what it returned; -EINVAL with a sentence:
- * this is no YAML; -ENOMEM. */
+ * this is no YAML, has an alias, or a second document; -ENOMEM. */
 int yaml_part_read(struct yaml_part *y, struct span text, yaml_part_fn fn, void *cookie);
 /* Gets the value of @name at the top level of y->doc. NULL: it is not there, or the document is no
  * mapping, which the reader of the other options says. 0; -EINVAL with a sentence: it is there
@@ -35,8 +35,8 @@ int yaml_part_find(struct yaml_part *y, const char *name, const yaml_node_t **re
 /* One key of a mapping. 0, or -errno with y->err. */
 typedef int (*yaml_part_key_fn)(struct yaml_part *y, const yaml_node_t *key,
                                 const yaml_node_t *value, void *cookie);
-/* Calls @fn for each key of the mapping @name in @text; each may be there once. 0 and *ret_found;
- * -EINVAL with a sentence; what @fn returned. */
+/* Calls @fn for each key of the mapping @name in @text, or of all of @text where @name is NULL;
+ * each may be there once. 0 and *ret_found; -EINVAL with a sentence; what @fn returned. */
 int yaml_part_mapping(struct yaml_part *y, struct span text, const char *name, yaml_part_key_fn fn,
                       void *cookie, bool *ret_found);
 

@@ -153,10 +153,10 @@ static const struct {
     { "log_level: info\nlogg: 1\n", "there is no option 'logg'", "line 2" },
     { "log_level: info\n\n\ncaptures_max: many\n", "captures_max does not take 'many'", "line 4" },
     { "log_level: loud\n", "log_level does not take 'loud'", "line 1" },
-    { "listen: 127.0.0.1:1\n", "listen", "line: 1" },
+    { "listen: 127.0.0.1:1\n", "listen does not take '127.0.0.1:1': it takes a list", "line 1" },
     { "listen: []\n", "", "" },
-    { "captures_max: [1, 2]\n", "captures_max", "line: 1" },
-    { "- a\n- b\n", "", "" },
+    { "captures_max: [1, 2]\n", "captures_max does not take 'a list'", "line 1" },
+    { "- a\n- b\n", "a mapping", "line 1" },
     { "just text", "", "" },
     { "a: {b: c\n", "", "" },
     { "config: /x\n", "config", "" }, /* a file cannot name another */
@@ -164,11 +164,16 @@ static const struct {
     { "store: *alias\n", "", "" },
     { "store: \"\\u0000\"\n", "", "" },
     { "\xff\xfe", "not UTF-8", "" },
-    { "store: a\nstore: b\n", "", "" },
+    { "store: a\nstore: b\n", "store is given twice", "line 2" },
+    { "access: [[[[[[[[[[[[[[[[[\n", "nested deeper than 16", "line 1" },
     { "\t- :\n", "", "" },
     { "log_level: info\nschedules:\n  - {name: a, every: 1h, for: 2h}\n", "for", "line 3" },
     { "triggers:\n  - {name: a, for: 1s, event: nonsense}\n", "an event: cpu", "line 2" },
-    { "schedules:\n  - &a {name: a, every: 1h, for: 2s}\n  - *a\n", "alias", "line: 2" },
+    { "schedules:\n  - &a {name: a, every: 1h, for: 2s}\n  - *a\n", "alias", "line 3" },
+    { "store: &a /x\nuser: *a\n", "alias", "line 2" },
+    { "store: /x\n---\nstore: /y\n", "a second YAML document", "line 2" },
+    { "listen: [a, [b]]\n", "listen does not take 'a list'", "line 1" },
+    { "store: {a: b}\n", "store does not take 'a mapping'", "line 1" },
 };
 
 START_TEST(refuses_a_file_with_its_place)
@@ -189,15 +194,16 @@ END_TEST
 
 START_TEST(an_empty_file_changes_nothing)
 {
-    static const char *const TEXTS[] = { "", "\n\n", "# nothing\n", "---\n", "---\n# x\n\n" };
+    static const char *const TEXTS[] = { NULL, "", "\n\n", "# nothing\n", "---\n", "---\n# x\n\n" };
     struct error err = ERROR_NULL;
 
     for (size_t i = 0; i < ARRAY_SIZE(TEXTS); i++) {
         struct config c;
 
         ck_assert_int_eq(config_init(&c), 0);
-        ck_assert_msg(config_parse_yaml(span_of(TEXTS[i]), "f.yaml", 0, &c, &err) == 0,
-                      "row %zu: %s", i, err.msg);
+        ck_assert_msg(
+            config_parse_yaml(TEXTS[i] ? span_of(TEXTS[i]) : SPAN_NULL, "f.yaml", 0, &c, &err) == 0,
+            "row %zu: %s", i, err.msg);
         ck_assert_uint_eq(c.listen.count, 2);
         config_deinit(&c);
     }
@@ -361,6 +367,7 @@ static const char *const SECRETS[] = {
     "access: flamed_sesame\n",
     "access: sesame\n",
     "access:\n  - sesame\n",
+    "alice:sesame: x\nalice:sesame: x\n",
 };
 
 START_TEST(secrets_are_not_repeated)
