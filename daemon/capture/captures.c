@@ -94,12 +94,16 @@ static void capture_fill_meta(struct captures *captures, struct capture *c, uint
 /* With the names that are known by now. */
 static int make_profile(struct capture *c, const struct profile *meta, struct profile **ret)
 {
+    char selector[TARGET_MAIN_BYTES];
     int r;
 
     capture_decide_names(c);
     r = record_finish(c->record, meta, ret);
     if (r < 0)
         return r;
+    target_main_selector(c->target, selector);
+    if (selector[0])
+        profile_warn_several(*ret, selector);
     capture_add_names(c, *ret);
     r = capture_weigh(c, *ret);
     if (r < 0) {

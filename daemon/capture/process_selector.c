@@ -151,6 +151,15 @@ bool target_is_open(const struct target *t)
            !t->matchers;
 }
 
+void target_main_selector(const struct target *t, char ret[TARGET_MAIN_BYTES])
+{
+    ret[0] = '\0';
+    if (t->jvm)
+        snprintf(ret, TARGET_MAIN_BYTES, "jvm=%.80s", t->jvm);
+    else if (t->matchers && matcher_set_uses(t->matchers, MATCHER_MAIN))
+        snprintf(ret, TARGET_MAIN_BYTES, "the selector");
+}
+
 int32_t target_single_pid(const struct target *t)
 {
     return t->pid_count == 1 ? t->pids[0] : 0;

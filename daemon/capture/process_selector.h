@@ -33,6 +33,9 @@ bool target_is_node(const struct target *t);
 bool target_is_open(const struct target *t);
 /* Returns what it is limited to, as struct profile's scope. Points into @t. */
 const char *target_scope(const struct target *t);
+/* Writes the selector that names its JVMs by their main class, as "jvm=Work". "": none does. */
+#define TARGET_MAIN_BYTES 96
+void target_main_selector(const struct target *t, char ret[TARGET_MAIN_BYTES]);
 /* Returns the one pid it names, else 0. */
 int32_t target_single_pid(const struct target *t);
 /* Returns how many living JVMs belong to it. *ret: the one, borrowed from @d, else NULL. */

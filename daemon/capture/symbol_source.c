@@ -166,33 +166,30 @@ void capture_tell_names(struct capture *c)
 static void add_unread(const struct capture *c, struct profile *p)
 {
     struct inlined_stats s = inlined_stats(c->inlined);
-    char *to = NULL;
 
-    if ((s.unread || s.dropped) && p->warning_count < PROFILE_WARNINGS_MAX &&
-        asprintf(&to,
-                 "debug information of %u native places (%u were found) was not "
-                 "read in time or within its limits. They have no inlined functions "
-                 "and lines; ask again, or for longer",
-                 s.unread + s.dropped, s.found) > 0)
-        p->warnings[p->warning_count++] = to;
-    if (s.split && p->warning_count < PROFILE_WARNINGS_MAX &&
-        asprintf(&to,
-                 "debug information of %u native places is in .dwo files, which flamed does not "
-                 "read: they have no inlined functions and lines; build without -gsplit-dwarf",
-                 s.split) > 0)
-        p->warnings[p->warning_count++] = to;
-    if (s.shared && p->warning_count < PROFILE_WARNINGS_MAX &&
-        asprintf(&to,
-                 "inlined functions at %u native places have no name: it is in a debug file that "
-                 "others share (dwz), which was not found; install it below /usr/lib/debug/.dwz",
-                 s.shared) > 0)
-        p->warnings[p->warning_count++] = to;
-    if (s.beyond && p->warning_count < PROFILE_WARNINGS_MAX &&
-        asprintf(&to,
-                 "debug information of %u native places is broken, or of a kind that flamed does "
-                 "not read: they have no inlined functions and lines",
-                 s.beyond) > 0)
-        p->warnings[p->warning_count++] = to;
+    if (s.unread || s.dropped)
+        profile_warn(p,
+                     "debug information of %u native places (%u were found) was not "
+                     "read in time or within its limits. They have no inlined functions "
+                     "and lines; ask again, or for longer",
+                     s.unread + s.dropped, s.found);
+    if (s.split)
+        profile_warn(p,
+                     "debug information of %u native places is in .dwo files, which flamed does "
+                     "not read: they have no inlined functions and lines; build without "
+                     "-gsplit-dwarf",
+                     s.split);
+    if (s.shared)
+        profile_warn(p,
+                     "inlined functions at %u native places have no name: it is in a debug file "
+                     "that others share (dwz), which was not found; install it below "
+                     "/usr/lib/debug/.dwz",
+                     s.shared);
+    if (s.beyond)
+        profile_warn(p,
+                     "debug information of %u native places is broken, or of a kind that flamed "
+                     "does not read: they have no inlined functions and lines",
+                     s.beyond);
 }
 
 void capture_add_names(const struct capture *c, struct profile *p)

@@ -242,6 +242,8 @@ int diff_new(const struct view *a, const struct view *b, const struct diff_opts 
         return error_set(err, -ENOMEM, "not enough memory to compare these profiles");
     d->profile_a = profile_ref(a->profile);
     d->profile_b = profile_ref(b->profile);
+    memcpy(d->few[0], a->few, sizeof(a->few));
+    memcpy(d->few[1], b->few, sizeof(b->few));
     d->event_a = view_event(a);
     d->event_b = view_event(b);
     set_worth(d, a, b);

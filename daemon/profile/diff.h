@@ -41,6 +41,7 @@ struct diff {
      * the two sides weigh different things. */
     const char *unit;
     uint64_t worth_a, worth_b;
+    char few[2][VIEW_SENTENCE_BYTES]; /* of both views, a's first */
 };
 
 struct diff_opts {

@@ -279,17 +279,9 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
         return r == -EINVAL ? r : error_code(err, r, "cannot render this profile");
     }
     v->opts.include = v->opts.exclude = NULL; /* borrowed for this call only */
+    view_warn(v);
     *ret = v;
     return 0;
-}
-
-void view_left_out(const struct view *v, char ret[VIEW_SENTENCE_BYTES])
-{
-    ret[0] = '\0';
-    if (v->idle.samples)
-        snprintf(ret, VIEW_SENTENCE_BYTES,
-                 "%llu samples (%.3f s) of threads that waited for work are left out by idle=0",
-                 (unsigned long long)v->idle.samples, (double)v->idle.value / 1e9);
 }
 
 struct view *view_free(struct view *v)

@@ -66,6 +66,9 @@ struct view_row {
 
 #define VIEW_NO_ROW UINT32_MAX
 #define VIEW_ROOTS_MAX 2 /* frames that stand for the process and the thread of a row */
+#define VIEW_SENTENCE_BYTES 224
+#define VIEW_WARNINGS 2      /* of the view itself */
+#define VIEW_FEW_SAMPLES 100 /* with fewer, a share of half is off by over 10 points by chance */
 
 struct view {
     struct profile *profile; /* a reference */
@@ -81,6 +84,11 @@ struct view {
     struct view_sum idle;                        /* what view_opts.no_idle left out */
     uint32_t *sample_rows; /* with `exact`: of each sample of the profile its row, VIEW_NO_ROW where
                             * it is left out; else NULL */
+    char left_out[VIEW_SENTENCE_BYTES]; /* what view_opts.no_idle left out; "": nothing */
+    char few[VIEW_SENTENCE_BYTES];      /* that its samples are few; "": they are not */
+    /* Those of the profile, then these two. Borrowed from both. */
+    const char *warnings[PROFILE_WARNINGS_MAX + VIEW_WARNINGS];
+    size_t warning_count;
 };
 
 /* 0; -EINVAL (a regular expression takes too long); -EFBIG; -ENOMEM. */
@@ -90,9 +98,8 @@ static inline void view_freep(struct view **v)
 {
     view_free(*v);
 }
-/* The sentence about what view_opts.no_idle left out; "" where that is nothing. */
-#define VIEW_SENTENCE_BYTES 160
-void view_left_out(const struct view *v, char ret[VIEW_SENTENCE_BYTES]);
+/* Collects the warnings of a view that has counted its samples. */
+void view_warn(struct view *v);
 /* Returns whether samples of @e weigh by their values: as the request says, else as tells more. */
 bool view_weighs_by_value(const struct view_opts *o, const struct profile_event *e);
 /* Returns the event whose samples @v shows. */

@@ -130,7 +130,6 @@ void render_add_meta(const struct view *v, const struct render_opts *o, struct b
     const struct profile_event *event = view_event(v);
     uint64_t duration_ns = p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0;
     _cleanup_buf_ struct buf title = BUF_NULL;
-    char sentence[VIEW_SENTENCE_BYTES];
 
     buf_init(&title, RENDER_MAX_BYTES);
     render_add_title(v, o, &title);
@@ -160,16 +159,10 @@ void render_add_meta(const struct view *v, const struct render_opts *o, struct b
     buf_add_char(out, '}');
     add_quality(v, out);
     buf_add_str(out, ",\"warnings\":[");
-    for (size_t i = 0; i < p->warning_count; i++) {
+    for (size_t i = 0; i < v->warning_count; i++) {
         if (i)
             buf_add_char(out, ',');
-        render_add_json_string(out, span_of(p->warnings[i]));
-    }
-    view_left_out(v, sentence);
-    if (sentence[0]) {
-        if (p->warning_count)
-            buf_add_char(out, ',');
-        render_add_json_string(out, span_of(sentence));
+        render_add_json_string(out, span_of(v->warnings[i]));
     }
     buf_add_char(out, ']');
     if (title.error && !out->error)

@@ -158,7 +158,6 @@ static void add_counts(const struct profile *p, struct buf *out)
 void report_add_head(const struct view *v, const struct render_opts *o, struct buf *out)
 {
     const struct profile *p = v->profile;
-    char sentence[VIEW_SENTENCE_BYTES];
 
     buf_add_str(out, "--- Execution profile ---\n");
     if (o && o->title && *o->title) {
@@ -190,13 +189,8 @@ void report_add_head(const struct view *v, const struct render_opts *o, struct b
     }
     report_add_label(out, "lost");
     buf_printf(out, "%llu\n", (unsigned long long)p->lost);
-    for (size_t i = 0; i < p->warning_count; i++) {
+    for (size_t i = 0; i < v->warning_count; i++) {
         report_add_label(out, "warning");
-        buf_printf(out, "%s\n", p->warnings[i]);
-    }
-    view_left_out(v, sentence);
-    if (sentence[0]) {
-        report_add_label(out, "warning");
-        buf_printf(out, "%s\n", sentence);
+        buf_printf(out, "%s\n", v->warnings[i]);
     }
 }

@@ -379,6 +379,9 @@ int shown_event(const struct params *p, const struct profile *profile, uint8_t *
 /* Renders @profile as @format with req->params. */
 void answer_profile(struct request *req, struct profile *profile,
                     const struct render_format *format);
+/* Adds a header for each warning of @v, with @before in front of it. Warnings beyond the limits of
+ * headers are counted. */
+void answer_warnings(struct answer *a, const char *before, const struct view *v);
 /* Adds the header with a name to save it under. @profile NULL: it would be of now. */
 void answer_filename(struct answer *a, const struct params *p, const struct profile *profile,
                      const char *extension);

@@ -109,7 +109,7 @@ class Limits(Checks):
             daemon.profile(pid=self.jvm.pid, seconds=0.3, hz=199)
             proc.wait_until(lambda: "\nflamed_elf_reading 0\n" in daemon.get("/metrics").text, 20, "what runs has been read")
             profile = daemon.profile(pid=self.jvm.pid, seconds=1, hz=199)
-            self.assertEqual(profile.warnings, [])
+            self.assertEqual(profile.problems, [])
             self.assertGreater(count(profile.of_thread("spinner")), 20)
 
     def test_java_names_are_not_wanted(self):

@@ -286,7 +286,7 @@ class Lockout(WithSpinningJvm):
                 values = dict(line.rsplit(" ", 1) for line in daemon.get("/metrics").text.splitlines() if line[0] != "#")
                 bytes_, most = (float(values[f"flamed_captures_{n}bytes"]) for n in ("", "max_"))
                 self.assertLessEqual(bytes_, most + 30 * 196608, "each may have a first piece, whatever the others have")
-                self.assertEqual(daemon.profile(pid=self.pid, seconds=1, hz=99).warnings, [], "a small one is whole")
+                self.assertEqual(daemon.profile(pid=self.pid, seconds=1, hz=99).problems, [], "a small one is whole")
             for ident in captures: # a short one has ended
                 daemon.request("POST", f"/api/v1/captures/{ident}/stop", timeout=30)
             ended = proc.wait_until(lambda: self.stored(daemon, captures), 60, "they are stored", 0.2)

@@ -138,8 +138,8 @@ static void add_settings(const struct view *v, const struct render_opts *o, stru
     add_number_setting(p, "unknown", v->unknown, out);
     add_number_setting(p, "truncated", v->truncated, out);
     add_number_setting(p, "lost", p->lost, out);
-    for (size_t i = 0; i < p->warning_count; i++)
-        add_setting(p, "warning", span_of(p->warnings[i]), out);
+    for (size_t i = 0; i < v->warning_count; i++)
+        add_setting(p, "warning", span_of(v->warnings[i]), out);
 }
 
 /* Samples of time come behind all others: Pyroscope's parser multiplies what follows one by its

@@ -224,11 +224,11 @@ static void add_facts(struct otlp_dictionary *d)
     d->facts[n++] = put_number(d, "flamed.unknown", (int64_t)d->v->unknown);
     d->facts[n++] = put_number(d, "flamed.truncated", (int64_t)d->v->truncated);
     d->facts[n++] = put_number(d, "flamed.lost", (int64_t)p->lost);
-    for (size_t i = 0; i < p->warning_count; i++) {
+    for (size_t i = 0; i < d->v->warning_count; i++) {
         char key[48];
 
         snprintf(key, sizeof(key), "flamed.warning.%zu", i + 1); /* keys are unique */
-        d->facts[n++] = put_text(d, key, p->warnings[i]);
+        d->facts[n++] = put_text(d, key, d->v->warnings[i]);
     }
     d->fact_count = n;
 }

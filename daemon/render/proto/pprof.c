@@ -423,8 +423,8 @@ static void pprof_put_comments(struct pprof *x, const struct render_opts *o)
     pprof_comment(x, "quality: %llu samples, %llu unknown, %llu truncated, %llu lost",
                   (unsigned long long)x->v->samples, (unsigned long long)x->v->unknown,
                   (unsigned long long)x->v->truncated, (unsigned long long)p->lost);
-    for (size_t i = 0; i < p->warning_count; i++)
-        pprof_comment(x, "warning: %s", p->warnings[i]);
+    for (size_t i = 0; i < x->v->warning_count; i++)
+        pprof_comment(x, "warning: %s", x->v->warnings[i]);
 }
 
 static int pprof_init(struct pprof *x)

@@ -154,18 +154,23 @@ static void add_changes(const struct diff *d, const struct render_opts *o, struc
 static void add_warnings(const struct diff *d, struct buf *out)
 {
     const struct profile *sides[] = { d->profile_a, d->profile_b };
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf line = BUF_NULL;
     bool first = true;
 
-    buf_init(&text, RENDER_MAX_BYTES);
+    buf_init(&line, RENDER_MAX_BYTES);
     buf_add_str(out, ",\n\"warnings\":[");
     for (size_t s = 0; s < ARRAY_SIZE(sides); s++) {
         /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a diff has both */
-        for (size_t i = 0; i < sides[s]->warning_count; i++, first = false) {
-            buf_clear(&text);
-            buf_printf(&text, "%s: %s", s ? "after" : "before", sides[s]->warnings[i]);
+        for (size_t i = 0; i <= sides[s]->warning_count; i++) {
+            const char *text = i < sides[s]->warning_count ? sides[s]->warnings[i] : d->few[s];
+
+            if (!text[0])
+                continue;
+            buf_clear(&line);
+            buf_printf(&line, "%s: %s", s ? "after" : "before", text);
             buf_add_str(out, first ? "" : ",");
-            render_add_json_string(out, buf_span(&text));
+            render_add_json_string(out, buf_span(&line));
+            first = false;
         }
     }
     buf_add_char(out, ']');

@@ -127,6 +127,8 @@ static void add_warnings(const struct diff *d, struct buf *out)
                    (unsigned long long)sides[s]->lost);
         for (size_t i = 0; i < sides[s]->warning_count; i++)
             buf_printf(out, "%c: %s\n", s ? 'b' : 'a', sides[s]->warnings[i]);
+        if (d->few[s][0])
+            buf_printf(out, "%c: %s\n", s ? 'b' : 'a', d->few[s]);
     }
 }
 

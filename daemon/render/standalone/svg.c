@@ -23,9 +23,9 @@ static void add_note(const struct view *v, struct buf *out)
     buf_printf(out, " samples \u00b7 %.1f %% unknown \u00b7 %.1f %% truncated \u00b7 %llu lost",
                report_percent(v->unknown, v->samples), report_percent(v->truncated, v->samples),
                (unsigned long long)p->lost);
-    if (p->warning_count)
-        buf_printf(out, " \u00b7 %zu warning%s", p->warning_count,
-                   p->warning_count == 1 ? "" : "s");
+    if (v->warning_count)
+        buf_printf(out, " \u00b7 %zu warning%s", v->warning_count,
+                   v->warning_count == 1 ? "" : "s");
 }
 
 /* Draws the tree, each node from where its left sibling ends. 0 or -ENOMEM. */

@@ -114,10 +114,13 @@ static int diff_profiles(struct request *req, struct profile *a, struct profile 
         r = diff_new(view_a, view_b, &o, &d, err);
     if (r == 0)
         r = write_diff(req, d, err);
-    if (r == 0)
-        answer_header(&req->answer, "X-Flamed-Samples", "%llu, %llu",
-                      (unsigned long long)view_a->samples, (unsigned long long)view_b->samples);
-    return r;
+    if (r != 0)
+        return r;
+    answer_header(&req->answer, "X-Flamed-Samples", "%llu, %llu",
+                  (unsigned long long)view_a->samples, (unsigned long long)view_b->samples);
+    answer_warnings(&req->answer, "a: ", view_a);
+    answer_warnings(&req->answer, "b: ", view_b);
+    return 0;
 }
 
 bool handle_diff(struct request *req)

@@ -48,14 +48,27 @@ void answer_describe(struct request *req, const struct profile *profile,
     answer_filename(&req->answer, &req->params, profile, as_html ? "html" : format->extension);
 }
 
+void answer_warnings(struct answer *a, const char *before, const struct view *v)
+{
+    size_t left_out = 0;
+
+    for (size_t i = 0; i < v->warning_count; i++) {
+        /* The last places are kept for what comes after the warnings. */
+        if (a->header_count + 3 >= ANSWER_HEADERS_MAX ||
+            a->header_bytes + strlen(v->warnings[i]) + 160 > ANSWER_HEADER_BYTES ||
+            !answer_header(a, "X-Flamed-Warning", "%s%s", before, v->warnings[i]))
+            left_out++;
+    }
+    if (left_out)
+        answer_header(a, "X-Flamed-Warning", "%s%zu more warnings stand in format=json", before,
+                      left_out);
+}
+
 /* What is known of the profile besides its samples, as headers. */
 static void add_facts(struct answer *a, const struct view *v)
 {
     const struct profile *p = v->profile;
-    char sentence[VIEW_SENTENCE_BYTES];
-    size_t left_out = 0;
 
-    view_left_out(v, sentence);
     answer_header(a, "X-Flamed-Samples", "%llu", (unsigned long long)v->samples);
     answer_header(a, "X-Flamed-Lost", "%llu", (unsigned long long)p->lost);
     answer_header(a, "X-Flamed-Unknown", "%llu", (unsigned long long)v->unknown);
@@ -63,17 +76,7 @@ static void add_facts(struct answer *a, const struct view *v)
     answer_header(a, "X-Flamed-Inferred", "%llu", (unsigned long long)v->inferred);
     answer_header(a, "X-Flamed-Unsure", "%llu", (unsigned long long)v->unsure);
     answer_header(a, "X-Flamed-Symbols", "%s", p->symbols);
-    if (sentence[0])
-        answer_header(a, "X-Flamed-Warning", "%s", sentence);
-    for (size_t i = 0; i < p->warning_count; i++) {
-        /* The last places are kept for what comes after the warnings. */
-        if (a->header_count + 2 >= ANSWER_HEADERS_MAX ||
-            a->header_bytes + strlen(p->warnings[i]) + 160 > ANSWER_HEADER_BYTES ||
-            !answer_header(a, "X-Flamed-Warning", "%s", p->warnings[i]))
-            left_out++;
-    }
-    if (left_out)
-        answer_header(a, "X-Flamed-Warning", "%zu more warnings stand in format=json", left_out);
+    answer_warnings(a, "", v);
 }
 
 static void refuse_size(struct answer *a, size_t max_bytes)

@@ -121,9 +121,8 @@ static void add_header(const struct view *v, const struct top_opts *o, struct bu
     add_line(o, out, text);
     for (size_t i = 0; i < MIN(p->warning_count, (size_t)2); i++)
         add_line(o, out, p->warnings[i]);
-    view_left_out(v, text);
-    if (text[0])
-        add_line(o, out, text);
+    if (v->left_out[0])
+        add_line(o, out, v->left_out);
     end_line(o, out);
     add_line(o, out, "   self    total  kind         name");
 }

@@ -74,6 +74,11 @@ class Profile:
             self.stacks.append(stack)
 
     @property
+    def problems(self) -> list[str]:
+        """The warnings, without the one that there are few samples."""
+        return [w for w in self.warnings if "are few" not in w]
+
+    @property
     def samples(self) -> int:
         return sum(stack.samples for stack in self.stacks)
 

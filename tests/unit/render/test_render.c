@@ -182,6 +182,7 @@ START_TEST(json_says_what_is_known)
     rows[0].thread = 0;
     rows[0].inferred = 2;
     rows[0].unsure = 1;
+    view_warn(&view);
     data = json_loads(render("json", &o, &out), JSON_REJECT_DUPLICATES, &error);
     ck_assert_msg(data != NULL, "%s", error.text);
     ck_assert_ptr_null(strstr(out.p, "</"));

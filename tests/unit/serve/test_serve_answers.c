@@ -57,7 +57,7 @@ START_TEST(says_what_the_profile_is_worth)
     ck_assert_str_eq(header(&r, "X-Flamed-Unknown"), "1");
     ck_assert_str_eq(header(&r, "X-Flamed-Truncated"), "1");
     ck_assert_str_eq(header(&r, "X-Flamed-Symbols"), "memory: read from the JVM???");
-    ck_assert_str_eq(header(&r, "X-Flamed-Warning"), "");
+    ck_assert_ptr_nonnull(strstr(header(&r, "X-Flamed-Warning"), "4 samples are few"));
     ask("GET", "/profile?pid=1000&seconds=0.1&user=0", NULL, &filtered);
     ck_assert_str_eq(header(&filtered, "X-Flamed-Samples"), "2");
     ck_assert_str_eq(header(&filtered, "X-Flamed-Unknown"), "0");

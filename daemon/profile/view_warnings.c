@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is said of a view: the warnings of its profile, what it leaves out, and whether it is small.
+ */
+#include "profile/view.h"
+
+#include <math.h>
+
+static void say_left_out(struct view *v)
+{
+    if (v->idle.samples)
+        snprintf(v->left_out, sizeof(v->left_out),
+                 "%llu samples (%.3f s) of threads that waited for work are left out by idle=0",
+                 (unsigned long long)v->idle.samples, (double)v->idle.value / 1e9);
+}
+
+/* Returns whether @e samples by chance. Waits are weighed by their time, and with period 1 each
+ * event is a sample. */
+static bool is_drawn(const struct profile_event *e)
+{
+    return e->period > 1 && !(e->valued && strcmp(e->unit, "nanoseconds") == 0);
+}
+
+static void say_few(struct view *v)
+{
+    const struct profile_event *e = view_event(v);
+    bool timed = strcmp(e->unit, "nanoseconds") == 0;
+
+    if (v->samples == 0 || v->samples >= VIEW_FEW_SAMPLES || !is_drawn(e))
+        return;
+    snprintf(v->few, sizeof(v->few),
+             "%llu sample%s few: by chance, a frame that has half of them may be off by %.0f "
+             "points. Take more seconds or a %s%s",
+             (unsigned long long)v->samples, v->samples == 1 ? " is" : "s are",
+             100 / sqrt((double)MAX(v->samples, UINT64_C(4))),
+             timed ? "higher hz" : "smaller interval",
+             strcmp(e->name, "cpu") == 0 ? "; event=offcpu shows where an idle service waits" : "");
+}
+
+void view_warn(struct view *v)
+{
+    const char *const own[VIEW_WARNINGS] = { v->left_out, v->few };
+
+    say_left_out(v);
+    say_few(v);
+    for (size_t i = 0; i < v->profile->warning_count; i++)
+        v->warnings[v->warning_count++] = v->profile->warnings[i];
+    for (size_t i = 0; i < VIEW_WARNINGS; i++) {
+        if (own[i][0])
+            v->warnings[v->warning_count++] = own[i];
+    }
+}

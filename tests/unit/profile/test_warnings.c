@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a profile says of itself: that its samples are few, or those of several processes. */
+#include "profile/view.h"
+
+#include "tests/unit/store/store_fixture.h"
+
+/* A profile of @n samples of @event, shared by @pids processes in turns. Each process of an odd
+ * number has replaced its image once. */
+static struct profile *sampled(const struct profile_event *event, unsigned n, unsigned pids)
+{
+    struct profile meta = { .events = { *event }, .event_count = 1, .end_ns = NSEC_PER_SEC };
+    struct frame_table *t = NULL;
+    struct record *r = NULL;
+    struct profile *p = NULL;
+    uint32_t leaf;
+
+    ck_assert_int_eq(frame_table_new(1000, 1 << 20, &t), 0);
+    ck_assert_int_eq(record_new(t, 10000, &r), 0);
+    leaf = frame_of(t, "a.B", "run", 1);
+    for (unsigned i = 0; i < n; i++) {
+        unsigned which = i % pids;
+        struct profile_process process = { .host_pid = 100 + (int32_t)which,
+                                           .exec_no = which % 2 && i >= pids,
+                                           .name = str(t, "Main") };
+        struct profile_thread thread = { .host_tid = process.host_pid };
+        struct profile_sample s = { .time_ns = i, .value = 1, .count = 1 };
+
+        ck_assert_int_eq(record_process(r, &process, &thread.process), 0);
+        ck_assert_int_eq(record_thread(r, &thread, &s.thread), 0);
+        ck_assert_int_eq(record_sample(r, &s, &leaf, 1), 0);
+    }
+    ck_assert_int_eq(record_finish(r, &meta, &p), 0);
+    record_free(r);
+    frame_table_free(t);
+    return p;
+}
+
+static const struct {
+    struct profile_event event;
+    unsigned samples;
+    const char *said[2]; /* parts; NULL: nothing is said */
+} FEW[] = {
+    { { .name = "cpu", .unit = "nanoseconds", .period = 1000 },
+      13,
+      { "13 samples are few: by chance, a frame that has half of them may be off by 28 points",
+        "a higher hz; event=offcpu shows" } },
+    { { .name = "cpu", .unit = "nanoseconds", .period = 1000 }, 1, { "1 sample is few", "50 " } },
+    { { .name = "cpu", .unit = "nanoseconds", .period = 1000 }, 99, { "99 samples are few", "" } },
+    { { .name = "cpu", .unit = "nanoseconds", .period = 1000 }, 100, { NULL } },
+    { { .name = "live", .unit = "bytes", .period = 1000, .valued = true },
+      13,
+      { "Take more seconds or a smaller interval", "" } },
+    { { .name = "page-faults", .unit = "count", .period = 100 }, 13, { "13 samples are few", "" } },
+    { { .name = "page-faults", .unit = "count", .period = 1 }, 13, { NULL } }, /* each is there */
+    { { .name = "offcpu", .unit = "nanoseconds", .period = 1000, .valued = true }, 13, { NULL } },
+};
+
+START_TEST(few_samples_are_told)
+{
+    struct profile *p = sampled(&FEW[_i].event, FEW[_i].samples, 1);
+    struct view_opts o = { 0 };
+    struct error err = ERROR_NULL;
+    struct view *v = NULL;
+
+    ck_assert_int_eq(view_new(p, &o, &v, &err), 0);
+    ck_assert_uint_eq(v->warning_count, FEW[_i].said[0] != NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(FEW[_i].said) && FEW[_i].said[0]; i++)
+        ck_assert_msg(strstr(v->warnings[0], FEW[_i].said[i]) != NULL, "%s", v->warnings[0]);
+    view_free(v);
+    profile_unref(p);
+}
+END_TEST
+
+START_TEST(several_processes_are_told)
+{
+    static const struct {
+        unsigned pids;
+        const char *said;
+    } CASES[] = {
+        { 1, NULL },
+        { 2, "jvm=Main chose 2 processes, and this profile adds them up: 100 (Main), 101 (Main). "
+             "pid= chooses one" },
+        { 7, "jvm=Main chose 7 processes, and this profile adds them up: 100 (Main), 101 (Main), "
+             "102 (Main), 103 (Main), and 3 more. pid= chooses one" },
+    };
+    struct profile *p = sampled(&FEW[0].event, 200, CASES[_i].pids);
+
+    profile_warn_several(p, "jvm=Main");
+    ck_assert_uint_eq(p->warning_count, CASES[_i].said != NULL);
+    if (CASES[_i].said)
+        ck_assert_str_eq(p->warnings[0], CASES[_i].said);
+    profile_unref(p);
+}
+END_TEST
+
+START_TEST(no_more_warnings_than_there_is_room_for)
+{
+    struct profile *p = sampled(&FEW[0].event, 13, 1);
+    struct view_opts o = { 0 };
+    struct error err = ERROR_NULL;
+    struct view *v = NULL;
+
+    for (int i = 0; i < PROFILE_WARNINGS_MAX + 3; i++)
+        profile_warn(p, "warning %d", i);
+    ck_assert_uint_eq(p->warning_count, PROFILE_WARNINGS_MAX);
+    ck_assert_int_eq(view_new(p, &o, &v, &err), 0);
+    ck_assert_uint_eq(v->warning_count, PROFILE_WARNINGS_MAX + 1);
+    ck_assert_ptr_nonnull(strstr(v->warnings[PROFILE_WARNINGS_MAX], "are few"));
+    view_free(v);
+    profile_unref(p);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("warnings");
+
+    tcase_add_loop_test(tc, few_samples_are_told, 0, ARRAY_SIZE(FEW));
+    tcase_add_loop_test(tc, several_processes_are_told, 0, 3);
+    tcase_add_test(tc, no_more_warnings_than_there_is_room_for);
+    return suite_run_case("warnings", tc);
+}
