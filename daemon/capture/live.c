@@ -20,7 +20,7 @@ struct live {
     bool looked;
     struct followed *followed; /* owned: [followed_count], by id; NULL: none */
     size_t followed_count;
-    uint32_t collections, newest_dead; /* 0: not known; none was met */
+    uint32_t collections, newest_dead; /* 1 + those that have begun; 0: not known, none was met */
     uint64_t missed;
     bool under_way, young_blind;
 };

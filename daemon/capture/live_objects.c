@@ -87,9 +87,10 @@ static void warn(struct capture *c, const struct live_found *f)
                     (unsigned long long)f->young);
     else if (f->any_looked_at)
         record_warn(c->record,
-                    "%u collections have begun during it. Objects that none of them has looked at "
-                    "are left out (%llu samples): nothing tells whether they are reachable",
-                    f->collections, (unsigned long long)f->young);
+                    "%u collection%s begun during it. Objects that none has looked at are left out "
+                    "(%llu samples): nothing tells whether they are reachable",
+                    f->collections, f->collections == 1 ? " has" : "s have",
+                    (unsigned long long)f->young);
     if (f->thinned)
         record_warn(c->record,
                     "more than %u objects were to be followed: a random share of them was, and "

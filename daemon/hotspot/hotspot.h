@@ -171,7 +171,7 @@ uint64_t hotspot_vm_collections(struct hotspot_vm *vm);
 /* Words that a collector clears if their object is gone, and whether it is not. */
 struct hotspot_live {
     uint32_t count;
-    uint32_t collections; /* that have begun; 0: not known */
+    uint32_t collections; /* 1 + those that have begun; 0: not known */
     bool under_way;       /* the last of these may have cleared nothing yet */
     bool young_blind;     /* those of the young generation alone clear nothing */
     uint64_t words[HOTSPOT_LIVE_MAX];

@@ -47,8 +47,8 @@ static int run_live(struct hotspot_vm *vm, void *arg)
 
     memory_begin(&vm->memory);
     at = heap_field(vm, vm->layout.heap_collections);
-    if (!at || memory_u32(&vm->memory, at, &l->collections) < 0)
-        l->collections = 0;
+    l->collections =
+        at && memory_u32(&vm->memory, at, &l->collections) == 0 ? l->collections + 1 : 0;
     /* After the number, which is counted while this is set: so none is counted that is unseen. */
     at = heap_field(vm, vm->layout.heap_collects);
     if (at && memory_read_direct(&vm->memory, at, &collects, sizeof(collects)) == 0 && collects)

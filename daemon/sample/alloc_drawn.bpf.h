@@ -69,9 +69,10 @@ static __always_inline __u64 weigh_drawn(struct alloc_scratch *as, __u32 wanted,
     }
     as->what.object = (__u32)as->args.n[3];
     as->what.collections = 0;
-    if (as->what.object && p->collections)
+    if (as->what.object && p->collections &&
         bpf_probe_read_user(&as->what.collections, sizeof(as->what.collections),
-                            (const void *)p->collections);
+                            (const void *)p->collections) == 0)
+        as->what.collections++;
     if (t->drawn_epoch == p->epoch && t->drawn)
         interval = t->drawn;
     t->drawn_epoch = p->epoch;

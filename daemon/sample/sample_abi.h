@@ -72,7 +72,7 @@ struct sample_record {
     SAMPLE_U64 lock_owner;  /* of a monitor as it says, else a JavaThread; 0: none, or not known */
     SAMPLE_U32 object;      /* the agent's number of it, if that follows it, or that of a block of
                                malloc (native_live.bpf.h); else 0 */
-    SAMPLE_U32 collections; /* that had begun in the JVM, with object; 0: not known */
+    SAMPLE_U32 collections; /* with object: 1 + those that had begun in the JVM; 0: not known */
     char comm[SAMPLE_COMM_BYTES];
     /* SAMPLE_U64 kernel[kernel_count], user[user_count] */
 };

@@ -75,6 +75,27 @@ static void live_freep(struct live **l)
 }
 #define _cleanup_live_ _cleanup_(live_freep)
 
+/* Before a JVM's first collection 1 stands for none, and 0 for a JVM that does not count. */
+START_TEST(the_first_collection_counts)
+{
+    static const struct {
+        uint32_t sampled, looked, age;
+        bool any;
+    } CASES[] = { { 1, 1, 0, false }, { 1, 2, 1, true }, { 0, 0, 0, false } };
+    _cleanup_live_ struct live *l = NULL;
+    struct live_tables t = tables(CASES[_i].looked);
+    struct live_found f;
+
+    ck_assert_int_eq(live_new(&l), 0);
+    keep(l, 1, CASES[_i].sampled);
+    follow(1, 1, true);
+    live_compare(l, &t);
+    f = settle(l);
+    ck_assert(f.any_looked_at == CASES[_i].any);
+    ck_assert_uint_eq(got.age, CASES[_i].age);
+}
+END_TEST
+
 START_TEST(those_alive_are_handed_out)
 {
     _cleanup_live_ struct live *l = NULL;
@@ -247,6 +268,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, those_alive_are_handed_out);
+    tcase_add_loop_test(tc, the_first_collection_counts, 0, 3);
     tcase_add_loop_test(tc, young_ones_are_left_out, 0, ARRAY_SIZE(AGES));
     tcase_add_test(tc, the_newest_dead);
     tcase_add_test(tc, worth_by_chance);
