@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/api.h"
+#include "api/past_reach.h"
 #include "engine/engine_parts.h"
 
 #include <stdatomic.h>
@@ -77,8 +78,9 @@ int backend_past(void *ctx, const struct target_selector *t, const struct time_r
                  const char *event, bool stored, struct profile **ret, struct error *err);
 /* What the recorder had when it was asked. */
 struct past_recorder {
-    uint64_t oldest_ns; /* CLOCK_REALTIME of its oldest sample; 0: it is off or empty */
-    uint64_t period_ns; /* between its samples; 0: it is off, or was not asked */
+    uint64_t oldest_ns;           /* CLOCK_REALTIME of its oldest sample; 0: it is off or empty */
+    uint64_t period_ns;           /* between its samples; 0: it is off, or was not asked */
+    char reach[PAST_REACH_BYTES]; /* that less is kept than was asked for; "": all is */
 };
 /* Does as backend_past(), out of what @sources says (bits). Writes *ret_recorder always. Thread:
  * any but the engine's. */

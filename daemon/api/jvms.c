@@ -131,15 +131,33 @@ json_t *facts_unavailable(const struct error *err)
                      "engine", "detail", err->msg, "remedy", err->remedy, "fatal", 1);
 }
 
-/* Whether the flight recorder reaches less far back than it is to. */
+/* Returns how long the samples of busy processors fill @f, without their stacks. */
+static uint64_t recorder_busy_ns(const struct recorder *rec, const struct flight_stats *f)
+{
+    uint64_t processors = (uint64_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
+
+    return f->max_bytes / sizeof(struct profile_sample) * rec->period_ns / processors;
+}
+
+/* Whether the flight recorder reaches less far back than it is to, or would on a busy machine. */
 static void add_recorder_problem(const struct recorder *rec, json_t *problems)
 {
     uint64_t now_ns = clock_monotonic_ns();
     struct flight_stats f = { 0 };
     char text[256];
 
-    if (rec)
-        flight_stats(rec->flight, &f);
+    if (!rec)
+        return;
+    flight_stats(rec->flight, &f);
+    if (recorder_busy_ns(rec, &f) < f.keep_ns) {
+        snprintf(text, sizeof(text),
+                 "the %zu MiB of recorder_max_bytes hold %llu s of a machine whose processors are "
+                 "all busy, not the %llu of recorder_seconds; raise recorder_max_bytes, or lower "
+                 "recorder_seconds or recorder_hz",
+                 f.max_bytes >> 20, (unsigned long long)(recorder_busy_ns(rec, &f) / NSEC_PER_SEC),
+                 (unsigned long long)(f.keep_ns / NSEC_PER_SEC));
+        add_problem(problems, "flight recorder", text, false);
+    }
     if (!f.short_ns || now_ns - f.short_ns > f.keep_ns)
         return;
     snprintf(text, sizeof(text),

@@ -126,6 +126,8 @@ struct flight_args {
     struct profile **parts;  /* owned references; NULL: none */
     size_t count;
     uint64_t oldest_ns, period_ns; /* of the recorder; 0: empty or off */
+    uint64_t keep_ns;              /* recorder_seconds */
+    bool full;                     /* its memory does not suffice for that */
 };
 
 static void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to_ns,
@@ -170,6 +172,8 @@ static int call_flight(struct api *api, void *arg)
     a->period_ns = (*api->engine.recorder)->period_ns;
     flight_stats((*api->engine.recorder)->flight, &stats);
     a->oldest_ns = stats.oldest_ns;
+    a->keep_ns = stats.keep_ns;
+    a->full = stats.short_ns && clock_monotonic_ns() - stats.short_ns < stats.keep_ns;
     return flight_parts((*api->engine.recorder)->flight, a->from_ns, a->to_ns, &a->parts,
                         &a->count);
 }
@@ -256,6 +260,20 @@ static bool overlap(const struct stored_list *l)
     return false;
 }
 
+/* Returns the time in [@from_ns, @to_ns) that @l covers. */
+static uint64_t covered_ns(const struct stored_list *l, uint64_t from_ns, uint64_t to_ns)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < l->count; i++) { /* newest first */
+        uint64_t start = MAX(l->items[i].start_ns, from_ns), end = MIN(l->items[i].end_ns, to_ns);
+
+        sum += end > start ? end - start : 0;
+        to_ns = MIN(to_ns, l->items[i].start_ns);
+    }
+    return sum;
+}
+
 /* The meta of what @l gives together, but for the events, which are there; warnings are borrowed.
  */
 static void stored_meta(const struct past_filter *f, const struct stored_list *l, bool too_many,
@@ -278,7 +296,8 @@ static void stored_meta(const struct past_filter *f, const struct stored_list *l
 /* Merges what is stored of [from, to) (CLOCK_REALTIME), one capture in memory at a time. *ret stays
  * NULL when there is nothing. */
 static int past_stored(struct api *api, struct past_filter *f, const char *event, uint64_t from_ns,
-                       uint64_t to_ns, struct profile **ret, struct error *err)
+                       uint64_t to_ns, struct past_reach *reach, struct profile **ret,
+                       struct error *err)
 {
     struct store_query q = { .from_ns = from_ns,
                              .to_ns = to_ns,
@@ -304,6 +323,8 @@ static int past_stored(struct api *api, struct past_filter *f, const char *event
     r = store_list(api->engine.store, &q, add_stored, list, next, err);
     if (r < 0 || !list->count)
         return r;
+    reach->captures = list->count;
+    reach->captured_ns = covered_ns(list, from_ns, to_ns);
     f->owned = true; /* the list holds no others */
     stored_meta(f, list, next[0], from_ns, to_ns, &meta);
     slice.from_ns = MAX(from_ns, meta.start_realtime_ns);
@@ -329,12 +350,9 @@ static int past_stored(struct api *api, struct past_filter *f, const char *event
 
 static int nothing_known(uint64_t oldest_realtime_ns, const char *event, struct error *err)
 {
-    char text[40] = "";
-    time_t t = (time_t)(oldest_realtime_ns / NSEC_PER_SEC);
-    struct tm tm;
+    char text[PAST_TIME_BYTES];
 
-    if (oldest_realtime_ns && gmtime_r(&t, &tm))
-        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+    past_time_text(oldest_realtime_ns, text);
     error_parameter(err, "from", -ENOENT, "no samples of this target are known in that time");
     if (event && !events_listed(span_of(event), events_default()->name))
         error_remedy(err,
@@ -365,6 +383,20 @@ static int past_both(const struct past_filter *f, const struct time_range *range
     return profile_merge(parts, 2, NULL, &meta, ret);
 }
 
+/* Says of *@p, which nobody else holds yet, what a reader would not see: that it has less than was
+ * asked for, and that it is of several processes. */
+static void past_warn(const struct target_selector *t, const char *reach, struct profile *p)
+{
+    char selector[128];
+
+    if (reach[0])
+        profile_warn(p, "%s", reach);
+    if (t->jvm) {
+        snprintf(selector, sizeof(selector), "jvm=%.80s", t->jvm);
+        profile_warn_several(p, selector);
+    }
+}
+
 int past_profile(struct api *api, const struct target_selector *t, const struct time_range *range,
                  const char *event, unsigned sources, struct profile **ret,
                  struct past_recorder *ret_recorder, struct error *err)
@@ -374,6 +406,9 @@ int past_profile(struct api *api, const struct target_selector *t, const struct 
     struct past_filter filter = { .t = t };
     struct flight_args flight = { .from_ns = to_monotonic(range->from_ns),
                                   .to_ns = to_monotonic(range->to_ns) };
+    struct past_reach reach = { .from_ns = range->from_ns,
+                                .to_ns = MIN(range->to_ns, clock_realtime_ns()),
+                                .store_asked = sources & PAST_STORE };
     struct profile *parts[2] = { NULL };
     uint64_t stored_to = range->to_ns, offset = realtime_offset_ns();
     size_t count = 0;
@@ -394,17 +429,24 @@ int past_profile(struct api *api, const struct target_selector *t, const struct 
             stored_to = MIN(stored_to, flight.oldest_ns + offset);
     }
     if (r == 0 && sources & PAST_STORE && range->from_ns < stored_to)
-        r = past_stored(api, &filter, event, range->from_ns, stored_to, &parts[count], err);
+        r = past_stored(api, &filter, event, range->from_ns, MIN(stored_to, reach.to_ns), &reach,
+                        &parts[count], err);
     if (parts[count])
         count++;
     ret_recorder->oldest_ns = flight.oldest_ns ? flight.oldest_ns + offset : 0;
     ret_recorder->period_ns = flight.period_ns;
+    reach.recorded_ns = ret_recorder->oldest_ns;
+    reach.recorder_keep_ns = flight.keep_ns;
+    reach.recorder_full = flight.full;
+    past_reach_text(&reach, ret_recorder->reach);
     if (r == 0 && count == 0)
         r = nothing_known(ret_recorder->oldest_ns, event, err);
     if (r == 0 && count == 1)
         *ret = profile_ref(parts[0]);
     if (r == 0 && count == 2)
         r = past_both(&filter, range, parts, ret);
+    if (r == 0)
+        past_warn(t, ret_recorder->reach, *ret);
     for (size_t i = 0; i < count; i++)
         profile_unref(parts[i]);
     return r;

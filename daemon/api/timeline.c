@@ -138,6 +138,18 @@ static json_t *timeline_json(const struct time_range *range, size_t buckets, dou
                      "series", series, "others", (json_int_t)others);
 }
 
+/* What limits @p, or, where nothing is known, that less is kept than was asked for. */
+static json_t *warnings_json(const struct profile *p, const char *reach)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; p && i < p->warning_count; i++)
+        json_array_append_new(list, json_string(p->warnings[i]));
+    if (!p && reach[0])
+        json_array_append_new(list, json_string(reach));
+    return list;
+}
+
 int backend_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
                      size_t buckets, const char *by, json_t **ret, struct error *err)
 {
@@ -176,6 +188,7 @@ int backend_timeline(void *ctx, const struct target_selector *t, const struct ti
     *ret = timeline_json(&whole, buckets, hz, recorder.oldest_ns, series, lines.others);
     if (!*ret)
         return -ENOMEM;
+    json_object_set_new(*ret, "warnings", warnings_json(p, recorder.reach));
     json_object_set_new(*ret, "moments", p ? timeline_moments(p, &left_out) : json_array());
     json_object_set_new(*ret, "moments_left_out", json_integer((json_int_t)left_out));
     return 0;

@@ -272,8 +272,8 @@ size_t record_bytes(const struct record *r);   /* of memory */
  * that it has not are of its first. 0 or -ENOMEM. */
 int record_finish(struct record *r, const struct profile *meta, struct profile **ret);
 
-/* Adds a warning to @p, which nobody else holds yet. Beyond PROFILE_WARNINGS_MAX, or without memory,
- * it is dropped. */
+/* Adds a warning to @p, which nobody else holds yet. Beyond PROFILE_WARNINGS_MAX, or without
+ * memory, it is dropped. */
 void profile_warn(struct profile *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Warns that @selector, such as "jvm=Work", chose several processes, if @p has samples of several.
  * @p is nobody else's yet. */

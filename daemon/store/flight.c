@@ -30,6 +30,7 @@ struct flight {
     size_t max_bytes;
     size_t finished_bytes;
     struct flight_slice *oldest, *newest;
+    uint64_t since_ns; /* of the first sample, or where the slice ended that was dropped last */
     struct flight_stats stats;
 };
 
@@ -59,6 +60,7 @@ static void flight_drop_oldest(struct flight *f)
     record_free(s->record);
     profile_unref(s->profile);
     f->finished_bytes -= s->bytes;
+    f->since_ns = MAX(f->since_ns, s->end_ns);
     free(s);
     f->stats.slices--;
 }
@@ -121,6 +123,8 @@ static int flight_add_slice(struct flight *f, uint64_t time_ns)
         return r;
     }
     s->start_ns = s->end_ns = time_ns;
+    if (!f->since_ns)
+        f->since_ns = time_ns;
     if (f->newest)
         f->newest->newer = s;
     else
@@ -267,5 +271,5 @@ void flight_stats(const struct flight *f, struct flight_stats *ret)
     ret->bytes = flight_bytes(f);
     ret->max_bytes = f->max_bytes;
     ret->keep_ns = f->keep_ns;
-    ret->oldest_ns = f->oldest ? f->oldest->start_ns : 0;
+    ret->oldest_ns = f->oldest ? f->since_ns : 0;
 }

@@ -44,7 +44,7 @@ void flight_use_table(struct flight *f, const struct frame_table *table);
 struct flight_stats {
     uint64_t samples, dropped, slices;
     size_t bytes, max_bytes;
-    uint64_t oldest_ns; /* CLOCK_MONOTONIC of the oldest sample; 0: none */
+    uint64_t oldest_ns; /* CLOCK_MONOTONIC: all samples since then are kept; 0: there are none */
     uint64_t keep_ns;   /* how far back it is to reach */
     uint64_t short_ns;  /* CLOCK_MONOTONIC, when it last had no memory for that; 0: never */
 };

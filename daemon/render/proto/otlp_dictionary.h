@@ -17,7 +17,8 @@ struct otlp_dictionary {
     struct intern *strings;    /* the string table so far */
     struct intern *attributes; /* the attribute table so far: "key\0type value" of each */
     struct buf packed;         /* all tables but the strings */
-    int32_t facts[OTLP_FACTS + PROFILE_WARNINGS_MAX + VIEW_WARNINGS]; /* attributes of every profile */
+    int32_t
+        facts[OTLP_FACTS + PROFILE_WARNINGS_MAX + VIEW_WARNINGS]; /* attributes of every profile */
     size_t fact_count;
     int32_t origins[STACKS_ORIGINS]; /* attributes, by enum stacks_origin */
     int32_t (*threads)[2];           /* [thread_count + 1]: attributes of id and name, 0: none */

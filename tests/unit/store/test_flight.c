@@ -84,6 +84,38 @@ START_TEST(the_recorder_reaches_a_day_back)
 }
 END_TEST
 
+/* On an idle node whole slices have no sample. The recorder reaches back as far as it is to, though
+ * its oldest sample is younger; after its start it reaches back to the first one. */
+START_TEST(an_idle_node_is_recorded)
+{
+    struct profile_process process = { .host_pid = 42 };
+    struct profile_thread thread = { .host_tid = 43 };
+    const struct profile_event event = { .name = "cpu", .period = 1000 };
+    static const uint64_t AT_S[] = { 100, 101, 250 };
+    static const uint64_t SINCE_S[] = { 100, 100, 101 };
+    struct frame_table *t = NULL;
+    struct flight *f = NULL;
+    struct flight_stats stats;
+    uint32_t leaf;
+
+    ck_assert_int_eq(frame_table_new(1000, 1 << 20, &t), 0);
+    leaf = frame_of(t, "a.B", "c", 1);
+    process.name = str(t, "Main");
+    ck_assert_int_eq(flight_new(t, &event, 120 * NSEC_PER_SEC, 1 << 20, &f), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(AT_S); i++) {
+        ck_assert_int_eq(
+            flight_sample(f,
+                          &(struct profile_sample){ .time_ns = AT_S[i] * NSEC_PER_SEC, .count = 1 },
+                          &process, &thread, &leaf, 1),
+            0);
+        flight_stats(f, &stats);
+        ck_assert_uint_eq(stats.oldest_ns, SINCE_S[i] * NSEC_PER_SEC);
+    }
+    flight_free(f);
+    frame_table_free(t);
+}
+END_TEST
+
 START_TEST(moments_are_of_their_time)
 {
     struct profile_process process = { .host_pid = 42 };
@@ -128,5 +160,6 @@ int main(void)
     tcase_add_test(tc, the_recorder_forgets_the_oldest);
     tcase_add_loop_test(tc, the_recorder_reaches_a_day_back, 0, 2);
     tcase_add_test(tc, moments_are_of_their_time);
+    tcase_add_test(tc, an_idle_node_is_recorded);
     return run_store_tests("flight", tc);
 }

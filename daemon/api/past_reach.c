@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/past_reach.h"
+
+#include "base/clock.h"
+#include "base/macros.h"
+
+#include <time.h>
+
+#define REACH_SLACK_NS NSEC_PER_SEC /* less is not worth a sentence */
+
+void past_time_text(uint64_t realtime_ns, char ret[PAST_TIME_BYTES])
+{
+    time_t seconds = (time_t)(realtime_ns / NSEC_PER_SEC);
+    struct tm tm;
+
+    ret[0] = '\0';
+    if (realtime_ns && gmtime_r(&seconds, &tm))
+        strftime(ret, PAST_TIME_BYTES, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+/* Writes that the recorder begins later than was asked for, and what the store has before it. */
+static void recorder_text(const struct past_reach *r, char ret[PAST_REACH_BYTES])
+{
+    char since[PAST_TIME_BYTES], why[80], before[100] = "";
+
+    past_time_text(r->recorded_ns, since);
+    if (r->recorder_full)
+        snprintf(why, sizeof(why), "its memory is full (recorder_max_bytes)");
+    else if (r->from_ns + r->recorder_keep_ns < clock_realtime_ns())
+        snprintf(why, sizeof(why), "it keeps %llu s (recorder_seconds)",
+                 (unsigned long long)(r->recorder_keep_ns / NSEC_PER_SEC));
+    else
+        snprintf(why, sizeof(why), "flamed has recorded since then");
+    if (r->captures)
+        snprintf(before, sizeof(before),
+                 ". Of the time before it this answer has %zu stored captures, of %.0f s together",
+                 r->captures, (double)r->captured_ns / NSEC_PER_SEC);
+    else if (r->store_asked)
+        snprintf(before, sizeof(before), ". No capture of the time before it is stored");
+    snprintf(ret, PAST_REACH_BYTES,
+             "the flight recorder begins at %s, %.0f s later than what was asked for: %s%s", since,
+             (double)(r->recorded_ns - r->from_ns) / NSEC_PER_SEC, why, before);
+}
+
+bool past_reach_text(const struct past_reach *r, char ret[PAST_REACH_BYTES])
+{
+    uint64_t until_ns = r->recorded_ns ? r->recorded_ns : r->to_ns;
+
+    ret[0] = '\0';
+    if (!r->from_ns || r->from_ns + r->captured_ns + REACH_SLACK_NS >= until_ns)
+        return false;
+    if (r->recorded_ns)
+        recorder_text(r, ret);
+    else
+        snprintf(ret, PAST_REACH_BYTES,
+                 "of the %.0f s that were asked for, this answer has %zu stored capture%s, of %.0f "
+                 "s together: nothing else of that time is in it",
+                 (double)(r->to_ns - r->from_ns) / NSEC_PER_SEC, r->captures,
+                 r->captures == 1 ? "" : "s", (double)r->captured_ns / NSEC_PER_SEC);
+    return true;
+}
