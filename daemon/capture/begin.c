@@ -167,7 +167,6 @@ static int capture_set_events(struct capture *c, const struct capture_request *r
 static int capture_begin(struct captures *captures, const struct capture_request *req,
                          struct capture **ret, struct error *err)
 {
-    uint64_t asked_ns = clock_monotonic_ns();
     struct capture *c;
     int r;
 
@@ -190,6 +189,8 @@ static int capture_begin(struct captures *captures, const struct capture_request
         return -ENOMEM;
     id_table_init(&c->processes, sizeof(struct proc_id), CAPTURE_PROCESSES_MAX);
     id_table_init(&c->threads, sizeof(struct seen_thread), CAPTURE_THREADS_MAX);
+    c->asked_ns = clock_monotonic_ns();
+    c->duration_ns = req->duration_ns;
     c->keep = req->keep;
     c->counts_objects = req->counts_objects;
     c->symbols = req->symbols;
@@ -228,7 +229,6 @@ static int capture_begin(struct captures *captures, const struct capture_request
     }
     capture_warn_rates(c);
     c->hidden_before = captures_hidden(captures);
-    captures_take_losses(captures); /* of those that run already */
     for (size_t i = 0; i < c->event_count; i++) {
         if (c->events[i].info->flags & EVENT_PAGES)
             c->huge_faults_before = captures_huge_faults(captures);
@@ -241,13 +241,7 @@ static int capture_begin(struct captures *captures, const struct capture_request
     c->next = captures->running;
     captures->running = c;
     captures->capture_count++;
-    captures_reconcile(captures, clock_monotonic_ns());
-    captures_look_edge(captures); /* what is counted from here on is the capture's, too */
-    c->meta.start_realtime_ns = clock_realtime_ns();
-    c->start_ns = c->meta.start_ns = clock_monotonic_ns();
-    c->random = c->start_ns | 1;
-    c->prepared_ns = c->start_ns - asked_ns;
-    c->end_ns = req->duration_ns ? c->start_ns + req->duration_ns : UINT64_MAX;
+    capture_enter(captures, c, CAPTURE_RUNNING);
     c->handle = ++captures->last_handle;
     if (c->keep && captures->store)
         store_new_id(c->meta.id);

@@ -63,18 +63,16 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
                             p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, why.msg);
 }
 
-/* The one process of @c calls malloc too often: @c ends, unless its profile has more than the
- * begin.
+/* Refuses @c, whose one process calls malloc too often, unless its profile has more than the begin.
  */
 static void refuse_often(struct capture *c, const struct error *why, uint64_t now_ns)
 {
-    if (!target_single_pid(c->target) || c->event_count > 1 || c->refused.code ||
-        now_ns >= c->start_ns + MALLOCS_SURE_NS)
+    if (!target_single_pid(c->target) || c->event_count > 1 || c->refusal.code ||
+        now_ns - MIN(c->start_ns, now_ns) >= MALLOCS_SURE_NS)
         return;
-    error_set(&c->refused, why->code, "mallocs of process %d are not sampled: %s",
+    error_set(&c->refusal, why->code, "mallocs of process %d are not sampled: %s",
               target_single_pid(c->target), why->msg);
-    error_remedy(&c->refused, "%s", why->remedy);
-    c->end_ns = now_ns;
+    error_remedy(&c->refusal, "%s", why->remedy);
 }
 
 /* Has calls counted in @p that @c wants. In a process without the file there are none. */

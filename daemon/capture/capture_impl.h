@@ -47,8 +47,20 @@ struct capture_event {
 };
 #define NO_SET UINT32_MAX
 
+/* A capture goes through these in their order, and leaves out those that it has no need of. */
+enum capture_state {
+    CAPTURE_PREPARING, /* its sets and probes are being put in place */
+    CAPTURE_RUNNING,   /* it samples, until end_ns */
+    CAPTURE_FLUSHING,  /* stacks of waits that have ended are still pending, until due_ns */
+    CAPTURE_SETTLING,  /* what the broker wrote by due_ns is still to be read */
+    CAPTURE_NAMING,    /* symbols and names of its samples are still being read */
+    CAPTURE_DONE,      /* it has its profile or its failure, and is in no list */
+};
+
 struct capture {
     struct capture *next;
+    enum capture_state state; /* capture_enter() changes it */
+    uint64_t due_ns;          /* of the state */
     uint64_t handle;
     struct target *target;
     struct caller caller; /* whose quota it counts to */
@@ -65,10 +77,8 @@ struct capture {
     struct capture_event events[EVENTS_AT_ONCE_MAX]; /* as in meta.events */
     size_t event_count;
     uint64_t start_ns, end_ns; /* end_ns UINT64_MAX: until ended */
-    uint64_t prepared_ns;      /* how long it took from the request to its start */
-    bool late;                 /* samples of waits were still to come then */
-    bool counted;              /* what JVMs count was looked at behind its end */
-    uint64_t flushed_ns;       /* the samples of its flushes are there by then; 0: not flushed */
+    uint64_t asked_ns;         /* when it was requested */
+    uint64_t duration_ns;      /* 0: without an end */
     enum symbols_source symbols;
     uint64_t random;               /* of the thinning */
     struct id_table processes;     /* struct proc_id */
@@ -97,12 +107,10 @@ struct capture {
     struct proc_id agent_id;         /* where */
     uint64_t agent_ns;               /* since when; 0: not yet */
     struct live *live;               /* of event live; NULL: it has not that */
-    bool live_looked;                /* at its end, which of its objects are alive */
     struct native_live *native_live; /* of event nativelive; NULL: it has not that */
     uint32_t attach_mode;            /* enum attach_mode */
-    bool waits_for_names;            /* sampling is over, a source has not answered yet */
     bool forced;                     /* as of struct capture_request */
-    struct error refused;            /* code: it cannot go on, and fails */
+    struct error refusal;            /* why it fails at the next tick; code 0: it does not */
     bool nameless;                   /* memory names nothing: only what is attached to */
     struct profile meta;
 };
@@ -160,7 +168,7 @@ static inline uint32_t capture_sets(const struct capture *c)
 /* When that is, of one that has an end. */
 static inline uint64_t capture_answer_ns(const struct capture *c)
 {
-    return c->end_ns + CAPTURE_ANSWER_NS - MIN(c->prepared_ns, CAPTURE_ANSWER_NS);
+    return c->end_ns + CAPTURE_ANSWER_NS - MIN(c->start_ns - c->asked_ns, CAPTURE_ANSWER_NS);
 }
 
 /* ---- captures.c ---- */
@@ -169,6 +177,15 @@ static inline uint64_t capture_answer_ns(const struct capture *c)
 struct capture *capture_free(struct capture *c);
 /* Makes an empty record, whose memory counts to the budget of all captures. 0 or -errno. */
 int capture_new_record(struct captures *captures, struct record **ret);
+/* Makes a profile of what @c has so far, with the facts of @meta and the names that are known by
+ * now. 0 or -ENOMEM. */
+int capture_make_profile(struct capture *c, const struct profile *meta, struct profile **ret);
+
+/* ---- states.c ---- */
+
+/* Changes the state of @c to @state, or past it where its events need no such state, and does what
+ * that begins with. */
+void capture_enter(struct captures *captures, struct capture *c, enum capture_state state);
 
 /* ---- admit.c ---- */
 
@@ -274,7 +291,7 @@ int capture_begin_live(struct capture *c);
 /* Keeps a sample whose object may be alive at the end. @frames: @n, leaf first. */
 void capture_keep_live(struct capture *c, const struct sample_record *rec,
                        const struct profile_sample *s, const uint32_t *frames, size_t n);
-/* Looks at the end of @c, once, which objects are alive. */
+/* Looks at the end of @c which objects are alive. */
 void capture_look_live(struct captures *captures, struct capture *c);
 /* Has the record hold the samples of these, and says what it lacks, as warnings. */
 void capture_settle_live(const struct captures *captures, struct capture *c);

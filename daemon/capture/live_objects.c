@@ -26,9 +26,8 @@ void capture_look_live(struct captures *captures, struct capture *c)
 {
     struct process *p;
 
-    if (!c->live || c->live_looked)
+    if (!c->live)
         return;
-    c->live_looked = true;
     p = discover_find(captures->discover, c->agent_id.host_pid);
     if (p && !p->exited && proc_id_equal(&p->id, &c->agent_id))
         live_look(c->live, c->agent, p->vm);

@@ -16,6 +16,12 @@ static double kept_share(const struct capture_event *event, uint32_t set)
     return set == event->set && !(event->info->flags & EVENT_VALUED) && from < to ? from / to : 1;
 }
 
+/* Returns whether what is lost now is lost to @c. */
+static bool counts_losses(const struct capture *c)
+{
+    return c->state >= CAPTURE_RUNNING && c->state < CAPTURE_NAMING;
+}
+
 /* Returns whether samples of @p, NULL: of a process that is not known, are in @c. */
 static bool has_process(const struct capture *c, const struct process *p)
 {
@@ -47,7 +53,7 @@ void captures_add_losses(struct captures *captures, const struct loss *losses, s
         p = discover_get(captures->discover, (int32_t)l->of.host_pid, l->of.start_boottime_ns,
                          /* exec_id= */ 0, now_ns, "");
         for (struct capture *c = captures->running; c; c = c->next) {
-            if (!c->lost.over && has_process(c, p))
+            if (counts_losses(c) && has_process(c, p))
                 add_loss(c, l);
         }
     }

@@ -16,7 +16,6 @@ struct captures;
 /* What a capture lost. */
 struct lost {
     double unread, costly; /* samples, as in struct loss_count */
-    bool over;             /* its end is over: what is lost from then on is not its own */
 };
 
 /* Asks the broker what was lost, and adds it to the captures that run. To be called when one begins

@@ -75,7 +75,7 @@ static struct capture *add_capture(const struct viewer *viewer, pid_t pid, uint3
     struct target_selector s = { .viewer = viewer, .pids = { pid }, .pid_count = pid != 0 };
     struct capture *c = &captures[all.capture_count++];
 
-    *c = (struct capture){ .next = all.running, .event_count = 1 };
+    *c = (struct capture){ .next = all.running, .state = CAPTURE_RUNNING, .event_count = 1 };
     c->events[0] = (struct capture_event){ .info = events_find("cpu"),
                                            .period = PERIOD,
                                            .set_period = PERIOD,
@@ -148,7 +148,7 @@ START_TEST(what_is_lost_after_the_end_is_not_told)
 {
     struct capture *node = add_capture(&VIEWER_WHOLE, 0, 0);
 
-    node->lost.over = true;
+    node->state = CAPTURE_NAMING;
     lose(loss_of(roots, 0, 10, 0));
     expect(node, 0, 0);
 }

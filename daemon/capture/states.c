@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The states of a capture (enum capture_state): what each begins with, and when the next one comes.
+ */
+#include "capture/capture_impl.h"
+
+/* For this long captures are finished while others wait for their turn. */
+#define CAPTURES_TURN_NS (50 * NSEC_PER_MSEC)
+/* In CAPTURE_FLUSHING, for threads to return to their own code and so complete their stacks. */
+#define CAPTURE_LATE_NS (50 * NSEC_PER_MSEC)
+/* Past the end of sampling, for symbols that are being read. */
+#define CAPTURE_SYMBOLS_NS (500 * NSEC_PER_MSEC)
+
+/* ---- what a state begins with ---- */
+
+/* Starts the clock of @c, whose sets and probes are in place. */
+static void capture_run(struct captures *captures, struct capture *c)
+{
+    captures_take_losses(captures); /* of those that run already */
+    captures_reconcile(captures, clock_monotonic_ns());
+    captures_look_edge(captures); /* what is counted from here on is the capture's, too */
+    c->meta.start_realtime_ns = clock_realtime_ns();
+    c->start_ns = c->meta.start_ns = clock_monotonic_ns();
+    c->random = c->start_ns | 1;
+    c->end_ns = c->duration_ns ? c->start_ns + c->duration_ns : UINT64_MAX;
+}
+
+/* Has the broker write a sample for each wait that goes on at the end of @c. Returns whether stacks
+ * of finished waits are still pending. */
+static bool capture_flush_waits(struct captures *captures, struct capture *c)
+{
+    uint32_t pending = 0, n;
+
+    for (size_t i = 0; i < c->event_count; i++) {
+        struct capture_event *event = &c->events[i];
+
+        if (event->info->flags & EVENT_WAITS &&
+            broker_sample_flush(captures->broker, event->set, &event->flush_no, &n, NULL) == 0)
+            pending += n > 0;
+    }
+    return pending > 0;
+}
+
+/* Flushes finished waits whose stack is still pending because the thread blocked again: on a busy
+ * machine it may wait for a processor for long. */
+static void capture_flush_pending(struct captures *captures, const struct capture *c)
+{
+    for (size_t i = 0; i < c->event_count; i++) {
+        if (c->events[i].flush_no)
+            broker_sample_lates(captures->broker, c->events[i].set, NULL);
+    }
+}
+
+/* Ends the sampling of @c. Returns the state that its events need next. */
+static enum capture_state capture_end_sampling(struct captures *captures, struct capture *c)
+{
+    captures_look_edge(captures);
+    capture_look_live(captures, c);
+    if (!capture_has(c, EVENT_WAITS))
+        return CAPTURE_NAMING;
+    return capture_flush_waits(captures, c) ? CAPTURE_FLUSHING : CAPTURE_SETTLING;
+}
+
+/* Takes @c out of the list and disarms what only it needed. */
+static void capture_unlink(struct captures *captures, struct capture *c)
+{
+    for (struct capture **at = &captures->running; *at; at = &(*at)->next) {
+        if (*at == c) {
+            *at = c->next;
+            captures->capture_count--;
+            break;
+        }
+    }
+    capture_release_rates(captures, c);
+    capture_drop_names(captures, c);
+    capture_drop_agent(captures, c);
+    captures_reconcile(captures, clock_monotonic_ns());
+}
+
+void capture_enter(struct captures *captures, struct capture *c, enum capture_state state)
+{
+    switch (state) {
+    case CAPTURE_RUNNING:
+        capture_run(captures, c);
+        break;
+    case CAPTURE_FLUSHING:
+        state = capture_end_sampling(captures, c);
+        break;
+    case CAPTURE_SETTLING:
+        capture_flush_pending(captures, c);
+        break;
+    default:
+        break;
+    }
+    c->due_ns = clock_monotonic_ns() + (state == CAPTURE_FLUSHING ? CAPTURE_LATE_NS : 0);
+    if (state == CAPTURE_NAMING)
+        captures_take_losses(captures); /* the last of its own */
+    c->state = state;
+    if (state == CAPTURE_DONE)
+        capture_unlink(captures, c);
+}
+
+/* ---- when the next state comes ---- */
+
+/* Returns whether samples of @c wait for symbols that may still come. */
+static bool capture_symbols_wait(struct captures *captures, struct capture *c, uint64_t now_ns)
+{
+    uint64_t hurried = captures->pending->hurried;
+
+    if (!pending_has(captures->pending, capture_sets(c), c->end_ns))
+        return false;
+    if (now_ns < c->end_ns + CAPTURE_SYMBOLS_NS)
+        return true;
+    captures->release(captures->release_cookie, /* all_until_ns= */ c->end_ns);
+    if (captures->pending->hurried > hurried)
+        record_warn(c->record,
+                    "symbols of a file were still being read %d ms after the end: "
+                    "functions of it are shown by their address",
+                    (int)(CAPTURE_SYMBOLS_NS / NSEC_PER_MSEC));
+    return false;
+}
+
+/* Returns the state that follows that of @c at @now_ns, or the same. */
+static enum capture_state capture_next(struct captures *captures, struct capture *c,
+                                       uint64_t now_ns)
+{
+    switch (c->state) {
+    case CAPTURE_RUNNING:
+        return now_ns < c->end_ns ? CAPTURE_RUNNING : CAPTURE_FLUSHING;
+    case CAPTURE_FLUSHING:
+        return now_ns < c->due_ns ? CAPTURE_FLUSHING : CAPTURE_SETTLING;
+    case CAPTURE_SETTLING:
+        return now_ns < c->due_ns ? CAPTURE_SETTLING : CAPTURE_NAMING;
+    case CAPTURE_NAMING:
+        return capture_symbols_wait(captures, c, now_ns) || capture_names_wait(captures, c, now_ns)
+                   ? CAPTURE_NAMING
+                   : CAPTURE_DONE;
+    default:
+        return c->state;
+    }
+}
+
+/* ---- the end ---- */
+
+/* Reports to those that wait for @c. Keeps the failure of a resource, unless it was cancelled. */
+static void capture_fail(struct captures *captures, struct capture *c, int r,
+                         const struct error *err)
+{
+    capture_enter(captures, c, CAPTURE_DONE);
+    if (c->done)
+        c->done(c->cookie, r, NULL, err);
+    if (c->resource && r != -ECANCELED)
+        store_put_failed(captures->store, c->meta.id, &c->meta, err->msg, NULL);
+    capture_free(c);
+}
+
+/* Puts the facts of a profile that ends at @end_ns into c->meta. */
+static void capture_fill_meta(struct captures *captures, struct capture *c, uint64_t end_ns)
+{
+    c->meta.end_ns = MIN(end_ns, c->end_ns);
+    c->meta.by_process = c->meta.by_process || capture_has_several_processes(c);
+    if (!c->meta.symbols[0])
+        snprintf(c->meta.symbols, sizeof(c->meta.symbols), "none: no JVM was sampled");
+    capture_warn_quality(captures, c);
+}
+
+/* Makes the profile of @c, hands it on, and frees @c. */
+static void capture_finish(struct captures *captures, struct capture *c, uint64_t end_ns)
+{
+    struct profile *p = NULL;
+    struct error err = ERROR_NULL;
+    int r;
+
+    capture_tell_names(c);
+    capture_tell_agent(c);
+    capture_settle_live(captures, c);
+    capture_settle_blocks(c, end_ns);
+    capture_fill_meta(captures, c, end_ns);
+    r = capture_make_profile(c, &c->meta, &p);
+    if (r < 0) {
+        error_set(&err, r, "not enough memory to finish this profile");
+        capture_fail(captures, c, r, &err);
+        return;
+    }
+    capture_enter(captures, c, CAPTURE_DONE);
+    if (c->keep && captures->store)
+        store_writer_put(captures->store_writer, p, c->schedule, c->max_age_s,
+                         !c->done                     ? STORE_WRITER_LAST
+                         : caller_is_root(&c->caller) ? STORE_WRITER_FIRST
+                                                      : STORE_WRITER_WAITED,
+                         capture_answer_ns(c), c->done, c->cookie);
+    else if (c->done)
+        c->done(c->cookie, 0, p, NULL);
+    else
+        profile_unref(p);
+    capture_free(c);
+}
+
+/* Takes @c as far as it gets at @now_ns. */
+static void capture_advance(struct captures *captures, struct capture *c, uint64_t now_ns)
+{
+    enum capture_state next;
+
+    while ((next = capture_next(captures, c, now_ns)) != c->state) {
+        if (next == CAPTURE_DONE) {
+            capture_finish(captures, c, now_ns);
+            return;
+        }
+        capture_enter(captures, c, next);
+        if (c->state == CAPTURE_SETTLING)
+            return; /* the next tick takes what was flushed */
+    }
+}
+
+void captures_finish_due(struct captures *captures, uint64_t now_ns)
+{
+    uint64_t begun_ns = clock_monotonic_ns();
+    struct capture *next;
+
+    for (struct capture *c = captures->running; c; c = next) {
+        next = c->next;
+        if (c->refusal.code)
+            capture_fail(captures, c, BACKEND_CONFLICT, &c->refusal);
+        else if (clock_monotonic_ns() - begun_ns < CAPTURES_TURN_NS)
+            capture_advance(captures, c, now_ns); /* the others at the next tick, due at once */
+    }
+}
+
+void captures_poll_agents(struct captures *captures, uint64_t now_ns)
+{
+    struct capture *next;
+
+    for (struct capture *c = captures->running; c; c = next) {
+        struct error err = ERROR_NULL;
+        int r = c->end_ns > now_ns ? capture_poll_agent(captures, c, now_ns, &err) : 0;
+
+        next = c->next;
+        if (r != 0)
+            capture_fail(captures, c, r, &err);
+    }
+}
+
+void captures_end(struct captures *captures, uint64_t handle, bool keep)
+{
+    struct error err = ERROR_NULL;
+
+    for (struct capture *c = captures->running; c; c = c->next) {
+        if (c->handle != handle)
+            continue;
+        if (keep) {
+            c->end_ns =
+                MIN(c->end_ns, clock_monotonic_ns()); /* the next tick hands over what is left */
+        } else {
+            error_set(&err, -ECANCELED, "the capture was cancelled");
+            capture_fail(captures, c, -ECANCELED, &err);
+        }
+        return;
+    }
+}
+
+void captures_fail_all(struct captures *captures, int r, const struct error *err)
+{
+    while (captures->running)
+        capture_fail(captures, captures->running, r, err);
+}
+
+/* ---- for how long nothing is to be done ---- */
+
+bool captures_hurry(const struct captures *captures)
+{
+    for (const struct capture *c = captures->running; c; c = c->next) {
+        if (!c->patient)
+            return true;
+    }
+    return false;
+}
+
+uint64_t captures_next_deadline(const struct captures *captures)
+{
+    uint64_t deadline = UINT64_MAX;
+
+    for (const struct capture *c = captures->running; c; c = c->next) {
+        if (c->refusal.code)
+            return 0;
+        if (c->state != CAPTURE_NAMING)
+            deadline = MIN(deadline, c->state == CAPTURE_RUNNING ? c->end_ns : c->due_ns);
+    }
+    return deadline;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture/states.c: each change of the state of a capture. */
+#include "capture_rig.h"
+
+#include <unistd.h>
+
+#define PERIOD (10 * NSEC_PER_MSEC)
+#define MALLOC_PERIOD (UINT64_C(512) << 10)
+#define FLUSH_NO (UINT64_C(7) << 32)
+
+static struct rig rig;
+
+static void setup(void)
+{
+    rig_open(&rig);
+}
+
+static void teardown(void)
+{
+    rig_close(&rig);
+}
+
+static void start(const char *event, uint64_t period)
+{
+    struct capture_request req = rig_request(&rig, event, period);
+    struct error err = ERROR_NULL;
+    int r = rig_start(&rig, &req, &err);
+
+    ck_assert_msg(r == 0, "%d: %s", r, err.msg);
+}
+
+static void end(void)
+{
+    captures_end(&rig.captures, rig.handle, /* keep= */ true);
+}
+
+static void expect_state(enum capture_state state)
+{
+    ck_assert_ptr_nonnull(rig.captures.running);
+    ck_assert_int_eq((int)rig.captures.running->state, (int)state);
+}
+
+/* ---- one after the other ---- */
+
+START_TEST(running_until_its_end)
+{
+    start("cpu", PERIOD);
+    expect_state(CAPTURE_RUNNING);
+    ck_assert_uint_eq(captures_next_deadline(&rig.captures), UINT64_MAX);
+    rig_tick(&rig);
+    expect_state(CAPTURE_RUNNING);
+    end();
+    ck_assert_uint_le(captures_next_deadline(&rig.captures), clock_monotonic_ns());
+    rig_tick(&rig); /* nothing is to be waited for */
+    ck_assert(rig.end.done);
+    ck_assert_ptr_null(rig.captures.running);
+    ck_assert_uint_eq(rig.captures.capture_count, 0);
+}
+END_TEST
+
+START_TEST(settling_until_the_flush_is_read)
+{
+    fake_broker_value(rig.fake, BROKER_SAMPLE_FLUSH, FLUSH_NO);
+    start("offcpu", PERIOD);
+    end();
+    rig_tick(&rig);
+    expect_state(CAPTURE_SETTLING);
+    captures_finish_due(&rig.captures, rig.captures.running->due_ns - 1); /* read until then */
+    expect_state(CAPTURE_SETTLING);
+    rig_tick(&rig);
+    ck_assert(rig.end.done);
+}
+END_TEST
+
+START_TEST(flushing_while_stacks_are_pending)
+{
+    fake_broker_value(rig.fake, BROKER_SAMPLE_FLUSH, FLUSH_NO | 1);
+    start("offcpu", PERIOD);
+    end();
+    rig_tick(&rig);
+    expect_state(CAPTURE_FLUSHING);
+    ck_assert_uint_gt(captures_next_deadline(&rig.captures), clock_monotonic_ns());
+    fake_broker_forget(rig.fake);
+    captures_finish_due(&rig.captures, rig.captures.running->due_ns - 1);
+    expect_state(CAPTURE_FLUSHING);
+    fake_broker_expect(rig.fake, "");
+    captures_finish_due(&rig.captures, rig.captures.running->due_ns);
+    expect_state(CAPTURE_SETTLING);
+    fake_broker_expect(rig.fake, "sample_lates 0\n");
+    rig_tick(&rig);
+    ck_assert(rig.end.done);
+}
+END_TEST
+
+START_TEST(naming_while_symbols_are_read)
+{
+    struct sample_record rec;
+    struct process *p;
+
+    start("cpu", PERIOD);
+    p = discover_find(rig.captures.discover, rig.pid);
+    rec = rig_sample_of(&rig, 0);
+    ck_assert(pending_add(&rig.dispatch.pending, p, &rec, (const uint64_t[]){ 0 }, rec.time_ns));
+    end();
+    captures_finish_due(&rig.captures, clock_monotonic_ns());
+    expect_state(CAPTURE_NAMING);
+    ck_assert_uint_eq(captures_next_deadline(&rig.captures), UINT64_MAX); /* a reading wakes it */
+    rig_finish(&rig); /* they are not waited for without end */
+    ck_assert_uint_eq(rig.end.profile->sample_count, 1);
+}
+END_TEST
+
+/* ---- ends before its end ---- */
+
+START_TEST(refused_where_it_would_cost_too_much)
+{
+    uint64_t until_ns;
+
+    start("malloc", MALLOC_PERIOD);
+    until_ns = clock_monotonic_ns() + 5 * NSEC_PER_SEC;
+    for (uint64_t calls = 0; !rig.end.done && clock_monotonic_ns() < until_ns; calls += 100000) {
+        expect_state(CAPTURE_RUNNING);
+        fake_broker_value(rig.fake, BROKER_MALLOCS, calls);
+        usleep(100000);
+        captures_reconcile(&rig.captures, clock_monotonic_ns());
+        if (rig.captures.running->refusal.code)
+            rig_tick(&rig);
+    }
+    ck_assert_int_eq(rig.end.outcome, BACKEND_CONFLICT);
+    ck_assert_msg(strstr(rig.end.err.msg, "are not sampled"), "%s", rig.end.err.msg);
+    ck_assert_ptr_null(rig.captures.running);
+}
+END_TEST
+
+static const enum capture_state CANCELLED[] = { CAPTURE_RUNNING, CAPTURE_FLUSHING, CAPTURE_SETTLING,
+                                                CAPTURE_NAMING };
+
+START_TEST(done_when_cancelled_in_any_state)
+{
+    fake_broker_value(rig.fake, BROKER_SAMPLE_FLUSH, FLUSH_NO | 1);
+    start("offcpu", PERIOD);
+    for (int i = 1; i <= _i; i++)
+        capture_enter(&rig.captures, rig.captures.running, CANCELLED[i]);
+    expect_state(CANCELLED[_i]);
+    captures_end(&rig.captures, rig.handle, /* keep= */ false);
+    ck_assert_int_eq(rig.end.outcome, -ECANCELED);
+    ck_assert_ptr_null(rig.captures.running);
+    ck_assert_uint_eq(sample_sets_used(&rig.captures.sets), 0);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("capture_states");
+    int skip = rig_missing();
+
+    if (skip)
+        return skip;
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, running_until_its_end);
+    tcase_add_test(tc, settling_until_the_flush_is_read);
+    tcase_add_test(tc, flushing_while_stacks_are_pending);
+    tcase_add_test(tc, naming_while_symbols_are_read);
+    tcase_add_test(tc, refused_where_it_would_cost_too_much);
+    tcase_add_loop_test(tc, done_when_cancelled_in_any_state, 0, ARRAY_SIZE(CANCELLED));
+    return suite_run_case("capture_states", tc);
+}
