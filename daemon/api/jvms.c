@@ -7,8 +7,22 @@
 #include "capture/capture_impl.h"
 #include "discover/memory_history.h"
 
+/* Whether it runs Java code: in a JVM, or without one. */
+static bool runs_java(const struct process *p)
+{
+    return p->jvm != JVM_NO || p->native_image != IMAGE_NO;
+}
+
+/* Where names of its Java code come from. */
+static const char *symbol_source(const struct process *p)
+{
+    return p->jvm == JVM_READY ? "memory" : p->native_image == IMAGE_NAMED ? "file" : "none";
+}
+
 static const char *profilable_reason(const struct process *p)
 {
+    if (p->jvm == JVM_NO)
+        return process_image_text(p);
     return p->jvm == JVM_READY && !p->reason[0]
                ? "names are read from the JVM's own memory; nothing is injected"
                : p->reason;
@@ -52,15 +66,18 @@ static json_t *jvm_json(struct api *api, struct process *p)
         "pid", (int)p->id.host_pid, "nspid", ns_pids, "start_time", json_time(p->start_realtime_ns),
         "exec", (int)p->id.exec_no, "uid", (json_int_t)p->uid, "container_uid",
         p->container_uid >= 0 ? json_integer(p->container_uid) : json_null(), "main",
-        p->main ? p->main : "", "args", p->args ? p->args : "", "java_version", p->java_version,
-        "vm_name", p->vm_name, "container", container, "pod", pod, "cgroup",
-        p->cgroup ? p->cgroup : "", "cpu_percent", usage.cpu_percent, "cpu_limit",
+        p->jvm == JVM_NO ? p->command
+        : p->main        ? p->main
+                         : "",
+        "args", p->args ? p->args : "", "java_version", p->java_version, "vm_name",
+        p->jvm == JVM_NO ? "GraalVM native image" : p->vm_name, "container", container, "pod", pod,
+        "cgroup", p->cgroup ? p->cgroup : "", "cpu_percent", usage.cpu_percent, "cpu_limit",
         usage.cpu_limit > 0 ? json_real(usage.cpu_limit) : json_null(), "rss",
         (json_int_t)usage.rss_bytes, "allocated_bytes_per_second", allocation_rate(p), "threads",
         (int)usage.threads, "frame_pointers", (int)p->frame_pointers, "debug_non_safepoints",
         (int)p->debug_non_safepoints, "attach_disabled", (int)p->attach_disabled, "stubs", "named",
         (int)(stubs.named + stubs.vtables), "dropped", (json_int_t)stubs.dropped, "profilable",
-        "symbols", p->jvm == JVM_READY ? "memory" : "none", "reason", profilable_reason(p));
+        "symbols", symbol_source(p), "reason", profilable_reason(p));
 }
 
 struct jvms_args {
@@ -73,7 +90,7 @@ static int jvms_add(void *cookie, struct process *p)
 {
     struct jvms_args *a = cookie;
 
-    if (!p->exited && p->jvm != JVM_NO && target_matches(a->target, p))
+    if (!p->exited && runs_java(p) && target_matches(a->target, p))
         json_array_append_new(a->list, jvm_json(a->api, p));
     return 0;
 }
@@ -107,7 +124,7 @@ int facts_jvm(struct api *api, const struct viewer *v, int32_t host_pid, json_t 
     if (r != 0)
         return r;
     p = discover_find(api->engine.discover, host_pid);
-    if (!p || p->jvm == JVM_NO)
+    if (!p || !runs_java(p))
         return jvm_missing(api, t, host_pid, p, err);
     *ret = jvm_json(api, p);
     return *ret ? 0 : -ENOMEM;

@@ -32,6 +32,7 @@ struct seen_verdict {
     uint64_t checked_ns;
     uint32_t process; /* index in the record */
     bool wanted, warned;
+    bool image_told; /* that it is a native image without names */
 };
 
 /* One of the events of a capture. */

@@ -116,6 +116,16 @@ static void capture_warn_process(struct capture *c, const struct process *p)
                             p->id.host_pid, name);
 }
 
+/* Which it is, is known once its file was read. */
+static void capture_warn_image(struct capture *c, struct seen_verdict *v, const struct process *p)
+{
+    if (v->image_told || p->native_image != IMAGE_NAMELESS)
+        return;
+    v->image_told = true;
+    record_warn_process(c->record, "%d (%s): %s", p->id.host_pid, p->command,
+                        process_image_text(p));
+}
+
 static void capture_name(struct capture *c, struct incoming *in)
 {
     const struct code_later later = { .add = deferred_add, .cookie = c->later };
@@ -152,6 +162,7 @@ static void capture_take(struct captures *captures, struct capture *c,
         capture_warn_process(c, in->process);
         capture_note_symbols(c, in->process);
     }
+    capture_warn_image(c, v, in->process);
     if (capture_thread(c, v->process, in, &thread, &run) < 0) {
         record_drop(c->record, rec->weight);
         return;

@@ -42,6 +42,13 @@ enum jvm_state {
     JVM_UNSUPPORTED, /* ->reason says why */
 };
 
+/* Whether code that GraalVM compiled ahead of time (a native image) was met in samples. */
+enum native_image {
+    IMAGE_NO,
+    IMAGE_NAMED,    /* its file has symbols */
+    IMAGE_NAMELESS, /* functions without a name were met */
+};
+
 /* A process image. Borrowed from the table. It stays valid (though possibly `exited`) until a later
  * discover_poll() finds it gone for over 2 s with no pin on it. (For less, oldest first, while the
  * table is nearly full.) What was only seen in discover_each() is valid during that call. */
@@ -75,7 +82,8 @@ struct process {
     char reason[512]; /* JVM_UNSUPPORTED, or what limits it; with the remedy */
     char *main;       /* main class or jar; clean; owned; "" if unknown */
     char *args;       /* JVM and program arguments, masked, clean; owned; "" if unknown */
-    int jdk;          /* 8, 11, 17, 21, 25; 0 unknown */
+    enum native_image native_image; /* as symbolize/ has seen it; a JVM_READY has none */
+    int jdk;                        /* 8, 11, 17, 21, 25; 0 unknown */
     char java_version[128], vm_name[128];
     bool frame_pointers, debug_non_safepoints, attach_disabled;
     uint64_t libjvm_base;
@@ -88,6 +96,9 @@ struct process {
     struct residence *residence;    /* as last counted; owned; NULL: never */
     unsigned pins;                  /* captures and resolvers that still need it */
 };
+
+/* Returns what to say of its native image; "": it has none. */
+const char *process_image_text(const struct process *p);
 
 /* What discover/ asks the broker for, with the results of the functions in broker_client/broker.h.
  */

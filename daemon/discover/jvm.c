@@ -229,6 +229,21 @@ static void open_vm(struct discover *d, struct image *im, uint64_t now_ns)
     }
 }
 
+const char *process_image_text(const struct process *p)
+{
+    static const char *const TEXTS[] = {
+        [IMAGE_NO] = "",
+        [IMAGE_NAMED] = "GraalVM compiled its Java code ahead of time (a native image); names are "
+                        "those of its symbols",
+        [IMAGE_NAMELESS] =
+            "GraalVM compiled its Java code ahead of time (a native image), and the file has no "
+            "symbols of it: functions are called by their addresses. native-image keeps symbols "
+            "with -H:-DeleteLocalSymbols, or with -g in a .debug file that has to lie beside it",
+    };
+
+    return TEXTS[p->native_image];
+}
+
 /* After a look: when is the next? */
 static void schedule_next(struct discover *d, struct image *im, uint64_t now_ns)
 {

@@ -76,6 +76,7 @@ void image_reset(struct image *im)
     residence_forget(im);
     close_vm(p);
     p->jvm = JVM_NO;
+    p->native_image = IMAGE_NO;
     p->reason[0] = p->java_version[0] = p->vm_name[0] = '\0';
     p->jdk = 0;
     p->frame_pointers = p->debug_non_safepoints = p->attach_disabled = false;

@@ -3,6 +3,7 @@
 #include "elf/elf_impl.h"
 
 #include "base/cleanup.h"
+#include "elf/image_code.h"
 
 #include <sys/stat.h>
 
@@ -91,12 +92,15 @@ static void read_sections(struct elf_file *f)
             f->symtab = section;
         } else if (h.sh_type == SHT_DYNSYM && !f->dynsym) {
             f->dynsym = section;
-        } else if (h.sh_type == SHT_PROGBITS && !(h.sh_flags & SHF_ALLOC)) {
+        } else if (h.sh_type == SHT_PROGBITS) {
             name = elf_section_name(f, names, h.sh_name);
             if (strcmp(name, ".gnu_debuglink") == 0)
                 f->debuglink = section;
             else if (strcmp(name, ".gnu_debugdata") == 0)
                 f->debugdata = section;
+            else if (strcmp(name, IMAGE_CODE_SECTION) == 0)
+                f->image_code = h;
+            f->native_image |= strcmp(name, IMAGE_SECTION) == 0;
         } else if (h.sh_type == SHT_NOTE && !f->build_id_n && h.sh_size <= ELF_NOTES_MAX_BYTES) {
             elf_read_build_id(
                 f, elf_getdata(section, NULL)); /* a debug file's segments may be empty */
@@ -172,6 +176,11 @@ struct elf_file *elf_file_close(struct elf_file *f)
     free(f->memory);
     free(f);
     return NULL;
+}
+
+bool elf_file_is_native_image(const struct elf_file *f)
+{
+    return f->native_image;
 }
 
 bool elf_file_has_symtab(const struct elf_file *f)

@@ -44,6 +44,8 @@ static inline void elf_file_closep(struct elf_file **f)
     elf_file_close(*f);
 }
 
+/* Returns whether the file was made by GraalVM's native-image. */
+bool elf_file_is_native_image(const struct elf_file *f);
 /* Returns whether the file has a symbol table of its own, beside the dynamic one. */
 bool elf_file_has_symtab(const struct elf_file *f);
 /* Bytes of the build-id, 0 where there is none. Points into @f. */
@@ -64,7 +66,8 @@ uint64_t elf_file_print(const struct elf_file *f);
 /* Adds the functions of .symtab and .dynsym to @b, and the linkage tables as "[plt]". 0; -EDQUOT:
  * @b is full; -ENOMEM. Broken tables are skipped. */
 int elf_file_symbols(struct elf_file *f, struct symbol_builder *b);
-/* Adds where the functions of a file without .symtab begin, each called "+0x" and its address. 0;
+/* Adds where the functions of a file without .symtab begin, each called "+0x" and its address. In a
+ * native image the code tells of more (elf/image_code.h). 0;
  * -EDQUOT: @b is full; -ENOMEM. A broken table is skipped. */
 int elf_file_starts(struct elf_file *f, struct symbol_builder *b);
 

@@ -19,6 +19,8 @@ struct elf_file {
     uint8_t build_id[ELF_BUILD_ID_MAX];
     size_t build_id_n;
     Elf_Scn *symtab, *dynsym, *debuglink, *debugdata; /* NULL: none */
+    bool native_image;                                /* of GraalVM, and */
+    GElf_Shdr image_code;                             /* the section with its code */
 };
 
 /* Takes the build-id from notes, if there is one. */

@@ -2,10 +2,12 @@
 /*
  * Where the functions of a stripped file begin: .eh_frame_hdr, which the linker makes for
  * unwinders, has a sorted table of them. Found by the program header, as sections may be gone, too.
+ * A native image's own functions are not in it; their code tells.
  */
 #include "elf/elf_impl.h"
 
 #include "base/cleanup.h"
+#include "elf/image_code.h"
 
 #define HDR_HEAD 12 /* version, three encodings, pointer, count */
 #define HDR_ROW 8   /* start of a function, and of what describes it */
@@ -20,7 +22,7 @@ static bool find_table(const struct elf_file *f, GElf_Phdr *ret)
 {
     size_t count;
 
-    if (f->symtab || elf_getphdrnum(f->elf, &count) < 0)
+    if (elf_getphdrnum(f->elf, &count) < 0)
         return false;
     for (size_t i = 0; i < MIN(count, (size_t)ELF_PROGRAM_HEADERS_MAX); i++) {
         if (gelf_getphdr(f->elf, (int)i, ret) && ret->p_type == PT_GNU_EH_FRAME &&
@@ -42,11 +44,14 @@ static uint64_t code_end(const struct elf_file *f, uint64_t vaddr)
     return 0;
 }
 
+/* A symbol without a size may go on behind it, but not in a native image: all of its functions are
+ * known. */
 static int add_start(const struct elf_file *f, uint64_t start, struct symbol_builder *b)
 {
-    struct symbol_entry e = {
-        .start = start, .limit = code_end(f, start), .class = SYMBOL_FUNCTION, .faint = true
-    };
+    struct symbol_entry e = { .start = start,
+                              .limit = code_end(f, start),
+                              .class = f->native_image ? SYMBOL_LABEL : SYMBOL_FUNCTION,
+                              .faint = !f->native_image };
     char name[2 + 2 + 16 + 1];
 
     if (!e.limit)
@@ -63,7 +68,8 @@ static bool take_head(const char *p, uint32_t *ret_rows)
            (uint8_t)p[3] == ENC_DATAREL_SDATA4;
 }
 
-int elf_file_starts(struct elf_file *f, struct symbol_builder *b)
+/* The rows of that table. */
+static int add_rows(struct elf_file *f, struct symbol_builder *b)
 {
     _cleanup_(elf_window_close) struct elf_window w = { 0 };
     size_t used = 0;
@@ -92,4 +98,43 @@ int elf_file_starts(struct elf_file *f, struct symbol_builder *b)
         used = 0;
     } while (r == 0);
     return r;
+}
+
+struct image_starts {
+    const struct elf_file *f;
+    struct symbol_builder *b;
+};
+
+static int add_function(void *cookie, const struct image_function *function)
+{
+    const struct image_starts *s = cookie;
+
+    return add_start(s->f, function->start, s->b);
+}
+
+/* The functions of a native image. */
+static int add_image(struct elf_file *f, struct symbol_builder *b)
+{
+    struct image_starts starts = { f, b };
+    _cleanup_(image_code_freep) struct image_code *code = NULL;
+    _cleanup_(elf_window_close) struct elf_window w = { 0 };
+    size_t used = 0;
+    int r;
+
+    if (!f->native_image)
+        return 0;
+    r = elf_window_open(f, f->image_code.sh_offset,
+                        MIN(f->image_code.sh_size, IMAGE_CODE_MAX_BYTES), &w);
+    if (r == 0)
+        r = image_code_new(f->image_code.sh_addr, add_function, &starts, &code);
+    while (r == 0 && elf_window_next(&w, w.n - used))
+        r = image_code_read(code, (struct span){ w.bytes, w.n }, w.left == 0, &used);
+    return r == -EBADMSG ? 0 : r;
+}
+
+int elf_file_starts(struct elf_file *f, struct symbol_builder *b)
+{
+    int r = f->symtab ? 0 : add_rows(f, b);
+
+    return r < 0 || f->symtab ? r : add_image(f, b);
 }

@@ -150,8 +150,9 @@ static int open_file(struct elf_reading *r)
     if (k < 0)
         return k;
     build_id = elf_file_build_id(r->file);
-    *h =
-        (struct elf_headers){ .stripped = !elf_file_has_symtab(r->file), .build_id_n = build_id.n };
+    *h = (struct elf_headers){ .native_image = elf_file_is_native_image(r->file),
+                               .stripped = !elf_file_has_symtab(r->file),
+                               .build_id_n = build_id.n };
     memcpy(h->build_id, build_id.p, build_id.n);
     if (h->stripped && !elf_file_debuglink(r->file, h->link_name, &h->link_crc))
         h->link_name[0] = 0;

@@ -41,7 +41,8 @@ bool elf_keys_equal(const struct elf_keys *a, const struct elf_keys *b);
 
 /* What a file's headers say of where its symbols are. */
 struct elf_headers {
-    bool stripped; /* they may be in another file: */
+    bool native_image; /* of GraalVM */
+    bool stripped;     /* they may be in another file: */
     uint8_t build_id[ELF_BUILD_ID_MAX];
     size_t build_id_n;
     char link_name[ELF_DEBUGLINK_NAME_MAX + 1]; /* "": none */

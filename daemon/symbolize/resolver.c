@@ -164,6 +164,16 @@ static bool symbol_is_start(const struct symbol_table *t, const struct symbol *s
     return span_take_str(&name, "+0x") && span_take_hex(&name, ret) && !name.n;
 }
 
+/* Takes note of code in the file @b; @named: it has a name. */
+static void see_image(struct resolver *r, const struct bound *b, bool named)
+{
+    const struct elf_headers *h = elf_cache_headers(r->env->elf, b->elf);
+
+    if (h && h->native_image)
+        r->native_image =
+            !named || r->native_image == IMAGE_NAMELESS ? IMAGE_NAMELESS : IMAGE_NAMED;
+}
+
 /* *ret_lasting: it will be the same the next time. */
 static uint32_t file_frame(struct resolver *r, const struct mapping *m, uint64_t address,
                            uint64_t now_ns, bool *ret_lasting)
@@ -181,6 +191,8 @@ static uint32_t file_frame(struct resolver *r, const struct mapping *m, uint64_t
         s = symbol_table_find(&image->symbols, vaddr);
     if (s && symbol_is_start(&image->symbols, s, &vaddr))
         s = NULL;
+    if (image)
+        see_image(r, b, s);
     *ret_lasting = b->state == BOUND_FILE && r->left_out_ns != now_ns;
     if (!s)
         return offset_frame(r, m, module, vaddr);
@@ -245,6 +257,11 @@ uint64_t resolver_left_out_ns(const struct resolver *r)
 uint64_t resolver_put_off_ns(const struct resolver *r)
 {
     return r->put_off_ns;
+}
+
+enum native_image resolver_native_image(const struct resolver *r)
+{
+    return r->native_image;
 }
 
 bool resolver_met_reading(const struct resolver *r)

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "discover/discover.h"
 #include "namer/namer.h"
 #include "profile/frame.h"
 #include "symbolize/elf_cache.h"
@@ -58,6 +59,8 @@ uint64_t resolver_put_off_ns(const struct resolver *r);
 /* Returns whether resolver_native() met a file, since the last resolver_tick(), whose symbols are
  * still being read, or a symbol whose readable name is still coming. */
 bool resolver_met_reading(const struct resolver *r);
+/* Returns what resolver_native() has met of native images so far. */
+enum native_image resolver_native_image(const struct resolver *r);
 /* Returns true while resolver_native() would not name @address yet: the symbols of its file are
  * being read, or the name of its symbol is coming. Begins either if it is missing. */
 bool resolver_reads(struct resolver *r, uint64_t address, bool perf_map, uint64_t now_ns);

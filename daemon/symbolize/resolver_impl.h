@@ -32,9 +32,10 @@ struct resolver {
     uint64_t perf_map_again_ns;
     uint64_t owner; /* as proc_owner(); 0: not asked for yet */
     bool prepared;
-    bool met_reading;       /* since the last tick */
-    uint64_t left_out_ns;   /* when symbols were last missing for want of room; 0: never */
-    uint64_t unanswered_ns; /* when a file system did last not answer; 0: never */
+    bool met_reading;               /* since the last tick */
+    enum native_image native_image; /* met so far */
+    uint64_t left_out_ns;           /* when symbols were last missing for want of room; 0: never */
+    uint64_t unanswered_ns;         /* when a file system did last not answer; 0: never */
     uint64_t put_off_ns; /* the maps were to be read, and its owner had no time left; 0: they are */
     bool late;           /* the last reading of the maps was out of time before their end */
     struct maps_met *met; /* owned; NULL: none was met that found no room */

@@ -282,6 +282,8 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
         hotspot_vm_moment(n->vm, 0);
     if (rec->lock == UNWIND_LOCK_FUTEX)
         fill_futex(n, rec->lock_class, ret);
+    if (n->r && p->jvm != JVM_READY)
+        p->native_image = resolver_native_image(n->r);
     ret->reads = reads || (n->r && resolver_met_reading(n->r));
     ret->truncated |= user_is_truncated(s, rec, ret->frames + user, ret->count - user);
 }

@@ -263,8 +263,7 @@ static int compare_rows(const void *a, const void *b)
     return (x->base != UNWIND_BASE_NONE) - (y->base != UNWIND_BASE_NONE);
 }
 
-/* Sorts, drops what has no width and what says the same as the row before it. */
-static void tidy(struct ehframe_table *t)
+void ehframe_tidy(struct ehframe_table *t)
 {
     size_t kept = 0;
 
@@ -274,7 +273,7 @@ static void tidy(struct ehframe_table *t)
         const struct unwind_row *row = &t->rows[i];
 
         if (i + 1 < t->count && t->rows[i + 1].pc == row->pc)
-            continue;
+            continue; /* it has no width */
         if (kept && t->rows[kept - 1].cfa == row->cfa && t->rows[kept - 1].base == row->base &&
             t->rows[kept - 1].fp == row->fp)
             continue;
@@ -318,7 +317,7 @@ int ehframe_parse(struct span s, uint64_t vaddr, struct ehframe_table *ret)
         *ret = (struct ehframe_table){ 0 };
         return r;
     }
-    tidy(ret);
+    ehframe_tidy(ret);
     return 0;
 }
 

@@ -35,6 +35,9 @@ void ehframe_deinit(struct ehframe_table *t);
  * count and unreadable of @ret, which must be zero. */
 int ehframe_parse(struct span s, uint64_t vaddr, struct ehframe_table *ret);
 
+/* Sorts the rows, and drops those that say nothing new. */
+void ehframe_tidy(struct ehframe_table *t);
+
 /* Gets what to take from an address in a mapping of file offset @offset at @start to get the file's
  * own address of it. False: no executable segment is mapped there. */
 bool ehframe_bias(const struct ehframe_segment *segments, size_t count, uint64_t start,

@@ -7,6 +7,8 @@
 #include "unwind_tables/ehframe.h"
 
 #include "base/cleanup.h"
+#include "elf/image_code.h"
+#include "unwind_tables/image_rows.h"
 
 #include <elf.h>
 
@@ -25,12 +27,14 @@ struct elf {
     size_t program_count;
 };
 
-struct section {
-    uint64_t offset, vaddr, bytes;
+/* The sections that matter; bytes 0: there is none. */
+struct sections {
+    struct ehframe_segment frames, image, code;
 };
 
-static int read_exact(const struct elf *e, uint64_t offset, void *p, size_t n)
+static int read_exact(const void *elf, uint64_t offset, void *p, size_t n)
 {
+    const struct elf *e = elf;
     size_t done = 0;
 
     if (offset > e->bytes || n > e->bytes - offset)
@@ -63,8 +67,14 @@ static int read_head(struct elf *e)
     return read_exact(e, e->head.e_phoff, e->programs, e->program_count * sizeof(Elf64_Phdr));
 }
 
-/* 0, or -ENOENT when the section headers do not tell. */
-static int section_by_header(const struct elf *e, struct section *ret)
+static bool is_called(const char *names, size_t names_bytes, const Elf64_Shdr *h, const char *name)
+{
+    return h->sh_name < names_bytes &&
+           strncmp(names + h->sh_name, name, names_bytes - h->sh_name) == 0;
+}
+
+/* As far as there are section headers. 0 or -ENOMEM. */
+static int find_sections(const struct elf *e, struct sections *ret)
 {
     _cleanup_free_ Elf64_Shdr *headers = NULL;
     _cleanup_free_ char *names = NULL;
@@ -72,34 +82,38 @@ static int section_by_header(const struct elf *e, struct section *ret)
 
     if (count == 0 || count > ELF_SECTIONS_MAX || e->head.e_shentsize != sizeof(Elf64_Shdr) ||
         e->head.e_shstrndx >= count)
-        return -ENOENT;
+        return 0;
     headers = calloc(count, sizeof(*headers));
     if (!headers)
         return -ENOMEM;
     if (read_exact(e, e->head.e_shoff, headers, count * sizeof(*headers)) < 0)
-        return -ENOENT;
+        return 0;
     names_bytes = headers[e->head.e_shstrndx].sh_size;
     if (names_bytes == 0 || names_bytes > ELF_NAMES_MAX)
-        return -ENOENT;
+        return 0;
     names = malloc(names_bytes);
     if (!names)
         return -ENOMEM;
     if (read_exact(e, headers[e->head.e_shstrndx].sh_offset, names, names_bytes) < 0)
-        return -ENOENT;
+        return 0;
     for (size_t i = 0; i < count; i++) {
         const Elf64_Shdr *h = &headers[i];
+        struct ehframe_segment s = { h->sh_offset, h->sh_addr, h->sh_size };
 
-        if (h->sh_name >= names_bytes || (h->sh_type != SHT_PROGBITS && h->sh_type != 0x70000001) ||
-            strncmp(names + h->sh_name, ".eh_frame", names_bytes - h->sh_name) != 0)
+        if (h->sh_type != SHT_PROGBITS && h->sh_type != SHT_X86_64_UNWIND)
             continue;
-        *ret = (struct section){ h->sh_offset, h->sh_addr, h->sh_size };
-        return 0;
+        if (!ret->frames.bytes && is_called(names, names_bytes, h, ".eh_frame"))
+            ret->frames = s;
+        else if (is_called(names, names_bytes, h, IMAGE_SECTION))
+            ret->image = s;
+        else if (is_called(names, names_bytes, h, IMAGE_CODE_SECTION))
+            ret->code = s;
     }
-    return -ENOENT;
+    return 0;
 }
 
-/* 0, or -ENOENT. The size is what is left of the segment: the section ends by itself. */
-static int section_by_program(const struct elf *e, struct section *ret)
+/* Finds .eh_frame. The size is what is left of the segment: the section ends by itself. */
+static void find_by_program(const struct elf *e, struct ehframe_segment *ret)
 {
     for (size_t i = 0; i < e->program_count; i++) {
         const Elf64_Phdr *h = &e->programs[i];
@@ -119,20 +133,42 @@ static int section_by_program(const struct elf *e, struct section *ret)
             if (load->p_type != PT_LOAD || vaddr < load->p_vaddr ||
                 vaddr - load->p_vaddr >= load->p_filesz)
                 continue;
-            *ret = (struct section){ load->p_offset + (vaddr - load->p_vaddr), vaddr,
-                                     load->p_filesz - (vaddr - load->p_vaddr) };
-            return 0;
+            *ret = (struct ehframe_segment){ load->p_offset + (vaddr - load->p_vaddr), vaddr,
+                                             load->p_filesz - (vaddr - load->p_vaddr) };
+            return;
         }
     }
-    return -ENOENT;
+}
+
+/* What of a section lies in the file. */
+static void clamp_section(const struct elf *e, struct ehframe_segment *s)
+{
+    s->bytes = s->offset > e->bytes ? 0 : MIN(s->bytes, e->bytes - s->offset);
+}
+
+static int read_frames(const struct elf *e, const struct ehframe_segment *s,
+                       struct ehframe_table *t, struct error *err)
+{
+    _cleanup_free_ char *bytes = NULL;
+    int r;
+
+    if (s->bytes > EHFRAME_MAX_BYTES)
+        return error_set(err, -EFBIG, "an .eh_frame of %llu bytes is too large",
+                         (unsigned long long)s->bytes);
+    bytes = malloc(s->bytes + 1);
+    if (!bytes)
+        return -ENOMEM;
+    r = read_exact(e, s->offset, bytes, s->bytes);
+    if (r == 0)
+        r = ehframe_parse((struct span){ bytes, s->bytes }, s->vaddr, t);
+    return r < 0 ? error_code(err, r, "cannot read the .eh_frame of an ELF file") : 0;
 }
 
 int ehframe_read(int fd, struct ehframe_table *ret, struct error *err)
 {
     _cleanup_free_ struct elf *e = calloc(1, sizeof(*e));
-    _cleanup_free_ char *bytes = NULL;
     struct ehframe_table t = { 0 };
-    struct section s = { 0 };
+    struct sections s = { 0 };
     struct stat st;
     int r;
 
@@ -153,30 +189,21 @@ int ehframe_read(int fd, struct ehframe_table *ret, struct error *err)
             t.segments[t.segment_count++] =
                 (struct ehframe_segment){ h->p_offset, h->p_vaddr, h->p_filesz };
     }
-    r = section_by_header(e, &s);
-    if (r == -ENOENT)
-        r = section_by_program(e, &s);
-    if (r == -ENOENT) { /* code without tables: a file all the same */
-        *ret = t;
-        return 0;
+    r = find_sections(e, &s);
+    if (r == 0 && !s.frames.bytes)
+        find_by_program(e, &s.frames);
+    clamp_section(e, &s.frames);
+    clamp_section(e, &s.code);
+    if (r == 0)
+        r = read_frames(e, &s.frames, &t, err);
+    if (r == 0 && s.image.bytes) {
+        r = image_rows_add(read_exact, e, &s.code, &t);
+        if (r < 0)
+            error_code(err, r, "cannot read the code of a native image");
     }
     if (r < 0)
-        return error_code(err, r, "cannot read the sections of an ELF file");
-    if (s.offset > e->bytes)
-        s.bytes = 0;
+        ehframe_deinit(&t);
     else
-        s.bytes = MIN(s.bytes, e->bytes - s.offset);
-    if (s.bytes > EHFRAME_MAX_BYTES)
-        return error_set(err, -EFBIG, "an .eh_frame of %llu bytes is too large",
-                         (unsigned long long)s.bytes);
-    bytes = malloc(s.bytes + 1);
-    if (!bytes)
-        return -ENOMEM;
-    r = read_exact(e, s.offset, bytes, s.bytes);
-    if (r == 0)
-        r = ehframe_parse((struct span){ bytes, s.bytes }, s.vaddr, &t);
-    if (r < 0)
-        return error_code(err, r, "cannot read the .eh_frame of an ELF file");
-    *ret = t;
-    return 0;
+        *ret = t;
+    return r;
 }

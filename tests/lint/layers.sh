@@ -35,7 +35,7 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["hotspot/code"] = "base hotspot hotspot/leaf" # the code cache
         may["hotspot/leaf"] = "base" # flow graphs of code, and what its loops belong to
         may["discover"] = values " sample broker_client hotspot"
-        may["unwind_tables"] = values " sample broker_client hotspot discover" # what fills its tables
+        may["unwind_tables"] = values " sample broker_client hotspot discover elf" # what fills its tables
         may["elf"] = "base" # files as bytes: symbols of ELF, and what DWARF says of inlining and lines
         may["dwarf"] = "base"
         may["namer"] = "base" # the process that demangles, and the side of flamed

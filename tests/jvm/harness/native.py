@@ -21,7 +21,7 @@ def folder() -> str:
 @functools.cache
 def build(name: str, *options: str) -> str:
     """The program made of NAME.c."""
-    out = os.path.join(folder(), name + "".join(option for option in options if option.startswith("-D")))
+    out = os.path.join(folder(), name + "".join(option for option in options if option.startswith("-D") or option == "-s"))
     subprocess.run(["cc", "-O2", "-g", "-fno-omit-frame-pointer", "-Wall", "-Werror", "-o", out,
                     os.path.join(paths.NATIVE_SOURCES, name + ".c"), *options], check=True)
     return out

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The shape of compiled code of native images: image_code.h. Instructions are read by Zydis. */
+#include "elf/image_code.h"
+
+#include "base/array.h"
+
+#include <Zydis/Zydis.h>
+
+#define ALIGNMENT 16
+#define AHEAD_BYTES 32 /* more than an instruction and a prologue take */
+#define FRAME_BYTES_MAX (INT16_MAX * 8)
+#define TABLE_TARGET_BYTES (1 << 20) /* a jump table leads to code so near */
+#define REGISTER_SP 4                /* as instructions number it */
+#define MODRM_REGISTER 3
+#define BREAKPOINT '\xcc'
+
+enum last {
+    LAST_STEP,  /* falls through */
+    LAST_STOP,  /* does not */
+    LAST_BREAK, /* padding */
+    LAST_CALL,  /* may not return */
+};
+
+struct image_code {
+    ZydisDecoder decoder;
+    image_function_fn fn;
+    void *cookie;
+    uint64_t at;    /* of the next instruction */
+    uint64_t start; /* of the function; 0: in none */
+    uint64_t table; /* of the jump table that @at lies in; 0: in none */
+    enum last last;
+    uint32_t left;        /* instructions that may be read */
+    uint32_t frame, body; /* bytes now, and between prologue and epilogue */
+    bool fp_saved, body_fp_saved;
+    int64_t planned;          /* bytes that it is to grow by once they are checked; 0: none */
+    uint8_t planned_in;       /* the register that has the stack pointer of then */
+    bool odd;                 /* the function has another shape */
+    bool data;                /* its code is over: tables and numbers follow */
+    struct image_step *steps; /* owned */
+    size_t count, room;
+};
+
+int image_code_new(uint64_t vaddr, image_function_fn fn, void *cookie, struct image_code **ret)
+{
+    struct image_code *c = calloc(1, sizeof(*c));
+
+    if (!c)
+        return -ENOMEM;
+    *c = (struct image_code){
+        .fn = fn, .cookie = cookie, .at = vaddr, .left = IMAGE_INSTRUCTIONS_MAX
+    };
+    ZydisDecoderInit(&c->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    ZydisDecoderEnableMode(&c->decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
+    *ret = c;
+    return 0;
+}
+
+struct image_code *image_code_free(struct image_code *c)
+{
+    if (c)
+        free(c->steps);
+    free(c);
+    return NULL;
+}
+
+/* ---- functions ---- */
+
+static bool starts_with(struct span s, const char *bytes, size_t n)
+{
+    return s.n >= n && memcmp(s.p, bytes, n) == 0;
+}
+
+/* lea R, [rsp - N]: compiled code looks below the stack pointer only for the frame to be. */
+static bool plans_frame(struct span s)
+{
+    return s.n >= 8 && (s.p[0] & ~4) == 0x48 && (uint8_t)s.p[1] == 0x8d && s.p[3] == 0x24 &&
+           (((s.p[2] & 0xc7) == 0x44 && s.p[4] < 0) || ((s.p[2] & 0xc7) == 0x84 && s.p[7] < 0));
+}
+
+/* sub rsp, N; lea R, [rsp - N]; or push rbp before them, or before mov rbp, rsp. */
+static bool is_prologue(struct span s)
+{
+    bool pushes = starts_with(s, "\x55", 1);
+
+    s = span_from(s, pushes);
+    return starts_with(s, "\x48\x83\xec", 3) || starts_with(s, "\x48\x81\xec", 3) ||
+           plans_frame(s) || (pushes && starts_with(s, "\x48\x89\xe5", 3));
+}
+
+static int add_step(struct image_code *c, uint64_t pc)
+{
+    if (c->odd)
+        return 0;
+    if (c->count == IMAGE_STEPS_MAX) {
+        c->odd = true;
+        return 0;
+    }
+    if (!array_grow(&c->steps, &c->room, c->count + 1, 64))
+        return -ENOMEM;
+    c->steps[c->count++] = (struct image_step){ pc, c->frame, c->fp_saved };
+    return 0;
+}
+
+/* The function that is being read ends at c->at. */
+static int end_function(struct image_code *c)
+{
+    /* What a C compiler fills with is executable: then another function may lie in there. */
+    bool whole = !c->odd && c->last != LAST_STEP;
+    struct image_function f = { c->start, c->at, c->steps, whole ? c->count : 0 };
+
+    return c->start ? c->fn(c->cookie, &f) : 0;
+}
+
+static int begin_function(struct image_code *c)
+{
+    int r = end_function(c);
+
+    c->start = c->at;
+    c->table = c->count = 0;
+    c->frame = c->body = 0;
+    c->planned = 0;
+    c->fp_saved = c->body_fp_saved = c->odd = c->data = false;
+    return r < 0 ? r : add_step(c, c->at);
+}
+
+/* ---- instructions ---- */
+
+static bool is_sp(const ZydisDecodedInstruction *i, uint8_t number, uint8_t high)
+{
+    return number == REGISTER_SP && !high && i->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
+}
+
+/* Its operand that is a register or in memory is the stack pointer. */
+static bool is_sp_rm(const ZydisDecodedInstruction *i)
+{
+    return i->raw.modrm.mod == MODRM_REGISTER && is_sp(i, i->raw.modrm.rm, i->raw.rex.B);
+}
+
+/* Changes the stack pointer in another way than by a constant. */
+static bool moves_sp(const ZydisDecodedInstruction *i)
+{
+    switch (i->mnemonic) {
+    case ZYDIS_MNEMONIC_PUSH:
+    case ZYDIS_MNEMONIC_POP:
+    case ZYDIS_MNEMONIC_PUSHFQ:
+    case ZYDIS_MNEMONIC_POPFQ:
+    case ZYDIS_MNEMONIC_ENTER:
+    case ZYDIS_MNEMONIC_LEAVE:
+        return true;
+    case ZYDIS_MNEMONIC_MOV:
+        return (i->opcode == 0x89 && is_sp_rm(i)) ||
+               (i->opcode == 0x8b && is_sp(i, i->raw.modrm.reg, i->raw.rex.R));
+    case ZYDIS_MNEMONIC_LEA:
+        return is_sp(i, i->raw.modrm.reg, i->raw.rex.R);
+    case ZYDIS_MNEMONIC_ADD:
+    case ZYDIS_MNEMONIC_SUB:
+    case ZYDIS_MNEMONIC_AND:
+    case ZYDIS_MNEMONIC_OR:
+    case ZYDIS_MNEMONIC_XOR:
+    case ZYDIS_MNEMONIC_XCHG:
+        return i->opcode > 0x80 || (i->opcode & 3) == 1 ? is_sp_rm(i)
+               : (i->opcode & 3) == 3                   ? is_sp(i, i->raw.modrm.reg, i->raw.rex.R)
+                                                        : false;
+    default:
+        return false;
+    }
+}
+
+/* "sub rsp, N" and "add rsp, N"; and the bytes that the frame grows by. */
+static bool grows_frame(const ZydisDecodedInstruction *i, int64_t *ret)
+{
+    if ((i->opcode != 0x81 && i->opcode != 0x83) || !i->raw.rex.W || !is_sp_rm(i) ||
+        (i->mnemonic != ZYDIS_MNEMONIC_SUB && i->mnemonic != ZYDIS_MNEMONIC_ADD))
+        return false;
+    *ret = i->mnemonic == ZYDIS_MNEMONIC_SUB ? i->raw.imm[0].value.s : -i->raw.imm[0].value.s;
+    return true;
+}
+
+/* "mov rsp, R", where R has what was planned. */
+static bool makes_plan(const struct image_code *c, const ZydisDecodedInstruction *i)
+{
+    return c->planned && i->mnemonic == ZYDIS_MNEMONIC_MOV && i->opcode == 0x8b &&
+           i->raw.modrm.mod == MODRM_REGISTER && is_sp(i, i->raw.modrm.reg, i->raw.rex.R) &&
+           (i->raw.modrm.rm | i->raw.rex.B << 3) == c->planned_in;
+}
+
+/* "push rbp" at the beginning, and "pop rbp" where all else of the frame is gone. */
+static bool saves_fp(const struct image_code *c, const ZydisDecodedInstruction *i)
+{
+    if (i->length != 1 || i->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT)
+        return false;
+    return i->opcode == 0x55 ? c->at == c->start
+                             : i->opcode == 0x5d && c->fp_saved && c->frame == 8;
+}
+
+static int change_frame(struct image_code *c, int64_t bytes, uint64_t next)
+{
+    int64_t frame = c->frame + bytes;
+    bool grows = bytes > 0;
+
+    /* It is made once, and left whole. */
+    if (frame < 0 || frame > FRAME_BYTES_MAX || frame % 8 || (grows && c->count > 2) ||
+        (!grows && frame != (c->fp_saved ? 8 : 0)))
+        c->odd = true;
+    if (c->odd)
+        return 0;
+    c->frame = (uint32_t)frame;
+    if (grows) {
+        c->body = c->frame;
+        c->body_fp_saved = c->fp_saved;
+    }
+    return add_step(c, next);
+}
+
+/* What follows a jump or a return runs within the frame. */
+static int restore_body(struct image_code *c, uint64_t next)
+{
+    if (c->frame == c->body)
+        return 0;
+    c->frame = c->body;
+    c->fp_saved = c->body_fp_saved;
+    return add_step(c, next);
+}
+
+static enum last last_of(const ZydisDecodedInstruction *i, enum last before)
+{
+    switch (i->mnemonic) {
+    case ZYDIS_MNEMONIC_INT3:
+        return LAST_BREAK;
+    case ZYDIS_MNEMONIC_RET:
+    case ZYDIS_MNEMONIC_JMP:
+    case ZYDIS_MNEMONIC_UD2:
+    case ZYDIS_MNEMONIC_HLT:
+        return LAST_STOP;
+    case ZYDIS_MNEMONIC_CALL:
+        return LAST_CALL;
+    case ZYDIS_MNEMONIC_NOP: /* each call has one behind it */
+        return before == LAST_CALL ? LAST_CALL : LAST_STEP;
+    default:
+        return LAST_STEP;
+    }
+}
+
+static int take_instruction(struct image_code *c, const ZydisDecodedInstruction *i, struct span s)
+{
+    uint64_t next = c->at + i->length;
+    int64_t bytes;
+    int r = 0;
+
+    c->data = starts_with(s, "\xf4\x0f\x0b", 3); /* hlt; ud2 */
+    c->last = last_of(i, c->last);
+    if (plans_frame(s)) {
+        c->planned = -i->raw.disp.value;
+        c->planned_in = (uint8_t)(i->raw.modrm.reg | i->raw.rex.R << 3);
+    } else if (makes_plan(c, i)) {
+        r = change_frame(c, c->planned, next);
+        c->planned = 0;
+    } else if (grows_frame(i, &bytes)) {
+        r = change_frame(c, bytes, next);
+    } else if (saves_fp(c, i)) {
+        c->fp_saved = i->opcode == 0x55;
+        r = change_frame(c, c->fp_saved ? 8 : -8, next);
+    } else if (moves_sp(i)) {
+        c->odd = true;
+    } else if (c->last == LAST_STOP) {
+        r = restore_body(c, next);
+        if (i->mnemonic == ZYDIS_MNEMONIC_JMP && !i->raw.imm[0].is_relative)
+            c->table = (next + 3) & ~UINT64_C(3);
+    }
+    return r;
+}
+
+/* Whether the four bytes at @p, of the table, tell a place in the function. */
+static bool is_entry(const struct image_code *c, const char *p)
+{
+    uint64_t to;
+    int32_t from_table;
+
+    memcpy(&from_table, p, sizeof(from_table));
+    to = c->table + (uint64_t)(int64_t)from_table;
+    return to >= c->start && to < c->table + TABLE_TARGET_BYTES;
+}
+
+/* Bytes of an entry of the jump table at c->at, and before the first one; 0: there is none. */
+static size_t table_bytes(const struct image_code *c, struct span s)
+{
+    size_t before = c->at < c->table ? (size_t)(c->table - c->at) : 0;
+
+    return s.n >= before + 4 && is_entry(c, s.p + before) ? before + 4 : 0;
+}
+
+static int read_one(struct image_code *c, struct span s, size_t *ret_n)
+{
+    ZydisDecodedInstruction i;
+    int r = 0;
+
+    *ret_n = 0;
+    if (c->at % ALIGNMENT == 0 && c->at >= c->table && (c->last == LAST_BREAK || is_prologue(s)))
+        r = begin_function(c);
+    if (c->data && r == 0) {
+        *ret_n = MIN(ALIGNMENT - c->at % ALIGNMENT, s.n);
+        c->last = s.p[*ret_n - 1] == BREAKPOINT ? LAST_BREAK : LAST_STOP;
+        return 0;
+    }
+    if (c->table)
+        *ret_n = table_bytes(c, s);
+    if (*ret_n || r < 0)
+        return r;
+    c->table = 0;
+    if (!c->left) { /* nothing is known of what follows */
+        c->odd = true;
+        *ret_n = s.n;
+        return 0;
+    }
+    c->left--;
+    if (ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&c->decoder, NULL, s.p, s.n, &i))) {
+        *ret_n = i.length;
+        return take_instruction(c, &i, s);
+    }
+    *ret_n = 1;
+    c->odd = true;
+    return 0;
+}
+
+int image_code_read(struct image_code *c, struct span s, bool last, size_t *ret_used)
+{
+    size_t used = 0, n;
+    int r = 0;
+
+    while (r == 0 && (s.n - used >= AHEAD_BYTES || (last && used < s.n))) {
+        r = read_one(c, span_from(s, used), &n);
+        used += n;
+        c->at += n;
+    }
+    *ret_used = used;
+    return r == 0 && last ? end_function(c) : r;
+}

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Native images of GraalVM: known as such, with whole stacks, and names as far as the file has them. A program of the same
+shape in a plain run; in a long one real ones, from packages that bring one along."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from harness import native, paths, proc
+from harness.daemon import Daemon
+from harness.profile import Profile, ordered
+
+NAMELESS = "no symbols"
+GRAPH = """
+import random, sys
+sys.path.insert(0, sys.argv[1])
+import nodusdb
+graph = nodusdb.Graph(result_capacity=100000)
+def edges(n): return [(random.randrange(3000), random.randrange(3000)) for _ in range(n)]
+graph.add_edges_from(edges(30000))
+while True:
+    for i in range(50):
+        graph.khop(i, 3)
+    graph.add_edges_from(edges(3000))
+"""
+FUNCTION = "function f{0}(a, b) {{ for (var x = a * {0} + b, j = 0; j < x; j++) x -= j % 7 ? j : f{1}(j, x); return x }}\nconsole.log(f{0}({0}, 2));\n"
+
+
+def kept(folder: str, *command: str) -> str:
+    """The folder in the tests' cache that COMMAND filled; skips where it cannot."""
+    folder = os.path.join(paths.CACHE, folder)
+    if not os.path.exists(folder):
+        with tempfile.TemporaryDirectory(dir=paths.CACHE) as new:
+            got = subprocess.run(command, cwd=new, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300)
+            if got.returncode != 0:
+                raise unittest.SkipTest(f"{command[-1]} cannot be had: {got.stderr.strip().splitlines()[-1:]}")
+            for name in os.listdir(new):
+                shutil.unpack_archive(os.path.join(new, name), new, "zip" if name.endswith(".whl") else None)
+                os.unlink(os.path.join(new, name))
+            os.chmod(new, 0o755)
+            shutil.copytree(new, folder)
+    return folder
+
+
+class Base(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        cls.daemon = Daemon("--recorder-hz=0")
+        cls.addClassCleanup(cls.daemon.stop)
+
+    def start(self, *command: str) -> int:
+        process = subprocess.Popen([*proc.ENDS_WITH_US, *command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process.pid
+
+    def look(self, pid: int, named: bool, hz: int = 199, depth: int = 5) -> Profile:
+        """A profile of PID, once its file was read and stacks of DEPTH frames are there; and what flamed says of it."""
+        def is_read() -> bool:
+            stacks = self.daemon.profile(pid=pid, seconds=1, hz=hz).stacks
+            return sum(s.samples for s in stacks if len(s.names) >= depth) > 0.5 * sum(s.samples for s in stacks)
+        proc.wait_until(is_read, 60, f"stacks of {depth} frames")
+        profile = self.daemon.profile(pid=pid, seconds=3, hz=hz)
+        listed = self.daemon.get(f"/api/v1/jvms/{pid}").json()
+        self.assertEqual((listed["vm_name"], listed["profilable"]["symbols"]), ("GraalVM native image", "file" if named else "none"))
+        self.assertEqual(NAMELESS not in listed["profilable"]["reason"], named, listed)
+        self.assertEqual(any(NAMELESS in w and str(pid) in w for w in profile.warnings), not named, profile.warnings)
+        return profile
+
+
+class Images(Base):
+    def test_with_symbols(self):
+        profile = self.look(self.start(native.build("image")), named=True)
+        self.assertGreaterEqual(profile.share(profile.stacks, lambda s: ordered(s.names, "main", "entry", "image_outer", "image_inner")), 0.98,
+                                profile.describe())
+        self.assertEqual(sum(s.samples for s in profile.stacks if s.truncated), 0, profile.describe())
+
+    def test_without_symbols(self):
+        """Each function is one frame, by the address where it begins."""
+        program = native.build("image", "-s")
+        profile = self.look(self.start(program), named=False)
+        whole = [s for s in profile.stacks if not s.truncated]
+        self.assertGreaterEqual(profile.share(profile.stacks, lambda s: not s.truncated), 0.99, profile.describe())
+        frames = {tuple(n for n in s.names if "+0x" in n) for s in whole if s.samples >= 5}
+        self.assertEqual({len(f) for f in frames}, {5}, profile.describe()) # _start, main, entry, image_outer, image_inner
+        self.assertEqual(len(frames), 1, profile.describe())
+
+
+@unittest.skipUnless(os.environ.get("FLAMED_NATIVE_IMAGES"), "downloads 30 MB")
+class Real(Base):
+    def test_library_in_python(self):
+        """Stacks go through Python, libffi and the image."""
+        folder = kept("nodusdb-0.1.1", sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:",
+                      "--platform=manylinux_2_34_x86_64", "nodusdb==0.1.1")
+        profile = self.look(self.start(sys.executable, "-c", GRAPH, folder), named=False, hz=499, depth=25)
+        image = [s for s in profile.stacks if any(n.startswith("libnodusdb.so+0x") for n in s.names)]
+        self.assertGreater(sum(s.samples for s in image), 200, profile.describe())
+        self.assertGreaterEqual(profile.share(image, lambda s: not s.truncated and s.names[0] == "_start"), 0.99, profile.describe(image))
+
+    def test_static_program(self):
+        """All is in one file, with musl, which has no rules either: the stack ends where that begins the thread."""
+        paths.need("npm")
+        folder = kept("google-closure-compiler-linux-20261015.0.0", "npm", "pack", "--silent", "google-closure-compiler-linux@20261015.0.0")
+        with tempfile.NamedTemporaryFile("w", suffix=".js") as source:
+            source.writelines(FUNCTION.format(i, i // 2) for i in range(20000))
+            source.flush()
+            program = os.path.join(folder, "package/compiler")
+            profile = self.look(self.start(program, "-O", "ADVANCED", "--js", source.name, "--js_output_file", "/dev/null"), named=False, hz=499)
+        main = [s for s in profile.stacks if s.thread == "jscompiler" and len(s.names) > 3]
+        self.assertGreater(sum(s.samples for s in main), 200, profile.describe())
+        roots = {}
+        for s in main:
+            roots[s.names[1]] = roots.get(s.names[1], 0) + s.samples
+        self.assertGreaterEqual(max(roots.values()), 0.9 * sum(roots.values()), roots)
