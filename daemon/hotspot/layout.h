@@ -122,6 +122,7 @@ struct layout_field {
     X(cache_entry_f2, "ConstantPoolCacheEntry", "_f2", W8, JDK_MAY)                                \
     X(cache_entry_flags, "ConstantPoolCacheEntry", "_flags", W8, JDK_MAY)                          \
     X(cache_resolved, "ConstantPoolCache", "_resolved_method_entries", WANY | W8, JDK_MAY)         \
+    X(cache_resolved_fields, "ConstantPoolCache", "_resolved_field_entries", WANY | W8, JDK_MAY)   \
     X(pool_length, "ConstantPool", "_length", W4, JDK_ALL)                                         \
     X(pool_source_file, "ConstantPool", "_source_file_name_index", W2, 15, 99)                     \
     X(instance_source_file, "InstanceKlass", "_source_file_name_index", W2, 8, 14)                 \
@@ -270,6 +271,7 @@ struct layout_field {
     X(ConstantPoolCache, "ConstantPoolCache", JDK_MAY)                                             \
     X(ConstantPoolCacheEntry, "ConstantPoolCacheEntry", JDK_MAY)                                   \
     X(ResolvedMethodEntry, "ResolvedMethodEntry", JDK_MAY)                                         \
+    X(ResolvedFieldEntry, "ResolvedFieldEntry", JDK_MAY)                                           \
     X(ConstantPool, "ConstantPool", JDK_ALL)                                                       \
     X(InstanceKlass, "InstanceKlass", JDK_ALL)                                                     \
     X(Klass, "Klass", JDK_ALL)                                                                     \

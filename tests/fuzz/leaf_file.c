@@ -15,14 +15,25 @@ enum {
     CALLS,
     NAMES,
     INVOKES,
+    SIGNS,
+    CONSTANTS,
     PARTS
 };
 
 static const size_t SIZES[PARTS] = {
-    sizeof(struct leaf_way),       sizeof(struct leaf_way),    sizeof(uint32_t),
-    sizeof(struct leaf_record),    sizeof(struct leaf_chain),  sizeof(struct leaf_frame),
-    sizeof(struct leaf_method),    sizeof(struct leaf_span),   sizeof(struct leaf_file_call),
-    sizeof(struct leaf_file_name), sizeof(struct leaf_invoke),
+    sizeof(struct leaf_way),
+    sizeof(struct leaf_way),
+    sizeof(uint32_t),
+    sizeof(struct leaf_record),
+    sizeof(struct leaf_chain),
+    sizeof(struct leaf_frame),
+    sizeof(struct leaf_method),
+    sizeof(struct leaf_span),
+    sizeof(struct leaf_file_call),
+    sizeof(struct leaf_file_name),
+    sizeof(struct leaf_invoke),
+    sizeof(struct leaf_sign),
+    1,
 };
 
 void leaf_file_deinit(struct leaf_file *f)
@@ -42,6 +53,8 @@ static void make_true(struct leaf_file *f)
 
         memcpy(&byte, &m[i].known, 1);
         m[i].known = byte & 1;
+        memcpy(&byte, &m[i].resolved, 1);
+        m[i].resolved = byte & 1;
     }
 }
 
@@ -53,6 +66,7 @@ static bool decode(struct leaf_file *f, struct span code, size_t calls)
     if (!f->instructions)
         return false;
     f->in.instructions = f->instructions;
+    f->in.code = code;
     f->in.instruction_count = leaf_decode(code, f->instructions, code.n);
     g = (struct leaf_graph){ .instructions = f->instructions,
                              .instruction_count = f->in.instruction_count };
@@ -99,6 +113,9 @@ bool leaf_file_parse(struct span file, struct leaf_file *ret)
         .span_count = counts[SPANS],
         .invokes = ret->parts[INVOKES],
         .invoke_count = counts[INVOKES],
+        .signs = ret->parts[SIGNS],
+        .sign_count = counts[SIGNS],
+        .constants = { ret->parts[CONSTANTS], counts[CONSTANTS] },
     };
     ret->calls = ret->parts[CALLS];
     ret->names = ret->parts[NAMES];

@@ -3,8 +3,8 @@
  * One nmethod in a file, as hotspot/leaf/ takes it. Shared by the fuzz target, the unit test and
  * the program that records such files.
  *
- * The file: "LEAF"; eleven u32 counts in the order of struct leaf_file; then as many of each, as
- * they lie in memory; then the code.
+ * The file: "LEAF"; thirteen u32 counts in the order of struct leaf_file; then as many of each, as
+ * they lie in memory; then the code. What was parsed points into the file for the code.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ struct leaf_file {
     struct leaf_input in; /* points into what follows */
     struct leaf_file_call *calls;
     struct leaf_file_name *names; /* of methods */
-    void *parts[11];              /* owned */
+    void *parts[13];              /* owned */
     struct leaf_instruction *instructions;
 };
 

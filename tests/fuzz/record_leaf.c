@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <signal.h>
 
+#define RESOLVED_MAX 64 /* methods, with those that they call */
+
 struct choice {
     struct hotspot_vm *vm;
     const char *class_name, *method;
@@ -89,7 +91,6 @@ static int record(struct hotspot_vm *vm, const struct hotspot_code *code)
 {
     static struct leaf_file_name names[LEAF_METHODS_MAX];
     static struct leaf_file_call calls[LEAF_INSTRUCTIONS_MAX];
-    static uint8_t bytes[LEAF_CODE_BYTES_MAX];
     struct leaf_material m = { 0 };
     struct leaf_methods methods;
     struct leaf_graph g;
@@ -99,10 +100,9 @@ static int record(struct hotspot_vm *vm, const struct hotspot_code *code)
     if (blob_read(vm, code->blob, code->end + (1 << 20), &b) != 0 ||
         leaf_read_code(vm, &b, &m) != 0 || leaf_methods_init(vm, &m, &methods) != 0 ||
         leaf_read_records(vm, &b, &methods, &m) != 0 ||
-        memory_read(&vm->memory, b.code_begin, bytes, b.code_end - b.code_begin) != 0 ||
         leaf_graph_make(m.instructions, m.in.instruction_count, &m.in.ways, &g) != 0)
         return 1;
-    for (uint32_t i = 0, n = (uint32_t)m.in.method_count; i < n; i++)
+    for (uint32_t i = 0; i < m.in.method_count && i < RESOLVED_MAX; i++)
         leaf_methods_resolve(&methods, i);
     m.in.wanted = NULL;
     call_count = find_calls(&m, calls);
@@ -121,6 +121,8 @@ static int record(struct hotspot_vm *vm, const struct hotspot_code *code)
         (uint32_t)call_count,
         (uint32_t)m.in.method_count,
         (uint32_t)m.in.invoke_count,
+        (uint32_t)m.in.sign_count,
+        (uint32_t)m.in.constants.n,
     };
     put(counts, ARRAY_SIZE(counts), sizeof(*counts));
     put(m.traps, counts[0], sizeof(*m.traps));
@@ -134,7 +136,9 @@ static int record(struct hotspot_vm *vm, const struct hotspot_code *code)
     put(calls, call_count, sizeof(*calls));
     put(names, counts[9], sizeof(*names));
     put(m.invokes, counts[10], sizeof(*m.invokes));
-    put(bytes, b.code_end - b.code_begin, 1);
+    put(m.signs, counts[11], sizeof(*m.signs));
+    put(m.in.constants.p, m.in.constants.n, 1);
+    put(m.in.code.p, m.in.code.n, 1);
     leaf_graph_deinit(&g);
     leaf_methods_deinit(&methods);
     leaf_material_deinit(&m);

@@ -100,6 +100,11 @@ void method_keep_at(struct hotspot_vm *vm, uint64_t method, uint64_t bcp);
 /* Reads at most @max bytes of the bytecodes of @method. Return: their number; -E2BIG: more; -errno.
  */
 ssize_t method_bytecodes(struct hotspot_vm *vm, uint64_t method, void *ret, size_t max);
+/* Gets the offset of the field that operand @index of @method's bytecodes is of. 0; -ENOENT;
+ * -errno. */
+int method_field(struct hotspot_vm *vm, uint64_t method, uint16_t index, uint32_t *ret);
+/* Gets the eight bytes of entry @index of @method's constant pool. 0; -ENOENT; -errno. */
+int method_constant(struct hotspot_vm *vm, uint64_t method, uint16_t index, uint64_t *ret);
 /* Finds the method that the bytecode @opcode of @method calls by its operand @index, if that is
  * always one and the same. 0; -ENOENT: it is not, or not resolved yet; -errno. */
 int method_called(struct hotspot_vm *vm, uint64_t method, uint8_t opcode, uint16_t index,

@@ -22,6 +22,8 @@ void leaf_material_deinit(struct leaf_material *m)
     free(TAKE_PTR(m->wanted));
     free(TAKE_PTR(m->spans));
     free(TAKE_PTR(m->invokes));
+    free(TAKE_PTR(m->signs));
+    free(TAKE_PTR(m->code));
 }
 
 static uint32_t get_u32(const uint8_t *p)
@@ -172,17 +174,19 @@ static int mark_calls(struct hotspot_vm *vm, const struct blob *b, size_t bytes,
 static int read_instructions(struct hotspot_vm *vm, const struct blob *b, struct leaf_material *m)
 {
     size_t bytes = (size_t)(b->code_end - b->code_begin), max = MIN(bytes, LEAF_INSTRUCTIONS_MAX);
-    _cleanup_free_ uint8_t *code = NULL;
-    int r = read_all(vm, b->code_begin, b->code_end, LEAF_CODE_BYTES_MAX, &code);
+    size_t constants = (size_t)MIN(b->code_begin - b->constants, LEAF_CONSTANTS_BYTES_MAX);
+    int r = read_all(vm, b->code_begin - constants, b->code_end,
+                     LEAF_CODE_BYTES_MAX + LEAF_CONSTANTS_BYTES_MAX, &m->code);
 
     if (r < 0)
         return r;
+    m->in.constants = (struct span){ (const char *)m->code, constants };
+    m->in.code = (struct span){ (const char *)m->code + constants, bytes };
     m->instructions = malloc((max + 1) * sizeof(*m->instructions));
     if (!m->instructions)
         return -ENOMEM;
     m->in.instructions = m->instructions;
-    m->in.instruction_count =
-        leaf_decode((struct span){ (const char *)code, bytes }, m->instructions, max);
+    m->in.instruction_count = leaf_decode(m->in.code, m->instructions, max);
     if (m->in.instruction_count > max)
         return -E2BIG;
     return mark_calls(vm, b, bytes, m);

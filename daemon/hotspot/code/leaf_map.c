@@ -3,42 +3,47 @@
 
 #include "hotspot/code/leaf_methods.h"
 
-#define WANTED_MAX 16 /* methods of one nmethod whose calls are looked up */
+#define WANTED_MAX 64 /* methods of one nmethod that are resolved */
+#define ROUNDS_MAX 6  /* of methods that are called by those of the round before */
 
-/* Resolves the calls that would have told more. 1; 0: there are none; -errno. */
-static int resolve_wanted(struct leaf_methods *methods, struct leaf_material *m)
+/* Resolves the methods that would have told more, at most *left of them. 1; 0: there are none;
+ * -errno. */
+static int resolve_wanted(struct leaf_methods *methods, struct leaf_material *m, size_t *left)
 {
-    size_t count = m->in.method_count, n = 0;
+    size_t count = m->in.method_count, before = *left;
     int r = 0;
 
-    for (uint32_t i = 0; r == 0 && i < count && n < WANTED_MAX; i++) {
-        if (!m->wanted[i])
+    for (uint32_t i = 0; r == 0 && i<count && * left> 0; i++) {
+        if (!m->wanted[i] || m->methods[i].resolved)
             continue;
         r = leaf_methods_resolve(methods, i);
-        n++;
+        (*left)--;
     }
-    m->in.wanted = NULL;
-    return r < 0 ? r : n > 0;
+    return r < 0 ? r : before > *left;
 }
 
-/* By the records, and by what is called where these do not tell. */
+/* By the records, and by the bytecodes where these do not tell. All rounds share the steps of one.
+ */
 static int find_ranges(struct leaf_methods *methods, struct leaf_material *m, struct leaf_graph *g,
                        struct leaf_ranges *ret)
 {
-    struct leaf_ranges better = { 0 };
+    size_t left = WANTED_MAX;
     int r = leaf_ranges_make(&m->in, g, ret);
 
-    if (r == 0)
-        r = resolve_wanted(methods, m);
-    if (r > 0) {
-        g->steps = LEAF_STEPS_MAX;
-        r = leaf_ranges_make(&m->in, g, &better);
+    for (int round = 0; r == 0 && round < ROUNDS_MAX; round++) {
+        struct leaf_ranges more = { 0 };
+
+        r = resolve_wanted(methods, m, &left);
+        if (r > 0)
+            r = leaf_ranges_make(&m->in, g, &more);
+        else
+            break;
+        if (r == 0) {
+            free(ret->at);
+            *ret = more;
+        }
     }
-    if (better.at) {
-        free(ret->at);
-        *ret = better;
-    }
-    return ret->at && r == -E2BIG ? 0 : r;
+    return r == -E2BIG && ret->at ? 0 : r; /* what the round before found holds */
 }
 
 /* Chains and methods by number become what they are in the JVM. 0 or -ENOMEM. */

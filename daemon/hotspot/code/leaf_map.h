@@ -7,8 +7,8 @@
 
 #include "hotspot/code/leaf_maps.h"
 
-#define LEAF_CODE_BYTES_MAX ((size_t)512 << 10) /* of one nmethod */
-#define LEAF_SCOPES_BYTES_MAX ((size_t)2 << 20)
+#define LEAF_CODE_BYTES_MAX ((size_t)512 << 10)     /* of one nmethod */
+#define LEAF_CONSTANTS_BYTES_MAX ((size_t)16 << 10) /* that stand before them */
 #define LEAF_RECORDS_MAX ((size_t)16 << 10)
 #define LEAF_FRAMES_MAX ((size_t)256 << 10) /* of all records together */
 #define LEAF_METHODS_MAX ((size_t)1024)     /* that one nmethod has inlined */
@@ -47,6 +47,8 @@ struct leaf_material {
     uint8_t *wanted;             /* the same */
     struct leaf_span *spans;
     struct leaf_invoke *invokes;
+    struct leaf_sign *signs;
+    uint8_t *code; /* of the nmethod, behind the constants that it reads */
 };
 void leaf_material_deinit(struct leaf_material *m);
 /* Reads the instructions of @b and the ways between them. 0; -E2BIG: too much for a limit; -errno.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hotspot/code/leaf_methods.h"
 
-#include "hotspot/leaf/bytecode.h"
+#include "hotspot/leaf/feature.h"
 
 int leaf_methods_init(struct hotspot_vm *vm, struct leaf_material *m, struct leaf_methods *ret)
 {
@@ -41,7 +41,8 @@ int leaf_make_room(void **array, size_t *room, size_t count, size_t more, size_t
 }
 
 /* The bytecodes of @method. 1; 0: they cannot be read; -E2BIG; -errno. */
-static int read_bytecodes(struct leaf_methods *l, uint64_t method, struct leaf_bytecodes *ret)
+static int read_bytecodes(struct leaf_methods *l, uint64_t method, struct span *ret_code,
+                          struct leaf_bytecodes *ret)
 {
     ssize_t n = method_bytecodes(l->vm, method, l->code, LEAF_BYTECODES_ONE_MAX);
 
@@ -50,16 +51,18 @@ static int read_bytecodes(struct leaf_methods *l, uint64_t method, struct leaf_b
     l->bytecodes += (size_t)n;
     if (l->bytecodes > LEAF_BYTECODES_MAX)
         return -E2BIG;
-    return leaf_bytecode_read((struct span){ (const char *)l->code, (size_t)n }, ret) == 0;
+    *ret_code = (struct span){ (const char *)l->code, (size_t)n };
+    return leaf_bytecode_read(*ret_code, ret) == 0;
 }
 
 static int read_loops(struct leaf_methods *l, uint64_t method, struct leaf_method *ret)
 {
     struct leaf_material *m = l->m;
     struct leaf_bytecodes b;
-    int r = read_bytecodes(l, method, &b);
+    struct span code;
+    int r = read_bytecodes(l, method, &code, &b);
 
-    *ret = (struct leaf_method){ .invokes = LEAF_NONE };
+    *ret = (struct leaf_method){ 0 };
     if (r <= 0)
         return r;
     r = leaf_make_room((void **)&m->spans, &l->span_room, m->in.span_count, b.span_count,
@@ -70,7 +73,6 @@ static int read_loops(struct leaf_methods *l, uint64_t method, struct leaf_metho
     memcpy(m->spans + m->in.span_count, b.spans, b.span_count * sizeof(*b.spans));
     *ret = (struct leaf_method){ .first = (uint32_t)m->in.span_count,
                                  .count = b.span_count,
-                                 .invokes = LEAF_NONE,
                                  .invoke_count = b.call_count,
                                  .known = true };
     m->in.span_count += b.span_count;
@@ -99,29 +101,86 @@ int leaf_methods_find(struct leaf_methods *l, uint64_t method, uint32_t *ret)
     return 0;
 }
 
-int leaf_methods_resolve(struct leaf_methods *l, uint32_t number)
+/* Adds what @calls of method @number resolve to. */
+static int add_invokes(struct leaf_methods *l, uint32_t number, const struct leaf_bytecodes *b)
 {
     struct leaf_material *m = l->m;
-    uint64_t method = m->addresses[number], called;
     uint32_t first = (uint32_t)m->in.invoke_count;
-    struct leaf_bytecodes b;
-    int r = read_bytecodes(l, method, &b);
+    uint64_t method = m->addresses[number], called;
+    int r = leaf_make_room((void **)&m->invokes, &l->invoke_room, first, b->call_count,
+                           sizeof(*m->invokes));
 
-    if (r <= 0 || b.call_count != m->methods[number].invoke_count)
-        return MIN(r, 0);
-    r = leaf_make_room((void **)&m->invokes, &l->invoke_room, first, b.call_count,
-                       sizeof(*m->invokes));
-    for (uint32_t i = 0; r == 0 && i < b.call_count; i++) {
+    for (uint32_t i = 0; r == 0 && i < b->call_count; i++) {
         struct leaf_invoke *to = &m->invokes[first + i];
 
-        *to = (struct leaf_invoke){ b.calls[i].bci, LEAF_NONE };
-        if (method_called(l->vm, method, b.calls[i].opcode, b.calls[i].index, &called) == 0)
+        *to = (struct leaf_invoke){ b->calls[i].bci, LEAF_NONE };
+        if (method_called(l->vm, method, b->calls[i].opcode, b->calls[i].index, &called) == 0)
             r = leaf_methods_find(l, called, &to->target);
     }
     if (r < 0)
         return r;
     m->in.invokes = m->invokes;
-    m->in.invoke_count += b.call_count;
+    m->in.invoke_count += b->call_count;
     m->methods[number].invokes = first;
     return 0;
+}
+
+/* Sets the key of a feature whose value stands elsewhere. False: it cannot be read. */
+static bool read_operand(struct leaf_methods *l, uint64_t method, struct leaf_bytecode_feature *f)
+{
+    uint32_t offset;
+    uint64_t value;
+
+    if (f->operand == LEAF_OPERAND_NONE)
+        return true;
+    if (f->operand == LEAF_OPERAND_FIELD) {
+        if (method_field(l->vm, method, f->index, &offset) < 0 || offset == 0)
+            return false;
+        f->key = leaf_feature(LEAF_FIELD, offset);
+        return true;
+    }
+    if (method_constant(l->vm, method, f->index, &value) < 0)
+        return false;
+    f->key = f->operand == LEAF_OPERAND_POOL ? leaf_feature_constant((int32_t)value)
+                                             : leaf_feature(LEAF_WIDE, value);
+    return true;
+}
+
+static int add_signs(struct leaf_methods *l, uint32_t number, struct span code)
+{
+    struct leaf_material *m = l->m;
+    uint32_t first = (uint32_t)m->in.sign_count, count = 0;
+    size_t n = leaf_bytecode_features(code, l->features, LEAF_FEATURES_ONE_MAX);
+    int r = leaf_make_room((void **)&m->signs, &l->sign_room, first, n, sizeof(*m->signs));
+
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < n; i++) {
+        struct leaf_bytecode_feature *f = &l->features[i];
+
+        if (read_operand(l, m->addresses[number], f))
+            m->signs[first + count++] = (struct leaf_sign){ f->bci, f->key };
+    }
+    m->in.signs = m->signs;
+    m->in.sign_count += count;
+    m->methods[number].signs = first;
+    m->methods[number].sign_count = count;
+    return 0;
+}
+
+int leaf_methods_resolve(struct leaf_methods *l, uint32_t number)
+{
+    struct leaf_bytecodes b;
+    struct span code;
+    int r = read_bytecodes(l, l->m->addresses[number], &code, &b);
+
+    if (r < 0)
+        return r;
+    l->m->methods[number].resolved = true; /* not to be asked for again */
+    if (r == 0 || b.call_count != l->m->methods[number].invoke_count) {
+        l->m->methods[number].known = false;
+        return 0;
+    }
+    r = add_signs(l, number, code);
+    return r < 0 ? r : add_invokes(l, number, &b); /* which reads other methods into @code */
 }

@@ -4,15 +4,18 @@
 
 #include "base/u64_cache.h"
 #include "hotspot/code/leaf_map.h"
+#include "hotspot/leaf/bytecode.h"
 
 #define LEAF_BYTECODES_ONE_MAX ((size_t)64 << 10) /* of one method: HotSpot has no more */
+#define LEAF_FEATURES_ONE_MAX 256                 /* of one method */
 
 struct leaf_methods {
     struct hotspot_vm *vm;
-    struct leaf_material *m; /* its methods, spans and invokes grow */
+    struct leaf_material *m; /* its methods, spans, invokes and signs grow */
     struct u64_cache index;  /* Method* -> method */
-    size_t span_room, invoke_room, bytecodes;
+    size_t span_room, invoke_room, sign_room, bytecodes;
     uint8_t *code; /* owned; [LEAF_BYTECODES_ONE_MAX] */
+    struct leaf_bytecode_feature features[LEAF_FEATURES_ONE_MAX];
 };
 
 /* 0, to be freed with leaf_methods_deinit() either way; -ENOMEM. */
@@ -21,7 +24,7 @@ void leaf_methods_deinit(struct leaf_methods *l);
 /* Finds the number of @method; its loops are read the first time. 0; -EBADMSG: it is none; -E2BIG;
  * -errno. */
 int leaf_methods_find(struct leaf_methods *l, uint64_t method, uint32_t *ret);
-/* Reads what the calls of method @number resolve to. 0; -E2BIG; -errno. */
+/* Reads what the calls of method @number resolve to, and its signs. 0; -E2BIG; -errno. */
 int leaf_methods_resolve(struct leaf_methods *l, uint32_t number);
 /* Makes room in *@array for @more elements of @size bytes. 0 or -ENOMEM. */
 int leaf_make_room(void **array, size_t *room, size_t count, size_t more, size_t size);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a call of a method's bytecodes resolves to. Up to JDK 21 its operand counts entries of the
- * constant pool's cache: f1 has the Method of a static or special call, f2 that of a virtual one
- * whose flags say that it is final. Since 22 it counts an array of ResolvedMethodEntry, whose first
- * word is the Method.
+ * What calls, fields and constants of a method's bytecodes resolve to. Up to JDK 21 its operand
+ * counts entries of the constant pool's cache: f1 has the Method of a static or special call, f2
+ * that of a virtual one whose flags say that it is final. Since 22 it counts an array of
+ * ResolvedMethodEntry, whose first word is the Method, and one of ResolvedFieldEntry.
  */
 #include "hotspot/code/code.h"
 
@@ -13,6 +13,24 @@
 #define FAST_INVOKE_VFINAL 227
 #define ENTRY_IS_VFINAL (UINT64_C(1) << 20) /* of the flags */
 #define ENTRY_BYTES_MAX 64
+#define RESOLVED_FIELD_OFFSET 8 /* not in the JVM's tables: behind the field's class */
+
+/* Reads entry @index of the cache, at most ENTRY_BYTES_MAX bytes. 0; -ENOENT: there is none. */
+static int read_entry(struct hotspot_vm *vm, uint64_t cache, uint16_t index,
+                      uint8_t ret[ENTRY_BYTES_MAX])
+{
+    const struct hotspot_layout *l = &vm->layout;
+    size_t n = l->sizeof_ConstantPoolCacheEntry;
+    uint32_t length;
+    int r = memory_u32(&vm->memory, cache + (uint64_t)l->cache_length.offset, &length);
+
+    if (r < 0)
+        return r;
+    if (index >= length || n == 0 || n > ENTRY_BYTES_MAX)
+        return -ENOENT;
+    return memory_read(&vm->memory, cache + l->sizeof_ConstantPoolCache + (uint64_t)index * n, ret,
+                       n);
+}
 
 static int called_by_entry(struct hotspot_vm *vm, uint64_t cache, uint8_t opcode, uint16_t index,
                            uint64_t *ret)
@@ -20,16 +38,9 @@ static int called_by_entry(struct hotspot_vm *vm, uint64_t cache, uint8_t opcode
     const struct hotspot_layout *l = &vm->layout;
     size_t n = l->sizeof_ConstantPoolCacheEntry;
     uint8_t entry[ENTRY_BYTES_MAX];
-    uint32_t length;
     bool vfinal;
-    int r = memory_u32(&vm->memory, cache + (uint64_t)l->cache_length.offset, &length);
+    int r = read_entry(vm, cache, index, entry);
 
-    if (r < 0)
-        return r;
-    if (index >= length || n == 0 || n > sizeof(entry))
-        return -ENOENT;
-    r = memory_read(&vm->memory, cache + l->sizeof_ConstantPoolCache + (uint64_t)index * n, entry,
-                    n);
     if (r < 0)
         return r;
     vfinal = layout_get(l->cache_entry_flags, entry, n) & ENTRY_IS_VFINAL;
@@ -40,46 +51,101 @@ static int called_by_entry(struct hotspot_vm *vm, uint64_t cache, uint8_t opcode
     return 0;
 }
 
-static int called_by_array(struct hotspot_vm *vm, uint64_t cache, uint16_t index, uint64_t *ret)
+/* Gets where element @index of @size bytes is in the array that the cache has at @field. */
+static int array_entry(struct hotspot_vm *vm, uint64_t cache, struct layout_field field,
+                       uint16_t index, uint32_t size, uint64_t *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
     uint64_t array;
     uint32_t length;
-    int r = memory_u64(&vm->memory, cache + (uint64_t)l->cache_resolved.offset, &array);
+    int r = memory_u64(&vm->memory, cache + (uint64_t)field.offset, &array);
 
     if (r == 0)
         r = memory_u32(&vm->memory, array + (uint64_t)l->metadata_array_length.offset, &length);
     if (r < 0)
         return r;
-    if (index >= length || l->sizeof_ResolvedMethodEntry < 8)
+    if (index >= length || size < 8)
         return -ENOENT;
-    return memory_u64(&vm->memory, array + 8 + (uint64_t)index * l->sizeof_ResolvedMethodEntry,
-                      ret);
+    *ret = array + 8 + (uint64_t)index * size;
+    return 0;
+}
+
+static int read_pool(struct hotspot_vm *vm, uint64_t method, uint64_t *ret)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t constants;
+    int r = memory_u64(&vm->memory, method + (uint64_t)l->method_const.offset, &constants);
+
+    return r < 0 ? r
+                 : memory_u64(&vm->memory, constants + (uint64_t)l->const_constants.offset, ret);
+}
+
+static int read_cache(struct hotspot_vm *vm, uint64_t method, uint64_t *ret)
+{
+    uint64_t pool;
+    int r = layout_has(vm->layout.pool_cache) ? read_pool(vm, method, &pool) : -ENOENT;
+
+    return r < 0 ? r : memory_u64(&vm->memory, pool + (uint64_t)vm->layout.pool_cache.offset, ret);
 }
 
 int method_called(struct hotspot_vm *vm, uint64_t method, uint8_t opcode, uint16_t index,
                   uint64_t *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
-    uint64_t constants, pool, cache, found = 0;
+    uint64_t cache, at, found = 0;
     int r;
 
-    if (((opcode < INVOKE_VIRTUAL || opcode > INVOKE_STATIC) && opcode != FAST_INVOKE_VFINAL) ||
-        !layout_has(l->pool_cache))
+    if ((opcode < INVOKE_VIRTUAL || opcode > INVOKE_STATIC) && opcode != FAST_INVOKE_VFINAL)
         return -ENOENT;
-    r = memory_u64(&vm->memory, method + (uint64_t)l->method_const.offset, &constants);
-    if (r == 0)
-        r = memory_u64(&vm->memory, constants + (uint64_t)l->const_constants.offset, &pool);
-    if (r == 0)
-        r = memory_u64(&vm->memory, pool + (uint64_t)l->pool_cache.offset, &cache);
+    r = read_cache(vm, method, &cache);
     if (r < 0)
         return r;
-    if (layout_has(l->cache_resolved))
-        r = called_by_array(vm, cache, index, &found);
-    else if (layout_has(l->cache_length) && layout_has(l->cache_entry_f1))
+    if (layout_has(l->cache_resolved)) {
+        r = array_entry(vm, cache, l->cache_resolved, index, l->sizeof_ResolvedMethodEntry, &at);
+        if (r == 0)
+            r = memory_u64(&vm->memory, at, &found);
+    } else if (layout_has(l->cache_length) && layout_has(l->cache_entry_f1)) {
         r = called_by_entry(vm, cache, opcode, index, &found);
+    }
     if (r < 0 || found == 0)
         return r < 0 ? r : -ENOENT;
     *ret = found;
     return 0;
+}
+
+int method_field(struct hotspot_vm *vm, uint64_t method, uint16_t index, uint32_t *ret)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint8_t entry[ENTRY_BYTES_MAX];
+    uint64_t cache, at;
+    int r = read_cache(vm, method, &cache);
+
+    if (r < 0)
+        return r;
+    if (layout_has(l->cache_resolved_fields)) {
+        r = array_entry(vm, cache, l->cache_resolved_fields, index, l->sizeof_ResolvedFieldEntry,
+                        &at);
+        return r < 0 ? r : memory_u32(&vm->memory, at + RESOLVED_FIELD_OFFSET, ret);
+    }
+    if (!layout_has(l->cache_length) || !layout_has(l->cache_entry_f2))
+        return -ENOENT;
+    r = read_entry(vm, cache, index, entry);
+    if (r == 0)
+        *ret = (uint32_t)layout_get(l->cache_entry_f2, entry, l->sizeof_ConstantPoolCacheEntry);
+    return r;
+}
+
+int method_constant(struct hotspot_vm *vm, uint64_t method, uint16_t index, uint64_t *ret)
+{
+    uint64_t pool;
+    uint32_t length;
+    int r = read_pool(vm, method, &pool);
+
+    if (r == 0)
+        r = memory_u32(&vm->memory, pool + (uint64_t)vm->layout.pool_length.offset, &length);
+    if (r == 0 && index >= length)
+        r = -ENOENT;
+    return r < 0 ? r
+                 : memory_u64(&vm->memory,
+                              pool + vm->layout.sizeof_ConstantPool + (uint64_t)index * 8, ret);
 }

@@ -57,8 +57,7 @@ static int64_t switch_length(struct span code, size_t at)
     return high < low ? 0 : (int64_t)(table - at) + 12 + 4 * (high - low + 1);
 }
 
-/* Bytes of the bytecode at @at; 0: cannot be told, or it is cut. */
-static size_t length_at(struct span code, size_t at)
+size_t leaf_bytecode_length(struct span code, size_t at)
 {
     uint8_t op = (uint8_t)code.p[at];
     int64_t n = 1;
@@ -139,7 +138,7 @@ int leaf_bytecode_read(struct span code, struct leaf_bytecodes *ret)
     for (size_t at = 0, n; at < code.n; at += n) {
         int32_t to;
 
-        n = length_at(code, at);
+        n = leaf_bytecode_length(code, at);
         if (n == 0)
             return -EBADMSG;
         to = branch_at(code, at);

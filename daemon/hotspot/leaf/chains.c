@@ -6,22 +6,25 @@ static const struct leaf_frame *frame_of(const struct leaf_input *in, uint32_t c
     return &in->frames[in->chains[chain].first + i];
 }
 
-static uint32_t find_owner(struct leaf_rule *r, uint32_t chain, uint32_t outer)
+uint32_t leaf_chain_span(struct leaf_rule *r, uint32_t chain, uint32_t outer, uint32_t *ret_span)
 {
     const struct leaf_input *in = r->in;
     uint32_t count = in->chains[chain].count;
 
+    *ret_span = LEAF_NONE;
     for (uint32_t i = 0; i < count; i++) {
         const struct leaf_frame *f = frame_of(in, chain, i);
         const struct leaf_method *m = &in->methods[f->method];
 
         if (!m->known || !leaf_graph_pay(r->g, 1 + m->count))
             return count;
-        for (uint32_t s = 0; s < m->count; s++) {
-            const struct leaf_span *span = &in->spans[m->first + s];
+        for (uint32_t s = m->first; s < m->first + m->count; s++) {
+            const struct leaf_span *span = &in->spans[s];
 
-            if (f->bci >= span->head && f->bci < span->end && outer-- == 0)
+            if (f->bci >= span->head && f->bci < span->end && outer-- == 0) {
+                *ret_span = s;
                 return i;
+            }
         }
     }
     return count;
@@ -29,63 +32,71 @@ static uint32_t find_owner(struct leaf_rule *r, uint32_t chain, uint32_t outer)
 
 uint32_t leaf_chain_owner(struct leaf_rule *r, uint32_t chain, uint32_t outer)
 {
+    uint32_t span;
+
     if (outer > 0)
-        return find_owner(r, chain, outer);
+        return leaf_chain_span(r, chain, outer, &span);
     if (r->owners[chain] == 0)
-        r->owners[chain] = (uint8_t)(find_owner(r, chain, 0) + 1);
+        r->owners[chain] = (uint8_t)(leaf_chain_span(r, chain, 0, &span) + 1);
     return r->owners[chain] - 1U;
 }
 
-uint32_t leaf_chain_common(const struct leaf_input *in, uint32_t a, uint32_t b)
+uint32_t leaf_origin_count(const struct leaf_input *in, const struct leaf_origin *o)
 {
-    uint32_t na = in->chains[a].count, nb = in->chains[b].count, n = 0;
+    return o->chain == LEAF_NONE ? 1 : in->chains[o->chain].count - o->drop;
+}
+
+struct leaf_frame leaf_origin_frame(const struct leaf_input *in, const struct leaf_origin *o,
+                                    uint32_t from_root)
+{
+    struct leaf_frame f = { 0 };
+
+    if (o->chain != LEAF_NONE)
+        f = *frame_of(in, o->chain, in->chains[o->chain].count - 1 - from_root);
+    if (from_root + 1 == leaf_origin_count(in, o))
+        f.bci = o->bci;
+    return f;
+}
+
+uint32_t leaf_origin_common(const struct leaf_input *in, const struct leaf_origin *a,
+                            const struct leaf_origin *b)
+{
+    uint32_t na = leaf_origin_count(in, a), nb = leaf_origin_count(in, b), n = 0;
 
     while (n < na && n < nb) {
-        const struct leaf_frame *x = frame_of(in, a, na - 1 - n);
-        const struct leaf_frame *y = frame_of(in, b, nb - 1 - n);
+        struct leaf_frame x = leaf_origin_frame(in, a, n), y = leaf_origin_frame(in, b, n);
 
-        if (x->method != y->method)
+        if (x.method != y.method)
             break;
         n++;
-        if (x->bci != y->bci)
+        if (x.bci != y.bci)
             break;
     }
     return n;
 }
 
-bool leaf_origin_of(const struct leaf_input *in, struct leaf_find before, struct leaf_origin *ret)
+struct leaf_origin leaf_origin_of(const struct leaf_input *in, struct leaf_find f)
 {
-    if (in->method_count == 0)
+    if (f.chain == LEAF_NONE)
+        return (struct leaf_origin){ .chain = LEAF_NONE, .bci = -1 };
+    return (struct leaf_origin){ .chain = f.chain, .bci = frame_of(in, f.chain, 0)->bci };
+}
+
+uint32_t leaf_chain_common(const struct leaf_input *in, uint32_t a, uint32_t b)
+{
+    struct leaf_origin x = { .chain = a, .bci = frame_of(in, a, 0)->bci };
+    struct leaf_origin y = { .chain = b, .bci = frame_of(in, b, 0)->bci };
+
+    return leaf_origin_common(in, &x, &y);
+}
+
+bool leaf_place_same(const struct leaf_input *in, const struct leaf_place *a,
+                     const struct leaf_place *b)
+{
+    struct leaf_origin x = { a->chain, a->drop, 0 }, y = { b->chain, b->drop, 0 };
+    uint32_t n = leaf_origin_count(in, &x);
+
+    if (a->callee != b->callee || (a->callee != LEAF_NONE && a->bci != b->bci))
         return false;
-    *ret = (struct leaf_origin){ .chain = before.chain, .block = before.block, .count = 1 };
-    if (before.chain != LEAF_NONE) {
-        ret->at = *frame_of(in, before.chain, 0);
-        ret->count = in->chains[before.chain].count;
-    } else {
-        ret->at.bci = -1;
-    }
-    return true;
-}
-
-uint32_t leaf_origin_common(const struct leaf_input *in, const struct leaf_origin *from,
-                            uint32_t chain)
-{
-    return from->chain == LEAF_NONE ? 1 : leaf_chain_common(in, from->chain, chain);
-}
-
-const struct leaf_span *leaf_loop_behind(const struct leaf_input *in, const struct leaf_frame *f,
-                                         uint32_t nested, int32_t until)
-{
-    const struct leaf_method *m = &in->methods[f->method];
-    const struct leaf_span *best = NULL;
-
-    for (uint32_t s = 0; m->known && s < m->count; s++) {
-        const struct leaf_span *span = &in->spans[m->first + s];
-
-        if (span->end <= f->bci || span->head >= until || span->nested < nested)
-            continue;
-        if (!best || span->head < best->head || (span->head == best->head && span->end > best->end))
-            best = span;
-    }
-    return best;
+    return n == leaf_origin_count(in, &y) && leaf_origin_common(in, &x, &y) == n;
 }

@@ -3,8 +3,9 @@
  * Where in a tree of inlined methods an interrupted pc is. HotSpot writes records (PcDesc, scopes)
  * at calls and polls alone. The record behind a pc in a loop may belong to what follows the loop.
  * So a pc in a loop takes a record of this very loop. That stands on the way round, or at a trap
- * that a branch leads to. If there is none, the nearest record that dominates the loop counts, if
- * the loop can be that method's. What that leaves open is unsure.
+ * that a branch leads to. If there is none, the bytecode loops that can run between the nearest
+ * records before and behind it are compared with its code (feature.h). What that leaves open is
+ * unsure.
  *
  * Pure: all input is handed in as arrays. It is foreign, so every index is checked once
  * (leaf_input_is_whole()) and all work is bounded. Thread: any.
@@ -43,11 +44,19 @@ struct leaf_invoke {
     uint32_t target; /* in input->methods; LEAF_NONE: not known */
 };
 
+/* What of a method's bytecodes its machine code shows, too. */
+struct leaf_sign {
+    int32_t bci;
+    uint32_t key; /* feature.h */
+};
+
 struct leaf_method {
-    uint32_t first, count; /* its loops, in input->spans; the small ones first */
-    uint32_t invokes;      /* its calls, in input->invokes, in order; LEAF_NONE: not there */
-    uint32_t invoke_count; /* how many it has, also where they are not there */
-    bool known;            /* false: its bytecodes could not be read */
+    uint32_t first, count;      /* its loops, in input->spans; the small ones first */
+    uint32_t invokes;           /* its calls, in input->invokes, in order */
+    uint32_t invoke_count;      /* how many it has, also where they are not there */
+    uint32_t signs, sign_count; /* in input->signs, in order */
+    bool known;                 /* false: its bytecodes could not be read */
+    bool resolved;              /* its invokes and signs are there */
 };
 
 /* Borrowed arrays. */
@@ -67,7 +76,11 @@ struct leaf_input {
     size_t span_count;
     const struct leaf_invoke *invokes;
     size_t invoke_count;
-    uint8_t *wanted; /* [method_count] set to 1 where the calls of a method would tell; NULL */
+    const struct leaf_sign *signs;
+    size_t sign_count;
+    struct span code, constants; /* the instructions' bytes, and those that end where they begin */
+    uint8_t
+        *wanted; /* [method_count] set to 1 where a method that is not resolved would tell; NULL */
 };
 
 enum leaf_verdict {

@@ -7,10 +7,9 @@
 static void rule_deinit(struct leaf_rule *r)
 {
     leaf_evidence_deinit(&r->e);
-    free(r->places);
-    free(r->depth);
+    free(r->loops);
+    free(r->called);
     free(r->owners);
-    free(r->traits);
     free(r->seen);
 }
 
@@ -55,15 +54,15 @@ static struct leaf_place place_between(struct leaf_rule *r, struct leaf_find bef
     struct leaf_place p = leaf_place_of(next.chain, 0, LEAF_INFERRED);
     bool own = r->g->blocks[next.block].loop == r->loop;
 
-    if (own && ((r->traits[r->loop] & LEAF_CALLS) || next.kind == LEAF_KIND_DETAIL ||
+    if (own && ((r->loops[r->loop].traits & LEAF_CALLS) || next.kind == LEAF_KIND_DETAIL ||
                 next.kind == LEAF_KIND_POLL))
         return p;
     if (!own) {
-        uint32_t outer = r->depth[r->g->blocks[next.block].loop] - r->depth[r->loop];
+        uint32_t outer = r->loops[r->g->blocks[next.block].loop].depth - r->loops[r->loop].depth;
 
         owner = leaf_chain_owner(r, next.chain, outer);
         if (owner == count)
-            return r->places[r->loop];
+            return r->loops[r->loop].place;
     } else {
         owner = leaf_chain_owner(r, next.chain, 0);
     }
@@ -86,7 +85,7 @@ static struct leaf_place place_at(struct leaf_rule *r, uint32_t block, const str
     if (r->e.aside[block] != LEAF_NONE)
         return leaf_place_of(r->e.aside[block], 0, LEAF_INFERRED);
     return at->next.chain != LEAF_NONE ? place_between(r, at->before, at->next)
-                                       : r->places[r->loop];
+                                       : r->loops[r->loop].place;
 }
 
 /* Adds the places of the instructions of @block. @at: room for one each. */
@@ -117,17 +116,60 @@ static int add_block(struct leaf_rule *r, uint32_t block, struct between *at,
     return result;
 }
 
-static void find_traits(struct leaf_rule *r)
+/* What instruction @at of @block, which is in a loop, says of that. */
+static void find_trait(struct leaf_rule *r, uint32_t block, uint32_t at)
 {
-    for (size_t i = 0; i < r->g->block_count; i++) {
+    struct leaf_state *s = &r->loops[r->g->blocks[block].loop];
+
+    if (r->e.chain[at] == LEAF_NONE)
+        return;
+    if (r->e.kind[at] == LEAF_KIND_CALL && r->g->instructions[at].flow == LEAF_CALL)
+        s->traits |= LEAF_CALLS;
+    if (r->e.kind[at] == LEAF_KIND_DETAIL)
+        s->traits |= LEAF_DETAILED;
+    if (r->e.kind[at] != LEAF_KIND_POLL) {
+        s->traits |= LEAF_OTHER;
+        return;
+    }
+    s->traits |= LEAF_POLLS;
+    s->poll = (struct leaf_find){ r->e.chain[at], block, LEAF_KIND_POLL };
+}
+
+/* Strips have polls between them, nothing else, and one loop inside. */
+static void find_strips(struct leaf_rule *r)
+{
+    for (size_t l = 0; l < r->g->loop_count; l++) { /* inner loops first */
+        struct leaf_state *s = &r->loops[l];
+        uint32_t parent = r->g->loops[l].parent;
+
+        if (s->inner != 1 || !(s->traits & LEAF_POLLS) || (s->traits & LEAF_OTHER)) {
+            s->poll = LEAF_FIND_NONE;
+            s->height++;
+        }
+        if (parent == LEAF_NONE)
+            continue;
+        r->loops[parent].inner++;
+        r->loops[parent].height = MAX(r->loops[parent].height, s->height);
+    }
+}
+
+static void find_states(struct leaf_rule *r)
+{
+    for (uint32_t i = 0; i < r->g->block_count; i++) {
         const struct leaf_block *b = &r->g->blocks[i];
 
-        for (uint32_t k = b->first; b->loop != LEAF_NONE && k < b->end; k++) {
-            if (r->e.kind[k] == LEAF_KIND_CALL && r->g->instructions[k].flow == LEAF_CALL)
-                r->traits[b->loop] |= LEAF_CALLS;
-            if (r->e.kind[k] == LEAF_KIND_DETAIL)
-                r->traits[b->loop] |= LEAF_DETAILED;
+        for (uint32_t k = b->first; k < b->end; k++) {
+            if (b->loop != LEAF_NONE)
+                find_trait(r, i, k);
+            if (r->e.chain[k] != LEAF_NONE && r->g->instructions[k].flow == LEAF_CALL)
+                r->called[r->e.chain[k]] |= r->e.kind[k] == LEAF_KIND_CALL;
         }
+    }
+    find_strips(r);
+    for (size_t l = r->g->loop_count; l-- > 0;) {
+        uint32_t parent = r->g->loops[l].parent;
+
+        r->loops[l].depth = parent == LEAF_NONE ? 0 : r->loops[parent].depth + 1;
     }
 }
 
@@ -136,20 +178,26 @@ static int rule_init(const struct leaf_input *in, struct leaf_graph *g, struct l
     *ret = (struct leaf_rule){
         .in = in,
         .g = g,
-        .places = calloc(g->loop_count + 1, sizeof(*ret->places)),
-        .depth = calloc(g->loop_count + 1, sizeof(*ret->depth)),
+        .loops = calloc(g->loop_count + 1, sizeof(*ret->loops)),
+        .called = calloc(in->chain_count + 1, sizeof(*ret->called)),
         .owners = calloc(in->chain_count + 1, sizeof(*ret->owners)),
-        .traits = calloc(g->loop_count + 1, sizeof(*ret->traits)),
         .seen = calloc(g->block_count + 1, sizeof(*ret->seen)),
     };
-    if (!ret->places || !ret->depth || !ret->owners || !ret->traits || !ret->seen)
+    if (!ret->loops || !ret->called || !ret->owners || !ret->seen)
         return -ENOMEM;
-    for (uint32_t l = (uint32_t)g->loop_count; l-- > 0;) {
-        uint32_t parent = g->loops[l].parent;
-
-        ret->depth[l] = parent == LEAF_NONE ? 0 : ret->depth[parent] + 1;
-    }
     return leaf_evidence_make(in, g, &ret->e);
+}
+
+/* A loop comes behind those around it and those that dominate it. */
+static void place_loops(struct leaf_rule *r)
+{
+    for (size_t i = 0; i < r->g->reached; i++) {
+        uint32_t block = r->g->order[i];
+
+        r->loop = r->g->blocks[block].loop;
+        if (r->loop != LEAF_NONE && r->g->loops[r->loop].head == block)
+            leaf_place_loop(r);
+    }
 }
 
 static int add_loops(struct leaf_rule *r, struct leaf_ranges *ret)
@@ -157,9 +205,8 @@ static int add_loops(struct leaf_rule *r, struct leaf_ranges *ret)
     _cleanup_free_ struct between *room = malloc((r->g->instruction_count + 1) * sizeof(*room));
     int result = room ? 0 : -ENOMEM;
 
-    find_traits(r);
-    for (r->loop = (uint32_t)r->g->loop_count; r->loop-- > 0;)
-        leaf_place_loop(r);
+    find_states(r);
+    place_loops(r);
     for (uint32_t block = 0; result == 0 && block < r->g->block_count; block++) {
         r->loop = r->g->blocks[block].loop;
         if (r->loop != LEAF_NONE)
@@ -222,7 +269,9 @@ bool leaf_input_is_whole(const struct leaf_input *in)
         const struct leaf_method *m = &in->methods[i];
 
         if (!is_part(m->first, m->count, in->span_count) ||
-            (m->invokes != LEAF_NONE && !is_part(m->invokes, m->invoke_count, in->invoke_count)))
+            (m->resolved &&
+             (!is_part(m->signs, m->sign_count, in->sign_count) ||
+              !is_part(m->invokes, m->known ? m->invoke_count : 0, in->invoke_count))))
             return false;
     }
     for (size_t i = 0; i < in->invoke_count; i++) {

@@ -4,32 +4,24 @@
 
 #include "hotspot/leaf/evidence.h"
 
+#define LEAF_CANDIDATES_MAX 32 /* of one loop */
+
 /* Frames of a chain that are sure, and how. */
 struct leaf_place {
     uint32_t chain;  /* LEAF_NONE: nothing but the compiled method */
     int32_t bci;     /* LEAF_BCI_KEPT */
     uint32_t callee; /* as of struct leaf_range */
     int32_t callee_bci;
+    uint32_t span; /* the bytecode loop, in input->spans; LEAF_NONE: not known */
     uint8_t drop;
     uint8_t verdict; /* enum leaf_verdict */
 };
 
-struct leaf_rule {
-    const struct leaf_input *in;
-    struct leaf_graph *g;
-    struct leaf_evidence e;
-    struct leaf_place *places; /* [loop_count] of each loop as a whole */
-    uint32_t *depth;           /* [loop_count] loops around it */
-    uint8_t *owners;           /* [chain_count] leaf_chain_owner() of 0 + 1; 0: not asked yet */
-    uint8_t *traits;           /* [loop_count] bits of enum leaf_trait */
-    uint32_t *seen, walk;      /* [block_count] the walk that saw the block last */
-    uint32_t loop;             /* the one at hand */
-};
-
-/* What a loop's own blocks say of it. */
-enum leaf_trait {
-    LEAF_CALLS = 1,    /* they call Java code, so they are long */
-    LEAF_DETAILED = 2, /* they have records for all instructions */
+/* A point of the tree of inlined methods: what comes next runs behind it. */
+struct leaf_origin {
+    uint32_t chain; /* LEAF_NONE: the compiled method alone */
+    uint32_t drop;  /* innermost frames that are left out */
+    int32_t bci;    /* of the innermost frame that is left */
 };
 
 /* Where evidence was found. */
@@ -37,6 +29,36 @@ struct leaf_find {
     uint32_t chain, block; /* LEAF_NONE: nothing */
     uint8_t kind;          /* enum leaf_kind */
 };
+
+/* What is known of a machine loop. */
+struct leaf_state {
+    struct leaf_place place;   /* of it as a whole */
+    struct leaf_origin origin; /* what comes before it */
+    struct leaf_find poll;     /* of a strip: the poll between strips */
+    uint32_t depth, height;    /* loops around it; loops in one another, strips not counted */
+    uint32_t inner;            /* loops right inside */
+    uint8_t traits;            /* bits of enum leaf_trait */
+};
+
+struct leaf_rule {
+    const struct leaf_input *in;
+    struct leaf_graph *g;
+    struct leaf_evidence e;
+    struct leaf_state *loops; /* [loop_count] */
+    bool *called;             /* [chain_count] the record of a call: what it calls is not inlined */
+    uint8_t *owners;          /* [chain_count] leaf_chain_owner() of 0 + 1; 0: not asked yet */
+    uint32_t *seen, walk;     /* [block_count] the walk that saw the block last */
+    uint32_t loop;            /* the one at hand */
+};
+
+/* What a loop's own blocks say of it. */
+enum leaf_trait {
+    LEAF_CALLS = 1,    /* they call Java code, so they are long */
+    LEAF_DETAILED = 2, /* they have records for all instructions */
+    LEAF_POLLS = 4,    /* a poll */
+    LEAF_OTHER = 8,    /* a record of another kind */
+};
+
 /* Returns the frames of @chain without the innermost @drop. */
 static inline struct leaf_place leaf_place_of(uint32_t chain, uint32_t drop,
                                               enum leaf_verdict verdict)
@@ -44,6 +66,7 @@ static inline struct leaf_place leaf_place_of(uint32_t chain, uint32_t drop,
     return (struct leaf_place){ .chain = chain,
                                 .bci = LEAF_BCI_KEPT,
                                 .callee = LEAF_NONE,
+                                .span = LEAF_NONE,
                                 .drop = (uint8_t)drop,
                                 .verdict = (uint8_t)verdict };
 }
@@ -56,26 +79,24 @@ static inline struct leaf_place leaf_place_of(uint32_t chain, uint32_t drop,
  * loop is @outer loops outside of the innermost one around the record. The chain's length: there is
  * none, or that cannot be told. */
 uint32_t leaf_chain_owner(struct leaf_rule *r, uint32_t chain, uint32_t outer);
+/* Does the same, and gets the loop. */
+uint32_t leaf_chain_span(struct leaf_rule *r, uint32_t chain, uint32_t outer, uint32_t *ret_span);
 /* Returns how many outermost frames @a and @b have in common: the last of them may differ in its
  * bci. */
 uint32_t leaf_chain_common(const struct leaf_input *in, uint32_t a, uint32_t b);
-/* Where the code before a loop is: at a record, or at the entry of the compiled method. */
-struct leaf_origin {
-    struct leaf_frame at; /* innermost */
-    uint32_t chain;       /* LEAF_NONE: the entry */
-    uint32_t block;       /* LEAF_NONE: the same */
-    uint32_t count;       /* frames */
-};
-/* Gives the origin that @before is; if that is nothing, the entry. Return: false: not even the
- * compiled method is known. */
-bool leaf_origin_of(const struct leaf_input *in, struct leaf_find before, struct leaf_origin *ret);
-/* Returns how many outermost frames @from and @chain have in common, as leaf_chain_common(). */
-uint32_t leaf_origin_common(const struct leaf_input *in, const struct leaf_origin *from,
-                            uint32_t chain);
-/* Returns the first loop of the method of @f, @nested loops deep, that ends behind its bci and
- * begins before @until. NULL: there is none. */
-const struct leaf_span *leaf_loop_behind(const struct leaf_input *in, const struct leaf_frame *f,
-                                         uint32_t nested, int32_t until);
+/* Returns how many frames @o has. */
+uint32_t leaf_origin_count(const struct leaf_input *in, const struct leaf_origin *o);
+/* Returns frame @from_root of @o, the compiled method being 0. */
+struct leaf_frame leaf_origin_frame(const struct leaf_input *in, const struct leaf_origin *o,
+                                    uint32_t from_root);
+/* Does what leaf_chain_common() does. */
+uint32_t leaf_origin_common(const struct leaf_input *in, const struct leaf_origin *a,
+                            const struct leaf_origin *b);
+/* Returns the point of the tree that @f stands at; nothing: the entry of the compiled method. */
+struct leaf_origin leaf_origin_of(const struct leaf_input *in, struct leaf_find f);
+/* Returns whether two places have the same frames, but for the innermost bci. */
+bool leaf_place_same(const struct leaf_input *in, const struct leaf_place *a,
+                     const struct leaf_place *b);
 
 /* ---- walk.c: evidence along the flow ---- */
 
@@ -86,24 +107,47 @@ struct leaf_find leaf_walk_round(struct leaf_rule *r, uint32_t block);
 struct leaf_find leaf_walk_any(struct leaf_rule *r);
 /* Finds the evidence before @block inside the loop at hand, in blocks that dominate it. */
 struct leaf_find leaf_walk_back(struct leaf_rule *r, uint32_t block);
-/* Finds the nearest evidence that dominates the loop at hand, outside of it. */
-struct leaf_find leaf_walk_dominating(struct leaf_rule *r);
 /* Finds the first evidence behind the loop at hand. */
 struct leaf_find leaf_walk_behind(struct leaf_rule *r);
 /* Returns what instruction @at of @block has to say about the loop at hand. */
 struct leaf_find leaf_find_at(struct leaf_rule *r, uint32_t block, uint32_t at);
 
-/* ---- calls.c: methods that left no record ---- */
+/* What comes before the loop at hand in blocks that dominate it. */
+struct leaf_before {
+    struct leaf_origin origin;
+    uint32_t nested; /* loops without a record that it is in, and the height of the innermost */
+    uint32_t again;  /* a machine loop that may be a part of the same bytecode loop; LEAF_NONE */
+    bool record;     /* a record stands there */
+    bool inside;     /* it is the start of the loop around, whose nest is that of its bytecodes */
+};
+struct leaf_before leaf_walk_before(struct leaf_rule *r);
 
-/* Finds the one call between the records @before and @behind whose method can have @nested loops in
- * one another. Return: false: there is none, there are several, or one is not known. */
-bool leaf_place_called(struct leaf_rule *r, const struct leaf_origin *before,
-                       struct leaf_find behind, uint32_t nested, struct leaf_place *ret);
-/* Returns whether a call of @method between bytecodes @from and @to may have a loop, too. What is
- * not known yet is asked for. */
-bool leaf_calls_loops(struct leaf_rule *r, uint32_t method, int32_t from, int32_t to);
+/* ---- candidates.c: which bytecode loops it can be ---- */
+
+struct leaf_candidate {
+    struct leaf_place place;
+    int32_t score; /* tenths */
+};
+
+struct leaf_candidates {
+    struct leaf_candidate at[LEAF_CANDIDATES_MAX];
+    size_t count;
+    bool more; /* there may be others: calls that are not known, or more than there is room for */
+};
+
+/* Finds the bytecode loops that can run between @before and @behind and may be the loop at hand.
+ * Their scores are of their places alone. */
+void leaf_candidates_find(struct leaf_rule *r, const struct leaf_before *before,
+                          struct leaf_find behind, struct leaf_candidates *ret);
+
+/* ---- score.c: how its code fits them ---- */
+
+/* Adds to the score of each candidate how well the code of the loop at hand fits it. */
+void leaf_candidates_score(struct leaf_rule *r, struct leaf_candidates *c);
+/* Returns whether method @method is resolved. If it is not, it is asked for. */
+bool leaf_method_resolved(const struct leaf_input *in, uint32_t method);
 
 /* ---- place.c: the verdict on a loop as a whole ---- */
 
-/* Sets r->places of the loop at hand; those around it are done. */
+/* Sets the place of the loop at hand; those around and before it are done. */
 void leaf_place_loop(struct leaf_rule *r);

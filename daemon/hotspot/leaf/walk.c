@@ -19,7 +19,7 @@ struct leaf_find leaf_find_at(struct leaf_rule *r, uint32_t block, uint32_t at)
     uint32_t chain = r->e.chain[at];
 
     if (chain == LEAF_NONE || leaf_chain_owner(r, chain, 0) == r->in->chains[chain].count ||
-        ((r->traits[r->loop] & LEAF_DETAILED) &&
+        ((r->loops[r->loop].traits & LEAF_DETAILED) &&
          (kind == LEAF_KIND_GUARD || kind == LEAF_KIND_FAULT)))
         return LEAF_FIND_NONE;
     return find_raw(r, block, at);
@@ -118,20 +118,83 @@ struct leaf_find leaf_walk_back(struct leaf_rule *r, uint32_t block)
     return f;
 }
 
-struct leaf_find leaf_walk_dominating(struct leaf_rule *r)
+/* The loop that has @block beside the loop at hand, in the same loop around both. */
+static uint32_t sibling_of(const struct leaf_rule *r, uint32_t block)
 {
-    uint32_t b = r->g->loops[r->loop].head;
+    uint32_t parent = r->g->loops[r->loop].parent, l = r->g->blocks[block].loop;
+
+    while (l != LEAF_NONE && r->g->loops[l].parent != parent)
+        l = r->g->loops[l].parent;
+    return l;
+}
+
+/* Behind the loop @l, which is done. */
+static struct leaf_origin origin_behind(const struct leaf_rule *r, uint32_t l)
+{
+    const struct leaf_place *p = &r->loops[l].place;
+    struct leaf_origin o = { p->chain, p->drop, p->bci };
+
+    if (p->verdict == LEAF_UNSURE)
+        return r->loops[l].origin;
+    if (p->callee == LEAF_NONE && p->span != LEAF_NONE)
+        o.bci = r->in->spans[p->span].end - 1;
+    else if (p->bci == LEAF_BCI_KEPT)
+        o.bci =
+            p->chain == LEAF_NONE ? -1 : r->in->frames[r->in->chains[p->chain].first + p->drop].bci;
+    return o;
+}
+
+/* Where the loop @l begins, which is done. False: that is not known. */
+static bool origin_inside(const struct leaf_rule *r, uint32_t l, struct leaf_origin *ret)
+{
+    const struct leaf_place *p = &r->loops[l].place;
+
+    if (p->verdict == LEAF_UNSURE || p->span == LEAF_NONE || p->callee != LEAF_NONE)
+        return false;
+    *ret = (struct leaf_origin){ p->chain, p->drop, r->in->spans[p->span].head - 1 };
+    return true;
+}
+
+/* Whether two loops can be parts of one: C2 makes three of a counted loop that has none inside. */
+static uint32_t again_of(const struct leaf_rule *r, uint32_t sibling)
+{
+    return r->loops[sibling].height == 1 && r->loops[r->loop].height == 1 ? sibling : LEAF_NONE;
+}
+
+struct leaf_before leaf_walk_before(struct leaf_rule *r)
+{
+    struct leaf_before ret = { .nested = r->loops[r->loop].height, .again = LEAF_NONE };
+    uint32_t b = r->g->loops[r->loop].head, parent = r->g->loops[r->loop].parent, sibling;
 
     for (int n = 0; n < DOMINATORS_MAX; n++) {
         b = r->g->blocks[b].dominator;
         if (b == LEAF_NONE || !pay_block(r, b))
             break;
+        for (; parent != LEAF_NONE && !leaf_loop_has(r->g, parent, b);
+             parent = r->g->loops[parent].parent) {
+            if (origin_inside(r, parent, &ret.origin)) {
+                ret.inside =
+                    r->loops[parent].height == r->in->spans[r->loops[parent].place.span].nested;
+                return ret;
+            }
+            ret.nested++;
+        }
+        sibling = parent == r->g->loops[r->loop].parent ? sibling_of(r, b) : LEAF_NONE;
+        if (sibling != LEAF_NONE) {
+            ret.origin = origin_behind(r, sibling);
+            ret.again = again_of(r, sibling);
+            return ret;
+        }
         for (uint32_t i = r->g->blocks[b].end; i > r->g->blocks[b].first; i--) {
-            if (r->e.chain[i - 1] != LEAF_NONE)
-                return find_raw(r, b, i - 1);
+            if (r->e.chain[i - 1] == LEAF_NONE)
+                continue;
+            ret.origin = leaf_origin_of(r->in, find_raw(r, b, i - 1));
+            ret.record = true;
+            return ret;
         }
     }
-    return LEAF_FIND_NONE;
+    ret.origin = leaf_origin_of(r->in, LEAF_FIND_NONE);
+    return ret;
 }
 
 /* From @block on, out of the loop: what runs straight on first, other ways then. */

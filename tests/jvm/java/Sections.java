@@ -9,13 +9,16 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.function.IntBinaryOperator;
 import java.util.regex.Pattern;
 
 /**
  * Three sections of work one after the other, all inlined into one method: Sections KIND. Each line of input is answered by the
- * thread CPU time, in nanoseconds, that each section has had so far: "a N b N c N". Section X of kind K is the method K.X.
+ * time, in nanoseconds, that each section has had so far: "a N b N c N". It is the thread's CPU time, but in kinds whose sections have
+ * no call between them. Section X of kind K is the method K.X.
  */
 public final class Sections {
     static final ThreadMXBean BEAN = ManagementFactory.getThreadMXBean();
@@ -34,12 +37,22 @@ public final class Sections {
     static double[] left = new double[64 * 64], right = new double[64 * 64], product = new double[64 * 64];
     static int[] unsorted = new int[400];
     static BigInteger big = BigInteger.ONE;
+    static final Random RANDOM = new Random(1);
     static final Pattern PATTERN = Pattern.compile("(\\w+)-(\\d+)");
 
     private Sections() {}
 
     static long now() {
         return BEAN.getCurrentThreadCpuTime();
+    }
+
+    /** Adds a round that took CPU nanoseconds, of which sections had these by the clock. A round in which other threads ran does not count. */
+    static void add(long[] t, long cpu, long a, long b, long c) {
+        if (a + b + c > cpu + cpu / 10)
+            return;
+        t[0] += a;
+        t[1] += b;
+        t[2] += c;
     }
 
     /** Three methods with a loop each, as in the report that this load is after. */
@@ -398,6 +411,131 @@ public final class Sections {
         }
     }
 
+    /** Loops of equal bodies, inlined one after the other without a call between them: nanoTime() leaves no record. */
+    static final class Equal {
+        static int a(int[] x, int n) {
+            int h = 0;
+            for (int r = 0; r < n; r++) {
+                for (int i = 0; i < x.length; i++)
+                    h += x[i] ^ (h >>> 3);
+            }
+            return h;
+        }
+
+        static int b(int[] x, int n) {
+            int h = 0;
+            for (int r = 0; r < n; r++) {
+                for (int i = 0; i < x.length; i++)
+                    h += x[i] ^ (h >>> 3);
+            }
+            return h;
+        }
+
+        static int c(int[] x, int n) {
+            int h = 0;
+            for (int r = 0; r < n; r++) {
+                for (int i = 0; i < x.length; i++)
+                    h += x[i] ^ (h >>> 3);
+            }
+            return h;
+        }
+
+        static void round(long[] t) {
+            int[] x = numbers, y = unsorted;
+            long s = now(), t0 = System.nanoTime();
+            int h = a(x, 40);
+            long t1 = System.nanoTime();
+            h += b(y, 600);
+            long t2 = System.nanoTime();
+            h += c(x, 30);
+            long t3 = System.nanoTime();
+            add(t, now() - s, t1 - t0, t2 - t1, t3 - t2);
+            sink += h;
+        }
+    }
+
+    /** Short loops in a long one, as a service has them that answers requests. */
+    static final class Requests {
+        static int a(byte[] q, int from, int to) {
+            int k = 0;
+            for (int i = from; i < to; i++) {
+                byte c = q[i];
+                if (c == 'a' || c == 'q' || c == 'z')
+                    k++;
+            }
+            return k;
+        }
+
+        static int b(int[] q, int from, int to) {
+            int h = 17;
+            for (int i = from; i < to; i++)
+                h = h * 31 + q[i];
+            return h;
+        }
+
+        static double c(double[] q, int from, int to) {
+            double t = 0;
+            for (int i = from; i < to; i++)
+                t += q[i] * 0.5;
+            return t;
+        }
+
+        static void round(long[] t) {
+            long u = 0, s = now(), a = 0, b = 0, c = 0;
+            for (int i = 0; i < 2000; i += 50) {
+                long t0 = System.nanoTime();
+                u += a(bytes, i, i + 1500);
+                long t1 = System.nanoTime();
+                u += b(numbers, i, i + 2000);
+                long t2 = System.nanoTime();
+                u += (long) c(prices, i, i + 1500);
+                long t3 = System.nanoTime();
+                a += t1 - t0;
+                b += t2 - t1;
+                c += t3 - t2;
+            }
+            add(t, now() - s, a, b, c);
+            sink += u;
+        }
+    }
+
+    /** One loop, inlined three times, each time with another lambda in it. */
+    static final class Lambdas {
+        static int all(int[] x, int n, IntBinaryOperator f) {
+            int h = 1;
+            for (int r = 0; r < n; r++) {
+                for (int i = 0; i < x.length; i++)
+                    h = f.applyAsInt(h, x[i]);
+            }
+            return h;
+        }
+
+        static int a(int n) {
+            return all(numbers, n, (h, x) -> h * 31 + x);
+        }
+
+        static int b(int n) {
+            return all(numbers, n, (h, x) -> Integer.rotateLeft(h, 7) ^ x);
+        }
+
+        static int c(int n) {
+            return all(numbers, n, (h, x) -> Math.max(h - 3, x & 0xffff));
+        }
+
+        static void round(long[] t) {
+            long s = now();
+            int h = a(30);
+            t[0] += now() - s;
+            s = now();
+            h += b(50);
+            t[1] += now() - s;
+            s = now();
+            h += c(40);
+            t[2] += now() - s;
+            sink += h;
+        }
+    }
+
     static void prepare() {
         for (int i = 0; i < prices.length; i++) {
             prices[i] = i * 1.37;
@@ -419,8 +557,16 @@ public final class Sections {
         big = new BigInteger("123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890");
     }
 
+    /** Takes up to 0.5 ms, so that rounds keep no time with the samples. */
+    static void pause() {
+        long until = System.nanoTime() + RANDOM.nextInt(500000);
+        while (System.nanoTime() < until)
+            sink++;
+    }
+
     static void round(String kind) {
         rounds++;
+        pause();
         switch (kind) {
         case "Leaf":
             Leaf.round(spent);
@@ -439,6 +585,15 @@ public final class Sections {
             break;
         case "Streams":
             Streams.round(spent);
+            break;
+        case "Equal":
+            Equal.round(spent);
+            break;
+        case "Requests":
+            Requests.round(spent);
+            break;
+        case "Lambdas":
+            Lambdas.round(spent);
             break;
         default:
             Pure.round(spent);

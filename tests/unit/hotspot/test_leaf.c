@@ -140,7 +140,7 @@ END_TEST
 START_TEST(knows_a_method_that_calls_nothing)
 {
     struct leaf_instruction code[16];
-    struct leaf_method method = { .invokes = LEAF_NONE, .known = true };
+    struct leaf_method method = { .known = true };
     struct leaf_input in = { .instructions = code, .methods = &method, .method_count = 1 };
 
     in.instruction_count = leaf_decode(SPAN(CODE), code, 16);
@@ -236,27 +236,52 @@ static void count(struct shares *s, const struct leaf_file *f, const struct leaf
     s->other += n;
 }
 
-static const char *const RECORDED[] = { "c1-17", "c1-25",   "serial-17", "parallel-25",
-                                        "g1-25", "pure-17", "pure-25" };
+static const char *const RECORDED[] = { "c1-17",       "c1-25",      "serial-17", "parallel-25",
+                                        "g1-25",       "pure-17",    "pure-25",   "equal-17",
+                                        "requests-25", "requests-17" };
+/* Percent of the sections' bytes that their code tells alone. Equal bodies do not. */
+static const uint32_t BY_CODE[ARRAY_SIZE(RECORDED)] = {
+    100, 100, 100, 100, 100, 100, 100, 0, 60, 50
+};
+
+/* A recorded nmethod, with its graph. */
+struct recorded {
+    struct buf file;
+    struct leaf_file f;
+    struct leaf_graph g;
+};
+
+static void recorded_open(const char *name, struct recorded *ret)
+{
+    char path[300];
+
+    snprintf(path, sizeof(path), CORPUS "%s", name);
+    buf_init(&ret->file, (size_t)1 << 20);
+    ck_assert_msg(buf_read_at(&ret->file, AT_FDCWD, path) == 0, "%s", path);
+    ck_assert(leaf_file_parse(buf_span(&ret->file), &ret->f));
+    ck_assert(leaf_input_is_whole(&ret->f.in));
+    ck_assert_int_eq(
+        leaf_graph_make(ret->f.instructions, ret->f.in.instruction_count, &ret->f.in.ways, &ret->g),
+        0);
+}
+
+static void recorded_close(struct recorded *r)
+{
+    leaf_graph_deinit(&r->g);
+    leaf_file_deinit(&r->f);
+    buf_deinit(&r->file);
+}
 
 START_TEST(finds_the_sections)
 {
-    _cleanup_buf_ struct buf file = BUF_NULL;
     struct leaf_ranges r = { 0 };
     struct shares s = { 0 };
-    struct leaf_graph g;
-    struct leaf_file f;
-    char path[300];
+    struct recorded of;
 
-    snprintf(path, sizeof(path), CORPUS "%s", RECORDED[_i]);
-    buf_init(&file, (size_t)1 << 20);
-    ck_assert_msg(buf_read_at(&file, AT_FDCWD, path) == 0, "%s", path);
-    ck_assert(leaf_file_parse(buf_span(&file), &f));
-    ck_assert(leaf_input_is_whole(&f.in));
-    ck_assert_int_eq(leaf_graph_make(f.instructions, f.in.instruction_count, &f.in.ways, &g), 0);
-    ck_assert_int_eq(leaf_ranges_make(&f.in, &g, &r), 0);
+    recorded_open(RECORDED[_i], &of);
+    ck_assert_int_eq(leaf_ranges_make(&of.f.in, &of.g, &r), 0);
     for (size_t i = 0; i < r.count; i++)
-        count(&s, &f, &r.at[i]);
+        count(&s, &of.f, &r.at[i]);
     fprintf(stderr, "%s: a %u b %u c %u other %u unsure %u bytes\n", RECORDED[_i], s.a, s.b, s.c,
             s.other, s.unsure);
     ck_assert_uint_gt(s.a, 20);
@@ -266,8 +291,63 @@ START_TEST(finds_the_sections)
     /* The stubs behind the code have loops of one jump. */
     ck_assert_uint_le(s.unsure * 100, (s.a + s.b + s.c) * 20);
     free(r.at);
-    leaf_graph_deinit(&g);
-    leaf_file_deinit(&f);
+    recorded_close(&of);
+}
+END_TEST
+
+/* Takes out of @in the records that say what is inlined. */
+static void drop_inlined(struct leaf_input *in, struct leaf_record *records)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < in->record_count; i++) {
+        if (in->chains[in->records[i].chain].count == 1)
+            records[kept++] = in->records[i];
+    }
+    in->records = records;
+    in->record_count = kept;
+}
+
+/* The one section that @at is of; 0: none. */
+static char section_of(const struct leaf_file *f, const struct leaf_range *at)
+{
+    struct shares s = { 0 };
+
+    count(&s, f, at);
+    return s.a ? 'a' : s.b ? 'b' : s.c ? 'c' : 0;
+}
+
+/* Without a record of the sections, what their code looks like tells them, or nothing does. */
+START_TEST(finds_them_by_their_code)
+{
+    static struct leaf_record records[LEAF_FILE_ENTRIES_MAX];
+    struct leaf_ranges with = { 0 }, without = { 0 };
+    uint32_t same = 0, wrong = 0, all = 0;
+    struct leaf_input in;
+    struct recorded of;
+
+    recorded_open(RECORDED[_i], &of);
+    ck_assert_int_eq(leaf_ranges_make(&of.f.in, &of.g, &with), 0);
+    in = of.f.in;
+    drop_inlined(&in, records);
+    of.g.steps = LEAF_STEPS_MAX;
+    ck_assert_int_eq(leaf_ranges_make(&in, &of.g, &without), 0);
+    for (size_t i = 0; i < of.f.in.instruction_count; i++) {
+        const struct leaf_instruction *at = &of.f.instructions[i];
+        const struct leaf_range *a = leaf_ranges_find(&with, at->at);
+        const struct leaf_range *b = leaf_ranges_find(&without, at->at);
+        char want = a ? section_of(&of.f, a) : 0, got = b ? section_of(&of.f, b) : 0;
+
+        all += want ? at->size : 0;
+        same += want && want == got ? at->size : 0;
+        wrong += want && got && want != got ? at->size : 0;
+    }
+    fprintf(stderr, "%s: %u of %u bytes by the code, %u wrong\n", RECORDED[_i], same, all, wrong);
+    ck_assert_uint_eq(wrong, 0);
+    ck_assert_uint_ge(same * 100, all * BY_CODE[_i]);
+    free(with.at);
+    free(without.at);
+    recorded_close(&of);
 }
 END_TEST
 
@@ -284,6 +364,7 @@ int main(void)
     tcase_add_test(tc, bounds_its_work);
     tcase_add_test(tc, looks_words_of_tables_up_once);
     tcase_add_loop_test(tc, finds_the_sections, 0, (int)ARRAY_SIZE(RECORDED));
+    tcase_add_loop_test(tc, finds_them_by_their_code, 0, (int)ARRAY_SIZE(RECORDED));
     suite_add_tcase(s, tc);
     return suite_run(s);
 }

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How well the code of a machine loop fits a bytecode loop, with all that is called there. Each
+ * feature that both have counts for the candidate; one that the code has alone, or the bytecodes,
+ * counts a part of that against it: C2 unrolls, turns multiplications into shifts, and leaves out
+ * what never ran.
+ */
+#include "hotspot/leaf/feature.h"
+#include "hotspot/leaf/rule.h"
+
+#include "base/cleanup.h"
+
+#define KEYS_MAX 256 /* different features of one loop */
+#define DEPTH_MAX 6  /* methods called by one another, of one candidate */
+
+/* In tenths: what a feature counts that both have; in percent of it what one counts that the code
+ * or the bytecodes have alone. */
+static const struct {
+    uint8_t both, code, bytecodes;
+} WEIGHTS[LEAF_FEATURE_KINDS] = {
+    [LEAF_SMALL] = { 5, 30, 40 },     [LEAF_MEDIUM] = { 15, 30, 40 },
+    [LEAF_LARGE] = { 30, 30, 40 },    [LEAF_WIDE] = { 30, 0, 50 },
+    [LEAF_FIELD] = { 15, 30, 20 },    [LEAF_ELEMENT] = { 15, 120, 60 },
+    [LEAF_OPERATION] = { 0, 80, 60 },
+};
+
+static const uint8_t OPERATIONS[LEAF_OPERATIONS] = {
+    [LEAF_DOUBLE_ADD] = 15,    [LEAF_DOUBLE_MULTIPLY] = 15, [LEAF_DOUBLE_DIVIDE] = 20,
+    [LEAF_FLOAT_ADD] = 15,     [LEAF_FLOAT_MULTIPLY] = 15,  [LEAF_FLOAT_DIVIDE] = 20,
+    [LEAF_MULTIPLY] = 8,       [LEAF_DIVIDE] = 10,          [LEAF_XOR] = 10,
+    [LEAF_CONVERT] = 15,       [LEAF_SHIFT_LEFT] = 2,       [LEAF_SHIFT_RIGHT] = 4,
+    [LEAF_SHIFT_UNSIGNED] = 6,
+};
+
+/* Sorted, each once. */
+struct keys {
+    uint32_t at[KEYS_MAX];
+    size_t count;
+    bool partial; /* there are calls whose bytecodes are not known */
+};
+
+static void keys_add(struct keys *k, uint32_t key)
+{
+    size_t low = 0, high = k->count;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (k->at[mid] < key)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (k->count == KEYS_MAX || (low < k->count && k->at[low] == key))
+        return;
+    memmove(&k->at[low + 1], &k->at[low], (k->count - low) * sizeof(*k->at));
+    k->at[low] = key;
+    k->count++;
+}
+
+/* Adds the features of the code of the loop at hand, without what stands aside. */
+static void add_code(struct leaf_rule *r, struct keys *ret)
+{
+    const struct leaf_loop *l = &r->g->loops[r->loop];
+    uint32_t found[LEAF_INSTRUCTION_FEATURES_MAX];
+
+    for (uint32_t i = 0; i < l->body_count; i++) {
+        uint32_t block = r->g->bodies[l->body + i];
+        const struct leaf_block *b = &r->g->blocks[block];
+
+        if (r->e.aside[block] != LEAF_NONE)
+            continue;
+        if (!leaf_graph_pay(r->g, 16 * (size_t)(b->end - b->first)))
+            return;
+        for (uint32_t k = b->first; k < b->end; k++) {
+            size_t n = leaf_instruction_features(r->in->code, r->g->instructions[k].at,
+                                                 r->in->constants, found);
+
+            for (size_t f = 0; f < n; f++)
+                keys_add(ret, found[f]);
+        }
+    }
+}
+
+/* Adds the features of bytecodes [@from, @to) of @method, and of all that is called there. */
+static void add_bytecodes(struct leaf_rule *r, uint32_t method, int32_t from, int32_t to, int depth,
+                          struct keys *ret)
+{
+    const struct leaf_input *in = r->in;
+    const struct leaf_method *m = &in->methods[method];
+
+    if (depth == DEPTH_MAX || !leaf_method_resolved(in, method) || !m->known ||
+        !leaf_graph_pay(r->g, 1 + 8 * (size_t)m->sign_count + m->invoke_count)) {
+        ret->partial = true;
+        return;
+    }
+    for (uint32_t i = m->signs; i < m->signs + m->sign_count; i++) {
+        if (in->signs[i].bci >= from && in->signs[i].bci < to)
+            keys_add(ret, in->signs[i].key);
+    }
+    for (uint32_t i = m->invokes; i < m->invokes + m->invoke_count; i++) {
+        const struct leaf_invoke *call = &in->invokes[i];
+
+        if (call->bci < from || call->bci >= to)
+            continue;
+        if (call->target != LEAF_NONE)
+            add_bytecodes(r, call->target, 0, INT32_MAX, depth + 1, ret);
+        else
+            ret->partial = true;
+    }
+}
+
+static void add_candidate(struct leaf_rule *r, const struct leaf_place *p, struct keys *ret)
+{
+    const struct leaf_input *in = r->in;
+    uint32_t method = 0;
+
+    if (p->callee != LEAF_NONE) {
+        add_bytecodes(r, p->callee, 0, INT32_MAX, 0, ret);
+        return;
+    }
+    if (p->chain != LEAF_NONE)
+        method = in->frames[in->chains[p->chain].first + p->drop].method;
+    if (p->span != LEAF_NONE)
+        add_bytecodes(r, method, in->spans[p->span].head, in->spans[p->span].end, 0, ret);
+}
+
+/* What @key counts, in tenths. */
+static int32_t weight(uint32_t key)
+{
+    uint32_t kind = key >> LEAF_FEATURE_VALUE_BITS;
+    uint32_t value = key & ((UINT32_C(1) << LEAF_FEATURE_VALUE_BITS) - 1);
+
+    return kind == LEAF_OPERATION ? OPERATIONS[value % LEAF_OPERATIONS] : WEIGHTS[kind].both;
+}
+
+/* Compares two sorted sets. */
+static int32_t compare(const struct keys *code, const struct keys *bytecodes)
+{
+    int32_t score = 0; /* tenths of percent */
+    size_t i = 0, k = 0;
+
+    while (i < code->count || k < bytecodes->count) {
+        bool in_code =
+            i < code->count && (k == bytecodes->count || code->at[i] <= bytecodes->at[k]);
+        bool in_bytecodes =
+            k < bytecodes->count && (i == code->count || bytecodes->at[k] <= code->at[i]);
+        uint32_t key = in_code ? code->at[i] : bytecodes->at[k];
+        uint32_t kind = key >> LEAF_FEATURE_VALUE_BITS;
+
+        if (in_code && in_bytecodes)
+            score += 100 * weight(key);
+        else if (!in_code)
+            score -= weight(key) * WEIGHTS[kind].bytecodes;
+        else if (!bytecodes->partial)
+            score -= weight(key) * WEIGHTS[kind].code;
+        i += in_code;
+        k += in_bytecodes;
+    }
+    return score / 100;
+}
+
+void leaf_candidates_score(struct leaf_rule *r, struct leaf_candidates *c)
+{
+    struct keys code = { .count = 0 }, bytecodes;
+
+    add_code(r, &code);
+    for (size_t i = 0; i < c->count; i++) {
+        bytecodes.count = 0;
+        bytecodes.partial = false;
+        add_candidate(r, &c->at[i].place, &bytecodes);
+        c->at[i].score += compare(&code, &bytecodes);
+    }
+}
