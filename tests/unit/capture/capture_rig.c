@@ -84,7 +84,7 @@ void rig_open(struct rig *rig)
 
     memset(rig, 0, sizeof(*rig));
     rig->pid = start_sleep();
-    rig->fake = fake_broker_start(rig->pid, &fd);
+    rig->fake = fake_broker_start(&fd);
     captures_init(c, &(struct captures_opts){ .proc_fd = proc_fd,
                                               .captures_max = 16,
                                               .samples_max = 100000,

@@ -18,13 +18,12 @@
 
 struct fake_broker {
     int fd;
-    int32_t host_pid;
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows */
     struct {
         int32_t result;
         unsigned times;
-        uint64_t value;
+        union broker_body body; /* where it succeeds */
     } answers[BROKER_KIND_END];
     uint32_t sets; /* bits: those that sample */
     char dialogue[DIALOGUE_BYTES];
@@ -58,43 +57,71 @@ static bool is_told(uint32_t kind)
     }
 }
 
-static void tell(struct fake_broker *f, const struct broker_request *q)
+/* Writes what @q asks for, behind its name, to @to. */
+static void describe(const struct broker_request *q, char *to, size_t size)
 {
-    const struct broker_request_info *info = broker_request_info(q->kind);
-    char *to = f->dialogue + f->dialogue_n, *end = f->dialogue + DIALOGUE_BYTES, pid[16];
+    const struct sample_fields *sample = &q->fields.sample_start;
     size_t rows;
 
-    snprintf(pid, sizeof(pid), "%d", q->host_pid);
-    to += snprintf(to, (size_t)(end - to), "%s", info->name);
-    if (q->host_pid)
-        to += snprintf(to, (size_t)(end - to), " %s", q->host_pid == f->host_pid ? "P" : pid);
-    if (info->fields & BROKER_FIELD_EVENT)
-        to += snprintf(to, (size_t)(end - to), " %s",
-                       q->name_n ? (const char *)q->name : events_table(&rows)[q->set].name);
-    if (info->fields & BROKER_FIELD_PERIOD)
-        to += snprintf(to, (size_t)(end - to), " %llu", (unsigned long long)q->period);
-    if (info->fields & BROKER_FIELD_SET)
-        to += snprintf(to, (size_t)(end - to), " %u", q->set);
-    if (info->fields & BROKER_FIELD_SETS)
-        to += snprintf(to, (size_t)(end - to), " %u", q->sets);
-    to += snprintf(to, (size_t)(end - to), "\n");
-    ck_assert(to < end - 64);
-    f->dialogue_n = (size_t)(to - f->dialogue);
+    switch (q->kind) {
+    case BROKER_SAMPLE_START:
+        snprintf(to, size, " %s %llu",
+                 sample->event.text[0] ? sample->event.text
+                                       : events_table(&rows)[sample->event.kind].name,
+                 (unsigned long long)sample->period);
+        break;
+    case BROKER_SAMPLE_BEGUN:
+    case BROKER_SAMPLE_STOP:
+    case BROKER_SAMPLE_FLUSH:
+    case BROKER_SAMPLE_LATES:
+    case BROKER_SAMPLE_AGENTS:
+        snprintf(to, size, " %u", q->fields.sample_stop.set);
+        break;
+    case BROKER_FILTER_ALL:
+        snprintf(to, size, " %u", q->fields.filter_all.sets);
+        break;
+    case BROKER_FILTER_PROCESS:
+        snprintf(to, size, " P %u", q->fields.filter_process.sets);
+        break;
+    case BROKER_CALL:
+        snprintf(to, size, " P %u", q->fields.call.set);
+        break;
+    case BROKER_UNCALL:
+        snprintf(to, size, " P %u", q->fields.uncall.set);
+        break;
+    case BROKER_TAKE_LOSSES:
+        to[0] = '\0';
+        break;
+    default:
+        snprintf(to, size, " P");
+        break;
+    }
+}
+
+static void tell(struct fake_broker *f, const struct broker_request *q)
+{
+    char rest[EVENT_NAME_BYTES + 64];
+
+    describe(q, rest, sizeof(rest));
+    f->dialogue_n += (size_t)snprintf(f->dialogue + f->dialogue_n, DIALOGUE_BYTES - f->dialogue_n,
+                                      "%s%s\n", broker_request_info(q->kind)->name, rest);
+    ck_assert_uint_lt(f->dialogue_n, DIALOGUE_BYTES - sizeof(rest));
 }
 
 /* Returns a file of the process of @q, or what it reads in place of one; -1: there is none. */
 static int open_file(const struct broker_request *q)
 {
+    const struct mapping_fields *m = &q->fields.mapping;
     char path[96];
     int fd;
 
     switch (q->kind) {
     case BROKER_MAPS:
-        snprintf(path, sizeof(path), "/proc/%d/maps", q->host_pid);
+        snprintf(path, sizeof(path), "/proc/%d/maps", q->fields.target.host_pid);
         return open(path, O_RDONLY | O_CLOEXEC);
     case BROKER_MAPPED:
-        snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", q->host_pid,
-                 (unsigned long long)q->start, (unsigned long long)q->end);
+        snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", m->target.host_pid,
+                 (unsigned long long)m->start, (unsigned long long)m->end);
         return open(path, O_RDONLY | O_CLOEXEC);
     case BROKER_TABLES:
     case BROKER_ROWS:
@@ -121,17 +148,15 @@ static int answer(struct fake_broker *f, const struct broker_request *q, struct 
     *a = (struct broker_answer){ .version = BROKER_WIRE_VERSION, .kind = q->kind, .seq = q->seq };
     if (is_told(q->kind))
         tell(f, q);
-    a->value = f->answers[q->kind].value;
+    a->body = f->answers[q->kind].body;
     if (f->answers[q->kind].times) {
         f->answers[q->kind].times--;
         a->result = f->answers[q->kind].result;
     } else if (q->kind == BROKER_SAMPLE_START) {
-        a->value = (uint64_t)__builtin_ctz(~f->sets);
-        f->sets |= 1u << a->value;
+        a->body.sample_start.set = (uint32_t)__builtin_ctz(~f->sets);
+        f->sets |= 1u << a->body.sample_start.set;
     } else if (q->kind == BROKER_SAMPLE_STOP) {
-        f->sets &= ~(1u << q->set);
-    } else if (q->kind == BROKER_TABLES) {
-        a->value = BROKER_TABLES_BYTES;
+        f->sets &= ~(1u << q->fields.sample_stop.set);
     } else if (q->kind == BROKER_SIDEBAND) {
         a->result = -EACCES;
     } else if (q->kind == BROKER_NAMESPACE_USER) {
@@ -142,8 +167,10 @@ static int answer(struct fake_broker *f, const struct broker_request *q, struct 
         a->fd_count = fd >= 0;
         a->result = fd >= 0 ? 0 : BROKER_ABSENT;
     }
+    if (a->result)
+        a->body = (union broker_body){ 0 };
     if (a->result < 0)
-        snprintf(a->failure.msg, sizeof(a->failure.msg), "the broker says %d", a->result);
+        snprintf(a->body.failure.msg, sizeof(a->body.failure.msg), "the broker says %d", a->result);
     return fd;
 }
 
@@ -168,7 +195,7 @@ static void *serve(void *arg)
     }
 }
 
-struct fake_broker *fake_broker_start(int32_t host_pid, int *ret_fd)
+struct fake_broker *fake_broker_start(int *ret_fd)
 {
     struct fake_broker *f = calloc(1, sizeof(*f));
     int fds[2];
@@ -176,7 +203,6 @@ struct fake_broker *fake_broker_start(int32_t host_pid, int *ret_fd)
     ck_assert_ptr_nonnull(f);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
     f->fd = fds[0];
-    f->host_pid = host_pid;
     pthread_mutex_init(&f->lock, NULL);
     ck_assert_int_eq(pthread_create(&f->thread, NULL, serve, f), 0);
     *ret_fd = fds[1];
@@ -201,10 +227,17 @@ void fake_broker_answer(struct fake_broker *f, enum broker_request_kind kind, in
     pthread_mutex_unlock(&f->lock);
 }
 
-void fake_broker_value(struct fake_broker *f, enum broker_request_kind kind, uint64_t value)
+void fake_broker_flush(struct fake_broker *f, uint32_t no, uint32_t late)
 {
     pthread_mutex_lock(&f->lock);
-    f->answers[kind].value = value;
+    f->answers[BROKER_SAMPLE_FLUSH].body.sample_flush = (struct flush_answer){ no, late };
+    pthread_mutex_unlock(&f->lock);
+}
+
+void fake_broker_mallocs(struct fake_broker *f, uint64_t calls)
+{
+    pthread_mutex_lock(&f->lock);
+    f->answers[BROKER_MALLOCS].body.mallocs.calls = calls;
     pthread_mutex_unlock(&f->lock);
 }
 

@@ -10,17 +10,19 @@
 
 struct fake_broker;
 
-/* Starts one on a thread of its own. *ret_fd: the client's end, for broker_new(). Lines about the
- * process @host_pid call it P. */
-struct fake_broker *fake_broker_start(int32_t host_pid, int *ret_fd);
+/* Starts one on a thread of its own. *ret_fd: the client's end, for broker_new(). */
+struct fake_broker *fake_broker_start(int *ret_fd);
 /* Ends it, after broker_free(). Returns NULL. */
 struct fake_broker *fake_broker_stop(struct fake_broker *f);
 /* Gives the next @times requests of @kind the result @result. */
 void fake_broker_answer(struct fake_broker *f, enum broker_request_kind kind, int32_t result,
                         unsigned times);
-/* Gives all requests of @kind the value @value, where they succeed. */
-void fake_broker_value(struct fake_broker *f, enum broker_request_kind kind, uint64_t value);
-/* Fails the test unless the requests since the last call are @lines, each with a newline. */
+/* Answers sample_flush with the number @no and @late stacks that are still pending. */
+void fake_broker_flush(struct fake_broker *f, uint32_t no, uint32_t late);
+/* Answers mallocs with @calls. */
+void fake_broker_mallocs(struct fake_broker *f, uint64_t calls);
+/* Fails the test unless the requests since the last call are @lines, each with a newline. P stands
+ * for the process. */
 void fake_broker_expect(struct fake_broker *f, const char *lines);
 /* Forgets the requests so far. */
 void fake_broker_forget(struct fake_broker *f);

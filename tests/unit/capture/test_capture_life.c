@@ -160,7 +160,7 @@ START_TEST(waits_are_flushed_at_the_end)
 {
     struct sample_record rec;
 
-    fake_broker_value(rig.fake, BROKER_SAMPLE_FLUSH, UINT64_C(7) << 32); /* none is late */
+    fake_broker_flush(rig.fake, 7, 0); /* none is late */
     start("offcpu", PERIOD);
     fake_broker_forget(rig.fake);
     usleep(WAIT_NS / 1000);
@@ -187,7 +187,7 @@ START_TEST(waits_that_are_late_are_waited_for)
 {
     uint64_t ended_ns;
 
-    fake_broker_value(rig.fake, BROKER_SAMPLE_FLUSH, UINT64_C(7) << 32 | 3);
+    fake_broker_flush(rig.fake, 7, 3);
     start("offcpu", PERIOD);
     fake_broker_forget(rig.fake);
     end(/* keep= */ true);

@@ -6,7 +6,6 @@
 
 #define PERIOD (10 * NSEC_PER_MSEC)
 #define MALLOC_PERIOD (UINT64_C(512) << 10)
-#define FLUSH_NO (UINT64_C(7) << 32)
 
 static struct rig rig;
 
@@ -60,7 +59,7 @@ END_TEST
 
 START_TEST(settling_until_the_flush_is_read)
 {
-    fake_broker_value(rig.fake, BROKER_SAMPLE_FLUSH, FLUSH_NO);
+    fake_broker_flush(rig.fake, 7, 0);
     start("offcpu", PERIOD);
     end();
     rig_tick(&rig);
@@ -74,7 +73,7 @@ END_TEST
 
 START_TEST(flushing_while_stacks_are_pending)
 {
-    fake_broker_value(rig.fake, BROKER_SAMPLE_FLUSH, FLUSH_NO | 1);
+    fake_broker_flush(rig.fake, 7, 1);
     start("offcpu", PERIOD);
     end();
     rig_tick(&rig);
@@ -120,7 +119,7 @@ START_TEST(refused_where_it_would_cost_too_much)
     until_ns = clock_monotonic_ns() + 5 * NSEC_PER_SEC;
     for (uint64_t calls = 0; !rig.end.done && clock_monotonic_ns() < until_ns; calls += 100000) {
         expect_state(CAPTURE_RUNNING);
-        fake_broker_value(rig.fake, BROKER_MALLOCS, calls);
+        fake_broker_mallocs(rig.fake, calls);
         usleep(100000);
         captures_reconcile(&rig.captures, clock_monotonic_ns());
         if (rig.captures.running->refusal.code)
@@ -137,7 +136,7 @@ static const enum capture_state CANCELLED[] = { CAPTURE_RUNNING, CAPTURE_FLUSHIN
 
 START_TEST(done_when_cancelled_in_any_state)
 {
-    fake_broker_value(rig.fake, BROKER_SAMPLE_FLUSH, FLUSH_NO | 1);
+    fake_broker_flush(rig.fake, 7, 1);
     start("offcpu", PERIOD);
     for (int i = 1; i <= _i; i++)
         capture_enter(&rig.captures, rig.captures.running, CANCELLED[i]);
