@@ -109,6 +109,11 @@ class Server(Served):
             said = self.handshake(port, "-tls1_2", "-cipher", cipher + ":@SECLEVEL=0")
             self.assertNotIn("Cipher is ECDHE", said, cipher)
             self.assertIn("Cipher is (NONE)", said, cipher)
+        # The client chooses the group: none may cost more than some ms of CPU. ffdhe8192 took 300.
+        for group in ("X25519", "P-256", "P-384"):
+            self.assertIn("New, TLSv1.3", self.handshake(port, "-tls1_3", "-groups", group), group)
+        for group in ("ffdhe2048", "ffdhe8192", "P-521", "X448"):
+            self.assertIn("Cipher is (NONE)", self.handshake(port, "-tls1_3", "-groups", group), group)
         # Plain HTTP, noise and a client that asks for another name: the connection ends, flamed does not.
         for data in (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", os.urandom(600), b"\x16\x03\x01\xff\xff" + os.urandom(2000), b"\x80" * 70):
             with socket.create_connection(("127.0.0.1", port), timeout=20) as s:

@@ -6,10 +6,12 @@
 #include <gnutls/x509.h>
 
 /* TLS 1.2 with forward secrecy and authenticated ciphers, and TLS 1.3. A client cannot renegotiate:
- * the HTTP library ends the connection. */
+ * the HTTP library ends the connection. The client chooses the group, so each is cheap: one
+ * handshake with ffdhe8192 takes 0.3 s of CPU. */
 #define PRIORITY                                                                                   \
-    "SECURE128:-VERS-ALL%s%s:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:-CIPHER-ALL:+AES-256-GCM:"            \
-    "+CHACHA20-POLY1305:+AES-128-GCM:-MAC-ALL:+AEAD:%%SERVER_PRECEDENCE"
+    "SECURE128:-VERS-ALL%s%s:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:-GROUP-ALL:+GROUP-X25519:"            \
+    "+GROUP-SECP256R1:+GROUP-SECP384R1:-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM:"  \
+    "-MAC-ALL:+AEAD:%%SERVER_PRECEDENCE"
 
 /* ---- files ---- */
 
