@@ -11,7 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct proc_stat stat;
 
     if (proc_status_parse(text, &status) == 0) {
-        if (status.ns_depth < 1 || status.ns_depth > PROC_NS_DEPTH_MAX || status.tgid < 0)
+        if ((status.whole && !status.ns_depth) || status.ns_depth > PROC_NS_DEPTH_MAX ||
+            status.tgid < 0)
             abort();
         for (size_t i = 0; i < status.ns_depth; i++) {
             if (status.ns_pid[i] < 0)
