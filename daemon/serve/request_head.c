@@ -92,16 +92,30 @@ void head_read(struct request *req, struct head *ret)
     MHD_get_connection_values(req->connection, MHD_HEADER_KIND, head_header, ret);
 }
 
+/* To the library, a body of any other coding lasts until the connection ends. HTTP/1.0 has none. */
+static bool is_other_coding(const struct head *h, const struct request *req)
+{
+    static const char CHUNKED[] = "chunked";
+    struct span coding = span_trim(h->transfer_encoding);
+
+    return h->encoding_count && (req->http_1_0 || coding.n != strlen(CHUNKED) ||
+                                 strncasecmp(coding.p, CHUNKED, coding.n) != 0);
+}
+
 /* Who is before us (a proxy) may have seen another end of the body, and in what is behind it
- * another request: RFC 9112, sections 5.1 and 6.3. False: the answer says so, and the connection
- * ends. */
+ * another request: RFC 9112, sections 5.1, 6.1 and 6.3. False: the answer says so, and the
+ * connection ends. */
 bool head_has_one_length(const struct head *h, struct request *req)
 {
+    bool other_coding = is_other_coding(h, req);
     struct error err = ERROR_NULL;
 
-    if (!h->malformed && h->length_count + h->encoding_count <= 1)
+    if (!h->malformed && !other_coding && h->length_count + h->encoding_count <= 1)
         return true;
-    if (h->malformed) {
+    if (other_coding) {
+        error_set(&err, -EINVAL, "the body has a Transfer-Encoding that is not understood");
+        error_remedy(&err, "send a Content-Length, or by HTTP/1.1 Transfer-Encoding: chunked");
+    } else if (h->malformed) {
         error_set(&err, -EINVAL, "the request has a header that is none of HTTP");
         error_remedy(&err, "send each as Name: value, on one line and without space in the name");
     } else {

@@ -158,6 +158,11 @@ START_TEST(a_body_ends_in_one_place)
         { "Content-Length\t: 2\r\n", "none of HTTP" },
         { "Transfer-Encoding : chunked\r\n", "none of HTTP" },
         { "X: a\rContent-Length: 2\r\n", "none of HTTP" },
+        { "Transfer-Encoding: xchunked\r\n", "not understood" },
+        { "Transfer-Encoding: identity\r\n", "not understood" },
+        { "Transfer-Encoding: gzip, chunked\r\n", "not understood" },
+        { "Transfer-Encoding: \vchunked\r\n", "not understood" },
+        { "Transfer-Encoding:\r\n", "not understood" },
     };
 
     assert_refused_with_body(CASES[_i].headers, CASES[_i].says);
@@ -177,6 +182,29 @@ START_TEST(a_header_is_one_line)
 
     if (MHD_get_version()[0] == '0') /* a later one joins the lines, as RFC 9112 says */
         assert_refused_with_body(CASES[_i], "none of HTTP");
+}
+END_TEST
+
+/* Sends @n bytes of @text, of a request that gets 400. */
+static void assert_refused_text(const char *text, size_t n, const char *says)
+{
+    _cleanup_close_ int fd = client_connect_tcp(port);
+    _cleanup_reply_ struct reply r;
+
+    client_send(fd, text, n);
+    client_read(fd, /* head_only= */ false, &r);
+    assert_problem(&r, 400, NULL, says);
+    ck_assert(client_closed(fd, 5000));
+}
+
+START_TEST(old_http_has_no_chunks)
+{
+    static const char TEXT[] = "POST /api/v1/captures HTTP/1.0\r\nHost: localhost\r\n"
+                               "Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n"
+                               "2\r\n{}\r\n0\r\n\r\n";
+
+    assert_refused_text(TEXT, sizeof(TEXT) - 1, "not understood");
+    ck_assert_uint_eq(fake_get(&fake, &fake.started), 0);
 }
 END_TEST
 
@@ -237,8 +265,9 @@ int main(void)
     tcase_add_loop_test(served, refuses_with_a_sentence, 0, ARRAY_SIZE(BAD_TARGETS));
     tcase_add_loop_test(served, names_the_methods_that_work, 0, 8);
     tcase_add_test(served, takes_no_body);
-    tcase_add_loop_test(served, a_body_ends_in_one_place, 0, 7);
+    tcase_add_loop_test(served, a_body_ends_in_one_place, 0, 12);
     tcase_add_loop_test(served, a_header_is_one_line, 0, 6);
+    tcase_add_test(served, old_http_has_no_chunks);
     tcase_add_test(served, no_format_fits);
     tcase_add_test(own, the_answer_has_a_limit);
     tcase_add_test(own, a_long_text_is_packed_until_it_is_sent);
