@@ -103,20 +103,38 @@ static struct span last_part(struct span name)
     return last;
 }
 
-bool function_find_symbol(const struct elf_image *image, struct span symbol, uint64_t *ret)
+/* As function_find_all(), of names that are spans. */
+static void find_all(const struct elf_image *image, const struct span *names, size_t count,
+                     bool by_prefix, uint64_t *ret_offsets)
 {
     const struct symbol_table *t = &image->symbols;
     _cleanup_free_ uint64_t *order = order_by_name(t);
-    uint64_t start, offset, lowest = UINT64_MAX;
+    uint64_t start, offset, starts[FUNCTIONS_MAX] = { 0 };
 
+    memset(ret_offsets, 0, count * sizeof(*ret_offsets));
     for (size_t i = 0; order && i < t->count + t->alias_count; i++) {
-        if (span_eq(symbol_at(t, (uint32_t)order[i], &start), symbol) && start < lowest &&
-            file_offset(image, start, &offset)) {
-            lowest = start;
-            *ret = offset;
+        struct span symbol = symbol_at(t, (uint32_t)order[i], &start);
+
+        for (size_t k = 0; k < count; k++) {
+            struct span part = { symbol.p, by_prefix ? MIN(symbol.n, names[k].n) : symbol.n };
+
+            if (span_eq(part, names[k]) && (!ret_offsets[k] || start < starts[k]) &&
+                file_offset(image, start, &offset)) {
+                starts[k] = start;
+                ret_offsets[k] = offset;
+            }
         }
     }
-    return lowest != UINT64_MAX;
+}
+
+void function_find_all(const struct elf_image *image, const char *const *names, size_t count,
+                       bool by_prefix, uint64_t *ret_offsets)
+{
+    struct span wanted[FUNCTIONS_MAX];
+
+    for (size_t k = 0; k < count && k < FUNCTIONS_MAX; k++)
+        wanted[k] = span_of(names[k]);
+    find_all(image, wanted, MIN(count, (size_t)FUNCTIONS_MAX), by_prefix, ret_offsets);
 }
 
 /* Whether @symbol is @name. 1, 0; -EAGAIN: not known yet. */
@@ -141,7 +159,8 @@ int function_find(const struct elf_image *image, struct namer *namer, uint64_t o
     size_t tried = 0;
     int is;
 
-    if (function_find_symbol(image, name, &ret->offset))
+    find_all(image, &name, 1, /* by_prefix= */ false, &ret->offset);
+    if (ret->offset)
         return 0;
     order = order_by_name(t);
     for (size_t i = 0; order && last.n && i < t->count + t->alias_count; i++) {

@@ -17,10 +17,12 @@ struct function_found {
 /* Returns whether @path is what a person calls @file: its last part is that, or begins with that
  * and a dot: libc.so is libc.so.6, too. *ret_exact: it is that. */
 bool function_file_matches(struct span path, struct span file, bool *ret_exact);
-/* Finds the symbol @symbol of @image: *ret is where its code lies in the file. False: there is
- * none.
- */
-bool function_find_symbol(const struct elf_image *image, struct span symbol, uint64_t *ret);
+#define FUNCTIONS_MAX 32 /* that are looked for at once */
+/* Finds the functions of @image whose symbols are @names, or begin with them, in one pass: of
+ * several the first in memory. *ret_offsets: [@count] where each lies in the file; 0: there is
+ * none. @count: at most FUNCTIONS_MAX. */
+void function_find_all(const struct elf_image *image, const char *const *names, size_t count,
+                       bool by_prefix, uint64_t *ret_offsets);
 #define FUNCTION_SYMBOLS_MAX 2000 /* mangled ones that may be a name's */
 
 /* Finds @name in @image, into ret->offset. @namer has the readable forms of mangled symbols, for

@@ -4,29 +4,6 @@
 
 #include "base/clock.h"
 
-/* As resolver_functions(). */
-static void find_functions(const struct elf_image *image, const char *const *prefixes, size_t count,
-                           uint64_t *ret)
-{
-    const struct symbol_table *t = &image->symbols;
-
-    memset(ret, 0, count * sizeof(*ret));
-    for (size_t i = 0; i < t->count; i++) {
-        struct span name = symbol_name(t, &t->symbols[i]);
-        uint64_t start = t->symbols[i].start;
-
-        for (size_t k = 0; k < count; k++) {
-            for (size_t j = 0;
-                 !ret[k] && span_starts_with(name, prefixes[k]) && j < image->segment_count; j++) {
-                const struct elf_segment *seg = &image->segments[j];
-
-                if (seg->exec && start >= seg->vaddr && start - seg->vaddr < seg->file_size)
-                    ret[k] = seg->offset + (start - seg->vaddr);
-            }
-        }
-    }
-}
-
 int resolver_functions(struct resolver *r, uint64_t from, const char *const *prefixes, size_t count,
                        uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end)
 {
@@ -43,7 +20,7 @@ int resolver_functions(struct resolver *r, uint64_t from, const char *const *pre
         image = resolver_bind(r, m, &r->bound[i], now_ns);
         if (!image)
             return r->bound[i].state == BOUND_READING ? -EAGAIN : -ENOENT;
-        find_functions(image, prefixes, count, ret_offsets);
+        function_find_all(image, prefixes, count, /* by_prefix= */ true, ret_offsets);
         *ret_start = m->start;
         *ret_end = m->end;
         return 0;
@@ -113,12 +90,11 @@ static int find_library(struct resolver *r, uint64_t from, const char *const *na
             continue;
         image = resolver_bind(r, m, &r->bound[i], now_ns);
         reading |= !image && r->bound[i].state == BOUND_READING;
-        if (reading || !image || !function_find_symbol(image, span_of(names[0]), &ret_offsets[0]))
+        if (reading || !image)
             continue;
-        for (size_t k = 1; k < count; k++) {
-            if (!function_find_symbol(image, span_of(names[k]), &ret_offsets[k]))
-                ret_offsets[k] = 0;
-        }
+        function_find_all(image, names, count, /* by_prefix= */ false, ret_offsets);
+        if (!ret_offsets[0])
+            continue;
         *ret_start = m->start;
         *ret_end = m->end;
         return 0;

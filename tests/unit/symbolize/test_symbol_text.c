@@ -2,6 +2,7 @@
 /* symbolize/: the kernel's list, perf maps, Java's and the linker's spelling of names. */
 #include "suite.h"
 
+#include "symbolize/function_find.h"
 #include "symbolize/java_text.h"
 #include "symbolize/kallsyms.h"
 #include "symbolize/perf_map.h"
@@ -359,6 +360,55 @@ START_TEST(a_map_is_read_as_it_grows)
 }
 END_TEST
 
+/* ---- functions ---- */
+
+/* Symbols whose names lie in another order than their addresses, so many that they are packed. */
+static void make_image(struct elf_image *ret, uint32_t count)
+{
+    struct symbol_builder b;
+
+    ret->segments[0] = (struct elf_segment){ 0x100, UINT64_C(1) << 32, 0, true };
+    ret->segment_count = 1;
+    symbol_builder_init(&b, count, (size_t)1 << 30);
+    for (uint32_t i = 0; i < count; i++) {
+        struct symbol_entry e = { .start = (uint64_t)(i * 2654435761U >> 4) * 16,
+                                  .size = 16,
+                                  .limit = UINT64_MAX };
+        char text[80];
+
+        snprintf(text, sizeof(text), "function_%06u_of_a_file_that_has_very_many_symbols", i);
+        ck_assert_int_eq(symbol_builder_add(&b, &e, span_of(text)), 0);
+    }
+    ck_assert_int_eq(symbol_table_build(&b, &ret->symbols), 0);
+    symbol_builder_deinit(&b);
+}
+
+/* Each block of packed names is unpacked once for all of them: not once a symbol, nor a name. */
+START_TEST(functions_are_found_in_one_pass)
+{
+    static struct elf_image image;
+    const char *names[FUNCTIONS_MAX];
+    char texts[FUNCTIONS_MAX][80];
+    uint64_t offsets[FUNCTIONS_MAX], began_ns;
+
+    make_image(&image, 300000);
+    for (uint32_t i = 0; i < FUNCTIONS_MAX; i++) {
+        snprintf(texts[i], sizeof(texts[i]), "function_%06u_of_a", i * 9001);
+        names[i] = texts[i];
+    }
+    names[FUNCTIONS_MAX - 1] = "none";
+    began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    function_find_all(&image, names, FUNCTIONS_MAX, /* by_prefix= */ true, offsets);
+    ck_assert_uint_lt(clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns, 2 * NSEC_PER_SEC);
+    for (uint32_t i = 0; i < FUNCTIONS_MAX - 1; i++)
+        ck_assert_uint_eq(offsets[i], (uint64_t)(i * 9001 * 2654435761U >> 4) * 16 + 0x100);
+    ck_assert_uint_eq(offsets[FUNCTIONS_MAX - 1], 0);
+    function_find_all(&image, names, 1, /* by_prefix= */ false, offsets);
+    ck_assert_uint_eq(offsets[0], 0);
+    symbol_table_deinit(&image.symbols);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("symbol_text");
@@ -372,5 +422,7 @@ int main(void)
     tcase_add_test(tc, long_lines_are_left_out);
     tcase_add_test(tc, a_map_keeps_to_its_memory);
     tcase_add_test(tc, a_map_is_read_as_it_grows);
+    tcase_add_test(tc, functions_are_found_in_one_pass);
+    tcase_set_timeout(tc, 60);
     return suite_run_case("symbol_text", tc);
 }
