@@ -2,6 +2,7 @@
 #include "engine/mailbox.h"
 
 #include "base/macros.h"
+#include "proc/looking.h"
 #include "request/backend.h"
 
 #include <sys/eventfd.h>
@@ -76,12 +77,14 @@ static bool enqueue(struct mailbox *m, struct mailbox_call *call)
 static bool is_stalled(struct mailbox *m, struct error *err)
 {
     unsigned seconds = mailbox_stalled_s(m);
+    struct looking at;
 
     if (!seconds)
         return false;
-    error_set(err, -ETIMEDOUT,
-              "flamed is stalled: no progress for %u s (waiting for flamed-broker, or overloaded)",
-              seconds);
+    looking_get(&at); /* whose process it is concerns nobody else */
+    error_set(err, -ETIMEDOUT, "flamed is stalled: no progress for %u s, while %s", seconds,
+              at.at != LOOKING_NOWHERE ? looking_text(at.at)
+                                       : "it waited for flamed-broker, or was overloaded");
     error_remedy(err, "ask again in 10 s: a broker that does not answer is started again "
                       "by then; else check that flamed gets processor time");
     return true;
