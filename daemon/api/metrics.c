@@ -181,6 +181,7 @@ static void metrics_namer(struct api *api, struct buf *out)
 
 static void metrics_state(struct api *api, struct buf *out)
 {
+    const struct naming *naming = &api->engine.dispatch->naming;
     struct discover_stats d;
     struct symbolizer_stats s;
 
@@ -240,7 +241,10 @@ static void metrics_state(struct api *api, struct buf *out)
            "Times that more of a share was given back than was taken, which is a fault of flamed.",
            (double)shares_miscounted());
     metric(out, "flamed_names_bytes", "gauge", "Memory of the table of frames and names.",
-           (double)frame_table_bytes(api->engine.dispatch->naming.frames));
+           (double)frame_table_bytes(naming->frames));
+    metric(out, "flamed_names_refused_total", "counter",
+           "Frames and names that found no room in their owner's share.",
+           (double)(naming->refused + frame_table_refused(naming->frames)));
 }
 
 static void metrics_recorder(struct api *api, struct buf *out)

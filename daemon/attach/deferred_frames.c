@@ -23,6 +23,7 @@ struct place {
 
 struct deferred {
     struct frame_table *frames;
+    uint64_t owner;
     struct id_table keys; /* struct place_key */
     struct place *places; /* [keys.count] */
     size_t place_cap;
@@ -34,13 +35,14 @@ struct deferred {
     struct deferred_stats stats;
 };
 
-int deferred_new(struct frame_table *frames, struct deferred **ret)
+int deferred_new(struct frame_table *frames, uint64_t owner, struct deferred **ret)
 {
     struct deferred *l = calloc(1, sizeof(*l));
 
     if (!l)
         return -ENOMEM;
     l->frames = frames;
+    l->owner = owner;
     id_table_init(&l->keys, sizeof(struct place_key), LATER_PLACES_MAX);
     u64_cache_init(&l->functions, 1u << 17);
     *ret = l;
@@ -322,7 +324,9 @@ size_t deferred_resolve(void *cookie, uint32_t n, uint32_t ret[RECORD_LATER_FRAM
         memcpy(ret, l->pool + p->decided, p->decided_count * sizeof(*ret));
         return p->decided_count;
     }
+    frame_table_charge(l->frames, l->owner);
     count = decide(l, n, ret);
+    frame_table_charge(l->frames, 0);
     if (pool_add(l, ret, count, &p->decided))
         p->decided_count = (uint8_t)count;
     return count;

@@ -14,8 +14,9 @@
 
 struct deferred;
 
-/* Borrows @frames for its life. 0 or -ENOMEM. */
-int deferred_new(struct frame_table *frames, struct deferred **ret);
+/* Borrows @frames for its life. New names take the share of @owner, whose JVM it is. 0 or -ENOMEM.
+ */
+int deferred_new(struct frame_table *frames, uint64_t owner, struct deferred **ret);
 struct deferred *deferred_free(struct deferred *l);
 
 /* When what is added next was seen, CLOCK_MONOTONIC. */

@@ -124,6 +124,29 @@ static int intern_copy(struct intern *t, struct span s, const char **ret)
     return 0;
 }
 
+/* The slot of @s: its own, or the free one where it belongs. There is one. */
+static uint32_t intern_slot(const struct intern *t, struct span s, uint32_t hash)
+{
+    uint32_t at = hash & (t->slot_count - 1);
+
+    for (; t->slots[at]; at = (at + 1) & (t->slot_count - 1)) {
+        const struct intern_entry *e = &t->entries[t->slots[at] - 1];
+
+        if (e->hash == hash && span_eq((struct span){ e->p, e->n }, s))
+            break;
+    }
+    return at;
+}
+
+bool intern_find(const struct intern *t, struct span s, uint32_t *ret)
+{
+    uint32_t at = intern_slot(t, s, intern_hash(t, s));
+
+    if (t->slots[at])
+        *ret = t->slots[at] - 1;
+    return t->slots[at];
+}
+
 int intern_add(struct intern *t, struct span s, uint32_t *ret)
 {
     uint32_t hash = intern_hash(t, s), at;
@@ -133,13 +156,10 @@ int intern_add(struct intern *t, struct span s, uint32_t *ret)
     r = intern_grow(t);
     if (r < 0)
         return r;
-    for (at = hash & (t->slot_count - 1); t->slots[at]; at = (at + 1) & (t->slot_count - 1)) {
-        const struct intern_entry *e = &t->entries[t->slots[at] - 1];
-
-        if (e->hash == hash && span_eq((struct span){ e->p, e->n }, s)) {
-            *ret = t->slots[at] - 1;
-            return 0;
-        }
+    at = intern_slot(t, s, hash);
+    if (t->slots[at]) {
+        *ret = t->slots[at] - 1;
+        return 0;
     }
     if (s.n > UINT32_MAX || s.n + 1 > t->max_bytes - MIN(t->bytes, t->max_bytes))
         return -ENOSPC;

@@ -7,6 +7,9 @@
 
 #include "base/span.h"
 
+/* What each string takes beside its bytes, about. */
+#define INTERN_EXTRA_BYTES 32
+
 struct intern;
 
 /* @max_bytes bounds the bytes of all strings. 0 or -ENOMEM. */
@@ -15,6 +18,8 @@ struct intern *intern_free(struct intern *t);
 
 /* Gets the id of @s. 0, -ENOSPC (ceiling; @ret untouched) or -ENOMEM. */
 int intern_add(struct intern *t, struct span s, uint32_t *ret);
+/* Returns true and its id, if it is there. */
+bool intern_find(const struct intern *t, struct span s, uint32_t *ret);
 /* Points into @t; a NUL follows. An unknown id gives the empty span. Valid for the life of @t. */
 struct span intern_get(const struct intern *t, uint32_t id);
 uint32_t intern_count(const struct intern *t);

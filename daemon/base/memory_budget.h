@@ -12,11 +12,13 @@
 #define MEMORY_SYMBOLS_BYTES (UINT64_C(80) << 20)
 #define MEMORY_PERF_MAPS_BYTES (UINT64_C(96) << 20)
 #define MEMORY_COPIES_BYTES (UINT64_C(128) << 20)
+#define MEMORY_INLINES_BYTES (UINT64_C(128) << 20)
 
 struct memory_budget {
     struct shares symbols;   /* bytes of symbols of ELF files */
     struct shares perf_maps; /* bytes of perf maps */
     struct shares copies;    /* bytes of copies of files in memory (base/memfd_copy.h) */
+    struct shares inlines;   /* bytes of debug information and answers, between two readings */
 };
 
 static inline void memory_budget_init(struct memory_budget *b)
@@ -24,4 +26,5 @@ static inline void memory_budget_init(struct memory_budget *b)
     shares_init(&b->symbols, MEMORY_SYMBOLS_BYTES);
     shares_init(&b->perf_maps, MEMORY_PERF_MAPS_BYTES);
     shares_init(&b->copies, MEMORY_COPIES_BYTES);
+    shares_init(&b->inlines, MEMORY_INLINES_BYTES);
 }

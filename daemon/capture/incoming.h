@@ -13,6 +13,7 @@ struct naming {
     struct named_stack *stack;     /* scratch, owned: one sample being named */
     uint64_t unknown;              /* samples with a frame that has no name */
     uint64_t truncated[PROFILE_ENDS];
+    uint64_t refused; /* frame_table_refused() of the tables before this one */
 };
 
 /* A sample as it goes through: named at most once each way. */

@@ -151,13 +151,15 @@ size_t inlined_frames(struct inlined *i, uint32_t n, uint32_t ret[RECORD_LATER_F
     }
     i->stats.found++;
     i->stats.shared += lacks_names(at, count) && inlines_lacks_shared(i->inlines, p->file);
+    frame_table_charge(i->frames, inlines_owner(i->inlines, p->file));
     for (size_t k = 0; k < count; k++) {
         ret[k] = make_frame(i, &base, &at[k], k + 1 < count);
         if (!ret[k]) { /* no room for names: as it was */
             ret[0] = p->frame;
-            return 1;
+            count = 1;
         }
     }
+    frame_table_charge(i->frames, 0);
     return count;
 }
 

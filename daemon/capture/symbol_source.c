@@ -7,6 +7,7 @@
 #include "attach/attachment.h"
 #include "attach/preflight_facts.h"
 #include "capture/capture_impl.h"
+#include "proc/stall_readers.h"
 
 static const char *asked_name(enum symbols_source symbols)
 {
@@ -59,7 +60,7 @@ static int attach(struct captures *captures, struct capture *c, const struct pro
 {
     c->attach_mode = mode;
     c->attach_id = p->id;
-    if (deferred_new(captures->frames, &c->later) < 0)
+    if (deferred_new(captures->frames, readers_owner(&p->id), &c->later) < 0)
         return -ENOMEM;
     capture_defer_names(c);
     if (mode == ATTACH_PERFMAP)

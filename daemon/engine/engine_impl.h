@@ -29,6 +29,7 @@ struct engine {
     struct symbolizer *symbolizer;
     struct namer *namer; /* NULL: none */
     size_t names_bytes;  /* beyond it they begin again */
+    uint64_t names_ns;   /* when that was tried last */
     struct unwinding *unwinding;
     struct anchors *anchors;
     struct store *store;               /* NULL: none; used from any thread */

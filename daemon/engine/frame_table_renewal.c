@@ -4,11 +4,14 @@
  * Captures under way take their names along. So this need not wait for a moment without captures,
  * which never comes beside scrapers.
  */
+#include "base/clock.h"
 #include "engine/engine_impl.h"
 
 #define NAMES_FRAMES_MAX ((size_t)4 << 20)
-#define NAMES_STRING_BYTES_MAX ((size_t)256 << 20)
+#define NAMES_STRING_BYTES_MAX ((size_t)128 << 20)
 #define NAMES_BYTES ((size_t)64 << 20)
+/* A table in which an owner's share is used up begins again after this long. */
+#define NAMES_REFUSED_NS (30 * NSEC_PER_SEC)
 
 int names_new(struct frame_table **ret)
 {
@@ -32,10 +35,13 @@ void names_renew(struct engine *e)
 {
     struct frame_table *fresh = NULL;
     size_t bytes = frame_table_bytes(e->frames);
+    uint64_t now_ns = clock_monotonic_ns();
     int r;
 
-    if (bytes < MAX(e->names_bytes, NAMES_BYTES))
+    if (bytes < MAX(e->names_bytes, NAMES_BYTES) &&
+        (!frame_table_refused(e->frames) || now_ns - e->names_ns < NAMES_REFUSED_NS))
         return;
+    e->names_ns = now_ns;
     r = names_new(&fresh);
     if (r == 0)
         r = move_captures(e, fresh);
@@ -46,6 +52,7 @@ void names_renew(struct engine *e)
     }
     recorder_use_table(e->recorder, fresh);
     symbolizer_use_table(e->symbolizer, fresh);
+    e->dispatch.naming.refused += frame_table_refused(e->frames);
     frame_table_free(e->frames);
     e->frames = fresh;
     e->dispatch.naming.frames = fresh;

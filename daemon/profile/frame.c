@@ -7,6 +7,8 @@
 struct frame_table {
     struct intern *strings;
     struct id_table modules, functions, frames;
+    struct shares shares; /* of bytes */
+    uint64_t owner;       /* who adds; 0: nobody */
 };
 
 /* Id 0 of each table. */
@@ -34,6 +36,7 @@ int frame_table_new(size_t max_entries, size_t max_string_bytes, struct frame_ta
 
     if (!t)
         return -ENOMEM;
+    shares_init(&t->shares, max_string_bytes);
     id_table_init(&t->modules, sizeof(struct module), max);
     id_table_init(&t->functions, sizeof(struct function), max);
     id_table_init(&t->frames, sizeof(struct frame), max);
@@ -60,34 +63,70 @@ struct frame_table *frame_table_free(struct frame_table *t)
     return NULL;
 }
 
-static int frame_table_add(struct id_table *t, const void *record, uint32_t *ret)
+void frame_table_charge(struct frame_table *t, uint64_t owner)
+{
+    t->owner = owner;
+}
+
+uint64_t frame_table_refused(const struct frame_table *t)
+{
+    return t->shares.refused;
+}
+
+/* Whether the owner who adds may add something new: that is small, and may be a little too much. */
+static bool has_room(const struct frame_table *t)
+{
+    return !t->owner || shares_room_lasting(&t->shares, t->owner) > 0;
+}
+
+/* What was asked for is @known, or is refused. */
+static int known_or_refused(struct frame_table *t, bool known)
+{
+    t->shares.refused += !known;
+    return known ? 0 : -ENOSPC;
+}
+
+static int frame_table_add(struct frame_table *t, struct id_table *to, const void *record,
+                           uint32_t *ret)
 {
     int r;
 
     *ret = 0;
-    r = id_table_add(t, record, ret);
+    if (!has_room(t))
+        return known_or_refused(t, id_table_find(to, record, ret));
+    r = id_table_add(to, record, ret);
+    if (r > 0)
+        shares_force(&t->shares, t->owner, to->size + sizeof(struct id_slot));
     return MIN(r, 0);
 }
 
 int frame_table_string(struct frame_table *t, struct span clean, uint32_t *ret)
 {
+    uint32_t before = intern_count(t->strings);
+    int r;
+
     *ret = 0;
-    return intern_add(t->strings, clean, ret);
+    if (!has_room(t))
+        return known_or_refused(t, intern_find(t->strings, clean, ret));
+    r = intern_add(t->strings, clean, ret);
+    if (intern_count(t->strings) != before)
+        shares_force(&t->shares, t->owner, clean.n + INTERN_EXTRA_BYTES);
+    return r;
 }
 
 int frame_table_module(struct frame_table *t, const struct module *m, uint32_t *ret)
 {
-    return frame_table_add(&t->modules, m, ret);
+    return frame_table_add(t, &t->modules, m, ret);
 }
 
 int frame_table_function(struct frame_table *t, const struct function *f, uint32_t *ret)
 {
-    return frame_table_add(&t->functions, f, ret);
+    return frame_table_add(t, &t->functions, f, ret);
 }
 
 int frame_table_frame(struct frame_table *t, const struct frame *f, uint32_t *ret)
 {
-    return frame_table_add(&t->frames, f, ret);
+    return frame_table_add(t, &t->frames, f, ret);
 }
 
 const struct frame *frame_table_get(const struct frame_table *t, uint32_t frame)

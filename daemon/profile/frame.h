@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/intern.h"
+#include "base/shares.h"
 
 /* Order matters to nobody but render/ and web/, which keep tables by it (checked by a test). */
 enum frame_kind {
@@ -71,12 +72,19 @@ struct frame {
 
 struct frame_table;
 
-/* Limits are numbers of entries (functions and frames) and bytes of strings. 0 or -ENOMEM. */
+/* Limits are numbers of entries (functions and frames) and bytes of strings. Owners share as many
+ * bytes of all together. 0 or -ENOMEM. */
 int frame_table_new(size_t max_entries, size_t max_string_bytes, struct frame_table **ret);
 struct frame_table *frame_table_free(struct frame_table *t);
 
-/* Each returns 0, -ENOSPC (limit; @ret then is the id of the "[unknown]" frame, function or "") or
- * -ENOMEM (as well). Thread: the engine's. */
+/* From now on what is new takes the share of @owner (base/shares.h); 0: nobody's, so that only the
+ * limits hold. */
+void frame_table_charge(struct frame_table *t, uint64_t owner);
+/* Returns how often something found no room in its owner's share. */
+uint64_t frame_table_refused(const struct frame_table *t);
+
+/* Each returns 0, -ENOSPC (limit or share; @ret then is the id of the "[unknown]" frame, function
+ * or "") or -ENOMEM (as well). Thread: the engine's. */
 int frame_table_string(struct frame_table *t, struct span clean, uint32_t *ret);
 int frame_table_module(struct frame_table *t, const struct module *m, uint32_t *ret);
 int frame_table_function(struct frame_table *t, const struct function *f, uint32_t *ret);

@@ -13,8 +13,8 @@ struct inlines {
     struct namer *namer;              /* borrowed */
     bool background;
     int wake_fd;
-    struct shares *copies; /* borrowed: bytes of copies of files in memory */
-    struct worker *worker; /* NULL: not begun, or there is none */
+    struct memory_budget *memory; /* borrowed */
+    struct worker *worker;        /* NULL: not begun, or there is none */
     struct inlines_file *list[INLINES_FILES_MAX];
     size_t count;
     uint32_t last_number;
@@ -22,7 +22,7 @@ struct inlines {
 };
 
 int inlines_new(const struct symbol_files *files, struct namer *namer, bool background, int wake_fd,
-                struct shares *copies, struct inlines **ret)
+                struct memory_budget *memory, struct inlines **ret)
 {
     struct inlines *n = calloc(1, sizeof(*n));
 
@@ -32,7 +32,7 @@ int inlines_new(const struct symbol_files *files, struct namer *namer, bool back
                            .namer = namer,
                            .background = background,
                            .wake_fd = wake_fd,
-                           .copies = copies };
+                           .memory = memory };
     *ret = n;
     return 0;
 }
@@ -51,6 +51,13 @@ static struct inlines_file *find(const struct inlines *n, uint32_t file)
     return NULL;
 }
 
+uint64_t inlines_owner(const struct inlines *n, uint32_t file)
+{
+    const struct inlines_file *f = find(n, file);
+
+    return f ? f->work.owner : 0;
+}
+
 bool inlines_knows(const struct inlines *n, uint32_t file)
 {
     return find(n, file);
@@ -58,31 +65,32 @@ bool inlines_knows(const struct inlines *n, uint32_t file)
 
 /* ---- files ---- */
 
-static size_t bytes_of_all(const struct inlines *n)
+/* Counts @bytes of @f in @s, in place of *counted. Gives up on it where there is no room. */
+static void count(struct shares *s, struct inlines_file *f, uint64_t bytes, uint64_t *counted)
 {
-    size_t bytes = 0;
+    uint64_t owner = f->work.owner;
 
-    for (size_t i = 0; i < n->count; i++)
-        bytes += inlines_file_bytes(n->list[i]);
-    return bytes;
+    shares_give(s, owner, *counted);
+    if (bytes > shares_room_lasting(s, owner)) {
+        s->refused += !f->given_up;
+        f->given_up = true;
+    }
+    shares_force(s, owner, bytes);
+    *counted = bytes;
 }
 
-/* Counts the copies in memory that @f has open, and gives up on it where there is no room for
- * them. */
 static void count_copies(struct inlines *n, struct inlines_file *f)
 {
-    uint64_t bytes = sealed_bytes(f->fd) + sealed_bytes(f->debug_fd) + sealed_bytes(f->link_fd) +
-                     sealed_bytes(f->alt_fd);
-
-    shares_give(n->copies, f->work.owner, f->copied_bytes);
-    f->given_up |= bytes > shares_room(n->copies, f->work.owner);
-    shares_force(n->copies, f->work.owner, bytes);
-    f->copied_bytes = bytes;
+    count(&n->memory->copies, f,
+          sealed_bytes(f->fd) + sealed_bytes(f->debug_fd) + sealed_bytes(f->link_fd) +
+              sealed_bytes(f->alt_fd),
+          &f->copied_bytes);
 }
 
 static void drop_file(struct inlines *n, struct inlines_file *f)
 {
-    shares_give(n->copies, f->work.owner, f->copied_bytes);
+    shares_give(&n->memory->copies, f->work.owner, f->copied_bytes);
+    shares_give(&n->memory->inlines, f->work.owner, f->bytes);
     inlines_file_free(f);
 }
 
@@ -272,13 +280,15 @@ static void open_alt(struct inlines *n, struct inlines_file *f)
 
 static void end_reading(struct inlines *n, struct inlines_file *f, uint64_t now_ns)
 {
-    inlines_file_end(f, bytes_of_all(n) < INLINES_MAX_BYTES, now_ns);
+    struct shares *memory = &n->memory->inlines;
+
+    inlines_file_end(f, shares_room_lasting(memory, f->work.owner) > 0, now_ns);
     open_alt(n, f);
-    if (bytes_of_all(n) > INLINES_MAX_BYTES)
-        f->given_up = true;
+    count(memory, f, inlines_file_bytes(f), &f->bytes);
     if (f->given_up) {
         f->dwarf = dwarf_close(f->dwarf);
         f->alt = dwarf_close(f->alt);
+        count(memory, f, inlines_file_bytes(f), &f->bytes);
     }
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/memory_budget.h"
 #include "dwarf/dwarf.h"
 #include "namer/namer.h"
 #include "symbolize/elf_reading.h"
@@ -15,7 +16,6 @@
 #define INLINES_ADDRESSES_MAX (1u << 16)            /* of one file */
 #define INLINES_FRAMES_MAX ((size_t)1 << 19)        /* at all of them */
 #define INLINES_STRINGS_MAX_BYTES ((size_t)8 << 20) /* of one file */
-#define INLINES_MAX_BYTES ((size_t)128 << 20)       /* of all files, between two readings */
 #define INLINES_READING_NS NSEC_PER_SEC             /* CPU time of one reading */
 #define INLINES_FILE_NS (10 * NSEC_PER_SEC)         /* and of all of a file */
 #define INLINES_NAMES_NS (2 * NSEC_PER_SEC)         /* that a reading waits for readable names */
@@ -25,10 +25,10 @@
 struct inlines;
 
 /* @files and @wake_fd: as for the cache of ELF files. @namer: borrowed; NULL: symbols stay raw.
- * @copies: borrowed, of base/memory_budget.h. No thread is begun before the first file. 0 or
- * -ENOMEM. */
+ * @memory: borrowed. A file takes the share of the owner who had it read first, and has no further
+ * answers where that is used up. No thread is begun before the first file. 0 or -ENOMEM. */
 int inlines_new(const struct symbol_files *files, struct namer *namer, bool background, int wake_fd,
-                struct shares *copies, struct inlines **ret);
+                struct memory_budget *memory, struct inlines **ret);
 struct inlines *inlines_free(struct inlines *n);
 
 /* Returns the number of the file behind the mapping @start to @end of @id, whose headers are @h.
@@ -36,6 +36,8 @@ struct inlines *inlines_free(struct inlines *n);
  * Asks the broker. */
 uint32_t inlines_file(struct inlines *n, const struct proc_id *id, uint64_t start, uint64_t end,
                       const struct elf_headers *h, uint64_t now_ns);
+/* Returns whose share @file takes; 0: it is not known any more. */
+uint64_t inlines_owner(const struct inlines *n, uint32_t file);
 /* Returns whether @file is still known. */
 bool inlines_knows(const struct inlines *n, uint32_t file);
 /* Has @address of @file looked up. */

@@ -18,7 +18,8 @@ struct inlines_file {
     struct elf_headers headers;
     uint64_t read_ns, used_ns; /* when the last reading ended; when it was last asked for */
     uint64_t cpu_ns;           /* of all readings */
-    uint64_t copied_bytes;     /* of copies in memory that are open, as counted */
+    uint64_t copied_bytes,
+        bytes; /* of copies in memory that are open, and of all else, as counted */
     bool reading, alt_asked, given_up;
     struct id_table addresses;    /* uint64_t */
     struct dwarf_answer *answers; /* owned, [addresses.cap] */

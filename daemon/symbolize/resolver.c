@@ -254,6 +254,11 @@ uint64_t resolver_left_out_ns(const struct resolver *r)
     return r->left_out_ns;
 }
 
+void resolver_leave_out(struct resolver *r, uint64_t now_ns)
+{
+    r->left_out_ns = now_ns;
+}
+
 uint64_t resolver_put_off_ns(const struct resolver *r)
 {
     return r->put_off_ns;

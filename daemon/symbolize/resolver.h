@@ -41,6 +41,8 @@ int resolver_new(const struct resolver_env *env, const struct proc_id *id, uint6
                  struct resolver **ret);
 struct resolver *resolver_free(struct resolver *r);
 
+/* Returns whose process it is: as proc_owner(). */
+uint64_t resolver_owner(struct resolver *r);
 /* To be called before the frames of a sample: what is due by time is read again. */
 void resolver_tick(struct resolver *r, uint64_t now_ns);
 /* Begins to read the symbols of all files that are mapped now. The first time only: false after it.
@@ -53,6 +55,8 @@ uint64_t resolver_unanswered_ns(const struct resolver *r);
 /* Returns when its owner last had no memory left for symbols or lines of its perf map that were
  * needed (base/memory_budget.h). By CLOCK_MONOTONIC; 0: never. */
 uint64_t resolver_left_out_ns(const struct resolver *r);
+/* Says that such memory is missing at @now_ns for its names. */
+void resolver_leave_out(struct resolver *r, uint64_t now_ns);
 /* CLOCK_MONOTONIC of when its maps were last due while its owner had no time left
  * (readers_afford()); 0: they have been read since. */
 uint64_t resolver_put_off_ns(const struct resolver *r);

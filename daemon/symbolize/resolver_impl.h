@@ -44,8 +44,6 @@ struct resolver {
     struct lock_names *locks;
 };
 
-/* Returns who spends the namer's time for names of its files: as proc_owner(). */
-uint64_t resolver_owner(struct resolver *r);
 /* Returns the bytes that the mappings in @m take. */
 size_t resolver_maps_bytes(const struct maps *m);
 /* Returns the executable mapping at @address, or NULL. Reads the maps again for one that is

@@ -272,7 +272,7 @@ struct inlines *symbolizer_inlines(struct symbolizer *s)
     if (!s->code)
         s->code = calloc(STACK_FRAMES_MAX, sizeof(*s->code));
     if (!s->env.inlines && s->code &&
-        inlines_new(&s->files, s->namer, s->background, s->wake_fd, &s->env.memory->copies,
+        inlines_new(&s->files, s->namer, s->background, s->wake_fd, s->env.memory,
                     &s->env.inlines) < 0)
         s->env.inlines = NULL;
     return s->env.inlines;
@@ -296,19 +296,21 @@ uint32_t symbolizer_thread_name(struct symbolizer *s, struct process *p, int32_t
                                 const char *comm)
 {
     _cleanup_buf_ struct buf clean = BUF_NULL;
-    struct resolver *r = p && p->jvm == JVM_READY ? symbolizer_resolver(s, p) : NULL;
-    struct thread_names *t = r ? resolver_threads(r) : NULL;
+    struct resolver *r = p ? symbolizer_resolver(s, p) : NULL;
+    struct thread_names *t = r && p->jvm == JVM_READY ? resolver_threads(r) : NULL;
     uint32_t id = 0;
 
+    symbolizer_charge(s, r);
     if (t)
         id = thread_names_get(t, p->vm, s->proc_fd, p->id.host_pid, p->ns_depth, host_tid, comm,
                               clock_monotonic_ns());
-    if (id)
-        return id;
-    buf_init(&clean, TEXT_NAME_MAX);
-    text_clean((struct span){ comm, strnlen(comm, SAMPLE_COMM_BYTES) }, TEXT_UTF8, TEXT_NAME_MAX,
-               &clean);
-    frame_table_string(s->frames, buf_span(&clean), &id);
+    if (!id) {
+        buf_init(&clean, TEXT_NAME_MAX);
+        text_clean((struct span){ comm, strnlen(comm, SAMPLE_COMM_BYTES) }, TEXT_UTF8,
+                   TEXT_NAME_MAX, &clean);
+        frame_table_string(s->frames, buf_span(&clean), &id);
+    }
+    symbolizer_charge(s, NULL);
     return id;
 }
 

@@ -242,6 +242,8 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
     size_t user, skip = 0;
     bool reads = false;
 
+    uint64_t refused = frame_table_refused(s->frames);
+
     n->at_ns = rec->time_ns;
     ret->count = ret->unknown = 0;
     ret->truncated = ret->frozen = ret->left_out = false;
@@ -252,12 +254,14 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
         if (n->r)
             resolver_tick(n->r, n->now_ns);
     }
+    symbolizer_charge(s, n->r);
     if (rec->lock == UNWIND_LOCK_FUTEX)
         ret->count = 2; /* until its frames are known */
     else if (rec->lock)
         add_lock(n, rec, ret);
     if (sample_is_runnable(rec))
         add_frame(s, ret, rec->flags & SAMPLE_THROTTLED ? s->throttled : s->runnable);
+    symbolizer_charge(s, NULL); /* the kernel's names are everybody's */
     for (size_t i = 0; i < rec->kernel_count; i++) {
         uint64_t address = frames[i] - (i > 0);
 
@@ -267,6 +271,7 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
     if (rec->flags & SAMPLE_KERNEL_CUT && rec->user_count)
         add_frame(s, ret, s->gap);
     user = ret->count;
+    symbolizer_charge(s, n->r);
     if (n->vm && rec->user_count) {
         hotspot_vm_moment(n->vm, rec->time_ns);
         if (n->java && n->r && (j = resolver_java(n->r)))
@@ -284,6 +289,9 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
         fill_futex(n, rec->lock_class, ret);
     if (n->r && p->jvm != JVM_READY)
         p->native_image = resolver_native_image(n->r);
+    symbolizer_charge(s, NULL);
+    if (n->r && frame_table_refused(s->frames) != refused)
+        resolver_leave_out(n->r, n->now_ns);
     ret->reads = reads || (n->r && resolver_met_reading(n->r));
     ret->truncated |= user_is_truncated(s, rec, ret->frames + user, ret->count - user);
 }

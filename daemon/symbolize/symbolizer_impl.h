@@ -38,3 +38,9 @@ struct symbolizer {
     uint32_t throttled;    /* frame "[throttled]" */
     uint64_t java_methods; /* of resolvers that are gone */
 };
+
+/* From now on new names take the share of the owner of @r; NULL: nobody's. */
+static inline void symbolizer_charge(const struct symbolizer *s, struct resolver *r)
+{
+    frame_table_charge(s->frames, r ? resolver_owner(r) : 0);
+}

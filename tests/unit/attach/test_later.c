@@ -29,7 +29,7 @@ static uint32_t memory_frame(const char *class_name, const char *name, enum fram
 static void setup(void)
 {
     ck_assert_int_eq(frame_table_new(1000, 1 << 20, &table), 0);
-    ck_assert_int_eq(deferred_new(table, &later), 0);
+    ck_assert_int_eq(deferred_new(table, /* owner= */ 1, &later), 0);
     deferred_set_time(later, NOW);
 }
 

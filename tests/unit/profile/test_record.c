@@ -286,6 +286,52 @@ START_TEST(loss_counts_by_the_time_that_is_wanted)
 }
 END_TEST
 
+/* Adds @count strings that nobody has, the first of them @first. Returns how many found room. */
+static int add_strings(struct frame_table *t, int first, int count)
+{
+    int added = 0;
+
+    for (int i = first; i < first + count; i++) {
+        char text[101];
+        uint32_t id;
+
+        snprintf(text, sizeof(text), "%0100d", i);
+        added += frame_table_string(t, span_of(text), &id) == 0;
+    }
+    return added;
+}
+
+/* One owner that adds without end gets half. Others have theirs, and what is there is for all. */
+START_TEST(owners_share_a_frame_table)
+{
+    struct frame_table *t = NULL;
+    struct frame f = { .line = 1 };
+    uint64_t refused;
+    uint32_t id;
+    int most;
+
+    ck_assert_int_eq(frame_table_new(10000, 1 << 20, &t), 0);
+    frame_table_charge(t, 11);
+    most = add_strings(t, 0, 10000);
+    ck_assert_int_gt(most, 3000);
+    ck_assert_int_le(most, 5300);
+    refused = frame_table_refused(t);
+    ck_assert_uint_eq(refused, (uint64_t)(10000 - most));
+    ck_assert_int_eq(frame_table_frame(t, &f, &id), -ENOSPC);
+    ck_assert_uint_eq(id, 0);
+    ck_assert_int_eq(add_strings(t, 0, most), most);
+    frame_table_charge(t, 12);
+    ck_assert_int_eq(add_strings(t, 20000, 1000), 1000);
+    ck_assert_int_eq(frame_table_frame(t, &f, &id), 0);
+    frame_table_charge(t, 11);
+    ck_assert_int_eq(frame_table_frame(t, &f, &id), 0);
+    ck_assert_uint_eq(id, 1);
+    frame_table_charge(t, 0);
+    ck_assert_int_eq(add_strings(t, 30000, 1000), 1000);
+    frame_table_free(t);
+}
+END_TEST
+
 START_TEST(a_full_frame_table_gives_unknown)
 {
     struct frame_table *small = NULL;
@@ -317,6 +363,7 @@ int main(void)
     tcase_add_test(tc, names_are_bounded_without_a_pause);
     tcase_add_test(tc, without_room_nothing_moves);
     tcase_add_loop_test(tc, loss_counts_by_the_time_that_is_wanted, 0, ARRAY_SIZE(LOST_CASES));
+    tcase_add_test(tc, owners_share_a_frame_table);
     tcase_add_test(tc, a_full_frame_table_gives_unknown);
     return suite_run_case("record", tc);
 }

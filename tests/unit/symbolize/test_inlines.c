@@ -74,13 +74,13 @@ static const struct symbol_files FILES = { .mapped = mapped,
                                            .debug = debug,
                                            .debug_shared = debug_shared };
 
-static struct shares copies;
+static struct memory_budget memory;
 
 static void setup(void)
 {
-    shares_init(&copies, 1 << 20);
+    memory_budget_init(&memory);
     ck_assert_int_eq(
-        inlines_new(&FILES, /* namer= */ NULL, /* background= */ false, -1, &copies, &inlines), 0);
+        inlines_new(&FILES, /* namer= */ NULL, /* background= */ false, -1, &memory, &inlines), 0);
 }
 
 static void teardown(void)
@@ -133,6 +133,23 @@ START_TEST(answers_are_kept_a_minute)
     ck_assert(!inlines_knows(inlines, f));
     ck_assert_int_eq(state_of(f, main_address, &count), DWARF_NOT_READ);
     ck_assert_uint_gt(file(0, now_ns), f); /* a number is never used again */
+}
+END_TEST
+
+/* Nothing more is read where its owner's share is used up; what was taken is given back. */
+START_TEST(a_file_keeps_to_its_owners_share)
+{
+    uint32_t f = file(0, NOW);
+
+    shares_init(&memory.inlines, 4096);
+    inlines_want(inlines, f, main_address, NOW);
+    settle(NOW);
+    inlines_want(inlines, f, main_address + 1, NOW);
+    ck_assert(!inlines_reads(inlines));
+    ck_assert_uint_eq(memory.inlines.refused, 1);
+    ck_assert_uint_gt(shares_used(&memory.inlines, inlines_owner(inlines, f)), 0);
+    inlines = inlines_free(inlines);
+    ck_assert_uint_eq(memory.inlines.used, 0);
 }
 END_TEST
 
@@ -272,6 +289,7 @@ int main(void)
     }
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, answers_are_kept_a_minute);
+    tcase_add_test(tc, a_file_keeps_to_its_owners_share);
     tcase_add_test(tc, addresses_beyond_the_limit_are_not_read);
     tcase_add_test(tc, the_file_not_asked_for_the_longest_makes_room);
     tcase_add_test(tc, a_file_without_is_no_loss);
