@@ -194,11 +194,12 @@ static json_t *residence_json(const struct residence *d)
         sum += d->now.bytes[i];
         json_array_append_new(areas, area_json(d, (enum memory_area)i));
     }
-    return json_pack("{s:o, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o}", "time",
+    return json_pack("{s:o, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:b, s:o}", "time",
                      json_time(d->now.time_ns), "rss", (json_int_t)d->now.rss_bytes, "sum",
                      (json_int_t)sum, "areas", areas, "java_threads", (json_int_t)d->java_stacks,
                      "threads", (json_int_t)d->threads, "huge_pages", (json_int_t)d->huge_bytes,
-                     "uncounted", (json_int_t)d->uncounted, "points", points_json(d));
+                     "uncounted", (json_int_t)d->uncounted, "truncated", (int)d->truncated,
+                     "points", points_json(d));
 }
 
 /* ---- over time ---- */

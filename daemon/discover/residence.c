@@ -254,6 +254,7 @@ static int keep_result(struct discover *d, struct image *im, const struct reside
     ret->threads = threads;
     ret->java_stacks = (uint32_t)(j->vm.stack_count + j->vm.left_out);
     ret->huge_bytes = j->pieces.huge_bytes;
+    ret->truncated = j->pieces.truncated;
     ret->uncounted = j->end - j->at;
     for (size_t i = j->next; i < j->pieces.count; i++)
         ret->uncounted += j->pieces.list[i].end - MAX(j->pieces.list[i].start, j->end);

@@ -31,6 +31,7 @@ struct residence {
     uint32_t threads;               /* all */
     uint64_t huge_bytes;            /* of hugetlbfs, and so in no RSS */
     uint64_t uncounted;             /* bytes of address space that there was no time for */
+    bool truncated;                 /* it has more mappings than are looked at */
     size_t point_count, point_next; /* of a ring */
     struct residence_point points[RESIDENCE_POINTS_MAX];
 };

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of what is resident, of GET /api/v1/jvms/{pid}/heap: it adds up to RSS, and what a program takes is in the right row."""
+import subprocess
+import tempfile
 
 from harness import hsperf, jvm, paths, proc
 from harness.daemon import Daemon
@@ -17,7 +19,7 @@ class Program(jvm.Obedient):
 
 
 class Resident(jvm.WithClasses):
-    sources = ("Memory.java",)
+    sources = ("ManyMappings.java", "Memory.java")
 
     @classmethod
     def setUpClass(cls):
@@ -71,3 +73,13 @@ class Resident(jvm.WithClasses):
 
     def test_rows(self):
         jvm.side_by_side(self, self.grows)
+
+    def test_more_mappings_than_are_counted(self):
+        """As a search engine has. What is left out is told."""
+        with tempfile.NamedTemporaryFile() as file:
+            file.truncate(4096)
+            for count, truncated in (100, False), (17_000, True):
+                with jvm.Jvm(paths.jdk(17), "-Xmx64m", "-XX:+UseSerialGC", "-cp", self.classes.folder, "ManyMappings", file.name, str(count),
+                             stdin=subprocess.PIPE) as program:
+                    proc.wait_until(lambda: self.daemon.get(f"/api/v1/jvms/{program.pid}").status == 200, 20, "it is known")
+                    self.assertEqual(self.table(program.pid)["truncated"], truncated)
