@@ -239,6 +239,8 @@ void capture_warn_unanswered(struct captures *captures, struct capture *c);
 void capture_warn_no_room(struct captures *captures, struct capture *c);
 /* Warns of its processes whose symbols were left out for want of memory. */
 void capture_warn_left_out(struct captures *captures, struct capture *c);
+/* Warns of its processes whose perf maps are longer than is read. */
+void capture_warn_long_maps(struct captures *captures, struct capture *c);
 void capture_warn_put_off(struct captures *captures, struct capture *c);
 void capture_warn_mappings(struct captures *captures, struct capture *c);
 /* Warns of threads that were renamed. */

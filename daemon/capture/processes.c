@@ -175,6 +175,21 @@ void capture_warn_left_out(struct captures *captures, struct capture *c)
     }
 }
 
+void capture_warn_long_maps(struct captures *captures, struct capture *c)
+{
+    for (uint32_t i = 0; i < c->processes.count; i++) {
+        const struct proc_id *s = id_table_get(&c->processes, i);
+
+        if (c->verdicts[i].wanted && symbolizer_long_map_ns(captures->symbolizer, s) >= c->start_ns)
+            record_warn_process(
+                c->record,
+                "the perf map of process %d is longer than flamed reads (64 MiB, or 1,048,576 "
+                "entries): code that it names after that has no name here. Once the process is "
+                "restarted, it writes a new one",
+                s->host_pid);
+    }
+}
+
 void capture_warn_put_off(struct captures *captures, struct capture *c)
 {
     uint32_t count = 0;

@@ -244,7 +244,9 @@ static void finish_meta(struct profile *p, const struct profile *meta)
 static int finish_warnings(struct profile *p, struct record *r)
 {
     size_t before = r->warning_count;
+    int k;
 
+    r->finishing = true;
     if (r->thinned && r->starved)
         record_warn(r,
                     "the memory for captures (captures_max_bytes) was used up. 1 in %u "
@@ -275,17 +277,19 @@ static int finish_warnings(struct profile *p, struct record *r)
             "and they count as truncated",
             (unsigned long long)p->truncated_by[UNWIND_END_THREAD], (unsigned long long)p->total);
     if (r->unwarned.count)
-        record_warn(r, "there is a warning of %s%u more processes, which are left out here",
+        record_warn(r, "there are %s%u more warnings, which are left out here",
                     r->unwarned.count == RECORD_UNWARNED_MAX ? "at least " : "", r->unwarned.count);
+    r->finishing = false;
     for (size_t i = 0; i < r->warning_count; i++) {
         p->warnings[i] = strdup(r->warnings[i]);
         if (!p->warnings[i])
-            return -ENOMEM;
+            break;
         p->warning_count++;
     }
+    k = p->warning_count == r->warning_count ? 0 : -ENOMEM;
     while (r->warning_count > before)
         free(r->warnings[--r->warning_count]);
-    return 0;
+    return k;
 }
 
 static int finisher_run(struct finisher *f, const struct record *r)

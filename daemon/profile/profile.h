@@ -258,7 +258,7 @@ void record_set_later(struct record *r, record_later_fn fn, void *cookie);
 /* Keeps a moment; m->name is a string of @frames, m->process as of record_process(). Return: 0,
  * -ENOSPC (PROFILE_MOMENTS_MAX; counted), -ENOMEM (counted). */
 int record_moment(struct record *r, const struct profile_moment *m);
-/* Adds a warning once (equal sentences are one). */
+/* Adds a warning once (equal sentences are one). Beyond PROFILE_WARNINGS_MAX, they are counted. */
 void record_warn(struct record *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Adds a warning of one process among many, once. These take half of the places, so that there is
  * room for what concerns all. Sentences beyond that are counted, each once. */

@@ -352,13 +352,19 @@ static char *new_warning(const struct record *r, const char *fmt, va_list ap)
     return text;
 }
 
-/* Takes @text. */
-static void add_warning(struct record *r, char *text)
+/* Takes @text. Beyond @max, each sentence is counted once: it may come again at any moment. */
+static void add_warning(struct record *r, char *text, size_t max)
 {
-    if (r->warning_count < PROFILE_WARNINGS_MAX)
+    uint64_t hash;
+    uint32_t id;
+
+    if (r->warning_count < max) {
         r->warnings[r->warning_count++] = text;
-    else
-        free(text);
+        return;
+    }
+    hash = fnv1a(FNV1A_START, text, strlen(text));
+    id_table_add(&r->unwarned, &hash, &id);
+    free(text);
 }
 
 void record_warn(struct record *r, const char *fmt, ...)
@@ -370,7 +376,7 @@ void record_warn(struct record *r, const char *fmt, ...)
     text = new_warning(r, fmt, ap);
     va_end(ap);
     if (text)
-        add_warning(r, text);
+        add_warning(r, text, PROFILE_WARNINGS_MAX - (r->finishing ? 0 : RECORD_WARNINGS_LAST));
 }
 
 void record_warn_process(struct record *r, const char *fmt, ...)
@@ -385,13 +391,9 @@ void record_warn_process(struct record *r, const char *fmt, ...)
         return;
     if (r->warned_processes < PROFILE_WARNINGS_MAX / 2) {
         r->warned_processes++;
-        add_warning(r, text);
-    } else { /* which may come again at any moment, and counts once */
-        uint64_t hash = fnv1a(FNV1A_START, text, strlen(text));
-        uint32_t id;
-
-        id_table_add(&r->unwarned, &hash, &id);
-        free(text);
+        add_warning(r, text, PROFILE_WARNINGS_MAX - RECORD_WARNINGS_LAST);
+    } else {
+        add_warning(r, text, 0);
     }
 }
 

@@ -7,7 +7,8 @@
 
 #define RECORD_NODES_MAX 16000000u
 #define RECORD_THREADS_MAX 1000000u
-#define RECORD_UNWARNED_MAX 4096u /* warnings of processes that are counted alone */
+#define RECORD_UNWARNED_MAX 4096u /* warnings that are counted alone */
+#define RECORD_WARNINGS_LAST 6    /* places for what is said at the end */
 #define RECORD_DOUBLES_MAX                                                                         \
     ((size_t)64 << 10) /* samples: an array up to this doubles as it grows                         \
                         */
@@ -41,8 +42,9 @@ struct record {
     uint64_t moments_dropped;
     char *warnings[PROFILE_WARNINGS_MAX];
     size_t warning_count;
+    bool finishing;            /* its last warnings are added */
     uint32_t warned_processes; /* of record_warn_process() */
-    struct id_table unwarned;  /* hashes of its sentences that found no place */
+    struct id_table unwarned;  /* hashes of the sentences that found no place */
     record_later_fn later;     /* NULL: all frames are of the table */
     void *later_cookie;
 };

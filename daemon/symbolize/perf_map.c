@@ -22,6 +22,7 @@ struct perf_map {
     struct symbol_builder entries; /* the worker's while @reading, as what follows and precedes */
     struct symbol_table symbols;
     uint64_t size;                /* of the file, at the begin of the reading */
+    bool longer;                  /* the file was larger than that */
     bool changed;                 /* by the last reading */
     bool reading;                 /* this and what follows: the engine's */
     bool put_off;                 /* the worker had no place for it */
@@ -246,6 +247,7 @@ static void begin(struct perf_map *m, struct worker *w, uint64_t now_ns)
     if (m->fd < 0 || fstat(m->fd, &st) < 0)
         return;
     m->size = MIN((uint64_t)MAX(st.st_size, 0), (uint64_t)m->max_bytes);
+    m->longer = (uint64_t)MAX(st.st_size, 0) > m->size;
     if (m->size == m->offset)
         return;
     to_read = m->size - (m->size < m->offset ? 0 : m->offset);
@@ -303,6 +305,11 @@ bool perf_map_comes(const struct perf_map *m)
 bool perf_map_is_cut(const struct perf_map *m)
 {
     return !m->reading && m->cut;
+}
+
+bool perf_map_is_long(const struct perf_map *m)
+{
+    return !m->reading && (m->longer || m->entries.dropped);
 }
 
 bool perf_map_is_copy(const struct perf_map *m)

@@ -32,8 +32,10 @@ int perf_map_open(int fd, uint64_t owner, size_t max_bytes, struct memory_budget
                   struct perf_map **ret);
 /* Frees it, if it is read at this moment, by the end of that. */
 struct perf_map *perf_map_close(struct perf_map *m);
-/* Returns whether lines of it were left out. */
+/* Returns whether lines of it were left out for want of memory. */
 bool perf_map_is_cut(const struct perf_map *m);
+/* Returns whether it has more bytes or entries than are read. */
+bool perf_map_is_long(const struct perf_map *m);
 static inline void perf_map_closep(struct perf_map **m)
 {
     perf_map_close(*m);

@@ -239,6 +239,8 @@ static uint32_t perf_map_frame(struct resolver *r, uint64_t address, uint64_t no
     r->met_reading |= !s && perf_map_comes(r->perf_map);
     if (!s && perf_map_is_cut(r->perf_map))
         r->left_out_ns = now_ns;
+    if (!s && perf_map_is_long(r->perf_map))
+        r->long_map_ns = now_ns;
     return s ? make_frame(r, perf_map_text_id(r, s), 0, FRAME_NATIVE) : 0;
 }
 
@@ -247,6 +249,11 @@ static uint32_t perf_map_frame(struct resolver *r, uint64_t address, uint64_t no
 uint64_t resolver_unanswered_ns(const struct resolver *r)
 {
     return r->unanswered_ns;
+}
+
+uint64_t resolver_long_map_ns(const struct resolver *r)
+{
+    return r->long_map_ns;
 }
 
 uint64_t resolver_left_out_ns(const struct resolver *r)

@@ -52,6 +52,9 @@ bool resolver_prepare(struct resolver *r);
  * never.
  */
 uint64_t resolver_unanswered_ns(const struct resolver *r);
+/* Returns when code was met last, by CLOCK_MONOTONIC, that is in no entry of a perf map longer than
+ * is read; 0: never. */
+uint64_t resolver_long_map_ns(const struct resolver *r);
 /* Returns when its owner last had no memory left for symbols or lines of its perf map that were
  * needed (base/memory_budget.h). By CLOCK_MONOTONIC; 0: never. */
 uint64_t resolver_left_out_ns(const struct resolver *r);

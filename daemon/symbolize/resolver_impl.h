@@ -34,8 +34,9 @@ struct resolver {
     bool prepared;
     bool met_reading;               /* since the last tick */
     enum native_image native_image; /* met so far */
-    uint64_t left_out_ns;           /* when symbols were last missing for want of room; 0: never */
-    uint64_t unanswered_ns;         /* when a file system did last not answer; 0: never */
+    uint64_t long_map_ns;   /* when code was met that a too long perf map may name; 0: never */
+    uint64_t left_out_ns;   /* when symbols were last missing for want of room; 0: never */
+    uint64_t unanswered_ns; /* when a file system did last not answer; 0: never */
     uint64_t put_off_ns; /* the maps were to be read, and its owner had no time left; 0: they are */
     bool late;           /* the last reading of the maps was out of time before their end */
     struct maps_met *met; /* owned; NULL: none was met that found no room */

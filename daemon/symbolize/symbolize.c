@@ -156,6 +156,13 @@ uint64_t symbolizer_unanswered_ns(const struct symbolizer *s, const struct proc_
     return e ? resolver_unanswered_ns(e->resolver) : 0;
 }
 
+uint64_t symbolizer_long_map_ns(const struct symbolizer *s, const struct proc_id *id)
+{
+    const struct resolver_entry *e = find_entry(s, id);
+
+    return e ? resolver_long_map_ns(e->resolver) : 0;
+}
+
 uint64_t symbolizer_left_out_ns(const struct symbolizer *s, const struct proc_id *id)
 {
     const struct resolver_entry *e = find_entry(s, id);

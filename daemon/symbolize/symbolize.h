@@ -46,6 +46,8 @@ void symbolizer_forget(struct symbolizer *s, struct process *p);
 /* Returns when the file system of a file of @id did not answer last, by CLOCK_MONOTONIC; 0: never.
  */
 uint64_t symbolizer_unanswered_ns(const struct symbolizer *s, const struct proc_id *id);
+/* As resolver_long_map_ns(). */
+uint64_t symbolizer_long_map_ns(const struct symbolizer *s, const struct proc_id *id);
 /* As resolver_left_out_ns(). */
 uint64_t symbolizer_left_out_ns(const struct symbolizer *s, const struct proc_id *id);
 /* As resolver_put_off_ns(). */

@@ -115,10 +115,33 @@ START_TEST(many_processes_leave_room_for_what_concerns_all)
     for (size_t i = 0; i < p->warning_count; i++) {
         first = first || strcmp(p->warnings[i], "process 0 is odd") == 0;
         late = late || strcmp(p->warnings[i], "all are odd") == 0;
-        counted = counted || strstr(p->warnings[i], "a warning of 368 more processes");
+        counted = counted || strstr(p->warnings[i], "368 more warnings");
     }
     ck_assert(first && late && counted);
     profile_unref(p);
+}
+END_TEST
+
+/* As those of a thousand stored captures that are added up. */
+START_TEST(warnings_beyond_the_limit_are_counted)
+{
+    struct profile meta = { .events = { { .period = 1 } }, .event_count = 1 };
+    struct profile *p = NULL;
+    bool counted = false, dropped = false;
+
+    for (int i = 0; i < 100; i++)
+        record_warn(rec, "%d samples were lost", i);
+    record_drop(rec, 3);
+    for (int round = 0; round < 2; round++) { /* a running capture is finished again and again */
+        ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+        for (size_t i = 0; i < p->warning_count; i++) {
+            counted = counted || strstr(p->warnings[i], "there are 42 more warnings");
+            dropped = dropped || strstr(p->warnings[i], "3 samples were dropped");
+        }
+        ck_assert(counted && dropped);
+        ck_assert_uint_le(p->warning_count, PROFILE_WARNINGS_MAX);
+        profile_unref(p);
+    }
 }
 END_TEST
 
@@ -285,6 +308,7 @@ int main(void)
     tcase_add_checked_fixture(tc, recorded_setup, recorded_teardown);
     tcase_add_loop_test(tc, shows_one_view, 0, ARRAY_SIZE(VIEW_CASES));
     tcase_add_test(tc, many_processes_leave_room_for_what_concerns_all);
+    tcase_add_test(tc, warnings_beyond_the_limit_are_counted);
     tcase_add_test(tc, filters_by_patterns);
     tcase_add_test(tc, counts_how_leaves_are_known);
     tcase_add_test(tc, merges_two_profiles);

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 /* ---- Java ---- */
 
@@ -277,6 +278,33 @@ static void finish_reading(struct worker *w)
     perf_map_end(worker_take(w));
 }
 
+/* A map with more bytes than are read says so; what it names first has its names. */
+START_TEST(a_long_map_says_so)
+{
+    enum { LINES = 100 };
+    char path[] = "/tmp/flamed-test-map-XXXXXX";
+    struct perf_map *m = NULL;
+    int fd = mkstemp(path);
+    struct stat st;
+
+    ck_assert_int_ge(fd, 0);
+    for (int i = 0; i < LINES; i++)
+        ck_assert_int_gt(dprintf(fd, "%x 10 function_%d\n", 0x1000 + i * 16, i), 0);
+    ck_assert_int_eq(fstat(fd, &st), 0);
+    for (int longer = 0; longer < 2; longer++) {
+        ck_assert_int_eq(open_map(path, (size_t)st.st_size - (longer ? 20 : 0), &m), 0);
+        perf_map_refresh(m, NULL, 1);
+        ck_assert(map_names(m, 0x1000, "function_0"));
+        ck_assert_int_eq(perf_map_find(m, 0x1000 + (LINES - 1) * 16) != NULL, !longer);
+        ck_assert_int_eq(perf_map_is_long(m), longer);
+        ck_assert(!perf_map_is_cut(m));
+        perf_map_close(m);
+    }
+    close(fd);
+    unlink(path);
+}
+END_TEST
+
 /* What is beyond its memory is left out, and what may come is counted while it is read. */
 START_TEST(a_map_keeps_to_its_memory)
 {
@@ -421,6 +449,7 @@ int main(void)
     tcase_add_loop_test(tc, names_one_generated_address, 0, ARRAY_SIZE(PERF_MAP_CASES));
     tcase_add_test(tc, long_lines_are_left_out);
     tcase_add_test(tc, a_map_keeps_to_its_memory);
+    tcase_add_test(tc, a_long_map_says_so);
     tcase_add_test(tc, a_map_is_read_as_it_grows);
     tcase_add_test(tc, functions_are_found_in_one_pass);
     tcase_set_timeout(tc, 60);
