@@ -210,11 +210,25 @@ static int check_page(const struct origin_facts *f, struct error *err)
                      query_show(foreign, show));
 }
 
+/* What a browser fetches before somebody wants to see it. A page of another site may ask for that
+ * by speculation rules, and Chromium then says that no page did (Sec-Fetch-Site: none). */
+static int check_purpose(const struct origin_facts *f, struct error *err)
+{
+    if (!f->purpose.p)
+        return 0;
+    error_remedy(err, "open the address: the browser asks again when somebody wants to see it");
+    return error_set(err, -EACCES,
+                     "the browser fetches this in advance (Sec-Purpose), and may do so for a page "
+                     "of another site");
+}
+
 int origin_check(const struct origin_facts *f, struct error *err)
 {
     char show[QUERY_SHOW_MAX];
     int r = check_once(f, err);
 
+    if (r == 0)
+        r = check_purpose(f, err);
     if (r == 0)
         r = check_host(f, err);
     if (r == 0)

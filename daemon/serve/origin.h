@@ -11,6 +11,7 @@
 /* Headers of a request as they came; p == NULL: not sent. */
 struct origin_facts {
     struct span host, origin, referer, fetch_site;
+    struct span purpose; /* Sec-Purpose, or Purpose of older browsers */
     size_t host_count, origin_count, referer_count, fetch_site_count; /* of such headers */
     bool unix_socket;           /* came over a Unix socket: only the file's rights count for Host */
     bool tls;                   /* came over TLS */

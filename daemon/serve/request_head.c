@@ -47,6 +47,8 @@ static enum MHD_Result head_header(void *cookie, enum MHD_ValueKind kind, const 
     } else if (strcasecmp(name, "Sec-Fetch-Site") == 0) {
         h->access.fetch_site = v;
         h->access.fetch_site_count++;
+    } else if (strcasecmp(name, "Sec-Purpose") == 0 || strcasecmp(name, "Purpose") == 0) {
+        h->access.purpose = v;
     } else if (strcasecmp(name, "Referer") == 0) {
         h->access.referer = v;
         h->access.referer_count++;

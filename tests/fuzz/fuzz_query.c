@@ -95,6 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .host_count = 1,
                                    .origin_count = 1,
                                    .fetch_site = rest,
+                                   .purpose = size % 16 ? SPAN_NULL : rest,
                                    .referer = rest,
                                    .referer_count = 1,
                                    .fetch_site_count = 1,

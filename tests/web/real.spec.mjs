@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { after, before, describe } from "node:test";
 import { WCAG_AA, addressOf, close, faults, journey, launch, open, textOf } from "./browser.mjs";
 import { Flamed, Workloads } from "./flamed.mjs";
@@ -48,7 +49,43 @@ async function captureForASecond(page) {
 const logIn = () => execFileSync(process.env.FLAMED_PROGRAM, ["--login", "--listen", `127.0.0.1:${flamed.port}`, "--listen",
     `unix:${flamed.folder}/sock`], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
 
+// Has a page of another site (another port) ask for @address in advance, without a Referer.
+async function speculate(page, kind, address) {
+    await page.evaluate(([kind, address]) => {
+        const rules = document.createElement("script");
+
+        rules.type = "speculationrules";
+        rules.textContent = JSON.stringify({ [kind]: [{ source: "list", urls: [address], eagerness: "immediate", referrer_policy: "no-referrer" }] });
+        document.body.append(rules);
+    }, [kind, address]);
+}
+
 describe("the page of a real flamed", { concurrency: 3 }, () => {
+    journey("a page of another site has nothing fetched in advance", async () => {
+        const asked = [], site = createServer((request, answer) => {
+            asked.push(request.url);
+            answer.writeHead(200, { "Content-Type": "text/html" }).end("<body>another site</body>");
+        });
+
+        await new Promise((done) => site.listen(0, "127.0.0.1", done));
+        const { port } = site.address();
+        const page = await browser.newPage();
+        const captures = async () => (await (await fetch(flamed.url + "api/v1/captures")).json()).captures.filter((c) => c.hz === 77);
+
+        await page.goto(`http://other.example.com:${port}/`);
+        for (const kind of ["prefetch", "prerender"]) {
+            await speculate(page, kind, `${flamed.url}profile?seconds=0.1&hz=77`);
+            await speculate(page, kind, `http://127.0.0.1:${port}/${kind}`); // which shows that it does
+            while (!asked.includes(`/${kind}`))
+                await page.waitForTimeout(50);
+        }
+        await page.waitForTimeout(1000);
+        assert.deepEqual(await captures(), []);
+        await page.close();
+        site.closeAllConnections();
+        site.close();
+    });
+
     journey("find: the JVM by its name, with its share of the CPU over time", async () => {
         const page = await visit();
 

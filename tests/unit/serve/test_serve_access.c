@@ -54,6 +54,10 @@ static const struct {
     { "Host: flamed.example.com\r\nSec-Fetch-Site: same-site\r\n", 403 },
     { "Host: localhost\r\nSec-Fetch-Site: none\r\n", 200 },
     { "Host: localhost\r\nSec-Fetch-Site: same-origin\r\n", 200 },
+    /* by speculation rules of any page */
+    { "Host: localhost\r\nSec-Fetch-Site: none\r\nSec-Purpose: prefetch\r\n", 403 },
+    { "Host: localhost\r\nSec-Purpose: prefetch;prerender\r\n", 403 },
+    { "Host: localhost\r\nPurpose: prefetch\r\n", 403 },
     { "Host: localhost\r\nSec-Fetch-Site: same-site\r\n", 403 },
     { "Host: localhost\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n", 403 },
     /* browsers that send no Sec-Fetch-Site: old ones, and all of them over plain http by a name */
