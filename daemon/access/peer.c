@@ -45,7 +45,7 @@ int peers_open(int proc_fd, const char *group, struct peers **ret)
 {
     struct peers *s = calloc(1, sizeof(*s));
     struct proc_status init;
-    struct stat ns;
+    struct stat ns, net;
 
     if (!s)
         return -ENOMEM;
@@ -56,6 +56,7 @@ int peers_open(int proc_fd, const char *group, struct peers **ret)
     s->self_uid = geteuid();
     s->netlink_fd = open_netlink();
     s->cgroup_fd = open_cgroups();
+    s->net_ns = stat("/proc/self/ns/net", &net) == 0 ? net.st_ino : 0;
     s->net_fd = open("/proc/self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
     peer_use_kernel(s);
     pthread_mutex_init(&s->lock, NULL);
@@ -82,10 +83,10 @@ struct peers *peers_close(struct peers *s)
     return NULL;
 }
 
-void peers_ask_holders(struct peers *s, peer_holders_fn fn, void *cookie)
+void peers_ask_holders(struct peers *s, peer_holders_fn fn, void *ctx)
 {
     s->holders = fn;
-    s->holders_cookie = cookie;
+    s->holders_ctx = ctx;
 }
 
 int peers_cgroup_fd(const struct peers *s)
@@ -155,6 +156,7 @@ void peer_set_socket(const struct peers *s, const struct peer_socket *from, stru
         return;
     ret->tcp = true;
     ret->inode = from->inode;
+    ret->cookie = from->cookie;
     ret->cgroup = from->cgroup;
     set_user(s, from->uid, ret);
 }

@@ -29,6 +29,7 @@ struct peer {
     bool tcp;            /* by sock_diag: may be a container's, see peer_place() */
     uint64_t cgroup;     /* of the socket, an id of cgroup version 2; 0: not told */
     uint64_t inode;      /* of the socket */
+    uint64_t cookie;     /* of the socket; 0: not told */
     const char *problem; /* literal: why it is not known; NULL where it is */
     uint64_t looked_ns;  /* when the last look began that found the host's alone; 0: none */
     uint64_t newest_pid; /* of the machine, then; 0: not told */
@@ -49,11 +50,11 @@ int peers_add_group(struct peers *s, const char *name, uint64_t *ret_bit);
 /* Returns a folder that must stay readable in the sandbox; -1: none. Borrowed. */
 int peers_cgroup_fd(const struct peers *s);
 
-/* The processes that hold the sockets @inodes, as api_backend.socket_holders says. */
-typedef int (*peer_holders_fn)(void *cookie, const uint64_t *inodes, size_t n,
+/* The processes that hold the sockets @keys, as api_backend.socket_holders says. */
+typedef int (*peer_holders_fn)(void *ctx, const uint64_t *keys, size_t n, uint64_t net_ns,
                                struct socket_holding *ret);
 /* Sets how to ask for them, before the first connection. */
-void peers_ask_holders(struct peers *s, peer_holders_fn fn, void *cookie);
+void peers_ask_holders(struct peers *s, peer_holders_fn fn, void *ctx);
 
 struct peer_connection {
     int fd; /* accepted, borrowed */

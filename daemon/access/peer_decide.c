@@ -16,7 +16,13 @@ static const char CONTAINER[] =
     "have the numbers of the host's";
 static const char OTHER_CGROUP[] = "the connection was opened in another cgroup than that of the "
                                    "program that holds it";
-static const char OTHER_USER[] = "no program of the user who opened the connection holds it";
+static const char BOUNDED[] =
+    "the connection was opened with other bounds than those of the program that holds it, as a "
+    "container has them";
+static const char OTHER_USER[] =
+    "a program holds the connection that does not run as the user who opened it";
+static const char BLIND[] =
+    "this kernel cannot tell which processes hold the other end of a TCP connection";
 
 static enum peer_place say(enum peer_place place, const char *problem, const char **ret)
 {
@@ -48,9 +54,15 @@ static bool is_of_other_cgroup(const struct peer_facts *f, const struct peer_pro
     return f->after.cgroup > CGROUP_ROOT && p->cgroup && p->cgroup != f->after.cgroup;
 }
 
+/* Whether all of its users are the one that opened the socket. A set-user-ID program may have got
+ * the socket from whoever started it. */
 static bool is_of_user(const struct peer_process *p, uint32_t uid)
 {
-    return p->uids[0] == uid || p->uids[1] == uid || p->uids[2] == uid;
+    for (size_t i = 0; i < ARRAY_SIZE(p->uids); i++) {
+        if (p->uids[i] != uid)
+            return false;
+    }
+    return true;
 }
 
 /* Judges one holder. */
@@ -67,8 +79,12 @@ static enum peer_place judge(const struct peer_facts *f, const struct socket_hol
         return say(PEER_UNTOLD, CHANGED, ret);
     if (is_contained(p, h->flags))
         return say(PEER_FOREIGN, CONTAINER, ret);
+    if (h->flags & HOLDER_BOUNDED)
+        return say(PEER_FOREIGN, BOUNDED, ret);
     if (is_of_other_cgroup(f, p))
         return say(PEER_FOREIGN, OTHER_CGROUP, ret);
+    if (!is_of_user(p, f->after.uid))
+        return say(PEER_FOREIGN, OTHER_USER, ret);
     return p->stays ? PEER_HOST : say(PEER_UNTOLD, CHANGED, ret);
 }
 
@@ -90,7 +106,8 @@ static enum peer_place judge_all(const struct peer_facts *f, const struct socket
 
 static bool is_same_socket(const struct peer_socket *a, const struct peer_socket *b)
 {
-    return a->inode == b->inode && a->uid == b->uid && a->cgroup == b->cgroup;
+    return a->inode == b->inode && a->cookie == b->cookie && a->uid == b->uid &&
+           a->cgroup == b->cgroup;
 }
 
 enum peer_place peer_decide(const struct peer_facts *f, const char **ret_problem)
@@ -105,20 +122,14 @@ enum peer_place peer_decide(const struct peer_facts *f, const char **ret_problem
         return say(PEER_FOREIGN, CLOSED, ret_problem);
     if (!is_same_socket(&f->before, &f->after))
         return say(PEER_FOREIGN, CHANGED, ret_problem);
+    if (f->blind)
+        return say(PEER_FOREIGN, BLIND, ret_problem);
     if (!before->told || !after->told)
         return say(PEER_UNTOLD, LATE, ret_problem);
     if (before->count > SOCKET_HOLDERS_MAX || after->count > SOCKET_HOLDERS_MAX)
         return say(PEER_FOREIGN, MANY, ret_problem);
-    if (!before->count && !after->count)
+    if (!after->count)
         return say(PEER_FOREIGN, UNHELD, ret_problem);
     place = judge_all(f, before, ret_problem);
-    if (place == PEER_HOST)
-        place = judge_all(f, after, ret_problem);
-    if (place != PEER_HOST)
-        return place;
-    for (size_t i = 0; i < after->count; i++) {
-        if (is_of_user(find_process(f, after->holders[i].pid), f->after.uid))
-            return PEER_HOST;
-    }
-    return say(PEER_FOREIGN, OTHER_USER, ret_problem);
+    return place == PEER_HOST ? judge_all(f, after, ret_problem) : place;
 }

@@ -22,7 +22,8 @@ struct peer_socket {
     bool told; /* false: it cannot say, and the rest is void */
     bool open; /* a program holds the socket; else the numbers are void */
     uint32_t uid;
-    uint64_t inode;
+    uint64_t inode;      /* repeats after 2^32 sockets */
+    uint64_t cookie;     /* of no other socket; 0: not told */
     uint64_t cgroup;     /* an id of version 2; 0: not told */
     const char *problem; /* literal, where it is not open: why */
 };
@@ -40,7 +41,7 @@ struct peer_process {
     int32_t pid;
     enum peer_reading reading;
     bool stays;
-    uint32_t uids[3];     /* real, effective, saved */
+    uint32_t uids[4];     /* real, effective, saved, of the file system */
     bool all_of_root;     /* it has all capabilities that the first process may have */
     bool named_container; /* its cgroup has the name of a container's */
     uint64_t cgroup;      /* of version 2; 0: not told; PEER_CGROUP_NONE: it is none of ours */
@@ -49,6 +50,7 @@ struct peer_process {
 struct peer_facts {
     struct peer_socket before, after;
     bool connected;
+    bool blind; /* the kernel cannot tell who holds a socket */
     struct socket_holding held_before, held_after;
     const struct peer_process *processes; /* borrowed: those of held_before, and perhaps others */
     size_t process_count;

@@ -13,6 +13,7 @@ struct look {
     struct peer_process *processes; /* owned, as is what follows: [process_max] */
     int *fds;                       /* of their folders; negative: none */
     size_t process_count, process_max;
+    struct socket_holding held[SOCKETS_ASKED_MAX]; /* of one question */
 };
 
 static struct look *look_free(struct look *l)
@@ -49,8 +50,8 @@ static bool ask_again(struct peers *s, struct peer_text *t, struct peer_connecti
     s->kernel.socket(s->kernel.ctx, t, c, &now);
     if (!now.told)
         return false;
-    if (now.open && now.inode == p->inode && now.uid == p->uid && now.cgroup == p->cgroup &&
-        s->kernel.connected(s->kernel.ctx, c))
+    if (now.open && now.inode == p->inode && now.cookie == p->cookie && now.uid == p->uid &&
+        now.cgroup == p->cgroup && s->kernel.connected(s->kernel.ctx, c))
         return true;
     p->foreign = true;
     p->refusal = "the other end of the connection is closed, or is not what it was";
@@ -106,29 +107,41 @@ static void ask_sockets(struct peers *s, const struct peer_connection *list, siz
     peer_text_clear(&text);
 }
 
-/* Asks who holds the sockets that are open. Return: as peer_holders_fn. */
-static int ask_holders(struct peers *s, size_t n, struct look *l, bool after)
+/* Asks who holds the sockets that are open and have a cookie, or those that have none. Return: as
+ * peer_holders_fn. */
+static int ask_some_holders(struct peers *s, size_t n, struct look *l, bool after, bool cookies)
 {
-    struct socket_holding held[SOCKETS_ASKED_MAX] = { 0 };
     size_t index[SOCKETS_ASKED_MAX], count = 0;
-    uint64_t inodes[SOCKETS_ASKED_MAX];
+    uint64_t keys[SOCKETS_ASKED_MAX];
     int r;
 
     for (size_t i = 0; i < n; i++) {
-        if (!l->facts[i].before.open || !l->facts[i].before.inode)
+        const struct peer_socket *socket = &l->facts[i].before;
+
+        if (!socket->open || !socket->inode || !socket->cookie == cookies)
             continue;
-        inodes[count] = l->facts[i].before.inode;
+        keys[count] = cookies ? socket->cookie : socket->inode;
         index[count++] = i;
     }
     if (!count)
         return 0;
-    r = s->holders ? s->holders(s->holders_cookie, inodes, count, held) : -EOPNOTSUPP;
-    for (size_t i = 0; r == 0 && i < count; i++) {
+    r = s->holders ? s->holders(s->holders_ctx, keys, count, cookies ? 0 : s->net_ns, l->held)
+                   : -EOPNOTSUPP;
+    for (size_t i = 0; i < count; i++) {
         struct peer_facts *f = &l->facts[index[i]];
 
-        *(after ? &f->held_after : &f->held_before) = held[i];
+        if (r == 0)
+            *(after ? &f->held_after : &f->held_before) = l->held[i];
+        f->blind = f->blind || r == -EOPNOTSUPP;
     }
     return r;
+}
+
+static int ask_holders(struct peers *s, size_t n, struct look *l, bool after)
+{
+    int r = ask_some_holders(s, n, l, after, /* cookies= */ true);
+
+    return r == 0 ? ask_some_holders(s, n, l, after, /* cookies= */ false) : r;
 }
 
 /* Pins and reads the process @pid, unless that was done. @end_ns: it is read until then. */
@@ -206,7 +219,7 @@ static int look_at(struct peers *s, struct peer_connection *list, size_t n, stru
 
     ask_sockets(s, list, n, l, /* after= */ false);
     r = ask_holders(s, n, l, /* after= */ false);
-    if (r != 0)
+    if (r != 0 && r != -EOPNOTSUPP)
         return r;
     read_processes(s, n, l);
     r = ask_holders(s, n, l, /* after= */ true);

@@ -191,6 +191,7 @@ static enum peer_reading read_status(const struct peers *s, int fd, struct peer_
     ret->uids[0] = st.real_uid;
     ret->uids[1] = st.uid;
     ret->uids[2] = st.saved_uid;
+    ret->uids[3] = st.file_uid;
     ret->all_of_root =
         s->capabilities && (st.capabilities & s->capabilities) == s->capabilities && st.uid == 0;
     return READING_WHOLE;

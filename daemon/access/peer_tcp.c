@@ -136,6 +136,7 @@ int peer_take_answer(const struct nlmsghdr *h, const struct inet_diag_req_v2 *q,
     ret->uid = m.idiag_uid;
     ret->cgroup = find_cgroup(h);
     ret->inode = m.idiag_inode;
+    ret->cookie = (uint64_t)m.id.idiag_cookie[1] << 32 | m.id.idiag_cookie[0];
     return 1;
 }
 
@@ -212,7 +213,7 @@ void peer_ask_socket(struct peers *s, struct peer_text *t, int fd,
         return;
     r = ask_netlink(s, &q, ret);
     if (r < 0 && peer_is_connected(fd) && !netlink_tells(s, &q)) {
-        *ret = (struct peer_socket){ .told = t && s->net_fd >= 0, .problem = NO_WAY };
+        *ret = (struct peer_socket){ .told = t && s->net_fd >= 0 && s->net_ns, .problem = NO_WAY };
         if (!ret->told)
             return;
         r = peer_ask_text(s, t, &q, ret);

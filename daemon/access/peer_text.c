@@ -2,7 +2,10 @@
 /*
  * Whose a TCP socket is where the kernel has no NETLINK_SOCK_DIAG for TCP (its module tcp_diag is
  * not there, or may not be loaded): by the text of /proc/self/net/tcp and tcp6, which has a line
- * for each socket of the network (net/ipv4/tcp_ipv4.c, get_tcp4_sock). It tells no cgroup.
+ * for each socket of the network (net/ipv4/tcp_ipv4.c, get_tcp4_sock). It tells no cgroup and no
+ * cookie. So the broker looks for an open TCP socket of this network namespace with that inode.
+ * That proves who holds the connection only if no other open socket of the namespace has the same
+ * inode, which repeats after 2^32 sockets. All of them are in the text: it says whether one has.
  */
 #include "access/peers_impl.h"
 
@@ -14,6 +17,7 @@
 
 #define TEXT_MAX_BYTES ((size_t)16 << 20) /* some 100,000 sockets */
 #define END_BYTES 40                      /* 32 hex digits, ':', 4 more */
+#define WORD_INODE 9                      /* of a line, from 0 */
 
 /* As the kernel writes an end: each word of the address as a number of this machine. */
 static void spell_end(char out[END_BYTES], const __be32 *address, size_t words, __be16 port)
@@ -69,8 +73,32 @@ int peer_find_text(struct span text, const char *local, const char *remote, stru
     return -ENOENT;
 }
 
+/* The inode of the socket that @line is of; 0: it is none, or is not told. */
+static uint64_t inode_of(struct span line)
+{
+    struct span word;
+    uint64_t inode;
+
+    for (size_t i = 0; i < WORD_INODE; i++) {
+        if (!span_take_word(&line, &word))
+            return 0;
+    }
+    return span_take_word(&line, &word) && span_parse_dec(word, &inode) ? inode : 0;
+}
+
+size_t peer_count_text(struct span text, uint64_t inode)
+{
+    struct span line;
+    size_t n = 0;
+
+    while (span_take_line(&text, &line))
+        n += inode_of(line) == inode;
+    return n;
+}
+
 /* Reads @file into @text, unless *has says that it is there. */
-static struct span read_once(const struct peers *s, const char *file, struct buf *text, bool *has)
+static struct span read_once(const struct peers *s, const char *file, struct buf *text, bool *has,
+                             bool *ret_part)
 {
     int r;
 
@@ -79,6 +107,7 @@ static struct span read_once(const struct peers *s, const char *file, struct buf
     *has = true;
     buf_init(text, TEXT_MAX_BYTES);
     r = buf_read_at(text, s->net_fd, file);
+    *ret_part = *ret_part || (r < 0 && r != -ENOENT); /* there is no tcp6 without IPv6 */
     if (r < 0 && r != -EFBIG)
         buf_clear(text);
     return buf_span(text);
@@ -93,8 +122,19 @@ void peer_text_clear(struct peer_text *t)
     *t = (struct peer_text){ 0 };
 }
 
-int peer_ask_text(const struct peers *s, struct peer_text *t, const struct inet_diag_req_v2 *q,
-                  struct peer_socket *ret)
+static struct span text_v4(const struct peers *s, struct peer_text *t)
+{
+    return read_once(s, "tcp", &t->v4, &t->has_v4, &t->part);
+}
+
+static struct span text_v6(const struct peers *s, struct peer_text *t)
+{
+    return read_once(s, "tcp6", &t->v6, &t->has_v6, &t->part);
+}
+
+/* As peer_ask_text(), but for whether another socket has that inode. */
+static int find_socket(const struct peers *s, struct peer_text *t, const struct inet_diag_req_v2 *q,
+                       struct peer_socket *ret)
 {
     const __be32 from[4] = { 0, 0, htonl(0xffff), q->id.idiag_src[0] },
                  to[4] = { 0, 0, htonl(0xffff), q->id.idiag_dst[0] };
@@ -105,11 +145,23 @@ int peer_ask_text(const struct peers *s, struct peer_text *t, const struct inet_
     if (v4) {
         spell_end(local, q->id.idiag_src, 1, q->id.idiag_sport);
         spell_end(remote, q->id.idiag_dst, 1, q->id.idiag_dport);
-        r = peer_find_text(read_once(s, "tcp", &t->v4, &t->has_v4), local, remote, ret);
+        r = peer_find_text(text_v4(s, t), local, remote, ret);
     }
     if (r != -ENOENT)
         return r;
     spell_end(local, v4 ? from : q->id.idiag_src, 4, q->id.idiag_sport);
     spell_end(remote, v4 ? to : q->id.idiag_dst, 4, q->id.idiag_dport);
-    return peer_find_text(read_once(s, "tcp6", &t->v6, &t->has_v6), local, remote, ret);
+    return peer_find_text(text_v6(s, t), local, remote, ret);
+}
+
+int peer_ask_text(const struct peers *s, struct peer_text *t, const struct inet_diag_req_v2 *q,
+                  struct peer_socket *ret)
+{
+    int r = find_socket(s, t, q, ret);
+    size_t n;
+
+    if (r <= 0)
+        return r;
+    n = peer_count_text(text_v4(s, t), ret->inode) + peer_count_text(text_v6(s, t), ret->inode);
+    return n == 1 && !t->part ? r : -ENOENT;
 }

@@ -42,6 +42,7 @@ struct peers {
     struct peer_kernel kernel;
     int netlink_fd, cgroup_fd; /* -1: none */
     int net_fd;                /* /proc/self/net; -1: none */
+    uint64_t net_ns;           /* its namespace's inode; 0: not known */
     int proc_fd;               /* borrowed */
     bool enclosed; /* we are in a pid namespace of our own: others cannot be looked at */
     uint32_t self_uid;
@@ -55,7 +56,7 @@ struct peers {
     size_t group_count;
     uint64_t capabilities;   /* that the first process may have; 0: not known */
     peer_holders_fn holders; /* NULL: not to be asked for */
-    void *holders_cookie;
+    void *holders_ctx;
 };
 
 /* ---- peer_tcp.c ---- */
@@ -80,15 +81,18 @@ int peer_take_answer(const struct nlmsghdr *h, const struct inet_diag_req_v2 *q,
  * Return as peer_ask_text(). */
 int peer_find_text(struct span text, const char *local, const char *remote,
                    struct peer_socket *ret);
+/* Returns how many sockets of @text have that inode. */
+size_t peer_count_text(struct span text, uint64_t inode);
 /* The text of all sockets, as of the first question: of each file once it is asked for. */
 struct peer_text {
     struct buf v4, v6;
     bool has_v4, has_v6;
+    bool part; /* one of them was not read whole */
 };
 void peer_text_clear(struct peer_text *t);
 /* Whose the socket is whose ends are @q's. Return: 1 with @ret; 0: it is not open; -ENOENT: there
- * is none. Takes some microseconds for each socket of the machine, those that were closed a minute
- * ago included, unless @t has the text. */
+ * is none, or that cannot be proven. Takes some microseconds for each socket of the machine, those
+ * that were closed a minute ago included, unless @t has the text. */
 int peer_ask_text(const struct peers *s, struct peer_text *t, const struct inet_diag_req_v2 *q,
                   struct peer_socket *ret);
 

@@ -177,12 +177,12 @@ static int backend_ready(void *ctx, const struct viewer *v, json_t **ret, struct
 }
 
 /* Asks the broker itself: whose connection it is concerns no capture. */
-static int backend_socket_holders(void *ctx, const uint64_t *inodes, size_t n,
+static int backend_socket_holders(void *ctx, const uint64_t *keys, size_t n, uint64_t net_ns,
                                   struct socket_holding *ret)
 {
     const struct api *api = ctx;
 
-    return broker_socket_holders(api->engine.broker, inodes, n, ret, NULL);
+    return broker_socket_holders(api->engine.broker, keys, n, net_ns, ret, NULL);
 }
 
 static void backend_fill(struct api *api)

@@ -67,9 +67,10 @@ struct server {
     struct owner_budgets owner_budgets;
     struct agents *agents;
     struct owner_files *owner_files;
-    struct holders *holders; /* NULL: not loaded */
-    bool holders_refused;    /* by the kernel */
-    const void *tables;      /* what flamed writes tables into: BROKER_TABLES_BYTES; NULL: none */
+    struct holders *holders;   /* NULL: not loaded */
+    bool holders_warned;       /* that the kernel refuses it */
+    uint64_t holders_again_ns; /* when it may be tried again */
+    const void *tables;        /* what flamed writes tables into: BROKER_TABLES_BYTES; NULL: none */
 };
 
 /* What a request's function fills. fds are the reply's: sent, then closed. */

@@ -72,7 +72,7 @@ static void unpack_holders(const struct broker_holders *h, size_t n, struct sock
     }
 }
 
-int broker_socket_holders(struct broker *b, const uint64_t *inodes, size_t n,
+int broker_socket_holders(struct broker *b, const uint64_t *keys, size_t n, uint64_t net_ns,
                           struct socket_holding *ret, struct error *err)
 {
     struct broker_request q = { .kind = BROKER_SOCKET_HOLDERS };
@@ -86,7 +86,8 @@ int broker_socket_holders(struct broker *b, const uint64_t *inodes, size_t n,
     if (n == 0 || n > SOCKETS_ASKED_MAX)
         return error_set(err, -EINVAL, "%zu sockets are not 1 to %d", n, SOCKETS_ASKED_MAX);
     q.fields.socket_holders.count = (uint32_t)n;
-    memcpy(q.fields.socket_holders.inodes, inodes, n * sizeof(*inodes));
+    q.fields.socket_holders.net_ns = net_ns;
+    memcpy(q.fields.socket_holders.keys, keys, n * sizeof(*keys));
     if (pthread_mutex_clocklock(&b->lock, CLOCK_MONOTONIC, &ts) != 0)
         return error_set(err, -EBUSY, "flamed-broker is busy");
     r = client_call_locked(b, &q, &a, NULL, 0, &count, err);

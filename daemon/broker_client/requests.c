@@ -213,8 +213,13 @@ static bool thread_fields_valid(const struct thread_fields *f)
 
 static bool sockets_fields_valid(const struct sockets_fields *f)
 {
-    return f->count > 0 && f->count <= SOCKETS_ASKED_MAX && !f->zero &&
-           zero_after(f->inodes, f->count * sizeof(f->inodes[0]), sizeof(f->inodes));
+    if (f->count == 0 || f->count > SOCKETS_ASKED_MAX || f->zero || f->net_ns > UINT32_MAX)
+        return false;
+    for (uint32_t i = 0; i < f->count; i++) {
+        if (!f->keys[i])
+            return false;
+    }
+    return zero_after(f->keys, f->count * sizeof(f->keys[0]), sizeof(f->keys));
 }
 
 static bool probes_valid(const struct broker_probes *p)
@@ -407,7 +412,8 @@ static bool broker_holders_valid(const struct broker_holders *h, const struct br
         int32_t pid = (int32_t)(h->items[i] & ((1u << BROKER_HOLDER_BITS) - 1));
 
         if (socket >= sockets || !(h->told & ~h->many & UINT32_C(1) << socket) || !pid_valid(pid) ||
-            flags > (HOLDER_OUR_PIDS | HOLDER_OUR_USERS) || ++counts[socket] > SOCKET_HOLDERS_MAX)
+            flags > (HOLDER_OUR_PIDS | HOLDER_OUR_USERS | HOLDER_BOUNDED) ||
+            ++counts[socket] > SOCKET_HOLDERS_MAX)
             return false;
     }
     return true;

@@ -116,7 +116,8 @@ struct thread_fields {
 };
 struct sockets_fields {
     uint32_t count, zero;
-    uint64_t inodes[SOCKETS_ASKED_MAX]; /* those behind @count: 0 */
+    uint64_t net_ns;                  /* as broker_socket_holders() takes it */
+    uint64_t keys[SOCKETS_ASKED_MAX]; /* none is 0; those behind @count: 0 */
 };
 struct probe_fields {
     struct mapping_fields at;

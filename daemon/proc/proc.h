@@ -119,6 +119,7 @@ struct proc_status {
     int32_t tracer;                    /* 0: nobody traces it */
     uint32_t uid, gid;                 /* effective, in the reader's user namespace */
     uint32_t real_uid, saved_uid;      /* the same */
+    uint32_t file_uid;                 /* the same: of the file system */
     uint64_t capabilities;             /* CapPrm; all where it is not told */
     int32_t ns_pid[PROC_NS_DEPTH_MAX]; /* NSpid: outermost first */
     size_t ns_depth;                   /* entries of ns_pid; 0: not told, it was cut off */

@@ -9,12 +9,16 @@
 #define SOCKETS_ASKED_MAX 31  /* at once */
 #define SOCKET_HOLDERS_MAX 64 /* of one socket */
 
-/* What a holder shares with flamed-broker. Not set: another namespace, or one that is not known. */
-enum socket_holder_flag { HOLDER_OUR_PIDS = 1, HOLDER_OUR_USERS = 2 };
+enum socket_holder_flag {
+    HOLDER_OUR_PIDS = 1,  /* in flamed-broker's pid namespace; not set: not, or not known */
+    HOLDER_OUR_USERS = 2, /* the same of the user namespace */
+    HOLDER_BOUNDED = 4,   /* the socket was opened in another user namespace than the holder's, or
+                           * with another bounding set of capabilities */
+};
 
 struct socket_holder {
     int32_t pid;    /* in the pid namespace of flamed */
-    uint32_t flags; /* enum socket_holder_flag: the pid and the user namespace, by their inodes */
+    uint32_t flags; /* bits of enum socket_holder_flag */
 };
 
 struct socket_holding {

@@ -27,10 +27,10 @@ static bool take_blank_dec(struct span *s, uint64_t max, uint64_t *ret)
     return span_take_dec(s, ret) && *ret <= max;
 }
 
-/* Real, effective and saved id. */
-static bool take_ids(struct span s, uint32_t ret[3])
+/* Real, effective and saved id, and that of the file system. */
+static bool take_ids(struct span s, uint32_t ret[4])
 {
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 4; i++) {
         uint64_t id;
 
         if (!take_blank_dec(&s, UINT32_MAX, &id))
@@ -84,7 +84,7 @@ static bool take_mask(struct span s, uint64_t *ret)
 /* What the line @key says goes into @st. Returns the SEEN_ bit, or 0. */
 static unsigned parse_field(struct span key, struct span value, struct proc_status *st)
 {
-    uint32_t ids[3];
+    uint32_t ids[4];
     uint64_t v;
 
     if (span_eq_str(key, "State")) {
@@ -106,6 +106,7 @@ static unsigned parse_field(struct span key, struct span value, struct proc_stat
         st->real_uid = ids[0];
         st->uid = ids[1];
         st->saved_uid = ids[2];
+        st->file_uid = ids[3];
         return SEEN_UID;
     }
     if (span_eq_str(key, "Gid")) {

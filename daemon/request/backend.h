@@ -208,8 +208,9 @@ struct api_backend {
      * attach: 10 s at most. */
     int (*perf_map)(void *ctx, const struct viewer *v, int32_t host_pid,
                     enum symbols_source symbols, bool unfold, struct buf *out, struct error *err);
-    /* The processes that hold the sockets @inodes, at most SOCKETS_ASKED_MAX, into one of @ret for
-     * each. 0; -ETIMEDOUT: it cannot be told now; -EBUSY: nor was it tried; -errno. May take
-     * seconds. */
-    int (*socket_holders)(void *ctx, const uint64_t *inodes, size_t n, struct socket_holding *ret);
+    /* The processes that hold the sockets @keys, at most SOCKETS_ASKED_MAX, into one of @ret for
+     * each. 0; -ETIMEDOUT: it cannot be told now; -EBUSY: nor was it tried; -EOPNOTSUPP: the kernel
+     * cannot tell it; -errno. May take seconds. @keys, @net_ns: as broker_socket_holders(). */
+    int (*socket_holders)(void *ctx, const uint64_t *keys, size_t n, uint64_t net_ns,
+                          struct socket_holding *ret);
 };

@@ -61,7 +61,8 @@ struct holders *holders_free(struct holders *h)
     return NULL;
 }
 
-int holders_find(struct holders *h, const uint64_t *inodes, size_t n, uint64_t limit_ns)
+int holders_find(struct holders *h, const uint64_t *keys, size_t n, uint64_t net_ns,
+                 uint64_t limit_ns)
 {
     _cleanup_close_ int fd = bpf_iter_create(bpf_link__fd(h->link));
     uint64_t end_ns = clock_monotonic_ns() + limit_ns;
@@ -72,10 +73,11 @@ int holders_find(struct holders *h, const uint64_t *inodes, size_t n, uint64_t l
         return -E2BIG;
     memset(h->skel->bss->sockets, 0, sizeof(h->skel->bss->sockets));
     h->skel->bss->filter = 0;
+    h->skel->bss->net_ns = net_ns;
     h->skel->bss->end_ns = end_ns;
     for (size_t i = 0; i < n; i++) {
-        h->skel->bss->sockets[i].inode = inodes[i];
-        h->skel->bss->filter |= UINT64_C(1) << (inodes[i] & 63);
+        h->skel->bss->sockets[i].key = keys[i];
+        h->skel->bss->filter |= UINT64_C(1) << (keys[i] & 63);
     }
     for (;;) {
         uint32_t late;
@@ -91,11 +93,11 @@ int holders_find(struct holders *h, const uint64_t *inodes, size_t n, uint64_t l
     }
 }
 
-size_t holders_of(const struct holders *h, size_t socket, int32_t pids[HOLDERS_OF_SOCKET])
+size_t holders_of(const struct holders *h, size_t socket, uint32_t pids[HOLDERS_OF_SOCKET])
 {
     const struct holders_socket *s = &h->skel->bss->sockets[socket];
 
     for (size_t i = 0; i < MIN((size_t)s->count, (size_t)HOLDERS_OF_SOCKET); i++)
-        pids[i] = (int32_t)s->pids[i];
+        pids[i] = s->pids[i];
     return s->count;
 }

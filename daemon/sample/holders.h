@@ -16,9 +16,13 @@ struct holders;
 int holders_new(int pid_ns_fd, struct holders **ret);
 struct holders *holders_free(struct holders *h);
 
-/* Looks for the processes that hold the sockets with the numbers @inodes, at most HOLDERS_SOCKETS.
- * One walk is for all of them. 0; -ETIMEDOUT after @limit_ns, when nothing is known; -errno. */
-int holders_find(struct holders *h, const uint64_t *inodes, size_t n, uint64_t limit_ns);
+/* Looks for the processes that hold the TCP sockets @keys, at most HOLDERS_SOCKETS, none of them 0.
+ * @keys are cookies if @net_ns is 0. Else they are the inodes of sockets that are open in the
+ * network namespace with the inode @net_ns. One walk is for all of them. 0; -ETIMEDOUT after
+ * @limit_ns, when nothing is known; -errno. */
+int holders_find(struct holders *h, const uint64_t *keys, size_t n, uint64_t net_ns,
+                 uint64_t limit_ns);
 /* Gets what the last look found of the socket @socket, its place in that list. Return: how many
- * processes hold it; if there are more than HOLDERS_OF_SOCKET, @pids has some of them. */
-size_t holders_of(const struct holders *h, size_t socket, int32_t pids[HOLDERS_OF_SOCKET]);
+ * processes hold it; if there are more than HOLDERS_OF_SOCKET, @pids has some of them. A number may
+ * have HOLDERS_BOUNDED. */
+size_t holders_of(const struct holders *h, size_t socket, uint32_t pids[HOLDERS_OF_SOCKET]);

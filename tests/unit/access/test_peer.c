@@ -270,10 +270,12 @@ static int compare_ns(const void *a, const void *b)
 }
 
 /* A broker that finds us alone, in its own namespaces. */
-static int hold(void *cookie, const uint64_t *inodes, size_t n, struct socket_holding *ret)
+static int hold(void *cookie, const uint64_t *keys, size_t n, uint64_t net_ns,
+                struct socket_holding *ret)
 {
     (void)cookie;
-    (void)inodes;
+    (void)keys;
+    (void)net_ns;
     for (size_t i = 0; i < n; i++)
         ret[i] = (struct socket_holding){
             .told = true,
@@ -336,6 +338,30 @@ START_TEST(a_line_that_is_cut_tells_nothing)
 }
 END_TEST
 
+/* A socket is proven by its inode only if no other one has it, of either family. */
+START_TEST(an_inode_that_two_sockets_have_proves_nothing)
+{
+    static const char TEXT[] =
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  "
+        "timeout "
+        "inode\n"
+        "   0: 0100007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 00000000  1000        "
+        "4711 4711 1\n"
+        "   1: 0200007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 00000000  4711        "
+        "0 "
+        "47112 1\n"
+        "   2: 0300007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 00000000     0        "
+        "0 "
+        "4711 1\n";
+    struct span text = span_of(TEXT), half = { TEXT, text.n / 2 };
+
+    ck_assert_uint_eq(peer_count_text(text, 4711), 2);
+    ck_assert_uint_eq(peer_count_text(text, 47112), 1);
+    ck_assert_uint_eq(peer_count_text(half, 4711), 1);
+    ck_assert_uint_eq(peer_count_text(text, 1000), 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("peer"), *old = tcase_create("by text"), *here = tcase_create("here");
@@ -347,6 +373,7 @@ int main(void)
     tcase_add_loop_test(tc, the_kernel_tells_who_it_is, 0, ARRAY_SIZE(CASES));
     tcase_add_test(tc, groups_are_told);
     tcase_add_test(tc, a_line_that_is_cut_tells_nothing);
+    tcase_add_test(tc, an_inode_that_two_sockets_have_proves_nothing);
     tcase_add_test(tc, a_port_that_is_used_again_names_nobody_else);
     tcase_add_checked_fixture(here, setup_here, teardown);
     tcase_add_test(here, it_is_asked_within_50_us);

@@ -10,8 +10,10 @@
 
 #define HOLDER 700 /* the process that opened the connection */
 #define KEEPER 800 /* a program of the host that may hold it, too */
-#define INODE 4711
-#define LOOKS 3 /* one after another, as a request that waits has them */
+#define INODE 4711 /* of the connection, and of a twin: numbers repeat after 2^32 */
+#define COOKIE (UINT64_C(1) << 33)
+#define NET_NS 4026531840 /* flamed's */
+#define LOOKS 3           /* one after another, as a request that waits has them */
 #define ERRNO_MAX 133
 #define CALLS_MAX 128
 #define CALLS_OF_LOOK 14 /* about */
@@ -19,28 +21,33 @@
 /* ---- the kernel ---- */
 
 enum kind {
-    KIND_HOST,     /* root of the host */
-    KIND_UNSHARED, /* root of the host in a pid namespace, with all capabilities */
-    KIND_NAMED,    /* a container with the host's namespaces: its cgroup's name alone tells */
-    KIND_PIDS,     /* one with a pid namespace, and a name that tells nothing */
-    KIND_USERS,    /* one with a user namespace */
-    KIND_MESSAGES, /* a program of the host's, of another user */
+    KIND_HOST,      /* root of the host */
+    KIND_UNSHARED,  /* root of the host in a pid namespace, with all capabilities */
+    KIND_NAMED,     /* a container with the host's namespaces: its cgroup's name alone tells */
+    KIND_PIDS,      /* one with a pid namespace, and a name that tells nothing */
+    KIND_USERS,     /* one with a user namespace */
+    KIND_MESSAGES,  /* a program of the host's, of another user */
+    KIND_SET_USER,  /* a set-user-ID program of root's, which another user has started */
+    KIND_FILE_USER, /* a program of root's that opens files as another user */
     KIND_COUNT
 };
 
 static const struct {
     const char *name, *caps, *cgroup;
-    uint32_t uid, flags;
+    uint32_t uid, flags, real_uid, file_uid;
     uint64_t cgroup_id;
 } KINDS[KIND_COUNT] = {
 #define OURS (HOLDER_OUR_PIDS | HOLDER_OUR_USERS)
 #define NAMED "/docker/0123456789012345678901234567890123456789012345678901234567890123"
-    [KIND_HOST] = { "host", "000001ffffffffff", "/user.slice", 0, OURS, 50 },
-    [KIND_UNSHARED] = { "unshared", "000001ffffffffff", "/user.slice", 0, HOLDER_OUR_USERS, 50 },
-    [KIND_NAMED] = { "named", "00000000a80425fb", NAMED, 0, OURS, 60 },
-    [KIND_PIDS] = { "pids", "00000000a80425fb", "/svc", 0, HOLDER_OUR_USERS, 60 },
-    [KIND_USERS] = { "users", "000001ffffffffff", "/svc", 0, HOLDER_OUR_PIDS, 60 },
-    [KIND_MESSAGES] = { "messages", "0000000000000000", "/bus", 81, OURS, 70 },
+    [KIND_HOST] = { "host", "000001ffffffffff", "/user.slice", 0, OURS, 0, 0, 50 },
+    [KIND_UNSHARED] = { "unshared", "000001ffffffffff", "/user.slice", 0, HOLDER_OUR_USERS, 0, 0,
+                        50 },
+    [KIND_NAMED] = { "named", "00000000a80425fb", NAMED, 0, OURS, 0, 0, 60 },
+    [KIND_PIDS] = { "pids", "00000000a80425fb", "/svc", 0, HOLDER_OUR_USERS, 0, 0, 60 },
+    [KIND_USERS] = { "users", "000001ffffffffff", "/svc", 0, HOLDER_OUR_PIDS, 0, 0, 60 },
+    [KIND_MESSAGES] = { "messages", "0000000000000000", "/bus", 81, OURS, 81, 81, 70 },
+    [KIND_SET_USER] = { "set-user-ID", "000001ffffffffff", "/user.slice", 0, OURS, 1000, 0, 50 },
+    [KIND_FILE_USER] = { "file user", "000001ffffffffff", "/user.slice", 0, OURS, 0, 1000, 50 },
 };
 
 struct process {
@@ -48,6 +55,7 @@ struct process {
     int32_t pid;
     unsigned start; /* of several that have the number one after another */
     bool alive, holds;
+    bool has_twin; /* another socket with the same inode */
 };
 
 static struct {
@@ -57,6 +65,7 @@ static struct {
     size_t pinned_count;
     enum kind opener;
     uint64_t cgroup; /* of the socket; 0: this kernel tells none */
+    uint64_t cookie; /* of the socket; 0: this kernel has no tcp_diag */
     bool in_flight;  /* a message that nobody reads has the socket, too */
     bool reset;
     unsigned calls;
@@ -99,8 +108,9 @@ static void kernel_socket(void *ctx, struct peer_text *t, const struct peer_conn
     *ret = (struct peer_socket){ .told = !enter(), .problem = "closed" };
     if (!ret->told || !is_held())
         return;
-    *ret =
-        (struct peer_socket){ .told = true, .open = true, .inode = INODE, .cgroup = world.cgroup };
+    *ret = (struct peer_socket){
+        .told = true, .open = true, .inode = INODE, .cookie = world.cookie, .cgroup = world.cgroup
+    };
 }
 
 static bool kernel_connected(void *ctx, const struct peer_connection *c)
@@ -165,9 +175,10 @@ static int kernel_read(void *ctx, int fd, const char *name, struct buf *ret)
                    "Uid:\t%u\t%u\t%u\t%u\nGid:\t0\t0\t0\t0\nGroups:\t1 2 3 \nNSpid:\t%d%s\n"
                    "Threads:\t1\nCapInh:\t0000000000000000\nCapPrm:\t%s\nCapEff:\t%s\n"
                    "CapBnd:\t%s\nSeccomp:\t0\n",
-                   p->pid, p->pid, KINDS[p->kind].uid, KINDS[p->kind].uid, KINDS[p->kind].uid,
-                   KINDS[p->kind].uid, p->pid, KINDS[p->kind].flags & HOLDER_OUR_PIDS ? "" : "\t1",
-                   KINDS[p->kind].caps, KINDS[p->kind].caps, KINDS[p->kind].caps);
+                   p->pid, p->pid, KINDS[p->kind].real_uid, KINDS[p->kind].uid, KINDS[p->kind].uid,
+                   KINDS[p->kind].file_uid, p->pid,
+                   KINDS[p->kind].flags & HOLDER_OUR_PIDS ? "" : "\t1", KINDS[p->kind].caps,
+                   KINDS[p->kind].caps, KINDS[p->kind].caps);
     else
         buf_printf(ret, "2:memory:/x\n1:name=systemd:%s\n0::%s\n", KINDS[p->kind].cgroup,
                    KINDS[p->kind].cgroup);
@@ -204,20 +215,29 @@ static uint64_t kernel_cgroup(void *ctx, struct span path)
     return PEER_CGROUP_NONE;
 }
 
-static int ask_holders(void *cookie, const uint64_t *inodes, size_t n, struct socket_holding *ret)
+/* Whether the socket was opened with other capabilities than it has. */
+static bool is_bounded(const struct process *p)
+{
+    return strcmp(KINDS[p->kind].caps, KINDS[world.opener].caps) != 0;
+}
+
+static int ask_holders(void *cookie, const uint64_t *keys, size_t n, uint64_t net_ns,
+                       struct socket_holding *ret)
 {
     int r = enter();
 
     (void)cookie;
     ck_assert_uint_eq(n, 1);
-    ck_assert_uint_eq(inodes[0], INODE);
+    ck_assert_uint_eq(net_ns, world.cookie ? 0 : NET_NS);
+    ck_assert_uint_eq(keys[0], world.cookie ? COOKIE : INODE);
     ret[0] = (struct socket_holding){ .told = !r };
     for (size_t i = 0; i < ARRAY_SIZE(world.processes); i++) {
         const struct process *p = &world.processes[i];
 
-        if (p->alive && p->holds)
-            ret[0].holders[ret[0].count++] =
-                (struct socket_holder){ .pid = p->pid, .flags = KINDS[p->kind].flags };
+        if (p->alive && (p->holds || (p->has_twin && keys[0] == INODE)))
+            ret[0].holders[ret[0].count++] = (struct socket_holder){
+                .pid = p->pid, .flags = KINDS[p->kind].flags | (is_bounded(p) ? HOLDER_BOUNDED : 0u)
+            };
     }
     return -r;
 }
@@ -336,11 +356,13 @@ static void begin(enum kind kind, enum kind keeper)
     world.peers.capabilities = 0x1ffffffffff;
     world.peers.holders = ask_holders;
     world.peers.users.gid = UINT32_MAX;
+    world.peers.net_ns = NET_NS;
     world.processes[0] =
         (struct process){ .kind = kind, .pid = HOLDER, .start = 1, .alive = true, .holds = true };
     world.processes[1] = (struct process){ .kind = keeper, .pid = KEEPER, .alive = true };
     world.opener = kind;
     world.cgroup = KINDS[kind].cgroup_id;
+    world.cookie = COOKIE;
 }
 
 /* What the best of some looks, and of the requests after them, tells. */
@@ -350,6 +372,7 @@ static enum peer_place look(void)
     enum peer_place best = PEER_UNTOLD, place;
 
     c.peer.cgroup = world.cgroup;
+    c.peer.cookie = world.cookie;
     for (int i = 0; i < LOOKS; i++) {
         world.pinned_count = 0;
         peers_look(&world.peers, &c, 1, &place);
@@ -364,9 +387,9 @@ static enum peer_place look(void)
     return best;
 }
 
-static bool is_container(enum kind kind)
+static bool is_foreign(enum kind kind)
 {
-    return kind == KIND_NAMED || kind == KIND_PIDS || kind == KIND_USERS;
+    return kind != KIND_HOST && kind != KIND_UNSHARED;
 }
 
 START_TEST(each_kind_is_told)
@@ -394,8 +417,8 @@ START_TEST(a_text_that_is_cut_makes_nobody_root)
                 world.cut = FILES[i];
                 world.cut_bytes = bytes++;
                 if (look() == PEER_HOST)
-                    ck_assert_msg(!is_container(kind) && kind != KIND_MESSAGES, "%s, %s of %zu",
-                                  KINDS[kind].name, FILES[i], world.cut_bytes);
+                    ck_assert_msg(!is_foreign(kind), "%s, %s of %zu", KINDS[kind].name, FILES[i],
+                                  world.cut_bytes);
                 tried++;
             } while (world.cut_bytes < world.cut_had);
         }
@@ -424,7 +447,7 @@ START_TEST(a_call_that_fails_makes_nobody_root)
     size_t tried = 0;
 
     for (enum kind kind = 0; kind < KIND_COUNT; kind++) {
-        if (kind == KIND_HOST || kind == KIND_UNSHARED)
+        if (!is_foreign(kind))
             continue;
         for (unsigned at = 1; at < CALLS_MAX; at++) {
             for (int with = 1; with <= ERRNO_MAX; with++) {
@@ -479,6 +502,87 @@ START_TEST(what_happens_meanwhile_makes_nobody_root)
 }
 END_TEST
 
+/* A container's connection that no process holds is not that of a program of the host, whose socket
+ * has the same inode. */
+START_TEST(an_inode_that_repeats_makes_nobody_root)
+{
+    for (enum kind kind = 0; kind < KIND_COUNT; kind++) {
+        for (unsigned at = 1; at <= CALLS_OF_LOOK; at++) {
+            begin(kind, KIND_HOST);
+            world.cgroup = 0;
+            world.processes[1].has_twin = true;
+            world.events[0].at = at;
+            world.events[0].happen = it_puts_it_away;
+            if (look() == PEER_HOST)
+                ck_assert_msg(!is_foreign(kind), "%s: before call %u", KINDS[kind].name, at);
+        }
+    }
+    begin(KIND_HOST, KIND_HOST);
+    it_puts_it_away();
+    world.processes[1].has_twin = true;
+    ck_assert_int_ne(look(), PEER_HOST);
+}
+END_TEST
+
+/* Each holder has to be the user of the socket, by all of its users: one may have got the socket
+ * from another. */
+START_TEST(all_users_of_all_holders_count)
+{
+    static const enum kind OTHERS[] = { KIND_MESSAGES, KIND_SET_USER, KIND_FILE_USER };
+
+    for (size_t i = 0; i < ARRAY_SIZE(OTHERS); i++) {
+        begin(KIND_HOST, OTHERS[i]);
+        world.cgroup = 0;
+        the_keeper_takes_it();
+        ck_assert_msg(look() == PEER_FOREIGN, "%s holds it, too", KINDS[OTHERS[i]].name);
+        begin(KIND_NAMED, OTHERS[i]);
+        world.cgroup = 0;
+        the_keeper_takes_it_and_it_ends();
+        ck_assert_msg(look() == PEER_FOREIGN, "%s got it", KINDS[OTHERS[i]].name);
+    }
+}
+END_TEST
+
+static int cannot_ask_holders(void *cookie, const uint64_t *keys, size_t n, uint64_t net_ns,
+                              struct socket_holding *ret)
+{
+    (void)cookie;
+    (void)keys;
+    (void)n;
+    (void)net_ns;
+    (void)ret;
+    return -EOPNOTSUPP;
+}
+
+/* A container that hides its own descriptors, and a program of root's that has taken the socket
+ * and keeps it. */
+START_TEST(bounds_of_the_opener_count)
+{
+    begin(KIND_PIDS, KIND_HOST);
+    world.cgroup = 0;
+    the_keeper_takes_it();
+    it_puts_it_away();
+    ck_assert_int_eq(look(), PEER_FOREIGN);
+    begin(KIND_HOST, KIND_HOST);
+    world.cgroup = 0;
+    the_keeper_takes_it();
+    it_puts_it_away();
+    ck_assert_int_eq(look(), PEER_HOST);
+}
+END_TEST
+
+/* A kernel that cannot tell who holds a socket makes nobody root, and says so at once. */
+START_TEST(without_a_walk_all_are_foreign)
+{
+    begin(KIND_HOST, KIND_HOST);
+    world.peers.holders = cannot_ask_holders;
+    ck_assert_int_eq(look(), PEER_FOREIGN);
+    begin(KIND_HOST, KIND_HOST);
+    world.peers.holders = NULL;
+    ck_assert_int_eq(look(), PEER_FOREIGN);
+}
+END_TEST
+
 /* ... nor does a socket whose cgroup is not told become that of a keeper of another user. */
 START_TEST(without_cgroups_the_user_counts)
 {
@@ -528,6 +632,10 @@ int main(void)
     tcase_add_test(tc, a_call_that_fails_makes_nobody_root);
     tcase_add_loop_test(tc, what_happens_meanwhile_makes_nobody_root, 0, 3);
     tcase_add_test(tc, without_cgroups_the_user_counts);
+    tcase_add_test(tc, an_inode_that_repeats_makes_nobody_root);
+    tcase_add_test(tc, bounds_of_the_opener_count);
+    tcase_add_test(tc, all_users_of_all_holders_count);
+    tcase_add_test(tc, without_a_walk_all_are_foreign);
     tcase_add_test(tc, who_held_it_before_counts);
     tcase_add_test(tc, the_host_stays_the_host);
     suite_add_tcase(suite, tc);

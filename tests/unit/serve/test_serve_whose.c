@@ -25,11 +25,13 @@ static struct {
 } broker;
 static char proc[64];
 
-static int ask_holders(void *cookie, const uint64_t *inodes, size_t n, struct socket_holding *ret)
+static int ask_holders(void *cookie, const uint64_t *keys, size_t n, uint64_t net_ns,
+                       struct socket_holding *ret)
 {
     int r = 0;
 
     (void)cookie;
+    (void)net_ns;
     pthread_mutex_lock(&broker.lock);
     broker.looks++;
     broker.most = MAX(broker.most, n);
@@ -41,7 +43,7 @@ static int ask_holders(void *cookie, const uint64_t *inodes, size_t n, struct so
         r = -ETIMEDOUT;
     }
     for (size_t i = 0; i < n; i++) {
-        ck_assert_uint_ne(inodes[i], 0);
+        ck_assert_uint_ne(keys[i], 0);
         ret[i] = (struct socket_holding){
             .told = true,
             .count = broker.holder ? 1 : 0,
