@@ -90,11 +90,11 @@ void subject_apply(struct subject *s, const struct access_rule *rule)
 const char *subject_name(const struct subject *s, char buf[SUBJECT_NAME_BYTES])
 {
     if (s->kind == SUBJECT_TOKEN)
-        snprintf(buf, SUBJECT_NAME_BYTES, "token %.50s", s->name);
+        snprintf(buf, SUBJECT_NAME_BYTES, "token %s", s->name);
     else if (s->kind == SUBJECT_CERTIFICATE)
-        snprintf(buf, SUBJECT_NAME_BYTES, "certificate %.50s", s->name);
+        snprintf(buf, SUBJECT_NAME_BYTES, "certificate %s", s->name);
     else if (s->kind == SUBJECT_BASIC)
-        snprintf(buf, SUBJECT_NAME_BYTES, "basic %.50s", s->name);
+        snprintf(buf, SUBJECT_NAME_BYTES, "basic %s", s->name);
     else if (s->kind == SUBJECT_USER)
         snprintf(buf, SUBJECT_NAME_BYTES, "user %u", s->uid);
     else
@@ -127,28 +127,55 @@ const char *subject_sees(const struct subject *s)
                                : "own";
 }
 
-bool subject_may(const struct subject *s, enum role needed, struct error *err)
+/* ---- refusals ---- */
+
+#define NO_SOCKET "flamed has no Unix socket: listen takes unix:PATH"
+
+static void refuse_nobody(const struct subject *s, const char *socket, struct error *err)
+{
+    error_set(err, -EACCES, "flamed does not know the caller: %s", s->problem);
+    if (socket[0])
+        error_remedy(err,
+                     "ask from this machine: curl --unix-socket %s as root or in group flamed, or "
+                     "TCP on localhost as a user of it. /healthz is open to all",
+                     socket);
+    else
+        error_remedy(err, "ask from this machine, by TCP on localhost as a user of it; " NO_SOCKET
+                          ". /healthz is open to all");
+}
+
+static void refuse_over_tcp(const struct subject *s, enum role needed, const char *socket,
+                            struct error *err)
+{
+    char name[SUBJECT_NAME_BYTES];
+
+    error_set(err, -EACCES,
+              "%s may not do this over TCP: it takes the role '%s', and the user of a TCP "
+              "connection has the role '%s' at most",
+              subject_name(s, name), role_name(needed), role_name(s->role));
+    if (socket[0])
+        error_remedy(err,
+                     "ask on the Unix socket (curl --unix-socket %s), with a token of that role, "
+                     "or after flamed --login; or set tcp_manage: yes in flamed.yaml",
+                     socket);
+    else
+        error_remedy(
+            err,
+            "ask with a token of that role, or set tcp_manage: yes in flamed.yaml. " NO_SOCKET);
+}
+
+bool subject_may(const struct subject *s, enum role needed, const char *socket, struct error *err)
 {
     char name[SUBJECT_NAME_BYTES];
 
     if (needed != ROLE_UNSET && s->role >= needed)
         return true;
     if (s->kind == SUBJECT_NOBODY) {
-        error_set(err, -EACCES, "flamed does not know the caller: %s", s->problem);
-        error_remedy(err, "ask from this machine as a user of it: curl --unix-socket "
-                          "/run/flamed/flamed.sock as root or in group flamed, or TCP on "
-                          "localhost. /healthz is open to all");
+        refuse_nobody(s, socket, err);
         return false;
     }
     if (s->limited && s->most < needed) {
-        error_set(err, -EACCES,
-                  "%s may not do this over TCP: it takes the role '%s', and the user of a TCP "
-                  "connection has the role '%s' at most",
-                  subject_name(s, name), role_name(needed), role_name(s->role));
-        error_remedy(err,
-                     "ask on the Unix socket (curl --unix-socket /run/flamed/flamed.sock), with "
-                     "a token of that role, or after a login (flamed --login); tcp_manage: yes "
-                     "in flamed.yaml allows it over TCP");
+        refuse_over_tcp(s, needed, socket, err);
         return false;
     }
     error_set(err, -EACCES, "%s may not do this: it takes the role '%s', and the role here is '%s'",

@@ -45,7 +45,7 @@ struct subject {
     const struct access_rule *shown; /* that rule; NULL: it is a user's */
 };
 
-#define SUBJECT_NAME_BYTES 64
+#define SUBJECT_NAME_BYTES 80 /* a kind, and the whole name of a rule */
 
 /* Gets the subject of a connection that is at @place. Over TCP the kernel's word gives ROLE_ATTACH
  * at most, or with @tcp_manages as much as on the Unix socket. */
@@ -63,5 +63,6 @@ const char *subject_known_by(const struct subject *s);
 /* "all", "own", "match", "nothing": what of the node it sees. Literal. */
 const char *subject_sees(const struct subject *s);
 
-/* Returns whether @s has @needed. False: @err says who he is, what it takes and what to do. */
-bool subject_may(const struct subject *s, enum role needed, struct error *err);
+/* Returns whether @s has @needed. False: @err says who he is, what it takes and what to do.
+ * @socket: the path of the Unix socket that flamed listens on; "": there is none. */
+bool subject_may(const struct subject *s, enum role needed, const char *socket, struct error *err);

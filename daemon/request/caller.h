@@ -18,7 +18,7 @@ enum caller_kind {
     CALLER_SESSION,  /* a user of the machine, by the cookie of a browser */
 };
 
-#define CALLER_NAME_BYTES 64
+#define CALLER_NAME_BYTES 80 /* a kind, and the whole name of a rule */
 
 struct caller {
     enum caller_kind kind;

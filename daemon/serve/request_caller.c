@@ -79,8 +79,12 @@ static void refuse_untold(struct request *req)
     req->serve->stats.callers_untold++;
     pthread_mutex_unlock(&req->serve->lock);
     error_set(&err, -ETIMEDOUT, "flamed does not know the caller yet: %s", req->subject.problem);
-    error_remedy(&err, "ask once more in a second, or on the Unix socket: curl --unix-socket "
-                       "/run/flamed/flamed.sock");
+    if (req->serve->unix_path[0])
+        error_remedy(&err,
+                     "ask once more in a second, or on the Unix socket: curl --unix-socket %s",
+                     req->serve->unix_path);
+    else
+        error_remedy(&err, "ask once more in a second");
     answer_outcome(&req->answer, BACKEND_UNAVAILABLE, &err, 0);
 }
 
@@ -99,7 +103,7 @@ void request_refuse_peer(struct request *req, const struct peer *peer, enum peer
         refuse_untold(req);
         return;
     }
-    subject_may(&req->subject, req->route->role, &err);
+    subject_may(&req->subject, req->route->role, req->serve->unix_path, &err);
     request_refuse(req, 403, &err);
 }
 
@@ -128,7 +132,7 @@ bool request_subject(struct request *req, const struct head *h)
         refuse_untold(req);
         return false;
     }
-    if (subject_may(&req->subject, req->route->role, &err))
+    if (subject_may(&req->subject, req->route->role, req->serve->unix_path, &err))
         return true;
     if (req->subject.kind == SUBJECT_NOBODY && access_rules_have_shown(req->serve->access))
         credentials_challenge(req, err.msg);

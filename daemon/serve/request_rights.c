@@ -49,7 +49,8 @@ bool request_may_sample_events(const struct request *req, struct error *err)
         error_remedy(err, "ask as root or as a member of group flamed, or for another event");
         return false;
     }
-    return !samples(req, EVENT_PROBES) || subject_may(&req->subject, ROLE_ATTACH, err);
+    return !samples(req, EVENT_PROBES) ||
+           subject_may(&req->subject, ROLE_ATTACH, req->serve->unix_path, err);
 }
 
 static bool may_name(struct request *req)
@@ -60,7 +61,7 @@ static bool may_name(struct request *req)
         return true;
     if (req->subject.role >= ROLE_ATTACH)
         return req->head || quota_attach(req);
-    subject_may(&req->subject, ROLE_ATTACH, &err);
+    subject_may(&req->subject, ROLE_ATTACH, req->serve->unix_path, &err);
     error_remedy(&err, "leave symbols= away, or say symbols=memory, which needs no agent");
     return refuse_parameter(req, "symbols", &err);
 }

@@ -152,7 +152,7 @@ static bool change_capture(struct request *req, int (*fn)(void *ctx, const struc
     }
     span_copy(span_of(id), req->capture_id, sizeof(req->capture_id));
     if (req->subject.viewer.whole && !own_captures_has(req, id) &&
-        !subject_may(&req->subject, ROLE_MANAGE, &err)) {
+        !subject_may(&req->subject, ROLE_MANAGE, req->serve->unix_path, &err)) {
         answer_problem(&req->answer, 403, &err, SPAN_NULL); /* it sees what others took, too */
         return true;
     }

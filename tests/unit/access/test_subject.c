@@ -62,6 +62,56 @@ START_TEST(with_a_rule)
 }
 END_TEST
 
+/* Two rules are two callers, however long what their names have in common is. */
+START_TEST(names_of_rules_are_whole)
+{
+    static const enum access_by BY[] = { ACCESS_BY_TOKEN, ACCESS_BY_BASIC, ACCESS_BY_CERTIFICATE };
+
+    for (size_t i = 0; i < ARRAY_SIZE(BY); i++) {
+        struct access_rule one = { .by = BY[i], .role = ROLE_VIEW }, other = one;
+        char name[SUBJECT_NAME_BYTES], text[CALLER_NAME_BYTES];
+        struct subject a = { 0 }, b = { 0 };
+        struct caller first, second;
+
+        memset(one.name, 'n', ACCESS_NAME_MAX);
+        memset(other.name, 'n', ACCESS_NAME_MAX);
+        other.name[ACCESS_NAME_MAX - 1] = 'o';
+        subject_apply(&a, &one);
+        subject_apply(&b, &other);
+        first = caller_named(subject_name(&a, name));
+        ck_assert_ptr_nonnull(strstr(name, one.name));
+        second = caller_named(subject_name(&b, name));
+        ck_assert(!caller_equal(&first, &second));
+        ck_assert_str_eq(caller_name(&second, text), name);
+    }
+}
+END_TEST
+
+/* What is said to who may not names the socket that there is, if there is one. */
+START_TEST(refusals_name_the_socket)
+{
+    static const char *const SOCKETS[] = { "", "/run/other.sock" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(SOCKETS); i++) {
+        struct subject nobody = { .kind = SUBJECT_NOBODY, .role = ROLE_HEALTH, .problem = "why" };
+        struct subject root = {
+            .kind = SUBJECT_USER, .role = ROLE_ATTACH, .most = ROLE_ATTACH, .limited = true
+        };
+        const struct subject *const both[] = { &nobody, &root };
+
+        for (size_t k = 0; k < ARRAY_SIZE(both); k++) {
+            struct error err = ERROR_NULL;
+
+            ck_assert(!subject_may(both[k], ROLE_MANAGE, SOCKETS[i], &err));
+            ck_assert_uint_lt(strlen(err.remedy), ERROR_REMEDY_MAX - 1);
+            ck_assert_ptr_null(strstr(err.remedy, "/run/flamed"));
+            ck_assert_ptr_nonnull(
+                strstr(err.remedy, i ? "--unix-socket /run/other.sock" : "listen takes unix:PATH"));
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("subject");
@@ -69,6 +119,8 @@ int main(void)
 
     tcase_add_test(tc, the_other_end_alone);
     tcase_add_test(tc, with_a_rule);
+    tcase_add_test(tc, names_of_rules_are_whole);
+    tcase_add_test(tc, refusals_name_the_socket);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }

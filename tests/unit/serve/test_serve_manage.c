@@ -54,6 +54,7 @@ START_TEST(whoami_says_so)
     ck_assert_ptr_nonnull(strstr(tcp.body.p, "\"sees\": \"all\""));
     ck_assert_ptr_nonnull(strstr(tcp.body.p, "\"limit\""));
     ck_assert_ptr_nonnull(strstr(tcp.body.p, "--unix-socket"));
+    ck_assert_msg(strstr(tcp.body.p, socket_path), "the one that it listens on");
     ask_on(on_unix, "GET", "/api/v1/whoami", NULL);
     client_read(on_unix, /* head_only= */ false, &other);
     ck_assert_ptr_nonnull(strstr(other.body.p, "\"role\": \"manage\""));
