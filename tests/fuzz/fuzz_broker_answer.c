@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         need(a.body.socket_holders.count <= BROKER_HOLDERS_ITEMS &&
              a.body.socket_holders.told <= 7 &&
              (!a.body.socket_holders.count ||
-              a.body.socket_holders.items[a.body.socket_holders.count - 1] >> BROKER_HOLDER_BITS <
+              a.body.socket_holders.items[a.body.socket_holders.count - 1] >> BROKER_HOLDER_SOCKET <
                   3));
     else if (q.kind == BROKER_ATTACH_ENDED && a.result == 0)
         need(a.body.attach_ended.status <= BROKER_WAIT_STATUS_MAX);
