@@ -12,6 +12,8 @@
 #define ROUTE "/api/v1/jvms"
 #define CONTAINER 7 /* processes of the /proc below */
 #define HOST 8
+#define ALICES 9 /* a process of the host's, of another user than the test's */
+#define ALICE 61001
 #define MANY 24 /* connections */
 
 /* A broker. */
@@ -90,10 +92,19 @@ static void write_text(int pid, const char *name, const char *text)
 
 static void add_process(int pid)
 {
-    char status[8192] = "";
+    char status[8192] = "", *uids;
     FILE *f = fopen("/proc/self/status", "re");
 
     ck_assert(f && fread(status, 1, sizeof(status) - 1, f) > 0 && fclose(f) == 0);
+    if (pid == ALICES) {
+        static const char LINE[] = "Uid:\t61001\t61001\t61001\t61001\n"; /* ALICE */
+        char *next;
+
+        ck_assert_ptr_nonnull(uids = strstr(status, "Uid:"));
+        next = strchr(uids, '\n') + 1;
+        memmove(uids + strlen(LINE), next, strlen(next) + 1);
+        memcpy(uids, LINE, strlen(LINE));
+    }
     ck_assert_int_eq(mkdir(path_of(pid, ""), 0755), 0);
     write_text(pid, "status", status);
     write_text(pid, "cgroup", "0::/\n");
@@ -108,7 +119,7 @@ static const char *link_path(void)
     return path;
 }
 
-static void setup(void)
+static void setup_with(void (*start_it)(void))
 {
     pthread_mutex_init(&broker.lock, NULL);
     pthread_cond_init(&broker.changed, NULL);
@@ -116,14 +127,25 @@ static void setup(void)
     broker.late = 0;
     broker.holder = HOST;
     broker.looks = broker.most = 0;
-    start();
+    start_it();
     peers_ask_holders(peers, ask_holders, NULL);
     peers->enclosed = false;
     snprintf(proc, sizeof(proc), "%.*s", (int)(strrchr(socket_path, '/') - socket_path),
              socket_path);
     add_process(CONTAINER);
     add_process(HOST);
+    add_process(ALICES);
     ck_assert_int_eq(symlink("8", link_path()), 0);
+}
+
+static void setup(void)
+{
+    setup_with(start);
+}
+
+static void setup_full(void)
+{
+    setup_with(start_full);
 }
 
 static void teardown(void)
@@ -131,7 +153,7 @@ static void teardown(void)
     static const char *const FILES[] = { "status", "cgroup" };
 
     stand_still(false);
-    for (int pid = CONTAINER; pid <= HOST; pid++) {
+    for (int pid = CONTAINER; pid <= ALICES; pid++) {
         for (size_t i = 0; i < ARRAY_SIZE(FILES); i++)
             unlink(path_of(pid, FILES[i]));
         rmdir(path_of(pid, ""));
@@ -178,7 +200,7 @@ START_TEST(who_holds_the_socket_counts)
     broker.holder = 0; /* nobody */
     ck_assert_uint_eq(status_of(ROUTE), 403);
     ck_assert_uint_eq(broker.looks, 6); /* two of each */
-    broker.holder = 9;                  /* is gone, each time */
+    broker.holder = 10;                 /* is gone, each time */
     ck_assert_uint_eq(status_of(ROUTE), 503);
 }
 END_TEST
@@ -269,10 +291,43 @@ START_TEST(one_look_is_for_many)
 }
 END_TEST
 
+/* A request that waits for its body is judged as root's. Before it acts its socket becomes another
+ * user's, and a process of his holds it: he is the host's, but it is not he who was judged. */
+START_TEST(an_act_is_begun_for_the_user_that_was_judged)
+{
+    static const char HEAD[] = "POST /api/v1/captures HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                               "application/json\r\nContent-Length: 12\r\n\r\n";
+    static const struct {
+        int32_t holder;
+        uid_t uid;
+        unsigned status;
+    } ENDS[] = { { HOST, 0, 201 }, { ALICES, ALICE, 403 }, { CONTAINER, 0, 403 }, { 0, 0, 403 } };
+
+    for (size_t i = 0; i < ARRAY_SIZE(ENDS); i++) {
+        _cleanup_close_ int fd = client_connect_tcp(port);
+        _cleanup_reply_ struct reply r;
+        size_t looks = broker.looks;
+
+        client_send(fd, HEAD, strlen(HEAD));
+        await_look(looks + 2);
+        usleep(400000); /* what that look found counts no more */
+        pthread_mutex_lock(&broker.lock);
+        broker.holder = ENDS[i].holder;
+        pthread_mutex_unlock(&broker.lock);
+        ck_assert_int_eq(fchown(fd, ENDS[i].uid, (gid_t)-1), 0);
+        client_send(fd, "{\"pid\":1000}", 12);
+        client_read(fd, /* head_only= */ false, &r);
+        ck_assert_uint_eq(r.status, ENDS[i].status);
+        ck_assert_uint_eq(fake_get(&fake, &fake.created), 1);
+        broker.holder = HOST;
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("serve_whose");
-    TCase *tc = tcase_create("whose");
+    TCase *tc = tcase_create("whose"), *full = tcase_create("acts");
 
     if (geteuid() != 0)
         return 77;
@@ -283,6 +338,10 @@ int main(void)
     tcase_add_test(tc, a_broker_that_stands_still_holds_up_nobody_else);
     tcase_add_test(tc, those_who_leave_are_let_go);
     tcase_add_test(tc, one_look_is_for_many);
+    tcase_add_checked_fixture(full, setup_full, teardown);
+    tcase_set_timeout(full, 60);
+    tcase_add_test(full, an_act_is_begun_for_the_user_that_was_judged);
+    suite_add_tcase(s, full);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
