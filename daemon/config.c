@@ -3,10 +3,16 @@
 
 #include "access/access_rules.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CONFIG_QUIET_NS (100 * (int64_t)NSEC_PER_MSEC) /* since the last write to the file */
+#define CONFIG_READS 20                                /* at most, half as long apart */
 
 static const struct choice LOG_LEVELS[] = {
     { "error", LOG_LEVEL_ERROR },
@@ -185,13 +191,55 @@ static int open_file(const char *path, int *ret_fd)
     return 0;
 }
 
+/* Whether the file was the same at both times, and nobody had just written to it. */
+static bool is_quiet(const struct stat *before, const struct stat *after)
+{
+    struct timespec now;
+    int64_t age_ns;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    age_ns = (now.tv_sec - after->st_mtim.tv_sec) * (int64_t)NSEC_PER_SEC + now.tv_nsec -
+             after->st_mtim.tv_nsec;
+    return before->st_size == after->st_size &&
+           memcmp(&before->st_mtim, &after->st_mtim, sizeof(after->st_mtim)) == 0 &&
+           (age_ns > CONFIG_QUIET_NS || age_ns < 0); /* negative: the clock was set back */
+}
+
+/* Reads all of a file, and again while a program writes to it. What is cut off may be what narrows
+ * a rule. 0; -EBUSY: it does not end; -errno. */
+static int read_whole(int fd, struct buf *ret)
+{
+    const struct timespec pause = { .tv_nsec = CONFIG_QUIET_NS / 2 };
+    struct stat before, after;
+    int r;
+
+    for (int i = 0; i < CONFIG_READS; i++) {
+        if (i)
+            nanosleep(&pause, NULL);
+        buf_clear(ret);
+        if (lseek(fd, 0, SEEK_SET) < 0 || fstat(fd, &before) < 0)
+            return -errno;
+        r = buf_read_fd(ret, fd);
+        if (r < 0)
+            return r;
+        if (fstat(fd, &after) < 0)
+            return -errno;
+        if (is_quiet(&before, &after) && (off_t)ret->n == after.st_size)
+            return 0;
+    }
+    return -EBUSY;
+}
+
 int config_parse_fd(int fd, uint64_t given, struct config *c, struct error *err)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
     int r;
 
     buf_init(&text, CONFIG_FILE_MAX_BYTES);
-    r = buf_read_fd(&text, fd);
+    r = read_whole(fd, &text);
+    if (r == -EBUSY)
+        return error_set(err, r, "a program writes to the configuration '%.128s' all the time",
+                         c->config_file);
     if (r < 0)
         return error_code(err, r, "cannot read the configuration '%.128s'", c->config_file);
     return config_parse_yaml(buf_span(&text), c->config_file, given, c, err);

@@ -167,10 +167,8 @@ static int supervised_worker(int argc, char **argv, const struct supervise_worke
     w.argc = argc - sw->extra + 1;
     w.argv = argv + sw->extra - 1;
     r = config_parse_argv(w.argc, w.argv, c, &given, err);
-    if (r == 0 && sw->config_fd >= 0) {
-        lseek(sw->config_fd, 0, SEEK_SET);
+    if (r == 0 && sw->config_fd >= 0)
         r = config_parse_fd(sw->config_fd, given, c, err);
-    }
     return r < 0 ? r : serving_run(c, &w, err);
 }
 
