@@ -48,7 +48,7 @@ static void set_tls_problem(struct reload *r, struct engine *engine, const char 
     if (problem[0])
         log_err("%s", problem);
     span_copy(span_of(problem), r->tls_problem, sizeof(r->tls_problem));
-    engine_set_tls_problem(engine, problem);
+    engine_set_problem(engine, ENGINE_PROBLEM_TLS, problem);
 }
 
 /* Says until when it was good, where it is not any more. */
@@ -114,6 +114,25 @@ static int read_tls(const struct reload *r, struct engine *engine, const struct 
     return r->tls && fresh->tls ? tls_files_load(engine, fresh->tls, ret, err) : 0;
 }
 
+/* ---- secrets without TLS ---- */
+
+void reload_plain(struct reload *r, struct engine *engine)
+{
+    static const char PROBLEM[] =
+        "tokens and passwords may come over plain HTTP: a program with CAP_NET_RAW in this "
+        "network, as in a container that shares it, can read them: have flamed listen on "
+        "https://127.0.0.1:PORT or the Unix socket alone, or take that capability away";
+    const struct access_rules *rules = serve_access(r->serve);
+    bool now = r->plain && (access_rules_have(rules, ACCESS_BY_TOKEN) ||
+                            access_rules_have(rules, ACCESS_BY_BASIC));
+
+    if (now && !r->warned_plain)
+        log_warn("%s", PROBLEM);
+    if (now != r->warned_plain)
+        engine_set_problem(engine, ENGINE_PROBLEM_PLAIN, now ? PROBLEM : "");
+    r->warned_plain = now;
+}
+
 /* ---- the audit log ---- */
 
 void reload_audit(struct reload *r, struct engine *engine, int *ret_fd)
@@ -158,6 +177,7 @@ void reload_config(struct reload *r, struct engine *engine)
     if (result == 0) {
         fresh.rules = NULL; /* the engine's now */
         serve_set_access(r->serve, TAKE_PTR(fresh.access));
+        reload_plain(r, engine);
         log_info("the configuration was read again: %zu schedules, %zu triggers", schedules,
                  triggers);
         log_restart(r->config, &fresh);
@@ -167,13 +187,13 @@ void reload_config(struct reload *r, struct engine *engine)
             r->config->tls = TAKE_PTR(fresh.tls);
             tell_expired(r, engine);
         }
-        engine_set_config_problem(engine, "");
+        engine_set_problem(engine, ENGINE_PROBLEM_CONFIG, "");
     } else {
         snprintf(problem, sizeof(problem),
                  "the configuration was not read again, the one before stays in force: %s%s%s",
                  err.msg[0] ? err.msg : "out of memory", err.remedy[0] ? ": " : "", err.remedy);
         log_err("%s", problem);
-        engine_set_config_problem(engine, problem);
+        engine_set_problem(engine, ENGINE_PROBLEM_CONFIG, problem);
     }
     tls_unref(tls);
     config_deinit(&fresh);

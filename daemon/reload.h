@@ -20,7 +20,9 @@ struct reload {
     struct serve *serve;   /* whose access rules change with it */
     struct tls *tls;       /* owned: that in force; NULL: flamed was started without */
     bool open;             /* others than this machine reach it */
-    char tls_problem[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 96]; /* of the last log line; "": none */
+    bool plain;            /* it listens on TCP without TLS */
+    bool warned_plain;     /* that secrets are sent that way */
+    char tls_problem[ENGINE_PROBLEM_BYTES]; /* of the last log line; "": none */
 };
 
 /* Never fails: what is wrong with the file is logged and shown by /readyz, and all stays as it was.
@@ -28,6 +30,8 @@ struct reload {
 void reload_config(struct reload *r, struct engine *engine);
 /* Takes a new certificate, key or CA where the files have changed; fails as reload_config(). */
 void reload_tls(struct reload *r, struct engine *engine);
+/* Warns if the rules in force take tokens or passwords where others may read them. */
+void reload_plain(struct reload *r, struct engine *engine);
 /* Has the broker open the log of who did what, for a worker that begins (@ret_fd) or one that runs
  * (NULL). What goes wrong is logged, and the one before stays. */
 void reload_audit(struct reload *r, struct engine *engine, int *ret_fd);

@@ -130,20 +130,24 @@ static bool speaks_tls(const struct config *c, int fd)
 /* Which of the listening sockets speak TLS: those that others than this machine reach, whatever the
  * configuration says by now, and those that it names so. */
 static int choose_tls(const struct config *c, const struct serving_opts *w, uint32_t *ret,
-                      bool *ret_public, struct error *err)
+                      struct reload *r, struct error *err)
 {
+    char path[LISTEN_PATH_BYTES];
+
     for (size_t i = 0; i < w->listen_count; i++) {
         bool public = listen_is_public(w->listen_fds[i]);
 
         if (public || speaks_tls(c, w->listen_fds[i]))
             *ret |= UINT32_C(1) << i;
-        *ret_public |= public;
+        else
+            r->plain = r->plain || !listen_unix_path(w->listen_fds[i], path);
+        r->open |= public;
     }
     if (*ret && !c->tls)
         return error_set(
             err, -EINVAL,
             "the configuration has no tls_server_config, but an address that takes it");
-    if (*ret_public && !config_listen_rights(c).authentication)
+    if (r->open && !config_listen_rights(c).authentication)
         return error_set(
             err, -EINVAL,
             "the configuration has no rule for what is shown, but an address that others "
@@ -155,7 +159,7 @@ static int start_serve(const struct config *c, const struct serving_opts *w, str
                        const struct api *api, struct serve_opts *o, struct reload *reload,
                        struct error *err)
 {
-    int r = choose_tls(c, w, &o->listen_tls, &reload->open, err);
+    int r = choose_tls(c, w, &o->listen_tls, reload, err);
 
     if (r == 0 && o->listen_tls)
         r = tls_files_load(engine, c->tls, &reload->tls, err);
@@ -167,11 +171,13 @@ static int start_serve(const struct config *c, const struct serving_opts *w, str
         reload_audit(reload, engine, &o->audit_fd);
     o->tls = tls_ref(reload->tls);
     r = serve_start(o, api_backend(api), &reload->serve, err);
-    if (r < 0)
+    if (r < 0) {
         tls_unref(o->tls);
-    else
-        reload_tls(reload, engine); /* says so of one that has ended */
-    return r;
+        return r;
+    }
+    reload_tls(reload, engine); /* says so of one that has ended */
+    reload_plain(reload, engine);
+    return 0;
 }
 
 /* The rules are the engine's from here on. */

@@ -195,8 +195,9 @@ static void add_whole_problems(struct api *api, json_t *problems)
     add_problem(problems, "kernel symbols", symbolizer_kernel_problem(api->engine.symbolizer),
                 false);
     add_problem(problems, "proc", discover_problem(api->engine.discover), false);
-    add_problem(problems, "configuration", api->engine.config_problem, false);
-    add_problem(problems, "tls", api->engine.tls_problem, false);
+    add_problem(problems, "configuration", api->engine.problems[ENGINE_PROBLEM_CONFIG], false);
+    add_problem(problems, "tls", api->engine.problems[ENGINE_PROBLEM_TLS], false);
+    add_problem(problems, "plain http", api->engine.problems[ENGINE_PROBLEM_PLAIN], false);
     add_recorder_problem(*api->engine.recorder, problems);
     if (api->engine.store) {
         store_problem(api->engine.store, store, sizeof(store));

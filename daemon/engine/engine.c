@@ -391,8 +391,7 @@ struct engine_parts engine_parts(struct engine *e)
                                   .recorder = &e->recorder,
                                   .dispatch = &e->dispatch,
                                   .sampling = &e->sampling,
-                                  .config_problem = e->config_problem,
-                                  .tls_problem = e->tls_problem };
+                                  .problems = e->problems };
 }
 
 int engine_lost_fd(const struct engine *e)

@@ -48,10 +48,16 @@ struct engine *engine_stop(struct engine *e);
  * on. 0, or an error with @err: then nothing has changed and @rules is the caller's. Thread: any
  * but the engine's. */
 int engine_set_rules(struct engine *e, struct rules *rules, struct error *err);
-/* Sets what /readyz is to say of a configuration that could not be taken; "": all is well. */
-void engine_set_config_problem(struct engine *e, const char *sentence);
-/* Does the same of the files for TLS. */
-void engine_set_tls_problem(struct engine *e, const char *sentence);
+#define ENGINE_PROBLEM_BYTES (ERROR_MSG_MAX + ERROR_REMEDY_MAX + 96)
+/* What /readyz may say of the configuration. */
+enum engine_problem {
+    ENGINE_PROBLEM_CONFIG, /* it could not be taken */
+    ENGINE_PROBLEM_TLS,    /* nor could the files for TLS */
+    ENGINE_PROBLEM_PLAIN,  /* secrets are sent without TLS */
+    ENGINE_PROBLEMS
+};
+/* Sets that sentence; "": all is well. */
+void engine_set_problem(struct engine *e, enum engine_problem which, const char *sentence);
 /* Has the broker, which knows the paths, open the configuration file as it is now, or a file for
  * TLS that it names. The fd is the caller's. Return: 0; BROKER_ABSENT: there is none; -errno with
  * @err.

@@ -37,26 +37,22 @@ int engine_set_rules(struct engine *e, struct rules *rules, struct error *err)
     return r == -ENOMEM ? error_set(err, r, "out of memory") : r;
 }
 
-static int call_set_config_problem(struct engine *e, void *arg)
+struct set_problem {
+    enum engine_problem which;
+    const char *sentence;
+};
+
+static int call_set_problem(struct engine *e, void *arg)
 {
-    snprintf(e->config_problem, sizeof(e->config_problem), "%s", (const char *)arg);
+    const struct set_problem *set = arg;
+
+    snprintf(e->problems[set->which], ENGINE_PROBLEM_BYTES, "%s", set->sentence);
     return 0;
 }
 
-void engine_set_config_problem(struct engine *e, const char *sentence)
+void engine_set_problem(struct engine *e, enum engine_problem which, const char *sentence)
 {
-    engine_ask(e, call_set_config_problem, (void *)(uintptr_t)sentence, NULL);
-}
-
-static int call_set_tls_problem(struct engine *e, void *arg)
-{
-    snprintf(e->tls_problem, sizeof(e->tls_problem), "%s", (const char *)arg);
-    return 0;
-}
-
-void engine_set_tls_problem(struct engine *e, const char *sentence)
-{
-    engine_ask(e, call_set_tls_problem, (void *)(uintptr_t)sentence, NULL);
+    engine_ask(e, call_set_problem, &(struct set_problem){ which, sentence }, NULL);
 }
 
 int engine_open_config(struct engine *e, enum tls_file which, int *ret_fd, struct error *err)

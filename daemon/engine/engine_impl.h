@@ -36,8 +36,7 @@ struct engine {
     struct store_writer *store_writer; /* used from any thread */
     struct recorder *recorder;         /* NULL: off */
     struct scheduled *scheduled;
-    char config_problem[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 96]; /* for /readyz */
-    char tls_problem[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 96];    /* for /readyz */
+    char problems[ENGINE_PROBLEMS][ENGINE_PROBLEM_BYTES]; /* for /readyz */
     struct sampling sampling;
     struct attaching attaching;
     struct captures captures;

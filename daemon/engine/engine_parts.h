@@ -26,7 +26,7 @@ struct engine_parts {
     struct recorder *const *recorder; /* *recorder NULL: off */
     const struct dispatch *dispatch;
     const struct sampling *sampling;
-    const char *config_problem, *tls_problem; /* sentences for /readyz; "": none */
+    const char (*problems)[ENGINE_PROBLEM_BYTES]; /* [ENGINE_PROBLEMS]; "": none */
 };
 
 /* Gives them. Thread: any. */

@@ -358,6 +358,17 @@ int listen_open(const char *address, const struct listen_rights *rights, int *re
     return listen_tcp(address, rights, ret_fd, err);
 }
 
+bool listen_unix_path(int fd, char ret[LISTEN_PATH_BYTES])
+{
+    struct sockaddr_un un = { 0 };
+    socklen_t n = sizeof(un);
+    bool found = getsockname(fd, (struct sockaddr *)&un, &n) == 0 && un.sun_family == AF_UNIX;
+    size_t length = found ? strnlen(un.sun_path, sizeof(un.sun_path)) : 0;
+
+    span_copy((struct span){ un.sun_path, length }, ret, LISTEN_PATH_BYTES);
+    return found;
+}
+
 bool listen_is_public(int fd)
 {
     struct sockaddr_storage sa = { 0 };

@@ -6,8 +6,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#include <sys/un.h>
-
 static bool serve_is_idle(const struct serve *s, bool answered)
 {
     if (s->suspended_count || s->stats.captures_now)
@@ -56,20 +54,6 @@ static void serve_free(struct serve *s)
     free(s);
 }
 
-/* The first Unix socket that it listens on, for what is said to clients. */
-static void find_unix_path(struct serve *s)
-{
-    for (size_t i = 0; i < s->listen_count && !s->unix_path[0]; i++) {
-        struct sockaddr_un un = { 0 };
-        socklen_t n = sizeof(un);
-
-        if (getsockname(s->listen_fds[i], (struct sockaddr *)&un, &n) == 0 &&
-            un.sun_family == AF_UNIX)
-            span_copy((struct span){ un.sun_path, strnlen(un.sun_path, sizeof(un.sun_path)) },
-                      s->unix_path, sizeof(s->unix_path));
-    }
-}
-
 int serve_start(const struct serve_opts *o, const struct api_backend *be, struct serve **ret,
                 struct error *err)
 {
@@ -114,7 +98,8 @@ int serve_start(const struct serve_opts *o, const struct api_backend *be, struct
     if (o->listen_count)
         memcpy(s->listen_fds, o->listen_fds, o->listen_count * sizeof(int));
     s->opts.listen_fds = s->listen_fds;
-    find_unix_path(s);
+    for (size_t i = 0; i < s->listen_count && !s->unix_path[0]; i++)
+        listen_unix_path(s->listen_fds[i], s->unix_path);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->work, NULL);
     pthread_condattr_init(&monotonic);

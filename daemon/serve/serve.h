@@ -94,6 +94,9 @@ bool listen_is_at(int fd, const char *address);
 int listen_check(const char *address, const struct listen_rights *rights, struct error *err);
 /* Returns whether it begins with "https://". */
 bool listen_wants_tls(const char *address);
+#define LISTEN_PATH_BYTES 109 /* of struct sockaddr_un, and a NUL */
+/* Returns whether @fd is a Unix socket. Then *ret is its path, else "". */
+bool listen_unix_path(int fd, char ret[LISTEN_PATH_BYTES]);
 /* Returns whether others than this machine reach the listening socket @fd. */
 bool listen_is_public(int fd);
 

@@ -39,7 +39,6 @@
 #define SERVE_MHD_THREADS 2
 #define SERVE_LISTEN_MAX 16
 #define PATH_TEXT_MAX 128
-#define UNIX_PATH_BYTES 109                     /* of struct sockaddr_un, and a NUL */
 #define SERVE_GUESTS_MAX 16                     /* connections kept for health routes */
 #define SERVE_CLOSING_MAX 256                   /* connections told to go, not gone yet */
 #define SERVE_HEAD_MAX_BYTES (32 * 1024)        /* of a request: its line and its headers */
@@ -184,7 +183,7 @@ struct serve {
     struct tls *tls;                  /* for the next connection; guarded by lock */
     int listen_fds[SERVE_LISTEN_MAX];
     size_t listen_count;
-    char unix_path[UNIX_PATH_BYTES]; /* of the first Unix socket that it listens on; "": none */
+    char unix_path[LISTEN_PATH_BYTES]; /* of the first Unix socket that it listens on; "": none */
     int epoll_fd, wake_fd;
     pthread_t net_thread, workers[SERVE_WORKERS];
     bool net_started;

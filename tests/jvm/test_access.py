@@ -578,6 +578,21 @@ class Rules(unittest.TestCase):
             proc.wait_until(lambda: "access" in json.dumps(daemon.get("/readyz").json()), 10, "the mistake is told", 0.1)
             self.assertEqual(status("/api/v1/jvms", **bearer(taker)), 200)
 
+    def test_secrets_over_plain_http_are_warned_of(self):
+        """On loopback, too, a program with CAP_NET_RAW reads them: /readyz and the log say so, as long as a rule takes them."""
+        paths.need_root()
+        _, rule = new_token("viewer", "view")
+        user = f"access:\n  - {{name: alice, user: {ALICE}, role: attach, sees: own}}\n"
+        config = self.configure(user)
+        with Daemon("--config", config, "--recorder-hz=0") as daemon:
+            self.assertEqual(daemon.problems("plain http"), [])
+            for text, count in ((user + rule, 1), (user, 0)):
+                with open(config, "w", encoding="utf-8") as f:
+                    f.write(text)
+                os.kill(daemon.top(), signal.SIGHUP)
+                proc.wait_until(lambda count=count: len(daemon.problems("plain http")) == count, 10, f"{count} warnings", 0.1)
+            self.assertEqual(daemon.log().count("may come over plain HTTP"), 1)
+
     def test_mistakes_are_told(self):
         for text, words in (("access: 1\n", "a list"), ("access:\n  - {name: A}\n", "a-z"), ("access:\n  - {name: a}\n", "either user"),
                             ("access:\n  - {name: a, role: view}\n", "either user"), ("access:\n  - {role: view, user: root}\n", "name"),
