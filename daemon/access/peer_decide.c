@@ -55,7 +55,7 @@ static bool is_of_other_cgroup(const struct peer_facts *f, const struct peer_pro
 }
 
 /* Whether all of its users are the one that opened the socket. A set-user-ID program may have got
- * the socket from whoever started it. */
+ * the socket from the program that started it. */
 static bool is_of_user(const struct peer_process *p, uint32_t uid)
 {
     for (size_t i = 0; i < ARRAY_SIZE(p->uids); i++) {

@@ -78,10 +78,9 @@ int broker_namespace_user(struct broker *b, const struct proc_id *id, uint32_t *
 /* Gets the processes that hold the TCP sockets @keys, into one of @ret for each. @keys are cookies
  * if @net_ns is 0. Else they are the inodes of sockets that are open in the network namespace with
  * the inode @net_ns. Takes some 50 ns for each descriptor of the machine, and 50 more for each
- * socket. The first socket and those that few hold
- * come first, as far as the answer has room. 0; -EBUSY if its turn has not come within a second;
- * -ETIMEDOUT if there are too many descriptors; -EOPNOTSUPP if the kernel has no such walk; -errno.
- */
+ * socket. The first socket and those that few hold come first, as far as the answer has room.
+ * Return: 0. -EBUSY if its turn has not come within a second. -ETIMEDOUT if there are too many
+ * descriptors. -EOPNOTSUPP if the kernel has no such walk. -errno. */
 int broker_socket_holders(struct broker *b, const uint64_t *keys, size_t n, uint64_t net_ns,
                           struct socket_holding *ret, struct error *err);
 int broker_hsperfdata(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);

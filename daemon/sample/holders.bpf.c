@@ -43,7 +43,7 @@ struct cred {
 
 struct file {
     void *private_data;
-    const struct cred *f_cred; /* of whoever opened it */
+    const struct cred *f_cred; /* of the program that opened it */
     struct inode *f_inode;
 } __attribute__((preserve_access_index));
 
