@@ -88,6 +88,8 @@ uint64_t proc_owner(int proc_fd, const struct proc_id *id)
     char name[32];
     int r;
 
+    if (proc_fd < 0)
+        return number(PROCESS, SPAN_NULL, (uint64_t)id->host_pid, id->start_ticks);
     buf_init(&text, CGROUP_MAX_BYTES);
     snprintf(name, sizeof(name), "%d/cgroup", id->host_pid);
     r = buf_read_at(&text, proc_fd, name);

@@ -229,8 +229,8 @@ int proc_open(int proc_fd, const struct proc_id *id, int *ret_pidfd);
 
 /* Returns whose process it is, never 0. It is the same for all of a container. Outside of any it is
  * the same for all of a user, in one service or in all of the user's sessions. Each of root's is
- * one of its own, and each that is gone. All whose cgroup or status cannot be read whole are
- * OWNER_FOREIGN (base/shares.h). Reads both. */
+ * one of its own, and each that is gone, or all where @proc_fd is -1. All whose cgroup or status
+ * cannot be read whole are OWNER_FOREIGN (base/shares.h). Reads both. */
 uint64_t proc_owner(int proc_fd, const struct proc_id *id);
 /* From now on makes its numbers by @shared, so that they mean the same in another program. To be
  * called before the first proc_owner(). */
