@@ -237,6 +237,9 @@ static void metrics_state(struct api *api, struct buf *out)
            (double)s.elf_nameless);
     metric(out, "flamed_elf_left_out_total", "counter",
            "Times that the symbols of a file were left out for that.", (double)s.elf_left_out);
+    metric(out, "flamed_inlines_refused_total", "counter",
+           "Files whose inlined functions and lines found no room in their owner's share.",
+           (double)s.inlines_refused);
     metric(out, "flamed_shares_miscounted_total", "counter",
            "Times that more of a share was given back than was taken, which is a fault of flamed.",
            (double)shares_miscounted());

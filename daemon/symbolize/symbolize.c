@@ -333,6 +333,7 @@ void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *ret)
                                       .elf_unanswered = elf.unanswered,
                                       .elf_nameless = elf.nameless,
                                       .elf_left_out = elf.left_out,
+                                      .inlines_refused = s->env.memory->inlines.refused,
                                       .java_methods = s->java_methods,
                                       .resolvers = HASH_COUNT(s->resolvers) };
     for (const struct resolver_entry *e = s->resolvers; e; e = e->hh.next)

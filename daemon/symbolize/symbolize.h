@@ -129,7 +129,7 @@ uint32_t symbolizer_place(struct symbolizer *s, struct process *p, uint64_t addr
 
 struct symbolizer_stats {
     uint64_t elf_files, elf_bytes, elf_failed, elf_reading, elf_unanswered, elf_nameless,
-        elf_left_out, java_methods, resolvers;
+        elf_left_out, inlines_refused, java_methods, resolvers;
 };
 /* Gives its counters and sizes. */
 void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *ret);
