@@ -81,4 +81,3 @@ void dwarf_answers_deinit(struct dwarf_answers *a);
 /* Gives back what only made it faster, until the next look-up. */
 void dwarf_rest(struct dwarf *d);
 size_t dwarf_bytes(const struct dwarf *d); /* of memory, at rest */
-size_t dwarf_units(const struct dwarf *d); /* known so far */

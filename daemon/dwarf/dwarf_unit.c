@@ -311,8 +311,3 @@ struct dwarf_unit *dwarf_unit_of_code(struct dwarf *d, uint64_t address)
     }
     return NULL;
 }
-
-size_t dwarf_units(const struct dwarf *d)
-{
-    return d->unit_count;
-}

@@ -53,11 +53,11 @@ const struct mapping *resolver_mapping(struct resolver *r, uint64_t address, uin
 /* Returns the file behind @m; NULL: it has none that can be read, or (BOUND_READING) not yet. */
 struct elf_image *resolver_bind(struct resolver *r, const struct mapping *m, struct bound *b,
                                 uint64_t now_ns);
-/* Tells memory that is no file: the kernel's names in brackets but for the vdso, shared anonymous
- * memory. */
 /* Returns whether both are pieces of one file. One whose rights were changed for some pages has
  * several. */
 bool mapping_is_same_file(const struct mapping *a, const struct mapping *b);
+/* Tells memory that is no file: the kernel's names in brackets but for the vdso, shared anonymous
+ * memory. */
 bool mapping_is_anonymous(const struct mapping *m);
 /* Tells files in which runtimes keep the code that they generate. */
 bool mapping_may_be_generated(const struct mapping *m);

@@ -134,15 +134,19 @@ bool mapping_may_be_generated(const struct mapping *m)
            span_starts_with(m->path, "/dev/shm/");
 }
 
+bool mapping_is_same_file(const struct mapping *a, const struct mapping *b)
+{
+    return a->inode == b->inode && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor &&
+           span_eq(a->path, b->path);
+}
+
 /* The same file mapped elsewhere in this process, if it was read already, or is being read. */
 static bool find_twin(const struct resolver *r, const struct mapping *m, struct bound *b)
 {
     for (size_t i = 0; i < r->maps.count; i++) {
-        const struct mapping *o = &r->maps.entries[i];
         const struct bound *known = &r->bound[i];
 
-        if (m->inode && o->inode == m->inode && o->dev_major == m->dev_major &&
-            o->dev_minor == m->dev_minor && span_eq(o->path, m->path) &&
+        if (m->inode && mapping_is_same_file(&r->maps.entries[i], m) &&
             (known->state == BOUND_READING ||
              (known->state == BOUND_FILE && elf_cache_get(r->env->elf, known->elf)))) {
             b->elf = known->elf;
@@ -186,12 +190,6 @@ struct elf_image *resolver_bind(struct resolver *r, const struct mapping *m, str
                                  &b->elf, NULL),
                   now_ns);
     return b->state == BOUND_FILE ? elf_cache_get(elf, b->elf) : NULL;
-}
-
-bool mapping_is_same_file(const struct mapping *a, const struct mapping *b)
-{
-    return a->inode == b->inode && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor &&
-           span_eq(a->path, b->path);
 }
 
 /* Where the code ends that begins with the @at-th mapping. */

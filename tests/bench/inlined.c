@@ -40,8 +40,8 @@ static int look(struct dwarf *d, const uint64_t *addresses, size_t count, const 
     cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
     wall = clock_monotonic_ns() - wall;
     getrusage(RUSAGE_SELF, &used);
-    fprintf(stderr, "%s: %zu addresses, %.1f ms CPU, %.1f ms, %zu units, at most %ld MiB\n", which,
-            count, (double)cpu / 1e6, (double)wall / 1e6, dwarf_units(d), used.ru_maxrss >> 10);
+    fprintf(stderr, "%s: %zu addresses, %.1f ms CPU, %.1f ms, at most %ld MiB\n", which, count,
+            (double)cpu / 1e6, (double)wall / 1e6, used.ru_maxrss >> 10);
     if (show)
         print(&a, addresses);
     return 0;
