@@ -238,8 +238,6 @@ static int serve_until_end(struct serving *s)
         if (r < 0)
             error_code(s->err, r, "a process that flamed needs has ended");
     }
-    if (api)
-        api_end_starts(api);
     serve_stop(s->reload.serve);
     tls_unref(s->reload.tls);
     engine_stop(engine);

@@ -9,8 +9,6 @@ struct engine;
 
 /* Borrows @e, which outlives it. 0 or -ENOMEM. */
 int api_new(struct engine *e, struct api **ret);
-/* Has those that begin captures wait no longer for the broker. Thread: any. */
-void api_end_starts(struct api *api);
 /* NULL is fine. Returns NULL. */
 struct api *api_free(struct api *api);
 /* Returns the table of its functions. Points into @api. */

@@ -6,21 +6,14 @@
 #include "api/past_reach.h"
 #include "engine/engine_parts.h"
 
-#include <stdatomic.h>
-
 /* What answers are made of. */
 struct api {
     struct engine_parts engine;
     struct api_backend backend;
-    atomic_bool ending; /* as of api_end_starts() */
 };
 
 /* Runs @fn on the engine's thread and waits for it, as mailbox_ask(). */
 int api_ask(struct api *api, int (*fn)(struct api *api, void *arg), void *arg, struct error *err);
-/* Does the same of what begins a capture. As long as the broker loads a program for its event, or
- * puts one in its place, it is asked again, for a while. */
-int api_ask_start(struct api *api, int (*fn)(struct api *api, void *arg), void *arg,
-                  struct error *err);
 
 /* ---- api/jvms.c: what the engine knows, as JSON ---- */
 

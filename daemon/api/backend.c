@@ -23,7 +23,7 @@ static int backend_capture_start(void *ctx, const struct capture_request *req, c
                                  void *cookie, struct capture **ret, struct error *err)
 {
     struct start_args a = { .req = req, .done = done, .cookie = cookie, .err = err };
-    int r = api_ask_start(ctx, call_start, &a, err);
+    int r = api_ask(ctx, call_start, &a, err);
 
     if (r == 0)
         *ret = (struct capture *)(uintptr_t)a.handle;

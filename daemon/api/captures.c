@@ -107,12 +107,12 @@ json_t *capture_json(const struct store_capture *c, double progress)
 
 json_t *running_json(struct capture *c)
 {
-    uint64_t now = clock_monotonic_ns(), planned = c->end_ns - c->start_ns;
+    uint64_t now = clock_monotonic_ns(), began = MIN(c->start_ns, now);
     char names[PROFILE_EVENT_NAMES_BYTES];
     struct store_capture facts = {
         .state = STORE_RUNNING,
         .start_ns = c->meta.start_realtime_ns,
-        .end_ns = c->meta.start_realtime_ns + (now - c->start_ns),
+        .end_ns = c->meta.start_realtime_ns + (now - began),
         .event = names,
         .target = c->meta.target,
         .symbols = c->meta.symbols,
@@ -125,7 +125,10 @@ json_t *running_json(struct capture *c)
 
     profile_event_names(&c->meta, names);
     snprintf(facts.id, sizeof(facts.id), "%s", c->meta.id);
-    return capture_json(&facts, MIN((double)(now - c->start_ns) / (double)planned, 1.0));
+    return capture_json(&facts,
+                        c->state == CAPTURE_PREPARING
+                            ? 0.0
+                            : MIN((double)(now - began) / (double)(c->end_ns - began), 1.0));
 }
 
 struct running_args {
@@ -178,7 +181,7 @@ static int call_create(struct api *api, void *arg)
     struct create_args *a = arg;
 
     return captures_create(api->engine.captures, a->req, /* schedule= */ NULL, /* max_age_s= */ 0,
-                           a->id, a->err);
+                           mailbox_ticket(api->engine.mailbox), a->id, a->err);
 }
 
 int backend_capture_create(void *ctx, const struct capture_request *req,
@@ -186,7 +189,7 @@ int backend_capture_create(void *ctx, const struct capture_request *req,
 {
     struct create_args a = { req, ret_id, err };
 
-    return api_ask_start(ctx, call_create, &a, err);
+    return api_ask(ctx, call_create, &a, err);
 }
 
 struct snapshot_args {

@@ -21,7 +21,7 @@ int backend_trigger(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTES], 
     struct error own = ERROR_NULL;
     struct trigger_args a = { name, ret_id, err ? err : &own };
 
-    return api_ask_start(ctx, call_trigger, &a, a.err);
+    return api_ask(ctx, call_trigger, &a, a.err);
 }
 
 /* ---- as JSON ---- */

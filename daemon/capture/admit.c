@@ -90,11 +90,10 @@ int capture_admit(const struct captures *captures, const struct capture_request 
     return 0;
 }
 
-/* Of the captures of @caller, of those that will begin, and of @more, which one has that is not in
- * the list yet. */
-static unsigned sets_of(const struct captures *captures, const struct caller *caller, uint32_t more)
+/* Returns how many sets of samples the captures of @caller have. */
+static unsigned sets_of(const struct captures *captures, const struct caller *caller)
 {
-    uint32_t sets = more | sample_sets_held(&captures->sets, caller);
+    uint32_t sets = 0;
 
     for (const struct capture *c = captures->running; c; c = c->next) {
         if (caller_equal(&c->caller, caller))
@@ -104,13 +103,13 @@ static unsigned sets_of(const struct captures *captures, const struct caller *ca
 }
 
 bool capture_may_add_set(const struct captures *captures, const struct caller *caller,
-                         uint32_t more, struct error *err)
+                         struct error *err)
 {
     char name[CALLER_NAME_BYTES];
 
     if (caller_is_root(caller))
         return true;
-    if (sets_of(captures, caller, more) >= SETS_OF_CALLER_MAX) {
+    if (sets_of(captures, caller) >= SETS_OF_CALLER_MAX) {
         error_set(err, -EBUSY,
                   "the captures of %s sample %d events and rates, the most for one caller",
                   caller_name(caller, name), SETS_OF_CALLER_MAX);

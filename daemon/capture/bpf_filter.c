@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps the filter of the BPF programs at what the running captures want. */
+/* Keeps the filter of the BPF programs in step with the running captures. */
 #include "capture/capture_impl.h"
 
-/* For the symbols of all that is new: nothing is drained in this time. Samples wait for the rest.
- */
+/* Reading the symbols of new processes may block the engine for this long. */
 #define FILTER_PREPARE_NS (100 * NSEC_PER_MSEC)
 /* Other threads may still run for this long after the first one of their process has ended. */
 #define FILTER_EXITED_NS (2 * NSEC_PER_SEC)
@@ -28,13 +27,13 @@ static void reconcile_add(struct reconcile *rc, int32_t host_pid, uint32_t sets)
         id_table_add(&rc->wanted, &f, &id);
 }
 
-/* Whether @r of what puts probes is a failure, and not that it is to be asked again. */
+/* Returns whether @r, a result of putting probes, is a failure and not "ask again". */
 static bool has_failed(int r)
 {
     return r < 0 && r != -EAGAIN && r != -EINPROGRESS;
 }
 
-/* Has @p probed where @c wants that. */
+/* Puts the probes into @p that @c wants there. */
 static void reconcile_probes(struct reconcile *rc, struct capture *c, struct process *p)
 {
     struct captures *captures = rc->captures;
@@ -42,8 +41,7 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
     int r;
 
     if (capture_has(c, EVENT_MOMENTS) && p->jvm != JVM_NO) {
-        r = moments_put(&captures->moments, captures->broker, captures->symbolizer, p,
-                        /* begins= */ false, &why);
+        r = moments_put(&captures->moments, captures->broker, captures->symbolizer, p, &why);
         if (r == 0)
             capture_warn_often(captures, c, p);
         if (has_failed(r))
@@ -75,7 +73,7 @@ static void refuse_often(struct capture *c, const struct error *why, uint64_t no
     error_remedy(&c->refusal, "%s", why->remedy);
 }
 
-/* Has calls counted in @p that @c wants. In a process without the file there are none. */
+/* Has the calls counted in @p that @c wants. A process without the file has none. */
 static void reconcile_calls(struct reconcile *rc, struct capture *c, struct process *p)
 {
     const struct calls_env env = captures_calls_env(rc->captures);
@@ -97,8 +95,8 @@ static void reconcile_calls(struct reconcile *rc, struct capture *c, struct proc
     }
 }
 
-/* Whether @c samples what threads wait for, or by what they do: that is read by tables which have
- * to be there before the first sample is. */
+/* Returns whether the BPF program of an event of @c reads Java threads: tables of them must be
+ * loaded before its first sample. */
 static bool asks_for_threads(const struct capture *c)
 {
     for (size_t i = 0; i < c->event_count; i++) {
@@ -108,8 +106,7 @@ static bool asks_for_threads(const struct capture *c)
     return false;
 }
 
-/* The first thread of @p has ended. The others, if there are any, end when the scheduler gets to
- * them: what was sampled before is sampled until then. */
+/* Keeps @p, whose first thread has ended, in the filter until its other threads have ended, too. */
 static void reconcile_exited(struct reconcile *rc, struct process *p)
 {
     struct filtered_process f = { .host_pid = p->id.host_pid };
@@ -140,6 +137,8 @@ static int reconcile_process(void *cookie, struct process *p)
     for (struct capture *c = rc->captures->running; c; c = c->next) {
         struct seen_verdict *v;
 
+        if (c->state == CAPTURE_PREPARING)
+            continue;
         if (target_is_node(c->target)) {
             reconcile_probes(rc, c, p);
             reconcile_calls(rc, c, p);
@@ -165,8 +164,25 @@ static int reconcile_process(void *cookie, struct process *p)
     return 0;
 }
 
-/* What is wanted, or wanted by other sets than before, is put over what is there: a process that
- * goes on being sampled is never out of the filter. */
+/* Keeps the probes that the one process of @c has got so far: captures_poll() asks for the others.
+ */
+static void reconcile_preparing(struct captures *captures, const struct capture *c)
+{
+    int32_t pid = target_single_pid(c->target);
+    const struct process *p = pid ? discover_find(captures->discover, pid) : NULL;
+
+    if (!p)
+        return;
+    if (capture_has(c, EVENT_MOMENTS))
+        moments_want(&captures->moments, &p->id);
+    if (capture_has(c, EVENT_HEAP))
+        probes_want(&captures->probes, &p->id);
+    for (size_t i = 0; i < c->event_count; i++)
+        calls_want(&captures->calls, &p->id, c->events[i].set);
+}
+
+/* Puts processes into the filter that are new in @wanted, or have other sets there than before. A
+ * process that goes on being sampled is never out of the filter. */
 static void filter_put(struct captures *captures, const struct id_table *wanted)
 {
     uint32_t id;
@@ -179,7 +195,7 @@ static void filter_put(struct captures *captures, const struct id_table *wanted)
     }
 }
 
-/* What no set wants any more goes. */
+/* Takes processes out of the filter that are not in @wanted. */
 static void filter_drop(struct captures *captures, const struct id_table *wanted)
 {
     struct id_table pids; /* int32_t */
@@ -204,7 +220,7 @@ static void filter_drop(struct captures *captures, const struct id_table *wanted
 void captures_filter_stopped(struct captures *captures, uint32_t set)
 {
     captures->filtered_all &= ~(1u << set);
-    /* If it was the last of theirs; if not, they are put there again. */
+    /* It may have been the last set of their event, and they gone with it: they are put again. */
     moments_forget(&captures->moments);
     probes_forget(&captures->probes);
     probes_forget(&captures->agents);
@@ -225,13 +241,17 @@ void captures_reconcile(struct captures *captures, uint64_t now_ns)
     captures->reconciled_ns = now_ns;
     id_table_init(&rc.wanted, sizeof(struct filtered_process), DISCOVER_PROCESSES_MAX);
     for (struct capture *c = captures->running; c; c = c->next) {
-        if (target_is_node(c->target))
+        if (target_is_node(c->target) && c->state != CAPTURE_PREPARING)
             all |= capture_sets(c);
     }
     probes_look(&captures->probes);
     probes_look(&captures->agents);
     moments_look(&captures->moments);
     calls_look(&captures->calls);
+    for (const struct capture *c = captures->running; c; c = c->next) {
+        if (c->state == CAPTURE_PREPARING)
+            reconcile_preparing(captures, c);
+    }
     if (captures->running)
         discover_each(captures->discover, reconcile_process, &rc);
     probes_looked(&captures->probes, captures->broker);

@@ -47,7 +47,7 @@ static int explain(int r, const struct process *p, const struct event_form *form
 }
 
 static int put(const struct calls_env *env, struct process *p, const struct wanted_calls *wanted,
-               uint64_t until_ns, struct mallocs *rate, struct error *err)
+               struct mallocs *rate, struct error *err)
 {
     struct function_found found;
     struct event_form form;
@@ -59,9 +59,8 @@ static int put(const struct calls_env *env, struct process *p, const struct want
         return r;
     flags = events_row(form.kind)->flags;
     if (flags & EVENT_MALLOCS)
-        return mallocs_put(rate, env->broker, env->symbolizer, p, set, flags & EVENT_BLOCKS,
-                           until_ns, err);
-    r = symbolizer_function(env->symbolizer, p, form.group, form.name, until_ns, &found);
+        return mallocs_put(rate, env->broker, env->symbolizer, p, set, flags & EVENT_BLOCKS, err);
+    r = symbolizer_function(env->symbolizer, p, form.group, form.name, &found);
     if (r == -EAGAIN)
         return r;
     if (r < 0)
@@ -74,16 +73,15 @@ static int put(const struct calls_env *env, struct process *p, const struct want
     return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
 }
 
-/* Has the probes of @one taken out, also those that are being put. */
+/* Takes out the probes of @one, also those that are being installed. */
 static void take_out(struct called *one, struct broker *b)
 {
     if (asked_probes_stand(&one->asked))
         broker_uncall(b, one->id.host_pid, one->set, NULL);
     one->asked.there = false;
-    one->asked.held_until_ns = 0;
 }
 
-/* An exec: those of the image before go. */
+/* After an exec: takes out the probes of the image before. */
 static void drop_before(struct calls *all, struct broker *b, const struct process *p, uint32_t set)
 {
     for (size_t i = 0; i < all->count; i++) {
@@ -92,16 +90,17 @@ static void drop_before(struct calls *all, struct broker *b, const struct proces
     }
 }
 
-/* Tries to put the probes of @one; those that it has stay. As calls_put(). */
+/* Asks the broker for the probes of @one; those that it has stay. As calls_put(). */
 static int try_put(const struct calls_env *env, struct process *p, struct called *one,
-                   const struct wanted_calls *wanted, uint64_t until_ns, struct error *err)
+                   const struct wanted_calls *wanted, struct error *err)
 {
     int r = asked_probes_coming(&one->asked, env->broker, p->id.host_pid, err);
 
     if (r < 0)
         return r;
     one->rate = (struct mallocs){ 0 };
-    return put(env, p, wanted, until_ns, &one->rate, err);
+    r = put(env, p, wanted, &one->rate, err);
+    return r == -EAGAIN ? ASKED_PROBES_READING : r;
 }
 
 int calls_put(const struct calls_env *env, struct process *p, const struct wanted_calls *wanted,
@@ -126,26 +125,23 @@ int calls_put(const struct calls_env *env, struct process *p, const struct wante
     one->forced |= wanted->forced;
     if (asked_probes_want(&one->asked))
         return 0;
-    if (one->asked.there || now_ns >= one->asked.again_ns ||
-        (until_ns > now_ns && one->asked.again_ns != UINT64_MAX)) {
-        r = try_put(env, p, one, wanted, until_ns, &reason);
+    if (now_ns >= one->asked.again_ns || (until_ns > now_ns && one->asked.again_ns != UINT64_MAX)) {
+        r = try_put(env, p, one, wanted, &reason);
         if (r == -ENOENT) {
             symbolizer_read_maps(env->symbolizer, p);
-            r = try_put(env, p, one, wanted, until_ns, &reason);
+            r = try_put(env, p, one, wanted, &reason);
         }
-        if (one->asked.there && r != 0 && r != -EINPROGRESS) /* or some may stay */
-            take_out(one, env->broker);
-        asked_probes_note(&one->asked, r, &reason, until_ns > 0);
+        asked_probes_note(&one->asked, r, &reason);
     }
-    return asked_probes_answer(&one->asked, err);
+    return asked_probes_answer(&one->asked, until_ns, err);
 }
 
-void calls_unhold(struct calls *all, int32_t host_pid)
+void calls_want(struct calls *all, const struct proc_id *id, uint32_t set)
 {
-    for (size_t i = 0; i < all->count; i++) {
-        if (all->all[i].id.host_pid == host_pid)
-            all->all[i].asked.held_until_ns = 0;
-    }
+    struct called *one = find(all, id, set);
+
+    if (one)
+        one->asked.wanted = true;
 }
 
 void calls_look(struct calls *all)
@@ -172,16 +168,11 @@ static void look_at(struct called *one, struct broker *b)
 
 void calls_looked(struct calls *all, struct broker *b)
 {
-    uint64_t now_ns = clock_monotonic_ns();
-
     for (size_t i = all->count; i-- > 0;) {
         if (all->all[i].asked.wanted) {
-            all->all[i].asked.held_until_ns = 0;
             look_at(&all->all[i], b);
             continue;
         }
-        if (now_ns < all->all[i].asked.held_until_ns)
-            continue;
         take_out(&all->all[i], b);
         all->all[i] = all->all[--all->count];
     }

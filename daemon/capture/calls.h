@@ -44,18 +44,17 @@ struct calls_env {
     struct symbolizer *symbolizer;
 };
 
-/* Has @wanted counted in @p unless it is. Waits for symbols until CLOCK_MONOTONIC @until_ns at
- * most. Return: 0. -EAGAIN: symbols are being read; ask again. -EINPROGRESS: the kernel is
- * putting its probes; ask again. -ENXIO: @p has mapped no such file.
- * -EDQUOT: it called malloc too often, and is not counted any more. -errno. The last three with
- * @err, which says why. */
+/* Has @wanted counted in @p unless it is. Return: 0. -EINPROGRESS with @err: the kernel is
+ * installing its probes, or symbols are being read and CLOCK_MONOTONIC @until_ns has not come; ask
+ * again. -EAGAIN: the same of symbols after @until_ns. -ENXIO: @p has mapped no such file. -EDQUOT:
+ * it called malloc too often, and is not counted any more. -errno. The last three with @err. */
 int calls_put(const struct calls_env *env, struct process *p, const struct wanted_calls *wanted,
               uint64_t until_ns, struct error *err);
-/* As probes_unhold(). */
-void calls_unhold(struct calls *all, int32_t host_pid);
-/* Begins a look at all processes: calls_put() says which are wanted, */
+/* Marks the probes of set @set in @id as wanted, if it has any. */
+void calls_want(struct calls *all, const struct proc_id *id, uint32_t set);
+/* Begins a reconciliation: calls_put() and calls_want() mark what is wanted. */
 void calls_look(struct calls *all);
-/* and here those go that are not, or call malloc too often. */
+/* Ends it: takes out what is not wanted, and what calls malloc too often. */
 void calls_looked(struct calls *all, struct broker *b);
 /* Returns one that has lost its probes since it called too often, each once; NULL: no more. */
 struct called *calls_take_cut(struct calls *all);

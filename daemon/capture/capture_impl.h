@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A capture under way, as the files of capture/ that work on it share it. Thread: the engine's. */
+/* A capture under way: what the files of capture/ share of it. Thread: the engine's. */
 #pragma once
 
 #include "attach/deferred_frames.h"
@@ -20,8 +20,8 @@ struct seen_thread {
     uint32_t process, host_tid;
 };
 
-/* What is known of a thread as of the last of its samples that a capture took. How long it had run,
- * its name, and how often that was another. */
+/* A thread as of its last sample in a capture: how long it had run, its name, and how often it was
+ * renamed. */
 struct seen_run {
     uint64_t run_ns, time_ns;
     uint32_t samples;
@@ -65,14 +65,15 @@ struct capture {
     uint64_t handle;
     struct target *target;
     struct caller caller; /* whose quota it counts to */
-    bool lasts;           /* takes long, or has no end */
+    bool lasts;           /* longer than CAPTURE_LASTS_NS, or without an end */
     struct record *record;
-    capture_done_fn done; /* NULL: nobody waits */
+    capture_done_fn done; /* NULL: no request waits for its profile */
     void *cookie;
+    uint64_t ticket;     /* of who waits for its first sample; 0: no request does */
     bool keep;           /* goes to the store */
     bool counts_objects; /* as of struct capture_request */
-    bool resource;       /* is listed while it runs */
-    bool patient;        /* its samples may wait for their names as long as the recorder's */
+    bool resource;       /* runs on its own, and is listed while it runs */
+    bool patient;        /* its samples may be named as late as the recorder's */
     char schedule[64];
     uint64_t max_age_s;                              /* retention of its own, 0: the store's */
     struct capture_event events[EVENTS_AT_ONCE_MAX]; /* as in meta.events */
@@ -93,7 +94,7 @@ struct capture {
     size_t runs_cap;
     struct lost lost;
     uint64_t hidden_before;      /* ticks in processes that flamed cannot see, when it began */
-    bool stubs_told;             /* that a JVM is probed by its stubs */
+    bool stubs_warned;           /* of a JVM that is probed at its stubs */
     uint32_t allocs, same_steps; /* of alloc, without SAMPLE_ALONE; of them SAMPLE_SAME_STEP */
     uint32_t named_moments;      /* compilations and classes that it has, */
     uint64_t unnamed_moments;    /* and those beyond CAPTURE_NAMED_MOMENTS_MAX */
@@ -126,19 +127,19 @@ static inline bool capture_has(const struct capture *c, enum event_flag flag)
     return false;
 }
 
-/* Returns whether an agent tells @c what is allocated, */
+/* Returns whether an agent samples event alloc of @c. */
 static inline bool capture_by_agent(const struct capture *c)
 {
     return c->source == ALLOC_SOURCE_AGENT && capture_has(c, EVENT_HEAP);
 }
 
-/* or anything. */
+/* Returns whether an agent samples any event of @c. */
 static inline bool capture_wants_agent(const struct capture *c)
 {
     return capture_by_agent(c) || capture_has(c, EVENT_OBJECTS);
 }
 
-/* Returns what calls_put() takes. */
+/* Returns the environment of calls_put(). */
 static inline struct calls_env captures_calls_env(struct captures *captures)
 {
     return (struct calls_env){ .calls = &captures->calls,
@@ -163,10 +164,11 @@ static inline uint32_t capture_sets(const struct capture *c)
     return sets;
 }
 
-/* Past what it was asked for, the answer leaves with what is known. */
+/* An answer leaves this long after the end of its capture, with the names that are known by then.
+ */
 #define CAPTURE_ANSWER_NS (4 * NSEC_PER_SEC)
 
-/* When that is, of one that has an end. */
+/* Returns when the answer of @c leaves, which has an end. */
 static inline uint64_t capture_answer_ns(const struct capture *c)
 {
     return c->end_ns + CAPTURE_ANSWER_NS - MIN(c->start_ns - c->asked_ns, CAPTURE_ANSWER_NS);
@@ -198,35 +200,39 @@ bool capture_lasts(const struct capture_request *req);
  * @err, which says when to ask again. */
 int capture_admit(const struct captures *captures, const struct capture_request *req,
                   struct error *err);
-/* Returns whether @caller may arm one more set of samples, where @more (bits) are those of a
- * capture that is not in the list yet. One caller may have half of them, and one is left for root.
- * So nobody keeps all others from sampling at all. False: @err says why. */
+/* Returns whether @caller may arm one more set of samples. One caller may have half of them, and
+ * one is left for root, so that no caller keeps all others from sampling. False: @err says why. */
 bool capture_may_add_set(const struct captures *captures, const struct caller *caller,
-                         uint32_t more, struct error *err);
+                         struct error *err);
+
+/* ---- prepare.c ---- */
+
+/* Takes @c, in CAPTURE_PREPARING, towards its first sample: arms its sets and has its one process
+ * probed, as far as that was not done. 0: it can run. -EINPROGRESS with @err: to be called again.
+ * Else why it cannot run: an outcome or -errno with @err. */
+int capture_prepare(struct captures *captures, struct capture *c, struct error *err);
 
 /* ---- event_sets.c ---- */
 
-/* Takes sets for all events of @c, which is not in the list yet. 0, -EBUSY, or -errno with @err:
- * then it may have some. -EINPROGRESS: ask again, and hold those. */
-int capture_take_rates(struct captures *captures, struct capture *c, struct error *err);
-/* Gives them back, */
+/* Arms the sets of all events of @c, as far as that was not done. 0: they sample. -EINPROGRESS: ask
+ * again. -EBUSY or -errno with @err: it may have some nevertheless. */
+int capture_arm(struct captures *captures, struct capture *c, struct error *err);
+/* Gives them back. */
 void capture_release_rates(struct captures *captures, struct capture *c);
-/* or has them kept for a capture that asks again: as sample_sets_hold(). */
-void capture_hold_rates(struct captures *captures, struct capture *c);
 /* Warns where a set is faster than what was asked for. */
 void capture_warn_rates(struct capture *c);
 
 /* ---- api/captures.c ---- */
 
-/* As /api/v1/captures shows it, owned by the caller. @progress: 0..1. */
+/* Returns @c as /api/v1/captures shows it, owned by the caller. @progress: 0..1. */
 json_t *capture_json(const struct store_capture *c, double progress);
 /* Returns the same of one that runs. Thread: the engine's. */
 json_t *running_json(struct capture *c);
 
 /* ---- processes.c ---- */
 
-/* Returns what @c makes of @p: valid until the next call; NULL: no memory. A no is asked again
- * every 100 ms, because a main class or a container may become known later. */
+/* Returns whether @c wants @p, valid until the next call; NULL: no memory. A process that is not
+ * wanted is matched again every 100 ms: its main class or container may become known later. */
 struct seen_verdict *capture_verdict(struct captures *captures, struct capture *c,
                                      const struct process *p, uint64_t now_ns);
 /* Gets the thread of a sample as an index of the record; *ret_run: what is known of how it ran,
@@ -245,7 +251,7 @@ void capture_warn_put_off(struct captures *captures, struct capture *c);
 void capture_warn_mappings(struct captures *captures, struct capture *c);
 /* Warns of threads that were renamed. */
 void capture_warn_renamed(struct capture *c);
-/* Has processes and threads told again, to a new record. */
+/* Forgets the processes and threads of @c, so that a new record gets them again. */
 void capture_forget_members(struct capture *c);
 /* Returns true when samples of more than one pid were wanted. */
 bool capture_has_several_processes(const struct capture *c);
@@ -254,36 +260,35 @@ bool capture_has_several_processes(const struct capture *c);
 
 /* Returns the name of a moment as a string of frames, out of what a JVM says: cleaned. */
 uint32_t capture_moment_name(struct captures *captures, const char *raw);
-/* Says of @p, which @c wants, whose moments are not all in it: they came too often. */
+/* Warns of @p, which @c wants, if some of its moments came too often to be in @c. */
 void capture_warn_often(struct captures *captures, struct capture *c, const struct process *p);
-/* Says at its end what of moments it lacks. */
+/* Warns at the end of @c of the moments that it lacks. */
 void capture_warn_moments(struct captures *captures, struct capture *c);
-/* In the profile that was made: what its samples of safepoints are worth. 0 or -ENOMEM. */
+/* Sets the values of samples of safepoints in the profile of @c. 0 or -ENOMEM. */
 int capture_weigh(const struct capture *c, struct profile *p);
 
 /* ---- warnings.c ---- */
 
-/* At its end, once: what it lacks, as warnings, and in c->meta. */
+/* Warns at the end of @c of what it lacks, and notes it in c->meta. */
 void capture_warn_quality(struct captures *captures, struct capture *c);
-/* Part of it: that samples of its last seconds were not taken in time. */
+/* Warns that samples of the last seconds of @c were not read in time. */
 void capture_warn_untaken(const struct captures *captures, struct capture *c);
-/* Says once what is not seen if @p is probed by its stubs. */
+/* Warns once of what is not seen if @p is probed at its stubs. */
 void capture_warn_stubs(struct captures *captures, struct capture *c, const struct process *p);
 /* Returns the ticks so far in processes outside flamed's pid namespace. */
 uint64_t captures_hidden(const struct captures *captures);
-/* Returns the huge pages that came into use on the node since it started; 0: not told. */
+/* Returns the huge pages that came into use on the node since it started; 0: not known. */
 uint64_t captures_huge_faults(const struct captures *captures);
 
 /* ---- alloc_source.c ---- */
 
-/* Has an agent brought to the one JVM at the start, with source=agent. 0, BACKEND_CONFLICT, -errno.
- */
+/* Plans to load an agent into the one JVM of @c, with source=agent. 0, BACKEND_CONFLICT, -errno. */
 int capture_choose_agent(struct captures *captures, struct capture *c, struct error *err);
-/* Has the probe put into the agent that is there, while it runs. 0; BACKEND_CONFLICT with @err: no
- * agent can be had. */
+/* Puts the probe into the agent once that is loaded. 0; BACKEND_CONFLICT with @err: no agent can be
+ * loaded. */
 int capture_poll_agent(struct captures *captures, struct capture *c, uint64_t now_ns,
                        struct error *err);
-/* Says at the end what it lacks, as warnings. */
+/* Warns at the end of what the agent did not sample. */
 void capture_tell_agent(struct capture *c);
 void capture_drop_agent(struct captures *captures, struct capture *c);
 
@@ -296,7 +301,7 @@ void capture_keep_live(struct capture *c, const struct sample_record *rec,
                        const struct profile_sample *s, const uint32_t *frames, size_t n);
 /* Looks at the end of @c which objects are alive. */
 void capture_look_live(struct captures *captures, struct capture *c);
-/* Has the record hold the samples of these, and says what it lacks, as warnings. */
+/* Records the samples of objects that are alive, and warns of what the profile lacks. */
 void capture_settle_live(const struct captures *captures, struct capture *c);
 
 /* ---- native_blocks.c ---- */
@@ -308,30 +313,30 @@ void capture_keep_block(struct captures *captures, struct capture *c, const stru
                         const struct profile_sample *s, const uint32_t *frames, size_t n);
 /* Takes a record of SAMPLE_GIVEN_BACK. */
 void capture_end_block(struct captures *captures, struct capture *c, const struct incoming *in);
-/* Lets go of the blocks of processes that have lost their probes since the last time: nobody knows
- * which of them are freed. */
+/* Drops the blocks of processes that have lost their probes since the last call: which of them are
+ * freed is not known. */
 void captures_lose_blocks(struct captures *captures);
-/* Lets go of the blocks of process image @id, which an exec has replaced. */
+/* Drops the blocks of process image @id, which an exec has replaced. */
 void captures_replace_blocks(struct captures *captures, const struct proc_id *id);
-/* Has the record hold the samples of blocks that stay, and says what it lacks, as warnings. */
+/* Records the samples of blocks that stay, and warns of what the profile lacks. */
 void capture_settle_blocks(struct capture *c, uint64_t end_ns);
 
 /* ---- symbol_source.c ---- */
 
-/* Decides at the start what names Java code, and attaches if the request names such a source.
- * Return: 0, BACKEND_CONFLICT, -errno. */
+/* Decides what names the Java code of @c, and plans to attach if the request names such a source.
+ * 0, BACKEND_CONFLICT, -errno. */
 int capture_choose_names(struct captures *captures, struct capture *c, struct error *err);
 /* Notes in the profile's facts what names Java code, if that is known: by the capture's wish, or by
  * @p, which may be NULL. */
 void capture_note_symbols(struct capture *c, const struct process *p);
-/* Has a new record ask for names that are decided at the end. */
+/* Has a new record ask for the names that are decided at the end. */
 void capture_defer_names(struct capture *c);
-/* Returns whether the end is to wait for the source, or for debug information; for 4 s at most. */
+/* Returns whether the source of names, or debug information, is still waited for: 4 s at most. */
 bool capture_names_wait(struct captures *captures, struct capture *c, uint64_t now_ns);
-/* Before a profile is made: what is known now decides. */
+/* Decides the names by what is known now, before a profile is made. */
 void capture_decide_names(struct capture *c);
-/* At the end: what went wrong, as warnings. */
+/* Warns at the end of what went wrong with names. */
 void capture_tell_names(struct capture *c);
-/* In the profile that was made: how it was named. */
+/* Notes in the profile of @c how it was named. */
 void capture_add_names(const struct capture *c, struct profile *p);
 void capture_drop_names(struct captures *captures, struct capture *c);

@@ -48,6 +48,9 @@ struct captures {
     /* Hands on those that were taken before @all_until_ns. */
     void (*release)(void *cookie, uint64_t all_until_ns);
     void *release_cookie;
+    /* Says of a capture that it samples now, @r 0, or has failed before that. */
+    void (*begun)(void *cookie, uint64_t ticket, int r, const struct error *err);
+    void *begun_cookie;
 
     struct sample_sets sets;
     uint32_t recorder_sets;    /* bits: sets that the recorder has of every process */
@@ -71,7 +74,8 @@ struct captures {
     uint64_t taken_ns;           /* samples until then are taken; UINT64_MAX: all that came */
 };
 
-/* Limits and no capture; what is borrowed is the caller's to set, before the first capture. */
+/* Prepares @captures, with limits and without captures. The caller sets the borrowed members before
+ * the first capture. */
 void captures_init(struct captures *captures, const struct captures_opts *opts);
 /* Ends it, when no capture runs any more. */
 void captures_deinit(struct captures *captures);
@@ -83,14 +87,18 @@ void captures_deinit(struct captures *captures);
 int captures_rebase_add(const struct captures *captures, struct rebase *b);
 void captures_rebase(struct captures *captures, const struct rebase *b, struct frame_table *frames);
 
-/* *ret_handle names the capture for captures_end(). */
+/* Starts a capture. It samples when its sets and probes are in place, which may be later. Return:
+ * 0: *ret_handle names it for captures_end(), and @done will be called. Else an outcome or -errno
+ * with
+ * @err. */
 int captures_start(struct captures *captures, const struct capture_request *req,
                    capture_done_fn done, void *cookie, uint64_t *ret_handle, struct error *err);
 /* Starts one that is a resource: it runs on its own and goes to the store. @schedule may be NULL.
- */
+ * Return: 0: it samples. -EINPROGRESS: it will later; then captures->begun() has the result for
+ * @ticket. If that is 0, the store has the sentence why it fails. Else as captures_start(). */
 int captures_create(struct captures *captures, const struct capture_request *req,
-                    const char *schedule, uint64_t max_age_s, char ret_id[CAPTURE_ID_BYTES],
-                    struct error *err);
+                    const char *schedule, uint64_t max_age_s, uint64_t ticket,
+                    char ret_id[CAPTURE_ID_BYTES], struct error *err);
 /* Gets what @c has so far, or since the last @reset. -EBUSY: there is no memory for it now. */
 int captures_snapshot(struct captures *captures, struct capture *c, bool reset,
                       struct profile **ret, struct error *err);
@@ -98,18 +106,20 @@ int captures_snapshot(struct captures *captures, struct capture *c, bool reset,
 void captures_end(struct captures *captures, uint64_t handle, bool keep);
 /* Hands a sample to the captures that want it. */
 void captures_sample(struct captures *captures, struct incoming *in);
-/* Hands what JVMs have told of themselves to the captures that want it. */
+/* Hands moments of JVMs to the captures that want them. */
 void captures_take_moments(struct captures *captures);
-/* Looks at what JVMs count themselves that captures want or the recorder has samples of, if it is
- * time. Each tick. */
+/* Reads the counters of the JVMs that captures want or the recorder has samples of, if it is time.
+ * Each tick. */
 void captures_look(struct captures *captures, uint64_t now_ns);
-/* Looks at once, for a capture that begins, or whose end is over. */
+/* Reads them at once, for a capture that begins or ends. */
 void captures_look_edge(struct captures *captures);
 /* Returns whether any capture takes samples of @set. */
 bool captures_want(const struct captures *captures, uint32_t set);
-/* Has agents sample for those that want it, and fails those whose agent cannot be had. */
-void captures_poll_agents(struct captures *captures, uint64_t now_ns);
-/* Finishes those whose time is over. All samples up to @now_ns must have been handed over. */
+/* Polls what captures wait for in order to begin, and has agents sample for those that want it.
+ * Fails captures whose probes or agent are refused. Each tick. */
+void captures_poll(struct captures *captures, uint64_t now_ns);
+/* Takes captures whose time is over from state to state, to their profile. All samples up to
+ * @now_ns must have been handed over. */
 void captures_finish_due(struct captures *captures, uint64_t now_ns);
 /* Ends all with @r and the sentence of @err. */
 void captures_fail_all(struct captures *captures, int r, const struct error *err);

@@ -51,17 +51,17 @@ static void capture_change_set(struct capture *c, uint32_t before, uint32_t afte
         change_set(c, &c->events[i], before, after, period);
 }
 
-/* A set for event @name of @c, which is not in the list yet. If slower captures take all sets, or
- * those that its caller may have, one of them becomes faster for its users. So a caller that takes
- * all rates keeps nobody from another. 0, -EBUSY or -errno with @err. */
+/* Takes a set for event @name of @c. If slower captures hold all sets, or those that its caller may
+ * have, the slowest of them becomes faster for its users: a caller that holds all rates keeps no
+ * other caller from sampling. 0, -EBUSY, -EINPROGRESS or -errno with @err. */
 static int take_set(struct captures *captures, struct capture *c, const char *name, uint64_t period,
                     uint32_t *ret_set, uint64_t *ret_period, struct error *err)
 {
     struct error refused = ERROR_NULL;
-    bool may_arm = capture_may_add_set(captures, &c->caller, capture_sets(c), &refused);
+    bool may_arm = capture_may_add_set(captures, &c->caller, &refused);
     uint32_t before, after;
-    int r = sample_sets_take(&captures->sets, captures->broker, name, period, may_arm, &c->caller,
-                             ret_set, ret_period, err),
+    int r = sample_sets_take(&captures->sets, captures->broker, name, period, may_arm, ret_set,
+                             ret_period, err),
         faster;
 
     if (r != -EBUSY)
@@ -74,16 +74,24 @@ static int take_set(struct captures *captures, struct capture *c, const char *na
         return faster;
     }
     captures_filter_stopped(captures, before);
-    capture_change_set(c, before, after, faster == 0 ? period : 0);
     for (struct capture *o = captures->running; o; o = o->next)
         capture_change_set(o, before, after, faster == 0 ? period : 0);
     return faster == 0 ? sample_sets_take(&captures->sets, captures->broker, name, period, may_arm,
-                                          &c->caller, ret_set, ret_period, err)
+                                          ret_set, ret_period, err)
                        : faster;
 }
 
-/* The sets of an event: of wall, those of its two parts. 0, -EBUSY or -errno with @err. */
-static int take_sets(struct captures *captures, struct capture *c, struct capture_event *event,
+/* Takes the set *@set, unless that was done. Return: 0: it samples; as take_set(). */
+static int arm_set(struct captures *captures, struct capture *c, const char *name, uint64_t period,
+                   uint32_t *set, uint64_t *set_period, struct error *err)
+{
+    int r = *set == NO_SET ? take_set(captures, c, name, period, set, set_period, err) : 0;
+
+    return r == 0 ? sample_sets_begun(&captures->sets, captures->broker, *set, err) : r;
+}
+
+/* Arms the sets of an event: of wall, those of its two parts. As arm_set(). */
+static int arm_event(struct captures *captures, struct capture *c, struct capture_event *event,
                      struct error *err)
 {
     bool wall = event->info->flags & EVENT_RUNS;
@@ -93,11 +101,11 @@ static int take_sets(struct captures *captures, struct capture *c, struct captur
                        : event->info->flags & EVENT_HEAP && capture_by_agent(c)
                            ? SAMPLE_SETS_ALLOC_BY_AGENT
                            : event->name;
-    int r = take_set(captures, c, name, event->period, &event->set, &event->set_period, err);
+    int r = arm_set(captures, c, name, event->period, &event->set, &event->set_period, err);
 
     if (r == 0 && wall)
-        r = take_set(captures, c, table[EVENT_CPU].name, event->period, &event->on_set,
-                     &event->on_period, err);
+        r = arm_set(captures, c, table[EVENT_CPU].name, event->period, &event->on_set,
+                    &event->on_period, err);
     return r;
 }
 
@@ -114,27 +122,14 @@ void capture_release_rates(struct captures *captures, struct capture *c)
     }
 }
 
-void capture_hold_rates(struct captures *captures, struct capture *c)
-{
-    for (size_t i = 0; i < c->event_count; i++) {
-        struct capture_event *event = &c->events[i];
-
-        if (event->set != NO_SET)
-            sample_sets_hold(&captures->sets, event->set, &c->caller);
-        if (event->on_set != NO_SET)
-            sample_sets_hold(&captures->sets, event->on_set, &c->caller);
-        event->set = event->on_set = NO_SET;
-    }
-}
-
-int capture_take_rates(struct captures *captures, struct capture *c, struct error *err)
+int capture_arm(struct captures *captures, struct capture *c, struct error *err)
 {
     int r = 0;
 
     for (size_t i = 0; i < c->event_count && (r == 0 || r == -EINPROGRESS); i++) {
-        int k = take_sets(captures, c, &c->events[i], err);
+        int k = arm_event(captures, c, &c->events[i], err);
 
-        r = k != 0 ? k : r; /* all of them are put in place at the same time */
+        r = k != 0 ? k : r; /* the kernel puts all of them in place at the same time */
     }
     return r;
 }

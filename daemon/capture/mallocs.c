@@ -142,8 +142,8 @@ static int check_followed(const struct library *all, size_t count, struct error 
 
 /* All that @p has, before the first probe stands: one that goes again counts for a while. Of more
  * than MALLOCS_LIBRARIES_MAX the first ones, and *ret_more. */
-static int find_libraries(struct symbolizer *s, struct process *p, uint64_t until_ns,
-                          struct library *ret, size_t *ret_count, bool *ret_more)
+static int find_libraries(struct symbolizer *s, struct process *p, struct library *ret,
+                          size_t *ret_count, bool *ret_more)
 {
     struct library behind;
     const char *names[NAMES];
@@ -158,7 +158,7 @@ static int find_libraries(struct symbolizer *s, struct process *p, uint64_t unti
     for (*ret_count = 0; !*ret_more;) {
         struct library *l = *ret_count < MALLOCS_LIBRARIES_MAX ? &ret[*ret_count] : &behind;
 
-        r = symbolizer_library(s, p, from, names, NAMES, until_ns, l->offsets, &l->start, &l->end);
+        r = symbolizer_library(s, p, from, names, NAMES, l->offsets, &l->start, &l->end);
         if (r < 0)
             break;
         from = l->end;
@@ -169,12 +169,12 @@ static int find_libraries(struct symbolizer *s, struct process *p, uint64_t unti
 }
 
 int mallocs_put(struct mallocs *m, struct broker *b, struct symbolizer *s, struct process *p,
-                uint32_t set, bool followed, uint64_t until_ns, struct error *err)
+                uint32_t set, bool followed, struct error *err)
 {
     struct putting to = { .broker = b, .id = &p->id, .set = set };
     struct library libraries[MALLOCS_LIBRARIES_MAX];
     size_t count;
-    int r = find_libraries(s, p, until_ns, libraries, &count, &m->more);
+    int r = find_libraries(s, p, libraries, &count, &m->more);
 
     if (r == -ENOENT)
         error_set(err, r, "no file that process %d has mapped has a function malloc",

@@ -26,12 +26,11 @@ struct mallocs {
 };
 
 /* Puts probes for set @set into @p, and then begins to count in @m, which is zero. @followed: the
- * set is one of event nativelive, and blocks are followed until they are given back. Waits for
- * symbols until CLOCK_MONOTONIC @until_ns at most. Return: 0. -EAGAIN: symbols are being read.
- * -EINPROGRESS: the kernel is putting the probes; to be called again, with a zero @m. -errno; the
- * last two with @err. */
+ * set is one of event nativelive, and blocks are followed until they are given back. Return: 0.
+ * -EAGAIN: symbols are being read. -EINPROGRESS: the kernel is installing the probes; to be called
+ * again, with a zero @m. -errno; the last two with @err. */
 int mallocs_put(struct mallocs *m, struct broker *b, struct symbolizer *s, struct process *p,
-                uint32_t set, bool followed, uint64_t until_ns, struct error *err);
+                uint32_t set, bool followed, struct error *err);
 #define MALLOCS_LEFT_OUT_BYTES 96
 /* Writes the names of the functions that no probe can be put at; "": none. Return: @buf. */
 const char *mallocs_left_out(const struct mallocs *m, char buf[MALLOCS_LEFT_OUT_BYTES]);

@@ -74,7 +74,8 @@ static void exhausted(void *cookie)
         return;
     for (struct capture *c = captures->running; c; c = c->next) {
         w = (struct weight){ capture_memory_of(captures, &c->caller), record_bytes(c->record) };
-        if (c->end_ns > now && (!most || is_heavier(&w, &heaviest))) {
+        if (c->state == CAPTURE_RUNNING && c->end_ns > now &&
+            (!most || is_heavier(&w, &heaviest))) {
             most = c;
             heaviest = w;
         }

@@ -15,7 +15,8 @@ static struct telling *find(struct moments *all, const struct proc_id *id)
     return NULL;
 }
 
-/* Room for one more: that of the one whose counts are the oldest, if need be. NULL: none. */
+/* Returns room for one more: that of the one whose counts are the oldest, if need be. NULL: none.
+ */
 static struct telling *find_room(struct moments *all)
 {
     struct telling *oldest = NULL;
@@ -25,8 +26,7 @@ static struct telling *find_room(struct moments *all)
     for (size_t i = 0; i < all->count; i++) {
         struct telling *t = &all->all[i];
 
-        if (!t->asked.there && !t->asked.wanted && !t->asked.held_until_ns &&
-            (!oldest || t->told_ns < oldest->told_ns))
+        if (!t->asked.there && !t->asked.wanted && (!oldest || t->told_ns < oldest->told_ns))
             oldest = t;
     }
     return oldest;
@@ -82,30 +82,28 @@ static int put(struct moments *all, struct broker *b, struct symbolizer *s, stru
     return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
 }
 
-/* Has the probes of @t taken out, also those that are being put. */
+/* Takes out the probes of @t, also those that are being installed. */
 static void take_out(struct telling *t, struct broker *b)
 {
     if (asked_probes_stand(&t->asked))
         broker_unmoments(b, t->id.host_pid, /* groups= */ 0, NULL);
     t->asked.there = false;
     t->asked.reason = ERROR_NULL;
-    t->asked.held_until_ns = 0;
     t->asked.again_ns = 0;
 }
 
-/* How many but @one have probes now, or will; those that are being put count, too. */
+/* Returns how many but @one have probes, or will. */
 static size_t with_probes(const struct moments *all, const struct telling *one)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < all->count; i++)
-        n += &all->all[i] != one &&
-             (asked_probes_stand(&all->all[i].asked) || all->all[i].asked.held_until_ns);
+        n += &all->all[i] != one && asked_probes_stand(&all->all[i].asked);
     return n;
 }
 
 int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, struct process *p,
-                bool begins, struct error *err)
+                struct error *err)
 {
     struct telling *one = find(all, &p->id);
     uint64_t now_ns = clock_monotonic_ns();
@@ -127,7 +125,7 @@ int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, str
         return 0;
     if (with_probes(all, one) >= MOMENTS_AT_ONCE_MAX)
         return error_set(err, -E2BIG, "%d JVMs tell their moments already", MOMENTS_AT_ONCE_MAX);
-    if (one->asked.there || now_ns >= one->asked.again_ns) {
+    if (now_ns >= one->asked.again_ns) {
         r = asked_probes_coming(&one->asked, b, p->id.host_pid, &reason);
         one->safepoint.start_ns = one->gc.start_ns = 0;
         one->nested = 0;
@@ -139,19 +137,17 @@ int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, str
             symbolizer_read_maps(s, p);
             r = put(all, b, s, p, &reason);
         }
-        if (one->asked.there && r != 0 && r != -EINPROGRESS) /* or some may stay */
-            take_out(one, b);
-        asked_probes_note(&one->asked, r, &reason, begins);
+        asked_probes_note(&one->asked, r, &reason);
     }
-    return asked_probes_answer(&one->asked, err);
+    return asked_probes_answer(&one->asked, /* until_ns= */ 0, err);
 }
 
-void moments_unhold(struct moments *all, int32_t host_pid)
+void moments_want(struct moments *all, const struct proc_id *id)
 {
-    for (size_t i = 0; i < all->count; i++) {
-        if (all->all[i].id.host_pid == host_pid)
-            all->all[i].asked.held_until_ns = 0;
-    }
+    struct telling *one = find(all, id);
+
+    if (one)
+        one->asked.wanted = true;
 }
 
 void moments_look(struct moments *all)
@@ -162,18 +158,14 @@ void moments_look(struct moments *all)
 
 void moments_looked(struct moments *all, struct broker *b)
 {
-    uint64_t now_ns = clock_monotonic_ns();
-
     for (size_t i = 0; i < all->count; i++) {
         struct telling *t = &all->all[i];
 
-        if (!t->asked.wanted && now_ns >= t->asked.held_until_ns) {
+        if (!t->asked.wanted) {
             t->often = 0;
             take_out(t, b);
-        }
-        if (!t->asked.wanted)
             continue;
-        t->asked.held_until_ns = 0;
+        }
         if (!t->asked.there || t->often == t->taken_out)
             continue;
         broker_unmoments(b, t->id.host_pid, t->often, NULL);

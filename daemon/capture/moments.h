@@ -66,16 +66,16 @@ typedef void (*moment_fn)(void *cookie, struct process *p, const struct moment *
 
 /* Returns the groups that @id told too often for all of them to be in captures that run. */
 uint32_t moments_often(const struct moments *all, const struct proc_id *id);
-/* Has @p tell its moments unless it does, for a capture that @begins, or runs. Return: 0. -EAGAIN:
- * it is starting; ask again. -EINPROGRESS: the kernel is putting its probes; ask again. -errno with
- * @err, which says why it cannot. */
+/* Has @p probed for its moments unless it is. Return: 0. -EAGAIN: it is starting; ask again.
+ * -EINPROGRESS with @err: the kernel is installing its probes; ask again. -errno with @err, which
+ * says why it cannot be probed. */
 int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, struct process *p,
-                bool begins, struct error *err);
-/* As probes_unhold(). */
-void moments_unhold(struct moments *all, int32_t host_pid);
-/* Begins a look at all processes: moments_put() says which are wanted, */
+                struct error *err);
+/* Marks the probes of @id as wanted, if it has any. */
+void moments_want(struct moments *all, const struct proc_id *id);
+/* Begins a reconciliation: moments_put() and moments_want() mark what is wanted. */
 void moments_look(struct moments *all);
-/* and here those end that are not. */
+/* Ends it: takes out what is not wanted. */
 void moments_looked(struct moments *all, struct broker *b);
 /* Notes that the sets that they were for are gone, and the probes with them. */
 void moments_forget(struct moments *all);

@@ -25,25 +25,23 @@ static struct probed *find(struct probes *all, const struct proc_id *id)
     return NULL;
 }
 
-/* Has the probes of @one taken out, also those that are being put. */
+/* Takes out the probes of @one, also those that are being installed. */
 static void take_out(const struct probes *all, struct probed *one, struct broker *b)
 {
     if (asked_probes_stand(&one->asked))
         broker_unprobe(b, one->id.host_pid, all->where, NULL);
     one->asked.there = false;
-    one->asked.held_until_ns = 0;
 }
 
-/* The places by symbols. 0; -ENOENT: there are none; -EAGAIN. */
-static int find_by_symbols(struct symbolizer *s, struct process *p, uint64_t until_ns,
-                           struct broker_probes *ret)
+/* Finds the places by symbols. 0; -ENOENT: there are none; -EAGAIN. */
+static int find_by_symbols(struct symbolizer *s, struct process *p, struct broker_probes *ret)
 {
     uint64_t offsets[ARRAY_SIZE(FUNCTIONS)], start, end;
     int r = -ENOENT;
 
     if (!old_kernel_pretended("libjvm-symbols"))
-        r = symbolizer_functions(s, p, p->libjvm_base, FUNCTIONS, ARRAY_SIZE(FUNCTIONS), until_ns,
-                                 offsets, &start, &end);
+        r = symbolizer_functions(s, p, p->libjvm_base, FUNCTIONS, ARRAY_SIZE(FUNCTIONS), offsets,
+                                 &start, &end);
     if (r < 0)
         return r;
     for (uint32_t i = 0; i < ARRAY_SIZE(FUNCTIONS); i++) {
@@ -56,8 +54,8 @@ static int find_by_symbols(struct symbolizer *s, struct process *p, uint64_t unt
     return 0;
 }
 
-/* The places by the calls of the stubs that allocate, between the begin of @m and @end. 0; -EAGAIN;
- * -errno with @err. */
+/* Finds the places by the calls of the stubs that allocate, between the begin of @m and @end. 0;
+ * -EAGAIN; -errno with @err. */
 static int find_by_stubs(struct process *p, struct probed *one, const struct mapping *m,
                          uint64_t end, struct broker_probes *ret, struct error *err)
 {
@@ -93,10 +91,9 @@ static int find_by_stubs(struct process *p, struct probed *one, const struct map
     return -EOPNOTSUPP;
 }
 
-/* Where the probes go. 0 or as probes_put(). */
+/* Finds where the probes go. 0 or as probes_put(). */
 static int find_places(struct symbolizer *s, struct process *p, struct probed *one,
-                       uint64_t until_ns, struct broker_probes *ret, struct mapping *ret_mapping,
-                       struct error *err)
+                       struct broker_probes *ret, struct mapping *ret_mapping, struct error *err)
 {
     struct hotspot_allocation at;
     uint64_t end;
@@ -113,9 +110,9 @@ static int find_places(struct symbolizer *s, struct process *p, struct probed *o
     ret->tlab_start = at.tlab_start;
     ret->tlab_top = at.tlab_top;
     ret->tlab_end = at.tlab_end;
-    r = find_by_symbols(s, p, until_ns, ret);
+    r = find_by_symbols(s, p, ret);
     if (r == -EAGAIN)
-        return r;
+        return ASKED_PROBES_READING;
     one->by_stubs = r < 0;
     if (symbolizer_mapping(s, p, p->libjvm_base, ret_mapping, &end) < 0)
         return error_set(err, -ENOENT, "no libjvm.so is mapped into it");
@@ -123,11 +120,11 @@ static int find_places(struct symbolizer *s, struct process *p, struct probed *o
 }
 
 static int put_in_libjvm(struct broker *b, struct symbolizer *s, struct process *p,
-                         struct probed *one, uint64_t until_ns, struct error *err)
+                         struct probed *one, struct error *err)
 {
     struct broker_probes places;
     struct mapping m = { 0 };
-    int r = find_places(s, p, one, until_ns, &places, &m, err);
+    int r = find_places(s, p, one, &places, &m, err);
 
     return r == 0 ? broker_probe(b, &p->id, m.start, m.end, &places, err) : r;
 }
@@ -142,13 +139,13 @@ static int put_in_agent(struct broker *b, struct process *p, struct error *err)
 }
 
 static int put(const struct probes *all, struct broker *b, struct symbolizer *s, struct process *p,
-               struct probed *one, uint64_t until_ns, struct error *err)
+               struct probed *one, struct error *err)
 {
     return all->where == BROKER_PROBED_AGENT ? put_in_agent(b, p, err)
-                                             : put_in_libjvm(b, s, p, one, until_ns, err);
+                                             : put_in_libjvm(b, s, p, one, err);
 }
 
-/* An exec: those of the image before go. */
+/* After an exec: takes out the probes of the image before. */
 static void drop_before(struct probes *all, struct broker *b, const struct process *p)
 {
     for (size_t i = 0; i < all->count; i++) {
@@ -176,21 +173,19 @@ int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struc
     }
     if (asked_probes_want(&one->asked))
         return 0;
-    if (one->asked.there || now_ns >= one->asked.again_ns || until_ns > now_ns) {
+    if (now_ns >= one->asked.again_ns || until_ns > now_ns) {
         r = asked_probes_coming(&one->asked, b, p->id.host_pid, &reason);
         if (r == 0)
-            r = put(all, b, s, p, one, until_ns, &reason);
+            r = put(all, b, s, p, one, &reason);
         if (r == -ENOENT) {
             symbolizer_read_maps(s, p);
-            r = put(all, b, s, p, one, until_ns, &reason);
+            r = put(all, b, s, p, one, &reason);
         }
         if (r > 0)
             r = error_set(&reason, -ESRCH, "it has ended");
-        if (one->asked.there && r != 0 && r != -EINPROGRESS) /* or some may stay */
-            take_out(all, one, b);
-        asked_probes_note(&one->asked, r, &reason, until_ns > 0);
+        asked_probes_note(&one->asked, r, &reason);
     }
-    return asked_probes_answer(&one->asked, err);
+    return asked_probes_answer(&one->asked, until_ns, err);
 }
 
 bool probes_by_stubs(struct probes *all, const struct proc_id *id)
@@ -208,14 +203,6 @@ void probes_want(struct probes *all, const struct proc_id *id)
         one->asked.wanted = true;
 }
 
-void probes_unhold(struct probes *all, int32_t host_pid)
-{
-    for (size_t i = 0; i < all->count; i++) {
-        if (all->all[i].id.host_pid == host_pid)
-            all->all[i].asked.held_until_ns = 0;
-    }
-}
-
 void probes_look(struct probes *all)
 {
     for (size_t i = 0; i < all->count; i++)
@@ -224,12 +211,8 @@ void probes_look(struct probes *all)
 
 void probes_looked(struct probes *all, struct broker *b)
 {
-    uint64_t now_ns = clock_monotonic_ns();
-
     for (size_t i = all->count; i-- > 0;) {
-        if (all->all[i].asked.wanted) /* by one that runs */
-            all->all[i].asked.held_until_ns = 0;
-        if (all->all[i].asked.wanted || now_ns < all->all[i].asked.held_until_ns)
+        if (all->all[i].asked.wanted)
             continue;
         take_out(all, &all->all[i], b);
         all->all[i] = all->all[--all->count];

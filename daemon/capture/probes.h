@@ -26,21 +26,19 @@ struct probes {
     size_t count;
 };
 
-/* Puts probes into @p unless it has them. Waits for its symbols until CLOCK_MONOTONIC @until_ns at
- * most; 0: the capture runs already. Return: 0. -EAGAIN: its symbols are being read, or it is
- * starting; ask again. -EINPROGRESS: the kernel is putting them; ask again. -ESRCH: it has ended.
- * -errno; each but the first two with @err, which says why it cannot be probed. */
+/* Puts probes into @p unless it has them. Return: 0. -EINPROGRESS with @err: the kernel is
+ * installing them, or symbols are being read and CLOCK_MONOTONIC @until_ns has not come; ask again.
+ * -EAGAIN: the same of symbols after @until_ns, or it is starting. -ESRCH: it has ended. -errno;
+ * the last two with @err, which says why it cannot be probed. */
 int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struct process *p,
                uint64_t until_ns, struct error *err);
 /* Returns whether @id has probes, and by the stubs in its code cache. */
 bool probes_by_stubs(struct probes *all, const struct proc_id *id);
-/* Says that those of @id are still wanted. */
+/* Marks the probes of @id as wanted, if it has any. */
 void probes_want(struct probes *all, const struct proc_id *id);
-/* Says that no capture that cannot begin yet asks again for those of process @host_pid. */
-void probes_unhold(struct probes *all, int32_t host_pid);
-/* Begins a look at all processes: probes_put() and probes_want() say which are wanted, */
+/* Begins a reconciliation: probes_put() and probes_want() mark what is wanted. */
 void probes_look(struct probes *all);
-/* and here those go that are not. */
+/* Ends it: takes out what is not wanted. */
 void probes_looked(struct probes *all, struct broker *b);
 /* Notes that the sets that they were for are gone, and the probes with them. */
 void probes_forget(struct probes *all);

@@ -17,8 +17,7 @@ static int recorder_open(struct recorder *rec, const struct recorder_opts *o, st
     r = flight_new(o->frames, &event, o->keep_ns, o->max_bytes, &rec->flight);
     if (r == 0)
         r = sample_sets_take(o->sets, o->broker, events_default()->name, rec->period_ns,
-                             /* may_arm= */ true, &(struct caller){ .kind = CALLER_SELF },
-                             &rec->set, &real_period, err);
+                             /* may_arm= */ true, &rec->set, &real_period, err);
     return r;
 }
 

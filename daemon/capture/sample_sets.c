@@ -2,7 +2,6 @@
 #include "capture/sample_sets.h"
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "event/events.h"
 
 static int start_set(struct broker *b, const char *event, uint64_t period, uint32_t *ret_set,
@@ -21,26 +20,6 @@ static int start_set(struct broker *b, const char *event, uint64_t period, uint3
     return r;
 }
 
-static bool is_used(const struct rate_set *s)
-{
-    return s->users || s->held_until_ns;
-}
-
-static void stop(struct rate_set *s, struct broker *b)
-{
-    broker_sample_stop(b, s->set, NULL);
-    *s = (struct rate_set){ 0 };
-}
-
-/* For one that has to wait, and asks again. */
-static void hold(struct rate_set *s, const struct caller *caller)
-{
-    if (s->users)
-        return;
-    s->held_until_ns = clock_monotonic_ns() + SAMPLE_SETS_HOLD_NS;
-    s->held_for = *caller;
-}
-
 static struct rate_set *sample_sets_faster(struct sample_sets *r, const char *event,
                                            uint64_t period)
 {
@@ -49,7 +28,7 @@ static struct rate_set *sample_sets_faster(struct sample_sets *r, const char *ev
     for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++) {
         struct rate_set *s = &r->sets[i];
 
-        if (is_used(s) && strcmp(s->event, event) == 0 &&
+        if (s->users && strcmp(s->event, event) == 0 &&
             event_is_paced(s->period) == event_is_paced(period) && s->period <= period &&
             (!best || s->period > best->period))
             best = s;
@@ -63,7 +42,7 @@ static bool sample_sets_alone(const struct sample_sets *r, const char *event)
     const struct event_info *info = events_find(event);
 
     for (size_t i = 0; info && info->flags & EVENT_SINGLE && i < ARRAY_SIZE(r->sets); i++) {
-        if (is_used(&r->sets[i]) && events_same(span_of(r->sets[i].event), span_of(event)))
+        if (r->sets[i].users && events_same(span_of(r->sets[i].event), span_of(event)))
             return true;
     }
     return false;
@@ -72,29 +51,14 @@ static bool sample_sets_alone(const struct sample_sets *r, const char *event)
 static struct rate_set *sample_sets_free(struct sample_sets *r)
 {
     for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++) {
-        if (!is_used(&r->sets[i]))
+        if (!r->sets[i].users)
             return &r->sets[i];
     }
     return NULL;
 }
 
-/* Whether @s samples; if it never will, it goes. 0, -EINPROGRESS, -errno. */
-static int check_begun(struct rate_set *s, struct broker *b, const struct caller *caller,
-                       struct error *err)
-{
-    int r = s->begun ? 0 : broker_sample_begun(b, s->set, err);
-
-    if (r == -EINPROGRESS)
-        hold(s, caller);
-    else if (r < 0 && !s->users)
-        stop(s, b);
-    s->begun = r == 0;
-    return r;
-}
-
 int sample_sets_take(struct sample_sets *r, struct broker *b, const char *event, uint64_t period,
-                     bool may_arm, const struct caller *caller, uint32_t *ret_set,
-                     uint64_t *ret_period, struct error *err)
+                     bool may_arm, uint32_t *ret_set, uint64_t *ret_period, struct error *err)
 {
     struct rate_set *s = sample_sets_faster(r, event, period),
                     *unused = may_arm ? sample_sets_free(r) : NULL;
@@ -125,11 +89,7 @@ int sample_sets_take(struct sample_sets *r, struct broker *b, const char *event,
         error_remedy(err, "use the rate of a running capture, or wait until one has ended");
         return -EBUSY;
     }
-    k = check_begun(s, b, caller, err);
-    if (k < 0)
-        return k;
     s->users++;
-    s->held_until_ns = 0;
     *ret_set = s->set;
     *ret_period = s->period;
     return 0;
@@ -173,46 +133,24 @@ static struct rate_set *find_used(struct sample_sets *r, uint32_t set)
     return NULL;
 }
 
+int sample_sets_begun(struct sample_sets *r, struct broker *b, uint32_t set, struct error *err)
+{
+    struct rate_set *s = find_used(r, set);
+    int k = !s || s->begun ? 0 : broker_sample_begun(b, set, err);
+
+    if (s)
+        s->begun = k == 0;
+    return k;
+}
+
 void sample_sets_release(struct sample_sets *r, struct broker *b, uint32_t set)
 {
     struct rate_set *s = find_used(r, set);
 
-    if (s && --s->users == 0)
-        stop(s, b);
-}
-
-void sample_sets_hold(struct sample_sets *r, uint32_t set, const struct caller *caller)
-{
-    struct rate_set *s = find_used(r, set);
-
-    if (s && --s->users == 0)
-        hold(s, caller);
-}
-
-uint32_t sample_sets_held(const struct sample_sets *r, const struct caller *caller)
-{
-    uint32_t sets = 0;
-
-    for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++) {
-        if (r->sets[i].held_until_ns && caller_equal(&r->sets[i].held_for, caller))
-            sets |= 1u << r->sets[i].set;
+    if (s && --s->users == 0) {
+        broker_sample_stop(b, set, NULL);
+        *s = (struct rate_set){ 0 };
     }
-    return sets;
-}
-
-bool sample_sets_tick(struct sample_sets *r, struct broker *b, uint64_t now_ns)
-{
-    bool any = false;
-
-    for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++) {
-        struct rate_set *s = &r->sets[i];
-
-        if (s->held_until_ns && now_ns >= s->held_until_ns) {
-            stop(s, b);
-            any = true;
-        }
-    }
-    return any;
 }
 
 bool sample_sets_dropped(int proc_fd, uint64_t period_ns, uint64_t *ret_allowed_hz)
@@ -233,6 +171,6 @@ size_t sample_sets_used(const struct sample_sets *r)
     size_t used = 0;
 
     for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++)
-        used += is_used(&r->sets[i]);
+        used += r->sets[i].users > 0;
     return used;
 }

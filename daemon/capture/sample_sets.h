@@ -8,34 +8,30 @@
 
 #include "broker_client/broker.h"
 #include "event/events.h"
-#include "request/caller.h"
 
 /* In place of an event's name: event alloc, as agents tell it. No event has a blank in its name. */
 #define SAMPLE_SETS_ALLOC_BY_AGENT "alloc agent"
-
-/* How long a set is kept for a capture that could not begin yet, and asks again. */
-#define SAMPLE_SETS_HOLD_NS (3 * NSEC_PER_SEC)
 
 struct sample_sets {
     struct rate_set {
         char event[EVENT_NAME_BYTES];
         uint64_t period; /* as of struct wanted_event */
         uint32_t set;    /* the broker's number */
-        unsigned users;
-        bool begun;             /* it samples */
-        uint64_t held_until_ns; /* without users: kept until then; 0: not, */
-        struct caller held_for; /* and for whom: it counts as one of that caller */
+        unsigned users;  /* 0: the row is free */
+        bool begun;      /* the broker has said that it samples */
     } sets[BROKER_SETS_MAX];
 };
 
 /* Arms or shares a set for the event at @period. @may_arm: false: shares alone. Return: 0 and the
  * period that the set really has (smaller than requested when the samples must be thinned). -EBUSY:
  * none is free, or must not be armed, and none is faster; @err is set in the first case.
- * -EINPROGRESS: the kernel is still putting its program in place; the set is kept for one that asks
- * again, of @caller. -errno. The last two with @err. */
+ * -EINPROGRESS: the kernel is still checking the event's program; ask again. -errno. The last two
+ * with @err. */
 int sample_sets_take(struct sample_sets *r, struct broker *b, const char *event, uint64_t period,
-                     bool may_arm, const struct caller *caller, uint32_t *ret_set,
-                     uint64_t *ret_period, struct error *err);
+                     bool may_arm, uint32_t *ret_set, uint64_t *ret_period, struct error *err);
+/* Returns 0 once @set samples. -EINPROGRESS: the kernel is still putting its program in place; ask
+ * again. -errno: it never will. The last two with @err. */
+int sample_sets_begun(struct sample_sets *r, struct broker *b, uint32_t set, struct error *err);
 /* If sample_sets_take() found none: makes the event's slowest set as fast as @period for all its
  * users, but none of @but (bits). They must thin their samples from then on. Return: 0 and its
  * number before and after; -EBUSY; -errno with @err, and then it stays as it was if it can. */
@@ -44,13 +40,6 @@ int sample_sets_speed_up(struct sample_sets *r, struct broker *b, uint32_t but, 
                          struct error *err);
 /* Gives it back; the last user disarms it. */
 void sample_sets_release(struct sample_sets *r, struct broker *b, uint32_t set);
-/* Gives it back, for @caller to take it again soon: the last user leaves it armed for
- * SAMPLE_SETS_HOLD_NS. */
-void sample_sets_hold(struct sample_sets *r, uint32_t set, const struct caller *caller);
-/* Returns which sets are kept for @caller: bits of the broker's numbers. */
-uint32_t sample_sets_held(const struct sample_sets *r, const struct caller *caller);
-/* Disarms those that nobody took again in time. Each tick. Returns whether there were any. */
-bool sample_sets_tick(struct sample_sets *r, struct broker *b, uint64_t now_ns);
 /* Returns whether the kernel drops samples that are taken every @period_ns: as it is set now, which
  * the broker asked for when they began. Thread: any. */
 bool sample_sets_dropped(int proc_fd, uint64_t period_ns, uint64_t *ret_allowed_hz);

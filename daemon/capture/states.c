@@ -9,19 +9,42 @@
 #define CAPTURE_LATE_NS (50 * NSEC_PER_MSEC)
 /* Past the end of sampling, for symbols that are being read. */
 #define CAPTURE_SYMBOLS_NS (500 * NSEC_PER_MSEC)
+/* In CAPTURE_PREPARING, for the kernel: the verifier of a slow machine took 14 s. */
+#define CAPTURE_PREPARE_NS (20 * NSEC_PER_SEC)
+/* Between two polls of the broker there: a quarter of the time so far, within these bounds. */
+#define PREPARE_POLL_MIN_NS (4 * NSEC_PER_MSEC)
+#define PREPARE_POLL_MAX_NS (50 * NSEC_PER_MSEC)
 
 /* ---- what a state begins with ---- */
+
+/* Gives @r and @err to the request that waits for the first sample of @c. Returns whether one did.
+ */
+static bool capture_answer_begun(struct captures *captures, struct capture *c, int r,
+                                 const struct error *err)
+{
+    uint64_t ticket = c->ticket;
+
+    c->ticket = 0;
+    if (ticket)
+        captures->begun(captures->begun_cookie, ticket, r, err);
+    return ticket;
+}
 
 /* Starts the clock of @c, whose sets and probes are in place. */
 static void capture_run(struct captures *captures, struct capture *c)
 {
-    captures_take_losses(captures); /* of those that run already */
+    capture_warn_rates(c);
+    c->hidden_before = captures_hidden(captures);
+    if (capture_has(c, EVENT_PAGES))
+        c->huge_faults_before = captures_huge_faults(captures);
     captures_reconcile(captures, clock_monotonic_ns());
-    captures_look_edge(captures); /* what is counted from here on is the capture's, too */
+    captures_look_edge(captures); /* counts from here on are its own */
     c->meta.start_realtime_ns = clock_realtime_ns();
     c->start_ns = c->meta.start_ns = clock_monotonic_ns();
     c->random = c->start_ns | 1;
-    c->end_ns = c->duration_ns ? c->start_ns + c->duration_ns : UINT64_MAX;
+    if (c->duration_ns)
+        c->end_ns = c->start_ns + c->duration_ns;
+    capture_answer_begun(captures, c, 0, NULL);
 }
 
 /* Has the broker write a sample for each wait that goes on at the end of @c. Returns whether stacks
@@ -80,6 +103,8 @@ void capture_enter(struct captures *captures, struct capture *c, enum capture_st
 {
     switch (state) {
     case CAPTURE_RUNNING:
+        captures_take_losses(captures); /* of those that run already */
+        c->state = state;               /* the filter and what is counted are for it, too */
         capture_run(captures, c);
         break;
     case CAPTURE_FLUSHING:
@@ -146,9 +171,11 @@ static void capture_fail(struct captures *captures, struct capture *c, int r,
                          const struct error *err)
 {
     capture_enter(captures, c, CAPTURE_DONE);
-    if (c->done)
+    if (capture_answer_begun(captures, c, r, err))
+        store_delete(captures->store, c->meta.id, NULL);
+    else if (c->done)
         c->done(c->cookie, r, NULL, err);
-    if (c->resource && r != -ECANCELED)
+    else if (c->resource && r != -ECANCELED)
         store_put_failed(captures->store, c->meta.id, &c->meta, err->msg, NULL);
     capture_free(c);
 }
@@ -225,15 +252,38 @@ void captures_finish_due(struct captures *captures, uint64_t now_ns)
     }
 }
 
-void captures_poll_agents(struct captures *captures, uint64_t now_ns)
+/* Polls what @c waits for in CAPTURE_PREPARING. 0: it runs, or is to be polled again. Else why it
+ * fails. */
+static int capture_poll_preparing(struct captures *captures, struct capture *c, uint64_t now_ns,
+                                  struct error *err)
+{
+    uint64_t took_ns = now_ns - c->asked_ns;
+    int r = capture_prepare(captures, c, err);
+
+    if (r == 0)
+        capture_enter(captures, c, CAPTURE_RUNNING);
+    if (r != -EINPROGRESS)
+        return r;
+    c->due_ns = now_ns + CLAMP(took_ns / 4, PREPARE_POLL_MIN_NS, PREPARE_POLL_MAX_NS);
+    if (took_ns < CAPTURE_PREPARE_NS)
+        return 0;
+    err->retry_s = 1;
+    return BACKEND_UNAVAILABLE;
+}
+
+void captures_poll(struct captures *captures, uint64_t now_ns)
 {
     struct capture *next;
 
     for (struct capture *c = captures->running; c; c = next) {
         struct error err = ERROR_NULL;
-        int r = c->end_ns > now_ns ? capture_poll_agent(captures, c, now_ns, &err) : 0;
+        int r = 0;
 
         next = c->next;
+        if (c->state == CAPTURE_PREPARING && now_ns >= c->due_ns)
+            r = capture_poll_preparing(captures, c, now_ns, &err);
+        else if (c->state == CAPTURE_RUNNING && now_ns < c->end_ns)
+            r = capture_poll_agent(captures, c, now_ns, &err);
         if (r != 0)
             capture_fail(captures, c, r, &err);
     }
@@ -246,9 +296,13 @@ void captures_end(struct captures *captures, uint64_t handle, bool keep)
     for (struct capture *c = captures->running; c; c = c->next) {
         if (c->handle != handle)
             continue;
-        if (keep) {
+        if (keep && c->state != CAPTURE_PREPARING) {
             c->end_ns =
                 MIN(c->end_ns, clock_monotonic_ns()); /* the next tick hands over what is left */
+        } else if (keep) {
+            error_set(&err, -EINPROGRESS, "the capture was ended before it could begin");
+            error_remedy(&err, "ask again: what it needs of the kernel may be in place by then");
+            capture_fail(captures, c, BACKEND_UNAVAILABLE, &err);
         } else {
             error_set(&err, -ECANCELED, "the capture was cancelled");
             capture_fail(captures, c, -ECANCELED, &err);

@@ -115,9 +115,9 @@ static void capture_warn_huge(const struct captures *captures, struct capture *c
 
 void capture_warn_stubs(struct captures *captures, struct capture *c, const struct process *p)
 {
-    if (c->stubs_told || !probes_by_stubs(&captures->probes, &p->id))
+    if (c->stubs_warned || !probes_by_stubs(&captures->probes, &p->id))
         return;
-    c->stubs_told = true;
+    c->stubs_warned = true;
     record_warn(c->record,
                 "%d: allocations are sampled at the calls of its allocation stubs, for libjvm.so "
                 "(JDK %d) has no symbols. What native code (JNI) and the VM itself allocate is not "

@@ -108,12 +108,11 @@ static void engine_tick(struct engine *e)
     captures_take_moments(&e->captures);
     captures_look(&e->captures, now);
     captures_losses_tick(&e->captures, now);
-    if (sample_sets_tick(&e->captures.sets, e->broker, now) || /* their probes go, too */
-        (e->captures.running && now - e->captures.reconciled_ns >= ENGINE_RECONCILE_NS))
+    if (e->captures.running && now - e->captures.reconciled_ns >= ENGINE_RECONCILE_NS)
         captures_reconcile(&e->captures, now);
     mailbox_alive(&e->mailbox);
     attachments_poll(&e->attaching, now);
-    captures_poll_agents(&e->captures, now);
+    captures_poll(&e->captures, now);
     mailbox_alive(&e->mailbox);
     if (walked)
         engine_finish(e, drained, now);
@@ -224,6 +223,8 @@ static void engine_join(struct engine *e)
     c->pending = &e->dispatch.pending;
     c->release = release_held;
     c->release_cookie = &e->dispatch;
+    c->begun = mailbox_answer;
+    c->begun_cookie = &e->mailbox;
     d->discover = e->discover;
     d->unwinding = e->unwinding;
     d->anchors = e->anchors;

@@ -16,7 +16,9 @@ struct mailbox_call {
     void *arg;
     int result;
     bool begun, done;
-    bool posted; /* nobody waits for it: freed when it has run */
+    bool posted;       /* no thread waits for it: freed when it has run */
+    uint64_t ticket;   /* 0: it has none */
+    struct error *err; /* the caller's, for mailbox_answer() */
 };
 
 void mailbox_init(struct mailbox *m)
@@ -90,27 +92,33 @@ static bool is_stalled(struct mailbox *m, struct error *err)
     return true;
 }
 
+static void drop(struct mailbox_call **at, const struct mailbox_call *call)
+{
+    while (*at && *at != call)
+        at = &(*at)->next;
+    if (*at)
+        *at = call->next;
+}
+
 /* Waits for @call for one look's time, or until something is done. False where it is given up: the
- * engine is stalled and has not begun it. With the lock held. */
+ * engine is stalled and is not at work on it. With the lock held. */
 static bool wait_for(struct mailbox *m, struct mailbox_call *call, struct error *err)
 {
     uint64_t until_ns = clock_monotonic_ns() + LOOK_NS;
     struct timespec until = { .tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
                               .tv_nsec = (long)(until_ns % NSEC_PER_SEC) };
-    struct mailbox_call **at = &m->calls;
 
     if (pthread_cond_timedwait(&m->called, &m->lock, &until) != ETIMEDOUT || call->begun ||
         !is_stalled(m, err))
         return true;
-    while (*at != call)
-        at = &(*at)->next;
-    *at = call->next;
+    drop(&m->calls, call);
+    drop(&m->later, call);
     return false;
 }
 
 int mailbox_ask(struct mailbox *m, int (*fn)(void *arg), void *arg, struct error *err)
 {
-    struct mailbox_call call = { .fn = fn, .arg = arg, .result = BACKEND_UNAVAILABLE };
+    struct mailbox_call call = { .fn = fn, .arg = arg, .result = BACKEND_UNAVAILABLE, .err = err };
     bool queued;
 
     pthread_mutex_lock(&m->lock);
@@ -159,6 +167,7 @@ bool mailbox_run(struct mailbox *m)
 
         m->calls = call->next;
         call->begun = true;
+        m->now = call;
         pthread_mutex_unlock(&m->lock);
         mailbox_alive(m);
         call->result = call->fn(call->arg);
@@ -167,10 +176,42 @@ bool mailbox_run(struct mailbox *m)
             free(call);
             continue;
         }
+        if (call->result == -EINPROGRESS && call->ticket) {
+            call->result = BACKEND_UNAVAILABLE;
+            call->begun = false;
+            call->next = m->later;
+            m->later = call;
+            continue;
+        }
         call->done = true;
         pthread_cond_broadcast(&m->called);
     }
     stopping = m->stopping;
     pthread_mutex_unlock(&m->lock);
     return !stopping;
+}
+
+uint64_t mailbox_ticket(struct mailbox *m)
+{
+    m->now->ticket = ++m->last_ticket;
+    return m->last_ticket;
+}
+
+void mailbox_answer(void *mailbox, uint64_t ticket, int r, const struct error *err)
+{
+    struct mailbox *m = mailbox;
+    struct mailbox_call *call;
+
+    pthread_mutex_lock(&m->lock);
+    for (call = m->later; call && call->ticket != ticket; call = call->next)
+        ;
+    if (call) {
+        drop(&m->later, call);
+        if (r && call->err && err)
+            *call->err = *err;
+        call->result = r;
+        call->done = true;
+        pthread_cond_broadcast(&m->called);
+    }
+    pthread_mutex_unlock(&m->lock);
 }

@@ -26,13 +26,16 @@ struct mailbox {
     pthread_mutex_t lock; /* guards calls and stopping */
     pthread_cond_t called;
     struct mailbox_call *calls;
+    struct mailbox_call *later; /* those that have run, and are answered later */
+    struct mailbox_call *now;   /* that runs; with last_ticket the engine's thread's */
+    uint64_t last_ticket;
     bool stopping;
     atomic_uint_least64_t alive_ns; /* CLOCK_MONOTONIC: the thread's last sign of life */
 };
 
 /* Prepares it, empty and alive. The owner sets @m->wake_fd. */
 void mailbox_init(struct mailbox *m);
-/* Ends it, when nobody calls any more. */
+/* Ends it, after the last call. */
 void mailbox_deinit(struct mailbox *m);
 
 /* Runs @fn on the engine's thread and waits for it. Thread: any but the engine's. Return: its
@@ -40,6 +43,13 @@ void mailbox_deinit(struct mailbox *m);
  * begun
  * @fn. */
 int mailbox_ask(struct mailbox *m, int (*fn)(void *arg), void *arg, struct error *err);
+/* Returns a name for the call that runs. If the call then gives -EINPROGRESS, its caller waits for
+ * mailbox_answer(). Thread: the engine's. */
+uint64_t mailbox_ticket(struct mailbox *m);
+/* Gives the caller with @ticket the result @r, and if it is not 0 @err. A caller that has given up,
+ * since the engine was stalled, gets nothing. @mailbox: the struct mailbox. Thread: the engine's.
+ */
+void mailbox_answer(void *mailbox, uint64_t ticket, int r, const struct error *err);
 /* Has @fn run there with a copy of the @n bytes of @arg, and waits for nothing. Thread: any. Where
  * the engine ends, or without memory, it does not run. */
 void mailbox_post(struct mailbox *m, int (*fn)(void *arg), const void *arg, size_t n);

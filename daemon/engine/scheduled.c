@@ -149,9 +149,9 @@ static int run_rule(struct scheduled *s, struct entry *n, struct error *err)
     struct capture_request req = rule_request(n->rule);
     char id[CAPTURE_ID_BYTES];
     int r = captures_create(s->env.captures, &req, n->rule->name, n->rule->keep_ns / NSEC_PER_SEC,
-                            id, err);
+                            /* ticket= */ 0, id, err);
 
-    if (r != 0)
+    if (r != 0 && r != -EINPROGRESS)
         return r;
     memcpy(n->history.last_id, id, sizeof(id));
     n->history.last_ns = clock_realtime_ns();
@@ -189,13 +189,12 @@ static void schedule_run(struct scheduled *s, struct entry *n)
     struct error err = ERROR_NULL;
     int r = run_rule(s, n, &err);
 
-    n->refused = r == BACKEND_TOO_MANY || err.code == -EINPROGRESS;
+    n->refused = r == BACKEND_TOO_MANY;
     if (r == 0) {
         slot_started(&n->slot, clocks_now());
         return;
     }
-    if (err.code != -EINPROGRESS)
-        note_error(n, &err);
+    note_error(n, &err);
     if (n->refused) {
         slot_retry(&n->slot, clocks_now());
         return;
@@ -278,8 +277,6 @@ int scheduled_trigger(struct scheduled *s, const char *name, char ret_id[CAPTURE
         memcpy(ret_id, n->history.last_id, CAPTURE_ID_BYTES);
         return 0;
     }
-    if (err->code == -EINPROGRESS)
-        return r;
     if (r == BACKEND_NOT_FOUND)
         n->history.unmatched++;
     else

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What serve/ knows of the rest of flamed: this table of functions, which tests replace. Every
- * function may be called from any of serve's worker threads and may block for milliseconds. What
- * begins a capture may block for 20 s while a BPF program for its event is loaded, which happens
- * once. Errors carry a sentence, the parameter and the remedy.
+ * function may be called from any of serve's worker threads and may block for milliseconds. Errors
+ * carry a sentence, the parameter and the remedy.
  */
 #pragma once
 
@@ -132,8 +131,9 @@ typedef void (*capture_done_fn)(void *cookie, int outcome, struct profile *p,
 
 struct api_backend {
     void *ctx;
-    /* Begins to sample. 0 and *ret, valid until @done was called; else an outcome or -errno, and
-     * @done is not called. */
+    /* Starts a capture, which samples once the kernel has in place what its events need: 20 s later
+     * at most. 0 and *ret, valid until @done was called; else an outcome or -errno, and @done is
+     * not called. */
     int (*capture_start)(void *ctx, const struct capture_request *req, capture_done_fn done,
                          void *cookie, struct capture **ret, struct error *err);
     /* Ends @c early: sampling stops within 100 ms and @done is called with what there is (@keep) or

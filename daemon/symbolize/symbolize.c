@@ -190,8 +190,8 @@ void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_
 }
 
 int symbolizer_functions(struct symbolizer *s, struct process *p, uint64_t from,
-                         const char *const *prefixes, size_t count, uint64_t until_ns,
-                         uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end)
+                         const char *const *prefixes, size_t count, uint64_t *ret_offsets,
+                         uint64_t *ret_start, uint64_t *ret_end)
 {
     struct resolver *r = p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);
     int k;
@@ -199,16 +199,13 @@ int symbolizer_functions(struct symbolizer *s, struct process *p, uint64_t from,
     if (!r)
         return -ENOENT;
     looking_begin(LOOKING_FUNCTION, &p->id, p->jvm == JVM_READY);
-    while ((k = resolver_functions(r, from, prefixes, count, ret_offsets, ret_start, ret_end)) ==
-               -EAGAIN &&
-           elf_cache_wait(s->elf, until_ns))
-        s->news |= elf_cache_poll(s->elf);
+    k = resolver_functions(r, from, prefixes, count, ret_offsets, ret_start, ret_end);
     looking_end();
     return k;
 }
 
 int symbolizer_function(struct symbolizer *s, struct process *p, struct span file, struct span name,
-                        uint64_t until_ns, struct function_found *ret)
+                        struct function_found *ret)
 {
     struct resolver *r = p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);
     int k;
@@ -216,9 +213,7 @@ int symbolizer_function(struct symbolizer *s, struct process *p, struct span fil
     if (!r)
         return -ENXIO;
     looking_begin(LOOKING_FUNCTION, &p->id, p->jvm == JVM_READY);
-    while ((k = resolver_function(r, file, name, ret)) == -EAGAIN &&
-           (elf_cache_wait(s->elf, until_ns) || namer_wait(s->namer, until_ns)))
-        s->news |= elf_cache_poll(s->elf);
+    k = resolver_function(r, file, name, ret);
     looking_end();
     return k;
 }
@@ -240,8 +235,8 @@ void symbolizer_read_maps(struct symbolizer *s, struct process *p)
 }
 
 int symbolizer_library(struct symbolizer *s, struct process *p, uint64_t from,
-                       const char *const *names, size_t count, uint64_t until_ns,
-                       uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end)
+                       const char *const *names, size_t count, uint64_t *ret_offsets,
+                       uint64_t *ret_start, uint64_t *ret_end)
 {
     struct resolver *r = p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);
     int k;
@@ -249,10 +244,7 @@ int symbolizer_library(struct symbolizer *s, struct process *p, uint64_t from,
     if (!r)
         return -ENOENT;
     looking_begin(LOOKING_FUNCTION, &p->id, p->jvm == JVM_READY);
-    while ((k = resolver_library(r, from, names, count, ret_offsets, ret_start, ret_end)) ==
-               -EAGAIN &&
-           elf_cache_wait(s->elf, until_ns))
-        s->news |= elf_cache_poll(s->elf);
+    k = resolver_library(r, from, names, count, ret_offsets, ret_start, ret_end);
     looking_end();
     return k;
 }

@@ -55,25 +55,24 @@ uint64_t symbolizer_put_off_ns(const struct symbolizer *s, const struct proc_id 
 /* Before @p is sampled the first time: begins to read the symbols of its files. Waits for the
  * readings until CLOCK_MONOTONIC @until_ns at most. */
 void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_ns);
-/* As resolver_functions() of @p; waits for the reading until CLOCK_MONOTONIC @until_ns at most. */
+/* As resolver_functions() of @p. */
 int symbolizer_functions(struct symbolizer *s, struct process *p, uint64_t from,
-                         const char *const *prefixes, size_t count, uint64_t until_ns,
-                         uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end);
+                         const char *const *prefixes, size_t count, uint64_t *ret_offsets,
+                         uint64_t *ret_start, uint64_t *ret_end);
 struct function_found;
-/* As resolver_function() of @p; waits for readings and names until CLOCK_MONOTONIC @until_ns at
- * most. */
+/* As resolver_function() of @p. */
 int symbolizer_function(struct symbolizer *s, struct process *p, struct span file, struct span name,
-                        uint64_t until_ns, struct function_found *ret);
+                        struct function_found *ret);
 /* As resolver_mapped() of @p. */
 int symbolizer_mapping(struct symbolizer *s, struct process *p, uint64_t from, struct mapping *ret,
                        uint64_t *ret_end);
 /* Reads the mappings of @p again: the broker found none where there was one. Those of libjvm.so are
  * cut in pieces by profilers that write to its code, such as async-profiler. */
 void symbolizer_read_maps(struct symbolizer *s, struct process *p);
-/* As resolver_library() of @p; waits for the reading until CLOCK_MONOTONIC @until_ns at most. */
+/* As resolver_library() of @p. */
 int symbolizer_library(struct symbolizer *s, struct process *p, uint64_t from,
-                       const char *const *names, size_t count, uint64_t until_ns,
-                       uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end);
+                       const char *const *names, size_t count, uint64_t *ret_offsets,
+                       uint64_t *ret_start, uint64_t *ret_end);
 /* Takes in the files that were read and the names that came since the last call. True when there
  * were any. Does not block. */
 bool symbolizer_poll(struct symbolizer *s);

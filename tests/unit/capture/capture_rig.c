@@ -18,10 +18,11 @@ int rig_missing(void)
     return 77;
 }
 
-static pid_t start_sleep(void)
+static pid_t start_sleep(int proc_fd)
 {
+    struct proc_stat stat = { 0 };
+    struct proc_status status = { 0 };
     pid_t pid = fork();
-    char name[32] = "";
 
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
@@ -29,16 +30,10 @@ static pid_t start_sleep(void)
         execlp("sleep", "sleep", "1000", (char *)NULL);
         _exit(127);
     }
-    while (strcmp(name, "sleep\n") != 0) { /* exec is over */
-        char path[64];
-        FILE *f;
-
-        snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-        f = fopen(path, "re");
-        ck_assert_ptr_nonnull(f);
-        if (!fgets(name, sizeof(name), f))
-            name[0] = '\0';
-        fclose(f);
+    while (strcmp(stat.comm, "sleep") != 0 || status.state != 'S') { /* all is mapped then */
+        usleep(1000);
+        ck_assert_int_eq(proc_read_stat(proc_fd, pid, &stat), 0);
+        ck_assert_int_eq(proc_read_status(proc_fd, pid, &status), 0);
     }
     return pid;
 }
@@ -83,7 +78,7 @@ void rig_open(struct rig *rig)
     int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd;
 
     memset(rig, 0, sizeof(*rig));
-    rig->pid = start_sleep();
+    rig->pid = start_sleep(proc_fd);
     rig->fake = fake_broker_start(&fd);
     captures_init(c, &(struct captures_opts){ .proc_fd = proc_fd,
                                               .captures_max = 16,
@@ -166,6 +161,16 @@ int rig_start(struct rig *rig, const struct capture_request *req, struct error *
     return captures_start(&rig->captures, req, done, rig, &rig->handle, err);
 }
 
+void rig_read_symbols(struct rig *rig)
+{
+    struct sample_record rec = rig_sample_of(rig, 0);
+    struct process *p = discover_get(rig->captures.discover, rig->pid, rec.start_boottime_ns,
+                                     rec.exec_id, rec.time_ns, rec.comm);
+
+    ck_assert_ptr_nonnull(p);
+    symbolizer_prepare(rig->captures.symbolizer, p, rec.time_ns + FINISH_NS);
+}
+
 void rig_tick(struct rig *rig)
 {
     struct captures *c = &rig->captures;
@@ -177,8 +182,7 @@ void rig_tick(struct rig *rig)
         dispatch_release(&rig->dispatch, /* all_until_ns= */ 0);
     captures_take_moments(c);
     captures_look(c, now_ns);
-    sample_sets_tick(&c->sets, c->broker, now_ns);
-    captures_poll_agents(c, now_ns);
+    captures_poll(c, now_ns);
     captures_finish_due(c, now_ns);
 }
 
@@ -191,6 +195,17 @@ void rig_finish(struct rig *rig)
         usleep(1000);
     }
     ck_assert(rig->end.done);
+}
+
+void rig_run(struct rig *rig)
+{
+    uint64_t until_ns = clock_monotonic_ns() + FINISH_NS;
+
+    while (rig->captures.running && rig->captures.running->state == CAPTURE_PREPARING &&
+           clock_monotonic_ns() < until_ns) {
+        rig_tick(rig);
+        usleep(1000);
+    }
 }
 
 struct sample_record rig_sample_of(const struct rig *rig, uint32_t set)

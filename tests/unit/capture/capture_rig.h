@@ -43,8 +43,12 @@ void rig_close(struct rig *rig);
 struct capture_request rig_request(const struct rig *rig, const char *event, uint64_t period);
 /* Starts a capture, as captures_start(). */
 int rig_start(struct rig *rig, const struct capture_request *req, struct error *err);
+/* Has the symbols of its process read, which takes long on a busy machine. */
+void rig_read_symbols(struct rig *rig);
 /* Does what the engine does at a tick. */
 void rig_tick(struct rig *rig);
+/* Ticks until the last capture that was started runs or has failed, for 10 s at most. */
+void rig_run(struct rig *rig);
 /* Ticks until done() was called, for 10 s at most. */
 void rig_finish(struct rig *rig);
 /* Hands over a sample of the process: taken now in set @set, after a wait of @wait_ns; 0: none. */

@@ -14,13 +14,13 @@ static void setup(void)
 }
 
 /* What trying gave is @r, with a reason. Returns the milliseconds until the next try. */
-static uint64_t note(int r, bool begins)
+static uint64_t note(int r)
 {
     struct error reason = ERROR_NULL;
     uint64_t now_ns = clock_monotonic_ns();
 
     error_set(&reason, -EIO, "because");
-    asked_probes_note(&a, r, &reason, begins);
+    asked_probes_note(&a, r, &reason);
     return (a.again_ns - now_ns) / NSEC_PER_MSEC;
 }
 
@@ -30,31 +30,29 @@ START_TEST(until_they_are_there)
 
     ck_assert(!asked_probes_want(&a));
     ck_assert(a.wanted && !asked_probes_stand(&a));
-    ck_assert_uint_lt(note(-EAGAIN, true), 1000);
-    ck_assert_int_eq(asked_probes_answer(&a, &err), -EAGAIN);
+    ck_assert_uint_lt(note(-EAGAIN), 1000);
+    ck_assert_int_eq(asked_probes_answer(&a, 0, &err), -EAGAIN);
     ck_assert_str_eq(err.msg, ""); /* it is only asked again */
-    ck_assert_uint_lt(note(-EINPROGRESS, true), 100);
-    ck_assert_int_eq(asked_probes_answer(&a, &err), -EINPROGRESS);
+    ck_assert_uint_lt(note(-EINPROGRESS), 100);
+    ck_assert_int_eq(asked_probes_answer(&a, 0, &err), -EINPROGRESS);
     ck_assert_str_eq(err.msg, "because");
-    ck_assert(asked_probes_stand(&a) && !a.there && a.held_until_ns);
-    note(0, true);
-    ck_assert_int_eq(asked_probes_answer(&a, NULL), 0);
-    ck_assert(!asked_probes_want(&a)); /* held: their set may have gone, and they with it */
-    a.held_until_ns = 0;
+    ck_assert(asked_probes_stand(&a) && !a.there);
+    note(0);
+    ck_assert_int_eq(asked_probes_answer(&a, 0, NULL), 0);
     ck_assert(asked_probes_want(&a) && asked_probes_stand(&a));
 }
 END_TEST
 
-START_TEST(held_for_those_that_begin)
+START_TEST(while_symbols_are_read)
 {
-    note(-EINPROGRESS, false);
-    ck_assert_uint_eq(a.held_until_ns, 0);
-    asked_probes_want(&a);
-    ck_assert_uint_eq(a.held_until_ns, 0);
-    note(-EINPROGRESS, true);
-    a.held_until_ns = 1;
-    asked_probes_want(&a);
-    ck_assert_uint_gt(a.held_until_ns, clock_monotonic_ns());
+    struct error err = ERROR_NULL;
+    uint64_t now_ns = clock_monotonic_ns();
+
+    ck_assert_uint_lt(note(ASKED_PROBES_READING), 1000);
+    ck_assert(!asked_probes_stand(&a)); /* the broker was not asked */
+    ck_assert_int_eq(asked_probes_answer(&a, now_ns + NSEC_PER_SEC, &err), -EINPROGRESS);
+    ck_assert_str_eq(err.msg, "its symbols are still being read");
+    ck_assert_int_eq(asked_probes_answer(&a, now_ns, &err), -EAGAIN);
 }
 END_TEST
 
@@ -62,8 +60,8 @@ START_TEST(where_they_cannot_be)
 {
     struct error err = ERROR_NULL;
 
-    ck_assert_uint_ge(note(-ENOEXEC, true), 5000);
-    ck_assert_int_eq(asked_probes_answer(&a, &err), -ENOEXEC);
+    ck_assert_uint_ge(note(-ENOEXEC), 5000);
+    ck_assert_int_eq(asked_probes_answer(&a, 0, &err), -ENOEXEC);
     ck_assert_int_eq(err.code, -ENOEXEC);
     ck_assert(!asked_probes_stand(&a));
 }
@@ -75,7 +73,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, until_they_are_there);
-    tcase_add_test(tc, held_for_those_that_begin);
+    tcase_add_test(tc, while_symbols_are_read);
     tcase_add_test(tc, where_they_cannot_be);
     return suite_run_case("asked_probes", tc);
 }

@@ -169,8 +169,8 @@ START_TEST(waits_are_flushed_at_the_end)
     rig_tick(&rig);
     fake_broker_expect(rig.fake, "sample_flush 0\n");
     rec = rig_sample_of(&rig, 0);
-    rec.wait_ns = rec.value = WAIT_NS;
-    rec.flush = 6; /* of another capture's flush */
+    rec.wait_ns = rec.value = 10 * NSEC_PER_SEC; /* since before it began */
+    rec.flush = 6;                               /* of another capture's flush */
     rig_take(&rig, &rec);
     rec.flush = 7;
     rig_take(&rig, &rec);
@@ -204,47 +204,110 @@ END_TEST
 
 /* ---- what takes the kernel time ---- */
 
-START_TEST(one_that_cannot_begin_yet_keeps_its_set)
+START_TEST(it_waits_for_the_program_of_its_event)
 {
-    struct capture_request req = rig_request(&rig, "cpu", PERIOD);
-    struct error err = ERROR_NULL;
-
-    fake_broker_answer(rig.fake, BROKER_SAMPLE_START, -EINPROGRESS, 1);
-    ck_assert_int_eq(rig_start(&rig, &req, &err), -EINPROGRESS);
-    ck_assert_str_eq(err.msg, "the broker says -115");
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_START, -EINPROGRESS, 2);
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 1);
+    start("cpu", PERIOD);
     fake_broker_expect(rig.fake, "sample_start cpu 10000000\n");
-    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 2);
-    for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(rig_start(&rig, &req, &err), -EINPROGRESS);
-    ck_assert_int_eq(rig_start(&rig, &req, &err), 0);
+    rig_sample(&rig, 0, 0); /* before it runs: of another capture */
+    rig_run(&rig);
     fake_broker_expect(rig.fake, "sample_start cpu 10000000\n"
-                                 "sample_begun 0\n"
+                                 "sample_start cpu 10000000\n"
                                  "sample_begun 0\n"
                                  "sample_begun 0\n"
                                  "take_losses\n"
                                  "filter_process P 1\n");
+    rig_sample(&rig, 0, 0);
+    end(/* keep= */ true);
+    rig_finish(&rig);
+    ck_assert_uint_eq(rig.end.profile->sample_count, 1);
 }
 END_TEST
 
-START_TEST(one_whose_probes_are_coming_keeps_them)
+START_TEST(it_waits_for_its_probes)
 {
-    struct capture_request req = rig_request(&rig, CALLED, 1);
-    struct error err = ERROR_NULL;
-
+    rig_read_symbols(&rig);
     fake_broker_answer(rig.fake, BROKER_CALL, -EINPROGRESS, 1);
-    fake_broker_answer(rig.fake, BROKER_PROBES_BEGUN, -EINPROGRESS, 1);
-    for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(rig_start(&rig, &req, &err), -EINPROGRESS);
-    ck_assert_int_eq(rig_start(&rig, &req, &err), 0);
+    fake_broker_answer(rig.fake, BROKER_PROBES_BEGUN, -EINPROGRESS, 2);
+    start(CALLED, 1);
+    rig_run(&rig);
     fake_broker_expect(rig.fake, "sample_start " CALLED " 1\n"
                                  "sample_begun 0\n"
                                  "call P 0\n"
                                  "probes_begun P\n"
                                  "probes_begun P\n"
+                                 "probes_begun P\n"
                                  "call P 0\n"
                                  "take_losses\n"
-                                 "call P 0\n"
                                  "filter_process P 1\n");
+}
+END_TEST
+
+/* Another capture begins and ends meanwhile, which reconciles the probes of all. */
+START_TEST(its_probes_stay_while_it_waits)
+{
+    uint64_t first;
+
+    rig_read_symbols(&rig);
+    fake_broker_answer(rig.fake, BROKER_CALL, -EINPROGRESS, 1);
+    fake_broker_answer(rig.fake, BROKER_PROBES_BEGUN, -EINPROGRESS, 1000);
+    start(CALLED, 1);
+    first = rig.handle;
+    fake_broker_forget(rig.fake);
+    start("cpu", PERIOD);
+    end(/* keep= */ false);
+    rig_forget_end(&rig);
+    fake_broker_expect(rig.fake, "sample_start cpu 10000000\n"
+                                 "sample_begun 1\n"
+                                 "take_losses\n"
+                                 "filter_process P 2\n"
+                                 "sample_stop 1\n"
+                                 "filter_process P 0\n");
+    captures_end(&rig.captures, first, /* keep= */ false);
+    fake_broker_expect(rig.fake, "sample_stop 0\n"
+                                 "uncall P 0\n");
+}
+END_TEST
+
+START_TEST(what_is_refused_late_fails_it)
+{
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 1);
+    start("cpu", PERIOD);
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EPERM, 1);
+    rig_run(&rig);
+    ck_assert(rig.end.done);
+    ck_assert_int_eq(rig.end.outcome, -EPERM);
+    ck_assert_str_eq(rig.end.err.msg, "the broker says -1");
+    ck_assert_ptr_null(rig.captures.running);
+    ck_assert_uint_eq(sample_sets_used(&rig.captures.sets), 0);
+}
+END_TEST
+
+START_TEST(it_waits_no_longer_than_20_s)
+{
+    struct capture *c;
+
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_START, -EINPROGRESS, 1000);
+    start("cpu", PERIOD);
+    c = rig.captures.running;
+    captures_poll(&rig.captures, c->asked_ns + 19 * NSEC_PER_SEC);
+    ck_assert(!rig.end.done);
+    ck_assert_uint_eq(captures_next_deadline(&rig.captures), c->due_ns);
+    captures_poll(&rig.captures, c->asked_ns + 20 * NSEC_PER_SEC);
+    ck_assert_int_eq(rig.end.outcome, BACKEND_UNAVAILABLE);
+    ck_assert_int_eq(rig.end.err.code, -EINPROGRESS);
+    ck_assert_uint_eq(rig.end.err.retry_s, 1);
+}
+END_TEST
+
+START_TEST(one_that_is_ended_while_it_waits_has_no_profile)
+{
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 1000);
+    start("cpu", PERIOD);
+    end(/* keep= */ true);
+    ck_assert_int_eq(rig.end.outcome, BACKEND_UNAVAILABLE);
+    ck_assert_str_eq(rig.end.err.msg, "the capture was ended before it could begin");
 }
 END_TEST
 
@@ -337,6 +400,7 @@ END_TEST
 
 START_TEST(a_function_is_probed_before_it_begins)
 {
+    rig_read_symbols(&rig);
     start(CALLED, 1);
     fake_broker_expect(rig.fake, "sample_start " CALLED " 1\n"
                                  "sample_begun 0\n"
@@ -354,8 +418,16 @@ START_TEST(a_function_that_is_not_there_is_said)
 {
     struct capture_request req = rig_request(&rig, "libc.so.6:no_such_function", 1);
     struct error err = ERROR_NULL;
+    int r;
 
-    ck_assert_int_eq(rig_start(&rig, &req, &err), BACKEND_CONFLICT);
+    rig_read_symbols(&rig);
+    r = rig_start(&rig, &req, &err);
+    if (r == 0) { /* its debug file is being looked for */
+        rig_run(&rig);
+        r = rig.end.outcome;
+        err = rig.end.err;
+    }
+    ck_assert_int_eq(r, BACKEND_CONFLICT);
     ck_assert_msg(strstr(err.msg, "has no function no_such_function"), "%s", err.msg);
     fake_broker_expect(rig.fake, "sample_start libc.so.6:no_such_function 1\n"
                                  "sample_begun 0\n"
@@ -368,6 +440,7 @@ START_TEST(a_refused_probe_is_said)
     struct capture_request req = rig_request(&rig, CALLED, 1);
     struct error err = ERROR_NULL;
 
+    rig_read_symbols(&rig);
     fake_broker_answer(rig.fake, BROKER_CALL, -ENOEXEC, 1);
     ck_assert_int_eq(rig_start(&rig, &req, &err), BACKEND_CONFLICT);
     ck_assert_str_eq(err.msg, "the broker says -8");
@@ -393,8 +466,12 @@ int main(void)
     tcase_add_test(tc, wall_has_a_set_for_each_of_its_parts);
     tcase_add_test(tc, waits_are_flushed_at_the_end);
     tcase_add_test(tc, waits_that_are_late_are_waited_for);
-    tcase_add_test(tc, one_that_cannot_begin_yet_keeps_its_set);
-    tcase_add_test(tc, one_whose_probes_are_coming_keeps_them);
+    tcase_add_test(tc, it_waits_for_the_program_of_its_event);
+    tcase_add_test(tc, it_waits_for_its_probes);
+    tcase_add_test(tc, its_probes_stay_while_it_waits);
+    tcase_add_test(tc, what_is_refused_late_fails_it);
+    tcase_add_test(tc, it_waits_no_longer_than_20_s);
+    tcase_add_test(tc, one_that_is_ended_while_it_waits_has_no_profile);
     tcase_add_test(tc, one_of_the_node_lets_every_process_pass);
     tcase_add_test(tc, the_filter_has_the_sets_of_all_captures);
     tcase_add_test(tc, a_refused_event_leaves_nothing);

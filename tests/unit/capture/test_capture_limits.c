@@ -49,6 +49,7 @@ static struct capture *add_capture(const struct caller *caller, uint64_t seconds
     struct capture_request req = { .duration_ns = seconds * NSEC_PER_SEC };
 
     *c = (struct capture){ .next = all.running,
+                           .state = CAPTURE_RUNNING,
                            .caller = *caller,
                            .lasts = capture_lasts(&req),
                            .start_ns = clock_monotonic_ns(),
@@ -139,34 +140,18 @@ START_TEST(one_caller_leaves_events_and_rates_to_others)
 
     add_sets(&SELF, 0, 1); /* as the recorder has one */
     add_sets(&ALICE, 1, 3);
-    ck_assert(capture_may_add_set(&all, &ALICE, 0, &err));
-    ck_assert(capture_may_add_set(&all, &ALICE, 1u << 3, &err));
-    ck_assert(!capture_may_add_set(&all, &ALICE, 1u << 3 | 1u << 4, &err));
+    ck_assert(capture_may_add_set(&all, &ALICE, &err));
+    add_sets(&ALICE, 3, 4);
+    ck_assert(capture_may_add_set(&all, &ALICE, &err));
+    add_sets(&ALICE, 4, 5);
+    ck_assert(!capture_may_add_set(&all, &ALICE, &err));
     ck_assert_msg(strstr(err.msg, "user 64111 sample 4 events and rates"), "%s", err.msg);
-    add_sets(&ALICE, 3, 5);
-    ck_assert(!capture_may_add_set(&all, &ALICE, 0, &err));
-    ck_assert(capture_may_add_set(&all, &BOB, 0, &err));
+    ck_assert(capture_may_add_set(&all, &BOB, &err));
     add_sets(&BOB, 5, 7);
-    ck_assert(!capture_may_add_set(&all, &BOB, 0, &err)); /* the last one is root's */
+    ck_assert(!capture_may_add_set(&all, &BOB, &err)); /* the last one is root's */
     ck_assert_str_eq(err.msg, "no more events and rates can be sampled at this time");
-    ck_assert(capture_may_add_set(&all, &ROOT, 0, &err));
-    ck_assert(capture_may_add_set(&all, &SELF, 0, &err));
-}
-END_TEST
-
-/* By those that begin slowly one would have more than its share. */
-START_TEST(sets_that_are_kept_for_a_caller_count)
-{
-    struct error err = ERROR_NULL;
-
-    add_sets(&BOB, 0, 1);
-    for (uint32_t set = 1; set < 5; set++) {
-        ck_assert(capture_may_add_set(&all, &ALICE, 0, &err));
-        all.sets.sets[set] = (struct rate_set){ .set = set, .users = 1 };
-        sample_sets_hold(&all.sets, set, &ALICE);
-    }
-    ck_assert(!capture_may_add_set(&all, &ALICE, 0, &err));
-    ck_assert(capture_may_add_set(&all, &BOB, 0, &err));
+    ck_assert(capture_may_add_set(&all, &ROOT, &err));
+    ck_assert(capture_may_add_set(&all, &SELF, &err));
 }
 END_TEST
 
@@ -370,7 +355,6 @@ int main(void)
     tcase_add_test(tc, captures_that_last_leave_room_for_short_ones);
     tcase_add_test(tc, all_callers_together_leave_room_for_root);
     tcase_add_test(tc, one_caller_leaves_events_and_rates_to_others);
-    tcase_add_test(tc, sets_that_are_kept_for_a_caller_count);
     tcase_add_test(tc, many_samples_are_thinned_and_small_captures_left_whole);
     tcase_add_test(tc, the_caller_that_holds_the_most_is_thinned);
     tcase_add_test(tc, a_caller_has_half_of_the_memory);

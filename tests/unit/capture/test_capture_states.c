@@ -41,6 +41,19 @@ static void expect_state(enum capture_state state)
 
 /* ---- one after the other ---- */
 
+START_TEST(preparing_until_its_sets_sample)
+{
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 1);
+    start("cpu", PERIOD);
+    expect_state(CAPTURE_PREPARING);
+    ck_assert_uint_lt(captures_next_deadline(&rig.captures), UINT64_MAX);
+    captures_finish_due(&rig.captures, clock_monotonic_ns() + NSEC_PER_SEC);
+    expect_state(CAPTURE_PREPARING);
+    captures_poll(&rig.captures, clock_monotonic_ns());
+    expect_state(CAPTURE_RUNNING);
+}
+END_TEST
+
 START_TEST(running_until_its_end)
 {
     start("cpu", PERIOD);
@@ -115,6 +128,7 @@ START_TEST(refused_where_it_would_cost_too_much)
 {
     uint64_t until_ns;
 
+    rig_read_symbols(&rig);
     start("malloc", MALLOC_PERIOD);
     until_ns = clock_monotonic_ns() + 5 * NSEC_PER_SEC;
     for (uint64_t calls = 0; !rig.end.done && clock_monotonic_ns() < until_ns; calls += 100000) {
@@ -157,6 +171,7 @@ int main(void)
         return skip;
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, preparing_until_its_sets_sample);
     tcase_add_test(tc, running_until_its_end);
     tcase_add_test(tc, settling_until_the_flush_is_read);
     tcase_add_test(tc, flushing_while_stacks_are_pending);

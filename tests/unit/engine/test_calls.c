@@ -91,6 +91,7 @@ END_TEST
 /* What it has begun is not given up: it uses what the caller holds. */
 struct asking {
     int value, result;
+    struct error err;
 };
 
 static void *ask_hold(void *arg)
@@ -128,6 +129,62 @@ START_TEST(others_are_told_what_has_begun_is_waited_for)
 }
 END_TEST
 
+/* ---- what is answered later ---- */
+
+static uint64_t ticket;
+
+static int begin(void *arg)
+{
+    ticket = mailbox_ticket(&m);
+    *(bool *)arg = true;
+    return -EINPROGRESS;
+}
+
+static void *ask_begin(void *arg)
+{
+    struct asking *a = arg;
+    bool ran_it = false;
+
+    a->result = mailbox_ask(&m, begin, &ran_it, &a->err);
+    ck_assert(ran_it);
+    return NULL;
+}
+
+START_TEST(a_call_may_be_answered_later)
+{
+    struct asking a = { .err = ERROR_NULL };
+    struct error err = ERROR_NULL;
+    pthread_t asker;
+
+    error_set(&err, -EPERM, "no probe may be there");
+    pthread_create(&asker, NULL, ask_begin, &a);
+    while (!m.later)
+        mailbox_run(&m);
+    mailbox_answer(&m, ticket + 1, 0, NULL); /* of nobody */
+    mailbox_answer(&m, ticket, BACKEND_CONFLICT, &err);
+    pthread_join(asker, NULL);
+    ck_assert_int_eq(a.result, BACKEND_CONFLICT);
+    ck_assert_str_eq(a.err.msg, "no probe may be there");
+    ck_assert_ptr_null(m.later);
+}
+END_TEST
+
+START_TEST(a_later_answer_is_given_up_where_it_stands)
+{
+    struct asking a = { .err = ERROR_NULL };
+    pthread_t asker;
+
+    pthread_create(&asker, NULL, ask_begin, &a);
+    while (!m.later)
+        mailbox_run(&m);
+    stand_since(2 * MAILBOX_STALLED_NS);
+    pthread_join(asker, NULL);
+    ck_assert_int_eq(a.result, BACKEND_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(a.err.msg, "is stalled"));
+    mailbox_answer(&m, ticket, 0, NULL); /* its caller is gone */
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("calls");
@@ -135,5 +192,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, it_is_told_that_it_stands);
     tcase_add_test(tc, others_are_told_what_has_begun_is_waited_for);
+    tcase_add_test(tc, a_call_may_be_answered_later);
+    tcase_add_test(tc, a_later_answer_is_given_up_where_it_stands);
     return suite_run_case("calls", tc);
 }

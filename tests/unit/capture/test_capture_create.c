@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture/: captures that run on their own, and what the store has of them. */
+#include "capture_rig.h"
+#include "tests/unit/store/store_fixture.h"
+
+#define PERIOD (10 * NSEC_PER_MSEC)
+#define TICKET 42
+
+static struct rig rig;
+static char id[CAPTURE_ID_BYTES];
+static unsigned begun; /* how often begun() was called */
+static int begun_result;
+static struct error begun_err;
+
+static void note_begun(void *cookie, uint64_t ticket, int r, const struct error *err)
+{
+    ck_assert_ptr_eq(cookie, &rig);
+    ck_assert_uint_eq(ticket, TICKET);
+    begun++;
+    begun_result = r;
+    if (err)
+        begun_err = *err;
+}
+
+static void open_rig(void)
+{
+    setup();
+    rig_open(&rig);
+    rig.captures.store = open_store(1 << 20, 0);
+    rig.captures.begun = note_begun;
+    rig.captures.begun_cookie = &rig;
+    begun = 0;
+    begun_err = ERROR_NULL;
+}
+
+static void close_rig(void)
+{
+    struct store *store = rig.captures.store;
+
+    rig_close(&rig);
+    store_close(store);
+    teardown();
+}
+
+/* Creates a capture. @schedule: nobody waits for its first sample then. */
+static int create(const char *schedule, struct error *err)
+{
+    struct capture_request req = rig_request(&rig, "cpu", PERIOD);
+
+    return captures_create(&rig.captures, &req, schedule, /* max_age_s= */ 0, schedule ? 0 : TICKET,
+                           id, err);
+}
+
+struct stored {
+    enum store_state state;
+    char failure[ERROR_MSG_MAX];
+};
+
+static int take_facts(void *cookie, const struct store_capture *c)
+{
+    struct stored *s = cookie;
+
+    s->state = c->state;
+    snprintf(s->failure, sizeof(s->failure), "%s", c->failure);
+    return 0;
+}
+
+/* 0; STORE_NOT_FOUND. */
+static int find_stored(struct stored *ret)
+{
+    return store_get_facts(rig.captures.store, id, take_facts, ret, NULL);
+}
+
+START_TEST(it_may_run_at_once)
+{
+    struct stored s;
+
+    ck_assert_int_eq(create(NULL, NULL), 0);
+    ck_assert_uint_eq(begun, 0); /* that is said at once */
+    ck_assert_int_eq(find_stored(&s), 0);
+    ck_assert_int_eq((int)s.state, (int)STORE_RUNNING);
+}
+END_TEST
+
+START_TEST(its_first_sample_is_waited_for)
+{
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 2);
+    ck_assert_int_eq(create(NULL, NULL), -EINPROGRESS);
+    ck_assert_uint_eq(begun, 0);
+    rig_run(&rig);
+    ck_assert_uint_eq(begun, 1);
+    ck_assert_int_eq(begun_result, 0);
+    ck_assert_int_eq((int)rig.captures.running->state, (int)CAPTURE_RUNNING);
+}
+END_TEST
+
+START_TEST(one_that_fails_at_once_is_not_stored)
+{
+    struct error err = ERROR_NULL;
+
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EPERM, 1);
+    ck_assert_int_eq(create(NULL, &err), -EPERM);
+    ck_assert_uint_eq(begun, 0);
+    ck_assert_ptr_null(rig.captures.running);
+}
+END_TEST
+
+START_TEST(one_that_fails_before_its_first_sample_is_not_stored)
+{
+    struct stored s;
+
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 1);
+    ck_assert_int_eq(create(NULL, NULL), -EINPROGRESS);
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EPERM, 1);
+    rig_run(&rig);
+    ck_assert_uint_eq(begun, 1);
+    ck_assert_int_eq(begun_result, -EPERM);
+    ck_assert_str_eq(begun_err.msg, "the broker says -1");
+    ck_assert_int_eq(find_stored(&s), STORE_NOT_FOUND); /* its request was told */
+}
+END_TEST
+
+START_TEST(the_store_is_told_why_a_scheduled_one_fails)
+{
+    struct stored s;
+
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 1);
+    ck_assert_int_eq(create("nightly", NULL), -EINPROGRESS);
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EPERM, 1);
+    rig_run(&rig);
+    ck_assert_int_eq(find_stored(&s), 0);
+    ck_assert_int_eq((int)s.state, (int)STORE_FAILED);
+    ck_assert_str_eq(s.failure, "the broker says -1");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("capture_create");
+    int skip = rig_missing();
+
+    if (skip)
+        return skip;
+    tcase_add_checked_fixture(tc, open_rig, close_rig);
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, it_may_run_at_once);
+    tcase_add_test(tc, its_first_sample_is_waited_for);
+    tcase_add_test(tc, one_that_fails_at_once_is_not_stored);
+    tcase_add_test(tc, one_that_fails_before_its_first_sample_is_not_stored);
+    tcase_add_test(tc, the_store_is_told_why_a_scheduled_one_fails);
+    return suite_run_case("capture_create", tc);
+}
