@@ -155,9 +155,7 @@ void peer_set_socket(const struct peers *s, const struct peer_socket *from, stru
     if (!from->open)
         return;
     ret->tcp = true;
-    ret->inode = from->inode;
-    ret->cookie = from->cookie;
-    ret->cgroup = from->cgroup;
+    ret->socket = *from;
     set_user(s, from->uid, ret);
 }
 
@@ -186,12 +184,4 @@ void peers_ask(struct peers *s, struct peer_connection *list, size_t n)
             ask_tcp(s, &text, c, &c->peer);
     }
     peer_text_clear(&text);
-}
-
-void peer_ask(struct peers *s, int fd, const struct sockaddr_storage *address, struct peer *ret)
-{
-    struct peer_connection c = { .fd = fd, .address = *address };
-
-    peers_ask(s, &c, 1);
-    *ret = c.peer;
 }

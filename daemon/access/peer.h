@@ -20,21 +20,30 @@ enum peer_place {
     PEER_UNTOLD,  /* not known yet */
 };
 
+/* What the kernel says of the socket at the other end. */
+struct peer_socket {
+    bool told; /* false: it cannot say, and the rest is void */
+    bool open; /* a program holds the socket; else the numbers are void */
+    uint32_t uid;
+    uint64_t inode;      /* repeats after 2^32 sockets */
+    uint64_t cookie;     /* of no other socket; 0: not told */
+    uint64_t cgroup;     /* an id of version 2; 0: not told */
+    const char *problem; /* literal, where it is not open: why */
+};
+
 struct peer {
     bool known;
-    uint32_t uid;        /* of the socket; not 65534, which stands for all users without a name
-                          * here */
-    bool member;         /* root, flamed's own user, or in the group of users */
-    uint64_t groups;     /* it is in, one bit for each of peers_add_group() */
-    bool tcp;            /* by sock_diag: may be a container's, see peer_place() */
-    uint64_t cgroup;     /* of the socket, an id of cgroup version 2; 0: not told */
-    uint64_t inode;      /* of the socket */
-    uint64_t cookie;     /* of the socket; 0: not told */
-    const char *problem; /* literal: why it is not known; NULL where it is */
-    uint64_t looked_ns;  /* when the last look began that found the host's alone; 0: none */
-    uint64_t newest_pid; /* of the machine, then; 0: not told */
-    bool foreign;        /* a look found somebody else: that stays so */
-    const char *refusal; /* literal: why it does not count as the host's; NULL: it does */
+    uint32_t uid;    /* of the socket; not 65534, which stands for all users without a name
+                      * here */
+    bool member;     /* root, flamed's own user, or in the group of users */
+    uint64_t groups; /* it is in, one bit for each of peers_add_group() */
+    bool tcp;        /* by sock_diag: may be a container's, see peer_place() */
+    struct peer_socket socket; /* over TCP, as of the last look */
+    const char *problem;       /* literal: why it is not known; NULL where it is */
+    uint64_t looked_ns;        /* when the last look began that found the host's alone; 0: none */
+    uint64_t newest_pid;       /* of the machine, then; 0: not told */
+    bool foreign;              /* a look found somebody else: that stays so */
+    const char *refusal;       /* literal: why it does not count as the host's; NULL: it does */
 };
 
 /* Opens what it takes, before rights and system calls are given up: a netlink socket, the cgroups'
@@ -67,8 +76,6 @@ struct peer_connection {
  * Without the kernel's tcp_diag it takes some microseconds for each socket of the machine, but once
  * for all. */
 void peers_ask(struct peers *s, struct peer_connection *list, size_t n);
-/* Gets the peer of the accepted socket @fd, whose address is @address, as peers_ask(). */
-void peer_ask(struct peers *s, int fd, const struct sockaddr_storage *address, struct peer *ret);
 
 /* Returns whether the other end of @c is as it was when c->peer was asked, and open. False: its
  * problem or refusal says why not. As peers_ask(). */

@@ -21,6 +21,9 @@ static const char BOUNDED[] =
     "container has them";
 static const char OTHER_USER[] =
     "a program holds the connection that does not run as the user who opened it";
+static const char WEAK[] =
+    "a program of root's that may never trace others holds the connection, as one in a container "
+    "does";
 static const char BLIND[] =
     "this kernel cannot tell which processes hold the other end of a TCP connection";
 
@@ -65,6 +68,12 @@ static bool is_of_user(const struct peer_process *p, uint32_t uid)
     return true;
 }
 
+/* Whether @p is root's by its number alone: the kernel lets it trace no process of another user. */
+static bool is_weak(const struct peer_process *p, uint32_t uid)
+{
+    return uid == 0 && !p->may_trace;
+}
+
 /* Judges one holder. */
 static enum peer_place judge(const struct peer_facts *f, const struct socket_holder *h,
                              const char **ret)
@@ -85,6 +94,8 @@ static enum peer_place judge(const struct peer_facts *f, const struct socket_hol
         return say(PEER_FOREIGN, OTHER_CGROUP, ret);
     if (!is_of_user(p, f->after.uid))
         return say(PEER_FOREIGN, OTHER_USER, ret);
+    if (is_weak(p, f->after.uid))
+        return say(PEER_FOREIGN, WEAK, ret);
     return p->stays ? PEER_HOST : say(PEER_UNTOLD, CHANGED, ret);
 }
 
@@ -104,7 +115,7 @@ static enum peer_place judge_all(const struct peer_facts *f, const struct socket
     return all;
 }
 
-static bool is_same_socket(const struct peer_socket *a, const struct peer_socket *b)
+bool peer_socket_equal(const struct peer_socket *a, const struct peer_socket *b)
 {
     return a->inode == b->inode && a->cookie == b->cookie && a->uid == b->uid &&
            a->cgroup == b->cgroup;
@@ -120,7 +131,7 @@ enum peer_place peer_decide(const struct peer_facts *f, const char **ret_problem
         return say(PEER_UNTOLD, LATE, ret_problem);
     if (!f->before.open || !f->after.open || !f->before.inode || !f->connected)
         return say(PEER_FOREIGN, CLOSED, ret_problem);
-    if (!is_same_socket(&f->before, &f->after))
+    if (!peer_socket_equal(&f->before, &f->after))
         return say(PEER_FOREIGN, CHANGED, ret_problem);
     if (f->blind)
         return say(PEER_FOREIGN, BLIND, ret_problem);

@@ -17,17 +17,6 @@
 
 #include "access/peer.h"
 
-/* What the kernel says of the socket at the other end. */
-struct peer_socket {
-    bool told; /* false: it cannot say, and the rest is void */
-    bool open; /* a program holds the socket; else the numbers are void */
-    uint32_t uid;
-    uint64_t inode;      /* repeats after 2^32 sockets */
-    uint64_t cookie;     /* of no other socket; 0: not told */
-    uint64_t cgroup;     /* an id of version 2; 0: not told */
-    const char *problem; /* literal, where it is not open: why */
-};
-
 /* How the texts of a process in /proc were read. */
 enum peer_reading {
     READING_PART, /* not whole, not in time, or not at all */
@@ -42,6 +31,7 @@ struct peer_process {
     enum peer_reading reading;
     bool stays;
     uint32_t uids[4];     /* real, effective, saved, of the file system */
+    bool may_trace;       /* CAP_SYS_PTRACE is in its bounds, or not even in those of init */
     bool all_of_root;     /* it has all capabilities that the first process may have */
     bool named_container; /* its cgroup has the name of a container's */
     uint64_t cgroup;      /* of version 2; 0: not told; PEER_CGROUP_NONE: it is none of ours */
@@ -59,3 +49,5 @@ struct peer_facts {
 /* Decides. PEER_UNTOLD: something changed during the look, or was not told in time: another look
  * may tell. *ret_problem: a literal sentence, where it is not PEER_HOST. */
 enum peer_place peer_decide(const struct peer_facts *f, const char **ret_problem);
+/* Returns whether both are one socket, whose user is the same. */
+bool peer_socket_equal(const struct peer_socket *a, const struct peer_socket *b);

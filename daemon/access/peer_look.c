@@ -50,8 +50,7 @@ static bool ask_again(struct peers *s, struct peer_text *t, struct peer_connecti
     s->kernel.socket(s->kernel.ctx, t, c, &now);
     if (!now.told)
         return false;
-    if (now.open && now.inode == p->inode && now.cookie == p->cookie && now.uid == p->uid &&
-        now.cgroup == p->cgroup && s->kernel.connected(s->kernel.ctx, c))
+    if (now.open && peer_socket_equal(&now, &p->socket) && s->kernel.connected(s->kernel.ctx, c))
         return true;
     p->foreign = true;
     p->refusal = "the other end of the connection is closed, or is not what it was";

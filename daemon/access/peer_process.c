@@ -11,11 +11,13 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define CGROUP_MAX_BYTES ((size_t)16 << 10)
 #define LOADAVG_MAX_BYTES ((size_t)256)
+#define MAY_TRACE (UINT64_C(1) << CAP_SYS_PTRACE)
 #define CGROUP_ROOT_INODE 1 /* of the whole hierarchy of version 2 */
 
 /* ---- the kernel ---- */
@@ -192,6 +194,8 @@ static enum peer_reading read_status(const struct peers *s, int fd, struct peer_
     ret->uids[1] = st.uid;
     ret->uids[2] = st.saved_uid;
     ret->uids[3] = st.file_uid;
+    ret->may_trace =
+        st.capability_bounds & MAY_TRACE || (s->capabilities && !(s->capabilities & MAY_TRACE));
     ret->all_of_root =
         s->capabilities && (st.capabilities & s->capabilities) == s->capabilities && st.uid == 0;
     return READING_WHOLE;

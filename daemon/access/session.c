@@ -212,14 +212,3 @@ void sessions_review(struct sessions *s, const struct access_rules *rules)
     }
     pthread_mutex_unlock(&s->lock);
 }
-
-size_t sessions_count(struct sessions *s, uint64_t now_ns)
-{
-    size_t n = 0;
-
-    pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < SESSIONS_MAX; i++)
-        n += s->sessions[i].end_ns > now_ns;
-    pthread_mutex_unlock(&s->lock);
-    return n;
-}

@@ -47,4 +47,3 @@ void sessions_review(struct sessions *s, const struct access_rules *rules);
 /* Takes the next cookie out of what is left of the header. False: there is none. Both point into
  * it. */
 bool session_cookie(struct span *rest, struct span *ret_name, struct span *ret_value);
-size_t sessions_count(struct sessions *s, uint64_t now_ns);

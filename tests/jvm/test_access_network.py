@@ -128,6 +128,16 @@ class SharedNetwork(unittest.TestCase):
                 self.assertEqual(daemon.get("/api/v1/jvms", unix=True).status, 200)
                 self.assertIn("clients over TCP are not known", daemon.log())
 
+    def test_root_that_may_trace_nobody(self):
+        """As in a container that has the host's network and processes: root by its number alone."""
+        paths.need_root()
+        paths.need("setpriv")
+        with Daemon("--recorder-hz=0") as daemon:
+            for bounds, status in (("-net_raw", "200"), ("-sys_ptrace", "403"), ("-all", "403")):
+                asked = subprocess.run(["setpriv", "--bounding-set", bounds, "curl", "-s", "-m", "30", "-o", "/dev/null", "-w", "%{http_code}",
+                                        f"http://127.0.0.1:{daemon.port}/api/v1/jvms"], capture_output=True, text=True, check=False)
+                self.assertEqual(asked.stdout, status, bounds)
+
     def test_multipath_tcp(self):
         """The socket that a program holds is not the one that the network knows: the kernel has one of TCP below it."""
         paths.need_root()

@@ -127,6 +127,14 @@ static void run_client(const struct listener *l, uint32_t uid, bool mapped, enum
     _exit(0);
 }
 
+static struct peer ask_peer(int fd, const struct sockaddr_storage *address)
+{
+    struct peer_connection c = { .fd = fd, .address = *address };
+
+    peers_ask(peers, &c, 1);
+    return c.peer;
+}
+
 /* Who the kernel says is at the other end of a connection by a child. */
 static struct peer ask(int family, uint32_t uid, bool mapped, enum end end)
 {
@@ -146,7 +154,7 @@ static struct peer ask(int family, uint32_t uid, bool mapped, enum end end)
     ck_assert_int_eq(read(ready[0], &byte, 1), 1);
     fd = accept4(l.fd, (struct sockaddr *)&address, &n, SOCK_CLOEXEC);
     ck_assert_int_ge(fd, 0);
-    peer_ask(peers, fd, &address, &peer);
+    peer = ask_peer(fd, &address);
     kill(child, SIGKILL);
     waitpid(child, &status, 0);
     close(fd);
@@ -250,11 +258,11 @@ START_TEST(a_port_that_is_used_again_names_nobody_else)
     ck_assert_int_eq(connect(second, (struct sockaddr *)&l.address, l.n), 0);
     fd = accept4(l.fd, (struct sockaddr *)&address, &n, SOCK_CLOEXEC);
     ck_assert_int_ge(fd, 0);
-    peer_ask(peers, fd, &address, &p);
+    p = ask_peer(fd, &address);
     ck_assert_msg(!p.known, "the first one's request would be the second one's");
     close(fd);
     fd = accept4(l.fd, (struct sockaddr *)&address, &n, SOCK_CLOEXEC);
-    peer_ask(peers, fd, &address, &p);
+    p = ask_peer(fd, &address);
     ck_assert(p.known);
     close(fd);
     close(second);

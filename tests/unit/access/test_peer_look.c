@@ -28,6 +28,7 @@ enum kind {
     KIND_USERS,     /* one with a user namespace */
     KIND_MESSAGES,  /* a program of the host's, of another user */
     KIND_SET_USER,  /* a set-user-ID program of root's, which another user has started */
+    KIND_BOUND,     /* one with the host's namespaces, and a name that tells nothing */
     KIND_FILE_USER, /* a program of root's that opens files as another user */
     KIND_COUNT
 };
@@ -47,6 +48,7 @@ static const struct {
     [KIND_USERS] = { "users", "000001ffffffffff", "/svc", 0, HOLDER_OUR_PIDS, 0, 0, 60 },
     [KIND_MESSAGES] = { "messages", "0000000000000000", "/bus", 81, OURS, 81, 81, 70 },
     [KIND_SET_USER] = { "set-user-ID", "000001ffffffffff", "/user.slice", 0, OURS, 1000, 0, 50 },
+    [KIND_BOUND] = { "bound", "00000000a80425fb", "/user.slice", 0, OURS, 0, 0, 50 },
     [KIND_FILE_USER] = { "file user", "000001ffffffffff", "/user.slice", 0, OURS, 0, 1000, 50 },
 };
 
@@ -99,6 +101,13 @@ static bool is_held(void)
     return held;
 }
 
+static struct peer_socket socket_of_world(void)
+{
+    return (struct peer_socket){
+        .told = true, .open = true, .inode = INODE, .cookie = world.cookie, .cgroup = world.cgroup
+    };
+}
+
 static void kernel_socket(void *ctx, struct peer_text *t, const struct peer_connection *c,
                           struct peer_socket *ret)
 {
@@ -108,9 +117,7 @@ static void kernel_socket(void *ctx, struct peer_text *t, const struct peer_conn
     *ret = (struct peer_socket){ .told = !enter(), .problem = "closed" };
     if (!ret->told || !is_held())
         return;
-    *ret = (struct peer_socket){
-        .told = true, .open = true, .inode = INODE, .cookie = world.cookie, .cgroup = world.cgroup
-    };
+    *ret = socket_of_world();
 }
 
 static bool kernel_connected(void *ctx, const struct peer_connection *c)
@@ -368,11 +375,10 @@ static void begin(enum kind kind, enum kind keeper)
 /* What the best of some looks, and of the requests after them, tells. */
 static enum peer_place look(void)
 {
-    struct peer_connection c = { .peer = { .known = true, .tcp = true, .inode = INODE } };
+    struct peer_connection c = { .peer = { .known = true, .tcp = true } };
     enum peer_place best = PEER_UNTOLD, place;
 
-    c.peer.cgroup = world.cgroup;
-    c.peer.cookie = world.cookie;
+    c.peer.socket = socket_of_world();
     for (int i = 0; i < LOOKS; i++) {
         world.pinned_count = 0;
         peers_look(&world.peers, &c, 1, &place);
