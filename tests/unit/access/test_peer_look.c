@@ -631,7 +631,7 @@ int main(void)
     TCase *tc = tcase_create("look");
     Suite *suite = suite_create("peer_look");
 
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 240);
     tcase_add_test(tc, each_kind_is_told);
     tcase_add_test(tc, a_text_that_is_cut_makes_nobody_root);
     tcase_add_test(tc, a_host_s_text_that_is_cut_is_not_whole);
