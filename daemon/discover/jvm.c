@@ -309,8 +309,10 @@ static void look(struct discover *d, struct image *im, uint64_t now_ns)
         im->looked_ns = now_ns;
     }
     if (scan.openj9) {
-        unsupported(im, "it runs on Eclipse OpenJ9, which has no tables that can be read "
-                        "from outside; run it on HotSpot to see names of Java code");
+        copy_clean(SPAN("Eclipse OpenJ9 VM"), p->vm_name, sizeof(p->vm_name));
+        unsupported(im, "it runs on Eclipse OpenJ9, which has no tables that can be read from "
+                        "outside. Native code has names; so has what is compiled if it is started "
+                        "with -Xjit:perfTool. Stacks of Java code are whole on HotSpot alone");
         use_command(d, im);
     } else if (scan.libjvm.count && p->jvm == JVM_NO) {
         p->jvm = JVM_STARTING;

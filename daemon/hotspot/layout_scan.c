@@ -131,6 +131,7 @@ int layout_scan(const struct dynsym *d, struct layout_scan *s, struct error *err
         r = vmstructs_walk(d, VMSTRUCTS_LONGS, layout_see_constant, s) == -ESRCH ? -ESRCH : 0;
     if (r == -ENOENT)
         return hotspot_refuse(
-            err, "this libjvm does not export the tables that HotSpot keeps for tools");
+            err, "this libjvm does not export the tables that HotSpot keeps for tools, so it is of "
+                 "another VM; native code has names, Java code has none");
     return r;
 }
