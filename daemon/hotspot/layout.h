@@ -134,17 +134,18 @@ struct layout_field {
     X(klass_name, "Klass", "_name", W8, JDK_ALL)                                                   \
     X(klass_super, "Klass", "_super", W8, JDK_MAY)                                                 \
     X(symbol_length, "Symbol", "_length", W2, JDK_ALL)                                             \
+    A(symbol_length, "Symbol", "_length_and_refcount", W4, 12, 14) /* in its upper half */         \
     X(symbol_body, "Symbol", "_body", WANY, JDK_ALL)                                               \
     X(metadata_array_length, "Array<int>", "_length", W4, JDK_ALL)                                 \
     X(array_u1_data, "Array<u1>", "_data", WANY, JDK_ALL)                                          \
     X(array_u2_data, "Array<u2>", "_data", WANY, JDK_ALL)                                          \
     /* Threads. */                                                                                 \
-    X(threads_list_length, "ThreadsList", "_length", W4, 12, 99)                                   \
-    X(threads_list_threads, "ThreadsList", "_threads", W8, 12, 99)                                 \
-    X(thread_next, "JavaThread", "_next", W8, 8, 11)                                               \
+    X(threads_list_length, "ThreadsList", "_length", W4, 13, 99)                                   \
+    X(threads_list_threads, "ThreadsList", "_threads", W8, 13, 99)                                 \
+    X(thread_next, "JavaThread", "_next", W8, 8, 12)                                               \
     X(thread_osthread, "JavaThread", "_osthread", W8, 8, 21)                                       \
     A(thread_osthread, "Thread", "_osthread", W8, 22, 99)                                          \
-    X(thread_object, "JavaThread", "_threadObj", W8, JDK_ALL) /* oop till 16, then OopHandle */    \
+    X(thread_object, "JavaThread", "_threadObj", W8, JDK_ALL) /* oop till 15, then OopHandle */    \
     X(thread_state, "JavaThread", "_thread_state", W4, JDK_ALL)                                    \
     X(thread_saved_pc, "JavaThread", "_saved_exception_pc", W8, JDK_MAY)                           \
     X(thread_anchor, "JavaThread", "_anchor", WANY, JDK_ALL)                                       \
@@ -171,7 +172,7 @@ struct layout_field {
     X(thread_owner_id, "JavaThread", "_monitor_owner_id", W8, JDK_MAY)                             \
     X(thread_vthread, "JavaThread", "_vthread", W8, JDK_MAY)                                       \
     X(monitor_object, "ObjectMonitor", "_object", WANY,                                            \
-      JDK_MAY) /* an oop till 14, then a handle */                                                 \
+      JDK_MAY) /* an oop till 15, then a handle */                                                 \
     X(monitor_owner, "ObjectMonitor", "_owner", WANY, JDK_MAY)                                     \
     X(monitor_waiters, "ObjectMonitor", "_waiters", W4 | W8, JDK_MAY)                              \
     X(monitor_contentions, "ObjectMonitor", "_contentions", W4, JDK_MAY)                           \
@@ -197,13 +198,13 @@ struct layout_field {
     X(loader_next, "ClassLoaderData", "_next", W8, JDK_MAY)                                        \
     X(loader_klasses, "ClassLoaderData", "_klasses", W8, JDK_MAY)                                  \
     X(klass_next, "Klass", "_next_link", W8, JDK_MAY)                                              \
-    /* -XX flags; the class was called Flag in 8. Its type is a name till 15, then a number. */    \
-    X(flag_type, "Flag", "_type", W8, 8, 8)                                                        \
-    X(flag_name, "Flag", "_name", W8, 8, 8)                                                        \
-    X(flag_address, "Flag", "_addr", WANY, 8, 8)                                                   \
-    A(flag_type, "JVMFlag", "_type", W4 | W8, 9, 99)                                               \
-    A(flag_name, "JVMFlag", "_name", W8, 9, 99)                                                    \
-    A(flag_address, "JVMFlag", "_addr", WANY, 9, 99)
+    /* -XX flags; the class was called Flag till 10. Its type is a name till 15, then a number. */ \
+    X(flag_type, "Flag", "_type", W8, 8, 10)                                                       \
+    X(flag_name, "Flag", "_name", W8, 8, 10)                                                       \
+    X(flag_address, "Flag", "_addr", WANY, 8, 10)                                                  \
+    A(flag_type, "JVMFlag", "_type", W4 | W8, 11, 99)                                              \
+    A(flag_name, "JVMFlag", "_name", W8, 11, 99)                                                   \
+    A(flag_address, "JVMFlag", "_addr", WANY, 11, 99)
 
 /* X(member, type, field, first JDK, last JDK): static variables; the member is the address. */
 #define LAYOUT_STATICS(X, A)                                                                       \
@@ -215,12 +216,12 @@ struct layout_field {
     X(code_heaps, "CodeCache", "_heaps", 9, 99)                                                    \
     X(interpreter_code, "AbstractInterpreter", "_code", JDK_ALL)                                   \
     X(call_stub_return, "StubRoutines", "_call_stub_return_address", JDK_ALL)                      \
-    X(thread_list, "Threads", "_thread_list", 8, 11)                                               \
-    X(thread_smr_list, "ThreadsSMRSupport", "_java_thread_list", 12, 99)                           \
-    X(flags, "Flag", "flags", 8, 8)                                                                \
-    X(flag_count, "Flag", "numFlags", 8, 8)                                                        \
-    A(flags, "JVMFlag", "flags", 9, 99)                                                            \
-    A(flag_count, "JVMFlag", "numFlags", 9, 99)                                                    \
+    X(thread_list, "Threads", "_thread_list", 8, 12)                                               \
+    X(thread_smr_list, "ThreadsSMRSupport", "_java_thread_list", 13, 99)                           \
+    X(flags, "Flag", "flags", 8, 10)                                                               \
+    X(flag_count, "Flag", "numFlags", 8, 10)                                                       \
+    A(flags, "JVMFlag", "flags", 11, 99)                                                           \
+    A(flag_count, "JVMFlag", "numFlags", 11, 99)                                                   \
     X(jvm_args, "Arguments", "_jvm_args_array", JDK_ALL)                                           \
     X(jvm_arg_count, "Arguments", "_num_jvm_args", JDK_ALL)                                        \
     X(java_command, "Arguments", "_java_command", JDK_ALL)                                         \
@@ -243,12 +244,12 @@ struct layout_field {
     A(klass_shift, "CompressedKlassPointers", "_shift", 25, 99)                                    \
     X(class_klass, "java_lang_Class", "_klass_offset", JDK_MAY)                                    \
     X(string_klass, "SystemDictionary",                                                            \
-      "_well_known_klasses[SystemDictionary::String_klass_knum]", 8, 15)                           \
-    A(string_klass, "vmClasses", "_klasses[static_cast<int>(vmClassID::String_klass_knum)]", 16,   \
+      "_well_known_klasses[SystemDictionary::String_klass_knum]", 8, 16)                           \
+    A(string_klass, "vmClasses", "_klasses[static_cast<int>(vmClassID::String_klass_knum)]", 17,   \
       99)                                                                                          \
     X(thread_klass, "SystemDictionary",                                                            \
-      "_well_known_klasses[SystemDictionary::Thread_klass_knum]", 8, 15)                           \
-    A(thread_klass, "vmClasses", "_klasses[static_cast<int>(vmClassID::Thread_klass_knum)]", 16, 99)
+      "_well_known_klasses[SystemDictionary::Thread_klass_knum]", 8, 16)                           \
+    A(thread_klass, "vmClasses", "_klasses[static_cast<int>(vmClassID::Thread_klass_knum)]", 17, 99)
 
 /* X(member, type, first JDK, last JDK): sizes of types, in bytes. */
 #define LAYOUT_SIZES(X)                                                                            \
@@ -280,7 +281,7 @@ struct layout_field {
     X(Array_u1, "Array<u1>", JDK_ALL)                                                              \
     X(Array_u2, "Array<u2>", JDK_ALL)                                                              \
     X(Array_methods, "Array<Method*>", JDK_MAY)                                                    \
-    X(ThreadsList, "ThreadsList", 12, 99)                                                          \
+    X(ThreadsList, "ThreadsList", 13, 99)                                                          \
     X(JavaThread, "JavaThread", JDK_ALL)                                                           \
     X(Thread, "Thread", JDK_ALL)                                                                   \
     X(ThreadLocalAllocBuffer, "ThreadLocalAllocBuffer", JDK_MAY)                                   \
@@ -295,8 +296,8 @@ struct layout_field {
     X(CardTable, "CardTable", JDK_MAY)                                                             \
     X(ClassLoaderData, "ClassLoaderData", JDK_MAY)                                                 \
     X(oopDesc, "oopDesc", JDK_ALL)                                                                 \
-    X(Flag, "Flag", 8, 8)                                                                          \
-    X(JVMFlag, "JVMFlag", 9, 99)
+    X(Flag, "Flag", 8, 10)                                                                         \
+    X(JVMFlag, "JVMFlag", 11, 99)
 
 /* X(member, constant, first JDK, last JDK): numbers that the VM was compiled with. */
 #define LAYOUT_CONSTANTS(X, A)                                                                     \
@@ -358,6 +359,12 @@ struct hotspot_layout {
 static inline bool layout_has(struct layout_field f)
 {
     return f.offset >= 0;
+}
+
+/* Returns whether threads and monitors have handles of their objects: pointers to oops. */
+static inline bool layout_has_handles(const struct hotspot_layout *l)
+{
+    return l->jdk >= 16;
 }
 
 /* Returns the number or pointer of @f in the @n bytes at @object; 0 where this JDK has no such

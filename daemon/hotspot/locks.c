@@ -51,9 +51,9 @@ static int locks_open(struct hotspot_vm *vm)
     /* A mounted virtual thread parks as itself. */
     u.thread_object =
         offset_of(layout_has(l->thread_vthread) ? l->thread_vthread : l->thread_object);
-    u.thread_handle = l->jdk >= 17;
+    u.thread_handle = layout_has_handles(l);
     u.monitor_object = offset_of(l->monitor_object);
-    u.monitor_handle = l->jdk >= 17;
+    u.monitor_handle = layout_has_handles(l);
     u.monitor_owner = offset_of(l->monitor_owner);
     u.park_blocker = (uint16_t)blocker;
     u.eetop = (uint16_t)eetop;

@@ -67,7 +67,7 @@ static bool monitor_can_be(struct hotspot_vm *vm, uint64_t thread, struct layout
         (memory_u32(&vm->memory, monitor + (uint64_t)count.offset, &waiting) < 0 || !waiting))
         return false;
     r = memory_u64(&vm->memory, monitor + (uint64_t)l->monitor_object.offset, &object);
-    if (r == 0 && l->jdk >= 17)
+    if (r == 0 && layout_has_handles(l))
         r = memory_u64(&vm->memory, object, &object);
     if (vm->names.coloured_oops)
         object = oop_uncolour(object);

@@ -95,14 +95,14 @@ static int oop_load(struct hotspot_vm *vm, uint64_t at, uint64_t *ret)
     return v == 0 ? -ENOENT : 0;
 }
 
-/* The java.lang.Thread of a JavaThread: an oop in JDK 8..16, since then a handle (pointer to an oop
+/* The java.lang.Thread of a JavaThread: an oop in JDK 8..15, since then a handle (pointer to an oop
  * that is not compressed). */
 int thread_java_object(struct hotspot_vm *vm, uint64_t thread, uint64_t *ret)
 {
     uint64_t v;
     int r = memory_u64(&vm->memory, thread + (uint64_t)vm->layout.thread_object.offset, &v);
 
-    if (r == 0 && v != 0 && vm->layout.jdk >= 17) {
+    if (r == 0 && v != 0 && layout_has_handles(&vm->layout)) {
         r = memory_u64(&vm->memory, v, &v);
         if (vm->names.coloured_oops)
             v = oop_uncolour(v);

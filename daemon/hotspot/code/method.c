@@ -24,9 +24,9 @@ static size_t end_cut(char *buf, size_t max)
 int symbol_read(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t max, uint16_t *ret_n)
 {
     const struct hotspot_layout *l = &vm->layout;
-    uint64_t n;
+    uint64_t at = symbol + (uint64_t)l->symbol_length.offset, n;
     bool cut;
-    int r = memory_number(&vm->memory, symbol + (uint64_t)l->symbol_length.offset, 2, &n);
+    int r = memory_number(&vm->memory, l->symbol_length.width == 4 ? at + 2 : at, 2, &n);
 
     if (r < 0)
         return r;
