@@ -134,7 +134,7 @@ struct layout_field {
     X(klass_name, "Klass", "_name", W8, JDK_ALL)                                                   \
     X(klass_super, "Klass", "_super", W8, JDK_MAY)                                                 \
     X(symbol_length, "Symbol", "_length", W2, JDK_ALL)                                             \
-    A(symbol_length, "Symbol", "_length_and_refcount", W4, 12, 14) /* in its upper half */         \
+    A(symbol_length, "Symbol", "_length_and_refcount", W4, 11, 14) /* its upper half; Kona: 11 */  \
     X(symbol_body, "Symbol", "_body", WANY, JDK_ALL)                                               \
     X(metadata_array_length, "Array<int>", "_length", W4, JDK_ALL)                                 \
     X(array_u1_data, "Array<u1>", "_data", WANY, JDK_ALL)                                          \
