@@ -5,7 +5,7 @@ Each stack carries its own truth: the steps that call a generated method spell i
 import re
 
 import common
-from harness import jvm, paths
+from harness import jdkroot, jvm
 from harness.daemon import Daemon
 from harness.profile import count
 
@@ -32,8 +32,9 @@ def main() -> None:
     options = common.arguments(__doc__, jdk=17, seconds=15.0, hz=499, life_ms=50, gc_every=20, symbols="memory")
     aims = common.Aims(options.check)
     classes = common.compile_bench("Churn", "ChurnBody000000")
-    with jvm.Jvm(paths.jdk(options.jdk), "-Xmx256m", "-XX:ReservedCodeCacheSize=16m", *options.java_option, "-cp",
-                 classes.folder, "Churn", str(options.life_ms), str(options.gc_every)) as target, Daemon() as daemon:
+    home, folder, inside = jdkroot.alone(options.jdk, classes.folder)
+    with jvm.Jvm(home, "-Xmx256m", "-XX:ReservedCodeCacheSize=16m", *options.java_option, "-cp", folder, "Churn", str(options.life_ms),
+                 str(options.gc_every), wrap=inside) as target, Daemon() as daemon:
         start = common.metrics(daemon)
         profile = daemon.profile(pid=target.pid, seconds=options.seconds, hz=options.hz, symbols=options.symbols)
         text, in_time = common.delays(common.metrics(daemon), start)

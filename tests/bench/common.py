@@ -14,7 +14,7 @@ import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../jvm"))
 
-from harness import jvm, paths, proc # pylint: disable=wrong-import-position
+from harness import jdkroot, jvm, paths, proc # pylint: disable=wrong-import-position
 
 ASYNC_PROFILER = "4.5"
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -50,8 +50,9 @@ class Mix(jvm.Obedient):
     """The load with a known truth."""
 
     def __init__(self, version: int, *options: str, wrap: list[str] | None = None):
-        classes = compile_bench("Mix")
-        super().__init__(paths.jdk(version), *options, "-Xmx256m", "-cp", classes.folder, "Mix", wrap=wrap)
+        self.classes = compile_bench("Mix")
+        home, classes, inside = jdkroot.alone(version, self.classes.folder)
+        super().__init__(home, *options, "-Xmx256m", "-cp", classes, "Mix", wrap=[*(wrap or []), *inside])
 
     each: list[int] # how often each section was run, when used() was last asked
 

@@ -258,7 +258,7 @@ class Live(Base):
 
 
 class Matrix(Base):
-    """11, 21 and 26 in containers, and 17 and 25, with each collector. Not in a plain run."""
+    """11, 21 and 26 to 28 in containers, and 17 and 25, with each collector. Not in a plain run."""
 
     def setUp(self):
         super().setUp()
@@ -315,6 +315,12 @@ class Matrix(Base):
 
     def test_26(self):
         self.check(26)
+
+    def test_27(self):
+        self.check(27)
+
+    def test_28(self):
+        self.check(28)
 
 
 class Soak(jvm.WithClasses):

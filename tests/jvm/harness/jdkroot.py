@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Debian root file systems with a JDK that this machine's release has not. Their C library is newer than the host's: no
 such JDK would start on the host."""
-from . import debroot
+import os
+import shutil
+import subprocess
+
+from . import debroot, paths
 
 # Feature version -> suite that has it.
 SUITES = {8: "sid", 11: "sid", 21: "trixie", 26: "sid", 27: "sid", 28: "sid"}
@@ -16,6 +20,23 @@ def java(version: int) -> str:
 def root(version: int) -> str:
     """The folder of a root with that JDK; skips the test where it cannot be had."""
     return debroot.root(f"jdk-{version}", SUITES[version], [f"openjdk-{version}-jre-headless"], java(version))
+
+
+ALONE = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' # in mounts of its own
+
+
+def alone(version: int, classes: str) -> tuple[str, str, list[str]]:
+    """Where a JDK lies, and where CLASSES, as a program sees it that is started by the command which comes with them. A JDK that
+    the machine has not gets a root in CLASSES."""
+    if version in paths.jdks():
+        return paths.jdk(version), classes, []
+    new = os.path.join(classes, "root")
+    shutil.copytree(classes, classes + ".copy")
+    subprocess.run(["cp", "-al", root(version), new], check=True)
+    shutil.move(classes + ".copy", new + "/classes")
+    for folder in "proc", "tmp":
+        os.makedirs(os.path.join(new, folder), exist_ok=True)
+    return java(version).removesuffix("/bin/java"), "/classes", ["unshare", "--mount", "sh", "-c", ALONE, new]
 
 
 class EachJdk:
