@@ -91,6 +91,7 @@ static int record(struct hotspot_vm *vm, const struct hotspot_code *code)
 {
     static struct leaf_file_name names[LEAF_METHODS_MAX];
     static struct leaf_file_call calls[LEAF_INSTRUCTIONS_MAX];
+    struct u64_cache stubs = { .max = 64 };
     struct leaf_material m = { 0 };
     struct leaf_methods methods;
     struct leaf_graph g;
@@ -98,7 +99,7 @@ static int record(struct hotspot_vm *vm, const struct hotspot_code *code)
     size_t call_count;
 
     if (blob_read(vm, code->blob, code->end + (1 << 20), &b) != 0 ||
-        leaf_read_code(vm, &b, &m) != 0 || leaf_methods_init(vm, &m, &methods) != 0 ||
+        leaf_read_code(vm, &stubs, &b, &m) != 0 || leaf_methods_init(vm, &m, &methods) != 0 ||
         leaf_read_records(vm, &b, &methods, &m) != 0 ||
         leaf_graph_make(m.instructions, m.in.instruction_count, &m.in.ways, &g) != 0)
         return 1;

@@ -24,14 +24,19 @@ static uint8_t flow_of_name(const char *name)
     return LEAF_CALL;
 }
 
-uint8_t leaf_call_flow(struct hotspot_vm *vm, uint64_t target)
+uint8_t leaf_call_flow(struct hotspot_vm *vm, struct u64_cache *stubs, uint64_t target)
 {
     uint64_t at, end;
+    uint32_t flow;
     struct blob b;
     char name[64];
 
+    if (u64_cache_get(stubs, target, &flow))
+        return (uint8_t)flow;
     if (codecache_block(vm, target, &at, &end) != 0 || blob_read(vm, at, end, &b) != 0 ||
         b.kind != HOTSPOT_CODE_STUB || memory_string(&vm->memory, b.name, name, sizeof(name)) <= 0)
-        return LEAF_CALL;
-    return flow_of_name(name);
+        return LEAF_CALL; /* code that may be other code soon */
+    flow = flow_of_name(name);
+    u64_cache_put(stubs, target, flow);
+    return (uint8_t)flow;
 }

@@ -146,8 +146,8 @@ static bool has_table_jump(const struct leaf_material *m)
 }
 
 /* Tells the calls that leave the @bytes of code of @b from each other. 0; -E2BIG. */
-static int mark_calls(struct hotspot_vm *vm, const struct blob *b, size_t bytes,
-                      struct leaf_material *m)
+static int mark_calls(struct hotspot_vm *vm, struct u64_cache *stubs, const struct blob *b,
+                      size_t bytes, struct leaf_material *m)
 {
     _cleanup_(u64_cache_deinit) struct u64_cache known;
     uint32_t flow, left = LEAF_TARGETS_MAX;
@@ -163,7 +163,7 @@ static int mark_calls(struct hotspot_vm *vm, const struct blob *b, size_t bytes,
         if (!u64_cache_get(&known, target, &flow)) {
             if (left-- == 0)
                 return -E2BIG;
-            flow = leaf_call_flow(vm, target);
+            flow = leaf_call_flow(vm, stubs, target);
             u64_cache_put(&known, target, flow);
         }
         in->flow = (uint8_t)flow;
@@ -171,7 +171,8 @@ static int mark_calls(struct hotspot_vm *vm, const struct blob *b, size_t bytes,
     return 0;
 }
 
-static int read_instructions(struct hotspot_vm *vm, const struct blob *b, struct leaf_material *m)
+static int read_instructions(struct hotspot_vm *vm, struct u64_cache *stubs, const struct blob *b,
+                             struct leaf_material *m)
 {
     size_t bytes = (size_t)(b->code_end - b->code_begin), max = MIN(bytes, LEAF_INSTRUCTIONS_MAX);
     size_t constants = (size_t)MIN(b->code_begin - b->constants, LEAF_CONSTANTS_BYTES_MAX);
@@ -189,12 +190,13 @@ static int read_instructions(struct hotspot_vm *vm, const struct blob *b, struct
     m->in.instruction_count = leaf_decode(m->in.code, m->instructions, max);
     if (m->in.instruction_count > max)
         return -E2BIG;
-    return mark_calls(vm, b, bytes, m);
+    return mark_calls(vm, stubs, b, bytes, m);
 }
 
-int leaf_read_code(struct hotspot_vm *vm, const struct blob *b, struct leaf_material *ret)
+int leaf_read_code(struct hotspot_vm *vm, struct u64_cache *stubs, const struct blob *b,
+                   struct leaf_material *ret)
 {
-    int r = read_instructions(vm, b, ret);
+    int r = read_instructions(vm, stubs, b, ret);
 
     if (r == 0)
         r = read_traps(vm, b, ret);

@@ -70,7 +70,7 @@ static int make_ranges(struct hotspot_vm *vm, const struct blob *b, struct leaf_
     _cleanup_(leaf_methods_deinit) struct leaf_methods methods = { 0 };
     _cleanup_(leaf_material_deinit) struct leaf_material m = { 0 };
     _cleanup_(leaf_graph_deinit) struct leaf_graph g = { 0 };
-    int r = leaf_read_code(vm, b, &m);
+    int r = leaf_read_code(vm, &vm->leaf_maps->stubs, b, &m);
 
     if (r == 0)
         r = leaf_graph_make(m.instructions, m.in.instruction_count, &m.in.ways, &g);
@@ -116,10 +116,10 @@ int leaf_map_find(struct hotspot_vm *vm, const struct hotspot_code *code, const 
     if (!vm->leaf_maps && vm_reads_nothing(vm))
         return -EAGAIN;
     if (!vm->leaf_maps)
-        vm->leaf_maps = calloc(1, sizeof(*vm->leaf_maps));
+        vm->leaf_maps = leaf_maps_new();
     if (!vm->leaf_maps)
         return -ENOMEM;
-    m = &vm->leaf_maps->at[(b->address >> 6) % LEAF_MAPS];
+    m = leaf_maps_at(vm->leaf_maps, b);
     if (m->blob != b->address || m->compile_id != b->compile_id) {
         if (vm_reads_nothing(vm))
             return -EAGAIN;

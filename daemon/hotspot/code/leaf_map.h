@@ -53,7 +53,8 @@ struct leaf_material {
 void leaf_material_deinit(struct leaf_material *m);
 /* Reads the instructions of @b and the ways between them. 0; -E2BIG: too much for a limit; -errno.
  */
-int leaf_read_code(struct hotspot_vm *vm, const struct blob *b, struct leaf_material *ret);
+int leaf_read_code(struct hotspot_vm *vm, struct u64_cache *stubs, const struct blob *b,
+                   struct leaf_material *ret);
 /* Reads its records, their frames, and the loops of the methods. The same. */
 struct leaf_methods;
 int leaf_read_records(struct hotspot_vm *vm, const struct blob *b, struct leaf_methods *methods,

@@ -21,10 +21,37 @@ static void map_drop(struct leaf_maps *maps, struct leaf_map *m)
     *m = (struct leaf_map){ 0 };
 }
 
+struct leaf_maps *leaf_maps_new(void)
+{
+    struct leaf_maps *m = calloc(1, sizeof(*m));
+
+    if (m)
+        u64_cache_init(&m->stubs, LEAF_STUBS_MAX);
+    return m;
+}
+
+struct leaf_map *leaf_maps_at(struct leaf_maps *maps, const struct blob *b)
+{
+    size_t first = b->address >> 6;
+    struct leaf_map *place = &maps->at[first % LEAF_MAPS];
+
+    for (size_t i = 0; i < LEAF_WAYS; i++) {
+        struct leaf_map *m = &maps->at[(first + i) % LEAF_MAPS];
+
+        if (m->blob == b->address)
+            return m;
+        if (place->blob && (!m->blob || m->compile_id < place->compile_id))
+            place = m;
+    }
+    return place;
+}
+
 struct leaf_maps *leaf_maps_free(struct leaf_maps *m)
 {
     for (size_t i = 0; m && i < LEAF_MAPS; i++)
         map_drop(m, &m->at[i]);
+    if (m)
+        u64_cache_deinit(&m->stubs);
     free(m);
     return NULL;
 }

@@ -25,16 +25,39 @@ enum {
     OP_FAST_INVOKEHANDLE = 233,
 };
 
-/* Opcodes [first, last] of a length other than 1. 0: cannot be told. */
-static const struct {
-    uint8_t first, last, length;
-} LENGTHS[] = {
-    { 16, 16, 2 },   { 17, 17, 3 },   { 18, 18, 2 },   { 19, 20, 3 },   { 21, 25, 2 },
-    { 54, 58, 2 },   { 132, 132, 3 }, { 153, 168, 3 }, { 169, 169, 2 }, { 178, 184, 3 },
-    { 185, 186, 5 }, { 187, 187, 3 }, { 188, 188, 2 }, { 189, 189, 3 }, { 192, 193, 3 },
-    { 197, 197, 4 }, { 198, 199, 3 }, { 200, 201, 5 }, { 202, 202, 0 }, { 203, 219, 3 },
-    { 221, 223, 4 }, { 224, 224, 2 }, { 225, 225, 4 }, { 226, 227, 3 }, { 230, 230, 2 },
-    { 231, 231, 3 }, { 233, 235, 3 }, { 237, 237, 2 }, { 238, 255, 0 },
+#define UNKNOWN UINT8_MAX
+
+/* Bytes of each opcode. 0: one byte. */
+static const uint8_t LENGTHS[256] = {
+    [16] = 2,
+    [17] = 3,
+    [18] = 2,
+    [19 ... 20] = 3,
+    [21 ... 25] = 2,
+    [54 ... 58] = 2,
+    [132] = 3,
+    [153 ... 168] = 3,
+    [169] = 2,
+    [178 ... 184] = 3,
+    [185 ... 186] = 5,
+    [187] = 3,
+    [188] = 2,
+    [189] = 3,
+    [192 ... 193] = 3,
+    [197] = 4,
+    [198 ... 199] = 3,
+    [200 ... 201] = 5,
+    [202] = UNKNOWN,
+    [203 ... 219] = 3,
+    [221 ... 223] = 4,
+    [224] = 2,
+    [225] = 4,
+    [226 ... 227] = 3,
+    [230] = 2,
+    [231] = 3,
+    [233 ... 235] = 3,
+    [237] = 2,
+    [238 ... 255] = UNKNOWN,
 };
 
 static int32_t get_i32(const uint8_t *p)
@@ -67,11 +90,8 @@ size_t leaf_bytecode_length(struct span code, size_t at)
         n = switch_length(code, at);
     } else if (op == OP_WIDE) {
         n = at + 1 < code.n && (uint8_t)code.p[at + 1] == OP_IINC ? 6 : 4;
-    } else {
-        for (size_t i = 0; i < ARRAY_SIZE(LENGTHS); i++) {
-            if (op >= LENGTHS[i].first && op <= LENGTHS[i].last)
-                n = LENGTHS[i].length;
-        }
+    } else if (LENGTHS[op]) {
+        n = LENGTHS[op] == UNKNOWN ? 0 : LENGTHS[op];
     }
     return n > 0 && n <= (int64_t)(code.n - at) ? (size_t)n : 0;
 }

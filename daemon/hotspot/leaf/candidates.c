@@ -7,17 +7,20 @@
  */
 #include "hotspot/leaf/rule.h"
 
-#define AT_RECORD 40 /* the record before the loop is of the method and stands at the loop */
-#define NESTED 30    /* the loop around has as many loops in one another as its bytecodes */
-#define AGAIN 30     /* a part of it has been seen before */
-#define UNSEEN (-5)  /* its method left no record */
-#define HEAD_BYTES 8 /* of bytecodes before a loop that set it up */
+#define AT_RECORD 40  /* the record before the loop is of the method and stands at the loop */
+#define NESTED 30     /* the loop around has as many loops in one another as its bytecodes */
+#define SHALLOW (-20) /* it has fewer, and calls what may have others */
+#define AGAIN 30      /* a part of it has been seen before */
+#define UNSEEN (-5)   /* its method left no record */
+#define HEAD_BYTES 8  /* of bytecodes before a loop that set it up */
 
 /* What is searched, and for what. */
 struct search {
     struct leaf_rule *r;
     const struct leaf_before *before;
     struct leaf_candidates *to;
+    uint32_t around; /* frames of the loop around that is known: no frame farther out counts */
+    int32_t end;     /* where that ends, in the last of them */
 };
 
 bool leaf_method_resolved(const struct leaf_input *in, uint32_t method)
@@ -73,12 +76,13 @@ static int32_t score_own(const struct search *s, const struct leaf_origin *o, st
 {
     const struct leaf_before *b = s->before;
     const struct leaf_input *in = s->r->in;
+    int32_t score = span->nested < b->nested ? SHALLOW : 0;
 
     if (leaf_origin_count(in, o) != leaf_origin_count(in, &b->origin) || f.bci != b->origin.bci)
-        return 0;
+        return score;
     if (b->record && f.bci >= span->head - HEAD_BYTES)
-        return AT_RECORD;
-    return b->inside && span->nested == s->r->loops[s->r->loop].height ? NESTED : 0;
+        return score + AT_RECORD;
+    return b->inside && span->nested == s->r->loops[s->r->loop].height ? NESTED : score;
 }
 
 /* Adds the loops of the innermost frame of @o itself, between its bci and @to. */
@@ -192,6 +196,31 @@ static const struct leaf_span *span_of_both(const struct leaf_input *in, uint32_
     return NULL;
 }
 
+/* The loop around the one at hand that is known. */
+static void set_around(struct search *s)
+{
+    const struct leaf_rule *r = s->r;
+
+    s->around = 0;
+    s->end = INT32_MAX;
+    for (uint32_t l = r->g->loops[r->loop].parent; l != LEAF_NONE; l = r->g->loops[l].parent) {
+        const struct leaf_place *p = &r->loops[l].place;
+        const struct leaf_origin o = { p->chain, p->drop, 0 };
+
+        if (p->verdict == LEAF_UNSURE || p->span == LEAF_NONE || p->callee != LEAF_NONE)
+            continue;
+        s->around = leaf_origin_count(r->in, &o);
+        s->end = r->in->spans[p->span].end;
+        return;
+    }
+}
+
+/* Where the search of the frames of @o ends, if nothing else ends it. */
+static int32_t end_of(const struct search *s, const struct leaf_origin *o)
+{
+    return leaf_origin_count(s->r->in, o) == s->around ? s->end : INT32_MAX;
+}
+
 /* Searches the innermost frame that both have, from @from to @to, round a loop where @to is before
  * @from. */
 static void search_common(const struct search *s, const struct leaf_origin *from, int32_t to,
@@ -203,11 +232,11 @@ static void search_common(const struct search *s, const struct leaf_origin *from
     const struct leaf_span *round;
 
     if (forward) {
-        search_frame(s, from, to);
+        search_frame(s, from, MIN(to, end_of(s, from)));
         return;
     }
     round = span_of_both(in, f.method, f.bci, to);
-    search_frame(s, from, round ? round->end : INT32_MAX);
+    search_frame(s, from, round ? round->end : end_of(s, from));
     if (round) {
         head.bci = round->head - 1;
         search_frame(s, &head, to);
@@ -218,7 +247,7 @@ void leaf_candidates_find(struct leaf_rule *r, const struct leaf_before *before,
                           struct leaf_find behind, struct leaf_candidates *ret)
 {
     const struct leaf_input *in = r->in;
-    const struct search s = { r, before, ret };
+    struct search s = { .r = r, .before = before, .to = ret };
     const struct leaf_origin *from = &before->origin;
     struct leaf_origin to = leaf_origin_of(in, behind);
     uint32_t from_count = leaf_origin_count(in, from), to_count = leaf_origin_count(in, &to);
@@ -226,14 +255,15 @@ void leaf_candidates_find(struct leaf_rule *r, const struct leaf_before *before,
 
     ret->count = 0;
     ret->more = false;
+    set_around(&s);
     if (before->again != LEAF_NONE && r->loops[before->again].place.verdict == LEAF_INFERRED)
         add(&s, r->loops[before->again].place, AGAIN);
-    for (uint32_t n = from_count; n > common; n--) {
+    for (uint32_t n = from_count; n > common && n >= s.around; n--) {
         struct leaf_origin o = cut(in, from, n, leaf_origin_frame(in, from, n - 1).bci);
 
-        search_frame(&s, &o, INT32_MAX);
+        search_frame(&s, &o, end_of(&s, &o));
     }
-    if (common > 0) {
+    if (common > 0 && common >= s.around) {
         int32_t bci = leaf_origin_frame(in, from, common - 1).bci;
         int32_t end = leaf_origin_frame(in, &to, common - 1).bci;
         struct leaf_origin o = cut(in, from, common, bci);

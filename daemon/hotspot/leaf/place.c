@@ -23,10 +23,14 @@ static struct leaf_place place_inside(struct leaf_rule *r, struct leaf_find f)
     while (owner == count && outer-- > 0);
     p = leaf_place_of(f.chain, MIN(owner, count - 1), LEAF_INFERRED);
     p.span = span;
-    /* The record may be of a loop that begins here. */
-    while (span != LEAF_NONE && r->in->spans[span].nested < r->loops[r->loop].height &&
-           leaf_chain_span(r, f.chain, ++outer, &span) == owner)
+    /* The record may be of a loop inside that begins here. */
+    while (span != LEAF_NONE && r->in->spans[span].nested < r->loops[r->loop].height) {
+        owner = leaf_chain_span(r, f.chain, ++outer, &span);
+        if (owner == count)
+            break;
+        p = leaf_place_of(f.chain, owner, LEAF_INFERRED);
         p.span = span;
+    }
     return p;
 }
 

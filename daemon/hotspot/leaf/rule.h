@@ -109,8 +109,13 @@ struct leaf_find leaf_walk_any(struct leaf_rule *r);
 struct leaf_find leaf_walk_back(struct leaf_rule *r, uint32_t block);
 /* Finds the first evidence behind the loop at hand. */
 struct leaf_find leaf_walk_behind(struct leaf_rule *r);
+/* Does what leaf_find_at() does, of an instruction that has a record. */
+struct leaf_find leaf_find_record(struct leaf_rule *r, uint32_t block, uint32_t at);
 /* Returns what instruction @at of @block has to say about the loop at hand. */
-struct leaf_find leaf_find_at(struct leaf_rule *r, uint32_t block, uint32_t at);
+static inline struct leaf_find leaf_find_at(struct leaf_rule *r, uint32_t block, uint32_t at)
+{
+    return r->e.chain[at] == LEAF_NONE ? LEAF_FIND_NONE : leaf_find_record(r, block, at);
+}
 
 /* What comes before the loop at hand in blocks that dominate it. */
 struct leaf_before {

@@ -5,20 +5,20 @@
  */
 #include "hotspot/leaf/rule.h"
 
-#define BEHIND_BLOCKS_MAX 64 /* behind a loop */
-#define DOMINATORS_MAX 256   /* before one */
+#define BEHIND_BLOCKS_MAX 256 /* behind a loop */
+#define DOMINATORS_MAX 256    /* before one */
 
 static struct leaf_find find_raw(const struct leaf_rule *r, uint32_t block, uint32_t at)
 {
     return (struct leaf_find){ r->e.chain[at], block, r->e.kind[at] };
 }
 
-struct leaf_find leaf_find_at(struct leaf_rule *r, uint32_t block, uint32_t at)
+struct leaf_find leaf_find_record(struct leaf_rule *r, uint32_t block, uint32_t at)
 {
     uint8_t kind = r->e.kind[at];
     uint32_t chain = r->e.chain[at];
 
-    if (chain == LEAF_NONE || leaf_chain_owner(r, chain, 0) == r->in->chains[chain].count ||
+    if (leaf_chain_owner(r, chain, 0) == r->in->chains[chain].count ||
         ((r->loops[r->loop].traits & LEAF_DETAILED) &&
          (kind == LEAF_KIND_GUARD || kind == LEAF_KIND_FAULT)))
         return LEAF_FIND_NONE;
