@@ -31,21 +31,29 @@ class Cell:
         return f"{self.version} {self.collector} {self.compiler} {self.kind}{' handed' if self.handed else ''}"
 
     @property
+    def program(self) -> list[str]:
+        return ["Sections", self.kind, *(["handed"] if self.handed else [])]
+
+    @property
     def options(self) -> list[str]:
         """The compilers inline the sections into the method that calls them, and nothing into what starts a clock."""
         c1 = ["-XX:TieredStopAtLevel=1", "-XX:C1MaxInlineSize=400"] if self.compiler == "c1" else []
-        return [COLLECTORS[self.collector], "-Xmx256m", "-XX:CompileThresholdScaling=0.05", "-XX:CompileCommand=quiet",
+        return [COLLECTORS[self.collector], "-Xmx256m", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:CompileThresholdScaling=0.05", "-XX:CompileCommand=quiet",
                 f"-XX:CompileCommand=inline,Sections${self.kind}.*", f"-XX:CompileCommand=dontinline,Sections${self.kind}.round",
                 "-XX:CompileCommand=dontinline,Sections.now", *c1]
 
 
-class Program(jvm.Obedient):
-    def __init__(self, cell: Cell, folder: str, home: str, *more: str):
-        super().__init__(home, *cell.options, *more, "-cp", folder, "Sections", cell.kind, *(["handed"] if cell.handed else []))
+class Spends:
+    """A program that says what its sections have spent."""
 
     def spent(self) -> Counter:
         words = self.ask("").split()
         return Counter(dict(zip(words[::2], map(int, words[1::2]))))
+
+
+class Program(Spends, jvm.Obedient):
+    def __init__(self, cell: Cell, folder: str, home: str, *more: str):
+        super().__init__(home, *cell.options, *more, "-cp", folder, *cell.program)
 
 
 @dataclass
@@ -102,9 +110,12 @@ class WithSections(jvm.WithClasses):
         answer = self.daemon.get(f"/api/v1/jvms/{pid}")
         return answer.status == 200 and answer.json()["profilable"]["symbols"] == "memory"
 
-    def measure(self, cell: Cell, home: str) -> Shares:
+    def start(self, cell: Cell):
+        return Program(cell, self.classes.folder, paths.jdk(cell.version))
+
+    def measure(self, cell: Cell) -> Shares:
         """The clock runs while samples are taken, but for some milliseconds at both ends."""
-        with Program(cell, self.classes.folder, home) as program:
+        with self.start(cell) as program:
             proc.wait_until(lambda: self.known(program.pid), 20, "the JVM is known")
             capture = self.daemon.capture(pid=program.pid, event="cpu", hz=1999)
             before = program.spent()
@@ -112,9 +123,9 @@ class WithSections(jvm.WithClasses):
             spent = program.spent() - before
             return shares(cell.kind, capture.stop(), spent)
 
-    def check(self, cell: Cell, home: str) -> None:
+    def check_cell(self, cell: Cell) -> None:
         self.found = None
-        self.found = found = self.measure(cell, home)
+        self.found = found = self.measure(cell)
         print(f"{cell}: {found}", flush=True)
         for name in SECTIONS:
             off = found.found[name] - found.truth[name]
@@ -127,7 +138,7 @@ class WithSections(jvm.WithClasses):
     def check_all(self, *cells: Cell) -> None:
         for cell in cells:
             with self.subTest(cell=str(cell)):
-                self.check(cell, paths.jdk(cell.version))
+                self.check_cell(cell)
 
 
 class Leaf(WithSections):

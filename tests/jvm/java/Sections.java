@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import java.io.BufferedReader;
+import java.io.FileReader;
 import java.io.InputStreamReader;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
@@ -18,7 +19,7 @@ import java.util.regex.Pattern;
 /**
  * Three sections of work one after the other, all inlined into one method: Sections KIND. Each line of input is answered by the
  * time, in nanoseconds, that each section has had so far: "a N b N c N". It is the thread's CPU time, but in kinds whose sections have
- * no call between them. Section X of kind K is the method K.X.
+ * no call between them. Input is a last argument that is a file, or standard input. Section X of kind K is the method K.X.
  */
 public final class Sections {
     static final ThreadMXBean BEAN = ManagementFactory.getThreadMXBean();
@@ -617,7 +618,8 @@ public final class Sections {
 
     public static void main(String[] args) throws Exception {
         prepare();
-        boolean handed = args.length > 1; // to a thread of a pool, in a lambda, round by round
+        List<String> more = Arrays.asList(args).subList(1, args.length);
+        boolean handed = more.contains("handed"); // to a thread of a pool, in a lambda, round by round
         Thread worker = new Thread(() -> work(args[0], 0), "sections");
         ExecutorService pool = Executors.newSingleThreadExecutor(r -> new Thread(r, "sections"));
         if (handed)
@@ -640,7 +642,9 @@ public final class Sections {
             Thread.sleep(10);
         Thread.sleep(500);
         System.out.println("started");
-        BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
+        boolean fromFile = !more.isEmpty() && more.get(more.size() - 1).startsWith("/");
+        BufferedReader input = fromFile ? new BufferedReader(new FileReader(more.get(more.size() - 1)))
+                                        : new BufferedReader(new InputStreamReader(System.in));
         while (input.readLine() != null)
             System.out.println(told());
         System.exit(0);
