@@ -145,6 +145,10 @@ class Leaf(WithSections):
     def test_sections(self):
         self.check_all(Cell(17, "serial", "c2", "Leaf"), Cell(25, "parallel", "c2", "Leaf"), Cell(17, "serial", "c1", "Leaf"))
 
+    def test_callers_of_stubs(self):
+        """What waits is inlined beside the sections, and calls nanoTime() without a record: none of that is of a section."""
+        self.check_all(Cell(17, "serial", "c2", "Lambdas", True))
+
     def test_a_method_that_calls_nothing(self):
         """Nothing is inlined there: its loop is its own, also where C2 made one that the bytecodes do not have."""
         with jvm.Jvm(paths.jdk(17), "-XX:+UseSerialGC", "-Xmx64m", "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Clears.make",

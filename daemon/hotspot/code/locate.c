@@ -73,14 +73,15 @@ struct locate {
     struct hotspot_location at[HOTSPOT_INLINE_MAX];
 };
 
-/* By HotSpot's own rule: the first record at or behind @offset. Frames; 0: none; -errno. */
-static int locate_by_record(struct hotspot_vm *vm, const struct blob *b, int64_t offset,
+/* By HotSpot's own rule: the first record at or behind @offset; @exact: at it alone. Frames; 0:
+ * none; -errno. */
+static int locate_by_record(struct hotspot_vm *vm, const struct blob *b, int64_t offset, bool exact,
                             struct hotspot_location ret[HOTSPOT_INLINE_MAX])
 {
     struct pc_desc d;
     int r = pc_desc_find(vm, b, offset, &d);
 
-    if (r == 0 && d.scope > 0)
+    if (r == 0 && d.scope > 0 && (!exact || d.pc == offset))
         return scopes_walk(vm, b, (uint32_t)d.scope, ret);
     return r == -ENOENT ? 0 : r;
 }
@@ -118,6 +119,19 @@ static int locate_in_loop(struct hotspot_vm *vm, const struct hotspot_code *code
     return n;
 }
 
+/* Frames at @offset of compiled code; 0: none; -errno. A call without a record of its own is one of
+ * the VM's stubs (arraycopy, nanoTime): who calls that is found as where a pc is. */
+static int locate_compiled(struct hotspot_vm *vm, const struct hotspot_code *code,
+                           const struct blob *b, int64_t offset, bool is_return_address,
+                           struct hotspot_location ret[HOTSPOT_INLINE_MAX])
+{
+    int n = is_return_address ? locate_by_record(vm, b, offset, true, ret) : 0;
+
+    if (n == 0 && offset >= is_return_address)
+        n = locate_in_loop(vm, code, b, (uint32_t)(offset - is_return_address), ret);
+    return n ? n : locate_by_record(vm, b, offset + !is_return_address, false, ret);
+}
+
 static int locate(struct hotspot_vm *vm, void *arg)
 {
     struct locate *l = arg;
@@ -132,10 +146,7 @@ static int locate(struct hotspot_vm *vm, void *arg)
     /* A native wrapper has debug information only for its one call out; it is one frame everywhere.
      */
     if (b.kind == HOTSPOT_CODE_COMPILED && b.scopes_pcs && b.scopes_data && b.metadata) {
-        n = l->is_return_address ? 0
-                                 : locate_in_loop(vm, code, &b, (uint32_t)(pc - b.code_begin), ret);
-        if (n == 0)
-            n = locate_by_record(vm, &b, (int64_t)(pc - b.code_begin) + !l->is_return_address, ret);
+        n = locate_compiled(vm, code, &b, (int64_t)(pc - b.code_begin), l->is_return_address, ret);
         if (n == -ESRCH || n == -EAGAIN)
             return n;
     }

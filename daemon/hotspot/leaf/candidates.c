@@ -104,6 +104,16 @@ static void add_own(const struct search *s, const struct leaf_origin *o, struct 
     }
 }
 
+/* Whether @method is one of the frames of @o. Inlined once more, it has the same name. */
+static bool is_recursive(const struct search *s, const struct leaf_origin *o, uint32_t method)
+{
+    for (uint32_t i = 0, n = leaf_origin_count(s->r->in, o); i < n; i++) {
+        if (leaf_origin_frame(s->r->in, o, i).method == method)
+            return true;
+    }
+    return false;
+}
+
 /* Whether the innermost frame of @o calls what is at @bci, and has not inlined it. */
 static bool is_called(const struct search *s, const struct leaf_origin *o, int32_t bci)
 {
@@ -148,7 +158,7 @@ static void add_calls(const struct search *s, const struct leaf_origin *o, struc
             s->to->more = true;
             continue;
         }
-        if (target->count == 0 && target->invoke_count == 0)
+        if ((target->count == 0 && target->invoke_count == 0) || is_recursive(s, o, call->target))
             continue;
         p.bci = call->bci;
         p.callee = call->target;

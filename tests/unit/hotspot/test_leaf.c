@@ -163,6 +163,35 @@ START_TEST(knows_a_method_that_calls_nothing)
 }
 END_TEST
 
+/* A loop of a method that calls itself is of that method, however often it is inlined there. */
+START_TEST(names_a_method_that_calls_itself)
+{
+    static const struct leaf_span SPANS[] = { { 0, 10, 1 } };
+    static const struct leaf_invoke INVOKES[] = { { 5, 0 } };
+    struct leaf_method method = { .count = 1, .invoke_count = 1, .known = true, .resolved = true };
+    struct leaf_instruction code[16];
+    struct leaf_input in = { .instructions = code,
+                             .methods = &method,
+                             .method_count = 1,
+                             .spans = SPANS,
+                             .span_count = 1,
+                             .invokes = INVOKES,
+                             .invoke_count = 1 };
+    struct leaf_ranges r = { 0 };
+    struct leaf_graph g;
+
+    in.instruction_count = leaf_decode(SPAN(CODE), code, 16);
+    ck_assert(leaf_input_is_whole(&in));
+    ck_assert_int_eq(leaf_graph_make(code, in.instruction_count, &in.ways, &g), 0);
+    ck_assert_int_eq(leaf_ranges_make(&in, &g, &r), 0);
+    ck_assert_uint_eq(r.count, 1);
+    ck_assert_int_eq(r.at[0].verdict, LEAF_INFERRED);
+    ck_assert_uint_eq(r.at[0].callee, LEAF_NONE);
+    free(r.at);
+    leaf_graph_deinit(&g);
+}
+END_TEST
+
 /* A nest as deep as there are blocks: every limit is met, and none is passed. */
 START_TEST(bounds_its_work)
 {
@@ -366,6 +395,7 @@ int main(void)
     tcase_add_test(tc, finds_natural_loops);
     tcase_add_test(tc, pays_to_climb_out_of_loops);
     tcase_add_test(tc, knows_a_method_that_calls_nothing);
+    tcase_add_test(tc, names_a_method_that_calls_itself);
     tcase_add_test(tc, bounds_its_work);
     tcase_add_test(tc, looks_words_of_tables_up_once);
     tcase_add_loop_test(tc, finds_the_sections, 0, (int)ARRAY_SIZE(RECORDED));
