@@ -88,6 +88,7 @@ static int put_probe(struct captures *captures, struct capture *c, uint64_t now_
                      struct error *err)
 {
     struct process *p = discover_find(captures->discover, c->agent_id.host_pid);
+    const struct probe_env env = captures_probe_env(captures);
     struct error why = ERROR_NULL;
     int r;
 
@@ -95,8 +96,8 @@ static int put_probe(struct captures *captures, struct capture *c, uint64_t now_
         return 0; /* what it allocated until then is there */
     if (!c->agent_ns)
         unwinding_again(captures->unwinding, p, now_ns); /* the agent is mapped now */
-    r = probes_put(&captures->agents, captures->broker, captures->symbolizer, p, /* until_ns= */ 0,
-                   &why);
+    r = probe_table_put(&captures->agents, &env, p, PROBE_NO_SET, /* what= */ NULL,
+                        /* until_ns= */ 0, &why);
     if (r < 0 && r != -EAGAIN && r != -EINPROGRESS && r != -ESRCH)
         return refuse(p->id.host_pid, why.msg, why.remedy[0] ? why.remedy : REMEDY_PROBE, err);
     if (r == 0 && !c->agent_ns)

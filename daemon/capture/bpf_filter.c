@@ -37,11 +37,13 @@ static bool has_failed(int r)
 static void reconcile_probes(struct reconcile *rc, struct capture *c, struct process *p)
 {
     struct captures *captures = rc->captures;
+    const struct probe_env env = captures_probe_env(captures);
     struct error why = ERROR_NULL;
     int r;
 
     if (capture_has(c, EVENT_MOMENTS) && p->jvm != JVM_NO) {
-        r = moments_put(&captures->moments, captures->broker, captures->symbolizer, p, &why);
+        r = probe_table_put(&captures->moments.table, &env, p, PROBE_NO_SET, /* what= */ NULL,
+                            /* until_ns= */ 0, &why);
         if (r == 0)
             capture_warn_often(captures, c, p);
         if (has_failed(r))
@@ -49,11 +51,11 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
                                 p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, why.msg);
     }
     if (capture_wants_agent(c))
-        probes_want(&captures->agents, &c->agent_id);
+        probe_table_want(&captures->agents, &c->agent_id, PROBE_NO_SET);
     if (!capture_has(c, EVENT_HEAP) || capture_by_agent(c) || p->jvm == JVM_NO)
         return;
-    r = probes_put(&captures->probes, captures->broker, captures->symbolizer, p, /* until_ns= */ 0,
-                   &why);
+    r = probe_table_put(&captures->probes, &env, p, PROBE_NO_SET, /* what= */ NULL,
+                        /* until_ns= */ 0, &why);
     if (r == 0)
         capture_warn_stubs(captures, c, p);
     if (has_failed(r))
@@ -76,7 +78,7 @@ static void refuse_often(struct capture *c, const struct error *why, uint64_t no
 /* Has the calls counted in @p that @c wants. A process without the file has none. */
 static void reconcile_calls(struct reconcile *rc, struct capture *c, struct process *p)
 {
-    const struct calls_env env = captures_calls_env(rc->captures);
+    const struct probe_env env = captures_probe_env(rc->captures);
 
     for (size_t i = 0; i < c->event_count; i++) {
         const struct capture_event *event = &c->events[i];
@@ -85,7 +87,8 @@ static void reconcile_calls(struct reconcile *rc, struct capture *c, struct proc
 
         if (!(event->info->flags & EVENT_CALLS) || p->kernel_thread)
             continue;
-        r = calls_put(&env, p, &(struct wanted_calls){ event->set, event->name, c->forced },
+        r = calls_put(&rc->captures->calls, &env, p,
+                      &(struct wanted_calls){ event->set, event->name, c->forced },
                       /* until_ns= */ 0, &why);
         if (r == -EDQUOT)
             refuse_often(c, &why, rc->now_ns);
@@ -174,11 +177,11 @@ static void reconcile_preparing(struct captures *captures, const struct capture 
     if (!p)
         return;
     if (capture_has(c, EVENT_MOMENTS))
-        moments_want(&captures->moments, &p->id);
+        probe_table_want(&captures->moments.table, &p->id, PROBE_NO_SET);
     if (capture_has(c, EVENT_HEAP))
-        probes_want(&captures->probes, &p->id);
+        probe_table_want(&captures->probes, &p->id, PROBE_NO_SET);
     for (size_t i = 0; i < c->event_count; i++)
-        calls_want(&captures->calls, &p->id, c->events[i].set);
+        probe_table_want(&captures->calls, &p->id, c->events[i].set);
 }
 
 /* Puts processes into the filter that are new in @wanted, or have other sets there than before. A
@@ -221,10 +224,10 @@ void captures_filter_stopped(struct captures *captures, uint32_t set)
 {
     captures->filtered_all &= ~(1u << set);
     /* It may have been the last set of their event, and they gone with it: they are put again. */
-    moments_forget(&captures->moments);
-    probes_forget(&captures->probes);
-    probes_forget(&captures->agents);
-    calls_forget(&captures->calls, set);
+    probe_table_lost(&captures->moments.table, PROBE_NO_SET);
+    probe_table_lost(&captures->probes, PROBE_NO_SET);
+    probe_table_lost(&captures->agents, PROBE_NO_SET);
+    probe_table_lost(&captures->calls, set);
     for (uint32_t i = 0; i < captures->filtered.count; i++) {
         struct filtered_process *f = id_table_at(&captures->filtered, i);
 
@@ -235,6 +238,8 @@ void captures_filter_stopped(struct captures *captures, uint32_t set)
 
 void captures_reconcile(struct captures *captures, uint64_t now_ns)
 {
+    struct probe_table *const probed[] = { &captures->probes, &captures->agents,
+                                           &captures->moments.table, &captures->calls };
     struct reconcile rc = { .captures = captures, .now_ns = now_ns };
     uint32_t all = captures->recorder_sets;
 
@@ -244,20 +249,16 @@ void captures_reconcile(struct captures *captures, uint64_t now_ns)
         if (target_is_node(c->target) && c->state != CAPTURE_PREPARING)
             all |= capture_sets(c);
     }
-    probes_look(&captures->probes);
-    probes_look(&captures->agents);
-    moments_look(&captures->moments);
-    calls_look(&captures->calls);
+    for (size_t i = 0; i < ARRAY_SIZE(probed); i++)
+        probe_table_sweep_begin(probed[i]);
     for (const struct capture *c = captures->running; c; c = c->next) {
         if (c->state == CAPTURE_PREPARING)
             reconcile_preparing(captures, c);
     }
     if (captures->running)
         discover_each(captures->discover, reconcile_process, &rc);
-    probes_looked(&captures->probes, captures->broker);
-    probes_looked(&captures->agents, captures->broker);
-    moments_looked(&captures->moments, captures->broker);
-    calls_looked(&captures->calls, captures->broker);
+    for (size_t i = 0; i < ARRAY_SIZE(probed); i++)
+        probe_table_sweep_end(probed[i], captures->broker);
     captures_lose_blocks(captures);
     if (all != captures->filtered_all && broker_filter_all(captures->broker, all, NULL) == 0)
         captures->filtered_all = all;

@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/calls.h"
 
-#include "base/clock.h"
 #include "event/event_form.h"
 #include "event/events.h"
 #include "symbolize/function_find.h"
-
-static struct called *find(struct calls *all, const struct proc_id *id, uint32_t set)
-{
-    for (size_t i = 0; i < all->count; i++) {
-        if (all->all[i].set == set && proc_id_equal(&all->all[i].id, id))
-            return &all->all[i];
-    }
-    return NULL;
-}
 
 /* Why the function of @form was not found in @p. Returns @r. */
 static int explain(int r, const struct process *p, const struct event_form *form,
@@ -46,161 +36,102 @@ static int explain(int r, const struct process *p, const struct event_form *form
     return r;
 }
 
-static int put(const struct calls_env *env, struct process *p, const struct wanted_calls *wanted,
-               struct mallocs *rate, struct error *err)
+static int put(struct probe_table *t, const struct probe_env *env, struct probe_entry *e,
+               struct process *p, const void *what, struct error *err)
 {
+    struct call_probe *one = (struct call_probe *)e;
+    const char *event = what;
     struct function_found found;
     struct event_form form;
-    uint32_t set = wanted->set;
     uint32_t flags;
-    int r = event_form_parse(span_of(wanted->event), &form, err);
+    int r = event_form_parse(span_of(event), &form, err);
 
-    if (r < 0)
-        return r;
-    flags = events_row(form.kind)->flags;
-    if (flags & EVENT_MALLOCS)
-        return mallocs_put(rate, env->broker, env->symbolizer, p, set, flags & EVENT_BLOCKS, err);
-    r = symbolizer_function(env->symbolizer, p, form.group, form.name, &found);
-    if (r == -EAGAIN)
-        return r;
-    if (r < 0)
-        return explain(r, p, &form, &found, err);
-    r = broker_call(env->broker, &p->id, found.start, found.end, set, found.offset + form.address,
-                    err);
-    if (r == -EPERM || r == -ENOEXEC)
-        error_remedy(err, "choose another function: only the first instruction of one can have a "
-                          "probe, and only if it is push or a no-op");
-    return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
-}
-
-/* Takes out the probes of @one, also those that are being installed. */
-static void take_out(struct called *one, struct broker *b)
-{
-    if (asked_probes_stand(&one->asked))
-        broker_uncall(b, one->id.host_pid, one->set, NULL);
-    one->asked.there = false;
-}
-
-/* After an exec: takes out the probes of the image before. */
-static void drop_before(struct calls *all, struct broker *b, const struct process *p, uint32_t set)
-{
-    for (size_t i = 0; i < all->count; i++) {
-        if (all->all[i].set == set && all->all[i].id.host_pid == p->id.host_pid)
-            take_out(&all->all[i], b);
-    }
-}
-
-/* Asks the broker for the probes of @one; those that it has stay. As calls_put(). */
-static int try_put(const struct calls_env *env, struct process *p, struct called *one,
-                   const struct wanted_calls *wanted, struct error *err)
-{
-    int r = asked_probes_coming(&one->asked, env->broker, p->id.host_pid, err);
-
+    (void)t;
     if (r < 0)
         return r;
     one->rate = (struct mallocs){ 0 };
-    r = put(env, p, wanted, &one->rate, err);
-    return r == -EAGAIN ? ASKED_PROBES_READING : r;
+    flags = events_row(form.kind)->flags;
+    if (flags & EVENT_MALLOCS)
+        r = mallocs_put(&one->rate, env->broker, env->symbolizer, p, e->set, flags & EVENT_BLOCKS,
+                        err);
+    else
+        r = symbolizer_function(env->symbolizer, p, form.group, form.name, &found);
+    if (r == -EAGAIN)
+        return ASKED_PROBES_READING;
+    if (flags & EVENT_MALLOCS)
+        return r;
+    if (r < 0)
+        return explain(r, p, &form, &found, err);
+    r = broker_call(env->broker, &p->id, found.start, found.end, e->set,
+                    found.offset + form.address, err);
+    if (r == -EPERM || r == -ENOEXEC)
+        error_remedy(err, "choose another function: only the first instruction of one can have a "
+                          "probe, and only if it is push or a no-op");
+    return r;
 }
 
-int calls_put(const struct calls_env *env, struct process *p, const struct wanted_calls *wanted,
-              uint64_t until_ns, struct error *err)
+static void take_out(struct broker *b, const struct probe_entry *e)
 {
-    struct calls *all = env->calls;
-    uint32_t set = wanted->set;
-    struct called *one = find(all, &p->id, set);
-    uint64_t now_ns = clock_monotonic_ns();
-    struct error reason = ERROR_NULL;
-    int r;
-
-    if (!one && all->count == CALLS_MAX)
-        return error_set(err, -E2BIG, "functions are probed at %d places already", CALLS_MAX);
-    if (!one) {
-        drop_before(all, env->broker, p, set);
-        one = &all->all[all->count++];
-        *one = (struct called){ .id = p->id, .set = set, .since_ns = clock_monotonic_ns() };
-    }
-    if (wanted->forced && one->asked.reason.code == -EDQUOT)
-        one->asked.again_ns = 0;
-    one->forced |= wanted->forced;
-    if (asked_probes_want(&one->asked))
-        return 0;
-    if (now_ns >= one->asked.again_ns || (until_ns > now_ns && one->asked.again_ns != UINT64_MAX)) {
-        r = try_put(env, p, one, wanted, &reason);
-        if (r == -ENOENT) {
-            symbolizer_read_maps(env->symbolizer, p);
-            r = try_put(env, p, one, wanted, &reason);
-        }
-        asked_probes_note(&one->asked, r, &reason);
-    }
-    return asked_probes_answer(&one->asked, until_ns, err);
+    broker_uncall(b, e->id.host_pid, e->set, NULL);
 }
 
-void calls_want(struct calls *all, const struct proc_id *id, uint32_t set)
+/* Takes out the probes of @e for good if it calls malloc too often for those that want it. */
+static void look(struct broker *b, struct probe_entry *e)
 {
-    struct called *one = find(all, id, set);
-
-    if (one)
-        one->asked.wanted = true;
-}
-
-void calls_look(struct calls *all)
-{
-    for (size_t i = 0; i < all->count; i++)
-        all->all[i].asked.wanted = all->all[i].forced = false;
-}
-
-/* Takes out the probes of @one if it calls malloc too often for those that want it. */
-static void look_at(struct called *one, struct broker *b)
-{
-    int r = one->asked.there && one->rate.begun_ns
-                ? mallocs_look(&one->rate, b, one->id.host_pid, one->forced, &one->asked.reason)
+    struct call_probe *one = (struct call_probe *)e;
+    int r = one->rate.begun_ns
+                ? mallocs_look(&one->rate, b, e->id.host_pid, one->forced, &e->asked.reason)
                 : 0;
 
+    one->forced = false;
     if (r == 0)
         return;
-    broker_uncall(b, one->id.host_pid, one->set, NULL);
-    one->asked.there = false;
+    take_out(b, e);
+    e->asked.there = false;
+    e->asked.reason.code = r;
+    e->asked.again_ns = UINT64_MAX;
     one->cut = true;
-    one->asked.reason.code = r;
-    one->asked.again_ns = UINT64_MAX;
 }
 
-void calls_looked(struct calls *all, struct broker *b)
+const struct probe_kind CALLS = { .entry_bytes = sizeof(struct call_probe),
+                                  .entries_max = CALLS_MAX,
+                                  .standing_max = CALLS_MAX,
+                                  .have_all = "functions are probed",
+                                  .put = put,
+                                  .take_out = take_out,
+                                  .look = look };
+
+int calls_put(struct probe_table *t, const struct probe_env *env, struct process *p,
+              const struct wanted_calls *wanted, uint64_t until_ns, struct error *err)
 {
-    for (size_t i = all->count; i-- > 0;) {
-        if (all->all[i].asked.wanted) {
-            look_at(&all->all[i], b);
-            continue;
-        }
-        take_out(&all->all[i], b);
-        all->all[i] = all->all[--all->count];
-    }
+    struct call_probe *one = (struct call_probe *)probe_table_find(t, &p->id, wanted->set);
+    int r;
+
+    if (one && wanted->forced && one->entry.asked.reason.code == -EDQUOT)
+        one->entry.asked.again_ns = 0;
+    r = probe_table_put(t, env, p, wanted->set, wanted->event, until_ns, err);
+    one = (struct call_probe *)probe_table_find(t, &p->id, wanted->set);
+    if (one)
+        one->forced |= wanted->forced;
+    return r;
 }
 
-struct called *calls_take_cut(struct calls *all)
+struct call_probe *calls_take_cut(struct probe_table *t)
 {
-    for (size_t i = 0; i < all->count; i++) {
-        if (all->all[i].cut) {
-            all->all[i].cut = false;
-            return &all->all[i];
+    for (struct probe_entry *e = t->first; e; e = e->next) {
+        struct call_probe *one = (struct call_probe *)e;
+
+        if (one->cut) {
+            one->cut = false;
+            return one;
         }
     }
     return NULL;
 }
 
-uint64_t calls_since_ns(struct calls *all, const struct proc_id *id, uint32_t set)
+uint64_t calls_since_ns(const struct probe_table *t, const struct proc_id *id, uint32_t set)
 {
-    const struct called *one = find(all, id, set);
+    const struct probe_entry *e = probe_table_find(t, id, set);
 
-    return !one || (!one->asked.there && one->asked.reason.code == -EDQUOT) ? UINT64_MAX
-                                                                            : one->since_ns;
-}
-
-void calls_forget(struct calls *all, uint32_t set)
-{
-    for (size_t i = all->count; i-- > 0;) {
-        if (all->all[i].set == set)
-            all->all[i] = all->all[--all->count];
-    }
+    return !e || (!e->asked.there && e->asked.reason.code == -EDQUOT) ? UINT64_MAX : e->since_ns;
 }

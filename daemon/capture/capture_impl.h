@@ -139,12 +139,10 @@ static inline bool capture_wants_agent(const struct capture *c)
     return capture_by_agent(c) || capture_has(c, EVENT_OBJECTS);
 }
 
-/* Returns the environment of calls_put(). */
-static inline struct calls_env captures_calls_env(struct captures *captures)
+/* Returns the environment of probe_table_put(). */
+static inline struct probe_env captures_probe_env(const struct captures *captures)
 {
-    return (struct calls_env){ .calls = &captures->calls,
-                               .broker = captures->broker,
-                               .symbolizer = captures->symbolizer };
+    return (struct probe_env){ captures->broker, captures->symbolizer };
 }
 
 /* Returns the sets of samples of @event, as bits. */

@@ -65,11 +65,11 @@ struct captures {
     uint64_t reconciled_ns;      /* when the BPF filter was last brought up to date */
     uint32_t filtered_all;       /* sets of every process, as the BPF filter holds them */
     struct id_table filtered;    /* struct filtered_process: what the BPF filter holds */
-    struct probes probes;        /* in JVMs, for event alloc */
-    struct probes agents;        /* in agents of JVMs, for the same */
+    struct probe_table probes;   /* in JVMs, for event alloc */
+    struct probe_table agents;   /* in agents of JVMs, for the same */
     struct moments moments;      /* of JVMs, for event safepoint */
     struct counted counted;      /* what JVMs count themselves */
-    struct calls calls;          /* functions whose calls are counted */
+    struct probe_table calls;    /* functions whose calls are counted */
     uint64_t losses_ns;          /* when the broker was last asked what was lost */
     uint64_t taken_ns;           /* samples until then are taken; UINT64_MAX: all that came */
 };

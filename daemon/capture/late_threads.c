@@ -161,11 +161,11 @@ void capture_warn_often(struct captures *captures, struct capture *c, const stru
 
 void capture_warn_moments(struct captures *captures, struct capture *c)
 {
-    for (size_t i = 0; capture_has(c, EVENT_MOMENTS) && i < captures->moments.count; i++) {
-        const struct telling *t = &captures->moments.all[i];
-        const struct process *p = discover_find(captures->discover, t->id.host_pid);
+    for (const struct probe_entry *e = captures->moments.table.first;
+         e && capture_has(c, EVENT_MOMENTS); e = e->next) {
+        const struct process *p = discover_find(captures->discover, e->id.host_pid);
 
-        if (p && proc_id_equal(&p->id, &t->id) && target_matches(c->target, p))
+        if (p && proc_id_equal(&p->id, &e->id) && target_matches(c->target, p))
             capture_warn_often(captures, c, p);
     }
     if (c->unnamed_moments)

@@ -96,7 +96,10 @@ void captures_init(struct captures *captures, const struct captures_opts *opts)
 {
     captures->opts = *opts;
     captures->taken_ns = UINT64_MAX;
-    captures->agents.where = BROKER_PROBED_AGENT;
+    captures->probes.kind = &PROBES_LIBJVM;
+    captures->agents.kind = &PROBES_AGENT;
+    captures->calls.kind = &CALLS;
+    moments_init(&captures->moments);
     id_table_init(&captures->filtered, sizeof(uint64_t), DISCOVER_PROCESSES_MAX);
     captures->budget = (struct record_budget){ .max_bytes = captures->opts.captures_max_bytes,
                                                .make_room = make_room,
@@ -107,6 +110,9 @@ void captures_init(struct captures *captures, const struct captures_opts *opts)
 void captures_deinit(struct captures *captures)
 {
     id_table_deinit(&captures->filtered);
+    probe_table_deinit(&captures->probes);
+    probe_table_deinit(&captures->agents);
+    probe_table_deinit(&captures->calls);
     moments_deinit(&captures->moments);
     counted_deinit(&captures->counted);
 }

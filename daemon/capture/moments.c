@@ -2,35 +2,8 @@
 #include "capture/moments.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 
 /* ---- which JVMs ---- */
-
-static struct telling *find(struct moments *all, const struct proc_id *id)
-{
-    for (size_t i = 0; i < all->count; i++) {
-        if (proc_id_equal(&all->all[i].id, id))
-            return &all->all[i];
-    }
-    return NULL;
-}
-
-/* Returns room for one more: that of the one whose counts are the oldest, if need be. NULL: none.
- */
-static struct telling *find_room(struct moments *all)
-{
-    struct telling *oldest = NULL;
-
-    if (all->count < MOMENTS_JVMS_MAX)
-        return &all->all[all->count++];
-    for (size_t i = 0; i < all->count; i++) {
-        struct telling *t = &all->all[i];
-
-        if (!t->asked.there && !t->asked.wanted && (!oldest || t->told_ns < oldest->told_ns))
-            oldest = t;
-    }
-    return oldest;
-}
 
 static int open_ring(struct moments *all, struct broker *b, struct error *err)
 {
@@ -44,20 +17,28 @@ static int open_ring(struct moments *all, struct broker *b, struct error *err)
     return r < 0 ? r : ring_open(fd, bytes, &all->ring, err);
 }
 
-static int put(struct moments *all, struct broker *b, struct symbolizer *s, struct process *p,
-               struct error *err)
+static int put(struct probe_table *t, const struct probe_env *env, struct probe_entry *e,
+               struct process *p, const void *what, struct error *err)
 {
+    struct moments *all = (struct moments *)t;
+    struct moment_source *one = (struct moment_source *)e;
+    struct broker *b = env->broker;
     struct hotspot_thread_states states;
     struct broker_java_thread thread;
     struct mapping m;
     uint64_t end;
     int r;
 
+    (void)what;
+    one->safepoint.start_ns = one->gc.start_ns = 0;
+    one->nested = 0;
+    one->taken_out = 0;
+    memset(one->compilers, 0, sizeof(one->compilers));
     if (p->jvm == JVM_STARTING)
         return -EAGAIN;
     if (p->jvm != JVM_READY)
         return error_set(err, -EOPNOTSUPP, "%s", p->jvm == JVM_NO ? "it is no JVM" : p->reason);
-    if (symbolizer_mapping(s, p, p->libjvm_base, &m, &end) < 0)
+    if (symbolizer_mapping(env->symbolizer, p, p->libjvm_base, &m, &end) < 0)
         return error_set(err, -EOPNOTSUPP, "its mappings cannot be read");
     if (hotspot_vm_thread_states(p->vm, &states) < 0)
         return error_set(err, -EOPNOTSUPP, "its libjvm.so (JDK %d) does not tell what threads do",
@@ -79,121 +60,53 @@ static int put(struct moments *all, struct broker *b, struct symbolizer *s, stru
                           "Temurin for glibc");
         return -EOPNOTSUPP;
     }
-    return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
+    return r;
 }
 
-/* Takes out the probes of @t, also those that are being installed. */
-static void take_out(struct telling *t, struct broker *b)
+static void take_out(struct broker *b, const struct probe_entry *e)
 {
-    if (asked_probes_stand(&t->asked))
-        broker_unmoments(b, t->id.host_pid, /* groups= */ 0, NULL);
-    t->asked.there = false;
-    t->asked.reason = ERROR_NULL;
-    t->asked.again_ns = 0;
+    broker_unmoments(b, e->id.host_pid, /* groups= */ 0, NULL);
 }
 
-/* Returns how many but @one have probes, or will. */
-static size_t with_probes(const struct moments *all, const struct telling *one)
+/* Takes out the probes of the groups that came too often since the last time. */
+static void look(struct broker *b, struct probe_entry *e)
 {
-    size_t n = 0;
+    struct moment_source *t = (struct moment_source *)e;
 
-    for (size_t i = 0; i < all->count; i++)
-        n += &all->all[i] != one && asked_probes_stand(&all->all[i].asked);
-    return n;
+    if (t->often != t->taken_out)
+        broker_unmoments(b, e->id.host_pid, t->often, NULL);
+    t->taken_out = t->often;
 }
 
-int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, struct process *p,
-                struct error *err)
+static const struct probe_kind KIND = { .entry_bytes = sizeof(struct moment_source),
+                                        .entries_max = MOMENTS_JVMS_MAX,
+                                        .standing_max = MOMENTS_AT_ONCE_MAX,
+                                        .have_all = "JVMs are probed for safepoints",
+                                        .put = put,
+                                        .take_out = take_out,
+                                        .look = look };
+
+void moments_init(struct moments *all)
 {
-    struct telling *one = find(all, &p->id);
-    uint64_t now_ns = clock_monotonic_ns();
-    struct error reason = ERROR_NULL;
-    int r;
-
-    if (!one) {
-        for (size_t i = 0; i < all->count; i++) { /* an exec: those of the image before go */
-            if (all->all[i].id.host_pid == p->id.host_pid)
-                take_out(&all->all[i], b);
-        }
-        one = find_room(all);
-        if (!one)
-            return error_set(err, -E2BIG, "%d JVMs are to tell their moments already",
-                             MOMENTS_JVMS_MAX);
-        *one = (struct telling){ .id = p->id };
-    }
-    if (asked_probes_want(&one->asked))
-        return 0;
-    if (with_probes(all, one) >= MOMENTS_AT_ONCE_MAX)
-        return error_set(err, -E2BIG, "%d JVMs tell their moments already", MOMENTS_AT_ONCE_MAX);
-    if (now_ns >= one->asked.again_ns) {
-        r = asked_probes_coming(&one->asked, b, p->id.host_pid, &reason);
-        one->safepoint.start_ns = one->gc.start_ns = 0;
-        one->nested = 0;
-        one->taken_out = 0;
-        memset(one->compilers, 0, sizeof(one->compilers));
-        if (r == 0)
-            r = put(all, b, s, p, &reason);
-        if (r == -ENOENT) {
-            symbolizer_read_maps(s, p);
-            r = put(all, b, s, p, &reason);
-        }
-        asked_probes_note(&one->asked, r, &reason);
-    }
-    return asked_probes_answer(&one->asked, /* until_ns= */ 0, err);
-}
-
-void moments_want(struct moments *all, const struct proc_id *id)
-{
-    struct telling *one = find(all, id);
-
-    if (one)
-        one->asked.wanted = true;
-}
-
-void moments_look(struct moments *all)
-{
-    for (size_t i = 0; i < all->count; i++)
-        all->all[i].asked.wanted = false;
-}
-
-void moments_looked(struct moments *all, struct broker *b)
-{
-    for (size_t i = 0; i < all->count; i++) {
-        struct telling *t = &all->all[i];
-
-        if (!t->asked.wanted) {
-            t->often = 0;
-            take_out(t, b);
-            continue;
-        }
-        if (!t->asked.there || t->often == t->taken_out)
-            continue;
-        broker_unmoments(b, t->id.host_pid, t->often, NULL);
-        t->taken_out = t->often;
-    }
-}
-
-void moments_forget(struct moments *all)
-{
-    for (size_t i = 0; i < all->count; i++) {
-        all->all[i].asked.there = false;
-        all->all[i].asked.again_ns = 0;
-    }
+    *all = (struct moments){ .table = { .kind = &KIND } };
 }
 
 void moments_deinit(struct moments *all)
 {
     all->ring = ring_close(all->ring);
-    all->count = 0;
+    probe_table_deinit(&all->table);
+}
+
+struct moment_source *moments_find(const struct moments *all, const struct proc_id *id)
+{
+    return (struct moment_source *)probe_table_find(&all->table, id, PROBE_NO_SET);
 }
 
 uint32_t moments_often(const struct moments *all, const struct proc_id *id)
 {
-    for (size_t i = 0; i < all->count; i++) {
-        if (proc_id_equal(&all->all[i].id, id))
-            return all->all[i].often;
-    }
-    return 0;
+    const struct moment_source *t = moments_find(all, id);
+
+    return t ? t->often : 0;
 }
 
 /* ---- pairs ---- */
@@ -221,8 +134,8 @@ static bool end(struct begun_moment *m, enum profile_moment_kind kind,
     return true;
 }
 
-static bool end_safepoint(struct telling *t, const struct moment_record *rec, struct moment *ret,
-                          uint64_t *unpaired)
+static bool end_safepoint(struct moment_source *t, const struct moment_record *rec,
+                          struct moment *ret, uint64_t *unpaired)
 {
     uint64_t reached_ns = t->safepoint.reached_ns;
 
@@ -233,7 +146,7 @@ static bool end_safepoint(struct telling *t, const struct moment_record *rec, st
     return true;
 }
 
-static void begin_operation(struct telling *t, const struct moment_record *rec)
+static void begin_operation(struct moment_source *t, const struct moment_record *rec)
 {
     if (t->safepoint.start_ns && !t->safepoint.reached_ns) {
         t->safepoint.reached_ns = MAX(rec->time_ns, t->safepoint.start_ns + 1);
@@ -244,8 +157,8 @@ static void begin_operation(struct telling *t, const struct moment_record *rec)
     t->nested++;
 }
 
-static bool end_operation(struct telling *t, const struct moment_record *rec, struct moment *ret,
-                          uint64_t *unpaired)
+static bool end_operation(struct moment_source *t, const struct moment_record *rec,
+                          struct moment *ret, uint64_t *unpaired)
 {
     if (t->nested == 0) {
         (*unpaired)++;
@@ -257,7 +170,7 @@ static bool end_operation(struct telling *t, const struct moment_record *rec, st
 }
 
 /* The entry of the thread that compiles. Where it has none: a free one, or the oldest. */
-static struct compiling *compiler_of(struct telling *t, uint32_t host_tid)
+static struct compiling *compiler_of(struct moment_source *t, uint32_t host_tid)
 {
     struct compiling *oldest = &t->compilers[0];
 
@@ -272,8 +185,8 @@ static struct compiling *compiler_of(struct telling *t, uint32_t host_tid)
     return oldest;
 }
 
-static bool end_compilation(struct telling *t, const struct moment_record *rec, struct moment *ret,
-                            uint64_t *unpaired)
+static bool end_compilation(struct moment_source *t, const struct moment_record *rec,
+                            struct moment *ret, uint64_t *unpaired)
 {
     struct compiling *c = compiler_of(t, rec->host_tid);
     struct begun_moment begun = { .start_ns = c->host_tid == rec->host_tid ? c->start_ns : 0 };
@@ -297,10 +210,9 @@ static bool at_once(enum profile_moment_kind kind, const struct moment_record *r
     return true;
 }
 
-bool moments_pair(struct telling *t, const struct moment_record *rec, struct moment *ret,
+bool moments_pair(struct moment_source *t, const struct moment_record *rec, struct moment *ret,
                   uint64_t *unpaired)
 {
-    t->told_ns = rec->time_ns;
     switch ((enum moment_kind)rec->kind) {
     case MOMENT_SAFEPOINT_BEGIN:
         begin(&t->safepoint, rec);
@@ -355,7 +267,7 @@ static void take(void *cookie, const struct moment_record *rec, const struct mom
     struct draining *d = cookie;
     struct process *p = discover_get(d->discover, (int32_t)rec->host_pid, rec->start_boottime_ns,
                                      rec->exec_id, rec->time_ns, /* comm= */ "");
-    struct telling *t = p ? find(d->all, &p->id) : NULL;
+    struct moment_source *t = p ? moments_find(d->all, &p->id) : NULL;
     struct moment m;
 
     if (!t || !moments_pair(t, rec, &m, &d->all->unpaired))

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "broker_client/broker.h"
-#include "capture/asked_probes.h"
+#include "capture/probe_table.h"
 #include "capture/sample_sets.h"
 #include "discover/discover.h"
 #include "profile/profile.h"
@@ -33,57 +33,44 @@ struct compiling {
     uint32_t host_tid;
 };
 
-/* A JVM that tells its moments, or did. */
-struct telling {
-    struct proc_id id;
-    struct asked_probes asked;
-    uint64_t told_ns; /* its last moment */
+/* A JVM that is probed for its moments. */
+struct moment_source {
+    struct probe_entry entry; /* first */
     struct begun_moment safepoint, gc, operations[MOMENTS_NESTED_MAX];
     size_t nested; /* operations that have begun, also those beyond the array */
     struct compiling compilers[MOMENTS_COMPILERS_MAX];
-    /* Bits of enum moment_group: that came too often since it is wanted; of them those whose probes
-     * were taken out. */
+    /* Bits of enum moment_group: groups that came too often, and of them those whose probes were
+     * taken out. */
     uint32_t often, taken_out;
 };
 
 struct moments {
-    struct ring *ring; /* NULL: not needed yet */
-    struct telling all[MOMENTS_JVMS_MAX];
-    size_t count;
-    uint64_t unpaired; /* ends without a beginning: what was before the probes, or lost */
+    struct probe_table table; /* of struct moment_source; first */
+    struct ring *ring;        /* NULL: not needed yet */
+    uint64_t unpaired;        /* ends without a beginning: what was before the probes, or lost */
 };
 
 /* A moment that is over. */
 struct moment {
     enum profile_moment_kind kind;
     uint64_t start_ns, end_ns;
-    uint64_t reach_ns; /* of a safepoint; else 0 */
-    int32_t host_tid;  /* of the thread that told it; of those without names the VM's */
-    const char *name;  /* raw; "": not known; of a compilation the compiler */
+    uint64_t reach_ns;                /* of a safepoint; else 0 */
+    int32_t host_tid;                 /* of its thread; of moments without names the VM's */
+    const char *name;                 /* raw; "": not known; of a compilation the compiler */
     const struct moment_names *names; /* of compilations and classes; else NULL */
 };
 typedef void (*moment_fn)(void *cookie, struct process *p, const struct moment *m);
 
-/* Returns the groups that @id told too often for all of them to be in captures that run. */
+/* Returns the groups of moments that @id had too often for captures to have all of them. */
 uint32_t moments_often(const struct moments *all, const struct proc_id *id);
-/* Has @p probed for its moments unless it is. Return: 0. -EAGAIN: it is starting; ask again.
- * -EINPROGRESS with @err: the kernel is installing its probes; ask again. -errno with @err, which
- * says why it cannot be probed. */
-int moments_put(struct moments *all, struct broker *b, struct symbolizer *s, struct process *p,
-                struct error *err);
-/* Marks the probes of @id as wanted, if it has any. */
-void moments_want(struct moments *all, const struct proc_id *id);
-/* Begins a reconciliation: moments_put() and moments_want() mark what is wanted. */
-void moments_look(struct moments *all);
-/* Ends it: takes out what is not wanted. */
-void moments_looked(struct moments *all, struct broker *b);
-/* Notes that the sets that they were for are gone, and the probes with them. */
-void moments_forget(struct moments *all);
+void moments_init(struct moments *all);
+void moments_deinit(struct moments *all);
+/* Returns what is kept of @id; NULL: it is not probed. */
+struct moment_source *moments_find(const struct moments *all, const struct proc_id *id);
 /* Hands each moment that is over to @fn. */
 void moments_drain(struct moments *all, struct discover *d, moment_fn fn, void *cookie);
-void moments_deinit(struct moments *all);
 
 /* Pairs @rec with what its JVM told before. @pairs: the JVM's. True where a moment is over, which
  * *ret is, with a name in *pairs or @rec, and without names. */
-bool moments_pair(struct telling *pairs, const struct moment_record *rec, struct moment *ret,
+bool moments_pair(struct moment_source *pairs, const struct moment_record *rec, struct moment *ret,
                   uint64_t *unpaired);

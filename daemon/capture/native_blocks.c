@@ -64,10 +64,10 @@ static void end_process(struct captures *captures, const struct proc_id *id, uin
 
 void captures_lose_blocks(struct captures *captures)
 {
-    struct called *one;
+    struct call_probe *one;
 
     while ((one = calls_take_cut(&captures->calls)))
-        end_process(captures, &one->id, one->set, NATIVE_LIVE_LOST);
+        end_process(captures, &one->entry.id, one->entry.set, NATIVE_LIVE_LOST);
 }
 
 void captures_replace_blocks(struct captures *captures, const struct proc_id *id)

@@ -9,12 +9,14 @@
 static int prepare_moments(struct captures *captures, struct capture *c, struct process *p,
                            struct error *err)
 {
+    const struct probe_env env = captures_probe_env(captures);
     struct error why = ERROR_NULL;
     int r;
 
     if (!p || !capture_has(c, EVENT_MOMENTS))
         return 0;
-    r = moments_put(&captures->moments, captures->broker, captures->symbolizer, p, &why);
+    r = probe_table_put(&captures->moments.table, &env, p, PROBE_NO_SET, /* what= */ NULL,
+                        /* until_ns= */ 0, &why);
     if (r == -EAGAIN)
         record_warn(c->record,
                     "the JVM was still starting: its first safepoints are not in this profile");
@@ -32,13 +34,14 @@ static int prepare_moments(struct captures *captures, struct capture *c, struct 
 static int prepare_allocations(struct captures *captures, struct capture *c, struct process *p,
                                struct error *err)
 {
+    const struct probe_env env = captures_probe_env(captures);
     struct error why = ERROR_NULL;
     int r;
 
     if (!p || !capture_has(c, EVENT_HEAP) || capture_by_agent(c))
         return 0;
-    r = probes_put(&captures->probes, captures->broker, captures->symbolizer, p,
-                   c->asked_ns + CAPTURE_PROBES_NS, &why);
+    r = probe_table_put(&captures->probes, &env, p, PROBE_NO_SET, /* what= */ NULL,
+                        c->asked_ns + CAPTURE_PROBES_NS, &why);
     if (r == -EAGAIN)
         record_warn(c->record, "the JVM was still starting, or symbols of its libjvm.so were being "
                                "read: what it allocated at first is not in this profile");
@@ -57,7 +60,7 @@ static int prepare_allocations(struct captures *captures, struct capture *c, str
 static int prepare_calls(struct captures *captures, struct capture *c, struct process *p,
                          struct error *err)
 {
-    const struct calls_env env = captures_calls_env(captures);
+    const struct probe_env env = captures_probe_env(captures);
     int coming = 0;
 
     for (size_t i = 0; p && i < c->event_count; i++) {
@@ -66,7 +69,8 @@ static int prepare_calls(struct captures *captures, struct capture *c, struct pr
 
         if (!(event->info->flags & EVENT_CALLS))
             continue;
-        r = calls_put(&env, p, &(struct wanted_calls){ event->set, event->name, c->forced },
+        r = calls_put(&captures->calls, &env, p,
+                      &(struct wanted_calls){ event->set, event->name, c->forced },
                       c->asked_ns + CAPTURE_PROBES_NS, err);
         if (r == -EAGAIN)
             record_warn(c->record,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/probes.h"
 
-#include "base/clock.h"
 #include "base/old_kernel.h"
 
 #define PROBES_TRIES_MAX 50 /* while its compilers start */
@@ -15,23 +14,6 @@ static const char *const FUNCTIONS[] = {
     [BROKER_PROBE_IN_NEW_TLAB] = "_ZN11AllocTracer27send_allocation_in_new_tlabE",
     [BROKER_PROBE_OUTSIDE_TLAB] = "_ZN11AllocTracer28send_allocation_outside_tlabE",
 };
-
-static struct probed *find(struct probes *all, const struct proc_id *id)
-{
-    for (size_t i = 0; i < all->count; i++) {
-        if (proc_id_equal(&all->all[i].id, id))
-            return &all->all[i];
-    }
-    return NULL;
-}
-
-/* Takes out the probes of @one, also those that are being installed. */
-static void take_out(const struct probes *all, struct probed *one, struct broker *b)
-{
-    if (asked_probes_stand(&one->asked))
-        broker_unprobe(b, one->id.host_pid, all->where, NULL);
-    one->asked.there = false;
-}
 
 /* Finds the places by symbols. 0; -ENOENT: there are none; -EAGAIN. */
 static int find_by_symbols(struct symbolizer *s, struct process *p, struct broker_probes *ret)
@@ -56,7 +38,7 @@ static int find_by_symbols(struct symbolizer *s, struct process *p, struct broke
 
 /* Finds the places by the calls of the stubs that allocate, between the begin of @m and @end. 0;
  * -EAGAIN; -errno with @err. */
-static int find_by_stubs(struct process *p, struct probed *one, const struct mapping *m,
+static int find_by_stubs(struct process *p, struct heap_probe *one, const struct mapping *m,
                          uint64_t end, struct broker_probes *ret, struct error *err)
 {
     struct hotspot_allocators at;
@@ -91,8 +73,8 @@ static int find_by_stubs(struct process *p, struct probed *one, const struct map
     return -EOPNOTSUPP;
 }
 
-/* Finds where the probes go. 0 or as probes_put(). */
-static int find_places(struct symbolizer *s, struct process *p, struct probed *one,
+/* Finds where the probes go. 0 or as the put of struct probe_kind. */
+static int find_places(struct symbolizer *s, struct process *p, struct heap_probe *one,
                        struct broker_probes *ret, struct mapping *ret_mapping, struct error *err)
 {
     struct hotspot_allocation at;
@@ -119,107 +101,57 @@ static int find_places(struct symbolizer *s, struct process *p, struct probed *o
     return r < 0 ? find_by_stubs(p, one, ret_mapping, end, ret, err) : 0;
 }
 
-static int put_in_libjvm(struct broker *b, struct symbolizer *s, struct process *p,
-                         struct probed *one, struct error *err)
+static int put_in_libjvm(struct probe_table *t, const struct probe_env *env, struct probe_entry *e,
+                         struct process *p, const void *what, struct error *err)
 {
     struct broker_probes places;
     struct mapping m = { 0 };
-    int r = find_places(s, p, one, &places, &m, err);
+    int r = find_places(env->symbolizer, p, (struct heap_probe *)e, &places, &m, err);
 
-    return r == 0 ? broker_probe(b, &p->id, m.start, m.end, &places, err) : r;
+    (void)t;
+    (void)what;
+    return r == 0 ? broker_probe(env->broker, &p->id, m.start, m.end, &places, err) : r;
 }
 
-static int put_in_agent(struct broker *b, struct process *p, struct error *err)
+static int put_in_agent(struct probe_table *t, const struct probe_env *env, struct probe_entry *e,
+                        struct process *p, const void *what, struct error *err)
 {
     uint32_t class_klass;
 
+    (void)t;
+    (void)e;
+    (void)what;
     if (p->jvm != JVM_READY || hotspot_class_klass(p->vm, &class_klass) < 0)
         return error_set(err, -EOPNOTSUPP, "its tables do not tell the class of an object");
-    return broker_agent_probe(b, &p->id, class_klass, hotspot_vm_collections(p->vm), err);
+    return broker_agent_probe(env->broker, &p->id, class_klass, hotspot_vm_collections(p->vm), err);
 }
 
-static int put(const struct probes *all, struct broker *b, struct symbolizer *s, struct process *p,
-               struct probed *one, struct error *err)
+static void take_out_of_libjvm(struct broker *b, const struct probe_entry *e)
 {
-    return all->where == BROKER_PROBED_AGENT ? put_in_agent(b, p, err)
-                                             : put_in_libjvm(b, s, p, one, err);
+    broker_unprobe(b, e->id.host_pid, BROKER_PROBED_LIBJVM, NULL);
 }
 
-/* After an exec: takes out the probes of the image before. */
-static void drop_before(struct probes *all, struct broker *b, const struct process *p)
+static void take_out_of_agent(struct broker *b, const struct probe_entry *e)
 {
-    for (size_t i = 0; i < all->count; i++) {
-        struct probed *one = &all->all[i];
-
-        if (one->id.host_pid == p->id.host_pid)
-            take_out(all, one, b);
-    }
+    broker_unprobe(b, e->id.host_pid, BROKER_PROBED_AGENT, NULL);
 }
 
-int probes_put(struct probes *all, struct broker *b, struct symbolizer *s, struct process *p,
-               uint64_t until_ns, struct error *err)
+const struct probe_kind PROBES_LIBJVM = { .entry_bytes = sizeof(struct heap_probe),
+                                          .entries_max = PROBES_MAX,
+                                          .standing_max = PROBES_MAX,
+                                          .have_all = "JVMs have probes",
+                                          .put = put_in_libjvm,
+                                          .take_out = take_out_of_libjvm };
+const struct probe_kind PROBES_AGENT = { .entry_bytes = sizeof(struct heap_probe),
+                                         .entries_max = PROBES_MAX,
+                                         .standing_max = PROBES_MAX,
+                                         .have_all = "JVMs have probes",
+                                         .put = put_in_agent,
+                                         .take_out = take_out_of_agent };
+
+bool probes_by_stubs(const struct probe_table *t, const struct proc_id *id)
 {
-    struct probed *one = find(all, &p->id);
-    uint64_t now_ns = clock_monotonic_ns();
-    struct error reason = ERROR_NULL;
-    int r;
+    const struct heap_probe *one = (const struct heap_probe *)probe_table_find(t, id, PROBE_NO_SET);
 
-    if (!one && all->count == PROBES_MAX)
-        return error_set(err, -E2BIG, "%d JVMs have probes already", PROBES_MAX);
-    if (!one) {
-        drop_before(all, b, p);
-        one = &all->all[all->count++];
-        *one = (struct probed){ .id = p->id };
-    }
-    if (asked_probes_want(&one->asked))
-        return 0;
-    if (now_ns >= one->asked.again_ns || until_ns > now_ns) {
-        r = asked_probes_coming(&one->asked, b, p->id.host_pid, &reason);
-        if (r == 0)
-            r = put(all, b, s, p, one, &reason);
-        if (r == -ENOENT) {
-            symbolizer_read_maps(s, p);
-            r = put(all, b, s, p, one, &reason);
-        }
-        if (r > 0)
-            r = error_set(&reason, -ESRCH, "it has ended");
-        asked_probes_note(&one->asked, r, &reason);
-    }
-    return asked_probes_answer(&one->asked, until_ns, err);
-}
-
-bool probes_by_stubs(struct probes *all, const struct proc_id *id)
-{
-    const struct probed *one = find(all, id);
-
-    return one && one->asked.there && one->by_stubs;
-}
-
-void probes_want(struct probes *all, const struct proc_id *id)
-{
-    struct probed *one = find(all, id);
-
-    if (one)
-        one->asked.wanted = true;
-}
-
-void probes_look(struct probes *all)
-{
-    for (size_t i = 0; i < all->count; i++)
-        all->all[i].asked.wanted = false;
-}
-
-void probes_looked(struct probes *all, struct broker *b)
-{
-    for (size_t i = all->count; i-- > 0;) {
-        if (all->all[i].asked.wanted)
-            continue;
-        take_out(all, &all->all[i], b);
-        all->all[i] = all->all[--all->count];
-    }
-}
-
-void probes_forget(struct probes *all)
-{
-    all->count = 0;
+    return one && one->entry.asked.there && one->by_stubs;
 }

@@ -169,16 +169,16 @@ static void capture_warn_malloc(struct capture *c, const char *who, const char *
 static void capture_warn_mallocs(const struct captures *captures, struct capture *c,
                                  const struct capture_event *event)
 {
-    const struct calls *all = &captures->calls;
     char who[96] = "it";
 
-    for (size_t i = 0; event->info->flags & EVENT_MALLOCS && i < all->count; i++) {
-        const struct called *one = &all->all[i];
-        const struct process *p = one->asked.there && one->set == event->set
-                                      ? discover_find(captures->discover, one->id.host_pid)
+    for (const struct probe_entry *e = captures->calls.first;
+         e && event->info->flags & EVENT_MALLOCS; e = e->next) {
+        const struct call_probe *one = (const struct call_probe *)e;
+        const struct process *p = e->asked.there && e->set == event->set
+                                      ? discover_find(captures->discover, e->id.host_pid)
                                       : NULL;
 
-        if (!p || !proc_id_equal(&p->id, &one->id) || !target_matches(c->target, p))
+        if (!p || !proc_id_equal(&p->id, &e->id) || !target_matches(c->target, p))
             continue;
         if (!target_single_pid(c->target))
             snprintf(who, sizeof(who), "%d (%s)", p->id.host_pid, p->comm);

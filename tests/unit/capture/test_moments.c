@@ -24,7 +24,7 @@ struct step {
 
 static void run(const struct step *steps, size_t count, uint64_t unpaired)
 {
-    struct telling t = { 0 };
+    struct moment_source t = { 0 };
     uint64_t got = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -75,7 +75,7 @@ END_TEST
 
 START_TEST(operations_in_operations)
 {
-    struct telling t = { 0 };
+    struct moment_source t = { 0 };
     struct moment m;
     uint64_t unpaired = 0;
 
@@ -117,7 +117,7 @@ START_TEST(lost_records)
 END_TEST
 
 /* A record of thread @tid; whether a moment is over with it, which *ret is. */
-static bool tell(struct telling *t, enum moment_kind kind, uint32_t tid, uint64_t time_ns,
+static bool tell(struct moment_source *t, enum moment_kind kind, uint32_t tid, uint64_t time_ns,
                  struct moment *ret, uint64_t *unpaired)
 {
     static struct moment_record rec; /* outlives the moment's name */
@@ -128,7 +128,7 @@ static bool tell(struct telling *t, enum moment_kind kind, uint32_t tid, uint64_
 
 START_TEST(compilations_of_several_threads)
 {
-    struct telling t = { 0 };
+    struct moment_source t = { 0 };
     struct moment m;
     uint64_t unpaired = 0;
 
@@ -155,7 +155,7 @@ END_TEST
 
 START_TEST(classes_take_no_time)
 {
-    struct telling t = { 0 };
+    struct moment_source t = { 0 };
     struct moment m;
     uint64_t unpaired = 0;
 
@@ -170,17 +170,18 @@ END_TEST
 
 START_TEST(what_comes_too_often_is_noted)
 {
-    struct moments all = { .count = 1, .all[0].id = { .host_pid = 42 } };
+    struct moment_source one = { .entry = { .id = { .host_pid = 42 }, .set = PROBE_NO_SET } },
+                         *t = &one;
+    struct moments all = { .table = { .first = &one.entry, .count = 1 } };
     const struct proc_id other = { .host_pid = 43 };
-    struct telling *t = &all.all[0];
     struct moment m;
     uint64_t unpaired = 0;
 
-    ck_assert_uint_eq(moments_often(&all, &t->id), 0);
+    ck_assert_uint_eq(moments_often(&all, &t->entry.id), 0);
     ck_assert(!tell(t, MOMENT_OFTEN_CLASSES, 7, 10, &m, &unpaired));
-    ck_assert_uint_eq(moments_often(&all, &t->id), 1U << MOMENT_GROUP_CLASSES);
+    ck_assert_uint_eq(moments_often(&all, &t->entry.id), 1U << MOMENT_GROUP_CLASSES);
     ck_assert(!tell(t, MOMENT_OFTEN_COMPILED, 7, 10, &m, &unpaired));
-    ck_assert_uint_eq(moments_often(&all, &t->id),
+    ck_assert_uint_eq(moments_often(&all, &t->entry.id),
                       1U << MOMENT_GROUP_CLASSES | 1U << MOMENT_GROUP_COMPILED);
     ck_assert_uint_eq(moments_often(&all, &other), 0);
 }

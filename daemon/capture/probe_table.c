@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/probe_table.h"
+
+#include "base/clock.h"
+
+void probe_table_deinit(struct probe_table *t)
+{
+    while (t->first) {
+        struct probe_entry *e = t->first;
+
+        t->first = e->next;
+        free(e);
+    }
+    t->count = 0;
+}
+
+struct probe_entry *probe_table_find(const struct probe_table *t, const struct proc_id *id,
+                                     uint32_t set)
+{
+    struct probe_entry *e = t->first;
+
+    while (e && (e->set != set || !proc_id_equal(&e->id, id)))
+        e = e->next;
+    return e;
+}
+
+static void take_out(const struct probe_table *t, struct broker *b, struct probe_entry *e)
+{
+    if (asked_probes_stand(&e->asked))
+        t->kind->take_out(b, e);
+    e->asked = (struct asked_probes){ 0 };
+}
+
+/* Returns the entry of @p and @set, made if need be. NULL: there is no room. */
+static struct probe_entry *entry_of(struct probe_table *t, const struct probe_env *env,
+                                    const struct process *p, uint32_t set)
+{
+    struct probe_entry *e = probe_table_find(t, &p->id, set);
+
+    if (e)
+        return e;
+    e = t->count < t->kind->entries_max ? calloc(1, t->kind->entry_bytes) : NULL;
+    if (!e)
+        return NULL;
+    for (struct probe_entry *before = t->first; before; before = before->next) {
+        if (before->set == set && before->id.host_pid == p->id.host_pid)
+            take_out(t, env->broker, before);
+    }
+    e->next = t->first;
+    e->id = p->id;
+    e->set = set;
+    e->since_ns = clock_monotonic_ns();
+    t->first = e;
+    t->count++;
+    return e;
+}
+
+/* Returns how many but @one have probes, or will. */
+static size_t standing_beside(const struct probe_table *t, const struct probe_entry *one)
+{
+    size_t n = 0;
+
+    for (const struct probe_entry *e = t->first; e; e = e->next)
+        n += e != one && asked_probes_stand(&e->asked);
+    return n;
+}
+
+/* Asks the broker for the probes of @e. As struct probe_kind's put. */
+static int ask(struct probe_table *t, const struct probe_env *env, struct probe_entry *e,
+               struct process *p, const void *what, struct error *err)
+{
+    int r = asked_probes_coming(&e->asked, env->broker, p->id.host_pid, err);
+
+    if (r == 0)
+        r = t->kind->put(t, env, e, p, what, err);
+    if (r == -ENOENT) {
+        symbolizer_read_maps(env->symbolizer, p);
+        r = t->kind->put(t, env, e, p, what, err);
+    }
+    return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
+}
+
+int probe_table_put(struct probe_table *t, const struct probe_env *env, struct process *p,
+                    uint32_t set, const void *what, uint64_t until_ns, struct error *err)
+{
+    struct probe_entry *e = entry_of(t, env, p, set);
+    uint64_t now_ns = clock_monotonic_ns();
+    struct error reason = ERROR_NULL;
+    int r;
+
+    if (e && asked_probes_want(&e->asked))
+        return 0;
+    if (!e || standing_beside(t, e) >= t->kind->standing_max)
+        return error_set(err, -E2BIG, "%zu %s already", e ? t->kind->standing_max : t->count,
+                         t->kind->have_all);
+    if (now_ns >= e->asked.again_ns || (until_ns > now_ns && e->asked.again_ns != UINT64_MAX)) {
+        r = ask(t, env, e, p, what, &reason);
+        asked_probes_note(&e->asked, r, &reason);
+    }
+    return asked_probes_answer(&e->asked, until_ns, err);
+}
+
+void probe_table_want(struct probe_table *t, const struct proc_id *id, uint32_t set)
+{
+    struct probe_entry *e = probe_table_find(t, id, set);
+
+    if (e)
+        e->asked.wanted = true;
+}
+
+void probe_table_sweep_begin(struct probe_table *t)
+{
+    for (struct probe_entry *e = t->first; e; e = e->next)
+        e->asked.wanted = false;
+}
+
+void probe_table_sweep_end(struct probe_table *t, struct broker *b)
+{
+    for (struct probe_entry **at = &t->first, *e; (e = *at);) {
+        if (e->asked.wanted) {
+            if (e->asked.there && t->kind->look)
+                t->kind->look(b, e);
+            at = &e->next;
+            continue;
+        }
+        take_out(t, b, e);
+        *at = e->next;
+        t->count--;
+        free(e);
+    }
+}
+
+void probe_table_lost(struct probe_table *t, uint32_t set)
+{
+    for (struct probe_entry *e = t->first; e; e = e->next) {
+        if (e->set == set)
+            e->asked = (struct asked_probes){ 0 };
+    }
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture/probe_table.c: probes are asked for, kept while they are wanted, and taken out. */
+#include "suite.h"
+
+#include "base/clock.h"
+#include "capture/probe_table.h"
+
+#define SET 3
+
+static int result; /* of the next put() */
+static unsigned puts_done, taken_out, looks;
+
+static int put(struct probe_table *t, const struct probe_env *env, struct probe_entry *e,
+               struct process *p, const void *what, struct error *err)
+{
+    (void)t;
+    (void)env;
+    ck_assert_int_eq(e->id.host_pid, p->id.host_pid);
+    ck_assert_str_eq(what, "what");
+    puts_done++;
+    return result < 0 ? error_set(err, result, "because") : result;
+}
+
+static void take_out(struct broker *b, const struct probe_entry *e)
+{
+    (void)b;
+    (void)e;
+    taken_out++;
+}
+
+static void look(struct broker *b, struct probe_entry *e)
+{
+    (void)b;
+    ck_assert(e->asked.there && e->asked.wanted);
+    looks++;
+}
+
+static const struct probe_kind KIND = { .entry_bytes = sizeof(struct probe_entry),
+                                        .entries_max = 3,
+                                        .standing_max = 2,
+                                        .have_all = "processes are probed",
+                                        .put = put,
+                                        .take_out = take_out,
+                                        .look = look };
+static struct probe_table table;
+static struct process processes[4];
+
+static void setup(void)
+{
+    table = (struct probe_table){ .kind = &KIND };
+    result = 0;
+    puts_done = taken_out = looks = 0;
+    for (int i = 0; i < 4; i++)
+        processes[i] = (struct process){ .id = { .host_pid = 100 + i, .start_ticks = 7 } };
+}
+
+static void teardown(void)
+{
+    probe_table_deinit(&table);
+    ck_assert_uint_eq(table.count, 0);
+}
+
+static int probe(int i, uint64_t until_ns, struct error *err)
+{
+    const struct probe_env env = { NULL, NULL };
+
+    return probe_table_put(&table, &env, &processes[i], SET, "what", until_ns, err);
+}
+
+START_TEST(they_stay_while_they_are_wanted)
+{
+    ck_assert_int_eq(probe(0, 0, NULL), 0);
+    ck_assert_int_eq(probe(0, 0, NULL), 0);
+    ck_assert_uint_eq(puts_done, 1);
+    probe_table_sweep_begin(&table);
+    probe_table_want(&table, &processes[0].id, SET);
+    probe_table_want(&table, &processes[1].id, SET); /* has none */
+    probe_table_sweep_end(&table, NULL);
+    ck_assert_uint_eq(looks, 1);
+    ck_assert_uint_eq(table.count, 1);
+    probe_table_sweep_begin(&table);
+    probe_table_want(&table, &processes[0].id, SET + 1);
+    probe_table_sweep_end(&table, NULL);
+    ck_assert_uint_eq(taken_out, 1);
+    ck_assert_ptr_null(probe_table_find(&table, &processes[0].id, SET));
+}
+END_TEST
+
+START_TEST(lost_ones_are_put_again)
+{
+    ck_assert_int_eq(probe(0, 0, NULL), 0);
+    probe_table_lost(&table, SET + 1);
+    ck_assert_int_eq(probe(0, 0, NULL), 0);
+    ck_assert_uint_eq(puts_done, 1);
+    probe_table_lost(&table, SET);
+    ck_assert_int_eq(probe(0, 0, NULL), 0);
+    ck_assert_uint_eq(puts_done, 2);
+    ck_assert_uint_eq(taken_out, 0); /* they went with their set */
+}
+END_TEST
+
+START_TEST(those_of_the_image_before_an_exec_go)
+{
+    ck_assert_int_eq(probe(0, 0, NULL), 0);
+    processes[0].id.exec_no++;
+    ck_assert_int_eq(probe(0, 0, NULL), 0);
+    ck_assert_uint_eq(taken_out, 1);
+    ck_assert_uint_eq(puts_done, 2);
+}
+END_TEST
+
+START_TEST(a_failure_is_remembered)
+{
+    struct error err = ERROR_NULL;
+
+    result = -ENOEXEC;
+    ck_assert_int_eq(probe(0, 0, &err), -ENOEXEC);
+    ck_assert_str_eq(err.msg, "because");
+    result = 0;
+    ck_assert_int_eq(probe(0, 0, NULL), -ENOEXEC); /* by a capture that runs */
+    ck_assert_uint_eq(puts_done, 1);
+    ck_assert_int_eq(probe(0, clock_monotonic_ns() + NSEC_PER_SEC, NULL), 0); /* one that begins */
+}
+END_TEST
+
+START_TEST(there_is_room_for_so_many)
+{
+    struct error err = ERROR_NULL;
+
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(probe(i, 0, NULL), 0);
+    ck_assert_int_eq(probe(2, 0, &err), -E2BIG);
+    ck_assert_str_eq(err.msg, "2 processes are probed already");
+    ck_assert_int_eq(probe(3, 0, &err), -E2BIG); /* not even known */
+    ck_assert_uint_eq(puts_done, 2);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("probe_table");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, they_stay_while_they_are_wanted);
+    tcase_add_test(tc, lost_ones_are_put_again);
+    tcase_add_test(tc, those_of_the_image_before_an_exec_go);
+    tcase_add_test(tc, a_failure_is_remembered);
+    tcase_add_test(tc, there_is_room_for_so_many);
+    return suite_run_case("probe_table", tc);
+}
