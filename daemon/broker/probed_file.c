@@ -114,6 +114,8 @@ int probed_file_open(struct server *s, const struct mapping_fields *at, enum pro
     if (r == 0)
         r = server_refuse_own(s, ret->host_pid, err);
     if (r == 0)
+        r = target_need_thread(ret, err);
+    if (r == 0)
         r = open_mapped(s, at, &fd, err);
     if (r == 0)
         r = check_mapping(ret, at, name, err);

@@ -148,6 +148,8 @@ static int collect(const struct server *s, const struct attach_fields *q, struct
     if (r == 0)
         r = server_refuse_own(s, q->target.host_pid, err);
     if (r == 0)
+        r = target_need_thread(t, err);
+    if (r == 0)
         r = target_open_proc(t, "maps", &maps, err);
     if (r)
         return r;

@@ -118,6 +118,8 @@ int request_agent_probe(struct server *s, const struct agent_probe_fields *q, st
     if (r == 0)
         r = server_refuse_own(s, t.host_pid, &rep->err);
     if (r == 0)
+        r = target_need_thread(&t, &rep->err);
+    if (r == 0)
         r = probed_file_refuse_served(s, &q->target, &t, &rep->err);
     if (r == 0)
         r = agents_get(&s->agents, &t, q->target.start_ticks, &agent, &rep->err);

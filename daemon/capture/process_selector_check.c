@@ -204,6 +204,7 @@ static int pid_check(const struct target *t, struct discover *d, int proc_fd, in
                      struct error *err)
 {
     struct proc_status status;
+    struct proc_stat stat;
     struct target only = { .pids = { pid }, .pid_count = 1, .viewer = t->viewer, .seen = t->seen };
     int r = proc_read_status(proc_fd, pid, &status);
 
@@ -214,7 +215,7 @@ static int pid_check(const struct target *t, struct discover *d, int proc_fd, in
         error_remedy(err, "use pid=%d; threads=1 splits it by thread", status.tgid);
         return -EINVAL;
     }
-    if (status.state == 'Z' || status.state == 'X') {
+    if (proc_read_stat(proc_fd, pid, &stat) == 0 && proc_stat_is_dead(&stat)) {
         error_parameter(err, "pid", -EINVAL, "process %d is a zombie: it has exited", pid);
         error_remedy(err, "its parent is %d", status.ppid);
         return -EINVAL;

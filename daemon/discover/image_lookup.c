@@ -29,7 +29,7 @@ static void revive(struct discover *d, struct image *im, uint64_t time_ns)
     im->p.exited = false;
     im->p.exited_ns = 0;
     im->told = false;
-    im->p.zombie = st.state == 'Z';
+    im->p.zombie = proc_stat_is_dead(&st);
 }
 
 static bool image_holds(const struct image *im, uint64_t time_ns)

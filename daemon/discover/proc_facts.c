@@ -172,7 +172,7 @@ static int read_all(struct discover *d, struct image *im, uint64_t now_ns)
         im->p.start_realtime_ns = clock_realtime_ns() - clock_ns(CLOCK_BOOTTIME) +
                                   im->p.id.start_ticks * DISCOVER_NS_PER_TICK;
     im->p.kernel_thread = stat.kernel_thread || status.kernel_thread;
-    im->p.zombie = stat.state == 'Z' || stat.state == 'X';
+    im->p.zombie = proc_stat_is_dead(&stat);
     im->p.uid = status.uid;
     set_owner(d, im, &status, buf_span(&uid_map), buf_span(&cgroup));
     im->p.container_uid = id_map_inside(buf_span(&uid_map), status.uid);

@@ -146,6 +146,12 @@ struct proc_stat {
     bool kernel_thread; /* PF_KTHREAD */
     int exit_status;    /* of a zombie, as wait(2) says it; 0 where the reader may not know */
 };
+/* Returns whether no thread of the process is left. Its first thread may end before the others: it
+ * is a zombie until they have ended, too. */
+static inline bool proc_stat_is_dead(const struct proc_stat *s)
+{
+    return s->state == 'X' || (s->state == 'Z' && s->threads < 2);
+}
 /* 0, or -EBADMSG (then *ret is untouched). */
 int proc_stat_parse(struct span text, struct proc_stat *ret);
 

@@ -73,6 +73,20 @@ class TwoLibjvms(WithClasses):
                 one = self.check(self.embed(version, libjvm(other)).pid, version)
                 self.assertEqual(one["main"], "embedder") # no launcher has told a class
 
+    def test_first_thread_has_ended(self):
+        """The kernel then calls the process a zombie, and shows memory and root of its other threads alone. What it does by the first one
+        is refused with the reason."""
+        for version in OTHER:
+            with self.subTest(jdk=version):
+                process = self.embed(version, "--thread")
+                proc.wait_until(lambda: proc.read(f"/proc/{process.pid}/stat").rpartition(")")[2].split()[0] == "Z", 10, "it has ended")
+                self.check(process.pid, version)
+                for parameters in {"symbols": "agent"}, {"event": "alloc"}, {"event": "live"}:
+                    answer = self.daemon.get("/profile", pid=process.pid, seconds=1, **parameters)
+                    said = answer.text if answer.status != 200 else "".join(answer.warnings)
+                    self.assertIn(f"the first thread of process {process.pid} has ended", said, parameters)
+                self.assertIsNone(process.poll())
+
     def test_loaded_later(self):
         """A JVM that is known stays what it is when another's library comes."""
         for version, other in OTHER.items():

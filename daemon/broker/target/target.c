@@ -3,16 +3,76 @@
 
 #include "base/cleanup.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
+
+#define LOOKED_THREADS_MAX 64 /* until one is met that lives */
+
+static void cleanup_closedirp(DIR **d)
+{
+    if (*d)
+        closedir(*d);
+}
+
+/* Returns a thread of the process that lives; 0: none was met. */
+static int32_t live_thread(const struct server *s, int32_t host_pid)
+{
+    _cleanup_(cleanup_closedirp) DIR *dir = NULL;
+    struct proc_stat stat;
+    char name[32];
+    int fd;
+
+    snprintf(name, sizeof(name), "%d/task", host_pid);
+    fd = openat(s->proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    dir = fd < 0 ? NULL : fdopendir(fd);
+    if (!dir) {
+        close_fd(fd);
+        return 0;
+    }
+    for (int i = 0; i < LOOKED_THREADS_MAX; i++) {
+        const struct dirent *e = readdir(dir);
+        uint64_t host_tid;
+
+        if (!e)
+            break;
+        if (span_parse_dec(span_of(e->d_name), &host_tid) && host_tid <= INT32_MAX &&
+            host_tid != (uint64_t)host_pid &&
+            proc_read_stat(s->proc_fd, (int32_t)host_tid, &stat) == 0 && stat.state != 'Z' &&
+            stat.state != 'X')
+            return (int32_t)host_tid;
+    }
+    return 0;
+}
+
+/* Opens the folder of the process, O_PATH. If its first thread has ended before the others, that
+ * thread's folder shows no memory, root or namespaces: then it is the folder of one that lives. */
+static int open_folder(const struct server *s, int32_t host_pid, bool *ret_lost_thread)
+{
+    struct proc_stat stat;
+    char name[32];
+
+    *ret_lost_thread = false;
+    snprintf(name, sizeof(name), "%d", host_pid);
+    if (proc_read_stat(s->proc_fd, host_pid, &stat) == 0 && stat.state == 'Z' &&
+        !proc_stat_is_dead(&stat)) {
+        int32_t host_tid = live_thread(s, host_pid);
+
+        if (host_tid) {
+            *ret_lost_thread = true;
+            snprintf(name, sizeof(name), "%d/task/%d", host_pid, host_tid);
+        }
+    }
+    return openat(s->proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
 
 int target_pin(const struct server *s, const struct target_fields *of, struct target *ret,
                struct error *err)
 {
     struct proc_id id = { .host_pid = of->host_pid, .start_ticks = of->start_ticks };
     _cleanup_close_ int pidfd = -1;
-    char name[16];
+    bool lost_thread;
     int dir_fd, r;
 
     r = proc_open(s->proc_fd, &id, &pidfd);
@@ -22,8 +82,7 @@ int target_pin(const struct server *s, const struct target_fields *of, struct ta
         return error_code(err, r, "cannot pin process %d", of->host_pid);
     if (r > 0)
         return r;
-    snprintf(name, sizeof(name), "%d", of->host_pid);
-    dir_fd = openat(s->proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    dir_fd = open_folder(s, of->host_pid, &lost_thread);
     if (dir_fd < 0)
         return errno == ENOENT
                    ? PROC_GONE
@@ -32,8 +91,21 @@ int target_pin(const struct server *s, const struct target_fields *of, struct ta
         .host_pid = of->host_pid,
         .pidfd = take_fd(&pidfd),
         .dir_fd = dir_fd,
+        .lost_thread = lost_thread,
     };
     return 0;
+}
+
+int target_need_thread(const struct target *t, struct error *err)
+{
+    if (!t->lost_thread)
+        return 0;
+    error_set(err, -EOPNOTSUPP,
+              "the first thread of process %d has ended, and the kernel reaches no process without "
+              "it by probes or by its namespaces",
+              t->host_pid);
+    error_remedy(err, "ask for an event that needs no probe, with symbols=memory");
+    return -EOPNOTSUPP;
 }
 
 int target_check(const struct target *t)

@@ -16,7 +16,8 @@
 struct target {
     int32_t host_pid;
     int pidfd;
-    int dir_fd; /* O_PATH: /proc/PID */
+    int dir_fd;       /* O_PATH: /proc/PID, or the folder of another thread, */
+    bool lost_thread; /* since the first one has ended */
 };
 
 #define TARGET_NULL ((struct target){ .pidfd = -1, .dir_fd = -1 })
@@ -26,6 +27,9 @@ int target_pin(const struct server *s, const struct target_fields *of, struct ta
                struct error *err);
 /* 0 while the pinned process lives, else PROC_GONE. */
 int target_check(const struct target *t);
+/* Refuses what the kernel does by the first thread, if that has ended: probes, and entering
+ * namespaces. 0, or -EOPNOTSUPP with @err. */
+int target_need_thread(const struct target *t, struct error *err);
 void target_unpin(struct target *t);
 #define _cleanup_target_ _cleanup_(target_unpin)
 

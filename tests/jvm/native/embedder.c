@@ -2,13 +2,17 @@
 /*
  * A program that makes a JVM of its own, as bridges from C, R or ODBC do.
  *
- *   embedder LIBJVM CLASSPATH CLASS [OTHER_LIBJVM]
+ *   embedder LIBJVM CLASSPATH CLASS [OTHER_LIBJVM | --thread]
  *
  * Opens both libraries, and makes a JVM of the first. Then calls CLASS.main() with no arguments.
+ * With --thread, a second thread does so, and the first one ends.
  */
 #include <dlfcn.h>
 #include <jni.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 typedef jint (*create_fn)(JavaVM **, void **, void *);
 
@@ -30,7 +34,7 @@ __attribute__((noinline)) static void call_java(JNIEnv *env, jclass type, jmetho
     __asm__ volatile("");
 }
 
-int main(int argc, char **argv)
+static int embed(int argc, char **argv)
 {
     char classpath[4096];
     JavaVMOption options[] = { { classpath, NULL },
@@ -54,4 +58,20 @@ int main(int argc, char **argv)
         return 1;
     call_java(env, type, (*env)->GetStaticMethodID(env, type, "main", "([Ljava/lang/String;)V"));
     return 0;
+}
+
+static void *embed_in_thread(void *argv)
+{
+    exit(embed(4, argv));
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t thread;
+
+    if (argc < 5 || strcmp(argv[4], "--thread") != 0)
+        return embed(argc, argv);
+    if (pthread_create(&thread, NULL, embed_in_thread, argv) != 0)
+        return 1;
+    pthread_exit(NULL);
 }
