@@ -15,7 +15,7 @@
 #define HSPERFDATA_PREFIX "hsperfdata_"
 #define TMP_ENTRIES_MAX 100000 /* names looked at in a target's /tmp */
 #define PERFMAP_MAX_BYTES                                                                          \
-    (UINT64_C(1) << 40) /* flamed reads less; this only ends what is absurd                        \
+    (UINT64_C(1) << 36) /* flamed reads less; this only ends what is absurd                        \
                          */
 
 static void cleanup_closedirp(DIR **d)
