@@ -92,3 +92,41 @@ int schema_prepare(struct store *s, struct error *err)
         return 1;
     return version < STORE_SCHEMA ? schema_raise(s, version, err) : 0;
 }
+
+static bool same_row(sqlite3_stmt *a, sqlite3_stmt *b)
+{
+    for (int i = 0; i < sqlite3_column_count(a); i++) {
+        if (strcmp(store_text(a, i), store_text(b, i)) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Whether @db has the tables and indexes of @own, to the letter, and nothing else. */
+static bool is_like(sqlite3 *db, sqlite3 *own)
+{
+    static const char LIST[] = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name";
+    _cleanup_stmt_ sqlite3_stmt *theirs = NULL, *ours = NULL;
+    int a, b;
+
+    if (sqlite3_prepare_v2(db, LIST, -1, &theirs, NULL) != SQLITE_OK ||
+        sqlite3_prepare_v2(own, LIST, -1, &ours, NULL) != SQLITE_OK)
+        return false;
+    do {
+        a = sqlite3_step(theirs);
+        b = sqlite3_step(ours);
+    } while (a == SQLITE_ROW && b == SQLITE_ROW && same_row(theirs, ours));
+    return a == SQLITE_DONE && b == SQLITE_DONE;
+}
+
+bool schema_is_ours(sqlite3 *db)
+{
+    sqlite3 *own = NULL;
+    bool ours = sqlite3_open_v2(":memory:", &own,
+                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX,
+                                NULL) == SQLITE_OK &&
+                sqlite3_exec(own, SCHEMA, NULL, NULL, NULL) == SQLITE_OK && is_like(db, own);
+
+    sqlite3_close(own);
+    return ours;
+}

@@ -106,9 +106,28 @@ static void store_open_readable(struct store *s)
             sqlite3_open_v2(uri.p, &s->db,
                             SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_FULLMUTEX,
                             NULL) == SQLITE_OK &&
+            schema_is_ours(s->db) &&
             sqlite3_exec(s->db, "SELECT count(*) FROM captures", NULL, NULL, NULL) == SQLITE_OK)
             return;
     }
+    sqlite3_close(TAKE_PTR(s->db));
+}
+
+/* Neither is read: what else is in the file could run. */
+static void store_refuse_schema(struct store *s)
+{
+    if (s->newer)
+        snprintf(s->problem, sizeof(s->problem),
+                 "the store %.80s was written by a newer flamed: nothing is stored; run that "
+                 "version, or "
+                 "name another folder with --store",
+                 s->path);
+    else
+        snprintf(s->problem, sizeof(s->problem),
+                 "the tables in the store %.80s are not those that flamed makes: move the file "
+                 "away, and those beside it, and flamed begins a new one by itself",
+                 s->path);
+    sqlite3_close(TAKE_PTR(s->db));
 }
 
 static void store_open_db(struct store *s)
@@ -128,19 +147,19 @@ static void store_open_db(struct store *s)
     sqlite3_busy_timeout(s->db, STORE_BUSY_MS);
     r = schema_prepare(s, &err);
     s->newer = r == 1;
-    if (s->newer)
-        snprintf(s->problem, sizeof(s->problem),
-                 "the store %.80s was written by a newer flamed: nothing is stored; run that "
-                 "version, or "
-                 "name another folder with --store",
-                 s->path);
-    else if (r == 0)
+    if (s->newer || (r == 0 && !schema_is_ours(s->db))) {
+        store_refuse_schema(s);
+        return;
+    }
+    if (r == 0)
         r = store_fail_interrupted(s, &err);
     s->writable = r == 0;
     if (s->writable)
         s->problem[0] = '\0';
     else if (r == -EROFS)
         store_open_readable(s);
+    else
+        sqlite3_close(TAKE_PTR(s->db));
 }
 
 int store_writable(struct store *s, struct error *err)

@@ -68,8 +68,12 @@ uint64_t store_number(struct store *s, const char *sql);
 const char *store_text(sqlite3_stmt *stmt, int column);
 
 /* schema.c: makes the tables, or brings those of an older version up to this one. 0; 1: a newer
- * schema (then only reading is tried); -errno. */
+ * schema; -errno. */
 int schema_prepare(struct store *s, struct error *err);
+/* Returns whether @db has the tables and indexes of this version, and nothing else. Views, triggers
+ * and expressions would run in each flamed that opens the file. A worker that was taken over could
+ * leave a query there that never ends. */
+bool schema_is_ours(sqlite3 *db);
 
 /* dictionaries.c */
 
