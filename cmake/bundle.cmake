@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What viewer.cmake and page.cmake share: modules of web/ as one classic script, style sheets as one, bytes as C.
+# What viewer.cmake and page.cmake share: modules of web/ as one classic script, style sheets as one.
 #
 # Modules keep to a few rules so that this needs no parser: imports are statements at the beginning of a line
 # that end in a semicolon, exports stand in front of declarations, comments are whole lines of //, no template
@@ -15,21 +15,6 @@ function(read_text path ret)
         message(FATAL_ERROR "${path} has carriage returns: browsers drop them, and the hash would not fit")
     endif()
     set(${ret} "${text}" PARENT_SCOPE)
-endfunction()
-
-# The bytes @hex as elements of a C array.
-function(c_bytes hex ret)
-    string(REGEX REPLACE "(................................)" "\\1\n" hex "${hex}")
-    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," hex "${hex}")
-    set(${ret} "${hex}" PARENT_SCOPE)
-endfunction()
-
-# A span constant of @text.
-function(c_span name text ret)
-    string(HEX "${text}" hex)
-    c_bytes("${hex}" hex)
-    string(TOLOWER "${name}_bytes" bytes)
-    set(${ret} "static const unsigned char ${bytes}[] = {\n${hex}\n};\nconst struct span ${name} = { (const char *)${bytes}, sizeof(${bytes}) };\n" PARENT_SCOPE)
 endfunction()
 
 # The modules that @list (a file of names, in this order) holds, as one script.

@@ -1,32 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -D WEB=<web folder> -D OUT=<file.c> -P viewer.cmake
 # Makes the pages that flamed answers with (render/standalone/pages.h). Of each, the modules of web/ that its list names, in
-# this order, become one classic script; script and style go into its html, and the page into a C file in three
-# pieces: up to @TITLE@, up to @DATA@, the rest.
+# this order, become one classic script; script and style go into its html, and the page into three files
+# for a C file to embed: up to @TITLE@, up to @DATA@, the rest.
 include(${CMAKE_CURRENT_LIST_DIR}/bundle.cmake)
 
 # 'sha256-<base64>' of a text, as a Content-Security-Policy names it.
 function(csp_hash text ret)
-    set(digits ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/)
-    string(SHA256 hex "${text}")
-    set(base64 "")
-    foreach(at RANGE 0 57 6) # three bytes are four digits
-        string(SUBSTRING "${hex}" ${at} 6 six)
-        math(EXPR bits "0x${six}")
-        foreach(shift 18 12 6 0)
-            math(EXPR digit "(${bits} >> ${shift}) & 63")
-            string(SUBSTRING "${digits}" ${digit} 1 digit)
-            string(APPEND base64 "${digit}")
-        endforeach()
-    endforeach()
-    string(SUBSTRING "${hex}" 60 4 four) # the last two bytes
-    math(EXPR bits "0x${four} << 2")
-    foreach(shift 12 6 0)
-        math(EXPR digit "(${bits} >> ${shift}) & 63")
-        string(SUBSTRING "${digits}" ${digit} 1 digit)
-        string(APPEND base64 "${digit}")
-    endforeach()
-    set(${ret} "sha256-${base64}=" PARENT_SCOPE)
+    file(WRITE "${OUT}.text" "${text}")
+    execute_process(COMMAND sha256sum INPUT_FILE "${OUT}.text" COMMAND cut -c1-64 COMMAND tr a-f A-F COMMAND basenc --base16 -d
+        COMMAND base64 OUTPUT_VARIABLE base64 OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    file(REMOVE "${OUT}.text")
+    set(${ret} "sha256-${base64}" PARENT_SCOPE)
+endfunction()
+
+# Appends the span @name with @text to `code`.
+function(add_span name text)
+    file(WRITE "${OUT}.${name}" "${text}")
+    set(code "${code}EMBED(${name}, \"${OUT}.${name}\");\n" PARENT_SCOPE)
 endfunction()
 
 # Appends the page @name, of web/standalone/head.html and web/@html, the modules of web/@list and style sheets (ARGN), to `code`.
@@ -57,10 +48,10 @@ function(add_page name html list)
     string(SUBSTRING "${page}" ${from} ${length} body)
     math(EXPR from "${data_at} + 6")
     string(SUBSTRING "${page}" ${from} -1 tail)
-    c_span(${name}_HEAD "${head}" head)
-    c_span(${name}_BODY "${body}" body)
-    c_span(${name}_TAIL "${tail}" tail)
-    set(code "${code}\n${head}\n${body}\n${tail}" PARENT_SCOPE)
+    add_span(${name}_HEAD "${head}")
+    add_span(${name}_BODY "${body}")
+    add_span(${name}_TAIL "${tail}")
+    set(code "${code}" PARENT_SCOPE)
 endfunction()
 
 set(code "")
@@ -73,5 +64,5 @@ bundle_script("${WEB}" standalone/svg.txt script)
 if(script MATCHES "]]>")
     message(FATAL_ERROR "svg.js would end its own section")
 endif()
-c_span(SVG_SCRIPT "${script}" script)
-file(WRITE "${OUT}" "/* Generated from web/ by cmake/viewer.cmake. */\n#include \"render/standalone/pages.h\"\n${code}\n${script}")
+add_span(SVG_SCRIPT "${script}")
+file(WRITE "${OUT}" "/* Generated from web/ by cmake/viewer.cmake. */\n#include \"base/embed.h\"\n#include \"render/standalone/pages.h\"\n\n${code}")

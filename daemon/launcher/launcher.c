@@ -356,7 +356,7 @@ static int keep_running(struct launcher *l)
 
 int launcher_run(int socket, bool mounts)
 {
-    struct span helper = blob_of_helper();
+    struct span helper = embedded_helper;
     struct launcher l = { .socket = socket, .program_fd = -1, .mounts = mounts };
     struct error err = ERROR_NULL;
     int r;

@@ -28,7 +28,7 @@ void mounts_init(int proc_fd, struct mounts_names *ret)
 
 static int write_agent(int root)
 {
-    struct span agent = blob_of_agent();
+    struct span agent = embedded_agent;
     _cleanup_close_ int fd = openat(root, ATTACH_MOUNT_AGENT,
                                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
 

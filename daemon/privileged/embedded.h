@@ -4,6 +4,4 @@
 
 #include "base/span.h"
 
-/* Return the programs that are carried inside: flamed-attach, and the agent. */
-struct span blob_of_helper(void);
-struct span blob_of_agent(void);
+extern const struct span embedded_helper, embedded_agent;

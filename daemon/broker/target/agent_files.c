@@ -79,7 +79,7 @@ static void agents_make_room(struct agents *a)
 /* Whether @fd is our agent, byte for byte, and nobody can change it. */
 static bool is_agent(int fd)
 {
-    struct span agent = blob_of_agent();
+    struct span agent = embedded_agent;
     char part[4096];
     struct stat st;
     int seals = fcntl(fd, F_GET_SEALS);
@@ -132,7 +132,7 @@ int agents_get(struct agents **agents, const struct target *t, uint64_t start_ti
     struct search s = { .target = t, .fd = -1 };
     struct agents *a = *agents;
     _cleanup_close_ int maps = -1, fresh = -1;
-    struct span agent = blob_of_agent();
+    struct span agent = embedded_agent;
     struct stat st;
     int r;
 
@@ -239,7 +239,7 @@ static uint64_t file_offset(struct span blob, const Elf64_Ehdr *head, uint64_t a
 uint64_t agents_probe_offset(void)
 {
     static const char NAME[] = "flamed_agent_sampled";
-    struct span blob = blob_of_agent();
+    struct span blob = embedded_agent;
     const Elf64_Ehdr *head = blob_at(blob, 0, sizeof(*head));
 
     for (size_t i = 0; head && i < head->e_shnum; i++) {

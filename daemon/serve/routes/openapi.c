@@ -3,6 +3,7 @@
  * The document of the interface: openapi.json, put into the program by the assembler, with what the
  * tables of routes, parameters and formats know.
  */
+#include "base/embed.h"
 #include "render/render.h"
 #include "serve/params/param_parse.h"
 #include "serve/routes/handlers.h"
@@ -10,14 +11,7 @@
 #include <jansson.h>
 #include <stdatomic.h>
 
-__asm__(".section .rodata\n"
-        ".local openapi_start\n"
-        "openapi_start:\n"
-        ".incbin \"" FLAMED_OPENAPI_FILE "\"\n"
-        ".byte 0\n"
-        ".previous\n");
-
-extern const char openapi_start[];
+EMBED(openapi_rest, FLAMED_OPENAPI_FILE);
 
 /* What stands in a path. */
 static const struct {
@@ -329,7 +323,7 @@ static json_t *paths(struct making *m)
 /* Return: the document, owned; NULL: there is no memory for it. */
 static char *openapi_make(void)
 {
-    json_t *doc = json_loads(openapi_start, 0, NULL);
+    json_t *doc = json_loadb(openapi_rest.p, openapi_rest.n, 0, NULL);
     struct making m = { .failed = doc == NULL };
     char *text = NULL;
 

@@ -16,7 +16,7 @@ static void send_file(struct request *req, const struct page_file *f)
 {
     bool gzip = req->coding == CODING_GZIP;
 
-    answer_fixed(&req->answer, f->content_type, gzip ? f->gzip : f->plain);
+    answer_fixed(&req->answer, f->content_type, gzip ? *f->gzip : *f->plain);
     req->answer.coding = gzip ? "gzip" : NULL;
     req->answer.policy = PAGE_POLICY;
 }

@@ -10,7 +10,7 @@
 struct page_file {
     const char *path;         /* "/", "/ui/app-<hash>.js" */
     const char *content_type; /* literal */
-    struct span plain, gzip;  /* constant */
+    const struct span *plain, *gzip;
 };
 
 extern const struct page_file PAGE_FILES[];

@@ -21,10 +21,7 @@ static struct target target;
 static uint64_t start_ticks;
 static int proc_fd;
 
-struct span blob_of_agent(void)
-{
-    return SPAN("no agent");
-}
+const struct span embedded_agent = { "no agent", 8 };
 
 int target_open_proc(const struct target *t, const char *name, int *ret_fd, struct error *err)
 {
