@@ -12,7 +12,8 @@
 
 #define NO_ATTACH "symbols=memory needs no attach"
 
-int preflight_jdk8_update(const char *java_version)
+/* Update number of a JDK 8 version text; -1: not to be read. */
+static int jdk8_update(const char *java_version)
 {
     struct span s = span_of(java_version);
     uint64_t v;
@@ -41,7 +42,7 @@ static struct preflight_step *step_add(struct preflight *p, const char *name, bo
 static void check_vm(const struct preflight_facts *f, struct preflight *p)
 {
     bool openj9 = strstr(f->vm_name, "OpenJ9") != NULL;
-    int update = preflight_jdk8_update(f->java_version);
+    int update = jdk8_update(f->java_version);
 
     step_add(p, "vm", !openj9 && f->jdk >= 8,
              openj9 ? "only HotSpot's attach is spoken; SIGQUIT would make OpenJ9 write a dump"

@@ -53,5 +53,3 @@ struct preflight {
 
 /* Judges the facts, step by step. */
 void preflight_run(const struct preflight_facts *f, struct preflight *ret);
-/* Update number of a JDK 8 version text; -1: not to be read. */
-int preflight_jdk8_update(const char *java_version);

@@ -69,7 +69,8 @@ static void close_vm(struct process *p)
     p->counters_off = false;
 }
 
-void image_reset(struct image *im)
+/* Forgets what was learnt about the image, but its identity and comm. */
+static void reset_image(struct image *im)
 {
     struct process *p = &im->p;
 
@@ -250,7 +251,7 @@ struct image *image_replace(struct discover *d, struct image *im, uint64_t time_
 
     id.exec_no++;
     if (d->in_poll && !im->handed && !im->p.pins && image_is_live(im)) {
-        image_reset(im); /* nobody saw the old one: its entry serves the new one */
+        reset_image(im); /* nobody saw the old one: its entry serves the new one */
         im->p.id = id;
         image_set_comm(im, comm);
     } else {

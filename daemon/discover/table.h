@@ -144,8 +144,6 @@ struct image *table_add(struct discover *d, const struct proc_id *id, struct ima
                         struct span comm);
 /* Frees @im. */
 void table_drop(struct discover *d, struct image *im);
-/* Forgets what was learnt about the image, but its identity and comm. */
-void image_reset(struct image *im);
 void image_end(struct image *im, uint64_t time_ns, bool replaced);
 /* Raw bytes into p->comm; and into p->command while nothing better is known. */
 void image_set_comm(struct image *im, struct span comm);

@@ -199,7 +199,6 @@ struct dwarf {
 };
 
 /* Lists units and their code, as far as the budget goes. False: it is spent. */
-bool dwarf_list_units(struct dwarf *d);
 bool dwarf_list_code(struct dwarf *d);
 /* Returns the unit whose bytes hold @offset; NULL: none. */
 struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t offset);
@@ -282,6 +281,8 @@ struct dwarf_wanted {
     uint32_t scope;       /* innermost; index + 1 in the scopes; 0: none */
     uint32_t file, line;
 };
+/* Returns the index of the first of @wanted, by address, that is not before @address. */
+size_t dwarf_first_wanted(const struct dwarf_wanted *wanted, size_t count, uint64_t address);
 
 struct dwarf_scopes {
     struct dwarf_scope *list; /* owned */

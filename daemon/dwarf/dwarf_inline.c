@@ -55,15 +55,14 @@ static uint32_t add_scope(struct visit *v)
     return (uint32_t)s->count;
 }
 
-/* The first of those wanted that is not before @address. */
-static size_t first_wanted(const struct walk *w, uint64_t address)
+size_t dwarf_first_wanted(const struct dwarf_wanted *wanted, size_t count, uint64_t address)
 {
-    size_t lo = 0, hi = w->count;
+    size_t lo = 0, hi = count;
 
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
 
-        if (w->wanted[mid].address < address)
+        if (wanted[mid].address < address)
             lo = mid + 1;
         else
             hi = mid;
@@ -77,7 +76,8 @@ static void take_range(void *cookie, uint64_t start, uint64_t end)
     struct walk *w = v->w;
     bool inlined = v->e->abbrev->tag == DW_TAG_INLINED_SUBROUTINE;
 
-    for (size_t i = first_wanted(w, start); i < w->count && w->wanted[i].address < end; i++) {
+    for (size_t i = dwarf_first_wanted(w->wanted, w->count, start);
+         i < w->count && w->wanted[i].address < end; i++) {
         struct dwarf_wanted *a = &w->wanted[i];
 
         v->matched = true;

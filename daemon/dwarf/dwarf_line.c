@@ -69,26 +69,11 @@ static bool read_header(struct program *p, const uint8_t *bytes, size_t n)
 
 /* ---- the program ---- */
 
-static size_t first_wanted(const struct program *p, uint64_t address)
-{
-    size_t lo = 0, hi = p->count;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (p->wanted[mid].address < address)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
 /* A row: what lies between it and the one before has the line of that. */
 static bool add_row(struct program *p, bool ends)
 {
     if (p->begun && p->before < p->address) {
-        for (size_t i = first_wanted(p, p->before);
+        for (size_t i = dwarf_first_wanted(p->wanted, p->count, p->before);
              i < p->count && p->wanted[i].address < p->address; i++) {
             struct dwarf_wanted *w = &p->wanted[i];
 

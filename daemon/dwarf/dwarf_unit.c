@@ -51,7 +51,8 @@ static bool read_header(struct dwarf *d, uint64_t offset, struct dwarf_unit *ret
     return true;
 }
 
-bool dwarf_list_units(struct dwarf *d)
+/* Lists units and their code, as far as the budget goes. False: it is spent. */
+static bool list_units(struct dwarf *d)
 {
     while (!d->units_known) {
         struct dwarf_unit u;
@@ -81,7 +82,7 @@ static struct dwarf_unit *find_unit(struct dwarf *d, uint64_t offset)
 {
     size_t lo = 0, hi;
 
-    if (!dwarf_list_units(d))
+    if (!list_units(d))
         return NULL;
     hi = d->unit_count;
     while (lo < hi) {
@@ -266,7 +267,7 @@ bool dwarf_list_code(struct dwarf *d)
 {
     if (d->code_known)
         return true;
-    if (!dwarf_list_units(d))
+    if (!list_units(d))
         return false;
     if (!d->next_code) {
         d->code_count = 0; /* of a try before, which the budget ended */

@@ -7,7 +7,8 @@
 #define DYNSYM_PHDRS_MAX 64
 #define DYNSYM_DYNAMICS_MAX 512
 
-bool dynsym_contains(const struct dynsym *d, uint64_t address, uint64_t n)
+/* Returns whether @n bytes at @address lie in the image. */
+static bool contains(const struct dynsym *d, uint64_t address, uint64_t n)
 {
     return address >= d->start && address <= d->end && n <= d->end - address;
 }
@@ -15,7 +16,7 @@ bool dynsym_contains(const struct dynsym *d, uint64_t address, uint64_t n)
 /* glibc writes relocated addresses into the dynamic section, musl leaves those of the file. */
 static uint64_t dynsym_relocate(const struct dynsym *d, uint64_t value)
 {
-    return dynsym_contains(d, value, 0) ? value : value + d->bias;
+    return contains(d, value, 0) ? value : value + d->bias;
 }
 
 static int dynsym_read_headers(struct dynsym *d, uint64_t base, uint64_t *ret_dynamic,
@@ -102,10 +103,9 @@ int dynsym_open(struct hotspot_memory *m, uint64_t base, struct dynsym *ret, str
         else if (dyn.d_tag == DT_GNU_HASH)
             d.gnu_hash = dynsym_relocate(&d, dyn.d_un.d_ptr);
     }
-    if (!dynsym_contains(&d, d.symtab, sizeof(Elf64_Sym)) ||
-        !dynsym_contains(&d, d.strtab, d.strtab_bytes) ||
-        (d.hash && !dynsym_contains(&d, d.hash, 8)) ||
-        (d.gnu_hash && !dynsym_contains(&d, d.gnu_hash, 16)) || (!d.hash && !d.gnu_hash))
+    if (!contains(&d, d.symtab, sizeof(Elf64_Sym)) || !contains(&d, d.strtab, d.strtab_bytes) ||
+        (d.hash && !contains(&d, d.hash, 8)) || (d.gnu_hash && !contains(&d, d.gnu_hash, 16)) ||
+        (!d.hash && !d.gnu_hash))
         return error_set(err, -ENOEXEC, "libjvm's dynamic section is out of bounds");
     *ret = d;
     return 0;
@@ -120,7 +120,7 @@ static int dynsym_match(const struct dynsym *d, uint32_t index, const char *name
     Elf64_Sym sym;
     int r;
 
-    if (n > sizeof(text) || !dynsym_contains(d, at, sizeof(sym)))
+    if (n > sizeof(text) || !contains(d, at, sizeof(sym)))
         return 0;
     r = memory_read(d->m, at, &sym, sizeof(sym));
     if (r < 0)
@@ -132,7 +132,7 @@ static int dynsym_match(const struct dynsym *d, uint32_t index, const char *name
     if (r < 0)
         return r;
     if (memcmp(text, name, n) != 0 || sym.st_value > DYNSYM_IMAGE_MAX ||
-        !dynsym_contains(d, d->bias + sym.st_value, 1))
+        !contains(d, d->bias + sym.st_value, 1))
         return 0;
     *ret = d->bias + sym.st_value;
     return 1;
@@ -150,7 +150,7 @@ static int dynsym_find_gnu(const struct dynsym *d, const char *name, uint64_t *r
         hash = hash * 33 + (uint8_t)*c;
     buckets = d->gnu_hash + sizeof(head) + (uint64_t)head[2] * 8;
     chains = buckets + (uint64_t)head[0] * 4;
-    if (head[0] == 0 || !dynsym_contains(d, buckets, (uint64_t)head[0] * 4))
+    if (head[0] == 0 || !contains(d, buckets, (uint64_t)head[0] * 4))
         return -ENOENT;
     r = memory_u32(d->m, buckets + (uint64_t)(hash % head[0]) * 4, &index);
     if (r < 0)
@@ -161,7 +161,7 @@ static int dynsym_find_gnu(const struct dynsym *d, const char *name, uint64_t *r
         uint64_t at = chains + (uint64_t)(index - head[1]) * 4;
         uint32_t h;
 
-        if (!dynsym_contains(d, at, 4))
+        if (!contains(d, at, 4))
             return -ENOENT;
         r = memory_u32(d->m, at, &h);
         if (r < 0)
@@ -188,7 +188,7 @@ static int dynsym_find_sysv(const struct dynsym *d, const char *name, uint64_t *
         hash = (hash << 4) + (uint8_t)*c;
         hash = (hash ^ ((hash & 0xf0000000) >> 24)) & 0x0fffffff;
     }
-    if (head[0] == 0 || !dynsym_contains(d, d->hash + 8, ((uint64_t)head[0] + head[1]) * 4))
+    if (head[0] == 0 || !contains(d, d->hash + 8, ((uint64_t)head[0] + head[1]) * 4))
         return -ENOENT;
     r = memory_u32(d->m, d->hash + 8 + (uint64_t)(hash % head[0]) * 4, &index);
     for (unsigned i = 0; r == 0 && index != STN_UNDEF && i < DYNSYM_CHAIN_MAX; i++) {

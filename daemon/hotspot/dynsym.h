@@ -29,5 +29,3 @@ struct dynsym {
 int dynsym_open(struct hotspot_memory *m, uint64_t base, struct dynsym *ret, struct error *err);
 /* Gets the address of the exported symbol @name. 0; -ENOENT; or what memory_read() returned. */
 int dynsym_find(const struct dynsym *d, const char *name, uint64_t *ret);
-/* Returns whether @n bytes at @address lie in the image. */
-bool dynsym_contains(const struct dynsym *d, uint64_t address, uint64_t n);

@@ -111,19 +111,12 @@ static int vm_open(struct hotspot_vm *vm, memory_read_fn read, void *cookie, uin
 }
 
 int hotspot_vm_open_memory(memory_read_fn read, void *cookie, uint64_t libjvm_base,
-                           struct hotspot_vm **ret, struct error *err)
+                           const struct hotspot_layout *layout, struct hotspot_vm **ret,
+                           struct error *err)
 {
     struct hotspot_vm *vm = calloc(1, sizeof(*vm));
 
-    return vm ? vm_open(vm, read, cookie, libjvm_base, NULL, ret, err) : -ENOMEM;
-}
-
-int hotspot_vm_open_layout(memory_read_fn read, void *cookie, const struct hotspot_layout *layout,
-                           struct hotspot_vm **ret, struct error *err)
-{
-    struct hotspot_vm *vm = calloc(1, sizeof(*vm));
-
-    return vm ? vm_open(vm, read, cookie, 0, layout, ret, err) : -ENOMEM;
+    return vm ? vm_open(vm, read, cookie, libjvm_base, layout, ret, err) : -ENOMEM;
 }
 
 int hotspot_vm_open(int mem_fd, const struct proc_id *id, uint64_t libjvm_base,

@@ -114,12 +114,11 @@ struct hotspot_vm {
     struct listed_threads listed;
 };
 
-/* As hotspot_vm_open() with any reader of memory (tests, fuzzer). Borrows @cookie. */
+/* As hotspot_vm_open() with any reader of memory (tests, fuzzer), and with @layout, where it is not
+ * NULL, as what the tables say, whatever they do. Borrows @cookie. */
 int hotspot_vm_open_memory(memory_read_fn read, void *cookie, uint64_t libjvm_base,
-                           struct hotspot_vm **ret, struct error *err);
-/* Does the same with @layout as what the tables tell, whatever they do. */
-int hotspot_vm_open_layout(memory_read_fn read, void *cookie, const struct hotspot_layout *layout,
-                           struct hotspot_vm **ret, struct error *err);
+                           const struct hotspot_layout *layout, struct hotspot_vm **ret,
+                           struct error *err);
 
 /* "This JVM is not for us", with the sentence. */
 #define hotspot_refuse(err, ...)                                                                   \

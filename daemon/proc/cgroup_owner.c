@@ -29,7 +29,8 @@ static struct span container_id(struct span text)
     return (struct span){ text.p, 0 };
 }
 
-struct span cgroup_user(struct span path)
+/* Returns the part of @path down to the first cgroup that systemd gives a user; empty: none. */
+static struct span user_part(struct span path)
 {
     struct span rest = path, part;
 
@@ -49,7 +50,7 @@ static struct span whole(struct span cgroup)
     struct cgroup_line line;
 
     while (cgroup_take_line(&cgroup, &line)) {
-        struct span of_user = cgroup_user(line.path), container = container_id(line.path);
+        struct span of_user = user_part(line.path), container = container_id(line.path);
 
         if (of_user.n)
             user = of_user;

@@ -60,66 +60,6 @@ int maps_parse_line(struct span line, struct mapping *ret)
     return 0;
 }
 
-static int compare_start(const void *a, const void *b)
-{
-    const struct mapping *x = a, *y = b;
-
-    return (x->start > y->start) - (x->start < y->start);
-}
-
-/* Makes room for one more entry. */
-static int maps_grow(struct maps *m, size_t *cap)
-{
-    return array_grow(&m->entries, cap, m->count + 1, MAPS_FIRST_ENTRIES) ? 0 : -ENOMEM;
-}
-
-int maps_parse(struct buf *text, struct maps *ret)
-{
-    struct maps m = { .text = *text };
-    struct span rest = buf_span(text), line;
-    bool sorted = true;
-    size_t cap = 0;
-
-    *text = BUF_NULL;
-    m.truncated = m.text.error || rest.n >= MAPS_MAX_BYTES;
-    if (m.truncated) /* the last line may be half of one */
-        rest.n = span_rfind(rest, '\n') < rest.n ? span_rfind(rest, '\n') : 0;
-    while (span_take_line(&rest, &line)) {
-        struct mapping entry;
-
-        if (maps_parse_line(line, &entry) < 0)
-            continue;
-        if (m.count == MAPS_MAX_LINES) {
-            m.truncated = true;
-            break;
-        }
-        if (maps_grow(&m, &cap) < 0) {
-            maps_deinit(&m);
-            return -ENOMEM;
-        }
-        sorted = sorted && (m.count == 0 || m.entries[m.count - 1].start <= entry.start);
-        m.entries[m.count++] = entry;
-    }
-    if (!sorted)
-        qsort(m.entries, m.count, sizeof(*m.entries), compare_start);
-    *ret = m;
-    return 0;
-}
-
-int maps_read(int fd, struct maps *ret)
-{
-    struct buf text;
-    int r;
-
-    buf_init(&text, MAPS_MAX_BYTES);
-    r = buf_read_fd(&text, fd);
-    if (r < 0 && r != -EFBIG) {
-        buf_deinit(&text);
-        return r;
-    }
-    return maps_parse(&text, ret);
-}
-
 void maps_deinit(struct maps *m)
 {
     buf_deinit(&m->text);

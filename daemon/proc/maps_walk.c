@@ -29,13 +29,6 @@ static int walk_lines(struct span text, size_t *lines, maps_fn fn, void *cookie)
     return 0;
 }
 
-int maps_walk_lines(struct span text, maps_fn fn, void *cookie)
-{
-    size_t lines = 0;
-
-    return walk_lines(text, &lines, fn, cookie);
-}
-
 int maps_walk_text(int fd, uint64_t ns, maps_fn fn, void *cookie)
 {
     uint64_t deadline_ns = now_ns() + ns;

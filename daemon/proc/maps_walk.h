@@ -21,5 +21,3 @@ int maps_walk_text(int fd, uint64_t ns, maps_fn fn, void *cookie);
 /* Asks the kernel for those that are as @which says (PROCMAP_EXEC and others of proc/procmap.h).
  * Returns the same; -ENOTTY: the kernel cannot be asked. */
 int maps_walk_query(int fd, unsigned which, uint64_t ns, maps_fn fn, void *cookie);
-/* Calls @fn for each mapping of whole lines. Returns the same, without -errno. Pure. */
-int maps_walk_lines(struct span text, maps_fn fn, void *cookie);

@@ -65,8 +65,6 @@ struct maps {
     bool late;       /* that limit was of the time to read it in, or of its text */
 };
 
-/* Parses @text, which is taken over in every case. Broken lines are skipped. 0 or -ENOMEM. */
-int maps_parse(struct buf *text, struct maps *ret);
 void maps_deinit(struct maps *m);
 /* Returns the mapping that holds @address, or NULL. Points into @m. */
 const struct mapping *maps_find(const struct maps *m, uint64_t address);
@@ -75,10 +73,6 @@ bool mapping_is_vital(const struct mapping *m);
 /* Returns whether @path is called as HotSpot's library: libjvm.so, and as an update or a copy may
  * call it, such as libjvm.so.old. */
 bool path_is_libjvm(struct span path);
-
-/* Reads @fd to its end or to a limit and parses it. 0 or -errno (also of the target's exit:
- * -ESRCH). */
-int maps_read(int fd, struct maps *ret);
 
 #define MAPS_EXEC_MAX 4096 /* executable mappings of a process that flamed keeps */
 #define MAPS_MET_MAX 256   /* of them, those that samples met beyond other limits */
@@ -170,10 +164,6 @@ bool cgroup_has(const struct cgroup_line *line, const char *controller);
  * longest.
  * "/" where there is nothing better. Points into @text. */
 struct span cgroup_path(struct span text);
-
-/* Returns the part of @path down to the first cgroup that systemd gives a user; empty: it leads to
- * none. */
-struct span cgroup_user(struct span path);
 
 #define PROC_CMDLINE_MAX_BYTES ((size_t)128 << 10)
 /* Takes the next argument of /proc/PID/cmdline, without its NUL; false at the end. */

@@ -23,5 +23,3 @@ int diff_html(const struct diff *d, const struct render_opts *o, struct buf *out
 void diff_add_title(const struct diff *d, const struct render_opts *o, struct buf *out);
 /* Appends {"id":…,"target":…,"event":…,"weight":…,…} of one of the two sides. */
 void diff_add_side(const struct diff *d, bool is_b, struct buf *out);
-/* Returns what a node weighs in a picture of both sides. */
-double diff_both(const struct diff *d, uint64_t a, uint64_t b);

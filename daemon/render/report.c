@@ -8,7 +8,8 @@ void report_add_label(struct buf *out, const char *label)
     buf_printf(out, "%-20s: ", label);
 }
 
-void report_add_share(const struct view *v, uint64_t samples, struct buf *out)
+/* Adds " (12.34%)" of the view's samples, and a line break. */
+static void add_share(const struct view *v, uint64_t samples, struct buf *out)
 {
     buf_printf(out, "%llu (%.2f%%)\n", (unsigned long long)samples,
                report_percent(samples, v->samples));
@@ -179,9 +180,9 @@ void report_add_head(const struct view *v, const struct render_opts *o, struct b
     report_add_label(out, "Total samples");
     buf_printf(out, "%llu\n", (unsigned long long)v->samples);
     report_add_label(out, "unknown");
-    report_add_share(v, v->unknown, out);
+    add_share(v, v->unknown, out);
     report_add_label(out, "truncated");
-    report_add_share(v, v->truncated, out);
+    add_share(v, v->truncated, out);
     if (v->inferred || v->unsure) {
         report_add_label(out, "leaf");
         buf_printf(out, "inferred for %.2f%%, unsure for %.2f%%\n",

@@ -8,8 +8,6 @@
 void report_add_head(const struct view *v, const struct render_opts *o, struct buf *out);
 /* "Label               : ", as async-profiler spaces them. */
 void report_add_label(struct buf *out, const char *label);
-/* " (12.34%)" of the view's samples, and a line break. */
-void report_add_share(const struct view *v, uint64_t samples, struct buf *out);
 
 /* "ns", "bytes"; "events" for what is counted. */
 const char *report_unit(const struct view *v);

@@ -40,14 +40,11 @@ int sampler_rows_fd(const struct sampler *s);
 /* Sets the remedy in @err where perf_event_open() was refused (EPERM, EACCES): the capability, and
  * the setting that asks for it. */
 void sampler_denied(struct error *err);
-/* Arms the event on every online CPU with a period of event_period_valid(), or has that done:
- * sampler_begun() says when it is. 0; -EBUSY when all sets are taken; -EAGAIN: sampler_take() of
- * its program is to come first; -errno. */
-int sampler_start(struct sampler *s, enum event_kind kind, uint64_t period, uint32_t *ret_set,
-                  struct error *err);
 struct sampler_event;
-/* Does the same of an event that sampler_describe() made. -EEXIST while another set samples it, of
- * a tracepoint. */
+/* Arms the event on every online CPU with a period of event_period_valid(), or has that done:
+ * sampler_begun() says when it is. sampler_describe() made @event. Return: 0. -EBUSY when all sets
+ * are taken. -EAGAIN: sampler_take() of its program is to come first. -EEXIST while another set
+ * samples it, of a tracepoint. -errno. */
 int sampler_start_event(struct sampler *s, const struct sampler_event *event, uint64_t period,
                         uint32_t *ret_set, struct error *err);
 /* Checks whether this machine has the event: opens it for a moment. 0; -ENOENT; -errno, with @err.

@@ -177,15 +177,6 @@ int sampler_check_event(const struct sampler_event *event, struct error *err)
     return 0;
 }
 
-int sampler_start(struct sampler *s, enum event_kind kind, uint64_t period, uint32_t *ret_set,
-                  struct error *err)
-{
-    struct sampler_event event;
-    int r = sampler_describe(kind, SPAN_NULL, /* devices_fd= */ -1, &event, err);
-
-    return r < 0 ? r : sampler_start_event(s, &event, period, ret_set, err);
-}
-
 /* Whether a set samples @event: the kernel lets one program watch a tracepoint once. */
 static bool runs(const struct sampler *s, const struct sampler_event *event)
 {

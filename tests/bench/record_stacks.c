@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "hotspot/hotspot.h"
 #include "proc/proc.h"
+#include "tests/maps_of.h"
 #include "unwind_tables/table_loader.h"
 
 #include <dirent.h>
@@ -218,7 +219,7 @@ static int read_process(int pid)
     host.mem_fd = open(path, O_RDONLY | O_CLOEXEC);
     snprintf(path, sizeof(path), "/proc/%d/maps", pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (host.mem_fd < 0 || fd < 0 || maps_read(fd, &maps) < 0 || feeder_new(&io, &feeder) < 0)
+    if (host.mem_fd < 0 || fd < 0 || maps_of(fd, &maps) < 0 || feeder_new(&io, &feeder) < 0)
         return -EIO;
     close(fd);
     for (size_t i = 0; i < maps.count && !vm; i++) {

@@ -13,6 +13,8 @@
 #include "hotspot/hotspot.h"
 #include "sample/sample.h"
 #include "sample/sampler.h"
+#include "sample/sampler_events.h"
+#include "tests/maps_of.h"
 #include "unwind/unwind.h"
 #include "unwind_tables/table_loader.h"
 
@@ -100,7 +102,7 @@ static int read_maps(void)
     maps_deinit(&run.maps);
     snprintf(path, sizeof(path), "/proc/%d/maps", run.pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd < 0 ? -errno : maps_read(fd, &run.maps);
+    return fd < 0 ? -errno : maps_of(fd, &run.maps);
 }
 
 static void show(const struct sample_record *rec, const uint64_t *frames)
@@ -344,6 +346,7 @@ static void print_relocations(void)
 
 int main(int argc, char **argv)
 {
+    struct sampler_event event;
     struct feeder_io io = { .rows_max = SAMPLER_ROWS_MAX,
                             .open_mapped = open_mapped,
                             .put_rows = put_rows,
@@ -402,7 +405,8 @@ int main(int argc, char **argv)
     printf("%" PRIu64 " rows of %" PRIu64 " files in %.0f ms\n", fed.rows, fed.files,
            (double)(clock_monotonic_ns() - begin_ns) / 1e6);
     sampler_filter_process(run.sampler, run.pid, 1);
-    if (sampler_start(run.sampler, EVENT_CPU, NSEC_PER_SEC / hz, &set, &err) < 0) {
+    if (sampler_describe(EVENT_CPU, SPAN_NULL, /* devices_fd= */ -1, &event, &err) < 0 ||
+        sampler_start_event(run.sampler, &event, NSEC_PER_SEC / hz, &set, &err) < 0) {
         fprintf(stderr, "%s\n", err.msg);
         return 1;
     }

@@ -207,7 +207,7 @@ uint64_t image_exercise(struct image *i)
     struct digest d = { .hash = UINT64_C(0xcbf29ce484222325) };
     struct error err = ERROR_NULL;
     uint64_t value = 0;
-    int r = hotspot_vm_open_memory(image_read, i, i->base, &d.vm, &err);
+    int r = hotspot_vm_open_memory(image_read, i, i->base, NULL, &d.vm, &err);
 
     fold_number(&d, (uint64_t)r);
     if (r != 0) {

@@ -158,7 +158,7 @@ static void drop_flags(struct image *i, uint64_t want)
     uint64_t table, count, count_at;
     size_t stride;
 
-    if (hotspot_vm_open_memory(image_read, i, i->base, &vm, NULL) != 0)
+    if (hotspot_vm_open_memory(image_read, i, i->base, NULL, &vm, NULL) != 0)
         exit(1);
     memory_u64(&vm->memory, vm->layout.flags_at, &table);
     count_at = vm->layout.flag_count_at;

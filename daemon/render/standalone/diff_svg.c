@@ -14,20 +14,21 @@ struct picture {
     double whole, least; /* least: parts of the whole below which nothing is drawn */
 };
 
-double diff_both(const struct diff *d, uint64_t a, uint64_t b)
+static double weight_of_both(const struct diff *d, uint64_t a, uint64_t b)
 {
     return (double)a * d->scale + (double)b;
 }
 
 static double part_of(const struct picture *p, const struct diff_node *n)
 {
-    return diff_both(p->d, n->a, n->b) / p->whole;
+    return weight_of_both(p->d, n->a, n->b) / p->whole;
 }
 
 /* Grey where nothing changed, red for more, blue for less. */
 static uint32_t colour_of(const struct diff *d, const struct diff_node *n)
 {
-    double both = diff_both(d, n->a, n->b), part = both > 0 ? diff_delta(d, n->a, n->b) / both : 0;
+    double both = weight_of_both(d, n->a, n->b),
+           part = both > 0 ? diff_delta(d, n->a, n->b) / both : 0;
     uint32_t fade = 235 - (uint32_t)((part < 0 ? -part : part) * 150);
 
     if (!n->depth)
@@ -137,7 +138,7 @@ int diff_svg(const struct diff *d, const struct render_opts *o, struct buf *out,
     struct svg_picture svg = { .out = out,
                                .width = (double)(o && o->width ? o->width : SVG_WIDTH_DEFAULT),
                                .inverted = o && o->inverted };
-    struct picture p = { .d = d, .svg = &svg, .whole = diff_both(d, d->a, d->b) };
+    struct picture p = { .d = d, .svg = &svg, .whole = weight_of_both(d, d->a, d->b) };
     _cleanup_buf_ struct buf title = BUF_NULL, note = BUF_NULL, about = BUF_NULL;
     int r;
 

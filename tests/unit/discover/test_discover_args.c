@@ -2,9 +2,11 @@
 /* discover: a JVM by its maps, its main class by its arguments, with values masked. */
 #include "suite.h"
 
+#include "base/cleanup.h"
 #include "discover/args.h"
 #include "discover/table.h"
 #include "proc/maps_walk.h"
+#include "tests/maps_of.h"
 
 static const struct {
     const char *command, *cmdline;
@@ -123,9 +125,15 @@ static const struct {
 
 START_TEST(finds_libjvm)
 {
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_close_ int fd = -1;
     struct jvm_scan s = { 0 };
 
-    maps_walk_lines(span_of(SCAN_CASES[_i].maps), jvm_scan_mapping, &s);
+    buf_init(&text, 4096);
+    buf_printf(&text, "%s\n", SCAN_CASES[_i].maps);
+    fd = maps_file(buf_span(&text));
+    ck_assert_int_ge(fd, 0);
+    maps_walk_text(fd, NSEC_PER_SEC, jvm_scan_mapping, &s);
     for (size_t i = 0; i < ARRAY_SIZE(SCAN_CASES[_i].bases); i++)
         ck_assert_uint_eq(s.libjvm.bases[i], SCAN_CASES[_i].bases[i]);
     ck_assert_int_eq(s.openj9, SCAN_CASES[_i].openj9);

@@ -119,7 +119,7 @@ static void load(int jdk)
 
 static int open_image(struct error *err)
 {
-    return hotspot_vm_open_memory(image_read, &image, image.base, &vm, err);
+    return hotspot_vm_open_memory(image_read, &image, image.base, NULL, &vm, err);
 }
 
 static void unload(void)
@@ -368,7 +368,7 @@ START_TEST(waits_for_the_interpreter)
     ck_assert_int_eq(memory_u64(&vm->memory, vm->layout.interpreter_code_at, &queue_limit_at), 0);
     queue_limit_at += (uint64_t)vm->layout.stub_queue_limit.offset;
     vm = hotspot_vm_close(vm);
-    ck_assert_int_eq(hotspot_vm_open_memory(read_generating, &image, image.base, &vm, &err),
+    ck_assert_int_eq(hotspot_vm_open_memory(read_generating, &image, image.base, NULL, &vm, &err),
                      jdk == 8 ? 0 : HOTSPOT_NOT_READY); /* JDK 8 cuts nothing off */
 }
 END_TEST
@@ -384,12 +384,12 @@ START_TEST(tells_a_gone_process_from_one_that_starts)
     struct error err = ERROR_NULL;
     int answer = 0;
 
-    ck_assert_int_eq(hotspot_vm_open_memory(read_nothing, &answer, 0x7f0000000000, &vm, &err),
+    ck_assert_int_eq(hotspot_vm_open_memory(read_nothing, &answer, 0x7f0000000000, NULL, &vm, &err),
                      HOTSPOT_GONE);
     answer = -EIO;
-    ck_assert_int_eq(hotspot_vm_open_memory(read_nothing, &answer, 0x7f0000000000, &vm, &err),
+    ck_assert_int_eq(hotspot_vm_open_memory(read_nothing, &answer, 0x7f0000000000, NULL, &vm, &err),
                      HOTSPOT_NOT_READY);
-    ck_assert_int_eq(hotspot_vm_open_memory(read_nothing, &answer, 5, &vm, &err),
+    ck_assert_int_eq(hotspot_vm_open_memory(read_nothing, &answer, 5, NULL, &vm, &err),
                      HOTSPOT_UNSUPPORTED);
     ck_assert(err.msg[0]);
 }

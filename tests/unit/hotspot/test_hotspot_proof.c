@@ -258,7 +258,7 @@ static void try(const struct hotspot_layout *layout, const char *how, const char
 
     if (t->asked++ % t->every != 0)
         return;
-    r = hotspot_vm_open_layout(read_jvm, &jvm.mem_fd, layout, &vm, &err);
+    r = hotspot_vm_open_memory(read_jvm, &jvm.mem_fd, 0, layout, &vm, &err);
     if (r != 0) {
         t->refused++;
         return;
@@ -359,7 +359,8 @@ static void check_right(const struct hotspot_layout *l, int jdk)
 {
     struct error err = ERROR_NULL;
 
-    ck_assert_msg(hotspot_vm_open_layout(read_jvm, &jvm.mem_fd, l, &vm, &err) == 0, "%s", err.msg);
+    ck_assert_msg(hotspot_vm_open_memory(read_jvm, &jvm.mem_fd, 0, l, &vm, &err) == 0, "%s",
+                  err.msg);
     fprintf(stderr, "JDK %d: %s\n", jdk, hotspot_vm_note(vm));
     ck_assert_ptr_null(strstr(hotspot_vm_note(vm), "switched off"));
     ask(&told);
@@ -377,7 +378,8 @@ START_TEST(a_wrong_table_gives_no_wrong_name)
 
     if (!start(RELEASES[_i]))
         return;
-    ck_assert_int_eq(hotspot_vm_open_memory(read_jvm, &jvm.mem_fd, jvm.libjvm_base, &vm, &err), 0);
+    ck_assert_int_eq(
+        hotspot_vm_open_memory(read_jvm, &jvm.mem_fd, jvm.libjvm_base, NULL, &vm, &err), 0);
     ck_assert_str_eq(hotspot_vm_note(vm), "");
     l = vm->layout;
     memset(&truth, 0, sizeof(truth));

@@ -28,6 +28,15 @@ struct burner {
     int clock_fd;
 };
 
+static int start_kind(struct sampler *s, enum event_kind kind, uint64_t period, uint32_t *ret_set,
+                      struct error *e)
+{
+    struct sampler_event event;
+    int r = sampler_describe(kind, SPAN_NULL, /* devices_fd= */ -1, &event, e);
+
+    return r < 0 ? r : sampler_start_event(s, &event, period, ret_set, e);
+}
+
 static struct burner start_burner_in(unsigned long namespaces)
 {
     struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
@@ -121,7 +130,7 @@ START_TEST(rate_is_exact)
     usleep(50000);
     for (size_t i = 0; i < SAMPLER_SETS_MAX && RATES[_i].hz[i]; i++)
         ck_assert_msg(
-            sampler_start(sampler, EVENT_CPU, NSEC_PER_SEC / RATES[_i].hz[i], &sets[i], &err) == 0,
+            start_kind(sampler, EVENT_CPU, NSEC_PER_SEC / RATES[_i].hz[i], &sets[i], &err) == 0,
             "%s", err.msg);
     began_ns = clock_monotonic_ns();
     before_ns = burner_ns(&burner);
@@ -165,7 +174,7 @@ START_TEST(costs_no_more_than_its_budget)
 
     sampler_stats(sampler, &before);
     sampler_budget(sampler, 0); /* one sample, then none for the rest of the window */
-    ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err), 0);
+    ck_assert_int_eq(start_kind(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err), 0);
     ck_assert_int_eq(sampler_filter_process(sampler, burner.pid, 1U << set), 0);
     sample_for(&burner, 1);
     sampler_budget(sampler, STACK_BUDGET_NS);
@@ -195,7 +204,7 @@ START_TEST(losses_are_told_by_set_and_process)
     sampler_stats(sampler, &before);
     sampler_budget(sampler, 0);
     for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
-        ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, periods[i], &sets[i], &err), 0);
+        ck_assert_int_eq(start_kind(sampler, EVENT_CPU, periods[i], &sets[i], &err), 0);
         ck_assert_int_eq(sampler_filter_process(sampler, burners[i].pid, 1U << sets[i]), 0);
     }
     sample_for(&burners[0], 1);
@@ -231,7 +240,7 @@ START_TEST(facts_of_a_sample)
     uint64_t boot_ns = clock_ns(CLOCK_BOOTTIME), now_ns, spent_ns;
     uint32_t set;
 
-    ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, 2 * NSEC_PER_MSEC, &set, &err), 0);
+    ck_assert_int_eq(start_kind(sampler, EVENT_CPU, 2 * NSEC_PER_MSEC, &set, &err), 0);
     ck_assert_int_eq(sampler_filter_process(sampler, burner.pid, 1U << set), 0);
     sample_for(&burner, 0.3);
     now_ns = clock_monotonic_ns();
@@ -253,8 +262,8 @@ START_TEST(filters)
     uint64_t before_ns;
     uint32_t set, other;
 
-    ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err), 0);
-    ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, 10 * NSEC_PER_MSEC, &other, &err), 0);
+    ck_assert_int_eq(start_kind(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err), 0);
+    ck_assert_int_eq(start_kind(sampler, EVENT_CPU, 10 * NSEC_PER_MSEC, &other, &err), 0);
     sample_for(&burner, 0.2);
     ck_assert_uint_eq(got.weight[set] + got.weight[other] + got.others, 0); /* nobody asked */
 
@@ -275,7 +284,7 @@ START_TEST(filters)
     /* A set that starts under an old number knows nothing of the old one's processes. */
     ck_assert_int_eq(sampler_stop(sampler, set), 0);
     ck_assert_int_eq(sampler_stop(sampler, set), -ENOENT);
-    ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err), 0);
+    ck_assert_int_eq(start_kind(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err), 0);
     drain();
     sample_for(&burner, 0.1);
     ck_assert_uint_eq(got.weight[set] + got.weight[other] + got.others, 0);
@@ -288,12 +297,12 @@ START_TEST(takes_all_sets)
     uint32_t set;
 
     for (int i = 0; i < SAMPLER_SETS_MAX; i++)
-        ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, NSEC_PER_SEC, &set, &err), 0);
-    ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, NSEC_PER_SEC, &set, &err), -EBUSY);
+        ck_assert_int_eq(start_kind(sampler, EVENT_CPU, NSEC_PER_SEC, &set, &err), 0);
+    ck_assert_int_eq(start_kind(sampler, EVENT_CPU, NSEC_PER_SEC, &set, &err), -EBUSY);
     ck_assert_int_eq(sampler_stop(sampler, 2), 0);
-    ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, NSEC_PER_SEC, &set, &err), 0);
+    ck_assert_int_eq(start_kind(sampler, EVENT_CPU, NSEC_PER_SEC, &set, &err), 0);
     ck_assert_uint_eq(set, 2);
-    ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, 1000, &set, &err), -EINVAL);
+    ck_assert_int_eq(start_kind(sampler, EVENT_CPU, 1000, &set, &err), -EINVAL);
     ck_assert_int_eq(sampler_filter_process(sampler, 0, 1), -EINVAL);
     ck_assert_int_eq(sampler_filter_process(sampler, 1, 1U << SAMPLER_SETS_MAX), -EINVAL);
 }
@@ -305,7 +314,7 @@ START_TEST(follows_processors)
     struct burner burner = start_burner();
     uint32_t cpus[2] = { 0, 1 }, set;
 
-    ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err), 0);
+    ck_assert_int_eq(start_kind(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err), 0);
     ck_assert_int_eq(sampler_filter_process(sampler, burner.pid, 1U << set), 0);
     ck_assert_int_eq(sampler_follow_cpus(sampler), 0); /* nothing has changed */
     ck_assert_int_gt(sampler_set_cpus(sampler, cpus + 1, 1), 0);
@@ -339,7 +348,7 @@ START_TEST(forgets_when_slots_begin_anew)
     struct unwind_process p;
     uint32_t set;
 
-    ck_assert_int_eq(sampler_start(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err), 0);
+    ck_assert_int_eq(start_kind(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err), 0);
     ck_assert_int_eq(sampler_put_rows(sampler, 0, &root, 1), 0);
     describe_burner(&p, burner.pid, 9);
     ck_assert_int_eq(sampler_filter_process(sampler, burner.pid, 1U << set), 0);
@@ -394,7 +403,7 @@ START_TEST(numbers_of_a_pid_namespace)
             _exit(3);
         teardown();
         open_sampler(ns);
-        if (sampler_start(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err) < 0)
+        if (start_kind(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err) < 0)
             _exit(4);
         if (sampler_filter_process(sampler, inner.pid, 1U << set) < 0)
             _exit(5);

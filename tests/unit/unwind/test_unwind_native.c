@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "proc/proc.h"
+#include "tests/maps_of.h"
 #include "unwind_tables/ehframe.h"
 
 #include <dlfcn.h>
@@ -177,7 +178,7 @@ static void describe_self(void)
 
     self = (struct unwind_process){ .slot = 9 };
     host.row_count = 0;
-    ck_assert_int_eq(maps_read(fd, &maps), 0);
+    ck_assert_int_eq(maps_of(fd, &maps), 0);
     host.region_count = 0;
     for (size_t i = 0; i < maps.count; i++) {
         const struct mapping *m = &maps.entries[i];

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file_identity.h"
+#include "tests/maps_of.h"
 #include "unwind_tables/ehframe.h"
 
 #include <fcntl.h>
@@ -112,7 +113,7 @@ static void read_own_maps(void)
     _cleanup_close_ int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 
     maps_deinit(&maps);
-    ck_assert_int_eq(maps_read(fd, &maps), 0);
+    ck_assert_int_eq(maps_of(fd, &maps), 0);
 }
 
 static void new_feeder(uint32_t max, bool background)
