@@ -90,7 +90,7 @@ static void add(struct server *s, pid_t pid, int fd)
     s->openers[s->opener_count++] = (struct opener){ .pid = pid, .fd = fd, .late_fd = -1 };
 }
 
-void openers_start(struct server *s)
+void file_openers_start(struct server *s)
 {
     int r = child_start("flamed-nursery", nursery_main, &s->nursery_fd);
 
@@ -132,7 +132,7 @@ static void replenish(struct server *s)
         s->opener_awaited = wire_send(s->nursery_fd, "+", 1, NULL, 0) == 0;
 }
 
-void openers_stop(struct server *s)
+void file_openers_stop(struct server *s)
 {
     s->nursery_fd = close_fd(s->nursery_fd);
     for (size_t i = 0; i < s->opener_count; i++) {
@@ -142,7 +142,7 @@ void openers_stop(struct server *s)
     s->opener_count = 0;
 }
 
-bool openers_take(const struct server *s, uint32_t kind)
+bool file_openers_take(const struct server *s, uint32_t kind)
 {
     switch (kind) {
     case BROKER_MAPS:
@@ -313,7 +313,7 @@ static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget
     return error_set(&rep->err, -EIO, "an opener of flamed-broker has ended");
 }
 
-int openers_ask(struct server *s, const struct broker_request *q, struct reply *rep)
+int file_openers_ask(struct server *s, const struct broker_request *q, struct reply *rep)
 {
     const struct target_fields *of = &q->fields.target;
     struct proc_id id = { .host_pid = of->host_pid, .start_ticks = of->start_ticks };
@@ -335,7 +335,7 @@ int openers_ask(struct server *s, const struct broker_request *q, struct reply *
     return o ? ask(s, o, owner, left, q, rep) : refuse(of->host_pid, &rep->err);
 }
 
-int openers_try(struct server *s, const struct broker_request *q, struct error *err)
+int file_openers_try(struct server *s, const struct broker_request *q, struct error *err)
 {
     struct broker_request maps = { .version = q->version,
                                    .kind = BROKER_MAPS,
@@ -343,9 +343,9 @@ int openers_try(struct server *s, const struct broker_request *q, struct error *
     struct reply rep = { 0 };
     int r;
 
-    if (!broker_request_info(q->kind)->of_target || !openers_take(s, BROKER_MAPS))
+    if (!broker_request_info(q->kind)->of_target || !file_openers_take(s, BROKER_MAPS))
         return 0;
-    r = openers_ask(s, &maps, &rep);
+    r = file_openers_ask(s, &maps, &rep);
     for (size_t i = 0; i < rep.fd_count; i++)
         close_fd(rep.fds[i]);
     if (r != -ETIMEDOUT)

@@ -23,12 +23,12 @@
 #define OPENER_KEEP_NS UINT64_C(30000000000) /* from the question on */
 
 /* Forks them. Where that fails (logged) the broker opens files itself. */
-void openers_start(struct server *s);
-void openers_stop(struct server *s);
+void file_openers_start(struct server *s);
+void file_openers_stop(struct server *s);
 /* Returns true where request @kind is theirs and there is one. */
-bool openers_take(const struct server *s, uint32_t kind);
+bool file_openers_take(const struct server *s, uint32_t kind);
 /* Answers those requests, as a request_fn. -ETIMEDOUT: the file system does not answer. */
-int openers_ask(struct server *s, const struct broker_request *q, struct reply *rep);
+int file_openers_ask(struct server *s, const struct broker_request *q, struct reply *rep);
 /* Before the broker itself looks at the process that @q names: whether that can be opened, as an
  * opener found. 0 too where @q names none; -ETIMEDOUT. */
-int openers_try(struct server *s, const struct broker_request *q, struct error *err);
+int file_openers_try(struct server *s, const struct broker_request *q, struct error *err);

@@ -140,7 +140,7 @@ static int run_connected(const struct options *o, struct error *err)
         s.parent = getppid();
         server_probe(&s);
         start_launcher(o, &s);
-        openers_start(&s);
+        file_openers_start(&s);
         open_pins(&s);
         r = start_threads(&s, err);
     }
@@ -175,7 +175,7 @@ static int run_listening(const struct options *o, struct error *err)
         return r;
     server_probe(&s);
     start_launcher(o, &s);
-    openers_start(&s);
+    file_openers_start(&s);
     open_pins(&s);
     s.audit_path = o->audit_log;
     s.config_path = o->config;

@@ -19,7 +19,8 @@ static int open_mapped(struct server *s, const struct mapping_fields *at, int *r
                                       .kind = BROKER_MAPPED,
                                       .fields.mapped = *at };
     struct reply rep = { 0 };
-    int r = openers_take(s, BROKER_MAPPED) ? openers_ask(s, &q, &rep) : request_mapped(s, at, &rep);
+    int r = file_openers_take(s, BROKER_MAPPED) ? file_openers_ask(s, &q, &rep)
+                                                : request_mapped(s, at, &rep);
 
     if (r < 0)
         *err = rep.err;

@@ -76,7 +76,7 @@ static int check_state(const struct server *s, const struct target *t,
         error_remedy(err, "symbols=memory needs no attach; or start the JVM without -Xrs");
         return -EOPNOTSUPP;
     }
-    return room_check(s, t, status->uid, err);
+    return attach_headroom_check(s, t, status->uid, err);
 }
 
 /* Where that cannot be told (init in a container, a security module), our own is all that is known
@@ -206,7 +206,7 @@ static int64_t clock_offset_ns(const struct target *t)
 static int make_template(struct server *s, const struct stream_header *h,
                          struct launcher_message *m, int *ret_fd, bool *ret_paid)
 {
-    _cleanup_close_ int fd = memory_open("flamed-stream", MEMORY_DATA);
+    _cleanup_close_ int fd = memfd_open("flamed-stream", MEMFD_DATA);
 
     if (fd < 0)
         return fd;
@@ -246,7 +246,7 @@ static int make_stream(struct server *s, const struct attach_fields *q, const st
     } else {
         r = owner_files_take(&s->owner_files, m->owner, &h, ret_fd, &paid, err);
     }
-    return r || paid ? r : room_check_stream(s, t, err);
+    return r || paid ? r : attach_headroom_check_stream(s, t, err);
 }
 
 /* The memory file that the JVM writes. HotSpot opens the map of jcmd so that it is cut to nothing
@@ -256,7 +256,7 @@ static int make_out(struct server *s, const struct attach_fields *q, const struc
 {
     if (attach_loads(q->mode))
         return make_stream(s, q, t, m, ret_fd, err);
-    *ret_fd = memory_open("flamed-perfmap", MEMORY_DATA);
+    *ret_fd = memfd_open("flamed-perfmap", MEMFD_DATA);
     return *ret_fd < 0 ? error_code(err, *ret_fd, "cannot make a memory file for the JVM") : 0;
 }
 

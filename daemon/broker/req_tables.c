@@ -32,7 +32,7 @@ void server_forget_tables(struct server *s)
  */
 int request_tables(struct server *s, const struct no_fields *q, struct reply *rep)
 {
-    _cleanup_close_ int fd = memory_open("flamed-tables", MEMORY_DATA);
+    _cleanup_close_ int fd = memfd_open("flamed-tables", MEMFD_DATA);
     void *p;
 
     (void)q;

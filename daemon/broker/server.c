@@ -69,7 +69,7 @@ void server_deinit(struct server *s)
     s->pid_ns_fd = close_fd(s->pid_ns_fd);
     s->pins_fd = close_fd(s->pins_fd);
     s->launcher_fd = close_fd(s->launcher_fd);
-    openers_stop(s);
+    file_openers_stop(s);
     s->agents = agents_free(s->agents);
     s->owner_files = owner_files_free(s->owner_files);
     s->holders = holders_free(s->holders);
@@ -133,7 +133,7 @@ static int reply_send(int fd, const struct broker_request *q, int result, const 
 }
 
 /* Ends the broker, so that another is started, where it looks at a process itself and the kernel
- * makes it wait: for an exec that began after openers_try(). */
+ * makes it wait: for an exec that began after file_openers_try(). */
 static void set_deadline(time_t seconds)
 {
     const struct itimerval t = { .it_value = { .tv_sec = seconds } };
@@ -182,8 +182,9 @@ int server_answer(struct server *s, int fd)
         return n == 0 || n == -ECONNRESET ? 1 : (int)n;
     r = broker_request_check(raw, (size_t)n, &q, &rep.err);
     if (r == 0) {
-        r = openers_take(s, q.kind) ? openers_ask(s, &q, &rep) : openers_try(s, &q, &rep.err);
-        if (r == 0 && !openers_take(s, q.kind))
+        r = file_openers_take(s, q.kind) ? file_openers_ask(s, &q, &rep)
+                                         : file_openers_try(s, &q, &rep.err);
+        if (r == 0 && !file_openers_take(s, q.kind))
             r = call(s, &q, &rep);
         if (r < 0 && !rep.err.msg[0])
             error_code(&rep.err, r, "%s", broker_request_info(q.kind)->name);

@@ -16,7 +16,7 @@ static int write_file(int root_fd, const char *name, const char *p, size_t n)
     _cleanup_close_ int fd =
         openat(root_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0555);
 
-    return fd < 0 ? -errno : memory_write(fd, p, n);
+    return fd < 0 ? -errno : memfd_write(fd, p, n);
 }
 
 static int program_in_tmpfs(const char *name, const void *p, size_t n, int *ret_fd)
@@ -38,9 +38,9 @@ static int program_in_tmpfs(const char *name, const void *p, size_t n, int *ret_
     return 0;
 }
 
-int program_open(const char *name, const void *p, size_t n, int *ret_fd)
+int exec_memfd_open(const char *name, const void *p, size_t n, int *ret_fd)
 {
-    int r = memory_sealed(name, MEMORY_PROGRAM, p, n, ret_fd);
+    int r = memfd_sealed(name, MEMFD_PROGRAM, p, n, ret_fd);
 
     return r == -EACCES ? program_in_tmpfs(name, p, n, ret_fd) : r;
 }

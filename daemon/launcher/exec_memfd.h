@@ -10,4 +10,4 @@
 /* Makes a sealed memfd with the @n bytes of @p. If vm.memfd_noexec=2 forbids to execute one, makes
  * a file of a read-only tmpfs that is mounted nowhere, which takes CAP_SYS_ADMIN. The fd is the
  * caller's. Return: 0 or -errno. */
-int program_open(const char *name, const void *p, size_t n, int *ret_fd);
+int exec_memfd_open(const char *name, const void *p, size_t n, int *ret_fd);

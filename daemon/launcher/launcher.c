@@ -69,7 +69,7 @@ static int exec_helper(const struct launcher *l, const struct launcher_message *
     char *argv[] = { (char *)"flamed-attach", NULL }, *envp[] = { NULL };
     int high[ATTACH_FD_END], job = -1, program, r;
 
-    r = memory_sealed("flamed-attach-job", MEMORY_DATA, &m->job, sizeof(m->job), &job);
+    r = memfd_sealed("flamed-attach-job", MEMFD_DATA, &m->job, sizeof(m->job), &job);
     if (r < 0)
         return r;
     program = fcntl(l->program_fd, F_DUPFD_CLOEXEC, 2 * ATTACH_FD_END);
@@ -362,7 +362,7 @@ int launcher_run(int socket, bool mounts)
     int r;
 
     signal(SIGPIPE, SIG_IGN); /* a result that nobody waits for any more must not end us */
-    r = program_open("flamed-attach", helper.p, helper.n, &l.program_fd);
+    r = exec_memfd_open("flamed-attach", helper.p, helper.n, &l.program_fd);
     if (r < 0)
         return log_err_errno(r,
                              "attaching will not work: neither a memory file nor a file of a file "

@@ -116,7 +116,8 @@ static int open_place(int root_fd, int info_fd, const char *name, int *ret_fd, u
     return 0;
 }
 
-int place_open_folder(int root_fd, int info_fd, uint32_t index, int *ret_fd, uint64_t *ret_mount)
+int mount_point_open_folder(int root_fd, int info_fd, uint32_t index, int *ret_fd,
+                            uint64_t *ret_mount)
 {
     _cleanup_close_ int fd = -1;
     struct stat st, root;
@@ -131,7 +132,7 @@ int place_open_folder(int root_fd, int info_fd, uint32_t index, int *ret_fd, uin
     return 0;
 }
 
-int place_open_tmp(int root_fd, int info_fd, int *ret_fd, uint64_t *ret_mount)
+int mount_point_open_tmp(int root_fd, int info_fd, int *ret_fd, uint64_t *ret_mount)
 {
     _cleanup_close_ int fd = -1;
     struct statfs fs;
@@ -145,7 +146,7 @@ int place_open_tmp(int root_fd, int info_fd, int *ret_fd, uint64_t *ret_mount)
     return 0;
 }
 
-bool place_is_in(int info_fd, int mount_fd, uint64_t in_mount)
+bool mount_point_is_in(int info_fd, int mount_fd, uint64_t in_mount)
 {
     struct mountinfo m;
     uint64_t id;
@@ -200,7 +201,7 @@ static void sweep_one(int proc_fd, int root_fd, int info_fd, const char *own, co
     }
 }
 
-void places_sweep(int proc_fd, int root_fd, int info_fd, const char *own)
+void mount_points_sweep(int proc_fd, int root_fd, int info_fd, const char *own)
 {
     for (size_t i = 0; i < ARRAY_SIZE(FOLDERS); i++)
         sweep_one(proc_fd, root_fd, info_fd, own, FOLDERS[i]);
@@ -241,10 +242,10 @@ static void sweep_process(int proc_fd, const char *name, uint64_t *seen, size_t 
     root = openat(dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
     ns = openat(dir, "ns/mnt", O_RDONLY | O_CLOEXEC);
     if (root >= 0 && ns >= 0 && setns(ns, CLONE_NEWNS) == 0)
-        places_sweep(proc_fd, root, info, NULL);
+        mount_points_sweep(proc_fd, root, info, NULL);
 }
 
-void places_sweep_all(int proc_fd)
+void mount_points_sweep_all(int proc_fd)
 {
     static uint64_t seen[NAMESPACES_MAX];
     size_t seen_count = 0;

@@ -13,16 +13,17 @@
  * right below the root, in the same mount, and empty. Its owner must be the root's, and alone may
  * write to it. Nothing that is mounted in it may be seen elsewhere. *ret_mount: the mount that it
  * lies in. Return: 0 or -errno. */
-int place_open_folder(int root_fd, int info_fd, uint32_t index, int *ret_fd, uint64_t *ret_mount);
+int mount_point_open_folder(int root_fd, int info_fd, uint32_t index, int *ret_fd,
+                            uint64_t *ret_mount);
 /* Does the same for /tmp: empty, and on a file system that is read-only. */
-int place_open_tmp(int root_fd, int info_fd, int *ret_fd, uint64_t *ret_mount);
+int mount_point_open_tmp(int root_fd, int info_fd, int *ret_fd, uint64_t *ret_mount);
 /* Returns whether the root @mount_fd of a mount lies right in the mount @in_mount, and is shared
  * with nobody. */
-bool place_is_in(int info_fd, int mount_fd, uint64_t in_mount);
+bool mount_point_is_in(int info_fd, int mount_fd, uint64_t in_mount);
 
 /* Removes mounts of ours at these places, known by type, source, and owner of the root. Removes
  * those with the source @own (NULL: none), and those whose launcher is not alive. @proc_fd: the
  * host's /proc. */
-void places_sweep(int proc_fd, int root_fd, int info_fd, const char *own);
+void mount_points_sweep(int proc_fd, int root_fd, int info_fd, const char *own);
 /* Does the same in the mount namespace of every process but those in our own. Joins them. */
-void places_sweep_all(int proc_fd);
+void mount_points_sweep_all(int proc_fd);

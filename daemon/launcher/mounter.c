@@ -86,7 +86,7 @@ static int mount_at(const struct job *j, int mount_fd, int folder_fd, uint64_t i
 {
     int r = over(mount_fd, folder_fd);
 
-    if (r == 0 && !place_is_in(j->info_fd, mount_fd, in_mount)) {
+    if (r == 0 && !mount_point_is_in(j->info_fd, mount_fd, in_mount)) {
         r = -EXDEV;
         away(mount_fd);
     }
@@ -97,7 +97,7 @@ static int mount_tmp(const struct job *j)
 {
     _cleanup_close_ int folder = -1;
     uint64_t in_mount = 0;
-    int r = place_open_tmp(j->root_fd, j->info_fd, &folder, &in_mount);
+    int r = mount_point_open_tmp(j->root_fd, j->info_fd, &folder, &in_mount);
 
     return r < 0 ? r : mount_at(j, j->mounts->tmp, folder, in_mount);
 }
@@ -111,7 +111,7 @@ static int mount_agent(const struct job *j, uint32_t *ret_folder)
         _cleanup_close_ int folder = -1, inner = -1;
         uint64_t in_mount = 0;
 
-        r = place_open_folder(j->root_fd, j->info_fd, i, &folder, &in_mount);
+        r = mount_point_open_folder(j->root_fd, j->info_fd, i, &folder, &in_mount);
         if (r < 0)
             continue;
         /* What was taken away cannot be attached again. */
@@ -154,7 +154,7 @@ static int child(const struct job *j)
     int r = setns(j->target_fd, CLONE_NEWNS) < 0 ? -errno : 0;
 
     if (r == 0) /* of one of us that was killed */
-        places_sweep(host_proc, j->root_fd, j->info_fd, j->left);
+        mount_points_sweep(host_proc, j->root_fd, j->info_fd, j->left);
     if (!j->mounts)
         return r == 0 ? 0 : 1;
     if (r == 0 && j->mounts->tmp >= 0) {
@@ -356,7 +356,7 @@ void mounter_init(struct mounts_names *ret)
     if (pid == 0) {
         prctl(PR_SET_NAME, "flamed-mounter");
         keep_only(&host_proc, 1);
-        places_sweep_all(host_proc);
+        mount_points_sweep_all(host_proc);
         _exit(0);
     }
     if (pid < 0)

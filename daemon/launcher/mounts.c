@@ -32,7 +32,7 @@ static int write_agent(int root)
     _cleanup_close_ int fd = openat(root, ATTACH_MOUNT_AGENT,
                                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
 
-    return fd < 0 ? -errno : memory_write(fd, agent.p, agent.n);
+    return fd < 0 ? -errno : memfd_write(fd, agent.p, agent.n);
 }
 
 /* The agent of this build, and a folder for the stream; then read-only, which what is open for
@@ -80,7 +80,7 @@ static int make_stream(const char *source, int template_fd, bool paid, uint32_t 
     if (r == 0 && paid && fallocate(fd, 0, 0, (off_t)STREAM_BYTES) < 0)
         r = -errno;
     if (r == 0)
-        r = memory_write(fd, &h, sizeof(h));
+        r = memfd_write(fd, &h, sizeof(h));
     if (r == 0 && fchmodat(root, ".", 0555, 0) < 0)
         r = -errno;
     if (r == 0) {

@@ -14,17 +14,17 @@
 #define MFD_EXEC 16u
 #endif
 
-int memory_open(const char *name, enum memory_use use)
+int memfd_open(const char *name, enum memfd_use use)
 {
     const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-    int fd = memfd_create(name, flags | (use == MEMORY_PROGRAM ? MFD_EXEC : MFD_NOEXEC_SEAL));
+    int fd = memfd_create(name, flags | (use == MEMFD_PROGRAM ? MFD_EXEC : MFD_NOEXEC_SEAL));
 
     if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
         fd = memfd_create(name, flags);
     return fd < 0 ? -errno : fd;
 }
 
-int memory_seal(int fd)
+int memfd_seal(int fd)
 {
     if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0 ||
         lseek(fd, 0, SEEK_SET) < 0)
@@ -32,7 +32,7 @@ int memory_seal(int fd)
     return 0;
 }
 
-int memory_write(int fd, const void *p, size_t n)
+int memfd_write(int fd, const void *p, size_t n)
 {
     size_t done = 0;
 
@@ -46,13 +46,13 @@ int memory_write(int fd, const void *p, size_t n)
     return 0;
 }
 
-int memory_sealed(const char *name, enum memory_use use, const void *p, size_t n, int *ret_fd)
+int memfd_sealed(const char *name, enum memfd_use use, const void *p, size_t n, int *ret_fd)
 {
-    _cleanup_close_ int fd = memory_open(name, use);
-    int r = fd < 0 ? fd : memory_write(fd, p, n);
+    _cleanup_close_ int fd = memfd_open(name, use);
+    int r = fd < 0 ? fd : memfd_write(fd, p, n);
 
     if (r == 0)
-        r = memory_seal(fd);
+        r = memfd_seal(fd);
     if (r == 0)
         *ret_fd = take_fd(&fd);
     return r;

@@ -8,15 +8,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum memory_use { MEMORY_DATA, MEMORY_PROGRAM };
+enum memfd_use { MEMFD_DATA, MEMFD_PROGRAM };
 
 /* Opens an empty one that can be sealed, close-on-exec. The fd, or -errno (-EACCES: programs are
  * not allowed in memory here). */
-int memory_open(const char *name, enum memory_use use);
+int memfd_open(const char *name, enum memfd_use use);
 /* All @n bytes of @p at the offset of @fd, any file in memory. 0 or -errno. */
-int memory_write(int fd, const void *p, size_t n);
+int memfd_write(int fd, const void *p, size_t n);
 /* From now on nobody can change it; its offset is 0. 0 or -errno. */
-int memory_seal(int fd);
+int memfd_seal(int fd);
 /* One with @n bytes of @p that nobody can change, at offset 0. The fd is the caller's. 0, -errno.
  */
-int memory_sealed(const char *name, enum memory_use use, const void *p, size_t n, int *ret_fd);
+int memfd_sealed(const char *name, enum memfd_use use, const void *p, size_t n, int *ret_fd);

@@ -32,8 +32,8 @@ static const char *frame_suffix(enum frame_kind kind)
     }
 }
 
-void spell_frame(const struct profile *p, const struct view_opts *o, const struct frame *f,
-                 struct buf *out)
+void frame_name_spell(const struct profile *p, const struct view_opts *o, const struct frame *f,
+                      struct buf *out)
 {
     const struct function *fn = &p->functions[f->function];
     struct span name = intern_get(p->strings, fn->name);

@@ -6,5 +6,5 @@
 #include "profile/view.h"
 
 /* Appends the name of @f, a frame of @p, as @o asks for it: "java.lang.Thread.run:42_[j]". Pure. */
-void spell_frame(const struct profile *p, const struct view_opts *o, const struct frame *f,
-                 struct buf *out);
+void frame_name_spell(const struct profile *p, const struct view_opts *o, const struct frame *f,
+                      struct buf *out);

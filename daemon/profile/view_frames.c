@@ -47,7 +47,7 @@ static int view_frame_id(struct view_builder *b, uint32_t frame, uint32_t *ret)
     if (b->v->opts.exact)
         vf.frame = frame;
     buf_clear(&b->text);
-    spell_frame(b->p, &b->v->opts, f, &b->text);
+    frame_name_spell(b->p, &b->v->opts, f, &b->text);
     r = b->text.error;
     if (r == 0)
         r = view_intern(b, intern_get(b->p->strings, b->p->modules[fn->module].path), &vf.module);

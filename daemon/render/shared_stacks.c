@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "render/shared_stacks.h"
 
-int bodies_init(struct bodies *b, const struct view *v)
+int shared_stacks_init(struct shared_stacks *b, const struct view *v)
 {
-    *b = (struct bodies){ .v = v, .row = calloc(v->body_count + 1, sizeof(*b->row)) };
+    *b = (struct shared_stacks){ .v = v, .row = calloc(v->body_count + 1, sizeof(*b->row)) };
     if (!b->row)
         return -ENOMEM;
     for (size_t r = v->row_count; r > 0; r--)
@@ -11,12 +11,12 @@ int bodies_init(struct bodies *b, const struct view *v)
     return 0;
 }
 
-void bodies_deinit(struct bodies *b)
+void shared_stacks_deinit(struct shared_stacks *b)
 {
     free(b->row);
 }
 
-const uint32_t *bodies_frames(const struct bodies *b, uint32_t body, uint32_t *ret_n)
+const uint32_t *shared_stacks_frames(const struct shared_stacks *b, uint32_t body, uint32_t *ret_n)
 {
     const struct view_row *row = &b->v->rows[b->row[body]];
 
@@ -24,21 +24,21 @@ const uint32_t *bodies_frames(const struct bodies *b, uint32_t body, uint32_t *r
     return b->v->stack + row->first + row->roots;
 }
 
-uint32_t bodies_shared(const struct bodies *b, uint32_t body)
+uint32_t shared_stacks_shared(const struct shared_stacks *b, uint32_t body)
 {
     const uint32_t *before, *frames;
     uint32_t m, n, i = 0;
 
     if (!body)
         return 0;
-    before = bodies_frames(b, body - 1, &m);
-    frames = bodies_frames(b, body, &n);
+    before = shared_stacks_frames(b, body - 1, &m);
+    frames = shared_stacks_frames(b, body, &n);
     while (i < m && i < n && before[i] == frames[i])
         i++;
     return i;
 }
 
-size_t bodies_run_end(const struct bodies *b, size_t row)
+size_t shared_stacks_run_end(const struct shared_stacks *b, size_t row)
 {
     const struct view *v = b->v;
     const struct view_row *first = &v->rows[row];

@@ -96,7 +96,7 @@ static bool all_is_full(const struct serve *s, const struct caller *c)
     return clients_now(s, false, NULL) >= callers_limit(s->opts.connections_max, caller_is_root(c));
 }
 
-struct client *place_take(struct serve *s, const struct caller *caller)
+struct client *connection_place_take(struct serve *s, const struct caller *caller)
 {
     bool own_full = caller_is_full(s, caller), guest = false;
     struct client *c;
@@ -117,7 +117,7 @@ struct client *place_take(struct serve *s, const struct caller *caller)
     return c;
 }
 
-bool place_promote(struct serve *s, struct client *c)
+bool connection_place_promote(struct serve *s, struct client *c)
 {
     if (c->guest && !caller_is_full(s, &c->caller) && !all_is_full(s, &c->caller))
         c->guest = false;

@@ -81,7 +81,7 @@ static void net_add(struct serve *s, bool tls, const struct peer_connection *a)
     uint32_t generation;
 
     pthread_mutex_lock(&s->lock);
-    c = place_take(s, &caller);
+    c = connection_place_take(s, &caller);
     if (!c) {
         pthread_mutex_unlock(&s->lock);
         net_refuse(a->fd, tls);

@@ -61,7 +61,7 @@ bool quota_enter(struct request *req)
     if (req->route->health)
         return true;
     pthread_mutex_lock(&s->lock);
-    room = place_promote(s, req->client);
+    room = connection_place_promote(s, req->client);
     if (!room)
         s->stats.quota_refused[QUOTA_CONNECTIONS]++;
     pthread_mutex_unlock(&s->lock);

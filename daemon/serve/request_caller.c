@@ -44,7 +44,7 @@ static bool request_peer(struct request *req)
 
 /* A page of another site must not start anything in the name of who has logged in: the browser has
  * to say that it is ours. False: the answer says so. */
-static bool request_cookie_may(struct request *req, const struct head *h)
+static bool request_cookie_may(struct request *req, const struct request_head *h)
 {
     const struct origin_facts *a = &h->access; /* origin_check() found no foreign one in them */
     struct error err = ERROR_NULL;
@@ -107,7 +107,7 @@ void request_refuse_peer(struct request *req, const struct peer *peer, enum peer
     request_refuse(req, 403, &err);
 }
 
-bool request_subject(struct request *req, const struct head *h)
+bool request_subject(struct request *req, const struct request_head *h)
 {
     struct error err = ERROR_NULL;
     enum shown shown;

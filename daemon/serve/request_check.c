@@ -144,7 +144,7 @@ static bool may_be_json(struct span type)
 }
 
 /* Looks at what is announced before any of it is read. False: the answer says why it is not. */
-static bool request_takes_body(struct request *req, const struct head *h)
+static bool request_takes_body(struct request *req, const struct request_head *h)
 {
     struct error err = ERROR_NULL;
     char show[QUERY_SHOW_MAX];
@@ -172,7 +172,7 @@ static bool request_takes_body(struct request *req, const struct head *h)
 }
 
 /* Finds the caller, and checks what it wants, of a request whose route is known. */
-static bool admit(struct request *req, const struct head *h)
+static bool admit(struct request *req, const struct request_head *h)
 {
     if (!request_subject(req, h) || (req->has_body && !request_takes_body(req, h)))
         return false;
@@ -181,31 +181,31 @@ static bool admit(struct request *req, const struct head *h)
 
 bool request_admit(struct request *req)
 {
-    struct head h = { 0 };
+    struct request_head h = { 0 };
 
-    head_read(req, &h);
+    request_head_read(req, &h);
     return admit(req, &h);
 }
 
 bool request_check(struct request *req, const char *method)
 {
     struct error err = ERROR_NULL;
-    struct head h = { 0 };
+    struct request_head h = { 0 };
     int r;
 
-    head_read(req, &h);
+    request_head_read(req, &h);
     pthread_mutex_lock(&req->serve->lock);
     h.access.unix_socket = req->client->unix_socket;
     h.access.tls = req->client->speaks_tls;
     h.access.local_address = req->client->local_address; /* does not change */
     pthread_mutex_unlock(&req->serve->lock);
     req->head = strcmp(method, "HEAD") == 0;
-    req->has_body = head_has_body(&h);
-    req->drains = head_drains_body(&h);
+    req->has_body = request_head_has_body(&h);
+    req->drains = request_head_drains_body(&h);
     req->coding = negotiate_coding(h.accept_encoding);
 
     h.bytes += strlen(method) + strlen(req->uri);
-    head_take_authority(&h, req);
+    request_head_take_authority(&h, req);
     if (h.bytes > SERVE_HEAD_MAX_BYTES) {
         error_set(&err, 0, "the request line and headers have %zu bytes: at most %d are read",
                   h.bytes, SERVE_HEAD_MAX_BYTES);
@@ -213,7 +213,7 @@ bool request_check(struct request *req, const char *method)
         answer_header(&req->answer, "Connection", "close");
         return false;
     }
-    if (!head_has_one_length(&h, req) || !credentials_connection(req))
+    if (!request_head_has_one_length(&h, req) || !credentials_connection(req))
         return false;
     if (req->client->tls) /* this thread's to change */
         h.access.certificate = tls_names(req->client->tls, &h.access.certificate_count);

@@ -30,7 +30,7 @@ static bool is_in_one_line(const char *name, const char *value)
 static enum MHD_Result head_header(void *cookie, enum MHD_ValueKind kind, const char *name,
                                    const char *value)
 {
-    struct head *h = cookie;
+    struct request_head *h = cookie;
     struct span v = span_of(value ? value : "");
 
     (void)kind;
@@ -75,13 +75,13 @@ static enum MHD_Result head_header(void *cookie, enum MHD_ValueKind kind, const 
     return MHD_YES;
 }
 
-bool head_has_body(const struct head *h)
+bool request_head_has_body(const struct request_head *h)
 {
     return h->transfer_encoding.p ||
            (h->content_length.p && !span_eq_str(span_trim(h->content_length), "0"));
 }
 
-bool head_drains_body(const struct head *h)
+bool request_head_drains_body(const struct request_head *h)
 {
     uint64_t length;
 
@@ -89,13 +89,13 @@ bool head_drains_body(const struct head *h)
            span_parse_dec(span_trim(h->content_length), &length) && length <= BODY_DRAIN_MAX_BYTES;
 }
 
-void head_read(struct request *req, struct head *ret)
+void request_head_read(struct request *req, struct request_head *ret)
 {
     MHD_get_connection_values(req->connection, MHD_HEADER_KIND, head_header, ret);
 }
 
 /* To the library, a body of any other coding lasts until the connection ends. HTTP/1.0 has none. */
-static bool is_other_coding(const struct head *h, const struct request *req)
+static bool is_other_coding(const struct request_head *h, const struct request *req)
 {
     static const char CHUNKED[] = "chunked";
     struct span coding = span_trim(h->transfer_encoding);
@@ -107,7 +107,7 @@ static bool is_other_coding(const struct head *h, const struct request *req)
 /* Who is before us (a proxy) may have seen another end of the body, and in what is behind it
  * another request: RFC 9112, sections 5.1, 6.1 and 6.3. False: the answer says so, and the
  * connection ends. */
-bool head_has_one_length(const struct head *h, struct request *req)
+bool request_head_has_one_length(const struct request_head *h, struct request *req)
 {
     bool other_coding = is_other_coding(h, req);
     struct error err = ERROR_NULL;
@@ -132,7 +132,7 @@ bool head_has_one_length(const struct head *h, struct request *req)
 }
 
 /* "http://host/path", as to a proxy: a server takes it too, and its host is the one that counts. */
-void head_take_authority(struct head *h, struct request *req)
+void request_head_take_authority(struct request_head *h, struct request *req)
 {
     struct origin_facts *a = &h->access;
     struct span rest = span_of(req->uri);

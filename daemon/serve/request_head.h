@@ -7,7 +7,7 @@
 #include "serve/http.h"
 #include "serve/origin.h"
 
-struct head {
+struct request_head {
     struct origin_facts access;
     struct span accept, accept_encoding, content_length, content_type, expect, transfer_encoding;
     struct span authorization, cookie;
@@ -18,19 +18,19 @@ struct head {
 };
 
 /* Reads the headers of the connection of @req. */
-void head_read(struct request *req, struct head *ret);
+void request_head_read(struct request *req, struct request_head *ret);
 /* Takes the host out of a URI such as "http://host/path". */
-void head_take_authority(struct head *h, struct request *req);
+void request_head_take_authority(struct request_head *h, struct request *req);
 /* Returns whether a body was announced. */
-bool head_has_body(const struct head *h);
+bool request_head_has_body(const struct request_head *h);
 /* Returns whether a body that is not wanted is read all the same. */
-bool head_drains_body(const struct head *h);
+bool request_head_drains_body(const struct request_head *h);
 /* Refuses a request whose headers are malformed, or whose body has two lengths. False: the answer
  * says so, and the connection ends. */
-bool head_has_one_length(const struct head *h, struct request *req);
+bool request_head_has_one_length(const struct request_head *h, struct request *req);
 
 /* ---- request_caller.c ---- */
 
 /* Finds the caller, and whether it may use the route; for health it need not be known. False: the
  * answer says why not, or it has to be asked first. */
-bool request_subject(struct request *req, const struct head *h);
+bool request_subject(struct request *req, const struct request_head *h);

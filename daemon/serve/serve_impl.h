@@ -246,9 +246,9 @@ void net_unwatch(struct serve *s, struct request *req);
 
 /* Takes a place for a connection of @caller, that of an idle one if need be. NULL: there is none.
  */
-struct client *place_take(struct serve *s, const struct caller *caller);
+struct client *connection_place_take(struct serve *s, const struct caller *caller);
 /* Returns whether a guest's caller has room by now; then it is a guest no more. */
-bool place_promote(struct serve *s, struct client *c);
+bool connection_place_promote(struct serve *s, struct client *c);
 /* Has the HTTP library close it. */
 void client_cut(struct client *c);
 /* Notes since when a client has read nothing of its answer. */

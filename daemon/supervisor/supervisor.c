@@ -277,7 +277,7 @@ static int run(struct supervisor *s)
 /* Memory that each worker in turn has, and none can make larger. -1: then nothing is noted. */
 static int open_notes(void)
 {
-    _cleanup_close_ int fd = memory_open("flamed-quarantine", MEMORY_DATA);
+    _cleanup_close_ int fd = memfd_open("flamed-quarantine", MEMFD_DATA);
 
     if (fd < 0 || ftruncate(fd, QUARANTINE_BYTES) < 0 ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0) {

@@ -150,7 +150,7 @@ int agents_get(struct agents **agents, const struct target *t, uint64_t start_ti
     r = target_open_proc(t, "maps", &maps, err);
     if (r)
         return r;
-    r = memory_sealed(AGENT_NAME, MEMORY_DATA, agent.p, agent.n, &fresh);
+    r = memfd_sealed(AGENT_NAME, MEMFD_DATA, agent.p, agent.n, &fresh);
     if (r < 0 || fstat(fresh, &st) < 0)
         return error_code(err, r < 0 ? r : -errno, "cannot make a memory file for the agent");
     s.device = st.st_dev;

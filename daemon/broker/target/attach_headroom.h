@@ -19,7 +19,7 @@
 /* 0; -EAGAIN with a sentence and a remedy; PROC_GONE; -errno. @host_uid is the target's. What is
  * not known limits nothing. Reads a few small files, and the target's maps to their end. Thread:
  * the broker's. */
-int room_check(const struct server *s, const struct target *t, uint32_t host_uid,
-               struct error *err);
+int attach_headroom_check(const struct server *s, const struct target *t, uint32_t host_uid,
+                          struct error *err);
 /* Does the same: whether its memory cgroups have room for all of a stream's pages besides. */
-int room_check_stream(const struct server *s, const struct target *t, struct error *err);
+int attach_headroom_check_stream(const struct server *s, const struct target *t, struct error *err);

@@ -7,18 +7,19 @@
 #include "broker/target/cgroups.h"
 
 /* What is read of the target once. */
-struct room_facts {
+struct attach_headroom_facts {
     struct span cgroup, limits, status; /* the files of /proc/PID */
 };
 
 /* Gets the number that is all of a small file. False where there is none, as in "max". */
-bool room_read_number(int dir_fd, const char *path, uint64_t *ret);
+bool attach_headroom_read_number(int dir_fd, const char *path, uint64_t *ret);
 /* Gets the number behind @key at the start of a line of @text, as in "Max processes  9  9
  * processes" or "VmSize:  9 kB". False where there is none, as in "unlimited". */
-bool room_find_number(struct span text, const char *key, uint64_t *ret);
+bool attach_headroom_find_number(struct span text, const char *key, uint64_t *ret);
 
 /* Each: 0, or -EAGAIN with a sentence and a remedy. */
-int room_check_threads(const struct server *s, const struct target *t, const struct room_facts *f,
-                       uint32_t host_uid, struct error *err);
-int room_check_memory(const struct server *s, const struct target *t, const struct room_facts *f,
-                      struct error *err);
+int attach_headroom_check_threads(const struct server *s, const struct target *t,
+                                  const struct attach_headroom_facts *f, uint32_t host_uid,
+                                  struct error *err);
+int attach_headroom_check_memory(const struct server *s, const struct target *t,
+                                 const struct attach_headroom_facts *f, struct error *err);

@@ -15,7 +15,8 @@ static int too_little(const struct target *t, const char *what, const char *reme
 }
 
 /* Whether the target is near a limit of its own. Locked memory is of account where some is. */
-static int check_own_limits(const struct target *t, const struct room_facts *f, struct error *err)
+static int check_own_limits(const struct target *t, const struct attach_headroom_facts *f,
+                            struct error *err)
 {
     static const struct {
         const char *limit, *used, *what, *remedy;
@@ -30,8 +31,8 @@ static int check_own_limits(const struct target *t, const struct room_facts *f, 
     uint64_t most, used_kib;
 
     for (size_t i = 0; i < ARRAY_SIZE(LIMITS); i++) {
-        if (room_find_number(f->limits, LIMITS[i].limit, &most) &&
-            room_find_number(f->status, LIMITS[i].used, &used_kib) &&
+        if (attach_headroom_find_number(f->limits, LIMITS[i].limit, &most) &&
+            attach_headroom_find_number(f->status, LIMITS[i].used, &used_kib) &&
             (used_kib || LIMITS[i].always) && used_kib * KIB + ROOM_ADDRESSES_BYTES > most)
             return too_little(t, LIMITS[i].what, LIMITS[i].remedy, err);
     }
@@ -57,7 +58,7 @@ static int check_mappings(const struct server *s, const struct target *t, struct
     uint64_t most;
     int r;
 
-    if (!room_read_number(s->proc_fd, "sys/vm/max_map_count", &most))
+    if (!attach_headroom_read_number(s->proc_fd, "sys/vm/max_map_count", &most))
         return 0;
     r = target_open_proc(t, "maps", &fd, err);
     if (r)
@@ -76,10 +77,10 @@ static int check_commit(const struct server *s, const struct target *t, struct e
     uint64_t mode, most_kib, used_kib;
 
     buf_init(&text, TARGET_TEXT_MAX);
-    if (!room_read_number(s->proc_fd, "sys/vm/overcommit_memory", &mode) || mode != 2 ||
+    if (!attach_headroom_read_number(s->proc_fd, "sys/vm/overcommit_memory", &mode) || mode != 2 ||
         buf_read_at(&text, s->proc_fd, "meminfo") < 0 ||
-        !room_find_number(buf_span(&text), "CommitLimit:", &most_kib) ||
-        !room_find_number(buf_span(&text), "Committed_AS:", &used_kib) ||
+        !attach_headroom_find_number(buf_span(&text), "CommitLimit:", &most_kib) ||
+        !attach_headroom_find_number(buf_span(&text), "Committed_AS:", &used_kib) ||
         used_kib + ROOM_ADDRESSES_BYTES / KIB <= most_kib)
         return 0;
     return too_little(t, "the end of what the machine promises of memory",
@@ -100,7 +101,7 @@ static uint64_t reclaimable(int mount_fd, const char *folder)
     if (buf_read_at(&text, mount_fd, path) < 0)
         return 0;
     for (size_t i = 0; i < ARRAY_SIZE(KEYS); i++) {
-        if (room_find_number(buf_span(&text), KEYS[i], &v))
+        if (attach_headroom_find_number(buf_span(&text), KEYS[i], &v))
             *(i < 3 ? &own : &total) += v;
     }
     return total ? total : own; /* version 1 has both; the limit is of the total */
@@ -118,10 +119,10 @@ static bool has_little_memory(void *cookie, int mount_fd, const char *folder)
 
     for (size_t i = 0; i < ARRAY_SIZE(NAMES); i++) {
         snprintf(path, sizeof(path), "%s/%s", folder, NAMES[i][0]);
-        if (!room_read_number(mount_fd, path, &most))
+        if (!attach_headroom_read_number(mount_fd, path, &most))
             continue;
         snprintf(path, sizeof(path), "%s/%s", folder, NAMES[i][1]);
-        if (room_read_number(mount_fd, path, &now) && now + needed > most &&
+        if (attach_headroom_read_number(mount_fd, path, &now) && now + needed > most &&
             now - MIN(now, reclaimable(mount_fd, folder)) + needed > most)
             return true;
     }
@@ -137,7 +138,7 @@ static int check_cgroups(const struct server *s, const struct target *t, struct 
                       "raise memory.max of its cgroup (the memory limit of the container)", err);
 }
 
-int room_check_stream(const struct server *s, const struct target *t, struct error *err)
+int attach_headroom_check_stream(const struct server *s, const struct target *t, struct error *err)
 {
     _cleanup_buf_ struct buf cgroup = BUF_NULL;
     int r = target_read_proc(t, "cgroup", &cgroup, err);
@@ -145,8 +146,8 @@ int room_check_stream(const struct server *s, const struct target *t, struct err
     return r ? r : check_cgroups(s, t, buf_span(&cgroup), STREAM_BYTES + ROOM_MEMORY_BYTES, err);
 }
 
-int room_check_memory(const struct server *s, const struct target *t, const struct room_facts *f,
-                      struct error *err)
+int attach_headroom_check_memory(const struct server *s, const struct target *t,
+                                 const struct attach_headroom_facts *f, struct error *err)
 {
     int r = check_own_limits(t, f, err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/target/attach_headroom_impl.h"
 
-bool room_read_number(int dir_fd, const char *path, uint64_t *ret)
+bool attach_headroom_read_number(int dir_fd, const char *path, uint64_t *ret)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
 
@@ -9,7 +9,7 @@ bool room_read_number(int dir_fd, const char *path, uint64_t *ret)
     return buf_read_at(&text, dir_fd, path) == 0 && span_parse_dec(span_trim(buf_span(&text)), ret);
 }
 
-bool room_find_number(struct span text, const char *key, uint64_t *ret)
+bool attach_headroom_find_number(struct span text, const char *key, uint64_t *ret)
 {
     struct span line, word;
 

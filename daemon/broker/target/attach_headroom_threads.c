@@ -10,10 +10,10 @@ static bool has_few_pids(void *cookie, int mount_fd, const char *folder)
 
     (void)cookie;
     snprintf(path, sizeof(path), "%s/pids.max", folder);
-    if (!room_read_number(mount_fd, path, &most))
+    if (!attach_headroom_read_number(mount_fd, path, &most))
         return false;
     snprintf(path, sizeof(path), "%s/pids.current", folder);
-    return room_read_number(mount_fd, path, &now) && now + ROOM_THREADS > most;
+    return attach_headroom_read_number(mount_fd, path, &now) && now + ROOM_THREADS > most;
 }
 
 /* All threads of the machine, from "0.10 0.20 0.30 2/345 6789"; 0: not known. */
@@ -38,14 +38,15 @@ static uint64_t machine_limit(const struct server *s)
     uint64_t most = UINT64_MAX, v;
 
     for (size_t i = 0; i < ARRAY_SIZE(FILES); i++) {
-        if (room_read_number(s->proc_fd, FILES[i], &v))
+        if (attach_headroom_read_number(s->proc_fd, FILES[i], &v))
             most = MIN(most, v);
     }
     return most;
 }
 
-int room_check_threads(const struct server *s, const struct target *t, const struct room_facts *f,
-                       uint32_t host_uid, struct error *err)
+int attach_headroom_check_threads(const struct server *s, const struct target *t,
+                                  const struct attach_headroom_facts *f, uint32_t host_uid,
+                                  struct error *err)
 {
     uint64_t most = machine_limit(s), user;
 
@@ -60,7 +61,7 @@ int room_check_threads(const struct server *s, const struct target *t, const str
     }
     /* Whose threads they are is not counted: where the user's limit is above all that there are, it
      * is not reached. Root of the host has none. */
-    if (host_uid != 0 && room_find_number(f->limits, "Max processes", &user))
+    if (host_uid != 0 && attach_headroom_find_number(f->limits, "Max processes", &user))
         most = MIN(most, user);
     if (most != UINT64_MAX && count_threads(s) + ROOM_THREADS > most) {
         error_set(err, -EAGAIN,

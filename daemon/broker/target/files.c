@@ -205,7 +205,7 @@ int folder_open_own(int dir_fd, const char *name, uint32_t uid, int *ret_fd, str
 
 int memfd_of(const char *name, const void *p, size_t n, int *ret_fd, struct error *err)
 {
-    int r = memory_sealed(name, MEMORY_DATA, p, n, ret_fd);
+    int r = memfd_sealed(name, MEMFD_DATA, p, n, ret_fd);
 
     return r < 0 ? error_code(err, r, "cannot make a memory file") : 0;
 }

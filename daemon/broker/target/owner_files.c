@@ -69,7 +69,7 @@ static int open_again(int fd)
 
 static int make_file(const struct stream_header *h, int *ret_fd, struct error *err)
 {
-    _cleanup_close_ int made = memory_open("flamed-stream", MEMORY_DATA), fd = -1;
+    _cleanup_close_ int made = memfd_open("flamed-stream", MEMFD_DATA), fd = -1;
     int r = made < 0 ? made : 0;
 
     if (r == 0 && (ftruncate(made, (off_t)STREAM_BYTES) < 0 ||

@@ -114,10 +114,10 @@ int dependable_file(int fd, const char *what, const struct target *t, int *ret_f
         *ret_fd = take_fd(&file);
         return 0;
     }
-    memory = memory_open("copy", MEMORY_DATA);
+    memory = memfd_open("copy", MEMFD_DATA);
     r = memory < 0 ? memory : copy(file, memory, what, err);
     if (r == 0)
-        r = memory_seal(memory);
+        r = memfd_seal(memory);
     if (r == 0)
         *ret_fd = take_fd(&memory);
     return r;

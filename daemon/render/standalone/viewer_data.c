@@ -32,7 +32,7 @@ struct writer {
     uint32_t string_count;
     struct leaf_counts *leaves; /* frame_count */
     bool by_body;               /* what rows have in common is listed once: they are many more */
-    struct bodies bodies;
+    struct shared_stacks bodies;
 };
 
 static void writer_deinit(struct writer *w)
@@ -44,7 +44,7 @@ static void writer_deinit(struct writer *w)
     free(w->text);
     free(w->strings);
     free(w->leaves);
-    bodies_deinit(&w->bodies);
+    shared_stacks_deinit(&w->bodies);
 }
 
 static int writer_init(struct writer *w, const struct view *v)
@@ -62,7 +62,7 @@ static int writer_init(struct writer *w, const struct view *v)
         return -ENOMEM;
     if (leaf_counts_new(v, &w->leaves) < 0)
         return -ENOMEM;
-    return bodies_init(&w->bodies, v);
+    return shared_stacks_init(&w->bodies, v);
 }
 
 static uint64_t row_weight(const struct view *v, size_t row)
@@ -180,12 +180,12 @@ static void writer_count_in_bodies(struct writer *w)
 
     for (uint32_t b = 0; b < v->body_count; b++) {
         uint32_t n;
-        const uint32_t *frames = bodies_frames(&w->bodies, b, &n);
+        const uint32_t *frames = shared_stacks_frames(&w->bodies, b, &n);
 
-        for (uint32_t i = bodies_shared(&w->bodies, b); i < n; i++)
+        for (uint32_t i = shared_stacks_shared(&w->bodies, b); i < n; i++)
             w->uses[frames[i]]++;
     }
-    for (size_t r = 0; r < v->row_count; r = bodies_run_end(&w->bodies, r))
+    for (size_t r = 0; r < v->row_count; r = shared_stacks_run_end(&w->bodies, r))
         for (uint32_t i = 0; i < v->rows[r].roots; i++)
             w->uses[v->stack[v->rows[r].first + i]]++;
 }
@@ -281,8 +281,8 @@ static void writer_add_bodies(const struct writer *w, struct buf *out)
 {
     buf_add_str(out, ",\n\"bodies\":[");
     for (uint32_t b = 0; b < w->v->body_count; b++) {
-        uint32_t n, shared = bodies_shared(&w->bodies, b);
-        const uint32_t *frames = bodies_frames(&w->bodies, b, &n);
+        uint32_t n, shared = shared_stacks_shared(&w->bodies, b);
+        const uint32_t *frames = shared_stacks_frames(&w->bodies, b, &n);
 
         buf_printf(out, "%s%u,%u", b ? "," : "", shared, n - shared);
         writer_add_frame_numbers(w, frames + shared, n - shared, out);
@@ -301,7 +301,7 @@ static void writer_add_runs(const struct writer *w, struct buf *out)
         const struct view_row *row = &v->rows[r];
         uint32_t body = 0;
 
-        end = bodies_run_end(&w->bodies, r);
+        end = shared_stacks_run_end(&w->bodies, r);
         buf_printf(out, "%s%u", r ? "," : "", row->roots);
         writer_add_frame_numbers(w, v->stack + row->first, row->roots, out);
         buf_printf(out, ",%zu", end - r);
