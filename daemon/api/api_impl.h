@@ -21,15 +21,18 @@ int api_ask(struct api *api, int (*fn)(struct api *api, void *arg), void *arg, s
 int facts_jvms(struct api *api, const struct target_selector *t, json_t **ret, struct error *err);
 int facts_jvm(struct api *api, const struct viewer *v, int32_t host_pid, json_t **ret,
               struct error *err);
+int facts_jvms_each(struct api *api, const struct target_selector *t, jvm_facts_fn fn, void *cookie,
+                    struct error *err);
 int facts_ready(struct api *api, const struct viewer *v, json_t **ret, struct error *err);
 /* Readiness where the engine does not tell: what @err says is missing. */
 json_t *facts_unavailable(const struct error *err);
 
 /* ---- api/events.c ---- */
 
-/* @names, @match: as of events(). Thread: the engine's. */
-int facts_events(struct api *api, int32_t host_pid, const char *names, const char *match,
-                 json_t **ret);
+/* @match: as of events(). Thread: the engine's. */
+int facts_events(struct api *api, int32_t host_pid, const char *match, json_t **ret);
+/* As events_check(). Thread: the engine's. */
+int facts_events_check(struct api *api, const char *names, struct error *err);
 
 /* ---- api/: functions of struct api_backend ---- */
 
@@ -62,7 +65,7 @@ int backend_capture_snapshot(void *ctx, struct capture *c, bool reset, struct pr
                              struct error *err);
 int backend_captures(void *ctx, const struct captures_query *q, json_t **ret, struct error *err);
 int backend_capture(void *ctx, const struct viewer *v, const char *id, json_t **ret,
-                    struct error *err);
+                    bool *ret_running, struct error *err);
 int backend_capture_profile(void *ctx, const struct viewer *v, const char *id, struct profile **ret,
                             struct error *err);
 int backend_capture_stop(void *ctx, const struct viewer *v, const char *id, struct error *err);
@@ -84,7 +87,8 @@ int past_profile(struct api *api, const struct target_selector *t, const struct 
                  struct past_recorder *ret_recorder, struct error *err);
 /* As struct api_backend says. */
 int backend_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
-                     size_t buckets, const char *by, json_t **ret, struct error *err);
+                     size_t buckets, const char *by, json_t **ret, size_t *ret_count,
+                     struct error *err);
 /* timeline_moments.c: collections of @p and its long safepoints, as JSON: the longest, by time.
  * *ret_left_out: how many more there are. Thread: any. */
 json_t *timeline_moments(const struct profile *p, size_t *ret_left_out);

@@ -77,6 +77,20 @@ static int call_jvms(struct api *api, void *arg)
     return facts_jvms(api, a->target, a->ret, a->err);
 }
 
+struct each_args {
+    const struct target_selector *target;
+    jvm_facts_fn fn;
+    void *cookie;
+    struct error *err;
+};
+
+static int call_jvms_each(struct api *api, void *arg)
+{
+    struct each_args *a = arg;
+
+    return facts_jvms_each(api, a->target, a->fn, a->cookie, a->err);
+}
+
 static int call_jvm(struct api *api, void *arg)
 {
     struct query_args *a = arg;
@@ -96,7 +110,14 @@ static int call_events(struct api *api, void *arg)
         if (r != 0)
             return r;
     }
-    return facts_events(api, a->host_pid, a->names, a->match, a->ret);
+    return facts_events(api, a->host_pid, a->match, a->ret);
+}
+
+static int call_events_check(struct api *api, void *arg)
+{
+    struct query_args *a = arg;
+
+    return facts_events_check(api, a->names, a->err);
 }
 
 static int call_ready(struct api *api, void *arg)
@@ -117,6 +138,14 @@ static int backend_jvms(void *ctx, const struct target_selector *t, json_t **ret
                    err);
 }
 
+static int backend_jvms_each(void *ctx, const struct target_selector *t, jvm_facts_fn fn,
+                             void *cookie, struct error *err)
+{
+    struct each_args a = { .target = t, .fn = fn, .cookie = cookie, .err = err };
+
+    return api_ask(ctx, call_jvms_each, &a, err);
+}
+
 static int backend_jvm(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
                        struct error *err)
 {
@@ -125,14 +154,21 @@ static int backend_jvm(void *ctx, const struct viewer *v, int32_t host_pid, json
     return api_ask(ctx, call_jvm, &a, err);
 }
 
-static int backend_events(void *ctx, const struct viewer *v, int32_t host_pid, const char *names,
-                          const char *match, json_t **ret, struct error *err)
+static int backend_events(void *ctx, const struct viewer *v, int32_t host_pid, const char *match,
+                          json_t **ret, struct error *err)
 {
     struct query_args a = {
-        .viewer = v, .host_pid = host_pid, .names = names, .match = match, .ret = ret, .err = err
+        .viewer = v, .host_pid = host_pid, .match = match, .ret = ret, .err = err
     };
 
     return api_ask(ctx, call_events, &a, err);
+}
+
+static int backend_events_check(void *ctx, const char *names, struct error *err)
+{
+    struct query_args a = { .names = names, .err = err };
+
+    return api_ask(ctx, call_events_check, &a, err);
 }
 
 /* ---- the past ---- */
@@ -148,13 +184,14 @@ static int ask_past(void *ctx, const struct target_selector *t, const struct tim
 }
 
 static int ask_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
-                        size_t buckets, const char *by, json_t **ret, struct error *err)
+                        size_t buckets, const char *by, json_t **ret, size_t *ret_count,
+                        struct error *err)
 {
     struct target_selector resolved;
     char pod[256];
     int r = selector_resolve(ctx, t, &resolved, pod, err);
 
-    return r != 0 ? r : backend_timeline(ctx, &resolved, range, buckets, by, ret, err);
+    return r != 0 ? r : backend_timeline(ctx, &resolved, range, buckets, by, ret, ret_count, err);
 }
 
 static int ask_captures(void *ctx, const struct captures_query *q, json_t **ret, struct error *err)
@@ -194,7 +231,9 @@ static void backend_fill(struct api *api)
         .target_check = backend_target_check,
         .jvms = backend_jvms,
         .jvm = backend_jvm,
+        .jvms_each = backend_jvms_each,
         .events = backend_events,
+        .events_check = backend_events_check,
         .ready = backend_ready,
         .capture_create = backend_capture_create,
         .capture_snapshot = backend_capture_snapshot,

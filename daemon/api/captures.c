@@ -221,20 +221,23 @@ int backend_capture_snapshot(void *ctx, struct capture *c, bool reset, struct pr
 struct stored_args {
     const struct viewer *viewer;
     json_t *json; /* NULL: there is none that the viewer sees */
+    bool running;
 };
 
 static int take_one(void *cookie, const struct store_capture *c)
 {
     struct stored_args *a = cookie;
 
-    if (viewer_sees_scope(a->viewer, c->scope))
-        a->json = capture_json(c, c->state == STORE_RUNNING ? 0.0 : 1.0);
+    if (viewer_sees_scope(a->viewer, c->scope)) {
+        a->running = c->state == STORE_RUNNING;
+        a->json = capture_json(c, a->running ? 0.0 : 1.0);
+    }
     return 0;
 }
 
 /* STORE_NOT_FOUND also for what @v does not see. */
 static int stored_json(struct api *api, const struct viewer *v, const char *id, json_t **ret,
-                       struct error *err)
+                       bool *ret_running, struct error *err)
 {
     struct stored_args a = { .viewer = v };
     int r = api->engine.store ? store_get_facts(api->engine.store, id, take_one, &a, err)
@@ -243,6 +246,7 @@ static int stored_json(struct api *api, const struct viewer *v, const char *id, 
     if (r != 0)
         return r;
     *ret = a.json;
+    *ret_running = a.running;
     return a.json ? 0 : STORE_NOT_FOUND;
 }
 
@@ -281,13 +285,17 @@ static json_t *waiting_json(const struct profile *p)
 }
 
 int backend_capture(void *ctx, const struct viewer *v, const char *id, json_t **ret,
-                    struct error *err)
+                    bool *ret_running, struct error *err)
 {
     _cleanup_(profile_unrefp) struct profile *waiting = NULL;
     struct api *api = ctx;
     struct running_args running = { .viewer = v, .id = id, .list = json_array() };
+    bool ignored;
     int r = api_ask(api, call_running, &running, err);
 
+    if (!ret_running)
+        ret_running = &ignored;
+    *ret_running = r == 0;
     if (r == 0) {
         *ret = json_incref(json_array_get(running.list, 0));
         json_decref(running.list);
@@ -297,12 +305,13 @@ int backend_capture(void *ctx, const struct viewer *v, const char *id, json_t **
     if (r != BACKEND_NOT_FOUND)
         return r;
     *ret = NULL;
-    r = stored_json(api, v, id, ret, err);
+    r = stored_json(api, v, id, ret, ret_running, err);
     if (r == STORE_NOT_FOUND || r == -EBUSY)
         waiting = waiting_profile(api, v, id);
     if (r == STORE_NOT_FOUND && !waiting) /* stored since it was asked? */
-        r = stored_json(api, v, id, ret, err);
+        r = stored_json(api, v, id, ret, ret_running, err);
     if (waiting) {
+        *ret_running = true;
         *ret = waiting_json(waiting);
         r = 0;
     }
@@ -329,7 +338,7 @@ int backend_capture_profile(void *ctx, const struct viewer *v, const char *id, s
     *ret = waiting_profile(api, v, id);
     if (*ret)
         return 0;
-    r = backend_capture(ctx, v, id, &facts, err);
+    r = backend_capture(ctx, v, id, &facts, /* ret_running= */ NULL, err);
     if (r != 0)
         return r;
     failure = json_string_value(json_object_get(facts, "failure"));
@@ -351,7 +360,7 @@ int backend_capture_stop(void *ctx, const struct viewer *v, const char *id, stru
 
     if (r != BACKEND_NOT_FOUND)
         return r;
-    r = backend_capture(ctx, v, id, &facts, err);
+    r = backend_capture(ctx, v, id, &facts, /* ret_running= */ NULL, err);
     if (r != 0)
         return r;
     json_decref(facts);
@@ -369,7 +378,7 @@ int backend_capture_delete(void *ctx, const struct viewer *v, const char *id, st
     if (r != 0 && r != BACKEND_NOT_FOUND)
         return r;
     if (r == BACKEND_NOT_FOUND && !v->whole) { /* whose is it? */
-        stored = backend_capture(ctx, v, id, &facts, err);
+        stored = backend_capture(ctx, v, id, &facts, /* ret_running= */ NULL, err);
         if (stored != 0)
             return stored;
         json_decref(facts);

@@ -80,37 +80,13 @@ static json_t *event_json(const struct event_info *event, const char *name, cons
 static void add_event(struct listing *l, const struct event_info *event, const char *name)
 {
     char reason[REASON_BYTES];
-    bool wrong = false;
-    json_t *one;
 
     if (l->match.p && !event_match(l->match, span_of(name)) &&
         !event_match(l->match, span_of(event->description)))
         return;
     if (!lacks_jvm(l->p, event, reason) && !find_check(l, name, reason))
-        wrong = find_reason(l->api, name, reason);
-    one = event_json(event, name, reason);
-    if (wrong && one && strchr(name, '{'))
-        json_object_set_new(one, "bad_filter", json_true()); /* of a request, not listed */
-    json_array_append_new(l->list, one);
-}
-
-/* Those of @names that are events, whatever their form. */
-static void list_named(struct listing *l, const char *names)
-{
-    struct span parts[EVENTS_AT_ONCE_MAX];
-    char name[EVENT_NAME_BYTES];
-    size_t count;
-
-    if (events_split(span_of(names), parts, &count) < 0)
-        return;
-    for (size_t i = 0; i < count; i++) {
-        const struct event_info *event;
-
-        span_copy(parts[i], name, sizeof(name));
-        event = events_find(name);
-        if (event)
-            add_event(l, event, name);
-    }
+        find_reason(l->api, name, reason);
+    json_array_append_new(l->list, event_json(event, name, reason));
 }
 
 /* Reads into @ret what @ask gives. 0; -errno with @err. */
@@ -186,8 +162,7 @@ static size_t read_tracepoints(struct listing *l, char reason[REASON_BYTES])
     return list_tracepoints(l, buf_span(&text));
 }
 
-int facts_events(struct api *api, int32_t host_pid, const char *names, const char *match,
-                 json_t **ret)
+int facts_events(struct api *api, int32_t host_pid, const char *match, json_t **ret)
 {
     struct listing l = { .api = api,
                          .match = match ? span_of(match) : SPAN_NULL,
@@ -197,10 +172,7 @@ int facts_events(struct api *api, int32_t host_pid, const char *names, const cha
     char reason[REASON_BYTES] = "";
     size_t left_out = 0;
 
-    if (names)
-        list_named(&l, names);
-    else
-        list_all(&l);
+    list_all(&l);
     if (match)
         left_out = read_tracepoints(&l, reason);
     buf_deinit(&l.checks);
@@ -208,4 +180,27 @@ int facts_events(struct api *api, int32_t host_pid, const char *names, const cha
                              "tracepoints_reason", reason)
                  : json_pack("{s:o}", "events", l.list);
     return *ret ? 0 : -ENOMEM;
+}
+
+int facts_events_check(struct api *api, const char *names, struct error *err)
+{
+    char name[EVENT_NAME_BYTES], reason[REASON_BYTES];
+    struct span parts[EVENTS_AT_ONCE_MAX];
+    size_t count;
+    int r = events_split(span_of(names), parts, &count);
+
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        bool wrong;
+
+        span_copy(parts[i], name, sizeof(name));
+        wrong = find_reason(api, name, reason);
+        if (wrong && strchr(name, '{'))
+            return error_parameter(err, "filter", -EINVAL, "%s", reason);
+        if (reason[0]) {
+            error_remedy(err, "GET /api/v1/events lists the events that can be sampled here");
+            error_parameter(err, "event", -EOPNOTSUPP, "%s", reason);
+            r = BACKEND_UNAVAILABLE;
+        }
+    }
+    return r;
 }

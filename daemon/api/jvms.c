@@ -83,32 +83,71 @@ static json_t *jvm_json(struct api *api, struct process *p)
 struct jvms_args {
     struct api *api;
     struct target *target;
-    json_t *list;
+    json_t *list; /* NULL: @fn takes them */
+    jvm_facts_fn fn;
+    void *cookie;
 };
+
+static void tell_facts(const struct jvms_args *a, const struct process *p)
+{
+    const struct jvm_facts f = { .host_pid = p->id.host_pid,
+                                 .uid = p->uid,
+                                 .main = p->main ? p->main : "",
+                                 .java_version = p->java_version,
+                                 .container_id = p->container.id,
+                                 .container_runtime = p->container.runtime,
+                                 .container_name = p->container.name,
+                                 .pod_uid = p->container.pod_uid,
+                                 .pod_name = p->container.pod_name,
+                                 .pod_namespace = p->container.pod_namespace };
+
+    a->fn(a->cookie, &f);
+}
 
 static int jvms_add(void *cookie, struct process *p)
 {
     struct jvms_args *a = cookie;
 
-    if (!p->exited && runs_java(p) && target_matches(a->target, p))
+    if (p->exited || !runs_java(p) || !target_matches(a->target, p))
+        return 0;
+    if (a->list)
         json_array_append_new(a->list, jvm_json(a->api, p));
+    else
+        tell_facts(a, p);
+    return 0;
+}
+
+/* Has jvms_add() take each JVM that @t selects. */
+static int jvms_walk(struct jvms_args *a, const struct target_selector *t, struct error *err)
+{
+    _cleanup_(target_freep) struct target *target = NULL;
+    int r = target_new(t, &target, err);
+
+    if (r < 0)
+        return r;
+    discover_sweep_if_old(a->api->engine.discover);
+    a->target = target;
+    discover_each(a->api->engine.discover, jvms_add, a);
     return 0;
 }
 
 int facts_jvms(struct api *api, const struct target_selector *t, json_t **ret, struct error *err)
 {
-    _cleanup_(target_freep) struct target *target = NULL;
-    struct jvms_args a = { .api = api };
-    int r = target_new(t, &target, err);
+    struct jvms_args a = { .api = api, .list = json_array() };
+    int r = a.list ? jvms_walk(&a, t, err) : -ENOMEM;
 
-    if (r < 0)
+    if (r < 0) {
+        json_decref(a.list);
         return r;
-    discover_sweep_if_old(api->engine.discover);
-    a.target = target;
-    a.list = json_array();
-    discover_each(api->engine.discover, jvms_add, &a);
+    }
     *ret = json_pack("{s:o}", "jvms", a.list);
     return *ret ? 0 : -ENOMEM;
+}
+
+int facts_jvms_each(struct api *api, const struct target_selector *t, jvm_facts_fn fn, void *cookie,
+                    struct error *err)
+{
+    return jvms_walk(&(struct jvms_args){ .api = api, .fn = fn, .cookie = cookie }, t, err);
 }
 
 int facts_jvm(struct api *api, const struct viewer *v, int32_t host_pid, json_t **ret,

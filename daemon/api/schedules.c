@@ -99,7 +99,7 @@ static void add_states(void *ctx, json_t *list)
         const char *id = json_string_value(json_object_get(o, "last_capture"));
         json_t *facts = NULL, *state = NULL;
 
-        if (id && backend_capture(ctx, &VIEWER_WHOLE, id, &facts, NULL) == 0)
+        if (id && backend_capture(ctx, &VIEWER_WHOLE, id, &facts, NULL, NULL) == 0)
             state = json_incref(json_object_get(facts, "state"));
         else if (id)
             state = json_string("removed");

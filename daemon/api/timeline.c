@@ -151,7 +151,8 @@ static json_t *warnings_json(const struct profile *p, const char *reach)
 }
 
 int backend_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
-                     size_t buckets, const char *by, json_t **ret, struct error *err)
+                     size_t buckets, const char *by, json_t **ret, size_t *ret_count,
+                     struct error *err)
 {
     struct api *api = ctx;
     struct time_range whole = *range;
@@ -185,6 +186,7 @@ int backend_timeline(void *ctx, const struct target_selector *t, const struct ti
     series = json_array();
     for (size_t i = 0; i < lines.count; i++)
         json_array_append_new(series, series_json(&lines.list[i], buckets));
+    *ret_count = lines.count;
     *ret = timeline_json(&whole, buckets, hz, recorder.oldest_ns, series, lines.others);
     if (!*ret)
         return -ENOMEM;

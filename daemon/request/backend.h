@@ -129,6 +129,17 @@ struct captures_query {
 typedef void (*capture_done_fn)(void *cookie, int outcome, struct profile *p,
                                 const struct error *err);
 
+/* What is known of a JVM. Texts are "" where they are not known, and borrowed for a call. */
+struct jvm_facts {
+    int32_t host_pid;
+    uint32_t uid;
+    const char *main, *java_version;
+    const char *container_id, *container_runtime, *container_name;
+    const char *pod_uid, *pod_name, *pod_namespace;
+};
+
+typedef void (*jvm_facts_fn)(void *cookie, const struct jvm_facts *f);
+
 struct api_backend {
     void *ctx;
     /* Starts a capture, which samples once the kernel has in place what its events need: 20 s later
@@ -143,15 +154,20 @@ struct api_backend {
     void (*capture_end)(void *ctx, struct capture *c, bool keep);
     /* A target's processes without sampling: HEAD, and checks. */
     int (*target_check)(void *ctx, const struct target_selector *t, struct error *err);
-    /* New references owned by the caller: {"jvms":[...]}, one JVM, {"events":[...]}. @names: of
-     * these alone, with commas between them, whatever their form; NULL: of all that are listed.
-     * @match: of those with it in name or description (event/event_match.h), tracepoints, too, and
-     * "left_out", how many more there are; NULL: of all, without tracepoints. */
+    /* New references owned by the caller: {"jvms":[...]}, one JVM, {"events":[...]}. @match: of
+     * those with it in name or description (event/event_match.h), tracepoints, too, and "left_out",
+     * how many more there are; NULL: of all, without tracepoints. */
     int (*jvms)(void *ctx, const struct target_selector *t, json_t **ret, struct error *err);
     int (*jvm)(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
                struct error *err);
-    int (*events)(void *ctx, const struct viewer *v, int32_t host_pid, const char *names,
-                  const char *match, json_t **ret, struct error *err);
+    /* Calls @fn, which must not block, for each JVM that jvms() lists. */
+    int (*jvms_each)(void *ctx, const struct target_selector *t, jvm_facts_fn fn, void *cookie,
+                     struct error *err);
+    int (*events)(void *ctx, const struct viewer *v, int32_t host_pid, const char *match,
+                  json_t **ret, struct error *err);
+    /* Checks whether this machine has the events @names, with commas between them, which
+     * events_find() knows. 0; BACKEND_UNAVAILABLE; -EINVAL (the filter of a tracepoint). */
+    int (*events_check)(void *ctx, const char *names, struct error *err);
     /* 0: ready. BACKEND_UNAVAILABLE: something is missing. *ret: {"status":…,"problems":[{...}],…}.
      */
     int (*ready)(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
@@ -168,9 +184,10 @@ struct api_backend {
                             struct error *err);
     /* {"captures":[...],"next":CURSOR or null}, newest first. */
     int (*captures)(void *ctx, const struct captures_query *q, json_t **ret, struct error *err);
-    /* One of them, {"id":…,"state":…,…}; of a running one with progress and samples so far. */
+    /* One of them, {"id":…,"state":…,…}; of a running one with progress and samples so far.
+     * *ret_running: more comes of it; may be NULL. */
     int (*capture)(void *ctx, const struct viewer *v, const char *id, json_t **ret,
-                   struct error *err);
+                   bool *ret_running, struct error *err);
     /* Its profile; of a running one what there is so far. BACKEND_NOT_FOUND; BACKEND_CONFLICT when
      * it failed. */
     int (*capture_profile)(void *ctx, const struct viewer *v, const char *id, struct profile **ret,
@@ -183,9 +200,11 @@ struct api_backend {
     int (*past)(void *ctx, const struct target_selector *t, const struct time_range *range,
                 const char *event, bool stored, struct profile **ret, struct error *err);
     /* {"from":…,"to":…,"bucket_seconds":…,"series":[{"jvm"|"category":…,"pid":…,"samples":[…]}]}
-     * out of the flight recorder. @by: "jvm", "category" or "jvm-category" (both keys). */
+     * out of the flight recorder. @by: "jvm", "category" or "jvm-category" (both keys). *ret_count:
+     * of series. */
     int (*timeline)(void *ctx, const struct target_selector *t, const struct time_range *range,
-                    size_t buckets, const char *by, json_t **ret, struct error *err);
+                    size_t buckets, const char *by, json_t **ret, size_t *ret_count,
+                    struct error *err);
     /* {"schedules":[{"name":…,"match":…,"event":…,"hz":…,"every_seconds":…,…,"last_error":…}],
      * "triggers":[…]}, as configured. */
     int (*schedules)(void *ctx, const struct viewer *v, json_t **ret, struct error *err);

@@ -89,15 +89,26 @@ static enum audit_action action_of(const struct request *req)
     return audit_action_of(req);
 }
 
+static void keep_facts(void *cookie, const struct jvm_facts *f)
+{
+    struct request *req = cookie;
+
+    if (!req->target_facts)
+        req->target_facts = audit_facts_json(f);
+}
+
 void audit_look(struct request *req)
 {
     const struct target_selector *t = &req->params.target;
     int32_t pid = req->path_pid ? req->path_pid : t->pid_count == 1 ? t->pids[0] : 0;
     const struct api_backend *be = &req->serve->be;
 
-    if (pid && !req->head && !req->target_facts && req->route->audit != AUDIT_NONE && be->jvm &&
-        be->jvm(be->ctx, &req->subject.viewer, pid, &req->target_facts, NULL) != 0)
-        req->target_facts = NULL;
+    const struct target_selector one = { .pids = { pid },
+                                         .pid_count = 1,
+                                         .viewer = &req->subject.viewer };
+
+    if (pid && !req->head && !req->target_facts && req->route->audit != AUDIT_NONE && be->jvms_each)
+        be->jvms_each(be->ctx, &one, keep_facts, req, NULL);
 }
 
 /* ---- what the log takes ---- */

@@ -14,6 +14,8 @@ struct audit_outcome {
 
 /* "capture". Literal. */
 const char *audit_action_name(enum audit_action action);
+/* Returns what a line says of the process @f, owned by the caller. */
+json_t *audit_facts_json(const struct jvm_facts *f);
 /* Returns the line, owned by the caller; NULL: out of memory. @req: NULL for a capture. */
 char *audit_line(const struct request *req, const struct audit_outcome *o);
 

@@ -37,25 +37,15 @@ static void add_text(json_t *object, const char *name, const char *value)
         json_object_set_new(object, name, json_string(value));
 }
 
-static void copy_member(json_t *to, const char *name, const json_t *from, const char *member)
+json_t *audit_facts_json(const struct jvm_facts *f)
 {
-    json_t *value = json_object_get(from, member);
+    json_t *facts = json_pack("{s:I}", "uid", (json_int_t)f->uid);
 
-    if (value && !json_is_null(value))
-        json_object_set(to, name, value);
-}
-
-/* What the process is that the request named, as in GET /api/v1/jvms/{pid}. */
-static void add_facts(json_t *target, const json_t *facts)
-{
-    const json_t *container = json_object_get(facts, "container"),
-                 *pod = json_object_get(facts, "pod");
-
-    copy_member(target, "uid", facts, "uid");
-    copy_member(target, "main", facts, "main");
-    copy_member(target, "container_id", container, "id");
-    copy_member(target, "pod_name", pod, "name");
-    copy_member(target, "pod_namespace", pod, "namespace");
+    add_text(facts, "main", f->main);
+    add_text(facts, "container_id", f->container_id);
+    add_text(facts, "pod_name", f->pod_name);
+    add_text(facts, "pod_namespace", f->pod_namespace);
+    return facts;
 }
 
 /* What was asked for: as it was asked, as it was known then, and as the profile says. */
@@ -85,7 +75,7 @@ static json_t *target_of(const struct request *req)
         add_text(target, "pod_namespace", intern_get(p->strings, p->processes[0].pod_namespace).p);
     }
     if (req->target_facts)
-        add_facts(target, req->target_facts);
+        json_object_update(target, req->target_facts);
     return target;
 }
 

@@ -80,8 +80,8 @@ bool handle_events(struct request *req)
         answer_outcome(&req->answer, -EINVAL, &err, 0);
         return true;
     }
-    r = be->events(be->ctx, &req->subject.viewer, t->pid_count ? t->pids[0] : 0,
-                   /* names= */ NULL, req->params.match, &value, &err);
+    r = be->events(be->ctx, &req->subject.viewer, t->pid_count ? t->pids[0] : 0, req->params.match,
+                   &value, &err);
     return answer_backend(req, r, value, &err);
 }
 

@@ -132,7 +132,7 @@ bool handle_capture(struct request *req)
         answer_missing(req, "captures that are kept are");
         return true;
     }
-    r = be->capture(be->ctx, &req->subject.viewer, id, &value, &err);
+    r = be->capture(be->ctx, &req->subject.viewer, id, &value, /* ret_running= */ NULL, &err);
     return answer_backend(req, r, value, &err);
 }
 

@@ -141,17 +141,14 @@ static void watch_step(struct request *req)
     const struct api_backend *be = &req->serve->be;
     struct error err = ERROR_NULL;
     json_t *value = NULL;
-    const char *state;
     bool running;
-    int r = be->capture(be->ctx, &req->subject.viewer, req->path_text, &value, &err);
+    int r = be->capture(be->ctx, &req->subject.viewer, req->path_text, &value, &running, &err);
 
     if (r != 0) {
         event_error(req, &err);
         stream_end(req);
         return;
     }
-    state = json_string_value(json_object_get(value, "state"));
-    running = state && strcmp(state, "running") == 0;
     event_json(req, running ? "progress" : "done", value);
     if (running)
         watch_top(req);

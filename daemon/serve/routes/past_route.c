@@ -71,6 +71,7 @@ bool handle_timeline(struct request *req)
     struct error err = ERROR_NULL;
     uint64_t now = clock_realtime_ns();
     json_t *value = NULL;
+    size_t count = 0;
     int r;
 
     if (!be->timeline) {
@@ -86,8 +87,9 @@ bool handle_timeline(struct request *req)
         return true;
     }
     r = be->timeline(be->ctx, &p->target, &range,
-                     p->buckets ? p->buckets : TIMELINE_BUCKETS_DEFAULT, BY[p->by], &value, &err);
-    if (r == 0 && json_array_size(json_object_get(value, "series")) == 0)
+                     p->buckets ? p->buckets : TIMELINE_BUCKETS_DEFAULT, BY[p->by], &value, &count,
+                     &err);
+    if (r == 0 && count == 0)
         r = explain_nothing(req, 0, &err);
     if (r != 0) {
         json_decref(value);

@@ -202,25 +202,9 @@ static bool answer_without(struct request *req, const char *why)
     return true;
 }
 
-/* Whether this machine has the event @name; else it has answered. */
-static bool can_be_had(struct request *req, const char *name)
-{
-    const struct api_backend *be = &req->serve->be;
-    struct error err = ERROR_NULL;
-    json_t *list = NULL, *event;
-    int r = be->events(be->ctx, &req->subject.viewer, 0, name, /* match= */ NULL, &list, &err);
-    bool can;
-
-    event = json_array_get(json_object_get(list, "events"), 0);
-    can = r == 0 && json_is_true(json_object_get(event, "available"));
-    if (!can)
-        answer_without(req, r ? err.msg : json_string_value(json_object_get(event, "reason")));
-    json_decref(list);
-    return can;
-}
-
 bool handle_pprof_event(struct request *req)
 {
+    const struct api_backend *be = &req->serve->be;
     const struct pprof_kind *k = kind_of(req);
     struct error err = ERROR_NULL;
     struct params *p = &req->params;
@@ -228,8 +212,8 @@ bool handle_pprof_event(struct request *req)
 
     if (!(p->given & PARAM_BIT(PARAM_SECONDS)))
         return handle_pprof_empty(req);
-    if (!can_be_had(req, k->event))
-        return true;
+    if (be->events_check(be->ctx, k->event, &err) != 0)
+        return answer_without(req, err.msg);
     if (params_set_event(p, k->event) < 0 ||
         (k->include && match_new(&k->include, 1, "include", &p->view.include, &err) < 0)) {
         answer_outcome(&req->answer, error_set(&err, -ENOMEM, "out of memory"), &err, 0);

@@ -8,94 +8,56 @@
 
 #define EVENTS_MAX 64
 
-/* Whether @event, which is not listed, is one of the contract's that is not built yet, or has the
- * form of one (group:name, LIB:SYMBOL, mem:ADDR): then it is no mistake of the client's. */
-static bool is_known(const char *event)
+/* Says which event was probably meant. -EINVAL, or BACKEND_UNAVAILABLE where @event has the form of
+ * one that no table lists (group:name, LIB:SYMBOL, mem:ADDR). */
+static int refuse_event(const char *event, struct error *err)
 {
-    return strcmp(event, "live") == 0 || strchr(event, ':') != NULL;
-}
-
-static void refuse_event(const char *event, const char *const *names, size_t count,
-                         struct error *err)
-{
-    bool known = is_known(event);
-    const char *near = known ? NULL : value_nearest(span_of(event), names, count);
+    const char *names[EVENTS_MAX], *near = NULL;
+    bool formed = strchr(event, ':') != NULL;
     char show[QUERY_SHOW_MAX];
+    size_t count;
+    const struct event_info *table = events_table(&count);
 
+    count = MIN(count, ARRAY_SIZE(names));
+    for (size_t i = 0; i < count; i++)
+        names[i] = table[i].name;
+    if (!formed)
+        near = value_nearest(span_of(event), names, count);
     query_show(span_of(event), show);
     error_remedy(err, "GET /api/v1/events lists the events that can; the default is %s",
                  events_default()->name);
-    error_parameter(err, "event", known ? -EOPNOTSUPP : -EINVAL,
+    error_parameter(err, "event", formed ? -EOPNOTSUPP : -EINVAL,
                     "event=%s cannot be sampled here%s%s%s", show, near ? ": did you mean '" : "",
                     near ? near : "", near ? "'?" : "");
+    return formed ? BACKEND_UNAVAILABLE : -EINVAL;
 }
 
-/* Whether @listed, as the backend lists it, can be had. 0; else @err says why not:
- * BACKEND_UNAVAILABLE, or -EINVAL where the caller has asked for what there is not. */
-static int check_had(const json_t *listed, struct error *err)
+/* 0 where @event is one. */
+static int check_name(const char *event, struct error *err)
 {
-    const char *reason = json_string_value(json_object_get(listed, "reason"));
-
-    if (!json_is_false(json_object_get(listed, "available")))
-        return 0;
-    if (reason && json_is_true(json_object_get(listed, "bad_filter")))
-        return error_parameter(err, "filter", -EINVAL, "%s", reason);
-    error_remedy(err, "GET /api/v1/events lists the events that can be sampled here");
-    error_parameter(err, "event", -EOPNOTSUPP, "%s",
-                    reason && reason[0] ? reason : "the event cannot be sampled here");
-    return BACKEND_UNAVAILABLE;
-}
-
-/* Fails with the nearest name when @list, the backend's, lacks @event; with the reason where it
- * cannot be had. 0, -EINVAL or BACKEND_UNAVAILABLE. */
-static int check_listed(const json_t *list, const char *event, struct error *err)
-{
-    const char *names[EVENTS_MAX];
     struct event_form form;
-    json_t *one, *found = NULL;
-    size_t i, count = 0, rows;
-    const struct event_info *table = events_table(&rows);
 
-    json_array_foreach(json_object_get(list, "events"), i, one)
-    {
-        const char *name = json_string_value(json_object_get(one, "name"));
-
-        if (name && strcmp(name, event) == 0)
-            found = one;
-    }
-    while (count < rows && count < EVENTS_MAX) {
-        names[count] = table[count].name;
-        count++;
-    }
-    if (found)
-        return check_had(found, err);
-    if (event_form_parse(span_of(event), &form, err) == -EINVAL)
-        return -EINVAL;
-    refuse_event(event, names, count, err);
-    return is_known(event) ? BACKEND_UNAVAILABLE : -EINVAL;
+    if (events_find(event))
+        return 0;
+    return event_form_parse(span_of(event), &form, err) == -EINVAL ? -EINVAL
+                                                                   : refuse_event(event, err);
 }
 
-/* Whether each of req's events can be had, or needs no looking up; else the answer says why not. */
 bool check_event(struct request *req)
 {
     const struct params *p = &req->params;
     struct serve *s = req->serve;
     struct error err = ERROR_NULL;
-    json_t *list = NULL;
-    int r;
+    int r = 0;
 
     if (strcmp(p->event, events_default()->name) == 0)
         return true;
-    r = s->be.events(s->be.ctx, &req->subject.viewer, 0, p->event, /* match= */ NULL, &list, &err);
-    if (r != 0) {
-        answer_outcome(&req->answer, r, &err, 1);
-        return false;
-    }
     for (size_t i = 0; i < p->event_count && r == 0; i++)
-        r = check_listed(list, p->events[i].name, &err);
-    json_decref(list);
+        r = check_name(p->events[i].name, &err);
+    if (r == 0)
+        r = s->be.events_check(s->be.ctx, p->event, &err);
     if (r != 0)
-        answer_outcome(&req->answer, r, &err, 0);
+        answer_outcome(&req->answer, r, &err, err.parameter ? 0 : 1);
     return r == 0;
 }
 

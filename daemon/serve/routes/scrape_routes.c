@@ -10,15 +10,10 @@ static void add_label(json_t *labels, const char *name, const char *value)
         json_object_set_new(labels, name, json_string(value));
 }
 
-static const char *text_of(const json_t *object, const char *name)
-{
-    return json_string_value(json_object_get(object, name));
-}
-
 /* "java -jar /srv/shop.jar" is known as "shop"; a class by its name without the package. */
 static void service_name(const char *program, char *buf, size_t size)
 {
-    struct span s = span_of(program ? program : "");
+    struct span s = span_of(program);
 
     if (span_ends_with(s, ".jar")) {
         s.n -= strlen(".jar");
@@ -33,51 +28,50 @@ static void service_name(const char *program, char *buf, size_t size)
     span_copy(s, buf, size);
 }
 
-static json_t *sd_entry(const json_t *jvm, const char *target)
+struct sd_list {
+    json_t *entries;
+    const char *target; /* flamed itself */
+};
+
+static void add_entry(void *cookie, const struct jvm_facts *f)
 {
-    const json_t *container = json_object_get(jvm, "container"), *pod = json_object_get(jvm, "pod");
-    const char *program = text_of(jvm, "main"), *name = text_of(container, "name");
-    long long pid = json_integer_value(json_object_get(jvm, "pid"));
+    struct sd_list *list = cookie;
     json_t *labels = json_object();
     char text[256];
 
-    snprintf(text, sizeof(text), "%lld", pid);
+    snprintf(text, sizeof(text), "%d", f->host_pid);
     add_label(labels, "__param_pid", text);
     add_label(labels, "__meta_flamed_pid", text);
-    service_name(program, text, sizeof(text));
+    service_name(f->main, text, sizeof(text));
     add_label(labels, "service_name", text[0] ? text : "java");
-    add_label(labels, "main", program);
-    add_label(labels, "container", name && name[0] ? name : text_of(container, "id"));
-    name = text_of(pod, "name");
-    add_label(labels, "pod", name && name[0] ? name : text_of(pod, "uid"));
-    add_label(labels, "namespace", text_of(pod, "namespace"));
-    add_label(labels, "__meta_flamed_container_id", text_of(container, "id"));
-    add_label(labels, "__meta_flamed_container_runtime", text_of(container, "runtime"));
-    add_label(labels, "__meta_flamed_pod_uid", text_of(pod, "uid"));
-    add_label(labels, "__meta_flamed_java_version", text_of(jvm, "java_version"));
-    return json_pack("{s:[s], s:o}", "targets", target, "labels", labels);
+    add_label(labels, "main", f->main);
+    add_label(labels, "container", f->container_name[0] ? f->container_name : f->container_id);
+    add_label(labels, "pod", f->pod_name[0] ? f->pod_name : f->pod_uid);
+    add_label(labels, "namespace", f->pod_namespace);
+    add_label(labels, "__meta_flamed_container_id", f->container_id);
+    add_label(labels, "__meta_flamed_container_runtime", f->container_runtime);
+    add_label(labels, "__meta_flamed_pod_uid", f->pod_uid);
+    add_label(labels, "__meta_flamed_java_version", f->java_version);
+    json_array_append_new(list->entries,
+                          json_pack("{s:[s], s:o}", "targets", list->target, "labels", labels));
 }
 
 bool handle_sd(struct request *req)
 {
     const struct api_backend *be = &req->serve->be;
-    const char *target = req->host[0] ? req->host : "localhost:7979";
+    struct sd_list list = { .entries = json_array(),
+                            .target = req->host[0] ? req->host : "localhost:7979" };
     struct target_selector everything = { .viewer = &req->subject.viewer };
-    json_t *value = NULL, *list = json_array(), *jvm;
     struct error err = ERROR_NULL;
-    int r = be->jvms(be->ctx, &everything, &value, &err);
-    size_t i;
+    int r = be->jvms_each(be->ctx, &everything, add_entry, &list, &err);
 
     if (r == 0) {
-        json_array_foreach(json_object_get(value, "jvms"), i, jvm)
-            json_array_append_new(list, sd_entry(jvm, target));
-        answer_json(&req->answer, 200, list);
+        answer_json(&req->answer, 200, list.entries);
         answer_header(&req->answer, "X-Prometheus-Refresh-Interval-Seconds", "%d",
                       SD_REFRESH_SECONDS);
     } else {
         answer_outcome(&req->answer, r, &err, 1);
     }
-    json_decref(list);
-    json_decref(value);
+    json_decref(list.entries);
     return true;
 }

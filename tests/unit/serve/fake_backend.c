@@ -190,16 +190,44 @@ static int fake_jvm(void *ctx, const struct viewer *v, int32_t host_pid, json_t 
     return r;
 }
 
-static int fake_events(void *ctx, const struct viewer *v, int32_t host_pid, const char *names,
-                       const char *match, json_t **ret, struct error *err)
+static int fake_jvms_each(void *ctx, const struct target_selector *t, jvm_facts_fn fn, void *cookie,
+                          struct error *err)
+{
+    struct jvm_facts f = { .main = "Fake<script>",
+                           .java_version = "25",
+                           .container_id = "",
+                           .container_runtime = "",
+                           .container_name = "",
+                           .pod_uid = "",
+                           .pod_name = "",
+                           .pod_namespace = "" };
+    int r = fake_outcome(t, err);
+
+    fake_see(ctx, t->viewer);
+    for (int i = 0; r == 0 && i < (t->pid_count ? 1 : 2); i++) {
+        f.host_pid = t->pid_count ? t->pids[0] : 1000 + i;
+        fn(cookie, &f);
+    }
+    return r;
+}
+
+static int fake_events(void *ctx, const struct viewer *v, int32_t host_pid, const char *match,
+                       json_t **ret, struct error *err)
 {
     fake_see(ctx, v);
-    (void)names;
     (void)match;
     (void)host_pid;
     (void)err;
     *ret = json_pack("{s:[{s:s},{s:s}]}", "events", "name", "cpu", "name", "page-faults");
     return 0;
+}
+
+static int fake_events_check(void *ctx, const char *names, struct error *err)
+{
+    (void)ctx;
+    if (strcmp(names, "cpu") == 0 || strcmp(names, "page-faults") == 0)
+        return 0;
+    return error_set(err, BACKEND_UNAVAILABLE, "event=%s cannot be sampled here", names);
 }
 
 static int fake_ready(void *ctx, const struct viewer *v, json_t **ret, struct error *err)
@@ -270,7 +298,7 @@ static int fake_captures(void *ctx, const struct captures_query *q, json_t **ret
 }
 
 static int fake_capture_facts(void *ctx, const struct viewer *v, const char *id, json_t **ret,
-                              struct error *err)
+                              bool *ret_running, struct error *err)
 {
     struct fake *f = ctx;
     bool over = fake_get(f, &f->stopped) > 0;
@@ -278,6 +306,8 @@ static int fake_capture_facts(void *ctx, const struct viewer *v, const char *id,
     fake_see(f, v);
     if (strcmp(id, FAKE_ID_NONE) == 0 || fake_get(f, &f->deleted))
         return error_set(err, BACKEND_NOT_FOUND, "there is no capture '%s'", id);
+    if (ret_running)
+        *ret_running = !over;
     *ret = json_pack("{s:s, s:s, s:f}", "id", id, "state", over ? "done" : "running", "progress",
                      over ? 1.0 : 0.5);
     return 0;
@@ -336,9 +366,11 @@ static int fake_past(void *ctx, const struct target_selector *t, const struct ti
 }
 
 static int fake_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
-                         size_t buckets, const char *by, json_t **ret, struct error *err)
+                         size_t buckets, const char *by, json_t **ret, size_t *ret_count,
+                         struct error *err)
 {
     fake_see(ctx, t->viewer);
+    *ret_count = 0;
     (void)err;
     *ret = json_pack("{s:i, s:s, s:I}", "buckets", (int)buckets, "by", by, "seconds",
                      (json_int_t)((range->to_ns - range->from_ns) / NSEC_PER_SEC));
@@ -399,7 +431,9 @@ void fake_init(struct fake *f)
                                      .target_check = fake_target_check,
                                      .jvms = fake_jvms,
                                      .jvm = fake_jvm,
+                                     .jvms_each = fake_jvms_each,
                                      .events = fake_events,
+                                     .events_check = fake_events_check,
                                      .ready = fake_ready } };
     pthread_mutex_init(&f->lock, NULL);
     pthread_condattr_init(&monotonic);
