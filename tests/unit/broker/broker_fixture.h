@@ -12,6 +12,7 @@
 #include "broker_client/broker.h"
 #include "broker_client/requests.h"
 #include "broker_client/wire.h"
+#include "tests/maps_of.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -200,11 +201,7 @@ static inline void end_child(pid_t pid)
 /* Reads the maps of a process as the broker gave them. Borrows @fd; needs maps_deinit(). */
 static inline void read_maps(int fd, struct maps *ret)
 {
-    struct buf text = BUF_NULL;
-
-    buf_init(&text, MAPS_MAX_BYTES);
-    ck_assert_int_eq(buf_read_fd(&text, fd), 0);
-    ck_assert_int_eq(maps_parse(&text, ret), 0);
+    ck_assert_int_eq(maps_of(fd, ret), 0);
 }
 
 static inline void write_file(const char *path, const void *p, size_t n)

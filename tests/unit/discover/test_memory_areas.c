@@ -2,8 +2,10 @@
 /* What a JVM uses its memory for, of made-up mappings; and what pages count. */
 #include "suite.h"
 
+#include "base/cleanup.h"
 #include "discover/residence.h"
 #include "proc/pagemap.h"
+#include "tests/maps_of.h"
 
 #define FILE_LINE " 00000000 08:01 7 "
 
@@ -50,14 +52,12 @@ static const struct memory_piece PIECES[] = {
     { 0x7fff00000000, 0x7fff00100000, MEMORY_NATIVE_STACKS, false },
 };
 
-static struct maps maps_of(const char *text)
+static struct maps maps_of_text(const char *text)
 {
+    _cleanup_close_ int fd = maps_file(span_of(text));
     struct maps maps;
-    struct buf b;
 
-    buf_init(&b, 1 << 20);
-    buf_add_str(&b, text);
-    ck_assert_int_eq(maps_parse(&b, &maps), 0);
+    ck_assert_int_eq(maps_of(fd, &maps), 0);
     return maps;
 }
 
@@ -73,7 +73,7 @@ START_TEST(cuts_mappings)
         .metaspace = { { 0x08000000, 0x08400000 }, { 0x90400000, 0x90800000 } },
         .metaspace_count = 2,
     };
-    struct maps maps = maps_of(MAPS);
+    struct maps maps = maps_of_text(MAPS);
     struct memory_pieces p;
 
     ck_assert_int_eq(memory_pieces_of(&maps, &VM, &p), 0);
@@ -94,7 +94,7 @@ END_TEST
 START_TEST(bears_ranges_that_overlap)
 {
     static struct vm_areas vm;
-    struct maps maps = maps_of(MAPS);
+    struct maps maps = maps_of_text(MAPS);
     struct memory_pieces p;
     uint64_t bytes = 0;
     unsigned seed = 7;
