@@ -39,7 +39,8 @@ struct keys {
     bool partial; /* there are calls whose bytecodes are not known */
 };
 
-static void keys_add(struct keys *k, uint32_t key)
+/* Returns where @key is, or would be. */
+static size_t keys_find(const struct keys *k, uint32_t key)
 {
     size_t low = 0, high = k->count;
 
@@ -51,6 +52,20 @@ static void keys_add(struct keys *k, uint32_t key)
         else
             high = mid;
     }
+    return low;
+}
+
+static bool keys_has(const struct keys *k, uint32_t key)
+{
+    size_t at = keys_find(k, key);
+
+    return at < k->count && k->at[at] == key;
+}
+
+static void keys_add(struct keys *k, uint32_t key)
+{
+    size_t low = keys_find(k, key);
+
     if (k->count == KEYS_MAX || (low < k->count && k->at[low] == key))
         return;
     memmove(&k->at[low + 1], &k->at[low], (k->count - low) * sizeof(*k->at));
@@ -82,9 +97,10 @@ static void add_code(struct leaf_rule *r, struct keys *ret)
     }
 }
 
-/* Adds the features of bytecodes [@from, @to) of @method, and of all that is called there. */
+/* Adds the features of bytecodes [@from, @to) of @method to @ret, and those of all that is called
+ * there to @called. */
 static void add_bytecodes(struct leaf_rule *r, uint32_t method, int32_t from, int32_t to, int depth,
-                          struct keys *ret)
+                          struct keys *ret, struct keys *called)
 {
     const struct leaf_input *in = r->in;
     const struct leaf_method *m = &in->methods[method];
@@ -104,25 +120,26 @@ static void add_bytecodes(struct leaf_rule *r, uint32_t method, int32_t from, in
         if (call->bci < from || call->bci >= to)
             continue;
         if (call->target != LEAF_NONE)
-            add_bytecodes(r, call->target, 0, INT32_MAX, depth + 1, ret);
+            add_bytecodes(r, call->target, 0, INT32_MAX, depth + 1, called, called);
         else
             ret->partial = true;
     }
 }
 
-static void add_candidate(struct leaf_rule *r, const struct leaf_place *p, struct keys *ret)
+static void add_candidate(struct leaf_rule *r, const struct leaf_place *p, struct keys *ret,
+                          struct keys *called)
 {
     const struct leaf_input *in = r->in;
     uint32_t method = 0;
 
     if (p->callee != LEAF_NONE) {
-        add_bytecodes(r, p->callee, 0, INT32_MAX, 0, ret);
+        add_bytecodes(r, p->callee, 0, INT32_MAX, 0, ret, called);
         return;
     }
     if (p->chain != LEAF_NONE)
         method = in->frames[in->chains[p->chain].first + p->drop].method;
     if (p->span != LEAF_NONE)
-        add_bytecodes(r, method, in->spans[p->span].head, in->spans[p->span].end, 0, ret);
+        add_bytecodes(r, method, in->spans[p->span].head, in->spans[p->span].end, 0, ret, called);
 }
 
 /* What @key counts, in tenths. */
@@ -134,41 +151,37 @@ static int32_t weight(uint32_t key)
     return kind == LEAF_OPERATION ? OPERATIONS[value % LEAF_OPERATIONS] : WEIGHTS[kind].both;
 }
 
-/* Compares two sorted sets. */
-static int32_t compare(const struct keys *code, const struct keys *bytecodes)
+/* What @code says for a loop with the features @own, and @called of the methods that it calls.
+ * Those may be missing: the compilers know some methods, and make other code of them. */
+static int32_t compare(const struct keys *code, const struct keys *own, const struct keys *called)
 {
+    bool partial = own->partial || called->partial;
     int32_t score = 0; /* tenths of percent */
-    size_t i = 0, k = 0;
 
-    while (i < code->count || k < bytecodes->count) {
-        bool in_code =
-            i < code->count && (k == bytecodes->count || code->at[i] <= bytecodes->at[k]);
-        bool in_bytecodes =
-            k < bytecodes->count && (i == code->count || bytecodes->at[k] <= code->at[i]);
-        uint32_t key = in_code ? code->at[i] : bytecodes->at[k];
-        uint32_t kind = key >> LEAF_FEATURE_VALUE_BITS;
+    for (size_t i = 0; i < code->count; i++) {
+        uint32_t key = code->at[i];
 
-        if (in_code && in_bytecodes)
+        if (keys_has(own, key) || keys_has(called, key))
             score += 100 * weight(key);
-        else if (!in_code)
-            score -= weight(key) * WEIGHTS[kind].bytecodes;
-        else if (!bytecodes->partial)
-            score -= weight(key) * WEIGHTS[kind].code;
-        i += in_code;
-        k += in_bytecodes;
+        else if (!partial)
+            score -= weight(key) * WEIGHTS[key >> LEAF_FEATURE_VALUE_BITS].code;
+    }
+    for (size_t i = 0; i < own->count; i++) {
+        if (!keys_has(code, own->at[i]))
+            score -= weight(own->at[i]) * WEIGHTS[own->at[i] >> LEAF_FEATURE_VALUE_BITS].bytecodes;
     }
     return score / 100;
 }
 
 void leaf_candidates_score(struct leaf_rule *r, struct leaf_candidates *c)
 {
-    struct keys code = { .count = 0 }, bytecodes;
+    struct keys code = { .count = 0 }, own, called;
 
     add_code(r, &code);
     for (size_t i = 0; i < c->count; i++) {
-        bytecodes.count = 0;
-        bytecodes.partial = false;
-        add_candidate(r, &c->at[i].place, &bytecodes);
-        c->at[i].score += compare(&code, &bytecodes);
+        own.count = called.count = 0;
+        own.partial = called.partial = false;
+        add_candidate(r, &c->at[i].place, &own, &called);
+        c->at[i].score += compare(&code, &own, &called);
     }
 }

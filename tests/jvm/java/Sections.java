@@ -335,8 +335,11 @@ public final class Sections {
 
     /** Streams, boxes and bits. */
     static final class Streams {
-        static long a() {
-            return Arrays.stream(numbers).map(x -> x * 3 ^ 5).filter(x -> (x & 1) == 0).asLongStream().sum();
+        static long a(int n) {
+            long t = 0;
+            for (int r = 0; r < n; r++)
+                t += Arrays.stream(numbers).map(x -> x * 3 ^ 5).filter(x -> (x & 1) == 0).asLongStream().sum();
+            return t;
         }
 
         static long b(int n) {
@@ -359,13 +362,13 @@ public final class Sections {
 
         static void round(long[] t) {
             long s = now();
-            long x = a();
+            long x = a(20);
             t[0] += now() - s;
             s = now();
-            x += b(10);
+            x += b(40);
             t[1] += now() - s;
             s = now();
-            x += c(8);
+            x += c(32);
             t[2] += now() - s;
             sink += x;
         }
