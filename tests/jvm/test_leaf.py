@@ -12,6 +12,10 @@ COLLECTORS = {"serial": "-XX:+UseSerialGC", "parallel": "-XX:+UseParallelGC", "g
               "shenandoah": "-XX:+UseShenandoahGC"}
 SECTIONS = "abc"
 UNSURE = "[inlined in "
+# JDK 8 has no CompileThresholdScaling.
+SOON_8 = [f"-XX:Tier{what}={n}" for what, n in (("3InvocationThreshold", 10), ("3MinInvocationThreshold", 5), ("3CompileThreshold", 100),
+                                                ("3BackEdgeThreshold", 3000), ("4InvocationThreshold", 250), ("4MinInvocationThreshold", 30),
+                                                ("4CompileThreshold", 750), ("4BackEdgeThreshold", 2000))]
 SAMPLES = 2500 # of the sections: what is right is within a point then, nine times of ten, and two points always
 SECONDS_MAX = 120
 POINTS = 3.0 # a section's share may be off by
@@ -38,7 +42,8 @@ class Cell:
     def options(self) -> list[str]:
         """The compilers inline the sections into the method that calls them, and nothing into what starts a clock."""
         c1 = ["-XX:TieredStopAtLevel=1", "-XX:C1MaxInlineSize=400"] if self.compiler == "c1" else []
-        return [COLLECTORS[self.collector], "-Xmx256m", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:CompileThresholdScaling=0.05", "-XX:CompileCommand=quiet",
+        return [COLLECTORS[self.collector], "-Xmx256m", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:CompileThresholdScaling=0.05", *(SOON_8 if self.version == 8 else ()),
+                "-XX:CompileCommand=quiet",
                 f"-XX:CompileCommand=inline,Sections${self.kind}.*", f"-XX:CompileCommand=dontinline,Sections${self.kind}.round",
                 "-XX:CompileCommand=dontinline,Sections.now", *c1]
 
