@@ -91,6 +91,13 @@ static int call_jvms_each(struct api *api, void *arg)
     return facts_jvms_each(api, a->target, a->fn, a->cookie, a->err);
 }
 
+static int call_services(struct api *api, void *arg)
+{
+    struct query_args *a = arg;
+
+    return facts_services(api, a->viewer, a->ret, a->err);
+}
+
 static int call_jvm(struct api *api, void *arg)
 {
     struct query_args *a = arg;
@@ -144,6 +151,12 @@ static int backend_jvms_each(void *ctx, const struct target_selector *t, jvm_fac
     struct each_args a = { .target = t, .fn = fn, .cookie = cookie, .err = err };
 
     return api_ask(ctx, call_jvms_each, &a, err);
+}
+
+static int backend_services(void *ctx, const struct viewer *v, json_t **ret, struct error *err)
+{
+    return api_ask(ctx, call_services, &(struct query_args){ .viewer = v, .ret = ret, .err = err },
+                   err);
 }
 
 static int backend_jvm(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
@@ -230,6 +243,7 @@ static void backend_fill(struct api *api)
         .capture_end = backend_capture_end,
         .target_check = backend_target_check,
         .jvms = backend_jvms,
+        .services = backend_services,
         .jvm = backend_jvm,
         .jvms_each = backend_jvms_each,
         .events = backend_events,

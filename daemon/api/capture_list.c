@@ -93,6 +93,7 @@ static bool stored_wanted(const struct stored_list *l, const struct store_captur
         const struct store_process *p = &c->processes[i];
 
         if (pid_wanted(&l->q->target, p->host_pid) &&
+            (!l->q->target.service || strcmp(p->service, l->q->target.service) == 0) &&
             (!l->jvm || match_any(l->jvm, span_of(p->name ? p->name : ""), NULL) > 0))
             return true;
     }
@@ -121,6 +122,7 @@ static int stored_query(const struct captures_query *q, struct store_query *ret,
         .container = q->target.container,
         .pod = q->target.pod,
         .pod_namespace = q->target.pod_namespace,
+        .service = q->target.service,
         .scope = viewer_store_scope(q->target.viewer),
     };
     if (!q->state)

@@ -21,10 +21,11 @@ static json_t *json_strings(const char *const *items, size_t count)
 
 static json_t *process_json(const struct store_process *p)
 {
-    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:I}", "pid", (int)p->host_pid, "name", p->name,
-                     "container", json_string_or_null(p->container), "pod",
+    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:I}", "pid", (int)p->host_pid, "name",
+                     p->name, "container", json_string_or_null(p->container), "pod",
                      json_string_or_null(p->pod), "namespace",
-                     json_string_or_null(p->pod_namespace), "samples", (json_int_t)p->samples);
+                     json_string_or_null(p->pod_namespace), "service",
+                     json_string_or_null(p->service), "samples", (json_int_t)p->samples);
 }
 
 static const char *state_name(enum store_state state)
@@ -43,6 +44,7 @@ static json_t *labels_json(const struct store_capture *c)
         { "container", offsetof(struct store_process, container) },
         { "pod", offsetof(struct store_process, pod) },
         { "namespace", offsetof(struct store_process, pod_namespace) },
+        { "service", offsetof(struct store_process, service) },
     };
     json_t *labels = json_object();
 

@@ -6,6 +6,7 @@
 #include "capture/capability_text.h"
 #include "capture/capture_impl.h"
 #include "discover/memory_history.h"
+#include "discover/service.h"
 
 /* Whether it runs Java code: in a JVM, or without one. */
 static bool runs_java(const struct process *p)
@@ -41,7 +42,7 @@ static json_t *allocation_rate(const struct process *p)
 static json_t *jvm_json(struct api *api, struct process *p)
 {
     struct process_usage usage = { 0 };
-    json_t *ns_pids = json_array(), *container, *pod;
+    json_t *ns_pids = json_array(), *container, *pod, *service = service_json(p);
     struct hotspot_stubs stubs = { 0 };
 
     discover_usage(api->engine.discover, p, &usage);
@@ -61,7 +62,7 @@ static json_t *jvm_json(struct api *api, struct process *p)
         stubs = hotspot_vm_stubs(p->vm);
     return json_pack(
         "{s:i, s:o, s:o, s:i, s:I, s:o, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:f, s:o, s:I, "
-        "s:o, s:i, s:b, s:b, s:b,"
+        "s:o, s:i, s:b, s:b, s:b, s:o,"
         " s:{s:i, s:I}, s:{s:s, s:s}}",
         "pid", (int)p->id.host_pid, "nspid", ns_pids, "start_time", json_time(p->start_realtime_ns),
         "exec", (int)p->id.exec_no, "uid", (json_int_t)p->uid, "container_uid",
@@ -75,9 +76,10 @@ static json_t *jvm_json(struct api *api, struct process *p)
         usage.cpu_limit > 0 ? json_real(usage.cpu_limit) : json_null(), "rss",
         (json_int_t)usage.rss_bytes, "allocated_bytes_per_second", allocation_rate(p), "threads",
         (int)usage.threads, "frame_pointers", (int)p->frame_pointers, "debug_non_safepoints",
-        (int)p->debug_non_safepoints, "attach_disabled", (int)p->attach_disabled, "stubs", "named",
-        (int)(stubs.named + stubs.vtables), "dropped", (json_int_t)stubs.dropped, "profilable",
-        "symbols", symbol_source(p), "reason", profilable_reason(p));
+        (int)p->debug_non_safepoints, "attach_disabled", (int)p->attach_disabled, "service",
+        service, "stubs", "named", (int)(stubs.named + stubs.vtables), "dropped",
+        (json_int_t)stubs.dropped, "profilable", "symbols", symbol_source(p), "reason",
+        profilable_reason(p));
 }
 
 struct jvms_args {
@@ -90,17 +92,20 @@ struct jvms_args {
 
 static void tell_facts(const struct jvms_args *a, const struct process *p)
 {
-    const struct jvm_facts f = { .host_pid = p->id.host_pid,
-                                 .uid = p->uid,
-                                 .main = p->main ? p->main : "",
-                                 .java_version = p->java_version,
-                                 .container_id = p->container.id,
-                                 .container_runtime = p->container.runtime,
-                                 .container_name = p->container.name,
-                                 .pod_uid = p->container.pod_uid,
-                                 .pod_name = p->container.pod_name,
-                                 .pod_namespace = p->container.pod_namespace };
+    struct service service;
+    struct jvm_facts f = { .host_pid = p->id.host_pid,
+                           .uid = p->uid,
+                           .main = p->main ? p->main : "",
+                           .java_version = p->java_version,
+                           .container_id = p->container.id,
+                           .container_runtime = p->container.runtime,
+                           .container_name = p->container.name,
+                           .pod_uid = p->container.pod_uid,
+                           .pod_name = p->container.pod_name,
+                           .pod_namespace = p->container.pod_namespace };
 
+    service_of_process(p, &service);
+    f.service = service.name;
     a->fn(a->cookie, &f);
 }
 

@@ -95,6 +95,8 @@ static bool past_wants(void *cookie, const struct profile *p, const struct profi
         return false;
     if (t->pod_namespace && !text_equal(p, process->pod_namespace, t->pod_namespace))
         return false;
+    if (t->service && !text_equal(p, process->service, t->service))
+        return false;
     return !f->jvm || match_any(f->jvm, intern_get(p->strings, process->name), NULL) > 0;
 }
 
@@ -139,7 +141,8 @@ static void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to
     } words[] = { { "container", t->container },
                   { "pod", t->pod },
                   { "namespace", t->pod_namespace },
-                  { "jvm", t->jvm } };
+                  { "jvm", t->jvm },
+                  { "service", t->service } };
     char who[160];
 
     *ret = (struct profile){ .start_ns = from_ns, .end_ns = to_ns };

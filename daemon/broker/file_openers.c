@@ -147,6 +147,7 @@ bool file_openers_take(const struct server *s, uint32_t kind)
     switch (kind) {
     case BROKER_MAPS:
     case BROKER_MEM:
+    case BROKER_SERVICE_WORDS:
     case BROKER_CGROUP:
     case BROKER_HSPERFDATA:
     case BROKER_PERFMAP:
@@ -216,7 +217,8 @@ static int refuse(int32_t host_pid, struct error *err)
 /* What the kernel itself has of a process: a file of the process that hangs does not hold it up. */
 static bool is_of_proc(uint32_t kind)
 {
-    return kind == BROKER_MAPS || kind == BROKER_MEM || kind == BROKER_CGROUP;
+    return kind == BROKER_MAPS || kind == BROKER_MEM || kind == BROKER_SERVICE_WORDS ||
+           kind == BROKER_CGROUP;
 }
 
 /* Finds a free opener for a request of @kind. Return: NULL if there is none, or if one is held by

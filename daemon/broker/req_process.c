@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests for the kernel's files of a target: maps, mem, pagemap.
+ * Requests for the kernel's files of a target: maps, mem, pagemap, environ.
  */
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "broker/service_words.h"
 #include "broker/target/target.h"
 
 #include <fcntl.h>
@@ -11,6 +13,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#define ENVIRON_MAX_BYTES ((size_t)256 << 10)
 
 /*
  * maps. Safe: a read-only view of addresses and path names, made by the kernel; it pins no memory
@@ -154,6 +158,31 @@ static int open_mem(const struct target *t, int *ret_fd, struct error *err)
     return target_open_proc(t, "mem", ret_fd, err);
 }
 
+/* Reads the environment and keeps nothing of it but the words that name a service. What lies behind
+ * ENVIRON_MAX_BYTES is not read. */
+static int open_service_words(const struct target *t, int *ret_fd, struct error *err)
+{
+    _cleanup_buf_ struct buf environ = BUF_NULL, words = BUF_NULL;
+    _cleanup_close_ int fd = -1;
+    struct span all;
+    int r = target_open_proc(t, "environ", &fd, err);
+
+    if (r)
+        return r;
+    buf_init(&environ, ENVIRON_MAX_BYTES);
+    buf_init(&words, ENVIRON_MAX_BYTES);
+    r = buf_read_fd(&environ, fd);
+    if (r < 0 && r != -EFBIG)
+        return error_code(err, r, "cannot read the environment of process %d", t->host_pid);
+    all = buf_span(&environ);
+    if (r == -EFBIG) /* the last word may be cut off */
+        all.n = span_rfind(all, '\0');
+    service_words_find(all, &words);
+    if (words.error)
+        return error_code(err, words.error, "cannot keep words of process %d", t->host_pid);
+    return memfd_of("service-words", words.p, words.n, ret_fd, err);
+}
+
 /* Has CAP_SYS_ADMIN count for what follows, or not. 0 or -errno. */
 static int admin_counts(bool counts)
 {
@@ -192,6 +221,17 @@ static int open_pagemap(const struct target *t, int *ret_fd, struct error *err)
 int request_mem(struct server *s, const struct target_fields *q, struct reply *rep)
 {
     int fd = -1, r = open_memory(s, q, open_mem, &fd, &rep->err);
+
+    return r ? r : reply_fd(rep, fd);
+}
+
+/*
+ * service_words. Safe: of a JVM as for mem, whose memory holds its environment anyhow. Of that the
+ * broker gives the words that name the service alone (service_words.h), at most 2 KiB each.
+ */
+int request_service_words(struct server *s, const struct target_fields *q, struct reply *rep)
+{
+    int fd = -1, r = open_memory(s, q, open_service_words, &fd, &rep->err);
 
     return r ? r : reply_fd(rep, fd);
 }

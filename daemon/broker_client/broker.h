@@ -61,6 +61,10 @@ int broker_maps(struct broker *b, const struct proc_id *id, int *ret_fd, struct 
 /* Refused (-EPERM) for pid 1 of the host, for flamed's own processes and where no libjvm is mapped.
  */
 int broker_mem(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
+/* As broker_mem(): the words of its environment that name its service (broker/service_words.h),
+ * each with a NUL behind it, in a sealed memfd. */
+int broker_service_words(struct broker *b, const struct proc_id *id, int *ret_fd,
+                         struct error *err);
 /* As broker_mem(): its /proc/PID/pagemap, without page frame numbers. */
 int broker_pagemap(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
 /* Gets the text of its /proc/PID/cgroup in a sealed memfd, each path cut where it leads into a

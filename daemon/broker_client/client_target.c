@@ -45,6 +45,11 @@ int broker_mem(struct broker *b, const struct proc_id *id, int *ret_fd, struct e
     return client_open(b, request_of(BROKER_MEM, id), ret_fd, err);
 }
 
+int broker_service_words(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err)
+{
+    return client_open(b, request_of(BROKER_SERVICE_WORDS, id), ret_fd, err);
+}
+
 int broker_pagemap(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err)
 {
     return client_open(b, request_of(BROKER_PAGEMAP, id), ret_fd, err);

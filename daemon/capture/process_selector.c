@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/process_selector_impl.h"
 
+#include "discover/service.h"
+
 static int dup_or_null(const char *s, char **ret)
 {
     *ret = s ? strdup(s) : NULL;
@@ -30,6 +32,8 @@ int target_new(const struct target_selector *s, struct target **ret, struct erro
         r = dup_or_null(s->pod_namespace, &t->pod_namespace);
     if (r == 0)
         r = dup_or_null(s->jvm, &t->jvm);
+    if (r == 0)
+        r = dup_or_null(s->service, &t->service);
     if (r == 0 && t->jvm)
         r = match_new((const char *const *)&t->jvm, 1, "jvm", &t->jvm_match, err);
     if (r == 0 && s->matchers)
@@ -48,6 +52,7 @@ struct target *target_free(struct target *t)
     free(t->pod);
     free(t->pod_namespace);
     free(t->jvm);
+    free(t->service);
     match_free(t->jvm_match);
     matcher_set_free(t->matchers);
     matcher_set_free(t->seen);
@@ -76,6 +81,16 @@ static bool container_matches(const char *wanted, const struct container *c)
 static bool jvm_matches(const struct target *t, const struct process *p)
 {
     return p->jvm != JVM_NO && p->main && match_any(t->jvm_match, span_of(p->main), NULL) > 0;
+}
+
+static bool service_matches(const struct target *t, const struct process *p)
+{
+    struct service service;
+
+    if (p->jvm == JVM_NO)
+        return false;
+    service_of_process(p, &service);
+    return strcmp(t->service, service.name) == 0;
 }
 
 static bool pid_matches(const struct target *t, int32_t host_pid)
@@ -117,6 +132,8 @@ bool target_rest_matches(const struct target *t, const struct process *p)
         return false;
     if (t->matchers && !matchers_match(t->matchers, p))
         return false;
+    if (t->service && !service_matches(t, p))
+        return false;
     return !t->jvm || jvm_matches(t, p);
 }
 
@@ -148,7 +165,7 @@ const char *target_scope(const struct target *t)
 bool target_is_open(const struct target *t)
 {
     return t->pid_count == 0 && !t->container && !t->pod && !t->pod_namespace && !t->jvm &&
-           !t->matchers;
+           !t->service && !t->matchers;
 }
 
 void target_main_selector(const struct target *t, char ret[TARGET_MAIN_BYTES])

@@ -2,6 +2,8 @@
 /* What a selector is called, whether it chooses anything now, and the sentence if it does not. */
 #include "capture/process_selector_impl.h"
 
+#include "discover/service.h"
+
 #define TARGET_NEAREST_MAX 5
 
 static void append(char *buf, size_t size, const char *fmt, ...) PRINTF_LIKE(3, 4);
@@ -87,6 +89,10 @@ void target_describe(const struct target *t, struct discover *d, char *buf, size
         append(buf, size, "%sjvm %s", sep, t->jvm);
         sep = ", ";
     }
+    if (t->service) {
+        append(buf, size, "%sservice %s", sep, t->service);
+        sep = ", ";
+    }
     if (t->matchers)
         append_matchers(t, buf, size, sep);
 }
@@ -98,12 +104,13 @@ struct nearest {
     char *buf;
     size_t size;
     unsigned found;
-    enum { NEAREST_JVM, NEAREST_CONTAINER, NEAREST_POD, NEAREST_NAMESPACE } what;
+    enum { NEAREST_JVM, NEAREST_CONTAINER, NEAREST_POD, NEAREST_NAMESPACE, NEAREST_SERVICE } what;
 };
 
 static int nearest_add(void *cookie, struct process *p)
 {
     struct nearest *n = cookie;
+    struct service service;
     char text[300];
 
     if (p->exited || !target_sees(n->t, p))
@@ -121,6 +128,12 @@ static int nearest_add(void *cookie, struct process *p)
         break;
     case NEAREST_NAMESPACE:
         snprintf(text, sizeof(text), "%s", p->container.pod_namespace);
+        break;
+    case NEAREST_SERVICE:
+        if (p->jvm == JVM_NO)
+            return 0;
+        service_of_process(p, &service);
+        snprintf(text, sizeof(text), "%s", service.name);
         break;
     case NEAREST_JVM:
         if (p->jvm == JVM_NO)
@@ -154,6 +167,10 @@ static int not_found(const struct target *t, struct discover *d, struct error *e
         n.what = NEAREST_NAMESPACE;
         parameter = "namespace";
         none = "no pod runs here";
+    } else if (t->service) {
+        n.what = NEAREST_SERVICE;
+        parameter = "service";
+        none = "no JVM runs here";
     } else {
         n.what = NEAREST_JVM;
         parameter = t->matchers ? "match" : t->jvm ? "jvm" : "pid";
@@ -172,6 +189,8 @@ static int not_found(const struct target *t, struct discover *d, struct error *e
     else if (t->pod_namespace)
         error_parameter(err, parameter, -ESRCH, "no process runs in namespace '%.80s'",
                         t->pod_namespace);
+    else if (t->service)
+        error_parameter(err, parameter, -ESRCH, "no JVM is of a service '%.80s'", t->service);
     else if (t->matchers) {
         append_matchers(t, all, sizeof(all), "");
         error_parameter(err, parameter, -ESRCH, "no process matches %s", all);
@@ -235,6 +254,7 @@ static int disagree(const struct target *t, const struct process *p, struct erro
                            .pod = t->pod,
                            .pod_namespace = t->pod_namespace,
                            .jvm = t->jvm,
+                           .service = t->service,
                            .ns_pid = t->ns_pid,
                            .matchers = t->matchers };
     const struct container *c = &p->container;

@@ -9,7 +9,7 @@
 struct target {
     int32_t pids[BACKEND_PIDS_MAX];
     size_t pid_count;
-    char *container, *pod, *pod_namespace, *jvm;
+    char *container, *pod, *pod_namespace, *jvm, *service;
     int32_t ns_pid;
     struct match *jvm_match;
     struct matcher_set *matchers; /* NULL: none */

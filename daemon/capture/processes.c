@@ -2,6 +2,7 @@
 /* Whose samples a capture takes: its verdict on each process image, and its list of threads. */
 #include "base/array.h"
 #include "capture/capture_impl.h"
+#include "capture/profile_process.h"
 
 #define THREAD_NAMES_MAX 64 /* of one thread, in one capture */
 #define RECHECK_NS (100 * NSEC_PER_MSEC)
@@ -10,17 +11,9 @@
 static int capture_add_process(struct captures *captures, struct capture *c,
                                const struct process *p, struct seen_verdict *v)
 {
-    struct profile_process pp = {
-        .host_pid = p->id.host_pid,
-        .exec_no = p->id.exec_no,
-        .start_ticks = p->id.start_ticks,
-    };
-    const char *name = p->main && p->main[0] ? p->main : p->comm;
+    struct profile_process pp;
 
-    frame_table_string(captures->frames, span_of(name), &pp.name);
-    frame_table_string(captures->frames, span_of(p->container.id), &pp.container);
-    frame_table_string(captures->frames, span_of(container_pod(&p->container)), &pp.pod);
-    frame_table_string(captures->frames, span_of(p->container.pod_namespace), &pp.pod_namespace);
+    profile_process_of(captures->frames, p, &pp);
     return record_process(c->record, &pp, &v->process);
 }
 

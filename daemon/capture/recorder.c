@@ -2,6 +2,7 @@
 #include "capture/recorder.h"
 
 #include "base/array.h"
+#include "capture/profile_process.h"
 #include "event/events.h"
 
 static int recorder_open(struct recorder *rec, const struct recorder_opts *o, struct error *err)
@@ -57,14 +58,8 @@ uint32_t recorder_sets(const struct recorder *rec)
 static void recorded_process(struct recorder *rec, const struct process *p,
                              struct profile_process *ret)
 {
-    *ret = (struct profile_process){ .start_ticks = p->id.start_ticks,
-                                     .host_pid = p->id.host_pid,
-                                     .exec_no = p->id.exec_no,
-                                     .owner = p->owner };
-    frame_table_string(rec->frames, span_of(p->main && p->main[0] ? p->main : p->comm), &ret->name);
-    frame_table_string(rec->frames, span_of(p->container.id), &ret->container);
-    frame_table_string(rec->frames, span_of(container_pod(&p->container)), &ret->pod);
-    frame_table_string(rec->frames, span_of(p->container.pod_namespace), &ret->pod_namespace);
+    profile_process_of(rec->frames, p, ret);
+    ret->owner = p->owner;
 }
 
 static void recorder_count(struct recorder *rec, const struct process *p, uint8_t flags,

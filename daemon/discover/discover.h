@@ -79,9 +79,10 @@ struct process {
     char *cgroup; /* path, clean text; owned; never NULL */
 
     enum jvm_state jvm;
-    char reason[512]; /* JVM_UNSUPPORTED, or what limits it; with the remedy */
-    char *main;       /* main class or jar; clean; owned; "" if unknown */
-    char *args;       /* JVM and program arguments, masked, clean; owned; "" if unknown */
+    char reason[512];        /* JVM_UNSUPPORTED, or what limits it; with the remedy */
+    char *main;              /* main class or jar; clean; owned; "" if unknown */
+    struct service *service; /* what it says of itself; owned; NULL: nothing */
+    char *args;              /* JVM and program arguments, masked, clean; owned; "" if unknown */
     enum native_image native_image; /* as symbolize/ has seen it; a JVM_READY has none */
     int jdk;                        /* 8, 11, 17, 21, 25; 0 unknown */
     char java_version[128], vm_name[128];
@@ -108,6 +109,8 @@ struct discover_source {
     /* As broker_pagemap(); NULL: nobody's. */
     int (*pagemap)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
     int (*hsperfdata)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
+    /* As broker_service_words(); NULL: nobody's. */
+    int (*service_words)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
     int (*container_config)(void *ctx, const char *id, int *ret_fd, struct error *err);
     int (*container_logs)(void *ctx, int *ret_fd, struct error *err);
     /* As broker_cgroup(); NULL: what /proc says is taken as it is. */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "discover/args.h"
+#include "discover/service.h"
 #include "hotspot/hsperfdata.h"
 #include "proc/looking.h"
 #include "proc/stall_readers.h"
@@ -70,6 +71,21 @@ static void use_main(struct process *p, struct span main)
         image_set_text(&p->command, main, DISCOVER_COMMAND_MAX);
 }
 
+/* Notes what @im says of the service that it is. @options: of its JVM, separated by NUL. */
+static void use_service(struct discover *d, struct image *im, struct span options)
+{
+    _cleanup_buf_ struct buf words = BUF_NULL;
+    _cleanup_close_ int fd = -1;
+
+    buf_init(&words, JVM_COMMAND_MAX_BYTES);
+    if (d->source->service_words && d->source->service_words(d->ctx, &im->p.id, &fd, NULL) == 0)
+        buf_read_fd(&words, fd); /* cut: what there is counts */
+    if (!im->p.service)
+        im->p.service = malloc(sizeof(*im->p.service));
+    if (im->p.service)
+        service_of_words(options, buf_span(&words), im->p.service);
+}
+
 /* Main class and arguments: from the VM, else its counters file, else the command line. A program
  * that is not Java's launcher, but has made a JVM, is called by its own name. */
 static void use_command(struct discover *d, struct image *im)
@@ -126,6 +142,7 @@ static void use_command(struct discover *d, struct image *im)
         args_add(&out, all, mask);
     }
     image_set_text(&p->args, buf_span(&out), DISCOVER_ARGS_MAX_BYTES);
+    use_service(d, im, vm_args.n ? buf_span(&vm_args) : buf_span(&cmdline));
 }
 
 static void use_vm(struct discover *d, struct image *im)

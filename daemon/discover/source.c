@@ -17,6 +17,11 @@ static int pagemap(void *ctx, const struct proc_id *id, int *ret_fd, struct erro
     return broker_pagemap(ctx, id, ret_fd, err);
 }
 
+static int service_words(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
+{
+    return broker_service_words(ctx, id, ret_fd, err);
+}
+
 static int hsperfdata(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
 {
     return broker_hsperfdata(ctx, id, ret_fd, err);
@@ -58,6 +63,7 @@ const struct discover_source DISCOVER_SOURCE_BROKER = {
     .mem = mem,
     .pagemap = pagemap,
     .hsperfdata = hsperfdata,
+    .service_words = service_words,
     .container_config = container_config,
     .container_logs = container_logs,
     .cgroup = cgroup,

@@ -105,6 +105,7 @@ static void image_free(struct image *im)
     free(im->p.cgroup);
     free(im->p.main);
     free(im->p.args);
+    free(im->p.service);
     free(im);
 }
 

@@ -123,6 +123,8 @@ static int finish_who(struct finisher *f, const struct record *r)
             k = finish_string(f, to->pod, &to->pod);
         if (k == 0)
             k = finish_string(f, to->pod_namespace, &to->pod_namespace);
+        if (k == 0)
+            k = finish_string(f, to->service, &to->service);
     }
     for (uint32_t i = 0; i < r->threads.count && k == 0; i++) {
         struct profile_thread *to = &p->threads[p->thread_count++];

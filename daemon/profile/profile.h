@@ -24,7 +24,7 @@ struct profile_process { /* no padding: it is a key while recording */
     uint32_t container; /* string: id, 0 none */
     uint32_t pod, pod_namespace;
     uint32_t owner; /* the user that may look into it, 0: root alone; the store does not keep it */
-    uint32_t zero;
+    uint32_t service; /* string: the service that a JVM is (discover/service.h); 0: not known */
 };
 _Static_assert(sizeof(struct profile_process) == 40, "profile_process must have no padding");
 

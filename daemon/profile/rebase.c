@@ -114,6 +114,8 @@ static int add_process(struct rebase *b, const struct profile_process *p)
         r = add_string(b, p->pod, &id);
     if (r == 0)
         r = add_string(b, p->pod_namespace, &id);
+    if (r == 0)
+        r = add_string(b, p->service, &id);
     return r;
 }
 
@@ -166,6 +168,7 @@ void record_rebase(struct record *r, const struct rebase *b)
         p->container = string_of(b, p->container);
         p->pod = string_of(b, p->pod);
         p->pod_namespace = string_of(b, p->pod_namespace);
+        p->service = string_of(b, p->service);
     }
     for (uint32_t i = 0; i < r->threads.count; i++) {
         struct profile_thread *t = id_table_at(&r->threads, i);

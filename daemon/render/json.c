@@ -43,6 +43,7 @@ static void add_processes(const struct profile *p, struct buf *out)
         add_of_profile(p, out, "container", q->container);
         add_of_profile(p, out, "pod", q->pod);
         add_of_profile(p, out, "namespace", q->pod_namespace);
+        add_of_profile(p, out, "service", q->service);
         buf_add_char(out, '}');
     }
     buf_add_char(out, ']');

@@ -68,6 +68,7 @@ struct target_selector {
     int32_t pids[BACKEND_PIDS_MAX];
     size_t pid_count;
     const char *container, *pod, *pod_namespace, *jvm; /* jvm: a regular expression that compiles */
+    const char *service;                               /* the name of one (discover/service.h) */
     int32_t ns_pid;                                    /* 0: not given */
     const struct matcher_list *matchers;               /* of request/matcher.h; NULL: none */
     const struct viewer *viewer;                       /* of these alone; NULL: nobody's */
@@ -134,6 +135,7 @@ struct jvm_facts {
     int32_t host_pid;
     uint32_t uid;
     const char *main, *java_version;
+    const char *service; /* the name of the one that it is */
     const char *container_id, *container_runtime, *container_name;
     const char *pod_uid, *pod_name, *pod_namespace;
 };
@@ -158,6 +160,8 @@ struct api_backend {
      * those with it in name or description (event/event_match.h), tracepoints, too, and "left_out",
      * how many more there are; NULL: of all, without tracepoints. */
     int (*jvms)(void *ctx, const struct target_selector *t, json_t **ret, struct error *err);
+    /* {"services":[...]}: of the JVMs that run and that the viewer sees. */
+    int (*services)(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
     int (*jvm)(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
                struct error *err);
     /* Calls @fn, which must not block, for each JVM that jvms() lists. */

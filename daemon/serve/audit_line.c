@@ -66,6 +66,7 @@ static json_t *target_of(const struct request *req)
     add_text(target, "pod", t->pod);
     add_text(target, "namespace", t->pod_namespace);
     add_text(target, "jvm", t->jvm);
+    add_text(target, "service", t->service);
     if (p)
         add_text(target, "is", p->target);
     if (p && p->process_count == 1) {

@@ -91,7 +91,7 @@ static int put_processes(struct store *s, const struct profile *p, int64_t n, st
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     _cleanup_free_ uint64_t *samples = calloc(p->process_count + 1, sizeof(*samples));
-    int r = store_prepare(s, "INSERT INTO processes VALUES(?,?,?,?,?,?,?)", &stmt, err);
+    int r = store_prepare(s, "INSERT INTO processes VALUES(?,?,?,?,?,?,?,?)", &stmt, err);
 
     if (r < 0 || !samples)
         return r < 0 ? r : -ENOMEM;
@@ -110,6 +110,7 @@ static int put_processes(struct store *s, const struct profile *p, int64_t n, st
         bind_span(stmt, 5, intern_get(p->strings, process->pod));
         bind_span(stmt, 6, intern_get(p->strings, process->pod_namespace));
         sqlite3_bind_int64(stmt, 7, (sqlite3_int64)samples[i]);
+        bind_span(stmt, 8, intern_get(p->strings, process->service));
         r = step_done(s, stmt, err);
     }
     return r;

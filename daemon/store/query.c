@@ -36,15 +36,16 @@ static size_t read_processes(struct store *s, int64_t n, sqlite3_stmt **ret_stmt
     size_t count = 0;
 
     if (store_prepare(s,
-                      "SELECT pid, name, container, pod, namespace, samples FROM processes"
+                      "SELECT pid, name, container, pod, namespace, service, samples FROM "
+                      "processes"
                       " WHERE capture = ? ORDER BY samples DESC LIMIT 256",
                       ret_stmt, NULL) < 0)
         return 0;
     sqlite3_bind_int64(*ret_stmt, 1, n);
     while (count < QUERY_PROCESSES_MAX && sqlite3_step(*ret_stmt) == SQLITE_ROW) {
-        const char *strings[4];
+        const char *strings[5];
 
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < (int)ARRAY_SIZE(strings); i++) {
             uint32_t id = 0;
 
             intern_add(text, span_of(store_text(*ret_stmt, i + 1)), &id);
@@ -55,7 +56,8 @@ static size_t read_processes(struct store *s, int64_t n, sqlite3_stmt **ret_stmt
                                                 strings[1],
                                                 strings[2],
                                                 strings[3],
-                                                (uint64_t)sqlite3_column_int64(*ret_stmt, 5) };
+                                                strings[4],
+                                                (uint64_t)sqlite3_column_int64(*ret_stmt, 6) };
     }
     return count;
 }
@@ -165,12 +167,14 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
         " AND (?3 IS NULL OR instr(',' || event || ',', ',' || ?3 || ',')) AND (?4 IS NULL OR "
         "schedule = ?4) AND (?5 < 0 OR state = "
         "?5)"
-        " AND ((?6 = 0 AND ?7 IS NULL AND ?8 IS NULL AND ?9 IS NULL) OR EXISTS (SELECT 1 FROM "
+        " AND ((?6 = 0 AND ?7 IS NULL AND ?8 IS NULL AND ?9 IS NULL AND ?14 IS NULL) OR EXISTS "
+        "(SELECT 1 FROM "
         "processes p"
         "  WHERE p.capture = n AND (?6 = 0 OR p.pid = ?6)"
         "  AND (?7 IS NULL OR p.container = ?7 OR (length(?7) >= 6 AND substr(p.container, 1, "
         "length(?7)) = ?7))"
-        "  AND (?8 IS NULL OR p.pod = ?8) AND (?9 IS NULL OR p.namespace = ?9)))"
+        "  AND (?8 IS NULL OR p.pod = ?8) AND (?9 IS NULL OR p.namespace = ?9)"
+        "  AND (?14 IS NULL OR p.service = ?14)))"
         " AND (?13 IS NULL OR scope = ?13)"
         " AND (start_ns, id) < (?10, ?11) ORDER BY start_ns DESC, id DESC LIMIT ?12";
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
@@ -206,6 +210,7 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
         sqlite3_bind_text(stmt, 11, cursor_id, -1, SQLITE_TRANSIENT);
         sqlite3_bind_int64(stmt, 12, (sqlite3_int64)limit + 1);
         bind_filter(stmt, 13, q->scope);
+        bind_filter(stmt, 14, q->service);
     }
     while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         if (shown == limit)

@@ -9,6 +9,8 @@
                                   */
 #define SAMPLES_WHO_MAX 1000000u /* processes, threads */
 #define SAMPLES_COLUMNS_MAX 7
+/* A blob begins with it, where processes have services; older ones begin with their count. */
+#define SAMPLES_SERVICES (SAMPLES_WHO_MAX + 1)
 
 /* Events and values have columns of their own only where they are not the same for all samples. */
 static size_t samples_columns(const struct profile *meta)
@@ -30,6 +32,7 @@ static void encode_string(struct dictionary *e, const struct profile *p, uint32_
 
 static void encode_who(struct dictionary *e, const struct profile *p, struct buf *out)
 {
+    blob_add_number(out, SAMPLES_SERVICES);
     blob_add_number(out, p->process_count);
     for (size_t i = 0; i < p->process_count; i++) {
         const struct profile_process *process = &p->processes[i];
@@ -41,6 +44,7 @@ static void encode_who(struct dictionary *e, const struct profile *p, struct buf
         encode_string(e, p, process->container, out);
         encode_string(e, p, process->pod, out);
         encode_string(e, p, process->pod_namespace, out);
+        encode_string(e, p, process->service, out);
     }
     blob_add_number(out, p->thread_count);
     for (size_t i = 0; i < p->thread_count; i++) {
@@ -132,9 +136,13 @@ static bool take_string(const struct decoder *d, struct span *s, uint32_t *ret)
 
 static int decode_processes(struct decoder *d, struct span *s)
 {
+    bool services;
     int r = 0;
 
-    if (!blob_take_u32(s, &d->process_count) || d->process_count > SAMPLES_WHO_MAX ||
+    if (!blob_take_u32(s, &d->process_count))
+        return -EBADMSG;
+    services = d->process_count == SAMPLES_SERVICES;
+    if ((services && !blob_take_u32(s, &d->process_count)) || d->process_count > SAMPLES_WHO_MAX ||
         d->process_count > s->n)
         return -EBADMSG;
     d->processes = calloc(d->process_count + 1, sizeof(*d->processes));
@@ -147,7 +155,7 @@ static int decode_processes(struct decoder *d, struct span *s)
         if (!blob_take_u32(s, &pid) || pid > INT32_MAX || !blob_take_number(s, &p.start_ticks) ||
             !blob_take_u32(s, &p.exec_no) || !take_string(d, s, &p.name) ||
             !take_string(d, s, &p.container) || !take_string(d, s, &p.pod) ||
-            !take_string(d, s, &p.pod_namespace))
+            !take_string(d, s, &p.pod_namespace) || (services && !take_string(d, s, &p.service)))
             return -EBADMSG;
         p.host_pid = (int32_t)pid;
         r = record_process(d->record, &p, &d->processes[i]);

@@ -15,6 +15,9 @@
 /* Since version 4: events as store/events.h has them, "" where name, unit and period say it all. */
 #define EVENTS "ALTER TABLE captures ADD COLUMN events TEXT NOT NULL DEFAULT '';"
 
+/* Since version 5: the service that a process was, "" where that is not known. */
+#define SERVICE "ALTER TABLE processes ADD COLUMN service TEXT NOT NULL DEFAULT '';"
+
 static const char SCHEMA[] =
     "CREATE TABLE epochs(id INTEGER PRIMARY KEY, created_ns INTEGER NOT NULL);"
     /* what each capture added to its epoch's names and stacks, in order (store/dictionary.h) */
@@ -33,10 +36,10 @@ static const char SCHEMA[] =
     " pid INTEGER NOT NULL, name TEXT NOT NULL, container TEXT NOT NULL, pod TEXT NOT NULL,"
     " namespace TEXT NOT NULL, samples INTEGER NOT NULL);"
     "CREATE INDEX processes_by_capture ON processes(capture);"
-    "CREATE INDEX processes_by_pid ON processes(pid);" SCHEDULES SCOPE EVENTS;
+    "CREATE INDEX processes_by_pid ON processes(pid);" SCHEDULES SCOPE EVENTS SERVICE;
 
 /* Row n brings a file of version n + 1 to version n + 2. */
-static const char *const STEPS[] = { SCHEDULES, SCOPE, EVENTS };
+static const char *const STEPS[] = { SCHEDULES, SCOPE, EVENTS, SERVICE };
 
 _Static_assert(ARRAY_SIZE(STEPS) == STORE_SCHEMA - 1, "a step from each version to the next");
 

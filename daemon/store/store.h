@@ -40,7 +40,7 @@ struct store_capture {
     size_t warning_count;
     const struct store_process {
         int32_t host_pid;
-        const char *name, *container, *pod, *pod_namespace;
+        const char *name, *container, *pod, *pod_namespace, *service;
         uint64_t samples;
     } * processes;
     size_t process_count;
@@ -89,8 +89,8 @@ struct store_query {
     const char *event, *schedule; /* NULL: any */
     int state;                    /* enum store_state, -1: any */
     int32_t host_pid;             /* 0: any */
-    const char *container, *pod,
-        *pod_namespace; /* exact, NULL: any; container: or a prefix of its id */
+    const char *container, *pod, *pod_namespace,
+        *service;       /* exact, NULL: any; container: or a prefix of its id */
     const char *scope;  /* of those limited to just this; NULL: any */
     const char *cursor; /* of the page before, NULL: the first */
     size_t limit;

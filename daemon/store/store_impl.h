@@ -9,7 +9,7 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 
-#define STORE_SCHEMA 4
+#define STORE_SCHEMA 5
 #define STORE_REOPEN_NS (10 * NSEC_PER_SEC)
 #define STORE_EPOCHS_CACHED 2
 /* How long a caller waits for its turn; the second if the engine may be that caller. If a turn

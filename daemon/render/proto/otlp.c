@@ -216,7 +216,7 @@ static void put_resource(const struct otlp *x, uint32_t process, struct buf *out
         const struct profile_process *q = &p->processes[process];
         Otlp__AnyValue *pid;
 
-        resource_add_text(&r, "service.name", text_of(x, q->name));
+        resource_add_text(&r, "service.name", text_of(x, q->service ? q->service : q->name));
         pid = resource_add(&r, "process.pid");
         pid->value_case = OTLP__ANY_VALUE__VALUE_INT_VALUE;
         pid->int_value = q->host_pid;

@@ -57,6 +57,16 @@ bool handle_jvms(struct request *req)
     return answer_backend(req, r, value, &err);
 }
 
+bool handle_services(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    struct error err = ERROR_NULL;
+    json_t *value = NULL;
+    int r = be->services(be->ctx, &req->subject.viewer, &value, &err);
+
+    return answer_backend(req, r, value, &err);
+}
+
 bool handle_jvm(struct request *req)
 {
     const struct api_backend *be = &req->serve->be;

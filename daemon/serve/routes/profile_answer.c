@@ -17,6 +17,7 @@ void answer_filename(struct answer *a, const struct params *p, const struct prof
     const char *target = t->container       ? t->container
                          : t->pod           ? t->pod
                          : t->jvm           ? t->jvm
+                         : t->service       ? t->service
                          : t->pod_namespace ? t->pod_namespace
                                             : "node";
     bool one = profile && !profile->by_process && profile->process_count == 1;

@@ -73,6 +73,17 @@ static const struct route ROUTES[] = {
                .answer = "The JVM.",
                .schema = "Jvm",
                .problems = "400 403 404" } },
+    { "/api/v1/services", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .waits = true,
+      .handle = handle_services,
+      .doc = { .id = "listServices",
+               .summary = "The services of this node, by name",
+               .text = "A service is what its JVMs say of themselves: -Dotel.service.name, "
+                       "OTEL_SERVICE_NAME, DD_SERVICE and the like. Of one that says nothing it "
+                       "is the workload of its pod, its container, its unit, or its main class. "
+                       "Listed are services with a JVM that runs.",
+               .answer = "The services.",
+               .schema = "Services",
+               .problems = "400 403" } },
     { "/api/v1/jvms/{pid}/preflight", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .waits = true,
       .handle = handle_preflight,
       .doc = { .id = "getPreflight",

@@ -10,24 +10,6 @@ static void add_label(json_t *labels, const char *name, const char *value)
         json_object_set_new(labels, name, json_string(value));
 }
 
-/* "java -jar /srv/shop.jar" is known as "shop"; a class by its name without the package. */
-static void service_name(const char *program, char *buf, size_t size)
-{
-    struct span s = span_of(program);
-
-    if (span_ends_with(s, ".jar")) {
-        s.n -= strlen(".jar");
-        if (span_rfind(s, '/') < s.n)
-            s = span_from(s, span_rfind(s, '/') + 1);
-    } else {
-        if (span_rfind(s, '/') < s.n) /* module/class */
-            s = span_from(s, span_rfind(s, '/') + 1);
-        if (span_rfind(s, '.') < s.n)
-            s = span_from(s, span_rfind(s, '.') + 1);
-    }
-    span_copy(s, buf, size);
-}
-
 struct sd_list {
     json_t *entries;
     const char *target; /* flamed itself */
@@ -42,8 +24,7 @@ static void add_entry(void *cookie, const struct jvm_facts *f)
     snprintf(text, sizeof(text), "%d", f->host_pid);
     add_label(labels, "__param_pid", text);
     add_label(labels, "__meta_flamed_pid", text);
-    service_name(f->main, text, sizeof(text));
-    add_label(labels, "service_name", text[0] ? text : "java");
+    add_label(labels, "service_name", f->service);
     add_label(labels, "main", f->main);
     add_label(labels, "container", f->container_name[0] ? f->container_name : f->container_id);
     add_label(labels, "pod", f->pod_name[0] ? f->pod_name : f->pod_uid);

@@ -83,6 +83,7 @@ static void fill(struct broker_request *q)
         break;
     case BROKER_SOCKET_HOLDERS:
         f->socket_holders.count = 1;
+        f->socket_holders.keys[0] = 1;
         break;
     default:
         break;
@@ -183,7 +184,9 @@ static const struct {
     { BROKER_PUT_ROWS, AT(fields.put_rows.end), BROKER_TABLES_ROWS + 1, -EINVAL },
     { BROKER_SOCKET_HOLDERS, AT(fields.socket_holders.count), 0, -EINVAL },
     { BROKER_SOCKET_HOLDERS, AT(fields.socket_holders.count), SOCKETS_ASKED_MAX + 1, -EINVAL },
-    { BROKER_SOCKET_HOLDERS, AT(fields.socket_holders.inodes[1]), 1, -EINVAL },
+    { BROKER_SOCKET_HOLDERS, AT(fields.socket_holders.keys[0]), 0, -EINVAL },
+    { BROKER_SOCKET_HOLDERS, AT(fields.socket_holders.keys[1]), 1, -EINVAL },
+    { BROKER_SOCKET_HOLDERS, AT(fields.socket_holders.net_ns), UINT64_MAX, -EINVAL },
     { BROKER_UNWIND_LIMIT, AT(fields.unwind_limit.frames), BROKER_FRAMES_MIN - 1, -EINVAL },
     { BROKER_UNWIND_LIMIT, AT(fields.unwind_limit.frames), BROKER_FRAMES_MAX + 1, -EINVAL },
     { BROKER_PUT_THREAD, AT(fields.put_thread.java_thread), 0, -EINVAL },

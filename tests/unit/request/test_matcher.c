@@ -18,6 +18,7 @@ static const struct {
     { "main=\"\"", "{main=\"\"}", NULL },
     { "", NULL, "does not begin with main" },
     { "jvm=\"a\"", NULL, "does not begin with main" },
+    { "service=\"a\"", NULL, "does not begin with main" }, /* a process chooses it itself */
     { "mainly=\"a\"", NULL, "does not begin with main" },
     { "main", NULL, "none of =" },
     { "main~\"a\"", NULL, "none of =" },

@@ -176,6 +176,15 @@ static int fake_jvms(void *ctx, const struct target_selector *t, json_t **ret, s
     return r;
 }
 
+static int fake_services(void *ctx, const struct viewer *v, json_t **ret, struct error *err)
+{
+    (void)err;
+    fake_see(ctx, v);
+    *ret = json_pack("{s:[{s:s, s:[], s:[], s:[]}]}", "services", "name", "shop", "versions",
+                     "environments", "jvms");
+    return 0;
+}
+
 static int fake_jvm(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
                     struct error *err)
 {
@@ -195,6 +204,7 @@ static int fake_jvms_each(void *ctx, const struct target_selector *t, jvm_facts_
 {
     struct jvm_facts f = { .main = "Fake<script>",
                            .java_version = "25",
+                           .service = "fake",
                            .container_id = "",
                            .container_runtime = "",
                            .container_name = "",
@@ -430,6 +440,7 @@ void fake_init(struct fake *f)
                                      .capture_end = fake_capture_end,
                                      .target_check = fake_target_check,
                                      .jvms = fake_jvms,
+                                     .services = fake_services,
                                      .jvm = fake_jvm,
                                      .jvms_each = fake_jvms_each,
                                      .events = fake_events,

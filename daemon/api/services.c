@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The services of this node: what the JVMs that run are by name, each with its JVMs. */
+#include "api/api_impl.h"
+#include "api/json.h"
+#include "capture/process_selector.h"
+#include "discover/service.h"
+
+json_t *service_json(const struct process *p)
+{
+    struct service s;
+
+    service_of_process(p, &s);
+    return json_pack("{s:s, s:o, s:o, s:o, s:s}", "name", s.name, "version",
+                     json_string_or_null(s.version), "environment",
+                     json_string_or_null(s.environment), "instance",
+                     json_string_or_null(s.instance), "source", service_source_name(s.source));
+}
+
+struct services_args {
+    struct target *target;
+    json_t *by_name; /* object: what is listed of each */
+};
+
+/* Appends @text to the list @name of @object, once. */
+static void add_once(json_t *object, const char *name, const char *text)
+{
+    json_t *list = json_object_get(object, name);
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (strcmp(json_string_value(json_array_get(list, i)), text) == 0)
+            return;
+    }
+    if (text[0])
+        json_array_append_new(list, json_string(text));
+}
+
+static json_t *entry_of(json_t *by_name, const struct service *s)
+{
+    json_t *entry = json_object_get(by_name, s->name);
+
+    if (entry)
+        return entry;
+    entry =
+        json_pack("{s:s, s:[], s:[], s:[]}", "name", s->name, "versions", "environments", "jvms");
+    json_object_set_new(by_name, s->name, entry);
+    return entry;
+}
+
+/* Keeps the earliest start of an entry's JVMs. */
+static void note_start(json_t *entry, uint64_t start_ns)
+{
+    json_t *first = json_object_get(entry, "first_seen"), *this = json_time(start_ns);
+    const char *before = json_string_value(first), *now = json_string_value(this);
+
+    if (now && (!before || strcmp(now, before) < 0))
+        json_object_set_new(entry, "first_seen", this);
+    else
+        json_decref(this);
+}
+
+static int services_add(void *cookie, struct process *p)
+{
+    struct services_args *a = cookie;
+    struct service s;
+    json_t *entry;
+
+    if (p->exited || p->jvm == JVM_NO || !target_matches(a->target, p))
+        return 0;
+    service_of_process(p, &s);
+    entry = entry_of(a->by_name, &s);
+    add_once(entry, "versions", s.version);
+    add_once(entry, "environments", s.environment);
+    json_array_append_new(
+        json_object_get(entry, "jvms"),
+        json_pack("{s:i, s:s, s:o, s:o, s:s, s:o}", "pid", (int)p->id.host_pid, "main",
+                  p->main ? p->main : "", "version", json_string_or_null(s.version), "instance",
+                  json_string_or_null(s.instance), "source", service_source_name(s.source),
+                  "start_time", json_time(p->start_realtime_ns)));
+    note_start(entry, p->start_realtime_ns);
+    return 0;
+}
+
+int facts_services(struct api *api, const struct viewer *v, json_t **ret, struct error *err)
+{
+    struct target_selector everything = { .viewer = v };
+    _cleanup_(target_freep) struct target *target = NULL;
+    struct services_args a = { 0 };
+    json_t *list, *entry;
+    const char *name;
+    int r = target_new(&everything, &target, err);
+
+    if (r < 0)
+        return r;
+    discover_sweep_if_old(api->engine.discover);
+    a.target = target;
+    a.by_name = json_object();
+    discover_each(api->engine.discover, services_add, &a);
+    list = json_array();
+    json_object_foreach(a.by_name, name, entry) json_array_append(list, entry);
+    json_decref(a.by_name);
+    *ret = json_pack("{s:o}", "services", list);
+    return *ret ? 0 : -ENOMEM;
+}

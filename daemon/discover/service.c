@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "discover/service.h"
+
+#include "base/text.h"
+#include "discover/discover.h"
+
+static void copy_clean(struct span s, char *field, size_t size)
+{
+    _cleanup_buf_ struct buf clean = BUF_NULL;
+
+    buf_init(&clean, size);
+    text_clean(s, TEXT_UTF8, size - 1, &clean);
+    span_copy(buf_span(&clean), field, size);
+}
+
+/* ---- what the process says of itself ---- */
+
+enum field { NAME, VERSION, ENVIRONMENT, INSTANCE, FIELDS };
+
+/* Gets where the value of @field is kept, and its room. */
+static char *field_of(struct service *s, enum field field, size_t *ret_size)
+{
+    switch (field) {
+    case VERSION:
+        *ret_size = sizeof(s->version);
+        return s->version;
+    case ENVIRONMENT:
+        *ret_size = sizeof(s->environment);
+        return s->environment;
+    case INSTANCE:
+        *ret_size = sizeof(s->instance);
+        return s->instance;
+    default:
+        *ret_size = sizeof(s->name);
+        return s->name;
+    }
+}
+
+/* What begins with @prefix says @field. Of two values that with the smaller rank counts. */
+struct key {
+    const char *prefix; /* with its '=' */
+    enum field field;
+    unsigned rank;
+};
+
+static const struct key OPTIONS[] = {
+    { "-Dotel.service.name=", NAME, 1 },
+    { "-Ddd.service=", NAME, 3 },
+    { "-Ddd.version=", VERSION, 3 },
+    { "-Ddd.env=", ENVIRONMENT, 3 },
+};
+static const struct key WORDS[] = {
+    { "OTEL_SERVICE_NAME=", NAME, 4 },
+    { "DD_SERVICE=", NAME, 6 },
+    { "DD_VERSION=", VERSION, 6 },
+    { "DD_ENV=", ENVIRONMENT, 6 },
+};
+/* Of the semantic conventions of OpenTelemetry. */
+static const struct key ATTRIBUTES[] = {
+    { "service.name=", NAME, 0 },
+    { "service.version=", VERSION, 0 },
+    { "deployment.environment.name=", ENVIRONMENT, 0 },
+    { "deployment.environment=", ENVIRONMENT, 0 },
+    { "service.instance.id=", INSTANCE, 0 },
+};
+
+#define RANK_OF_OPTION_ATTRIBUTES 2
+#define RANK_OF_WORD_ATTRIBUTES 5
+#define RANK_LAST_OF_OPTIONS 3
+
+struct reader {
+    struct service *service;
+    unsigned ranks[FIELDS]; /* of the values taken; 0: none */
+    bool decode;            /* percent signs */
+};
+
+/* Decodes "%2C" by the rules of W3C baggage; another percent sign stays. */
+static struct span decode(struct span s, char buf[SERVICE_NAME_BYTES])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s.n && n < SERVICE_NAME_BYTES; i++) {
+        int high = s.p[i] == '%' && i + 2 < s.n ? hex_value(s.p[i + 1]) : -1;
+        int low = high >= 0 ? hex_value(s.p[i + 2]) : -1;
+
+        buf[n++] = low >= 0 ? (char)(high << 4 | low) : s.p[i];
+        i += low >= 0 ? 2 : 0;
+    }
+    return (struct span){ buf, n };
+}
+
+static void take(struct reader *r, struct span value, const struct key *k, unsigned rank)
+{
+    unsigned *have = &r->ranks[k->field];
+    char plain[SERVICE_NAME_BYTES], *to;
+    size_t size;
+
+    value = span_trim(r->decode ? decode(value, plain) : value);
+    if (!value.n || (*have && *have <= rank))
+        return;
+    *have = rank;
+    to = field_of(r->service, k->field, &size);
+    copy_clean(value, to, size);
+}
+
+static void take_word(struct reader *r, struct span word, const struct key *keys, size_t count,
+                      unsigned rank)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (span_take_str(&word, keys[i].prefix)) {
+            take(r, word, &keys[i], keys[i].rank ? keys[i].rank : rank);
+            return;
+        }
+    }
+}
+
+/* Takes "service.name=shop,service.version=2.4". */
+static void take_attributes(struct reader *r, struct span text, unsigned rank)
+{
+    struct span one;
+
+    r->decode = true;
+    while (span_take_until(&text, ',', &one))
+        take_word(r, span_trim(one), ATTRIBUTES, ARRAY_SIZE(ATTRIBUTES), rank);
+    r->decode = false;
+}
+
+static void take_options(struct reader *r, struct span options)
+{
+    struct span word;
+
+    while (span_take_until(&options, '\0', &word)) {
+        if (span_take_str(&word, "-Dotel.resource.attributes="))
+            take_attributes(r, word, RANK_OF_OPTION_ATTRIBUTES);
+        else
+            take_word(r, word, OPTIONS, ARRAY_SIZE(OPTIONS), 0);
+    }
+}
+
+void service_of_words(struct span options, struct span words, struct service *ret)
+{
+    struct reader r = { .service = ret };
+    struct span word, all = words;
+
+    *ret = (struct service){ 0 };
+    take_options(&r, options);
+    take_options(&r, words); /* of JAVA_TOOL_OPTIONS */
+    while (span_take_until(&all, '\0', &word)) {
+        if (span_take_str(&word, "OTEL_RESOURCE_ATTRIBUTES="))
+            take_attributes(&r, word, RANK_OF_WORD_ATTRIBUTES);
+        else
+            take_word(&r, word, WORDS, ARRAY_SIZE(WORDS), 0);
+    }
+    if (ret->name[0])
+        ret->source = r.ranks[NAME] <= RANK_LAST_OF_OPTIONS ? SERVICE_PROPERTY : SERVICE_ENVIRON;
+}
+
+/* ---- what the node says of it ---- */
+
+/* Kubernetes makes the ends of names out of these (k8s.io/apimachinery/pkg/util/rand). */
+static bool is_random(struct span s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        if (!strchr("bcdfghjklmnpqrstvwxz2456789", s.p[i]))
+            return false;
+    }
+    return s.n > 0;
+}
+
+static bool is_number(struct span s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.p[i] < '0' || s.p[i] > '9')
+            return false;
+    }
+    return s.n > 0;
+}
+
+/* Takes the part behind the last '-' off @s; false if nothing would be left. */
+static bool take_end(struct span *s, struct span *ret)
+{
+    size_t dash = span_rfind(*s, '-');
+
+    if (dash == 0 || dash >= s->n)
+        return false;
+    *ret = span_from(*s, dash + 1);
+    s->n = dash;
+    return true;
+}
+
+struct span service_workload(struct span pod)
+{
+    struct span rest = pod, end, hash;
+
+    if (!take_end(&rest, &end))
+        return pod;
+    if (end.n == 5 && is_random(end)) { /* of a ReplicaSet, a DaemonSet or a Job */
+        struct span shorter = rest;
+
+        if (take_end(&shorter, &hash) && hash.n >= 6 && hash.n <= 10 && is_random(hash))
+            return shorter; /* of a Deployment's ReplicaSet */
+        return rest;
+    }
+    return is_number(end) ? rest : pod; /* of a StatefulSet */
+}
+
+struct span service_unit(struct span cgroup)
+{
+    struct span part, unit = SPAN_NULL;
+
+    while (span_take_until(&cgroup, '/', &part)) {
+        if (span_ends_with(part, ".service") && !span_starts_with(part, "user@"))
+            unit = (struct span){ part.p, part.n - strlen(".service") };
+    }
+    return unit;
+}
+
+struct span service_program(struct span main)
+{
+    struct span s = span_base_name(main); /* of a jar, or of module/class */
+
+    if (span_ends_with(s, ".jar"))
+        s.n -= strlen(".jar");
+    else if (span_rfind(s, '.') < s.n)
+        s = span_from(s, span_rfind(s, '.') + 1);
+    return s;
+}
+
+/* Gives @ret the first name of those that there are. */
+static void name_by_node(const struct process *p, struct service *ret)
+{
+    const struct container *c = &p->container;
+    const struct {
+        enum service_source source;
+        struct span name;
+    } names[] = {
+        { SERVICE_KUBERNETES, service_workload(span_of(c->pod_name)) },
+        { SERVICE_CONTAINER, span_of(c->name) },
+        { SERVICE_UNIT, c->id[0] ? SPAN_NULL : service_unit(span_of(p->cgroup)) },
+        { SERVICE_MAIN, service_program(span_of(p->main)) },
+        { SERVICE_MAIN, span_of(p->comm) },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(names) && !ret->name[0]; i++) {
+        copy_clean(names[i].name, ret->name, sizeof(ret->name));
+        ret->source = names[i].source;
+    }
+}
+
+void service_of_process(const struct process *p, struct service *ret)
+{
+    *ret = p->service ? *p->service : (struct service){ 0 };
+    if (!ret->name[0])
+        name_by_node(p, ret);
+    if (!ret->instance[0])
+        copy_clean(span_of(container_pod(&p->container)), ret->instance, sizeof(ret->instance));
+}
+
+const char *service_source_name(enum service_source source)
+{
+    static const char *const NAMES[] = {
+        [SERVICE_UNKNOWN] = "",
+        [SERVICE_PROPERTY] = "property",
+        [SERVICE_ENVIRON] = "environ",
+        [SERVICE_KUBERNETES] = "kubernetes",
+        [SERVICE_CONTAINER] = "container",
+        [SERVICE_UNIT] = "unit",
+        [SERVICE_MAIN] = "main",
+    };
+
+    return NAMES[source];
+}

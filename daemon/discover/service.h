@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which service a JVM is. Its options and its environment say so; else the pod's workload, the
+ * container, the unit or the main class does. A process can lie about its name, but about its own
+ * alone, so no access rule may depend on it. Pure; thread: any.
+ */
+#pragma once
+
+#include "base/span.h"
+
+struct process;
+
+#define SERVICE_NAME_BYTES 128
+
+enum service_source {
+    SERVICE_UNKNOWN,
+    SERVICE_PROPERTY,   /* -Dotel.service.name, -Dotel.resource.attributes, -Ddd.service */
+    SERVICE_ENVIRON,    /* OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, DD_SERVICE */
+    SERVICE_KUBERNETES, /* the workload that the pod's name tells */
+    SERVICE_CONTAINER,  /* the container's name */
+    SERVICE_UNIT,       /* the unit of systemd */
+    SERVICE_MAIN,       /* main class or jar */
+};
+
+/* Clean text; "" where it is not known. */
+struct service {
+    char name[SERVICE_NAME_BYTES], version[64], environment[64], instance[128];
+    enum service_source source; /* of the name */
+};
+
+/* Reads into @ret what @options (of the JVM) and @words (of broker_service_words()) say; NULs
+ * separate them. An option counts more than the environment, and a name of its own more than an
+ * attribute, as tracers take them. */
+void service_of_words(struct span options, struct span words, struct service *ret);
+/* Gives the service of @p: what service_of_words() said, and what that left open. */
+void service_of_process(const struct process *p, struct service *ret);
+/* Returns the name that a source has in the API. Static. */
+const char *service_source_name(enum service_source source);
+
+/* Gets the workload out of the name of a pod: "checkout-7d9f8b6c5d-x2x4z" is of "checkout",
+ * "db-0" of "db". Points into @pod. */
+struct span service_workload(struct span pod);
+/* Gets the unit out of a path of a cgroup: "/system.slice/shop.service" is of "shop"; empty where
+ * there is none. Points into @cgroup. */
+struct span service_unit(struct span cgroup);
+/* Gets what a main class or jar is called without folders, packages and ".jar". Points into @main.
+ */
+struct span service_program(struct span main);

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services: what a JVM says of itself by options and environment, over restarts, in lists, selectors, the past and the store."""
+import time
+import unittest
+
+from harness import jvm, paths, proc
+from harness.daemon import Daemon
+
+SECRET = "hunter2-of-the-environment"
+
+
+class Services(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        cls.spin = jvm.make_spin()
+        cls.daemon = Daemon("--recorder-hz=99")
+        cls.addClassCleanup(cls.daemon.stop)
+
+    def start(self, *options: str, **environment: str) -> jvm.Jvm:
+        words = [f"{name}={value}" for name, value in environment.items()]
+        target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=5", *options, "-cp", self.spin.folder, self.spin.main,
+                         wrap=["env", "DB_PASSWORD=" + SECRET, *words])
+        self.addCleanup(target.stop)
+        proc.wait_until(lambda: self.daemon.get(f"/api/v1/jvms/{target.pid}").status == 200, 20, "it is known")
+        return target
+
+    def service_of(self, target: jvm.Jvm) -> dict:
+        return self.daemon.get(f"/api/v1/jvms/{target.pid}").json()["service"]
+
+    def test_what_it_says_of_itself(self):
+        cases = [
+            (self.start(OTEL_SERVICE_NAME="shop", OTEL_RESOURCE_ATTRIBUTES="service.version=2.4.1,service.instance.id=a"),
+             {"name": "shop", "version": "2.4.1", "environment": None, "instance": "a", "source": "environ"}),
+            (self.start("-Ddd.service=basket", "-Ddd.env=prod", DD_SERVICE="no", DD_VERSION="7"),
+             {"name": "basket", "version": "7", "environment": "prod", "instance": None, "source": "property"}),
+            (self.start(JAVA_TOOL_OPTIONS=f"-Dsecret={SECRET} -Dotel.service.name=tools"),
+             {"name": "tools", "version": None, "environment": None, "instance": None, "source": "property"}),
+        ]
+        for target, service in cases:
+            self.assertEqual(self.service_of(target), service)
+        for path in ("/api/v1/jvms", "/api/v1/services", "/sd", "/metrics"):
+            self.assertNotIn(SECRET, self.daemon.get(path).text, path)
+        names = {s["name"]: [j["pid"] for j in s["jvms"]] for s in self.daemon.get("/api/v1/services").json()["services"]}
+        for target, service in cases:
+            self.assertIn(target.pid, names[service["name"]])
+        labels = {e["labels"]["__param_pid"]: e["labels"]["service_name"] for e in self.daemon.get("/sd").json()}
+        self.assertEqual(labels[str(cases[0][0].pid)], "shop")
+
+    def test_nothing_said(self):
+        service = self.service_of(self.start())
+        self.assertIn(service["source"], ("main", "unit", "container"), service) # what this test runs in may be one
+        self.assertTrue(service["name"])
+
+    def test_over_a_restart(self):
+        """The past and the store have both JVMs of a service, and an answer has no other."""
+        first = self.start(OTEL_SERVICE_NAME="restarted", DD_VERSION="1")
+        self.start(OTEL_SERVICE_NAME="other")
+        time.sleep(3)
+        first.stop()
+        second = self.start(OTEL_SERVICE_NAME="restarted", DD_VERSION="2")
+        live = self.daemon.profile(seconds=2, service="restarted")
+        self.assertEqual({p["pid"] for p in live.document["processes"]}, {second.pid}, live.describe())
+        self.assertEqual({p["service"] for p in live.document["processes"]}, {"restarted"})
+        # The recorder saw both; of the store's captures there is the one.
+        for path, pids in (("/profile", {first.pid, second.pid}), ("/api/v1/query", {second.pid})):
+            answer = self.daemon.get(path + "?from=-60s&format=json&service=restarted")
+            self.assertEqual(answer.status, 200, answer)
+            self.assertEqual({p["pid"] for p in answer.json()["processes"]}, pids, path)
+        listed = self.daemon.get("/api/v1/captures?service=restarted").json()["captures"]
+        self.assertEqual(len(listed), 1, listed)
+        self.assertEqual(listed[0]["labels"]["service"], "restarted")
+        self.assertEqual(self.daemon.get("/api/v1/captures?service=other").json()["captures"], [])
+
+    def test_no_such_service(self):
+        self.start(OTEL_SERVICE_NAME="there")
+        answer = self.daemon.get("/profile?service=nowhere&seconds=1")
+        self.assertEqual(answer.status, 404, answer)
+        self.assertIn("no JVM is of a service 'nowhere'", answer.json()["detail"])
+        self.assertIn("there", answer.json()["remedy"])

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* discover: which service a JVM is, by its options, its environment, and what the node says. */
+#include "suite.h"
+
+#include "base/text.h"
+#include "discover/discover.h"
+#include "discover/service.h"
+
+#define TEXT(s)                                                                                    \
+    {                                                                                              \
+        s, sizeof(s) - 1                                                                           \
+    }
+
+static const struct {
+    struct span options, words;
+    const char *name, *version, *environment, *instance;
+    enum service_source source;
+} WORD_CASES[] = {
+    { TEXT(""), TEXT(""), "", "", "", "", SERVICE_UNKNOWN },
+    { TEXT("-Xmx1g\0-Dotel.service.name=shop"), TEXT(""), "shop", "", "", "", SERVICE_PROPERTY },
+    { TEXT("-Ddd.service=shop\0-Ddd.version=2.4.1\0-Ddd.env=prod"), TEXT(""), "shop", "2.4.1",
+      "prod", "", SERVICE_PROPERTY },
+    { TEXT(""), TEXT("OTEL_SERVICE_NAME=shop\0"), "shop", "", "", "", SERVICE_ENVIRON },
+    { TEXT(""), TEXT("DD_SERVICE=shop\0DD_ENV=prod\0DD_VERSION=7\0"), "shop", "7", "prod", "",
+      SERVICE_ENVIRON },
+    { TEXT(""),
+      TEXT("OTEL_RESOURCE_ATTRIBUTES=service.name=shop, service.version=2.4.1,"
+           "deployment.environment.name=prod,service.instance.id=a-1,other=x\0"),
+      "shop", "2.4.1", "prod", "a-1", SERVICE_ENVIRON },
+    /* A name of its own counts more than an attribute, an option more than the environment. */
+    { TEXT(""), TEXT("OTEL_RESOURCE_ATTRIBUTES=service.name=no\0OTEL_SERVICE_NAME=shop\0"), "shop",
+      "", "", "", SERVICE_ENVIRON },
+    { TEXT("-Dotel.resource.attributes=service.name=shop"), TEXT("OTEL_SERVICE_NAME=no\0"), "shop",
+      "", "", "", SERVICE_PROPERTY },
+    { TEXT("-Ddd.service=shop"), TEXT("OTEL_SERVICE_NAME=no\0DD_VERSION=3\0"), "shop", "3", "", "",
+      SERVICE_PROPERTY },
+    /* Of JAVA_TOOL_OPTIONS. */
+    { TEXT(""), TEXT("-Dotel.service.name=shop\0"), "shop", "", "", "", SERVICE_PROPERTY },
+    /* Percent signs, blanks, nothing, text that would draw something. */
+    { TEXT(""), TEXT("OTEL_RESOURCE_ATTRIBUTES=service.name=a%2Cb%zz%\0"), "a,b%zz%", "", "", "",
+      SERVICE_ENVIRON },
+    { TEXT(""), TEXT("OTEL_SERVICE_NAME=  \0DD_SERVICE=shop\0"), "shop", "", "", "",
+      SERVICE_ENVIRON },
+    { TEXT(""), TEXT("OTEL_SERVICE_NAME=a\x1b[31m\0"), "a\xef\xbf\xbd[31m", "", "", "",
+      SERVICE_ENVIRON },
+    { TEXT(""), TEXT("OTEL_RESOURCE_ATTRIBUTES=,,=,service.name,service.name=\0"), "", "", "", "",
+      SERVICE_UNKNOWN },
+};
+
+START_TEST(reads_what_a_process_says)
+{
+    struct service s;
+
+    service_of_words(WORD_CASES[_i].options, WORD_CASES[_i].words, &s);
+    ck_assert_str_eq(s.name, WORD_CASES[_i].name);
+    ck_assert_str_eq(s.version, WORD_CASES[_i].version);
+    ck_assert_str_eq(s.environment, WORD_CASES[_i].environment);
+    ck_assert_str_eq(s.instance, WORD_CASES[_i].instance);
+    ck_assert_int_eq(s.source, WORD_CASES[_i].source);
+}
+END_TEST
+
+START_TEST(cuts_a_long_name_between_characters)
+{
+    char words[400] = "OTEL_SERVICE_NAME=";
+    struct service s;
+
+    for (size_t i = 0; i < 180; i++)
+        memcpy(words + strlen("OTEL_SERVICE_NAME=") + 2 * i, "\xc3\xa4", 2);
+    service_of_words(SPAN_NULL, (struct span){ words, strlen("OTEL_SERVICE_NAME=") + 360 }, &s);
+    ck_assert_uint_lt(strlen(s.name), sizeof(s.name));
+    ck_assert(text_is_utf8(span_of(s.name)));
+    ck_assert(span_ends_with(span_of(s.name), "..."));
+}
+END_TEST
+
+static const struct {
+    struct span (*of)(struct span);
+    const char *in, *out;
+} NAME_CASES[] = {
+    { service_workload, "checkout-7d9f8b6c5d-x2x4z", "checkout" },
+    { service_workload, "check-out-7d9f8b6c5d-x2x4z", "check-out" },
+    { service_workload, "node-agent-x2x4z", "node-agent" }, /* a DaemonSet */
+    { service_workload, "db-0", "db" },
+    { service_workload, "db-12", "db" },
+    { service_workload, "my-pod", "my-pod" },
+    { service_workload, "alone", "alone" },
+    { service_workload, "-x2x4z", "-x2x4z" },
+    { service_workload, "", "" },
+    { service_unit, "/system.slice/shop.service", "shop" },
+    { service_unit, "/system.slice/system-shop.slice/shop@1.service", "shop@1" },
+    { service_unit, "/user.slice/user-1000.slice/user@1000.service/app.slice/shop.service",
+      "shop" },
+    { service_unit, "/user.slice/user-1000.slice/session-3.scope", "" },
+    { service_unit, "/", "" },
+    { service_program, "com.acme.Shop", "Shop" },
+    { service_program, "/srv/shop-2.4.jar", "shop-2.4" },
+    { service_program, "com.acme.shop/com.acme.Shop", "Shop" },
+    { service_program, "", "" },
+};
+
+START_TEST(takes_names_apart)
+{
+    struct span out = NAME_CASES[_i].of(span_of(NAME_CASES[_i].in));
+
+    ck_assert_msg(span_eq_str(out, NAME_CASES[_i].out), "%s: %.*s", NAME_CASES[_i].in, (int)out.n,
+                  out.p ? out.p : "");
+}
+END_TEST
+
+START_TEST(asks_the_node_where_a_process_says_nothing)
+{
+    char cgroup[] = "/system.slice/unit.service", main[] = "com.acme.Main";
+    struct process p = { .main = main, .cgroup = cgroup };
+    struct service said = { .name = "said", .source = SERVICE_ENVIRON }, s;
+
+    service_of_process(&p, &s);
+    ck_assert_str_eq(s.name, "unit");
+    ck_assert_int_eq(s.source, SERVICE_UNIT);
+    memset(p.container.id, 'a', 64);
+    service_of_process(&p, &s);
+    ck_assert_str_eq(s.name, "Main"); /* a unit of the runtime is not the container's */
+    memcpy(p.container.name, "box", 4);
+    service_of_process(&p, &s);
+    ck_assert_str_eq(s.name, "box");
+    memcpy(p.container.pod_name, "web-0", 6);
+    service_of_process(&p, &s);
+    ck_assert_str_eq(s.name, "web");
+    ck_assert_str_eq(s.instance, "web-0");
+    p.service = &said;
+    service_of_process(&p, &s);
+    ck_assert_str_eq(s.name, "said");
+    ck_assert_str_eq(service_source_name(s.source), "environ");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("service");
+
+    tcase_add_loop_test(tc, reads_what_a_process_says, 0, ARRAY_SIZE(WORD_CASES));
+    tcase_add_test(tc, cuts_a_long_name_between_characters);
+    tcase_add_loop_test(tc, takes_names_apart, 0, ARRAY_SIZE(NAME_CASES));
+    tcase_add_test(tc, asks_the_node_where_a_process_says_nothing);
+    return suite_run_case("service", tc);
+}
