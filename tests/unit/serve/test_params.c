@@ -43,7 +43,8 @@ START_TEST(reads_every_parameter)
     struct params p;
 
     ck_assert_msg(
-        parse("pid=4242,7&container=web&nspid=3&pod=p&namespace=n&jvm=a.c&seconds=2.5&event=wall,"
+        parse("pid=4242,7&container=web&nspid=3&pod=p&namespace=n&jvm=a.c&service=shop&seconds=2.5&"
+              "event=wall,"
               "a:b&filter=c%20%3e%201&"
               "symbols=memory&source=probe&force=1&hz=997&format=json&threads=1&user=0&kernel=1&"
               "include=x&"
@@ -62,6 +63,7 @@ START_TEST(reads_every_parameter)
     ck_assert_str_eq(p.target.pod, "p");
     ck_assert_str_eq(p.target.pod_namespace, "n");
     ck_assert_str_eq(p.target.jvm, "a.c");
+    ck_assert_str_eq(p.target.service, "shop");
     ck_assert_uint_eq(p.duration_ns, 2500 * NSEC_PER_MSEC);
     ck_assert_int_eq(p.source, ALLOC_SOURCE_PROBE);
     ck_assert(p.force);

@@ -117,6 +117,7 @@ START_TEST(an_older_file_is_brought_up_to_date)
     store_close(s);
     sql_on_file("DROP TABLE schedules; ALTER TABLE captures DROP COLUMN scope;"
                 "ALTER TABLE captures DROP COLUMN events;"
+                "ALTER TABLE processes DROP COLUMN service;"
                 "PRAGMA user_version = 1"); /* as version 1 left it */
     s = open_store(0, 0);
     store_problem(s, problem, sizeof(problem));
