@@ -27,13 +27,12 @@ function makePageFiles() {
 
     execFileSync("cmake", ["-D", `WEB=${join(root, "web")}`, "-D", `OUT=${out}`, "-D", "GZIP=gzip", "-P",
         join(root, "cmake/page.cmake")]);
-    const text = readFileSync(out, "utf8");
     const files = {};
-    const bytes = (name) => Buffer.from(new RegExp(`${name}\\[\\] = \\{([^}]*)\\}`).exec(text)[1]
-        .match(/0x(..)/g).map((h) => parseInt(h.slice(2), 16)));
 
-    for (const [, path, type, plain] of text.matchAll(/\{ "([^"]+)", "([^"]+)", \{ \(const char \*\)(plain_\d)/g))
-        files[path] = { type, body: bytes(plain), packed: bytes(plain.replace("plain", "gzip")) };
+    for (const [, path, type, number] of readFileSync(out, "utf8").matchAll(/\{ "([^"]+)", "([^"]+)", &page_plain_(\d)/g))
+        files[path] = { type, body: readFileSync(`${out}.${number}`), packed: readFileSync(`${out}.${number}.gz`) };
+    if (!files["/"])
+        throw new Error("page.cmake made no page that this can read");
     rmSync(folder, { recursive: true });
     return files;
 }
@@ -213,8 +212,7 @@ export class FakeServer {
         if (path === "/api/v1/jvms")
             return this.send(response, 200, { jvms: this.jvms.map(jittered) });
         if (/^\/api\/v1\/jvms\/\d+\/heap$/.test(path))
-            return this.send(response, 200, { resident: memoryOf(Date.now()), resident_problem: "", history: historyOf(Date.now()),
-                allocation: { time: iso(Date.now()), bytes: 2 ** 34, bytes_per_second: 40 * 2 ** 20, seconds: 2 } });
+            return this.send(response, 200, this.heapAt(Date.now()));
         if (path.startsWith("/api/v1/jvms/"))
             return this.oneJvm(response, Number(path.slice(13)));
         if (path === "/api/v1/timeline")
@@ -244,6 +242,11 @@ export class FakeServer {
         if (path.startsWith("/api/v1/captures"))
             return this.captureRoutes(request, response, path, params);
         return this.problem(response, 404, `there is nothing at '${path}'`);
+    }
+
+    heapAt(now) {
+        return { resident: memoryOf(now), resident_problem: "", history: historyOf(now),
+            allocation: { time: iso(now), bytes: 2 ** 34, bytes_per_second: 40 * 2 ** 20, seconds: 2 } };
     }
 
     oneJvm(response, pid) {
