@@ -46,7 +46,9 @@ UNWIND_INLINE int unwind_slow_rule(struct unwind_walk *w, struct unwind_process 
         return 0;
     if (unwind_anchor_rule(w, p) <= 0)
         return end;
-    w->rule.kind = end == UNWIND_END_NO_MAPPING ? UNWIND_MARK : UNWIND_NATIVE;
+    /* A wrong rule may have led to what is in no mapping. The leaf's pc is right, and by it its
+     * mapping is met. */
+    w->rule.kind = end == UNWIND_END_NO_MAPPING && !w->exact ? UNWIND_MARK : UNWIND_NATIVE;
     return 0;
 }
 

@@ -41,7 +41,7 @@ static void put_native_leaf(int how)
 
 START_TEST(goes_on_at_the_threads_anchor)
 {
-    uint32_t mark = _i == NOT_MAPPED ? 0 : _i == NO_RULE ? 2 : 1;
+    uint32_t mark = _i == NO_RULE ? 2 : 1;
 
     put_native_leaf(_i);
     walk(1);
@@ -52,6 +52,8 @@ START_TEST(goes_on_at_the_threads_anchor)
         walk(tick);
         ck_assert_uint_eq(w.end, UNWIND_END_ROOT);
         ck_assert_uint_eq(w.wants_thread, 0);
+        ck_assert_uint_eq(kind_of(0), UNWIND_NATIVE);
+        ck_assert_uint_eq(pc_of(0), regs.pc); /* what is not mapped, too: by it that is met */
         ck_assert_uint_eq(kind_of(mark), UNWIND_MARK);
         ck_assert_uint_eq(pc_of(mark), UNWIND_MARK_SKIPPED);
         ck_assert_uint_eq(pc_of(mark + 1), compiled + 100);
