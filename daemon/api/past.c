@@ -158,7 +158,8 @@ static void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to
         snprintf(ret->target, sizeof(ret->target), "all processes of %s", who);
     } else
         snprintf(ret->target, sizeof(ret->target), "the whole node");
-    for (size_t i = 0, n = 0; i < ARRAY_SIZE(words) && t->pid_count == 0; i++) {
+    for (size_t i = 0, n = 0; i < ARRAY_SIZE(words) && t->pid_count == 0 && n < sizeof(ret->target);
+         i++) {
         if (words[i].value)
             n += (size_t)snprintf(ret->target + n, sizeof(ret->target) - n, "%s%s %.50s",
                                   n ? ", " : "", words[i].key, words[i].value);
@@ -291,9 +292,66 @@ static void stored_meta(const struct past_filter *f, const struct stored_list *l
     facts.event_count = meta->event_count;
     if (too_many)
         facts.warnings[facts.warning_count++] = (char *)(uintptr_t)TOO_MANY;
-    if (overlap(l))
-        facts.warnings[facts.warning_count++] = (char *)(uintptr_t)AT_ONCE;
     *meta = facts;
+}
+
+/* Return: 1 where @p, which is out of the store, has a sample or a moment of @slice; 0; -ENOMEM. */
+static int holds(const struct profile *p, const struct profile_slice *slice,
+                 const struct profile *meta)
+{
+    _cleanup_free_ bool *wanted = calloc(p->process_count + 1, sizeof(*wanted));
+
+    if (!wanted)
+        return -ENOMEM;
+    for (size_t i = 0; i < p->process_count; i++)
+        wanted[i] = slice->wants(slice->cookie, p, &p->processes[i]);
+    for (size_t i = 0; i < p->sample_count; i++) {
+        const struct profile_sample *s = &p->samples[i];
+
+        if (s->time_ns >= slice->from_ns && s->time_ns < slice->to_ns &&
+            wanted[p->threads[s->thread].process] &&
+            profile_find_event(meta, &p->events[s->event]) < PROFILE_EVENTS_MAX)
+            return 1;
+    }
+    for (size_t i = 0; i < p->moment_count; i++) {
+        const struct profile_moment *m = &p->moments[i];
+
+        if (m->end_ns >= slice->from_ns && m->end_ns < slice->to_ns && wanted[m->process])
+            return 1;
+    }
+    return 0;
+}
+
+/* Adds what @l names to @m, and leaves in @l what something was taken of. Return: how many were
+ * read; -errno. */
+static int merge_stored(struct store *store, struct past_filter *f,
+                        const struct profile_slice *slice, struct stored_list *l, struct merger *m,
+                        struct error *err)
+{
+    size_t count = l->count;
+    int r = 0, read = 0;
+
+    l->count = 0;
+    for (size_t i = 0; i < count && r == 0; i++) {
+        _cleanup_(profile_unrefp) struct profile *p = NULL;
+
+        r = store_get(store, l->items[i].id, &p, err);
+        if (r == STORE_NOT_FOUND) {
+            r = 0; /* dropped by retention since */
+            continue;
+        }
+        if (r < 0)
+            break;
+        read++;
+        /* newest first: the first that has the pid decides */
+        past_pin_image(f, p, slice->from_ns, slice->to_ns);
+        r = holds(p, slice, l->meta);
+        if (r <= 0)
+            continue;
+        r = merger_add(m, p);
+        l->items[l->count++] = l->items[i];
+    }
+    return r < 0 ? r : read;
 }
 
 /* Merges what is stored of [from, to) (CLOCK_REALTIME), one capture in memory at a time. *ret stays
@@ -308,13 +366,17 @@ static int past_stored(struct api *api, struct past_filter *f, const char *event
                              .state = STORE_DONE,
                              .scope = viewer_store_scope(f->t->viewer),
                              .host_pid = f->t->pid_count == 1 ? f->t->pids[0] : 0,
-                             .limit = PAST_CAPTURES_MAX };
+                             .container = f->t->container,
+                             .pod = f->t->pod,
+                             .pod_namespace = f->t->pod_namespace,
+                             .service = f->t->service,
+                             .limit = PAST_CAPTURES_MAX,
+                             .need_open = true };
     struct profile_slice slice = { from_ns, to_ns, past_wants, f };
     _cleanup_free_ struct stored_list *list = calloc(1, sizeof(*list));
     _cleanup_(merger_freep) struct merger *merger = NULL;
     char next[64] = "";
     struct profile meta = { 0 };
-    size_t read = 0;
     int r;
 
     if (!list)
@@ -326,27 +388,19 @@ static int past_stored(struct api *api, struct past_filter *f, const char *event
     r = store_list(api->engine.store, &q, add_stored, list, next, err);
     if (r < 0 || !list->count)
         return r;
-    reach->captures = list->count;
-    reach->captured_ns = covered_ns(list, from_ns, to_ns);
     f->owned = true; /* the list holds no others */
     stored_meta(f, list, next[0], from_ns, to_ns, &meta);
     slice.from_ns = MAX(from_ns, meta.start_realtime_ns);
     r = merger_new(&slice, &meta, &merger);
-    for (size_t i = 0; i < list->count && r == 0; i++) {
-        _cleanup_(profile_unrefp) struct profile *p = NULL;
-
-        r = store_get(api->engine.store, list->items[i].id, &p, err);
-        if (r == STORE_NOT_FOUND) {
-            r = 0; /* dropped by retention since */
-            continue;
-        }
-        if (r == 0) { /* newest first: the first that has the pid decides */
-            past_pin_image(f, p, slice.from_ns, to_ns);
-            r = merger_add(merger, p);
-            read++;
-        }
-    }
-    return r == 0 && read ? merger_finish(merger, ret) : r;
+    if (r == 0)
+        r = merge_stored(api->engine.store, f, &slice, list, merger, err);
+    if (r > 0)
+        r = merger_finish(merger, ret);
+    reach->captures = list->count;
+    reach->captured_ns = covered_ns(list, from_ns, to_ns);
+    if (r == 0 && *ret && overlap(list))
+        profile_warn(*ret, "%s", AT_ONCE);
+    return r;
 }
 
 /* ---- the answer ---- */
@@ -431,9 +485,13 @@ int past_profile(struct api *api, const struct target_selector *t, const struct 
         if (flight.oldest_ns)
             stored_to = MIN(stored_to, flight.oldest_ns + offset);
     }
-    if (r == 0 && sources & PAST_STORE && range->from_ns < stored_to)
+    if (r == 0 && sources & PAST_STORE && range->from_ns < stored_to) {
         r = past_stored(api, &filter, event, range->from_ns, MIN(stored_to, reach.to_ns), &reach,
                         &parts[count], err);
+        reach.store_closed = r == -ENODEV;
+        if (reach.store_closed) /* what the recorder has is an answer all the same */
+            r = count ? 0 : BACKEND_UNAVAILABLE;
+    }
     if (parts[count])
         count++;
     ret_recorder->oldest_ns = flight.oldest_ns ? flight.oldest_ns + offset : 0;

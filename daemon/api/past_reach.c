@@ -35,6 +35,9 @@ static void recorder_text(const struct past_reach *r, char ret[PAST_REACH_BYTES]
         snprintf(before, sizeof(before),
                  ". Of the time before it this answer has %zu stored captures, of %.0f s together",
                  r->captures, (double)r->captured_ns / NSEC_PER_SEC);
+    else if (r->store_closed)
+        snprintf(before, sizeof(before),
+                 ". Stored captures of the time before it cannot be read: see /readyz");
     else if (r->store_asked)
         snprintf(before, sizeof(before), ". No capture of the time before it is stored");
     snprintf(ret, PAST_REACH_BYTES,

@@ -8,7 +8,8 @@
 
 struct past_reach {
     uint64_t from_ns, to_ns;   /* CLOCK_REALTIME: what was asked for; from_ns 0: all */
-    bool store_asked;          /* stored captures were looked for */
+    bool store_asked;          /* stored captures were looked for, */
+    bool store_closed;         /* but the store is not open */
     uint64_t recorded_ns;      /* CLOCK_REALTIME: the recorder has all since; 0: not used */
     uint64_t recorder_keep_ns; /* recorder_seconds */
     bool recorder_full;        /* its memory did not suffice for that */

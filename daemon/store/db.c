@@ -8,7 +8,8 @@ int store_failed(struct store *s, struct error *err, const char *what)
     int code = sqlite3_extended_errcode(s->db), primary = code & 0xff, r = -EIO;
     const char *remedy = NULL;
 
-    if (primary == SQLITE_FULL) {
+    /* The second: it found no room for the index of its log. */
+    if (primary == SQLITE_FULL || code == SQLITE_IOERR_SHMSIZE) {
         r = -ENOSPC;
         remedy =
             "free disk space, or lower store_max_bytes; captures are written again by themselves";

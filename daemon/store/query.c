@@ -192,8 +192,10 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
     if (r < 0)
         return r;
     if (!s->db) { /* /readyz says why; captures that run are listed all the same */
+        if (q->need_open)
+            r = error_set(err, -ENODEV, "the store is not open: %.200s", s->problem);
         store_leave(s);
-        return 0;
+        return r;
     }
     r = store_prepare(s, SQL, &stmt, err);
     if (r == 0) {

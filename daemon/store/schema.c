@@ -18,7 +18,8 @@
 /* Since version 5: the service that a process was, "" where that is not known. */
 #define SERVICE "ALTER TABLE processes ADD COLUMN service TEXT NOT NULL DEFAULT '';"
 
-static const char SCHEMA[] =
+/* The tables of version 1. */
+static const char BASE[] =
     "CREATE TABLE epochs(id INTEGER PRIMARY KEY, created_ns INTEGER NOT NULL);"
     /* what each capture added to its epoch's names and stacks, in order (store/dictionary.h) */
     "CREATE TABLE additions(epoch INTEGER NOT NULL REFERENCES epochs(id) ON DELETE CASCADE,"
@@ -36,7 +37,7 @@ static const char SCHEMA[] =
     " pid INTEGER NOT NULL, name TEXT NOT NULL, container TEXT NOT NULL, pod TEXT NOT NULL,"
     " namespace TEXT NOT NULL, samples INTEGER NOT NULL);"
     "CREATE INDEX processes_by_capture ON processes(capture);"
-    "CREATE INDEX processes_by_pid ON processes(pid);" SCHEDULES SCOPE EVENTS SERVICE;
+    "CREATE INDEX processes_by_pid ON processes(pid);";
 
 /* Row n brings a file of version n + 1 to version n + 2. */
 static const char *const STEPS[] = { SCHEDULES, SCOPE, EVENTS, SERVICE };
@@ -54,46 +55,6 @@ static int schema_version(struct store *s, int *ret, struct error *err)
         return store_failed(s, err, "cannot read the store's version");
     *ret = sqlite3_column_int(stmt, 0);
     return 0;
-}
-
-/* From @version (0: an empty file) to ours, whole or not at all. */
-static int schema_raise(struct store *s, int version, struct error *err)
-{
-    char sql[64];
-    int r = store_exec(s, "BEGIN IMMEDIATE", err);
-
-    if (r == 0 && version == 0)
-        r = store_exec(s, SCHEMA, err);
-    for (int v = version; r == 0 && v && v < STORE_SCHEMA; v++)
-        r = store_exec(s, STEPS[v - 1], err);
-    snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", STORE_SCHEMA);
-    if (r == 0)
-        r = store_exec(s, sql, err);
-    if (r == 0)
-        return store_exec(s, "COMMIT", err);
-    sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
-    return r;
-}
-
-int schema_prepare(struct store *s, struct error *err)
-{
-    int version = 0;
-    int r =
-        store_exec(s,
-                   "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
-                   "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
-                   "PRAGMA wal_autocheckpoint = 256; PRAGMA journal_size_limit = 4194304;"
-                   "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
-                   "PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0",
-                   err);
-
-    if (r == 0)
-        r = schema_version(s, &version, err);
-    if (r < 0)
-        return r;
-    if (version < 0 || version > STORE_SCHEMA)
-        return 1;
-    return version < STORE_SCHEMA ? schema_raise(s, version, err) : 0;
 }
 
 static bool same_row(sqlite3_stmt *a, sqlite3_stmt *b)
@@ -122,14 +83,69 @@ static bool is_like(sqlite3 *db, sqlite3 *own)
     return a == SQLITE_DONE && b == SQLITE_DONE;
 }
 
-bool schema_is_ours(sqlite3 *db)
+/* Whether @db has what a flamed of @version made (0: nothing), and nothing else. */
+static bool schema_is_of(sqlite3 *db, int version)
 {
     sqlite3 *own = NULL;
-    bool ours = sqlite3_open_v2(":memory:", &own,
-                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX,
-                                NULL) == SQLITE_OK &&
-                sqlite3_exec(own, SCHEMA, NULL, NULL, NULL) == SQLITE_OK && is_like(db, own);
+    int r = sqlite3_open_v2(
+        ":memory:", &own, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX, NULL);
+    bool same;
 
+    if (r == SQLITE_OK && version > 0)
+        r = sqlite3_exec(own, BASE, NULL, NULL, NULL);
+    for (int v = 1; v < version && r == SQLITE_OK; v++)
+        r = sqlite3_exec(own, STEPS[v - 1], NULL, NULL, NULL);
+    same = r == SQLITE_OK && is_like(db, own);
     sqlite3_close(own);
-    return ours;
+    return same;
+}
+
+bool schema_is_ours(sqlite3 *db)
+{
+    return schema_is_of(db, STORE_SCHEMA);
+}
+
+/* From @version (0: an empty file) to ours, whole or not at all. A file that has other tables than
+ * its version says stays as it is. */
+static int schema_raise(struct store *s, int version, struct error *err)
+{
+    char sql[64];
+    int r = store_exec(s, "BEGIN IMMEDIATE", err);
+
+    if (r == 0 && !schema_is_of(s->db, version))
+        r = SCHEMA_FOREIGN;
+    if (r == 0 && version == 0)
+        r = store_exec(s, BASE, err);
+    for (int v = MAX(version, 1); r == 0 && v < STORE_SCHEMA; v++)
+        r = store_exec(s, STEPS[v - 1], err);
+    snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", STORE_SCHEMA);
+    if (r == 0)
+        r = store_exec(s, sql, err);
+    if (r == 0)
+        return store_exec(s, "COMMIT", err);
+    sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+    return r;
+}
+
+int schema_prepare(struct store *s, struct error *err)
+{
+    int version = 0;
+    int r =
+        store_exec(s,
+                   "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
+                   "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
+                   "PRAGMA wal_autocheckpoint = 256; PRAGMA journal_size_limit = 4194304;"
+                   "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
+                   "PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0",
+                   err);
+
+    if (r == 0)
+        r = schema_version(s, &version, err);
+    if (r < 0)
+        return r;
+    if (version < 0 || version > STORE_SCHEMA)
+        return SCHEMA_NEWER;
+    if (version < STORE_SCHEMA)
+        return schema_raise(s, version, err);
+    return schema_is_ours(s->db) ? 0 : SCHEMA_FOREIGN;
 }

@@ -87,14 +87,14 @@ static int store_fail_interrupted(struct store *s, struct error *err)
     return store_exec(s, sql, err);
 }
 
-/* Only to read: the folder cannot be written to, or not by us. Where SQLite finds no place for the
- * index of its log, what the log holds is passed by. */
-static void store_open_readable(struct store *s)
+/* Only to read: the file cannot be written to, or not now. Where SQLite finds no place for the
+ * index of its log, what the log holds is passed by, unless @shared: another program may write. */
+static void store_open_readable(struct store *s, bool shared)
 {
     _cleanup_buf_ struct buf uri = BUF_NULL;
     const char *modes[] = { "?mode=ro", "?immutable=1" };
 
-    for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+    for (size_t i = 0; i < (shared ? 1 : ARRAY_SIZE(modes)); i++) {
         sqlite3_close(TAKE_PTR(s->db));
         buf_deinit(&uri);
         buf_init(&uri, 3 * sizeof(s->path) + 32);
@@ -146,8 +146,8 @@ static void store_open_db(struct store *s)
     }
     sqlite3_busy_timeout(s->db, STORE_BUSY_MS);
     r = schema_prepare(s, &err);
-    s->newer = r == 1;
-    if (s->newer || (r == 0 && !schema_is_ours(s->db))) {
+    s->newer = r == SCHEMA_NEWER;
+    if (r > 0) {
         store_refuse_schema(s);
         return;
     }
@@ -156,8 +156,8 @@ static void store_open_db(struct store *s)
     s->writable = r == 0;
     if (s->writable)
         s->problem[0] = '\0';
-    else if (r == -EROFS)
-        store_open_readable(s);
+    else if (r == -EROFS || r == -ENOSPC || r == -EBUSY)
+        store_open_readable(s, r == -EBUSY);
     else
         sqlite3_close(TAKE_PTR(s->db));
 }

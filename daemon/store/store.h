@@ -94,6 +94,7 @@ struct store_query {
     const char *scope;  /* of those limited to just this; NULL: any */
     const char *cursor; /* of the page before, NULL: the first */
     size_t limit;
+    bool need_open; /* a store that is not open is -ENODEV with the sentence; false: it has none */
 };
 /* Newest first. @fn returns non-zero to stop. @ret_next gets the cursor of the next page, "" at the
  * end. */

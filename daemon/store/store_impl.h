@@ -67,8 +67,10 @@ uint64_t store_number(struct store *s, const char *sql);
 /* Column as text, "" for NULL. */
 const char *store_text(sqlite3_stmt *stmt, int column);
 
-/* schema.c: makes the tables, or brings those of an older version up to this one. 0; 1: a newer
- * schema; -errno. */
+/* schema.c: makes the tables, or brings those of an older version up to this one. 0; -errno; one of
+ * these, and nothing is written. */
+#define SCHEMA_NEWER 1   /* written by a newer flamed */
+#define SCHEMA_FOREIGN 2 /* other tables than those of its version */
 int schema_prepare(struct store *s, struct error *err);
 /* Returns whether @db has the tables and indexes of this version, and nothing else. Views, triggers
  * and expressions would run in each flamed that opens the file. A worker that was taken over could

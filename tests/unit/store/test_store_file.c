@@ -4,8 +4,11 @@
 
 #include "store/store_impl.h"
 
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 
 static int take_failure(void *cookie, const struct store_capture *c)
@@ -66,7 +69,8 @@ END_TEST
 
 START_TEST(says_what_is_wrong_with_a_file)
 {
-    char problem[256];
+    struct store_query q = { .to_ns = UINT64_MAX, .state = -1, .limit = 7 };
+    char problem[256], next[64];
     struct profile *p = make_profile("aa", 1000 * NSEC_PER_SEC, 10, "work");
     struct error err = ERROR_NULL;
     struct store *s;
@@ -79,6 +83,10 @@ START_TEST(says_what_is_wrong_with_a_file)
     s = open_store(0, 0);
     store_problem(s, problem, sizeof(problem));
     ck_assert_ptr_nonnull(strstr(problem, "move the file away"));
+    ck_assert_int_eq(store_list(s, &q, NULL, NULL, next, &err), 0);
+    q.need_open = true;
+    ck_assert_int_eq(store_list(s, &q, NULL, NULL, next, &err), -ENODEV);
+    ck_assert_ptr_nonnull(strstr(err.msg, "move the file away"));
     ck_assert_int_lt(store_put(s, p, NULL, 0, &err), 0);
     ck_assert_str_ne(err.msg, "");
     store_close(s);
@@ -106,6 +114,14 @@ static void sql_on_file(const char *sql)
     sqlite3_close(db);
 }
 
+/* Each brings a file to the version before. */
+static const char *const BACK[] = {
+    "ALTER TABLE processes DROP COLUMN service; PRAGMA user_version = 4",
+    "ALTER TABLE captures DROP COLUMN events; PRAGMA user_version = 3",
+    "ALTER TABLE captures DROP COLUMN scope; PRAGMA user_version = 2",
+    "DROP TABLE schedules; PRAGMA user_version = 1",
+};
+
 START_TEST(an_older_file_is_brought_up_to_date)
 {
     struct profile *p = make_profile("aa", 1000 * NSEC_PER_SEC, 10, "work"), *got = NULL;
@@ -115,16 +131,70 @@ START_TEST(an_older_file_is_brought_up_to_date)
 
     ck_assert_int_eq(store_put(s, p, NULL, 0, NULL), 0);
     store_close(s);
-    sql_on_file("DROP TABLE schedules; ALTER TABLE captures DROP COLUMN scope;"
-                "ALTER TABLE captures DROP COLUMN events;"
-                "ALTER TABLE processes DROP COLUMN service;"
-                "PRAGMA user_version = 1"); /* as version 1 left it */
+    for (int i = 0; i <= _i; i++)
+        sql_on_file(BACK[i]);
     s = open_store(0, 0);
     store_problem(s, problem, sizeof(problem));
     ck_assert_str_eq(problem, "");
     ck_assert_int_eq(store_get(s, "aa", &got, NULL), 0);
     profile_unref(got);
     ck_assert_int_eq(store_put_history(s, "nightly", &h, NULL), 0);
+    store_close(s);
+    profile_unref(p);
+}
+END_TEST
+
+START_TEST(an_older_file_of_others_stays_as_it_is)
+{
+    struct store *s = open_store(0, 0);
+    char problem[256];
+
+    store_close(s);
+    for (size_t i = 0; i < ARRAY_SIZE(BACK); i++)
+        sql_on_file(BACK[i]);
+    if (_i == 0)
+        sql_on_file("CREATE TRIGGER t BEFORE UPDATE ON captures BEGIN SELECT 1; END");
+    else
+        sql_on_file("DROP TABLE processes; PRAGMA user_version = 0");
+    s = open_store(0, 0);
+    store_problem(s, problem, sizeof(problem));
+    ck_assert_ptr_nonnull(strstr(problem, "not those that flamed makes"));
+    store_close(s);
+    sql_on_file("CREATE TABLE schedules(x)"); /* none was made */
+}
+END_TEST
+
+static int count_one(void *cookie, const struct store_capture *c)
+{
+    ck_assert_str_eq(c->id, "aa");
+    ++*(unsigned *)cookie;
+    return 0;
+}
+
+START_TEST(a_file_that_another_writes_can_be_read)
+{
+    struct profile *p = make_profile("aa", 1000 * NSEC_PER_SEC, 10, "work"), *got = NULL;
+    struct store_query q = { .to_ns = UINT64_MAX, .state = -1, .limit = 7, .need_open = true };
+    struct store *s = open_store(0, 0);
+    char problem[256], next[64];
+    unsigned seen = 0;
+    sqlite3 *other;
+
+    ck_assert_int_eq(store_put(s, p, NULL, 0, NULL), 0);
+    store_close(s);
+    ck_assert_int_eq(sqlite3_open(db_path, &other), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    s = open_store(0, 0);
+    store_problem(s, problem, sizeof(problem));
+    ck_assert_ptr_nonnull(strstr(problem, "end the other program"));
+    ck_assert_int_eq(store_list(s, &q, count_one, &seen, next, NULL), 0);
+    ck_assert_uint_eq(seen, 1);
+    ck_assert_int_eq(store_get(s, "aa", &got, NULL), 0);
+    profile_unref(got);
+    ck_assert_int_lt(store_put(s, p, NULL, 0, NULL), 0);
+    sqlite3_close(other);
+    s->reopened_ns = 0; /* in place of 10 s */
+    ck_assert_int_eq(store_put_failed(s, "bb", p, "why", NULL), 0);
     store_close(s);
     profile_unref(p);
 }
@@ -181,6 +251,60 @@ START_TEST(a_read_only_folder_can_be_read)
             chmod(dir, 0555);
         }
     }
+}
+END_TEST
+
+/* On a disk of its own that is full when the store is opened: old captures are there, a put says
+ * what is wrong, and works when there is room again. Exits 0. */
+static void full_disk_reader(void)
+{
+    struct profile *p = make_profile("aa", 1000 * NSEC_PER_SEC, 10, "work"), *got = NULL;
+    char problem[256], path[sizeof(db_path)];
+    static const char BLOCK[4096];
+    struct store *s;
+    int fd;
+
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("none", dir, "tmpfs", 0, "size=1m") < 0)
+        _exit(77);
+    s = open_store(0, 0);
+    if (store_put(s, p, NULL, 0, NULL) < 0)
+        _exit(2);
+    store_close(s);
+    snprintf(path, sizeof(path), "%s/fill", dir);
+    fd = open(path, O_WRONLY | O_CREAT, 0600);
+    while (write(fd, BLOCK, sizeof(BLOCK)) > 0)
+        ;
+    close(fd);
+    s = open_store(0, 0);
+    store_problem(s, problem, sizeof(problem));
+    if (!strstr(problem, "free disk space"))
+        _exit(3);
+    if (store_get(s, "aa", &got, NULL) != 0)
+        _exit(4);
+    profile_unref(got);
+    if (store_put_failed(s, "bb", p, "why", NULL) >= 0)
+        _exit(5);
+    unlink(path);
+    s->reopened_ns = 0; /* in place of 10 s */
+    if (store_put_failed(s, "bb", p, "why", NULL) < 0)
+        _exit(6);
+    store_close(s);
+    profile_unref(p);
+    _exit(0);
+}
+
+START_TEST(a_full_disk_can_be_read)
+{
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0)
+        full_disk_reader();
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFEXITED(status));
+    if (WEXITSTATUS(status) != 77) /* no privilege to mount */
+        ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
 END_TEST
 
@@ -270,8 +394,11 @@ int main(void)
 
     tcase_add_test(tc, survives_kill_9_at_any_moment);
     tcase_add_test(tc, says_what_is_wrong_with_a_file);
-    tcase_add_test(tc, an_older_file_is_brought_up_to_date);
+    tcase_add_loop_test(tc, an_older_file_is_brought_up_to_date, 0, ARRAY_SIZE(BACK));
+    tcase_add_loop_test(tc, an_older_file_of_others_stays_as_it_is, 0, 2);
+    tcase_add_test(tc, a_file_that_another_writes_can_be_read);
     tcase_add_test(tc, a_read_only_folder_can_be_read);
+    tcase_add_test(tc, a_full_disk_can_be_read);
     tcase_add_test(tc, what_was_mended_is_noticed);
     tcase_add_test(tc, a_damaged_blob_is_an_error);
     tcase_add_loop_test(tc, nothing_runs_that_the_file_says, 0, ARRAY_SIZE(LEFT));
