@@ -4,8 +4,10 @@
 
 #include "base/cleanup.h"
 #include "base/id_table.h"
+#include "base/text.h"
 
 #define SEVERAL_NAMED 4 /* processes that the warning names */
+#define SEVERAL_NAME_MAX 64
 
 void profile_warn(struct profile *p, const char *fmt, ...)
 {
@@ -44,12 +46,14 @@ void profile_warn_several(struct profile *p, const char *selector)
     for (size_t i = 0; i < p->process_count; i++) {
         const struct profile_process *one = &p->processes[i];
         struct one_process key = { one->start_ticks, (uint64_t)one->host_pid };
-        struct span name = intern_get(p->strings, one->name);
+        _cleanup_buf_ struct buf name = BUF_NULL;
 
         if (!sampled[i] || id_table_add(&seen, &key, &id) != 1 || id >= SEVERAL_NAMED)
             continue;
+        buf_init(&name, SEVERAL_NAME_MAX + 1);
+        text_clean(intern_get(p->strings, one->name), TEXT_UTF8, SEVERAL_NAME_MAX, &name);
         n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%d (%.*s)", n ? ", " : "",
-                              one->host_pid, (int)MIN(name.n, (size_t)64), name.p);
+                              one->host_pid, (int)name.n, name.n ? name.p : "");
     }
     if (seen.count > SEVERAL_NAMED)
         snprintf(names + n, sizeof(names) - n, ", and %u more", seen.count - SEVERAL_NAMED);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a profile says of itself: that its samples are few, or those of several processes. */
+#include "base/text.h"
 #include "profile/view.h"
 
 #include "tests/unit/store/store_fixture.h"
 
-/* A profile of @n samples of @event, shared by @pids processes in turns. Each process of an odd
- * number has replaced its image once. */
-static struct profile *sampled(const struct profile_event *event, unsigned n, unsigned pids)
+/* A profile of @n samples of @event, shared by @pids processes called @name in turns. Each process
+ * of an odd number has replaced its image once. */
+static struct profile *sampled_of(const struct profile_event *event, unsigned n, unsigned pids,
+                                  const char *name)
 {
     struct profile meta = { .events = { *event }, .event_count = 1, .end_ns = NSEC_PER_SEC };
     struct frame_table *t = NULL;
@@ -21,7 +23,7 @@ static struct profile *sampled(const struct profile_event *event, unsigned n, un
         unsigned which = i % pids;
         struct profile_process process = { .host_pid = 100 + (int32_t)which,
                                            .exec_no = which % 2 && i >= pids,
-                                           .name = str(t, "Main") };
+                                           .name = str(t, name) };
         struct profile_thread thread = { .host_tid = process.host_pid };
         struct profile_sample s = { .time_ns = i, .value = 1, .count = 1 };
 
@@ -33,6 +35,11 @@ static struct profile *sampled(const struct profile_event *event, unsigned n, un
     record_free(r);
     frame_table_free(t);
     return p;
+}
+
+static struct profile *sampled(const struct profile_event *event, unsigned n, unsigned pids)
+{
+    return sampled_of(event, n, pids, "Main");
 }
 
 static const struct {
@@ -93,6 +100,22 @@ START_TEST(several_processes_are_told)
 }
 END_TEST
 
+START_TEST(a_long_name_is_cut_between_characters)
+{
+    char name[82] = "a"; /* an even number of its bytes ends inside a character */
+    struct profile *p;
+
+    for (size_t i = 1; i < sizeof(name) - 1; i += 2)
+        memcpy(name + i, "\xc3\xa9", 2);
+    p = sampled_of(&FEW[0].event, 200, 2, name);
+    profile_warn_several(p, "jvm=a");
+    ck_assert_uint_eq(p->warning_count, 1);
+    ck_assert_msg(text_is_utf8(span_of(p->warnings[0])), "%s", p->warnings[0]);
+    ck_assert_ptr_nonnull(strstr(p->warnings[0], "\xc3\xa9...), 101 (a\xc3\xa9"));
+    profile_unref(p);
+}
+END_TEST
+
 START_TEST(no_more_warnings_than_there_is_room_for)
 {
     struct profile *p = sampled(&FEW[0].event, 13, 1);
@@ -117,6 +140,7 @@ int main(void)
 
     tcase_add_loop_test(tc, few_samples_are_told, 0, ARRAY_SIZE(FEW));
     tcase_add_loop_test(tc, several_processes_are_told, 0, 3);
+    tcase_add_test(tc, a_long_name_is_cut_between_characters);
     tcase_add_test(tc, no_more_warnings_than_there_is_room_for);
     return suite_run_case("warnings", tc);
 }
