@@ -238,6 +238,7 @@ static int serve_until_end(struct serving *s)
         if (r < 0)
             error_code(s->err, r, "a process that flamed needs has ended");
     }
+    engine_stop_preparing(engine);
     serve_stop(s->reload.serve);
     tls_unref(s->reload.tls);
     engine_stop(engine);

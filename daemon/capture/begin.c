@@ -112,6 +112,13 @@ static int check_room(const struct captures *captures, const struct capture_requ
     return capture_admit(captures, req, err);
 }
 
+int capture_stopping(struct error *err)
+{
+    error_set(err, -ESHUTDOWN, "flamed is stopping or being started again");
+    error_remedy(err, "ask once more in a second");
+    return BACKEND_UNAVAILABLE;
+}
+
 /* Makes a capture, which the tick takes from state to state, finishes and frees. */
 static int capture_begin(struct captures *captures, const struct capture_request *req,
                          struct capture **ret, struct error *err)
@@ -133,6 +140,8 @@ static int capture_begin(struct captures *captures, const struct capture_request
         capture_describe(captures, c);
         r = capture_prepare(captures, c, err);
     }
+    if (r == -EINPROGRESS && captures->stopping)
+        r = capture_stopping(err);
     if (r == 0)
         capture_enter(captures, c, CAPTURE_RUNNING);
     if (r != 0 && r != -EINPROGRESS) {

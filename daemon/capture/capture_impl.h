@@ -188,6 +188,11 @@ int capture_make_profile(struct capture *c, const struct profile *meta, struct p
  * that begins with. */
 void capture_enter(struct captures *captures, struct capture *c, enum capture_state state);
 
+/* ---- begin.c ---- */
+
+/* Says in @err that flamed ends, and so nothing begins. Returns BACKEND_UNAVAILABLE. */
+int capture_stopping(struct error *err);
+
 /* ---- admit.c ---- */
 
 /* Returns whether @req takes long, or has no end but its client's will. */

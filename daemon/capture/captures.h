@@ -48,14 +48,16 @@ struct captures {
     /* Hands on those that were taken before @all_until_ns. */
     void (*release)(void *cookie, uint64_t all_until_ns);
     void *release_cookie;
-    /* Says of a capture that it samples now, @r 0, or has failed before that. */
-    void (*begun)(void *cookie, uint64_t ticket, int r, const struct error *err);
+    /* Says of a capture that it is to sample now, @r 0, or has failed before that. Returns whether
+     * somebody heard it. */
+    bool (*begun)(void *cookie, uint64_t ticket, int r, const struct error *err);
     void *begun_cookie;
 
     struct sample_sets sets;
     uint32_t recorder_sets;    /* bits: sets that the recorder has of every process */
     struct recorder *recorder; /* borrowed; NULL: off */
     struct capture *running;   /* list of those under way */
+    bool stopping;             /* flamed ends: no capture waits for what it needs */
     uint64_t last_handle;      /* of captures; never used again */
     size_t capture_count;
     struct record_budget budget; /* of what captures hold */
@@ -121,6 +123,9 @@ void captures_poll(struct captures *captures, uint64_t now_ns);
 /* Takes captures whose time is over from state to state, to their profile. All samples up to
  * @now_ns must have been handed over. */
 void captures_finish_due(struct captures *captures, uint64_t now_ns);
+/* Ends captures that do not sample yet, and from now on each that cannot sample at once. To be
+ * called when flamed stops, because requests wait for them. */
+void captures_stop_preparing(struct captures *captures);
 /* Ends all with @r and the sentence of @err. */
 void captures_fail_all(struct captures *captures, int r, const struct error *err);
 /* CLOCK_MONOTONIC of the next deadline; UINT64_MAX when none runs. */

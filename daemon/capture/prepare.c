@@ -3,7 +3,7 @@
 #include "capture/capture_impl.h"
 
 /* A capture waits for this long for the symbols that say where its probes go. */
-#define CAPTURE_PROBES_NS NSEC_PER_SEC
+#define CAPTURE_PROBES_NS (2 * NSEC_PER_SEC)
 
 /* Has the one process of @c, of event safepoint, probed. 0, -EINPROGRESS, BACKEND_CONFLICT. */
 static int prepare_moments(struct captures *captures, struct capture *c, struct process *p,
@@ -89,8 +89,13 @@ int capture_prepare(struct captures *captures, struct capture *c, struct error *
 {
     int32_t pid = target_single_pid(c->target);
     struct process *p = pid ? discover_find(captures->discover, pid) : NULL;
-    int r = capture_arm(captures, c, err), k;
+    int r = 0, k;
 
+    if (pid && (!p || p->zombie)) /* it is gone: this says so */
+        r = target_check(c->target, captures->discover, captures->opts.proc_fd, err);
+    if (r != 0)
+        return r;
+    r = capture_arm(captures, c, err);
     if (r != 0)
         return r == -EBUSY ? BACKEND_TOO_MANY : r == -EOPNOTSUPP ? BACKEND_UNAVAILABLE : r;
     r = prepare_moments(captures, c, p, err);

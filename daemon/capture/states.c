@@ -17,17 +17,12 @@
 
 /* ---- what a state begins with ---- */
 
-/* Gives @r and @err to the request that waits for the first sample of @c. Returns whether one did.
- */
-static bool capture_answer_begun(struct captures *captures, struct capture *c, int r,
+/* Gives @r and @err to the request that waits for the first sample of @c, if one does. Returns
+ * false if that has given up. */
+static bool capture_answer_begun(struct captures *captures, const struct capture *c, int r,
                                  const struct error *err)
 {
-    uint64_t ticket = c->ticket;
-
-    c->ticket = 0;
-    if (ticket)
-        captures->begun(captures->begun_cookie, ticket, r, err);
-    return ticket;
+    return !c->ticket || captures->begun(captures->begun_cookie, c->ticket, r, err);
 }
 
 /* Starts the clock of @c, whose sets and probes are in place. */
@@ -44,7 +39,6 @@ static void capture_run(struct captures *captures, struct capture *c)
     c->random = c->start_ns | 1;
     if (c->duration_ns)
         c->end_ns = c->start_ns + c->duration_ns;
-    capture_answer_begun(captures, c, 0, NULL);
 }
 
 /* Has the broker write a sample for each wait that goes on at the end of @c. Returns whether stacks
@@ -171,7 +165,8 @@ static void capture_fail(struct captures *captures, struct capture *c, int r,
                          const struct error *err)
 {
     capture_enter(captures, c, CAPTURE_DONE);
-    if (capture_answer_begun(captures, c, r, err))
+    capture_answer_begun(captures, c, r, err);
+    if (c->ticket)
         store_delete(captures->store, c->meta.id, NULL);
     else if (c->done)
         c->done(c->cookie, r, NULL, err);
@@ -260,8 +255,12 @@ static int capture_poll_preparing(struct captures *captures, struct capture *c, 
     uint64_t took_ns = now_ns - c->asked_ns;
     int r = capture_prepare(captures, c, err);
 
-    if (r == 0)
+    if (r == 0 && !capture_answer_begun(captures, c, 0, NULL))
+        return error_set(err, -ECANCELED, "nobody waits for the capture any more");
+    if (r == 0) {
+        c->ticket = 0;
         capture_enter(captures, c, CAPTURE_RUNNING);
+    }
     if (r != -EINPROGRESS)
         return r;
     c->due_ns = now_ns + CLAMP(took_ns / 4, PREPARE_POLL_MIN_NS, PREPARE_POLL_MAX_NS);
@@ -303,11 +302,29 @@ void captures_end(struct captures *captures, uint64_t handle, bool keep)
             error_set(&err, -EINPROGRESS, "the capture was ended before it could begin");
             error_remedy(&err, "ask again: what it needs of the kernel may be in place by then");
             capture_fail(captures, c, BACKEND_UNAVAILABLE, &err);
+        } else if (c->ticket) {
+            error_set(&err, -ECANCELED, "the capture was removed before it could begin");
+            error_remedy(&err, "begin another one if it is still wanted");
+            capture_fail(captures, c, BACKEND_CONFLICT, &err);
         } else {
             error_set(&err, -ECANCELED, "the capture was cancelled");
             capture_fail(captures, c, -ECANCELED, &err);
         }
         return;
+    }
+}
+
+void captures_stop_preparing(struct captures *captures)
+{
+    struct capture *next;
+    struct error err = ERROR_NULL;
+
+    captures->stopping = true;
+    capture_stopping(&err);
+    for (struct capture *c = captures->running; c; c = next) {
+        next = c->next;
+        if (c->state == CAPTURE_PREPARING)
+            capture_fail(captures, c, BACKEND_UNAVAILABLE, &err);
     }
 }
 

@@ -42,6 +42,10 @@ struct engine_opts {
 
 /* Starts the engine on its thread. Return: 0 and *ret, or -errno with @err. */
 int engine_start(const struct engine_opts *o, struct engine **ret, struct error *err);
+/* Ends captures that do not sample yet, and lets no other one wait for its first sample. Requests
+ * that wait for them are then answered, as serve_stop() needs. NULL: does nothing. Thread: any but
+ * the engine's. */
+void engine_stop_preparing(struct engine *e);
 /* Ends it: captures are answered with what there is. Returns NULL. */
 struct engine *engine_stop(struct engine *e);
 /* Takes the schedules and triggers of @rules (NULL: none) for those before; captures under way go

@@ -55,6 +55,20 @@ void engine_set_problem(struct engine *e, enum engine_problem which, const char 
     engine_ask(e, call_set_problem, &(struct set_problem){ which, sentence }, NULL);
 }
 
+static int run_stop_preparing(void *arg)
+{
+    struct engine *const *e = arg;
+
+    captures_stop_preparing(&(*e)->captures);
+    return 0;
+}
+
+void engine_stop_preparing(struct engine *e)
+{
+    if (e)
+        mailbox_post(&e->mailbox, run_stop_preparing, &e, sizeof(e));
+}
+
 int engine_open_config(struct engine *e, enum tls_file which, int *ret_fd, struct error *err)
 {
     return broker_config(e->broker, which, ret_fd, err);

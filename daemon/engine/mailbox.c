@@ -109,7 +109,7 @@ static bool wait_for(struct mailbox *m, struct mailbox_call *call, struct error 
                               .tv_nsec = (long)(until_ns % NSEC_PER_SEC) };
 
     if (pthread_cond_timedwait(&m->called, &m->lock, &until) != ETIMEDOUT || call->begun ||
-        !is_stalled(m, err))
+        call->done || !is_stalled(m, err))
         return true;
     drop(&m->calls, call);
     drop(&m->later, call);
@@ -197,7 +197,7 @@ uint64_t mailbox_ticket(struct mailbox *m)
     return m->last_ticket;
 }
 
-void mailbox_answer(void *mailbox, uint64_t ticket, int r, const struct error *err)
+bool mailbox_answer(void *mailbox, uint64_t ticket, int r, const struct error *err)
 {
     struct mailbox *m = mailbox;
     struct mailbox_call *call;
@@ -214,4 +214,5 @@ void mailbox_answer(void *mailbox, uint64_t ticket, int r, const struct error *e
         pthread_cond_broadcast(&m->called);
     }
     pthread_mutex_unlock(&m->lock);
+    return call;
 }

@@ -3,6 +3,10 @@
 #include "capture_rig.h"
 #include "tests/unit/store/store_fixture.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #define PERIOD (10 * NSEC_PER_MSEC)
 #define TICKET 42
 
@@ -11,8 +15,9 @@ static char id[CAPTURE_ID_BYTES];
 static unsigned begun; /* how often begun() was called */
 static int begun_result;
 static struct error begun_err;
+static bool gone; /* nobody waits for begun() any more */
 
-static void note_begun(void *cookie, uint64_t ticket, int r, const struct error *err)
+static bool note_begun(void *cookie, uint64_t ticket, int r, const struct error *err)
 {
     ck_assert_ptr_eq(cookie, &rig);
     ck_assert_uint_eq(ticket, TICKET);
@@ -20,6 +25,7 @@ static void note_begun(void *cookie, uint64_t ticket, int r, const struct error 
     begun_result = r;
     if (err)
         begun_err = *err;
+    return !gone;
 }
 
 static void open_rig(void)
@@ -30,6 +36,7 @@ static void open_rig(void)
     rig.captures.begun = note_begun;
     rig.captures.begun_cookie = &rig;
     begun = 0;
+    gone = false;
     begun_err = ERROR_NULL;
 }
 
@@ -120,6 +127,68 @@ START_TEST(one_that_fails_before_its_first_sample_is_not_stored)
 }
 END_TEST
 
+/* Creates one that waits for its first sample. */
+static void create_waiting(unsigned polls)
+{
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, polls);
+    ck_assert_int_eq(create(NULL, NULL), -EINPROGRESS);
+}
+
+/* Nothing is left of the one that was created; its request was told @r and @text. */
+static void expect_failed(int r, const char *text)
+{
+    struct stored s;
+
+    ck_assert_int_eq(begun_result, r);
+    ck_assert_ptr_nonnull(strstr(begun_err.msg, text));
+    ck_assert_ptr_null(rig.captures.running);
+    ck_assert_int_eq(find_stored(&s), STORE_NOT_FOUND);
+}
+
+START_TEST(one_that_nobody_waits_for_does_not_run)
+{
+    create_waiting(2);
+    gone = true;
+    rig_run(&rig);
+    expect_failed(-ECANCELED, "nobody waits");
+}
+END_TEST
+
+START_TEST(one_may_be_removed_before_its_first_sample)
+{
+    create_waiting(100);
+    captures_end(&rig.captures, rig.captures.running->handle, /* keep= */ false);
+    expect_failed(BACKEND_CONFLICT, "was removed");
+}
+END_TEST
+
+START_TEST(nothing_waits_for_its_first_sample_once_flamed_stops)
+{
+    struct error err = ERROR_NULL;
+
+    create_waiting(2);
+    captures_stop_preparing(&rig.captures);
+    expect_failed(BACKEND_UNAVAILABLE, "is stopping");
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 1);
+    ck_assert_int_eq(create(NULL, &err), BACKEND_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(err.msg, "is stopping"));
+    ck_assert_ptr_null(rig.captures.running);
+}
+END_TEST
+
+START_TEST(its_process_may_end_before_its_first_sample)
+{
+    create_waiting(100);
+    kill(rig.pid, SIGKILL);
+    waitpid(rig.pid, NULL, 0);
+    rig_run(&rig);
+    rig.pid = fork(); /* for close_rig() to end */
+    if (rig.pid == 0)
+        _exit(0);
+    expect_failed(BACKEND_NOT_FOUND, "there is no process");
+}
+END_TEST
+
 START_TEST(the_store_is_told_why_a_scheduled_one_fails)
 {
     struct stored s;
@@ -147,6 +216,10 @@ int main(void)
     tcase_add_test(tc, its_first_sample_is_waited_for);
     tcase_add_test(tc, one_that_fails_at_once_is_not_stored);
     tcase_add_test(tc, one_that_fails_before_its_first_sample_is_not_stored);
+    tcase_add_test(tc, one_that_nobody_waits_for_does_not_run);
+    tcase_add_test(tc, one_may_be_removed_before_its_first_sample);
+    tcase_add_test(tc, nothing_waits_for_its_first_sample_once_flamed_stops);
+    tcase_add_test(tc, its_process_may_end_before_its_first_sample);
     tcase_add_test(tc, the_store_is_told_why_a_scheduled_one_fails);
     return suite_run_case("capture_create", tc);
 }

@@ -160,8 +160,8 @@ START_TEST(a_call_may_be_answered_later)
     pthread_create(&asker, NULL, ask_begin, &a);
     while (!m.later)
         mailbox_run(&m);
-    mailbox_answer(&m, ticket + 1, 0, NULL); /* of nobody */
-    mailbox_answer(&m, ticket, BACKEND_CONFLICT, &err);
+    ck_assert(!mailbox_answer(&m, ticket + 1, 0, NULL)); /* of nobody */
+    ck_assert(mailbox_answer(&m, ticket, BACKEND_CONFLICT, &err));
     pthread_join(asker, NULL);
     ck_assert_int_eq(a.result, BACKEND_CONFLICT);
     ck_assert_str_eq(a.err.msg, "no probe may be there");
@@ -181,7 +181,7 @@ START_TEST(a_later_answer_is_given_up_where_it_stands)
     pthread_join(asker, NULL);
     ck_assert_int_eq(a.result, BACKEND_UNAVAILABLE);
     ck_assert_ptr_nonnull(strstr(a.err.msg, "is stalled"));
-    mailbox_answer(&m, ticket, 0, NULL); /* its caller is gone */
+    ck_assert(!mailbox_answer(&m, ticket, 0, NULL)); /* its caller is gone */
 }
 END_TEST
 
