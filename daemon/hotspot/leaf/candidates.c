@@ -38,6 +38,8 @@ static bool is_taken(const struct search *s, const struct leaf_place *p)
     for (uint32_t l = r->g->loops[r->loop].parent; l != LEAF_NONE; l = r->g->loops[l].parent) {
         const struct leaf_place *other = &r->loops[l].place;
 
+        if (!leaf_graph_pay(r->g, 1))
+            return false;
         if (other->span == p->span && r->loops[l].height > r->loops[r->loop].height &&
             other->verdict == LEAF_INFERRED && leaf_place_same(r->in, other, p))
             return true;
@@ -54,18 +56,25 @@ static void add(const struct search *s, struct leaf_place p, int32_t score)
     s->to->at[s->to->count++] = (struct leaf_candidate){ p, score };
 }
 
-/* Whether a call of @m between bytecodes @from and @to may have loops. */
+/* Whether a call of @m between bytecodes @from and @to has loops, or is not known. If what it calls
+ * only calls others, notes that there may be more. */
 static bool calls_loops(const struct search *s, const struct leaf_method *m, int32_t from,
                         int32_t to)
 {
     const struct leaf_input *in = s->r->in;
 
+    if (!leaf_graph_pay(s->r->g, 1 + m->invoke_count))
+        return false;
     for (uint32_t i = 0; m->resolved && i < m->invoke_count; i++) {
         const struct leaf_invoke *call = &in->invokes[m->invokes + i];
+        const struct leaf_method *target;
 
-        if (call->bci > from && call->bci < to &&
-            (call->target == LEAF_NONE || in->methods[call->target].count > 0))
+        if (call->bci <= from || call->bci >= to)
+            continue;
+        target = call->target == LEAF_NONE ? NULL : &in->methods[call->target];
+        if (!target || !target->known || target->count > 0)
             return true;
+        s->to->more |= target->invoke_count > 0;
     }
     return !m->resolved && m->invoke_count > 0;
 }
