@@ -287,8 +287,8 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
         hotspot_vm_moment(n->vm, 0);
     if (rec->lock == UNWIND_LOCK_FUTEX)
         fill_futex(n, rec->lock_class, ret);
-    if (n->r && p->jvm != JVM_READY)
-        p->native_image = resolver_native_image(n->r);
+    if (n->r) /* a JVM may have a library that is an image: its JIT compiler of GraalVM is one */
+        p->native_image = p->jvm == JVM_NO ? resolver_native_image(n->r) : IMAGE_NO;
     symbolizer_charge(s, NULL);
     if (n->r && frame_table_refused(s->frames) != refused)
         resolver_leave_out(n->r, n->now_ns);

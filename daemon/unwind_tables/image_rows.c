@@ -46,6 +46,7 @@ static bool has_rules(struct adding *a, const struct image_function *f)
 static int add_function(void *cookie, const struct image_function *f)
 {
     struct adding *a = cookie;
+    size_t before = a->table->count;
     int r = 0;
 
     if (f->count == 0 || f->end > UINT32_MAX || has_rules(a, f))
@@ -58,7 +59,11 @@ static int add_function(void *cookie, const struct image_function *f)
                                          .base = UNWIND_BASE_SP,
                                          .fp = s->fp_saved ? -2 : 0 });
     }
-    return r == 0 ? add_row(a, f->end, (struct unwind_row){ .base = UNWIND_BASE_NONE }) : r;
+    if (r == 0)
+        r = add_row(a, f->end, (struct unwind_row){ .base = UNWIND_BASE_NONE });
+    if (r < 0)
+        a->table->count = before; /* a part of a function has no end */
+    return r;
 }
 
 int image_rows_add(image_read_fn read, const void *file, const struct ehframe_segment *code,
@@ -87,5 +92,5 @@ int image_rows_add(image_read_fn read, const void *file, const struct ehframe_se
             r = image_code_read(reader, (struct span){ bytes, n }, left == 0, &used);
     }
     ehframe_tidy(t);
-    return r;
+    return r == -EFBIG ? 0 : r; /* what there is room for is right */
 }

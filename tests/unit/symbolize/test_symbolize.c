@@ -251,6 +251,18 @@ START_TEST(a_signal_makes_the_next_pc_exact)
 }
 END_TEST
 
+/* A library that was met before libjvm.so was may be one, as that of GraalVM's JIT compiler. */
+START_TEST(a_jvm_is_no_native_image)
+{
+    uint64_t word = address_of((void *)symbolize_test_leaf);
+
+    process.native_image = IMAGE_NAMELESS;
+    process.jvm = JVM_STARTING;
+    name_words(&word, 0, 1, 0, UNWIND_END_ROOT);
+    ck_assert_int_eq((int)process.native_image, (int)IMAGE_NO);
+}
+END_TEST
+
 START_TEST(words_that_make_no_sense_are_unknown)
 {
     uint64_t words[] = { 0,
@@ -489,6 +501,7 @@ int main(void)
     tcase_add_test(tc, kernel_then_user_leaf_first);
     tcase_add_test(tc, an_unknown_process_has_kernel_names);
     tcase_add_test(tc, a_signal_makes_the_next_pc_exact);
+    tcase_add_test(tc, a_jvm_is_no_native_image);
     tcase_add_test(tc, words_that_make_no_sense_are_unknown);
     tcase_add_test(tc, generated_code_is_named_by_the_perf_map);
     tcase_add_test(tc, code_without_a_name_is_module_and_offset);

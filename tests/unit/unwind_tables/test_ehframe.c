@@ -3,6 +3,7 @@
 #include "suite.h"
 
 #include "unwind_tables/ehframe.h"
+#include "unwind_tables/image_rows.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -277,6 +278,41 @@ START_TEST(long_cies_in_turns)
 }
 END_TEST
 
+/* A function of a native image, which has five rows. */
+static int read_function(const void *file, uint64_t offset, void *p, size_t n)
+{
+    static const char CODE[] = "\x48\x83\xec\x08\x48\x83\xc4\x08\xc3\xcc\xcc\xcc\xcc\xcc\xcc";
+
+    ck_assert(!file && !offset && n == sizeof(CODE));
+    memcpy(p, CODE, sizeof(CODE) - 1);
+    ((char *)p)[n - 1] = '\xcc';
+    return 0;
+}
+
+START_TEST(an_image_adds_the_functions_that_there_is_room_for)
+{
+    const struct ehframe_segment code = { 0, 0x80000000, 16 };
+
+    for (size_t left = 0; left < 8; left++) {
+        const size_t known = EHFRAME_ROWS_MAX - left;
+        struct ehframe_table t = { .rows = calloc(known, sizeof(*t.rows)), .count = known };
+
+        ck_assert_ptr_nonnull(t.rows);
+        for (size_t i = 0; i < known; i++)
+            t.rows[i] =
+                (struct unwind_row){ .pc = (uint32_t)i,
+                                     .cfa = (int16_t)(1 + i % 2),
+                                     .base = i + 1 < known ? UNWIND_BASE_SP : UNWIND_BASE_NONE };
+        ck_assert_int_eq(image_rows_add(read_function, NULL, &code, &t), 0);
+        if (left < 4)
+            ck_assert_uint_eq(t.count, known);
+        else if (left > 4)
+            ck_assert_uint_gt(t.count, known);
+        ehframe_deinit(&t);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("ehframe");
@@ -288,5 +324,6 @@ int main(void)
     tcase_add_test(tc, knows_where_a_mapping_lies);
     tcase_add_test(tc, refuses_what_is_no_elf);
     tcase_add_loop_test(tc, long_cies_in_turns, 0, (int)ARRAY_SIZE(CIES));
+    tcase_add_test(tc, an_image_adds_the_functions_that_there_is_room_for);
     return suite_run_case("ehframe", tc);
 }
