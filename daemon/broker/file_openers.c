@@ -214,11 +214,10 @@ static int refuse(int32_t host_pid, struct error *err)
     return -ETIMEDOUT;
 }
 
-/* What the kernel itself has of a process: a file of the process that hangs does not hold it up. */
+/* Returns whether the kernel answers it without touching the memory or a file of the process. */
 static bool is_of_proc(uint32_t kind)
 {
-    return kind == BROKER_MAPS || kind == BROKER_MEM || kind == BROKER_SERVICE_WORDS ||
-           kind == BROKER_CGROUP;
+    return kind == BROKER_MAPS || kind == BROKER_MEM || kind == BROKER_CGROUP;
 }
 
 /* Finds a free opener for a request of @kind. Return: NULL if there is none, or if one is held by
@@ -322,7 +321,8 @@ int file_openers_ask(struct server *s, const struct broker_request *q, struct re
     uint64_t owner = proc_owner(s->proc_fd, &id), now_ns = clock_monotonic_ns();
     struct budget *left = owner_budget_of(&s->owner_budgets, owner, now_ns);
     struct opener *o;
-    int r = q->kind == BROKER_MEM ? server_refuse_own(s, of->host_pid, &rep->err) : 0;
+    bool deep = q->kind == BROKER_MEM || q->kind == BROKER_SERVICE_WORDS;
+    int r = deep ? server_refuse_own(s, of->host_pid, &rep->err) : 0;
 
     if (r < 0) /* an opener does not know us all */
         return r;

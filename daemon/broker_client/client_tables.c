@@ -5,12 +5,14 @@
 #include "base/cleanup.h"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 static int map_tables(struct broker *b, struct error *err)
 {
     struct broker_request q = { .kind = BROKER_TABLES };
     _cleanup_close_ int fd = -1;
     struct broker_answer a;
+    struct stat st;
     size_t count = 0;
     void *p;
     int r;
@@ -20,6 +22,8 @@ static int map_tables(struct broker *b, struct error *err)
     r = client_call_locked(b, &q, &a, &fd, 1, &count, err);
     if (r < 0)
         return r;
+    if (fstat(fd, &st) < 0 || (size_t)st.st_size != BROKER_TABLES_BYTES)
+        return error_set(err, -EPROTO, "flamed-broker's tables are of another size");
     p = mmap(NULL, BROKER_TABLES_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (p == MAP_FAILED)
         return error_errno(err, "cannot map the unwinder's tables");

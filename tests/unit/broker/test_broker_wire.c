@@ -111,7 +111,8 @@ static const struct {
     { 3, NOTHING, 0, -EOPNOTSUPP }, /* environ, which went */
     { UINT32_MAX, NOTHING, 0, -EOPNOTSUPP },
     { BROKER_KALLSYMS, AT(version), 0, -EBADMSG },
-    { BROKER_KALLSYMS, AT(version), 2, -EBADMSG },
+    { BROKER_KALLSYMS, AT(version), 1, -EBADMSG },
+    { BROKER_KALLSYMS, AT(version), 3, -EBADMSG },
     { BROKER_KALLSYMS, AT(zero), 1, -EINVAL },
     { BROKER_KALLSYMS, AT(fields.kallsyms.zero), 1, -EINVAL },
     { BROKER_KALLSYMS, AT(fields.bytes[303]), 1, -EINVAL },
