@@ -64,7 +64,7 @@ static int services_add(void *cookie, struct process *p)
     struct service s;
     json_t *entry;
 
-    if (p->exited || p->jvm == JVM_NO || !target_matches(a->target, p))
+    if (p->exited || !process_runs_java(p) || !target_matches(a->target, p))
         return 0;
     service_of_process(p, &s);
     entry = entry_of(a->by_name, &s);

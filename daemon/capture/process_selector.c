@@ -87,7 +87,7 @@ static bool service_matches(const struct target *t, const struct process *p)
 {
     struct service service;
 
-    if (p->jvm == JVM_NO)
+    if (!process_runs_java(p))
         return false;
     service_of_process(p, &service);
     return strcmp(t->service, service.name) == 0;

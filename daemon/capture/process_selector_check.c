@@ -130,7 +130,7 @@ static int nearest_add(void *cookie, struct process *p)
         snprintf(text, sizeof(text), "%s", p->container.pod_namespace);
         break;
     case NEAREST_SERVICE:
-        if (p->jvm == JVM_NO)
+        if (!process_runs_java(p))
             return 0;
         service_of_process(p, &service);
         snprintf(text, sizeof(text), "%s", service.name);

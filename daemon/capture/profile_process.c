@@ -17,7 +17,7 @@ void profile_process_of(struct frame_table *frames, const struct process *p,
     frame_table_string(frames, span_of(p->container.id), &ret->container);
     frame_table_string(frames, span_of(container_pod(&p->container)), &ret->pod);
     frame_table_string(frames, span_of(p->container.pod_namespace), &ret->pod_namespace);
-    if (p->jvm == JVM_NO)
+    if (!process_runs_java(p))
         return;
     service_of_process(p, &service);
     frame_table_string(frames, span_of(service.name), &ret->service);

@@ -96,6 +96,7 @@ static void poll_entries(struct discover *d, uint64_t now_ns, uint64_t deadline_
     for (struct image *im = d->all; im; im = im->all_next) {
         bool look = im->timer_ns <= now_ns, retry = im->vm_retry_ns && im->vm_retry_ns <= now_ns;
 
+        image_look_if_revived(d, im, now_ns);
         starting |= im->vm_retry_ns != 0;
         if (!look && !retry)
             continue;

@@ -101,6 +101,12 @@ struct process {
 /* Returns what to say of its native image; "": it has none. */
 const char *process_image_text(const struct process *p);
 
+/* Returns whether @p runs Java code: in a JVM, or as a native image. */
+static inline bool process_runs_java(const struct process *p)
+{
+    return p->jvm != JVM_NO || p->native_image != IMAGE_NO;
+}
+
 /* What discover/ asks the broker for, with the results of the functions in broker_client/broker.h.
  */
 struct discover_source {

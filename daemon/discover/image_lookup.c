@@ -9,6 +9,7 @@
 
 #define REVIVE_EVERY_NS (100 * NSEC_PER_MSEC)
 #define REVIVE_AFTER_NS (10 * NSEC_PER_MSEC)
+#define REVIVED_LOOK_NS NSEC_PER_SEC
 /* The kernel raises the exec number that long after its record, at most: until then it is the old
  * one's. */
 #define EXEC_SETTLES_NS (50 * NSEC_PER_USEC)
@@ -30,6 +31,21 @@ static void revive(struct discover *d, struct image *im, uint64_t time_ns)
     im->p.exited_ns = 0;
     im->told = false;
     im->p.zombie = proc_stat_is_dead(&st);
+    im->revived = true;
+}
+
+void image_look_if_revived(struct discover *d, struct image *im, uint64_t now_ns)
+{
+    struct proc_stat st;
+    int r;
+
+    if (!im->revived || !image_is_live(im) || now_ns < im->revive_ns + REVIVED_LOOK_NS)
+        return;
+    im->revive_ns = now_ns;
+    r = readers_stat(d->opts.proc_fd, &im->p.id, &st);
+    if (r == PROC_GONE || r == -ENOENT ||
+        (r == 0 && (st.start_ticks != im->p.id.start_ticks || proc_stat_is_dead(&st))))
+        image_end(im, now_ns, /* replaced= */ false);
 }
 
 static bool image_holds(const struct image *im, uint64_t time_ns)

@@ -18,6 +18,7 @@
 #define JVM_UNMADE_NS (10 * NSEC_PER_SEC) /* a JVM that starts has made its tables long before */
 #define JVM_RETRY_NS (50 * NSEC_PER_MSEC)
 #define JVM_RETRY_MAX_NS (10 * NSEC_PER_SEC)
+#define JVM_SERVICE_TRIES_MAX 5 /* where the words of its environment cannot be had now */
 #define JVM_COMMAND_MAX_BYTES ((size_t)64 << 10)
 
 static void unsupported(struct image *im, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -76,10 +77,14 @@ static void use_service(struct discover *d, struct image *im, struct span option
 {
     _cleanup_buf_ struct buf words = BUF_NULL;
     _cleanup_close_ int fd = -1;
+    int r = d->source->service_words ? d->source->service_words(d->ctx, &im->p.id, &fd, NULL) : 0;
 
     buf_init(&words, JVM_COMMAND_MAX_BYTES);
-    if (d->source->service_words && d->source->service_words(d->ctx, &im->p.id, &fd, NULL) == 0)
+    if (fd >= 0)
         buf_read_fd(&words, fd); /* cut: what there is counts */
+    if (r < 0 && r != -EPERM && im->p.jvm == JVM_READY &&
+        ++im->service_tries < JVM_SERVICE_TRIES_MAX)
+        im->vm_retry_ns = clock_monotonic_ns() + JVM_PUT_OFF_NS;
     if (!im->p.service)
         im->p.service = malloc(sizeof(*im->p.service));
     if (im->p.service)
@@ -367,7 +372,7 @@ void jvm_retry(struct discover *d, struct image *im)
 {
     uint64_t now_ns = clock_monotonic_ns();
 
-    if (!image_is_live(im) || im->p.jvm != JVM_STARTING)
+    if (!image_is_live(im) || (im->p.jvm != JVM_STARTING && im->p.jvm != JVM_READY))
         return;
     if (!readers_afford(&im->p.id)) {
         im->vm_retry_ns = now_ns + JVM_PUT_OFF_NS;
@@ -375,8 +380,13 @@ void jvm_retry(struct discover *d, struct image *im)
     }
     im->p.pins++;
     looking_begin(LOOKING_JVM, &im->p.id, /* jvm= */ true);
+    if (im->p.jvm == JVM_READY) { /* whose service is not known yet */
+        im->vm_retry_ns = 0;
+        use_command(d, im);
+    }
     /* It was gone: still the same mapping? Or another library is the one that will run. */
-    if (im->p.mem_fd < 0 || now_ns - im->vm_since_ns >= JVM_UNMADE_NS)
+    if (im->p.jvm == JVM_STARTING &&
+        (im->p.mem_fd < 0 || now_ns - im->vm_since_ns >= JVM_UNMADE_NS))
         look(d, im, now_ns);
     if (image_is_live(im) && im->p.jvm == JVM_STARTING)
         open_vm(d, im, now_ns);

@@ -197,8 +197,9 @@ struct span service_workload(struct span pod)
     if (end.n == 5 && is_random(end)) { /* of a ReplicaSet, a DaemonSet or a Job */
         struct span shorter = rest;
 
-        if (take_end(&shorter, &hash) && hash.n >= 6 && hash.n <= 10 && is_random(hash))
-            return shorter; /* of a Deployment's ReplicaSet */
+        if (take_end(&shorter, &hash) && hash.n >= 6 && hash.n <= 10 &&
+            (is_random(hash) || is_number(hash)))
+            return shorter; /* of a Deployment's ReplicaSet, or of a CronJob's Job */
         return rest;
     }
     return is_number(end) ? rest : pod; /* of a StatefulSet */

@@ -59,8 +59,7 @@ static void visit_known(struct discover *d, struct image *im)
 
     if (r < 0)
         return;
-    if (r == PROC_GONE || st.start_ticks != im->p.id.start_ticks || st.state == 'Z' ||
-        st.state == 'X') {
+    if (r == PROC_GONE || st.start_ticks != im->p.id.start_ticks || proc_stat_is_dead(&st)) {
         image_end(im, clock_monotonic_ns(), /* replaced= */ false);
         return;
     }

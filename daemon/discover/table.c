@@ -82,6 +82,7 @@ static void reset_image(struct image *im)
     p->jdk = 0;
     p->frame_pointers = p->debug_non_safepoints = p->attach_disabled = false;
     p->libjvm_base = 0;
+    free(TAKE_PTR(p->service));
     if (p->main)
         p->main[0] = '\0';
     if (p->args)
@@ -90,6 +91,7 @@ static void reset_image(struct image *im)
     im->facts = false;
     im->facts_ns = im->looked_ns = im->looked_vsize_bytes = 0;
     im->vm_since_ns = im->vm_retry_ns = 0;
+    im->service_tries = 0;
     im->first_sample_ns = 0;
     im->unseen_execs = 0;
     im->look_ns = im->timer_ns = UINT64_MAX;
@@ -240,6 +242,7 @@ void image_end(struct image *im, uint64_t time_ns, bool replaced)
     im->p.replaced = replaced;
     im->p.exited = true;
     im->p.exited_ns = time_ns;
+    im->revived = false;
     im->look_ns = im->timer_ns = UINT64_MAX;
     im->vm_retry_ns = 0;
 }

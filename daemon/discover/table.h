@@ -60,7 +60,8 @@ struct image {
     struct image *all_next, *all_prev; /* of all entries */
     uint64_t begin_ns, end_ns;         /* CLOCK_MONOTONIC; 0 and UINT64_MAX where open */
     uint64_t first_sample_ns;
-    uint64_t revive_ns;    /* not before that is an exited one looked at again */
+    uint64_t revive_ns;    /* not before that is an exited or revived one looked at again */
+    bool revived;          /* its first thread has ended; no record tells of its end */
     uint32_t unseen_execs; /* told by samples, the records are still to come */
     bool told;             /* opts.dropped() was called for it, */
     unsigned told_pins;    /* and that many pins were left */
@@ -71,11 +72,12 @@ struct image {
     uint64_t look_ns;      /* with a sample from then on: look for a JVM; UINT64_MAX never */
     uint64_t timer_ns;     /* without a sample: look then; UINT64_MAX never */
     uint64_t looked_ns, looked_vsize_bytes,
-        vsize_bytes;                     /* the last look; size then, and as last read */
-    uint64_t vm_since_ns, vm_retry_ns;   /* JVM_STARTING: since when, and when again */
-    struct jvm_libraries libjvm;         /* JVM_STARTING: one of them may run */
-    uint64_t counters_next_ns;           /* its counters are not read before */
-    uint64_t residence_next_ns;          /* its pages are not counted before, unasked */
+        vsize_bytes;                   /* the last look; size then, and as last read */
+    uint64_t vm_since_ns, vm_retry_ns; /* JVM_STARTING: since when, and when again */
+    unsigned service_tries;      /* to read what its environment says of its service, in vain */
+    struct jvm_libraries libjvm; /* JVM_STARTING: one of them may run */
+    uint64_t counters_next_ns;   /* its counters are not read before */
+    uint64_t residence_next_ns;  /* its pages are not counted before, unasked */
     struct residence_job *residence_job; /* under way; owned; NULL: none */
     uint32_t sweep;                      /* number of the last sweep that saw it */
     struct cpu_point older, newer;
@@ -145,6 +147,8 @@ struct image *table_add(struct discover *d, const struct proc_id *id, struct ima
 /* Frees @im. */
 void table_drop(struct discover *d, struct image *im);
 void image_end(struct image *im, uint64_t time_ns, bool replaced);
+/* Ends @im if it was revived by a sample and its last thread has ended since: once a second. */
+void image_look_if_revived(struct discover *d, struct image *im, uint64_t now_ns);
 /* Raw bytes into p->comm; and into p->command while nothing better is known. */
 void image_set_comm(struct image *im, struct span comm);
 /* Clean text into an owned string of the image; on lack of memory what was there stays. */

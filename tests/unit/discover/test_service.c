@@ -80,7 +80,8 @@ static const struct {
 } NAME_CASES[] = {
     { service_workload, "checkout-7d9f8b6c5d-x2x4z", "checkout" },
     { service_workload, "check-out-7d9f8b6c5d-x2x4z", "check-out" },
-    { service_workload, "node-agent-x2x4z", "node-agent" }, /* a DaemonSet */
+    { service_workload, "node-agent-x2x4z", "node-agent" },  /* a DaemonSet */
+    { service_workload, "backup-29840123-x2x4z", "backup" }, /* a CronJob */
     { service_workload, "db-0", "db" },
     { service_workload, "db-12", "db" },
     { service_workload, "my-pod", "my-pod" },
