@@ -180,6 +180,10 @@ static int read_mapping(struct yaml_part *y, void *cookie)
     if (r < 0 || !n)
         return r;
     m->found = true;
+    if (n->type != YAML_MAPPING_NODE && !m->name) /* a file of passwords shows none of them */
+        return error_set(y->err, -EINVAL,
+                         "%.128s, line %u: the file has to be a mapping (KEY: VALUE)", y->file,
+                         yaml_part_line(n));
     if (n->type != YAML_MAPPING_NODE)
         return yaml_part_refuse(y, n, "", name, "a mapping");
     for (const yaml_node_pair_t *p = n->data.mapping.pairs.start;
