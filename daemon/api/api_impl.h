@@ -18,8 +18,7 @@ int api_ask(struct api *api, int (*fn)(struct api *api, void *arg), void *arg, s
 /* ---- api/jvms.c: what the engine knows, as JSON ---- */
 
 /* Functions of struct api_backend, which says what they take and return. */
-/* {"name":...,"version":...,"environment":...,"instance":...,"source":...}; NULL where it is not
- * known. */
+/* Returns the service of @p as JSON; what is not known is null. NULL: no memory. */
 json_t *service_json(const struct process *p);
 int facts_services(struct api *api, const struct viewer *v, json_t **ret, struct error *err);
 int facts_jvms(struct api *api, const struct target_selector *t, json_t **ret, struct error *err);

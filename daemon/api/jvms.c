@@ -8,12 +8,6 @@
 #include "discover/memory_history.h"
 #include "discover/service.h"
 
-/* Whether it runs Java code: in a JVM, or without one. */
-static bool runs_java(const struct process *p)
-{
-    return p->jvm != JVM_NO || p->native_image != IMAGE_NO;
-}
-
 /* Where names of its Java code come from. */
 static const char *symbol_source(const struct process *p)
 {
@@ -90,8 +84,9 @@ struct jvms_args {
     void *cookie;
 };
 
-static void tell_facts(const struct jvms_args *a, const struct process *p)
+static void tell_facts(const struct jvms_args *a, struct process *p)
 {
+    struct process_usage usage = { 0 };
     struct service service;
     struct jvm_facts f = { .host_pid = p->id.host_pid,
                            .uid = p->uid,
@@ -106,6 +101,8 @@ static void tell_facts(const struct jvms_args *a, const struct process *p)
 
     service_of_process(p, &service);
     f.service = service.name;
+    discover_usage(a->api->engine.discover, p, &usage);
+    f.cpu_percent = usage.cpu_percent;
     a->fn(a->cookie, &f);
 }
 
@@ -113,7 +110,7 @@ static int jvms_add(void *cookie, struct process *p)
 {
     struct jvms_args *a = cookie;
 
-    if (p->exited || !runs_java(p) || !target_matches(a->target, p))
+    if (p->exited || !process_runs_java(p) || !target_matches(a->target, p))
         return 0;
     if (a->list)
         json_array_append_new(a->list, jvm_json(a->api, p));
@@ -168,7 +165,7 @@ int facts_jvm(struct api *api, const struct viewer *v, int32_t host_pid, json_t 
     if (r != 0)
         return r;
     p = discover_find(api->engine.discover, host_pid);
-    if (!p || !runs_java(p))
+    if (!p || !process_runs_java(p))
         return jvm_missing(api, t, host_pid, p, err);
     *ret = jvm_json(api, p);
     return *ret ? 0 : -ENOMEM;

@@ -136,6 +136,7 @@ struct jvm_facts {
     uint32_t uid;
     const char *main, *java_version;
     const char *service; /* the name of the one that it is */
+    double cpu_percent;  /* of one CPU, lately */
     const char *container_id, *container_runtime, *container_name;
     const char *pod_uid, *pod_name, *pod_namespace;
 };

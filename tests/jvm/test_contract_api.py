@@ -127,7 +127,7 @@ class Captures(Api):
         done = self.finished(document["id"])
         self.assertEqual((done["state"], done["progress"]), ("done", 1))
         self.assertEqual(done["hz"], 199)
-        self.assertEqual(done["labels"], {"main": "Contract"})
+        self.assertEqual(done["labels"], {"main": "Contract", "service": "Contract"})
         self.times(done)
         collapsed = folded(self.get(where + "/profile?format=collapsed"))
         self.assertEqual(sum(collapsed.values()), done["samples"])

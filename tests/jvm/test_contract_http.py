@@ -2,6 +2,7 @@
 """The HTTP contract, sentence by sentence: what other programs use, errors, and HTTP itself."""
 import json
 import re
+import shlex
 import socket
 import subprocess
 import time
@@ -13,13 +14,13 @@ from harness.contract import FACTS, ContractCase, Pprof, exposition, folded
 JSON = {"Content-Type": "application/json"}
 ROUTES = {
     "get": ["/profile", "/top", "/api/v1/jvms", "/api/v1/jvms/{pid}", "/api/v1/jvms/{pid}/preflight", "/api/v1/jvms/{pid}/perf-map",
-            "/api/v1/events", "/api/v1/captures", "/api/v1/captures/{id}", "/api/v1/captures/{id}/stream",
+            "/api/v1/services", "/api/v1/events", "/api/v1/captures", "/api/v1/captures/{id}", "/api/v1/captures/{id}/stream",
             "/api/v1/captures/{id}/profile", "/api/v1/query", "/api/v1/diff", "/api/v1/timeline", "/api/v1/schedules",
             "/debug/pprof/profile", "/sd", "/metrics", "/healthz", "/readyz", "/", "/openapi.json"],
     "post": ["/api/v1/captures", "/api/v1/captures/{id}/stop", "/api/v1/triggers/{name}"],
     "delete": ["/api/v1/captures/{id}"],
 }
-TARGET = ["pid", "container", "nspid", "pod", "namespace", "jvm"]
+TARGET = ["pid", "container", "nspid", "pod", "namespace", "jvm", "service"]
 RENDERING = ["format", "threads", "user", "kernel", "include", "exclude", "depth", "names", "lines", "annotate", "top", "title",
              "reverse", "inverted", "minwidth", "width", "total"]
 TAKING = ["seconds", "from", "to", "event", "symbols", "source", "hz", "interval"]
@@ -32,7 +33,7 @@ PARAMETERS = {
     "/api/v1/timeline": [*TARGET, "from", "to"], "/debug/pprof/profile": [*TARGET, "seconds"],
 }
 # A value that each parameter takes.
-VALUES = {"pid": "PID", "container": "IDENT", "nspid": "1", "pod": "POD", "namespace": "nowhere", "jvm": "Contract",
+VALUES = {"pid": "PID", "container": "IDENT", "nspid": "1", "pod": "POD", "namespace": "nowhere", "jvm": "Contract", "service": "Contract",
           "format": "json", "include": "a", "exclude": "b", "depth": "9", "names": "full", "top": "9", "title": "t",
           "minwidth": "1", "width": "900", "seconds": "0.1", "from": "-30s", "to": "-0.1s", "event": "cpu", "symbols": "memory", "source": "auto",
           "hz": "99", "interval": "10ms", "a": "-20s..-10s", "b": "-10s..-1s", "limit": "5", "state": "running", "by": "jvm",
@@ -112,8 +113,27 @@ class OtherPrograms(ContractCase):
     def test_health(self):
         for path in ("/healthz", "/readyz"):
             self.get(path)
-        page = self.get("/")
+        page = self.get("/", headers={"Accept": "text/html,*/*;q=0.8"})
         self.assertTrue(page.headers["Content-Type"].startswith("text/html"))
+
+    def test_index(self):
+        """curl gets text: each command in it works as it stands."""
+        for unix in (False, True):
+            index = self.get("/", headers={"Accept": "*/*"}, unix=unix)
+            self.assertEqual(index.headers["Content-Type"], "text/plain; charset=utf-8")
+            self.assertRegex(index.text, rf"(?m)^ *{self.pid} +[0-9.]+% ")
+            commands = re.findall(r"(?m)^  (curl .*)$", index.text)
+            self.assertEqual(len(commands), 3, index.text)
+            for command in commands:
+                words = shlex.split(command.replace("seconds=10", "seconds=1").replace("/top?", "/top?once=1&"))
+                if words[1:3] == ["-o", "flame.html"]:
+                    words[2] = "/dev/null"
+                if unix:
+                    self.assertIn(self.daemon.unix, words)
+                answer = subprocess.run([*words, "-s", "-S", "--fail"], capture_output=True, text=True, timeout=30)
+                pid = re.search(r"pid=(\d+)", command)
+                if not pid or proc.alive(int(pid[1])): # the busiest may be another test's
+                    self.assertEqual(answer.returncode, 0, f"{command}: {answer.stderr}")
 
 
 class Document(ContractCase):

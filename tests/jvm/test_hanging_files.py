@@ -452,7 +452,7 @@ class SilentBroker(unittest.TestCase):
             self.assertEqual({(m, p) for p, methods in paths_of.items() for m in methods if m in ("get", "post", "delete")}, set(self.ROUTES))
             one = daemon.capture(pid=busy.pid, event="cpu", hz=99)
             one.stop()
-            page = re.search(r'/?ui/([^"]+)"', daemon.get("/").text)[1]
+            page = re.search(r'/?ui/([^"]+)"', daemon.get("/", headers={"Accept": "text/html"}).text)[1]
             fill = {"pid": str(busy.pid), "file": page, "id": one.path.rpartition("/")[2], "name": "none"}
             more = {"/api/v1/diff": {"a": fill["id"], "b": fill["id"]}, "/api/v1/captures": {"limit": 1}}
             broker = next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == "flamed-broker")

@@ -40,6 +40,7 @@ bool handle_events(struct request *req);
 bool handle_ready(struct request *req);
 bool handle_health(struct request *req);
 bool handle_openapi(struct request *req);
+bool handle_index(struct request *req);
 bool handle_page(struct request *req);
 bool handle_page_file(struct request *req);
 bool handle_login(struct request *req);

@@ -21,8 +21,11 @@ static void send_file(struct request *req, const struct page_file *f)
     req->answer.policy = PAGE_POLICY;
 }
 
+/* A browser names text/html; curl and others get text. */
 bool handle_page(struct request *req)
 {
+    if (!req->wants_html)
+        return handle_index(req);
     send_file(req, &PAGE_FILES[0]);
     req->answer.cache = PAGE_CACHE_PAGE;
     return true;

@@ -9,12 +9,15 @@
     "/debug/pprof/profile."
 
 static const struct route ROUTES[] = {
-    { "/", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .handle = handle_page,
+    { "/", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .waits = true, .handle = handle_page,
       .doc = { .id = "getIndex",
                .summary =
                    "The web page: every JVM of this node, its timeline, flame graphs and captures",
-               .answer = "The page.",
-               .types = "text/html" } },
+               .text = "To a client that does not name text/html in `Accept`, such as curl: the "
+                       "busiest JVMs, and three commands to type next.",
+               .answer = "The page, or a few lines of text.",
+               .types = "text/html text/plain",
+               .problems = "403" } },
     { "/ui/{file}", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .handle = handle_page_file,
       .doc = { .id = "getPageFile",
                .summary = "What the web page loads; the names change with what is in the files",

@@ -144,10 +144,10 @@ START_TEST(answers_small_routes)
         { "/api/v1/jvms/1000", 200, "application/json", "\"pid\": 1000" },
         { "/%61pi/v1/jvms/1000", 200, "application/json", "\"pid\": 1000" },
         { "/openapi.json", 200, "application/json", "\"openapi\": \"3.1.0\"" },
-        { "/", 200, "text/html; charset=utf-8", "ui/app-" },
-        { "/?", 200, "text/html; charset=utf-8", "<noscript>" },
+        { "/", 200, "text/plain; charset=utf-8", "curl -N 'http://localhost:7979/top?pid=10" },
+        { "/?", 200, "text/plain; charset=utf-8", "2 JVMs here, the busiest first:" },
         { "http://localhost:7979/api/v1/jvms/1000", 200, "application/json", "\"pid\": 1000" },
-        { "http://localhost?", 200, "text/html; charset=utf-8", "<noscript>" },
+        { "http://localhost?", 200, "text/plain; charset=utf-8", "/api/v1/services'" },
         { "HTTP://localhost/", 404, "application/problem+json", "nothing at" },
         { "http://evil.example/healthz", 403, "application/problem+json", "evil.example" },
     };
@@ -160,6 +160,19 @@ START_TEST(answers_small_routes)
     ask("HEAD", CASES[_i].target, NULL, &head);
     ck_assert_uint_eq(head.status, CASES[_i].status);
     ck_assert_str_eq(header(&head, "Content-Type"), CASES[_i].type);
+}
+END_TEST
+
+START_TEST(a_browser_gets_the_page)
+{
+    _cleanup_reply_ struct reply r, any;
+
+    ask("GET", "/", "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n", &r);
+    ck_assert_str_eq(header(&r, "Content-Type"), "text/html; charset=utf-8");
+    ck_assert_ptr_nonnull(strstr(r.body.p, "ui/app-"));
+    ck_assert_ptr_nonnull(strstr(r.body.p, "<noscript>"));
+    ask("GET", "/", "Accept: */*\r\n", &any);
+    ck_assert_str_eq(header(&any, "Content-Type"), "text/plain; charset=utf-8");
 }
 END_TEST
 
@@ -194,6 +207,7 @@ int main(void)
     tcase_add_test(served, hands_the_request_on);
     tcase_add_loop_test(served, compresses_for_who_asks, 0, 2);
     tcase_add_loop_test(served, answers_small_routes, 0, 14);
+    tcase_add_test(served, a_browser_gets_the_page);
     tcase_add_test(served, head_samples_nothing);
     suite_add_tcase(s, served);
     return run_suite(s);
