@@ -37,9 +37,9 @@ class Checks(unittest.TestCase):
         return "\n".join(sentences), answer
 
     def check(self, *words: str, wrap: list[str] | None = None) -> None:
-        """One sentence holds all of WORDS."""
+        """One sentence holds all of WORDS. It asks by the Unix socket: without BPF programs nobody is known over TCP."""
         with Daemon(wrap=wrap, wait=False) as daemon:
-            text, _ = self.said(daemon)
+            text, _ = self.said(daemon, unix=True)
             self.assertTrue(any(all(w in line for w in words) for line in text.splitlines()), f"{words} in one of: {text}")
 
 

@@ -135,7 +135,7 @@ class SlowHooks(WithSpinningJvm):
             others = [stack.enter_context(self.another_jvm()) for _ in range(5)]
             daemon = stack.enter_context(self.slow())
             answer = daemon.get("/profile", jvm=self.spin.main, event="safepoint", seconds=2 * HOOK_S, format="json")
-            self.assertEqual(sum("4 JVMs tell" in warning for warning in answer.warnings), 1 + len(others) - 4, str(answer))
+            self.assertEqual(sum("4 JVMs are probed" in warning for warning in answer.warnings), 1 + len(others) - 4, str(answer))
 
     def test_no_files_are_kept(self):
         """What the broker opens to put probes is closed when they are in: there may be thousands of them."""
