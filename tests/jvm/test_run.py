@@ -98,7 +98,7 @@ class AsThreeUsers(jvm.WithClasses):
         who = self.get("/api/v1/whoami", 0).json()
         self.assertEqual(who["role"], "attach") # over TCP
         self.assertIn("flamed has no Unix socket", who["remedy"]) # ./run adds none to a --listen of its user's
-        self.assertIn(b"<html", self.get("/", 0).body[:500])
+        self.assertIn(b"Demo", self.get("/", 0).body)
 
     def test_the_user_of_the_demo_is_nobody(self):
         """Its number stands for every user without a name, and root has made a namespace around it."""

@@ -91,6 +91,6 @@ class Said(WithClasses):
         self.assertIn("later than what was asked for: flamed has recorded since then", "".join(asked.json()["warnings"]))
         time.sleep(max(0, 5 - (time.monotonic() - self.began)))
         self.said("than what was asked for", times=0, **{"from": "-2s"})
-        self.assertEqual(self.daemon.get("/api/v1/timeline", **{"from": "-2s"}).json()["warnings"], [])
+        self.assertNotIn("than what was asked for", "".join(self.daemon.get("/api/v1/timeline", **{"from": "-2s"}).json()["warnings"]))
         self.said(" few: by chance", pid=jvm.pid, seconds=2, hz=999)
         self.said("1 stored capture, of 2 s together", path="/api/v1/query", pid=jvm.pid, **{"from": "-600s"})
