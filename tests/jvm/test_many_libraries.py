@@ -52,7 +52,7 @@ class ManyLibraries(WithClasses):
             for name in "none", "many":
                 with self.subTest(libraries=name, jdk=version):
                     jvm = self.start(version, name)
-                    profile = self.daemon.profile(pid=jvm.pid, seconds=3, hz=199)
+                    profile = self.daemon.profile(pid=jvm.pid, seconds=3, hz=999)
                     self.check(profile)
                     self.assertEqual([w for w in profile.warnings if LEFT_OUT in w], [])
                     jvm.stop()
@@ -62,13 +62,13 @@ class ManyLibraries(WithClasses):
         """Beyond what is kept, that is told. libjvm and libc are there at once. What samples have met is there in the next capture, though
         the JVM had mapped it first, and so above everything else."""
         jvm = self.start(25, "too many")
-        first = self.daemon.profile(pid=jvm.pid, seconds=3, hz=199)
+        first = self.daemon.profile(pid=jvm.pid, seconds=3, hz=999)
         self.assertEqual(len([w for w in first.warnings if LEFT_OUT in w and str(jvm.pid) in w]), 1, first.warnings)
         metric = next(line for line in self.daemon.get("/metrics").text.splitlines() if line.startswith("flamed_mappings_left_out "))
         self.assertGreater(float(metric.split()[1]), 300)
         deadline = time.monotonic() + 60
         while True:
-            profile = self.daemon.profile(pid=jvm.pid, seconds=3, hz=199)
+            profile = self.daemon.profile(pid=jvm.pid, seconds=3, hz=999)
             try:
                 return self.check(profile)
             except AssertionError:
