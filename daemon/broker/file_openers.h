@@ -27,7 +27,8 @@ void file_openers_start(struct server *s);
 void file_openers_stop(struct server *s);
 /* Returns true where request @kind is theirs and there is one. */
 bool file_openers_take(const struct server *s, uint32_t kind);
-/* Answers those requests, as a request_fn. -ETIMEDOUT: the file system does not answer. */
+/* Answers those requests as their functions in server.h do. -ETIMEDOUT: the file system does not
+ * answer. */
 int file_openers_ask(struct server *s, const struct broker_request *q, struct reply *rep);
 /* Before the broker itself looks at the process that @q names: whether that can be opened, as an
  * opener found. 0 too where @q names none; -ETIMEDOUT. */

@@ -41,7 +41,7 @@ enum broker_request_kind {
 struct no_fields {
     uint64_t zero;
 };
-/* A process. Whatever begins with it is refused for a process in quarantine. */
+/* A process. client_call() asks nothing that begins with it of one in quarantine. */
 struct target_fields {
     int32_t host_pid;
     uint32_t zero;
