@@ -5,17 +5,21 @@
 #include "base/cleanup.h"
 #include "broker/function_start.h"
 #include "broker/mapped.h"
+#include "broker/moment_places.h"
 #include "broker/probed_file.h"
 #include "broker/target/agent_files.h"
 #include "sample/sampler.h"
 #include "sample/sampler_alloc.h"
+#include "sample/sampler_moments.h"
 #include "sample/uprobe_hook.h"
+
+#include <fcntl.h>
 
 _Static_assert((int)BROKER_PROBE_IN_NEW_TLAB == (int)ALLOC_IN_NEW_TLAB &&
                    (int)BROKER_PROBE_OUTSIDE_TLAB == (int)ALLOC_OUTSIDE_TLAB &&
                    (int)BROKER_PROBE_ALLOCATORS == (int)ALLOC_C2_INSTANCE &&
                    (int)BROKER_PROBE_KINDS == (int)ALLOC_KINDS &&
-                   BROKER_PROBES_MAX == ALLOC_PROBES_MAX,
+                   BROKER_PLACES_MAX == ALLOC_PROBES_MAX,
                "the probes of both sides");
 _Static_assert((int)BROKER_MALLOC_FIRST == (int)ALLOC_MALLOC_FIRST &&
                    (int)BROKER_MALLOC_SECOND == (int)ALLOC_MALLOC_SECOND &&
@@ -33,102 +37,80 @@ static struct uprobe_target target_of(const struct target *t, int fd)
     return (struct uprobe_target){ .pid = t->host_pid, .pidfd = t->pidfd, .fd = fd };
 }
 
+/* ---- events alloc and live ---- */
+
 /* Gets where the probes @asked may stand in the file @fd, into @ret. */
-static int check_probes(int fd, const struct broker_probes *asked,
-                        struct alloc_probe ret[BROKER_PROBES_MAX], struct error *err)
+static int check_places(int fd, const struct broker_probes *asked,
+                        struct alloc_probe ret[BROKER_PLACES_MAX], struct error *err)
 {
     for (uint32_t i = 0; i < asked->count; i++) {
-        int r = function_start_check(fd, asked->probes[i].offset, &ret[i].offset, err);
+        int r =
+            function_start_check(fd, broker_place_offset(asked->places[i]), &ret[i].offset, err);
 
         if (r < 0)
             return r;
-        ret[i].kind = (enum alloc_kind)asked->probes[i].kind;
+        ret[i].kind = (enum alloc_kind)broker_place_kind(asked->places[i]);
     }
     return 0;
 }
 
-/*
- * probe. Safe: only in the libjvm.so that the target has mapped to execute, opened as `mapped`
- * opens it, for this process alone, while a set of such events runs. flamed chooses no offset
- * freely: each is the first instruction of a function by the file's own table, one that the kernel
- * emulates. No probe at a return. The program is fixed; what it reads of the target it reads with
- * the target's own rights. An opener opens the file. Its end is a link's, which ends with this
- * process. flamed asks again until they are in: those that are there stay. (So it is with the
- * other probes.)
- */
-int request_probe(struct server *s, const struct probe_fields *q, struct reply *rep)
+/* Puts probes at functions of libjvm.so that allocate. */
+static int put_heap(struct server *s, const struct probe_put_fields *q, struct target *t,
+                    struct error *err)
 {
-    _cleanup_target_ struct target t = TARGET_NULL;
-    const struct broker_probes *asked = &q->probes;
-    struct alloc_probe probes[BROKER_PROBES_MAX];
+    const struct broker_heap *heap = &q->probes.about.heap;
+    struct alloc_probe probes[BROKER_PLACES_MAX];
     _cleanup_close_ int fd = -1;
     struct uprobe_target at;
     struct alloc_vm vm;
-    int r = probed_file_open(s, &q->at, PROBED_LIBJVM, &t, &fd, &rep->err);
+    int r = probed_file_open(s, &q->at, PROBED_LIBJVM, t, &fd, err);
 
     if (r)
         return r;
-    r = check_probes(fd, asked, probes, &rep->err);
-    for (uint32_t i = 0; r == 0 && i < asked->count; i++)
-        r = mapped_check_code(&t, &q->at, fd, probes[i].offset, &rep->err);
+    r = check_places(fd, &q->probes, probes, err);
+    for (uint32_t i = 0; r == 0 && i < q->probes.count; i++)
+        r = mapped_check_code(t, &q->at, fd, probes[i].offset, err);
     if (r)
         return r;
-    vm = (struct alloc_vm){ .allocated_bytes = asked->allocated_bytes,
-                            .tlab_start = asked->tlab_start,
-                            .tlab_top = asked->tlab_top,
-                            .tlab_end = asked->tlab_end,
-                            .layout_helper = asked->layout_helper,
-                            .element_klass = asked->element_klass,
-                            .resolved_klasses = asked->resolved_klasses,
-                            .pool_bytes = asked->pool_bytes,
-                            .reference_bytes = asked->reference_bytes };
-    at = target_of(&t, fd);
-    return sampler_probe(s->sampler, &at, &vm, probes, asked->count, &rep->err);
+    vm = (struct alloc_vm){ .allocated_bytes = heap->allocated_bytes,
+                            .tlab_start = heap->tlab_start,
+                            .tlab_top = heap->tlab_top,
+                            .tlab_end = heap->tlab_end,
+                            .layout_helper = heap->layout_helper,
+                            .element_klass = heap->element_klass,
+                            .resolved_klasses = heap->resolved_klasses,
+                            .pool_bytes = heap->pool_bytes,
+                            .reference_bytes = heap->reference_bytes };
+    at = target_of(t, fd);
+    return sampler_probe(s->sampler, &at, &vm, probes, q->probes.count, err);
 }
 
-/*
- * unprobe. Safe: ends what probe began.
- */
-int request_unprobe(struct server *s, const struct unprobe_fields *q, struct reply *rep)
+/* Puts a probe at the function of the agent of this build that does nothing. */
+static int put_agent(struct server *s, const struct probe_put_fields *q, struct target *t,
+                     struct error *err)
 {
-    (void)rep;
-    if (!s->sampler)
-        return -ENOENT;
-    return q->where == BROKER_PROBED_AGENT ? sampler_unagent(s->sampler, q->host_pid)
-                                           : sampler_unprobe(s->sampler, q->host_pid);
-}
-
-/*
- * agent_probe. Safe: at one place, which flamed does not choose: a function of the agent of this
- * build that does nothing. The file is the sealed one that the broker gave this process, or that
- * the process has mapped, compared byte by byte. For this process alone, while such a set runs. The
- * program reads two words by what that function was given, and one that flamed names, with the
- * target's own rights.
- */
-int request_agent_probe(struct server *s, const struct agent_probe_fields *q, struct reply *rep)
-{
-    _cleanup_target_ struct target t = TARGET_NULL;
+    const struct broker_agent *about = &q->probes.about.agent;
     uint64_t offset = agents_probe_offset();
     struct uprobe_target at;
     int agent = -1, r;
 
     if (!s->sampler)
-        return error_set(&rep->err, -EAGAIN, "no sampling is under way");
-    r = target_pin(s, &q->target, &t, &rep->err);
+        return error_set(err, -EAGAIN, "no sampling is under way");
+    r = target_pin(s, &q->at.target, t, err);
     if (r == 0)
-        r = server_refuse_own(s, t.host_pid, &rep->err);
+        r = server_refuse_own(s, t->host_pid, err);
     if (r == 0)
-        r = target_need_thread(&t, &rep->err);
+        r = target_need_thread(t, err);
     if (r == 0)
-        r = probed_file_refuse_served(s, &q->target, &t, &rep->err);
+        r = probed_file_refuse_served(s, &q->at.target, t, err);
     if (r == 0)
-        r = agents_get(&s->agents, &t, q->target.start_ticks, &agent, &rep->err);
+        r = agents_get(&s->agents, t, q->at.target.start_ticks, &agent, err);
     if (r == 0)
-        r = function_start_check(agent, offset, &offset, &rep->err);
+        r = function_start_check(agent, offset, &offset, err);
     if (r)
         return r;
-    at = target_of(&t, agent);
-    return sampler_agent(s->sampler, &at, q->class_klass, q->collections, offset, &rep->err);
+    at = target_of(t, agent);
+    return sampler_agent(s->sampler, &at, about->class_klass, about->collections, offset, err);
 }
 
 /*
@@ -140,80 +122,97 @@ int request_sample_agents(struct server *s, const struct set_fields *q, struct r
     return s->sampler ? sampler_by_agents(s->sampler, q->set) : -ENOENT;
 }
 
-/* The places of a function that may have a probe. */
-struct places {
-    struct function_result all[FUNCTION_RESULTS_MAX];
-    size_t count;
-};
+/* ---- event safepoint ---- */
 
-/* Opens the file mapped @at for probes at the function that begins at @offset of it, or within it,
- * where results are (@results). *ret_fd is the file; @ret: where the probes go. */
-static int open_call(struct server *s, const struct mapping_fields *at, struct target *t,
-                     uint64_t offset, bool results, struct places *ret, int *ret_fd,
-                     struct error *err)
+/* Puts probes at the marks of libjvm.so. */
+static int put_moments(struct server *s, const struct probe_put_fields *q, struct target *t,
+                       struct error *err)
 {
+    const struct broker_java_thread *about = &q->probes.about.thread;
+    struct moment_probe probes[MOMENT_PLACES_MAX];
     _cleanup_close_ int fd = -1;
-    int r = probed_file_open(s, at, PROBED_ANY, t, &fd, err);
+    struct uprobe_target at;
+    uint32_t count = 0;
+    int r = probed_file_open(s, &q->at, PROBED_LIBJVM, t, &fd, err);
 
     if (r)
         return r;
-    ret->count = 0;
+    r = moment_places_find(fd, probes, &count, err);
+    for (uint32_t i = 0; r == 0 && i < count; i++)
+        r = mapped_check_code(t, &q->at, fd, probes[i].offset, err);
+    if (r)
+        return r;
+    at = target_of(t, fd);
+    return sampler_probe_moments(s->sampler, &at,
+                                 &(struct moment_thread){ .state = about->state,
+                                                          .safepoint = about->safepoint,
+                                                          .begun = about->begun,
+                                                          .native = about->native,
+                                                          .blocked = about->blocked,
+                                                          .end = about->end },
+                                 probes, count, err);
+}
+
+/*
+ * moments_ring. Safe: as ring; its records tell when which JVM did what, and no memory but names.
+ */
+int request_moments_ring(struct server *s, const struct no_fields *q, struct reply *rep)
+{
+    int fd = s->sampler ? sampler_moments_fd(s->sampler) : -1;
+
+    (void)q;
+    if (fd < 0)
+        return error_set(&rep->err, -EAGAIN, "no set of event safepoint runs");
+    fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        return error_errno(&rep->err, "cannot copy the ring's fd");
+    rep->body.moments_ring.bytes = MOMENT_RING_BYTES;
+    return reply_fd(rep, fd);
+}
+
+/* ---- calls of functions ---- */
+
+/* Finds where the probes of the function at @offset of the file @fd go: its start, or the places
+ * where its results are (@results). */
+static int find_places(int fd, uint64_t offset, bool results,
+                       struct function_result ret[FUNCTION_RESULTS_MAX], size_t *ret_count,
+                       struct error *err)
+{
+    int r;
+
     if (results)
-        r = function_results_find(fd, offset, ret->all, &ret->count, err);
-    else
-        r = function_start_check(fd, offset, &offset, err);
-    if (r == 0 && !results)
-        ret->all[ret->count++] = (struct function_result){ .offset = offset };
-    for (size_t i = 0; r == 0 && i < ret->count; i++)
-        r = mapped_check_code(t, at, fd, ret->all[i].offset, err);
-    if (r == 0)
-        *ret_fd = take_fd(&fd);
+        return function_results_find(fd, offset, ret, ret_count, err);
+    r = function_start_check(fd, offset, &offset, err);
+    ret[0] = (struct function_result){ .offset = offset };
+    *ret_count = 1;
     return r;
 }
 
-/*
- * call. Safe: as probe, but at one function of any file that the target has mapped to execute, and
- * the program reads nothing of the target but its stack. In flamed's own processes and the host's
- * init never. One for a set and process, ALLOC_TARGET_MAX probes of a process.
- */
-int request_call(struct server *s, const struct call_fields *q, struct reply *rep)
+/* Puts the probe of a function whose calls are counted, or of one that asks for memory or frees it;
+ * of the results of the latter several. */
+static int put_call(struct server *s, const struct probe_put_fields *q, struct target *t,
+                    struct error *err)
 {
-    _cleanup_target_ struct target t = TARGET_NULL;
+    uint64_t offset = broker_place_offset(q->probes.places[0]);
+    uint32_t argument = broker_place_kind(q->probes.places[0]), set = q->probes.set;
+    bool malloc = q->probes.program == BROKER_PROBED_MALLOC,
+         results = malloc && argument == BROKER_MALLOC_RESULT;
+    struct function_result places[FUNCTION_RESULTS_MAX];
     _cleanup_close_ int fd = -1;
     struct uprobe_target at;
-    struct places places;
-    int r = open_call(s, &q->at, &t, q->offset, /* results= */ false, &places, &fd, &rep->err);
+    size_t count = 0;
+    int r = probed_file_open(s, &q->at, PROBED_ANY, t, &fd, err);
 
-    if (r)
-        return r;
-    at = target_of(&t, fd);
-    return sampler_call(s->sampler, &at, q->set, places.all[0].offset, &rep->err);
-}
-
-/*
- * malloc. Safe: as call, and the program reads three arguments of the function besides. Several for
- * a set and process, ALLOC_TARGET_MAX probes of a process. For event nativelive there are probes
- * within the function, too, at places that the broker finds: function_results_find() says why they
- * are safe. The program then reads words of the target, with the target's own rights: what malloc
- * writes before a block, and the thread's list of blocks.
- */
-int request_malloc(struct server *s, const struct malloc_fields *q, struct reply *rep)
-{
-    _cleanup_target_ struct target t = TARGET_NULL;
-    _cleanup_close_ int fd = -1;
-    struct uprobe_target at;
-    const struct broker_malloc *m = &q->function;
-    bool results = m->argument == BROKER_MALLOC_RESULT;
-    struct places places;
-    int r = open_call(s, &q->at, &t, m->offset, results, &places, &fd, &rep->err);
-
-    if (r)
-        return r;
-    at = target_of(&t, fd);
-    for (size_t i = 0; i < places.count && (r == 0 || r == -EINPROGRESS); i++) {
-        int k = sampler_malloc(s->sampler, &at, q->set, places.all[i].offset,
-                               results ? ALLOC_MALLOC_RESULT + places.all[i].reg : m->argument,
-                               &rep->err);
+    if (r == 0)
+        r = find_places(fd, offset, results, places, &count, err);
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = mapped_check_code(t, &q->at, fd, places[i].offset, err);
+    at = target_of(t, fd);
+    if (r == 0 && !malloc)
+        return sampler_call(s->sampler, &at, set, places[0].offset, err);
+    for (size_t i = 0; i < count && (r == 0 || r == -EINPROGRESS); i++) {
+        int k = sampler_malloc(s->sampler, &at, set, places[i].offset,
+                               results ? ALLOC_MALLOC_RESULT + places[i].reg : argument, err);
 
         r = k < 0 ? k : r;
     }
@@ -221,15 +220,7 @@ int request_malloc(struct server *s, const struct malloc_fields *q, struct reply
 }
 
 /*
- * probes_begun. Safe: whether what the others of these began is done.
- */
-int request_probes_begun(struct server *s, const struct pid_fields *q, struct reply *rep)
-{
-    return s->sampler ? sampler_probes_begun(s->sampler, q->host_pid, &rep->err) : -ENOENT;
-}
-
-/*
- * mallocs. Safe: a number that a program counted of what malloc began.
+ * mallocs. Safe: a number that a program counted of what probes of malloc began.
  */
 int request_mallocs(struct server *s, const struct pid_fields *q, struct reply *rep)
 {
@@ -237,11 +228,72 @@ int request_mallocs(struct server *s, const struct pid_fields *q, struct reply *
                       : -ENOENT;
 }
 
+/* ---- all probes ---- */
+
 /*
- * uncall. Safe: ends what call or malloc began.
+ * probe_put. Safe: in a file that the target has mapped to execute, opened as `mapped` opens it,
+ * for this process alone, while a set of such events runs. In flamed's own processes and the host's
+ * init never. flamed chooses no offset freely. No probe is at a return. The programs are fixed, and
+ * read of the target with its own rights. An opener opens the file. The end of a probe is a link's,
+ * which ends with this process. flamed asks again until they are in: those that are there stay. By
+ * program:
+ *
+ * - heap: only in libjvm.so. Each place is the first instruction of a function by the file's own
+ *   table, one that the kernel emulates.
+ * - agent: at one place, which flamed does not choose: a function of the agent of this build that
+ *   does nothing. The file is the sealed one that the broker gave this process, or that the process
+ *   has mapped, compared byte by byte. The program reads two words by what that function was given,
+ *   and one that flamed names.
+ * - moments: only in libjvm.so. flamed chooses no place: each is one of eleven marks by name in the
+ *   file's own notes, and a no-op of one byte stands there, which the kernel emulates. The programs
+ *   read strings by addresses that the mark has, of 384 bytes at most. The first reads four and
+ *   eight bytes at offsets below 64 KiB of where flamed says that a thread is described, and eight
+ *   bytes where the latter point to. They only say whether a stack is taken.
+ * - call: as heap, but at one function of any file, and the program reads nothing but the stack.
+ * One for a set and process, ALLOC_TARGET_MAX probes of a process.
+ * - malloc: as call, and the program reads three arguments of the function besides. Several for a
+ *   set and process. For event nativelive there are probes within the function, too, at places that
+ *   the broker finds: function_results_find() says why they are safe. The program then reads words
+ *   of the target: what malloc writes before a block, and the thread's list of blocks.
  */
-int request_uncall(struct server *s, const struct uncall_fields *q, struct reply *rep)
+int request_probe_put(struct server *s, const struct probe_put_fields *q, struct reply *rep)
+{
+    static int (*const PUT[])(struct server * s, const struct probe_put_fields *q, struct target *t,
+                              struct error *err) = {
+        [BROKER_PROBED_HEAP] = put_heap,       [BROKER_PROBED_AGENT] = put_agent,
+        [BROKER_PROBED_MOMENTS] = put_moments, [BROKER_PROBED_CALL] = put_call,
+        [BROKER_PROBED_MALLOC] = put_call,
+    };
+    _cleanup_target_ struct target t = TARGET_NULL;
+
+    _Static_assert(ARRAY_SIZE(PUT) == BROKER_PROBED_PROGRAMS, "each program has its function");
+    return PUT[q->probes.program](s, q, &t, &rep->err);
+}
+
+/*
+ * probe_drop. Safe: ends what probe_put began, or part of it.
+ */
+int request_probe_drop(struct server *s, const struct probe_drop_fields *q, struct reply *rep)
 {
     (void)rep;
-    return s->sampler ? sampler_uncall(s->sampler, q->host_pid, q->set) : -ENOENT;
+    if (!s->sampler)
+        return -ENOENT;
+    switch (q->program) {
+    case BROKER_PROBED_HEAP:
+        return sampler_unprobe(s->sampler, q->host_pid);
+    case BROKER_PROBED_AGENT:
+        return sampler_unagent(s->sampler, q->host_pid);
+    case BROKER_PROBED_MOMENTS:
+        return sampler_unprobe_moments(s->sampler, q->host_pid, q->which);
+    default:
+        return sampler_uncall(s->sampler, q->host_pid, q->which);
+    }
+}
+
+/*
+ * probes_begun. Safe: whether what probe_put began is done.
+ */
+int request_probes_begun(struct server *s, const struct pid_fields *q, struct reply *rep)
+{
+    return s->sampler ? sampler_probes_begun(s->sampler, q->host_pid, &rep->err) : -ENOENT;
 }

@@ -169,104 +169,118 @@ int broker_filter_process(struct broker *b, int32_t host_pid, uint32_t sets, str
 /* Sets which sets want samples of every process. */
 int broker_filter_all(struct broker *b, uint32_t sets, struct error *err);
 
-/* What puts probes (broker_probe(), broker_agent_probe(), broker_moments(), broker_call(),
- * broker_malloc()) returns -EINPROGRESS with @err while the kernel puts them. If it is asked again,
- * what is there stays. */
 /* Returns 0 if all probes are in that process @host_pid is to have. -EINPROGRESS: not yet. -ENOENT:
  * it is to have none. -errno: some could not be put; what puts them says which. Each but the first
  * with @err. */
 int broker_probes_begun(struct broker *b, int32_t host_pid, struct error *err);
 
-/* Probes at functions of a JVM that allocate memory, for event alloc. */
-enum broker_probe_kind { /* as enum alloc_kind of sample/alloc_abi.h */
-                         BROKER_PROBE_IN_NEW_TLAB,
-                         BROKER_PROBE_OUTSIDE_TLAB,
-                         BROKER_PROBE_ALLOCATORS, /* enum hotspot_allocator follows */
-                         BROKER_PROBE_KINDS = BROKER_PROBE_ALLOCATORS + 13,
+/* The programs that probes call. */
+enum broker_probed {
+    BROKER_PROBED_HEAP,    /* event alloc, at functions of libjvm.so that allocate */
+    BROKER_PROBED_AGENT,   /* events alloc and live, at the one place of an agent
+                            * (STREAM_OPTION_SAMPLES), which the broker knows */
+    BROKER_PROBED_MOMENTS, /* event safepoint, at marks in libjvm.so, which the broker finds */
+    BROKER_PROBED_CALL,    /* of one set, at a function whose calls it counts */
+    BROKER_PROBED_MALLOC,  /* of one set, at a function that asks for memory or frees it: the set
+                            * may have several in a process */
+    BROKER_PROBED_PROGRAMS,
 };
-#define BROKER_PROBES_MAX 24
+
+/* The kinds of a place of BROKER_PROBED_HEAP: as enum alloc_kind of sample/alloc_abi.h. */
+enum broker_probe_kind {
+    BROKER_PROBE_IN_NEW_TLAB,
+    BROKER_PROBE_OUTSIDE_TLAB,
+    BROKER_PROBE_ALLOCATORS, /* enum hotspot_allocator follows */
+    BROKER_PROBE_KINDS = BROKER_PROBE_ALLOCATORS + 13,
+};
+/* The kinds of a place of BROKER_PROBED_MALLOC: as enum alloc_malloc of sample/alloc_abi.h. They
+ * say which arguments of the function are the bytes that are asked for. With event nativelive there
+ * are two more. The function frees its argument. Or its results are probed, at places in it that
+ * the broker finds (-ENOEXEC: there is none). */
+enum broker_malloc_argument {
+    BROKER_MALLOC_FIRST,
+    BROKER_MALLOC_SECOND,
+    BROKER_MALLOC_SECOND_OF_OLD,
+    BROKER_MALLOC_THIRD,
+    BROKER_MALLOC_THIRD_OF_LARGE,
+    BROKER_MALLOC_PRODUCT,
+    BROKER_MALLOC_FREE,
+    BROKER_MALLOC_RESULT,
+    BROKER_MALLOC_ARGUMENTS,
+};
+
+#define BROKER_FILE_BYTES_MAX (UINT64_C(8) << 30) /* of a file with functions */
+#define BROKER_PLACES_MAX 24
 #define BROKER_THREAD_BYTES_MAX 65536 /* of a JavaThread; it has 1 to 3 KiB */
-struct broker_probes {
+
+/* The start of a function: its offset in the file, and its kind, of the program's own. An offset of
+ * 2^56 and more makes a place that the broker refuses. */
+typedef uint64_t broker_place;
+static inline broker_place broker_place_of(uint64_t offset, uint32_t kind)
+{
+    return offset >> 56 ? UINT64_MAX : offset | (uint64_t)kind << 56;
+}
+static inline uint64_t broker_place_offset(broker_place p)
+{
+    return p & ((UINT64_C(1) << 56) - 1);
+}
+static inline uint32_t broker_place_kind(broker_place p)
+{
+    return (uint32_t)(p >> 56);
+}
+
+/* What a program reads of a JVM, of BROKER_PROBED_HEAP. */
+struct broker_heap {
     uint32_t allocated_bytes, tlab_start, tlab_top, tlab_end; /* bytes into a JavaThread, */
     uint32_t layout_helper, element_klass;                    /* into a Klass, an ObjArrayKlass, */
     uint32_t resolved_klasses, pool_bytes; /* into a ConstantPool, and to its end */
     uint32_t reference_bytes;              /* in an array of objects: 4 or 8 */
-    uint32_t count;
-    struct {
-        uint32_t offset;         /* in the file: where the function begins */
-        uint32_t kind;           /* enum broker_probe_kind */
-    } probes[BROKER_PROBES_MAX]; /* behind count: all zero */
 };
-/* Puts probes into the libjvm.so that process @id has mapped to execute at @start-@end, in place of
- * those that it has. They end with the last set of event alloc. Return: 0, PROC_GONE. -EPERM: where
- * no probe may be. -errno; each with @err. */
-int broker_probe(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
-                 const struct broker_probes *probes, struct error *err);
-enum broker_probed { BROKER_PROBED_LIBJVM, BROKER_PROBED_AGENT };
-/* Takes those out of its libjvm.so, or the one out of its agent. -ENOENT: it has none. */
-int broker_unprobe(struct broker *b, int32_t host_pid, enum broker_probed where, struct error *err);
-/* Puts a probe into the agent of process @id that samples what it allocates
- * (STREAM_OPTION_SAMPLES), in place of the one that it has. @class_klass: bytes into a
- * java.lang.Class, to its Klass*. @collections: address of the number of its collections; 0: not
- * known. It ends with the last set of agents. Return: 0, PROC_GONE. -EPERM: where no probe may be.
- * -errno; each with @err. */
-int broker_agent_probe(struct broker *b, const struct proc_id *id, uint32_t class_klass,
-                       uint64_t collections, struct error *err);
-/* Has set @set, of event alloc, take what agents tell, and nothing else. -ENOENT: it is none. */
-int broker_sample_agents(struct broker *b, uint32_t set, struct error *err);
-
-/* A JavaThread: bytes into it, to what it does and to what it knows of safepoints (0: not known).
- * What it does is one of these numbers, which rise in this order (hotspot.h). */
+/* The same of BROKER_PROBED_AGENT. */
+struct broker_agent {
+    uint64_t collections; /* address of the number of its collections; 0: not known */
+    uint32_t class_klass; /* bytes into a java.lang.Class, to its Klass* */
+    uint32_t zero;
+};
+/* The same of BROKER_PROBED_MOMENTS. A JavaThread: bytes into it, to what it does and to what it
+ * knows of safepoints (0: not known). What it does is one of these numbers, which rise in this
+ * order (hotspot.h). */
 struct broker_java_thread {
     uint32_t state, safepoint;
     uint8_t begun, native, blocked, end;
 };
-/* Has moments of process @id told (sample/moment_abi.h), by the marks for probes in the libjvm.so
- * that it has mapped to execute at @start-@end. They end with the last set of event safepoint.
- * Return: 0, PROC_GONE, BROKER_ABSENT: the file has no such marks. -EPERM: it has where no probe
- * may be. -errno; each with @err. */
-int broker_moments(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
-                   const struct broker_java_thread *thread, struct error *err);
-/* Ends that for the probes of @groups, bits of enum moment_group, or for all (0). -ENOENT: it has
- * none. */
-int broker_unmoments(struct broker *b, int32_t host_pid, uint32_t groups, struct error *err);
+struct broker_probes {
+    uint32_t program; /* enum broker_probed */
+    uint32_t set;     /* of BROKER_PROBED_CALL and BROKER_PROBED_MALLOC; else 0 */
+    union {
+        struct broker_heap heap;
+        struct broker_agent agent;
+        struct broker_java_thread thread;
+    } about;              /* as of the program; else zero */
+    uint32_t count, zero; /* of places; of those that the broker knows or finds: 0 */
+    broker_place places[BROKER_PLACES_MAX]; /* behind count: zero */
+};
+
+/* Puts probes into process @id, in place of those of that program and set, but for
+ * BROKER_PROBED_MALLOC. They are in the file that it has mapped to execute at @start-@end; of
+ * BROKER_PROBED_AGENT both are 0. They end with the set, or with the last set of their events.
+ * Return: 0. -EINPROGRESS: the kernel is putting them; if it is asked again, what is there stays.
+ * PROC_GONE. BROKER_ABSENT: the file has no such marks. -EPERM: no probe may be there. -ENOEXEC: or
+ * not at that instruction. -EAGAIN: no set of them runs. -errno. Each below 0 with @err. */
+int broker_probe_put(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
+                     const struct broker_probes *probes, struct error *err);
+/* Takes the probes of @program out of process @host_pid. @which: the set, of BROKER_PROBED_CALL and
+ * BROKER_PROBED_MALLOC, whose probes of both go; bits of enum moment_group of
+ * BROKER_PROBED_MOMENTS, 0: all; else 0. -ENOENT: it has none. */
+int broker_probe_drop(struct broker *b, int32_t host_pid, enum broker_probed program,
+                      uint32_t which, struct error *err);
+/* Has set @set, of event alloc, take what agents tell, and nothing else. -ENOENT: it is none. */
+int broker_sample_agents(struct broker *b, uint32_t set, struct error *err);
 /* Gets the ring of moments, as broker_ring(), while a set of event safepoint runs. */
 int broker_moments_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *err);
-#define BROKER_FILE_BYTES_MAX (UINT64_C(8) << 30) /* of a file with functions */
-/* Has set @set count the calls of a function of process @id, in place of the one that it counts
- * there. The function begins at @offset of the file that is mapped to execute at @start-@end. It
- * ends with the set. Return: 0, PROC_GONE. -EPERM: no function begins there. -ENOEXEC: no probe may
- * be at its first instruction. -errno; each with @err. */
-int broker_call(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
-                uint32_t set, uint64_t offset, struct error *err);
-/* Where the arguments of a function say how many bytes are asked for. Or, for event nativelive: it
- * gives back what its argument is; where what it returns is known, in it. */
-enum broker_malloc_argument { /* as enum alloc_malloc of sample/alloc_abi.h */
-                              BROKER_MALLOC_FIRST,
-                              BROKER_MALLOC_SECOND,
-                              BROKER_MALLOC_SECOND_OF_OLD,
-                              BROKER_MALLOC_THIRD,
-                              BROKER_MALLOC_THIRD_OF_LARGE,
-                              BROKER_MALLOC_PRODUCT,
-                              BROKER_MALLOC_FREE,
-                              BROKER_MALLOC_RESULT,
-                              BROKER_MALLOC_ARGUMENTS,
-};
-struct broker_malloc {
-    uint64_t offset;   /* in the file: where the function begins */
-    uint32_t argument; /* enum broker_malloc_argument */
-    uint32_t zero;
-};
-/* Has set @set sample the bytes that calls of such a function ask for, beside others of that set
- * and process. broker_uncall() ends all of them. Else as broker_call(). Of BROKER_MALLOC_RESULT
- * the broker finds the places; -ENOEXEC: there is none. */
-int broker_malloc(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
-                  uint32_t set, const struct broker_malloc *m, struct error *err);
-/* Gets how often the process called those since the first of them. 0, -ENOENT: it has none, -errno.
- */
+/* Gets how often the process called functions of BROKER_PROBED_MALLOC since the first of them was
+ * probed. 0, -ENOENT: it has none, -errno. */
 int broker_mallocs(struct broker *b, int32_t host_pid, uint64_t *ret);
-/* Ends it. -ENOENT: none is counted there. */
-int broker_uncall(struct broker *b, int32_t host_pid, uint32_t set, struct error *err);
 
 /* Counters of the BPF programs since they were loaded. */
 struct broker_sample_stats {

@@ -114,49 +114,22 @@ int broker_sample_stop(struct broker *b, uint32_t set, struct error *err)
 
 /* ---- probes ---- */
 
-int broker_probe(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
-                 const struct broker_probes *probes, struct error *err)
+int broker_probe_put(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
+                     const struct broker_probes *probes, struct error *err)
 {
-    struct broker_request q = { .kind = BROKER_PROBE };
+    struct broker_request q = { .kind = BROKER_PROBE_PUT };
 
-    q.fields.probe = (struct probe_fields){ client_mapping(id, start, end), *probes };
+    q.fields.probe_put = (struct probe_put_fields){ client_mapping(id, start, end), *probes };
     return client_do(b, q, err);
 }
 
-int broker_unprobe(struct broker *b, int32_t host_pid, enum broker_probed where, struct error *err)
+int broker_probe_drop(struct broker *b, int32_t host_pid, enum broker_probed program,
+                      uint32_t which, struct error *err)
 {
-    struct broker_request q = { .kind = BROKER_UNPROBE };
+    struct broker_request q = { .kind = BROKER_PROBE_DROP };
 
-    q.fields.unprobe = (struct unprobe_fields){ host_pid, where };
-    return client_do(b, q, err);
-}
-
-int broker_agent_probe(struct broker *b, const struct proc_id *id, uint32_t class_klass,
-                       uint64_t collections, struct error *err)
-{
-    struct broker_request q = { .kind = BROKER_AGENT_PROBE };
-
-    q.fields.agent_probe = (struct agent_probe_fields){ .target = client_target(id),
-                                                        .collections = collections,
-                                                        .class_klass = class_klass };
-    return client_do(b, q, err);
-}
-
-int broker_moments(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
-                   const struct broker_java_thread *thread, struct error *err)
-{
-    struct broker_request q = { .kind = BROKER_MOMENTS };
-
-    q.fields.moments =
-        (struct moments_fields){ .at = client_mapping(id, start, end), .thread = *thread };
-    return client_do(b, q, err);
-}
-
-int broker_unmoments(struct broker *b, int32_t host_pid, uint32_t groups, struct error *err)
-{
-    struct broker_request q = { .kind = BROKER_UNMOMENTS };
-
-    q.fields.unmoments = (struct unmoments_fields){ host_pid, groups };
+    q.fields.probe_drop =
+        (struct probe_drop_fields){ .host_pid = host_pid, .program = program, .which = which };
     return client_do(b, q, err);
 }
 
@@ -169,26 +142,6 @@ int broker_moments_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct
     if (r == 0)
         *ret_bytes = (size_t)a.body.moments_ring.bytes;
     return r;
-}
-
-int broker_call(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
-                uint32_t set, uint64_t offset, struct error *err)
-{
-    struct broker_request q = { .kind = BROKER_CALL };
-
-    q.fields.call =
-        (struct call_fields){ .at = client_mapping(id, start, end), .offset = offset, .set = set };
-    return client_do(b, q, err);
-}
-
-int broker_malloc(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
-                  uint32_t set, const struct broker_malloc *m, struct error *err)
-{
-    struct broker_request q = { .kind = BROKER_MALLOC };
-
-    q.fields.malloc =
-        (struct malloc_fields){ .at = client_mapping(id, start, end), .function = *m, .set = set };
-    return client_do(b, q, err);
 }
 
 int broker_probes_begun(struct broker *b, int32_t host_pid, struct error *err)
@@ -208,14 +161,6 @@ int broker_mallocs(struct broker *b, int32_t host_pid, uint64_t *ret)
     if (r == 0)
         *ret = a.body.mallocs.calls;
     return r;
-}
-
-int broker_uncall(struct broker *b, int32_t host_pid, uint32_t set, struct error *err)
-{
-    struct broker_request q = { .kind = BROKER_UNCALL };
-
-    q.fields.uncall = (struct uncall_fields){ host_pid, set };
-    return client_do(b, q, err);
 }
 
 /* ---- filters, counters ---- */

@@ -19,11 +19,7 @@
              : true, struct debuglink_fields *                                                     \
              : true, struct shared_fields *                                                        \
              : true, struct attach_fields *                                                        \
-             : true, struct probe_fields *                                                         \
-             : true, struct call_fields *                                                          \
-             : true, struct malloc_fields *                                                        \
-             : true, struct moments_fields *                                                       \
-             : true, struct agent_probe_fields *                                                   \
+             : true, struct probe_put_fields *                                                     \
              : true, default                                                                       \
              : false)
 
@@ -222,67 +218,90 @@ static bool sockets_fields_valid(const struct sockets_fields *f)
     return zero_after(f->keys, f->count * sizeof(f->keys[0]), sizeof(f->keys));
 }
 
-static bool probes_valid(const struct broker_probes *p)
+static bool heap_valid(const struct broker_heap *h)
 {
-    if (p->count == 0 || p->count > BROKER_PROBES_MAX || !offset_valid(p->allocated_bytes, 8) ||
-        !offset_valid(p->tlab_start, 8) || !offset_valid(p->tlab_top, 8) ||
-        !offset_valid(p->tlab_end, 8) || !offset_valid(p->layout_helper, 1) ||
-        !offset_valid(p->element_klass, 8) || !offset_valid(p->resolved_klasses, 8) ||
-        !offset_valid(p->pool_bytes, 8) || (p->reference_bytes != 4 && p->reference_bytes != 8))
+    return offset_valid(h->allocated_bytes, 8) && offset_valid(h->tlab_start, 8) &&
+           offset_valid(h->tlab_top, 8) && offset_valid(h->tlab_end, 8) &&
+           offset_valid(h->layout_helper, 1) && offset_valid(h->element_klass, 8) &&
+           offset_valid(h->resolved_klasses, 8) && offset_valid(h->pool_bytes, 8) &&
+           (h->reference_bytes == 4 || h->reference_bytes == 8);
+}
+
+static bool java_thread_valid(const struct broker_java_thread *t)
+{
+    return offset_valid(t->state, 4) && offset_valid(t->safepoint, 8) && t->begun <= t->native &&
+           t->native < t->blocked && t->blocked < t->end;
+}
+
+static bool agent_valid(const struct broker_agent *a)
+{
+    return a->collections < BROKER_ADDRESS_MAX && offset_valid(a->class_klass, 4) && !a->zero;
+}
+
+/* Checks what the program of @p is given besides places. */
+static bool about_valid(const struct broker_probes *p)
+{
+    const size_t n = sizeof(p->about);
+
+    switch (p->program) {
+    case BROKER_PROBED_HEAP:
+        return heap_valid(&p->about.heap) && zero_after(&p->about, sizeof(p->about.heap), n);
+    case BROKER_PROBED_AGENT:
+        return agent_valid(&p->about.agent) && zero_after(&p->about, sizeof(p->about.agent), n);
+    case BROKER_PROBED_MOMENTS:
+        return java_thread_valid(&p->about.thread) &&
+               zero_after(&p->about, sizeof(p->about.thread), n);
+    default:
+        return zero_after(&p->about, 0, n);
+    }
+}
+
+/* The most places that flamed names for a program, the kinds of a place, and whether its probes are
+ * of one set. */
+static const struct {
+    uint32_t places, kinds;
+    bool of_set;
+} PROGRAMS[BROKER_PROBED_PROGRAMS] = {
+    [BROKER_PROBED_HEAP] = { BROKER_PLACES_MAX, BROKER_PROBE_KINDS, false },
+    [BROKER_PROBED_AGENT] = { 0, 0, false },
+    [BROKER_PROBED_MOMENTS] = { 0, 0, false },
+    [BROKER_PROBED_CALL] = { 1, 1, true },
+    [BROKER_PROBED_MALLOC] = { 1, BROKER_MALLOC_ARGUMENTS, true },
+};
+
+static bool probed_set_valid(uint32_t program, uint32_t set)
+{
+    return program < BROKER_PROBED_PROGRAMS && (PROGRAMS[program].of_set ? set_valid(set) : !set);
+}
+
+static bool places_valid(const struct broker_probes *p)
+{
+    if (p->count > PROGRAMS[p->program].places || (!p->count && PROGRAMS[p->program].places))
         return false;
     for (uint32_t i = 0; i < p->count; i++) {
-        if (p->probes[i].kind >= BROKER_PROBE_KINDS)
+        if (broker_place_offset(p->places[i]) >= BROKER_FILE_BYTES_MAX ||
+            broker_place_kind(p->places[i]) >= PROGRAMS[p->program].kinds)
             return false;
     }
-    return zero_after(p->probes, p->count * sizeof(p->probes[0]), sizeof(p->probes));
+    return zero_after(p->places, p->count * sizeof(p->places[0]), sizeof(p->places));
 }
 
-static bool probe_fields_valid(const struct probe_fields *f)
+static bool probe_put_fields_valid(const struct probe_put_fields *f)
 {
-    return mapping_fields_valid(&f->at) && probes_valid(&f->probes);
+    const struct broker_probes *p = &f->probes;
+
+    if (!probed_set_valid(p->program, p->set) || p->zero || !about_valid(p) || !places_valid(p))
+        return false;
+    return p->program == BROKER_PROBED_AGENT
+               ? target_fields_valid(&f->at.target) && !f->at.start && !f->at.end
+               : mapping_fields_valid(&f->at);
 }
 
-static bool unprobe_fields_valid(const struct unprobe_fields *f)
+static bool probe_drop_fields_valid(const struct probe_drop_fields *f)
 {
-    return pid_valid(f->host_pid) && f->where <= BROKER_PROBED_AGENT;
-}
-
-static bool call_fields_valid(const struct call_fields *f)
-{
-    return mapping_fields_valid(&f->at) && f->offset < BROKER_FILE_BYTES_MAX && set_valid(f->set) &&
-           !f->zero;
-}
-
-static bool uncall_fields_valid(const struct uncall_fields *f)
-{
-    return pid_valid(f->host_pid) && set_valid(f->set);
-}
-
-static bool malloc_fields_valid(const struct malloc_fields *f)
-{
-    return mapping_fields_valid(&f->at) && f->function.offset < BROKER_FILE_BYTES_MAX &&
-           f->function.argument < BROKER_MALLOC_ARGUMENTS && !f->function.zero &&
-           set_valid(f->set) && !f->zero;
-}
-
-static bool moments_fields_valid(const struct moments_fields *f)
-{
-    const struct broker_java_thread *t = &f->thread;
-
-    return mapping_fields_valid(&f->at) && offset_valid(t->state, 4) &&
-           offset_valid(t->safepoint, 8) && t->begun <= t->native && t->native < t->blocked &&
-           t->blocked < t->end && !f->zero;
-}
-
-static bool unmoments_fields_valid(const struct unmoments_fields *f)
-{
-    return pid_valid(f->host_pid) && sets_valid(f->groups);
-}
-
-static bool agent_probe_fields_valid(const struct agent_probe_fields *f)
-{
-    return target_fields_valid(&f->target) && f->collections < BROKER_ADDRESS_MAX &&
-           offset_valid(f->class_klass, 4) && !f->zero;
+    return pid_valid(f->host_pid) && !f->zero &&
+           (f->program == BROKER_PROBED_MOMENTS ? sets_valid(f->which)
+                                                : probed_set_valid(f->program, f->which));
 }
 
 /* Checks the fields of @q's kind, and that nothing is set behind them. */

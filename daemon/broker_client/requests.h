@@ -14,7 +14,7 @@
 #include "broker_client/broker.h"
 #include "broker_client/tables.h"
 
-#define BROKER_WIRE_VERSION 2u       /* another one with each change of a struct */
+#define BROKER_WIRE_VERSION 3u       /* another one with each change of a struct */
 #define BROKER_NAME_MAX 255          /* bytes of a base name, or of an event's text */
 #define BROKER_CONTAINER_ID_BYTES 64 /* hex digits */
 #define BROKER_FDS_MAX 64            /* fds beside one answer; more come in further answers */
@@ -119,41 +119,15 @@ struct sockets_fields {
     uint64_t net_ns;                  /* as broker_socket_holders() takes it */
     uint64_t keys[SOCKETS_ASKED_MAX]; /* none is 0; those behind @count: 0 */
 };
-struct probe_fields {
-    struct mapping_fields at;
+struct probe_put_fields {
+    struct mapping_fields at; /* of BROKER_PROBED_AGENT: a process, start and end are 0 */
     struct broker_probes probes;
 };
-struct unprobe_fields {
+struct probe_drop_fields {
     int32_t host_pid;
-    uint32_t where; /* enum broker_probed */
-};
-struct call_fields {
-    struct mapping_fields at;
-    uint64_t offset; /* in the file: where the function begins */
-    uint32_t set, zero;
-};
-struct uncall_fields {
-    int32_t host_pid;
-    uint32_t set;
-};
-struct malloc_fields {
-    struct mapping_fields at;
-    struct broker_malloc function;
-    uint32_t set, zero;
-};
-struct moments_fields {
-    struct mapping_fields at;
-    struct broker_java_thread thread;
+    uint32_t program; /* enum broker_probed */
+    uint32_t which;   /* as of broker_probe_drop() */
     uint32_t zero;
-};
-struct unmoments_fields {
-    int32_t host_pid;
-    uint32_t groups; /* bits of enum moment_group; 0: all */
-};
-struct agent_probe_fields {
-    struct target_fields target;
-    uint64_t collections;       /* address of a word of the process; 0: none */
-    uint32_t class_klass, zero; /* bytes into an object of the VM */
 };
 
 union broker_fields {

@@ -62,8 +62,13 @@ static int put(struct probe_table *t, const struct probe_env *env, struct probe_
         return r;
     if (r < 0)
         return explain(r, p, &form, &found, err);
-    r = broker_call(env->broker, &p->id, found.start, found.end, e->set,
-                    found.offset + form.address, err);
+    r = broker_probe_put(
+        env->broker, &p->id, found.start, found.end,
+        &(struct broker_probes){ .program = BROKER_PROBED_CALL,
+                                 .set = e->set,
+                                 .count = 1,
+                                 .places = { broker_place_of(found.offset + form.address, 0) } },
+        err);
     if (r == -EPERM || r == -ENOEXEC)
         error_remedy(err, "choose another function: only the first instruction of one can have a "
                           "probe, and only if it is push or a no-op");
@@ -72,7 +77,7 @@ static int put(struct probe_table *t, const struct probe_env *env, struct probe_
 
 static void take_out(struct broker *b, const struct probe_entry *e)
 {
-    broker_uncall(b, e->id.host_pid, e->set, NULL);
+    broker_probe_drop(b, e->id.host_pid, BROKER_PROBED_CALL, e->set, NULL);
 }
 
 /* Takes out the probes of @e for good if it calls malloc too often for those that want it. */

@@ -59,12 +59,15 @@ struct putting {
     bool coming; /* the kernel is still putting some */
 };
 
-/* Has one put at the function at @offset of @l, or in it. As broker_malloc(), and -ESRCH. */
+/* Has one put at the function at @offset of @l, or in it. As broker_probe_put(), and -ESRCH. */
 static int put_probe(struct putting *to, const struct library *l, uint64_t offset,
                      uint32_t argument, struct error *err)
 {
-    const struct broker_malloc m = { .offset = offset, .argument = argument };
-    int r = broker_malloc(to->broker, to->id, l->start, l->end, to->set, &m, err);
+    const struct broker_probes probes = { .program = BROKER_PROBED_MALLOC,
+                                          .set = to->set,
+                                          .count = 1,
+                                          .places = { broker_place_of(offset, argument) } };
+    int r = broker_probe_put(to->broker, to->id, l->start, l->end, &probes, err);
 
     if (r == -EINPROGRESS) {
         to->coming = true;
@@ -189,7 +192,7 @@ int mallocs_put(struct mallocs *m, struct broker *b, struct symbolizer *s, struc
         r = put_library(m, &to, &libraries[i], followed, err);
     }
     if (r < 0) {
-        broker_uncall(b, p->id.host_pid, set, NULL);
+        broker_probe_drop(b, p->id.host_pid, BROKER_PROBED_MALLOC, set, NULL);
         return r;
     }
     if (to.coming)

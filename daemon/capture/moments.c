@@ -24,7 +24,7 @@ static int put(struct probe_table *t, const struct probe_env *env, struct probe_
     struct moment_source *one = (struct moment_source *)e;
     struct broker *b = env->broker;
     struct hotspot_thread_states states;
-    struct broker_java_thread thread;
+    struct broker_probes probes = { .program = BROKER_PROBED_MOMENTS };
     struct mapping m;
     uint64_t end;
     int r;
@@ -43,15 +43,16 @@ static int put(struct probe_table *t, const struct probe_env *env, struct probe_
     if (hotspot_vm_thread_states(p->vm, &states) < 0)
         return error_set(err, -EOPNOTSUPP, "its libjvm.so (JDK %d) does not tell what threads do",
                          p->jdk);
-    thread = (struct broker_java_thread){ .state = hotspot_vm_thread_state(p->vm),
-                                          .safepoint = hotspot_vm_safepoint_state(p->vm),
-                                          .begun = states.begun,
-                                          .native = states.native,
-                                          .blocked = states.blocked,
-                                          .end = states.end };
+    probes.about.thread =
+        (struct broker_java_thread){ .state = hotspot_vm_thread_state(p->vm),
+                                     .safepoint = hotspot_vm_safepoint_state(p->vm),
+                                     .begun = states.begun,
+                                     .native = states.native,
+                                     .blocked = states.blocked,
+                                     .end = states.end };
     r = open_ring(all, b, err);
     if (r == 0)
-        r = broker_moments(b, &p->id, m.start, m.end, &thread, err);
+        r = broker_probe_put(b, &p->id, m.start, m.end, &probes, err);
     if (r == BROKER_ABSENT) {
         error_set(err, -EOPNOTSUPP,
                   "its libjvm.so (JDK %d) has no marks for probes (USDT), which say when it stops",
@@ -65,7 +66,7 @@ static int put(struct probe_table *t, const struct probe_env *env, struct probe_
 
 static void take_out(struct broker *b, const struct probe_entry *e)
 {
-    broker_unmoments(b, e->id.host_pid, /* groups= */ 0, NULL);
+    broker_probe_drop(b, e->id.host_pid, BROKER_PROBED_MOMENTS, /* which= */ 0, NULL);
 }
 
 /* Takes out the probes of the groups that came too often since the last time. */
@@ -74,7 +75,7 @@ static void look(struct broker *b, struct probe_entry *e)
     struct moment_source *t = (struct moment_source *)e;
 
     if (t->often != t->taken_out)
-        broker_unmoments(b, e->id.host_pid, t->often, NULL);
+        broker_probe_drop(b, e->id.host_pid, BROKER_PROBED_MOMENTS, t->often, NULL);
     t->taken_out = t->often;
 }
 

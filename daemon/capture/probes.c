@@ -6,7 +6,7 @@
 #define PROBES_TRIES_MAX 50 /* while its compilers start */
 
 _Static_assert((int)BROKER_PROBE_ALLOCATORS + (int)HOTSPOT_ALLOCATORS == (int)BROKER_PROBE_KINDS &&
-                   HOTSPOT_ALLOCATORS_MAX <= BROKER_PROBES_MAX,
+                   HOTSPOT_ALLOCATORS_MAX <= BROKER_PLACES_MAX,
                "the kinds of both sides");
 
 /* As C++ spells them, of JDK 11 and up; what follows is the types of parameters. */
@@ -29,8 +29,7 @@ static int find_by_symbols(struct symbolizer *s, struct process *p, struct broke
     for (uint32_t i = 0; i < ARRAY_SIZE(FUNCTIONS); i++) {
         if (!offsets[i] || offsets[i] > UINT32_MAX)
             return -ENOENT;
-        ret->probes[i].offset = (uint32_t)offsets[i];
-        ret->probes[i].kind = i;
+        ret->places[i] = broker_place_of(offsets[i], i);
     }
     ret->count = ARRAY_SIZE(FUNCTIONS);
     return 0;
@@ -50,18 +49,18 @@ static int find_by_stubs(struct process *p, struct heap_probe *one, const struct
         return -EAGAIN;
     if (r == 0 && !at.complete && one->tries++ < PROBES_TRIES_MAX)
         return -EAGAIN;
-    ret->layout_helper = at.layout_helper;
-    ret->element_klass = at.element_klass;
-    ret->resolved_klasses = at.resolved_klasses;
-    ret->pool_bytes = at.pool_bytes;
-    ret->reference_bytes = at.reference_bytes;
+    ret->about.heap.layout_helper = at.layout_helper;
+    ret->about.heap.element_klass = at.element_klass;
+    ret->about.heap.resolved_klasses = at.resolved_klasses;
+    ret->about.heap.pool_bytes = at.pool_bytes;
+    ret->about.heap.reference_bytes = at.reference_bytes;
     for (uint32_t i = 0; r == 0 && at.complete && i < at.count; i++) {
         uint64_t function = at.at[i].function, offset = function - m->start + m->offset;
 
         if (function < m->start || function >= end || offset > UINT32_MAX)
             continue;
-        ret->probes[ret->count].offset = (uint32_t)offset;
-        ret->probes[ret->count++].kind = BROKER_PROBE_ALLOCATORS + at.at[i].kind;
+        ret->places[ret->count++] =
+            broker_place_of(offset, BROKER_PROBE_ALLOCATORS + at.at[i].kind);
     }
     if (ret->count)
         return 0;
@@ -81,17 +80,17 @@ static int find_places(struct symbolizer *s, struct process *p, struct heap_prob
     uint64_t end;
     int r;
 
-    *ret = (struct broker_probes){ .reference_bytes = 4 };
+    *ret = (struct broker_probes){ .program = BROKER_PROBED_HEAP, .about.heap.reference_bytes = 4 };
     if (p->jvm == JVM_STARTING)
         return -EAGAIN;
     if (p->jvm != JVM_READY)
         return error_set(err, -EOPNOTSUPP, "%s", p->jvm == JVM_NO ? "it is no JVM" : p->reason);
     if (!hotspot_vm_allocation(p->vm, &at))
         return error_set(err, -EOPNOTSUPP, "its tables do not tell what a thread has allocated");
-    ret->allocated_bytes = at.allocated_bytes;
-    ret->tlab_start = at.tlab_start;
-    ret->tlab_top = at.tlab_top;
-    ret->tlab_end = at.tlab_end;
+    ret->about.heap.allocated_bytes = at.allocated_bytes;
+    ret->about.heap.tlab_start = at.tlab_start;
+    ret->about.heap.tlab_top = at.tlab_top;
+    ret->about.heap.tlab_end = at.tlab_end;
     r = find_by_symbols(s, p, ret);
     if (r == -EAGAIN)
         return ASKED_PROBES_READING;
@@ -110,30 +109,31 @@ static int put_in_libjvm(struct probe_table *t, const struct probe_env *env, str
 
     (void)t;
     (void)what;
-    return r == 0 ? broker_probe(env->broker, &p->id, m.start, m.end, &places, err) : r;
+    return r == 0 ? broker_probe_put(env->broker, &p->id, m.start, m.end, &places, err) : r;
 }
 
 static int put_in_agent(struct probe_table *t, const struct probe_env *env, struct probe_entry *e,
                         struct process *p, const void *what, struct error *err)
 {
-    uint32_t class_klass;
+    struct broker_probes probes = { .program = BROKER_PROBED_AGENT };
 
     (void)t;
     (void)e;
     (void)what;
-    if (p->jvm != JVM_READY || hotspot_class_klass(p->vm, &class_klass) < 0)
+    if (p->jvm != JVM_READY || hotspot_class_klass(p->vm, &probes.about.agent.class_klass) < 0)
         return error_set(err, -EOPNOTSUPP, "its tables do not tell the class of an object");
-    return broker_agent_probe(env->broker, &p->id, class_klass, hotspot_vm_collections(p->vm), err);
+    probes.about.agent.collections = hotspot_vm_collections(p->vm);
+    return broker_probe_put(env->broker, &p->id, 0, 0, &probes, err);
 }
 
 static void take_out_of_libjvm(struct broker *b, const struct probe_entry *e)
 {
-    broker_unprobe(b, e->id.host_pid, BROKER_PROBED_LIBJVM, NULL);
+    broker_probe_drop(b, e->id.host_pid, BROKER_PROBED_HEAP, 0, NULL);
 }
 
 static void take_out_of_agent(struct broker *b, const struct probe_entry *e)
 {
-    broker_unprobe(b, e->id.host_pid, BROKER_PROBED_AGENT, NULL);
+    broker_probe_drop(b, e->id.host_pid, BROKER_PROBED_AGENT, 0, NULL);
 }
 
 const struct probe_kind PROBES_LIBJVM = { .entry_bytes = sizeof(struct heap_probe),

@@ -32,26 +32,43 @@ static void check_mapping(const struct mapping_fields *m)
     need(m->start < m->end && m->end - m->start >= 4096 && m->end <= BROKER_ADDRESS_MAX);
 }
 
-static void check_probe(const struct probe_fields *f)
+static void check_about(const struct broker_probes *p)
+{
+    const struct broker_heap *heap = &p->about.heap;
+    const struct broker_java_thread *t = &p->about.thread;
+
+    switch (p->program) {
+    case BROKER_PROBED_HEAP:
+        need(heap->reference_bytes == 4 || heap->reference_bytes == 8);
+        need(heap->tlab_end <= BROKER_THREAD_BYTES_MAX &&
+             heap->layout_helper <= BROKER_THREAD_BYTES_MAX);
+        break;
+    case BROKER_PROBED_AGENT:
+        need(p->about.agent.collections < BROKER_ADDRESS_MAX &&
+             p->about.agent.class_klass % 4 == 0);
+        break;
+    case BROKER_PROBED_MOMENTS:
+        need(t->state <= BROKER_THREAD_BYTES_MAX && t->state % 4 == 0);
+        need(t->safepoint <= BROKER_THREAD_BYTES_MAX && t->safepoint % 8 == 0);
+        need(t->begun <= t->native && t->native < t->blocked && t->blocked < t->end);
+        break;
+    default:
+        need(p->set < BROKER_SETS_MAX && p->count == 1);
+        break;
+    }
+}
+
+static void check_probe(const struct probe_put_fields *f)
 {
     const struct broker_probes *p = &f->probes;
 
-    check_mapping(&f->at);
-    need(p->count > 0 && p->count <= BROKER_PROBES_MAX);
-    need(p->reference_bytes == 4 || p->reference_bytes == 8);
-    need(p->tlab_end <= BROKER_THREAD_BYTES_MAX && p->layout_helper <= BROKER_THREAD_BYTES_MAX);
+    need(p->program < BROKER_PROBED_PROGRAMS && p->count <= BROKER_PLACES_MAX);
+    if (p->program != BROKER_PROBED_AGENT)
+        check_mapping(&f->at);
+    check_about(p);
     for (size_t i = 0; i < p->count; i++)
-        need(p->probes[i].kind < BROKER_PROBE_KINDS);
-}
-
-static void check_moments(const struct moments_fields *f)
-{
-    const struct broker_java_thread *t = &f->thread;
-
-    check_mapping(&f->at);
-    need(t->state <= BROKER_THREAD_BYTES_MAX && t->state % 4 == 0);
-    need(t->safepoint <= BROKER_THREAD_BYTES_MAX && t->safepoint % 8 == 0);
-    need(t->begun <= t->native && t->native < t->blocked && t->blocked < t->end);
+        need(broker_place_offset(p->places[i]) < BROKER_FILE_BYTES_MAX &&
+             broker_place_kind(p->places[i]) < BROKER_PROBE_KINDS);
 }
 
 static void check_attach(const struct attach_fields *f)
@@ -109,20 +126,8 @@ static void check_fields(const struct broker_request *q)
     case BROKER_ATTACH:
         check_attach(&f->attach);
         break;
-    case BROKER_PROBE:
-        check_probe(&f->probe);
-        break;
-    case BROKER_MOMENTS:
-        check_moments(&f->moments);
-        break;
-    case BROKER_CALL:
-        check_mapping(&f->call.at);
-        need(f->call.set < BROKER_SETS_MAX && f->call.offset < BROKER_FILE_BYTES_MAX);
-        break;
-    case BROKER_MALLOC:
-        check_mapping(&f->malloc.at);
-        need(f->malloc.set < BROKER_SETS_MAX &&
-             f->malloc.function.argument < BROKER_MALLOC_ARGUMENTS);
+    case BROKER_PROBE_PUT:
+        check_probe(&f->probe_put);
         break;
     default:
         break;

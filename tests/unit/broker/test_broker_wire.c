@@ -41,11 +41,8 @@ static void fill(struct broker_request *q)
         f->mapping.target.start_ticks = 5;
     }
     switch (q->kind) {
-    case BROKER_PROBE:
-        f->probe.probes = (struct broker_probes){ .count = 1, .reference_bytes = 4 };
-        break;
-    case BROKER_MOMENTS:
-        f->moments.thread = (struct broker_java_thread){ 8, 16, 2, 2, 5, 6 };
+    case BROKER_PROBE_PUT:
+        f->probe_put.probes = (struct broker_probes){ .count = 1, .about.heap.reference_bytes = 4 };
         break;
     case BROKER_DEBUG:
         f->debug.n = 20;
@@ -65,9 +62,7 @@ static void fill(struct broker_request *q)
     case BROKER_FILTER_PROCESS:
     case BROKER_PUT_PROCESS:
     case BROKER_FORGET_PROCESS:
-    case BROKER_UNPROBE:
-    case BROKER_UNCALL:
-    case BROKER_UNMOMENTS:
+    case BROKER_PROBE_DROP:
     case BROKER_MALLOCS:
     case BROKER_PROBES_BEGUN:
         f->put_process.host_pid = 1;
@@ -88,8 +83,7 @@ static void fill(struct broker_request *q)
     default:
         break;
     }
-    if (q->kind == BROKER_MAPPED || q->kind == BROKER_DEBUGLINK || q->kind == BROKER_PROBE ||
-        q->kind == BROKER_CALL || q->kind == BROKER_MALLOC || q->kind == BROKER_MOMENTS) {
+    if (q->kind == BROKER_MAPPED || q->kind == BROKER_DEBUGLINK || q->kind == BROKER_PROBE_PUT) {
         f->mapping.start = 4096;
         f->mapping.end = 8192;
     }
@@ -98,6 +92,8 @@ static void fill(struct broker_request *q)
 #define AT(member)                                                                                 \
     offsetof(struct broker_request, member), sizeof(((struct broker_request *)NULL)->member)
 #define NOTHING 0, 0
+#define PROBES fields.probe_put.probes
+#define PLACE(offset, kind) ((uint64_t)(kind) << 56 | (offset))
 
 /* What is put into a message that would pass, and what comes of it. */
 static const struct {
@@ -112,7 +108,7 @@ static const struct {
     { UINT32_MAX, NOTHING, 0, -EOPNOTSUPP },
     { BROKER_KALLSYMS, AT(version), 0, -EBADMSG },
     { BROKER_KALLSYMS, AT(version), 1, -EBADMSG },
-    { BROKER_KALLSYMS, AT(version), 3, -EBADMSG },
+    { BROKER_KALLSYMS, AT(version), 2, -EBADMSG },
     { BROKER_KALLSYMS, AT(zero), 1, -EINVAL },
     { BROKER_KALLSYMS, AT(fields.kallsyms.zero), 1, -EINVAL },
     { BROKER_KALLSYMS, AT(fields.bytes[303]), 1, -EINVAL },
@@ -151,35 +147,29 @@ static const struct {
     { BROKER_MAPPED, AT(fields.mapped.start), 1, -EINVAL },
     { BROKER_MAPPED, AT(fields.mapped.start), UINT64_MAX, -EINVAL },
     { BROKER_MAPPED, AT(fields.mapped.end), BROKER_ADDRESS_MAX + 4096, -EINVAL },
-    { BROKER_PROBE, AT(fields.probe.at.end), 0, -EINVAL },
-    { BROKER_PROBE, AT(fields.probe.probes.count), 0, -EINVAL },
-    { BROKER_PROBE, AT(fields.probe.probes.count), BROKER_PROBES_MAX + 1, -EINVAL },
-    { BROKER_PROBE, AT(fields.probe.probes.reference_bytes), 5, -EINVAL },
-    { BROKER_PROBE, AT(fields.probe.probes.tlab_top), 4, -EINVAL },
-    { BROKER_PROBE, AT(fields.probe.probes.probes[0].kind), BROKER_PROBE_KINDS, -EINVAL },
-    { BROKER_PROBE, AT(fields.probe.probes.probes[1].offset), 1, -EINVAL },
-    { BROKER_UNPROBE, AT(fields.unprobe.host_pid), 0, -EINVAL },
-    { BROKER_UNPROBE, AT(fields.unprobe.where), 2, -EINVAL },
-    { BROKER_MOMENTS, AT(fields.moments.at.end), 0, -EINVAL },
-    { BROKER_MOMENTS, AT(fields.moments.thread.end), 5, -EINVAL },
-    { BROKER_MOMENTS, AT(fields.moments.zero), 8, -EINVAL },
-    { BROKER_UNMOMENTS, AT(fields.unmoments.host_pid), 0, -EINVAL },
-    { BROKER_UNMOMENTS, AT(fields.unmoments.groups), UINT32_MAX, -EINVAL },
+    { BROKER_PROBE_PUT, AT(fields.probe_put.at.start), 0x1001, -EINVAL },
+    { BROKER_PROBE_PUT, AT(fields.probe_put.at.end), 0, -EINVAL },
+    { BROKER_PROBE_PUT, AT(PROBES.program), BROKER_PROBED_PROGRAMS, -EINVAL },
+    { BROKER_PROBE_PUT, AT(PROBES.program), UINT32_MAX, -EINVAL },
+    { BROKER_PROBE_PUT, AT(PROBES.set), 1, -EINVAL },
+    { BROKER_PROBE_PUT, AT(PROBES.zero), 1, -EINVAL },
+    { BROKER_PROBE_PUT, AT(PROBES.count), 0, -EINVAL },
+    { BROKER_PROBE_PUT, AT(PROBES.count), BROKER_PLACES_MAX + 1, -EINVAL },
+    { BROKER_PROBE_PUT, AT(PROBES.about.heap.reference_bytes), 5, -EINVAL },
+    { BROKER_PROBE_PUT, AT(PROBES.about.heap.tlab_top), 4, -EINVAL },
+    { BROKER_PROBE_PUT, AT(PROBES.places[0]), PLACE(0, BROKER_PROBE_KINDS), -EINVAL },
+    { BROKER_PROBE_PUT, AT(PROBES.places[0]), PLACE(BROKER_FILE_BYTES_MAX, 0), -EINVAL },
+    { BROKER_PROBE_PUT, AT(PROBES.places[0]), UINT64_MAX, -EINVAL },
+    { BROKER_PROBE_PUT, AT(PROBES.places[1]), 1, -EINVAL },
+    { BROKER_PROBE_DROP, AT(fields.probe_drop.host_pid), 0, -EINVAL },
+    { BROKER_PROBE_DROP, AT(fields.probe_drop.program), BROKER_PROBED_PROGRAMS, -EINVAL },
+    { BROKER_PROBE_DROP, AT(fields.probe_drop.which), 1, -EINVAL },
+    { BROKER_PROBE_DROP, AT(fields.probe_drop.zero), 1, -EINVAL },
     { BROKER_MOMENTS_RING, AT(fields.moments_ring.zero), 5, -EINVAL },
-    { BROKER_CALL, AT(fields.call.at.start), 0x1001, -EINVAL },
-    { BROKER_CALL, AT(fields.call.offset), BROKER_FILE_BYTES_MAX, -EINVAL },
-    { BROKER_CALL, AT(fields.call.set), BROKER_SETS_MAX, -EINVAL },
-    { BROKER_UNCALL, AT(fields.uncall.host_pid), 0, -EINVAL },
-    { BROKER_UNCALL, AT(fields.uncall.set), BROKER_SETS_MAX, -EINVAL },
-    { BROKER_MALLOC, AT(fields.malloc.function.argument), BROKER_MALLOC_ARGUMENTS, -EINVAL },
-    { BROKER_MALLOC, AT(fields.malloc.function.zero), 1, -EINVAL },
-    { BROKER_MALLOC, AT(fields.malloc.set), BROKER_SETS_MAX, -EINVAL },
     { BROKER_MALLOCS, AT(fields.mallocs.host_pid), 0, -EINVAL },
     { BROKER_ATTACH, AT(fields.attach.mode), UINT32_MAX, -EINVAL },
     { BROKER_ATTACH, AT(fields.attach.options), UINT32_MAX, -EINVAL },
     { BROKER_ATTACH, AT(fields.attach.mount_tmp), 2, -EINVAL },
-    { BROKER_AGENT_PROBE, AT(fields.agent_probe.class_klass), 2, -EINVAL },
-    { BROKER_AGENT_PROBE, AT(fields.agent_probe.collections), BROKER_ADDRESS_MAX, -EINVAL },
     { BROKER_CONFIG, AT(fields.config.file), TLS_FILE_END, -EINVAL },
     { BROKER_PUT_ROWS, AT(fields.put_rows.end), 0, -EINVAL },
     { BROKER_PUT_ROWS, AT(fields.put_rows.end), BROKER_TABLES_ROWS + 1, -EINVAL },
@@ -210,6 +200,85 @@ START_TEST(checks_one_request)
     ck_assert_int_eq(a.result, CHECKS[_i].r);
     ck_assert_uint_eq(a.seq, 7);
     ck_assert(a.body.failure.msg[0]);
+}
+END_TEST
+
+/* Requests of each program of a probe that pass, and what makes them fail. */
+#define CALL_OF(set_, kind_)                                                                       \
+    {                                                                                              \
+        .program = BROKER_PROBED_CALL, .set = (set_), .count = 1, .places = { PLACE(64, kind_) }   \
+    }
+#define MALLOC_OF(set_, kind_)                                                                     \
+    {                                                                                              \
+        .program = BROKER_PROBED_MALLOC, .set = (set_), .count = 1, .places = { PLACE(64, kind_) } \
+    }
+#define MOMENTS_OF(...)                                                                            \
+    {                                                                                              \
+        .program = BROKER_PROBED_MOMENTS, .about.thread = { __VA_ARGS__ }                          \
+    }
+static const struct {
+    struct broker_probes probes;
+    bool mapped, fits;
+} PROGRAMS[] = {
+    { CALL_OF(7, 0), true, true },
+    { CALL_OF(BROKER_SETS_MAX, 0), true, false },
+    { CALL_OF(7, 1), true, false },
+    { CALL_OF(7, 0), false, false },
+    { MALLOC_OF(7, BROKER_MALLOC_RESULT), true, true },
+    { MALLOC_OF(BROKER_SETS_MAX, 0), true, false },
+    { MALLOC_OF(7, BROKER_MALLOC_ARGUMENTS), true, false },
+    { { .program = BROKER_PROBED_MALLOC, .set = 7 }, true, false },
+    { { .program = BROKER_PROBED_CALL, .count = 2 }, true, false },
+    { { .program = BROKER_PROBED_CALL, .count = 1, .about.thread.state = 4 }, true, false },
+    { MOMENTS_OF(8, 16, 2, 2, 5, 6), true, true },
+    { MOMENTS_OF(8, 16, 2, 2, 5, 6), false, false },
+    { MOMENTS_OF(8, 16, 2, 2, 5, 5), true, false },
+    { MOMENTS_OF(2, 16, 2, 2, 5, 6), true, false },
+    { { .program = BROKER_PROBED_MOMENTS, .about.heap = { 8, 16, 0x06050202, 1 } }, true, false },
+    { { .program = BROKER_PROBED_AGENT, .about.agent = { 8, 4, 0 } }, false, true },
+    { { .program = BROKER_PROBED_AGENT, .about.agent = { 8, 4, 0 } }, true, false },
+    { { .program = BROKER_PROBED_AGENT, .about.agent = { 8, 2, 0 } }, false, false },
+    { { .program = BROKER_PROBED_AGENT, .about.agent = { 8, 4, 1 } }, false, false },
+    { { .program = BROKER_PROBED_AGENT, .about.agent = { BROKER_ADDRESS_MAX, 4, 0 } },
+      false,
+      false },
+    { { .program = BROKER_PROBED_AGENT, .count = 1 }, false, false },
+    { { .program = BROKER_PROBED_AGENT, .set = 1 }, false, false },
+};
+
+START_TEST(checks_the_program_of_a_probe)
+{
+    struct broker_request q = request_of(BROKER_PROBE_PUT), out;
+    struct error err = ERROR_NULL;
+
+    fill(&q);
+    q.fields.probe_put.probes = PROGRAMS[_i].probes;
+    if (!PROGRAMS[_i].mapped)
+        q.fields.probe_put.at.start = q.fields.probe_put.at.end = 0;
+    ck_assert_int_eq(broker_request_check(&q, sizeof(q), &out, &err),
+                     PROGRAMS[_i].fits ? 0 : -EINVAL);
+}
+END_TEST
+
+/* Sets go with programs of sets, and groups of moments with that of moments. */
+START_TEST(checks_which_probes_are_dropped)
+{
+    struct broker_request q = request_of(BROKER_PROBE_DROP), out;
+
+    fill(&q);
+    for (uint32_t program = 0; program < BROKER_PROBED_PROGRAMS; program++) {
+        bool of_set = program == BROKER_PROBED_CALL || program == BROKER_PROBED_MALLOC;
+
+        q.fields.probe_drop.program = program;
+        q.fields.probe_drop.which = 7;
+        ck_assert_int_eq(broker_request_check(&q, sizeof(q), &out, NULL),
+                         of_set || program == BROKER_PROBED_MOMENTS ? 0 : -EINVAL);
+        q.fields.probe_drop.which = BROKER_SETS_MAX;
+        ck_assert_int_eq(broker_request_check(&q, sizeof(q), &out, NULL),
+                         program == BROKER_PROBED_MOMENTS ? 0 : -EINVAL);
+        q.fields.probe_drop.which = UINT32_MAX;
+        ck_assert_int_eq(broker_request_check(&q, sizeof(q), &out, NULL), -EINVAL);
+    }
 }
 END_TEST
 
@@ -393,6 +462,8 @@ int main(void)
     tcase_add_checked_fixture(pure, fixture_without_broker, fixture_without_broker_end);
     tcase_set_timeout(pure, 30);
     tcase_add_loop_test(pure, checks_one_request, 0, ARRAY_SIZE(CHECKS));
+    tcase_add_loop_test(pure, checks_the_program_of_a_probe, 0, ARRAY_SIZE(PROGRAMS));
+    tcase_add_test(pure, checks_which_probes_are_dropped);
     tcase_add_loop_test(pure, nothing_is_set_behind_the_fields, 0, BROKER_KIND_END);
     suite_add_tcase(s, pure);
     tcase_add_checked_fixture(real, fixture_start, fixture_stop);

@@ -30,6 +30,12 @@ struct fake_broker {
     size_t dialogue_n;
 };
 
+static const char *const PROGRAMS[BROKER_PROBED_PROGRAMS] = {
+    [BROKER_PROBED_HEAP] = "heap",       [BROKER_PROBED_AGENT] = "agent",
+    [BROKER_PROBED_MOMENTS] = "moments", [BROKER_PROBED_CALL] = "call",
+    [BROKER_PROBED_MALLOC] = "malloc",
+};
+
 /* Returns whether a request of @kind is part of the dialogue of a capture. */
 static bool is_told(uint32_t kind)
 {
@@ -43,13 +49,8 @@ static bool is_told(uint32_t kind)
     case BROKER_FILTER_PROCESS:
     case BROKER_FILTER_ALL:
     case BROKER_TAKE_LOSSES:
-    case BROKER_PROBE:
-    case BROKER_UNPROBE:
-    case BROKER_AGENT_PROBE:
-    case BROKER_CALL:
-    case BROKER_UNCALL:
-    case BROKER_MOMENTS:
-    case BROKER_UNMOMENTS:
+    case BROKER_PROBE_PUT:
+    case BROKER_PROBE_DROP:
     case BROKER_PROBES_BEGUN:
         return true;
     default:
@@ -83,11 +84,13 @@ static void describe(const struct broker_request *q, char *to, size_t size)
     case BROKER_FILTER_PROCESS:
         snprintf(to, size, " P %u", q->fields.filter_process.sets);
         break;
-    case BROKER_CALL:
-        snprintf(to, size, " P %u", q->fields.call.set);
+    case BROKER_PROBE_PUT:
+        snprintf(to, size, " P %s %u", PROGRAMS[q->fields.probe_put.probes.program],
+                 q->fields.probe_put.probes.set);
         break;
-    case BROKER_UNCALL:
-        snprintf(to, size, " P %u", q->fields.uncall.set);
+    case BROKER_PROBE_DROP:
+        snprintf(to, size, " P %s %u", PROGRAMS[q->fields.probe_drop.program],
+                 q->fields.probe_drop.which);
         break;
     case BROKER_TAKE_LOSSES:
         to[0] = '\0';

@@ -228,17 +228,17 @@ END_TEST
 START_TEST(it_waits_for_its_probes)
 {
     rig_read_symbols(&rig);
-    fake_broker_answer(rig.fake, BROKER_CALL, -EINPROGRESS, 1);
+    fake_broker_answer(rig.fake, BROKER_PROBE_PUT, -EINPROGRESS, 1);
     fake_broker_answer(rig.fake, BROKER_PROBES_BEGUN, -EINPROGRESS, 2);
     start(CALLED, 1);
     rig_run(&rig);
     fake_broker_expect(rig.fake, "sample_start " CALLED " 1\n"
                                  "sample_begun 0\n"
-                                 "call P 0\n"
+                                 "probe_put P call 0\n"
                                  "probes_begun P\n"
                                  "probes_begun P\n"
                                  "probes_begun P\n"
-                                 "call P 0\n"
+                                 "probe_put P call 0\n"
                                  "take_losses\n"
                                  "filter_process P 1\n");
 }
@@ -250,7 +250,7 @@ START_TEST(its_probes_stay_while_it_waits)
     uint64_t first;
 
     rig_read_symbols(&rig);
-    fake_broker_answer(rig.fake, BROKER_CALL, -EINPROGRESS, 1);
+    fake_broker_answer(rig.fake, BROKER_PROBE_PUT, -EINPROGRESS, 1);
     fake_broker_answer(rig.fake, BROKER_PROBES_BEGUN, -EINPROGRESS, 1000);
     start(CALLED, 1);
     first = rig.handle;
@@ -266,7 +266,7 @@ START_TEST(its_probes_stay_while_it_waits)
                                  "filter_process P 0\n");
     captures_end(&rig.captures, first, /* keep= */ false);
     fake_broker_expect(rig.fake, "sample_stop 0\n"
-                                 "uncall P 0\n");
+                                 "probe_drop P call 0\n");
 }
 END_TEST
 
@@ -404,12 +404,12 @@ START_TEST(a_function_is_probed_before_it_begins)
     start(CALLED, 1);
     fake_broker_expect(rig.fake, "sample_start " CALLED " 1\n"
                                  "sample_begun 0\n"
-                                 "call P 0\n"
+                                 "probe_put P call 0\n"
                                  "take_losses\n"
                                  "filter_process P 1\n");
     end(/* keep= */ false);
     fake_broker_expect(rig.fake, "sample_stop 0\n"
-                                 "uncall P 0\n"
+                                 "probe_drop P call 0\n"
                                  "filter_process P 0\n");
 }
 END_TEST
@@ -441,7 +441,7 @@ START_TEST(a_refused_probe_is_said)
     struct error err = ERROR_NULL;
 
     rig_read_symbols(&rig);
-    fake_broker_answer(rig.fake, BROKER_CALL, -ENOEXEC, 1);
+    fake_broker_answer(rig.fake, BROKER_PROBE_PUT, -ENOEXEC, 1);
     ck_assert_int_eq(rig_start(&rig, &req, &err), BACKEND_CONFLICT);
     ck_assert_str_eq(err.msg, "the broker says -8");
     ck_assert(strstr(err.remedy, "choose another function"));
