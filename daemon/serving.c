@@ -31,16 +31,14 @@
 
 /* What tells this node from others, for the phases of its schedules: the same after a restart. To
  * be asked before the sandbox. */
-static void node_text(char *buf, size_t size)
+static void node_text(const char *host, char *buf, size_t size)
 {
     _cleanup_buf_ struct buf id = BUF_NULL;
-    struct utsname u = { .nodename = "" };
 
     buf_init(&id, 256);
     if (buf_read_at(&id, AT_FDCWD, "/etc/machine-id") < 0)
         buf_clear(&id);
-    uname(&u);
-    snprintf(buf, size, "%.64s/%.64s", id.p ? id.p : "", u.nodename);
+    snprintf(buf, size, "%.64s/%.64s", id.p ? id.p : "", host);
 }
 
 /* Waits for a signal to end (0), or for the loss of the broker or of the namer (-EPIPE). */
@@ -287,6 +285,7 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
 {
     struct stall_exit stall_exit = { .notes_fd = w->notes_fd, .notify_fd = w->notify_fd };
     struct quarantine quarantine;
+    struct utsname host = { .nodename = "" };
     char node[160];
     struct engine_opts engine_opts = {
         .broker_fd = w->broker_fd,
@@ -310,6 +309,7 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
         .listen_fds = w->listen_fds,
         .listen_count = w->listen_count,
         .version = FLAMED_VERSION,
+        .host = host.nodename,
         .connections_max = (unsigned)c->connections_max,
         .captures_max = (unsigned)c->captures_max,
         .answer_max_bytes = c->answer_max_bytes,
@@ -352,7 +352,8 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
     if (r < 0)
         return error_code(err, r, "cannot prepare signals");
     serving.signal_fd = signal_fd;
-    node_text(node, sizeof(node));
+    uname(&host);
+    node_text(host.nodename, node, sizeof(node));
     path_of(w->store_fd, store_path, sizeof(store_path));
     umask(077);
     r = w->store_fd < 0 ? 0 : store_folder_narrow(w->store_fd, store_path, err);

@@ -1,11 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/profile_process.h"
 
+#include "base/buf.h"
 #include "discover/service.h"
+
+#define ATTRIBUTES_BYTES ((size_t)1024)
+
+static void add_attribute(struct buf *out, const char *key, const char *value)
+{
+    if (value[0] && !strchr(value, '\n'))
+        buf_printf(out, "%s=%s\n", key, value);
+}
+
+/* What OpenTelemetry's semantic conventions say of @p besides names that profiles have anyhow. */
+static void attributes_of(const struct process *p, const struct service *s, struct buf *out)
+{
+    const struct container *c = &p->container;
+
+    add_attribute(out, "service.namespace", s->space[0] ? s->space : c->pod_namespace);
+    add_attribute(out, "service.instance.id", s->instance);
+    add_attribute(out, "deployment.environment.name", s->environment);
+    add_attribute(out, "k8s.pod.uid", c->pod_uid);
+    add_attribute(out, c->pod_uid[0] ? "k8s.container.name" : "container.name", c->name);
+}
 
 void profile_process_of(struct frame_table *frames, const struct process *p,
                         struct profile_process *ret)
 {
+    _cleanup_buf_ struct buf attributes = BUF_NULL;
     struct service service;
 
     *ret = (struct profile_process){
@@ -21,4 +43,9 @@ void profile_process_of(struct frame_table *frames, const struct process *p,
         return;
     service_of_process(p, &service);
     frame_table_string(frames, span_of(service.name), &ret->service);
+    frame_table_string(frames, span_of(service.version), &ret->version);
+    buf_init(&attributes, ATTRIBUTES_BYTES);
+    attributes_of(p, &service, &attributes);
+    if (!attributes.error)
+        frame_table_string(frames, buf_span(&attributes), &ret->attributes);
 }

@@ -15,7 +15,7 @@ static void copy_clean(struct span s, char *field, size_t size)
 
 /* ---- what the process says of itself ---- */
 
-enum field { NAME, VERSION, ENVIRONMENT, INSTANCE, FIELDS };
+enum field { NAME, VERSION, ENVIRONMENT, INSTANCE, SPACE, FIELDS };
 
 /* Gets where the value of @field is kept, and its room. */
 static char *field_of(struct service *s, enum field field, size_t *ret_size)
@@ -30,6 +30,9 @@ static char *field_of(struct service *s, enum field field, size_t *ret_size)
     case INSTANCE:
         *ret_size = sizeof(s->instance);
         return s->instance;
+    case SPACE:
+        *ret_size = sizeof(s->space);
+        return s->space;
     default:
         *ret_size = sizeof(s->name);
         return s->name;
@@ -62,6 +65,7 @@ static const struct key ATTRIBUTES[] = {
     { "deployment.environment.name=", ENVIRONMENT, 0 },
     { "deployment.environment=", ENVIRONMENT, 0 },
     { "service.instance.id=", INSTANCE, 0 },
+    { "service.namespace=", SPACE, 0 },
 };
 
 #define RANK_OF_OPTION_ATTRIBUTES 2

@@ -25,6 +25,7 @@ enum service_source {
 /* Clean text; "" where it is not known. */
 struct service {
     char name[SERVICE_NAME_BYTES], version[64], environment[64], instance[128];
+    char space[64];             /* what OpenTelemetry calls service.namespace */
     enum service_source source; /* of the name */
 };
 

@@ -125,6 +125,10 @@ static int finish_who(struct finisher *f, const struct record *r)
             k = finish_string(f, to->pod_namespace, &to->pod_namespace);
         if (k == 0)
             k = finish_string(f, to->service, &to->service);
+        if (k == 0)
+            k = finish_string(f, to->version, &to->version);
+        if (k == 0)
+            k = finish_string(f, to->attributes, &to->attributes);
     }
     for (uint32_t i = 0; i < r->threads.count && k == 0; i++) {
         struct profile_thread *to = &p->threads[p->thread_count++];

@@ -48,6 +48,10 @@ static int merge_process(struct merger *m, uint32_t index, uint32_t *ret)
         r = merge_string(m, process.pod_namespace, &process.pod_namespace);
     if (r == 0)
         r = merge_string(m, process.service, &process.service);
+    if (r == 0)
+        r = merge_string(m, process.version, &process.version);
+    if (r == 0)
+        r = merge_string(m, process.attributes, &process.attributes);
     return r == 0 ? record_process(m->record, &process, ret) : r;
 }
 

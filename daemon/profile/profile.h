@@ -25,8 +25,11 @@ struct profile_process { /* no padding: it is a key while recording */
     uint32_t pod, pod_namespace;
     uint32_t owner; /* the user that may look into it, 0: root alone; the store does not keep it */
     uint32_t service; /* string: the service that a JVM is (discover/service.h); 0: not known */
+    /* Strings; the store keeps neither. The service's version; further attributes of OpenTelemetry,
+     * "key=value" on a line each. 0: none. */
+    uint32_t version, attributes;
 };
-_Static_assert(sizeof(struct profile_process) == 40, "profile_process must have no padding");
+_Static_assert(sizeof(struct profile_process) == 48, "profile_process must have no padding");
 
 struct profile_thread {
     int32_t host_tid;

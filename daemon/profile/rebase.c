@@ -116,6 +116,10 @@ static int add_process(struct rebase *b, const struct profile_process *p)
         r = add_string(b, p->pod_namespace, &id);
     if (r == 0)
         r = add_string(b, p->service, &id);
+    if (r == 0)
+        r = add_string(b, p->version, &id);
+    if (r == 0)
+        r = add_string(b, p->attributes, &id);
     return r;
 }
 
@@ -169,6 +173,8 @@ void record_rebase(struct record *r, const struct rebase *b)
         p->pod = string_of(b, p->pod);
         p->pod_namespace = string_of(b, p->pod_namespace);
         p->service = string_of(b, p->service);
+        p->version = string_of(b, p->version);
+        p->attributes = string_of(b, p->attributes);
     }
     for (uint32_t i = 0; i < r->threads.count; i++) {
         struct profile_thread *t = id_table_at(&r->threads, i);

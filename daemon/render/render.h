@@ -24,6 +24,8 @@ struct render_opts {
     double minwidth;     /* percent of the width below which frames are left out of html and svg; 0:
                             none */
     const char *version; /* of flamed; NULL: left out */
+    const char *host;    /* otlp: the name of this machine; NULL: left out */
+    bool untimed;        /* otlp: sums in place of the times of samples */
     bool reverse;        /* html, svg: opens with callers merged from the leaf; tree: is so */
     bool inverted;       /* html, svg: opens with the root at the top (an icicle) */
     size_t top;          /* rows of flat, stacks of traces, frames of tree; 0: RENDER_TOP_DEFAULT */

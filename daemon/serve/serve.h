@@ -20,6 +20,7 @@ struct serve_opts {
     uint32_t listen_tls; /* of them, those that speak TLS: bits */
     struct tls *tls;     /* taken over by serve_start() where that goes well; NULL: no TLS */
     const char *version;
+    const char *host;            /* the name of this machine */
     unsigned connections_max;    /* 128 of one caller; of all: request/caller.h */
     unsigned captures_max;       /* 64 of one caller at once */
     size_t answer_max_bytes;     /* 64 MiB */

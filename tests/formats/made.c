@@ -23,6 +23,15 @@ static uint32_t str(const char *s, size_t n)
     return making_string(table, s, n);
 }
 
+/* Lines, as attributes are: names have none. */
+static uint32_t lines(const char *s)
+{
+    uint32_t id;
+
+    must(frame_table_string(table, span_of(s), &id));
+    return id;
+}
+
 static uint32_t str0(const char *s)
 {
     return str(s, strlen(s));
@@ -149,7 +158,11 @@ static void first_process(void)
                                  .name = str0("com.acme.shop.Application"),
                                  .container = str0("0123456789ab"),
                                  .pod = str0("shop-6f7d"),
-                                 .pod_namespace = str0("prod") };
+                                 .pod_namespace = str0("prod"),
+                                 .service = str0("shop"),
+                                 .version = str0("2.4.1"),
+                                 .attributes = lines("service.namespace=prod\n"
+                                                     "service.instance.id=shop-6f7d\n") };
     uint32_t http = thread_of(&p, "http-1", 4250), http2 = thread_of(&p, "http-2", 4251),
              gc = thread_of(&p, "G1 Main Marker", 4246), jit = thread_of(&p, "C2 Compiler", 4247);
 

@@ -130,15 +130,19 @@ class Otlp(unittest.TestCase):
         data = Data("mixed")
         resources = [attributes for attributes, _ in data.profiles()]
         self.assertEqual(resources, [
-            {"service.name": "com.acme.shop.Application", "process.pid": 4242, "container.id": "0123456789ab",
-             "k8s.pod.name": "shop-6f7d", "k8s.namespace.name": "prod"},
-            {"service.name": "Batch", "process.pid": 5151}])
+            {"service.name": "shop", "service.version": "2.4.1", "k8s.namespace.name": "prod", "service.namespace": "prod",
+             "service.instance.id": "shop-6f7d", "k8s.pod.name": "shop-6f7d"},
+            {"service.name": "Batch"}])
+        of_samples = []
         for _, profile in data.profiles():
+            found = [data.attributes(sample) for sample in profile["samples"]]
+            of_samples.append({(a["process.pid"], a.get("container.id")) for a in found})
             self.assertEqual(data.strings[one(one(profile, "sample_type"), "type_strindex")], "samples")
             self.assertEqual(data.strings[one(one(profile, "period_type"), "unit_strindex")], "nanoseconds")
             self.assertEqual(one(profile, "period"), common.PERIOD)
             self.assertEqual(data.attributes(profile)["flamed.warning.1"], "This profile is made up: believe no number in it")
             self.assertEqual(data.attributes(profile)["flamed.lost"], 7)
+        self.assertEqual(of_samples, [{(4242, "0123456789ab")}, {(5151, None)}])
 
     def test_total_weighs_by_value(self):
         data = Data("single", "total=1")
@@ -155,7 +159,7 @@ class Otlp(unittest.TestCase):
         for attributes, profile in data.profiles():
             kind = one(profile, "sample_type")
             name = data.strings[one(kind, "type_strindex")], data.strings[one(kind, "unit_strindex")]
-            of_process[attributes["process.pid"], name] += 1
+            of_process[attributes["service.name"], name] += 1
             for sample in profile["samples"]:
                 got[name][data.names(one(sample, "stack_index"))] += sum(sample["values"])
         self.assertEqual(set(got), {("cpu", "nanoseconds"), ("wait", "bytes")})

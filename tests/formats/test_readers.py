@@ -182,8 +182,9 @@ class OtlpReaders(unittest.TestCase):
     def test_each_event_has_its_value_in_pyroscope(self):
         """By the names under which it is asked for there. Off-CPU time has the time of each wait, too."""
         names = {"cpu": "process_cpu:cpu:nanoseconds", "offcpu": "off_cpu:off_cpu:nanoseconds", "page-faults": "page-faults:samples:count",
-                 "nativemem": "nativemem:nativemem:bytes"}
-        units = {"alloc": "bytes", "live": "bytes", "malloc": "bytes", "nativelive": "bytes"}
+                 "nativemem": "nativemem:nativemem:bytes",
+                 "alloc": "alloc_space:alloc_space:bytes", "live": "inuse_space:inuse_space:bytes"}
+        units = {"malloc": "bytes", "nativelive": "bytes"}
         for event in KINDS:
             total = sum(map(int, common.write(event, "values").split()))
             wanted = {names.get(event, f"{event}:{event}:{units.get(event, 'nanoseconds')}"):
@@ -193,7 +194,7 @@ class OtlpReaders(unittest.TestCase):
                 got[sample["pyroscope"]] += sample["sum"]
             self.assertEqual(got, wanted)
             for sample in self.samples["every"]:
-                self.assertIn(sample["pyroscope"].partition(":")[0], {*KINDS, "process_cpu"})
+                self.assertIn(sample["pyroscope"].partition(":")[0], {*KINDS, "process_cpu", "alloc_space", "inuse_space"})
         self.assertEqual({(sample["type"], sample["period"]) for sample in self.samples["offcpu"]}, {("off_cpu:nanoseconds", "")})
         times = [time for sample in self.samples["offcpu"] for time in sample["times"]]
         self.assertEqual(sorted(times), sorted(sample.time_ns for sample in common.samples("offcpu")))

@@ -319,7 +319,7 @@ class Formats(unittest.TestCase):
         self.assertGreater(sum(stored["cpu.wall.alloc.jfr", "cpu"].values()), 0)
         taken = readers_of_formats.collector(*exports.values()) # fails where Pyroscope refuses one
         self.assertEqual({sample["pyroscope"] for sample in taken["cpu.wall.alloc.otlp.pb"]},
-                         {"process_cpu:cpu:nanoseconds", "wall:wall:nanoseconds", "alloc:alloc:bytes"})
+                         {"process_cpu:cpu:nanoseconds", "wall:wall:nanoseconds", "alloc_space:alloc_space:bytes"})
         self.assertIn("off_cpu:off_cpu:nanoseconds", {sample["pyroscope"] for sample in taken["offcpu.lock.nativelock.otlp.pb"]})
 
     # ---- readers ----

@@ -9,7 +9,7 @@
 #include "render/proto/otlp_dictionary.h"
 #include "render/proto/protobuf.h"
 
-#define OTLP_ATTRIBUTES_MAX 5            /* of a resource */
+#define OTLP_ATTRIBUTES_MAX 16           /* of a resource */
 #define OTLP_TIMES_MAX UINT64_C(8000000) /* of samples that stand for several each has a time */
 
 /* Fields that hold what is packed on its own. */
@@ -65,7 +65,7 @@ static int otlp_observe(struct otlp *x)
         times[keys[i]] += x->v->profile->samples[i].count;
         all += x->v->profile->samples[i].count;
     }
-    x->timeless = !keys || all > OTLP_TIMES_MAX;
+    x->timeless = x->timeless || !keys || all > OTLP_TIMES_MAX;
     for (uint32_t k = 0; k < x->d.stacks.key_count; k++) {
         longest = MAX(longest, (size_t)(x->timeless ? x->observed_at[k + 2] : times[k]));
         x->observed_at[k + 2] += x->observed_at[k + 1];
@@ -137,7 +137,9 @@ static void put_sample(struct otlp *x, uint32_t id, enum otlp_shape shape, struc
     observe(x, id, shape, &sample);
     sample.stack_index = (int32_t)key->stack;
     sample.attribute_indices = attributes;
-    sample.n_attribute_indices = (attributes[0] != 0) + (attributes[1] != 0);
+    while (sample.n_attribute_indices < OTLP_THREAD_ATTRIBUTES &&
+           attributes[sample.n_attribute_indices])
+        sample.n_attribute_indices++;
     part.samples = &ref;
     part.n_samples = 1;
     pack_message(profile, &part.base);
@@ -145,10 +147,22 @@ static void put_sample(struct otlp *x, uint32_t id, enum otlp_shape shape, struc
 
 /* ---- resources ---- */
 
-/* Pyroscope and OpenTelemetry's profiler know time off the processor by this name. */
+/* Values by the names that Pyroscope, Go and OpenTelemetry's profiler have for them. */
 static struct span type_of(const struct profile_event *event)
 {
-    return strcmp(event->name, "offcpu") == 0 ? SPAN("off_cpu") : span_of(event->name);
+    static const struct {
+        const char *event, *type;
+    } NAMES[] = {
+        { "offcpu", "off_cpu" },
+        { "alloc", "alloc_space" },
+        { "live", "inuse_space" },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(NAMES); i++) {
+        if (strcmp(event->name, NAMES[i].event) == 0)
+            return span_of(NAMES[i].type);
+    }
+    return span_of(event->name);
 }
 
 static void put_facts(struct otlp *x, const struct profile_event *event, enum otlp_shape shape,
@@ -205,25 +219,49 @@ static void resource_add_text(struct otlp_resource *r, const char *key, const ch
     value->string_value = (char *)text;
 }
 
-static void put_resource(const struct otlp *x, uint32_t process, struct buf *out)
+/* Adds the lines "key=value" of @text, which ends them with NULs, and a pod by its name, unless
+ * only its uid is known. */
+static void resource_add_lines(struct otlp_resource *r, char *text, const char *pod)
+{
+    bool named = true;
+
+    for (char *line = text, *end; *line && r->n < OTLP_ATTRIBUTES_MAX - 1; line = end + 1) {
+        char *equals = strchr(line, '=');
+
+        end = strchr(line, '\n');
+        if (!end || !equals || equals > end)
+            break;
+        *equals = *end = '\0';
+        resource_add_text(r, line, equals + 1);
+        if (strcmp(line, "k8s.pod.uid") == 0 && strcmp(equals + 1, pod) == 0)
+            named = false;
+    }
+    if (named)
+        resource_add_text(r, "k8s.pod.name", pod);
+}
+
+/* A pid or the id of a container would make another series of each restart: samples have them. */
+static void put_resource(const struct otlp *x, const struct render_opts *o, uint32_t process,
+                         struct buf *out)
 {
     const struct profile *p = x->v->profile;
     Otlp__Resource resource = OTLP__RESOURCE__INIT;
     Otlp__ResourceProfiles part = OTLP__RESOURCE_PROFILES__INIT;
     struct otlp_resource r = { 0 };
+    _cleanup_free_ char *lines = NULL;
 
     if (process < p->process_count) {
         const struct profile_process *q = &p->processes[process];
-        Otlp__AnyValue *pid;
 
+        lines = strdup(text_of(x, q->attributes));
         resource_add_text(&r, "service.name", text_of(x, q->service ? q->service : q->name));
-        pid = resource_add(&r, "process.pid");
-        pid->value_case = OTLP__ANY_VALUE__VALUE_INT_VALUE;
-        pid->int_value = q->host_pid;
-        resource_add_text(&r, "container.id", text_of(x, q->container));
-        resource_add_text(&r, "k8s.pod.name", text_of(x, q->pod));
+        resource_add_text(&r, "service.version", text_of(x, q->version));
         resource_add_text(&r, "k8s.namespace.name", text_of(x, q->pod_namespace));
+        if (lines)
+            resource_add_lines(&r, lines, text_of(x, q->pod));
     }
+    if (o && o->host)
+        resource_add_text(&r, "host.name", o->host);
     resource.attributes = r.refs;
     resource.n_attributes = r.n;
     part.resource = &resource;
@@ -294,7 +332,7 @@ static void put_process(struct otlp *x, const struct render_opts *o, const uint3
             to++;
         put_profile(x, &x->v->profile->events[event], keys + from, to - from, &scopes);
     }
-    put_resource(x, n ? process_of(x, keys[0]) : 0, &resource);
+    put_resource(x, o, n ? process_of(x, keys[0]) : 0, &resource);
     pack_nested(&resource, FIELD_RESOURCE_SCOPES, buf_span(&scopes));
     pack_nested(out, FIELD_DATA_RESOURCE, buf_span(&resource));
     otlp_fail(x, scopes.error ? scopes.error : resource.error);
@@ -333,7 +371,7 @@ static void otlp_deinit(struct otlp *x)
 int render_otlp(const struct view *v, const struct render_opts *o, struct buf *out,
                 struct error *err)
 {
-    _cleanup_(otlp_deinit) struct otlp x = { .v = v };
+    _cleanup_(otlp_deinit) struct otlp x = { .v = v, .timeless = o && o->untimed };
 
     otlp_fail(&x, otlp_dictionary_init(&x.d, v, out->max));
     if (!x.error)

@@ -194,10 +194,18 @@ static void put_threads(struct otlp_dictionary *d)
     const struct profile *p = d->v->profile;
 
     for (size_t i = 0; i < p->thread_count && !d->error; i++) {
-        d->threads[i][0] = put_number(d, "thread.id", p->threads[i].host_tid);
-        if (p->threads[i].name)
-            d->threads[i][1] =
-                put_text(d, "thread.name", intern_get(p->strings, p->threads[i].name).p);
+        const struct profile_thread *t = &p->threads[i];
+        const struct profile_process *q = &p->processes[t->process];
+        int32_t *to = d->threads[i];
+
+        if (t->host_tid)
+            *to++ = put_number(d, "thread.id", t->host_tid);
+        if (t->name)
+            *to++ = put_text(d, "thread.name", intern_get(p->strings, t->name).p);
+        if (q->host_pid)
+            *to++ = put_number(d, "process.pid", q->host_pid);
+        if (intern_get(p->strings, q->container).n)
+            *to++ = put_text(d, "container.id", intern_get(p->strings, q->container).p);
     }
 }
 

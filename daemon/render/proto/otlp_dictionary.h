@@ -10,6 +10,7 @@
 #include "render/proto/stacks.h"
 
 #define OTLP_FACTS 6 /* attributes of a profile, besides warnings */
+#define OTLP_THREAD_ATTRIBUTES 4
 
 struct otlp_dictionary {
     const struct view *v;
@@ -21,8 +22,9 @@ struct otlp_dictionary {
         facts[OTLP_FACTS + PROFILE_WARNINGS_MAX + VIEW_WARNINGS]; /* attributes of every profile */
     size_t fact_count;
     int32_t origins[STACKS_ORIGINS]; /* attributes, by enum stacks_origin */
-    int32_t (*threads)[2];           /* [thread_count + 1]: attributes of id and name, 0: none */
-    int error;                       /* the first one, sticky */
+    /* [thread_count + 1]: the attributes of a thread's samples; a 0 ends them */
+    int32_t (*threads)[OTLP_THREAD_ATTRIBUTES];
+    int error; /* the first one, sticky */
 };
 
 /* Makes all tables of @v but the strings; @max_bytes bounds them. 0 or -ENOMEM; to be deinited in

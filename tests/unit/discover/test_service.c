@@ -25,7 +25,8 @@ static const struct {
       SERVICE_ENVIRON },
     { TEXT(""),
       TEXT("OTEL_RESOURCE_ATTRIBUTES=service.name=shop, service.version=2.4.1,"
-           "deployment.environment.name=prod,service.instance.id=a-1,other=x\0"),
+           "deployment.environment.name=prod,service.instance.id=a-1,other=x,"
+           "service.namespace=web\0"),
       "shop", "2.4.1", "prod", "a-1", SERVICE_ENVIRON },
     /* A name of its own counts more than an attribute, an option more than the environment. */
     { TEXT(""), TEXT("OTEL_RESOURCE_ATTRIBUTES=service.name=no\0OTEL_SERVICE_NAME=shop\0"), "shop",
@@ -56,6 +57,7 @@ START_TEST(reads_what_a_process_says)
     ck_assert_str_eq(s.version, WORD_CASES[_i].version);
     ck_assert_str_eq(s.environment, WORD_CASES[_i].environment);
     ck_assert_str_eq(s.instance, WORD_CASES[_i].instance);
+    ck_assert_str_eq(s.space, s.instance[0] ? "web" : "");
     ck_assert_int_eq(s.source, WORD_CASES[_i].source);
 }
 END_TEST
