@@ -4,8 +4,7 @@
 
 struct start_args {
     const struct capture_request *req;
-    capture_done_fn done;
-    void *cookie;
+    const struct capture_waiter *waiter;
     uint64_t handle;
     struct error *err;
 };
@@ -14,15 +13,16 @@ static int call_start(struct api *api, void *arg)
 {
     struct start_args *a = arg;
 
-    return captures_start(api->engine.captures, a->req, a->done, a->cookie, &a->handle, a->err);
+    return captures_start(api->engine.captures, a->req, a->waiter, &a->handle, a->err);
 }
 
 /* What serve/ holds as a pointer is a number that is never used again: a capture that is ended
  * late, when it has long finished, cannot be mistaken for another. */
-static int backend_capture_start(void *ctx, const struct capture_request *req, capture_done_fn done,
-                                 void *cookie, struct capture **ret, struct error *err)
+static int backend_capture_start(void *ctx, const struct capture_request *req,
+                                 const struct capture_waiter *waiter, struct capture **ret,
+                                 struct error *err)
 {
-    struct start_args a = { .req = req, .done = done, .cookie = cookie, .err = err };
+    struct start_args a = { .req = req, .waiter = waiter, .err = err };
     int r = api_ask(ctx, call_start, &a, err);
 
     if (r == 0)

@@ -197,6 +197,14 @@ static void metrics_state(struct api *api, struct buf *out)
            (double)profile_counted_bytes());
     metric(out, "flamed_captures_max_bytes", "gauge", "What both together may take.",
            (double)api->engine.captures->budget.max_bytes);
+    metric(
+        out, "flamed_captures_events_late_total", "counter",
+        "Events that were sampled later than the others of their capture: the kernel had not put "
+        "in place what they need.",
+        (double)api->engine.captures->events_late);
+    metric(out, "flamed_captures_events_left_out_total", "counter",
+           "Events that a capture was asked for and ended without, for the same reason or another.",
+           (double)api->engine.captures->events_left_out);
     metric(out, "flamed_captures_thinned_total", "counter",
            "Times that a capture's samples were halved to make room for another's.",
            (double)api->engine.captures->captures_thinned);

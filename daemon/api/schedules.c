@@ -13,7 +13,8 @@ static int call_trigger(struct api *api, void *arg)
 {
     struct trigger_args *a = arg;
 
-    return scheduled_trigger(api->engine.scheduled, a->name, a->id, a->err);
+    return scheduled_trigger(api->engine.scheduled, a->name, mailbox_ticket(api->engine.mailbox),
+                             a->id, a->err);
 }
 
 int backend_trigger(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTES], struct error *err)

@@ -121,7 +121,8 @@ int capture_stopping(struct error *err)
 
 /* Makes a capture, which the tick takes from state to state, finishes and frees. */
 static int capture_begin(struct captures *captures, const struct capture_request *req,
-                         struct capture **ret, struct error *err)
+                         const struct capture_waiter *waiter, struct capture **ret,
+                         struct error *err)
 {
     struct capture *c;
     int r = check_room(captures, req, err);
@@ -132,6 +133,8 @@ static int capture_begin(struct captures *captures, const struct capture_request
     if (!c)
         return -ENOMEM;
     r = capture_init(captures, c, req, err);
+    if (waiter)
+        c->waiter = *waiter;
     if (r == 0) {
         c->handle = ++captures->last_handle;
         c->next = captures->running;
@@ -154,15 +157,13 @@ static int capture_begin(struct captures *captures, const struct capture_request
 }
 
 int captures_start(struct captures *captures, const struct capture_request *req,
-                   capture_done_fn done, void *cookie, uint64_t *ret_handle, struct error *err)
+                   const struct capture_waiter *waiter, uint64_t *ret_handle, struct error *err)
 {
     struct capture *c;
-    int r = capture_begin(captures, req, &c, err);
+    int r = capture_begin(captures, req, waiter, &c, err);
 
     if (r != 0)
         return r;
-    c->done = done;
-    c->cookie = cookie;
     *ret_handle = c->handle;
     return 0;
 }
@@ -183,10 +184,9 @@ int captures_create(struct captures *captures, const struct capture_request *req
     limited.keep = true;
     if (!limited.duration_ns)
         limited.duration_ns = CAPTURE_SECONDS_MAX * NSEC_PER_SEC;
-    r = capture_begin(captures, &limited, &c, err);
+    r = capture_begin(captures, &limited, /* waiter= */ NULL, &c, err);
     if (r != 0)
         return r;
-    c->resource = true;
     c->max_age_s = max_age_s;
     snprintf(c->schedule, sizeof(c->schedule), "%s", schedule ? schedule : "");
     r = store_put_running(captures->store, c->meta.id, &c->meta, schedule, err);
@@ -194,6 +194,7 @@ int captures_create(struct captures *captures, const struct capture_request *req
         captures_end(captures, c->handle, /* keep= */ false);
         return BACKEND_UNAVAILABLE;
     }
+    c->resource = true;
     memcpy(ret_id, c->meta.id, CAPTURE_ID_BYTES);
     if (c->state == CAPTURE_RUNNING)
         return 0;

@@ -41,7 +41,7 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
     struct error why = ERROR_NULL;
     int r;
 
-    if (capture_has(c, EVENT_MOMENTS) && p->jvm != JVM_NO) {
+    if (capture_samples(c, EVENT_MOMENTS) && p->jvm != JVM_NO) {
         r = probe_table_put(&captures->moments.table, &env, p, PROBE_NO_SET, /* what= */ NULL,
                             /* until_ns= */ 0, &why);
         if (r == 0)
@@ -52,7 +52,7 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
     }
     if (capture_wants_agent(c))
         probe_table_want(&captures->agents, &c->agent_id, PROBE_NO_SET);
-    if (!capture_has(c, EVENT_HEAP) || capture_by_agent(c) || p->jvm == JVM_NO)
+    if (!capture_samples(c, EVENT_HEAP) || capture_by_agent(c) || p->jvm == JVM_NO)
         return;
     r = probe_table_put(&captures->probes, &env, p, PROBE_NO_SET, /* what= */ NULL,
                         /* until_ns= */ 0, &why);
@@ -85,7 +85,7 @@ static void reconcile_calls(struct reconcile *rc, struct capture *c, struct proc
         struct error why = ERROR_NULL;
         int r;
 
-        if (!(event->info->flags & EVENT_CALLS) || p->kernel_thread)
+        if (!event->ready || !(event->info->flags & EVENT_CALLS) || p->kernel_thread)
             continue;
         r = calls_put(&rc->captures->calls, &env, p,
                       &(struct wanted_calls){ event->set, event->name, c->forced },
@@ -167,21 +167,25 @@ static int reconcile_process(void *cookie, struct process *p)
     return 0;
 }
 
-/* Keeps the probes that the one process of @c has got so far: captures_poll() asks for the others.
- */
-static void reconcile_preparing(struct captures *captures, const struct capture *c)
+/* Keeps the probes that the one process of @c has got so far for events that are not sampled yet:
+ * captures_poll() asks for the others. */
+static void reconcile_coming(struct captures *captures, const struct capture *c)
 {
     int32_t pid = target_single_pid(c->target);
     const struct process *p = pid ? discover_find(captures->discover, pid) : NULL;
 
-    if (!p)
-        return;
-    if (capture_has(c, EVENT_MOMENTS))
-        probe_table_want(&captures->moments.table, &p->id, PROBE_NO_SET);
-    if (capture_has(c, EVENT_HEAP))
-        probe_table_want(&captures->probes, &p->id, PROBE_NO_SET);
-    for (size_t i = 0; i < c->event_count; i++)
-        probe_table_want(&captures->calls, &p->id, c->events[i].set);
+    for (size_t i = 0; p && i < c->event_count; i++) {
+        const struct capture_event *event = &c->events[i];
+
+        if (event->refused || (event->ready && c->state != CAPTURE_PREPARING))
+            continue;
+        if (event->info->flags & EVENT_MOMENTS)
+            probe_table_want(&captures->moments.table, &p->id, PROBE_NO_SET);
+        if (event->info->flags & EVENT_HEAP)
+            probe_table_want(&captures->probes, &p->id, PROBE_NO_SET);
+        if (event->info->flags & EVENT_CALLS)
+            probe_table_want(&captures->calls, &p->id, event->set);
+    }
 }
 
 /* Puts processes into the filter that are new in @wanted, or have other sets there than before. A
@@ -251,10 +255,8 @@ void captures_reconcile(struct captures *captures, uint64_t now_ns)
     }
     for (size_t i = 0; i < ARRAY_SIZE(probed); i++)
         probe_table_sweep_begin(probed[i]);
-    for (const struct capture *c = captures->running; c; c = c->next) {
-        if (c->state == CAPTURE_PREPARING)
-            reconcile_preparing(captures, c);
-    }
+    for (const struct capture *c = captures->running; c; c = c->next)
+        reconcile_coming(captures, c);
     if (captures->running)
         discover_each(captures->discover, reconcile_process, &rc);
     for (size_t i = 0; i < ARRAY_SIZE(probed); i++)

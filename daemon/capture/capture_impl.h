@@ -40,6 +40,8 @@ struct capture_event {
     const struct event_info *info;
     char name[EVENT_NAME_BYTES];
     uint64_t period;     /* as of struct wanted_event */
+    bool ready;          /* the kernel has in place what it needs */
+    bool refused;        /* that cannot be, as was found while the others were sampled */
     uint32_t set;        /* of samples; NO_SET: none yet */
     uint64_t set_period; /* smaller than period: samples are thinned */
     uint32_t flush_no;   /* of the flush after the end; 0: none yet */
@@ -51,7 +53,7 @@ struct capture_event {
 /* A capture goes through these in their order, and leaves out those that it has no need of. */
 enum capture_state {
     CAPTURE_PREPARING, /* its sets and probes are being put in place */
-    CAPTURE_RUNNING,   /* it samples, until end_ns */
+    CAPTURE_RUNNING,   /* it samples the events that are ready, until end_ns */
     CAPTURE_FLUSHING,  /* stacks of waits that have ended are still pending, until due_ns */
     CAPTURE_SETTLING,  /* what the broker wrote by due_ns is still to be read */
     CAPTURE_NAMING,    /* symbols and names of its samples are still being read */
@@ -67,13 +69,12 @@ struct capture {
     struct caller caller; /* whose quota it counts to */
     bool lasts;           /* longer than CAPTURE_LASTS_NS, or without an end */
     struct record *record;
-    capture_done_fn done; /* NULL: no request waits for its profile */
-    void *cookie;
-    uint64_t ticket;     /* of who waits for its first sample; 0: no request does */
-    bool keep;           /* goes to the store */
-    bool counts_objects; /* as of struct capture_request */
-    bool resource;       /* runs on its own, and is listed while it runs */
-    bool patient;        /* its samples may be named as late as the recorder's */
+    struct capture_waiter waiter; /* for its profile; without done: no request does */
+    uint64_t ticket;              /* of who waits for its first sample; 0: no request does */
+    bool keep;                    /* goes to the store */
+    bool counts_objects;          /* as of struct capture_request */
+    bool resource;                /* runs on its own, and is listed while it runs */
+    bool patient;                 /* its samples may be named as late as the recorder's */
     char schedule[64];
     uint64_t max_age_s;                              /* retention of its own, 0: the store's */
     struct capture_event events[EVENTS_AT_ONCE_MAX]; /* as in meta.events */
@@ -127,6 +128,26 @@ static inline bool capture_has(const struct capture *c, enum event_flag flag)
     return false;
 }
 
+/* Returns whether an event of @c with any of @flags is ready; 0: whether any is. */
+static inline bool capture_samples(const struct capture *c, uint32_t flags)
+{
+    for (size_t i = 0; i < c->event_count; i++) {
+        if (c->events[i].ready && (!flags || c->events[i].info->flags & flags))
+            return true;
+    }
+    return false;
+}
+
+/* Returns whether an event of @c is not ready, and may become so. */
+static inline bool capture_is_coming(const struct capture *c)
+{
+    for (size_t i = 0; i < c->event_count; i++) {
+        if (!c->events[i].ready && !c->events[i].refused)
+            return true;
+    }
+    return false;
+}
+
 /* Returns whether an agent samples event alloc of @c. */
 static inline bool capture_by_agent(const struct capture *c)
 {
@@ -162,9 +183,12 @@ static inline uint32_t capture_sets(const struct capture *c)
     return sets;
 }
 
-/* An answer leaves this long after the end of its capture, with the names that are known by then.
- */
+/* An answer leaves this long after the request and the duration, with the names that are known by
+ * then. */
 #define CAPTURE_ANSWER_NS (4 * NSEC_PER_SEC)
+/* A capture that a request waits for ends this long after the request and its duration, however
+ * late it began. */
+#define CAPTURE_LATEST_NS (CAPTURE_ANSWER_NS - NSEC_PER_SEC / 2)
 
 /* Returns when the answer of @c leaves, which has an end. */
 static inline uint64_t capture_answer_ns(const struct capture *c)
@@ -210,16 +234,20 @@ bool capture_may_add_set(const struct captures *captures, const struct caller *c
 
 /* ---- prepare.c ---- */
 
-/* Takes @c, in CAPTURE_PREPARING, towards its first sample: arms its sets and has its one process
- * probed, as far as that was not done. 0: it can run. -EINPROGRESS with @err: to be called again.
+/* Takes the events of @c, in CAPTURE_PREPARING, towards their first samples: arms their sets and
+ * has the one process of @c probed. 0: all are ready. -EINPROGRESS with @err: to be called again.
  * Else why it cannot run: an outcome or -errno with @err. */
 int capture_prepare(struct captures *captures, struct capture *c, struct error *err);
+/* Does the same in CAPTURE_RUNNING for the events that were not ready when @c began. Warns of those
+ * that have become so, and of those that cannot. Returns whether one has. */
+bool capture_prepare_late(struct captures *captures, struct capture *c, uint64_t now_ns);
 
 /* ---- event_sets.c ---- */
 
-/* Arms the sets of all events of @c, as far as that was not done. 0: they sample. -EINPROGRESS: ask
- * again. -EBUSY or -errno with @err: it may have some nevertheless. */
-int capture_arm(struct captures *captures, struct capture *c, struct error *err);
+/* Arms the sets of @event of @c, as far as that was not done. 0: they sample. -EINPROGRESS with
+ * @err: ask again. -EBUSY or -errno with @err: it may have one nevertheless. */
+int capture_arm(struct captures *captures, struct capture *c, struct capture_event *event,
+                struct error *err);
 /* Gives them back. */
 void capture_release_rates(struct captures *captures, struct capture *c);
 /* Warns where a set is faster than what was asked for. */

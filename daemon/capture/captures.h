@@ -31,6 +31,15 @@ struct captures_opts {
 
 struct recorder;
 
+/* The result of a capture that took longer to begin. Borrowed. */
+struct capture_begun {
+    uint64_t ticket;      /* as of captures_create() */
+    const char *schedule; /* "": none */
+    const char *id;
+    int r; /* 0: it samples. Else an outcome or -errno with @err: it has failed */
+    const struct error *err;
+};
+
 struct captures {
     struct captures_opts opts;
     /* Borrowed: */
@@ -48,9 +57,9 @@ struct captures {
     /* Hands on those that were taken before @all_until_ns. */
     void (*release)(void *cookie, uint64_t all_until_ns);
     void *release_cookie;
-    /* Says of a capture that it is to sample now, @r 0, or has failed before that. Returns whether
-     * somebody heard it. */
-    bool (*begun)(void *cookie, uint64_t ticket, int r, const struct error *err);
+    /* Says whether a capture that captures_create() made later samples. Returns whether what waited
+     * for that still does. */
+    bool (*begun)(void *cookie, const struct capture_begun *b);
     void *begun_cookie;
 
     struct sample_sets sets;
@@ -61,6 +70,8 @@ struct captures {
     uint64_t last_handle;      /* of captures; never used again */
     size_t capture_count;
     struct record_budget budget; /* of what captures hold */
+    uint64_t events_late;        /* that were not ready when their capture began, */
+    uint64_t events_left_out;    /* and those that never were */
     uint64_t captures_thinned;   /* times that one was, for another's sake */
     uint64_t captures_cut_short; /* ended early for want of memory */
     uint64_t cut_short_ns;       /* when the last one was */
@@ -89,12 +100,11 @@ void captures_deinit(struct captures *captures);
 int captures_rebase_add(const struct captures *captures, struct rebase *b);
 void captures_rebase(struct captures *captures, const struct rebase *b, struct frame_table *frames);
 
-/* Starts a capture. It samples when its sets and probes are in place, which may be later. Return:
- * 0: *ret_handle names it for captures_end(), and @done will be called. Else an outcome or -errno
- * with
- * @err. */
+/* Starts a capture that @waiter waits for. It samples when its sets and probes are in place, which
+ * may be later. Return: 0: *ret_handle names it for captures_end(), and @waiter->done will be
+ * called. Else an outcome or -errno with @err. */
 int captures_start(struct captures *captures, const struct capture_request *req,
-                   capture_done_fn done, void *cookie, uint64_t *ret_handle, struct error *err);
+                   const struct capture_waiter *waiter, uint64_t *ret_handle, struct error *err);
 /* Starts one that is a resource: it runs on its own and goes to the store. @schedule may be NULL.
  * Return: 0: it samples. -EINPROGRESS: it will later; then captures->begun() has the result for
  * @ticket. If that is 0, the store has the sentence why it fails. Else as captures_start(). */

@@ -21,7 +21,7 @@ void capture_warn_rates(struct capture *c)
     for (size_t i = 0; i < c->event_count; i++) {
         const struct capture_event *event = &c->events[i];
 
-        if (event->set_period < event->period)
+        if (event->set != NO_SET && event->set_period < event->period)
             capture_warn_rate(c, event, event->set_period);
         if (event->on_set != NO_SET && event->on_period < event->period)
             capture_warn_rate(c, event, event->on_period);
@@ -90,9 +90,8 @@ static int arm_set(struct captures *captures, struct capture *c, const char *nam
     return r == 0 ? sample_sets_begun(&captures->sets, captures->broker, *set, err) : r;
 }
 
-/* Arms the sets of an event: of wall, those of its two parts. As arm_set(). */
-static int arm_event(struct captures *captures, struct capture *c, struct capture_event *event,
-                     struct error *err)
+int capture_arm(struct captures *captures, struct capture *c, struct capture_event *event,
+                struct error *err)
 {
     bool wall = event->info->flags & EVENT_RUNS;
     size_t rows;
@@ -103,7 +102,7 @@ static int arm_event(struct captures *captures, struct capture *c, struct captur
                            : event->name;
     int r = arm_set(captures, c, name, event->period, &event->set, &event->set_period, err);
 
-    if (r == 0 && wall)
+    if (r == 0 && wall) /* events of wall run and wait: a set for each */
         r = arm_set(captures, c, table[EVENT_CPU].name, event->period, &event->on_set,
                     &event->on_period, err);
     return r;
@@ -120,16 +119,4 @@ void capture_release_rates(struct captures *captures, struct capture *c)
             sample_sets_release(&captures->sets, captures->broker, event->on_set);
         event->set = event->on_set = NO_SET;
     }
-}
-
-int capture_arm(struct captures *captures, struct capture *c, struct error *err)
-{
-    int r = 0;
-
-    for (size_t i = 0; i < c->event_count && (r == 0 || r == -EINPROGRESS); i++) {
-        int k = arm_event(captures, c, &c->events[i], err);
-
-        r = k != 0 ? k : r; /* the kernel puts all of them in place at the same time */
-    }
-    return r;
 }

@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a capture needs of the kernel before its first sample: sets of samples, and probes. */
+/* What an event of a capture needs before its first sample: sets of samples, and probes. */
 #include "capture/capture_impl.h"
 
-/* A capture waits for this long for the symbols that say where its probes go. */
-#define CAPTURE_PROBES_NS (2 * NSEC_PER_SEC)
-
-/* Has the one process of @c, of event safepoint, probed. 0, -EINPROGRESS, BACKEND_CONFLICT. */
+/* Has @p, the one process of @c, probed for event safepoint. 0, -EINPROGRESS, BACKEND_CONFLICT. */
 static int prepare_moments(struct captures *captures, struct capture *c, struct process *p,
                            struct error *err)
 {
     const struct probe_env env = captures_probe_env(captures);
     struct error why = ERROR_NULL;
-    int r;
+    int r = probe_table_put(&captures->moments.table, &env, p, PROBE_NO_SET, /* what= */ NULL,
+                            /* until_ns= */ UINT64_MAX, &why);
 
-    if (!p || !capture_has(c, EVENT_MOMENTS))
-        return 0;
-    r = probe_table_put(&captures->moments.table, &env, p, PROBE_NO_SET, /* what= */ NULL,
-                        /* until_ns= */ 0, &why);
     if (r == -EAGAIN)
         record_warn(c->record,
                     "the JVM was still starting: its first safepoints are not in this profile");
@@ -29,22 +23,19 @@ static int prepare_moments(struct captures *captures, struct capture *c, struct 
     return BACKEND_CONFLICT;
 }
 
-/* Has the one process of @c, of event alloc by probes, probed. 0, -EINPROGRESS, BACKEND_CONFLICT.
- */
+/* Has @p, the one process of @c, probed for event alloc. 0, -EINPROGRESS, BACKEND_CONFLICT. */
 static int prepare_allocations(struct captures *captures, struct capture *c, struct process *p,
                                struct error *err)
 {
     const struct probe_env env = captures_probe_env(captures);
     struct error why = ERROR_NULL;
-    int r;
+    int r = probe_table_put(&captures->probes, &env, p, PROBE_NO_SET, /* what= */ NULL,
+                            /* until_ns= */ UINT64_MAX, &why);
 
-    if (!p || !capture_has(c, EVENT_HEAP) || capture_by_agent(c))
-        return 0;
-    r = probe_table_put(&captures->probes, &env, p, PROBE_NO_SET, /* what= */ NULL,
-                        c->asked_ns + CAPTURE_PROBES_NS, &why);
     if (r == -EAGAIN)
-        record_warn(c->record, "the JVM was still starting, or symbols of its libjvm.so were being "
-                               "read: what it allocated at first is not in this profile");
+        record_warn(
+            c->record,
+            "the JVM was still starting: what it allocated at first is not in this profile");
     if (r == 0)
         capture_warn_stubs(captures, c, p);
     if (r == 0 || r == -EAGAIN)
@@ -56,56 +47,81 @@ static int prepare_allocations(struct captures *captures, struct capture *c, str
     return BACKEND_CONFLICT;
 }
 
-/* Has calls counted in the one process of @c. 0, -EINPROGRESS, BACKEND_CONFLICT. */
-static int prepare_calls(struct captures *captures, struct capture *c, struct process *p,
-                         struct error *err)
+/* Has the calls of @event counted in @p, the one process of @c. 0, -EINPROGRESS, BACKEND_CONFLICT.
+ */
+static int prepare_calls(struct captures *captures, const struct capture *c,
+                         const struct capture_event *event, struct process *p, struct error *err)
 {
     const struct probe_env env = captures_probe_env(captures);
-    int coming = 0;
-
-    for (size_t i = 0; p && i < c->event_count; i++) {
-        const struct capture_event *event = &c->events[i];
-        int r;
-
-        if (!(event->info->flags & EVENT_CALLS))
-            continue;
-        r = calls_put(&captures->calls, &env, p,
+    int r = calls_put(&captures->calls, &env, p,
                       &(struct wanted_calls){ event->set, event->name, c->forced },
-                      c->asked_ns + CAPTURE_PROBES_NS, err);
-        if (r == -EAGAIN)
-            record_warn(c->record,
-                        "symbols of the file with %s were being read: its first calls are not in "
-                        "this profile",
-                        event->name);
-        else if (r == -EINPROGRESS)
-            coming = r;
-        else if (r < 0)
-            return BACKEND_CONFLICT;
-    }
-    return coming;
+                      /* until_ns= */ UINT64_MAX, err);
+
+    return r == 0 || r == -EINPROGRESS ? r : BACKEND_CONFLICT;
+}
+
+/* Takes @event of @c towards its first sample; @p: as of capture_prepare(). Returns as that. */
+static int prepare_event(struct captures *captures, struct capture *c, struct capture_event *event,
+                         struct process *p, struct error *err)
+{
+    int r = capture_arm(captures, c, event, err);
+
+    if (r != 0)
+        return r == -EBUSY ? BACKEND_TOO_MANY : r == -EOPNOTSUPP ? BACKEND_UNAVAILABLE : r;
+    if (p && event->info->flags & EVENT_MOMENTS)
+        r = prepare_moments(captures, c, p, err);
+    else if (p && event->info->flags & EVENT_HEAP && !capture_by_agent(c))
+        r = prepare_allocations(captures, c, p, err);
+    else if (p && event->info->flags & EVENT_CALLS)
+        r = prepare_calls(captures, c, event, p, err);
+    event->ready = r == 0;
+    return r;
 }
 
 int capture_prepare(struct captures *captures, struct capture *c, struct error *err)
 {
     int32_t pid = target_single_pid(c->target);
     struct process *p = pid ? discover_find(captures->discover, pid) : NULL;
-    int r = 0, k;
+    int r = 0;
 
     if (pid && (!p || p->zombie)) /* it is gone: this says so */
         r = target_check(c->target, captures->discover, captures->opts.proc_fd, err);
-    if (r != 0)
-        return r;
-    r = capture_arm(captures, c, err);
-    if (r != 0)
-        return r == -EBUSY ? BACKEND_TOO_MANY : r == -EOPNOTSUPP ? BACKEND_UNAVAILABLE : r;
-    r = prepare_moments(captures, c, p, err);
-    if (r <= 0) {
-        k = prepare_allocations(captures, c, p, err);
-        r = k > 0 ? k : MIN(r, k);
-    }
-    if (r <= 0) {
-        k = prepare_calls(captures, c, p, err);
-        r = k > 0 ? k : MIN(r, k);
+    for (size_t i = 0; i < c->event_count && (r == 0 || r == -EINPROGRESS); i++) {
+        int k = c->events[i].ready ? 0 : prepare_event(captures, c, &c->events[i], p, err);
+
+        r = k != 0 ? k : r; /* the kernel puts all of them in place at the same time */
     }
     return r;
+}
+
+bool capture_prepare_late(struct captures *captures, struct capture *c, uint64_t now_ns)
+{
+    int32_t pid = target_single_pid(c->target);
+    struct process *p = pid ? discover_find(captures->discover, pid) : NULL;
+    bool any = false;
+
+    for (size_t i = 0; i < c->event_count && (p || !pid); i++) {
+        struct capture_event *event = &c->events[i];
+        struct error err = ERROR_NULL;
+        int r;
+
+        if (event->ready || event->refused)
+            continue;
+        r = prepare_event(captures, c, event, p, &err);
+        if (r == -EINPROGRESS)
+            continue;
+        if (r == 0) {
+            any = true;
+            captures->events_late++;
+            record_warn(c->record,
+                        "%s begins %.1f s into this profile: its programs and probes took that "
+                        "long to be put in place; ask again for all of it",
+                        event->name, (double)(now_ns - MIN(c->start_ns, now_ns)) / NSEC_PER_SEC);
+            continue;
+        }
+        event->refused = true;
+        captures->events_left_out++;
+        record_warn(c->record, "%s is not in this profile: %s", event->name, err.msg);
+    }
+    return any;
 }

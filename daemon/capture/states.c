@@ -9,23 +9,49 @@
 #define CAPTURE_LATE_NS (50 * NSEC_PER_MSEC)
 /* Past the end of sampling, for symbols that are being read. */
 #define CAPTURE_SYMBOLS_NS (500 * NSEC_PER_MSEC)
-/* In CAPTURE_PREPARING, for the kernel: the verifier of a slow machine took 14 s. */
-#define CAPTURE_PREPARE_NS (20 * NSEC_PER_SEC)
+/* In CAPTURE_PREPARING, for all events of a capture. Then it runs with those that are ready. */
+#define CAPTURE_PREPARE_NS (3 * NSEC_PER_SEC)
+/* The same while none is, of a capture that a request waits for: longer by half of its duration,
+ * so that it runs for half of it at least. (For others BACKEND_BEGIN_MAX_NS: the verifier of a slow
+ * machine took 14 s.) */
+#define CAPTURE_PREPARE_FIRST_NS CAPTURE_LATEST_NS
 /* Between two polls of the broker there: a quarter of the time so far, within these bounds. */
 #define PREPARE_POLL_MIN_NS (4 * NSEC_PER_MSEC)
 #define PREPARE_POLL_MAX_NS (50 * NSEC_PER_MSEC)
 
 /* ---- what a state begins with ---- */
 
-/* Gives @r and @err to the request that waits for the first sample of @c, if one does. Returns
- * false if that has given up. */
+/* Gives @r and @err to what waits for the first sample of @c, which runs on its own and did not
+ * begin at once. Returns false if the request that did so has given up. */
 static bool capture_answer_begun(struct captures *captures, const struct capture *c, int r,
                                  const struct error *err)
 {
-    return !c->ticket || captures->begun(captures->begun_cookie, c->ticket, r, err);
+    return !c->resource ||
+           captures->begun(captures->begun_cookie, &(struct capture_begun){ .ticket = c->ticket,
+                                                                            .schedule = c->schedule,
+                                                                            .id = c->meta.id,
+                                                                            .r = r,
+                                                                            .err = err });
 }
 
-/* Starts the clock of @c, whose sets and probes are in place. */
+/* Sets the end of @c, which begins now. */
+static void capture_set_end(struct capture *c)
+{
+    if (!c->duration_ns)
+        return;
+    c->end_ns = c->start_ns + c->duration_ns;
+    if (!c->waiter.done || c->start_ns - c->asked_ns <= CAPTURE_LATEST_NS)
+        return;
+    c->end_ns = c->asked_ns + c->duration_ns + CAPTURE_LATEST_NS;
+    record_warn(c->record,
+                "programs and probes of this capture took %.1f s to be put in place, so it is %.1f "
+                "s long and not %.1f s; ask again for all of it",
+                (double)(c->start_ns - c->asked_ns) / NSEC_PER_SEC,
+                (double)(c->end_ns - c->start_ns) / NSEC_PER_SEC,
+                (double)c->duration_ns / NSEC_PER_SEC);
+}
+
+/* Starts the clock of @c, which has an event that is ready. */
 static void capture_run(struct captures *captures, struct capture *c)
 {
     capture_warn_rates(c);
@@ -37,8 +63,9 @@ static void capture_run(struct captures *captures, struct capture *c)
     c->meta.start_realtime_ns = clock_realtime_ns();
     c->start_ns = c->meta.start_ns = clock_monotonic_ns();
     c->random = c->start_ns | 1;
-    if (c->duration_ns)
-        c->end_ns = c->start_ns + c->duration_ns;
+    capture_set_end(c);
+    if (c->waiter.begun)
+        c->waiter.begun(c->waiter.cookie);
 }
 
 /* Has the broker write a sample for each wait that goes on at the end of @c. Returns whether stacks
@@ -50,7 +77,7 @@ static bool capture_flush_waits(struct captures *captures, struct capture *c)
     for (size_t i = 0; i < c->event_count; i++) {
         struct capture_event *event = &c->events[i];
 
-        if (event->info->flags & EVENT_WAITS &&
+        if (event->ready && event->info->flags & EVENT_WAITS &&
             broker_sample_flush(captures->broker, event->set, &event->flush_no, &n, NULL) == 0)
             pending += n > 0;
     }
@@ -164,12 +191,15 @@ static enum capture_state capture_next(struct captures *captures, struct capture
 static void capture_fail(struct captures *captures, struct capture *c, int r,
                          const struct error *err)
 {
+    bool began = c->state != CAPTURE_PREPARING;
+
     capture_enter(captures, c, CAPTURE_DONE);
-    capture_answer_begun(captures, c, r, err);
+    if (!began)
+        capture_answer_begun(captures, c, r, err);
     if (c->ticket)
         store_delete(captures->store, c->meta.id, NULL);
-    else if (c->done)
-        c->done(c->cookie, r, NULL, err);
+    else if (c->waiter.done)
+        c->waiter.done(c->waiter.cookie, r, NULL, err);
     else if (c->resource && r != -ECANCELED)
         store_put_failed(captures->store, c->meta.id, &c->meta, err->msg, NULL);
     capture_free(c);
@@ -206,12 +236,12 @@ static void capture_finish(struct captures *captures, struct capture *c, uint64_
     capture_enter(captures, c, CAPTURE_DONE);
     if (c->keep && captures->store)
         store_writer_put(captures->store_writer, p, c->schedule, c->max_age_s,
-                         !c->done                     ? STORE_WRITER_LAST
+                         !c->waiter.done              ? STORE_WRITER_LAST
                          : caller_is_root(&c->caller) ? STORE_WRITER_FIRST
                                                       : STORE_WRITER_WAITED,
-                         capture_answer_ns(c), c->done, c->cookie);
-    else if (c->done)
-        c->done(c->cookie, 0, p, NULL);
+                         capture_answer_ns(c), c->waiter.done, c->waiter.cookie);
+    else if (c->waiter.done)
+        c->waiter.done(c->waiter.cookie, 0, p, NULL);
     else
         profile_unref(p);
     capture_free(c);
@@ -247,6 +277,23 @@ void captures_finish_due(struct captures *captures, uint64_t now_ns)
     }
 }
 
+/* Returns for how long @c may be in CAPTURE_PREPARING while none of its events is ready. */
+static uint64_t capture_prepare_max_ns(const struct capture *c)
+{
+    uint64_t max_ns = CAPTURE_PREPARE_FIRST_NS + c->duration_ns / 2;
+
+    return c->waiter.done && c->duration_ns ? MIN(max_ns, BACKEND_BEGIN_MAX_NS)
+                                            : BACKEND_BEGIN_MAX_NS;
+}
+
+/* Sets when @c, which began or was requested at @since_ns, is polled again. */
+static void capture_poll_again(struct capture *c, uint64_t since_ns, uint64_t now_ns)
+{
+    uint64_t took_ns = now_ns - MIN(since_ns, now_ns);
+
+    c->due_ns = now_ns + CLAMP(took_ns / 4, PREPARE_POLL_MIN_NS, PREPARE_POLL_MAX_NS);
+}
+
 /* Polls what @c waits for in CAPTURE_PREPARING. 0: it runs, or is to be polled again. Else why it
  * fails. */
 static int capture_poll_preparing(struct captures *captures, struct capture *c, uint64_t now_ns,
@@ -255,19 +302,35 @@ static int capture_poll_preparing(struct captures *captures, struct capture *c, 
     uint64_t took_ns = now_ns - c->asked_ns;
     int r = capture_prepare(captures, c, err);
 
-    if (r == 0 && !capture_answer_begun(captures, c, 0, NULL))
-        return error_set(err, -ECANCELED, "nobody waits for the capture any more");
+    if (r == -EINPROGRESS && took_ns >= CAPTURE_PREPARE_NS && capture_samples(c, /* flags= */ 0))
+        r = 0;
     if (r == 0) {
-        c->ticket = 0;
         capture_enter(captures, c, CAPTURE_RUNNING);
+        if (!capture_answer_begun(captures, c, 0, NULL)) /* what is sampled is seen from here on */
+            return error_set(err, -ECANCELED, "no request waits for the capture any more");
+        c->ticket = 0;
     }
     if (r != -EINPROGRESS)
         return r;
-    c->due_ns = now_ns + CLAMP(took_ns / 4, PREPARE_POLL_MIN_NS, PREPARE_POLL_MAX_NS);
-    if (took_ns < CAPTURE_PREPARE_NS)
+    capture_poll_again(c, c->asked_ns, now_ns);
+    if (took_ns < capture_prepare_max_ns(c))
         return 0;
     err->retry_s = 1;
+    error_remedy(err, "ask again in a second: programs that are loaded by then stay loaded, as do "
+                      "symbols that are read; or ask for more seconds");
     return BACKEND_UNAVAILABLE;
+}
+
+/* Polls what @c waits for while it samples. As capture_poll_preparing(). */
+static int capture_poll_running(struct captures *captures, struct capture *c, uint64_t now_ns,
+                                struct error *err)
+{
+    if (capture_is_coming(c) && now_ns >= c->due_ns) {
+        if (capture_prepare_late(captures, c, now_ns))
+            captures_reconcile(captures, now_ns);
+        capture_poll_again(c, c->start_ns, now_ns);
+    }
+    return capture_poll_agent(captures, c, now_ns, err);
 }
 
 void captures_poll(struct captures *captures, uint64_t now_ns)
@@ -282,7 +345,7 @@ void captures_poll(struct captures *captures, uint64_t now_ns)
         if (c->state == CAPTURE_PREPARING && now_ns >= c->due_ns)
             r = capture_poll_preparing(captures, c, now_ns, &err);
         else if (c->state == CAPTURE_RUNNING && now_ns < c->end_ns)
-            r = capture_poll_agent(captures, c, now_ns, &err);
+            r = capture_poll_running(captures, c, now_ns, &err);
         if (r != 0)
             capture_fail(captures, c, r, &err);
     }
@@ -352,8 +415,10 @@ uint64_t captures_next_deadline(const struct captures *captures)
     for (const struct capture *c = captures->running; c; c = c->next) {
         if (c->refusal.code)
             return 0;
-        if (c->state != CAPTURE_NAMING)
-            deadline = MIN(deadline, c->state == CAPTURE_RUNNING ? c->end_ns : c->due_ns);
+        if (c->state == CAPTURE_RUNNING)
+            deadline = MIN(deadline, capture_is_coming(c) ? MIN(c->end_ns, c->due_ns) : c->end_ns);
+        else if (c->state != CAPTURE_NAMING)
+            deadline = MIN(deadline, c->due_ns);
     }
     return deadline;
 }

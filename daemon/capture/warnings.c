@@ -67,7 +67,7 @@ static void capture_warn_dropped(const struct captures *captures, struct capture
 {
     uint64_t allowed_hz;
 
-    if ((event_has_timer(event->info) || event->on_set != NO_SET) &&
+    if (event->ready && (event_has_timer(event->info) || event->on_set != NO_SET) &&
         sample_sets_dropped(captures->opts.proc_fd,
                             event->on_set != NO_SET ? event->on_period : event->set_period,
                             &allowed_hz))
@@ -215,11 +215,28 @@ void capture_warn_untaken(const struct captures *captures, struct capture *c)
                     (double)(c->end_ns - from_ns) / NSEC_PER_SEC);
 }
 
+/* Warns of events that never became ready, and counts them. */
+static void capture_warn_left_events(struct captures *captures, struct capture *c)
+{
+    for (size_t i = 0; i < c->event_count; i++) {
+        const struct capture_event *event = &c->events[i];
+
+        if (event->ready || event->refused)
+            continue;
+        captures->events_left_out++;
+        record_warn(c->record,
+                    "%s is not in this profile: its programs and probes were not in place by the "
+                    "end; ask again, or for more seconds",
+                    event->name);
+    }
+}
+
 void capture_warn_quality(struct captures *captures, struct capture *c)
 {
     const char *kernel = symbolizer_kernel_problem(captures->symbolizer);
 
     capture_warn_lost(c);
+    capture_warn_left_events(captures, c);
     capture_warn_hidden(captures, c);
     capture_warn_untaken(captures, c);
     capture_warn_unanswered(captures, c);
@@ -240,7 +257,7 @@ void capture_warn_quality(struct captures *captures, struct capture *c)
         capture_warn_huge(captures, c, &c->events[i]);
         capture_warn_mallocs(captures, c, &c->events[i]);
         capture_warn_fixed(c, &c->events[i]);
-        if (record_samples(c->record) == 0)
+        if (c->events[i].ready && record_samples(c->record) == 0)
             capture_warn_empty(captures, c, &c->events[i]);
     }
 }

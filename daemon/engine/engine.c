@@ -199,6 +199,23 @@ static void release_held(void *cookie, uint64_t all_until_ns)
     dispatch_release(cookie, all_until_ns);
 }
 
+/* Reports to the rule and to the request that waited for a capture to begin. */
+static bool engine_begun(void *engine, const struct capture_begun *b)
+{
+    struct engine *e = engine;
+    struct capture_begun result = *b;
+    struct error gone = ERROR_NULL;
+    bool heard = !b->ticket || mailbox_answer(&e->mailbox, b->ticket, b->r, b->err);
+
+    if (!heard && b->r == 0) { /* then the capture is cancelled */
+        result.r = error_set(&gone, -ECANCELED, "no request waited for the capture any more");
+        result.err = &gone;
+    }
+    if (b->schedule[0])
+        scheduled_begun(e->scheduled, &result);
+    return heard;
+}
+
 /* Hands each part those that it works with. */
 static void engine_join(struct engine *e)
 {
@@ -223,8 +240,8 @@ static void engine_join(struct engine *e)
     c->pending = &e->dispatch.pending;
     c->release = release_held;
     c->release_cookie = &e->dispatch;
-    c->begun = mailbox_answer;
-    c->begun_cookie = &e->mailbox;
+    c->begun = engine_begun;
+    c->begun_cookie = e;
     d->discover = e->discover;
     d->unwinding = e->unwinding;
     d->anchors = e->anchors;

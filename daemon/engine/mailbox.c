@@ -197,9 +197,8 @@ uint64_t mailbox_ticket(struct mailbox *m)
     return m->last_ticket;
 }
 
-bool mailbox_answer(void *mailbox, uint64_t ticket, int r, const struct error *err)
+bool mailbox_answer(struct mailbox *m, uint64_t ticket, int r, const struct error *err)
 {
-    struct mailbox *m = mailbox;
     struct mailbox_call *call;
 
     pthread_mutex_lock(&m->lock);

@@ -47,9 +47,9 @@ int mailbox_ask(struct mailbox *m, int (*fn)(void *arg), void *arg, struct error
  * mailbox_answer(). Thread: the engine's. */
 uint64_t mailbox_ticket(struct mailbox *m);
 /* Gives the caller with @ticket the result @r, and if it is not 0 @err. A caller that has given up,
- * since the engine was stalled, gets nothing. Returns whether the caller got it. @mailbox: the
- * struct mailbox. Thread: the engine's. */
-bool mailbox_answer(void *mailbox, uint64_t ticket, int r, const struct error *err);
+ * since the engine was stalled, gets nothing. Returns whether the caller got it. Thread: the
+ * engine's. */
+bool mailbox_answer(struct mailbox *m, uint64_t ticket, int r, const struct error *err);
 /* Has @fn run there with a copy of the @n bytes of @arg, and waits for nothing. Thread: any. Where
  * the engine ends, or without memory, it does not run. */
 void mailbox_post(struct mailbox *m, int (*fn)(void *arg), const void *arg, size_t n);

@@ -16,6 +16,7 @@ struct entry {
     struct slot slot;        /* schedules */
     bool refused;            /* schedules: the run that is due was tried, and there was no room */
     uint64_t began_ns;       /* triggers: monotonic, of the last run; 0: none yet */
+    bool starting;           /* triggers: a capture does not sample yet */
     struct store_history history;
     bool changed; /* not written down yet */
 };
@@ -78,6 +79,7 @@ static void entry_init(struct entry *n, const struct entry *before, const struct
         n->history = before->history;
         n->changed = before->changed;
         n->began_ns = before->began_ns;
+        n->starting = before->starting;
     }
     if (!rule->every_ns)
         return;
@@ -143,22 +145,28 @@ int scheduled_set_rules(struct scheduled *s, struct rules *rules)
 
 /* ---- runs ---- */
 
-/* The result of captures_create(). */
-static int run_rule(struct scheduled *s, struct entry *n, struct error *err)
+/* Notes that the capture @id of @n samples. */
+static void note_run(struct scheduled *s, struct entry *n, const char *id)
 {
-    struct capture_request req = rule_request(n->rule);
-    char id[CAPTURE_ID_BYTES];
-    int r = captures_create(s->env.captures, &req, n->rule->name, n->rule->keep_ns / NSEC_PER_SEC,
-                            /* ticket= */ 0, id, err);
-
-    if (r != 0 && r != -EINPROGRESS)
-        return r;
-    memcpy(n->history.last_id, id, sizeof(id));
+    n->began_ns = clock_monotonic_ns();
+    span_copy(span_of(id), n->history.last_id, sizeof(n->history.last_id));
     n->history.last_ns = clock_realtime_ns();
     n->history.runs++;
     n->changed = true;
     entry_save(s, n);
-    return 0;
+}
+
+/* Returns as captures_create(). */
+static int run_rule(struct scheduled *s, struct entry *n, uint64_t ticket,
+                    char ret_id[CAPTURE_ID_BYTES], struct error *err)
+{
+    struct capture_request req = rule_request(n->rule);
+    int r = captures_create(s->env.captures, &req, n->rule->name, n->rule->keep_ns / NSEC_PER_SEC,
+                            ticket, ret_id, err);
+
+    if (r == 0)
+        note_run(s, n, ret_id);
+    return r;
 }
 
 static void note_error(struct entry *n, const struct error *err)
@@ -167,6 +175,30 @@ static void note_error(struct entry *n, const struct error *err)
     n->history.last_error_ns = clock_realtime_ns();
     snprintf(n->history.last_error, sizeof(n->history.last_error), "%s%s%s",
              err->msg[0] ? err->msg : "out of memory", err->remedy[0] ? ": " : "", err->remedy);
+}
+
+/* Notes that no capture of @n samples, for the reason @r with @err. */
+static void note_failure(struct entry *n, int r, const struct error *err)
+{
+    if (r == BACKEND_NOT_FOUND)
+        n->history.unmatched++;
+    else
+        n->history.missed++;
+    note_error(n, err);
+}
+
+void scheduled_begun(struct scheduled *s, const struct capture_begun *b)
+{
+    struct entry *n = (struct entry *)find_entry(s->triggers, s->trigger_count, b->schedule);
+
+    if (n)
+        n->starting = false;
+    else
+        n = (struct entry *)find_entry(s->schedules, s->schedule_count, b->schedule);
+    if (n && b->r == 0)
+        note_run(s, n, b->id);
+    else if (n)
+        note_failure(n, b->r, b->err);
 }
 
 static void count_missed(struct entry *n, uint64_t missed)
@@ -187,23 +219,19 @@ static void count_missed(struct entry *n, uint64_t missed)
 static void schedule_run(struct scheduled *s, struct entry *n)
 {
     struct error err = ERROR_NULL;
-    int r = run_rule(s, n, &err);
+    char id[CAPTURE_ID_BYTES];
+    int r = run_rule(s, n, /* ticket= */ 0, id, &err);
 
     n->refused = r == BACKEND_TOO_MANY;
-    if (r == 0) {
+    if (r == 0 || r == -EINPROGRESS) {
         slot_started(&n->slot, clocks_now());
-        return;
-    }
-    note_error(n, &err);
-    if (n->refused) {
+    } else if (n->refused) {
+        note_error(n, &err);
         slot_retry(&n->slot, clocks_now());
-        return;
+    } else {
+        note_failure(n, r, &err);
+        slot_skip(&n->slot);
     }
-    slot_skip(&n->slot);
-    if (r == BACKEND_NOT_FOUND)
-        n->history.unmatched++;
-    else
-        n->history.missed++;
 }
 
 void scheduled_tick(struct scheduled *s)
@@ -250,8 +278,19 @@ static int not_found(const struct scheduled *s, const char *name, struct error *
     return BACKEND_NOT_FOUND;
 }
 
-int scheduled_trigger(struct scheduled *s, const char *name, char ret_id[CAPTURE_ID_BYTES],
-                      struct error *err)
+/* Refuses to start another capture of the trigger @n. */
+static int refuse_trigger(struct entry *n, uint64_t wait_ns, struct error *err)
+{
+    err->retry_s = (unsigned)(wait_ns / NSEC_PER_SEC) + 1;
+    n->history.missed++;
+    n->changed = true;
+    error_remedy(err, "ask again in %u s%s", err->retry_s,
+                 n->starting ? "" : ", or lower its cooldown");
+    return BACKEND_TOO_MANY;
+}
+
+int scheduled_trigger(struct scheduled *s, const char *name, uint64_t ticket,
+                      char ret_id[CAPTURE_ID_BYTES], struct error *err)
 {
     struct entry *n = (struct entry *)find_entry(s->triggers, s->trigger_count, name);
     uint64_t now = clock_monotonic_ns(), again;
@@ -260,28 +299,20 @@ int scheduled_trigger(struct scheduled *s, const char *name, char ret_id[CAPTURE
     if (!n)
         return not_found(s, name, err);
     again = n->began_ns ? n->began_ns + n->rule->cooldown_ns : 0;
+    if (n->starting) {
+        error_set(err, -EAGAIN, "trigger '%s' is starting a capture", n->rule->name);
+        return refuse_trigger(n, /* wait_ns= */ 0, err);
+    }
     if (now < again) {
-        n->history.missed++;
-        n->changed = true;
         error_set(err, -EAGAIN, "trigger '%s' started capture %s %llu s ago and is cooling down",
                   n->rule->name, n->history.last_id,
                   (unsigned long long)((now - n->began_ns) / NSEC_PER_SEC));
-        err->retry_s = (unsigned)((again - now) / NSEC_PER_SEC) + 1;
-        error_remedy(err, "ask again in %llu s, or lower its cooldown",
-                     (unsigned long long)((again - now) / NSEC_PER_SEC) + 1);
-        return BACKEND_TOO_MANY;
+        return refuse_trigger(n, again - now, err);
     }
-    r = run_rule(s, n, err);
-    if (r == 0) {
-        n->began_ns = now;
-        memcpy(ret_id, n->history.last_id, CAPTURE_ID_BYTES);
-        return 0;
-    }
-    if (r == BACKEND_NOT_FOUND)
-        n->history.unmatched++;
-    else
-        n->history.missed++;
-    note_error(n, err);
+    r = run_rule(s, n, ticket, ret_id, err);
+    n->starting = r == -EINPROGRESS;
+    if (r != 0 && !n->starting)
+        note_failure(n, r, err);
     return r;
 }
 

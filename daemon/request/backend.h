@@ -123,12 +123,26 @@ struct captures_query {
     size_t limit;       /* 1..1000 */
 };
 
+/* Called at most once per started capture, on a thread of the backend's; must not block: it samples
+ * from now on. May come before capture_start() returns, never after capture_done_fn. */
+typedef void (*capture_begun_fn)(void *cookie);
+
 /* Called exactly once per started capture, on a thread of the backend's; must not block. @p: a
  * reference that the callee owns; NULL when it failed: then @outcome (> 0 or -errno) and @err say
  * why. With a profile, @err is NULL, or says why it could not be stored (it then has no capture id
  * to be asked for by). */
 typedef void (*capture_done_fn)(void *cookie, int outcome, struct profile *p,
                                 const struct error *err);
+
+/* What waits for a capture. */
+struct capture_waiter {
+    capture_begun_fn begun;
+    capture_done_fn done;
+    void *cookie; /* of both */
+};
+
+/* A capture samples within this time after it was started or created, or fails. */
+#define BACKEND_BEGIN_MAX_NS (20 * NSEC_PER_SEC)
 
 /* What is known of a JVM. Texts are "" where they are not known, and borrowed for a call. */
 struct jvm_facts {
@@ -145,11 +159,13 @@ typedef void (*jvm_facts_fn)(void *cookie, const struct jvm_facts *f);
 
 struct api_backend {
     void *ctx;
-    /* Starts a capture, which samples once the kernel has in place what its events need: 20 s later
-     * at most. 0 and *ret, valid until @done was called; else an outcome or -errno, and @done is
-     * not called. */
-    int (*capture_start)(void *ctx, const struct capture_request *req, capture_done_fn done,
-                         void *cookie, struct capture **ret, struct error *err);
+    /* Starts a capture, which samples once the kernel has in place what its events need. Its
+     * duration counts from then on; @waiter is done 4 s after its start and duration at the latest.
+     * 0 and *ret, valid until @waiter->done was called; else an outcome or -errno, and that is not
+     * called. */
+    int (*capture_start)(void *ctx, const struct capture_request *req,
+                         const struct capture_waiter *waiter, struct capture **ret,
+                         struct error *err);
     /* Ends @c early: sampling stops within 100 ms and @done is called with what there is (@keep) or
      * with -ECANCELED. Harmless if @done was already called but its cookie not yet freed. Must not
      * block: the thread of all connections calls it, and the others must not wait for what a
@@ -180,7 +196,8 @@ struct api_backend {
     /* ---- captures as resources, the past, schedules: NULL where this build or machine has none
      * ---- */
 
-    /* Begins a capture that runs on its own; without a duration for 3,600 s at most. */
+    /* Begins a capture that runs on its own; without a duration for 3,600 s at most. Returns when
+     * it samples, or cannot. */
     int (*capture_create)(void *ctx, const struct capture_request *req,
                           char ret_id[CAPTURE_ID_BYTES], struct error *err);
     /* What was recorded since the start, or since the last call with @reset, of a capture that
@@ -213,8 +230,9 @@ struct api_backend {
     /* {"schedules":[{"name":…,"match":…,"event":…,"hz":…,"every_seconds":…,…,"last_error":…}],
      * "triggers":[…]}, as configured. */
     int (*schedules)(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
-    /* Starts the capture that the configuration names @name. BACKEND_NOT_FOUND with the nearest
-     * name, or where no process matches; BACKEND_TOO_MANY in its cooldown, with err->retry_s. */
+    /* Starts the capture that the configuration names @name, and returns as capture_create().
+     * BACKEND_NOT_FOUND with the nearest name, or where no process matches; BACKEND_TOO_MANY in its
+     * cooldown, with err->retry_s. */
     int (*trigger)(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTES], struct error *err);
     /* Appends Prometheus text of everything but serve's own counters; for a viewer of a part, of
      * his JVMs alone. */

@@ -25,13 +25,37 @@ static void capturing_remove(struct request *req)
         req->capturing_next->capturing_link = req->capturing_link;
 }
 
-/* The capture of @req is over: somebody has to look at that. */
+/* Has a worker look at @req, whose capture is over. */
 static void work_notify(struct request *req)
 {
     if (req->stream.active)
         stream_poke(req);
-    else
+    else if (!req->starts) /* else the worker that starts the stream finds it */
         workers_push(req->serve, req);
+}
+
+/* Starts the clocks of @req, whose capture samples. */
+static void work_run(struct request *req, uint64_t now_ns)
+{
+    req->runs = true;
+    req->started_ns = now_ns;
+    if (req->duration_ns)
+        req->end_ns = MIN(now_ns + req->duration_ns + SERVE_END_GRACE_NS, req->end_ns);
+}
+
+/* The engine's thread: the capture of @cookie samples. */
+static void capture_begun(void *cookie)
+{
+    struct request *req = cookie;
+    struct serve *s = req->serve;
+
+    pthread_mutex_lock(&s->lock);
+    work_run(req, clock_monotonic_ns());
+    if (req->stream.step && !req->held && !req->done) {
+        req->starts = true;
+        workers_push(s, req);
+    }
+    pthread_mutex_unlock(&s->lock);
 }
 
 /* The engine's thread: the capture of @cookie has come to its end. */
@@ -118,11 +142,11 @@ static bool work_admit(struct request *req, uint64_t duration_ns)
         capturing_add(req);
         req->refs += 2; /* the capture's, and that of the call that starts it */
         req->capturing = req->held = true;
-        req->started_ns = clock_monotonic_ns();
+        req->duration_ns = duration_ns;
         req->end_ns = req->give_up_ns = UINT64_MAX;
         if (duration_ns) {
-            req->end_ns = req->started_ns + duration_ns + SERVE_END_GRACE_NS;
-            req->give_up_ns = req->started_ns + duration_ns + SERVE_GIVE_UP_NS;
+            req->give_up_ns = clock_monotonic_ns() + duration_ns + SERVE_GIVE_UP_NS;
+            req->end_ns = req->give_up_ns - SERVE_END_AHEAD_NS;
         }
         pthread_mutex_unlock(&s->lock);
         return true;
@@ -161,12 +185,13 @@ bool request_begin_capture(struct request *req, const struct capture_request *c)
 {
     struct serve *s = req->serve;
     struct error err = ERROR_NULL;
+    const struct capture_waiter waiter = { capture_begun, capture_done, req };
     bool failed, streams = false;
     int r;
 
     if (!quota_begin(req) || !work_admit(req, c->duration_ns))
         return true;
-    r = s->be.capture_start(s->be.ctx, c, capture_done, req, &req->capture, &err);
+    r = s->be.capture_start(s->be.ctx, c, &waiter, &req->capture, &err);
     if (r == 0)
         quota_begun(req);
 
@@ -182,7 +207,7 @@ bool request_begin_capture(struct request *req, const struct capture_request *c)
             req->end_keep = false;
         if (req->abandoned || (req->ended && !req->done))
             call_end(req);
-        streams = req->stream.step && !req->abandoned;
+        streams = req->stream.step && req->runs && !req->abandoned;
         if (streams)
             stream_start_locked(req);
         work_release(req);

@@ -44,7 +44,8 @@
 #define SERVE_HEAD_MAX_BYTES (32 * 1024)        /* of a request: its line and its headers */
 #define SERVE_CONNECTION_BYTES (128 * 1024)     /* the HTTP library's memory for one: both heads */
 #define SERVE_END_GRACE_NS (3 * NSEC_PER_SEC)   /* past its duration a capture is ordered to end */
-#define SERVE_GIVE_UP_NS (9 * NSEC_PER_SEC / 2) /* past it, the answer leaves without it */
+#define SERVE_GIVE_UP_NS (9 * NSEC_PER_SEC / 2) /* past the request and it, the answer leaves */
+#define SERVE_END_AHEAD_NS (NSEC_PER_SEC / 2)   /* before that it is ordered to end in any case */
 /* What comes in over time for one caller. */
 enum quota_budget {
     QUOTA_BUDGET_ATTACHES,
@@ -144,6 +145,8 @@ struct request {
     bool noted;     /* by the audit; thread: the HTTP library's */
     bool revoked;   /* its subject has lost the right to it: see review.c */
     bool capturing; /* capture_start() was called and did not fail */
+    bool runs;      /* the capture samples, or has */
+    bool starts;    /* its stream is to start, by a worker */
     bool held;      /* a thread is inside capture_start() or capture_end() */
     bool ended;     /* the capture has the order to end, or gets it as soon as not held */
     bool end_keep;
@@ -151,7 +154,9 @@ struct request {
     bool abandoned; /* it is not waited for any longer */
     struct capture *capture;
     struct request *capturing_next, **capturing_link; /* in serve's list while the capture runs */
-    uint64_t started_ns, end_ns, give_up_ns;
+    uint64_t duration_ns;                             /* of the capture; 0: without an end */
+    uint64_t started_ns;                              /* when it began to sample, if it `runs` */
+    uint64_t end_ns, give_up_ns;
     struct profile *profile; /* owned */
     int outcome;
     struct error err;

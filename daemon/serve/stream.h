@@ -35,7 +35,8 @@ struct stream {
 };
 
 /* Says what the answer to @req will be. It becomes a stream by stream_start(), which completes the
- * answer, or once the capture that request_begin_capture() begins for it has begun. */
+ * answer, or once the capture that request_begin_capture() begins for it samples. If that fails
+ * before, the answer is none. */
 void stream_plan(struct request *req, const char *content_type, uint64_t every_ns,
                  void (*step)(struct request *req));
 void stream_start(struct request *req);

@@ -178,12 +178,16 @@ void request_resume(struct request *req, bool ready)
 static void work_step(struct request *req)
 {
     struct serve *s = req->serve;
-    bool complete = true, left, done, step, revoked;
+    bool complete = true, left, done, step, starts, revoked;
 
     pthread_mutex_lock(&s->lock);
     left = req->left;
     done = req->done;
     step = req->stream.queued;
+    starts = req->starts;
+    req->starts = false;
+    if (starts)
+        stream_start_locked(req);
     revoked = req->revoked;
     pthread_mutex_unlock(&s->lock);
     if (step) {
@@ -197,7 +201,9 @@ static void work_step(struct request *req)
         request_resume(req, /* ready= */ left);
         return;
     }
-    if (done && !left && revoked) {
+    if (starts) {
+        complete = true; /* its capture samples: what follows is for its steps */
+    } else if (done && !left && revoked) {
         review_refuse(req);
     } else if (done && !left) {
         if (req->profile && req->profile->id[0])

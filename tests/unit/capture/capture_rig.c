@@ -156,9 +156,17 @@ static void done(void *cookie, int outcome, struct profile *p, const struct erro
         rig->end.err = *err;
 }
 
+static void begun(void *cookie)
+{
+    struct rig *rig = cookie;
+
+    rig->begun++;
+}
+
 int rig_start(struct rig *rig, const struct capture_request *req, struct error *err)
 {
-    return captures_start(&rig->captures, req, done, rig, &rig->handle, err);
+    return captures_start(&rig->captures, req, &(struct capture_waiter){ begun, done, rig },
+                          &rig->handle, err);
 }
 
 void rig_read_symbols(struct rig *rig)

@@ -31,6 +31,7 @@ struct rig {
     struct recorder *recorder; /* NULL: off */
     pid_t pid;                 /* of the process that is captured */
     uint64_t handle;           /* of the last capture that was started */
+    unsigned begun;            /* captures that rig_start() started and that samples came of */
     struct rig_end end;        /* of the first that ended since rig_forget_end() */
 };
 

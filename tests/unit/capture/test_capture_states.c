@@ -122,6 +122,156 @@ START_TEST(naming_while_symbols_are_read)
 }
 END_TEST
 
+/* ---- events that take long ---- */
+
+/* Starts one of offcpu, which is not ready, and of cpu, which is; @duration_ns as of a request. */
+static void start_two(uint64_t duration_ns)
+{
+    struct capture_request req = rig_request(&rig, "offcpu", PERIOD);
+
+    snprintf(req.events[1].name, sizeof(req.events[1].name), "cpu");
+    req.events[1].period = PERIOD;
+    req.event_count = 2;
+    req.duration_ns = duration_ns;
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 1);
+    ck_assert_int_eq(rig_start(&rig, &req, NULL), 0);
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 1000);
+}
+
+/* Polls the capture @ns after its request. */
+static void poll_after(uint64_t ns)
+{
+    captures_poll(&rig.captures, rig.captures.running->asked_ns + ns);
+}
+
+static void begin_with_cpu(void)
+{
+    start_two(/* duration_ns= */ 0);
+    poll_after(2900 * NSEC_PER_MSEC);
+    expect_state(CAPTURE_PREPARING);
+    ck_assert_uint_eq(rig.begun, 0);
+    poll_after(3 * NSEC_PER_SEC);
+    expect_state(CAPTURE_RUNNING);
+    ck_assert_uint_eq(rig.begun, 1);
+    ck_assert_uint_lt(captures_next_deadline(&rig.captures), UINT64_MAX);
+    rig_sample(&rig, 1, 0);
+}
+
+START_TEST(an_event_may_begin_after_the_others)
+{
+    begin_with_cpu();
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, 0, 0);
+    poll_after(4 * NSEC_PER_SEC);
+    ck_assert_uint_eq(captures_next_deadline(&rig.captures), UINT64_MAX);
+    rig_sample(&rig, 0, NSEC_PER_MSEC);
+    end();
+    rig_finish(&rig);
+    ck_assert_uint_eq(rig.end.profile->sample_count, 2);
+    ck_assert(rig_warned(&rig, "offcpu begins "));
+    ck_assert(!rig_warned(&rig, "is not in this profile"));
+    ck_assert_uint_eq(rig.captures.events_late, 1);
+    ck_assert_uint_eq(rig.captures.events_left_out, 0);
+}
+END_TEST
+
+START_TEST(an_event_may_be_left_out)
+{
+    begin_with_cpu();
+    fake_broker_forget(rig.fake);
+    end();
+    rig_finish(&rig);
+    fake_broker_expect(rig.fake, "take_losses\n" /* and no flush of waits */
+                                 "sample_stop 0\n"
+                                 "sample_stop 1\n"
+                                 "filter_process P 0\n");
+    ck_assert_uint_eq(rig.end.profile->sample_count, 1);
+    ck_assert(rig_warned(&rig, "offcpu is not in this profile: its programs and probes"));
+    ck_assert_uint_eq(rig.captures.events_left_out, 1);
+}
+END_TEST
+
+START_TEST(a_left_out_event_is_no_event_without_samples)
+{
+    start_two(/* duration_ns= */ 0);
+    poll_after(3 * NSEC_PER_SEC);
+    end();
+    rig_finish(&rig);
+    ck_assert(rig_warned(&rig, "the target used no CPU time"));
+    ck_assert(!rig_warned(&rig, "no thread of the target waited"));
+}
+END_TEST
+
+START_TEST(an_event_may_be_refused_while_others_are_sampled)
+{
+    begin_with_cpu();
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EPERM, 1);
+    poll_after(4 * NSEC_PER_SEC);
+    expect_state(CAPTURE_RUNNING);
+    ck_assert_uint_eq(captures_next_deadline(&rig.captures), UINT64_MAX);
+    end();
+    rig_finish(&rig);
+    ck_assert_int_eq(rig.end.outcome, 0);
+    ck_assert_uint_eq(rig.end.profile->sample_count, 1);
+    ck_assert(rig_warned(&rig, "offcpu is not in this profile: the broker says -1"));
+    ck_assert_uint_eq(rig.captures.events_left_out, 1);
+}
+END_TEST
+
+/* ---- one that has nothing ready ---- */
+
+static void start_slow(uint64_t duration_ns)
+{
+    struct capture_request req = rig_request(&rig, "cpu", PERIOD);
+
+    req.duration_ns = duration_ns;
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 1000);
+    ck_assert_int_eq(rig_start(&rig, &req, NULL), 0);
+}
+
+START_TEST(nothing_ready_is_waited_for_as_the_answer_allows)
+{
+    start_slow(2 * NSEC_PER_SEC);
+    poll_after(4400 * NSEC_PER_MSEC);
+    expect_state(CAPTURE_PREPARING);
+    poll_after(4500 * NSEC_PER_MSEC);
+    ck_assert_int_eq(rig.end.outcome, BACKEND_UNAVAILABLE);
+    ck_assert_str_eq(rig.end.err.msg, "the broker says -115");
+    ck_assert(strstr(rig.end.err.remedy, "ask again in a second"));
+    ck_assert_uint_eq(rig.begun, 0);
+}
+END_TEST
+
+START_TEST(its_duration_counts_from_its_first_sample)
+{
+    struct capture *c;
+
+    start_slow(4 * NSEC_PER_SEC);
+    c = rig.captures.running;
+    c->asked_ns -= 3 * NSEC_PER_SEC;
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, 0, 0);
+    captures_poll(&rig.captures, clock_monotonic_ns());
+    expect_state(CAPTURE_RUNNING);
+    ck_assert_uint_eq(c->end_ns, c->start_ns + c->duration_ns);
+}
+END_TEST
+
+START_TEST(one_that_begins_very_late_is_shorter)
+{
+    struct capture *c;
+
+    start_slow(4 * NSEC_PER_SEC);
+    c = rig.captures.running;
+    c->asked_ns -= 5 * NSEC_PER_SEC;
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, 0, 0);
+    captures_poll(&rig.captures, clock_monotonic_ns());
+    expect_state(CAPTURE_RUNNING);
+    ck_assert_uint_eq(c->end_ns, c->asked_ns + 7500 * NSEC_PER_MSEC);
+    end();
+    rig_finish(&rig);
+    ck_assert(rig_warned(&rig, "so it is 2."));
+}
+END_TEST
+
 /* ---- ends before its end ---- */
 
 START_TEST(refused_where_it_would_cost_too_much)
@@ -176,6 +326,13 @@ int main(void)
     tcase_add_test(tc, settling_until_the_flush_is_read);
     tcase_add_test(tc, flushing_while_stacks_are_pending);
     tcase_add_test(tc, naming_while_symbols_are_read);
+    tcase_add_test(tc, an_event_may_begin_after_the_others);
+    tcase_add_test(tc, an_event_may_be_left_out);
+    tcase_add_test(tc, a_left_out_event_is_no_event_without_samples);
+    tcase_add_test(tc, an_event_may_be_refused_while_others_are_sampled);
+    tcase_add_test(tc, nothing_ready_is_waited_for_as_the_answer_allows);
+    tcase_add_test(tc, its_duration_counts_from_its_first_sample);
+    tcase_add_test(tc, one_that_begins_very_late_is_shorter);
     tcase_add_test(tc, refused_where_it_would_cost_too_much);
     tcase_add_loop_test(tc, done_when_cancelled_in_any_state, 0, ARRAY_SIZE(CANCELLED));
     return suite_run_case("capture_states", tc);

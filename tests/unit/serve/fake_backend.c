@@ -8,8 +8,7 @@
 struct capture {
     struct fake *fake;
     struct capture_request request;
-    capture_done_fn done;
-    void *cookie;
+    struct capture_waiter waiter;
     int32_t pid;
     bool end, keep; /* guarded by fake->lock */
 };
@@ -18,18 +17,27 @@ static void *capture_run(void *arg)
 {
     struct capture *c = arg;
     struct fake *f = c->fake;
-    uint64_t end_ns = clock_monotonic_ns() +
-                      (c->request.duration_ns ? c->request.duration_ns : 3600 * NSEC_PER_SEC);
-    struct timespec until = { .tv_sec = (time_t)(end_ns / NSEC_PER_SEC),
-                              .tv_nsec = (long)(end_ns % NSEC_PER_SEC) };
+    uint64_t end_ns;
+    struct timespec until;
     struct error err = ERROR_NULL;
-    bool dropped;
+    bool dropped, late = c->pid == FAKE_PID_LATE || c->pid == FAKE_PID_LATE_FAIL;
 
     pthread_mutex_lock(&f->lock);
+    while (late && !f->release)
+        pthread_cond_wait(&f->change, &f->lock);
+    if (c->pid == FAKE_PID_LATE) {
+        pthread_mutex_unlock(&f->lock);
+        c->waiter.begun(c->waiter.cookie);
+        pthread_mutex_lock(&f->lock);
+    }
+    end_ns = clock_monotonic_ns() +
+             (c->request.duration_ns ? c->request.duration_ns : 3600 * NSEC_PER_SEC);
+    until = (struct timespec){ .tv_sec = (time_t)(end_ns / NSEC_PER_SEC),
+                               .tv_nsec = (long)(end_ns % NSEC_PER_SEC) };
     if (c->pid == FAKE_PID_STUCK) {
         while (!f->release)
             pthread_cond_wait(&f->change, &f->lock);
-    } else {
+    } else if (c->pid != FAKE_PID_LATE_FAIL) {
         while (!c->end && pthread_cond_timedwait(&f->change, &f->lock, &until) == 0)
             ;
     }
@@ -42,13 +50,16 @@ static void *capture_run(void *arg)
 
     if (dropped) {
         error_set(&err, -ECANCELED, "ended");
-        c->done(c->cookie, -ECANCELED, NULL, &err);
+        c->waiter.done(c->waiter.cookie, -ECANCELED, NULL, &err);
     } else if (c->pid == FAKE_PID_FAILS) {
         error_set(&err, -EIO, "the broker was lost while sampling");
         error_remedy(&err, "ask again");
-        c->done(c->cookie, -EIO, NULL, &err);
+        c->waiter.done(c->waiter.cookie, -EIO, NULL, &err);
+    } else if (c->pid == FAKE_PID_LATE_FAIL) {
+        error_set(&err, -EINPROGRESS, "the kernel takes long");
+        c->waiter.done(c->waiter.cookie, BACKEND_UNAVAILABLE, NULL, &err);
     } else {
-        c->done(c->cookie, 0, fake_profile(c->pid), NULL);
+        c->waiter.done(c->waiter.cookie, 0, fake_profile(c->pid), NULL);
     }
     pthread_mutex_lock(&f->lock);
     f->done++;
@@ -85,8 +96,9 @@ static int fake_outcome(const struct target_selector *t, struct error *err)
     }
 }
 
-static int fake_capture_start(void *ctx, const struct capture_request *req, capture_done_fn done,
-                              void *cookie, struct capture **ret, struct error *err)
+static int fake_capture_start(void *ctx, const struct capture_request *req,
+                              const struct capture_waiter *waiter, struct capture **ret,
+                              struct error *err)
 {
     struct fake *f = ctx;
     struct capture *c;
@@ -110,8 +122,7 @@ static int fake_capture_start(void *ctx, const struct capture_request *req, capt
     c = calloc(1, sizeof(*c));
     *c = (struct capture){ .fake = f,
                            .request = *req,
-                           .done = done,
-                           .cookie = cookie,
+                           .waiter = *waiter,
                            .pid = req->target.pid_count ? req->target.pids[0] : FAKE_PID_GOOD };
     *ret = c;
     pthread_mutex_lock(&f->lock);
@@ -125,6 +136,8 @@ static int fake_capture_start(void *ctx, const struct capture_request *req, capt
     }
     pthread_cond_broadcast(&f->change);
     pthread_mutex_unlock(&f->lock);
+    if (c->pid != FAKE_PID_LATE && c->pid != FAKE_PID_LATE_FAIL)
+        waiter->begun(waiter->cookie);
     ck_assert_int_eq(pthread_create(&thread, NULL, capture_run, c), 0);
     pthread_detach(thread);
     return 0;

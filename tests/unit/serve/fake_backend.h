@@ -18,6 +18,8 @@ enum fake_pid {
     FAKE_PID_STUCK = 6,       /* the capture does not come to its end until fake_release() */
     FAKE_PID_SLOW_START = 7,  /* capture_start() itself does not return until fake_release() */
     FAKE_PID_SLOW_FAIL = 8,   /* as that, and then fails */
+    FAKE_PID_LATE = 9,        /* the capture samples after fake_release() */
+    FAKE_PID_LATE_FAIL = 10,  /* the capture fails then, before it samples */
     FAKE_PID_NONE = 404,
     FAKE_PID_CONFLICT = 409,
     FAKE_PID_TOO_MANY = 429,

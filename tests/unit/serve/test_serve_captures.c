@@ -78,6 +78,21 @@ START_TEST(a_start_that_hangs_hangs_no_client)
 }
 END_TEST
 
+START_TEST(a_capture_that_begins_late_has_its_time)
+{
+    _cleanup_close_ int fd = -1;
+    _cleanup_reply_ struct reply r;
+
+    fd = ask_on(client_connect_tcp(port), "GET", "/profile?pid=9&seconds=1", NULL);
+    ck_assert(fake_wait(&fake, &fake.started, 1, 5000));
+    usleep(3200000); /* it ends after the time that one has that begins at once */
+    fake_release(&fake);
+    client_read(fd, /* head_only= */ false, &r);
+    ck_assert_uint_eq(r.status, 200);
+    ck_assert_uint_eq(fake_get(&fake, &fake.ended_keep), 0);
+}
+END_TEST
+
 START_TEST(stopping_answers_what_is_under_way)
 {
     _cleanup_close_ int fd = -1;
@@ -116,6 +131,7 @@ int main(void)
     tcase_set_timeout(own, 60);
     tcase_add_test(served, captures_at_once_are_limited);
     tcase_add_test(served, an_engine_that_hangs_hangs_no_client);
+    tcase_add_test(served, a_capture_that_begins_late_has_its_time);
     tcase_add_loop_test(served, a_start_that_hangs_hangs_no_client, 0, 2);
     tcase_add_test(own, stopping_answers_what_is_under_way);
     tcase_add_test(own, starts_and_stops_with_nothing_to_do);

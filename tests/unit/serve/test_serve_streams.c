@@ -66,6 +66,39 @@ START_TEST(events_tell_of_failure)
 }
 END_TEST
 
+static const char *const LATE_STREAMS[] = { "/profile?pid=9&seconds=0.5", "/top?pid=9" };
+
+START_TEST(a_stream_begins_with_its_capture)
+{
+    _cleanup_close_ int fd = client_connect_tcp(port);
+    _cleanup_buf_ struct buf b = BUF_NULL;
+
+    buf_init(&b, (size_t)1 << 20);
+    ask_on(fd, "GET", LATE_STREAMS[_i], "Accept: text/event-stream\r\n");
+    ck_assert(fake_wait(&fake, &fake.started, 1, 5000));
+    ck_assert(!client_read_until(fd, &b, "HTTP/1.1", 300));
+    fake_release(&fake);
+    ck_assert(client_read_until(fd, &b, "HTTP/1.1 200", 5000));
+    if (_i == 0)
+        ck_assert(client_read_until(fd, &b, "event: done\n", 5000));
+}
+END_TEST
+
+START_TEST(a_stream_whose_capture_never_samples_is_none)
+{
+    _cleanup_close_ int fd = -1;
+    _cleanup_reply_ struct reply r;
+
+    fd = ask_on(client_connect_tcp(port), "GET", _i ? "/top?pid=10" : "/profile?pid=10&seconds=0.5",
+                "Accept: text/event-stream\r\n");
+    ck_assert(fake_wait(&fake, &fake.started, 1, 5000));
+    fake_release(&fake);
+    client_read(fd, /* head_only= */ false, &r);
+    assert_problem(&r, 503, NULL, "the kernel takes long");
+    await_no_captures(3000);
+}
+END_TEST
+
 START_TEST(a_stream_follows_a_capture_to_its_end)
 {
     _cleanup_close_ int fd = client_connect_tcp(port);
@@ -190,6 +223,8 @@ int main(void)
     tcase_add_test(served, top_is_drawn_again_until_the_client_leaves);
     tcase_add_test(served, events_tell_of_progress_and_give_the_link);
     tcase_add_test(served, events_tell_of_failure);
+    tcase_add_loop_test(served, a_stream_begins_with_its_capture, 0, ARRAY_SIZE(LATE_STREAMS));
+    tcase_add_loop_test(served, a_stream_whose_capture_never_samples_is_none, 0, 2);
     tcase_add_test(served, a_stream_follows_a_capture_to_its_end);
     tcase_add_loop_test(served, a_view_that_ends_by_itself_ends_its_capture, 0, ARRAY_SIZE(ENDS));
     tcase_add_test(served, streams_hold_up_nobody);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* engine/scheduled.c: what schedules and triggers count of captures that take long to begin. */
+#include "capture_rig.h"
+#include "tests/unit/store/store_fixture.h"
+
+#include "engine/scheduled.h"
+
+#define RULES                                                                                      \
+    "schedules: [{name: often, event: cpu, hz: 100, every: 1s, for: 100ms}]\n"                     \
+    "triggers: [{name: alert, event: cpu, hz: 100, for: 60s, cooldown: 1h}]\n"
+
+#define TICKET 42
+
+static struct rig rig;
+static struct scheduled *scheduled;
+static char id[CAPTURE_ID_BYTES];
+
+static bool begun(void *cookie, const struct capture_begun *b)
+{
+    ck_assert_ptr_eq(cookie, &rig);
+    scheduled_begun(scheduled, b);
+    return true;
+}
+
+static void open_rig(void)
+{
+    struct scheduled_env env;
+    struct error err = ERROR_NULL;
+    struct rules *rules;
+
+    setup();
+    rig_open(&rig);
+    rig.captures.store = open_store(1 << 20, 0);
+    rig.captures.begun = begun;
+    rig.captures.begun_cookie = &rig;
+    env = (struct scheduled_env){ .captures = &rig.captures,
+                                  .discover = rig.captures.discover,
+                                  .store_writer = rig.captures.store_writer };
+    ck_assert_int_eq(scheduled_new(&env, &scheduled), 0);
+    ck_assert_msg(rules_parse(span_of(RULES), "f.yaml", &rules, &err) == 0, "%s", err.msg);
+    ck_assert_int_eq(scheduled_set_rules(scheduled, rules), 0);
+}
+
+static void close_rig(void)
+{
+    struct store *store = rig.captures.store;
+
+    rig_close(&rig);
+    scheduled_free(scheduled);
+    store_close(store);
+    teardown();
+}
+
+static void take_history(void *cookie, const struct scheduled_facts *f)
+{
+    *(struct store_history *)cookie = *f->history;
+}
+
+static struct store_history history(bool of_trigger)
+{
+    struct store_history h = { 0 };
+
+    scheduled_each(scheduled, of_trigger, take_history, &h);
+    return h;
+}
+
+static int trigger(struct error *err)
+{
+    return scheduled_trigger(scheduled, "alert", TICKET, id, err);
+}
+
+START_TEST(a_trigger_cools_down)
+{
+    struct error err = ERROR_NULL;
+
+    ck_assert_int_eq(trigger(&err), 0);
+    ck_assert_str_eq(history(true).last_id, id);
+    ck_assert_int_eq(trigger(&err), BACKEND_TOO_MANY);
+    ck_assert_ptr_nonnull(strstr(err.msg, "is cooling down"));
+    ck_assert_uint_ge(err.retry_s, 3590);
+    ck_assert_uint_eq(history(true).runs, 1);
+    ck_assert_uint_eq(history(true).missed, 1);
+}
+END_TEST
+
+START_TEST(a_trigger_cools_down_once_its_capture_begins)
+{
+    struct error err = ERROR_NULL;
+
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 1);
+    ck_assert_int_eq(trigger(&err), -EINPROGRESS);
+    ck_assert_uint_eq(history(true).runs, 0);
+    ck_assert_int_eq(trigger(&err), BACKEND_TOO_MANY);
+    ck_assert_str_eq(err.msg, "trigger 'alert' is starting a capture");
+    ck_assert_uint_eq(err.retry_s, 1);
+    rig_run(&rig);
+    ck_assert_uint_eq(history(true).runs, 1);
+    ck_assert_str_eq(history(true).last_id, id);
+    ck_assert_int_eq(trigger(&err), BACKEND_TOO_MANY);
+    ck_assert_ptr_nonnull(strstr(err.msg, "is cooling down"));
+}
+END_TEST
+
+START_TEST(a_trigger_whose_capture_never_begins_does_not_cool_down)
+{
+    struct error err = ERROR_NULL;
+
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 1);
+    ck_assert_int_eq(trigger(&err), -EINPROGRESS);
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EPERM, 1);
+    rig_run(&rig);
+    ck_assert_ptr_null(rig.captures.running);
+    ck_assert_uint_eq(history(true).runs, 0);
+    ck_assert_uint_eq(history(true).missed, 1);
+    ck_assert_str_eq(history(true).last_error, "the broker says -1");
+    ck_assert_int_eq(trigger(&err), 0);
+}
+END_TEST
+
+START_TEST(a_schedule_counts_captures_that_begin)
+{
+    struct store_history h;
+
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 1);
+    while (!rig.captures.running) {
+        scheduled_tick(scheduled);
+        usleep(1000);
+    }
+    ck_assert_uint_eq(history(false).runs, 0);
+    if (_i)
+        fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EPERM, 1);
+    rig_run(&rig);
+    h = history(false);
+    ck_assert_uint_eq(h.runs, !_i);
+    ck_assert_uint_eq(h.missed, _i);
+    ck_assert_str_eq(h.last_error, _i ? "the broker says -1" : "");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("scheduled");
+    int skip = rig_missing();
+
+    if (skip)
+        return skip;
+    tcase_add_checked_fixture(tc, open_rig, close_rig);
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, a_trigger_cools_down);
+    tcase_add_test(tc, a_trigger_cools_down_once_its_capture_begins);
+    tcase_add_test(tc, a_trigger_whose_capture_never_begins_does_not_cool_down);
+    tcase_add_loop_test(tc, a_schedule_counts_captures_that_begin, 0, 2);
+    return suite_run_case("scheduled", tc);
+}
