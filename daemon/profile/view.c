@@ -140,7 +140,6 @@ static int view_make_row(struct view_builder *b, uint32_t id, struct frame_verdi
     const struct view_counts *n = &b->counts[id];
     enum frame_leaf leaf = stack_leaf(b->p, k->stack);
     struct view *v = b->v;
-    bool idle;
     int r;
 
     if (v->stack_words > UINT32_MAX / 2)
@@ -157,7 +156,7 @@ static int view_make_row(struct view_builder *b, uint32_t id, struct frame_verdi
     row->roots = (uint32_t)v->stack_words - row->first;
     row->body = (uint32_t)view_body(k); /* view_order_rows() numbers them */
     if (k->state == STATE_BLOCKED && b->waits)
-        row->wait = (uint8_t)waits_of(b->waits, k->stack, &idle);
+        row->wait = (uint8_t)waits_of(b->waits, k->stack, &row->idle);
     if (r == 0)
         r = view_push_body(b, k);
     if (r < 0)

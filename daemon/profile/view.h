@@ -61,6 +61,7 @@ struct view_row {
     uint32_t thread; /* index in profile->threads; UINT32_MAX when rows are not split by thread */
     uint8_t state;   /* enum thread_state */
     uint8_t wait;    /* enum wait of a row that is blocked */
+    bool idle;       /* it is blocked, and waits for work */
     uint32_t owner;  /* with `owners`: profile_lock_owner() */
 };
 

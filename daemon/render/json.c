@@ -132,6 +132,8 @@ static void add_state(const struct view *v, const struct view_row *row, struct b
     buf_printf(out, ",\"state\":\"%s\"", STATE_NAMES[row->state]);
     if (row->state == STATE_BLOCKED && row->wait != WAIT_BLOCKED)
         buf_printf(out, ",\"wait\":\"%s\"", WAIT_NAMES[row->wait]);
+    if (row->idle)
+        buf_add_str(out, ",\"idle\":true");
 }
 
 /* Who had the lock that a stack waited for, or the age of its object. @owner: 0, or a frame. */

@@ -6,7 +6,7 @@ import { CaptureList, downloadItems } from "./capture.js";
 import { CaptureSlot } from "./captureslot.js";
 import { openTimeline } from "./categories.js";
 import { openCompareMenu } from "./comparemenu.js";
-import { element, isNarrow, isWide, setText } from "../shared/dom.js";
+import { element, setText } from "../shared/dom.js";
 import { formatClock } from "../shared/format.js";
 import { LiveTable } from "./livetable.js";
 import { MemoryTable } from "./memorytable.js";
@@ -18,6 +18,7 @@ import { JvmFacts } from "./jvmfacts.js";
 import { mainOf } from "./node.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { openJson } from "./openjson.js";
+import { panelLooks } from "./panellooks.js";
 import { ProfilePanel } from "../viewer/panel.js";
 import { formatRoute } from "./route.js";
 import { endOfRange, rangeSide } from "./sides.js";
@@ -47,8 +48,7 @@ export class JvmView {
             this.tab = "graph";
         this.heatState = params.get("heat") || "";
         this.heat = new HeatStrip({ wanted: () => this.toggleHeat(), changed: () => this.keep() });
-        this.panel = new ProfilePanel({ state: () => this.keep() }, { title: false, thread: "", icicle: isNarrow(),
-            table: isWide(), tools: [this.heat.button] });
+        this.panel = new ProfilePanel({ state: () => this.keep() }, { ...panelLooks(), tools: [this.heat.button] });
         this.timeline = new Timeline({ range: (range) => this.chooseRange(range) });
         this.list = new CaptureList(this.target, {}, "Start one above: it stays here when it is done.");
         this.liveTable = new LiveTable(this.target, { pick: (name) => this.findMethod(name) });

@@ -4,6 +4,8 @@
 import { KINDS } from "../shared/kinds.js";
 import { openProfile } from "../shared/tree.js";
 
+const FRAME_NUMBERS = 5; // of a frame in the list
+
 // The data of the viewer made from the json format's.
 function viewerData(json) {
     const strings = [""], numbers = new Map([["", 0]]);
@@ -18,13 +20,23 @@ function viewerData(json) {
         return n;
     };
     const kinds = new Map(KINDS.map(({ id }, kind) => [id, kind]));
-    const frames = [], rows = [], values = [];
+    const frames = [], rows = [], values = [], idle = [];
     const { period } = json.meta;
     let areValues = false, before = [];
 
     for (const { name, kind, module = "", file = "", line = 0 } of json.frames)
         frames.push(number(name), kinds.get(kind) || 0, number(module), number(file), line);
-    for (const { frames: stack, samples, value } of json.stacks) {
+    const leaves = new Map(); // frames that stand for waits, by their kinds' names
+    const leafOf = (wait) => {
+        if (!leaves.has(wait)) {
+            leaves.set(wait, frames.length / FRAME_NUMBERS);
+            frames.push(number(`[${wait}]`), kinds.get(wait) || 0, 0, 0, 0);
+        }
+        return leaves.get(wait);
+    };
+
+    for (const { frames: code, samples, value, state = "", wait = "blocked", idle: isIdle = false } of json.stacks) {
+        const stack = state === "blocked" ? [...code, leafOf(wait)] : code;
         let kept = 0;
 
         while (kept < stack.length && kept < before.length && stack[kept] === before[kept])
@@ -34,12 +46,13 @@ function viewerData(json) {
             rows.push(stack[i]);
         rows.push(samples);
         values.push(value);
+        idle.push(isIdle);
         areValues = areValues || value !== samples * period;
         before = stack;
     }
     return {
         format: "flamed-viewer", version: 1, view: {}, meta: json.meta, quality: json.quality,
-        warnings: json.warnings || [], strings, frames, rows, values: areValues ? values : null,
+        warnings: json.warnings || [], strings, frames, rows, values: areValues ? values : null, idle: idle.includes(true) ? idle : null,
     };
 }
 

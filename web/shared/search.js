@@ -70,6 +70,16 @@ export function nextMatch(tree, matched, from, step) {
     return -1;
 }
 
+// The matching node that weighs most, the outermost of equal ones; -1 if nothing matches.
+export function widestMatch(tree, matched) {
+    let widest = -1;
+
+    for (let i = 1; i < tree.count; i++)
+        if (matched[tree.group[i]] && (widest < 0 || tree.total[i] > tree.total[widest]))
+            widest = i;
+    return widest;
+}
+
 // Which match @node is, from 1 on; 0 if it is none.
 export function matchNumber(tree, matched, node) {
     let number = 0;

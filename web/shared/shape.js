@@ -3,7 +3,8 @@
 // needed and kept until the changes do.
 
 import { buildTree, weighTree } from "./tree.js";
-import { calleesOf, callersOf, hideMethods, selectThread } from "./transform.js";
+import { foldFrames } from "./fold.js";
+import { calleesOf, callersOf, hideIdle, hideMethods, selectThread } from "./transform.js";
 
 // Trees from the root on that were made before: by profile.
 export const grownTrees = new WeakMap();
@@ -16,14 +17,18 @@ export class Shape {
         this.key = null;
     }
 
-    // @state: {thread, hide, focus, sandwich}. Whether it differs from what was used before.
-    use({ thread, hide, focus, sandwich }) {
-        const key = JSON.stringify([thread, hide, focus, sandwich]);
+    // @state: {thread, hide, focus, sandwich, idle, frames}. Whether it differs from what was used before.
+    use({ thread, hide, focus, sandwich, idle, frames }) {
+        const key = JSON.stringify([thread, hide, focus, sandwich, idle, frames]);
 
         if (key === this.key)
             return false;
         let profile = this.source;
 
+        if (!idle)
+            profile = hideIdle(profile);
+        if (!frames)
+            profile = foldFrames(profile);
         if (this.hasThreads && thread !== "*")
             profile = selectThread(profile, thread);
         if (hide.length)

@@ -5,16 +5,16 @@
 import { hashText } from "./colors.js";
 import { nodeName } from "./tree.js";
 
-const FLAGS = ["reverse", "icicle", "table", "packages", "beside"];
+const FLAGS = ["reverse", "icicle", "table", "packages", "beside", "idle", "frames"];
 const SHORT = {
     search: "s", zoom: "z", weight: "w", reverse: "r", icicle: "i", table: "t", thread: "th", focus: "fo",
-    sandwich: "sw", packages: "p", beside: "sd",
+    sandwich: "sw", packages: "p", beside: "sd", idle: "id", frames: "af",
 };
-const USUAL = { thread: "*" }; // where it is not "" or false
+const USUAL = { thread: "*", idle: true, frames: true }; // where it is not "" or false
 const HIDE = "hi"; // once for each hidden method
 
-// {search, zoom, weight, reverse, icicle, table, packages, beside, thread, focus, sandwich, hide: [names]}; what is
-// missing takes @defaults.
+// {search, zoom, weight, reverse, icicle, table, packages, beside, idle, frames, thread, focus, sandwich,
+// hide: [names]}; what is missing takes @defaults. idle: with threads that wait for work; frames: all frames.
 export function parseState(fragment, defaults = {}) {
     return stateOfParams(new URLSearchParams(fragment.replace(/^#/, "")), defaults);
 }

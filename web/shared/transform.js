@@ -5,25 +5,38 @@
 import { KIND } from "./kinds.js";
 import { eachRow } from "./rows.js";
 
-// @pick(path, depth): the frames of a stack that stay, or null to leave the stack out. It may return @path's own
+// @pick(path, depth, row): the frames of a stack that stay, or null to leave the stack out. It may return @path's own
 // frames in a new array only.
-function derive(profile, pick) {
+export function derive(profile, pick) {
     const rows = [];
-    const values = profile.values ? [] : null;
+    const values = profile.values ? [] : null, idle = profile.idle ? [] : null;
+    let before = [];
 
     eachRow(profile, (path, depth, kept, isCut, samples, row) => {
-        const stack = pick(path, depth);
+        const stack = pick(path, depth, row);
 
         if (!stack)
             return;
-        rows.push(0, isCut ? -1 - stack.length : stack.length);
-        for (const frame of stack)
-            rows.push(frame);
+        let same = 0;
+
+        while (same < stack.length && same < before.length && stack[same] === before[same])
+            same++;
+        rows.push(same, isCut ? -1 - (stack.length - same) : stack.length - same);
+        for (let d = same; d < stack.length; d++)
+            rows.push(stack[d]);
         rows.push(samples);
+        before = stack;
         if (values)
             values.push(profile.values[row]);
+        if (idle)
+            idle.push(profile.idle[row]);
     });
-    return { ...profile, rows, values };
+    return { ...profile, rows, values, idle };
+}
+
+// Without the threads that wait for work.
+export function hideIdle(profile) {
+    return profile.idle ? derive(profile, (path, depth, row) => profile.idle[row] ? null : path.slice(0, depth)) : profile;
 }
 
 // One byte for each frame: 1 where its group satisfies @test.

@@ -57,13 +57,13 @@ export function openProfile(data) {
         meta: data.meta, quality: data.quality, warnings: data.warnings, view: data.view || {},
         groups, groupOf, lines, cutGroup,
         ranks: rankNames(groups), rows: data.rows || null, runs: data.bodies ? openRuns(data) : null,
-        values: data.values || null, period: data.meta.period, moments: data.moments || [], momentsLeftOut: data.moments_left_out || 0,
+        values: data.values || null, idle: data.idle || null, period: data.meta.period, moments: data.moments || [], momentsLeftOut: data.moments_left_out || 0,
         pausesLeftOut: data.pauses_left_out || 0,
     };
 }
 
 // Siblings stand in the order of their names, then of their kinds: the same profile always looks the same.
-function rankNames(groups) {
+export function rankNames(groups) {
     const sorted = new Map([...new Set(groups.map(({ name }) => name))].sort().map((name, i) => [name, i]));
     const keys = Float64Array.from(groups,
         ({ name, kind }, g) => (sorted.get(name) * KINDS_ROOM + kind) * GROUPS_MAX + g);

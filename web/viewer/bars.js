@@ -22,6 +22,8 @@ export const KEYS = [
     ["i", "icicle: the root at the top"],
     ["t", "table of methods"],
     ["p", "colours by package, or by kind"],
+    ["a", "all frames: those that start threads and lead to the kernel, too"],
+    ["z", "threads that wait for work, shown or left out"],
     ["v", "widths by samples or by value, where they differ"],
     ["s", "sandwich: callers and callees of the method"],
     ["f h", "focus on the method, hide it"],
@@ -119,6 +121,8 @@ export function describe(tree, node, view) {
             facts.push(line);
         if (group.module)
             facts.push(group.module);
+        if (group.note)
+            facts.push(group.note);
         if (group.inferred)
             facts.push("as a leaf inferred by its loop: " + plural(group.inferred, "sample", "samples"));
         if (group.unsure)

@@ -13,7 +13,7 @@ import { PanelBar } from "./panelbar.js";
 import { panelKeyed } from "./panelkeys.js";
 import { SearchBox } from "./searchbox.js";
 import { nodeName } from "../shared/tree.js";
-import { compileSearch, escapeRegex, matchGroups, nextMatch } from "../shared/search.js";
+import { compileSearch, escapeRegex, matchGroups, nextMatch, widestMatch } from "../shared/search.js";
 import { emptyText } from "../shared/quality.js";
 import { findNode, nameNode } from "../shared/state.js";
 import { formatShare, formatValue, plural } from "../shared/format.js";
@@ -26,10 +26,12 @@ import { threadsOf } from "../shared/transform.js";
 export class ProfilePanel {
     // @on: {state(state)}, called when what is looked at changed; {describe(tree, node)}: facts about a frame in place
     // of the usual ones. @title, @facts: whether it shows those of the profile.
-    // @tools: buttons of the owner that stand behind those of the panel. @thread, @icicle, @table: how it opens.
-    constructor(on, { title = true, tools = [], thread = "*", facts = true, icicle = false, table = false } = {}) {
+    // @tools: buttons of the owner that stand behind those of the panel. @thread, @icicle, @table, @idle, @frames: how
+    // it opens.
+    constructor(on, { title = true, tools = [], thread = "*", facts = true, icicle = false, table = false, idle = true,
+        frames = true } = {}) {
+        this.usual = { table, idle, frames };
         this.usualIcicle = icicle;
-        this.usualTable = table;
         this.hasFacts = facts;
         this.on = on;
         this.usualThread = thread;
@@ -73,7 +75,7 @@ export class ProfilePanel {
         this.source = profile;
         this.defaults = {
             reverse: Boolean(profile.view.reverse), icicle: this.usualIcicle || Boolean(profile.view.inverted),
-            weight: profile.meta.weight, thread: this.usualThread, table: this.usualTable,
+            weight: profile.meta.weight, thread: this.usualThread, ...this.usual,
         };
         this.threads = threadsOf(profile);
         this.shape = new Shape(profile, this.threads);
@@ -159,7 +161,7 @@ export class ProfilePanel {
         const weight = tree.weight === "value" ? formatValue(tree.total[0], meta.unit)
             : plural(tree.total[0], "sample", "samples");
 
-        return `all · ${weight}`;
+        return `all · ${weight}${this.source.idle && !this.state.idle ? " without idle threads" : ""}`;
     }
 
     tellState() {
@@ -174,7 +176,9 @@ export class ProfilePanel {
             state.zoom = "";
             state.sandwich = "";
         }
-        if (name === "reverse" || name === "beside") {
+        if (name === "frames" || name === "idle")
+            state.zoom = "";
+        if (["reverse", "beside", "frames", "idle"].includes(name)) {
             this.applyState();
             return;
         }
@@ -411,8 +415,10 @@ export class ProfilePanel {
         this.state.search = this.searchBox.input.value = "^" + escapeRegex(name) + "$";
         this.applySearch();
         this.tellState();
-        this.graph.focus = -1;
-        this.step(1);
+        const node = this.matched ? widestMatch(this.graph.tree, this.matched) : -1;
+
+        if (node > 0)
+            this.graph.setFocus(node);
     }
 
     // Whether the key was one of the panel's.

@@ -25,6 +25,8 @@ export class PanelBar {
             beside: toggle("beside", "Side by side", "Before and after beside each other (b)"),
             reverse: toggle("reverse", "Reverse", "Merge from the leaf (r)"),
             icicle: toggle("icicle", "Icicle", "Root at the top (i)"),
+            frames: toggle("frames", "All frames", "The calls that start threads and lead to the kernel, too (a)"),
+            idle: toggle("idle", "Idle threads", "Threads that wait for work, too (z)"),
             packages: toggle("packages", "Packages", "Colours by package in place of kind (p)"),
             table: toggle("table", "Table", "Table of methods (t)"),
         };
@@ -34,7 +36,7 @@ export class PanelBar {
     }
 
     // @threads of threadsOf().
-    showProfile({ meta, quality, values }, threads) {
+    showProfile({ meta, quality, values, idle }, threads) {
         if (this.title) {
             setText(this.title, meta.title);
             this.title.title = meta.title;
@@ -42,6 +44,7 @@ export class PanelBar {
         this.showThreads(threads, quality.samples);
         this.weightButton.hidden = !values;
         this.switches.beside.hidden = !meta.isDiff;
+        this.switches.idle.hidden = !idle;
         this.switches.packages.hidden = Boolean(meta.isDiff || meta.widths);
         this.isDiff = meta.isDiff;
         this.widths = meta.widths || (meta.isDiff ? ["Widths: after", "Widths: before"] : ["By samples", "By value"]);

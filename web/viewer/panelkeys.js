@@ -16,6 +16,8 @@ const PANEL_KEYS = {
     t: (panel) => panel.toggle("table"),
     p: (panel) => !panel.source.meta.isDiff && !panel.source.meta.widths && panel.toggle("packages"),
     b: (panel) => panel.source.meta.isDiff && panel.toggle("beside"),
+    a: (panel) => panel.toggle("frames"),
+    z: (panel) => panel.source.idle && panel.toggle("idle"),
     v: (panel) => panel.source.values && panel.toggleWeight(),
     s: (panel) => withName(panel, (name) => panel.sandwich(name)),
     f: (panel) => withName(panel, (name) => panel.focusOn(name)),

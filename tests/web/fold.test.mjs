@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folding of frames, and leaving out threads that wait for work.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { foldFrames } from "../../web/shared/fold.js";
+import { matchGroups, compileSearch, widestMatch } from "../../web/shared/search.js";
+import { Shape } from "../../web/shared/shape.js";
+import { buildTree, nodeName, pathTo } from "../../web/shared/tree.js";
+import { profileOf } from "./fixture.mjs";
+
+const START = ["native clone3", "native start_thread", "jvm thread_entry", "stub call_stub"];
+const PARK = ["jvm Unsafe_Park", "native pthread_cond_wait", "kernel do_syscall_64", "kernel futex_do_wait"];
+
+// [[names from the root on, samples]] of each leaf.
+function stacksOf(profile) {
+    const tree = buildTree(profile), list = [];
+
+    for (let i = 1; i < tree.count; i++)
+        if (tree.self[i])
+            list.push([pathTo(tree, i).map((n) => nodeName(tree, n)), tree.self[i]]);
+    return list;
+}
+
+test("frames that start a thread become one, those between Java and what it waits for go", () => {
+    const profile = profileOf([
+        [[...START, "c2 Pool.run", "c2 Unsafe.park", ...PARK, "park park"], 7],
+        [[...START.slice(1), "c2 Pool.run", "c2 Order.total"], 5],
+        [[...START, "c2 Pool.run", "kernel do_syscall_64"], 3],
+    ]);
+
+    assert.deepEqual(stacksOf(foldFrames(profile)), [
+        [["[VM frames]", "Pool.run", "Order.total"], 5],
+        [["[VM frames]", "Pool.run", "Unsafe.park", "park"], 7],
+        [["[VM frames]", "Pool.run", "do_syscall_64"], 3],
+    ]);
+});
+
+test("a thread without Java keeps its native frames, one that waits for the VM those of the VM", () => {
+    const profile = profileOf([
+        [["thread t", "native clone3", "native poll_loop", "kernel futex_do_wait", "lock lock"], 2],
+        [["thread u", ...START, "c2 Pool.run", "jvm SafepointMechanism_block", "kernel futex_do_wait", "vm vm"], 1],
+    ]);
+
+    assert.deepEqual(stacksOf(foldFrames(profile)), [
+        [["t", "clone3", "poll_loop", "lock"], 2],
+        [["u", "[VM frames]", "Pool.run", "SafepointMechanism_block", "vm"], 1],
+    ]);
+});
+
+test("idle threads are left out, and all is there again", () => {
+    const profile = { ...profileOf([[["c2 a", "park park"], 9], [["c2 b", "lock lock"], 1]]), idle: [true, false] };
+    const shape = new Shape(profile, []);
+    const state = { thread: "*", hide: [], focus: "", sandwich: "", idle: false, frames: true };
+
+    assert.ok(shape.use(state));
+    assert.equal(shape.forward("samples").total[0], 1);
+    assert.ok(shape.use({ ...state, idle: true }));
+    assert.equal(shape.forward("samples").total[0], 10);
+    assert.ok(!shape.use({ ...state, idle: true }));
+    shape.use({ ...state, idle: false, hide: ["lock"] });
+    assert.deepEqual(stacksOf(shape.profile), [[["b"], 1]]);
+});
+
+test("a picked method is shown where it weighs most", () => {
+    const tree = buildTree(profileOf([[["c2 a", "c2 x"], 1], [["c2 b", "c2 x", "c2 x"], 50]]));
+    const node = widestMatch(tree, matchGroups(tree.profile, compileSearch("^x$")));
+
+    assert.deepEqual(pathTo(tree, node).map((n) => nodeName(tree, n)), ["b", "x"]);
+    assert.equal(widestMatch(tree, matchGroups(tree.profile, compileSearch("^none$"))), -1);
+});

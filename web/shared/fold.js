@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames that say nothing about the application: the calls by which the VM starts a thread become one frame, and those
+// by which a waiting thread reaches the kernel are left out below the frame that says what it waits for.
+
+import { KIND, isJava, isNative, isWait } from "./kinds.js";
+import { derive } from "./transform.js";
+import { rankNames } from "./tree.js";
+
+const NAME = "[VM frames]";
+const FEWEST = 2; // frames that are worth to be one
+
+const isRoot = (kind) => kind === KIND.THREAD || kind === KIND.PROCESS;
+const isMachinery = (kind) => isNative(kind) || kind === KIND.STUB;
+
+// How many frames from @from on stand for the start of a thread: all below its first frame of Java; 0: none.
+function startFrames(kinds, path, from, depth) {
+    let d = from;
+
+    while (d < depth && isMachinery(kinds[path[d]]))
+        d++;
+    return d < depth && isJava(kinds[path[d]]) && d - from >= FEWEST ? d - from : 0;
+}
+
+// Where the frames begin that lead from what waits, in @path[from .. leaf), to the kernel.
+function waitFrames(kinds, path, from, leaf) {
+    const wait = kinds[path[leaf]];
+    let d = leaf;
+
+    if (!isWait(wait))
+        return leaf;
+    while (d > from && kinds[path[d - 1]] === KIND.KERNEL)
+        d--;
+    if (wait === KIND.VM) // what the VM does is what it waits for
+        return d;
+    const ofKernel = d;
+
+    while (d > from && isMachinery(kinds[path[d - 1]]))
+        d--;
+    return d > from ? d : ofKernel; // a thread without Java is known by its native frames
+}
+
+// @profile with one group and one frame more.
+function withFoldedFrame(profile) {
+    const groupOf = new Int32Array(profile.groupOf.length + 1), lines = new Int32Array(groupOf.length);
+    const groups = [...profile.groups,
+        { name: NAME, kind: KIND.JVM, module: "", file: "", note: "the calls that start a thread; All frames (a) shows each" }];
+
+    groupOf.set(profile.groupOf);
+    lines.set(profile.lines);
+    groupOf[groupOf.length - 1] = groups.length - 1;
+    return { ...profile, groups, groupOf, lines, ranks: rankNames(groups) };
+}
+
+export function foldFrames(source) {
+    const profile = withFoldedFrame(source), folded = source.groupOf.length;
+    const kinds = Uint8Array.from(profile.groupOf, (g) => profile.groups[g].kind);
+
+    return derive(profile, (path, depth) => {
+        let from = 0;
+
+        while (from < depth && isRoot(kinds[path[from]]))
+            from++;
+        const start = startFrames(kinds, path, from, depth), leaf = depth - 1;
+        const end = depth > from + start ? waitFrames(kinds, path, from + start, leaf) : depth;
+        const stack = path.slice(0, from);
+
+        if (start)
+            stack.push(folded);
+        for (let d = from + start; d < end; d++)
+            stack.push(path[d]);
+        if (end < depth)
+            stack.push(path[leaf]);
+        return stack;
+    });
+}
