@@ -4,6 +4,9 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { foldFrames } from "../../web/shared/fold.js";
 import { matchGroups, compileSearch, widestMatch } from "../../web/shared/search.js";
+import { KINDS } from "../../web/shared/kinds.js";
+import { sumKinds } from "../../web/shared/methods.js";
+import { mergeTiers } from "../../web/shared/tiers.js";
 import { Shape } from "../../web/shared/shape.js";
 import { buildTree, nodeName, pathTo } from "../../web/shared/tree.js";
 import { profileOf } from "./fixture.mjs";
@@ -47,10 +50,25 @@ test("a thread without Java keeps its native frames, one that waits for the VM t
     ]);
 });
 
+test("a method is one frame however it ran; the legend counts how it ran", () => {
+    const profile = profileOf([
+        [["c2 a", "c2 x"], 6], [["c2 a", "c1 x"], 3], [["c2 a", "interpreted x", "kernel k"], 2], [["c2 b", "inlined x"], 1],
+    ]);
+    const merged = mergeTiers(profile);
+    const tree = buildTree(merged);
+
+    assert.deepEqual(stacksOf(merged), [[["a", "x"], 9], [["a", "x", "k"], 2], [["b", "x"], 1]]);
+    assert.deepEqual(sumKinds(tree).map(({ kind, weight }) => [KINDS[kind].id, weight]),
+        [["c2", 6], ["inlined", 1], ["c1", 3], ["kernel", 2]]);
+    assert.deepEqual(merged.groups.find(({ name }) => name === "x").tiers.map(({ kind, samples }) => [KINDS[kind].id, samples]),
+        [["c2", 6], ["c1", 3], ["interpreted", 2], ["inlined", 1]]);
+    assert.equal(mergeTiers(profileOf([[["c2 a", "c1 b"], 1]])).kinds, undefined);
+});
+
 test("idle threads are left out, and all is there again", () => {
     const profile = { ...profileOf([[["c2 a", "park park"], 9], [["c2 b", "lock lock"], 1]]), idle: [true, false] };
     const shape = new Shape(profile, []);
-    const state = { thread: "*", hide: [], focus: "", sandwich: "", idle: false, frames: true };
+    const state = { thread: "*", hide: [], focus: "", sandwich: "", idle: false, frames: true, tiers: true };
 
     assert.ok(shape.use(state));
     assert.equal(shape.forward("samples").total[0], 1);

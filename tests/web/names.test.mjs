@@ -24,7 +24,7 @@ test("a Java name falls into its parts", () => {
         assert.deepEqual(splitJavaName(name), { pack, type, method, params, suffix }, name);
 });
 
-test("package first, then parameters, then from the left", () => {
+test("package first, then parameters, then the class, then from the left", () => {
     const name = "com.acme.shop.Order.total(int)";
     const label = (max) => labelFor(nameForms(name, KIND.C2), KIND.C2, max);
 
@@ -34,9 +34,11 @@ test("package first, then parameters, then from the left", () => {
     assert.equal(label(16), "Order.total(int)");
     assert.equal(label(15), "Order.total");
     assert.equal(label(11), "Order.total");
-    assert.equal(label(10), "…der.total");
-    assert.equal(label(3), "…al");
-    assert.equal(label(2), "");
+    assert.equal(label(10), "total");
+    assert.equal(label(5), "total");
+    assert.equal(label(4), "");
+    assert.equal(labelFor(nameForms("a.B.calculateTotal", KIND.C2), KIND.C2, 8), "…teTotal");
+    assert.equal(labelFor(nameForms("ObjectMonitor::enter(bool)", KIND.JVM), KIND.JVM, 12), "enter");
 });
 
 test("native names lose their parameters, synthetic ones their end", () => {

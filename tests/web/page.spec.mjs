@@ -174,7 +174,7 @@ describe("the page", { concurrency: 4 }, () => {
         await page.waitForTimeout(300);
         await page.keyboard.press("ArrowUp");
         await page.keyboard.press("h");
-        assert.match(await textOf(page, ".changes"), /hidden start_thread/);
+        assert.match(await textOf(page, ".changes"), /hidden \[VM frames\]/);
         await page.locator(".change").click();
         assert.equal(await page.locator(".change").count(), 0);
         await page.getByLabel("Threads").selectOption("[http-worker-2 tid=4302]");

@@ -266,7 +266,7 @@ test("kinds are those of the leaves", () => {
 test("state goes through the address and back", () => {
     const state = {
         search: "a&b=#%é", zoom: "3.k", weight: "value", reverse: true, icicle: false, table: true, packages: true,
-        beside: false, idle: false, frames: true, thread: "[a tid=1]", focus: "x.Y.z", sandwich: "a.B.c", hide: ["java.lang.Thread.run", "[unknown]"],
+        beside: false, idle: false, frames: true, tiers: false, thread: "[a tid=1]", focus: "x.Y.z", sandwich: "a.B.c", hide: ["java.lang.Thread.run", "[unknown]"],
     };
 
     assert.deepEqual(parseState(formatState(state)), state);
@@ -301,7 +301,7 @@ test("good quality is quiet, bad quality has sentences", () => {
     assert.ok(good.facts.every((f) => !f.isBad));
     const bad = judgeQuality({ samples: 60, lost: 5, unknown: 20, truncated: 40 });
 
-    assert.equal(bad.sentences.length, 4);
+    assert.equal(bad.sentences.length, 3);
     assert.ok(bad.facts.every((f) => f.isBad));
     const leaf = judgeQuality({ samples: 1000, lost: 0, unknown: 0, truncated: 0, inferred: 310, unsure: 20 });
 

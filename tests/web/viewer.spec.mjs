@@ -190,7 +190,9 @@ describe("the viewer", { concurrency: 4 }, () => {
         await press("N");
         assert.match((await status(page))[0], /Rule00\d/);
         await press("0", "r");
-        assert.equal(await page.getByRole("button", { name: "Reverse" }).getAttribute("aria-pressed"), "true");
+        await page.getByRole("button", { name: "View" }).click();
+        assert.equal(await page.getByRole("menuitemcheckbox", { name: "Reverse" }).getAttribute("aria-checked"), "true");
+        await press("Escape");
         await press("i", "t");
         assert.match(await hashOf(page), /r=1&i=1&t=1/);
         await press("?");
@@ -416,7 +418,7 @@ describe("the viewer", { concurrency: 4 }, () => {
         const wide = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
 
         assert.equal(wide[0], wide[1]);
-        for (const name of ["Back", "Reset", "Reverse", "Icicle", "Table", "Dark", "Help"]) {
+        for (const name of ["Back", "Reset", "View", "Table", "Dark", "Help"]) {
             const box = await page.getByRole("button", { name, exact: true }).boundingBox();
 
             assert.ok(box.x >= 0 && box.x + box.width <= 360 && box.height >= 36, name);

@@ -28,6 +28,8 @@ import { Timeline } from "./timeline.js";
 const TIMELINE_SECONDS = 3;
 const TIMELINE_BUCKETS = 240;
 const LIVE_SECONDS = 3;
+const LIVE_SPAN = 60; // seconds that it looks back at first
+const ENOUGH_SAMPLES = 300;
 const TIMELINE_SPANS = [[60, "1 min"], [300, "5 min"], [600, "10 min"], [3600, "1 h"]];
 
 export class JvmView {
@@ -39,7 +41,8 @@ export class JvmView {
         this.target = this.isNode ? {} : { pid: Number(this.pid) };
         this.params = params;
         this.span = Number(params.get("span")) || 300;
-        this.liveSpan = Number(params.get("live")) || 60;
+        this.liveSpan = Number(params.get("live")) || LIVE_SPAN;
+        this.liveSpanIsChosen = params.has("live");
         this.range = params.has("from") ? { from: Date.parse(params.get("from")), to: Date.parse(params.get("to")) } : null;
         if (this.range && !(this.range.to > this.range.from))
             this.range = null;
@@ -163,7 +166,9 @@ export class JvmView {
 
         if (this.range)
             return { ...this.target, from: iso(this.range.from), to: iso(endOfRange(this.range)) };
-        return { ...this.target, from: `-${this.liveSpan}s` };
+        const oldest = this.oldest();
+
+        return { ...this.target, from: oldest > Date.now() - this.liveSpan * 1000 ? iso(oldest) : `-${this.liveSpan}s` };
     }
 
     async loadRange() {
@@ -183,6 +188,17 @@ export class JvmView {
             if (this.rangeLoad === controller)
                 this.root.removeAttribute("aria-busy");
         }
+    }
+
+    // Looks back further while there are few samples, unless a person said how far.
+    widen(samples) {
+        const wider = this.liveSpanIsChosen || samples >= ENOUGH_SAMPLES ? 0 : this.bar.nextSpan(this.liveSpan);
+
+        if (!wider || this.oldest() > Date.now() - this.liveSpan * 1000)
+            return;
+        this.liveSpan = wider;
+        this.bar.showSpan(wider);
+        this.setLive(true);
     }
 
     toggleLive() {
@@ -230,6 +246,7 @@ export class JvmView {
     }
 
     setLiveSpan(seconds) {
+        this.liveSpanIsChosen = true;
         this.liveSpan = seconds;
         this.keep();
         this.setLive(true);
@@ -237,7 +254,10 @@ export class JvmView {
 
     async loadLive(signal) {
         try {
-            this.showJson(await getJson("profile", { ...this.rangeParams(), format: "json", threads: 1 }, signal));
+            const json = await getJson("profile", { ...this.rangeParams(), format: "json", threads: 1 }, signal);
+
+            this.showJson(json);
+            this.widen(json.quality.samples);
         } catch (error) {
             if (isAbort(error))
                 throw error;
@@ -377,7 +397,7 @@ export class JvmView {
             put("to", new Date(this.range.to).toISOString());
         }
         put("span", this.span !== 300 && this.span);
-        put("live", this.liveSpan !== 60 && this.liveSpan);
+        put("live", this.liveSpanIsChosen && this.liveSpan !== LIVE_SPAN && this.liveSpan);
         put("tab", this.tab !== "graph" && this.tab);
         put("heat", this.heat.state);
         if (push)

@@ -4,7 +4,7 @@
 import { element } from "../shared/dom.js";
 import { button } from "./notice.js";
 
-const LIVE_SPANS = [[10, "10 s"], [60, "1 min"], [300, "5 min"]];
+const LIVE_SPANS = [[10, "10 s"], [60, "1 min"], [300, "5 min"], [600, "10 min"]];
 export const TABS = [["graph", "Flame graph", "Of now, or of the range that is chosen above"],
     ["top", "Top", "The hottest methods of the last 2 seconds, again and again (o)"],
     ["memory", "Memory", "What its memory is made of, and who makes it grow"],
@@ -33,6 +33,17 @@ export class JvmBar {
         this.root = element("div", { class: "bar sub" }, facts, element("div", { class: "tools" },
             element("div", { class: "tabs", role: "group", "aria-label": "What is shown" }, ...this.tabs),
             this.liveButton, this.liveSelect, opener, this.compareButton, this.downloadButton));
+    }
+
+    // The next longer time to look back; 0: there is none.
+    nextSpan(seconds) {
+        const longer = LIVE_SPANS.find(([span]) => span > seconds);
+
+        return longer ? longer[0] : 0;
+    }
+
+    showSpan(seconds) {
+        this.liveSelect.value = seconds;
     }
 
     show(tab, isLive) {

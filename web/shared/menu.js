@@ -18,7 +18,8 @@ export function closeMenu({ refocus = true } = {}) {
         before.focus();
 }
 
-// @items: [{label, key, run() | href, download}]; @at: {x, y} of the window; @label: its accessible name.
+// @items: [{label, key, run() | href, download, isOn}]; isOn, true or false, of a switch. @at: {x, y} of the window;
+// @label: its accessible name.
 export function openMenu(items, at, label) {
     closeMenu({ refocus: false });
     const before = document.activeElement;
@@ -28,8 +29,8 @@ export function openMenu(items, at, label) {
             onclick: () => closeMenu(),
         }, item.label, element("span", { class: "menu-key" }, item.key || ""))
         : element("button", {
-            role: "menuitem", class: "menu-item", type: "button", tabindex: "-1",
-            onclick: () => { closeMenu(); item.run(); },
+            role: "isOn" in item ? "menuitemcheckbox" : "menuitem", "aria-checked": "isOn" in item ? String(item.isOn) : null,
+            class: "menu-item", type: "button", tabindex: "-1", onclick: () => { closeMenu(); item.run(); },
         }, item.label, element("span", { class: "menu-key" }, item.key || "")));
     const root = element("div", { class: "menu", role: "menu", "aria-label": label }, ...choices);
     const step = (by) => {

@@ -68,7 +68,16 @@ export function sumKinds(tree, node = 0) {
     const weight = new Float64Array(LEGEND_ORDER.length);
 
     for (let i = Math.max(node, 1); i < tree.end[node]; i++)
-        if (tree.self[i])
-            weight[tree.profile.groups[tree.group[i]].kind] += tree.self[i];
+        if (tree.self[i]) {
+            const own = tree.profile.groups[tree.group[i]].kind;
+
+            weight[own] += tree.self[i];
+            for (const { kind, samples, value } of tree.others.get(i) || []) {
+                const part = tree.weight === "value" ? value : samples;
+
+                weight[own] -= part;
+                weight[kind] += part;
+            }
+        }
     return LEGEND_ORDER.filter((kind) => weight[kind] > 0).map((kind) => ({ kind, weight: weight[kind] }));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of frames: their parts, and how they are shortened when there is no room. People look for
-// Class.method, so the package goes first, then the parameters, then characters from the left.
+// Class.method, so the package goes first, then the parameters, then the class, then characters from the left.
 
 import { KIND, isJava, isNative, isSynthetic } from "./kinds.js";
 
@@ -44,6 +44,13 @@ function nativeParamsAt(name) {
     return -1;
 }
 
+// @forms and, of a C++ function of a class without template arguments, its name alone.
+function withoutScope(forms) {
+    const last = forms[forms.length - 1], at = last.lastIndexOf("::");
+
+    return at > 0 && /^[\w~]+$/.test(last.slice(at + 2)) ? [...forms, last.slice(at + 2)] : forms;
+}
+
 // What is tried in turn, longest first.
 export function nameForms(name, kind) {
     const forms = [name];
@@ -56,22 +63,28 @@ export function nameForms(name, kind) {
             forms.push(short + part.params + part.suffix);
         if (part.params || part.suffix)
             forms.push(short);
+        if (part.type)
+            forms.push(part.method);
     } else if (!isSynthetic(kind) && name.endsWith(")")) {
         const at = nativeParamsAt(name);
 
         if (at > 0)
             forms.push(name.slice(0, at));
     }
-    return forms;
+    return isNative(kind) ? withoutScope(forms) : forms;
 }
 
-// The label for room of @max characters; "" when fewer than 3 fit.
+const CUT_LEAST = 5; // characters of a name that is cut: fewer say nothing
+
+// The label for room of @max characters; "" when too few fit.
 export function labelFor(forms, kind, max) {
     if (max < 3)
         return "";
     for (const form of forms)
         if (form.length <= max)
             return form;
+    if (max < CUT_LEAST)
+        return "";
     const last = forms[forms.length - 1];
 
     if (isSynthetic(kind) || kind === KIND.UNKNOWN) // the beginning tells these apart
@@ -98,9 +111,13 @@ export function colourFamily(name, kind, module) {
 }
 
 export function shortName(name, kind) {
-    const forms = nameForms(name, kind);
+    const part = isJava(kind) ? splitJavaName(name) : null;
 
-    return forms[forms.length - 1];
+    if (part)
+        return part.type ? part.type + "." + part.method : part.method;
+    const at = !isSynthetic(kind) && name.endsWith(")") ? nativeParamsAt(name) : -1;
+
+    return at > 0 ? name.slice(0, at) : name;
 }
 
 // A main class without its package and a jar without its folders are what people look for.

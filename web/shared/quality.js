@@ -9,7 +9,7 @@ const LOST_LIMIT = 0.01;
 const UNSURE_LIMIT = 0.05;
 const FEW_SAMPLES = 100;
 
-// {facts: [{text, isBad}], sentences: [text]}
+// {facts: [{text, isBad}], sentences: [text]}. That samples are few is a warning of the profile itself.
 export function judgeQuality({ samples, lost, unknown, truncated, inferred = 0, unsure = 0 }) {
     const facts = [], sentences = [];
     const fact = (text, isBad) => facts.push({ text, isBad });
@@ -22,12 +22,6 @@ export function judgeQuality({ samples, lost, unknown, truncated, inferred = 0, 
     if (inferred || unsure)
         fact(`leaf inferred for ${formatShare(inferred, samples)}, unsure for ${formatShare(unsure, samples)}`,
             unsure > samples * UNSURE_LIMIT);
-    if (samples > 0 && samples < FEW_SAMPLES) {
-        const error = Math.min(100, Math.round(98 / Math.sqrt(samples)));
-
-        sentences.push(`Few samples: a share here is off by up to ${error} percentage points. ` +
-            "Sample for longer, or at a higher rate.");
-    }
     if (unknown > samples * UNKNOWN_LIMIT)
         sentences.push(`${formatShare(unknown, samples)} of the samples have a frame without a name: ` +
             "their [unknown] frames stand where that code ran.");

@@ -4,6 +4,7 @@
 
 import { buildTree, weighTree } from "./tree.js";
 import { foldFrames } from "./fold.js";
+import { mergeTiers } from "./tiers.js";
 import { calleesOf, callersOf, hideIdle, hideMethods, selectThread } from "./transform.js";
 
 // Trees from the root on that were made before: by profile.
@@ -17,9 +18,9 @@ export class Shape {
         this.key = null;
     }
 
-    // @state: {thread, hide, focus, sandwich, idle, frames}. Whether it differs from what was used before.
-    use({ thread, hide, focus, sandwich, idle, frames }) {
-        const key = JSON.stringify([thread, hide, focus, sandwich, idle, frames]);
+    // @state: {thread, hide, focus, sandwich, idle, frames, tiers}. Whether it differs from what was used before.
+    use({ thread, hide, focus, sandwich, idle, frames, tiers }) {
+        const key = JSON.stringify([thread, hide, focus, sandwich, idle, frames, tiers]);
 
         if (key === this.key)
             return false;
@@ -29,6 +30,8 @@ export class Shape {
             profile = hideIdle(profile);
         if (!frames)
             profile = foldFrames(profile);
+        if (!tiers)
+            profile = mergeTiers(profile);
         if (this.hasThreads && thread !== "*")
             profile = selectThread(profile, thread);
         if (hide.length)

@@ -5,16 +5,17 @@
 import { hashText } from "./colors.js";
 import { nodeName } from "./tree.js";
 
-const FLAGS = ["reverse", "icicle", "table", "packages", "beside", "idle", "frames"];
+const FLAGS = ["reverse", "icicle", "table", "packages", "beside", "idle", "frames", "tiers"];
 const SHORT = {
     search: "s", zoom: "z", weight: "w", reverse: "r", icicle: "i", table: "t", thread: "th", focus: "fo",
-    sandwich: "sw", packages: "p", beside: "sd", idle: "id", frames: "af",
+    sandwich: "sw", packages: "p", beside: "sd", idle: "id", frames: "af", tiers: "ti",
 };
-const USUAL = { thread: "*", idle: true, frames: true }; // where it is not "" or false
+const USUAL = { thread: "*", idle: true, frames: true, tiers: true }; // where it is not "" or false
 const HIDE = "hi"; // once for each hidden method
 
-// {search, zoom, weight, reverse, icicle, table, packages, beside, idle, frames, thread, focus, sandwich,
-// hide: [names]}; what is missing takes @defaults. idle: with threads that wait for work; frames: all frames.
+// {search, zoom, weight, reverse, icicle, table, packages, beside, idle, frames, tiers, thread, focus,
+// sandwich, hide: [names]}; what is missing takes @defaults. idle: with threads that wait for work; frames: all frames;
+// tiers: frames of a method apart by how it ran.
 export function parseState(fragment, defaults = {}) {
     return stateOfParams(new URLSearchParams(fragment.replace(/^#/, "")), defaults);
 }

@@ -93,6 +93,7 @@ class Trie {
         this.samples = new Float64Array(room); // of stacks that end here
         this.values = new Float64Array(room);
         this.wide = new Map();
+        this.others = new Map(); // by node, of stacks that end in a frame of another kind than its group: [{kind, samples, value}]
         this.group[0] = -1;
     }
 
@@ -142,6 +143,20 @@ class Trie {
         return node;
     }
 
+    // @samples and @value of @node ended in a frame of @kind.
+    addOther(node, kind, samples, value) {
+        const list = this.others.get(node) || [];
+        const same = list.find((one) => one.kind === kind);
+
+        if (same) {
+            same.samples += samples;
+            same.value += value;
+            return;
+        }
+        list.push({ kind, samples, value });
+        this.others.set(node, list);
+    }
+
     grow() {
         for (const name of ["parent", "group", "lineMin", "lineMax", "first", "last", "next", "children", "samples", "values"])
             this[name] = grown(this[name]);
@@ -152,7 +167,7 @@ class Trie {
 const NODES_A_STEP = 20000, SUMS_A_STEP = 200000;
 
 function* fillForward(profile, trie) {
-    const { groupOf, lines, values, period, cutGroup } = profile;
+    const { groupOf, groups, kinds, lines, values, period, cutGroup } = profile;
     const nodes = [0];
     const rows = rowsOf(profile);
     let work = 0;
@@ -165,8 +180,13 @@ function* fillForward(profile, trie) {
         // Lines vary within a group: a frame that is kept was counted when it was listed.
         const node = rows.isCut ? trie.child(nodes[depth], cutGroup, 0) : nodes[depth];
 
+        const value = values ? values[rows.row] : samples * period;
+        const leaf = path[depth - 1];
+
         trie.samples[node] += samples;
-        trie.values[node] += values ? values[rows.row] : samples * period;
+        trie.values[node] += value;
+        if (kinds && depth && !rows.isCut && kinds[leaf] !== groups[groupOf[leaf]].kind)
+            trie.addOther(node, kinds[leaf], samples, value);
         if ((work += depth - kept) > NODES_A_STEP) {
             work = 0;
             yield;
@@ -194,7 +214,8 @@ function* fillReversed(profile, trie) {
     }
 }
 
-// Builds the tree step by step. tree.total, tree.self and tree.x are in the weight of weighTree().
+// Builds the tree step by step. tree.others: of nodes whose stacks end in frames of several kinds (profile.kinds), what
+// ended in those that are not the kind of the node's group. tree.total, tree.self and tree.x are in the weight of weighTree().
 export function* treeSteps(profile, { reverse = false, weight = "samples" } = {}) {
     const trie = new Trie(nodesIn(profile) + 1);
 
@@ -207,7 +228,7 @@ export function* treeSteps(profile, { reverse = false, weight = "samples" } = {}
         selfSamples: new Float64Array(n), selfValues: new Float64Array(n),
         samples: new Float64Array(n), values: new Float64Array(n),
         x: new Float64Array(n), levelStart: null, levelNodes: null, levelLeft: null, levelRight: null,
-        weight: "", total: null, self: null,
+        weight: "", total: null, self: null, others: new Map(),
     };
 
     yield* numberNodes(tree, trie);
@@ -276,6 +297,8 @@ function* numberNodes(tree, trie) {
         tree.lineMax[i] = trie.lineMax[node];
         tree.selfSamples[i] = trie.samples[node];
         tree.selfValues[i] = trie.values[node];
+        if (trie.others.has(node))
+            tree.others.set(i, trie.others.get(node));
         tree.end[i] = i + 1;
         for (let c = trie.first[node]; c; c = trie.next[c])
             stack[top++] = c;

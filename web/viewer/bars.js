@@ -23,6 +23,7 @@ export const KEYS = [
     ["t", "table of methods"],
     ["p", "colours by package, or by kind"],
     ["a", "all frames: those that start threads and lead to the kernel, too"],
+    ["k", "a method's compiled, inlined and interpreted frames apart"],
     ["z", "threads that wait for work, shown or left out"],
     ["v", "widths by samples or by value, where they differ"],
     ["s", "sandwich: callers and callees of the method"],
@@ -114,7 +115,7 @@ export function describe(tree, node, view) {
         facts.push("self " + formatShare(tree.self[node], all) +
             (tree.self[node] ? ` (${selfText(tree, node)})` : ""));
     if (group) {
-        facts.push(KINDS[nodeKind(tree, node)].text);
+        facts.push(group.tiers ? tiersText(group.tiers) : KINDS[nodeKind(tree, node)].text);
         const line = lineText(tree, node, group.file);
 
         if (line)
@@ -129,6 +130,13 @@ export function describe(tree, node, view) {
             facts.push("unsure: " + plural(group.unsure, "sample", "samples"));
     }
     return { name: nodeName(tree, node), facts };
+}
+
+// "Java compiled 83 %, Interpreted 17 %": of all the stacks with that method.
+function tiersText(tiers) {
+    const whole = tiers.reduce((sum, { samples }) => sum + samples, 0);
+
+    return tiers.map(({ kind, samples }) => `${KINDS[kind].label} ${formatShare(samples, whole)}`).join(", ");
 }
 
 function selfText(tree, node) {

@@ -26,11 +26,11 @@ import { threadsOf } from "../shared/transform.js";
 export class ProfilePanel {
     // @on: {state(state)}, called when what is looked at changed; {describe(tree, node)}: facts about a frame in place
     // of the usual ones. @title, @facts: whether it shows those of the profile.
-    // @tools: buttons of the owner that stand behind those of the panel. @thread, @icicle, @table, @idle, @frames: how
-    // it opens.
+    // @tools: buttons of the owner that stand behind those of the panel. @thread, @icicle, @table, @idle, @frames,
+    // @tiers: how it opens.
     constructor(on, { title = true, tools = [], thread = "*", facts = true, icicle = false, table = false, idle = true,
-        frames = true } = {}) {
-        this.usual = { table, idle, frames };
+        frames = true, tiers = true } = {}) {
+        this.usual = { table, idle, frames, tiers };
         this.usualIcicle = icicle;
         this.hasFacts = facts;
         this.on = on;
@@ -176,9 +176,9 @@ export class ProfilePanel {
             state.zoom = "";
             state.sandwich = "";
         }
-        if (name === "frames" || name === "idle")
+        if (["frames", "idle", "tiers"].includes(name))
             state.zoom = "";
-        if (["reverse", "beside", "frames", "idle"].includes(name)) {
+        if (["reverse", "beside", "frames", "idle", "tiers"].includes(name)) {
             this.applyState();
             return;
         }

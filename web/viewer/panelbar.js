@@ -3,6 +3,17 @@
 
 import { element, setText } from "../shared/dom.js";
 import { formatShare } from "../shared/format.js";
+import { openMenu } from "../shared/menu.js";
+
+// The switches of the menu: parts of the state, with their keys.
+const VIEW_SWITCHES = [
+    { name: "reverse", label: "Reverse: merge from the leaf", key: "r" },
+    { name: "icicle", label: "Icicle: the root at the top", key: "i" },
+    { name: "idle", label: "Threads that wait for work", key: "z" },
+    { name: "frames", label: "All frames: thread starts, ways into the kernel", key: "a" },
+    { name: "tiers", label: "Compiled, inlined, interpreted apart", key: "k" },
+    { name: "packages", label: "Colours by package", key: "p" },
+];
 
 export class PanelBar {
     // @search: a SearchBox. @on: {back(), reset(), weight(), toggle(name), thread(name)}. @title: whether there is
@@ -21,18 +32,17 @@ export class PanelBar {
             onchange: () => on.thread(this.threadSelect.value),
         });
         this.weightButton = tool("", "Widths by samples or by value (v)", on.weight);
+        this.viewButton = element("button", {
+            type: "button", class: "tool", "aria-haspopup": "menu", title: "How the profile is drawn",
+            onclick: () => this.openView(on.toggle),
+        }, "View");
         this.switches = {
             beside: toggle("beside", "Side by side", "Before and after beside each other (b)"),
-            reverse: toggle("reverse", "Reverse", "Merge from the leaf (r)"),
-            icicle: toggle("icicle", "Icicle", "Root at the top (i)"),
-            frames: toggle("frames", "All frames", "The calls that start threads and lead to the kernel, too (a)"),
-            idle: toggle("idle", "Idle threads", "Threads that wait for work, too (z)"),
-            packages: toggle("packages", "Packages", "Colours by package in place of kind (p)"),
             table: toggle("table", "Table", "Table of methods (t)"),
         };
         this.root = element("header", { class: "bar" }, this.title, search.root,
             element("div", { class: "tools", role: "toolbar", "aria-label": "View" }, this.backButton,
-                this.resetButton, this.threadSelect, this.weightButton, ...Object.values(this.switches), ...tools));
+                this.resetButton, this.threadSelect, this.weightButton, this.viewButton, ...Object.values(this.switches), ...tools));
     }
 
     // @threads of threadsOf().
@@ -44,8 +54,7 @@ export class PanelBar {
         this.showThreads(threads, quality.samples);
         this.weightButton.hidden = !values;
         this.switches.beside.hidden = !meta.isDiff;
-        this.switches.idle.hidden = !idle;
-        this.switches.packages.hidden = Boolean(meta.isDiff || meta.widths);
+        this.views = VIEW_SWITCHES.filter(({ name }) => name === "idle" ? idle : name !== "packages" || !(meta.isDiff || meta.widths));
         this.isDiff = meta.isDiff;
         this.widths = meta.widths || (meta.isDiff ? ["Widths: after", "Widths: before"] : ["By samples", "By value"]);
     }
@@ -64,12 +73,20 @@ export class PanelBar {
     }
 
     showState(state) {
+        this.state = state;
         for (const [name, button] of Object.entries(this.switches))
             button.setAttribute("aria-pressed", Boolean(state[name]));
         this.threadSelect.value = state.thread;
         setText(this.weightButton, this.widths[Number(state.weight === "value")]);
         if (this.isDiff)
             this.weightButton.hidden = state.beside;
+    }
+
+    openView(toggle) {
+        const box = this.viewButton.getBoundingClientRect();
+
+        openMenu(this.views.map(({ name, label, key }) => ({ label, key, isOn: Boolean(this.state[name]), run: () => toggle(name) })),
+            { x: box.left, y: box.bottom + 2 }, "View");
     }
 
     showZoom(canGoBack, canReset) {

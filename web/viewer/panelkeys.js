@@ -17,6 +17,7 @@ const PANEL_KEYS = {
     p: (panel) => !panel.source.meta.isDiff && !panel.source.meta.widths && panel.toggle("packages"),
     b: (panel) => panel.source.meta.isDiff && panel.toggle("beside"),
     a: (panel) => panel.toggle("frames"),
+    k: (panel) => panel.toggle("tiers"),
     z: (panel) => panel.source.idle && panel.toggle("idle"),
     v: (panel) => panel.source.values && panel.toggleWeight(),
     s: (panel) => withName(panel, (name) => panel.sandwich(name)),
