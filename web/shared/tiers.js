@@ -6,7 +6,7 @@ import { isJava } from "./kinds.js";
 import { eachRow } from "./rows.js";
 import { rankNames } from "./tree.js";
 
-// Numbers groups anew, those of a method alike: {mergedOf, count}.
+// Gives groups new numbers, those of a method the same one: {mergedOf, count}.
 function numberMerged(groups) {
     const numbers = new Map();
     const mergedOf = groups.map(({ name, kind, file }, g) => {
@@ -37,7 +37,7 @@ function weighGroups(profile) {
     return weights;
 }
 
-// The group that stands for @parts, of which each has a weight.
+// The group that stands for @parts: [{group, samples}].
 function joinGroups(parts) {
     const tiers = parts.filter(({ samples }) => samples).map(({ group, samples }) => ({ kind: group.kind, samples }))
         .sort((a, b) => b.samples - a.samples);
