@@ -28,12 +28,6 @@ static __always_inline bool lock_of_blocked(struct lock_words *lock, struct task
     return lock->owner != 0;
 }
 
-/* How often @task was given a processor: to be asked before it is known to wait. 0: not known. */
-static __always_inline __u64 runs_of(struct task_struct *task)
-{
-    return bpf_core_field_exists(task->sched_info.pcount) ? task->sched_info.pcount : 0;
-}
-
 /* Waits of @task that are over, and whose stack is still to be taken: it waits again, and was not
  * back in its own code. So its user stack is the one of now. */
 static __always_inline void write_lates(struct flush_scratch *f, struct task_struct *task,

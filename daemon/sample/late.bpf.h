@@ -122,25 +122,6 @@ out:
     return 0;
 }
 
-/* Of @task, which does not run and had had @runs of a processor then: what its stack is walked by.
- */
-static __always_inline bool put_registers(__u64 *to, struct task_struct *task, __u64 runs)
-{
-    struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
-
-    if (regs->cs != USER_CS_64)
-        return false;
-    to[SAMPLE_REGISTER_RUNS] = runs;
-    to[SAMPLE_REGISTER_PC] = regs->ip;
-    to[SAMPLE_REGISTER_SP] = regs->sp;
-    to[SAMPLE_REGISTER_FP] = regs->bp;
-    to[SAMPLE_REGISTER_RAX] = regs->ax;
-    to[SAMPLE_REGISTER_RBX] = regs->bx;
-    to[SAMPLE_REGISTER_R13] = regs->r13;
-    to[SAMPLE_REGISTER_R15] = regs->r15;
-    return true;
-}
-
 /* Writes the record on @d with @words for those of @sets that have drawn @x. Not static: as draw().
  */
 __attribute__((noinline)) int write_sets(struct desk *d, struct ended *x, __u32 sets, __u64 words)

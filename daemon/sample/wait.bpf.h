@@ -81,21 +81,6 @@ bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_wor
                                    int (*callback)(struct bpf_map *map, void *key, void *value),
                                    void *aux) __ksym __weak;
 
-struct bpf_iter_meta {
-    __u64 session_id;
-} __attribute__((preserve_access_index));
-
-struct bpf_iter__task {
-    union {
-        struct bpf_iter_meta *meta;
-        __u64 : 64;
-    };
-    union {
-        struct task_struct *task;
-        __u64 : 64;
-    };
-} __attribute__((preserve_access_index));
-
 /* 1: there is no task work. */
 const volatile bool early;
 const volatile bool short_task_work; /* the function has four arguments */
@@ -231,23 +216,6 @@ static __always_inline __u64 runnable_part(__u64 value, __u64 wait_ns, __u64 run
     if (runnable_ns >= interval)
         return runnable_ns;
     return chance * interval >> 32 < runnable_ns ? interval : 0;
-}
-
-/* How long @task has waited for a processor so far, in ns; 0 where the kernel does not count it. */
-static __always_inline __u64 run_delay_of(struct task_struct *task)
-{
-    return bpf_core_field_exists(task->sched_info.run_delay) ? task->sched_info.run_delay : 0;
-}
-
-/* Whether @task, which leaves its processor, does so because its cgroup has used up the time that
- * it may have. */
-static __always_inline bool is_throttled(struct task_struct *task)
-{
-    if (bpf_core_field_exists(task->throttled))
-        return task->throttled;
-    if (!bpf_core_field_exists(task->se.cfs_rq->throttle_count))
-        return false; /* this kernel has no such limit */
-    return task->se.cfs_rq->throttle_count > 0;
 }
 
 /* Where the JavaThread of @task lies; 0: it is none that flamed knows. */

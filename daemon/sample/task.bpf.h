@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * For BPF programs: what they read of a thread, and the head of a record of it.
+ */
+#pragma once
+
+#include <linux/bpf.h>
+
+#include <asm/ptrace.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "sample/pid_number.bpf.h"
+#include "sample/sample_abi.h"
+#include "sample/stack_abi.h"
+#include "unwind/state.h"
+
+#define STACK_MAX 127 /* frames that bpf_get_stack() may give: its own ceiling */
+
+/* The few kernel fields needed; offsets come from the running kernel's BTF. */
+struct sched_info {
+    unsigned long pcount;                         /* times that it was given a processor */
+    unsigned long long run_delay;                 /* ns in the run queue, of all its life */
+    unsigned long long last_arrival, last_queued; /* the scheduler's clock; last_queued 0: is not */
+} __attribute__((preserve_access_index));
+
+struct cfs_rq {
+    int throttle_count; /* of its cgroup, and of those around it */
+} __attribute__((preserve_access_index));
+
+struct sched_entity {
+    struct cfs_rq *cfs_rq;
+    __u64 sum_exec_runtime;      /* ns, as of the scheduler's last look */
+    __u64 prev_sum_exec_runtime; /* the same when it was last given a processor */
+} __attribute__((preserve_access_index));
+
+struct thread_struct {
+    unsigned long fsbase; /* the thread pointer: where the memory of a thread's own ends */
+} __attribute__((preserve_access_index));
+
+struct task_struct {
+    unsigned int flags;
+    int pid, tgid;
+    struct pid *thread_pid;
+    struct task_struct *group_leader;
+    __u64 start_time, start_boottime;
+    __u64 self_exec_id;
+    unsigned long nvcsw, nivcsw; /* how often it left the processor, by itself or not */
+    unsigned int __state;
+    __u32 on_cpu; /* int, or __u8 since Linux 7.2: libbpf takes a smaller one if none is signed */
+    int exit_state;
+    bool throttled; /* from 6.18 on: it was taken off its run queue until its cgroup has time again
+                     */
+    char comm[SAMPLE_COMM_BYTES];
+    struct sched_info sched_info;
+    struct sched_entity se;
+    struct thread_struct thread;
+} __attribute__((preserve_access_index));
+
+/* Returns the number of the process of @task in flamed's pid namespace, 0 if it has none there, */
+static __always_inline __u32 process_number(struct task_struct *task)
+{
+    return pid_ns_inum ? pid_number(task->group_leader->thread_pid) : (__u32)task->tgid;
+}
+
+/* and that of the thread. */
+static __always_inline __u32 thread_number(struct task_struct *task)
+{
+    return pid_ns_inum ? pid_number(task->thread_pid) : (__u32)task->pid;
+}
+
+struct pt_regs___kernel { /* the user's registers, by the kernel's names */
+    unsigned long r15, r13, bp, bx, ax, si, di, orig_ax, ip, cs, sp;
+} __attribute__((preserve_access_index));
+
+#define TASK_KERNEL_THREAD 0x00200000 /* PF_KTHREAD */
+#define TASK_EXITING 0x00000004       /* PF_EXITING */
+#define USER_CS_64 0x33
+struct seq_file;
+
+struct bpf_iter_meta {
+    union {
+        struct seq_file *seq;
+        __u64 : 64;
+    };
+} __attribute__((preserve_access_index));
+
+struct bpf_iter__task {
+    union {
+        struct bpf_iter_meta *meta;
+        __u64 : 64;
+    };
+    union {
+        struct task_struct *task;
+        __u64 : 64;
+    };
+} __attribute__((preserve_access_index));
+
+/* How often @task was given a processor: to be asked before it is known to wait. 0: not known. */
+static __always_inline __u64 runs_of(struct task_struct *task)
+{
+    return bpf_core_field_exists(task->sched_info.pcount) ? task->sched_info.pcount : 0;
+}
+
+/* How long @task has waited for a processor so far, in ns; 0 where the kernel does not count it. */
+static __always_inline __u64 run_delay_of(struct task_struct *task)
+{
+    return bpf_core_field_exists(task->sched_info.run_delay) ? task->sched_info.run_delay : 0;
+}
+
+/* Whether @task, which leaves its processor, does so because its cgroup has used up the time that
+ * it may have. */
+static __always_inline bool is_throttled(struct task_struct *task)
+{
+    if (bpf_core_field_exists(task->throttled))
+        return task->throttled;
+    if (!bpf_core_field_exists(task->se.cfs_rq->throttle_count))
+        return false; /* this kernel has no such limit */
+    return task->se.cfs_rq->throttle_count > 0;
+}
+
+/* ---- the record ---- */
+
+/* A record of a thread, without frames, value and name. */
+static __always_inline void begin_record(struct sample_record *rec, struct task_struct *task,
+                                         __u32 host_pid, __u32 host_tid, __u64 time_ns)
+{
+    rec->time_ns = time_ns;
+    rec->start_boottime_ns = task->group_leader->start_boottime;
+    rec->exec_id = (__u32)task->self_exec_id;
+    rec->host_pid = host_pid;
+    rec->host_tid = host_tid;
+    rec->weight = 1;
+    rec->value = rec->wait_ns = rec->klass = rec->run_ns = 0;
+    rec->flush = rec->flushed = 0;
+    rec->kernel_count = rec->user_count = 0;
+    rec->flags = 0;
+    rec->user_end = UNWIND_END_ROOT;
+    rec->lock = UNWIND_LOCK_NONE;
+    rec->lock_class = rec->lock_owner = 0;
+    rec->object = rec->collections = 0;
+}
+
+/* Of @task, which does not run and had had @runs of a processor then: what its stack is walked by.
+ */
+static __always_inline bool put_registers(__u64 *to, struct task_struct *task, __u64 runs)
+{
+    struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
+
+    if (regs->cs != USER_CS_64)
+        return false;
+    to[SAMPLE_REGISTER_RUNS] = runs;
+    to[SAMPLE_REGISTER_PC] = regs->ip;
+    to[SAMPLE_REGISTER_SP] = regs->sp;
+    to[SAMPLE_REGISTER_FP] = regs->bp;
+    to[SAMPLE_REGISTER_RAX] = regs->ax;
+    to[SAMPLE_REGISTER_RBX] = regs->bx;
+    to[SAMPLE_REGISTER_R13] = regs->r13;
+    to[SAMPLE_REGISTER_R15] = regs->r15;
+    return true;
+}
