@@ -119,6 +119,9 @@ const struct option config_options[] = {
               "if it does not." },
     { "recorder_max_bytes", OPTION_SIZE, AT(recorder_max_bytes), 1 << 20, UINT64_C(16) << 30, "64M",
       "SIZE", .help = "Memory of the flight recorder." },
+    { "recorder_waits", OPTION_BOOL, AT(recorder_waits), 0, 1, "yes", "BOOL",
+      .help = "Have the flight recorder look about once a second at what threads of JVMs wait "
+              "for: event=wall and event=offcpu of the last minutes." },
     { "new_token", OPTION_TEXT, AT(new_token), 0, 63, "", "NAME",
       .help = "Print a new token and what to put into the file for it, and exit. The token "
               "is shown only this once.",

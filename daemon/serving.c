@@ -298,6 +298,7 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
         .recorder_hz = (double)c->recorder_hz,
         .recorder_keep_ns = c->recorder_seconds * NSEC_PER_SEC,
         .recorder_max_bytes = c->recorder_max_bytes,
+        .recorder_waits = c->recorder_waits,
         .allow_injection = c->symbols != CONFIG_SYMBOLS_MEMORY,
         .allow_mounts = c->attach_mount,
         .node = node,

@@ -226,6 +226,25 @@ static void add_recorder_problem(const struct recorder *rec, json_t *problems)
     add_problem(problems, "flight recorder", text, false);
 }
 
+/* Whether the flight recorder is to look at threads that wait, and cannot. */
+static void add_looks_problem(const struct recorder *rec, json_t *problems)
+{
+    const struct error *why = rec && rec->looks ? &rec->looks->problem : NULL;
+    char text[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 2];
+
+    if (!why || !why->msg[0] || why->code == -EINPROGRESS)
+        return;
+    snprintf(text, sizeof(text), "%s%s%s", why->msg, why->remedy[0] ? "; " : "", why->remedy);
+    add_problem(problems, "waits", text, false);
+}
+
+/* What the flight recorder records. */
+static json_t *recorder_facts(const struct recorder *rec)
+{
+    return json_pack("{s:b, s:b}", "cpu", rec != NULL, "waits",
+                     rec && rec->looks && rec->looks->stats.passes && !rec->looks->problem.msg[0]);
+}
+
 /* What may name files of the configuration, or processes. */
 static void add_whole_problems(struct api *api, json_t *problems)
 {
@@ -240,6 +259,7 @@ static void add_whole_problems(struct api *api, json_t *problems)
     add_problem(problems, "tls", api->engine.problems[ENGINE_PROBLEM_TLS], false);
     add_problem(problems, "plain http", api->engine.problems[ENGINE_PROBLEM_PLAIN], false);
     add_recorder_problem(*api->engine.recorder, problems);
+    add_looks_problem(*api->engine.recorder, problems);
     if (api->engine.store) {
         store_problem(api->engine.store, store, sizeof(store));
         add_problem(problems, "store", store, false);
@@ -264,12 +284,13 @@ int facts_ready(struct api *api, const struct viewer *v, json_t **ret, struct er
                 api->engine.sampling->ring ? "" : api->engine.sampling->facts.bpf_problem, true);
     if (v->whole)
         add_whole_problems(api, problems);
-    *ret = json_pack("{s:s, s:o, s:i, s:{s:s, s:b}}", "status",
+    *ret = json_pack("{s:s, s:o, s:i, s:o, s:{s:s, s:b}}", "status",
                      ready                                     ? "ready"
                      : api->engine.sampling->facts.bpf_loading ? "loading"
                                                                : "unavailable",
-                     "problems", problems, "captures", (int)captures_seen(api, v), "symbols",
-                     "auto", "memory", "agent", (int)api->engine.opts->allow_injection);
+                     "problems", problems, "captures", (int)captures_seen(api, v), "recorder",
+                     recorder_facts(*api->engine.recorder), "symbols", "auto", "memory", "agent",
+                     (int)api->engine.opts->allow_injection);
     if (!*ret)
         return -ENOMEM;
     if (ready)

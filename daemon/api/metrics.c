@@ -258,6 +258,34 @@ static void metrics_state(struct api *api, struct buf *out)
            (double)(naming->refused + frame_table_refused(naming->frames)));
 }
 
+/* What looking at threads that wait did and cost. */
+static void metrics_looks(const struct looks *l, struct buf *out)
+{
+    struct looks_stats s;
+
+    if (!l)
+        return;
+    looks_stats(l, &s);
+    metric(out, "flamed_looks_total", "counter", "Passes over the threads of JVMs.",
+           (double)s.passes);
+    metric(out, "flamed_looks_seconds_total", "counter", "Time of these passes, without walks.",
+           (double)s.time_ns / 1e9);
+    metric(out, "flamed_looks_threads", "gauge", "Threads that the last pass knew.",
+           (double)s.threads);
+    metric(out, "flamed_looks_walked_total", "counter",
+           "Threads that had run between two passes, and whose stack was walked.",
+           (double)s.walked);
+    metric(out, "flamed_looks_passed_over_total", "counter",
+           "Threads that had run, and for which others stand that were walked.",
+           (double)s.passed_over);
+    metric(out, "flamed_looks_left_out_total", "counter",
+           "Looks at threads for which there was no room.", (double)s.left_out);
+    metric(out, "flamed_looks_dropped_total", "counter",
+           "Samples of waits that did not fit into the flight recorder.", (double)s.dropped);
+    metric(out, "flamed_looks_lost_seconds_total", "counter",
+           "Time of threads at places that were not known.", (double)s.lost_ns / 1e9);
+}
+
 static void metrics_recorder(struct api *api, struct buf *out)
 {
     struct flight_stats f = { 0 };
@@ -273,6 +301,7 @@ static void metrics_recorder(struct api *api, struct buf *out)
            (double)f.dropped);
     metric(out, "flamed_flight_recorder_seconds", "gauge", "How far back it reaches.",
            f.oldest_ns ? (double)(clock_monotonic_ns() - f.oldest_ns) / 1e9 : 0.0);
+    metrics_looks((*api->engine.recorder)->looks, out);
 }
 
 static int metrics_jvm(void *cookie, struct process *p)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The past: out of the flight recorder, and out of stored captures where it does not reach. */
-#include "api/api_impl.h"
+#include "api/past_impl.h"
 #include "event/events.h"
 #include "profile/match.h"
-#include "request/matcher.h"
 
 #define PAST_CAPTURES_MAX 1000 /* merged into one answer */
 
@@ -13,194 +12,6 @@ static const char TOO_MANY[] =
 static const char AT_ONCE[] =
     "captures of this time ran at once: what both sampled counts twice; GET /api/v1/captures lists "
     "them";
-
-/* How far CLOCK_REALTIME is ahead of CLOCK_MONOTONIC. */
-static uint64_t realtime_offset_ns(void)
-{
-    return clock_realtime_ns() - clock_monotonic_ns();
-}
-
-static uint64_t to_monotonic(uint64_t realtime_ns)
-{
-    uint64_t offset = realtime_offset_ns();
-
-    return realtime_ns == UINT64_MAX ? UINT64_MAX : realtime_ns > offset ? realtime_ns - offset : 0;
-}
-
-/* ---- which processes ---- */
-
-struct past_filter {
-    const struct target_selector *t;
-    struct match *jvm;
-    struct matcher_set *seen; /* of the viewer; NULL: none */
-    bool owned;               /* what is asked for is its viewer's own: captures of his scope */
-    int32_t pid;              /* a single pid: only its last image */
-    uint64_t start_ticks;     /* of that image */
-    uint32_t exec_no;
-};
-
-static bool text_equal(const struct profile *p, uint32_t id, const char *wanted)
-{
-    return span_eq_str(intern_get(p->strings, id), wanted);
-}
-
-static bool container_equal(const struct profile *p, uint32_t id, const char *wanted)
-{
-    struct span s = intern_get(p->strings, id);
-
-    return s.n && (span_eq_str(s, wanted) || (strlen(wanted) >= 6 && span_starts_with(s, wanted)));
-}
-
-static const char *text_of(const struct profile *p, uint32_t id)
-{
-    struct span s = intern_get(p->strings, id);
-
-    return s.n ? s.p : ""; /* interned with a NUL */
-}
-
-/* Of a container only the id was noted: one that is seen by its name is not seen here. */
-static bool past_seen(const struct past_filter *f, const struct profile *p,
-                      const struct profile_process *process)
-{
-    const struct matcher_values v = {
-        .main = text_of(p, process->name),
-        .pod = text_of(p, process->pod),
-        .pod_uid = "",
-        .pod_namespace = text_of(p, process->pod_namespace),
-        .container = "",
-        .container_id = text_of(p, process->container),
-    };
-
-    return f->owned || viewer_sees_user(f->t->viewer, process->owner) ||
-           (f->seen && matcher_set_holds(f->seen, &v));
-}
-
-static bool past_wants(void *cookie, const struct profile *p, const struct profile_process *process)
-{
-    const struct past_filter *f = cookie;
-    const struct target_selector *t = f->t;
-    bool pid_found = t->pid_count == 0;
-
-    if (!past_seen(f, p, process))
-        return false;
-    for (size_t i = 0; i < t->pid_count && !pid_found; i++)
-        pid_found = t->pids[i] == process->host_pid;
-    if (!pid_found)
-        return false;
-    if (f->pid && (process->start_ticks != f->start_ticks || process->exec_no != f->exec_no))
-        return false;
-    if (t->container && !container_equal(p, process->container, t->container))
-        return false;
-    if (t->pod && !text_equal(p, process->pod, t->pod))
-        return false;
-    if (t->pod_namespace && !text_equal(p, process->pod_namespace, t->pod_namespace))
-        return false;
-    if (t->service && !text_equal(p, process->service, t->service))
-        return false;
-    return !f->jvm || match_any(f->jvm, intern_get(p->strings, process->name), NULL) > 0;
-}
-
-/* With a single pid: the image of it that was sampled last in [@from_ns, @to_ns) of @p, unless a
- * later one is known. */
-static void past_pin_image(struct past_filter *f, const struct profile *p, uint64_t from_ns,
-                           uint64_t to_ns)
-{
-    if (f->t->pid_count != 1 || f->pid)
-        return;
-    for (size_t i = p->sample_count; i > 0; i--) {
-        const struct profile_sample *s = &p->samples[i - 1];
-        const struct profile_process *process = &p->processes[p->threads[s->thread].process];
-
-        if (process->host_pid != f->t->pids[0] || s->time_ns < from_ns || s->time_ns >= to_ns ||
-            !past_seen(f, p, process))
-            continue;
-        f->pid = process->host_pid;
-        f->start_ticks = process->start_ticks;
-        f->exec_no = process->exec_no;
-        return;
-    }
-}
-
-/* ---- out of the recorder ---- */
-
-struct flight_args {
-    uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC */
-    struct profile **parts;  /* owned references; NULL: none */
-    size_t count;
-    uint64_t oldest_ns, period_ns; /* of the recorder; 0: empty or off */
-    uint64_t keep_ns;              /* recorder_seconds */
-    bool full;                     /* its memory does not suffice for that */
-};
-
-static void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to_ns,
-                      struct profile *ret)
-{
-    const struct target_selector *t = f->t;
-    const struct {
-        const char *key, *value;
-    } words[] = { { "container", t->container },
-                  { "pod", t->pod },
-                  { "namespace", t->pod_namespace },
-                  { "jvm", t->jvm },
-                  { "service", t->service } };
-    char who[160];
-
-    *ret = (struct profile){ .start_ns = from_ns, .end_ns = to_ns };
-    ret->start_realtime_ns = from_ns + realtime_offset_ns();
-    snprintf(ret->symbols, sizeof(ret->symbols), "memory: named when they were sampled");
-    ret->by_process = t->pid_count != 1;
-    if (t->pid_count == 1)
-        snprintf(ret->target, sizeof(ret->target), "pid %d", t->pids[0]);
-    else if (t->pid_count)
-        snprintf(ret->target, sizeof(ret->target), "%zu processes", t->pid_count);
-    else if (!t->viewer || !t->viewer->whole) {
-        target_viewer_name(t->viewer, who, sizeof(who));
-        snprintf(ret->target, sizeof(ret->target), "all processes of %s", who);
-    } else
-        snprintf(ret->target, sizeof(ret->target), "the whole node");
-    for (size_t i = 0, n = 0; i < ARRAY_SIZE(words) && t->pid_count == 0 && n < sizeof(ret->target);
-         i++) {
-        if (words[i].value)
-            n += (size_t)snprintf(ret->target + n, sizeof(ret->target) - n, "%s%s %.50s",
-                                  n ? ", " : "", words[i].key, words[i].value);
-    }
-}
-
-static int call_flight(struct api *api, void *arg)
-{
-    struct flight_args *a = arg;
-    struct flight_stats stats;
-
-    if (!*api->engine.recorder)
-        return 0;
-    a->period_ns = (*api->engine.recorder)->period_ns;
-    flight_stats((*api->engine.recorder)->flight, &stats);
-    a->oldest_ns = stats.oldest_ns;
-    a->keep_ns = stats.keep_ns;
-    a->full = stats.short_ns && clock_monotonic_ns() - stats.short_ns < stats.keep_ns;
-    return flight_parts((*api->engine.recorder)->flight, a->from_ns, a->to_ns, &a->parts,
-                        &a->count);
-}
-
-/* The recorder's samples of [from, to) (CLOCK_MONOTONIC). *ret stays NULL when there are none. The
- * engine hands out its slices and goes on; they are added up on this thread. */
-static int past_recorded(struct api *api, struct past_filter *f, struct flight_args *a,
-                         struct profile **ret, struct error *err)
-{
-    struct profile_slice slice = { a->from_ns, a->to_ns, past_wants, f };
-    struct profile meta;
-    int r = api_ask(api, call_flight, a, err);
-
-    if (r != 0 || !a->count)
-        return r;
-    for (size_t i = a->count; i > 0; i--)
-        past_pin_image(f, a->parts[i - 1], a->from_ns, a->to_ns);
-    past_meta(f, MAX(a->from_ns, a->oldest_ns), MIN(a->to_ns, clock_monotonic_ns()), &meta);
-    r = flight_merge(a->parts, a->count, &slice, &meta, ret);
-    if (r == 0 && !(*ret)->total)
-        *ret = profile_unref(*ret);
-    return r;
-}
 
 /* ---- out of the store ---- */
 
@@ -372,7 +183,9 @@ static int past_stored(struct api *api, struct past_filter *f, const char *event
                              .service = f->t->service,
                              .limit = PAST_CAPTURES_MAX,
                              .need_open = true };
-    struct profile_slice slice = { from_ns, to_ns, past_wants, f };
+    struct profile_slice slice = {
+        .from_ns = from_ns, .to_ns = to_ns, .wants = past_wants, .cookie = f
+    };
     _cleanup_free_ struct stored_list *list = calloc(1, sizeof(*list));
     _cleanup_(merger_freep) struct merger *merger = NULL;
     char next[64] = "";
@@ -405,17 +218,23 @@ static int past_stored(struct api *api, struct past_filter *f, const char *event
 
 /* ---- the answer ---- */
 
-static int nothing_known(uint64_t oldest_realtime_ns, const char *event, struct error *err)
+static int nothing_known(uint64_t oldest_realtime_ns, bool looks, const char *event,
+                         struct error *err)
 {
     char text[PAST_TIME_BYTES];
 
     past_time_text(oldest_realtime_ns, text);
     error_parameter(err, "from", -ENOENT, "no samples of this target are known in that time");
-    if (event && !events_listed(span_of(event), events_default()->name))
+    if (!past_is_recorded(event))
         error_remedy(err,
-                     "the flight recorder samples event=%s alone; GET /api/v1/captures?event=%.60s "
+                     "the flight recorder does not sample it; GET /api/v1/captures?event=%.60s "
                      "lists what is stored",
-                     events_default()->name, event);
+                     event);
+    else if (event && !looks && !events_listed(span_of(event), events_default()->name))
+        error_remedy(err,
+                     "the flight recorder does not look at threads that wait (recorder_waits, "
+                     "/readyz); GET /api/v1/captures?event=%.60s lists what is stored",
+                     event);
     else if (text[0])
         error_remedy(
             err,
@@ -461,13 +280,13 @@ int past_profile(struct api *api, const struct target_selector *t, const struct 
     _cleanup_(matcher_set_freep) struct matcher_set *seen = NULL;
     _cleanup_(match_freep) struct match *jvm = NULL;
     struct past_filter filter = { .t = t };
-    struct flight_args flight = { .from_ns = to_monotonic(range->from_ns),
-                                  .to_ns = to_monotonic(range->to_ns) };
+    struct recorded_past flight = { .from_ns = past_to_monotonic(range->from_ns),
+                                    .to_ns = past_to_monotonic(range->to_ns) };
     struct past_reach reach = { .from_ns = range->from_ns,
                                 .to_ns = MIN(range->to_ns, clock_realtime_ns()),
                                 .store_asked = sources & PAST_STORE };
     struct profile *parts[2] = { NULL };
-    uint64_t stored_to = range->to_ns, offset = realtime_offset_ns();
+    uint64_t stored_to = range->to_ns, offset = past_realtime_offset_ns();
     size_t count = 0;
     int r = 0;
 
@@ -477,12 +296,11 @@ int past_profile(struct api *api, const struct target_selector *t, const struct 
     if (r == 0 && t->viewer && t->viewer->seen)
         r = matcher_set_new(t->viewer->seen, &seen, err);
     filter.seen = seen;
-    if (r == 0 && sources & PAST_RECORDER &&
-        (!event || events_listed(span_of(event), events_default()->name))) {
-        r = past_recorded(api, &filter, &flight, &parts[0], err);
-        flight_parts_free(flight.parts, flight.count);
+    if (r == 0 && sources & PAST_RECORDER && past_is_recorded(event)) {
+        r = past_recorded(api, &filter, event, &flight, &parts[0], err);
         count += parts[0] != NULL;
-        if (flight.oldest_ns)
+        if (flight.oldest_ns &&
+            (flight.has_waits || !event || events_listed(span_of(event), events_default()->name)))
             stored_to = MIN(stored_to, flight.oldest_ns + offset);
     }
     if (r == 0 && sources & PAST_STORE && range->from_ns < stored_to) {
@@ -501,7 +319,7 @@ int past_profile(struct api *api, const struct target_selector *t, const struct 
     reach.recorder_full = flight.full;
     past_reach_text(&reach, ret_recorder->reach);
     if (r == 0 && count == 0)
-        r = nothing_known(ret_recorder->oldest_ns, event, err);
+        r = nothing_known(ret_recorder->oldest_ns, flight.looks, event, err);
     if (r == 0 && count == 1)
         *ret = profile_ref(parts[0]);
     if (r == 0 && count == 2)

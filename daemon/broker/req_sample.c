@@ -7,6 +7,7 @@
 #include "broker/target/target.h"
 #include "event/event_form.h"
 #include "event/events.h"
+#include "sample/looks_abi.h"
 #include "sample/loss_abi.h"
 #include "sample/program.h"
 
@@ -314,6 +315,38 @@ int request_sample_lates(struct server *s, const struct set_fields *q, struct re
     int r = s->sampler ? sampler_lates(s->sampler, q->set) : -ENOENT;
 
     return r < 0 ? error_code(&rep->err, r, "cannot look at the waits that are over") : 0;
+}
+
+/*
+ * look. Safe: an iterator over threads, of a program that writes how long threads of processes have
+ * run, and of those that wait the kernel's stack and the registers, as samples have them. Only
+ * reading it makes the pass, in the time of flamed's own thread. Which processes: look_process.
+ */
+int request_look(struct server *s, const struct look_fields *q, struct reply *rep)
+{
+    struct looks_pass pass = {
+        .share = q->pass.share,
+        .walks = q->pass.walks,
+        .parts = q->pass.parts,
+        .part = q->pass.part,
+    };
+    int fd = -1, r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
+
+    if (r == 0)
+        r = server_program(s, PROGRAM_LOOKS, &rep->err);
+    if (r == 0)
+        r = sampler_look(s->sampler, &pass, &fd);
+    return r < 0 ? r : reply_fd(rep, fd);
+}
+
+/*
+ * look_process. Safe: a pid and a number go into a table of fixed size that the BPF program looks
+ * pids up in; a pid of nobody matches nothing.
+ */
+int request_look_process(struct server *s, const struct look_process_fields *q, struct reply *rep)
+{
+    (void)rep;
+    return s->sampler ? sampler_look_process(s->sampler, q->host_pid, q->epoch) : -ENOENT;
 }
 
 /*

@@ -169,6 +169,22 @@ int broker_filter_process(struct broker *b, int32_t host_pid, uint32_t sets, str
 /* Sets which sets want samples of every process. */
 int broker_filter_all(struct broker *b, uint32_t sets, struct error *err);
 
+/* ---- looking at threads ---- */
+
+#define BROKER_LOOK_PARTS_MAX 64
+struct broker_look {
+    uint32_t share, walks; /* as in struct looks_pass of sample/looks_abi.h */
+    uint32_t parts, part;  /* parts: 1 to BROKER_LOOK_PARTS_MAX; part: less */
+};
+/* Opens an iterator over the threads of the processes that broker_look_process() chose. Reading it
+ * gives a struct looks_entry for each thread, some with a struct sample_record behind it.
+ * -EINPROGRESS: its program is being loaded; ask again. -EOPNOTSUPP: the kernel has no such
+ * iterator. -errno. All with @err. */
+int broker_look(struct broker *b, const struct broker_look *look, int *ret_fd, struct error *err);
+/* Has passes look at the threads of @host_pid. @epoch: 0: no more; another one than before: as if
+ * no pass had looked at them. 0 or -errno with @err. */
+int broker_look_process(struct broker *b, int32_t host_pid, uint32_t epoch, struct error *err);
+
 /* Returns 0 if all probes are in that process @host_pid is to have. -EINPROGRESS: not yet. -ENOENT:
  * it is to have none. -errno: some could not be put; what puts them says which. Each but the first
  * with @err. */

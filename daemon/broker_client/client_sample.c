@@ -203,3 +203,20 @@ int broker_unwind_limit(struct broker *b, uint32_t frames, struct error *err)
                                               .fields.unwind_limit.frames = frames },
                      err);
 }
+
+/* ---- looking at threads ---- */
+
+int broker_look(struct broker *b, const struct broker_look *look, int *ret_fd, struct error *err)
+{
+    struct broker_request q = { .kind = BROKER_LOOK, .fields.look.pass = *look };
+
+    return client_open(b, q, ret_fd, err);
+}
+
+int broker_look_process(struct broker *b, int32_t host_pid, uint32_t epoch, struct error *err)
+{
+    struct broker_request q = { .kind = BROKER_LOOK_PROCESS };
+
+    q.fields.look_process = (struct look_process_fields){ host_pid, epoch };
+    return client_do(b, q, err);
+}

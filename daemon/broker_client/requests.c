@@ -304,6 +304,16 @@ static bool probe_drop_fields_valid(const struct probe_drop_fields *f)
                                                 : probed_set_valid(f->program, f->which));
 }
 
+static bool look_fields_valid(const struct look_fields *f)
+{
+    return f->pass.parts && f->pass.parts <= BROKER_LOOK_PARTS_MAX && f->pass.part < f->pass.parts;
+}
+
+static bool look_process_fields_valid(const struct look_process_fields *f)
+{
+    return pid_valid(f->host_pid);
+}
+
 /* Checks the fields of @q's kind, and that nothing is set behind them. */
 static bool fields_valid(const struct broker_request *q)
 {

@@ -129,6 +129,14 @@ struct probe_drop_fields {
     uint32_t which;   /* as of broker_probe_drop() */
     uint32_t zero;
 };
+/* One pass over threads. */
+struct look_fields {
+    struct broker_look pass;
+};
+struct look_process_fields {
+    int32_t host_pid;
+    uint32_t epoch; /* 0: no more */
+};
 
 union broker_fields {
 #define REQUEST(number, id, name, type, answer, fds) struct type name;

@@ -7,15 +7,26 @@
 
 static int recorder_open(struct recorder *rec, const struct recorder_opts *o, struct error *err)
 {
-    struct profile_event event;
+    const struct event_info *offcpu = events_find("offcpu");
+    struct profile_event events[RECORDER_EVENTS];
     uint64_t real_period;
     int r;
 
     rec->frames = o->frames;
     rec->period_ns = (uint64_t)(1e9 / o->hz);
-    event = profile_event_of(events_default(), rec->period_ns);
+    events[RECORDER_CPU] = profile_event_of(events_default(), rec->period_ns);
+    events[RECORDER_OFFCPU] = profile_event_of(offcpu, NSEC_PER_SEC);
     id_table_init(&rec->jvms, sizeof(struct proc_id), RECORDER_JVMS_MAX);
-    r = flight_new(o->frames, &event, o->keep_ns, o->max_bytes, &rec->flight);
+    r = flight_new(o->frames, events, RECORDER_EVENTS, o->keep_ns, o->max_bytes, &rec->flight);
+    if (r == 0 && o->discover)
+        r = looks_new(&(struct looks_opts){ .broker = o->broker,
+                                            .discover = o->discover,
+                                            .frames = o->frames,
+                                            .flight = rec->flight,
+                                            .event = RECORDER_OFFCPU,
+                                            .deliver = o->deliver,
+                                            .cookie = o->cookie },
+                      &rec->looks);
     if (r == 0)
         r = sample_sets_take(o->sets, o->broker, events_default()->name, rec->period_ns,
                              /* may_arm= */ true, &rec->set, &real_period, err);
@@ -31,6 +42,7 @@ int recorder_start(const struct recorder_opts *o, struct recorder **ret, struct 
         return -ENOMEM;
     r = recorder_open(rec, o, err);
     if (r < 0) {
+        looks_free(rec->looks);
         flight_free(rec->flight);
         free(rec);
         return r;
@@ -43,6 +55,7 @@ struct recorder *recorder_stop(struct recorder *rec)
 {
     if (!rec)
         return NULL;
+    looks_free(rec->looks);
     flight_free(rec->flight);
     id_table_deinit(&rec->jvms);
     free(rec->counters);
@@ -53,6 +66,26 @@ struct recorder *recorder_stop(struct recorder *rec)
 uint32_t recorder_sets(const struct recorder *rec)
 {
     return rec ? 1u << rec->set : 0;
+}
+
+bool recorder_takes(const struct recorder *rec, uint32_t set)
+{
+    return rec && (set == rec->set || (set == LOOKS_SET && rec->looks));
+}
+
+void recorder_tick(struct recorder *rec, uint64_t now_ns)
+{
+    if (rec)
+        looks_tick(rec->looks, now_ns);
+}
+
+int recorder_parts(struct recorder *rec, uint64_t from_ns, uint64_t to_ns, struct profile ***ret,
+                   size_t *ret_count)
+{
+    looks_put(rec->looks);
+    if (to_ns < UINT64_MAX - LOOKED_PUT_NS)
+        to_ns += LOOKED_PUT_NS; /* what waited until then may be put later */
+    return flight_parts(rec->flight, from_ns, to_ns, ret, ret_count);
 }
 
 static void recorded_process(struct recorder *rec, const struct process *p,
@@ -84,6 +117,10 @@ void recorder_sample(struct recorder *rec, struct incoming *in)
     incoming_name(in, /* java= */ true);
     if (in->waits)
         return;
+    if (s->set == LOOKS_SET) {
+        looks_sample(rec->looks, in);
+        return;
+    }
     recorded_process(rec, in->process, &pp);
     t.name = in->thread_name;
     incoming_sample(in, &sample);
@@ -113,6 +150,7 @@ void recorder_use_table(struct recorder *rec, struct frame_table *table)
     if (!rec)
         return;
     rec->frames = table;
+    looks_use_table(rec->looks, table);
     flight_use_table(rec->flight, table);
 }
 

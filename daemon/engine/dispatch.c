@@ -8,7 +8,7 @@
 static void dispatch_deliver(struct dispatch *d, struct incoming *in)
 {
     captures_sample(d->captures, in);
-    if (!in->waits && recorder_sets(*d->recorder) & 1u << in->rec->set)
+    if (!in->waits && recorder_takes(*d->recorder, in->rec->set))
         recorder_sample(*d->recorder, in);
     if (in->named >= 0)
         delays_add(&d->delays, clock_monotonic_ns() - in->rec->time_ns);
@@ -145,14 +145,19 @@ static void dispatch_bare(struct dispatch *d, struct process *p, const struct sa
 void dispatch_sample(void *cookie, const struct sample_record *rec, const uint64_t *frames)
 {
     struct dispatch *d = cookie;
-    struct process *p;
-    bool recorded = recorder_sets(*d->recorder) & 1u << rec->set;
-    char comm[SAMPLE_COMM_BYTES + 1] = "";
 
     d->samples++;
     d->sampled_ns = rec->time_ns;
-    if (!recorded && !captures_want(d->captures, rec->set))
-        return;
+    if (recorder_takes(*d->recorder, rec->set) || captures_want(d->captures, rec->set))
+        dispatch_look(d, rec, frames);
+}
+
+void dispatch_look(void *cookie, const struct sample_record *rec, const uint64_t *frames)
+{
+    struct dispatch *d = cookie;
+    struct process *p;
+    char comm[SAMPLE_COMM_BYTES + 1] = "";
+
     memcpy(comm, rec->comm, SAMPLE_COMM_BYTES);
     p = discover_get(d->discover, (int32_t)rec->host_pid, rec->start_boottime_ns, rec->exec_id,
                      rec->time_ns, comm);

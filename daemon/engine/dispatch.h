@@ -34,6 +34,8 @@ struct dispatch {
 
 /* Takes a sample of the ring: @cookie is the struct dispatch. */
 void dispatch_sample(void *cookie, const struct sample_record *rec, const uint64_t *frames);
+/* Takes a sample of a thread that the flight recorder looked at. @cookie: as above. */
+void dispatch_look(void *cookie, const struct sample_record *rec, const uint64_t *frames);
 /* Takes a sample of @p that has its stack. */
 void dispatch_known(struct dispatch *d, struct process *p, const struct sample_record *rec,
                     const uint64_t *frames);

@@ -32,13 +32,17 @@ static int engine_start_recorder(struct engine *e, struct error *err)
     int r = 0;
 
     if (e->opts.recorder_hz > 0)
-        r = recorder_start(&(struct recorder_opts){ .broker = e->broker,
-                                                    .sets = &e->captures.sets,
-                                                    .frames = e->frames,
-                                                    .hz = e->opts.recorder_hz,
-                                                    .keep_ns = e->opts.recorder_keep_ns,
-                                                    .max_bytes = e->opts.recorder_max_bytes },
-                           &e->recorder, err);
+        r = recorder_start(
+            &(struct recorder_opts){ .broker = e->broker,
+                                     .sets = &e->captures.sets,
+                                     .frames = e->frames,
+                                     .hz = e->opts.recorder_hz,
+                                     .keep_ns = e->opts.recorder_keep_ns,
+                                     .max_bytes = e->opts.recorder_max_bytes,
+                                     .discover = e->opts.recorder_waits ? e->discover : NULL,
+                                     .deliver = dispatch_look,
+                                     .cookie = &e->dispatch },
+            &e->recorder, err);
     if (r < 0)
         return r;
     e->captures.recorder = e->recorder;
@@ -104,6 +108,7 @@ static void engine_tick(struct engine *e)
         dispatch_release(&e->dispatch, /* all_until_ns= */ 0);
     mailbox_alive(&e->mailbox);
     drained = engine_drain(e);
+    recorder_tick(e->recorder, now);
     walked = engine_walk(e);
     captures_take_moments(&e->captures);
     captures_look(&e->captures, now);

@@ -134,13 +134,29 @@ static int merge_frame(struct merger *m, uint32_t frame, uint32_t *ret)
     return r;
 }
 
+/* Makes of @s, whose time is CLOCK_REALTIME, the part that lies in the slice. False: nothing of it
+ * does. */
+static bool merge_part(const struct merger *m, struct profile_sample *s)
+{
+    uint64_t from_ns = s->time_ns - MIN(s->value, s->time_ns), to_ns;
+
+    if (!m->slice->spans || !PROFILE_SAMPLE_STATE(s->flags))
+        return s->time_ns >= m->slice->from_ns && s->time_ns < m->slice->to_ns;
+    from_ns = MAX(from_ns, m->slice->from_ns);
+    to_ns = MIN(s->time_ns, m->slice->to_ns);
+    if (from_ns >= to_ns)
+        return false;
+    s->value = to_ns - from_ns;
+    s->time_ns = MIN(s->time_ns, m->slice->to_ns - 1);
+    return true;
+}
+
 /* Adds @s with the @n frames of m->stack. */
-static void merge_sample(struct merger *m, const struct profile_sample *s, uint64_t time_ns,
-                         uint32_t thread, size_t n)
+static void merge_sample(struct merger *m, const struct profile_sample *s, uint32_t thread,
+                         size_t n)
 {
     struct profile_sample merged = *s;
 
-    merged.time_ns = time_ns;
     merged.thread = thread;
     merged.event = m->events[s->event];
     merged.count = merge_count(m, s);
@@ -155,18 +171,17 @@ static int merge_samples(struct merger *m)
     int r = 0;
 
     for (size_t i = 0; i < p->sample_count && r == 0; i++) {
-        const struct profile_sample *s = &p->samples[i];
-        uint32_t thread = s->thread < p->thread_count ? m->threads[s->thread] : MERGE_NONE;
-        uint64_t time_ns = s->time_ns - p->start_ns + p->start_realtime_ns;
+        struct profile_sample s = p->samples[i];
+        uint32_t thread = s.thread < p->thread_count ? m->threads[s.thread] : MERGE_NONE;
         size_t n = 0;
 
-        if (thread == MERGE_NONE || time_ns < m->slice->from_ns || time_ns >= m->slice->to_ns ||
-            m->events[s->event] == PROFILE_EVENTS_MAX)
+        s.time_ns += p->start_realtime_ns - p->start_ns;
+        if (thread == MERGE_NONE || m->events[s.event] == PROFILE_EVENTS_MAX || !merge_part(m, &s))
             continue;
-        for (uint32_t at = s->stack; at && n < MERGE_DEPTH_MAX && r == 0; at = p->stacks[at].parent)
+        for (uint32_t at = s.stack; at && n < MERGE_DEPTH_MAX && r == 0; at = p->stacks[at].parent)
             r = merge_frame(m, p->stacks[at].frame, &m->stack[n++]);
         if (r == 0)
-            merge_sample(m, s, time_ns, thread, n);
+            merge_sample(m, &s, thread, n);
     }
     return r;
 }
@@ -219,13 +234,25 @@ struct merger *merger_free(struct merger *m)
     return NULL;
 }
 
+/* What event @i of a profile of the slice becomes. NULL: it is not wanted. */
+static const struct profile_event *slice_event(const struct profile_slice *slice,
+                                               const struct profile *p, uint32_t i)
+{
+    if (slice && slice->of && !(slice->of & 1U << i))
+        return NULL;
+    return slice && slice->as ? slice->as : &p->events[i];
+}
+
 /* Which events of the merged profile those of the one being added are. */
 static void merge_events(struct merger *m)
 {
     for (uint32_t i = 0; i < m->p->event_count; i++) {
-        uint32_t to = profile_find_event(&m->meta, &m->p->events[i]);
+        const struct profile_event *e = slice_event(m->slice, m->p, i);
+        uint32_t to = e ? profile_find_event(&m->meta, e) : PROFILE_EVENTS_MAX;
 
         m->events[i] = (uint8_t)to;
+        if (!e)
+            continue;
         if (to < PROFILE_EVENTS_MAX)
             m->carry[i] = m->meta.events[to].period / 2;
         m->crowded |= to == PROFILE_EVENTS_MAX;
@@ -284,8 +311,12 @@ int profile_merge(struct profile *const *profiles, size_t count, const struct pr
 
     merged_meta.event_count = 0;
     for (size_t i = 0; i < count; i++)
-        for (uint32_t k = 0; k < profiles[i]->event_count; k++)
-            profile_add_event(&merged_meta, &profiles[i]->events[k]);
+        for (uint32_t k = 0; k < profiles[i]->event_count; k++) {
+            const struct profile_event *e = slice_event(slice, profiles[i], k);
+
+            if (e)
+                profile_add_event(&merged_meta, e);
+        }
     r = merger_new(slice, &merged_meta, &m);
     for (size_t i = 0; i < count && r == 0; i++)
         r = merger_add(m, profiles[i]);

@@ -317,6 +317,12 @@ struct profile_slice {
     uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC, [from, to); 0, UINT64_MAX: all */
     bool (*wants)(void *cookie, const struct profile *p, const struct profile_process *process);
     void *cookie; /* for wants; NULL wants: every process */
+    /* The events of each profile that are wanted, as bits by their index; 0: all. */
+    uint32_t of;
+    const struct profile_event *as; /* what they become; NULL: what they are */
+    /* A sample with a state covers the time of its value, up to its own: the part that lies in the
+     * slice counts. Else a sample counts by its own time. */
+    bool spans;
 };
 
 /* Adds the chosen samples of profiles up, one profile after the other, so that only one of them

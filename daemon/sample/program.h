@@ -24,7 +24,7 @@ struct sampler_program {
     /* Ends all that it does. Thread: any. */
     void (*free)(void *p);
     /* Begins to sample set @set, or to put hooks for that. 0, or -errno with @err: then stop()
-     * comes next. */
+     * comes next. NULL: no event is of this program. */
     int (*start)(void *p, uint32_t set, const struct sampler_event *event, uint64_t period,
                  struct error *err);
     /* Returns 0 if it is sampled. -EINPROGRESS while hooks are being put. -errno: they could not
@@ -38,7 +38,7 @@ struct sampler_program {
     /* Tells what sampler_filter_process() changed; @before: the sets that wanted @pid. NULL: the
      * map of filters says it all. */
     void (*filter_process)(void *p, int32_t pid, uint32_t before, uint32_t sets);
-    /* As sampler_filter_all(). */
+    /* As sampler_filter_all(). NULL: no set is of this program; so with the next two. */
     void (*filter_all)(void *p, uint32_t sets);
     /* Forgets what pcs mean. */
     void (*forget)(void *p);

@@ -52,7 +52,8 @@ void sampler_take(struct sampler *s, enum event_program program, void *loaded)
     s->loaded[program] = loaded;
     if (PROGRAMS[program]->filter_process)
         tell_filters(s, program);
-    PROGRAMS[program]->filter_all(loaded, s->skel->bss->filter_all);
+    if (PROGRAMS[program]->filter_all)
+        PROGRAMS[program]->filter_all(loaded, s->skel->bss->filter_all);
 }
 
 void programs_free(struct sampler *s)
@@ -75,7 +76,7 @@ void programs_filter_process(struct sampler *s, int32_t pid, uint32_t before, ui
 void programs_filter_all(struct sampler *s, uint32_t sets)
 {
     for (size_t i = 0; i < PROGRAM_COUNT; i++) {
-        if (s->loaded[i])
+        if (s->loaded[i] && PROGRAMS[i]->filter_all)
             PROGRAMS[i]->filter_all(s->loaded[i], sets);
     }
 }
@@ -83,7 +84,7 @@ void programs_filter_all(struct sampler *s, uint32_t sets)
 void programs_forget(struct sampler *s)
 {
     for (size_t i = 0; i < PROGRAM_COUNT; i++) {
-        if (s->loaded[i])
+        if (s->loaded[i] && PROGRAMS[i]->forget)
             PROGRAMS[i]->forget(s->loaded[i]);
     }
 }
@@ -92,7 +93,7 @@ void sampler_stats(const struct sampler *s, struct sampler_stats *ret)
 {
     *ret = (struct sampler_stats){ 0 };
     for (size_t i = 0; i < PROGRAM_COUNT; i++) {
-        if (s->loaded[i])
+        if (s->loaded[i] && PROGRAMS[i]->stats)
             PROGRAMS[i]->stats(s->loaded[i], ret);
     }
 }

@@ -126,6 +126,10 @@ int sampler_uncall(struct sampler *s, int32_t pid, uint32_t set);
 int sampler_flush(struct sampler *s, uint32_t set, uint32_t *ret_no, uint64_t *ret_late);
 /* As sampler_off_lates(), and -ENOENT as above. */
 int sampler_lates(struct sampler *s, uint32_t set);
+struct looks_pass;
+/* As sampler_looks_open() and sampler_looks_process(). -ENOENT: the program is not loaded. */
+int sampler_look(struct sampler *s, const struct looks_pass *pass, int *ret_fd);
+int sampler_look_process(struct sampler *s, int32_t pid, uint32_t epoch);
 void sampler_stats(const struct sampler *s, struct sampler_stats *ret);
 struct loss;
 /* Takes out what was lost since the last call, by set and process: up to LOSSES_MAX. A loss that is

@@ -8,6 +8,7 @@
 #include "sample/refusal.h"
 #include "sample/sampler_alloc.h"
 #include "sample/sampler_impl.h"
+#include "sample/sampler_looks.h"
 #include "sample/sampler_moments.h"
 #include "sample/sampler_off.h"
 
@@ -291,4 +292,19 @@ int sampler_flush(struct sampler *s, uint32_t set, uint32_t *ret_no, uint64_t *r
 int sampler_lates(struct sampler *s, uint32_t set)
 {
     return off_of(s) ? sampler_off_lates(off_of(s), set) : -ENOENT;
+}
+
+static struct sampler_looks *looks_of(const struct sampler *s)
+{
+    return s->loaded[PROGRAM_LOOKS];
+}
+
+int sampler_look(struct sampler *s, const struct looks_pass *pass, int *ret_fd)
+{
+    return looks_of(s) ? sampler_looks_open(looks_of(s), pass, ret_fd) : -ENOENT;
+}
+
+int sampler_look_process(struct sampler *s, int32_t pid, uint32_t epoch)
+{
+    return looks_of(s) ? sampler_looks_process(looks_of(s), pid, epoch) : -ENOENT;
 }

@@ -25,7 +25,8 @@ struct flight_slice {
 
 struct flight {
     const struct frame_table *table; /* borrowed */
-    struct profile_event event;
+    struct profile_event events[PROFILE_EVENTS_MAX];
+    uint32_t event_count;
     uint64_t keep_ns, slice_ns;
     size_t max_bytes;
     size_t finished_bytes;
@@ -34,15 +35,16 @@ struct flight {
     struct flight_stats stats;
 };
 
-int flight_new(const struct frame_table *table, const struct profile_event *event, uint64_t keep_ns,
-               size_t max_bytes, struct flight **ret)
+int flight_new(const struct frame_table *table, const struct profile_event *events, uint32_t count,
+               uint64_t keep_ns, size_t max_bytes, struct flight **ret)
 {
     struct flight *f = calloc(1, sizeof(*f));
 
     if (!f)
         return -ENOMEM;
     f->table = table;
-    f->event = *event;
+    memcpy(f->events, events, count * sizeof(*events));
+    f->event_count = count;
     f->keep_ns = keep_ns;
     f->slice_ns = MAX(FLIGHT_SLICE_NS, keep_ns / FLIGHT_SLICES_KEPT);
     f->max_bytes = max_bytes;
@@ -83,15 +85,14 @@ static size_t flight_bytes(const struct flight *f)
 }
 
 /* Slices speak CLOCK_MONOTONIC throughout; who merges them says how to get to CLOCK_REALTIME. */
-static int slice_finish(const struct flight_slice *s, const struct profile_event *event,
-                        struct profile **ret)
+static int slice_finish(const struct flight *f, const struct flight_slice *s, struct profile **ret)
 {
-    struct profile meta = { .events = { *event },
-                            .event_count = 1,
+    struct profile meta = { .event_count = f->event_count,
                             .start_ns = s->start_ns,
                             .start_realtime_ns = s->start_ns,
                             .end_ns = s->end_ns };
 
+    memcpy(meta.events, f->events, sizeof(meta.events));
     return record_finish(s->record, &meta, ret);
 }
 
@@ -102,7 +103,7 @@ static void flight_close_newest(struct flight *f)
 
     if (!s || !s->record)
         return;
-    if (slice_finish(s, &f->event, &s->profile) < 0)
+    if (slice_finish(f, s, &s->profile) < 0)
         f->stats.dropped += record_samples(s->record);
     else
         s->bytes = sizeof(*s) + profile_bytes(s->profile);
@@ -186,11 +187,11 @@ int flight_sample(struct flight *f, const struct profile_sample *sample,
     if (r == 0)
         r = record_sample(s->record, &copy, stack, n);
     if (r < 0) {
-        f->stats.dropped += sample->count;
+        f->stats.dropped += sample->event == 0 ? sample->count : 0;
         return r;
     }
     s->end_ns = MAX(s->end_ns, sample->time_ns);
-    f->stats.samples += sample->count;
+    f->stats.samples += sample->event == 0 ? sample->count : 0;
     if (flight_bytes(f) > f->max_bytes) /* the slice being filled has grown */
         flight_retain(f, s->end_ns);
     return 0;
@@ -229,7 +230,7 @@ int flight_parts(struct flight *f, uint64_t from_ns, uint64_t to_ns, struct prof
         if (s->end_ns < from_ns || s->start_ns >= to_ns)
             continue;
         if (s->record)
-            r = slice_finish(s, &f->event, &parts[count]);
+            r = slice_finish(f, s, &parts[count]);
         else if (s->profile)
             parts[count] = profile_ref(s->profile);
         if (r == 0 && parts[count])

@@ -10,10 +10,10 @@
 
 struct flight;
 
-/* Makes a recorder of samples of @event (copied). @table is borrowed; samples carry its frame ids.
- * Return: 0 or -ENOMEM. */
-int flight_new(const struct frame_table *table, const struct profile_event *event, uint64_t keep_ns,
-               size_t max_bytes, struct flight **ret);
+/* Makes a recorder of samples of @count events (copied), at most PROFILE_EVENTS_MAX. @table is
+ * borrowed; samples carry its frame ids. Return: 0 or -ENOMEM. */
+int flight_new(const struct frame_table *table, const struct profile_event *events, uint32_t count,
+               uint64_t keep_ns, size_t max_bytes, struct flight **ret);
 struct flight *flight_free(struct flight *f);
 
 /* Appends a sample as record_sample() does, with its process and thread in full: s->thread is not
@@ -42,7 +42,8 @@ int flight_merge(struct profile *const *parts, size_t count, const struct profil
 void flight_use_table(struct flight *f, const struct frame_table *table);
 
 struct flight_stats {
-    uint64_t samples, dropped, slices;
+    uint64_t samples, dropped; /* of its first event */
+    uint64_t slices;
     size_t bytes, max_bytes;
     uint64_t oldest_ns; /* CLOCK_MONOTONIC: all samples since then are kept; 0: there are none */
     uint64_t keep_ns;   /* how far back it is to reach */

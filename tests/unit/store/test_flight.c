@@ -22,7 +22,7 @@ START_TEST(the_recorder_forgets_the_oldest)
     ck_assert_int_eq(frame_table_new(1000, 1 << 20, &t), 0);
     leaf = frame_of(t, "a.B", "c", 1);
     process.name = str(t, "Main");
-    ck_assert_int_eq(flight_new(t, &meta.events[0], 60 * NSEC_PER_SEC, 1 << 20, &f), 0);
+    ck_assert_int_eq(flight_new(t, &meta.events[0], 1, 60 * NSEC_PER_SEC, 1 << 20, &f), 0);
     for (uint64_t i = 0; i < 20000; i++) /* 200 s at 100 Hz */
         ck_assert_int_eq(
             flight_sample(f,
@@ -64,7 +64,7 @@ START_TEST(the_recorder_reaches_a_day_back)
     ck_assert_int_eq(frame_table_new(1000, 1 << 20, &t), 0);
     leaf = frame_of(t, "a.B", "c", 1);
     process.name = str(t, "Main");
-    ck_assert_int_eq(flight_new(t, &event, day_ns, max_bytes, &f), 0);
+    ck_assert_int_eq(flight_new(t, &event, 1, day_ns, max_bytes, &f), 0);
     for (uint64_t at = NSEC_PER_SEC; at <= end_ns; at += NSEC_PER_SEC)
         ck_assert_int_eq(flight_sample(f, &(struct profile_sample){ .time_ns = at, .count = 1 },
                                        &process, &thread, &leaf, 1),
@@ -101,7 +101,7 @@ START_TEST(an_idle_node_is_recorded)
     ck_assert_int_eq(frame_table_new(1000, 1 << 20, &t), 0);
     leaf = frame_of(t, "a.B", "c", 1);
     process.name = str(t, "Main");
-    ck_assert_int_eq(flight_new(t, &event, 120 * NSEC_PER_SEC, 1 << 20, &f), 0);
+    ck_assert_int_eq(flight_new(t, &event, 1, 120 * NSEC_PER_SEC, 1 << 20, &f), 0);
     for (size_t i = 0; i < ARRAY_SIZE(AT_S); i++) {
         ck_assert_int_eq(
             flight_sample(f,
@@ -130,7 +130,7 @@ START_TEST(moments_are_of_their_time)
 
     ck_assert_int_eq(frame_table_new(1000, 1 << 20, &t), 0);
     process.name = str(t, "Main");
-    ck_assert_int_eq(flight_new(t, &meta.events[0], 60 * NSEC_PER_SEC, 1 << 20, &f), 0);
+    ck_assert_int_eq(flight_new(t, &meta.events[0], 1, 60 * NSEC_PER_SEC, 1 << 20, &f), 0);
     for (uint64_t at = 0; at < 40; at++) { /* one a second, of 0.25 s each */
         const struct profile_moment m = { .kind = MOMENT_IS_GC,
                                           .name = str(t, "young"),

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files about the past share. */
+#pragma once
+
+#include "api/api_impl.h"
+#include "request/matcher.h"
+
+/* Whose samples are meant. */
+struct past_filter {
+    const struct target_selector *t;
+    struct match *jvm;
+    struct matcher_set *seen; /* of the viewer; NULL: none */
+    bool owned;               /* what is asked for is its viewer's own: captures of his scope */
+    int32_t pid;              /* a single pid: only its last image */
+    uint64_t start_ticks;     /* of that image */
+    uint32_t exec_no;
+};
+
+/* What the recorder has of a time. */
+struct recorded_past {
+    uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC */
+    struct profile **parts;  /* owned references; NULL: none */
+    size_t count;
+    uint64_t oldest_ns, period_ns; /* of the recorder; 0: empty or off */
+    uint64_t keep_ns;              /* recorder_seconds */
+    bool full;                     /* its memory does not suffice for that */
+    bool looks;                    /* it looks at threads that wait */
+    bool has_waits;                /* the answer has some of that */
+};
+
+/* Returns how far CLOCK_REALTIME is ahead of CLOCK_MONOTONIC. */
+uint64_t past_realtime_offset_ns(void);
+/* Returns @realtime_ns by CLOCK_MONOTONIC. UINT64_MAX stays. */
+uint64_t past_to_monotonic(uint64_t realtime_ns);
+/* Returns whether @cookie, a struct past_filter, means @process of @p. */
+bool past_wants(void *cookie, const struct profile *p, const struct profile_process *process);
+/* With a single pid: pins the image of it that was sampled last in [@from_ns, @to_ns) of @p, unless
+ * a later one is known. */
+void past_pin_image(struct past_filter *f, const struct profile *p, uint64_t from_ns,
+                    uint64_t to_ns);
+/* Fills in the facts of a profile of [@from_ns, @to_ns) (CLOCK_MONOTONIC), but for its events. */
+void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to_ns, struct profile *ret);
+/* Returns whether the recorder may have one of @events, names with commas between them; NULL: the
+ * default. */
+bool past_is_recorded(const char *events);
+/* Gives the recorder's samples of @events in the time of @a, and fills in the rest of @a. *ret
+ * stays NULL when there are none. The engine hands out its slices and goes on; they are added up on
+ * this thread. 0 or -errno with @err. */
+int past_recorded(struct api *api, struct past_filter *f, const char *events,
+                  struct recorded_past *a, struct profile **ret, struct error *err);

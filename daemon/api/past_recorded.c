@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What of the past a request means, and the part of it that the flight recorder has. */
+#include "api/past_impl.h"
+#include "event/events.h"
+#include "profile/match.h"
+
+uint64_t past_realtime_offset_ns(void)
+{
+    return clock_realtime_ns() - clock_monotonic_ns();
+}
+
+uint64_t past_to_monotonic(uint64_t realtime_ns)
+{
+    uint64_t offset = past_realtime_offset_ns();
+
+    return realtime_ns == UINT64_MAX ? UINT64_MAX : realtime_ns > offset ? realtime_ns - offset : 0;
+}
+
+/* ---- which processes ---- */
+
+static bool text_equal(const struct profile *p, uint32_t id, const char *wanted)
+{
+    return span_eq_str(intern_get(p->strings, id), wanted);
+}
+
+static bool container_equal(const struct profile *p, uint32_t id, const char *wanted)
+{
+    struct span s = intern_get(p->strings, id);
+
+    return s.n && (span_eq_str(s, wanted) || (strlen(wanted) >= 6 && span_starts_with(s, wanted)));
+}
+
+static const char *text_of(const struct profile *p, uint32_t id)
+{
+    struct span s = intern_get(p->strings, id);
+
+    return s.n ? s.p : ""; /* interned with a NUL */
+}
+
+/* Of a container only the id was noted: one that is seen by its name is not seen here. */
+static bool past_seen(const struct past_filter *f, const struct profile *p,
+                      const struct profile_process *process)
+{
+    const struct matcher_values v = {
+        .main = text_of(p, process->name),
+        .pod = text_of(p, process->pod),
+        .pod_uid = "",
+        .pod_namespace = text_of(p, process->pod_namespace),
+        .container = "",
+        .container_id = text_of(p, process->container),
+    };
+
+    return f->owned || viewer_sees_user(f->t->viewer, process->owner) ||
+           (f->seen && matcher_set_holds(f->seen, &v));
+}
+
+bool past_wants(void *cookie, const struct profile *p, const struct profile_process *process)
+{
+    const struct past_filter *f = cookie;
+    const struct target_selector *t = f->t;
+    bool pid_found = t->pid_count == 0;
+
+    if (!past_seen(f, p, process))
+        return false;
+    for (size_t i = 0; i < t->pid_count && !pid_found; i++)
+        pid_found = t->pids[i] == process->host_pid;
+    if (!pid_found)
+        return false;
+    if (f->pid && (process->start_ticks != f->start_ticks || process->exec_no != f->exec_no))
+        return false;
+    if (t->container && !container_equal(p, process->container, t->container))
+        return false;
+    if (t->pod && !text_equal(p, process->pod, t->pod))
+        return false;
+    if (t->pod_namespace && !text_equal(p, process->pod_namespace, t->pod_namespace))
+        return false;
+    if (t->service && !text_equal(p, process->service, t->service))
+        return false;
+    return !f->jvm || match_any(f->jvm, intern_get(p->strings, process->name), NULL) > 0;
+}
+
+void past_pin_image(struct past_filter *f, const struct profile *p, uint64_t from_ns,
+                    uint64_t to_ns)
+{
+    if (f->t->pid_count != 1 || f->pid)
+        return;
+    for (size_t i = p->sample_count; i > 0; i--) {
+        const struct profile_sample *s = &p->samples[i - 1];
+        const struct profile_process *process = &p->processes[p->threads[s->thread].process];
+
+        if (process->host_pid != f->t->pids[0] || s->time_ns < from_ns || s->time_ns >= to_ns ||
+            !past_seen(f, p, process))
+            continue;
+        f->pid = process->host_pid;
+        f->start_ticks = process->start_ticks;
+        f->exec_no = process->exec_no;
+        return;
+    }
+}
+
+/* ---- facts ---- */
+
+void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to_ns, struct profile *ret)
+{
+    const struct target_selector *t = f->t;
+    const struct {
+        const char *key, *value;
+    } words[] = { { "container", t->container },
+                  { "pod", t->pod },
+                  { "namespace", t->pod_namespace },
+                  { "jvm", t->jvm },
+                  { "service", t->service } };
+    char who[160];
+
+    *ret = (struct profile){ .start_ns = from_ns, .end_ns = to_ns };
+    ret->start_realtime_ns = from_ns + past_realtime_offset_ns();
+    snprintf(ret->symbols, sizeof(ret->symbols), "memory: named when they were sampled");
+    ret->by_process = t->pid_count != 1;
+    if (t->pid_count == 1)
+        snprintf(ret->target, sizeof(ret->target), "pid %d", t->pids[0]);
+    else if (t->pid_count)
+        snprintf(ret->target, sizeof(ret->target), "%zu processes", t->pid_count);
+    else if (!t->viewer || !t->viewer->whole) {
+        target_viewer_name(t->viewer, who, sizeof(who));
+        snprintf(ret->target, sizeof(ret->target), "all processes of %s", who);
+    } else
+        snprintf(ret->target, sizeof(ret->target), "the whole node");
+    for (size_t i = 0, n = 0; i < ARRAY_SIZE(words) && t->pid_count == 0 && n < sizeof(ret->target);
+         i++) {
+        if (words[i].value)
+            n += (size_t)snprintf(ret->target + n, sizeof(ret->target) - n, "%s%s %.50s",
+                                  n ? ", " : "", words[i].key, words[i].value);
+    }
+}
+
+/* ---- out of the recorder ---- */
+
+/* Which events of the recorder's slices those of a request are. */
+static const struct {
+    const char *name;
+    uint32_t of; /* bits of enum recorder_event */
+} RECORDED[] = {
+    { "cpu", 1U << RECORDER_CPU },
+    { "offcpu", 1U << RECORDER_OFFCPU },
+    { "wall", 1U << RECORDER_CPU | 1U << RECORDER_OFFCPU },
+};
+
+static bool is_asked(const char *events, const char *name)
+{
+    return events_listed(span_of(events ? events : events_default()->name), name);
+}
+
+static int call_recorder(struct api *api, void *arg)
+{
+    struct recorded_past *a = arg;
+    struct recorder *rec = *api->engine.recorder;
+    struct flight_stats stats;
+
+    if (!rec)
+        return 0;
+    a->period_ns = rec->period_ns;
+    a->looks = rec->looks && rec->looks->stats.passes;
+    flight_stats(rec->flight, &stats);
+    a->oldest_ns = stats.oldest_ns;
+    a->keep_ns = stats.keep_ns;
+    a->full = stats.short_ns && clock_monotonic_ns() - stats.short_ns < stats.keep_ns;
+    return recorder_parts(rec, a->from_ns, a->to_ns, &a->parts, &a->count);
+}
+
+static bool has_waits(const struct profile *p)
+{
+    for (size_t i = 0; i < p->sample_count; i++) {
+        if (PROFILE_SAMPLE_STATE(p->samples[i].flags))
+            return true;
+    }
+    return false;
+}
+
+/* Adds up the samples of the events @of as those of event @name. *ret stays NULL where there are
+ * none, or of waits none. */
+static int add_up(const struct past_filter *f, const struct recorded_past *a, const char *name,
+                  uint32_t of, struct profile **ret)
+{
+    struct profile_event as = profile_event_of(
+        events_find(name), of & 1U << RECORDER_OFFCPU ? NSEC_PER_SEC : a->period_ns);
+    struct profile_slice slice = { .from_ns = a->from_ns,
+                                   .to_ns = a->to_ns,
+                                   .wants = past_wants,
+                                   .cookie = (void *)(uintptr_t)f,
+                                   .of = of,
+                                   .as = &as,
+                                   .spans = true };
+    struct profile meta;
+    int r;
+
+    past_meta(f, MAX(a->from_ns, a->oldest_ns), MIN(a->to_ns, clock_monotonic_ns()), &meta);
+    r = flight_merge(a->parts, a->count, &slice, &meta, ret);
+    if (r == 0 && (!(*ret)->total || (of & 1U << RECORDER_OFFCPU && !has_waits(*ret))))
+        *ret = profile_unref(*ret);
+    if (r == 0 && *ret && of & 1U << RECORDER_OFFCPU)
+        profile_warn(*ret, "where threads waited is known by looking, about once a second, at the "
+                           "threads of JVMs: each look stands for the time since the last one. "
+                           "A capture (seconds=) measures each wait");
+    return r;
+}
+
+int past_recorded(struct api *api, struct past_filter *f, const char *events,
+                  struct recorded_past *a, struct profile **ret, struct error *err)
+{
+    struct profile *parts[ARRAY_SIZE(RECORDED)] = { NULL }, meta;
+    size_t count = 0;
+    int r = api_ask(api, call_recorder, a, err);
+
+    for (size_t i = a->count; r == 0 && i > 0; i--)
+        past_pin_image(f, a->parts[i - 1], a->from_ns, a->to_ns);
+    for (size_t i = 0; r == 0 && a->count && i < ARRAY_SIZE(RECORDED); i++) {
+        bool waits = RECORDED[i].of & 1U << RECORDER_OFFCPU;
+
+        if (!is_asked(events, RECORDED[i].name) || (waits && !a->looks))
+            continue;
+        r = add_up(f, a, RECORDED[i].name, RECORDED[i].of, &parts[count]);
+        a->has_waits |= waits && parts[count];
+        count += parts[count] != NULL;
+    }
+    flight_parts_free(a->parts, a->count);
+    a->parts = NULL;
+    if (r == 0 && count == 1) {
+        *ret = profile_ref(parts[0]);
+    } else if (r == 0 && count) {
+        past_meta(f, parts[0]->start_ns, parts[0]->end_ns, &meta);
+        meta.start_realtime_ns = parts[0]->start_realtime_ns;
+        r = profile_merge(parts, count, NULL, &meta, ret);
+    }
+    for (size_t i = 0; i < count; i++)
+        profile_unref(parts[i]);
+    return r;
+}
+
+bool past_is_recorded(const char *events)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(RECORDED); i++) {
+        if (is_asked(events, RECORDED[i].name))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/looked_threads.h"
+
+#include "base/array.h"
+
+#define THREADS_FIRST 256
+
+void looked_threads_deinit(struct looked_threads *l)
+{
+    free(TAKE_PTR(l->threads));
+    free(TAKE_PTR(l->next));
+    l->count = l->cap = l->next_count = l->next_cap = 0;
+}
+
+/* Hands on the time of @t's place that was not put yet. */
+static void put_place(struct looked_threads *l, struct looked_thread *t)
+{
+    for (int state = 0; state < LOOKED_STATES; state++) {
+        uint64_t ns = t->place_ns[state];
+
+        t->place_ns[state] = 0;
+        if (ns && t->placed)
+            l->put(l->cookie, t, (enum looked_state)state, ns);
+        else
+            l->lost_ns += ns;
+    }
+    t->put_ns = t->looked_ns;
+}
+
+static void leave_place(struct looked_threads *l, struct looked_thread *t)
+{
+    put_place(l, t);
+    t->placed = false;
+    t->pass = 0;
+}
+
+void looked_threads_begin(struct looked_threads *l, uint64_t now_ns, double weight, uint32_t parts,
+                          uint32_t part)
+{
+    l->passing = true;
+    l->no++;
+    l->now_ns = now_ns;
+    l->weight = weight;
+    l->parts = parts;
+    l->part = part;
+    l->at = l->next_count = 0;
+}
+
+/* Moves on to thread @host_tid of the pass before. Those that lie between have ended, if they are
+ * of this part. */
+static void skip_to(struct looked_threads *l, uint64_t host_tid)
+{
+    for (; l->at < l->count && l->threads[l->at].host_tid < host_tid; l->at++) {
+        struct looked_thread *t = &l->threads[l->at];
+
+        if (t->host_tid % l->parts == l->part) {
+            put_place(l, t);
+        } else if (array_grow(&l->next, &l->next_cap, l->next_count + 1, THREADS_FIRST)) {
+            l->next[l->next_count++] = *t;
+        }
+    }
+}
+
+/* Thread @e of this pass, as the one before had it. NULL: there is no room. */
+static struct looked_thread *next_thread(struct looked_threads *l, const struct looks_entry *e)
+{
+    struct looked_thread *t;
+
+    skip_to(l, e->host_tid);
+    if (l->next_count && l->next[l->next_count - 1].host_tid >= e->host_tid)
+        return NULL; /* not in order */
+    if (l->next_count >= LOOKED_THREADS_MAX ||
+        !array_grow(&l->next, &l->next_cap, l->next_count + 1, THREADS_FIRST)) {
+        l->left_out++;
+        return NULL;
+    }
+    t = &l->next[l->next_count++];
+    *t = (struct looked_thread){ .host_tid = e->host_tid, .host_pid = e->host_pid };
+    if (l->at < l->count && l->threads[l->at].host_tid == e->host_tid) {
+        struct looked_thread *before = &l->threads[l->at++];
+
+        if (before->host_pid == e->host_pid && before->ran_ns <= e->ran_ns)
+            *t = *before;
+        else
+            put_place(l, before); /* another thread of that number */
+    }
+    return t;
+}
+
+static int64_t bounded(int64_t ns)
+{
+    return MAX(MIN(ns, (int64_t)LOOKED_OWED_MAX_NS), -(int64_t)LOOKED_OWED_MAX_NS);
+}
+
+/* Adds the time since the last look. A thread that no pass has met stands for those like it that
+ * began and ended between two passes, and gets all the time between them. */
+static void owe(const struct looked_threads *l, struct looked_thread *t,
+                const struct looks_entry *e, enum looked_state state)
+{
+    uint64_t between_ns = l->before_ns ? (l->now_ns - l->before_ns) * l->parts : 0;
+    int64_t queued;
+
+    if (!t->looked_ns && e->found != LOOKS_RUNS) {
+        t->owed_ns[state] = (int64_t)between_ns;
+    } else if (t->looked_ns) {
+        queued = (int64_t)(e->queued_ns - MIN(t->queued_ns, e->queued_ns));
+        t->owed_ns[LOOKED_RUNNABLE] = bounded(t->owed_ns[LOOKED_RUNNABLE] + queued);
+        t->owed_ns[LOOKED_BLOCKED] =
+            bounded(t->owed_ns[LOOKED_BLOCKED] + (int64_t)(l->now_ns - t->looked_ns) - queued -
+                    (int64_t)(e->ran_ns - t->ran_ns));
+    }
+    t->ran_ns = e->ran_ns;
+    t->queued_ns = e->queued_ns;
+    if (!t->looked_ns)
+        t->put_ns = l->now_ns;
+    t->looked_ns = l->now_ns;
+}
+
+/* Returns the time that is owed for @state, which is none then. */
+static uint64_t settle(struct looked_thread *t, enum looked_state state)
+{
+    int64_t ns = t->owed_ns[state];
+
+    if (ns <= 0)
+        return 0;
+    t->owed_ns[state] = 0;
+    return (uint64_t)ns;
+}
+
+uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry *e)
+{
+    enum looked_state state = e->runnable ? LOOKED_RUNNABLE : LOOKED_BLOCKED;
+    struct looked_thread *t = next_thread(l, e);
+    bool same = t && e->found == LOOKS_SAME && t->pass;
+    uint64_t ns;
+
+    if (!t)
+        return 0;
+    if (!same)
+        leave_place(l, t);
+    owe(l, t, e, state);
+    if (e->found == LOOKS_RUNS)
+        return 0;
+    if (same) { /* it was blocked there before it was woken */
+        t->place_ns[LOOKED_BLOCKED] += settle(t, LOOKED_BLOCKED);
+        if (state == LOOKED_RUNNABLE)
+            t->place_ns[LOOKED_RUNNABLE] += settle(t, LOOKED_RUNNABLE);
+        if (l->now_ns - t->put_ns >= LOOKED_PUT_NS && t->placed)
+            put_place(l, t);
+        return 0;
+    }
+    ns = settle(t, state);
+    if (e->found != LOOKS_PLACE) {
+        l->lost_ns += l->weight > 1 ? 0 : ns; /* else those that are written stand for it */
+        return 0;
+    }
+    t->pass = l->no;
+    return (uint64_t)((double)ns * l->weight + 0.5);
+}
+
+void looked_threads_end(struct looked_threads *l)
+{
+    struct looked_thread *threads = l->threads;
+    size_t cap = l->cap;
+
+    skip_to(l, UINT64_MAX);
+    l->threads = l->next;
+    l->count = l->next_count;
+    l->cap = l->next_cap;
+    l->next = threads;
+    l->next_cap = cap;
+    l->next_count = 0;
+    l->before_ns = l->now_ns;
+    l->passing = false;
+}
+
+struct looked_thread *looked_threads_find(struct looked_threads *l, uint32_t host_tid)
+{
+    struct looked_thread *threads = l->passing ? l->next : l->threads;
+    size_t low = 0, high = l->passing ? l->next_count : l->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (threads[middle].host_tid == host_tid)
+            return &threads[middle];
+        if (threads[middle].host_tid < host_tid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+void looked_threads_put(struct looked_threads *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        if (l->threads[i].placed)
+            put_place(l, &l->threads[i]);
+    }
+}
+
+void looked_threads_forget(struct looked_threads *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        leave_place(l, &l->threads[i]);
+}

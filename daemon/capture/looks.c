@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/looks.h"
+
+#include "base/cleanup.h"
+#include "capture/profile_process.h"
+#include "profile/waits.h"
+#include "unwind/unwind.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Passes come by chance between these: threads that wait by a clock must not be met in step. */
+#define PASS_MIN_NS (500 * NSEC_PER_MSEC)
+#define PASS_MAX_NS (1500 * NSEC_PER_MSEC)
+#define PROBLEM_NS (60 * NSEC_PER_SEC) /* after one, it is tried again */
+#define PATIENCE_MIN_NS (2 * NSEC_PER_SEC)
+#define PATIENCE_MAX_NS (64 * NSEC_PER_SEC)
+#define READ_BYTES ((size_t)64 << 10)
+#define PLACE_FRAMES_MAX 16384
+
+/* Hands @sample, without its stack, of @t to the recorder. */
+static void put_sample(struct looks *l, const struct looked_thread *t, enum looked_state state,
+                       uint64_t time_ns, uint64_t ns, const uint32_t *stack, size_t n)
+{
+    enum thread_state as = state == LOOKED_RUNNABLE ? STATE_RUNNABLE : STATE_BLOCKED;
+    struct profile_thread thread = { .host_tid = (int32_t)t->host_tid, .name = t->name };
+    struct profile_sample sample = { .time_ns = time_ns,
+                                     .value = ns,
+                                     .count = 1,
+                                     .mode = t->mode,
+                                     .event = l->o.event,
+                                     .flags =
+                                         t->flags | (uint16_t)(as << PROFILE_SAMPLE_STATE_SHIFT) };
+
+    l->stats.dropped += flight_sample(l->o.flight, &sample, &t->process, &thread, stack, n) < 0;
+}
+
+static void put(void *cookie, const struct looked_thread *t, enum looked_state state, uint64_t ns)
+{
+    struct looks *l = cookie;
+
+    put_sample(l, t, state, t->looked_ns, ns, l->frames,
+               record_held(l->stacks, t->stack, l->frames, PLACE_FRAMES_MAX));
+}
+
+int looks_new(const struct looks_opts *o, struct looks **ret)
+{
+    struct looks *l = calloc(1, sizeof(*l));
+
+    if (!l)
+        return -ENOMEM;
+    l->o = *o;
+    l->threads.put = put;
+    l->threads.cookie = l;
+    l->walks = LOOKS_WALKS_MAX;
+    l->frames = calloc(PLACE_FRAMES_MAX, sizeof(*l->frames));
+    if (!l->frames || record_new(o->frames, /* max_samples= */ 2, &l->stacks) < 0) {
+        looks_free(l);
+        return -ENOMEM;
+    }
+    *ret = l;
+    return 0;
+}
+
+struct looks *looks_free(struct looks *l)
+{
+    if (!l)
+        return NULL;
+    looked_threads_deinit(&l->threads);
+    record_free(l->stacks);
+    free(l->processes);
+    free(l->frames);
+    free(l);
+    return NULL;
+}
+
+/* ---- which processes ---- */
+
+/* Finds it at once if processes are asked for in their order. */
+static struct looked_process *find_process(struct looks *l, int32_t host_pid)
+{
+    for (size_t i = 0; i < l->process_count; i++) {
+        struct looked_process *p = &l->processes[l->next++ % l->process_count];
+
+        if (p->id.host_pid == host_pid)
+            return p;
+    }
+    return NULL;
+}
+
+/* Has the next pass look at @p's threads as if they had run. */
+static void begin_epoch(struct looks *l, struct looked_process *p, uint64_t now_ns)
+{
+    p->epoch = ++l->last_epoch ? l->last_epoch : ++l->last_epoch;
+    p->epoch_ns = now_ns;
+    p->incomplete = false;
+    broker_look_process(l->o.broker, p->id.host_pid, p->epoch, NULL);
+}
+
+struct choice {
+    struct looks *before, *after;
+    uint64_t now_ns;
+};
+
+static int choose(void *cookie, struct process *p)
+{
+    struct choice *c = cookie;
+    struct looks *l = c->after;
+    const struct looked_process *known = find_process(c->before, p->id.host_pid);
+    bool ready = p->jvm == JVM_READY && p->vm;
+    struct looked_process *mine = &l->processes[l->process_count];
+
+    if (p->jvm == JVM_NO || p->exited || p->zombie)
+        return 0;
+    if (l->process_count == LOOKS_PROCESSES_MAX)
+        return 1;
+    l->process_count++;
+    if (known && proc_id_equal(&known->id, &p->id) && known->ready == ready) {
+        *mine = *known;
+        if (!mine->incomplete || c->now_ns - mine->epoch_ns < mine->patience_ns)
+            return 0;
+        mine->patience_ns = MIN(2 * mine->patience_ns, PATIENCE_MAX_NS);
+    } else {
+        *mine =
+            (struct looked_process){ .id = p->id, .ready = ready, .patience_ns = PATIENCE_MIN_NS };
+    }
+    begin_epoch(l, mine, c->now_ns);
+    return 0;
+}
+
+/* Has passes look at the JVMs that there are now. */
+static void choose_processes(struct looks *l, uint64_t now_ns)
+{
+    struct looks before = *l;
+    struct looked_process *fresh = calloc(LOOKS_PROCESSES_MAX, sizeof(*fresh));
+
+    if (!fresh)
+        return;
+    l->processes = fresh;
+    l->process_count = 0;
+    l->next = before.next = 0;
+    discover_each(l->o.discover, choose, &(struct choice){ &before, l, now_ns });
+    for (size_t i = 0; i < before.process_count; i++) {
+        if (!find_process(l, before.processes[i].id.host_pid))
+            broker_look_process(l->o.broker, before.processes[i].id.host_pid, 0, NULL);
+    }
+    free(before.processes);
+}
+
+/* Forgets all places: the next passes write them again. */
+static void begin_again(struct looks *l, uint64_t now_ns)
+{
+    looked_threads_forget(&l->threads);
+    for (size_t i = 0; i < l->process_count; i++)
+        begin_epoch(l, &l->processes[i], now_ns);
+}
+
+static void renew_stacks(struct looks *l)
+{
+    struct record *fresh = NULL;
+
+    begin_again(l, clock_monotonic_ns());
+    if (record_new(l->o.frames, /* max_samples= */ 2, &fresh) < 0)
+        return; /* no place refers to the old one */
+    record_free(l->stacks);
+    l->stacks = fresh;
+}
+
+void looks_use_table(struct looks *l, struct frame_table *table)
+{
+    if (!l)
+        return;
+    l->o.frames = table;
+    renew_stacks(l);
+}
+
+/* ---- a pass ---- */
+
+/* Takes an entry of @n bytes at most. Returns its bytes; 0: it is not whole, or wrong. */
+static size_t take_entry(struct looks *l, const char *p, size_t n)
+{
+    const struct looks_entry *e = (const void *)p;
+    const struct sample_record *found = (const void *)(p + sizeof(*e));
+    struct sample_record rec;
+    uint64_t ns;
+
+    if (n < sizeof(*e) || n - sizeof(*e) < e->bytes)
+        return 0;
+    if (e->found == LOOKS_PLACE &&
+        (e->bytes < sizeof(rec) ||
+         e->bytes != sizeof(rec) + ((size_t)found->kernel_count + found->user_count) * 8))
+        return 0;
+    ns = looked_threads_take(&l->threads, e);
+    l->moved += e->found == LOOKS_PLACE || e->found == LOOKS_PASSED;
+    l->stats.passed_over += e->found == LOOKS_PASSED;
+    if (e->found == LOOKS_PLACE) {
+        rec = *found;
+        rec.set = LOOKS_SET;
+        rec.flush = l->threads.no;
+        rec.value = ns;
+        rec.wait_ns = MAX(ns, UINT64_C(1));
+        l->stats.walked++;
+        l->walks--;
+        l->o.deliver(l->o.cookie, &rec, (const uint64_t *)(const void *)(found + 1));
+    }
+    return sizeof(*e) + e->bytes;
+}
+
+/* Reads the iterator to its end. */
+static void read_pass(struct looks *l, int fd)
+{
+    _cleanup_free_ char *buffer = malloc(READ_BYTES);
+    size_t n = 0, at, bytes;
+    ssize_t got = 1;
+
+    while (buffer && got != 0) {
+        got = read(fd, buffer + n, READ_BYTES - n);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR))
+            continue;
+        if (got <= 0)
+            return;
+        n += (size_t)got;
+        for (at = 0; (bytes = take_entry(l, buffer + at, n - at)) > 0; at += bytes)
+            ;
+        n -= at;
+        memmove(buffer, buffer + at, n);
+    }
+}
+
+/* Decides how many threads the pass walks. Returns how many of those that have run each stands for.
+ */
+static double plan(struct looks *l, uint64_t now_ns, struct broker_look *ret)
+{
+    double due = l->passed_ns ? (double)(now_ns - l->passed_ns) / NSEC_PER_SEC : 0, share = 1;
+
+    l->walks = MIN(l->walks + due * LOOKS_WALKS_A_SECOND, (double)LOOKS_WALKS_MAX);
+    if (l->moved > l->walks)
+        share = MAX(l->walks, 1.0) / (double)l->moved;
+    ret->walks = (uint32_t)MAX(l->walks, 1.0) * 2; /* by chance it may be more */
+    ret->share = share < 1 ? (uint32_t)(share * (double)LOOKS_SHARE_ALL) : LOOKS_SHARE_ALL;
+    ret->parts = (uint32_t)(l->threads.count / LOOKED_A_PASS_MAX) + 1;
+    ret->part = ret->parts > 1 ? l->part++ % ret->parts : 0;
+    return 1 / share;
+}
+
+static uint64_t next_pass_ns(uint64_t now_ns)
+{
+    uint64_t chance = (uint64_t)random();
+
+    return now_ns + PASS_MIN_NS + chance % (PASS_MAX_NS - PASS_MIN_NS);
+}
+
+void looks_tick(struct looks *l, uint64_t now_ns)
+{
+    _cleanup_close_ int fd = -1;
+    struct broker_look look;
+    double weight;
+    int r;
+
+    if (!l || now_ns < l->due_ns)
+        return;
+    l->due_ns = next_pass_ns(now_ns);
+    weight = plan(l, now_ns, &look);
+    r = broker_look(l->o.broker, &look, &fd, &l->problem);
+    if (r < 0) {
+        if (r != -EINPROGRESS)
+            l->due_ns = now_ns + PROBLEM_NS;
+        return;
+    }
+    if (!l->passed_ns) /* the program has just come, and knows of no process */
+        l->process_count = 0;
+    l->problem = ERROR_NULL;
+    choose_processes(l, now_ns);
+    now_ns = l->passed_ns = clock_monotonic_ns();
+    l->moved = 0;
+    looked_threads_begin(&l->threads, now_ns, weight, look.parts, look.part);
+    read_pass(l, fd);
+    looked_threads_end(&l->threads);
+    if (record_bytes(l->stacks) > LOOKS_STACKS_MAX_BYTES)
+        renew_stacks(l);
+    l->stats.passes++;
+    l->stats.time_ns += clock_monotonic_ns() - now_ns;
+}
+
+/* ---- what comes back ---- */
+
+/* Notes that the stack of a thread of @p could not be walked: it may be later. */
+static void note_incomplete(struct looks *l, const struct incoming *in)
+{
+    unsigned end = PROFILE_SAMPLE_END(in->flags);
+    struct looked_process *p;
+
+    if (!(in->flags & PROFILE_SAMPLE_TRUNCATED) ||
+        (end != UNWIND_END_NOT_TAKEN && end != UNWIND_END_NO_PROCESS))
+        return;
+    p = find_process(l, in->process->id.host_pid);
+    if (p)
+        p->incomplete = true;
+}
+
+void looks_sample(struct looks *l, const struct incoming *in)
+{
+    const struct sample_record *rec = in->rec;
+    enum looked_state state = rec->flags & SAMPLE_RUNNABLE ? LOOKED_RUNNABLE : LOOKED_BLOCKED;
+    const struct named_stack *stack = in->naming->stack;
+    struct looked_thread *known = looked_threads_find(&l->threads, rec->host_tid),
+                         gone = { .host_tid = rec->host_tid }, *t;
+    struct profile_sample sample;
+    bool there = known && known->pass == rec->flush && !known->placed;
+
+    t = there ? known : &gone;
+    incoming_sample(in, &sample);
+    t->mode = sample.mode;
+    t->flags = sample.flags & (uint16_t) ~(3 << PROFILE_SAMPLE_STATE_SHIFT);
+    t->name = in->thread_name;
+    profile_process_of(l->o.frames, in->process, &t->process);
+    t->process.owner = in->process->owner;
+    note_incomplete(l, in);
+    if (there && record_hold(l->stacks, stack->frames, stack->count, &t->stack) == 0) {
+        t->placed = true;
+        t->place_ns[state] += rec->value;
+    } else if (rec->value) {
+        put_sample(l, t, state, rec->time_ns, rec->value, stack->frames, stack->count);
+    }
+}
+
+void looks_put(struct looks *l)
+{
+    if (l)
+        looked_threads_put(&l->threads);
+}
+
+void looks_stats(const struct looks *l, struct looks_stats *ret)
+{
+    *ret = l->stats;
+    ret->threads = l->threads.count;
+    ret->left_out = l->threads.left_out;
+    ret->lost_ns = l->threads.lost_ns;
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Waiting by looking: one pass over the threads of wanted processes, made by the reader of the
+ * iterator. The counters of switches say whether a thread has run since it was looked at last. Of
+ * one that has, and waits now, the record has the kernel's stack and the registers by which flamed
+ * walks the user's. One pass at a time.
+ */
+#include "sample/task.bpf.h"
+
+#include "sample/looks_abi.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Of a thread. */
+struct looked {
+    __u64 switches; /* when its place was written */
+    __u32 epoch;    /* of its process then; 0: its place is not known */
+    __u32 zero;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct looked);
+} looked_threads SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, LOOKS_PROCESSES_MAX);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, __u32);   /* process id */
+    __type(value, __u32); /* its epoch, not 0: places of another one are forgotten */
+} looked_processes SEC(".maps");
+
+/* What is written of a thread. */
+struct form {
+    struct looks_entry entry;
+    struct sample_record rec;
+    __u64 words[STACK_MAX + 1 + SAMPLE_REGISTER_COUNT];
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct form);
+} forms SEC(".maps");
+
+/* Written by the loader before each pass. */
+struct looks_pass pass;
+__u64 until_ns;   /* no walk begins later; CLOCK_MONOTONIC */
+__u32 last_tgid;  /* the process that was looked up last, 0: none, */
+__u32 last_pid;   /* its number in flamed's pid namespace, */
+__u32 last_epoch; /* and its epoch; 0: not wanted */
+
+/* Looks up the process of @task. Returns its epoch; 0: it is not wanted. */
+static __always_inline __u32 epoch_of(struct task_struct *task)
+{
+    __u32 tgid = task->tgid, pid, *epoch;
+
+    if (tgid == last_tgid)
+        return last_epoch;
+    pid = process_number(task);
+    epoch = bpf_map_lookup_elem(&looked_processes, &pid);
+    last_tgid = tgid;
+    last_pid = pid;
+    last_epoch = epoch ? *epoch : 0;
+    return last_epoch;
+}
+
+/* Draws whether the place of a thread that has run is written. */
+static __always_inline bool is_drawn(void)
+{
+    return pass.walks && bpf_get_prandom_u32() <= pass.share && bpf_ktime_get_ns() < until_ns;
+}
+
+/* Writes the record of @task into @f. Returns its bytes. */
+static __always_inline __u32 fill_place(struct form *f, struct task_struct *task, __u64 runs)
+{
+    struct sample_record *rec = &f->rec;
+    long got = bpf_get_task_stack(task, f->words, STACK_MAX * sizeof(__u64), 0);
+    __u64 n = got > 0 ? (__u64)got / sizeof(__u64) : 0, words;
+
+    begin_record(rec, task, f->entry.host_pid, f->entry.host_tid, bpf_ktime_get_ns());
+    bpf_probe_read_kernel(rec->comm, sizeof(rec->comm), task->comm);
+    rec->flags = SAMPLE_IN_KERNEL;
+    if (n >= STACK_MAX) {
+        n = STACK_MAX;
+        rec->flags |= SAMPLE_KERNEL_CUT;
+    }
+    if (f->entry.runnable)
+        rec->flags |= SAMPLE_RUNNABLE;
+    if (f->entry.runnable && is_throttled(task))
+        rec->flags |= SAMPLE_THROTTLED;
+    rec->user_end = UNWIND_END_NOT_TAKEN;
+    rec->kernel_count = (__u16)n;
+    words = n;
+    if (runs && put_registers(f->words + n, task, runs)) {
+        rec->flags |= SAMPLE_REGISTERS;
+        rec->user_count = SAMPLE_REGISTER_COUNT;
+        words += SAMPLE_REGISTER_COUNT;
+    }
+    return sizeof(*rec) + (__u32)words * sizeof(__u64);
+}
+
+SEC("iter/task")
+int looks_thread(struct bpf_iter__task *ctx)
+{
+    struct task_struct *task = ctx->task;
+    __u64 switches, runs;
+    __u32 zero = 0, epoch, bytes;
+    struct looked *known;
+    struct form *f;
+
+    if (!task || task->flags & TASK_KERNEL_THREAD || task->exit_state)
+        return 0;
+    epoch = epoch_of(task);
+    f = epoch ? bpf_map_lookup_elem(&forms, &zero) : NULL;
+    if (!f)
+        return 0;
+    f->entry.host_pid = last_pid;
+    f->entry.host_tid = thread_number(task);
+    if (pass.parts > 1 && f->entry.host_tid % pass.parts != pass.part)
+        return 0;
+    known = bpf_task_storage_get(&looked_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    runs = runs_of(task);
+    switches = task->nvcsw + task->nivcsw;
+    f->entry.ran_ns = task->se.sum_exec_runtime;
+    f->entry.queued_ns = run_delay_of(task);
+    f->entry.runnable = task->__state == 0;
+    f->entry.bytes = 0;
+    if (task->on_cpu)
+        f->entry.found = LOOKS_RUNS;
+    else if (known && known->epoch == epoch && known->switches == switches)
+        f->entry.found = LOOKS_SAME;
+    else if (!known || !is_drawn())
+        f->entry.found = LOOKS_PASSED;
+    else
+        f->entry.found = LOOKS_PLACE;
+    if (f->entry.found == LOOKS_PLACE)
+        f->entry.bytes = fill_place(f, task, runs);
+    bytes = sizeof(f->entry) + f->entry.bytes;
+    if (bytes > sizeof(*f))
+        bytes = sizeof(*f);
+    if (bpf_seq_write(ctx->meta->seq, f, bytes))
+        return 0; /* no room: the kernel hands out what is written, and looks at it again */
+    if (!known || f->entry.found == LOOKS_SAME)
+        return 0;
+    known->switches = switches;
+    known->epoch = f->entry.found == LOOKS_PLACE ? epoch : 0;
+    if (f->entry.found == LOOKS_PLACE)
+        pass.walks--;
+    return 0;
+}

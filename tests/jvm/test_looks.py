@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where threads waited in the last minutes, out of the flight recorder: by looking, without a capture."""
+import os
+import subprocess
+import time
+import unittest
+from unittest import mock
+
+from harness import jvm, paths, proc
+from harness.daemon import Daemon
+from harness.profile import Profile
+import test_wall
+
+SECONDS = float(os.environ.get("FLAMED_LOOKS_SECONDS", 5))
+BY_LOOKING = "known by looking"
+WAITS = test_wall.IdleServices.WAITS
+
+
+class Looks(jvm.WithClasses):
+    sources = ("IdleService.java",)
+
+    def service(self) -> jvm.Jvm:
+        return jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", self.classes.folder, "IdleService", stdin=subprocess.PIPE)
+
+    def test_known_waits(self):
+        """Each thread is where it waits, with its whole stack, for all of the time; and so are the views of it."""
+        with Daemon() as daemon, self.service() as program:
+            ask = lambda back, event="wall", **more: Profile(daemon.get(
+                "/profile", pid=program.pid, event=event, threads=1, format="json", **{"from": f"-{back:.0f}s"}, **more))
+            found = lambda p: {thread for thread in WAITS if any(
+                WAITS[thread][0] in s.names and not s.truncated for s in p.of_thread(thread))}
+            known = lambda: daemon.get("/profile", pid=program.pid, event="offcpu", **{"from": "-60s"}).status == 200
+            proc.wait_until(lambda: known() and found(ask(60)) == set(WAITS), 60, "whole stacks of all threads")
+            begin = time.monotonic()
+            time.sleep(SECONDS)
+            profile = ask(time.monotonic() - begin)
+            length = (profile.end - profile.start)
+            self.assertTrue(any(BY_LOOKING in w for w in profile.warnings), profile.warnings)
+            for thread, (call, wait) in WAITS.items():
+                stacks = profile.of_thread(thread)
+                there = sum(s.value for s in stacks if (s.state, s.wait) == ("blocked", wait) and call in s.names) / 1e9
+                self.assertGreater(there, 0.95 * sum(s.value for s in stacks) / 1e9, profile.describe(stacks))
+                # The last look is up to 1.5 s old, and more on a busy machine.
+                self.assertLessEqual(there, length + 0.1, profile.describe(stacks))
+                self.assertGreater(there, 0.3 * length, profile.describe(stacks))
+            busy = ask(SECONDS, idle=0)
+            names = {s.thread for s in busy.stacks if s.state == "blocked"}
+            self.assertLessEqual({"waits-4", "sleeps-4", "locks", "enters"}, names)
+            self.assertFalse([n for n in names if n.startswith("pool-") or n.startswith("ForkJoinPool-")], names)
+            self.assertEqual({s.state for s in ask(SECONDS, state="blocked").stacks}, {"blocked"})
+            self.assertFalse([s for s in ask(SECONDS, event="offcpu").stacks if s.state == "running"])
+            for form in ("collapsed", "pprof", "html"):
+                answer = daemon.get("/profile", pid=program.pid, event="wall", format=form, **{"from": f"-{SECONDS:.0f}s"})
+                self.assertEqual(answer.status, 200, answer)
+                self.assertTrue(any(BY_LOOKING in w for w in answer.warnings), answer.warnings)
+            self.assertEqual(daemon.get("/readyz").json()["recorder"], {"cpu": True, "waits": True})
+            metrics = dict(line.rsplit(" ", 1) for line in daemon.get("/metrics").text.splitlines() if line[0] != "#")
+            self.assertGreater(float(metrics["flamed_looks_total"]), 2)
+            self.assertEqual(float(metrics["flamed_looks_left_out_total"]), 0)
+
+    def assert_without(self, daemon: Daemon, pid: int) -> None:
+        answer = daemon.get("/profile", pid=pid, event="wall", **{"from": "-60s"})
+        self.assertEqual(answer.status, 404, answer)
+        self.assertIn("does not look at threads that wait", answer.text)
+        self.assertEqual(daemon.get("/readyz").json()["recorder"], {"cpu": True, "waits": False})
+
+    def test_without(self):
+        """A kernel without iterators over threads, and the switch: CPU time is recorded, and the answer says what is not."""
+        with self.service() as program:
+            with mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": "task_iterator"}), Daemon() as daemon:
+                why = lambda: [p["detail"] for p in daemon.get("/readyz").json()["problems"] if p["what"] == "waits"]
+                self.assertIn("no BPF iterator over threads", proc.wait_until(why, 30, "the problem is told")[0])
+                self.assert_without(daemon, program.pid)
+            with Daemon("--recorder-waits=no") as daemon:
+                self.assert_without(daemon, program.pid)
+                self.assertFalse([p for p in daemon.get("/readyz").json()["problems"] if p["what"] == "waits"])
+
+
+if __name__ == "__main__":
+    unittest.main()

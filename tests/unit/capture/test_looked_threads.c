@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture/looked_threads.c: the time of threads, by place and state, out of looks at them. */
+#include "suite.h"
+
+#include "base/clock.h"
+#include "capture/looked_threads.h"
+
+#define MS NSEC_PER_MSEC
+
+/* What was put, by the tag of the place. */
+struct sums {
+    uint64_t ns[4][LOOKED_STATES];
+    unsigned calls;
+};
+
+static void put(void *cookie, const struct looked_thread *t, enum looked_state state, uint64_t ns)
+{
+    struct sums *s = cookie;
+
+    s->ns[t->stack][state] += ns;
+    s->calls++;
+}
+
+/* One pass over thread 7 alone, at @ms. */
+static uint64_t pass(struct looked_threads *l, uint64_t ms, double weight, enum looks_found found,
+                     bool runnable, uint64_t ran_ms, uint64_t queued_ms)
+{
+    struct looks_entry e = { .host_pid = 5,
+                             .host_tid = 7,
+                             .ran_ns = ran_ms * MS,
+                             .queued_ns = queued_ms * MS,
+                             .found = (uint8_t)found,
+                             .runnable = runnable };
+    uint64_t ns;
+
+    looked_threads_begin(l, ms * MS, weight, 1, 0);
+    ns = looked_threads_take(l, &e);
+    looked_threads_end(l);
+    return ns;
+}
+
+/* The stack of thread 7 has come: it is @stack, where it has been for @ns. */
+static void place(struct looked_threads *l, uint32_t stack, enum looked_state state, uint64_t ns)
+{
+    struct looked_thread *t = looked_threads_find(l, 7);
+
+    ck_assert_ptr_nonnull(t);
+    t->stack = stack;
+    t->placed = true;
+    t->place_ns[state] += ns;
+}
+
+static struct looked_threads looked(struct sums *s)
+{
+    return (struct looked_threads){ .put = put, .cookie = s };
+}
+
+START_TEST(a_thread_that_stays_costs_one_sample_in_ten_seconds)
+{
+    struct sums s = { 0 };
+    struct looked_threads l = looked(&s);
+
+    ck_assert_uint_eq(pass(&l, 1000, 1, LOOKS_PLACE, false, 0, 0), 0); /* the first of all */
+    place(&l, 1, LOOKED_BLOCKED, 0);
+    for (uint64_t i = 2; i <= 31; i++)
+        pass(&l, i * 1000, 1, LOOKS_SAME, false, 0, 0);
+    ck_assert_uint_eq(s.calls, 3);
+    ck_assert_uint_eq(s.ns[1][LOOKED_BLOCKED], 30000 * MS);
+    looked_threads_put(&l);
+    ck_assert_uint_eq(s.ns[1][LOOKED_BLOCKED], 30000 * MS);
+    looked_threads_deinit(&l);
+}
+END_TEST
+
+/* Of each second it runs 0.2 s, waits 0.1 s for a processor, and is blocked at one of two places.
+ */
+START_TEST(time_goes_by_state_to_where_it_is_met)
+{
+    struct sums s = { 0 };
+    struct looked_threads l = looked(&s);
+    uint64_t runnable_ns = 0;
+
+    pass(&l, 1000, 1, LOOKS_PLACE, false, 0, 0);
+    place(&l, 1, LOOKED_BLOCKED, 0);
+    for (uint64_t i = 1; i <= 100; i++) {
+        bool runs = i % 5 == 0, queued = i % 10 == 1;
+        uint64_t ns =
+            pass(&l, (i + 1) * 1000, 1, runs ? LOOKS_RUNS : LOOKS_PLACE, queued, 200 * i, 100 * i);
+
+        if (runs)
+            continue;
+        place(&l, 1 + i % 2, queued ? LOOKED_RUNNABLE : LOOKED_BLOCKED, ns);
+        runnable_ns += queued ? ns : 0;
+    }
+    looked_threads_put(&l);
+    ck_assert_uint_eq(s.ns[1][LOOKED_RUNNABLE] + s.ns[2][LOOKED_RUNNABLE], runnable_ns);
+    ck_assert_uint_ge(runnable_ns, 9000 * MS); /* of 10 s, what is owed comes with the next */
+    ck_assert_uint_le(runnable_ns, 10000 * MS);
+    ck_assert_uint_ge(s.ns[1][LOOKED_BLOCKED] + s.ns[2][LOOKED_BLOCKED], 69000 * MS);
+    ck_assert_uint_le(s.ns[1][LOOKED_BLOCKED] + s.ns[2][LOOKED_BLOCKED], 70000 * MS);
+    looked_threads_deinit(&l);
+}
+END_TEST
+
+/* Of four looks three are passed over. The fourth stands for all, and none is lost. */
+START_TEST(a_share_stands_for_all)
+{
+    struct sums s = { 0 };
+    struct looked_threads l = looked(&s);
+    uint64_t ns = 0;
+
+    pass(&l, 1000, 1, LOOKS_PASSED, false, 0, 0);
+    for (uint64_t i = 2; i <= 401; i++)
+        ns += pass(&l, i * 1000, 4, i % 4 ? LOOKS_PASSED : LOOKS_PLACE, false, i, 0);
+    ck_assert_uint_ge(ns, 399000 * MS);
+    ck_assert_uint_le(ns, 401000 * MS);
+    ck_assert_uint_eq(l.lost_ns, 0);
+    pass(&l, 402000, 1, LOOKS_PASSED, false, 402, 0); /* nobody stands for this one */
+    ck_assert_uint_gt(l.lost_ns, 900 * MS);
+    looked_threads_deinit(&l);
+}
+END_TEST
+
+/* A thread that waits for a second after another, each of which ends before the next pass but one:
+ * those that are met stand for those that are not. */
+START_TEST(a_new_thread_stands_for_those_between_passes)
+{
+    struct sums s = { 0 };
+    struct looked_threads l = looked(&s);
+
+    pass(&l, 1000, 1, LOOKS_PLACE, false, 0, 0);
+    place(&l, 1, LOOKED_BLOCKED, 0);
+    looked_threads_begin(&l, 2000 * MS, 1, 1, 0);
+    looked_threads_end(&l); /* it has ended */
+    ck_assert_ptr_null(looked_threads_find(&l, 7));
+    ck_assert_uint_eq(pass(&l, 3500, 1, LOOKS_PLACE, false, 0, 0), 1500 * MS);
+    ck_assert_uint_eq(pass(&l, 4000, 1, LOOKS_PLACE, false, 0, 0), 500 * MS);
+    ck_assert_uint_eq(pass(&l, 5000, 1, LOOKS_RUNS, false, 900, 0), 0);
+    ck_assert_uint_eq(pass(&l, 6000, 1, LOOKS_RUNS, false, 1800, 0), 0);
+    ck_assert_uint_eq(pass(&l, 7000, 1, LOOKS_PLACE, false, 2000, 0), (100 + 100 + 800) * MS);
+    looked_threads_deinit(&l);
+}
+END_TEST
+
+START_TEST(what_the_hypervisor_takes_does_not_add_up)
+{
+    struct sums s = { 0 };
+    struct looked_threads l = looked(&s);
+
+    for (uint64_t i = 1; i <= 100; i++) /* half of it is stolen */
+        pass(&l, i * 1000, 1, LOOKS_RUNS, false, i * 500, 0);
+    ck_assert_uint_le(pass(&l, 101000, 1, LOOKS_PLACE, false, 50500, 0), LOOKED_OWED_MAX_NS);
+    looked_threads_deinit(&l);
+}
+END_TEST
+
+/* One pass over @count threads, of which it looks at a part. */
+static uint64_t pass_over(struct looked_threads *l, uint64_t ms, uint32_t count, uint32_t parts,
+                          uint32_t part)
+{
+    uint64_t ns = 0;
+
+    looked_threads_begin(l, ms * MS, 1, parts, part);
+    for (uint32_t tid = 1; tid <= count; tid++) {
+        struct looks_entry e = { .host_pid = 1, .host_tid = tid, .found = LOOKS_PLACE };
+
+        if (tid % parts == part)
+            ns += looked_threads_take(l, &e);
+    }
+    looked_threads_end(l);
+    return ns;
+}
+
+START_TEST(a_part_at_a_time_has_the_right_weights)
+{
+    struct sums s = { 0 };
+    struct looked_threads l = looked(&s);
+    uint64_t ns = 0;
+
+    pass_over(&l, 1000, 30000, 1, 0);
+    ck_assert_uint_eq(l.count, 30000);
+    for (uint64_t i = 0; i < 10; i++)
+        ns += pass_over(&l, 2000 + i * 1000, 30000, 2, i % 2);
+    ck_assert_uint_eq(l.count, 30000);
+    ck_assert_uint_ge(ns, UINT64_C(30000) * 9500 * MS);
+    ck_assert_uint_le(ns, UINT64_C(30000) * 10000 * MS);
+    pass_over(&l, 12000, 15000, 2, 0); /* half of them have ended: those of this part are seen */
+    ck_assert_uint_eq(l.count, 22500);
+    looked_threads_deinit(&l);
+}
+END_TEST
+
+START_TEST(there_is_room_for_so_many)
+{
+    struct sums s = { 0 };
+    struct looked_threads l = looked(&s);
+
+    pass_over(&l, 1000, LOOKED_THREADS_MAX + 100, 1, 0);
+    ck_assert_uint_eq(l.count, LOOKED_THREADS_MAX);
+    ck_assert_uint_eq(l.left_out, 100);
+    looked_threads_forget(&l);
+    ck_assert_uint_eq(s.calls, 0);
+    looked_threads_deinit(&l);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("looked_threads");
+
+    tcase_add_test(tc, a_thread_that_stays_costs_one_sample_in_ten_seconds);
+    tcase_add_test(tc, time_goes_by_state_to_where_it_is_met);
+    tcase_add_test(tc, a_share_stands_for_all);
+    tcase_add_test(tc, a_new_thread_stands_for_those_between_passes);
+    tcase_add_test(tc, what_the_hypervisor_takes_does_not_add_up);
+    tcase_add_test(tc, a_part_at_a_time_has_the_right_weights);
+    tcase_add_test(tc, there_is_room_for_so_many);
+    return suite_run_case("looked_threads", tc);
+}
