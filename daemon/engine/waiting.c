@@ -21,10 +21,10 @@ static void hand_on(struct dispatch *d, struct pending_sample *s, const struct h
 {
     struct sample_record rec = s->rec;
 
-    memcpy(d->frames, s->frames, rec.kernel_count * sizeof(*d->frames));
     rec.flags &= (uint8_t)~SAMPLE_REGISTERS;
     rec.user_count = 0;
     if (t) {
+        memcpy(d->frames, s->frames, rec.kernel_count * sizeof(*d->frames));
         rec.user_count = (uint16_t)t->count;
         rec.user_end = t->end;
         rec.flags |= t->end == UNWIND_END_LIMIT ? SAMPLE_USER_CUT : 0;
@@ -32,7 +32,7 @@ static void hand_on(struct dispatch *d, struct pending_sample *s, const struct h
         memcpy(d->frames + rec.kernel_count, d->batch->words + t->first,
                t->count * sizeof(*d->frames));
     }
-    dispatch_known(d, s->process, &rec, d->frames);
+    dispatch_known(d, s->process, &rec, t ? d->frames : s->frames);
     pending_free(s);
 }
 
