@@ -227,8 +227,8 @@ static int nothing_known(uint64_t oldest_realtime_ns, bool looks, const char *ev
     error_parameter(err, "from", -ENOENT, "no samples of this target are known in that time");
     if (!past_is_recorded(event))
         error_remedy(err,
-                     "the flight recorder does not sample it; GET /api/v1/captures?event=%.60s "
-                     "lists what is stored",
+                     "the flight recorder has event=cpu, offcpu and wall alone; "
+                     "GET /api/v1/captures?event=%.60s lists what is stored",
                      event);
     else if (event && !looks && !events_listed(span_of(event), events_default()->name))
         error_remedy(err,

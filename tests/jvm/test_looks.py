@@ -68,7 +68,7 @@ class Looks(jvm.WithClasses):
         """A kernel without iterators over threads, and the switch: CPU time is recorded, and the answer says what is not."""
         with self.service() as program:
             with mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": "task_iterator"}), Daemon() as daemon:
-                why = lambda: [p["detail"] for p in daemon.get("/readyz").json()["problems"] if p["what"] == "waits"]
+                why = lambda: [p["detail"] for p in daemon.get("/readyz").json().get("problems", []) if p["what"] == "waits"]
                 self.assertIn("no BPF iterator over threads", proc.wait_until(why, 30, "the problem is told")[0])
                 self.assert_without(daemon, program.pid)
             with Daemon("--recorder-waits=no") as daemon:
