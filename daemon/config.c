@@ -121,7 +121,7 @@ const struct option config_options[] = {
       "SIZE", .help = "Memory of the flight recorder." },
     { "recorder_waits", OPTION_BOOL, AT(recorder_waits), 0, 1, "yes", "BOOL",
       .help = "Have the flight recorder look about once a second at what threads of JVMs wait "
-              "for: event=wall and event=offcpu of the last minutes." },
+              "for: event=wall, offcpu and lock of the last minutes." },
     { "new_token", OPTION_TEXT, AT(new_token), 0, 63, "", "NAME",
       .help = "Print a new token and what to put into the file for it, and exit. The token "
               "is shown only this once.",

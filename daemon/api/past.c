@@ -227,7 +227,7 @@ static int nothing_known(uint64_t oldest_realtime_ns, bool looks, const char *ev
     error_parameter(err, "from", -ENOENT, "no samples of this target are known in that time");
     if (!past_is_recorded(event))
         error_remedy(err,
-                     "the flight recorder has event=cpu, offcpu and wall alone; "
+                     "the flight recorder has event=cpu, offcpu, wall and lock alone; "
                      "GET /api/v1/captures?event=%.60s lists what is stored",
                      event);
     else if (event && !looks && !events_listed(span_of(event), events_default()->name))

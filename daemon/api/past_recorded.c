@@ -143,7 +143,9 @@ static const struct {
     { "cpu", 1U << RECORDER_CPU },
     { "offcpu", 1U << RECORDER_OFFCPU },
     { "wall", 1U << RECORDER_CPU | 1U << RECORDER_OFFCPU },
+    { "lock", 1U << RECORDER_LOCK },
 };
+#define OF_WAITS (1U << RECORDER_OFFCPU | 1U << RECORDER_LOCK)
 
 static bool is_asked(const char *events, const char *name)
 {
@@ -181,8 +183,8 @@ static bool has_waits(const struct profile *p)
 static int add_up(const struct past_filter *f, const struct recorded_past *a, const char *name,
                   uint32_t of, struct profile **ret)
 {
-    struct profile_event as = profile_event_of(
-        events_find(name), of & 1U << RECORDER_OFFCPU ? NSEC_PER_SEC : a->period_ns);
+    struct profile_event as =
+        profile_event_of(events_find(name), of & OF_WAITS ? NSEC_PER_SEC : a->period_ns);
     struct profile_slice slice = { .from_ns = a->from_ns,
                                    .to_ns = a->to_ns,
                                    .wants = past_wants,
@@ -195,9 +197,9 @@ static int add_up(const struct past_filter *f, const struct recorded_past *a, co
 
     past_meta(f, MAX(a->from_ns, a->oldest_ns), MIN(a->to_ns, clock_monotonic_ns()), &meta);
     r = flight_merge(a->parts, a->count, &slice, &meta, ret);
-    if (r == 0 && (!(*ret)->total || (of & 1U << RECORDER_OFFCPU && !has_waits(*ret))))
+    if (r == 0 && (!(*ret)->total || (of & OF_WAITS && !has_waits(*ret))))
         *ret = profile_unref(*ret);
-    if (r == 0 && *ret && of & 1U << RECORDER_OFFCPU)
+    if (r == 0 && *ret && of & OF_WAITS)
         profile_warn(*ret, "where threads waited is known by looking, about once a second, at the "
                            "threads of JVMs: each look stands for the time since the last one. "
                            "A capture (seconds=) measures each wait");
@@ -214,7 +216,7 @@ int past_recorded(struct api *api, struct past_filter *f, const char *events,
     for (size_t i = a->count; r == 0 && i > 0; i--)
         past_pin_image(f, a->parts[i - 1], a->from_ns, a->to_ns);
     for (size_t i = 0; r == 0 && a->count && i < ARRAY_SIZE(RECORDED); i++) {
-        bool waits = RECORDED[i].of & 1U << RECORDER_OFFCPU;
+        bool waits = RECORDED[i].of & OF_WAITS;
 
         if (!is_asked(events, RECORDED[i].name) || (waits && !a->looks))
             continue;

@@ -31,6 +31,7 @@ static void leave_place(struct looked_threads *l, struct looked_thread *t)
 {
     put_place(l, t);
     t->placed = false;
+    t->lock_stack = 0;
     t->pass = 0;
 }
 

@@ -30,6 +30,8 @@ struct looked_thread {
     uint64_t place_ns[LOOKED_STATES]; /* its time there that was not put yet */
     uint64_t put_ns;                  /* CLOCK_MONOTONIC, when some was put last */
     uint32_t stack, name;             /* the owner's */
+    uint32_t lock_stack;              /* the same, of the lock that it waits for; 0: none */
+    uint16_t lock_flags;              /* as flags */
     struct profile_process process;   /* the same */
 };
 

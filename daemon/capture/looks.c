@@ -18,9 +18,17 @@
 #define READ_BYTES ((size_t)64 << 10)
 #define PLACE_FRAMES_MAX 16384
 
-/* Hands @sample, without its stack, of @t to the recorder. */
-static void put_sample(struct looks *l, const struct looked_thread *t, enum looked_state state,
-                       uint64_t time_ns, uint64_t ns, const uint32_t *stack, size_t n)
+/* A stack where a thread waits, of a sample of an event of the flight. */
+struct found {
+    uint8_t event;
+    uint16_t flags;
+    const uint32_t *frames;
+    size_t n;
+};
+
+/* Hands to the recorder that @t spent @ns there, up to @time_ns. */
+static void put_sample(struct looks *l, const struct looked_thread *t, const struct found *f,
+                       enum looked_state state, uint64_t time_ns, uint64_t ns)
 {
     enum thread_state as = state == LOOKED_RUNNABLE ? STATE_RUNNABLE : STATE_BLOCKED;
     struct profile_thread thread = { .host_tid = (int32_t)t->host_tid, .name = t->name };
@@ -28,19 +36,33 @@ static void put_sample(struct looks *l, const struct looked_thread *t, enum look
                                      .value = ns,
                                      .count = 1,
                                      .mode = t->mode,
-                                     .event = l->o.event,
+                                     .event = f->event,
                                      .flags =
-                                         t->flags | (uint16_t)(as << PROFILE_SAMPLE_STATE_SHIFT) };
+                                         f->flags | (uint16_t)(as << PROFILE_SAMPLE_STATE_SHIFT) };
 
-    l->stats.dropped += flight_sample(l->o.flight, &sample, &t->process, &thread, stack, n) < 0;
+    l->stats.dropped +=
+        flight_sample(l->o.flight, &sample, &t->process, &thread, f->frames, f->n) < 0;
 }
 
+/* Does so for a stack that is held. */
+static void put_held(struct looks *l, const struct looked_thread *t, uint32_t stack,
+                     struct found *f, enum looked_state state, uint64_t ns)
+{
+    f->frames = l->frames;
+    f->n = record_held(l->stacks, stack, l->frames, PLACE_FRAMES_MAX);
+    put_sample(l, t, f, state, t->looked_ns, ns);
+}
+
+/* A thread that waits for a lock waits until it runs again. */
 static void put(void *cookie, const struct looked_thread *t, enum looked_state state, uint64_t ns)
 {
     struct looks *l = cookie;
 
-    put_sample(l, t, state, t->looked_ns, ns, l->frames,
-               record_held(l->stacks, t->stack, l->frames, PLACE_FRAMES_MAX));
+    put_held(l, t, t->stack, &(struct found){ .event = l->o.event, .flags = t->flags }, state, ns);
+    if (t->lock_stack)
+        put_held(l, t, t->lock_stack,
+                 &(struct found){ .event = l->o.lock_event, .flags = t->lock_flags },
+                 LOOKED_BLOCKED, ns);
 }
 
 int looks_new(const struct looks_opts *o, struct looks **ret)
@@ -284,43 +306,66 @@ void looks_tick(struct looks *l, uint64_t now_ns)
 
 /* ---- what comes back ---- */
 
-/* Notes that the stack of a thread of @p could not be walked: it may be later. */
+/* Notes that the stack of a thread could not be walked, or what it waits for not be read: they may
+ * be later. */
 static void note_incomplete(struct looks *l, const struct incoming *in)
 {
     unsigned end = PROFILE_SAMPLE_END(in->flags);
+    bool cut = in->flags & PROFILE_SAMPLE_TRUNCATED &&
+               (end == UNWIND_END_NOT_TAKEN || end == UNWIND_END_NO_PROCESS);
     struct looked_process *p;
 
-    if (!(in->flags & PROFILE_SAMPLE_TRUNCATED) ||
-        (end != UNWIND_END_NOT_TAKEN && end != UNWIND_END_NO_PROCESS))
+    if (!cut && !(in->rec->flags & SAMPLE_WANTS_THREAD))
         return;
     p = find_process(l, in->process->id.host_pid);
     if (p)
         p->incomplete = true;
 }
 
-void looks_sample(struct looks *l, const struct incoming *in)
+/* Fills in whose sample @in is. */
+static void know(struct looks *l, const struct incoming *in, struct looked_thread *t)
 {
-    const struct sample_record *rec = in->rec;
-    enum looked_state state = rec->flags & SAMPLE_RUNNABLE ? LOOKED_RUNNABLE : LOOKED_BLOCKED;
-    const struct named_stack *stack = in->naming->stack;
-    struct looked_thread *known = looked_threads_find(&l->threads, rec->host_tid),
-                         gone = { .host_tid = rec->host_tid }, *t;
-    struct profile_sample sample;
-    bool there = known && known->pass == rec->flush && !known->placed;
-
-    t = there ? known : &gone;
-    incoming_sample(in, &sample);
-    t->mode = sample.mode;
-    t->flags = sample.flags & (uint16_t) ~(3 << PROFILE_SAMPLE_STATE_SHIFT);
+    t->mode = in->rec->flags & SAMPLE_IN_KERNEL ? SAMPLE_MODE_KERNEL : SAMPLE_MODE_USER;
     t->name = in->thread_name;
     profile_process_of(l->o.frames, in->process, &t->process);
     t->process.owner = in->process->owner;
+}
+
+/* Holds the stack of @in as a place of @t. False: there is no memory. */
+static bool hold(struct looks *l, const struct incoming *in, struct looked_thread *t)
+{
+    const struct named_stack *stack = in->naming->stack;
+    uint32_t *place = in->rec->lock ? &t->lock_stack : &t->stack;
+
+    return record_hold(l->stacks, stack->frames, stack->count, place) == 0;
+}
+
+void looks_sample(struct looks *l, const struct incoming *in)
+{
+    const struct sample_record *rec = in->rec;
+    enum looked_state state =
+        rec->flags & SAMPLE_RUNNABLE && !rec->lock ? LOOKED_RUNNABLE : LOOKED_BLOCKED;
+    struct looked_thread *t = looked_threads_find(&l->threads, rec->host_tid),
+                         gone = { .host_tid = rec->host_tid };
+    struct found f = { .event = rec->lock ? l->o.lock_event : l->o.event,
+                       .flags = in->flags,
+                       .frames = in->naming->stack->frames,
+                       .n = in->naming->stack->count };
+
     note_incomplete(l, in);
-    if (there && record_hold(l->stacks, stack->frames, stack->count, &t->stack) == 0) {
+    if (t && t->pass == rec->flush && t->placed == (rec->lock != UNWIND_LOCK_NONE) &&
+        hold(l, in, t)) {
+        if (rec->lock) {
+            t->lock_flags = in->flags;
+            return;
+        }
+        know(l, in, t);
+        t->flags = in->flags;
         t->placed = true;
         t->place_ns[state] += rec->value;
     } else if (rec->value) {
-        put_sample(l, t, state, rec->time_ns, rec->value, stack->frames, stack->count);
+        know(l, in, &gone);
+        put_sample(l, &gone, &f, state, rec->time_ns, rec->value);
     }
 }
 

@@ -40,7 +40,7 @@ struct looks_opts {
     struct discover *discover;
     struct frame_table *frames;
     struct flight *flight;
-    uint8_t event; /* of the flight: where its samples go */
+    uint8_t event, lock_event; /* of the flight: where its samples go */
     /* Takes a record as the ring gives them; what it leads to comes back by looks_sample(). */
     void (*deliver)(void *cookie, const struct sample_record *rec, const uint64_t *frames);
     void *cookie;

@@ -7,7 +7,6 @@
 
 static int recorder_open(struct recorder *rec, const struct recorder_opts *o, struct error *err)
 {
-    const struct event_info *offcpu = events_find("offcpu");
     struct profile_event events[RECORDER_EVENTS];
     uint64_t real_period;
     int r;
@@ -15,7 +14,8 @@ static int recorder_open(struct recorder *rec, const struct recorder_opts *o, st
     rec->frames = o->frames;
     rec->period_ns = (uint64_t)(1e9 / o->hz);
     events[RECORDER_CPU] = profile_event_of(events_default(), rec->period_ns);
-    events[RECORDER_OFFCPU] = profile_event_of(offcpu, NSEC_PER_SEC);
+    events[RECORDER_OFFCPU] = profile_event_of(events_find("offcpu"), NSEC_PER_SEC);
+    events[RECORDER_LOCK] = profile_event_of(events_find("lock"), NSEC_PER_SEC);
     id_table_init(&rec->jvms, sizeof(struct proc_id), RECORDER_JVMS_MAX);
     r = flight_new(o->frames, events, RECORDER_EVENTS, o->keep_ns, o->max_bytes, &rec->flight);
     if (r == 0 && o->discover)
@@ -24,6 +24,7 @@ static int recorder_open(struct recorder *rec, const struct recorder_opts *o, st
                                             .frames = o->frames,
                                             .flight = rec->flight,
                                             .event = RECORDER_OFFCPU,
+                                            .lock_event = RECORDER_LOCK,
                                             .deliver = o->deliver,
                                             .cookie = o->cookie },
                       &rec->looks);

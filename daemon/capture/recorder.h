@@ -20,7 +20,7 @@ struct recorded_jvm {
 };
 
 /* The events of its slices. */
-enum recorder_event { RECORDER_CPU, RECORDER_OFFCPU, RECORDER_EVENTS };
+enum recorder_event { RECORDER_CPU, RECORDER_OFFCPU, RECORDER_LOCK, RECORDER_EVENTS };
 
 struct recorder {
     struct flight *flight;

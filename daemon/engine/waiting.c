@@ -16,6 +16,30 @@ bool dispatch_keep_waiting(struct dispatch *d, struct process *p, const struct s
            pending_add(&d->waiting, p, rec, frames, clock_monotonic_ns());
 }
 
+/* Whether a stack that was walked has Java code. */
+static bool runs_java(const struct hotspot_waiting_batch *b, const struct hotspot_waiting *t)
+{
+    for (uint32_t i = 0; i < t->count; i++) {
+        uint64_t word = b->words[t->first + i], pc = word & UNWIND_PC_MASK;
+
+        if (pc != word || (pc >= b->process.vm.code_low && pc < b->process.vm.code_high))
+            return true;
+    }
+    return false;
+}
+
+/* Hands on the same once more, as a wait for the lock of @t. */
+static void hand_on_lock(struct dispatch *d, struct process *p, const struct sample_record *rec,
+                         const struct hotspot_lock *lock)
+{
+    struct sample_record of_lock = *rec;
+
+    of_lock.lock = lock->kind;
+    of_lock.lock_class = lock->class_word;
+    of_lock.lock_owner = lock->owner;
+    dispatch_known(d, p, &of_lock, d->frames);
+}
+
 /* Hands on @s with the stack @t; NULL: with none. */
 static void hand_on(struct dispatch *d, struct pending_sample *s, const struct hotspot_waiting *t)
 {
@@ -28,11 +52,15 @@ static void hand_on(struct dispatch *d, struct pending_sample *s, const struct h
         rec.user_count = (uint16_t)t->count;
         rec.user_end = t->end;
         rec.flags |= t->end == UNWIND_END_LIMIT ? SAMPLE_USER_CUT : 0;
-        rec.flags |= t->wants_thread ? SAMPLE_WANTS_THREAD : 0;
+        rec.flags |= t->wants_thread || (t->asks_lock && !t->java_thread && runs_java(d->batch, t))
+                         ? SAMPLE_WANTS_THREAD
+                         : 0;
         memcpy(d->frames + rec.kernel_count, d->batch->words + t->first,
                t->count * sizeof(*d->frames));
     }
     dispatch_known(d, s->process, &rec, t ? d->frames : s->frames);
+    if (t && t->waits_for_lock)
+        hand_on_lock(d, s->process, &rec, &t->lock);
     pending_free(s);
 }
 
@@ -71,6 +99,7 @@ static void walk_and_hand_on(struct dispatch *d, struct process *p, struct pendi
 
             *t = (struct hotspot_waiting){ .host_tid = (int32_t)s[i]->rec.host_tid };
             t->java_thread = anchors_thread(d->anchors, p, t->host_tid);
+            t->asks_lock = s[i]->rec.set == LOOKS_SET;
             memcpy(t->registers, s[i]->frames + s[i]->rec.kernel_count, sizeof(t->registers));
         }
         if (hotspot_walk_waiting(p->vm, b) != 0)

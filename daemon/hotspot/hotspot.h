@@ -307,6 +307,9 @@ int hotspot_lock_read(struct hotspot_vm *vm, uint64_t thread, struct hotspot_loc
 /* A thread that does not run, and its user stack. */
 struct hotspot_waiting {
     int32_t host_tid;
+    bool asks_lock;      /* what it waits for is read, too */
+    bool waits_for_lock; /* for that: */
+    struct hotspot_lock lock;
     bool wants_thread;                         /* the walk needed java_thread, which is 0 */
     uint8_t end;                               /* enum unwind_end; NOT_TAKEN: it has run */
     uint64_t registers[SAMPLE_REGISTER_COUNT]; /* by enum sample_register */

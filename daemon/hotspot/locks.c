@@ -231,11 +231,13 @@ static uint64_t read_class(const struct lock_reader *r, uint64_t object)
     return word;
 }
 
-static int lock_read(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret)
+int vm_lock(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret)
 {
     const struct lock_reader r = { vm, &vm->locks };
     uint64_t monitor, object;
 
+    if (!vm->locks.klass_bytes)
+        return -ENOENT;
     memory_begin(&vm->memory);
     *ret = (struct hotspot_lock){ .kind = UNWIND_LOCK_MONITOR };
     monitor = read_word(&r, thread + r.l->pending_monitor);
@@ -270,17 +272,14 @@ static int run_lock(struct hotspot_vm *vm, void *arg)
 {
     struct lock_question *q = arg;
 
-    return lock_read(vm, q->thread, &q->answer);
+    return vm_lock(vm, q->thread, &q->answer);
 }
 
 int hotspot_lock_read(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret)
 {
     struct lock_question q = { .thread = thread };
-    int r;
+    int r = vm_call(vm, run_lock, &q, sizeof(q));
 
-    if (!vm->locks.klass_bytes)
-        return -ENOENT;
-    r = vm_call(vm, run_lock, &q, sizeof(q));
     if (r == 0)
         *ret = q.answer;
     return r == -ESRCH ? (int)HOTSPOT_GONE : r < 0 ? -ENOENT : 0;

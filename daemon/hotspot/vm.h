@@ -126,6 +126,9 @@ int hotspot_vm_open_memory(memory_read_fn read, void *cookie, uint64_t libjvm_ba
 
 /* ---- call.c ---- */
 
+/* As hotspot_lock_read(), inside of a vm_call_fn. */
+int vm_lock(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret);
+
 typedef int (*vm_call_fn)(struct hotspot_vm *vm, void *arg);
 /* Returns the result of @fn(@vm, @arg), made as one reading of the process. It gets a copy of the
  * @n bytes of @arg, which comes back: it must use nothing else of the caller's. -ETIMEDOUT: not

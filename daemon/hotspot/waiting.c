@@ -95,11 +95,14 @@ static int run_waiting(struct hotspot_vm *vm, void *arg)
         uint64_t runs;
 
         walk(h, b, t);
+        t->waits_for_lock =
+            t->asks_lock && t->java_thread && vm_lock(vm, t->java_thread, &t->lock) == 0;
         if (proc_read_runs(b->proc_fd, vm->id.host_pid, t->host_tid, &runs) != 0 ||
             runs != t->registers[SAMPLE_REGISTER_RUNS]) {
             t->end = UNWIND_END_NOT_TAKEN;
             b->word_count -= t->count;
             t->count = 0;
+            t->waits_for_lock = false;
         }
     }
     free(h);

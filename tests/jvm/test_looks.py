@@ -49,6 +49,12 @@ class Looks(jvm.WithClasses):
             self.assertFalse([n for n in names if n.startswith("pool-") or n.startswith("ForkJoinPool-")], names)
             self.assertEqual({s.state for s in ask(SECONDS, state="blocked").stacks}, {"blocked"})
             self.assertFalse([s for s in ask(SECONDS, event="offcpu").stacks if s.state == "running"])
+            locks = lambda: ask(60, event="lock")
+            held = {"locks": "java.util.concurrent.locks.ReentrantLock$NonfairSync", "enters": "java.util.concurrent.locks.ReentrantLock"}
+            proc.wait_until(lambda: set(held) <= {s.thread for s in locks().stacks}, 60, "the locks are known")
+            for thread, name in held.items():
+                stack = max(locks().of_thread(thread), key=lambda s: s.value)
+                self.assertEqual((stack.names[-1], stack.owner), (name, "main"), stack.names)
             for form in ("collapsed", "pprof", "html"):
                 answer = daemon.get("/profile", pid=program.pid, event="wall", format=form, **{"from": f"-{SECONDS:.0f}s"})
                 self.assertEqual(answer.status, 200, answer)

@@ -65,6 +65,7 @@ static void fill(struct broker_request *q)
     case BROKER_PROBE_DROP:
     case BROKER_MALLOCS:
     case BROKER_PROBES_BEGUN:
+    case BROKER_LOOK_PROCESS:
         f->put_process.host_pid = 1;
         break;
     case BROKER_PUT_ROWS:
@@ -72,6 +73,9 @@ static void fill(struct broker_request *q)
         break;
     case BROKER_PUT_THREAD:
         f->put_thread = (struct thread_fields){ 1, 2, 4096 };
+        break;
+    case BROKER_LOOK:
+        f->look.pass.parts = 2;
         break;
     case BROKER_UNWIND_LIMIT:
         f->unwind_limit.frames = BROKER_FRAMES_MAX;
@@ -180,6 +184,10 @@ static const struct {
     { BROKER_SOCKET_HOLDERS, AT(fields.socket_holders.net_ns), UINT64_MAX, -EINVAL },
     { BROKER_UNWIND_LIMIT, AT(fields.unwind_limit.frames), BROKER_FRAMES_MIN - 1, -EINVAL },
     { BROKER_UNWIND_LIMIT, AT(fields.unwind_limit.frames), BROKER_FRAMES_MAX + 1, -EINVAL },
+    { BROKER_LOOK, AT(fields.look.pass.parts), 0, -EINVAL },
+    { BROKER_LOOK, AT(fields.look.pass.parts), BROKER_LOOK_PARTS_MAX + 1, -EINVAL },
+    { BROKER_LOOK, AT(fields.look.pass.part), 2, -EINVAL },
+    { BROKER_LOOK_PROCESS, AT(fields.look_process.host_pid), 0, -EINVAL },
     { BROKER_PUT_THREAD, AT(fields.put_thread.java_thread), 0, -EINVAL },
     { BROKER_PUT_THREAD, AT(fields.put_thread.host_tid), 0, -EINVAL },
 };
