@@ -3,6 +3,7 @@
 #include "hotspot/leaf/rule.h"
 
 #include "base/cleanup.h"
+#include "hotspot/leaf/feature.h"
 
 static void rule_deinit(struct leaf_rule *r)
 {
@@ -259,6 +260,10 @@ bool leaf_input_is_whole(const struct leaf_input *in)
     for (size_t i = 0; i < in->chain_count; i++) {
         if (!is_part(in->chains[i].first, in->chains[i].count, in->frame_count) ||
             in->chains[i].count == 0 || in->chains[i].count > LEAF_DEPTH_MAX)
+            return false;
+    }
+    for (size_t i = 0; i < in->sign_count; i++) {
+        if (in->signs[i].key >> LEAF_FEATURE_VALUE_BITS >= LEAF_FEATURE_KINDS)
             return false;
     }
     for (size_t i = 0; i < in->frame_count; i++) {
