@@ -50,8 +50,6 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
             record_warn_process(c->record, "safepoints of %d (%s) are not in this profile: %s",
                                 p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, why.msg);
     }
-    if (capture_wants_agent(c))
-        probe_table_want(&captures->agents, &c->agent_id, PROBE_NO_SET);
     if (!capture_samples(c, EVENT_HEAP) || capture_by_agent(c) || p->jvm == JVM_NO)
         return;
     r = probe_table_put(&captures->probes, &env, p, PROBE_NO_SET, /* what= */ NULL,
@@ -167,13 +165,15 @@ static int reconcile_process(void *cookie, struct process *p)
     return 0;
 }
 
-/* Keeps the probes that the one process of @c has got so far for events that are not sampled yet:
- * captures_poll() asks for the others. */
+/* Keeps the probe in the agent of @c, and those that its one process has got so far for events that
+ * are not sampled yet: captures_poll() asks for the others. */
 static void reconcile_coming(struct captures *captures, const struct capture *c)
 {
     int32_t pid = target_single_pid(c->target);
     const struct process *p = pid ? discover_find(captures->discover, pid) : NULL;
 
+    if (capture_wants_agent(c))
+        probe_table_want(&captures->agents, &c->agent_id, PROBE_NO_SET);
     for (size_t i = 0; p && i < c->event_count; i++) {
         const struct capture_event *event = &c->events[i];
 

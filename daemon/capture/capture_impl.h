@@ -95,6 +95,7 @@ struct capture {
     size_t runs_cap;
     struct lost lost;
     uint64_t hidden_before;      /* ticks in processes that flamed cannot see, when it began */
+    bool tables_warned;          /* of tables for unwinding that are not there */
     bool stubs_warned;           /* of a JVM that is probed at its stubs */
     uint32_t allocs, same_steps; /* of alloc, without SAMPLE_ALONE; of them SAMPLE_SAME_STEP */
     uint32_t named_moments;      /* compilations and classes that it has, */
@@ -186,6 +187,8 @@ static inline uint32_t capture_sets(const struct capture *c)
 /* An answer leaves this long after the request and the duration, with the names that are known by
  * then. */
 #define CAPTURE_ANSWER_NS (4 * NSEC_PER_SEC)
+/* In CAPTURE_PREPARING, for all events of a capture. Then it runs with those that are ready. */
+#define CAPTURE_PREPARE_NS (3 * NSEC_PER_SEC)
 /* A capture that a request waits for ends this long after the request and its duration, however
  * late it began. */
 #define CAPTURE_LATEST_NS (CAPTURE_ANSWER_NS - NSEC_PER_SEC / 2)
@@ -315,8 +318,8 @@ uint64_t captures_huge_faults(const struct captures *captures);
 
 /* Plans to load an agent into the one JVM of @c, with source=agent. 0, BACKEND_CONFLICT, -errno. */
 int capture_choose_agent(struct captures *captures, struct capture *c, struct error *err);
-/* Puts the probe into the agent once that is loaded. 0; BACKEND_CONFLICT with @err: no agent can be
- * loaded. */
+/* Puts the probe into the agent once that is loaded, which sets agent_ns. 0; BACKEND_CONFLICT with
+ * @err: no agent can be loaded. */
 int capture_poll_agent(struct captures *captures, struct capture *c, uint64_t now_ns,
                        struct error *err);
 /* Warns at the end of what the agent did not sample. */

@@ -60,6 +60,19 @@ static int prepare_calls(struct captures *captures, const struct capture *c,
     return r == 0 || r == -EINPROGRESS ? r : BACKEND_CONFLICT;
 }
 
+/* Waits for the agent that samples an event of @c. A JVM may take long to load one, or never do so:
+ * then the event begins without it, and is sampled from when it is there. 0, -EINPROGRESS,
+ * BACKEND_CONFLICT. */
+static int prepare_agent(struct captures *captures, struct capture *c, struct error *err)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    int r = capture_poll_agent(captures, c, now_ns, err);
+
+    if (r != 0 || c->agent_ns || now_ns - c->asked_ns >= CAPTURE_PREPARE_NS)
+        return r;
+    return error_set(err, -EINPROGRESS, "the JVM is still loading the agent");
+}
+
 /* Takes @event of @c towards its first sample; @p: as of capture_prepare(). Returns as that. */
 static int prepare_event(struct captures *captures, struct capture *c, struct capture_event *event,
                          struct process *p, struct error *err)
@@ -68,14 +81,35 @@ static int prepare_event(struct captures *captures, struct capture *c, struct ca
 
     if (r != 0)
         return r == -EBUSY ? BACKEND_TOO_MANY : r == -EOPNOTSUPP ? BACKEND_UNAVAILABLE : r;
-    if (p && event->info->flags & EVENT_MOMENTS)
+    if (event->info->flags & EVENT_OBJECTS ||
+        (event->info->flags & EVENT_HEAP && capture_by_agent(c)))
+        r = prepare_agent(captures, c, err);
+    else if (p && event->info->flags & EVENT_MOMENTS)
         r = prepare_moments(captures, c, p, err);
-    else if (p && event->info->flags & EVENT_HEAP && !capture_by_agent(c))
+    else if (p && event->info->flags & EVENT_HEAP)
         r = prepare_allocations(captures, c, p, err);
     else if (p && event->info->flags & EVENT_CALLS)
         r = prepare_calls(captures, c, event, p, err);
     event->ready = r == 0;
     return r;
+}
+
+/* Waits for the tables by which stacks of @p, the one process of @c, are walked. 0, -EINPROGRESS.
+ */
+static int prepare_tables(struct captures *captures, struct capture *c, struct process *p,
+                          struct error *err)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+
+    if (!p || !unwinding_begin(captures->unwinding, p, now_ns))
+        return 0;
+    if (now_ns - c->asked_ns < CAPTURE_PREPARE_NS)
+        return error_set(err, -EINPROGRESS, "tables of its files are still being read");
+    if (!c->tables_warned)
+        record_warn(c->record, "tables for unwinding were still being read when this capture "
+                               "began: its first stacks may be cut; ask again for whole ones");
+    c->tables_warned = true;
+    return 0;
 }
 
 int capture_prepare(struct captures *captures, struct capture *c, struct error *err)
@@ -91,7 +125,7 @@ int capture_prepare(struct captures *captures, struct capture *c, struct error *
 
         r = k != 0 ? k : r; /* the kernel puts all of them in place at the same time */
     }
-    return r;
+    return r == 0 ? prepare_tables(captures, c, p, err) : r;
 }
 
 bool capture_prepare_late(struct captures *captures, struct capture *c, uint64_t now_ns)

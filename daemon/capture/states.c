@@ -9,8 +9,6 @@
 #define CAPTURE_LATE_NS (50 * NSEC_PER_MSEC)
 /* Past the end of sampling, for symbols that are being read. */
 #define CAPTURE_SYMBOLS_NS (500 * NSEC_PER_MSEC)
-/* In CAPTURE_PREPARING, for all events of a capture. Then it runs with those that are ready. */
-#define CAPTURE_PREPARE_NS (3 * NSEC_PER_SEC)
 /* The same while none is, of a capture that a request waits for: longer by half of its duration,
  * so that it runs for half of it at least. (For others BACKEND_BEGIN_MAX_NS: the verifier of a slow
  * machine took 14 s.) */

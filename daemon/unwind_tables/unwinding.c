@@ -234,15 +234,33 @@ static void describe_whole(struct unwinding *u, struct watched *w, struct proces
     }
 }
 
+/* Returns what is kept of @p; NULL: nothing is to be. *ret_new: it is to be described. */
+static struct watched *watched_of(struct unwinding *u, const struct process *p, uint64_t now_ns,
+                                  bool *ret_new)
+{
+    struct watched *w = p->exited || p->kernel_thread ? NULL : watched_get(u, p, now_ns);
+
+    *ret_new = w && (!w->reads || (p->jvm == JVM_READY && !w->jvm));
+    return w;
+}
+
 void unwinding_prepare(struct unwinding *u, struct process *p, uint64_t now_ns)
 {
-    struct watched *w;
+    bool new;
+    struct watched *w = watched_of(u, p, now_ns, &new);
 
-    if (p->exited || p->kernel_thread)
-        return;
-    w = watched_get(u, p, now_ns);
-    if (w && (!w->reads || (p->jvm == JVM_READY && !w->jvm)))
+    if (new)
         describe_whole(u, w, p, now_ns);
+}
+
+bool unwinding_begin(struct unwinding *u, struct process *p, uint64_t now_ns)
+{
+    bool new;
+    struct watched *w = watched_of(u, p, now_ns, &new);
+
+    if (new)
+        describe(u, w, p, p->exec_id, now_ns);
+    return w && w->pending;
 }
 
 void unwinding_again(struct unwinding *u, struct process *p, uint64_t now_ns)

@@ -21,6 +21,9 @@ struct unwinding *unwinding_free(struct unwinding *u);
 /* Describes a process that will be sampled, unless that was done. Waits for its files, but no
  * longer than 200 ms after @now_ns. */
 void unwinding_prepare(struct unwinding *u, struct process *p, uint64_t now_ns);
+/* Begins to describe it, unless that was done, and waits for nothing. Returns whether some of its
+ * files are still being read. */
+bool unwinding_begin(struct unwinding *u, struct process *p, uint64_t now_ns);
 /* Describes it again, as it has mapped a file since; waits as unwinding_prepare(). */
 void unwinding_again(struct unwinding *u, struct process *p, uint64_t now_ns);
 /* Takes in files that were read since, and describes the processes that waited for them. */

@@ -72,7 +72,32 @@ static void join(struct rig *rig)
     pending_init(&d->waiting);
 }
 
+/* Returns the process, as a sample of it makes it known. */
+static struct process *rig_process(struct rig *rig)
+{
+    struct sample_record rec = rig_sample_of(rig, 0);
+    struct process *p = discover_get(rig->captures.discover, rig->pid, rec.start_boottime_ns,
+                                     rec.exec_id, rec.time_ns, rec.comm);
+
+    ck_assert_ptr_nonnull(p);
+    return p;
+}
+
 void rig_open(struct rig *rig)
+{
+    struct captures *c = &rig->captures;
+    uint64_t until_ns = clock_monotonic_ns() + FINISH_NS;
+
+    rig_open_unread(rig);
+    while (unwinding_begin(c->unwinding, rig_process(rig), clock_monotonic_ns()) &&
+           clock_monotonic_ns() < until_ns) {
+        usleep(1000);
+        unwinding_poll(c->unwinding, c->discover, clock_monotonic_ns());
+    }
+    fake_broker_forget(rig->fake);
+}
+
+void rig_open_unread(struct rig *rig)
 {
     struct captures *c = &rig->captures;
     int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd;
@@ -171,12 +196,8 @@ int rig_start(struct rig *rig, const struct capture_request *req, struct error *
 
 void rig_read_symbols(struct rig *rig)
 {
-    struct sample_record rec = rig_sample_of(rig, 0);
-    struct process *p = discover_get(rig->captures.discover, rig->pid, rec.start_boottime_ns,
-                                     rec.exec_id, rec.time_ns, rec.comm);
-
-    ck_assert_ptr_nonnull(p);
-    symbolizer_prepare(rig->captures.symbolizer, p, rec.time_ns + FINISH_NS);
+    symbolizer_prepare(rig->captures.symbolizer, rig_process(rig),
+                       clock_monotonic_ns() + FINISH_NS);
 }
 
 void rig_tick(struct rig *rig)

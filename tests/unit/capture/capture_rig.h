@@ -39,6 +39,8 @@ struct rig {
 int rig_missing(void);
 /* Fixture: makes @rig; and ends it, which cancels what still runs. */
 void rig_open(struct rig *rig);
+/* Makes it without the tables by which stacks of the process are walked. */
+void rig_open_unread(struct rig *rig);
 void rig_close(struct rig *rig);
 /* Returns a request for @event at @period of the process, without an end. */
 struct capture_request rig_request(const struct rig *rig, const char *event, uint64_t period);

@@ -14,6 +14,11 @@ static void setup(void)
     rig_open(&rig);
 }
 
+static void setup_unread(void)
+{
+    rig_open_unread(&rig);
+}
+
 static void teardown(void)
 {
     rig_close(&rig);
@@ -51,6 +56,32 @@ START_TEST(preparing_until_its_sets_sample)
     expect_state(CAPTURE_PREPARING);
     captures_poll(&rig.captures, clock_monotonic_ns());
     expect_state(CAPTURE_RUNNING);
+}
+END_TEST
+
+START_TEST(preparing_until_tables_are_read)
+{
+    start("cpu", PERIOD);
+    expect_state(CAPTURE_PREPARING);
+    rig_run(&rig);
+    expect_state(CAPTURE_RUNNING);
+    end();
+    rig_finish(&rig);
+    ck_assert(!rig_warned(&rig, "tables for unwinding"));
+}
+END_TEST
+
+START_TEST(tables_that_take_long_are_not_waited_for)
+{
+    start("cpu", PERIOD);
+    captures_poll(&rig.captures, rig.captures.running->asked_ns);
+    expect_state(CAPTURE_PREPARING);
+    rig.captures.running->asked_ns -= 3 * NSEC_PER_SEC;
+    captures_poll(&rig.captures, clock_monotonic_ns() + NSEC_PER_SEC);
+    expect_state(CAPTURE_RUNNING);
+    end();
+    rig_finish(&rig);
+    ck_assert(rig_warned(&rig, "tables for unwinding were still being read"));
 }
 END_TEST
 
@@ -247,8 +278,8 @@ START_TEST(its_duration_counts_from_its_first_sample)
 
     start_slow(4 * NSEC_PER_SEC);
     c = rig.captures.running;
-    c->asked_ns -= 3 * NSEC_PER_SEC;
     fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, 0, 0);
+    c->asked_ns = clock_monotonic_ns() - NSEC_PER_SEC;
     captures_poll(&rig.captures, clock_monotonic_ns());
     expect_state(CAPTURE_RUNNING);
     ck_assert_uint_eq(c->end_ns, c->start_ns + c->duration_ns);
@@ -261,14 +292,14 @@ START_TEST(one_that_begins_very_late_is_shorter)
 
     start_slow(4 * NSEC_PER_SEC);
     c = rig.captures.running;
-    c->asked_ns -= 5 * NSEC_PER_SEC;
     fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, 0, 0);
+    c->asked_ns = clock_monotonic_ns() - 4 * NSEC_PER_SEC;
     captures_poll(&rig.captures, clock_monotonic_ns());
     expect_state(CAPTURE_RUNNING);
     ck_assert_uint_eq(c->end_ns, c->asked_ns + 7500 * NSEC_PER_MSEC);
     end();
     rig_finish(&rig);
-    ck_assert(rig_warned(&rig, "so it is 2."));
+    ck_assert(rig_warned(&rig, "s long and not 4.0 s; ask again"));
 }
 END_TEST
 
@@ -314,7 +345,8 @@ END_TEST
 
 int main(void)
 {
-    TCase *tc = tcase_create("capture_states");
+    TCase *tc = tcase_create("capture_states"), *unread = tcase_create("unread");
+    Suite *s = suite_create("capture_states");
     int skip = rig_missing();
 
     if (skip)
@@ -335,5 +367,11 @@ int main(void)
     tcase_add_test(tc, one_that_begins_very_late_is_shorter);
     tcase_add_test(tc, refused_where_it_would_cost_too_much);
     tcase_add_loop_test(tc, done_when_cancelled_in_any_state, 0, ARRAY_SIZE(CANCELLED));
-    return suite_run_case("capture_states", tc);
+    tcase_add_checked_fixture(unread, setup_unread, teardown);
+    tcase_set_timeout(unread, 120);
+    tcase_add_test(unread, preparing_until_tables_are_read);
+    tcase_add_test(unread, tables_that_take_long_are_not_waited_for);
+    suite_add_tcase(s, tc);
+    suite_add_tcase(s, unread);
+    return suite_run(s);
 }
