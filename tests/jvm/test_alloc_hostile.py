@@ -48,7 +48,7 @@ class Served(unittest.TestCase):
 
         def taken() -> bool:
             answer = self.ask(other.pid)
-            return answer.status == 200 and not any("being read" in warning for warning in answer.warnings)
+            return answer.status == 200 and not answer.late
         proc.wait_until(taken, 120, "a capture", interval=0.3)
 
     def test_without_root(self):

@@ -26,7 +26,7 @@ class Breakpoints(unittest.TestCase):
 
     def counted(self, event: str, program: Program, *does: tuple[Program, str], **parameters) -> Profile:
         """What a capture of PROGRAM sees while each program does what is said."""
-        answer = self.daemon.get("/profile", pid=program.pid, event=event, seconds=0.1, format="json", **parameters)
+        answer = self.daemon.taken(pid=program.pid, event=event, seconds=0.1, format="json", **parameters)
         if answer.status == 503:
             self.skipTest(answer.json()["detail"]) # no breakpoints here
         self.assertEqual(answer.status, 200, (answer.text, answer))

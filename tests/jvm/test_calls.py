@@ -56,7 +56,7 @@ class Calls(WithEvent):
         answers = []
         def known() -> bool: # the symbols are read
             answers.append(self.daemon.get("/profile", pid=pid, event=event, seconds=0.1, format="json"))
-            return answers[-1].status != 200 or not any("being read" in warning for warning in answers[-1].warnings)
+            return not answers[-1].late
         proc.wait_until(known, 30, "the symbols are read")
         answer = answers[-1]
         self.assertEqual(answer.status, status, answer)
@@ -71,7 +71,7 @@ class Calls(WithEvent):
             if answer.status == 409 and ("cannot be read" in answer.text or "has no file" in answer.text): # not yet, on a busy machine
                 return False
             self.assertEqual(answer.status, 200, (answer.text, answer))
-            return not any("being read" in warning for warning in answer.warnings)
+            return not answer.late
         proc.wait_until(counted, 30, "the symbols are read")
 
     def test_as_the_program_calls(self):

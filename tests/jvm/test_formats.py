@@ -286,7 +286,7 @@ class Formats(unittest.TestCase):
         self.addCleanup(os.kill, self.target.pid, signal.SIGSTOP)
         folder, paths_of, counts, exports = self.folder, {}, {}, {}
         for events in ("cpu,wall,alloc", "offcpu,lock,nativelock", "safepoint,nativemem", "live", "malloc", "nativelive"):
-            answer = self.daemon.get("/profile", pid=self.target.pid, seconds=0.8, event=events, format="jfr", force=1, timeout=60)
+            answer = self.daemon.taken(pid=self.target.pid, seconds=0.8, event=events, format="jfr", force=1, timeout=60)
             self.assertEqual(answer.status, 200, (events, answer.body[:300]))
             paths_of[events] = f"{folder}/{events.replace(',', '.')}.jfr"
             counts[events] = int(answer.headers["X-Flamed-Samples"])

@@ -32,6 +32,10 @@ class Login(unittest.TestCase):
         cls.daemon = Daemon("--config", cls.config)
         cls.addClassCleanup(cls.daemon.stop)
         cls.tcp = f"http://localhost:{cls.daemon.port}"
+        alice = subprocess.Popen(["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups", *proc.ENDS_WITH_US, "sleep", "1000"])
+        cls.addClassCleanup(alice.wait) # she has a process that a profile can be of
+        cls.addClassCleanup(alice.kill)
+        proc.wait_until(lambda: caller.ask(cls.tcp + "/profile?seconds=0.1", uid=ALICE).status == 200, 20, "her process is known")
 
     @classmethod
     def write(cls, text: str) -> None:

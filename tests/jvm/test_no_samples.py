@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import time
 
 from harness import paths, proc
 from harness.daemon import Daemon
@@ -39,6 +38,11 @@ class NoSamples(WithClasses):
         self.assertEqual(len(told), 1, profile.warnings)
         return told[0]
 
+    def has_samples(self, pid: int) -> None:
+        """However little a busy machine gives it."""
+        proc.wait_until(lambda: self.daemon.profile(pid=pid, seconds=1, hz=499).samples > 10 or
+                        self.daemon.profile(pid=pid, seconds=8, hz=499).samples > 10, 30, "it has samples")
+
     def test_the_shell(self):
         """It is no JVM, and its child is one; so it is with a shell in a shell. The JVM itself has samples."""
         for wrap, word in (["sh", "-c", SHELL], "child"), (["sh", "-c", SHELL, "sh", "-c", SHELL], "descendant"):
@@ -53,7 +57,7 @@ class NoSamples(WithClasses):
                 answer = self.daemon.get(f"/api/v1/jvms/{pid}")
                 self.assertEqual(answer.status, 404, answer)
                 self.assertIn(said, answer.json()["detail"])
-                self.assertGreater(self.daemon.profile(pid=child, seconds=1, hz=499).samples, 10)
+                self.has_samples(child)
 
     def test_a_shell_alone(self):
         """It started none: an idle process shows nothing."""
@@ -64,10 +68,10 @@ class NoSamples(WithClasses):
 
     def test_stopped(self):
         jvm = self.start()
-        os.kill(jvm.pid, signal.SIGSTOP)
+        proc.stop(jvm.pid)
         self.assertIn(f"process {jvm.pid} (LoadsAnother) is stopped", self.why(jvm.pid))
         os.kill(jvm.pid, signal.SIGCONT)
-        self.assertGreater(self.daemon.profile(pid=jvm.pid, seconds=1, hz=499).samples, 10)
+        self.has_samples(jvm.pid)
 
     def test_traced(self):
         paths.need("gdb")
@@ -75,8 +79,7 @@ class NoSamples(WithClasses):
         with subprocess.Popen(["gdb", "-q", "-nx", "-batch", "-p", str(jvm.pid), "-ex", "shell sleep 1000"],
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as tracer:
             try:
-                proc.wait_until(lambda: proc.read(f"/proc/{jvm.pid}/stat").rpartition(")")[2].split()[0] == "t", 60, "it is traced")
-                time.sleep(1)
+                proc.wait_until(lambda: proc.is_stopped(jvm.pid), 60, "all of its threads are traced")
                 self.assertIn(f"is stopped by {tracer.pid} (gdb), which traces it", self.why(jvm.pid))
             finally:
                 tracer.kill()
@@ -87,4 +90,4 @@ class NoSamples(WithClasses):
         group.freeze()
         self.assertIn(f"the cgroup of process {jvm.pid} (LoadsAnother) is frozen", self.why(jvm.pid))
         group.thaw()
-        self.assertGreater(self.daemon.profile(pid=jvm.pid, seconds=1, hz=499).samples, 10)
+        self.has_samples(jvm.pid)

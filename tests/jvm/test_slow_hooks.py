@@ -120,8 +120,7 @@ class SlowHooks(WithSpinningJvm):
             began: list[Capture] = []
             beginning = threading.Thread(target=lambda: began.append(self.begin(daemon, "alloc,malloc")))
             beginning.start()
-            proc.wait_until(lambda: probed.breakpoints(self.pid, "libjvm.so") > 0, 20, "it has its probes of alloc")
-            time.sleep(1.2) # those of malloc are still being put
+            proc.wait_until(lambda: probed.breakpoints(self.pid, "libjvm.so") > 0, 20, "it has its probes of alloc, not yet those of malloc")
             self.assertEqual(began, [])
             capture.stop()
             beginning.join(60)

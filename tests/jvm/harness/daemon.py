@@ -4,6 +4,7 @@ import errno
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -31,6 +32,9 @@ def free_port() -> int:
             return port
 
 
+LATE = re.compile(r" begins [\d.]+ s into this profile:| is not in this profile: its programs and probes | to be put in place, so it is ")
+
+
 class Answer:
     """A whole HTTP answer."""
 
@@ -47,6 +51,11 @@ class Answer:
     @property
     def warnings(self) -> list[str]:
         return self.headers.get_all("X-Flamed-Warning") or []
+
+    @property
+    def late(self) -> bool:
+        """Whether the kernel, on a busy machine, had not put in place in time what an event needs: the next capture finds it there."""
+        return any(LATE.search(warning) for warning in self.warnings)
 
     def __str__(self) -> str:
         return f"{self.status} {self.headers.items()} {self.body[:2000]!r}"
@@ -190,20 +199,38 @@ class Daemon:
             connection.close()
 
     def get(self, path: str, **arguments) -> Answer:
-        return self.request("GET", path, **arguments)
+        """Asks again, as Retry-After says, where the kernel has not put in place in time what a capture needs."""
+        return self.when_in_place("GET", path, **arguments)
+
+    def when_in_place(self, method: str, path: str, **arguments) -> Answer:
+        end = time.monotonic() + 60 * proc.PATIENCE
+        while True:
+            answer = self.request(method, path, **arguments)
+            if answer.status != 503 or b'"EINPROGRESS"' not in answer.body or time.monotonic() > end:
+                return answer
+
+    def taken(self, **arguments) -> Answer:
+        """The answer of a capture whose events were all in place when it began."""
+        answers: list[Answer] = []
+
+        def in_time() -> bool:
+            answers.append(self.get("/profile", **arguments))
+            return not answers[-1].late
+        proc.wait_until(in_time, 60, "all events are in place")
+        return answers[-1]
 
     def profile(self, *, seconds: float = 3, timeout: float | None = None, **parameters) -> Profile:
         """A finished profile, by format=json with lines and threads. Fails unless the status is 200."""
         parameters = {"seconds": seconds, "format": "json", "lines": 1, "threads": 1, **parameters}
-        answer = self.get("/profile", timeout=timeout or float(seconds) + 15, **parameters)
+        answer = self.taken(timeout=timeout or float(seconds) + 15, **parameters)
         if answer.status != 200:
             raise AssertionError(f"/profile with {parameters}: {answer}")
         return Profile(answer)
 
     def capture(self, **parameters) -> "Capture":
         """Begins a capture that runs until it is stopped."""
-        answer = self.request("POST", "/api/v1/captures", body=json.dumps(parameters).encode(),
-                              headers={"Content-Type": "application/json"})
+        answer = self.when_in_place("POST", "/api/v1/captures", body=json.dumps(parameters).encode(),
+                                    headers={"Content-Type": "application/json"})
         if answer.status != 201:
             raise AssertionError(f"POST /captures with {parameters}: {answer}")
         return Capture(self, answer.headers["Location"])
