@@ -5,28 +5,16 @@
 #include "base/clock.h"
 #include "privileged/embedded.h"
 #include "privileged/memfd.h"
+#include "proc/exit_status.h"
 
 #include <elf.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define AGENT_NAME "flamed-agent"
 #define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
-
-/* struct pidfd_info of linux/pidfd.h, as of Linux 6.15: newer than the headers of many a machine.
- */
-struct pidfd_exit_info {
-    uint64_t mask, cgroup_id;
-    uint32_t ids[11]; /* pid, tgid, ppid, then users and groups */
-    int32_t exit_code;
-};
-_Static_assert(sizeof(struct pidfd_exit_info) == 64, "as in the kernel");
-#define PIDFD_EXIT UINT64_C(8)
-#define PIDFD_GET_EXIT_INFO _IOWR(0xff, 11, struct pidfd_exit_info)
 
 /* How long after its JVM has ended an entry that nobody asked about is dropped. */
 #define AGENTS_ENDED_NS (60 * NSEC_PER_SEC)
@@ -49,13 +37,6 @@ static void agents_drop(struct agents *a, size_t i)
     memmove(&a->entry[i], &a->entry[i + 1], (a->count - i) * sizeof(a->entry[0]));
 }
 
-static bool has_ended(int pidfd)
-{
-    struct pollfd p = { .fd = pidfd, .events = POLLIN };
-
-    return pidfd >= 0 && poll(&p, 1, 0) != 0;
-}
-
 /* What ended and was not asked about; and the oldest, where there is no room: a JVM that lives
  * keeps its agent mapped, where it is found again. */
 static void agents_make_room(struct agents *a)
@@ -65,7 +46,7 @@ static void agents_make_room(struct agents *a)
     for (size_t i = a->count; i > 0; i--) {
         struct agent *one = &a->entry[i - 1];
 
-        if (!has_ended(one->pidfd))
+        if (!exit_has_come(one->pidfd))
             continue;
         if (!one->ended_ns)
             one->ended_ns = now_ns;
@@ -165,18 +146,7 @@ int agents_get(struct agents **agents, const struct target *t, uint64_t start_ti
     return 0;
 }
 
-/* Known once its parent took leave of it, from then on for as long as somebody holds the pidfd. */
-static bool exit_of_reaped(int pidfd, int *ret_status)
-{
-    struct pidfd_exit_info info = { .mask = PIDFD_EXIT };
-
-    if (ioctl(pidfd, PIDFD_GET_EXIT_INFO, &info) < 0 || !(info.mask & PIDFD_EXIT))
-        return false;
-    *ret_status = info.exit_code & 0xffff;
-    return true;
-}
-
-/* Known until then, which with some parents is for good. */
+/* Known until its parent took leave of it, which with some parents is for good. */
 static bool exit_of_zombie(int proc_fd, const struct agent *one, int *ret_status)
 {
     struct proc_stat st;
@@ -193,10 +163,10 @@ static int exit_status(int proc_fd, const struct agent *one, int *ret_status)
     *ret_status = 0;
     if (one->pidfd < 0)
         return BROKER_ABSENT;
-    if (!has_ended(one->pidfd))
+    if (!exit_has_come(one->pidfd))
         return -EAGAIN;
-    if (exit_of_reaped(one->pidfd, ret_status) || exit_of_zombie(proc_fd, one, ret_status) ||
-        exit_of_reaped(one->pidfd, ret_status)) /* it was just being taken leave of */
+    if (exit_status_of(one->pidfd, ret_status) || exit_of_zombie(proc_fd, one, ret_status) ||
+        exit_status_of(one->pidfd, ret_status)) /* it was just being taken leave of */
         return 0;
     return BROKER_ABSENT;
 }
