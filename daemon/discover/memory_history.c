@@ -2,40 +2,25 @@
 #include "discover/memory_history.h"
 
 #include "base/cleanup.h"
-
-/* The sum of what is known. */
-static void add_known(int64_t *sum, int64_t n)
-{
-    if (n == COUNTERS_UNKNOWN)
-        return;
-    *sum = (int64_t)MIN((uint64_t)MAX(*sum, 0) + (uint64_t)n, (uint64_t)INT64_MAX);
-}
+#include "hotspot/counter_sums.h"
 
 struct memory_point memory_point_of(const struct counters *c, uint64_t at_ns, uint64_t rss_bytes)
 {
-    struct memory_point p = { .at_ns = at_ns,
-                              .rss_bytes = rss_bytes,
-                              .heap_used = COUNTERS_UNKNOWN,
-                              .heap_committed = COUNTERS_UNKNOWN,
-                              .metaspace = c->metaspace.committed,
-                              .code_cache = c->code_cache_committed,
-                              .allocated = c->allocated,
-                              .allocated_ns = c->allocated_ns,
-                              .collections = COUNTERS_UNKNOWN,
-                              .collection_ns = COUNTERS_UNKNOWN,
-                              .threads_live = c->threads_live,
-                              .threads_started = c->threads_started };
+    struct counter_sums sums;
 
-    for (size_t i = 0; i < COUNTERS_GENERATIONS_MAX; i++) {
-        add_known(&p.heap_committed, c->generations[i].whole.committed);
-        for (size_t j = 0; j < COUNTERS_SPACES_MAX; j++)
-            add_known(&p.heap_used, c->generations[i].spaces[j].used);
-    }
-    for (size_t i = 0; i < COUNTERS_COLLECTORS_MAX; i++) {
-        add_known(&p.collections, c->collectors[i].count);
-        add_known(&p.collection_ns, c->collectors[i].time_ns);
-    }
-    return p;
+    counter_sums_of(c, &sums);
+    return (struct memory_point){ .at_ns = at_ns,
+                                  .rss_bytes = rss_bytes,
+                                  .heap_used = sums.heap_used,
+                                  .heap_committed = sums.heap_committed,
+                                  .metaspace = sums.metaspace_committed,
+                                  .code_cache = sums.code_cache_committed,
+                                  .allocated = sums.allocated,
+                                  .allocated_ns = sums.allocated_ns,
+                                  .collections = sums.collections,
+                                  .collection_ns = sums.collection_ns,
+                                  .threads_live = sums.threads_live,
+                                  .threads_started = sums.threads_started };
 }
 
 bool memory_history_due(const struct memory_history *h, uint64_t at_ns)
