@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The request for the cgroups that root put a process into, and for their CPU limit. */
+/* The requests for the cgroups that root put a process into, for their limits, and for what they
+ * count. */
 #include "base/cleanup.h"
-#include "broker/target/cgroups.h"
+#include "broker/target/cgroup_files.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -102,4 +103,32 @@ int request_cgroup(struct server *s, const struct target_fields *q, struct reply
     rep->body.cgroup = (struct cgroup_answer){ cgroup_cpu_limit(s, buf_span(&text)),
                                                cgroup_frozen(s, buf_span(&text)) };
     return r ? r : reply_fd(rep, fd);
+}
+
+/*
+ * cgroup_numbers. Safe: numbers that everybody may read of the process's cgroups, out of files of
+ * the cgroup file system with fixed names, opened to be read.
+ */
+int request_cgroup_numbers(struct server *s, const struct target_fields *q, struct reply *rep)
+{
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_target_ struct target t = TARGET_NULL;
+    struct cgroup_files_answer *answer = &rep->body.cgroup_numbers;
+    struct broker_cgroup_files files;
+    int r;
+
+    r = target_pin(s, q, &t, &rep->err);
+    if (r == 0)
+        r = target_read_proc(&t, "cgroup", &text, &rep->err);
+    if (r)
+        return r;
+    cgroup_files_open(s, buf_span(&text), &files);
+    *answer = (struct cgroup_files_answer){ files.cpu_limit, files.memory_limit, 0, 0 };
+    for (size_t i = 0; i < BROKER_CGROUP_FILES; i++) {
+        if (files.fds[i] < 0)
+            continue;
+        answer->files |= 1u << i;
+        reply_fd(rep, files.fds[i]);
+    }
+    return 0;
 }

@@ -74,6 +74,25 @@ int broker_cgroup(struct broker *b, const struct proc_id *id, int *ret_fd, uint6
                   struct error *err);
 /* Gets whether one of its cgroups is frozen. 0, PROC_GONE, -errno. */
 int broker_is_frozen(struct broker *b, const struct proc_id *id, bool *ret, struct error *err);
+
+/* The files of a process's cgroups that say what it lacks. */
+enum broker_cgroup_file {
+    BROKER_CGROUP_CPU,             /* cpu.stat, of the cgroup with the least CPU limit */
+    BROKER_CGROUP_KILLS,           /* memory.events, or memory.oom_control of version 1 */
+    BROKER_CGROUP_CPU_PRESSURE,    /* cpu.pressure, as the next two of its own cgroup */
+    BROKER_CGROUP_MEMORY_PRESSURE, /* memory.pressure */
+    BROKER_CGROUP_IO_PRESSURE,     /* io.pressure */
+    BROKER_CGROUP_FILES
+};
+struct broker_cgroup_files {
+    uint64_t cpu_limit;           /* as of broker_cgroup() */
+    uint64_t memory_limit;        /* bytes, the least of its cgroups and those above; 0: none */
+    int fds[BROKER_CGROUP_FILES]; /* read-only, owned by the caller; -1: there is no such file */
+};
+/* Gets them. The files can be read again and again; a reading fails once the cgroup is removed. 0,
+ * PROC_GONE, -errno; then nothing of @ret is open. */
+int broker_cgroup_files(struct broker *b, const struct proc_id *id, struct broker_cgroup_files *ret,
+                        struct error *err);
 /* Gets the user who made the user namespace of a container without root (rootless podman).
  * The kernel lets that user trace what runs in it. 0; BROKER_ABSENT: there is none, or it is
  * root's, or one in a container of root's; PROC_GONE; -errno. */

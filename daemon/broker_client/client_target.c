@@ -2,6 +2,7 @@
 /* What is asked about one process: its files, and to attach to it. */
 #include "broker_client/client.h"
 
+#include "base/cleanup.h"
 #include "proc/stall_readers.h"
 
 void broker_set_quarantine(struct broker *b, const struct quarantine *l)
@@ -86,6 +87,38 @@ int broker_is_frozen(struct broker *b, const struct proc_id *id, bool *ret, stru
 
     if (r == 0)
         *ret = a.frozen;
+    return r;
+}
+
+/* Puts the descriptors of an answer at their files. False: there are more or less than it says. */
+static bool place_files(const struct cgroup_files_answer *a, int *fds, size_t count,
+                        struct broker_cgroup_files *ret)
+{
+    size_t next = 0;
+
+    if ((size_t)__builtin_popcount(a->files) != count)
+        return false;
+    ret->cpu_limit = a->cpu_limit;
+    ret->memory_limit = a->memory_limit;
+    for (size_t i = 0; i < BROKER_CGROUP_FILES; i++)
+        ret->fds[i] = a->files & 1u << i ? take_fd(&fds[next++]) : -1;
+    return true;
+}
+
+int broker_cgroup_files(struct broker *b, const struct proc_id *id, struct broker_cgroup_files *ret,
+                        struct error *err)
+{
+    struct broker_request q = request_of(BROKER_CGROUP_NUMBERS, id);
+    int fds[BROKER_CGROUP_FILES] = { -1, -1, -1, -1, -1 };
+    struct broker_answer a;
+    size_t count = 0;
+    int r = client_call(b, &q, &a, fds, ARRAY_SIZE(fds), &count, err);
+
+    if (r == 0 && !place_files(&a.body.cgroup_numbers, fds, count, ret))
+        r = error_set(err, -EBADMSG, "the broker gave %zu files of cgroups, not those it names",
+                      count);
+    for (size_t i = 0; i < count; i++)
+        close_fd(fds[i]);
     return r;
 }
 

@@ -410,6 +410,13 @@ static bool cgroup_answer_valid(const struct cgroup_answer *a, const struct brok
     return a->frozen <= 1;
 }
 
+static bool cgroup_files_answer_valid(const struct cgroup_files_answer *a,
+                                      const struct broker_request *q)
+{
+    (void)q;
+    return a->files < 1u << BROKER_CGROUP_FILES && !a->zero;
+}
+
 static bool status_answer_valid(const struct status_answer *a, const struct broker_request *q)
 {
     (void)q;

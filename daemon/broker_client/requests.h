@@ -174,6 +174,11 @@ struct cgroup_answer {
     uint64_t cpu_limit; /* thousandths of a CPU; 0: none */
     uint64_t frozen;    /* 1: it is */
 };
+struct cgroup_files_answer {
+    uint64_t cpu_limit, memory_limit; /* as of struct broker_cgroup_files */
+    uint32_t files; /* bit set: which of enum broker_cgroup_file are beside, in this order */
+    uint32_t zero;
+};
 struct status_answer {
     uint32_t status; /* as wait(2) says */
 };

@@ -115,8 +115,7 @@ bool cgroup_any(const struct server *s, struct span cgroup, const char *controll
     return false;
 }
 
-/* The @n numbers, between blanks, that the file @name of the cgroup begins with. */
-static bool read_numbers(int mount_fd, const char *folder, const char *name, uint64_t *ret,
+bool cgroup_read_numbers(int mount_fd, const char *folder, const char *name, uint64_t *ret,
                          size_t n)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
@@ -135,15 +134,24 @@ static bool read_numbers(int mount_fd, const char *folder, const char *name, uin
     return true;
 }
 
+uint64_t cgroup_cpu_limit_at(int mount_fd, const char *folder)
+{
+    uint64_t v[2]; /* the microseconds of CPU time in a period, and the period */
+
+    if ((cgroup_read_numbers(mount_fd, folder, "cpu.max", v, 2) ||
+         (cgroup_read_numbers(mount_fd, folder, "cpu.cfs_quota_us", v, 1) &&
+          cgroup_read_numbers(mount_fd, folder, "cpu.cfs_period_us", v + 1, 1))) &&
+        v[0] && v[1] && v[0] <= UINT64_MAX / MILLI)
+        return MAX(v[0] * MILLI / v[1], UINT64_C(1));
+    return 0;
+}
+
 static bool note_cpu_limit(void *cookie, int mount_fd, const char *folder)
 {
-    uint64_t *least = cookie, v[2]; /* the microseconds of CPU time in a period, and the period */
+    uint64_t *least = cookie, limit = cgroup_cpu_limit_at(mount_fd, folder);
 
-    if ((read_numbers(mount_fd, folder, "cpu.max", v, 2) ||
-         (read_numbers(mount_fd, folder, "cpu.cfs_quota_us", v, 1) &&
-          read_numbers(mount_fd, folder, "cpu.cfs_period_us", v + 1, 1))) &&
-        v[0] && v[1] && v[0] <= UINT64_MAX / MILLI)
-        *least = MIN(*least, MAX(v[0] * MILLI / v[1], UINT64_C(1)));
+    if (limit)
+        *least = MIN(*least, limit);
     return false;
 }
 

@@ -24,6 +24,13 @@ typedef bool (*cgroup_fn)(void *cookie, int mount_fd, const char *folder);
 bool cgroup_any(const struct server *s, struct span cgroup, const char *controller, cgroup_fn fn,
                 void *cookie);
 
+/* Reads the @n numbers, between blanks, that the file @name of the cgroup begins with. False: it
+ * does not begin with so many, or there is none. */
+bool cgroup_read_numbers(int mount_fd, const char *folder, const char *name, uint64_t *ret,
+                         size_t n);
+/* Returns the CPU limit of this cgroup, in thousandths of a CPU; 0: it has none. */
+uint64_t cgroup_cpu_limit_at(int mount_fd, const char *folder);
+
 /* Returns the least CPU limit of the cgroups in @cgroup and of those above, in thousandths of a
  * CPU; 0: there is none. */
 uint64_t cgroup_cpu_limit(const struct server *s, struct span cgroup);

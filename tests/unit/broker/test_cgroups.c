@@ -3,7 +3,7 @@
 #include "suite.h"
 
 #include "base/cleanup.h"
-#include "broker/target/cgroups.h"
+#include "broker/target/cgroup_files.h"
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -122,10 +122,50 @@ START_TEST(the_least_limit_counts)
 }
 END_TEST
 
+/* Of version 2: the limits are of a cgroup above, and the counts of its own. */
+START_TEST(opens_the_files)
+{
+    static const struct file FILES[] = {
+        { "box/cpu.max", "50000 100000\n" },       { "box/cpu.stat", "nr_periods 7\n" },
+        { "box/a/cpu.max", "max 100000\n" },       { "box/a/cpu.stat", "nr_periods 9\n" },
+        { "box/a/memory.max", "max\n" },           { "box/memory.max", "1048576\n" },
+        { "box/a/memory.events", "oom_kill 1\n" }, { "box/memory.events", "oom_kill 5\n" },
+        { "box/a/cpu.pressure", "some total=3\n" }
+    };
+    char top[] = "/tmp/flamed-test-XXXXXX", path[128], text[32] = { 0 };
+    struct server s = { .initial_pid_ns = true };
+    struct broker_cgroup_files f;
+
+    ck_assert_ptr_nonnull(mkdtemp(top));
+    write_below(top, "proc/1/mountinfo", V2);
+    for (size_t i = 0; i < ARRAY_SIZE(FILES); i++) {
+        snprintf(path, sizeof(path), "sys/fs/cgroup/%s", FILES[i].path);
+        write_below(top, path, FILES[i].text);
+    }
+    s.host_root_fd = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    s.proc_fd = openat(s.host_root_fd, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    cgroup_files_open(&s, SPAN("0::/box/a\n"), &f);
+    ck_assert_uint_eq(f.cpu_limit, 500);
+    ck_assert_uint_eq(f.memory_limit, 1048576);
+    ck_assert_int_gt(read(f.fds[BROKER_CGROUP_CPU], text, sizeof(text) - 1), 0);
+    ck_assert_str_eq(text, "nr_periods 7\n");
+    ck_assert_int_gt(read(f.fds[BROKER_CGROUP_KILLS], text, sizeof(text) - 1), 0);
+    ck_assert_ptr_nonnull(strstr(text, "oom_kill 1\n"));
+    ck_assert_int_ge(f.fds[BROKER_CGROUP_CPU_PRESSURE], 0);
+    ck_assert_int_eq(f.fds[BROKER_CGROUP_IO_PRESSURE], -1);
+    for (size_t i = 0; i < BROKER_CGROUP_FILES; i++)
+        close_fd(f.fds[i]);
+    close(s.proc_fd);
+    close(s.host_root_fd);
+    ck_assert_int_eq(nftw(top, remove_one, FOLDERS_OPEN, FTW_DEPTH | FTW_PHYS), 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("cgroups");
 
     tcase_add_loop_test(tc, the_least_limit_counts, 0, ARRAY_SIZE(NODES));
+    tcase_add_test(tc, opens_the_files);
     return suite_run_case("cgroups", tc);
 }

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/target/cgroup_files.h"
+
+#include "base/cleanup.h"
+
+#include <fcntl.h>
+
+#define FOLDER_FILE_BYTES (4096 + 64)
+/* Version 1 writes the largest multiple of a page for "no limit". */
+#define NO_MEMORY_LIMIT (UINT64_C(1) << 60)
+
+/* Opens the file @name of the cgroup @folder to read it. Return: -1 if there is none. */
+static int open_file(int mount_fd, const char *folder, const char *name)
+{
+    char path[FOLDER_FILE_BYTES];
+
+    if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, name) >= sizeof(path))
+        return -1;
+    return openat(mount_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+}
+
+static void open_first(int *fd, int mount_fd, const char *folder, const char *name)
+{
+    if (*fd < 0)
+        *fd = open_file(mount_fd, folder, name);
+}
+
+/* The cgroup that limits most is the one whose threads are held up. */
+static bool see_cpu(void *cookie, int mount_fd, const char *folder)
+{
+    struct broker_cgroup_files *f = cookie;
+    uint64_t limit = cgroup_cpu_limit_at(mount_fd, folder);
+
+    open_first(&f->fds[BROKER_CGROUP_CPU_PRESSURE], mount_fd, folder, "cpu.pressure");
+    if (!limit || (f->cpu_limit && limit >= f->cpu_limit))
+        return false;
+    f->cpu_limit = limit;
+    close_fd(f->fds[BROKER_CGROUP_CPU]);
+    f->fds[BROKER_CGROUP_CPU] = open_file(mount_fd, folder, "cpu.stat");
+    return false;
+}
+
+static bool see_memory(void *cookie, int mount_fd, const char *folder)
+{
+    struct broker_cgroup_files *f = cookie;
+    uint64_t limit;
+
+    open_first(&f->fds[BROKER_CGROUP_KILLS], mount_fd, folder, "memory.events");
+    open_first(&f->fds[BROKER_CGROUP_KILLS], mount_fd, folder, "memory.oom_control");
+    open_first(&f->fds[BROKER_CGROUP_MEMORY_PRESSURE], mount_fd, folder, "memory.pressure");
+    open_first(&f->fds[BROKER_CGROUP_IO_PRESSURE], mount_fd, folder, "io.pressure");
+    if ((cgroup_read_numbers(mount_fd, folder, "memory.max", &limit, 1) ||
+         cgroup_read_numbers(mount_fd, folder, "memory.limit_in_bytes", &limit, 1)) &&
+        limit && limit < NO_MEMORY_LIMIT && (!f->memory_limit || limit < f->memory_limit))
+        f->memory_limit = limit;
+    return false;
+}
+
+void cgroup_files_open(const struct server *s, struct span cgroup, struct broker_cgroup_files *ret)
+{
+    *ret = (struct broker_cgroup_files){ .cpu_limit = 0 };
+    for (size_t i = 0; i < BROKER_CGROUP_FILES; i++)
+        ret->fds[i] = -1;
+    cgroup_any(s, cgroup, "cpu", see_cpu, ret);
+    cgroup_any(s, cgroup, "memory", see_memory, ret);
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files of a process's control groups that say how often it was held up. Thread: the broker's.
+ */
+#pragma once
+
+#include "broker/target/cgroups.h"
+
+/* Opens those of the cgroups in @cgroup (the text of /proc/PID/cgroup), and reads their limits.
+ * @ret's descriptors are the caller's. */
+void cgroup_files_open(const struct server *s, struct span cgroup, struct broker_cgroup_files *ret);
