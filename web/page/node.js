@@ -53,6 +53,7 @@ const JVM_COLUMNS = [
     { id: "place", label: "Pod or container", first: 1, compare: byText(placeOf) },
     { id: "cpu", label: "CPU", first: -1, compare: byNumber((j) => j.cpu_percent), num: true },
     { id: "spark", label: "Last 5 min", first: 0 },
+    { id: "signals", label: "Signals", first: -1, compare: byNumber((j) => (j.signals || []).length) },
     { id: "threads", label: "Threads", first: -1, compare: byNumber((j) => j.threads), num: true },
     { id: "memory", label: "Memory", first: -1, compare: byNumber((j) => j.rss), num: true },
     { id: "allocates", label: "Allocates", first: -1, compare: byNumber((j) => (j.allocated_bytes_per_second || 0)), num: true },
@@ -67,7 +68,7 @@ export function arrangeJvms(jvms, { filter, sort, order }) {
     const words = filter.split(/\s+/).filter(Boolean).map(compileSearch);
     const column = JVM_COLUMNS.find(({ id }) => id === sort) || JVM_COLUMNS[2];
     const haystack = (j) => [j.main, podOf(j), containerOf(j), j.pod && j.pod.namespace, j.java_version, j.vm_name,
-        String(j.pid), j.profilable && j.profilable.reason].filter(Boolean).join(" ");
+        String(j.pid), ...(j.signals || []), j.profilable && j.profilable.reason].filter(Boolean).join(" ");
 
     return jvms.filter((j) => words.every(({ regex }) => regex.test(haystack(j))))
         .sort((a, b) => column.compare(a, b) * order || a.pid - b.pid);
@@ -107,6 +108,9 @@ class JvmRow {
         cells.place.title = [jvm.pod && jvm.pod.namespace, place, jvm.container && jvm.container.id].filter(Boolean)
             .join(" · ");
         setText(cells.cpu, jvm.cpu_percent.toFixed(1) + "\u00a0%");
+        setText(cells.signals, (jvm.signals || []).join(" ") || "–");
+        cells.signals.classList.toggle("bad", Boolean((jvm.signals || []).length));
+        cells.signals.title = (jvm.signals || []).length ? "What is wrong: /api/v1/signals says more" : "";
         setText(cells.threads, formatCount(jvm.threads));
         setText(cells.memory, formatBytes(jvm.rss));
         setText(cells.allocates, allocates(jvm) || "–");
