@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "privileged/worker_calls.h"
+#include "proc/exit_status.h"
 #include "proc/procmap.h"
 
 #include <fcntl.h>
@@ -160,6 +161,7 @@ static const struct {
     { SCMP_SYS(ioctl), 1, EXACT, FIONREAD },
     { SCMP_SYS(ioctl), 1, EXACT, FIONBIO },
     { SCMP_SYS(ioctl), 1, EXACT, PROCMAP_QUERY_CALL }, /* of maps files alone */
+    { SCMP_SYS(ioctl), 1, EXACT, EXIT_STATUS_CALL },   /* of pidfds alone */
     { SCMP_SYS(prctl), 0, EXACT, PR_SET_NAME },
     { SCMP_SYS(prctl), 0, EXACT, PR_GET_NAME },
     { SCMP_SYS(setpriority), 2, EXACT, 0 },   /* no more than others have */

@@ -21,6 +21,8 @@ int api_ask(struct api *api, int (*fn)(struct api *api, void *arg), void *arg, s
 /* Returns the service of @p as JSON; what is not known is null. NULL: no memory. */
 json_t *service_json(const struct process *p);
 int facts_services(struct api *api, const struct viewer *v, json_t **ret, struct error *err);
+int facts_signals(struct api *api, const struct target_selector *t, json_t **ret,
+                  struct error *err);
 int facts_jvms(struct api *api, const struct target_selector *t, json_t **ret, struct error *err);
 int facts_jvm(struct api *api, const struct viewer *v, int32_t host_pid, json_t **ret,
               struct error *err);
@@ -29,6 +31,17 @@ int facts_jvms_each(struct api *api, const struct target_selector *t, jvm_facts_
 int facts_ready(struct api *api, const struct viewer *v, json_t **ret, struct error *err);
 /* Readiness where the engine does not tell: what @err says is missing. */
 json_t *facts_unavailable(const struct error *err);
+
+/* ---- api/signals.c ---- */
+
+#define SIGNAL_NAMES_BYTES 256
+/* Writes the names of the signals of @p that are on, the most severe first, with blanks between
+ * them. Thread: the engine's. */
+void signal_names(const struct api *api, const struct process *p, char ret[SIGNAL_NAMES_BYTES]);
+/* Returns the same as a list. NULL: no memory. */
+json_t *signal_names_json(const struct api *api, const struct process *p);
+/* Appends flamed_signal of the JVMs that @v sees. Thread: the engine's. */
+void signal_metrics(struct api *api, const struct viewer *v, struct buf *out);
 
 /* ---- api/events.c ---- */
 

@@ -98,6 +98,13 @@ static int call_services(struct api *api, void *arg)
     return facts_services(api, a->viewer, a->ret, a->err);
 }
 
+static int call_signals(struct api *api, void *arg)
+{
+    struct query_args *a = arg;
+
+    return facts_signals(api, a->target, a->ret, a->err);
+}
+
 static int call_jvm(struct api *api, void *arg)
 {
     struct query_args *a = arg;
@@ -156,6 +163,13 @@ static int backend_jvms_each(void *ctx, const struct target_selector *t, jvm_fac
 static int backend_services(void *ctx, const struct viewer *v, json_t **ret, struct error *err)
 {
     return api_ask(ctx, call_services, &(struct query_args){ .viewer = v, .ret = ret, .err = err },
+                   err);
+}
+
+static int backend_signals(void *ctx, const struct target_selector *t, json_t **ret,
+                           struct error *err)
+{
+    return api_ask(ctx, call_signals, &(struct query_args){ .target = t, .ret = ret, .err = err },
                    err);
 }
 
@@ -244,6 +258,7 @@ static void backend_fill(struct api *api)
         .target_check = backend_target_check,
         .jvms = backend_jvms,
         .services = backend_services,
+        .signals = backend_signals,
         .jvm = backend_jvm,
         .jvms_each = backend_jvms_each,
         .events = backend_events,

@@ -56,7 +56,7 @@ static json_t *jvm_json(struct api *api, struct process *p)
         stubs = hotspot_vm_stubs(p->vm);
     return json_pack(
         "{s:i, s:o, s:o, s:i, s:I, s:o, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:f, s:o, s:I, "
-        "s:o, s:i, s:b, s:b, s:b, s:o,"
+        "s:o, s:i, s:b, s:b, s:b, s:o, s:o,"
         " s:{s:i, s:I}, s:{s:s, s:s}}",
         "pid", (int)p->id.host_pid, "nspid", ns_pids, "start_time", json_time(p->start_realtime_ns),
         "exec", (int)p->id.exec_no, "uid", (json_int_t)p->uid, "container_uid",
@@ -71,9 +71,9 @@ static json_t *jvm_json(struct api *api, struct process *p)
         (json_int_t)usage.rss_bytes, "allocated_bytes_per_second", allocation_rate(p), "threads",
         (int)usage.threads, "frame_pointers", (int)p->frame_pointers, "debug_non_safepoints",
         (int)p->debug_non_safepoints, "attach_disabled", (int)p->attach_disabled, "service",
-        service, "stubs", "named", (int)(stubs.named + stubs.vtables), "dropped",
-        (json_int_t)stubs.dropped, "profilable", "symbols", symbol_source(p), "reason",
-        profilable_reason(p));
+        service, "signals", signal_names_json(api, p), "stubs", "named",
+        (int)(stubs.named + stubs.vtables), "dropped", (json_int_t)stubs.dropped, "profilable",
+        "symbols", symbol_source(p), "reason", profilable_reason(p));
 }
 
 struct jvms_args {
@@ -87,6 +87,7 @@ struct jvms_args {
 static void tell_facts(const struct jvms_args *a, struct process *p)
 {
     struct process_usage usage = { 0 };
+    char signals[SIGNAL_NAMES_BYTES];
     struct service service;
     struct jvm_facts f = { .host_pid = p->id.host_pid,
                            .uid = p->uid,
@@ -101,6 +102,8 @@ static void tell_facts(const struct jvms_args *a, struct process *p)
 
     service_of_process(p, &service);
     f.service = service.name;
+    signal_names(a->api, p, signals);
+    f.signals = signals;
     discover_usage(a->api->engine.discover, p, &usage);
     f.cpu_percent = usage.cpu_percent;
     a->fn(a->cookie, &f);

@@ -369,6 +369,7 @@ static int call_metrics(struct api *api, void *arg)
     if (!m->viewer->whole) {
         metrics_jvms(api, m->viewer, m->out);
         moment_metrics(api, m->viewer, m->out);
+        signal_metrics(api, m->viewer, m->out);
         return 0;
     }
     metrics_own(api, m->out);
@@ -379,6 +380,7 @@ static int call_metrics(struct api *api, void *arg)
     metrics_recorder(api, m->out);
     metrics_jvms(api, m->viewer, m->out);
     moment_metrics(api, m->viewer, m->out);
+    signal_metrics(api, m->viewer, m->out);
     return 0;
 }
 

@@ -124,6 +124,8 @@ static void engine_tick(struct engine *e)
     mailbox_alive(&e->mailbox);
     store_writer_hurry(e->store_writer, clock_monotonic_ns());
     scheduled_tick(e->scheduled);
+    signals_poll(e->signals, now);
+    mailbox_alive(&e->mailbox);
     names_renew(e);
 }
 
@@ -308,6 +310,11 @@ static int engine_open(struct engine *e, struct error *err)
                                                    .node = e->opts.node },
                           &e->scheduled);
     if (r == 0)
+        r = signals_new(&(struct signals_opts){ .proc_fd = e->opts.proc_fd,
+                                                .discover = e->discover,
+                                                .broker = e->broker },
+                        &e->signals);
+    if (r == 0)
         engine_join(e);
     if (r == 0 && e->sampling.ring)
         r = engine_start_recorder(e, err);
@@ -324,6 +331,7 @@ static void engine_free(struct engine *e)
     dispatch_waiting_deinit(&e->dispatch);
     e->captures.recorder = e->recorder = recorder_stop(e->recorder);
     scheduled_free(e->scheduled);
+    e->signals = signals_free(e->signals);
     e->symbolizer = symbolizer_free(e->symbolizer);
     namer_free(e->namer);
     e->unwinding = unwinding_free(e->unwinding);
@@ -411,6 +419,7 @@ struct engine_parts engine_parts(struct engine *e)
                                   .attaching = &e->attaching,
                                   .captures = &e->captures,
                                   .scheduled = e->scheduled,
+                                  .signals = e->signals,
                                   .recorder = &e->recorder,
                                   .dispatch = &e->dispatch,
                                   .sampling = &e->sampling,

@@ -16,6 +16,7 @@
 #include "engine/mailbox.h"
 #include "engine/watchdog.h"
 #include "namer/namer.h"
+#include "signal/signal.h"
 #include "symbolize/symbolize.h"
 
 #include <pthread.h>
@@ -36,6 +37,7 @@ struct engine {
     struct store_writer *store_writer; /* used from any thread */
     struct recorder *recorder;         /* NULL: off */
     struct scheduled *scheduled;
+    struct signals *signals;
     char problems[ENGINE_PROBLEMS][ENGINE_PROBLEM_BYTES]; /* for /readyz */
     struct sampling sampling;
     struct attaching attaching;

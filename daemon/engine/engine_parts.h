@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "engine/mailbox.h"
 #include "engine/scheduled.h"
+#include "signal/signal.h"
 
 struct engine_parts {
     /* From any thread: */
@@ -23,6 +24,7 @@ struct engine_parts {
     struct attaching *attaching;
     struct captures *captures;
     struct scheduled *scheduled;
+    struct signals *signals;
     struct recorder *const *recorder; /* *recorder NULL: off */
     const struct dispatch *dispatch;
     const struct sampling *sampling;

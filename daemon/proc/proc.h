@@ -121,6 +121,7 @@ struct proc_status {
     uint64_t signals_caught;           /* SigCgt, bit n-1 for signal n */
     uint64_t capability_bounds; /* CapBnd, bit n for capability n; all where it is not told */
     uint64_t rss_bytes;         /* VmRSS, 0 for kernel threads and zombies */
+    uint64_t swap_bytes;        /* VmSwap, the same */
     uint32_t threads;
     bool kernel_thread; /* no memory map: no VmSize line and not a zombie */
 };
@@ -132,6 +133,7 @@ struct proc_stat {
     char comm[64]; /* raw bytes between the parentheses, cut; not sanitized */
     char state;
     int32_t ppid;
+    uint64_t major_faults;             /* pages that came from a disk */
     uint64_t utime_ticks, stime_ticks; /* clock ticks, 100 per second */
     uint64_t waited_ticks;             /* of children that it has waited for, and theirs */
     uint64_t start_ticks;

@@ -37,7 +37,8 @@ int proc_stat_parse(struct span text, struct proc_stat *ret)
         return -EBADMSG;
     rest = span_from(text, close + 1);
     if (!span_take_word(&rest, &state) || state.n != 1 || !take_number(&rest, INT32_MAX, &ppid) ||
-        !skip_words(&rest, 4) || !take_number(&rest, UINT64_MAX, &flags) || !skip_words(&rest, 4) ||
+        !skip_words(&rest, 4) || !take_number(&rest, UINT64_MAX, &flags) || !skip_words(&rest, 2) ||
+        !take_number(&rest, UINT64_MAX, &st.major_faults) || !skip_words(&rest, 1) ||
         !take_number(&rest, UINT64_MAX, &st.utime_ticks) ||
         !take_number(&rest, UINT64_MAX, &st.stime_ticks) ||
         !take_number(&rest, UINT64_MAX, &waited_user) ||

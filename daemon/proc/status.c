@@ -122,6 +122,8 @@ static unsigned parse_field(struct span key, struct span value, struct proc_stat
         return SEEN_VMSIZE;
     if (span_eq_str(key, "VmRSS")) {
         st->rss_bytes = take_kib(value);
+    } else if (span_eq_str(key, "VmSwap")) {
+        st->swap_bytes = take_kib(value);
     } else if (span_eq_str(key, "Threads")) {
         if (take_blank_dec(&value, UINT32_MAX, &v))
             st->threads = (uint32_t)v;

@@ -13,6 +13,9 @@ int diff_collapsed(const struct diff *d, const struct render_opts *o, struct buf
 /* All nodes and the most changed functions. */
 int diff_json(const struct diff *d, const struct render_opts *o, struct buf *out,
               struct error *err);
+/* Writes the most changed functions, a line each: for a terminal. */
+int diff_text(const struct diff *d, const struct render_opts *o, struct buf *out,
+              struct error *err);
 /* One flame graph: red grew, blue shrank; a frame is as wide as both sides together, so that what
  * vanished is still there. Zooms and is searched as the svg of a profile. */
 int diff_svg(const struct diff *d, const struct render_opts *o, struct buf *out, struct error *err);

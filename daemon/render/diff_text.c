@@ -5,6 +5,8 @@
 #include "render/formats.h"
 
 #define DIFF_CHANGES_DEFAULT 200
+#define DIFF_LINES_DEFAULT 40 /* of text */
+#define PERCENT 100.0
 
 /* ';' and line breaks would end a frame. */
 static void add_name(struct span s, struct buf *out)
@@ -40,6 +42,27 @@ int diff_collapsed(const struct diff *d, const struct render_opts *o, struct buf
             add_name(diff_string(d, d->nodes[path[k]].name), out);
         }
         buf_printf(out, " %llu %llu\n", (unsigned long long)a, (unsigned long long)n->b_self);
+    }
+    return render_result(out, err);
+}
+
+int diff_text(const struct diff *d, const struct render_opts *o, struct buf *out, struct error *err)
+{
+    size_t top = o && o->top ? o->top : DIFF_LINES_DEFAULT;
+    double a = (double)d->a * d->scale, b = (double)d->b;
+
+    diff_add_title(d, o, out);
+    buf_printf(out, "\n%9s %9s %9s  %s\n", "A SELF %", "B SELF %", "CHANGE", "FUNCTION");
+    for (size_t i = 0; i < MIN(top, d->function_count) && !out->error; i++) {
+        const struct diff_function *f = &d->functions[i];
+        double before = a > 0 ? (double)f->a_self * d->scale * PERCENT / a : 0;
+        double after = b > 0 ? (double)f->b_self * PERCENT / b : 0;
+
+        if (f->a_self == 0 && f->b_self == 0)
+            break;
+        buf_printf(out, "%9.2f %9.2f %+9.2f  ", before, after, after - before);
+        add_name(diff_string(d, f->name), out);
+        buf_add_char(out, '\n');
     }
     return render_result(out, err);
 }

@@ -150,6 +150,7 @@ struct jvm_facts {
     uint32_t uid;
     const char *main, *java_version;
     const char *service; /* the name of the one that it is */
+    const char *signals; /* names of those that are on, with blanks between them */
     double cpu_percent;  /* of one CPU, lately */
     const char *container_id, *container_runtime, *container_name;
     const char *pod_uid, *pod_name, *pod_namespace;
@@ -179,6 +180,8 @@ struct api_backend {
     int (*jvms)(void *ctx, const struct target_selector *t, json_t **ret, struct error *err);
     /* {"services":[...]}: of the JVMs that run and that the viewer sees. */
     int (*services)(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
+    /* {"signals":[...]}: of the JVMs that @t selects, also those that ended lately. */
+    int (*signals)(void *ctx, const struct target_selector *t, json_t **ret, struct error *err);
     int (*jvm)(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
                struct error *err);
     /* Calls @fn, which must not block, for each JVM that jvms() lists. */

@@ -103,6 +103,8 @@ static bool request_params(struct request *req, struct span accept)
     }
     if (!request_may_sample(req))
         return false;
+    req->wants_text = req->params.list_format == LIST_TEXT ||
+                      (req->params.list_format == LIST_UNSAID && negotiate_text(accept));
     req->wants_events = req->route->streams && negotiate_events(accept);
     if (req->route->negotiates && !req->params.format && !req->wants_events) {
         const struct render_format *formats = render_formats(&count);

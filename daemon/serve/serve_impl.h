@@ -132,6 +132,7 @@ struct request {
     struct buf body;                   /* what a client sent */
     bool head, seen, has_body, drains, checked, http_1_0, wants_events;
     bool wants_html; /* Accept names text/html: from a browser */
+    bool wants_text; /* it names text/plain, or the parameter does: lists as tables */
     enum content_coding coding;
     const struct render_value *values; /* as of struct render_opts; static */
     struct answer answer;              /* of the thread that works on it */

@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 
-#define SERVE_ROUTES_MAX 40
+#define SERVE_ROUTES_MAX 64
 #define SERVE_STATUSES_MAX 20
 
 /* Answers by row of the table of routes (the last: of none) and by status. */

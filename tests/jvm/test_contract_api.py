@@ -13,7 +13,7 @@ JSON = {"Content-Type": "application/json"}
 JVM_FIELDS = {"pid": int, "nspid": list, "start_time": str, "uid": int, "main": str, "args": str, "java_version": str,
               "vm_name": str, "container": (dict, type(None)), "pod": (dict, type(None)), "cgroup": str,
               "cpu_percent": (int, float), "cpu_limit": (int, float, type(None)), "rss": int, "threads": int, "frame_pointers": bool, "debug_non_safepoints": bool,
-              "profilable": dict}
+              "profilable": dict, "service": dict, "signals": list}
 
 
 class Api(ContractCase):

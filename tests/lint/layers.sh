@@ -43,10 +43,11 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         # What is asked, by whom and of whom, as values and one table of functions: serve/ asks, the engine answers.
         may["request"] = "base proc event profile"
         parts = values " request sample broker_client quarantine hotspot discover elf dwarf namer symbolize unwind_tables store schedule"
-        may["engine"] = parts " capture attach"
+        may["signal"] = "base proc event profile unwind sample broker_client hotspot discover" # numbers of JVMs, and rules over them
+        may["engine"] = parts " signal capture attach"
         may["capture"] = parts " attach"
         may["attach"] = parts " helper agent"
-        may["api"] = parts " engine capture attach"
+        may["api"] = parts " signal engine capture attach"
         may["render"] = "base proc profile"
         may["render/standalone"] = "base proc profile render" # pages and pictures for a browser
         may["render/proto"] = "base proc profile render" # messages of protobuf, and what is generated for them

@@ -121,6 +121,13 @@ bool negotiate_events(struct span accept)
     return false;
 }
 
+bool negotiate_text(struct span accept)
+{
+    unsigned text = format_score(accept, SPAN("text/plain"));
+
+    return (text >> 8 & 3) == 3 && text > format_score(accept, SPAN("application/json"));
+}
+
 bool negotiate_html(struct span accept)
 {
     unsigned html = format_score(accept, SPAN("text/html"));

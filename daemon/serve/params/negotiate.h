@@ -18,4 +18,6 @@ const struct render_format *negotiate_format(struct span accept,
 bool negotiate_events(struct span accept);
 /* Returns whether @accept names text/html and wants plain text less: browsers do. */
 bool negotiate_html(struct span accept);
+/* Returns whether @accept names text/plain and wants JSON less. */
+bool negotiate_text(struct span accept);
 enum content_coding negotiate_coding(struct span accept_encoding);

@@ -26,10 +26,13 @@ static const struct value_name NAMES_OF_LINES[] = {
 };
 
 static const struct value_name NAMES_OF_DIFFS[] = {
-    { "html", DIFF_HTML },
-    { "svg", DIFF_SVG },
-    { "collapsed", DIFF_COLLAPSED },
-    { "json", DIFF_JSON },
+    { "html", DIFF_HTML }, { "svg", DIFF_SVG },   { "collapsed", DIFF_COLLAPSED },
+    { "json", DIFF_JSON }, { "text", DIFF_TEXT },
+};
+
+static const struct value_name NAMES_OF_LISTS[] = {
+    { "json", LIST_JSON },
+    { "text", LIST_TEXT },
 };
 
 static const struct value_name NAMES_OF_SYMBOLS[] = {

@@ -68,7 +68,8 @@ _Static_assert(PARAM_COUNT < 63, "PARAM_BIT()s and PARAMS_LENIENT in 64 bits");
 
 enum captures_state { CAPTURES_ANY, CAPTURES_RUNNING, CAPTURES_DONE, CAPTURES_FAILED };
 enum timeline_by { TIMELINE_BY_JVM, TIMELINE_BY_CATEGORY, TIMELINE_BY_JVM_CATEGORY };
-enum diff_format { DIFF_HTML, DIFF_SVG, DIFF_COLLAPSED, DIFF_JSON };
+enum diff_format { DIFF_HTML, DIFF_SVG, DIFF_COLLAPSED, DIFF_JSON, DIFF_TEXT };
+enum list_format { LIST_UNSAID, LIST_JSON, LIST_TEXT };
 
 struct params {
     struct target_selector target; /* strings point into the query */
@@ -99,6 +100,7 @@ struct params {
     enum captures_state state;
     enum timeline_by by;
     enum diff_format diff_format;
+    enum list_format list_format;
     bool absolute, once, unfold;
     uint64_t refresh_ns;
     uint64_t given; /* PARAM_BIT()s of the parameters that were there */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The routes that hand on what the backend knows, and those that know enough themselves. */
 #include "serve/routes/handlers.h"
+#include "serve/routes/list_text.h"
 
 bool answer_backend(struct request *req, int r, json_t *value, const struct error *err)
 {
@@ -8,6 +9,19 @@ bool answer_backend(struct request *req, int r, json_t *value, const struct erro
         answer_json(&req->answer, 200, value);
     else
         answer_outcome(&req->answer, r ? r : -EIO, err, 1);
+    json_decref(value);
+    return true;
+}
+
+/* As answer_backend(), or as a table where the client wants text. */
+static bool answer_list(struct request *req, int r, json_t *value, const struct error *err,
+                        void (*write)(const json_t *list, struct buf *out))
+{
+    if (r != 0 || !value || !req->wants_text)
+        return answer_backend(req, r, value, err);
+    write(value, &req->answer.body);
+    req->answer.status = 200;
+    req->answer.content_type = "text/plain; charset=utf-8";
     json_decref(value);
     return true;
 }
@@ -54,7 +68,7 @@ bool handle_jvms(struct request *req)
     json_t *value = NULL;
     int r = be->jvms(be->ctx, &req->params.target, &value, &err);
 
-    return answer_backend(req, r, value, &err);
+    return answer_list(req, r, value, &err, list_text_jvms);
 }
 
 bool handle_services(struct request *req)
@@ -64,7 +78,17 @@ bool handle_services(struct request *req)
     json_t *value = NULL;
     int r = be->services(be->ctx, &req->subject.viewer, &value, &err);
 
-    return answer_backend(req, r, value, &err);
+    return answer_list(req, r, value, &err, list_text_services);
+}
+
+bool handle_signals(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    struct error err = ERROR_NULL;
+    json_t *value = NULL;
+    int r = be->signals(be->ctx, &req->params.target, &value, &err);
+
+    return answer_list(req, r, value, &err, list_text_signals);
 }
 
 bool handle_jvm(struct request *req)

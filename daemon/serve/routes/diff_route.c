@@ -59,6 +59,7 @@ static const struct {
     [DIFF_SVG] = { "image/svg+xml", "diff.svg" },
     [DIFF_COLLAPSED] = { "text/plain; charset=utf-8", "diff.collapsed.txt" },
     [DIFF_JSON] = { "application/json", "diff.json" },
+    [DIFF_TEXT] = { "text/plain; charset=utf-8", "diff.txt" },
 };
 
 static int write_diff(struct request *req, const struct diff *d, struct error *err)
@@ -80,6 +81,8 @@ static int write_diff(struct request *req, const struct diff *d, struct error *e
         return diff_collapsed(d, &o, out, err);
     case DIFF_JSON:
         return diff_json(d, &o, out, err);
+    case DIFF_TEXT:
+        return diff_text(d, &o, out, err);
     default:
         return diff_html(d, &o, out, err);
     }

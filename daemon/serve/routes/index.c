@@ -7,13 +7,14 @@
 struct index_row {
     int32_t host_pid;
     double cpu_percent;
-    char service[40], main[64];
+    char service[40], main[64], signals[96];
 };
 
 struct index {
     struct index_row rows[INDEX_JVMS_MAX]; /* the busiest first */
     size_t count;                          /* of them */
     size_t jvms;                           /* that there are */
+    bool signals;                          /* some JVM has one */
 };
 
 static void add_jvm(void *cookie, const struct jvm_facts *f)
@@ -22,6 +23,7 @@ static void add_jvm(void *cookie, const struct jvm_facts *f)
     size_t i;
 
     x->jvms++;
+    x->signals |= f->signals && f->signals[0];
     if (x->count == INDEX_JVMS_MAX && f->cpu_percent <= x->rows[x->count - 1].cpu_percent)
         return;
     for (i = MIN(x->count, (size_t)INDEX_JVMS_MAX - 1);
@@ -30,6 +32,7 @@ static void add_jvm(void *cookie, const struct jvm_facts *f)
     x->rows[i] = (struct index_row){ .host_pid = f->host_pid, .cpu_percent = f->cpu_percent };
     snprintf(x->rows[i].service, sizeof(x->rows[i].service), "%s", f->service);
     snprintf(x->rows[i].main, sizeof(x->rows[i].main), "%s", f->main);
+    snprintf(x->rows[i].signals, sizeof(x->rows[i].signals), "%s", f->signals ? f->signals : "");
     x->count = MIN(x->count + 1, (size_t)INDEX_JVMS_MAX);
 }
 
@@ -55,8 +58,9 @@ static void add_rows(const struct index *x, struct buf *out)
                : x->jvms > 1      ? ", the busiest first:"
                                   : "");
     for (size_t i = 0; i < x->count; i++)
-        buf_printf(out, "%8d %6.1f%%  %-24s %s\n", x->rows[i].host_pid, x->rows[i].cpu_percent,
-                   x->rows[i].service, x->rows[i].main);
+        buf_printf(out, "%8d %6.1f%%  %-24s %s%s%s\n", x->rows[i].host_pid, x->rows[i].cpu_percent,
+                   x->rows[i].service, x->rows[i].main, x->rows[i].signals[0] ? "  ! " : "",
+                   x->rows[i].signals);
 }
 
 bool handle_index(struct request *req)
@@ -77,7 +81,8 @@ bool handle_index(struct request *req)
     add_rows(&x, &a->body);
     add_command(req, "-o flame.html ", "/profile?seconds=10", busiest, &a->body);
     add_command(req, "-N ", "/top", busiest, &a->body);
-    add_command(req, "", "/api/v1/services", 0, &a->body);
+    add_command(req, "", x.signals ? "/api/v1/signals?format=text" : "/api/v1/services", 0,
+                &a->body);
     a->content_type = "text/plain; charset=utf-8";
     return true;
 }

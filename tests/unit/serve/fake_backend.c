@@ -198,6 +198,20 @@ static int fake_services(void *ctx, const struct viewer *v, json_t **ret, struct
     return 0;
 }
 
+static int fake_signals(void *ctx, const struct target_selector *t, json_t **ret, struct error *err)
+{
+    int r = fake_outcome(t, err);
+
+    fake_see(ctx, t->viewer);
+    if (r == 0)
+        *ret = json_pack("{s:[{s:s, s:i, s:s, s:i, s:s, s:f, s:s, s:s, s:s, s:s}]}", "signals",
+                         "signal", "cpu-limit", "severity", 2, "service", "shop", "pid", 1000,
+                         "since", "2026-11-26T12:00:00Z", "value", 97.0, "unit", "percent",
+                         "sentence", "its limit stopped it", "evidence", "/profile?pid=1000",
+                         "remedy", "raise it");
+    return r;
+}
+
 static int fake_jvm(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
                     struct error *err)
 {
@@ -454,6 +468,7 @@ void fake_init(struct fake *f)
                                      .target_check = fake_target_check,
                                      .jvms = fake_jvms,
                                      .services = fake_services,
+                                     .signals = fake_signals,
                                      .jvm = fake_jvm,
                                      .jvms_each = fake_jvms_each,
                                      .events = fake_events,

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is wrong with JVMs, as the API says it. */
+#include "api/api_impl.h"
+#include "api/exposition.h"
+#include "api/json.h"
+#include "base/array.h"
+#include "capture/process_selector.h"
+#include "discover/service.h"
+
+#define LINK_BYTES 192
+#define REMEDY_BYTES 512
+#define SERVICES_MAX 1024 /* that /metrics has signals of; those of more are left out */
+
+/* ---- names ---- */
+
+static void add_name(void *cookie, const struct signal *s)
+{
+    char *names = cookie;
+    size_t n = strlen(names);
+
+    snprintf(names + n, SIGNAL_NAMES_BYTES - n, "%s%s", n ? " " : "", s->rule->name);
+}
+
+void signal_names(const struct api *api, const struct process *p, char ret[SIGNAL_NAMES_BYTES])
+{
+    ret[0] = '\0';
+    signals_each(api->engine.signals, p, add_name, ret);
+}
+
+static void add_json_name(void *cookie, const struct signal *s)
+{
+    json_array_append_new(cookie, json_string(s->rule->name));
+}
+
+json_t *signal_names_json(const struct api *api, const struct process *p)
+{
+    json_t *list = json_array();
+
+    if (list)
+        signals_each(api->engine.signals, p, add_json_name, list);
+    return list;
+}
+
+/* ---- the list ---- */
+
+struct listing {
+    const struct target *target;
+    json_t *list;
+};
+
+static json_t *signal_json(const struct signal *s)
+{
+    char evidence[LINK_BYTES], remedy[REMEDY_BYTES];
+    struct service service;
+
+    service_of_process(s->process, &service);
+    signal_evidence(s, evidence, sizeof(evidence));
+    signal_remedy(s, remedy, sizeof(remedy));
+    return json_pack("{s:s, s:i, s:s, s:i, s:o, s:f, s:s, s:s, s:s, s:s}", "signal", s->rule->name,
+                     "severity", (int)s->severity, "service", service.name, "pid",
+                     (int)s->process->id.host_pid, "since", json_time(s->since_ns), "value",
+                     s->value, "unit", s->rule->unit, "sentence", s->sentence, "evidence", evidence,
+                     "remedy", remedy);
+}
+
+static void list_one(void *cookie, const struct signal *s)
+{
+    struct listing *l = cookie;
+
+    if (target_matches(l->target, s->process))
+        json_array_append_new(l->list, signal_json(s));
+}
+
+int facts_signals(struct api *api, const struct target_selector *t, json_t **ret, struct error *err)
+{
+    _cleanup_(target_freep) struct target *target = NULL;
+    struct listing l = { 0 };
+    int r = target_new(t, &target, err);
+
+    if (r < 0)
+        return r;
+    l.target = target;
+    l.list = json_array();
+    if (!l.list)
+        return -ENOMEM;
+    signals_each(api->engine.signals, NULL, list_one, &l);
+    if (!json_array_size(l.list) && (t->pid_count || t->service)) {
+        r = target_check(target, api->engine.discover, api->engine.opts->proc_fd, err);
+        if (r != 0) {
+            json_decref(l.list);
+            return r;
+        }
+    }
+    *ret = json_pack("{s:o}", "signals", l.list);
+    return *ret ? 0 : -ENOMEM;
+}
+
+/* ---- /metrics ---- */
+
+struct service_row {
+    char name[SERVICE_NAME_BYTES];
+    unsigned severity[RULES]; /* the greatest of its JVMs */
+};
+
+struct scrape {
+    const struct target *seen;
+    struct service_row *rows; /* owned */
+    size_t count, room;
+};
+
+static struct service_row *row_of(struct scrape *a, const char *name)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        if (strcmp(a->rows[i].name, name) == 0)
+            return &a->rows[i];
+    }
+    if (a->count == SERVICES_MAX || !array_grow(&a->rows, &a->room, a->count + 1, 8))
+        return NULL;
+    a->rows[a->count] = (struct service_row){ .name = "" };
+    snprintf(a->rows[a->count].name, SERVICE_NAME_BYTES, "%s", name);
+    return &a->rows[a->count++];
+}
+
+static void count_signal(void *cookie, const struct signal *s)
+{
+    struct scrape *a = cookie;
+    struct service_row *row;
+    struct service service;
+
+    if (!target_sees(a->seen, s->process))
+        return;
+    service_of_process(s->process, &service);
+    row = row_of(a, service.name);
+    for (size_t i = 0; row && i < RULES; i++) {
+        if (rule_of((enum rule_id)i) == s->rule)
+            row->severity[i] = MAX(row->severity[i], s->severity);
+    }
+}
+
+static void own_metrics(const struct api *api, struct buf *out)
+{
+    struct signals_stats s;
+
+    signals_stats(api->engine.signals, &s);
+    metric(out, "flamed_signal_jvms", "gauge", "JVMs whose numbers are read for signals.",
+           (double)s.jvms);
+    metric(out, "flamed_signal_left_out", "gauge",
+           "JVMs that found no room there: they have no signals.", (double)s.left_out);
+    metric(out, "flamed_signal_bytes", "gauge", "Memory of those numbers.", (double)s.bytes);
+    metric(out, "flamed_signal_readings_total", "counter", "Readings of the numbers of a JVM.",
+           (double)s.readings);
+    metric(out, "flamed_signal_seconds_total", "counter", "Time that all readings took.",
+           (double)s.took_ns / (double)NSEC_PER_SEC);
+}
+
+void signal_metrics(struct api *api, const struct viewer *v, struct buf *out)
+{
+    struct target_selector all = { .viewer = v };
+    _cleanup_(target_freep) struct target *seen = NULL;
+    struct scrape a = { 0 };
+
+    if (target_new(&all, &seen, NULL) != 0)
+        return;
+    a.seen = seen;
+    signals_each(api->engine.signals, NULL, count_signal, &a);
+    metric_head(out, "flamed_signal", "gauge",
+                "Severity, 1 to 3, of a signal that is on for a JVM of the service.");
+    for (size_t i = 0; i < a.count; i++) {
+        for (size_t id = 0; id < RULES; id++) {
+            if (!a.rows[i].severity[id])
+                continue;
+            buf_add_str(out, "flamed_signal{");
+            metric_label(out, "signal", rule_of((enum rule_id)id)->name);
+            buf_add_char(out, ',');
+            metric_label(out, "service", a.rows[i].name);
+            buf_add_str(out, "} ");
+            metric_value(out, a.rows[i].severity[id]);
+        }
+    }
+    free(a.rows);
+    if (v->whole)
+        own_metrics(api, out);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/routes/list_text.h"
+
+#define MIB 1048576.0
+#define SEVERITIES 3
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+static long long whole_of(const json_t *object, const char *key)
+{
+    return (long long)json_integer_value(json_object_get(object, key));
+}
+
+/* Appends the texts of a list with blanks between them. */
+static void add_words(const json_t *list, struct buf *out)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        buf_printf(out, "%s%s", i ? " " : "", json_string_value(json_array_get(list, i)));
+}
+
+void list_text_jvms(const json_t *answer, struct buf *out)
+{
+    const json_t *list = json_object_get(answer, "jvms");
+
+    buf_printf(out, "%8s %7s %9s %7s  %-24s %-32s %s\n", "PID", "CPU %", "RSS MiB", "THREADS",
+               "SERVICE", "MAIN", "SIGNALS");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *jvm = json_array_get(list, i);
+
+        buf_printf(out, "%8lld %7.1f %9.0f %7lld  %-24s %-32s ", whole_of(jvm, "pid"),
+                   json_number_value(json_object_get(jvm, "cpu_percent")),
+                   json_number_value(json_object_get(jvm, "rss")) / MIB, whole_of(jvm, "threads"),
+                   text_of(json_object_get(jvm, "service"), "name"), text_of(jvm, "main"));
+        add_words(json_object_get(jvm, "signals"), out);
+        buf_add_char(out, '\n');
+    }
+}
+
+void list_text_services(const json_t *answer, struct buf *out)
+{
+    const json_t *list = json_object_get(answer, "services");
+
+    buf_printf(out, "%-32s %5s  %-30s %s\n", "SERVICE", "JVMS", "FIRST SEEN", "VERSIONS");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *service = json_array_get(list, i);
+
+        buf_printf(out, "%-32s %5zu  %-30s ", text_of(service, "name"),
+                   json_array_size(json_object_get(service, "jvms")),
+                   text_of(service, "first_seen"));
+        add_words(json_object_get(service, "versions"), out);
+        buf_add_char(out, '\n');
+    }
+}
+
+static void add_signal(const json_t *signal, struct buf *out)
+{
+    buf_printf(out, "%lld  %-18s %s, pid %lld: %s\n", whole_of(signal, "severity"),
+               text_of(signal, "signal"), text_of(signal, "service"), whole_of(signal, "pid"),
+               text_of(signal, "sentence"));
+    buf_printf(out, "   since %s; see %s\n   %s\n", text_of(signal, "since"),
+               text_of(signal, "evidence"), text_of(signal, "remedy"));
+}
+
+void list_text_signals(const json_t *answer, struct buf *out)
+{
+    const json_t *list = json_object_get(answer, "signals");
+
+    if (!json_array_size(list))
+        buf_add_str(out, "No signal is on.\n");
+    for (int severity = SEVERITIES; severity > 0; severity--) {
+        for (size_t i = 0; i < json_array_size(list); i++) {
+            const json_t *signal = json_array_get(list, i);
+
+            if (whole_of(signal, "severity") == severity)
+                add_signal(signal, out);
+        }
+    }
+}

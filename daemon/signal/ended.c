@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a JVM ended, from outside: by its pidfd, and by what its cgroup counted. */
+#include "signal/watched.h"
+
+#include "proc/exit_status.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#define WAIT_NS (10 * NSEC_PER_SEC) /* for its parent to wait for it */
+#define LIVED_S 60.0                /* a program that ends as it should sooner is no service */
+#define BY_SIGNAL 128               /* a JVM that ends by SIGTERM exits with 128 and its number */
+#define NS_PER_S 1e9
+
+static bool is_crash(int number)
+{
+    return number == SIGSEGV || number == SIGABRT || number == SIGBUS || number == SIGILL ||
+           number == SIGFPE;
+}
+
+static bool is_asked(int code)
+{
+    return code == 0 || code == BY_SIGNAL + SIGTERM || code == BY_SIGNAL + SIGINT ||
+           code == BY_SIGNAL + SIGHUP;
+}
+
+/* Appends what it had at last. */
+static void add_memory(const struct end_facts *e, struct rule_finding *f)
+{
+    char a[RULE_BYTES_TEXT], b[RULE_BYTES_TEXT];
+    size_t at = strlen(f->sentence);
+
+    if (e->rss > 0 && e->limit > 0)
+        snprintf(f->sentence + at, sizeof(f->sentence) - at,
+                 "; at last it had %s of the %s that its container may have", rule_bytes(e->rss, a),
+                 rule_bytes(e->limit, b));
+    else if (e->rss > 0)
+        snprintf(f->sentence + at, sizeof(f->sentence) - at, "; at last it had %s in memory",
+                 rule_bytes(e->rss, a));
+}
+
+static void say_killed(const struct end_facts *e, struct rule_finding *f)
+{
+    bool oom = e->oom_kills > 0;
+
+    f->severity = oom ? 3 : e->age_s >= LIVED_S ? 2 : 1;
+    if (oom)
+        rule_say(f, "the kernel ended it (SIGKILL): its container had no memory left");
+    else
+        rule_say(f, "it was ended by SIGKILL; %s",
+                 isnan(e->oom_kills) ? "whether for want of memory is not known"
+                                     : "its container counts no process ended for want of memory");
+    add_memory(e, f);
+}
+
+bool ended_find(const struct end_facts *e, struct rule_finding *ret)
+{
+    struct rule_finding f = { .strength = 1, .severity = 1, .value = e->status };
+    char lived[RULE_BYTES_TEXT];
+
+    rule_duration(e->age_s, lived);
+    if (!e->known && e->oom_kills > 0) {
+        f.severity = 3;
+        rule_say(&f, "it ended as the kernel ended a process of its container for want of memory");
+        add_memory(e, &f);
+    } else if (!e->known) {
+        rule_say(&f, "it ended after %s; how is not known: the kernel tells since Linux 6.15",
+                 lived);
+    } else if (WIFSIGNALED(e->status) && WTERMSIG(e->status) == SIGKILL) {
+        say_killed(e, &f);
+    } else if (WIFSIGNALED(e->status)) {
+        f.severity = is_crash(WTERMSIG(e->status)) ? 3 : 1;
+        rule_say(&f, "it %s by signal %d (%s) after %s",
+                 f.severity == 3 ? "crashed and ended" : "was ended", WTERMSIG(e->status),
+                 strsignal(WTERMSIG(e->status)), lived);
+    } else if (is_asked(WEXITSTATUS(e->status))) {
+        rule_say(&f, "it ended with status %d after %s", WEXITSTATUS(e->status), lived);
+    } else {
+        f.severity = 2;
+        rule_say(&f, "it ended with status %d, which is an error, after %s", WEXITSTATUS(e->status),
+                 lived);
+    }
+    *ret = f;
+    return f.severity > 1 || e->age_s >= LIVED_S;
+}
+
+/* How many processes of its cgroup the kernel has ended since the last reading. */
+static double last_kills(const struct watched *w)
+{
+    struct number_reading now;
+
+    reading_clear(&now);
+    read_cgroup(&w->files, &now);
+    return now.v[NUMBER_OOM_KILLS] - numbers_last(&w->numbers, NUMBER_OOM_KILLS);
+}
+
+bool ended_look(struct watched *w, uint64_t now_ns)
+{
+    uint64_t start_ns = w->p->start_realtime_ns, real_ns = clock_realtime_ns();
+    struct end_facts e = { .age_s = (double)(real_ns - MIN(start_ns, real_ns)) / NS_PER_S,
+                           .rss = numbers_last(&w->numbers, NUMBER_RSS_BYTES),
+                           .limit = numbers_last(&w->numbers, NUMBER_MEMORY_LIMIT_BYTES) };
+    struct signal_state *state = &w->states[RULE_ENDED];
+
+    if (!w->ended_ns) {
+        w->ended_ns = now_ns;
+        w->last_kills = last_kills(w);
+    }
+    e.oom_kills = w->last_kills;
+    e.known = exit_status_of(w->pidfd, &e.status);
+    if (!e.known && now_ns - w->ended_ns < WAIT_NS)
+        return false;
+    memset(w->states, 0, sizeof(w->states)); /* it has no other trouble any more */
+    state->on = ended_find(&e, &state->finding);
+    state->strong_ns = w->ended_ns;
+    w->ended = true;
+    return true;
+}

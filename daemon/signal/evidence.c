@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The links of a signal: its rule's texts with the process and the time in them. */
+#include "signal/signal.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+#define BEFORE_NS (60 * NSEC_PER_SEC) /* a minute before the newest look */
+
+static void add_time(struct buf *b, uint64_t realtime_ns)
+{
+    time_t s = (time_t)(realtime_ns / NSEC_PER_SEC);
+    char text[32];
+    struct tm tm;
+
+    if (!gmtime_r(&s, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
+        return;
+    buf_add_str(b, text);
+}
+
+static void fill(const struct signal *signal, const char *template, char *out, size_t size)
+{
+    _cleanup_buf_ struct buf b = BUF_NULL;
+    struct span rest = span_of(template);
+
+    buf_init(&b, size - 1);
+    while (rest.n) {
+        if (span_take_str(&rest, "{pid}"))
+            buf_printf(&b, "%d", (int)signal->process->id.host_pid);
+        else if (span_take_str(&rest, "{from}"))
+            add_time(&b, signal->now_ns - MIN(signal->now_ns, BEFORE_NS));
+        else if (span_take_str(&rest, "{to}"))
+            add_time(&b, signal->now_ns + NSEC_PER_SEC - 1);
+        else {
+            buf_add_char(&b, rest.p[0]);
+            rest = span_from(rest, 1);
+        }
+    }
+    span_copy(buf_span(&b), out, size);
+}
+
+void signal_evidence(const struct signal *signal, char *out, size_t size)
+{
+    fill(signal, signal->rule->evidence, out, size);
+}
+
+void signal_remedy(const struct signal *signal, char *out, size_t size)
+{
+    fill(signal, signal->rule->remedy, out, size);
+}

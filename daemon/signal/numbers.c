@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "signal/numbers.h"
+
+#include "base/array.h"
+
+#define KNOWN_PART (2.0 / 3) /* of a window, for its sum to be known */
+#define TREND_POINTS_MIN 4
+#define ROOM_STEP 16
+
+enum number_kind { RISES, IS };
+
+static const enum number_kind KINDS[NUMBERS] = {
+#define NUMBER(id, kind) [NUMBER_##id] = kind,
+#include "signal/numbers.def"
+#undef NUMBER
+};
+
+void reading_clear(struct number_reading *r)
+{
+    for (size_t i = 0; i < NUMBERS; i++)
+        r->v[i] = NAN;
+}
+
+/* Returns the place of the next point; NULL: no memory. */
+static struct number_point *next_point(struct numbers *n)
+{
+    struct number_point *p;
+
+    if (n->count == NUMBERS_POINTS_MAX) {
+        p = &n->points[n->first];
+        n->first = (n->first + 1) % NUMBERS_POINTS_MAX;
+        return p;
+    }
+    return array_grow(&n->points, &n->room, n->count + 1, ROOM_STEP) ? &n->points[n->count++]
+                                                                     : NULL;
+}
+
+static float difference(double before, double now)
+{
+    return now >= before ? (float)(now - before) : NAN;
+}
+
+bool numbers_add(struct numbers *n, uint64_t at_ns, const struct number_reading *r)
+{
+    uint64_t before_ns = n->last_ns;
+    struct number_reading before = n->last;
+    struct number_point *p;
+
+    n->last = *r;
+    n->last_ns = at_ns;
+    if (!before_ns || at_ns <= before_ns)
+        return true;
+    p = next_point(n);
+    if (!p)
+        return false;
+    p->at_ns = at_ns;
+    p->seconds = (float)((double)(at_ns - before_ns) / (double)NSEC_PER_SEC);
+    for (size_t i = 0; i < NUMBERS; i++)
+        p->v[i] = KINDS[i] == RISES ? difference(before.v[i], r->v[i]) : (float)r->v[i];
+    return true;
+}
+
+void numbers_deinit(struct numbers *n)
+{
+    free(n->points);
+    *n = (struct numbers){ .count = 0 };
+}
+
+const struct number_point *numbers_at(const struct numbers *n, size_t i)
+{
+    return &n->points[(n->first + i) % n->count];
+}
+
+size_t numbers_within(const struct numbers *n, double window_s)
+{
+    double until_s = 0;
+    size_t k = 0;
+
+    while (k < n->count && until_s < window_s - window_s / (2 * NUMBERS_TREND_POINTS)) {
+        until_s += (double)numbers_at(n, n->count - 1 - k)->seconds;
+        k++;
+    }
+    return k;
+}
+
+double numbers_last(const struct numbers *n, enum number which)
+{
+    return n->last_ns ? n->last.v[which] : (double)NAN;
+}
+
+struct total {
+    double sum, max, seconds; /* of what is known */
+    size_t points;
+};
+
+static struct total total_of(const struct numbers *n, enum number which, double window_s)
+{
+    struct total t = { .max = -INFINITY };
+
+    for (size_t k = numbers_within(n, window_s); k > 0; k--) {
+        const struct number_point *p = numbers_at(n, n->count - k);
+        double v = (double)p->v[which];
+
+        if (isnan(v))
+            continue;
+        t.sum += v;
+        t.max = fmax(t.max, v);
+        t.seconds += (double)p->seconds;
+        t.points++;
+    }
+    if (t.seconds < window_s * KNOWN_PART - 1)
+        t.sum = t.max = (double)NAN;
+    return t;
+}
+
+double numbers_sum(const struct numbers *n, enum number which, double window_s)
+{
+    return total_of(n, which, window_s).sum;
+}
+
+double numbers_rate(const struct numbers *n, enum number which, double window_s)
+{
+    struct total t = total_of(n, which, window_s);
+
+    return t.sum / t.seconds;
+}
+
+double numbers_share(const struct numbers *n, enum number which, double window_s)
+{
+    return numbers_rate(n, which, window_s) / (double)NSEC_PER_SEC;
+}
+
+double numbers_mean(const struct numbers *n, enum number which, double window_s)
+{
+    struct total t = total_of(n, which, window_s);
+
+    return t.sum / (double)t.points;
+}
+
+double numbers_max(const struct numbers *n, enum number which, double window_s)
+{
+    return total_of(n, which, window_s).max;
+}
+
+/* ---- trends ---- */
+
+struct place {
+    double s, v; /* when, and what */
+};
+
+/* Whether point @p counts for a trend of @which. */
+static bool counts(const struct number_point *p, enum number which, enum number only)
+{
+    return !isnan(p->v[which]) && (only == NUMBERS || p->v[only] > 0);
+}
+
+/* Gets points of the last @window_s seconds, evenly thinned; the newest is always there. */
+static size_t take_places(const struct numbers *n, enum number which, enum number only,
+                          double window_s, struct place *ret)
+{
+    size_t within = numbers_within(n, window_s), all = 0, seen = 0, taken = 0, step;
+
+    for (size_t k = within; k > 0; k--)
+        all += counts(numbers_at(n, n->count - k), which, only);
+    step = (all + NUMBERS_TREND_POINTS - 1) / NUMBERS_TREND_POINTS;
+    for (size_t k = within; k > 0; k--) {
+        const struct number_point *p = numbers_at(n, n->count - k);
+
+        if (!counts(p, which, only))
+            continue;
+        seen++;
+        if ((all - seen) % step == 0)
+            ret[taken++] =
+                (struct place){ (double)(p->at_ns / NSEC_PER_MSEC) / 1e3, (double)p->v[which] };
+    }
+    return taken;
+}
+
+static double slope(const struct place *at, size_t n)
+{
+    double mean_s = 0, mean_v = 0, up = 0, down = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        mean_s += at[i].s / (double)n;
+        mean_v += at[i].v / (double)n;
+    }
+    for (size_t i = 0; i < n; i++) {
+        up += (at[i].s - mean_s) * (at[i].v - mean_v);
+        down += (at[i].s - mean_s) * (at[i].s - mean_s);
+    }
+    return down > 0 ? up / down : 0;
+}
+
+static double agreement(const struct place *at, size_t n)
+{
+    int rise = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = i + 1; j < n; j++)
+            rise += (at[j].v > at[i].v) - (at[j].v < at[i].v);
+    }
+    return (double)rise / ((double)n * (double)(n - 1) / 2);
+}
+
+bool numbers_trend(const struct numbers *n, enum number which, enum number only, double window_s,
+                   struct trend *ret)
+{
+    struct place at[NUMBERS_TREND_POINTS + 1];
+    size_t points = take_places(n, which, only, window_s, at);
+    struct trend t = { .points = points, .above_all = true };
+
+    if (points < TREND_POINTS_MIN)
+        return false;
+    t.seconds = at[points - 1].s - at[0].s;
+    if (t.seconds < window_s * KNOWN_PART)
+        return false;
+    t.first = at[0].v;
+    t.last = at[points - 1].v;
+    t.per_second = slope(at, points);
+    t.agreement = agreement(at, points);
+    for (size_t i = 0; i < n->count && t.above_all; i++)
+        t.above_all = !((double)numbers_at(n, i)->v[which] > t.last);
+    *ret = t;
+    return true;
+}

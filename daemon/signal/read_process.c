@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "signal/read.h"
+
+#include "base/cleanup.h"
+#include "proc/stall_readers.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LIMITS_BYTES 4096
+#define NS_PER_TICK 1e7
+
+/* Linux tells the number of descriptors as the size of their folder since 6.2; 0 before. */
+static void take_descriptors(int proc_fd, int32_t host_pid, struct number_reading *r)
+{
+    char path[32];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "%d/fd", host_pid);
+    if (fstatat(proc_fd, path, &st, 0) == 0 && st.st_size > 0)
+        r->v[NUMBER_DESCRIPTORS] = (double)st.st_size;
+}
+
+int read_process(int proc_fd, const struct process *p, struct number_reading *r)
+{
+    struct proc_status status;
+    struct proc_stat st;
+    int result = readers_stat(proc_fd, &p->id, &st);
+
+    if (result == 0 && st.start_ticks != p->id.start_ticks)
+        result = PROC_GONE;
+    if (result == 0)
+        result = proc_read_status(proc_fd, p->id.host_pid, &status);
+    if (result != 0)
+        return result;
+    r->v[NUMBER_CPU_NS] = (double)(st.utime_ticks + st.stime_ticks) * NS_PER_TICK;
+    r->v[NUMBER_MAJOR_FAULTS] = (double)st.major_faults;
+    r->v[NUMBER_THREADS] = (double)st.threads;
+    r->v[NUMBER_RSS_BYTES] = (double)status.rss_bytes;
+    r->v[NUMBER_SWAP_BYTES] = (double)status.swap_bytes;
+    take_descriptors(proc_fd, p->id.host_pid, r);
+    return 0;
+}
+
+void read_limits(int proc_fd, const struct process *p, struct number_reading *r)
+{
+    _cleanup_buf_ struct buf b = BUF_NULL;
+    struct span text, line;
+    char path[32];
+    uint64_t soft;
+
+    snprintf(path, sizeof(path), "%d/limits", p->id.host_pid);
+    buf_init(&b, LIMITS_BYTES);
+    if (buf_read_at(&b, proc_fd, path) != 0)
+        return;
+    text = buf_span(&b);
+    while (span_take_line(&text, &line)) {
+        if (!span_take_str(&line, "Max open files"))
+            continue;
+        span_skip_blanks(&line);
+        if (span_take_dec(&line, &soft))
+            r->v[NUMBER_DESCRIPTORS_MAX] = (double)soft;
+    }
+}
+
+/* Adds the times of one thread. */
+static void add_thread(int task_fd, const char *tid, double *ran, double *waited)
+{
+    char path[32], text[96];
+    uint64_t ran_ns, waited_ns;
+    struct span s;
+    ssize_t n;
+
+    if (snprintf(path, sizeof(path), "%s/schedstat", tid) >= (int)sizeof(path))
+        return;
+    {
+        _cleanup_close_ int fd = openat(task_fd, path, O_RDONLY | O_CLOEXEC);
+
+        n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+    }
+    s = (struct span){ text, n > 0 ? (size_t)n : 0 };
+    if (!span_take_dec(&s, &ran_ns) || !span_take_char(&s, ' ') || !span_take_dec(&s, &waited_ns))
+        return;
+    *ran += (double)ran_ns;
+    *waited += (double)waited_ns;
+}
+
+void read_threads(int proc_fd, const struct process *p, struct number_reading *r)
+{
+    double ran = 0, waited = 0;
+    const struct dirent *e;
+    size_t threads = 0;
+    char path[32];
+    DIR *dir;
+    int fd;
+
+    snprintf(path, sizeof(path), "%d/task", p->id.host_pid);
+    fd = openat(proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    dir = fd < 0 ? NULL : fdopendir(fd);
+    if (!dir) {
+        close_fd(fd);
+        return;
+    }
+    while ((e = readdir(dir)) && threads <= READ_THREADS_MAX) {
+        if (e->d_name[0] == '.')
+            continue;
+        add_thread(dirfd(dir), e->d_name, &ran, &waited);
+        threads++;
+    }
+    closedir(dir);
+    if (threads > READ_THREADS_MAX)
+        return;
+    r->v[NUMBER_RAN_NS] = ran;
+    r->v[NUMBER_RUNNABLE_NS] = waited;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The JIT compiles on and on, although no new code is loaded: it throws code away. */
+#include "signal/rule.h"
+
+#define WINDOW_S 60.0
+#define COMPILES_PER_S 3.0      /* a program that is warm has fewer a minute */
+#define COMPILES_PER_CLASS 20.0 /* while classes are loaded, their methods are compiled */
+#define SHARE_FIRES 0.05        /* of a CPU, that compiling took */
+#define WARM_S 60.0
+
+static void look(const struct rule_view *v, struct rule_finding *f)
+{
+    const struct numbers *n = v->numbers;
+    double compiled = numbers_sum(n, NUMBER_COMPILED, WINDOW_S);
+    double share = numbers_share(n, NUMBER_COMPILE_NS, WINDOW_S);
+    double classes = numbers_sum(n, NUMBER_CLASSES_LOADED, WINDOW_S);
+    double used = numbers_share(n, NUMBER_CPU_NS, WINDOW_S);
+
+    if (isnan(compiled) || isnan(share)) {
+        f->strength = (double)NAN;
+        return;
+    }
+    if (v->age_s < WARM_S || classes * COMPILES_PER_CLASS > compiled)
+        return;
+    f->strength = fmin(compiled / WINDOW_S / COMPILES_PER_S, share / SHARE_FIRES);
+    f->value = compiled;
+    f->severity = rule_cost(fmin(share / fmax(used, share), 1));
+    rule_say(f,
+             "the JIT compiled %.0f methods in the last %.0f s, which took %.2f CPUs of the %.2f "
+             "that it used, and %.0f classes were loaded: code is thrown away and compiled again",
+             compiled, WINDOW_S, share, used, classes);
+}
+
+const struct signal_rule rule_deoptimization = {
+    .name = "deoptimization",
+    .unit = "methods/min",
+    .evidence = "/profile?pid={pid}&from={from}&to={to}",
+    .remedy = "find the method that is compiled again (-Xlog:jit+compilation=debug, "
+              "-Xlog:deoptimization=debug); often its types or branches change all the time",
+    .hold_s = 10,
+    .look = look,
+};

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Garbage collection takes a large share of the time. */
+#include "signal/rule.h"
+
+/* G1 sizes its heap for at most 8 % (GCTimeRatio=12), Parallel for 1 %: beyond this the collector
+ * misses its own aim. */
+#define SHARE_FIRES 0.10
+#define FULL 0.85 /* of the heap, after a collection: it is too small for what lives */
+#define MS_PER_S 1e3
+
+static void add_why(const struct numbers *n, struct rule_finding *f)
+{
+    double rate = numbers_last(n, NUMBER_ALLOCATED_PER_SECOND);
+    double used = numbers_last(n, NUMBER_HEAP_BYTES), max = numbers_last(n, NUMBER_HEAP_MAX_BYTES);
+    char a[RULE_BYTES_TEXT], b[RULE_BYTES_TEXT];
+    size_t at = strlen(f->sentence);
+
+    if (!isnan(rate) && rate > 0) {
+        snprintf(f->sentence + at, sizeof(f->sentence) - at, "; %s a second are allocated",
+                 rule_bytes(rate, a));
+        at = strlen(f->sentence);
+    }
+    if (used >= FULL * max)
+        snprintf(f->sentence + at, sizeof(f->sentence) - at,
+                 "; after a collection %s of the %s of heap are in use", rule_bytes(used, a),
+                 rule_bytes(max, b));
+}
+
+static void look(const struct rule_view *v, struct rule_finding *f)
+{
+    const struct numbers *n = v->numbers;
+    double share = numbers_share(n, NUMBER_COLLECTION_NS, RULE_WINDOW_S);
+    double count = numbers_sum(n, NUMBER_COLLECTIONS, RULE_WINDOW_S);
+    double ns = numbers_sum(n, NUMBER_COLLECTION_NS, RULE_WINDOW_S);
+
+    f->strength = share / SHARE_FIRES;
+    f->value = share * 100;
+    f->severity = rule_cost(share);
+    if (!(share > 0))
+        return;
+    rule_say(f, "%.0f %% of the last %.0f s went to %.0f pauses for garbage collection of %.1f ms",
+             share * 100, RULE_WINDOW_S, count,
+             ns / fmax(count, 1) / (double)NSEC_PER_SEC * MS_PER_S);
+    add_why(n, f);
+}
+
+const struct signal_rule rule_gc_pauses = {
+    .name = "gc-pauses",
+    .unit = "percent",
+    .evidence = "/api/v1/jvms/{pid}/heap",
+    .remedy = "see which code allocates (/profile?pid={pid}&event=alloc), or give the heap more "
+              "room (-Xmx)",
+    .hold_s = 10,
+    .look = look,
+};

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The process has nearly all the memory that its container may have. */
+#include "signal/rule.h"
+
+#define FULL_FIRES 0.9 /* what is left is less than a collection of a large heap may take */
+#define FULL_SOON 0.95
+#define KILLS_WINDOW_S 600.0
+#define KILLS_LEAST_S 20.0
+#define PRESSED 0.1 /* of the time, something waited for memory */
+
+/* Returns how many processes of its container the kernel ended, of the longest time that is known.
+ */
+static double kills_of(const struct numbers *n)
+{
+    double kills = (double)NAN;
+
+    for (double s = KILLS_WINDOW_S; isnan(kills) && s >= KILLS_LEAST_S; s /= 5)
+        kills = numbers_sum(n, NUMBER_OOM_KILLS, s);
+    return kills;
+}
+
+static void look(const struct rule_view *v, struct rule_finding *f)
+{
+    const struct numbers *n = v->numbers;
+    double limit = numbers_last(n, NUMBER_MEMORY_LIMIT_BYTES),
+           rss = numbers_last(n, NUMBER_RSS_BYTES);
+    double kills = kills_of(n);
+    double pressure = numbers_share(n, NUMBER_MEMORY_PRESSURE_NS, RULE_WINDOW_S),
+           share = rss / limit;
+    char a[RULE_BYTES_TEXT], b[RULE_BYTES_TEXT];
+
+    f->strength = share / FULL_FIRES;
+    f->value = share * 100;
+    f->severity = share >= FULL_SOON ? (pressure >= PRESSED ? 3 : 2) : 1;
+    rule_say(f, "it has %s of the %s that its container may have (%.0f %%)", rule_bytes(rss, a),
+             rule_bytes(limit, b), f->value);
+    if (!(kills > 0))
+        return;
+    f->strength = fmax(f->strength, 1);
+    f->severity = RULE_SEVERITY_MAX;
+    rule_say(f,
+             "the kernel ended %.0f processes of its container for want of memory; it has %s of %s",
+             kills, rule_bytes(rss, a), rule_bytes(limit, b));
+}
+
+const struct signal_rule rule_memory_limit = {
+    .name = "memory-limit",
+    .unit = "percent",
+    .evidence = "/api/v1/jvms/{pid}/heap",
+    .remedy = "give the container more memory, or the JVM a smaller heap (-XX:MaxRAMPercentage): "
+              "threads, metaspace, code and direct buffers need room beside it",
+    .look = look,
+};

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory beside the heap rises: direct buffers, native libraries, malloc. */
+#include "signal/rule.h"
+
+#define WARM_S 180.0
+#define PER_SECOND_FIRES (4 * 1048576.0 / 60) /* where no limit is known: 4 MiB a minute */
+
+static void look(const struct rule_view *v, struct rule_finding *f)
+{
+    const struct numbers *n = v->numbers;
+    double outside = numbers_last(n, NUMBER_OUTSIDE_BYTES), rss = numbers_last(n, NUMBER_RSS_BYTES);
+    double limit = numbers_last(n, NUMBER_MEMORY_LIMIT_BYTES);
+    double room = isnan(limit) ? numbers_last(n, NUMBER_NODE_AVAILABLE_BYTES) : limit - rss;
+    char a[RULE_BYTES_TEXT], b[RULE_BYTES_TEXT], c[RULE_BYTES_TEXT], d[RULE_BYTES_TEXT];
+    struct rule_growth g;
+
+    f->strength = isnan(outside) ? (double)NAN : 0;
+    if (v->age_s < WARM_S || isnan(outside) || outside <= 0 ||
+        !rule_growth_find(n, NUMBER_OUTSIDE_BYTES, NUMBERS, room, PER_SECOND_FIRES, &g))
+        return;
+    f->strength = fmin(g.strength, g.trend.per_second / PER_SECOND_FIRES);
+    f->value = g.trend.per_second * 60;
+    f->severity = rule_urgency(g.left_s);
+    rule_say(f,
+             "at least %s are in memory beside the heap, metaspace and code, and %s more each "
+             "minute, for %s; %s %s",
+             rule_bytes(outside, a), rule_bytes(f->value, b), rule_duration(g.trend.seconds, c),
+             isnan(limit) ? "the node's memory lasts about"
+                          : "the memory limit is reached in about",
+             rule_duration(g.left_s, d));
+}
+
+const struct signal_rule rule_native_growing = {
+    .name = "native-growing",
+    .unit = "bytes/min",
+    .evidence = "/profile?pid={pid}&event=nativemem&seconds=30",
+    .remedy = "see which code takes it (event=nativemem, or event=nativelive for what is not given "
+              "back); direct buffers have a limit of their own (-XX:MaxDirectMemorySize)",
+    .look = look,
+};

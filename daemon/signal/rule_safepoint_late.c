@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The VM waits long until all threads have stopped. */
+#include "signal/rule.h"
+
+#define WINDOW_S 60.0
+#define MEAN_FIRES_S                                                                               \
+    0.02                 /* HotSpot's threads look every few us; a page from a disk takes 10 ms    \
+                          */
+#define SHARE_FIRES 0.02 /* of all time: rare ones cost little */
+#define MS_PER_S 1e3
+
+static void look(const struct rule_view *v, struct rule_finding *f)
+{
+    const struct numbers *n = v->numbers;
+    double share = numbers_share(n, NUMBER_SAFEPOINT_SYNC_NS, WINDOW_S);
+    double count = numbers_sum(n, NUMBER_SAFEPOINTS, WINDOW_S);
+    double mean_s =
+        numbers_sum(n, NUMBER_SAFEPOINT_SYNC_NS, WINDOW_S) / (double)NSEC_PER_SEC / fmax(count, 1);
+
+    f->strength = fmin(mean_s / MEAN_FIRES_S, share / SHARE_FIRES);
+    f->value = mean_s * MS_PER_S;
+    f->severity = rule_cost(share);
+    if (isnan(f->strength))
+        return;
+    rule_say(f,
+             "%.0f safepoints of the last %.0f s waited %.0f ms each until the last thread had "
+             "stopped: %.0f %% of the time",
+             count, WINDOW_S, f->value, share * 100);
+}
+
+const struct signal_rule rule_safepoint_late = {
+    .name = "safepoint-late",
+    .unit = "ms",
+    .evidence = "/profile?pid={pid}&event=safepoint&seconds=10",
+    .remedy = "the profile of event safepoint names the late thread and its code: a counted loop "
+              "without a safepoint, a copy of a large array, or a page from a disk",
+    .look = look,
+};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pages of the process come back from a disk while threads wait. */
+#include "signal/rule.h"
+
+#define WARM_S 60.0             /* a program that begins reads its files */
+#define FAULTS_PER_S_FIRES 50.0 /* 5 ms each on a disk: a quarter of one thread's time */
+#define SWAPPED_PER_S_FIRES                                                                        \
+    10.0 /* where part of it is swapped out: a collection touches it all                           \
+          */
+#define FAULT_S 0.005
+
+static void look(const struct rule_view *v, struct rule_finding *f)
+{
+    const struct numbers *n = v->numbers;
+    double faults = numbers_rate(n, NUMBER_MAJOR_FAULTS, RULE_WINDOW_S);
+    double swap = numbers_last(n, NUMBER_SWAP_BYTES);
+    double pressure = fmax(numbers_share(n, NUMBER_MEMORY_PRESSURE_NS, RULE_WINDOW_S), 0);
+    double lost = isnan(pressure) ? faults * FAULT_S : fmin(faults * FAULT_S, pressure);
+    char a[RULE_BYTES_TEXT];
+
+    if (isnan(faults) || v->age_s < WARM_S) {
+        f->strength = isnan(faults) ? (double)NAN : 0;
+        return;
+    }
+    f->strength = faults / (swap > 0 ? SWAPPED_PER_S_FIRES : FAULTS_PER_S_FIRES);
+    f->value = faults;
+    f->severity = rule_cost(lost);
+    rule_say(f,
+             "%.0f pages a second came from a disk; %s of it are swapped out, and for %.0f %% of "
+             "the last %.0f s something waited for memory",
+             faults, rule_bytes(fmax(swap, 0), a), pressure * 100, RULE_WINDOW_S);
+}
+
+const struct signal_rule rule_swapping = {
+    .name = "swapping",
+    .unit = "faults/s",
+    .evidence = "/profile?pid={pid}&event=major-faults&seconds=10",
+    .remedy = "give the node or the container more memory, or make the heap smaller; swap and a "
+              "heap that is collected do not go together",
+    .hold_s = 10,
+    .look = look,
+};

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sentences, and how much something costs. */
+#include "signal/rule.h"
+
+#include <stdarg.h>
+
+#define KIB 1024.0
+#define MINUTE_S 60.0
+#define HOUR_S 3600.0
+/* Of 100 requests that need the time that is lost, so many are late for it. */
+#define COST_MUCH 0.15
+#define COST_MOST 0.4
+
+void rule_say(struct rule_finding *f, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(f->sentence, sizeof(f->sentence), fmt, ap);
+    va_end(ap);
+}
+
+const char *rule_bytes(double bytes, char text[RULE_BYTES_TEXT])
+{
+    static const char *const UNITS[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
+    size_t unit = 0;
+
+    while (fabs(bytes) >= KIB && unit + 1 < ARRAY_SIZE(UNITS)) {
+        bytes /= KIB;
+        unit++;
+    }
+    snprintf(text, RULE_BYTES_TEXT, fabs(bytes) < 10 && unit ? "%.1f %s" : "%.0f %s", bytes,
+             UNITS[unit]);
+    return text;
+}
+
+const char *rule_duration(double seconds, char text[RULE_BYTES_TEXT])
+{
+    if (seconds < 2 * MINUTE_S)
+        snprintf(text, RULE_BYTES_TEXT, "%.0f s", seconds);
+    else if (seconds < 2 * HOUR_S)
+        snprintf(text, RULE_BYTES_TEXT, "%.0f min", seconds / MINUTE_S);
+    else
+        snprintf(text, RULE_BYTES_TEXT, "%.0f h", fmin(seconds / HOUR_S, 9999));
+    return text;
+}
+
+unsigned rule_cost(double share)
+{
+    return share >= COST_MOST ? 3 : share >= COST_MUCH ? 2 : 1;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "signal/signal.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "signal/watched.h"
+
+#define LIST_NS NSEC_PER_SEC          /* between two looks for new JVMs */
+#define POLL_NS (2 * NSEC_PER_MSEC)   /* that one poll may take */
+#define NODE_NS (2 * NSEC_PER_SEC)    /* for which numbers of the node are new */
+#define FILES_NS (120 * NSEC_PER_SEC) /* after which cgroups are looked up again */
+#define FILES_FAILED_NS (30 * NSEC_PER_SEC)
+#define LIMITS_NS (60 * NSEC_PER_SEC)
+#define PRESSED 0.2 /* of the time something waits for a processor: then threads are looked at */
+#define BUSY 0.05   /* CPUs: of what runs less they are not */
+#define THREADS_EVERY 2 /* readings */
+
+struct signals {
+    struct signals_opts opts;
+    struct watched **all; /* owned, as those in it */
+    size_t count, room, next;
+    uint64_t list_ns, node_ns;
+    struct number_reading node;
+    struct signals_stats stats;
+};
+
+int signals_new(const struct signals_opts *o, struct signals **ret)
+{
+    struct signals *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return -ENOMEM;
+    s->opts = *o;
+    *ret = s;
+    return 0;
+}
+
+struct signals *signals_free(struct signals *s)
+{
+    if (!s)
+        return NULL;
+    for (size_t i = 0; i < s->count; i++)
+        watched_free(s->all[i]);
+    free(s->all);
+    free(s);
+    return NULL;
+}
+
+/* ---- which JVMs ---- */
+
+static struct watched *find(const struct signals *s, const struct process *p)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->all[i]->p == p)
+            return s->all[i];
+    }
+    return NULL;
+}
+
+static int list_one(void *cookie, struct process *p)
+{
+    struct signals *s = cookie;
+    struct watched *w;
+
+    if (p->exited || (p->jvm != JVM_READY && p->jvm != JVM_UNSUPPORTED) || find(s, p))
+        return 0;
+    if (s->count >= SIGNAL_JVMS_MAX || !array_grow(&s->all, &s->room, s->count + 1, 16)) {
+        s->stats.left_out++;
+        return 0;
+    }
+    w = watched_new(p, s->opts.proc_fd);
+    if (w)
+        s->all[s->count++] = w;
+    return 0;
+}
+
+static void drop(struct signals *s, size_t i)
+{
+    watched_free(s->all[i]);
+    s->all[i] = s->all[--s->count];
+}
+
+/* Whether its end is not shown any more: it is too long ago, or as it should be. */
+static bool is_over(const struct watched *w, uint64_t now_ns)
+{
+    return w->p->replaced ||
+           (w->ended && (!w->states[RULE_ENDED].on || now_ns - w->ended_ns > SIGNAL_ENDED_NS));
+}
+
+/* Drops those that are over, and of too many that ended the oldest. */
+static void sweep(struct signals *s, uint64_t now_ns)
+{
+    size_t ended = 0, oldest = 0;
+
+    for (size_t i = s->count; i-- > 0;) {
+        if (is_over(s->all[i], now_ns))
+            drop(s, i);
+    }
+    for (size_t i = 0; i < s->count; i++) {
+        if (!s->all[i]->ended)
+            continue;
+        if (!ended++ || s->all[i]->ended_ns < s->all[oldest]->ended_ns)
+            oldest = i;
+    }
+    if (ended > SIGNAL_ENDED_MAX)
+        drop(s, oldest);
+}
+
+/* ---- reading ---- */
+
+static void open_files(struct signals *s, struct watched *w, uint64_t now_ns)
+{
+    if (!s->opts.broker || (w->files_ns && now_ns < w->files_ns))
+        return;
+    cgroup_files_close(&w->files);
+    w->files_ns = now_ns + FILES_NS;
+    if (broker_cgroup_files(s->opts.broker, &w->p->id, &w->files, NULL) != 0)
+        w->files_ns = now_ns + FILES_FAILED_NS;
+}
+
+static void read_node_if_old(struct signals *s, uint64_t now_ns)
+{
+    if (s->node_ns && now_ns - s->node_ns < NODE_NS)
+        return;
+    reading_clear(&s->node);
+    read_node(s->opts.proc_fd, &s->node);
+    s->node_ns = now_ns;
+}
+
+/* Threads are many, so that their times are read only of a JVM that works where processors are
+ * short. */
+static bool wants_threads(const struct watched *w)
+{
+    return w->readings % THREADS_EVERY == 0 &&
+           numbers_share(&w->numbers, NUMBER_NODE_CPU_PRESSURE_NS, RULE_WINDOW_S) >= PRESSED &&
+           numbers_share(&w->numbers, NUMBER_CPU_NS, RULE_WINDOW_S) >= BUSY;
+}
+
+/* Reads what is read seldom, into w->fixed. */
+static void read_seldom(struct signals *s, struct watched *w, uint64_t now_ns)
+{
+    if (!w->fixed_read && w->p->vm)
+        read_fixed(w->p, &w->fixed);
+    w->fixed_read |= w->p->vm != NULL;
+    if (!w->limits_ns || now_ns - w->limits_ns >= LIMITS_NS) {
+        read_limits(s->opts.proc_fd, w->p, &w->fixed);
+        w->limits_ns = now_ns;
+    }
+    open_files(s, w, now_ns);
+}
+
+/* What the kernel says of the node comes first, then what it says of the process in its place. */
+static void read_one(struct signals *s, struct watched *w, uint64_t now_ns)
+{
+    struct number_reading r;
+
+    read_node_if_old(s, now_ns);
+    read_seldom(s, w, now_ns);
+    r = w->fixed;
+    for (size_t i = 0; i < NUMBERS; i++) {
+        if (isnan(r.v[i]))
+            r.v[i] = s->node.v[i];
+    }
+    if (read_process(s->opts.proc_fd, w->p, &r) != 0)
+        return;
+    if (wants_threads(w))
+        read_threads(s->opts.proc_fd, w->p, &r);
+    if (!read_cgroup(&w->files, &r))
+        w->files_ns = 0; /* the cgroup is gone, or another: looked up at the next reading */
+    read_jvm(s->opts.discover, w->p, &r);
+    numbers_add(&w->numbers, now_ns, &r);
+    w->readings++;
+    watched_judge(w, now_ns);
+}
+
+static void look_at(struct signals *s, struct watched *w, uint64_t now_ns)
+{
+    if (w->ended || w->p->replaced)
+        return;
+    if (w->p->exited) {
+        ended_look(w, now_ns);
+        return;
+    }
+    if (now_ns < w->next_ns)
+        return;
+    read_one(s, w, now_ns);
+    w->next_ns = now_ns + NUMBERS_STEP_NS;
+    s->stats.readings++;
+}
+
+void signals_poll(struct signals *s, uint64_t now_ns)
+{
+    uint64_t begun_ns = clock_monotonic_ns(), took_ns = 0;
+
+    if (now_ns - s->list_ns >= LIST_NS) {
+        s->list_ns = now_ns;
+        s->stats.left_out = 0;
+        discover_each(s->opts.discover, list_one, s);
+        sweep(s, now_ns);
+    }
+    for (size_t i = 0; i < s->count && took_ns < POLL_NS; i++) {
+        s->next = (s->next + 1) % s->count;
+        look_at(s, s->all[s->next], now_ns);
+        took_ns = clock_monotonic_ns() - begun_ns;
+    }
+    s->stats.took_ns += took_ns;
+}
+
+/* ---- what is on ---- */
+
+static void give(const struct watched *w, enum rule_id id, signal_fn fn, void *cookie)
+{
+    const struct signal_state *state = &w->states[id];
+    uint64_t real_ns = clock_realtime_ns(), now_ns = clock_monotonic_ns();
+    struct signal one = { .rule = rule_of(id),
+                          .process = w->p,
+                          .severity = state->finding.severity,
+                          .since_ns = real_ns - (now_ns - MIN(now_ns, state->strong_ns)),
+                          .now_ns = real_ns -
+                                    (now_ns - MIN(now_ns, w->ended             ? w->ended_ns
+                                                          : w->numbers.last_ns ? w->numbers.last_ns
+                                                                               : now_ns)),
+                          .value = state->finding.value,
+                          .sentence = state->finding.sentence };
+
+    fn(cookie, &one);
+}
+
+void signals_each(const struct signals *s, const struct process *p, signal_fn fn, void *cookie)
+{
+    for (size_t i = 0; s && i < s->count; i++) {
+        const struct watched *w = s->all[i];
+
+        if (p && w->p != p)
+            continue;
+        for (unsigned severity = RULE_SEVERITY_MAX; severity > 0; severity--) {
+            for (size_t id = 0; id < RULES; id++) {
+                if (w->states[id].on && w->states[id].finding.severity == severity)
+                    give(w, (enum rule_id)id, fn, cookie);
+            }
+        }
+    }
+}
+
+void signals_stats(const struct signals *s, struct signals_stats *ret)
+{
+    *ret = s->stats;
+    ret->jvms = s->count;
+    ret->bytes = 0;
+    for (size_t i = 0; i < s->count; i++)
+        ret->bytes += s->all[i]->numbers.room * sizeof(struct number_point);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "signal/watched.h"
+
+#include "base/cleanup.h"
+
+#define NS_PER_S 1e9
+
+struct watched *watched_new(struct process *p, int proc_fd)
+{
+    struct watched *w = calloc(1, sizeof(*w));
+
+    if (!w)
+        return NULL;
+    w->p = p;
+    w->pidfd = -1;
+    for (size_t i = 0; i < BROKER_CGROUP_FILES; i++)
+        w->files.fds[i] = -1;
+    reading_clear(&w->fixed);
+    process_pin(p);
+    proc_open(proc_fd, &p->id, &w->pidfd);
+    return w;
+}
+
+struct watched *watched_free(struct watched *w)
+{
+    if (!w)
+        return NULL;
+    cgroup_files_close(&w->files);
+    close_fd(w->pidfd);
+    numbers_deinit(&w->numbers);
+    process_unpin(w->p);
+    free(w);
+    return NULL;
+}
+
+/* Whether it is time to turn a signal off that has been too weak. */
+static bool has_gone(struct signal_state *state, const struct rule_finding *found, uint64_t now_ns)
+{
+    if (found->strength >= RULE_RELEASE) {
+        state->weak_ns = 0;
+        return false;
+    }
+    if (!state->weak_ns)
+        state->weak_ns = now_ns;
+    return (double)(now_ns - state->weak_ns) / NS_PER_S >= RULE_RELEASE_S;
+}
+
+void signal_state_note(struct signal_state *state, const struct signal_rule *rule,
+                       const struct rule_finding *found, uint64_t now_ns)
+{
+    if (found->strength >= 1) {
+        if (!state->strong_ns)
+            state->strong_ns = now_ns;
+        state->on |= (double)(now_ns - state->strong_ns) / NS_PER_S >= rule->hold_s;
+    } else if (!state->on) {
+        state->strong_ns = 0;
+    }
+    if (!state->on)
+        return;
+    if (has_gone(state, found, now_ns)) {
+        *state = (struct signal_state){ .on = false };
+        return;
+    }
+    if (found->strength >= RULE_RELEASE)
+        state->finding = *found;
+}
+
+void watched_judge(struct watched *w, uint64_t now_ns)
+{
+    uint64_t start_ns = w->p->start_realtime_ns, real_ns = clock_realtime_ns();
+    struct rule_view v = { .numbers = &w->numbers,
+                           .age_s =
+                               real_ns > start_ns ? (double)(real_ns - start_ns) / NS_PER_S : 0 };
+
+    for (size_t i = 0; i < RULES; i++) {
+        const struct signal_rule *rule = rule_of((enum rule_id)i);
+        struct rule_finding found = { .severity = 1 };
+
+        if (!rule->look)
+            continue;
+        rule->look(&v, &found);
+        signal_state_note(&w->states[i], rule, &found, now_ns);
+    }
+}

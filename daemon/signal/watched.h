@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A JVM whose numbers are read: its files, its history, which signals are on. Thread: the engine's.
+ */
+#pragma once
+
+#include "signal/read.h"
+#include "signal/signal.h"
+
+struct signal_state {
+    bool on;
+    uint64_t strong_ns;          /* CLOCK_MONOTONIC since when it is strong enough; 0: it is not */
+    uint64_t weak_ns;            /* the same of too weak, while it is on */
+    struct rule_finding finding; /* the newest while it is on */
+};
+
+struct watched {
+    struct process *p; /* pinned */
+    struct numbers numbers;
+    struct number_reading fixed; /* what is read once, or seldom */
+    bool fixed_read;
+    struct broker_cgroup_files files;
+    uint64_t files_ns, limits_ns; /* when they were opened, or read; 0: never */
+    int pidfd;                    /* -1: none */
+    uint64_t next_ns;             /* the next reading is due */
+    unsigned readings;
+    bool ended;        /* and how is known, or will not be */
+    uint64_t ended_ns; /* when that was seen first; 0: it was not */
+    double
+        last_kills; /* processes of its cgroup that the kernel ended at its end; NAN: not known */
+    struct signal_state states[RULES];
+};
+
+/* Begins to watch @p. NULL: no memory. */
+struct watched *watched_new(struct process *p, int proc_fd);
+struct watched *watched_free(struct watched *w);
+
+/* Turns signals on and off by the newest numbers. */
+void watched_judge(struct watched *w, uint64_t now_ns);
+/* Notes what the rule @id found; the same for one rule. */
+void signal_state_note(struct signal_state *state, const struct signal_rule *rule,
+                       const struct rule_finding *found, uint64_t now_ns);
+
+/* ---- ended.c ---- */
+
+/* Finds out how the JVM ended, and turns that signal on if it is worth it. False: it is not known
+ * yet. */
+bool ended_look(struct watched *w, uint64_t now_ns);
+
+/* How a process ended: what is known of it. */
+struct end_facts {
+    bool known;        /* its status */
+    int status;        /* as of wait(2) */
+    double oom_kills;  /* of its cgroup, in its last seconds; NAN: not known */
+    double age_s;      /* that it lived */
+    double rss, limit; /* bytes, at last; NAN: not known */
+};
+/* Writes what to say of it. False: it ended as programs do, soon after it began. Pure. */
+bool ended_find(const struct end_facts *e, struct rule_finding *ret);

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signals: each fault has its own within a minute and no other that matters, and honest work has none; how a JVM ended."""
+import contextlib
+import unittest
+
+from harness import bundle, jvm, paths, proc
+from harness.daemon import Daemon
+
+# Of the node, not of the JVM: tests beside this one use all processors, and then it is true.
+OF_THE_NODE = {"run-queue"}
+FIELDS = {"signal": str, "severity": int, "service": str, "pid": int, "since": str, "value": (int, float), "unit": str, "sentence": str,
+          "evidence": str, "remedy": str}
+OPTIONS = ("-Xmx64m", "-XX:+UseSerialGC")
+
+
+class Signals(jvm.WithClasses):
+    sources = ("Sick.java",)
+
+    def setUp(self):
+        paths.need_root()
+        self.stack = contextlib.ExitStack()
+        self.addCleanup(self.stack.close)
+        self.daemon = self.stack.enter_context(Daemon("--recorder-hz=0"))
+
+    def start(self, how: str, *options: str) -> jvm.Jvm:
+        return self.stack.enter_context(jvm.Jvm(paths.jdk(17), *OPTIONS, f"-Dotel.service.name={how}", *options, "-cp",
+                                                self.classes.folder, "Sick", how))
+
+    def contain(self, how: str, *options: str, **kind) -> bundle.Container:
+        return self.stack.enter_context(bundle.Container(paths.jdk(17), self.classes.folder, *OPTIONS, f"-Dotel.service.name={how}",
+                                                         *options, "-cp", "/classes", "Sick", how, **kind))
+
+    def signals(self, pid: int) -> dict[str, dict]:
+        answer = self.daemon.get("/api/v1/signals", pid=pid)
+        return {s["signal"]: s for s in answer.json()["signals"]} if answer.status == 200 else {}
+
+    def await_signal(self, name: str, pid: int, seconds: float = 60) -> dict:
+        return proc.wait_until(lambda: self.signals(pid).get(name), 2 * seconds,
+                               f"{name} of {pid}: {self.signals(pid)}", 0.5)
+
+    def test_each_has_its_own(self):
+        limited = self.contain("busy", cpus=0.1)
+        collects, healthy = self.start("garbage"), self.start("busy", "-Drest=20")
+        found = {"cpu-limit": self.await_signal("cpu-limit", limited.pid), "gc-pauses": self.await_signal("gc-pauses", collects.pid)}
+        for name, signal in found.items():
+            for field, kind in FIELDS.items():
+                self.assertIsInstance(signal[field], kind, signal)
+            self.assertEqual(set(signal), set(FIELDS))
+            self.assertIn(signal["severity"], (1, 2, 3))
+            self.assertTrue(any(c.isdigit() for c in signal["sentence"]), signal)
+            self.assertEqual(self.daemon.get(f"/api/v1/jvms/{signal['pid']}").json()["signals"][0:1], [name])
+        self.assertIn("its limit of 0.1 CPU stopped it in ", found["cpu-limit"]["sentence"])
+        self.assertGreaterEqual(found["cpu-limit"]["severity"], 2)
+        for pid, own in ((limited.pid, {"cpu-limit"}), (collects.pid, {"gc-pauses"}), (healthy.pid, set())):
+            others = {n: s["sentence"] for n, s in self.signals(pid).items() if s["severity"] > 1 and n not in own | OF_THE_NODE}
+            self.assertEqual(others, {}, pid)
+        answer = self.daemon.get(found["gc-pauses"]["evidence"])
+        self.assertEqual(answer.status, 200, answer)
+        listed = self.daemon.get("/api/v1/signals", service="busy").json()["signals"]
+        self.assertIn((limited.pid, "cpu-limit"), {(s["pid"], s["signal"]) for s in listed})
+        self.assertNotIn(collects.pid, {s["pid"] for s in listed})
+        self.assertRegex(self.daemon.get("/").text, rf"(?m)^ *{limited.pid} .* ! .*cpu-limit")
+        self.assertIn("cpu-limit", self.daemon.get("/api/v1/signals?format=text").text)
+        self.assertRegex(self.daemon.get("/metrics").text, r'(?m)^flamed_signal\{signal="gc-pauses",service="garbage"\} [123]$')
+
+    def test_how_it_ended(self):
+        fails = self.start("fails", "-Dafter=4000")
+        full = self.contain("leak", "-Xmx400m", "-Drest=2", "-Dbytes=1000000", memory=96 << 20)
+        fails.process.wait(60) # how it ended is known once its parent asked
+        signal = self.await_signal("ended", fails.pid)
+        self.assertEqual((signal["severity"], signal["sentence"][:40]), (2, "it ended with status 3, which is an erro"), signal)
+        signal = self.await_signal("ended", full.pid)
+        self.assertEqual(signal["severity"], 3, signal)
+        self.assertIn("memory", signal["sentence"])
+        self.assertEqual(self.daemon.get("/api/v1/signals?pid=2147483646").status, 404)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An hour of numbers in bounded room, and what is computed of them. */
+#include "suite.h"
+
+#include "signal/numbers.h"
+
+static void add(struct numbers *n, uint64_t at_s, double cpu_ns, double rss)
+{
+    struct number_reading r;
+
+    reading_clear(&r);
+    r.v[NUMBER_CPU_NS] = cpu_ns;
+    r.v[NUMBER_RSS_BYTES] = rss;
+    ck_assert(numbers_add(n, at_s * NSEC_PER_SEC, &r));
+}
+
+START_TEST(counts_are_differences)
+{
+    struct numbers n = { .count = 0 };
+
+    ck_assert(isnan(numbers_last(&n, NUMBER_RSS_BYTES)));
+    add(&n, 10, 5e9, 100);
+    ck_assert_uint_eq(n.count, 0);
+    ck_assert_double_eq(numbers_last(&n, NUMBER_RSS_BYTES), 100);
+    ck_assert(isnan(numbers_share(&n, NUMBER_CPU_NS, 30)));
+    add(&n, 20, 10e9, 200);
+    ck_assert(isnan(numbers_share(&n, NUMBER_CPU_NS, 30))); /* 10 s tell nothing of 30 */
+    add(&n, 30, 15e9, 300);
+    ck_assert_double_eq_tol(numbers_share(&n, NUMBER_CPU_NS, 30), 0.5, 1e-6);
+    ck_assert_double_eq_tol(numbers_sum(&n, NUMBER_CPU_NS, 30), 10e9, 1e3);
+    ck_assert_double_eq_tol(numbers_mean(&n, NUMBER_RSS_BYTES, 30), 250, 1e-6);
+    ck_assert_double_eq(numbers_max(&n, NUMBER_RSS_BYTES, 30), 300);
+    ck_assert(isnan(numbers_sum(&n, NUMBER_COLLECTIONS, 30)));
+    add(&n, 40, 1e9, 300); /* it began again: of that time nothing is known */
+    ck_assert_double_eq_tol(numbers_share(&n, NUMBER_CPU_NS, 30), 0.5, 1e-6);
+    numbers_deinit(&n);
+}
+END_TEST
+
+START_TEST(an_hour_is_kept)
+{
+    struct numbers n = { .count = 0 };
+
+    for (uint64_t i = 1; i <= 3 * NUMBERS_POINTS_MAX; i++) {
+        add(&n, i * 10, (double)i * 1e9, (double)i);
+        ck_assert_uint_le(n.count, NUMBERS_POINTS_MAX);
+    }
+    ck_assert_uint_eq(n.count, NUMBERS_POINTS_MAX);
+    ck_assert_double_eq((double)numbers_at(&n, n.count - 1)->v[NUMBER_RSS_BYTES],
+                        3 * NUMBERS_POINTS_MAX);
+    ck_assert_uint_eq(numbers_at(&n, n.count - 1)->at_ns - numbers_at(&n, 0)->at_ns,
+                      (NUMBERS_POINTS_MAX - 1) * 10 * NSEC_PER_SEC);
+    ck_assert_uint_ge(numbers_at(&n, n.count - 1)->at_ns - numbers_at(&n, 0)->at_ns,
+                      3600 * NSEC_PER_SEC);
+    for (size_t i = 1; i < n.count; i++)
+        ck_assert_uint_eq(numbers_at(&n, i)->at_ns - numbers_at(&n, i - 1)->at_ns,
+                          10 * NSEC_PER_SEC);
+    ck_assert_uint_eq(numbers_within(&n, 60), 6);
+    ck_assert_uint_eq(numbers_within(&n, 1e9), NUMBERS_POINTS_MAX);
+    numbers_deinit(&n);
+}
+END_TEST
+
+START_TEST(trends)
+{
+    struct numbers n = { .count = 0 };
+    struct trend t;
+
+    for (uint64_t i = 1; i <= 4; i++)
+        add(&n, i * 10, 0, (double)(100 + 5 * i));
+    ck_assert(!numbers_trend(&n, NUMBER_RSS_BYTES, NUMBERS, 60, &t)); /* too short */
+    for (uint64_t i = 5; i <= 200; i++)
+        add(&n, i * 10, 0, (double)(100 + 5 * i));
+    ck_assert(numbers_trend(&n, NUMBER_RSS_BYTES, NUMBERS, 60, &t));
+    ck_assert_uint_eq(t.points, 6);
+    ck_assert_double_eq_tol(t.per_second, 0.5, 1e-6);
+    ck_assert_double_eq_tol(t.agreement, 1, 1e-9);
+    ck_assert(t.above_all);
+    ck_assert(numbers_trend(&n, NUMBER_RSS_BYTES, NUMBERS, 1800, &t));
+    ck_assert_uint_le(t.points, NUMBERS_TREND_POINTS);
+    ck_assert_double_eq_tol(t.last, 1100, 1e-6);
+    ck_assert_double_eq_tol(t.per_second, 0.5, 1e-3);
+    ck_assert(!numbers_trend(&n, NUMBER_RSS_BYTES, NUMBER_COLLECTIONS, 60, &t)); /* none rose */
+    add(&n, 2010, 0, 50);
+    ck_assert(numbers_trend(&n, NUMBER_RSS_BYTES, NUMBERS, 60, &t));
+    ck_assert(!t.above_all);
+    ck_assert_double_lt(t.agreement, 1);
+    numbers_deinit(&n);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("numbers");
+
+    tcase_add_test(tc, counts_are_differences);
+    tcase_add_test(tc, an_hour_is_kept);
+    tcase_add_test(tc, trends);
+    return suite_run_case("numbers", tc);
+}

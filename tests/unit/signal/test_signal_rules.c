@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each rule on a synthetic hour: it fires when its fault begins, holds while it lasts, and ends
+ * after it. No other rule fires beside it with a severity above 1, and none at all on the controls.
+ */
+#include "suite.h"
+
+#include "signal/watched.h"
+
+#define MIB 1048576.0
+#define GIB (1024 * MIB)
+#define BEGIN_S 600    /* of the fault */
+#define FIRES_S 60     /* after that it is on */
+#define END_S 1500     /* of the fault */
+#define RELEASED_S 120 /* after that it is off */
+#define STEP_S 10
+
+struct making {
+    struct number_reading r; /* the reading before, then this one */
+    double s;                /* since the start of the JVM */
+    bool sick;               /* within the time of the fault */
+    double sick_s;           /* since the fault began */
+};
+
+/* A service that does honest work: half a CPU, a collection of 8 ms every 5 s. */
+static void healthy(struct making *m)
+{
+    double *v = m->r.v;
+
+    v[NUMBER_CPU_NS] += 5e9;
+    v[NUMBER_THREADS] = 40 + (double)((int)m->s / STEP_S % 3);
+    v[NUMBER_RSS_BYTES] = 300 * MIB;
+    v[NUMBER_SWAP_BYTES] = 0;
+    v[NUMBER_DESCRIPTORS] = 120 + (double)((int)m->s / STEP_S % 5);
+    v[NUMBER_DESCRIPTORS_MAX] = 1024;
+    v[NUMBER_CPU_LIMIT] = 1;
+    v[NUMBER_PERIODS] += 100;
+    v[NUMBER_PERIODS_THROTTLED] += 3;
+    v[NUMBER_MEMORY_LIMIT_BYTES] = 512 * MIB;
+    v[NUMBER_CPU_PRESSURE_NS] += 0.3e9;
+    v[NUMBER_NODE_CPU_PRESSURE_NS] += 0.3e9;
+    v[NUMBER_NODE_CPUS] = 4;
+    v[NUMBER_NODE_STEAL_NS] += 0.01e9;
+    v[NUMBER_NODE_MEMORY_BYTES] = 8 * GIB;
+    v[NUMBER_NODE_AVAILABLE_BYTES] = 4 * GIB;
+    v[NUMBER_COLLECTIONS] += 2;
+    v[NUMBER_COLLECTION_NS] += 16e6;
+    v[NUMBER_SAFEPOINTS] += 12;
+    v[NUMBER_SAFEPOINT_SYNC_NS] += 1e6;
+    /* Garbage gets old and is collected every 3 minutes. */
+    v[NUMBER_HEAP_BYTES] = (60 + (double)((int)m->s % 180) / 6) * MIB;
+    v[NUMBER_OLD_COLLECTIONS] += (int)m->s % 180 == 0;
+    v[NUMBER_HEAP_COMMITTED_BYTES] = 256 * MIB;
+    v[NUMBER_HEAP_MAX_BYTES] = 256 * MIB;
+    v[NUMBER_ALLOCATED_PER_SECOND] = 20 * MIB;
+    v[NUMBER_METASPACE_BYTES] = 40 * MIB;
+    v[NUMBER_METASPACE_COMMITTED_BYTES] = 41 * MIB;
+    v[NUMBER_CODE_CACHE_BYTES] = 30 * MIB;
+    v[NUMBER_CODE_CACHE_MAX_BYTES] = 240 * MIB;
+    v[NUMBER_OUTSIDE_BYTES] = v[NUMBER_RSS_BYTES] - 327 * MIB;
+    v[NUMBER_OOM_KILLS] += 0;
+    v[NUMBER_MAJOR_FAULTS] += 1;
+    v[NUMBER_MEMORY_PRESSURE_NS] += 0;
+    v[NUMBER_COMPILED] += 1;
+    v[NUMBER_COMPILE_NS] += 5e6;
+    v[NUMBER_CLASSES_LOADED] += 0;
+}
+
+static void collects(struct making *m)
+{
+    m->r.v[NUMBER_COLLECTION_NS] += 3.7e9;
+    m->r.v[NUMBER_COLLECTIONS] += 140;
+}
+
+static void leaks(struct making *m)
+{
+    m->r.v[NUMBER_HEAP_BYTES] = fmin(130 * MIB + m->sick_s / 60 * 8 * MIB, 256 * MIB);
+    m->r.v[NUMBER_OLD_COLLECTIONS] += 1;
+}
+
+static void is_throttled(struct making *m)
+{
+    m->r.v[NUMBER_CPU_LIMIT] = 0.5;
+    m->r.v[NUMBER_PERIODS_THROTTLED] += 90;
+}
+
+static void queues(struct making *m)
+{
+    m->r.v[NUMBER_NODE_CPU_PRESSURE_NS] += 8e9;
+    m->r.v[NUMBER_RAN_NS] += 5e9;
+    m->r.v[NUMBER_RUNNABLE_NS] += 7e9;
+}
+
+static void stops_late(struct making *m)
+{
+    m->r.v[NUMBER_SAFEPOINT_SYNC_NS] += 12 * 150e6;
+}
+
+static void recompiles(struct making *m)
+{
+    m->r.v[NUMBER_COMPILED] += 300;
+    m->r.v[NUMBER_COMPILE_NS] += 2.5e9;
+}
+
+static void fills_code(struct making *m)
+{
+    m->r.v[NUMBER_CODE_CACHE_BYTES] = 231 * MIB;
+}
+
+static void loads_classes(struct making *m)
+{
+    m->r.v[NUMBER_CLASSES_LOADED] += 200;
+    m->r.v[NUMBER_METASPACE_BYTES] += m->sick_s / 60 * 3 * MIB;
+}
+
+static void takes_native(struct making *m)
+{
+    m->r.v[NUMBER_OUTSIDE_BYTES] = 20 * MIB + m->sick_s / 60 * 10 * MIB;
+    m->r.v[NUMBER_RSS_BYTES] = 340 * MIB + m->sick_s / 60 * 10 * MIB;
+    m->r.v[NUMBER_MEMORY_LIMIT_BYTES] = 640 * MIB;
+}
+
+static void fills_memory(struct making *m)
+{
+    m->r.v[NUMBER_RSS_BYTES] = 490 * MIB;
+}
+
+static void starts_threads(struct making *m)
+{
+    m->r.v[NUMBER_THREADS] = 50 + m->sick_s * 2;
+}
+
+static void opens_files(struct making *m)
+{
+    m->r.v[NUMBER_DESCRIPTORS] = fmin(130 + m->sick_s, 1024);
+}
+
+static void swaps(struct making *m)
+{
+    m->r.v[NUMBER_MAJOR_FAULTS] += 2000;
+    m->r.v[NUMBER_SWAP_BYTES] = 100 * MIB;
+    m->r.v[NUMBER_MEMORY_PRESSURE_NS] += 3e9;
+}
+
+static const struct {
+    const char *signal;
+    void (*make_sick)(struct making *m);
+    unsigned severity;    /* at least, once it is on */
+    const char *sentence; /* that it contains then, at some time */
+} FAULTS[] = {
+    { "gc-pauses", collects, 2, "% of the last 30 s went to 426 pauses for garbage collection" },
+    { "heap-growing", leaks, 2, "after collections 8.0 MiB more are in use each minute" },
+    { "cpu-limit", is_throttled, 3, "its limit of 0.5 CPU stopped it in 93 % of the periods" },
+    { "run-queue", queues, 3, "waited 58 % of the time in which they could run" },
+    { "safepoint-late", stops_late, 2, "waited 150 ms each" },
+    { "deoptimization", recompiles, 2, "code is thrown away" },
+    { "code-cache", fills_code, 2, "231 MiB of the 240 MiB" },
+    { "metaspace-growing", loads_classes, 1, "metaspace takes" },
+    { "native-growing", takes_native, 2, "more each minute" },
+    { "memory-limit", fills_memory, 2, "it has 490 MiB of the 512 MiB" },
+    { "threads-growing", starts_threads, 1, "more than" },
+    { "descriptors", opens_files, 2, "the limit of 1024 is reached in about" },
+    { "swapping", swaps, 2, "200 pages a second came from a disk; 100 MiB of it are swapped out" },
+};
+
+/* Adds the reading of a time, and judges it. */
+static void go_on(struct watched *w, struct making *m, void (*make_sick)(struct making *m))
+{
+    m->sick = make_sick && m->s >= BEGIN_S && m->s < END_S;
+    m->sick_s = m->s - BEGIN_S + STEP_S;
+    healthy(m);
+    if (m->sick)
+        make_sick(m);
+    w->p->start_realtime_ns = clock_realtime_ns() - (uint64_t)m->s * NSEC_PER_SEC;
+    ck_assert(numbers_add(&w->numbers, (uint64_t)(m->s + 1) * NSEC_PER_SEC, &m->r));
+    watched_judge(w, (uint64_t)(m->s + 1) * NSEC_PER_SEC);
+    m->s += STEP_S;
+}
+
+/* Nothing but @expected is on; NULL: nothing. */
+static void check_only(const struct watched *w, const char *expected, double s)
+{
+    for (size_t i = 0; i < RULES; i++) {
+        const struct signal_state *state = &w->states[i];
+        const char *name = rule_of((enum rule_id)i)->name;
+
+        if (!state->on ||
+            (expected && (strcmp(name, expected) == 0 || state->finding.severity < 2)))
+            continue;
+        ck_abort_msg("%s beside %s at %.0f s: %s", name, expected ? expected : "nothing", s,
+                     state->finding.sentence);
+    }
+}
+
+static const struct signal_state *state_of(const struct watched *w, const char *name)
+{
+    for (size_t i = 0; i < RULES; i++) {
+        if (strcmp(rule_of((enum rule_id)i)->name, name) == 0)
+            return &w->states[i];
+    }
+    ck_abort_msg("no rule is called %s", name);
+}
+
+static void begin(struct making *m, struct watched *w, struct process *p)
+{
+    *m = (struct making){ .s = 0 };
+    *w = (struct watched){ .p = p };
+    for (size_t i = 0; i < NUMBERS; i++)
+        m->r.v[i] = 0;
+}
+
+START_TEST(fires_holds_and_ends)
+{
+    const char *name = FAULTS[_i].signal;
+    struct process p = { .pins = 0 };
+    struct making m;
+    struct watched w;
+    bool said = false;
+
+    begin(&m, &w, &p);
+    while (m.s < END_S + 600) {
+        const struct signal_state *state = state_of(&w, name);
+
+        go_on(&w, &m, FAULTS[_i].make_sick);
+        check_only(&w, m.s > BEGIN_S ? name : NULL, m.s);
+        if (state->on)
+            said |= strstr(state->finding.sentence, FAULTS[_i].sentence) != NULL;
+        if (m.s <= BEGIN_S || m.s > END_S + RELEASED_S)
+            ck_assert_msg(!state->on, "%.0f s: %s", m.s, state->finding.sentence);
+        if (m.s > BEGIN_S + FIRES_S && m.s <= END_S) {
+            ck_assert_msg(state->on, "%s is off at %.0f s", name, m.s);
+            if (m.s > BEGIN_S + 2 * FIRES_S)
+                ck_assert_msg(state->finding.severity >= FAULTS[_i].severity, "%u: %s",
+                              state->finding.severity, state->finding.sentence);
+        }
+    }
+    ck_assert_msg(said, "never: %s", FAULTS[_i].sentence);
+    numbers_deinit(&w.numbers);
+}
+END_TEST
+
+/* Begins slowly: classes, code, threads and caches grow for two minutes. */
+static void warms_up(struct making *m)
+{
+    double part = fmin(m->s / 120, 1);
+
+    m->r.v[NUMBER_THREADS] = 15 + 25 * part;
+    m->r.v[NUMBER_METASPACE_BYTES] = (10 + 30 * part) * MIB;
+    m->r.v[NUMBER_HEAP_BYTES] = (10 + 80 * part) * MIB;
+    m->r.v[NUMBER_DESCRIPTORS] = 20 + 100 * part;
+    m->r.v[NUMBER_COMPILED] += 500 * (1 - part);
+    m->r.v[NUMBER_COMPILE_NS] += 4e9 * (1 - part);
+    m->r.v[NUMBER_CLASSES_LOADED] += 800 * (1 - part);
+    m->r.v[NUMBER_MAJOR_FAULTS] += 900 * (part < 0.4);
+}
+
+/* All of one CPU, which is its limit, and no more. */
+static void works_hard(struct making *m)
+{
+    warms_up(m);
+    m->r.v[NUMBER_CPU_NS] += 5e9;
+    m->r.v[NUMBER_NODE_CPU_PRESSURE_NS] += 1e9;
+    m->r.v[NUMBER_PERIODS_THROTTLED] += 10;
+}
+
+/* Nothing is known but what /proc says. */
+static void keeps_no_counters(struct making *m)
+{
+    for (size_t i = NUMBER_CPU_LIMIT; i < NUMBERS; i++)
+        m->r.v[i] = (double)NAN;
+}
+
+static void (*const CONTROLS[])(struct making *m) = { healthy, warms_up, works_hard,
+                                                      keeps_no_counters };
+
+START_TEST(controls_are_silent)
+{
+    struct process p = { .pins = 0 };
+    struct making m;
+    struct watched w;
+
+    begin(&m, &w, &p);
+    for (int i = 0; i < 400; i++) {
+        healthy(&m);
+        if (CONTROLS[_i] != healthy)
+            CONTROLS[_i](&m);
+        p.start_realtime_ns = clock_realtime_ns() - (uint64_t)m.s * NSEC_PER_SEC;
+        ck_assert(numbers_add(&w.numbers, (uint64_t)(m.s + 1) * NSEC_PER_SEC, &m.r));
+        watched_judge(&w, (uint64_t)(m.s + 1) * NSEC_PER_SEC);
+        check_only(&w, NULL, m.s);
+        m.s += STEP_S;
+    }
+    numbers_deinit(&w.numbers);
+}
+END_TEST
+
+/* A fault that comes and goes does not turn its signal on and off with it. */
+START_TEST(has_hysteresis)
+{
+    const struct signal_rule *rule = rule_of(RULE_GC_PAUSES);
+    struct rule_finding strong = { .strength = 1.2, .severity = 2, .sentence = "strong" },
+                        middling = { .strength = 0.8, .severity = 1, .sentence = "middling" },
+                        weak = { .strength = 0.1, .severity = 1, .sentence = "weak" },
+                        unknown = { .strength = NAN };
+    struct signal_state state = { .on = false };
+    uint64_t s = NSEC_PER_SEC;
+
+    signal_state_note(&state, rule, &strong, 10 * s);
+    ck_assert(!state.on); /* it may be a moment */
+    signal_state_note(&state, rule, &weak, 20 * s);
+    signal_state_note(&state, rule, &strong, 30 * s);
+    ck_assert(!state.on);
+    signal_state_note(&state, rule, &strong, 40 * s);
+    ck_assert(state.on);
+    ck_assert_uint_eq(state.strong_ns, 30 * s);
+    signal_state_note(&state, rule, &middling, 300 * s);
+    ck_assert(state.on);
+    ck_assert_str_eq(state.finding.sentence, "middling");
+    signal_state_note(&state, rule, &weak, 310 * s);
+    ck_assert(state.on);
+    ck_assert_str_eq(state.finding.sentence, "middling"); /* not what did not fire */
+    signal_state_note(&state, rule, &strong, 320 * s);
+    signal_state_note(&state, rule, &unknown, 330 * s);
+    ck_assert(state.on);
+    signal_state_note(&state, rule, &weak, 350 * s);
+    ck_assert(state.on);
+    signal_state_note(&state, rule, &weak, 360 * s);
+    ck_assert(!state.on);
+    ck_assert_uint_eq(state.strong_ns, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("signal_rules");
+    TCase *tc = tcase_create("rules");
+
+    tcase_add_loop_test(tc, fires_holds_and_ends, 0, ARRAY_SIZE(FAULTS));
+    tcase_add_loop_test(tc, controls_are_silent, 0, ARRAY_SIZE(CONTROLS));
+    tcase_add_test(tc, has_hysteresis);
+    suite_add_tcase(s, tc);
+    return suite_run(s);
+}
