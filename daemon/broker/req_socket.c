@@ -9,6 +9,7 @@
 
 #define HOLDERS_NS (200 * NSEC_PER_MSEC)         /* that one look at all processes may take */
 #define REFUSED_NS (UINT64_C(10) * NSEC_PER_SEC) /* before the kernel is asked to load it again */
+#define SHORT_NS NSEC_PER_SEC /* the same after a lack of memory or descriptors */
 
 _Static_assert(SOCKETS_ASKED_MAX <= HOLDERS_SOCKETS && SOCKET_HOLDERS_MAX == HOLDERS_OF_SOCKET,
                "the walk and the answer have the same limits");
@@ -24,7 +25,13 @@ struct search {
     struct found found[SOCKETS_ASKED_MAX];
 };
 
-/* Has the kernel load the walk. 0 or -errno. */
+/* Returns whether the error @r says nothing of the kernel, and may be gone in a second. */
+static bool passes(int r)
+{
+    return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EAGAIN || r == -EINTR;
+}
+
+/* Has the kernel load the walk. 0; -EOPNOTSUPP: it refuses; -errno: not now. */
 static int load_walk(struct server *s)
 {
     int r;
@@ -32,10 +39,15 @@ static int load_walk(struct server *s)
     if (s->holders)
         return 0;
     if (clock_monotonic_ns() < s->holders_again_ns)
-        return -EOPNOTSUPP;
+        return s->holders_error;
     r = holders_new(s->pid_ns_fd, &s->holders);
     if (r == 0)
         return 0;
+    s->holders_error = passes(r) ? r : -EOPNOTSUPP;
+    if (passes(r)) {
+        s->holders_again_ns = clock_monotonic_ns() + SHORT_NS;
+        return r;
+    }
     s->holders_again_ns = clock_monotonic_ns() + REFUSED_NS;
     if (!s->holders_warned)
         log_warn("clients over TCP are not known: the kernel refuses the BPF program that tells "

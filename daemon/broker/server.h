@@ -70,6 +70,7 @@ struct server {
     struct holders *holders;   /* NULL: not loaded */
     bool holders_warned;       /* that the kernel refuses it */
     uint64_t holders_again_ns; /* when it may be tried again */
+    int holders_error;         /* why it has to wait for that: -EOPNOTSUPP, or what passes */
     const void *tables;        /* what flamed writes tables into: BROKER_TABLES_BYTES; NULL: none */
 };
 
