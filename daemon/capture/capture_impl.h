@@ -41,6 +41,7 @@ struct capture_event {
     char name[EVENT_NAME_BYTES];
     uint64_t period;     /* as of struct wanted_event */
     bool ready;          /* the kernel has in place what it needs */
+    uint64_t gap_ns;     /* since when it has not, after it had; 0: never so */
     bool refused;        /* that cannot be, as was found while the others were sampled */
     uint32_t set;        /* of samples; NO_SET: none yet */
     uint64_t set_period; /* smaller than period: samples are thinned */
@@ -365,7 +366,8 @@ int capture_choose_names(struct captures *captures, struct capture *c, struct er
 void capture_note_symbols(struct capture *c, const struct process *p);
 /* Has a new record ask for the names that are decided at the end. */
 void capture_defer_names(struct capture *c);
-/* Returns whether the source of names, or debug information, is still waited for: 4 s at most. */
+/* Returns whether the source of names, or debug information, is still waited for: 4 s at most, and
+ * not while flamed stops. */
 bool capture_names_wait(struct captures *captures, struct capture *c, uint64_t now_ns);
 /* Decides the names by what is known now, before a profile is made. */
 void capture_decide_names(struct capture *c);

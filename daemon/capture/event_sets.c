@@ -28,7 +28,7 @@ void capture_warn_rates(struct capture *c)
     }
 }
 
-/* The set @before is now @after, with samples every @period; 0: as before. */
+/* The set @before has ended, and is now @after, with samples every @period; 0: as before. */
 static void change_set(struct capture *c, struct capture_event *event, uint32_t before,
                        uint32_t after, uint64_t period)
 {
@@ -37,6 +37,11 @@ static void change_set(struct capture *c, struct capture_event *event, uint32_t 
     if (!on && event->set != before)
         return;
     *(on ? &event->on_set : &event->set) = after;
+    if (c->state <= CAPTURE_RUNNING) {
+        if (c->state == CAPTURE_RUNNING && event->ready)
+            event->gap_ns = c->due_ns = clock_monotonic_ns();
+        event->ready = false;
+    }
     if (event->info->flags & EVENT_BLOCKS && c->native_live) /* the new set follows none */
         native_live_lose_all(c->native_live, clock_monotonic_ns());
     if (period) {

@@ -128,6 +128,37 @@ int capture_prepare(struct captures *captures, struct capture *c, struct error *
     return r == 0 ? prepare_tables(captures, c, p, err) : r;
 }
 
+/* Warns that @event of @c is sampled from @now_ns on. */
+static void warn_late(struct captures *captures, struct capture *c, struct capture_event *event,
+                      uint64_t now_ns)
+{
+    if (event->gap_ns) {
+        record_warn(c->record,
+                    "%s has a gap of %.0f ms: its samples were made more frequent for another "
+                    "capture",
+                    event->name, (double)(now_ns - MIN(event->gap_ns, now_ns)) / NSEC_PER_MSEC);
+        event->gap_ns = 0;
+        return;
+    }
+    captures->events_late++;
+    record_warn(c->record,
+                "%s begins %.1f s into this profile: its programs and probes took that long to be "
+                "put in place; ask again for all of it",
+                event->name, (double)(now_ns - MIN(c->start_ns, now_ns)) / NSEC_PER_SEC);
+}
+
+/* Warns that @event of @c is not sampled any more, or never was. */
+static void warn_left_out(struct captures *captures, struct capture *c,
+                          const struct capture_event *event, const char *why)
+{
+    captures->events_left_out++;
+    if (event->gap_ns)
+        record_warn(c->record, "%s is not in this profile from %.1f s on: %s", event->name,
+                    (double)(event->gap_ns - MIN(c->start_ns, event->gap_ns)) / NSEC_PER_SEC, why);
+    else
+        record_warn(c->record, "%s is not in this profile: %s", event->name, why);
+}
+
 bool capture_prepare_late(struct captures *captures, struct capture *c, uint64_t now_ns)
 {
     int32_t pid = target_single_pid(c->target);
@@ -146,16 +177,11 @@ bool capture_prepare_late(struct captures *captures, struct capture *c, uint64_t
             continue;
         if (r == 0) {
             any = true;
-            captures->events_late++;
-            record_warn(c->record,
-                        "%s begins %.1f s into this profile: its programs and probes took that "
-                        "long to be put in place; ask again for all of it",
-                        event->name, (double)(now_ns - MIN(c->start_ns, now_ns)) / NSEC_PER_SEC);
+            warn_late(captures, c, event, now_ns);
             continue;
         }
         event->refused = true;
-        captures->events_left_out++;
-        record_warn(c->record, "%s is not in this profile: %s", event->name, err.msg);
+        warn_left_out(captures, c, event, err.msg);
     }
     return any;
 }

@@ -126,7 +126,7 @@ static bool is_open(struct captures *captures, struct capture *c)
 
 bool capture_names_wait(struct captures *captures, struct capture *c, uint64_t now_ns)
 {
-    return now_ns < capture_answer_ns(c) &&
+    return now_ns < capture_answer_ns(c) && !captures->stopping &&
            ((c->later && is_open(captures, c)) || (c->inlined && inlined_waits(c->inlined)));
 }
 

@@ -225,9 +225,9 @@ static void capture_warn_left_events(struct captures *captures, struct capture *
             continue;
         captures->events_left_out++;
         record_warn(c->record,
-                    "%s is not in this profile: its programs and probes were not in place by the "
+                    "%s is not in this profile%s: its programs and probes were not in place by the "
                     "end; ask again, or for more seconds",
-                    event->name);
+                    event->name, event->gap_ns ? " to its end" : "");
     }
 }
 

@@ -142,6 +142,23 @@ START_TEST(the_ninth_rate_makes_another_faster)
 }
 END_TEST
 
+START_TEST(a_set_that_is_made_faster_has_a_gap)
+{
+    uint64_t slowest;
+
+    for (uint64_t i = 0; i < BROKER_SETS_MAX; i++)
+        start("cpu", PERIOD + i);
+    slowest = rig.handle;
+    start("cpu", PERIOD - 1);
+    rig_tick(&rig);
+    captures_end(&rig.captures, slowest, /* keep= */ true);
+    rig_finish(&rig);
+    ck_assert(rig_warned(&rig, "cpu has a gap of "));
+    ck_assert_uint_eq(rig.captures.events_late, 0);
+    ck_assert_uint_eq(rig.captures.events_left_out, 0);
+}
+END_TEST
+
 START_TEST(wall_has_a_set_for_each_of_its_parts)
 {
     start("wall", PERIOD);
@@ -463,6 +480,7 @@ int main(void)
     tcase_add_test(tc, one_that_lasts_ends_by_itself);
     tcase_add_test(tc, two_of_one_rate_share_a_set);
     tcase_add_test(tc, the_ninth_rate_makes_another_faster);
+    tcase_add_test(tc, a_set_that_is_made_faster_has_a_gap);
     tcase_add_test(tc, wall_has_a_set_for_each_of_its_parts);
     tcase_add_test(tc, waits_are_flushed_at_the_end);
     tcase_add_test(tc, waits_that_are_late_are_waited_for);
