@@ -4,7 +4,7 @@
 include(GNUInstallDirs)
 
 install(TARGETS flamed RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS flamed-broker RUNTIME DESTINATION lib/flamed)
+install(TARGETS flamed-broker flamed-push RUNTIME DESTINATION lib/flamed)
 install(FILES systemd/flamed.service systemd/flamed-broker.service systemd/flamed-broker.socket
     systemd/flamed-launcher.service systemd/flamed-launcher.socket
     DESTINATION lib/systemd/system)

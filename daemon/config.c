@@ -169,6 +169,7 @@ void config_deinit(struct config *c)
     for (size_t i = 0; i < config_option_count; i++)
         option_clear(&config_options[i], c);
     c->rules = rules_free(c->rules);
+    c->push = push_config_free(c->push);
     c->access = access_rules_free(c->access);
     free(c->tls);
     c->tls = NULL;

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "push/push_config.h"
 #include "schedule/rules.h"
 #include "serve/serve.h"
 
@@ -46,6 +47,7 @@ struct config {
     struct tls_config *tls;      /* owned; NULL: the file has none */
     char *audit_log;             /* absolute; "": none */
     char *new_token;             /* a name for one: it is printed, and nothing else done; "" */
+    struct push_config *push;    /* engines that get profiles; owned; NULL: the file has none */
     struct rules *rules;         /* schedules and triggers; owned; NULL: the file has none */
     bool login, check_config, version, help;
 };

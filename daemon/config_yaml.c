@@ -12,8 +12,8 @@ struct option_reading {
 };
 
 /* The keys of others, each with a reader of its own. */
-static const char *const PARTS[] = { "schedules", "triggers", "access", "tls_server_config",
-                                     "basic_auth_users" };
+static const char *const PARTS[] = { "schedules",         "triggers",         "access",
+                                     "tls_server_config", "basic_auth_users", "push" };
 
 /* Sets one value of @o. @c NULL: checks its form only, because the command line has a value. */
 static int take_text(const struct yaml_part *y, const struct option *o, const yaml_node_t *n,
@@ -116,6 +116,28 @@ static int yaml_tls(struct span text, const char *file, struct config *c, struct
     return 0;
 }
 
+/* A target may be limited by a rule of `access`, which has to be there. */
+static int yaml_push(struct span text, const char *file, struct config *c, struct error *err)
+{
+    struct push_config *push = NULL;
+    int r = push_config_parse(text, file, &push, err);
+
+    for (size_t i = 0; r == 0 && push && i < push->count; i++) {
+        const char *name = push->targets[i].access;
+
+        if (name[0] && !access_rules_named(c->access, name))
+            r = error_set(err, -EINVAL, "%.128s: push: %s: there is no rule '%s' under access",
+                          file, push->targets[i].name, name);
+    }
+    if (r < 0) {
+        push_config_free(push);
+        return r;
+    }
+    push_config_free(c->push);
+    c->push = push;
+    return 0;
+}
+
 int config_parse_yaml(struct span text, const char *file, uint64_t given, struct config *c,
                       struct error *err)
 {
@@ -131,5 +153,7 @@ int config_parse_yaml(struct span text, const char *file, uint64_t given, struct
         r = yaml_access(text, file, c, err);
     if (r == 0)
         r = yaml_tls(text, file, c, err);
+    if (r == 0)
+        r = yaml_push(text, file, c, err);
     return r < 0 ? r : yaml_rules(text, file, c, err);
 }

@@ -14,6 +14,7 @@
 #include "login.h"
 #include "namer/namer_process.h"
 #include "notify.h"
+#include "push/push.h"
 #include "quarantine/quarantine.h"
 #include "serving.h"
 #include "stall_exit.h"
@@ -114,6 +115,7 @@ static bool absolute_path(const char *path, char *buf, size_t size)
 static int become_supervisor(int argc, char **argv, const struct config *c, struct error *err)
 {
     struct supervise_opts o = { .store_fd = -1,
+                                .push_fd = -1,
                                 .config_fd = -1,
                                 .log_level = (enum log_level)c->log_level,
                                 .attach_mount = c->attach_mount,
@@ -140,17 +142,32 @@ static int become_supervisor(int argc, char **argv, const struct config *c, stru
         r = open_store(c->store, o.uid, o.gid, &o.store_fd, err);
     if (r < 0)
         return r;
+    if (c->push)
+        r = supervise_open_push(&o.push_fd, err);
+    if (r < 0)
+        return r;
     o.config_fd = open(c->config_file, O_RDONLY | O_CLOEXEC); /* absent: defaults, as read before */
     return supervise_exec(&o, err);
 }
 
 /* ---- the worker ---- */
 
+/* Starts flamed-push, whose program is @fd; -1: the configuration has come to name targets since
+ * root started flamed. */
+static int start_pusher(int fd, int *ret_fd, struct error *err)
+{
+    _cleanup_close_ int own = -1;
+    int r = fd < 0 ? supervise_open_push(&own, err) : 0;
+
+    return r < 0 ? r : pusher_start(fd < 0 ? own : fd, ret_fd, err);
+}
+
 /* The worker that the supervisor started: @argv[@sw->extra..] are the options it was given. */
 static int supervised_worker(int argc, char **argv, const struct supervise_worker *sw,
                              struct config *c, struct error *err)
 {
     struct serving_opts w = { .broker_fd = sw->broker_fd,
+                              .pusher_fd = -1,
                               .store_fd = sw->store_fd,
                               .notes_fd = sw->notes_fd,
                               .notify_fd = notify_open(),
@@ -169,6 +186,8 @@ static int supervised_worker(int argc, char **argv, const struct supervise_worke
     r = config_parse_argv(w.argc, w.argv, c, &given, err);
     if (r == 0 && sw->config_fd >= 0)
         r = config_parse_fd(sw->config_fd, given, c, err);
+    if (r == 0 && c->push)
+        r = start_pusher(sw->push_fd, &w.pusher_fd, err);
     return r < 0 ? r : serving_run(c, &w, err);
 }
 
@@ -176,6 +195,7 @@ static int supervised_worker(int argc, char **argv, const struct supervise_worke
 static int service_worker(int argc, char **argv, struct config *c, struct error *err)
 {
     struct serving_opts w = { .broker_fd = -1,
+                              .pusher_fd = -1,
                               .store_fd = -1,
                               .notes_fd = -1,
                               .notify_fd = notify_open(),
@@ -184,6 +204,8 @@ static int service_worker(int argc, char **argv, struct config *c, struct error 
     int r;
 
     r = namer_start(&w.namer_fd, err);
+    if (r == 0 && c->push)
+        r = start_pusher(-1, &w.pusher_fd, err);
     if (r < 0)
         return r;
     r = wire_connect(BROKER_SOCKET, &w.broker_fd, err);

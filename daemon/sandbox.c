@@ -2,13 +2,13 @@
 #include "sandbox.h"
 
 #include "base/cleanup.h"
+#include "base/landlock.h"
 #include "privileged/worker_calls.h"
 #include "proc/exit_status.h"
 #include "proc/procmap.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/landlock.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
@@ -68,77 +68,42 @@ static int set_limits(struct error *err)
 
 /* ---- Landlock ---- */
 
-/* As in the kernel since ABI 6; an older kernel takes the part it knows, by its size. */
-struct ruleset_attr {
-    uint64_t fs, net, scoped;
-};
-
-/* Every right that each ABI knows: what is handled and not allowed by a rule is denied. */
-static const struct {
-    uint64_t fs, net, scoped;
-    size_t size;
-} ABIS[] = {
-    { 0, 0, 0, 0 },
-    { (UINT64_C(1) << 13) - 1, 0, 0, 8 },
-    { (UINT64_C(1) << 14) - 1, 0, 0, 8 },  /* refer */
-    { (UINT64_C(1) << 15) - 1, 0, 0, 8 },  /* truncate */
-    { (UINT64_C(1) << 15) - 1, 3, 0, 16 }, /* TCP bind and connect */
-    { (UINT64_C(1) << 16) - 1, 3, 0, 16 }, /* ioctl on devices */
-    { (UINT64_C(1) << 16) - 1, 3, 3, 24 }, /* abstract sockets and signals outside */
-};
-
-#define READ_RIGHTS (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 #define STORE_RIGHTS                                                                               \
-    (READ_RIGHTS | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_FILE |                \
+    (LANDLOCK_READS | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_FILE |             \
      LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |   \
      (UINT64_C(1) << 13) /* refer */ | (UINT64_C(1) << 14) /* truncate */)
-
-static int allow_below(int ruleset, int dir_fd, uint64_t rights, struct error *err)
-{
-    struct landlock_path_beneath_attr rule = { .allowed_access = rights, .parent_fd = dir_fd };
-
-    if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
-        return error_errno(err, "cannot add a Landlock rule");
-    return 0;
-}
 
 static int restrict_files(const struct sandbox_opts *o, struct sandbox_report *ret,
                           struct error *err)
 {
-    long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-    _cleanup_close_ int ruleset = -1, proc = -1;
-    struct ruleset_attr attr;
-    size_t row;
-    int r;
+    _cleanup_close_ int proc = -1;
+    _cleanup_(landlock_deinit) struct landlock l = LANDLOCK_NULL;
+    int r = landlock_new(/* net_too= */ true, &l, err);
 
-    if (abi <= 0) {
+    if (r > 0) {
         snprintf(ret->landlock_problem, sizeof(ret->landlock_problem),
                  "the kernel has no Landlock: only flamed's user and the filter of "
                  "system calls limit which files it can reach; boot with "
                  "lsm=landlock,... (Linux 5.13)");
         return 0;
     }
-    row = MIN((size_t)abi, ARRAY_SIZE(ABIS) - 1);
-    attr = (struct ruleset_attr){ ABIS[row].fs, ABIS[row].net, ABIS[row].scoped };
-    ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, ABIS[row].size, 0);
-    if (ruleset < 0)
-        return error_errno(err, "cannot make a Landlock rule set");
+    if (r < 0)
+        return r;
     if (o->proc_fd < 0) {
         proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (proc < 0)
             return error_errno(err, "cannot open /proc");
     }
-    r = allow_below(ruleset, o->proc_fd < 0 ? proc : o->proc_fd, READ_RIGHTS, err);
+    r = landlock_allow(&l, o->proc_fd < 0 ? proc : o->proc_fd, LANDLOCK_READS, err);
     if (r == 0 && o->cgroup_fd > 0)
-        r = allow_below(ruleset, o->cgroup_fd, READ_RIGHTS, err);
+        r = landlock_allow(&l, o->cgroup_fd, LANDLOCK_READS, err);
     if (r == 0 && o->store_fd >= 0)
-        r = allow_below(ruleset, o->store_fd, STORE_RIGHTS & ABIS[row].fs, err);
-    if (r < 0)
-        return r;
-    if (syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)
-        return error_errno(err, "cannot enter the Landlock rule set");
-    ret->landlock_abi = (int)abi;
-    return 0;
+        r = landlock_allow(&l, o->store_fd, STORE_RIGHTS, err);
+    if (r == 0)
+        r = landlock_enter(&l, err);
+    if (r == 0)
+        ret->landlock_abi = l.abi;
+    return r;
 }
 
 /* ---- seccomp ---- */

@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "engine/engine.h"
 #include "notify.h"
+#include "pushing.h"
 #include "reload.h"
 #include "sandbox.h"
 #include "serve/audit.h"
@@ -203,6 +204,7 @@ struct serving {
     struct reload reload;
     int signal_fd;
     struct error *err;
+    const char *node;
     struct lent lent; /* the main thread, if the engine is to use it */
     int result;
 };
@@ -213,6 +215,7 @@ static int serve_until_end(struct serving *s)
     struct store *store = NULL;
     struct engine *engine = NULL;
     struct api *api = NULL;
+    struct push *push = NULL;
     char store_trouble[256];
     int r = store_open(&s->store, &store, s->err);
 
@@ -229,6 +232,10 @@ static int serve_until_end(struct serving *s)
         r = start_serve(s->c, s->w, engine, api, &s->serve, &s->reload, s->err);
     if (r == 0) {
         s->c->access = NULL; /* serve's now */
+        r = pushing_start(s->c->push, s->w, engine, api, s->reload.serve, s->serve.host, s->node,
+                          &push, s->err);
+    }
+    if (r == 0) {
         log_info("flamed " FLAMED_VERSION " serves; /readyz tells what works");
         notify_send(s->w->notify_fd, "READY=1");
         r = wait_for_end(s->signal_fd, s->w->namer_fd, engine, &s->reload);
@@ -237,10 +244,12 @@ static int serve_until_end(struct serving *s)
             error_code(s->err, r, "a process that flamed needs has ended");
     }
     engine_stop_preparing(engine);
+    push_end(push);
     serve_stop(s->reload.serve);
     tls_unref(s->reload.tls);
     engine_stop(engine);
     api_free(api);
+    push_free(push);
     store_close(store);
     return r;
 }
@@ -372,6 +381,7 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
         return r;
     if (report.landlock_problem[0])
         log_warn("%s", report.landlock_problem);
+    serving.node = node;
     serving.engine = engine_opts;
     serving.serve = serve_opts;
     return beside ? serve_beside(&serving) : serve_until_end(&serving);

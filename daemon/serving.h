@@ -11,7 +11,8 @@
 /* What the worker holds, from wherever it came. */
 struct serving_opts {
     int broker_fd, store_fd, notes_fd, notify_fd;
-    int namer_fd; /* of the namer's process; <= 0: none */
+    int namer_fd;  /* of the namer's process; <= 0: none */
+    int pusher_fd; /* of flamed-push; -1: nothing is pushed */
     int listen_fds[SUPERVISE_LISTEN_MAX];
     size_t listen_count;
     bool supervised;

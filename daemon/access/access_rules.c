@@ -132,16 +132,29 @@ struct access_rules *access_rules_free(struct access_rules *r)
     return NULL;
 }
 
+const struct access_rule *access_rules_named(const struct access_rules *r, const char *name)
+{
+    for (size_t i = 0; r && i < r->count; i++) {
+        if (strcmp(r->rules[i].name, name) == 0)
+            return &r->rules[i];
+    }
+    return NULL;
+}
+
 /* ---- matchers ---- */
 
 /* Whether one alone asks for something that is known: not for what has no name, or none yet. */
 static int check_matcher(const struct access_rule *rule, const struct matcher *m, struct error *err)
 {
-    static const struct matcher_values NOTHING = { "", "", "", "", "", "" };
+    static const struct matcher_values NOTHING = { "", "", "", "", "", "", "" };
     const struct matcher_list one = { .items = { *m }, .count = 1 };
     _cleanup_(matcher_set_freep) struct matcher_set *set = NULL;
     int r;
 
+    if (m->label == MATCHER_SERVICE)
+        return error_set(err, -EINVAL,
+                         "access: %s: match takes no service: a process chooses its own name",
+                         rule->name);
     if (m->op == MATCHER_IS_NOT || m->op == MATCHER_UNLIKE) {
         error_remedy(err, "ask for what is to be seen, such as namespace=~\"(?!prod$).+\"");
         return error_set(err, -EINVAL,

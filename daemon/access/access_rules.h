@@ -71,6 +71,8 @@ int access_rules_inherit(struct access_rules *r, const struct access_rules *befo
 /* Returns the first rule for a user of the machine or one of its groups; NULL: none. */
 const struct access_rule *access_rules_user(const struct access_rules *r, uint32_t uid,
                                             uint64_t groups);
+/* Returns the rule of this name; NULL: none, also where @r is NULL. */
+const struct access_rule *access_rules_named(const struct access_rules *r, const char *name);
 /* Returns the rule for the token @text; NULL: none. Takes the same time for all that are of one
  * length. */
 const struct access_rule *access_rules_token(const struct access_rules *r, struct span text);

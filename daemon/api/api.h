@@ -6,9 +6,13 @@
 
 struct api;
 struct engine;
+struct push;
 
 /* Borrows @e, which outlives it. 0 or -ENOMEM. */
 int api_new(struct engine *e, struct api **ret);
+/* Names what pushes to engines, which outlives the requests that are still answered; NULL: nothing
+ * does. Thread: any. */
+void api_set_push(struct api *api, struct push *push);
 /* NULL is fine. Returns NULL. */
 struct api *api_free(struct api *api);
 /* Returns the table of its functions. Points into @api. */

@@ -6,10 +6,13 @@
 #include "api/past_reach.h"
 #include "engine/engine_parts.h"
 
+#include <stdatomic.h>
+
 /* What answers are made of. */
 struct api {
     struct engine_parts engine;
     struct api_backend backend;
+    _Atomic(struct push *) push; /* NULL: nothing is pushed */
 };
 
 /* Runs @fn on the engine's thread and waits for it, as mailbox_ask(). */
@@ -54,6 +57,9 @@ int facts_events_check(struct api *api, const char *names, struct error *err);
 
 /* Each as its member of struct api_backend says; @ctx is the struct api. */
 int backend_schedules(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
+int backend_push(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
+/* push.c: appends how each target does; nothing where there is none. Thread: any. */
+void push_metrics(struct api *api, struct buf *out);
 int backend_trigger(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTES], struct error *err);
 int backend_preflight(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
                       struct error *err);

@@ -274,6 +274,7 @@ static void backend_fill(struct api *api)
         .past = ask_past,
         .timeline = ask_timeline,
         .schedules = backend_schedules,
+        .push = backend_push,
         .trigger = backend_trigger,
         .metrics = backend_metrics,
         .preflight = backend_preflight,

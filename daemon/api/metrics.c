@@ -400,6 +400,7 @@ int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct e
     if (!v->whole)
         return r == 0 ? out->error : r;
     if (r == 0) {
+        push_metrics(api, out);
         metric(out, "flamed_stalled_seconds", "gauge",
                "Seconds without progress of the engine, whatever the cause; 0 below 5 s.",
                stands_s);

@@ -277,7 +277,7 @@ int past_profile(struct api *api, const struct target_selector *t, const struct 
                  const char *event, unsigned sources, struct profile **ret,
                  struct past_recorder *ret_recorder, struct error *err)
 {
-    _cleanup_(matcher_set_freep) struct matcher_set *seen = NULL;
+    _cleanup_(matcher_set_freep) struct matcher_set *seen = NULL, *asked = NULL;
     _cleanup_(match_freep) struct match *jvm = NULL;
     struct past_filter filter = { .t = t };
     struct recorded_past flight = { .from_ns = past_to_monotonic(range->from_ns),
@@ -295,7 +295,10 @@ int past_profile(struct api *api, const struct target_selector *t, const struct 
     filter.jvm = jvm;
     if (r == 0 && t->viewer && t->viewer->seen)
         r = matcher_set_new(t->viewer->seen, &seen, err);
+    if (r == 0 && t->matchers)
+        r = matcher_set_new(t->matchers, &asked, err);
     filter.seen = seen;
+    filter.asked = asked;
     if (r == 0 && sources & PAST_RECORDER && past_is_recorded(event)) {
         r = past_recorded(api, &filter, event, &flight, &parts[0], err);
         count += parts[0] != NULL;

@@ -9,10 +9,11 @@
 struct past_filter {
     const struct target_selector *t;
     struct match *jvm;
-    struct matcher_set *seen; /* of the viewer; NULL: none */
-    bool owned;               /* what is asked for is its viewer's own: captures of his scope */
-    int32_t pid;              /* a single pid: only its last image */
-    uint64_t start_ticks;     /* of that image */
+    struct matcher_set *seen;  /* of the viewer; NULL: none */
+    struct matcher_set *asked; /* of the target; NULL: none */
+    bool owned;                /* what is asked for is its viewer's own: captures of his scope */
+    int32_t pid;               /* a single pid: only its last image */
+    uint64_t start_ticks;      /* of that image */
     uint32_t exec_no;
 };
 

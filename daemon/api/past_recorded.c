@@ -37,9 +37,9 @@ static const char *text_of(const struct profile *p, uint32_t id)
     return s.n ? s.p : ""; /* interned with a NUL */
 }
 
-/* Of a container only the id was noted: one that is seen by its name is not seen here. */
-static bool past_seen(const struct past_filter *f, const struct profile *p,
-                      const struct profile_process *process)
+/* Of a container only the id was noted: its name matches nothing here. */
+static bool past_holds(const struct matcher_set *set, const struct profile *p,
+                       const struct profile_process *process)
 {
     const struct matcher_values v = {
         .main = text_of(p, process->name),
@@ -48,10 +48,17 @@ static bool past_seen(const struct past_filter *f, const struct profile *p,
         .pod_namespace = text_of(p, process->pod_namespace),
         .container = "",
         .container_id = text_of(p, process->container),
+        .service = text_of(p, process->service),
     };
 
+    return matcher_set_holds(set, &v);
+}
+
+static bool past_seen(const struct past_filter *f, const struct profile *p,
+                      const struct profile_process *process)
+{
     return f->owned || viewer_sees_user(f->t->viewer, process->owner) ||
-           (f->seen && matcher_set_holds(f->seen, &v));
+           (f->seen && past_holds(f->seen, p, process));
 }
 
 bool past_wants(void *cookie, const struct profile *p, const struct profile_process *process)
@@ -60,7 +67,7 @@ bool past_wants(void *cookie, const struct profile *p, const struct profile_proc
     const struct target_selector *t = f->t;
     bool pid_found = t->pid_count == 0;
 
-    if (!past_seen(f, p, process))
+    if (!past_seen(f, p, process) || (f->asked && !past_holds(f->asked, p, process)))
         return false;
     for (size_t i = 0; i < t->pid_count && !pid_found; i++)
         pid_found = t->pids[i] == process->host_pid;

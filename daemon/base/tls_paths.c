@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/tls_paths.h"
 
+#include "base/fnv1a.h"
+
 #define SECTION "tls_server_config:"
 
 const char *tls_file_key(enum tls_file which)
@@ -83,6 +85,57 @@ bool tls_path_find(struct span text, enum tls_file which, char ret[TLS_PATH_MAX 
         if (inside && key && span_take_str(&rest, key) && span_take_char(&rest, ':') &&
             span_starts_with(rest, " "))
             return take_value(rest, ret);
+    }
+    return false;
+}
+
+uint32_t tls_path_hash(const char *path)
+{
+    uint64_t h = fnv1a(FNV1A_START, path, strlen(path));
+    uint32_t folded = (uint32_t)(h ^ h >> 32);
+
+    return folded ? folded : 1;
+}
+
+/* Takes "KEY_file:" off @line, which may be the first of an item of a list. */
+static bool take_file_key(struct span *line)
+{
+    struct span rest = span_trim(*line);
+    size_t colon;
+
+    if (span_take_str(&rest, "- "))
+        rest = span_trim(rest);
+    colon = span_find(rest, ':');
+    if (colon == rest.n || !span_ends_with((struct span){ rest.p, colon }, "_file"))
+        return false;
+    for (size_t i = 0; i < colon; i++) { /* a comment, or a key in quotes, is none */
+        if (rest.p[i] != '_' && (rest.p[i] < 'a' || rest.p[i] > 'z'))
+            return false;
+    }
+    *line = span_from(rest, colon + 1);
+    return span_starts_with(*line, " ");
+}
+
+bool tls_path_find_pushed(struct span text, uint32_t hash, char ret[TLS_PATH_MAX + 1])
+{
+    bool inside = false;
+    struct span line;
+
+    while (span_take_line(&text, &line)) {
+        struct span rest = line;
+        char path[TLS_PATH_MAX + 1];
+
+        if (is_comment(line))
+            continue;
+        if (line.p[0] != ' ' && line.p[0] != '-') {
+            inside = span_take_str(&rest, "push:") && is_comment(rest);
+            continue;
+        }
+        if (inside && take_file_key(&rest) && take_value(rest, path) &&
+            tls_path_hash(path) == hash) {
+            memcpy(ret, path, sizeof(path));
+            return true;
+        }
     }
     return false;
 }

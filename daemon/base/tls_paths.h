@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the paths of the files for TLS in the text of flamed's configuration. The broker, which
- * opens them, has no reader of YAML. flamed compares the result with that of its reader of YAML.
- * Pure; thread: any.
+ * Finds the paths of the files for TLS and of secrets in the text of flamed's configuration. The
+ * broker, which opens them, has no reader of YAML. flamed compares the result with that of its
+ * reader of YAML. Pure; thread: any.
  */
 #pragma once
 
@@ -18,6 +18,9 @@ enum tls_file {
     TLS_FILE_KEY,
     TLS_FILE_CLIENT_CA,
     TLS_FILE_END,
+    /* One that a target of `push` names by a key that ends in _file; the hash of its path says
+     * which. */
+    TLS_FILE_PUSHED = TLS_FILE_END,
 };
 
 /* "cert_file". Literal; NULL for the configuration. */
@@ -26,6 +29,11 @@ const char *tls_file_key(enum tls_file which);
 /* Reads the value of @which below `tls_server_config`: plain or quoted text that stands on the line
  * of its key, without escapes. False: there is none, or it is written in another way. */
 bool tls_path_find(struct span text, enum tls_file which, char ret[TLS_PATH_MAX + 1]);
+/* Returns a hash of a path, never 0. */
+uint32_t tls_path_hash(const char *path);
+/* Reads the value of a key below `push` that ends in _file and whose value has @hash: on the line
+ * of its key, without escapes. False: there is none, or it is written in another way. */
+bool tls_path_find_pushed(struct span text, uint32_t hash, char ret[TLS_PATH_MAX + 1]);
 /* @path as seen from the folder of the configuration @config, which is absolute. False: too long.
  */
 bool tls_path_beside(const char *config, const char *path, char ret[TLS_PATH_MAX + 1]);

@@ -53,17 +53,18 @@ static int open_named(const char *path, int *ret_fd, struct stat *ret_st, struct
 /* Opens the file for TLS that the configuration names, which must be root's alone to write: what it
  * names is read with the rights of root. */
 static int open_tls_file(const char *config_path, int config_fd, const struct stat *config,
-                         enum tls_file which, int *ret_fd, struct error *err)
+                         const struct config_fields *q, int *ret_fd, struct error *err)
 {
     char path[TLS_PATH_MAX + 1], full[TLS_PATH_MAX + 1];
     _cleanup_buf_ struct buf text = BUF_NULL;
     struct stat st = { 0 };
+    bool found;
     int r;
 
     if (config->st_uid != 0 || config->st_mode & 022) {
         error_remedy(err, "chown root and chmod go-w that file");
         return error_set(err, -EPERM,
-                         "'%.200s' names files of root's for TLS, but others than root may "
+                         "'%.200s' names files of root's, but others than root may "
                          "write to it",
                          config_path);
     }
@@ -71,7 +72,10 @@ static int open_tls_file(const char *config_path, int config_fd, const struct st
     r = buf_read_fd(&text, config_fd);
     if (r < 0)
         return error_code(err, r, "cannot read '%.200s'", config_path);
-    if (!tls_path_find(buf_span(&text), which, path) || !tls_path_beside(config_path, path, full))
+    found = q->file == TLS_FILE_PUSHED
+                ? tls_path_find_pushed(buf_span(&text), q->path_hash, path)
+                : tls_path_find(buf_span(&text), (enum tls_file)q->file, path);
+    if (!found || !tls_path_beside(config_path, path, full))
         return BROKER_ABSENT;
     r = open_named(full, ret_fd, &st, err);
     return r == BROKER_ABSENT ? error_set(err, -ENOENT, "there is no file '%.200s'", full) : r;
@@ -79,8 +83,8 @@ static int open_tls_file(const char *config_path, int config_fd, const struct st
 
 /*
  * config. Safe: the one file that the broker's command line names for flamed, which reads it at its
- * own start too. Or one of the three files for TLS that this names and flamed cannot choose.
- * Regular, at most 256 KiB.
+ * own start too. Or one of the files for TLS and of secrets that this names and flamed cannot
+ * choose. Regular, at most 256 KiB.
  */
 int request_config(struct server *s, const struct config_fields *q, struct reply *rep)
 {
@@ -95,7 +99,7 @@ int request_config(struct server *s, const struct config_fields *q, struct reply
         return r;
     if (q->file == TLS_FILE_CONFIG)
         return reply_fd(rep, take_fd(&fd));
-    r = open_tls_file(s->config_path, fd, &st, (enum tls_file)q->file, &tls_fd, &rep->err);
+    r = open_tls_file(s->config_path, fd, &st, q, &tls_fd, &rep->err);
     return r != 0 ? r : reply_fd(rep, tls_fd);
 }
 

@@ -129,6 +129,9 @@ int broker_debuglink(struct broker *b, const struct proc_id *id, uint64_t start,
 /* flamed's configuration file as it is now, by the path that was fixed when the broker started, or
  * a file for TLS that it names. BROKER_ABSENT: there is none, or it names none. */
 int broker_config(struct broker *b, enum tls_file which, int *ret_fd, struct error *err);
+/* Opens the file that the configuration names by @path in a target of `push`. Results as of
+ * broker_config(). */
+int broker_pushed_file(struct broker *b, const char *path, int *ret_fd, struct error *err);
 
 /* Gives a descriptor of /proc/kallsyms, the caller's. Return: 0 or -errno with @err. */
 int broker_kallsyms(struct broker *b, int *ret_fd, struct error *err);

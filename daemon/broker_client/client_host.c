@@ -25,6 +25,15 @@ int broker_config(struct broker *b, enum tls_file which, int *ret_fd, struct err
         err);
 }
 
+int broker_pushed_file(struct broker *b, const char *path, int *ret_fd, struct error *err)
+{
+    struct broker_request q = { .kind = BROKER_CONFIG };
+
+    q.fields.config =
+        (struct config_fields){ .file = TLS_FILE_PUSHED, .path_hash = tls_path_hash(path) };
+    return client_open(b, q, ret_fd, err);
+}
+
 int broker_audit_log(struct broker *b, int *ret_fd, struct error *err)
 {
     return client_open(b, (struct broker_request){ .kind = BROKER_AUDIT_LOG }, ret_fd, err);

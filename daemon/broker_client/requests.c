@@ -193,7 +193,7 @@ static bool attach_fields_valid(const struct attach_fields *f)
 
 static bool config_fields_valid(const struct config_fields *f)
 {
-    return f->file < TLS_FILE_END && !f->zero;
+    return f->file <= TLS_FILE_PUSHED && (f->file == TLS_FILE_PUSHED) == (f->path_hash != 0);
 }
 
 static bool frames_fields_valid(const struct frames_fields *f)

@@ -105,7 +105,8 @@ struct attach_fields {
     uint32_t zero;
 };
 struct config_fields {
-    uint32_t file, zero; /* enum tls_file */
+    uint32_t file;      /* enum tls_file */
+    uint32_t path_hash; /* TLS_FILE_PUSHED: tls_path_hash(); else 0 */
 };
 struct frames_fields {
     uint32_t frames, zero; /* BROKER_FRAMES_MIN to BROKER_FRAMES_MAX */

@@ -105,7 +105,9 @@ static bool pid_matches(const struct target *t, int32_t host_pid)
 /* What has no main class by its nature is not asked for it. */
 static bool matchers_match(const struct matcher_set *set, const struct process *p)
 {
+    struct service service = { .name = "" };
     const struct matcher_values v = {
+        .service = service.name,
         .main = p->main ? p->main : "",
         .pod = p->container.pod_name,
         .pod_uid = p->container.pod_uid,
@@ -116,6 +118,8 @@ static bool matchers_match(const struct matcher_set *set, const struct process *
 
     if (p->jvm == JVM_NO && matcher_set_uses(set, MATCHER_MAIN))
         return false;
+    if (process_runs_java(p) && matcher_set_uses(set, MATCHER_SERVICE))
+        service_of_process(p, &service);
     return matcher_set_holds(set, &v);
 }
 

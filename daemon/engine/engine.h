@@ -59,6 +59,7 @@ enum engine_problem {
     ENGINE_PROBLEM_CONFIG, /* it could not be taken */
     ENGINE_PROBLEM_TLS,    /* nor could the files for TLS */
     ENGINE_PROBLEM_PLAIN,  /* secrets are sent without TLS */
+    ENGINE_PROBLEM_PUSH,   /* an engine takes no profiles */
     ENGINE_PROBLEMS
 };
 /* Sets that sentence; "": all is well. */
@@ -68,6 +69,8 @@ void engine_set_problem(struct engine *e, enum engine_problem which, const char 
  * @err.
  * Thread: any. */
 int engine_open_config(struct engine *e, enum tls_file which, int *ret_fd, struct error *err);
+/* Does the same of a file that a target of `push` names by @path. */
+int engine_open_pushed(struct engine *e, const char *path, int *ret_fd, struct error *err);
 /* Opens the log of who did what, to append to, by the broker. 0; BROKER_ABSENT; -errno. */
 int engine_open_audit(struct engine *e, int *ret_fd, struct error *err);
 /* Readable when the broker is lost: the process then ends its captures and exits to be restarted.

@@ -74,6 +74,11 @@ int engine_open_config(struct engine *e, enum tls_file which, int *ret_fd, struc
     return broker_config(e->broker, which, ret_fd, err);
 }
 
+int engine_open_pushed(struct engine *e, const char *path, int *ret_fd, struct error *err)
+{
+    return broker_pushed_file(e->broker, path, ret_fd, err);
+}
+
 int engine_open_audit(struct engine *e, int *ret_fd, struct error *err)
 {
     return broker_audit_log(e->broker, ret_fd, err);

@@ -2,7 +2,8 @@
 /* The namer's rights: none, a few system calls, little memory. */
 #include "namer/namer_process.h"
 
-#include <linux/capability.h>
+#include "base/capabilities.h"
+
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -75,15 +76,6 @@ static void limit(int resource, rlim_t value)
     setrlimit(resource, &limit);
 }
 
-/* flamed has none when it starts the namer. A test that does has them. */
-static int drop_capabilities(void)
-{
-    struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = { 0 };
-
-    return syscall(SYS_capset, &header, sets) < 0 && geteuid() == 0 ? -errno : 0;
-}
-
 /* What this process has mapped by now. */
 static rlim_t mapped_bytes(void)
 {
@@ -115,7 +107,7 @@ int namer_lock_keeper(void)
     limit(RLIMIT_NOFILE, NAMER_FD + 1);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
         return -errno;
-    r = drop_capabilities();
+    r = capabilities_drop(); /* flamed has none when it starts the namer; a test has them */
     return r < 0 ? r : filter_calls(/* keeper= */ true);
 }
 

@@ -25,6 +25,7 @@ struct render_opts {
                             none */
     const char *version; /* of flamed; NULL: left out */
     const char *host;    /* otlp: the name of this machine; NULL: left out */
+    const char *link;    /* otlp: address of the profile without its service; NULL: left out */
     bool untimed;        /* otlp: sums in place of the times of samples */
     bool reverse;        /* html, svg: opens with callers merged from the leaf; tree: is so */
     bool inverted;       /* html, svg: opens with the root at the top (an icicle) */

@@ -233,6 +233,9 @@ struct api_backend {
     /* {"schedules":[{"name":…,"match":…,"event":…,"hz":…,"every_seconds":…,…,"last_error":…}],
      * "triggers":[…]}, as configured. */
     int (*schedules)(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
+    /* {"targets":[{"name":…,"url":…,"last_success":…,"queued_minutes":…,…}]}: the engines that get
+     * profiles; none for a viewer of a part. */
+    int (*push)(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
     /* Starts the capture that the configuration names @name, and returns as capture_create().
      * BACKEND_NOT_FOUND with the nearest name, or where no process matches; BACKEND_TOO_MANY in its
      * cooldown, with err->retry_s. */

@@ -8,7 +8,8 @@
 static const char *const LABELS[] = { [MATCHER_MAIN] = "main",
                                       [MATCHER_POD] = "pod",
                                       [MATCHER_NAMESPACE] = "namespace",
-                                      [MATCHER_CONTAINER] = "container" };
+                                      [MATCHER_CONTAINER] = "container",
+                                      [MATCHER_SERVICE] = "service" };
 static const char *const OPS[] = {
     [MATCHER_IS] = "=", [MATCHER_IS_NOT] = "!=", [MATCHER_LIKE] = "=~", [MATCHER_UNLIKE] = "!~"
 };
@@ -119,7 +120,8 @@ static int take_matcher(struct span *s, struct matcher_list *list, struct error 
     if (!take_label(s, &m.label))
         return error_set(
             err, -EINVAL,
-            "'%s' does not begin with main, pod, namespace or container: " MATCHER_FORM, shown);
+            "'%s' does not begin with main, pod, namespace, container or service: " MATCHER_FORM,
+            shown);
     span_skip_blanks(s);
     if (!take_op(s, &m.op))
         return error_set(err, -EINVAL, "'%s' has none of =, !=, =~ and !~: " MATCHER_FORM, shown);
@@ -284,6 +286,9 @@ static bool holds(const struct matcher *m, struct match *regex, const struct mat
     case MATCHER_CONTAINER:
         name = v->container;
         other = v->container_id;
+        break;
+    case MATCHER_SERVICE:
+        name = v->service ? v->service : "";
         break;
     }
     found = fits(m, regex, name[0] ? name : other, m->label == MATCHER_CONTAINER && !name[0]) ||

@@ -12,7 +12,13 @@
 #define MATCHERS_MAX 16
 #define MATCHER_VALUE_MAX 1000 /* bytes */
 
-enum matcher_label { MATCHER_MAIN, MATCHER_POD, MATCHER_NAMESPACE, MATCHER_CONTAINER };
+enum matcher_label {
+    MATCHER_MAIN,
+    MATCHER_POD,
+    MATCHER_NAMESPACE,
+    MATCHER_CONTAINER,
+    MATCHER_SERVICE, /* a process can lie about it: no access rule may ask for it */
+};
 enum matcher_op { MATCHER_IS, MATCHER_IS_NOT, MATCHER_LIKE, MATCHER_UNLIKE };
 
 struct matcher {
@@ -49,10 +55,10 @@ const struct matcher_list *matcher_set_list(const struct matcher_set *s);
 /* Returns whether a matcher asks for @label. */
 bool matcher_set_uses(const struct matcher_set *s, enum matcher_label label);
 
-/* What is known of a process; "" where nothing is. A pod or a container is also known by its uid or
- * id. A container's id may be shortened to 6 digits or more. */
+/* What is known of a process; "" where nothing is. A service may be NULL, too. A pod or a container
+ * is also known by its uid or id. A container's id may be shortened to 6 digits or more. */
 struct matcher_values {
-    const char *main, *pod, *pod_uid, *pod_namespace, *container, *container_id;
+    const char *main, *pod, *pod_uid, *pod_namespace, *container, *container_id, *service;
 };
 /* Returns true where all hold (an expression that takes too long does not). */
 bool matcher_set_holds(const struct matcher_set *s, const struct matcher_values *v);

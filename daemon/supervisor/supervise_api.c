@@ -77,8 +77,8 @@ int supervise_user(const char *name, uid_t *ret_uid, gid_t *ret_gid, bool *ret_f
     return 0;
 }
 
-/* The broker that belongs to this program: built and installed together. */
-static int find_broker(char *path, size_t size, struct error *err)
+/* A program that belongs to this one: built and installed together. */
+static int find_program(const char *name, char *path, size_t size, struct error *err)
 {
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -91,14 +91,25 @@ static int find_broker(char *path, size_t size, struct error *err)
     if (!slash)
         return error_set(err, -ENOENT, "cannot tell where this program lies");
     *slash = '\0';
-    if (snprintf(path, size, "%s/flamed-broker", self) < (int)size && access(path, X_OK) == 0)
+    if (snprintf(path, size, "%s/%s", self, name) < (int)size && access(path, X_OK) == 0)
         return 0;
-    if (snprintf(path, size, "%s/flamed-broker", FLAMED_LIBEXEC_DIR) < (int)size &&
+    if (snprintf(path, size, "%s/%s", FLAMED_LIBEXEC_DIR, name) < (int)size &&
         access(path, X_OK) == 0)
         return 0;
-    error_set(err, -ENOENT, "there is no flamed-broker beside this program ('%s')", self);
-    error_remedy(err, "install flamed-broker there or in %s", FLAMED_LIBEXEC_DIR);
+    error_set(err, -ENOENT, "there is no %s beside this program ('%s')", name, self);
+    error_remedy(err, "install %s there or in %s", name, FLAMED_LIBEXEC_DIR);
     return -ENOENT;
+}
+
+int supervise_open_push(int *ret_fd, struct error *err)
+{
+    char path[PATH_MAX];
+    int r = find_program("flamed-push", path, sizeof(path), err);
+
+    if (r < 0)
+        return r;
+    *ret_fd = open(path, O_RDONLY | O_CLOEXEC);
+    return *ret_fd < 0 ? error_errno(err, "cannot open '%s'", path) : 0;
 }
 
 static int keep_over_exec(int fd)
@@ -143,7 +154,7 @@ int supervise_exec(const struct supervise_opts *o, struct error *err)
         return error_set(err, -E2BIG, "at most %d listening sockets", SUPERVISE_LISTEN_MAX);
     if (self < 0)
         return error_errno(err, "cannot open our own program");
-    r = find_broker(path, sizeof(path), err);
+    r = find_program("flamed-broker", path, sizeof(path), err);
     if (r < 0)
         return r;
     arguments_add(&a, "flamed-broker");
@@ -157,6 +168,7 @@ int supervise_exec(const struct supervise_opts *o, struct error *err)
     r = r < 0 ? r : add_listen(&a, o);
     r = r < 0 ? r : add_fd(&a, "--store-fd", o->store_fd);
     r = r < 0 ? r : add_fd(&a, "--config-fd", o->config_fd);
+    r = r < 0 ? r : add_fd(&a, "--push-fd", o->push_fd);
     if (r < 0)
         return error_code(err, r, "cannot hand over the open files");
     if (o->config_path) {
@@ -208,6 +220,8 @@ static int worker_option(const char *arg, struct supervise_worker *w)
         return supervise_parse_int(v, &w->store_fd);
     if ((v = supervise_option(arg, "--config-fd")))
         return supervise_parse_int(v, &w->config_fd);
+    if ((v = supervise_option(arg, "--push-fd")))
+        return supervise_parse_int(v, &w->push_fd);
     if ((v = supervise_option(arg, "--notes-fd")))
         return supervise_parse_int(v, &w->notes_fd);
     if ((v = supervise_option(arg, "--log-level")))
@@ -225,7 +239,8 @@ static bool worker_fds_valid(const struct supervise_worker *w)
     }
     return (w->store_fd < 0 || is_mode(w->store_fd, S_IFDIR)) &&
            (w->config_fd < 0 || is_mode(w->config_fd, S_IFREG)) &&
-           (w->notes_fd < 0 || is_mode(w->notes_fd, S_IFREG));
+           (w->notes_fd < 0 || is_mode(w->notes_fd, S_IFREG)) &&
+           (w->push_fd < 0 || is_mode(w->push_fd, S_IFREG));
 }
 
 int supervise_worker_parse(int argc, char **argv, struct supervise_worker *ret, struct error *err)
@@ -235,6 +250,7 @@ int supervise_worker_parse(int argc, char **argv, struct supervise_worker *ret, 
         .store_fd = -1,
         .config_fd = -1,
         .notes_fd = -1,
+        .push_fd = -1,
         .log_level = LOG_LEVEL_INFO,
     };
     int i;
@@ -260,6 +276,8 @@ int supervise_worker_parse(int argc, char **argv, struct supervise_worker *ret, 
         fcntl(w.config_fd, F_SETFD, FD_CLOEXEC);
     if (w.notes_fd >= 0)
         fcntl(w.notes_fd, F_SETFD, FD_CLOEXEC);
+    if (w.push_fd >= 0)
+        fcntl(w.push_fd, F_SETFD, FD_CLOEXEC);
     *ret = w;
     return 0;
 }

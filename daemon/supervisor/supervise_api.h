@@ -5,13 +5,15 @@
  *
  *   flamed (root)       opens listening sockets, store and configuration, then supervise_exec():
  *   -> flamed-broker --supervise --flamed-fd=N --uid=U --gid=G --listen-fds=A,B --store-fd=N
- *                    --config-fd=N --config=PATH --audit-log=PATH --log-level=L [--attach-mount]
+ *                    --config-fd=N --push-fd=N --config=PATH --audit-log=PATH --log-level=L
+ * [--attach-mount]
  *                    -- EXTRA...                                               (same pid)
  *      -> flamed-broker --fd=3 --client=PID --config=PATH --audit-log=PATH --log-level=L
  *                       [--attach-mount]
  *                                                                      root, few capabilities
  *      -> flamed --worker --broker-fd=3 --listen-fds=4,5 --store-fd=6 --config-fd=7 --notes-fd=8
- *                --log-level=L -- EXTRA...                         uid U, no groups, no capability
+ *                --push-fd=9 --log-level=L -- EXTRA...                         uid U, no groups, no
+ * capability
  *
  * The configuration is opened again by its path before each start of the worker, and by the broker
  * when the worker requests it. An fd that does not exist has no option. The worker's environment is
@@ -39,6 +41,7 @@ struct supervise_opts {
     int listen_fds[SUPERVISE_LISTEN_MAX]; /* listening sockets */
     size_t listen_count;
     int store_fd;            /* directory, owned by uid; -1: none */
+    int push_fd;             /* program flamed-push; -1: nothing is pushed */
     int config_fd;           /* configuration file, read from offset 0; -1: none */
     const char *audit_path;  /* of the log of who did what, absolute; NULL: none */
     const char *config_path; /* of the same, absolute; NULL: it cannot be read again */
@@ -54,6 +57,9 @@ struct supervise_opts {
 int supervise_user(const char *name, uid_t *ret_uid, gid_t *ret_gid, bool *ret_fallback,
                    struct error *err);
 
+/* Opens the program flamed-push, which lies where the broker does. 0 or -errno with @err. */
+int supervise_open_push(int *ret_fd, struct error *err);
+
 /* Becomes the supervisor: execs the flamed-broker that lies beside this program, or the installed
  * one. Returns only when that failed: -errno. Needs root. */
 int supervise_exec(const struct supervise_opts *o, struct error *err);
@@ -62,7 +68,7 @@ struct supervise_worker {
     int broker_fd; /* connected SEQPACKET socket; this and the others are the caller's */
     int listen_fds[SUPERVISE_LISTEN_MAX];
     size_t listen_count;
-    int store_fd, config_fd, notes_fd; /* -1: none */
+    int store_fd, config_fd, notes_fd, push_fd; /* -1: none */
     enum log_level log_level;
     int extra; /* index of the first of EXTRA in argv; argc when there is none */
 };

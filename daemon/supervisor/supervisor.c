@@ -39,6 +39,8 @@ static int parse(int argc, char **argv, struct supervisor *s)
             r = supervise_parse_int(v, &s->store_fd);
         else if ((v = supervise_option(argv[i], "--config-fd")))
             r = supervise_parse_int(v, &s->config_fd);
+        else if ((v = supervise_option(argv[i], "--push-fd")))
+            r = supervise_parse_int(v, &s->push_fd);
         else if (supervise_option(argv[i], "--audit-log"))
             s->audit_arg = argv[i];
         else if (supervise_option(argv[i], "--config"))
@@ -294,6 +296,7 @@ int supervisor_main(int argc, char **argv)
         .store_fd = -1,
         .config_fd = -1,
         .notes_fd = -1,
+        .push_fd = -1,
         .log_level = LOG_LEVEL_INFO,
     };
     struct error err = ERROR_NULL;

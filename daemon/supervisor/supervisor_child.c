@@ -20,7 +20,7 @@
  * all that it does. */
 #define SESSION_NICE (-5)
 #define CHILD_FD_FIRST 3
-#define CHILD_FDS_MAX (SUPERVISE_LISTEN_MAX + 5)
+#define CHILD_FDS_MAX (SUPERVISE_LISTEN_MAX + 6)
 
 /* Gives @fds the numbers from CHILD_FD_FIRST on, in order, and closes everything else. */
 static int arrange_fds(const int *fds, size_t n)
@@ -115,6 +115,10 @@ int supervisor_exec_worker(const struct supervisor *s, int broker_fd)
     if (s->notes_fd >= 0) {
         fds[n++] = s->notes_fd;
         arguments_add(&a, "--notes-fd=%d", at++);
+    }
+    if (s->push_fd >= 0) {
+        fds[n++] = s->push_fd;
+        arguments_add(&a, "--push-fd=%d", at++);
     }
     arguments_add(&a, "--log-level=%s", supervise_level_name(s->log_level));
     arguments_add(&a, "--");

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 
 struct supervisor {
-    int flamed_fd, store_fd, config_fd, notes_fd;
+    int flamed_fd, store_fd, config_fd, notes_fd, push_fd;
     const char *config_arg; /* "--config=PATH", points into argv; NULL: none */
     const char *audit_arg;  /* "--audit-log=PATH", the same */
     int listen_fds[SUPERVISE_LISTEN_MAX];

@@ -47,7 +47,7 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["engine"] = parts " signal capture attach"
         may["capture"] = parts " attach"
         may["attach"] = parts " helper agent"
-        may["api"] = parts " signal engine capture attach"
+        may["api"] = parts " signal engine capture attach push"
         may["render"] = "base proc profile"
         may["render/standalone"] = "base proc profile render" # pages and pictures for a browser
         may["render/proto"] = "base proc profile render" # messages of protobuf, and what is generated for them
@@ -56,6 +56,8 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["yaml"] = "base request" # parts of the configuration file, for those who read one
         may["schedule"] = "base proc event profile request yaml" # rules and times only: the engine starts what is due
         may["access"] = "base proc event profile request yaml" # who asks, and what that may
+        may["push"] = "base event profile request render render/proto schedule yaml" # to engines, by flamed-push
+        may["pusher"] = "base push" # flamed-push: the network and nothing else
         may["serve/params"] = "base event profile request render" # the query as values
         may["serve/tls"] = "base access yaml"
         may["serve"] = "base proc event profile request access render store serve/params serve/tls"

@@ -9,7 +9,10 @@
 #include "render/proto/otlp_dictionary.h"
 #include "render/proto/protobuf.h"
 
-#define OTLP_ATTRIBUTES_MAX 16           /* of a resource */
+#include <ctype.h>
+
+#define OTLP_ATTRIBUTES_MAX 16 /* of a resource */
+#define OTLP_LINK_BYTES ((size_t)8192)
 #define OTLP_TIMES_MAX UINT64_C(8000000) /* of samples that stand for several each has a time */
 
 /* Fields that hold what is packed on its own. */
@@ -165,10 +168,28 @@ static struct span type_of(const struct profile_event *event)
     return span_of(event->name);
 }
 
+/* Adds the attribute flamed.url: where the profile of @service at that time is shown. */
+static int32_t put_link(struct otlp *x, const char *link, const char *service)
+{
+    _cleanup_buf_ struct buf url = BUF_NULL;
+
+    buf_init(&url, OTLP_LINK_BYTES);
+    buf_printf(&url, "%s&service=", link);
+    for (; *service; service++) {
+        if (isalnum((unsigned char)*service) || strchr("-._~", *service))
+            buf_add_char(&url, *service);
+        else
+            buf_printf(&url, "%%%02X", (unsigned char)*service);
+    }
+    otlp_fail(x, url.error);
+    return url.error ? 0 : otlp_attribute(&x->d, "flamed.url", url.p);
+}
+
 static void put_facts(struct otlp *x, const struct profile_event *event, enum otlp_shape shape,
-                      struct buf *profile)
+                      int32_t link, struct buf *profile)
 {
     const struct profile *p = x->v->profile;
+    int32_t facts[ARRAY_SIZE(x->d.facts) + 1];
     bool total = view_weighs_by_value(&x->v->opts, event);
     Otlp__ValueType type = OTLP__VALUE_TYPE__INIT, period = OTLP__VALUE_TYPE__INIT;
     Otlp__Profile part = OTLP__PROFILE__INIT;
@@ -184,8 +205,11 @@ static void put_facts(struct otlp *x, const struct profile_event *event, enum ot
     }
     part.time_unix_nano = p->start_realtime_ns;
     part.duration_nano = p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0;
-    part.attribute_indices = x->d.facts;
+    memcpy(facts, x->d.facts, x->d.fact_count * sizeof(*facts));
+    part.attribute_indices = facts;
     part.n_attribute_indices = x->d.fact_count;
+    if (link)
+        facts[part.n_attribute_indices++] = link;
     pack_message(profile, &part.base);
 }
 
@@ -294,14 +318,14 @@ static int by_process(const void *a, const void *b, void *ctx)
 }
 
 /* The profile of keys[0 .. n), all of one process and event. */
-static void put_profile(struct otlp *x, const struct profile_event *event, const uint32_t *keys,
-                        size_t n, struct buf *scopes)
+static void put_profile(struct otlp *x, const struct profile_event *event, int32_t link,
+                        const uint32_t *keys, size_t n, struct buf *scopes)
 {
     _cleanup_buf_ struct buf profile = BUF_NULL;
     enum otlp_shape shape = shape_of(x, event);
 
     buf_init(&profile, scopes->max);
-    put_facts(x, event, shape, &profile);
+    put_facts(x, event, shape, link, &profile);
     for (size_t i = 0; i < n && !x->error && !profile.error; i++)
         put_sample(x, keys[i], shape, &profile);
     pack_nested(scopes, FIELD_SCOPE_PROFILES, buf_span(&profile));
@@ -315,7 +339,11 @@ static void put_process(struct otlp *x, const struct render_opts *o, const uint3
     _cleanup_buf_ struct buf scopes = BUF_NULL, resource = BUF_NULL;
     Otlp__InstrumentationScope scope = OTLP__INSTRUMENTATION_SCOPE__INIT;
     Otlp__ScopeProfiles part = OTLP__SCOPE_PROFILES__INIT;
+    uint32_t process = n ? process_of(x, keys[0]) : 0;
+    int32_t link = 0;
 
+    if (o && o->link && process < x->v->profile->process_count)
+        link = put_link(x, o->link, text_of(x, x->v->profile->processes[process].service));
     buf_init(&scopes, out->max);
     buf_init(&resource, out->max);
     scope.name = (char *)"flamed";
@@ -324,15 +352,15 @@ static void put_process(struct otlp *x, const struct render_opts *o, const uint3
     part.scope = &scope;
     pack_message(&scopes, &part.base);
     if (!n)
-        put_profile(x, view_event(x->v), keys, 0, &scopes);
+        put_profile(x, view_event(x->v), /* link= */ 0, keys, 0, &scopes);
     for (size_t from = 0, to; from < n && !x->error; from = to) {
         uint32_t event = event_of_key(x, keys[from]);
 
         for (to = from + 1; to < n && event_of_key(x, keys[to]) == event;)
             to++;
-        put_profile(x, &x->v->profile->events[event], keys + from, to - from, &scopes);
+        put_profile(x, &x->v->profile->events[event], link, keys + from, to - from, &scopes);
     }
-    put_resource(x, o, n ? process_of(x, keys[0]) : 0, &resource);
+    put_resource(x, o, process, &resource);
     pack_nested(&resource, FIELD_RESOURCE_SCOPES, buf_span(&scopes));
     pack_nested(out, FIELD_DATA_RESOURCE, buf_span(&resource));
     otlp_fail(x, scopes.error ? scopes.error : resource.error);

@@ -53,7 +53,7 @@ static int32_t put_attribute(struct otlp_dictionary *d, const char *key,
     return (int32_t)id;
 }
 
-static int32_t put_text(struct otlp_dictionary *d, const char *key, const char *text)
+int32_t otlp_attribute(struct otlp_dictionary *d, const char *key, const char *text)
 {
     Otlp__AnyValue value = OTLP__ANY_VALUE__INIT;
 
@@ -107,7 +107,7 @@ static void put_mappings(struct otlp_dictionary *d)
 
         mapping.filename_strindex = otlp_string(d, stacks_mapping_path(&d->stacks, i));
         if (build_id.n) {
-            attribute = put_text(d, "process.executable.build_id.gnu", build_id.p);
+            attribute = otlp_attribute(d, "process.executable.build_id.gnu", build_id.p);
             mapping.attribute_indices = &attribute;
             mapping.n_attribute_indices = 1;
         }
@@ -201,11 +201,11 @@ static void put_threads(struct otlp_dictionary *d)
         if (t->host_tid)
             *to++ = put_number(d, "thread.id", t->host_tid);
         if (t->name)
-            *to++ = put_text(d, "thread.name", intern_get(p->strings, t->name).p);
+            *to++ = otlp_attribute(d, "thread.name", intern_get(p->strings, t->name).p);
         if (q->host_pid)
             *to++ = put_number(d, "process.pid", q->host_pid);
         if (intern_get(p->strings, q->container).n)
-            *to++ = put_text(d, "container.id", intern_get(p->strings, q->container).p);
+            *to++ = otlp_attribute(d, "container.id", intern_get(p->strings, q->container).p);
     }
 }
 
@@ -226,8 +226,8 @@ static void add_facts(struct otlp_dictionary *d)
     const struct profile *p = d->v->profile;
     size_t n = 0;
 
-    d->facts[n++] = put_text(d, "flamed.target", p->target);
-    d->facts[n++] = put_text(d, "flamed.symbols", p->symbols);
+    d->facts[n++] = otlp_attribute(d, "flamed.target", p->target);
+    d->facts[n++] = otlp_attribute(d, "flamed.symbols", p->symbols);
     d->facts[n++] = put_number(d, "flamed.samples", (int64_t)d->v->samples);
     d->facts[n++] = put_number(d, "flamed.unknown", (int64_t)d->v->unknown);
     d->facts[n++] = put_number(d, "flamed.truncated", (int64_t)d->v->truncated);
@@ -236,7 +236,7 @@ static void add_facts(struct otlp_dictionary *d)
         char key[48];
 
         snprintf(key, sizeof(key), "flamed.warning.%zu", i + 1); /* keys are unique */
-        d->facts[n++] = put_text(d, key, d->v->warnings[i]);
+        d->facts[n++] = otlp_attribute(d, key, d->v->warnings[i]);
     }
     d->fact_count = n;
 }
@@ -256,9 +256,9 @@ int otlp_dictionary_init(struct otlp_dictionary *d, const struct view *v, size_t
     if (r < 0 || !d->threads)
         return -ENOMEM;
     put_zero_entries(d);
-    d->origins[STACKS_JAVA] = put_text(d, "profile.frame.type", "jvm");
-    d->origins[STACKS_NATIVE] = put_text(d, "profile.frame.type", "native");
-    d->origins[STACKS_KERNEL] = put_text(d, "profile.frame.type", "kernel");
+    d->origins[STACKS_JAVA] = otlp_attribute(d, "profile.frame.type", "jvm");
+    d->origins[STACKS_NATIVE] = otlp_attribute(d, "profile.frame.type", "native");
+    d->origins[STACKS_KERNEL] = otlp_attribute(d, "profile.frame.type", "kernel");
     add_facts(d);
     put_threads(d);
     put_mappings(d);

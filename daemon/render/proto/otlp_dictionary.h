@@ -33,5 +33,7 @@ int otlp_dictionary_init(struct otlp_dictionary *d, const struct view *v, size_t
 void otlp_dictionary_deinit(struct otlp_dictionary *d);
 /* Returns the index of a string, added where it is new. */
 int32_t otlp_string(struct otlp_dictionary *d, struct span s);
+/* Returns the index of an attribute with a text, added where it is new. */
+int32_t otlp_attribute(struct otlp_dictionary *d, const char *key, const char *text);
 /* Adds the table of strings: the last step. The packed dictionary, valid as long as @d. */
 struct span otlp_dictionary_finish(struct otlp_dictionary *d);

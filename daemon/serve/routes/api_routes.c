@@ -91,6 +91,21 @@ bool handle_signals(struct request *req)
     return answer_list(req, r, value, &err, list_text_signals);
 }
 
+bool handle_push(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    struct error err = ERROR_NULL;
+    json_t *value = NULL;
+    int r;
+
+    if (!be->push) {
+        answer_missing(req, "pushing is");
+        return true;
+    }
+    r = be->push(be->ctx, &req->subject.viewer, &value, &err);
+    return answer_backend(req, r, value, &err);
+}
+
 bool handle_jvm(struct request *req)
 {
     const struct api_backend *be = &req->serve->be;

@@ -228,6 +228,16 @@ static const struct route ROUTES[] = {
                .answer = "The schedules.",
                .schema = "Schedules",
                .problems = "403 503" } },
+    { "/api/v1/push", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .waits = true, .handle = handle_push,
+      .doc = { .id = "listPushTargets",
+               .summary = "The engines that get profiles, and how that goes",
+               .text =
+                   "What the configuration has under `push`: what waits for each, what was "
+                   "sent, dropped and refused, and the last error. A client that sees a part of "
+                   "the node sees none of them.",
+               .answer = "The targets.",
+               .schema = "PushTargets",
+               .problems = "403 503" } },
     { "/api/v1/audit", METHOD_GET, ROLE_MANAGE, BIT(LIMIT), .waits = true, .handle = handle_audit,
       .doc = { .id = "listAudit",
                .summary = "Who did what: captures, attaches, removals, triggers, logins, refusals; "

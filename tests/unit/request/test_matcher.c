@@ -18,7 +18,7 @@ static const struct {
     { "main=\"\"", "{main=\"\"}", NULL },
     { "", NULL, "does not begin with main" },
     { "jvm=\"a\"", NULL, "does not begin with main" },
-    { "service=\"a\"", NULL, "does not begin with main" }, /* a process chooses it itself */
+    { "service=\"a\"", "{service=\"a\"}", NULL },
     { "mainly=\"a\"", NULL, "does not begin with main" },
     { "main", NULL, "none of =" },
     { "main~\"a\"", NULL, "none of =" },
@@ -65,10 +65,11 @@ static const struct matcher_values CHECKOUT = {
     .pod_namespace = "prod",
     .container = "app",
     .container_id = "3f2a9c1b0d4e00000000000000000000000000000000000000000000000000ff",
+    .service = "checkout",
 };
-static const struct matcher_values BARE = { "", "", "", "", "", "" };
+static const struct matcher_values BARE = { "", "", "", "", "", "", "" };
 static const struct matcher_values NAMELESS = {
-    "", "", "", "", "", "3f2a9c1b0d4e00000000000000000000000000000000000000000000000000ff"
+    "", "", "", "", "", "3f2a9c1b0d4e00000000000000000000000000000000000000000000000000ff", NULL
 };
 
 static const struct {
@@ -100,6 +101,8 @@ static const struct {
     { "{namespace=\"prod\",main=~\".*Checkout\"}", true, false, false },
     { "{namespace=\"prod\",main=~\".*Basket\"}", false, false, false },
     { "main=~\"(a+)+b\"", false, false, false },
+    { "service=\"checkout\"", true, false, false },
+    { "service!=\"\"", true, false, false },
 };
 
 START_TEST(matches_a_process)

@@ -189,6 +189,14 @@ static int fake_jvms(void *ctx, const struct target_selector *t, json_t **ret, s
     return r;
 }
 
+static int fake_push(void *ctx, const struct viewer *v, json_t **ret, struct error *err)
+{
+    (void)err;
+    fake_see(ctx, v);
+    *ret = json_pack("{s:[]}", "targets");
+    return 0;
+}
+
 static int fake_services(void *ctx, const struct viewer *v, json_t **ret, struct error *err)
 {
     (void)err;
@@ -469,6 +477,7 @@ void fake_init(struct fake *f)
                                      .jvms = fake_jvms,
                                      .services = fake_services,
                                      .signals = fake_signals,
+                                     .push = fake_push,
                                      .jvm = fake_jvm,
                                      .jvms_each = fake_jvms_each,
                                      .events = fake_events,

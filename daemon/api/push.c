@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How pushing to engines goes, as JSON and as metrics. Runs on serve's worker threads. */
+#include "push/push.h"
+#include "api/api_impl.h"
+#include "api/exposition.h"
+#include "api/json.h"
+
+static const char *const LOSSES[SPOOL_LOSSES] = {
+    [SPOOL_TOO_OLD] = "age", [SPOOL_TOO_MUCH] = "bytes", [SPOOL_UNREADABLE] = "unreadable"
+};
+
+void api_set_push(struct api *api, struct push *push)
+{
+    atomic_store(&api->push, push);
+}
+
+/* Writes what there is of targets. Returns their number; 0: nothing is pushed. */
+static size_t statuses(struct api *api, struct push_status ret[PUSH_TARGETS_MAX])
+{
+    struct push *push = atomic_load(&api->push);
+
+    return push ? push_statuses(push, ret, PUSH_TARGETS_MAX) : 0;
+}
+
+static uint64_t dropped(const struct push_status *s)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < SPOOL_LOSSES; i++)
+        sum += s->spool.lost[i];
+    return sum;
+}
+
+static json_t *time_or_null(uint64_t realtime_ns)
+{
+    return realtime_ns ? json_time(realtime_ns) : json_null();
+}
+
+static json_t *target_json(const struct push_status *s)
+{
+    json_t *o = json_pack(
+        "{s:s, s:s, s:s, s:s, s:f, s:o, s:o, s:o}", "name", s->target->name, "url", s->target->url,
+        "protocol", push_protocol_name(s->target->protocol), "events", s->target->events,
+        "every_seconds", (double)s->target->every_ns / 1e9, "last_success",
+        time_or_null(s->success_ns), "failing_since", time_or_null(s->failing_since_ns),
+        "missing_events", json_string_or_null(s->missing));
+    json_t *counts =
+        json_pack("{s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o}",
+                  "queued_minutes", (json_int_t)s->spool.minutes, "queued_bodies",
+                  (json_int_t)s->spool.bodies, "queued_bytes", (json_int_t)s->spool.bytes, "oldest",
+                  time_or_null(s->spool.oldest_ns), "sent_bodies", (json_int_t)s->bodies,
+                  "sent_bytes", (json_int_t)s->bytes, "samples", (json_int_t)s->samples,
+                  "other_samples", (json_int_t)s->other_samples, "dropped", (json_int_t)dropped(s),
+                  "dropped_samples", (json_int_t)s->dropped_samples, "rejected",
+                  (json_int_t)(s->rejected + s->rejected_profiles), "missed_minutes",
+                  (json_int_t)s->missed, "in_memory", s->spool.in_memory, "last_error",
+                  json_string_or_null(s->error), "last_error_time", time_or_null(s->error_ns));
+
+    if (!o || !counts || json_object_update(o, counts) < 0) {
+        json_decref(o);
+        o = NULL;
+    }
+    json_decref(counts);
+    return o;
+}
+
+int backend_push(void *ctx, const struct viewer *v, json_t **ret, struct error *err)
+{
+    struct push_status all[PUSH_TARGETS_MAX];
+    size_t n = v->whole ? statuses(ctx, all) : 0; /* they are the node's */
+    json_t *list = json_array();
+
+    (void)err;
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, target_json(&all[i]));
+    *ret = json_pack("{s:o}", "targets", list);
+    return *ret ? 0 : -ENOMEM;
+}
+
+/* ---- metrics ---- */
+
+/* One family with a line for each target. */
+struct push_family {
+    const char *name, *type, *help;
+    double (*value)(const struct push_status *s);
+};
+
+static double success(const struct push_status *s)
+{
+    return (double)s->success_ns / 1e9;
+}
+
+static double failing(const struct push_status *s)
+{
+    uint64_t now_ns = clock_realtime_ns();
+
+    return s->failing_since_ns && now_ns > s->failing_since_ns
+               ? (double)(now_ns - s->failing_since_ns) / 1e9
+               : 0;
+}
+
+static double sent_bodies(const struct push_status *s)
+{
+    return (double)s->bodies;
+}
+
+static double sent_bytes(const struct push_status *s)
+{
+    return (double)s->bytes;
+}
+
+static double samples(const struct push_status *s)
+{
+    return (double)s->samples;
+}
+
+static double failures(const struct push_status *s)
+{
+    return (double)s->failures;
+}
+
+static double rejected(const struct push_status *s)
+{
+    return (double)(s->rejected + s->rejected_profiles);
+}
+
+static double queued_bytes(const struct push_status *s)
+{
+    return (double)s->spool.bytes;
+}
+
+static double queued_minutes(const struct push_status *s)
+{
+    return (double)s->spool.minutes;
+}
+
+static double missed(const struct push_status *s)
+{
+    return (double)s->missed;
+}
+
+static const struct push_family FAMILIES[] = {
+    { "flamed_push_last_success_timestamp_seconds", "gauge",
+      "When the engine last took a request; 0: not yet.", success },
+    { "flamed_push_failing_seconds", "gauge",
+      "For how long the engine has taken nothing although there was something.", failing },
+    { "flamed_push_requests_total", "counter", "Requests that the engine took.", sent_bodies },
+    { "flamed_push_bytes_total", "counter", "Bytes of these, compressed.", sent_bytes },
+    { "flamed_push_samples_total", "counter", "Samples that went into the spool.", samples },
+    { "flamed_push_failures_total", "counter",
+      "Requests that were not answered, or with an error, and minutes that could not be read.",
+      failures },
+    { "flamed_push_rejected_total", "counter",
+      "Requests, and profiles of others, that the engine refused for good.", rejected },
+    { "flamed_push_queued_bytes", "gauge", "Bytes that wait in the spool.", queued_bytes },
+    { "flamed_push_queued_minutes", "gauge", "Different minutes that wait.", queued_minutes },
+    { "flamed_push_missed_minutes_total", "counter", "Minutes that could not be read in time.",
+      missed },
+};
+
+static void label_target(struct buf *out, const char *name, const struct push_status *s)
+{
+    buf_printf(out, "%s{", name);
+    metric_label(out, "target", s->target->name);
+}
+
+void push_metrics(struct api *api, struct buf *out)
+{
+    struct push_status all[PUSH_TARGETS_MAX];
+    size_t n = statuses(api, all);
+
+    for (size_t f = 0; n && f < ARRAY_SIZE(FAMILIES); f++) {
+        metric_head(out, FAMILIES[f].name, FAMILIES[f].type, FAMILIES[f].help);
+        for (size_t i = 0; i < n; i++) {
+            label_target(out, FAMILIES[f].name, &all[i]);
+            buf_add_str(out, "} ");
+            metric_value(out, FAMILIES[f].value(&all[i]));
+        }
+    }
+    if (n)
+        metric_head(out, "flamed_push_dropped_total", "counter",
+                    "Requests that the spool had no room for, or that became too old.");
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < SPOOL_LOSSES; k++) {
+            label_target(out, "flamed_push_dropped_total", &all[i]);
+            buf_add_char(out, ',');
+            metric_label(out, "reason", LOSSES[k]);
+            buf_add_str(out, "} ");
+            metric_value(out, (double)all[i].spool.lost[k]);
+        }
+    }
+}

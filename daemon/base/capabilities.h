@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The capabilities of a process that needs none. Thread: one, before others start. */
+#pragma once
+
+/* Drops all of them. 0; -errno: root could not. */
+int capabilities_drop(void);

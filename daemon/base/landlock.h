@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Landlock: what this process and its children may reach of files and of the network, for good.
+ * Thread: one, before others start.
+ */
+#pragma once
+
+#include "base/error.h"
+
+#include <linux/landlock.h>
+
+#define LANDLOCK_READS (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+
+struct landlock {
+    int fd;      /* of the rule set; owned */
+    int abi;     /* of the kernel */
+    uint64_t fs; /* rights that this kernel knows */
+};
+#define LANDLOCK_NULL ((struct landlock){ .fd = -1 })
+
+/* Begins a rule set that allows no file. With @net_too it allows no TCP, either. 0; 1: the kernel
+ * has no Landlock; -errno with @err. */
+int landlock_new(bool net_too, struct landlock *ret, struct error *err);
+void landlock_deinit(struct landlock *l);
+/* Allows @rights, those that the kernel knows, below the folder @dir_fd. 0 or -errno with @err. */
+int landlock_allow(const struct landlock *l, int dir_fd, uint64_t rights, struct error *err);
+/* Enters the rule set; it takes no_new_privs. 0 or -errno with @err. */
+int landlock_enter(const struct landlock *l, struct error *err);

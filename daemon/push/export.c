@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "push/export.h"
+
+#include "base/cleanup.h"
+#include "render/proto/push_request.h"
+#include "render/render.h"
+
+#include <ctype.h>
+#include <zlib.h>
+
+#define GZIP_BITS (15 + 16) /* with a gzip header */
+#define GZIP_LEVEL 1
+
+const char *export_path(enum push_protocol protocol)
+{
+    return protocol == PUSH_PYROSCOPE ? "/push.v1.PusherService/Push" : "/v1development/profiles";
+}
+
+const char *export_content_type(enum push_protocol protocol)
+{
+    return protocol == PUSH_PYROSCOPE ? "application/proto" : "application/x-protobuf";
+}
+
+bool export_gzip(enum push_protocol protocol)
+{
+    return protocol == PUSH_OTLP; /* a pprof is compressed already */
+}
+
+struct exporter {
+    const struct fold *f;
+    const struct export_opts *o;
+    export_fn fn;
+    void *cookie;
+    size_t bytes_max;
+    struct export_counts counts;
+};
+
+static int gzip(struct span in, struct buf *out)
+{
+    z_stream z = { .next_in = (Bytef *)(uintptr_t)in.p, .avail_in = (uInt)in.n };
+    char piece[16384];
+    int r;
+
+    if (deflateInit2(&z, GZIP_LEVEL, Z_DEFLATED, GZIP_BITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        return -ENOMEM;
+    do {
+        z.next_out = (Bytef *)piece;
+        z.avail_out = sizeof(piece);
+        r = deflate(&z, Z_FINISH);
+        buf_add(out, piece, sizeof(piece) - z.avail_out);
+    } while (r == Z_OK);
+    deflateEnd(&z);
+    return r == Z_STREAM_END ? out->error : -EIO;
+}
+
+/* Renders the rows [from, to) as @format. */
+static int render_rows(const struct exporter *x, size_t from, size_t to, uint32_t event,
+                       const char *format, struct buf *out)
+{
+    const struct render_format *f = render_format_find(span_of(format));
+    _cleanup_(profile_unrefp) struct profile *p = NULL;
+    _cleanup_(view_freep) struct view *v = NULL;
+    struct view_opts view = { .keep_lines = f->keep_lines,
+                              .exact = f->exact,
+                              .every_event = event >= PROFILE_EVENTS_MAX };
+    struct render_opts o = { .version = x->o->version,
+                             .host = x->o->host,
+                             .link = x->o->link[0] ? x->o->link : NULL,
+                             .untimed = true };
+    int r = fold_profile(x->f, from, to, event, &p);
+
+    if (r == 0)
+        r = view_new(p, &view, &v, NULL);
+    return r == 0 ? f->render(v, &o, out, NULL) : r;
+}
+
+/* ---- Pyroscope ---- */
+
+/* The name that Pyroscope asks for. */
+static void series_name(const struct profile_event *e, char name[EVENT_NAME_BYTES])
+{
+    snprintf(name, EVENT_NAME_BYTES, "%s", strcmp(e->name, "cpu") == 0 ? "process_cpu" : e->name);
+    for (char *c = name; *c; c++) {
+        if (!isalnum((unsigned char)*c) && *c != '_')
+            *c = '_';
+    }
+}
+
+static int add_series(const struct exporter *x, size_t from, size_t to, struct buf *out)
+{
+    const struct profile *p = x->f->p;
+    const struct fold_row *row = &x->f->rows[from];
+    const struct profile_process *g = &x->f->groups[row->group];
+    _cleanup_buf_ struct buf pprof = BUF_NULL;
+    char name[EVENT_NAME_BYTES];
+    struct push_label labels[] = {
+        { "__name__", name },
+        { "service_name", intern_get(p->strings, g->service).p },
+        { "namespace", intern_get(p->strings, g->pod_namespace).p },
+        { "service_version", intern_get(p->strings, g->version).p },
+        { "hostname", x->o->host },
+    };
+    int r;
+
+    series_name(&p->events[row->event], name);
+    buf_init(&pprof, out->max);
+    r = render_rows(x, from, to, row->event, "pprof", &pprof);
+    if (r == 0)
+        r = push_request_add(out, labels, ARRAY_SIZE(labels), buf_span(&pprof));
+    return r;
+}
+
+static int render_series(const struct exporter *x, size_t from, size_t to, struct buf *out)
+{
+    const struct fold_row *rows = x->f->rows;
+    int r = 0;
+
+    for (size_t at = from, end; r == 0 && at < to; at = end) {
+        for (end = at + 1;
+             end < to && rows[end].group == rows[at].group && rows[end].event == rows[at].event;)
+            end++;
+        r = add_series(x, at, end, out);
+    }
+    return r;
+}
+
+/* ---- parts ---- */
+
+static uint64_t samples_of(const struct fold *f, size_t from, size_t to)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = from; i < to; i++)
+        sum += f->rows[i].samples;
+    return sum;
+}
+
+static int emit(struct exporter *x, struct span body, uint64_t samples)
+{
+    _cleanup_buf_ struct buf packed = BUF_NULL;
+    int r = 0;
+
+    buf_init(&packed, 2 * EXPORT_BYTES_MAX);
+    if (export_gzip(x->o->protocol)) {
+        r = gzip(body, &packed);
+        body = buf_span(&packed);
+    }
+    if (r == 0)
+        r = x->fn(x->cookie, body);
+    if (r == 0) {
+        x->counts.bodies++;
+        x->counts.samples += samples;
+    }
+    return r;
+}
+
+/* Where [from, to) is best parted: between services, else in the middle. */
+static size_t middle_of(const struct fold *f, size_t from, size_t to)
+{
+    size_t middle = from + (to - from) / 2, at = middle;
+
+    while (at > from && f->rows[at].group == f->rows[at - 1].group)
+        at--;
+    if (at > from)
+        return at;
+    for (at = middle; at < to && f->rows[at].group == f->rows[at - 1].group;)
+        at++;
+    return at < to ? at : middle;
+}
+
+/* Rows beyond these halves are of one stack: 2^22 rows are none after 22 steps, or few more where
+ * services are uneven. */
+#define DEPTH_MAX 64
+
+static int export_rows(struct exporter *x, size_t from, size_t to, unsigned depth)
+{
+    _cleanup_buf_ struct buf body = BUF_NULL;
+    size_t middle;
+    int r;
+
+    buf_init(&body, x->bytes_max);
+    r = x->o->protocol == PUSH_PYROSCOPE ? render_series(x, from, to, &body)
+                                         : render_rows(x, from, to, UINT32_MAX, "otlp", &body);
+    if (r == 0 && !body.error)
+        return emit(x, buf_span(&body), samples_of(x->f, from, to));
+    if (r != -EFBIG && body.error != -EFBIG)
+        return r < 0 ? r : -ENOMEM;
+    if (to - from == 1 || depth == DEPTH_MAX) {
+        x->counts.dropped += samples_of(x->f, from, to);
+        return 0;
+    }
+    buf_deinit(&body);
+    middle = middle_of(x->f, from, to);
+    r = export_rows(x, from, middle, depth + 1);
+    return r == 0 ? export_rows(x, middle, to, depth + 1) : r;
+}
+
+int export_fold(const struct fold *f, const struct export_opts *o, export_fn fn, void *cookie,
+                struct export_counts *ret)
+{
+    struct exporter x = { .f = f,
+                          .o = o,
+                          .fn = fn,
+                          .cookie = cookie,
+                          .bytes_max = o->bytes_max ? o->bytes_max : EXPORT_BYTES_MAX };
+    int r = f->count ? export_rows(&x, 0, f->count, 0) : 0;
+
+    *ret = x.counts;
+    return r;
+}

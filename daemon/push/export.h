@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A folded minute as the bodies of requests that an engine takes, each below its limits. A body
+ * that would be too large is split, by services, then by stacks. Thread: any.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "push/fold.h"
+#include "push/push_config.h"
+
+#define EXPORT_BYTES_MAX ((size_t)4 << 20) /* of a body before it is compressed */
+
+struct export_opts {
+    enum push_protocol protocol;
+    const char *host, *version;
+    const char *link; /* address of flamed's profile of that time, without the service; "": none */
+    size_t bytes_max; /* 0: EXPORT_BYTES_MAX */
+};
+
+struct export_counts {
+    uint64_t bodies, samples;
+    uint64_t dropped; /* samples of stacks that alone are too large */
+};
+
+/* Takes @body (compressed as export_gzip() says). 0 or -errno, which ends the export. */
+typedef int (*export_fn)(void *cookie, struct span body);
+
+/* Calls @fn for each body of @f; never for an empty one. 0 or -errno. */
+int export_fold(const struct fold *f, const struct export_opts *o, export_fn fn, void *cookie,
+                struct export_counts *ret);
+/* Returns the path of the request, its type, and whether its body is compressed by gzip. */
+const char *export_path(enum push_protocol protocol);
+const char *export_content_type(enum push_protocol protocol);
+bool export_gzip(enum push_protocol protocol);

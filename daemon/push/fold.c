@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "push/fold.h"
+
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/id_table.h"
+
+#define FOLD_ROWS_MAX 4000000u
+#define FOLD_STRING_BYTES_MAX ((size_t)64 << 20)
+#define FOLD_GROUP_BYTES ((size_t)8192)
+#define FOLD_FLAGS (PROFILE_SAMPLE_UNKNOWN | PROFILE_SAMPLE_TRUNCATED)
+#define NO_GROUP UINT32_MAX
+
+struct fold_key { /* no padding: it is a key */
+    uint32_t group, event, stack, flags;
+};
+
+struct folder {
+    struct fold *f;
+    struct intern *names; /* of groups */
+    uint32_t *of_process; /* group of each process */
+    struct id_table keys;
+    struct fold_row *sums; /* [sums_cap], by id of keys */
+    size_t sums_cap;
+};
+
+/* ---- groups ---- */
+
+/* The attributes that a service has over restarts: no pod, no container, no instance. */
+static void lasting_attributes(struct span lines, struct buf *out)
+{
+    struct span line;
+
+    while (span_take_line(&lines, &line)) {
+        if (span_starts_with(line, "service.namespace=") ||
+            span_starts_with(line, "deployment.environment.name=")) {
+            buf_add_span(out, line);
+            buf_add_char(out, '\n');
+        }
+    }
+}
+
+static int add_group(struct folder *x, const struct profile_process *q, uint32_t *ret)
+{
+    const struct profile *p = x->f->p;
+    _cleanup_buf_ struct buf attributes = BUF_NULL, name = BUF_NULL;
+    size_t n = x->f->group_count;
+    struct profile_process *groups;
+    char **all;
+
+    buf_init(&attributes, FOLD_GROUP_BYTES);
+    buf_init(&name, FOLD_GROUP_BYTES);
+    lasting_attributes(intern_get(p->strings, q->attributes), &attributes);
+    buf_printf(&name, "%u %u %u ", q->service, q->version, q->pod_namespace);
+    buf_add_span(&name, buf_span(&attributes));
+    if (attributes.error || name.error || intern_add(x->names, buf_span(&name), ret) < 0)
+        return -ENOMEM;
+    (*ret)--; /* 0 is the empty text */
+    if (*ret < n)
+        return 0;
+    groups = reallocarray(x->f->groups, n + 1, sizeof(*groups));
+    if (groups)
+        x->f->groups = groups;
+    all = reallocarray(x->f->attributes, n + 1, sizeof(*all));
+    if (all)
+        x->f->attributes = all;
+    if (!groups || !all || !(all[n] = buf_take(&attributes, NULL)))
+        return -ENOMEM;
+    groups[n] = (struct profile_process){ .service = q->service,
+                                          .version = q->version,
+                                          .pod_namespace = q->pod_namespace };
+    x->f->group_count++;
+    return 0;
+}
+
+static int find_groups(struct folder *x)
+{
+    const struct profile *p = x->f->p;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < p->process_count; i++) {
+        x->of_process[i] = NO_GROUP;
+        if (intern_get(p->strings, p->processes[i].service).n)
+            r = add_group(x, &p->processes[i], &x->of_process[i]);
+    }
+    return r;
+}
+
+/* ---- rows ---- */
+
+static int add_samples(struct folder *x)
+{
+    const struct profile *p = x->f->p;
+
+    for (size_t i = 0; i < p->sample_count; i++) {
+        const struct profile_sample *s = &p->samples[i];
+        struct fold_key key = { x->of_process[p->threads[s->thread].process], s->event, s->stack,
+                                s->flags & FOLD_FLAGS };
+        uint32_t id;
+
+        if (key.group == NO_GROUP)
+            continue;
+        if (id_table_add(&x->keys, &key, &id) < 0 ||
+            !array_extend(&x->sums, &x->sums_cap, x->keys.cap))
+            return -ENOMEM;
+        x->sums[id].samples += s->count;
+        x->sums[id].value += s->value;
+    }
+    return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const struct fold_row *x = a, *y = b;
+
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    if (x->event != y->event)
+        return x->event < y->event ? -1 : 1;
+    if (x->value != y->value)
+        return x->value > y->value ? -1 : 1;
+    return (x->stack > y->stack) - (x->stack < y->stack);
+}
+
+/* Of each group and event, @budget rows stay, and one stands for the rest. */
+static void keep_budget(struct fold *f, size_t budget)
+{
+    size_t to = 0, kept = 0;
+
+    for (size_t i = 0; i < f->count; i++) {
+        struct fold_row row = f->rows[i], *last = to ? &f->rows[to - 1] : NULL;
+
+        if (!last || last->group != row.group || last->event != row.event)
+            kept = 0;
+        if (kept < budget) {
+            f->rows[to++] = row;
+            kept++;
+            continue;
+        }
+        f->other_samples += row.samples;
+        if (last->stack == FOLD_OTHER) {
+            last->samples += row.samples;
+            last->value += row.value;
+            last->flags |= row.flags;
+            continue;
+        }
+        row.stack = FOLD_OTHER;
+        f->rows[to++] = row;
+    }
+    f->count = to;
+}
+
+static int make_rows(struct folder *x, size_t budget)
+{
+    struct fold *f = x->f;
+
+    f->rows = calloc((size_t)x->keys.count + 1, sizeof(*f->rows));
+    if (!f->rows)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < x->keys.count; i++) {
+        const struct fold_key *key = id_table_get(&x->keys, i);
+
+        f->rows[f->count++] = (struct fold_row){ key->group, key->event,         key->stack,
+                                                 key->flags, x->sums[i].samples, x->sums[i].value };
+    }
+    qsort(f->rows, f->count, sizeof(*f->rows), by_value);
+    keep_budget(f, budget);
+    return 0;
+}
+
+static void folder_deinit(struct folder *x)
+{
+    intern_free(x->names);
+    id_table_deinit(&x->keys);
+    free(x->of_process);
+    free(x->sums);
+}
+
+int fold_new(struct profile *p, size_t budget, struct fold **ret)
+{
+    _cleanup_(fold_freep) struct fold *f = calloc(1, sizeof(*f));
+    _cleanup_(folder_deinit) struct folder x = { .f = f };
+    int r;
+
+    if (!f)
+        return -ENOMEM;
+    f->p = profile_ref(p);
+    id_table_init(&x.keys, sizeof(struct fold_key), FOLD_ROWS_MAX);
+    x.of_process = calloc(p->process_count + 1, sizeof(*x.of_process));
+    r = x.of_process ? intern_new(FOLD_STRING_BYTES_MAX, &x.names) : -ENOMEM;
+    if (r == 0)
+        r = find_groups(&x);
+    if (r == 0)
+        r = add_samples(&x);
+    if (r == 0)
+        r = make_rows(&x, budget);
+    if (r == 0)
+        *ret = TAKE_PTR(f);
+    return r;
+}
+
+struct fold *fold_free(struct fold *f)
+{
+    if (!f)
+        return NULL;
+    profile_unref(f->p);
+    for (size_t i = 0; i < f->group_count; i++)
+        free(f->attributes[i]);
+    free(f->attributes);
+    free(f->groups);
+    free(f->rows);
+    free(f);
+    return NULL;
+}
+
+/* ---- profiles of rows ---- */
+
+struct unfolder {
+    const struct fold *f;
+    struct frame_table *table;
+    struct record *record;
+    uint32_t *frames;  /* of the table, by frame of the profile */
+    uint32_t *threads; /* of the record, by group; NO_GROUP: none yet */
+    uint32_t *stack;   /* [deepest + 1] */
+    uint32_t other;    /* frame of the table */
+};
+
+static void unfolder_deinit(struct unfolder *u)
+{
+    record_free(u->record);
+    frame_table_free(u->table);
+    free(u->frames);
+    free(u->threads);
+    free(u->stack);
+}
+
+static int string_in(struct unfolder *u, uint32_t id, uint32_t *ret)
+{
+    return frame_table_string(u->table, intern_get(u->f->p->strings, id), ret);
+}
+
+static int thread_of(struct unfolder *u, uint32_t group)
+{
+    const struct profile_process *g = &u->f->groups[group];
+    struct profile_process process = { .start_ticks = group + 1 };
+    struct profile_thread thread = { 0 };
+    int r;
+
+    if (u->threads[group] != NO_GROUP)
+        return 0;
+    r = string_in(u, g->service, &process.service);
+    if (r == 0)
+        r = string_in(u, g->version, &process.version);
+    if (r == 0)
+        r = string_in(u, g->pod_namespace, &process.pod_namespace);
+    if (r == 0)
+        r = frame_table_string(u->table, span_of(u->f->attributes[group]), &process.attributes);
+    process.name = process.service;
+    if (r == 0)
+        r = record_process(u->record, &process, &thread.process);
+    return r == 0 ? record_thread(u->record, &thread, &u->threads[group]) : r;
+}
+
+static int other_frame(struct unfolder *u)
+{
+    struct function function = { 0 };
+    struct frame frame = { .kind = FRAME_NATIVE };
+    int r = frame_table_string(u->table, SPAN("[other]"), &function.name);
+
+    if (r == 0)
+        r = frame_table_function(u->table, &function, &frame.function);
+    return r == 0 ? frame_table_frame(u->table, &frame, &u->other) : r;
+}
+
+static int begin(struct unfolder *u, size_t rows)
+{
+    const struct profile *p = u->f->p;
+    uint32_t deepest = 1;
+    int r;
+
+    for (size_t i = 0; i < p->stack_count; i++)
+        deepest = MAX(deepest, p->stacks[i].depth);
+    u->frames = calloc(p->frame_count + 1, sizeof(*u->frames));
+    u->threads = malloc((u->f->group_count + 1) * sizeof(*u->threads));
+    u->stack = calloc((size_t)deepest + 1, sizeof(*u->stack));
+    if (!u->frames || !u->threads || !u->stack)
+        return -ENOMEM;
+    memset(u->threads, 0xff, (u->f->group_count + 1) * sizeof(*u->threads));
+    r = frame_table_new(FOLD_ROWS_MAX, FOLD_STRING_BYTES_MAX, &u->table);
+    if (r == 0)
+        r = profile_frames_into(p, u->table, u->frames);
+    if (r == 0)
+        r = other_frame(u);
+    return r == 0 ? record_new(u->table, rows + 1, &u->record) : r;
+}
+
+/* Writes the frames of @row, leaf first. Returns their number. */
+static size_t frames_of(struct unfolder *u, const struct fold_row *row)
+{
+    const struct profile *p = u->f->p;
+    size_t n = 0;
+
+    if (row->stack == FOLD_OTHER) {
+        u->stack[0] = u->other;
+        return 1;
+    }
+    for (uint32_t at = row->stack; at; at = p->stacks[at].parent)
+        u->stack[n++] = u->frames[p->stacks[at].frame];
+    return n;
+}
+
+static int add_row(struct unfolder *u, const struct fold_row *row, uint32_t event)
+{
+    const struct profile *p = u->f->p;
+    uint64_t left = row->samples;
+    size_t n = frames_of(u, row);
+    struct profile_sample s = { .time_ns = p->start_ns,
+                                .value = p->events[row->event].valued ? row->value : 0,
+                                .event = event < PROFILE_EVENTS_MAX ? 0 : (uint8_t)row->event,
+                                .flags = (uint16_t)row->flags };
+    int r = thread_of(u, row->group);
+
+    s.thread = u->threads[row->group];
+    while (r == 0 && left) {
+        s.count = (uint32_t)MIN(left, (uint64_t)UINT32_MAX);
+        r = record_sample(u->record, &s, u->stack, n);
+        s.value = 0;
+        left -= s.count;
+    }
+    return r;
+}
+
+int fold_profile(const struct fold *f, size_t from, size_t to, uint32_t event, struct profile **ret)
+{
+    _cleanup_(unfolder_deinit) struct unfolder u = { .f = f };
+    struct profile meta = { .start_ns = f->p->start_ns,
+                            .end_ns = f->p->end_ns,
+                            .start_realtime_ns = f->p->start_realtime_ns,
+                            .event_count = f->p->event_count,
+                            .lost = from == 0 ? f->p->lost : 0 };
+    int r = begin(&u, to - from);
+
+    memcpy(meta.events, f->p->events, sizeof(meta.events));
+    if (event < PROFILE_EVENTS_MAX) {
+        meta.events[0] = f->p->events[event];
+        meta.event_count = 1;
+    }
+    memcpy(meta.target, f->p->target, sizeof(meta.target));
+    memcpy(meta.symbols, f->p->symbols, sizeof(meta.symbols));
+    for (size_t i = from; r == 0 && i < to; i++)
+        r = add_row(&u, &f->rows[i], event);
+    return r == 0 ? record_finish(u.record, &meta, ret) : r < 0 ? -ENOMEM : r;
+}

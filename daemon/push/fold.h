@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A minute by service: samples of equal stacks are added up, over all threads and processes of a
+ * service. What is beyond the budget of a service and event becomes one stack, [other]. So sums
+ * stay what they were. Immutable once made; thread: any.
+ */
+#pragma once
+
+#include "profile/profile.h"
+
+#define FOLD_OTHER UINT32_MAX
+
+struct fold_row {
+    uint32_t group; /* a service with its version, environment and namespaces */
+    uint32_t event; /* index in the profile's events */
+    uint32_t stack; /* of the profile; FOLD_OTHER */
+    uint32_t flags; /* PROFILE_SAMPLE_UNKNOWN, PROFILE_SAMPLE_TRUNCATED */
+    uint64_t samples, value;
+};
+
+struct fold {
+    struct profile *p;     /* a reference */
+    struct fold_row *rows; /* by group, then event, then value, the largest first */
+    size_t count;
+    struct profile_process *groups; /* [group_count]: what all of a group have, strings of p */
+    char **attributes;              /* [group_count]: of it; owned */
+    size_t group_count;
+    uint64_t other_samples; /* that became [other] */
+};
+
+/* Folds the samples of JVMs in @p, at most @budget stacks for each service and event. 0; -ENOMEM.
+ */
+int fold_new(struct profile *p, size_t budget, struct fold **ret);
+struct fold *fold_free(struct fold *f);
+static inline void fold_freep(struct fold **f)
+{
+    fold_free(*f);
+}
+/* Makes a profile of the rows [from, to): a process for each group, without a pid. With @event
+ * below PROFILE_EVENTS_MAX it has that event alone, which all rows must be of. 0 or -ENOMEM. */
+int fold_profile(const struct fold *f, size_t from, size_t to, uint32_t event,
+                 struct profile **ret);

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an engine of OTLP answers: how much it refused of a body that it took. Pure; thread: any. */
+#pragma once
+
+#include "base/span.h"
+
+/* Reads an ExportProfilesServiceResponse. *ret_rejected: how many profiles; *ret_why: points into
+ * @body, empty where there is none. False: @body is no such message; then both are untouched. */
+bool partial_parse(struct span body, uint64_t *ret_rejected, struct span *ret_why);

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The door of push/: sends the past minutes of this node's services to the engines that the
+ * configuration names. A thread of its own takes finished minutes from the recorder, and folds them
+ * (fold.h). It writes them into spools (spool.h) and hands them to flamed-push, which has the
+ * network. No other thread waits for any of that.
+ */
+#pragma once
+
+#include "push/push_config.h"
+#include "push/spool.h"
+#include "request/backend.h"
+
+#define PUSH_TEXT_BYTES 192
+#define PUSH_FAILING_NS (600 * NSEC_PER_SEC) /* from then on a target is a problem of /readyz */
+
+struct push;
+
+struct push_opts {
+    const struct push_config *config; /* borrowed; outlives it */
+    const struct api_backend *backend;
+    int pusher_fd;    /* of pusher_start(); taken */
+    int store_fd;     /* -1: none; borrowed for the call */
+    const char *node; /* tells nodes apart: spreads them over the time; borrowed for the call */
+    const char *host, *version; /* borrowed; outlive it */
+    /* Opens a file that a target names. 0; > 0: there is none; -errno with @err. */
+    int (*open_file)(void *cookie, const char *path, int *ret_fd, struct error *err);
+    /* Says what is wrong; "": nothing. */
+    void (*problem)(void *cookie, const char *sentence);
+    /* Gets what the rule @name of `access` lets see, for the call of @use alone. False: there is no
+     * such rule. */
+    bool (*viewer)(void *cookie, const char *name, void (*use)(void *arg, const struct viewer *v),
+                   void *arg);
+    void *cookie;
+};
+
+/* Starts flamed-push as process; before the sandbox, and before threads start. @exe_fd: its
+ * program. 0 and its socket, or -errno with @err. */
+int pusher_start(int exe_fd, int *ret_fd, struct error *err);
+
+/* Starts the thread. 0 or -errno with @err; @o->pusher_fd is taken in any case. */
+int push_start(const struct push_opts *o, struct push **ret, struct error *err);
+/* Ends the thread; what waits stays in the store. push_statuses() still answers. NULL is fine. */
+void push_end(struct push *p);
+/* Frees what has ended, or was never begun. NULL is fine. */
+void push_free(struct push *p);
+
+/* How one target does. Times are CLOCK_REALTIME; 0: never. */
+struct push_status {
+    const struct push_target *target;
+    struct spool_stats spool;
+    uint64_t success_ns, error_ns, failing_since_ns;
+    uint64_t requests, failures;     /* answered well; not answered, or badly */
+    uint64_t bodies, bytes, samples; /* that the engine has taken */
+    uint64_t rejected;               /* bodies that it refused for good */
+    uint64_t rejected_profiles;      /* of bodies that it took */
+    uint64_t dropped_samples;        /* of stacks that are too large */
+    uint64_t other_samples;          /* that are in [other] */
+    uint64_t missed;                 /* minutes that could not be read in time */
+    char error[PUSH_TEXT_BYTES];     /* the last one */
+    char missing[PUSH_EVENTS_BYTES]; /* events that the last minute had no samples of */
+};
+
+/* Returns how many targets there are, and writes the first @max. Thread: any. */
+size_t push_statuses(struct push *p, struct push_status *ret, size_t max);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the configuration says under `push`: the engines that get profiles, in the words that
+ * Prometheus has for such clients. Immutable once read; thread: any.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "base/tls_paths.h"
+#include "request/matcher.h"
+
+#define PUSH_TARGETS_MAX 8
+#define PUSH_NAME_MAX 63
+#define PUSH_URL_MAX 1023
+#define PUSH_HEADERS_MAX 16
+#define PUSH_HEADER_BYTES 1024 /* "Name: value", with the NUL */
+#define PUSH_SECRET_MAX 4095   /* bytes of a password, of credentials */
+#define PUSH_EVENTS_BYTES 160
+#define PUSH_SAMPLES_DEFAULT 2000
+#define PUSH_SAMPLES_MAX 15999 /* Pyroscope takes 16,000 of a profile; one is [other] */
+#define PUSH_EVERY_MIN_NS (5 * NSEC_PER_SEC)
+#define PUSH_EVERY_MAX_NS (3600 * NSEC_PER_SEC)
+
+enum push_protocol { PUSH_OTLP, PUSH_PYROSCOPE };
+
+/* The files that a target names. flamed-broker opens them. */
+enum push_file {
+    PUSH_FILE_PASSWORD,
+    PUSH_FILE_CREDENTIALS,
+    PUSH_FILE_CA,
+    PUSH_FILE_CERT,
+    PUSH_FILE_KEY,
+    PUSH_FILES
+};
+
+/* Texts are "" where they are not given. */
+struct push_target {
+    char name[PUSH_NAME_MAX + 1]; /* [a-z0-9-]; no two targets have the same */
+    char url[PUSH_URL_MAX + 1];   /* without the path of the protocol, and no '/' at its end */
+    enum push_protocol protocol;
+    uint64_t every_ns;
+    char events[PUSH_EVENTS_BYTES]; /* names, with commas between them */
+    struct matcher_list match;
+    char access[PUSH_NAME_MAX + 1]; /* the rule of `access` that limits what is sent; "": none */
+    char headers[PUSH_HEADERS_MAX][PUSH_HEADER_BYTES];
+    size_t header_count;
+    char user[256], password[PUSH_SECRET_MAX + 1];        /* basic_auth */
+    char auth_type[32], credentials[PUSH_SECRET_MAX + 1]; /* authorization */
+    char paths[PUSH_FILES][TLS_PATH_MAX + 1];             /* as they are written */
+    char proxy[PUSH_URL_MAX + 1], no_proxy[PUSH_URL_MAX + 1];
+    bool insecure;               /* insecure_skip_verify */
+    char link[PUSH_URL_MAX + 1]; /* where a browser reaches this flamed; for flamed.url */
+    uint64_t samples_max;        /* stacks of a service, an event and a minute */
+    uint64_t spool_bytes, spool_age_ns;
+};
+
+struct push_config {
+    struct push_target targets[PUSH_TARGETS_MAX];
+    size_t count;
+};
+
+/* Returns the key that names @file: "password_file". Literal. */
+const char *push_file_key(enum push_file file);
+/* Returns "otlp" or "pyroscope". Literal. */
+const char *push_protocol_name(enum push_protocol protocol);
+
+/* Reads `push` out of the YAML document @text and passes by every other key. @file is only named in
+ * sentences, which show no secret. 0 and *ret (owned; NULL: there is none); -EINVAL with a
+ * sentence; -ENOMEM. */
+int push_config_parse(struct span text, const char *file, struct push_config **ret,
+                      struct error *err);
+/* NULL is fine. Returns NULL. */
+struct push_config *push_config_free(struct push_config *c);

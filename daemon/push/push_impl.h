@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the thread of push/ share. Thread: that thread, but for statuses. */
+#pragma once
+
+#include "base/clock.h"
+#include "push/push.h"
+#include "push/pusher_abi.h"
+#include "push/retry.h"
+
+#include <pthread.h>
+
+#define PUSH_SETTLE_NS (2 * NSEC_PER_SEC)   /* until a minute's last names are known */
+#define PUSH_ANSWER_NS (120 * NSEC_PER_SEC) /* flamed-push gives up before */
+#define PUSH_BEHIND_MAX 10                  /* times @every that are made up for */
+
+struct push_state {
+    const struct push_target *target;
+    struct spool *spool;
+    struct retry retry;
+    uint64_t begin_ns; /* CLOCK_REALTIME: of the minute that is next */
+    uint64_t phase_ns; /* this node's, within every_ns */
+    struct buf words;  /* of the target, being sent or sent */
+    struct buf body;   /* being sent */
+    bool known;        /* flamed-push has the words */
+    bool sending_words;
+    bool under_way;    /* the body is sent, or being sent */
+    size_t sent;       /* bytes of what is being sent */
+    uint32_t id;       /* of the body */
+    uint64_t since_ns; /* CLOCK_MONOTONIC: it is under way */
+    uint64_t body_samples;
+    struct push_status status;
+};
+
+struct push {
+    struct push_opts o;
+    pthread_t thread;
+    bool started;         /* the thread */
+    pthread_mutex_t lock; /* of published */
+    int stop_fd;          /* an eventfd */
+    bool ready;           /* flamed-push has begun */
+    uint64_t spread;      /* of this node */
+    uint32_t next_id;
+    char problem[PUSH_TEXT_BYTES + 128];
+    struct push_state states[PUSH_TARGETS_MAX];
+    struct push_status published[PUSH_TARGETS_MAX];
+};
+
+/* push_minutes.c: takes the minutes of @s that are over at @now_ns (CLOCK_REALTIME) into its spool.
+ * Returns when the next one is over. */
+uint64_t push_take_minutes(struct push *p, struct push_state *s, uint64_t now_ns);
+/* push_words.c: writes the words of a target for flamed-push, with its secrets as they are now. 0
+ * or -errno with
+ * @err. */
+int push_words(const struct push *p, const struct push_target *t, struct buf *out,
+               struct error *err);
+/* push_wire.c: begins to send where there is something and its time has come, and goes on with what
+ * is under way. Returns whether the socket's room is waited for. */
+bool push_send(struct push *p, struct push_state *s, uint64_t now_ns);
+/* Reads what flamed-push says. False: it has ended for good. */
+bool push_receive(struct push *p);
+/* Counts @text as the last error of @s. */
+void push_fail(struct push_state *s, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "push/export.h"
+#include "push/push_impl.h"
+
+#include <time.h>
+
+/* What of the node a target may be sent. */
+struct minute {
+    struct push *push;
+    struct push_state *state;
+    struct time_range range;
+    struct profile *p; /* a reference; NULL: there are no samples */
+    int result;
+    struct error err;
+};
+
+static void read_minute(void *arg, const struct viewer *v)
+{
+    struct minute *m = arg;
+    const struct push_target *t = m->state->target;
+    const struct api_backend *be = m->push->o.backend;
+    const struct target_selector selector = { .matchers = t->match.count ? &t->match : NULL,
+                                              .viewer = v };
+
+    m->result =
+        be->past(be->ctx, &selector, &m->range, t->events, /* stored= */ false, &m->p, &m->err);
+}
+
+static int add_body(void *cookie, struct span body)
+{
+    struct minute *m = cookie;
+
+    spool_add(m->state->spool, m->range.from_ns, body); /* it counts what is lost */
+    return 0;
+}
+
+/* "https://node:7979/profile?from=…&to=…": what shows the time of the minute. */
+static void link_of(const struct minute *m, char *buf, size_t size)
+{
+    const struct push_target *t = m->state->target;
+    char times[2][32];
+
+    buf[0] = '\0';
+    if (!t->link[0])
+        return;
+    for (int i = 0; i < 2; i++) {
+        time_t seconds = (time_t)((i ? m->range.to_ns : m->range.from_ns) / NSEC_PER_SEC);
+        struct tm tm;
+
+        gmtime_r(&seconds, &tm);
+        strftime(times[i], sizeof(times[i]), "%Y-%m-%dT%H:%M:%SZ", &tm);
+    }
+    snprintf(buf, size, "%s/profile?from=%s&to=%s", t->link, times[0], times[1]);
+}
+
+/* Notes which events the minute has no samples of, as the recorder may not sample them. */
+static void note_missing(struct push_state *s, const struct profile *p)
+{
+    struct span list = span_of(s->target->events), name;
+    char *to = s->status.missing;
+    size_t used = 0;
+
+    to[0] = '\0';
+    while (span_take_until(&list, ',', &name)) {
+        char text[EVENT_NAME_BYTES];
+
+        span_copy(name, text, sizeof(text));
+        if (!p || !profile_has_event(p, text))
+            used += (size_t)snprintf(to + used, sizeof(s->status.missing) - used, "%s%s",
+                                     used ? "," : "", text);
+    }
+}
+
+static int spool_minute(struct minute *m)
+{
+    struct push_state *s = m->state;
+    char link[PUSH_URL_MAX + 96];
+    const struct export_opts o = { .protocol = s->target->protocol,
+                                   .host = m->push->o.host,
+                                   .version = m->push->o.version,
+                                   .link = link };
+    _cleanup_(fold_freep) struct fold *fold = NULL;
+    struct export_counts counts = { 0 };
+    int r = fold_new(m->p, s->target->samples_max, &fold);
+
+    link_of(m, link, sizeof(link));
+    if (r == 0)
+        r = export_fold(fold, &o, add_body, m, &counts);
+    s->status.samples += counts.samples;
+    s->status.dropped_samples += counts.dropped;
+    s->status.other_samples += fold ? fold->other_samples : 0;
+    return r;
+}
+
+static void take_minute(struct push *p, struct push_state *s)
+{
+    const struct push_target *t = s->target;
+    struct minute m = { .push = p,
+                        .state = s,
+                        .range = { s->begin_ns, s->begin_ns + t->every_ns },
+                        .err = ERROR_NULL };
+
+    if (!t->access[0])
+        read_minute(&m, &VIEWER_WHOLE);
+    else if (!p->o.viewer(p->o.cookie, t->access, read_minute, &m))
+        m.result = error_set(&m.err, -ENOENT, "there is no rule '%s' under access: nothing is sent",
+                             t->access);
+    if (m.result == 0 || m.result == BACKEND_NOT_FOUND)
+        note_missing(s, m.result == 0 ? m.p : NULL);
+    if (m.result == 0)
+        m.result = spool_minute(&m);
+    profile_unref(m.p);
+    if (m.result == 0 || m.result == BACKEND_NOT_FOUND)
+        return;
+    s->status.missed++;
+    push_fail(s, "%s", m.err.msg[0] ? m.err.msg : "a minute could not be read");
+}
+
+uint64_t push_take_minutes(struct push *p, struct push_state *s, uint64_t now_ns)
+{
+    uint64_t every = s->target->every_ns, wait = every + PUSH_SETTLE_NS + s->phase_ns;
+
+    if (now_ns > s->begin_ns && now_ns - s->begin_ns > PUSH_BEHIND_MAX * every + wait) {
+        uint64_t skipped = (now_ns - s->begin_ns - wait) / every;
+
+        s->status.missed += skipped; /* the machine slept, or its clock was set */
+        s->begin_ns += skipped * every;
+    } else if (s->begin_ns > now_ns + every) {
+        s->begin_ns = now_ns / every * every; /* the clock was set back */
+    }
+    while (now_ns >= s->begin_ns + wait) {
+        take_minute(p, s);
+        s->begin_ns += every;
+    }
+    spool_expire(s->spool, now_ns);
+    return s->begin_ns + wait;
+}

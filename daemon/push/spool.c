@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "push/spool.h"
+
+#include "base/cleanup.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FOLDER "push"
+#define NAME_BYTES 96
+
+struct entry {
+    uint64_t begin_ns, number, bytes;
+    char *body; /* owned; NULL: it is in its file */
+};
+
+struct spool {
+    int fd; /* of the folder; -1: none */
+    const char *kind;
+    uint64_t max_bytes, max_age_ns;
+    struct entry *entries; /* [SPOOL_ENTRIES_MAX], a ring by age */
+    size_t first, count;
+    uint64_t number; /* of the next body */
+    uint64_t bytes, memory_bytes;
+    struct spool_stats stats;
+};
+
+static struct entry *at(struct spool *s, size_t i)
+{
+    return &s->entries[(s->first + i) % SPOOL_ENTRIES_MAX];
+}
+
+/* ---- files ---- */
+
+/* "00000001763688400-000000000000002a.otlp": names sort by age. */
+static void name_of(const struct spool *s, const struct entry *e, char name[NAME_BYTES])
+{
+    snprintf(name, NAME_BYTES, "%020llu-%016llx.%s", (unsigned long long)e->begin_ns,
+             (unsigned long long)e->number, s->kind);
+}
+
+static bool parse_name(const struct spool *s, const char *name, struct entry *ret)
+{
+    char again[NAME_BYTES];
+    struct span rest = span_of(name);
+    struct entry e = { 0 };
+
+    if (!span_take_dec(&rest, &e.begin_ns) || !span_take_char(&rest, '-') ||
+        !span_take_hex(&rest, &e.number))
+        return false;
+    name_of(s, &e, again);
+    if (strcmp(again, name) != 0)
+        return false;
+    *ret = e;
+    return true;
+}
+
+static int by_age(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+
+    if (x->begin_ns != y->begin_ns)
+        return x->begin_ns < y->begin_ns ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Takes what is there; what is not ours, of another kind or too much is removed. */
+static void load(struct spool *s)
+{
+    int copy = openat(s->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    const struct dirent *d;
+
+    if (!dir) {
+        close_fd(copy);
+        return;
+    }
+    while ((d = readdir(dir))) {
+        struct entry e;
+        struct stat st;
+
+        if (d->d_name[0] == '.' && (!d->d_name[1] || d->d_name[1] == '.'))
+            continue;
+        if (s->count == SPOOL_ENTRIES_MAX || !parse_name(s, d->d_name, &e) ||
+            fstatat(s->fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
+            st.st_size <= 0 || (uint64_t)st.st_size > SPOOL_BODY_MAX) {
+            unlinkat(s->fd, d->d_name, 0);
+            continue;
+        }
+        e.bytes = (uint64_t)st.st_size;
+        s->entries[s->count++] = e;
+        s->bytes += e.bytes;
+        s->number = MAX(s->number, e.number + 1);
+    }
+    closedir(dir);
+    qsort(s->entries, s->count, sizeof(*s->entries), by_age);
+}
+
+static int open_folder(int store_fd, const char *name)
+{
+    _cleanup_close_ int all = -1;
+
+    if (store_fd < 0 || (mkdirat(store_fd, FOLDER, 0700) < 0 && errno != EEXIST))
+        return -1;
+    all = openat(store_fd, FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (all < 0 || (mkdirat(all, name, 0700) < 0 && errno != EEXIST))
+        return -1;
+    return openat(all, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+int spool_open(const struct spool_opts *o, struct spool **ret)
+{
+    struct spool *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return -ENOMEM;
+    s->entries = calloc(SPOOL_ENTRIES_MAX, sizeof(*s->entries));
+    if (!s->entries) {
+        free(s);
+        return -ENOMEM;
+    }
+    s->kind = o->kind;
+    s->max_bytes = o->max_bytes;
+    s->max_age_ns = o->max_age_ns;
+    s->fd = open_folder(o->store_fd, o->name);
+    if (s->fd >= 0)
+        load(s);
+    *ret = s;
+    return 0;
+}
+
+struct spool *spool_close(struct spool *s)
+{
+    if (!s)
+        return NULL;
+    for (size_t i = 0; i < s->count; i++)
+        free(at(s, i)->body);
+    close_fd(s->fd);
+    free(s->entries);
+    free(s);
+    return NULL;
+}
+
+/* ---- bodies ---- */
+
+void spool_remove_first(struct spool *s)
+{
+    struct entry *e = at(s, 0);
+    char name[NAME_BYTES];
+
+    if (!s->count)
+        return;
+    s->bytes -= e->bytes;
+    if (e->body) {
+        s->memory_bytes -= e->bytes;
+        free(e->body);
+        e->body = NULL;
+    } else {
+        name_of(s, e, name);
+        unlinkat(s->fd, name, 0);
+    }
+    s->first = (s->first + 1) % SPOOL_ENTRIES_MAX;
+    s->count--;
+}
+
+static void lose_first(struct spool *s, enum spool_loss why)
+{
+    spool_remove_first(s);
+    s->stats.lost[why]++;
+}
+
+/* Writes a new file whole, or none. */
+static bool write_file(const struct spool *s, const struct entry *e, struct span body)
+{
+    _cleanup_close_ int fd = -1;
+    char name[NAME_BYTES];
+
+    if (s->fd < 0)
+        return false;
+    name_of(s, e, name);
+    fd = openat(s->fd, ".new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    while (fd >= 0 && body.n) {
+        ssize_t n = write(fd, body.p, body.n);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        body = span_from(body, (size_t)n);
+    }
+    if (fd >= 0 && !body.n && renameat(s->fd, ".new", s->fd, name) == 0)
+        return true;
+    unlinkat(s->fd, ".new", 0);
+    return false;
+}
+
+int spool_add(struct spool *s, uint64_t begin_ns, struct span body)
+{
+    struct entry e = { .begin_ns = begin_ns, .number = s->number, .bytes = body.n };
+
+    if (body.n > SPOOL_BODY_MAX || body.n > s->max_bytes) {
+        s->stats.lost[SPOOL_TOO_MUCH]++;
+        return -EFBIG;
+    }
+    while (s->count && (s->bytes + body.n > s->max_bytes || s->count == SPOOL_ENTRIES_MAX))
+        lose_first(s, SPOOL_TOO_MUCH);
+    s->stats.in_memory = !write_file(s, &e, body);
+    if (s->stats.in_memory) {
+        e.body = s->memory_bytes + body.n <= SPOOL_MEMORY_BYTES ? malloc(body.n + 1) : NULL;
+        if (!e.body) {
+            s->stats.lost[SPOOL_TOO_MUCH]++;
+            return -ENOMEM;
+        }
+        memcpy(e.body, body.p, body.n);
+        s->memory_bytes += body.n;
+    }
+    s->number++;
+    s->bytes += body.n;
+    *at(s, s->count++) = e;
+    return 0;
+}
+
+void spool_expire(struct spool *s, uint64_t now_ns)
+{
+    while (s->count && at(s, 0)->begin_ns < now_ns && now_ns - at(s, 0)->begin_ns > s->max_age_ns)
+        lose_first(s, SPOOL_TOO_OLD);
+}
+
+bool spool_first(struct spool *s, struct buf *ret)
+{
+    while (s->count) {
+        const struct entry *e = at(s, 0);
+        char name[NAME_BYTES];
+
+        buf_clear(ret);
+        if (e->body) {
+            buf_add(ret, e->body, e->bytes);
+        } else {
+            name_of(s, e, name);
+            buf_read_at(ret, s->fd, name);
+        }
+        if (!ret->error && ret->n == e->bytes)
+            return true;
+        lose_first(s, SPOOL_UNREADABLE);
+    }
+    return false;
+}
+
+void spool_stats(const struct spool *s, struct spool_stats *ret)
+{
+    *ret = s->stats;
+    ret->bodies = s->count;
+    ret->bytes = s->bytes;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct entry *e = &s->entries[(s->first + i) % SPOOL_ENTRIES_MAX];
+
+        ret->minutes +=
+            i == 0 || e->begin_ns != s->entries[(s->first + i - 1) % SPOOL_ENTRIES_MAX].begin_ns;
+        if (i == 0)
+            ret->oldest_ns = e->begin_ns;
+    }
+}

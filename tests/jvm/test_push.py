@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Minutes are pushed to engines: whole sums by service, with secrets from files, and through all that an engine can do wrong."""
+import base64
+import collections
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from harness import jvm, paths, proc, receiver
+from harness.daemon import Daemon
+
+sys.path.append(os.path.join(paths.TREE, "tests/formats"))
+import readers as readers_of_formats # pylint: disable=wrong-import-position
+
+SECRET = "hunter2"
+PROTO = os.path.join(paths.TREE, "daemon/render/proto")
+OTLP = "/v1development/profiles"
+PUSHER = "/push.v1.PusherService/Push"
+
+
+class Pushing(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        cls.spin = jvm.make_spin()
+        cls.target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=5", "-cp", cls.spin.folder, cls.spin.main, wrap=[
+            "env", "OTEL_SERVICE_NAME=push;shop", "OTEL_RESOURCE_ATTRIBUTES=service.version=2.4,deployment.environment.name=prod"])
+        cls.addClassCleanup(cls.target.stop)
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="flamed-test.")
+        self.addCleanup(shutil.rmtree, self.folder)
+        os.chmod(self.folder, 0o755)
+
+    def write(self, name: str, text: str) -> str:
+        path = os.path.join(self.folder, name)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def engine(self, *arguments, **more) -> receiver.Receiver:
+        engine = receiver.Receiver(*arguments, **more)
+        self.addCleanup(engine.stop)
+        return engine
+
+    def flamed(self, *targets: str) -> Daemon:
+        text = "push:\n" + "".join("  - " + target.strip().replace("\n", "\n    ") + "\n" for target in targets)
+        daemon = Daemon("--config", self.write("flamed.yaml", text), "--recorder-hz=99")
+        self.addCleanup(daemon.stop)
+        return daemon
+
+    def status(self, daemon: Daemon, name: str) -> dict:
+        return {target["name"]: target for target in daemon.get("/api/v1/push").json()["targets"]}[name]
+
+    def test_sums_and_names_arrive(self):
+        """Twice in a row, by both protocols: what flamed itself answers of that time, to the sample."""
+        self.write("secret", SECRET + "\n")
+        engine = self.engine()
+        daemon = self.flamed(f"""name: otlp
+url: {engine.url}
+every: 5s
+events: [cpu]
+match: '{{service="push;shop"}}'
+headers: {{ X-Scope-OrgID: team-a }}
+link: https://node.example
+basic_auth:
+  username: me
+  password_file: secret""", f"""name: pyroscope
+url: {engine.url}/
+protocol: pyroscope
+every: 5s
+match: '{{service="push;shop"}}'
+events: [cpu, alloc]
+authorization:
+  credentials_file: secret""")
+        proc.wait_until(lambda: len(engine.taken(OTLP)) >= 2 and len(engine.taken(PUSHER)) >= 2, 60, "both get two minutes")
+        for request in engine.taken(OTLP):
+            self.assertEqual(request.headers["Authorization"], "Basic " + base64.b64encode(f"me:{SECRET}".encode()).decode())
+            self.assertEqual(request.headers["X-Scope-OrgID"], "team-a")
+        for request in engine.taken(PUSHER):
+            self.assertEqual((request.headers["Authorization"], request.headers["Content-Type"]), ("Bearer " + SECRET, "application/proto"))
+            text = subprocess.run(["protoc", "--decode=push.PushRequest", f"-I{PROTO}", "push.proto"], input=request.body,
+                                  capture_output=True, check=True).stdout.decode()
+            labels = dict(re.findall(r'name: "(\w+)"\s+value: "([^"]*)"', text))
+            self.assertEqual({name: labels[name] for name in ("__name__", "service_name", "service_version")},
+                             {"__name__": "process_cpu", "service_name": "push;shop", "service_version": "2.4"})
+        bodies = []
+        for number, request in enumerate(engine.taken(OTLP)):
+            bodies.append(os.path.join(self.folder, f"{number}.otlp.pb"))
+            with open(bodies[-1], "wb") as file:
+                file.write(request.body)
+        taken = readers_of_formats.collector(*bodies) # the collector's own code; fails where Pyroscope would refuse one
+        samples = [sample for path in bodies for sample in taken[os.path.basename(path)]]
+        self.assertEqual({tuple(sorted(s["resource"].items())) for s in samples}, {tuple(sorted({
+            "service.name": "push;shop", "service.version": "2.4", "deployment.environment.name": "prod", "host.name": os.uname().nodename}.items()))})
+        self.assertEqual({s["pyroscope"] for s in samples}, {"process_cpu:cpu:nanoseconds"})
+        proc.wait_until(lambda: self.status(daemon, "otlp")["queued_bodies"] == 0, 20, "nothing waits")
+        status = self.status(daemon, "otlp")
+        counted = sum(sum(s["values"]) for s in samples)
+        self.assertLessEqual(counted, status["samples"])
+        got = collections.Counter()
+        for s in samples:
+            got[";".join(name.replace(";", "_") for name in s["stack"])] += sum(s["values"])
+        text = daemon.get("/api/v1/query", service="push;shop", **{"from": "-120s"}, format="collapsed").text
+        recorded = {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in text.splitlines()}
+        hottest = max(got, key=got.get)
+        self.assertTrue([stack for stack in recorded if stack.endswith(hottest) and recorded[stack] >= got[hottest]], (hottest, text[:2000]))
+        self.assertEqual(self.status(daemon, "pyroscope")["missing_events"], "alloc") # the recorder does not sample it
+        self.assertNotIn(SECRET, daemon.get("/api/v1/push").text + daemon.log())
+        self.assertIn('flamed_push_bytes_total{target="otlp"}', daemon.get("/metrics").text)
+
+    def test_an_engine_that_fails(self):
+        """Away, 429, 500, half an answer, a wrong TLS: counted, kept within bounds; flamed answers meanwhile, and delivers later."""
+        answers = {"busy": lambda request: (429, {"Retry-After": "3600"}, b"slow down"), "broken": lambda request: (500, {}, b"poison"),
+                   "half": lambda request: None, "refuses": lambda request: (400, {}, b"bad \x1b[31m body"),
+                   "partly": lambda request: (200, {}, b"\x0a\x06\x08\x03\x12\x02no")}
+        engines = {name: self.engine(answer) for name, answer in answers.items()}
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        urls = {name: engine.url for name, engine in engines.items()}
+        urls["away"] = f"http://127.0.0.1:{port}"
+        urls["tls"] = engines["busy"].url.replace("http:", "https:")
+        daemon = self.flamed(*(f"name: {name}\nurl: {url}\nevery: 5s" for name, url in urls.items()))
+
+        def settled() -> bool:
+            self.assertEqual(daemon.get("/healthz", timeout=10).status, 200)
+            now = {name: self.status(daemon, name) for name in urls}
+            return all(now[name]["last_error"] for name in urls) and now["broken"]["rejected"] and now["refuses"]["rejected"]
+
+        proc.wait_until(settled, 90, "each has failed in its way")
+        errors = {name: self.status(daemon, name) for name in urls}
+        self.assertIn("429", errors["busy"]["last_error"])
+        self.assertEqual(len([r for r in engines["busy"].taken() if r.path == OTLP]), 1) # Retry-After is obeyed
+        self.assertIn("bad  [31m body", errors["refuses"]["last_error"])
+        self.assertGreaterEqual(errors["partly"]["rejected"], 3)
+        self.assertGreater(errors["partly"]["sent_bodies"], 0)
+        for name in ("busy", "half", "away", "tls"):
+            self.assertGreater(errors[name]["queued_bodies"], 0, name)
+            self.assertIsNone(errors[name]["last_success"], name)
+            self.assertIsNotNone(errors[name]["failing_since"], name)
+        back = self.engine(port=port)
+        proc.wait_until(lambda: back.taken(OTLP), 60, "what has waited arrives")
+        proc.wait_until(lambda: self.status(daemon, "away")["failing_since"] is None, 20, "it fails no more")
+
+    def test_its_process(self):
+        """Without rights; killed it is started again, and what was under way is sent again. Without `push` there is none."""
+        engine = self.engine()
+        daemon = self.flamed(f"name: a\nurl: {engine.url}\nevery: 5s")
+        found = self.pushers(daemon)
+        self.assertEqual(len(found), 2, found) # the one that starts the other
+        for pid in found:
+            status = dict(line.split(":\t", 1) for line in proc.read(f"/proc/{pid}/status").splitlines())
+            self.assertEqual((int(status["CapEff"], 16), int(status["CapPrm"], 16), status["NoNewPrivs"], status["Seccomp"]), (0, 0, "1", "2"))
+            self.assertNotIn("0", status["Uid"].split())
+        os.kill(max(found), signal.SIGKILL)
+        proc.wait_until(lambda: len(self.pushers(daemon)) == 2 and max(found) not in self.pushers(daemon), 20, "it is started again")
+        proc.wait_until(lambda: engine.taken(OTLP), 60, "a minute arrives")
+        without = Daemon()
+        self.addCleanup(without.stop)
+        self.assertEqual(self.pushers(without), [])
+        self.assertEqual(without.get("/api/v1/push").json(), {"targets": []})
+
+    @staticmethod
+    def pushers(daemon: Daemon) -> list[int]:
+        return [pid for pid in proc.descendants(daemon.process.pid) if proc.read(f"/proc/{pid}/comm").strip() == "flamed-push"]
+
+    def test_what_a_rule_hides_is_not_sent(self):
+        engine = self.engine()
+        text = f"""access:
+  - name: others
+    token_sha256: {"0" * 64}
+    role: view
+    match: 'namespace="none"'
+push:
+  - name: limited
+    url: {engine.url}
+    every: 5s
+    access: others
+  - name: all
+    url: {engine.url}/all
+    every: 5s
+"""
+        daemon = Daemon("--config", self.write("flamed.yaml", text), "--recorder-hz=99")
+        self.addCleanup(daemon.stop)
+        proc.wait_until(lambda: len(engine.taken("/all" + OTLP)) >= 2, 60, "the other target gets two minutes")
+        self.assertEqual([r.path for r in engine.taken() if not r.path.startswith("/all")], [])
+        self.assertEqual(self.status(daemon, "limited")["missed_minutes"], 0)
+        with subprocess.Popen([paths.program("flamed"), "--check-config", "--config",
+                               self.write("wrong.yaml", text.replace("access: others", "access: none"))], stderr=subprocess.PIPE) as check:
+            self.assertIn(b"there is no rule 'none'", check.communicate()[1])

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* push: the targets of the configuration, what is refused of them, and the files that they name. */
+#include "suite.h"
+
+#include "base/clock.h"
+#include "push/push_config.h"
+
+#define BEGIN "push:\n  - name: a\n    url: http://h\n"
+
+START_TEST(reads_a_target)
+{
+    static const char TEXT[] = "other: 1\n"
+                               "push:\n"
+                               "  - name: pyroscope\n"
+                               "    url: https://127.0.0.1:4040/\n"
+                               "    protocol: pyroscope\n"
+                               "    every: 30s\n"
+                               "    events: [cpu, wall]\n"
+                               "    match: '{service!=\"\"}'\n"
+                               "    headers: { X-Scope-OrgID: team-a }\n"
+                               "    basic_auth:\n"
+                               "      username: me\n"
+                               "      password_file: /etc/p # a comment\n"
+                               "    tls_config:\n"
+                               "      ca_file: \"ca.pem\"\n"
+                               "      insecure_skip_verify: true\n"
+                               "    samples: 500\n"
+                               "  - name: otel\n"
+                               "    url: http://collector:4318\n";
+    struct push_config *c = NULL;
+    struct error err = ERROR_NULL;
+    const struct push_target *t;
+
+    ck_assert_msg(push_config_parse(SPAN(TEXT), "f", &c, &err) == 0, "%s", err.msg);
+    ck_assert_uint_eq(c->count, 2);
+    t = &c->targets[0];
+    ck_assert_str_eq(t->url, "https://127.0.0.1:4040");
+    ck_assert_int_eq(t->protocol, PUSH_PYROSCOPE);
+    ck_assert_uint_eq(t->every_ns, 30 * NSEC_PER_SEC);
+    ck_assert_str_eq(t->events, "cpu,wall");
+    ck_assert_uint_eq(t->match.count, 1);
+    ck_assert_str_eq(t->headers[0], "X-Scope-OrgID: team-a");
+    ck_assert_str_eq(t->user, "me");
+    ck_assert_str_eq(t->paths[PUSH_FILE_PASSWORD], "/etc/p");
+    ck_assert_str_eq(t->paths[PUSH_FILE_CA], "ca.pem");
+    ck_assert(t->insecure);
+    ck_assert_uint_eq(t->samples_max, 500);
+    t = &c->targets[1];
+    ck_assert_int_eq(t->protocol, PUSH_OTLP);
+    ck_assert_uint_eq(t->every_ns, 60 * NSEC_PER_SEC);
+    ck_assert_str_eq(t->events, "cpu");
+    ck_assert_uint_eq(t->samples_max, PUSH_SAMPLES_DEFAULT);
+    push_config_free(c);
+    c = NULL;
+    ck_assert_int_eq(push_config_parse(SPAN("listen: [a]\n"), "f", &c, &err), 0);
+    ck_assert_ptr_null(c);
+}
+END_TEST
+
+static const struct {
+    const char *text, *why;
+} REFUSED[] = {
+    { "push: 1\n", "a list of at most 8 targets" },
+    { "push:\n  - url: http://h\n", "a name and a url" },
+    { "push:\n  - name: a\n", "a name and a url" },
+    { "push:\n  - name: A b\n    url: http://h\n", "a-z" },
+    { "push:\n  - name: a\n    url: ftp://h\n", "http:// or https://" },
+    { "push:\n  - name: a\n    url: http://me:hunter2@h\n", "no user or password" },
+    { BEGIN "  - name: a\n    url: http://h\n", "no other target has" },
+    { BEGIN "    url: http://h\n", "each key once" },
+    { BEGIN "    colour: red\n", "name, url, protocol" },
+    { BEGIN "    protocol: grpc\n", "otlp or pyroscope" },
+    { BEGIN "    every: 1s\n", "duration" },
+    { BEGIN "    events: [cpu, nonsense]\n", "one to four events" },
+    { BEGIN "    events: [cpu, cpu]\n", "one to four events" },
+    { BEGIN "    events: []\n", "one to four events" },
+    { BEGIN "    match: 'x=\"1\"'\n", "does not begin with" },
+    { BEGIN "    headers: { Authorization: hunter2 }\n", "none that flamed sets" },
+    { BEGIN "    headers: { 'X: y': hunter2 }\n", "Name: value" },
+    { BEGIN "    headers: { X: \"hunter2\\r\\nY: z\" }\n", "Name: value" },
+    { BEGIN "    basic_auth: { username: a, password: hunter2, password_file: p }\n",
+      "a secret or its file" },
+    { BEGIN "    basic_auth: { password: hunter2 }\n    authorization: { credentials: x }\n",
+      "one of basic_auth and authorization" },
+    { BEGIN "    authorization: { type: hunter2 }\n", "credentials or credentials_file" },
+    { BEGIN "    basic_auth: { username: a, password_file: p }\n", "not written plainly" },
+    { BEGIN "    tls_config:\n      cert_file: c\n", "cert_file and key_file together" },
+    { BEGIN "    samples: 16000\n", "a number from 10 to 15999" },
+};
+
+START_TEST(refuses)
+{
+    struct push_config *c = NULL;
+    struct error err = ERROR_NULL;
+
+    ck_assert_int_eq(push_config_parse(span_of(REFUSED[_i].text), "f", &c, &err), -EINVAL);
+    ck_assert_msg(strstr(err.msg, REFUSED[_i].why) != NULL, "%s: %s", REFUSED[_i].text, err.msg);
+    ck_assert_msg(!strstr(err.msg, "hunter2"), "%s", err.msg);
+    ck_assert_ptr_null(c);
+}
+END_TEST
+
+/* What the broker, which has no reader of YAML, finds for a path: that path, and none else. */
+static const struct {
+    const char *text;
+    bool found;
+} FILES[] = {
+    { "push:\n  - name: a\n    basic_auth:\n      password_file: p\n", true },
+    { "push:\n- password_file: p\n", true },
+    { "push: # x\n  - password_file: 'p' # y\n", true },
+    { "push:\n  - ca_file: o\n    key_file: p\n", true },
+    { "pushed:\n  - password_file: p\n", false },
+    { "push:\n  - a: 1\nother:\n  key_file: p\n", false },
+    { "push:\n  - password: p\n", false },
+    { "push:\n  - { password_file: p }\n", false },
+    { "push:\n  - # password_file: p\n", false },
+    { "push:\n  - password_file: pp\n", false },
+};
+
+START_TEST(finds_files)
+{
+    char path[TLS_PATH_MAX + 1] = "";
+
+    ck_assert_int_eq(tls_path_find_pushed(span_of(FILES[_i].text), tls_path_hash("p"), path),
+                     FILES[_i].found);
+    ck_assert_str_eq(path, FILES[_i].found ? "p" : "");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("push_config");
+
+    tcase_add_test(tc, reads_a_target);
+    tcase_add_loop_test(tc, refuses, 0, (int)ARRAY_SIZE(REFUSED));
+    tcase_add_loop_test(tc, finds_files, 0, (int)ARRAY_SIZE(FILES));
+    return suite_run_case("push_config", tc);
+}
