@@ -35,6 +35,10 @@ int facts_ready(struct api *api, const struct viewer *v, json_t **ret, struct er
 /* Readiness where the engine does not tell: what @err says is missing. */
 json_t *facts_unavailable(const struct error *err);
 
+/* As struct api_backend says; @t is resolved. */
+int backend_changes(void *ctx, const struct target_selector *t, const struct time_range *a,
+                    const struct time_range *b, json_t **ret, struct error *err);
+
 /* ---- api/signals.c ---- */
 
 #define SIGNAL_NAMES_BYTES 256

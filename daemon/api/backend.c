@@ -221,6 +221,16 @@ static int ask_timeline(void *ctx, const struct target_selector *t, const struct
     return r != 0 ? r : backend_timeline(ctx, &resolved, range, buckets, by, ret, ret_count, err);
 }
 
+static int ask_changes(void *ctx, const struct target_selector *t, const struct time_range *a,
+                       const struct time_range *b, json_t **ret, struct error *err)
+{
+    struct target_selector resolved;
+    char pod[256];
+    int r = selector_resolve(ctx, t, &resolved, pod, err);
+
+    return r != 0 ? r : backend_changes(ctx, &resolved, a, b, ret, err);
+}
+
 static int ask_captures(void *ctx, const struct captures_query *q, json_t **ret, struct error *err)
 {
     struct captures_query resolved = *q;
@@ -273,6 +283,7 @@ static void backend_fill(struct api *api)
         .capture_delete = backend_capture_delete,
         .past = ask_past,
         .timeline = ask_timeline,
+        .changes = ask_changes,
         .schedules = backend_schedules,
         .push = backend_push,
         .trigger = backend_trigger,

@@ -230,6 +230,10 @@ struct api_backend {
     int (*timeline)(void *ctx, const struct target_selector *t, const struct time_range *range,
                     size_t buckets, const char *by, json_t **ret, size_t *ret_count,
                     struct error *err);
+    /* {"changes":[...],"sentences":[...],"minutes":{"a":…,"b":…}}: what differs in @b from @a, of
+     * the samples that the flight recorder and the store have of @t. */
+    int (*changes)(void *ctx, const struct target_selector *t, const struct time_range *a,
+                   const struct time_range *b, json_t **ret, struct error *err);
     /* {"schedules":[{"name":…,"match":…,"event":…,"hz":…,"every_seconds":…,…,"last_error":…}],
      * "triggers":[…]}, as configured. */
     int (*schedules)(void *ctx, const struct viewer *v, json_t **ret, struct error *err);

@@ -14,7 +14,7 @@ from harness.contract import FACTS, ContractCase, Pprof, exposition, folded
 JSON = {"Content-Type": "application/json"}
 ROUTES = {
     "get": ["/profile", "/top", "/api/v1/jvms", "/api/v1/jvms/{pid}", "/api/v1/jvms/{pid}/preflight", "/api/v1/jvms/{pid}/perf-map",
-            "/api/v1/services", "/api/v1/signals", "/api/v1/push", "/api/v1/events", "/api/v1/captures", "/api/v1/captures/{id}", "/api/v1/captures/{id}/stream",
+            "/api/v1/services", "/api/v1/signals", "/api/v1/changes", "/api/v1/push", "/api/v1/events", "/api/v1/captures", "/api/v1/captures/{id}", "/api/v1/captures/{id}/stream",
             "/api/v1/captures/{id}/profile", "/api/v1/query", "/api/v1/diff", "/api/v1/timeline", "/api/v1/schedules",
             "/debug/pprof/profile", "/sd", "/metrics", "/healthz", "/readyz", "/", "/openapi.json"],
     "post": ["/api/v1/captures", "/api/v1/captures/{id}/stop", "/api/v1/triggers/{name}"],

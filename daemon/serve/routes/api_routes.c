@@ -91,6 +91,47 @@ bool handle_signals(struct request *req)
     return answer_list(req, r, value, &err, list_text_signals);
 }
 
+#define CHANGES_LATELY_NS (300 * NSEC_PER_SEC) /* of each side, unless they are given */
+
+/* One side as @text says it, or by default. 0 or -EINVAL. */
+static int changes_side(const char *parameter, const char *text, uint64_t now_ns,
+                        struct time_range *range, struct error *err)
+{
+    char show[QUERY_SHOW_MAX];
+
+    if (!text || range_parse(span_of(text), now_ns, range))
+        return 0;
+    error_remedy(err, "give a range such as -20m..-10m");
+    return error_parameter(err, parameter, -EINVAL,
+                           "%s=%s is not possible: it takes a range of time whose begin is before "
+                           "its end",
+                           parameter, query_show(span_of(text), show));
+}
+
+bool handle_changes(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    const struct params *p = &req->params;
+    struct time_range b = { p->now_ns - CHANGES_LATELY_NS, p->now_ns };
+    struct time_range a = { b.from_ns - CHANGES_LATELY_NS, b.from_ns };
+    struct error err = ERROR_NULL;
+    json_t *value = NULL;
+    int r;
+
+    if (!be->changes) {
+        answer_missing(req, "changes are");
+        return true;
+    }
+    r = changes_side("b", p->b, p->now_ns, &b, &err);
+    if (r == 0 && p->b)
+        a = (struct time_range){ b.from_ns - MIN(b.from_ns, b.to_ns - b.from_ns), b.from_ns };
+    if (r == 0)
+        r = changes_side("a", p->a, p->now_ns, &a, &err);
+    if (r == 0)
+        r = be->changes(be->ctx, &p->target, &a, &b, &value, &err);
+    return answer_list(req, r, value, &err, list_text_changes);
+}
+
 bool handle_push(struct request *req)
 {
     const struct api_backend *be = &req->serve->be;

@@ -6,8 +6,7 @@
 #include "render/diff.h"
 #include "serve/params/time_text.h"
 
-/* "from..to"; without a to: until now. */
-static bool parse_range(struct span text, uint64_t now, struct time_range *ret)
+bool range_parse(struct span text, uint64_t now, struct time_range *ret)
 {
     struct time_range range = { 0, now };
     size_t at = 0;
@@ -42,7 +41,7 @@ static int side_profile(struct request *req, const char *parameter, const char *
             return error_set(err, BACKEND_UNAVAILABLE, "captures that are kept are not available");
         return be->capture_profile(be->ctx, &req->subject.viewer, text, ret, err);
     }
-    if (!parse_range(span_of(text), p->now_ns, &range))
+    if (!range_parse(span_of(text), p->now_ns, &range))
         return error_parameter(err, parameter, -EINVAL,
                                "%s=%s is not possible: %s takes the id of a capture or a range of "
                                "time, such as -10m..-5m, whose begin is before its end",

@@ -19,6 +19,7 @@ bool handle_capture_profile(struct request *req);
 bool handle_capture_stop(struct request *req);
 bool handle_capture_stream(struct request *req);
 bool handle_diff(struct request *req);
+bool handle_changes(struct request *req);
 bool handle_schedules(struct request *req);
 bool handle_audit(struct request *req);
 bool handle_trigger(struct request *req);
@@ -49,6 +50,9 @@ bool handle_login(struct request *req);
 bool handle_logout(struct request *req);
 bool handle_login_ticket(struct request *req);
 bool handle_whoami(struct request *req);
+
+/* Parses "from..to" of the past; without a to: until now. */
+bool range_parse(struct span text, uint64_t now, struct time_range *ret);
 
 /* End the answer of a route whose capture is over. */
 void finish_profile(struct request *req);

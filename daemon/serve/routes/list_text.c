@@ -81,3 +81,18 @@ void list_text_signals(const json_t *answer, struct buf *out)
         }
     }
 }
+
+void list_text_changes(const json_t *answer, struct buf *out)
+{
+    const json_t *changes = json_object_get(answer, "changes");
+    const json_t *list = json_array_size(changes) ? changes : json_object_get(answer, "sentences");
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+
+        buf_printf(out, "%s\n",
+                   json_is_string(one) ? json_string_value(one) : text_of(one, "sentence"));
+    }
+    if (json_array_size(changes))
+        buf_printf(out, "see %s\n", text_of(json_array_get(changes, 0), "diff"));
+}

@@ -10,3 +10,5 @@
 void list_text_jvms(const json_t *answer, struct buf *out);
 void list_text_services(const json_t *answer, struct buf *out);
 void list_text_signals(const json_t *answer, struct buf *out);
+/* Appends that of /api/v1/changes: its sentences. */
+void list_text_changes(const json_t *answer, struct buf *out);

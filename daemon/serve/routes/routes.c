@@ -100,6 +100,19 @@ static const struct route ROUTES[] = {
                .schema = "Signals",
                .types = "text/plain",
                .problems = "400 403 404" } },
+    { "/api/v1/changes", METHOD_GET, ROLE_VIEW,
+      BIT(PID) | BIT(SERVICE) | BIT(A) | BIT(B) | BIT(LIST_FORMAT), .waits = true, .heavy = true,
+      .handle = handle_changes,
+      .doc = { .id = "listChanges",
+               .summary = "What is different now, by functions, locks, waits and categories",
+               .text = "`a` and `b` are ranges of the past. Without them the last 5 minutes are "
+                       "compared with the 5 before. Each side is divided into minutes, or parts "
+                       "of one, and a rank test compares them. Only what is significant is "
+                       "listed.",
+               .answer = "The changes, the greatest first.",
+               .schema = "Changes",
+               .types = "text/plain",
+               .problems = "400 403 404 503" } },
     { "/api/v1/jvms/{pid}/preflight", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .waits = true,
       .handle = handle_preflight,
       .doc = { .id = "getPreflight",

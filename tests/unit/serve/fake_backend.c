@@ -220,6 +220,20 @@ static int fake_signals(void *ctx, const struct target_selector *t, json_t **ret
     return r;
 }
 
+static int fake_changes(void *ctx, const struct target_selector *t, const struct time_range *a,
+                        const struct time_range *b, json_t **ret, struct error *err)
+{
+    int r = fake_outcome(t, err);
+
+    fake_see(ctx, t->viewer);
+    ck_assert_uint_lt(a->from_ns, a->to_ns);
+    ck_assert_uint_lt(b->from_ns, b->to_ns);
+    if (r == 0)
+        *ret = json_pack("{s:[], s:[s], s:{s:i, s:i}}", "changes", "sentences", "nothing new",
+                         "minutes", "a", 5, "b", 5);
+    return r;
+}
+
 static int fake_jvm(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
                     struct error *err)
 {
@@ -477,6 +491,7 @@ void fake_init(struct fake *f)
                                      .jvms = fake_jvms,
                                      .services = fake_services,
                                      .signals = fake_signals,
+                                     .changes = fake_changes,
                                      .push = fake_push,
                                      .jvm = fake_jvm,
                                      .jvms_each = fake_jvms_each,

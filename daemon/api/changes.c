@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What changed between two times of the past, as the API says it. */
+#include "profile/changes.h"
+#include "api/api_impl.h"
+#include "api/json.h"
+#include "base/cleanup.h"
+
+#include <math.h>
+
+#define FEW_SAMPLES 300 /* of one side: they tell too little */
+#define SENTENCES_MAX 5
+#define LINK_BYTES 640
+#define SENTENCE_BYTES 512
+#define NAME_SHOWN 200 /* bytes */
+#define MINUTE_S 60.0
+
+/* The event of each kind. */
+static const struct {
+    const char *event;
+    enum change_kind kind;
+} SOURCES[] = {
+    { "cpu", CHANGE_FUNCTION },
+    { "cpu", CHANGE_CATEGORY },
+    { "lock", CHANGE_LOCK },
+    { "offcpu", CHANGE_WAIT },
+};
+
+struct comparing {
+    struct api *api;
+    const struct target_selector *t;
+    const struct time_range *sides[2];
+    struct change_set set;
+    struct view *functions; /* owned: of the second side */
+};
+
+/* Returns the index of event @name in @p; -1: there is none. */
+static int event_index(const struct profile *p, const char *name)
+{
+    for (uint32_t i = 0; i < p->event_count; i++) {
+        if (strcmp(p->events[i].name, name) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+/* Adds what one side has of an event. What there is nothing of is no error, but of CPU time. */
+static int add_source(struct comparing *c, size_t source, size_t side, struct error *err)
+{
+    _cleanup_(profile_unrefp) struct profile *p = NULL;
+    _cleanup_(view_freep) struct view *v = NULL;
+    struct view_opts o = { .names = VIEW_NAMES_MERGED, .exact = true };
+    struct past_recorder recorder;
+    struct error why = ERROR_NULL;
+    bool needed = SOURCES[source].kind == CHANGE_FUNCTION;
+    int event, r = past_profile(c->api, c->t, c->sides[side], SOURCES[source].event,
+                                PAST_RECORDER | PAST_STORE, &p, &recorder, needed ? err : &why);
+
+    if (r == BACKEND_NOT_FOUND && side == 0) /* too few to tell */
+        return 0;
+    if (r != 0)
+        return needed ? r : 0;
+    event = event_index(p, SOURCES[source].event);
+    if (event < 0)
+        return 0;
+    o.event = (uint8_t)event;
+    r = view_new(p, &o, &v, err);
+    if (r == 0)
+        r = change_set_add(&c->set, v, SOURCES[source].kind);
+    if (r == 0 && needed && side == 1)
+        c->functions = TAKE_PTR(v);
+    return r;
+}
+
+/* ---- words ---- */
+
+static void add_escaped(struct buf *out, const char *text)
+{
+    for (; *text; text++) {
+        if ((*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
+            (*text >= '0' && *text <= '9') || strchr("-._~", *text))
+            buf_add_char(out, *text);
+        else
+            buf_printf(out, "%%%02X", (unsigned)(unsigned char)*text);
+    }
+}
+
+static void add_range(struct buf *out, char side, const struct time_range *range)
+{
+    json_t *from = json_time(range->from_ns), *to = json_time(range->to_ns);
+
+    buf_printf(out, "&%c=%s..%s", side, json_string_value(from), json_string_value(to));
+    json_decref(from);
+    json_decref(to);
+}
+
+/* The diff of both times of the same target. */
+static void write_link(const struct comparing *c, struct buf *out)
+{
+    buf_add_str(out, "/api/v1/diff?names=merged");
+    if (c->t->service) {
+        buf_add_str(out, "&service=");
+        add_escaped(out, c->t->service);
+    }
+    for (size_t i = 0; i < c->t->pid_count; i++)
+        buf_printf(out, "%s%d", i ? "," : "&pid=", (int)c->t->pids[i]);
+    add_range(out, 'a', c->sides[0]);
+    add_range(out, 'b', c->sides[1]);
+}
+
+static const char *whole_of(enum change_kind kind)
+{
+    return kind == CHANGE_LOCK   ? "time in which threads waited for locks"
+           : kind == CHANGE_WAIT ? "time in which threads were blocked"
+                                 : "CPU time";
+}
+
+static void write_sentence(const struct change *ch, char text[SENTENCE_BYTES])
+{
+    snprintf(text, SENTENCE_BYTES,
+             "%.*s takes %.1f %% %s of the %s of before (%.1f to %.1f): %.1f %%, now %.1f %%",
+             NAME_SHOWN, ch->of->name, fabs(ch->difference), ch->difference > 0 ? "more" : "less",
+             whole_of(ch->of->kind), ch->low, ch->high, ch->before, ch->after);
+}
+
+static json_t *change_json(const struct comparing *c, const struct change *ch)
+{
+    _cleanup_buf_ struct buf link = BUF_NULL;
+    char sentence[SENTENCE_BYTES];
+
+    buf_init(&link, LINK_BYTES);
+    write_link(c, &link);
+    write_sentence(ch, sentence);
+    return json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:s, s:s%}", "kind",
+                     change_kind_name(ch->of->kind), "name", ch->of->name, "before", ch->before,
+                     "after", ch->after, "difference", ch->difference, "low", ch->low, "high",
+                     ch->high, "q", ch->q, "unit", "percent", "sentence", sentence, "diff",
+                     buf_span(&link).p, link.n);
+}
+
+static json_t *sentences_json(const struct comparing *c, const struct change *changes, size_t n)
+{
+    uint64_t few = MIN(c->set.samples[0], c->set.samples[1]);
+    json_t *list = json_array();
+    char text[SENTENCE_BYTES];
+
+    if (few < FEW_SAMPLES) {
+        snprintf(text, sizeof(text), "%llu samples: too few to tell", (unsigned long long)few);
+        json_array_append_new(list, json_string(text));
+    } else if (n == 0) {
+        snprintf(text, sizeof(text), "No change of %.1f %% or more is significant.",
+                 CHANGES_EFFECT);
+        json_array_append_new(list, json_string(text));
+    }
+    for (size_t i = 0; i < MIN(n, (size_t)SENTENCES_MAX); i++) {
+        write_sentence(&changes[i], text);
+        json_array_append_new(list, json_string(text));
+    }
+    return list;
+}
+
+static int answer(struct comparing *c, json_t **ret)
+{
+    _cleanup_free_ struct change *changes = NULL;
+    const struct change_steps *s = &c->set.steps;
+    double minutes = (double)s->step_ns / (double)NSEC_PER_SEC / MINUTE_S;
+    json_t *list;
+    size_t n = 0;
+    int r = changes_find(&c->set, &changes, &n);
+
+    if (r < 0)
+        return r;
+    if (MIN(c->set.samples[0], c->set.samples[1]) < FEW_SAMPLES)
+        n = 0;
+    if (c->functions)
+        n = changes_fold(c->functions, changes, n);
+    list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, change_json(c, &changes[i]));
+    *ret = json_pack("{s:o, s:o, s:{s:f, s:f}}", "changes", list, "sentences",
+                     sentences_json(c, changes, n), "minutes", "a", (double)s->a * minutes, "b",
+                     (double)s->b * minutes);
+    return *ret ? 0 : -ENOMEM;
+}
+
+int backend_changes(void *ctx, const struct target_selector *t, const struct time_range *a,
+                    const struct time_range *b, json_t **ret, struct error *err)
+{
+    struct comparing c = { .api = ctx, .t = t, .sides = { a, b } };
+    struct change_steps steps;
+    int r;
+
+    if (!change_steps_of(a->from_ns, a->to_ns, b->from_ns, b->to_ns, &steps)) {
+        error_remedy(err, "give ranges such as a=-20m..-10m&b=-10m..now");
+        return error_parameter(err, "a", -EINVAL,
+                               "each side needs 40 seconds at least, and the longer one may have "
+                               "%d parts as long as a tenth of the other, or a minute",
+                               RANK_MINUTES_MAX);
+    }
+    r = change_set_init(&c.set, &steps);
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(SOURCES); i++) {
+        for (size_t side = 0; r == 0 && side < ARRAY_SIZE(c.sides); side++)
+            r = add_source(&c, i, side, err);
+    }
+    if (r == 0)
+        r = answer(&c, ret);
+    view_free(c.functions);
+    change_set_deinit(&c.set);
+    return r;
+}

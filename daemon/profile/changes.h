@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What changed between two times: series by minute, of a profile whose samples tell their time, and
+ * the test of each. docs/signals.md has the method. Thread: any; one at a time for a struct.
+ */
+#pragma once
+
+#include "profile/rank_test.h"
+#include "profile/view.h"
+
+#define CHANGES_SERIES_MAX 5000 /* more are left out, and counted */
+#define CHANGES_EFFECT 0.2      /* percent: smaller changes are none */
+#define CHANGES_Q 0.01          /* of those that are shown, so many are false */
+
+enum change_kind { CHANGE_FUNCTION, CHANGE_LOCK, CHANGE_WAIT, CHANGE_CATEGORY, CHANGE_KINDS };
+
+/* Returns what the API calls it. Static. */
+const char *change_kind_name(enum change_kind kind);
+
+/* The steps of both sides: a minute each, or less where there are few minutes. Those of a first. */
+struct change_steps {
+    uint64_t a_ns, b_ns; /* CLOCK_REALTIME: where each side begins */
+    uint64_t step_ns;
+    size_t a, b; /* how many each side has */
+};
+
+/* Divides both ranges into steps. False: one is too short, or they are too long. */
+bool change_steps_of(uint64_t a_from_ns, uint64_t a_to_ns, uint64_t b_from_ns, uint64_t b_to_ns,
+                     struct change_steps *ret);
+/* Returns which step a sample of @time_ns is in; a + b: in none. */
+size_t change_step(const struct change_steps *m, uint64_t time_ns);
+
+/* One thing by step. */
+struct change_series {
+    char *name; /* owned */
+    enum change_kind kind;
+    double *by_step; /* owned, [a + b] */
+};
+
+struct change_set {
+    struct change_steps steps;
+    struct change_series *series; /* owned */
+    size_t count, room, left_out;
+    double *whole[CHANGE_KINDS]; /* owned, [a + b]: what all of a kind are measured by */
+    uint64_t samples[2];         /* that were added, of a and b */
+};
+
+/* A change that is significant. Values are percent of what all of the kind took in a. */
+struct change {
+    const struct change_series *of;
+    double before, after, difference, low, high, q;
+};
+
+/* Begins a set. 0; -EINVAL: too few or too many steps; -ENOMEM. */
+int change_set_init(struct change_set *s, const struct change_steps *steps);
+void change_set_deinit(struct change_set *s);
+/* Adds a series with @name, unless there is one. Return: its index; -1: no room, or no memory. */
+ptrdiff_t change_set_put(struct change_set *s, enum change_kind kind, struct span name);
+/* Adds the samples of @v, a view with `exact` of one event, once for each @kind. They count by
+ * function, by the class of their lock, by what they waited for, or by category. 0 or -ENOMEM. */
+int change_set_add(struct change_set *s, const struct view *v, enum change_kind kind);
+
+/* Finds the changes that are significant, the greatest first, in an array that the caller frees.
+ * They point into @s, whose values become percent. 0 or -ENOMEM. */
+int changes_find(struct change_set *s, struct change **ret, size_t *ret_count);
+/* Drops those functions of @changes whose change is that of another one which they call, or are
+ * called by: the one that is newest stays. @v: a view of functions. Return: how many are left. */
+size_t changes_fold(const struct view *v, struct change *changes, size_t count);
