@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { KINDS } from "../../web/shared/kinds.js";
+import { isLibrary } from "../../web/shared/packages.js";
 import { VARIANTS, contrast, hexOf, paletteOf, rgbOfOklch, variantOf } from "../../web/shared/colors.js";
 
 test("OKLCH becomes sRGB", () => {
@@ -21,7 +22,7 @@ for (const theme of ["light", "dark"]) {
 
     test(`text on every frame meets WCAG AA, ${theme}`, () => {
         for (let kind = 0; kind < KINDS.length; kind++)
-            for (const colour of palette.kinds[kind])
+            for (const colour of [...palette.kinds[kind], ...palette.dim[kind]])
                 assert.ok(contrast(colour, palette.ink) >= 4.5, `${KINDS[kind].id} ${colour}`);
         for (const colour of [palette.match, palette.root, palette.hatch])
             assert.ok(contrast(colour, palette.ink) >= 4.5, colour);
@@ -44,6 +45,13 @@ for (const theme of ["light", "dark"]) {
         assert.equal(new Set(ids.map(colour)).size, ids.length);
     });
 }
+
+test("the JDK and libraries are not the application's code", () => {
+    for (const pack of ["java.util", "jdk.internal.misc", "org.apache.coyote.http11", "io.netty.channel", "kotlin", "com.fasterxml.jackson"])
+        assert.ok(isLibrary(pack), pack);
+    for (const pack of ["", "com.acme", "org.acme.shop", "javassist2", "iox.netty", "playground", "scalable.shop"])
+        assert.ok(!isLibrary(pack), pack);
+});
 
 test("packages spread over the variants, equal ones fall together", () => {
     const seen = new Set();

@@ -223,8 +223,10 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
         assert.deepEqual(await faults(page, WCAG_AA), []);
         if (process.env.FLAMED_SCREENSHOT)
             await page.screenshot({ path: process.env.FLAMED_SCREENSHOT });
-        await page.getByRole("button", { name: "Locks", exact: true }).click();
+        await row.getByRole("button").click(); // its waiters' stacks
         await graphShown(page);
+        assert.match(await page.locator(".matches").innerText(), /matched/);
+        assert.match(page.url(), /LockA/);
         await close(page);
     });
 

@@ -85,7 +85,7 @@ export class CaptureView {
 
         this.profile = openJson(json);
         this.panel.setProfile(this.profile);
-        this.locks = hasLocks(json.meta.event) ? new LockTable(json) : null;
+        this.locks = hasLocks(json.meta.event) ? new LockTable(json, { pick: (name) => this.findLock(name) }) : null;
         this.locksButton.hidden = !this.locks;
         if (!this.locks && this.locksShown)
             this.toggleLocks();
@@ -96,6 +96,12 @@ export class CaptureView {
     }
 
     // The table in place of the graph, and back.
+    // The stacks of the threads that waited for a lock.
+    findLock(name) {
+        this.toggleLocks();
+        this.panel.pickMethod(name);
+    }
+
     toggleLocks() {
         const shown = !this.locksShown;
 

@@ -12,9 +12,15 @@ const LOCK_WAYS = {
     "[mutex]": "mutex", "[rwlock]": "read-write lock", "[semaphore]": "semaphore", "[barrier]": "barrier", "[join]": "join", "[futex]": "futex",
 };
 
+// Ways to wait for what another thread has; in the others a thread waits for a signal, as an idle one does.
+const EXCLUSIVE = ["[monitor]", "[lock]", "[mutex]", "[rwlock]", "[semaphore]"];
+
 export const hasLocks = (event) => LOCK_EVENTS.includes(event);
 
-// The locks of a profile in the json format, the longest waits first: [{name, way, samples, value, threads, owners: [[name, value]]}].
+const knownOwner = ({ owners }) => owners.some(([name]) => name);
+const rankOf = (lock) => (knownOwner(lock) ? 0 : EXCLUSIVE.includes(lock.way) ? 1 : 2);
+
+// The locks of a profile in the json format, those that a thread had first, then the longest waits: [{name, way, samples, value, threads, owners: [[name, value]]}].
 // An owner "" is one that is not known.
 export function locksOf({ frames, stacks }) {
     const locks = new Map();
@@ -36,9 +42,9 @@ export function locksOf({ frames, stacks }) {
         lock.owners.set(owner, (lock.owners.get(owner) || 0) + value);
         locks.set(key, lock);
     }
-    return [...locks.values()].sort((a, b) => b.value - a.value).map((lock) => ({
+    return [...locks.values()].map((lock) => ({
         ...lock, threads: lock.threads.size, owners: [...lock.owners].sort(([, a], [, b]) => b - a),
-    }));
+    })).sort((a, b) => rankOf(a) - rankOf(b) || b.value - a.value);
 }
 
 // "worker-1 62 %, worker-0 20 %, 3 more"; "" where none is known.
@@ -49,21 +55,65 @@ export function ownersText({ owners, value }) {
     return [...known.slice(0, LOCK_OWNERS).map(([name, n]) => `${name} ${formatShare(n, value)}`), ...more > 0 ? [`${more} more`] : []].join(", ");
 }
 
-export class LockTable {
-    constructor(json) {
-        const locks = locksOf(json);
-        const whole = locks.reduce((sum, { value }) => sum + value, 0);
-        const columns = [["What", ""], ["How", ""], ["Time", "num"], ["Share", "num"], ["Threads", "num"], ["Samples", "num"], ["Who had it when the wait began", ""]];
+const LOCK_COLUMNS = [
+    { label: "What", order: (a, b) => (a.name < b.name ? -1 : 1) },
+    { label: "How", order: (a, b) => (a.way < b.way ? -1 : 1) },
+    { label: "Time", kind: "num", order: (a, b) => b.value - a.value },
+    { label: "Share", kind: "num", order: (a, b) => b.value - a.value },
+    { label: "Threads", kind: "num", order: (a, b) => b.threads - a.threads },
+    { label: "Samples", kind: "num", order: (a, b) => b.samples - a.samples },
+    { label: "Who had it when the wait began", order: (a, b) => rankOf(a) - rankOf(b) || b.value - a.value },
+];
 
+export class LockTable {
+    // @on: {pick(name)}, of the lock whose stacks are wanted.
+    constructor(json, on) {
+        const locks = locksOf(json);
+
+        this.on = on;
+        this.whole = locks.reduce((sum, { value }) => sum + value, 0);
+        this.held = locks.filter((lock) => rankOf(lock) < 2);
+        this.signals = locks.filter((lock) => rankOf(lock) === 2);
+        this.order = LOCK_COLUMNS[LOCK_COLUMNS.length - 1];
+        this.areSignalsShown = !this.held.length;
+        this.heads = LOCK_COLUMNS.map((column) => element("th", { scope: "col", class: column.kind || null },
+            element("button", { type: "button", onclick: () => this.sortBy(column) }, column.label)));
+        this.body = element("tbody");
         this.root = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Locks" }, locks.length
             ? element("table", { class: "list locks" },
-                element("caption", { class: "quiet" }, `${plural(locks.length, "lock", "locks")}, waited for ${formatValue(whole, "nanoseconds")} by all threads together`),
-                element("thead", {}, element("tr", {}, ...columns.map(([label, kind]) => element("th", { scope: "col", class: kind || null }, label)))),
-                element("tbody", {}, ...locks.map((lock) => element("tr", {},
-                    element("td", { class: "col-lock", title: lock.name }, lock.name), element("td", {}, LOCK_WAYS[lock.way]),
-                    element("td", { class: "num" }, formatValue(lock.value, "nanoseconds")), element("td", { class: "num" }, formatShare(lock.value, whole)),
-                    element("td", { class: "num" }, lock.threads ? formatCount(lock.threads) : ""), element("td", { class: "num" }, formatCount(lock.samples)),
-                    element("td", { class: "col-what", title: ownersText(lock) }, ownersText(lock))))))
+                element("caption", { class: "quiet" }, `${plural(locks.length, "lock", "locks")}, waited for ${formatValue(this.whole, "nanoseconds")} by all threads together`),
+                element("thead", {}, element("tr", {}, ...this.heads)), this.body)
             : emptyState("No thread waited for a lock."));
+        this.fill();
+    }
+
+    sortBy(column) {
+        this.order = column;
+        this.fill();
+    }
+
+    fill() {
+        const { signals, areSignalsShown, order } = this;
+        const rows = [...this.held, ...areSignalsShown ? signals : []].sort(order.order).map((lock) => this.row(lock));
+        const time = signals.reduce((sum, { value }) => sum + value, 0);
+
+        this.heads.forEach((head, i) => head.setAttribute("aria-sort", LOCK_COLUMNS[i] === order ? "descending" : "none"));
+        if (signals.length && !areSignalsShown)
+            rows.push(element("tr", {}, element("td", { colspan: LOCK_COLUMNS.length }, element("button", { type: "button", class: "name",
+                onclick: () => { this.areSignalsShown = true; this.fill(); } },
+            `${plural(signals.length, "wait", "waits")} for a signal, as of idle threads: ${formatValue(time, "nanoseconds")} …`))));
+        this.body.replaceChildren(...rows);
+    }
+
+    row(lock) {
+        const { name, way, value, samples, threads } = lock;
+
+        return element("tr", {},
+            element("td", { class: "col-lock", title: name },
+                element("button", { type: "button", class: "name", title: `Stacks of the threads that waited for ${name}`, onclick: () => this.on.pick(name) }, name)),
+            element("td", {}, LOCK_WAYS[way]),
+            element("td", { class: "num" }, formatValue(value, "nanoseconds")), element("td", { class: "num" }, formatShare(value, this.whole)),
+            element("td", { class: "num" }, threads ? formatCount(threads) : ""), element("td", { class: "num" }, formatCount(samples)),
+            element("td", { class: "col-what", title: ownersText(lock) }, ownersText(lock)));
     }
 }

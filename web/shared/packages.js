@@ -9,6 +9,14 @@ const PACKAGE_HUES = 18;
 const PACKAGE_SHADES = { light: [[0.86, 0.085], [0.77, 0.105]], dark: [[0.43, 0.085], [0.53, 0.1]] }; // lightness, chroma
 const NO_PACKAGE = "(no package)";
 
+// Packages of the JDK, of languages and of frameworks: not the application's own.
+const LIBRARIES = /^(?:java|javax|jakarta|jdk|sun|com\.sun|kotlin|kotlinx|scala|clojure|groovy|org\.(?:springframework|apache|eclipse|hibernate|jboss|glassfish|jooq|slf4j|codehaus|postgresql|reactivestreams|aspectj|mariadb)|io\.(?:netty|grpc|vertx|micrometer|micronaut|quarkus|opentelemetry|undertow|reactivex|lettuce)|com\.(?:google|fasterxml|zaxxer|mysql|datadog|github\.benmanes)|ch\.qos|reactor|akka|play|net\.bytebuddy|okhttp3|redis|datadog)(?:\.|$)/;
+
+// Whether a Java method with that name belongs to the JDK or a library.
+export function isLibrary(pack) {
+    return LIBRARIES.test(pack);
+}
+
 // "" of what belongs to nobody: threads, processes, nameless frames.
 export function packageOf({ name, kind, module }) {
     if (isJava(kind))

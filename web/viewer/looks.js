@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is the same for a profile whatever is in view: the colours and labels of its frames, made when first needed.
 
-import { colourFamily, labelFor, nameForms } from "../shared/names.js";
-import { isHatched } from "../shared/kinds.js";
+import { colourFamily, labelFor, nameForms, splitJavaName } from "../shared/names.js";
+import { isHatched, isJava } from "../shared/kinds.js";
+import { isLibrary } from "../shared/packages.js";
 import { variantOf } from "../shared/colors.js";
 import { pixelOf } from "./raster.js";
 
@@ -50,7 +51,9 @@ export class Looks {
 
         if (this.variants[g] < 0)
             this.variants[g] = variantOf(colourFamily(name, kind, module));
-        return pixelOf(this.palette.kinds[kind][this.variants[g]]);
+        const { kinds, dim } = this.palette;
+
+        return pixelOf((isJava(kind) && isLibrary(splitJavaName(name).pack) ? dim : kinds)[kind][this.variants[g]]);
     }
 
     label(g, max) {
