@@ -30,11 +30,8 @@ bool leaf_method_resolved(const struct leaf_input *in, uint32_t method)
     return in->methods[method].resolved;
 }
 
-/* Whether a loop around the one at hand is that already. */
-static bool is_taken(const struct search *s, const struct leaf_place *p)
+bool leaf_place_taken(const struct leaf_rule *r, const struct leaf_place *p)
 {
-    const struct leaf_rule *r = s->r;
-
     for (uint32_t l = r->g->loops[r->loop].parent; l != LEAF_NONE; l = r->g->loops[l].parent) {
         const struct leaf_place *other = &r->loops[l].place;
 
@@ -107,7 +104,7 @@ static void add_own(const struct search *s, const struct leaf_origin *o, struct 
 
         p.span = i;
         p.bci = MAX(span->head, f.bci);
-        if (span->end - 1 > f.bci && span->head < to && !is_taken(s, &p) &&
+        if (span->end - 1 > f.bci && span->head < to && !leaf_place_taken(s->r, &p) &&
             (span->nested >= s->before->nested || calls_loops(s, m, span->head, span->end)))
             add(s, p, score_own(s, o, f, span));
     }

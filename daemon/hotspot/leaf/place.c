@@ -2,10 +2,11 @@
 /*
  * Whose loop a loop is. In this order: a record inside it; the poll of the loop around it, where
  * that is the same bytecode loop (C2 cuts a counted loop into strips, and polls between them); the
- * loop around it, where that is of a method without records; the
- * only bytecode loop that can run between the records before and behind it (candidates.c), or of
- * several the one that its code fits best by far (score.c). Else the callers that these records
- * share are sure, and no more; the loop is of the last of them if that calls nothing.
+ * loop around it, where that is of a method without records; the poll right behind it, where no
+ * other loop can be before that; the only bytecode loop that can run between the records before and
+ * behind it (candidates.c), or of several the one that its code fits best by far (score.c). Else
+ * the callers that these records share are sure, and no more; the loop is of the last of them if
+ * that calls nothing.
  */
 #include "hotspot/leaf/rule.h"
 
@@ -16,6 +17,7 @@ static struct leaf_place place_inside(struct leaf_rule *r, struct leaf_find f)
 {
     uint32_t outer = r->loops[r->g->blocks[f.block].loop].depth - r->loops[r->loop].depth;
     uint32_t count = r->in->chains[f.chain].count, owner = count, span;
+    uint32_t inlined = 0; /* loops of the methods inlined in the owner */
     struct leaf_place p;
 
     do /* a machine loop more than bytecode has: the outermost that is known */
@@ -24,14 +26,55 @@ static struct leaf_place place_inside(struct leaf_rule *r, struct leaf_find f)
     p = leaf_place_of(f.chain, MIN(owner, count - 1), LEAF_INFERRED);
     p.span = span;
     /* The record may be of a loop inside that begins here. */
-    while (span != LEAF_NONE && r->in->spans[span].nested < r->loops[r->loop].height) {
+    while (span != LEAF_NONE && r->in->spans[span].nested + inlined < r->loops[r->loop].height) {
+        uint32_t inner = owner, nested = r->in->spans[span].nested;
+
         owner = leaf_chain_span(r, f.chain, ++outer, &span);
         if (owner == count)
             break;
+        if (owner != inner)
+            inlined += nested;
         p = leaf_place_of(f.chain, owner, LEAF_INFERRED);
         p.span = span;
     }
     return p;
+}
+
+/* Returns whether loop @span of @method has neither loops nor calls inside. */
+static bool is_plain(const struct leaf_input *in, uint32_t method, const struct leaf_span *span)
+{
+    const struct leaf_method *m = &in->methods[method];
+
+    if (span->nested != 1 || (m->invoke_count > 0 && !leaf_method_resolved(in, method)))
+        return false;
+    for (uint32_t i = 0; i < m->invoke_count; i++) {
+        int32_t bci = in->invokes[m->invokes + i].bci;
+
+        if (bci >= span->head && bci < span->end)
+            return false;
+    }
+    return true;
+}
+
+/* Places the loop at hand by the poll right @behind it: C2 leaves that of a counted loop there if
+ * one strip is all of the loop, and nothing else can run before the poll. False: it is no such. */
+static bool place_by_poll(struct leaf_rule *r, struct leaf_find behind, struct leaf_place *ret)
+{
+    const struct leaf_input *in = r->in;
+    uint32_t span;
+
+    if (behind.chain == LEAF_NONE || behind.kind != LEAF_KIND_POLL ||
+        r->loops[r->loop].height != 1 ||
+        r->g->blocks[behind.block].loop != r->g->loops[r->loop].parent ||
+        leaf_chain_span(r, behind.chain, 0, &span) != 0 || span == LEAF_NONE ||
+        !leaf_graph_pay(
+            r->g,
+            1 + in->methods[in->frames[in->chains[behind.chain].first].method].invoke_count) ||
+        !is_plain(in, in->frames[in->chains[behind.chain].first].method, &in->spans[span]))
+        return false;
+    *ret = leaf_place_of(behind.chain, 0, LEAF_INFERRED);
+    ret->span = span;
+    return !leaf_place_taken(r, ret);
 }
 
 /* Whether the innermost method of @p calls nothing, so that nothing is inlined there. */
@@ -118,6 +161,8 @@ void leaf_place_loop(struct leaf_rule *r)
     before = leaf_walk_before(r);
     behind = leaf_walk_behind(r);
     s->origin = before.origin;
+    if (place_by_poll(r, behind, &s->place))
+        return;
     leaf_candidates_find(r, &before, behind, &c);
     if (!choose(r, &c, &s->place))
         s->place = place_unsure(r, &before.origin, behind);

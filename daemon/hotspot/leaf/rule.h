@@ -149,6 +149,8 @@ void leaf_candidates_find(struct leaf_rule *r, const struct leaf_before *before,
 
 /* Adds to the score of each candidate how well the code of the loop at hand fits it. */
 void leaf_candidates_score(struct leaf_rule *r, struct leaf_candidates *c);
+/* Returns whether a loop around the one at hand is the bytecode loop @p already. */
+bool leaf_place_taken(const struct leaf_rule *r, const struct leaf_place *p);
 /* Returns whether method @method is resolved. If it is not, it is asked for. */
 bool leaf_method_resolved(const struct leaf_input *in, uint32_t method);
 

@@ -72,7 +72,8 @@ static const struct {
 /* An exclusive or of a register with itself is a zero. */
 static bool is_zeroing(const ZydisDecodedInstruction *i)
 {
-    return i->raw.modrm.mod == X86_MOD_REGISTER && i->raw.modrm.reg == i->raw.modrm.rm;
+    return i->raw.modrm.mod == X86_MOD_REGISTER && i->raw.modrm.reg == i->raw.modrm.rm &&
+           i->raw.rex.R == i->raw.rex.B;
 }
 
 static size_t add_operation(const ZydisDecodedInstruction *i, uint32_t *ret)

@@ -305,6 +305,25 @@ static void recorded_close(struct recorded *r)
     buf_deinit(&r->file);
 }
 
+/* A loop of 2,000 rounds is one strip: its poll stands behind it, in the loop around. */
+START_TEST(finds_a_loop_by_the_poll_behind_it)
+{
+    struct leaf_ranges r = { 0 };
+    struct shares s = { 0 };
+    struct recorded of;
+
+    recorded_open("turns-17", &of);
+    ck_assert_int_eq(leaf_ranges_make(&of.f.in, &of.g, &r), 0);
+    for (size_t i = 0; i < r.count; i++)
+        count(&s, &of.f, &r.at[i]);
+    ck_assert_uint_ge(s.a, 132);     /* its main loop, and what leads there */
+    ck_assert_uint_le(s.other, 102); /* the loop around */
+    ck_assert_uint_le(s.unsure, 62); /* its last rounds, and stubs */
+    free(r.at);
+    recorded_close(&of);
+}
+END_TEST
+
 START_TEST(finds_the_sections)
 {
     struct leaf_ranges r = { 0 };
@@ -396,6 +415,7 @@ int main(void)
     tcase_add_test(tc, pays_to_climb_out_of_loops);
     tcase_add_test(tc, knows_a_method_that_calls_nothing);
     tcase_add_test(tc, names_a_method_that_calls_itself);
+    tcase_add_test(tc, finds_a_loop_by_the_poll_behind_it);
     tcase_add_test(tc, bounds_its_work);
     tcase_add_test(tc, looks_words_of_tables_up_once);
     tcase_add_loop_test(tc, finds_the_sections, 0, (int)ARRAY_SIZE(RECORDED));
