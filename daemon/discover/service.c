@@ -165,7 +165,7 @@ void service_of_words(struct span options, struct span words, struct service *re
 static bool is_random(struct span s)
 {
     for (size_t i = 0; i < s.n; i++) {
-        if (!strchr("bcdfghjklmnpqrstvwxz2456789", s.p[i]))
+        if (s.p[i] == '\0' || !strchr("bcdfghjklmnpqrstvwxz2456789", s.p[i]))
             return false;
     }
     return s.n > 0;

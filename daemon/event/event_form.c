@@ -310,7 +310,7 @@ static bool is_symbol(struct span s)
     if (s.n == 0 || s.p[0] == ':' || s.p[0] == '-' || is_digit(s.p[0]))
         return false;
     for (size_t i = 0; i < s.n; i++) {
-        if (!is_word_char(s.p[i]) && !strchr(".$:~", s.p[i]))
+        if (!is_word_char(s.p[i]) && (s.p[i] == '\0' || !strchr(".$:~", s.p[i])))
             return false;
     }
     return true;
