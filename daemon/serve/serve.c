@@ -161,10 +161,12 @@ const struct access_rules *serve_access(const struct serve *s)
 
 struct serve *serve_stop(struct serve *s)
 {
+    uint64_t until_ns;
     bool idle;
 
     if (!s)
         return NULL;
+    until_ns = clock_monotonic_ns() + SERVE_STOP_ALL_NS;
     pthread_mutex_lock(&s->lock);
     s->stopping = true;
     for (size_t i = 0; i < s->client_max; i++) {
@@ -176,7 +178,7 @@ struct serve *serve_stop(struct serve *s)
         if (s->clients[i].request)
             request_give_up_capture(s->clients[i].request);
     }
-    wait_idle(s, /* answered= */ true, clock_monotonic_ns() + SERVE_STOP_SEND_NS);
+    wait_idle(s, /* answered= */ true, MIN(until_ns, clock_monotonic_ns() + SERVE_STOP_SEND_NS));
     idle = s->suspended_count == 0;
     pthread_mutex_unlock(&s->lock);
     net_stop(s);

@@ -66,9 +66,10 @@ enum quota_budget {
 #define QUOTA_RENDER_SHARE 2                /* and one part in so many of a CPU in the long run */
 #define SERVE_GUEST_NS NSEC_PER_SEC         /* a guest is served for this long at least */
 #define SERVE_STALL_NS (2 * NSEC_PER_SEC)   /* reading nothing for this long may cost its place */
-#define SERVE_SEND_MAX_NS (600 * NSEC_PER_SEC) /* for a client to read its answer */
-#define SERVE_STOP_MAX_NS (4 * NSEC_PER_SEC)   /* for captures to end when stopping */
-#define SERVE_STOP_SEND_NS (NSEC_PER_SEC / 2)  /* and for the last answers to be sent */
+#define SERVE_SEND_MAX_NS (600 * NSEC_PER_SEC)   /* for a client to read its answer */
+#define SERVE_STOP_MAX_NS (4 * NSEC_PER_SEC)     /* for captures to end when stopping */
+#define SERVE_STOP_SEND_NS (2 * NSEC_PER_SEC)    /* and for the last answers to be sent, */
+#define SERVE_STOP_ALL_NS (9 * NSEC_PER_SEC / 2) /* but both together */
 
 struct request;
 

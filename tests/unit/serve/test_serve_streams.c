@@ -180,9 +180,9 @@ START_TEST(streams_end_when_the_service_stops)
     stop();
     ck_assert_uint_lt(steal_took_ns(&machine), 4 * NSEC_PER_SEC);
     buf_clear(&b);
-    ck_assert(client_read_until(fds[2], &b, "event: done\n", 1000));
+    ck_assert(client_read_until(fds[2], &b, "event: done\n", 5000));
     for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
-        ck_assert(client_closed(fds[i], 1000));
+        ck_assert(client_closed(fds[i], 5000));
         close(fds[i]);
     }
 }
