@@ -134,7 +134,7 @@ START_TEST(a_view_that_ends_by_itself_ends_its_capture)
     buf_init(&b, (size_t)16 << 20);
     fake.snapshot_pid = ENDS[_i].pid;
     ask_on(fd, "GET", "/top?pid=1000&interval=500ms&top=100000", ENDS[_i].headers);
-    ck_assert(client_read_until(fd, &b, "\r\n0\r\n\r\n", 10000));
+    ck_assert(client_read_until(fd, &b, "\r\n0\r\n\r\n", 45000));
     ck_assert(fake_wait(&fake, &fake.ended_drop, 1, 10000));
     await_no_captures(3000);
 }
@@ -218,7 +218,7 @@ int main(void)
     TCase *served = tcase_create("served"), *own = tcase_create("own start");
 
     tcase_add_checked_fixture(served, start_full, stop);
-    tcase_set_timeout(served, 60);
+    tcase_set_timeout(served, 120);
     tcase_set_timeout(own, 60);
     tcase_add_test(served, top_is_drawn_again_until_the_client_leaves);
     tcase_add_test(served, events_tell_of_progress_and_give_the_link);
