@@ -169,28 +169,49 @@ class SharedNetwork(unittest.TestCase):
         with contextlib.ExitStack() as stack:
             daemon, _ = self.beside_a_container(stack)
             self.assertEqual(daemon.get("/api/v1/jvms").status, 200)
-            broker = next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == "flamed-broker")
-            proc.stop(broker)
-            stack.callback(os.kill, broker, signal.SIGCONT)
-            with ThreadPoolExecutor(12) as pool:
-                with proc.Standstill() as machine:
-                    asked = [pool.submit(daemon.get, "/api/v1/jvms") for _ in range(12)]
-                    while not all(one.done() for one in asked):
-                        self.assertEqual(daemon.get("/healthz").status, 200)
-                        self.assertLess(machine.given(), 15, "they hear of it")
-                        time.sleep(0.1)
-                    answers = [one.result() for one in asked]
-                self.assertEqual([(one.status, one.headers["Retry-After"]) for one in answers], [(503, "1")] * 12)
-                pool.submit(daemon.get, "/api/v1/jvms") # which waits, if nobody else does
+            for told in (self.are_told, self.are_told_at_once):
+                proc.wait_until(lambda told=told: self.beside_a_stopped_broker(daemon, told), 90, told.__doc__)
 
-                def is_told_at_once() -> bool:
-                    with proc.Standstill() as machine:
-                        self.assertEqual(daemon.get("/api/v1/jvms").status, 503)
-                        return machine.given() < 1 # who waits is told after 5 s
-                proc.wait_until(is_told_at_once, 15, "one waits, and others are told at once")
-                self.assertEqual(daemon.get("/healthz").status, 200)
+    def beside_a_stopped_broker(self, daemon: Daemon, check) -> bool:
+        """Whether CHECK(daemon) was done before flamed gave the broker up, as it does after 10 s."""
+        proc.wait_until(lambda: daemon.get("/api/v1/jvms").status == 200, 20, "it is known again")
+        broker = next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == "flamed-broker")
+        stopped = time.monotonic()
+        proc.stop(broker)
+        try:
+            check(daemon)
+        except AssertionError:
+            if time.monotonic() - stopped < 9:
+                raise
+            return False # a busy machine
+        finally:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(broker, signal.SIGCONT)
-            proc.wait_until(lambda: daemon.get("/api/v1/jvms").status == 200, 10, "it is known again")
+        return True
+
+    def are_told(self, daemon: Daemon) -> None:
+        """Requests that wait for a look get a 503 in time."""
+        with ThreadPoolExecutor(12) as pool, proc.Standstill() as machine:
+            asked = [pool.submit(daemon.get, "/api/v1/jvms") for _ in range(12)]
+            while not all(one.done() for one in asked):
+                self.assertEqual(daemon.get("/healthz").status, 200)
+                time.sleep(0.1)
+            answers = [one.result() for one in asked]
+            self.assertLess(machine.given(), 8.5)
+        self.assertEqual([(one.status, one.headers["Retry-After"]) for one in answers], [(503, "1")] * 12)
+
+    def are_told_at_once(self, daemon: Daemon) -> None:
+        """While one waits for a look, others are told at once."""
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(daemon.get, "/api/v1/jvms")
+            for _ in range(3): # who waits is told after 5 s
+                with proc.Standstill() as machine:
+                    self.assertEqual(daemon.get("/api/v1/jvms").status, 503)
+                    took = machine.given()
+                if took < 1:
+                    break
+            self.assertLess(took, 1)
+            self.assertEqual(daemon.get("/healthz").status, 200)
 
     def test_a_container_that_connects_in_a_loop(self):
         """It uses up nothing that others need, neither root of the host nor another user."""

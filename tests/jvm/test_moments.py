@@ -147,7 +147,8 @@ class Moments(WithEvent):
 
     def test_often_while_nobody_reads(self):
         """The ring is full as there are too many classes, so that nobody is told. The next ones tell it. Only who has that JVM lost them."""
-        with Logged(17, self.classes.folder, "-XX:+UseSerialGC") as program, Logged(17, self.classes.folder, "-XX:+UseSerialGC") as quiet:
+        with Logged(17, self.classes.folder, "-XX:+UseSerialGC") as program, \
+                Logged(17, self.classes.folder, "-XX:+UseSerialGC", "-Xint") as quiet: # which has nothing of its own to lose
             running, other = self.start(program), self.start(quiet)
             flamed = self.daemon.processes()["flamed"]
             for pid in flamed:
