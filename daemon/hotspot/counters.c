@@ -301,8 +301,7 @@ int64_t counters_pause_ns(const struct counters *c, int jdk)
 
 /* ---- of a running JVM ---- */
 
-/* 0; -ENOENT: it keeps none; -errno. */
-static int read_memory(struct hotspot_vm *vm, struct counters *ret)
+int counters_memory(struct hotspot_vm *vm, uint64_t *ret_start, char **ret, size_t *ret_n)
 {
     const struct hotspot_layout *l = &vm->layout;
     _cleanup_free_ char *bytes = NULL;
@@ -324,6 +323,22 @@ static int read_memory(struct hotspot_vm *vm, struct counters *ret)
     if (!bytes)
         return -ENOMEM;
     r = memory_read_direct(&vm->memory, start, bytes, n);
+    if (r < 0)
+        return r;
+    *ret_start = start;
+    *ret = TAKE_PTR(bytes);
+    *ret_n = n;
+    return 0;
+}
+
+/* 0; -ENOENT: it keeps none; -errno. */
+static int read_memory(struct hotspot_vm *vm, struct counters *ret)
+{
+    _cleanup_free_ char *bytes = NULL;
+    uint64_t start;
+    size_t n;
+    int r = counters_memory(vm, &start, &bytes, &n);
+
     if (r < 0)
         return r;
     return counters_parse((struct span){ bytes, n }, &vm->counters_places, ret) ? 0 : -EBADMSG;

@@ -91,6 +91,11 @@ struct hotspot_code {
  * again. */
 void hotspot_vm_moment(struct hotspot_vm *vm, uint64_t at_ns);
 
+/* Gets how many classes it has unloaded, with one small read. As long as that is the same, what
+ * lies at the address of a method stays that method, unless its class is redefined. 0; -ENOENT: it
+ * does not count them; HOTSPOT_GONE; -errno. */
+int hotspot_vm_unloads(struct hotspot_vm *vm, uint64_t *ret);
+
 /* Compares with the code cache's outer bounds: a cheap first test for a pc. False while they are
  * unknown. */
 bool hotspot_vm_in_code_cache(const struct hotspot_vm *vm, uint64_t pc);

@@ -70,6 +70,7 @@ static bool take_entry(struct span *s, struct hsperfdata_entry *ret, bool *ret_k
     if (*ret_known) {
         ret->name = span_from(entry, e.name);
         ret->name.n = span_find(ret->name, '\0');
+        ret->value_at = e.data;
     }
     return true;
 }
@@ -90,6 +91,7 @@ bool hsperfdata_each(struct span file, hsperfdata_fn fn, void *cookie)
         if (!take_entry(&s, &found, &known))
             return false;
         found.at = at;
+        found.value_at += at;
         if (known && !fn(cookie, &found))
             break;
     }
@@ -111,6 +113,7 @@ bool hsperfdata_entry_at(struct span file, uint32_t at, struct hsperfdata_entry 
     if (!take_entry(&s, ret, &known))
         return false;
     ret->at = at;
+    ret->value_at += at;
     return known;
 }
 

@@ -13,7 +13,7 @@ struct hsperfdata_entry {
     struct span name; /* "sun.gc.metaspace.used"; points into the file */
     struct span text; /* up to its NUL, points into the file; .p NULL: a number */
     int64_t value;
-    uint32_t at; /* where it begins in the file */
+    uint32_t at, value_at; /* where it begins in the file, and its number or text does */
 };
 /* Gets one entry, until the callback returns. False: no more are wanted. */
 typedef bool (*hsperfdata_fn)(void *cookie, const struct hsperfdata_entry *e);

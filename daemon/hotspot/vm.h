@@ -85,6 +85,12 @@ struct listed_threads {
     struct buf names; /* one behind the other */
 };
 
+/* Where two counters of unloaded classes lie; 0: the JVM has none. */
+struct unload_places {
+    uint64_t at[2];
+    bool looked;
+};
+
 struct hotspot_vm {
     int mem_fd;        /* borrowed; of */
     struct proc_id id; /* this process; both unused with another reader of memory */
@@ -110,6 +116,7 @@ struct hotspot_vm {
     struct stubs stubs;
     struct kept_areas kept_areas;
     struct counters_places counters_places;
+    struct unload_places unloads;
     struct allocated allocated;
     struct listed_threads listed;
 };
@@ -123,6 +130,10 @@ int hotspot_vm_open_memory(memory_read_fn read, void *cookie, uint64_t libjvm_ba
 /* "This JVM is not for us", with the sentence. */
 #define hotspot_refuse(err, ...)                                                                   \
     (error_set((err), -EOPNOTSUPP, __VA_ARGS__), (int)HOTSPOT_UNSUPPORTED)
+
+/* Copies the memory of the counters, inside of a vm_call_fn: *ret is the caller's. 0; -ENOENT: it
+ * keeps none; -errno. */
+int counters_memory(struct hotspot_vm *vm, uint64_t *ret_start, char **ret, size_t *ret_n);
 
 /* ---- call.c ---- */
 

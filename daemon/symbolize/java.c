@@ -38,6 +38,9 @@ struct java_names {
     struct java_method *methods;
     size_t method_count, method_cap;
     uint64_t named;
+    uint64_t unloads; /* classes that the JVM had unloaded, as read first and last: */
+    uint64_t steady_from_ns, steady_to_ns;
+    bool uncounted; /* it does not count them */
 };
 
 int java_names_new(struct frame_table *frames, struct java_names **ret)
@@ -142,9 +145,33 @@ static struct java_method *java_method_add(struct java_names *j, uint64_t method
     return &j->methods[at];
 }
 
-static bool java_method_trusted(const struct java_method *m, uint64_t at_ns)
+/* Whether what was read at @read_ns still was so at @at_ns, as no class was unloaded between. */
+static bool java_is_steady(const struct java_names *j, uint64_t read_ns, uint64_t at_ns)
 {
-    return at_ns < m->checked_ns + JAVA_METHOD_TRUST_NS;
+    return read_ns >= j->steady_from_ns && at_ns <= j->steady_to_ns &&
+           at_ns < read_ns + JAVA_STEADY_NS;
+}
+
+static bool java_method_trusted(const struct java_names *j, const struct java_method *m,
+                                uint64_t at_ns)
+{
+    return at_ns < m->checked_ns + JAVA_METHOD_TRUST_NS || java_is_steady(j, m->checked_ns, at_ns);
+}
+
+/* Asks how many classes the JVM has unloaded. What is read from @now_ns on is known to be of that
+ * time or later. */
+static void java_check_steady(struct java_names *j, struct hotspot_vm *vm, uint64_t now_ns)
+{
+    uint64_t unloads;
+    int r = hotspot_vm_unloads(vm, &unloads);
+
+    j->uncounted = r == -ENOENT;
+    if (r != 0)
+        return;
+    if (!j->steady_from_ns || unloads != j->unloads)
+        j->steady_from_ns = now_ns;
+    j->unloads = unloads;
+    j->steady_to_ns = now_ns;
 }
 
 /* The function id of what @method was at @at_ns, 0 if it was none. It is read again when it was not
@@ -159,7 +186,7 @@ static uint32_t java_method_function(struct java_names *j, struct hotspot_vm *vm
 
     if (u64_cache_get(&j->method_index, method, &at))
         known = &j->methods[at];
-    if (known && (!vm || java_method_trusted(known, at_ns)))
+    if (known && (!vm || java_method_trusted(j, known, at_ns)))
         return java_method_then(known, at_ns);
     if (!vm || !method)
         return 0;
@@ -323,10 +350,16 @@ static bool java_pc_still(struct hotspot_vm *vm, const struct java_pc *known, ui
 
 /* True when @known still holds without looking. Words with a compile id name their code for good.
  */
-static bool java_pc_trusted(const struct java_pc *known, uint64_t word, uint64_t now_ns)
+static bool java_pc_trusted(const struct java_names *j, const struct java_pc *known, uint64_t word,
+                            uint64_t now_ns)
 {
-    return word >> UNWIND_KIND_SHIFT == UNWIND_COMPILED ||
-           now_ns - known->checked_ns < (is_stub(known) ? JAVA_STUB_TRUST_NS : JAVA_CODE_TRUST_NS);
+    if (word >> UNWIND_KIND_SHIFT == UNWIND_COMPILED)
+        return true;
+    if (!is_stub(known))
+        return now_ns - known->checked_ns < JAVA_CODE_TRUST_NS;
+    return now_ns - known->checked_ns < JAVA_STUB_TRUST_NS ||
+           (now_ns - j->steady_to_ns < JAVA_STUB_TRUST_NS &&
+            java_is_steady(j, known->checked_ns, j->steady_to_ns));
 }
 
 static size_t java_copy(const struct java_names *j, const struct java_pc *pc, uint32_t *ret,
@@ -350,7 +383,7 @@ size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t wor
     size_t n = 0;
     int r;
 
-    if (known && (!vm || java_pc_trusted(known, word, now_ns)))
+    if (known && (!vm || java_pc_trusted(j, known, word, now_ns)))
         return java_copy(j, known, ret, room);
     if (!vm)
         return 0;
@@ -410,48 +443,77 @@ uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uin
     return frame;
 }
 
-/* Whether what is at @pc of @word has to be read. */
-static bool wants_code(struct java_names *j, struct hotspot_vm *vm, uint64_t word,
-                       bool is_return_address, uint64_t now_ns)
+/* Whether what was known has to be read. */
+enum want { KNOWN, EXPIRED, UNKNOWN };
+
+/* The same of what is at @pc of @word. */
+static enum want wants_code(struct java_names *j, struct hotspot_vm *vm, uint64_t word,
+                            bool is_return_address, uint64_t now_ns)
 {
     uint64_t kind = word >> UNWIND_KIND_SHIFT;
     const struct java_pc *known;
 
     if (kind == UNWIND_NATIVE && !hotspot_vm_in_code_cache(vm, word & UNWIND_PC_MASK))
-        return false;
+        return KNOWN;
     if (kind != UNWIND_NATIVE && kind != UNWIND_COMPILED && kind != UNWIND_STUB)
-        return false;
+        return KNOWN;
     known = java_pc_find(j, word | (is_return_address ? JAVA_RETURN_BIT : 0), 0);
-    return !known || !java_pc_trusted(known, word, now_ns);
+    if (known && java_pc_trusted(j, known, word, now_ns))
+        return KNOWN;
+    return known && is_stub(known) && now_ns < known->checked_ns + JAVA_STEADY_NS ? EXPIRED
+                                                                                  : UNKNOWN;
 }
 
-static bool wants_method(struct java_names *j, uint64_t method, uint64_t at_ns)
+static enum want wants_method(struct java_names *j, uint64_t method, uint64_t bcp, uint64_t at_ns)
 {
     uint32_t at;
 
-    return !u64_cache_get(&j->method_index, method, &at) ||
-           !java_method_trusted(&j->methods[at], at_ns);
+    if (!u64_cache_get(&j->method_index, method, &at) || !java_pc_find(j, method, bcp ? bcp : 1))
+        return UNKNOWN;
+    if (java_method_trusted(j, &j->methods[at], at_ns))
+        return KNOWN;
+    return at_ns < j->methods[at].checked_ns + JAVA_STEADY_NS ? EXPIRED : UNKNOWN;
+}
+
+/* Fills @places with what has to be read of @words, and returns how many they are. *ret_want: what
+ * is wanted most. */
+static size_t java_places(struct java_names *j, struct hotspot_vm *vm, const uint64_t *words,
+                          size_t count, uint64_t at_ns, uint64_t now_ns,
+                          struct hotspot_place places[HOTSPOT_PREPARE_MAX], enum want *ret_want)
+{
+    bool exact = true; /* as symbolize.c's add_user() */
+    size_t n = 0;
+
+    *ret_want = KNOWN;
+    for (size_t i = 0; i < count && n < HOTSPOT_PREPARE_MAX; i++) {
+        uint64_t word = words[i], kind = word >> UNWIND_KIND_SHIFT, pc = word & UNWIND_PC_MASK;
+        struct hotspot_place place = { .pc = pc, .is_return_address = !exact };
+        enum want want = KNOWN;
+
+        if (kind == UNWIND_INTERPRETED) {
+            place = (struct hotspot_place){ .method = pc, .bcp = ++i < count ? words[i] : 0 };
+            want = pc ? wants_method(j, pc, place.bcp, at_ns) : KNOWN;
+        } else {
+            want = wants_code(j, vm, word, !exact, now_ns);
+        }
+        if (want != KNOWN)
+            places[n++] = place;
+        *ret_want = MAX(*ret_want, want);
+        exact = kind == UNWIND_SIGNAL;
+    }
+    return n;
 }
 
 void java_names_prepare(struct java_names *j, struct hotspot_vm *vm, const uint64_t *words,
                         size_t count, uint64_t at_ns, uint64_t now_ns)
 {
     struct hotspot_place places[HOTSPOT_PREPARE_MAX];
-    bool exact = true; /* as symbolize.c's add_user() */
-    size_t n = 0;
+    enum want want;
+    size_t n = java_places(j, vm, words, count, at_ns, now_ns, places, &want);
 
-    for (size_t i = 0; i < count && n < ARRAY_SIZE(places); i++) {
-        uint64_t word = words[i], kind = word >> UNWIND_KIND_SHIFT, pc = word & UNWIND_PC_MASK;
-
-        if (kind == UNWIND_INTERPRETED) {
-            uint64_t bcp = ++i < count ? words[i] : 0;
-
-            if (pc && wants_method(j, pc, at_ns))
-                places[n++] = (struct hotspot_place){ .method = pc, .bcp = bcp };
-        } else if (wants_code(j, vm, word, !exact, now_ns)) {
-            places[n++] = (struct hotspot_place){ .pc = pc, .is_return_address = !exact };
-        }
-        exact = kind == UNWIND_SIGNAL;
+    if (want == EXPIRED && !j->uncounted) { /* one small read may stand for all of them */
+        java_check_steady(j, vm, now_ns);
+        n = java_places(j, vm, words, count, at_ns, now_ns, places, &want);
     }
     if (n > 0)
         hotspot_prepare(vm, places, n);

@@ -39,6 +39,16 @@ int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, 
     return jvm.locations;
 }
 
+int hotspot_vm_unloads(struct hotspot_vm *vm, uint64_t *ret)
+{
+    (void)vm;
+    jvm.checks++;
+    if (!jvm.counts)
+        return -ENOENT;
+    *ret = jvm.unloads;
+    return 0;
+}
+
 int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret)
 {
     (void)vm;

@@ -14,7 +14,9 @@ extern struct made_vm {
     bool gone, empty;
     const char *class_name;
     uint64_t const_method;
-    unsigned finds, stills, locates, reads, lists, prepared, prepared_code;
+    unsigned finds, stills, locates, reads, lists, prepared, prepared_code, checks;
+    bool counts; /* the classes that it unloads: */
+    uint64_t unloads;
 } jvm;
 
 extern struct made_thread {

@@ -294,6 +294,44 @@ START_TEST(a_class_in_the_place_of_another_has_its_own_name)
 }
 END_TEST
 
+/* Names an interpreted frame of a sample that was taken 50 ms before @now_ns. */
+static const struct frame *steady_at(uint64_t now_ns)
+{
+    uint64_t words[] = { (uint64_t)UNWIND_INTERPRETED << UNWIND_KIND_SHIFT | 0x200, 0x3000 };
+    uint64_t at_ns = now_ns - 50 * NSEC_PER_MSEC;
+
+    java_names_prepare(names, VM, words, ARRAY_SIZE(words), at_ns, now_ns);
+    return get(java_names_interpreted(names, VM, 0x200, 0x3000, at_ns, now_ns));
+}
+
+START_TEST(a_method_is_read_once_while_no_class_is_unloaded)
+{
+    uint64_t now_ns = 100 * NSEC_PER_SEC;
+    uint32_t first, other;
+    unsigned reads;
+
+    jvm.counts = true;
+    first = steady_at(now_ns)->function;
+    steady_at(now_ns + NSEC_PER_SEC); /* from here on it is known how many were unloaded */
+    reads = jvm.reads;
+    for (uint64_t i = 2; i <= 10; i++)
+        ck_assert_uint_eq(steady_at(now_ns + i * NSEC_PER_SEC)->function, first);
+    ck_assert_uint_eq(jvm.reads, reads);
+    ck_assert_uint_eq(jvm.checks, 10);
+    ck_assert_uint_eq(steady_at(now_ns + 12 * NSEC_PER_SEC)->function, first);
+    ck_assert_uint_gt(jvm.reads, reads); /* after ten seconds it is read again */
+    jvm.unloads++;
+    jvm.class_name = "app/Bar$$Lambda$4+0x0000000800c03000";
+    other = steady_at(now_ns + 13 * NSEC_PER_SEC)->function;
+    ck_assert_uint_ne(other, first);
+    jvm.counts = false; /* as one without counters: each sample has it read */
+    reads = jvm.reads;
+    for (uint64_t i = 14; i <= 20; i++)
+        ck_assert_uint_eq(steady_at(now_ns + i * NSEC_PER_SEC)->function, other);
+    ck_assert_uint_ge(jvm.reads, reads + 7);
+}
+END_TEST
+
 /* Samples that are named late have the name of what was there when they were taken: as the readings
  * before and after them tell. */
 START_TEST(late_samples_have_the_name_of_their_time)
@@ -443,6 +481,7 @@ int main(void)
     tcase_add_test(tc, names_outlive_the_jvm);
     tcase_add_test(tc, memory_of_a_method_that_became_another_is_noticed);
     tcase_add_test(tc, a_class_in_the_place_of_another_has_its_own_name);
+    tcase_add_test(tc, a_method_is_read_once_while_no_class_is_unloaded);
     tcase_add_test(tc, late_samples_have_the_name_of_their_time);
     tcase_add_test(tc, a_method_that_cannot_be_read_is_unknown);
     tcase_add_test(tc, interpreted_frames_have_lines);

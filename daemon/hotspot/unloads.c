@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How many classes a JVM has unloaded, by two of its counters. It counts before it frees their
+ * memory: as long as the number is the same, the address of a method is the same method's.
+ */
+#include "base/cleanup.h"
+#include "hotspot/code/code.h"
+#include "hotspot/hsperfdata.h"
+
+static const char *const COUNTERS[] = { "java.cls.unloadedClasses",
+                                        "java.cls.sharedUnloadedClasses" };
+_Static_assert(ARRAY_SIZE(COUNTERS) == ARRAY_SIZE(((struct unload_places *)NULL)->at),
+               "a place for each");
+
+struct search {
+    uint64_t start;
+    struct unload_places found;
+};
+
+static bool see_entry(void *cookie, const struct hsperfdata_entry *e)
+{
+    struct search *s = cookie;
+
+    for (size_t i = 0; i < ARRAY_SIZE(COUNTERS); i++) {
+        if (!e->text.p && span_eq_str(e->name, COUNTERS[i]))
+            s->found.at[i] = s->start + e->value_at;
+    }
+    return true;
+}
+
+/* Finds both counters. 0; -ENOENT: the JVM has none; -errno. */
+static int find_places(struct hotspot_vm *vm)
+{
+    _cleanup_free_ char *bytes = NULL;
+    struct search s = { .found.looked = true };
+    size_t n;
+    int r = counters_memory(vm, &s.start, &bytes, &n);
+
+    if (r < 0 && r != -ENOENT)
+        return r;
+    if (r == 0)
+        hsperfdata_each((struct span){ bytes, n }, see_entry, &s);
+    vm->unloads = s.found;
+    return 0;
+}
+
+static int run_unloads(struct hotspot_vm *vm, void *arg)
+{
+    uint64_t *sum = arg;
+    int r;
+
+    memory_begin(&vm->memory);
+    r = vm->unloads.looked ? 0 : find_places(vm);
+    *sum = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(vm->unloads.at); i++) {
+        uint64_t n = 0;
+
+        r = vm->unloads.at[i] ? memory_read_direct(&vm->memory, vm->unloads.at[i], &n, sizeof(n))
+                              : -ENOENT;
+        *sum += n;
+    }
+    return r;
+}
+
+int hotspot_vm_unloads(struct hotspot_vm *vm, uint64_t *ret)
+{
+    uint64_t sum = 0;
+    int r = vm_call(vm, run_unloads, &sum, sizeof(sum));
+
+    if (r == 0)
+        *ret = sum;
+    return r == -ESRCH ? (int)HOTSPOT_GONE : r;
+}
