@@ -268,8 +268,8 @@ static void metrics_looks(const struct looks *l, struct buf *out)
     looks_stats(l, &s);
     metric(out, "flamed_looks_total", "counter", "Passes over the threads of JVMs.",
            (double)s.passes);
-    metric(out, "flamed_looks_seconds_total", "counter", "Time of these passes, without walks.",
-           (double)s.time_ns / 1e9);
+    metric(out, "flamed_looks_seconds_total", "counter",
+           "Processor time of these passes, without walks.", (double)s.time_ns / 1e9);
     metric(out, "flamed_looks_threads", "gauge", "Threads that the last pass knew.",
            (double)s.threads);
     metric(out, "flamed_looks_walked_total", "counter",

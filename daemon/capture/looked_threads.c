@@ -132,22 +132,25 @@ uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry 
 {
     enum looked_state state = e->runnable ? LOOKED_RUNNABLE : LOOKED_BLOCKED;
     struct looked_thread *t = next_thread(l, e);
-    bool same = t && e->found == LOOKS_SAME && t->pass;
+    bool stays = t && e->found == LOOKS_SAME && t->pass;
     uint64_t ns;
 
     if (!t)
         return 0;
-    if (!same)
+    if (t->placed && t->ran_ns == e->ran_ns && e->found != LOOKS_RUNS)
+        stays = true; /* its place is written once more, for a better stack */
+    if (!stays)
         leave_place(l, t);
     owe(l, t, e, state);
     if (e->found == LOOKS_RUNS)
         return 0;
-    if (same) { /* it was blocked there before it was woken */
+    if (stays) { /* it was blocked there before it was woken */
         t->place_ns[LOOKED_BLOCKED] += settle(t, LOOKED_BLOCKED);
         if (state == LOOKED_RUNNABLE)
             t->place_ns[LOOKED_RUNNABLE] += settle(t, LOOKED_RUNNABLE);
         if (l->now_ns - t->put_ns >= LOOKED_PUT_NS && t->placed)
             put_place(l, t);
+        t->pass = e->found == LOOKS_PLACE ? l->no : t->pass;
         return 0;
     }
     ns = settle(t, state);

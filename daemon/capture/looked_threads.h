@@ -14,7 +14,7 @@
 #define LOOKED_A_PASS_MAX 20000 /* of more threads, each pass looks at a part */
 /* More than this is not owed: of a thread that never waits, the hypervisor's time would add up. */
 #define LOOKED_OWED_MAX_NS (10 * NSEC_PER_SEC)
-#define LOOKED_PUT_NS (10 * NSEC_PER_SEC) /* after this long a place's time is put, and goes on */
+#define LOOKED_PUT_NS (60 * NSEC_PER_SEC) /* after this long a place's time is put, and goes on */
 
 enum looked_state { LOOKED_BLOCKED, LOOKED_RUNNABLE, LOOKED_STATES };
 

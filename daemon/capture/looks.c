@@ -7,6 +7,7 @@
 #include "unwind/unwind.h"
 
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Passes come by chance between these: threads that wait by a clock must not be met in step. */
@@ -14,7 +15,7 @@
 #define PASS_MAX_NS (1500 * NSEC_PER_MSEC)
 #define PROBLEM_NS (60 * NSEC_PER_SEC) /* after one, it is tried again */
 #define PATIENCE_MIN_NS (2 * NSEC_PER_SEC)
-#define PATIENCE_MAX_NS (64 * NSEC_PER_SEC)
+#define PATIENCE_MAX_NS (16 * NSEC_PER_SEC) /* after that it stays as it is */
 #define READ_BYTES ((size_t)64 << 10)
 #define PLACE_FRAMES_MAX 16384
 
@@ -139,9 +140,10 @@ static int choose(void *cookie, struct process *p)
     l->process_count++;
     if (known && proc_id_equal(&known->id, &p->id) && known->ready == ready) {
         *mine = *known;
-        if (!mine->incomplete || c->now_ns - mine->epoch_ns < mine->patience_ns)
+        if (!mine->incomplete || mine->patience_ns > PATIENCE_MAX_NS ||
+            c->now_ns - mine->epoch_ns < mine->patience_ns)
             return 0;
-        mine->patience_ns = MIN(2 * mine->patience_ns, PATIENCE_MAX_NS);
+        mine->patience_ns *= 2;
     } else {
         *mine =
             (struct looked_process){ .id = p->id, .ready = ready, .patience_ns = PATIENCE_MIN_NS };
@@ -272,15 +274,26 @@ static uint64_t next_pass_ns(uint64_t now_ns)
     return now_ns + PASS_MIN_NS + chance % (PASS_MAX_NS - PASS_MIN_NS);
 }
 
+/* Returns the processor time of this thread. */
+static uint64_t cpu_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
 void looks_tick(struct looks *l, uint64_t now_ns)
 {
     _cleanup_close_ int fd = -1;
     struct broker_look look;
+    uint64_t begun_ns;
     double weight;
     int r;
 
     if (!l || now_ns < l->due_ns)
         return;
+    begun_ns = cpu_ns();
     l->due_ns = next_pass_ns(now_ns);
     weight = plan(l, now_ns, &look);
     r = broker_look(l->o.broker, &look, &fd, &l->problem);
@@ -301,7 +314,7 @@ void looks_tick(struct looks *l, uint64_t now_ns)
     if (record_bytes(l->stacks) > LOOKS_STACKS_MAX_BYTES)
         renew_stacks(l);
     l->stats.passes++;
-    l->stats.time_ns += clock_monotonic_ns() - now_ns;
+    l->stats.time_ns += cpu_ns() - begun_ns;
 }
 
 /* ---- what comes back ---- */
@@ -310,9 +323,8 @@ void looks_tick(struct looks *l, uint64_t now_ns)
  * be later. */
 static void note_incomplete(struct looks *l, const struct incoming *in)
 {
-    unsigned end = PROFILE_SAMPLE_END(in->flags);
     bool cut = in->flags & PROFILE_SAMPLE_TRUNCATED &&
-               (end == UNWIND_END_NOT_TAKEN || end == UNWIND_END_NO_PROCESS);
+               PROFILE_SAMPLE_END(in->flags) == UNWIND_END_NO_PROCESS;
     struct looked_process *p;
 
     if (!cut && !(in->rec->flags & SAMPLE_WANTS_THREAD))
@@ -353,8 +365,7 @@ void looks_sample(struct looks *l, const struct incoming *in)
                        .n = in->naming->stack->count };
 
     note_incomplete(l, in);
-    if (t && t->pass == rec->flush && t->placed == (rec->lock != UNWIND_LOCK_NONE) &&
-        hold(l, in, t)) {
+    if (t && t->pass == rec->flush && (t->placed || !rec->lock) && hold(l, in, t)) {
         if (rec->lock) {
             t->lock_flags = in->flags;
             return;

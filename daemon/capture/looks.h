@@ -30,7 +30,7 @@ struct looked_process {
 
 struct looks_stats {
     uint64_t passes, walked, passed_over; /* threads that had run, and were walked, or were not */
-    uint64_t time_ns;                     /* of passes, without walks */
+    uint64_t time_ns;                     /* processor time of passes, without walks */
     uint64_t threads, left_out, lost_ns;  /* as in looked_threads */
     uint64_t dropped;                     /* samples that did not fit into the recorder */
 };

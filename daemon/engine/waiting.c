@@ -47,6 +47,8 @@ static void hand_on(struct dispatch *d, struct pending_sample *s, const struct h
 
     rec.flags &= (uint8_t)~SAMPLE_REGISTERS;
     rec.user_count = 0;
+    if (!t && rec.set == LOOKS_SET)
+        rec.user_end = UNWIND_END_NO_PROCESS; /* it is walked again once there are tables */
     if (t) {
         memcpy(d->frames, s->frames, rec.kernel_count * sizeof(*d->frames));
         rec.user_count = (uint16_t)t->count;

@@ -15,7 +15,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 struct looked {
     __u64 switches; /* when its place was written */
     __u32 epoch;    /* of its process then; 0: its place is not known */
-    __u32 zero;
+    __u32 host_tid; /* its number in flamed's pid namespace, which takes long to find; 0: not yet */
 };
 
 struct {
@@ -120,10 +120,12 @@ int looks_thread(struct bpf_iter__task *ctx)
     if (!f)
         return 0;
     f->entry.host_pid = last_pid;
-    f->entry.host_tid = thread_number(task);
+    known = bpf_task_storage_get(&looked_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    f->entry.host_tid = known && known->host_tid ? known->host_tid : thread_number(task);
+    if (known)
+        known->host_tid = f->entry.host_tid;
     if (pass.parts > 1 && f->entry.host_tid % pass.parts != pass.part)
         return 0;
-    known = bpf_task_storage_get(&looked_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
     runs = runs_of(task);
     switches = task->nvcsw + task->nivcsw;
     f->entry.ran_ns = task->se.sum_exec_runtime;

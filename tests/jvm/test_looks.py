@@ -14,29 +14,37 @@ import test_wall
 SECONDS = float(os.environ.get("FLAMED_LOOKS_SECONDS", 5))
 BY_LOOKING = "known by looking"
 WAITS = test_wall.IdleServices.WAITS
+# HotSpot wakes a thread that waits for a monitor from time to time: looks meet it by chance.
+RESTLESS = {"enters"}
+# JVMs beside would have their share of the looks.
+ALONE = ["unshare", "-mpf", "--mount-proc", "--kill-child"]
 
 
 class Looks(jvm.WithClasses):
     sources = ("IdleService.java",)
 
-    def service(self) -> jvm.Jvm:
-        return jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", self.classes.folder, "IdleService", stdin=subprocess.PIPE)
+    def service(self, beside: Daemon | None = None) -> jvm.Jvm:
+        enter = ["nsenter", "-t", str(beside.top()), "-m", "-p", "setpriv", "--pdeathsig", "KILL"] if beside else None
+        return jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", self.classes.folder, "IdleService", stdin=subprocess.PIPE, wrap=enter)
 
     def test_known_waits(self):
         """Each thread is where it waits, with its whole stack, for all of the time; and so are the views of it."""
-        with Daemon() as daemon, self.service() as program:
+        with Daemon(wrap=ALONE) as daemon, self.service(daemon) as program:
+            java = next(pid for pid in [program.pid, *proc.descendants(program.pid)] if proc.exe(pid) == "java")
+            pid = int(proc.read(f"/proc/{java}/status").split("NSpid:")[1].split("\n")[0].split()[-1])
             ask = lambda back, event="wall", **more: Profile(daemon.get(
-                "/profile", pid=program.pid, event=event, threads=1, format="json", **{"from": f"-{back:.0f}s"}, **more))
+                "/profile", pid=pid, event=event, threads=1, format="json", **{"from": f"-{back:.0f}s"}, **more))
             found = lambda p: {thread for thread in WAITS if any(
                 WAITS[thread][0] in s.names and not s.truncated for s in p.of_thread(thread))}
-            known = lambda: daemon.get("/profile", pid=program.pid, event="offcpu", **{"from": "-60s"}).status == 200
+            known = lambda: daemon.get("/profile", pid=pid, event="offcpu", **{"from": "-60s"}).status == 200
             proc.wait_until(lambda: known() and found(ask(60)) == set(WAITS), 60, "whole stacks of all threads")
             begin = time.monotonic()
             time.sleep(SECONDS)
             profile = ask(time.monotonic() - begin)
             length = (profile.end - profile.start)
             self.assertTrue(any(BY_LOOKING in w for w in profile.warnings), profile.warnings)
-            for thread, (call, wait) in WAITS.items():
+            for thread in WAITS.keys() - RESTLESS:
+                call, wait = WAITS[thread]
                 stacks = profile.of_thread(thread)
                 there = sum(s.value for s in stacks if (s.state, s.wait) == ("blocked", wait) and call in s.names) / 1e9
                 self.assertGreater(there, 0.95 * sum(s.value for s in stacks) / 1e9, profile.describe(stacks))
@@ -45,7 +53,7 @@ class Looks(jvm.WithClasses):
                 self.assertGreater(there, 0.3 * length, profile.describe(stacks))
             busy = ask(SECONDS, idle=0)
             names = {s.thread for s in busy.stacks if s.state == "blocked"}
-            self.assertLessEqual({"waits-4", "sleeps-4", "locks", "enters"}, names)
+            self.assertLessEqual({"waits-4", "sleeps-4", "locks"}, names)
             self.assertFalse([n for n in names if n.startswith("pool-") or n.startswith("ForkJoinPool-")], names)
             self.assertEqual({s.state for s in ask(SECONDS, state="blocked").stacks}, {"blocked"})
             self.assertFalse([s for s in ask(SECONDS, event="offcpu").stacks if s.state == "running"])
@@ -56,7 +64,7 @@ class Looks(jvm.WithClasses):
                 stack = max(locks().of_thread(thread), key=lambda s: s.value)
                 self.assertEqual((stack.names[-1], stack.owner), (name, "main"), stack.names)
             for form in ("collapsed", "pprof", "html"):
-                answer = daemon.get("/profile", pid=program.pid, event="wall", format=form, **{"from": f"-{SECONDS:.0f}s"})
+                answer = daemon.get("/profile", pid=pid, event="wall", format=form, **{"from": f"-{SECONDS:.0f}s"})
                 self.assertEqual(answer.status, 200, answer)
                 self.assertTrue(any(BY_LOOKING in w for w in answer.warnings), answer.warnings)
             self.assertEqual(daemon.get("/readyz").json()["recorder"], {"cpu": True, "waits": True})

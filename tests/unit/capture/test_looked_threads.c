@@ -55,19 +55,41 @@ static struct looked_threads looked(struct sums *s)
     return (struct looked_threads){ .put = put, .cookie = s };
 }
 
-START_TEST(a_thread_that_stays_costs_one_sample_in_ten_seconds)
+START_TEST(a_thread_that_stays_costs_a_sample_a_minute)
 {
     struct sums s = { 0 };
     struct looked_threads l = looked(&s);
 
     ck_assert_uint_eq(pass(&l, 1000, 1, LOOKS_PLACE, false, 0, 0), 0); /* the first of all */
     place(&l, 1, LOOKED_BLOCKED, 0);
-    for (uint64_t i = 2; i <= 31; i++)
+    for (uint64_t i = 2; i <= 181; i++)
         pass(&l, i * 1000, 1, LOOKS_SAME, false, 0, 0);
     ck_assert_uint_eq(s.calls, 3);
-    ck_assert_uint_eq(s.ns[1][LOOKED_BLOCKED], 30000 * MS);
+    ck_assert_uint_eq(s.ns[1][LOOKED_BLOCKED], 180000 * MS);
     looked_threads_put(&l);
-    ck_assert_uint_eq(s.ns[1][LOOKED_BLOCKED], 30000 * MS);
+    ck_assert_uint_eq(s.ns[1][LOOKED_BLOCKED], 180000 * MS);
+    looked_threads_deinit(&l);
+}
+END_TEST
+
+/* All places are written again. That of a thread that has not run keeps its time meanwhile. */
+START_TEST(a_place_stays_until_it_is_known_better)
+{
+    struct sums s = { 0 };
+    struct looked_threads l = looked(&s);
+
+    pass(&l, 1000, 1, LOOKS_PLACE, false, 5, 0);
+    place(&l, 1, LOOKED_BLOCKED, 0);
+    ck_assert_uint_eq(pass(&l, 2000, 8, LOOKS_PASSED, false, 5, 0), 0);
+    ck_assert_uint_eq(pass(&l, 3000, 8, LOOKS_PLACE, false, 5, 0), 0);
+    ck_assert_uint_eq(looked_threads_find(&l, 7)->pass, l.no);
+    looked_threads_put(&l);
+    ck_assert_uint_eq(s.ns[1][LOOKED_BLOCKED], 2000 * MS);
+    place(&l, 2, LOOKED_BLOCKED, 0);
+    pass(&l, 4000, 1, LOOKS_SAME, false, 5, 0);
+    looked_threads_put(&l);
+    ck_assert_uint_eq(s.ns[2][LOOKED_BLOCKED], 1000 * MS);
+    ck_assert_uint_eq(l.lost_ns, 0);
     looked_threads_deinit(&l);
 }
 END_TEST
@@ -208,7 +230,8 @@ int main(void)
 {
     TCase *tc = tcase_create("looked_threads");
 
-    tcase_add_test(tc, a_thread_that_stays_costs_one_sample_in_ten_seconds);
+    tcase_add_test(tc, a_thread_that_stays_costs_a_sample_a_minute);
+    tcase_add_test(tc, a_place_stays_until_it_is_known_better);
     tcase_add_test(tc, time_goes_by_state_to_where_it_is_met);
     tcase_add_test(tc, a_share_stands_for_all);
     tcase_add_test(tc, a_new_thread_stands_for_those_between_passes);
