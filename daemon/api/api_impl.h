@@ -69,6 +69,8 @@ int backend_preflight(void *ctx, const struct viewer *v, int32_t host_pid, json_
                       struct error *err);
 int backend_heap(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
                  struct error *err);
+int backend_threads(void *ctx, const struct viewer *v, int32_t host_pid, struct thread_dump **ret,
+                    struct error *err);
 /* resolve.c: says that @host_pid is no JVM, and which one it started. @p: the process; NULL: there
  * is none. BACKEND_NOT_FOUND. */
 int jvm_missing(struct api *api, const struct target *t, int32_t host_pid, const struct process *p,

@@ -290,6 +290,7 @@ static void backend_fill(struct api *api)
         .metrics = backend_metrics,
         .preflight = backend_preflight,
         .heap = backend_heap,
+        .threads = backend_threads,
         .perf_map = backend_perf_map,
         .socket_holders = backend_socket_holders,
     };

@@ -52,6 +52,7 @@ void vm_unref(struct hotspot_vm *vm)
     free(vm->kept_areas.metaspace);
     free(vm->allocated.threads);
     free(vm->listed.all);
+    free(vm->thread_reader);
     buf_deinit(&vm->listed.names);
     stubs_deinit(&vm->stubs);
     free(vm);

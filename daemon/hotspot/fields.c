@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where an instance field of a Java class lies in its objects, as the class itself says. JDK 8..20:
+ * Where a field of a Java class lies, as the class itself says: an instance field in its objects, a
+ * static one in the class's mirror. JDK 8..20:
  * an array of six u2 per field, the offset packed in the last two. JDK 21 up: a stream of
  * UNSIGNED5.
  */
@@ -8,6 +9,7 @@
 
 #define FIELDS_MAX 512 /* of one class; the classes asked for have about 20 */
 #define FIELD_SLOTS_MAX 8
+#define FIELD_SUPERS_MAX 16 /* classes above one that are looked into */
 #define FIELD_STREAM_MAX 4096
 #define FIELD_STATIC 0x8     /* JVM_ACC_STATIC */
 #define FIELD_INTERNAL 0x400 /* JVM_ACC_FIELD_INTERNAL: its name is no constant of the class */
@@ -86,7 +88,7 @@ static bool field_take(const struct hotspot_layout *l, struct span *s, unsigned 
 }
 
 static int field_in_stream(struct hotspot_vm *vm, uint64_t array, uint64_t pool, const char *name,
-                           uint32_t *ret)
+                           bool is_static, uint32_t *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
     unsigned excluded = unsigned5_excluded(vm);
@@ -108,7 +110,7 @@ static int field_in_stream(struct hotspot_vm *vm, uint64_t array, uint64_t pool,
 
         if (!field_take(l, &s, excluded, &f))
             return -EBADMSG;
-        if ((f.access & FIELD_STATIC) || field_flag(&f, l->field_injected))
+        if (((f.access & FIELD_STATIC) != 0) != is_static || field_flag(&f, l->field_injected))
             continue;
         r = field_is_named(vm, pool, f.name, name);
         if (r > 0)
@@ -119,7 +121,9 @@ static int field_in_stream(struct hotspot_vm *vm, uint64_t array, uint64_t pool,
     return -ENOENT;
 }
 
-int field_offset(struct hotspot_vm *vm, uint64_t klass, const char *name, uint32_t *ret)
+/* Finds field @name in the array or stream of the class at @klass. */
+static int find_field(struct hotspot_vm *vm, uint64_t klass, const char *name, bool is_static,
+                      uint32_t *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
     bool stream = layout_has(l->instance_field_stream);
@@ -132,11 +136,36 @@ int field_offset(struct hotspot_vm *vm, uint64_t klass, const char *name, uint32
         r = memory_u64(&vm->memory, klass + (uint64_t)l->instance_constants.offset, &pool);
     if (r < 0)
         return r;
-    r = stream ? field_in_stream(vm, array, pool, name, &offset)
+    if (!stream && is_static)
+        return -ENOENT;
+    r = stream ? field_in_stream(vm, array, pool, name, is_static, &offset)
                : field_in_array(vm, array, pool, name, &offset);
     if (r == 0 && (offset < 8 || offset > UINT16_MAX))
         return -EBADMSG;
     if (r == 0)
         *ret = offset;
     return r;
+}
+
+int field_offset(struct hotspot_vm *vm, uint64_t klass, const char *name, uint32_t *ret)
+{
+    return find_field(vm, klass, name, /* is_static= */ false, ret);
+}
+
+int field_inherited(struct hotspot_vm *vm, uint64_t klass, const char *name, uint32_t *ret)
+{
+    int r = -ENOENT;
+
+    for (unsigned i = 0; i < FIELD_SUPERS_MAX && klass && r == -ENOENT; i++) {
+        r = field_offset(vm, klass, name, ret);
+        if (r == -ENOENT &&
+            memory_u64(&vm->memory, klass + (uint64_t)vm->layout.klass_super.offset, &klass) < 0)
+            return -EFAULT;
+    }
+    return r;
+}
+
+int field_static(struct hotspot_vm *vm, uint64_t klass, const char *name, uint32_t *ret)
+{
+    return find_field(vm, klass, name, /* is_static= */ true, ret);
 }

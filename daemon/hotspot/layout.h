@@ -133,6 +133,7 @@ struct layout_field {
     X(instance_field_stream, "InstanceKlass", "_fieldinfo_stream", W8, 21, 99)                     \
     X(klass_name, "Klass", "_name", W8, JDK_ALL)                                                   \
     X(klass_super, "Klass", "_super", W8, JDK_MAY)                                                 \
+    X(klass_mirror, "Klass", "_java_mirror", WANY, JDK_MAY) /* a handle since 10 */                \
     X(symbol_length, "Symbol", "_length", W2, JDK_ALL)                                             \
     A(symbol_length, "Symbol", "_length_and_refcount", W4, 11, 14) /* its upper half; Kona: 11 */  \
     X(symbol_body, "Symbol", "_body", WANY, JDK_ALL)                                               \
@@ -179,6 +180,7 @@ struct layout_field {
     X(anchor_sp, "JavaFrameAnchor", "_last_Java_sp", W8, JDK_ALL)                                  \
     X(anchor_pc, "JavaFrameAnchor", "_last_Java_pc", W8, JDK_ALL)                                  \
     X(anchor_fp, "JavaFrameAnchor", "_last_Java_fp", W8, JDK_MAY)                                  \
+    X(wrapper_anchor, "JavaCallWrapper", "_anchor", WANY, JDK_MAY)                                 \
     X(osthread_id, "OSThread", "_thread_id", W4, JDK_ALL)                                          \
     X(osthread_pointer, "OSThread", "_pthread_id", W8, JDK_MAY)                                    \
     /* Objects of the Java heap: only what names of threads and locks take. */                     \
@@ -287,6 +289,7 @@ struct layout_field {
     X(ThreadLocalAllocBuffer, "ThreadLocalAllocBuffer", JDK_MAY)                                   \
     X(ObjArrayKlass, "ObjArrayKlass", JDK_MAY)                                                     \
     X(JavaFrameAnchor, "JavaFrameAnchor", JDK_ALL)                                                 \
+    X(JavaCallWrapper, "JavaCallWrapper", JDK_MAY)                                                 \
     X(OSThread, "OSThread", JDK_ALL)                                                               \
     X(ObjectMonitor, "ObjectMonitor", JDK_MAY)                                                     \
     X(ContinuationEntry, "ContinuationEntry", JDK_MAY)                                             \

@@ -144,11 +144,10 @@ static int read_supers(struct hotspot_vm *vm, uint64_t klass, struct hotspot_loc
     return -EBADMSG;
 }
 
-static int lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_lock_class *ret)
+int lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_lock_class *ret)
 {
     int r;
 
-    memory_begin(&vm->memory);
     ret->kind = HOTSPOT_LOCK_OTHER;
     ret->owner_known = false;
     ret->name_n = 0;
@@ -169,6 +168,7 @@ static int run_class(struct hotspot_vm *vm, void *arg)
 {
     struct class_question *q = arg;
 
+    memory_begin(&vm->memory);
     return lock_class(vm, q->klass, &q->answer);
 }
 

@@ -2,7 +2,7 @@
 /*
  * A Java thread's name: JavaThread -> java.lang.Thread -> String -> array. These are objects of the
  * Java heap, which a collector may move while we read: the String's class is compared on the way, a
- * mismatch is "no name this time". Nothing else of flamed reads the heap.
+ * mismatch is "no name this time".
  */
 #include "hotspot/vm.h"
 
@@ -65,36 +65,6 @@ static int names_open(struct hotspot_vm *vm)
     return r;
 }
 
-/* Generational ZGC keeps the address above colour bits; which of the four "remapped" bits (12..15)
- * is set says how far up (x86-64; aarch64 always 16). */
-uint64_t oop_uncolour(uint64_t raw)
-{
-#ifdef __x86_64__
-    unsigned remapped = (raw >> 12) & 0xf;
-
-    return remapped ? raw >> (13 + (unsigned)__builtin_ctz(remapped)) : 0;
-#else
-    return raw >> 16;
-#endif
-}
-
-/* A reference inside an object. */
-static int oop_load(struct hotspot_vm *vm, uint64_t at, uint64_t *ret)
-{
-    const struct name_layout *n = &vm->names;
-    uint64_t v;
-    int r = memory_number(&vm->memory, at, n->compressed_oops ? 4 : 8, &v);
-
-    if (r < 0)
-        return r;
-    if (v != 0 && n->compressed_oops)
-        v = n->oop_base + (v << n->oop_shift);
-    else if (n->coloured_oops)
-        v = oop_uncolour(v);
-    *ret = v;
-    return v == 0 ? -ENOENT : 0;
-}
-
 /* The java.lang.Thread of a JavaThread: an oop in JDK 8..15, since then a handle (pointer to an oop
  * that is not compressed). */
 int thread_java_object(struct hotspot_vm *vm, uint64_t thread, uint64_t *ret)
@@ -102,35 +72,12 @@ int thread_java_object(struct hotspot_vm *vm, uint64_t thread, uint64_t *ret)
     uint64_t v;
     int r = memory_u64(&vm->memory, thread + (uint64_t)vm->layout.thread_object.offset, &v);
 
-    if (r == 0 && v != 0 && layout_has_handles(&vm->layout)) {
-        r = memory_u64(&vm->memory, v, &v);
-        if (vm->names.coloured_oops)
-            v = oop_uncolour(v);
-    }
+    if (r == 0 && v != 0 && layout_has_handles(&vm->layout))
+        return heap_handle(vm, v, ret);
     if (r < 0 || v == 0)
         return r < 0 ? r : -ENOENT;
     *ret = v;
     return 0;
-}
-
-int object_klass(struct hotspot_vm *vm, uint64_t oop, uint64_t *ret)
-{
-    const struct hotspot_layout *l = &vm->layout;
-    const struct name_layout *n = &vm->names;
-    uint64_t klass;
-    int r;
-
-    if (n->compact_headers) {
-        r = memory_u64(&vm->memory, oop, &klass);
-        klass >>= n->mark_shift;
-    } else if (n->compressed_klass) {
-        r = memory_number(&vm->memory, oop + (uint64_t)l->oop_compressed_klass.offset, 4, &klass);
-    } else {
-        return memory_u64(&vm->memory, oop + (uint64_t)l->oop_klass.offset, ret);
-    }
-    if (r == 0)
-        *ret = n->klass_base + (klass << n->klass_shift);
-    return r;
 }
 
 static int oop_is_string(struct hotspot_vm *vm, uint64_t oop)
@@ -159,21 +106,17 @@ static void unit_add(struct buf *b, uint16_t c)
 /* @wide: two bytes per character. */
 static int array_add(struct hotspot_vm *vm, uint64_t array, bool wide, struct buf *ret)
 {
-    const struct name_layout *n = &vm->names;
-    uint64_t length_at = n->compact_headers ? 8 : n->compressed_klass ? 12 : 16;
-    uint64_t data_at = length_at + 4; /* aligned to 8 before JDK 23 */
     uint8_t bytes[NAME_CHARS_MAX * 2];
+    uint64_t data;
     uint32_t length;
-    int r = memory_u32(&vm->memory, array + length_at, &length);
+    int r = heap_array(vm, array, wide && vm->layout.jdk < 9 ? 2 : 1, &length, &data);
 
     if (r < 0)
         return r;
-    if (vm->layout.jdk < 23)
-        data_at = (data_at + 7) & ~UINT64_C(7);
     if (wide && vm->layout.jdk >= 9) /* a byte[] that holds UTF-16 */
         length /= 2;
     length = MIN(length, (uint32_t)NAME_CHARS_MAX);
-    r = memory_read(&vm->memory, array + data_at, bytes, (size_t)length << wide);
+    r = memory_read(&vm->memory, data, bytes, (size_t)length << wide);
     for (uint32_t i = 0; r == 0 && i < length; i++)
         unit_add(ret, wide ? (uint16_t)(bytes[(size_t)2 * i] | bytes[(size_t)2 * i + 1] << 8)
                            : bytes[i]);
@@ -195,26 +138,31 @@ int names_ready(struct hotspot_vm *vm)
     return r;
 }
 
-int thread_name_read(struct hotspot_vm *vm, uint64_t thread, struct buf *ret)
+int string_read(struct hotspot_vm *vm, uint64_t string, struct buf *ret)
 {
     const struct name_layout *n = &vm->names;
-    uint64_t object, string, array, coder = 1;
+    uint64_t array, coder = 1;
+    int r = oop_is_string(vm, string);
+
+    if (r <= 0)
+        return r < 0 ? r : -ENOENT;
+    r = heap_load(vm, string + n->string_value, &array);
+    if (r == 0 && n->string_coder)
+        r = memory_number(&vm->memory, string + n->string_coder, 1, &coder);
+    if (r == 0)
+        r = array_add(vm, array, coder != 0, ret);
+    return r;
+}
+
+int thread_name_read(struct hotspot_vm *vm, uint64_t thread, struct buf *ret)
+{
+    uint64_t object, string;
     int r = names_ready(vm);
 
     if (r < 0)
         return r;
     r = thread_java_object(vm, thread, &object);
     if (r == 0)
-        r = oop_load(vm, object + n->thread_name, &string);
-    if (r == 0) {
-        r = oop_is_string(vm, string);
-        if (r <= 0)
-            return r < 0 ? r : -ENOENT;
-        r = oop_load(vm, string + n->string_value, &array);
-    }
-    if (r == 0 && n->string_coder)
-        r = memory_number(&vm->memory, string + n->string_coder, 1, &coder);
-    if (r == 0)
-        r = array_add(vm, array, coder != 0, ret);
-    return r;
+        r = heap_load(vm, object + vm->names.thread_name, &string);
+    return r == 0 ? string_read(vm, string, ret) : r;
 }

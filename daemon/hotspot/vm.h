@@ -13,6 +13,7 @@
 #include "hotspot/hotspot.h"
 #include "hotspot/layout.h"
 #include "hotspot/memory.h"
+#include "hotspot/virtual_layout.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -119,6 +120,9 @@ struct hotspot_vm {
     struct unload_places unloads;
     struct allocated allocated;
     struct listed_threads listed;
+    struct virtual_layout virtual_layout;
+    struct thread_layout thread_layout;
+    struct thread_reader *thread_reader; /* owned; NULL until asked for */
 };
 
 /* As hotspot_vm_open() with any reader of memory (tests, fuzzer), and with @layout, where it is not
@@ -160,6 +164,11 @@ void vm_unref(struct hotspot_vm *vm);
 
 /* Gets the offset of instance field @name of the InstanceKlass at @klass. 0; -ENOENT; -errno. */
 int field_offset(struct hotspot_vm *vm, uint64_t klass, const char *name, uint32_t *ret);
+/* Does the same of a field that the class has itself or inherits. */
+int field_inherited(struct hotspot_vm *vm, uint64_t klass, const char *name, uint32_t *ret);
+/* Gets the offset of static field @name in the mirror of the class at @klass (JDK 21 up). 0;
+ * -ENOENT; -errno. */
+int field_static(struct hotspot_vm *vm, uint64_t klass, const char *name, uint32_t *ret);
 
 /* ---- threads.c ---- */
 
@@ -170,6 +179,11 @@ int threads_visit(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie);
 /* Reads the number of the thread whose JavaThread is at @thread, as in its own pid namespace.
  * 0; -EFAULT: it has none, as it is ending or starting; -ESRCH; -errno. */
 int thread_tid(struct hotspot_vm *vm, uint64_t thread, int32_t *ret);
+
+/* ---- locks.c ---- */
+
+/* Reads the class at @klass, once vm->locks are known. 0; -errno. */
+int lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_lock_class *ret);
 
 /* ---- current_thread.c ---- */
 
@@ -191,9 +205,31 @@ void allocated_read(struct hotspot_vm *vm, int64_t threads_live, uint64_t look_n
 int thread_name_read(struct hotspot_vm *vm, uint64_t thread, struct buf *ret);
 /* Gets the java.lang.Thread of the JavaThread at @thread. 0; -ENOENT: it has none; -errno. */
 int thread_java_object(struct hotspot_vm *vm, uint64_t thread, uint64_t *ret);
-/* Gets the Klass of the object at @object, once vm->names are known. 0 or -errno. */
-int object_klass(struct hotspot_vm *vm, uint64_t object, uint64_t *ret);
 /* Has vm->names filled in. 0; -ENOENT: never; -EAGAIN, -ESRCH or another -errno: not now. */
 int names_ready(struct hotspot_vm *vm);
+/* Appends the text of the java.lang.String at @string as modified UTF-8. 0; -ENOENT: it is none;
+ * -errno. */
+int string_read(struct hotspot_vm *vm, uint64_t string, struct buf *ret);
+
+/* ---- heap.c: once vm->names are known ---- */
+
+#define HEAP_HEADER_BYTES 16 /* of an object, that its class is in */
+
 /* Returns the address of an object that a coloured reference of generational ZGC leads to. */
 uint64_t oop_uncolour(uint64_t raw);
+/* Returns the bytes of a reference inside an object. */
+unsigned heap_reference_bytes(const struct hotspot_vm *vm);
+/* Returns the address that reference @raw of an object leads to; 0: null. Reads nothing. */
+uint64_t heap_decode(const struct hotspot_vm *vm, uint64_t raw);
+/* Loads the reference at @at inside an object. 0; -ENOENT: it is null; -errno. */
+int heap_load(struct hotspot_vm *vm, uint64_t at, uint64_t *ret);
+/* Loads the reference that the VM's handle at @at has, which is never compressed. 0; -ENOENT: it is
+ * null; -errno. */
+int heap_handle(struct hotspot_vm *vm, uint64_t at, uint64_t *ret);
+/* Returns the Klass of an object whose first HEAP_HEADER_BYTES are at @header; 0: none. */
+uint64_t heap_klass(const struct hotspot_vm *vm, const void *header);
+/* Gets the Klass of the object at @object. 0 or -errno. */
+int object_klass(struct hotspot_vm *vm, uint64_t object, uint64_t *ret);
+/* Gets the length of the array at @array, and where its elements begin. 0 or -errno. */
+int heap_array(struct hotspot_vm *vm, uint64_t array, unsigned element_bytes, uint32_t *ret_length,
+               uint64_t *ret_data);

@@ -25,6 +25,7 @@ enum backend_outcome {
 };
 
 struct matcher_list;
+struct thread_dump;
 
 #define VIEWER_SCOPE_BYTES PROFILE_SCOPE_BYTES
 
@@ -255,6 +256,10 @@ struct api_backend {
      * as it counts it itself. BACKEND_CONFLICT where it counts nothing, or cannot be read. */
     int (*heap)(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
                 struct error *err);
+    /* All Java threads of the JVM, platform and virtual, as they are now (profile/thread_dump.h).
+     * The caller owns *ret. May take seconds. BACKEND_CONFLICT where its memory cannot be read. */
+    int (*threads)(void *ctx, const struct viewer *v, int32_t host_pid, struct thread_dump **ret,
+                   struct error *err);
     /* Appends the JVM's map in the format of /tmp/perf-PID.map. SYMBOLS_AUTO: memory. @unfold: a
      * line per range of inlined frames, "outer->inner" (not by perfmap). May take as long as an
      * attach: 10 s at most. */

@@ -108,6 +108,10 @@ void symbolizer_stack(struct symbolizer *s, struct process *p, const struct samp
 void symbolizer_stack_later(struct symbolizer *s, struct process *p,
                             const struct sample_record *rec, const uint64_t *frames,
                             const struct code_later *later, struct named_stack *ret);
+/* Names the Java code of @words (unwind/unwind.h), which all are return addresses, of a stack that
+ * was read at @at_ns. Code of the VM that is no method is left out. */
+void symbolizer_java_stack(struct symbolizer *s, struct process *p, const uint64_t *words,
+                           size_t count, uint64_t at_ns, struct named_stack *ret);
 /* Returns true while symbols or names of the stack of @rec are still coming: named_stack.reads,
  * asked again without naming it. */
 bool symbolizer_reads(struct symbolizer *s, struct process *p, const struct sample_record *rec,

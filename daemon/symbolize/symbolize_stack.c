@@ -312,3 +312,33 @@ void symbolizer_stack_later(struct symbolizer *s, struct process *p,
 
     name_stack(&n, p, rec, frames, ret);
 }
+
+void symbolizer_java_stack(struct symbolizer *s, struct process *p, const uint64_t *words,
+                           size_t count, uint64_t at_ns, struct named_stack *ret)
+{
+    struct naming n = { .s = s,
+                        .r = symbolizer_resolver(s, p),
+                        .vm = p->jvm == JVM_READY ? p->vm : NULL,
+                        .jvm = true,
+                        .java = true,
+                        .at_ns = at_ns,
+                        .now_ns = clock_monotonic_ns() };
+    struct java_names *j = n.r ? resolver_java(n.r) : NULL;
+    size_t kept = 0;
+
+    ret->count = ret->unknown = 0;
+    ret->truncated = ret->frozen = ret->left_out = ret->reads = false;
+    if (!n.vm || !j)
+        return;
+    symbolizer_charge(s, n.r);
+    hotspot_vm_moment(n.vm, at_ns);
+    java_names_prepare(j, n.vm, words, count, at_ns, n.now_ns);
+    add_user(&n, words, count, /* called= */ true, ret);
+    hotspot_vm_moment(n.vm, 0);
+    symbolizer_charge(s, NULL);
+    for (size_t i = 0; i < ret->count; i++) {
+        if (frame_table_get(s->frames, ret->frames[i])->kind != FRAME_STUB)
+            ret->frames[kept++] = ret->frames[i];
+    }
+    ret->count = kept;
+}

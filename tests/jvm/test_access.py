@@ -42,6 +42,7 @@ ROUTES = {
     ("get", "/api/v1/jvms/{pid}"): ("/api/v1/jvms/{pid}", 200, 404),
     ("get", "/api/v1/jvms/{pid}/preflight"): ("/api/v1/jvms/{pid}/preflight", 200, 404),
     ("get", "/api/v1/jvms/{pid}/heap"): ("/api/v1/jvms/{pid}/heap", 200, 404),
+    ("get", "/api/v1/jvms/{pid}/threads"): ("/api/v1/jvms/{pid}/threads", 200, 404),
     ("get", "/api/v1/jvms/{pid}/perf-map"): ("/api/v1/jvms/{pid}/perf-map", 200, 404),
     ("get", "/api/v1/services"): ("/api/v1/services", 200, None),
     ("get", "/api/v1/changes"): ("/api/v1/changes?pid={pid}&a=-50s..-25s&b=-25s..now", 400, 400),

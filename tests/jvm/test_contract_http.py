@@ -16,7 +16,8 @@ ROUTES = {
     "get": ["/profile", "/top", "/api/v1/jvms", "/api/v1/jvms/{pid}", "/api/v1/jvms/{pid}/preflight", "/api/v1/jvms/{pid}/perf-map",
             "/api/v1/services", "/api/v1/signals", "/api/v1/changes", "/api/v1/push", "/api/v1/events", "/api/v1/captures", "/api/v1/captures/{id}", "/api/v1/captures/{id}/stream",
             "/api/v1/captures/{id}/profile", "/api/v1/query", "/api/v1/diff", "/api/v1/timeline", "/api/v1/schedules",
-            "/debug/pprof/profile", "/sd", "/metrics", "/healthz", "/readyz", "/", "/openapi.json"],
+            "/debug/pprof/profile", "/sd", "/metrics", "/healthz", "/readyz", "/", "/openapi.json",
+            "/api/v1/jvms/{pid}/threads"],
     "post": ["/api/v1/captures", "/api/v1/captures/{id}/stop", "/api/v1/triggers/{name}"],
     "delete": ["/api/v1/captures/{id}"],
 }
@@ -27,7 +28,8 @@ TAKING = ["seconds", "from", "to", "event", "symbols", "source", "hz", "interval
 # What each route must take at least.
 PARAMETERS = {
     "/profile": TARGET + RENDERING + TAKING, "/top": [*TARGET, "once", "interval", "include", "exclude", "user", "kernel"],
-    "/api/v1/jvms/{pid}/perf-map": ["symbols", "unfold"], "/api/v1/events": ["pid", "match"],
+    "/api/v1/jvms/{pid}/perf-map": ["symbols", "unfold"], "/api/v1/jvms/{pid}/threads": ["format", "group"],
+    "/api/v1/events": ["pid", "match"],
     "/api/v1/signals": ["pid", "service", "format"],
     "/api/v1/captures": [*TARGET, "limit", "cursor", "from", "to"], "/api/v1/captures/{id}/profile": RENDERING,
     "/api/v1/query": TARGET + RENDERING + ["from", "to"], "/api/v1/diff": [*TARGET, "a", "b", "normalize", "format"],

@@ -429,7 +429,7 @@ class SilentBroker(unittest.TestCase):
         ("get", "/profile"): 503, ("get", "/top"): 503,
         ("get", "/api/v1/jvms"): 503, ("get", "/api/v1/jvms/{pid}"): 503, ("get", "/api/v1/jvms/{pid}/preflight"): 503,
         ("get", "/api/v1/jvms/{pid}/perf-map"): 503, ("get", "/api/v1/jvms/{pid}/heap"): 503,
-        ("get", "/api/v1/events"): 503,
+        ("get", "/api/v1/jvms/{pid}/threads"): 503, ("get", "/api/v1/events"): 503,
         ("get", "/api/v1/captures"): 503, ("post", "/api/v1/captures"): 503,
         ("get", "/api/v1/captures/{id}"): 503, ("delete", "/api/v1/captures/{id}"): 503,
         ("get", "/api/v1/captures/{id}/profile"): 503, ("post", "/api/v1/captures/{id}/stop"): 503,

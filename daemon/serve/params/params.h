@@ -101,7 +101,7 @@ struct params {
     enum timeline_by by;
     enum diff_format diff_format;
     enum list_format list_format;
-    bool absolute, once, unfold;
+    bool absolute, once, unfold, grouped;
     uint64_t refresh_ns;
     uint64_t given; /* PARAM_BIT()s of the parameters that were there */
 };

@@ -38,6 +38,7 @@ bool handle_push(struct request *req);
 bool handle_jvm(struct request *req);
 bool handle_preflight(struct request *req);
 bool handle_heap(struct request *req);
+bool handle_threads(struct request *req);
 bool handle_perf_map(struct request *req);
 bool handle_events(struct request *req);
 bool handle_ready(struct request *req);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What can be asked of one JVM before it is profiled: what an attach would meet, and its map for
  * other tools. */
+#include "profile/thread_dump.h"
+#include "render/threads.h"
 #include "serve/routes/handlers.h"
 
 bool handle_preflight(struct request *req)
@@ -31,6 +33,64 @@ bool handle_heap(struct request *req)
     }
     r = be->heap(be->ctx, &req->subject.viewer, req->path_pid, &value, &err);
     return answer_backend(req, r, value, &err);
+}
+
+/* Appends @d in the format that is asked for. 0 or -errno with @err. */
+static int write_threads(struct request *req, const struct thread_dump *d, struct error *err)
+{
+    const struct params *p = &req->params;
+    const struct threads_opts o = { .grouped = p->grouped };
+    struct answer *a = &req->answer;
+    bool text = req->wants_text;
+    int r;
+
+    a->status = 200;
+    a->content_type = text ? "text/plain; charset=utf-8" : "application/json";
+    answer_header(a, "Content-Disposition", "inline; filename=\"threads-%d.%s\"", req->path_pid,
+                  text ? "txt" : "json");
+    answer_flow(a);
+    r = text ? render_threads_text(d, &o, &a->body) : render_threads_json(d, &o, &a->body);
+    if (r == 0)
+        r = answer_flow_end(a);
+    if (r == -EFBIG) {
+        error_set(err, r, "the dump is larger than an answer may be");
+        error_remedy(err, "use group=1, or raise answer_max_bytes in the configuration");
+    }
+    return r;
+}
+
+bool handle_threads(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    struct error err = ERROR_NULL;
+    struct thread_dump *d = NULL;
+    json_t *jvm = NULL;
+    int r;
+
+    if (!be->threads) {
+        answer_missing(req, "thread dumps are");
+        return true;
+    }
+    if (req->head) { /* which reads no thread */
+        r = be->jvm(be->ctx, &req->subject.viewer, req->path_pid, &jvm, &err);
+        req->answer.no_body = r == 0;
+        json_decref(jvm);
+        if (r == 0) {
+            req->answer.status = 200;
+            req->answer.content_type = "application/json";
+            return true;
+        }
+    } else {
+        r = be->threads(be->ctx, &req->subject.viewer, req->path_pid, &d, &err);
+        if (r == 0)
+            r = write_threads(req, d, &err);
+        thread_dump_free(d);
+    }
+    if (r == 0)
+        return true;
+    answer_reset(&req->answer);
+    answer_outcome(&req->answer, r, &err, 1);
+    return true;
 }
 
 bool handle_perf_map(struct request *req)

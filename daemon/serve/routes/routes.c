@@ -132,6 +132,17 @@ static const struct route ROUTES[] = {
                .answer = "The counters.",
                .schema = "Heap",
                .problems = "400 403 404 409" } },
+    { "/api/v1/jvms/{pid}/threads", METHOD_GET, ROLE_PROFILE, BIT(LIST_FORMAT) | BIT(GROUP),
+      .waits = true, .heavy = true, .handle = handle_threads, .audit = AUDIT_CAPTURE,
+      .doc = { .id = "getThreads",
+               .summary = "What every Java thread does now, platform and virtual: name, state, "
+                          "stack, lock and its owner",
+               .text = "Read from the JVM's memory while it runs on: nothing is injected, and no "
+                       "thread is stopped. What is missing is counted and said.",
+               .answer = "The threads.",
+               .schema = "Threads",
+               .types = "text/plain",
+               .problems = "400 403 404 409 413" } },
     { "/api/v1/jvms/{pid}/perf-map", METHOD_GET, ROLE_PROFILE, BIT(MAP_SYMBOLS) | BIT(UNFOLD),
       .waits = true, .heavy = true, .handle = handle_perf_map, .audit = AUDIT_CAPTURE,
       .doc = { .id = "getPerfMap",

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Frames by what the VM says of its own code: each piece has a fixed frame size. A frame's return
+ * address is the word below its caller's stack pointer, and below that lies the caller's frame
+ * pointer, which the interpreter's frames hang on.
+ */
+#include "hotspot/java_stack.h"
+
+#include "hotspot/code/code.h"
+#include "unwind/unwind.h"
+
+#define WORD 8
+#define INTERPRETER_BYTES_MAX ((uint64_t)1 << 20) /* of one frame: its method may have 65,535 */
+#define METHOD_SLOT 3                             /* words below fp */
+#define SENDER_SLOT 1
+#define LOCALS_SLOT 7 /* JDK 9 up */
+
+/* ---- words ---- */
+
+static bool word_at(const struct java_walk *w, uint64_t at, uint64_t *ret)
+{
+    if (at % WORD || at < w->low || at > w->high - WORD || w->high - w->low < WORD)
+        return false;
+    if (w->words && at > w->words_end - WORD)
+        return false;
+    if (w->words)
+        *ret = w->words[(at - w->low) / WORD];
+    else if (memory_u64(&w->vm->memory, at, ret) < 0)
+        return false;
+    return true;
+}
+
+/* The address that the word at @at means, which is of the frame whose fp is at @base. */
+static bool frame_address(const struct java_walk *w, uint64_t at, uint64_t base, uint64_t *ret)
+{
+    uint64_t v;
+
+    if (!word_at(w, at, &v))
+        return false;
+    *ret = w->relative ? base + v * WORD : v;
+    return true;
+}
+
+static bool put(struct java_walk *w, uint64_t pc, enum unwind_kind kind, int32_t compile_id)
+{
+    if (w->count == w->max)
+        return false;
+    w->out[w->count++] = (pc & UNWIND_PC_MASK) |
+                         ((uint64_t)compile_id & UNWIND_ID_MASK) << UNWIND_PC_BITS |
+                         (uint64_t)kind << UNWIND_KIND_SHIFT;
+    return true;
+}
+
+/* ---- code ---- */
+
+static void read_code(struct hotspot_vm *vm, struct java_code *c)
+{
+    struct blob b;
+    uint64_t at, end;
+
+    if (codecache_block(vm, c->pc - 1, &at, &end) != 0 || blob_read(vm, at, end, &b) != 0 ||
+        c->pc - 1 < b.code_begin || c->pc - 1 >= b.code_end)
+        return;
+    c->is_method = b.kind != HOTSPOT_CODE_STUB;
+    c->frame_words = b.frame_size;
+    c->orig_pc_offset = c->is_method ? b.orig_pc_offset : 0;
+    c->deopt_handler = c->is_method ? b.deopt_handler : 0;
+    c->compile_id = c->is_method ? b.compile_id : 0;
+    c->known = true;
+}
+
+/* What is known of the code that returns to @pc; NULL: there is none. */
+static const struct java_code *code_at(struct java_walk *w, uint64_t pc)
+{
+    struct java_code *c =
+        &w->codes->at[(pc * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (JAVA_CODE_COUNT - 1)];
+
+    if (pc <= w->vm->code_low || pc > w->vm->code_high)
+        return NULL;
+    if (c->pc != pc || c->turn != w->codes->turn) {
+        *c = (struct java_code){ .pc = pc, .turn = w->codes->turn };
+        read_code(w->vm, c);
+    }
+    return c->known ? c : NULL;
+}
+
+/* ---- frames ---- */
+
+enum step { STEP_ON, STEP_ROOT, STEP_NO_ROOM, STEP_BROKEN };
+
+/* Moves to the caller, whose stack pointer is @sp. */
+static enum step to_caller(struct java_walk *w, uint64_t sp, uint64_t unextended)
+{
+    if (sp <= w->sp || sp > w->high)
+        return STEP_BROKEN;
+    if (!word_at(w, sp - WORD, &w->pc) || !w->pc)
+        return STEP_BROKEN;
+    w->sp = sp;
+    w->fp = 0;
+    w->unextended = unextended;
+    return STEP_ON;
+}
+
+/* Of the interpreted frame that @w is at. */
+static bool find_fp(const struct java_walk *w, uint64_t *ret)
+{
+    uint64_t fp = w->fp;
+
+    if (!fp && !frame_address(w, w->sp - 2 * WORD, w->sp - 2 * WORD, &fp))
+        return false;
+    *ret = fp;
+    return fp % WORD == 0 && fp >= w->sp - 2 * WORD && fp - w->low < w->high - w->low &&
+           fp - w->sp + 2 * WORD < INTERPRETER_BYTES_MAX;
+}
+
+static enum step step_interpreted(struct java_walk *w)
+{
+    unsigned bcp_slot = w->vm->layout.jdk == 8 ? 7 : 8;
+    uint64_t fp, method, bcp, sender, locals;
+
+    if (!find_fp(w, &fp) || !word_at(w, fp - METHOD_SLOT * WORD, &method) ||
+        !word_at(w, fp - bcp_slot * WORD, &bcp) || !method || method > UNWIND_PC_MASK)
+        return STEP_BROKEN;
+    if (w->count + 2 > w->max || !put(w, method, UNWIND_INTERPRETED, 0))
+        return STEP_NO_ROOM;
+    w->out[w->count++] = bcp;
+    /* The outermost frame of a chunk may end at its locals. */
+    if (w->relative &&
+        (!frame_address(w, fp - LOCALS_SLOT * WORD, fp, &locals) || locals + WORD >= w->high))
+        return STEP_ROOT;
+    if (!frame_address(w, fp - SENDER_SLOT * WORD, fp, &sender) || sender < fp ||
+        sender > w->high || sender % WORD)
+        return STEP_BROKEN;
+    return to_caller(w, fp + 2 * WORD, sender);
+}
+
+static enum step step_compiled(struct java_walk *w)
+{
+    const struct java_code *c = code_at(w, w->pc), *before;
+    uint64_t sp = w->unextended ? w->unextended : w->sp, pc = w->pc;
+
+    if (!c || c->frame_words < 2 || (uint64_t)c->frame_words > (w->high - w->low) / WORD + 2)
+        return STEP_BROKEN;
+    if (c->is_method && pc == c->deopt_handler) { /* what it did when its code was given up */
+        if (c->orig_pc_offset <= 0 || !word_at(w, sp + (uint64_t)c->orig_pc_offset, &pc))
+            return STEP_BROKEN;
+        before = code_at(w, pc);
+        if (!before || before->compile_id != c->compile_id)
+            return STEP_BROKEN;
+    }
+    if (!put(w, pc, c->is_method ? UNWIND_COMPILED : UNWIND_STUB, c->compile_id))
+        return STEP_NO_ROOM;
+    sp += (uint64_t)c->frame_words * WORD;
+    if (w->relative && sp + WORD >= w->high)
+        return sp <= w->high + 2 * WORD ? STEP_ROOT : STEP_BROKEN;
+    return to_caller(w, sp, 0);
+}
+
+/* The stub that the VM calls Java by. The wrapper of the call knows the Java frame before it. */
+static enum step step_entry(struct java_walk *w)
+{
+    const struct hotspot_layout *l = &w->vm->layout;
+    uint64_t fp, wrapper, anchor, sp = 0, pc = 0, base = 0;
+
+    if (!layout_has(l->wrapper_anchor) || l->frame_call_wrapper == LAYOUT_NO_NUMBER ||
+        !word_at(w, w->sp - 2 * WORD, &fp) ||
+        !word_at(w, fp + (uint64_t)((int64_t)l->frame_call_wrapper * WORD), &wrapper) ||
+        wrapper <= w->sp)
+        return STEP_BROKEN;
+    anchor = wrapper + (uint64_t)l->wrapper_anchor.offset;
+    if (!word_at(w, anchor + (uint64_t)l->anchor_sp.offset, &sp) ||
+        !word_at(w, anchor + (uint64_t)l->anchor_pc.offset, &pc))
+        return STEP_BROKEN;
+    if (!sp)
+        return STEP_ROOT;
+    if (layout_has(l->anchor_fp) && !word_at(w, anchor + (uint64_t)l->anchor_fp.offset, &base))
+        return STEP_BROKEN;
+    if (sp <= w->sp || sp > w->high || (!pc && !word_at(w, sp - WORD, &pc)))
+        return STEP_BROKEN;
+    w->sp = sp;
+    w->pc = pc;
+    w->fp = base;
+    w->unextended = 0;
+    return STEP_ON;
+}
+
+int java_stack_walk(struct java_walk *w)
+{
+    enum step step = STEP_ON;
+
+    while (step == STEP_ON) {
+        if (w->pc >= w->vm->interpreter_start && w->pc < w->vm->interpreter_end)
+            step = step_interpreted(w);
+        else if (w->pc == w->vm->call_stub_return && !w->relative)
+            step = step_entry(w);
+        else
+            step = step_compiled(w);
+    }
+    return step == STEP_ROOT      ? JAVA_STACK_WHOLE
+           : step == STEP_NO_ROOM ? JAVA_STACK_CUT
+                                  : JAVA_STACK_BROKEN;
+}

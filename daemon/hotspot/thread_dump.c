@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A batch of the dump of threads. A platform thread that is not in Java code has noted where its
+ * last Java frame is, and its stack is walked from there. The walk is made twice, and counts if
+ * both times found the same: a stack that changes is not told.
+ */
+#include "hotspot/code/code.h"
+#include "hotspot/thread_reader.h"
+
+#define STATUS_ALIVE 0x1 /* bits of Thread.threadStatus, which are JVMTI's */
+#define STATUS_TERMINATED 0x2
+#define STATUS_RUNNABLE 0x4
+#define STATUS_WAITING 0x10
+#define STATUS_TIMED 0x20
+#define STATUS_BLOCKED 0x400
+#define WALK_TRIES 3
+
+/* ---- locks ---- */
+
+/* The owner of a monitor: JDK 24 up has its id there, else its JavaThread. */
+static void monitor_owner(struct dump *d, uint64_t monitor, struct hotspot_dump_thread *t)
+{
+    struct hotspot_memory *m = &d->vm->memory;
+    uint64_t word = 0, object, id;
+
+    if (memory_u64(m, monitor + d->vm->locks.monitor_owner, &word) < 0 ||
+        word <= HOTSPOT_OWNER_MARK_MAX)
+        return;
+    if (layout_has(d->vm->layout.thread_owner_id))
+        t->owner_id = word;
+    else if (thread_java_object(d->vm, word, &object) == 0 &&
+             memory_u64(m, object + d->vm->thread_layout.tid, &id) == 0)
+        t->owner_id = id;
+}
+
+static void platform_lock(struct dump *d, uint64_t thread, uint64_t object,
+                          struct hotspot_dump_thread *t)
+{
+    const struct unwind_locks *l = &d->vm->locks;
+    struct hotspot_memory *m = &d->vm->memory;
+    uint64_t monitor = 0, at, blocker;
+    int r;
+
+    if (!l->klass_bytes)
+        return;
+    if (memory_u64(m, thread + l->pending_monitor, &monitor) == 0 && monitor) {
+        t->lock = DUMP_LOCK_MONITOR;
+        monitor_owner(d, monitor, t);
+    } else if (memory_u64(m, thread + l->waiting_monitor, &monitor) == 0 && monitor) {
+        t->lock = DUMP_LOCK_NOTIFY;
+    } else {
+        if (heap_load(d->vm, object + d->vm->thread_layout.blocker, &blocker) == 0)
+            dump_blocker(d, blocker, t);
+        return;
+    }
+    r = memory_u64(m, monitor + l->monitor_object, &at);
+    if (r == 0 && l->monitor_handle)
+        r = heap_handle(d->vm, at, &at);
+    if (r == 0 && at && object_klass(d->vm, at, &t->lock_klass) < 0)
+        t->lock_klass = 0;
+}
+
+/* ---- platform threads ---- */
+
+static enum hotspot_thread_state state_of(uint32_t status)
+{
+    if (status & STATUS_RUNNABLE)
+        return THREAD_STATE_RUNNABLE;
+    if (status & STATUS_BLOCKED)
+        return THREAD_STATE_BLOCKED;
+    if (status & STATUS_WAITING)
+        return THREAD_STATE_WAITING;
+    if (status & STATUS_TIMED)
+        return THREAD_STATE_TIMED_WAITING;
+    if (status & STATUS_TERMINATED)
+        return THREAD_STATE_TERMINATED;
+    return status & STATUS_ALIVE ? THREAD_STATE_RUNNABLE : THREAD_STATE_NEW;
+}
+
+static int read_status(struct dump *d, uint64_t object, struct hotspot_dump_thread *t)
+{
+    uint64_t status_at, daemon_at, daemon = 0;
+    uint32_t status;
+    int r = thread_status_at(d->vm, object, &status_at, &daemon_at);
+
+    if (r == 0)
+        r = memory_u32(&d->vm->memory, status_at, &status);
+    if (r == 0)
+        r = memory_number(&d->vm->memory, daemon_at, 1, &daemon);
+    if (r == 0) {
+        t->state = (uint8_t)state_of(status);
+        t->is_daemon = daemon != 0;
+    }
+    return r;
+}
+
+/* Where the last Java frame of a thread is. */
+struct anchor {
+    uint64_t sp, pc, fp;
+    uint64_t carried; /* java_id of the virtual thread that is mounted; 0: none */
+    uint64_t state;   /* of the JavaThread */
+};
+
+/* The id of the virtual thread that @thread carries; 0: none. */
+static uint64_t carried_id(struct hotspot_vm *vm, uint64_t thread)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t handle, object, klass, id;
+
+    if (!layout_has(l->thread_vthread) || !vm->virtual_layout.known ||
+        memory_u64(&vm->memory, thread + (uint64_t)l->thread_vthread.offset, &handle) < 0 ||
+        heap_handle(vm, handle, &object) != 0 || object_klass(vm, object, &klass) < 0 ||
+        klass != vm->virtual_layout.klass[CLASS_VIRTUAL_THREAD] ||
+        memory_u64(&vm->memory, object + vm->thread_layout.tid, &id) < 0)
+        return 0;
+    return id;
+}
+
+static int read_anchor(struct hotspot_vm *vm, uint64_t thread, struct anchor *ret)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t at = thread + (uint64_t)l->thread_anchor.offset;
+    struct hotspot_memory *m = &vm->memory;
+    struct anchor a = { 0 };
+    int r;
+
+    memory_begin(m);
+    r = memory_u64(m, at + (uint64_t)l->anchor_sp.offset, &a.sp);
+    if (r == 0)
+        r = memory_u64(m, at + (uint64_t)l->anchor_pc.offset, &a.pc);
+    if (r == 0 && layout_has(l->anchor_fp))
+        r = memory_u64(m, at + (uint64_t)l->anchor_fp.offset, &a.fp);
+    if (r == 0)
+        r = memory_number(m, thread + (uint64_t)l->thread_state.offset, 4, &a.state);
+    if (r == 0)
+        a.carried = carried_id(vm, thread);
+    *ret = a;
+    return r;
+}
+
+/* One walk from @a on, into w->out. */
+static int walk_once(struct dump *d, uint64_t thread, const struct anchor *a, uint64_t *out,
+                     struct java_walk *w)
+{
+    const struct hotspot_layout *l = &d->vm->layout;
+    struct hotspot_memory *m = &d->vm->memory;
+    uint64_t bytes = 0;
+
+    memory_begin(m);
+    dump_begin_walk(d, w);
+    w->out = out;
+    if (memory_u64(m, thread + (uint64_t)l->thread_stack_base.offset, &w->high) < 0 ||
+        memory_u64(m, thread + (uint64_t)l->thread_stack_size.offset, &bytes) < 0 ||
+        bytes >= w->high || a->sp < w->high - bytes || a->sp >= w->high)
+        return JAVA_STACK_BROKEN;
+    w->low = w->high - bytes;
+    w->sp = a->sp;
+    w->pc = a->pc;
+    w->fp = a->fp;
+    if (!w->pc && memory_u64(m, w->sp - sizeof(uint64_t), &w->pc) < 0)
+        return JAVA_STACK_BROKEN;
+    return java_stack_walk(w);
+}
+
+static bool is_running(const struct hotspot_vm *vm, const struct anchor *a)
+{
+    return (int32_t)a->state != vm->layout.state_native &&
+           (int32_t)a->state != vm->layout.state_blocked;
+}
+
+static enum hotspot_dump_stack platform_stack(struct dump *d, uint64_t thread,
+                                              struct hotspot_dump_thread *t)
+{
+    uint64_t *out = d->b->words + d->b->word_count;
+    struct anchor a, after;
+    struct java_walk w, again;
+
+    for (unsigned i = 0; i < WALK_TRIES; i++) {
+        int end;
+
+        if (read_anchor(d->vm, thread, &a) < 0)
+            return DUMP_STACK_CHANGED;
+        if (!a.sp)
+            return is_running(d->vm, &a) ? DUMP_STACK_RUNNING : DUMP_STACK_NONE;
+        end = walk_once(d, thread, &a, out, &w);
+        if (walk_once(d, thread, &a, d->reader->again, &again) != end || w.count != again.count ||
+            memcmp(out, d->reader->again, w.count * sizeof(*out)) != 0 ||
+            read_anchor(d->vm, thread, &after) < 0 || memcmp(&a, &after, sizeof(a)) != 0 ||
+            end == JAVA_STACK_BROKEN)
+            continue;
+        t->first = d->b->word_count;
+        t->count = w.count;
+        t->carried_id = a.carried;
+        return end == JAVA_STACK_CUT ? DUMP_STACK_CUT : DUMP_STACK_WHOLE;
+    }
+    return DUMP_STACK_CHANGED;
+}
+
+/* Whether the JavaThread at @thread still is that of @t. */
+static int check_same(struct hotspot_vm *vm, uint64_t thread, const struct hotspot_dump_thread *t)
+{
+    uint64_t object, id = 0;
+    int32_t tid = 0;
+    int r;
+
+    memory_begin(&vm->memory);
+    r = thread_tid(vm, thread, &tid);
+    if (r == 0)
+        r = thread_java_object(vm, thread, &object);
+    if (r == 0)
+        r = memory_u64(&vm->memory, object + vm->thread_layout.tid, &id);
+    return r == 0 && (tid != t->ns_tid || id != t->java_id) ? -EFAULT : r;
+}
+
+static int dump_platform_thread(struct dump *d, uint64_t thread, struct hotspot_dump_thread *t)
+{
+    uint64_t object;
+    int r;
+
+    memory_begin(&d->vm->memory);
+    r = thread_tid(d->vm, thread, &t->ns_tid);
+    if (r == 0)
+        r = thread_java_object(d->vm, thread, &object);
+    if (r == 0)
+        r = dump_thread_object(d, object, t);
+    if (r == 0)
+        r = read_status(d, object, t);
+    if (r < 0)
+        return r;
+    t->java_thread = thread;
+    platform_lock(d, thread, object, t);
+    t->stack = (uint8_t)platform_stack(d, thread, t);
+    return check_same(d->vm, thread, t);
+}
+
+static int dump_platform_threads(struct dump *d)
+{
+    struct hotspot_dump_batch *b = d->b;
+
+    for (b->done = 0; b->done < MIN(b->asked, (uint32_t)DUMP_BATCH_THREADS) && dump_has_room(d);
+         b->done++) {
+        struct hotspot_dump_thread t = { 0 };
+        int r = dump_platform_thread(d, b->java_threads[b->done], &t);
+
+        if (r == -ESRCH || r == -ENOMEM)
+            return r;
+        if (r < 0)
+            continue; /* it has ended, or is about to begin */
+        b->word_count += t.count;
+        b->threads[b->count++] = t;
+    }
+    return 0;
+}
+
+/* ---- the call ---- */
+
+static int run_dump(struct hotspot_vm *vm, void *arg)
+{
+    struct dump d = { .vm = vm, .b = arg, .until_ns = clock_monotonic_ns() + DUMP_SLICE_NS };
+    int r;
+
+    if (!vm->thread_reader)
+        vm->thread_reader = calloc(1, sizeof(*vm->thread_reader));
+    if (!vm->thread_reader)
+        return -ENOMEM;
+    d.reader = vm->thread_reader;
+    java_codes_begin(&d.reader->codes);
+    d.b->count = d.b->word_count = d.b->name_bytes = 0;
+    memory_begin(&vm->memory);
+    r = thread_layout_ready(vm);
+    if (r == 0 && !d.b->is_virtual && virtual_layout_ready(vm) == -ESRCH)
+        r = -ESRCH;
+    if (r < 0)
+        return r;
+    r = memory_resize(&vm->memory, MEMORY_LINES_BULK);
+    if (r == 0)
+        r = d.b->is_virtual ? dump_virtual_threads(&d) : dump_platform_threads(&d);
+    memory_resize(&vm->memory, MEMORY_LINES);
+    return r;
+}
+
+int hotspot_dump_threads(struct hotspot_vm *vm, struct hotspot_dump_batch *b)
+{
+    struct unwind_locks locks;
+    int r;
+
+    if (hotspot_vm_locks(vm, &locks) == HOTSPOT_GONE) /* fills in vm->locks where they are known */
+        return -ESRCH;
+    r = vm_call(vm, run_dump, b, sizeof(*b));
+    return r;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hotspot/thread_reader.h"
+
+bool dump_has_room(const struct dump *d)
+{
+    const struct hotspot_dump_batch *b = d->b;
+
+    return b->count < DUMP_BATCH_THREADS &&
+           DUMP_BATCH_WORDS - b->word_count >= JAVA_STACK_WORDS_MAX &&
+           (!b->count || b->count % 16 || clock_monotonic_ns() < d->until_ns);
+}
+
+void dump_begin_walk(struct dump *d, struct java_walk *w)
+{
+    *w = (struct java_walk){ .vm = d->vm,
+                             .codes = &d->reader->codes,
+                             .out = d->b->words + d->b->word_count,
+                             .max = JAVA_STACK_WORDS_MAX };
+}
+
+/* ---- what every thread has ---- */
+
+/* Puts the name behind the others; none where there is no room, or it cannot be read. */
+static int add_name(struct dump *d, uint64_t string, struct hotspot_dump_thread *t)
+{
+    _cleanup_buf_ struct buf name = BUF_NULL;
+    struct hotspot_dump_batch *b = d->b;
+    int r;
+
+    buf_init(&name, sizeof(b->names) - b->name_bytes);
+    r = string_read(d->vm, string, &name);
+    if (r == -ESRCH)
+        return r;
+    if (r < 0 || name.error || !name.n)
+        return 0;
+    t->name_at = b->name_bytes;
+    t->name_n = (uint32_t)name.n;
+    memcpy(b->names + b->name_bytes, name.p, name.n);
+    b->name_bytes += (uint32_t)name.n;
+    return 0;
+}
+
+int dump_thread_object(struct dump *d, uint64_t object, struct hotspot_dump_thread *t)
+{
+    struct hotspot_memory *m = &d->vm->memory;
+    uint64_t string;
+    int r = memory_u64(m, object + d->vm->thread_layout.tid, &t->java_id);
+
+    if (r == 0 && !t->java_id)
+        r = -EBADMSG;
+    if (r == 0 && heap_load(d->vm, object + d->vm->thread_layout.name, &string) == 0)
+        r = add_name(d, string, t);
+    return r;
+}
+
+/* ---- locks ---- */
+
+static const struct known_lock *lock_of(struct dump *d, uint64_t klass)
+{
+    struct known_lock *k = &d->reader->locks[klass >> 4 & (READER_LOCKS - 1)];
+    struct hotspot_lock_class found;
+
+    if (k->klass != klass) {
+        if (lock_class(d->vm, klass, &found) != 0)
+            return NULL;
+        *k = (struct known_lock){ klass, (uint8_t)found.kind, found.owner_known };
+    }
+    return k;
+}
+
+void dump_blocker(struct dump *d, uint64_t blocker, struct hotspot_dump_thread *t)
+{
+    const struct known_lock *k;
+    uint64_t klass, owner, id;
+
+    t->lock = DUMP_LOCK_PARK;
+    if (object_klass(d->vm, blocker, &klass) < 0 || !klass)
+        return;
+    k = lock_of(d, klass);
+    if (!k)
+        return;
+    t->lock_klass = klass;
+    t->lock = k->kind == HOTSPOT_LOCK_SYNCHRONIZER ? DUMP_LOCK_LOCK
+              : k->kind == HOTSPOT_LOCK_CONDITION  ? DUMP_LOCK_CONDITION
+                                                   : DUMP_LOCK_PARK;
+    if (k->owner_known && heap_load(d->vm, blocker + d->vm->locks.exclusive_owner, &owner) == 0 &&
+        memory_u64(&d->vm->memory, owner + d->vm->thread_layout.tid, &id) == 0)
+        t->owner_id = id;
+}

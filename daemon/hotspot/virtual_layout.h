@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the class library of this VM keeps threads: the fields of java.lang.Thread, VirtualThread,
+ * continuations and StackChunks, and the sets of virtual threads. All offsets are found by the
+ * names of the fields. They differ between releases, collectors and kinds of object headers.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hotspot_vm;
+
+enum virtual_class {
+    CLASS_VIRTUAL_THREAD,
+    CLASS_CONTINUATION, /* of a virtual thread */
+    CLASS_CHUNK,
+    CLASS_CONTAINERS,
+    CLASS_TRACKING, /* the container of threads that are in no other */
+    CLASS_SHARED,   /* a container that an executor made */
+    CLASS_EXECUTOR, /* a container that is an executor: one thread for each task */
+    CLASS_SET,      /* of a ConcurrentHashMap's keys */
+    CLASS_MAP,
+    CLASS_NODE,
+    CLASS_TREE_BIN,
+    CLASS_TREE_NODE,
+    CLASS_FORWARDING, /* the place of a table that is being replaced by a larger one */
+    CLASS_WEAK,
+    VIRTUAL_CLASSES
+};
+
+/* X(member, class, name of the field, whether the release must have the field). */
+#define VIRTUAL_FIELDS(X)                                                                          \
+    X(state, CLASS_VIRTUAL_THREAD, "state", true)                                                  \
+    X(cont, CLASS_VIRTUAL_THREAD, "cont", true)                                                    \
+    X(carrier, CLASS_VIRTUAL_THREAD, "carrierThread", true)                                        \
+    X(tail, CLASS_CONTINUATION, "tail", true)                                                      \
+    X(mounted, CLASS_CONTINUATION, "mounted", true)                                                \
+    X(chunk_size, CLASS_CHUNK, "size", true)                                                       \
+    X(chunk_sp, CLASS_CHUNK, "sp", true)                                                           \
+    X(chunk_bottom, CLASS_CHUNK, "bottom", false)                                                  \
+    X(chunk_argsize, CLASS_CHUNK, "argsize", false)                                                \
+    X(chunk_parent, CLASS_CHUNK, "parent", true)                                                   \
+    X(chunk_cont, CLASS_CHUNK, "cont", false)                                                      \
+    X(set_map, CLASS_SET, "map", true)                                                             \
+    X(map_table, CLASS_MAP, "table", true)                                                         \
+    X(node_key, CLASS_NODE, "key", true)                                                           \
+    X(node_next, CLASS_NODE, "next", true)                                                         \
+    X(bin_first, CLASS_TREE_BIN, "first", false)                                                   \
+    X(forwarding_table, CLASS_FORWARDING, "nextTable", false)                                      \
+    X(referent, CLASS_WEAK, "referent", true)                                                      \
+    X(shared_threads, CLASS_SHARED, "virtualThreads", false)                                       \
+    X(executor_threads, CLASS_EXECUTOR, "threads", false)
+
+/* Numbers that VirtualThread.state has, by the names of its constants: the earliest releases of 21
+ * number them in another way. */
+#define VIRTUAL_STATES(X)                                                                          \
+    X(NEW, THREAD_STATE_NEW)                                                                       \
+    X(STARTED, THREAD_STATE_RUNNABLE)                                                              \
+    X(RUNNABLE, THREAD_STATE_RUNNABLE)                                                             \
+    X(RUNNING, THREAD_STATE_RUNNABLE)                                                              \
+    X(PARKING, THREAD_STATE_RUNNABLE)                                                              \
+    X(PARKED, THREAD_STATE_WAITING)                                                                \
+    X(PINNED, THREAD_STATE_WAITING)                                                                \
+    X(TIMED_PARKING, THREAD_STATE_RUNNABLE)                                                        \
+    X(TIMED_PARKED, THREAD_STATE_TIMED_WAITING)                                                    \
+    X(TIMED_PINNED, THREAD_STATE_TIMED_WAITING)                                                    \
+    X(UNPARKED, THREAD_STATE_RUNNABLE)                                                             \
+    X(YIELDING, THREAD_STATE_RUNNABLE)                                                             \
+    X(YIELDED, THREAD_STATE_RUNNABLE)                                                              \
+    X(BLOCKING, THREAD_STATE_RUNNABLE)                                                             \
+    X(BLOCKED, THREAD_STATE_BLOCKED)                                                               \
+    X(UNBLOCKED, THREAD_STATE_RUNNABLE)                                                            \
+    X(WAITING, THREAD_STATE_RUNNABLE)                                                              \
+    X(WAIT, THREAD_STATE_WAITING)                                                                  \
+    X(TIMED_WAITING, THREAD_STATE_RUNNABLE)                                                        \
+    X(TIMED_WAIT, THREAD_STATE_TIMED_WAITING)                                                      \
+    X(TERMINATED, THREAD_STATE_TERMINATED)
+
+#define VIRTUAL_STATES_MAX 128 /* their numbers are below */
+
+struct virtual_layout {
+    bool known, unusable;
+    uint64_t newest;                    /* class of the boot loader that was looked at, or 0 */
+    uint64_t klass[VIRTUAL_CLASSES];    /* 0: not loaded yet */
+    uint32_t chunk_words;               /* bytes into a StackChunk, to its words */
+    uint32_t roots;                     /* static TrackingRootContainer.VTHREADS */
+    uint32_t registry;                  /* static ThreadContainers.CONTAINER_REGISTRY */
+#define X(member, ...) uint32_t member; /* 0: the release has none */
+    VIRTUAL_FIELDS(X)
+#undef X
+    uint8_t states[VIRTUAL_STATES_MAX]; /* enum hotspot_thread_state */
+};
+
+/* Fields of every thread's java.lang.Thread. */
+struct thread_layout {
+    bool known, unusable;
+    uint32_t tid, name, blocker, eetop;
+    uint32_t holder;         /* 0: the release keeps status and daemon in the thread itself */
+    uint64_t holder_klass;   /* 0: not met yet */
+    uint32_t status, daemon; /* in the holder, or in the thread */
+};
+
+/* Has vm->thread_layout filled in. 0; -ENOENT: never; another -errno: not now. */
+int thread_layout_ready(struct hotspot_vm *vm);
+/* Gets where the status and the flag for daemons of the java.lang.Thread at @thread lie. 0 or
+ * -errno. */
+int thread_status_at(struct hotspot_vm *vm, uint64_t thread, uint64_t *ret_status,
+                     uint64_t *ret_daemon);
+/* Has vm->virtual_layout filled in. Return: 0. 1: no virtual thread was ever made. -ENOENT: this VM
+ * has none, or keeps them in a way that is not known. Another -errno: not now. */
+int virtual_layout_ready(struct hotspot_vm *vm);
+/* Loads the reference that static field @offset of class @klass has. As heap_load(). */
+int virtual_static(struct hotspot_vm *vm, uint64_t klass, uint32_t offset, uint64_t *ret);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What both formats of a dump of threads share. Private to render/. */
+#pragma once
+
+#include "render/formats.h"
+#include "render/thread_groups.h"
+#include "render/threads.h"
+
+/* Returns "RUNNABLE", a constant of java.lang.Thread.State, or "UNKNOWN". */
+const char *thread_state_name(unsigned state);
+/* Returns "monitor", "notify", "lock", "condition" or "park"; NULL: none. */
+const char *thread_lock_name(unsigned lock);
+/* Returns why a thread has no whole stack: "cut", "none", "running", "changed"; "whole". */
+const char *thread_stack_name(unsigned why);
+
+struct thread_counts {
+    size_t platform, virtuals, mounted, without;
+    size_t states[DUMPED_STATES];
+};
+
+/* Counts the threads of @d; without: those whose stack could not be read. */
+void thread_counts(const struct thread_dump *d, struct thread_counts *ret);
+
+#define THREAD_TIME_BYTES 40
+/* Writes @realtime_ns as RFC 3339 in UTC. */
+void thread_time_text(uint64_t realtime_ns, char ret[THREAD_TIME_BYTES]);

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GET /api/v1/jvms/{pid}/threads: what each thread does, platform and virtual, read from memory."""
+import collections
+import subprocess
+
+from harness import jdkroot, jvm, paths, proc
+from harness.daemon import Daemon
+
+PER_SITE, SLEEPERS, TASKS = 20, 10000, 50
+# Names of threads begin with the site that they wait at; what they wait for there; and their state.
+SITES = {"Sleep": ("siteSleep", None, "TIMED_WAITING"), "Lock": ("siteLock", "lock", "WAITING"), "Queue": ("siteQueue", "condition", "WAITING"),
+         "Socket": ("siteSocket", None, None), "Monitor": ("siteMonitor", "monitor", "BLOCKED")}
+ROOT = "jdk.internal.vm.Continuation.enter("
+
+
+class Threads(jvm.WithClasses):
+    sources = ("ManyThreads.java", "Wall.java")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.daemon = Daemon("--recorder-hz=0")
+        cls.addClassCleanup(cls.daemon.stop)
+
+    def start(self, version: int, *command: str) -> int:
+        """Starts java of VERSION with COMMAND and waits until its memory is read."""
+        home, classes, wrap = jdkroot.alone(version, self.classes.folder)
+        run = subprocess.Popen([*proc.ENDS_WITH_US, *wrap, f"{home}/bin/java", "-Xmx512m", "-cp", classes, *command],
+                               stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) # Wall ends with its input
+        self.addCleanup(run.stdin.close)
+        self.addCleanup(run.wait)
+        self.addCleanup(run.kill)
+        pid = run.pid
+        proc.wait_until(lambda: self.daemon.get(f"/api/v1/jvms/{pid}").status == 200 and
+                        self.daemon.get(f"/api/v1/jvms/{pid}").json()["profilable"]["symbols"] == "memory", 30, "it is known")
+        return pid
+
+    def many(self, version: int, *options: str, sleepers: int = SLEEPERS) -> int:
+        return self.start(version, *options, "ManyThreads", str(PER_SITE), str(sleepers), str(TASKS), "0")
+
+    def settled(self, pid: int, count: int) -> dict:
+        """The dump, once COUNT virtual threads of ours wait, and the last thread has begun."""
+        def waiting():
+            dump = self.daemon.get(f"/api/v1/jvms/{pid}/threads").json()
+            ours = [t for t in dump["threads"] if t["virtual"] and not t["name"].startswith("SubPoller") and t["state"] != "RUNNABLE"]
+            return dump if len(ours) == count and any(t["name"] == "spinner" for t in dump["threads"]) else None
+        return proc.wait_until(waiting, 60, f"{count} virtual threads wait")
+
+    def check_sites(self, dump: dict, kind: str, per_site: int, sites: set[str]):
+        """Each thread stands at its site, with a whole stack, and knows what it waits for."""
+        seen = collections.Counter()
+        for thread in dump["threads"]:
+            name = thread["name"].split("-")[0]
+            if name[:1] != kind or name[1:] not in SITES:
+                continue
+            site, lock, state = SITES[name[1:]]
+            stack = dump["stacks"][thread["stack"]]
+            self.assertEqual(thread["stack_state"], "whole", thread)
+            self.assertTrue(any(f.startswith(f"ManyThreads.{site}(ManyThreads.java:") for f in stack), (thread, stack))
+            self.assertTrue(stack[-1].startswith(ROOT if kind == "v" else "java.lang.Thread.run("), stack)
+            self.assertIn(thread["state"], (state,) if state else ("WAITING", "RUNNABLE"), thread)
+            if lock and not (kind == "v" and lock == "monitor"):
+                self.assertEqual(thread["lock"]["kind"], lock, thread)
+            if lock == "lock":
+                self.assertIn("ReentrantLock", thread["lock"]["class"])
+                self.assertEqual(thread["lock"]["owner"]["name"], "main")
+            seen[name[1:]] += 1
+        self.assertEqual(seen, {site: per_site for site in sites})
+
+    def check(self, version: int):
+        pid = self.many(version)
+        sites = set(SITES) - ({"Monitor"} if version < 24 else set())
+        dump = self.settled(pid, PER_SITE * len(sites) + SLEEPERS + TASKS)
+        self.assertTrue(dump["complete"], dump["warnings"])
+        self.check_sites(dump, "v", PER_SITE, sites)
+        self.check_sites(dump, "p", 2, set(SITES))
+        names = {t["name"] for t in dump["threads"] if t["virtual"]}
+        self.assertTrue({f"sleeper-{i}" for i in range(SLEEPERS)} | {f"task-{i}" for i in range(TASKS)} <= names)
+        self.assertEqual(dump["count"], len(dump["threads"]))
+        spinner = next(t for t in dump["threads"] if t["name"] == "spinner")
+        self.assertEqual(spinner["state"], "RUNNABLE")
+        self.assertIn(spinner["tid"], proc.threads(pid))
+        groups = self.daemon.get(f"/api/v1/jvms/{pid}/threads", group=1).json()["groups"]
+        self.assertGreaterEqual(groups[0]["count"], SLEEPERS * 0.9)
+        self.assertEqual(groups[0]["virtual"], groups[0]["count"])
+        self.assertEqual(sum(g["count"] for g in groups), dump["count"])
+
+    def test_25(self):
+        self.check(25)
+
+    def test_untracked(self):
+        """With -Djdk.trackAllThreads=false the JVM lists the threads of executors alone, which the answer says."""
+        pid = self.many(25, "-Djdk.trackAllThreads=false", sleepers=0)
+        dump = self.settled(pid, TASKS)
+        self.assertFalse(dump["complete"])
+        self.assertRegex(" ".join(dump["warnings"]), "trackAllThreads=false")
+        self.assertEqual({t["name"] for t in dump["threads"] if t["virtual"] and not t["name"].startswith("SubPoller")}, {f"task-{i}" for i in range(TASKS)})
+
+    def test_17(self):
+        """Without virtual threads. The text is in the form of jstack."""
+        pid = self.start(17, "Wall")
+        text = proc.wait_until(lambda: (t := self.daemon.get(f"/api/v1/jvms/{pid}/threads", format="text").text).count("at Wall.") > 2 and t,
+                               20, "its threads have begun")
+        self.assertRegex(text, r'(?m)^"sleeps-0" #\d+ daemon \[\d+\] nid=\d+ waiting on condition$')
+        self.assertRegex(text, r"(?m)^\tat Wall\.reads\(Wall\.java:\d+\)$")
+        self.assertIn("   java.lang.Thread.State: TIMED_WAITING\n", text)
+        dump = self.daemon.get(f"/api/v1/jvms/{pid}/threads").json()
+        self.assertEqual((dump["virtual"], dump["complete"]), (0, True))
+        whole = [t for t in dump["threads"] if t["stack_state"] == "whole"]
+        self.assertIn("Reference Handler", [t["name"] for t in whole])
+        for query, parameter in (("format=html", "format"), ("group=2", "group")):
+            answer = self.daemon.get(f"/api/v1/jvms/{pid}/threads?{query}")
+            self.assertEqual((answer.status, answer.json()["parameter"]), (400, parameter))
+        self.assertEqual(self.daemon.get("/api/v1/jvms/2147483646/threads").status, 404)

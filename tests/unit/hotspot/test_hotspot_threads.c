@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hotspot/virtual_*.c: a virtual thread's frames in its StackChunks, in a heap that is as it should
+ * be, and in heaps that are not. */
+#include "suite.h"
+
+#include "threads_image.h"
+#include "unwind/unwind.h"
+
+static struct threads_image *t;
+
+static void setup(void)
+{
+    t = threads_image_new();
+    ck_assert_ptr_nonnull(t);
+}
+
+static void teardown(void)
+{
+    t = threads_image_free(t);
+}
+
+static const struct hotspot_dump_thread *dump_one(void)
+{
+    ck_assert_int_eq(hotspot_dump_threads(&t->vm, &t->batch), 0);
+    ck_assert(t->batch.ended);
+    return t->batch.count ? &t->batch.threads[0] : NULL;
+}
+
+START_TEST(frames_of_all_chunks)
+{
+    const struct hotspot_dump_thread *d = dump_one();
+
+    ck_assert_uint_eq(t->batch.count, 1);
+    ck_assert_uint_eq(d->java_id, THREADS_ID);
+    ck_assert(d->is_virtual);
+    ck_assert_uint_eq(d->state, THREAD_STATE_WAITING);
+    ck_assert_uint_eq(d->stack, DUMP_STACK_WHOLE);
+    ck_assert_uint_eq(d->count, 8);
+    for (uint32_t i = 0; i < d->count; i++)
+        ck_assert_uint_eq(t->batch.words[d->first + i] & UNWIND_PC_MASK, threads_image_pc());
+    ck_assert_uint_eq(t->batch.broken, 0);
+    ck_assert(t->batch.tracks_all);
+}
+END_TEST
+
+#define PARENT_OF(object) ((object) + 32)
+
+/* One word of the heap is false: the thread is there without a stack, or the place is counted. */
+static const struct {
+    size_t at;
+    uint64_t word;
+    bool listed;
+    uint8_t stack;
+} FALSE_WORDS[] = {
+    { THREADS_CONT + 24, 1, true, DUMP_STACK_MOUNTED },
+    { THREADS_CONT + 16, 0, true, DUMP_STACK_NONE },
+    { THREADS_CONT + 8, 1, true, DUMP_STACK_CHANGED },                   /* no continuation */
+    { THREADS_CHUNK + 8, 1, true, DUMP_STACK_CHANGED },                  /* no chunk */
+    { THREADS_CHUNK + 16, UINT64_MAX, true, DUMP_STACK_CHANGED },        /* of a negative size */
+    { THREADS_CHUNK + 16, UINT64_C(8) << 32, true, DUMP_STACK_CHANGED }, /* sp is behind its end */
+    { PARENT_OF(THREADS_CHUNK), THREADS_HEAP + THREADS_NODE, true, DUMP_STACK_CHANGED },
+    { THREADS_CHUNK + 64 + 8 * 11, 0, true, DUMP_STACK_CHANGED }, /* a return address is none */
+    { THREADS_CHUNK + 64 + 8 * 11, THREADS_CODE + 8, true, DUMP_STACK_CHANGED },
+    { PARENT_OF(THREADS_PARENT), THREADS_HEAP + THREADS_CHUNK, true,
+      DUMP_STACK_CUT }, /* a circle */
+    { THREADS_THREAD + 8, 1, false, 0 },
+    { THREADS_THREAD + 16, 0, false, 0 },
+    { THREADS_NODE + 8, 1, false, 0 },
+    { THREADS_TABLE + 16, 3, false, 0 }, /* a length that no table has */
+    { THREADS_TABLE + 16, 1 << 25, false, 0 },
+    { THREADS_MAP + 8, 1, false, 0 },
+    { THREADS_SET + 8, 1, false, 0 },
+};
+
+START_TEST(a_false_word_is_seen)
+{
+    const struct hotspot_dump_thread *d;
+
+    threads_image_put(t, FALSE_WORDS[_i].at, FALSE_WORDS[_i].word);
+    d = dump_one();
+    ck_assert_int_eq(d != NULL, FALSE_WORDS[_i].listed);
+    if (d)
+        ck_assert_uint_eq(d->stack, FALSE_WORDS[_i].stack);
+    else
+        ck_assert_uint_gt(t->batch.broken, 0);
+}
+END_TEST
+
+/* The thread goes on while it is read, at each of the reads: what it says then is of one moment, or
+ * it has no stack. */
+START_TEST(no_stack_of_two_moments)
+{
+    unsigned whole = 0;
+
+    for (unsigned reads = 0; reads < 40; reads++) {
+        struct threads_image *later = threads_image_new();
+        const struct hotspot_dump_thread *d;
+
+        teardown();
+        setup();
+        later->heap[THREADS_CHUNK + 20] = 8 + THREADS_FRAME_WORDS; /* sp: a frame has returned */
+        later->heap[THREADS_THREAD + 48] = 5;
+        t->changes = later;
+        t->reads = reads;
+        d = dump_one();
+        ck_assert_ptr_nonnull(d);
+        whole += d->stack == DUMP_STACK_WHOLE;
+        if (d->stack == DUMP_STACK_WHOLE)
+            ck_assert_uint_eq(d->count, d->state == THREAD_STATE_WAITING ? 8 : 7);
+        else
+            ck_assert_uint_eq(d->stack, DUMP_STACK_CHANGED);
+        threads_image_free(later);
+    }
+    ck_assert_uint_gt(whole, 20);
+    ck_assert_uint_lt(whole, 40);
+}
+END_TEST
+
+/* A chain that is a circle, and one that never ends within its place. */
+START_TEST(a_circle_ends)
+{
+    threads_image_put(t, THREADS_NODE + 24, THREADS_HEAP + THREADS_NODE);
+    for (int i = 0; i < 1000; i++) {
+        ck_assert_int_eq(hotspot_dump_threads(&t->vm, &t->batch), 0);
+        ck_assert_uint_le(t->batch.count, DUMP_BATCH_THREADS);
+        if (t->batch.ended)
+            return;
+    }
+    ck_abort_msg("it goes on");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("threads");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, frames_of_all_chunks);
+    tcase_add_loop_test(tc, a_false_word_is_seen, 0, ARRAY_SIZE(FALSE_WORDS));
+    tcase_add_test(tc, no_stack_of_two_moments);
+    tcase_add_test(tc, a_circle_ends);
+    return suite_run_case("hotspot_threads", tc);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A small Java heap with one virtual thread that waits, its continuation and two StackChunks, and a
+ * code cache with one method: what hotspot_dump_threads() reads. Every word may be changed.
+ */
+#pragma once
+
+#include "hotspot/thread_reader.h"
+
+#define THREADS_HEAP UINT64_C(0x7f2000000000)
+#define THREADS_HEAP_BYTES 0x8000
+#define THREADS_CODE UINT64_C(0x7f1000000000)
+#define THREADS_CODE_BYTES 0x1000
+#define THREADS_FRAME_WORDS 4 /* of the method */
+#define THREADS_ID 77
+
+struct threads_image {
+    uint8_t heap[THREADS_HEAP_BYTES];
+    uint8_t code[THREADS_CODE_BYTES];
+    struct hotspot_vm vm;
+    struct hotspot_dump_batch batch;
+    struct threads_image *changes; /* its heap takes the place of this one after @reads more */
+    unsigned reads;
+};
+
+/* Where the objects lie, in bytes from THREADS_HEAP. */
+enum threads_object {
+    THREADS_LOADERS = 0x80,
+    THREADS_MIRROR = 0x100,
+    THREADS_HANDLE = 0x180,
+    THREADS_SET = 0x200,
+    THREADS_MAP = 0x280,
+    THREADS_TABLE = 0x300,
+    THREADS_NODE = 0x400,
+    THREADS_THREAD = 0x500,
+    THREADS_CONT = 0x600,
+    THREADS_CHUNK = 0x1000,
+    THREADS_PARENT = 0x2000,
+    THREADS_KLASSES = 0x4000, /* 0x100 each, by enum virtual_class */
+};
+
+/* Returns a heap as it should be, for threads_image_free(). NULL: out of memory. */
+struct threads_image *threads_image_new(void);
+struct threads_image *threads_image_free(struct threads_image *t);
+/* Puts a word at @at of the heap. */
+void threads_image_put(struct threads_image *t, size_t at, uint64_t word);
+/* Returns the pc of a call in the method. */
+uint64_t threads_image_pc(void);
