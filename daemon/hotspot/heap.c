@@ -20,16 +20,24 @@ unsigned heap_reference_bytes(const struct hotspot_vm *vm)
     return vm->names.compressed_oops ? 4 : 8;
 }
 
-uint64_t heap_decode(const struct hotspot_vm *vm, uint64_t raw)
+/* Returns the object that the coloured reference @raw leads to, where it is now. */
+static uint64_t coloured(struct hotspot_vm *vm, uint64_t raw)
+{
+    uint64_t object = oop_uncolour(raw);
+
+    return object ? zgc_forward(vm, raw, object) : 0;
+}
+
+uint64_t heap_decode(struct hotspot_vm *vm, uint64_t raw)
 {
     const struct name_layout *n = &vm->names;
 
     if (raw && n->compressed_oops)
         return n->oop_base + (raw << n->oop_shift);
-    return n->coloured_oops ? oop_uncolour(raw) : raw;
+    return n->coloured_oops ? coloured(vm, raw) : raw;
 }
 
-static int decode(const struct hotspot_vm *vm, uint64_t raw, uint64_t *ret)
+static int decode(struct hotspot_vm *vm, uint64_t raw, uint64_t *ret)
 {
     uint64_t object = heap_decode(vm, raw);
 
@@ -54,7 +62,7 @@ int heap_handle(struct hotspot_vm *vm, uint64_t at, uint64_t *ret)
 
     if (r < 0)
         return r;
-    raw = vm->names.coloured_oops ? oop_uncolour(raw) : raw;
+    raw = vm->names.coloured_oops ? coloured(vm, raw) : raw;
     if (!raw)
         return -ENOENT;
     *ret = raw;

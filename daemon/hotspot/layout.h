@@ -197,6 +197,11 @@ struct layout_field {
     X(barrier_card_table, "CardTableBarrierSet", "_card_table", W8, JDK_MAY)                       \
     X(card_map, "CardTable", "_byte_map", W8, JDK_MAY)                                             \
     X(card_map_bytes, "CardTable", "_byte_map_size", W8, JDK_MAY)                                  \
+    /* Where generational ZGC has moved objects to. */                                             \
+    X(z_bad_mask, "ZGlobalsForVMStructs", "_ZPointerLoadBadMask", W8, JDK_MAY)                     \
+    X(z_offset_mask, "ZGlobalsForVMStructs", "_ZAddressOffsetMask", W8, JDK_MAY)                   \
+    X(z_heap, "ZCollectedHeap", "_heap", WANY, JDK_MAY)                                            \
+    X(z_page_table, "ZHeap", "_page_table", WANY, JDK_MAY)                                         \
     X(loader_next, "ClassLoaderData", "_next", W8, JDK_MAY)                                        \
     X(loader_klasses, "ClassLoaderData", "_klasses", W8, JDK_MAY)                                  \
     X(klass_next, "Klass", "_next_link", W8, JDK_MAY)                                              \
@@ -231,6 +236,7 @@ struct layout_field {
     X(perf_capacity, "PerfMemory", "_capacity", JDK_MAY)                                           \
     X(collected_heap, "Universe", "_collectedHeap", JDK_MAY)                                       \
     X(loaders, "ClassLoaderDataGraph", "_head", JDK_MAY)                                           \
+    X(z_globals, "ZGlobalsForVMStructs", "_instance_p", JDK_MAY)                                   \
     X(barrier_set, "BarrierSet", "_barrier_set", JDK_MAY)                                          \
     X(oop_base, "Universe", "_narrow_oop._base", 8, 12)                                            \
     A(oop_base, "CompressedOops", "_narrow_oop._base", 13, 21)                                     \
@@ -298,6 +304,10 @@ struct layout_field {
     X(CardTableBarrierSet, "CardTableBarrierSet", JDK_MAY)                                         \
     X(CardTable, "CardTable", JDK_MAY)                                                             \
     X(ClassLoaderData, "ClassLoaderData", JDK_MAY)                                                 \
+    X(ZGlobals, "ZGlobalsForVMStructs", JDK_MAY)                                                   \
+    X(ZCollectedHeap, "ZCollectedHeap", JDK_MAY)                                                   \
+    X(ZHeap, "ZHeap", JDK_MAY)                                                                     \
+    X(ZForwarding, "ZForwarding", JDK_MAY)                                                         \
     X(oopDesc, "oopDesc", JDK_ALL)                                                                 \
     X(Flag, "Flag", 8, 10)                                                                         \
     X(JVMFlag, "JVMFlag", 11, 99)

@@ -134,6 +134,7 @@ int names_ready(struct hotspot_vm *vm)
         return n->known ? 0 : -ENOENT;
     r = names_open(vm);
     n->known = r == 0;
+    zgc_ready(vm);
     n->unusable = r < 0 && r != -EAGAIN && r != -ESRCH;
     return r;
 }

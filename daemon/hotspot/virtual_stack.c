@@ -27,7 +27,7 @@ static int read_object(struct hotspot_vm *vm, uint64_t at, uint64_t klass, void 
     return r == 0 && heap_klass(vm, buf) != klass ? -EBADMSG : r;
 }
 
-static uint64_t reference_in(const struct hotspot_vm *vm, const uint8_t *object, uint32_t offset)
+static uint64_t reference_in(struct hotspot_vm *vm, const uint8_t *object, uint32_t offset)
 {
     uint64_t raw = 0;
 

@@ -158,8 +158,11 @@ static int find_sets(struct dump *d, struct sets *s)
     int r;
 
     s->vm = d->vm;
-    if (v->roots && virtual_static(d->vm, v->klass[CLASS_TRACKING], v->roots, &set) == 0)
-        d->b->tracks_all = true;
+    if (v->roots) {
+        r = virtual_static(d->vm, v->klass[CLASS_TRACKING], v->roots, &set);
+        d->b->tracks_all |= r != -ENOENT;
+        d->b->broken += r != 0 && r != -ENOENT;
+    }
     add_set(s, set);
     if (!v->registry)
         return 0;

@@ -50,6 +50,16 @@ struct name_layout {
     uint32_t thread_name, string_value, string_coder; /* bytes into the object; coder 0: JDK 8 */
 };
 
+#define ZGC_MAPS 2 /* of the young and the old generation */
+
+/* Where generational ZGC keeps what it has moved. */
+struct zgc {
+    bool known, unusable;
+    uint64_t bad_mask_at, offset_mask;
+    uint64_t granules, maps[ZGC_MAPS]; /* arrays of pointers, one for each granule */
+    unsigned map_count;
+};
+
 /* Code that was still there after all that was read of it. */
 struct code_check {
     uint64_t epoch; /* of the memory: 0 none */
@@ -112,6 +122,7 @@ struct hotspot_vm {
     uint64_t nmethod_name, native_name; /* CodeBlob::_name seen to point to these, 0 not yet */
     struct leaf_maps *leaf_maps;        /* owned; NULL until asked for */
     struct name_layout names;
+    struct zgc zgc;
     struct unwind_locks locks; /* klass_bytes 0: not known */
     bool locks_unusable;
     struct stubs stubs;
@@ -180,6 +191,13 @@ int threads_visit(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie);
  * 0; -EFAULT: it has none, as it is ending or starting; -ESRCH; -errno. */
 int thread_tid(struct hotspot_vm *vm, uint64_t thread, int32_t *ret);
 
+/* ---- zgc.c ---- */
+
+/* Has vm->zgc filled in, if this VM runs generational ZGC and vm->names are known. */
+void zgc_ready(struct hotspot_vm *vm);
+/* Returns where the object at @object, which the coloured reference @raw leads to, is now. */
+uint64_t zgc_forward(struct hotspot_vm *vm, uint64_t raw, uint64_t object);
+
 /* ---- locks.c ---- */
 
 /* Reads the class at @klass, once vm->locks are known. 0; -errno. */
@@ -219,8 +237,8 @@ int string_read(struct hotspot_vm *vm, uint64_t string, struct buf *ret);
 uint64_t oop_uncolour(uint64_t raw);
 /* Returns the bytes of a reference inside an object. */
 unsigned heap_reference_bytes(const struct hotspot_vm *vm);
-/* Returns the address that reference @raw of an object leads to; 0: null. Reads nothing. */
-uint64_t heap_decode(const struct hotspot_vm *vm, uint64_t raw);
+/* Returns the address that reference @raw of an object leads to; 0: null. */
+uint64_t heap_decode(struct hotspot_vm *vm, uint64_t raw);
 /* Loads the reference at @at inside an object. 0; -ENOENT: it is null; -errno. */
 int heap_load(struct hotspot_vm *vm, uint64_t at, uint64_t *ret);
 /* Loads the reference that the VM's handle at @at has, which is never compressed. 0; -ENOENT: it is

@@ -15,6 +15,7 @@ ROOT = "jdk.internal.vm.Continuation.enter("
 
 class Threads(jvm.WithClasses):
     sources = ("ManyThreads.java", "Wall.java")
+    homes: dict[int, tuple[str, str, list[str]]] = {} # of each JDK that was started
 
     @classmethod
     def setUpClass(cls):
@@ -24,7 +25,9 @@ class Threads(jvm.WithClasses):
 
     def start(self, version: int, *command: str) -> int:
         """Starts java of VERSION with COMMAND and waits until its memory is read."""
-        home, classes, wrap = jdkroot.alone(version, self.classes.folder)
+        if version not in self.homes:
+            self.homes[version] = jdkroot.alone(version, self.classes.folder)
+        home, classes, wrap = self.homes[version]
         run = subprocess.Popen([*proc.ENDS_WITH_US, *wrap, f"{home}/bin/java", "-Xmx512m", "-cp", classes, *command],
                                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) # Wall ends with its input
         self.addCleanup(run.stdin.close)
@@ -67,8 +70,9 @@ class Threads(jvm.WithClasses):
             seen[name[1:]] += 1
         self.assertEqual(seen, {site: per_site for site in sites})
 
-    def check(self, version: int):
-        pid = self.many(version)
+    def check(self, version: int, *options: str):
+        """Lists 10,000 sleepers, and counts the threads of each site."""
+        pid = self.many(version, *options)
         sites = set(SITES) - ({"Monitor"} if version < 24 else set())
         dump = self.settled(pid, PER_SITE * len(sites) + SLEEPERS + TASKS)
         self.assertTrue(dump["complete"], dump["warnings"])
