@@ -138,7 +138,8 @@ static const struct route ROUTES[] = {
                .summary = "What every Java thread does now, platform and virtual: name, state, "
                           "stack, lock and its owner",
                .text = "Read from the JVM's memory while it runs on: nothing is injected, and no "
-                       "thread is stopped. What is missing is counted and said.",
+                       "thread is stopped. What is missing is counted and said. Text has the "
+                       "form of jstack.",
                .answer = "The threads.",
                .schema = "Threads",
                .types = "text/plain",
