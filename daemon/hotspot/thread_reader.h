@@ -5,8 +5,9 @@
 #include "hotspot/java_stack.h"
 #include "hotspot/thread_dump.h"
 
-#define READER_WORDS_MAX 16384 /* of one StackChunk, from its innermost frame on */
-#define READER_LOCKS 64        /* classes of locks that are remembered; a power of two */
+#define READER_WORDS_MAX 16384  /* of one StackChunk, from its innermost frame on */
+#define READER_CHUNK_BYTES 2048 /* of a StackChunk that are read with its head */
+#define READER_LOCKS 64         /* classes of locks that are remembered; a power of two */
 
 struct known_lock {
     uint64_t klass; /* 0: free */
@@ -18,6 +19,7 @@ struct thread_reader {
     struct java_codes codes;
     struct known_lock locks[READER_LOCKS];
     uint64_t words[READER_WORDS_MAX];
+    uint8_t chunk[READER_CHUNK_BYTES];
     uint64_t again[JAVA_STACK_WORDS_MAX];
 };
 

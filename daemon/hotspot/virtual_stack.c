@@ -13,10 +13,11 @@
 #define STATE_MASK 0xff /* bit 8: it is suspended */
 #define STATE_NEW 0
 #define CHUNK_MAX_BYTES 128
+#define WORD_BYTES sizeof(uint64_t)
 
 struct chunk {
     int32_t size, sp, bottom;
-    uint64_t parent, cont;
+    uint64_t parent;
 };
 
 /* Reads the first @n bytes of the object at @at, if it is of class @klass. */
@@ -56,15 +57,11 @@ static size_t continuation_bytes(const struct hotspot_vm *vm)
     return MAX(vm->virtual_layout.tail, vm->virtual_layout.mounted) + 8;
 }
 
-static int read_chunk(struct hotspot_vm *vm, uint64_t at, struct chunk *ret)
+static int parse_chunk(struct hotspot_vm *vm, const uint8_t *o, struct chunk *ret)
 {
     const struct virtual_layout *v = &vm->virtual_layout;
-    uint8_t o[CHUNK_MAX_BYTES];
     struct chunk c;
-    int r = read_object(vm, at, v->klass[CLASS_CHUNK], o, v->chunk_words);
 
-    if (r < 0)
-        return r;
     c.size = (int32_t)number_in(o, v->chunk_size);
     c.sp = (int32_t)number_in(o, v->chunk_sp);
     c.bottom = v->chunk_bottom ? (int32_t)number_in(o, v->chunk_bottom)
@@ -77,45 +74,88 @@ static int read_chunk(struct hotspot_vm *vm, uint64_t at, struct chunk *ret)
     return 0;
 }
 
-/* Appends the frames of the chunk at @at. Return: enum java_stack_end; -errno. */
-static int walk_chunk(struct dump *d, uint64_t at, const struct chunk *c, struct java_walk *w)
+static int read_chunk(struct hotspot_vm *vm, uint64_t at, struct chunk *ret)
 {
-    uint64_t words_at = at + d->vm->virtual_layout.chunk_words;
-    size_t from = c->sp >= 2 ? (size_t)c->sp - 2 : 0, n = (size_t)c->bottom - from;
-    bool part = n > READER_WORDS_MAX;
-    int r;
+    const struct virtual_layout *v = &vm->virtual_layout;
+    uint8_t o[CHUNK_MAX_BYTES];
+    int r = read_object(vm, at, v->klass[CLASS_CHUNK], o, v->chunk_words);
 
-    n = MIN(n, (size_t)READER_WORDS_MAX);
-    if (c->sp < 2)
-        return -EBADMSG;
-    r = memory_read_direct(&d->vm->memory, words_at + from * 8, d->reader->words, n * 8);
+    return r == 0 ? parse_chunk(vm, o, ret) : r;
+}
+
+/* Reads the chunk at @at, and its frames into d->reader->words: the words from *ret_from on. Most
+ * chunks are small, and take one reading. */
+static int read_frames(struct dump *d, uint64_t at, struct chunk *ret, size_t *ret_from,
+                       size_t *ret_count)
+{
+    const struct virtual_layout *v = &d->vm->virtual_layout;
+    struct thread_reader *reader = d->reader;
+    size_t have = sizeof(reader->chunk), from, n;
+    int r = memory_read_direct(&d->vm->memory, at, reader->chunk, have);
+
+    if (r < 0) { /* it lies at the end of what is mapped */
+        have = v->chunk_words;
+        r = memory_read_direct(&d->vm->memory, at, reader->chunk, have);
+    }
+    if (r == 0 && heap_klass(d->vm, reader->chunk) != v->klass[CLASS_CHUNK])
+        r = -EBADMSG;
+    if (r == 0)
+        r = parse_chunk(d->vm, reader->chunk, ret);
     if (r < 0)
         return r;
+    *ret_from = from = ret->sp >= 2 ? (size_t)ret->sp - 2 : 0;
+    *ret_count = n =
+        ret->sp >= ret->bottom ? 0 : MIN((size_t)ret->bottom - from, (size_t)READER_WORDS_MAX);
+    if (n && v->chunk_words + (from + n) * WORD_BYTES <= have)
+        memcpy(reader->words, reader->chunk + v->chunk_words + from * WORD_BYTES, n * WORD_BYTES);
+    else if (n)
+        r = memory_read_direct(&d->vm->memory, at + v->chunk_words + from * WORD_BYTES,
+                               reader->words, n * WORD_BYTES);
+    return r;
+}
+
+/* Appends the frames of the chunk @c at @at, @n words of which were read from word @from on.
+ * Return: enum java_stack_end; -errno. */
+static int walk_chunk(struct dump *d, uint64_t at, const struct chunk *c, size_t from, size_t n,
+                      struct java_walk *w)
+{
+    uint64_t words_at = at + d->vm->virtual_layout.chunk_words;
+    bool part = n < (size_t)c->bottom - from;
+    int r;
+
+    if (c->sp < 2 || n < 2)
+        return -EBADMSG;
     w->words = d->reader->words;
     w->relative = true;
-    w->low = words_at + from * 8;
-    w->words_end = w->low + n * 8;
-    w->high = words_at + (uint64_t)c->bottom * 8;
-    w->sp = words_at + (uint64_t)c->sp * 8;
+    w->low = words_at + from * WORD_BYTES;
+    w->words_end = w->low + n * WORD_BYTES;
+    w->high = words_at + (uint64_t)c->bottom * WORD_BYTES;
+    w->sp = words_at + (uint64_t)c->sp * WORD_BYTES;
     w->pc = d->reader->words[1];
     w->fp = w->unextended = 0;
     r = java_stack_walk(w);
     return r == JAVA_STACK_BROKEN && part ? (int)JAVA_STACK_CUT : r;
 }
 
-/* Walks all chunks from the one at @at on. */
-static int walk_chunks(struct dump *d, uint64_t at, struct java_walk *w)
+/* Walks all chunks from the one at @at on. *ret_sp: of that one. Return: enum java_stack_end;
+ * -errno. */
+static int walk_chunks(struct dump *d, uint64_t at, struct java_walk *w, int32_t *ret_sp)
 {
     int r = JAVA_STACK_WHOLE;
 
     for (unsigned i = 0; at && r == JAVA_STACK_WHOLE; i++) {
         struct chunk c;
+        size_t from, n;
 
         if (i == CHUNKS_MAX)
             return JAVA_STACK_CUT;
-        r = read_chunk(d->vm, at, &c);
-        if (r == 0 && c.sp < c.bottom)
-            r = walk_chunk(d, at, &c, w);
+        r = read_frames(d, at, &c, &from, &n);
+        if (r < 0)
+            return r;
+        if (i == 0)
+            *ret_sp = c.sp;
+        if (n)
+            r = walk_chunk(d, at, &c, from, n, w);
         at = c.parent;
     }
     return r;
@@ -146,7 +186,7 @@ static enum hotspot_dump_stack virtual_stack(struct dump *d, uint64_t object, co
     uint64_t cont = reference_in(d->vm, thread, v->cont), tail;
     uint8_t o[OBJECT_MAX];
     struct java_walk w;
-    struct chunk first;
+    int32_t sp = 0;
     int r;
 
     if (read_object(d->vm, cont, v->klass[CLASS_CONTINUATION], o, continuation_bytes(d->vm)) < 0)
@@ -157,11 +197,9 @@ static enum hotspot_dump_stack virtual_stack(struct dump *d, uint64_t object, co
     if (!tail)
         return DUMP_STACK_NONE;
     dump_begin_walk(d, &w);
-    if (read_chunk(d->vm, tail, &first) < 0)
-        return DUMP_STACK_CHANGED;
-    r = walk_chunks(d, tail, &w);
+    r = walk_chunks(d, tail, &w, &sp);
     if ((r != JAVA_STACK_WHOLE && r != JAVA_STACK_CUT) || !w.count ||
-        !is_same(d, object, thread, cont, tail, first.sp))
+        !is_same(d, object, thread, cont, tail, sp))
         return DUMP_STACK_CHANGED;
     t->first = d->b->word_count;
     t->count = w.count;
