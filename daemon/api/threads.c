@@ -41,6 +41,7 @@ struct dump_ask {
     struct fingerprint_key key;
     bool tracks_all;
     uint32_t broken, left_sets;
+    uint64_t no_room; /* names and stacks beyond THREAD_DUMP_TEXT_MAX */
 };
 
 /* ---- the engine's thread ---- */
@@ -102,16 +103,25 @@ static int call_begin(struct api *api, void *arg)
 
 /* ---- texts ---- */
 
+/* Returns 0 for a text that has no room. */
+static uint32_t intern_text(struct dump_ask *a, const struct buf *text)
+{
+    uint32_t id = 0;
+
+    if (text->error || intern_add(a->dump->strings, buf_span(text), &id) < 0) {
+        a->no_room++;
+        return 0;
+    }
+    return id;
+}
+
 static uint32_t intern_clean(struct dump_ask *a, struct span raw)
 {
     _cleanup_buf_ struct buf clean = BUF_NULL;
-    uint32_t id = 0;
 
     buf_init(&clean, TEXT_NAME_MAX);
     text_clean(raw, TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &clean);
-    if (intern_add(a->dump->strings, buf_span(&clean), &id) < 0)
-        return 0;
-    return id;
+    return intern_text(a, &clean);
 }
 
 /* "java.lang.Thread.run(Thread.java:1583)". Texts of the frame table are clean. */
@@ -138,15 +148,12 @@ static uint32_t stack_text(struct api *api, struct dump_ask *a, struct process *
 {
     const struct frame_table *t = api->engine.captures->frames;
     _cleanup_buf_ struct buf text = BUF_NULL;
-    uint32_t id = 0;
 
     symbolizer_java_stack(api->engine.symbolizer, p, words, count, clock_monotonic_ns(), a->named);
     buf_init(&text, a->named->count * LINE_BYTES + 1);
     for (size_t i = 0; i < a->named->count; i++)
         add_frame_line(t, a->named->frames[i], &text);
-    if (text.error || intern_add(a->dump->strings, buf_span(&text), &id) < 0)
-        return 0;
-    return id;
+    return intern_text(a, &text);
 }
 
 static uint32_t stack_of(struct api *api, struct dump_ask *a, struct process *p,
@@ -279,7 +286,7 @@ static void take_thread(struct api *api, struct dump_ask *a, struct process *p,
     found.lock_class = class_of(a, p, t->lock_klass);
     found.stack = stack_of(api, a, p, t);
     if (t->count && !found.stack)
-        found.why = THREAD_STACK_CHANGED;
+        found.why = THREAD_STACK_CUT;
     *at = found;
     if (t->carried_id && found.stack)
         split_carrier(a, at, t->carried_id);
@@ -451,6 +458,9 @@ static void warn_of_rest(struct dump_ask *a)
                          "%u places of the tables of virtual threads could not be read, as the "
                          "JVM moved its objects: some threads may be missing",
                          a->broken);
+    if (a->no_room)
+        thread_dump_warn(d, "%llu names and stacks are missing: there are more than a dump holds",
+                         (unsigned long long)a->no_room);
     if (d->left_out)
         thread_dump_warn(d, "%llu threads are left out: there are more than a dump holds",
                          (unsigned long long)d->left_out);

@@ -114,8 +114,8 @@ static int read_frames(struct dump *d, uint64_t at, struct chunk *ret, size_t *r
     return r;
 }
 
-/* Appends the frames of the chunk @c at @at, @n words of which were read from word @from on.
- * Return: enum java_stack_end; -errno. */
+/* Appends the frames of the chunk @c at @at. Its @n words from word @from on were read. Return:
+ * enum java_stack_end; -errno. */
 static int walk_chunk(struct dump *d, uint64_t at, const struct chunk *c, size_t from, size_t n,
                       struct java_walk *w)
 {
