@@ -44,7 +44,7 @@ static json_t *seconds_json(uint64_t ns)
 static json_t *entry_json(const struct scheduled_facts *f)
 {
     const struct rule *rule = f->rule;
-    const struct store_history *h = f->history;
+    const struct store_runs *h = f->history;
     json_t *o = json_pack(
         "{s:s, s:o, s:s, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "name", rule->name,
         "match", matchers_json(&rule->match), "event", rule->event, "hz", rule->millihz / 1000.0,

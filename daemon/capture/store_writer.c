@@ -14,8 +14,8 @@
 
 struct kept {
     struct kept *next;
-    struct profile *profile;       /* a reference; NULL: of a schedule, its history */
-    struct store_history *history; /* owned; NULL: of a capture, its profile */
+    struct profile *profile;    /* a reference; NULL: of a schedule, its history */
+    struct store_runs *history; /* owned; NULL: of a capture, its profile */
     char schedule[64];
     uint64_t max_age_s;
     enum store_writer_turn turn;
@@ -102,7 +102,7 @@ static void *store_writer_main(void *arg)
             break;
         pthread_mutex_unlock(&k->lock);
         if (item && item->history)
-            store_put_history(k->store, item->schedule, item->history, NULL);
+            store_put_runs(k->store, item->schedule, item->history, NULL);
         else if (item)
             keep(k, item);
         if (now - trimmed_ns >= STORE_WRITER_TRIM_NS) {
@@ -228,8 +228,7 @@ size_t store_writer_waiting(struct store_writer *k)
     return n;
 }
 
-void store_writer_put_history(struct store_writer *k, const char *schedule,
-                              const struct store_history *h)
+void store_writer_put_runs(struct store_writer *k, const char *schedule, const struct store_runs *h)
 {
     struct kept *item = calloc(1, sizeof(*item));
 

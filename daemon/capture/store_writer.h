@@ -42,7 +42,7 @@ void store_writer_hurry(struct store_writer *k, uint64_t now_ns);
 /* Returns how many profiles are not yet stored. */
 size_t store_writer_waiting(struct store_writer *k);
 /* Writes what has become of the runs of a schedule. */
-void store_writer_put_history(struct store_writer *k, const char *schedule,
-                              const struct store_history *h);
+void store_writer_put_runs(struct store_writer *k, const char *schedule,
+                           const struct store_runs *h);
 /* Returns the profile of a capture that is queued, as a new reference; NULL if there is none. */
 struct profile *store_writer_find(struct store_writer *k, const char *id);

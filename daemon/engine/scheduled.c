@@ -17,7 +17,7 @@ struct entry {
     bool refused;            /* schedules: the run that is due was tried, and there was no room */
     uint64_t began_ns;       /* triggers: monotonic, of the last run; 0: none yet */
     bool starting;           /* triggers: a capture does not sample yet */
-    struct store_history history;
+    struct store_runs history;
     bool changed; /* not written down yet */
 };
 
@@ -74,7 +74,7 @@ static void entry_init(struct entry *n, const struct entry *before, const struct
 
     n->rule = rule;
     if (!before && env->store)
-        store_get_history(env->store, rule->name, &n->history, NULL);
+        store_get_runs(env->store, rule->name, &n->history, NULL);
     if (before) {
         n->history = before->history;
         n->changed = before->changed;
@@ -97,7 +97,7 @@ static void entry_init(struct entry *n, const struct entry *before, const struct
 static void entry_save(struct scheduled *s, struct entry *n)
 {
     if (n->changed)
-        store_writer_put_history(s->env.store_writer, n->rule->name, &n->history);
+        store_writer_put_runs(s->env.store_writer, n->rule->name, &n->history);
     n->changed = false;
 }
 

@@ -44,7 +44,7 @@ void scheduled_begun(struct scheduled *s, const struct capture_begun *b);
 /* Of one schedule or trigger; borrowed. */
 struct scheduled_facts {
     const struct rule *rule;
-    const struct store_history *history;
+    const struct store_runs *history;
     uint64_t phase_ns, next_ns; /* schedules; CLOCK_REALTIME */
 };
 /* Calls @fn for each schedule, or for each trigger, in the order of the configuration. */

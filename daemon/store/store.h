@@ -103,18 +103,17 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
 
 /* What has become of the runs of a schedule or trigger: kept beside its captures, so that a restart
  * goes on counting. */
-struct store_history {
+struct store_runs {
     uint64_t last_ns;       /* of the last run; 0: none yet */
     uint64_t last_error_ns; /* of what follows; 0: never */
     uint64_t runs, missed, unmatched;
     char last_id[STORE_ID_BYTES];
     char last_error[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 8]; /* why a run did not begin */
 };
-int store_put_history(struct store *s, const char *name, const struct store_history *h,
-                      struct error *err);
+int store_put_runs(struct store *s, const char *name, const struct store_runs *h,
+                   struct error *err);
 /* 0; STORE_NOT_FOUND: nothing is known of it. */
-int store_get_history(struct store *s, const char *name, struct store_history *ret,
-                      struct error *err);
+int store_get_runs(struct store *s, const char *name, struct store_runs *ret, struct error *err);
 
 /* Drops what is too old or too much. To be called now and then (each 60 s) and after puts. @now_ns
  * 0: the wall clock cannot be trusted, and nothing is too old. */

@@ -53,12 +53,12 @@ static void close_rig(void)
 
 static void take_history(void *cookie, const struct scheduled_facts *f)
 {
-    *(struct store_history *)cookie = *f->history;
+    *(struct store_runs *)cookie = *f->history;
 }
 
-static struct store_history history(bool of_trigger)
+static struct store_runs history(bool of_trigger)
 {
-    struct store_history h = { 0 };
+    struct store_runs h = { 0 };
 
     scheduled_each(scheduled, of_trigger, take_history, &h);
     return h;
@@ -119,7 +119,7 @@ END_TEST
 
 START_TEST(a_schedule_counts_captures_that_begin)
 {
-    struct store_history h;
+    struct store_runs h;
 
     fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 1);
     while (!rig.captures.running) {

@@ -252,23 +252,23 @@ END_TEST
 
 START_TEST(history_outlives_a_restart)
 {
-    struct store_history h = { .last_ns = 5,
-                               .last_error_ns = 6,
-                               .runs = 7,
-                               .missed = 8,
-                               .unmatched = 9,
-                               .last_id = "aa",
-                               .last_error = "why" },
-                         got = { 0 };
+    struct store_runs h = { .last_ns = 5,
+                            .last_error_ns = 6,
+                            .runs = 7,
+                            .missed = 8,
+                            .unmatched = 9,
+                            .last_id = "aa",
+                            .last_error = "why" },
+                      got = { 0 };
     struct store *s = open_store(0, 0);
 
-    ck_assert_int_eq(store_get_history(s, "nightly", &got, NULL), STORE_NOT_FOUND);
-    ck_assert_int_eq(store_put_history(s, "nightly", &h, NULL), 0);
+    ck_assert_int_eq(store_get_runs(s, "nightly", &got, NULL), STORE_NOT_FOUND);
+    ck_assert_int_eq(store_put_runs(s, "nightly", &h, NULL), 0);
     h.runs++;
-    ck_assert_int_eq(store_put_history(s, "nightly", &h, NULL), 0);
+    ck_assert_int_eq(store_put_runs(s, "nightly", &h, NULL), 0);
     store_close(s);
     s = open_store(0, 0);
-    ck_assert_int_eq(store_get_history(s, "nightly", &got, NULL), 0);
+    ck_assert_int_eq(store_get_runs(s, "nightly", &got, NULL), 0);
     ck_assert_mem_eq(&got, &h, sizeof(h));
     store_close(s);
 }

@@ -125,7 +125,7 @@ static const char *const BACK[] = {
 START_TEST(an_older_file_is_brought_up_to_date)
 {
     struct profile *p = make_profile("aa", 1000 * NSEC_PER_SEC, 10, "work"), *got = NULL;
-    struct store_history h = { .runs = 1 };
+    struct store_runs h = { .runs = 1 };
     struct store *s = open_store(0, 0);
     char problem[256];
 
@@ -138,7 +138,7 @@ START_TEST(an_older_file_is_brought_up_to_date)
     ck_assert_str_eq(problem, "");
     ck_assert_int_eq(store_get(s, "aa", &got, NULL), 0);
     profile_unref(got);
-    ck_assert_int_eq(store_put_history(s, "nightly", &h, NULL), 0);
+    ck_assert_int_eq(store_put_runs(s, "nightly", &h, NULL), 0);
     store_close(s);
     profile_unref(p);
 }

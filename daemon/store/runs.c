@@ -2,8 +2,7 @@
 /* What has become of schedules' runs, one row for each name. */
 #include "store/store_impl.h"
 
-int store_put_history(struct store *s, const char *name, const struct store_history *h,
-                      struct error *err)
+int store_put_runs(struct store *s, const char *name, const struct store_runs *h, struct error *err)
 {
     sqlite3_stmt *stmt = NULL;
     int r;
@@ -30,9 +29,9 @@ int store_put_history(struct store *s, const char *name, const struct store_hist
     return r;
 }
 
-static void take_row(sqlite3_stmt *stmt, struct store_history *ret)
+static void take_row(sqlite3_stmt *stmt, struct store_runs *ret)
 {
-    *ret = (struct store_history){
+    *ret = (struct store_runs){
         .last_ns = (uint64_t)sqlite3_column_int64(stmt, 0),
         .last_error_ns = (uint64_t)sqlite3_column_int64(stmt, 1),
         .runs = (uint64_t)sqlite3_column_int64(stmt, 2),
@@ -43,8 +42,7 @@ static void take_row(sqlite3_stmt *stmt, struct store_history *ret)
     snprintf(ret->last_error, sizeof(ret->last_error), "%s", store_text(stmt, 6));
 }
 
-int store_get_history(struct store *s, const char *name, struct store_history *ret,
-                      struct error *err)
+int store_get_runs(struct store *s, const char *name, struct store_runs *ret, struct error *err)
 {
     sqlite3_stmt *stmt = NULL;
     int r, step;
