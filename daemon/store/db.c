@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is asked of SQLite, and its errors in words. */
-#include "store/folder.h"
 #include "store/store_impl.h"
 
 int store_failed(struct store *s, struct error *err, const char *what)
@@ -11,12 +10,10 @@ int store_failed(struct store *s, struct error *err, const char *what)
     /* The second: it found no room for the index of its log. */
     if (primary == SQLITE_FULL || code == SQLITE_IOERR_SHMSIZE) {
         r = -ENOSPC;
-        remedy =
-            "free disk space, or lower store_max_bytes; captures are written again by themselves";
+        remedy = "free disk space, or lower store_max_bytes; flamed writes again by itself";
     } else if (primary == SQLITE_READONLY || primary == SQLITE_CANTOPEN || primary == SQLITE_PERM) {
         r = -EROFS;
-        remedy = "make the store's folder writable for flamed's user; captures are then written by "
-                 "themselves";
+        remedy = "make the store's folder writable for flamed's user; flamed then writes by itself";
     } else if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB) {
         r = -EBADMSG;
         remedy = "move the file away, and those beside it: flamed begins a new one by itself";
@@ -27,11 +24,11 @@ int store_failed(struct store *s, struct error *err, const char *what)
         r = -EBUSY;
         remedy = "end the other program that has the file open";
     }
-    error_set(err, r, "%s: %s (%s/" STORE_FILE ")", what, sqlite3_errmsg(s->db), s->opts.dir);
+    error_set(err, r, "%s: %s (%s)", what, sqlite3_errmsg(s->db), s->path);
     if (remedy)
         error_remedy(err, "%s", remedy);
     snprintf(s->problem, sizeof(s->problem), "%s: %.80s; %s", what, sqlite3_errmsg(s->db),
-             remedy ? remedy : "flamed tries again at the next capture");
+             remedy ? remedy : "flamed tries again by itself");
     return r;
 }
 

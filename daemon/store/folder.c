@@ -23,7 +23,8 @@ struct content {
 
 static bool is_store_file(const char *name)
 {
-    return strncmp(name, STORE_FILE, strlen(STORE_FILE)) == 0;
+    return strncmp(name, STORE_FILE, strlen(STORE_FILE)) == 0 ||
+           strncmp(name, STORE_FILE_HISTORY, strlen(STORE_FILE_HISTORY)) == 0;
 }
 
 /* What a file system makes in its topmost folder is nobody's. */

@@ -9,7 +9,9 @@
 
 #include <sys/types.h>
 
-#define STORE_FILE "flamed.db" /* and what begins with it: the log of writes, a copy put aside */
+/* And what begins with them: the log of writes, a copy put aside. */
+#define STORE_FILE "flamed.db"
+#define STORE_FILE_HISTORY "flamed-history.db"
 
 /* Opens the folder @path for the user @uid, and makes it where it is missing. Root hands over a
  * folder of its own if that is empty or holds a store of @uid, and no other. It never hands over a

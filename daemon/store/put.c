@@ -116,8 +116,7 @@ static int put_processes(struct store *s, const struct profile *p, int64_t n, st
     return r;
 }
 
-/* What the capture added to its dictionary. */
-static int put_additions(struct store *s, struct error *err)
+int put_additions(struct store *s, struct error *err)
 {
     static const char SQL[] =
         "INSERT INTO additions(epoch, seq, body) VALUES(?1,"
@@ -163,8 +162,7 @@ static int put_whole(struct store *s, const struct profile *p, const char *sched
     return r;
 }
 
-/* Runs @r's transaction to its end: what it wrote stays, or none of it. */
-static int end_transaction(struct store *s, int r, struct error *err)
+int end_transaction(struct store *s, int r, struct error *err)
 {
     if (r == 0)
         r = store_exec(s, "COMMIT", err);

@@ -48,8 +48,7 @@ static int drop_by_age(struct store *s, uint64_t now_ns, struct error *err)
     return 0;
 }
 
-/* Bytes in use: free pages are handed back below. */
-static uint64_t bytes_in_use(struct store *s)
+uint64_t store_bytes_in_use(struct store *s)
 {
     return (store_number(s, "PRAGMA page_count") - store_number(s, "PRAGMA freelist_count")) *
            store_number(s, "PRAGMA page_size");
@@ -88,7 +87,7 @@ static int drop_by_size(struct store *s, struct error *err)
 {
     int r, dropped = 0;
 
-    if (!s->writable || !s->opts.max_bytes || bytes_in_use(s) <= s->opts.max_bytes)
+    if (!s->writable || !s->opts.max_bytes || store_bytes_in_use(s) <= s->opts.max_bytes)
         return 0;
     r = drop_of_scope(s, &dropped, err);
     if (r == 0 && !dropped) {

@@ -42,7 +42,41 @@ static const char BASE[] =
 /* Row n brings a file of version n + 1 to version n + 2. */
 static const char *const STEPS[] = { SCHEDULES, SCOPE, EVENTS, SERVICE };
 
-_Static_assert(ARRAY_SIZE(STEPS) == STORE_SCHEMA - 1, "a step from each version to the next");
+/* The history, in a file of its own. Minutes, hours and what lies between: store/history.h. */
+static const char HISTORY[] =
+    "CREATE TABLE epochs(id INTEGER PRIMARY KEY, created_ns INTEGER NOT NULL);"
+    "CREATE TABLE additions(epoch INTEGER NOT NULL REFERENCES epochs(id) ON DELETE CASCADE,"
+    " seq INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY(epoch, seq)) WITHOUT ROWID;"
+    /* JVMs; a row with pid 0 stands for all other processes of its owner */
+    "CREATE TABLE images(n INTEGER PRIMARY KEY, pid INTEGER NOT NULL, start_ticks INTEGER NOT NULL,"
+    " exec_no INTEGER NOT NULL, owner INTEGER NOT NULL, name TEXT NOT NULL, container TEXT NOT "
+    "NULL, pod TEXT NOT NULL, namespace TEXT NOT NULL, service TEXT NOT NULL, version TEXT NOT "
+    "NULL, environment TEXT NOT NULL, java TEXT NOT NULL, flags INTEGER NOT NULL, started_ns "
+    "INTEGER NOT NULL, first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL,"
+    " UNIQUE(pid, start_ticks, exec_no, owner));"
+    "CREATE INDEX images_by_service ON images(service, started_ns);"
+    "CREATE TABLE parts(n INTEGER PRIMARY KEY, tier INTEGER NOT NULL, start_ns INTEGER NOT NULL,"
+    " image INTEGER NOT NULL, rolled INTEGER NOT NULL, bytes INTEGER NOT NULL, sums BLOB NOT NULL,"
+    " epoch INTEGER NOT NULL, body BLOB NOT NULL);"
+    "CREATE INDEX parts_by_time ON parts(tier, start_ns, image, rolled, bytes);"
+    "CREATE INDEX parts_by_epoch ON parts(epoch);"
+    /* when the recorder ran: what is in no row is a gap */
+    "CREATE TABLE minutes(n INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, end_ns INTEGER NOT "
+    "NULL, lost INTEGER NOT NULL);"
+    "CREATE INDEX minutes_by_time ON minutes(start_ns);"
+    "CREATE TABLE marks(n INTEGER PRIMARY KEY, time_ns INTEGER NOT NULL, kind INTEGER NOT NULL,"
+    " image INTEGER NOT NULL, text TEXT NOT NULL);"
+    "CREATE INDEX marks_by_time ON marks(time_ns);";
+
+/* What makes the newest version of a file, by its kind. */
+static const struct schema {
+    int version;
+    const char *base;         /* of version 1 */
+    const char *const *steps; /* [version - 1] */
+} SCHEMAS[] = {
+    [STORE_CAPTURES] = { ARRAY_SIZE(STEPS) + 1, BASE, STEPS },
+    [STORE_HISTORY] = { 1, HISTORY, NULL },
+};
 
 static int schema_version(struct store *s, int *ret, struct error *err)
 {
@@ -84,7 +118,7 @@ static bool is_like(sqlite3 *db, sqlite3 *own)
 }
 
 /* Whether @db has what a flamed of @version made (0: nothing), and nothing else. */
-static bool schema_is_of(sqlite3 *db, int version)
+static bool schema_is_of(sqlite3 *db, const struct schema *schema, int version)
 {
     sqlite3 *own = NULL;
     int r = sqlite3_open_v2(
@@ -92,33 +126,34 @@ static bool schema_is_of(sqlite3 *db, int version)
     bool same;
 
     if (r == SQLITE_OK && version > 0)
-        r = sqlite3_exec(own, BASE, NULL, NULL, NULL);
+        r = sqlite3_exec(own, schema->base, NULL, NULL, NULL);
     for (int v = 1; v < version && r == SQLITE_OK; v++)
-        r = sqlite3_exec(own, STEPS[v - 1], NULL, NULL, NULL);
+        r = sqlite3_exec(own, schema->steps[v - 1], NULL, NULL, NULL);
     same = r == SQLITE_OK && is_like(db, own);
     sqlite3_close(own);
     return same;
 }
 
-bool schema_is_ours(sqlite3 *db)
+bool schema_is_ours(sqlite3 *db, enum store_kind kind)
 {
-    return schema_is_of(db, STORE_SCHEMA);
+    return schema_is_of(db, &SCHEMAS[kind], SCHEMAS[kind].version);
 }
 
 /* From @version (0: an empty file) to ours, whole or not at all. A file that has other tables than
  * its version says stays as it is. */
-static int schema_raise(struct store *s, int version, struct error *err)
+static int schema_raise(struct store *s, const struct schema *schema, int version,
+                        struct error *err)
 {
     char sql[64];
     int r = store_exec(s, "BEGIN IMMEDIATE", err);
 
-    if (r == 0 && !schema_is_of(s->db, version))
+    if (r == 0 && !schema_is_of(s->db, schema, version))
         r = SCHEMA_FOREIGN;
     if (r == 0 && version == 0)
-        r = store_exec(s, BASE, err);
-    for (int v = MAX(version, 1); r == 0 && v < STORE_SCHEMA; v++)
-        r = store_exec(s, STEPS[v - 1], err);
-    snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", STORE_SCHEMA);
+        r = store_exec(s, schema->base, err);
+    for (int v = MAX(version, 1); r == 0 && v < schema->version; v++)
+        r = store_exec(s, schema->steps[v - 1], err);
+    snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", schema->version);
     if (r == 0)
         r = store_exec(s, sql, err);
     if (r == 0)
@@ -129,6 +164,7 @@ static int schema_raise(struct store *s, int version, struct error *err)
 
 int schema_prepare(struct store *s, struct error *err)
 {
+    const struct schema *schema = &SCHEMAS[s->opts.kind];
     int version = 0;
     int r =
         store_exec(s,
@@ -143,9 +179,9 @@ int schema_prepare(struct store *s, struct error *err)
         r = schema_version(s, &version, err);
     if (r < 0)
         return r;
-    if (version < 0 || version > STORE_SCHEMA)
+    if (version < 0 || version > schema->version)
         return SCHEMA_NEWER;
-    if (version < STORE_SCHEMA)
-        return schema_raise(s, version, err);
-    return schema_is_ours(s->db) ? 0 : SCHEMA_FOREIGN;
+    if (version < schema->version)
+        return schema_raise(s, schema, version, err);
+    return schema_is_ours(s->db, s->opts.kind) ? 0 : SCHEMA_FOREIGN;
 }

@@ -106,8 +106,8 @@ static void store_open_readable(struct store *s, bool shared)
             sqlite3_open_v2(uri.p, &s->db,
                             SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_FULLMUTEX,
                             NULL) == SQLITE_OK &&
-            schema_is_ours(s->db) &&
-            sqlite3_exec(s->db, "SELECT count(*) FROM captures", NULL, NULL, NULL) == SQLITE_OK)
+            schema_is_ours(s->db, s->opts.kind) &&
+            sqlite3_exec(s->db, "SELECT count(*) FROM epochs", NULL, NULL, NULL) == SQLITE_OK)
             return;
     }
     sqlite3_close(TAKE_PTR(s->db));
@@ -136,7 +136,8 @@ static void store_open_db(struct store *s)
     int r = 0;
 
     s->reopened_ns = clock_monotonic_ns();
-    snprintf(s->path, sizeof(s->path), "%s/" STORE_FILE, s->opts.dir);
+    snprintf(s->path, sizeof(s->path), "%s/%s", s->opts.dir,
+             s->opts.kind == STORE_HISTORY ? STORE_FILE_HISTORY : STORE_FILE);
     if (sqlite3_open_v2(s->path, &s->db,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX,
                         NULL) != SQLITE_OK) {
@@ -151,7 +152,7 @@ static void store_open_db(struct store *s)
         store_refuse_schema(s);
         return;
     }
-    if (r == 0)
+    if (r == 0 && s->opts.kind == STORE_CAPTURES)
         r = store_fail_interrupted(s, &err);
     s->writable = r == 0;
     if (s->writable)

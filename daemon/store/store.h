@@ -15,7 +15,14 @@
 
 struct store;
 
+/* A file of the store, each with tables of its own. */
+enum store_kind {
+    STORE_CAPTURES,
+    STORE_HISTORY, /* what the flight recorder spills: store/history.h has the functions for it */
+};
+
 struct store_opts {
+    enum store_kind kind;
     int dir_fd;         /* the folder; borrowed */
     const char *dir;    /* its path, as SQLite will open files below it */
     uint64_t max_bytes; /* 2 GiB: the oldest captures go first */

@@ -9,7 +9,6 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 
-#define STORE_SCHEMA 5
 #define STORE_REOPEN_NS (10 * NSEC_PER_SEC)
 #define STORE_EPOCHS_CACHED 2
 /* How long a caller waits for its turn; the second if the engine may be that caller. If a turn
@@ -75,7 +74,18 @@ int schema_prepare(struct store *s, struct error *err);
 /* Returns whether @db has the tables and indexes of this version, and nothing else. Views, triggers
  * and expressions would run in each flamed that opens the file. A worker that was taken over could
  * leave a query there that never ends. */
-bool schema_is_ours(sqlite3 *db);
+bool schema_is_ours(sqlite3 *db, enum store_kind kind);
+
+/* Returns the bytes of the file that are in use, without its free pages. */
+uint64_t store_bytes_in_use(struct store *s);
+
+/* put.c */
+
+/* Writes what was added to the dictionary being written. 0 or -errno with @err. */
+int put_additions(struct store *s, struct error *err);
+/* Ends the transaction: commits if @r is 0, else takes all back and returns @r. -errno with @err.
+ */
+int end_transaction(struct store *s, int r, struct error *err);
 
 /* dictionaries.c */
 

@@ -25,7 +25,10 @@ static inline void setup(void)
 
 static inline void teardown(void)
 {
-    static const char *const FILES[] = { "flamed.db", "flamed.db-wal", "flamed.db-shm" };
+    static const char *const FILES[] = {
+        "flamed.db",         "flamed.db-wal",         "flamed.db-shm",
+        "flamed-history.db", "flamed-history.db-wal", "flamed-history.db-shm"
+    };
     char path[256];
 
     chmod(dir, 0700);

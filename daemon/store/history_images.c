@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The JVMs that the history knows, and what happened to their services. */
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "store/history_impl.h"
+
+#define IMAGE_STRINGS_MAX ((size_t)64 << 20)
+#define IMAGE_COLUMNS                                                                              \
+    "n, pid, start_ticks, exec_no, owner, name, container, pod, namespace, service, version,"      \
+    " environment, java, flags, started_ns, first_ns, last_ns"
+
+const char *history_mark_name(enum history_mark_kind kind)
+{
+    static const char *const NAMES[HISTORY_MARK_KINDS] = { "deploy", "clock" };
+
+    return NAMES[kind];
+}
+
+/* ---- writing ---- */
+
+static int done(struct history *h, sqlite3_stmt *stmt, struct error *err)
+{
+    return sqlite3_step(stmt) == SQLITE_DONE
+               ? 0
+               : store_failed(h->store, err, "cannot write the history");
+}
+
+static void bind_text(sqlite3_stmt *stmt, int at, const char *text)
+{
+    sqlite3_bind_text(stmt, at, text ? text : "", -1, SQLITE_TRANSIENT);
+}
+
+int marks_add(struct history *h, uint64_t time_ns, enum history_mark_kind kind, int64_t image,
+              const char *text, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r = store_prepare(h->store, "INSERT INTO marks(time_ns, kind, image, text) VALUES(?,?,?,?)",
+                          &stmt, err);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)time_ns);
+    sqlite3_bind_int(stmt, 2, (int)kind);
+    sqlite3_bind_int64(stmt, 3, image);
+    bind_text(stmt, 4, text);
+    return done(h, stmt, err);
+}
+
+/* What differs, as the part of a sentence; "": nothing that is known of both. */
+static void difference(sqlite3_stmt *before, const struct history_image *now, char *ret,
+                       size_t size)
+{
+    const char *version = store_text(before, 0), *java = store_text(before, 1);
+    uint64_t flags = (uint64_t)sqlite3_column_int64(before, 2);
+    size_t n = 0;
+
+    ret[0] = '\0';
+    if (version[0] && now->version[0] && strcmp(version, now->version) != 0)
+        n += (size_t)snprintf(ret, size, "version %.60s after %.60s", now->version, version);
+    if (java[0] && strcmp(java, now->java) != 0 && n < size)
+        n += (size_t)snprintf(ret + n, size - n, "%sJava %.60s after %.60s", n ? ", " : "",
+                              now->java, java);
+    if (flags && now->flags && flags != now->flags && n < size)
+        snprintf(ret + n, size - n, "%sother options of the JVM", n ? ", " : "");
+}
+
+/* Compares with the JVM of this service and owner that started last before it. */
+static int note_deploy(struct history *h, const struct history_image *image, int64_t n,
+                       uint64_t start_ns, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    char what[256], text[512];
+    int r;
+
+    if (!image->service[0] || !image->java[0])
+        return 0;
+    r = store_prepare(h->store,
+                      "SELECT version, java, flags FROM images WHERE service = ? AND owner = ?"
+                      " AND n != ? AND java != '' ORDER BY started_ns DESC, n DESC LIMIT 1",
+                      &stmt, err);
+    if (r < 0)
+        return r;
+    bind_text(stmt, 1, image->service);
+    sqlite3_bind_int64(stmt, 2, image->owner);
+    sqlite3_bind_int64(stmt, 3, n);
+    if (sqlite3_step(stmt) != SQLITE_ROW)
+        return 0; /* the first that is known */
+    difference(stmt, image, what, sizeof(what));
+    if (!what[0])
+        return 0;
+    snprintf(text, sizeof(text), "%.128s was started anew: %s.", image->service, what);
+    return marks_add(h, image->started_ns ? image->started_ns : start_ns, HISTORY_MARK_DEPLOY, n,
+                     text, err);
+}
+
+static int image_insert(struct history *h, const struct history_image *image, uint64_t start_ns,
+                        int64_t *ret, struct error *err)
+{
+    static const char SQL[] =
+        "INSERT INTO images(pid, start_ticks, exec_no, owner, name, container, pod, namespace,"
+        " service, version, environment, java, flags, started_ns, first_ns, last_ns)"
+        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    const char *texts[] = { image->name,          image->container, image->pod,
+                            image->pod_namespace, image->service,   image->version,
+                            image->environment,   image->java };
+    int r = store_prepare(h->store, SQL, &stmt, err);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int(stmt, 1, image->host_pid);
+    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)image->start_ticks);
+    sqlite3_bind_int64(stmt, 3, image->exec_no);
+    sqlite3_bind_int64(stmt, 4, image->owner);
+    for (int i = 0; i < (int)ARRAY_SIZE(texts); i++)
+        bind_text(stmt, 5 + i, texts[i]);
+    sqlite3_bind_int64(stmt, 13, (sqlite3_int64)image->flags);
+    sqlite3_bind_int64(stmt, 14, (sqlite3_int64)image->started_ns);
+    sqlite3_bind_int64(stmt, 15, (sqlite3_int64)start_ns);
+    sqlite3_bind_int64(stmt, 16, (sqlite3_int64)(start_ns + HISTORY_MINUTE_NS));
+    r = done(h, stmt, err);
+    if (r == 0)
+        *ret = sqlite3_last_insert_rowid(h->store->db);
+    return r;
+}
+
+/* What is known of it by now stays, even where a later minute knows less. */
+static int image_update(struct history *h, int64_t n, const struct history_image *image,
+                        uint64_t start_ns, struct error *err)
+{
+    static const char SQL[] =
+        "UPDATE images SET last_ns = max(last_ns, ?2), first_ns = min(first_ns, ?3),"
+        " service = CASE ?4 WHEN '' THEN service ELSE ?4 END,"
+        " version = CASE ?5 WHEN '' THEN version ELSE ?5 END,"
+        " environment = CASE ?6 WHEN '' THEN environment ELSE ?6 END,"
+        " java = CASE ?7 WHEN '' THEN java ELSE ?7 END,"
+        " flags = CASE ?8 WHEN 0 THEN flags ELSE ?8 END,"
+        " started_ns = CASE ?9 WHEN 0 THEN started_ns ELSE ?9 END WHERE n = ?1";
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r = store_prepare(h->store, SQL, &stmt, err);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int64(stmt, 1, n);
+    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)(start_ns + HISTORY_MINUTE_NS));
+    sqlite3_bind_int64(stmt, 3, (sqlite3_int64)start_ns);
+    bind_text(stmt, 4, image->service);
+    bind_text(stmt, 5, image->version);
+    bind_text(stmt, 6, image->environment);
+    bind_text(stmt, 7, image->java);
+    sqlite3_bind_int64(stmt, 8, (sqlite3_int64)image->flags);
+    sqlite3_bind_int64(stmt, 9, (sqlite3_int64)image->started_ns);
+    return done(h, stmt, err);
+}
+
+int images_note(struct history *h, const struct history_image *image, uint64_t start_ns,
+                int64_t *ret, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    bool understood = false; /* its facts were known before */
+    int64_t n = 0;
+    int r = store_prepare(h->store,
+                          "SELECT n, java FROM images WHERE pid = ? AND start_ticks = ?"
+                          " AND exec_no = ? AND owner = ?",
+                          &stmt, err);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int(stmt, 1, image->host_pid);
+    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)image->start_ticks);
+    sqlite3_bind_int64(stmt, 3, image->exec_no);
+    sqlite3_bind_int64(stmt, 4, image->owner);
+    if (sqlite3_step(stmt) == SQLITE_ROW) {
+        n = sqlite3_column_int64(stmt, 0);
+        understood = store_text(stmt, 1)[0] != '\0';
+    }
+    sqlite3_finalize(TAKE_PTR(stmt));
+    r = n ? image_update(h, n, image, start_ns, err) : image_insert(h, image, start_ns, &n, err);
+    if (r == 0 && !understood)
+        r = note_deploy(h, image, n, start_ns, err);
+    if (r == 0)
+        *ret = n;
+    return r;
+}
+
+/* ---- reading ---- */
+
+static const char *kept_text(struct image_list *l, sqlite3_stmt *stmt, int column)
+{
+    uint32_t id = 0;
+
+    intern_add(l->strings, span_of(store_text(stmt, column)), &id); /* full: "" */
+    return id ? intern_get(l->strings, id).p : "";
+}
+
+static void take_image(struct image_list *l, sqlite3_stmt *stmt, struct history_image *ret)
+{
+    *ret = (struct history_image){
+        .n = sqlite3_column_int64(stmt, 0),
+        .host_pid = sqlite3_column_int(stmt, 1),
+        .start_ticks = (uint64_t)sqlite3_column_int64(stmt, 2),
+        .exec_no = (uint32_t)sqlite3_column_int64(stmt, 3),
+        .owner = (uint32_t)sqlite3_column_int64(stmt, 4),
+        .name = kept_text(l, stmt, 5),
+        .container = kept_text(l, stmt, 6),
+        .pod = kept_text(l, stmt, 7),
+        .pod_namespace = kept_text(l, stmt, 8),
+        .service = kept_text(l, stmt, 9),
+        .version = kept_text(l, stmt, 10),
+        .environment = kept_text(l, stmt, 11),
+        .java = kept_text(l, stmt, 12),
+        .flags = (uint64_t)sqlite3_column_int64(stmt, 13),
+        .started_ns = (uint64_t)sqlite3_column_int64(stmt, 14),
+        .first_ns = (uint64_t)sqlite3_column_int64(stmt, 15),
+        .last_ns = (uint64_t)sqlite3_column_int64(stmt, 16),
+    };
+}
+
+int image_list_read(struct history *h, const struct history_query *q, struct image_list *ret,
+                    struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    uint64_t hour_ns = history_tier_ns(HISTORY_TIERS - 1);
+    struct history_image image;
+    int r = intern_new(IMAGE_STRINGS_MAX, &ret->strings), step = SQLITE_DONE;
+
+    if (r == 0)
+        r = store_prepare(h->store,
+                          "SELECT " IMAGE_COLUMNS " FROM images WHERE first_ns < ?2 AND last_ns >= "
+                          "?1 ORDER BY n",
+                          &stmt, err);
+    if (r < 0)
+        return r;
+    /* a part of an hour begins before what it has of an image */
+    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)history_floor(q->from_ns, HISTORY_TIERS - 1));
+    sqlite3_bind_int64(stmt, 2,
+                       (sqlite3_int64)(MIN(q->to_ns, (uint64_t)INT64_MAX - hour_ns) + hour_ns));
+    while (r == 0 && ret->count < HISTORY_IMAGES_MAX && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
+        take_image(ret, stmt, &image);
+        if (q->wants && !q->wants(q->cookie, &image))
+            continue;
+        if (!array_grow(&ret->items, &ret->cap, ret->count + 1, 64))
+            r = -ENOMEM;
+        else
+            ret->items[ret->count++] = image;
+    }
+    if (r == 0 && step != SQLITE_DONE && step != SQLITE_ROW)
+        r = store_failed(h->store, err, "cannot read the history");
+    return r;
+}
+
+void image_list_deinit(struct image_list *l)
+{
+    free(l->items);
+    intern_free(l->strings);
+}
+
+const struct history_image *image_list_find(const struct image_list *l, int64_t n)
+{
+    size_t low = 0, high = l->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (l->items[middle].n < n)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < l->count && l->items[low].n == n ? &l->items[low] : NULL;
+}
+
+int history_images(struct history *h, const struct history_query *q, history_image_fn fn,
+                   void *cookie, struct error *err)
+{
+    _cleanup_(image_list_deinit) struct image_list list = { 0 };
+    int r = store_enter(h->store, STORE_WAIT_NS, err);
+
+    if (r < 0)
+        return r;
+    r = image_list_read(h, q, &list, err);
+    store_leave(h->store);
+    for (size_t i = 0; i < list.count && r == 0; i++) {
+        const struct history_image *image = &list.items[i];
+
+        if (image->host_pid && image->first_ns < q->to_ns && image->last_ns > q->from_ns)
+            fn(cookie, image);
+    }
+    return r;
+}
+
+static int marks_each(struct history *h, const struct history_query *q,
+                      const struct image_list *list, history_mark_fn fn, void *cookie,
+                      struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r = store_prepare(h->store,
+                          "SELECT time_ns, kind, image, text FROM marks WHERE time_ns >= ? AND "
+                          "time_ns < ? ORDER BY time_ns, n LIMIT 10000",
+                          &stmt, err);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)MIN(q->from_ns, (uint64_t)INT64_MAX));
+    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)MIN(q->to_ns, (uint64_t)INT64_MAX));
+    while (sqlite3_step(stmt) == SQLITE_ROW) {
+        int64_t image = sqlite3_column_int64(stmt, 2);
+        unsigned kind = (unsigned)sqlite3_column_int(stmt, 1);
+        struct history_mark m = { .time_ns = (uint64_t)sqlite3_column_int64(stmt, 0),
+                                  .kind = (enum history_mark_kind)kind,
+                                  .image = image ? image_list_find(list, image) : NULL,
+                                  .text = store_text(stmt, 3) };
+
+        if (kind < HISTORY_MARK_KINDS && (!image || m.image))
+            fn(cookie, &m);
+    }
+    return 0;
+}
+
+int history_marks(struct history *h, const struct history_query *q, history_mark_fn fn,
+                  void *cookie, struct error *err)
+{
+    _cleanup_(image_list_deinit) struct image_list list = { 0 };
+    int r = store_enter(h->store, STORE_WAIT_NS, err);
+
+    if (r < 0)
+        return r;
+    r = image_list_read(h, q, &list, err);
+    if (r == 0)
+        r = marks_each(h, q, &list, fn, cookie, err);
+    store_leave(h->store);
+    return r;
+}

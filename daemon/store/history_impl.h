@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the history share. All under the lock of history->store. */
+#pragma once
+
+#include "store/history.h"
+#include "store/history_tally.h"
+#include "store/store_impl.h"
+
+struct history {
+    struct store *store; /* owned */
+    uint64_t max_age_ns;
+    struct {
+        pthread_mutex_t lock; /* held for a copy only */
+        struct history_stats stats;
+    } told;
+    struct history_stats stats; /* under the lock of the store */
+};
+
+/* Returns the length of a part. */
+static inline uint64_t history_tier_ns(unsigned tier)
+{
+    static const uint64_t LENGTHS[HISTORY_TIERS] = { HISTORY_MINUTE_NS, 10 * HISTORY_MINUTE_NS,
+                                                     60 * HISTORY_MINUTE_NS };
+
+    return LENGTHS[tier];
+}
+static inline uint64_t history_floor(uint64_t time_ns, unsigned tier)
+{
+    return time_ns - time_ns % history_tier_ns(tier);
+}
+
+/* history_images.c */
+
+/* Finds or adds @image, seen in the minute that begins at @start_ns, and makes a mark where it is
+ * another release of its service. 0 and its row; -errno. */
+int images_note(struct history *h, const struct history_image *image, uint64_t start_ns,
+                int64_t *ret, struct error *err);
+/* Adds a mark. @image: its row; 0: of the node. */
+int marks_add(struct history *h, uint64_t time_ns, enum history_mark_kind kind, int64_t image,
+              const char *text, struct error *err);
+
+/* Images that were there in a time, and which of them are wanted. */
+struct image_list {
+    struct history_image *items; /* by n */
+    size_t count, cap;
+    struct intern *strings;
+};
+int image_list_read(struct history *h, const struct history_query *q, struct image_list *ret,
+                    struct error *err);
+void image_list_deinit(struct image_list *l);
+/* Returns the image of row @n; NULL: it is not wanted. */
+const struct history_image *image_list_find(const struct image_list *l, int64_t n);
+
+/* history_put.c: writes @t as a part. 0 or -errno. */
+int parts_insert(struct history *h, unsigned tier, uint64_t start_ns, int64_t image, int64_t epoch,
+                 struct tally *t, struct error *err);

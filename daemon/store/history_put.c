@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing minutes: each in one transaction, whole or not at all. */
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "store/blob.h"
+#include "store/history_impl.h"
+
+#define PUT_LEAST_JUMP_NS ((int64_t)NSEC_PER_SEC)
+
+/* One part to be: of a JVM, or of all other processes of an owner. No padding: a key. */
+struct group_key {
+    uint64_t start_ticks;
+    int32_t host_pid; /* 0: others */
+    uint32_t exec_no;
+    uint32_t owner, zero;
+};
+
+struct group {
+    struct tally tally;
+    struct history_image image; /* strings point into a slice */
+    bool used;
+};
+
+struct minute {
+    struct id_table keys;  /* struct group_key */
+    struct group **groups; /* [keys.count] */
+    size_t cap;
+    int r; /* -ENOMEM where a group found none */
+};
+
+static void minute_deinit(struct minute *m)
+{
+    for (uint32_t i = 0; i < m->keys.count && i < m->cap; i++) {
+        if (m->groups[i])
+            tally_deinit(&m->groups[i]->tally);
+        free(m->groups[i]);
+    }
+    free(m->groups);
+    id_table_deinit(&m->keys);
+}
+
+static const char *text_of(const struct profile *p, uint32_t id)
+{
+    struct span s = intern_get(p->strings, id);
+
+    return s.n ? s.p : ""; /* interned with a NUL */
+}
+
+static void group_image(const struct profile *p, const struct profile_process *process,
+                        const struct group_key *key, struct history_image *ret)
+{
+    bool jvm = key->host_pid > 0;
+
+    *ret = (struct history_image){
+        .host_pid = key->host_pid,
+        .start_ticks = key->start_ticks,
+        .exec_no = key->exec_no,
+        .owner = key->owner,
+        .name = jvm ? text_of(p, process->name) : "",
+        .container = jvm ? text_of(p, process->container) : "",
+        .pod = jvm ? text_of(p, process->pod) : "",
+        .pod_namespace = jvm ? text_of(p, process->pod_namespace) : "",
+        .service = jvm ? text_of(p, process->service) : "",
+        .version = "",
+        .environment = "",
+        .java = "",
+    };
+}
+
+/* The tally of a process. */
+static struct tally *minute_pick(void *cookie, const struct profile *p, uint32_t index,
+                                 bool *ret_merged)
+{
+    struct minute *m = cookie;
+    const struct profile_process *process = &p->processes[index];
+    struct group_key key = { .owner = process->owner };
+    uint32_t id;
+
+    *ret_merged = !process->service; /* only what runs Java has one */
+    if (process->service) {
+        key.host_pid = process->host_pid;
+        key.start_ticks = process->start_ticks;
+        key.exec_no = process->exec_no;
+    }
+    if (id_table_add(&m->keys, &key, &id) < 0 || !array_extend(&m->groups, &m->cap, m->keys.cap)) {
+        m->r = -ENOMEM;
+        return NULL;
+    }
+    if (!m->groups[id]) {
+        m->groups[id] = calloc(1, sizeof(**m->groups));
+        if (!m->groups[id]) {
+            m->r = -ENOMEM;
+            return NULL;
+        }
+        tally_init(&m->groups[id]->tally);
+        group_image(p, process, &key, &m->groups[id]->image);
+    }
+    return &m->groups[id]->tally;
+}
+
+int parts_insert(struct history *h, unsigned tier, uint64_t start_ns, int64_t image, int64_t epoch,
+                 struct tally *t, struct error *err)
+{
+    static const char SQL[] = "INSERT INTO parts(tier, start_ns, image, rolled, bytes, sums, epoch,"
+                              " body) VALUES(?,?,?,?,?,?,?,?)";
+    _cleanup_buf_ struct buf plain = BUF_NULL, packed = BUF_NULL, sums = BUF_NULL;
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r;
+
+    buf_init(&plain, BLOB_MAX_BYTES);
+    buf_init(&packed, BLOB_MAX_BYTES);
+    buf_init(&sums, 1024);
+    tally_encode(t, &plain);
+    tally_sums(t, &sums);
+    r = plain.error ? plain.error : sums.error;
+    if (r == 0)
+        r = blob_compress(buf_span(&plain), &packed);
+    if (r == 0)
+        r = store_prepare(h->store, SQL, &stmt, err);
+    if (r < 0)
+        return r;
+    sqlite3_bind_int(stmt, 1, (int)tier);
+    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)start_ns);
+    sqlite3_bind_int64(stmt, 3, image);
+    sqlite3_bind_int(stmt, 4, tier == HISTORY_TIERS - 1);
+    sqlite3_bind_int64(stmt, 5, (sqlite3_int64)(packed.n + sums.n));
+    sqlite3_bind_blob64(stmt, 6, sums.p, sums.n, SQLITE_STATIC);
+    sqlite3_bind_int64(stmt, 7, epoch);
+    sqlite3_bind_blob64(stmt, 8, packed.p, packed.n, SQLITE_STATIC);
+    return sqlite3_step(stmt) == SQLITE_DONE
+               ? 0
+               : store_failed(h->store, err, "cannot write the history");
+}
+
+static int put_row(struct history *h, const struct history_minute *m, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r = store_prepare(h->store, "INSERT INTO minutes(start_ns, end_ns, lost) VALUES(?,?,?)",
+                          &stmt, err);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)m->start_ns);
+    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)m->end_ns);
+    sqlite3_bind_int64(stmt, 3, (sqlite3_int64)m->lost);
+    return sqlite3_step(stmt) == SQLITE_DONE
+               ? 0
+               : store_failed(h->store, err, "cannot write the history");
+}
+
+static int put_jump(struct history *h, const struct history_minute *m, struct error *err)
+{
+    char text[96];
+
+    if (m->jump_ns > -PUT_LEAST_JUMP_NS && m->jump_ns < PUT_LEAST_JUMP_NS)
+        return 0;
+    snprintf(text, sizeof(text), "The wall clock was set %s by %.1f s.",
+             m->jump_ns < 0 ? "back" : "forward",
+             (double)(m->jump_ns < 0 ? -m->jump_ns : m->jump_ns) / NSEC_PER_SEC);
+    return marks_add(h, m->end_ns, HISTORY_MARK_CLOCK, /* image= */ 0, text, err);
+}
+
+static int put_groups(struct history *h, const struct minute *minute, uint64_t start_ns,
+                      struct error *err)
+{
+    int r = 0;
+
+    for (uint32_t i = 0; i < minute->keys.count && r == 0; i++) {
+        struct group *g = minute->groups[i];
+        int64_t image;
+
+        if (!g || !g->tally.rows.count)
+            continue;
+        r = images_note(h, &g->image, start_ns, &image, err);
+        if (r == 0)
+            r = parts_insert(h, 0, start_ns, image, h->store->writing->id, &g->tally, err);
+    }
+    return r;
+}
+
+static int put_minute(struct history *h, const struct history_minute *m, struct minute *minute,
+                      struct error *err)
+{
+    uint64_t start_ns = history_floor(m->start_ns + (m->end_ns - m->start_ns) / 2, 0);
+    int64_t image;
+    int r = dictionaries_for_writing(h->store, start_ns, err);
+
+    for (size_t i = 0; i < m->slice_count && r == 0; i++) {
+        r = tally_add_slice(h->store->writing, m->slices[i], minute_pick, minute);
+        if (r == 0)
+            r = minute->r;
+    }
+    if (r == 0)
+        r = put_additions(h->store, err);
+    for (size_t i = 0; i < m->image_count && r == 0; i++)
+        r = images_note(h, &m->images[i], start_ns, &image, err);
+    if (r == 0)
+        r = put_groups(h, minute, start_ns, err);
+    if (r == 0)
+        r = put_row(h, m, err);
+    return r == 0 ? put_jump(h, m, err) : r;
+}
+
+int history_put(struct history *h, const struct history_minute *m, struct error *err)
+{
+    struct store *s = h->store;
+    struct minute minute = { 0 };
+    int r;
+
+    if (m->end_ns <= m->start_ns)
+        return error_set(err, -EINVAL, "a minute of the history ends before it begins");
+    id_table_init(&minute.keys, sizeof(struct group_key), HISTORY_IMAGES_MAX);
+    store_enter_patiently(s);
+    r = store_writable(s, err);
+    if (r == 0)
+        r = store_exec(s, "BEGIN IMMEDIATE", err);
+    if (r == 0) {
+        r = put_minute(h, m, &minute, err);
+        r = end_transaction(s, r, err);
+    }
+    h->stats.minutes += r == 0;
+    h->stats.failures += r < 0;
+    if (r == 0)
+        h->stats.newest_ns = m->end_ns;
+    store_leave(s);
+    minute_deinit(&minute);
+    pthread_mutex_lock(&h->told.lock);
+    h->told.stats.minutes = h->stats.minutes;
+    h->told.stats.failures = h->stats.failures;
+    h->told.stats.newest_ns = h->stats.newest_ns;
+    pthread_mutex_unlock(&h->told.lock);
+    return r;
+}

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading. A plan first: the time asked for as whole parts, as long ones as there are. Where a
+ * part is not made yet, its sources stand for it: they are those of shorter tiers that are not
+ * rolled. Bodies are read one by one, and added up by dictionary.
+ */
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "store/blob.h"
+#include "store/history_impl.h"
+
+#define READ_ROWS_MAX 400000u /* of one answer */
+#define READ_TURN_ROWS 64     /* then others have their turn */
+#define READ_TALLY_ROWS (TALLY_ROWS_MAX / 2)
+
+struct part_row {
+    int64_t n, image, epoch;
+    uint64_t start_ns, end_ns;
+};
+
+struct plan {
+    struct history *h;
+    const struct history_query *q;
+    struct image_list images;
+    struct part_row *rows;
+    size_t count, cap;
+    uint64_t oldest_ns[HISTORY_TIERS]; /* UINT64_MAX: the tier is empty */
+    uint64_t from_ns, to_ns;           /* of whole minutes */
+    struct history_reach *reach;
+};
+
+static void plan_deinit(struct plan *p)
+{
+    image_list_deinit(&p->images);
+    free(p->rows);
+}
+
+/* ---- the plan ---- */
+
+static int add_rows(struct plan *p, unsigned tier, uint64_t from_ns, uint64_t to_ns, bool unrolled,
+                    struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int step,
+        r = store_prepare(p->h->store,
+                          "SELECT n, image, epoch, start_ns FROM parts WHERE tier = ?1 AND start_ns"
+                          " >= ?2 AND start_ns < ?3 AND (?4 = 0 OR rolled = 0)",
+                          &stmt, err);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int(stmt, 1, (int)tier);
+    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)from_ns);
+    sqlite3_bind_int64(stmt, 3, (sqlite3_int64)to_ns);
+    sqlite3_bind_int(stmt, 4, unrolled);
+    while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
+        struct part_row row = { .n = sqlite3_column_int64(stmt, 0),
+                                .image = sqlite3_column_int64(stmt, 1),
+                                .epoch = sqlite3_column_int64(stmt, 2),
+                                .start_ns = (uint64_t)sqlite3_column_int64(stmt, 3) };
+
+        if (!image_list_find(&p->images, row.image))
+            continue;
+        if (p->count == READ_ROWS_MAX)
+            return error_set(err, -EFBIG,
+                             "this range has more than %u parts of the history: ask "
+                             "for a shorter one, or for one service",
+                             READ_ROWS_MAX);
+        if (!array_grow(&p->rows, &p->cap, p->count + 1, 256))
+            return -ENOMEM;
+        row.end_ns = row.start_ns + history_tier_ns(tier);
+        p->rows[p->count++] = row;
+        p->reach->resolution_ns = MAX(p->reach->resolution_ns, history_tier_ns(tier));
+    }
+    return step == SQLITE_DONE ? 0 : store_failed(p->h->store, err, "cannot read the history");
+}
+
+/* Takes [from, to), which are whole parts of @tier. */
+static int add_segment(struct plan *p, unsigned tier, uint64_t from_ns, uint64_t to_ns,
+                       struct error *err)
+{
+    int r = add_rows(p, tier, from_ns, to_ns, /* unrolled= */ false, err);
+
+    while (r == 0 && tier-- > 0)
+        r = add_rows(p, tier, from_ns, to_ns, /* unrolled= */ true, err);
+    return r;
+}
+
+/* The tier of the part that begins at @at, or that @at lies in if nothing shorter is kept. */
+static unsigned tier_at(const struct plan *p, uint64_t at)
+{
+    unsigned tier = HISTORY_TIERS;
+
+    while (tier-- > 1) {
+        uint64_t length = history_tier_ns(tier);
+
+        if (p->q->coarsest_ns && length > p->q->coarsest_ns)
+            continue;
+        if (at % length == 0 && at + length <= p->to_ns)
+            return tier;
+    }
+    for (tier = 0; tier < HISTORY_TIERS - 1; tier++) {
+        if (p->oldest_ns[tier] <= at)
+            return tier;
+    }
+    return p->oldest_ns[tier] <= at ? tier : 0;
+}
+
+static int plan_segments(struct plan *p, struct error *err)
+{
+    uint64_t at = p->from_ns, since = 0, next;
+    unsigned tier = 0, now;
+    int r = 0;
+
+    p->reach->from_ns = p->from_ns;
+    while (at < p->to_ns && r == 0) {
+        now = tier_at(p, at);
+        next = history_floor(at, now) + history_tier_ns(now);
+        if (!since)
+            p->reach->from_ns = since = history_floor(at, now);
+        else if (now != tier) {
+            r = add_segment(p, tier, since, history_floor(at, now), err);
+            since = history_floor(at, now);
+        }
+        tier = now;
+        at = next;
+    }
+    p->reach->to_ns = at;
+    return r == 0 && since ? add_segment(p, tier, since, at, err) : r;
+}
+
+/* ---- what there is ---- */
+
+static int read_oldest(struct plan *p, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r =
+        store_prepare(p->h->store, "SELECT min(start_ns) FROM parts WHERE tier = ?", &stmt, err);
+
+    for (int tier = 0; tier < HISTORY_TIERS && r == 0; tier++) {
+        p->oldest_ns[tier] = UINT64_MAX;
+        sqlite3_reset(stmt);
+        sqlite3_bind_int(stmt, 1, tier);
+        if (sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
+            p->oldest_ns[tier] = (uint64_t)sqlite3_column_int64(stmt, 0);
+        if (p->oldest_ns[tier] != UINT64_MAX &&
+            (!p->reach->oldest_ns || p->oldest_ns[tier] < p->reach->oldest_ns))
+            p->reach->oldest_ns = p->oldest_ns[tier];
+    }
+    return r;
+}
+
+/* When the recorder ran in [from, to): minutes overlap only where the clock was set back. */
+static int read_covered(struct plan *p, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r = store_prepare(p->h->store,
+                          "SELECT coalesce(sum(min(end_ns, ?2) - max(start_ns, ?1)), 0),"
+                          " coalesce(sum(lost), 0) FROM minutes WHERE start_ns < ?2 AND start_ns >="
+                          " ?1 - 120000000000 AND end_ns > ?1",
+                          &stmt, err);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)p->from_ns);
+    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)p->to_ns);
+    if (sqlite3_step(stmt) == SQLITE_ROW) {
+        p->reach->covered_ns = (uint64_t)sqlite3_column_int64(stmt, 0);
+        p->reach->lost = (uint64_t)sqlite3_column_int64(stmt, 1);
+    }
+    return 0;
+}
+
+static int by_epoch(const void *a, const void *b)
+{
+    const struct part_row *x = a, *y = b;
+
+    if (x->epoch != y->epoch)
+        return x->epoch < y->epoch ? -1 : 1;
+    if (x->start_ns != y->start_ns)
+        return x->start_ns < y->start_ns ? -1 : 1;
+    return x->n < y->n ? -1 : x->n > y->n;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct part_row *x = a, *y = b;
+
+    return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+/* Call with the lock held. */
+static int plan_make(struct plan *p, struct error *err)
+{
+    struct history_query clipped = *p->q;
+    int r = read_oldest(p, err);
+
+    p->reach->newest_ns =
+        store_number(p->h->store, "SELECT end_ns FROM minutes ORDER BY start_ns DESC LIMIT 1");
+    if (r < 0 || !p->reach->oldest_ns)
+        return r;
+    clipped.from_ns = MAX(p->q->from_ns, p->reach->oldest_ns);
+    clipped.to_ns = MIN(p->q->to_ns, p->reach->newest_ns);
+    p->from_ns = history_floor(clipped.from_ns, 0);
+    p->to_ns = history_floor(clipped.to_ns + HISTORY_MINUTE_NS - 1, 0);
+    if (p->from_ns >= p->to_ns)
+        return 0;
+    r = image_list_read(p->h, &clipped, &p->images, err);
+    if (r == 0)
+        r = plan_segments(p, err);
+    return r == 0 ? read_covered(p, err) : r;
+}
+
+static int plan_open(struct plan *p, struct error *err)
+{
+    int r = store_enter(p->h->store, STORE_WAIT_NS, err);
+
+    *p->reach = (struct history_reach){ 0 };
+    if (r < 0)
+        return r;
+    r = plan_make(p, err);
+    store_leave(p->h->store);
+    return r;
+}
+
+/* ---- stacks ---- */
+
+struct reader {
+    struct plan *plan;
+    struct tally tally; /* of one dictionary */
+    int64_t epoch;
+    uint64_t *slots;
+    size_t slot_count, slot_cap;
+    history_profile_fn fn;
+    void *cookie;
+};
+
+/* Makes a profile of what was added up. *ret stays NULL where there is nothing. Under the lock. */
+static int reader_profile(struct reader *rd, struct profile **ret, struct error *err)
+{
+    struct profile meta = { .start_ns = rd->plan->reach->from_ns,
+                            .start_realtime_ns = rd->plan->reach->from_ns,
+                            .end_ns = rd->plan->reach->to_ns };
+    struct dictionary *e;
+    int r = 0;
+
+    if (rd->tally.rows.count) {
+        r = dictionaries_load(rd->plan->h->store, rd->epoch, &e, err);
+        if (r == 0)
+            r = tally_profile(&rd->tally, e, rd->slots, rd->slot_count, &meta, ret);
+    }
+    tally_deinit(&rd->tally);
+    tally_init(&rd->tally);
+    rd->slot_count = 0;
+    if (r == -EBADMSG) { /* the names of this epoch, or parts of it */
+        rd->plan->reach->damaged++;
+        r = 0;
+    }
+    return r;
+}
+
+/* Hands on what was added up. Call with the lock held: it is released for the call. */
+static int reader_flush(struct reader *rd, struct error *err)
+{
+    _cleanup_(profile_unrefp) struct profile *p = NULL;
+    int k, r = reader_profile(rd, &p, err);
+
+    if (r < 0 || !p)
+        return r;
+    store_leave(rd->plan->h->store);
+    r = rd->fn(rd->cookie, p);
+    k = store_enter(rd->plan->h->store, STORE_WAIT_NS, err);
+    if (k < 0) /* the caller leaves it */
+        store_enter_patiently(rd->plan->h->store);
+    return r ? r : k;
+}
+
+static int reader_body(struct reader *rd, const struct part_row *row, sqlite3_stmt *stmt)
+{
+    const struct history_image *image = image_list_find(&rd->plan->images, row->image);
+    struct span packed = { sqlite3_column_blob(stmt, 0), (size_t)sqlite3_column_bytes(stmt, 0) };
+    _cleanup_buf_ struct buf body = BUF_NULL;
+    int r;
+
+    if (!rd->slot_count || rd->slots[rd->slot_count - 1] != row->start_ns) {
+        if (!array_grow(&rd->slots, &rd->slot_cap, rd->slot_count + 1, 64))
+            return -ENOMEM;
+        rd->slots[rd->slot_count++] = row->start_ns;
+    }
+    buf_init(&body, BLOB_MAX_BYTES);
+    r = blob_decompress(packed, &body);
+    if (r == 0)
+        r = tally_decode(&rd->tally, buf_span(&body), (uint32_t)rd->slot_count - 1, image->owner);
+    if (r == -EBADMSG || r == -ENOSPC) {
+        rd->plan->reach->damaged++;
+        return 0;
+    }
+    rd->plan->reach->parts += r == 0;
+    return r;
+}
+
+static int reader_row(struct reader *rd, const struct part_row *row, sqlite3_stmt *stmt,
+                      struct error *err)
+{
+    int r = 0;
+
+    if (row->epoch != rd->epoch || rd->tally.rows.count > READ_TALLY_ROWS)
+        r = reader_flush(rd, err);
+    rd->epoch = row->epoch;
+    if (r)
+        return r;
+    sqlite3_bind_int64(stmt, 1, row->n);
+    switch (sqlite3_step(stmt)) {
+    case SQLITE_ROW:
+        r = reader_body(rd, row, stmt);
+        break;
+    case SQLITE_DONE: /* dropped since */
+        break;
+    default:
+        r = store_failed(rd->plan->h->store, err, "cannot read the history");
+    }
+    sqlite3_reset(stmt);
+    return r;
+}
+
+/* Under the lock, but for turns of others. */
+static int reader_run(struct reader *rd, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    struct store *s = rd->plan->h->store;
+    int r = store_prepare(s, "SELECT body FROM parts WHERE n = ?", &stmt, err);
+
+    for (size_t i = 0; i < rd->plan->count && r == 0; i++) {
+        r = reader_row(rd, &rd->plan->rows[i], stmt, err);
+        if (i % READ_TURN_ROWS == READ_TURN_ROWS - 1) {
+            store_leave(s);
+            store_enter_patiently(s);
+        }
+    }
+    return r == 0 ? reader_flush(rd, err) : r;
+}
+
+int history_read(struct history *h, const struct history_query *q, history_profile_fn fn,
+                 void *cookie, struct history_reach *ret, struct error *err)
+{
+    _cleanup_(plan_deinit) struct plan plan = { .h = h, .q = q, .reach = ret };
+    struct reader rd = { .plan = &plan, .fn = fn, .cookie = cookie };
+    int r = plan_open(&plan, err);
+
+    if (r < 0 || !plan.count)
+        return r;
+    qsort(plan.rows, plan.count, sizeof(*plan.rows), by_epoch);
+    tally_init(&rd.tally);
+    rd.epoch = plan.rows[0].epoch;
+    r = store_enter(h->store, STORE_WAIT_NS, err);
+    if (r == 0) {
+        r = reader_run(&rd, err);
+        store_leave(h->store);
+    }
+    tally_deinit(&rd.tally);
+    free(rd.slots);
+    return r;
+}
+
+/* ---- sums ---- */
+
+static bool take_sums(struct span s, struct history_sums *ret)
+{
+    bool good = blob_take_number(&s, &ret->period_ns);
+
+    for (size_t i = 0; i < CATEGORY_COUNT && good; i++)
+        good = blob_take_number(&s, &ret->samples[i]);
+    return good;
+}
+
+static int sums_run(struct plan *p, history_sums_fn fn, void *cookie, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r = store_prepare(p->h->store, "SELECT sums FROM parts WHERE n = ?", &stmt, err);
+
+    for (size_t i = 0; i < p->count && r == 0; i++) {
+        const struct part_row *row = &p->rows[i];
+        struct history_sums sums = { .start_ns = row->start_ns,
+                                     .end_ns = row->end_ns,
+                                     .image = image_list_find(&p->images, row->image) };
+
+        sqlite3_bind_int64(stmt, 1, row->n);
+        if (sqlite3_step(stmt) == SQLITE_ROW) {
+            if (take_sums((struct span){ sqlite3_column_blob(stmt, 0),
+                                         (size_t)sqlite3_column_bytes(stmt, 0) },
+                          &sums)) {
+                p->reach->parts++;
+                fn(cookie, &sums);
+            } else {
+                p->reach->damaged++;
+            }
+        }
+        sqlite3_reset(stmt);
+    }
+    return r;
+}
+
+int history_sums(struct history *h, const struct history_query *q, history_sums_fn fn, void *cookie,
+                 struct history_reach *ret, struct error *err)
+{
+    _cleanup_(plan_deinit) struct plan plan = { .h = h, .q = q, .reach = ret };
+    int r = plan_open(&plan, err);
+
+    if (r < 0 || !plan.count)
+        return r;
+    qsort(plan.rows, plan.count, sizeof(*plan.rows), by_time);
+    r = store_enter(h->store, STORE_WAIT_NS, err);
+    if (r < 0)
+        return r;
+    r = sums_run(&plan, fn, cookie, err);
+    store_leave(h->store);
+    return r;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of 10 minutes and hours, made of shorter ones; and what goes. */
+#include "base/cleanup.h"
+#include "store/blob.h"
+#include "store/history_impl.h"
+
+#include <sched.h>
+
+#define ROLL_BUCKETS_MAX 200 /* in one call */
+#define ROLL_DROPS_MAX 1000
+
+/* What a tier may have of the file, in percent, while all want more; and how long it is kept at
+ * most, if that is less than history_max_age. */
+static const struct {
+    unsigned percent;
+    uint64_t max_age_ns;
+} TIERS[HISTORY_TIERS] = {
+    { 60, UINT64_C(48) * 3600 * NSEC_PER_SEC },
+    { 25, UINT64_C(14) * 24 * 3600 * NSEC_PER_SEC },
+    { 15, UINT64_MAX },
+};
+
+/* ---- up ---- */
+
+/* The parts of one image and dictionary, which become one. */
+struct roll {
+    struct history *h;
+    unsigned tier; /* of what is made */
+    uint64_t start_ns;
+    int64_t image, epoch;
+    struct tally tally;
+    bool damaged; /* one of them, or all together are too many: they stay as they are */
+};
+
+static int roll_write(struct roll *roll, struct error *err)
+{
+    int r = 0;
+
+    if (roll->tally.rows.count)
+        r = parts_insert(roll->h, roll->tier, roll->start_ns, roll->image, roll->epoch,
+                         &roll->tally, err);
+    tally_deinit(&roll->tally);
+    tally_init(&roll->tally);
+    return r;
+}
+
+/* Adds the row that @stmt is at. One that cannot be read is left out: nothing else can be made of
+ * it. */
+static int roll_row(struct roll *roll, sqlite3_stmt *stmt, struct error *err)
+{
+    int64_t image = sqlite3_column_int64(stmt, 0), epoch = sqlite3_column_int64(stmt, 1);
+    struct span packed = { sqlite3_column_blob(stmt, 2), (size_t)sqlite3_column_bytes(stmt, 2) };
+    _cleanup_buf_ struct buf body = BUF_NULL;
+    int r = 0;
+
+    if (image != roll->image || epoch != roll->epoch)
+        r = roll_write(roll, err);
+    roll->image = image;
+    roll->epoch = epoch;
+    if (r < 0)
+        return r;
+    buf_init(&body, BLOB_MAX_BYTES);
+    r = blob_decompress(packed, &body);
+    if (r == 0)
+        r = tally_decode(&roll->tally, buf_span(&body), /* slot= */ 0, /* owner= */ 0);
+    return r == -EBADMSG || r == -ENOSPC ? 0 : r;
+}
+
+static int roll_rows(struct roll *roll, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int step = SQLITE_DONE,
+        r = store_prepare(roll->h->store,
+                          "SELECT image, epoch, body FROM parts WHERE tier = ?1 AND rolled = 0 AND"
+                          " start_ns >= ?2 AND start_ns < ?3 ORDER BY image, epoch, n",
+                          &stmt, err);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int(stmt, 1, (int)roll->tier - 1);
+    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)roll->start_ns);
+    sqlite3_bind_int64(stmt, 3, (sqlite3_int64)(roll->start_ns + history_tier_ns(roll->tier)));
+    while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW)
+        r = roll_row(roll, stmt, err);
+    if (r == 0 && step != SQLITE_DONE)
+        r = store_failed(roll->h->store, err, "cannot read the history");
+    return r == 0 ? roll_write(roll, err) : r;
+}
+
+static int mark_rolled(struct roll *roll, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r = store_prepare(roll->h->store,
+                          "UPDATE parts SET rolled = 1 WHERE tier = ?1 AND rolled = 0 AND start_ns"
+                          " >= ?2 AND start_ns < ?3",
+                          &stmt, err);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int(stmt, 1, (int)roll->tier - 1);
+    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)roll->start_ns);
+    sqlite3_bind_int64(stmt, 3, (sqlite3_int64)(roll->start_ns + history_tier_ns(roll->tier)));
+    return sqlite3_step(stmt) == SQLITE_DONE
+               ? 0
+               : store_failed(roll->h->store, err, "cannot write the history");
+}
+
+/* Makes the parts of one bucket, whole or not at all. */
+static int roll_bucket(struct history *h, unsigned tier, uint64_t start_ns, struct error *err)
+{
+    struct roll roll = { .h = h, .tier = tier, .start_ns = start_ns };
+    int r = store_exec(h->store, "BEGIN IMMEDIATE", err);
+
+    if (r < 0)
+        return r;
+    tally_init(&roll.tally);
+    r = roll_rows(&roll, err);
+    if (r == 0)
+        r = mark_rolled(&roll, err);
+    tally_deinit(&roll.tally);
+    return end_transaction(h->store, r, err);
+}
+
+/* The oldest bucket of @tier that is over at @now_ns and not made. False: none. */
+static bool roll_next(struct history *h, unsigned tier, uint64_t now_ns, uint64_t *ret)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+
+    if (store_prepare(h->store,
+                      "SELECT start_ns FROM parts WHERE tier = ?1 AND rolled = 0 AND start_ns < ?2"
+                      " ORDER BY start_ns LIMIT 1",
+                      &stmt, NULL) < 0)
+        return false;
+    sqlite3_bind_int(stmt, 1, (int)tier - 1);
+    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)history_floor(now_ns, tier));
+    if (sqlite3_step(stmt) != SQLITE_ROW)
+        return false;
+    *ret = history_floor((uint64_t)sqlite3_column_int64(stmt, 0), tier);
+    return true;
+}
+
+/* Between two buckets others have their turn. */
+static int roll_up(struct history *h, uint64_t now_ns, struct error *err)
+{
+    uint64_t start_ns;
+    int r = 0;
+
+    for (unsigned tier = 1; tier < HISTORY_TIERS; tier++) {
+        for (int i = 0; i < ROLL_BUCKETS_MAX && r == 0 && roll_next(h, tier, now_ns, &start_ns);
+             i++) {
+            r = roll_bucket(h, tier, start_ns, err);
+            store_leave(h->store);
+            sched_yield();
+            store_enter_patiently(h->store);
+        }
+    }
+    return r;
+}
+
+/* ---- away ---- */
+
+static int drop_parts(struct history *h, unsigned tier, uint64_t before_ns, uint64_t *count,
+                      struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r =
+        store_prepare(h->store, "DELETE FROM parts WHERE tier = ? AND start_ns < ?", &stmt, err);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int(stmt, 1, (int)tier);
+    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)before_ns);
+    if (sqlite3_step(stmt) != SQLITE_DONE)
+        return store_failed(h->store, err, "cannot drop what is old of the history");
+    *count += (uint64_t)sqlite3_changes(h->store->db);
+    return 0;
+}
+
+static int drop_before(struct history *h, const char *sql, uint64_t before_ns, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r = store_prepare(h->store, sql, &stmt, err);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)before_ns);
+    return sqlite3_step(stmt) == SQLITE_DONE
+               ? 0
+               : store_failed(h->store, err, "cannot drop what is old of the history");
+}
+
+/* Whole parts of the next tier go, so that what is left begins where one begins. */
+static int drop_by_age(struct history *h, uint64_t now_ns, struct error *err)
+{
+    uint64_t before;
+    int r = 0;
+
+    for (unsigned tier = 0; tier < HISTORY_TIERS && r == 0; tier++) {
+        uint64_t age = MIN(h->max_age_ns, TIERS[tier].max_age_ns);
+
+        if (now_ns > age)
+            r = drop_parts(h, tier, history_floor(now_ns - age, MIN(tier + 1, HISTORY_TIERS - 1u)),
+                           &h->stats.dropped_by_age, err);
+    }
+    if (r < 0 || now_ns <= h->max_age_ns + history_tier_ns(HISTORY_TIERS - 1))
+        return r;
+    before = now_ns - h->max_age_ns - history_tier_ns(HISTORY_TIERS - 1);
+    r = drop_before(h, "DELETE FROM images WHERE last_ns < ?", before, err);
+    if (r == 0)
+        r = drop_before(h, "DELETE FROM minutes WHERE end_ns < ?", before, err);
+    return r == 0 ? drop_before(h, "DELETE FROM marks WHERE time_ns < ?", before, err) : r;
+}
+
+static int drop_empty_epochs(struct history *h, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r = store_prepare(h->store,
+                          "DELETE FROM epochs WHERE id < (SELECT max(id) FROM epochs)"
+                          " AND NOT EXISTS (SELECT 1 FROM parts WHERE epoch = epochs.id)"
+                          " RETURNING id",
+                          &stmt, err);
+    int step = SQLITE_DONE;
+
+    while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW)
+        dictionaries_forget(h->store, sqlite3_column_int64(stmt, 0));
+    return r == 0 && step != SQLITE_DONE
+               ? store_failed(h->store, err, "cannot drop what is old of the history")
+               : r;
+}
+
+static int read_sizes(struct history *h, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r = store_prepare(
+        h->store, "SELECT tier, sum(bytes), min(start_ns) FROM parts GROUP BY tier", &stmt, err);
+
+    if (r < 0)
+        return r;
+    memset(h->stats.tier_bytes, 0, sizeof(h->stats.tier_bytes));
+    memset(h->stats.tier_oldest_ns, 0, sizeof(h->stats.tier_oldest_ns));
+    while (sqlite3_step(stmt) == SQLITE_ROW) {
+        unsigned tier = (unsigned)sqlite3_column_int(stmt, 0);
+
+        if (tier < HISTORY_TIERS) {
+            h->stats.tier_bytes[tier] = (uint64_t)sqlite3_column_int64(stmt, 1);
+            h->stats.tier_oldest_ns[tier] = (uint64_t)sqlite3_column_int64(stmt, 2);
+        }
+    }
+    return 0;
+}
+
+/* Drops the oldest of the tier that is furthest over its share. 1: there may still be too much; 0;
+ * -errno. */
+static int drop_by_size(struct history *h, struct error *err)
+{
+    unsigned most = 0, next;
+    int r;
+
+    if (store_bytes_in_use(h->store) <= h->store->opts.max_bytes)
+        return 0;
+    r = read_sizes(h, err);
+    for (unsigned tier = 1; tier < HISTORY_TIERS; tier++) {
+        if (h->stats.tier_bytes[tier] / TIERS[tier].percent >
+            h->stats.tier_bytes[most] / TIERS[most].percent)
+            most = tier;
+    }
+    if (r < 0 || !h->stats.tier_bytes[most])
+        return r;
+    next = MIN(most + 1, HISTORY_TIERS - 1u);
+    r = drop_parts(h, most,
+                   history_floor(h->stats.tier_oldest_ns[most], next) + history_tier_ns(next),
+                   &h->stats.dropped_by_size, err);
+    if (r == 0)
+        r = drop_empty_epochs(h, err);
+    return r < 0 ? r : 1;
+}
+
+static int retain(struct history *h, uint64_t now_ns, struct error *err)
+{
+    int r = now_ns ? drop_by_age(h, now_ns, err) : 0;
+
+    if (r == 0)
+        r = drop_empty_epochs(h, err);
+    for (int i = 0; i < ROLL_DROPS_MAX && r == 0; i++) {
+        r = drop_by_size(h, err);
+        if (r <= 0)
+            break;
+        r = 0;
+        store_leave(h->store);
+        sched_yield();
+        store_enter_patiently(h->store);
+    }
+    return r == 0 ? store_exec(h->store, "PRAGMA incremental_vacuum(1000)", err) : r;
+}
+
+int history_roll(struct history *h, uint64_t now_ns, struct error *err)
+{
+    struct store *s = h->store;
+    int r;
+
+    store_enter_patiently(s);
+    dictionaries_forget_unused(s);
+    h->stats.newest_ns =
+        store_number(s, "SELECT end_ns FROM minutes ORDER BY start_ns DESC LIMIT 1");
+    r = s->writable ? roll_up(h, now_ns ? now_ns : h->stats.newest_ns, err) : 0;
+    if (r == 0 && s->writable)
+        r = retain(h, now_ns, err);
+    if (s->db)
+        read_sizes(h, NULL);
+    h->stats.bytes = store_number(s, "PRAGMA page_count") * store_number(s, "PRAGMA page_size");
+    h->stats.names_bytes = dictionaries_bytes(s);
+    pthread_mutex_lock(&h->told.lock);
+    h->told.stats = h->stats;
+    pthread_mutex_unlock(&h->told.lock);
+    store_leave(s);
+    return r;
+}

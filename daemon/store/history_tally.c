@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/history_tally.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "profile/category.h"
+#include "store/blob.h"
+
+#define TALLY_VERSION 1
+#define TALLY_POOL_BYTES 256
+
+void tally_init(struct tally *t)
+{
+    *t = (struct tally){ 0 };
+    id_table_init(&t->processes, sizeof(struct profile_process), TALLY_WHO_MAX);
+    id_table_init(&t->threads, sizeof(struct tally_thread), TALLY_WHO_MAX);
+    id_table_init(&t->rows, sizeof(struct tally_key), TALLY_ROWS_MAX);
+}
+
+void tally_deinit(struct tally *t)
+{
+    id_table_deinit(&t->processes);
+    id_table_deinit(&t->threads);
+    id_table_deinit(&t->rows);
+    free(t->values);
+    *t = (struct tally){ 0 };
+}
+
+/* The number of @e in @t; events with another period are others. PROFILE_EVENTS_MAX: no room. */
+static uint32_t tally_event(struct tally *t, const struct profile_event *e)
+{
+    for (uint32_t i = 0; i < t->event_count; i++) {
+        const struct profile_event *have = &t->events[i];
+
+        if (strcmp(have->name, e->name) == 0 && strcmp(have->unit, e->unit) == 0 &&
+            have->period == e->period && have->valued == e->valued)
+            return i;
+    }
+    if (t->event_count == PROFILE_EVENTS_MAX)
+        return PROFILE_EVENTS_MAX;
+    t->events[t->event_count] = *e;
+    return t->event_count++;
+}
+
+static int tally_row(struct tally *t, const struct tally_key *key, uint64_t count, uint64_t value)
+{
+    uint32_t id;
+    int r = id_table_add(&t->rows, key, &id);
+
+    if (r < 0) {
+        t->dropped += count;
+        return r;
+    }
+    if (!array_extend(&t->values, &t->values_cap, t->rows.cap))
+        return -ENOMEM;
+    t->values[id].count += count;
+    t->values[id].value += value;
+    return 0;
+}
+
+struct span tally_pool_name(struct span name, char *buf, size_t size)
+{
+    size_t n = name.n;
+
+    while (n && name.p[n - 1] >= '0' && name.p[n - 1] <= '9')
+        n--;
+    if (n == name.n || n + 1 > size)
+        return name;
+    memcpy(buf, name.p, n);
+    buf[n] = '*';
+    return (struct span){ buf, n + 1 };
+}
+
+/* ---- of a slice ---- */
+
+struct slice_adder {
+    struct dictionary *e;
+    const struct profile *p;
+    uint32_t *nodes;     /* [p->stack_count] */
+    struct tally **of;   /* [p->process_count]: which tally each is of; NULL: none */
+    bool *merged;        /* [p->process_count]: its name alone stays */
+    uint32_t *processes; /* [p->process_count]: index in that tally */
+    uint32_t *threads;   /* [p->thread_count]: the same */
+};
+
+static uint32_t slice_string(const struct slice_adder *a, uint32_t id)
+{
+    uint32_t there;
+
+    dictionary_add_string(a->e, intern_get(a->p->strings, id), &there); /* full: "" */
+    return there;
+}
+
+static int slice_process(struct slice_adder *a, uint32_t i)
+{
+    struct profile_process process = a->p->processes[i];
+
+    if (a->merged[i]) {
+        process.host_pid = 0;
+        process.start_ticks = 0;
+        process.exec_no = 0;
+    }
+    process.owner = 0; /* a row of the image says it */
+    process.name = slice_string(a, process.name);
+    process.container = slice_string(a, process.container);
+    process.pod = slice_string(a, process.pod);
+    process.pod_namespace = slice_string(a, process.pod_namespace);
+    process.service = slice_string(a, process.service);
+    return MIN(id_table_add(&a->of[i]->processes, &process, &a->processes[i]), 0);
+}
+
+static int slice_thread(struct slice_adder *a, uint32_t i)
+{
+    const struct profile_thread *thread = &a->p->threads[i];
+    struct tally_thread pooled = { .process = a->processes[thread->process] };
+    char pool[TALLY_POOL_BYTES];
+
+    if (!a->merged[thread->process])
+        dictionary_add_string(
+            a->e, tally_pool_name(intern_get(a->p->strings, thread->name), pool, sizeof(pool)),
+            &pooled.name);
+    return MIN(id_table_add(&a->of[thread->process]->threads, &pooled, &a->threads[i]), 0);
+}
+
+static int slice_sample(struct slice_adder *a, const struct profile_sample *s)
+{
+    struct tally *t = a->of[a->p->threads[s->thread].process];
+    const struct profile_event *event = &a->p->events[s->event];
+    struct tally_key key = { .node = a->nodes[s->stack],
+                             .thread = a->threads[s->thread],
+                             .flags = s->flags,
+                             .mode = s->mode };
+    uint32_t number = tally_event(t, event);
+
+    if (number == PROFILE_EVENTS_MAX) {
+        t->dropped += s->count;
+        return 0;
+    }
+    key.event = (uint8_t)number;
+    return tally_row(t, &key, s->count, event->valued ? s->value : 0);
+}
+
+static int slice_add(struct slice_adder *a)
+{
+    const struct profile *p = a->p;
+    int r = dictionary_add_stacks(a->e, p, a->nodes);
+
+    for (uint32_t i = 0; i < p->process_count && r == 0; i++) {
+        if (a->of[i])
+            r = slice_process(a, i);
+    }
+    for (uint32_t i = 0; i < p->thread_count && r == 0; i++) {
+        if (a->of[p->threads[i].process])
+            r = slice_thread(a, i);
+    }
+    for (size_t i = 0; i < p->sample_count && r == 0; i++) {
+        if (a->of[p->threads[p->samples[i].thread].process])
+            r = slice_sample(a, &p->samples[i]);
+    }
+    return r;
+}
+
+int tally_add_slice(struct dictionary *e, const struct profile *p, tally_pick_fn pick, void *cookie)
+{
+    struct slice_adder a = { .e = e,
+                             .p = p,
+                             .nodes = calloc(p->stack_count + 1, sizeof(uint32_t)),
+                             .of = calloc(p->process_count + 1, sizeof(struct tally *)),
+                             .merged = calloc(p->process_count + 1, sizeof(bool)),
+                             .processes = calloc(p->process_count + 1, sizeof(uint32_t)),
+                             .threads = calloc(p->thread_count + 1, sizeof(uint32_t)) };
+    int r = a.nodes && a.of && a.merged && a.processes && a.threads ? 0 : -ENOMEM;
+
+    for (uint32_t i = 0; i < p->process_count && r == 0; i++)
+        a.of[i] = pick(cookie, p, i, &a.merged[i]);
+    if (r == 0)
+        r = slice_add(&a);
+    free(a.nodes);
+    free(a.of);
+    free(a.merged);
+    free(a.processes);
+    free(a.threads);
+    return r;
+}
+
+/* ---- bytes ---- */
+
+static void encode_events(const struct tally *t, struct buf *out)
+{
+    blob_add_number(out, TALLY_VERSION);
+    blob_add_number(out, t->dropped);
+    blob_add_number(out, t->event_count);
+    for (uint32_t i = 0; i < t->event_count; i++) {
+        blob_add_text(out, span_of(t->events[i].name));
+        blob_add_text(out, span_of(t->events[i].unit));
+        blob_add_number(out, t->events[i].period);
+        blob_add_number(out, t->events[i].valued);
+    }
+}
+
+static void encode_who(const struct tally *t, struct buf *out)
+{
+    blob_add_number(out, t->processes.count);
+    for (uint32_t i = 0; i < t->processes.count; i++) {
+        const struct profile_process *p = id_table_get(&t->processes, i);
+
+        blob_add_number(out, (uint32_t)p->host_pid);
+        blob_add_number(out, p->start_ticks);
+        blob_add_number(out, p->exec_no);
+        blob_add_number(out, p->name);
+        blob_add_number(out, p->container);
+        blob_add_number(out, p->pod);
+        blob_add_number(out, p->pod_namespace);
+        blob_add_number(out, p->service);
+    }
+    blob_add_number(out, t->threads.count);
+    for (uint32_t i = 0; i < t->threads.count; i++) {
+        const struct tally_thread *thread = id_table_get(&t->threads, i);
+
+        blob_add_number(out, thread->process);
+        blob_add_number(out, thread->name);
+    }
+}
+
+struct sorted_row {
+    struct tally_key key;
+    struct tally_value value;
+};
+
+static int by_node(const void *a, const void *b)
+{
+    const struct tally_key *x = &((const struct sorted_row *)a)->key,
+                           *y = &((const struct sorted_row *)b)->key;
+
+    if (x->event != y->event)
+        return x->event < y->event ? -1 : 1;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    return x->thread < y->thread ? -1 : x->thread > y->thread;
+}
+
+/* Columns: what is alike lies together, and compresses well. */
+static void encode_rows(const struct tally *t, const struct sorted_row *rows, struct buf *out)
+{
+    uint32_t n = t->rows.count, node = 0, event = 0;
+
+    blob_add_number(out, n);
+    for (uint32_t i = 0; i < n; i++)
+        blob_add_number(out, rows[i].key.event);
+    for (uint32_t i = 0; i < n; i++) { /* nodes grow within an event */
+        if (rows[i].key.event != event)
+            node = 0;
+        event = rows[i].key.event;
+        blob_add_number(out, rows[i].key.node - node);
+        node = rows[i].key.node;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        blob_add_number(out, rows[i].key.thread);
+    for (uint32_t i = 0; i < n; i++)
+        blob_add_number(out, (uint32_t)rows[i].key.flags << 1 | (rows[i].key.mode & 1));
+    for (uint32_t i = 0; i < n; i++)
+        blob_add_number(out, rows[i].value.count);
+    for (uint32_t i = 0; i < n; i++) {
+        if (t->events[rows[i].key.event].valued)
+            blob_add_number(out, rows[i].value.value);
+    }
+}
+
+void tally_encode(struct tally *t, struct buf *out)
+{
+    _cleanup_free_ struct sorted_row *rows = calloc((size_t)t->rows.count + 1, sizeof(*rows));
+
+    if (!rows) {
+        out->error = -ENOMEM;
+        return;
+    }
+    for (uint32_t i = 0; i < t->rows.count; i++) {
+        rows[i].key = *(const struct tally_key *)id_table_get(&t->rows, i);
+        rows[i].value = t->values[i];
+    }
+    qsort(rows, t->rows.count, sizeof(*rows), by_node);
+    encode_events(t, out);
+    encode_who(t, out);
+    encode_rows(t, rows, out);
+}
+
+void tally_sums(const struct tally *t, struct buf *out)
+{
+    uint64_t sums[CATEGORY_COUNT] = { 0 }, period = 0;
+
+    for (uint32_t i = 0; i < t->rows.count; i++) {
+        const struct tally_key *key = id_table_get(&t->rows, i);
+
+        if (strcmp(t->events[key->event].name, events_default()->name) != 0)
+            continue;
+        period = t->events[key->event].period;
+        sums[MIN(PROFILE_SAMPLE_CATEGORY(key->flags), CATEGORY_COUNT - 1)] += t->values[i].count;
+    }
+    blob_add_number(out, period);
+    for (size_t i = 0; i < CATEGORY_COUNT; i++)
+        blob_add_number(out, sums[i]);
+}
+
+/* ---- and back ---- */
+
+struct tally_decoder {
+    struct tally *t;
+    uint32_t events[PROFILE_EVENTS_MAX]; /* of the blob: number in t */
+    uint32_t event_count, owner;
+    uint32_t *processes, *threads; /* the same */
+    uint32_t process_count, thread_count;
+};
+
+static int decode_events(struct tally_decoder *d, struct span *s)
+{
+    uint64_t version, dropped, valued;
+
+    if (!blob_take_number(s, &version) || version != TALLY_VERSION ||
+        !blob_take_number(s, &dropped) || !blob_take_u32(s, &d->event_count) ||
+        d->event_count > PROFILE_EVENTS_MAX)
+        return -EBADMSG;
+    d->t->dropped += dropped;
+    for (uint32_t i = 0; i < d->event_count; i++) {
+        struct profile_event e = { 0 };
+        struct span name, unit;
+
+        if (!blob_take_text(s, &name) || !blob_take_text(s, &unit) || !name.n ||
+            name.n >= sizeof(e.name) || unit.n >= sizeof(e.unit) ||
+            !blob_take_number(s, &e.period) || !blob_take_number(s, &valued) || valued > 1)
+            return -EBADMSG;
+        span_copy(name, e.name, sizeof(e.name));
+        span_copy(unit, e.unit, sizeof(e.unit));
+        e.valued = valued;
+        d->events[i] = tally_event(d->t, &e);
+        if (d->events[i] == PROFILE_EVENTS_MAX)
+            return -ENOSPC;
+    }
+    return 0;
+}
+
+static bool take_count(struct span *s, uint32_t max, uint32_t *ret)
+{
+    return blob_take_u32(s, ret) && *ret <= max && *ret <= s->n;
+}
+
+static int decode_processes(struct tally_decoder *d, struct span *s)
+{
+    int r = 0;
+
+    if (!take_count(s, TALLY_WHO_MAX, &d->process_count))
+        return -EBADMSG;
+    d->processes = calloc((size_t)d->process_count + 1, sizeof(*d->processes));
+    if (!d->processes)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < d->process_count && r == 0; i++) {
+        struct profile_process p = { .owner = d->owner };
+        uint32_t pid;
+
+        if (!blob_take_u32(s, &pid) || pid > INT32_MAX || !blob_take_number(s, &p.start_ticks) ||
+            !blob_take_u32(s, &p.exec_no) || !blob_take_u32(s, &p.name) ||
+            !blob_take_u32(s, &p.container) || !blob_take_u32(s, &p.pod) ||
+            !blob_take_u32(s, &p.pod_namespace) || !blob_take_u32(s, &p.service))
+            return -EBADMSG;
+        p.host_pid = (int32_t)pid;
+        r = MIN(id_table_add(&d->t->processes, &p, &d->processes[i]), 0);
+    }
+    return r;
+}
+
+static int decode_threads(struct tally_decoder *d, struct span *s)
+{
+    int r = 0;
+
+    if (!take_count(s, TALLY_WHO_MAX, &d->thread_count))
+        return -EBADMSG;
+    d->threads = calloc((size_t)d->thread_count + 1, sizeof(*d->threads));
+    if (!d->threads)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < d->thread_count && r == 0; i++) {
+        struct tally_thread thread;
+
+        if (!blob_take_u32(s, &thread.process) || thread.process >= d->process_count ||
+            !blob_take_u32(s, &thread.name))
+            return -EBADMSG;
+        thread.process = d->processes[thread.process];
+        r = MIN(id_table_add(&d->t->threads, &thread, &d->threads[i]), 0);
+    }
+    return r;
+}
+
+/* Leaves *ret at the beginning of a column of @count numbers, and *s behind it. */
+static bool take_column(struct span *s, uint32_t count, struct span *ret)
+{
+    uint64_t v;
+
+    *ret = *s;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!blob_take_number(s, &v))
+            return false;
+    }
+    return true;
+}
+
+enum { COLUMN_EVENT, COLUMN_NODE, COLUMN_THREAD, COLUMN_FLAGS, COLUMN_COUNT, COLUMNS };
+
+static int decode_row(struct tally_decoder *d, struct span columns[COLUMNS], struct span *values,
+                      uint32_t *node, uint32_t *last_event, uint32_t slot)
+{
+    struct tally_key key = { .slot = slot };
+    uint64_t count, value = 0;
+    uint32_t event, delta, thread, flags;
+
+    if (!blob_take_u32(&columns[COLUMN_EVENT], &event) || event >= d->event_count ||
+        !blob_take_u32(&columns[COLUMN_NODE], &delta) ||
+        !blob_take_u32(&columns[COLUMN_THREAD], &thread) || thread >= d->thread_count ||
+        !blob_take_u32(&columns[COLUMN_FLAGS], &flags) || flags > 0x1ffff ||
+        !blob_take_number(&columns[COLUMN_COUNT], &count) || !count)
+        return -EBADMSG;
+    if (d->t->events[d->events[event]].valued && !blob_take_number(values, &value))
+        return -EBADMSG;
+    *node = event == *last_event ? *node + delta : delta;
+    *last_event = event;
+    key.node = *node;
+    key.thread = d->threads[thread];
+    key.event = (uint8_t)d->events[event];
+    key.mode = flags & 1;
+    key.flags = (uint16_t)(flags >> 1);
+    return tally_row(d->t, &key, count, value);
+}
+
+static int decode_rows(struct tally_decoder *d, struct span *s, uint32_t slot)
+{
+    struct span columns[COLUMNS];
+    uint32_t count, node = 0, event = 0;
+    int r = 0;
+
+    if (!take_count(s, TALLY_ROWS_MAX, &count))
+        return -EBADMSG;
+    for (size_t i = 0; i < COLUMNS; i++) {
+        if (!take_column(s, count, &columns[i]))
+            return -EBADMSG;
+    }
+    for (uint32_t i = 0; i < count && r == 0; i++)
+        r = decode_row(d, columns, s, &node, &event, slot);
+    return r == 0 && s->n ? -EBADMSG : r;
+}
+
+int tally_decode(struct tally *t, struct span blob, uint32_t slot, uint32_t owner)
+{
+    struct tally_decoder d = { .t = t, .owner = owner };
+    int r = decode_events(&d, &blob);
+
+    if (r == 0)
+        r = decode_processes(&d, &blob);
+    if (r == 0)
+        r = decode_threads(&d, &blob);
+    if (r == 0)
+        r = decode_rows(&d, &blob, slot);
+    free(d.processes);
+    free(d.threads);
+    return r;
+}
+
+/* ---- as a profile ---- */
+
+static bool process_names_known(const struct profile_process *p, uint32_t strings)
+{
+    return p->name < strings && p->container < strings && p->pod < strings &&
+           p->pod_namespace < strings && p->service < strings;
+}
+
+/* A number below 0 that pools of one name have in every profile: they are told apart by it. */
+static int32_t pool_tid(const struct dictionary *e, uint32_t name)
+{
+    struct span s = frame_table_get_string(e->table, name);
+    uint32_t hash = 2166136261u; /* FNV-1a */
+
+    for (size_t i = 0; i < s.n; i++)
+        hash = (hash ^ (uint8_t)s.p[i]) * 16777619u;
+    return (int32_t)(hash | 0x80000000u);
+}
+
+static int profile_who(const struct tally *t, const struct dictionary *e, uint32_t strings,
+                       struct record *record, uint32_t *ret_threads)
+{
+    int r = 0;
+
+    for (uint32_t i = 0; i < t->threads.count && r == 0; i++) {
+        const struct tally_thread *from = id_table_get(&t->threads, i);
+        const struct profile_process *process = id_table_get(&t->processes, from->process);
+        struct profile_thread to = { .host_tid = pool_tid(e, from->name), .name = from->name };
+
+        if (!process_names_known(process, strings) || from->name >= strings)
+            return -EBADMSG;
+        r = record_process(record, process, &to.process);
+        if (r == 0)
+            r = record_thread(record, &to, &ret_threads[i]);
+    }
+    return r;
+}
+
+static int profile_row(const struct tally *t, uint32_t i, const struct dictionary *e,
+                       struct record *record, const uint32_t *threads, uint32_t *stack,
+                       const uint64_t *slots, size_t slot_count)
+{
+    const struct tally_key *key = id_table_get(&t->rows, i);
+    uint64_t left = t->values[i].count, value = t->values[i].value;
+    uint32_t node = key->node;
+    size_t n = 0;
+    int r = 0;
+
+    if (node >= e->nodes.count || key->slot >= slot_count)
+        return -EBADMSG;
+    while (node && n < DICTIONARY_DEPTH_MAX) { /* a node's parent has a smaller id: this ends */
+        const struct dictionary_node *at = id_table_get(&e->nodes, node);
+
+        stack[n++] = at->frame;
+        node = at->parent;
+    }
+    while (left && r == 0) {
+        struct profile_sample s = { .time_ns = slots[key->slot],
+                                    .value = value,
+                                    .thread = threads[key->thread],
+                                    .count = (uint32_t)MIN(left, (uint64_t)UINT32_MAX),
+                                    .mode = key->mode,
+                                    .event = key->event,
+                                    .flags = key->flags };
+
+        value = 0;
+        left -= s.count;
+        r = record_sample(record, &s, stack, n);
+    }
+    return r == -ENOSPC ? 0 : r; /* it counts them */
+}
+
+int tally_profile(const struct tally *t, const struct dictionary *e, const uint64_t *slots,
+                  size_t slot_count, const struct profile *meta, struct profile **ret)
+{
+    _cleanup_free_ uint32_t *stack = calloc(DICTIONARY_DEPTH_MAX, sizeof(*stack));
+    _cleanup_free_ uint32_t *threads = calloc((size_t)t->threads.count + 1, sizeof(*threads));
+    struct profile facts = *meta;
+    struct frame_table_counts counts;
+    struct record *record = NULL;
+    int r = stack && threads ? 0 : -ENOMEM;
+
+    memcpy(facts.events, t->events, sizeof(facts.events));
+    facts.event_count = t->event_count;
+    facts.lost += t->dropped;
+    frame_table_counts(e->table, &counts);
+    if (r == 0)
+        r = record_new(e->table, TALLY_ROWS_MAX, &record);
+    if (r == 0)
+        r = profile_who(t, e, counts.strings, record, threads);
+    for (uint32_t i = 0; i < t->rows.count && r == 0; i++)
+        r = profile_row(t, i, e, record, threads, stack, slots, slot_count);
+    if (r == 0)
+        r = record_finish(record, &facts, ret);
+    record_free(record);
+    return r;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is put into the history comes back: merged by pool, state and stack, of whom is wanted. */
+#include "history_fixture.h"
+
+#include "store/history_tally.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+static const struct made_jvm SHOP[] = { { 42, 1000, "shop", "work", 40 },
+                                        { 43, 1001, "cart", "other", 20 },
+                                        { 50, 1000, NULL, "c", 10 },
+                                        { 51, 1001, NULL, "c", 10 } };
+
+START_TEST(test_sums_are_those_of_the_slices)
+{
+    struct history *h = open_history(1 << 30, 86400);
+    struct read_sums sums = { 0 };
+    struct history_reach reach;
+
+    ck_assert_int_eq(put_minute(h, T0, SHOP, ARRAY_SIZE(SHOP)), 0);
+    reach = read_range(h, 0, UINT64_MAX, 0, &sums);
+    /* of each slice 40 samples, every other one with count 2, cpu where it is 1 */
+    ck_assert_uint_eq(sums.count[0], 2 * (20 + 10 + 5 + 5));
+    ck_assert_uint_eq(sums.count[1], 2 * 2 * (20 + 10 + 5 + 5));
+    ck_assert_uint_eq(sums.value[1], 2 * (20 * 5000 + 400 + 10 * 5000 + 100 + 2 * (5 * 5000 + 25)));
+    ck_assert_uint_eq(sums.first, T0);
+    ck_assert_uint_eq(reach.from_ns, T0);
+    ck_assert_uint_eq(reach.to_ns, T0 + HISTORY_MINUTE_NS);
+    ck_assert_uint_eq(reach.covered_ns, HISTORY_MINUTE_NS);
+    ck_assert_uint_eq(reach.resolution_ns, HISTORY_MINUTE_NS);
+    ck_assert_uint_eq(reach.parts, 4);
+    history_close(h);
+}
+END_TEST
+
+static bool wants_shop(void *cookie, const struct history_image *image)
+{
+    (void)cookie;
+    return strcmp(image->service, "shop") == 0;
+}
+
+static int see_shop(void *cookie, struct profile *p)
+{
+    int *threads = cookie;
+
+    ck_assert_uint_eq(p->process_count, 1);
+    ck_assert_int_eq(p->processes[0].host_pid, 42);
+    ck_assert_uint_eq(p->processes[0].owner, 1000);
+    for (size_t i = 0; i < p->thread_count; i++) {
+        struct span name = intern_get(p->strings, p->threads[i].name);
+
+        ck_assert(span_eq_str(name, "exec-*") || span_eq_str(name, "main"));
+        ck_assert_int_lt(p->threads[i].host_tid, 0);
+    }
+    *threads = (int)p->thread_count;
+    return 0;
+}
+
+START_TEST(test_only_what_is_wanted_is_read)
+{
+    struct history *h = open_history(1 << 30, 86400);
+    struct history_query q = { .to_ns = UINT64_MAX, .wants = wants_shop };
+    struct history_reach reach;
+    int threads = 0;
+
+    ck_assert_int_eq(put_minute(h, T0, SHOP, ARRAY_SIZE(SHOP)), 0);
+    ck_assert_int_eq(history_read(h, &q, see_shop, &threads, &reach, NULL), 0);
+    ck_assert_int_eq(threads, 2);
+    ck_assert_uint_eq(reach.parts, 1);
+    history_close(h);
+}
+END_TEST
+
+static int see_owners(void *cookie, struct profile *p)
+{
+    unsigned *seen = cookie;
+
+    for (size_t i = 0; i < p->process_count; i++) {
+        ck_assert_int_eq(p->processes[i].host_pid, 0);
+        ck_assert(span_eq_str(intern_get(p->strings, p->processes[i].name), "cc1"));
+        *seen |= 1u << (p->processes[i].owner - 1000);
+    }
+    return 0;
+}
+
+static bool wants_others(void *cookie, const struct history_image *image)
+{
+    (void)cookie;
+    return image->host_pid == 0;
+}
+
+START_TEST(test_others_stay_apart_by_owner)
+{
+    struct history *h = open_history(1 << 30, 86400);
+    struct history_query q = { .to_ns = UINT64_MAX, .wants = wants_others };
+    struct history_reach reach;
+    unsigned seen = 0;
+
+    ck_assert_int_eq(put_minute(h, T0, SHOP, ARRAY_SIZE(SHOP)), 0);
+    ck_assert_int_eq(history_read(h, &q, see_owners, &seen, &reach, NULL), 0);
+    ck_assert_uint_eq(seen, 3);
+    history_close(h);
+}
+END_TEST
+
+/* ---- services ---- */
+
+struct seen_marks {
+    int count;
+    enum history_mark_kind kind;
+    uint64_t time_ns;
+    char text[512];
+};
+
+static void see_mark(void *cookie, const struct history_mark *m)
+{
+    struct seen_marks *seen = cookie;
+
+    seen->count++;
+    seen->kind = m->kind;
+    seen->time_ns = m->time_ns;
+    snprintf(seen->text, sizeof(seen->text), "%s", m->text);
+}
+
+static void put_image(struct history *h, uint64_t start_ns, int32_t pid, uint32_t owner,
+                      const char *version, const char *java, int64_t jump_ns)
+{
+    struct history_image image = { .host_pid = pid,
+                                   .start_ticks = 9,
+                                   .owner = owner,
+                                   .name = "Main",
+                                   .container = "",
+                                   .pod = "",
+                                   .pod_namespace = "",
+                                   .service = "shop",
+                                   .version = version,
+                                   .environment = "",
+                                   .java = java,
+                                   .flags = 5,
+                                   .started_ns = start_ns + 1 };
+    struct history_minute m = { .start_ns = start_ns,
+                                .end_ns = start_ns + HISTORY_MINUTE_NS,
+                                .images = &image,
+                                .image_count = 1,
+                                .jump_ns = jump_ns };
+
+    ck_assert_int_eq(history_put(h, &m, NULL), 0);
+}
+
+static void see_image(void *cookie, const struct history_image *image)
+{
+    int *count = cookie;
+
+    ck_assert_str_eq(image->service, "shop");
+    (*count)++;
+}
+
+START_TEST(test_another_release_is_a_mark)
+{
+    struct history *h = open_history(1 << 30, 86400);
+    struct history_query q = { .to_ns = UINT64_MAX };
+    struct seen_marks seen = { 0 };
+    int images = 0;
+
+    put_image(h, T0, 1, 1000, "1.0", "17.0.15", 0);
+    put_image(h, T0 + HISTORY_MINUTE_NS, 2, 1000, "1.0", "17.0.15", 0); /* the same once more */
+    put_image(h, T0 + HISTORY_MINUTE_NS, 3, 1001, "9.9", "8", 0);       /* another user's */
+    put_image(h, T0 + 2 * HISTORY_MINUTE_NS, 4, 1000, "1.1", "17.0.15", 0);
+    put_image(h, T0 + 3 * HISTORY_MINUTE_NS, 4, 1000, "1.1", "17.0.15", 0); /* it runs on */
+    ck_assert_int_eq(history_marks(h, &q, see_mark, &seen, NULL), 0);
+    ck_assert_int_eq(seen.count, 1);
+    ck_assert_int_eq(seen.kind, HISTORY_MARK_DEPLOY);
+    ck_assert_uint_eq(seen.time_ns, T0 + 2 * HISTORY_MINUTE_NS + 1);
+    ck_assert_str_eq(seen.text, "shop was started anew: version 1.1 after 1.0.");
+    ck_assert_int_eq(history_images(h, &q, see_image, &images, NULL), 0);
+    ck_assert_int_eq(images, 4);
+    history_close(h);
+}
+END_TEST
+
+START_TEST(test_a_clock_that_is_set_is_a_mark)
+{
+    struct history *h = open_history(1 << 30, 86400);
+    struct history_query q = { .to_ns = UINT64_MAX };
+    struct seen_marks seen = { 0 };
+
+    put_image(h, T0, 1, 1000, "1.0", "17", 500000000);
+    put_image(h, T0 + HISTORY_MINUTE_NS, 1, 1000, "1.0", "17", -90 * (int64_t)NSEC_PER_SEC);
+    ck_assert_int_eq(history_marks(h, &q, see_mark, &seen, NULL), 0);
+    ck_assert_int_eq(seen.count, 1);
+    ck_assert_int_eq(seen.kind, HISTORY_MARK_CLOCK);
+    ck_assert_str_eq(seen.text, "The wall clock was set back by 90.0 s.");
+    history_close(h);
+}
+END_TEST
+
+/* ---- what goes wrong ---- */
+
+START_TEST(test_a_full_disk_loses_minutes_until_there_is_room)
+{
+    struct history *h = open_history(1 << 30, 86400);
+    struct rlimit before, small = { .rlim_cur = 4096 };
+    struct read_sums sums = { 0 }, after = { 0 };
+    char problem[256];
+
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(put_minute(h, T0, SHOP, ARRAY_SIZE(SHOP)), 0);
+    read_range(h, 0, UINT64_MAX, 0, &sums);
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small.rlim_max = before.rlim_max;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+    ck_assert_int_lt(put_minute(h, T0 + HISTORY_MINUTE_NS, SHOP, ARRAY_SIZE(SHOP)), 0);
+    history_problem(h, problem, sizeof(problem));
+    ck_assert_str_ne(problem, "");
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+    ck_assert_int_eq(put_minute(h, T0 + 2 * HISTORY_MINUTE_NS, SHOP, ARRAY_SIZE(SHOP)), 0);
+    history_problem(h, problem, sizeof(problem));
+    ck_assert_str_eq(problem, "");
+    ck_assert_uint_eq(read_range(h, 0, UINT64_MAX, 0, &after).covered_ns, 2 * HISTORY_MINUTE_NS);
+    ck_assert_uint_eq(after.count[0], 2 * sums.count[0]);
+    history_close(h);
+}
+END_TEST
+
+static const struct {
+    const char *name, *pool;
+} POOLS[] = { { "http-nio-8080-exec-12", "http-nio-8080-exec-*" },
+              { "main", "main" },
+              { "GC Thread#3", "GC Thread#*" },
+              { "17", "*" },
+              { "", "" } };
+
+START_TEST(test_pool_names)
+{
+    char buf[64];
+    struct span got = tally_pool_name(span_of(POOLS[_i].name), buf, sizeof(buf));
+
+    ck_assert(span_eq_str(got, POOLS[_i].pool));
+}
+END_TEST
+
+START_TEST(test_bytes_that_end_early_are_damage)
+{
+    static const char GOOD[] = { 1, 0, 1, 3, 'c', 'p', 'u', 2, 'n', 's', 9, 0, /* event */
+                                 1, 5, 6, 0, 0,   0,   0,   0, 0,              /* process */
+                                 1, 0, 0,                                      /* thread */
+                                 1, 0, 4, 0, 2,   1 };                         /* row */
+    for (size_t n = 0; n <= sizeof(GOOD); n++) {
+        struct tally t;
+        int r;
+
+        tally_init(&t);
+        r = tally_decode(&t, (struct span){ GOOD, n }, 0, 0);
+        ck_assert_int_eq(r, n == sizeof(GOOD) ? 0 : -EBADMSG);
+        tally_deinit(&t);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("history");
+
+    tcase_add_test(tc, test_sums_are_those_of_the_slices);
+    tcase_add_test(tc, test_only_what_is_wanted_is_read);
+    tcase_add_test(tc, test_others_stay_apart_by_owner);
+    tcase_add_test(tc, test_another_release_is_a_mark);
+    tcase_add_test(tc, test_a_clock_that_is_set_is_a_mark);
+    tcase_add_test(tc, test_a_full_disk_loses_minutes_until_there_is_room);
+    tcase_add_loop_test(tc, test_pool_names, 0, ARRAY_SIZE(POOLS));
+    tcase_add_test(tc, test_bytes_that_end_early_are_damage);
+    return run_store_tests("history", tc);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of 10 minutes and hours: they hold what their minutes held, whatever was rolled by then. */
+#include "history_fixture.h"
+
+static const struct made_jvm JVMS[] = { { 42, 1000, "shop", "work", 40 },
+                                        { 43, 1001, "cart", "other", 20 } };
+#define CPU_A_MINUTE (2 * (20 + 10))
+
+static void put_minutes(struct history *h, uint64_t start_ns, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        ck_assert_int_eq(put_minute(h, start_ns + i * HISTORY_MINUTE_NS, JVMS, ARRAY_SIZE(JVMS)),
+                         0);
+}
+
+/* 2 h and 17 min, rolled after each number of minutes. */
+static const unsigned ROLL_EVERY[] = { 1000, 7 };
+
+START_TEST(test_tiers_equal_minutes)
+{
+    struct history *h = open_history(1 << 30, 86400);
+    unsigned minutes = 2 * 60 + 17;
+    struct history_reach reach;
+
+    for (unsigned i = 0; i < minutes; i++) {
+        put_minutes(h, T0 + i * HISTORY_MINUTE_NS, 1);
+        if ((i + 1) % ROLL_EVERY[_i] == 0)
+            ck_assert_int_eq(history_roll(h, T0 + (i + 1) * HISTORY_MINUTE_NS, NULL), 0);
+    }
+    for (unsigned from = 0; from < minutes; from += 23) {
+        for (unsigned to = from + 1; to <= minutes; to += 31) {
+            struct read_sums fine = { 0 }, coarse = { 0 };
+
+            read_range(h, T0 + from * HISTORY_MINUTE_NS, T0 + to * HISTORY_MINUTE_NS,
+                       HISTORY_MINUTE_NS, &fine);
+            read_range(h, T0 + from * HISTORY_MINUTE_NS, T0 + to * HISTORY_MINUTE_NS, 0, &coarse);
+            ck_assert_uint_eq(fine.count[0], (to - from) * CPU_A_MINUTE);
+            ck_assert_uint_eq(coarse.count[0], fine.count[0]);
+            ck_assert_uint_eq(coarse.count[1], fine.count[1]);
+            ck_assert_uint_eq(coarse.value[1], fine.value[1]);
+        }
+    }
+    reach = read_range(h, T0, T0 + 2 * 60 * HISTORY_MINUTE_NS, 0, &(struct read_sums){ 0 });
+    if (ROLL_EVERY[_i] < 1000) {
+        ck_assert_uint_eq(reach.resolution_ns, 60 * HISTORY_MINUTE_NS);
+        ck_assert_uint_eq(reach.parts, 2 * ARRAY_SIZE(JVMS));
+    } else {
+        ck_assert_uint_eq(reach.resolution_ns, HISTORY_MINUTE_NS);
+    }
+    history_close(h);
+}
+END_TEST
+
+/* Late minutes, after the clock was set back: their bucket was rolled before. */
+START_TEST(test_minutes_that_come_late_count_once)
+{
+    struct history *h = open_history(1 << 30, 86400);
+    struct read_sums fine = { 0 }, coarse = { 0 };
+
+    put_minutes(h, T0, 60);
+    ck_assert_int_eq(history_roll(h, T0 + 60 * HISTORY_MINUTE_NS, NULL), 0);
+    put_minutes(h, T0 + 30 * HISTORY_MINUTE_NS, 15);
+    read_range(h, T0, T0 + 60 * HISTORY_MINUTE_NS, 0, &coarse);
+    ck_assert_uint_eq(coarse.count[0], 75 * CPU_A_MINUTE);
+    ck_assert_int_eq(history_roll(h, T0 + 61 * HISTORY_MINUTE_NS, NULL), 0);
+    coarse = (struct read_sums){ 0 };
+    read_range(h, T0, T0 + 60 * HISTORY_MINUTE_NS, 0, &coarse);
+    read_range(h, T0, T0 + 60 * HISTORY_MINUTE_NS, HISTORY_MINUTE_NS, &fine);
+    ck_assert_uint_eq(coarse.count[0], 75 * CPU_A_MINUTE);
+    ck_assert_uint_eq(fine.count[0], 75 * CPU_A_MINUTE);
+    history_close(h);
+}
+END_TEST
+
+START_TEST(test_what_is_too_old_goes)
+{
+    struct history *h = open_history(1 << 30, 2 * 3600);
+    struct read_sums sums = { 0 };
+    struct history_reach reach;
+    struct history_stats stats;
+
+    for (unsigned hour = 0; hour < 4; hour++) {
+        put_minutes(h, T0 + hour * 60 * HISTORY_MINUTE_NS, 60);
+        ck_assert_int_eq(history_roll(h, T0 + (hour + 1) * 60 * HISTORY_MINUTE_NS, NULL), 0);
+    }
+    reach = read_range(h, 0, UINT64_MAX, 0, &sums);
+    ck_assert_uint_eq(reach.oldest_ns, T0 + 2 * 60 * HISTORY_MINUTE_NS);
+    ck_assert_uint_eq(sums.count[0], 2 * 60 * CPU_A_MINUTE);
+    history_stats(h, &stats);
+    ck_assert_uint_gt(stats.dropped_by_age, 0);
+    ck_assert_uint_eq(stats.dropped_by_size, 0);
+    history_close(h);
+}
+END_TEST
+
+/* A clock that cannot be trusted drops nothing. */
+START_TEST(test_no_time_drops_nothing)
+{
+    struct history *h = open_history(1 << 30, 3600);
+    struct read_sums sums = { 0 };
+
+    put_minutes(h, T0, 120);
+    ck_assert_int_eq(history_roll(h, 0, NULL), 0);
+    read_range(h, 0, UINT64_MAX, 0, &sums);
+    ck_assert_uint_eq(sums.count[0], 120 * CPU_A_MINUTE);
+    history_close(h);
+}
+END_TEST
+
+/* Too many bytes: the oldest minutes go first, and their hours still answer. */
+START_TEST(test_what_is_too_much_goes_tier_by_tier)
+{
+    struct history *h = open_history(120000, 86400 * 10);
+    struct read_sums sums = { 0 }, old = { 0 };
+    struct history_reach reach;
+    struct history_stats stats;
+
+    for (unsigned hour = 0; hour < 5; hour++) {
+        put_minutes(h, T0 + hour * 60 * HISTORY_MINUTE_NS, 60);
+        ck_assert_int_eq(history_roll(h, T0 + (hour + 1) * 60 * HISTORY_MINUTE_NS, NULL), 0);
+    }
+    history_stats(h, &stats);
+    ck_assert_uint_gt(stats.dropped_by_size, 0);
+    ck_assert_uint_gt(stats.tier_oldest_ns[0], T0);
+    ck_assert_uint_eq(stats.tier_oldest_ns[2], T0);
+    reach = read_range(h, 0, UINT64_MAX, 0, &sums);
+    ck_assert_uint_eq(sums.count[0], 5 * 60 * CPU_A_MINUTE);
+    ck_assert_uint_eq(reach.oldest_ns, T0);
+    /* five minutes of the first hour: its whole hour is all that is left, and the answer says so */
+    reach = read_range(h, T0 + 5 * HISTORY_MINUTE_NS, T0 + 10 * HISTORY_MINUTE_NS, 0, &old);
+    ck_assert_uint_eq(reach.from_ns, T0);
+    ck_assert_uint_ge(reach.resolution_ns, 10 * HISTORY_MINUTE_NS);
+    history_close(h);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("history_tiers");
+
+    tcase_add_loop_test(tc, test_tiers_equal_minutes, 0, ARRAY_SIZE(ROLL_EVERY));
+    tcase_add_test(tc, test_minutes_that_come_late_count_once);
+    tcase_add_test(tc, test_what_is_too_old_goes);
+    tcase_add_test(tc, test_no_time_drops_nothing);
+    tcase_add_test(tc, test_what_is_too_much_goes_tier_by_tier);
+    return run_store_tests("history_tiers", tc);
+}
