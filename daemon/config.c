@@ -122,6 +122,14 @@ const struct option config_options[] = {
     { "recorder_waits", OPTION_BOOL, AT(recorder_waits), 0, 1, "yes", "BOOL",
       .help = "Have the flight recorder look about once a second at what threads of JVMs wait "
               "for: event=wall, offcpu and lock of the last minutes." },
+    { "history_max_age", OPTION_NUMBER, AT(history_max_age_s), 0, UINT64_C(366) * 86400, "86400",
+      "SECONDS",
+      .help = "Keep what the flight recorder has had for SECONDS, merged by minute, in the "
+              "folder of the store; 0: keep no history." },
+    { "history_max_bytes", OPTION_SIZE, AT(history_max_bytes), UINT64_C(1) << 20, UINT64_C(1) << 50,
+      "2G", "SIZE",
+      .help = "Keep at most SIZE of that history. The oldest minutes are dropped first, then "
+              "parts of 10 minutes, then hours." },
     { "new_token", OPTION_TEXT, AT(new_token), 0, 63, "", "NAME",
       .help = "Print a new token and what to put into the file for it, and exit. The token "
               "is shown only this once.",

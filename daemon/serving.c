@@ -15,6 +15,7 @@
 #include "serve/serve.h"
 #include "stall_exit.h"
 #include "store/folder.h"
+#include "store/history.h"
 #include "store/store.h"
 #include "tls_files.h"
 
@@ -199,6 +200,7 @@ struct serving {
     struct config *c;
     const struct serving_opts *w;
     struct store_opts store;
+    struct history_opts history;
     struct engine_opts engine;
     struct serve_opts serve;
     struct reload reload;
@@ -209,6 +211,30 @@ struct serving {
     int result;
 };
 
+/* Opens what is kept of the past. 0 or -errno with s->err. */
+static int open_past(struct serving *s, struct store **ret_store, struct history **ret_history)
+{
+    char trouble[256];
+    int r = store_open(&s->store, ret_store, s->err);
+
+    if (r < 0)
+        return r;
+    store_problem(*ret_store, trouble, sizeof(trouble));
+    if (trouble[0])
+        log_warn("%s", trouble);
+    s->engine.store = *ret_store;
+    if (!s->history.max_age_s || s->engine.recorder_hz <= 0)
+        return 0;
+    r = history_open(&s->history, ret_history, s->err);
+    if (r < 0)
+        return r;
+    history_problem(*ret_history, trouble, sizeof(trouble));
+    if (trouble[0])
+        log_warn("history: %s", trouble);
+    s->engine.history = *ret_history;
+    return 0;
+}
+
 /* Starts everything, and stops it at the end. 0, or what ended it. */
 static int serve_until_end(struct serving *s)
 {
@@ -216,16 +242,11 @@ static int serve_until_end(struct serving *s)
     struct engine *engine = NULL;
     struct api *api = NULL;
     struct push *push = NULL;
-    char store_trouble[256];
-    int r = store_open(&s->store, &store, s->err);
+    struct history *history = NULL;
+    int r = open_past(s, &store, &history);
 
-    if (r == 0) {
-        store_problem(store, store_trouble, sizeof(store_trouble));
-        if (store_trouble[0])
-            log_warn("%s", store_trouble);
-        s->engine.store = store;
+    if (r == 0)
         r = start_engine(&s->engine, s->c, &engine, s->err);
-    }
     if (r == 0)
         r = api_new(engine, &api);
     if (r == 0)
@@ -250,6 +271,7 @@ static int serve_until_end(struct serving *s)
     engine_stop(engine);
     api_free(api);
     push_free(push);
+    history_close(history);
     store_close(store);
     return r;
 }
@@ -340,6 +362,10 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
                                           .dir = store_path,
                                           .max_bytes = c->store_max_bytes,
                                           .max_age_s = c->store_max_age_s },
+                               .history = { .dir_fd = w->store_fd,
+                                            .dir = store_path,
+                                            .max_bytes = c->history_max_bytes,
+                                            .max_age_s = c->history_max_age_s },
                                .reload = { .argc = w->argc, .argv = w->argv, .config = c },
                                .err = err };
     bool beside;

@@ -43,6 +43,8 @@ static int engine_start_recorder(struct engine *e, struct error *err)
                                      .deliver = dispatch_look,
                                      .cookie = &e->dispatch },
             &e->recorder, err);
+    if (r == 0 && e->recorder && e->opts.history)
+        r = spill_start(e->opts.history, e->recorder->flight, e->discover, &e->spill);
     if (r < 0)
         return r;
     e->captures.recorder = e->recorder;
@@ -122,6 +124,7 @@ static void engine_tick(struct engine *e)
     if (walked)
         engine_finish(e, drained, now);
     mailbox_alive(&e->mailbox);
+    spill_tick(e->spill, clock_monotonic_ns());
     store_writer_hurry(e->store_writer, clock_monotonic_ns());
     scheduled_tick(e->scheduled);
     signals_poll(e->signals, now);
@@ -329,6 +332,7 @@ static void engine_free(struct engine *e)
     store_writer_stop(e->store_writer); /* what is queued is still written */
     pending_deinit(&e->dispatch.pending);
     dispatch_waiting_deinit(&e->dispatch);
+    e->spill = spill_stop(e->spill);
     e->captures.recorder = e->recorder = recorder_stop(e->recorder);
     scheduled_free(e->scheduled);
     e->signals = signals_free(e->signals);
@@ -413,6 +417,8 @@ struct engine_parts engine_parts(struct engine *e)
                                   .broker = e->broker,
                                   .store = e->store,
                                   .store_writer = e->store_writer,
+                                  .history = e->opts.history,
+                                  .spill = &e->spill,
                                   .discover = e->discover,
                                   .symbolizer = e->symbolizer,
                                   .namer = e->namer,

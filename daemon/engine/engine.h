@@ -11,6 +11,7 @@
 #include "quarantine/quarantine.h"
 #include "request/backend.h"
 #include "schedule/rules.h"
+#include "store/history.h"
 #include "store/store.h"
 
 struct engine;
@@ -25,6 +26,7 @@ struct engine_opts {
     size_t captures_max_bytes; /* of all captures together, and of what waits to be stored */
     bool show_arguments;
     struct store *store;       /* borrowed; NULL: captures are not kept */
+    struct history *history;   /* borrowed; NULL: the recorder spills nothing */
     uint32_t max_frames;       /* of a user stack; 0: as many as can be */
     double recorder_hz;        /* 0: no flight recorder */
     uint64_t recorder_keep_ns; /* how far back it reaches at most */

@@ -14,6 +14,7 @@
 #include "engine/dispatch.h"
 #include "engine/engine.h"
 #include "engine/mailbox.h"
+#include "engine/spill.h"
 #include "engine/watchdog.h"
 #include "namer/namer.h"
 #include "signal/signal.h"
@@ -36,6 +37,7 @@ struct engine {
     struct store *store;               /* NULL: none; used from any thread */
     struct store_writer *store_writer; /* used from any thread */
     struct recorder *recorder;         /* NULL: off */
+    struct spill *spill;               /* NULL: no history */
     struct scheduled *scheduled;
     struct signals *signals;
     char problems[ENGINE_PROBLEMS][ENGINE_PROBLEM_BYTES]; /* for /readyz */

@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "engine/mailbox.h"
 #include "engine/scheduled.h"
+#include "engine/spill.h"
 #include "signal/signal.h"
 
 struct engine_parts {
@@ -17,6 +18,8 @@ struct engine_parts {
     struct broker *broker;
     struct store *store; /* NULL: none */
     struct store_writer *store_writer;
+    struct history *history;    /* NULL: none */
+    struct spill *const *spill; /* *spill NULL: none */
     /* On the engine's thread: */
     struct discover *discover;
     struct symbolizer *symbolizer;

@@ -33,6 +33,8 @@ struct flight {
     struct flight_slice *oldest, *newest;
     uint64_t since_ns; /* of the first sample, or where the slice ended that was dropped last */
     struct flight_stats stats;
+    flight_finish_fn finish; /* NULL: nobody gets slices */
+    void *finish_cookie;
 };
 
 int flight_new(const struct frame_table *table, const struct profile_event *events, uint32_t count,
@@ -109,6 +111,19 @@ static void flight_close_newest(struct flight *f)
         s->bytes = sizeof(*s) + profile_bytes(s->profile);
     f->finished_bytes += s->bytes;
     s->record = record_free(s->record);
+    if (s->profile && f->finish)
+        f->finish(f->finish_cookie, s->profile);
+}
+
+void flight_on_finish(struct flight *f, flight_finish_fn fn, void *cookie)
+{
+    f->finish = fn;
+    f->finish_cookie = cookie;
+}
+
+void flight_cut(struct flight *f)
+{
+    flight_close_newest(f);
 }
 
 static int flight_add_slice(struct flight *f, uint64_t time_ns)

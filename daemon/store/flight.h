@@ -16,6 +16,13 @@ int flight_new(const struct frame_table *table, const struct profile_event *even
                uint64_t keep_ns, size_t max_bytes, struct flight **ret);
 struct flight *flight_free(struct flight *f);
 
+/* From now on @fn gets each slice that has finished, with times of CLOCK_MONOTONIC; it borrows it.
+ * NULL: nobody does. */
+typedef void (*flight_finish_fn)(void *cookie, struct profile *slice);
+void flight_on_finish(struct flight *f, flight_finish_fn fn, void *cookie);
+/* Finishes the newest slice: samples from here on are of another. */
+void flight_cut(struct flight *f);
+
 /* Appends a sample as record_sample() does, with its process and thread in full: s->thread is not
  * looked at. Return: 0 or -errno (counted). */
 int flight_sample(struct flight *f, const struct profile_sample *s,

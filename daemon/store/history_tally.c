@@ -100,7 +100,8 @@ static int slice_process(struct slice_adder *a, uint32_t i)
         process.start_ticks = 0;
         process.exec_no = 0;
     }
-    process.owner = 0; /* a row of the image says it */
+    process.owner = 0; /* a row of the image says it, and the version */
+    process.version = process.attributes = 0;
     process.name = slice_string(a, process.name);
     process.container = slice_string(a, process.container);
     process.pod = slice_string(a, process.pod);

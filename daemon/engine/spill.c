@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/spill.h"
+
+#include "base/array.h"
+#include "base/log.h"
+#include "base/trusted_clock.h"
+#include "capture/profile_process.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+
+#define SPILL_RETRY_S 10
+#define SPILL_NICE 10
+#define SPILL_JUMP_NS ((int64_t)NSEC_PER_SEC)
+#define SPILL_STRINGS_MAX ((size_t)4 << 20)
+
+/* What is to be written; owns everything. */
+struct minute {
+    struct minute *next;
+    struct history_minute m;
+    struct profile **slices;
+    size_t slice_cap;
+    struct history_image *images;
+    size_t image_cap;
+    struct frame_table *strings; /* of the images: only its strings */
+};
+
+struct spill {
+    struct history *history; /* borrowed */
+    struct flight *flight;   /* borrowed */
+    struct discover *discover;
+    struct minute *now;     /* the minute under way; NULL: no memory for it */
+    uint64_t begun_ns;      /* CLOCK_MONOTONIC: when it began */
+    uint64_t begun_real_ns; /* the wall clock then */
+    uint64_t dropped;       /* of the recorder, when it began */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct minute *queue; /* oldest first; the first stays in while it is written */
+    struct spill_stats stats;
+    bool writing, stopping;
+};
+
+static struct minute *minute_free(struct minute *m)
+{
+    if (!m)
+        return NULL;
+    for (size_t i = 0; i < m->m.slice_count; i++)
+        profile_unref(m->slices[i]);
+    free(m->slices);
+    free(m->images);
+    frame_table_free(m->strings);
+    free(m);
+    return NULL;
+}
+
+static struct minute *minute_new(void)
+{
+    struct minute *m = calloc(1, sizeof(*m));
+
+    if (m && frame_table_new(/* max_entries= */ 16, SPILL_STRINGS_MAX, &m->strings) < 0)
+        m = minute_free(m);
+    return m;
+}
+
+/* ---- the engine's side ---- */
+
+/* A slice has finished: its samples are of the minute under way. */
+static void spill_slice(void *cookie, struct profile *p)
+{
+    struct spill *s = cookie;
+    struct minute *m = s->now;
+
+    if (!m || m->m.slice_count == HISTORY_SLICES_MAX ||
+        !array_grow(&m->slices, &m->slice_cap, m->m.slice_count + 1, 8)) {
+        if (m)
+            m->m.lost += p->total;
+        return;
+    }
+    m->slices[m->m.slice_count++] = profile_ref(p);
+}
+
+static const char *text_of(const struct minute *m, uint32_t string)
+{
+    return string ? frame_table_get_string(m->strings, string).p : "";
+}
+
+static const char *kept(struct minute *m, const char *text)
+{
+    uint32_t id = 0;
+
+    frame_table_string(m->strings, span_of(text), &id); /* no room: "" */
+    return text_of(m, id);
+}
+
+/* Copies what @attributes, "key=value" on a line each, has for @key; "": nothing. */
+static const char *attribute_of(struct minute *m, uint32_t attributes, const char *key)
+{
+    const char *at = strstr(text_of(m, attributes), key), *end;
+    char value[128];
+
+    if (!at)
+        return "";
+    at += strlen(key);
+    end = strchrnul(at, '\n');
+    span_copy((struct span){ at, (size_t)(end - at) }, value, sizeof(value));
+    return kept(m, value);
+}
+
+/* Tells JVMs of other options apart; values of options that are masked are not in it. */
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+
+    for (; *text; text++)
+        hash = (hash ^ (uint8_t)*text) * UINT64_C(1099511628211);
+    return hash >> 1; /* fits a column of SQLite as it is */
+}
+
+static int spill_image(void *cookie, struct process *p)
+{
+    struct minute *m = cookie;
+    struct profile_process pp;
+
+    if (p->exited || !process_runs_java(p))
+        return 0;
+    if (!array_grow(&m->images, &m->image_cap, m->m.image_count + 1, 32))
+        return 1;
+    profile_process_of(m->strings, p, &pp);
+    m->images[m->m.image_count++] = (struct history_image){
+        .host_pid = p->id.host_pid,
+        .start_ticks = p->id.start_ticks,
+        .exec_no = p->id.exec_no,
+        .owner = p->owner,
+        .name = text_of(m, pp.name),
+        .container = text_of(m, pp.container),
+        .pod = text_of(m, pp.pod),
+        .pod_namespace = text_of(m, pp.pod_namespace),
+        .service = text_of(m, pp.service),
+        .version = text_of(m, pp.version),
+        .environment = attribute_of(m, pp.attributes, "deployment.environment.name="),
+        .java = kept(m, p->java_version),
+        .flags = p->args && p->args[0] ? hash_of(p->args) : 0,
+        .started_ns = p->start_realtime_ns,
+    };
+    return 0;
+}
+
+static void spill_begin(struct spill *s, uint64_t now_ns, uint64_t real_ns)
+{
+    struct flight_stats stats;
+
+    flight_stats(s->flight, &stats);
+    s->dropped = stats.dropped;
+    s->begun_ns = now_ns;
+    s->begun_real_ns = real_ns;
+    s->now = minute_new();
+}
+
+/* Hands @m to the thread. The oldest that is not being written goes where too many wait. */
+static void spill_queue(struct spill *s, struct minute *m)
+{
+    struct minute **at = &s->queue, *drop = NULL;
+
+    pthread_mutex_lock(&s->lock);
+    if (s->stats.waiting == SPILL_WAITING_MAX) {
+        struct minute **oldest = s->writing ? &s->queue->next : &s->queue;
+
+        drop = *oldest;
+        *oldest = drop->next;
+        s->stats.waiting--;
+        s->stats.dropped_minutes++;
+    }
+    while (*at)
+        at = &(*at)->next;
+    *at = m;
+    s->stats.waiting++;
+    pthread_cond_signal(&s->wake);
+    pthread_mutex_unlock(&s->lock);
+    minute_free(drop);
+}
+
+static void spill_end(struct spill *s, uint64_t now_ns, uint64_t real_ns)
+{
+    uint64_t took_ns = now_ns - s->begun_ns;
+    struct minute *m;
+    struct flight_stats stats;
+
+    flight_cut(s->flight);
+    flight_stats(s->flight, &stats);
+    m = TAKE_PTR(s->now);
+    if (!m) {
+        s->stats.dropped_minutes++;
+        return;
+    }
+    discover_each(s->discover, spill_image, m);
+    m->m.end_ns = real_ns;
+    m->m.start_ns = real_ns > took_ns ? real_ns - took_ns : 0;
+    m->m.jump_ns = (int64_t)(m->m.start_ns - s->begun_real_ns);
+    m->m.lost += stats.dropped - s->dropped;
+    m->m.slices = m->slices;
+    m->m.images = m->images;
+    spill_queue(s, m);
+}
+
+void spill_tick(struct spill *s, uint64_t now_ns)
+{
+    uint64_t real_ns;
+
+    if (!s)
+        return;
+    real_ns = clock_realtime_ns();
+    if (real_ns / HISTORY_MINUTE_NS == s->begun_real_ns / HISTORY_MINUTE_NS &&
+        now_ns - s->begun_ns < HISTORY_MINUTE_NS)
+        return;
+    if (now_ns - s->begun_ns < NSEC_PER_MSEC)
+        return; /* a clock that is set all the time */
+    spill_end(s, now_ns, real_ns);
+    spill_begin(s, now_ns, real_ns);
+}
+
+/* ---- the thread ---- */
+
+/* Waits for a minute to write. @again: the first could not be written, and is tried after a while.
+ * NULL: the end. */
+static struct minute *spill_next(struct spill *s, bool again)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += SPILL_RETRY_S;
+    while (again && !s->stopping && pthread_cond_timedwait(&s->wake, &s->lock, &until) != ETIMEDOUT)
+        ;
+    while (!s->queue && !s->stopping)
+        pthread_cond_wait(&s->wake, &s->lock);
+    return s->queue;
+}
+
+static void spill_done(struct spill *s)
+{
+    struct minute *m = s->queue;
+
+    s->queue = m->next;
+    s->stats.waiting--;
+    minute_free(m);
+}
+
+static void *spill_main(void *arg)
+{
+    struct spill *s = arg;
+    struct steady clock = { 0 };
+    struct minute *m;
+    bool failed = false;
+
+    pthread_setname_np(pthread_self(), "flamed-history");
+    setpriority(PRIO_PROCESS, 0, SPILL_NICE);
+    pthread_mutex_lock(&s->lock);
+    while ((m = spill_next(s, failed))) {
+        struct error err = ERROR_NULL;
+        bool last;
+
+        s->writing = true;
+        pthread_mutex_unlock(&s->lock);
+        if (history_put(s->history, &m->m, &err) < 0) {
+            if (!failed)
+                log_warn("a minute of the history waits: %s", err.msg);
+            failed = true;
+        } else {
+            failed = false;
+            history_roll(s->history, steady_now(&clock, clock_monotonic_ns(), clock_realtime_ns()),
+                         NULL);
+        }
+        pthread_mutex_lock(&s->lock);
+        s->writing = false;
+        last = s->stopping && failed;
+        if (!failed)
+            spill_done(s);
+        if (last)
+            break;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+/* ---- start and stop ---- */
+
+int spill_start(struct history *history, struct flight *f, struct discover *d, struct spill **ret)
+{
+    struct spill *s = calloc(1, sizeof(*s));
+    pthread_condattr_t attr;
+    int r;
+
+    if (!s)
+        return -ENOMEM;
+    s->history = history;
+    s->flight = f;
+    s->discover = d;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    r = -pthread_create(&s->thread, NULL, spill_main, s);
+    if (r < 0) {
+        free(s);
+        return r;
+    }
+    spill_begin(s, clock_monotonic_ns(), clock_realtime_ns());
+    flight_on_finish(f, spill_slice, s);
+    *ret = s;
+    return 0;
+}
+
+struct spill *spill_stop(struct spill *s)
+{
+    if (!s)
+        return NULL;
+    spill_end(s, clock_monotonic_ns(), clock_realtime_ns());
+    flight_on_finish(s->flight, NULL, NULL);
+    pthread_mutex_lock(&s->lock);
+    s->stopping = true;
+    pthread_cond_signal(&s->wake);
+    pthread_mutex_unlock(&s->lock);
+    pthread_join(s->thread, NULL);
+    while (s->queue)
+        spill_done(s);
+    pthread_cond_destroy(&s->wake);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+    return NULL;
+}
+
+void spill_stats(struct spill *s, struct spill_stats *ret)
+{
+    pthread_mutex_lock(&s->lock);
+    *ret = s->stats;
+    pthread_mutex_unlock(&s->lock);
+}

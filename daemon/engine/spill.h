@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The way from the flight recorder into the history: slices as they finish, minutes as they end by
+ * the wall clock, and a thread of its own that writes them. The engine never waits for the disk.
+ * Thread: the engine's, unless a function says other.
+ */
+#pragma once
+
+#include "discover/discover.h"
+#include "store/flight.h"
+#include "store/history.h"
+
+/* Minutes that wait for a disk. Beyond that, the oldest is dropped, and counted. */
+#define SPILL_WAITING_MAX 5
+
+struct spill;
+
+/* Takes the slices of @f, which are @history's from then on (both borrowed), and starts the thread.
+ * 0 or -errno. */
+int spill_start(struct history *history, struct flight *f, struct discover *d, struct spill **ret);
+/* Writes what is left of the minute under way, and ends the thread. NULL is fine. Returns NULL. */
+struct spill *spill_stop(struct spill *s);
+/* Ends the minute if it is over. To be called after samples were drained. NULL is fine. */
+void spill_tick(struct spill *s, uint64_t now_ns);
+
+struct spill_stats {
+    uint64_t dropped_minutes; /* no room for them, or not written in time */
+    size_t waiting;
+};
+/* Gives its counters. Thread: any. */
+void spill_stats(struct spill *s, struct spill_stats *ret);
