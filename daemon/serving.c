@@ -27,6 +27,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/utsname.h>
 
 #define USERS_GROUP "flamed" /* whose members may see and profile all */
@@ -211,6 +212,26 @@ struct serving {
     int result;
 };
 
+/* Says at the start what of history_max_bytes the disk cannot hold. The sandbox forbids to look
+ * later. */
+static void check_room(int store_fd, const char *path, const struct config *c)
+{
+    struct statvfs fs;
+    struct stat file = { 0 };
+    uint64_t room;
+
+    if (!c->history_max_age_s || !c->recorder_hz || store_fd < 0 || fstatvfs(store_fd, &fs) < 0)
+        return;
+    if (fstatat(store_fd, STORE_FILE_HISTORY, &file, AT_SYMLINK_NOFOLLOW) < 0)
+        file.st_size = 0;
+    room = (uint64_t)fs.f_bavail * fs.f_frsize + (uint64_t)file.st_size;
+    if (room < c->history_max_bytes)
+        log_warn("the disk of %s has room for %llu MiB of history, not for the %llu MiB of "
+                 "history_max_bytes: lower that, or free disk space",
+                 path, (unsigned long long)(room >> 20),
+                 (unsigned long long)(c->history_max_bytes >> 20));
+}
+
 /* Opens what is kept of the past. 0 or -errno with s->err. */
 static int open_past(struct serving *s, struct store **ret_store, struct history **ret_history)
 {
@@ -392,6 +413,7 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
     node_text(host.nodename, node, sizeof(node));
     path_of(w->store_fd, store_path, sizeof(store_path));
     umask(077);
+    check_room(w->store_fd, store_path, c);
     r = w->store_fd < 0 ? 0 : store_folder_narrow(w->store_fd, store_path, err);
     if (r < 0)
         return r;

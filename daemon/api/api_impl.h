@@ -110,6 +110,7 @@ struct past_recorder {
  * any but the engine's. */
 #define PAST_RECORDER 1u
 #define PAST_STORE 2u
+#define PAST_HISTORY 4u
 int past_profile(struct api *api, const struct target_selector *t, const struct time_range *range,
                  const char *event, unsigned sources, struct profile **ret,
                  struct past_recorder *ret_recorder, struct error *err);
@@ -120,6 +121,8 @@ int backend_timeline(void *ctx, const struct target_selector *t, const struct ti
 /* timeline_moments.c: collections of @p and its long safepoints, as JSON: the longest, by time.
  * *ret_left_out: how many more there are. Thread: any. */
 json_t *timeline_moments(const struct profile *p, size_t *ret_left_out);
+/* Appends what the history keeps and costs. Thread: any. */
+void history_metrics(struct api *api, struct buf *out);
 /* Appends how long the JVMs that @v sees stopped, as histograms. Thread: the engine's. */
 void moment_metrics(struct api *api, const struct viewer *v, struct buf *out);
 int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct error *err);

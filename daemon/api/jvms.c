@@ -268,6 +268,10 @@ static void add_whole_problems(struct api *api, json_t *problems)
         store_problem(api->engine.store, store, sizeof(store));
         add_problem(problems, "store", store, false);
     }
+    if (api->engine.history) {
+        history_problem(api->engine.history, store, sizeof(store));
+        add_problem(problems, "history", store, false);
+    }
 }
 
 static size_t captures_seen(const struct api *api, const struct viewer *v)

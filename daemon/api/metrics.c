@@ -426,6 +426,7 @@ int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct e
         store_problem(api->engine.store, m.store_problem, sizeof(m.store_problem));
         m.waiting = store_writer_waiting(api->engine.store_writer);
         metrics_store(&m);
+        history_metrics(api, m.out);
     }
     return r == 0 ? out->error : r;
 }

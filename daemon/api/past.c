@@ -246,17 +246,19 @@ static int nothing_known(uint64_t oldest_realtime_ns, bool looks, const char *ev
     return BACKEND_NOT_FOUND;
 }
 
-/* Both together. */
-static int past_both(const struct past_filter *f, const struct time_range *range,
-                     struct profile *const parts[2], struct profile **ret)
+/* All parts together. */
+static int past_together(const struct past_filter *f, const struct time_range *range,
+                         struct profile *const *parts, size_t count, struct profile **ret)
 {
     struct profile meta;
-    uint64_t from_ns =
-        MAX(range->from_ns, MIN(parts[0]->start_realtime_ns, parts[1]->start_realtime_ns));
+    uint64_t from_ns = UINT64_MAX;
 
+    for (size_t i = 0; i < count; i++)
+        from_ns = MIN(from_ns, parts[i]->start_realtime_ns);
+    from_ns = MAX(range->from_ns, from_ns);
     past_meta(f, from_ns, MIN(range->to_ns, clock_realtime_ns()), &meta);
     meta.start_realtime_ns = from_ns;
-    return profile_merge(parts, 2, NULL, &meta, ret);
+    return profile_merge(parts, count, NULL, &meta, ret);
 }
 
 /* Says of *@p, which nobody else holds yet, what a reader would not see: that it has less than was
@@ -273,64 +275,144 @@ static void past_warn(const struct target_selector *t, const char *reach, struct
     }
 }
 
+/* What an answer is put together of. */
+struct past {
+    struct past_filter filter;
+    struct recorded_past flight;
+    struct past_reach reach;
+    struct profile *parts[3];
+    size_t count;
+    uint64_t until_ns; /* CLOCK_REALTIME: what is before it is still to be found */
+};
+
+static void past_deinit(struct past *p)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(p->parts); i++)
+        profile_unref(p->parts[i]);
+}
+
+/* The recorder's part. */
+static int take_recorded(struct api *api, struct past *p, const struct time_range *range,
+                         const char *event, struct error *err)
+{
+    uint64_t since_ns = UINT64_MAX;
+    int r;
+
+    if (!past_is_recorded(event))
+        return 0;
+    r = past_boundary(api, &since_ns, err);
+    if (r < 0)
+        return r;
+    if (range->from_ns < since_ns && since_ns != UINT64_MAX)
+        p->flight.from_ns = past_to_monotonic(since_ns);
+    r = past_recorded(api, &p->filter, event, &p->flight, &p->parts[p->count], err);
+    p->count += p->parts[p->count] != NULL;
+    if (p->flight.oldest_ns &&
+        (p->flight.has_waits || !event || events_listed(span_of(event), events_default()->name)))
+        p->until_ns = MIN(p->until_ns, since_ns);
+    return r;
+}
+
+/* The history's part. */
+static int take_kept(struct api *api, struct past *p, const struct time_range *range,
+                     const char *event, struct error *err)
+{
+    struct history_reach kept;
+    int r;
+
+    if (range->from_ns >= p->until_ns || !past_is_recorded(event))
+        return 0;
+    r = past_history(api, &p->filter, event, range->from_ns, MIN(p->until_ns, p->reach.to_ns),
+                     &kept, &p->parts[p->count], err);
+    if (r < 0 || !p->parts[p->count])
+        return r;
+    p->count++;
+    p->until_ns = MIN(p->until_ns, kept.oldest_ns);
+    p->reach.kept_ns = kept.oldest_ns;
+    return 0;
+}
+
+/* What captures have of the time before that. */
+static int take_stored(struct api *api, struct past *p, const struct time_range *range,
+                       const char *event, struct error *err)
+{
+    int r;
+
+    if (range->from_ns >= p->until_ns)
+        return 0;
+    r = past_stored(api, &p->filter, event, range->from_ns, MIN(p->until_ns, p->reach.to_ns),
+                    &p->reach, &p->parts[p->count], err);
+    p->reach.store_closed = r == -ENODEV;
+    if (p->reach.store_closed) /* what others have is an answer all the same */
+        r = p->count ? 0 : BACKEND_UNAVAILABLE;
+    p->count += p->parts[p->count] != NULL;
+    return r;
+}
+
+static int past_filter_init(const struct target_selector *t, struct past_filter *f,
+                            struct error *err)
+{
+    int r = 0;
+
+    f->t = t;
+    if (t->jvm)
+        r = match_new(&t->jvm, 1, "jvm", &f->jvm, err);
+    if (r == 0 && t->viewer && t->viewer->seen)
+        r = matcher_set_new(t->viewer->seen, &f->seen, err);
+    if (r == 0 && t->matchers)
+        r = matcher_set_new(t->matchers, &f->asked, err);
+    return r;
+}
+
+static void past_filter_deinit(struct past_filter *f)
+{
+    match_free(f->jvm);
+    matcher_set_free(f->seen);
+    matcher_set_free(f->asked);
+}
+
+/* Writes what is known of the recorder beside the answer. */
+static void past_tell(struct past *p, struct past_recorder *ret)
+{
+    uint64_t offset = past_realtime_offset_ns();
+
+    ret->oldest_ns = p->flight.oldest_ns ? p->flight.oldest_ns + offset : 0;
+    ret->period_ns = p->flight.period_ns;
+    p->reach.recorded_ns = ret->oldest_ns;
+    p->reach.recorder_keep_ns = p->flight.keep_ns;
+    p->reach.recorder_full = p->flight.full;
+    past_reach_text(&p->reach, ret->reach);
+}
+
 int past_profile(struct api *api, const struct target_selector *t, const struct time_range *range,
                  const char *event, unsigned sources, struct profile **ret,
                  struct past_recorder *ret_recorder, struct error *err)
 {
-    _cleanup_(matcher_set_freep) struct matcher_set *seen = NULL, *asked = NULL;
-    _cleanup_(match_freep) struct match *jvm = NULL;
-    struct past_filter filter = { .t = t };
-    struct recorded_past flight = { .from_ns = past_to_monotonic(range->from_ns),
-                                    .to_ns = past_to_monotonic(range->to_ns) };
-    struct past_reach reach = { .from_ns = range->from_ns,
-                                .to_ns = MIN(range->to_ns, clock_realtime_ns()),
-                                .store_asked = sources & PAST_STORE };
-    struct profile *parts[2] = { NULL };
-    uint64_t stored_to = range->to_ns, offset = past_realtime_offset_ns();
-    size_t count = 0;
-    int r = 0;
+    struct past past = { .flight = { .from_ns = past_to_monotonic(range->from_ns),
+                                     .to_ns = past_to_monotonic(range->to_ns) },
+                         .reach = { .from_ns = range->from_ns,
+                                    .to_ns = MIN(range->to_ns, clock_realtime_ns()),
+                                    .store_asked = sources & PAST_STORE },
+                         .until_ns = range->to_ns };
+    int r = past_filter_init(t, &past.filter, err);
 
-    if (t->jvm)
-        r = match_new(&t->jvm, 1, "jvm", &jvm, err);
-    filter.jvm = jvm;
-    if (r == 0 && t->viewer && t->viewer->seen)
-        r = matcher_set_new(t->viewer->seen, &seen, err);
-    if (r == 0 && t->matchers)
-        r = matcher_set_new(t->matchers, &asked, err);
-    filter.seen = seen;
-    filter.asked = asked;
-    if (r == 0 && sources & PAST_RECORDER && past_is_recorded(event)) {
-        r = past_recorded(api, &filter, event, &flight, &parts[0], err);
-        count += parts[0] != NULL;
-        if (flight.oldest_ns &&
-            (flight.has_waits || !event || events_listed(span_of(event), events_default()->name)))
-            stored_to = MIN(stored_to, flight.oldest_ns + offset);
-    }
-    if (r == 0 && sources & PAST_STORE && range->from_ns < stored_to) {
-        r = past_stored(api, &filter, event, range->from_ns, MIN(stored_to, reach.to_ns), &reach,
-                        &parts[count], err);
-        reach.store_closed = r == -ENODEV;
-        if (reach.store_closed) /* what the recorder has is an answer all the same */
-            r = count ? 0 : BACKEND_UNAVAILABLE;
-    }
-    if (parts[count])
-        count++;
-    ret_recorder->oldest_ns = flight.oldest_ns ? flight.oldest_ns + offset : 0;
-    ret_recorder->period_ns = flight.period_ns;
-    reach.recorded_ns = ret_recorder->oldest_ns;
-    reach.recorder_keep_ns = flight.keep_ns;
-    reach.recorder_full = flight.full;
-    past_reach_text(&reach, ret_recorder->reach);
-    if (r == 0 && count == 0)
-        r = nothing_known(ret_recorder->oldest_ns, flight.looks, event, err);
-    if (r == 0 && count == 1)
-        *ret = profile_ref(parts[0]);
-    if (r == 0 && count == 2)
-        r = past_both(&filter, range, parts, ret);
+    if (r == 0 && sources & PAST_RECORDER)
+        r = take_recorded(api, &past, range, event, err);
+    if (r == 0 && sources & PAST_HISTORY)
+        r = take_kept(api, &past, range, event, err);
+    if (r == 0 && sources & PAST_STORE)
+        r = take_stored(api, &past, range, event, err);
+    past_tell(&past, ret_recorder);
+    if (r == 0 && past.count == 0)
+        r = nothing_known(ret_recorder->oldest_ns, past.flight.looks, event, err);
+    if (r == 0 && past.count == 1)
+        *ret = profile_ref(past.parts[0]);
+    else if (r == 0)
+        r = past_together(&past.filter, range, past.parts, past.count, ret);
     if (r == 0)
         past_warn(t, ret_recorder->reach, *ret);
-    for (size_t i = 0; i < count; i++)
-        profile_unref(parts[i]);
+    past_filter_deinit(&past.filter);
+    past_deinit(&past);
     return r;
 }
 
@@ -339,6 +421,7 @@ int backend_past(void *ctx, const struct target_selector *t, const struct time_r
 {
     struct past_recorder recorder;
 
-    return past_profile(ctx, t, range, event, stored ? PAST_STORE : PAST_RECORDER | PAST_STORE, ret,
+    return past_profile(ctx, t, range, event,
+                        stored ? PAST_STORE : PAST_RECORDER | PAST_HISTORY | PAST_STORE, ret,
                         &recorder, err);
 }

@@ -4,6 +4,7 @@
 
 #include "api/api_impl.h"
 #include "request/matcher.h"
+#include "store/history.h"
 
 /* Whose samples are meant. */
 struct past_filter {
@@ -49,3 +50,15 @@ bool past_is_recorded(const char *events);
  * this thread. 0 or -errno with @err. */
 int past_recorded(struct api *api, struct past_filter *f, const char *events,
                   struct recorded_past *a, struct profile **ret, struct error *err);
+/* Gets the time (CLOCK_REALTIME) at which the recorder takes over from the history. That is a whole
+ * minute if the history reaches so far, else the recorder's oldest sample. UINT64_MAX: the recorder
+ * is empty. 0 or -errno with @err. */
+int past_boundary(struct api *api, uint64_t *ret, struct error *err);
+/* Returns whether samples of @image may be wanted. */
+bool past_wants_image(const struct past_filter *f, const struct history_image *image);
+/* Gives what the history has of @events in [@from_ns, @to_ns) (CLOCK_REALTIME), with warnings that
+ * say what it is made of. With a single pid it pins the image. *ret stays NULL where there is
+ * nothing. 0 or -errno with @err. Blocks for the disk. */
+int past_history(struct api *api, struct past_filter *f, const char *events, uint64_t from_ns,
+                 uint64_t to_ns, struct history_reach *ret_reach, struct profile **ret,
+                 struct error *err);

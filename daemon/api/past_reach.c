@@ -45,14 +45,28 @@ static void recorder_text(const struct past_reach *r, char ret[PAST_REACH_BYTES]
              (double)(r->recorded_ns - r->from_ns) / NSEC_PER_SEC, why, before);
 }
 
+/* Writes that the history begins later than was asked for. */
+static void history_text(const struct past_reach *r, char ret[PAST_REACH_BYTES])
+{
+    char since[PAST_TIME_BYTES];
+
+    past_time_text(r->kept_ns, since);
+    snprintf(ret, PAST_REACH_BYTES,
+             "the history begins at %s, %.0f s later than what was asked for: flamed has kept it "
+             "since then, or what was older is dropped (history_max_age, history_max_bytes)",
+             since, (double)(r->kept_ns - r->from_ns) / NSEC_PER_SEC);
+}
+
 bool past_reach_text(const struct past_reach *r, char ret[PAST_REACH_BYTES])
 {
-    uint64_t until_ns = r->recorded_ns ? r->recorded_ns : r->to_ns;
+    uint64_t until_ns = r->kept_ns ? r->kept_ns : r->recorded_ns ? r->recorded_ns : r->to_ns;
 
     ret[0] = '\0';
     if (!r->from_ns || r->from_ns + r->captured_ns + REACH_SLACK_NS >= until_ns)
         return false;
-    if (r->recorded_ns)
+    if (r->kept_ns)
+        history_text(r, ret);
+    else if (r->recorded_ns)
         recorder_text(r, ret);
     else
         snprintf(ret, PAST_REACH_BYTES,

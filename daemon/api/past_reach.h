@@ -12,6 +12,7 @@ struct past_reach {
     bool store_closed;         /* but the store is not open */
     uint64_t recorded_ns;      /* CLOCK_REALTIME: the recorder has all since; 0: not used */
     uint64_t recorder_keep_ns; /* recorder_seconds */
+    uint64_t kept_ns;          /* CLOCK_REALTIME: the history begins then; 0: not used */
     bool recorder_full;        /* its memory did not suffice for that */
     size_t captures;           /* stored ones that are in the answer, */
     uint64_t captured_ns;      /* and the time that they cover together */

@@ -10,8 +10,6 @@
 #include <sys/resource.h>
 
 #define SPILL_RETRY_S 10
-#define SPILL_NICE 10
-#define SPILL_JUMP_NS ((int64_t)NSEC_PER_SEC)
 #define SPILL_STRINGS_MAX ((size_t)4 << 20)
 
 /* What is to be written; owns everything. */
@@ -190,7 +188,9 @@ static void spill_end(struct spill *s, uint64_t now_ns, uint64_t real_ns)
     flight_stats(s->flight, &stats);
     m = TAKE_PTR(s->now);
     if (!m) {
+        pthread_mutex_lock(&s->lock);
         s->stats.dropped_minutes++;
+        pthread_mutex_unlock(&s->lock);
         return;
     }
     discover_each(s->discover, spill_image, m);
@@ -253,7 +253,7 @@ static void *spill_main(void *arg)
     bool failed = false;
 
     pthread_setname_np(pthread_self(), "flamed-history");
-    setpriority(PRIO_PROCESS, 0, SPILL_NICE);
+    setpriority(PRIO_PROCESS, 0, 0); /* not in the way of the engine, which started it */
     pthread_mutex_lock(&s->lock);
     while ((m = spill_next(s, failed))) {
         struct error err = ERROR_NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The way from the flight recorder into the history: slices as they finish, minutes as they end by
- * the wall clock, and a thread of its own that writes them. The engine never waits for the disk.
+ * Takes slices of the flight recorder into the history. They are collected as they finish. When a
+ * minute of the wall clock ends, a thread writes it. The engine never waits for the disk.
  * Thread: the engine's, unless a function says other.
  */
 #pragma once

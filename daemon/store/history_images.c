@@ -88,7 +88,7 @@ static int note_deploy(struct history *h, const struct history_image *image, int
     difference(stmt, image, what, sizeof(what));
     if (!what[0])
         return 0;
-    snprintf(text, sizeof(text), "%.128s was started anew: %s.", image->service, what);
+    snprintf(text, sizeof(text), "%.128s was started again: %s.", image->service, what);
     return marks_add(h, image->started_ns ? image->started_ns : start_ns, HISTORY_MARK_DEPLOY, n,
                      text, err);
 }

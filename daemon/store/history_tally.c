@@ -470,7 +470,7 @@ static bool process_names_known(const struct profile_process *p, uint32_t string
            p->pod_namespace < strings && p->service < strings;
 }
 
-/* A number below 0 that pools of one name have in every profile: they are told apart by it. */
+/* A number below 0 that pools of one name have in every profile: they differ by it. */
 static int32_t pool_tid(const struct dictionary *e, uint32_t name)
 {
     struct span s = frame_table_get_string(e->table, name);

@@ -172,7 +172,7 @@ START_TEST(test_another_release_is_a_mark)
     ck_assert_int_eq(seen.count, 1);
     ck_assert_int_eq(seen.kind, HISTORY_MARK_DEPLOY);
     ck_assert_uint_eq(seen.time_ns, T0 + 2 * HISTORY_MINUTE_NS + 1);
-    ck_assert_str_eq(seen.text, "shop was started anew: version 1.1 after 1.0.");
+    ck_assert_str_eq(seen.text, "shop was started again: version 1.1 after 1.0.");
     ck_assert_int_eq(history_images(h, &q, see_image, &images, NULL), 0);
     ck_assert_int_eq(images, 4);
     history_close(h);

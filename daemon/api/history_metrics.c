@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the history keeps and costs, in /metrics. */
+#include "api/api_impl.h"
+#include "api/exposition.h"
+
+static const char *const TIERS[HISTORY_TIERS] = { "1m", "10m", "1h" };
+
+static void metric_tiers(struct buf *out, const struct history_stats *s)
+{
+    uint64_t now_ns = clock_realtime_ns();
+
+    metric_head(out, "flamed_history_tier_bytes", "gauge",
+                "Bytes of the history's parts, by their length.");
+    for (int i = 0; i < HISTORY_TIERS; i++)
+        buf_printf(out, "flamed_history_tier_bytes{tier=\"%s\"} %llu\n", TIERS[i],
+                   (unsigned long long)s->tier_bytes[i]);
+    metric_head(out, "flamed_history_tier_seconds", "gauge",
+                "How far back parts of that length reach.");
+    for (int i = 0; i < HISTORY_TIERS; i++)
+        buf_printf(out, "flamed_history_tier_seconds{tier=\"%s\"} %.0f\n", TIERS[i],
+                   s->tier_oldest_ns[i] && now_ns > s->tier_oldest_ns[i]
+                       ? (double)(now_ns - s->tier_oldest_ns[i]) / NSEC_PER_SEC
+                       : 0.0);
+}
+
+void history_metrics(struct api *api, struct buf *out)
+{
+    struct history_stats s;
+    struct spill_stats spill = { 0 };
+    char problem[256];
+
+    if (!api->engine.history)
+        return;
+    history_stats(api->engine.history, &s);
+    history_problem(api->engine.history, problem, sizeof(problem));
+    if (*api->engine.spill)
+        spill_stats(*api->engine.spill, &spill);
+    metric(out, "flamed_history_bytes", "gauge", "Size of the history.", (double)s.bytes);
+    metric(out, "flamed_history_names_bytes", "gauge",
+           "Memory of the names and stacks that its minutes share.", (double)s.names_bytes);
+    metric_tiers(out, &s);
+    metric(out, "flamed_history_minutes_total", "counter", "Minutes written.", (double)s.minutes);
+    metric(out, "flamed_history_failures_total", "counter",
+           "Times that a minute could not be written; it is tried again.", (double)s.failures);
+    metric(out, "flamed_history_waiting", "gauge", "Minutes that wait to be written.",
+           (double)spill.waiting);
+    metric(out, "flamed_history_dropped_minutes_total", "counter",
+           "Minutes that could not be written in time.", (double)spill.dropped_minutes);
+    metric_head(out, "flamed_history_dropped_total", "counter", "Parts dropped by retention.");
+    buf_printf(out, "flamed_history_dropped_total{reason=\"age\"} %llu\n",
+               (unsigned long long)s.dropped_by_age);
+    buf_printf(out, "flamed_history_dropped_total{reason=\"size\"} %llu\n",
+               (unsigned long long)s.dropped_by_size);
+    metric(out, "flamed_history_healthy", "gauge", "1 when minutes can be written.",
+           problem[0] ? 0.0 : 1.0);
+}

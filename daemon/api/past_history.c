@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The part of the past that the history has: merged minutes, and what is made of them. */
+#include "api/past_impl.h"
+#include "event/events.h"
+#include "profile/match.h"
+
+/* Which events of the history those of a request are. */
+static const struct {
+    const char *name;
+    const char *of[2];
+} KEPT[] = {
+    { "cpu", { "cpu" } },
+    { "offcpu", { "offcpu" } },
+    { "wall", { "cpu", "offcpu" } },
+    { "lock", { "lock" } },
+};
+
+/* The merging of one event that is asked for. */
+struct kept_event {
+    struct profile_slice slice;
+    struct profile meta;
+    struct profile_event as;
+    struct merger *merger;
+};
+
+struct kept_past {
+    struct past_filter *filter;
+    const char *events;
+    struct kept_event of[ARRAY_SIZE(KEPT)]; /* .merger NULL: not asked for, or none yet */
+};
+
+static bool is_asked(const char *events, const char *name)
+{
+    return events_listed(span_of(events ? events : events_default()->name), name);
+}
+
+/* ---- which images ---- */
+
+/* Whether samples of @image may be wanted. Of those that stand for several processes their profiles
+ * tell. */
+static bool wants_image(void *cookie, const struct history_image *image)
+{
+    return past_wants_image(cookie, image);
+}
+
+bool past_wants_image(const struct past_filter *f, const struct history_image *image)
+{
+    const struct target_selector *t = f->t;
+    const struct matcher_values v = {
+        .main = image->name,
+        .pod = image->pod,
+        .pod_uid = "",
+        .pod_namespace = image->pod_namespace,
+        .container = "",
+        .container_id = image->container,
+        .service = image->service,
+    };
+    bool pid_found = t->pid_count == 0;
+
+    if (!viewer_sees_user(t->viewer, image->owner) && !(f->seen && image->host_pid == 0) &&
+        !(f->seen && matcher_set_holds(f->seen, &v)))
+        return false;
+    for (size_t i = 0; i < t->pid_count && !pid_found; i++)
+        pid_found = t->pids[i] == image->host_pid;
+    if (!pid_found)
+        return false;
+    if (image->host_pid == 0)
+        return !t->service;
+    if (f->asked && !matcher_set_holds(f->asked, &v))
+        return false;
+    if (f->pid && (image->start_ticks != f->start_ticks || image->exec_no != f->exec_no))
+        return false;
+    if (t->container && strcmp(image->container, t->container) != 0 &&
+        (strlen(t->container) < 6 ||
+         strncmp(image->container, t->container, strlen(t->container)) != 0))
+        return false;
+    if (t->pod && strcmp(image->pod, t->pod) != 0)
+        return false;
+    if (t->pod_namespace && strcmp(image->pod_namespace, t->pod_namespace) != 0)
+        return false;
+    if (t->service && strcmp(image->service, t->service) != 0)
+        return false;
+    return !f->jvm || match_any(f->jvm, span_of(image->name), NULL) > 0;
+}
+
+/* Of a JVM the image was wanted: its first samples may not know yet which service it is. */
+static bool wants_process(void *cookie, const struct profile *p,
+                          const struct profile_process *process)
+{
+    return process->host_pid || past_wants(cookie, p, process);
+}
+
+/* ---- merging ---- */
+
+static uint32_t bits_of(const struct profile *p, const char *const names[2])
+{
+    uint32_t bits = 0;
+
+    for (uint32_t i = 0; i < p->event_count; i++) {
+        for (size_t k = 0; k < 2 && names[k]; k++)
+            bits |= strcmp(p->events[i].name, names[k]) == 0 ? 1U << i : 0;
+    }
+    return bits;
+}
+
+/* The event that samples of @p become. */
+static struct profile_event kept_as(const struct profile *p, size_t which, uint32_t bits)
+{
+    struct profile_event as = profile_event_of(events_find(KEPT[which].name), 0);
+
+    for (uint32_t i = 0; i < p->event_count; i++) {
+        if (bits & 1U << i && (!as.period || p->events[i].period < as.period))
+            as.period = p->events[i].period;
+    }
+    return as;
+}
+
+static int kept_begin(struct kept_past *k, size_t which, const struct profile *p, uint32_t bits)
+{
+    struct kept_event *e = &k->of[which];
+
+    e->as = kept_as(p, which, bits);
+    past_meta(k->filter, p->start_realtime_ns, p->start_realtime_ns + (p->end_ns - p->start_ns),
+              &e->meta);
+    e->meta.start_realtime_ns = p->start_realtime_ns;
+    e->meta.events[0] = e->as;
+    e->meta.event_count = 1;
+    snprintf(e->meta.symbols, sizeof(e->meta.symbols),
+             "memory: named when they were sampled, merged since");
+    e->slice = (struct profile_slice){
+        .to_ns = UINT64_MAX, .wants = wants_process, .cookie = k->filter, .as = &e->as
+    };
+    return merger_new(&e->slice, &e->meta, &e->merger);
+}
+
+static int kept_profile(void *cookie, struct profile *p)
+{
+    struct kept_past *k = cookie;
+    int r = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(KEPT) && r == 0; i++) {
+        uint32_t bits = bits_of(p, KEPT[i].of);
+
+        if (!bits || !is_asked(k->events, KEPT[i].name))
+            continue;
+        if (!k->of[i].merger)
+            r = kept_begin(k, i, p, bits);
+        k->of[i].slice.of = bits;
+        if (r == 0)
+            r = merger_add(k->of[i].merger, p);
+    }
+    return r;
+}
+
+/* Makes one profile of those of several events. *ret stays NULL where there is none. */
+static int kept_finish(struct kept_past *k, struct profile **ret)
+{
+    struct profile *parts[ARRAY_SIZE(KEPT)] = { NULL }, meta;
+    size_t count = 0;
+    int r = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(KEPT) && r == 0; i++) {
+        if (!k->of[i].merger)
+            continue;
+        r = merger_finish(k->of[i].merger, &parts[count]);
+        if (r == 0 && parts[count] && !parts[count]->total)
+            parts[count] = profile_unref(parts[count]);
+        count += parts[count] != NULL;
+    }
+    if (r == 0 && count == 1) {
+        *ret = profile_ref(parts[0]);
+    } else if (r == 0 && count) {
+        past_meta(k->filter, parts[0]->start_ns, parts[0]->end_ns, &meta);
+        meta.start_realtime_ns = parts[0]->start_realtime_ns;
+        r = profile_merge(parts, count, NULL, &meta, ret);
+    }
+    for (size_t i = 0; i < count; i++)
+        profile_unref(parts[i]);
+    return r;
+}
+
+/* ---- where the recorder takes over ---- */
+
+static int call_oldest(struct api *api, void *arg)
+{
+    struct flight_stats stats = { 0 };
+
+    if (*api->engine.recorder)
+        flight_stats((*api->engine.recorder)->flight, &stats);
+    *(uint64_t *)arg = stats.oldest_ns;
+    return 0;
+}
+
+int past_boundary(struct api *api, uint64_t *ret, struct error *err)
+{
+    uint64_t oldest_ns = 0, minute_ns;
+    struct history_stats stats;
+    int r = api_ask(api, call_oldest, &oldest_ns, err);
+
+    if (r < 0)
+        return r;
+    *ret = oldest_ns ? oldest_ns + past_realtime_offset_ns() : UINT64_MAX;
+    if (!oldest_ns || !api->engine.history)
+        return 0;
+    history_stats(api->engine.history, &stats);
+    minute_ns = *ret + HISTORY_MINUTE_NS - 1;
+    minute_ns -= minute_ns % HISTORY_MINUTE_NS;
+    if (stats.newest_ns >= minute_ns)
+        *ret = minute_ns;
+    return 0;
+}
+
+/* ---- what it is made of ---- */
+
+/* With a single pid: the image that was there last. */
+struct last_image {
+    struct past_filter *filter;
+    uint64_t last_ns;
+};
+
+static void see_image(void *cookie, const struct history_image *image)
+{
+    struct last_image *last = cookie;
+    struct past_filter *f = last->filter;
+
+    if (image->last_ns < last->last_ns)
+        return;
+    last->last_ns = image->last_ns;
+    f->pid = image->host_pid;
+    f->start_ticks = image->start_ticks;
+    f->exec_no = image->exec_no;
+}
+
+static const char *length_text(uint64_t resolution_ns)
+{
+    return resolution_ns <= HISTORY_MINUTE_NS        ? "minutes"
+           : resolution_ns <= 10 * HISTORY_MINUTE_NS ? "minutes and parts of 10 minutes"
+                                                     : "minutes, parts of 10 minutes and hours";
+}
+
+static void kept_warn(const struct history_reach *reach, uint64_t from_ns, uint64_t to_ns,
+                      struct profile *p)
+{
+    char from[PAST_TIME_BYTES], to[PAST_TIME_BYTES];
+    uint64_t asked_ns = to_ns - MIN(from_ns, to_ns);
+
+    past_time_text(reach->from_ns, from);
+    past_time_text(reach->to_ns, to);
+    profile_warn(p,
+                 "from %s to %s this answer is of the history: merged by %s, without the times of "
+                 "single samples; threads are named by their pool",
+                 from, to, length_text(reach->resolution_ns));
+    if (reach->covered_ns + NSEC_PER_SEC * 2 < asked_ns)
+        profile_warn(p, "of these %.0f s the flight recorder ran %.0f s: the rest is a gap",
+                     (double)asked_ns / NSEC_PER_SEC, (double)reach->covered_ns / NSEC_PER_SEC);
+    if (reach->lost)
+        profile_warn(p, "the flight recorder dropped %llu samples of the node in that time",
+                     (unsigned long long)reach->lost);
+    if (reach->damaged)
+        profile_warn(p,
+                     "%zu parts of the history are damaged and left out: sqlite3 FILE 'PRAGMA "
+                     "integrity_check' tells more",
+                     reach->damaged);
+}
+
+int past_history(struct api *api, struct past_filter *f, const char *events, uint64_t from_ns,
+                 uint64_t to_ns, struct history_reach *ret_reach, struct profile **ret,
+                 struct error *err)
+{
+    struct history_query q = {
+        .from_ns = from_ns, .to_ns = to_ns, .wants = wants_image, .cookie = f
+    };
+    struct last_image last = { .filter = f };
+    struct kept_past *k;
+    int r = 0;
+
+    *ret_reach = (struct history_reach){ 0 };
+    if (!api->engine.history)
+        return 0;
+    k = calloc(1, sizeof(*k));
+    if (!k)
+        return -ENOMEM;
+    k->filter = f;
+    k->events = events;
+    if (f->t->pid_count == 1 && !f->pid)
+        r = history_images(api->engine.history, &q, see_image, &last, err);
+    if (r == 0)
+        r = history_read(api->engine.history, &q, kept_profile, k, ret_reach, err);
+    if (r == 0)
+        r = kept_finish(k, ret);
+    if (r == 0 && *ret)
+        kept_warn(ret_reach, MAX(from_ns, ret_reach->from_ns), MIN(to_ns, ret_reach->to_ns), *ret);
+    for (size_t i = 0; i < ARRAY_SIZE(KEPT); i++)
+        merger_free(k->of[i].merger);
+    free(k);
+    return r;
+}

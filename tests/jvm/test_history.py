@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The history: minutes of the recorder outlive a restart of flamed, and a service its restarts."""
+import tempfile
+import time
+import unittest
+
+from harness import jvm, paths, proc
+from harness.daemon import Daemon
+
+
+class History(unittest.TestCase):
+    def start(self, daemon: Daemon, version: str) -> jvm.Jvm:
+        target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=5", "-Dotel.service.name=shop",
+                         f"-Dotel.resource.attributes=service.version={version}", "-cp", self.spin.folder, self.spin.main)
+        self.addCleanup(target.stop)
+        proc.wait_until(lambda: daemon.get(f"/profile?pid={target.pid}&from=-60s&format=collapsed").status == 200, 30, "it is recorded")
+        return target
+
+    def test_a_service_over_restarts(self):
+        paths.need_root()
+        self.spin = jvm.make_spin()
+        folder = tempfile.TemporaryDirectory(prefix="flamed-test.")
+        self.addCleanup(folder.cleanup)
+        pids = []
+        for version in ("1.0", "1.1"):
+            # a stop writes the minute under way
+            daemon = Daemon("--recorder-hz=99", store=folder.name)
+            target = self.start(daemon, version)
+            pids.append(target.pid)
+            daemon.stop()
+            target.stop()
+        with Daemon("--recorder-hz=99", store=folder.name) as daemon:
+            answer = daemon.get("/profile?service=shop&from=-10m&format=collapsed")
+            self.assertEqual(answer.status, 200, answer)
+            for pid in pids:
+                self.assertIn(f"pid={pid}]", answer.text)
+
+
+if __name__ == "__main__":
+    unittest.main()
