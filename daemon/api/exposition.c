@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/exposition.h"
 
+#include "discover/service.h"
+
 #define WHOLE_MAX 9007199254740992.0 /* up to here a double has every whole number */
 
 void metric_head(struct buf *out, const char *name, const char *type, const char *help)
@@ -43,6 +45,8 @@ void metric_label(struct buf *out, const char *name, const char *value)
 
 void metric_jvm_labels(struct buf *out, const struct process *p)
 {
+    char service[SERVICE_NAME_BYTES];
+
     buf_printf(out, "pid=\"%d\",", p->id.host_pid);
     metric_label(out, "main", p->main ? p->main : "");
     buf_add_char(out, ',');
@@ -51,4 +55,7 @@ void metric_jvm_labels(struct buf *out, const struct process *p)
     metric_label(out, "pod", container_pod(&p->container));
     buf_add_char(out, ',');
     metric_label(out, "namespace", p->container.pod_namespace);
+    buf_add_char(out, ',');
+    service_name_of_process(p, service);
+    metric_label(out, "service", service);
 }

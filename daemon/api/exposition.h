@@ -14,5 +14,6 @@ void metric_value(struct buf *out, double value);
 void metric(struct buf *out, const char *name, const char *type, const char *help, double value);
 /* One label with its value, escaped. */
 void metric_label(struct buf *out, const char *name, const char *value);
-/* Appends what says which JVM @p is: pid, main, container, pod, namespace. Thread: the engine's. */
+/* Appends what says which JVM @p is: pid, main, container, pod, namespace, service. Thread: the
+ * engine's. */
 void metric_jvm_labels(struct buf *out, const struct process *p);

@@ -85,12 +85,12 @@ static bool jvm_matches(const struct target *t, const struct process *p)
 
 static bool service_matches(const struct target *t, const struct process *p)
 {
-    struct service service;
+    char service[SERVICE_NAME_BYTES];
 
     if (!process_runs_java(p))
         return false;
-    service_of_process(p, &service);
-    return strcmp(t->service, service.name) == 0;
+    service_name_of_process(p, service);
+    return strcmp(t->service, service) == 0;
 }
 
 static bool pid_matches(const struct target *t, int32_t host_pid)
@@ -105,9 +105,9 @@ static bool pid_matches(const struct target *t, int32_t host_pid)
 /* What has no main class by its nature is not asked for it. */
 static bool matchers_match(const struct matcher_set *set, const struct process *p)
 {
-    struct service service = { .name = "" };
+    char service[SERVICE_NAME_BYTES] = "";
     const struct matcher_values v = {
-        .service = service.name,
+        .service = service,
         .main = p->main ? p->main : "",
         .pod = p->container.pod_name,
         .pod_uid = p->container.pod_uid,
@@ -119,7 +119,7 @@ static bool matchers_match(const struct matcher_set *set, const struct process *
     if (p->jvm == JVM_NO && matcher_set_uses(set, MATCHER_MAIN))
         return false;
     if (process_runs_java(p) && matcher_set_uses(set, MATCHER_SERVICE))
-        service_of_process(p, &service);
+        service_name_of_process(p, service);
     return matcher_set_holds(set, &v);
 }
 

@@ -110,7 +110,7 @@ struct nearest {
 static int nearest_add(void *cookie, struct process *p)
 {
     struct nearest *n = cookie;
-    struct service service;
+    char service[SERVICE_NAME_BYTES];
     char text[300];
 
     if (p->exited || !target_sees(n->t, p))
@@ -132,8 +132,8 @@ static int nearest_add(void *cookie, struct process *p)
     case NEAREST_SERVICE:
         if (!process_runs_java(p))
             return 0;
-        service_of_process(p, &service);
-        snprintf(text, sizeof(text), "%s", service.name);
+        service_name_of_process(p, service);
+        snprintf(text, sizeof(text), "%s", service);
         break;
     case NEAREST_JVM:
         if (p->jvm == JVM_NO)

@@ -261,6 +261,14 @@ void service_of_process(const struct process *p, struct service *ret)
         copy_clean(span_of(container_pod(&p->container)), ret->instance, sizeof(ret->instance));
 }
 
+void service_name_of_process(const struct process *p, char ret[SERVICE_NAME_BYTES])
+{
+    struct service s;
+
+    service_of_process(p, &s);
+    memcpy(ret, s.name, SERVICE_NAME_BYTES);
+}
+
 const char *service_source_name(enum service_source source)
 {
     static const char *const NAMES[] = {

@@ -35,6 +35,8 @@ struct service {
 void service_of_words(struct span options, struct span words, struct service *ret);
 /* Gives the service of @p: what service_of_words() said, and what that left open. */
 void service_of_process(const struct process *p, struct service *ret);
+/* Gives its name alone. */
+void service_name_of_process(const struct process *p, char ret[SERVICE_NAME_BYTES]);
 /* Returns the name that a source has in the API. Static. */
 const char *service_source_name(enum service_source source);
 

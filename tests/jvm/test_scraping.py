@@ -82,7 +82,7 @@ class Scraping(unittest.TestCase):
         result = self.promtool("check", "metrics", text=answer.text)
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
         labels = set(re.findall(r'[{,](\w+)="', answer.text))
-        self.assertLessEqual(labels, {"version", "process", "reason", "pid", "main", "container", "pod", "namespace", "category",
+        self.assertLessEqual(labels, {"version", "process", "reason", "pid", "main", "container", "pod", "namespace", "service", "category",
                                       "route", "status", "code", "action", "method", "le", "quantile", "result", "set", "format",
                                       "quota", "pool", "collector", "area", "kind"})
         self.assertNotIn(self.spin.method.rsplit(".", 1)[1], answer.text, "no method in a label")

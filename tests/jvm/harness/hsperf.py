@@ -101,7 +101,7 @@ def check_heap(test: unittest.TestCase, counters: dict, heap: dict) -> None:
 def metrics(daemon: Daemon, pid: int) -> dict[tuple[str, str], float]:
     """(family, value of its last label where it has one of its own) -> value, of one JVM."""
     found = {}
-    own = re.compile(r'(flamed_jvm_\w+)\{pid="%d",main="[^"]*",container="[^"]*",pod="[^"]*",namespace="[^"]*"(?:,\w+="([^"]*)")?\} (\S+)' % pid)
+    own = re.compile(r'(flamed_jvm_\w+)\{pid="%d",main="[^"]*",container="[^"]*",pod="[^"]*",namespace="[^"]*",service="[^"]*"(?:,\w+="([^"]*)")?\} (\S+)' % pid)
     for line in daemon.get("/metrics").text.splitlines():
         match = own.fullmatch(line)
         if match:
