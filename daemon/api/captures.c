@@ -122,7 +122,7 @@ json_t *running_json(struct capture *c)
         .failure = "",
         .events = c->meta.events,
         .event_count = c->meta.event_count,
-        .samples = record_samples(c->record) + (c->live ? live_count(c->live) : 0),
+        .samples = capture_sample_count(c),
     };
 
     profile_event_names(&c->meta, names);

@@ -4,11 +4,10 @@
 
 #define CAPTURE_PATIENT_NS (5 * NSEC_PER_MSEC) /* up to 200 Hz, what waits is little */
 
-/* Puts the events of @req into @c and its facts. 0 or -EINVAL. */
+/* Puts the events of @req into @c and its facts. 0, -EINVAL or -ENOMEM. */
 static int capture_set_events(struct capture *c, const struct capture_request *req,
                               struct error *err)
 {
-    c->event_count = req->event_count;
     c->patient = req->live;
     for (size_t i = 0; i < req->event_count; i++) {
         const struct wanted_event *wanted = &req->events[i];
@@ -17,9 +16,16 @@ static int capture_set_events(struct capture *c, const struct capture_request *r
 
         if (!info)
             return error_set(err, -EINVAL, "there is no event %s", wanted->name);
-        c->events[i] = (struct capture_event){
-            .info = info, .period = wanted->period, .set = NO_SET, .on_set = NO_SET
-        };
+        c->events[i] = (struct capture_event){ .capture = c,
+                                               .source = event_source_of(info),
+                                               .empty = event_source_of(info)->empty,
+                                               .info = info,
+                                               .period = wanted->period,
+                                               .sets = { { .set = NO_SET }, { .set = NO_SET } } };
+        c->event_count++;
+        c->events[i].state = calloc(1, MAX(c->events[i].source->state_bytes, (size_t)1));
+        if (!c->events[i].state)
+            return -ENOMEM;
         c->patient = c->patient && event_is_timed(info) && wanted->period >= CAPTURE_PATIENT_NS;
         snprintf(c->events[i].name, sizeof(c->events[i].name), "%s", wanted->name);
         event = profile_event_of(info, wanted->period);
@@ -29,17 +35,11 @@ static int capture_set_events(struct capture *c, const struct capture_request *r
     return 0;
 }
 
-/* Warns of what cannot be seen of the events of @c, and puts what is known of it before it runs
- * into its facts. */
+/* Puts what is known of @c before it runs into its facts. */
 static void capture_describe(struct captures *captures, struct capture *c)
 {
     int32_t pid = target_single_pid(c->target);
 
-    if (capture_has(c, EVENT_HEAP) && !capture_by_agent(c))
-        record_warn(c->record,
-                    "allocations are sampled where a thread's buffer (TLAB) is full, as JFR does: "
-                    "a loop that always allocates the same sequence may show only some of its "
-                    "places");
     target_describe(c->target, captures->discover, c->meta.target, sizeof(c->meta.target));
     snprintf(c->meta.scope, sizeof(c->meta.scope), "%s", target_scope(c->target));
     c->meta.by_process = target_is_open(c->target);
@@ -57,6 +57,7 @@ static int capture_init(struct captures *captures, struct capture *c,
 {
     int r;
 
+    c->captures = captures;
     id_table_init(&c->processes, sizeof(struct proc_id), CAPTURE_PROCESSES_MAX);
     id_table_init(&c->threads, sizeof(struct seen_thread), CAPTURE_THREADS_MAX);
     c->asked_ns = clock_monotonic_ns();
@@ -80,12 +81,10 @@ static int capture_init(struct captures *captures, struct capture *c,
         r = capture_new_record(captures, &c->record);
     if (r == 0)
         r = capture_choose_names(captures, c, err);
-    if (r == 0)
-        r = capture_choose_agent(captures, c, err);
-    if (r == 0)
-        r = capture_begin_live(c);
-    if (r == 0)
-        r = capture_begin_blocks(c);
+    for (size_t i = 0; i < c->event_count && r == 0; i++) {
+        if (c->events[i].source->begin)
+            r = c->events[i].source->begin(&c->events[i], err);
+    }
     if (r == 0 && req->lines) {
         r = inlined_new(captures->symbolizer, captures->frames, &c->inlined);
         capture_defer_names(c);

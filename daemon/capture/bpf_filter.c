@@ -27,72 +27,14 @@ static void reconcile_add(struct reconcile *rc, int32_t host_pid, uint32_t sets)
         id_table_add(&rc->wanted, &f, &id);
 }
 
-/* Returns whether @r, a result of putting probes, is a failure and not "ask again". */
-static bool has_failed(int r)
-{
-    return r < 0 && r != -EAGAIN && r != -EINPROGRESS;
-}
-
-/* Puts the probes into @p that @c wants there. */
+/* Has @p probed for the events of @c that are ready. */
 static void reconcile_probes(struct reconcile *rc, struct capture *c, struct process *p)
 {
-    struct captures *captures = rc->captures;
-    const struct probe_env env = captures_probe_env(captures);
-    struct error why = ERROR_NULL;
-    int r;
-
-    if (capture_samples(c, EVENT_MOMENTS) && p->jvm != JVM_NO) {
-        r = probe_table_put(&captures->moments.table, &env, p, PROBE_NO_SET, /* what= */ NULL,
-                            /* until_ns= */ 0, &why);
-        if (r == 0)
-            capture_warn_often(captures, c, p);
-        if (has_failed(r))
-            record_warn_process(c->record, "safepoints of %d (%s) are not in this profile: %s",
-                                p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, why.msg);
-    }
-    if (!capture_samples(c, EVENT_HEAP) || capture_by_agent(c) || p->jvm == JVM_NO)
-        return;
-    r = probe_table_put(&captures->probes, &env, p, PROBE_NO_SET, /* what= */ NULL,
-                        /* until_ns= */ 0, &why);
-    if (r == 0)
-        capture_warn_stubs(captures, c, p);
-    if (has_failed(r))
-        record_warn_process(c->record, "what %d (%s) allocates is not in this profile: %s",
-                            p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, why.msg);
-}
-
-/* Refuses @c, whose one process calls malloc too often, unless its profile has more than the begin.
- */
-static void refuse_often(struct capture *c, const struct error *why, uint64_t now_ns)
-{
-    if (!target_single_pid(c->target) || c->event_count > 1 || c->refusal.code ||
-        now_ns - MIN(c->start_ns, now_ns) >= MALLOCS_SURE_NS)
-        return;
-    error_set(&c->refusal, why->code, "mallocs of process %d are not sampled: %s",
-              target_single_pid(c->target), why->msg);
-    error_remedy(&c->refusal, "%s", why->remedy);
-}
-
-/* Has the calls counted in @p that @c wants. A process without the file has none. */
-static void reconcile_calls(struct reconcile *rc, struct capture *c, struct process *p)
-{
-    const struct probe_env env = captures_probe_env(rc->captures);
-
     for (size_t i = 0; i < c->event_count; i++) {
-        const struct capture_event *event = &c->events[i];
-        struct error why = ERROR_NULL;
-        int r;
+        struct capture_event *event = &c->events[i];
 
-        if (!event->ready || !(event->info->flags & EVENT_CALLS) || p->kernel_thread)
-            continue;
-        r = calls_put(&rc->captures->calls, &env, p,
-                      &(struct wanted_calls){ event->set, event->name, c->forced },
-                      /* until_ns= */ 0, &why);
-        if (r == -EDQUOT)
-            refuse_often(c, &why, rc->now_ns);
-        if (has_failed(r) && r != -ENXIO)
-            record_warn_process(c->record, "calls of %s in %d (%s) are not counted: %s",
-                                event->name, p->id.host_pid, p->comm, why.msg);
+        if (event->ready && event->source->want)
+            event->source->want(event, p, rc->now_ns);
     }
 }
 
@@ -101,7 +43,7 @@ static void reconcile_calls(struct reconcile *rc, struct capture *c, struct proc
 static bool asks_for_threads(const struct capture *c)
 {
     for (size_t i = 0; i < c->event_count; i++) {
-        if (c->events[i].info->flags & EVENT_THREADS)
+        if (c->events[i].source->reads_threads)
             return true;
     }
     return false;
@@ -131,7 +73,7 @@ static int reconcile_process(void *cookie, struct process *p)
 
     if (p->exited) {
         if (p->replaced)
-            captures_replace_blocks(rc->captures, &p->id);
+            event_sources_replaced(rc->captures, &p->id);
         reconcile_exited(rc, p);
         return 0;
     }
@@ -142,7 +84,6 @@ static int reconcile_process(void *cookie, struct process *p)
             continue;
         if (target_is_node(c->target)) {
             reconcile_probes(rc, c, p);
-            reconcile_calls(rc, c, p);
             threads |= p->jvm == JVM_READY && asks_for_threads(c);
             continue;
         }
@@ -150,7 +91,6 @@ static int reconcile_process(void *cookie, struct process *p)
         if (v && v->wanted) {
             sets |= capture_sets(c);
             reconcile_probes(rc, c, p);
-            reconcile_calls(rc, c, p);
             threads |= asks_for_threads(c);
         }
     }
@@ -172,19 +112,12 @@ static void reconcile_coming(struct captures *captures, const struct capture *c)
     int32_t pid = target_single_pid(c->target);
     const struct process *p = pid ? discover_find(captures->discover, pid) : NULL;
 
-    if (capture_wants_agent(c))
-        probe_table_want(&captures->agents, &c->agent_id, PROBE_NO_SET);
-    for (size_t i = 0; p && i < c->event_count; i++) {
+    for (size_t i = 0; i < c->event_count; i++) {
         const struct capture_event *event = &c->events[i];
+        bool coming = p && (!event->ready || c->state == CAPTURE_PREPARING);
 
-        if (event->refused || (event->ready && c->state != CAPTURE_PREPARING))
-            continue;
-        if (event->info->flags & EVENT_MOMENTS)
-            probe_table_want(&captures->moments.table, &p->id, PROBE_NO_SET);
-        if (event->info->flags & EVENT_HEAP)
-            probe_table_want(&captures->probes, &p->id, PROBE_NO_SET);
-        if (event->info->flags & EVENT_CALLS)
-            probe_table_want(&captures->calls, &p->id, event->set);
+        if (!event->refused && event->source->hold)
+            event->source->hold(event, coming ? &p->id : NULL);
     }
 }
 
@@ -261,7 +194,7 @@ void captures_reconcile(struct captures *captures, uint64_t now_ns)
         discover_each(captures->discover, reconcile_process, &rc);
     for (size_t i = 0; i < ARRAY_SIZE(probed); i++)
         probe_table_sweep_end(probed[i], captures->broker);
-    captures_lose_blocks(captures);
+    event_sources_swept(captures);
     if (all != captures->filtered_all && broker_filter_all(captures->broker, all, NULL) == 0)
         captures->filtered_all = all;
     filter_put(captures, &rc.wanted);

@@ -40,25 +40,22 @@ static int put(struct probe_table *t, const struct probe_env *env, struct probe_
                struct process *p, const void *what, struct error *err)
 {
     struct call_probe *one = (struct call_probe *)e;
-    const char *event = what;
+    const struct wanted_calls *wanted = what;
     struct function_found found;
     struct event_form form;
-    uint32_t flags;
-    int r = event_form_parse(span_of(event), &form, err);
+    int r = event_form_parse(span_of(wanted->event), &form, err);
 
     (void)t;
     if (r < 0)
         return r;
     one->rate = (struct mallocs){ 0 };
-    flags = events_row(form.kind)->flags;
-    if (flags & EVENT_MALLOCS)
-        r = mallocs_put(&one->rate, env->broker, env->symbolizer, p, e->set, flags & EVENT_BLOCKS,
-                        err);
+    if (wanted->mallocs)
+        r = mallocs_put(&one->rate, env->broker, env->symbolizer, p, e->set, wanted->followed, err);
     else
         r = symbolizer_function(env->symbolizer, p, form.group, form.name, &found);
     if (r == -EAGAIN)
         return ASKED_PROBES_READING;
-    if (flags & EVENT_MALLOCS)
+    if (wanted->mallocs)
         return r;
     if (r < 0)
         return explain(r, p, &form, &found, err);
@@ -114,7 +111,7 @@ int calls_put(struct probe_table *t, const struct probe_env *env, struct process
 
     if (one && wanted->forced && one->entry.asked.reason.code == -EDQUOT)
         one->entry.asked.again_ns = 0;
-    r = probe_table_put(t, env, p, wanted->set, wanted->event, until_ns, err);
+    r = probe_table_put(t, env, p, wanted->set, wanted, until_ns, err);
     one = (struct call_probe *)probe_table_find(t, &p->id, wanted->set);
     if (one)
         one->forced |= wanted->forced;

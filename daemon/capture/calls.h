@@ -25,7 +25,9 @@ extern const struct probe_kind CALLS;
 struct wanted_calls {
     uint32_t set;
     const char *event; /* its name */
-    bool forced;       /* of malloc: as often as it may be called */
+    bool mallocs;      /* functions of malloc */
+    bool followed;     /* of these: blocks are, until they are freed */
+    bool forced;       /* of these: as often as they may be called */
 };
 
 /* Has @wanted counted in @p unless it is. As probe_table_put(); -ENXIO: @p has mapped no such file;

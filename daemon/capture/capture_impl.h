@@ -5,9 +5,8 @@
 #include "attach/deferred_frames.h"
 #include "capture/captures.h"
 #include "capture/inlined.h"
-#include "capture/live.h"
 #include "capture/losses.h"
-#include "capture/native_live.h"
+#include "capture/source/source.h"
 #include "event/events.h"
 
 #define CAPTURE_PROCESSES_MAX 65536u
@@ -35,21 +34,29 @@ struct seen_verdict {
     bool image_told; /* that it is a native image without names */
 };
 
+#define NO_SET UINT32_MAX
+#define EVENT_SETS_MAX 2 /* of one event */
+
+/* A set of samples of an event. */
+struct event_set {
+    uint32_t set;    /* the broker's number; NO_SET: none yet */
+    uint64_t period; /* smaller than the event's: samples are thinned */
+};
+
 /* One of the events of a capture. */
 struct capture_event {
+    struct capture *capture;
+    const struct event_source *source;
+    void *state;               /* of the source; owned */
+    struct empty_reason empty; /* as of the source, which may change it */
     const struct event_info *info;
     char name[EVENT_NAME_BYTES];
-    uint64_t period;     /* as of struct wanted_event */
-    bool ready;          /* the kernel has in place what it needs */
-    uint64_t gap_ns;     /* since when it has not, after it had; 0: never so */
-    bool refused;        /* that cannot be, as was found while the others were sampled */
-    uint32_t set;        /* of samples; NO_SET: none yet */
-    uint64_t set_period; /* smaller than period: samples are thinned */
-    uint32_t flush_no;   /* of the flush after the end; 0: none yet */
-    uint32_t on_set;     /* of event=wall: samples of threads that run; else NO_SET */
-    uint64_t on_period;  /* of that */
+    uint64_t period; /* as of struct wanted_event */
+    bool ready;      /* the kernel has in place what it needs */
+    uint64_t gap_ns; /* since when it has not, after it had; 0: never so */
+    bool refused;    /* that cannot be, as was found while the others were sampled */
+    struct event_set sets[EVENT_SETS_MAX];
 };
-#define NO_SET UINT32_MAX
 
 /* A capture goes through these in their order, and leaves out those that it has no need of. */
 enum capture_state {
@@ -62,6 +69,7 @@ enum capture_state {
 };
 
 struct capture {
+    struct captures *captures; /* that it is one of */
     struct capture *next;
     enum capture_state state; /* capture_enter() changes it */
     uint64_t due_ns;          /* of the state */
@@ -95,46 +103,36 @@ struct capture {
     uint32_t renamed, too_often; /* threads that had several names; of them those with too many */
     size_t runs_cap;
     struct lost lost;
-    uint64_t hidden_before;      /* ticks in processes that flamed cannot see, when it began */
-    bool tables_warned;          /* of tables for unwinding that are not there */
-    bool stubs_warned;           /* of a JVM that is probed at its stubs */
-    uint32_t allocs, same_steps; /* of alloc, without SAMPLE_ALONE; of them SAMPLE_SAME_STEP */
-    uint32_t named_moments;      /* compilations and classes that it has, */
-    uint64_t unnamed_moments;    /* and those beyond CAPTURE_NAMED_MOMENTS_MAX */
-    uint64_t huge_faults_before; /* where an event wants to know */
+    bool tables_warned;     /* of tables for unwinding that are not there */
+    uint64_t hidden_before; /* ticks in processes that flamed cannot see, when it began */
     struct deferred
         *later; /* places of attach_id's code, named at the end; NULL: memory names all */
     struct inlined *inlined; /* native frames, looked up for the end; NULL: no lines are wanted */
     struct attachment *attachment; /* NULL: not begun, or none */
     struct proc_id attach_id;
-    enum alloc_source source;        /* of event alloc */
-    struct attachment *agent;        /* that samples it; NULL: probes do */
-    struct proc_id agent_id;         /* where */
-    uint64_t agent_ns;               /* since when; 0: not yet */
-    struct live *live;               /* of event live; NULL: it has not that */
-    struct native_live *native_live; /* of event nativelive; NULL: it has not that */
-    uint32_t attach_mode;            /* enum attach_mode */
-    bool forced;                     /* as of struct capture_request */
-    struct error refusal;            /* why it fails at the next tick; code 0: it does not */
-    bool nameless;                   /* memory names nothing: only what is attached to */
+    enum alloc_source source; /* of event alloc */
+    uint32_t attach_mode;     /* enum attach_mode */
+    bool forced;              /* as of struct capture_request */
+    struct error refusal;     /* why it fails at the next tick; code 0: it does not */
+    bool nameless;            /* memory names nothing: only what is attached to */
     struct profile meta;
 };
 
-/* Returns whether @c samples an event with @flag. */
-static inline bool capture_has(const struct capture *c, enum event_flag flag)
+/* Returns whether an event of @c is ready. */
+static inline bool capture_samples(const struct capture *c)
 {
     for (size_t i = 0; i < c->event_count; i++) {
-        if (c->events[i].info->flags & flag)
+        if (c->events[i].ready)
             return true;
     }
     return false;
 }
 
-/* Returns whether an event of @c with any of @flags is ready; 0: whether any is. */
-static inline bool capture_samples(const struct capture *c, uint32_t flags)
+/* Returns whether samples of @c come with the moments of JVMs. */
+static inline bool capture_has_moments(const struct capture *c)
 {
     for (size_t i = 0; i < c->event_count; i++) {
-        if (c->events[i].ready && (!flags || c->events[i].info->flags & flags))
+        if (c->events[i].source->has_moments)
             return true;
     }
     return false;
@@ -150,18 +148,6 @@ static inline bool capture_is_coming(const struct capture *c)
     return false;
 }
 
-/* Returns whether an agent samples event alloc of @c. */
-static inline bool capture_by_agent(const struct capture *c)
-{
-    return c->source == ALLOC_SOURCE_AGENT && capture_has(c, EVENT_HEAP);
-}
-
-/* Returns whether an agent samples any event of @c. */
-static inline bool capture_wants_agent(const struct capture *c)
-{
-    return capture_by_agent(c) || capture_has(c, EVENT_OBJECTS);
-}
-
 /* Returns the environment of probe_table_put(). */
 static inline struct probe_env captures_probe_env(const struct captures *captures)
 {
@@ -171,8 +157,11 @@ static inline struct probe_env captures_probe_env(const struct captures *capture
 /* Returns the sets of samples of @event, as bits. */
 static inline uint32_t capture_event_sets(const struct capture_event *event)
 {
-    return (event->set == NO_SET ? 0 : 1u << event->set) |
-           (event->on_set == NO_SET ? 0 : 1u << event->on_set);
+    uint32_t sets = 0;
+
+    for (size_t i = 0; i < EVENT_SETS_MAX; i++)
+        sets |= event->sets[i].set == NO_SET ? 0 : 1u << event->sets[i].set;
+    return sets;
 }
 
 /* Returns the sets of samples of @c, as bits. */
@@ -206,6 +195,8 @@ static inline uint64_t capture_answer_ns(const struct capture *c)
 struct capture *capture_free(struct capture *c);
 /* Makes an empty record, whose memory counts to the budget of all captures. 0 or -errno. */
 int capture_new_record(struct captures *captures, struct record **ret);
+/* Returns how many samples @c has, also those that wait for its end. */
+size_t capture_sample_count(const struct capture *c);
 /* Makes a profile of what @c has so far, with the facts of @meta and the names that are known by
  * now. 0 or -ENOMEM. */
 int capture_make_profile(struct capture *c, const struct profile *meta, struct profile **ret);
@@ -291,16 +282,20 @@ void capture_forget_members(struct capture *c);
 /* Returns true when samples of more than one pid were wanted. */
 bool capture_has_several_processes(const struct capture *c);
 
-/* ---- late_threads.c ---- */
+/* ---- counted.c ---- */
 
 /* Returns the name of a moment as a string of frames, out of what a JVM says: cleaned. */
 uint32_t capture_moment_name(struct captures *captures, const char *raw);
-/* Warns of @p, which @c wants, if some of its moments came too often to be in @c. */
-void capture_warn_often(struct captures *captures, struct capture *c, const struct process *p);
-/* Warns at the end of @c of the moments that it lacks. */
-void capture_warn_moments(struct captures *captures, struct capture *c);
-/* Sets the values of samples of safepoints in the profile of @c. 0 or -ENOMEM. */
-int capture_weigh(const struct capture *c, struct profile *p);
+
+/* ---- take.c ---- */
+
+/* Returns the share of the samples like @rec that is kept. A wait of d is sampled with a chance of
+ * d/I. It is kept so often that this is so with the capture's own interval. */
+double capture_share(const struct capture_event *event, const struct sample_record *rec);
+/* Returns a hash that is unique to the sample and survives redelivery. */
+uint64_t capture_draw(const struct capture *c, const struct sample_record *rec);
+/* Returns whether @rec was taken while @c ran. */
+bool capture_spans(const struct capture *c, const struct sample_record *rec);
 
 /* ---- warnings.c ---- */
 
@@ -308,53 +303,10 @@ int capture_weigh(const struct capture *c, struct profile *p);
 void capture_warn_quality(struct captures *captures, struct capture *c);
 /* Warns that samples of the last seconds of @c were not read in time. */
 void capture_warn_untaken(const struct captures *captures, struct capture *c);
-/* Warns once of what is not seen if @p is probed at its stubs. */
-void capture_warn_stubs(struct captures *captures, struct capture *c, const struct process *p);
+/* Warns if the kernel drops samples that a timer takes every @period_ns. */
+void capture_warn_dropped(struct capture *c, uint64_t period_ns);
 /* Returns the ticks so far in processes outside flamed's pid namespace. */
 uint64_t captures_hidden(const struct captures *captures);
-/* Returns the huge pages that came into use on the node since it started; 0: not known. */
-uint64_t captures_huge_faults(const struct captures *captures);
-
-/* ---- alloc_source.c ---- */
-
-/* Plans to load an agent into the one JVM of @c, with source=agent. 0, BACKEND_CONFLICT, -errno. */
-int capture_choose_agent(struct captures *captures, struct capture *c, struct error *err);
-/* Puts the probe into the agent once that is loaded, which sets agent_ns. 0; BACKEND_CONFLICT with
- * @err: no agent can be loaded. */
-int capture_poll_agent(struct captures *captures, struct capture *c, uint64_t now_ns,
-                       struct error *err);
-/* Warns at the end of what the agent did not sample. */
-void capture_tell_agent(struct capture *c);
-void capture_drop_agent(struct captures *captures, struct capture *c);
-
-/* ---- live_objects.c ---- */
-
-/* Begins to keep samples, with event live. 0 or -ENOMEM. */
-int capture_begin_live(struct capture *c);
-/* Keeps a sample whose object may be alive at the end. @frames: @n, leaf first. */
-void capture_keep_live(struct capture *c, const struct sample_record *rec,
-                       const struct profile_sample *s, const uint32_t *frames, size_t n);
-/* Looks at the end of @c which objects are alive. */
-void capture_look_live(struct captures *captures, struct capture *c);
-/* Records the samples of objects that are alive, and warns of what the profile lacks. */
-void capture_settle_live(const struct captures *captures, struct capture *c);
-
-/* ---- native_blocks.c ---- */
-
-/* Begins to keep samples, with event nativelive. 0 or -ENOMEM. */
-int capture_begin_blocks(struct capture *c);
-/* Keeps the sample of a block. @frames: @n, leaf first. */
-void capture_keep_block(struct captures *captures, struct capture *c, const struct incoming *in,
-                        const struct profile_sample *s, const uint32_t *frames, size_t n);
-/* Takes a record of SAMPLE_GIVEN_BACK. */
-void capture_end_block(struct captures *captures, struct capture *c, const struct incoming *in);
-/* Drops the blocks of processes that have lost their probes since the last call: which of them are
- * freed is not known. */
-void captures_lose_blocks(struct captures *captures);
-/* Drops the blocks of process image @id, which an exec has replaced. */
-void captures_replace_blocks(struct captures *captures, const struct proc_id *id);
-/* Records the samples of blocks that stay, and warns of what the profile lacks. */
-void capture_settle_blocks(struct capture *c, uint64_t end_ns);
 
 /* ---- symbol_source.c ---- */
 

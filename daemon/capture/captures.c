@@ -10,8 +10,8 @@ struct capture *capture_free(struct capture *c)
     record_free(c->record);
     deferred_free(c->later);
     inlined_free(c->inlined);
-    live_free(c->live);
-    native_live_free(c->native_live);
+    for (size_t i = 0; i < c->event_count; i++)
+        free(c->events[i].state);
     id_table_deinit(&c->processes);
     id_table_deinit(&c->threads);
     free(c->verdicts);
@@ -60,13 +60,25 @@ int capture_make_profile(struct capture *c, const struct profile *meta, struct p
     if (selector[0])
         profile_warn_several(*ret, selector);
     capture_add_names(c, *ret);
-    r = capture_weigh(c, *ret);
+    for (uint32_t i = 0; i < c->event_count && r == 0; i++) {
+        if (c->events[i].source->weigh)
+            r = c->events[i].source->weigh(*ret, i);
+    }
     if (r < 0) {
         *ret = profile_unref(*ret);
         return r;
     }
     profile_count(*ret);
     return 0;
+}
+
+size_t capture_sample_count(const struct capture *c)
+{
+    size_t count = record_samples(c->record);
+
+    for (size_t i = 0; i < c->event_count; i++)
+        count += c->events[i].source->kept ? c->events[i].source->kept(&c->events[i]) : 0;
+    return count;
 }
 
 int capture_new_record(struct captures *captures, struct record **ret)
@@ -93,8 +105,10 @@ int captures_snapshot(struct captures *captures, struct capture *c, bool reset,
     struct record *fresh = NULL;
     int r;
 
-    if (reset && (c->live || c->native_live))
-        return error_set(err, -EINVAL, "what is alive is known when the capture ends");
+    for (size_t i = 0; reset && i < c->event_count; i++) {
+        if (c->events[i].source->at_end)
+            return error_set(err, -EINVAL, "what is alive is known when the capture ends");
+    }
     if (!snapshot_has_room(captures, c)) {
         error_set(err, -EBUSY, "the memory for captures (captures_max_bytes, %zu MiB) is used up",
                   captures->budget.max_bytes >> 20);

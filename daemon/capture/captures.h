@@ -118,8 +118,6 @@ int captures_snapshot(struct captures *captures, struct capture *c, bool reset,
 void captures_end(struct captures *captures, uint64_t handle, bool keep);
 /* Hands a sample to the captures that want it. */
 void captures_sample(struct captures *captures, struct incoming *in);
-/* Hands moments of JVMs to the captures that want them. */
-void captures_take_moments(struct captures *captures);
 /* Reads the counters of the JVMs that captures want or the recorder has samples of, if it is time.
  * Each tick. */
 void captures_look(struct captures *captures, uint64_t now_ns);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/counted.h"
 
+#include "base/text.h"
 #include "capture/capture_impl.h"
 #include "capture/recorder.h"
 
@@ -200,6 +201,17 @@ static void list(struct captures *captures, uint64_t now_ns)
 
 /* ---- looks ---- */
 
+uint32_t capture_moment_name(struct captures *captures, const char *raw)
+{
+    _cleanup_buf_ struct buf clean = BUF_NULL;
+    uint32_t id = 0;
+
+    buf_init(&clean, TEXT_NAME_MAX);
+    text_clean(span_of(raw), TEXT_UTF8, TEXT_NAME_MAX, &clean);
+    frame_table_string(captures->frames, buf_span(&clean), &id);
+    return id;
+}
+
 struct telling_to {
     struct captures *captures;
     struct process *p;
@@ -209,7 +221,7 @@ struct telling_to {
 static bool clip(const struct capture *c, struct profile_moment *m)
 {
     if (!profile_moment_counts(m->kind)) /* probes tell more of the same */
-        return !capture_has(c, EVENT_MOMENTS) && m->end_ns >= c->start_ns && m->end_ns < c->end_ns;
+        return !capture_has_moments(c) && m->end_ns >= c->start_ns && m->end_ns < c->end_ns;
     if (m->end_ns <= c->start_ns || m->start_ns >= c->end_ns)
         return false;
     m->start_ns = MAX(m->start_ns, c->start_ns);

@@ -21,31 +21,33 @@ void capture_warn_rates(struct capture *c)
     for (size_t i = 0; i < c->event_count; i++) {
         const struct capture_event *event = &c->events[i];
 
-        if (event->set != NO_SET && event->set_period < event->period)
-            capture_warn_rate(c, event, event->set_period);
-        if (event->on_set != NO_SET && event->on_period < event->period)
-            capture_warn_rate(c, event, event->on_period);
+        for (size_t k = 0; k < EVENT_SETS_MAX; k++) {
+            if (event->sets[k].set != NO_SET && event->sets[k].period < event->period)
+                capture_warn_rate(c, event, event->sets[k].period);
+        }
     }
 }
 
-/* The set @before has ended, and is now @after, with samples every @period; 0: as before. */
+/* Notes that set @before has ended, and is now @after, with samples every @period; 0: as before. */
 static void change_set(struct capture *c, struct capture_event *event, uint32_t before,
                        uint32_t after, uint64_t period)
 {
-    bool on = event->on_set == before;
+    struct event_set *set = event->sets;
 
-    if (!on && event->set != before)
+    while (set < event->sets + EVENT_SETS_MAX && set->set != before)
+        set++;
+    if (set == event->sets + EVENT_SETS_MAX)
         return;
-    *(on ? &event->on_set : &event->set) = after;
+    set->set = after;
     if (c->state <= CAPTURE_RUNNING) {
         if (c->state == CAPTURE_RUNNING && event->ready)
             event->gap_ns = c->due_ns = clock_monotonic_ns();
         event->ready = false;
     }
-    if (event->info->flags & EVENT_BLOCKS && c->native_live) /* the new set follows none */
-        native_live_lose_all(c->native_live, clock_monotonic_ns());
+    if (event->source->set_changed)
+        event->source->set_changed(event);
     if (period) {
-        *(on ? &event->on_period : &event->set_period) = period;
+        set->period = period;
         capture_warn_rate(c, event, period);
     }
 }
@@ -86,42 +88,39 @@ static int take_set(struct captures *captures, struct capture *c, const char *na
                        : faster;
 }
 
-/* Takes the set *@set, unless that was done. Return: 0: it samples; as take_set(). */
-static int arm_set(struct captures *captures, struct capture *c, const char *name, uint64_t period,
-                   uint32_t *set, uint64_t *set_period, struct error *err)
+/* Takes @set of event @name, unless that was done. Return: 0: it samples; as take_set(). */
+static int arm_set(struct captures *captures, struct capture *c, const struct capture_event *event,
+                   const char *name, struct event_set *set, struct error *err)
 {
-    int r = *set == NO_SET ? take_set(captures, c, name, period, set, set_period, err) : 0;
+    int r = set->set == NO_SET
+                ? take_set(captures, c, name, event->period, &set->set, &set->period, err)
+                : 0;
 
-    return r == 0 ? sample_sets_begun(&captures->sets, captures->broker, *set, err) : r;
+    return r == 0 ? sample_sets_begun(&captures->sets, captures->broker, set->set, err) : r;
 }
 
 int capture_arm(struct captures *captures, struct capture *c, struct capture_event *event,
                 struct error *err)
 {
-    bool wall = event->info->flags & EVENT_RUNS;
-    size_t rows;
-    const struct event_info *table = events_table(&rows);
-    const char *name = wall ? table[EVENT_OFFCPU].name
-                       : event->info->flags & EVENT_HEAP && capture_by_agent(c)
-                           ? SAMPLE_SETS_ALLOC_BY_AGENT
-                           : event->name;
-    int r = arm_set(captures, c, name, event->period, &event->set, &event->set_period, err);
+    const char *names[EVENT_SETS_MAX] = { event->name };
+    int r = 0;
 
-    if (r == 0 && wall) /* events of wall run and wait: a set for each */
-        r = arm_set(captures, c, table[EVENT_CPU].name, event->period, &event->on_set,
-                    &event->on_period, err);
+    if (event->source->sets)
+        event->source->sets(event, names);
+    for (size_t i = 0; i < EVENT_SETS_MAX && names[i] && r == 0; i++)
+        r = arm_set(captures, c, event, names[i], &event->sets[i], err);
     return r;
 }
 
 void capture_release_rates(struct captures *captures, struct capture *c)
 {
     for (size_t i = 0; i < c->event_count; i++) {
-        struct capture_event *event = &c->events[i];
+        for (size_t k = 0; k < EVENT_SETS_MAX; k++) {
+            struct event_set *set = &c->events[i].sets[k];
 
-        if (event->set != NO_SET)
-            sample_sets_release(&captures->sets, captures->broker, event->set);
-        if (event->on_set != NO_SET)
-            sample_sets_release(&captures->sets, captures->broker, event->on_set);
-        event->set = event->on_set = NO_SET;
+            if (set->set != NO_SET)
+                sample_sets_release(&captures->sets, captures->broker, set->set);
+            set->set = NO_SET;
+        }
     }
 }

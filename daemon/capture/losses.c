@@ -10,10 +10,10 @@
 /* Returns the share of the samples of set @set that @event keeps, on average. */
 static double kept_share(const struct capture_event *event, uint32_t set)
 {
-    double from = (double)event_period_number(event->set_period),
+    double from = (double)event_period_number(event->sets[0].period),
            to = (double)event_period_number(event->period);
 
-    return set == event->set && !(event->info->flags & EVENT_VALUED) && from < to ? from / to : 1;
+    return set == event->sets[0].set && !event_is_valued(event->info) && from < to ? from / to : 1;
 }
 
 /* Returns whether what is lost now is lost to @c. */

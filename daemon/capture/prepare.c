@@ -2,77 +2,6 @@
 /* What an event of a capture needs before its first sample: sets of samples, and probes. */
 #include "capture/capture_impl.h"
 
-/* Has @p, the one process of @c, probed for event safepoint. 0, -EINPROGRESS, BACKEND_CONFLICT. */
-static int prepare_moments(struct captures *captures, struct capture *c, struct process *p,
-                           struct error *err)
-{
-    const struct probe_env env = captures_probe_env(captures);
-    struct error why = ERROR_NULL;
-    int r = probe_table_put(&captures->moments.table, &env, p, PROBE_NO_SET, /* what= */ NULL,
-                            /* until_ns= */ UINT64_MAX, &why);
-
-    if (r == -EAGAIN)
-        record_warn(c->record,
-                    "the JVM was still starting: its first safepoints are not in this profile");
-    if (r == 0 || r == -EAGAIN)
-        return 0;
-    if (r == -EINPROGRESS)
-        return error_set(err, r, "%s", why.msg);
-    error_set(err, r, "safepoints of process %d cannot be seen: %s", p->id.host_pid, why.msg);
-    error_remedy(err, "%s", why.remedy);
-    return BACKEND_CONFLICT;
-}
-
-/* Has @p, the one process of @c, probed for event alloc. 0, -EINPROGRESS, BACKEND_CONFLICT. */
-static int prepare_allocations(struct captures *captures, struct capture *c, struct process *p,
-                               struct error *err)
-{
-    const struct probe_env env = captures_probe_env(captures);
-    struct error why = ERROR_NULL;
-    int r = probe_table_put(&captures->probes, &env, p, PROBE_NO_SET, /* what= */ NULL,
-                            /* until_ns= */ UINT64_MAX, &why);
-
-    if (r == -EAGAIN)
-        record_warn(
-            c->record,
-            "the JVM was still starting: what it allocated at first is not in this profile");
-    if (r == 0)
-        capture_warn_stubs(captures, c, p);
-    if (r == 0 || r == -EAGAIN)
-        return 0;
-    if (r == -EINPROGRESS)
-        return error_set(err, r, "%s", why.msg);
-    error_set(err, r, "what process %d allocates cannot be sampled: %s", p->id.host_pid, why.msg);
-    error_remedy(err, "%s", why.remedy);
-    return BACKEND_CONFLICT;
-}
-
-/* Has the calls of @event counted in @p, the one process of @c. 0, -EINPROGRESS, BACKEND_CONFLICT.
- */
-static int prepare_calls(struct captures *captures, const struct capture *c,
-                         const struct capture_event *event, struct process *p, struct error *err)
-{
-    const struct probe_env env = captures_probe_env(captures);
-    int r = calls_put(&captures->calls, &env, p,
-                      &(struct wanted_calls){ event->set, event->name, c->forced },
-                      /* until_ns= */ UINT64_MAX, err);
-
-    return r == 0 || r == -EINPROGRESS ? r : BACKEND_CONFLICT;
-}
-
-/* Waits for the agent that samples an event of @c. A JVM may take long to load one, or never do so:
- * then the event begins without it, and is sampled from when it is there. 0, -EINPROGRESS,
- * BACKEND_CONFLICT. */
-static int prepare_agent(struct captures *captures, struct capture *c, struct error *err)
-{
-    uint64_t now_ns = clock_monotonic_ns();
-    int r = capture_poll_agent(captures, c, now_ns, err);
-
-    if (r != 0 || c->agent_ns || now_ns - c->asked_ns >= CAPTURE_PREPARE_NS)
-        return r;
-    return error_set(err, -EINPROGRESS, "the JVM is still loading the agent");
-}
-
 /* Takes @event of @c towards its first sample; @p: as of capture_prepare(). Returns as that. */
 static int prepare_event(struct captures *captures, struct capture *c, struct capture_event *event,
                          struct process *p, struct error *err)
@@ -81,15 +10,8 @@ static int prepare_event(struct captures *captures, struct capture *c, struct ca
 
     if (r != 0)
         return r == -EBUSY ? BACKEND_TOO_MANY : r == -EOPNOTSUPP ? BACKEND_UNAVAILABLE : r;
-    if (event->info->flags & EVENT_OBJECTS ||
-        (event->info->flags & EVENT_HEAP && capture_by_agent(c)))
-        r = prepare_agent(captures, c, err);
-    else if (p && event->info->flags & EVENT_MOMENTS)
-        r = prepare_moments(captures, c, p, err);
-    else if (p && event->info->flags & EVENT_HEAP)
-        r = prepare_allocations(captures, c, p, err);
-    else if (p && event->info->flags & EVENT_CALLS)
-        r = prepare_calls(captures, c, event, p, err);
+    if (event->source->prepare)
+        r = event->source->prepare(event, p, err);
     event->ready = r == 0;
     return r;
 }

@@ -50,6 +50,12 @@ struct probe_table {
     size_t count;
 };
 
+/* Returns whether @r, a result of probe_table_put(), is a failure and not "ask again". */
+static inline bool probe_put_failed(int r)
+{
+    return r < 0 && r != -EAGAIN && r != -EINPROGRESS;
+}
+
 /* Frees all entries. */
 void probe_table_deinit(struct probe_table *t);
 /* Returns the entry of process image @id and @set; NULL: there is none. */

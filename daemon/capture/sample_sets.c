@@ -41,7 +41,7 @@ static bool sample_sets_alone(const struct sample_sets *r, const char *event)
 {
     const struct event_info *info = events_find(event);
 
-    for (size_t i = 0; info && info->flags & EVENT_SINGLE && i < ARRAY_SIZE(r->sets); i++) {
+    for (size_t i = 0; info && event_is_single(info) && i < ARRAY_SIZE(r->sets); i++) {
         if (r->sets[i].users && events_same(span_of(r->sets[i].event), span_of(event)))
             return true;
     }

@@ -54,8 +54,10 @@ static void capture_run(struct captures *captures, struct capture *c)
 {
     capture_warn_rates(c);
     c->hidden_before = captures_hidden(captures);
-    if (capture_has(c, EVENT_PAGES))
-        c->huge_faults_before = captures_huge_faults(captures);
+    for (size_t i = 0; i < c->event_count; i++) {
+        if (c->events[i].source->run)
+            c->events[i].source->run(&c->events[i]);
+    }
     captures_reconcile(captures, clock_monotonic_ns());
     captures_look_edge(captures); /* counts from here on are its own */
     c->meta.start_realtime_ns = clock_realtime_ns();
@@ -66,29 +68,31 @@ static void capture_run(struct captures *captures, struct capture *c)
         c->waiter.begun(c->waiter.cookie);
 }
 
-/* Has the broker write a sample for each wait that goes on at the end of @c. Returns whether stacks
- * of finished waits are still pending. */
-static bool capture_flush_waits(struct captures *captures, struct capture *c)
+/* Has the broker write the samples of what goes on at the end of @c. Returns the state that its
+ * events need next. */
+static enum capture_state capture_flush(struct capture *c)
 {
-    uint32_t pending = 0, n;
+    enum capture_state next = CAPTURE_NAMING;
 
     for (size_t i = 0; i < c->event_count; i++) {
         struct capture_event *event = &c->events[i];
 
-        if (event->ready && event->info->flags & EVENT_WAITS &&
-            broker_sample_flush(captures->broker, event->set, &event->flush_no, &n, NULL) == 0)
-            pending += n > 0;
+        if (!event->source->flush)
+            continue;
+        if (event->ready && event->source->flush(event))
+            next = CAPTURE_FLUSHING;
+        else if (next == CAPTURE_NAMING)
+            next = CAPTURE_SETTLING;
     }
-    return pending > 0;
+    return next;
 }
 
-/* Flushes finished waits whose stack is still pending because the thread blocked again: on a busy
- * machine it may wait for a processor for long. */
-static void capture_flush_pending(struct captures *captures, const struct capture *c)
+/* Flushes samples whose stack is still pending. */
+static void capture_flush_pending(const struct capture *c)
 {
     for (size_t i = 0; i < c->event_count; i++) {
-        if (c->events[i].flush_no)
-            broker_sample_lates(captures->broker, c->events[i].set, NULL);
+        if (c->events[i].source->lates)
+            c->events[i].source->lates(&c->events[i]);
     }
 }
 
@@ -96,10 +100,11 @@ static void capture_flush_pending(struct captures *captures, const struct captur
 static enum capture_state capture_end_sampling(struct captures *captures, struct capture *c)
 {
     captures_look_edge(captures);
-    capture_look_live(captures, c);
-    if (!capture_has(c, EVENT_WAITS))
-        return CAPTURE_NAMING;
-    return capture_flush_waits(captures, c) ? CAPTURE_FLUSHING : CAPTURE_SETTLING;
+    for (size_t i = 0; i < c->event_count; i++) {
+        if (c->events[i].source->ended)
+            c->events[i].source->ended(&c->events[i]);
+    }
+    return capture_flush(c);
 }
 
 /* Takes @c out of the list and disarms what only it needed. */
@@ -114,7 +119,10 @@ static void capture_unlink(struct captures *captures, struct capture *c)
     }
     capture_release_rates(captures, c);
     capture_drop_names(captures, c);
-    capture_drop_agent(captures, c);
+    for (size_t i = 0; i < c->event_count; i++) {
+        if (c->events[i].source->release)
+            c->events[i].source->release(&c->events[i]);
+    }
     captures_reconcile(captures, clock_monotonic_ns());
 }
 
@@ -130,7 +138,7 @@ void capture_enter(struct captures *captures, struct capture *c, enum capture_st
         state = capture_end_sampling(captures, c);
         break;
     case CAPTURE_SETTLING:
-        capture_flush_pending(captures, c);
+        capture_flush_pending(c);
         break;
     default:
         break;
@@ -221,9 +229,10 @@ static void capture_finish(struct captures *captures, struct capture *c, uint64_
     int r;
 
     capture_tell_names(c);
-    capture_tell_agent(c);
-    capture_settle_live(captures, c);
-    capture_settle_blocks(c, end_ns);
+    for (size_t i = 0; i < c->event_count; i++) {
+        if (c->events[i].source->settle)
+            c->events[i].source->settle(&c->events[i], MIN(end_ns, c->end_ns));
+    }
     capture_fill_meta(captures, c, end_ns);
     r = capture_make_profile(c, &c->meta, &p);
     if (r < 0) {
@@ -300,7 +309,7 @@ static int capture_poll_preparing(struct captures *captures, struct capture *c, 
     uint64_t took_ns = now_ns - c->asked_ns;
     int r = capture_prepare(captures, c, err);
 
-    if (r == -EINPROGRESS && took_ns >= CAPTURE_PREPARE_NS && capture_samples(c, /* flags= */ 0))
+    if (r == -EINPROGRESS && took_ns >= CAPTURE_PREPARE_NS && capture_samples(c))
         r = 0;
     if (r == 0) {
         capture_enter(captures, c, CAPTURE_RUNNING);
@@ -323,12 +332,18 @@ static int capture_poll_preparing(struct captures *captures, struct capture *c, 
 static int capture_poll_running(struct captures *captures, struct capture *c, uint64_t now_ns,
                                 struct error *err)
 {
+    int r = 0;
+
     if (capture_is_coming(c) && now_ns >= c->due_ns) {
         if (capture_prepare_late(captures, c, now_ns))
             captures_reconcile(captures, now_ns);
         capture_poll_again(c, c->start_ns, now_ns);
     }
-    return capture_poll_agent(captures, c, now_ns, err);
+    for (size_t i = 0; i < c->event_count && r == 0; i++) {
+        if (c->events[i].source->poll)
+            r = c->events[i].source->poll(&c->events[i], now_ns, err);
+    }
+    return r;
 }
 
 void captures_poll(struct captures *captures, uint64_t now_ns)

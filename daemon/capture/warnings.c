@@ -5,12 +5,6 @@
 #include "capture/empty_text.h"
 #include "capture/idle_target.h"
 
-#include <unistd.h>
-
-#define FIXED_SAMPLES 50                    /* fewer say nothing of a loop */
-#define FIXED_SHARE 0.4                     /* of them, from where on it is one */
-#define VMSTAT_BYTES_MAX ((size_t)64 << 10) /* of /proc/vmstat: some 4 KiB */
-
 static void warn_right(void *cookie, const char *sentence)
 {
     struct capture *c = cookie;
@@ -61,130 +55,17 @@ static void capture_warn_hidden(const struct captures *captures, struct capture 
                                "in this profile; start flamed in the host's (hostPID: true)");
 }
 
-/* The kernel allows fewer than when it began: what is more was dropped, and nobody counted it. */
-static void capture_warn_dropped(const struct captures *captures, struct capture *c,
-                                 const struct capture_event *event)
+/* The kernel allows fewer than when it began: what is more was dropped, and not counted. */
+void capture_warn_dropped(struct capture *c, uint64_t period_ns)
 {
     uint64_t allowed_hz;
 
-    if (event->ready && (event_has_timer(event->info) || event->on_set != NO_SET) &&
-        sample_sets_dropped(captures->opts.proc_fd,
-                            event->on_set != NO_SET ? event->on_period : event->set_period,
-                            &allowed_hz))
+    if (sample_sets_dropped(c->captures->opts.proc_fd, period_ns, &allowed_hz))
         record_warn(c->record,
                     "the kernel now allows %llu samples a second and drops the rest: "
                     "it lowers kernel.perf_event_max_sample_rate if interrupts take "
                     "long. This profile has too few samples; lower hz",
                     (unsigned long long)allowed_hz);
-}
-
-uint64_t captures_huge_faults(const struct captures *captures)
-{
-    static const char NAME[] = "\nthp_fault_alloc ";
-    _cleanup_buf_ struct buf text = BUF_NULL;
-    const char *at;
-    uint64_t n = 0;
-    struct span s;
-
-    buf_init(&text, VMSTAT_BYTES_MAX);
-    if (buf_read_at(&text, captures->opts.proc_fd, "vmstat") < 0)
-        return 0;
-    s = buf_span(&text);
-    at = memmem(s.p, s.n, NAME, sizeof(NAME) - 1);
-    if (!at)
-        return 0;
-    s = span_from(s, (size_t)(at - s.p) + sizeof(NAME) - 1);
-    return span_take_dec(&s, &n) ? n : 0;
-}
-
-/* A huge page comes with one fault, and the kernel does not say which faults those were. */
-static void capture_warn_huge(const struct captures *captures, struct capture *c,
-                              const struct capture_event *event)
-{
-    uint64_t huge;
-
-    if (!(event->info->flags & EVENT_PAGES))
-        return;
-    huge = captures_huge_faults(captures);
-    if (huge > c->huge_faults_before)
-        record_warn(c->record,
-                    "%llu huge pages came into use on this node during it. Each of them that is "
-                    "the target's counts as one page of %ld bytes here",
-                    (unsigned long long)(huge - c->huge_faults_before), sysconf(_SC_PAGESIZE));
-}
-
-void capture_warn_stubs(struct captures *captures, struct capture *c, const struct process *p)
-{
-    if (c->stubs_warned || !probes_by_stubs(&captures->probes, &p->id))
-        return;
-    c->stubs_warned = true;
-    record_warn(c->record,
-                "%d: allocations are sampled at the calls of its allocation stubs, for libjvm.so "
-                "(JDK %d) has no symbols. What native code (JNI) and the VM itself allocate is not "
-                "seen, and its bytes count for other places: so it is with clone() and objects of "
-                "lambdas where C2 did not compile them. With symbols it is seen",
-                p->id.host_pid, p->jdk);
-}
-
-/* Whether it samples at full buffers, and those come again and again in the same way. */
-static void capture_warn_fixed(struct capture *c, const struct capture_event *event)
-{
-    if (!(event->info->flags & EVENT_HEAP) || capture_by_agent(c) || c->allocs < FIXED_SAMPLES ||
-        (double)c->same_steps < FIXED_SHARE * c->allocs)
-        return;
-    record_warn(
-        c->record,
-        "%.0f %% of the samples of alloc repeat one of a moment ago, not counting objects "
-        "that stand for themselves: as many bytes later, for an object of the same class and "
-        "size. So it is with a loop that allocates a "
-        "fixed sequence: places of it may be missing here, and others show too much. "
-        "source=agent shows all of them",
-        100.0 * c->same_steps / c->allocs);
-}
-
-/* What the probes of events malloc and nativelive cost @who, and what they do not see. */
-static void capture_warn_malloc(struct capture *c, const char *who, const char *functions,
-                                const struct mallocs *m)
-{
-    char names[MALLOCS_LEFT_OUT_BYTES];
-
-    if (m->per_second)
-        record_warn_process(
-            c->record,
-            "%s called %s some %llu times a second, which the probes made about %.2g %% of a "
-            "processor more expensive",
-            who, functions, (unsigned long long)m->per_second,
-            (double)m->per_second * MALLOCS_COST_NS / NSEC_PER_SEC * 100);
-    if (m->left_out)
-        record_warn_process(c->record,
-                            "what %s asked of %s is not in this profile: no probe can be put there",
-                            who, mallocs_left_out(m, names));
-    if (m->more)
-        record_warn_process(c->record,
-                            "%s has mapped more than %d libraries with a malloc: what it asked of "
-                            "the others is not in this profile",
-                            who, MALLOCS_LIBRARIES_MAX);
-}
-
-static void capture_warn_mallocs(const struct captures *captures, struct capture *c,
-                                 const struct capture_event *event)
-{
-    char who[96] = "it";
-
-    for (const struct probe_entry *e = captures->calls.first;
-         e && event->info->flags & EVENT_MALLOCS; e = e->next) {
-        const struct call_probe *one = (const struct call_probe *)e;
-        const struct process *p = e->asked.there && e->set == event->set
-                                      ? discover_find(captures->discover, e->id.host_pid)
-                                      : NULL;
-
-        if (!p || !proc_id_equal(&p->id, &e->id) || !target_matches(c->target, p))
-            continue;
-        if (!target_single_pid(c->target))
-            snprintf(who, sizeof(who), "%d (%s)", p->id.host_pid, p->comm);
-        capture_warn_malloc(
-            c, who, event->info->flags & EVENT_BLOCKS ? "malloc and free" : "malloc", &one->rate);
-    }
 }
 
 static void capture_warn_empty(struct captures *captures, struct capture *c,
@@ -200,8 +81,7 @@ static void capture_warn_empty(struct captures *captures, struct capture *c,
         record_warn(c->record, "%s", why);
         return;
     }
-    record_warn(c->record, "%s",
-                empty_text(event->info, event->name, event->period, capture_by_agent(c), text));
+    record_warn(c->record, "%s", empty_text(event->empty, event->name, event->period, text));
 }
 
 void capture_warn_untaken(const struct captures *captures, struct capture *c)
@@ -246,18 +126,17 @@ void capture_warn_quality(struct captures *captures, struct capture *c)
     capture_warn_put_off(captures, c);
     capture_warn_mappings(captures, c);
     capture_warn_renamed(c);
-    capture_warn_moments(captures, c);
     rights_problems(captures->sampling->facts.capabilities, warn_right, c);
     if (kernel[0])
         record_warn(c->record, "%s", kernel);
     if (captures->sampling->facts.sideband_problem[0])
         record_warn(c->record, "%s", captures->sampling->facts.sideband_problem);
     for (size_t i = 0; i < c->event_count; i++) {
-        capture_warn_dropped(captures, c, &c->events[i]);
-        capture_warn_huge(captures, c, &c->events[i]);
-        capture_warn_mallocs(captures, c, &c->events[i]);
-        capture_warn_fixed(c, &c->events[i]);
-        if (c->events[i].ready && record_samples(c->record) == 0)
-            capture_warn_empty(captures, c, &c->events[i]);
+        struct capture_event *event = &c->events[i];
+
+        if ((event->ready || event->gap_ns) && event->source->warn)
+            event->source->warn(event);
+        if (event->ready && record_samples(c->record) == 0)
+            capture_warn_empty(captures, c, event);
     }
 }

@@ -6,6 +6,7 @@
 #include "attach/attachment.h"
 #include "base/lent_thread.h"
 #include "capture/losses.h"
+#include "capture/source/source.h"
 #include "engine/engine_impl.h"
 #include "engine/engine_parts.h"
 #include "engine/scheduled.h"
@@ -112,7 +113,7 @@ static void engine_tick(struct engine *e)
     drained = engine_drain(e);
     recorder_tick(e->recorder, now);
     walked = engine_walk(e);
-    captures_take_moments(&e->captures);
+    event_sources_drain(&e->captures);
     captures_look(&e->captures, now);
     captures_losses_tick(&e->captures, now);
     if (e->captures.running && now - e->captures.reconciled_ns >= ENGINE_RECONCILE_NS)

@@ -27,23 +27,25 @@ enum event_program {
     PROGRAM_COUNT,
 };
 
+/* What captures do for events, of events.def. */
+enum event_source_kind {
+#define SOURCE(id, name) SOURCE_##id,
+#include "event/events.def"
+    SOURCE_COUNT_ALL,
+};
+
 /* What is true of an event, as bits. */
 enum event_flag {
-    EVENT_VALUED = 1,   /* each sample has a value of its own; else it is worth a period */
-    EVENT_WAITS = 2,    /* samples are waits; those that are not over come when asked for */
-    EVENT_OF_JVM = 4,   /* of JVMs alone */
-    EVENT_PROBES = 8,   /* by probes in the code of processes: that takes the role of attaching */
-    EVENT_CALLS = 16,   /* samples are calls of functions, at probes of each set's own */
-    EVENT_MALLOCS = 32, /* those functions are the ones of malloc */
-    EVENT_THREADS = 64, /* the program reads Java threads, by tables that are there before */
-    EVENT_PAGES = 128,  /* the kernel counts pages, of whose bytes the event is */
-    EVENT_COSTS_ALL = 256, /* it costs every process of the machine time, whatever is captured */
-    EVENT_SINGLE = 512,    /* one set of samples at a time: the kernel watches it once */
-    EVENT_OBJECTS = 1024,  /* samples are Java objects, and an agent says which are left, */
-    EVENT_BLOCKS = 2048,   /* or blocks of malloc, which are followed until they are freed */
-    EVENT_HEAP = 4096,     /* what Java threads allocate; an agent may tell that, too */
-    EVENT_MOMENTS = 8192,  /* of what a JVM does as a whole, by whose length samples are weighed */
-    EVENT_RUNS = 16384,    /* samples of threads that run come besides, as those of cpu */
+    EVENT_VALUED = 1,     /* each sample has a value of its own; else it is worth a period */
+    EVENT_OF_JVM = 2,     /* of JVMs alone */
+    EVENT_PROBES = 4,     /* by probes in the code of processes: that takes the role of attaching */
+    EVENT_CALLS = 8,      /* samples are calls of functions, at probes of each set's own */
+    EVENT_PAGES = 16,     /* the kernel counts pages, of whose bytes the event is */
+    EVENT_COSTS_ALL = 32, /* it costs every process of the machine time, whatever is captured */
+    EVENT_SINGLE = 64,    /* one set of samples at a time: the kernel watches it once */
+    EVENT_OBJECTS = 128,  /* samples are Java objects, and an agent says which are left, */
+    EVENT_BLOCKS = 256,   /* or blocks of malloc, which are followed until they are freed */
+    EVENT_RUNS = 512,     /* samples of threads that run come besides, as those of cpu */
 };
 
 /* Bounds of a period: between two samples a processor spends this much, */

@@ -19,7 +19,8 @@
 #define PERF_COUNT_NONE 0
 
 static const struct event_info EVENTS[] = {
-#define EVENT(id, name_, unit_, hz_, period_, program_, type, config, flags_, cost_, description_) \
+#define EVENT(id, name_, unit_, hz_, period_, program_, source_, type, config, flags_, cost_,      \
+              description_)                                                                        \
     { .kind = EVENT_##id,                                                                          \
       .name = (name_),                                                                             \
       .description = (description_),                                                               \
@@ -28,6 +29,7 @@ static const struct event_info EVENTS[] = {
       .default_period = (period_),                                                                 \
       .cost = cost_,                                                                               \
       .program = PROGRAM_##program_,                                                               \
+      .source = SOURCE_##source_,                                                                  \
       .flags = (flags_),                                                                           \
       .perf_type = PERF_TYPE_##type,                                                               \
       .perf_config = PERF_COUNT_##config },
@@ -78,6 +80,7 @@ static const struct event_info FORMS[] = {
       .default_period = 1,
       .cost = "about 1 us for each call in that process, and " COST_SAMPLE,
       .program = PROGRAM_ALLOC,
+      .source = SOURCE_CALLS,
       .flags = EVENT_PROBES | EVENT_CALLS,
       .perf_type = EVENT_PERF_NONE },
     { .kind = EVENT_BREAKPOINT,
@@ -118,7 +121,7 @@ bool event_has_timer(const struct event_info *info)
 
 bool event_may_be_paced(const struct event_info *info)
 {
-    return !event_is_timed(info) && !(info->flags & EVENT_VALUED);
+    return !event_is_timed(info) && !event_is_valued(info);
 }
 
 uint64_t event_worth(const struct event_info *info)

@@ -22,6 +22,7 @@ struct event_info {
     uint64_t default_period; /* of what is no time; else 0 */
     const char *cost;        /* of the machine, a sentence's part */
     enum event_program program;
+    enum event_source_kind source;
     uint32_t flags;     /* enum event_flag */
     uint32_t perf_type; /* this and the next: the event that calls the program on each processor, */
     uint64_t perf_config; /* as perf_event_open(2) takes it; EVENT_PERF_NONE: there is none */
@@ -54,6 +55,16 @@ static inline bool event_is_timed(const struct event_info *info)
 /* Returns whether the value of event @name is what is there at the end of a capture. Else it grows
  * with the length of the capture. */
 bool event_name_is_stock(const char *name);
+/* Returns whether each of its samples has a value of its own. */
+static inline bool event_is_valued(const struct event_info *info)
+{
+    return info->flags & EVENT_VALUED;
+}
+/* Returns whether one set of samples of it can run at a time. */
+static inline bool event_is_single(const struct event_info *info)
+{
+    return info->flags & EVENT_SINGLE;
+}
 /* Returns whether a timer of each processor calls its program. */
 bool event_has_timer(const struct event_info *info);
 /* Returns whether samples of an event that counts may come at a pace. What is allocated, or asked

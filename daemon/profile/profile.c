@@ -123,7 +123,7 @@ struct profile_event profile_event_of(const struct event_info *info, uint64_t pe
 {
     bool paced = event_is_paced(period);
     struct profile_event e = { .period = paced ? 0 : period,
-                               .valued = info->flags & EVENT_VALUED || paced };
+                               .valued = event_is_valued(info) || paced };
 
     snprintf(e.name, sizeof(e.name), "%s", info->name);
     snprintf(e.unit, sizeof(e.unit), "%s", info->unit);

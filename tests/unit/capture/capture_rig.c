@@ -209,7 +209,7 @@ void rig_tick(struct rig *rig)
     unwinding_poll(c->unwinding, c->discover, now_ns);
     if (symbolizer_poll(c->symbolizer))
         dispatch_release(&rig->dispatch, /* all_until_ns= */ 0);
-    captures_take_moments(c);
+    event_sources_drain(c);
     captures_look(c, now_ns);
     captures_poll(c, now_ns);
     captures_finish_due(c, now_ns);

@@ -129,7 +129,8 @@ static void add_sets(const struct caller *caller, uint32_t from, uint32_t to)
     struct capture *c = add_capture(caller, 60);
 
     for (uint32_t set = from; set < to; set++) {
-        c->events[c->event_count++] = (struct capture_event){ .set = set, .on_set = NO_SET };
+        c->events[c->event_count++] =
+            (struct capture_event){ .sets = { { .set = set }, { .set = NO_SET } } };
         all.sets.sets[set] = (struct rate_set){ .set = set, .users = 1 };
     }
 }

@@ -2,41 +2,50 @@
 /* capture/empty_text.c: what is said of each event that has no samples. */
 #include "suite.h"
 
-#include "capture/empty_text.h"
+#include "capture/source/agent_sampling.h"
 
 static char buf[EMPTY_TEXT_BYTES];
+
+/* Returns the sentence of an event that names itself @name, as its source has it. */
+static const char *text_of(const struct event_info *info, const char *name, uint64_t period)
+{
+    return empty_text(event_source_of(info)->empty, name, period, buf);
+}
 
 /* What stands in the sentence. */
 static const struct {
     const char *event, *why;
     uint64_t period;
-    bool by_agent;
 } CASES[] = {
-    { "cpu", "used no CPU time in this while; an idle service", 10101010, false },
-    { "offcpu", "no thread of the target waited, or by chance", 10000000, false },
-    { "wall", "no thread of the target ran or waited, or by chance", 10000000, false },
-    { "lock", "no Java thread of the target waited for a lock", 10000000, false },
-    { "nativelock", "waited for a futex, or by chance", 10000000, false },
-    { "safepoint", "had a safepoint in this while; try more seconds", 1000000, false },
-    { "alloc", "(TLAB), or by chance none of 524288 bytes", 524288, false },
-    { "alloc", "drew none of the objects that it allocated. It draws one for each 4096 bytes", 4096,
-      true },
-    { "live", "was reachable any more. It draws one for each 524288 bytes", 524288, true },
-    { "malloc", "nobody called malloc, or by chance none of 65536 bytes", 65536, false },
-    { "nativelive", "was freed, or by chance none of 65536 bytes", 65536, false },
-    { "nativemem", "that was new to it, or less than 131072 bytes", 131072, false },
-    { "libc.so.6:malloc", "of libc.so.6:malloc: nobody called it, or no process", 1, false },
-    { "page-faults", "of page-faults one in 32 is sampled on each CPU", 32, false },
-    { "sched:sched_switch", "of sched:sched_switch one in 1 is sampled", 1, false },
-    { "page-faults", "had no page-faults in this while; try more seconds", EVENT_PACED | 1000000,
-      false },
+    { "cpu", "used no CPU time in this while; an idle service", 10101010 },
+    { "offcpu", "no thread of the target waited, or by chance", 10000000 },
+    { "wall", "no thread of the target ran or waited, or by chance", 10000000 },
+    { "lock", "no Java thread of the target waited for a lock", 10000000 },
+    { "nativelock", "waited for a futex, or by chance", 10000000 },
+    { "safepoint", "had a safepoint in this while; try more seconds", 1000000 },
+    { "alloc", "(TLAB), or by chance none of 524288 bytes", 524288 },
+    { "live", "was reachable any more. It draws one for each 524288 bytes", 524288 },
+    { "malloc", "nobody called malloc, or by chance none of 65536 bytes", 65536 },
+    { "nativelive", "was freed, or by chance none of 65536 bytes", 65536 },
+    { "nativemem", "that was new to it, or less than 131072 bytes", 131072 },
+    { "libc.so.6:malloc", "of libc.so.6:malloc: nobody called it, or no process", 1 },
+    { "page-faults", "of page-faults one in 32 is sampled on each CPU", 32 },
+    { "sched:sched_switch", "of sched:sched_switch one in 1 is sampled", 1 },
+    { "page-faults", "had no page-faults in this while; try more seconds", EVENT_PACED | 1000000 },
 };
 
 START_TEST(each_has_its_own)
 {
-    const char *text = empty_text(events_find(CASES[_i].event), CASES[_i].event, CASES[_i].period,
-                                  CASES[_i].by_agent, buf);
+    const char *text = text_of(events_find(CASES[_i].event), CASES[_i].event, CASES[_i].period);
     ck_assert_msg(strstr(text, CASES[_i].why) != NULL, "%s: %s", CASES[_i].event, text);
+}
+END_TEST
+
+START_TEST(by_an_agent)
+{
+    ck_assert_ptr_nonnull(strstr(empty_text(AGENT_SAMPLING_EMPTY, "alloc", 4096, buf),
+                                 "drew none of the objects that it allocated. It draws one for "
+                                 "each 4096 bytes"));
 }
 END_TEST
 
@@ -47,11 +56,10 @@ START_TEST(all_that_there_are)
     char name[EVENT_NAME_BYTES];
 
     for (size_t i = 0; i < count; i++)
-        ck_assert(strncmp(empty_text(&all[i], all[i].name, 1, false, buf), "no samples: ", 12) ==
-                  0);
+        ck_assert(strncmp(text_of(&all[i], all[i].name, 1), "no samples: ", 12) == 0);
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
-    empty_text(events_find("libc.so.6:malloc"), name, EVENT_PERIOD_MAX_COUNT, false, buf);
+    text_of(events_find("libc.so.6:malloc"), name, EVENT_PERIOD_MAX_COUNT);
     ck_assert_str_eq(buf + strlen(buf) - 10, "is sampled"); /* there is room for all of it */
 }
 END_TEST
@@ -61,6 +69,7 @@ int main(void)
     TCase *tc = tcase_create("empty_text");
 
     tcase_add_loop_test(tc, each_has_its_own, 0, ARRAY_SIZE(CASES));
+    tcase_add_test(tc, by_an_agent);
     tcase_add_test(tc, all_that_there_are);
     return suite_run_case("empty_text", tc);
 }

@@ -45,22 +45,55 @@ START_TEST(flags_agree)
     for (uint32_t kind = 0; kind < EVENT_KINDS_ALL; kind++) {
         const struct event_info *info = events_row(kind);
 
-        if (info->flags & EVENT_WAITS) /* so long is a sample worth */
-            ck_assert_msg(info->flags & EVENT_VALUED && event_is_timed(info), "%s", info->name);
         if (info->flags & EVENT_CALLS)
             ck_assert_msg(info->flags & EVENT_PROBES, "%s", info->name);
         if (info->flags & EVENT_BLOCKS)
-            ck_assert_msg(info->flags & EVENT_MALLOCS, "%s", info->name);
-        if (info->flags & EVENT_MALLOCS)
             ck_assert_msg(info->flags & EVENT_CALLS, "%s", info->name);
-        if (info->flags & (EVENT_OBJECTS | EVENT_HEAP | EVENT_MOMENTS))
+        if (info->flags & EVENT_OBJECTS)
             ck_assert_msg(info->flags & EVENT_OF_JVM, "%s", info->name);
-        if (info->flags & (EVENT_OBJECTS | EVENT_BLOCKS | EVENT_HEAP | EVENT_MOMENTS))
+        if (info->flags & (EVENT_OBJECTS | EVENT_BLOCKS))
             ck_assert_msg(info->flags & EVENT_VALUED, "%s", info->name);
         if (event_has_timer(info))
             ck_assert_msg(event_is_timed(info), "%s", info->name);
         if (info->perf_type == EVENT_PERF_NONE) /* the first program attaches to nothing */
             ck_assert_msg(info->program != PROGRAM_CPU, "%s", info->name);
+    }
+}
+END_TEST
+
+/* What is true of all events with a source. */
+static const struct {
+    enum event_source_kind source;
+    uint32_t flags;
+    bool timed;
+} SOURCES[] = {
+    { SOURCE_TIMER, 0, true },
+    { SOURCE_PAGES, EVENT_PAGES, false },
+    { SOURCE_OFFCPU, EVENT_VALUED, true },
+    { SOURCE_LOCK, EVENT_VALUED | EVENT_OF_JVM, true },
+    { SOURCE_NATIVELOCK, EVENT_VALUED, true },
+    { SOURCE_WALL, EVENT_VALUED | EVENT_RUNS, true },
+    { SOURCE_SAFEPOINTS, EVENT_VALUED | EVENT_OF_JVM | EVENT_PROBES, true },
+    { SOURCE_HEAP, EVENT_VALUED | EVENT_OF_JVM | EVENT_PROBES, false },
+    { SOURCE_OBJECTS, EVENT_VALUED | EVENT_OF_JVM | EVENT_PROBES | EVENT_OBJECTS, false },
+    { SOURCE_CALLS, EVENT_PROBES | EVENT_CALLS, false },
+    { SOURCE_MALLOCS, EVENT_VALUED | EVENT_PROBES | EVENT_CALLS, false },
+    { SOURCE_BLOCKS, EVENT_VALUED | EVENT_PROBES | EVENT_CALLS | EVENT_BLOCKS, false },
+};
+
+START_TEST(sources_agree)
+{
+    for (uint32_t kind = 0; kind < EVENT_KINDS_ALL; kind++) {
+        const struct event_info *info = events_row(kind);
+
+        for (size_t i = 0; i < ARRAY_SIZE(SOURCES); i++) {
+            if (info->source != SOURCES[i].source)
+                continue;
+            ck_assert_uint_eq(info->flags & SOURCES[i].flags, SOURCES[i].flags);
+            ck_assert_int_eq(event_is_timed(info), SOURCES[i].timed);
+        }
+        if (info->source == SOURCE_COUNT)
+            ck_assert_msg(!(info->flags & EVENT_VALUED) && !event_is_timed(info), "%s", info->name);
     }
 }
 END_TEST
@@ -73,6 +106,7 @@ int main(void)
     tcase_add_test(tc, every_kind_has_a_row);
     tcase_add_test(tc, defaults_are_valid);
     tcase_add_test(tc, flags_agree);
+    tcase_add_test(tc, sources_agree);
     suite_add_tcase(s, tc);
     return suite_run(s);
 }

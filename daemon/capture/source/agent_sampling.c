@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What samples allocation for a capture: probes in libjvm.so (capture/probes.h), or an agent in its
- * one JVM, if that is asked for by name, or for event live. Says what each cannot see.
- */
+#include "capture/source/agent_sampling.h"
+
 #include "attach/attachment.h"
 #include "attach/preflight_facts.h"
 #include "capture/capture_impl.h"
@@ -14,6 +12,10 @@
     "take event=alloc with source=probe, which loads nothing into the JVM and shows what is "      \
     "allocated"
 
+const struct empty_reason AGENT_SAMPLING_EMPTY = {
+    "the JVM drew none of the objects that it allocated", EMPTY_DRAWN
+};
+
 static int refuse(int32_t pid, const char *why, const char *remedy, struct error *err)
 {
     error_set(err, -EOPNOTSUPP, "no agent can sample what process %d allocates: %s", pid, why);
@@ -21,12 +23,10 @@ static int refuse(int32_t pid, const char *why, const char *remedy, struct error
     return BACKEND_CONFLICT;
 }
 
-/* The one JVM of @c. NULL with @err: it has none, or several. */
+/* Returns the one JVM of @c. NULL with @err: it has none, or several. */
 static struct process *single_jvm(struct captures *captures, const struct capture *c,
-                                  struct error *err)
+                                  const char *what, const char *parameter, struct error *err)
 {
-    const char *what = capture_has(c, EVENT_OBJECTS) ? "event=live" : "source=agent",
-               *parameter = capture_has(c, EVENT_OBJECTS) ? "event" : "source";
     struct process *p;
     size_t count = target_jvms(c->target, captures->discover, &p);
 
@@ -42,16 +42,16 @@ static struct process *single_jvm(struct captures *captures, const struct captur
     return NULL;
 }
 
-int capture_choose_agent(struct captures *captures, struct capture *c, struct error *err)
+int agent_sampling_begin(struct capture_event *e, const char *what, const char *parameter,
+                         struct error *err)
 {
+    struct capture *c = e->capture;
+    struct captures *captures = c->captures;
+    struct agent_sampling *a = e->state;
     const struct preflight_step *obstacle;
+    struct process *p = single_jvm(captures, c, what, parameter, err);
     struct preflight f;
-    struct process *p;
-    uint64_t interval = UINT64_MAX;
 
-    if (!capture_wants_agent(c))
-        return 0;
-    p = single_jvm(captures, c, err);
     if (!p)
         return BACKEND_CONFLICT;
     discover_refresh(captures->discover, p);
@@ -62,15 +62,9 @@ int capture_choose_agent(struct captures *captures, struct capture *c, struct er
     if (p->jvm == JVM_READY && p->jdk < AGENT_JDK_MIN)
         return refuse(p->id.host_pid, "JDK 11 is the first that samples for agents",
                       "use JDK 11 or later", err);
-    for (size_t i = 0; i < c->event_count; i++) {
-        uint32_t flags = c->events[i].info->flags;
-
-        if (flags & EVENT_OBJECTS || (flags & EVENT_HEAP && capture_by_agent(c)))
-            interval = MIN(interval, c->events[i].period);
-    }
-    c->agent_id = p->id;
-    c->agent = attachment_take_sampling(captures->attaching, p, interval);
-    if (!c->agent)
+    a->id = p->id;
+    a->attachment = attachment_take_sampling(captures->attaching, p, e->period);
+    if (!a->attachment)
         return -ENOMEM;
     if (c->symbols != SYMBOLS_NONE && !c->later)
         snprintf(c->meta.symbols, sizeof(c->meta.symbols),
@@ -83,66 +77,90 @@ int capture_choose_agent(struct captures *captures, struct capture *c, struct er
     return 0;
 }
 
-/* Has the probe put into the agent of @c, which has begun. 0, or an outcome with @err. */
-static int put_probe(struct captures *captures, struct capture *c, uint64_t now_ns,
+void agent_sampling_hold(const struct capture_event *e, const struct proc_id *p)
+{
+    const struct agent_sampling *a = e->state;
+
+    (void)p;
+    probe_table_want(&e->capture->captures->agents, &a->id, PROBE_NO_SET);
+}
+
+/* Has the probe put into the agent, which has begun. 0, or an outcome with @err. */
+static int put_probe(struct agent_sampling *a, struct captures *captures, uint64_t now_ns,
                      struct error *err)
 {
-    struct process *p = discover_find(captures->discover, c->agent_id.host_pid);
+    struct process *p = discover_find(captures->discover, a->id.host_pid);
     const struct probe_env env = captures_probe_env(captures);
     struct error why = ERROR_NULL;
     int r;
 
-    if (!p || p->exited || !proc_id_equal(&p->id, &c->agent_id))
+    if (!p || p->exited || !proc_id_equal(&p->id, &a->id))
         return 0; /* what it allocated until then is there */
-    if (!c->agent_ns)
+    if (!a->since_ns)
         unwinding_again(captures->unwinding, p, now_ns); /* the agent is mapped now */
     r = probe_table_put(&captures->agents, &env, p, PROBE_NO_SET, /* what= */ NULL,
                         /* until_ns= */ 0, &why);
     if (r < 0 && r != -EAGAIN && r != -EINPROGRESS && r != -ESRCH)
         return refuse(p->id.host_pid, why.msg, why.remedy[0] ? why.remedy : REMEDY_PROBE, err);
-    if (r == 0 && !c->agent_ns)
-        c->agent_ns = clock_monotonic_ns();
+    if (r == 0 && !a->since_ns)
+        a->since_ns = clock_monotonic_ns();
     return 0;
 }
 
-int capture_poll_agent(struct captures *captures, struct capture *c, uint64_t now_ns,
-                       struct error *err)
+int agent_sampling_poll(struct capture_event *e, uint64_t now_ns, struct error *err)
 {
+    struct agent_sampling *a = e->state;
     const struct error *problem;
 
-    if (!c->agent)
+    if (!a->attachment)
         return 0;
-    switch (attachment_state(c->agent)) {
+    switch (attachment_state(a->attachment)) {
     case ATTACHMENT_READY:
-        return put_probe(captures, c, now_ns, err);
+        return put_probe(a, e->capture->captures, now_ns, err);
     case ATTACHMENT_FAILED:
-        problem = attachment_problem(c->agent);
-        if (c->agent_ns)
+        problem = attachment_problem(a->attachment);
+        if (a->since_ns)
             return 0; /* the JVM ended it; said at the end */
-        return refuse(c->agent_id.host_pid, problem->msg, problem->remedy, err);
+        return refuse(a->id.host_pid, problem->msg, problem->remedy, err);
     default:
         return 0;
     }
 }
 
-void capture_tell_agent(struct capture *c)
+int agent_sampling_prepare(struct capture_event *e, struct process *p, struct error *err)
 {
-    const struct error *problem = c->agent ? attachment_problem(c->agent) : NULL;
+    const struct agent_sampling *a = e->state;
+    uint64_t now_ns = clock_monotonic_ns();
+    int r = agent_sampling_poll(e, now_ns, err);
+
+    (void)p;
+    if (r != 0 || a->since_ns || now_ns - e->capture->asked_ns >= CAPTURE_PREPARE_NS)
+        return r;
+    return error_set(err, -EINPROGRESS, "the JVM is still loading the agent");
+}
+
+void agent_sampling_settle(struct capture_event *e, uint64_t end_ns)
+{
+    const struct agent_sampling *a = e->state;
+    struct capture *c = e->capture;
+    const struct error *problem;
     uint64_t now, asked;
 
-    if (!c->agent)
+    (void)end_ns;
+    if (!a->attachment)
         return;
-    if (!c->agent_ns)
+    problem = attachment_problem(a->attachment);
+    if (!a->since_ns)
         record_warn(c->record, "the agent was not there when the capture ended: the JVM had not "
                                "answered; nothing that it allocated is in this profile");
-    else if (c->agent_ns - MIN(c->agent_ns, c->start_ns) > AGENT_LATE_NS)
+    else if (a->since_ns - MIN(a->since_ns, c->start_ns) > AGENT_LATE_NS)
         record_warn(c->record,
                     "the agent was there %.1f s after the capture began: what was allocated before "
                     "is not in this profile",
-                    (double)(c->agent_ns - c->start_ns) / NSEC_PER_SEC);
-    if (c->agent_ns && problem->msg[0])
+                    (double)(a->since_ns - c->start_ns) / NSEC_PER_SEC);
+    if (a->since_ns && problem->msg[0])
         record_warn(c->record, "the agent ended before the capture: %s", problem->msg);
-    attachment_interval(c->agent, &asked, &now);
+    attachment_interval(a->attachment, &asked, &now);
     if ((double)now > AGENT_COARSER * (double)asked)
         record_warn(
             c->record,
@@ -151,9 +169,9 @@ void capture_tell_agent(struct capture *c)
             (unsigned long long)(now >> 10), (unsigned long long)(asked >> 10));
 }
 
-void capture_drop_agent(struct captures *captures, struct capture *c)
+void agent_sampling_release(struct capture_event *e)
 {
-    if (c->agent && c->live)
-        attachment_leave_live(c->agent);
-    c->agent = attachment_release(captures->attaching, c->agent);
+    struct agent_sampling *a = e->state;
+
+    a->attachment = attachment_release(e->capture->captures->attaching, a->attachment);
 }

@@ -1,36 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Event live of a capture: its samples wait for the end, which says whose objects are alive. */
+/* Event live: samples of objects wait for the end, which says whose objects are alive. */
+#include "capture/source/agent_sampling.h"
+
+#include "attach/attachment.h"
 #include "capture/capture_impl.h"
+#include "capture/live.h"
 
-int capture_begin_live(struct capture *c)
+struct objects {
+    struct agent_sampling agent; /* first */
+    struct live *live;
+};
+
+static int objects_begin(struct capture_event *e, struct error *err)
 {
-    int r = capture_has(c, EVENT_OBJECTS) ? live_new(&c->live) : 0;
+    struct objects *o = e->state;
+    int r = agent_sampling_begin(e, "event=live", "event", err);
 
-    if (r == 0 && c->live)
-        attachment_take_live(c->agent);
+    if (r == 0)
+        r = live_new(&o->live);
+    if (r == 0)
+        attachment_take_live(o->agent.attachment);
     return r;
 }
 
-void capture_keep_live(struct capture *c, const struct sample_record *rec,
-                       const struct profile_sample *s, const uint32_t *frames, size_t n)
+static void objects_keep(struct capture_event *e, const struct incoming *in,
+                         const struct profile_sample *s, const uint32_t *frames, size_t n)
 {
-    struct live_sample kept = { rec->object, rec->collections, *s };
+    struct capture *c = e->capture;
+    struct objects *o = e->state;
+    struct live_sample kept = { in->rec->object, in->rec->collections, *s };
 
-    if (!c->live || record_hold(c->record, frames, n, &kept.sample.stack) != 0)
+    if (record_hold(c->record, frames, n, &kept.sample.stack) != 0)
         return;
-    if (!live_keep(c->live, c->agent, &kept))
+    if (!live_keep(o->live, o->agent.attachment, &kept))
         record_drop(c->record, 1);
 }
 
-void capture_look_live(struct captures *captures, struct capture *c)
+static void objects_ended(struct capture_event *e)
 {
-    struct process *p;
+    struct objects *o = e->state;
+    struct process *p = discover_find(e->capture->captures->discover, o->agent.id.host_pid);
 
-    if (!c->live)
-        return;
-    p = discover_find(captures->discover, c->agent_id.host_pid);
-    if (p && !p->exited && proc_id_equal(&p->id, &c->agent_id))
-        live_look(c->live, c->agent, p->vm);
+    if (p && !p->exited && proc_id_equal(&p->id, &o->agent.id))
+        live_look(o->live, o->agent.attachment, p->vm);
 }
 
 struct settling {
@@ -67,10 +79,10 @@ static void settle(void *cookie, const struct live_sample *s, uint32_t objects, 
     record_sample(to->c->record, &sample, to->frames + !to->frames[0], n + !!to->frames[0]);
 }
 
-static void warn(struct capture *c, const struct live_found *f)
+static void warn(struct capture *c, const struct objects *o, const struct live_found *f)
 {
     if (!f->looked) {
-        if (c->agent_ns)
+        if (o->agent.since_ns)
             record_warn(c->record, "nothing is known of what is alive: at the end the agent or the "
                                    "JVM was gone, or did not answer");
         return;
@@ -100,15 +112,51 @@ static void warn(struct capture *c, const struct live_found *f)
                     (unsigned long long)f->missed);
 }
 
-void capture_settle_live(const struct captures *captures, struct capture *c)
+static void objects_settle(struct capture_event *e, uint64_t end_ns)
 {
-    _cleanup_free_ struct settling *to = c->live ? calloc(1, sizeof(*to)) : NULL;
+    struct capture *c = e->capture;
+    _cleanup_free_ struct settling *to = calloc(1, sizeof(*to));
+    struct objects *o = e->state;
     struct live_found found;
 
+    (void)end_ns;
+    agent_sampling_settle(e, end_ns);
     if (!to)
         return;
     to->c = c;
-    to->table = captures->frames;
-    live_each(c->live, settle, to, &found);
-    warn(c, &found);
+    to->table = c->captures->frames;
+    live_each(o->live, settle, to, &found);
+    warn(c, o, &found);
 }
+
+static size_t objects_kept(const struct capture_event *e)
+{
+    const struct objects *o = e->state;
+
+    return live_count(o->live);
+}
+
+static void objects_release(struct capture_event *e)
+{
+    struct objects *o = e->state;
+
+    if (o->live)
+        attachment_leave_live(o->agent.attachment);
+    o->live = live_free(o->live);
+    agent_sampling_release(e);
+}
+
+const struct event_source event_source_objects = {
+    .state_bytes = sizeof(struct objects),
+    .at_end = true,
+    .begin = objects_begin,
+    .prepare = agent_sampling_prepare,
+    .hold = agent_sampling_hold,
+    .poll = agent_sampling_poll,
+    .keep = objects_keep,
+    .ended = objects_ended,
+    .settle = objects_settle,
+    .empty = { "none of the objects that the JVM drew was reachable any more", EMPTY_DRAWN },
+    .kept = objects_kept,
+    .release = objects_release
+};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Captures of event safepoint: the moments of their JVMs, and a sample for each safepoint that has
+ * Event safepoint: the moments of their JVMs, and a sample for each safepoint that has
  * none of a late thread. Which methods were compiled, and which classes loaded.
  */
 #include "base/cleanup.h"
@@ -9,19 +9,31 @@
 #include "profile/category.h"
 #include "symbolize/java_text.h"
 
-uint32_t capture_moment_name(struct captures *captures, const char *raw)
-{
-    _cleanup_buf_ struct buf clean = BUF_NULL;
-    uint32_t id = 0;
+struct safepoints {
+    uint32_t named_moments;   /* compilations and classes that it has, */
+    uint64_t unnamed_moments; /* and those beyond CAPTURE_NAMED_MOMENTS_MAX */
+};
 
-    buf_init(&clean, TEXT_NAME_MAX);
-    text_clean(span_of(raw), TEXT_UTF8, TEXT_NAME_MAX, &clean);
-    frame_table_string(captures->frames, buf_span(&clean), &id);
-    return id;
+static const struct source_texts TEXTS = { .first = "its first safepoints are",
+                                           .what = "safepoints of",
+                                           .cannot = " cannot be seen",
+                                           .is = " are" };
+
+static int safepoints_prepare(struct capture_event *e, struct process *p, struct error *err)
+{
+    return source_prepare_jvm(e, &e->capture->captures->moments.table, p, &TEXTS, err);
 }
 
+static void safepoints_hold(const struct capture_event *e, const struct proc_id *p)
+{
+    if (p)
+        probe_table_want(&e->capture->captures->moments.table, p, PROBE_NO_SET);
+}
+
+/* ---- moments ---- */
+
 /* Appends what the VM has of a text, "..." behind it if that is not all. */
-static void add_told(struct buf *out, const char *text, uint32_t n, size_t max, bool is_class)
+static void add_text(struct buf *out, const char *text, uint32_t n, size_t max, bool is_class)
 {
     struct span s = { text, MIN((size_t)n, max) };
 
@@ -34,18 +46,18 @@ static void add_told(struct buf *out, const char *text, uint32_t n, size_t max, 
 }
 
 /* "java.util.HashMap", or with a method "java.util.HashMap.get". */
-static uint32_t told_name(struct captures *captures, const struct moment_names *names)
+static uint32_t names_text(struct captures *captures, const struct moment_names *names)
 {
     _cleanup_buf_ struct buf raw = BUF_NULL, clean = BUF_NULL;
     uint32_t id = 0;
 
     buf_init(&raw, TEXT_NAME_MAX);
     buf_init(&clean, TEXT_NAME_MAX);
-    add_told(&raw, names->class_name, names->class_n, sizeof(names->class_name),
+    add_text(&raw, names->class_name, names->class_n, sizeof(names->class_name),
              /* is_class= */ true);
     if (names->method_n) {
         buf_add_char(&raw, '.');
-        add_told(&raw, names->method, names->method_n, sizeof(names->method),
+        add_text(&raw, names->method, names->method_n, sizeof(names->method),
                  /* is_class= */ false);
     }
     text_clean(buf_span(&raw), TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &clean);
@@ -67,9 +79,11 @@ static uint32_t rest_frame(struct captures *captures, const char *name)
 }
 
 /* What stands for safepoint @m until the profile is made: a sample of the VM's own thread. */
-static void record_rest(struct captures *captures, struct capture *c, size_t event,
-                        uint32_t process, struct process *p, const struct moment *m)
+static void record_rest(const struct capture_event *e, uint32_t process, struct process *p,
+                        const struct moment *m)
 {
+    struct capture *c = e->capture;
+    struct captures *captures = c->captures;
     struct sample_record rec = { .time_ns = m->start_ns + m->reach_ns,
                                  .host_tid = (uint32_t)m->host_tid,
                                  .weight = 1 };
@@ -81,12 +95,12 @@ static void record_rest(struct captures *captures, struct capture *c, size_t eve
     struct profile_sample sample = { .time_ns = rec.time_ns,
                                      .value = MAX(m->reach_ns, UINT64_C(1)),
                                      .count = 1,
-                                     .event = (uint8_t)event,
+                                     .event = (uint8_t)(e - c->events),
                                      .flags = PROFILE_SAMPLE_REST |
                                               CATEGORY_VM << PROFILE_SAMPLE_CATEGORY_SHIFT };
-    uint32_t frame = rest_frame(captures, m->reach_ns < 2 * c->events[event].set_period
-                                              ? "[too short to see]"
-                                              : "[late thread not running]");
+    uint32_t frame =
+        rest_frame(captures, m->reach_ns < 2 * e->sets[0].period ? "[too short to see]"
+                                                                 : "[late thread not running]");
     struct seen_run *run;
 
     if (capture_thread(c, process, &in, &sample.thread, &run) < 0)
@@ -95,9 +109,11 @@ static void record_rest(struct captures *captures, struct capture *c, size_t eve
         record_sample(c->record, &sample, &frame, 1);
 }
 
-static void capture_moment(struct captures *captures, struct capture *c, size_t event,
-                           struct process *p, const struct moment *m)
+static void record_one(struct capture_event *e, struct process *p, const struct moment *m)
 {
+    struct capture *c = e->capture;
+    struct captures *captures = c->captures;
+    struct safepoints *s = e->state;
     struct seen_verdict *v = capture_verdict(captures, c, p, m->end_ns);
     struct profile_moment kept = {
         .start_ns = m->start_ns, .end_ns = m->end_ns, .reach_ns = m->reach_ns, .kind = m->kind
@@ -107,19 +123,19 @@ static void capture_moment(struct captures *captures, struct capture *c, size_t 
         return;
     kept.process = v->process;
     if (m->names) {
-        if (c->named_moments == CAPTURE_NAMED_MOMENTS_MAX) {
-            c->unnamed_moments++;
+        if (s->named_moments == CAPTURE_NAMED_MOMENTS_MAX) {
+            s->unnamed_moments++;
             return;
         }
-        c->named_moments++;
+        s->named_moments++;
         kept.by = symbolizer_thread_name(captures->symbolizer, p, m->host_tid, "");
         kept.compiler = capture_moment_name(captures, m->name);
-        kept.name = told_name(captures, m->names);
+        kept.name = names_text(captures, m->names);
     } else {
         kept.name = capture_moment_name(captures, m->name);
     }
     if (record_moment(c->record, &kept) == 0 && m->kind == MOMENT_IS_SAFEPOINT)
-        record_rest(captures, c, event, v->process, p, m);
+        record_rest(e, v->process, p, m);
 }
 
 static void take_moment(void *cookie, struct process *p, const struct moment *m)
@@ -128,21 +144,24 @@ static void take_moment(void *cookie, struct process *p, const struct moment *m)
 
     for (struct capture *c = captures->running; c; c = c->next) {
         for (size_t i = 0; i < c->event_count; i++) {
-            if (c->events[i].info->flags & EVENT_MOMENTS && m->end_ns >= c->start_ns &&
+            if (c->events[i].source == &event_source_safepoints && m->end_ns >= c->start_ns &&
                 m->end_ns < c->end_ns)
-                capture_moment(captures, c, i, p, m);
+                record_one(&c->events[i], p, m);
         }
     }
 }
 
-void captures_take_moments(struct captures *captures)
+static void safepoints_drain(struct captures *captures)
 {
     moments_drain(&captures->moments, captures->discover, take_moment, captures);
 }
 
-void capture_warn_often(struct captures *captures, struct capture *c, const struct process *p)
+/* ---- what it lacks ---- */
+
+/* Warns of @p, which @c wants, if some of its moments came too often to be in @c. */
+static void warn_often(struct capture *c, const struct process *p)
 {
-    uint32_t often = moments_often(&captures->moments, &p->id);
+    uint32_t often = moments_often(&c->captures->moments, &p->id);
     const char *name = p->main && p->main[0] ? p->main : p->comm;
 
     if (often & 1U << MOMENT_GROUP_COMPILED)
@@ -159,29 +178,42 @@ void capture_warn_often(struct captures *captures, struct capture *c, const stru
                             p->id.host_pid, name, MOMENT_OFTEN);
 }
 
-void capture_warn_moments(struct captures *captures, struct capture *c)
+static void safepoints_want(struct capture_event *e, struct process *p, uint64_t now_ns)
 {
-    for (const struct probe_entry *e = captures->moments.table.first;
-         e && capture_has(c, EVENT_MOMENTS); e = e->next) {
-        const struct process *p = discover_find(captures->discover, e->id.host_pid);
+    (void)now_ns;
+    if (source_want_jvm(e, &e->capture->captures->moments.table, p, &TEXTS))
+        warn_often(e->capture, p);
+}
 
-        if (p && proc_id_equal(&p->id, &e->id) && target_matches(c->target, p))
-            capture_warn_often(captures, c, p);
+static void safepoints_warn(const struct capture_event *e)
+{
+    struct capture *c = e->capture;
+    struct captures *captures = c->captures;
+    const struct safepoints *s = e->state;
+
+    capture_warn_dropped(c, e->sets[0].period);
+    for (const struct probe_entry *one = captures->moments.table.first; one; one = one->next) {
+        const struct process *p = discover_find(captures->discover, one->id.host_pid);
+
+        if (p && proc_id_equal(&p->id, &one->id) && target_matches(c->target, p))
+            warn_often(c, p);
     }
-    if (c->unnamed_moments)
+    if (s->unnamed_moments)
         record_warn(c->record,
                     "%llu compilations and classes are not in this profile: it holds %u of them; "
                     "lower seconds",
-                    (unsigned long long)c->unnamed_moments, CAPTURE_NAMED_MOMENTS_MAX);
+                    (unsigned long long)s->unnamed_moments, CAPTURE_NAMED_MOMENTS_MAX);
 }
 
-int capture_weigh(const struct capture *c, struct profile *p)
-{
-    int r = 0;
-
-    for (uint32_t i = 0; i < c->event_count && r == 0; i++) {
-        if (c->events[i].info->flags & EVENT_MOMENTS)
-            r = profile_weigh_safepoints(p, i);
-    }
-    return r;
-}
+const struct event_source event_source_safepoints = {
+    .state_bytes = sizeof(struct safepoints),
+    .reads_threads = true,
+    .has_moments = true,
+    .prepare = safepoints_prepare,
+    .hold = safepoints_hold,
+    .want = safepoints_want,
+    .drain = safepoints_drain,
+    .warn = safepoints_warn,
+    .empty = { "no JVM of the target had a safepoint", EMPTY_LONGER },
+    .weigh = profile_weigh_safepoints
+};

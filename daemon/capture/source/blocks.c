@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Event nativelive: samples of blocks wait for the end, and go when their blocks are freed. */
+#include "capture/capture_impl.h"
+#include "capture/native_live.h"
+#include "capture/source/function_calls.h"
+#include "sample/alloc_abi.h"
+
+_Static_assert(NATIVE_LIVE_MAX >= ALLOC_BLOCKS_MAX, "all that the program follows");
+
+struct blocks {
+    struct native_live *live;
+};
+
+static int blocks_begin(struct capture_event *e, struct error *err)
+{
+    struct blocks *b = e->state;
+
+    (void)err;
+    return native_live_new(&b->live);
+}
+
+/* Returns whether nothing reports when the block of @in is freed. Its probes have gone: they were
+ * of an image that an exec replaced, or the process calls too often. */
+static bool is_unfollowed(struct captures *captures, const struct incoming *in)
+{
+    uint64_t since_ns = calls_since_ns(&captures->calls, &in->process->id, in->rec->set);
+
+    return since_ns == UINT64_MAX ? !in->process->exited : in->rec->time_ns < since_ns;
+}
+
+static void blocks_keep(struct capture_event *e, const struct incoming *in,
+                        const struct profile_sample *s, const uint32_t *frames, size_t n)
+{
+    struct capture *c = e->capture;
+    struct native_live *live = ((struct blocks *)e->state)->live;
+    struct profile_sample kept = *s;
+
+    if (in->process->replaced)
+        native_live_count(live, s->value, NATIVE_LIVE_REPLACED);
+    else if (is_unfollowed(c->captures, in))
+        native_live_count(live, s->value, NATIVE_LIVE_LOST);
+    else if (record_hold(c->record, frames, n, &kept.stack) == 0 &&
+             !native_live_keep(live, in->rec->object, &in->process->id, &kept))
+        record_drop(c->record, 1);
+}
+
+/* Takes a record of SAMPLE_GIVEN_BACK. */
+static bool blocks_note(struct capture_event *e, const struct incoming *in)
+{
+    struct capture *c = e->capture;
+    struct captures *captures = c->captures;
+    struct native_live *live = ((struct blocks *)e->state)->live;
+    const struct sample_record *rec = in->rec;
+    const struct seen_verdict *v;
+    bool early;
+
+    if (!(rec->flags & SAMPLE_GIVEN_BACK))
+        return false;
+    v = capture_verdict(captures, c, in->process, rec->time_ns);
+    early = pending_has(captures->pending, 1u << rec->set, UINT64_MAX);
+    if (!v || !v->wanted) /* the set has blocks of others' processes, too */
+        return true;
+    if (!rec->object)
+        native_live_count(live, rec->value, NATIVE_LIVE_LOST);
+    else
+        native_live_end(live, rec->object, rec->value ? NATIVE_LIVE_CROWDED : NATIVE_LIVE_FREED,
+                        early);
+    return true;
+}
+
+/* Ends those of process @id in each capture of set @set. */
+static void end_process(struct captures *captures, const struct proc_id *id, uint32_t set,
+                        enum native_live_end how)
+{
+    for (struct capture *c = captures->running; c; c = c->next) {
+        for (size_t i = 0; i < c->event_count; i++) {
+            const struct capture_event *e = &c->events[i];
+
+            if (e->source == &event_source_blocks && e->sets[0].set == set)
+                native_live_end_process(((struct blocks *)e->state)->live, id, how);
+        }
+    }
+}
+
+/* Drops the blocks of processes that have lost their probes since the last call: which of them are
+ * freed is not known. */
+static void blocks_swept(struct captures *captures)
+{
+    struct call_probe *one;
+
+    while ((one = calls_take_cut(&captures->calls)))
+        end_process(captures, &one->entry.id, one->entry.set, NATIVE_LIVE_LOST);
+}
+
+static void blocks_replaced(struct captures *captures, const struct proc_id *id)
+{
+    for (uint32_t set = 0; set < BROKER_SETS_MAX; set++) {
+        if (calls_since_ns(&captures->calls, id, set) != UINT64_MAX)
+            end_process(captures, id, set, NATIVE_LIVE_REPLACED);
+    }
+}
+
+/* The new set follows none. */
+static void blocks_set_changed(struct capture_event *e)
+{
+    native_live_lose_all(((struct blocks *)e->state)->live, clock_monotonic_ns());
+}
+
+struct settling {
+    struct capture *c;
+    uint32_t frames[STACK_FRAMES_MAX];
+};
+
+static void settle(void *cookie, const struct profile_sample *s)
+{
+    struct settling *to = cookie;
+    size_t n = record_held(to->c->record, s->stack, to->frames, STACK_FRAMES_MAX);
+
+    record_sample(to->c->record, s, to->frames, n);
+}
+
+static void warn(struct capture *c, const struct native_live_found *f, uint64_t tail_ns)
+{
+    record_warn(c->record,
+                "of %llu sampled blocks of memory %llu were freed. Left out are %llu that were "
+                "allocated in the last %.1f s: whether they stay is not known yet",
+                (unsigned long long)(f->ended[NATIVE_LIVE_FREED] + f->live + f->young),
+                (unsigned long long)f->ended[NATIVE_LIVE_FREED], (unsigned long long)f->young,
+                (double)tail_ns / NSEC_PER_SEC);
+    if (f->ended[NATIVE_LIVE_REPLACED])
+        record_warn(c->record,
+                    "%llu sampled blocks of memory went with a program that an exec replaced: they "
+                    "are not in this profile",
+                    (unsigned long long)f->ended[NATIVE_LIVE_REPLACED]);
+    if (f->ended[NATIVE_LIVE_CROWDED])
+        record_warn(c->record,
+                    "%llu sampled blocks of memory were not followed. %d can be at a time on this "
+                    "node, and a process may have as many as it leaves free; raise interval",
+                    (unsigned long long)f->ended[NATIVE_LIVE_CROWDED], NATIVE_LIVE_MAX);
+    if (f->missed_bytes)
+        record_warn(c->record,
+                    "of %.3g %% of the bytes that were allocated nothing is known but that: they "
+                    "are not in this profile",
+                    100.0 * (double)f->missed_bytes / (double)f->bytes);
+    if (f->lost_ends)
+        record_warn(c->record, "%llu blocks may have been freed that this profile has",
+                    (unsigned long long)f->lost_ends);
+}
+
+static void blocks_settle(struct capture_event *e, uint64_t end_ns)
+{
+    struct capture *c = e->capture;
+    _cleanup_free_ struct settling *to = calloc(1, sizeof(*to));
+    uint64_t tail_ns = (end_ns - MIN(c->start_ns, end_ns)) / NATIVE_LIVE_TAIL;
+    struct native_live_found found;
+
+    if (!to)
+        return;
+    to->c = c;
+    native_live_each(((struct blocks *)e->state)->live, end_ns - tail_ns, settle, to, &found);
+    if (found.bytes)
+        warn(c, &found, tail_ns);
+}
+
+static void blocks_warn(const struct capture_event *e)
+{
+    function_calls_warn_mallocs(e, "malloc and free");
+}
+
+static void blocks_release(struct capture_event *e)
+{
+    struct blocks *b = e->state;
+
+    b->live = native_live_free(b->live);
+}
+
+const struct event_source event_source_blocks = { .state_bytes = sizeof(struct blocks),
+                                                  .at_end = true,
+                                                  .begin = blocks_begin,
+                                                  .prepare = function_calls_prepare,
+                                                  .hold = function_calls_hold,
+                                                  .want = function_calls_want,
+                                                  .swept = blocks_swept,
+                                                  .replaced = blocks_replaced,
+                                                  .note = blocks_note,
+                                                  .keep = blocks_keep,
+                                                  .set_changed = blocks_set_changed,
+                                                  .settle = blocks_settle,
+                                                  .warn = blocks_warn,
+                                                  .empty = { "all that was allocated was freed",
+                                                             EMPTY_BYTES_BY_CHANCE },
+                                                  .release = blocks_release };

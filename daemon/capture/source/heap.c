@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Event alloc: what Java threads allocate, by probes in libjvm.so (capture/probes.h) or by an agent
+ * (source=agent). */
+#include "capture/source/agent_sampling.h"
+
+#include "capture/capture_impl.h"
+#include "capture/probes.h"
+
+#define FIXED_SAMPLES 50 /* fewer say nothing of a loop */
+#define FIXED_SHARE 0.4  /* of them, from where on it is one */
+
+struct heap {
+    struct agent_sampling agent; /* first; with source=agent */
+    bool stubs_warned;           /* of a JVM that is probed at its stubs */
+    uint32_t allocs, same_steps; /* samples without SAMPLE_ALONE; of them SAMPLE_SAME_STEP */
+};
+
+static const struct source_texts TEXTS = { .first = "what it allocated at first is",
+                                           .what = "what",
+                                           .cannot = " allocates cannot be sampled",
+                                           .is = " allocates is" };
+
+static bool by_agent(const struct capture_event *e)
+{
+    return e->capture->source == ALLOC_SOURCE_AGENT;
+}
+
+static int heap_begin(struct capture_event *e, struct error *err)
+{
+    if (by_agent(e)) {
+        e->empty = AGENT_SAMPLING_EMPTY;
+        return agent_sampling_begin(e, "source=agent", "source", err);
+    }
+    record_warn(e->capture->record,
+                "allocations are sampled where a thread's buffer (TLAB) is full, as JFR does: "
+                "a loop that always allocates the same sequence may show only some of its "
+                "places");
+    return 0;
+}
+
+static void heap_sets(const struct capture_event *e, const char **ret)
+{
+    ret[0] = by_agent(e) ? SAMPLE_SETS_ALLOC_BY_AGENT : e->name;
+}
+
+/* Warns once of what is not seen if @p is probed at its stubs. */
+static void warn_stubs(struct capture_event *e, const struct process *p)
+{
+    struct capture *c = e->capture;
+    struct heap *h = e->state;
+
+    if (h->stubs_warned || !probes_by_stubs(&c->captures->probes, &p->id))
+        return;
+    h->stubs_warned = true;
+    record_warn(c->record,
+                "%d: allocations are sampled at the calls of its allocation stubs, for libjvm.so "
+                "(JDK %d) has no symbols. What native code (JNI) and the VM itself allocate is not "
+                "seen, and its bytes count for other places: so it is with clone() and objects of "
+                "lambdas where C2 did not compile them. With symbols it is seen",
+                p->id.host_pid, p->jdk);
+}
+
+static int heap_prepare(struct capture_event *e, struct process *p, struct error *err)
+{
+    int r;
+
+    if (by_agent(e))
+        return agent_sampling_prepare(e, p, err);
+    r = source_prepare_jvm(e, &e->capture->captures->probes, p, &TEXTS, err);
+    if (r == 0 && p)
+        warn_stubs(e, p);
+    return r;
+}
+
+static void heap_hold(const struct capture_event *e, const struct proc_id *p)
+{
+    if (by_agent(e))
+        agent_sampling_hold(e, p);
+    else if (p)
+        probe_table_want(&e->capture->captures->probes, p, PROBE_NO_SET);
+}
+
+static void heap_want(struct capture_event *e, struct process *p, uint64_t now_ns)
+{
+    (void)now_ns;
+    if (!by_agent(e) && source_want_jvm(e, &e->capture->captures->probes, p, &TEXTS))
+        warn_stubs(e, p);
+}
+
+static void heap_weight(struct capture_event *e, const struct sample_record *rec,
+                        struct seen_run *run, struct profile_sample *sample)
+{
+    struct heap *h = e->state;
+
+    (void)run;
+    sample->value = source_value(e, rec);
+    if (rec->klass && !(rec->flags & SAMPLE_ALONE)) {
+        h->allocs++;
+        h->same_steps += (rec->flags & SAMPLE_SAME_STEP) != 0;
+    }
+}
+
+/* Warns if it samples at full buffers, and those come again and again in the same way. */
+static void heap_warn(const struct capture_event *e)
+{
+    const struct heap *h = e->state;
+
+    if (by_agent(e) || h->allocs < FIXED_SAMPLES || (double)h->same_steps < FIXED_SHARE * h->allocs)
+        return;
+    record_warn(
+        e->capture->record,
+        "%.0f %% of the samples of alloc repeat one of a moment ago, not counting objects "
+        "that stand for themselves: as many bytes later, for an object of the same class and "
+        "size. So it is with a loop that allocates a "
+        "fixed sequence: places of it may be missing here, and others show too much. "
+        "source=agent shows all of them",
+        100.0 * h->same_steps / h->allocs);
+}
+
+const struct event_source event_source_heap = {
+    .state_bytes = sizeof(struct heap),
+    .begin = heap_begin,
+    .sets = heap_sets,
+    .prepare = heap_prepare,
+    .hold = heap_hold,
+    .want = heap_want,
+    .poll = agent_sampling_poll,
+    .weight = heap_weight,
+    .settle = agent_sampling_settle,
+    .warn = heap_warn,
+    .empty = { "no Java thread of the target filled its buffer (TLAB)", EMPTY_BYTES_BY_CHANCE },
+    .release = agent_sampling_release
+};

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/source/source.h"
+
+#include "capture/capture_impl.h"
+
+static const struct event_source *const SOURCES[] = {
+#define SOURCE(id, name) [SOURCE_##id] = &event_source_##name,
+#include "event/events.def"
+};
+
+const struct event_source *event_source_of(const struct event_info *info)
+{
+    return SOURCES[info->source];
+}
+
+void event_sources_drain(struct captures *captures)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(SOURCES); i++) {
+        if (SOURCES[i]->drain)
+            SOURCES[i]->drain(captures);
+    }
+}
+
+void event_sources_swept(struct captures *captures)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(SOURCES); i++) {
+        if (SOURCES[i]->swept)
+            SOURCES[i]->swept(captures);
+    }
+}
+
+void event_sources_replaced(struct captures *captures, const struct proc_id *id)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(SOURCES); i++) {
+        if (SOURCES[i]->replaced)
+            SOURCES[i]->replaced(captures, id);
+    }
+}
+
+uint64_t source_value(const struct capture_event *e, const struct sample_record *rec)
+{
+    return MAX(rec->value, e->period);
+}
+
+int source_prepare_jvm(struct capture_event *e, struct probe_table *t, struct process *p,
+                       const struct source_texts *texts, struct error *err)
+{
+    struct capture *c = e->capture;
+    const struct probe_env env = captures_probe_env(c->captures);
+    struct error why = ERROR_NULL;
+    int r = p ? probe_table_put(t, &env, p, PROBE_NO_SET, /* what= */ NULL,
+                                /* until_ns= */ UINT64_MAX, &why)
+              : 0;
+
+    if (r == -EAGAIN)
+        record_warn(c->record, "the JVM was still starting: %s not in this profile", texts->first);
+    if (r == 0 || r == -EAGAIN)
+        return 0;
+    if (r == -EINPROGRESS)
+        return error_set(err, r, "%s", why.msg);
+    error_set(err, r, "%s process %d%s: %s", texts->what, p->id.host_pid, texts->cannot, why.msg);
+    error_remedy(err, "%s", why.remedy);
+    return BACKEND_CONFLICT;
+}
+
+bool source_want_jvm(struct capture_event *e, struct probe_table *t, struct process *p,
+                     const struct source_texts *texts)
+{
+    struct capture *c = e->capture;
+    const struct probe_env env = captures_probe_env(c->captures);
+    struct error why = ERROR_NULL;
+    int r = p->jvm == JVM_NO ? -EAGAIN
+                             : probe_table_put(t, &env, p, PROBE_NO_SET, /* what= */ NULL,
+                                               /* until_ns= */ 0, &why);
+
+    if (probe_put_failed(r))
+        record_warn_process(c->record, "%s %d (%s)%s not in this profile: %s", texts->what,
+                            p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, texts->is,
+                            why.msg);
+    return r == 0;
+}

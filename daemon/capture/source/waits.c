@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events of waiting: a sample is a wait, which ends when its thread runs again, or by a flush at
+ * the end of the capture. Of event wall samples of threads that run come besides.
+ */
+#include "capture/capture_impl.h"
+
+struct waits {
+    uint32_t flush_no; /* of the flush after the end; 0: none yet */
+};
+
+enum { WAITING, RUNNING }; /* the sets of event wall */
+
+/* Returns what the sample of a wait is worth: the part that lies within @c. 0: nothing of it does.
+ */
+static uint64_t wait_value(const struct capture_event *e, const struct sample_record *rec)
+{
+    struct capture *c = e->capture;
+    uint64_t begun = rec->time_ns - MIN(rec->wait_ns, rec->time_ns);
+    uint64_t from = MAX(begun, c->start_ns), to = MIN(rec->time_ns, c->end_ns);
+
+    if (from >= to)
+        return 0;
+    return (uint64_t)((double)rec->value * ((double)(to - from) / (double)rec->wait_ns) /
+                          capture_share(e, rec) +
+                      0.5);
+}
+
+/* Returns how many waits like the one of @rec it stands for: right on average, as not all are
+ * sampled. */
+static uint32_t wait_count(const struct capture_event *e, const struct sample_record *rec)
+{
+    double waits = (double)rec->value / (double)rec->wait_ns / capture_share(e, rec);
+    double rest =
+        (double)(capture_draw(e->capture, rec) * UINT64_C(0x9e3779b97f4a7c15) >> 11) * 0x1p-53;
+
+    return (uint32_t)MAX(MIN(waits + rest, (double)UINT32_MAX), 1.0);
+}
+
+static bool waits_cover(const struct capture_event *e, const struct sample_record *rec)
+{
+    const struct waits *w = e->state;
+
+    if (!rec->wait_ns)
+        return capture_spans(e->capture, rec);
+    if (rec->flush ? rec->flush != w->flush_no : w->flush_no && rec->flushed >= w->flush_no)
+        return false; /* of another capture's flush; or the own one had it already */
+    return wait_value(e, rec) > 0;
+}
+
+static void waits_weight(struct capture_event *e, const struct sample_record *rec,
+                         struct seen_run *run, struct profile_sample *sample)
+{
+    struct capture *c = e->capture;
+
+    (void)run;
+    if (!rec->wait_ns) {
+        sample->value = source_value(e, rec);
+        return;
+    }
+    sample->value = wait_value(e, rec);
+    sample->time_ns = MIN(rec->time_ns, c->end_ns - 1);
+    if (c->counts_objects)
+        sample->count = wait_count(e, rec);
+}
+
+static bool waits_flush(struct capture_event *e)
+{
+    struct waits *w = e->state;
+    uint32_t pending;
+
+    return broker_sample_flush(e->capture->captures->broker, e->sets[WAITING].set, &w->flush_no,
+                               &pending, NULL) == 0 &&
+           pending > 0;
+}
+
+/* On a busy machine a thread that has blocked again may wait for a processor for long. */
+static void waits_lates(const struct capture_event *e)
+{
+    const struct waits *w = e->state;
+
+    if (w->flush_no)
+        broker_sample_lates(e->capture->captures->broker, e->sets[WAITING].set, NULL);
+}
+
+#define WAITS                                                                                      \
+    .state_bytes = sizeof(struct waits), .covers = waits_cover, .flush = waits_flush,              \
+    .lates = waits_lates
+
+const struct event_source event_source_offcpu = {
+    WAITS, .weight = waits_weight, .empty = { "no thread of the target waited", EMPTY_BY_CHANCE }
+};
+const struct event_source event_source_lock = {
+    WAITS, .weight = waits_weight, .reads_threads = true,
+    .empty = { "no Java thread of the target waited for a lock or a condition", EMPTY_BY_CHANCE }
+};
+const struct event_source event_source_nativelock = {
+    WAITS, .weight = waits_weight, .reads_threads = true,
+    .empty = { "no native code of the target waited for a futex", EMPTY_BY_CHANCE }
+};
+
+/* ---- event wall ---- */
+
+static void wall_sets(const struct capture_event *e, const char **ret)
+{
+    (void)e;
+    ret[WAITING] = events_row(EVENT_OFFCPU)->name;
+    ret[RUNNING] = events_row(EVENT_CPU)->name;
+}
+
+/* Returns what a sample of a thread that runs is worth: what the thread has run since the one
+ * before it. Before its first sample and after its last it has run a period each, on average; the
+ * first is worth the one, the second the other besides. So the sum is right for threads that are
+ * met once, and exact to a period or two for the others. */
+static uint64_t ran(struct seen_run *run, uint64_t period, const struct sample_record *rec)
+{
+    uint64_t value = period;
+
+    if (run->samples && rec->time_ns < run->time_ns)
+        return 1; /* it had to wait: the one after it has its time */
+    if (run->samples && rec->run_ns < run->run_ns)
+        run->samples = 0; /* another thread of that number */
+    if (run->samples)
+        value = MAX(rec->run_ns - run->run_ns + (run->samples == 1 ? period : 0), UINT64_C(1));
+    run->run_ns = rec->run_ns;
+    run->time_ns = rec->time_ns;
+    run->samples += run->samples < 2;
+    return value;
+}
+
+static void wall_weight(struct capture_event *e, const struct sample_record *rec,
+                        struct seen_run *run, struct profile_sample *sample)
+{
+    if (!rec->wait_ns && rec->set == e->sets[RUNNING].set)
+        sample->value = ran(run, e->period, rec);
+    else
+        waits_weight(e, rec, run, sample);
+}
+
+static void wall_warn(const struct capture_event *e)
+{
+    if (e->sets[RUNNING].set != NO_SET)
+        capture_warn_dropped(e->capture, e->sets[RUNNING].period);
+}
+
+const struct event_source event_source_wall = {
+    WAITS, .sets = wall_sets, .weight = wall_weight, .warn = wall_warn,
+    .empty = { "no thread of the target ran or waited", EMPTY_BY_CHANCE }
+};
