@@ -54,7 +54,7 @@ static bool running_wanted(struct api *api, const struct running_list *l, const 
     if (start >= q->range.to_ns || clock_realtime_ns() < q->range.from_ns)
         return false;
     if ((q->event && !profile_has_event(&c->meta, q->event)) ||
-        (q->schedule && strcmp(q->schedule, c->schedule) != 0))
+        (q->schedule && strcmp(q->schedule, c->to.schedule) != 0))
         return false;
     return target_is_open(l->wanted) || discover_each(api->engine.discover, in_both, &both) != 0;
 }
@@ -65,7 +65,7 @@ static int call_running_list(struct api *api, void *arg)
     int r = target_new(&l->q->target, &l->wanted, l->err);
 
     for (struct capture *c = api->engine.captures->running; c && r == 0; c = c->next) {
-        if (!c->resource || c->meta.start_realtime_ns >= l->before || !running_wanted(api, l, c))
+        if (!c->to.resource || c->meta.start_realtime_ns >= l->before || !running_wanted(api, l, c))
             continue;
         json_array_append_new(l->list, running_json(c));
         if (json_array_size(l->list) == l->limit) { /* the newest come first */

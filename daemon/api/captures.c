@@ -118,7 +118,7 @@ json_t *running_json(struct capture *c)
         .event = names,
         .target = c->meta.target,
         .symbols = c->meta.symbols,
-        .schedule = c->schedule,
+        .schedule = c->to.schedule,
         .failure = "",
         .events = c->meta.events,
         .event_count = c->meta.event_count,
@@ -147,7 +147,7 @@ static int call_running(struct api *api, void *arg)
     struct running_args *a = arg;
 
     for (struct capture *c = api->engine.captures->running; c; c = c->next) {
-        if (!c->resource || strcmp(a->id, c->meta.id) != 0 ||
+        if (!c->to.resource || strcmp(a->id, c->meta.id) != 0 ||
             !viewer_sees_scope(a->viewer, c->meta.scope))
             continue;
         if (a->want_profile)

@@ -47,7 +47,7 @@ static void capture_describe(struct captures *captures, struct capture *c)
         capture_note_symbols(c, discover_find(captures->discover, pid));
     c->meta.start_ns = c->asked_ns;
     c->meta.start_realtime_ns = clock_realtime_ns();
-    if (c->keep && captures->store)
+    if (c->to.keep && captures->store)
         store_new_id(c->meta.id);
 }
 
@@ -58,16 +58,16 @@ static int capture_init(struct captures *captures, struct capture *c,
     int r;
 
     c->captures = captures;
-    id_table_init(&c->processes, sizeof(struct proc_id), CAPTURE_PROCESSES_MAX);
-    id_table_init(&c->threads, sizeof(struct seen_thread), CAPTURE_THREADS_MAX);
+    id_table_init(&c->members.processes, sizeof(struct proc_id), CAPTURE_PROCESSES_MAX);
+    id_table_init(&c->members.threads, sizeof(struct seen_thread), CAPTURE_THREADS_MAX);
     c->asked_ns = clock_monotonic_ns();
     c->start_ns = c->end_ns = UINT64_MAX; /* no sample is its own before it runs */
     c->duration_ns = req->duration_ns;
-    c->keep = req->keep;
-    c->counts_objects = req->counts_objects;
-    c->symbols = req->symbols;
-    c->forced = req->forced;
-    c->source = req->source;
+    c->to.keep = req->keep;
+    c->wish.counts_objects = req->counts_objects;
+    c->names.symbols = req->symbols;
+    c->wish.forced = req->forced;
+    c->wish.source = req->source;
     c->caller = req->caller;
     c->lasts = capture_lasts(req);
     r = capture_set_events(c, req, err);
@@ -86,7 +86,7 @@ static int capture_init(struct captures *captures, struct capture *c,
             r = c->events[i].source->begin(&c->events[i], err);
     }
     if (r == 0 && req->lines) {
-        r = inlined_new(captures->symbolizer, captures->frames, &c->inlined);
+        r = inlined_new(captures->symbolizer, captures->frames, &c->names.inlined);
         capture_defer_names(c);
     }
     return r;
@@ -133,7 +133,7 @@ static int capture_begin(struct captures *captures, const struct capture_request
         return -ENOMEM;
     r = capture_init(captures, c, req, err);
     if (waiter)
-        c->waiter = *waiter;
+        c->to.waiter = *waiter;
     if (r == 0) {
         c->handle = ++captures->last_handle;
         c->next = captures->running;
@@ -186,17 +186,17 @@ int captures_create(struct captures *captures, const struct capture_request *req
     r = capture_begin(captures, &limited, /* waiter= */ NULL, &c, err);
     if (r != 0)
         return r;
-    c->max_age_s = max_age_s;
-    snprintf(c->schedule, sizeof(c->schedule), "%s", schedule ? schedule : "");
+    c->to.max_age_s = max_age_s;
+    snprintf(c->to.schedule, sizeof(c->to.schedule), "%s", schedule ? schedule : "");
     r = store_put_running(captures->store, c->meta.id, &c->meta, schedule, err);
     if (r < 0) {
         captures_end(captures, c->handle, /* keep= */ false);
         return BACKEND_UNAVAILABLE;
     }
-    c->resource = true;
+    c->to.resource = true;
     memcpy(ret_id, c->meta.id, CAPTURE_ID_BYTES);
     if (c->state == CAPTURE_RUNNING)
         return 0;
-    c->ticket = ticket;
+    c->to.ticket = ticket;
     return -EINPROGRESS;
 }

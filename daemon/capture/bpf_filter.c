@@ -58,7 +58,7 @@ static void reconcile_exited(struct reconcile *rc, struct process *p)
     if (rc->now_ns - MIN(p->exited_ns, rc->now_ns) >= FILTER_EXITED_NS)
         return;
     for (struct capture *c = rc->captures->running; c; c = c->next) {
-        if (id_table_find(&c->processes, &p->id, &id) && c->verdicts[id].wanted)
+        if (id_table_find(&c->members.processes, &p->id, &id) && c->members.verdicts[id].wanted)
             f.sets |= capture_sets(c);
     }
     if (id_table_find(&rc->captures->filtered, &f, &id))

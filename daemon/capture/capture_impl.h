@@ -68,6 +68,47 @@ enum capture_state {
     CAPTURE_DONE,      /* it has its profile or its failure, and is in no list */
 };
 
+/* Who gets the profile of a capture. */
+struct capture_delivery {
+    struct capture_waiter waiter; /* without done: no request waits for it */
+    uint64_t ticket;              /* of who waits for its first sample; 0: no request does */
+    bool keep;                    /* goes to the store */
+    bool resource;                /* runs on its own, and is listed while it runs */
+    char schedule[64];
+    uint64_t max_age_s; /* retention of its own, 0: the store's */
+};
+
+/* Options of events, as of struct capture_request. */
+struct capture_wish {
+    bool counts_objects, forced;
+    enum alloc_source source; /* of event alloc */
+};
+
+/* The processes and threads of a capture. */
+struct capture_members {
+    struct id_table processes;     /* struct proc_id */
+    struct seen_verdict *verdicts; /* [processes.cap] */
+    size_t verdicts_cap;
+    struct id_table threads; /* struct seen_thread */
+    uint32_t *thread_ids;    /* [threads.cap]: index in the record */
+    size_t thread_ids_cap;
+    struct seen_run *runs; /* [threads.cap] */
+    size_t runs_cap;
+    uint32_t renamed, too_often; /* threads that had several names; of them those with too many */
+};
+
+/* How the code of a capture gets names. */
+struct capture_names {
+    enum symbols_source symbols;
+    struct deferred
+        *later; /* places of attach_id's code, named at the end; NULL: memory names all */
+    struct inlined *inlined; /* native frames, looked up for the end; NULL: no lines are wanted */
+    struct attachment *attachment; /* NULL: not begun, or none */
+    struct proc_id attach_id;
+    uint32_t attach_mode; /* enum attach_mode */
+    bool nameless;        /* memory names nothing: only what is attached to */
+};
+
 struct capture {
     struct captures *captures; /* that it is one of */
     struct capture *next;
@@ -77,44 +118,21 @@ struct capture {
     struct target *target;
     struct caller caller; /* whose quota it counts to */
     bool lasts;           /* longer than CAPTURE_LASTS_NS, or without an end */
+    bool patient;         /* its samples may be named as late as the recorder's */
+    bool tables_warned;   /* of tables for unwinding that are not there */
     struct record *record;
-    struct capture_waiter waiter; /* for its profile; without done: no request does */
-    uint64_t ticket;              /* of who waits for its first sample; 0: no request does */
-    bool keep;                    /* goes to the store */
-    bool counts_objects;          /* as of struct capture_request */
-    bool resource;                /* runs on its own, and is listed while it runs */
-    bool patient;                 /* its samples may be named as late as the recorder's */
-    char schedule[64];
-    uint64_t max_age_s;                              /* retention of its own, 0: the store's */
+    struct capture_delivery to;
+    struct capture_wish wish;
     struct capture_event events[EVENTS_AT_ONCE_MAX]; /* as in meta.events */
     size_t event_count;
     uint64_t start_ns, end_ns; /* end_ns UINT64_MAX: until ended */
     uint64_t asked_ns;         /* when it was requested */
     uint64_t duration_ns;      /* 0: without an end */
-    enum symbols_source symbols;
-    uint64_t random;               /* of the thinning */
-    struct id_table processes;     /* struct proc_id */
-    struct seen_verdict *verdicts; /* [processes.cap] */
-    size_t verdicts_cap;
-    struct id_table threads; /* struct seen_thread */
-    uint32_t *thread_ids;    /* [threads.cap]: index in the record */
-    size_t thread_ids_cap;
-    struct seen_run *runs;       /* [threads.cap] */
-    uint32_t renamed, too_often; /* threads that had several names; of them those with too many */
-    size_t runs_cap;
+    uint64_t random;           /* of the thinning */
+    struct capture_members members;
+    struct capture_names names;
     struct lost lost;
-    bool tables_warned;     /* of tables for unwinding that are not there */
-    uint64_t hidden_before; /* ticks in processes that flamed cannot see, when it began */
-    struct deferred
-        *later; /* places of attach_id's code, named at the end; NULL: memory names all */
-    struct inlined *inlined; /* native frames, looked up for the end; NULL: no lines are wanted */
-    struct attachment *attachment; /* NULL: not begun, or none */
-    struct proc_id attach_id;
-    enum alloc_source source; /* of event alloc */
-    uint32_t attach_mode;     /* enum attach_mode */
-    bool forced;              /* as of struct capture_request */
-    struct error refusal;     /* why it fails at the next tick; code 0: it does not */
-    bool nameless;            /* memory names nothing: only what is attached to */
+    struct error refusal; /* why it fails at the next tick; code 0: it does not */
     struct profile meta;
 };
 

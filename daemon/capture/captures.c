@@ -8,15 +8,15 @@ struct capture *capture_free(struct capture *c)
         return NULL;
     target_free(c->target);
     record_free(c->record);
-    deferred_free(c->later);
-    inlined_free(c->inlined);
+    deferred_free(c->names.later);
+    inlined_free(c->names.inlined);
     for (size_t i = 0; i < c->event_count; i++)
         free(c->events[i].state);
-    id_table_deinit(&c->processes);
-    id_table_deinit(&c->threads);
-    free(c->verdicts);
-    free(c->thread_ids);
-    free(c->runs);
+    id_table_deinit(&c->members.processes);
+    id_table_deinit(&c->members.threads);
+    free(c->members.verdicts);
+    free(c->members.thread_ids);
+    free(c->members.runs);
     free(c);
     return NULL;
 }
@@ -27,10 +27,10 @@ int captures_rebase_add(const struct captures *captures, struct rebase *b)
 
     for (const struct capture *c = captures->running; c && r == 0; c = c->next) {
         r = rebase_add_record(b, c->record);
-        if (r == 0 && c->later)
-            r = deferred_rebase_add(c->later, b);
-        if (r == 0 && c->inlined)
-            r = inlined_rebase_add(c->inlined, b);
+        if (r == 0 && c->names.later)
+            r = deferred_rebase_add(c->names.later, b);
+        if (r == 0 && c->names.inlined)
+            r = inlined_rebase_add(c->names.inlined, b);
     }
     return r;
 }
@@ -40,10 +40,10 @@ void captures_rebase(struct captures *captures, const struct rebase *b, struct f
     captures->frames = frames;
     for (struct capture *c = captures->running; c; c = c->next) {
         record_rebase(c->record, b);
-        if (c->later)
-            deferred_rebase(c->later, b, frames);
-        if (c->inlined)
-            inlined_rebase(c->inlined, b, frames);
+        if (c->names.later)
+            deferred_rebase(c->names.later, b, frames);
+        if (c->names.inlined)
+            inlined_rebase(c->names.inlined, b, frames);
     }
 }
 

@@ -152,10 +152,10 @@ static void list_capture(struct captures *captures, const struct capture *c)
 
     if (p)
         want(&captures->counted, p);
-    for (uint32_t i = 0; !pid && i < c->processes.count; i++) {
-        const struct proc_id *id = id_table_get(&c->processes, i);
+    for (uint32_t i = 0; !pid && i < c->members.processes.count; i++) {
+        const struct proc_id *id = id_table_get(&c->members.processes, i);
 
-        p = c->verdicts[i].wanted ? discover_known(captures->discover, id) : NULL;
+        p = c->members.verdicts[i].wanted ? discover_known(captures->discover, id) : NULL;
         if (p)
             want(&captures->counted, p);
     }

@@ -15,7 +15,8 @@ struct captures;
 
 /* What a capture lost. */
 struct lost {
-    double unread, costly; /* samples, as in struct loss_count */
+    double unread, costly;  /* samples, as in struct loss_count */
+    uint64_t hidden_before; /* ticks in processes that flamed cannot see, when it began */
 };
 
 /* Asks the broker what was lost, and adds it to the captures that run. To be called when one begins

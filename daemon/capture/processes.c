@@ -31,10 +31,10 @@ struct seen_verdict *capture_verdict(struct captures *captures, struct capture *
     struct seen_verdict *v;
     uint32_t id;
 
-    if (id_table_add(&c->processes, &p->id, &id) < 0 ||
-        !array_extend(&c->verdicts, &c->verdicts_cap, c->processes.cap))
+    if (id_table_add(&c->members.processes, &p->id, &id) < 0 ||
+        !array_extend(&c->members.verdicts, &c->members.verdicts_cap, c->members.processes.cap))
         return NULL;
-    v = &c->verdicts[id];
+    v = &c->members.verdicts[id];
     if (!v->wanted && (v->checked_ns == 0 || now_ns - v->checked_ns >= RECHECK_NS)) {
         v->checked_ns = now_ns;
         if (target_matches(c->target, p) && capture_add_process(captures, c, p, v) == 0) {
@@ -63,39 +63,39 @@ static bool is_renamed(const struct incoming *in, uint32_t before)
 static int rename_thread(struct capture *c, const struct profile_thread *t, uint32_t id,
                          const struct incoming *in)
 {
-    struct seen_run *run = &c->runs[id];
+    struct seen_run *run = &c->members.runs[id];
 
     if (run->name == t->name)
         return 0;
     if (!is_renamed(in, run->name)) {
-        record_rename_thread(c->record, c->thread_ids[id], t->name);
+        record_rename_thread(c->record, c->members.thread_ids[id], t->name);
         run->name = t->name;
         return 0;
     }
-    c->renamed += run->renamed == 0;
-    c->too_often += run->renamed == THREAD_NAMES_MAX;
+    c->members.renamed += run->renamed == 0;
+    c->members.too_often += run->renamed == THREAD_NAMES_MAX;
     run->renamed = MIN(run->renamed + 1, (uint32_t)THREAD_NAMES_MAX + 1);
     if (run->renamed > THREAD_NAMES_MAX)
         return 0;
     run->name = t->name;
-    return record_thread(c->record, t, &c->thread_ids[id]);
+    return record_thread(c->record, t, &c->members.thread_ids[id]);
 }
 
 void capture_warn_renamed(struct capture *c)
 {
     char more[120] = "";
 
-    if (!c->renamed)
+    if (!c->members.renamed)
         return;
-    if (c->too_often)
+    if (c->members.too_often)
         snprintf(more, sizeof(more),
-                 ". %u had more than %d names: the last of these stands for the rest", c->too_often,
-                 THREAD_NAMES_MAX);
+                 ". %u had more than %d names: the last of these stands for the rest",
+                 c->members.too_often, THREAD_NAMES_MAX);
     record_warn(c->record,
                 "%u thread%s renamed during the capture. Each sample stands under the name that "
                 "was read up "
                 "to a second before or after it%s",
-                c->renamed, c->renamed == 1 ? " was" : "s were", more);
+                c->members.renamed, c->members.renamed == 1 ? " was" : "s were", more);
 }
 
 int capture_thread(struct capture *c, uint32_t process, const struct incoming *in, uint32_t *ret,
@@ -106,43 +106,43 @@ int capture_thread(struct capture *c, uint32_t process, const struct incoming *i
                                 .name = in->thread_name,
                                 .process = process };
     uint32_t id;
-    int fresh = id_table_add(&c->threads, &key, &id), r;
+    int fresh = id_table_add(&c->members.threads, &key, &id), r;
 
     if (fresh < 0)
         return fresh;
-    r = array_extend(&c->thread_ids, &c->thread_ids_cap, c->threads.cap) &&
-                array_extend(&c->runs, &c->runs_cap, c->threads.cap)
+    r = array_extend(&c->members.thread_ids, &c->members.thread_ids_cap, c->members.threads.cap) &&
+                array_extend(&c->members.runs, &c->members.runs_cap, c->members.threads.cap)
             ? 0
             : -ENOMEM;
     if (r == 0 && fresh) {
-        c->runs[id] = (struct seen_run){ .name = t.name };
-        r = record_thread(c->record, &t, &c->thread_ids[id]);
+        c->members.runs[id] = (struct seen_run){ .name = t.name };
+        r = record_thread(c->record, &t, &c->members.thread_ids[id]);
     } else if (r == 0) {
         r = rename_thread(c, &t, id, in);
     }
     if (r < 0)
         return r;
-    *ret = c->thread_ids[id];
-    *ret_run = &c->runs[id];
+    *ret = c->members.thread_ids[id];
+    *ret_run = &c->members.runs[id];
     return 0;
 }
 
 void capture_forget_members(struct capture *c)
 {
-    id_table_deinit(&c->processes);
-    id_table_deinit(&c->threads);
-    free(TAKE_PTR(c->verdicts));
-    free(TAKE_PTR(c->thread_ids));
-    free(TAKE_PTR(c->runs));
-    c->verdicts_cap = c->thread_ids_cap = c->runs_cap = 0;
+    id_table_deinit(&c->members.processes);
+    id_table_deinit(&c->members.threads);
+    free(TAKE_PTR(c->members.verdicts));
+    free(TAKE_PTR(c->members.thread_ids));
+    free(TAKE_PTR(c->members.runs));
+    c->members.verdicts_cap = c->members.thread_ids_cap = c->members.runs_cap = 0;
 }
 
 void capture_warn_unanswered(struct captures *captures, struct capture *c)
 {
-    for (uint32_t i = 0; i < c->processes.count; i++) {
-        const struct proc_id *s = id_table_get(&c->processes, i);
+    for (uint32_t i = 0; i < c->members.processes.count; i++) {
+        const struct proc_id *s = id_table_get(&c->members.processes, i);
         uint64_t when_ns =
-            c->verdicts[i].wanted ? symbolizer_unanswered_ns(captures->symbolizer, s) : 0;
+            c->members.verdicts[i].wanted ? symbolizer_unanswered_ns(captures->symbolizer, s) : 0;
 
         if (when_ns && when_ns + UNANSWERED_NS >= c->start_ns)
             record_warn_process(
@@ -155,10 +155,11 @@ void capture_warn_unanswered(struct captures *captures, struct capture *c)
 
 void capture_warn_left_out(struct captures *captures, struct capture *c)
 {
-    for (uint32_t i = 0; i < c->processes.count; i++) {
-        const struct proc_id *s = id_table_get(&c->processes, i);
+    for (uint32_t i = 0; i < c->members.processes.count; i++) {
+        const struct proc_id *s = id_table_get(&c->members.processes, i);
 
-        if (c->verdicts[i].wanted && symbolizer_left_out_ns(captures->symbolizer, s) >= c->start_ns)
+        if (c->members.verdicts[i].wanted &&
+            symbolizer_left_out_ns(captures->symbolizer, s) >= c->start_ns)
             record_warn_process(
                 c->record,
                 "symbols of a file of process %d are left out: the files of its user or container "
@@ -170,10 +171,11 @@ void capture_warn_left_out(struct captures *captures, struct capture *c)
 
 void capture_warn_long_maps(struct captures *captures, struct capture *c)
 {
-    for (uint32_t i = 0; i < c->processes.count; i++) {
-        const struct proc_id *s = id_table_get(&c->processes, i);
+    for (uint32_t i = 0; i < c->members.processes.count; i++) {
+        const struct proc_id *s = id_table_get(&c->members.processes, i);
 
-        if (c->verdicts[i].wanted && symbolizer_long_map_ns(captures->symbolizer, s) >= c->start_ns)
+        if (c->members.verdicts[i].wanted &&
+            symbolizer_long_map_ns(captures->symbolizer, s) >= c->start_ns)
             record_warn_process(
                 c->record,
                 "the perf map of process %d is longer than flamed reads (64 MiB, or 1,048,576 "
@@ -188,10 +190,10 @@ void capture_warn_put_off(struct captures *captures, struct capture *c)
     uint32_t count = 0;
     int32_t first = 0;
 
-    for (uint32_t i = 0; i < c->processes.count; i++) {
-        const struct proc_id *s = id_table_get(&c->processes, i);
+    for (uint32_t i = 0; i < c->members.processes.count; i++) {
+        const struct proc_id *s = id_table_get(&c->members.processes, i);
 
-        if (c->verdicts[i].wanted &&
+        if (c->members.verdicts[i].wanted &&
             symbolizer_put_off_ns(captures->symbolizer, s) >= c->start_ns && count++ == 0)
             first = s->host_pid;
     }
@@ -205,10 +207,11 @@ void capture_warn_put_off(struct captures *captures, struct capture *c)
 
 void capture_warn_mappings(struct captures *captures, struct capture *c)
 {
-    for (uint32_t i = 0; i < c->processes.count; i++) {
-        const struct proc_id *s = id_table_get(&c->processes, i);
-        size_t left_out =
-            c->verdicts[i].wanted ? unwinding_left_out(captures->unwinding, s->host_pid) : 0;
+    for (uint32_t i = 0; i < c->members.processes.count; i++) {
+        const struct proc_id *s = id_table_get(&c->members.processes, i);
+        size_t left_out = c->members.verdicts[i].wanted
+                              ? unwinding_left_out(captures->unwinding, s->host_pid)
+                              : 0;
 
         if (left_out)
             record_warn_process(
@@ -222,10 +225,10 @@ void capture_warn_mappings(struct captures *captures, struct capture *c)
 
 void capture_warn_no_room(struct captures *captures, struct capture *c)
 {
-    for (uint32_t i = 0; i < c->processes.count; i++) {
-        const struct proc_id *s = id_table_get(&c->processes, i);
+    for (uint32_t i = 0; i < c->members.processes.count; i++) {
+        const struct proc_id *s = id_table_get(&c->members.processes, i);
 
-        if (c->verdicts[i].wanted && unwinding_has_no_room(captures->unwinding, s))
+        if (c->members.verdicts[i].wanted && unwinding_has_no_room(captures->unwinding, s))
             record_warn_process(
                 c->record,
                 "stacks of process %d may be cut: its user or container runs more code than its "
@@ -238,10 +241,10 @@ bool capture_has_several_processes(const struct capture *c)
 {
     int32_t first = 0;
 
-    for (uint32_t i = 0; i < c->processes.count; i++) {
-        const struct proc_id *s = id_table_get(&c->processes, i);
+    for (uint32_t i = 0; i < c->members.processes.count; i++) {
+        const struct proc_id *s = id_table_get(&c->members.processes, i);
 
-        if (!c->verdicts[i].wanted)
+        if (!c->members.verdicts[i].wanted)
             continue;
         if (first && first != s->host_pid)
             return true;

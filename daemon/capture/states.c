@@ -24,12 +24,12 @@
 static bool capture_answer_begun(struct captures *captures, const struct capture *c, int r,
                                  const struct error *err)
 {
-    return !c->resource ||
-           captures->begun(captures->begun_cookie, &(struct capture_begun){ .ticket = c->ticket,
-                                                                            .schedule = c->schedule,
-                                                                            .id = c->meta.id,
-                                                                            .r = r,
-                                                                            .err = err });
+    return !c->to.resource || captures->begun(captures->begun_cookie,
+                                              &(struct capture_begun){ .ticket = c->to.ticket,
+                                                                       .schedule = c->to.schedule,
+                                                                       .id = c->meta.id,
+                                                                       .r = r,
+                                                                       .err = err });
 }
 
 /* Sets the end of @c, which begins now. */
@@ -38,7 +38,7 @@ static void capture_set_end(struct capture *c)
     if (!c->duration_ns)
         return;
     c->end_ns = c->start_ns + c->duration_ns;
-    if (!c->waiter.done || c->start_ns - c->asked_ns <= CAPTURE_LATEST_NS)
+    if (!c->to.waiter.done || c->start_ns - c->asked_ns <= CAPTURE_LATEST_NS)
         return;
     c->end_ns = c->asked_ns + c->duration_ns + CAPTURE_LATEST_NS;
     record_warn(c->record,
@@ -53,7 +53,7 @@ static void capture_set_end(struct capture *c)
 static void capture_run(struct captures *captures, struct capture *c)
 {
     capture_warn_rates(c);
-    c->hidden_before = captures_hidden(captures);
+    c->lost.hidden_before = captures_hidden(captures);
     for (size_t i = 0; i < c->event_count; i++) {
         if (c->events[i].source->run)
             c->events[i].source->run(&c->events[i]);
@@ -64,8 +64,8 @@ static void capture_run(struct captures *captures, struct capture *c)
     c->start_ns = c->meta.start_ns = clock_monotonic_ns();
     c->random = c->start_ns | 1;
     capture_set_end(c);
-    if (c->waiter.begun)
-        c->waiter.begun(c->waiter.cookie);
+    if (c->to.waiter.begun)
+        c->to.waiter.begun(c->to.waiter.cookie);
 }
 
 /* Has the broker write the samples of what goes on at the end of @c. Returns the state that its
@@ -202,11 +202,11 @@ static void capture_fail(struct captures *captures, struct capture *c, int r,
     capture_enter(captures, c, CAPTURE_DONE);
     if (!began)
         capture_answer_begun(captures, c, r, err);
-    if (c->ticket)
+    if (c->to.ticket)
         store_delete(captures->store, c->meta.id, NULL);
-    else if (c->waiter.done)
-        c->waiter.done(c->waiter.cookie, r, NULL, err);
-    else if (c->resource && r != -ECANCELED)
+    else if (c->to.waiter.done)
+        c->to.waiter.done(c->to.waiter.cookie, r, NULL, err);
+    else if (c->to.resource && r != -ECANCELED)
         store_put_failed(captures->store, c->meta.id, &c->meta, err->msg, NULL);
     capture_free(c);
 }
@@ -241,14 +241,14 @@ static void capture_finish(struct captures *captures, struct capture *c, uint64_
         return;
     }
     capture_enter(captures, c, CAPTURE_DONE);
-    if (c->keep && captures->store)
-        store_writer_put(captures->store_writer, p, c->schedule, c->max_age_s,
-                         !c->waiter.done              ? STORE_WRITER_LAST
+    if (c->to.keep && captures->store)
+        store_writer_put(captures->store_writer, p, c->to.schedule, c->to.max_age_s,
+                         !c->to.waiter.done           ? STORE_WRITER_LAST
                          : caller_is_root(&c->caller) ? STORE_WRITER_FIRST
                                                       : STORE_WRITER_WAITED,
-                         capture_answer_ns(c), c->waiter.done, c->waiter.cookie);
-    else if (c->waiter.done)
-        c->waiter.done(c->waiter.cookie, 0, p, NULL);
+                         capture_answer_ns(c), c->to.waiter.done, c->to.waiter.cookie);
+    else if (c->to.waiter.done)
+        c->to.waiter.done(c->to.waiter.cookie, 0, p, NULL);
     else
         profile_unref(p);
     capture_free(c);
@@ -289,8 +289,8 @@ static uint64_t capture_prepare_max_ns(const struct capture *c)
 {
     uint64_t max_ns = CAPTURE_PREPARE_FIRST_NS + c->duration_ns / 2;
 
-    return c->waiter.done && c->duration_ns ? MIN(max_ns, BACKEND_BEGIN_MAX_NS)
-                                            : BACKEND_BEGIN_MAX_NS;
+    return c->to.waiter.done && c->duration_ns ? MIN(max_ns, BACKEND_BEGIN_MAX_NS)
+                                               : BACKEND_BEGIN_MAX_NS;
 }
 
 /* Sets when @c, which began or was requested at @since_ns, is polled again. */
@@ -315,7 +315,7 @@ static int capture_poll_preparing(struct captures *captures, struct capture *c, 
         capture_enter(captures, c, CAPTURE_RUNNING);
         if (!capture_answer_begun(captures, c, 0, NULL)) /* what is sampled is seen from here on */
             return error_set(err, -ECANCELED, "no request waits for the capture any more");
-        c->ticket = 0;
+        c->to.ticket = 0;
     }
     if (r != -EINPROGRESS)
         return r;
@@ -378,7 +378,7 @@ void captures_end(struct captures *captures, uint64_t handle, bool keep)
             error_set(&err, -EINPROGRESS, "the capture was ended before it could begin");
             error_remedy(&err, "ask again: what it needs of the kernel may be in place by then");
             capture_fail(captures, c, BACKEND_UNAVAILABLE, &err);
-        } else if (c->ticket) {
+        } else if (c->to.ticket) {
             error_set(&err, -ECANCELED, "the capture was removed before it could begin");
             error_remedy(&err, "begin another one if it is still wanted");
             capture_fail(captures, c, BACKEND_CONFLICT, &err);

@@ -16,7 +16,7 @@ static const char *asked_name(enum symbols_source symbols)
 
 static bool is_asked(const struct capture *c)
 {
-    return c->symbols == SYMBOLS_AGENT || c->symbols == SYMBOLS_PERFMAP;
+    return c->names.symbols == SYMBOLS_AGENT || c->names.symbols == SYMBOLS_PERFMAP;
 }
 
 /* The source cannot be had: memory names all, if it can be read. */
@@ -24,7 +24,7 @@ static void fall_back(struct capture *c, uint32_t mode, const char *reason, cons
 {
     const char *source = mode == ATTACH_PERFMAP ? "the JVM's own map" : "an agent";
 
-    if (c->nameless)
+    if (c->names.nameless)
         record_warn(c->record,
                     "Java code has no names: the JVM's memory cannot be read, and %s could not be "
                     "used: %s%s%s",
@@ -33,7 +33,7 @@ static void fall_back(struct capture *c, uint32_t mode, const char *reason, cons
         record_warn(c->record, "names come from the JVM's memory, not from %s: %s%s%s", source,
                     reason, remedy[0] ? "; " : "", remedy);
     snprintf(c->meta.symbols, sizeof(c->meta.symbols), "%s: %s could not be used: %.180s",
-             c->nameless ? "none" : "memory", source, reason);
+             c->names.nameless ? "none" : "memory", source, reason);
 }
 
 /* As record_later_fn: the size of an id says which of both it is of. */
@@ -41,32 +41,32 @@ static size_t resolve_deferred(void *cookie, uint32_t n, uint32_t ret[RECORD_LAT
 {
     struct capture *c = cookie;
 
-    if (n >= LATER_PLACES_MAX && c->inlined)
-        return inlined_frames(c->inlined, n - LATER_PLACES_MAX, ret);
-    if (c->later)
-        return deferred_resolve(c->later, n, ret);
+    if (n >= LATER_PLACES_MAX && c->names.inlined)
+        return inlined_frames(c->names.inlined, n - LATER_PLACES_MAX, ret);
+    if (c->names.later)
+        return deferred_resolve(c->names.later, n, ret);
     ret[0] = 0;
     return 1;
 }
 
 void capture_defer_names(struct capture *c)
 {
-    if (c->later || c->inlined)
+    if (c->names.later || c->names.inlined)
         record_set_later(c->record, resolve_deferred, c);
 }
 
 static int attach(struct captures *captures, struct capture *c, const struct process *p,
                   uint32_t mode)
 {
-    c->attach_mode = mode;
-    c->attach_id = p->id;
-    if (deferred_new(captures->frames, readers_owner(&p->id), &c->later) < 0)
+    c->names.attach_mode = mode;
+    c->names.attach_id = p->id;
+    if (deferred_new(captures->frames, readers_owner(&p->id), &c->names.later) < 0)
         return -ENOMEM;
     capture_defer_names(c);
     if (mode == ATTACH_PERFMAP)
         return 0; /* at the end, when all is compiled that was sampled */
-    c->attachment = attachment_take(captures->attaching, p, mode);
-    return c->attachment ? 0 : -ENOMEM;
+    c->names.attachment = attachment_take(captures->attaching, p, mode);
+    return c->names.attachment ? 0 : -ENOMEM;
 }
 
 int capture_choose_names(struct captures *captures, struct capture *c, struct error *err)
@@ -75,7 +75,7 @@ int capture_choose_names(struct captures *captures, struct capture *c, struct er
     struct preflight f;
     struct process *p;
     size_t count;
-    uint32_t mode = c->symbols == SYMBOLS_PERFMAP ? ATTACH_PERFMAP : ATTACH_LOAD;
+    uint32_t mode = c->names.symbols == SYMBOLS_PERFMAP ? ATTACH_PERFMAP : ATTACH_LOAD;
 
     if (!is_asked(c))
         return 0;
@@ -83,18 +83,18 @@ int capture_choose_names(struct captures *captures, struct capture *c, struct er
     if (count > 1) {
         error_parameter(err, "symbols", -EINVAL,
                         "symbols=%s is for one JVM, and %zu are selected here",
-                        asked_name(c->symbols), count);
+                        asked_name(c->names.symbols), count);
         error_remedy(err, "choose one by pid=, or take symbols=memory, which names all of them");
         return BACKEND_CONFLICT;
     }
     if (!p) {
         record_warn(c->record, "symbols=%s has nothing to do: what is selected is no JVM",
-                    asked_name(c->symbols));
+                    asked_name(c->names.symbols));
         return 0;
     }
     discover_refresh(captures->discover, p);
     preflight_process(captures->attaching, target_viewer(c->target), p, &f);
-    c->nameless = f.nameless;
+    c->names.nameless = f.nameless;
     obstacle = preflight_obstacle(&f, mode);
     if (obstacle && !preflight_passes(p, &f)) {
         fall_back(c, mode, obstacle->reason, obstacle->remedy);
@@ -113,60 +113,62 @@ static bool is_open(struct captures *captures, struct capture *c)
     enum attachment_state state;
     struct process *p;
 
-    if (!c->attachment) {
-        p = discover_find(captures->discover, c->attach_id.host_pid);
-        if (p && proc_id_equal(&p->id, &c->attach_id))
-            c->attachment = attachment_take(captures->attaching, p, c->attach_mode);
-        if (!c->attachment)
+    if (!c->names.attachment) {
+        p = discover_find(captures->discover, c->names.attach_id.host_pid);
+        if (p && proc_id_equal(&p->id, &c->names.attach_id))
+            c->names.attachment = attachment_take(captures->attaching, p, c->names.attach_mode);
+        if (!c->names.attachment)
             return false;
     }
-    state = attachment_state(c->attachment);
+    state = attachment_state(c->names.attachment);
     return state == ATTACHMENT_PLANNED || state == ATTACHMENT_ATTACHING;
 }
 
 bool capture_names_wait(struct captures *captures, struct capture *c, uint64_t now_ns)
 {
     return now_ns < capture_answer_ns(c) && !captures->stopping &&
-           ((c->later && is_open(captures, c)) || (c->inlined && inlined_waits(c->inlined)));
+           ((c->names.later && is_open(captures, c)) ||
+            (c->names.inlined && inlined_waits(c->names.inlined)));
 }
 
 void capture_decide_names(struct capture *c)
 {
     struct deferred_source s = { 0 };
 
-    if (c->inlined)
-        inlined_decide(c->inlined);
-    if (!c->later)
+    if (c->names.inlined)
+        inlined_decide(c->names.inlined);
+    if (!c->names.later)
         return;
-    if (c->attachment && attachment_state(c->attachment) == ATTACHMENT_READY) {
-        s.map = attachment_map(c->attachment);
-        s.text = attachment_text(c->attachment);
+    if (c->names.attachment && attachment_state(c->names.attachment) == ATTACHMENT_READY) {
+        s.map = attachment_map(c->names.attachment);
+        s.text = attachment_text(c->names.attachment);
     }
-    deferred_decide(c->later, &s);
+    deferred_decide(c->names.later, &s);
 }
 
 void capture_tell_names(struct capture *c)
 {
-    const struct error *problem = c->attachment ? attachment_problem(c->attachment) : NULL;
+    const struct error *problem =
+        c->names.attachment ? attachment_problem(c->names.attachment) : NULL;
 
-    if (!c->later)
+    if (!c->names.later)
         return;
-    if (!c->attachment)
-        fall_back(c, c->attach_mode, "the JVM has exited", "");
+    if (!c->names.attachment)
+        fall_back(c, c->names.attach_mode, "the JVM has exited", "");
     else if (problem->msg[0])
-        fall_back(c, c->attach_mode, problem->msg, problem->remedy);
-    else if (attachment_state(c->attachment) != ATTACHMENT_READY)
-        fall_back(c, c->attach_mode, "the JVM had not answered 4 s after the end of sampling",
+        fall_back(c, c->names.attach_mode, problem->msg, problem->remedy);
+    else if (attachment_state(c->names.attachment) != ATTACHMENT_READY)
+        fall_back(c, c->names.attach_mode, "the JVM had not answered 4 s after the end of sampling",
                   "it may be stopped or in a long collection; symbols=memory needs no attach");
-    else if (attachment_dropped(c->attachment))
+    else if (attachment_dropped(c->names.attachment))
         record_warn(c->record, "%ju records of the agent were lost: code may lack its name",
-                    (uintmax_t)attachment_dropped(c->attachment));
+                    (uintmax_t)attachment_dropped(c->names.attachment));
 }
 
 /* What of the debug information is missing. */
 static void add_unread(const struct capture *c, struct profile *p)
 {
-    struct inlined_stats s = inlined_stats(c->inlined);
+    struct inlined_stats s = inlined_stats(c->names.inlined);
 
     if (s.unread || s.dropped)
         profile_warn(p,
@@ -198,15 +200,16 @@ void capture_add_names(const struct capture *c, struct profile *p)
     struct deferred_stats s;
     size_t n;
 
-    if (c->inlined)
+    if (c->names.inlined)
         add_unread(c, p);
 
-    if (!c->later || !c->attachment || attachment_state(c->attachment) != ATTACHMENT_READY)
+    if (!c->names.later || !c->names.attachment ||
+        attachment_state(c->names.attachment) != ATTACHMENT_READY)
         return;
-    s = deferred_stats(c->later);
+    s = deferred_stats(c->names.later);
     n = (size_t)snprintf(p->symbols, sizeof(p->symbols),
                          "%s: asked for%s; interpreted methods and what it does not know by memory",
-                         asked_name(c->symbols), attachment_way(c->attachment));
+                         asked_name(c->names.symbols), attachment_way(c->names.attachment));
     n = MIN(n, sizeof(p->symbols) - 1);
     snprintf(p->symbols + n, sizeof(p->symbols) - n,
              "; %u of %u places agree with memory, %u only it could name", s.same, s.both, s.added);
@@ -214,7 +217,7 @@ void capture_add_names(const struct capture *c, struct profile *p)
 
 void capture_drop_names(struct captures *captures, struct capture *c)
 {
-    c->attachment = attachment_release(captures->attaching, c->attachment);
+    c->names.attachment = attachment_release(captures->attaching, c->names.attachment);
 }
 
 void capture_note_symbols(struct capture *c, const struct process *p)
@@ -222,7 +225,7 @@ void capture_note_symbols(struct capture *c, const struct process *p)
     char *to = c->meta.symbols;
     size_t size = sizeof(c->meta.symbols);
 
-    if (c->symbols == SYMBOLS_NONE)
+    if (c->names.symbols == SYMBOLS_NONE)
         snprintf(to, size, "none: asked for by symbols=none");
     else if (to[0])
         return;

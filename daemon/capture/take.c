@@ -75,13 +75,13 @@ static void capture_warn_image(struct capture *c, struct seen_verdict *v, const 
 
 static void capture_name(struct capture *c, struct incoming *in)
 {
-    const struct code_later later = { .add = deferred_add, .cookie = c->later };
+    const struct code_later later = { .add = deferred_add, .cookie = c->names.later };
 
-    if (!c->later || !proc_id_equal(&in->process->id, &c->attach_id)) {
-        incoming_name(in, c->symbols != SYMBOLS_NONE);
+    if (!c->names.later || !proc_id_equal(&in->process->id, &c->names.attach_id)) {
+        incoming_name(in, c->names.symbols != SYMBOLS_NONE);
         return;
     }
-    deferred_set_time(c->later, in->rec->time_ns);
+    deferred_set_time(c->names.later, in->rec->time_ns);
     incoming_name_later(in, &later);
 }
 
@@ -135,8 +135,8 @@ static void capture_take(struct captures *captures, struct capture *c, struct ca
         sample.value = source_value(event, rec);
     else if (event_is_paced(event->period))
         sample.value = capture_counted(event, rec);
-    if (c->inlined)
-        frames = inlined_stack(c->inlined, in->process, in->naming->stack,
+    if (c->names.inlined)
+        frames = inlined_stack(c->names.inlined, in->process, in->naming->stack,
                                RECORD_LATER + LATER_PLACES_MAX);
     if (event->source->keep)
         event->source->keep(event, in, &sample, frames, in->naming->stack->count);

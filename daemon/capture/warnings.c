@@ -50,7 +50,7 @@ uint64_t captures_hidden(const struct captures *captures)
 
 static void capture_warn_hidden(const struct captures *captures, struct capture *c)
 {
-    if (target_is_node(c->target) && captures_hidden(captures) > c->hidden_before)
+    if (target_is_node(c->target) && captures_hidden(captures) > c->lost.hidden_before)
         record_warn(c->record, "processes outside flamed's own pid namespace ran and are not "
                                "in this profile; start flamed in the host's (hostPID: true)");
 }

@@ -66,7 +66,7 @@ int agent_sampling_begin(struct capture_event *e, const char *what, const char *
     a->attachment = attachment_take_sampling(captures->attaching, p, e->period);
     if (!a->attachment)
         return -ENOMEM;
-    if (c->symbols != SYMBOLS_NONE && !c->later)
+    if (c->names.symbols != SYMBOLS_NONE && !c->names.later)
         snprintf(c->meta.symbols, sizeof(c->meta.symbols),
                  "memory: names are read from the JVM's own memory, the agent samples alone");
     record_warn(

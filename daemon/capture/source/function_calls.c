@@ -10,7 +10,7 @@ static struct wanted_calls wanted_calls(const struct capture_event *e)
                                   .event = e->name,
                                   .mallocs = e->source != &event_source_calls,
                                   .followed = e->source == &event_source_blocks,
-                                  .forced = e->capture->forced };
+                                  .forced = e->capture->wish.forced };
 }
 
 int function_calls_prepare(struct capture_event *e, struct process *p, struct error *err)

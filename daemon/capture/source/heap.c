@@ -22,7 +22,7 @@ static const struct source_texts TEXTS = { .first = "what it allocated at first 
 
 static bool by_agent(const struct capture_event *e)
 {
-    return e->capture->source == ALLOC_SOURCE_AGENT;
+    return e->capture->wish.source == ALLOC_SOURCE_AGENT;
 }
 
 static int heap_begin(struct capture_event *e, struct error *err)

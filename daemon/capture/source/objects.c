@@ -74,7 +74,7 @@ static void settle(void *cookie, const struct live_sample *s, uint32_t objects, 
     size_t n = record_held(to->c->record, sample.stack, to->frames + 1, STACK_FRAMES_MAX);
 
     to->frames[0] = age == LIVE_NO_AGE ? 0 : age_frame(to->table, age);
-    if (to->c->counts_objects)
+    if (to->c->wish.counts_objects)
         sample.count = objects;
     record_sample(to->c->record, &sample, to->frames + !to->frames[0], n + !!to->frames[0]);
 }

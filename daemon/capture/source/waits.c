@@ -60,7 +60,7 @@ static void waits_weight(struct capture_event *e, const struct sample_record *re
     }
     sample->value = wait_value(e, rec);
     sample->time_ns = MIN(rec->time_ns, c->end_ns - 1);
-    if (c->counts_objects)
+    if (c->wish.counts_objects)
         sample->count = wait_count(e, rec);
 }
 
