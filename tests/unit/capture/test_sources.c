@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture/source/: events that are sampled beside each other keep apart what each knows. */
+#include "capture_rig.h"
+
+#include <unistd.h>
+
+#define PERIOD (10 * NSEC_PER_MSEC)
+#define BLOCK 7
+#define BLOCK_BYTES 200000 /* more than a period: each is a sample */
+#define FIRST_PERIOD 65536
+#define SECOND_PERIOD 131072
+
+static struct rig rig;
+
+static void setup(void)
+{
+    rig_open(&rig);
+    rig_read_symbols(&rig);
+}
+
+static void teardown(void)
+{
+    rig_close(&rig);
+}
+
+/* Starts a capture of @events at @periods, @count of them. Returns its number. */
+static uint64_t start(const char *const *events, const uint64_t *periods, size_t count)
+{
+    struct capture_request req = rig_request(&rig, events[0], periods[0]);
+    struct error err = ERROR_NULL;
+    int r;
+
+    for (size_t i = 1; i < count; i++) {
+        snprintf(req.events[i].name, sizeof(req.events[i].name), "%s", events[i]);
+        req.events[i].period = periods[i];
+    }
+    req.event_count = count;
+    r = rig_start(&rig, &req, &err);
+    ck_assert_msg(r == 0, "%d: %s", r, err.msg);
+    rig_run(&rig);
+    return rig.handle;
+}
+
+static void take_block(uint32_t set, uint8_t flags)
+{
+    struct sample_record rec = rig_sample_of(&rig, set);
+
+    rec.object = BLOCK;
+    rec.flags = flags;
+    rec.value = flags & SAMPLE_GIVEN_BACK ? 0 : BLOCK_BYTES;
+    rig_take(&rig, &rec);
+}
+
+/* Ends the capture @handle, and returns how many samples its profile has. */
+static size_t finish(uint64_t handle)
+{
+    size_t count;
+
+    captures_end(&rig.captures, handle, /* keep= */ true);
+    rig_finish(&rig);
+    ck_assert_int_eq(rig.end.outcome, 0);
+    count = rig.end.profile->sample_count;
+    rig_forget_end(&rig);
+    return count;
+}
+
+/* Blocks of both have one number, for each set counts its own. */
+START_TEST(blocks_of_two_captures_are_kept_apart)
+{
+    const char *const event = "nativelive";
+    uint64_t first = start(&event, &(uint64_t){ FIRST_PERIOD }, 1),
+             second = start(&event, &(uint64_t){ SECOND_PERIOD }, 1);
+
+    take_block(0, 0);
+    take_block(1, 0);
+    take_block(0, SAMPLE_GIVEN_BACK);
+    usleep(100000); /* the last tenth of a capture is too young to tell a leak */
+    ck_assert_uint_eq(finish(first), 0);
+    ck_assert_uint_eq(finish(second), 1);
+}
+END_TEST
+
+/* Two captures that share a set have the block both, and both lose it. */
+START_TEST(blocks_of_one_set_are_of_both_captures)
+{
+    const char *const event = "nativelive";
+    uint64_t first = start(&event, &(uint64_t){ FIRST_PERIOD }, 1), second;
+
+    take_block(0, 0);
+    second = start(&event, &(uint64_t){ FIRST_PERIOD }, 1);
+    usleep(100000);
+    ck_assert_uint_eq(finish(second), 0); /* it was allocated before */
+    ck_assert_uint_eq(finish(first), 1);
+}
+END_TEST
+
+START_TEST(each_event_of_waits_has_its_flush)
+{
+    static const char *const EVENTS[] = { "offcpu", "lock" };
+    uint64_t handle = start(EVENTS, (const uint64_t[]){ PERIOD, PERIOD }, 2);
+
+    fake_broker_flush(rig.fake, 7, 1);
+    fake_broker_forget(rig.fake);
+    ck_assert_uint_eq(finish(handle), 0);
+    fake_broker_expect(rig.fake, "sample_flush 0\n"
+                                 "sample_flush 1\n"
+                                 "sample_lates 0\n"
+                                 "sample_lates 1\n"
+                                 "take_losses\n"
+                                 "sample_stop 0\n"
+                                 "sample_stop 1\n"
+                                 "filter_process P 0\n");
+}
+END_TEST
+
+START_TEST(counted_and_valued_events_are_worth_what_they_are)
+{
+    static const char *const EVENTS[] = { "cpu", "malloc" };
+    uint64_t handle = start(EVENTS, (const uint64_t[]){ PERIOD, FIRST_PERIOD }, 2);
+    struct sample_record rec;
+
+    rig_sample(&rig, 0, 0);
+    rec = rig_sample_of(&rig, 1);
+    rec.value = BLOCK_BYTES;
+    rig_take(&rig, &rec);
+    rec.value = 1; /* a sample stands for a period at least */
+    rig_take(&rig, &rec);
+    captures_end(&rig.captures, handle, /* keep= */ true);
+    rig_finish(&rig);
+    ck_assert_uint_ge(rig.end.profile->sample_count, 2);
+    for (size_t i = 0; i < rig.end.profile->sample_count; i++) {
+        const struct profile_sample *s = &rig.end.profile->samples[i];
+
+        if (s->event == 1)
+            ck_assert_uint_ge(s->value, FIRST_PERIOD);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("sources");
+    int skip = rig_missing();
+
+    if (skip)
+        return skip;
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, blocks_of_two_captures_are_kept_apart);
+    tcase_add_test(tc, blocks_of_one_set_are_of_both_captures);
+    tcase_add_test(tc, each_event_of_waits_has_its_flush);
+    tcase_add_test(tc, counted_and_valued_events_are_worth_what_they_are);
+    return suite_run_case("sources", tc);
+}
