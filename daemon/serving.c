@@ -413,6 +413,8 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
     node_text(host.nodename, node, sizeof(node));
     path_of(w->store_fd, store_path, sizeof(store_path));
     umask(077);
+    setenv("TZ", ":/etc/localtime", /* overwrite= */ 0); /* read once, before the sandbox */
+    tzset();
     check_room(w->store_fd, store_path, c);
     r = w->store_fd < 0 ? 0 : store_folder_narrow(w->store_fd, store_path, err);
     if (r < 0)

@@ -26,6 +26,10 @@ json_t *service_json(const struct process *p);
 int facts_services(struct api *api, const struct viewer *v, json_t **ret, struct error *err);
 int facts_signals(struct api *api, const struct target_selector *t, json_t **ret,
                   struct error *err);
+/* Adds to @ret, as facts_services() made it, what the history knows: JVMs that have ended, when
+ * services were seen first and last, marks. 0 or -errno with @err. Blocks for the disk. Thread: any
+ * but the engine's. */
+int services_add_past(struct api *api, const struct viewer *v, json_t *ret, struct error *err);
 int facts_jvms(struct api *api, const struct target_selector *t, json_t **ret, struct error *err);
 int facts_jvm(struct api *api, const struct viewer *v, int32_t host_pid, json_t **ret,
               struct error *err);

@@ -162,8 +162,17 @@ static int backend_jvms_each(void *ctx, const struct target_selector *t, jvm_fac
 
 static int backend_services(void *ctx, const struct viewer *v, json_t **ret, struct error *err)
 {
-    return api_ask(ctx, call_services, &(struct query_args){ .viewer = v, .ret = ret, .err = err },
-                   err);
+    json_t *value = NULL;
+    int r = api_ask(ctx, call_services,
+                    &(struct query_args){ .viewer = v, .ret = &value, .err = err }, err);
+
+    if (r == 0)
+        r = services_add_past(ctx, v, value, err);
+    if (r == 0)
+        *ret = value;
+    else
+        json_decref(value);
+    return r;
 }
 
 static int backend_signals(void *ctx, const struct target_selector *t, json_t **ret,

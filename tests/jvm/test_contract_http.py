@@ -24,21 +24,21 @@ ROUTES = {
 TARGET = ["pid", "container", "nspid", "pod", "namespace", "jvm", "service"]
 RENDERING = ["format", "threads", "user", "kernel", "include", "exclude", "depth", "names", "lines", "annotate", "top", "title",
              "reverse", "inverted", "minwidth", "width", "total"]
-TAKING = ["seconds", "from", "to", "event", "symbols", "source", "hz", "interval"]
+TAKING = ["seconds", "from", "to", "at", "event", "symbols", "source", "hz", "interval"]
 # What each route must take at least.
 PARAMETERS = {
     "/profile": TARGET + RENDERING + TAKING, "/top": [*TARGET, "once", "interval", "include", "exclude", "user", "kernel"],
     "/api/v1/jvms/{pid}/perf-map": ["symbols", "unfold"], "/api/v1/jvms/{pid}/threads": ["format", "group"],
     "/api/v1/events": ["pid", "match"],
     "/api/v1/signals": ["pid", "service", "format"],
-    "/api/v1/captures": [*TARGET, "limit", "cursor", "from", "to"], "/api/v1/captures/{id}/profile": RENDERING,
-    "/api/v1/query": TARGET + RENDERING + ["from", "to"], "/api/v1/diff": [*TARGET, "a", "b", "normalize", "format"],
-    "/api/v1/timeline": [*TARGET, "from", "to"], "/debug/pprof/profile": [*TARGET, "seconds"],
+    "/api/v1/captures": [*TARGET, "limit", "cursor", "from", "to", "at"], "/api/v1/captures/{id}/profile": RENDERING,
+    "/api/v1/query": TARGET + RENDERING + ["from", "to", "at"], "/api/v1/diff": [*TARGET, "a", "b", "normalize", "format"],
+    "/api/v1/timeline": [*TARGET, "from", "to", "at"], "/debug/pprof/profile": [*TARGET, "seconds"],
 }
 # A value that each parameter takes.
 VALUES = {"pid": "PID", "container": "IDENT", "nspid": "1", "pod": "POD", "namespace": "nowhere", "jvm": "Contract", "service": "Contract",
           "format": "json", "include": "a", "exclude": "b", "depth": "9", "names": "full", "top": "9", "title": "t",
-          "minwidth": "1", "width": "900", "seconds": "0.1", "from": "-30s", "to": "-0.1s", "event": "cpu", "symbols": "memory", "source": "auto",
+          "minwidth": "1", "width": "900", "seconds": "0.1", "from": "-30s", "to": "-0.1s", "at": "-30s", "event": "cpu", "symbols": "memory", "source": "auto",
           "hz": "99", "interval": "10ms", "a": "-20s..-10s", "b": "-10s..-1s", "limit": "5", "state": "running", "by": "jvm",
           "match": "cpu"}
 

@@ -32,6 +32,13 @@ class History(unittest.TestCase):
         with Daemon("--recorder-hz=99", store=folder.name) as daemon:
             answer = daemon.get("/profile?service=shop&from=-10m&format=collapsed")
             self.assertEqual(answer.status, 200, answer)
+            shop = next(s for s in daemon.get("/api/v1/services").json()["services"] if s["name"] == "shop")
+            self.assertEqual(sorted(shop["versions"]), ["1.0", "1.1"])
+            self.assertEqual(sorted(j["pid"] for j in shop["ended"]), sorted(pids))
+            self.assertEqual([(m["kind"], m["pid"]) for m in shop["marks"]], [("deploy", pids[1])])
+            self.assertIn("version 1.1 after 1.0", shop["marks"][0]["text"])
+            minute = max(j["last_seen"] for j in shop["ended"]) # its end
+            self.assertEqual(daemon.get(f"/profile?service=shop&from=-10m&to={minute}&format=collapsed").status, 200)
             for pid in pids:
                 self.assertIn(f"pid={pid}]", answer.text)
 

@@ -206,6 +206,17 @@ int param_range(const struct param *spec, struct span value, struct params *p, s
     return 0;
 }
 
+int param_at(const struct param *spec, struct span value, struct params *p, struct error *err)
+{
+    uint64_t t;
+
+    if (!time_parse(value, p->now_ns, &t))
+        return param_refuse(spec, value, err);
+    p->range.from_ns = t - t % (60 * NSEC_PER_SEC);
+    p->range.to_ns = p->range.from_ns + 60 * NSEC_PER_SEC;
+    return 0;
+}
+
 /* A whole number from spec->least to spec->most. */
 int param_number(const struct param *spec, struct span value, struct params *p, struct error *err)
 {

@@ -66,5 +66,6 @@ int param_title(const struct param *spec, struct span value, struct params *p, s
 int param_minwidth(const struct param *spec, struct span value, struct params *p,
                    struct error *err);
 int param_range(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_at(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_number(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_refresh(const struct param *spec, struct span value, struct params *p, struct error *err);

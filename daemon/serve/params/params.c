@@ -63,9 +63,11 @@ static const struct value_name NAMES_OF_MAP_SYMBOLS[] = {
 #define NUMBER_OF(member, low, high)                                                               \
     .parse = param_number, .offset = offsetof(struct params, member), .least = (low), .most = (high)
 #define EXPECTS_BOOL "0 or 1"
-#define EXPECTS_SIDE "the id of a capture, or a range of time such as -10m..-5m"
+#define EXPECTS_SIDE "the id of a capture, or a range of time such as -10m..-5m or -2h/-1h50m"
 #define EXPECTS_TIME                                                                               \
-    "a time: now, -60s, -5m, -2h or -1d before now, or RFC 3339 such as 2026-01-31T23:59:00Z"
+    "a time: now, -60s, -5m, -2h or -1d before now, 03:12 or 2026-01-31T23:59 of this node's "     \
+    "clock, "                                                                                      \
+    "or RFC 3339 such as 2026-01-31T23:59:00Z"
 
 #define PATTERN JSON({ "type" : "string", "format" : "regex", "minLength" : 1, "maxLength" : 1024 })
 
@@ -168,6 +170,12 @@ static int params_check_together(const struct params *p, struct error *err)
                                "nspid alone does not tell which container's process %d is meant",
                                (int)p->target.ns_pid);
     }
+    if ((p->given & PARAM_BIT(PARAM_AT)) &&
+        (p->given & (PARAM_BIT(PARAM_FROM) | PARAM_BIT(PARAM_TO))))
+        return error_parameter(err, "at", -EINVAL,
+                               "at is a minute by itself: give at, or from and to");
+    if ((p->given & PARAM_BIT(PARAM_AT)) && p->range.from_ns > p->now_ns)
+        return error_parameter(err, "at", -EINVAL, "at lies in the future: give a time before now");
     if ((p->given & PARAM_BIT(PARAM_TO)) && !(p->given & PARAM_BIT(PARAM_FROM)) &&
         (p->given & PARAMS_SAMPLING))
         return error_parameter(err, "to", -EINVAL,

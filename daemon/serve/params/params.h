@@ -23,7 +23,7 @@ enum param_id {
     (PARAM_BIT(PARAM_PID) | PARAM_BIT(PARAM_CONTAINER) | PARAM_BIT(PARAM_NSPID) |                  \
      PARAM_BIT(PARAM_POD) | PARAM_BIT(PARAM_NAMESPACE) | PARAM_BIT(PARAM_JVM) |                    \
      PARAM_BIT(PARAM_SERVICE))
-#define PARAMS_RANGE (PARAM_BIT(PARAM_FROM) | PARAM_BIT(PARAM_TO))
+#define PARAMS_RANGE (PARAM_BIT(PARAM_FROM) | PARAM_BIT(PARAM_TO) | PARAM_BIT(PARAM_AT))
 #define PARAMS_SAMPLING                                                                            \
     (PARAM_BIT(PARAM_SECONDS) | PARAM_BIT(PARAM_SYMBOLS) | PARAM_BIT(PARAM_SOURCE) |               \
      PARAM_BIT(PARAM_FORCE) | PARAM_BIT(PARAM_HZ) | PARAM_BIT(PARAM_INTERVAL) |                    \

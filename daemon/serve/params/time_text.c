@@ -3,6 +3,8 @@
 
 #include "serve/params/values.h"
 
+#include <time.h>
+
 /* "60s" as nanoseconds. */
 static bool take_ago(struct span text, uint64_t *ret_ns)
 {
@@ -74,18 +76,20 @@ static bool take_date(struct span *s, uint64_t *ret_days)
     return true;
 }
 
-/* "03:04:05.678" as nanoseconds of the day. */
-static bool take_clock(struct span *s, uint64_t *ret_ns)
+/* "03:04:05.678" as nanoseconds of the day; "03:04" too, *ret_short then. */
+static bool take_clock(struct span *s, uint64_t *ret_ns, bool *ret_short)
 {
-    unsigned hour, minute, second, digit;
+    unsigned hour, minute, second = 0, digit;
     uint64_t scale = NSEC_PER_SEC, fraction = 0;
 
-    if (!take_digits(s, 2, &hour) || !span_take_char(s, ':') || !take_digits(s, 2, &minute) ||
-        !span_take_char(s, ':') || !take_digits(s, 2, &second))
+    if (!take_digits(s, 2, &hour) || !span_take_char(s, ':') || !take_digits(s, 2, &minute))
+        return false;
+    *ret_short = !span_take_char(s, ':');
+    if (!*ret_short && !take_digits(s, 2, &second))
         return false;
     if (hour > 23 || minute > 59 || second > 60)
         return false;
-    if (span_take_char(s, '.')) {
+    if (!*ret_short && span_take_char(s, '.')) {
         if (!take_digits(s, 1, &digit))
             return false;
         do {
@@ -116,10 +120,71 @@ static bool take_offset(struct span *s, int64_t *ret_ns)
     return true;
 }
 
+/* The time of this node at day @days, @clock_ns into it. False: there is none. */
+static bool local_time(uint64_t days, uint64_t clock_ns, uint64_t *ret_ns)
+{
+    time_t noon = (time_t)(days * 86400 + 43200), at;
+    uint64_t seconds = clock_ns / NSEC_PER_SEC;
+    struct tm tm;
+
+    if (!gmtime_r(&noon, &tm)) /* of the date alone */
+        return false;
+    tm.tm_hour = (int)(seconds / 3600);
+    tm.tm_min = (int)(seconds / 60 % 60);
+    tm.tm_sec = (int)(seconds % 60);
+    tm.tm_isdst = -1;
+    at = mktime(&tm);
+    if (at < 0)
+        return false;
+    *ret_ns = (uint64_t)at * NSEC_PER_SEC + clock_ns % NSEC_PER_SEC;
+    return true;
+}
+
+/* "03:04" and "03:04:05": today, or yesterday if that is still to come. */
+static bool time_of_day(struct span text, uint64_t now_ns, uint64_t *ret_ns)
+{
+    time_t now = (time_t)(now_ns / NSEC_PER_SEC);
+    uint64_t days, clock_ns, at_ns;
+    struct tm tm;
+    bool brief;
+
+    if (!take_clock(&text, &clock_ns, &brief) || text.n || !localtime_r(&now, &tm))
+        return false;
+    days =
+        days_since_1970((unsigned)tm.tm_year + 1900, (unsigned)tm.tm_mon + 1, (unsigned)tm.tm_mday);
+    if (!local_time(days, clock_ns, &at_ns) ||
+        (at_ns > now_ns && (!days || !local_time(days - 1, clock_ns, &at_ns))))
+        return false;
+    *ret_ns = at_ns;
+    return true;
+}
+
+/* With a date; without an offset it is local. */
+static bool time_of_date(struct span text, uint64_t *ret_ns)
+{
+    uint64_t days, clock_ns;
+    int64_t east_ns, at_ns;
+    bool brief;
+
+    if (!take_date(&text, &days) ||
+        (!span_take_char(&text, 'T') && !span_take_char(&text, 't') && !span_take_char(&text, ' ')))
+        return false;
+    if (!take_clock(&text, &clock_ns, &brief))
+        return false;
+    if (!text.n)
+        return local_time(days, clock_ns, ret_ns);
+    if (brief || !take_offset(&text, &east_ns) || text.n)
+        return false;
+    at_ns = (int64_t)(days * 86400 * NSEC_PER_SEC + clock_ns) - east_ns;
+    if (at_ns < 0)
+        return false;
+    *ret_ns = (uint64_t)at_ns;
+    return true;
+}
+
 bool time_parse(struct span text, uint64_t now_ns, uint64_t *ret_ns)
 {
-    uint64_t days, clock_ns, ago_ns;
-    int64_t east_ns, at_ns;
+    uint64_t ago_ns;
 
     if (span_eq_str(text, "now")) {
         *ret_ns = now_ns;
@@ -131,14 +196,5 @@ bool time_parse(struct span text, uint64_t now_ns, uint64_t *ret_ns)
         *ret_ns = now_ns > ago_ns ? now_ns - ago_ns : 0;
         return true;
     }
-    if (!take_date(&text, &days) ||
-        (!span_take_char(&text, 'T') && !span_take_char(&text, 't') && !span_take_char(&text, ' ')))
-        return false;
-    if (!take_clock(&text, &clock_ns) || !take_offset(&text, &east_ns) || text.n)
-        return false;
-    at_ns = (int64_t)(days * 86400 * NSEC_PER_SEC + clock_ns) - east_ns;
-    if (at_ns < 0)
-        return false;
-    *ret_ns = (uint64_t)at_ns;
-    return true;
+    return time_of_day(text, now_ns, ret_ns) || time_of_date(text, ret_ns);
 }

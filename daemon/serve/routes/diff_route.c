@@ -6,16 +6,25 @@
 #include "render/diff.h"
 #include "serve/params/time_text.h"
 
+/* Returns how many characters part the ends of a range at @at of @text; 0: none. */
+static size_t parting(struct span text, size_t at)
+{
+    if (text.p[at] == '/')
+        return 1;
+    return at + 1 < text.n && text.p[at] == '.' && text.p[at + 1] == '.' ? 2 : 0;
+}
+
 bool range_parse(struct span text, uint64_t now, struct time_range *ret)
 {
     struct time_range range = { 0, now };
     size_t at = 0;
 
-    while (at + 1 < text.n && (text.p[at] != '.' || text.p[at + 1] != '.'))
+    while (at < text.n && !parting(text, at))
         at++;
-    if (at + 1 >= text.n || !time_parse((struct span){ text.p, at }, now, &range.from_ns))
+    if (at == text.n || !time_parse((struct span){ text.p, at }, now, &range.from_ns))
         return false;
-    if (at + 2 < text.n && !time_parse(span_from(text, at + 2), now, &range.to_ns))
+    at += parting(text, at);
+    if (at < text.n && !time_parse(span_from(text, at), now, &range.to_ns))
         return false;
     *ret = range;
     return range.from_ns < range.to_ns;

@@ -79,7 +79,7 @@ bool handle_timeline(struct request *req)
         return true;
     }
     range.to_ns = MIN(range.to_ns, now);
-    if (!(p->given & PARAM_BIT(PARAM_FROM)))
+    if (!(p->given & (PARAM_BIT(PARAM_FROM) | PARAM_BIT(PARAM_AT))))
         range.from_ns = range.to_ns > TIMELINE_DEFAULT_NS ? range.to_ns - TIMELINE_DEFAULT_NS : 0;
     if (range.from_ns >= range.to_ns) {
         error_parameter(&err, "from", -EINVAL, "from lies in the future");

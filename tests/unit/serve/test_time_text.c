@@ -4,6 +4,8 @@
 
 #include "serve/params/time_text.h"
 
+#include <time.h>
+
 static const struct {
     const char *text;
     bool good;
@@ -26,13 +28,25 @@ static const struct {
     { "2000-02-29T00:00:00Z", true, UINT64_C(951782400000000000) },
     { "2024-02-29T12:00:00Z", true, UINT64_C(1709208000000000000) },
     { "2261-12-31T23:59:60.999999999Z", true, UINT64_C(9214646400999999999) },
+    /* local to the node, two hours east of Greenwich in this test */
+    { "2026-01-02T05:04:05", true, UINT64_C(1767323045000000000) },
+    { "2026-01-02T05:04", true, UINT64_C(1767323040000000000) },
+    { "2026-01-02 05:04:05.5", true, UINT64_C(1767323045500000000) },
+    { "05:04", true, UINT64_C(1767323040000000000) },
+    { "05:04:05", true, UINT64_C(1767323045000000000) },
+    { "05:05", true, UINT64_C(1767236700000000000) }, /* yesterday's */
+    { "00:00", true, UINT64_C(1767304800000000000) },
+    { "24:00", false, 0 },
+    { "5:04", false, 0 },
+    { "05:04Z", false, 0 },
+    { "05:04:", false, 0 },
+    { "2026-01-02T05:04Z", false, 0 },
     { "2023-02-29T00:00:00Z", false, 0 },
     { "1900-02-29T00:00:00Z", false, 0 },
     { "2262-01-01T00:00:00Z", false, 0 },
     { "1970-01-01T00:00:00+00:01", false, 0 },
     { "2026-13-01T00:00:00Z", false, 0 },
     { "2026-01-02T24:00:00Z", false, 0 },
-    { "2026-01-02T03:04:05", false, 0 },
     { "2026-01-02T03:04:05.Z", false, 0 },
     { "2026-01-02", false, 0 },
     { "2026-01-02T03:04:05Zx", false, 0 },
@@ -62,6 +76,8 @@ int main(void)
 {
     TCase *tc = tcase_create("time_text");
 
+    setenv("TZ", "EET-2", 1);
+    tzset();
     tcase_add_loop_test(tc, reads_points_in_time, 0, ARRAY_SIZE(TIMES));
     return suite_run_case("time_text", tc);
 }

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the history adds to the list of services: JVMs that have ended, and marks. */
+#include "api/json.h"
+#include "api/past_impl.h"
+
+#define SERVICES_ENDED_MAX 1000 /* JVMs that have ended, of all services */
+#define SERVICES_MARKS_MAX 1000
+
+struct past_services {
+    struct past_filter filter;
+    json_t *services; /* array of what is listed */
+    json_t *by_name;  /* object: the same entries */
+    size_t ended, left_out, marks;
+};
+
+/* Returns the entry of service @name, borrowed; NULL: no memory. */
+static json_t *entry_of(struct past_services *s, const char *name)
+{
+    json_t *entry = json_object_get(s->by_name, name);
+
+    if (entry)
+        return entry;
+    entry = json_pack("{s:s, s:[], s:[], s:[], s:[], s:[]}", "name", name, "versions",
+                      "environments", "jvms", "ended", "marks");
+    json_object_set_new(s->by_name, name, entry);
+    json_array_append(s->services, entry);
+    return entry;
+}
+
+static void add_once(json_t *list, const char *text)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (strcmp(json_string_value(json_array_get(list, i)), text) == 0)
+            return;
+    }
+    if (text[0])
+        json_array_append_new(list, json_string(text));
+}
+
+/* Keeps the earlier or the later of two times, as RFC 3339 in UTC: texts compare as times do. */
+static void keep_time(json_t *entry, const char *key, uint64_t time_ns, bool earlier)
+{
+    json_t *now = json_time(time_ns);
+    const char *before = json_string_value(json_object_get(entry, key)),
+               *text = json_string_value(now);
+    int order = before && text ? strcmp(text, before) : 0;
+
+    if (text && (!before || (earlier ? order < 0 : order > 0)))
+        json_object_set_new(entry, key, now);
+    else
+        json_decref(now);
+}
+
+/* Whether a JVM of this pid and start runs and is listed already. */
+static bool is_listed(json_t *entry, const struct history_image *image)
+{
+    json_t *jvms = json_object_get(entry, "jvms");
+
+    for (size_t i = 0; i < json_array_size(jvms); i++) {
+        json_t *jvm = json_array_get(jvms, i), *start = json_time(image->started_ns);
+        const char *have = json_string_value(json_object_get(jvm, "start_time")),
+                   *text = json_string_value(start);
+        bool same = json_integer_value(json_object_get(jvm, "pid")) == image->host_pid &&
+                    (!image->started_ns || (have && text && strcmp(have, text) == 0));
+
+        json_decref(start);
+        if (same)
+            return true;
+    }
+    return false;
+}
+
+static void see_image(void *cookie, const struct history_image *image)
+{
+    struct past_services *s = cookie;
+    json_t *entry;
+
+    if (!image->service[0])
+        return;
+    entry = entry_of(s, image->service);
+    add_once(json_object_get(entry, "versions"), image->version);
+    add_once(json_object_get(entry, "environments"), image->environment);
+    keep_time(entry, "first_seen", image->started_ns ? image->started_ns : image->first_ns, true);
+    keep_time(entry, "last_seen", image->last_ns, false);
+    if (is_listed(entry, image))
+        return;
+    if (s->ended++ >= SERVICES_ENDED_MAX) {
+        s->left_out++;
+        return;
+    }
+    json_array_append_new(json_object_get(entry, "ended"),
+                          json_pack("{s:i, s:s, s:o, s:o, s:o, s:o}", "pid", (int)image->host_pid,
+                                    "main", image->name, "version",
+                                    json_string_or_null(image->version), "java_version",
+                                    json_string_or_null(image->java), "start_time",
+                                    image->started_ns ? json_time(image->started_ns) : json_null(),
+                                    "last_seen", json_time(image->last_ns)));
+}
+
+static void see_mark(void *cookie, const struct history_mark *m)
+{
+    struct past_services *s = cookie;
+
+    if (!m->image || !m->image->service[0] || s->marks++ >= SERVICES_MARKS_MAX)
+        return;
+    json_array_append_new(json_object_get(entry_of(s, m->image->service), "marks"),
+                          json_pack("{s:o, s:s, s:i, s:s}", "time", json_time(m->time_ns), "kind",
+                                    history_mark_name(m->kind), "pid", (int)m->image->host_pid,
+                                    "text", m->text));
+}
+
+static bool wants(void *cookie, const struct history_image *image)
+{
+    const struct past_services *s = cookie;
+
+    return image->host_pid && past_wants_image(&s->filter, image);
+}
+
+/* Gives entries of JVMs that run what those of the past have besides. */
+static void complete(json_t *entry, uint64_t now_ns)
+{
+    static const char *const LISTS[] = { "ended", "marks" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(LISTS); i++) {
+        if (!json_object_get(entry, LISTS[i]))
+            json_object_set_new(entry, LISTS[i], json_array());
+    }
+    if (json_array_size(json_object_get(entry, "jvms")))
+        json_object_set_new(entry, "last_seen", json_time(now_ns));
+}
+
+int services_add_past(struct api *api, const struct viewer *v, json_t *ret, struct error *err)
+{
+    struct target_selector everything = { .viewer = v };
+    struct past_services s = { .filter = { .t = &everything },
+                               .services = json_object_get(ret, "services"),
+                               .by_name = json_object() };
+    struct history_query q = { .to_ns = UINT64_MAX, .wants = wants, .cookie = &s };
+    json_t *entry;
+    size_t i;
+    int r = 0;
+
+    json_array_foreach(s.services, i, entry)
+    {
+        complete(entry, clock_realtime_ns());
+        json_object_set(s.by_name, json_string_value(json_object_get(entry, "name")), entry);
+    }
+    if (api->engine.history && v && v->seen)
+        r = matcher_set_new(v->seen, &s.filter.seen, err);
+    if (r == 0 && api->engine.history)
+        r = history_images(api->engine.history, &q, see_image, &s, err);
+    if (r == 0 && api->engine.history)
+        r = history_marks(api->engine.history, &q, see_mark, &s, err);
+    json_object_set_new(ret, "ended_left_out", json_integer((json_int_t)s.left_out));
+    matcher_set_free(s.filter.seen);
+    json_decref(s.by_name);
+    return r;
+}
