@@ -194,7 +194,7 @@ class Document(ContractCase):
                 value = VALUES.get(name, "1").replace("PID", str(self.pid)).replace("IDENT", w.ident).replace("POD", w.pod)
                 query = {name: "2s" if route == "/top" and name == "interval" else value}
                 query |= {"container": w.ident} if name == "nspid" else {}
-                query |= {k: VALUES[k] for k in ("a", "b") if route == "/api/v1/diff" and k != name}
+                query |= {k: VALUES[k] for k in ("a", "b") if route in ("/api/v1/diff", "/api/v1/changes") and k != name}
                 query |= {"from": "-30s"} if name == "to" else {}
                 query |= {"event": "sched:sched_switch", "filter": "prev_pid == 1"} if name == "filter" else {}
                 where = self.path(route) + "?" + urllib.parse.urlencode(query)
