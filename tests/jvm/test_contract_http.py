@@ -38,7 +38,7 @@ PARAMETERS = {
 # A value that each parameter takes.
 VALUES = {"pid": "PID", "container": "IDENT", "nspid": "1", "pod": "POD", "namespace": "nowhere", "jvm": "Contract", "service": "Contract",
           "format": "json", "include": "a", "exclude": "b", "depth": "9", "names": "full", "top": "9", "title": "t",
-          "minwidth": "1", "width": "900", "seconds": "0.1", "from": "-30s", "to": "-0.1s", "at": "-30s", "event": "cpu", "symbols": "memory", "source": "auto",
+          "minwidth": "1", "width": "900", "seconds": "0.1", "from": "-30s", "to": "-0.1s", "at": "-10s", "event": "cpu", "symbols": "memory", "source": "auto",
           "hz": "99", "interval": "10ms", "a": "-20s..-10s", "b": "-10s..-1s", "limit": "5", "state": "running", "by": "jvm",
           "match": "cpu"}
 
