@@ -19,8 +19,9 @@
 
 /* ---- what a state begins with ---- */
 
-/* Gives @r and @err to what waits for the first sample of @c, which runs on its own and did not
- * begin at once. Returns false if the request that did so has given up. */
+/* Gives @r and @err, as of struct capture_begun, to what waits for the first sample of @c, which
+ * runs on its own and did not begin at once. Returns false if the request that did so has given up.
+ */
 static bool capture_answer_begun(struct captures *captures, const struct capture *c, int r,
                                  const struct error *err)
 {
@@ -40,7 +41,7 @@ static void capture_set_end(struct capture *c)
     c->end_ns = c->start_ns + c->duration_ns;
     if (!c->to.waiter.done || c->start_ns - c->asked_ns <= CAPTURE_LATEST_NS)
         return;
-    c->end_ns = c->asked_ns + c->duration_ns + CAPTURE_LATEST_NS;
+    c->end_ns = MAX(c->asked_ns + c->duration_ns + CAPTURE_LATEST_NS, c->start_ns);
     record_warn(c->record,
                 "programs and probes of this capture took %.1f s to be put in place, so it is %.1f "
                 "s long and not %.1f s; ask again for all of it",
@@ -301,6 +302,23 @@ static void capture_poll_again(struct capture *c, uint64_t since_ns, uint64_t no
     c->due_ns = now_ns + CLAMP(took_ns / 4, PREPARE_POLL_MIN_NS, PREPARE_POLL_MAX_NS);
 }
 
+/* Returns after what time from its request nothing of the duration of @c is left. */
+static uint64_t capture_begin_max_ns(const struct capture *c)
+{
+    return c->to.waiter.done && c->duration_ns ? CAPTURE_LATEST_NS + c->duration_ns : UINT64_MAX;
+}
+
+/* Answers the request that created @c: @r is 0 or -EINPROGRESS. 0; -ECANCELED: that request has
+ * given up. */
+static int capture_answer_created(struct captures *captures, struct capture *c, int r,
+                                  struct error *err)
+{
+    if (!capture_answer_begun(captures, c, r, NULL))
+        return error_set(err, -ECANCELED, "no request waits for the capture any more");
+    c->to.ticket = 0;
+    return 0;
+}
+
 /* Polls what @c waits for in CAPTURE_PREPARING. 0: it runs, or is to be polled again. Else why it
  * fails. */
 static int capture_poll_preparing(struct captures *captures, struct capture *c, uint64_t now_ns,
@@ -311,17 +329,20 @@ static int capture_poll_preparing(struct captures *captures, struct capture *c, 
 
     if (r == -EINPROGRESS && took_ns >= CAPTURE_PREPARE_NS && capture_samples(c))
         r = 0;
-    if (r == 0) {
+    if (r == 0 && took_ns < capture_begin_max_ns(c)) {
         capture_enter(captures, c, CAPTURE_RUNNING);
-        if (!capture_answer_begun(captures, c, 0, NULL)) /* what is sampled is seen from here on */
-            return error_set(err, -ECANCELED, "no request waits for the capture any more");
-        c->to.ticket = 0;
+        return capture_answer_created(captures, c, 0, err); /* samples are its own from here on */
     }
-    if (r != -EINPROGRESS)
+    if (r != 0 && r != -EINPROGRESS)
         return r;
     capture_poll_again(c, c->asked_ns, now_ns);
-    if (took_ns < capture_prepare_max_ns(c))
+    if (r != 0 && took_ns < capture_prepare_max_ns(c))
         return 0;
+    if (r == 0)
+        error_set(err, -EINPROGRESS,
+                  "what this capture needs took %.1f s to be put in place, and nothing is left of "
+                  "its %.1f s",
+                  (double)took_ns / NSEC_PER_SEC, (double)c->duration_ns / NSEC_PER_SEC);
     err->retry_s = 1;
     error_remedy(err, "ask again in a second: programs that are loaded by then stay loaded, as do "
                       "symbols that are read; or ask for more seconds");

@@ -303,6 +303,36 @@ START_TEST(one_that_begins_very_late_is_shorter)
 }
 END_TEST
 
+START_TEST(one_without_any_time_left_fails)
+{
+    start_slow(NSEC_PER_SEC / 10);
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, 0, 0);
+    poll_after(3600 * NSEC_PER_MSEC);
+    ck_assert_int_eq(rig.end.outcome, BACKEND_UNAVAILABLE);
+    ck_assert_str_eq(rig.end.err.msg, "what this capture needs took 3.6 s to be put in place, and "
+                                      "nothing is left of its 0.1 s");
+    ck_assert(strstr(rig.end.err.remedy, "ask again in a second"));
+    ck_assert_uint_eq(rig.begun, 0);
+}
+END_TEST
+
+START_TEST(none_ends_before_it_begins)
+{
+    struct capture *c;
+
+    start_slow(NSEC_PER_SEC / 10);
+    c = rig.captures.running;
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, 0, 0);
+    c->asked_ns = clock_monotonic_ns() - 5 * NSEC_PER_SEC;
+    captures_poll(&rig.captures, c->asked_ns + 3500 * NSEC_PER_MSEC); /* by the clock it is later */
+    expect_state(CAPTURE_RUNNING);
+    ck_assert_uint_eq(c->end_ns, c->start_ns);
+    rig_finish(&rig);
+    ck_assert_uint_le(rig.end.profile->start_ns, rig.end.profile->end_ns);
+    ck_assert(rig_warned(&rig, "so it is 0.0 s long and not 0.1 s"));
+}
+END_TEST
+
 /* ---- ends before its end ---- */
 
 START_TEST(refused_where_it_would_cost_too_much)
@@ -365,6 +395,8 @@ int main(void)
     tcase_add_test(tc, nothing_ready_is_waited_for_as_the_answer_allows);
     tcase_add_test(tc, its_duration_counts_from_its_first_sample);
     tcase_add_test(tc, one_that_begins_very_late_is_shorter);
+    tcase_add_test(tc, one_without_any_time_left_fails);
+    tcase_add_test(tc, none_ends_before_it_begins);
     tcase_add_test(tc, refused_where_it_would_cost_too_much);
     tcase_add_loop_test(tc, done_when_cancelled_in_any_state, 0, ARRAY_SIZE(CANCELLED));
     tcase_add_checked_fixture(unread, setup_unread, teardown);
