@@ -4,6 +4,7 @@
 #include "api/api_impl.h"
 #include "api/json.h"
 #include "base/cleanup.h"
+#include "capture/process_selector.h"
 
 #include <math.h>
 
@@ -33,6 +34,11 @@ struct comparing {
     struct view *functions; /* owned: of the second side */
 };
 
+struct checking {
+    const struct target_selector *t;
+    struct error *err;
+};
+
 /* Returns the index of event @name in @p; -1: there is none. */
 static int event_index(const struct profile *p, const char *name)
 {
@@ -55,7 +61,7 @@ static int add_source(struct comparing *c, size_t source, size_t side, struct er
     int event, r = past_profile(c->api, c->t, c->sides[side], SOURCES[source].event,
                                 PAST_RECORDER | PAST_STORE, &p, &recorder, needed ? err : &why);
 
-    if (r == BACKEND_NOT_FOUND && side == 0) /* too few to tell */
+    if (r == BACKEND_NOT_FOUND) /* too few to tell, unless the target is not known at all */
         return 0;
     if (r != 0)
         return needed ? r : 0;
@@ -182,6 +188,41 @@ static int answer(struct comparing *c, json_t **ret)
     return *ret ? 0 : -ENOMEM;
 }
 
+static int call_check(struct api *api, void *arg)
+{
+    const struct checking *a = arg;
+    _cleanup_(target_freep) struct target *target = NULL;
+    int r = target_new(a->t, &target, a->err);
+
+    return r != 0 ? r
+                  : target_check(target, api->engine.discover, api->engine.opts->proc_fd, a->err);
+}
+
+/* Of what has no samples: whether there is such a process at all. 0, an outcome or -errno. */
+static int check_target(const struct comparing *c, struct error *err)
+{
+    struct checking a = { c->t, err };
+
+    return c->t->pid_count || c->t->service ? api_ask(c->api, call_check, &a, err) : 0;
+}
+
+/* The answer where ranges are too short to compare. */
+static int answer_short(const struct comparing *c, json_t **ret, struct error *err)
+{
+    int r = check_target(c, err);
+    double minutes[2];
+
+    if (r != 0)
+        return r;
+    for (size_t i = 0; i < ARRAY_SIZE(minutes); i++)
+        minutes[i] =
+            (double)(c->sides[i]->to_ns - c->sides[i]->from_ns) / (double)NSEC_PER_SEC / MINUTE_S;
+    *ret = json_pack("{s:[], s:[s], s:{s:f, s:f}}", "changes", "sentences",
+                     "a or b is too short to compare: each needs 40 seconds at least", "minutes",
+                     "a", minutes[0], "b", minutes[1]);
+    return *ret ? 0 : -ENOMEM;
+}
+
 int backend_changes(void *ctx, const struct target_selector *t, const struct time_range *a,
                     const struct time_range *b, json_t **ret, struct error *err)
 {
@@ -189,11 +230,14 @@ int backend_changes(void *ctx, const struct target_selector *t, const struct tim
     struct change_steps steps;
     int r;
 
-    if (!change_steps_of(a->from_ns, a->to_ns, b->from_ns, b->to_ns, &steps)) {
+    r = change_steps_of(a->from_ns, a->to_ns, b->from_ns, b->to_ns, &steps);
+    if (r == -ENODATA)
+        return answer_short(&c, ret, err);
+    if (r < 0) {
         error_remedy(err, "give ranges such as a=-20m..-10m&b=-10m..now");
         return error_parameter(err, "a", -EINVAL,
-                               "each side needs 40 seconds at least, and the longer one may have "
-                               "%d parts as long as a tenth of the other, or a minute",
+                               "the longer side may have %d parts as long as a tenth of the other, "
+                               "or a minute",
                                RANK_MINUTES_MAX);
     }
     r = change_set_init(&c.set, &steps);
@@ -201,6 +245,8 @@ int backend_changes(void *ctx, const struct target_selector *t, const struct tim
         for (size_t side = 0; r == 0 && side < ARRAY_SIZE(c.sides); side++)
             r = add_source(&c, i, side, err);
     }
+    if (r == 0 && c.set.samples[0] + c.set.samples[1] == 0)
+        r = check_target(&c, err);
     if (r == 0)
         r = answer(&c, ret);
     view_free(c.functions);

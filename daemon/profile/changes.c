@@ -80,8 +80,8 @@ ptrdiff_t change_set_put(struct change_set *s, enum change_kind kind, struct spa
     return (ptrdiff_t)s->count++;
 }
 
-bool change_steps_of(uint64_t a_from_ns, uint64_t a_to_ns, uint64_t b_from_ns, uint64_t b_to_ns,
-                     struct change_steps *ret)
+int change_steps_of(uint64_t a_from_ns, uint64_t a_to_ns, uint64_t b_from_ns, uint64_t b_to_ns,
+                    struct change_steps *ret)
 {
     uint64_t a_ns = a_to_ns - MIN(a_from_ns, a_to_ns), b_ns = b_to_ns - MIN(b_from_ns, b_to_ns);
     uint64_t step_ns = MIN(MIN(a_ns, b_ns) / STEPS_WANTED, STEP_MOST_NS);
@@ -92,7 +92,9 @@ bool change_steps_of(uint64_t a_from_ns, uint64_t a_to_ns, uint64_t b_from_ns, u
                                   .step_ns = step_ns,
                                   .a = a_ns / step_ns,
                                   .b = b_ns / step_ns };
-    return MIN(ret->a, ret->b) >= STEPS_MIN && MAX(ret->a, ret->b) <= RANK_MINUTES_MAX;
+    if (MIN(ret->a, ret->b) < STEPS_MIN)
+        return -ENODATA;
+    return MAX(ret->a, ret->b) <= RANK_MINUTES_MAX ? 0 : -EINVAL;
 }
 
 size_t change_step(const struct change_steps *m, uint64_t time_ns)

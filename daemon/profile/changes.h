@@ -24,9 +24,9 @@ struct change_steps {
     size_t a, b; /* how many each side has */
 };
 
-/* Divides both ranges into steps. False: one is too short, or they are too long. */
-bool change_steps_of(uint64_t a_from_ns, uint64_t a_to_ns, uint64_t b_from_ns, uint64_t b_to_ns,
-                     struct change_steps *ret);
+/* Divides both ranges into steps. 0; -ENODATA: one is too short; -EINVAL: one is too long. */
+int change_steps_of(uint64_t a_from_ns, uint64_t a_to_ns, uint64_t b_from_ns, uint64_t b_to_ns,
+                    struct change_steps *ret);
 /* Returns which step a sample of @time_ns is in; a + b: in none. */
 size_t change_step(const struct change_steps *m, uint64_t time_ns);
 

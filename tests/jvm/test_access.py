@@ -45,7 +45,7 @@ ROUTES = {
     ("get", "/api/v1/jvms/{pid}/threads"): ("/api/v1/jvms/{pid}/threads", 200, 404),
     ("get", "/api/v1/jvms/{pid}/perf-map"): ("/api/v1/jvms/{pid}/perf-map", 200, 404),
     ("get", "/api/v1/services"): ("/api/v1/services", 200, None),
-    ("get", "/api/v1/changes"): ("/api/v1/changes?pid={pid}&a=-50s..-25s&b=-25s..now", 400, 400),
+    ("get", "/api/v1/changes"): ("/api/v1/changes?pid={pid}&a=-50s..-25s&b=-25s..now", 200, 404),
     ("get", "/api/v1/signals"): ("/api/v1/signals?pid={pid}", 200, 404),
     ("get", "/api/v1/push"): ("/api/v1/push", 200, None),
     ("get", "/api/v1/events"): ("/api/v1/events?pid={pid}", 200, 404),

@@ -108,12 +108,33 @@ static int changes_side(const char *parameter, const char *text, uint64_t now_ns
                            parameter, query_show(span_of(text), show));
 }
 
+/* Both sides: what is not given follows from what is. 0 or -EINVAL. */
+static int changes_sides(const struct params *p, struct time_range *a, struct time_range *b,
+                         struct error *err)
+{
+    int r;
+
+    *b = (struct time_range){ p->now_ns - CHANGES_LATELY_NS, p->now_ns };
+    r = changes_side("b", p->b, p->now_ns, b, err);
+    *a = (struct time_range){ b->from_ns - MIN(b->from_ns, b->to_ns - b->from_ns), b->from_ns };
+    if (r == 0)
+        r = changes_side("a", p->a, p->now_ns, a, err);
+    if (r != 0)
+        return r;
+    if (!p->b && a->from_ns < b->to_ns) /* the last minutes begin after a at the earliest */
+        b->from_ns = MIN(MAX(b->from_ns, a->to_ns), b->to_ns - 1);
+    if (a->from_ns < b->to_ns && b->from_ns < a->to_ns) {
+        error_remedy(err, "give ranges such as a=-20m..-10m&b=-10m..now");
+        return error_parameter(err, "a", -EINVAL, "the ranges of a and b overlap");
+    }
+    return 0;
+}
+
 bool handle_changes(struct request *req)
 {
     const struct api_backend *be = &req->serve->be;
     const struct params *p = &req->params;
-    struct time_range b = { p->now_ns - CHANGES_LATELY_NS, p->now_ns };
-    struct time_range a = { b.from_ns - CHANGES_LATELY_NS, b.from_ns };
+    struct time_range a, b;
     struct error err = ERROR_NULL;
     json_t *value = NULL;
     int r;
@@ -122,11 +143,7 @@ bool handle_changes(struct request *req)
         answer_missing(req, "changes are");
         return true;
     }
-    r = changes_side("b", p->b, p->now_ns, &b, &err);
-    if (r == 0 && p->b)
-        a = (struct time_range){ b.from_ns - MIN(b.from_ns, b.to_ns - b.from_ns), b.from_ns };
-    if (r == 0)
-        r = changes_side("a", p->a, p->now_ns, &a, &err);
+    r = changes_sides(p, &a, &b, &err);
     if (r == 0)
         r = be->changes(be->ctx, &p->target, &a, &b, &value, &err);
     return answer_list(req, r, value, &err, list_text_changes);

@@ -144,19 +144,21 @@ START_TEST(steps_of_both_sides)
     struct change_steps m;
     struct change_set s;
 
-    ck_assert(
-        change_steps_of(100 * MINUTE_NS, 115 * MINUTE_NS, 200 * MINUTE_NS, 210 * MINUTE_NS, &m));
+    ck_assert_int_eq(
+        change_steps_of(100 * MINUTE_NS, 115 * MINUTE_NS, 200 * MINUTE_NS, 210 * MINUTE_NS, &m), 0);
     ck_assert_uint_eq(m.step_ns, MINUTE_NS);
     ck_assert_uint_eq(change_step(&m, 99 * MINUTE_NS), 25);
     ck_assert_uint_eq(change_step(&m, 100 * MINUTE_NS), 0);
     ck_assert_uint_eq(change_step(&m, 115 * MINUTE_NS), 25);
     ck_assert_uint_eq(change_step(&m, 200 * MINUTE_NS + 1), 15);
     ck_assert_uint_eq(change_step(&m, 210 * MINUTE_NS), 25);
-    ck_assert(change_steps_of(0, 5 * MINUTE_NS, 5 * MINUTE_NS, 10 * MINUTE_NS, &m));
+    ck_assert_int_eq(change_steps_of(0, 5 * MINUTE_NS, 5 * MINUTE_NS, 10 * MINUTE_NS, &m), 0);
     ck_assert_uint_eq(m.a, 10); /* of 30 s */
     ck_assert_uint_eq(m.b, 10);
-    ck_assert(!change_steps_of(0, 5 * MINUTE_NS, 5 * MINUTE_NS, 5 * MINUTE_NS + NSEC_PER_SEC, &m));
-    ck_assert(!change_steps_of(0, 5 * MINUTE_NS, 0, 999 * MINUTE_NS, &m));
+    ck_assert_int_eq(
+        change_steps_of(0, 5 * MINUTE_NS, 5 * MINUTE_NS, 5 * MINUTE_NS + NSEC_PER_SEC, &m),
+        -ENODATA);
+    ck_assert_int_eq(change_steps_of(0, 5 * MINUTE_NS, 0, 999 * MINUTE_NS, &m), -EINVAL);
     m.b = 4;
     ck_assert_int_eq(change_set_init(&s, &m), -EINVAL);
 }
