@@ -259,6 +259,15 @@ static void search_common(const struct search *s, const struct leaf_origin *from
     }
 }
 
+/* Whether machine loop @l is known, and has as many loops in one another as its bytecodes. */
+static bool is_sure(const struct leaf_rule *r, uint32_t l)
+{
+    const struct leaf_place *p = &r->loops[l].place;
+
+    return p->verdict == LEAF_INFERRED &&
+           (p->span == LEAF_NONE || r->in->spans[p->span].nested == r->loops[l].height);
+}
+
 void leaf_candidates_find(struct leaf_rule *r, const struct leaf_before *before,
                           struct leaf_find behind, struct leaf_candidates *ret)
 {
@@ -272,7 +281,7 @@ void leaf_candidates_find(struct leaf_rule *r, const struct leaf_before *before,
     ret->count = 0;
     ret->more = false;
     set_around(&s);
-    if (before->again != LEAF_NONE && r->loops[before->again].place.verdict == LEAF_INFERRED)
+    if (before->again != LEAF_NONE && is_sure(r, before->again))
         add(&s, r->loops[before->again].place, AGAIN);
     for (uint32_t n = from_count; n > common && n >= s.around; n--) {
         struct leaf_origin o = cut(in, from, n, leaf_origin_frame(in, from, n - 1).bci);

@@ -12,6 +12,38 @@
 
 #define MARGIN 25 /* tenths that the best candidate has before the next one, to be sure */
 
+/* Returns whether calls in loop @span of @method may have brought loops of others there. */
+static bool may_inline_loops(struct leaf_rule *r, uint32_t method, const struct leaf_span *span)
+{
+    const struct leaf_input *in = r->in;
+    const struct leaf_method *m = &in->methods[method];
+
+    if (m->invoke_count == 0)
+        return false;
+    if (!leaf_method_resolved(in, method) || !leaf_graph_pay(r->g, 1 + m->invoke_count))
+        return true;
+    for (uint32_t i = 0; i < m->invoke_count; i++) {
+        const struct leaf_invoke *call = &in->invokes[m->invokes + i];
+        const struct leaf_method *to =
+            call->target == LEAF_NONE ? NULL : &in->methods[call->target];
+
+        if (call->bci >= span->head && call->bci < span->end &&
+            (!to || !to->known || to->count > 0 || to->invoke_count > 0))
+            return true;
+    }
+    return false;
+}
+
+/* Returns whether @f, a poll in the loop at hand, is of that loop itself: C2 makes strips of the
+ * innermost loops alone, so a loop that has others inside keeps its poll. */
+static bool is_own_poll(struct leaf_rule *r, struct leaf_find f, uint32_t owner, uint32_t span)
+{
+    const struct leaf_frame *frame = &r->in->frames[r->in->chains[f.chain].first + owner];
+
+    return f.kind == LEAF_KIND_POLL && r->g->blocks[f.block].loop == r->loop &&
+           may_inline_loops(r, frame->method, &r->in->spans[span]);
+}
+
 /* The frames of @f around the loop at hand. */
 static struct leaf_place place_inside(struct leaf_rule *r, struct leaf_find f)
 {
@@ -26,7 +58,8 @@ static struct leaf_place place_inside(struct leaf_rule *r, struct leaf_find f)
     p = leaf_place_of(f.chain, MIN(owner, count - 1), LEAF_INFERRED);
     p.span = span;
     /* The record may be of a loop inside that begins here. */
-    while (span != LEAF_NONE && r->in->spans[span].nested + inlined < r->loops[r->loop].height) {
+    while (span != LEAF_NONE && r->in->spans[span].nested + inlined < r->loops[r->loop].height &&
+           !is_own_poll(r, f, owner, span)) {
         uint32_t inner = owner, nested = r->in->spans[span].nested;
 
         owner = leaf_chain_span(r, f.chain, ++outer, &span);
@@ -57,7 +90,8 @@ static bool is_plain(const struct leaf_input *in, uint32_t method, const struct 
 }
 
 /* Places the loop at hand by the poll right @behind it: C2 leaves that of a counted loop there if
- * one strip is all of the loop, and nothing else can run before the poll. False: it is no such. */
+ * one strip is all of the loop. The loop has no other exit than into the block of the poll, so that
+ * no other loop runs between them: a short loop has no poll of its own. False: it is no such. */
 static bool place_by_poll(struct leaf_rule *r, struct leaf_find behind, struct leaf_place *ret)
 {
     const struct leaf_input *in = r->in;
@@ -66,7 +100,8 @@ static bool place_by_poll(struct leaf_rule *r, struct leaf_find behind, struct l
     if (behind.chain == LEAF_NONE || behind.kind != LEAF_KIND_POLL ||
         r->loops[r->loop].height != 1 ||
         r->g->blocks[behind.block].loop != r->g->loops[r->loop].parent ||
-        leaf_chain_span(r, behind.chain, 0, &span) != 0 || span == LEAF_NONE ||
+        !leaf_walk_exits_into(r, behind.block) || leaf_chain_span(r, behind.chain, 0, &span) != 0 ||
+        span == LEAF_NONE ||
         !leaf_graph_pay(
             r->g,
             1 + in->methods[in->frames[in->chains[behind.chain].first].method].invoke_count) ||

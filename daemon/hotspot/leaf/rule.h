@@ -109,6 +109,8 @@ struct leaf_find leaf_walk_any(struct leaf_rule *r);
 struct leaf_find leaf_walk_back(struct leaf_rule *r, uint32_t block);
 /* Finds the first evidence behind the loop at hand. */
 struct leaf_find leaf_walk_behind(struct leaf_rule *r);
+/* Returns whether the loop at hand is left into @block alone, but for what stands aside. */
+bool leaf_walk_exits_into(struct leaf_rule *r, uint32_t block);
 /* Does what leaf_find_at() does, of an instruction that has a record. */
 struct leaf_find leaf_find_record(struct leaf_rule *r, uint32_t block, uint32_t at);
 /* Returns what instruction @at of @block has to say about the loop at hand. */

@@ -244,3 +244,22 @@ struct leaf_find leaf_walk_behind(struct leaf_rule *r)
     }
     return f;
 }
+
+bool leaf_walk_exits_into(struct leaf_rule *r, uint32_t block)
+{
+    const struct leaf_loop *l = &r->g->loops[r->loop];
+
+    for (uint32_t i = 0; i < l->body_count; i++) {
+        const struct leaf_block *b = &r->g->blocks[r->g->bodies[l->body + i]];
+
+        if (!leaf_graph_pay(r->g, 1 + b->successor_count))
+            return false;
+        for (uint32_t s = 0; s < b->successor_count; s++) {
+            uint32_t to = r->g->edges_out[b->successors + s];
+
+            if (to != block && !is_in_loop(r, to) && r->e.aside[to] == LEAF_NONE)
+                return false;
+        }
+    }
+    return true;
+}
