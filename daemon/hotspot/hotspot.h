@@ -91,9 +91,9 @@ struct hotspot_code {
  * again. */
 void hotspot_vm_moment(struct hotspot_vm *vm, uint64_t at_ns);
 
-/* Gets how many classes it has unloaded, with one small read. As long as that is the same, what
- * lies at the address of a method stays that method, unless its class is redefined. 0; -ENOENT: it
- * does not count them; HOTSPOT_GONE; -errno. */
+/* Gets how many classes it has unloaded, with a few small reads. As long as that is the same, what
+ * lies at the address of a method stays that method. 0; -ENOENT: it does not count them, or classes
+ * may be redefined, which frees methods, too; HOTSPOT_GONE; -errno. */
 int hotspot_vm_unloads(struct hotspot_vm *vm, uint64_t *ret);
 
 /* Compares with the code cache's outer bounds: a cheap first test for a pc. False while they are

@@ -234,6 +234,7 @@ struct layout_field {
     X(java_command, "Arguments", "_java_command", JDK_ALL)                                         \
     X(perf_start, "PerfMemory", "_start", JDK_MAY)                                                 \
     X(perf_capacity, "PerfMemory", "_capacity", JDK_MAY)                                           \
+    X(can_redefine, "JvmtiExport", "_can_hotswap_or_post_breakpoint", JDK_MAY)                     \
     X(collected_heap, "Universe", "_collectedHeap", JDK_MAY)                                       \
     X(loaders, "ClassLoaderDataGraph", "_head", JDK_MAY)                                           \
     X(z_globals, "ZGlobalsForVMStructs", "_instance_p", JDK_MAY)                                   \

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How many classes a JVM has unloaded, by two of its counters. It counts before it frees their
- * memory: as long as the number is the same, the address of a method is the same method's.
+ * memory: as long as the number is the same, the address of a method is the same method's. A class
+ * that is redefined gives up methods, too, which no counter tells. An agent sets a flag before it
+ * can do so, and the flag stays set. In JDK 25 it is set from the start, with no agent.
  */
 #include "base/cleanup.h"
 #include "hotspot/code/code.h"
@@ -44,6 +46,16 @@ static int find_places(struct hotspot_vm *vm)
     return 0;
 }
 
+/* 0: no class was redefined so far. -ENOENT: one may be, or the JVM does not tell; -errno. */
+static int check_redefining(struct hotspot_vm *vm)
+{
+    uint64_t at = vm->layout.can_redefine_at;
+    uint8_t can = 1;
+    int r = at ? memory_read_direct(&vm->memory, at, &can, sizeof(can)) : 0;
+
+    return r == 0 && can ? -ENOENT : r;
+}
+
 static int run_unloads(struct hotspot_vm *vm, void *arg)
 {
     uint64_t *sum = arg;
@@ -59,7 +71,7 @@ static int run_unloads(struct hotspot_vm *vm, void *arg)
                               : -ENOENT;
         *sum += n;
     }
-    return r;
+    return r == 0 ? check_redefining(vm) : r;
 }
 
 int hotspot_vm_unloads(struct hotspot_vm *vm, uint64_t *ret)

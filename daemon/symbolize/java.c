@@ -17,7 +17,8 @@ struct java_pc {
     int32_t compile_id;
     uint32_t first, function; /* function: of an interpreted method */
     uint16_t count;
-    uint8_t kind; /* enum hotspot_code_kind */
+    uint8_t kind;  /* enum hotspot_code_kind */
+    bool for_good; /* a stub that the VM never frees */
 };
 
 /* What is at the address of a Method, and what was there before it. */
@@ -40,7 +41,7 @@ struct java_names {
     uint64_t named;
     uint64_t unloads; /* classes that the JVM had unloaded, as read first and last: */
     uint64_t steady_from_ns, steady_to_ns;
-    bool uncounted; /* it does not count them */
+    bool uncounted; /* it does not count them, or may redefine classes */
 };
 
 int java_names_new(struct frame_table *frames, struct java_names **ret)
@@ -331,6 +332,17 @@ static bool is_stub(const struct java_pc *known)
     return known->kind == HOTSPOT_CODE_STUB || known->kind == HOTSPOT_CODE_INTERPRETER;
 }
 
+/* Returns whether the VM keeps the stub @code until it ends. Others it frees without unloading a
+ * class, such as those that upcalls come by. */
+static bool is_for_good(const struct hotspot_code *code)
+{
+    static const char ROUTINES[] = "StubRoutines";
+
+    return code->kind == HOTSPOT_CODE_INTERPRETER ||
+           (code->kind == HOTSPOT_CODE_STUB &&
+            (code->part || strncmp(code->name, ROUTINES, sizeof(ROUTINES) - 1) == 0));
+}
+
 /* True when the code of @known at @pc still is what it was; also when the process is gone. Methods
  * are recognised by their compile id with one small read; a stub has none. */
 static bool java_pc_still(struct hotspot_vm *vm, const struct java_pc *known, uint64_t pc)
@@ -358,7 +370,7 @@ static bool java_pc_trusted(const struct java_names *j, const struct java_pc *kn
     if (!is_stub(known))
         return now_ns - known->checked_ns < JAVA_CODE_TRUST_NS;
     return now_ns - known->checked_ns < JAVA_STUB_TRUST_NS ||
-           (now_ns - j->steady_to_ns < JAVA_STUB_TRUST_NS &&
+           (known->for_good && now_ns - j->steady_to_ns < JAVA_STUB_TRUST_NS &&
             java_is_steady(j, known->checked_ns, j->steady_to_ns));
 }
 
@@ -407,7 +419,8 @@ size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t wor
                                       .checked_ns = now_ns,
                                       .compile_id = r == 0 ? code.compile_id : 0,
                                       .count = (uint16_t)n,
-                                      .kind = r == 0 ? (uint8_t)code.kind : 0 },
+                                      .kind = r == 0 ? (uint8_t)code.kind : 0,
+                                      .for_good = r == 0 && is_for_good(&code) },
                     frames);
     }
     n = MIN(n, room);
@@ -460,8 +473,8 @@ static enum want wants_code(struct java_names *j, struct hotspot_vm *vm, uint64_
     known = java_pc_find(j, word | (is_return_address ? JAVA_RETURN_BIT : 0), 0);
     if (known && java_pc_trusted(j, known, word, now_ns))
         return KNOWN;
-    return known && is_stub(known) && now_ns < known->checked_ns + JAVA_STEADY_NS ? EXPIRED
-                                                                                  : UNKNOWN;
+    return known && known->for_good && now_ns < known->checked_ns + JAVA_STEADY_NS ? EXPIRED
+                                                                                   : UNKNOWN;
 }
 
 static enum want wants_method(struct java_names *j, uint64_t method, uint64_t bcp, uint64_t at_ns)

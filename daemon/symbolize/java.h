@@ -16,8 +16,8 @@
 /* A class that is loaded after another was unloaded often lies in the very same memory. A method's
  * name holds for samples until this long after it was read. */
 #define JAVA_METHOD_TRUST_NS (3 * NSEC_PER_MSEC)
-/* As long as the JVM unloads no class, that and the name of a stub hold this long. Then they are
- * read again, since a class may be redefined. */
+/* As long as the JVM unloads no class and can redefine none, that holds this long. So does the name
+ * of a stub that stays for good. */
 #define JAVA_STEADY_NS (10 * NSEC_PER_SEC)
 #define JAVA_PCS_MAX (1u << 17) /* of one JVM; then all is read again */
 #define JAVA_METHODS_MAX (1u << 17)

@@ -43,7 +43,7 @@ int hotspot_vm_unloads(struct hotspot_vm *vm, uint64_t *ret)
 {
     (void)vm;
     jvm.checks++;
-    if (!jvm.counts)
+    if (!jvm.counts || jvm.redefines)
         return -ENOENT;
     *ret = jvm.unloads;
     return 0;

@@ -17,6 +17,7 @@ extern struct made_vm {
     unsigned finds, stills, locates, reads, lists, prepared, prepared_code, checks;
     bool counts; /* the classes that it unloads: */
     uint64_t unloads;
+    bool redefines; /* or may */
 } jvm;
 
 extern struct made_thread {

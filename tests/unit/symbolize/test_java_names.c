@@ -332,6 +332,63 @@ START_TEST(a_method_is_read_once_while_no_class_is_unloaded)
 }
 END_TEST
 
+/* Redefining a class frees its methods, and no class is unloaded. */
+START_TEST(a_method_is_read_again_while_classes_may_be_redefined)
+{
+    uint64_t now_ns = 100 * NSEC_PER_SEC;
+    uint32_t first;
+
+    jvm.counts = true;
+    first = steady_at(now_ns)->function;
+    steady_at(now_ns + NSEC_PER_SEC);
+    ck_assert_uint_eq(steady_at(now_ns + 2 * NSEC_PER_SEC)->function, first);
+    jvm.redefines = true; /* an agent has come */
+    jvm.class_name = "app/Other";
+    ck_assert_uint_ne(steady_at(now_ns + 3 * NSEC_PER_SEC)->function, first);
+}
+END_TEST
+
+/* How often a stub called @name was looked for, of five samples within five seconds. */
+static unsigned finds_of_stub(const char *name, bool part)
+{
+    uint64_t word = (uint64_t)UNWIND_STUB << UNWIND_KIND_SHIFT | 0x10010;
+    uint32_t ret[HOTSPOT_INLINE_MAX];
+
+    jvm.code.kind = HOTSPOT_CODE_STUB;
+    jvm.code.part = part;
+    snprintf(jvm.code.name, sizeof(jvm.code.name), "%s", name);
+    jvm.counts = true;
+    jvm.finds = 0;
+    steady_at(100 * NSEC_PER_SEC);
+    for (uint64_t i = 1; i <= 5; i++) {
+        uint64_t now_ns = 100 * NSEC_PER_SEC + i * 1100 * NSEC_PER_MSEC;
+
+        steady_at(now_ns); /* which asks what was unloaded */
+        java_names_prepare(names, VM, &word, 1, now_ns, now_ns);
+        ck_assert_uint_eq(java_names_code(names, VM, word, true, now_ns, ret, 64), 1);
+    }
+    return jvm.finds;
+}
+
+START_TEST(stubs_that_are_never_freed_are_found_once)
+{
+    ck_assert_uint_eq(finds_of_stub("StubRoutines (2)", false), 1);
+}
+END_TEST
+
+START_TEST(a_part_of_the_routines_is_found_once)
+{
+    ck_assert_uint_eq(finds_of_stub("jint_arraycopy", true), 1);
+}
+END_TEST
+
+/* Upcall stubs are freed, whatever becomes of classes. */
+START_TEST(other_stubs_are_found_each_second)
+{
+    ck_assert_uint_eq(finds_of_stub("upcall_stub_(Ljava/lang/Object;)V", false), 5);
+}
+END_TEST
+
 /* Samples that are named late have the name of what was there when they were taken: as the readings
  * before and after them tell. */
 START_TEST(late_samples_have_the_name_of_their_time)
@@ -482,6 +539,10 @@ int main(void)
     tcase_add_test(tc, memory_of_a_method_that_became_another_is_noticed);
     tcase_add_test(tc, a_class_in_the_place_of_another_has_its_own_name);
     tcase_add_test(tc, a_method_is_read_once_while_no_class_is_unloaded);
+    tcase_add_test(tc, a_method_is_read_again_while_classes_may_be_redefined);
+    tcase_add_test(tc, stubs_that_are_never_freed_are_found_once);
+    tcase_add_test(tc, a_part_of_the_routines_is_found_once);
+    tcase_add_test(tc, other_stubs_are_found_each_second);
     tcase_add_test(tc, late_samples_have_the_name_of_their_time);
     tcase_add_test(tc, a_method_that_cannot_be_read_is_unknown);
     tcase_add_test(tc, interpreted_frames_have_lines);
