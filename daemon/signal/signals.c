@@ -165,8 +165,10 @@ static void read_one(struct signals *s, struct watched *w, uint64_t now_ns)
         return;
     if (wants_threads(w))
         read_threads(s->opts.proc_fd, w->p, &r);
-    if (!read_cgroup(&w->files, &r))
-        w->files_ns = 0; /* the cgroup is gone, or another: looked up at the next reading */
+    if (!read_cgroup(&w->files, &r)) { /* the cgroup is gone, or another */
+        cgroup_files_close(&w->files);
+        w->files_ns = now_ns + FILES_NS;
+    }
     read_jvm(s->opts.discover, w->p, &r);
     numbers_add(&w->numbers, now_ns, &r);
     w->readings++;

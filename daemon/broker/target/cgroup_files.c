@@ -61,6 +61,8 @@ void cgroup_files_open(const struct server *s, struct span cgroup, struct broker
     *ret = (struct broker_cgroup_files){ .cpu_limit = 0 };
     for (size_t i = 0; i < BROKER_CGROUP_FILES; i++)
         ret->fds[i] = -1;
+    if (cgroup_is_too_deep(cgroup)) /* what is above is not its own */
+        return;
     cgroup_any(s, cgroup, "cpu", see_cpu, ret);
     cgroup_any(s, cgroup, "memory", see_memory, ret);
 }

@@ -94,6 +94,29 @@ static bool any_above(int mount_fd, char *folder, cgroup_fn fn, void *cookie)
     return true;
 }
 
+/* Returns how much of @path has CGROUP_LEVELS_MAX levels; path.n: it has no more. */
+static size_t cut_levels(struct span path)
+{
+    size_t levels = 0;
+
+    for (size_t i = 0; i < path.n; i++) {
+        if (path.p[i] == '/' && levels++ == CGROUP_LEVELS_MAX)
+            return i;
+    }
+    return path.n;
+}
+
+bool cgroup_is_too_deep(struct span cgroup)
+{
+    struct cgroup_line line;
+
+    while (cgroup_take_line(&cgroup, &line)) {
+        if (cut_levels(line.path) < line.path.n)
+            return true;
+    }
+    return false;
+}
+
 bool cgroup_any(const struct server *s, struct span cgroup, const char *controller, cgroup_fn fn,
                 void *cookie)
 {
@@ -105,7 +128,10 @@ bool cgroup_any(const struct server *s, struct span cgroup, const char *controll
         struct span path;
 
         if ((line.hierarchy != 0 && !cgroup_has(&line, controller)) ||
-            cgroup_open_mount(s, &line, &path, &mount) < 0 || path.n + 1 >= sizeof(folder))
+            cgroup_open_mount(s, &line, &path, &mount) < 0)
+            continue;
+        path.n = cut_levels(path);
+        if (path.n + 1 >= sizeof(folder))
             continue;
         if (path.n > 1)
             span_copy(path, folder + 1, sizeof(folder) - 1);

@@ -16,11 +16,17 @@ int cgroup_open_mount(const struct server *s, const struct cgroup_line *line, st
  * folder that root alone did not make. */
 void cgroup_made_by_root(const struct server *s, struct span cgroup, struct buf *out);
 
+/* Those that are looked at in a path; of a deeper one the uppermost, which its makers cannot lift.
+ */
+#define CGROUP_LEVELS_MAX 64
+/* Returns whether a path of @cgroup (the text of /proc/PID/cgroup) has more levels. */
+bool cgroup_is_too_deep(struct span cgroup);
+
 /* @folder is a cgroup, below @mount_fd. */
 typedef bool (*cgroup_fn)(void *cookie, int mount_fd, const char *folder);
 /* Calls @fn with each cgroup of @cgroup (the text of /proc/PID/cgroup) that may have @controller,
- * in version 1, 2 or both. Calls it with each above, too, up to the mount. Return: true as soon as
- * @fn does. */
+ * in version 1, 2 or both. Calls it with each above, too, up to the mount, but with none below
+ * CGROUP_LEVELS_MAX. Return: true as soon as @fn does. */
 bool cgroup_any(const struct server *s, struct span cgroup, const char *controller, cgroup_fn fn,
                 void *cookie);
 

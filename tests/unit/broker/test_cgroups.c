@@ -161,11 +161,41 @@ START_TEST(opens_the_files)
 }
 END_TEST
 
+/* Of a path that is too deep no file is opened, and the limits above stay known. */
+START_TEST(a_deep_path)
+{
+    char top[] = "/tmp/flamed-test-XXXXXX", deep[512];
+    int n = snprintf(deep, sizeof(deep), "0::/box");
+    struct server s = { .initial_pid_ns = true };
+    struct broker_cgroup_files f;
+
+    for (size_t i = 1; i < CGROUP_LEVELS_MAX; i++)
+        n += snprintf(deep + n, sizeof(deep) - (size_t)n, "/d");
+    ck_assert(!cgroup_is_too_deep(span_of(deep)));
+    snprintf(deep + n, sizeof(deep) - (size_t)n, "/d\n");
+    ck_assert(cgroup_is_too_deep(span_of(deep)));
+    ck_assert_ptr_nonnull(mkdtemp(top));
+    write_below(top, "proc/1/mountinfo", V2);
+    write_below(top, "sys/fs/cgroup/box/cpu.max", "50000 100000\n");
+    s.host_root_fd = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    s.proc_fd = openat(s.host_root_fd, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    ck_assert_uint_eq(cgroup_cpu_limit(&s, span_of(deep)), 500);
+    cgroup_files_open(&s, span_of(deep), &f);
+    ck_assert_uint_eq(f.cpu_limit, 0);
+    for (size_t i = 0; i < BROKER_CGROUP_FILES; i++)
+        ck_assert_int_eq(f.fds[i], -1);
+    close(s.proc_fd);
+    close(s.host_root_fd);
+    ck_assert_int_eq(nftw(top, remove_one, FOLDERS_OPEN, FTW_DEPTH | FTW_PHYS), 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("cgroups");
 
     tcase_add_loop_test(tc, the_least_limit_counts, 0, ARRAY_SIZE(NODES));
     tcase_add_test(tc, opens_the_files);
+    tcase_add_test(tc, a_deep_path);
     return suite_run_case("cgroups", tc);
 }
