@@ -46,6 +46,7 @@ json_t *signal_names_json(const struct api *api, const struct process *p)
 struct listing {
     const struct target *target;
     json_t *list;
+    const char *failed; /* the signal that is no JSON; NULL: none. Static */
 };
 
 static json_t *signal_json(const struct signal *s)
@@ -67,8 +68,9 @@ static void list_one(void *cookie, const struct signal *s)
 {
     struct listing *l = cookie;
 
-    if (target_matches(l->target, s->process))
-        json_array_append_new(l->list, signal_json(s));
+    if (target_matches(l->target, s->process) &&
+        json_array_append_new(l->list, signal_json(s)) != 0)
+        l->failed = s->rule->name;
 }
 
 int facts_signals(struct api *api, const struct target_selector *t, json_t **ret, struct error *err)
@@ -84,6 +86,10 @@ int facts_signals(struct api *api, const struct target_selector *t, json_t **ret
     if (!l.list)
         return -ENOMEM;
     signals_each(api->engine.signals, NULL, list_one, &l);
+    if (l.failed) {
+        json_decref(l.list);
+        return error_set(err, -EIO, "a signal %s could not be written as JSON", l.failed);
+    }
     if (!json_array_size(l.list) && (t->pid_count || t->service)) {
         r = target_check(target, api->engine.discover, api->engine.opts->proc_fd, err);
         if (r != 0) {

@@ -36,11 +36,18 @@ static void look(const struct rule_view *v, struct rule_finding *f)
              rule_bytes(limit, b), f->value);
     if (!(kills > 0))
         return;
-    f->strength = fmax(f->strength, 1);
+    f->strength = fmax(f->strength, 1); /* a share that is not known counts nothing */
     f->severity = RULE_SEVERITY_MAX;
     rule_say(f,
              "the kernel ended %.0f processes of its container for want of memory; it has %s of %s",
              kills, rule_bytes(rss, a), rule_bytes(limit, b));
+    if (isfinite(f->value))
+        return;
+    f->value = kills;
+    rule_say(f,
+             "the kernel ended %.0f processes of its container for want of memory; the value is "
+             "their number, since the limit is not known",
+             kills);
 }
 
 const struct signal_rule rule_memory_limit = {

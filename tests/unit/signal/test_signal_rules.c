@@ -239,6 +239,34 @@ START_TEST(fires_holds_and_ends)
 }
 END_TEST
 
+/* The value stays a number, so that the signal can be written as JSON. */
+START_TEST(kills_without_a_known_limit)
+{
+    struct process p = { .pins = 0 };
+    const struct signal_state *state;
+    struct making m;
+    struct watched w;
+
+    begin(&m, &w, &p);
+    state = state_of(&w, "memory-limit");
+    for (int i = 0; i < 20; i++) {
+        healthy(&m);
+        m.r.v[NUMBER_MEMORY_LIMIT_BYTES] = (double)NAN;
+        m.r.v[NUMBER_OOM_KILLS] = i < 10 ? 0 : 3;
+        ck_assert(numbers_add(&w.numbers, (uint64_t)(m.s + 1) * NSEC_PER_SEC, &m.r));
+        watched_judge(&w, (uint64_t)(m.s + 1) * NSEC_PER_SEC);
+        m.s += STEP_S;
+        ck_assert(i >= 10 || !state->on);
+    }
+    ck_assert(state->on);
+    ck_assert_double_eq_tol(state->finding.value, 3, 1e-9);
+    ck_assert_uint_eq(state->finding.severity, RULE_SEVERITY_MAX);
+    ck_assert_ptr_nonnull(strstr(state->finding.sentence, "ended 3 processes"));
+    ck_assert_ptr_nonnull(strstr(state->finding.sentence, "the limit is not known"));
+    numbers_deinit(&w.numbers);
+}
+END_TEST
+
 /* Begins slowly: classes, code, threads and caches grow for two minutes. */
 static void warms_up(struct making *m)
 {
@@ -335,6 +363,7 @@ int main(void)
     Suite *s = suite_create("signal_rules");
     TCase *tc = tcase_create("rules");
 
+    tcase_add_test(tc, kills_without_a_known_limit);
     tcase_add_loop_test(tc, fires_holds_and_ends, 0, ARRAY_SIZE(FAULTS));
     tcase_add_loop_test(tc, controls_are_silent, 0, ARRAY_SIZE(CONTROLS));
     tcase_add_test(tc, has_hysteresis);
