@@ -4,13 +4,14 @@
 #include "api/api_impl.h"
 #include "api/json.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "capture/process_selector.h"
 
 #include <math.h>
 
 #define FEW_SAMPLES 300 /* of one side: they tell too little */
 #define SENTENCES_MAX 5
-#define LINK_BYTES 640
+#define LINK_BYTES 16384 /* 256 pids, and a service */
 #define SENTENCE_BYTES 512
 #define NAME_SHOWN 200 /* bytes */
 #define MINUTE_S 60.0
@@ -31,7 +32,9 @@ struct comparing {
     const struct target_selector *t;
     const struct time_range *sides[2];
     struct change_set set;
-    struct view *functions; /* owned: of the second side */
+    struct change_steps asked; /* as the set's before it is reduced to what samples cover */
+    uint64_t oldest_ns;        /* CLOCK_REALTIME of the recorder's oldest sample; 0: it has none */
+    struct view *functions;    /* owned: of the second side */
 };
 
 struct checking {
@@ -61,6 +64,8 @@ static int add_source(struct comparing *c, size_t source, size_t side, struct er
     int event, r = past_profile(c->api, c->t, c->sides[side], SOURCES[source].event,
                                 PAST_RECORDER | PAST_STORE, &p, &recorder, needed ? err : &why);
 
+    if (needed)
+        c->oldest_ns = recorder.oldest_ns;
     if (r == BACKEND_NOT_FOUND) /* too few to tell, unless the target is not known at all */
         return 0;
     if (r != 0)
@@ -99,10 +104,19 @@ static void add_range(struct buf *out, char side, const struct time_range *range
     json_decref(to);
 }
 
-/* The diff of both times of the same target. */
-static void write_link(const struct comparing *c, struct buf *out)
+static const char *event_of(enum change_kind kind)
 {
-    buf_add_str(out, "/api/v1/diff?names=merged");
+    size_t i = 0;
+
+    while (i + 1 < ARRAY_SIZE(SOURCES) && SOURCES[i].kind != kind)
+        i++;
+    return SOURCES[i].event;
+}
+
+/* The diff of both times of the same target and event. */
+static void write_link(const struct comparing *c, enum change_kind kind, struct buf *out)
+{
+    buf_printf(out, "/api/v1/diff?names=merged&event=%s", event_of(kind));
     if (c->t->service) {
         buf_add_str(out, "&service=");
         add_escaped(out, c->t->service);
@@ -122,25 +136,70 @@ static const char *whole_of(enum change_kind kind)
 
 static void write_sentence(const struct change *ch, char text[SENTENCE_BYTES])
 {
+    _cleanup_buf_ struct buf name = BUF_NULL;
+
+    buf_init(&name, NAME_SHOWN + 1);
+    text_clean(span_of(ch->of->name), TEXT_UTF8, NAME_SHOWN, &name);
     snprintf(text, SENTENCE_BYTES,
-             "%.*s takes %.1f %% %s of the %s of before (%.1f to %.1f): %.1f %%, now %.1f %%",
-             NAME_SHOWN, ch->of->name, fabs(ch->difference), ch->difference > 0 ? "more" : "less",
+             "%s takes %.1f %% %s of the %s of before (%.1f to %.1f): %.1f %%, now %.1f %%",
+             name.n ? name.p : "?", fabs(ch->difference), ch->difference > 0 ? "more" : "less",
              whole_of(ch->of->kind), ch->low, ch->high, ch->before, ch->after);
 }
 
+/* Return: NULL, if it is no JSON. */
 static json_t *change_json(const struct comparing *c, const struct change *ch)
 {
     _cleanup_buf_ struct buf link = BUF_NULL;
     char sentence[SENTENCE_BYTES];
 
     buf_init(&link, LINK_BYTES);
-    write_link(c, &link);
+    write_link(c, ch->of->kind, &link);
     write_sentence(ch, sentence);
+    if (link.error)
+        return NULL;
     return json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:s, s:s%}", "kind",
                      change_kind_name(ch->of->kind), "name", ch->of->name, "before", ch->before,
                      "after", ch->after, "difference", ch->difference, "low", ch->low, "high",
                      ch->high, "q", ch->q, "unit", "percent", "sentence", sentence, "diff",
                      buf_span(&link).p, link.n);
+}
+
+static double minutes_of(const struct change_steps *s, size_t steps)
+{
+    return (double)s->step_ns / (double)NSEC_PER_SEC / MINUTE_S * (double)steps;
+}
+
+/* That samples do not cover all that was asked for. */
+static void add_cover(const struct comparing *c, json_t *list)
+{
+    const struct change_steps *has = &c->set.steps, *of = &c->asked;
+    char text[SENTENCE_BYTES], oldest[PAST_TIME_BYTES];
+
+    if (has->a == of->a && has->b == of->b)
+        return;
+    past_time_text(c->oldest_ns, oldest);
+    snprintf(text, sizeof(text),
+             "Samples are of %.1f of the %.1f minutes of a, and of %.1f of the %.1f of b%s%s%s",
+             minutes_of(of, has->a), minutes_of(of, of->a), minutes_of(of, has->b),
+             minutes_of(of, of->b),
+             MIN(has->a, has->b) < CHANGES_STEPS_MIN ? ": too few to compare" : "",
+             oldest[0] ? "; the flight recorder reaches back to " : "", oldest);
+    json_array_append_new(list, json_string(text));
+}
+
+/* That there were more series than are compared. */
+static void add_left_out(const struct comparing *c, json_t *list)
+{
+    const struct change_set *s = &c->set;
+    size_t functions = s->left_out[CHANGE_FUNCTION] + s->untested;
+    char text[SENTENCE_BYTES];
+
+    if (!functions && !s->left_out[CHANGE_LOCK])
+        return;
+    snprintf(text, sizeof(text),
+             "Up to %zu functions and %zu locks were not compared: there are too many of them",
+             functions, s->left_out[CHANGE_LOCK]);
+    json_array_append_new(list, json_string(text));
 }
 
 static json_t *sentences_json(const struct comparing *c, const struct change *changes, size_t n)
@@ -152,7 +211,7 @@ static json_t *sentences_json(const struct comparing *c, const struct change *ch
     if (few < FEW_SAMPLES) {
         snprintf(text, sizeof(text), "%llu samples: too few to tell", (unsigned long long)few);
         json_array_append_new(list, json_string(text));
-    } else if (n == 0) {
+    } else if (n == 0 && MIN(c->set.steps.a, c->set.steps.b) >= CHANGES_STEPS_MIN) {
         snprintf(text, sizeof(text), "No change of %.1f %% or more is significant.",
                  CHANGES_EFFECT);
         json_array_append_new(list, json_string(text));
@@ -161,14 +220,14 @@ static json_t *sentences_json(const struct comparing *c, const struct change *ch
         write_sentence(&changes[i], text);
         json_array_append_new(list, json_string(text));
     }
+    add_cover(c, list);
+    add_left_out(c, list);
     return list;
 }
 
-static int answer(struct comparing *c, json_t **ret)
+static int answer(struct comparing *c, json_t **ret, struct error *err)
 {
     _cleanup_free_ struct change *changes = NULL;
-    const struct change_steps *s = &c->set.steps;
-    double minutes = (double)s->step_ns / (double)NSEC_PER_SEC / MINUTE_S;
     json_t *list;
     size_t n = 0;
     int r = changes_find(&c->set, &changes, &n);
@@ -180,11 +239,17 @@ static int answer(struct comparing *c, json_t **ret)
     if (c->functions)
         n = changes_fold(c->functions, changes, n);
     list = json_array();
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, change_json(c, &changes[i]));
+    for (size_t i = 0; i < n; i++) {
+        if (json_array_append_new(list, change_json(c, &changes[i])) == 0)
+            continue;
+        json_decref(list);
+        return error_set(err, -EIO, "a change of kind %s could not be written as JSON",
+                         change_kind_name(changes[i].of->kind));
+    }
     *ret = json_pack("{s:o, s:o, s:{s:f, s:f}}", "changes", list, "sentences",
-                     sentences_json(c, changes, n), "minutes", "a", (double)s->a * minutes, "b",
-                     (double)s->b * minutes);
+                     sentences_json(c, changes, n), "minutes", "a",
+                     minutes_of(&c->asked, c->set.steps.a), "b",
+                     minutes_of(&c->asked, c->set.steps.b));
     return *ret ? 0 : -ENOMEM;
 }
 
@@ -240,6 +305,7 @@ int backend_changes(void *ctx, const struct target_selector *t, const struct tim
                                "or a minute",
                                RANK_MINUTES_MAX);
     }
+    c.asked = steps;
     r = change_set_init(&c.set, &steps);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(SOURCES); i++) {
         for (size_t side = 0; r == 0 && side < ARRAY_SIZE(c.sides); side++)
@@ -248,7 +314,7 @@ int backend_changes(void *ctx, const struct target_selector *t, const struct tim
     if (r == 0 && c.set.samples[0] + c.set.samples[1] == 0)
         r = check_target(&c, err);
     if (r == 0)
-        r = answer(&c, ret);
+        r = answer(&c, ret, err);
     view_free(c.functions);
     change_set_deinit(&c.set);
     return r;

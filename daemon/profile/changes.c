@@ -3,26 +3,32 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/intern.h"
 #include "profile/category.h"
 
 #include <math.h>
 
 #define PERCENT 100.0
 #define NEAR_PART 1.0 /* of CHANGES_EFFECT, that the near end of the interval has at least */
-#define ALIKE_PART                                                                                 \
-    0.25 /* of a change: callers of a function that changed by as much are folded                  \
-          */
 #define STEPS_WANTED 10
 #define STEP_MOST_NS (60 * NSEC_PER_SEC)
 #define STEP_LEAST_NS (5 * NSEC_PER_SEC)
-#define STEPS_MIN 8  /* with fewer, nothing is significant among a hundred series */
-#define SEEN_LEAST 3 /* steps with it, for a series to be tested */
+#define NAMES_BYTES (16 << 20) /* of the series of a kind */
+#define SEEN_LEAST 3           /* steps with it, for a series to be tested */
 
 static const char *const KIND_NAMES[CHANGE_KINDS] = {
     [CHANGE_FUNCTION] = "function",
     [CHANGE_LOCK] = "lock",
     [CHANGE_WAIT] = "wait",
     [CHANGE_CATEGORY] = "category",
+};
+
+/* Each kind has room of its own. */
+static const size_t SERIES_MAX[CHANGE_KINDS] = {
+    [CHANGE_FUNCTION] = CHANGES_FUNCTIONS_MAX,
+    [CHANGE_LOCK] = CHANGES_LOCKS_MAX,
+    [CHANGE_WAIT] = WAIT_COUNT,
+    [CHANGE_CATEGORY] = CATEGORY_COUNT,
 };
 
 const char *change_kind_name(enum change_kind kind)
@@ -37,7 +43,8 @@ int change_set_init(struct change_set *s, const struct change_steps *m)
         return -EINVAL;
     for (size_t i = 0; i < CHANGE_KINDS; i++) {
         s->whole[i] = calloc(m->a + m->b, sizeof(double));
-        if (!s->whole[i]) {
+        s->by_name[i] = calloc(SERIES_MAX[i] + 1, sizeof(uint32_t)); /* id 0 is the empty name */
+        if (!s->whole[i] || !s->by_name[i] || intern_new(NAMES_BYTES, &s->names[i]) < 0) {
             change_set_deinit(s);
             return -ENOMEM;
         }
@@ -52,32 +59,49 @@ void change_set_deinit(struct change_set *s)
         free(s->series[i].by_step);
     }
     free(s->series);
-    for (size_t i = 0; i < CHANGE_KINDS; i++)
+    for (size_t i = 0; i < CHANGE_KINDS; i++) {
         free(s->whole[i]);
+        free(s->by_name[i]);
+        intern_free(s->names[i]);
+    }
     *s = (struct change_set){ .count = 0 };
+}
+
+/* Appends an empty series. 0 or -ENOMEM. */
+static int add_series(struct change_set *s, enum change_kind kind, struct span name)
+{
+    struct change_series one = { .name = span_dup(name), .kind = kind };
+
+    one.by_step = calloc(s->steps.a + s->steps.b, sizeof(double));
+    if (!one.name || !one.by_step || !array_grow(&s->series, &s->room, s->count + 1, 64)) {
+        free(one.name);
+        free(one.by_step);
+        return -ENOMEM;
+    }
+    s->series[s->count++] = one;
+    s->counts[kind]++;
+    return 0;
 }
 
 ptrdiff_t change_set_put(struct change_set *s, enum change_kind kind, struct span name)
 {
-    struct change_series one = { .kind = kind };
+    uint32_t id = 0;
+    int r = 0;
 
-    for (size_t i = 0; i < s->count; i++) {
-        if (s->series[i].kind == kind && span_eq_str(name, s->series[i].name))
-            return (ptrdiff_t)i;
+    if (intern_find(s->names[kind], name, &id) && s->by_name[kind][id])
+        return (ptrdiff_t)s->by_name[kind][id] - 1;
+    if (s->counts[kind] < SERIES_MAX[kind])
+        r = intern_add(s->names[kind], name, &id);
+    else
+        r = -ENOSPC;
+    if (r == 0 && id <= SERIES_MAX[kind])
+        r = add_series(s, kind, name);
+    if (r < 0) {
+        s->left_out[kind] += r == -ENOSPC;
+        return r;
     }
-    if (s->count == CHANGES_SERIES_MAX || !array_grow(&s->series, &s->room, s->count + 1, 64)) {
-        s->left_out++;
-        return -1;
-    }
-    one.name = span_dup(name);
-    one.by_step = calloc(s->steps.a + s->steps.b, sizeof(double));
-    if (!one.name || !one.by_step) {
-        free(one.name);
-        free(one.by_step);
-        return -1;
-    }
-    s->series[s->count] = one;
-    return (ptrdiff_t)s->count++;
+    s->by_name[kind][id] = (uint32_t)s->count;
+    return (ptrdiff_t)s->count - 1;
 }
 
 int change_steps_of(uint64_t a_from_ns, uint64_t a_to_ns, uint64_t b_from_ns, uint64_t b_to_ns,
@@ -92,7 +116,7 @@ int change_steps_of(uint64_t a_from_ns, uint64_t a_to_ns, uint64_t b_from_ns, ui
                                   .step_ns = step_ns,
                                   .a = a_ns / step_ns,
                                   .b = b_ns / step_ns };
-    if (MIN(ret->a, ret->b) < STEPS_MIN)
+    if (MIN(ret->a, ret->b) < CHANGES_STEPS_MIN)
         return -ENODATA;
     return MAX(ret->a, ret->b) <= RANK_MINUTES_MAX ? 0 : -EINVAL;
 }
@@ -113,20 +137,23 @@ struct adding {
     struct change_set *set;
     const struct view *v;
     enum change_kind kind;
-    uint32_t *found; /* owned: by string, or by number of what is no text: index + 1 */
+    uint32_t *found; /* owned: by string, or by number of what is no text: index + 1 or LEFT_OUT */
     uint32_t *seen;  /* owned: by string, the last sample + 1 that it was in */
+    int error;       /* 0 or -ENOMEM */
 };
+
+#define LEFT_OUT UINT32_MAX
 
 static void add_to(struct adding *a, uint32_t key, struct span name, size_t step, double weight)
 {
     if (!a->found[key]) {
         ptrdiff_t at = change_set_put(a->set, a->kind, name);
 
-        if (at < 0)
-            return;
-        a->found[key] = (uint32_t)at + 1;
+        a->error = at == -ENOMEM ? -ENOMEM : a->error;
+        a->found[key] = at < 0 ? LEFT_OUT : (uint32_t)at + 1;
     }
-    a->set->series[a->found[key] - 1].by_step[step] += weight;
+    if (a->found[key] != LEFT_OUT)
+        a->set->series[a->found[key] - 1].by_step[step] += weight;
 }
 
 /* Each function once, however often it is on the stack. */
@@ -176,7 +203,7 @@ int change_set_add(struct change_set *s, const struct view *v, enum change_kind 
 
     if (!found || !seen)
         return -ENOMEM;
-    for (size_t i = 0; i < p->sample_count; i++) {
+    for (size_t i = 0; i < p->sample_count && a.error == 0; i++) {
         size_t step =
             change_step(&s->steps, p->samples[i].time_ns - p->start_ns + p->start_realtime_ns);
 
@@ -185,7 +212,7 @@ int change_set_add(struct change_set *s, const struct view *v, enum change_kind 
         s->samples[step >= s->steps.a] += kind == CHANGE_FUNCTION ? p->samples[i].count : 0;
         add_sample(&a, i, step);
     }
-    return 0;
+    return a.error;
 }
 
 /* ---- tests ---- */
@@ -205,6 +232,25 @@ static int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
+/* Drops the steps without CPU time: flamed did not look then, or the program did nothing. */
+static void drop_uncovered(struct change_set *s)
+{
+    size_t steps = s->steps.a + s->steps.b, kept = 0, of_a = 0;
+
+    for (size_t m = 0; m < steps; m++) {
+        if (!(s->whole[CHANGE_FUNCTION][m] > 0))
+            continue;
+        for (size_t kind = 0; kind < CHANGE_KINDS; kind++)
+            s->whole[kind][kept] = s->whole[kind][m];
+        for (size_t i = 0; i < s->count; i++)
+            s->series[i].by_step[kept] = s->series[i].by_step[m];
+        of_a += m < s->steps.a;
+        kept++;
+    }
+    s->steps.a = of_a;
+    s->steps.b = kept - of_a;
+}
+
 static double mean(const double *v, size_t n)
 {
     double sum = 0;
@@ -219,19 +265,19 @@ static double mean(const double *v, size_t n)
 static int work_of(const struct change_set *s, enum change_kind kind, double *ret)
 {
     size_t steps = s->steps.a + s->steps.b, n;
-    _cleanup_free_ double *shares = calloc(s->count + 1, sizeof(*shares));
+    _cleanup_free_ double *shares = calloc(s->count + 1, sizeof(*shares)),
+                          *means = calloc(s->count + 1, sizeof(*means));
     double all = mean(s->whole[kind], steps);
 
-    if (!shares)
+    if (!shares || !means)
         return -ENOMEM;
+    for (size_t i = 0; i < s->count; i++)
+        means[i] = s->series[i].kind == kind ? mean(s->series[i].by_step, steps) : 0;
     for (size_t m = 0; m < steps; m++) {
         n = 0;
         for (size_t i = 0; i < s->count; i++) {
-            const struct change_series *one = &s->series[i];
-            double usual = one->kind == kind ? mean(one->by_step, steps) : 0;
-
-            if (usual * PERCENT >= all && usual > 0) /* 1 % of the whole, or more */
-                shares[n++] = one->by_step[m] / usual;
+            if (means[i] * PERCENT >= all && means[i] > 0) /* 1 % of the whole, or more */
+                shares[n++] = s->series[i].by_step[m] / means[i];
         }
         qsort(shares, n, sizeof(*shares), by_value);
         ret[m] = n >= 5 ? shares[n / 2] : 0;
@@ -272,12 +318,20 @@ static bool is_seen(const struct change_series *one, size_t steps)
     return seen >= SEEN_LEAST;
 }
 
-/* Tests the series that may have changed by enough. */
-static int test_all(const struct change_set *s, struct change *ret, double *p, size_t *ret_count)
+/* Functions come last, the largest of them first. */
+static int by_turn(const void *x, const void *y)
 {
-    size_t na = s->steps.a, nb = s->steps.b, n = 0;
-    struct rank_result one;
-    int r;
+    const struct change *a = x, *b = y;
+    bool is_a = a->of->kind == CHANGE_FUNCTION, is_b = b->of->kind == CHANGE_FUNCTION;
+    double size_a = fmax(a->before, a->after), size_b = fmax(b->before, b->after);
+
+    return is_a != is_b ? is_a - is_b : (size_a < size_b) - (size_a > size_b);
+}
+
+/* Gathers the series that may have changed by enough, without those that are too many to test. */
+static size_t gather(struct change_set *s, struct change *ret)
+{
+    size_t na = s->steps.a, nb = s->steps.b, n = 0, functions = 0;
 
     for (size_t i = 0; i < s->count; i++) {
         const struct change_series *of = &s->series[i];
@@ -285,16 +339,31 @@ static int test_all(const struct change_set *s, struct change *ret, double *p, s
 
         if (fmax(before, after) < CHANGES_EFFECT || !is_seen(of, na + nb))
             continue;
-        r = rank_test(of->by_step, na, of->by_step + na, nb, &one);
+        functions += of->kind == CHANGE_FUNCTION;
+        ret[n++] = (struct change){ .of = of, .before = before, .after = after };
+    }
+    if (functions <= CHANGES_TESTS_MAX)
+        return n;
+    s->untested = functions - CHANGES_TESTS_MAX;
+    qsort(ret, n, sizeof(*ret), by_turn);
+    return n - s->untested;
+}
+
+/* Tests the series that may have changed by enough. */
+static int test_all(struct change_set *s, struct change *ret, double *p, size_t *ret_count)
+{
+    size_t na = s->steps.a, nb = s->steps.b, n = gather(s, ret);
+    struct rank_result one;
+    int r;
+
+    for (size_t i = 0; i < n; i++) {
+        r = rank_test(ret[i].of->by_step, na, ret[i].of->by_step + na, nb, &one);
         if (r < 0)
             return r;
-        p[n] = one.p;
-        ret[n++] = (struct change){ .of = of,
-                                    .before = before,
-                                    .after = after,
-                                    .difference = one.difference,
-                                    .low = one.low,
-                                    .high = one.high };
+        p[i] = one.p;
+        ret[i].difference = one.difference;
+        ret[i].low = one.low;
+        ret[i].high = one.high;
     }
     *ret_count = n;
     return rank_adjust(p, n);
@@ -315,6 +384,12 @@ int changes_find(struct change_set *s, struct change **ret, size_t *ret_count)
     size_t tested = 0, n = 0;
     int r = all && p ? 0 : -ENOMEM;
 
+    drop_uncovered(s);
+    if (r == 0 && MIN(s->steps.a, s->steps.b) < CHANGES_STEPS_MIN) {
+        *ret = TAKE_PTR(all);
+        *ret_count = 0;
+        return 0;
+    }
     for (size_t kind = 0; r == 0 && kind < CHANGE_KINDS; kind++)
         r = normalize(s, (enum change_kind)kind);
     if (r == 0)
@@ -330,99 +405,4 @@ int changes_find(struct change_set *s, struct change **ret, size_t *ret_count)
     *ret = TAKE_PTR(all);
     *ret_count = n;
     return 0;
-}
-
-/* ---- callers and callees ---- */
-
-#define FOLD_MAX 64       /* the greatest changes: callers of others are folded */
-#define FOLD_TOGETHER 0.8 /* of the samples of one of them that the other is in, too */
-#define FOLD_LITTLE 0.1   /* percent: what is below counts as new */
-
-/* How much of a change is new: large where there was nothing before, or is nothing after. */
-static double newness(const struct change *c)
-{
-    return c->difference > 0 ? c->after / (c->before + FOLD_LITTLE)
-                             : c->before / (c->after + FOLD_LITTLE);
-}
-
-struct pairs {
-    const struct change_series *of[FOLD_MAX];
-    double together[FOLD_MAX][FOLD_MAX]; /* [i][i]: its own weight */
-    size_t n;
-};
-
-/* Which of the pairs each string of the view is; PAIRS_MAX: none. */
-static uint8_t *index_names(const struct view *v, const struct pairs *pairs)
-{
-    size_t n = intern_count(v->strings);
-    uint8_t *index = malloc(n + 1);
-
-    for (size_t i = 0; index && i < n; i++) {
-        struct span name = view_string(v, (uint32_t)i);
-
-        index[i] = FOLD_MAX;
-        for (size_t k = 0; k < pairs->n && index[i] == FOLD_MAX; k++)
-            index[i] = span_eq_str(name, pairs->of[k]->name) ? (uint8_t)k : FOLD_MAX;
-    }
-    return index;
-}
-
-static void count_row(const struct view *v, const struct view_row *row, const uint8_t *index,
-                      struct pairs *pairs)
-{
-    uint64_t in = 0;
-
-    for (uint32_t i = row->roots; i < row->n; i++) {
-        uint8_t k = index[v->frames[v->stack[row->first + i]].name];
-
-        in |= k < FOLD_MAX ? UINT64_C(1) << k : 0;
-    }
-    for (size_t i = 0; in && i < pairs->n; i++) {
-        for (size_t k = 0; in >> i & 1 && k < pairs->n; k++)
-            pairs->together[i][k] += in >> k & 1 ? (double)row->samples : 0;
-    }
-}
-
-/* Whether the changes of both are the same one. */
-static bool is_one(const struct change *x, const struct change *y, double together, double least)
-{
-    return x->difference * y->difference > 0 && together >= FOLD_TOGETHER * least &&
-           fabs(x->difference - y->difference) <=
-               ALIKE_PART * fmax(fabs(x->difference), fabs(y->difference));
-}
-
-size_t changes_fold(const struct view *v, struct change *changes, size_t count)
-{
-    _cleanup_free_ uint8_t *index = NULL;
-    struct pairs pairs = { .n = 0 };
-    bool gone[FOLD_MAX] = { false };
-    size_t at[FOLD_MAX], kept = 0;
-
-    for (size_t i = 0; i < count && pairs.n < FOLD_MAX; i++) {
-        if (changes[i].of->kind != CHANGE_FUNCTION)
-            continue;
-        at[pairs.n] = i;
-        pairs.of[pairs.n++] = changes[i].of;
-    }
-    index = index_names(v, &pairs);
-    for (size_t i = 0; index && i < v->row_count; i++)
-        count_row(v, &v->rows[i], index, &pairs);
-    for (size_t i = 0; i < pairs.n; i++) {
-        for (size_t k = 0; k < pairs.n; k++) {
-            const struct change *x = &changes[at[i]], *y = &changes[at[k]];
-
-            if (i != k && !gone[k] && newness(y) > newness(x) &&
-                is_one(x, y, pairs.together[i][k],
-                       fmin(pairs.together[i][i], pairs.together[k][k])))
-                gone[i] = true;
-        }
-    }
-    for (size_t i = 0, next = 0; i < count; i++) {
-        bool is_next = next < pairs.n && at[next] == i;
-
-        if (!is_next || !gone[next])
-            changes[kept++] = changes[i];
-        next += is_next;
-    }
-    return kept;
 }

@@ -8,9 +8,13 @@
 #include "profile/rank_test.h"
 #include "profile/view.h"
 
-#define CHANGES_SERIES_MAX 5000 /* more are left out, and counted */
-#define CHANGES_EFFECT 0.2      /* percent: smaller changes are none */
-#define CHANGES_Q 0.01          /* of those that are shown, so many are false */
+/* Series of each kind; more are left out, and counted. */
+#define CHANGES_FUNCTIONS_MAX 5000
+#define CHANGES_LOCKS_MAX 500
+#define CHANGES_TESTS_MAX 1000 /* functions that are tested, the largest; others are counted */
+#define CHANGES_STEPS_MIN 8    /* with fewer, nothing is significant among a hundred series */
+#define CHANGES_EFFECT 0.2     /* percent: smaller changes are none */
+#define CHANGES_Q 0.01         /* of those that are shown, so many are false */
 
 enum change_kind { CHANGE_FUNCTION, CHANGE_LOCK, CHANGE_WAIT, CHANGE_CATEGORY, CHANGE_KINDS };
 
@@ -40,9 +44,13 @@ struct change_series {
 struct change_set {
     struct change_steps steps;
     struct change_series *series; /* owned */
-    size_t count, room, left_out;
-    double *whole[CHANGE_KINDS]; /* owned, [a + b]: what all of a kind are measured by */
-    uint64_t samples[2];         /* that were added, of a and b */
+    size_t count, room;
+    size_t counts[CHANGE_KINDS], left_out[CHANGE_KINDS]; /* left out: once for each view */
+    size_t untested;                                     /* functions beyond CHANGES_TESTS_MAX */
+    struct intern *names[CHANGE_KINDS];                  /* owned */
+    uint32_t *by_name[CHANGE_KINDS]; /* owned: by id of a name, the index of its series + 1 */
+    double *whole[CHANGE_KINDS];     /* owned, [a + b]: what all of a kind are measured by */
+    uint64_t samples[2];             /* that were added, of a and b */
 };
 
 /* A change that is significant. Values are percent of what all of the kind took in a. */
@@ -54,14 +62,17 @@ struct change {
 /* Begins a set. 0; -EINVAL: too few or too many steps; -ENOMEM. */
 int change_set_init(struct change_set *s, const struct change_steps *steps);
 void change_set_deinit(struct change_set *s);
-/* Adds a series with @name, unless there is one. Return: its index; -1: no room, or no memory. */
+/* Adds a series with @name, unless there is one. Return: its index; -ENOSPC, which is counted;
+ * -ENOMEM. */
 ptrdiff_t change_set_put(struct change_set *s, enum change_kind kind, struct span name);
 /* Adds the samples of @v, a view with `exact` of one event, once for each @kind. They count by
  * function, by the class of their lock, by what they waited for, or by category. 0 or -ENOMEM. */
 int change_set_add(struct change_set *s, const struct view *v, enum change_kind kind);
 
 /* Finds the changes that are significant, the greatest first, in an array that the caller frees.
- * They point into @s, whose values become percent. 0 or -ENOMEM. */
+ * They point into @s, whose values become percent. Steps without CPU time are dropped from @s
+ * first, of both sides and all kinds. With fewer than CHANGES_STEPS_MIN left on a side there are no
+ * changes. 0 or -ENOMEM. */
 int changes_find(struct change_set *s, struct change **ret, size_t *ret_count);
 /* Drops those functions of @changes whose change is that of another one which they call, or are
  * called by: the one that is newest stays. @v: a view of functions. Return: how many are left. */

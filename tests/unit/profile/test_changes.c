@@ -10,6 +10,7 @@
 #define FUNCTIONS 300
 #define A 10
 #define B 10
+#define MANY 20 /* steps of a side, so that one of a thousand tests is significant */
 #define MINUTE_NS (60 * NSEC_PER_SEC)
 #define WEEKS 4
 #define WEEK_HOURS (7 * 24)
@@ -164,6 +165,84 @@ START_TEST(steps_of_both_sides)
 }
 END_TEST
 
+/* Samples cover half of a's minutes. @covered: how many of a have any. */
+static size_t find_partly(size_t covered, double *ret_before, struct change_set *s)
+{
+    struct change *found = NULL;
+    size_t n = 0;
+
+    make(s, 3, 0.2, 0.02);
+    for (size_t m = 0; m + covered < A; m++) {
+        s->whole[CHANGE_FUNCTION][m] = 0;
+        for (size_t i = 0; i < s->count; i++)
+            s->series[i].by_step[m] = 0;
+    }
+    ck_assert_int_eq(changes_find(s, &found, &n), 0);
+    *ret_before = n ? found[0].before : 0;
+    free(found);
+    return n;
+}
+
+START_TEST(minutes_without_samples_do_not_count)
+{
+    double whole, part;
+    struct change_set s;
+
+    ck_assert_uint_ge(find_partly(A, &whole, &s), 1);
+    ck_assert_uint_eq(s.steps.a, A);
+    change_set_deinit(&s);
+    ck_assert_uint_ge(find_partly(CHANGES_STEPS_MIN, &part, &s), 1);
+    ck_assert_uint_eq(s.steps.a, CHANGES_STEPS_MIN);
+    ck_assert_uint_eq(s.steps.b, B);
+    ck_assert_double_eq_tol(part, whole, whole * 0.2);
+    change_set_deinit(&s);
+    ck_assert_uint_eq(find_partly(CHANGES_STEPS_MIN - 1, &part, &s), 0);
+    ck_assert_uint_eq(s.steps.a, CHANGES_STEPS_MIN - 1);
+    change_set_deinit(&s);
+    ck_assert_uint_eq(find_partly(0, &part, &s), 0);
+    ck_assert_uint_eq(s.steps.a, 0);
+    change_set_deinit(&s);
+}
+END_TEST
+
+/* A profile of very many functions leaves room for locks, and is tested only in part. */
+START_TEST(too_many_series)
+{
+    struct change_steps m = {
+        .b_ns = MANY * MINUTE_NS, .step_ns = MINUTE_NS, .a = MANY, .b = MANY
+    };
+    struct change *found = NULL;
+    struct change_set s;
+    char name[32];
+    size_t n = 0;
+
+    ck_assert_int_eq(change_set_init(&s, &m), 0);
+    for (int i = 0; i < CHANGES_FUNCTIONS_MAX; i++) {
+        snprintf(name, sizeof(name), "f%d", i);
+        ck_assert_int_eq((int)change_set_put(&s, CHANGE_FUNCTION, span_of(name)), i);
+        for (size_t k = 0; k < 2 * MANY; k++)
+            s.series[i].by_step[k] = 5;
+    }
+    for (size_t k = 0; k < 2 * MANY; k++)
+        s.whole[CHANGE_FUNCTION][k] = s.whole[CHANGE_LOCK][k] = 100;
+    ck_assert_int_eq((int)change_set_put(&s, CHANGE_FUNCTION, SPAN("one more")), -ENOSPC);
+    ck_assert_int_eq((int)change_set_put(&s, CHANGE_FUNCTION, SPAN("f7")), 7);
+    ck_assert_uint_eq(s.left_out[CHANGE_FUNCTION], 1);
+    n = (size_t)change_set_put(&s, CHANGE_LOCK, SPAN("f7"));
+    ck_assert_uint_eq(n, CHANGES_FUNCTIONS_MAX);
+    for (size_t k = 0; k < 2 * MANY; k++)
+        s.series[n].by_step[k] = k < MANY ? 1 : 90;
+    ck_assert_int_eq((int)change_set_put(&s, CHANGE_LOCK, SPAN("")), CHANGES_FUNCTIONS_MAX + 1);
+    ck_assert_int_eq((int)change_set_put(&s, CHANGE_LOCK, SPAN("")), CHANGES_FUNCTIONS_MAX + 1);
+    ck_assert_int_eq(changes_find(&s, &found, &n), 0);
+    ck_assert_uint_eq(s.untested, CHANGES_FUNCTIONS_MAX - CHANGES_TESTS_MAX);
+    ck_assert_uint_eq(n, 1);
+    ck_assert_int_eq((int)found[0].of->kind, CHANGE_LOCK);
+    free(found);
+    change_set_deinit(&s);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("changes");
@@ -172,6 +251,8 @@ int main(void)
     tcase_add_test(tc, ranks);
     tcase_add_test(tc, steps_of_both_sides);
     tcase_add_test(tc, ranks_the_made_change_first);
+    tcase_add_test(tc, minutes_without_samples_do_not_count);
+    tcase_add_test(tc, too_many_series);
     tcase_add_test(tc, weeks_without_change);
     return suite_run_case("changes", tc);
 }
