@@ -189,7 +189,7 @@ static int find_places(int fd, uint64_t offset, bool results,
 }
 
 /* Puts the probe of a function whose calls are counted, or of one that asks for memory or frees it;
- * of the results of the latter several. */
+ * of the results of the latter several, or none where one fails. */
 static int put_call(struct server *s, const struct probe_put_fields *q, struct target *t,
                     struct error *err)
 {
@@ -200,7 +200,7 @@ static int put_call(struct server *s, const struct probe_put_fields *q, struct t
     struct function_result places[FUNCTION_RESULTS_MAX];
     _cleanup_close_ int fd = -1;
     struct uprobe_target at;
-    size_t count = 0;
+    size_t count = 0, put = 0;
     int r = probed_file_open(s, &q->at, PROBED_ANY, t, &fd, err);
 
     if (r == 0)
@@ -210,12 +210,14 @@ static int put_call(struct server *s, const struct probe_put_fields *q, struct t
     at = target_of(t, fd);
     if (r == 0 && !malloc)
         return sampler_call(s->sampler, &at, set, places[0].offset, err);
-    for (size_t i = 0; i < count && (r == 0 || r == -EINPROGRESS); i++) {
-        int k = sampler_malloc(s->sampler, &at, set, places[i].offset,
-                               results ? ALLOC_MALLOC_RESULT + places[i].reg : argument, err);
+    for (; put < count && (r == 0 || r == -EINPROGRESS); put++) {
+        int k = sampler_malloc(s->sampler, &at, set, places[put].offset,
+                               results ? ALLOC_MALLOC_RESULT + places[put].reg : argument, err);
 
         r = k < 0 ? k : r;
     }
+    for (size_t i = 0; put && i < count && r < 0 && r != -EINPROGRESS; i++) /* all or none */
+        sampler_unmalloc(s->sampler, &at, set, places[i].offset);
     return r;
 }
 

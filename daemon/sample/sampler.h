@@ -114,9 +114,12 @@ int sampler_probe_moments(struct sampler *s, const struct uprobe_target *target,
                           size_t count, struct error *err);
 int sampler_unprobe_moments(struct sampler *s, int32_t pid, uint32_t groups);
 int sampler_moments_fd(const struct sampler *s);
-/* As sampler_alloc_malloc() and sampler_alloc_mallocs() say. @argument: enum alloc_malloc. */
+/* As sampler_alloc_malloc(), sampler_alloc_unmalloc() and sampler_alloc_mallocs() say. @argument:
+ * enum alloc_malloc. */
 int sampler_malloc(struct sampler *s, const struct uprobe_target *target, uint32_t set,
                    uint64_t offset, uint32_t argument, struct error *err);
+int sampler_unmalloc(struct sampler *s, const struct uprobe_target *target, uint32_t set,
+                     uint64_t offset);
 int sampler_mallocs(const struct sampler *s, int32_t pid, uint64_t *ret);
 /* As sampler_alloc_call() and sampler_alloc_uncall() say. */
 int sampler_call(struct sampler *s, const struct uprobe_target *target, uint32_t set,

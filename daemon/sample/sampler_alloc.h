@@ -57,6 +57,9 @@ int sampler_alloc_call(struct sampler_alloc *a, const struct uprobe_target *targ
  * functions may have at one @offset. Return: as sampler_alloc_call(). */
 int sampler_alloc_malloc(struct sampler_alloc *a, const struct uprobe_target *target, uint32_t set,
                          uint64_t offset, enum alloc_malloc argument, struct error *err);
+/* Takes out the probe of @set at @offset of @target, which that had put. -ENOENT: there is none. */
+int sampler_alloc_unmalloc(struct sampler_alloc *a, const struct uprobe_target *target,
+                           uint32_t set, uint64_t offset);
 /* Gets how often process @pid called those since the first of them. -ENOENT: it has none. */
 int sampler_alloc_mallocs(const struct sampler_alloc *a, int32_t pid, uint64_t *ret);
 /* Ends both. -ENOENT: it counts none there. */

@@ -206,6 +206,18 @@ int sampler_alloc_malloc(struct sampler_alloc *a, const struct uprobe_target *ta
     return r < 0 ? r : call_state(a, at, err);
 }
 
+int sampler_alloc_unmalloc(struct sampler_alloc *a, const struct uprobe_target *target,
+                           uint32_t set, uint64_t offset)
+{
+    const struct call_probe c = { .pid = target->pid, .set = set, .malloc = true };
+    struct call_probe *at = c.pid > 0 ? find_place(a, &c, target, offset) : NULL;
+
+    if (!at)
+        return -ENOENT;
+    drop_call(a, at);
+    return 0;
+}
+
 int sampler_alloc_mallocs(const struct sampler_alloc *a, int32_t pid, uint64_t *ret)
 {
     uint32_t key = (uint32_t)pid;

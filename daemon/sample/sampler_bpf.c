@@ -260,6 +260,12 @@ int sampler_malloc(struct sampler *s, const struct uprobe_target *target, uint32
     return r == -EAGAIN ? error_set(err, r, "no set of calls of that number runs") : r;
 }
 
+int sampler_unmalloc(struct sampler *s, const struct uprobe_target *target, uint32_t set,
+                     uint64_t offset)
+{
+    return alloc_of(s) ? sampler_alloc_unmalloc(alloc_of(s), target, set, offset) : -ENOENT;
+}
+
 int sampler_mallocs(const struct sampler *s, int32_t pid, uint64_t *ret)
 {
     return alloc_of(s) ? sampler_alloc_mallocs(alloc_of(s), pid, ret) : -ENOENT;

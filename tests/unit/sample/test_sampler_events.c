@@ -214,6 +214,7 @@ START_TEST(counts_no_mallocs_without_a_probe)
         ck_assert_int_eq(sampler_alloc_mallocs(alloc, pid, &calls), -ENOENT);
         ck_assert_int_eq(sampler_program_alloc.start(alloc, 0, &event, 1, &err), 0);
         ck_assert_int_lt(sampler_alloc_malloc(alloc, &of, 0, 0, ALLOC_MALLOC_FIRST, &err), 0);
+        ck_assert_int_eq(sampler_alloc_unmalloc(alloc, &of, 0, 0), -ENOENT);
         ck_assert_int_eq(sampler_alloc_mallocs(alloc, pid, &calls), -ENOENT);
         sampler_program_alloc.free(alloc);
     }
