@@ -26,9 +26,10 @@ struct probe_entry *probe_table_find(const struct probe_table *t, const struct p
 
 static void take_out(const struct probe_table *t, struct broker *b, struct probe_entry *e)
 {
-    if (asked_probes_stand(&e->asked))
+    if (e->may_stand)
         t->kind->take_out(b, e);
     e->asked = (struct asked_probes){ 0 };
+    e->may_stand = false;
 }
 
 /* Returns the entry of @p and @set, made if need be. NULL: there is no room. */
@@ -96,6 +97,7 @@ int probe_table_put(struct probe_table *t, const struct probe_env *env, struct p
     if (now_ns >= e->asked.again_ns || (until_ns > now_ns && e->asked.again_ns != UINT64_MAX)) {
         r = ask(t, env, e, p, what, &reason);
         asked_probes_note(&e->asked, r, &reason);
+        e->may_stand |= asked_probes_stand(&e->asked);
     }
     return asked_probes_answer(&e->asked, until_ns, err);
 }
@@ -133,7 +135,9 @@ void probe_table_sweep_end(struct probe_table *t, struct broker *b)
 void probe_table_lost(struct probe_table *t, uint32_t set)
 {
     for (struct probe_entry *e = t->first; e; e = e->next) {
-        if (e->set == set)
-            e->asked = (struct asked_probes){ 0 };
+        if (e->set != set)
+            continue;
+        e->asked = (struct asked_probes){ 0 };
+        e->may_stand &= set == PROBE_NO_SET;
     }
 }

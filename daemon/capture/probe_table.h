@@ -26,6 +26,7 @@ struct probe_entry {
     uint32_t set;
     uint64_t since_ns; /* from then on samples of its probes are of this image of the process */
     struct asked_probes asked;
+    bool may_stand; /* some stood, or were coming, since they were last taken out */
 };
 
 struct probe_kind {
@@ -74,5 +75,6 @@ void probe_table_want(struct probe_table *t, const struct proc_id *id, uint32_t 
 void probe_table_sweep_begin(struct probe_table *t);
 /* Ends it: takes out what is not wanted. */
 void probe_table_sweep_end(struct probe_table *t, struct broker *b);
-/* Notes that @set has ended, and its probes with it. */
+/* Notes that @set has ended, and its probes with it. With PROBE_NO_SET another set may keep them:
+ * they are put again if they are wanted, and else taken out. */
 void probe_table_lost(struct probe_table *t, uint32_t set);

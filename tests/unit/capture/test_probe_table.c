@@ -60,11 +60,23 @@ static void teardown(void)
     ck_assert_uint_eq(table.count, 0);
 }
 
-static int probe(int i, uint64_t until_ns, struct error *err)
+static int probe_of(int i, uint32_t set, uint64_t until_ns, struct error *err)
 {
     const struct probe_env env = { NULL, NULL };
 
-    return probe_table_put(&table, &env, &processes[i], SET, "what", until_ns, err);
+    return probe_table_put(&table, &env, &processes[i], set, "what", until_ns, err);
+}
+
+static int probe(int i, uint64_t until_ns, struct error *err)
+{
+    return probe_of(i, SET, until_ns, err);
+}
+
+static void sweep_all(void)
+{
+    probe_table_sweep_begin(&table);
+    probe_table_sweep_end(&table, NULL);
+    ck_assert_uint_eq(table.count, 0);
 }
 
 START_TEST(they_stay_while_they_are_wanted)
@@ -95,7 +107,40 @@ START_TEST(lost_ones_are_put_again)
     probe_table_lost(&table, SET);
     ck_assert_int_eq(probe(0, 0, NULL), 0);
     ck_assert_uint_eq(puts_done, 2);
+    probe_table_lost(&table, SET);
+    sweep_all();
     ck_assert_uint_eq(taken_out, 0); /* they went with their set */
+}
+END_TEST
+
+START_TEST(those_that_another_set_keeps_are_taken_out)
+{
+    ck_assert_int_eq(probe_of(0, PROBE_NO_SET, 0, NULL), 0);
+    ck_assert_int_eq(probe_of(1, PROBE_NO_SET, 0, NULL), 0);
+    probe_table_lost(&table, PROBE_NO_SET);
+    probe_table_sweep_begin(&table);
+    ck_assert_int_eq(probe_of(1, PROBE_NO_SET, 0, NULL), 0); /* of the other set */
+    probe_table_sweep_end(&table, NULL);
+    ck_assert_uint_eq(puts_done, 3);
+    ck_assert_uint_eq(taken_out, 1);
+    sweep_all();
+    ck_assert_uint_eq(taken_out, 2);
+}
+END_TEST
+
+START_TEST(some_of_them_may_stand_after_a_failure)
+{
+    result = -EINPROGRESS;
+    ck_assert_int_eq(probe(0, 0, NULL), -EINPROGRESS);
+    probe_table_find(&table, &processes[0].id, SET)->asked = (struct asked_probes){ 0 };
+    result = -ENOEXEC;
+    ck_assert_int_eq(probe(0, 0, NULL), -ENOEXEC);
+    sweep_all();
+    ck_assert_uint_eq(taken_out, 1);
+    result = ASKED_PROBES_READING;
+    ck_assert_int_eq(probe(0, 0, NULL), -EAGAIN);
+    sweep_all();
+    ck_assert_uint_eq(taken_out, 1); /* the broker was not asked */
 }
 END_TEST
 
@@ -143,6 +188,8 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, they_stay_while_they_are_wanted);
     tcase_add_test(tc, lost_ones_are_put_again);
+    tcase_add_test(tc, those_that_another_set_keeps_are_taken_out);
+    tcase_add_test(tc, some_of_them_may_stand_after_a_failure);
     tcase_add_test(tc, those_of_the_image_before_an_exec_go);
     tcase_add_test(tc, a_failure_is_remembered);
     tcase_add_test(tc, there_is_room_for_so_many);
