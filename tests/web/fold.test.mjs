@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { foldFrames } from "../../web/shared/fold.js";
 import { matchGroups, compileSearch, widestMatch } from "../../web/shared/search.js";
-import { KINDS } from "../../web/shared/kinds.js";
+import { KIND, KINDS } from "../../web/shared/kinds.js";
 import { sumKinds } from "../../web/shared/methods.js";
 import { mergeTiers } from "../../web/shared/tiers.js";
 import { Shape } from "../../web/shared/shape.js";
-import { buildTree, nodeName, pathTo } from "../../web/shared/tree.js";
+import { buildTree, nodeName, openProfile, pathTo } from "../../web/shared/tree.js";
 import { profileOf } from "./fixture.mjs";
 
 const START = ["native clone3", "native start_thread", "jvm thread_entry", "stub call_stub"];
@@ -36,6 +36,38 @@ test("frames that start a thread become one, those between Java and what it wait
         [["[VM frames]", "Pool.run", "Unsafe.park", "park"], 7],
         [["[VM frames]", "Pool.run", "do_syscall_64"], 3],
     ]);
+});
+
+test("native callers of Java stay, the frames of the VM around them become one", () => {
+    const jni = ["jvm jni_CallStaticVoidMethod", "jvm JavaCalls_call", "stub call_stub"];
+    const profile = profileOf([
+        [["native clone3", "native start_thread", "native Server_run", "native Server_handle", ...jni, "c2 Rules.match"], 5],
+        [["native main", ...jni.slice(2), "c2 Rules.load"], 3],
+        [["thread t", "native clone3", "native start_thread", "native ThreadJavaMain", "native JavaMain", ...jni, "c2 Main.main"], 2],
+    ]);
+
+    assert.deepEqual(stacksOf(foldFrames(profile)), [
+        [["[VM frames]", "Server_run", "Server_handle", "[VM frames]", "Rules.match"], 5],
+        [["main", "call_stub", "Rules.load"], 3],
+        [["t", "[VM frames]", "Main.main"], 2],
+    ]);
+});
+
+test("frames of the C library and of the launcher are known by their file", () => {
+    const raw = profileOf([
+        [["native 0x94ac3", "native 0x1268c0", "c2 Pool.run"], 5],
+    ], { raw: true });
+    const inFile = (file) => {
+        const strings = [...raw.strings, file];
+        const frames = raw.frames.map((value, i) => (i % 5 === 2 && raw.frames[i - 1] === KIND.NATIVE ? strings.length - 1 : value));
+
+        return stacksOf(foldFrames(openProfile({ ...raw, strings, frames })))[0][0];
+    };
+
+    for (const file of ["libc.so.6", "/usr/lib/ld-musl-x86_64.so.1", "libjli.so", "libc-2.31.so"])
+        assert.deepEqual(inFile(file), ["[VM frames]", "Pool.run"], file);
+    for (const file of ["libcurl.so.4", "ldapd", "libserver.so"])
+        assert.deepEqual(inFile(file), ["0x94ac3", "0x1268c0", "Pool.run"], file);
 });
 
 test("a thread without Java keeps its native frames, one that waits for the VM those of the VM", () => {
