@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import test from "node:test";
-import { hasLocks, locksOf, ownersText } from "../../web/page/locktable.js";
+import { hasLocks, locksOf, ownersText, signalsText } from "../../web/page/locktable.js";
 
 const NAMES = ["[a-0 tid=1]", "[a-1 tid=2]", "Main.run", "[monitor]", "Shop", "[condition]", "java.lang.Object.wait"];
 const frames = NAMES.map((name, i) => ({ name, kind: i < 2 ? "thread" : "c2" }));
@@ -24,6 +24,24 @@ test("locks by class and way, those that a thread had first", () => {
 
 test("owners beyond the third are counted", () => {
     assert.match(ownersText({ value: 10, owners: [["a", 4], ["", 2], ["b", 2], ["c", 1], ["d", 1]] }), /^a 40.*b 20.*c 10.*, 1 more$/);
+});
+
+test("a futex ranks as a lock that a thread may have", () => {
+    const ways = ["[condition]", "[futex]"];
+    const locks = locksOf({
+        frames: [...ways, "x"].map((name) => ({ name, kind: "native" })),
+        stacks: ways.map((way, i) => ({ frames: [i, 2], samples: 1, value: 900 - i })),
+    });
+
+    assert.deepEqual(locks.map(({ way }) => way), ["[futex]", "[condition]"]);
+});
+
+test("waits for the end of a thread or at a barrier are none of idle threads", () => {
+    const text = (...ways) => signalsText(ways.map((way) => ({ way }))).replaceAll("\u00a0", " ");
+
+    assert.equal(text("[park]", "[condition]"), "2 waits for a signal, as of idle threads");
+    assert.equal(text("[join]"), "1 other wait");
+    assert.equal(text("[notify]", "[join]", "[barrier]"), "1 wait for a signal, as of idle threads, and 2 other waits");
 });
 
 test("events that have locks", () => {

@@ -12,8 +12,10 @@ const LOCK_WAYS = {
     "[mutex]": "mutex", "[rwlock]": "read-write lock", "[semaphore]": "semaphore", "[barrier]": "barrier", "[join]": "join", "[futex]": "futex",
 };
 
-// Ways to wait for what another thread has; in the others a thread waits for a signal, as an idle one does.
-const EXCLUSIVE = ["[monitor]", "[lock]", "[mutex]", "[rwlock]", "[semaphore]"];
+// Ways to wait for what another thread has, or, of a futex, may have. An idle thread waits for a signal, in one of the other ways
+// but those of UNTIL.
+const EXCLUSIVE = ["[monitor]", "[lock]", "[mutex]", "[rwlock]", "[semaphore]", "[futex]"];
+const UNTIL = ["[barrier]", "[join]"]; // for other threads to come or end
 
 export const hasLocks = (event) => LOCK_EVENTS.includes(event);
 
@@ -53,6 +55,16 @@ export function ownersText({ owners, value }) {
     const more = known.length - LOCK_OWNERS;
 
     return [...known.slice(0, LOCK_OWNERS).map(([name, n]) => `${name} ${formatShare(n, value)}`), ...more > 0 ? [`${more} more`] : []].join(", ");
+}
+
+// What the row says that stands for @locks, which no thread has; "2 waits for a signal, as of idle threads, and 1 other wait".
+export function signalsText(locks) {
+    const other = locks.filter(({ way }) => UNTIL.includes(way)).length, signals = locks.length - other;
+
+    return [
+        ...signals ? [`${plural(signals, "wait", "waits")} for a signal, as of idle threads`] : [],
+        ...other ? [plural(other, "other wait", "other waits")] : [],
+    ].join(", and ");
 }
 
 const LOCK_COLUMNS = [
@@ -101,7 +113,7 @@ export class LockTable {
         if (signals.length && !areSignalsShown)
             rows.push(element("tr", {}, element("td", { colspan: LOCK_COLUMNS.length }, element("button", { type: "button", class: "name",
                 onclick: () => { this.areSignalsShown = true; this.fill(); } },
-            `${plural(signals.length, "wait", "waits")} for a signal, as of idle threads: ${formatValue(time, "nanoseconds")} …`))));
+            `${signalsText(signals)}: ${formatValue(time, "nanoseconds")} …`))));
         this.body.replaceChildren(...rows);
     }
 
