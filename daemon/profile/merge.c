@@ -134,19 +134,22 @@ static int merge_frame(struct merger *m, uint32_t frame, uint32_t *ret)
     return r;
 }
 
-/* Makes of @s, whose time is CLOCK_REALTIME, the part that lies in the slice. False: nothing of it
- * does. */
+/* Makes of @s, whose time is CLOCK_REALTIME, the part that lies in the slice. What stands for
+ * several waits has them end together, each as long as their average, and counts as the one look
+ * that it was. False: nothing of it lies there. */
 static bool merge_part(const struct merger *m, struct profile_sample *s)
 {
-    uint64_t from_ns = s->time_ns - MIN(s->value, s->time_ns), to_ns;
+    uint64_t waits = MAX(s->count, UINT32_C(1)), took_ns = s->value / waits, from_ns, to_ns;
 
     if (!m->slice->spans || !PROFILE_SAMPLE_STATE(s->flags))
         return s->time_ns >= m->slice->from_ns && s->time_ns < m->slice->to_ns;
-    from_ns = MAX(from_ns, m->slice->from_ns);
+    from_ns = MAX(s->time_ns - MIN(took_ns, s->time_ns), m->slice->from_ns);
     to_ns = MIN(s->time_ns, m->slice->to_ns);
     if (from_ns >= to_ns)
         return false;
-    s->value = to_ns - from_ns;
+    if (to_ns - from_ns < took_ns) /* else nothing is rounded */
+        s->value = (to_ns - from_ns) * waits;
+    s->count = 1;
     s->time_ns = MIN(s->time_ns, m->slice->to_ns - 1);
     return true;
 }

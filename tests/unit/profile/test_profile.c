@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profile/: views, filters and merges of profiles from hand-made frames. */
 #include "base/buf.h"
+#include "base/clock.h"
+#include "profile/waits.h"
 
 #include "recorded.h"
 #include "suite.h"
@@ -279,6 +281,41 @@ START_TEST(merges_two_profiles)
 }
 END_TEST
 
+/* A wait of 60 s, and a look that stands for ten waits of one second: the last half second of it is
+ * half of each of the ten. */
+START_TEST(a_look_that_stands_for_others_is_not_a_longer_wait)
+{
+    struct profile meta = { .events = { { .name = "offcpu", .period = NSEC_PER_SEC, .valued = 1 } },
+                            .event_count = 1 };
+    struct profile_slice slice = { .to_ns = UINT64_MAX, .spans = true };
+    struct profile *part = NULL, *p = NULL;
+    uint32_t f = recorded_frame("a.B", "f", FRAME_C2, 3),
+             g = recorded_frame("a.B", "g", FRAME_C2, 3);
+    struct profile_sample s = { .time_ns = 100 * NSEC_PER_SEC,
+                                .thread = main_thread,
+                                .flags = STATE_BLOCKED << PROFILE_SAMPLE_STATE_SHIFT };
+
+    s.value = 60 * NSEC_PER_SEC;
+    s.count = 1;
+    record_sample(rec, &s, &f, 1);
+    s.value = 10 * NSEC_PER_SEC;
+    s.count = 10;
+    record_sample(rec, &s, &g, 1);
+    ck_assert_int_eq(record_finish(rec, &meta, &part), 0);
+    ck_assert_int_eq(profile_merge(&part, 1, &slice, &meta, &p), 0);
+    ck_assert_uint_eq(p->total, 2); /* looks */
+    ck_assert_uint_eq(p->samples[0].value, 60 * NSEC_PER_SEC);
+    ck_assert_uint_eq(p->samples[1].value, 10 * NSEC_PER_SEC);
+    p = profile_unref(p);
+    slice.from_ns = 100 * NSEC_PER_SEC - NSEC_PER_SEC / 2;
+    ck_assert_int_eq(profile_merge(&part, 1, &slice, &meta, &p), 0);
+    ck_assert_uint_eq(p->samples[0].value, NSEC_PER_SEC / 2);
+    ck_assert_uint_eq(p->samples[1].value, 5 * NSEC_PER_SEC);
+    profile_unref(p);
+    profile_unref(part);
+}
+END_TEST
+
 START_TEST(rates_are_added_up_to_one_sample)
 {
     struct profile meta = { .events = { { .period = 100 } }, .event_count = 1 },
@@ -312,6 +349,7 @@ int main(void)
     tcase_add_test(tc, filters_by_patterns);
     tcase_add_test(tc, counts_how_leaves_are_known);
     tcase_add_test(tc, merges_two_profiles);
+    tcase_add_test(tc, a_look_that_stands_for_others_is_not_a_longer_wait);
     tcase_add_test(tc, rates_are_added_up_to_one_sample);
     return suite_run_case("profile", tc);
 }
