@@ -88,27 +88,32 @@ static struct looked_thread *next_thread(struct looked_threads *l, const struct 
     return t;
 }
 
-static int64_t bounded(int64_t ns)
+/* Sets what @t is owed for @state to @ns, as far as it may be owed. */
+static void set_owed(struct looked_threads *l, struct looked_thread *t, enum looked_state state,
+                     int64_t ns)
 {
-    return MAX(MIN(ns, (int64_t)LOOKED_OWED_MAX_NS), -(int64_t)LOOKED_OWED_MAX_NS);
+    const int64_t MOST = (int64_t)LOOKED_OWED_MAX_NS;
+
+    l->lost_ns += ns > MOST ? (uint64_t)(ns - MOST) : 0;
+    t->owed_ns[state] = MAX(MIN(ns, MOST), -MOST);
 }
 
 /* Adds the time since the last look. A thread that no pass has met stands for those like it that
  * began and ended between two passes, and gets all the time between them. */
-static void owe(const struct looked_threads *l, struct looked_thread *t,
-                const struct looks_entry *e, enum looked_state state)
+static void owe(struct looked_threads *l, struct looked_thread *t, const struct looks_entry *e,
+                enum looked_state state)
 {
     uint64_t between_ns = l->before_ns ? (l->now_ns - l->before_ns) * l->parts : 0;
     int64_t queued;
 
     if (!t->looked_ns && e->found != LOOKS_RUNS) {
-        t->owed_ns[state] = (int64_t)between_ns;
+        set_owed(l, t, state, (int64_t)between_ns);
     } else if (t->looked_ns) {
         queued = (int64_t)(e->queued_ns - MIN(t->queued_ns, e->queued_ns));
-        t->owed_ns[LOOKED_RUNNABLE] = bounded(t->owed_ns[LOOKED_RUNNABLE] + queued);
-        t->owed_ns[LOOKED_BLOCKED] =
-            bounded(t->owed_ns[LOOKED_BLOCKED] + (int64_t)(l->now_ns - t->looked_ns) - queued -
-                    (int64_t)(e->ran_ns - t->ran_ns));
+        set_owed(l, t, LOOKED_RUNNABLE, t->owed_ns[LOOKED_RUNNABLE] + queued);
+        set_owed(l, t, LOOKED_BLOCKED,
+                 t->owed_ns[LOOKED_BLOCKED] + (int64_t)(l->now_ns - t->looked_ns) - queued -
+                     (int64_t)(e->ran_ns - t->ran_ns));
     }
     t->ran_ns = e->ran_ns;
     t->queued_ns = e->queued_ns;
@@ -135,6 +140,7 @@ uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry 
     bool stays = t && e->found == LOOKS_SAME && t->pass;
     uint64_t ns;
 
+    l->forgotten = false;
     if (!t)
         return 0;
     if (t->placed && t->ran_ns == e->ran_ns && e->found != LOOKS_RUNS)
@@ -142,6 +148,7 @@ uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry 
     if (!stays)
         leave_place(l, t);
     owe(l, t, e, state);
+    l->forgotten = e->found == LOOKS_SAME && !stays;
     if (e->found == LOOKS_RUNS)
         return 0;
     if (stays) { /* it was blocked there before it was woken */
@@ -153,6 +160,8 @@ uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry 
         t->pass = e->found == LOOKS_PLACE ? l->no : t->pass;
         return 0;
     }
+    if (e->found == LOOKS_LEFT || l->forgotten)
+        return 0; /* no other thread stands for it: the time stays owed */
     ns = settle(t, state);
     if (e->found != LOOKS_PLACE) {
         l->lost_ns += l->weight > 1 ? 0 : ns; /* else those that are written stand for it */

@@ -38,7 +38,7 @@ struct looked_thread {
 struct looked_threads {
     struct looked_thread *threads, *next; /* owned, by host_tid; next: of the pass under way */
     size_t count, cap, next_count, next_cap, at;
-    bool passing;
+    bool passing, forgotten;    /* forgotten: of the last thread it is not known where it stays */
     uint64_t now_ns, before_ns; /* of the pass, and of the one before; 0: none */
     uint32_t no;                /* of the pass, from 1 on */
     uint32_t parts, part;
@@ -47,7 +47,7 @@ struct looked_threads {
     void (*put)(void *cookie, const struct looked_thread *t, enum looked_state state, uint64_t ns);
     void *cookie;
     uint64_t left_out; /* looks at threads for which there was no room */
-    uint64_t lost_ns;  /* time at places that were never known */
+    uint64_t lost_ns;  /* time at places that were never known, or that was owed for too long */
 };
 
 /* Frees what it holds. */

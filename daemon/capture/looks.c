@@ -27,15 +27,16 @@ struct found {
     size_t n;
 };
 
-/* Hands to the recorder that @t spent @ns there, up to @time_ns. */
+/* Hands to the recorder that @t, and others that it stands for, spent @ns there, up to @time_ns.
+ * @threads: how many they are. */
 static void put_sample(struct looks *l, const struct looked_thread *t, const struct found *f,
-                       enum looked_state state, uint64_t time_ns, uint64_t ns)
+                       enum looked_state state, uint64_t time_ns, uint64_t ns, uint32_t threads)
 {
     enum thread_state as = state == LOOKED_RUNNABLE ? STATE_RUNNABLE : STATE_BLOCKED;
     struct profile_thread thread = { .host_tid = (int32_t)t->host_tid, .name = t->name };
     struct profile_sample sample = { .time_ns = time_ns,
                                      .value = ns,
-                                     .count = 1,
+                                     .count = threads,
                                      .mode = t->mode,
                                      .event = f->event,
                                      .flags =
@@ -51,7 +52,7 @@ static void put_held(struct looks *l, const struct looked_thread *t, uint32_t st
 {
     f->frames = l->frames;
     f->n = record_held(l->stacks, stack, l->frames, PLACE_FRAMES_MAX);
-    put_sample(l, t, f, state, t->looked_ns, ns);
+    put_sample(l, t, f, state, t->looked_ns, ns, 1);
 }
 
 /* A thread that waits for a lock waits until it runs again. */
@@ -111,13 +112,27 @@ static struct looked_process *find_process(struct looks *l, int32_t host_pid)
     return NULL;
 }
 
+/* Has @p's places written again after a while, however often that was so before. */
+static void want_again(struct looked_process *p)
+{
+    p->incomplete = true;
+    p->patience_ns = MIN(p->patience_ns, PATIENCE_MAX_NS);
+}
+
 /* Has the next pass look at @p's threads as if they had run. */
 static void begin_epoch(struct looks *l, struct looked_process *p, uint64_t now_ns)
 {
     p->epoch = ++l->last_epoch ? l->last_epoch : ++l->last_epoch;
     p->epoch_ns = now_ns;
     p->incomplete = false;
-    broker_look_process(l->o.broker, p->id.host_pid, p->epoch, NULL);
+    if (broker_look_process(l->o.broker, p->id.host_pid, p->epoch, NULL) < 0)
+        want_again(p);
+}
+
+static void begin_epochs(struct looks *l, uint64_t now_ns)
+{
+    for (size_t i = 0; i < l->process_count; i++)
+        begin_epoch(l, &l->processes[i], now_ns);
 }
 
 struct choice {
@@ -175,8 +190,7 @@ static void choose_processes(struct looks *l, uint64_t now_ns)
 static void begin_again(struct looks *l, uint64_t now_ns)
 {
     looked_threads_forget(&l->threads);
-    for (size_t i = 0; i < l->process_count; i++)
-        begin_epoch(l, &l->processes[i], now_ns);
+    begin_epochs(l, now_ns);
 }
 
 static void renew_stacks(struct looks *l)
@@ -200,6 +214,16 @@ void looks_use_table(struct looks *l, struct frame_table *table)
 
 /* ---- a pass ---- */
 
+/* Notes that the program left out the place of a thread, as it was written before, and flamed does
+ * not know it. */
+static void note_forgotten(struct looks *l, const struct looks_entry *e)
+{
+    struct looked_process *p = find_process(l, (int32_t)e->host_pid);
+
+    if (p)
+        want_again(p);
+}
+
 /* Takes an entry of @n bytes at most. Returns its bytes; 0: it is not whole, or wrong. */
 static size_t take_entry(struct looks *l, const char *p, size_t n)
 {
@@ -207,6 +231,7 @@ static size_t take_entry(struct looks *l, const char *p, size_t n)
     const struct sample_record *found = (const void *)(p + sizeof(*e));
     struct sample_record rec;
     uint64_t ns;
+    bool passed;
 
     if (n < sizeof(*e) || n - sizeof(*e) < e->bytes)
         return 0;
@@ -215,13 +240,17 @@ static size_t take_entry(struct looks *l, const char *p, size_t n)
          e->bytes != sizeof(rec) + ((size_t)found->kernel_count + found->user_count) * 8))
         return 0;
     ns = looked_threads_take(&l->threads, e);
-    l->moved += e->found == LOOKS_PLACE || e->found == LOOKS_PASSED;
-    l->stats.passed_over += e->found == LOOKS_PASSED;
+    if (l->threads.forgotten)
+        note_forgotten(l, e);
+    passed = e->found == LOOKS_PASSED || e->found == LOOKS_LEFT;
+    l->moved += passed || e->found == LOOKS_PLACE;
+    l->stats.passed_over += passed;
     if (e->found == LOOKS_PLACE) {
         rec = *found;
         rec.set = LOOKS_SET;
         rec.flush = l->threads.no;
         rec.value = ns;
+        rec.weight = (uint32_t)(l->threads.weight + 0.5);
         rec.wait_ns = MAX(ns, UINT64_C(1));
         l->stats.walked++;
         l->walks--;
@@ -230,8 +259,8 @@ static size_t take_entry(struct looks *l, const char *p, size_t n)
     return sizeof(*e) + e->bytes;
 }
 
-/* Reads the iterator to its end. */
-static void read_pass(struct looks *l, int fd)
+/* Reads the iterator to its end. False: it did not come to it. */
+static bool read_pass(struct looks *l, int fd)
 {
     _cleanup_free_ char *buffer = malloc(READ_BYTES);
     size_t n = 0, at, bytes;
@@ -242,13 +271,14 @@ static void read_pass(struct looks *l, int fd)
         if (got < 0 && (errno == EAGAIN || errno == EINTR))
             continue;
         if (got <= 0)
-            return;
+            break;
         n += (size_t)got;
         for (at = 0; (bytes = take_entry(l, buffer + at, n - at)) > 0; at += bytes)
             ;
         n -= at;
         memmove(buffer, buffer + at, n);
     }
+    return buffer && got == 0 && n == 0;
 }
 
 /* Decides how many threads the pass walks. Returns how many of those that have run each stands for.
@@ -309,7 +339,8 @@ void looks_tick(struct looks *l, uint64_t now_ns)
     now_ns = l->passed_ns = clock_monotonic_ns();
     l->moved = 0;
     looked_threads_begin(&l->threads, now_ns, weight, look.parts, look.part);
-    read_pass(l, fd);
+    if (!read_pass(l, fd)) /* threads that it did not come to count as ended, and may come again */
+        begin_epochs(l, now_ns);
     looked_threads_end(&l->threads);
     if (record_bytes(l->stacks) > LOOKS_STACKS_MAX_BYTES)
         renew_stacks(l);
@@ -343,13 +374,37 @@ static void know(struct looks *l, const struct incoming *in, struct looked_threa
     t->process.owner = in->process->owner;
 }
 
-/* Holds the stack of @in as a place of @t. False: there is no memory. */
+/* Returns whether @t has a place for @in, which the pass of @in found it at. */
+static bool is_of_place(const struct looked_thread *t, const struct sample_record *rec)
+{
+    return t && t->pass == rec->flush;
+}
+
+/* Returns whether what @t has is the same place with a stack that is no worse than that of @in. */
+static bool has_better(const struct looked_thread *t, const struct incoming *in)
+{
+    bool has = in->rec->lock ? t->lock_stack != 0 : t->placed;
+
+    return has && !in->rec->value && in->flags & PROFILE_SAMPLE_TRUNCATED;
+}
+
+/* Holds the stack of @in as a place of @t, or of the lock that it waits for, whichever comes first.
+ * False: there is no memory. */
 static bool hold(struct looks *l, const struct incoming *in, struct looked_thread *t)
 {
     const struct named_stack *stack = in->naming->stack;
-    uint32_t *place = in->rec->lock ? &t->lock_stack : &t->stack;
+    bool lock = in->rec->lock;
 
-    return record_hold(l->stacks, stack->frames, stack->count, place) == 0;
+    if (record_hold(l->stacks, stack->frames, stack->count, lock ? &t->lock_stack : &t->stack) < 0)
+        return false;
+    if (lock) {
+        t->lock_flags = in->flags;
+        return true;
+    }
+    know(l, in, t);
+    t->flags = in->flags;
+    t->placed = true;
+    return true;
 }
 
 void looks_sample(struct looks *l, const struct incoming *in)
@@ -358,25 +413,19 @@ void looks_sample(struct looks *l, const struct incoming *in)
     enum looked_state state =
         rec->flags & SAMPLE_RUNNABLE && !rec->lock ? LOOKED_RUNNABLE : LOOKED_BLOCKED;
     struct looked_thread *t = looked_threads_find(&l->threads, rec->host_tid),
-                         gone = { .host_tid = rec->host_tid };
+                         one = { .host_tid = rec->host_tid };
     struct found f = { .event = rec->lock ? l->o.lock_event : l->o.event,
                        .flags = in->flags,
                        .frames = in->naming->stack->frames,
                        .n = in->naming->stack->count };
 
     note_incomplete(l, in);
-    if (t && t->pass == rec->flush && (t->placed || !rec->lock) && hold(l, in, t)) {
-        if (rec->lock) {
-            t->lock_flags = in->flags;
-            return;
-        }
-        know(l, in, t);
-        t->flags = in->flags;
-        t->placed = true;
-        t->place_ns[state] += rec->value;
-    } else if (rec->value) {
-        know(l, in, &gone);
-        put_sample(l, &gone, &f, state, rec->time_ns, rec->value);
+    if (is_of_place(t, rec) && (has_better(t, in) || hold(l, in, t)) && rec->weight <= 1) {
+        /* The time of its lock is that of its place. */
+        t->place_ns[state] += rec->lock ? 0 : rec->value;
+    } else if (rec->value) { /* of several threads, or of one that has moved on */
+        know(l, in, &one);
+        put_sample(l, &one, &f, state, rec->time_ns, rec->value, MAX(rec->weight, 1U));
     }
 }
 

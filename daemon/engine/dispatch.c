@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "proc/looking.h"
+#include "unwind/unwind.h"
 
 /* Gives a sample to each that wants it, until one's naming says that it waits. */
 static void dispatch_deliver(struct dispatch *d, struct incoming *in)
@@ -139,6 +140,8 @@ static void dispatch_bare(struct dispatch *d, struct process *p, const struct sa
 
     bare.flags &= (uint8_t)~SAMPLE_REGISTERS;
     bare.user_count = 0;
+    if (rec->set == LOOKS_SET) /* a later look may find it readable */
+        bare.user_end = UNWIND_END_NO_PROCESS;
     dispatch_known(d, p, &bare, frames);
 }
 

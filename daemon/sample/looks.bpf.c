@@ -49,7 +49,7 @@ struct {
 
 /* Written by the loader before each pass. */
 struct looks_pass pass;
-__u64 until_ns;   /* no walk begins later; CLOCK_MONOTONIC */
+__u64 until_ns;   /* no walk begins later; CLOCK_MONOTONIC; 0: the pass has not begun */
 __u32 last_tgid;  /* the process that was looked up last, 0: none, */
 __u32 last_pid;   /* its number in flamed's pid namespace, */
 __u32 last_epoch; /* and its epoch; 0: not wanted */
@@ -69,10 +69,17 @@ static __always_inline __u32 epoch_of(struct task_struct *task)
     return last_epoch;
 }
 
-/* Draws whether the place of a thread that has run is written. */
-static __always_inline bool is_drawn(void)
+/* Returns what is found of a thread that has run. What the draw leaves out is stood for by the
+ * others, so that nothing is drawn once no walk can be made. */
+static __always_inline __u8 draw(void)
 {
-    return pass.walks && bpf_get_prandom_u32() <= pass.share && bpf_ktime_get_ns() < until_ns;
+    __u64 now_ns = bpf_ktime_get_ns();
+
+    if (!until_ns)
+        until_ns = now_ns + LOOKS_PASS_NS;
+    if (!pass.walks || now_ns >= until_ns)
+        return LOOKS_LEFT;
+    return bpf_get_prandom_u32() <= pass.share ? LOOKS_PLACE : LOOKS_PASSED;
 }
 
 /* Writes the record of @task into @f. Returns its bytes. */
@@ -136,10 +143,8 @@ int looks_thread(struct bpf_iter__task *ctx)
         f->entry.found = LOOKS_RUNS;
     else if (known && known->epoch == epoch && known->switches == switches)
         f->entry.found = LOOKS_SAME;
-    else if (!known || !is_drawn())
-        f->entry.found = LOOKS_PASSED;
     else
-        f->entry.found = LOOKS_PLACE;
+        f->entry.found = known ? draw() : LOOKS_LEFT;
     if (f->entry.found == LOOKS_PLACE)
         f->entry.bytes = fill_place(f, task, runs);
     bytes = sizeof(f->entry) + f->entry.bytes;

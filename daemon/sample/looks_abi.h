@@ -5,7 +5,7 @@
 #include "sample/sample_abi.h"
 
 #define LOOKS_PROCESSES_MAX 4096
-/* A pass begins no walk after this much time. */
+/* A pass begins no walk later than this after its first thread. */
 #define LOOKS_PASS_NS 20000000ull
 #define LOOKS_SHARE_ALL 0xffffffffu /* of struct looks_pass */
 
@@ -14,6 +14,7 @@ enum looks_found {
     LOOKS_SAME,   /* it has not run since the pass that wrote LOOKS_PLACE last */
     LOOKS_PASSED, /* it has run, waits now, and is left out of this pass */
     LOOKS_PLACE,  /* the same, and the record of where it waits follows */
+    LOOKS_LEFT,   /* the same, and the pass has no walk or no time left */
 };
 
 struct looks_entry {

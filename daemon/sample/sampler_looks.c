@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/sampler_looks.h"
 
-#include "base/clock.h"
 #include "base/macros.h"
 #include "base/old_kernel.h"
 #include "sample/program.h"
@@ -94,7 +93,7 @@ int sampler_looks_open(struct sampler_looks *l, const struct looks_pass *pass, i
         return fd;
     l->skel->bss->pass = *pass;
     l->skel->bss->last_tgid = l->skel->bss->last_epoch = 0;
-    l->skel->bss->until_ns = clock_monotonic_ns() + LOOKS_PASS_NS;
+    l->skel->bss->until_ns = 0;
     *ret_fd = fd;
     return 0;
 }

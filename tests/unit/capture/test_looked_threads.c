@@ -143,6 +143,60 @@ START_TEST(a_share_stands_for_all)
 }
 END_TEST
 
+/* A pass without time does not look where a thread is. The next that does gives it all the time. */
+START_TEST(time_of_a_pass_that_was_cut_short_stays_owed)
+{
+    struct sums s = { 0 };
+    struct looked_threads l = looked(&s);
+
+    pass(&l, 1000, 4, LOOKS_LEFT, false, 0, 0);
+    pass(&l, 2000, 4, LOOKS_LEFT, false, 1, 0);
+    pass(&l, 3000, 4, LOOKS_LEFT, false, 2, 0);
+    ck_assert_uint_eq(pass(&l, 4000, 1, LOOKS_PLACE, false, 3, 0), 2997 * MS);
+    ck_assert_uint_eq(l.lost_ns, 0);
+    for (uint64_t i = 5; i <= 24; i++)
+        pass(&l, i * 1000, 4, LOOKS_LEFT, false, 3, 0);
+    ck_assert_uint_eq(l.lost_ns, 20000 * MS - LOOKED_OWED_MAX_NS);
+    looked_threads_deinit(&l);
+}
+END_TEST
+
+/* The program says that a thread is where it was, and it is not known where that is. */
+START_TEST(a_forgotten_place_is_noticed_and_its_time_stays_owed)
+{
+    struct sums s = { 0 };
+    struct looked_threads l = looked(&s);
+
+    pass(&l, 1000, 1, LOOKS_PLACE, false, 0, 0);
+    place(&l, 1, LOOKED_BLOCKED, 0);
+    pass(&l, 2000, 1, LOOKS_SAME, false, 0, 0);
+    ck_assert(!l.forgotten);
+    looked_threads_forget(&l);
+    pass(&l, 3000, 1, LOOKS_SAME, false, 0, 0);
+    ck_assert(l.forgotten);
+    ck_assert_uint_eq(pass(&l, 4000, 1, LOOKS_PLACE, false, 0, 0), 2000 * MS);
+    ck_assert(!l.forgotten);
+    ck_assert_uint_eq(l.lost_ns, 0);
+    looked_threads_deinit(&l);
+}
+END_TEST
+
+/* For a minute there was no pass: of a new thread as of a known one, little of that is owed. */
+START_TEST(a_long_time_without_a_pass_is_lost_and_counted)
+{
+    struct sums s = { 0 };
+    struct looked_threads l = looked(&s);
+
+    looked_threads_begin(&l, 1000 * MS, 1, 1, 0);
+    looked_threads_end(&l);
+    ck_assert_uint_eq(pass(&l, 61000, 1, LOOKS_PLACE, false, 0, 0), LOOKED_OWED_MAX_NS);
+    ck_assert_uint_eq(l.lost_ns, 60000 * MS - LOOKED_OWED_MAX_NS);
+    ck_assert_uint_eq(pass(&l, 121000, 1, LOOKS_PLACE, false, 1, 0), LOOKED_OWED_MAX_NS);
+    ck_assert_uint_eq(l.lost_ns, 119999 * MS - 2 * LOOKED_OWED_MAX_NS);
+    looked_threads_deinit(&l);
+}
+END_TEST
+
 /* A thread that waits for a second after another, each of which ends before the next pass but one:
  * those that are met stand for those that are not. */
 START_TEST(a_new_thread_stands_for_those_between_passes)
@@ -234,6 +288,9 @@ int main(void)
     tcase_add_test(tc, a_place_stays_until_it_is_known_better);
     tcase_add_test(tc, time_goes_by_state_to_where_it_is_met);
     tcase_add_test(tc, a_share_stands_for_all);
+    tcase_add_test(tc, time_of_a_pass_that_was_cut_short_stays_owed);
+    tcase_add_test(tc, a_forgotten_place_is_noticed_and_its_time_stays_owed);
+    tcase_add_test(tc, a_long_time_without_a_pass_is_lost_and_counted);
     tcase_add_test(tc, a_new_thread_stands_for_those_between_passes);
     tcase_add_test(tc, what_the_hypervisor_takes_does_not_add_up);
     tcase_add_test(tc, a_part_at_a_time_has_the_right_weights);
