@@ -154,12 +154,12 @@ static int become_supervisor(int argc, char **argv, const struct config *c, stru
 
 /* Starts flamed-push, whose program is @fd; -1: the configuration has come to name targets since
  * root started flamed. */
-static int start_pusher(int fd, int *ret_fd, struct error *err)
+static int start_pusher(int fd, const struct push_config *config, int *ret_fd, struct error *err)
 {
     _cleanup_close_ int own = -1;
     int r = fd < 0 ? supervise_open_push(&own, err) : 0;
 
-    return r < 0 ? r : pusher_start(fd < 0 ? own : fd, ret_fd, err);
+    return r < 0 ? r : pusher_start(fd < 0 ? own : fd, config, ret_fd, err);
 }
 
 /* The worker that the supervisor started: @argv[@sw->extra..] are the options it was given. */
@@ -187,7 +187,7 @@ static int supervised_worker(int argc, char **argv, const struct supervise_worke
     if (r == 0 && sw->config_fd >= 0)
         r = config_parse_fd(sw->config_fd, given, c, err);
     if (r == 0 && c->push)
-        r = start_pusher(sw->push_fd, &w.pusher_fd, err);
+        r = start_pusher(sw->push_fd, c->push, &w.pusher_fd, err);
     return r < 0 ? r : serving_run(c, &w, err);
 }
 
@@ -205,7 +205,7 @@ static int service_worker(int argc, char **argv, struct config *c, struct error 
 
     r = namer_start(&w.namer_fd, err);
     if (r == 0 && c->push)
-        r = start_pusher(-1, &w.pusher_fd, err);
+        r = start_pusher(-1, c->push, &w.pusher_fd, err);
     if (r < 0)
         return r;
     r = wire_connect(BROKER_SOCKET, &w.broker_fd, err);

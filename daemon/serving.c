@@ -400,6 +400,8 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
     r = peers_open(engine_opts.proc_fd, USERS_GROUP, &serve_opts.peers);
     if (r < 0)
         return error_code(err, r, "cannot prepare to know the clients");
+    if (w->pusher_fd >= 0)
+        peers_distrust_own(serve_opts.peers);
     sandbox_opts.cgroup_fd = peers_cgroup_fd(serve_opts.peers);
     r = access_rules_resolve(c->access, serve_opts.peers, err);
     if (r < 0)

@@ -15,6 +15,8 @@
 static const char NO_PEERS[] = "flamed cannot ask the kernel whose connection it is";
 static const char NOT_OPEN[] = "the other end has closed the connection already";
 static const char NO_NAME[] = "the user at the other end has no name on this machine";
+static const char OWN_USER[] =
+    "over TCP flamed's own user is no known user while flamed pushes: flamed-push runs as it";
 static const char NO_CREDENTIALS[] = "the socket does not tell who is at its other end";
 
 /* ---- opening ---- */
@@ -89,6 +91,11 @@ void peers_ask_holders(struct peers *s, peer_holders_fn fn, void *ctx)
     s->holders_ctx = ctx;
 }
 
+void peers_distrust_own(struct peers *s)
+{
+    s->distrusts_own = true;
+}
+
 int peers_cgroup_fd(const struct peers *s)
 {
     return s ? s->cgroup_fd : -1;
@@ -157,6 +164,11 @@ void peer_set_socket(const struct peers *s, const struct peer_socket *from, stru
     ret->tcp = true;
     ret->socket = *from;
     set_user(s, from->uid, ret);
+    if (ret->known && s->distrusts_own && from->uid == s->self_uid && from->uid != 0) {
+        ret->known = ret->member = false;
+        ret->groups = 0;
+        ret->problem = OWN_USER;
+    }
 }
 
 static void ask_tcp(struct peers *s, struct peer_text *t, const struct peer_connection *c,

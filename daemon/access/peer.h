@@ -35,7 +35,8 @@ struct peer {
     bool known;
     uint32_t uid;    /* of the socket; not 65534, which stands for all users without a name
                       * here */
-    bool member;     /* root, flamed's own user, or in the group of users */
+    bool member;     /* root, flamed's own user (see peers_distrust_own()), or in the group
+                      * of users */
     uint64_t groups; /* it is in, one bit for each of peers_add_group() */
     bool tcp;        /* by sock_diag: may be a container's, see peer_place() */
     struct peer_socket socket; /* over TCP, as of the last look */
@@ -56,6 +57,9 @@ struct peers *peers_close(struct peers *s);
  * before the sandbox, which hides the lists. */
 int peers_add_group(struct peers *s, const char *name, uint64_t *ret_bit);
 #define PEER_GROUPS_MAX 64
+/* Makes flamed's own user no known user over TCP, unless it is root, as long as @s lives. The reason
+ * is flamed-push, which runs as that user, and may connect. */
+void peers_distrust_own(struct peers *s);
 /* Returns a folder that must stay readable in the sandbox; -1: none. Borrowed. */
 int peers_cgroup_fd(const struct peers *s);
 

@@ -46,6 +46,7 @@ struct peers {
     int proc_fd;               /* borrowed */
     bool enclosed; /* we are in a pid namespace of our own: others cannot be looked at */
     uint32_t self_uid;
+    bool distrusts_own; /* over TCP */
     pthread_mutex_t lock;
     uint32_t sequence; /* of questions; guarded by lock, as is netlink_fd */
     struct peer_group {

@@ -25,6 +25,14 @@ static const struct {
     { (UINT64_C(1) << 16) - 1, 3, 3, 24 }, /* abstract sockets and signals outside */
 };
 #define NET_BINDS UINT64_C(1)
+#define NET_CONNECTS UINT64_C(2)
+#define NET_ABI 4
+#define RULE_NET_PORT 2 /* enum landlock_rule_type since ABI 4 */
+
+/* As in the kernel since ABI 4. */
+struct net_port_attr {
+    uint64_t allowed_access, port;
+};
 
 int landlock_new(bool net_too, struct landlock *ret, struct error *err)
 {
@@ -58,6 +66,21 @@ int landlock_allow(const struct landlock *l, int dir_fd, uint64_t rights, struct
                                                .parent_fd = dir_fd };
 
     if (syscall(SYS_landlock_add_rule, l->fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
+        return error_errno(err, "cannot add a Landlock rule");
+    return 0;
+}
+
+bool landlock_limits_tcp(const struct landlock *l)
+{
+    return l->abi >= NET_ABI;
+}
+
+int landlock_allow_connect(const struct landlock *l, uint16_t port, struct error *err)
+{
+    const struct net_port_attr rule = { NET_CONNECTS, port };
+
+    if (landlock_limits_tcp(l) &&
+        syscall(SYS_landlock_add_rule, l->fd, RULE_NET_PORT, &rule, 0) < 0)
         return error_errno(err, "cannot add a Landlock rule");
     return 0;
 }

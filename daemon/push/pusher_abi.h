@@ -10,6 +10,7 @@
 
 #define PUSHER_FD 3 /* of flamed-push: its socket */
 #define PUSHER_TARGETS_MAX 8
+#define PUSHER_PORTS_MAX 16 /* of targets and of their proxies, in its arguments */
 #define PUSHER_PIECE_BYTES ((size_t)32 << 10)
 #define PUSHER_BODY_MAX ((uint32_t)8 << 20)
 #define PUSHER_TEXT_BYTES 160

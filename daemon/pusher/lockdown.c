@@ -7,20 +7,26 @@
 #include "base/log.h"
 
 #include <fcntl.h>
+#include <grp.h>
+#include <linux/netlink.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <nss.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define MEMORY_BYTES ((rlim_t)256 << 20)
 #define DESCRIPTORS 128
+#define PORT_OF_NAMES 53
 
-/* Sockets, waiting, memory, threads that resolve names, files to read. No exec, no kill. */
+/* Waiting, memory, threads that resolve names, what sockets take. No exec, no kill. */
 static const int ALLOWED[] = {
     SCMP_SYS(bind), /* of netlink and UDP: resolving names; Landlock forbids it for TCP */
     SCMP_SYS(brk),
@@ -35,7 +41,6 @@ static const int ALLOWED[] = {
     SCMP_SYS(eventfd2),
     SCMP_SYS(exit),
     SCMP_SYS(exit_group),
-    SCMP_SYS(fcntl),
     SCMP_SYS(fstat),
     SCMP_SYS(futex),
     SCMP_SYS(getegid),
@@ -59,7 +64,6 @@ static const int ALLOWED[] = {
     SCMP_SYS(pipe2),
     SCMP_SYS(poll),
     SCMP_SYS(ppoll),
-    SCMP_SYS(prctl),
     SCMP_SYS(pread64),
     SCMP_SYS(read),
     SCMP_SYS(readlink),
@@ -80,8 +84,6 @@ static const int ALLOWED[] = {
     SCMP_SYS(setsockopt),
     SCMP_SYS(shutdown),
     SCMP_SYS(sigaltstack),
-    SCMP_SYS(socket),
-    SCMP_SYS(socketpair),
     SCMP_SYS(stat),
     SCMP_SYS(statx),
     SCMP_SYS(sysinfo),
@@ -93,22 +95,62 @@ static const int ALLOWED[] = {
 
 #define OPENS_TO_CHANGE (O_ACCMODE | O_CREAT | O_TRUNC)
 #define EXACT UINT64_C(0xffffffff)
+#define TYPE (EXACT & ~(uint64_t)(SOCK_CLOEXEC | SOCK_NONBLOCK))
+#define CONDITIONS_MAX 3
+
+/* Argument @number, of its bits @mask, has the value @value. */
+#define IS(number, mask, value)                                                                    \
+    {                                                                                              \
+        number, SCMP_CMP_MASKED_EQ, mask, value                                                    \
+    }
+#define SOCKET(family, type, protocol)                                                             \
+    {                                                                                              \
+        SCMP_SYS(socket), 3,                                                                       \
+        {                                                                                          \
+            IS(0, EXACT, family), IS(1, TYPE, type), IS(2, EXACT, protocol)                        \
+        }                                                                                          \
+    }
+
 static const struct {
     int call;
-    unsigned argument;
-    uint64_t mask, value;
+    unsigned count;
+    struct scmp_arg_cmp conditions[CONDITIONS_MAX];
 } ALLOWED_WITH[] = {
-    { SCMP_SYS(mmap), 2, PROT_EXEC, 0 },
-    { SCMP_SYS(mprotect), 2, PROT_EXEC, 0 },
+    { SCMP_SYS(mmap), 1, { IS(2, PROT_EXEC, 0) } },
+    { SCMP_SYS(mprotect), 1, { IS(2, PROT_EXEC, 0) } },
     /* threads and the worker's process, but no namespaces */
-    { SCMP_SYS(clone), 0,
-      CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
-          CLONE_NEWNET,
-      0 },
-    { SCMP_SYS(ioctl), 1, EXACT, FIONREAD },
-    { SCMP_SYS(ioctl), 1, EXACT, FIONBIO },
-    { SCMP_SYS(open), 1, OPENS_TO_CHANGE, 0 },
-    { SCMP_SYS(openat), 2, OPENS_TO_CHANGE, 0 },
+    { SCMP_SYS(clone),
+      1,
+      { IS(0,
+           CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
+               CLONE_NEWPID | CLONE_NEWNET,
+           0) } },
+    /* no owner of a descriptor, which would get signals */
+    { SCMP_SYS(fcntl), 1, { IS(1, EXACT, F_DUPFD) } },
+    { SCMP_SYS(fcntl), 1, { IS(1, EXACT, F_DUPFD_CLOEXEC) } },
+    { SCMP_SYS(fcntl), 1, { IS(1, EXACT, F_GETFD) } },
+    { SCMP_SYS(fcntl), 1, { IS(1, EXACT, F_SETFD) } },
+    { SCMP_SYS(fcntl), 1, { IS(1, EXACT, F_GETFL) } },
+    { SCMP_SYS(fcntl), 1, { IS(1, EXACT, F_SETFL) } },
+    { SCMP_SYS(ioctl), 1, { IS(1, EXACT, FIONREAD) } },
+    { SCMP_SYS(ioctl), 1, { IS(1, EXACT, FIONBIO) } },
+    { SCMP_SYS(open), 1, { IS(1, OPENS_TO_CHANGE, 0) } },
+    { SCMP_SYS(openat), 1, { IS(2, OPENS_TO_CHANGE, 0) } },
+    /* each worker ends with the process that starts it */
+    { SCMP_SYS(prctl), 2, { IS(0, EXACT, PR_SET_PDEATHSIG), IS(1, EXACT, SIGKILL) } },
+    /* engines and name servers; no MPTCP, which Landlock does not limit, and no Unix sockets */
+    SOCKET(AF_INET, SOCK_STREAM, 0),
+    SOCKET(AF_INET, SOCK_STREAM, IPPROTO_TCP),
+    SOCKET(AF_INET, SOCK_DGRAM, 0),
+    SOCKET(AF_INET, SOCK_DGRAM, IPPROTO_UDP),
+    SOCKET(AF_INET6, SOCK_STREAM, 0),
+    SOCKET(AF_INET6, SOCK_STREAM, IPPROTO_TCP),
+    SOCKET(AF_INET6, SOCK_DGRAM, 0),
+    SOCKET(AF_INET6, SOCK_DGRAM, IPPROTO_UDP),
+    /* which addresses this machine has: getaddrinfo() sorts by that */
+    SOCKET(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE),
+    /* libcurl wakes itself up; of this type a pair stays connected to itself */
+    { SCMP_SYS(socketpair), 2, { IS(0, EXACT, AF_UNIX), IS(1, TYPE, SOCK_STREAM) } },
 };
 
 /* What is not here fails: a library goes on without. */
@@ -120,9 +162,8 @@ static int filter_calls(void)
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ALLOWED); i++)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, ALLOWED[i], 0);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ALLOWED_WITH); i++)
-        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, ALLOWED_WITH[i].call, 1,
-                             SCMP_CMP(ALLOWED_WITH[i].argument, SCMP_CMP_MASKED_EQ,
-                                      ALLOWED_WITH[i].mask, ALLOWED_WITH[i].value));
+        r = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, ALLOWED_WITH[i].call, ALLOWED_WITH[i].count,
+                                   ALLOWED_WITH[i].conditions);
     if (r == 0) /* its flags cannot be looked at: glibc falls back to clone() */
         r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
     if (r == 0)
@@ -132,21 +173,40 @@ static int filter_calls(void)
 }
 
 /* /etc has resolv.conf and hosts, or links to files in these folders. */
-static int restrict_files(struct error *err)
+static int allow_folders(const struct landlock *l, struct error *err)
 {
     static const char *const FOLDERS[] = { "/etc", "/run/systemd/resolve", "/run/resolvconf",
                                            "/run/NetworkManager" };
-    _cleanup_(landlock_deinit) struct landlock l = LANDLOCK_NULL;
-    int r = landlock_new(/* net_too= */ false, &l, err);
+    int r = 0;
 
-    if (r > 0)
-        return 0;
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(FOLDERS); i++) {
         _cleanup_close_ int fd = open(FOLDERS[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
 
         if (fd >= 0)
-            r = landlock_allow(&l, fd, LANDLOCK_READS, err);
+            r = landlock_allow(l, fd, LANDLOCK_READS, err);
     }
+    return r;
+}
+
+static int restrict_reach(const uint16_t *ports, size_t n, struct error *err)
+{
+    _cleanup_(landlock_deinit) struct landlock l = LANDLOCK_NULL;
+    int r = landlock_new(/* net_too= */ true, &l, err);
+
+    if (r > 0) {
+        log_warn("this kernel has no Landlock: flamed-push may read what flamed's user may read, "
+                 "and connect to every port");
+        return 0;
+    }
+    if (r == 0 && !landlock_limits_tcp(&l))
+        log_info("this kernel's Landlock does not limit TCP (Linux 6.7 does): flamed-push may "
+                 "connect to every port");
+    if (r == 0)
+        r = allow_folders(&l, err);
+    if (r == 0)
+        r = landlock_allow_connect(&l, PORT_OF_NAMES, err);
+    for (size_t i = 0; r == 0 && i < n; i++)
+        r = landlock_allow_connect(&l, ports[i], err);
     return r < 0 ? r : landlock_enter(&l, err);
 }
 
@@ -157,23 +217,29 @@ static void limit(int resource, rlim_t value)
     setrlimit(resource, &limit);
 }
 
-int pusher_lockdown(struct error *err)
+int pusher_restrict(const uint16_t *ports, size_t n, struct error *err)
 {
     int r;
 
-    /* No module of another name service is loaded later: nothing becomes executable then. */
-    __nss_configure_lookup("hosts", "files dns");
-    limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_DATA, MEMORY_BYTES);
-    limit(RLIMIT_NOFILE, DESCRIPTORS);
+    setgroups(0, NULL); /* where flamed has the right, which it has not under systemd */
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
         return error_errno(err, "cannot set no_new_privs");
     r = capabilities_drop();
     if (r < 0)
         return error_code(err, r, "cannot drop capabilities");
-    r = restrict_files(err);
+    r = restrict_reach(ports, n, err);
     if (r < 0)
         return r;
     r = filter_calls();
     return r < 0 ? error_code(err, r, "cannot install the filter of system calls") : 0;
+}
+
+int pusher_lockdown(const uint16_t *ports, size_t n, struct error *err)
+{
+    /* No module of another name service is loaded later: nothing becomes executable then. */
+    __nss_configure_lookup("hosts", "files dns");
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_DATA, MEMORY_BYTES);
+    limit(RLIMIT_NOFILE, DESCRIPTORS);
+    return pusher_restrict(ports, n, err);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flamed-push: sends what flamed hands to it to the engines that the configuration names. It has
- * the network and nothing else: no store, no broker, no right. Its first process only starts the
- * second, again if that ends; both end with flamed.
+ * flamed-push [PORT...]: sends what flamed hands to it to the engines that the configuration names,
+ * and connects to these ports. It runs as flamed's user, with IP sockets and one Unix socket, to
+ * flamed: it cannot reach the Unix sockets of flamed and of the broker, and flamed takes it for no
+ * known user over TCP. Its first process only starts the second, again if that ends; both end with
+ * flamed.
  */
 #include "base/buf.h"
 #include "base/log.h"
@@ -159,9 +161,24 @@ static int keep(void)
     }
 }
 
-int main(void)
+/* Reads the ports that flamed names. Returns their number. */
+static size_t read_ports(int argc, char **argv, uint16_t ports[PUSHER_PORTS_MAX])
+{
+    size_t n = 0;
+
+    for (int i = 1; i < argc && n < PUSHER_PORTS_MAX; i++) {
+        uint64_t port;
+
+        if (span_parse_dec(span_of(argv[i]), &port) && port > 0 && port <= UINT16_MAX)
+            ports[n++] = (uint16_t)port;
+    }
+    return n;
+}
+
+int main(int argc, char **argv)
 {
     struct error err = ERROR_NULL;
+    uint16_t ports[PUSHER_PORTS_MAX];
     int r;
 
     log_init("flamed-push", LOG_LEVEL_INFO);
@@ -169,7 +186,7 @@ int main(void)
           "flamed-push"); /* it was started through an fd, whose number ps would show */
     r = transfer_prepare();
     if (r == 0)
-        r = pusher_lockdown(&err);
+        r = pusher_lockdown(ports, read_ports(argc, argv, ports), &err);
     if (r < 0) {
         log_err_errno(r, "%s", err.msg[0] ? err.msg : "cannot prepare libcurl");
         return 1;

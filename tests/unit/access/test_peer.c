@@ -200,6 +200,25 @@ START_TEST(the_kernel_tells_who_it_is)
 }
 END_TEST
 
+/* flamed-push is of flamed's user: over TCP that user is none that is known, and in no group. */
+START_TEST(own_user_is_distrusted)
+{
+    struct peer p;
+
+    peers->self_uid = ALICE;
+    p = ask(AF_INET, ALICE, false, END_STAYS);
+    ck_assert(p.known && p.member);
+    peers_distrust_own(peers);
+    p = ask(AF_INET, ALICE, false, END_STAYS);
+    ck_assert(!p.known && !p.member && !p.groups);
+    ck_assert_ptr_nonnull(strstr(p.problem, "flamed-push"));
+    p = ask(AF_UNIX, ALICE, false, END_STAYS);
+    ck_assert(p.known && p.member);
+    p = ask(AF_INET, 0, false, END_STAYS);
+    ck_assert(p.known && p.member);
+}
+END_TEST
+
 /* The kernel tells the groups on a Unix socket; over TCP the lists of the start do. */
 START_TEST(groups_are_told)
 {
@@ -380,6 +399,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, the_kernel_tells_who_it_is, 0, ARRAY_SIZE(CASES));
     tcase_add_test(tc, groups_are_told);
+    tcase_add_test(tc, own_user_is_distrusted);
     tcase_add_test(tc, a_line_that_is_cut_tells_nothing);
     tcase_add_test(tc, an_inode_that_two_sockets_have_proves_nothing);
     tcase_add_test(tc, a_port_that_is_used_again_names_nobody_else);

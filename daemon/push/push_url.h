@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The addresses of targets: hosts and ports. Pure; thread: any. */
+#pragma once
+
+#include "push/push_config.h"
+#include "push/pusher_abi.h"
+
+struct push_url {
+    struct span host; /* points into the text; without the brackets of IPv6 */
+    uint16_t port;    /* 0: the text names none */
+    bool tls;
+};
+
+/* Takes @url apart, which is http:// or https:// with a host. False: its port is none. */
+bool push_url_parse(struct span url, struct push_url *ret);
+/* Writes the ports to which the targets of @config and their proxies take connections, each once.
+ * Returns their number. */
+size_t push_ports(const struct push_config *config, uint16_t ret[PUSHER_PORTS_MAX]);
+/* Returns whether @t sends a secret (a password, credentials or a header) unencrypted to another
+ * machine. */
+bool push_shows_secret(const struct push_target *t);
