@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "push/partial.h"
+#include "pusher/hide.h"
 
 #include <curl/curl.h>
 #include <fcntl.h>
@@ -20,7 +21,8 @@ static struct buf trusted; /* the certificates that this machine trusts, in PEM 
 struct transfer {
     struct transfers *all;
     char *words; /* owned; NULL: no target */
-    CURL *easy;  /* under way; else NULL */
+    size_t words_bytes;
+    CURL *easy; /* under way; else NULL */
     struct curl_slist *headers;
     struct buf body, answer;
     uint32_t number, id;
@@ -92,9 +94,10 @@ int transfers_target(struct transfers *t, uint32_t target, struct span words)
     copy[words.n] = '\0'; /* an empty word ends them */
     end(x);
     if (x->words)
-        explicit_bzero(x->words, strlen(x->words));
+        explicit_bzero(x->words, x->words_bytes);
     free(x->words);
     x->words = copy;
+    x->words_bytes = words.n;
     return 0;
 }
 
@@ -256,16 +259,6 @@ static uint32_t failure_of(CURLcode c)
     }
 }
 
-/* Copies what can be printed. */
-static void copy_text(struct span s, char to[PUSHER_TEXT_BYTES])
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < s.n && n < PUSHER_TEXT_BYTES - 1; i++)
-        to[n++] = s.p[i] >= ' ' && s.p[i] <= '~' ? s.p[i] : ' ';
-    to[n] = '\0';
-}
-
 static void finish(struct transfer *x, CURLcode c)
 {
     struct pusher_answer a = { .failure = failure_of(c) };
@@ -282,7 +275,7 @@ static void finish(struct transfer *x, CURLcode c)
         if (status / 100 == 2)
             partial_parse(buf_span(&x->answer), &a.rejected, &why);
     }
-    copy_text(why, a.text);
+    hide_copy(x->words, why, a.text);
     end(x);
     x->all->done(x->all->cookie, x->number, x->id, &a);
 }
