@@ -95,7 +95,7 @@ static int add_series(const struct exporter *x, size_t from, size_t to, struct b
     char name[EVENT_NAME_BYTES];
     struct push_label labels[] = {
         { "__name__", name },
-        { "service_name", intern_get(p->strings, g->service).p },
+        { "service_name", fold_service(x->f, row->group).p },
         { "namespace", intern_get(p->strings, g->pod_namespace).p },
         { "service_version", intern_get(p->strings, g->version).p },
         { "hostname", x->o->host },

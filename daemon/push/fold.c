@@ -11,6 +11,7 @@
 #define FOLD_GROUP_BYTES ((size_t)8192)
 #define FOLD_FLAGS (PROFILE_SAMPLE_UNKNOWN | PROFILE_SAMPLE_TRUNCATED)
 #define NO_GROUP UINT32_MAX
+#define NO_FRAME UINT32_MAX
 
 struct fold_key { /* no padding: it is a key */
     uint32_t group, event, stack, flags;
@@ -41,37 +42,67 @@ static void lasting_attributes(struct span lines, struct buf *out)
     }
 }
 
+static int append_group(struct fold *f, const struct profile_process *group, char *attributes)
+{
+    size_t n = f->group_count;
+    struct profile_process *groups = reallocarray(f->groups, n + 1, sizeof(*groups));
+    char **all = groups ? reallocarray(f->attributes, n + 1, sizeof(*all)) : NULL;
+
+    if (groups)
+        f->groups = groups;
+    if (all)
+        f->attributes = all;
+    if (!all || !attributes) {
+        free(attributes);
+        return -ENOMEM;
+    }
+    groups[n] = *group;
+    all[n] = attributes;
+    f->group_count++;
+    return 0;
+}
+
+/* The group of all services that are too many. */
+static int add_other_services(struct folder *x, uint32_t *ret)
+{
+    static const struct profile_process NAMELESS;
+    struct fold *f = x->f;
+    int r = 0;
+
+    if (f->other_services == FOLD_OTHER) {
+        r = append_group(f, &NAMELESS, strdup(""));
+        f->other_services = r == 0 ? (uint32_t)(f->group_count - 1) : FOLD_OTHER;
+    }
+    *ret = f->other_services;
+    return r;
+}
+
 static int add_group(struct folder *x, const struct profile_process *q, uint32_t *ret)
 {
     const struct profile *p = x->f->p;
+    const struct profile_process group = { .service = q->service,
+                                           .version = q->version,
+                                           .pod_namespace = q->pod_namespace };
     _cleanup_buf_ struct buf attributes = BUF_NULL, name = BUF_NULL;
-    size_t n = x->f->group_count;
-    struct profile_process *groups;
-    char **all;
 
     buf_init(&attributes, FOLD_GROUP_BYTES);
     buf_init(&name, FOLD_GROUP_BYTES);
+    buf_add_str(&attributes, "");
     lasting_attributes(intern_get(p->strings, q->attributes), &attributes);
     buf_printf(&name, "%u %u %u ", q->service, q->version, q->pod_namespace);
     buf_add_span(&name, buf_span(&attributes));
-    if (attributes.error || name.error || intern_add(x->names, buf_span(&name), ret) < 0)
+    if (attributes.error || name.error)
         return -ENOMEM;
-    (*ret)--; /* 0 is the empty text */
-    if (*ret < n)
+    if (intern_find(x->names, buf_span(&name), ret)) {
+        (*ret)--; /* 0 is the empty text */
         return 0;
-    groups = reallocarray(x->f->groups, n + 1, sizeof(*groups));
-    if (groups)
-        x->f->groups = groups;
-    all = reallocarray(x->f->attributes, n + 1, sizeof(*all));
-    if (all)
-        x->f->attributes = all;
-    if (!groups || !all || !(all[n] = buf_take(&attributes, NULL)))
+    }
+    if (x->f->group_count >= FOLD_SERVICES_MAX)
+        return add_other_services(x, ret);
+    if (intern_add(x->names, buf_span(&name), ret) < 0)
         return -ENOMEM;
-    groups[n] = (struct profile_process){ .service = q->service,
-                                          .version = q->version,
-                                          .pod_namespace = q->pod_namespace };
-    x->f->group_count++;
-    return 0;
+    (*ret)--;
+    return append_group(x->f, &group, buf_take(&attributes, NULL));
 }
 
 static int find_groups(struct folder *x)
@@ -186,6 +217,7 @@ int fold_new(struct profile *p, size_t budget, struct fold **ret)
     if (!f)
         return -ENOMEM;
     f->p = profile_ref(p);
+    f->other_services = FOLD_OTHER;
     id_table_init(&x.keys, sizeof(struct fold_key), FOLD_ROWS_MAX);
     x.of_process = calloc(p->process_count + 1, sizeof(*x.of_process));
     r = x.of_process ? intern_new(FOLD_STRING_BYTES_MAX, &x.names) : -ENOMEM;
@@ -214,13 +246,19 @@ struct fold *fold_free(struct fold *f)
     return NULL;
 }
 
+struct span fold_service(const struct fold *f, uint32_t group)
+{
+    return group == f->other_services ? SPAN("[other services]")
+                                      : intern_get(f->p->strings, f->groups[group].service);
+}
+
 /* ---- profiles of rows ---- */
 
 struct unfolder {
     const struct fold *f;
     struct frame_table *table;
     struct record *record;
-    uint32_t *frames;  /* of the table, by frame of the profile */
+    uint32_t *frames;  /* of the table, by frame of the profile; NO_FRAME: not copied yet */
     uint32_t *threads; /* of the record, by group; NO_GROUP: none yet */
     uint32_t *stack;   /* [deepest + 1] */
     uint32_t other;    /* frame of the table */
@@ -249,7 +287,7 @@ static int thread_of(struct unfolder *u, uint32_t group)
 
     if (u->threads[group] != NO_GROUP)
         return 0;
-    r = string_in(u, g->service, &process.service);
+    r = frame_table_string(u->table, fold_service(u->f, group), &process.service);
     if (r == 0)
         r = string_in(u, g->version, &process.version);
     if (r == 0)
@@ -281,46 +319,54 @@ static int begin(struct unfolder *u, size_t rows)
 
     for (size_t i = 0; i < p->stack_count; i++)
         deepest = MAX(deepest, p->stacks[i].depth);
-    u->frames = calloc(p->frame_count + 1, sizeof(*u->frames));
+    u->frames = malloc((p->frame_count + 1) * sizeof(*u->frames));
     u->threads = malloc((u->f->group_count + 1) * sizeof(*u->threads));
     u->stack = calloc((size_t)deepest + 1, sizeof(*u->stack));
     if (!u->frames || !u->threads || !u->stack)
         return -ENOMEM;
+    memset(u->frames, 0xff, (p->frame_count + 1) * sizeof(*u->frames));
     memset(u->threads, 0xff, (u->f->group_count + 1) * sizeof(*u->threads));
     r = frame_table_new(FOLD_ROWS_MAX, FOLD_STRING_BYTES_MAX, &u->table);
-    if (r == 0)
-        r = profile_frames_into(p, u->table, u->frames);
     if (r == 0)
         r = other_frame(u);
     return r == 0 ? record_new(u->table, rows + 1, &u->record) : r;
 }
 
-/* Writes the frames of @row, leaf first. Returns their number. */
-static size_t frames_of(struct unfolder *u, const struct fold_row *row)
+/* Writes the frames of @row, leaf first, and copies those that no row before has. 0 and their
+ * number, or -errno. */
+static int frames_of(struct unfolder *u, const struct fold_row *row, size_t *ret)
 {
     const struct profile *p = u->f->p;
-    size_t n = 0;
+    int r = 0;
 
+    *ret = 0;
     if (row->stack == FOLD_OTHER) {
-        u->stack[0] = u->other;
-        return 1;
+        u->stack[(*ret)++] = u->other;
+        return 0;
     }
-    for (uint32_t at = row->stack; at; at = p->stacks[at].parent)
-        u->stack[n++] = u->frames[p->stacks[at].frame];
-    return n;
+    for (uint32_t at = row->stack; r == 0 && at; at = p->stacks[at].parent) {
+        uint32_t frame = p->stacks[at].frame;
+
+        if (u->frames[frame] == NO_FRAME)
+            r = profile_frame_into(p, u->table, frame, &u->frames[frame]);
+        u->stack[(*ret)++] = u->frames[frame];
+    }
+    return r;
 }
 
 static int add_row(struct unfolder *u, const struct fold_row *row, uint32_t event)
 {
     const struct profile *p = u->f->p;
     uint64_t left = row->samples;
-    size_t n = frames_of(u, row);
+    size_t n = 0;
     struct profile_sample s = { .time_ns = p->start_ns,
                                 .value = p->events[row->event].valued ? row->value : 0,
                                 .event = event < PROFILE_EVENTS_MAX ? 0 : (uint8_t)row->event,
                                 .flags = (uint16_t)row->flags };
     int r = thread_of(u, row->group);
 
+    if (r == 0)
+        r = frames_of(u, row, &n);
     s.thread = u->threads[row->group];
     while (r == 0 && left) {
         s.count = (uint32_t)MIN(left, (uint64_t)UINT32_MAX);

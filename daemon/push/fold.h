@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A minute by service: samples of equal stacks are added up, over all threads and processes of a
- * service. What is beyond the budget of a service and event becomes one stack, [other]. So sums
- * stay what they were. Immutable once made; thread: any.
+ * service. What is beyond the budget of a service and event becomes one stack, [other]; services
+ * beyond FOLD_SERVICES_MAX become one. So sums stay what they were. Immutable once made; thread:
+ * any.
  */
 #pragma once
 
 #include "profile/profile.h"
 
 #define FOLD_OTHER UINT32_MAX
+#define FOLD_SERVICES_MAX 1000 /* groups; what comes later is [other services] */
 
 struct fold_row {
     uint32_t group; /* a service with its version, environment and namespaces */
@@ -25,7 +27,8 @@ struct fold {
     struct profile_process *groups; /* [group_count]: what all of a group have, strings of p */
     char **attributes;              /* [group_count]: of it; owned */
     size_t group_count;
-    uint64_t other_samples; /* that became [other] */
+    uint32_t other_services; /* the group of those that are too many; FOLD_OTHER: there are none */
+    uint64_t other_samples;  /* that became [other] */
 };
 
 /* Folds the samples of JVMs in @p, at most @budget stacks for each service and event. 0; -ENOMEM.
@@ -36,6 +39,8 @@ static inline void fold_freep(struct fold **f)
 {
     fold_free(*f);
 }
+/* Returns the name of the service of @group, with a NUL behind it; lives as long as @f. */
+struct span fold_service(const struct fold *f, uint32_t group);
 /* Makes a profile of the rows [from, to): a process for each group, without a pid. With @event
  * below PROFILE_EVENTS_MAX it has that event alone, which all rows must be of. 0 or -ENOMEM. */
 int fold_profile(const struct fold *f, size_t from, size_t to, uint32_t event,

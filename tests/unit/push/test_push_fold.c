@@ -155,6 +155,50 @@ START_TEST(keeps_the_heaviest_and_the_sum)
 }
 END_TEST
 
+/* Services beyond the bound are one, and lose no sample. */
+START_TEST(bounds_services)
+{
+    struct fold *f;
+    struct profile *p;
+    char name[16];
+
+    for (uint32_t i = 0; i < FOLD_SERVICES_MAX + 50; i++) {
+        snprintf(name, sizeof(name), "s%u", i);
+        add(thread_of((int32_t)(10 + i), name, "1", ""), "a", 2);
+    }
+    f = folded(100);
+    ck_assert_uint_eq(f->group_count, FOLD_SERVICES_MAX + 1);
+    ck_assert_uint_eq(f->other_services, FOLD_SERVICES_MAX);
+    ck_assert(span_eq_str(fold_service(f, f->other_services), "[other services]"));
+    ck_assert(span_eq_str(fold_service(f, 0), "shop")); /* two groups have no samples */
+    ck_assert_int_eq(fold_profile(f, 0, f->count, UINT32_MAX, &p), 0);
+    ck_assert_uint_eq(p->total, 2 * (FOLD_SERVICES_MAX + 50));
+    ck_assert_uint_eq(p->process_count, FOLD_SERVICES_MAX - 2 + 1);
+    profile_unref(p);
+    fold_free(f);
+}
+END_TEST
+
+/* A profile of a few rows has their frames alone, and [other]. */
+START_TEST(copies_frames_of_its_rows)
+{
+    struct fold *f;
+    struct profile *p;
+    char name[16];
+
+    for (uint32_t i = 1; i <= 100; i++) {
+        snprintf(name, sizeof(name), "m%u", i);
+        add(shop, name, i);
+    }
+    f = folded(1000);
+    ck_assert_int_eq(fold_profile(f, 0, 3, 0, &p), 0);
+    ck_assert_uint_eq(p->total, 100 + 99 + 98);
+    ck_assert_uint_le(p->frame_count, 3 + 2);
+    profile_unref(p);
+    fold_free(f);
+}
+END_TEST
+
 /* ---- bodies ---- */
 
 static size_t bodies, largest;
@@ -262,6 +306,8 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, folds_by_service);
     tcase_add_test(tc, keeps_the_heaviest_and_the_sum);
+    tcase_add_test(tc, bounds_services);
+    tcase_add_test(tc, copies_frames_of_its_rows);
     tcase_add_loop_test(tc, splits_below_the_limit, 0, 8);
     tcase_add_test(tc, drops_and_counts_what_is_too_large);
     tcase_add_test(tc, sends_nothing_of_nothing);
