@@ -58,6 +58,14 @@ static void look_for_problems(struct push *p, uint64_t now_ns)
 
 /* ---- the thread ---- */
 
+/* A failure is over, too, once nothing waits and no request has failed since. */
+static void forget_failure(const struct push *p, struct push_state *s, uint64_t now_ns)
+{
+    if (p->ready && !s->under_way && spool_is_empty(s->spool) &&
+        retry_is_over(s->status.error_ns, s->target->every_ns, now_ns))
+        s->status.failing_since_ns = 0;
+}
+
 /* One round over all targets. Returns the milliseconds until something is due. */
 static int go_round(struct push *p, bool *ret_room)
 {
@@ -67,6 +75,7 @@ static int go_round(struct push *p, bool *ret_room)
     for (size_t i = 0; i < p->o.config->count; i++) {
         next_ns = MIN(next_ns, push_take_minutes(p, &p->states[i], now_ns));
         *ret_room |= push_send(p, &p->states[i], clock_monotonic_ns());
+        forget_failure(p, &p->states[i], now_ns);
     }
     look_for_problems(p, now_ns);
     publish(p);

@@ -9,9 +9,8 @@
 
 #include <pthread.h>
 
-#define PUSH_SETTLE_NS (2 * NSEC_PER_SEC)   /* until a minute's last names are known */
-#define PUSH_ANSWER_NS (120 * NSEC_PER_SEC) /* flamed-push gives up before */
-#define PUSH_BEHIND_MAX 10                  /* times @every that are made up for */
+#define PUSH_SETTLE_NS (2 * NSEC_PER_SEC) /* until a minute's last names are known */
+#define PUSH_BEHIND_MAX 10                /* times @every that are made up for */
 
 struct push_state {
     const struct push_target *target;
@@ -26,6 +25,7 @@ struct push_state {
     bool under_way;    /* the body is sent, or being sent */
     size_t sent;       /* bytes of what is being sent */
     uint32_t id;       /* of the body */
+    uint64_t number;   /* of it, in the spool */
     uint64_t since_ns; /* CLOCK_MONOTONIC: it is under way */
     uint64_t body_samples;
     struct push_status status;

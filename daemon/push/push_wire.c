@@ -62,7 +62,7 @@ static bool begin_words(struct push *p, struct push_state *s, uint64_t now_ns)
 
 static bool begin_body(struct push *p, struct push_state *s, uint64_t now_ns)
 {
-    if (now_ns < s->retry.next_ns || !spool_first(s->spool, &s->body))
+    if (now_ns < s->retry.next_ns || !spool_first(s->spool, &s->body, &s->number))
         return false;
     s->id = p->next_id++;
     s->sent = 0;
@@ -78,7 +78,7 @@ bool push_send(struct push *p, struct push_state *s, uint64_t now_ns)
 
     if (!p->ready)
         return false;
-    if (s->under_way && now_ns - s->since_ns > PUSH_ANSWER_NS) {
+    if (s->under_way && now_ns - s->since_ns > RETRY_ANSWER_NS) {
         s->known = false; /* so that flamed-push gives it up, too */
         judge(p, s, &LATE);
     }
@@ -115,7 +115,7 @@ static void succeed(struct push_state *s, const struct pusher_answer *a)
                  (unsigned long long)a->rejected, a->text);
         st->error_ns = st->success_ns;
     }
-    spool_remove_first(s->spool);
+    spool_remove(s->spool, s->number);
 }
 
 static void judge(struct push *p, struct push_state *s, const struct pusher_answer *a)
@@ -136,7 +136,7 @@ static void judge(struct push *p, struct push_state *s, const struct pusher_answ
     }
     if (verdict == RETRY_REJECTED && s->under_way) {
         s->status.rejected++;
-        spool_remove_first(s->spool);
+        spool_remove(s->spool, s->number);
     }
     s->under_way = false;
     buf_clear(&s->body);

@@ -49,3 +49,8 @@ enum retry_verdict retry_judge(struct retry *r, const struct pusher_answer *a, u
         return settle(r, RETRY_REJECTED);
     return later(r, a, now_ns, spread);
 }
+
+bool retry_is_over(uint64_t error_ns, uint64_t every_ns, uint64_t now_ns)
+{
+    return now_ns > error_ns && now_ns - error_ns > 2 * every_ns + RETRY_ANSWER_NS;
+}

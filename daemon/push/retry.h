@@ -12,7 +12,8 @@
 #define RETRY_FIRST_NS (1 * NSEC_PER_SEC)
 #define RETRY_MAX_NS (120 * NSEC_PER_SEC)
 #define RETRY_AFTER_MAX_NS (3600 * NSEC_PER_SEC)
-#define RETRY_BAD_TRIES 3 /* of a body that an engine fails at */
+#define RETRY_ANSWER_NS (120 * NSEC_PER_SEC) /* flamed-push gives up before */
+#define RETRY_BAD_TRIES 3                    /* of a body that an engine fails at */
 
 enum retry_verdict {
     RETRY_SENT,     /* the engine took the body, or a part of it */
@@ -30,3 +31,6 @@ struct retry {
  * try by up to a quarter. So a thousand nodes do not come back at once. */
 enum retry_verdict retry_judge(struct retry *r, const struct pusher_answer *a, uint64_t now_ns,
                                uint64_t spread);
+/* Returns whether an error at @error_ns is old: older than two times @every_ns and an answer. Then it
+ * says nothing of a target to which nothing was sent since. Times are CLOCK_REALTIME. */
+bool retry_is_over(uint64_t error_ns, uint64_t every_ns, uint64_t now_ns);

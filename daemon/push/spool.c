@@ -145,7 +145,7 @@ struct spool *spool_close(struct spool *s)
 
 /* ---- bodies ---- */
 
-void spool_remove_first(struct spool *s)
+static void remove_first(struct spool *s)
 {
     struct entry *e = at(s, 0);
     char name[NAME_BYTES];
@@ -165,9 +165,16 @@ void spool_remove_first(struct spool *s)
     s->count--;
 }
 
+/* Bodies are dropped from the front alone, so that one under way is the first, or is gone. */
+void spool_remove(struct spool *s, uint64_t number)
+{
+    if (s->count && at(s, 0)->number == number)
+        remove_first(s);
+}
+
 static void lose_first(struct spool *s, enum spool_loss why)
 {
-    spool_remove_first(s);
+    remove_first(s);
     s->stats.lost[why]++;
 }
 
@@ -228,7 +235,7 @@ void spool_expire(struct spool *s, uint64_t now_ns)
         lose_first(s, SPOOL_TOO_OLD);
 }
 
-bool spool_first(struct spool *s, struct buf *ret)
+bool spool_first(struct spool *s, struct buf *ret, uint64_t *ret_number)
 {
     while (s->count) {
         const struct entry *e = at(s, 0);
@@ -241,11 +248,18 @@ bool spool_first(struct spool *s, struct buf *ret)
             name_of(s, e, name);
             buf_read_at(ret, s->fd, name);
         }
-        if (!ret->error && ret->n == e->bytes)
+        if (!ret->error && ret->n == e->bytes) {
+            *ret_number = e->number;
             return true;
+        }
         lose_first(s, SPOOL_UNREADABLE);
     }
     return false;
+}
+
+bool spool_is_empty(const struct spool *s)
+{
+    return s->count == 0;
 }
 
 void spool_stats(const struct spool *s, struct spool_stats *ret)

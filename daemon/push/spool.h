@@ -45,8 +45,12 @@ struct spool *spool_close(struct spool *s);
 int spool_add(struct spool *s, uint64_t begin_ns, struct span body);
 /* Drops what is older than its bound at @now_ns (CLOCK_REALTIME). */
 void spool_expire(struct spool *s, uint64_t now_ns);
-/* Reads the oldest body into @ret. False: there is none. */
-bool spool_first(struct spool *s, struct buf *ret);
-/* Removes the oldest body, which was sent or is given up. */
-void spool_remove_first(struct spool *s);
+/* Reads the oldest body into @ret, and its number, which no other body of @s has. False: there is
+ * none. */
+bool spool_first(struct spool *s, struct buf *ret, uint64_t *ret_number);
+/* Removes the body @number, which was sent or is given up. Nothing happens if a bound has dropped
+ * it: then the loss is counted already. */
+void spool_remove(struct spool *s, uint64_t number);
+/* Returns whether nothing waits. */
+bool spool_is_empty(const struct spool *s);
 void spool_stats(const struct spool *s, struct spool_stats *ret);

@@ -53,6 +53,14 @@ START_TEST(judges_an_answer)
 }
 END_TEST
 
+START_TEST(forgets_an_old_error)
+{
+    ck_assert(!retry_is_over(1000 * S, 60 * S, 900 * S)); /* the clock was set back */
+    ck_assert(!retry_is_over(1000 * S, 60 * S, 1240 * S));
+    ck_assert(retry_is_over(1000 * S, 60 * S, 1240 * S + 1));
+}
+END_TEST
+
 START_TEST(waits_longer_each_time)
 {
     const struct pusher_answer away = { .failure = PUSHER_UNREACHED },
@@ -128,6 +136,7 @@ int main(void)
     TCase *tc = tcase_create("push_retry");
 
     tcase_add_loop_test(tc, judges_an_answer, 0, (int)ARRAY_SIZE(FIRST));
+    tcase_add_test(tc, forgets_an_old_error);
     tcase_add_test(tc, waits_longer_each_time);
     tcase_add_test(tc, gives_up_what_an_engine_fails_at);
     tcase_add_loop_test(tc, reads_what_was_refused, 0, (int)ARRAY_SIZE(ANSWERS));

@@ -15,6 +15,7 @@
 
 static char folder[] = "/tmp/flamed-spool.XXXXXX";
 static int folder_fd;
+static uint64_t first; /* number of the body that expect_first() has found */
 
 static void setup(void)
 {
@@ -56,7 +57,7 @@ static void expect_first(struct spool *s, const char *text)
     _cleanup_buf_ struct buf b = BUF_NULL;
 
     buf_init(&b, SPOOL_BODY_MAX);
-    ck_assert_int_eq(spool_first(s, &b), text != NULL);
+    ck_assert_int_eq(spool_first(s, &b, &first), text != NULL);
     if (text)
         ck_assert(span_eq_str(buf_span(&b), text));
 }
@@ -83,12 +84,15 @@ START_TEST(hands_out_the_oldest_first)
     ck_assert_uint_eq(stats_of(s).oldest_ns, MINUTE);
     expect_first(s, "one");
     expect_first(s, "one");
-    spool_remove_first(s);
+    spool_remove(s, first);
     expect_first(s, "other half");
-    spool_remove_first(s);
-    spool_remove_first(s);
-    spool_remove_first(s);
+    spool_remove(s, first);
+    spool_remove(s, first); /* it is gone: the next one stays */
+    expect_first(s, "two");
+    spool_remove(s, first);
+    spool_remove(s, first);
     expect_first(s, NULL);
+    ck_assert(spool_is_empty(s));
     ck_assert_uint_eq(stats_of(s).bytes, 0);
     spool_close(s);
 }
@@ -105,9 +109,9 @@ START_TEST(survives_a_restart)
     ck_assert_uint_eq(stats_of(s).bodies, 2);
     ck_assert_int_eq(spool_add(s, 10 * MINUTE, SPAN("ten again")), 0); /* another number */
     expect_first(s, "nine");
-    spool_remove_first(s);
+    spool_remove(s, first);
     expect_first(s, "ten");
-    spool_remove_first(s);
+    spool_remove(s, first);
     expect_first(s, "ten again");
     spool_close(s);
     s = opened("pyroscope", 1000); /* the protocol has changed: what is there is of no use */
@@ -141,6 +145,27 @@ START_TEST(drops_the_oldest_beyond_its_bounds)
 }
 END_TEST
 
+/* What a bound drops while it is under way is counted once, and the next one stays. */
+START_TEST(removes_what_was_sent_alone)
+{
+    struct spool *s = opened("otlp", 10);
+
+    ck_assert_int_eq(spool_add(s, MINUTE, SPAN("1234")), 0);
+    ck_assert_int_eq(spool_add(s, 2 * MINUTE, SPAN("5678")), 0);
+    expect_first(s, "1234");
+    ck_assert_int_eq(spool_add(s, 3 * MINUTE, SPAN("9012")), 0); /* drops the first */
+    spool_remove(s, first);
+    ck_assert_uint_eq(stats_of(s).bodies, 2);
+    ck_assert_uint_eq(stats_of(s).lost[SPOOL_TOO_MUCH], 1);
+    expect_first(s, "5678");
+    spool_expire(s, 62 * MINUTE + 1);
+    spool_remove(s, first);
+    ck_assert_uint_eq(stats_of(s).lost[SPOOL_TOO_OLD], 1);
+    expect_first(s, "9012");
+    spool_close(s);
+}
+END_TEST
+
 /* A folder that is gone is as a full disk: a little stays in memory, the rest is counted. */
 START_TEST(goes_on_without_a_disk)
 {
@@ -163,7 +188,8 @@ START_TEST(goes_on_without_a_disk)
     ck_assert_uint_le(stats_of(s).bytes, SPOOL_MEMORY_BYTES);
     ck_assert_uint_eq(stats_of(s).lost[SPOOL_TOO_MUCH], 5);
     ck_assert_uint_eq(stats_of(s).bodies, 4);
-    spool_remove_first(s);
+    expect_first(s, "in memory");
+    spool_remove(s, first);
     ck_assert_int_eq(spool_add(s, 12 * MINUTE, SPAN("room again")), 0);
     spool_close(s);
 }
@@ -203,6 +229,7 @@ int main(void)
     tcase_add_test(tc, hands_out_the_oldest_first);
     tcase_add_test(tc, survives_a_restart);
     tcase_add_test(tc, drops_the_oldest_beyond_its_bounds);
+    tcase_add_test(tc, removes_what_was_sent_alone);
     tcase_add_test(tc, goes_on_without_a_disk);
     tcase_add_test(tc, takes_its_own_files_alone);
     return suite_run_case("push_spool", tc);
