@@ -124,8 +124,14 @@ static int yaml_push(struct span text, const char *file, struct config *c, struc
 
     for (size_t i = 0; r == 0 && push && i < push->count; i++) {
         const char *name = push->targets[i].access;
+        const struct access_rule *rule = name[0] ? access_rules_named(c->access, name) : NULL;
 
-        if (name[0] && !access_rules_named(c->access, name))
+        if (rule && rule->role < ROLE_VIEW)
+            r = error_set(err, -EINVAL,
+                          "%.128s: push: %s: the rule '%s' has a role below view: it sees no "
+                          "profile",
+                          file, push->targets[i].name, name);
+        else if (name[0] && !rule)
             r = error_set(err, -EINVAL, "%.128s: push: %s: there is no rule '%s' under access",
                           file, push->targets[i].name, name);
     }

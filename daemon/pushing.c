@@ -3,8 +3,10 @@
 
 #include "access/access_rules.h"
 #include "api/api.h"
+#include "base/log.h"
 #include "base/version.h"
 #include "engine/engine.h"
+#include "push/push_url.h"
 #include "serve/serve.h"
 
 /* What the thread of push/ reaches; lives as long as the process. */
@@ -35,11 +37,21 @@ static bool with_viewer(void *cookie, const char *name,
     const struct access_rule *rule = access_rules_named(serve_access(p->serve), name);
     struct subject subject = { .kind = SUBJECT_USER, .uid = rule ? rule->uid : 0 };
 
-    if (!rule)
+    if (!rule || rule->role < ROLE_VIEW)
         return false;
     subject_apply(&subject, rule);
     use(arg, &subject.viewer);
     return true;
+}
+
+static void warn_of_secrets(const struct push_config *config)
+{
+    for (size_t i = 0; i < config->count; i++) {
+        if (push_shows_secret(&config->targets[i]))
+            log_warn("push: %s sends credentials or headers unencrypted to another machine: "
+                     "give it a url with https://",
+                     config->targets[i].name);
+    }
 }
 
 int pushing_start(const struct push_config *config, const struct serving_opts *w,
@@ -61,6 +73,7 @@ int pushing_start(const struct push_config *config, const struct serving_opts *w
 
     if (!config || w->pusher_fd < 0)
         return 0;
+    warn_of_secrets(config);
     pushing = (struct pushing){ engine, serve };
     r = push_start(&o, ret, err);
     if (r == 0)

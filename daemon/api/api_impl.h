@@ -103,7 +103,7 @@ int backend_capture_profile(void *ctx, const struct viewer *v, const char *id, s
 int backend_capture_stop(void *ctx, const struct viewer *v, const char *id, struct error *err);
 int backend_capture_delete(void *ctx, const struct viewer *v, const char *id, struct error *err);
 int backend_past(void *ctx, const struct target_selector *t, const struct time_range *range,
-                 const char *event, bool stored, struct profile **ret, struct error *err);
+                 const char *event, enum past_from from, struct profile **ret, struct error *err);
 /* What the recorder had when it was asked. */
 struct past_recorder {
     uint64_t oldest_ns;           /* CLOCK_REALTIME of its oldest sample; 0: it is off or empty */

@@ -210,13 +210,13 @@ static int backend_events_check(void *ctx, const char *names, struct error *err)
 /* ---- the past ---- */
 
 static int ask_past(void *ctx, const struct target_selector *t, const struct time_range *range,
-                    const char *event, bool stored, struct profile **ret, struct error *err)
+                    const char *event, enum past_from from, struct profile **ret, struct error *err)
 {
     struct target_selector resolved;
     char pod[256];
     int r = selector_resolve(ctx, t, &resolved, pod, err);
 
-    return r != 0 ? r : backend_past(ctx, &resolved, range, event, stored, ret, err);
+    return r != 0 ? r : backend_past(ctx, &resolved, range, event, from, ret, err);
 }
 
 static int ask_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,

@@ -417,11 +417,14 @@ int past_profile(struct api *api, const struct target_selector *t, const struct 
 }
 
 int backend_past(void *ctx, const struct target_selector *t, const struct time_range *range,
-                 const char *event, bool stored, struct profile **ret, struct error *err)
+                 const char *event, enum past_from from, struct profile **ret, struct error *err)
 {
+    static const unsigned SOURCES[] = {
+        [PAST_ALL] = PAST_RECORDER | PAST_HISTORY | PAST_STORE,
+        [PAST_RECORDED] = PAST_RECORDER | PAST_HISTORY,
+        [PAST_STORED] = PAST_STORE,
+    };
     struct past_recorder recorder;
 
-    return past_profile(ctx, t, range, event,
-                        stored ? PAST_STORE : PAST_RECORDER | PAST_HISTORY | PAST_STORE, ret,
-                        &recorder, err);
+    return past_profile(ctx, t, range, event, SOURCES[from], ret, &recorder, err);
 }

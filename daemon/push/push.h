@@ -28,15 +28,15 @@ struct push_opts {
     /* Says what is wrong; "": nothing. */
     void (*problem)(void *cookie, const char *sentence);
     /* Gets what the rule @name of `access` lets see, for the call of @use alone. False: there is no
-     * such rule. */
+     * such rule, or its role is below view. */
     bool (*viewer)(void *cookie, const char *name, void (*use)(void *arg, const struct viewer *v),
                    void *arg);
     void *cookie;
 };
 
 /* Starts flamed-push as process; before the sandbox, and before threads start. @exe_fd: its
- * program. 0 and its socket, or -errno with @err. */
-int pusher_start(int exe_fd, int *ret_fd, struct error *err);
+ * program. It may connect to the ports of @config. 0 and its socket, or -errno with @err. */
+int pusher_start(int exe_fd, const struct push_config *config, int *ret_fd, struct error *err);
 
 /* Starts the thread. 0 or -errno with @err; @o->pusher_fd is taken in any case. */
 int push_start(const struct push_opts *o, struct push **ret, struct error *err);

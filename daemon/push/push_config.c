@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "event/events.h"
+#include "push/push_url.h"
 #include "schedule/duration.h"
 #include "yaml/yaml_part.h"
 
@@ -86,15 +87,16 @@ static int take_line(const struct push_reading *r, const yaml_node_t *n, const c
 static int take_url(const struct push_reading *r, const yaml_node_t *n, const char *key,
                     char to[PUSH_URL_MAX + 1])
 {
-    struct span s = yaml_part_text(n), host;
+    struct span s = yaml_part_text(n);
+    struct push_url url;
 
     while (s.n && s.p[s.n - 1] == '/')
         s.n--;
-    host = s;
     if (!is_line(s, PUSH_URL_MAX) || memchr(s.p, ' ', s.n) || memchr(s.p, '@', s.n) ||
-        !(span_take_str(&host, "http://") || span_take_str(&host, "https://")) || !host.n)
+        memchr(s.p, '?', s.n) || memchr(s.p, '#', s.n) || !push_url_parse(s, &url))
         return refuse_secret(r, n, key,
-                             "http:// or https:// with a host and a port, and no user or password");
+                             "http:// or https:// with a host and a port, and no user or password, "
+                             "and without '?' and '#'");
     span_copy(s, to, PUSH_URL_MAX + 1);
     return 0;
 }
@@ -135,9 +137,16 @@ static int take_protocol(const struct push_reading *r, const yaml_node_t *n)
     return 0;
 }
 
+/* Others have no samples of the past. */
+static bool is_recorded(const char *name)
+{
+    return events_listed(SPAN("cpu,wall,offcpu,lock"), name);
+}
+
 static int take_events(const struct push_reading *r, const yaml_node_t *n)
 {
-    static const char TAKES[] = "a list of one to four events, such as [cpu, wall]";
+    static const char TAKES[] = "a list of one to four events of the flight recorder: cpu, wall, "
+                                "offcpu, lock";
     char name[EVENT_NAME_BYTES];
     size_t used = 0;
 
@@ -151,7 +160,7 @@ static int take_events(const struct push_reading *r, const yaml_node_t *n)
         struct span s = yaml_part_text(item);
 
         if (!s.n || s.n >= sizeof(name) || memchr(s.p, ',', s.n) ||
-            !events_find(span_copy(s, name, sizeof(name))) ||
+            !is_recorded(span_copy(s, name, sizeof(name))) ||
             events_listed(span_of(r->t->events), name))
             return refuse(r, item, "events", TAKES);
         used += (size_t)snprintf(r->t->events + used, sizeof(r->t->events) - used, "%s%s",
@@ -160,6 +169,19 @@ static int take_events(const struct push_reading *r, const yaml_node_t *n)
             return refuse(r, item, "events", TAKES);
     }
     return 0;
+}
+
+/* Samples of the past name no container: a matcher that is not to hold would hold for all. */
+static int take_match(const struct push_reading *r, const yaml_node_t *n)
+{
+    int result = yaml_part_take_matchers(r->y, n, r->t->name, "service=\"shop\"", &r->t->match);
+
+    for (size_t i = 0; result == 0 && i < r->t->match.count; i++) {
+        if (r->t->match.items[i].label == MATCHER_CONTAINER)
+            result = refuse(r, n, "match",
+                            "main, pod, namespace and service: the recorder keeps no container");
+    }
+    return result;
 }
 
 /* ---- mappings ---- */
@@ -296,7 +318,7 @@ static int target_key(const struct push_reading *r, struct span key, const yaml_
     if (span_eq_str(key, "events"))
         return take_events(r, value);
     if (span_eq_str(key, "match"))
-        return yaml_part_take_matchers(r->y, value, t->name, "service=\"shop\"", &t->match);
+        return take_match(r, value);
     if (span_eq_str(key, "access"))
         return yaml_part_take_name(value, t->access)
                    ? 0

@@ -22,8 +22,7 @@ static void read_minute(void *arg, const struct viewer *v)
     const struct target_selector selector = { .matchers = t->match.count ? &t->match : NULL,
                                               .viewer = v };
 
-    m->result =
-        be->past(be->ctx, &selector, &m->range, t->events, /* stored= */ false, &m->p, &m->err);
+    m->result = be->past(be->ctx, &selector, &m->range, t->events, PAST_RECORDED, &m->p, &m->err);
 }
 
 static int add_body(void *cookie, struct span body)
@@ -103,8 +102,9 @@ static void take_minute(struct push *p, struct push_state *s)
     if (!t->access[0])
         read_minute(&m, &VIEWER_WHOLE);
     else if (!p->o.viewer(p->o.cookie, t->access, read_minute, &m))
-        m.result = error_set(&m.err, -ENOENT, "there is no rule '%s' under access: nothing is sent",
-                             t->access);
+        m.result =
+            error_set(&m.err, -ENOENT,
+                      "no rule '%s' under access lets see profiles: nothing is sent", t->access);
     if (m.result == 0 || m.result == BACKEND_NOT_FOUND)
         note_missing(s, m.result == 0 ? m.p : NULL);
     if (m.result == 0)

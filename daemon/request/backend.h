@@ -159,6 +159,13 @@ struct jvm_facts {
 
 typedef void (*jvm_facts_fn)(void *cookie, const struct jvm_facts *f);
 
+/* Where samples of the past come from. */
+enum past_from {
+    PAST_ALL,      /* the flight recorder and its history, and stored captures of times before */
+    PAST_RECORDED, /* the flight recorder and its history */
+    PAST_STORED,   /* stored captures */
+};
+
 struct api_backend {
     void *ctx;
     /* Starts a capture, which samples once the kernel has in place what its events need. Its
@@ -220,11 +227,10 @@ struct api_backend {
                            struct error *err);
     int (*capture_stop)(void *ctx, const struct viewer *v, const char *id, struct error *err);
     int (*capture_delete)(void *ctx, const struct viewer *v, const char *id, struct error *err);
-    /* The past: samples of @t in @range out of the flight recorder (@stored false: only it) and the
-     * stored captures. @event: names with commas between them. @single: `pid` means the last
-     * process with that pid. */
+    /* The past: samples of @t in @range out of @from. @event: names with commas between them.
+     * @single: `pid` means the last process with that pid. */
     int (*past)(void *ctx, const struct target_selector *t, const struct time_range *range,
-                const char *event, bool stored, struct profile **ret, struct error *err);
+                const char *event, enum past_from from, struct profile **ret, struct error *err);
     /* {"from":…,"to":…,"bucket_seconds":…,"series":[{"jvm"|"category":…,"pid":…,"samples":[…]}]}
      * out of the flight recorder. @by: "jvm", "category" or "jvm-category" (both keys). *ret_count:
      * of series. */

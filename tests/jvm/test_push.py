@@ -49,9 +49,9 @@ class Pushing(unittest.TestCase):
         self.addCleanup(engine.stop)
         return engine
 
-    def flamed(self, *targets: str) -> Daemon:
+    def flamed(self, *targets: str, options: tuple[str, ...] = ()) -> Daemon:
         text = "push:\n" + "".join("  - " + target.strip().replace("\n", "\n    ") + "\n" for target in targets)
-        daemon = Daemon("--config", self.write("flamed.yaml", text), "--recorder-hz=99")
+        daemon = Daemon("--config", self.write("flamed.yaml", text), "--recorder-hz=99", *options)
         self.addCleanup(daemon.stop)
         return daemon
 
@@ -76,9 +76,9 @@ url: {engine.url}/
 protocol: pyroscope
 every: 5s
 match: '{{service="push;shop"}}'
-events: [cpu, alloc]
+events: [cpu, lock]
 authorization:
-  credentials_file: secret""")
+  credentials_file: secret""", options=("--recorder-waits=no",))
         proc.wait_until(lambda: len(engine.taken(OTLP)) >= 2 and len(engine.taken(PUSHER)) >= 2, 60, "both get two minutes")
         for request in engine.taken(OTLP):
             self.assertEqual(request.headers["Authorization"], "Basic " + base64.b64encode(f"me:{SECRET}".encode()).decode())
@@ -111,7 +111,7 @@ authorization:
         recorded = {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in text.splitlines()}
         hottest = max(got, key=got.get)
         self.assertTrue([stack for stack in recorded if stack.endswith(hottest) and recorded[stack] >= got[hottest]], (hottest, text[:2000]))
-        self.assertEqual(self.status(daemon, "pyroscope")["missing_events"], "alloc") # the recorder does not sample it
+        self.assertEqual(self.status(daemon, "pyroscope")["missing_events"], "lock") # the recorder does not look at waits
         self.assertNotIn(SECRET, daemon.get("/api/v1/push").text + daemon.log())
         self.assertIn('flamed_push_bytes_total{target="otlp"}', daemon.get("/metrics").text)
 
@@ -159,6 +159,8 @@ authorization:
             status = dict(line.split(":\t", 1) for line in proc.read(f"/proc/{pid}/status").splitlines())
             self.assertEqual((int(status["CapEff"], 16), int(status["CapPrm"], 16), status["NoNewPrivs"], status["Seccomp"]), (0, 0, "1", "2"))
             self.assertNotIn("0", status["Uid"].split())
+            self.assertEqual(status["Groups"].split(), [])
+            self.assertEqual(proc.read(f"/proc/{pid}/cmdline").split("\0")[1:-1], [engine.url.rpartition(":")[2]]) # the port it may connect to
         os.kill(max(found), signal.SIGKILL)
         proc.wait_until(lambda: len(self.pushers(daemon)) == 2 and max(found) not in self.pushers(daemon), 20, "it is started again")
         proc.wait_until(lambda: engine.taken(OTLP), 60, "a minute arrives")

@@ -57,7 +57,7 @@ static int side_profile(struct request *req, const char *parameter, const char *
                                parameter, query_show(span_of(text), show), parameter);
     if (!be->past)
         return error_set(err, BACKEND_UNAVAILABLE, "recorded profiles are not available");
-    return be->past(be->ctx, &p->target, &range, p->event, /* stored= */ false, ret, err);
+    return be->past(be->ctx, &p->target, &range, p->event, PAST_ALL, ret, err);
 }
 
 static const struct {

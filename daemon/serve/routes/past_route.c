@@ -38,12 +38,13 @@ void answer_past(struct request *req, bool stored)
         answer_missing(req, "recorded profiles are");
         return;
     }
-    r = be->past(be->ctx, &p->target, &p->range, p->event, stored, &profile, &err);
+    r = be->past(be->ctx, &p->target, &p->range, p->event, stored ? PAST_STORED : PAST_ALL,
+                 &profile, &err);
     if (stored && is_nothing(r, profile)) { /* what the recorder holds is better than none */
         profile_unref(profile);
         profile = NULL;
         err = ERROR_NULL;
-        r = be->past(be->ctx, &p->target, &p->range, p->event, /* stored= */ false, &profile, &err);
+        r = be->past(be->ctx, &p->target, &p->range, p->event, PAST_ALL, &profile, &err);
     }
     if (is_nothing(r, profile))
         r = explain_nothing(req, r, &err);

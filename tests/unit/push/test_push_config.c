@@ -3,7 +3,7 @@
 #include "suite.h"
 
 #include "base/clock.h"
-#include "push/push_config.h"
+#include "push/push_url.h"
 
 #define BEGIN "push:\n  - name: a\n    url: http://h\n"
 
@@ -72,6 +72,11 @@ static const struct {
     { BEGIN "    protocol: grpc\n", "otlp or pyroscope" },
     { BEGIN "    every: 1s\n", "duration" },
     { BEGIN "    events: [cpu, nonsense]\n", "one to four events" },
+    { BEGIN "    events: [alloc]\n", "events of the flight recorder" },
+    { BEGIN "    match: '{service=\"a\",container!=\"b\"}'\n", "keeps no container" },
+    { "push:\n  - name: a\n    url: http://h?a=hunter2\n", "without '?'" },
+    { "push:\n  - name: a\n    url: https://h/a#hunter2\n", "without '?'" },
+    { "push:\n  - name: a\n    url: http://h:0\n", "a host and a port" },
     { BEGIN "    events: [cpu, cpu]\n", "one to four events" },
     { BEGIN "    events: []\n", "one to four events" },
     { BEGIN "    match: 'x=\"1\"'\n", "does not begin with" },
@@ -127,12 +132,54 @@ START_TEST(finds_files)
 }
 END_TEST
 
+/* Ports, each once, with the defaults of the schemes; libcurl's for a proxy is 1080. */
+START_TEST(lists_ports)
+{
+    static const char TEXT[] = "push:\n"
+                               "  - {name: a, url: 'http://h:4040/x:9', proxy_url: http://p}\n"
+                               "  - {name: b, url: 'https://[::1]:4318', proxy_url: 'https://p'}\n"
+                               "  - {name: c, url: 'http://other:4040'}\n"
+                               "  - {name: d, url: 'http://[::1]/x'}\n";
+    static const uint16_t PORTS[] = { 4040, 1080, 4318, 443, 80 };
+    struct push_config *c = NULL;
+    struct error err = ERROR_NULL;
+    uint16_t ports[PUSHER_PORTS_MAX];
+
+    ck_assert_msg(push_config_parse(SPAN(TEXT), "f", &c, &err) == 0, "%s", err.msg);
+    ck_assert_uint_eq(push_ports(c, ports), ARRAY_SIZE(PORTS));
+    ck_assert_mem_eq(ports, PORTS, sizeof(PORTS));
+    push_config_free(c);
+}
+END_TEST
+
+static const struct {
+    const char *url, *user;
+    bool shown;
+} SHOWN[] = {
+    { "http://h", "me", true },          { "http://h", "", false },
+    { "https://h", "me", false },        { "http://127.0.0.1:4040", "me", false },
+    { "http://[::1]:1", "me", false },   { "http://localhost.example", "me", true },
+    { "http://localhost", "me", false },
+};
+
+START_TEST(knows_who_may_read_a_secret)
+{
+    struct push_target t = { .name = "a" };
+
+    snprintf(t.url, sizeof(t.url), "%s", SHOWN[_i].url);
+    snprintf(t.user, sizeof(t.user), "%s", SHOWN[_i].user);
+    ck_assert_msg(push_shows_secret(&t) == SHOWN[_i].shown, "%s", t.url);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("push_config");
 
     tcase_add_test(tc, reads_a_target);
     tcase_add_loop_test(tc, refuses, 0, (int)ARRAY_SIZE(REFUSED));
+    tcase_add_test(tc, lists_ports);
+    tcase_add_loop_test(tc, knows_who_may_read_a_secret, 0, (int)ARRAY_SIZE(SHOWN));
     tcase_add_loop_test(tc, finds_files, 0, (int)ARRAY_SIZE(FILES));
     return suite_run_case("push_config", tc);
 }

@@ -407,7 +407,8 @@ static int fake_capture_delete(void *ctx, const struct viewer *v, const char *id
 }
 
 static int fake_past(void *ctx, const struct target_selector *t, const struct time_range *range,
-                     const char *event, bool stored, struct profile **ret, struct error *err)
+                     const char *event, enum past_from from, struct profile **ret,
+                     struct error *err)
 {
     struct fake *f = ctx;
 
@@ -415,7 +416,7 @@ static int fake_past(void *ctx, const struct target_selector *t, const struct ti
     (void)event;
     pthread_mutex_lock(&f->lock);
     f->last_range = *range;
-    f->last_stored = stored;
+    f->last_stored = from == PAST_STORED;
     pthread_mutex_unlock(&f->lock);
     fake_count(f, &f->pasts);
     if (range->to_ns < UINT64_C(1000000000) * NSEC_PER_SEC)
