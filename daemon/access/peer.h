@@ -57,8 +57,8 @@ struct peers *peers_close(struct peers *s);
  * before the sandbox, which hides the lists. */
 int peers_add_group(struct peers *s, const char *name, uint64_t *ret_bit);
 #define PEER_GROUPS_MAX 64
-/* Makes flamed's own user no known user over TCP, unless it is root, as long as @s lives. The reason
- * is flamed-push, which runs as that user, and may connect. */
+/* Makes flamed's own user no known user over TCP, unless it is root, as long as @s lives. The
+ * reason is flamed-push, which runs as that user, and may connect. */
 void peers_distrust_own(struct peers *s);
 /* Returns a folder that must stay readable in the sandbox; -1: none. Borrowed. */
 int peers_cgroup_fd(const struct peers *s);

@@ -31,6 +31,6 @@ struct retry {
  * try by up to a quarter. So a thousand nodes do not come back at once. */
 enum retry_verdict retry_judge(struct retry *r, const struct pusher_answer *a, uint64_t now_ns,
                                uint64_t spread);
-/* Returns whether an error at @error_ns is old: older than two times @every_ns and an answer. Then it
- * says nothing of a target to which nothing was sent since. Times are CLOCK_REALTIME. */
+/* Returns whether an error at @error_ns is old: older than two times @every_ns and an answer. Then
+ * it says nothing of a target to which nothing was sent since. Times are CLOCK_REALTIME. */
 bool retry_is_over(uint64_t error_ns, uint64_t every_ns, uint64_t now_ns);
