@@ -7,6 +7,7 @@
 #include "broker/server.h"
 #include "privileged/memfd.h"
 #include "sample/sample_abi.h"
+#include "unwind/context_path.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -105,6 +106,26 @@ int request_forget_process(struct server *s, const struct pid_fields *q, struct 
 {
     (void)rep;
     return s->sampler ? sampler_put_process(s->sampler, q->host_pid, NULL) : 0;
+}
+
+/*
+ * put_context. Safe: as put_process; one entry of fixed size, copied before its form is checked: a
+ * bounded number of steps of known kinds. The BPF program makes them with the rights of the thread
+ * that it interrupts, so that they lead to no memory but the process's own.
+ */
+int request_put_context(struct server *s, const struct pid_fields *q, struct reply *rep)
+{
+    struct context_path path;
+    int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
+
+    if (r < 0)
+        return r;
+    if (!s->tables)
+        return error_set(&rep->err, -EINVAL, "put_context: ask for the tables first");
+    memcpy(&path, s->tables, sizeof(path));
+    if (!context_path_valid(&path))
+        return error_set(&rep->err, -EINVAL, "put_context: not a path of known steps");
+    return sampler_put_context(s->sampler, q->host_pid, path.step_count ? &path : NULL);
 }
 
 /*

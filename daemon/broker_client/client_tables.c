@@ -100,6 +100,16 @@ int broker_put_process(struct broker *b, int32_t host_pid, const struct unwind_p
                      err);
 }
 
+int broker_put_context(struct broker *b, int32_t host_pid, const struct context_path *path,
+                       struct error *err)
+{
+    static const struct context_path NONE = { 0 };
+    struct broker_request q = { .kind = BROKER_PUT_CONTEXT,
+                                .fields.put_context.host_pid = host_pid };
+
+    return call_with_table(b, &q, path ? path : &NONE, sizeof(*path), err);
+}
+
 int broker_put_thread(struct broker *b, int32_t host_pid, int32_t host_tid, uint64_t java_thread,
                       struct error *err)
 {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "unwind/context.h"
 #include "unwind/process.h"
 
 struct broker;
@@ -20,6 +21,10 @@ int broker_put_rows(struct broker *b, uint32_t first, const struct unwind_row *r
 int broker_rows(struct broker *b, const struct unwind_row **ret, struct error *err);
 /* Describes process @host_pid to the unwinder; NULL forgets it. 0 or -errno. */
 int broker_put_process(struct broker *b, int32_t host_pid, const struct unwind_process *p,
+                       struct error *err);
+/* Says where the threads of process @host_pid keep their requests; NULL forgets it. 0; -EINVAL: its
+ * form is wrong; -errno. */
+int broker_put_context(struct broker *b, int32_t host_pid, const struct context_path *path,
                        struct error *err);
 /* Tells where the JavaThread of thread @host_tid of @host_pid lies. 0 or -errno. */
 int broker_put_thread(struct broker *b, int32_t host_pid, int32_t host_tid, uint64_t java_thread,

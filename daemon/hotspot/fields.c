@@ -11,24 +11,35 @@
 #define FIELD_SLOTS_MAX 8
 #define FIELD_SUPERS_MAX 16 /* classes above one that are looked into */
 #define FIELD_STREAM_MAX 4096
+#define FIELD_TEXT_MAX 256   /* of a name or signature */
 #define FIELD_STATIC 0x8     /* JVM_ACC_STATIC */
 #define FIELD_INTERNAL 0x400 /* JVM_ACC_FIELD_INTERNAL: its name is no constant of the class */
 #define FIELD_TAG_OFFSET 1   /* FIELDINFO_TAG_OFFSET: the packed number is an offset */
 
-static int field_is_named(struct hotspot_vm *vm, uint64_t pool, uint32_t index, const char *name)
+/* Returns whether constant @index is the text @text. 1; 0; -errno. */
+static int constant_is(struct hotspot_vm *vm, uint64_t pool, uint32_t index, const char *text)
 {
-    char text[64];
+    char bytes[FIELD_TEXT_MAX];
     uint64_t symbol;
     uint16_t n = 0;
     int r = pool_symbol(vm, pool, index, &symbol);
 
     if (r == 0)
-        r = symbol_read(vm, symbol, text, sizeof(text), &n);
-    return r < 0 ? r : span_eq_str((struct span){ text, n }, name);
+        r = symbol_read(vm, symbol, bytes, sizeof(bytes), &n);
+    return r < 0 ? r : span_eq_str((struct span){ bytes, n }, text);
 }
 
-static int field_in_array(struct hotspot_vm *vm, uint64_t array, uint64_t pool, const char *name,
-                          uint32_t *ret)
+/* Returns whether the field of that name and type is @f. 1; 0; -errno. */
+static int field_is(struct hotspot_vm *vm, uint64_t pool, uint32_t name, uint32_t signature,
+                    const struct field_wanted *f)
+{
+    int r = constant_is(vm, pool, name, f->name);
+
+    return r > 0 && f->signature ? constant_is(vm, pool, signature, f->signature) : r;
+}
+
+static int field_in_array(struct hotspot_vm *vm, uint64_t array, uint64_t pool,
+                          const struct field_wanted *wanted, uint32_t *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
     uint64_t at = array + (uint64_t)l->array_u2_data.offset;
@@ -48,10 +59,10 @@ static int field_in_array(struct hotspot_vm *vm, uint64_t array, uint64_t pool, 
         if (r < 0)
             return r;
         packed = f[4] | (uint32_t)f[5] << 16;
-        if ((f[0] & (FIELD_STATIC | FIELD_INTERNAL)) ||
+        if (((f[0] & FIELD_STATIC) != 0) != wanted->is_static || (f[0] & FIELD_INTERNAL) ||
             (packed & ((1U << tag) - 1)) != FIELD_TAG_OFFSET)
             continue;
-        r = field_is_named(vm, pool, f[1], name);
+        r = field_is(vm, pool, f[1], f[2], wanted);
         if (r > 0)
             *ret = packed >> tag;
         if (r != 0)
@@ -87,8 +98,8 @@ static bool field_take(const struct hotspot_layout *l, struct span *s, unsigned 
     return good;
 }
 
-static int field_in_stream(struct hotspot_vm *vm, uint64_t array, uint64_t pool, const char *name,
-                           bool is_static, uint32_t *ret)
+static int field_in_stream(struct hotspot_vm *vm, uint64_t array, uint64_t pool,
+                           const struct field_wanted *wanted, uint32_t *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
     unsigned excluded = unsigned5_excluded(vm);
@@ -110,9 +121,10 @@ static int field_in_stream(struct hotspot_vm *vm, uint64_t array, uint64_t pool,
 
         if (!field_take(l, &s, excluded, &f))
             return -EBADMSG;
-        if (((f.access & FIELD_STATIC) != 0) != is_static || field_flag(&f, l->field_injected))
+        if (((f.access & FIELD_STATIC) != 0) != wanted->is_static ||
+            field_flag(&f, l->field_injected))
             continue;
-        r = field_is_named(vm, pool, f.name, name);
+        r = field_is(vm, pool, f.name, f.signature, wanted);
         if (r > 0)
             *ret = f.offset;
         if (r != 0)
@@ -121,9 +133,8 @@ static int field_in_stream(struct hotspot_vm *vm, uint64_t array, uint64_t pool,
     return -ENOENT;
 }
 
-/* Finds field @name in the array or stream of the class at @klass. */
-static int find_field(struct hotspot_vm *vm, uint64_t klass, const char *name, bool is_static,
-                      uint32_t *ret)
+int field_find(struct hotspot_vm *vm, uint64_t klass, const struct field_wanted *wanted,
+               uint32_t *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
     bool stream = layout_has(l->instance_field_stream);
@@ -136,10 +147,8 @@ static int find_field(struct hotspot_vm *vm, uint64_t klass, const char *name, b
         r = memory_u64(&vm->memory, klass + (uint64_t)l->instance_constants.offset, &pool);
     if (r < 0)
         return r;
-    if (!stream && is_static)
-        return -ENOENT;
-    r = stream ? field_in_stream(vm, array, pool, name, is_static, &offset)
-               : field_in_array(vm, array, pool, name, &offset);
+    r = stream ? field_in_stream(vm, array, pool, wanted, &offset)
+               : field_in_array(vm, array, pool, wanted, &offset);
     if (r == 0 && (offset < 8 || offset > UINT16_MAX))
         return -EBADMSG;
     if (r == 0)
@@ -149,7 +158,7 @@ static int find_field(struct hotspot_vm *vm, uint64_t klass, const char *name, b
 
 int field_offset(struct hotspot_vm *vm, uint64_t klass, const char *name, uint32_t *ret)
 {
-    return find_field(vm, klass, name, /* is_static= */ false, ret);
+    return field_find(vm, klass, &(struct field_wanted){ .name = name }, ret);
 }
 
 int field_inherited(struct hotspot_vm *vm, uint64_t klass, const char *name, uint32_t *ret)
@@ -167,5 +176,5 @@ int field_inherited(struct hotspot_vm *vm, uint64_t klass, const char *name, uin
 
 int field_static(struct hotspot_vm *vm, uint64_t klass, const char *name, uint32_t *ret)
 {
-    return find_field(vm, klass, name, /* is_static= */ true, ret);
+    return field_find(vm, klass, &(struct field_wanted){ .name = name, .is_static = true }, ret);
 }

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "proc/proc.h"
 #include "sample/sample_abi.h"
+#include "unwind/context.h"
 #include "unwind/process.h"
 
 struct counters;
@@ -280,6 +281,13 @@ bool hotspot_thread_is(struct hotspot_vm *vm, uint64_t java_thread, int32_t ns_t
 /* Gets where this VM keeps what threads wait for. 0; -EAGAIN: it is starting; -ENOENT: not known
  * for this VM; HOTSPOT_GONE. */
 int hotspot_vm_locks(struct hotspot_vm *vm, struct unwind_locks *ret);
+
+/* Compiles where the threads of this VM keep their requests, for the tracer that it has.
+ * *ret_tracer: its name, static; "" where there is none. Reads all classes of the VM: some 10 ms.
+ * 0. -ENOENT: no tracer that is known. -EAGAIN: not yet, such as before its first request.
+ * -EOPNOTSUPP with @err: its release keeps them in another way. HOTSPOT_GONE; -errno. */
+int hotspot_vm_context(struct hotspot_vm *vm, struct context_path *ret, const char **ret_tracer,
+                       struct error *err);
 
 enum hotspot_lock_kind {
     HOTSPOT_LOCK_OTHER,

@@ -173,6 +173,14 @@ void vm_unref(struct hotspot_vm *vm);
 
 /* ---- fields.c ---- */
 
+struct field_wanted {
+    const char *name, *signature; /* as in class files; signature NULL: any */
+    bool is_static;               /* its offset is one into the class's mirror */
+};
+/* Gets the offset of a field that the InstanceKlass at @klass declares itself. 0; -ENOENT; -errno.
+ */
+int field_find(struct hotspot_vm *vm, uint64_t klass, const struct field_wanted *wanted,
+               uint32_t *ret);
 /* Gets the offset of instance field @name of the InstanceKlass at @klass. 0; -ENOENT; -errno. */
 int field_offset(struct hotspot_vm *vm, uint64_t klass, const char *name, uint32_t *ret);
 /* Does the same of a field that the class has itself or inherits. */

@@ -5,6 +5,7 @@
  * time: in a hard interrupt). The attach cookie is the set's number. cpu_tick has an event for each
  * set and CPU, point_tick one for each set, a tracepoint. They know nothing of JVMs.
  */
+#include "sample/context.bpf.h"
 #include "sample/stack.bpf.h"
 
 #include "sample/pick.bpf.h"
@@ -40,6 +41,7 @@ struct scratch {
     struct block blocks[STACK_SETS_MAX];
     __u64 value; /* of the sample that is being made; here, as the stack is nearly full */
     __u8 text[POINT_TEXT_BYTES]; /* a field that a filter compares */
+    struct context_work context;
 };
 
 /* One per CPU is enough: the kernel does not run a perf_event program inside another one, and none
@@ -60,9 +62,9 @@ static __always_inline void count(__u32 which, __u64 n)
 }
 
 static __always_inline void take_sample(void *ctx, bool in_kernel, struct task_struct *task,
-                                        struct stack_scratch *s)
+                                        struct stack_scratch *s, struct context_work *w)
 {
-    __u32 words = take_stacks(ctx, in_kernel, task, s);
+    __u32 words = take_context(s, w, task, take_stacks(ctx, in_kernel, task, s));
 
     if (bpf_ringbuf_output(&ring, s, sizeof(s->rec) + words * sizeof(__u64), BPF_RB_NO_WAKEUP)) {
         count(CPU_LOST_RING, 1);
@@ -131,7 +133,7 @@ static __always_inline int tick(void *ctx, bool event, bool in_kernel, __u32 set
     begin_record(&s->stack.rec, task, host_pid, host_tid, now_ns);
     s->stack.rec.set = set;
     s->stack.rec.value = s->value;
-    take_sample(ctx, in_kernel, task, &s->stack);
+    take_sample(ctx, in_kernel, task, &s->stack, &s->context);
     took_ns = bpf_ktime_get_ns() - now_ns;
     spend(took_ns);
     count(CPU_TIME_NS, took_ns);

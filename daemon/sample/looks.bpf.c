@@ -101,7 +101,7 @@ static __always_inline __u32 fill_place(struct form *f, struct task_struct *task
     if (f->entry.runnable && is_throttled(task))
         rec->flags |= SAMPLE_THROTTLED;
     rec->user_end = UNWIND_END_NOT_TAKEN;
-    rec->kernel_count = (__u16)n;
+    rec->kernel_count = (__u8)n;
     words = n;
     if (runs && put_registers(f->words + n, task, runs)) {
         rec->flags |= SAMPLE_REGISTERS;

@@ -263,7 +263,7 @@ static __always_inline void comes_back(struct task_struct *task, __u32 host_pid,
         n = STACK_MAX;
         s->rec.flags |= SAMPLE_KERNEL_CUT;
     }
-    s->rec.kernel_count = (__u16)n;
+    s->rec.kernel_count = (__u8)n;
     words = t->count;
     if (words > MOMENT_OFF_WORDS)
         words = MOMENT_OFF_WORDS;

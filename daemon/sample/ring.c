@@ -7,6 +7,8 @@
  */
 #include "sample/sample.h"
 
+#include "unwind/context.h"
+
 #include <linux/bpf.h>
 
 #include <sys/mman.h>
@@ -74,8 +76,9 @@ static bool record_valid(const uint8_t *p, size_t n)
         return false;
     memcpy(&rec, p, sizeof(rec));
     return rec.kernel_count <= SAMPLE_KERNEL_MAX && rec.user_count <= SAMPLE_USER_MAX &&
-           rec.weight > 0 &&
-           n == sizeof(rec) + ((size_t)rec.kernel_count + rec.user_count) * sizeof(uint64_t);
+           rec.weight > 0 && (rec.context_count == 0 || rec.context_count == CONTEXT_WORDS) &&
+           n == sizeof(rec) + ((size_t)rec.kernel_count + rec.user_count + rec.context_count) *
+                                  sizeof(uint64_t);
 }
 
 /* Hands on the @n bytes at @p. False: they are no record. */

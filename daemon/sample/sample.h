@@ -15,7 +15,8 @@ struct ring;
 int ring_open(int map_fd, size_t bytes, struct ring **ret, struct error *err);
 struct ring *ring_close(struct ring *r);
 
-/* @rec is valid during the call; @frames holds rec->kernel_count + rec->user_count words. */
+/* @rec is valid during the call; @frames holds rec->kernel_count + rec->user_count +
+ * rec->context_count words. */
 typedef void (*ring_sample_fn)(void *cookie, const struct sample_record *rec,
                                const uint64_t *frames);
 /* Hands every complete record to @fn, at most @max of them. Number handed over. Never blocks.

@@ -53,20 +53,22 @@ enum sample_register {
 };
 
 struct sample_record {
-    SAMPLE_U64 time_ns;                  /* CLOCK_MONOTONIC */
-    SAMPLE_U64 start_boottime_ns;        /* of the process (thread group leader) */
-    SAMPLE_U64 value;                    /* in the event's unit; 0: a period for each of weight */
-    SAMPLE_U64 wait_ns;                  /* that ended at time_ns; 0: of no wait */
-    SAMPLE_U64 klass;                    /* of what was allocated, in the target; 0: nothing was */
-    SAMPLE_U64 run_ns;                   /* CPU time of its thread, of a tick; else 0 */
-    SAMPLE_U32 host_pid, host_tid;       /* in flamed's own pid namespace; 0: not visible there */
-    SAMPLE_U32 exec_id;                  /* task->self_exec_id: changes with each exec */
-    SAMPLE_U32 weight;                   /* samples this record stands for (>= 1) */
-    SAMPLE_U32 flush;                    /* the wait was not over, and this flush met it; 0: none */
-    SAMPLE_U32 flushed;                  /* the last flush that met the wait before; 0: none */
-    SAMPLE_U16 kernel_count, user_count; /* frames that follow, leaf first: kernel, then user */
-    SAMPLE_U8 set, flags, user_end;      /* user_end: why the user stack ended (unwind/unwind.h) */
-    SAMPLE_U8 lock;                      /* enum unwind_lock (unwind/process.h) */
+    SAMPLE_U64 time_ns;             /* CLOCK_MONOTONIC */
+    SAMPLE_U64 start_boottime_ns;   /* of the process (thread group leader) */
+    SAMPLE_U64 value;               /* in the event's unit; 0: a period for each of weight */
+    SAMPLE_U64 wait_ns;             /* that ended at time_ns; 0: of no wait */
+    SAMPLE_U64 klass;               /* of what was allocated, in the target; 0: nothing was */
+    SAMPLE_U64 run_ns;              /* CPU time of its thread, of a tick; else 0 */
+    SAMPLE_U32 host_pid, host_tid;  /* in flamed's own pid namespace; 0: not visible there */
+    SAMPLE_U32 exec_id;             /* task->self_exec_id: changes with each exec */
+    SAMPLE_U32 weight;              /* samples this record stands for (>= 1) */
+    SAMPLE_U32 flush;               /* the wait was not over, and this flush met it; 0: none */
+    SAMPLE_U32 flushed;             /* the last flush that met the wait before; 0: none */
+    SAMPLE_U8 kernel_count;         /* frames that follow, leaf first: kernel, */
+    SAMPLE_U8 context_count;        /* 0, or CONTEXT_WORDS behind the frames */
+    SAMPLE_U16 user_count;          /* then user */
+    SAMPLE_U8 set, flags, user_end; /* user_end: why the user stack ended (unwind/unwind.h) */
+    SAMPLE_U8 lock;                 /* enum unwind_lock (unwind/process.h) */
     /* As they lie in the target's memory: */
     SAMPLE_U64 lock_class;  /* of the lock; 0: not readable */
     SAMPLE_U64 lock_owner;  /* of a monitor as it says, else a JavaThread; 0: none, or not known */
@@ -74,7 +76,7 @@ struct sample_record {
                                malloc (native_live.bpf.h); else 0 */
     SAMPLE_U32 collections; /* with object: 1 + those that had begun in the JVM; 0: not known */
     char comm[SAMPLE_COMM_BYTES];
-    /* SAMPLE_U64 kernel[kernel_count], user[user_count] */
+    /* SAMPLE_U64 kernel[kernel_count], user[user_count]; struct sample_context, or none */
 };
 
 #ifndef __bpf__

@@ -10,6 +10,7 @@
 #include "sample/hook.h"
 #include "unwind/process.h"
 
+struct context_path;
 struct sampler;
 struct sampler_shared;
 
@@ -87,6 +88,9 @@ int sampler_put_rows(struct sampler *s, uint32_t first, const struct unwind_row 
  * begin again (one below the last), all that the unwinder remembers of old ones is forgotten first.
  */
 int sampler_put_process(struct sampler *s, int32_t pid, const struct unwind_process *p);
+/* Says where the threads of process @pid keep their requests (context_path_valid()); NULL forgets
+ * it. -E2BIG: there are STACK_CONTEXTS_MAX already. */
+int sampler_put_context(struct sampler *s, int32_t pid, const struct context_path *path);
 /* Tells where the JavaThread of a thread lies. The one that was not used for longest is forgotten
  * when there are STACK_THREADS_MAX. */
 int sampler_put_thread(struct sampler *s, int32_t pid, int32_t tid, uint64_t java_thread);

@@ -54,6 +54,10 @@ static int fit_maps(struct cpu_bpf *skel)
     if (r == 0)
         r = bpf_map__set_map_flags(skel->maps.filters, 0);
     if (r == 0)
+        r = bpf_map__set_map_flags(skel->maps.contexts, 0);
+    if (r == 0)
+        r = bpf_map__set_max_entries(skel->maps.contexts, STACK_CONTEXTS_PREALLOCATED);
+    if (r == 0)
         r = bpf_map__set_max_entries(skel->maps.processes, STACK_PROCESSES_PREALLOCATED);
     if (r == 0)
         r = bpf_map__set_max_entries(skel->maps.filters, STACK_FILTERS_PREALLOCATED);

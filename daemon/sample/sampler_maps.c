@@ -61,6 +61,26 @@ int sampler_put_process(struct sampler *s, int32_t pid, const struct unwind_proc
     return r == -ENOENT ? 0 : r;
 }
 
+int sampler_put_context(struct sampler *s, int32_t pid, const struct context_path *path)
+{
+    uint32_t *put = &s->skel->bss->contexts_put;
+    int map = bpf_map__fd(s->skel->maps.contexts), r;
+    uint32_t key = (uint32_t)pid;
+
+    if (pid <= 0)
+        return -EINVAL;
+    if (!path) {
+        r = bpf_map_delete_elem(map, &key);
+        if (r == 0)
+            __atomic_sub_fetch(put, 1, __ATOMIC_RELEASE);
+        return r == -ENOENT ? 0 : r;
+    }
+    r = bpf_map_update_elem(map, &key, path, BPF_NOEXIST);
+    if (r == 0)
+        __atomic_add_fetch(put, 1, __ATOMIC_RELEASE);
+    return r == -EEXIST ? bpf_map_update_elem(map, &key, path, BPF_EXIST) : r;
+}
+
 int sampler_put_thread(struct sampler *s, int32_t pid, int32_t tid, uint64_t java_thread)
 {
     uint64_t key = (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;

@@ -11,6 +11,7 @@
 #include <linux/bpf_perf_event.h>
 
 #include "sample/loss_abi.h"
+#include "unwind/context.h"
 
 #define WALK_CALLS_MAX (SAMPLE_USER_MAX * UNWIND_STEPS_PER_WORD) /* of walk_some(), in one walk */
 
@@ -81,7 +82,7 @@ struct {
 /* What a sample is made in. */
 struct stack_scratch {
     struct sample_record rec;
-    __u64 frames[STACK_MAX + 1 + SAMPLE_USER_MAX];
+    __u64 frames[STACK_MAX + 1 + SAMPLE_USER_MAX + CONTEXT_WORDS];
     struct unwind_walk walk;
 };
 

@@ -8,7 +8,9 @@
 /* Where maps cannot grow (before Linux 6.1). */
 #define STACK_PROCESSES_PREALLOCATED 1024
 #define STACK_FILTERS_PREALLOCATED 4096
+#define STACK_CONTEXTS_PREALLOCATED 256
 #define STACK_THREADS_MAX 16384 /* Java threads whose native code has no unwind rules */
+#define STACK_CONTEXTS_MAX 1024 /* processes whose requests are read */
 #define STACK_PID_DEPTH_MAX 32  /* the kernel's MAX_PID_NS_LEVEL */
 
 /* A quarter of a processor is the most that samples take, of all events together. */

@@ -134,7 +134,8 @@ static __always_inline void begin_record(struct sample_record *rec, struct task_
     rec->weight = 1;
     rec->value = rec->wait_ns = rec->klass = rec->run_ns = 0;
     rec->flush = rec->flushed = 0;
-    rec->kernel_count = rec->user_count = 0;
+    rec->kernel_count = rec->context_count = 0;
+    rec->user_count = 0;
     rec->flags = 0;
     rec->user_end = UNWIND_END_ROOT;
     rec->lock = UNWIND_LOCK_NONE;

@@ -61,6 +61,7 @@ static void fill(struct broker_request *q)
         break;
     case BROKER_FILTER_PROCESS:
     case BROKER_PUT_PROCESS:
+    case BROKER_PUT_CONTEXT:
     case BROKER_FORGET_PROCESS:
     case BROKER_PROBE_DROP:
     case BROKER_MALLOCS:
@@ -385,7 +386,8 @@ START_TEST(ten_thousand_random_messages_do_no_harm)
 {
     int fds_before, fds_after, refused = 0;
     struct broker_request facts = request_of(BROKER_FACTS), tables = request_of(BROKER_TABLES),
-                          holders = request_of(BROKER_SOCKET_HOLDERS);
+                          holders = request_of(BROKER_SOCKET_HOLDERS),
+                          look = request_of(BROKER_LOOK);
 
     /* What it keeps for its client from the first time on: the programs, the shared tables. */
     ck_assert_int_eq(ask(&tables, sizeof(tables), NULL).result, 0);
@@ -393,6 +395,9 @@ START_TEST(ten_thousand_random_messages_do_no_harm)
         usleep(10000);
     for (uint32_t kind = 0; kind < EVENT_KINDS; kind++)
         load_programs_of(kind);
+    fill(&look); /* its programs stay, too */
+    while (ask(&look, sizeof(look), NULL).result == -EINPROGRESS)
+        usleep(10000);
     fill(&holders);
     ck_assert_int_eq(ask(&holders, sizeof(holders), NULL).result, 0);
     fds_before = count_calm_fds();

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hotspot/classes.h"
+
+#include "hotspot/code/code.h"
+
+#define LOADERS_MAX 65536 /* each hidden class may have one of its own */
+#define CLASSES_MAX 200000
+
+struct class_walk {
+    struct hotspot_vm *vm;
+    struct classes *classes;
+    bool lengths[CLASSES_NAME_MAX]; /* of names that are wanted */
+    unsigned left;                  /* of CLASSES_MAX */
+};
+
+int classes_want(struct classes *c, const char *name)
+{
+    unsigned i;
+
+    for (i = 0; i < c->count; i++) {
+        if (strcmp(c->wanted[i].name, name) == 0)
+            return (int)i;
+    }
+    if (i == CLASSES_WANTED_MAX || strlen(name) >= CLASSES_NAME_MAX)
+        return -ENOSPC;
+    snprintf(c->wanted[i].name, CLASSES_NAME_MAX, "%s", name);
+    return (int)c->count++;
+}
+
+static void take_class(struct classes *c, struct span name, uint64_t klass)
+{
+    for (unsigned i = 0; i < c->count; i++) {
+        struct class_wanted *w = &c->wanted[i];
+
+        if (w->count < CLASSES_SAME_MAX && span_eq_str(name, w->name))
+            w->klasses[w->count++] = klass;
+    }
+}
+
+/* Reads the name of @klass, if it may be one that is wanted. 0 or -errno. */
+static int look_at_class(struct class_walk *w, uint64_t klass)
+{
+    struct hotspot_vm *vm = w->vm;
+    const struct hotspot_layout *l = &vm->layout;
+    char name[CLASSES_NAME_MAX];
+    uint64_t symbol = 0, length;
+    uint16_t n = 0;
+    int r = memory_u64(&vm->memory, klass + (uint64_t)l->klass_name.offset, &symbol);
+
+    if (r == 0 && l->symbol_length.width == 2) {
+        r = memory_number(&vm->memory, symbol + (uint64_t)l->symbol_length.offset, 2, &length);
+        if (r < 0 || length >= sizeof(w->lengths) || !w->lengths[length])
+            return r;
+    }
+    if (r == 0)
+        r = symbol_read(vm, symbol, name, sizeof(name), &n);
+    if (r == 0)
+        take_class(w->classes, (struct span){ name, n }, klass);
+    return r;
+}
+
+/* The classes of one loader. What is being unloaded ends the list early. 0 or -ESRCH. */
+static int walk_loader(struct class_walk *w, uint64_t loader)
+{
+    struct hotspot_memory *m = &w->vm->memory;
+    const struct hotspot_layout *l = &w->vm->layout;
+    uint64_t klass = 0;
+    int r = memory_u64(m, loader + (uint64_t)l->loader_klasses.offset, &klass);
+
+    while (r == 0 && klass && w->left) {
+        w->left--;
+        r = look_at_class(w, klass);
+        if (r == 0 || r == -EFAULT)
+            r = memory_u64(m, klass + (uint64_t)l->klass_next.offset, &klass);
+    }
+    return r == -ESRCH ? r : 0;
+}
+
+int classes_find(struct hotspot_vm *vm, struct classes *c)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    struct class_walk w = { .vm = vm, .classes = c, .left = CLASSES_MAX };
+    uint64_t loader = 0;
+    int r;
+
+    if (!l->loaders_at || !layout_has(l->loader_next) || !layout_has(l->loader_klasses) ||
+        !layout_has(l->klass_next))
+        return -ENOENT;
+    for (unsigned i = 0; i < c->count; i++) {
+        c->wanted[i].count = 0;
+        w.lengths[strlen(c->wanted[i].name)] = true;
+    }
+    r = memory_resize(&vm->memory, MEMORY_LINES_BULK);
+    if (r == 0)
+        r = memory_u64(&vm->memory, l->loaders_at, &loader);
+    for (unsigned i = 0; r == 0 && loader && i < LOADERS_MAX && w.left; i++) {
+        r = walk_loader(&w, loader);
+        if (r == 0)
+            r = memory_u64(&vm->memory, loader + (uint64_t)l->loader_next.offset, &loader);
+    }
+    memory_resize(&vm->memory, MEMORY_LINES);
+    return r == -EFAULT ? 0 : r; /* a loader went while it was read */
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds loaded classes by their names: one walk over the VM's class loaders for all of them.
+ * Internal to hotspot/. Thread: in a reading of the VM (call.c).
+ */
+#pragma once
+
+#include "hotspot/vm.h"
+
+#define CLASSES_WANTED_MAX 64
+#define CLASSES_NAME_MAX 160
+#define CLASSES_SAME_MAX 4 /* classes of one name, by different loaders */
+
+/* A class that is looked for. */
+struct class_wanted {
+    char name[CLASSES_NAME_MAX]; /* in internal form, with slashes */
+    uint64_t klasses[CLASSES_SAME_MAX];
+    unsigned count;
+};
+
+struct classes {
+    struct class_wanted wanted[CLASSES_WANTED_MAX];
+    unsigned count;
+};
+
+/* Adds @name, once. Returns where it stands; -ENOSPC: there is no room, or it is too long. */
+int classes_want(struct classes *c, const char *name);
+/* Finds all that are wanted. A class that is being loaded may be missing. 0; -ESRCH; -errno. */
+int classes_find(struct hotspot_vm *vm, struct classes *c);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The form of a path to a thread's request (unwind/context.h). Pure; thread: any. */
+#pragma once
+
+#include "unwind/context.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+/* Returns whether a program may make the step @s, behind which @left others are. */
+static inline bool context_step_valid(const struct context_step *s, unsigned left)
+{
+    if (s->op >= CONTEXT_OPS || s->to >= CONTEXT_REGISTERS || s->from >= CONTEXT_REGISTERS ||
+        s->skip > left || s->offset >= CONTEXT_OFFSET_MAX)
+        return false;
+    if (s->op == CONTEXT_TEXT)
+        return s->key < CONTEXT_TEXTS;
+    if (s->op == CONTEXT_WORD)
+        return s->key < CONTEXT_ID_WORDS;
+    if (s->op == CONTEXT_THREAD_LOCAL || s->op == CONTEXT_MAP)
+        return s->key <= UINT32_MAX;
+    return s->op == CONTEXT_CLASS || s->op == CONTEXT_NTH || !s->key;
+}
+
+/* Returns whether @p has the form that the BPF programs take: a number of steps that can be made.
+ * Where they lead is not known. */
+static inline bool context_path_valid(const struct context_path *p)
+{
+    static const struct context_step NONE = { 0 };
+
+    if (p->step_count > CONTEXT_STEPS_MAX || p->ids >= CONTEXT_IDS_KINDS || p->mark_shift > 63 ||
+        p->more[0] || p->more[1])
+        return false;
+    for (unsigned i = 0; i < CONTEXT_STEPS_MAX; i++) {
+        const struct context_step *s = &p->steps[i];
+        bool good = i < p->step_count ? context_step_valid(s, p->step_count - 1u - i)
+                                      : memcmp(s, &NONE, sizeof(NONE)) == 0;
+
+        if (!good)
+            return false;
+    }
+    return true;
+}
