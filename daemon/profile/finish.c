@@ -219,6 +219,10 @@ static int finish_samples(struct profile *p, const struct record *r)
         if (!s->value)
             s->value = s->count * p->events[s->event].period;
         p->total += s->count;
+        if (s->context >= p->context_count)
+            s->context = 0;
+        if (s->context)
+            p->context_states[p->contexts[s->context].state] += s->count;
         if (s->flags & PROFILE_SAMPLE_UNKNOWN)
             p->unknown += s->count;
         if (s->flags & PROFILE_SAMPLE_CUT) {
@@ -275,6 +279,14 @@ static int finish_warnings(struct profile *p, struct record *r)
                     "%llu safepoints, operations of the VM and other moments are not in this "
                     "profile: it holds %d of them; lower seconds",
                     (unsigned long long)r->moments_dropped, PROFILE_MOMENTS_MAX);
+    if (contexts_without_ids(r->contexts))
+        record_warn(r,
+                    "%llu samples have no trace or operation: the profile holds the most different "
+                    "requests that it can; lower seconds",
+                    (unsigned long long)contexts_without_ids(r->contexts));
+    if (contexts_without_name(r->contexts))
+        record_warn(r, "a service has more than %u operations: the others are [other operations]",
+                    PROFILE_OPERATIONS_MAX);
     if (p->truncated_by[UNWIND_END_THREAD])
         record_warn(
             r,
@@ -311,6 +323,8 @@ static int finisher_run(struct finisher *f, const struct record *r)
         k = finish_stacks(f, r);
     if (k == 0)
         k = finish_who(f, r);
+    if (k == 0)
+        k = contexts_finish(r->contexts, p);
     if (k == 0)
         k = finish_samples(p, r);
     if (k == 0)

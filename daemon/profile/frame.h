@@ -26,8 +26,9 @@ enum frame_kind {
 #define WAIT(id, name) FRAME_WAIT_##id, /* synthetic: "[lock]" */
 #include "profile/waits.def"
 #undef WAIT
-    FRAME_CLASS, /* no code: the Java class of the objects that the one below it allocated */
-    FRAME_JVMCI, /* Java, compiled by a compiler that is a JVMCI library, such as Graal */
+    FRAME_CLASS,   /* no code: the Java class of the objects that the one below it allocated */
+    FRAME_JVMCI,   /* Java, compiled by a compiler that is a JVMCI library, such as Graal */
+    FRAME_REQUEST, /* synthetic: "[GET /orders/{id}]" */
     FRAME_KIND_COUNT
 };
 

@@ -20,6 +20,7 @@ struct merger {
     const struct profile *p; /* the one being added */
     uint32_t *frames;        /* [p->frame_count]: id in table, MERGE_NONE: not asked for yet */
     uint32_t *threads;       /* [p->thread_count]: id in record, MERGE_NONE: not wanted */
+    uint32_t *contexts;      /* [p->context_count]: id in record, MERGE_NONE: not asked for yet */
     uint32_t stack[MERGE_DEPTH_MAX];
     /* By event of the one being added: its number in the merged one, PROFILE_EVENTS_MAX where there
      * is no room for it; what rounding left over so far. */
@@ -154,6 +155,20 @@ static bool merge_part(const struct merger *m, struct profile_sample *s)
     return true;
 }
 
+/* Returns the request of a sample of thread @thread; 0: none. */
+static uint32_t merge_context(struct merger *m, uint32_t context, uint32_t thread)
+{
+    const struct profile_context *c = &m->p->contexts[context];
+
+    if (!context)
+        return 0;
+    if (m->contexts[context] == MERGE_NONE &&
+        record_context(m->record, thread, c, intern_get(m->p->strings, c->operation),
+                       &m->contexts[context]) < 0)
+        return 0;
+    return m->contexts[context];
+}
+
 /* Adds @s with the @n frames of m->stack. */
 static void merge_sample(struct merger *m, const struct profile_sample *s, uint32_t thread,
                          size_t n)
@@ -161,6 +176,7 @@ static void merge_sample(struct merger *m, const struct profile_sample *s, uint3
     struct profile_sample merged = *s;
 
     merged.thread = thread;
+    merged.context = merge_context(m, s->context, thread);
     merged.event = m->events[s->event];
     merged.count = merge_count(m, s);
     if (!m->meta.events[merged.event].valued)
@@ -266,15 +282,18 @@ int merger_add(struct merger *m, const struct profile *p)
 {
     _cleanup_free_ uint32_t *frames = malloc((p->frame_count + 1) * sizeof(*frames));
     _cleanup_free_ uint32_t *threads = calloc(p->thread_count + 1, sizeof(*threads));
+    _cleanup_free_ uint32_t *contexts = malloc((p->context_count + 1) * sizeof(*contexts));
     int wanted, r = 0;
 
-    if (!frames || !threads)
+    if (!frames || !threads || !contexts)
         return -ENOMEM;
     memset(frames, 0xff, (p->frame_count + 1) * sizeof(*frames)); /* MERGE_NONE */
     m->p = p;
     merge_events(m);
     m->frames = frames;
     m->threads = threads;
+    memset(contexts, 0xff, (p->context_count + 1) * sizeof(*contexts));
+    m->contexts = contexts;
     wanted = merge_threads(m);
     if (wanted < 0)
         r = wanted;
@@ -286,7 +305,7 @@ int merger_add(struct merger *m, const struct profile *p)
         r = merge_moments(m);
     for (size_t i = 0; i < p->warning_count && r == 0; i++)
         record_warn(m->record, "%s", p->warnings[i]);
-    m->frames = m->threads = NULL;
+    m->frames = m->threads = m->contexts = NULL;
     m->p = NULL;
     return r == -ENOSPC ? -ENOMEM : r;
 }

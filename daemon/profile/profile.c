@@ -38,6 +38,7 @@ struct profile *profile_unref(struct profile *p)
     free(p->threads);
     free(p->samples);
     free(p->moments);
+    free(p->contexts);
     for (size_t i = 0; i < p->warning_count; i++)
         free(p->warnings[i]);
     free(p);
@@ -101,7 +102,7 @@ size_t profile_bytes(const struct profile *p)
            p->function_count * sizeof(*p->functions) + p->frame_count * sizeof(*p->frames) +
            p->stack_count * sizeof(*p->stacks) + p->process_count * sizeof(*p->processes) +
            p->thread_count * sizeof(*p->threads) + p->sample_count * sizeof(*p->samples) +
-           p->moment_count * sizeof(*p->moments);
+           p->moment_count * sizeof(*p->moments) + p->context_count * sizeof(*p->contexts);
 }
 
 void profile_shift(struct profile *p, uint64_t start_ns)

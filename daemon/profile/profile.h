@@ -51,16 +51,41 @@ struct profile_event {
     bool valued;                 /* each sample has a value of its own; else it is count x period */
 };
 
-struct profile_sample {
-    uint64_t time_ns; /* CLOCK_MONOTONIC */
-    uint64_t value;   /* in its event's unit; 0 while recording: count x period */
-    uint32_t thread;  /* index */
-    uint32_t stack;   /* index of the leaf's node; 0: no frames */
-    uint32_t count;   /* samples it stands for (>= 1) */
-    uint8_t mode;     /* enum sample_mode */
-    uint8_t event;    /* index in the profile's events */
-    uint16_t flags;   /* PROFILE_SAMPLE_* */
+/* What is known of the request that a sample was taken in. */
+enum profile_context_state {
+    PROFILE_CONTEXT_UNASKED, /* nobody asked for it */
+    PROFILE_CONTEXT_NO_TRACER,
+    PROFILE_CONTEXT_UNREADABLE,
+    PROFILE_CONTEXT_NO_REQUEST,
+    PROFILE_CONTEXT_IDS, /* from here on it has ids */
+    PROFILE_CONTEXT_NAMED,
+    PROFILE_CONTEXT_STATES,
 };
+
+/* A request, in one of its spans. */
+struct profile_context { /* no padding: it is a key while recording */
+    uint64_t trace_high, trace_low;
+    uint64_t span;      /* the one that the thread was in */
+    uint64_t root;      /* the first one in its process; 0: not known */
+    uint32_t operation; /* string: "GET /orders/{id}"; 0: not known */
+    uint32_t state;     /* enum profile_context_state */
+};
+_Static_assert(sizeof(struct profile_context) == 40, "profile_context must have no padding");
+#define PROFILE_OPERATIONS_MAX 1000u /* of a service; the others share a name */
+
+struct profile_sample {
+    uint64_t time_ns;      /* CLOCK_MONOTONIC */
+    uint64_t value;        /* in its event's unit; 0 while recording: count x period */
+    uint32_t count;        /* samples it stands for (>= 1) */
+    uint32_t stack : 24;   /* index of the leaf's node; 0: no frames */
+    uint32_t mode : 8;     /* enum sample_mode */
+    uint32_t thread : 24;  /* index */
+    uint32_t event : 8;    /* index in the profile's events */
+    uint32_t context : 18; /* index in contexts; 0: none was asked for */
+    uint32_t flags : 14;   /* PROFILE_SAMPLE_* */
+};
+_Static_assert(sizeof(struct profile_sample) == 32, "a recorder keeps millions of them");
+#define PROFILE_CONTEXTS_MAX (1u << 18)
 #define PROFILE_SAMPLE_UNKNOWN 1     /* at least one frame has no name */
 #define PROFILE_SAMPLE_TRUNCATED 2   /* the root was not reached */
 #define PROFILE_SAMPLE_STATE_SHIFT 2 /* bits 2..3: enum thread_state (profile/waits.h) */
@@ -130,6 +155,9 @@ struct profile {
     struct profile_sample *samples; /* by time */
     struct profile_moment *moments; /* by start */
     size_t moment_count;
+    struct profile_context *contexts; /* [0]: of samples without; NULL: there are none */
+    size_t context_count;
+    uint64_t context_states[PROFILE_CONTEXT_STATES]; /* samples */
     size_t module_count, function_count, frame_count, stack_count, process_count, thread_count,
         sample_count;
 
@@ -243,6 +271,11 @@ void record_rename_thread(struct record *r, uint32_t thread, uint32_t name);
 int record_sample(struct record *r, const struct profile_sample *s, const uint32_t *stack,
                   size_t n);
 
+/* Gets the id of a request for profile_sample.context. @thread: of record_thread(); @name: of its
+ * operation, clean, "": not known; c->operation is not looked at. The name that a request had last
+ * is that of all its samples. *ret 0: there is no room (counted). 0 or -ENOMEM. */
+int record_context(struct record *r, uint32_t thread, const struct profile_context *c,
+                   struct span name, uint32_t *ret);
 /* Keeps @stack for a sample that may be added later: *ret is its place. 0 or as record_sample(),
  * which counts it. */
 int record_hold(struct record *r, const uint32_t *stack, size_t n, uint32_t *ret);

@@ -41,6 +41,7 @@ struct record *record_free(struct record *r)
     id_table_deinit(&r->unwarned);
     free(r->samples);
     free(r->moments);
+    contexts_free(r->contexts);
     for (size_t i = 0; i < r->warning_count; i++)
         free(r->warnings[i]);
     free(r);
@@ -121,6 +122,19 @@ int record_thread(struct record *r, const struct profile_thread *t, uint32_t *re
 
     record_charge(r);
     return MIN(k, 0);
+}
+
+int record_context(struct record *r, uint32_t thread, const struct profile_context *c,
+                   struct span name, uint32_t *ret)
+{
+    const struct profile_thread *t = id_table_get(&r->threads, thread);
+    const struct profile_process *p = id_table_get(&r->processes, t->process);
+    int k = r->contexts ? 0 : contexts_new(&r->contexts);
+
+    if (k == 0)
+        k = contexts_add(r->contexts, c, frame_table_get_string(r->table, p->service), name, ret);
+    record_charge(r);
+    return k;
 }
 
 void record_rename_thread(struct record *r, uint32_t thread, uint32_t name)
@@ -271,13 +285,15 @@ static int record_stack(struct record *r, const uint32_t *stack, size_t n, uint3
 static void record_skip(struct record *r, struct profile_sample *s, const uint32_t *stack, size_t n)
 {
     struct record_last *last = &r->last[s->event];
+    uint32_t node;
     bool takes_over = record_keeps_second(r, &r->samples[last->at - 1], s) &&
-                      record_stack(r, stack, n, &s->stack) == 0;
+                      record_stack(r, stack, n, &node) == 0;
     struct profile_sample *kept = &r->samples[last->at - 1]; /* where it is now */
 
     last->skip--;
     r->thinned++;
     if (takes_over) {
+        s->stack = node;
         record_stand_for(s, kept);
         *kept = *s;
     } else
@@ -288,6 +304,7 @@ int record_sample(struct record *r, const struct profile_sample *sample, const u
                   size_t n)
 {
     struct profile_sample s = *sample;
+    uint32_t node;
     int k;
 
     if (s.event >= PROFILE_EVENTS_MAX)
@@ -297,7 +314,7 @@ int record_sample(struct record *r, const struct profile_sample *sample, const u
         record_skip(r, &s, stack, n);
         return 0;
     }
-    k = record_stack(r, stack, n, &s.stack);
+    k = record_stack(r, stack, n, &node);
     if (k == 0)
         k = record_reserve(r);
     if (k < 0) {
@@ -305,6 +322,7 @@ int record_sample(struct record *r, const struct profile_sample *sample, const u
         r->counted -= s.count;
         return k;
     }
+    s.stack = node;
     /* NOLINTNEXTLINE(clang-analyzer-*): no record is made for less than one sample */
     r->samples[r->sample_count++] = s;
     r->last[s.event] = (struct record_last){ r->sample_count, r->keep_every - 1 };
@@ -411,5 +429,5 @@ size_t record_bytes(const struct record *r)
 {
     return sizeof(*r) + id_table_bytes(&r->nodes) + id_table_bytes(&r->processes) +
            id_table_bytes(&r->threads) + r->sample_cap * sizeof(*r->samples) +
-           r->moment_cap * sizeof(*r->moments);
+           r->moment_cap * sizeof(*r->moments) + contexts_bytes(r->contexts);
 }

@@ -3,10 +3,13 @@
 #pragma once
 
 #include "base/id_table.h"
+#include "profile/contexts.h"
 #include "profile/profile.h"
 
 #define RECORD_NODES_MAX 16000000u
 #define RECORD_THREADS_MAX 1000000u
+_Static_assert(RECORD_NODES_MAX < 1u << 24 && RECORD_THREADS_MAX < 1u << 24,
+               "struct profile_sample has room for their numbers");
 #define RECORD_UNWARNED_MAX 4096u /* warnings that are counted alone */
 #define RECORD_WARNINGS_LAST 6    /* places for what is said at the end */
 #define RECORD_DOUBLES_MAX                                                                         \
@@ -40,6 +43,7 @@ struct record {
     struct profile_moment *moments;
     size_t moment_count, moment_cap;
     uint64_t moments_dropped;
+    struct contexts *contexts; /* owned; NULL: no sample has one */
     char *warnings[PROFILE_WARNINGS_MAX];
     size_t warning_count;
     bool finishing;            /* its last warnings are added */

@@ -5,7 +5,8 @@
 
 static bool is_function(uint32_t kind)
 {
-    return kind != FRAME_THREAD && kind != FRAME_PROCESS && kind != FRAME_TRUNCATED;
+    return kind != FRAME_THREAD && kind != FRAME_PROCESS && kind != FRAME_REQUEST &&
+           kind != FRAME_TRUNCATED;
 }
 
 static int hot_cmp(const void *a, const void *b, void *ctx)

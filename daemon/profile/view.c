@@ -4,6 +4,7 @@
 #include "profile/view_impl.h"
 
 #define VIEW_STRING_BYTES_MAX ((size_t)256 << 20)
+#define VIEW_GROUPS_MAX 262144u /* operations or traces, in all processes */
 
 static bool view_wants(const struct profile *p, const struct view_opts *o,
                        const struct profile_sample *s)
@@ -28,6 +29,14 @@ static int view_is_idle(struct view_builder *b, const struct profile_sample *s)
         return r;
     waits_of(b->waits, s->stack, &idle);
     return idle;
+}
+
+/* Gets the group that @k is in, of view_opts.by. 0; -EFBIG; -ENOMEM. */
+static int view_key_group(struct view_builder *b, const struct profile_sample *s,
+                          struct view_key *k)
+{
+    k->group = UINT32_MAX;
+    return b->v->opts.by ? view_group_of(b, s, k->process, &k->group) : 0;
 }
 
 static int view_count(struct view_builder *b, size_t sample)
@@ -59,7 +68,9 @@ static int view_count(struct view_builder *b, size_t sample)
         k.process = p->threads[s->thread].process;
     k.truncated = (s->flags & PROFILE_SAMPLE_TRUNCATED) != 0;
     k.state = sample_state(b->p, s);
-    r = id_table_add(&b->keys, &k, &id);
+    r = view_key_group(b, s, &k);
+    if (r == 0)
+        r = id_table_add(&b->keys, &k, &id);
     if (r < 0)
         return r;
     if (v->sample_rows)
@@ -75,6 +86,25 @@ static int view_count(struct view_builder *b, size_t sample)
     if (s->flags & PROFILE_SAMPLE_CUT)
         b->counts[id].truncated += s->count;
     return 0;
+}
+
+/* Counts the samples that are wanted. 0 or -errno. */
+static int view_count_all(struct view_builder *b, struct error *err)
+{
+    const struct view_opts *o = &b->v->opts;
+    const struct profile *p = b->p;
+
+    for (size_t i = 0; i < p->sample_count; i++) {
+        int r = view_wants(p, o, &p->samples[i]) ? view_wants_context(b, &p->samples[i], err) : 0;
+
+        if (r > 0)
+            r = view_count(b, i);
+        if (r < 0)
+            return r;
+    }
+    b->root_count = 1 + (o->by ? b->groups.count : o->threads ? p->thread_count : p->process_count);
+    b->roots = calloc(b->root_count, sizeof(*b->roots));
+    return b->roots ? 0 : -ENOMEM;
 }
 
 /* What a pattern list says of each frame: asked once a frame. */
@@ -246,24 +276,24 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
     v->opts.every_event = o->every_event && o->exact && p->event_count > 1;
     match_begin(o->include);
     match_begin(o->exclude);
+    match_begin(o->operation);
     id_table_init(&b.keys, sizeof(struct view_key), UINT32_MAX / 2);
     id_table_init(&b.frames, sizeof(struct view_frame), UINT32_MAX / 2);
     buf_init(&b.text, (size_t)64 << 10);
     b.frame_ids = calloc(p->frame_count ? p->frame_count : 1, sizeof(*b.frame_ids));
     b.spelled = calloc(view_bodies(&b) + 1, sizeof(*b.spelled));
-    b.root_count = 1 + (o->threads ? p->thread_count : p->process_count);
-    b.roots = calloc(b.root_count, sizeof(*b.roots));
-    if (b.frame_ids && b.spelled && b.roots)
+    id_table_init(&b.groups, sizeof(struct view_group), VIEW_GROUPS_MAX);
+    if (b.frame_ids && b.spelled)
         r = intern_new(VIEW_STRING_BYTES_MAX, &v->strings);
     if (r == 0 && o->exact)
         r = view_new_sample_rows(v);
-    for (size_t i = 0; i < p->sample_count && r == 0; i++) {
-        if (view_wants(p, &v->opts, &p->samples[i]))
-            r = view_count(&b, i);
-    }
+    if (r == 0)
+        r = view_count_all(&b, err);
     if (r == 0)
         r = view_make_rows(&b, err);
     id_table_deinit(&b.keys);
+    id_table_deinit(&b.groups);
+    free(b.operations);
     id_table_deinit(&b.frames);
     buf_deinit(&b.text);
     free(b.frame_ids);
@@ -277,7 +307,7 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
         view_free(v);
         return r == -EINVAL ? r : error_code(err, r, "cannot render this profile");
     }
-    v->opts.include = v->opts.exclude = NULL; /* borrowed for this call only */
+    v->opts.include = v->opts.exclude = v->opts.operation = NULL; /* borrowed for this call only */
     view_warn(v);
     *ret = v;
     return 0;

@@ -9,6 +9,7 @@
 #include "profile/match.h"
 #include "profile/waits.h"
 
+enum view_by { VIEW_BY_NONE, VIEW_BY_OPERATION, VIEW_BY_TRACE };
 enum view_names { VIEW_NAMES_FULL, VIEW_NAMES_SIMPLE, VIEW_NAMES_SIGNATURE, VIEW_NAMES_MERGED };
 
 struct view_opts {
@@ -16,6 +17,7 @@ struct view_opts {
     bool every_event;        /* with `exact`: sample_rows has the samples of all events; what is
                               * added up is still that one's */
     bool threads;            /* a frame per thread at the root */
+    enum view_by by;         /* one per operation or trace there; not with `threads` */
     bool no_user, no_kernel; /* leave out samples taken in that mode */
     bool hide_kernel;        /* one "[kernel]" in place of the kernel's functions */
     enum view_names names;
@@ -33,8 +35,11 @@ struct view_opts {
                       * the view says which row each sample is in */
     size_t depth;    /* 0: whole; else at most this many frames, the middle replaced by "[...]" */
     /* On names as spelled by the options above; borrowed, NULL: none. */
-    struct match *include; /* keep only samples whose stack has a matching frame */
-    struct match *exclude; /* drop samples whose stack has one */
+    struct match *include;          /* keep only samples whose stack has a matching frame */
+    struct match *exclude;          /* drop samples whose stack has one */
+    struct match *operation;        /* keep only samples of an operation of such a name */
+    uint64_t trace_high, trace_low; /* and of this trace; 0, 0: of any */
+    uint64_t span;                  /* and of this span; 0: of any */
 };
 
 /* A distinct frame as shown. */

@@ -104,7 +104,11 @@ static int view_make_roots(struct view_builder *b, const struct view_key *k, str
     if (k->process != UINT32_MAX)
         r = view_add_root(b, ret, FRAME_PROCESS, p->processes[k->process].name, "pid",
                           p->processes[k->process].host_pid);
-    if (r == 0 && k->thread != UINT32_MAX)
+    if (r == 0 && k->group != UINT32_MAX) {
+        buf_clear(&b->text);
+        view_spell_group(b, k->group);
+        r = view_mark(b, FRAME_REQUEST, buf_span(&b->text), &ret->frames[ret->n++]);
+    } else if (r == 0 && k->thread != UINT32_MAX)
         r = view_add_root(b, ret, FRAME_THREAD, p->threads[k->thread].name, "tid",
                           p->threads[k->thread].host_tid);
     ret->made = true;

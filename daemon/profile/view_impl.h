@@ -17,6 +17,16 @@ struct view_key {
     uint32_t truncated; /* 1: "[truncated]" at the root */
     uint32_t state;     /* enum thread_state */
     uint32_t owner;     /* as of struct view_row */
+    uint32_t group;     /* of view_opts.by, in view_builder.groups; UINT32_MAX: not split so */
+};
+
+/* What a frame of view_opts.by stands for, in a process. */
+struct view_group {
+    uint64_t trace_high, trace_low;
+    uint32_t process;   /* as of struct view_key */
+    uint32_t operation; /* string of the profile */
+    uint32_t state;     /* enum profile_context_state of those without */
+    uint32_t zero;
 };
 
 /* Where the frames of a stack of the profile are in view->stack; n 0: not yet. */
@@ -39,6 +49,8 @@ struct view_builder {
     struct view *v;
     const struct profile *p;
     struct id_table keys;       /* struct view_key */
+    struct id_table groups;     /* struct view_group */
+    uint8_t *operations;        /* [p->context_count]: 0 not asked, 1 left out, 2 kept */
     struct view_counts *counts; /* [keys.cap], by key id */
     size_t counts_cap;
     struct waits *waits;          /* NULL: no thread was blocked */
@@ -61,6 +73,8 @@ int view_push_roots(struct view_builder *b, const struct view_key *k);
 /* Returns which of b->roots is a key's: 0 where nothing is known. */
 static inline uint32_t view_root(const struct view_builder *b, const struct view_key *k)
 {
+    if (b->v->opts.by)
+        return k->group == UINT32_MAX ? 0 : k->group + 1;
     if (b->v->opts.threads)
         return k->thread == UINT32_MAX ? 0 : k->thread + 1;
     return k->process == UINT32_MAX ? 0 : k->process + 1;
@@ -77,6 +91,16 @@ static inline size_t view_bodies(const struct view_builder *b)
 {
     return 4 * b->p->stack_count;
 }
+
+/* ---- view_groups.c ---- */
+
+/* Returns whether view_opts wants samples of the request of @s. 1; 0; -errno with @err. */
+int view_wants_context(struct view_builder *b, const struct profile_sample *s, struct error *err);
+/* Gets the group of @s in process @process for view_opts.by. 0; -EFBIG; -ENOMEM. */
+int view_group_of(struct view_builder *b, const struct profile_sample *s, uint32_t process,
+                  uint32_t *ret);
+/* Appends the name of group @group to b->text. */
+void view_spell_group(struct view_builder *b, uint32_t group);
 
 /* ---- view_order.c ---- */
 

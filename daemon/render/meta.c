@@ -28,6 +28,7 @@ static const char *const KIND_NAMES[FRAME_KIND_COUNT] = {
 #undef WAIT
     [FRAME_CLASS] = "class",
     [FRAME_JVMCI] = "jvmci",
+    [FRAME_REQUEST] = "request",
 };
 
 const char *render_kind_name(unsigned kind)
@@ -114,14 +115,34 @@ static void add_left_out(const struct view *v, struct buf *out)
                    (unsigned long long)v->idle.samples, (unsigned long long)v->idle.value);
 }
 
+/* What is known of the requests of samples, of a capture that asked for them. */
+static void add_requests(const struct profile *p, struct buf *out)
+{
+    static const char *const NAMES[PROFILE_CONTEXT_STATES] = {
+        [PROFILE_CONTEXT_NO_TRACER] = "no_tracer",   [PROFILE_CONTEXT_UNREADABLE] = "unreadable",
+        [PROFILE_CONTEXT_NO_REQUEST] = "no_request", [PROFILE_CONTEXT_IDS] = "unnamed",
+        [PROFILE_CONTEXT_NAMED] = "named",
+    };
+
+    if (!p->context_count)
+        return;
+    buf_add_str(out, ",\"requests\":{");
+    for (size_t i = 1; i < PROFILE_CONTEXT_STATES; i++)
+        buf_printf(out, "%s\"%s\":%llu", i > 1 ? "," : "", NAMES[i],
+                   (unsigned long long)p->context_states[i]);
+    buf_add_char(out, '}');
+}
+
 static void add_quality(const struct view *v, struct buf *out)
 {
     buf_printf(out,
                ",\"quality\":{\"samples\":%llu,\"lost\":%llu,\"unknown\":%llu,\"truncated\":%llu,"
-               "\"inferred\":%llu,\"unsure\":%llu}",
+               "\"inferred\":%llu,\"unsure\":%llu",
                (unsigned long long)v->samples, (unsigned long long)v->profile->lost,
                (unsigned long long)v->unknown, (unsigned long long)v->truncated,
                (unsigned long long)v->inferred, (unsigned long long)v->unsure);
+    add_requests(v->profile, out);
+    buf_add_char(out, '}');
 }
 
 void render_add_meta(const struct view *v, const struct render_opts *o, struct buf *out)

@@ -192,15 +192,18 @@ int flight_sample(struct flight *f, const struct profile_sample *sample,
     struct profile_sample copy = *sample;
     struct profile_thread t = *thread;
     struct flight_slice *s;
+    uint32_t id;
     int r;
 
     r = flight_slice_for(f, sample->time_ns, &s);
     if (r == 0)
         r = record_process(s->record, process, &t.process);
     if (r == 0)
-        r = record_thread(s->record, &t, &copy.thread);
-    if (r == 0)
+        r = record_thread(s->record, &t, &id);
+    if (r == 0) {
+        copy.thread = id;
         r = record_sample(s->record, &copy, stack, n);
+    }
     if (r < 0) {
         f->stats.dropped += sample->event == 0 ? sample->count : 0;
         return r;

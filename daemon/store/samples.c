@@ -12,6 +12,11 @@
 /* A blob begins with it, where processes have services; older ones begin with their count. */
 #define SAMPLES_SERVICES (SAMPLES_WHO_MAX + 1)
 
+/* Before that stand the requests, where samples have some, and a column of them behind the others.
+ */
+#define SAMPLES_CONTEXTS (SAMPLES_WHO_MAX + 2)
+#define SAMPLES_CONTEXTS_MAX 1000000u
+
 /* Events and values have columns of their own only where they are not the same for all samples. */
 static size_t samples_columns(const struct profile *meta)
 {
@@ -54,6 +59,22 @@ static void encode_who(struct dictionary *e, const struct profile *p, struct buf
     }
 }
 
+static void encode_contexts(struct dictionary *e, const struct profile *p, struct buf *out)
+{
+    blob_add_number(out, SAMPLES_CONTEXTS);
+    blob_add_number(out, p->context_count);
+    for (size_t i = 0; i < p->context_count; i++) {
+        const struct profile_context *c = &p->contexts[i];
+
+        blob_add_number(out, c->state);
+        blob_add_number(out, c->trace_high);
+        blob_add_number(out, c->trace_low);
+        blob_add_number(out, c->span);
+        blob_add_number(out, c->root);
+        encode_string(e, p, c->operation, out);
+    }
+}
+
 /* Behind all else, where there are any: older captures have none. */
 static void encode_moments(struct dictionary *e, const struct profile *p, struct buf *out)
 {
@@ -88,6 +109,8 @@ int samples_encode(struct dictionary *e, const struct profile *p, struct buf *ou
 
     if (r < 0)
         return r;
+    if (p->context_count)
+        encode_contexts(e, p, out);
     encode_who(e, p, out);
     blob_add_number(out, p->sample_count);
     for (size_t i = 0; i < p->sample_count;
@@ -111,6 +134,8 @@ int samples_encode(struct dictionary *e, const struct profile *p, struct buf *ou
         for (size_t i = 0; i < p->sample_count; i++)
             blob_add_number(out, p->events[p->samples[i].event].valued ? p->samples[i].value : 0);
     }
+    for (size_t i = 0; i < p->sample_count && p->context_count; i++)
+        blob_add_number(out, p->samples[i].context);
     if (p->moment_count)
         encode_moments(e, p, out);
     return out->error;
@@ -126,12 +151,34 @@ struct decoder {
     uint32_t strings;              /* of the dictionary */
     uint32_t *processes, *threads; /* ids in the record */
     uint32_t process_count, thread_count;
+    struct profile_context *contexts; /* [context_count], as stored */
+    uint32_t context_count;
     uint32_t stack[DICTIONARY_DEPTH_MAX];
 };
 
 static bool take_string(const struct decoder *d, struct span *s, uint32_t *ret)
 {
     return blob_take_u32(s, ret) && *ret < d->strings;
+}
+
+static int decode_contexts(struct decoder *d, struct span *s)
+{
+    if (!blob_take_u32(s, &d->context_count) || d->context_count > SAMPLES_CONTEXTS_MAX ||
+        d->context_count > s->n)
+        return -EBADMSG;
+    d->contexts = calloc(d->context_count + 1, sizeof(*d->contexts));
+    if (!d->contexts)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < d->context_count; i++) {
+        struct profile_context *c = &d->contexts[i];
+
+        if (!blob_take_u32(s, &c->state) || c->state >= PROFILE_CONTEXT_STATES ||
+            !blob_take_number(s, &c->trace_high) || !blob_take_number(s, &c->trace_low) ||
+            !blob_take_number(s, &c->span) || !blob_take_number(s, &c->root) ||
+            !take_string(d, s, &c->operation))
+            return -EBADMSG;
+    }
+    return 0;
 }
 
 static int decode_processes(struct decoder *d, struct span *s)
@@ -141,6 +188,13 @@ static int decode_processes(struct decoder *d, struct span *s)
 
     if (!blob_take_u32(s, &d->process_count))
         return -EBADMSG;
+    if (d->process_count == SAMPLES_CONTEXTS) {
+        r = decode_contexts(d, s);
+        if (r < 0)
+            return r;
+        if (!blob_take_u32(s, &d->process_count))
+            return -EBADMSG;
+    }
     services = d->process_count == SAMPLES_SERVICES;
     if ((services && !blob_take_u32(s, &d->process_count)) || d->process_count > SAMPLES_WHO_MAX ||
         d->process_count > s->n)
@@ -222,8 +276,29 @@ static int take_sample(const struct decoder *d, struct span columns[SAMPLES_COLU
     return 0;
 }
 
+/* Takes the request of @s from its column. 0 or -errno. */
+static int take_context(const struct decoder *d, struct span *column, struct profile_sample *s)
+{
+    const struct profile_context *c;
+    uint32_t context, id;
+    int r;
+
+    if (!d->context_count)
+        return 0;
+    if (!blob_take_u32(column, &context) || context >= d->context_count)
+        return -EBADMSG;
+    if (!context)
+        return 0;
+    c = &d->contexts[context];
+    r = record_context(d->record, s->thread, c, frame_table_get_string(d->e->table, c->operation),
+                       &id);
+    if (r == 0)
+        s->context = id;
+    return r;
+}
+
 static int decode_sample(struct decoder *d, struct span columns[SAMPLES_COLUMNS_MAX],
-                         uint64_t *time_ns)
+                         struct span *contexts, uint64_t *time_ns)
 {
     struct profile_sample s = { 0 };
     uint64_t delta;
@@ -233,6 +308,8 @@ static int decode_sample(struct decoder *d, struct span columns[SAMPLES_COLUMNS_
 
     blob_take_number(&columns[0], &delta);
     r = take_sample(d, columns, &s, &node);
+    if (r == 0)
+        r = take_context(d, contexts, &s);
     if (r < 0)
         return r;
     s.time_ns = *time_ns += delta;
@@ -248,7 +325,7 @@ static int decode_sample(struct decoder *d, struct span columns[SAMPLES_COLUMNS_
 
 static int decode_samples(struct decoder *d, struct span *s)
 {
-    struct span columns[SAMPLES_COLUMNS_MAX];
+    struct span columns[SAMPLES_COLUMNS_MAX], contexts = SPAN_NULL;
     uint64_t count, time_ns = d->meta->start_ns;
     int r = 0;
 
@@ -258,8 +335,10 @@ static int decode_samples(struct decoder *d, struct span *s)
         if (!take_column(s, count, &columns[i]))
             return -EBADMSG;
     }
+    if (d->context_count && !take_column(s, count, &contexts))
+        return -EBADMSG;
     for (uint64_t i = 0; i < count && r == 0; i++)
-        r = decode_sample(d, columns, &time_ns);
+        r = decode_sample(d, columns, &contexts, &time_ns);
     return r;
 }
 
@@ -320,5 +399,6 @@ int samples_decode(const struct dictionary *e, struct span blob, const struct pr
     record_free(d->record);
     free(d->processes);
     free(d->threads);
+    free(d->contexts);
     return r;
 }

@@ -9,6 +9,7 @@ export const KIND = Object.freeze({
     FILE: 20, DISK: 21, PIPE: 22, FAULT: 23, VM: 24, STOPPED: 25, BLOCKED: 26,
     CLASS: 27, // of allocated objects: a leaf of its own
     JVMCI: 28,
+    REQUEST: 29, // an operation or a trace: a root of its own
 });
 
 // id: as the json format spells it. label: in the legend. text: in the line about a frame.
@@ -42,6 +43,7 @@ export const KINDS = Object.freeze([
     { id: "blocked", label: "Blocked", text: "waited; it is not known for what" },
     { id: "class", label: "Class", text: "class of the objects that were allocated" },
     { id: "jvmci", label: "Java JVMCI", text: "Java, compiled through JVMCI, as by Graal" },
+    { id: "request", label: "Request", text: "requests of this kind" },
 ]);
 
 // In the order of the legend: from Java outwards.
@@ -49,7 +51,7 @@ export const LEGEND_ORDER = Object.freeze([
     KIND.C2, KIND.JVMCI, KIND.INLINED, KIND.C1, KIND.INTERPRETED, KIND.STUB, KIND.JVM, KIND.NATIVE, KIND.NATIVE_INLINED,
     KIND.KERNEL, KIND.RUNNABLE, KIND.LOCK, KIND.NOTIFY, KIND.PARK, KIND.SLEEP, KIND.POLL, KIND.NETWORK,
     KIND.PIPE, KIND.FILE, KIND.DISK, KIND.FAULT, KIND.VM, KIND.STOPPED, KIND.BLOCKED,
-    KIND.CLASS, KIND.UNKNOWN, KIND.TRUNCATED, KIND.THREAD, KIND.PROCESS,
+    KIND.CLASS, KIND.UNKNOWN, KIND.TRUNCATED, KIND.THREAD, KIND.REQUEST, KIND.PROCESS,
 ]);
 
 export function isJava(kind) {
@@ -62,7 +64,7 @@ export function isNative(kind) {
 
 // Frames that stand for no code: their colour does not vary.
 export function isSynthetic(kind) {
-    return kind === KIND.THREAD || kind === KIND.PROCESS || kind === KIND.TRUNCATED || isWait(kind);
+    return kind === KIND.THREAD || kind === KIND.PROCESS || kind === KIND.REQUEST || kind === KIND.TRUNCATED || isWait(kind);
 }
 
 // Leaves that say what a thread waited for.

@@ -34,14 +34,17 @@ static void blocks_keep(struct capture_event *e, const struct incoming *in,
     struct capture *c = e->capture;
     struct native_live *live = ((struct blocks *)e->state)->live;
     struct profile_sample kept = *s;
+    uint32_t stack;
 
     if (in->process->replaced)
         native_live_count(live, s->value, NATIVE_LIVE_REPLACED);
     else if (is_unfollowed(c->captures, in))
         native_live_count(live, s->value, NATIVE_LIVE_LOST);
-    else if (record_hold(c->record, frames, n, &kept.stack) == 0 &&
-             !native_live_keep(live, in->rec->object, &in->process->id, &kept))
-        record_drop(c->record, 1);
+    else if (record_hold(c->record, frames, n, &stack) == 0) {
+        kept.stack = stack;
+        if (!native_live_keep(live, in->rec->object, &in->process->id, &kept))
+            record_drop(c->record, 1);
+    }
 }
 
 /* Takes a record of SAMPLE_GIVEN_BACK. */

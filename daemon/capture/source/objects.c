@@ -29,9 +29,11 @@ static void objects_keep(struct capture_event *e, const struct incoming *in,
     struct capture *c = e->capture;
     struct objects *o = e->state;
     struct live_sample kept = { in->rec->object, in->rec->collections, *s };
+    uint32_t stack;
 
-    if (record_hold(c->record, frames, n, &kept.sample.stack) != 0)
+    if (record_hold(c->record, frames, n, &stack) != 0)
         return;
+    kept.sample.stack = stack;
     if (!live_keep(o->live, o->agent.attachment, &kept))
         record_drop(c->record, 1);
 }

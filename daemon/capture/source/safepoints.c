@@ -102,11 +102,14 @@ static void record_rest(const struct capture_event *e, uint32_t process, struct 
         rest_frame(captures, m->reach_ns < 2 * e->sets[0].period ? "[too short to see]"
                                                                  : "[late thread not running]");
     struct seen_run *run;
+    uint32_t thread;
 
-    if (capture_thread(c, process, &in, &sample.thread, &run) < 0)
+    if (capture_thread(c, process, &in, &thread, &run) < 0) {
         record_drop(c->record, 1);
-    else
-        record_sample(c->record, &sample, &frame, 1);
+        return;
+    }
+    sample.thread = thread;
+    record_sample(c->record, &sample, &frame, 1);
 }
 
 static void record_one(struct capture_event *e, struct process *p, const struct moment *m)

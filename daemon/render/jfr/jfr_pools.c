@@ -107,7 +107,7 @@ static bool is_shown(const struct view *v, uint32_t frame, bool *truncated)
         *truncated = true;
         return false;
     }
-    return f->kind != FRAME_PROCESS && f->kind != FRAME_THREAD;
+    return f->kind != FRAME_PROCESS && f->kind != FRAME_THREAD && f->kind != FRAME_REQUEST;
 }
 
 /* How many frames at the leaf of @row are no code: the class that the one below allocated; or the

@@ -26,9 +26,11 @@ static struct profile *sampled_of(const struct profile_event *event, unsigned n,
                                            .name = str(t, name) };
         struct profile_thread thread = { .host_tid = process.host_pid };
         struct profile_sample s = { .time_ns = i, .value = 1, .count = 1 };
+        uint32_t id;
 
         ck_assert_int_eq(record_process(r, &process, &thread.process), 0);
-        ck_assert_int_eq(record_thread(r, &thread, &s.thread), 0);
+        ck_assert_int_eq(record_thread(r, &thread, &id), 0);
+        s.thread = id;
         ck_assert_int_eq(record_sample(r, &s, &leaf, 1), 0);
     }
     ck_assert_int_eq(record_finish(r, &meta, &p), 0);

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile/contexts.h"
+
+#include "base/array.h"
+#include "base/id_table.h"
+
+#define CONTEXT_SERVICES_MAX 4096u
+#define CONTEXT_STRING_BYTES_MAX ((size_t)16 << 20)
+
+/* A request in this process: a trace may pass through it several times. */
+struct request_key {
+    uint64_t trace_high, trace_low, root;
+};
+
+/* An operation of a service, both strings of contexts->names. */
+struct operation_key {
+    uint32_t service, name;
+};
+
+struct contexts {
+    struct id_table contexts; /* struct profile_context; its operation is 1 + a request's id */
+    struct id_table requests; /* struct request_key */
+    uint32_t *operations;     /* [requests.cap]: the name that each had last; 0: none */
+    size_t operations_cap;
+    struct id_table known;    /* struct operation_key */
+    struct id_table services; /* uint32_t */
+    uint32_t *counts;         /* [services.cap]: operations of each */
+    size_t counts_cap;
+    struct intern *names;
+    uint32_t others; /* string: what stands for the operations that found no room */
+    uint64_t without_ids, without_name;
+};
+
+int contexts_new(struct contexts **ret)
+{
+    struct contexts *c = calloc(1, sizeof(*c));
+    struct profile_context none = { 0 };
+    uint32_t id;
+    int r;
+
+    if (!c)
+        return -ENOMEM;
+    id_table_init(&c->contexts, sizeof(struct profile_context), PROFILE_CONTEXTS_MAX);
+    id_table_init(&c->requests, sizeof(struct request_key), PROFILE_CONTEXTS_MAX);
+    id_table_init(&c->known, sizeof(struct operation_key),
+                  CONTEXT_SERVICES_MAX * PROFILE_OPERATIONS_MAX);
+    id_table_init(&c->services, sizeof(uint32_t), CONTEXT_SERVICES_MAX);
+    r = intern_new(CONTEXT_STRING_BYTES_MAX, &c->names);
+    if (r == 0)
+        r = intern_add(c->names, SPAN("[other operations]"), &c->others);
+    if (r == 0)
+        r = id_table_add(&c->contexts, &none, &id);
+    if (r < 0) {
+        contexts_free(c);
+        return -ENOMEM;
+    }
+    *ret = c;
+    return 0;
+}
+
+struct contexts *contexts_free(struct contexts *c)
+{
+    if (!c)
+        return NULL;
+    id_table_deinit(&c->contexts);
+    id_table_deinit(&c->requests);
+    id_table_deinit(&c->known);
+    id_table_deinit(&c->services);
+    intern_free(c->names);
+    free(c->operations);
+    free(c->counts);
+    free(c);
+    return NULL;
+}
+
+size_t contexts_bytes(const struct contexts *c)
+{
+    if (!c)
+        return 0;
+    return sizeof(*c) + id_table_bytes(&c->contexts) + id_table_bytes(&c->requests) +
+           id_table_bytes(&c->known) + id_table_bytes(&c->services) + intern_bytes(c->names) +
+           (c->operations_cap + c->counts_cap) * sizeof(uint32_t);
+}
+
+/* Gets the string of operation @name of @service: `others` where that has too many. 0 or -ENOMEM.
+ */
+static int add_operation(struct contexts *c, struct span service, struct span name, uint32_t *ret)
+{
+    struct operation_key key = { 0 };
+    uint32_t id, at = 0;
+    int r = intern_add(c->names, service, &key.service);
+
+    if (r == 0)
+        r = MIN(id_table_add(&c->services, &key.service, &at), 0);
+    if (r == 0 && !array_extend(&c->counts, &c->counts_cap, c->services.cap))
+        r = -ENOMEM;
+    if (r == 0 && c->counts[at] >= PROFILE_OPERATIONS_MAX &&
+        !(intern_find(c->names, name, &key.name) && id_table_find(&c->known, &key, &id)))
+        r = -ENOSPC;
+    if (r == 0)
+        r = intern_add(c->names, name, &key.name);
+    if (r == 0) {
+        r = id_table_add(&c->known, &key, &id);
+        c->counts[at] += r > 0;
+    }
+    if (r == -ENOSPC) {
+        c->without_name++;
+        *ret = c->others;
+        return 0;
+    }
+    if (r >= 0)
+        *ret = key.name;
+    return MIN(r, 0);
+}
+
+int contexts_add(struct contexts *c, const struct profile_context *context, struct span service,
+                 struct span name, uint32_t *ret)
+{
+    const struct request_key key = { context->trace_high, context->trace_low, context->root };
+    struct profile_context own = *context;
+    uint32_t operation = 0, request = 0;
+    bool has_ids = context->state >= PROFILE_CONTEXT_IDS;
+    int r = name.n ? add_operation(c, service, name, &operation) : 0;
+
+    own.operation = 0;
+    if (r == 0 && has_ids)
+        r = MIN(id_table_add(&c->requests, &key, &request), 0);
+    if (r == 0 && has_ids && !array_extend(&c->operations, &c->operations_cap, c->requests.cap))
+        r = -ENOMEM;
+    if (r == 0 && has_ids) {
+        own.operation = request + 1;
+        if (operation)
+            c->operations[request] = operation;
+        r = MIN(id_table_add(&c->contexts, &own, ret), 0);
+    } else if (r == 0) {
+        r = MIN(id_table_add(&c->contexts, &own, ret), 0);
+    }
+    if (r == -ENOSPC) {
+        c->without_ids++;
+        *ret = 0;
+        return 0;
+    }
+    return r;
+}
+
+int contexts_finish(const struct contexts *c, struct profile *p)
+{
+    int r = 0;
+
+    if (!c || c->contexts.count < 2)
+        return 0;
+    p->contexts = calloc(c->contexts.count, sizeof(*p->contexts));
+    if (!p->contexts)
+        return -ENOMEM;
+    p->context_count = c->contexts.count;
+    for (uint32_t i = 0; i < c->contexts.count && r == 0; i++) {
+        struct profile_context *to = &p->contexts[i];
+        uint32_t name = 0;
+
+        *to = *(const struct profile_context *)id_table_get(&c->contexts, i);
+        if (to->operation)
+            name = c->operations[to->operation - 1];
+        to->operation = 0;
+        r = intern_add(p->strings, intern_get(c->names, name), &to->operation);
+        if (to->operation && to->state == PROFILE_CONTEXT_IDS)
+            to->state = PROFILE_CONTEXT_NAMED; /* by another sample of the same request */
+    }
+    return r;
+}
+
+uint64_t contexts_without_ids(const struct contexts *c)
+{
+    return c ? c->without_ids : 0;
+}
+
+uint64_t contexts_without_name(const struct contexts *c)
+{
+    return c ? c->without_name : 0;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests of samples: the name that each had last, their bounds, and views by them. */
+#include "recorded.h"
+
+#include "suite.h"
+
+static uint32_t frame;
+
+static void setup(void)
+{
+    recorded_setup();
+    frame = recorded_frame("Shop", "pay", FRAME_C2, 0);
+}
+
+/* Returns the id of the request of @trace in span @span, whose root is 9. */
+static uint32_t request(uint64_t trace, uint64_t span, const char *name)
+{
+    struct profile_context c = { .trace_low = trace,
+                                 .span = span,
+                                 .root = 9,
+                                 .state = *name ? PROFILE_CONTEXT_NAMED : PROFILE_CONTEXT_IDS };
+    uint32_t id = 0;
+
+    ck_assert_int_eq(record_context(rec, main_thread, &c, span_of(name), &id), 0);
+    return id;
+}
+
+/* Returns the id of what stands for samples in @state. */
+static uint32_t without(enum profile_context_state state)
+{
+    struct profile_context c = { .state = state };
+    uint32_t id = 0;
+
+    ck_assert_int_eq(record_context(rec, main_thread, &c, SPAN_NULL, &id), 0);
+    return id;
+}
+
+static void sample(uint64_t time_ns, uint32_t context)
+{
+    struct profile_sample s = {
+        .time_ns = time_ns, .thread = main_thread, .count = 1, .context = context
+    };
+
+    ck_assert_int_eq(record_sample(rec, &s, &frame, 1), 0);
+}
+
+static struct profile *finish(void)
+{
+    struct profile meta = { .event_count = 1, .events = { { "cpu", "nanoseconds", 10, false } } };
+    struct profile *p = NULL;
+
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    return p;
+}
+
+static void check_rows(struct profile *p, const struct view_opts *o, const char *expected)
+{
+    _cleanup_buf_ struct buf out = BUF_NULL;
+
+    buf_init(&out, 65536);
+    recorded_rows(p, o, &out);
+    ck_assert_str_eq(out.n ? out.p : "", expected);
+}
+
+/* Two requests of one operation, one of which was named late; one span has no name of its own. */
+static struct profile *shop(void)
+{
+    sample(1, request(1, 11, "GET"));
+    sample(2, request(1, 12, ""));
+    sample(3, request(1, 11, "GET /pay/{id}"));
+    sample(4, request(2, 21, "GET /pay/{id}"));
+    sample(5, request(3, 31, "POST /order"));
+    sample(6, request(4, 41, ""));
+    sample(7, without(PROFILE_CONTEXT_NO_REQUEST));
+    sample(8, without(PROFILE_CONTEXT_UNREADABLE));
+    sample(9, 0);
+    return finish();
+}
+
+START_TEST(takes_the_last_name_of_a_request)
+{
+    struct profile *p = shop();
+
+    check_rows(p, &(struct view_opts){ .by = VIEW_BY_OPERATION },
+               "[GET /pay/{id}];Shop.pay 4\n"
+               "[POST /order];Shop.pay 1\n"
+               "[unnamed requests];Shop.pay 1\n"
+               "[no request];Shop.pay 1\n"
+               "[request unreadable];Shop.pay 1\n"
+               "[request not read];Shop.pay 1\n");
+    ck_assert_uint_eq(p->context_states[PROFILE_CONTEXT_NAMED], 5);
+    ck_assert_uint_eq(p->context_states[PROFILE_CONTEXT_IDS], 1);
+    ck_assert_uint_eq(p->context_states[PROFILE_CONTEXT_NO_REQUEST], 1);
+    ck_assert_uint_eq(p->context_states[PROFILE_CONTEXT_UNREADABLE], 1);
+    profile_unref(p);
+}
+END_TEST
+
+START_TEST(filters_by_request)
+{
+    struct profile *p = shop();
+    struct view_opts o = { .by = VIEW_BY_TRACE, .trace_low = 1 };
+    const char *pattern = "^GET";
+
+    check_rows(p, &o, "[trace 00000000000000000000000000000001];Shop.pay 3\n");
+    o.span = 12;
+    check_rows(p, &o, "[trace 00000000000000000000000000000001];Shop.pay 1\n");
+    o = (struct view_opts){ .by = VIEW_BY_NONE };
+    ck_assert_int_eq(match_new(&pattern, 1, "operation", &o.operation, NULL), 0);
+    check_rows(p, &o, "Shop.pay 4\n");
+    match_free(o.operation);
+    o = (struct view_opts){ .trace_high = 1 };
+    check_rows(p, &o, "");
+    profile_unref(p);
+}
+END_TEST
+
+START_TEST(merges_requests)
+{
+    struct profile *p = shop(), *parts[] = { p, p }, *sum = NULL;
+    struct profile meta = { .event_count = 0 };
+
+    ck_assert_int_eq(profile_merge(parts, 2, NULL, &meta, &sum), 0);
+    check_rows(sum, &(struct view_opts){ .by = VIEW_BY_OPERATION },
+               "[GET /pay/{id}];Shop.pay 8\n"
+               "[POST /order];Shop.pay 2\n"
+               "[unnamed requests];Shop.pay 2\n"
+               "[no request];Shop.pay 2\n"
+               "[request unreadable];Shop.pay 2\n"
+               "[request not read];Shop.pay 2\n");
+    profile_unref(sum);
+    profile_unref(p);
+}
+END_TEST
+
+START_TEST(bounds_operations)
+{
+    struct profile *p;
+    char name[32];
+    bool warned = false;
+    uint32_t id;
+    _cleanup_buf_ struct buf out = BUF_NULL;
+
+    for (unsigned i = 0; i <= PROFILE_OPERATIONS_MAX; i++) {
+        snprintf(name, sizeof(name), "GET /%u", i);
+        id = request(i + 1, 1, name);
+        if (i == 7 || i == PROFILE_OPERATIONS_MAX)
+            sample(i + 1, id);
+    }
+    sample(5000, request(5000, 1, "GET /7")); /* one that it has */
+    p = finish();
+    buf_init(&out, 1 << 20);
+    recorded_rows(p, &(struct view_opts){ .by = VIEW_BY_OPERATION }, &out);
+    ck_assert_ptr_nonnull(strstr(out.p, "[other operations];Shop.pay 1\n"));
+    ck_assert_ptr_nonnull(strstr(out.p, "[GET /7];Shop.pay 2\n"));
+    for (size_t i = 0; i < p->warning_count; i++)
+        warned |= strstr(p->warnings[i], "more than 1000 operations") != NULL;
+    ck_assert(warned);
+    profile_unref(p);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("requests");
+
+    tcase_add_checked_fixture(tc, setup, recorded_teardown);
+    tcase_add_test(tc, takes_the_last_name_of_a_request);
+    tcase_add_test(tc, filters_by_request);
+    tcase_add_test(tc, merges_requests);
+    tcase_add_test(tc, bounds_operations);
+    return suite_run_case("requests", tc);
+}
