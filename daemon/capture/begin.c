@@ -68,6 +68,7 @@ static int capture_init(struct captures *captures, struct capture *c,
     c->names.symbols = req->symbols;
     c->wish.forced = req->forced;
     c->wish.source = req->source;
+    c->wish.context = req->context;
     c->caller = req->caller;
     c->lasts = capture_lasts(req);
     r = capture_set_events(c, req, err);

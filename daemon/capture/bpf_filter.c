@@ -84,6 +84,7 @@ static int reconcile_process(void *cookie, struct process *p)
             continue;
         if (target_is_node(c->target)) {
             reconcile_probes(rc, c, p);
+            capture_want_context(rc->captures, c, p);
             threads |= p->jvm == JVM_READY && asks_for_threads(c);
             continue;
         }
@@ -91,6 +92,7 @@ static int reconcile_process(void *cookie, struct process *p)
         if (v && v->wanted) {
             sets |= capture_sets(c);
             reconcile_probes(rc, c, p);
+            capture_want_context(rc->captures, c, p);
             threads |= asks_for_threads(c);
         }
     }
@@ -119,6 +121,8 @@ static void reconcile_coming(struct captures *captures, const struct capture *c)
         if (!event->refused && event->source->hold)
             event->source->hold(event, coming ? &p->id : NULL);
     }
+    if (p && c->wish.context)
+        probe_table_want(&captures->contexts, &p->id, PROBE_NO_SET);
 }
 
 /* Puts processes into the filter that are new in @wanted, or have other sets there than before. A
@@ -176,7 +180,8 @@ void captures_filter_stopped(struct captures *captures, uint32_t set)
 void captures_reconcile(struct captures *captures, uint64_t now_ns)
 {
     struct probe_table *const probed[] = { &captures->probes, &captures->agents,
-                                           &captures->moments.table, &captures->calls };
+                                           &captures->moments.table, &captures->calls,
+                                           &captures->contexts };
     struct reconcile rc = { .captures = captures, .now_ns = now_ns };
     uint32_t all = captures->recorder_sets;
 

@@ -6,6 +6,7 @@
 #include "capture/captures.h"
 #include "capture/inlined.h"
 #include "capture/losses.h"
+#include "capture/request_context.h"
 #include "capture/source/source.h"
 #include "event/events.h"
 
@@ -80,7 +81,7 @@ struct capture_delivery {
 
 /* Options of events, as of struct capture_request. */
 struct capture_wish {
-    bool counts_objects, forced;
+    bool counts_objects, forced, context;
     enum alloc_source source; /* of event alloc */
 };
 
@@ -304,6 +305,15 @@ bool capture_has_several_processes(const struct capture *c);
 
 /* Returns the name of a moment as a string of frames, out of what a JVM says: cleaned. */
 uint32_t capture_moment_name(struct captures *captures, const char *raw);
+
+/* ---- request_context.c ---- */
+
+/* Has the requests of @p read, if @c asks for them. */
+void capture_want_context(struct captures *captures, struct capture *c, struct process *p);
+/* Returns the request of @in, a sample of thread @thread of the record, for
+ * profile_sample.context. 0: @c does not ask, or there is no room. */
+uint32_t capture_context(const struct captures *captures, struct capture *c,
+                         const struct incoming *in, uint32_t thread);
 
 /* ---- take.c ---- */
 

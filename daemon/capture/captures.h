@@ -86,6 +86,7 @@ struct captures {
     struct moments moments;      /* of JVMs, for event safepoint */
     struct counted counted;      /* what JVMs count themselves */
     struct probe_table calls;    /* functions whose calls are counted */
+    struct probe_table contexts; /* JVMs whose requests are read */
     uint64_t losses_ns;          /* when the broker was last asked what was lost */
     uint64_t taken_ns;           /* samples until then are taken; UINT64_MAX: all that came */
 };

@@ -99,6 +99,7 @@ void captures_init(struct captures *captures, const struct captures_opts *opts)
     captures->probes.kind = &PROBES_LIBJVM;
     captures->agents.kind = &PROBES_AGENT;
     captures->calls.kind = &CALLS;
+    captures->contexts.kind = &CONTEXTS;
     moments_init(&captures->moments);
     id_table_init(&captures->filtered, sizeof(uint64_t), DISCOVER_PROCESSES_MAX);
     captures->budget = (struct record_budget){ .max_bytes = captures->opts.captures_max_bytes,
@@ -113,6 +114,7 @@ void captures_deinit(struct captures *captures)
     probe_table_deinit(&captures->probes);
     probe_table_deinit(&captures->agents);
     probe_table_deinit(&captures->calls);
+    probe_table_deinit(&captures->contexts);
     moments_deinit(&captures->moments);
     counted_deinit(&captures->counted);
 }

@@ -32,7 +32,7 @@ void pending_free(struct pending_sample *s)
 static size_t sample_bytes(const struct sample_record *rec)
 {
     return sizeof(struct pending_sample) +
-           ((size_t)rec->kernel_count + rec->user_count) * sizeof(uint64_t);
+           ((size_t)rec->kernel_count + rec->user_count + rec->context_count) * sizeof(uint64_t);
 }
 
 bool pending_add(struct pending_samples *h, struct process *p, const struct sample_record *rec,

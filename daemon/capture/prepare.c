@@ -42,6 +42,8 @@ int capture_prepare(struct captures *captures, struct capture *c, struct error *
 
     if (pid && (!p || p->zombie)) /* it is gone: this says so */
         r = target_check(c->target, captures->discover, captures->opts.proc_fd, err);
+    if (r == 0 && p)
+        capture_want_context(captures, c, p);
     for (size_t i = 0; i < c->event_count && (r == 0 || r == -EINPROGRESS); i++) {
         int k = c->events[i].ready ? 0 : prepare_event(captures, c, &c->events[i], p, err);
 

@@ -100,6 +100,7 @@ struct capture_request {
     struct caller caller; /* whose quota it counts to */
     bool counts_objects;  /* a sample counts as many waits or objects as it stands for */
     bool lines;           /* inlined functions and lines of native code are wanted */
+    bool context;         /* the requests that samples are taken in are wanted */
     bool forced;          /* event malloc: also of processes that call it very often */
     bool keep;            /* goes to the store when it ends */
     bool live; /* only snapshots are wanted, a second or so apart: names need not be in at once */

@@ -174,6 +174,7 @@ void request_describe_capture(const struct request *req, struct capture_request 
         .symbols = req->params.symbols,
         .source = req->params.source,
         .lines = req->params.view.lines,
+        .context = params_want_context(&req->params),
         .forced = req->params.force,
         .caller = req->caller,
         .keep = true,

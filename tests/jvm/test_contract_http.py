@@ -23,7 +23,7 @@ ROUTES = {
 }
 TARGET = ["pid", "container", "nspid", "pod", "namespace", "jvm", "service"]
 RENDERING = ["format", "threads", "user", "kernel", "include", "exclude", "depth", "names", "lines", "annotate", "top", "title",
-             "reverse", "inverted", "minwidth", "width", "total"]
+             "reverse", "inverted", "minwidth", "width", "total", "by", "operation", "trace", "span"]
 TAKING = ["seconds", "from", "to", "at", "event", "symbols", "source", "hz", "interval"]
 # What each route must take at least.
 PARAMETERS = {
@@ -39,7 +39,8 @@ PARAMETERS = {
 VALUES = {"pid": "PID", "container": "IDENT", "nspid": "1", "pod": "POD", "namespace": "nowhere", "jvm": "Contract", "service": "Contract",
           "format": "json", "include": "a", "exclude": "b", "depth": "9", "names": "full", "top": "9", "title": "t",
           "minwidth": "1", "width": "900", "seconds": "0.1", "from": "-30s", "to": "-0.1s", "at": "-10s", "event": "cpu", "symbols": "memory", "source": "auto",
-          "hz": "99", "interval": "10ms", "a": "-20s..-10s", "b": "-10s..-1s", "limit": "5", "state": "running", "by": "jvm",
+          "hz": "99", "interval": "10ms", "a": "-20s..-10s", "b": "-10s..-1s", "limit": "5", "state": "running", "operation": "GET", "trace": "4bf92f3577b34da6a3ce929d0e0e4736",
+          "span": "00f067aa0ba902b7",
           "match": "cpu"}
 
 
@@ -191,7 +192,8 @@ class Document(ContractCase):
                 continue
             listed = self.queries(route, "get")
             for name in sorted(everything | {"nonsense"}):
-                value = VALUES.get(name, "1").replace("PID", str(self.pid)).replace("IDENT", w.ident).replace("POD", w.pod)
+                value = ("jvm" if route == "/api/v1/timeline" else "operation") if name == "by" else VALUES.get(name, "1")
+                value = value.replace("PID", str(self.pid)).replace("IDENT", w.ident).replace("POD", w.pod)
                 query = {name: "2s" if route == "/top" and name == "interval" else value}
                 query |= {"container": w.ident} if name == "nspid" else {}
                 query |= {k: VALUES[k] for k in ("a", "b") if route in ("/api/v1/diff", "/api/v1/changes") and k != name}

@@ -76,6 +76,48 @@ int param_jvm(const struct param *spec, struct span value, struct params *p, str
     return r;
 }
 
+int param_operation(const struct param *spec, struct span value, struct params *p,
+                    struct error *err)
+{
+    (void)spec;
+    (void)err;
+    p->operation = value.p;
+    return 0;
+}
+
+/* Takes 16 hexadecimal digits. */
+static bool take_id(struct span *value, uint64_t *ret)
+{
+    struct span digits = { value->p, 16 };
+
+    if (value->n < digits.n || !span_take_hex(&digits, ret) || digits.n)
+        return false;
+    *value = span_from(*value, 16);
+    return true;
+}
+
+int param_trace(const struct param *spec, struct span value, struct params *p, struct error *err)
+{
+    struct span rest = value;
+    uint64_t high = 0, low = 0;
+
+    if ((value.n == 32 && !take_id(&rest, &high)) || !take_id(&rest, &low) || rest.n ||
+        !(high | low))
+        return param_refuse(spec, value, err);
+    p->view.trace_high = high;
+    p->view.trace_low = low;
+    return 0;
+}
+
+int param_span(const struct param *spec, struct span value, struct params *p, struct error *err)
+{
+    struct span rest = value;
+
+    if (!take_id(&rest, &p->view.span) || rest.n || !p->view.span)
+        return param_refuse(spec, value, err);
+    return 0;
+}
+
 /* Collects a pattern; all are compiled at the end. */
 int param_pattern(const struct param *spec, struct span value, struct params *p, struct error *err)
 {

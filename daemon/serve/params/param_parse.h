@@ -41,6 +41,10 @@ int param_refuse(const struct param *spec, struct span value, struct error *err)
 int param_pid(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_nspid(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_text(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_operation(const struct param *spec, struct span value, struct params *p,
+                    struct error *err);
+int param_trace(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_span(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_jvm(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_pattern(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_seconds(const struct param *spec, struct span value, struct params *p, struct error *err);

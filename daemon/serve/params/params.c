@@ -25,6 +25,11 @@ static const struct value_name NAMES_OF_LINES[] = {
     { "jvm-category", TIMELINE_BY_JVM_CATEGORY },
 };
 
+static const struct value_name NAMES_OF_GROUPS[] = {
+    { "operation", VIEW_BY_OPERATION },
+    { "trace", VIEW_BY_TRACE },
+};
+
 static const struct value_name NAMES_OF_DIFFS[] = {
     { "html", DIFF_HTML }, { "svg", DIFF_SVG },   { "collapsed", DIFF_COLLAPSED },
     { "json", DIFF_JSON }, { "text", DIFF_TEXT },
@@ -82,6 +87,7 @@ _Static_assert(sizeof(enum alloc_source) == sizeof(unsigned), "as above");
 _Static_assert(sizeof(enum captures_state) == sizeof(unsigned), "as above");
 _Static_assert(sizeof(enum timeline_by) == sizeof(unsigned), "as above");
 _Static_assert(sizeof(enum diff_format) == sizeof(unsigned), "as above");
+_Static_assert(sizeof(enum view_by) == sizeof(unsigned), "as above");
 _Static_assert(sizeof(enum view_names) == sizeof(unsigned), "param_name() writes an unsigned");
 
 const struct param *param_row(enum param_id id)
@@ -184,6 +190,9 @@ static int params_check_together(const struct params *p, struct error *err)
         return error_parameter(err, "from", -EINVAL, "from has to be before to, and it is not: %s",
                                p->given & PARAM_BIT(PARAM_TO) ? "exchange them, or widen the range"
                                                               : "it lies in the future");
+    if (p->view.by && p->view.threads)
+        return error_parameter(err, "by", -EINVAL,
+                               "by and threads=1 both say what the root is: give one of them");
     if (p->view.no_user && p->view.no_kernel)
         return error_parameter(err, "kernel", -EINVAL,
                                "user=0 with kernel=0 leaves nothing: set one of them to 1");
@@ -220,6 +229,11 @@ int params_parse(const struct query *q, uint64_t allowed, struct params *ret, st
         if (r < 0)
             return r;
     }
+    if (ret->operation) {
+        r = match_new(&ret->operation, 1, "operation", &ret->view.operation, err);
+        if (r < 0)
+            return r;
+    }
     r = param_set_source(ret, err);
     if (r < 0)
         return r;
@@ -240,6 +254,12 @@ int params_set_event(struct params *p, const char *name)
     return param_set_periods(p, NULL);
 }
 
+bool params_want_context(const struct params *p)
+{
+    return p->given & (PARAM_BIT(PARAM_VIEW_BY) | PARAM_BIT(PARAM_OPERATION) |
+                       PARAM_BIT(PARAM_TRACE) | PARAM_BIT(PARAM_SPAN));
+}
+
 bool params_enter_jvm(const struct params *p)
 {
     return p->symbols == SYMBOLS_AGENT || p->symbols == SYMBOLS_PERFMAP ||
@@ -252,4 +272,5 @@ void params_deinit(struct params *p)
 {
     p->view.include = match_free(p->view.include);
     p->view.exclude = match_free(p->view.exclude);
+    p->view.operation = match_free(p->view.operation);
 }

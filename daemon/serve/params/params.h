@@ -31,25 +31,27 @@ enum param_id {
 #define PARAMS_CAPTURE (PARAMS_TARGET | PARAMS_SAMPLING | PARAM_BIT(PARAM_EVENT))
 /* Which samples are shown, and how frames are spelled. */
 #define PARAMS_VIEW                                                                                \
-    (PARAM_BIT(PARAM_USER) | PARAM_BIT(PARAM_KERNEL) | PARAM_BIT(PARAM_INCLUDE) |                  \
+    (PARAM_BIT(PARAM_OPERATION) | PARAM_BIT(PARAM_TRACE) | PARAM_BIT(PARAM_SPAN) |                 \
+     PARAM_BIT(PARAM_USER) | PARAM_BIT(PARAM_KERNEL) | PARAM_BIT(PARAM_INCLUDE) |                  \
      PARAM_BIT(PARAM_EXCLUDE) | PARAM_BIT(PARAM_NAMES) | PARAM_BIT(PARAM_LINES) |                  \
      PARAM_BIT(PARAM_ANNOTATE) | PARAM_BIT(PARAM_TOTAL) | PARAM_BIT(PARAM_VIEW_STATE) |            \
      PARAM_BIT(PARAM_IDLE))
 #define PARAMS_RENDER                                                                              \
-    (PARAMS_VIEW | PARAM_BIT(PARAM_FORMAT) | PARAM_BIT(PARAM_THREADS) | PARAM_BIT(PARAM_DEPTH) |   \
-     PARAM_BIT(PARAM_TITLE) | PARAM_BIT(PARAM_REVERSE) | PARAM_BIT(PARAM_INVERTED) |               \
-     PARAM_BIT(PARAM_MINWIDTH) | PARAM_BIT(PARAM_WIDTH) | PARAM_BIT(PARAM_TOP_ROWS))
+    (PARAMS_VIEW | PARAM_BIT(PARAM_FORMAT) | PARAM_BIT(PARAM_VIEW_BY) | PARAM_BIT(PARAM_THREADS) | \
+     PARAM_BIT(PARAM_DEPTH) | PARAM_BIT(PARAM_TITLE) | PARAM_BIT(PARAM_REVERSE) |                  \
+     PARAM_BIT(PARAM_INVERTED) | PARAM_BIT(PARAM_MINWIDTH) | PARAM_BIT(PARAM_WIDTH) |              \
+     PARAM_BIT(PARAM_TOP_ROWS))
 #define PARAMS_PROFILE (PARAMS_CAPTURE | PARAMS_RANGE | PARAMS_RENDER)
 #define PARAMS_TOP                                                                                 \
     (PARAMS_TARGET | PARAMS_VIEW | PARAM_BIT(PARAM_EVENT) | PARAM_BIT(PARAM_SYMBOLS) |             \
      PARAM_BIT(PARAM_HZ) | PARAM_BIT(PARAM_WIDTH) | PARAM_BIT(PARAM_TOP_ROWS) |                    \
      PARAM_BIT(PARAM_ONCE) | PARAM_BIT(PARAM_REFRESH))
 #define PARAMS_DIFF                                                                                \
-    (PARAMS_TARGET | PARAMS_VIEW | PARAM_BIT(PARAM_EVENT) | PARAM_BIT(PARAM_THREADS) |             \
-     PARAM_BIT(PARAM_DEPTH) | PARAM_BIT(PARAM_TITLE) | PARAM_BIT(PARAM_REVERSE) |                  \
-     PARAM_BIT(PARAM_INVERTED) | PARAM_BIT(PARAM_MINWIDTH) | PARAM_BIT(PARAM_WIDTH) |              \
-     PARAM_BIT(PARAM_TOP_ROWS) | PARAM_BIT(PARAM_A) | PARAM_BIT(PARAM_B) |                         \
-     PARAM_BIT(PARAM_NORMALIZE) | PARAM_BIT(PARAM_DIFF_FORMAT))
+    (PARAMS_TARGET | PARAMS_VIEW | PARAM_BIT(PARAM_EVENT) | PARAM_BIT(PARAM_VIEW_BY) |             \
+     PARAM_BIT(PARAM_THREADS) | PARAM_BIT(PARAM_DEPTH) | PARAM_BIT(PARAM_TITLE) |                  \
+     PARAM_BIT(PARAM_REVERSE) | PARAM_BIT(PARAM_INVERTED) | PARAM_BIT(PARAM_MINWIDTH) |            \
+     PARAM_BIT(PARAM_WIDTH) | PARAM_BIT(PARAM_TOP_ROWS) | PARAM_BIT(PARAM_A) |                     \
+     PARAM_BIT(PARAM_B) | PARAM_BIT(PARAM_NORMALIZE) | PARAM_BIT(PARAM_DIFF_FORMAT))
 /* For programs that add parameters of their own: unknown ones are ignored, of repeated ones the
  * first counts. */
 #define PARAMS_LENIENT (UINT64_C(1) << 63)
@@ -84,7 +86,7 @@ struct params {
     enum alloc_source source;
     bool force;
     const struct render_format *format; /* NULL: not said */
-    struct view_opts view;              /* include and exclude are owned */
+    struct view_opts view;              /* include, exclude and operation are owned */
     bool reverse, inverted;
     const char *include[MATCH_PATTERNS_MAX],
         *exclude[MATCH_PATTERNS_MAX]; /* point into the query */
@@ -97,6 +99,7 @@ struct params {
     size_t limit, buckets;                          /* 0: not given */
     const char *cursor, *schedule, *a, *b, *ticket; /* point into the query; NULL: not given */
     const char *match;                              /* as above */
+    const char *operation;                          /* as above */
     enum captures_state state;
     enum timeline_by by;
     enum diff_format diff_format;
@@ -106,6 +109,8 @@ struct params {
     uint64_t given; /* PARAM_BIT()s of the parameters that were there */
 };
 
+/* Returns whether @p asks for the requests that samples were taken in. */
+bool params_want_context(const struct params *p);
 /* Returns whether an agent is loaded into the JVM, or the JVM writes a file of its own. */
 bool params_enter_jvm(const struct params *p);
 

@@ -50,7 +50,8 @@ START_TEST(reads_every_parameter)
               "include=x&"
               "include=y&"
               "exclude=z&depth=64&names=signature&lines=1&annotate=1&total=1&title=a%0Ab&"
-              "state=blocked,running&idle=0&"
+              "state=blocked,running&idle=0&operation=%5EGET&span=00f067aa0ba902b7&"
+              "trace=4BF92f3577b34da6a3ce929d0e0e4736&"
               "reverse=1&inverted=1&minwidth=0.25%25&width=800&top=7&"
               "from=2026-01-02T03:04:05Z&to=2026-01-02T05:04:05.5%2B01:00",
               PARAMS_PROFILE, &p, &err) == 0,
@@ -86,8 +87,34 @@ START_TEST(reads_every_parameter)
     ck_assert_uint_eq(p.top, 7);
     ck_assert_uint_eq(p.range.from_ns, UINT64_C(1767323045000000000));
     ck_assert_uint_eq(p.range.to_ns, UINT64_C(1767326645500000000));
-    ck_assert_uint_eq(p.given & ~PARAM_BIT(PARAM_INTERVAL),
-                      PARAMS_PROFILE & ~PARAM_BIT(PARAM_INTERVAL));
+    ck_assert_uint_eq(match_count(p.view.operation), 1);
+    ck_assert(p.view.trace_high == UINT64_C(0x4bf92f3577b34da6));
+    ck_assert(p.view.trace_low == UINT64_C(0xa3ce929d0e0e4736));
+    ck_assert(p.view.span == UINT64_C(0x00f067aa0ba902b7));
+    ck_assert(params_want_context(&p));
+    /* Three say the same as others. */
+    ck_assert_uint_eq(p.given | PARAM_BIT(PARAM_INTERVAL) | PARAM_BIT(PARAM_VIEW_BY) |
+                          PARAM_BIT(PARAM_AT),
+                      PARAMS_PROFILE | PARAM_BIT(PARAM_INTERVAL));
+    params_deinit(&p);
+}
+END_TEST
+
+START_TEST(groups_by_requests)
+{
+    struct error err = ERROR_NULL;
+    struct params p;
+
+    ck_assert_int_eq(parse("threads=1", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert(!params_want_context(&p));
+    params_deinit(&p);
+    ck_assert_int_eq(parse("by=operation", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert_int_eq(p.view.by, VIEW_BY_OPERATION);
+    ck_assert(params_want_context(&p));
+    params_deinit(&p);
+    ck_assert_int_eq(parse("by=trace&trace=a3ce929d0e0e4736", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert_int_eq(p.view.by, VIEW_BY_TRACE);
+    ck_assert(!p.view.trace_high && p.view.trace_low == UINT64_C(0xa3ce929d0e0e4736));
     params_deinit(&p);
 }
 END_TEST
@@ -180,6 +207,15 @@ static const struct {
     { "state=blocked,blocked", "state" },
     { "state=done", "state" },
     { "idle=no", "idle" },
+    { "by=jvm", "by" },
+    { "by=operation&threads=1", "by" },
+    { "operation=(", "operation" },
+    { "trace=xyz", "trace" },
+    { "trace=4bf92f3577b34da", "trace" },
+    { "trace=4bf92f3577b34da6a3ce929d0e0e47361", "trace" },
+    { "trace=0000000000000000", "trace" },
+    { "span=00f067aa0ba902bg", "span" },
+    { "span=4bf92f3577b34da6a3ce929d0e0e4736", "span" },
 };
 
 START_TEST(refuses_lists_that_do_not_fit)
@@ -239,6 +275,7 @@ int main(void)
 
     tcase_add_test(tc, fills_in_what_was_not_said);
     tcase_add_test(tc, reads_every_parameter);
+    tcase_add_test(tc, groups_by_requests);
     tcase_add_test(tc, takes_several_events);
     tcase_add_loop_test(tc, refuses_lists_that_do_not_fit, 0, ARRAY_SIZE(WRONG_LISTS));
     tcase_add_test(tc, bounds_lists_and_texts);

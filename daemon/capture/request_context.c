@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/request_context.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "broker_client/tables.h"
+#include "capture/capture_impl.h"
+
+#define LOOK_FIRST_NS                                                                              \
+    (200 * NSEC_PER_MSEC) /* all classes of a JVM are looked at; it doubles up to */
+#define LOOK_MOST_NS (4 * NSEC_PER_SEC)
+#define TRACE_DIGITS 32
+#define SPAN_DIGITS 16
+
+/* ---- paths ---- */
+
+/* Puts the path of @p, whose image is running. As struct probe_kind's put. */
+static int put_path(struct probe_table *t, const struct probe_env *env, struct probe_entry *e,
+                    struct process *p, const void *what, struct error *err)
+{
+    struct context_entry *c = (struct context_entry *)e;
+    uint64_t now_ns = clock_monotonic_ns();
+    struct error why = ERROR_NULL;
+    struct context_path path;
+    const char *tracer = "";
+    int r;
+
+    (void)t;
+    (void)what;
+    if (p->jvm != JVM_READY || !p->vm) {
+        c->no_tracer = p->jvm == JVM_NO;
+        return -EAGAIN;
+    }
+    if (now_ns < c->look_ns)
+        return -EAGAIN;
+    r = hotspot_vm_context(p->vm, &path, &tracer, &why);
+    c->wait_ns = c->wait_ns ? MIN(c->wait_ns * 2, LOOK_MOST_NS) : LOOK_FIRST_NS;
+    c->look_ns = now_ns + c->wait_ns;
+    c->no_tracer = r == -ENOENT;
+    if (r == HOTSPOT_GONE)
+        return error_set(err, -ESRCH, "it has ended");
+    if (r == -EOPNOTSUPP)
+        return error_set(err, r, "%s cannot be read: %s", tracer, why.msg);
+    if (r < 0)
+        return -EAGAIN;
+    path.exec_id = p->exec_id;
+    return broker_put_context(env->broker, p->id.host_pid, &path, err);
+}
+
+static void take_out_path(struct broker *b, const struct probe_entry *e)
+{
+    broker_put_context(b, e->id.host_pid, NULL, NULL);
+}
+
+const struct probe_kind CONTEXTS = { .entry_bytes = sizeof(struct context_entry),
+                                     .entries_max = CONTEXTS_PUT_MAX,
+                                     .standing_max = CONTEXTS_PUT_MAX,
+                                     .have_all = "JVMs have their requests read",
+                                     .put = put_path,
+                                     .take_out = take_out_path };
+
+void capture_want_context(struct captures *captures, struct capture *c, struct process *p)
+{
+    const struct probe_env env = captures_probe_env(captures);
+    struct error why = ERROR_NULL;
+    int r;
+
+    if (!c->wish.context || p->jvm == JVM_NO)
+        return;
+    r = probe_table_put(&captures->contexts, &env, p, PROBE_NO_SET, /* what= */ NULL,
+                        /* until_ns= */ 0, &why);
+    if (r < 0 && r != -EAGAIN && r != -ESRCH)
+        record_warn_process(c->record, "requests of %d (%s) are not in this profile: %s",
+                            p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, why.msg);
+}
+
+/* ---- what was read ---- */
+
+/* Reads 16 hexadecimal digits, of two bytes each if @wide. */
+static bool take_digits(const uint8_t *p, bool wide, uint64_t *ret)
+{
+    uint64_t v = 0;
+
+    for (unsigned i = 0; i < SPAN_DIGITS; i++) {
+        int digit = hex_value((char)p[i << wide]);
+
+        if (digit < 0 || (wide && p[(i << 1) + 1]))
+            return false;
+        v = v << 4 | (unsigned)digit;
+    }
+    *ret = v;
+    return true;
+}
+
+/* Reads the ids of a tracer that keeps them as texts. */
+static bool take_hex(const struct sample_context *raw, struct profile_context *ret)
+{
+    const uint8_t *trace = (const uint8_t *)&raw->id[CONTEXT_TRACE_WORD],
+                  *span = (const uint8_t *)&raw->id[CONTEXT_SPAN_WORD],
+                  *root = (const uint8_t *)&raw->id[CONTEXT_ROOT_WORD];
+    bool wide_trace = raw->wide & 1u << CONTEXT_TRACE, wide_span = raw->wide & 1u << CONTEXT_SPAN,
+         wide_root = raw->wide & 1u << CONTEXT_ROOT;
+
+    if (raw->bytes[CONTEXT_TRACE] != TRACE_DIGITS << wide_trace ||
+        raw->bytes[CONTEXT_SPAN] != SPAN_DIGITS << wide_span)
+        return false;
+    if (raw->bytes[CONTEXT_ROOT] == SPAN_DIGITS << wide_root &&
+        !take_digits(root, wide_root, &ret->root))
+        return false;
+    return take_digits(trace, wide_trace, &ret->trace_high) &&
+           take_digits(trace + (SPAN_DIGITS << wide_trace), wide_trace, &ret->trace_low) &&
+           take_digits(span, wide_span, &ret->span);
+}
+
+static bool take_words(const struct sample_context *raw, struct profile_context *ret)
+{
+    ret->trace_high = raw->id[CONTEXT_TRACE_WORD];
+    ret->trace_low = raw->id[CONTEXT_TRACE_WORD + 1];
+    ret->span = raw->id[CONTEXT_SPAN_WORD];
+    ret->root = raw->id[CONTEXT_ROOT_WORD];
+    return true;
+}
+
+/* Appends character @c of a text of two bytes each. Half of a pair becomes a mark. */
+static void add_character(struct buf *b, uint16_t c)
+{
+    if (c < 0x80) {
+        buf_add_char(b, (char)c);
+    } else if (c < 0x800) {
+        buf_add_char(b, (char)(0xc0 | c >> 6));
+        buf_add_char(b, (char)(0x80 | (c & 0x3f)));
+    } else {
+        buf_add_char(b, (char)(0xe0 | c >> 12));
+        buf_add_char(b, (char)(0x80 | (c >> 6 & 0x3f)));
+        buf_add_char(b, (char)(0x80 | (c & 0x3f)));
+    }
+}
+
+static void take_name(const struct sample_context *raw, struct buf *ret)
+{
+    const uint8_t *p = (const uint8_t *)raw->name;
+    size_t n = MIN((size_t)raw->bytes[CONTEXT_NAME], sizeof(raw->name));
+    bool wide = raw->wide & 1u << CONTEXT_NAME;
+    _cleanup_buf_ struct buf text = BUF_NULL;
+
+    buf_init(&text, CONTEXT_TEXT_BYTES);
+    for (size_t i = 0; i + wide < n; i += 1u + wide)
+        add_character(&text, wide ? (uint16_t)(p[i] | p[i + 1] << 8) : p[i]);
+    text_clean(buf_span(&text), TEXT_MODIFIED_UTF8, CONTEXT_TEXT_BYTES, ret);
+}
+
+void context_decode(const struct sample_context *raw, struct profile_context *ret, struct buf *name)
+{
+    static const uint32_t STATES[CONTEXT_STATES] = {
+        [CONTEXT_UNREADABLE] = PROFILE_CONTEXT_UNREADABLE,
+        [CONTEXT_NO_REQUEST] = PROFILE_CONTEXT_NO_REQUEST,
+        [CONTEXT_IDS_ONLY] = PROFILE_CONTEXT_IDS,
+        [CONTEXT_NAMED] = PROFILE_CONTEXT_NAMED,
+    };
+    struct profile_context c = { 0 };
+    bool good = raw->state < CONTEXT_STATES && raw->ids < CONTEXT_IDS_KINDS;
+
+    buf_clear(name);
+    if (good && raw->state >= CONTEXT_IDS_ONLY)
+        good = raw->ids == CONTEXT_IDS_HEX ? take_hex(raw, &c) : take_words(raw, &c);
+    if (good && raw->state >= CONTEXT_IDS_ONLY && !c.root) /* a span of its own */
+        c.root = c.span;
+    if (good && raw->state == CONTEXT_NAMED)
+        take_name(raw, name);
+    if (!good)
+        c = (struct profile_context){ 0 };
+    c.state = good ? STATES[raw->state] : PROFILE_CONTEXT_UNREADABLE;
+    *ret = c;
+}
+
+/* What is known without a read. */
+static uint32_t state_without(const struct captures *captures, const struct process *p)
+{
+    const struct context_entry *e =
+        (const struct context_entry *)probe_table_find(&captures->contexts, &p->id, PROBE_NO_SET);
+
+    return p->jvm == JVM_NO || (e && e->no_tracer) ? PROFILE_CONTEXT_NO_TRACER
+                                                   : PROFILE_CONTEXT_UNREADABLE;
+}
+
+uint32_t capture_context(const struct captures *captures, struct capture *c,
+                         const struct incoming *in, uint32_t thread)
+{
+    const struct sample_record *rec = in->rec;
+    struct profile_context context = { 0 };
+    _cleanup_buf_ struct buf name = BUF_NULL;
+    struct sample_context raw;
+    uint32_t id = 0;
+
+    if (!c->wish.context)
+        return 0;
+    buf_init(&name, CONTEXT_TEXT_BYTES + 1);
+    if (rec->context_count == CONTEXT_WORDS) {
+        memcpy(&raw, in->frames + rec->kernel_count + rec->user_count, sizeof(raw));
+        context_decode(&raw, &context, &name);
+    } else {
+        context.state = state_without(captures, in->process);
+    }
+    if (record_context(c->record, thread, &context, buf_span(&name), &id) < 0)
+        return 0;
+    return id;
+}

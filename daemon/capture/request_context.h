@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The request that a sample was taken in: which JVMs have their requests read, and what was read.
+ * Paths to requests are entries of a probe table: captures that ask for requests have them put, and
+ * the sweep takes them out. Ids and names are the target's. Thread: the engine's.
+ */
+#pragma once
+
+#include "capture/probe_table.h"
+#include "profile/profile.h"
+#include "unwind/context.h"
+
+#define CONTEXTS_PUT_MAX 256 /* JVMs at a time: as the BPF programs' table has at least */
+
+/* A JVM whose requests are wanted. */
+struct context_entry {
+    struct probe_entry entry; /* first */
+    uint64_t look_ns;         /* CLOCK_MONOTONIC: from then on it is looked at again */
+    uint64_t wait_ns;         /* between the last look and the next */
+    bool no_tracer;           /* the last look found none */
+};
+
+extern const struct probe_kind CONTEXTS;
+
+#define CONTEXT_TEXT_BYTES 400 /* of a name as UTF-8 */
+
+/* Reads @raw, as a BPF program wrote it, into @ret and, as clean UTF-8, its operation's name into
+ * @name ("": none). What makes no sense is PROFILE_CONTEXT_UNREADABLE. Pure. */
+void context_decode(const struct sample_context *raw, struct profile_context *ret,
+                    struct buf *name);

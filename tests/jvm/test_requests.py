@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests: the operation and trace that each sample of a handler was taken in, against the log of a service with a tracer's agent."""
+import http.client
+import itertools
+import os
+import re
+import subprocess
+import tempfile
+import threading
+import unittest
+
+from harness import paths, proc
+from harness.daemon import Daemon
+from harness.jvm import Jvm, WithClasses
+
+AGENTS = {"otel": ("io.opentelemetry.javaagent", "opentelemetry-javaagent", "2.33.1"), "datadog": ("com.datadoghq", "dd-java-agent", "1.68.1")}
+OPTIONS = {
+    "otel": ["-Dotel.traces.exporter=none", "-Dotel.metrics.exporter=none", "-Dotel.logs.exporter=none"],
+    "datadog": ["-Ddd.trace.methods=Traced[fast,slow]", "-Ddd.trace.agent.url=http://127.0.0.1:1", "-Ddd.instrumentation.telemetry.enabled=false",
+                "-Ddd.remote_config.enabled=false", "-Ddd.jmxfetch.enabled=false"],
+}
+OPERATIONS = {"otel": {"Traced.fast": "GET /fast", "Traced.slow": "GET /slow"}, "datadog": {"Traced.fast": "Traced.fast", "Traced.slow": "Traced.slow"}}
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion><groupId>tests</groupId><artifactId>{1}</artifactId>
+<version>1</version><dependencies><dependency><groupId>{0}</groupId><artifactId>{1}</artifactId><version>{2}</version></dependency></dependencies></project>"""
+START_S = 240 # an agent takes seconds of CPU time to start
+SAMPLES, ROUNDS = 100, 30
+
+
+def agent(name: str) -> str:
+    """The agent's jar; skips where it cannot be had."""
+    group, artifact, version = AGENTS[name]
+    folder = os.path.join(paths.CACHE, "agents", f"{artifact}-{version}")
+    jar = f"{folder}/jars/{artifact}-{version}.jar"
+    if not os.path.exists(jar):
+        os.makedirs(folder, exist_ok=True)
+        with open(folder + "/pom.xml", "w", encoding="ascii") as f:
+            f.write(POM.format(group, artifact, version))
+        result = subprocess.run(["mvn", "-q", "-B", "-f", folder, "dependency:copy-dependencies", "-DoutputDirectory=" + folder + "/jars"],
+                                capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
+        if result.returncode != 0:
+            raise unittest.SkipTest(f"{artifact} cannot be had: {result.stdout[-300:]}")
+    return jar
+
+
+class Service:
+    """Traced.java with an agent, and clients that ask it all the time."""
+
+    def __init__(self, test: WithClasses, name: str, release: int, *options: str):
+        self.folder = tempfile.mkdtemp(prefix="flamed-traced.")
+        self.over = threading.Event()
+        self.log = self.folder + "/log"
+        test.classes.compile("Traced.java", release=11)
+        self.process = Jvm(paths.jdk(release), "-Xmx200m", *options, "-javaagent:" + agent(name), *OPTIONS[name], "-cp", test.classes.folder, "Traced",
+                           self.folder + "/port", self.log, start="")
+        test.addCleanup(self.stop)
+        proc.wait_until(lambda: os.path.exists(self.folder + "/port"), START_S, "the service listens", interval=0.1)
+        self.port = int(proc.read(self.folder + "/port"))
+        self.clients = [threading.Thread(target=self.ask, args=(n,)) for n in range(3)]
+        for client in self.clients:
+            client.start()
+        proc.wait_until(lambda: len(self.requests()) > 10, START_S, "it answers", interval=0.1)
+
+    def ask(self, first: int) -> None:
+        for n in itertools.count(first):
+            if self.over.is_set():
+                return
+            try:
+                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=START_S)
+                connection.request("GET", "/slow" if n % 3 == 0 else "/fast")
+                connection.getresponse().read()
+                connection.close()
+            except OSError:
+                self.over.wait(0.2)
+
+    def requests(self) -> dict[str, str]:
+        """Trace id -> method."""
+        lines = [line.split() for line in proc.read(self.log).splitlines()]
+        return {line[1]: line[2] for line in lines if len(line) == 5}
+
+    def stop(self) -> None:
+        self.over.set()
+        self.process.stop()
+        for client in getattr(self, "clients", []):
+            client.join()
+
+
+class Requests(WithClasses):
+    sources = ("Burn.java",)
+
+    def setUp(self):
+        paths.need_root()
+        self.daemon = Daemon()
+        self.addCleanup(self.daemon.stop)
+
+    def rows(self, capture: str, **view) -> list[tuple[list[str], int]]:
+        text = self.daemon.get(f"/api/v1/captures/{capture}/profile", format="collapsed", **view).text
+        return [(line.rpartition(" ")[0].split(";"), int(line.rpartition(" ")[2])) for line in text.splitlines()]
+
+    def judge(self, name: str, release: int, *options: str) -> None:
+        """Samples with a burning method in their stack have its operation, and a trace id that the service has logged with this method."""
+        service = Service(self, name, release, *options)
+        right = wrong = missing = 0
+        for _ in range(ROUNDS):
+            answer = self.daemon.get("/profile", pid=service.process.pid, seconds=2, hz=499, by="operation", format="json")
+            capture, quality = answer.headers["X-Flamed-Capture"], answer.json()["quality"]["requests"]
+            self.assertEqual(quality["no_tracer"], 0)
+            for stack, count in self.rows(capture, by="operation"):
+                method = self.burning(stack)
+                if not method:
+                    continue
+                right += count * (stack[0] == f"[{OPERATIONS[name][method]}]")
+                missing += count * (stack[0] in ("[no request]", "[request unreadable]", "[unnamed requests]"))
+                wrong += count * (stack[0].startswith(("[GET", "[Traced")) and stack[0] != f"[{OPERATIONS[name][method]}]")
+            if right >= SAMPLES:
+                break
+            if right == 0: # its path is not there yet: at the first request the tracer loads its classes
+                missing = 0
+        self.assertGreaterEqual(right, SAMPLES)
+        self.assertEqual(wrong, 0)
+        self.assertLessEqual(missing, right // 1000)
+        self.trace_ids(service, capture)
+
+    def burning(self, stack: list[str]) -> str:
+        """The method whose request the stack is of; "" outside of measured code."""
+        return next((f for f in stack if f in OPERATIONS["otel"]), "") if "Traced.burn" in stack else ""
+
+    def trace_ids(self, service: Service, capture: str) -> None:
+        """Those of the last capture: each logged one with its method, and one of them asked for alone."""
+        traces: dict[str, set[str]] = {}
+        for stack, _ in self.rows(capture, by="trace"):
+            if (match := re.fullmatch(r"\[trace ([0-9a-f]{32})\]", stack[0])) and self.burning(stack):
+                traces.setdefault(match[1], set()).add(self.burning(stack))
+        proc.wait_until(lambda: all(t in service.requests() for t in traces), START_S, "requests are logged", interval=0.1)
+        logged = service.requests()
+        self.assertTrue(traces)
+        self.assertEqual({t: {logged[t]} for t in traces}, traces)
+        one, = (t for t in itertools.islice(traces, 1))
+        kept = self.rows(capture, by="trace", trace=one)
+        self.assertEqual({stack[0] for stack, _ in kept}, {f"[trace {one}]"})
+        self.assertFalse(self.rows(capture, trace="1" * 32))
+        slow = self.rows(capture, operation="slow$")
+        self.assertTrue(slow)
+        self.assertFalse([stack for stack, _ in slow if "Traced.fast" in stack])
+
+    def test_opentelemetry_on_17(self):
+        self.judge("otel", 17)
+
+    def test_datadog_on_25_with_zgc(self):
+        self.judge("datadog", 25, "-XX:+UseZGC")
+
+    def test_without_a_tracer(self):
+        with Jvm(paths.jdk(17), "-cp", self.classes.folder, "Burn") as java:
+            quality = self.daemon.get("/profile", pid=java.pid, seconds=1, by="operation", format="json").json()["quality"]["requests"]
+            self.assertGreater(quality["no_tracer"], 0)
+            self.assertEqual(sum(quality.values()), quality["no_tracer"])
+            self.assertNotIn("requests", self.daemon.get("/profile", pid=java.pid, seconds=0.5, format="json").json()["quality"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* context_decode(): what a BPF program read of a request, in ids and names that a target wrote. */
+#include "capture/request_context.h"
+
+#include "suite.h"
+
+static struct sample_context raw;
+static struct profile_context context;
+static struct buf name;
+
+static void setup(void)
+{
+    raw = (struct sample_context){ .state = CONTEXT_NAMED };
+    buf_init(&name, 4096);
+}
+
+static void teardown(void)
+{
+    buf_deinit(&name);
+}
+
+/* Puts @text as a text of one or two bytes a character. */
+static void put(enum context_text which, void *to, const char *text, bool wide)
+{
+    size_t n = strlen(text);
+
+    for (size_t i = 0; i < n; i++)
+        ((char *)to)[i << wide] = text[i];
+    raw.bytes[which] = (uint8_t)(n << wide);
+    if (wide)
+        raw.wide |= (uint8_t)(1u << which);
+}
+
+static void put_ids(const char *trace, const char *span, const char *root, bool wide)
+{
+    put(CONTEXT_TRACE, &raw.id[CONTEXT_TRACE_WORD], trace, wide);
+    put(CONTEXT_SPAN, &raw.id[CONTEXT_SPAN_WORD], span, wide);
+    put(CONTEXT_ROOT, &raw.id[CONTEXT_ROOT_WORD], root, wide);
+}
+
+#define TRACE "4bf92f3577b34da6a3ce929d0e0e4736"
+#define SPAN_ID "00f067aa0ba902b7"
+
+START_TEST(reads_texts)
+{
+    bool wide = _i != 0;
+
+    put_ids(TRACE, SPAN_ID, "53995c3f42cd8ad8", wide);
+    put(CONTEXT_NAME, raw.name, "GET /orders/{id}", wide);
+    context_decode(&raw, &context, &name);
+    ck_assert(context.trace_high == UINT64_C(0x4bf92f3577b34da6));
+    ck_assert(context.trace_low == UINT64_C(0xa3ce929d0e0e4736));
+    ck_assert(context.span == UINT64_C(0x00f067aa0ba902b7));
+    ck_assert(context.root == UINT64_C(0x53995c3f42cd8ad8));
+    ck_assert_uint_eq(context.state, PROFILE_CONTEXT_NAMED);
+    ck_assert(span_eq_str(buf_span(&name), "GET /orders/{id}"));
+}
+END_TEST
+
+START_TEST(reads_words)
+{
+    raw.ids = CONTEXT_IDS_WORDS;
+    raw.state = CONTEXT_IDS_ONLY;
+    raw.id[CONTEXT_TRACE_WORD] = 7;
+    raw.id[CONTEXT_TRACE_WORD + 1] = 8;
+    raw.id[CONTEXT_SPAN_WORD] = 9;
+    context_decode(&raw, &context, &name);
+    ck_assert(context.trace_high == 7 && context.trace_low == 8 && context.span == 9);
+    ck_assert(context.root == 9); /* its own */
+    ck_assert_uint_eq(context.state, PROFILE_CONTEXT_IDS);
+    ck_assert_uint_eq(name.n, 0);
+}
+END_TEST
+
+/* What no tracer writes. */
+static const struct {
+    const char *trace, *span, *root;
+} WRONG[] = {
+    { "4bf92f3577b34da6a3ce929d0e0e473", SPAN_ID, "" }, /* one digit less */
+    { "4bf92f3577b34da6a3ce929d0e0e473g", SPAN_ID, "" },
+    { TRACE, "00f067aa0ba902b", "" },
+    { TRACE, "", "" },
+    { TRACE, SPAN_ID, "53995c3f42cd8a-8" },
+};
+
+START_TEST(refuses_what_is_no_id)
+{
+    put_ids(WRONG[_i].trace, WRONG[_i].span, WRONG[_i].root, false);
+    put(CONTEXT_NAME, raw.name, "GET /", false);
+    context_decode(&raw, &context, &name);
+    ck_assert_uint_eq(context.state, PROFILE_CONTEXT_UNREADABLE);
+    ck_assert(!context.trace_high && !context.trace_low && !context.span && !context.root);
+    ck_assert_uint_eq(name.n, 0);
+}
+END_TEST
+
+START_TEST(refuses_unknown_states)
+{
+    put_ids(TRACE, SPAN_ID, "", false);
+    raw.state = CONTEXT_STATES;
+    context_decode(&raw, &context, &name);
+    ck_assert_uint_eq(context.state, PROFILE_CONTEXT_UNREADABLE);
+    raw.state = CONTEXT_NAMED;
+    raw.ids = CONTEXT_IDS_KINDS;
+    context_decode(&raw, &context, &name);
+    ck_assert_uint_eq(context.state, PROFILE_CONTEXT_UNREADABLE);
+    memset(&raw, 0xff, sizeof(raw));
+    context_decode(&raw, &context, &name);
+    ck_assert_uint_eq(context.state, PROFILE_CONTEXT_UNREADABLE);
+}
+END_TEST
+
+START_TEST(cleans_names)
+{
+    put_ids(TRACE, SPAN_ID, "", false);
+    put(CONTEXT_NAME, raw.name, "a\nb\xe9", false); /* Latin-1 */
+    context_decode(&raw, &context, &name);
+    ck_assert(span_eq_str(buf_span(&name), "a\xef\xbf\xbd"
+                                           "b\xc3\xa9"));
+    raw.wide = 1u << CONTEXT_NAME;
+    memcpy(raw.name, "\x3d\xd8\x00\xde\x00\xd8", 6); /* a pair, and half of one */
+    raw.bytes[CONTEXT_NAME] = 6;
+    context_decode(&raw, &context, &name);
+    ck_assert(span_eq_str(buf_span(&name), "\xf0\x9f\x98\x80\xef\xbf\xbd"));
+    raw.bytes[CONTEXT_NAME] = 255; /* longer than there is room */
+    context_decode(&raw, &context, &name);
+    ck_assert_uint_le(name.n, CONTEXT_TEXT_BYTES);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("request_context");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_loop_test(tc, reads_texts, 0, 2);
+    tcase_add_test(tc, reads_words);
+    tcase_add_loop_test(tc, refuses_what_is_no_id, 0, ARRAY_SIZE(WRONG));
+    tcase_add_test(tc, refuses_unknown_states);
+    tcase_add_test(tc, cleans_names);
+    return suite_run_case("request_context", tc);
+}
