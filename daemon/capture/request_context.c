@@ -59,6 +59,19 @@ const struct probe_kind CONTEXTS = { .entry_bytes = sizeof(struct context_entry)
                                      .put = put_path,
                                      .take_out = take_out_path };
 
+void capture_warn_context(struct capture *c)
+{
+    for (size_t i = 0; c->wish.context && i < c->event_count; i++) {
+        const struct event_info *info = c->events[i].info;
+
+        if (info->program != PROGRAM_CPU)
+            record_warn(c->record,
+                        "samples of event %s have no requests%s: they are read where cpu and "
+                        "events of the processor are sampled",
+                        c->events[i].name, info->flags & EVENT_RUNS ? " while a thread waits" : "");
+    }
+}
+
 void capture_want_context(struct captures *captures, struct capture *c, struct process *p)
 {
     const struct probe_env env = captures_probe_env(captures);
@@ -183,8 +196,17 @@ static uint32_t state_without(const struct captures *captures, const struct proc
                                                    : PROFILE_CONTEXT_UNREADABLE;
 }
 
+/* Returns whether the program that makes samples like @rec of @event reads requests. Samples of
+ * event wall in which no wait ended are those of cpu. */
+static bool reads_requests(const struct capture_event *event, const struct sample_record *rec)
+{
+    return event->info->program == PROGRAM_CPU ||
+           (event->info->flags & EVENT_RUNS && !rec->wait_ns);
+}
+
 uint32_t capture_context(const struct captures *captures, struct capture *c,
-                         const struct incoming *in, uint32_t thread)
+                         const struct capture_event *event, const struct incoming *in,
+                         uint32_t thread)
 {
     const struct sample_record *rec = in->rec;
     struct profile_context context = { 0 };
@@ -192,7 +214,7 @@ uint32_t capture_context(const struct captures *captures, struct capture *c,
     struct sample_context raw;
     uint32_t id = 0;
 
-    if (!c->wish.context)
+    if (!c->wish.context || !reads_requests(event, rec))
         return 0;
     buf_init(&name, CONTEXT_TEXT_BYTES + 1);
     if (rec->context_count == CONTEXT_WORDS) {
