@@ -115,7 +115,7 @@ static const struct {
     { "GET", "/api/v1/diff?a=-5m..-10m&b=" FAKE_ID, NULL, NULL, 400, NULL, "a=-5m..-10m" },
     { "GET", "/api/v1/diff?a=" FAKE_ID_NONE "&b=" FAKE_ID, NULL, NULL, 404, NULL, "no capture" },
     { "GET", "/api/v1/diff?a=" FAKE_ID "&b=" FAKE_ID "&format=jfr", NULL, NULL, 400, NULL,
-      "html, svg, collapsed or json" },
+      "html, svg, collapsed, json or text" },
     { "GET", "/debug/pprof/", NULL, NULL, 200, "text/html; charset=utf-8", "profile" },
     { "GET", "/debug/pprof", NULL, NULL, 301, "text/html; charset=utf-8", "profile" },
     { "GET", "/debug/pprof/profile?pid=1000&pid=1001", NULL, NULL, 400, NULL, "given twice" },
