@@ -9,6 +9,7 @@
 #define ALIKE 0.45 /* a correlation of neighbours that 10 minutes have by chance */
 #define ALIKE_MAX 0.8
 #define CONTINUITY 0.5
+#define ROUNDING 1e-20 /* of the square of a value: equal values differ by that much */
 #define EXACT_MAX 40 /* minutes: beyond it the normal distribution is as good */
 
 static int by_value(const void *x, const void *y)
@@ -67,7 +68,7 @@ static double neighbours(const double *v, size_t n)
         if (i)
             with += (v[i] - mean) * (v[i - 1] - mean);
     }
-    return all > 0 ? with / all : 0;
+    return all > ROUNDING * mean * mean * (double)n ? with / all : 0;
 }
 
 static double chance(const double *a, size_t na, const double *b, size_t nb, double *ret_spread)
