@@ -66,6 +66,7 @@ static void start(const char *extra)
             .listen_count = 1,
             .store_fd = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
             .config_fd = config,
+            .push_fd = -1,
             .uid = SUPERVISE_FALLBACK_ID,
             .gid = SUPERVISE_FALLBACK_ID,
             .log_level = LOG_LEVEL_ERROR,
