@@ -10,7 +10,7 @@
 #define ALIKE_MAX 0.8
 #define CONTINUITY 0.5
 #define ROUNDING 1e-20 /* of the square of a value: equal values differ by that much */
-#define EXACT_MAX 40 /* minutes: beyond it the normal distribution is as good */
+#define EXACT_MAX 40   /* minutes: beyond it the normal distribution is as good */
 
 static int by_value(const void *x, const void *y)
 {
