@@ -33,12 +33,10 @@ struct recorder;
 
 /* The result of a capture that took longer to begin. Borrowed. */
 struct capture_begun {
-    uint64_t ticket;      /* as of captures_create(); 0 after a result of -EINPROGRESS */
+    uint64_t ticket;      /* as of captures_create() */
     const char *schedule; /* "": none */
     const char *id;
-    /* 0: it samples. -EINPROGRESS: it still prepares, and its request is answered. Else an
-     * outcome or -errno with @err: it has failed. */
-    int r;
+    int r; /* 0: it samples. Else an outcome or -errno with @err: it has failed */
     const struct error *err;
 };
 
@@ -60,8 +58,7 @@ struct captures {
     void (*release)(void *cookie, uint64_t all_until_ns);
     void *release_cookie;
     /* Says whether a capture that captures_create() made later samples. Returns whether what waited
-     * for that still does. Called at most twice per capture: -EINPROGRESS comes before another
-     * result. */
+     * for that still does. */
     bool (*begun)(void *cookie, const struct capture_begun *b);
     void *begun_cookie;
 
@@ -111,8 +108,7 @@ int captures_start(struct captures *captures, const struct capture_request *req,
                    const struct capture_waiter *waiter, uint64_t *ret_handle, struct error *err);
 /* Starts one that is a resource: it runs on its own and goes to the store. @schedule may be NULL.
  * Return: 0: it samples. -EINPROGRESS: it will later; then captures->begun() has the result for
- * @ticket. If that is 0, or the result is -EINPROGRESS, the store has the sentence why it fails.
- * Else as captures_start(). */
+ * @ticket. If that is 0, the store has the sentence why it fails. Else as captures_start(). */
 int captures_create(struct captures *captures, const struct capture_request *req,
                     const char *schedule, uint64_t max_age_s, uint64_t ticket,
                     char ret_id[CAPTURE_ID_BYTES], struct error *err);

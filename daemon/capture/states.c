@@ -337,9 +337,7 @@ static int capture_poll_preparing(struct captures *captures, struct capture *c, 
         return r;
     capture_poll_again(c, c->asked_ns, now_ns);
     if (r != 0 && took_ns < capture_prepare_max_ns(c))
-        return c->to.ticket && took_ns >= CAPTURE_LATEST_NS
-                   ? capture_answer_created(captures, c, -EINPROGRESS, err)
-                   : 0;
+        return 0;
     if (r == 0)
         error_set(err, -EINPROGRESS,
                   "what this capture needs took %.1f s to be put in place, and nothing is left of "

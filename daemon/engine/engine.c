@@ -216,11 +216,8 @@ static bool engine_begun(void *engine, const struct capture_begun *b)
     struct engine *e = engine;
     struct capture_begun result = *b;
     struct error gone = ERROR_NULL;
-    bool later = b->r == -EINPROGRESS;
-    bool heard = !b->ticket || mailbox_answer(&e->mailbox, b->ticket, later ? 0 : b->r, b->err);
+    bool heard = !b->ticket || mailbox_answer(&e->mailbox, b->ticket, b->r, b->err);
 
-    if (later)
-        return heard;
     if (!heard && b->r == 0) { /* then the capture is cancelled */
         result.r = error_set(&gone, -ECANCELED, "no request waited for the capture any more");
         result.err = &gone;

@@ -209,7 +209,7 @@ struct api_backend {
      * ---- */
 
     /* Begins a capture that runs on its own; without a duration for 3,600 s at most. Returns when
-     * it samples, or cannot, or after 3.5 s: its failure is then a fact of the capture. */
+     * it samples, or cannot. */
     int (*capture_create)(void *ctx, const struct capture_request *req,
                           char ret_id[CAPTURE_ID_BYTES], struct error *err);
     /* What was recorded since the start, or since the last call with @reset, of a capture that

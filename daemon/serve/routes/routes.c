@@ -180,7 +180,7 @@ static const struct route ROUTES[] = {
                        "at most. Parameters of rendering are checked and have no effect: a capture "
                        "is rendered when it is asked for.",
                .status = 201,
-               .answer = "It samples, or still prepares to.",
+               .answer = "It has begun.",
                .schema = "Capture",
                .problems = "400 403 404 409 413 415 503" } },
     { "/api/v1/captures/{id}", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .waits = true,
@@ -295,7 +295,7 @@ static const struct route ROUTES[] = {
                .text = "A body is read and ignored. Over TCP it takes a token, a password, a "
                        "certificate or a login, unless `tcp_manage` is set.",
                .status = 201,
-               .answer = "It samples, or still prepares to.",
+               .answer = "It has begun.",
                .schema = "Capture",
                .problems = "403 404 409 413 503" } },
 

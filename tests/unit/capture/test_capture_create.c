@@ -15,14 +15,12 @@ static char id[CAPTURE_ID_BYTES];
 static unsigned begun; /* how often begun() was called */
 static int begun_result;
 static struct error begun_err;
-static bool gone;     /* nobody waits for begun() any more */
-static bool answered; /* the last result was -EINPROGRESS */
+static bool gone; /* nobody waits for begun() any more */
 
 static bool note_begun(void *cookie, const struct capture_begun *b)
 {
     ck_assert_ptr_eq(cookie, &rig);
-    ck_assert_uint_eq(b->ticket, b->schedule[0] || answered ? 0 : TICKET);
-    answered = b->r == -EINPROGRESS && !gone;
+    ck_assert_uint_eq(b->ticket, b->schedule[0] ? 0 : TICKET);
     if (b->r == 0) /* a sample that is taken after the answer is its own */
         ck_assert_uint_le(rig.captures.running->start_ns, clock_monotonic_ns());
     ck_assert_str_eq(b->id, id);
@@ -41,7 +39,7 @@ static void open_rig(void)
     rig.captures.begun = note_begun;
     rig.captures.begun_cookie = &rig;
     begun = 0;
-    gone = answered = false;
+    gone = false;
     begun_err = ERROR_NULL;
 }
 
@@ -161,54 +159,6 @@ START_TEST(one_that_nobody_waits_for_does_not_run)
 }
 END_TEST
 
-/* Creates one that still prepares when its request has its answer. */
-static void create_slow(void)
-{
-    create_waiting(1000);
-    captures_poll(&rig.captures, rig.captures.running->asked_ns + 3400 * NSEC_PER_MSEC);
-    ck_assert_uint_eq(begun, 0);
-    captures_poll(&rig.captures, rig.captures.running->asked_ns + 3500 * NSEC_PER_MSEC);
-    ck_assert_uint_eq(begun, 1);
-}
-
-START_TEST(its_request_is_answered_while_it_prepares)
-{
-    create_slow();
-    ck_assert_int_eq(begun_result, -EINPROGRESS);
-    captures_poll(&rig.captures, rig.captures.running->asked_ns + 5 * NSEC_PER_SEC);
-    ck_assert_uint_eq(begun, 1);
-    ck_assert_int_eq((int)rig.captures.running->state, (int)CAPTURE_PREPARING);
-    fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, 0, 0);
-    captures_poll(&rig.captures, rig.captures.running->asked_ns + 19 * NSEC_PER_SEC);
-    ck_assert_int_eq((int)rig.captures.running->state, (int)CAPTURE_RUNNING);
-    ck_assert_uint_eq(begun, 2); /* its trigger counts that */
-    ck_assert_int_eq(begun_result, 0);
-}
-END_TEST
-
-START_TEST(the_store_is_told_why_one_fails_whose_request_was_answered)
-{
-    struct stored s;
-
-    create_slow();
-    captures_poll(&rig.captures, rig.captures.running->asked_ns + 20 * NSEC_PER_SEC);
-    ck_assert_ptr_null(rig.captures.running);
-    ck_assert_int_eq(begun_result, BACKEND_UNAVAILABLE);
-    ck_assert_int_eq(find_stored(&s), 0);
-    ck_assert_int_eq((int)s.state, (int)STORE_FAILED);
-    ck_assert_str_eq(s.failure, "the broker says -115");
-}
-END_TEST
-
-START_TEST(one_that_prepares_for_no_request_does_not_run)
-{
-    create_waiting(1000);
-    gone = true;
-    captures_poll(&rig.captures, rig.captures.running->asked_ns + 3500 * NSEC_PER_MSEC);
-    expect_failed(-ECANCELED, NULL);
-}
-END_TEST
-
 START_TEST(one_may_be_removed_before_its_first_sample)
 {
     create_waiting(100);
@@ -274,9 +224,6 @@ int main(void)
     tcase_add_test(tc, one_that_fails_at_once_is_not_stored);
     tcase_add_test(tc, one_that_fails_before_its_first_sample_is_not_stored);
     tcase_add_test(tc, one_that_nobody_waits_for_does_not_run);
-    tcase_add_test(tc, its_request_is_answered_while_it_prepares);
-    tcase_add_test(tc, the_store_is_told_why_one_fails_whose_request_was_answered);
-    tcase_add_test(tc, one_that_prepares_for_no_request_does_not_run);
     tcase_add_test(tc, one_may_be_removed_before_its_first_sample);
     tcase_add_test(tc, nothing_waits_for_its_first_sample_once_flamed_stops);
     tcase_add_test(tc, its_process_may_end_before_its_first_sample);
