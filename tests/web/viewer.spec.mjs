@@ -248,7 +248,7 @@ describe("the viewer", { concurrency: 4 }, () => {
         const point = { x: at.x + 300, y: at.y - 6 };
         const isOfKind = async (palette) => {
             await settled(page);
-            const colours = palette.kinds[KINDS.findIndex((k) => k.id === "c2")].map((c) => rgbOfHex(c).join());
+            const colours = palette.dim[KINDS.findIndex((k) => k.id === "c2")].map((c) => rgbOfHex(c).join()); // it is of the JDK
 
             assert.ok(colours.includes((await pixel(page, point)).join()), palette.theme);
         };
