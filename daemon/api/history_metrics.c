@@ -39,12 +39,12 @@ void history_metrics(struct api *api, struct buf *out)
     metric(out, "flamed_history_names_bytes", "gauge",
            "Memory of the names and stacks that its minutes share.", (double)s.names_bytes);
     metric_tiers(out, &s);
-    metric(out, "flamed_history_minutes_total", "counter", "Minutes written.", (double)s.minutes);
+    metric(out, "flamed_history_written_total", "counter", "Minutes written.", (double)s.minutes);
     metric(out, "flamed_history_failures_total", "counter",
            "Times that a minute could not be written; it is tried again.", (double)s.failures);
     metric(out, "flamed_history_waiting", "gauge", "Minutes that wait to be written.",
            (double)spill.waiting);
-    metric(out, "flamed_history_dropped_minutes_total", "counter",
+    metric(out, "flamed_history_unwritten_total", "counter",
            "Minutes that could not be written in time.", (double)spill.dropped_minutes);
     metric_head(out, "flamed_history_dropped_total", "counter", "Parts dropped by retention.");
     buf_printf(out, "flamed_history_dropped_total{reason=\"age\"} %llu\n",
