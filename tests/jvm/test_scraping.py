@@ -84,7 +84,7 @@ class Scraping(unittest.TestCase):
         labels = set(re.findall(r'[{,](\w+)="', answer.text))
         self.assertLessEqual(labels, {"version", "process", "reason", "pid", "main", "container", "pod", "namespace", "service", "category",
                                       "route", "status", "code", "action", "method", "le", "quantile", "result", "set", "format",
-                                      "quota", "pool", "collector", "area", "kind"})
+                                      "quota", "pool", "collector", "area", "kind", "tier", "signal", "target"})
         self.assertNotIn(self.spin.method.rsplit(".", 1)[1], answer.text, "no method in a label")
         self.assertNotIn("spinner", answer.text, "no thread in a label")
 
