@@ -166,7 +166,7 @@ static int exit_status(int proc_fd, const struct agent *one, int *ret_status)
     if (!exit_has_come(one->pidfd))
         return -EAGAIN;
     if (exit_status_of(one->pidfd, ret_status) || exit_of_zombie(proc_fd, one, ret_status) ||
-        exit_status_of(one->pidfd, ret_status)) /* it was just being taken leave of */
+        exit_status_of(one->pidfd, ret_status)) /* the parent reaped it in between */
         return 0;
     return BROKER_ABSENT;
 }
