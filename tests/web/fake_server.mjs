@@ -163,6 +163,8 @@ export class FakeServer {
     constructor() {
         this.jvms = usualJvms();
         this.captures = [];
+        this.ended = [];
+        this.signals = [];
         this.requests = [];
         this.files = pageFiles();
         this.prefix = "";
@@ -217,6 +219,10 @@ export class FakeServer {
             return this.oneJvm(response, Number(path.slice(13)));
         if (path === "/api/v1/timeline")
             return this.timeline(response, params);
+        if (path === "/api/v1/services")
+            return this.send(response, 200, this.services());
+        if (path === "/api/v1/signals")
+            return this.send(response, 200, { signals: this.signals });
         if (path === "/api/v1/events")
             return this.send(response, 200, { events: [{ name: "cpu", description: "CPU time", unit: "nanoseconds", default_hz: 99, available: true, reason: "" },
                 { name: "page-faults", description: "Page faults", unit: "count", default_hz: 0, available: false, reason: "the kernel has no such event here" },
@@ -254,6 +260,33 @@ export class FakeServer {
 
         return jvm ? this.send(response, 200, jittered(jvm))
             : this.problem(response, 404, `process ${pid} is no JVM on this node`, "GET /api/v1/jvms lists the JVMs");
+    }
+
+    services() {
+        const services = new Map();
+        const of = (main) => {
+            const name = main.replace(/.*[./]/, "") || "unnamed";
+
+            if (!services.has(name))
+                services.set(name, { name, versions: [], environments: [], jvms: [], ended: [], marks: [] });
+            return services.get(name);
+        };
+
+        for (const { pid, main, start_time } of this.jvms)
+            of(main).jvms.push({ pid, main, version: null, start_time });
+        for (const one of this.ended)
+            of(one.main).ended.push(one);
+        return { services: [...services.values()], ended_left_out: 0 };
+    }
+
+    // A JVM that ended so many seconds @ago. @how: the sentence of its signal, "": it has none any more.
+    addEnded({ pid, main = "com.acme.shop.Importer", ago = 300, ran = 7200, how = "" }) {
+        const end = Date.now() - ago * 1000;
+
+        this.ended.push({ pid, main, version: "1.4.2", java_version: "17.0.13", start_time: iso(end - ran * 1000), last_seen: iso(end + 20000) });
+        if (how)
+            this.signals.push({ signal: "ended", severity: 3, service: "Importer", pid, since: iso(end), value: 9, unit: "status",
+                sentence: how, evidence: `/profile?pid=${pid}`, remedy: "its own log says more" });
     }
 
     range(params) {
@@ -306,6 +339,8 @@ export class FakeServer {
         const { from, to } = this.range(params);
         const pid = Number(params.get("pid")) || 0;
 
+        if (pid && ![...this.jvms, ...this.ended].some((j) => j.pid === pid))
+            return this.problem(response, 404, `there is no process ${pid}`, "JVMs here: 4242 (Application)");
         if (!this.recorder)
             return this.problem(response, 404, "no samples of this target are known in that time",
                 "the flight recorder is off or empty; GET /api/v1/captures lists what is stored");

@@ -362,6 +362,50 @@ describe("the page", { concurrency: 4 }, () => {
         await mine.close();
     });
 
+    nodeTest("a JVM that ended stays in the list, and opens its last minute", async ({ server, open }) => {
+        server.addEnded({ pid: 3003, ago: 600, how: "the kernel ended it (SIGKILL): its container had no memory left" });
+        server.addEnded({ pid: 3004, ago: 4000, ran: 100 });
+        server.addEnded({ pid: ORDERS, main: "com.acme.Old", ago: 9000 });
+        server.jvms[0].start_time = new Date(Date.now() - 60000).toISOString().replace("Z", "000000Z");
+        const page = await open("", { allow: /404/ });
+        const rows = page.locator(".ended tbody tr");
+
+        await rows.first().waitFor();
+        assert.equal(await textOf(page, ".ended h2"), "3 JVMs have ended");
+        assert.match((await rows.first().textContent()).replaceAll("\u00a0", " "), /^Importer1?.*its container had no memory left10 min ago2 h17\.0\.133003$/);
+        await page.locator(".search-text").fill("old ended");
+        assert.deepEqual(await page.locator(".ended .jvm-link").allTextContents(), ["Old"]);
+        await page.locator(".search-text").fill("");
+        await rows.first().getByRole("link").click();
+        await graphShown(page);
+        assert.match(await textOf(page, ".jvm-facts"), /^Ended .*10.min ago.*PID 3003.*ran for 2.h.*no memory left$/);
+        const asked = server.requests.filter((r) => /GET \/profile\?pid=3003/.test(r)).map((r) => new URL(r.slice(4), "http://x").searchParams);
+
+        assert.equal(Math.round((Date.parse(asked.at(-1).get("to")) - Date.parse(asked.at(-1).get("from"))) / 1000), 60);
+        for (const name of ["Live", "Capture …", "Memory", "Top"])
+            assert.ok(await page.getByRole("button", { name, exact: true }).isDisabled(), name);
+        await page.evaluate(() => { location.hash = "#/jvm/3003"; }); // the bare address opens the same
+        await page.waitForURL(/from=.*to=/);
+        await page.locator(".crumbs", { hasText: "Importer" }).waitFor();
+        await graphShown(page);
+        await page.evaluate(() => { location.hash = "#/"; });
+        await page.locator(".ended").getByRole("link", { name: "Old" }).click(); // its pid is another's now
+        await page.locator(".jvm-facts", { hasText: "Ended" }).waitFor();
+        assert.match(await textOf(page, ".crumbs"), /Old/);
+        await close(page);
+    });
+
+    nodeTest("a pid that never was is said so", async ({ open }) => {
+        const page = await open("#/jvm/99999", { allow: /404/ });
+
+        await page.getByText("No process 99999 is known here.").waitFor();
+        await page.waitForTimeout(2500); // nor anything else later
+        assert.ok(await page.locator(".banner").isHidden());
+        await page.getByRole("link", { name: "All JVMs" }).click();
+        await page.locator(".jvms .jvm-link").first().waitFor();
+        await close(page);
+    });
+
     nodeTest("without a flight recorder it says what to do", async ({ open }) => {
         const mine = new FakeServer();
 

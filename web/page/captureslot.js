@@ -21,7 +21,7 @@ export class CaptureSlot {
     }
 
     toggle(open = this.root.hidden) {
-        if (this.progress)
+        if (this.progress || (open && this.opener.disabled))
             return;
         this.root.hidden = !open;
         this.opener.setAttribute("aria-expanded", open);
@@ -31,6 +31,13 @@ export class CaptureSlot {
         this.root.replaceChildren(this.form.root);
         this.form.seconds.focus();
         this.form.seconds.select();
+    }
+
+    // Nothing can be started any more.
+    close() {
+        if (!this.progress)
+            this.toggle(false);
+        this.opener.disabled = true;
     }
 
     // Whether it was open, and is closed now.

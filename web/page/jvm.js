@@ -19,6 +19,7 @@ import { mainOf } from "./node.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { openJson } from "./openjson.js";
 import { panelLooks } from "./panellooks.js";
+import { lastMinuteOf } from "./past.js";
 import { ProfilePanel } from "../viewer/panel.js";
 import { formatRoute } from "./route.js";
 import { endOfRange, rangeSide } from "./sides.js";
@@ -31,6 +32,11 @@ const LIVE_SECONDS = 3;
 const LIVE_SPAN = 60; // seconds that it looks back at first
 const ENOUGH_SAMPLES = 300;
 const TIMELINE_SPANS = [[60, "1 min"], [300, "5 min"], [600, "10 min"], [3600, "1 h"]];
+
+const ENDED_ROOM = 5; // seconds of the timeline behind the end
+
+const neverWas = (pid) => Object.assign(new Error(`No process ${pid} is known here.`),
+    { remedy: "None runs now, and neither the flight recorder nor the history has one.", isFinal: true });
 
 export class JvmView {
     // @app: {setCrumbs(list), pushParams(params), replaceParams(params), banner, theme}; @argument: a pid or "node".
@@ -57,7 +63,8 @@ export class JvmView {
         this.liveTable = new LiveTable(this.target, { pick: (name) => this.findMethod(name) });
         this.memory = new MemoryTable(this.pid);
         this.captureSlot = new CaptureSlot(this.target);
-        this.facts = new JvmFacts(this.pid, app.banner, { known: () => this.crumbs(), gone: () => this.setLive(false) });
+        this.facts = new JvmFacts(this.pid, app.banner, { known: () => this.crumbs(), gone: () => this.gone(),
+            at: () => (this.range ? this.range.to : NaN) });
         this.bar = new JvmBar({
             live: () => this.toggleLive(), liveSpan: (seconds) => this.setLiveSpan(seconds), tab: (tab) => this.setTab(tab),
             compare: () => this.compareMenu(), download: () => this.download(),
@@ -104,19 +111,57 @@ export class JvmView {
 
     crumbs() {
         const { jvm } = this.facts;
-        const name = this.isNode ? "Whole node" : jvm ? shortMain(mainOf(jvm)) : `PID ${this.pid}`;
+        const main = this.facts.past ? this.facts.past.main : jvm ? mainOf(jvm) : "";
+        const name = this.isNode ? "Whole node" : main ? shortMain(main) : `PID ${this.pid}`;
 
-        this.app.setCrumbs([{ text: name, title: jvm ? mainOf(jvm) : name,
+        this.app.setCrumbs([{ text: name, title: main || name,
             href: formatRoute("jvm", this.isNode ? "node" : this.pid) },
         this.range ? { text: `${formatClock(this.range.from)} – ${formatClock(this.range.to)}` } : null]);
     }
 
+    // It has ended, or never was: its last minute is shown where nothing else was asked for.
+    gone() {
+        const { past } = this.facts;
+
+        if (this.isLive)
+            this.setLive(false);
+        this.bar.showGone();
+        this.captureSlot.close();
+        if (past && !this.wasPast) {
+            this.wasPast = true;
+            this.crumbs();
+            this.restartTimeline();
+        }
+        if (this.range || this.facts.jvm || this.isLost)
+            return;
+        if (past) {
+            this.range = lastMinuteOf(past);
+            this.timeline.setRange(this.range);
+            this.crumbs();
+            this.keep();
+            this.loadRange();
+        } else {
+            this.isLost = true;
+            this.facts.stop();
+            this.loadRange({ isLost: true }); // a process that is no JVM has samples nevertheless
+        }
+    }
+
     // ---- timeline ----
+
+    // The time that it shows: up to now, or to the end of a JVM that has ended.
+    timelineRange() {
+        const { past } = this.facts;
+        const iso = (ms) => new Date(ms).toISOString();
+
+        return past ? { from: iso(past.last - (this.span - ENDED_ROOM) * 1000), to: iso(Math.min(Date.now(), past.last + ENDED_ROOM * 1000)) }
+            : { from: `-${this.span}s` };
+    }
 
     async loadTimeline(signal) {
         try {
             const json = await getJson("api/v1/timeline", {
-                ...this.target, from: `-${this.span}s`, buckets: TIMELINE_BUCKETS, by: "category",
+                ...this.target, ...this.timelineRange(), buckets: TIMELINE_BUCKETS, by: "category",
             }, signal);
 
             this.timeline.show(openTimeline(json));
@@ -125,7 +170,8 @@ export class JvmView {
         } catch (error) {
             if (isAbort(error))
                 throw error;
-            setText(this.timeline.note, [error.message, error.remedy].filter(Boolean).join(". "));
+            setText(this.timeline.note, this.facts.isGone && error.status === 404 ? "The flight recorder has nothing of it, or no longer."
+                : [error.message, error.remedy].filter(Boolean).join(". "));
             if (this.isNode)
                 this.app.banner.show(`${error.message}. Trying again …`);
         }
@@ -134,6 +180,10 @@ export class JvmView {
     setSpan(span) {
         this.span = span;
         this.keep();
+        this.restartTimeline();
+    }
+
+    restartTimeline() {
         this.stopTimeline();
         this.stopTimeline = repeat(TIMELINE_SECONDS, (signal) => this.loadTimeline(signal));
     }
@@ -171,7 +221,7 @@ export class JvmView {
         return { ...this.target, from: oldest > Date.now() - this.liveSpan * 1000 ? iso(oldest) : `-${this.liveSpan}s` };
     }
 
-    async loadRange() {
+    async loadRange({ isLost = false } = {}) {
         if (this.rangeLoad)
             this.rangeLoad.abort();
         const controller = this.rangeLoad = new AbortController();
@@ -183,7 +233,7 @@ export class JvmView {
                 await this.heat.open(this.panel, "profile", this.rangeParams(), this.heatState, controller.signal);
         } catch (error) {
             if (!isAbort(error))
-                this.showProblem(error);
+                this.showProblem(isLost && error.status === 404 ? neverWas(this.pid) : error);
         } finally {
             if (this.rangeLoad === controller)
                 this.root.removeAttribute("aria-busy");
@@ -261,7 +311,7 @@ export class JvmView {
         } catch (error) {
             if (isAbort(error))
                 throw error;
-            if (!this.hasProfile)
+            if (!this.hasProfile && (this.isNode || this.facts.jvm || error.status !== 404)) // else the facts say what it is
                 this.showProblem(error);
         }
     }
@@ -284,9 +334,12 @@ export class JvmView {
         this.hasProfile = false;
         if (this.tab !== "graph")
             return;
-        const actions = [button("Start a capture", () => this.captureSlot.toggle(true))];
+        const actions = error.isFinal ? [element("a", { class: "tool", href: "#/" }, "All JVMs")]
+            : [button("Start a capture", () => this.captureSlot.toggle(true))];
 
-        if (this.range)
+        if (error.isFinal)
+            this.app.banner.show("");
+        if (this.range && !this.facts.isGone)
             actions.push(button("Go live", () => this.resumeLive()));
         this.content.replaceChildren(errorState(error, ...actions));
     }

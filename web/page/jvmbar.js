@@ -46,6 +46,14 @@ export class JvmBar {
         this.liveSelect.value = seconds;
     }
 
+    // It has ended: what can only be had of a JVM that runs is closed.
+    showGone() {
+        for (const control of [this.liveButton, ...this.tabs.filter((_, i) => ["top", "memory"].includes(TABS[i][0]))]) {
+            control.disabled = true;
+            control.title = "It has ended";
+        }
+    }
+
     show(tab, isLive) {
         this.tabs.forEach((control, i) => control.setAttribute("aria-pressed", TABS[i][0] === tab));
         this.liveButton.setAttribute("aria-pressed", isLive);

@@ -3,16 +3,19 @@
 
 import { getJson, isAbort, repeat } from "./api.js";
 import { element } from "../shared/dom.js";
-import { formatBytes, formatCount, formatShare } from "../shared/format.js";
+import { formatAgo, formatBytes, formatCount, formatMoment, formatShare } from "../shared/format.js";
 import { isProfilable, isSameJvm, mainOf, placeOf, shortVersion } from "./node.js";
+import { loadPast, pastOf } from "./past.js";
 
 const FACTS_SECONDS = 2;
+const PAST_MS = 10000;
 
 export class JvmFacts {
-    // @on: {known(): there is an answer, gone(): it has ended}
+    // @on: {known(): there is an answer, gone(): it has ended, or never was, at(): the end of the range, NaN: none}
     constructor(pid, banner, on) {
         Object.assign(this, { pid, banner, on });
         this.jvm = null; // the last answer
+        this.past = null; // the one that had the pid at the range, and has ended
         this.isGone = false;
         this.wasReplaced = false;
         this.root = element("p", { class: "facts jvm-facts" });
@@ -35,9 +38,11 @@ export class JvmFacts {
         } catch (error) {
             if (isAbort(error))
                 throw error;
-            this.failed(error);
+            await this.failed(error, signal);
             return;
         }
+        if (this.on.at() < Date.parse(jvm.start_time) && await this.findPast(signal))
+            return;
         this.wasReplaced = this.wasReplaced || Boolean(this.jvm && !isSameJvm(this.jvm, jvm));
         if (this.wasReplaced)
             this.banner.show("The JVM that was looked at has ended; another one has its process id now.");
@@ -49,15 +54,44 @@ export class JvmFacts {
         this.on.known();
     }
 
-    failed(error) {
+    async failed(error, signal) {
         if (error.status !== 404) {
             this.banner.show(`${error.message}. Trying again …`);
             return;
         }
+        if (await this.findPast(signal))
+            return;
         this.isGone = true;
-        this.banner.show(this.jvm ? "This JVM has ended. What it did can still be looked at: drag over the timeline."
-            : `${error.message}. What it did before may still be recorded: drag over the timeline.`);
+        this.banner.show(this.jvm ? "This JVM has ended. What it did can still be looked at: drag over the timeline." : error.message);
         this.on.gone();
+    }
+
+    // Whether a JVM that has ended had the pid; then that is what is shown.
+    async findPast(signal) {
+        if (!(Date.now() - this.pastAt < PAST_MS)) {
+            this.pastList = (await loadPast(signal)).list;
+            this.pastAt = Date.now();
+        }
+        const at = this.on.at(), past = pastOf(this.pastList, Number(this.pid), Number.isNaN(at) ? Infinity : at);
+
+        if (!past)
+            return false;
+        this.isGone = true;
+        this.past = past;
+        this.banner.show("");
+        this.showPast();
+        this.on.gone();
+        return true;
+    }
+
+    showPast() {
+        const { pid, last, start, jdk, service, version, how } = this.past;
+        const facts = [`PID ${pid}`, [service, version].filter(Boolean).join(" "), jdk && `JDK ${shortVersion(jdk)}`,
+            Number.isNaN(start) ? "" : `ran for ${formatAgo(start, last)}`];
+
+        this.root.replaceChildren(element("span", { class: "bad" }, `Ended ${formatMoment(last)}, ${formatAgo(last)} ago`),
+            ...facts.filter(Boolean).map((fact) => element("span", {}, fact)), ...how ? [element("span", { class: "how" }, how)] : []);
+        this.root.title = how;
     }
 
     show() {

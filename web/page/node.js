@@ -4,15 +4,18 @@
 import { getJson, isAbort, repeat } from "./api.js";
 import { openTimelines } from "./categories.js";
 import { element, setText } from "../shared/dom.js";
+import { EndedTable } from "./endedtable.js";
 import { formatAgo, formatBytes, formatCount, plural } from "../shared/format.js";
 import { shortMain } from "../shared/names.js";
 import { button, emptyState, errorState } from "./notice.js";
+import { loadPast } from "./past.js";
 import { formatRoute } from "./route.js";
 import { compileSearch } from "../shared/search.js";
 import { drawSpark } from "./timeline.js";
 
 const LIST_SECONDS = 2;
 const SPARK_SECONDS = 5;
+const PAST_SECONDS = 10;
 const SPARK_SPAN = "-5m";
 const SPARK_BUCKETS = 48;
 const SPARKS_MAX = 200; // rows in sight; flamed takes 256 pids
@@ -159,9 +162,10 @@ export class NodeView {
         }, first ? element("button", { type: "button", onclick: () => this.sortBy(id) }, label) : element("span", {}, label)));
         this.body = element("tbody");
         this.blank = element("div");
+        this.ended = new EndedTable();
         this.scroller = element("div", { class: "scroll", tabindex: "-1" },
             element("table", { class: "list jvms" }, element("caption", { class: "offscreen" }, "JVMs on this node"),
-                element("thead", {}, element("tr", {}, ...this.heads)), this.body), this.blank);
+                element("thead", {}, element("tr", {}, ...this.heads)), this.body), this.blank, this.ended.root);
         this.root = element("div", { class: "view" }, element("div", { class: "bar sub" },
             element("div", { class: "search", role: "search" }, this.input, this.count),
             element("span", { class: "grow" }),
@@ -176,10 +180,12 @@ export class NodeView {
         this.blank.replaceChildren(emptyState("Looking for JVMs …"));
         this.stopList = repeat(LIST_SECONDS, (signal) => this.load(signal));
         this.stopSparks = repeat(SPARK_SECONDS, (signal) => this.loadSparks(signal));
+        this.stopPast = repeat(PAST_SECONDS, (signal) => this.loadEnded(signal));
     }
 
     stop() {
         this.stopList();
+        this.stopPast();
         this.stopSparks();
         this.observer.disconnect();
     }
@@ -207,6 +213,11 @@ export class NodeView {
             return;
         }
         this.loadedAt = Date.now();
+    }
+
+    async loadEnded(signal) {
+        this.past = await loadPast(signal);
+        this.ended.show(this.past, this.filter);
     }
 
     fill() {
@@ -326,6 +337,8 @@ export class NodeView {
         this.filter = this.input.value;
         if (this.jvms)
             this.fill();
+        if (this.past)
+            this.ended.show(this.past, this.filter);
         this.keep();
     }
 

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// JVMs that have ended, as far as the history and the signals reach, and how they ended.
+
+import { getJson, isAbort } from "./api.js";
+
+const LAST_MINUTE_MS = 60000;
+
+const START_NEAR_MS = 1500; // starts of one process differ by as much
+
+const timeOrNaN = (text) => (text ? Date.parse(text) : NaN);
+
+// Whether a JVM of the history and a signal are about one process.
+const isSignalOf = ({ pid, start, last }) => (signal) => signal.pid === pid && signal.since >= Math.max(start || 0, last - LAST_MINUTE_MS);
+
+// The signals "ended" of /api/v1/signals as [{pid, service, since, sentence}].
+function openEnds({ signals }) {
+    return signals.filter(({ signal }) => signal === "ended").map(({ pid, service, since, sentence }) =>
+        ({ pid, service: service || "", since: timeOrNaN(since), sentence }));
+}
+
+// [{pid, main, service, version, jdk, start, last, how}], who ended last first; times in ms since 1970, start NaN: not known.
+// @services, @signals: answers of /api/v1/services and /api/v1/signals. The first has minutes: of an end
+// it has the end of its minute, once that is written.
+export function openPast({ services }, signals, now = Date.now()) {
+    const ends = openEnds(signals);
+    const running = services.flatMap(({ jvms }) => jvms);
+    const runs = ({ pid, start_time: start }) => running.some((jvm) => jvm.pid === pid && // under another service's name, too
+        start && Math.abs(Date.parse(jvm.start_time) - Date.parse(start)) < START_NEAR_MS);
+    const list = services.flatMap(({ name, ended }) => ended.filter((one) => !runs(one)).map((one) => ({
+        pid: one.pid, main: one.main || "(unnamed)", service: name, version: one.version || "", jdk: one.java_version || "",
+        start: timeOrNaN(one.start_time), last: Math.min(timeOrNaN(one.last_seen), now), how: "",
+    })));
+
+    for (const one of list) {
+        const end = ends.find(isSignalOf(one));
+
+        if (!end)
+            continue;
+        one.how = end.sentence;
+        one.last = end.since;
+        ends.splice(ends.indexOf(end), 1);
+    }
+    for (const { pid, service, since, sentence } of ends)
+        list.push({ pid, main: service || "(unnamed)", service, version: "", jdk: "", start: NaN, last: since, how: sentence });
+    return list.sort((a, b) => b.last - a.last || a.pid - b.pid);
+}
+
+// The last one with that pid that had begun at @at, ms since 1970; undefined: none.
+export function pastOf(list, pid, at = Infinity) {
+    return list.find((one) => one.pid === pid && !(one.start > at));
+}
+
+export function lastMinuteOf({ start, last }) {
+    return { from: Math.max(start || 0, last - LAST_MINUTE_MS), to: last };
+}
+
+// The list, and how many the answer left out. Nothing where this flamed cannot say.
+export async function loadPast(signal) {
+    try {
+        const [services, signals] = await Promise.all([getJson("api/v1/services", {}, signal), getJson("api/v1/signals", {}, signal)]);
+
+        return { list: openPast(services, signals), leftOut: services.ended_left_out || 0 };
+    } catch (error) {
+        if (isAbort(error))
+            throw error;
+        return { list: [], leftOut: 0 };
+    }
+}
