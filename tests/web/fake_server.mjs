@@ -56,7 +56,7 @@ export function makeJvm(pid, more = {}) {
         pid, nspid: [pid], start_time: iso(Date.parse("2026-11-21T00:00:00Z") + pid * 1000), uid: 1000, main: "com.acme.shop.Application",
         args: "--port 8080", java_version: "17.0.13", vm_name: "OpenJDK 64-Bit Server VM", container: null, pod: null,
         cgroup: "/", cpu_percent: 12.5, rss: 512 * 2 ** 20, allocated_bytes_per_second: 42 * 2 ** 20, threads: 42, frame_pointers: false, debug_non_safepoints: false,
-        attach_disabled: false, profilable: { symbols: "memory", reason: "names are read from the JVM's own memory" }, ...more,
+        attach_disabled: false, service: { name: (more.main || "com.acme.shop.Application").replace(/.*[./]/, ""), version: "", source: "main" }, profilable: { symbols: "memory", reason: "names are read from the JVM's own memory" }, ...more,
     };
 }
 
@@ -164,6 +164,7 @@ export class FakeServer {
         this.jvms = usualJvms();
         this.captures = [];
         this.ended = [];
+        this.marks = [];
         this.signals = [];
         this.requests = [];
         this.files = pageFiles();
@@ -222,7 +223,7 @@ export class FakeServer {
         if (path === "/api/v1/services")
             return this.send(response, 200, this.services());
         if (path === "/api/v1/signals")
-            return this.send(response, 200, { signals: this.signals });
+            return this.send(response, 200, { signals: this.signals.filter(({ pid }) => !params.get("pid") || pid === Number(params.get("pid"))) });
         if (path === "/api/v1/events")
             return this.send(response, 200, { events: [{ name: "cpu", description: "CPU time", unit: "nanoseconds", default_hz: 99, available: true, reason: "" },
                 { name: "page-faults", description: "Page faults", unit: "count", default_hz: 0, available: false, reason: "the kernel has no such event here" },
@@ -274,6 +275,8 @@ export class FakeServer {
 
         for (const { pid, main, start_time } of this.jvms)
             of(main).jvms.push({ pid, main, version: null, start_time });
+        for (const { main, ...mark } of this.marks)
+            of(main).marks.push(mark);
         for (const one of this.ended)
             of(one.main).ended.push(one);
         return { services: [...services.values()], ended_left_out: 0 };
@@ -287,6 +290,15 @@ export class FakeServer {
         if (how)
             this.signals.push({ signal: "ended", severity: 3, service: "Importer", pid, since: iso(end), value: 9, unit: "status",
                 sentence: how, evidence: `/profile?pid=${pid}`, remedy: "its own log says more" });
+    }
+
+    // Something that is wrong with a JVM, @ago seconds.
+    addSignal({ pid = 4242, signal, severity = 2, ago = 60, sentence, remedy = "see which code allocates", evidence }) {
+        const jvm = this.jvms.find((j) => j.pid === pid);
+
+        jvm.signals = [...jvm.signals || [], signal];
+        this.signals.push({ signal, severity, service: "Application", pid, since: iso(Date.now() - ago * 1000), value: 1, unit: "percent",
+            sentence, evidence, remedy });
     }
 
     range(params) {

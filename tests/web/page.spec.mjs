@@ -362,6 +362,43 @@ describe("the page", { concurrency: 4 }, () => {
         await mine.close();
     });
 
+    nodeTest("what is wrong: worst first in the list, a sentence and its evidence on the JVM, marks on the timeline", async ({ server, open }) => {
+        server.addSignal({ signal: "run-queue", severity: 1, ago: 30, sentence: "threads waited 31 % of the time", evidence: "/profile?from=2026-11-26T00:00:00Z&to=2026-11-26T00:01:00Z" });
+        server.addSignal({ signal: "gc-pauses", severity: 3, ago: 100, sentence: "65 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
+        server.addSignal({ pid: 6550, signal: "safepoint-late", sentence: "mean time to stop 30 ms", evidence: "/profile?pid=6550&event=nativemem&seconds=10" });
+        server.marks.push({ main: "com.acme.shop.Application", time: new Date(Date.now() - 60000).toISOString(), kind: "deploy", pid: ORDERS, text: "version 2" });
+        const page = await open();
+        const cell = page.locator("tr", { hasText: "Application" }).first().locator(".col-signals");
+
+        await page.locator(".signal.severe").first().waitFor();
+        assert.equal((await cell.textContent()).trim(), "gc-pauses run-queue");
+        assert.match(await cell.getAttribute("title"), /^gc-pauses: 65 % of the last 30 s went to pauses\nrun-queue: /);
+        await page.getByRole("button", { name: "Signals" }).click();
+        assert.deepEqual((await mains(page)).slice(0, 2), ["Application", "GradleDaemon"]);
+        await page.getByRole("link", { name: "Application" }).click();
+        await page.locator(".signal-line .signal.severe").waitFor();
+        assert.match(await textOf(page, ".signal-line"), /gc-pauses.*65 % of the last 30 s went to pauses\. see which code allocates.*for 10[0-9].s.*Memory/);
+        await page.getByRole("button", { name: "1 more" }).click();
+        assert.match(await textOf(page, ".signal-list"), /run-queue.*What ran then/);
+        await page.getByLabel("How much the timeline shows").selectOption("300");
+        const plot = await page.locator(".timeline-plot").boundingBox(), notes = [];
+
+        for (let x = plot.x + plot.width * 0.6; x < plot.x + plot.width; x += 6) {
+            await page.mouse.move(x, plot.y + 30);
+            notes.push(await textOf(page, ".timeline-note"));
+        }
+        assert.ok(notes.some((note) => /deploy: version 2/.test(note)), notes.join("\n"));
+        assert.ok(notes.some((note) => /gc-pauses began/.test(note)), notes.join("\n"));
+        await page.locator(".signal-line a").click();
+        await page.locator(".memory td").first().waitFor();
+        await page.evaluate(() => { location.hash = "#/jvm/6550"; });
+        await page.locator(".signal-line a", { hasText: "Capture it" }).click();
+        await page.waitForFunction(() => document.querySelector(".capture-form select").value === "nativemem");
+        await page.evaluate(() => { location.hash = "#/jvm/6001"; });
+        await page.getByText("No signal: nothing that flamed looks for is wrong.").waitFor();
+        await close(page);
+    });
+
     nodeTest("a JVM that ended stays in the list, and opens its last minute", async ({ server, open }) => {
         server.addEnded({ pid: 3003, ago: 600, how: "the kernel ended it (SIGKILL): its container had no memory left" });
         server.addEnded({ pid: 3004, ago: 4000, ran: 100 });

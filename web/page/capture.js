@@ -53,7 +53,7 @@ export class CaptureForm {
     }
 
     fillEvents(events) {
-        const { value } = this.event;
+        const value = this.wanted || this.event.value;
         const options = () => events.map(({ name, description, available, reason }) => element("option", {
             value: name, disabled: available === false, title: [description, reason].filter(Boolean).join(". "),
         }, eventTitle(name) + (available === false ? " (not here)" : "")));
@@ -62,6 +62,12 @@ export class CaptureForm {
         this.event.value = value;
         this.also.append(...options());
         this.events = new Map(events.map((e) => [e.name, e]));
+        this.eventChosen();
+    }
+
+    // Asks for @event, once it is known whether it is there.
+    choose(event) {
+        this.event.value = this.wanted = event;
         this.eventChosen();
     }
 

@@ -33,6 +33,13 @@ export class CaptureSlot {
         this.form.seconds.select();
     }
 
+    // Opens the form with @event chosen.
+    ask(event) {
+        this.toggle(true);
+        if (this.form)
+            this.form.choose(event);
+    }
+
     // Nothing can be started any more.
     close() {
         if (!this.progress)

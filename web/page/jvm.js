@@ -5,7 +5,6 @@ import { getJson, isAbort, repeat } from "./api.js";
 import { CaptureList, downloadItems } from "./capture.js";
 import { CaptureSlot } from "./captureslot.js";
 import { openTimeline } from "./categories.js";
-import { openCompareMenu } from "./comparemenu.js";
 import { element, setText } from "../shared/dom.js";
 import { formatClock } from "../shared/format.js";
 import { LiveTable } from "./livetable.js";
@@ -21,17 +20,20 @@ import { openJson } from "./openjson.js";
 import { panelLooks } from "./panellooks.js";
 import { lastMinuteOf } from "./past.js";
 import { ProfilePanel } from "../viewer/panel.js";
+import { RangeComparison } from "./rangecomparison.js";
 import { formatRoute } from "./route.js";
-import { endOfRange, rangeSide } from "./sides.js";
+import { endOfRange } from "./sides.js";
+import { SignalStrip } from "./signalstrip.js";
 import { paramsOfState, stateOfParams } from "../shared/state.js";
 import { Timeline } from "./timeline.js";
+import { TimelineMarks } from "./timelinemarks.js";
 
 const TIMELINE_SECONDS = 3;
 const TIMELINE_BUCKETS = 240;
 const LIVE_SECONDS = 3;
 const LIVE_SPAN = 60; // seconds that it looks back at first
 const ENOUGH_SAMPLES = 300;
-const TIMELINE_SPANS = [[60, "1 min"], [300, "5 min"], [600, "10 min"], [3600, "1 h"]];
+const TIMELINE_SPANS = [[60, "1 min"], [300, "5 min"], [600, "10 min"], [3600, "1 h"], [21600, "6 h"], [86400, "1 day"]];
 
 const ENDED_ROOM = 5; // seconds of the timeline behind the end
 
@@ -63,22 +65,30 @@ export class JvmView {
         this.liveTable = new LiveTable(this.target, { pick: (name) => this.findMethod(name) });
         this.memory = new MemoryTable(this.pid);
         this.captureSlot = new CaptureSlot(this.target);
-        this.facts = new JvmFacts(this.pid, app.banner, { known: () => this.crumbs(), gone: () => this.gone(),
+        this.facts = new JvmFacts(this.pid, app.banner, { known: () => this.known(), gone: () => this.gone(),
             at: () => (this.range ? this.range.to : NaN) });
         this.bar = new JvmBar({
             live: () => this.toggleLive(), liveSpan: (seconds) => this.setLiveSpan(seconds), tab: (tab) => this.setTab(tab),
-            compare: () => this.compareMenu(), download: () => this.download(),
+            compare: () => this.comparison.menu(this.bar.compareButton), download: () => this.download(),
         }, { facts: this.facts.root, opener: this.captureSlot.opener, liveSpan: this.liveSpan, hasMemory: !this.isNode });
         this.timeline.head.append(spanSelect(TIMELINE_SPANS, this.span, "How much the timeline shows", (s) => this.setSpan(s)));
+        this.comparison = new RangeComparison(this.pid, this.timeline, {
+            shown: () => this.shownRange(), oldest: () => this.oldest(), chosen: () => this.range });
+        this.marks = new TimelineMarks(this.timeline, this.facts);
+        this.signals = new SignalStrip(this.target, { signals: (list) => this.marks.setSignals(list) });
         this.content = element("div", { class: "content" });
-        this.root = element("div", { class: "view" }, this.bar.root, this.captureSlot.root, this.timeline.root, this.content);
+        this.root = element("div", { class: "view" }, this.bar.root, this.signals.root, this.captureSlot.root, this.timeline.root, this.content);
+        this.signals.root.hidden = this.isNode;
     }
 
     start() {
         this.setTheme(this.app.theme);
         this.crumbs();
-        if (!this.isNode)
+        if (!this.isNode) {
             this.facts.start();
+            this.signals.start();
+            this.marks.start();
+        }
         this.stopTimeline = repeat(TIMELINE_SECONDS, (signal) => this.loadTimeline(signal));
         this.timeline.setRange(this.range);
         this.showTab();
@@ -86,6 +96,8 @@ export class JvmView {
             this.loadRange();
         else
             this.setLive(true);
+        if (this.params.has("start"))
+            this.captureSlot.ask(this.params.get("start"));
     }
 
     stop() {
@@ -93,6 +105,8 @@ export class JvmView {
             if (end)
                 end();
         this.facts.stop();
+        this.signals.stop();
+        this.marks.stop();
         this.list.stop();
         this.liveTable.stop();
         this.memory.stop();
@@ -119,6 +133,13 @@ export class JvmView {
         this.range ? { text: `${formatClock(this.range.from)} – ${formatClock(this.range.to)}` } : null]);
     }
 
+    known() {
+        this.crumbs();
+        if (!this.wasKnown)
+            this.marks.show();
+        this.wasKnown = true;
+    }
+
     // It has ended, or never was: its last minute is shown where nothing else was asked for.
     gone() {
         const { past } = this.facts;
@@ -126,6 +147,8 @@ export class JvmView {
         if (this.isLive)
             this.setLive(false);
         this.bar.showGone();
+        this.signals.stop();
+        this.signals.root.hidden = true;
         this.captureSlot.close();
         if (past && !this.wasPast) {
             this.wasPast = true;
@@ -191,12 +214,12 @@ export class JvmView {
     chooseRange(range) {
         if (this.heat.isOpen)
             this.heatState = "1"; // all of the new range
-        if (range && this.comparesWith) {
-            this.compare(rangeSide(this.sideTarget(), range));
+        if (range && this.comparison.isPicking) {
+            this.comparison.with(range);
             return;
         }
         this.range = range;
-        this.pickOther(null);
+        this.comparison.pick(null);
         this.crumbs();
         if (!range) {
             this.keep({ push: true });
@@ -384,10 +407,6 @@ export class JvmView {
 
     // ---- compare ----
 
-    sideTarget() {
-        return this.isNode ? "" : this.pid;
-    }
-
     // Where what is recorded of it begins, in ms since 1970; 0: nothing is.
     oldest() {
         const { data } = this.timeline, { jvm } = this.facts;
@@ -400,31 +419,6 @@ export class JvmView {
         const now = Date.now();
 
         return this.range || { from: now - this.liveSpan * 1000, to: now };
-    }
-
-    compareMenu() {
-        const shown = this.shownRange();
-
-        openCompareMenu(this.bar.compareButton, shown, this.oldest(), {
-            range: (range) => this.compare(rangeSide(this.sideTarget(), range)), drag: () => this.pickOther(shown),
-            other: () => this.compare(""),
-        });
-    }
-
-    // The next range that is chosen is what @shown is compared with; null: not.
-    pickOther(shown) {
-        this.comparesWith = shown;
-        this.timeline.setPrompt(shown ? "Drag over the time to compare with, or move there with ← → and press Enter." : "");
-        if (shown)
-            this.timeline.plot.focus();
-        else
-            this.timeline.setRange(this.range);
-    }
-
-    compare(a) {
-        const b = rangeSide(this.sideTarget(), this.comparesWith || this.shownRange());
-
-        location.hash = formatRoute("compare", "", { a, b });
     }
 
     async download() {
@@ -468,8 +462,8 @@ export class JvmView {
             e: () => this.tab === "graph" && this.toggleHeat(),
         };
 
-        if (event.key === "Escape" && this.comparesWith) {
-            this.pickOther(null);
+        if (event.key === "Escape" && this.comparison.isPicking) {
+            this.comparison.pick(null);
             return true;
         }
         if (event.key === "Escape" && this.captureSlot.escaped())

@@ -11,6 +11,7 @@ import { button, emptyState, errorState } from "./notice.js";
 import { loadPast } from "./past.js";
 import { formatRoute } from "./route.js";
 import { compileSearch } from "../shared/search.js";
+import { openSignals, severityClass, signalsByPid } from "./signals.js";
 import { drawSpark } from "./timeline.js";
 
 const LIST_SECONDS = 2;
@@ -53,10 +54,10 @@ const byNumber = (pick) => (a, b) => pick(a) - pick(b);
 // @first: the order of a first click; 1 ascending, -1 descending.
 const JVM_COLUMNS = [
     { id: "main", label: "JVM", first: 1, compare: byText((j) => shortMain(mainOf(j)).toLowerCase()) },
-    { id: "place", label: "Pod or container", first: 1, compare: byText(placeOf) },
+    { id: "place", label: "Container", first: 1, compare: byText(placeOf) },
     { id: "cpu", label: "CPU", first: -1, compare: byNumber((j) => j.cpu_percent), num: true },
     { id: "spark", label: "Last 5 min", first: 0 },
-    { id: "signals", label: "Signals", first: -1, compare: byNumber((j) => (j.signals || []).length) },
+    { id: "signals", label: "Signals", first: -1, compare: byNumber((j) => (j.worst || 0) * 100 + (j.signals || []).length) },
     { id: "threads", label: "Threads", first: -1, compare: byNumber((j) => j.threads), num: true },
     { id: "memory", label: "Memory", first: -1, compare: byNumber((j) => j.rss), num: true },
     { id: "allocates", label: "Allocates", first: -1, compare: byNumber((j) => (j.allocated_bytes_per_second || 0)), num: true },
@@ -111,9 +112,7 @@ class JvmRow {
         cells.place.title = [jvm.pod && jvm.pod.namespace, place, jvm.container && jvm.container.id].filter(Boolean)
             .join(" · ");
         setText(cells.cpu, jvm.cpu_percent.toFixed(1) + "\u00a0%");
-        setText(cells.signals, (jvm.signals || []).join(" ") || "–");
-        cells.signals.classList.toggle("bad", Boolean((jvm.signals || []).length));
-        cells.signals.title = (jvm.signals || []).length ? "What is wrong: /api/v1/signals says more" : "";
+        this.showSignals();
         setText(cells.threads, formatCount(jvm.threads));
         setText(cells.memory, formatBytes(jvm.rss));
         setText(cells.allocates, allocates(jvm) || "–");
@@ -127,6 +126,20 @@ class JvmRow {
         setText(cells.state, isProfilable(jvm) ? "yes" : `no: ${reason || "the reason is not known"}`);
         cells.state.classList.toggle("bad", !isProfilable(jvm));
         cells.state.title = reason;
+    }
+
+    // Names at once; how bad, and the sentences, when they have been asked for.
+    showSignals() {
+        const cell = this.cells.signals, said = this.view.signalsOf(this.jvm);
+        const list = (this.jvm.signals || []).map((name) => said.find(({ signal }) => signal === name) || { signal: name, severity: 0, sentence: "" })
+            .sort((a, b) => b.severity - a.severity);
+        const key = JSON.stringify(list);
+
+        if (key === this.signalsKey)
+            return;
+        this.signalsKey = key;
+        cell.replaceChildren(...list.length ? list.flatMap((one) => [element("span", { class: `signal ${severityClass(one)}` }, one.signal), " "]) : ["–"]);
+        cell.title = list.map(({ signal, sentence }) => (sentence ? `${signal}: ${sentence}` : signal)).join("\n");
     }
 
     // The whole row leads there; the link is for the keyboard and for a new tab.
@@ -147,6 +160,7 @@ export class NodeView {
         this.app = app;
         this.theme = app.theme;
         this.rows = new Map();
+        this.signals = new Map(); // by pid
         this.filter = params.get("q") || "";
         this.sort = JVM_COLUMNS.some(({ id, first }) => id === params.get("sort") && first) ? params.get("sort") : "cpu";
         this.order = params.get("order") === "up" ? 1 : params.get("order") === "down" ? -1
@@ -201,6 +215,8 @@ export class NodeView {
             const { jvms } = await getJson("api/v1/jvms", {}, signal);
 
             this.jvms = jvms;
+            for (const jvm of jvms)
+                jvm.worst = Math.max(0, ...this.signalsOf(jvm).map(({ severity }) => severity));
             this.app.banner.show("");
             this.fill();
         } catch (error) {
@@ -218,6 +234,15 @@ export class NodeView {
     async loadEnded(signal) {
         this.past = await loadPast(signal);
         this.ended.show(this.past, this.filter);
+        this.signals = signalsByPid(openSignals(this.past.signals));
+        for (const row of this.rows.values())
+            row.showSignals();
+        if (this.jvms && this.sort === "signals")
+            this.fill();
+    }
+
+    signalsOf({ pid }) {
+        return this.signals.get(pid) || [];
     }
 
     fill() {

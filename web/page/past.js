@@ -54,15 +54,15 @@ export function lastMinuteOf({ start, last }) {
     return { from: Math.max(start || 0, last - LAST_MINUTE_MS), to: last };
 }
 
-// The list, and how many the answer left out. Nothing where this flamed cannot say.
+// The list, how many the answer left out, and what /api/v1/signals said. Nothing where this flamed cannot say.
 export async function loadPast(signal) {
     try {
         const [services, signals] = await Promise.all([getJson("api/v1/services", {}, signal), getJson("api/v1/signals", {}, signal)]);
 
-        return { list: openPast(services, signals), leftOut: services.ended_left_out || 0 };
+        return { list: openPast(services, signals), leftOut: services.ended_left_out || 0, signals };
     } catch (error) {
         if (isAbort(error))
             throw error;
-        return { list: [], leftOut: 0 };
+        return { list: [], leftOut: 0, signals: { signals: [] } };
     }
 }

@@ -14,6 +14,7 @@ const AXIS = 18; // of them below the bars
 const LEFT = 44; // for the numbers at the side
 const TOP = 8; // above the bars, for marks
 const MARK = { gc: 7, other: 4 }; // their heights
+const EVENT_ROOM = 5; // CSS pixels of the flag of a mark: a deploy, a signal
 const MARK_REACH = 3; // CSS pixels: as near the pointer means a mark
 const UNRECORDED_ROOM = 200; // CSS pixels that the words about it take
 const DRAG_LEAST = 3; // CSS pixels: less is a click
@@ -24,6 +25,7 @@ export class Timeline {
     constructor(on) {
         this.on = on;
         this.range = null;
+        this.marks = [];
         this.theme = "light";
         this.canvas = element("canvas", { class: "timeline-canvas", "aria-hidden": "true" });
         this.ctx = this.canvas.getContext("2d");
@@ -61,6 +63,12 @@ export class Timeline {
 
     setTheme(theme) {
         this.theme = theme;
+        this.draw();
+    }
+
+    // @marks: [{at, text, isBad}], at in ms since 1970: what happened then.
+    setMarks(marks) {
+        this.marks = marks;
         this.draw();
     }
 
@@ -108,6 +116,7 @@ export class Timeline {
         this.drawBars(peak, quiet);
         this.drawStops();
         this.drawTimes(quiet, line);
+        this.drawMarks(style);
         this.drawRange(style);
         this.showLegend();
     }
@@ -187,6 +196,29 @@ export class Timeline {
             ctx.fillStyle = palette.kind(isGc ? KIND.JVM : KIND.STUB);
             ctx.fillRect(left, 0, Math.max(2, this.xOf(at + ms) - left), isGc ? MARK.gc : MARK.other);
         }
+    }
+
+    // A line through the bars, with a flag.
+    drawMarks(style) {
+        const { ctx, data } = this;
+
+        for (const { at, isBad } of this.marks) {
+            if (at < data.from || at > data.to)
+                continue;
+            const x = Math.round(this.xOf(at));
+
+            ctx.fillStyle = style.getPropertyValue(isBad ? "--red" : "--text");
+            ctx.fillRect(x, TOP, 1, HEIGHT - AXIS - TOP);
+            ctx.fillRect(x, TOP, EVENT_ROOM + 2, EVENT_ROOM);
+        }
+    }
+
+    // What happened near @time, in words.
+    marksNear(time) {
+        const { data, width } = this;
+        const reach = EVENT_ROOM / (width - LEFT) * (data.to - data.from);
+
+        return this.marks.filter(({ at }) => Math.abs(at - time) <= reach).map(({ at, text }) => `${formatClock(at)} ${text}`);
     }
 
     // What stopped the JVM longest near @time; undefined: nothing did.
@@ -280,8 +312,8 @@ export class Timeline {
 
             const stop = this.stopNear(time);
 
-            setText(this.note, `${formatClock(time)} · CPU ${formatShare(cpusOf(data, bucketSum(data, i)), 1)}` +
-                (stop ? ` · ${stop.text}` : ""));
+            setText(this.note, [formatClock(time), ...this.marksNear(time), `CPU ${formatShare(cpusOf(data, bucketSum(data, i)), 1)}`,
+                ...stop ? [stop.text] : []].join(" · "));
         } else if (this.prompt) {
             setText(this.note, this.prompt);
         } else if (range) {

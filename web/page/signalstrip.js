@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// One line above a JVM's timeline: the worst that is wrong with it, in a sentence with a way to its evidence. The line is
+// always there, so that nothing moves when something goes wrong.
+
+import { getJson, isAbort, repeat } from "./api.js";
+import { element, setText } from "../shared/dom.js";
+import { formatAgo, formatMoment, plural } from "../shared/format.js";
+import { button } from "./notice.js";
+import { evidenceLink, openSignals, severityClass } from "./signals.js";
+
+const SIGNAL_SECONDS = 5;
+
+export class SignalStrip {
+    // @target: {pid} or {service}. @on: {signals(list)}, each time that they are known.
+    constructor(target, on) {
+        Object.assign(this, { target, on, isOpen: false });
+        this.text = element("p", { class: "signal-line quiet" }, "Looking for what is wrong …");
+        this.more = button("", () => this.toggle(), { "aria-expanded": "false", hidden: true });
+        this.list = element("ul", { class: "signal-list", hidden: true });
+        this.root = element("section", { class: "signals", "aria-label": "What is wrong" }, this.text, this.more, this.list);
+    }
+
+    start() {
+        this.end = repeat(SIGNAL_SECONDS, (signal) => this.load(signal));
+    }
+
+    stop() {
+        if (this.end)
+            this.end();
+        this.end = null;
+    }
+
+    async load(signal) {
+        try {
+            const list = openSignals(await getJson("api/v1/signals", this.target, signal));
+
+            this.show(list);
+            this.on.signals(list);
+        } catch (error) {
+            if (isAbort(error))
+                throw error;
+            this.key = "";
+            this.more.hidden = this.list.hidden = true;
+            this.text.className = "signal-line quiet";
+            setText(this.text, `What is wrong is not known: ${error.message}`);
+        }
+    }
+
+    toggle() {
+        this.isOpen = !this.isOpen;
+        this.key = "";
+        this.show(this.signals);
+    }
+
+    show(signals) {
+        const key = JSON.stringify([signals, this.isOpen, Math.floor(Date.now() / 60000)]);
+
+        if (key === this.key)
+            return;
+        this.key = key;
+        this.signals = signals;
+        this.more.hidden = signals.length < 2;
+        this.list.hidden = !this.isOpen || signals.length < 2;
+        setText(this.more, this.isOpen ? "Fewer" : `${signals.length - 1} more`);
+        this.more.setAttribute("aria-expanded", String(this.isOpen));
+        this.text.className = signals.length ? "signal-line" : "signal-line quiet";
+        this.text.replaceChildren(...signals.length ? this.parts(signals[0]) : ["No signal: nothing that flamed looks for is wrong."]);
+        this.list.replaceChildren(...signals.slice(1).map((one) => element("li", {}, ...this.parts(one))));
+        this.root.title = signals.length ? `${plural(signals.length, "signal", "signals")}` : "";
+    }
+
+    parts(one) {
+        const link = evidenceLink(one.evidence);
+
+        return [element("b", { class: `signal ${severityClass(one)}` }, one.signal),
+            element("span", { class: "signal-words", title: `${one.sentence}. ${one.remedy}` }, `${one.sentence}. `,
+                element("span", { class: "quiet" }, one.remedy)),
+            element("span", { class: "quiet signal-since", title: formatMoment(one.since) }, `for ${formatAgo(one.since)}`),
+            ...link ? [element("a", { href: link.href, class: "signal-link" }, link.label)] : []];
+    }
+}

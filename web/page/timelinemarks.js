@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happened to a JVM, as marks on its timeline: starts of other versions of its service, and what went wrong.
+
+import { getJson, isAbort, repeat } from "./api.js";
+
+const MARKS_SECONDS = 30;
+
+// Marks of the service @name in an answer of /api/v1/services: [{at, text}].
+export function openMarks({ services }, name) {
+    const service = services.find((one) => one.name === name);
+
+    return (service ? service.marks : []).map(({ time, kind, text, pid }) =>
+        ({ at: Date.parse(time), text: `${kind}: ${text || `pid ${pid}`}`, isBad: false }));
+}
+
+export class TimelineMarks {
+    // @facts: JvmFacts, who know the service.
+    constructor(timeline, facts) {
+        Object.assign(this, { timeline, facts, deploys: [], signals: [] });
+    }
+
+    start() {
+        this.end = repeat(MARKS_SECONDS, (signal) => this.load(signal));
+    }
+
+    stop() {
+        if (this.end)
+            this.end();
+        this.end = null;
+    }
+
+    async load(signal) {
+        try {
+            this.services = await getJson("api/v1/services", {}, signal);
+        } catch (error) {
+            if (isAbort(error))
+                throw error;
+            return; // the timeline is there without them
+        }
+        this.show();
+    }
+
+    setSignals(list) {
+        this.signals = list.map(({ since, signal }) => ({ at: since, text: `${signal} began`, isBad: true }));
+        this.show();
+    }
+
+    // The facts may come later than the services.
+    show() {
+        const { jvm, past } = this.facts;
+        const name = past ? past.service : jvm && jvm.service ? jvm.service.name : "";
+
+        this.timeline.setMarks([...this.services && name ? openMarks(this.services, name) : [], ...this.signals]);
+    }
+}
