@@ -10,6 +10,7 @@
 
 #define OWNERS_MAX (1u << 16)
 #define OWNER_PARTS (HOTSPOT_THREAD_NAME | HOTSPOT_THREAD_OWNER)
+#define STRANGE_MAX 1024
 #define OWNERS_REST 20 /* after a reading of t ns at least 20 t pass before the next */
 
 /* How a thread waits; frame_kind: as waits of any event are shown. */
@@ -33,7 +34,8 @@ struct class_entry {
 };
 
 struct owner_entry {
-    uint64_t stack_low, stack_high, java_thread;
+    uint64_t stack_low, stack_high, java_thread, owner_id;
+    uint64_t read_ns;
     int32_t ns_tid;
     uint32_t frame;
 };
@@ -45,9 +47,11 @@ struct lock_names {
     struct class_entry *classes;
     size_t class_count, class_cap;
     struct u64_cache by_word; /* JavaThread*, or the VM's number of the thread -> owners */
+    struct u64_cache strange; /* words of no thread in the VM's list -> the second it was read */
     struct owner_entry *owners;
     size_t owner_count, owner_cap;
-    uint64_t owners_read_ns, owners_next_ns; /* 0: not yet */
+    uint64_t owners_ns;      /* when they are read: now */
+    uint64_t owners_next_ns; /* when the list may be read again */
 };
 
 static uint32_t frame_of(struct lock_names *n, uint32_t name, enum frame_kind kind, bool unknown)
@@ -83,6 +87,7 @@ int lock_names_new(struct frame_table *frames, struct lock_names **ret)
     frame_table_string(frames, SPAN("[lock of unknown class]"), &n->unknown);
     u64_cache_init(&n->class_index, LOCK_CLASSES_MAX);
     u64_cache_init(&n->by_word, OWNERS_MAX * 2);
+    u64_cache_init(&n->strange, STRANGE_MAX);
     *ret = n;
     return 0;
 }
@@ -93,6 +98,7 @@ struct lock_names *lock_names_free(struct lock_names *n)
         return NULL;
     u64_cache_deinit(&n->class_index);
     u64_cache_deinit(&n->by_word);
+    u64_cache_deinit(&n->strange);
     free(n->classes);
     free(n->owners);
     free(n);
@@ -156,75 +162,131 @@ static const struct class_entry *class_of(struct lock_names *n, struct hotspot_v
 
 /* ---- owners ---- */
 
-static void add_owner(void *cookie, const struct hotspot_thread *o)
-{
-    struct lock_names *n = cookie;
-    uint32_t at = (uint32_t)n->owner_count;
-
-    if (!o->name.n || n->owner_count >= OWNERS_MAX ||
-        !array_grow(&n->owners, &n->owner_cap, n->owner_count + 1, 64))
-        return;
-    n->owners[n->owner_count++] = (struct owner_entry){
-        .stack_low = o->stack_low,
-        .stack_high = o->stack_high,
-        .java_thread = o->java_thread,
-        .ns_tid = o->ns_tid,
-        .frame = frame_of(n, clean_string(n, o->name), FRAME_THREAD, /* unknown= */ false),
-    };
-    u64_cache_put(&n->by_word, o->java_thread, at);
-    if (o->owner_id > 0)
-        u64_cache_put(&n->by_word, o->owner_id, at);
-}
-
-static void read_owners(struct lock_names *n, struct hotspot_vm *vm, uint64_t now_ns)
-{
-    uint64_t began_ns = clock_monotonic_ns(), took_ns;
-
-    u64_cache_clear(&n->by_word);
-    n->owner_count = 0;
-    hotspot_vm_threads(vm, OWNER_PARTS, add_owner, n);
-    took_ns = clock_monotonic_ns() - began_ns;
-    n->owners_read_ns = now_ns;
-    n->owners_next_ns = now_ns + MAX(LOCK_OWNERS_MIN_NS, took_ns * OWNERS_REST);
-}
-
-/* A monitor that was a lock on a stack (JDK 8..21) has its owner by that. */
-static const struct owner_entry *find_entry(const struct lock_names *n, uint64_t word)
+/* The entry of @o, which it may have had before. NULL: there is no room. */
+static struct owner_entry *owner_entry(struct lock_names *n, const struct hotspot_thread *o)
 {
     uint32_t at;
 
-    if (u64_cache_get(&n->by_word, word, &at))
+    if (!u64_cache_get(&n->by_word, o->java_thread, &at) ||
+        n->owners[at].java_thread != o->java_thread) {
+        if (n->owner_count >= OWNERS_MAX ||
+            !array_grow(&n->owners, &n->owner_cap, n->owner_count + 1, 64))
+            return NULL;
+        at = (uint32_t)n->owner_count++;
+        u64_cache_put(&n->by_word, o->java_thread, at);
+    }
+    if (o->owner_id > 0)
+        u64_cache_put(&n->by_word, o->owner_id, at);
+    return &n->owners[at];
+}
+
+static void add_owner(void *cookie, const struct hotspot_thread *o)
+{
+    struct lock_names *n = cookie;
+    struct owner_entry *e = o->name.n ? owner_entry(n, o) : NULL;
+
+    if (!e)
+        return;
+    *e = (struct owner_entry){
+        .stack_low = o->stack_low,
+        .stack_high = o->stack_high,
+        .java_thread = o->java_thread,
+        .owner_id = o->owner_id,
+        .read_ns = n->owners_ns,
+        .ns_tid = o->ns_tid,
+        .frame = frame_of(n, clean_string(n, o->name), FRAME_THREAD, /* unknown= */ false),
+    };
+}
+
+/* Reads the VM's list. False: it cannot be read now. */
+static bool read_owners(struct lock_names *n, struct hotspot_vm *vm, uint64_t now_ns)
+{
+    uint64_t began_ns = clock_monotonic_ns(), took_ns;
+    int r;
+
+    u64_cache_clear(&n->by_word);
+    n->owner_count = 0;
+    n->owners_ns = now_ns;
+    r = hotspot_vm_threads(vm, OWNER_PARTS, add_owner, n);
+    took_ns = clock_monotonic_ns() - began_ns;
+    n->owners_next_ns = now_ns + MAX(LOCK_OWNERS_MIN_NS, took_ns * OWNERS_REST);
+    return r >= 0;
+}
+
+/* Reads the thread whose JavaThread is @java_thread alone. Whether there is one. */
+static bool read_owner(struct lock_names *n, struct hotspot_vm *vm, uint64_t java_thread,
+                       uint64_t now_ns)
+{
+    n->owners_ns = now_ns;
+    return hotspot_vm_thread(vm, java_thread, OWNER_PARTS, add_owner, n) > 0;
+}
+
+static bool is_of(const struct owner_entry *e, uint64_t word)
+{
+    return word == e->java_thread || (e->owner_id > 0 && word == e->owner_id) ||
+           (word >= e->stack_low && word < e->stack_high);
+}
+
+/* A monitor that was a lock on a stack (JDK 8..21) has its owner by that. */
+static struct owner_entry *find_entry(const struct lock_names *n, uint64_t word)
+{
+    uint32_t at;
+
+    if (u64_cache_get(&n->by_word, word, &at) && is_of(&n->owners[at], word))
         return &n->owners[at];
     for (size_t i = 0; i < n->owner_count; i++) {
-        if (word >= n->owners[i].stack_low && word < n->owners[i].stack_high)
+        if (is_of(&n->owners[i], word))
             return &n->owners[i];
     }
     return NULL;
 }
 
-/* The frame of the owner; 0: not known. Where one has ended since, another may be in its place. */
-static uint32_t find_owner(const struct lock_names *n, struct hotspot_vm *vm, uint64_t word)
+/* The frame of the owner; 0: not known. Where one has ended since, another may be in its place. A
+ * thread may have another name after a while: it alone is read again. */
+static uint32_t find_owner(struct lock_names *n, struct hotspot_vm *vm, uint64_t word,
+                           uint64_t now_ns)
 {
-    const struct owner_entry *e = find_entry(n, word);
+    struct owner_entry *e = find_entry(n, word);
 
-    return e && hotspot_thread_is(vm, e->java_thread, e->ns_tid) ? e->frame : 0;
+    if (!e || !hotspot_thread_is(vm, e->java_thread, e->ns_tid))
+        return 0;
+    if (now_ns - e->read_ns < LOCK_OWNERS_TRUST_NS)
+        return e->frame;
+    if (!read_owner(n, vm, e->java_thread, now_ns)) {
+        if (now_ns < n->owners_next_ns)
+            return e->frame;
+        read_owners(n, vm, now_ns);
+    }
+    e = find_entry(n, word);
+    return e ? e->frame : 0;
+}
+
+/* Whether the VM's list was without @word a short while ago, as it is with owners that are virtual
+ * threads. */
+static bool is_strange(const struct lock_names *n, uint64_t word, uint64_t now_ns)
+{
+    uint32_t second;
+
+    return u64_cache_get(&n->strange, word, &second) &&
+           (uint32_t)(now_ns / NSEC_PER_SEC) - second < LOCK_OWNERS_STRANGE_S;
 }
 
 static uint32_t owner_of(struct lock_names *n, struct hotspot_vm *vm, uint64_t word,
                          uint64_t now_ns)
 {
     uint32_t found;
+    bool listed;
 
     if (!vm || word <= HOTSPOT_OWNER_MARK_MAX)
         return 0;
-    if (now_ns - n->owners_read_ns >= LOCK_OWNERS_TRUST_NS && now_ns >= n->owners_next_ns)
-        read_owners(n, vm, now_ns);
-    found = find_owner(n, vm, word);
-    if (!found && hotspot_vm_thread(vm, word, OWNER_PARTS, add_owner, n) > 0)
-        found = find_owner(n, vm, word);
-    if (!found && now_ns >= n->owners_next_ns) {
-        read_owners(n, vm, now_ns);
-        found = find_owner(n, vm, word);
+    found = find_owner(n, vm, word, now_ns);
+    if (!found && read_owner(n, vm, word, now_ns))
+        found = find_owner(n, vm, word, now_ns);
+    if (!found && now_ns >= n->owners_next_ns && !is_strange(n, word, now_ns)) {
+        listed = read_owners(n, vm, now_ns);
+        found = find_owner(n, vm, word, now_ns);
+        if (listed && !found)
+            u64_cache_put(&n->strange, word, (uint32_t)(now_ns / NSEC_PER_SEC));
     }
     return found;
 }

@@ -9,6 +9,7 @@
 
 #define THREADS_MAX (1u << 16)
 #define THREADS_MISSED 2
+#define THREADS_MISSED_MAX (THREADS_MISSED + 4)
 #define THREADS_STEADY 10 /* a name that was so often the same is looked up more rarely */
 #define THREADS_REST 20   /* after a reading of t ns at least 20 t pass before the next */
 
@@ -16,9 +17,9 @@ struct thread_entry {
     uint64_t until_ns;  /* looked up again after that, or when the comm changes */
     uint64_t missed_ns; /* when the list was read that was looked into last */
     uint32_t name;
-    uint8_t missed;      /* in how many lists it was not, with this comm; up to THREADS_MISSED */
-    uint8_t steady;      /* how often its name was looked up again, and the same */
-    bool agreed;         /* its name was the kernel's once: with another it has another, too */
+    uint8_t missed; /* in how many lists it was not, with this comm; up to THREADS_MISSED_MAX */
+    uint8_t steady; /* how often its name was looked up again, and the same */
+    bool agreed;    /* its name was the kernel's once: with another it has another, too */
     uint64_t changed_ns; /* when the kernel's did last change */
     char comm[SAMPLE_COMM_BYTES];
 };
@@ -143,11 +144,19 @@ static bool is_listed(const struct thread_names *t, const struct thread_entry *e
     return true;
 }
 
-/* What is no Java thread hardly becomes one. It was in none of two lists, and the last one is
- * young. */
+/* What is no Java thread hardly becomes one: how long that of @e is trusted after the last list, by
+ * how many it was not in. */
+static uint64_t missed_trust_ns(const struct thread_entry *e)
+{
+    if (e->missed < THREADS_MISSED)
+        return 0;
+    return MIN((uint64_t)THREADS_TRUST_NS << (e->missed - THREADS_MISSED),
+               (uint64_t)THREADS_AGREED_NS);
+}
+
 static bool is_missed(const struct thread_names *t, const struct thread_entry *e, uint64_t now_ns)
 {
-    return e->missed == THREADS_MISSED && now_ns < t->read_ns + THREADS_TRUST_NS;
+    return now_ns < t->read_ns + missed_trust_ns(e);
 }
 
 /* Notes what the list as it was read last says of @e; @name 0: it is not there. */
@@ -156,15 +165,15 @@ static void note_found(const struct thread_names *t, struct thread_entry *e, uin
 {
     if (name)
         e->missed = 0;
-    else if (e->missed < THREADS_MISSED && (!e->missed || e->missed_ns != t->read_ns))
+    else if (e->missed < THREADS_MISSED_MAX && (!e->missed || e->missed_ns != t->read_ns))
         e->missed++;
     e->missed_ns = t->read_ns;
     e->steady = name && name == e->name ? (uint8_t)MIN(e->steady + 1, THREADS_STEADY + 6) : 0;
     e->until_ns = now_ns + THREADS_LIST_MIN_NS;
     if (name)
         e->until_ns = MAX(e->until_ns, t->read_ns + trust_ns(t, e, name, comm));
-    else if (e->missed == THREADS_MISSED)
-        e->until_ns = MAX(e->until_ns, t->read_ns + THREADS_TRUST_NS);
+    else
+        e->until_ns = MAX(e->until_ns, t->read_ns + missed_trust_ns(e));
 }
 
 uint32_t thread_names_get(struct thread_names *t, struct hotspot_vm *vm, int proc_fd,

@@ -10,7 +10,9 @@
 #include "profile/frame.h"
 
 #define THREADS_LIST_MIN_NS (250 * NSEC_PER_MSEC) /* between two readings of the VM's list */
-#define THREADS_TRUST_NS (5 * NSEC_PER_SEC)       /* how long a name is not looked up again */
+/* How long a name is not looked up again. That a thread has none is doubled each time, up to
+ * THREADS_AGREED_NS: the VM's own threads and those of libraries never have one. */
+#define THREADS_TRUST_NS (5 * NSEC_PER_SEC)
 /* The same where the kernel's name agrees with it: a thread that renames itself changes both. */
 #define THREADS_AGREED_NS (60 * NSEC_PER_SEC)
 /* The same of a name that is longer than the kernel's, which does not tell of its end. Once that

@@ -17,6 +17,7 @@ static struct {
     unsigned classes_read, owners_read;
     struct hotspot_thread owners[3];
     size_t owner_count;
+    int list_result;                  /* of reading them */
     uint64_t ended;                   /* the JavaThread that is another thread's now */
     const struct hotspot_thread *one; /* that is known by its JavaThread alone */
 } jvm;
@@ -50,7 +51,7 @@ int hotspot_vm_threads(struct hotspot_vm *vm, unsigned what, hotspot_thread_fn f
     jvm.owners_read++;
     for (size_t i = 0; i < jvm.owner_count; i++)
         fn(cookie, &jvm.owners[i]);
-    return 0;
+    return jvm.list_result;
 }
 
 int hotspot_vm_thread(struct hotspot_vm *vm, uint64_t java_thread, unsigned what,
@@ -239,6 +240,70 @@ START_TEST(the_list_of_threads_is_read_now_and_then)
 }
 END_TEST
 
+/* An owner that is known is read alone, so that one that waits for a second costs no list. */
+START_TEST(an_owner_is_read_again_alone)
+{
+    struct hotspot_thread renamed = jvm.owners[0];
+    static const uint64_t WORDS[] = { 0x7f0000001000, 31, 0x7e0000008000 };
+    uint64_t t = 10 * SECOND;
+
+    get_at(UNWIND_LOCK_MONITOR, 7, WORDS[_i], t);
+    renamed.name = SPAN("renamed");
+    jvm.one = &renamed;
+    t += LOCK_OWNERS_TRUST_NS;
+    ck_assert_str_eq(text(get_at(UNWIND_LOCK_MONITOR, 7, WORDS[_i], t - 1).owner), "first");
+    ck_assert_str_eq(text(get_at(UNWIND_LOCK_MONITOR, 7, WORDS[_i], t).owner), "renamed");
+    ck_assert_uint_eq(jvm.owners_read, 1);
+}
+END_TEST
+
+/* The number that a thread had is not that of the next one in its memory. */
+START_TEST(a_number_is_of_one_thread)
+{
+    struct hotspot_thread next = jvm.owners[0];
+    uint64_t t = 10 * SECOND;
+
+    get_at(UNWIND_LOCK_MONITOR, 7, 31, t);
+    next.name = SPAN("next");
+    next.owner_id = 32;
+    next.ns_tid = 77;
+    jvm.one = &next;
+    jvm.ended = next.java_thread;
+    ck_assert_str_eq(text(get_at(UNWIND_LOCK_MONITOR, 7, next.java_thread, t + 1).owner), "next");
+    ck_assert_uint_eq(get_at(UNWIND_LOCK_MONITOR, 7, 31, t + 2).owner, 0);
+    ck_assert_str_eq(text(get_at(UNWIND_LOCK_MONITOR, 7, 32, t + 3).owner), "next");
+}
+END_TEST
+
+/* Such as a virtual thread, which is in no list. */
+START_TEST(a_strange_owner_has_the_list_read_rarely)
+{
+    uint64_t t = 10 * SECOND;
+
+    for (uint64_t i = 0; i < LOCK_OWNERS_STRANGE_S; i++)
+        get_at(UNWIND_LOCK_MONITOR, 7, 0x7f0000009000, t + i * SECOND);
+    ck_assert_uint_eq(jvm.owners_read, 1);
+    get_at(UNWIND_LOCK_MONITOR, 7, 0x7f0000008000, t + 9 * SECOND); /* another one */
+    ck_assert_uint_eq(jvm.owners_read, 2);
+    get_at(UNWIND_LOCK_MONITOR, 7, 0x7f0000009000, t + LOCK_OWNERS_STRANGE_S * SECOND);
+    ck_assert_uint_eq(jvm.owners_read, 3);
+}
+END_TEST
+
+/* A list that cannot be read says nothing of an owner. */
+START_TEST(a_list_that_is_not_read_makes_none_strange)
+{
+    size_t count = jvm.owner_count;
+
+    jvm.owner_count = 0;
+    jvm.list_result = -ETIMEDOUT;
+    ck_assert_uint_eq(get_at(UNWIND_LOCK_MONITOR, 7, 31, 10 * SECOND).owner, 0);
+    jvm.owner_count = count;
+    jvm.list_result = 0;
+    ck_assert_str_eq(text(get_at(UNWIND_LOCK_MONITOR, 7, 31, 11 * SECOND).owner), "first");
+}
+END_TEST
+
 /* The memory of a thread that has ended is another's soon. */
 START_TEST(one_that_has_ended_has_nothing)
 {
@@ -277,6 +342,10 @@ int main(void)
     tcase_add_test(tc, many_classes_are_read_again);
     tcase_add_loop_test(tc, who_had_it, 0, ARRAY_SIZE(OWNERS));
     tcase_add_test(tc, the_list_of_threads_is_read_now_and_then);
+    tcase_add_loop_test(tc, an_owner_is_read_again_alone, 0, 3);
+    tcase_add_test(tc, a_number_is_of_one_thread);
+    tcase_add_test(tc, a_strange_owner_has_the_list_read_rarely);
+    tcase_add_test(tc, a_list_that_is_not_read_makes_none_strange);
     tcase_add_test(tc, one_that_has_ended_has_nothing);
     tcase_add_test(tc, hostile_names_are_harmless);
     suite_add_tcase(s, tc);
