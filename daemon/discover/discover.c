@@ -269,6 +269,11 @@ void process_unpin(struct process *p)
     p->pins--;
 }
 
+uint64_t discover_jvms_found(const struct discover *d)
+{
+    return d->jvms_found;
+}
+
 void discover_stats(const struct discover *d, struct discover_stats *ret)
 {
     *ret = d->stats;

@@ -175,6 +175,8 @@ struct process *discover_find(struct discover *d, int32_t host_pid);
 struct process *discover_known(struct discover *d, const struct proc_id *id);
 /* Calls @fn for each known image (also exited ones that are still kept); stops at non-zero. */
 int discover_each(struct discover *d, int (*fn)(void *cookie, struct process *p), void *cookie);
+/* Returns a count that rises with each process that is found to be a JVM. */
+uint64_t discover_jvms_found(const struct discover *d);
 /* Waits no longer than it takes to read it: makes sure that the facts of a live process are there
  * (JVM state, container). For a request that names it. */
 void discover_refresh(struct discover *d, struct process *p);

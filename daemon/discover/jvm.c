@@ -349,6 +349,7 @@ static void look(struct discover *d, struct image *im, uint64_t now_ns)
 void jvm_look(struct discover *d, struct image *im)
 {
     uint64_t now_ns = clock_monotonic_ns();
+    bool was = im->p.jvm != JVM_NO;
 
     if (!image_is_live(im) || im->p.kernel_thread || im->p.zombie)
         return;
@@ -363,6 +364,7 @@ void jvm_look(struct discover *d, struct image *im)
     look(d, im, now_ns);
     looking_end();
     readers_spend(&im->p.id, clock_monotonic_ns() - now_ns);
+    d->jvms_found += !was && im->p.jvm != JVM_NO;
     if (image_is_live(im))
         schedule_next(d, im, now_ns);
     im->p.pins--;

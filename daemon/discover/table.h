@@ -102,6 +102,7 @@ struct discover {
     uint64_t told_until_ns;  /* records up to then came by the rings before these */
     struct pod_cache *pods;
     struct discover_stats stats;
+    uint64_t jvms_found;         /* looks since the start that found one */
     int64_t timens_ns;           /* CLOCK_BOOTTIME here minus the initial namespace's */
     struct budget facts_budget;  /* for reading processes at their first sample */
     struct budget limit_budget;  /* for reading CPU limits again */

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "signal/watched.h"
 
-#define LIST_NS NSEC_PER_SEC          /* between two looks for new JVMs */
+#define LIST_NS NSEC_PER_SEC          /* between two looks for JVMs, unless one was found */
 #define POLL_NS (2 * NSEC_PER_MSEC)   /* that one poll may take */
 #define NODE_NS (2 * NSEC_PER_SEC)    /* for which numbers of the node are new */
 #define FILES_NS (120 * NSEC_PER_SEC) /* after which cgroups are looked up again */
@@ -20,6 +20,7 @@ struct signals {
     struct watched **all; /* owned, as those in it */
     size_t count, room, next;
     uint64_t list_ns, node_ns;
+    uint64_t found; /* discover_jvms_found() at the last look for JVMs */
     struct number_reading node;
     struct signals_stats stats;
 };
@@ -62,7 +63,7 @@ static int list_one(void *cookie, struct process *p)
     struct signals *s = cookie;
     struct watched *w;
 
-    if (p->exited || (p->jvm != JVM_READY && p->jvm != JVM_UNSUPPORTED) || find(s, p))
+    if (p->exited || p->jvm == JVM_NO || find(s, p))
         return 0;
     if (s->count >= SIGNAL_JVMS_MAX || !array_grow(&s->all, &s->room, s->count + 1, 16)) {
         s->stats.left_out++;
@@ -80,10 +81,11 @@ static void drop(struct signals *s, size_t i)
     s->all[i] = s->all[--s->count];
 }
 
-/* Whether its end is not shown any more: it is too long ago, or as it should be. */
+/* Whether it is no JVM after all, or its end is not shown any more: it is too long ago, or as it
+ * should be. */
 static bool is_over(const struct watched *w, uint64_t now_ns)
 {
-    return w->p->replaced ||
+    return w->p->replaced || (w->p->jvm == JVM_NO && !w->p->exited) ||
            (w->ended && (!w->states[RULE_ENDED].on || now_ns - w->ended_ns > SIGNAL_ENDED_NS));
 }
 
@@ -190,16 +192,26 @@ static void look_at(struct signals *s, struct watched *w, uint64_t now_ns)
     s->stats.readings++;
 }
 
+/* A JVM that was found is listed at once: it may end within a second, and how it ended is known
+ * only of what was open before. */
+static void list(struct signals *s, uint64_t now_ns)
+{
+    uint64_t found = discover_jvms_found(s->opts.discover);
+
+    if (now_ns - s->list_ns < LIST_NS && found == s->found)
+        return;
+    s->list_ns = now_ns;
+    s->found = found;
+    s->stats.left_out = 0;
+    discover_each(s->opts.discover, list_one, s);
+    sweep(s, now_ns);
+}
+
 void signals_poll(struct signals *s, uint64_t now_ns)
 {
     uint64_t begun_ns = clock_monotonic_ns(), took_ns = 0;
 
-    if (now_ns - s->list_ns >= LIST_NS) {
-        s->list_ns = now_ns;
-        s->stats.left_out = 0;
-        discover_each(s->opts.discover, list_one, s);
-        sweep(s, now_ns);
-    }
+    list(s, now_ns);
     for (size_t i = 0; i < s->count && took_ns < POLL_NS; i++) {
         s->next = (s->next + 1) % s->count;
         look_at(s, s->all[s->next], now_ns);

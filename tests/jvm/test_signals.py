@@ -65,9 +65,13 @@ class Signals(jvm.WithClasses):
 
     def test_how_it_ended(self):
         fails = self.start("fails", "-Dafter=4000")
+        full = self.contain("leak", "-Xmx400m", "-Dafter=3000", "-Drest=2", "-Dbytes=1000000", memory=96 << 20)
         fails.process.wait(60) # how it ended is known once its parent asked
         signal = self.await_signal("ended", fails.pid)
         self.assertEqual((signal["severity"], signal["sentence"][:40]), (2, "it ended with status 3, which is an erro"), signal)
+        killed = self.await_signal("ended", full.pid)
+        self.assertEqual(killed["severity"], 3, killed)
+        self.assertIn("the kernel ended it (SIGKILL): its container had no memory left", killed["sentence"])
         self.assertEqual(self.daemon.get("/api/v1/signals?pid=2147483646").status, 404)
 
 

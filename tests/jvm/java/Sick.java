@@ -15,6 +15,7 @@ public class Sick {
             garbage(Integer.getInteger("lives", 24), Integer.getInteger("rest", 0));
             break;
         case "leak":
+            Thread.sleep(Integer.getInteger("after", 0));
             leak(Integer.getInteger("bytes", 65536), Integer.getInteger("rest", 20));
             break;
         case "threads":
