@@ -300,7 +300,7 @@ static int take_recorded(struct api *api, struct past *p, const struct time_rang
 
     if (!past_is_recorded(event))
         return 0;
-    r = past_boundary(api, &since_ns, err);
+    r = past_boundary(api, range->from_ns, &since_ns, err);
     if (r < 0)
         return r;
     if (range->from_ns < since_ns && since_ns != UINT64_MAX)

@@ -191,7 +191,7 @@ static int call_oldest(struct api *api, void *arg)
     return 0;
 }
 
-int past_boundary(struct api *api, uint64_t *ret, struct error *err)
+int past_boundary(struct api *api, uint64_t from_ns, uint64_t *ret, struct error *err)
 {
     uint64_t oldest_ns = 0, minute_ns;
     struct history_stats stats;
@@ -200,12 +200,12 @@ int past_boundary(struct api *api, uint64_t *ret, struct error *err)
     if (r < 0)
         return r;
     *ret = oldest_ns ? oldest_ns + past_realtime_offset_ns() : UINT64_MAX;
-    if (!oldest_ns || !api->engine.history)
+    if (!oldest_ns || from_ns >= *ret || !api->engine.history)
         return 0;
     history_stats(api->engine.history, &stats);
     minute_ns = *ret + HISTORY_MINUTE_NS - 1;
     minute_ns -= minute_ns % HISTORY_MINUTE_NS;
-    if (stats.newest_ns >= minute_ns)
+    if (stats.newest_ns >= minute_ns && minute_ns <= clock_realtime_ns()) /* it may have been set */
         *ret = minute_ns;
     return 0;
 }

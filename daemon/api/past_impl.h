@@ -50,10 +50,11 @@ bool past_is_recorded(const char *events);
  * this thread. 0 or -errno with @err. */
 int past_recorded(struct api *api, struct past_filter *f, const char *events,
                   struct recorded_past *a, struct profile **ret, struct error *err);
-/* Gets the time (CLOCK_REALTIME) at which the recorder takes over from the history. That is a whole
- * minute if the history reaches so far, else the recorder's oldest sample. UINT64_MAX: the recorder
- * is empty. 0 or -errno with @err. */
-int past_boundary(struct api *api, uint64_t *ret, struct error *err);
+/* Gets the time (CLOCK_REALTIME) at which the recorder takes over from the history in a range from
+ * @from_ns on (CLOCK_REALTIME). It is the recorder's oldest sample if the recorder has the range
+ * whole, or the history does not reach so far. Else it is a whole minute, so that no sample counts
+ * twice. UINT64_MAX: the recorder is empty. 0 or -errno with @err. */
+int past_boundary(struct api *api, uint64_t from_ns, uint64_t *ret, struct error *err);
 /* Returns whether samples of @image may be wanted. */
 bool past_wants_image(const struct past_filter *f, const struct history_image *image);
 /* Gives what the history has of @events in [@from_ns, @to_ns) (CLOCK_REALTIME), with warnings that

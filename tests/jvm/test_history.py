@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The history: minutes of the recorder outlive a restart of flamed, and a service its restarts."""
+import os
+import struct
 import tempfile
 import time
 import unittest
 
-from harness import jvm, paths, proc
+from harness import jvm, native, paths, proc
 from harness.daemon import Daemon
+from harness.profile import Profile
 
 
 class History(unittest.TestCase):
@@ -41,6 +44,29 @@ class History(unittest.TestCase):
             self.assertEqual(daemon.get(f"/profile?service=shop&from=-10m&to={minute}&format=collapsed").status, 200)
             for pid in pids:
                 self.assertIn(f"pid={pid}]", answer.text)
+
+    def test_seconds_of_a_minute_that_is_written(self):
+        """What the recorder still has is answered by its samples, not by the minute of the history around them."""
+        paths.need_root()
+        self.spin = jvm.make_spin()
+        library = native.build("set_clock", "-shared", "-fPIC")
+        with tempfile.TemporaryDirectory(prefix="flamed-clock.") as folder:
+            os.chmod(folder, 0o755)
+            clock = folder + "/ahead"
+            with open(clock, "wb") as f:
+                f.write(struct.pack("=q", 50 - int(time.time()) % 60)) # ten seconds before the end of a minute
+            with Daemon("--recorder-hz=99", wrap=["env", "LD_PRELOAD=" + library, "SET_CLOCK=" + clock]) as daemon:
+                target = self.start(daemon, "1.0")
+                time.sleep(4)
+                asked = {"pid": target.pid, "format": "json"}
+                now = Profile(daemon.get("/profile", **asked, **{"from": "-2s"})).end
+                times = {name: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now - ago)) for name, ago in (("from", 3), ("to", 1))}
+                before = Profile(daemon.get("/profile", **asked, **times))
+                proc.wait_until(lambda: daemon.get("/metrics").text.find("flamed_history_written_total 1") > 0, 30, "a minute is written")
+                after = Profile(daemon.get("/profile", **asked, **times))
+        self.assertEqual(after.samples, before.samples, after.warnings)
+        self.assertAlmostEqual(after.end - after.start, 2, delta=0.1)
+        self.assertEqual([w for w in after.warnings if "of the history" in w], [])
 
 
 if __name__ == "__main__":
