@@ -78,8 +78,10 @@ export async function open(browser, url, hash = "", { allow = null, ...options }
 
     page.complaints = [];
     page.on("console", (m) => {
-        if (!allow || !allow.test(m.text()))
-            page.complaints.push(`console ${m.type()}: ${m.text()}`);
+        const text = `console ${m.type()}: ${m.text()} ${m.location().url}`;
+
+        if (!allow || !allow.test(text))
+            page.complaints.push(text);
     });
     page.on("pageerror", (e) => page.complaints.push(`error: ${e.message}`));
     page.on("dialog", (d) => { page.complaints.push(`dialog: ${d.message()}`); d.dismiss(); });

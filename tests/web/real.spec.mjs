@@ -155,6 +155,7 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
         await graphShown(page);
         assert.match(await textOf(page, ".crumbs"), /Shift/);
         await page.getByRole("button", { name: "Download" }).click();
+        await page.getByRole("menuitem").first().waitFor();
         const formats = await page.getByRole("menuitem").evaluateAll((links) => links.map(({ href }) => new URL(href).searchParams.get("format")));
 
         assert.ok(["html", "svg", "heatmap", "collapsed", "pprof", "jfr", "speedscope", "otlp", "json", "tree", "flat"].every((f) => formats.includes(f)), formats.join());
@@ -236,7 +237,7 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
 
         while (!await capture({ pid: service.pid, seconds: 0.1, event: "live" })) // its program is being loaded
             await new Promise((done) => setTimeout(done, 500));
-        const page = await visit(`#/jvm/${service.pid}`);
+        const page = await visit(`#/jvm/${service.pid}`, { allow: /404 .*\/profile\?/ }); // it is idle: nothing may be known of it
         const events = page.locator(".capture-form select").first();
         const ids = [];
 
@@ -246,8 +247,9 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
             await events.locator("option[value=live]").waitFor({ state: "attached" });
             await events.selectOption("live");
             await page.getByLabel("Seconds").fill(String(seconds));
-            serve(seconds - 2);
             await page.getByRole("button", { name: "Start", exact: true }).click();
+            await page.locator(".progress-text", { hasText: / of / }).waitFor(); // it has begun
+            serve(seconds - 2);
             await page.waitForURL(/#\/capture\//);
             await graphShown(page);
             ids.push(new URL(page.url()).hash.match(/capture\/([^?]+)/)[1]);
