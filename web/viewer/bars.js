@@ -62,7 +62,7 @@ export function noticeList({ quality, warnings }) {
 
     if (!sentences.length)
         return null;
-    return element("ul", { class: "notices", "aria-label": "What limits this profile" },
+    return element("ul", { class: "notices", "aria-label": "What limits this profile", tabindex: "0" },
         ...sentences.map((text) => element("li", {}, text)));
 }
 
