@@ -78,6 +78,27 @@ export function usualJvms() {
     ];
 }
 
+// What can be sampled: no hardware event, as on a virtual machine.
+function eventsHere() {
+    const event = (name, description, unit, more = {}) => ({ name, description, unit, default_hz: unit === "nanoseconds" ? 99 : 0, cost: "2 to 10 us a sample", available: true, reason: "", ...more });
+
+    return [event("cpu", "CPU time", "nanoseconds"), event("wall", "All of each thread's time", "nanoseconds"), event("lock", "Waits for locks", "nanoseconds"),
+        event("alloc", "Allocation", "bytes"), event("live", "Objects that stay", "bytes"), event("nativemem", "Native memory", "bytes"),
+        event("safepoint", "Time to safepoint", "nanoseconds", { available: false, reason: "the kernel has no probes here" }),
+        event("context-switches", "A thread leaves the CPU", "count"),
+        event("page-faults", "Page faults", "count", { available: false, reason: "the kernel has no such event here" }),
+        ...["cycles", "LLC-loads"].map((name) => event(name, "of the processor", "count", { available: false, reason: "cannot open it on CPU 0" }))];
+}
+
+// The same profile with a frame for each operation at the root, in place of the threads. @of: those whose name matches.
+export function groupByRequest(profile, of) {
+    const names = ["[GET /orders/{id}]", "[POST /orders]", "[no request]"], base = profile.frames.length;
+    const stacks = profile.stacks.map((s, i) => ({ ...s, frames: [base + i % 3, ...s.frames.filter((f) => profile.frames[f].kind !== "thread")] }))
+        .filter(({ frames: [f] }) => !of || (f - base < 2 && new RegExp(of).test(names[f - base].slice(1, -1))));
+
+    return { ...profile, frames: [...profile.frames, ...names.map((name) => ({ name, kind: "request" }))], stacks };
+}
+
 // A start as flamed works it out from two clocks: never quite the same twice.
 const jittered = (jvm) => ({ ...jvm, start_time: jvm.start_time.replace(/\d{6}Z$/, String(Math.random()).slice(2, 8).padEnd(6, "0") + "Z") });
 
@@ -163,6 +184,7 @@ export class FakeServer {
     constructor() {
         this.jvms = usualJvms();
         this.captures = [];
+        this.collected = 0; // collections more than usual
         this.ended = [];
         this.marks = [];
         this.signals = [];
@@ -222,12 +244,12 @@ export class FakeServer {
             return this.timeline(response, params);
         if (path === "/api/v1/services")
             return this.send(response, 200, this.services());
+        if (path === "/api/v1/changes")
+            return this.send(response, 200, this.changes(params));
         if (path === "/api/v1/signals")
             return this.send(response, 200, { signals: this.signals.filter(({ pid }) => !params.get("pid") || pid === Number(params.get("pid"))) });
         if (path === "/api/v1/events")
-            return this.send(response, 200, { events: [{ name: "cpu", description: "CPU time", unit: "nanoseconds", default_hz: 99, available: true, reason: "" },
-                { name: "page-faults", description: "Page faults", unit: "count", default_hz: 0, available: false, reason: "the kernel has no such event here" },
-                { name: "nativemem", description: "Native memory", unit: "bytes", default_hz: 0, available: true, reason: "" }] });
+            return this.send(response, 200, { events: eventsHere() });
         if (path === "/profile" || path === "/api/v1/query")
             return this.past(response, params);
         if (path === "/top")
@@ -252,7 +274,7 @@ export class FakeServer {
     }
 
     heapAt(now) {
-        return { resident: memoryOf(now), resident_problem: "", history: historyOf(now),
+        return { resident: memoryOf(now), resident_problem: "", history: { ...historyOf(now), collections: historyOf(now).collections.map((n) => n + this.collected) },
             allocation: { time: iso(now), bytes: 2 ** 34, bytes_per_second: 40 * 2 ** 20, seconds: 2 } };
     }
 
@@ -280,6 +302,14 @@ export class FakeServer {
         for (const one of this.ended)
             of(one.main).ended.push(one);
         return { services: [...services.values()], ended_left_out: 0 };
+    }
+
+    changes(params) {
+        const one = (kind, name, before, after, q) => ({ kind, name, before, after, difference: after - before, low: (after - before) * 0.8,
+            high: (after - before) * 1.2, q, unit: "percent of CPU time", sentence: `${name} takes ${after} % in place of ${before} %.`, diff: "/api/v1/diff" });
+        const changes = params.get("b").endsWith("..now") ? [] : [one("function", "com.acme.shop.PriceTable.lookup", 38, 52.5, 0.0001), one("category", "gc", 13, 5.5, 0.004)];
+
+        return { changes, sentences: [...changes.map(({ sentence }) => sentence), "Samples are of 4.5 of the 5.0 minutes of a."], minutes: { a: 4.5, b: 5 } };
     }
 
     // A JVM that ended so many seconds @ago. @how: the sentence of its signal, "": it has none any more.
@@ -349,7 +379,8 @@ export class FakeServer {
 
     past(response, params) {
         const { from, to } = this.range(params);
-        const pid = Number(params.get("pid")) || 0;
+        const service = params.get("service");
+        const pid = Number(params.get("pid")) || (this.jvms.find(({ main }) => service && main.endsWith(service)) || { pid: 0 }).pid;
 
         if (pid && ![...this.jvms, ...this.ended].some((j) => j.pid === pid))
             return this.problem(response, 404, `there is no process ${pid}`, "JVMs here: 4242 (Application)");
@@ -425,20 +456,26 @@ export class FakeServer {
         }
         if (action === "stream")
             return this.captureStream(response, capture);
-        if (action === "profile")
-            return this.send(response, 200, this.profile({ pid: capture.processes[0].pid, seconds: capture.seconds, shape: capture.shape || 1, event: capture.event, id }));
+        if (action === "profile") {
+            const profile = this.profile({ pid: capture.processes[0].pid, seconds: capture.seconds, shape: capture.shape || 1, event: capture.event, id });
+
+            if (capture.by)
+                profile.quality.requests = { named: 600, no_request: 300 };
+            profile.moments = capture.moments;
+            return this.send(response, 200, params.get("by") ? groupByRequest(profile, params.get("operation")) : profile);
+        }
         return this.send(response, 200, capture);
     }
 
     create(response, body) {
         if (!(body.seconds >= 0.1 && body.seconds <= 3600))
             return this.problem(response, 400, `seconds is a number from 0.1 to 3600, not '${body.seconds}'`);
-        const capture = this.addCapture({ pid: body.pid, seconds: body.seconds, event: body.event, running: true });
+        const capture = this.addCapture({ pid: body.pid, seconds: body.seconds, event: body.event, by: body.by, running: true });
 
         return this.send(response, 201, { id: capture.id, state: "running" });
     }
 
-    addCapture({ pid = 4242, seconds = 30, event = "cpu", running = false, ago = 0, shape = 1, schedule = null, failure = null, warnings = [] }) {
+    addCapture({ pid = 4242, seconds = 30, event = "cpu", running = false, ago = 0, shape = 1, schedule = null, failure = null, warnings = [], by = "", collections = 3 }) {
         const jvm = this.jvms.find((j) => j.pid === pid) || this.jvms[0];
         const start = Date.now() - ago;
         const capture = {
@@ -446,7 +483,8 @@ export class FakeServer {
             progress: running ? 0 : 1, event, target: `pid=${pid}`, hz: 99, start: iso(start), end: running ? null : iso(start + seconds * 1000),
             seconds: running ? 0 : seconds, samples: running || failure ? 0 : Math.round(seconds * 17), lost: 0, unknown: 0, truncated: 0,
             symbols: "memory", schedule, failure, warnings, processes: [{ pid, name: jvm.main, container: null, pod: null, namespace: null, samples: 500 }],
-            bytes: running || failure ? 0 : 48211, started: start, wanted: seconds, until: start + seconds * 1000, shape,
+            bytes: running || failure ? 0 : 48211, started: start, wanted: seconds, until: start + seconds * 1000, shape, by,
+            moments: [{ kind: "collections", process: 0, at_ns: 0, ns: 1e9, count: collections, total_ns: 1e6 }],
         };
 
         this.captures.unshift(capture);

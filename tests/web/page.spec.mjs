@@ -1,35 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page at / in a real browser against a stand-in for flamed, as a person uses it.
 import assert from "node:assert/strict";
-import test, { after, before, describe } from "node:test";
-import { WCAG_AA, addressOf, close, faults, launch, open as openAt, settled, textOf } from "./browser.mjs";
+import { describe } from "node:test";
+import { WCAG_AA, addressOf, close, faults, settled, textOf } from "./browser.mjs";
 import { FakeServer, makeJvm } from "./fake_server.mjs";
-
-let browser;
-
-before(async () => { browser = await launch(); });
-after(async () => { await browser.close(); });
-
-const ORDERS = 4242;
-
-// A test with a node of its own. @run({server, t, open(hash, {from, …})})
-function nodeTest(name, run) {
-    test(name, async (t) => {
-        const server = new FakeServer();
-
-        await server.listen();
-        try {
-            await run({
-                server, t, open: (hash = "", { from = server, ...options } = {}) => openAt(browser, from.url, hash, options),
-            });
-        } finally { // else the process would not end
-            await server.close();
-        }
-    });
-}
-
-const mains = (page) => page.locator(".jvms .jvm-link").allTextContents();
-const graphShown = (page) => page.locator(".panel .facts").filter({ hasText: "samples" }).waitFor();
+import { ORDERS, graphShown, mains, nodeTest } from "./node_test.mjs";
 
 async function dragTimeline(page, from, to) {
     const box = await page.locator(".timeline-plot").boundingBox();
@@ -137,7 +112,8 @@ describe("the page", { concurrency: 4 }, () => {
 
         await graphShown(page);
         await page.getByLabel("How much the timeline shows").selectOption("60");
-        await page.locator(".timeline .legend", { hasText: /Pauses 1[0-4] · / }).waitFor(); // in a minute
+        await page.locator(".timeline .legend", { hasText: /Paused 0\.[2-4]/ }).waitFor(); // of a minute
+        assert.match(await page.locator(".timeline .legend li", { hasText: "Paused" }).getAttribute("title"), /^1[0-4].pauses, /);
         const box = await page.locator(".timeline-plot").boundingBox();
 
         // Points at @left pixels before the last mark, which moves on with time: again where it has in between.
@@ -362,87 +338,6 @@ describe("the page", { concurrency: 4 }, () => {
         await mine.close();
     });
 
-    nodeTest("what is wrong: worst first in the list, a sentence and its evidence on the JVM, marks on the timeline", async ({ server, open }) => {
-        server.addSignal({ signal: "run-queue", severity: 1, ago: 30, sentence: "threads waited 31 % of the time", evidence: "/profile?from=2026-11-26T00:00:00Z&to=2026-11-26T00:01:00Z" });
-        server.addSignal({ signal: "gc-pauses", severity: 3, ago: 100, sentence: "65 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
-        server.addSignal({ pid: 6550, signal: "safepoint-late", sentence: "mean time to stop 30 ms", evidence: "/profile?pid=6550&event=nativemem&seconds=10" });
-        server.marks.push({ main: "com.acme.shop.Application", time: new Date(Date.now() - 60000).toISOString(), kind: "deploy", pid: ORDERS, text: "version 2" });
-        const page = await open();
-        const cell = page.locator("tr", { hasText: "Application" }).first().locator(".col-signals");
-
-        await page.locator(".signal.severe").first().waitFor();
-        assert.equal((await cell.textContent()).trim(), "gc-pauses run-queue");
-        assert.match(await cell.getAttribute("title"), /^gc-pauses: 65 % of the last 30 s went to pauses\nrun-queue: /);
-        await page.getByRole("button", { name: "Signals" }).click();
-        assert.deepEqual((await mains(page)).slice(0, 2), ["Application", "GradleDaemon"]);
-        await page.getByRole("link", { name: "Application" }).click();
-        await page.locator(".signal-line .signal.severe").waitFor();
-        assert.match(await textOf(page, ".signal-line"), /gc-pauses.*65 % of the last 30 s went to pauses\. see which code allocates.*for 10[0-9].s.*Memory/);
-        await page.getByRole("button", { name: "1 more" }).click();
-        assert.match(await textOf(page, ".signal-list"), /run-queue.*What ran then/);
-        await page.getByLabel("How much the timeline shows").selectOption("300");
-        const plot = await page.locator(".timeline-plot").boundingBox(), notes = [];
-
-        for (let x = plot.x + plot.width * 0.6; x < plot.x + plot.width; x += 6) {
-            await page.mouse.move(x, plot.y + 30);
-            notes.push(await textOf(page, ".timeline-note"));
-        }
-        assert.ok(notes.some((note) => /deploy: version 2/.test(note)), notes.join("\n"));
-        assert.ok(notes.some((note) => /gc-pauses began/.test(note)), notes.join("\n"));
-        await page.locator(".signal-line a").click();
-        await page.locator(".memory td").first().waitFor();
-        await page.evaluate(() => { location.hash = "#/jvm/6550"; });
-        await page.locator(".signal-line a", { hasText: "Capture it" }).click();
-        await page.waitForFunction(() => document.querySelector(".capture-form select").value === "nativemem");
-        await page.evaluate(() => { location.hash = "#/jvm/6001"; });
-        await page.getByText("No signal: nothing that flamed looks for is wrong.").waitFor();
-        await close(page);
-    });
-
-    nodeTest("a JVM that ended stays in the list, and opens its last minute", async ({ server, open }) => {
-        server.addEnded({ pid: 3003, ago: 600, how: "the kernel ended it (SIGKILL): its container had no memory left" });
-        server.addEnded({ pid: 3004, ago: 4000, ran: 100 });
-        server.addEnded({ pid: ORDERS, main: "com.acme.Old", ago: 9000 });
-        server.jvms[0].start_time = new Date(Date.now() - 60000).toISOString().replace("Z", "000000Z");
-        const page = await open("", { allow: /404/ });
-        const rows = page.locator(".ended tbody tr");
-
-        await rows.first().waitFor();
-        assert.equal(await textOf(page, ".ended h2"), "3 JVMs have ended");
-        assert.match((await rows.first().textContent()).replaceAll("\u00a0", " "), /^Importer1?.*its container had no memory left10 min ago2 h17\.0\.133003$/);
-        await page.locator(".search-text").fill("old ended");
-        assert.deepEqual(await page.locator(".ended .jvm-link").allTextContents(), ["Old"]);
-        await page.locator(".search-text").fill("");
-        await rows.first().getByRole("link").click();
-        await graphShown(page);
-        assert.match(await textOf(page, ".jvm-facts"), /^Ended .*10.min ago.*PID 3003.*ran for 2.h.*no memory left$/);
-        const asked = server.requests.filter((r) => /GET \/profile\?pid=3003/.test(r)).map((r) => new URL(r.slice(4), "http://x").searchParams);
-
-        assert.equal(Math.round((Date.parse(asked.at(-1).get("to")) - Date.parse(asked.at(-1).get("from"))) / 1000), 60);
-        for (const name of ["Live", "Capture …", "Memory", "Top"])
-            assert.ok(await page.getByRole("button", { name, exact: true }).isDisabled(), name);
-        await page.evaluate(() => { location.hash = "#/jvm/3003"; }); // the bare address opens the same
-        await page.waitForURL(/from=.*to=/);
-        await page.locator(".crumbs", { hasText: "Importer" }).waitFor();
-        await graphShown(page);
-        await page.evaluate(() => { location.hash = "#/"; });
-        await page.locator(".ended").getByRole("link", { name: "Old" }).click(); // its pid is another's now
-        await page.locator(".jvm-facts", { hasText: "Ended" }).waitFor();
-        assert.match(await textOf(page, ".crumbs"), /Old/);
-        await close(page);
-    });
-
-    nodeTest("a pid that never was is said so", async ({ open }) => {
-        const page = await open("#/jvm/99999", { allow: /404/ });
-
-        await page.getByText("No process 99999 is known here.").waitFor();
-        await page.waitForTimeout(2500); // nor anything else later
-        assert.ok(await page.locator(".banner").isHidden());
-        await page.getByRole("link", { name: "All JVMs" }).click();
-        await page.locator(".jvms .jvm-link").first().waitFor();
-        await close(page);
-    });
-
     nodeTest("without a flight recorder it says what to do", async ({ open }) => {
         const mine = new FakeServer();
 
@@ -513,7 +408,7 @@ describe("the page", { concurrency: 4 }, () => {
         assert.ok(await page.locator(".memory-cursor").isVisible());
         await page.keyboard.press("Escape");
         assert.match(await said(), /RSS 300.MiB/);
-        assert.match(await page.getByRole("link", { name: "Who makes it grow" }).getAttribute("href"), /profile\?pid=4242&event=nativemem&/);
+        assert.equal(await page.getByRole("link", { name: "Who makes it grow" }).getAttribute("href"), "#/jvm/4242?start=nativemem");
         assert.match(page.url(), /tab=memory/);
         await page.goto(page.url().replace(/#.*/, "#/jvm/node?tab=memory"));
         await page.getByRole("button", { name: "Top" }).waitFor();
@@ -528,7 +423,8 @@ describe("the page", { concurrency: 4 }, () => {
         assert.ok(b);
         const views = [["node", "#/", ".jvm-link"], ["jvm", `#/jvm/${ORDERS}`, ".panel .facts span"],
             ["sandwich", `#/jvm/${ORDERS}?sw=com.acme.shop.PriceTable.lookup&t=1`, ".change"], ["top", `#/jvm/${ORDERS}?tab=top`, ".live td"],
-            ["memory", `#/jvm/${ORDERS}?tab=memory`, ".memory td"],
+            ["memory", `#/jvm/${ORDERS}?tab=memory`, ".memory td"], ["changes", "#/service/Application?tab=changes", ".change-table td"],
+            ["service-jvms", "#/service/Application?tab=jvms", ".content .jvm-link"],
             ["captures", "#/captures", ".captures tr td"], ["capture", `#/capture/${c.id}`, ".panel .facts span"],
             ["compare", `#/compare?a=${a.id}&b=${c.id}`, ".change-list li"], ["compare-empty", "#/compare", ".suggestion"], ["health", "#/health", ".card dd"]];
 

@@ -233,19 +233,17 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
 
     journey("a leak: the map of a service that grows, found by its class; two captures beside each other; as a table", async () => {
         const service = await workloads.run("-Xmx512m", "-XX:+UseSerialGC", "Keeps");
-        const serve = (seconds) => service.stdin.write(`serve ${seconds}\ncollect\nserve 1\n`); // also a slow machine collects meanwhile
+        const serve = (seconds) => service.stdin.write(`serve ${seconds}\ncollect\ncollect\nserve 1\n`); // also a slow machine collects meanwhile
 
         while (!await capture({ pid: service.pid, seconds: 0.1, event: "live" })) // its program is being loaded
             await new Promise((done) => setTimeout(done, 500));
         const page = await visit(`#/jvm/${service.pid}`, { allow: /404 .*\/profile\?/ }); // it is idle: nothing may be known of it
-        const events = page.locator(".capture-form select").first();
         const ids = [];
 
         for (const seconds of [4, 6]) {
             await page.goto(flamed.url + `#/jvm/${service.pid}`);
             await page.getByRole("button", { name: "Capture …" }).click();
-            await events.locator("option[value=live]").waitFor({ state: "attached" });
-            await events.selectOption("live");
+            await page.getByRole("radio", { name: /is it a leak/ }).check();
             await page.getByLabel("Seconds").fill(String(seconds));
             await page.getByRole("button", { name: "Start", exact: true }).click();
             await page.locator(".progress-text", { hasText: / of / }).waitFor(); // it has begun

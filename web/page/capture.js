@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Captures: the form that starts one, the line that shows one running, the list of those that are stored.
+// Captures: the list of those that are stored.
 
 import { apiUrl, deleteAt, getJson, isAbort, postJson, repeat } from "./api.js";
 import { element, setText } from "../shared/dom.js";
@@ -14,94 +14,6 @@ const PAGE = 100;
 const NAMES_OF_EVENTS = { cpu: "CPU", wall: "Wall clock", offcpu: "Waiting", lock: "Locks", nativelock: "Native locks", alloc: "Allocation", live: "Live objects", nativemem: "Native memory", malloc: "Calls of malloc", nativelive: "Native memory that stays" };
 
 export const eventTitle = (name) => NAMES_OF_EVENTS[name] || name;
-
-// What a profile can be taken of on this machine; nothing when that cannot be told.
-export async function loadEvents(pid, signal) {
-    try {
-        return (await getJson("api/v1/events", { pid }, signal)).events;
-    } catch (error) {
-        if (isAbort(error))
-            throw error;
-        return [{ name: "cpu", available: true, default_hz: 99 }];
-    }
-}
-
-export class CaptureForm {
-    // @on: {started(capture, {seconds, threads})}; @target: {pid} or {}
-    constructor(target, on) {
-        this.target = target;
-        this.on = on;
-        const field = (label, control) => element("label", { class: "field" }, label, control);
-
-        this.event = element("select", { class: "tool" }, element("option", { value: "cpu" }, "CPU"));
-        this.also = element("select", { class: "tool" }, element("option", { value: "" }, "nothing else"));
-        this.seconds = element("input", { class: "tool number", type: "number", min: "0.1", max: "3600", step: "any", value: "30" });
-        this.hz = element("input", { class: "tool number", type: "number", min: "1", max: "10000", step: "any", value: "99" });
-        this.threads = element("input", { type: "checkbox" });
-        this.startButton = element("button", { type: "submit", class: "tool primary" }, "Start");
-        this.problem = element("p", { class: "form-problem", role: "alert", hidden: true });
-        this.root = element("form", { class: "capture-form", "aria-label": "Start a capture", novalidate: true },
-            field("Event", this.event), field("Together with", this.also), field("Seconds", this.seconds), this.hzField = field("Samples per second", this.hz),
-            element("label", { class: "field" }, this.threads, "By thread"), this.startButton, this.problem);
-        for (const select of [this.event, this.also])
-            select.addEventListener("change", () => this.eventChosen());
-        this.root.addEventListener("submit", (event) => {
-            event.preventDefault();
-            this.submit();
-        });
-        loadEvents(target.pid).then((events) => this.fillEvents(events), () => {});
-    }
-
-    fillEvents(events) {
-        const value = this.wanted || this.event.value;
-        const options = () => events.map(({ name, description, available, reason }) => element("option", {
-            value: name, disabled: available === false, title: [description, reason].filter(Boolean).join(". "),
-        }, eventTitle(name) + (available === false ? " (not here)" : "")));
-
-        this.event.replaceChildren(...options());
-        this.event.value = value;
-        this.also.append(...options());
-        this.events = new Map(events.map((e) => [e.name, e]));
-        this.eventChosen();
-    }
-
-    // Asks for @event, once it is known whether it is there.
-    choose(event) {
-        this.event.value = this.wanted = event;
-        this.eventChosen();
-    }
-
-    // One or two, each once.
-    get chosen() {
-        return [...new Set([this.event.value, this.also.value].filter(Boolean))];
-    }
-
-    // Events that are not taken by time have no rate.
-    eventChosen() {
-        const hz = Math.max(...this.chosen.map((name) => (this.events && this.events.get(name) || { default_hz: 99 }).default_hz));
-
-        this.hzField.hidden = !hz;
-        if (hz && !this.hz.value)
-            this.hz.value = hz;
-    }
-
-    async submit() {
-        this.startButton.disabled = true;
-        this.problem.hidden = true;
-        try {
-            const seconds = Number(this.seconds.value), threads = this.threads.checked;
-
-            this.on.started(await postJson("api/v1/captures", {
-                ...this.target, event: this.chosen.join(","), seconds, ...threads ? { threads: 1 } : {},
-                ...this.hzField.hidden ? {} : { hz: Number(this.hz.value) },
-            }), { seconds, threads });
-        } catch (error) {
-            setText(this.problem, [error.message, error.remedy].filter(Boolean).join(". "));
-            this.problem.hidden = false;
-        }
-        this.startButton.disabled = false;
-    }
-}
 
 // "Main, Other and 3 more"
 function targetText({ processes = [], target }) {

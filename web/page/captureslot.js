@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a capture is started from a view: the form, then its progress, then the capture itself or what went wrong.
 
-import { CaptureForm } from "./capture.js";
+import { CaptureForm } from "./captureform.js";
+import { CollectionWait } from "./collectionwait.js";
 import { element } from "../shared/dom.js";
+import { plural } from "../shared/format.js";
 import { button, errorState } from "./notice.js";
 import { CaptureProgress } from "./progress.js";
 import { formatRoute } from "./route.js";
@@ -18,6 +20,13 @@ export class CaptureSlot {
     stop() {
         if (this.progress)
             this.progress.end();
+        this.stopWaiting();
+    }
+
+    stopWaiting() {
+        if (this.wait)
+            this.wait.end();
+        this.wait = null;
     }
 
     toggle(open = this.root.hidden) {
@@ -56,17 +65,21 @@ export class CaptureSlot {
         return true;
     }
 
-    started({ id }, { seconds, threads }) {
-        this.progress = new CaptureProgress(id, { ended: (capture) => this.ended(capture, threads) }, seconds);
+    started({ id }, { seconds, threads, requests, collections }) {
+        this.progress = new CaptureProgress(id, { ended: (capture) => this.ended(capture, { threads, requests }) }, seconds);
+        if (collections && this.target.pid)
+            this.wait = new CollectionWait(this.target.pid, id, collections, (n) =>
+                this.progress && this.progress.note(`${n} of ${plural(collections, "collection", "collections")}`));
         this.root.replaceChildren(this.progress.root);
         this.root.hidden = false;
         this.progress.stopButton.focus();
     }
 
-    ended(capture, threads) {
+    ended(capture, { threads, requests }) {
         this.progress = null;
+        this.stopWaiting();
         if (capture.state === "done") {
-            location.hash = formatRoute("capture", capture.id, { th: threads ? "*" : "" });
+            location.hash = formatRoute("capture", capture.id, { th: threads ? "*" : "", by: requests ? "operation" : "" });
             return;
         }
         this.root.replaceChildren(errorState(new Error("The capture failed: " + (capture.failure || "no reason is known")),

@@ -14,6 +14,8 @@ import { button, emptyState, errorState } from "./notice.js";
 import { openJson } from "./openjson.js";
 import { panelLooks } from "./panellooks.js";
 import { ProfilePanel } from "../viewer/panel.js";
+import { tooEarlyText } from "./questions.js";
+import { RequestBar, hasRequests } from "./requestbar.js";
 import { formatRoute } from "./route.js";
 import { paramsOfState, stateOfParams } from "../shared/state.js";
 
@@ -29,10 +31,11 @@ export class CaptureView {
         this.eventSelect = element("select", { class: "tool", "aria-label": "Event", hidden: true });
         this.eventSelect.addEventListener("change", () => this.showEvent());
         this.locksButton = button("Locks", () => this.toggleLocks(), { "aria-pressed": "false", hidden: true, title: "What threads waited for, as a table" });
+        this.requests = new RequestBar({ changed: () => this.showEvent() }, params);
         this.downloadButton = button("Download", () => this.download(), { "aria-haspopup": "menu" });
         this.content = element("div", { class: "content" }, emptyState("Loading the capture …"));
         this.root = element("div", { class: "view" }, element("div", { class: "bar sub" }, this.facts,
-            element("div", { class: "tools" }, this.eventSelect, this.locksButton, this.downloadButton,
+            element("div", { class: "tools" }, this.requests.root, this.eventSelect, this.locksButton, this.downloadButton,
                 element("a", { class: "tool", href: formatRoute("compare", "", { b: id }) }, "Compare"))), this.content);
     }
 
@@ -45,6 +48,7 @@ export class CaptureView {
         try {
             const capture = await getJson("api/v1/captures/" + this.id, {}, controller.signal);
 
+            this.capture = capture;
             this.showFacts(capture);
             if (capture.state === "running") {
                 this.content.replaceChildren(this.follow().root);
@@ -52,7 +56,7 @@ export class CaptureView {
             }
             this.fillEvents(capture.events || []);
             await this.loadProfile();
-            this.content.replaceChildren(this.panel.root);
+            this.content.replaceChildren(this.early ? this.earlyState() : this.panel.root);
             this.panel.setState(stateOfParams(this.params, this.panel.defaults));
             if (this.params.get("locks") && this.locks)
                 this.toggleLocks();
@@ -65,9 +69,18 @@ export class CaptureView {
         }
     }
 
+    // In place of a graph that would mislead.
+    earlyState() {
+        const { pid } = this.capture.processes[0] || {};
+
+        return emptyState("Too early to tell what stays.", `${this.early} Take a longer capture: until two collections have passed.`,
+            ...pid ? [element("a", { class: "tool primary", href: formatRoute("jvm", pid, { start: "live" }) }, "Take a longer one …")] : [],
+            button("Draw it nevertheless", () => this.content.replaceChildren(this.panel.root)));
+    }
+
     // What a request of the profile says besides.
     get options() {
-        return this.eventSelect.hidden ? {} : { event: this.eventSelect.value };
+        return { ...this.requests.options, ...this.eventSelect.hidden ? {} : { event: this.eventSelect.value } };
     }
 
     // A choice where the capture has several events.
@@ -81,8 +94,10 @@ export class CaptureView {
     }
 
     async loadProfile() {
-        const json = await getJson(`api/v1/captures/${this.id}/profile`, { format: "json", threads: 1, ...this.options }, this.controller.signal);
+        const json = await getJson(`api/v1/captures/${this.id}/profile`, { format: "json", ...this.options }, this.controller.signal);
 
+        this.requests.root.hidden = this.requests.root.hidden && !hasRequests(json);
+        this.early = tooEarlyText(json);
         this.profile = openJson(json);
         this.panel.setProfile(this.profile);
         this.locks = hasLocks(json.meta.event) ? new LockTable(json, { pick: (name) => this.findLock(name) }) : null;
@@ -151,6 +166,7 @@ export class CaptureView {
     keep() {
         const params = paramsOfState(this.panel.state, this.panel.defaults);
 
+        this.requests.keep(params);
         if (this.heat.state)
             params.set("heat", this.heat.state);
         if (this.locksShown)
@@ -180,7 +196,7 @@ export class CaptureView {
         const box = this.downloadButton.getBoundingClientRect();
 
         try {
-            openMenu(await downloadItems(`api/v1/captures/${this.id}/profile`, { threads: 1, ...this.options }),
+            openMenu(await downloadItems(`api/v1/captures/${this.id}/profile`, this.options),
                 { x: box.left, y: box.bottom + 2 }, "Download as");
         } catch (error) {
             this.app.banner.show(error.message);

@@ -12,7 +12,7 @@ import { shortName } from "../shared/names.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { ProfilePanel } from "../viewer/panel.js";
 import { formatRoute } from "./route.js";
-import { WINDOW_S, captureText, fetchSide, fixedSide, parseSide, rangeOf, rangeSide, targetGroups, targetParams,
+import { WINDOW_S, captureText, fetchSide, fixedSide, parseSide, rangeOf, rangeSide, targetGroups, targetName, targetParams,
     timeChoices } from "./sides.js";
 import { paramsOfState, stateOfParams } from "../shared/state.js";
 import { suggestSides } from "./suggest.js";
@@ -53,7 +53,7 @@ class SidePicker {
         const isKnown = !chosen || groups.some(({ options }) => options.some(([value]) => value === chosen));
 
         this.what.replaceChildren(option(["", "Choose …"]),
-            ...isKnown ? [] : [option([chosen, capture ? `capture ${capture.slice(0, 8)}` : `pid ${target}`])],
+            ...isKnown ? [] : [option([chosen, capture ? `capture ${capture.slice(0, 8)}` : targetName(target)])],
             ...groups.map(({ label, options }) => element("optgroup", { label }, ...options.map(option))));
         this.when.hidden = Boolean(capture) || !side;
         this.when.replaceChildren(...timeChoices(side).map(([value, text]) => element("option", { value }, text)));
@@ -237,7 +237,7 @@ export class CompareView {
         const { from, to } = rangeOf(this.sides[name]);
 
         return stored ? captureText(stored) : capture ? "" : `${((to - from) / 1000).toFixed(0)} s of ` +
-            (target ? targetParams(target).pod || `pid ${target}` : "the node");
+            targetName(target);
     }
 
     get measure() {

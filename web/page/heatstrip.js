@@ -36,7 +36,7 @@ export class HeatStrip {
 
     // Shows the moments of what @path answers to @params above @panel. @state: as above.
     async open(panel, path, params, state, signal) {
-        const data = dataOfPage(await getText(path, { ...params, threads: 1, format: "heatmap" }, signal));
+        const data = dataOfPage(await getText(path, { ...params, threads: params.by ? "" : 1, format: "heatmap" }, signal));
         const [, from, to] = /^(\d+)-(\d+)$/.exec(state) || [];
 
         this.panel = panel;

@@ -2,6 +2,7 @@
 // One JVM, or the whole node: what it spends CPU time on, the flame graph of now or of a range, its captures.
 
 import { getJson, isAbort, repeat } from "./api.js";
+import { ChangesTable } from "./changestable.js";
 import { CaptureList, downloadItems } from "./capture.js";
 import { CaptureSlot } from "./captureslot.js";
 import { openTimeline } from "./categories.js";
@@ -12,7 +13,7 @@ import { MemoryTable } from "./memorytable.js";
 import { openMenu } from "../shared/menu.js";
 import { shortMain } from "../shared/names.js";
 import { HeatStrip } from "./heatstrip.js";
-import { JvmBar, TABS, spanSelect } from "./jvmbar.js";
+import { JvmBar, TABS, spanSelect, tabIsOf } from "./jvmbar.js";
 import { JvmFacts } from "./jvmfacts.js";
 import { mainOf } from "./node.js";
 import { button, emptyState, errorState } from "./notice.js";
@@ -22,7 +23,8 @@ import { lastMinuteOf } from "./past.js";
 import { ProfilePanel } from "../viewer/panel.js";
 import { RangeComparison } from "./rangecomparison.js";
 import { formatRoute } from "./route.js";
-import { endOfRange } from "./sides.js";
+import { ServiceFacts } from "./servicefacts.js";
+import { endOfRange, serviceTarget } from "./sides.js";
 import { SignalStrip } from "./signalstrip.js";
 import { paramsOfState, stateOfParams } from "../shared/state.js";
 import { Timeline } from "./timeline.js";
@@ -42,11 +44,15 @@ const neverWas = (pid) => Object.assign(new Error(`No process ${pid} is known he
 
 export class JvmView {
     // @app: {setCrumbs(list), pushParams(params), replaceParams(params), banner, theme}; @argument: a pid or "node".
-    constructor(app, argument, params) {
+    // @service: it is the name of a service.
+    constructor(app, argument, params, { service = false } = {}) {
         this.app = app;
-        this.isNode = argument === "node";
-        this.pid = this.isNode ? "" : argument;
-        this.target = this.isNode ? {} : { pid: Number(this.pid) };
+        this.isService = service;
+        this.isNode = !service && argument === "node";
+        this.isOne = !service && !this.isNode;
+        this.pid = this.isOne ? argument : "";
+        this.target = this.isNode ? {} : service ? { service: argument } : { pid: Number(this.pid) };
+        this.side = service ? serviceTarget(argument) : this.pid;
         this.params = params;
         this.span = Number(params.get("span")) || 300;
         this.liveSpan = Number(params.get("live")) || LIVE_SPAN;
@@ -55,7 +61,7 @@ export class JvmView {
         if (this.range && !(this.range.to > this.range.from))
             this.range = null;
         this.tab = TABS.some(([tab]) => tab === params.get("tab")) ? params.get("tab") : "graph";
-        if (this.isNode && this.tab === "memory")
+        if (!tabIsOf(this.tab, this))
             this.tab = "graph";
         this.heatState = params.get("heat") || "";
         this.heat = new HeatStrip({ wanted: () => this.toggleHeat(), changed: () => this.keep() });
@@ -64,15 +70,16 @@ export class JvmView {
         this.list = new CaptureList(this.target, {}, "Start one above: it stays here when it is done.");
         this.liveTable = new LiveTable(this.target, { pick: (name) => this.findMethod(name) });
         this.memory = new MemoryTable(this.pid);
+        this.changes = new ChangesTable(this.target, this.side, () => this.range);
         this.captureSlot = new CaptureSlot(this.target);
-        this.facts = new JvmFacts(this.pid, app.banner, { known: () => this.known(), gone: () => this.gone(),
+        this.facts = service ? new ServiceFacts(argument, app.banner, { known: () => this.known() }) : new JvmFacts(this.pid, app.banner, { known: () => this.known(), gone: () => this.gone(),
             at: () => (this.range ? this.range.to : NaN) });
         this.bar = new JvmBar({
             live: () => this.toggleLive(), liveSpan: (seconds) => this.setLiveSpan(seconds), tab: (tab) => this.setTab(tab),
             compare: () => this.comparison.menu(this.bar.compareButton), download: () => this.download(),
-        }, { facts: this.facts.root, opener: this.captureSlot.opener, liveSpan: this.liveSpan, hasMemory: !this.isNode });
+        }, { facts: this.facts.root, opener: this.captureSlot.opener, liveSpan: this.liveSpan, subject: this });
         this.timeline.head.append(spanSelect(TIMELINE_SPANS, this.span, "How much the timeline shows", (s) => this.setSpan(s)));
-        this.comparison = new RangeComparison(this.pid, this.timeline, {
+        this.comparison = new RangeComparison(this.side, this.timeline, {
             shown: () => this.shownRange(), oldest: () => this.oldest(), chosen: () => this.range });
         this.marks = new TimelineMarks(this.timeline, this.facts);
         this.signals = new SignalStrip(this.target, { signals: (list) => this.marks.setSignals(list) });
@@ -107,9 +114,7 @@ export class JvmView {
         this.facts.stop();
         this.signals.stop();
         this.marks.stop();
-        this.list.stop();
-        this.liveTable.stop();
-        this.memory.stop();
+        this.stopTabs();
         this.captureSlot.stop();
         if (this.rangeLoad)
             this.rangeLoad.abort();
@@ -126,10 +131,10 @@ export class JvmView {
     crumbs() {
         const { jvm } = this.facts;
         const main = this.facts.past ? this.facts.past.main : jvm ? mainOf(jvm) : "";
-        const name = this.isNode ? "Whole node" : main ? shortMain(main) : `PID ${this.pid}`;
+        const name = this.isNode ? "Whole node" : this.isService ? this.target.service : main ? shortMain(main) : `PID ${this.pid}`;
 
         this.app.setCrumbs([{ text: name, title: main || name,
-            href: formatRoute("jvm", this.isNode ? "node" : this.pid) },
+            href: this.isService ? formatRoute("service", name) : formatRoute("jvm", this.isNode ? "node" : this.pid) },
         this.range ? { text: `${formatClock(this.range.from)} – ${formatClock(this.range.to)}` } : null]);
     }
 
@@ -334,7 +339,7 @@ export class JvmView {
         } catch (error) {
             if (isAbort(error))
                 throw error;
-            if (!this.hasProfile && (this.isNode || this.facts.jvm || error.status !== 404)) // else the facts say what it is
+            if (!this.hasProfile && (!this.isOne || this.facts.jvm || error.status !== 404)) // else the facts say what it is
                 this.showProblem(error);
         }
     }
@@ -391,18 +396,24 @@ export class JvmView {
     showTab() {
         const { tab } = this;
 
-        this.list.stop();
-        this.liveTable.stop();
-        this.memory.stop();
+        this.stopTabs();
         this.setLive(this.isLive);
-        if (tab === "captures")
-            this.list.start();
-        else if (tab === "top")
-            this.liveTable.start();
-        else if (tab === "memory")
-            this.memory.start();
-        this.content.replaceChildren(tab === "captures" ? this.list.root : tab === "top" ? this.liveTable.root
-            : tab === "memory" ? this.memory.root : this.hasProfile ? this.panel.root : emptyState("Collecting samples …"));
+        const shown = this.views()[tab];
+
+        if (shown)
+            shown.start();
+        this.content.replaceChildren(shown ? shown.root : this.hasProfile ? this.panel.root : emptyState("Collecting samples …"));
+    }
+
+    // What stands in place of the flame graph, by tab.
+    views() {
+        return { captures: this.list, top: this.liveTable, memory: this.memory, changes: this.changes, jvms: this.facts.jvms };
+    }
+
+    stopTabs() {
+        for (const view of Object.values(this.views()))
+            if (view)
+                view.stop();
     }
 
     // ---- compare ----

@@ -5,10 +5,16 @@ import { element } from "../shared/dom.js";
 import { button } from "./notice.js";
 
 const LIVE_SPANS = [[10, "10 s"], [60, "1 min"], [300, "5 min"], [600, "10 min"]];
-export const TABS = [["graph", "Flame graph", "Of now, or of the range that is chosen above"],
+export const TABS = [["jvms", "JVMs", "Those that run, and those that have ended"], ["graph", "Flame graph", "Of now, or of the range that is chosen above"],
     ["top", "Top", "The hottest methods of the last 2 seconds, again and again (o)"],
     ["memory", "Memory", "What its memory is made of, and who makes it grow"],
+    ["changes", "Changes", "What takes more or less than before"],
     ["captures", "Captures", "Those of it that are stored (w)"]];
+
+// Whether @subject, the node, a service or one JVM, has the tab.
+export function tabIsOf(tab, { isNode, isService, isOne }) {
+    return tab === "memory" ? isOne : tab === "jvms" ? isService : tab === "changes" ? !isNode : true;
+}
 
 // A choice of a length of time. @list: [seconds, name] each.
 export function spanSelect(list, value, label, chosen) {
@@ -21,12 +27,12 @@ export function spanSelect(list, value, label, chosen) {
 
 export class JvmBar {
     // @on: {live(), liveSpan(seconds), tab(tab), compare(), download()}; @facts, @opener: elements of the owner.
-    // @hasMemory: it is one JVM.
-    constructor(on, { facts, opener, liveSpan, hasMemory }) {
+    // @subject: as of tabIsOf().
+    constructor(on, { facts, opener, liveSpan, subject }) {
         this.liveButton = button("Live", on.live, { "aria-pressed": "false", title: "Follow what happens now (l)" });
         this.liveSelect = spanSelect(LIVE_SPANS, liveSpan, "How much the live flame graph looks back", on.liveSpan);
         this.tabs = TABS.map(([tab, label, title]) => button(label, () => on.tab(tab), { title, "aria-pressed": "false" }));
-        this.tabs[TABS.findIndex(([tab]) => tab === "memory")].hidden = !hasMemory;
+        this.tabs.forEach((control, i) => { control.hidden = !tabIsOf(TABS[i][0], subject); });
         this.downloadButton = button("Download", on.download, { "aria-haspopup": "menu" });
         this.compareButton = button("Compare …", on.compare, { "aria-haspopup": "menu",
             title: "With another time, JVM or capture" });

@@ -5,6 +5,7 @@ import { getJson, isAbort, repeat } from "./api.js";
 import { element } from "../shared/dom.js";
 import { formatAgo, formatBytes, formatCount, formatMoment, formatShare } from "../shared/format.js";
 import { isProfilable, isSameJvm, mainOf, placeOf, shortVersion } from "./node.js";
+import { formatRoute } from "./route.js";
 import { loadPast, pastOf } from "./past.js";
 
 const FACTS_SECONDS = 2;
@@ -19,6 +20,11 @@ export class JvmFacts {
         this.isGone = false;
         this.wasReplaced = false;
         this.root = element("p", { class: "facts jvm-facts" });
+    }
+
+    // "": not known.
+    get serviceName() {
+        return this.past ? this.past.service : this.jvm && this.jvm.service ? this.jvm.service.name : "";
     }
 
     start() {
@@ -99,7 +105,10 @@ export class JvmFacts {
         const facts = [`PID ${jvm.pid}`, placeOf(jvm), `JDK ${shortVersion(jvm.java_version)}`,
             `CPU ${formatShare(jvm.cpu_percent, 100)}`, `${formatCount(jvm.threads)} threads`, formatBytes(jvm.rss)];
 
-        this.root.replaceChildren(...facts.filter(Boolean).map((fact) => element("span", {}, fact)));
+        const { serviceName: service } = this;
+        const link = service ? [element("span", {}, element("a", { href: formatRoute("service", service), title: "All JVMs of this service, and what changed" }, service))] : [];
+
+        this.root.replaceChildren(...facts.filter(Boolean).map((fact) => element("span", {}, fact)), ...link);
         this.root.title = [mainOf(jvm), jvm.args].filter(Boolean).join(" ").slice(0, 2000);
     }
 }

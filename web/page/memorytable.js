@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the RSS of a JVM is made of: its areas as a table, its memory over time, and profiles of who makes it grow.
 
-import { apiUrl, getJson, isAbort, repeat } from "./api.js";
+import { getJson, isAbort, repeat } from "./api.js";
 import { element, setText } from "../shared/dom.js";
 import { formatBytes, formatShare } from "../shared/format.js";
 import { AREA_COLORS, MemoryChart } from "./memorychart.js";
 import { emptyState, errorState } from "./notice.js";
+import { formatRoute } from "./route.js";
 
 const MEMORY_SECONDS = 5;
-const MEMORY_PROFILE_SECONDS = 30;
 const MEMORY_PROFILES = [["nativemem", "Who makes it grow"], ["alloc", "Who allocates Java objects"], ["live", "Which of them stay"]];
 
 export class MemoryTable {
@@ -49,8 +49,7 @@ export class MemoryTable {
             return; // the table says what is wrong
         }
         this.links.replaceChildren(...MEMORY_PROFILES.filter(([event]) => events.includes(event)).map(([event, label]) =>
-            element("a", { href: apiUrl("profile", { pid: this.pid, event, seconds: MEMORY_PROFILE_SECONDS, format: "html" }), target: "_blank", rel: "noopener" },
-                `${label} (${MEMORY_PROFILE_SECONDS} s)`)).flatMap((link) => [link, " "]));
+            element("a", { href: formatRoute("jvm", this.pid, { start: event }) }, `${label} …`)).flatMap((link) => [link, " "]));
     }
 
     async load(signal) {

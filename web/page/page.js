@@ -30,13 +30,14 @@ const PAGE_KEYS = [
 const VIEWS = {
     "": (app, { params }) => new NodeView(app, params),
     jvm: (app, { argument, params }) => new JvmView(app, argument, params),
+    service: (app, { argument, params }) => new JvmView(app, argument, params, { service: true }),
     capture: (app, { argument, params }) => new CaptureView(app, argument, params),
     captures: (app) => new CapturesView(app),
     compare: (app, { params }) => new CompareView(app, params),
     health: (app) => new HealthView(app),
 };
 
-const NAV = [["", "JVMs", ["", "jvm"]], ["captures", "Captures", ["captures", "capture"]],
+const NAV = [["", "JVMs", ["", "jvm", "service"]], ["captures", "Captures", ["captures", "capture"]],
     ["compare", "Compare", ["compare"]], ["health", "Health", ["health"]]];
 
 class App {

@@ -30,6 +30,7 @@ export class CaptureProgress {
         this.hottest = element("ol", { class: "hottest", "aria-label": "Hottest methods so far", hidden: true });
         this.root = element("div", { class: "progress" }, this.bar, this.text, this.stopButton, this.hottest);
         this.heardAt = 0;
+        this.waitText = "";
         this.endStream = follow(this.path + "/stream", {
             event: (name, data) => this.heard(name, data), problem: () => { this.heardAt = 0; },
         });
@@ -66,6 +67,11 @@ export class CaptureProgress {
         }
     }
 
+    // What is waited for besides the time.
+    note(text) {
+        this.waitText = ` · ${text}`;
+    }
+
     show(capture) {
         if (this.isOver)
             return;
@@ -74,7 +80,7 @@ export class CaptureProgress {
 
             this.bar.value = capture.progress || 0;
             setText(this.text, `${formatSeconds(capture.seconds || 0)}${of} · ` +
-                plural(capture.samples || 0, "sample", "samples"));
+                plural(capture.samples || 0, "sample", "samples") + this.waitText);
             return;
         }
         this.end();

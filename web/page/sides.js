@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is compared: a side is the id of a capture, or "TARGET,FROM,TO" as the address keeps it. TARGET is a pid,
-// "pod:NAMESPACE/NAME", or nothing for the whole node; times are RFC 3339, or relative such as "-60s".
+// "pod:NAMESPACE/NAME", "service:NAME" with "," as "%2C", or nothing for the whole node; times are RFC 3339, or relative such as "-60s".
 
 import { getJson } from "./api.js";
 import { formatMoment, formatSeconds } from "../shared/format.js";
@@ -37,9 +37,19 @@ export function rangeSide(target, range) {
 export function targetParams(target) {
     const pod = /^pod:(.*)\/([^/]*)$/.exec(target);
 
+    if (target.startsWith("service:"))
+        return { service: decodeURIComponent(target.slice(8)) };
     return pod ? { pod: pod[2], namespace: pod[1] } : target ? { pid: target } : {};
 }
 
+// What a target is called.
+export function targetName(target) {
+    const { pod, service } = targetParams(target);
+
+    return pod || (service ? `service ${service}` : target ? `pid ${target}` : "the node");
+}
+
+export const serviceTarget = (name) => `service:${encodeURIComponent(name)}`;
 export const podTarget = ({ name, namespace }) => `pod:${namespace || ""}/${name}`;
 
 // ms since 1970 of a time in a side; relative ones count from @now.

@@ -5,7 +5,7 @@
 import { CATEGORIES, bucketSum, cpusOf } from "./categories.js";
 import { paletteOf } from "../shared/colors.js";
 import { element, setText } from "../shared/dom.js";
-import { formatSeconds, formatShare, formatClock } from "../shared/format.js";
+import { formatSeconds, formatShare, formatClock, plural } from "../shared/format.js";
 import { KIND, KINDS } from "../shared/kinds.js";
 import { formatMs } from "../shared/moments.js";
 
@@ -288,18 +288,20 @@ export class Timeline {
         this.legend.replaceChildren(...CATEGORIES.map(({ label, kind, text }, c) => element("li", {
             title: text, class: totals[c] ? null : "absent",
         }, element("span", { class: "chip kind-" + KINDS[kind].id }), label + " ",
-        element("span", { class: "num" }, formatShare(totals[c], total)))), ...this.stopsLegend(stops));
+        element("span", { class: "num" }, formatShare(totals[c], total)))), ...this.stopsLegend(stops, from, to));
     }
 
-    stopsLegend(stops) {
-        const ns = stops.reduce((sum, { stoppedMs }) => sum + stoppedMs * 1e6, 0), { stopsLeftOut } = this.data;
-        const pauses = stops.reduce((sum, { count }) => sum + count, 0);
+    // Shares of the time: single numbers would be of how many JVMs there are, too.
+    stopsLegend(stops, from, to) {
+        const { data } = this, pauses = stops.reduce((sum, { count }) => sum + count, 0);
+        const stopped = stops.reduce((sum, { stoppedMs }) => sum + stoppedMs, 0);
+        const known = (to - Math.max(from, data.oldest)) * new Set(stops.map(({ pid }) => pid)).size; // ms of JVMs
 
         return stops.length ? [element("li", {
-            title: "Garbage collections (high marks above the bars) and other safepoints of 10 ms or more (low marks)" +
-                (stopsLeftOut ? `; ${stopsLeftOut} shorter ones are not shown` : ""),
-        }, element("span", { class: "chip stop kind-" + KINDS[KIND.JVM].id }), "Pauses ",
-        element("span", { class: "num" }, `${pauses} · ${formatMs(ns)}`))] : [];
+            title: `${plural(pauses, "pause", "pauses")}, ${formatMs(stopped * 1e6)}: garbage collections (high marks above the bars) and ` +
+                "other safepoints of 10 ms or more (low marks)" + (data.stopsLeftOut ? `; ${data.stopsLeftOut} shorter ones are not shown` : ""),
+        }, element("span", { class: "chip stop kind-" + KINDS[KIND.JVM].id }), "Paused ",
+        element("span", { class: "num" }, formatShare(Math.min(stopped, known), known)))] : [];
     }
 
     showNote(time) {

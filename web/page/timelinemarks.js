@@ -14,7 +14,7 @@ export function openMarks({ services }, name) {
 }
 
 export class TimelineMarks {
-    // @facts: JvmFacts, who know the service.
+    // @facts: they know the service.
     constructor(timeline, facts) {
         Object.assign(this, { timeline, facts, deploys: [], signals: [] });
     }
@@ -47,8 +47,7 @@ export class TimelineMarks {
 
     // The facts may come later than the services.
     show() {
-        const { jvm, past } = this.facts;
-        const name = past ? past.service : jvm && jvm.service ? jvm.service.name : "";
+        const name = this.facts.serviceName;
 
         this.timeline.setMarks([...this.services && name ? openMarks(this.services, name) : [], ...this.signals]);
     }

@@ -46,10 +46,10 @@ export function momentText(moment) {
     return `${at} to ${until}: ` + [counted(moment.kind, moment.count), moment.total_ns && formatMs(moment.total_ns)].filter(Boolean).join(", ");
 }
 
-// What /api/v1/timeline says that stopped a JVM, as {at, ms, kind, stoppedMs, count, text}: times in ms since 1970.
+// What /api/v1/timeline says that stopped a JVM, as {pid, at, ms, kind, stoppedMs, count, text}: times in ms since 1970.
 export function openStops(list) {
-    return list.map(({ kind, at, seconds, stopped_seconds: stopped, name, count }) => ({
-        at: Date.parse(at), ms: seconds * 1000, kind, stoppedMs: stopped * 1000, count: count ?? 1,
+    return list.map(({ kind, pid, at, seconds, stopped_seconds: stopped, name, count }) => ({
+        pid, at: Date.parse(at), ms: seconds * 1000, kind, stoppedMs: stopped * 1000, count: count ?? 1,
         text: count === undefined ? singleText({ kind, ns: stopped * 1e9, name }) : `${counted(kind, count)}, ${formatMs(stopped * 1e9)}`,
     }));
 }

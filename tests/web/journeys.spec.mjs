@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions that people bring to the page, each from where they begin to its answer, against a stand-in for flamed.
+import assert from "node:assert/strict";
+import { describe } from "node:test";
+import { close, textOf } from "./browser.mjs";
+import { ORDERS, graphShown, mains, nodeTest } from "./node_test.mjs";
+
+describe("journeys", { concurrency: 4 }, () => {
+    nodeTest("what is wrong: worst first in the list, a sentence and its evidence on the JVM, marks on the timeline", async ({ server, open }) => {
+        server.addSignal({ signal: "run-queue", severity: 1, ago: 30, sentence: "threads waited 31 % of the time", evidence: "/profile?from=2026-11-26T00:00:00Z&to=2026-11-26T00:01:00Z" });
+        server.addSignal({ signal: "gc-pauses", severity: 3, ago: 100, sentence: "65 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
+        server.addSignal({ pid: 6550, signal: "safepoint-late", sentence: "mean time to stop 30 ms", evidence: "/profile?pid=6550&event=nativemem&seconds=10" });
+        server.marks.push({ main: "com.acme.shop.Application", time: new Date(Date.now() - 60000).toISOString(), kind: "deploy", pid: ORDERS, text: "version 2" });
+        const page = await open();
+        const cell = page.locator("tr", { hasText: "Application" }).first().locator(".col-signals");
+
+        await page.locator(".signal.severe").first().waitFor();
+        assert.equal((await cell.textContent()).trim(), "gc-pauses run-queue");
+        assert.match(await cell.getAttribute("title"), /^gc-pauses: 65 % of the last 30 s went to pauses\nrun-queue: /);
+        await page.getByRole("button", { name: "Signals" }).click();
+        assert.deepEqual((await mains(page)).slice(0, 2), ["Application", "GradleDaemon"]);
+        await page.getByRole("link", { name: "Application" }).click();
+        await page.locator(".signal-line .signal.severe").waitFor();
+        assert.match(await textOf(page, ".signal-line"), /gc-pauses.*65 % of the last 30 s went to pauses\. see which code allocates.*for 10[0-9].s.*Memory/);
+        await page.getByRole("button", { name: "1 more" }).click();
+        assert.match(await textOf(page, ".signal-list"), /run-queue.*What ran then/);
+        await page.getByLabel("How much the timeline shows").selectOption("300");
+        const plot = await page.locator(".timeline-plot").boundingBox(), notes = [];
+
+        for (let x = plot.x + plot.width * 0.6; x < plot.x + plot.width; x += 6) {
+            await page.mouse.move(x, plot.y + 30);
+            notes.push(await textOf(page, ".timeline-note"));
+        }
+        assert.ok(notes.some((note) => /deploy: version 2/.test(note)), notes.join("\n"));
+        assert.ok(notes.some((note) => /gc-pauses began/.test(note)), notes.join("\n"));
+        await page.locator(".signal-line a").click();
+        await page.locator(".memory td").first().waitFor();
+        await page.evaluate(() => { location.hash = "#/jvm/6550"; });
+        await page.locator(".signal-line a", { hasText: "Capture it" }).click();
+        await page.waitForFunction(() => document.querySelector(".question input[value=nativemem]").checked);
+        await page.evaluate(() => { location.hash = "#/jvm/6001"; });
+        await page.getByText("No signal: nothing that flamed looks for is wrong.").waitFor();
+        await close(page);
+    });
+
+    nodeTest("a JVM that ended stays in the list, and opens its last minute", async ({ server, open }) => {
+        server.addEnded({ pid: 3003, ago: 600, how: "the kernel ended it (SIGKILL): its container had no memory left" });
+        server.addEnded({ pid: 3004, ago: 4000, ran: 100 });
+        server.addEnded({ pid: ORDERS, main: "com.acme.Old", ago: 9000 });
+        server.jvms[0].start_time = new Date(Date.now() - 60000).toISOString().replace("Z", "000000Z");
+        const page = await open("", { allow: /404/ });
+        const rows = page.locator(".ended tbody tr");
+
+        await rows.first().waitFor();
+        assert.equal(await textOf(page, ".ended h2"), "3 JVMs have ended");
+        assert.match((await rows.first().textContent()).replaceAll("\u00a0", " "), /^Importer1?.*its container had no memory left10 min ago2 h17\.0\.133003$/);
+        await page.locator(".search-text").fill("old ended");
+        assert.deepEqual(await page.locator(".ended .jvm-link").allTextContents(), ["Old"]);
+        await page.locator(".search-text").fill("");
+        await rows.first().getByRole("link").click();
+        await graphShown(page);
+        assert.match(await textOf(page, ".jvm-facts"), /^Ended .*10.min ago.*PID 3003.*ran for 2.h.*no memory left$/);
+        const asked = server.requests.filter((r) => /GET \/profile\?pid=3003/.test(r)).map((r) => new URL(r.slice(4), "http://x").searchParams);
+
+        assert.equal(Math.round((Date.parse(asked.at(-1).get("to")) - Date.parse(asked.at(-1).get("from"))) / 1000), 60);
+        for (const name of ["Live", "Capture …", "Memory", "Top"])
+            assert.ok(await page.getByRole("button", { name, exact: true }).isDisabled(), name);
+        await page.evaluate(() => { location.hash = "#/jvm/3003"; }); // the bare address opens the same
+        await page.waitForURL(/from=.*to=/);
+        await page.locator(".crumbs", { hasText: "Importer" }).waitFor();
+        await graphShown(page);
+        await page.evaluate(() => { location.hash = "#/"; });
+        await page.locator(".ended").getByRole("link", { name: "Old" }).click(); // its pid is another's now
+        await page.locator(".jvm-facts", { hasText: "Ended" }).waitFor();
+        assert.match(await textOf(page, ".crumbs"), /Old/);
+        await close(page);
+    });
+
+    nodeTest("a pid that never was is said so", async ({ open }) => {
+        const page = await open("#/jvm/99999", { allow: /404/ });
+
+        await page.getByText("No process 99999 is known here.").waitFor();
+        await page.waitForTimeout(2500); // nor anything else later
+        assert.ok(await page.locator(".banner").isHidden());
+        await page.getByRole("link", { name: "All JVMs" }).click();
+        await page.locator(".jvms .jvm-link").first().waitFor();
+        await close(page);
+    });
+
+    nodeTest("a service: its JVMs of now and before, its graph, what changed, and that compared", async ({ server, open }) => {
+        server.addEnded({ pid: 3005, main: "com.acme.shop.Application", ago: 900 });
+        const page = await open(`#/jvm/${ORDERS}`, { allow: /404/ });
+
+        await page.locator(".jvm-facts").getByRole("link", { name: "Application" }).click();
+        await graphShown(page);
+        assert.match(await textOf(page, ".jvm-facts"), /1.JVM.*1 ended/);
+        assert.ok(server.requests.some((r) => /GET \/api\/v1\/timeline\?service=Application/.test(r)));
+        assert.ok(!await page.getByRole("button", { name: "Memory" }).isVisible());
+        await page.getByRole("button", { name: "JVMs", exact: true }).click();
+        await page.locator(".ended tbody tr").first().waitFor();
+        assert.deepEqual(await page.locator(".content .jvm-link").evaluateAll((list) => list.map((a) => a.getAttribute("href").split("?")[0])), ["#/jvm/4242", "#/jvm/3005"]);
+        await page.getByRole("button", { name: "Changes", exact: true }).click();
+        await page.locator(".change-table tbody tr").first().waitFor();
+        assert.match((await page.locator(".change-table tbody tr").first().textContent()).replaceAll("\u00a0", " "),
+            /PriceTable\.lookupfunction38\.0 %52\.5 %\+14\.5 %\+11\.6 % to \+17\.4 %under 1 in 1,000/);
+        assert.equal(await textOf(page, ".change-note"), "Samples are of 4.5 of the 5.0 minutes of a.");
+        await page.getByLabel("What is compared").selectOption("600");
+        const asked = new URL(server.requests.filter((r) => r.includes("/api/v1/changes")).at(-1).slice(4), "http://x").searchParams;
+        const [[a1, a2], [b1, b2]] = ["a", "b"].map((side) => asked.get(side).split("..").map((t) => Date.parse(t)));
+
+        assert.deepEqual([a2, a2 - a1, b2 - b1], [b1, 600000, 600000]);
+        await page.getByRole("link", { name: "Compare the graphs" }).click();
+        await page.locator(".change-list").waitFor();
+        assert.match(await textOf(page, ".change-list"), /service Application/);
+        await close(page);
+    });
+
+    nodeTest("a capture is asked for by questions, each with what it loads; hardware is folded", async ({ server, open }) => {
+        const page = await open(`#/jvm/${ORDERS}`);
+        const tile = (text) => page.locator(".question", { hasText: text });
+
+        await graphShown(page);
+        await page.keyboard.press("x");
+        await page.locator(".question input:disabled").first().waitFor({ state: "attached" });
+        assert.equal(await page.locator(".question").count(), 8);
+        assert.match(await tile("safepoints").textContent(), /Not here: the kernel has no probes here/);
+        assert.match(await tile("is it a leak").textContent(), /Loads flamed's agent into the JVM/);
+        assert.ok(await page.getByRole("radio", { name: /CPU time/ }).isChecked());
+        await tile("is it a leak").click();
+        assert.equal(await textOf(page, ".capture-cost"), "Objects that stay. It costs 2 to 10 us a sample.");
+        assert.equal(await page.getByLabel("Seconds").inputValue(), "180");
+        assert.ok(!await page.getByLabel("Samples per second").isVisible());
+        await tile("Another event").click();
+        assert.deepEqual(await page.locator(".capture-other select option").allTextContents(), ["context-switches"]);
+        assert.match(await textOf(page, ".capture-other"), /3 events more, which this machine does not have/);
+        await page.getByLabel("or a function or tracepoint").fill("libssl.so:SSL_read");
+        await page.getByLabel("Seconds").fill("20");
+        const posted = page.waitForRequest((r) => r.method() === "POST");
+
+        await page.getByRole("button", { name: "Start", exact: true }).click();
+        assert.deepEqual(JSON.parse((await posted).postData()), { pid: 4242, event: "libssl.so:SSL_read", seconds: 20 });
+        await page.getByRole("button", { name: "Stop" }).click();
+        await page.waitForURL(/#\/capture\//);
+        await close(page);
+    });
+
+    nodeTest("which endpoint: a capture by request, grouped and filtered", async ({ server, open }) => {
+        const page = await open(`#/jvm/${ORDERS}`);
+
+        await graphShown(page);
+        await page.keyboard.press("x");
+        await page.getByLabel("By request").check();
+        await page.getByRole("button", { name: "Start", exact: true }).click();
+        await page.locator(".progress-text", { hasText: "samples" }).waitFor();
+        await page.getByRole("button", { name: "Stop" }).click();
+        await page.waitForURL(/#\/capture\/.*by=operation/);
+        await graphShown(page);
+        await page.locator(".panel .search-text").fill("GET /orders");
+        await page.locator(".matches", { hasText: /[1-9][\d.]*.% matched/ }).waitFor();
+        await page.getByLabel("Operation or trace id").fill("^POST");
+        await page.keyboard.press("Enter");
+        await page.waitForURL(/of=%5EPOST/);
+        assert.ok(server.requests.some((r) => /profile\?format=json&by=operation&operation=%5EPOST$/.test(r)));
+        await page.getByLabel("Operation or trace id").fill("4bf92f3577b34da6a3ce929d0e0e4736");
+        await page.getByLabel("Grouped").selectOption("trace");
+        await page.waitForURL(/by=trace/);
+        assert.ok(server.requests.some((r) => /by=trace&trace=4bf92f3577b34da6a3ce929d0e0e4736/.test(r)));
+        await page.reload();
+        await graphShown(page);
+        assert.equal(await page.getByLabel("Grouped").inputValue(), "trace");
+        const plain = server.addCapture({ ago: 60000 }); // that did not ask
+
+        await page.evaluate((id) => { location.hash = `#/capture/${id}`; }, plain.id);
+        await page.locator(".crumbs", { hasText: /:\d\d$/ }).waitFor();
+        await graphShown(page);
+        assert.ok(!await page.getByLabel("Grouped").isVisible());
+        await close(page);
+    });
+
+    nodeTest("a leak is not drawn before two collections have passed", async ({ server, open }) => {
+        const early = server.addCapture({ ago: 60000, event: "live", collections: 1 }), late = server.addCapture({ ago: 50000, event: "live", collections: 2 });
+        const page = await open(`#/capture/${early.id}`);
+
+        await page.getByText("Too early to tell what stays.").waitFor();
+        assert.match(await textOf(page, ".blank"), /Only one collection passed in these 30 s: most of what is here is merely young/);
+        assert.equal(await page.getByRole("link", { name: "Take a longer one" }).getAttribute("href"), "#/jvm/4242?start=live");
+        await page.getByRole("button", { name: "Draw it nevertheless" }).click();
+        await graphShown(page);
+        await page.evaluate((id) => { location.hash = `#/capture/${id}`; }, late.id);
+        await page.waitForURL((url) => url.hash.includes(late.id));
+        await graphShown(page);
+        await close(page);
+    });
+
+    nodeTest("a leak's capture ends by itself once two collections have passed", async ({ server, open }) => {
+        const page = await open(`#/jvm/${ORDERS}?start=live`);
+
+        await page.getByRole("radio", { name: /is it a leak/ }).waitFor();
+        await page.getByRole("button", { name: "Start", exact: true }).click();
+        await page.locator(".progress-text", { hasText: /of 3.min .* [0-2] of 2.collections/ }).waitFor();
+        server.collected = 5;
+        await page.waitForURL(/#\/capture\//);
+        assert.ok(server.requests.some((r) => /^POST .*\/stop$/.test(r)));
+        await graphShown(page);
+        await close(page);
+    });
+});

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a JVM or a service takes more or less than before, as /api/v1/changes finds it: only what is significant.
+
+import { getJson, isAbort } from "./api.js";
+import { element, setText } from "../shared/dom.js";
+import { formatClock, formatSeconds } from "../shared/format.js";
+import { button, emptyState, errorState } from "./notice.js";
+import { formatRoute } from "./route.js";
+import { rangeSide } from "./sides.js";
+
+const CHANGE_SPANS_S = [300, 600, 1800, 3600, 21600];
+const CHANGE_COLUMNS = [["What changed", "what"], ["Before", "num"], ["After", "num"], ["Difference", "num"], ["Between", "num"], ["By chance", "num"]];
+const PERCENT = (n) => `${n.toFixed(Math.abs(n) < 10 ? 2 : 1)}\u00a0%`;
+const signed = (n) => (n < 0 ? "−" : "+") + PERCENT(Math.abs(n));
+
+// "under 1 in 1,000": how many of such changes are none.
+export function chanceText(q) {
+    return q < 0.001 ? "under 1 in 1,000" : `1 in ${Math.round(1 / q)}`;
+}
+
+export class ChangesTable {
+    // @target: {pid} or {service}; @side: how a comparison names it; @range(): the range that was chosen, or null.
+    constructor(target, side, range) {
+        Object.assign(this, { target, side, range });
+        this.select = element("select", { class: "tool", "aria-label": "What is compared", onchange: () => this.load() });
+        this.note = element("div", { class: "live-note change-note", "aria-live": "polite" });
+        this.body = element("tbody");
+        this.table = element("table", { class: "list change-table", hidden: true }, element("caption", { class: "offscreen" }, "What changed"),
+            element("thead", {}, element("tr", {}, ...CHANGE_COLUMNS.map(([label, kind]) =>
+                element("th", { scope: "col", class: kind === "num" ? "num" : `col-${kind}` }, label)))), this.body);
+        this.blank = element("div");
+        this.diff = element("a", { class: "tool" }, "Compare the graphs");
+        this.root = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What changed" },
+            element("div", { class: "live-head" }, element("div", { class: "tools" }, this.select, button("Again", () => this.load()), this.diff)),
+            this.note, this.table, this.blank);
+    }
+
+    start() {
+        const range = this.range();
+        const options = CHANGE_SPANS_S.map((seconds) => [String(seconds), `The last ${formatSeconds(seconds)} against as much before`]);
+
+        if (range)
+            options.unshift(["range", `${formatClock(range.from)} – ${formatClock(range.to)} against as much before`]);
+        this.select.replaceChildren(...options.map(([value, text]) => element("option", { value }, text)));
+        this.load();
+    }
+
+    stop() {
+        if (this.controller)
+            this.controller.abort();
+        this.controller = null;
+    }
+
+    // {before, after}: ranges in ms since 1970.
+    sides() {
+        const now = Date.now(), seconds = Number(this.select.value);
+        const after = seconds ? { from: now - seconds * 1000, to: now } : this.range();
+
+        return { before: { from: 2 * after.from - after.to, to: after.from }, after };
+    }
+
+    async load() {
+        this.stop();
+        const controller = this.controller = new AbortController();
+        const { before, after } = this.sides();
+        const text = ({ from, to }) => `${new Date(from).toISOString()}..${new Date(to).toISOString()}`;
+
+        this.diff.href = formatRoute("compare", "", { a: rangeSide(this.side, before), b: rangeSide(this.side, after) });
+        this.table.hidden = true;
+        this.note.replaceChildren();
+        this.blank.replaceChildren(emptyState("Comparing minute by minute …"));
+        try {
+            this.show(await getJson("api/v1/changes", { ...this.target, a: text(before), b: text(after) }, controller.signal));
+        } catch (error) {
+            if (!isAbort(error))
+                this.blank.replaceChildren(errorState(error));
+        }
+    }
+
+    show({ changes, sentences, minutes }) {
+        const said = changes.map(({ sentence }) => sentence);
+        const notes = sentences.filter((sentence) => !said.includes(sentence));
+
+        this.table.hidden = !changes.length;
+        this.note.replaceChildren(...(changes.length ? notes : []).map((text) => element("p", { class: "quiet" }, text)));
+        this.blank.replaceChildren(...changes.length ? [] : [emptyState(notes[0] || "Nothing changed.", notes.slice(1).join(" "))]);
+        this.body.replaceChildren(...changes.map((change) => this.row(change)));
+        setText(this.table.caption, `What changed, of ${minutes.b} minutes against ${minutes.a}`);
+    }
+
+    row({ kind, name, before, after, difference, low, high, q, sentence }) {
+        return element("tr", {}, element("td", { class: "col-what", title: `${name}\n${sentence}` }, element("bdi", { class: "name" }, name),
+            element("span", { class: "pack" }, kind)),
+        element("td", { class: "num" }, PERCENT(before)), element("td", { class: "num" }, PERCENT(after)),
+        element("td", { class: `num ${difference > 0 ? "rose" : "fell"}` }, signed(difference)),
+        element("td", { class: "num" }, `${signed(low)} to ${signed(high)}`), element("td", { class: "num" }, chanceText(q)));
+    }
+}
