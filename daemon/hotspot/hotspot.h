@@ -282,6 +282,11 @@ bool hotspot_thread_is(struct hotspot_vm *vm, uint64_t java_thread, int32_t ns_t
  * for this VM; HOTSPOT_GONE. */
 int hotspot_vm_locks(struct hotspot_vm *vm, struct unwind_locks *ret);
 
+/* Gets where mounted virtual threads of this VM keep their frozen frames. 0. -EAGAIN: not now, such
+ * as before the first virtual thread. -ENOENT: it has none, or in a way that is not known. Call
+ * hotspot_vm_locks() before. HOTSPOT_GONE. */
+int hotspot_vm_frozen(struct hotspot_vm *vm, struct unwind_frozen *ret);
+
 /* Compiles where the threads of this VM keep their requests, for the tracer that it has.
  * *ret_tracer: its name, static; "" where there is none. Reads all classes of the VM: some 10 ms.
  * 0. -ENOENT: no tracer that is known. -EAGAIN: not yet, such as before its first request.

@@ -291,8 +291,8 @@ static int finish_warnings(struct profile *p, struct record *r)
         record_warn(
             r,
             "%llu of %llu samples are of virtual threads that have waited since they began: "
-            "their older frames lie in the heap, and are not read. [...] stands for them, "
-            "and they count as truncated",
+            "their older frames lie in the heap, and could not be read there. [...] stands for "
+            "them, and they count as truncated",
             (unsigned long long)p->truncated_by[UNWIND_END_THREAD], (unsigned long long)p->total);
     if (r->unwarned.count)
         record_warn(r, "there are %s%u more warnings, which are left out here",

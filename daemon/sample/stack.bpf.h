@@ -234,6 +234,7 @@ static __always_inline __u32 walk(struct task_struct *task, struct stack_scratch
 
     if (limit > SAMPLE_USER_MAX)
         limit = SAMPLE_USER_MAX;
+    s->walk.pointer = task->thread.fsbase;
     if (regs->cs != USER_CS_64) {
         s->rec.user_end = UNWIND_END_NO_RULE;
         return 0;

@@ -7,13 +7,7 @@
  */
 #pragma once
 
-#include "unwind/rule_cache.h"
-
-enum unwind_outcome {
-    UNWIND_GO_ON = 0,
-    UNWIND_STOP = 1,   /* w->end says why */
-    UNWIND_SLOWLY = 2, /* the frame at hand is for unwind_step() */
-};
+#include "unwind/frozen.h"
 
 /* Why a run of the hot path ended. */
 enum unwind_fast {
@@ -220,6 +214,8 @@ UNWIND_INLINE int unwind_fast_steps(struct unwind_walk *w, struct unwind_process
     struct unwind_known *k;
     uint64_t low;
 
+    if (w->frozen.high)
+        return UNWIND_SLOWLY;
     if (!w->window_bytes)
         unwind_move_window(w, w->at.sp);
     low = w->window_low;

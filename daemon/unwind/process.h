@@ -73,6 +73,29 @@ struct unwind_locks {
     uint8_t zero;
 };
 
+#define UNWIND_FORWARDINGS 2         /* generations of ZGC */
+#define UNWIND_FORWARDING_PROBES 256 /* entries of a forwarding table that are looked at */
+
+/* Where a mounted virtual thread has its frozen frames, in bytes from the start of each object. A
+ * class is the word that its objects have. */
+struct unwind_frozen {
+    uint64_t thread_class, cont_class;
+    uint64_t chunk_class; /* 0: nothing of all this is known */
+    uint64_t z_bad_mask;  /* address of the mask of bad colours; 0: not generational ZGC */
+    uint64_t z_offset_mask, z_granules;
+    uint64_t z_maps[UNWIND_FORWARDINGS];
+    uint32_t z_forwarding_bytes;
+    uint16_t cont; /* of VirtualThread */
+    uint16_t tail; /* of its Continuation */
+    /* of StackChunk: */
+    uint16_t size, sp, bottom, parent;
+    uint16_t chunk_cont; /* 0: not known */
+    uint16_t words;      /* where its words begin */
+    uint8_t argsize;     /* 1: what lies at @bottom is size - bottom */
+    uint8_t mark_shift;  /* of the class in the mark, with compact headers */
+    uint8_t zero[10];
+};
+
 /* A HotSpot VM. Offsets are in bytes; all zero: not a JVM. */
 struct unwind_vm {
     uint64_t code_low, code_high; /* around all heaps */
@@ -95,6 +118,7 @@ struct unwind_vm {
     uint8_t jvmci;                /* 1: code may be of a JVMCI compiler, such as Graal */
     uint8_t zero[2];
     struct unwind_locks locks;
+    struct unwind_frozen frozen;
 };
 
 struct unwind_process {
@@ -110,5 +134,6 @@ struct unwind_process {
 UNWIND_ASSERT(sizeof(struct unwind_mapping) == 32);
 UNWIND_ASSERT(sizeof(struct unwind_heap) == 32);
 UNWIND_ASSERT(sizeof(struct unwind_locks) == 40);
-UNWIND_ASSERT(sizeof(struct unwind_vm) == 5 * 8 + 4 * 32 + 4 + 16 * 2 + 4 + 4 + 4 + 40);
-UNWIND_ASSERT(sizeof(struct unwind_process) == 32 + 256 + 32 * UNWIND_MAPPINGS_MAX);
+UNWIND_ASSERT(sizeof(struct unwind_frozen) == 8 * 8 + 4 + 8 * 2 + 12);
+UNWIND_ASSERT(sizeof(struct unwind_vm) == 5 * 8 + 4 * 32 + 4 + 16 * 2 + 4 + 4 + 4 + 40 + 96);
+UNWIND_ASSERT(sizeof(struct unwind_process) == 32 + 256 + 96 + 32 * UNWIND_MAPPINGS_MAX);

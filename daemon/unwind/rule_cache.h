@@ -78,3 +78,17 @@ UNWIND_INLINE bool unwind_recall(struct unwind_walk *w, struct unwind_process *p
     }
     return true;
 }
+
+/* Returns w->at as a word of the walk's output. */
+UNWIND_INLINE uint64_t unwind_word(const struct unwind_walk *w)
+{
+    return (w->at.pc & UNWIND_PC_MASK) |
+           (uint64_t)(w->rule.compile_id & UNWIND_ID_MASK) << UNWIND_PC_BITS |
+           (uint64_t)w->rule.kind << UNWIND_KIND_SHIFT;
+}
+
+/* Returns a word of the output that stands for no frame. */
+UNWIND_INLINE uint64_t unwind_mark(enum unwind_mark mark)
+{
+    return (uint64_t)mark | (uint64_t)UNWIND_MARK << UNWIND_KIND_SHIFT;
+}

@@ -31,6 +31,13 @@
 #define UNWIND_STEP_BYTES_MAX (1u << 20) /* no frame is larger */
 #define UNWIND_INTERPRETER_BYTES_MAX 32768 /* from sp to fp of an interpreter frame */
 
+/* What became of some steps. */
+enum unwind_outcome {
+    UNWIND_GO_ON = 0,
+    UNWIND_STOP = 1,   /* w->end says why */
+    UNWIND_SLOWLY = 2, /* the frame at hand is for unwind_step() */
+};
+
 /* More ways to find the caller, besides those of a row. */
 enum unwind_rule_base {
     UNWIND_BASE_INTERPRETER = UNWIND_BASE_COUNT, /* an interpreter frame at fp */
@@ -101,11 +108,29 @@ struct unwind_stub_caller { /* unwind_stub_return() */
     uint8_t first;
 };
 
+/* How a ZForwarding begins. */
+struct unwind_forwarding {
+    uint64_t start, bytes; /* of the memory that its objects were in, as offsets */
+    uint32_t alignment_shift, zero;
+    uint64_t length; /* entries, a power of two */
+};
+
+struct unwind_frozen_words {    /* functions of frozen.h */
+    struct unwind_place resume; /* the carrier's frame behind the chunks */
+    uint64_t high;              /* right behind the frames of the chunk at hand; 0: at none */
+    uint64_t chunk, cont, object, word;
+    struct unwind_forwarding forwarding;
+    int32_t size, sp, bottom;
+    uint8_t chunks; /* so far */
+    uint8_t broken; /* what follows cannot be read */
+};
+
 struct unwind_walk {
     struct unwind_place at, next; /* the frame at hand; its caller, for UNWIND_BASE_DIRECT */
     struct unwind_place back;     /* the frame before it, to step back to */
     uint64_t rax, rbx, r13;       /* as interrupted */
     uint64_t thread;              /* what may be the JavaThread; 0: not known */
+    uint64_t pointer;             /* the thread pointer; 0: not known */
     uint64_t task;                /* process id << 32 | thread id, as flamed numbers them */
     struct unwind_rule rule;
     struct unwind_mapping mapping;       /* what unwind_find_mapping() found */
@@ -130,6 +155,7 @@ struct unwind_walk {
     struct unwind_find find;
     struct unwind_stub_words stub;
     struct unwind_stub_caller caller;
+    struct unwind_frozen_words frozen;
     uint64_t window[UNWIND_WINDOW_BYTES / 8 + 1];
 };
 

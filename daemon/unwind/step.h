@@ -8,7 +8,8 @@
 
 #include "unwind/fast_path.h"
 
-/* Begins a walk of at most @max_words words at these registers. */
+/* Begins a walk of at most @max_words words at these registers. What else the home knows of the
+ * thread, it sets itself. */
 UNWIND_INLINE void unwind_start(struct unwind_walk *w, uint64_t pc, uint64_t sp, uint64_t fp,
                                 uint32_t slot, uint32_t tick, uint32_t max_words)
 {
@@ -27,6 +28,9 @@ UNWIND_INLINE void unwind_start(struct unwind_walk *w, uint64_t pc, uint64_t sp,
     w->failed = 0;
     w->anchored = 0;
     w->wants_thread = 0;
+    w->frozen.high = 0;
+    w->frozen.chunks = 0;
+    w->frozen.broken = 0;
     w->end = UNWIND_END_LIMIT;
     w->window_low = 0;
     w->window_bytes = 0;
@@ -50,20 +54,6 @@ UNWIND_INLINE int unwind_slow_rule(struct unwind_walk *w, struct unwind_process 
      * mapping is met. */
     w->rule.kind = end == UNWIND_END_NO_MAPPING && !w->exact ? UNWIND_MARK : UNWIND_NATIVE;
     return 0;
-}
-
-/* Returns w->at as a word of the walk's output. */
-UNWIND_INLINE uint64_t unwind_word(const struct unwind_walk *w)
-{
-    return (w->at.pc & UNWIND_PC_MASK) |
-           (uint64_t)(w->rule.compile_id & UNWIND_ID_MASK) << UNWIND_PC_BITS |
-           (uint64_t)w->rule.kind << UNWIND_KIND_SHIFT;
-}
-
-/* Returns a word of the output that stands for no frame. */
-UNWIND_INLINE uint64_t unwind_mark(enum unwind_mark mark)
-{
-    return (uint64_t)mark | (uint64_t)UNWIND_MARK << UNWIND_KIND_SHIFT;
 }
 
 /* The two words of an interpreted frame, into w->step. */
@@ -216,6 +206,9 @@ UNWIND_INLINE int unwind_try_step(struct unwind_walk *w, struct unwind_process *
         return UNWIND_STOP;
     }
 
+    if (!w->end && w->rule.kind == UNWIND_MARK && w->rule.base == UNWIND_BASE_DIRECT &&
+        unwind_frozen_begin(w, p) == UNWIND_FROZEN_FOUND)
+        return UNWIND_GO_ON;
     s->word = unwind_word(w);
     if (!w->end && w->rule.kind == UNWIND_INTERPRETED && !unwind_interpreted(w, p))
         w->end = UNWIND_END_MEMORY;
@@ -270,7 +263,7 @@ UNWIND_INLINE int unwind_try_step(struct unwind_walk *w, struct unwind_process *
  * UNWIND_STOP. A walk that its home gives no further step ended at a limit. */
 UNWIND_INLINE int unwind_step(struct unwind_walk *w, struct unwind_process *p, UNWIND_OUT_TYPE out)
 {
-    int outcome = unwind_try_step(w, p, out);
+    int outcome = w->frozen.high ? unwind_frozen_step(w, p, out) : unwind_try_step(w, p, out);
 
     if (outcome == UNWIND_GO_ON)
         w->end = UNWIND_END_LIMIT;

@@ -43,6 +43,7 @@ struct watched {
     uint64_t reads, samples;
     uint64_t wait_ns; /* before the next reading: doubles while walks want what maps do not tell */
     bool jvm;         /* described as one */
+    bool frozen;      /* where its virtual threads keep frozen frames is described, or never is */
     bool pending;     /* some of its files are still being read */
     bool left_out;    /* some of its mappings found no room, */
     bool more;        /* or its files are many, and not all were looked at */
@@ -188,6 +189,7 @@ static void describe(struct unwinding *u, struct watched *w, struct process *p, 
         if (p->jvm == JVM_READY && p->vm && hotspot_vm_unwinding(p->vm, &vm) == 0) {
             what.vm = &vm;
             w->jvm = hotspot_vm_locks(p->vm, &vm.locks) != -EAGAIN;
+            w->frozen = hotspot_vm_frozen(p->vm, &vm.frozen) != -EAGAIN;
         }
         r = feeder_update(u->feeder, &what, &err);
         w->pending = r == FEEDER_PENDING;
@@ -314,6 +316,20 @@ static bool meet(struct watched *w, const struct sample_record *rec, const uint6
     return met;
 }
 
+/* Whether the walk stood before frozen frames, and they were not known to lie anywhere. */
+static bool meets_frozen(const struct watched *w, const struct sample_record *rec,
+                         const uint64_t *frames)
+{
+    const uint64_t frozen = UNWIND_MARK_FROZEN | (uint64_t)UNWIND_MARK << UNWIND_KIND_SHIFT;
+    const uint64_t *words = frames + rec->kernel_count;
+
+    for (uint32_t i = 0; w->jvm && !w->frozen && i < rec->user_count; i++) {
+        if (words[i] == frozen)
+            return true;
+    }
+    return false;
+}
+
 void unwinding_see(struct unwinding *u, struct process *p, const struct sample_record *rec,
                    const uint64_t *frames, bool asked_for, uint64_t now_ns)
 {
@@ -335,7 +351,7 @@ void unwinding_see(struct unwinding *u, struct process *p, const struct sample_r
     if (first || (p->jvm == JVM_READY && !w->jvm) || (w->reads < 2 && age_ns > NSEC_PER_SEC) ||
         (w->reads < 3 && age_ns > 10 * NSEC_PER_SEC))
         wanting = true;
-    wanting |= meet(w, rec, frames) || w->pending;
+    wanting |= meet(w, rec, frames) || meets_frozen(w, rec, frames) || w->pending;
     if (!wanting || (w->reads && now_ns - w->read_ns < w->wait_ns))
         return;
     if (asked_for || first) /* without it no stack of a JVM can be walked */

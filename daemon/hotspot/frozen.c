@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the unwinder must know to read frames of virtual threads out of the heap. */
+#include "hotspot/vm.h"
+
+/* The word that objects of class @klass have. */
+static uint64_t class_word(const struct hotspot_vm *vm, uint64_t klass)
+{
+    const struct name_layout *n = &vm->names;
+
+    if (!n->compact_headers && !n->compressed_klass)
+        return klass;
+    return klass > n->klass_base ? (klass - n->klass_base) >> n->klass_shift : 0;
+}
+
+static bool fits(const struct virtual_layout *v)
+{
+    const uint32_t offsets[] = { v->cont,         v->tail,         v->chunk_size,
+                                 v->chunk_sp,     v->chunk_bottom, v->chunk_argsize,
+                                 v->chunk_parent, v->chunk_cont,   v->chunk_words };
+
+    for (size_t i = 0; i < ARRAY_SIZE(offsets); i++) {
+        if (offsets[i] > UINT16_MAX)
+            return false;
+    }
+    return true;
+}
+
+static int find_frozen(struct hotspot_vm *vm, struct unwind_frozen *ret)
+{
+    const struct virtual_layout *v = &vm->virtual_layout;
+    const struct zgc *z = &vm->zgc;
+
+    if (!fits(v) || !layout_has(vm->layout.thread_vthread) ||
+        (vm->names.coloured_oops && !z->known))
+        return -ENOENT;
+    *ret = (struct unwind_frozen){
+        .thread_class = class_word(vm, v->klass[CLASS_VIRTUAL_THREAD]),
+        .cont_class = class_word(vm, v->klass[CLASS_CONTINUATION]),
+        .chunk_class = class_word(vm, v->klass[CLASS_CHUNK]),
+        .cont = (uint16_t)v->cont,
+        .tail = (uint16_t)v->tail,
+        .size = (uint16_t)v->chunk_size,
+        .sp = (uint16_t)v->chunk_sp,
+        .bottom = (uint16_t)(v->chunk_bottom ? v->chunk_bottom : v->chunk_argsize),
+        .argsize = !v->chunk_bottom,
+        .parent = (uint16_t)v->chunk_parent,
+        .chunk_cont = (uint16_t)v->chunk_cont,
+        .words = (uint16_t)v->chunk_words,
+        .mark_shift = (uint8_t)vm->names.mark_shift,
+    };
+    if (vm->names.coloured_oops) {
+        ret->z_bad_mask = z->bad_mask_at;
+        ret->z_offset_mask = z->offset_mask;
+        ret->z_granules = z->granules;
+        ret->z_forwarding_bytes = (vm->layout.sizeof_ZForwarding + 7) & ~7U;
+        memcpy(ret->z_maps, z->maps, sizeof(ret->z_maps));
+    }
+    return 0;
+}
+
+static int run_frozen(struct hotspot_vm *vm, void *arg)
+{
+    int r;
+
+    memory_begin(&vm->memory);
+    r = virtual_layout_ready(vm);
+    return r == 0 ? find_frozen(vm, arg) : r > 0 ? -EAGAIN : r;
+}
+
+int hotspot_vm_frozen(struct hotspot_vm *vm, struct unwind_frozen *ret)
+{
+    struct unwind_frozen found = { 0 };
+    int r;
+
+    if (vm->layout.jdk < 21 || vm->virtual_layout.unusable)
+        return -ENOENT;
+    r = vm_call(vm, run_frozen, &found, sizeof(found));
+    if (r == 0)
+        *ret = found;
+    if (r == -ESRCH)
+        return HOTSPOT_GONE;
+    return r == 0 || r == -ENOENT ? r : -EAGAIN;
+}
