@@ -8,6 +8,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { KINDS } from "../../web/shared/kinds.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const CATEGORIES = ["java", "interpreter", "jit", "gc", "vm", "native", "kernel"];
@@ -97,6 +98,26 @@ export function groupByRequest(profile, of) {
         .filter(({ frames: [f] }) => !of || (f - base < 2 && new RegExp(of).test(names[f - base].slice(1, -1))));
 
     return { ...profile, frames: [...profile.frames, ...names.map((name) => ({ name, kind: "request" }))], stacks };
+}
+
+// The heatmap format of a profile in the json format: a page that carries its data. Its samples are spread evenly.
+export function heatPage(json) {
+    const strings = [""], frames = [], rows = [], values = [], samples = [];
+    const number = (text) => (strings.includes(text) ? strings.indexOf(text) : strings.push(text) - 1);
+
+    for (const { name, kind, module = "" } of json.frames)
+        frames.push(number(name), KINDS.findIndex(({ id }) => id === kind), number(module), 0, 0);
+    json.stacks.forEach(({ frames: stack, samples: count, value }, row) => {
+        rows.push(0, stack.length, ...stack, count);
+        values.push(value);
+        for (let i = 0; i < count; i++)
+            samples.push([Math.round((i + noise(row, i)) / count * json.meta.seconds * 1000), row]);
+    });
+    samples.sort((a, b) => a[0] - b[0]);
+    const times = samples.flatMap(([ms, row], i) => [ms - (i ? samples[i - 1][0] : 0), row]);
+    const data = { format: "flamed-viewer", version: 1, view: {}, meta: json.meta, quality: json.quality, warnings: [], strings, frames, rows, values, moments: [], times };
+
+    return `<!doctype html><script type="application/json" id="profile">${JSON.stringify(data).replaceAll("<", "\\u003c")}</script>`;
 }
 
 // A start as flamed works it out from two clocks: never quite the same twice.
@@ -387,7 +408,9 @@ export class FakeServer {
         if (!this.recorder)
             return this.problem(response, 404, "no samples of this target are known in that time",
                 "the flight recorder is off or empty; GET /api/v1/captures lists what is stored");
-        return this.send(response, 200, this.profile({ pid, seconds: (to - from) / 1000, shape: pid ? 1 : 0.5 }));
+        const profile = this.profile({ pid, seconds: (to - from) / 1000, shape: pid ? 1 : 0.5 });
+
+        return params.get("format") === "heatmap" ? this.send(response, 200, heatPage(profile), "text/html") : this.send(response, 200, profile);
     }
 
     events(response, begin) {
@@ -462,6 +485,8 @@ export class FakeServer {
             if (capture.by)
                 profile.quality.requests = { named: 600, no_request: 300 };
             profile.moments = capture.moments;
+            if (params.get("format") === "heatmap")
+                return this.send(response, 200, heatPage(profile), "text/html");
             return this.send(response, 200, params.get("by") ? groupByRequest(profile, params.get("operation")) : profile);
         }
         return this.send(response, 200, capture);

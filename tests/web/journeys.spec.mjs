@@ -204,4 +204,47 @@ describe("journeys", { concurrency: 4 }, () => {
         await graphShown(page);
         await close(page);
     });
+
+    nodeTest("threads: by pool with their states, a track each, the flame chart of one, a range of it as a graph", async ({ server, open }) => {
+        const page = await open(`#/jvm/${ORDERS}?tab=threads`);
+        const names = () => page.locator(".threads .name").allTextContents();
+
+        await page.locator(".threads .name").first().waitFor();
+        assert.deepEqual(await names(), ["▸ http-worker-* × 3", "C2 CompilerThread0", "G1 Young RemSet Sampling"]);
+        assert.ok(server.requests.some((r) => /GET \/profile\?pid=4242&.*event=wall&idle=0.*format=heatmap/.test(r)));
+        assert.match(await page.locator(".state-bar").first().getAttribute("aria-label"), /^Java inlined \d+\.\d.%, JVM stubs /);
+        const drawn = () => page.locator(".track").first().evaluate((canvas) => new Set(canvas.getContext("2d").getImageData(0, canvas.height - 1, canvas.width, 1).data).size);
+
+        assert.ok(await drawn() > 3);
+        await page.getByRole("button", { name: "http-worker-" }).click();
+        assert.deepEqual((await names()).slice(0, 2), ["▾ http-worker-* × 3", "http-worker-3"]);
+        assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-expanded")), "true");
+        await page.getByRole("button", { name: "http-worker-2" }).click();
+        await page.locator(".flame-chart h3", { hasText: "http-worker-2" }).waitFor();
+        const box = await page.locator(".track").nth(1).boundingBox();
+
+        await page.mouse.move(box.x + box.width * 0.5, box.y + 8);
+        await page.mouse.down();
+        await page.mouse.move(box.x + box.width * 0.52, box.y + 8, { steps: 2 });
+        await page.mouse.up();
+        const chart = await page.locator(".flame-canvas").boundingBox(), said = [];
+
+        for (let x = chart.x + 5; x < chart.x + chart.width; x += 12) {
+            await page.mouse.move(x, chart.y + 24);
+            said.push(await textOf(page, ".flame-status"));
+        }
+        assert.ok(said.some((text) => /Thread\.run · .*ms from \d+\.\d+ s$/.test(text)), said.join("\n"));
+        await page.locator(".thread-chart .scroll").press("Escape");
+        assert.ok(await page.getByRole("button", { name: "Whole time" }).isDisabled());
+        await page.locator(".thread-chart .scroll").press("+");
+        await page.getByRole("button", { name: "Flame graph of this time" }).click();
+        await page.waitForURL(/from=.*to=/);
+        await graphShown(page);
+        const capture = server.addCapture({ ago: 60000 });
+
+        await page.evaluate((id) => { location.hash = `#/capture/${id}?threads=1`; }, capture.id);
+        await page.locator(".threads .name").first().waitFor();
+        assert.equal(await page.getByRole("button", { name: "Threads", exact: true }).getAttribute("aria-pressed"), "true");
+        await close(page);
+    });
 });

@@ -423,7 +423,7 @@ describe("the page", { concurrency: 4 }, () => {
         assert.ok(b);
         const views = [["node", "#/", ".jvm-link"], ["jvm", `#/jvm/${ORDERS}`, ".panel .facts span"],
             ["sandwich", `#/jvm/${ORDERS}?sw=com.acme.shop.PriceTable.lookup&t=1`, ".change"], ["top", `#/jvm/${ORDERS}?tab=top`, ".live td"],
-            ["memory", `#/jvm/${ORDERS}?tab=memory`, ".memory td"], ["changes", "#/service/Application?tab=changes", ".change-table td"],
+            ["threads", `#/jvm/${ORDERS}?tab=threads`, ".threads .name"], ["memory", `#/jvm/${ORDERS}?tab=memory`, ".memory td"], ["changes", "#/service/Application?tab=changes", ".change-table td"],
             ["service-jvms", "#/service/Application?tab=jvms", ".content .jvm-link"],
             ["captures", "#/captures", ".captures tr td"], ["capture", `#/capture/${c.id}`, ".panel .facts span"],
             ["compare", `#/compare?a=${a.id}&b=${c.id}`, ".change-list li"], ["compare-empty", "#/compare", ".suggestion"], ["health", "#/health", ".card dd"]];

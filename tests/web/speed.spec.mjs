@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { closePage, launch, open, openPage, pageFile, render } from "./browser.mjs";
-import { FakeServer } from "./fake_server.mjs";
+import { FakeServer, makeProfile } from "./fake_server.mjs";
 import { statSync } from "node:fs";
 
 const KEY_MS = 220; // a zoom, and then rest; nothing else may ask for frames
@@ -93,6 +93,15 @@ async function grown(page, nodes) {
     }), nodes);
 }
 
+// 1,000 threads in 20 pools, each sampled once a second for 10 minutes.
+function crowdOfThreads(profile) {
+    const [{ frames: [, ...code] }] = profile.stacks, base = profile.frames.length, pools = "abcdefghijklmnopqrst";
+    const threads = Array.from({ length: 1000 }, (_, i) => ({ name: `[pool-${pools[i % 20]}-thread-${i} tid=${9000 + i}]`, kind: "thread" }));
+    const stacks = Array.from({ length: 2000 }, (_, i) => ({ frames: [base + (i >> 1), ...code.slice(0, code.length - i % 2)], samples: 300, value: 3e11 }));
+
+    return { ...profile, meta: { ...profile.meta, seconds: 600 }, frames: [...profile.frames, ...threads], stacks };
+}
+
 // Crowd: a million samples apart by a thousand threads, which is millions of frames.
 for (const [name, nodes, openLimit, frameLimit] of [["stacks=6000", 40000, 2000, FRAME_MS], ["million", 300000, 4000, 3 * FRAME_MS],
     ["crowd", 4000000, 4000, 3 * FRAME_MS]]) {
@@ -176,6 +185,32 @@ test("the page opens a stored capture of a million samples, and paints soon", { 
         `until the list stands, ${work.open.map(Math.round).join(" ")} ms to open it`);
     assert.ok(work.paint[0] > 0 && work.paint[0] < 600, "first paint"); // 300 ms of the clock is the aim, which a busy machine cannot hold
     assert.ok(Math.min(...work.open) < 4000, "opening");
+    await closePage(page);
+    await server.close();
+});
+
+test("threads over time: 1,000 of them for 10 minutes, by pool and zoomed", { timeout: 120000 }, async (t) => {
+    const server = new FakeServer();
+
+    server.profile = (options) => crowdOfThreads(makeProfile(options));
+    await server.listen();
+    const page = await open(browser, server.url, "#/jvm/4242?tab=threads", { viewport: { width: 1440, height: 900 } });
+
+    await page.locator(".threads .name").first().waitFor();
+    assert.match(await page.locator(".thread-chart .live-note").textContent(), /^1,000.threads in 20.pools/);
+    await page.locator(".threads .name").first().click();
+    await page.waitForTimeout(1000);
+    const frames = [], cpu = await cpuMeter(page);
+
+    for (const key of ["+", "+", "ArrowLeft", "ArrowRight", "-", "-", "+", "+", "+", "+", "+", "ArrowLeft", "Escape"]) {
+        const from = await cpu();
+
+        await page.locator(".thread-chart .scroll").press(key);
+        await page.evaluate(() => new Promise(requestAnimationFrame));
+        frames.push(await cpu() - from);
+    }
+    t.diagnostic(`CPU of the page's thread for a frame: ${frames.map((ms) => ms.toFixed(1)).join(" ")} ms`);
+    assert.ok(quantile(frames, 0.5) < FRAME_MS, `${quantile(frames, 0.5)} ms of CPU for a frame`);
     await closePage(page);
     await server.close();
 });

@@ -17,6 +17,7 @@ import { ProfilePanel } from "../viewer/panel.js";
 import { tooEarlyText } from "./questions.js";
 import { RequestBar, hasRequests } from "./requestbar.js";
 import { formatRoute } from "./route.js";
+import { ThreadChart } from "./threadchart.js";
 import { paramsOfState, stateOfParams } from "../shared/state.js";
 
 // A stored capture by itself.
@@ -32,10 +33,12 @@ export class CaptureView {
         this.eventSelect.addEventListener("change", () => this.showEvent());
         this.locksButton = button("Locks", () => this.toggleLocks(), { "aria-pressed": "false", hidden: true, title: "What threads waited for, as a table" });
         this.requests = new RequestBar({ changed: () => this.showEvent() }, params);
+        this.threads = new ThreadChart(() => ({ path: `api/v1/captures/${this.id}/profile`, params: this.options }), {}, { events: false });
+        this.threadsButton = button("Threads", () => this.toggleThreads(), { "aria-pressed": "false", title: "Pools and threads over time" });
         this.downloadButton = button("Download", () => this.download(), { "aria-haspopup": "menu" });
         this.content = element("div", { class: "content" }, emptyState("Loading the capture …"));
         this.root = element("div", { class: "view" }, element("div", { class: "bar sub" }, this.facts,
-            element("div", { class: "tools" }, this.requests.root, this.eventSelect, this.locksButton, this.downloadButton,
+            element("div", { class: "tools" }, this.requests.root, this.eventSelect, this.threadsButton, this.locksButton, this.downloadButton,
                 element("a", { class: "tool", href: formatRoute("compare", "", { b: id }) }, "Compare"))), this.content);
     }
 
@@ -58,7 +61,9 @@ export class CaptureView {
             await this.loadProfile();
             this.content.replaceChildren(this.early ? this.earlyState() : this.panel.root);
             this.panel.setState(stateOfParams(this.params, this.panel.defaults));
-            if (this.params.get("locks") && this.locks)
+            if (this.params.get("threads"))
+                this.toggleThreads();
+            else if (this.params.get("locks") && this.locks)
                 this.toggleLocks();
             else if (heatState)
                 await this.openHeat(heatState);
@@ -117,8 +122,21 @@ export class CaptureView {
         this.panel.pickMethod(name);
     }
 
+    toggleThreads() {
+        const shown = this.threadsButton.getAttribute("aria-pressed") !== "true";
+
+        this.threadsButton.setAttribute("aria-pressed", String(shown));
+        this.locksButton.setAttribute("aria-pressed", "false");
+        this.content.replaceChildren(shown ? this.threads.root : this.panel.root);
+        if (shown)
+            this.threads.start();
+        this.keep();
+    }
+
     toggleLocks() {
         const shown = !this.locksShown;
+
+        this.threadsButton.setAttribute("aria-pressed", "false");
 
         this.locksButton.setAttribute("aria-pressed", String(shown));
         this.content.replaceChildren(shown ? this.locks.root : this.panel.root);
@@ -171,6 +189,8 @@ export class CaptureView {
             params.set("heat", this.heat.state);
         if (this.locksShown)
             params.set("locks", "1");
+        if (this.threadsButton.getAttribute("aria-pressed") === "true")
+            params.set("threads", "1");
         if (!this.eventSelect.hidden && this.eventSelect.selectedIndex > 0)
             params.set("event", this.eventSelect.value);
         this.app.replaceParams(params);
@@ -183,12 +203,14 @@ export class CaptureView {
 
     stop() {
         this.controller.abort();
+        this.threads.stop();
         if (this.progress)
             this.progress.end();
     }
 
     setTheme(theme) {
         this.panel.setTheme(theme);
+        this.threads.setTheme(theme);
         this.heat.setTheme(theme);
     }
 

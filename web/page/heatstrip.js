@@ -9,7 +9,7 @@ import { countCells, openTimes, profileBetween } from "../shared/ranges.js";
 import { openProfile } from "../shared/tree.js";
 
 // The heatmap format is a page that carries its data, with no "<" in it.
-function dataOfPage(text) {
+export function dataOfPage(text) {
     const from = text.indexOf('id="profile">');
     const to = text.indexOf("</script>", from);
 

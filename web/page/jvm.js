@@ -27,6 +27,7 @@ import { ServiceFacts } from "./servicefacts.js";
 import { endOfRange, serviceTarget } from "./sides.js";
 import { SignalStrip } from "./signalstrip.js";
 import { paramsOfState, stateOfParams } from "../shared/state.js";
+import { ThreadChart } from "./threadchart.js";
 import { Timeline } from "./timeline.js";
 import { TimelineMarks } from "./timelinemarks.js";
 
@@ -70,6 +71,7 @@ export class JvmView {
         this.list = new CaptureList(this.target, {}, "Start one above: it stays here when it is done.");
         this.liveTable = new LiveTable(this.target, { pick: (name) => this.findMethod(name) });
         this.memory = new MemoryTable(this.pid);
+        this.threads = new ThreadChart(() => ({ path: "profile", params: this.rangeParams() }), { range: (from, to) => this.chooseRange({ from, to }) });
         this.changes = new ChangesTable(this.target, this.side, () => this.range);
         this.captureSlot = new CaptureSlot(this.target);
         this.facts = service ? new ServiceFacts(argument, app.banner, { known: () => this.known() }) : new JvmFacts(this.pid, app.banner, { known: () => this.known(), gone: () => this.gone(),
@@ -123,6 +125,7 @@ export class JvmView {
     setTheme(theme) {
         this.panel.setTheme(theme);
         this.heat.setTheme(theme);
+        this.threads.setTheme(theme);
         this.timeline.setTheme(theme);
     }
 
@@ -407,7 +410,7 @@ export class JvmView {
 
     // What stands in place of the flame graph, by tab.
     views() {
-        return { captures: this.list, top: this.liveTable, memory: this.memory, changes: this.changes, jvms: this.facts.jvms };
+        return { captures: this.list, threads: this.threads, top: this.liveTable, memory: this.memory, changes: this.changes, jvms: this.facts.jvms };
     }
 
     stopTabs() {
@@ -470,6 +473,7 @@ export class JvmView {
             x: () => this.captureSlot.toggle(),
             w: () => this.toggleTab("captures"),
             o: () => this.toggleTab("top"),
+            u: () => this.toggleTab("threads"),
             e: () => this.tab === "graph" && this.toggleHeat(),
         };
 

@@ -21,6 +21,7 @@ const PAGE_KEYS = [
     ["l", "live: follow what happens now"],
     ["x", "start a capture"],
     ["o", "top: the hottest methods of now"],
+    ["u", "threads over time, by pool"],
     ["e", "heat map: the samples by moment, to choose some"],
     ["w", "captures of this JVM"],
     ["b", "compare: before and after side by side"],

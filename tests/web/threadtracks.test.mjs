@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads over time: pools, shares of moments, boxes of a flame chart.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { KIND } from "../../web/shared/kinds.js";
+import { openTimes } from "../../web/shared/ranges.js";
+import { openProfile } from "../../web/shared/tree.js";
+import { TrackSums, boxesOf, cellsOf, poolOf, tracksOf } from "../../web/page/threadtracks.js";
+
+test("threads of a pool differ by numbers alone", () => {
+    assert.equal(poolOf("[http-worker-12 tid=4301]"), "http-worker-*");
+    assert.equal(poolOf("[worker-* tid=-654768212]"), "worker-*"); // of the history
+    assert.equal(poolOf("[pool-3-thread-14 tid=1]"), "pool-*-thread-*");
+    assert.equal(poolOf("[main tid=7]"), "main");
+});
+
+// Two workers, of which the first runs a, a, b, then waits for 100 ms, and the second runs a once.
+function workers() {
+    const strings = ["", "[worker-1 tid=11]", "[worker-2 tid=12]", "run", "a", "b", "[park]"];
+    const frames = [[1, KIND.THREAD], [2, KIND.THREAD], [3, KIND.C2], [4, KIND.C2], [5, KIND.INTERPRETED], [6, KIND.PARK]].flatMap(([name, kind]) => [name, kind, 0, 0, 0]);
+    const rows = [0, 3, 0, 2, 3, 2, 2, 1, 4, 1, 2, 1, 5, 1, 0, 3, 1, 2, 3, 1];
+    const profile = openProfile({ format: "flamed-viewer", version: 1, meta: { seconds: 0.2, unit: "nanoseconds", period: 1e7 }, quality: {}, warnings: [],
+        strings, frames, rows, values: [2e7, 1e7, 1e8, 1e7] });
+
+    return { profile, times: openTimes([10, 0, 5, 3, 5, 0, 10, 1, 120, 2]) };
+}
+
+test("pools have their threads, the longest first, and milliseconds by what they were at", () => {
+    const { profile, times } = workers();
+    const { pools, total, endMs } = tracksOf(profile, times);
+
+    assert.deepEqual([pools.length, total, endMs], [1, 140, 200]);
+    assert.deepEqual(pools[0].threads.map(({ name, total: ms }) => [name, ms]), [["[worker-1 tid=11]", 130], ["[worker-2 tid=12]", 10]]);
+    assert.deepEqual([...pools[0].kinds], [[KIND.C2, 30], [KIND.INTERPRETED, 10], [KIND.PARK, 100]]);
+});
+
+test("a moment has what of each sample's time falls into it", () => {
+    const { profile, times } = workers();
+    const [{ threads }] = tracksOf(profile, times).pools;
+    const cells = cellsOf(threads, 0, 200, 4);
+
+    assert.deepEqual([...cells.get(KIND.C2)], [30, 0, 0, 0]);
+    assert.deepEqual([...cells.get(KIND.PARK)], [0, 50, 50, 0]);
+    assert.deepEqual([...cellsOf([threads[1]], 10, 20, 2).get(KIND.C2)], [5, 0]); // a part of one sample
+    assert.deepEqual([...cellsOf(threads, 160, 200, 2).keys()], []);
+});
+
+test("a flame chart joins what goes on, and not what began anew", () => {
+    const { profile, times } = workers();
+    const [{ threads: [first] }] = tracksOf(profile, times).pools;
+    const boxes = boxesOf(profile, first.spans).map(({ from, to, depth, group }) => [profile.groups[group].name, depth, from, to]);
+
+    assert.deepEqual(boxes, [["run", 0, 0, 150], ["a", 1, 0, 20], ["b", 1, 20, 30], ["[park]", 1, 50, 150]]);
+});
+
+test("sums made once say the same as the samples, coarse and fine", () => {
+    const { profile, times } = workers();
+    const { pools: [{ threads }], endMs } = tracksOf(profile, times);
+    const sums = new TrackSums(threads, endMs);
+
+    for (const [from, to, cells] of [[0, 200, 10], [20, 180, 7], [0, 200, 5000], [49, 51, 300], [120, 121, 3]])
+        for (const [kind, wanted] of cellsOf(threads, from, to, cells)) {
+            const got = sums.cells(from, to, cells).get(kind);
+
+            wanted.forEach((ms, c) => assert.ok(Math.abs(ms - got[c]) < 0.06, `${from} to ${to}, part ${c}: ${got[c]} in place of ${ms}`));
+        }
+});

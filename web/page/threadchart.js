@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads over time, by pools: a bar of states and a track each. A pool opens its threads, a thread its flame chart.
+
+import { getText, isAbort } from "./api.js";
+import { paletteOf } from "../shared/colors.js";
+import { element, setText } from "../shared/dom.js";
+import { FlameChart } from "./flamechart.js";
+import { formatSeconds, formatShare, formatValue, plural } from "../shared/format.js";
+import { dataOfPage } from "./heatstrip.js";
+import { KINDS, LEGEND_ORDER } from "../shared/kinds.js";
+import { button, emptyState, errorState } from "./notice.js";
+import { foldFrames } from "../shared/fold.js";
+import { openTimes } from "../shared/ranges.js";
+import { mergeTiers } from "../shared/tiers.js";
+import { TrackSums, tracksOf } from "./threadtracks.js";
+import { openProfile } from "../shared/tree.js";
+
+const TRACK_HEIGHT = 20;
+const CELL = 2; // CSS pixels of a column
+const THREADS_FIRST = 100; // of a pool that was opened
+const DRAG_LEAST_MS = 5;
+const STATES_SAID = 4;
+const THREAD_EVENTS = [["wall", "All of their time"], ["cpu", "CPU time"]];
+
+export class ThreadChart {
+    // @source(): {path, params} of what is shown; @on: {range(from, to)}: ms since 1970, to see its flame graph. null: not.
+    // @events: whether the event can be chosen.
+    constructor(source, on, { events = true } = {}) {
+        Object.assign(this, { source, on, theme: "light", opened: new Set(), rows: [] });
+        this.event = element("select", { class: "tool", "aria-label": "What of the threads", hidden: !events, onchange: () => this.load() },
+            ...THREAD_EVENTS.map(([value, text]) => element("option", { value }, text)));
+        this.idle = element("input", { type: "checkbox", onchange: () => this.load() });
+        this.wholeButton = button("Whole time", () => this.setView(null), { disabled: true, title: "Esc" });
+        this.graphButton = button("Flame graph of this time", () => this.graph(), { disabled: true, hidden: !on.range });
+        this.note = element("p", { class: "quiet live-note" });
+        this.body = element("tbody");
+        this.table = element("table", { class: "list threads", hidden: true }, element("caption", { class: "offscreen" }, "Threads by pool"),
+            element("thead", {}, element("tr", {}, ...[["Pool or thread", "name"], ["Share", "num"], ["States", "states"], ["Over time: drag to zoom", "track"]]
+                .map(([label, kind]) => element("th", { scope: "col", class: kind === "num" ? kind : `col-${kind}` }, label)))), this.body);
+        this.blank = element("div");
+        this.flame = new FlameChart();
+        this.flame.canvas.addEventListener("pointerdown", (event) => this.pressed(event, this.flame.canvas));
+        this.scroller = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Threads" }, this.table, this.blank);
+        this.root = element("div", { class: "content thread-chart", onkeydown: (event) => this.keyed(event) }, element("div", { class: "live-head" }, this.note,
+            element("div", { class: "tools" }, this.event, element("label", { class: "field" }, this.idle, "Idle threads"), this.wholeButton,
+                this.graphButton, button("Again", () => this.load()))), this.scroller, this.flame.root);
+        new ResizeObserver(() => this.draw()).observe(this.scroller);
+        this.observer = new IntersectionObserver((entries) => entries.forEach(({ target, isIntersecting }) => {
+            target.track.isSeen = isIntersecting;
+            if (isIntersecting)
+                this.drawRow(target.track);
+        }), { root: this.scroller, rootMargin: "100px" });
+    }
+
+    start() {
+        this.load();
+    }
+
+    stop() {
+        if (this.controller)
+            this.controller.abort();
+        this.controller = null;
+    }
+
+    setTheme(theme) {
+        this.theme = theme;
+        this.draw();
+        this.flame.setTheme(theme);
+    }
+
+    async load() {
+        this.stop();
+        const controller = this.controller = new AbortController(), { path, params } = this.source();
+        const event = this.event.hidden ? {} : { event: this.event.value };
+
+        this.blank.replaceChildren(...this.tracks ? [] : [emptyState("Loading …")]);
+        try {
+            const data = dataOfPage(await getText(path, { ...params, ...event, ...this.idle.checked ? {} : { idle: 0 }, threads: 1, by: "", format: "heatmap" }, controller.signal));
+
+            this.show(openProfile(data), openTimes(data.times || []));
+        } catch (error) {
+            if (isAbort(error))
+                return;
+            this.tracks = null;
+            this.table.hidden = true;
+            this.blank.replaceChildren(errorState(error));
+        }
+    }
+
+    show(profile, times) {
+        this.profile = mergeTiers(foldFrames(profile)); // the rows stay what they are
+        this.tracks = tracksOf(this.profile, times);
+        this.view = { from: 0, to: Math.max(1, this.tracks.endMs) };
+        this.flame.hide();
+        const { pools, total, endMs } = this.tracks;
+        const count = pools.reduce((sum, { threads }) => sum + threads.length, 0);
+
+        setText(this.note, total > 0 ? `${plural(count, "thread", "threads")} in ${plural(pools.length, "pool", "pools")} · ${formatSeconds(endMs / 1000)} · ` +
+            `${formatValue(total * 1e6, "nanoseconds")} together` : "");
+        this.table.hidden = !pools.length;
+        this.blank.replaceChildren(...pools.length ? [] : [emptyState("No thread was sampled in this time.", "Idle threads are left out, unless you ask for them above.")]);
+        this.fill();
+    }
+
+    fill() {
+        this.observer.disconnect();
+        this.rows = this.tracks.pools.flatMap((pool) => this.rowsOfPool(pool));
+        this.body.replaceChildren(...this.rows.map(({ root }) => root));
+        for (const row of this.rows.filter(({ canvas }) => canvas))
+            this.observer.observe(row.canvas);
+        this.wholeButton.disabled = this.graphButton.disabled = this.isWhole;
+    }
+
+    rowsOfPool(pool) {
+        const isOpen = this.opened.has(pool.name), isOne = pool.threads.length === 1;
+        const label = isOne ? pool.threads[0].name.replace(/^\[| tid=-?\d+\]$/g, "") : `${pool.name} × ${pool.threads.length}`;
+        const head = this.makeRow(label, pool, pool.threads, () => (isOne ? this.choose(pool.threads[0]) : this.toggle(pool)), isOne ? null : isOpen);
+
+        if (!isOpen || isOne)
+            return [head];
+        const shown = pool.threads.slice(0, THREADS_FIRST), more = pool.threads.length - shown.length;
+
+        return [head, ...shown.map((thread) => this.makeRow(thread.name.replace(/^\[| tid=-?\d+\]$/g, ""), thread, [thread], () => this.choose(thread), null, "sub-row")),
+            ...more ? [{ root: element("tr", {}, element("td", { colspan: "4", class: "quiet" }, `and ${plural(more, "thread", "threads")} more, of less`)) }] : []];
+    }
+
+    makeRow(label, track, threads, run, isOpen, kind = "pool-row") {
+        const canvas = element("canvas", { class: "track", "aria-hidden": "true" });
+        const states = LEGEND_ORDER.filter((k) => track.kinds.get(k)).map((k) => [k, track.kinds.get(k)]).sort((a, b) => b[1] - a[1]);
+        const said = states.slice(0, STATES_SAID).map(([k, ms]) => `${KINDS[k].label} ${formatShare(ms, track.total)}`).join(", ");
+        const bar = element("span", { class: "state-bar", role: "img", "aria-label": said, title: said }, ...states.map(([k, ms]) => {
+            const part = element("span", { class: `kind-${KINDS[k].id}` });
+
+            part.style.flexGrow = String(ms / track.total);
+            return part;
+        }));
+        const root = element("tr", { class: kind }, element("td", { class: "col-name" }, element("button", {
+            type: "button", class: "name", title: label, "aria-expanded": isOpen === null ? null : String(isOpen), onclick: run,
+        }, (isOpen === null ? "" : isOpen ? "▾ " : "▸ ") + label)), element("td", { class: "num" }, formatShare(track.total, this.tracks.total)),
+        element("td", { class: "col-states" }, bar), element("td", { class: "col-track" }, canvas));
+        const row = { root, canvas, threads, isSeen: false };
+
+        canvas.track = row;
+        canvas.addEventListener("pointerdown", (event) => this.pressed(event, canvas));
+        return row;
+    }
+
+    toggle(pool) {
+        const focused = document.activeElement;
+        const at = this.rows.findIndex(({ root }) => root.contains(focused));
+
+        if (!this.opened.delete(pool.name))
+            this.opened.add(pool.name);
+        this.fill();
+        if (at >= 0)
+            this.rows[at].root.querySelector("button").focus({ preventScroll: true });
+    }
+
+    choose(thread) {
+        this.flame.show(this.profile, thread, this.view, this.theme);
+    }
+
+    // ---- time ----
+
+    get isWhole() {
+        return !this.view || (this.view.from <= 0 && this.view.to >= this.tracks.endMs);
+    }
+
+    // null: all of it.
+    setView(view) {
+        this.view = view || { from: 0, to: Math.max(1, this.tracks.endMs) };
+        this.wholeButton.disabled = this.graphButton.disabled = this.isWhole;
+        this.draw();
+        if (this.flame.thread)
+            this.flame.draw(this.view);
+    }
+
+    graph() {
+        const start = Date.parse(this.profile.meta.start);
+
+        this.on.range(start + this.view.from, start + this.view.to);
+    }
+
+    pressed(event, canvas) {
+        const box = canvas.getBoundingClientRect(), { view } = this;
+        const timeAt = (x) => view.from + Math.min(1, Math.max(0, (x - box.left) / box.width)) * (view.to - view.from);
+        const first = timeAt(event.clientX);
+
+        canvas.setPointerCapture(event.pointerId);
+        canvas.addEventListener("pointerup", ({ clientX }) => {
+            const last = timeAt(clientX), from = Math.min(first, last), to = Math.max(first, last);
+
+            if (to - from >= Math.max(DRAG_LEAST_MS, (view.to - view.from) / 200))
+                this.setView({ from, to });
+        }, { once: true });
+    }
+
+    keyed(event) {
+        const { view } = this;
+
+        if (!this.tracks || event.target.closest("select, input") || event.ctrlKey || event.metaKey || event.altKey)
+            return;
+        const length = view.to - view.from, middle = view.from + length / 2;
+        const clamp = (from, wide) => ({ from: Math.max(0, Math.min(from, this.tracks.endMs - wide)), to: Math.min(this.tracks.endMs, Math.max(wide, from + wide)) });
+        const moves = { "+": () => clamp(middle - length / 4, length / 2), "-": () => clamp(middle - length, Math.min(2 * length, this.tracks.endMs)),
+            ArrowLeft: () => clamp(view.from - length / 4, length), ArrowRight: () => clamp(view.from + length / 4, length), Escape: () => null };
+
+        if (!moves[event.key] || (event.key === "Escape" && this.isWhole))
+            return;
+        this.setView(moves[event.key]());
+        event.preventDefault();
+        event.stopPropagation();
+    }
+
+    // ---- drawing ----
+
+    draw() {
+        for (const row of this.rows)
+            if (row.isSeen)
+                this.drawRow(row);
+    }
+
+    // Columns of states, as high as the share of the threads that were in them; of CPU time, as of the most that there was.
+    drawRow(row) {
+        const { canvas, threads } = row, sums = row.sums || (row.sums = new TrackSums(threads, Math.max(1, this.tracks.endMs)));
+        const width = canvas.clientWidth, scale = devicePixelRatio || 1, ctx = canvas.getContext("2d");
+        const cells = Math.max(1, Math.floor(width / CELL)), palette = paletteOf(this.theme);
+        const { from, to } = this.view, cellMs = (to - from) / cells;
+        const kinds = sums.cells(from, to, cells);
+        const heights = new Float64Array(cells), bottoms = new Float64Array(cells);
+
+        canvas.width = Math.round(width * scale);
+        canvas.height = Math.round(TRACK_HEIGHT * scale);
+        ctx.setTransform(scale, 0, 0, scale, 0, 0);
+        for (const sums of kinds.values())
+            sums.forEach((ms, c) => { heights[c] += ms; });
+        const most = Math.max(cellMs / 4, heights.reduce((a, b) => Math.max(a, b), 0));
+
+        for (const kind of LEGEND_ORDER) {
+            const sums = kinds.get(kind);
+
+            if (!sums)
+                continue;
+            ctx.fillStyle = palette.kind(kind);
+            for (let c = 0; c < cells; c++) {
+                const h = sums[c] / most * TRACK_HEIGHT;
+
+                if (h > 0)
+                    ctx.fillRect(c * CELL, TRACK_HEIGHT - bottoms[c] - h, CELL, h);
+                bottoms[c] += h;
+            }
+        }
+    }
+}
