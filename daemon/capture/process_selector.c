@@ -186,28 +186,28 @@ int32_t target_single_pid(const struct target *t)
     return t->pid_count == 1 ? t->pids[0] : 0;
 }
 
-struct jvm_count {
+struct jvm_list {
     const struct target *target;
-    size_t count;
-    int32_t host_pid;
+    struct process **jvms;
+    size_t max, count;
 };
 
-static int count_jvm(void *cookie, struct process *p)
+static int list_jvm(void *cookie, struct process *p)
 {
-    struct jvm_count *n = cookie;
+    struct jvm_list *l = cookie;
 
-    if (!p->exited && !p->zombie && p->jvm != JVM_NO && target_matches(n->target, p)) {
-        n->count++;
-        n->host_pid = p->id.host_pid;
+    if (!p->exited && !p->zombie && p->jvm != JVM_NO && target_matches(l->target, p)) {
+        if (l->count < l->max)
+            l->jvms[l->count] = p;
+        l->count++;
     }
     return 0;
 }
 
-size_t target_jvms(const struct target *t, struct discover *d, struct process **ret)
+size_t target_jvms(const struct target *t, struct discover *d, struct process **ret, size_t max)
 {
-    struct jvm_count n = { .target = t };
+    struct jvm_list l = { .target = t, .jvms = ret, .max = max };
 
-    discover_each(d, count_jvm, &n);
-    *ret = n.count == 1 ? discover_find(d, n.host_pid) : NULL;
-    return n.count;
+    discover_each(d, list_jvm, &l);
+    return l.count;
 }

@@ -38,8 +38,9 @@ const char *target_scope(const struct target *t);
 void target_main_selector(const struct target *t, char ret[TARGET_MAIN_BYTES]);
 /* Returns the one pid it names, else 0. */
 int32_t target_single_pid(const struct target *t);
-/* Returns how many living JVMs belong to it. *ret: the one, borrowed from @d, else NULL. */
-size_t target_jvms(const struct target *t, struct discover *d, struct process **ret);
+/* Returns how many living JVMs belong to it, and writes the first @max of them, borrowed from @d.
+ */
+size_t target_jvms(const struct target *t, struct discover *d, struct process **ret, size_t max);
 /* As a person would say it: "pid 4242 (Main)", "the whole node". Clean text. */
 void target_describe(const struct target *t, struct discover *d, char *buf, size_t size);
 

@@ -73,13 +73,13 @@ int capture_choose_names(struct captures *captures, struct capture *c, struct er
 {
     const struct preflight_step *obstacle;
     struct preflight f;
-    struct process *p;
+    struct process *p = NULL;
     size_t count;
     uint32_t mode = c->names.symbols == SYMBOLS_PERFMAP ? ATTACH_PERFMAP : ATTACH_LOAD;
 
     if (!is_asked(c))
         return 0;
-    count = target_jvms(c->target, captures->discover, &p);
+    count = target_jvms(c->target, captures->discover, &p, 1);
     if (count > 1) {
         error_parameter(err, "symbols", -EINVAL,
                         "symbols=%s is for one JVM, and %zu are selected here",

@@ -23,49 +23,64 @@ static int refuse(int32_t pid, const char *why, const char *remedy, struct error
     return BACKEND_CONFLICT;
 }
 
-/* Returns the one JVM of @c. NULL with @err: it has none, or several. */
-static struct process *single_jvm(struct captures *captures, const struct capture *c,
-                                  const char *what, const char *parameter, struct error *err)
+/* Writes the JVMs of @c to @ret. Returns how many; 0 with @err: it has none, or too many. */
+static size_t selected_jvms(const struct capture *c, struct process *ret[AGENT_JVMS_MAX],
+                            const char *what, const char *parameter, struct error *err)
 {
-    struct process *p;
-    size_t count = target_jvms(c->target, captures->discover, &p);
+    size_t count = target_jvms(c->target, c->captures->discover, ret, AGENT_JVMS_MAX);
 
-    if (p)
-        return p;
+    if (count > 0 && count <= AGENT_JVMS_MAX)
+        return count;
     if (count)
-        error_parameter(err, parameter, -EINVAL, "%s is for one JVM, and %zu are selected here",
-                        what, count);
+        error_parameter(err, parameter, -EINVAL, "%s is for %d JVMs at most, and %zu are selected",
+                        what, AGENT_JVMS_MAX, count);
     else
-        error_parameter(err, parameter, -EINVAL,
-                        "%s is for one JVM, and what is selected is no JVM", what);
-    error_remedy(err, "choose one by pid=, or " REMEDY_PROBE);
-    return NULL;
+        error_parameter(err, parameter, -EINVAL, "%s is for JVMs, and what is selected is none",
+                        what);
+    error_remedy(err, "choose them by pid=, or " REMEDY_PROBE);
+    return 0;
 }
 
-int agent_sampling_begin(struct capture_event *e, const char *what, const char *parameter,
-                         struct error *err)
+/* Plans to load the agent into @p. */
+static int plan(struct capture_event *e, struct process *p, struct error *err)
 {
-    struct capture *c = e->capture;
-    struct captures *captures = c->captures;
+    struct captures *captures = e->capture->captures;
     struct agent_sampling *a = e->state;
+    struct agent_jvm *j = &a->jvms[a->count];
     const struct preflight_step *obstacle;
-    struct process *p = single_jvm(captures, c, what, parameter, err);
     struct preflight f;
 
-    if (!p)
-        return BACKEND_CONFLICT;
     discover_refresh(captures->discover, p);
-    preflight_process(captures->attaching, target_viewer(c->target), p, &f);
+    preflight_process(captures->attaching, target_viewer(e->capture->target), p, &f);
     obstacle = preflight_obstacle(&f, ATTACH_LOAD);
     if (obstacle && !preflight_passes(p, &f))
         return refuse(p->id.host_pid, obstacle->reason, obstacle->remedy, err);
     if (p->jvm == JVM_READY && p->jdk < AGENT_JDK_MIN)
         return refuse(p->id.host_pid, "JDK 11 is the first that samples for agents",
                       "use JDK 11 or later", err);
-    a->id = p->id;
-    a->attachment = attachment_take_sampling(captures->attaching, p, e->period);
-    if (!a->attachment)
+    j->id = p->id;
+    j->attachment = attachment_take_sampling(captures->attaching, p, e->period);
+    if (!j->attachment)
         return -ENOMEM;
+    a->count++;
+    return 0;
+}
+
+int agent_sampling_begin(struct capture_event *e, const char *what, const char *parameter,
+                         struct error *err)
+{
+    struct capture *c = e->capture;
+    struct process *jvms[AGENT_JVMS_MAX];
+    size_t count = selected_jvms(c, jvms, what, parameter, err);
+
+    if (!count)
+        return BACKEND_CONFLICT;
+    for (size_t i = 0; i < count; i++) {
+        int r = plan(e, jvms[i], err);
+
+        if (r != 0)
+            return r;
+    }
     if (c->names.symbols != SYMBOLS_NONE && !c->names.later)
         snprintf(c->meta.symbols, sizeof(c->meta.symbols),
                  "memory: names are read from the JVM's own memory, the agent samples alone");
@@ -82,49 +97,73 @@ void agent_sampling_hold(const struct capture_event *e, const struct proc_id *p)
     const struct agent_sampling *a = e->state;
 
     (void)p;
-    probe_table_want(&e->capture->captures->agents, &a->id, PROBE_NO_SET);
+    for (size_t i = 0; i < a->count; i++)
+        probe_table_want(&e->capture->captures->agents, &a->jvms[i].id, PROBE_NO_SET);
 }
 
-/* Has the probe put into the agent, which has begun. 0, or an outcome with @err. */
-static int put_probe(struct agent_sampling *a, struct captures *captures, uint64_t now_ns,
+/* Has the probe put into the agent of @j, which has begun. 0, or an outcome with @err. */
+static int put_probe(struct agent_jvm *j, struct captures *captures, uint64_t now_ns,
                      struct error *err)
 {
-    struct process *p = discover_find(captures->discover, a->id.host_pid);
+    struct process *p = discover_find(captures->discover, j->id.host_pid);
     const struct probe_env env = captures_probe_env(captures);
     struct error why = ERROR_NULL;
     int r;
 
-    if (!p || p->exited || !proc_id_equal(&p->id, &a->id))
+    if (!p || p->exited || !proc_id_equal(&p->id, &j->id))
         return 0; /* what it allocated until then is there */
-    if (!a->since_ns)
+    if (!j->since_ns)
         unwinding_again(captures->unwinding, p, now_ns); /* the agent is mapped now */
     r = probe_table_put(&captures->agents, &env, p, PROBE_NO_SET, /* what= */ NULL,
                         /* until_ns= */ 0, &why);
     if (r < 0 && r != -EAGAIN && r != -EINPROGRESS && r != -ESRCH)
         return refuse(p->id.host_pid, why.msg, why.remedy[0] ? why.remedy : REMEDY_PROBE, err);
-    if (r == 0 && !a->since_ns)
-        a->since_ns = clock_monotonic_ns();
+    if (r == 0 && !j->since_ns)
+        j->since_ns = clock_monotonic_ns();
     return 0;
+}
+
+static int poll_jvm(struct agent_jvm *j, struct captures *captures, uint64_t now_ns,
+                    struct error *err)
+{
+    const struct error *problem;
+
+    switch (attachment_state(j->attachment)) {
+    case ATTACHMENT_READY:
+        return put_probe(j, captures, now_ns, err);
+    case ATTACHMENT_FAILED:
+        problem = attachment_problem(j->attachment);
+        if (j->since_ns)
+            return 0; /* the JVM ended it; said at the end */
+        return refuse(j->id.host_pid, problem->msg, problem->remedy, err);
+    default:
+        return 0;
+    }
 }
 
 int agent_sampling_poll(struct capture_event *e, uint64_t now_ns, struct error *err)
 {
     struct agent_sampling *a = e->state;
-    const struct error *problem;
+    size_t left = 0;
 
-    if (!a->attachment)
-        return 0;
-    switch (attachment_state(a->attachment)) {
-    case ATTACHMENT_READY:
-        return put_probe(a, e->capture->captures, now_ns, err);
-    case ATTACHMENT_FAILED:
-        problem = attachment_problem(a->attachment);
-        if (a->since_ns)
-            return 0; /* the JVM ended it; said at the end */
-        return refuse(a->id.host_pid, problem->msg, problem->remedy, err);
-    default:
-        return 0;
+    for (size_t i = 0; i < a->count; i++)
+        left += !a->jvms[i].left_out;
+    for (size_t i = 0; i < a->count; i++) {
+        struct agent_jvm *j = &a->jvms[i];
+        struct error why = ERROR_NULL;
+        int r = j->left_out ? 0 : poll_jvm(j, e->capture->captures, now_ns, &why);
+
+        if (r != 0 && left == 1) {
+            *err = why;
+            return r;
+        }
+        if (r != 0) {
+            j->left_out = true;
+            left--;
+            record_warn(e->capture->record, "%s; it is not in this profile", why.msg);
+        }
     }
+    return 0;
 }
 
 int agent_sampling_prepare(struct capture_event *e, struct process *p, struct error *err)
@@ -132,46 +171,70 @@ int agent_sampling_prepare(struct capture_event *e, struct process *p, struct er
     const struct agent_sampling *a = e->state;
     uint64_t now_ns = clock_monotonic_ns();
     int r = agent_sampling_poll(e, now_ns, err);
+    bool all = true;
 
     (void)p;
-    if (r != 0 || a->since_ns || now_ns - e->capture->asked_ns >= CAPTURE_PREPARE_NS)
+    for (size_t i = 0; i < a->count; i++)
+        all = all && (a->jvms[i].since_ns || a->jvms[i].left_out);
+    if (r != 0 || all || now_ns - e->capture->asked_ns >= CAPTURE_PREPARE_NS)
         return r;
     return error_set(err, -EINPROGRESS, "the JVM is still loading the agent");
+}
+
+const char *agent_jvm_prefix(const struct agent_sampling *a, const struct agent_jvm *j,
+                             char buf[AGENT_JVM_BYTES])
+{
+    buf[0] = 0;
+    if (a->count > 1)
+        snprintf(buf, AGENT_JVM_BYTES, "process %d: ", j->id.host_pid);
+    return buf;
+}
+
+static void settle_jvm(struct capture *c, const struct agent_jvm *j, const char *whose)
+{
+    const struct error *problem = attachment_problem(j->attachment);
+    uint64_t now, asked;
+
+    if (!j->since_ns)
+        record_warn(c->record,
+                    "%sthe agent was not there when the capture ended: the JVM had not answered; "
+                    "nothing that it allocated is in this profile",
+                    whose);
+    else if (j->since_ns - MIN(j->since_ns, c->start_ns) > AGENT_LATE_NS)
+        record_warn(c->record,
+                    "%sthe agent was there %.1f s after the capture began: what was allocated "
+                    "before is not in this profile",
+                    whose, (double)(j->since_ns - c->start_ns) / NSEC_PER_SEC);
+    if (j->since_ns && problem->msg[0])
+        record_warn(c->record, "%sthe agent ended before the capture: %s", whose, problem->msg);
+    attachment_interval(j->attachment, &asked, &now);
+    if ((double)now > AGENT_COARSER * (double)asked)
+        record_warn(
+            c->record,
+            "%sat the end objects were drawn every %llu KiB and not every %llu KiB, so that there "
+            "are at most 1,000 samples a second; the sum of bytes is not changed by that",
+            whose, (unsigned long long)(now >> 10), (unsigned long long)(asked >> 10));
 }
 
 void agent_sampling_settle(struct capture_event *e, uint64_t end_ns)
 {
     const struct agent_sampling *a = e->state;
-    struct capture *c = e->capture;
-    const struct error *problem;
-    uint64_t now, asked;
+    char prefix[AGENT_JVM_BYTES];
 
     (void)end_ns;
-    if (!a->attachment)
-        return;
-    problem = attachment_problem(a->attachment);
-    if (!a->since_ns)
-        record_warn(c->record, "the agent was not there when the capture ended: the JVM had not "
-                               "answered; nothing that it allocated is in this profile");
-    else if (a->since_ns - MIN(a->since_ns, c->start_ns) > AGENT_LATE_NS)
-        record_warn(c->record,
-                    "the agent was there %.1f s after the capture began: what was allocated before "
-                    "is not in this profile",
-                    (double)(a->since_ns - c->start_ns) / NSEC_PER_SEC);
-    if (a->since_ns && problem->msg[0])
-        record_warn(c->record, "the agent ended before the capture: %s", problem->msg);
-    attachment_interval(a->attachment, &asked, &now);
-    if ((double)now > AGENT_COARSER * (double)asked)
-        record_warn(
-            c->record,
-            "at the end objects were drawn every %llu KiB and not every %llu KiB, so that there "
-            "are at most 1,000 samples a second; the sum of bytes is not changed by that",
-            (unsigned long long)(now >> 10), (unsigned long long)(asked >> 10));
+    for (size_t i = 0; i < a->count; i++) {
+        const struct agent_jvm *j = &a->jvms[i];
+
+        if (!j->left_out)
+            settle_jvm(e->capture, j, agent_jvm_prefix(a, j, prefix));
+    }
 }
 
 void agent_sampling_release(struct capture_event *e)
 {
     struct agent_sampling *a = e->state;
 
-    a->attachment = attachment_release(e->capture->captures->attaching, a->attachment);
+    for (size_t i = 0; i < a->count; i++)
+        a->jvms[i].attachment =
+            attachment_release(e->capture->captures->attaching, a->jvms[i].attachment);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Event live: samples of objects wait for the end, which says whose objects are alive. */
+/* Event live: samples of objects are kept until the end, where each JVM says which are alive. */
 #include "capture/source/agent_sampling.h"
 
 #include "attach/attachment.h"
@@ -7,8 +7,8 @@
 #include "capture/live.h"
 
 struct objects {
-    struct agent_sampling agent; /* first */
-    struct live *live;
+    struct agent_sampling agent;       /* first */
+    struct live *live[AGENT_JVMS_MAX]; /* of the JVM with this number: agents count objects alike */
 };
 
 static int objects_begin(struct capture_event *e, struct error *err)
@@ -16,35 +16,43 @@ static int objects_begin(struct capture_event *e, struct error *err)
     struct objects *o = e->state;
     int r = agent_sampling_begin(e, "event=live", "event", err);
 
-    if (r == 0)
-        r = live_new(&o->live);
-    if (r == 0)
-        attachment_take_live(o->agent.attachment);
+    for (size_t i = 0; i < o->agent.count && r == 0; i++) {
+        r = live_new(&o->live[i]);
+        if (r == 0)
+            attachment_take_live(o->agent.jvms[i].attachment);
+    }
     return r;
 }
 
 static void objects_keep(struct capture_event *e, const struct incoming *in,
                          const struct profile_sample *s, const uint32_t *frames, size_t n)
 {
-    struct capture *c = e->capture;
+    struct record *record = e->capture->record;
     struct objects *o = e->state;
     struct live_sample kept = { in->rec->object, in->rec->collections, *s };
     uint32_t stack;
+    size_t i = 0;
 
-    if (record_hold(c->record, frames, n, &stack) != 0)
+    while (i < o->agent.count && !proc_id_equal(&o->agent.jvms[i].id, &in->process->id))
+        i++;
+    if (i == o->agent.count || record_hold(record, frames, n, &stack) != 0)
         return;
     kept.sample.stack = stack;
-    if (!live_keep(o->live, o->agent.attachment, &kept))
-        record_drop(c->record, 1);
+    if (!live_keep(o->live[i], o->agent.jvms[i].attachment, &kept))
+        record_drop(record, 1);
 }
 
 static void objects_ended(struct capture_event *e)
 {
     struct objects *o = e->state;
-    struct process *p = discover_find(e->capture->captures->discover, o->agent.id.host_pid);
 
-    if (p && !p->exited && proc_id_equal(&p->id, &o->agent.id))
-        live_look(o->live, o->agent.attachment, p->vm);
+    for (size_t i = 0; i < o->agent.count; i++) {
+        const struct agent_jvm *j = &o->agent.jvms[i];
+        struct process *p = discover_find(e->capture->captures->discover, j->id.host_pid);
+
+        if (p && !p->exited && proc_id_equal(&p->id, &j->id))
+            live_look(o->live[i], j->attachment, p->vm);
+    }
 }
 
 struct settling {
@@ -81,36 +89,41 @@ static void settle(void *cookie, const struct live_sample *s, uint32_t objects, 
     record_sample(to->c->record, &sample, to->frames + !to->frames[0], n + !!to->frames[0]);
 }
 
-static void warn(struct capture *c, const struct objects *o, const struct live_found *f)
+/* Warns of what @f, of @j, lacks. @whose: as agent_jvm_prefix(). */
+static void warn(struct capture *c, const struct agent_jvm *j, const char *whose,
+                 const struct live_found *f)
 {
     if (!f->looked) {
-        if (o->agent.since_ns)
-            record_warn(c->record, "nothing is known of what is alive: at the end the agent or the "
-                                   "JVM was gone, or did not answer");
+        if (j->since_ns)
+            record_warn(c->record,
+                        "%snothing is known of what is alive: at the end the agent or the JVM was "
+                        "gone, or did not answer",
+                        whose);
         return;
     }
     if (!f->any_looked_at && f->alive)
         record_warn(c->record,
-                    "no collection has looked at these objects since they were allocated, so all "
-                    "count as alive; take more seconds, or have the JVM collect (jcmd PID GC.run)");
+                    "%sno collection has looked at these objects since they were allocated, so all "
+                    "count as alive; take more seconds, or have the JVM collect (jcmd PID GC.run)",
+                    whose);
     else if (f->any_looked_at && !f->collections)
         record_warn(c->record,
-                    "this JVM does not count its collections, so objects have no age. Objects that "
-                    "none has looked at are left out (%llu samples)",
-                    (unsigned long long)f->young);
+                    "%sthis JVM does not count its collections, so objects have no age. Objects "
+                    "that none has looked at are left out (%llu samples)",
+                    whose, (unsigned long long)f->young);
     else if (f->any_looked_at)
         record_warn(c->record,
-                    "%u collection%s begun during it. Objects that none has looked at are left out "
-                    "(%llu samples): nothing tells whether they are reachable",
-                    f->collections, f->collections == 1 ? " has" : "s have",
+                    "%s%u collection%s begun during it. Objects that none has looked at are left "
+                    "out (%llu samples): nothing tells whether they are reachable",
+                    whose, f->collections, f->collections == 1 ? " has" : "s have",
                     (unsigned long long)f->young);
     if (f->thinned)
         record_warn(c->record,
-                    "more than %u objects were to be followed: a random share of them was, and "
+                    "%smore than %u objects were to be followed: a random share of them was, and "
                     "counts for the others. The sum of bytes is not changed by that",
-                    STREAM_LIVE_MAX);
+                    whose, STREAM_LIVE_MAX);
     if (f->missed)
-        record_warn(c->record, "the agent had no memory or place to follow %llu objects",
+        record_warn(c->record, "%sthe agent had no memory or place to follow %llu objects", whose,
                     (unsigned long long)f->missed);
 }
 
@@ -119,32 +132,41 @@ static void objects_settle(struct capture_event *e, uint64_t end_ns)
     struct capture *c = e->capture;
     _cleanup_free_ struct settling *to = calloc(1, sizeof(*to));
     struct objects *o = e->state;
-    struct live_found found;
+    char prefix[AGENT_JVM_BYTES];
 
-    (void)end_ns;
     agent_sampling_settle(e, end_ns);
     if (!to)
         return;
     to->c = c;
     to->table = c->captures->frames;
-    live_each(o->live, settle, to, &found);
-    warn(c, o, &found);
+    for (size_t i = 0; i < o->agent.count; i++) {
+        const struct agent_jvm *j = &o->agent.jvms[i];
+        struct live_found found;
+
+        live_each(o->live[i], settle, to, &found);
+        warn(c, j, agent_jvm_prefix(&o->agent, j, prefix), &found);
+    }
 }
 
 static size_t objects_kept(const struct capture_event *e)
 {
     const struct objects *o = e->state;
+    size_t count = 0;
 
-    return live_count(o->live);
+    for (size_t i = 0; i < o->agent.count; i++)
+        count += live_count(o->live[i]);
+    return count;
 }
 
 static void objects_release(struct capture_event *e)
 {
     struct objects *o = e->state;
 
-    if (o->live)
-        attachment_leave_live(o->agent.attachment);
-    o->live = live_free(o->live);
+    for (size_t i = 0; i < o->agent.count; i++) {
+        if (o->live[i])
+            attachment_leave_live(o->agent.jvms[i].attachment);
+        o->live[i] = live_free(o->live[i]);
+    }
     agent_sampling_release(e);
 }
 

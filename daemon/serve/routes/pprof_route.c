@@ -20,7 +20,7 @@ static const char INDEX[] =
     "<a href=\"allocs?seconds=10\">allocs</a>: allocation; take the same, and are empty without "
     "seconds</li>\n"
     "<li><a href=\"heap?seconds=10\">heap</a>: objects allocated in that time that are still "
-    "reachable; of one JVM, into which an agent is loaded</li>\n"
+    "reachable; of up to 8 JVMs, into which an agent is loaded</li>\n"
     "<li><a href=\"goroutine\">goroutine</a>: empty</li>\n"
     "</ul>\n</body></html>\n";
 

@@ -320,9 +320,9 @@ static const struct route ROUTES[] = {
       .waits = true, .handle = handle_pprof_event, .finish = finish_pprof, .audit = AUDIT_CAPTURE,
       .doc = { .id = "getPprofHeap",
                .summary = "Sample objects that stay on the Java heap",
-               .text = "As `event=live`, of one JVM: objects that were allocated in those seconds "
-                       "and are still reachable. An agent is loaded into the JVM. `inuse_objects` "
-                       "counts objects." PPROF_TEXT,
+               .text = "As `event=live`, of up to 8 JVMs: objects that were allocated in those "
+                       "seconds and are still reachable. An agent is loaded into each JVM. "
+                       "`inuse_objects` counts objects." PPROF_TEXT,
                .answer = "pprof with the sample types of Go programs.",
                .types = "application/octet-stream",
                .problems = "400 403 404 413 503" } },
