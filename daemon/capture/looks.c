@@ -17,7 +17,6 @@
 #define PATIENCE_MIN_NS (2 * NSEC_PER_SEC)
 #define PATIENCE_MAX_NS (16 * NSEC_PER_SEC) /* after that it stays as it is */
 #define READ_BYTES ((size_t)64 << 10)
-#define PLACE_FRAMES_MAX 16384
 
 /* A stack where a thread waits, of a sample of an event of the flight. */
 struct found {
@@ -51,7 +50,7 @@ static void put_held(struct looks *l, const struct looked_thread *t, uint32_t st
                      struct found *f, enum looked_state state, uint64_t ns)
 {
     f->frames = l->frames;
-    f->n = record_held(l->stacks, stack, l->frames, PLACE_FRAMES_MAX);
+    f->n = record_held(l->stacks, stack, l->frames, LOOKS_FRAMES_MAX);
     put_sample(l, t, f, state, t->looked_ns, ns, 1);
 }
 
@@ -77,7 +76,7 @@ int looks_new(const struct looks_opts *o, struct looks **ret)
     l->threads.put = put;
     l->threads.cookie = l;
     l->walks = LOOKS_WALKS_MAX;
-    l->frames = calloc(PLACE_FRAMES_MAX, sizeof(*l->frames));
+    l->frames = calloc(LOOKS_FRAMES_MAX, sizeof(*l->frames));
     if (!l->frames || record_new(o->frames, /* max_samples= */ 2, &l->stacks) < 0) {
         looks_free(l);
         return -ENOMEM;

@@ -14,6 +14,7 @@
 
 #define LOOKS_WALKS_A_SECOND 100 /* stacks that are walked in a second, on average, */
 #define LOOKS_WALKS_MAX 1000     /* and in one pass */
+#define LOOKS_FRAMES_MAX 16384   /* of a stack */
 #define LOOKS_STACKS_MAX_BYTES ((size_t)8 << 20)
 
 /* The number that records of threads have in place of a set's. */

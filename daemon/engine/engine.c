@@ -5,6 +5,7 @@
  */
 #include "attach/attachment.h"
 #include "base/lent_thread.h"
+#include "capture/looks_survey.h"
 #include "capture/losses.h"
 #include "capture/source/source.h"
 #include "engine/engine_impl.h"
@@ -52,6 +53,14 @@ static int engine_start_recorder(struct engine *e, struct error *err)
     e->captures.recorder_sets = recorder_sets(e->recorder);
     captures_reconcile(&e->captures, clock_monotonic_ns());
     return 0;
+}
+
+/* As struct signals_opts says. */
+static bool engine_waits(void *cookie, const struct process *p, struct waits_now *ret)
+{
+    const struct recorder *rec = ((const struct engine *)cookie)->recorder;
+
+    return rec && rec->looks && looks_survey(rec->looks, p->id.host_pid, ret);
 }
 
 /* Takes what samples there are, one by one: what one of them takes differs a thousandfold. Calls
@@ -316,7 +325,9 @@ static int engine_open(struct engine *e, struct error *err)
     if (r == 0)
         r = signals_new(&(struct signals_opts){ .proc_fd = e->opts.proc_fd,
                                                 .discover = e->discover,
-                                                .broker = e->broker },
+                                                .broker = e->broker,
+                                                .waits = engine_waits,
+                                                .cookie = e },
                         &e->signals);
     if (r == 0)
         engine_join(e);

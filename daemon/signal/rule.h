@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "profile/waits_now.h"
 #include "signal/numbers.h"
 
 #define RULE_RELEASE 0.7
@@ -20,6 +21,9 @@
 struct rule_view {
     const struct numbers *numbers;
     double age_s; /* of the JVM */
+    /* The last look that found some. */
+    const struct waits_lock *lock;
+    const struct waits_pool *pool;
 };
 
 struct rule_finding {

@@ -18,6 +18,10 @@ struct signals_opts {
     int proc_fd;               /* of /proc; borrowed */
     struct discover *discover; /* borrowed */
     struct broker *broker;     /* borrowed; NULL: no cgroup is read */
+    /* Fills in what the threads of @p wait for. *ret is as it was last, and stays if they have not
+     * moved. False: not known. NULL: it never is. */
+    bool (*waits)(void *cookie, const struct process *p, struct waits_now *ret);
+    void *cookie;
 };
 
 /* 0 and *ret, or -ENOMEM. */

@@ -151,6 +151,23 @@ static void read_seldom(struct signals *s, struct watched *w, uint64_t now_ns)
     open_files(s, w, now_ns);
 }
 
+/* Reads what its threads wait for. */
+static void read_waits(const struct signals *s, struct watched *w, struct number_reading *r)
+{
+    const struct waits_now *now = &w->waits;
+
+    if (!s->opts.waits || !s->opts.waits(s->opts.cookie, w->p, &w->waits))
+        return;
+    r->v[NUMBER_BUSY_THREADS] = now->busy;
+    r->v[NUMBER_LOCK_WAITERS] = now->lock.waiters;
+    r->v[NUMBER_POOL_THREADS] = now->pool.threads;
+    r->v[NUMBER_POOL_WAITING] = now->pool.waiting / fmax(now->pool.threads, 1);
+    if (now->lock.name[0])
+        w->lock = now->lock;
+    if (now->pool.name[0])
+        w->pool = now->pool;
+}
+
 /* What the kernel says of the node comes first, then what it says of the process in its place. */
 static void read_one(struct signals *s, struct watched *w, uint64_t now_ns)
 {
@@ -172,6 +189,7 @@ static void read_one(struct signals *s, struct watched *w, uint64_t now_ns)
         w->files_ns = now_ns + FILES_NS;
     }
     read_jvm(s->opts.discover, w->p, &r);
+    read_waits(s, w, &r);
     numbers_add(&w->numbers, now_ns, &r);
     w->readings++;
     watched_judge(w, now_ns);

@@ -69,6 +69,8 @@ void watched_judge(struct watched *w, uint64_t now_ns)
 {
     uint64_t start_ns = w->p->start_realtime_ns, real_ns = clock_realtime_ns();
     struct rule_view v = { .numbers = &w->numbers,
+                           .lock = &w->lock,
+                           .pool = &w->pool,
                            .age_s =
                                real_ns > start_ns ? (double)(real_ns - start_ns) / NS_PER_S : 0 };
 

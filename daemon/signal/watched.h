@@ -23,6 +23,9 @@ struct watched {
     int pidfd;                    /* -1: none */
     uint64_t next_ns;             /* the next reading is due */
     unsigned readings;
+    struct waits_now waits; /* of the last look that is known */
+    struct waits_lock lock; /* of the last that had one */
+    struct waits_pool pool;
     bool ended;        /* and how is known, or will not be */
     uint64_t ended_ns; /* when that was seen first; 0: it was not */
     double

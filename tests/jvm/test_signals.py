@@ -20,7 +20,7 @@ class Signals(jvm.WithClasses):
         paths.need_root()
         self.stack = contextlib.ExitStack()
         self.addCleanup(self.stack.close)
-        self.daemon = self.stack.enter_context(Daemon("--recorder-hz=0"))
+        self.daemon = self.stack.enter_context(Daemon())
 
     def start(self, how: str, *options: str) -> jvm.Jvm:
         return self.stack.enter_context(jvm.Jvm(paths.jdk(17), *OPTIONS, f"-Dotel.service.name={how}", *options, "-cp",
@@ -41,7 +41,10 @@ class Signals(jvm.WithClasses):
     def test_each_has_its_own(self):
         limited = self.contain("busy", cpus=0.1)
         collects, healthy = self.start("garbage"), self.start("busy", "-Drest=20")
+        convoy, starved = self.start("convoy"), self.start("starved")
         found = {"cpu-limit": self.await_signal("cpu-limit", limited.pid), "gc-pauses": self.await_signal("gc-pauses", collects.pid)}
+        found["lock-contention"] = self.await_signal("lock-contention", convoy.pid)
+        found["pool-exhausted"] = self.await_signal("pool-exhausted", starved.pid)
         for name, signal in found.items():
             for field, kind in FIELDS.items():
                 self.assertIsInstance(signal[field], kind, signal)
@@ -51,7 +54,11 @@ class Signals(jvm.WithClasses):
             self.assertEqual(self.daemon.get(f"/api/v1/jvms/{signal['pid']}").json()["signals"][0:1], [name])
         self.assertIn("its limit of 0.1 CPU stopped it in ", found["cpu-limit"]["sentence"])
         self.assertGreaterEqual(found["cpu-limit"]["severity"], 2)
-        for pid, own in ((limited.pid, {"cpu-limit"}), (collects.pid, {"gc-pauses"}), (healthy.pid, set())):
+        self.assertRegex(found["lock-contention"]["sentence"],
+                         r"^\d\.\d of the \d\.\d threads that were busy waited for a lock of class \S+; convoy-\d holds it")
+        self.assertRegex(found["pool-exhausted"]["sentence"],
+                         r"^4 of 4 threads of checkout-\* wait for the same: \[network\] in Sick\$Carrier\.fetch; \d+ %")
+        for pid, own in ((convoy.pid, {"lock-contention"}), (starved.pid, {"pool-exhausted"}), (limited.pid, {"cpu-limit"}), (collects.pid, {"gc-pauses"}), (healthy.pid, set())):
             others = {n: s["sentence"] for n, s in self.signals(pid).items() if s["severity"] > 1 and n not in own | OF_THE_NODE}
             self.assertEqual(others, {}, pid)
         answer = self.daemon.get(found["gc-pauses"]["evidence"])

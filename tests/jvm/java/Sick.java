@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 import java.io.FileInputStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** Sick HOW: has one fault, from its beginning on. */
 public class Sick {
@@ -28,12 +35,58 @@ public class Sick {
             Thread.sleep(Integer.getInteger("after", 15000));
             System.exit(3);
             break;
+        case "convoy": // six threads want one lock, and the one that has it sleeps
+            pool("convoy-", 6, () -> Price.load(Integer.getInteger("rest", 40)));
+            break;
+        case "starved": // all threads of a pool wait for a server that does not answer
+            starve(4);
+            break;
         case "busy": // the control: honest work on one thread, and a little garbage
             busy();
             break;
         default:
             throw new IllegalArgumentException(args[0]);
         }
+    }
+
+    interface Task {
+        void run() throws Exception;
+    }
+
+    /** The lock of the convoy. */
+    static class Price {
+        static synchronized void load(int rest) throws InterruptedException {
+            Thread.sleep(rest);
+        }
+    }
+
+    static class Carrier {
+        static void fetch(int port) throws Exception {
+            try (Socket s = new Socket(InetAddress.getLoopbackAddress(), port)) {
+                s.setSoTimeout(3000);
+                s.getInputStream().read();
+            } catch (SocketTimeoutException e) {
+                return;
+            }
+        }
+    }
+
+    static void pool(String name, int threads, Task task) {
+        AtomicInteger next = new AtomicInteger();
+        ExecutorService all = Executors.newFixedThreadPool(threads, r -> new Thread(r, name + next.incrementAndGet()));
+
+        for (int i = 0; i < threads; i++)
+            all.submit(() -> {
+                for (;;)
+                    task.run();
+            });
+    }
+
+    static void starve(int threads) throws Exception {
+        ServerSocket server = new ServerSocket(0, 1000, InetAddress.getLoopbackAddress());
+
+        KEPT.add(server);
+        pool("checkout-", threads, () -> Carrier.fetch(server.getLocalPort()));
     }
 
     static void garbage(int lives, int rest) throws InterruptedException {

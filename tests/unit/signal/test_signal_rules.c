@@ -64,6 +64,10 @@ static void healthy(struct making *m)
     v[NUMBER_COMPILED] += 1;
     v[NUMBER_COMPILE_NS] += 5e6;
     v[NUMBER_CLASSES_LOADED] += 0;
+    v[NUMBER_BUSY_THREADS] = 2 + (double)((int)m->s / STEP_S % 4);
+    v[NUMBER_LOCK_WAITERS] = (double)((int)m->s / STEP_S % 2);
+    v[NUMBER_POOL_THREADS] = 8;
+    v[NUMBER_POOL_WAITING] = 0.25;
 }
 
 static void collects(struct making *m)
@@ -142,6 +146,18 @@ static void swaps(struct making *m)
     m->r.v[NUMBER_MEMORY_PRESSURE_NS] += 3e9;
 }
 
+static void queues_up(struct making *m)
+{
+    m->r.v[NUMBER_BUSY_THREADS] = 6;
+    m->r.v[NUMBER_LOCK_WAITERS] = (int)m->s / STEP_S % 2 ? 5 : 4;
+}
+
+static void has_no_thread(struct making *m)
+{
+    m->r.v[NUMBER_BUSY_THREADS] = 8;
+    m->r.v[NUMBER_POOL_WAITING] = (int)m->s / STEP_S % 3 ? 1 : 0.875;
+}
+
 static const struct {
     const char *signal;
     void (*make_sick)(struct making *m);
@@ -152,6 +168,12 @@ static const struct {
     { "heap-growing", leaks, 2, "after collections 8.0 MiB more are in use each minute" },
     { "cpu-limit", is_throttled, 3, "its limit of 0.5 CPU stopped it in 93 % of the periods" },
     { "run-queue", queues, 3, "waited 58 % of the time in which they could run" },
+    { "lock-contention", queues_up, 3,
+      "4.7 of the 6.0 threads that were busy waited for a lock of class Prices; price-1 has it, "
+      "and "
+      "waits ([file]) in Prices.load" },
+    { "pool-exhausted", has_no_thread, 3,
+      "8 of 8 threads of exec-* wait for the same: [network] in Rates.fetch; 96 %" },
     { "safepoint-late", stops_late, 2, "waited 150 ms each" },
     { "deoptimization", recompiles, 2, "code is thrown away" },
     { "code-cache", fills_code, 2, "231 MiB of the 240 MiB" },
@@ -204,7 +226,19 @@ static const struct signal_state *state_of(const struct watched *w, const char *
 static void begin(struct making *m, struct watched *w, struct process *p)
 {
     *m = (struct making){ .s = 0 };
-    *w = (struct watched){ .p = p };
+    *w = (struct watched){
+        .p = p,
+        .lock = { .waiters = 5,
+                  .name = "Prices",
+                  .owner = "price-1",
+                  .code = "Prices.load",
+                  .wait = "file" },
+        .pool = { .threads = 8,
+                  .waiting = 8,
+                  .name = "exec-*",
+                  .code = "Rates.fetch",
+                  .wait = "network" },
+    };
     for (size_t i = 0; i < NUMBERS; i++)
         m->r.v[i] = 0;
 }

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/looks_survey.h"
+
+#include "base/cleanup.h"
+#include "base/fnv1a.h"
+#include "base/text.h"
+#include "event/events.h"
+#include "profile/waits.h"
+#include "store/history_tally.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define COMM_BYTES 15  /* of a thread's name that the kernel keeps */
+#define POOL_BYTES 64  /* of names that are compared; a longer one is of no pool */
+#define LOCK_SAMPLE 1u /* the lowest bit of a sample's time: it is of a lock */
+
+/* A thread, and what its place says. */
+struct place {
+    char pool[POOL_BYTES];
+    struct span name;  /* of the thread, in the frame table */
+    bool known;        /* its place is */
+    bool busy, task;   /* it waits within its work; within a task of an executor */
+    bool counted;      /* with another one */
+    const char *wait;  /* static */
+    uint32_t code;     /* function of the profile; 0: none */
+    uint32_t lock;     /* the same of the lock's class */
+    struct span owner; /* of the lock; empty: not known */
+};
+
+struct survey {
+    struct looks *l;
+    const struct looked_thread *threads[SURVEY_THREADS_MAX];
+    struct place places[SURVEY_THREADS_MAX];
+    size_t count;
+    struct profile *p; /* of the places; NULL: none is known */
+};
+
+/* Frames of executors that run a task. */
+static const struct {
+    const char *class_name, *method;
+} TASKS[] = {
+    { "java.util.concurrent.ThreadPoolExecutor", "runWorker" },
+    { "java.util.concurrent.ForkJoinTask", "doExec" },
+    { "org.apache.tomcat.util.threads.ThreadPoolExecutor", "runWorker" },
+    { "org.eclipse.jetty.util.thread.QueuedThreadPool", "runJob" },
+    { "org.jboss.threads.EnhancedQueueExecutor$ThreadBody", "run" },
+};
+
+/* Packages of the JDK: code that waits is above them. */
+static const char *const JDK[] = { "java.", "javax.", "jdk.", "sun.", "com.sun." };
+
+static uint64_t find_threads(struct survey *s, int32_t host_pid)
+{
+    const struct looked_threads *all = &s->l->threads;
+    uint64_t hash = FNV1A_START;
+
+    for (size_t i = 0; i < all->count && s->count < SURVEY_THREADS_MAX; i++) {
+        const struct looked_thread *t = &all->threads[i];
+        const uint32_t words[] = { t->host_tid, t->name, t->placed ? t->stack + 1 : 0,
+                                   t->lock_stack };
+
+        if (t->host_pid != (uint32_t)host_pid)
+            continue;
+        s->threads[s->count++] = t;
+        hash = fnv1a(hash, words, sizeof(words));
+    }
+    return s->count ? hash | 1 : 0;
+}
+
+/* ---- places as samples of a profile ---- */
+
+static int add_stack(struct survey *s, struct record *r, struct profile_sample *sample,
+                     uint32_t stack)
+{
+    size_t n = record_held(s->l->stacks, stack, s->l->frames, LOOKS_FRAMES_MAX);
+
+    return record_sample(r, sample, s->l->frames, n);
+}
+
+static int add_thread(struct survey *s, struct record *r, size_t i)
+{
+    const struct looked_thread *t = s->threads[i];
+    struct profile_thread thread = { .host_tid = (int32_t)t->host_tid, .name = t->name };
+    struct profile_sample sample = {
+        .time_ns = 2 * i, .value = 1, .count = 1, .mode = t->mode, .flags = t->flags
+    };
+    uint32_t id;
+    int r2 = record_process(r, &t->process, &thread.process);
+
+    if (r2 == 0)
+        r2 = record_thread(r, &thread, &id);
+    if (r2 < 0)
+        return r2;
+    sample.thread = id & 0xffffff;
+    r2 = add_stack(s, r, &sample, t->stack);
+    if (r2 == 0 && t->lock_stack) {
+        sample.time_ns |= LOCK_SAMPLE;
+        r2 = add_stack(s, r, &sample, t->lock_stack);
+    }
+    return r2;
+}
+
+/* Makes s->p of all places that are known. */
+static int make_profile(struct survey *s)
+{
+    struct profile meta = { .end_ns = UINT64_MAX, .event_count = 1 };
+    struct record *r;
+    int result = record_new(s->l->o.frames, 2 * (size_t)SURVEY_THREADS_MAX, &r);
+
+    if (result < 0)
+        return result;
+    meta.events[0] = profile_event_of(events_find("offcpu"), NSEC_PER_SEC);
+    for (size_t i = 0; i < s->count && result == 0; i++) {
+        if (s->threads[i]->placed)
+            result = add_thread(s, r, i);
+    }
+    if (result == 0 && record_samples(r))
+        result = record_finish(r, &meta, &s->p);
+    record_free(r);
+    return result;
+}
+
+/* ---- what a place says ---- */
+
+static struct span string(const struct profile *p, uint32_t id)
+{
+    return intern_get(p->strings, id);
+}
+
+static bool is_task(const struct profile *p, const struct function *f)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(TASKS); i++) {
+        if (span_eq_str(string(p, f->class_name), TASKS[i].class_name) &&
+            span_eq_str(string(p, f->name), TASKS[i].method))
+            return true;
+    }
+    return false;
+}
+
+static bool is_jdk(const struct profile *p, const struct function *f)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(JDK); i++) {
+        if (span_starts_with(string(p, f->class_name), JDK[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Finds the method that waits: the one nearest to the leaf that is not the JDK's, else any. */
+static void read_code(const struct profile *p, uint32_t stack, struct place *ret)
+{
+    bool own = false;
+
+    for (; p->stacks[stack].depth; stack = p->stacks[stack].parent) {
+        const struct frame *frame = &p->frames[p->stacks[stack].frame];
+        const struct function *f = &p->functions[frame->function];
+
+        if (!frame_kind_is_java(frame->kind))
+            continue;
+        if (!own && (!ret->code || !is_jdk(p, f))) {
+            ret->code = frame->function;
+            own = !is_jdk(p, f);
+        }
+        ret->task |= is_task(p, f);
+    }
+}
+
+/* Whether a thread that waits so is busy: it waits for somebody else, not for the next work. */
+static bool is_busy(const struct place *place, enum wait wait)
+{
+    switch (wait) {
+    case WAIT_SLEEP:
+    case WAIT_NOTIFY:
+    case WAIT_PARK:
+    case WAIT_POLL:
+    case WAIT_BLOCKED:
+    case WAIT_STOPPED:
+        return place->task;
+    default:
+        return true;
+    }
+}
+
+static void read_place(const struct profile *p, struct waits *waits, uint32_t stack,
+                       struct place *ret)
+{
+    bool idle;
+    enum wait wait = waits_of(waits, stack, &idle);
+
+    ret->known = true;
+    ret->wait = WAIT_NAMES[wait];
+    read_code(p, stack, ret);
+    ret->task &= !idle;
+    ret->busy = !idle && ret->code && is_busy(ret, wait);
+}
+
+/* The leaf is the owner, if that is known, and below it the class. */
+static void read_lock(const struct profile *p, uint32_t stack, struct place *ret)
+{
+    const struct frame *frame = &p->frames[p->stacks[stack].frame];
+
+    if (frame->kind == FRAME_THREAD) {
+        ret->owner = string(p, p->functions[frame->function].name);
+        frame = &p->frames[p->stacks[p->stacks[stack].parent].frame];
+    }
+    if (frame->kind == FRAME_WAIT_LOCK)
+        ret->lock = frame->function;
+}
+
+static int read_places(struct survey *s)
+{
+    struct waits *waits = NULL;
+    int r = s->p ? waits_new(s->p, &waits) : 0;
+    char pool[POOL_BYTES];
+
+    for (size_t i = 0; i < s->count && r == 0; i++) {
+        struct place *place = &s->places[i];
+
+        *place =
+            (struct place){ .name = frame_table_get_string(s->l->o.frames, s->threads[i]->name) };
+        span_copy(tally_pool_name(place->name, pool, sizeof(pool)), place->pool, POOL_BYTES);
+    }
+    for (size_t i = 0; r == 0 && s->p && i < s->p->sample_count; i++) {
+        const struct profile_sample *sample = &s->p->samples[i];
+        struct place *place = &s->places[sample->time_ns / 2];
+
+        if (sample->time_ns & LOCK_SAMPLE)
+            read_lock(s->p, sample->stack, place);
+        else
+            read_place(s->p, waits, sample->stack, place);
+    }
+    waits_free(waits);
+    return r;
+}
+
+/* ---- what all say together ---- */
+
+static void write_clean(struct span text, char *out, size_t size)
+{
+    _cleanup_buf_ struct buf b = BUF_NULL;
+
+    buf_init(&b, size);
+    text_clean(text, TEXT_UTF8, size - 1, &b);
+    span_copy(buf_span(&b), out, size);
+}
+
+/* Writes "Class.method" without its package. */
+static void write_code(const struct survey *s, uint32_t function, char out[WAITS_CODE_BYTES])
+{
+    const struct function *f = &s->p->functions[function];
+    struct span class_name = string(s->p, f->class_name), name = string(s->p, f->name);
+    char text[2 * WAITS_CODE_BYTES];
+
+    for (size_t i = 0; i < class_name.n; i++) {
+        if (class_name.p[i] == '.') {
+            class_name = span_from(class_name, i + 1);
+            i = 0;
+        }
+    }
+    if (class_name.n)
+        snprintf(text, sizeof(text), "%.*s.%.*s", (int)MIN(class_name.n, (size_t)WAITS_CODE_BYTES),
+                 class_name.p, (int)MIN(name.n, (size_t)WAITS_CODE_BYTES), name.p);
+    else
+        snprintf(text, sizeof(text), "%.*s", (int)MIN(name.n, (size_t)WAITS_CODE_BYTES), name.p);
+    write_clean(span_of(text), out, WAITS_CODE_BYTES);
+}
+
+/* Whether thread @name, whose beginning alone the kernel may keep, is @wanted. */
+static bool is_called(struct span name, struct span wanted)
+{
+    if (name.n == COMM_BYTES && wanted.n > COMM_BYTES)
+        wanted.n = COMM_BYTES;
+    return name.n && span_eq(name, wanted);
+}
+
+static void describe_owner(const struct survey *s, struct span owner, struct waits_lock *ret)
+{
+    write_clean(owner, ret->owner, sizeof(ret->owner));
+    for (size_t i = 0; owner.n && i < s->count; i++) {
+        const struct place *place = &s->places[i];
+
+        if (!is_called(place->name, owner))
+            continue;
+        ret->wait = place->known ? place->wait : "";
+        if (place->code)
+            write_code(s, place->code, ret->code);
+        return;
+    }
+}
+
+/* Finds the class of locks for which most threads wait. */
+static void judge_locks(struct survey *s, struct waits_lock *ret)
+{
+    const struct place *most = NULL;
+
+    for (size_t i = 0; i < s->count; i++) {
+        const struct place *with_owner = &s->places[i];
+        uint32_t lock = with_owner->lock;
+        double waiters = 0;
+
+        if (!lock || with_owner->counted)
+            continue;
+        for (size_t k = i; k < s->count; k++) {
+            if (s->places[k].lock != lock)
+                continue;
+            s->places[k].counted = true;
+            waiters++;
+            if (!with_owner->owner.n)
+                with_owner = &s->places[k];
+        }
+        if (waiters <= ret->waiters)
+            continue;
+        ret->waiters = waiters;
+        most = with_owner;
+    }
+    if (!most)
+        return;
+    write_clean(string(s->p, s->p->functions[most->lock].name), ret->name, sizeof(ret->name));
+    describe_owner(s, most->owner, ret);
+}
+
+static bool waits_alike(const struct place *a, const struct place *b)
+{
+    return a->task && a->busy && !a->lock && a->wait == b->wait && a->code == b->code &&
+           strcmp(a->pool, b->pool) == 0;
+}
+
+/* Counts those of the pool of @one, and those that wait as it does. A thread without a name may be
+ * of any pool. */
+static void count_pool(struct survey *s, const struct place *one, struct waits_pool *ret)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        struct place *other = &s->places[i];
+        bool alike = waits_alike(other, one);
+
+        other->counted |= alike;
+        ret->waiting += alike;
+        ret->threads += !other->name.n || strcmp(other->pool, one->pool) == 0;
+    }
+}
+
+/* Finds the pool whose threads wait alike the most, of equals the largest. Threads that wait for a
+ * lock belong to judge_locks(). */
+static void judge_pools(struct survey *s, struct waits_pool *ret)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const struct place *one = &s->places[i];
+        struct waits_pool of = { .wait = one->wait };
+        double more;
+
+        if (!strchr(one->pool, '*') || one->counted || !waits_alike(one, one))
+            continue;
+        count_pool(s, one, &of);
+        more = of.waiting * fmax(ret->threads, 1) - ret->waiting * of.threads;
+        if (of.threads < 2 || more < 0 || (more == 0 && of.waiting <= ret->waiting))
+            continue;
+        *ret = of;
+        write_clean(span_of(one->pool), ret->name, sizeof(ret->name));
+        write_code(s, one->code, ret->code);
+    }
+}
+
+static void judge(struct survey *s, struct waits_now *ret)
+{
+    for (size_t i = 0; i < s->count; i++)
+        ret->busy += !s->places[i].known || s->places[i].busy;
+    if (!s->p)
+        return;
+    judge_locks(s, &ret->lock);
+    judge_pools(s, &ret->pool);
+}
+
+bool looks_survey(struct looks *l, int32_t host_pid, struct waits_now *ret)
+{
+    struct survey *s = calloc(1, sizeof(*s));
+    uint64_t made_of;
+    bool ok = false;
+
+    if (!s)
+        return false;
+    s->l = l;
+    made_of = find_threads(s, host_pid);
+    if (made_of && made_of == ret->made_of) {
+        ok = true;
+    } else if (made_of && make_profile(s) == 0 && read_places(s) == 0) {
+        *ret = (struct waits_now){ .made_of = made_of };
+        judge(s, ret);
+        ok = true;
+    }
+    profile_unref(s->p);
+    free(s);
+    return ok;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads wait for locks of one class, again and again. */
+#include "signal/rule.h"
+
+#define WAITERS_FIRES 2.0 /* on average: fewer do not stand in line */
+#define SHARE_FIRES 0.15  /* of the threads that are busy: from here on it costs much */
+
+/* Appends which thread holds the lock, and what it does. */
+static void say_owner(const struct waits_lock *w, struct rule_finding *f)
+{
+    size_t n = strlen(f->sentence);
+
+    if (!w->owner[0])
+        return;
+    n += (size_t)snprintf(f->sentence + n, sizeof(f->sentence) - n, "; %s holds it", w->owner);
+    if (!w->wait || n >= sizeof(f->sentence))
+        return;
+    if (w->wait[0])
+        snprintf(f->sentence + n, sizeof(f->sentence) - n, ", and waits ([%s])%s%s", w->wait,
+                 w->code[0] ? " in " : "", w->code);
+    else
+        snprintf(f->sentence + n, sizeof(f->sentence) - n, ", and runs");
+}
+
+static void look(const struct rule_view *v, struct rule_finding *f)
+{
+    const struct numbers *n = v->numbers;
+    double waiters = numbers_mean(n, NUMBER_LOCK_WAITERS, RULE_WINDOW_S);
+    double busy = numbers_mean(n, NUMBER_BUSY_THREADS, RULE_WINDOW_S);
+    double share = waiters / fmax(busy, 1);
+
+    f->strength = fmin(waiters / WAITERS_FIRES, share / SHARE_FIRES);
+    f->value = waiters;
+    f->severity = rule_cost(share);
+    if (isnan(f->strength) || f->strength < RULE_RELEASE)
+        return;
+    rule_say(f, "%.1f of the %.1f threads that were busy waited for a lock of class %s", waiters,
+             busy, v->lock->name[0] ? v->lock->name : "[unknown]");
+    say_owner(v->lock, f);
+}
+
+const struct signal_rule rule_lock_contention = {
+    .name = "lock-contention",
+    .unit = "threads",
+    .evidence = "/profile?pid={pid}&event=lock&from={from}&to={to}",
+    .remedy = "hold the lock for less: take what waits, or works long, out of the "
+              "synchronized block; or give each part of the data a lock of its own",
+    .hold_s = 10,
+    .look = look,
+};

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All threads of a pool wait in the same place within their tasks, so that new tasks wait, too. */
+#include "signal/rule.h"
+
+#define PART_FIRES 0.9 /* of the pool, on average: so there is seldom a free thread */
+
+static void look(const struct rule_view *v, struct rule_finding *f)
+{
+    const struct numbers *n = v->numbers;
+    const struct waits_pool *w = v->pool;
+    double part = numbers_mean(n, NUMBER_POOL_WAITING, RULE_WINDOW_S);
+    double share = numbers_mean(n, NUMBER_POOL_THREADS, RULE_WINDOW_S) * part /
+                   fmax(numbers_mean(n, NUMBER_BUSY_THREADS, RULE_WINDOW_S), 1);
+
+    f->strength = part / PART_FIRES;
+    f->value = part * 100;
+    f->severity = rule_cost(share);
+    if (isnan(f->strength) || f->strength < RULE_RELEASE)
+        return;
+    rule_say(f,
+             "%.0f of %.0f threads of %s wait for the same: [%s]%s%s; %.0f %% in the last %.0f s",
+             w->waiting, w->threads, w->name[0] ? w->name : "a pool", w->wait ? w->wait : "blocked",
+             w->code[0] ? " in " : "", w->code, f->value, RULE_WINDOW_S);
+}
+
+const struct signal_rule rule_pool_exhausted = {
+    .name = "pool-exhausted",
+    .unit = "percent",
+    .evidence = "/profile?pid={pid}&event=offcpu&idle=0&from={from}&to={to}",
+    .remedy = "see why what they wait for is slow, and limit how long they wait for it; a larger "
+              "pool helps only if that can do more at a time",
+    .hold_s = 10,
+    .look = look,
+};

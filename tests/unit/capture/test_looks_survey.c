@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture/looks_survey.c: what the threads of a JVM wait for, of places that passes have found. */
+#include "suite.h"
+
+#include "base/array.h"
+#include "capture/looks_survey.h"
+
+#define JVM 5
+#define STACK_MAX 4
+
+static struct frame_table *table;
+static struct looks *looks;
+
+static void begin(void)
+{
+    ck_assert_int_eq(frame_table_new(1000, 1 << 20, &table), 0);
+    ck_assert_int_eq(looks_new(&(struct looks_opts){ .frames = table }, &looks), 0);
+}
+
+static void end(void)
+{
+    looks_free(looks);
+    frame_table_free(table);
+}
+
+static uint32_t text(const char *s)
+{
+    uint32_t id = 0;
+
+    if (s)
+        ck_assert_int_eq(frame_table_string(table, span_of(s), &id), 0);
+    return id;
+}
+
+static uint32_t frame(const char *class_name, const char *name, enum frame_kind kind)
+{
+    struct function f = { .class_name = text(class_name), .name = text(name) };
+    struct frame one = { .kind = (uint8_t)kind };
+    uint32_t id;
+
+    ck_assert_int_eq(frame_table_function(table, &f, &one.function), 0);
+    ck_assert_int_eq(frame_table_frame(table, &one, &id), 0);
+    return id;
+}
+
+static uint32_t hold(const uint32_t *frames, size_t n)
+{
+    uint32_t place;
+
+    ck_assert_int_eq(record_hold(looks->stacks, frames, n, &place), 0);
+    return place;
+}
+
+/* Adds a thread of @host_pid that runs. */
+static struct looked_thread *add(uint32_t host_pid, const char *name)
+{
+    struct looked_threads *l = &looks->threads;
+    struct looked_thread *t;
+
+    ck_assert(array_grow(&l->threads, &l->cap, l->count + 1, SURVEY_THREADS_MAX * 2));
+    t = &l->threads[l->count];
+    *t = (struct looked_thread){ .host_tid = 100 + (uint32_t)l->count++,
+                                 .host_pid = host_pid,
+                                 .name = text(name) };
+    t->process.host_pid = (int32_t)host_pid;
+    return t;
+}
+
+/* It waits in @method, as the kernel's @leaf says, within a task or on its own. */
+static void place(struct looked_thread *t, const char *leaf, const char *method, bool task)
+{
+    uint32_t frames[STACK_MAX] = {
+        frame(NULL, leaf, FRAME_KERNEL),
+        frame("java.net.Socket", "read", FRAME_C2),
+        frame("shop.Rates", method, FRAME_C2),
+        task ? frame("java.util.concurrent.ThreadPoolExecutor", "runWorker", FRAME_INTERPRETED)
+             : frame("java.lang.Thread", "run", FRAME_INTERPRETED),
+    };
+
+    t->stack = hold(frames, STACK_MAX);
+    t->placed = true;
+}
+
+/* It waits for a lock of @class_name that thread @owner has; NULL: not known. */
+static void lock(struct looked_thread *t, const char *class_name, const char *owner)
+{
+    uint32_t frames[STACK_MAX];
+    size_t n = 0;
+
+    place(t, "futex_wait", "load", true);
+    if (owner)
+        frames[n++] = frame(NULL, owner, FRAME_THREAD);
+    frames[n++] = frame(NULL, class_name, FRAME_WAIT_LOCK);
+    frames[n++] = frame("shop.Rates", "load", FRAME_C2);
+    t->lock_stack = hold(frames, n);
+}
+
+START_TEST(names_the_lock_its_owner_and_what_that_does)
+{
+    struct waits_now w = { 0 };
+
+    begin();
+    lock(add(JVM, "load-1"), "shop.Catalog", NULL);
+    lock(add(JVM, "load-2"), "shop.Catalog", "price-refresher-9");
+    lock(add(JVM, "load-3"), "shop.Other", NULL);
+    lock(add(JVM + 1, "load-4"), "shop.Other", NULL);
+    place(add(JVM, "price-refresher"), "vfs_read", "refresh", false); /* the kernel's 15 bytes */
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_double_eq(w.lock.waiters, 2);
+    ck_assert_str_eq(w.lock.name, "shop.Catalog");
+    ck_assert_str_eq(w.lock.owner, "price-refresher-9");
+    ck_assert_str_eq(w.lock.wait, "file");
+    ck_assert_str_eq(w.lock.code, "Rates.refresh");
+    ck_assert_double_eq(w.busy, 4);
+    ck_assert_str_eq(w.pool.name, "");
+    end();
+}
+END_TEST
+
+START_TEST(an_owner_that_runs)
+{
+    struct waits_now w = { 0 };
+
+    begin();
+    lock(add(JVM, "load-1"), "shop.Catalog", "busy-1");
+    add(JVM, "busy-1");
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_str_eq(w.lock.wait, "");
+    ck_assert_double_eq(w.busy, 2);
+    end();
+}
+END_TEST
+
+START_TEST(finds_the_pool_whose_threads_all_wait_alike)
+{
+    struct waits_now w = { 0 };
+
+    begin();
+    for (int i = 0; i < 3; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "http-%d", i);
+        place(add(JVM, name), "sk_wait_data", "fetch", true);
+        snprintf(name, sizeof(name), "mail-%d", i);
+        place(add(JVM, name), "sk_wait_data", i ? "send" : "greet", true);
+        snprintf(name, sizeof(name), "own-%d", i);
+        place(add(JVM, name), "hrtimer_nanosleep", "beat", false);
+    }
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_str_eq(w.pool.name, "http-*");
+    ck_assert_str_eq(w.pool.wait, "network");
+    ck_assert_str_eq(w.pool.code, "Rates.fetch");
+    ck_assert_double_eq(w.pool.threads, 3);
+    ck_assert_double_eq(w.pool.waiting, 3);
+    ck_assert_double_eq(w.busy, 6); /* who sleeps on its own waits for work */
+    /* One that runs, or may be of it, has the pool not wait as a whole. */
+    add(JVM, "http-7");
+    add(JVM, NULL);
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_str_eq(w.pool.name, "http-*");
+    ck_assert_double_eq(w.pool.threads, 5);
+    ck_assert_double_eq(w.pool.waiting, 3);
+    end();
+}
+END_TEST
+
+START_TEST(threads_that_wait_for_a_lock_are_no_pool_that_waits)
+{
+    struct waits_now w = { 0 };
+
+    begin();
+    lock(add(JVM, "load-1"), "shop.Catalog", NULL);
+    lock(add(JVM, "load-2"), "shop.Catalog", NULL);
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_str_eq(w.pool.name, "");
+    end();
+}
+END_TEST
+
+START_TEST(nothing_moved_and_nothing_known)
+{
+    struct waits_now w = { 0 };
+
+    begin();
+    ck_assert(!looks_survey(looks, JVM, &w));
+    lock(add(JVM, "load-1"), "shop.Catalog", NULL);
+    ck_assert(looks_survey(looks, JVM, &w));
+    w.busy = 42; /* as it was: nothing is computed again */
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_double_eq(w.busy, 42);
+    looks->threads.threads[0].placed = false;
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_double_eq(w.busy, 1);
+    end();
+}
+END_TEST
+
+START_TEST(hostile_names_and_too_many_threads)
+{
+    char name[400], pool[400];
+    struct waits_now w = { 0 };
+
+    begin();
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    memcpy(name + 60, "\xe2\x82\xac", 3); /* where it is cut */
+    memcpy(pool, name, sizeof(name));
+    snprintf(pool + 50, sizeof(pool) - 50, "-1");
+    for (size_t i = 0; i < SURVEY_THREADS_MAX + 100; i++)
+        lock(add(JVM, i % 2 ? pool : name), name, name);
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_double_eq(w.lock.waiters, SURVEY_THREADS_MAX);
+    ck_assert_uint_lt(strlen(w.lock.name), sizeof(w.lock.name));
+    ck_assert_uint_lt(strlen(w.lock.owner), sizeof(w.lock.owner));
+    end();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("looks_survey");
+
+    tcase_add_test(tc, names_the_lock_its_owner_and_what_that_does);
+    tcase_add_test(tc, an_owner_that_runs);
+    tcase_add_test(tc, finds_the_pool_whose_threads_all_wait_alike);
+    tcase_add_test(tc, threads_that_wait_for_a_lock_are_no_pool_that_waits);
+    tcase_add_test(tc, nothing_moved_and_nothing_known);
+    tcase_add_test(tc, hostile_names_and_too_many_threads);
+    return suite_run_case("looks_survey", tc);
+}
