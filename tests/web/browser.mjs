@@ -29,6 +29,28 @@ export async function faults(page, runOnly = undefined) {
 
 export const WCAG_AA = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 
+// Texts that a person cannot read to their end: [text]. What ends in an ellipsis has its whole in a title, here or around it;
+// numbers never may, and what scrolls is not cut.
+export async function cutOff(page) {
+    return page.evaluate(() => [...document.querySelectorAll("body *")].filter((node) => {
+        const box = node.getBoundingClientRect(), style = getComputedStyle(node);
+
+        if (!box.width || !box.height || style.visibility === "hidden" || node.closest(".offscreen, svg, select, .crumbs, dialog:not([open])") ||
+            ![...node.childNodes].some((child) => child.nodeType === Node.TEXT_NODE && child.data.trim()))
+            return false;
+        let clipper = node;
+
+        while (clipper && !["auto", "scroll"].includes(getComputedStyle(clipper).overflowX) && getComputedStyle(clipper).overflowX !== "hidden")
+            clipper = clipper.parentElement;
+        const edge = clipper && clipper !== document.body && clipper !== document.documentElement ? clipper.getBoundingClientRect().right : innerWidth;
+        const scrolls = clipper && ["auto", "scroll"].includes(getComputedStyle(clipper).overflowX);
+        const isCut = clipper === node ? node.scrollWidth > node.clientWidth + 1 : !scrolls && box.right > edge + 1;
+        const isEllipsis = clipper && getComputedStyle(clipper).textOverflow === "ellipsis" && Boolean(node.closest("[title]"));
+
+        return isCut && (!isEllipsis || node.matches(".num"));
+    }).map((node) => `${node.tagName} ${node.className}: ${node.textContent.slice(0, 60)}`));
+}
+
 export function render(name, format = "html", minwidth = "0") {
     return execFileSync(process.env.FLAMED_MAKE_HTML, [name, format, minwidth], { maxBuffer: 1 << 28 });
 }

@@ -4,7 +4,8 @@ import { readFileSync } from "node:fs";
 import test from "node:test";
 import { KINDS } from "../../web/shared/kinds.js";
 import { isLibrary } from "../../web/shared/packages.js";
-import { VARIANTS, contrast, hexOf, paletteOf, rgbOfOklch, variantOf } from "../../web/shared/colors.js";
+import { CATEGORIES, categoryColor } from "../../web/page/categories.js";
+import { VARIANTS, contrast, hexOf, paletteOf, rgbOfHex, rgbOfOklch, variantOf } from "../../web/shared/colors.js";
 
 test("OKLCH becomes sRGB", () => {
     assert.equal(hexOf(rgbOfOklch(1, 0, 0)), "#ffffff");
@@ -16,6 +17,40 @@ test("contrast is WCAG's", () => {
     assert.equal(contrast("#ffffff", "#000000"), 21);
     assert.ok(Math.abs(contrast("#767676", "#ffffff") - 4.54) < 0.01);
 });
+
+// What people see who lack one of the three kinds of cones (Machado, Oliveira, Fernandes 2009), of linear RGB.
+const SIGHTS = {
+    usual: [1, 0, 0, 0, 1, 0, 0, 0, 1],
+    protanopia: [0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998],
+    deuteranopia: [0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.011820, 0.042940, 0.968881],
+    tritanopia: [1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.303900],
+};
+
+// A colour in OKLab as one of SIGHTS sees it.
+function seen(hex, m) {
+    const linear = rgbOfHex(hex).map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+    const [r, g, b] = [0, 3, 6].map((i) => Math.min(1, Math.max(0, m[i] * linear[0] + m[i + 1] * linear[1] + m[i + 2] * linear[2])));
+    const [x, y, z] = [[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566], [0.0883024619, 0.2817188376, 0.6299787005]]
+        .map(([p, q, s]) => Math.cbrt(p * r + q * g + s * b));
+
+    return [0.2104542553 * x + 0.7936177850 * y - 0.0040720468 * z, 1.9779984951 * x - 2.4285922050 * y + 0.4505937099 * z,
+        0.0259040371 * x + 0.7827717662 * y - 0.8086757660 * z];
+}
+
+const APART = 0.07; // in OKLab; 0.02 is a difference that is just seen
+
+for (const theme of ["light", "dark"])
+    for (const [sight, matrix] of Object.entries(SIGHTS))
+        test(`categories of the timeline are told apart, ${theme}, ${sight}`, () => {
+            const list = CATEGORIES.map((category) => ({ id: category.id, at: seen(categoryColor(paletteOf(theme), category), matrix) }));
+
+            for (const [i, a] of list.entries())
+                for (const b of list.slice(0, i)) {
+                    const distance = Math.hypot(...a.at.map((v, k) => v - b.at[k]));
+
+                    assert.ok(distance >= APART, `${a.id} and ${b.id}: ${distance.toFixed(3)}`);
+                }
+        });
 
 for (const theme of ["light", "dark"]) {
     const palette = paletteOf(theme);

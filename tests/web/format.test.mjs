@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import {
-    formatCount, formatSeconds, formatShare, formatTime, formatValue, plural,
+    chooseClock, formatClock, formatCount, formatMoment, formatSeconds, formatShare, formatTime, formatValue, plural,
 } from "../../web/shared/format.js";
 
 const plain = (text) => text.replaceAll("\u00a0", " ");
@@ -33,4 +33,18 @@ test("times", () => {
         assert.equal(plain(formatSeconds(s)), text);
     assert.equal(formatTime("2026-11-21T01:26:54.123456789Z"), "2026-11-21 01:26:54 UTC");
     assert.equal(formatTime(null), "");
+});
+
+test("times of one clock, local or UTC", () => {
+    const before = process.env.TZ, at = Date.parse("2026-11-21T23:26:54.900Z");
+
+    process.env.TZ = "Asia/Kolkata";
+    assert.equal(formatTime("2026-11-21T23:26:54Z"), "2026-11-21 23:26:54 UTC"); // by itself
+    chooseClock(false);
+    assert.deepEqual([formatClock(at), formatTime("2026-11-21T23:26:54Z"), formatMoment(at, at + 3600e3), formatMoment(at, at + 86400e3)],
+        ["04:56:54", "2026-11-22 04:56:54", "04:56:54", "2026-11-22 04:56:54"]);
+    chooseClock(true);
+    assert.deepEqual([formatClock(at), formatTime("2026-11-21T23:26:54Z"), formatMoment(at, at + 3600e3), formatMoment(NaN)],
+        ["23:26:54", "2026-11-21 23:26:54", "2026-11-21 23:26:54", "–"]);
+    process.env.TZ = before || "UTC";
 });

@@ -247,4 +247,21 @@ describe("journeys", { concurrency: 4 }, () => {
         assert.equal(await page.getByRole("button", { name: "Threads", exact: true }).getAttribute("aria-pressed"), "true");
         await close(page);
     });
+
+    nodeTest("local time or UTC: one switch for all times, kept", async ({ server, open }) => {
+        const capture = server.addCapture({ ago: 60000 }), start = Date.parse(capture.start);
+        const page = await open("#/captures", { timezoneId: "Asia/Kolkata" });
+        const text = (ms) => new Date(ms).toISOString().slice(11, 19), shown = () => page.locator(".captures .jvm-link").first().textContent();
+
+        await page.locator(".captures .jvm-link").first().waitFor();
+        assert.ok((await shown()).endsWith(text(start + 5.5 * 3600e3)));
+        await page.getByRole("button", { name: "Local time" }).click();
+        await page.locator(".captures .jvm-link").first().waitFor();
+        assert.ok((await shown()).endsWith(text(start)));
+        await page.reload();
+        await page.getByRole("button", { name: "UTC" }).waitFor();
+        await page.locator(".captures .jvm-link").first().waitFor();
+        assert.ok((await shown()).endsWith(text(start)));
+        await close(page);
+    });
 });

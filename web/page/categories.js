@@ -2,19 +2,23 @@
 // What a JVM spends its CPU time on, in the colours that the kinds of frames have, and numbers of samples over
 // time as flamed's timeline gives them.
 
-import { KIND } from "../shared/kinds.js";
+import { KIND, KINDS } from "../shared/kinds.js";
 import { openStops } from "../shared/moments.js";
 
 // From the ground up, as they are stacked.
 export const CATEGORIES = Object.freeze([
     { id: "java", label: "Java", kind: KIND.C2, text: "compiled Java" },
     { id: "interpreter", label: "Interpreter", kind: KIND.INTERPRETED, text: "interpreted Java" },
-    { id: "jit", label: "JIT", kind: KIND.C1, text: "the compiler threads" },
-    { id: "gc", label: "GC", kind: KIND.JVM, text: "the garbage collector" },
-    { id: "vm", label: "VM", kind: KIND.STUB, text: "other work of the JVM" },
+    { id: "jit", label: "Compiling", text: "the compiler threads" },
+    { id: "gc", label: "GC", text: "the garbage collector" },
+    { id: "vm", label: "VM", text: "other work of the JVM" },
     { id: "native", label: "Native", kind: KIND.NATIVE, text: "native libraries" },
     { id: "kernel", label: "Kernel", kind: KIND.KERNEL, text: "the kernel" },
 ]);
+
+// Code has the colour of its kind; threads of the JVM have their own.
+export const categoryColor = (palette, { id, kind }) => palette.category[id] || palette.kind(kind);
+export const categoryChip = ({ id, kind }) => (kind === undefined ? `category-${id}` : `kind-${KINDS[kind].id}`);
 
 // The answer of /api/v1/timeline?by=category as {from, to, bucketMs, count, hz, oldest, samples: [[…] by category],
 // totals: [by category], total, stops: as openStops(), stopsLeftOut}. Times in ms since 1970.

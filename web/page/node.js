@@ -106,7 +106,7 @@ class JvmRow {
         this.jvm = jvm;
         setText(this.link, short);
         this.link.href = formatRoute("jvm", jvm.pid);
-        this.link.title = [main, text(jvm.args)].filter(Boolean).join(" ").slice(0, 2000);
+        cells.main.title = [main, text(jvm.args)].filter(Boolean).join(" ").slice(0, 2000);
         setText(this.pack, short === main ? "" : main.slice(0, main.length - short.length).replace(/[./]$/, ""));
         setText(cells.place, place || "–");
         cells.place.title = [jvm.pod && jvm.pod.namespace, place, jvm.container && jvm.container.id].filter(Boolean)

@@ -2,6 +2,7 @@
 // The page at /: one bar at the top, below it what the address names.
 
 import { KEYS, helpDialog } from "../viewer/bars.js";
+import { ClockSwitch } from "./clockswitch.js";
 import { CompareView } from "./compare.js";
 import { element } from "../shared/dom.js";
 import { HealthView } from "./health.js";
@@ -46,13 +47,14 @@ class App {
         this.banner = new Banner();
         this.help = helpDialog([...PAGE_KEYS, ...KEYS.filter(([key]) => key !== "/")]);
         this.themeSwitch = new ThemeSwitch((theme) => this.setTheme(theme));
+        this.clockSwitch = new ClockSwitch(() => this.show());
         this.whoAmI = new WhoAmI(this.banner);
         this.crumbs = element("h1", { class: "crumbs" });
         this.links = NAV.map(([view, label]) => element("a", { class: "nav-link", href: formatRoute(view) }, label));
         this.main = element("main");
         document.body.append(element("header", { class: "bar top" }, this.crumbs,
             element("nav", { class: "nav", "aria-label": "Views" }, ...this.links),
-            element("div", { class: "tools" }, ...this.whoAmI.nodes, this.themeSwitch.root, element("button", {
+            element("div", { class: "tools" }, ...this.whoAmI.nodes, this.clockSwitch.root, this.themeSwitch.root, element("button", {
                 type: "button", class: "tool", title: "Help (?)", onclick: () => this.help.showModal(),
             }, "Help"))), this.banner.root, this.main, this.help);
     }

@@ -35,7 +35,7 @@ export class ThreadChart {
         this.note = element("p", { class: "quiet live-note" });
         this.body = element("tbody");
         this.table = element("table", { class: "list threads", hidden: true }, element("caption", { class: "offscreen" }, "Threads by pool"),
-            element("thead", {}, element("tr", {}, ...[["Pool or thread", "name"], ["Share", "num"], ["States", "states"], ["Over time: drag to zoom", "track"]]
+            element("thead", {}, element("tr", {}, ...[["Pool or thread", "pool"], ["Share", "num"], ["States", "states"], ["Over time", "track"]]
                 .map(([label, kind]) => element("th", { scope: "col", class: kind === "num" ? kind : `col-${kind}` }, label)))), this.body);
         this.blank = element("div");
         this.flame = new FlameChart();
@@ -125,7 +125,7 @@ export class ThreadChart {
     }
 
     makeRow(label, track, threads, run, isOpen, kind = "pool-row") {
-        const canvas = element("canvas", { class: "track", "aria-hidden": "true" });
+        const canvas = element("canvas", { class: "track", title: "Drag to zoom", "aria-hidden": "true" });
         const states = LEGEND_ORDER.filter((k) => track.kinds.get(k)).map((k) => [k, track.kinds.get(k)]).sort((a, b) => b[1] - a[1]);
         const said = states.slice(0, STATES_SAID).map(([k, ms]) => `${KINDS[k].label} ${formatShare(ms, track.total)}`).join(", ");
         const bar = element("span", { class: "state-bar", role: "img", "aria-label": said, title: said }, ...states.map(([k, ms]) => {
@@ -134,7 +134,7 @@ export class ThreadChart {
             part.style.flexGrow = String(ms / track.total);
             return part;
         }));
-        const root = element("tr", { class: kind }, element("td", { class: "col-name" }, element("button", {
+        const root = element("tr", { class: kind }, element("td", { class: "col-pool" }, element("button", {
             type: "button", class: "name", title: label, "aria-expanded": isOpen === null ? null : String(isOpen), onclick: run,
         }, (isOpen === null ? "" : isOpen ? "▾ " : "▸ ") + label)), element("td", { class: "num" }, formatShare(track.total, this.tracks.total)),
         element("td", { class: "col-states" }, bar), element("td", { class: "col-track" }, canvas));

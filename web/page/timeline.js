@@ -2,11 +2,10 @@
 // CPU time by category over the last minutes, stacked, and above it marks where the JVM stopped. A range is chosen by
 // dragging, or by keyboard.
 
-import { CATEGORIES, bucketSum, cpusOf } from "./categories.js";
+import { CATEGORIES, bucketSum, categoryChip, categoryColor, cpusOf } from "./categories.js";
 import { paletteOf } from "../shared/colors.js";
 import { element, setText } from "../shared/dom.js";
-import { formatSeconds, formatShare, formatClock, plural } from "../shared/format.js";
-import { KIND, KINDS } from "../shared/kinds.js";
+import { clockBehind, formatSeconds, formatShare, formatClock, plural } from "../shared/format.js";
 import { formatMs } from "../shared/moments.js";
 
 const HEIGHT = 96; // CSS pixels of the canvas
@@ -160,8 +159,8 @@ export class Timeline {
         const gap = step >= 4 ? 1 : 0;
         const bottoms = new Float64Array(data.count);
 
-        CATEGORIES.forEach(({ kind }, c) => {
-            ctx.fillStyle = palette.kind(kind);
+        CATEGORIES.forEach((category, c) => {
+            ctx.fillStyle = categoryColor(palette, category);
             for (let i = 0; i < data.count; i++) {
                 const h = cpusOf(data, data.samples[c][i]) / peak * (ground - TOP);
 
@@ -193,7 +192,7 @@ export class Timeline {
         for (const { at, ms, kind } of this.data.stops) {
             const left = Math.max(LEFT, this.xOf(at)), isGc = kind === "gc";
 
-            ctx.fillStyle = palette.kind(isGc ? KIND.JVM : KIND.STUB);
+            ctx.fillStyle = palette.category[isGc ? "gc" : "vm"];
             ctx.fillRect(left, 0, Math.max(2, this.xOf(at + ms) - left), isGc ? MARK.gc : MARK.other);
         }
     }
@@ -235,7 +234,7 @@ export class Timeline {
         const seconds = (data.to - data.from) / 1000;
         const room = (width - LEFT) / 84;
         const step = STEPS_S.find((s) => seconds / s <= room) || 14400;
-        const shift = new Date().getTimezoneOffset() * 60000;
+        const shift = clockBehind(data.to);
 
         ctx.textAlign = "center";
         ctx.textBaseline = "alphabetic";
@@ -285,9 +284,9 @@ export class Timeline {
         if (key === this.legendKey)
             return;
         this.legendKey = key;
-        this.legend.replaceChildren(...CATEGORIES.map(({ label, kind, text }, c) => element("li", {
-            title: text, class: totals[c] ? null : "absent",
-        }, element("span", { class: "chip kind-" + KINDS[kind].id }), label + " ",
+        this.legend.replaceChildren(...CATEGORIES.map((category, c) => element("li", {
+            title: category.text, class: totals[c] ? null : "absent",
+        }, element("span", { class: `chip ${categoryChip(category)}` }), category.label + " ",
         element("span", { class: "num" }, formatShare(totals[c], total)))), ...this.stopsLegend(stops, from, to));
     }
 
@@ -300,7 +299,7 @@ export class Timeline {
         return stops.length ? [element("li", {
             title: `${plural(pauses, "pause", "pauses")}, ${formatMs(stopped * 1e6)}: garbage collections (high marks above the bars) and ` +
                 "other safepoints of 10 ms or more (low marks)" + (data.stopsLeftOut ? `; ${data.stopsLeftOut} shorter ones are not shown` : ""),
-        }, element("span", { class: "chip stop kind-" + KINDS[KIND.JVM].id }), "Paused ",
+        }, element("span", { class: "chip stop category-gc" }), "Paused ",
         element("span", { class: "num" }, formatShare(Math.min(stopped, known), known)))] : [];
     }
 
@@ -426,8 +425,8 @@ export function drawSpark(canvas, data, theme) {
 
     for (let i = 0; i < data.count; i++)
         peak = Math.max(peak, cpusOf(data, bucketSum(data, i)));
-    CATEGORIES.forEach(({ kind }, c) => {
-        ctx.fillStyle = palette.kind(kind);
+    CATEGORIES.forEach((category, c) => {
+        ctx.fillStyle = categoryColor(palette, category);
         for (let i = 0; i < data.count; i++) {
             const h = Math.min(1, cpusOf(data, data.samples[c][i]) / peak) * height;
 

@@ -10,14 +10,14 @@ export const VARIANTS = 8;
 // [lightness, chroma, hue] by kind.
 const LIGHT = [
     [0.86, 0.000, 0],   // unknown
-    [0.80, 0.130, 148], // c2
+    [0.797, 0.110, 154], // c2
     [0.69, 0.095, 195], // c1
     [0.89, 0.100, 142], // inlined
-    [0.94, 0.120, 102], // interpreted
-    [0.81, 0.130, 72],  // native
+    [0.92, 0.140, 98], // interpreted
+    [0.78, 0.150, 65],  // native
     [0.72, 0.110, 300], // jvm
     [0.81, 0.080, 308], // stub
-    [0.70, 0.155, 38],  // kernel
+    [0.65, 0.160, 34],  // kernel
     [0.90, 0.018, 255], // thread
     [0.85, 0.022, 255], // process
     [0.91, 0.000, 0],   // truncated
@@ -42,14 +42,14 @@ const LIGHT = [
 ];
 const DARK = [
     [0.40, 0.000, 0],
-    [0.45, 0.110, 150],
+    [0.54, 0.080, 160],
     [0.42, 0.075, 215],
-    [0.53, 0.115, 141],
-    [0.54, 0.095, 95],
-    [0.55, 0.105, 62],
+    [0.475, 0.105, 141],
+    [0.535, 0.120, 90],
+    [0.446, 0.091, 51],
     [0.42, 0.140, 300],
     [0.51, 0.105, 308],
-    [0.52, 0.160, 33],
+    [0.35, 0.120, 36],
     [0.35, 0.020, 255],
     [0.31, 0.024, 255],
     [0.35, 0.000, 0],
@@ -72,6 +72,11 @@ const DARK = [
     [0.48, 0.095, 165],
     [0.33, 0.030, 245],
 ];
+// Of threads of the JVM, which categories of CPU time tell apart beside the kinds of code.
+const CATEGORY = {
+    light: { jit: [0.70, 0.110, 244], gc: [0.47, 0.145, 319], vm: [0.56, 0.020, 294] },
+    dark: { jit: [0.61, 0.160, 227], gc: [0.35, 0.207, 296], vm: [0.81, 0.057, 277] },
+};
 const MATCH = { light: [0.74, 0.215, 335], dark: [0.53, 0.215, 340] };
 const PAPER = { light: "#ffffff", dark: "#17191c" }; // --page of base.css
 const INK = { light: "#161616", dark: "#ffffff" };
@@ -158,6 +163,7 @@ function makePalette(theme) {
         dim: base.map((colour, kind) => variantsOf(dimmed(colour, DIM[theme] || DIM.light), kind)),
         // The colour of a kind in a legend.
         kind: (kind) => kinds[kind][VARIANTS >> 1],
+        category: Object.fromEntries(Object.entries(CATEGORY[theme]).map(([id, colour]) => [id, hexOf(rgbOfOklch(...colour))])),
     });
 }
 

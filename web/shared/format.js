@@ -54,32 +54,39 @@ export function plural(n, one, many) {
     return formatCount(n) + NBSP + (n === 1 ? one : many);
 }
 
-// "2026-11-21 01:26:54 UTC" of an RFC 3339 time in UTC; "" of anything else.
+// Times are local, or all UTC where that was chosen; files that are opened by themselves say UTC with each.
+const clock = { isUtc: false, isMarked: true };
+
+// @isUtc: which of both. The owner marks it in one place, so that times need no mark of their own.
+export function chooseClock(isUtc) {
+    Object.assign(clock, { isUtc, isMarked: false });
+}
+
+// Milliseconds that clocks here are behind UTC at @ms.
+export const clockBehind = (ms) => (clock.isUtc ? 0 : new Date(ms).getTimezoneOffset() * 60000);
+
+// "2026-11-21T01:26:54" as the clock that was chosen shows it.
+const shownAt = (ms) => new Date(ms - clockBehind(ms)).toISOString().slice(0, 19);
+
+// "2026-11-21 01:26:54 UTC" of an RFC 3339 time in UTC, or without the mark as the chosen clock shows it; "" of anything else.
 export function formatTime(rfc3339) {
     const m = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)/.exec(rfc3339 || "");
 
-    return m ? m[1] + " " + m[2] + " UTC" : "";
+    return !m ? "" : clock.isMarked ? `${m[1]} ${m[2]} UTC` : shownAt(Date.parse(rfc3339)).replace("T", " ");
 }
 
-// "14:03:07" in the time zone of who looks, of ms since 1970.
+// "14:03:07", of ms since 1970.
 export function formatClock(ms) {
-    const date = new Date(ms);
-
-    return [date.getHours(), date.getMinutes(), date.getSeconds()].map((n) => String(n).padStart(2, "0")).join(":");
+    return Number.isNaN(ms) ? "–" : shownAt(ms).slice(11);
 }
 
 // The same with the day in front where it is not today.
 export function formatMoment(ms, now = Date.now()) {
-    const day = (t) => new Date(t).toDateString();
-
     if (Number.isNaN(ms))
         return "–";
-    if (day(ms) === day(now))
-        return formatClock(ms);
-    const date = new Date(ms);
+    const [day, time] = shownAt(ms).split("T");
 
-    return [date.getFullYear(), date.getMonth() + 1, date.getDate()].map((n) => String(n).padStart(2, "0")).join("-") +
-        " " + formatClock(ms);
+    return day === shownAt(now).slice(0, 10) ? time : `${day} ${time}`;
 }
 
 export function formatAgo(ms, now = Date.now()) {

@@ -27,6 +27,8 @@ export class ThemeSwitch {
         this.theme = theme;
         root.dataset.theme = theme;
         KINDS.forEach(({ id }, kind) => root.style.setProperty("--kind-" + id, palette.kind(kind)));
+        for (const [id, colour] of Object.entries(palette.category))
+            root.style.setProperty("--category-" + id, colour);
         root.style.setProperty("--match", palette.match);
         setText(this.root, theme === "dark" ? "Light" : "Dark");
         this.changed(theme);
