@@ -252,6 +252,7 @@ int image_list_read(struct history *h, const struct history_query *q, struct ima
 void image_list_deinit(struct image_list *l)
 {
     free(l->items);
+    free(l->by_process);
     intern_free(l->strings);
 }
 
@@ -268,6 +269,66 @@ const struct history_image *image_list_find(const struct image_list *l, int64_t 
             high = middle;
     }
     return low < l->count && l->items[low].n == n ? &l->items[low] : NULL;
+}
+
+static int by_process(const void *a, const void *b)
+{
+    const struct history_image *x = *(const struct history_image *const *)a,
+                               *y = *(const struct history_image *const *)b;
+
+    if (x->host_pid != y->host_pid)
+        return x->host_pid < y->host_pid ? -1 : 1;
+    if (x->start_ticks != y->start_ticks)
+        return x->start_ticks < y->start_ticks ? -1 : 1;
+    return x->exec_no < y->exec_no ? -1 : x->exec_no > y->exec_no;
+}
+
+static int sort_by_process(struct image_list *l)
+{
+    if (l->by_process)
+        return 0;
+    l->by_process = calloc(l->count + 1, sizeof(*l->by_process));
+    if (!l->by_process)
+        return -ENOMEM;
+    for (size_t i = 0; i < l->count; i++)
+        l->by_process[i] = &l->items[i];
+    qsort(l->by_process, l->count, sizeof(*l->by_process), by_process);
+    return 0;
+}
+
+/* Adds @text to the strings of @p; 0 where it is empty, or where there is no room. */
+static uint32_t add_text(struct profile *p, struct span text)
+{
+    uint32_t id = 0;
+
+    if (text.n)
+        intern_add(p->strings, text, &id);
+    return id;
+}
+
+int image_list_describe(struct image_list *l, struct profile *p)
+{
+    int r = sort_by_process(l);
+
+    for (size_t i = 0; i < p->process_count && r == 0; i++) {
+        struct profile_process *process = &p->processes[i];
+        const struct history_image like = { .host_pid = process->host_pid,
+                                            .start_ticks = process->start_ticks,
+                                            .exec_no = process->exec_no },
+                                   *key = &like, **found;
+        char environment[160];
+        int n;
+
+        found = bsearch(&key, l->by_process, l->count, sizeof(*l->by_process), by_process);
+        if (!process->host_pid || !found)
+            continue;
+        n = snprintf(environment, sizeof(environment), "deployment.environment.name=%s\n",
+                     (*found)->environment);
+        process->version = add_text(p, span_of((*found)->version));
+        if ((*found)->environment[0] && n < (int)sizeof(environment))
+            process->attributes = add_text(p, span_of(environment));
+    }
+    return r;
 }
 
 int history_images(struct history *h, const struct history_query *q, history_image_fn fn,

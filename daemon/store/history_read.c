@@ -248,6 +248,8 @@ static int reader_profile(struct reader *rd, struct profile **ret, struct error 
         r = dictionaries_load(rd->plan->h->store, rd->epoch, &e, err);
         if (r == 0)
             r = tally_profile(&rd->tally, e, rd->slots, rd->slot_count, &meta, ret);
+        if (r == 0)
+            r = image_list_describe(&rd->plan->images, *ret);
     }
     tally_deinit(&rd->tally);
     tally_init(&rd->tally);

@@ -57,6 +57,53 @@ static int see_shop(void *cookie, struct profile *p)
     return 0;
 }
 
+static int see_version(void *cookie, struct profile *p)
+{
+    const struct profile_process *process = &p->processes[0];
+
+    ck_assert_uint_eq(p->process_count, 1);
+    ck_assert_int_eq(process->host_pid, 42);
+    ck_assert(span_eq_str(intern_get(p->strings, process->version), "2.4"));
+    ck_assert(span_eq_str(intern_get(p->strings, process->attributes),
+                          "deployment.environment.name=prod\n"));
+    (*(int *)cookie)++;
+    return 0;
+}
+
+START_TEST(test_samples_have_the_version_of_their_image)
+{
+    struct history *h = open_history(1 << 30, 86400);
+    struct profile *slice = make_slice(T0, SHOP, 1);
+    const struct history_image images[] = {
+        { .host_pid = 42, .start_ticks = 6, .version = "2.3", .environment = "prod" },
+        { .host_pid = 42, .start_ticks = 7, .version = "2.4", .environment = "prod" },
+    };
+    struct history_query q = { .to_ns = UINT64_MAX };
+    struct history_reach reach;
+    int seen = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(images); i++) {
+        struct history_image image = images[i];
+        struct history_minute m = { .start_ns = T0 + i * HISTORY_MINUTE_NS,
+                                    .end_ns = T0 + (i + 1) * HISTORY_MINUTE_NS,
+                                    .slices = &slice,
+                                    .slice_count = i,
+                                    .images = &image,
+                                    .image_count = 1 };
+
+        image.owner = 1000;
+        image.name = "Main";
+        image.service = "shop";
+        image.container = image.pod = image.pod_namespace = image.java = "";
+        ck_assert_int_eq(history_put(h, &m, NULL), 0);
+    }
+    ck_assert_int_eq(history_read(h, &q, see_version, &seen, &reach, NULL), 0);
+    ck_assert_int_eq(seen, 1);
+    profile_unref(slice);
+    history_close(h);
+}
+END_TEST
+
 START_TEST(test_only_what_is_wanted_is_read)
 {
     struct history *h = open_history(1 << 30, 86400);
@@ -263,6 +310,7 @@ int main(void)
     TCase *tc = tcase_create("history");
 
     tcase_add_test(tc, test_sums_are_those_of_the_slices);
+    tcase_add_test(tc, test_samples_have_the_version_of_their_image);
     tcase_add_test(tc, test_only_what_is_wanted_is_read);
     tcase_add_test(tc, test_others_stay_apart_by_owner);
     tcase_add_test(tc, test_another_release_is_a_mark);
