@@ -118,6 +118,22 @@ struct past_recorder {
 int past_profile(struct api *api, const struct target_selector *t, const struct time_range *range,
                  const char *event, unsigned sources, struct profile **ret,
                  struct past_recorder *ret_recorder, struct error *err);
+/* What the history has of a time, as sums of its parts. */
+struct past_sums {
+    uint64_t coarsest_ns; /* parts longer than this only where there are no others */
+    history_sums_fn fn;   /* is called for each, by time */
+    void *cookie;
+    struct history_reach reach; /* what was read */
+};
+/* Does as past_profile() for CPU samples. What the history has goes to @sums instead, and *ret
+ * stays NULL where the others have nothing. @store: stored captures are read, too. */
+int past_timeline(struct api *api, const struct target_selector *t, const struct time_range *range,
+                  bool store, struct past_sums *sums, struct profile **ret,
+                  struct past_recorder *ret_recorder, struct error *err);
+/* timeline_marks.c: what a timeline of @t shows besides samples, as JSON by time: releases, clocks
+ * that were set, captures. NULL with -errno in *ret_error and @err. Blocks for the disk. */
+json_t *timeline_marks(struct api *api, const struct target_selector *t,
+                       const struct time_range *range, int *ret_error, struct error *err);
 /* As struct api_backend says. */
 int backend_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
                      size_t buckets, const char *by, json_t **ret, size_t *ret_count,

@@ -332,6 +332,20 @@ static int take_kept(struct api *api, struct past *p, const struct time_range *r
     return 0;
 }
 
+/* The same as sums. */
+static int take_sums(struct api *api, struct past *p, const struct time_range *range,
+                     struct past_sums *sums, struct error *err)
+{
+    const struct time_range before = { range->from_ns, MIN(p->until_ns, p->reach.to_ns) };
+    int r = before.from_ns < before.to_ns ? past_sums(api, &p->filter, &before, sums, err) : 0;
+
+    if (r < 0 || !sums->reach.parts)
+        return r;
+    p->until_ns = MIN(p->until_ns, sums->reach.oldest_ns);
+    p->reach.kept_ns = sums->reach.oldest_ns;
+    return 0;
+}
+
 /* What captures have of the time before that. */
 static int take_stored(struct api *api, struct past *p, const struct time_range *range,
                        const char *event, struct error *err)
@@ -349,12 +363,11 @@ static int take_stored(struct api *api, struct past *p, const struct time_range 
     return r;
 }
 
-static int past_filter_init(const struct target_selector *t, struct past_filter *f,
-                            struct error *err)
+int past_filter_init(const struct target_selector *t, struct past_filter *f, struct error *err)
 {
     int r = 0;
 
-    f->t = t;
+    *f = (struct past_filter){ .t = t };
     if (t->jvm)
         r = match_new(&t->jvm, 1, "jvm", &f->jvm, err);
     if (r == 0 && t->viewer && t->viewer->seen)
@@ -364,7 +377,7 @@ static int past_filter_init(const struct target_selector *t, struct past_filter 
     return r;
 }
 
-static void past_filter_deinit(struct past_filter *f)
+void past_filter_deinit(struct past_filter *f)
 {
     match_free(f->jvm);
     matcher_set_free(f->seen);
@@ -384,17 +397,45 @@ static void past_tell(struct past *p, struct past_recorder *ret)
     past_reach_text(&p->reach, ret->reach);
 }
 
+static int past_begin(struct past *p, const struct target_selector *t,
+                      const struct time_range *range, unsigned sources, struct error *err)
+{
+    *p = (struct past){ .flight = { .from_ns = past_to_monotonic(range->from_ns),
+                                    .to_ns = past_to_monotonic(range->to_ns) },
+                        .reach = { .from_ns = range->from_ns,
+                                   .to_ns = MIN(range->to_ns, clock_realtime_ns()),
+                                   .store_asked = sources & PAST_STORE },
+                        .until_ns = range->to_ns };
+    return past_filter_init(t, &p->filter, err);
+}
+
+/* Makes one profile of all parts. *ret stays NULL where there are none. */
+static int past_finish(struct past *p, const struct time_range *range,
+                       const struct past_recorder *recorder, struct profile **ret)
+{
+    int r = 0;
+
+    if (p->count == 1)
+        *ret = profile_ref(p->parts[0]);
+    else if (p->count)
+        r = past_together(&p->filter, range, p->parts, p->count, ret);
+    if (r == 0 && p->count)
+        past_warn(p->filter.t, recorder->reach, *ret);
+    return r;
+}
+
+static void past_end(struct past *p)
+{
+    past_filter_deinit(&p->filter);
+    past_deinit(p);
+}
+
 int past_profile(struct api *api, const struct target_selector *t, const struct time_range *range,
                  const char *event, unsigned sources, struct profile **ret,
                  struct past_recorder *ret_recorder, struct error *err)
 {
-    struct past past = { .flight = { .from_ns = past_to_monotonic(range->from_ns),
-                                     .to_ns = past_to_monotonic(range->to_ns) },
-                         .reach = { .from_ns = range->from_ns,
-                                    .to_ns = MIN(range->to_ns, clock_realtime_ns()),
-                                    .store_asked = sources & PAST_STORE },
-                         .until_ns = range->to_ns };
-    int r = past_filter_init(t, &past.filter, err);
+    struct past past;
+    int r = past_begin(&past, t, range, sources, err);
 
     if (r == 0 && sources & PAST_RECORDER)
         r = take_recorded(api, &past, range, event, err);
@@ -405,14 +446,32 @@ int past_profile(struct api *api, const struct target_selector *t, const struct 
     past_tell(&past, ret_recorder);
     if (r == 0 && past.count == 0)
         r = nothing_known(ret_recorder->oldest_ns, past.flight.looks, event, err);
-    if (r == 0 && past.count == 1)
-        *ret = profile_ref(past.parts[0]);
-    else if (r == 0)
-        r = past_together(&past.filter, range, past.parts, past.count, ret);
     if (r == 0)
-        past_warn(t, ret_recorder->reach, *ret);
-    past_filter_deinit(&past.filter);
-    past_deinit(&past);
+        r = past_finish(&past, range, ret_recorder, ret);
+    past_end(&past);
+    return r;
+}
+
+int past_timeline(struct api *api, const struct target_selector *t, const struct time_range *range,
+                  bool store, struct past_sums *sums, struct profile **ret,
+                  struct past_recorder *ret_recorder, struct error *err)
+{
+    const char *event = events_default()->name;
+    struct past past;
+    int r = past_begin(&past, t, range, store ? PAST_STORE : 0, err);
+
+    if (r == 0)
+        r = take_recorded(api, &past, range, event, err);
+    if (r == 0)
+        r = take_sums(api, &past, range, sums, err);
+    if (r == 0 && store)
+        r = take_stored(api, &past, range, event, err);
+    if (r == BACKEND_UNAVAILABLE && sums->reach.parts) /* the store is closed */
+        r = 0;
+    past_tell(&past, ret_recorder);
+    if (r == 0)
+        r = past_finish(&past, range, ret_recorder, ret);
+    past_end(&past);
     return r;
 }
 

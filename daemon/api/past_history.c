@@ -242,7 +242,6 @@ static void kept_warn(const struct history_reach *reach, uint64_t from_ns, uint6
                       struct profile *p)
 {
     char from[PAST_TIME_BYTES], to[PAST_TIME_BYTES];
-    uint64_t asked_ns = to_ns - MIN(from_ns, to_ns);
 
     past_time_text(reach->from_ns, from);
     past_time_text(reach->to_ns, to);
@@ -250,6 +249,11 @@ static void kept_warn(const struct history_reach *reach, uint64_t from_ns, uint6
                  "from %s to %s this answer is of the history: merged by %s, without the times of "
                  "single samples; threads are named by their pool",
                  from, to, length_text(reach->resolution_ns));
+    past_history_gaps(reach, to_ns - MIN(from_ns, to_ns), p);
+}
+
+void past_history_gaps(const struct history_reach *reach, uint64_t asked_ns, struct profile *p)
+{
     if (reach->covered_ns + NSEC_PER_SEC * 2 < asked_ns)
         profile_warn(p, "of these %.0f s the flight recorder ran %.0f s: the rest is a gap",
                      (double)asked_ns / NSEC_PER_SEC, (double)reach->covered_ns / NSEC_PER_SEC);
@@ -263,6 +267,17 @@ static void kept_warn(const struct history_reach *reach, uint64_t from_ns, uint6
                      reach->damaged);
 }
 
+/* With a single pid: has @q be of the image that was there last, if none is pinned yet. */
+static int pin_last(struct api *api, struct past_filter *f, const struct history_query *q,
+                    struct error *err)
+{
+    struct last_image last = { .filter = f };
+
+    if (f->t->pid_count != 1 || f->pid)
+        return 0;
+    return history_images(api->engine.history, q, see_image, &last, err);
+}
+
 int past_history(struct api *api, struct past_filter *f, const char *events, uint64_t from_ns,
                  uint64_t to_ns, struct history_reach *ret_reach, struct profile **ret,
                  struct error *err)
@@ -270,9 +285,8 @@ int past_history(struct api *api, struct past_filter *f, const char *events, uin
     struct history_query q = {
         .from_ns = from_ns, .to_ns = to_ns, .wants = wants_image, .cookie = f
     };
-    struct last_image last = { .filter = f };
     struct kept_past *k;
-    int r = 0;
+    int r;
 
     *ret_reach = (struct history_reach){ 0 };
     if (!api->engine.history)
@@ -282,8 +296,7 @@ int past_history(struct api *api, struct past_filter *f, const char *events, uin
         return -ENOMEM;
     k->filter = f;
     k->events = events;
-    if (f->t->pid_count == 1 && !f->pid)
-        r = history_images(api->engine.history, &q, see_image, &last, err);
+    r = pin_last(api, f, &q, err);
     if (r == 0)
         r = history_read(api->engine.history, &q, kept_profile, k, ret_reach, err);
     if (r == 0)
@@ -293,5 +306,37 @@ int past_history(struct api *api, struct past_filter *f, const char *events, uin
     for (size_t i = 0; i < ARRAY_SIZE(KEPT); i++)
         merger_free(k->of[i].merger);
     free(k);
+    return r;
+}
+
+/* ---- sums ---- */
+
+/* Sums of all processes of a user cannot be filtered. */
+static bool wants_sums(void *cookie, const struct history_image *image)
+{
+    const struct past_filter *f = cookie;
+    const struct target_selector *t = f->t;
+    bool some =
+        f->seen || f->asked || f->jvm || t->container || t->pod || t->pod_namespace || t->service;
+
+    return (image->host_pid || !some) && past_wants_image(f, image);
+}
+
+int past_sums(struct api *api, struct past_filter *f, const struct time_range *range,
+              struct past_sums *sums, struct error *err)
+{
+    struct history_query q = { .from_ns = range->from_ns,
+                               .to_ns = range->to_ns,
+                               .wants = wants_sums,
+                               .cookie = f,
+                               .coarsest_ns = sums->coarsest_ns };
+    int r;
+
+    sums->reach = (struct history_reach){ 0 };
+    if (!api->engine.history)
+        return 0;
+    r = pin_last(api, f, &q, err);
+    if (r == 0)
+        r = history_sums(api->engine.history, &q, sums->fn, sums->cookie, &sums->reach, err);
     return r;
 }

@@ -30,6 +30,10 @@ struct recorded_past {
     bool has_waits;                /* the answer has some of that */
 };
 
+/* Fills in @ret for @t, which is borrowed. 0 or -errno with @err; @ret needs past_filter_deinit()
+ * in every case. */
+int past_filter_init(const struct target_selector *t, struct past_filter *ret, struct error *err);
+void past_filter_deinit(struct past_filter *f);
 /* Returns how far CLOCK_REALTIME is ahead of CLOCK_MONOTONIC. */
 uint64_t past_realtime_offset_ns(void);
 /* Returns @realtime_ns by CLOCK_MONOTONIC. UINT64_MAX stays. */
@@ -63,3 +67,9 @@ bool past_wants_image(const struct past_filter *f, const struct history_image *i
 int past_history(struct api *api, struct past_filter *f, const char *events, uint64_t from_ns,
                  uint64_t to_ns, struct history_reach *ret_reach, struct profile **ret,
                  struct error *err);
+/* Does the same for sums by category, which are handed to @sums->fn. Processes that run no Java
+ * code are left out where the filter asks for some of them: their sums are those of all. */
+int past_sums(struct api *api, struct past_filter *f, const struct time_range *range,
+              struct past_sums *sums, struct error *err);
+/* Warns @p of gaps in the @asked_ns that @reach is of, and of what was lost or is damaged. */
+void past_history_gaps(const struct history_reach *reach, uint64_t asked_ns, struct profile *p);

@@ -1,47 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Samples per bucket of time, by JVM or by category, and when JVMs stopped: out of the flight
- * recorder, and of stored captures for what lies further back than it reaches. */
-#include "api/api_impl.h"
+ * recorder, of the history's sums for what lies further back than it reaches, and of stored
+ * captures before that. */
 #include "api/json.h"
-#include "event/events.h"
+#include "api/past_impl.h"
 
-#define TIMELINE_SERIES_MAX 64
-#define TIMELINE_JVMS_MAX 256 /* with their categories */
+#include <math.h>
+
+#define TIMELINE_SERIES_MAX 64     /* that are answered: the heaviest */
+#define TIMELINE_COLLECTED_MAX 512 /* that are counted; a day may have had many JVMs */
+#define TIMELINE_JVMS_MAX 256      /* with their categories */
 /* So much more than the recorder may hold has to be asked for before stored captures are read:
  * what pages ask for each JVM every few seconds is answered from memory alone. */
 #define TIMELINE_SLACK_NS (60 * NSEC_PER_SEC)
 
 /* One line of it, counted by bucket. */
 struct series {
-    const char *name;     /* of the process, points into the profile's strings; NULL: not of one */
+    char *name;           /* owned, of the process; NULL: not of one */
     const char *category; /* literal; NULL: of all */
     int32_t host_pid;
-    uint64_t *samples;
-    uint64_t total;
+    double *samples; /* parts of the history may lie in several buckets, a share of them in each */
+    double total;
 };
 
 /* What distinguishes the lines, and the lines so far. */
 struct timeline {
+    struct time_range range;
     bool by_jvm, by_category;
     size_t buckets, count, max;
     struct series *list; /* [max] */
-    uint64_t others;     /* samples for which there was no room */
+    double others;       /* samples for which there was no room */
+    uint64_t now_ns;     /* CLOCK_REALTIME */
+    uint64_t period_ns;  /* between samples, as they are counted here; 0: there was none yet */
+    bool no_memory;
 };
 
-static int timeline_init(struct timeline *t, const char *by, size_t buckets)
+static int timeline_init(struct timeline *t, const char *by, const struct time_range *range,
+                         size_t buckets)
 {
+    t->range = *range;
+    t->now_ns = clock_realtime_ns();
     t->by_jvm = strcmp(by, "category") != 0;
     t->by_category = strcmp(by, "jvm") != 0;
     t->buckets = buckets;
-    t->max = t->by_jvm && t->by_category ? TIMELINE_JVMS_MAX * CATEGORY_COUNT : TIMELINE_SERIES_MAX;
+    t->max =
+        t->by_jvm && t->by_category ? TIMELINE_JVMS_MAX * CATEGORY_COUNT : TIMELINE_COLLECTED_MAX;
     t->list = calloc(t->max, sizeof(*t->list));
     return t->list ? 0 : -ENOMEM;
+}
+
+static void series_deinit(struct series *s)
+{
+    free(s->name);
+    free(s->samples);
 }
 
 static void timeline_deinit(struct timeline *t)
 {
     for (size_t i = 0; i < t->count; i++)
-        free(t->list[i].samples);
+        series_deinit(&t->list[i]);
     free(t->list);
 }
 
@@ -60,30 +77,98 @@ static struct series *series_of(struct timeline *t, const char *name, int32_t ho
     if (t->count == t->max)
         return NULL;
     s = &t->list[t->count];
-    s->samples = calloc(t->buckets, sizeof(uint64_t));
-    if (!s->samples)
+    *s = (struct series){ .host_pid = host_pid, .category = category };
+    s->samples = calloc(t->buckets, sizeof(*s->samples));
+    s->name = name ? strdup(name) : NULL;
+    if (!s->samples || (name && !s->name)) {
+        series_deinit(s);
+        t->no_memory = true;
         return NULL;
-    s->name = name;
-    s->host_pid = host_pid;
-    s->category = category;
+    }
     t->count++;
     return s;
 }
 
+/* Returns the bucket of @at, a time that lies in the range or beside it. */
+static size_t bucket_of(const struct timeline *t, uint64_t at)
+{
+    uint64_t since = at - MIN(at, t->range.from_ns);
+    double share = (double)since / (double)(t->range.to_ns - t->range.from_ns);
+
+    return MIN((size_t)(share * (double)t->buckets), t->buckets - 1);
+}
+
+/* Returns how many samples @n at @period_ns are as they are counted here. */
+static double as_counted(struct timeline *t, double n, uint64_t period_ns)
+{
+    if (!t->period_ns)
+        t->period_ns = period_ns;
+    return t->period_ns == period_ns || !t->period_ns
+               ? n
+               : n * (double)period_ns / (double)t->period_ns;
+}
+
+static void series_add(struct timeline *t, struct series *s, size_t bucket, double n)
+{
+    if (!s) {
+        t->others += n;
+        return;
+    }
+    s->samples[bucket] += n;
+    s->total += n;
+}
+
+/* ---- what goes out ---- */
+
+static int by_total(const void *a, const void *b)
+{
+    const struct series *x = a, *y = b;
+
+    return x->total > y->total ? -1 : x->total < y->total;
+}
+
+/* Leaves the heaviest lines. */
+static void timeline_cut(struct timeline *t)
+{
+    if (!t->by_jvm || t->by_category || t->count <= TIMELINE_SERIES_MAX)
+        return;
+    qsort(t->list, t->count, sizeof(*t->list), by_total);
+    while (t->count > TIMELINE_SERIES_MAX) {
+        struct series *s = &t->list[--t->count];
+
+        t->others += s->total;
+        series_deinit(s);
+    }
+}
+
+/* Whole samples by bucket, that together are as many as all. */
+static json_t *samples_json(const struct series *s, size_t buckets)
+{
+    json_t *list = json_array();
+    double sum = 0, told = 0;
+
+    for (size_t i = 0; i < buckets; i++) {
+        sum += s->samples[i];
+        json_array_append_new(list, json_integer((json_int_t)(round(sum) - told)));
+        told = round(sum);
+    }
+    return list;
+}
+
 static json_t *series_json(const struct series *s, size_t buckets)
 {
-    json_t *samples = json_array(), *value;
+    json_t *value =
+        json_pack("{s:o, s:I, s:o}", "pid", s->name ? json_integer(s->host_pid) : json_null(),
+                  "total", (json_int_t)round(s->total), "samples", samples_json(s, buckets));
 
-    for (size_t i = 0; i < buckets; i++)
-        json_array_append_new(samples, json_integer((json_int_t)s->samples[i]));
-    value = json_pack("{s:o, s:I, s:o}", "pid", s->name ? json_integer(s->host_pid) : json_null(),
-                      "total", (json_int_t)s->total, "samples", samples);
     if (s->name)
         json_object_set_new(value, "jvm", json_string(s->name));
     if (s->category)
         json_object_set_new(value, "category", json_string(s->category));
     return value;
 }
+
+/* ---- what is counted ---- */
 
 /* The line of samples of @process in @category. @known: [processes * categories], what was found
  * before. */
@@ -101,8 +186,7 @@ static struct series *line_of(struct timeline *t, const struct profile *p, uint3
 }
 
 /* 0 or -ENOMEM. */
-static int timeline_count(struct timeline *t, const struct profile *p, uint64_t from_ns,
-                          uint64_t to_ns)
+static int timeline_count(struct timeline *t, const struct profile *p)
 {
     _cleanup_free_ struct series **known =
         calloc(p->process_count * CATEGORY_COUNT + 1, sizeof(struct series *));
@@ -111,87 +195,143 @@ static int timeline_count(struct timeline *t, const struct profile *p, uint64_t 
         return -ENOMEM;
     for (size_t i = 0; i < p->sample_count; i++) {
         const struct profile_sample *s = &p->samples[i];
-        uint64_t at = p->start_realtime_ns + s->time_ns - p->start_ns;
-        size_t bucket = (size_t)((double)(at - MIN(at, from_ns)) / (double)(to_ns - from_ns) *
-                                 (double)t->buckets);
         struct series *line =
             line_of(t, p, p->threads[s->thread].process,
                     MIN(PROFILE_SAMPLE_CATEGORY(s->flags), CATEGORY_COUNT - 1), known);
 
-        if (!line) {
-            t->others += s->count;
-            continue;
-        }
-        line->samples[MIN(bucket, t->buckets - 1)] += s->count;
-        line->total += s->count;
+        series_add(t, line, bucket_of(t, p->start_realtime_ns + s->time_ns - p->start_ns),
+                   as_counted(t, s->count, p->events[s->event].period));
     }
     return 0;
 }
 
-static json_t *timeline_json(const struct time_range *range, size_t buckets, double hz,
-                             uint64_t oldest_ns, json_t *series, uint64_t others)
+/* Adds @n samples of a part of the history: what of its time lies in a bucket says how many of them
+ * do. */
+static void add_part(struct timeline *t, struct series *line, const struct history_sums *part,
+                     double n)
 {
-    return json_pack("{s:o, s:o, s:o, s:f, s:f, s:o, s:I}", "from", json_time(range->from_ns), "to",
-                     json_time(range->to_ns), "oldest",
-                     oldest_ns ? json_time(oldest_ns) : json_null(), "bucket_seconds",
-                     (double)(range->to_ns - range->from_ns) / 1e9 / (double)buckets, "hz", hz,
-                     "series", series, "others", (json_int_t)others);
+    double width = (double)(t->range.to_ns - t->range.from_ns) / (double)t->buckets;
+    uint64_t end_ns =
+                 MAX(MIN(part->end_ns, t->now_ns), part->start_ns + 1), /* of the last minute */
+        from_ns = MAX(part->start_ns, t->range.from_ns), to_ns = MIN(end_ns, t->range.to_ns);
+    double length = (double)(end_ns - part->start_ns);
+
+    for (size_t b = bucket_of(t, from_ns); from_ns < to_ns && b < t->buckets; b++) {
+        uint64_t until_ns = t->range.from_ns + (uint64_t)(width * (double)(b + 1));
+
+        until_ns = b + 1 == t->buckets ? to_ns : MIN(until_ns, to_ns);
+        if (until_ns > from_ns)
+            series_add(t, line, b, n * (double)(until_ns - from_ns) / length);
+        from_ns = MAX(from_ns, until_ns);
+    }
 }
 
-/* What limits @p, or, where nothing is known, that less is kept than was asked for. */
-static json_t *warnings_json(const struct profile *p, const char *reach)
+static void count_part(void *cookie, const struct history_sums *part)
 {
+    struct timeline *t = cookie;
+    const char *name = part->image->host_pid ? part->image->name : "[other processes]";
+
+    for (size_t i = 0; i < CATEGORY_COUNT; i++) {
+        if (part->samples[i])
+            add_part(t,
+                     series_of(t, t->by_jvm ? name : NULL, t->by_jvm ? part->image->host_pid : 0,
+                               t->by_category ? CATEGORY_NAMES[i] : NULL),
+                     part, as_counted(t, (double)part->samples[i], part->period_ns));
+    }
+}
+
+/* ---- the answer ---- */
+
+static json_t *timeline_json(const struct timeline *t, const struct past_recorder *recorder,
+                             const struct history_reach *kept, json_t *series)
+{
+    uint64_t length_ns = t->range.to_ns - t->range.from_ns,
+             period_ns = t->period_ns ? t->period_ns : recorder->period_ns;
+
+    return json_pack("{s:o, s:o, s:o, s:f, s:f, s:f, s:o, s:I}", "from",
+                     json_time(t->range.from_ns), "to", json_time(t->range.to_ns), "oldest",
+                     recorder->oldest_ns ? json_time(recorder->oldest_ns) : json_null(),
+                     "bucket_seconds", (double)length_ns / 1e9 / (double)t->buckets,
+                     "resolution_seconds", (double)kept->resolution_ns / 1e9, "hz",
+                     period_ns ? clock_hz(period_ns) : 0.0, "series", series, "others",
+                     (json_int_t)round(t->others));
+}
+
+/* What limits @p and what the history had, or, where nothing is known, that less is kept than was
+ * asked for. */
+static json_t *warnings_json(const struct profile *p, const struct history_reach *kept,
+                             uint64_t asked_ns, const char *reach)
+{
+    struct profile gaps = { 0 };
     json_t *list = json_array();
 
     for (size_t i = 0; p && i < p->warning_count; i++)
         json_array_append_new(list, json_string(p->warnings[i]));
     if (!p && reach[0])
         json_array_append_new(list, json_string(reach));
+    if (kept->parts)
+        past_history_gaps(kept, asked_ns, &gaps);
+    for (size_t i = 0; i < gaps.warning_count; i++) {
+        json_array_append_new(list, json_string(gaps.warnings[i]));
+        free(gaps.warnings[i]);
+    }
     return list;
 }
 
-int backend_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
-                     size_t buckets, const char *by, json_t **ret, size_t *ret_count,
-                     struct error *err)
+/* Whose answer takes lists that are made, or frees them. */
+static int timeline_answer(struct api *api, const struct target_selector *target,
+                           struct timeline *t, const struct profile *p,
+                           const struct past_recorder *recorder, const struct past_sums *sums,
+                           json_t **ret, struct error *err)
 {
-    struct api *api = ctx;
-    struct time_range whole = *range;
-    _cleanup_(profile_unrefp) struct profile *p = NULL;
-    _cleanup_(timeline_deinit) struct timeline lines = { 0 };
-    struct past_recorder recorder;
-    uint64_t now = clock_realtime_ns();
-    double hz;
-    unsigned sources = PAST_RECORDER;
-    json_t *series;
+    const struct history_reach *kept = &sums->reach;
+    uint64_t from_ns = MAX(t->range.from_ns, kept->from_ns),
+             to_ns = MIN(t->range.to_ns, kept->to_ns);
     size_t left_out = 0;
+    json_t *marks, *series;
     int r;
 
-    whole.to_ns = MIN(whole.to_ns, now);
-    if (whole.from_ns + api->engine.opts->recorder_keep_ns + TIMELINE_SLACK_NS < now)
-        sources |= PAST_STORE;
-    r = past_profile(api, t, &whole, events_default()->name, sources, &p, &recorder, err);
-    hz = recorder.period_ns ? clock_hz(recorder.period_ns) : 0.0;
-    if (r == BACKEND_NOT_FOUND) /* nothing ran is an answer too */
-        r = 0;
-    if (r == 0 && whole.from_ns >= whole.to_ns)
-        r = -ENOMEM;
-    if (r == 0)
-        r = timeline_init(&lines, by, buckets);
-    if (r == 0 && p) {
-        r = timeline_count(&lines, p, whole.from_ns, whole.to_ns);
-        hz = clock_hz(p->events[0].period);
-    }
-    if (r != 0)
+    marks = timeline_marks(api, target, &t->range, &r, err);
+    if (!marks)
         return r;
+    timeline_cut(t);
     series = json_array();
-    for (size_t i = 0; i < lines.count; i++)
-        json_array_append_new(series, series_json(&lines.list[i], buckets));
-    *ret_count = lines.count;
-    *ret = timeline_json(&whole, buckets, hz, recorder.oldest_ns, series, lines.others);
-    if (!*ret)
+    for (size_t i = 0; i < t->count; i++)
+        json_array_append_new(series, series_json(&t->list[i], t->buckets));
+    *ret = timeline_json(t, recorder, kept, series);
+    if (!*ret) {
+        json_decref(marks);
         return -ENOMEM;
-    json_object_set_new(*ret, "warnings", warnings_json(p, recorder.reach));
+    }
+    json_object_set_new(*ret, "warnings",
+                        warnings_json(p, kept, to_ns - MIN(from_ns, to_ns), recorder->reach));
+    json_object_set_new(*ret, "marks", marks);
     json_object_set_new(*ret, "moments", p ? timeline_moments(p, &left_out) : json_array());
     json_object_set_new(*ret, "moments_left_out", json_integer((json_int_t)left_out));
     return 0;
+}
+
+int backend_timeline(void *ctx, const struct target_selector *target,
+                     const struct time_range *range, size_t buckets, const char *by, json_t **ret,
+                     size_t *ret_count, struct error *err)
+{
+    struct api *api = ctx;
+    _cleanup_(profile_unrefp) struct profile *p = NULL;
+    _cleanup_(timeline_deinit) struct timeline t = { 0 };
+    struct past_sums sums = { .coarsest_ns = (range->to_ns - range->from_ns) / buckets,
+                              .fn = count_part,
+                              .cookie = &t };
+    struct past_recorder recorder;
+    uint64_t recorded_ns = api->engine.opts->recorder_keep_ns + TIMELINE_SLACK_NS;
+    int r = timeline_init(&t, by, range, buckets);
+
+    if (r == 0)
+        r = past_timeline(api, target, range, range->from_ns + recorded_ns < clock_realtime_ns(),
+                          &sums, &p, &recorder, err);
+    if (r == 0 && p)
+        r = timeline_count(&t, p);
+    if (r == 0)
+        r = t.no_memory ? -ENOMEM : timeline_answer(api, target, &t, p, &recorder, &sums, ret, err);
+    *ret_count = t.count;
+    return r;
 }

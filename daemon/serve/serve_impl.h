@@ -396,8 +396,12 @@ void answer_filename(struct answer *a, const struct params *p, const struct prof
 /* Says what @profile as @format is: its type and name. @profile NULL: it would be of now. */
 void answer_describe(struct request *req, const struct profile *profile,
                      const struct render_format *format);
-/* Answers with what req->params.range holds of the target. */
-void answer_past(struct request *req, bool stored);
+/* Answers with what req->params.range holds of the target, as @answer writes it. */
+typedef void (*past_answer_fn)(struct request *req, struct profile *profile);
+void answer_past(struct request *req, bool stored, past_answer_fn answer);
+/* Does so, unless a parameter has no meaning for the past. */
+void answer_recorded(struct request *req, past_answer_fn answer);
+void answer_past_profile(struct request *req, struct profile *profile); /* by `format` */
 /* Answers with the backend's value, or its problem. Takes @value; true. */
 bool answer_backend(struct request *req, int r, json_t *value, const struct error *err);
 /* Answers that the backend has no such function: 503 with a sentence. @what: "schedules are". */

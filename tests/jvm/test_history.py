@@ -44,6 +44,26 @@ class History(unittest.TestCase):
             self.assertEqual(daemon.get(f"/profile?service=shop&from=-10m&to={minute}&format=collapsed").status, 200)
             for pid in pids:
                 self.assertIn(f"pid={pid}]", answer.text)
+            self.check_timeline(daemon, pids)
+
+    def check_timeline(self, daemon: Daemon, pids: list[int]) -> None:
+        """The same samples by time, and the release; the same functions in a table."""
+        asked = {"service": "shop", "from": "-2h"}
+        timeline = daemon.get("/api/v1/timeline", **asked).json()
+        self.assertEqual((timeline["bucket_seconds"], timeline["resolution_seconds"], timeline["hz"]), (60, 60, 99))
+        self.assertEqual({s["pid"] for s in timeline["series"]}, set(pids))
+        self.assertEqual([sum(s["samples"]) for s in timeline["series"]], [s["total"] for s in timeline["series"]])
+        profile = Profile(daemon.get("/profile", **asked, format="json"))
+        self.assertEqual(sum(s["total"] for s in timeline["series"]), profile.samples)
+        self.assertEqual([(m["kind"], m["pid"], m["service"]) for m in timeline["marks"]], [("deploy", pids[1], "shop")])
+        by = daemon.get("/api/v1/timeline", **asked, by="category", buckets=24).json()
+        self.assertEqual(sum(s["total"] for s in by["series"]), profile.samples)
+        self.assertIn("java", {s["category"] for s in by["series"]})
+        one = daemon.get("/api/v1/timeline", pid=pids[0], **{"from": "-2h"}).json()
+        self.assertEqual({s["pid"] for s in one["series"]}, {pids[0]})
+        self.assertIn(self.spin.main + ".", daemon.get("/top", **asked).text)
+        minute = timeline["marks"][0]["time"]
+        self.assertIn(self.spin.main + ".", daemon.get("/top", service="shop", at=minute).text)
 
     def test_seconds_of_a_minute_that_is_written(self):
         """What the recorder still has is answered by its samples, not by the minute of the history around them."""

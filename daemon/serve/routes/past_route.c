@@ -5,7 +5,18 @@
 #include "base/clock.h"
 
 #define TIMELINE_BUCKETS_DEFAULT 60
+#define TIMELINE_BUCKETS_MAX 2000
 #define TIMELINE_DEFAULT_NS (600 * NSEC_PER_SEC)
+
+/* How long buckets are where no number of them is asked for: as long as parts of the history, so
+ * that each is of whole ones. Shorter times have TIMELINE_BUCKETS_DEFAULT. */
+static const struct {
+    uint64_t over_ns, step_ns;
+} TIMELINE_STEPS[] = {
+    { 48 * 3600 * NSEC_PER_SEC, 3600 * NSEC_PER_SEC },
+    { 4 * 3600 * NSEC_PER_SEC, 600 * NSEC_PER_SEC },
+    { 3600 * NSEC_PER_SEC, 60 * NSEC_PER_SEC },
+};
 
 static bool is_nothing(int outcome, const struct profile *profile)
 {
@@ -26,39 +37,66 @@ static int explain_nothing(struct request *req, int outcome, struct error *err)
     return r;
 }
 
-void answer_past(struct request *req, bool stored)
+/* Gets the samples that the parameters of @req ask for. 0; else as struct api_backend says. */
+static int get_past(struct request *req, bool stored, struct profile **ret, struct error *err)
 {
     const struct api_backend *be = &req->serve->be;
     const struct params *p = &req->params;
+    int r = be->past(be->ctx, &p->target, &p->range, p->event, stored ? PAST_STORED : PAST_ALL, ret,
+                     err);
+
+    if (stored && is_nothing(r, *ret)) { /* what the recorder holds is better than none */
+        *ret = profile_unref(*ret);
+        *err = ERROR_NULL;
+        r = be->past(be->ctx, &p->target, &p->range, p->event, PAST_ALL, ret, err);
+    }
+    return is_nothing(r, *ret) ? explain_nothing(req, r, err) : r;
+}
+
+void answer_past(struct request *req, bool stored, past_answer_fn answer)
+{
     struct error err = ERROR_NULL;
     struct profile *profile = NULL;
     int r;
 
-    if (!be->past) {
+    if (!req->serve->be.past) {
         answer_missing(req, "recorded profiles are");
         return;
     }
-    r = be->past(be->ctx, &p->target, &p->range, p->event, stored ? PAST_STORED : PAST_ALL,
-                 &profile, &err);
-    if (stored && is_nothing(r, profile)) { /* what the recorder holds is better than none */
-        profile_unref(profile);
-        profile = NULL;
-        err = ERROR_NULL;
-        r = be->past(be->ctx, &p->target, &p->range, p->event, PAST_ALL, &profile, &err);
-    }
-    if (is_nothing(r, profile))
-        r = explain_nothing(req, r, &err);
+    r = get_past(req, stored, &profile, &err);
     if (r == 0)
-        answer_profile(req, profile, p->format);
+        answer(req, profile);
     else
         answer_outcome(&req->answer, r, &err, 1);
     profile_unref(profile);
 }
 
+void answer_past_profile(struct request *req, struct profile *profile)
+{
+    answer_profile(req, profile, req->params.format);
+}
+
 bool handle_query(struct request *req)
 {
-    answer_past(req, /* stored= */ true);
+    answer_past(req, /* stored= */ true, answer_past_profile);
     return true;
+}
+
+/* Returns the number of buckets, and widens @range to whole ones. */
+static size_t plan_buckets(const struct params *p, struct time_range *range)
+{
+    uint64_t length_ns = range->to_ns - range->from_ns, step_ns = 0;
+
+    if (p->buckets)
+        return p->buckets;
+    for (size_t i = 0; i < ARRAY_SIZE(TIMELINE_STEPS) && !step_ns; i++)
+        step_ns = length_ns > TIMELINE_STEPS[i].over_ns ? TIMELINE_STEPS[i].step_ns : 0;
+    if (!step_ns)
+        return TIMELINE_BUCKETS_DEFAULT;
+    step_ns *= length_ns / step_ns / TIMELINE_BUCKETS_MAX + 1;
+    range->from_ns -= range->from_ns % step_ns;
+    range->to_ns += step_ns - 1 - (range->to_ns - 1) % step_ns;
+    return (size_t)((range->to_ns - range->from_ns) / step_ns);
 }
 
 bool handle_timeline(struct request *req)
@@ -72,7 +110,7 @@ bool handle_timeline(struct request *req)
     struct error err = ERROR_NULL;
     uint64_t now = clock_realtime_ns();
     json_t *value = NULL;
-    size_t count = 0;
+    size_t buckets, count = 0;
     int r;
 
     if (!be->timeline) {
@@ -87,9 +125,8 @@ bool handle_timeline(struct request *req)
         answer_outcome(&req->answer, -EINVAL, &err, 0);
         return true;
     }
-    r = be->timeline(be->ctx, &p->target, &range,
-                     p->buckets ? p->buckets : TIMELINE_BUCKETS_DEFAULT, BY[p->by], &value, &count,
-                     &err);
+    buckets = plan_buckets(p, &range);
+    r = be->timeline(be->ctx, &p->target, &range, buckets, BY[p->by], &value, &count, &err);
     if (r == 0 && count == 0)
         r = explain_nothing(req, 0, &err);
     if (r != 0) {

@@ -65,18 +65,18 @@ bool check_event(struct request *req)
 static int check_past(const struct params *p, struct error *err)
 {
     for (int id = 0; id < PARAM_COUNT; id++) {
-        if (!(p->given & PARAMS_SAMPLING & PARAM_BIT(id)))
+        if (!(p->given & (PARAMS_SAMPLING | PARAM_BIT(PARAM_REFRESH)) & PARAM_BIT(id)))
             continue;
-        error_remedy(err, "leave one of them out: from= reads what was recorded, at once");
-        return error_parameter(err, param_name((enum param_id)id), -EINVAL,
-                               "%s says how to sample from now on, and from= asks for the past",
-                               param_name((enum param_id)id));
+        error_remedy(err, "leave it out, or from= and at=, which read what was recorded, at once");
+        return error_parameter(
+            err, param_name((enum param_id)id), -EINVAL,
+            "%s says how to sample from now on, and from= or at= asks for the past",
+            param_name((enum param_id)id));
     }
     return 0;
 }
 
-/* Out of the flight recorder. */
-static void answer_recorded(struct request *req)
+void answer_recorded(struct request *req, past_answer_fn answer)
 {
     struct error err = ERROR_NULL;
     int r = check_past(&req->params, &err);
@@ -84,7 +84,7 @@ static void answer_recorded(struct request *req)
     if (r < 0)
         answer_outcome(&req->answer, r, &err, 0);
     else
-        answer_past(req, /* stored= */ false);
+        answer_past(req, /* stored= */ false, answer);
 }
 
 bool handle_profile(struct request *req)
@@ -95,7 +95,7 @@ bool handle_profile(struct request *req)
     int r;
 
     if (req->params.given & PARAMS_RANGE) {
-        answer_recorded(req);
+        answer_recorded(req, answer_past_profile);
         return true;
     }
     if (!check_event(req))

@@ -57,7 +57,9 @@ static const struct route ROUTES[] = {
     { "/top", METHOD_GET, ROLE_PROFILE, PARAMS_TOP, .streams = true, .waits = true,
       .handle = handle_top, .finish = finish_top, .audit = AUDIT_CAPTURE,
       .doc = { .id = "getTop",
-               .summary = "The hottest functions, live",
+               .summary = "The hottest functions, live or of a time in the past",
+               .text = "With `from` or `at` nothing is sampled. The answer is then one table of "
+                       "what the flight recorder, the history and the store hold of that time.",
                .answer =
                    "A table that is drawn again in place until the client leaves: for `curl -N` in "
                    "a terminal. With `Accept: text/event-stream`: events `top` with JSON.",
@@ -239,9 +241,13 @@ static const struct route ROUTES[] = {
       PARAMS_TARGET | PARAMS_RANGE | BIT(BUCKETS) | BIT(BY), .waits = true, .heavy = true,
       .handle = handle_timeline,
       .doc = { .id = "getTimeline",
-               .summary = "Samples by time out of the flight recorder, and of stored captures for "
-                          "a range that it does not reach",
+               .summary = "Samples by time out of the flight recorder, the history for what it "
+                          "does not reach, and stored captures before that",
+               .text = "Without `buckets` there are 60 up to an hour. Above that they are of 1 "
+                       "minute, above 4 hours of 10, above 48 hours of an hour. The range is then "
+                       "widened to whole ones.",
                .answer = "Lines of samples per bucket. Without a range the last 10 minutes. "
+                         "`marks` are releases, set clocks, and captures. "
                          "`moments` are the garbage collections, and the safepoints of 10 ms or "
                          "more without their collections, of JVMs: the 500 longest.",
                .schema = "Timeline",

@@ -113,6 +113,28 @@ static bool check_top_event(struct request *req)
     return false;
 }
 
+/* One table. */
+static void answer_table(struct request *req, struct profile *profile)
+{
+    struct answer *a = &req->answer;
+    struct error err = ERROR_NULL;
+    int r;
+
+    a->status = 200;
+    a->content_type = TOP_TEXT;
+    if (req->wants_events) {
+        a->content_type = STREAM_EVENTS;
+        buf_add_str(&a->body, "event: top\ndata: ");
+    }
+    r = top_write(req, profile, /* live= */ false, &a->body, &err);
+    if (req->wants_events)
+        buf_add_str(&a->body, "\n\n");
+    if (r != 0) {
+        answer_reset(a);
+        answer_outcome(a, r, &err, 1);
+    }
+}
+
 bool handle_top(struct request *req)
 {
     const struct api_backend *be = &req->serve->be;
@@ -120,6 +142,10 @@ bool handle_top(struct request *req)
     struct error err = ERROR_NULL;
     int r;
 
+    if (req->params.given & PARAMS_RANGE) {
+        answer_recorded(req, answer_table);
+        return true;
+    }
     if (!be->capture_snapshot) {
         answer_missing(req, "live views are");
         return true;
@@ -152,25 +178,8 @@ bool handle_top(struct request *req)
 /* once=1: the only table. */
 void finish_top(struct request *req)
 {
-    struct answer *a = &req->answer;
-    struct error err = ERROR_NULL;
-    int r;
-
-    if (!req->profile) {
-        answer_outcome(a, req->outcome ? req->outcome : -EIO, &req->err, 1);
-        return;
-    }
-    a->status = 200;
-    a->content_type = TOP_TEXT;
-    if (req->wants_events) {
-        a->content_type = STREAM_EVENTS;
-        buf_add_str(&a->body, "event: top\ndata: ");
-    }
-    r = top_write(req, req->profile, /* live= */ false, &a->body, &err);
-    if (req->wants_events)
-        buf_add_str(&a->body, "\n\n");
-    if (r != 0) {
-        answer_reset(a);
-        answer_outcome(a, r, &err, 1);
-    }
+    if (req->profile)
+        answer_table(req, req->profile);
+    else
+        answer_outcome(&req->answer, req->outcome ? req->outcome : -EIO, &req->err, 1);
 }

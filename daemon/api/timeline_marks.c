@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a timeline shows besides samples: releases, a wall clock that was set, captures. */
+#include "api/json.h"
+#include "api/past_impl.h"
+#include "profile/match.h"
+
+#define MARKS_MAX 1000         /* of the history: the first */
+#define MARKS_CAPTURES_MAX 200 /* the newest */
+
+struct marks {
+    struct past_filter filter;
+    json_t *list;
+    size_t count;
+};
+
+static bool wants_image(void *cookie, const struct history_image *image)
+{
+    const struct marks *m = cookie;
+
+    return image->host_pid && past_wants_image(&m->filter, image);
+}
+
+static void see_mark(void *cookie, const struct history_mark *mark)
+{
+    struct marks *m = cookie;
+    const struct history_image *image = mark->image;
+
+    if (m->count++ >= MARKS_MAX)
+        return;
+    json_array_append_new(
+        m->list, json_pack("{s:o, s:s, s:o, s:o, s:s}", "time", json_time(mark->time_ns), "kind",
+                           history_mark_name(mark->kind), "pid",
+                           image ? json_integer(image->host_pid) : json_null(), "service",
+                           json_string_or_null(image ? image->service : ""), "text", mark->text));
+}
+
+/* Whether a process of @c is asked for, where the store cannot be asked so. */
+static bool has_wanted(const struct marks *m, const struct store_capture *c)
+{
+    const struct target_selector *t = m->filter.t;
+
+    if (t->pid_count < 2 && !m->filter.jvm)
+        return true;
+    for (size_t i = 0; i < c->process_count; i++) {
+        const struct store_process *p = &c->processes[i];
+        bool pid = t->pid_count == 0;
+
+        for (size_t k = 0; k < t->pid_count && !pid; k++)
+            pid = t->pids[k] == p->host_pid;
+        if (pid && (!m->filter.jvm || match_any(m->filter.jvm, span_of(p->name), NULL) > 0))
+            return true;
+    }
+    return false;
+}
+
+static int see_capture(void *cookie, const struct store_capture *c)
+{
+    struct marks *m = cookie;
+
+    if (has_wanted(m, c))
+        json_array_append_new(
+            m->list, json_pack("{s:o, s:o, s:s, s:s, s:s}", "time", json_time(c->start_ns), "end",
+                               json_time(MAX(c->end_ns, c->start_ns)), "kind", "capture", "id",
+                               c->id, "text", c->schedule[0] ? c->schedule : c->event));
+    return 0;
+}
+
+static int add_captures(struct api *api, struct marks *m, const struct time_range *range,
+                        struct error *err)
+{
+    const struct target_selector *t = m->filter.t;
+    const struct store_query q = { .from_ns = range->from_ns,
+                                   .to_ns = range->to_ns,
+                                   .state = STORE_DONE,
+                                   .scope = viewer_store_scope(t->viewer),
+                                   .host_pid = t->pid_count == 1 ? t->pids[0] : 0,
+                                   .container = t->container,
+                                   .pod = t->pod,
+                                   .pod_namespace = t->pod_namespace,
+                                   .service = t->service,
+                                   .limit = MARKS_CAPTURES_MAX };
+    char next[64];
+
+    if (!api->engine.store || m->filter.asked) /* what matchers ask for the store cannot tell */
+        return 0;
+    return store_list(api->engine.store, &q, see_capture, m, next, err);
+}
+
+json_t *timeline_marks(struct api *api, const struct target_selector *t,
+                       const struct time_range *range, int *ret_error, struct error *err)
+{
+    struct marks m = { .list = json_array() };
+    const struct history_query q = {
+        .from_ns = range->from_ns, .to_ns = range->to_ns, .wants = wants_image, .cookie = &m
+    };
+    int r = past_filter_init(t, &m.filter, err);
+
+    if (r == 0 && api->engine.history)
+        r = history_marks(api->engine.history, &q, see_mark, &m, err);
+    if (r == 0)
+        r = add_captures(api, &m, range, err);
+    past_filter_deinit(&m.filter);
+    *ret_error = MIN(r, 0);
+    if (r < 0) {
+        json_decref(m.list);
+        m.list = NULL;
+    }
+    return m.list;
+}
