@@ -189,6 +189,23 @@ static int by_time(const void *a, const void *b)
     return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
 }
 
+/* Has the answer begin with its first minute: a part may begin before the recorder did. */
+static int read_begin(struct plan *p, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r = store_prepare(p->h->store,
+                          "SELECT min(start_ns) FROM minutes WHERE start_ns >= ? AND start_ns < ?",
+                          &stmt, err);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)p->reach->from_ns);
+    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)p->to_ns);
+    if (sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
+        p->reach->from_ns = (uint64_t)sqlite3_column_int64(stmt, 0);
+    return 0;
+}
+
 /* Call with the lock held. */
 static int plan_make(struct plan *p, struct error *err)
 {
@@ -208,6 +225,8 @@ static int plan_make(struct plan *p, struct error *err)
     r = image_list_read(p->h, &clipped, &p->images, err);
     if (r == 0)
         r = plan_segments(p, err);
+    if (r == 0)
+        r = read_begin(p, err);
     return r == 0 ? read_covered(p, err) : r;
 }
 
@@ -281,13 +300,14 @@ static int reader_body(struct reader *rd, const struct part_row *row, sqlite3_st
 {
     const struct history_image *image = image_list_find(&rd->plan->images, row->image);
     struct span packed = { sqlite3_column_blob(stmt, 0), (size_t)sqlite3_column_bytes(stmt, 0) };
+    uint64_t start_ns = MAX(row->start_ns, rd->plan->reach->from_ns);
     _cleanup_buf_ struct buf body = BUF_NULL;
     int r;
 
-    if (!rd->slot_count || rd->slots[rd->slot_count - 1] != row->start_ns) {
+    if (!rd->slot_count || rd->slots[rd->slot_count - 1] != start_ns) {
         if (!array_grow(&rd->slots, &rd->slot_cap, rd->slot_count + 1, 64))
             return -ENOMEM;
-        rd->slots[rd->slot_count++] = row->start_ns;
+        rd->slots[rd->slot_count++] = start_ns;
     }
     buf_init(&body, BLOB_MAX_BYTES);
     r = blob_decompress(packed, &body);

@@ -107,6 +107,25 @@ START_TEST(test_no_time_drops_nothing)
 }
 END_TEST
 
+/* A part of an hour in which the recorder ran for its last 7 minutes says no more than that. */
+START_TEST(test_a_part_that_began_late)
+{
+    struct history *h = open_history(1 << 30, 86400 * 10);
+    uint64_t began_ns = T0 + 53 * HISTORY_MINUTE_NS;
+    struct read_sums sums = { 0 };
+    struct history_reach reach;
+
+    put_minutes(h, began_ns, 7);
+    ck_assert_int_eq(history_roll(h, T0 + 61 * HISTORY_MINUTE_NS, NULL), 0);
+    reach = read_range(h, 0, UINT64_MAX, 0, &sums);
+    ck_assert_uint_eq(reach.from_ns, began_ns);
+    ck_assert_uint_eq(reach.resolution_ns, 60 * HISTORY_MINUTE_NS);
+    ck_assert_uint_eq(sums.first, began_ns);
+    ck_assert_uint_eq(sums.count[0], 7 * CPU_A_MINUTE);
+    history_close(h);
+}
+END_TEST
+
 /* Too many bytes: the oldest minutes go first, and their hours still answer. */
 START_TEST(test_what_is_too_much_goes_tier_by_tier)
 {
@@ -142,6 +161,7 @@ int main(void)
     tcase_add_test(tc, test_minutes_that_come_late_count_once);
     tcase_add_test(tc, test_what_is_too_old_goes);
     tcase_add_test(tc, test_no_time_drops_nothing);
+    tcase_add_test(tc, test_a_part_that_began_late);
     tcase_add_test(tc, test_what_is_too_much_goes_tier_by_tier);
     return run_store_tests("history_tiers", tc);
 }
