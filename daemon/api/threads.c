@@ -4,6 +4,7 @@
  * read at a time and names their stacks, so that samples do not wait for a large dump.
  */
 #include "api/api_impl.h"
+#include "api/dump_tids.h"
 #include "base/array.h"
 #include "base/siphash.h"
 #include "base/text.h"
@@ -12,15 +13,11 @@
 #include "profile/thread_dump.h"
 #include "symbolize/java_text.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-
 #define PASSES_MAX 4       /* over the tables, where some could not be read */
 #define PASS_PAUSE_US 4000 /* a collection that moves all may be over then */
 #define SLICE_PAUSE_US 200 /* for the engine's other work */
 #define DUMP_NS (8 * NSEC_PER_SEC)
-#define STACKS_MAX 65536 /* that differ in their words */
-#define TASKS_MAX 65536
+#define STACKS_MAX 65536   /* that differ in their words */
 #define IDS_MAX (1U << 19) /* a power of two */
 #define LINE_BYTES ((size_t)2 * TEXT_NAME_MAX + 512)
 
@@ -298,16 +295,11 @@ static void take_batch(struct api *api, struct dump_ask *a, struct process *p)
         take_thread(api, a, p, &a->batch->threads[i]);
 }
 
-static int call_platform(struct api *api, void *arg)
+static int read_platform_batch(struct api *api, struct dump_ask *a, struct process *p)
 {
-    struct dump_ask *a = arg;
     struct hotspot_dump_batch *b = a->batch;
-    struct process *p;
-    int r = find_jvm(api, a, &p);
+    int r;
 
-    if (r)
-        return r;
-    b->is_virtual = false;
     b->asked = (uint32_t)MIN(a->platform_count - a->platform_at, (size_t)DUMP_BATCH_THREADS);
     memcpy(b->java_threads, a->platform + a->platform_at, b->asked * sizeof(*b->java_threads));
     r = hotspot_dump_threads(p->vm, b);
@@ -318,17 +310,11 @@ static int call_platform(struct api *api, void *arg)
     return 0;
 }
 
-static int call_virtual(struct api *api, void *arg)
+static int read_virtual_batch(struct api *api, struct dump_ask *a, struct process *p)
 {
-    struct dump_ask *a = arg;
     struct hotspot_dump_batch *b = a->batch;
-    struct process *p;
-    int r = find_jvm(api, a, &p);
+    int r = hotspot_dump_threads(p->vm, b);
 
-    if (r)
-        return r;
-    b->is_virtual = true;
-    r = hotspot_dump_threads(p->vm, b);
     if (r == -ENOENT) {
         if (hotspot_vm_jdk(p->vm) >= 21)
             thread_dump_warn(a->dump,
@@ -350,14 +336,27 @@ static int call_virtual(struct api *api, void *arg)
     return 0;
 }
 
+/* Reads the next threads of the kind of a->batch. */
+static int call_batch(struct api *api, void *arg)
+{
+    struct dump_ask *a = arg;
+    struct process *p;
+    int r = find_jvm(api, a, &p);
+
+    if (r)
+        return r;
+    return a->batch->is_virtual ? read_virtual_batch(api, a, p) : read_platform_batch(api, a, p);
+}
+
 /* ---- the caller's thread ---- */
 
 static int read_platform(void *ctx, struct dump_ask *a, uint64_t until_ns)
 {
     int r = 0;
 
+    a->batch->is_virtual = false;
     while (r == 0 && a->platform_at < a->platform_count && clock_monotonic_ns() < until_ns) {
-        r = api_ask(ctx, call_platform, a, a->err);
+        r = api_ask(ctx, call_batch, a, a->err);
         usleep(SLICE_PAUSE_US);
     }
     a->dump->left_out += a->platform_count - a->platform_at;
@@ -378,12 +377,13 @@ static int read_virtual(void *ctx, struct dump_ask *a, uint64_t until_ns)
 {
     int r = 0;
 
+    a->batch->is_virtual = true;
     for (unsigned pass = 0; r == 0 && pass < PASSES_MAX; pass++) {
         a->broken = 0;
         a->batch->ended = false;
         a->batch->cursor = (struct hotspot_dump_cursor){ 0 };
         while (r == 0 && !a->batch->ended && clock_monotonic_ns() < until_ns) {
-            r = api_ask(ctx, call_virtual, a, a->err);
+            r = api_ask(ctx, call_batch, a, a->err);
             usleep(SLICE_PAUSE_US);
         }
         if (r == 0 && !a->batch->ended) {
@@ -400,45 +400,6 @@ static int read_virtual(void *ctx, struct dump_ask *a, uint64_t until_ns)
     }
     a->dump->incomplete += a->broken;
     return r;
-}
-
-/* In a container a thread has another number outside. */
-static void find_host_tids(struct api *api, struct dump_ask *a)
-{
-    _cleanup_close_ int fd = -1;
-    struct u64_cache by_ns_tid;
-    struct dirent *e;
-    char path[32];
-    uint32_t tid;
-    size_t n = 0;
-    DIR *dir;
-
-    snprintf(path, sizeof(path), "%d/task", a->host_pid);
-    fd = openat(api->engine.opts->proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    dir = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!dir)
-        return;
-    fd = -1;
-    u64_cache_init(&by_ns_tid, TASKS_MAX);
-    while ((e = readdir(dir)) && n++ < TASKS_MAX) {
-        struct span name = span_of(e->d_name);
-        uint64_t host_tid;
-        int32_t ns_tid;
-
-        if (!span_take_dec(&name, &host_tid) || host_tid > INT32_MAX)
-            continue;
-        ns_tid = proc_innermost_tid(api->engine.opts->proc_fd, a->host_pid, (int32_t)host_tid);
-        if (ns_tid > 0)
-            u64_cache_put(&by_ns_tid, (uint64_t)ns_tid, (uint32_t)host_tid);
-    }
-    closedir(dir);
-    for (size_t i = 0; i < a->dump->count; i++) {
-        struct dumped_thread *t = &a->dump->threads[i];
-
-        if (t->ns_tid && u64_cache_get(&by_ns_tid, (uint64_t)t->ns_tid, &tid))
-            t->host_tid = (int32_t)tid;
-    }
-    u64_cache_deinit(&by_ns_tid);
 }
 
 static void warn_of_rest(struct dump_ask *a)
@@ -468,6 +429,7 @@ static void warn_of_rest(struct dump_ask *a)
 
 static int read_all(void *ctx, struct dump_ask *a)
 {
+    const struct api *api = ctx;
     uint64_t began_ns = clock_monotonic_ns(), until_ns = began_ns + DUMP_NS;
     int r = api_ask(ctx, call_begin, a, a->err);
 
@@ -478,7 +440,7 @@ static int read_all(void *ctx, struct dump_ask *a)
     if (r != 0)
         return r;
     if (a->ns_depth > 1)
-        find_host_tids(ctx, a);
+        dump_find_host_tids(api->engine.opts->proc_fd, a->host_pid, a->dump);
     warn_of_rest(a);
     a->dump->took_ns = clock_monotonic_ns() - began_ns;
     thread_dump_sort(a->dump);

@@ -66,20 +66,33 @@ static int roll_row(struct roll *roll, sqlite3_stmt *stmt, struct error *err)
     return r == -EBADMSG || r == -ENOSPC ? 0 : r;
 }
 
-static int roll_rows(struct roll *roll, struct error *err)
+/* The parts that are rolled up: of the tier below, in the time of the part that they become. */
+#define OF_ROLL "WHERE tier = ?1 AND rolled = 0 AND start_ns >= ?2 AND start_ns < ?3"
+
+/* Prepares @sql, which has OF_ROLL, for the parts of @roll. 0 or -errno with @err. */
+static int prepare_of_roll(const struct roll *roll, const char *sql, sqlite3_stmt **ret,
+                           struct error *err)
 {
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int step = SQLITE_DONE,
-        r = store_prepare(roll->h->store,
-                          "SELECT image, epoch, body FROM parts WHERE tier = ?1 AND rolled = 0 AND"
-                          " start_ns >= ?2 AND start_ns < ?3 ORDER BY image, epoch, n",
-                          &stmt, err);
+    int r = store_prepare(roll->h->store, sql, ret, err);
 
     if (r < 0)
         return r;
-    sqlite3_bind_int(stmt, 1, (int)roll->tier - 1);
-    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)roll->start_ns);
-    sqlite3_bind_int64(stmt, 3, (sqlite3_int64)(roll->start_ns + history_tier_ns(roll->tier)));
+    sqlite3_bind_int(*ret, 1, (int)roll->tier - 1);
+    sqlite3_bind_int64(*ret, 2, (sqlite3_int64)roll->start_ns);
+    sqlite3_bind_int64(*ret, 3, (sqlite3_int64)(roll->start_ns + history_tier_ns(roll->tier)));
+    return 0;
+}
+
+static int roll_rows(struct roll *roll, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int step = SQLITE_DONE, r = prepare_of_roll(roll,
+                                                "SELECT image, epoch, body FROM parts " OF_ROLL
+                                                " ORDER BY image, epoch, n",
+                                                &stmt, err);
+
+    if (r < 0)
+        return r;
     while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW)
         r = roll_row(roll, stmt, err);
     if (r == 0 && step != SQLITE_DONE)
@@ -90,16 +103,10 @@ static int roll_rows(struct roll *roll, struct error *err)
 static int mark_rolled(struct roll *roll, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r = store_prepare(roll->h->store,
-                          "UPDATE parts SET rolled = 1 WHERE tier = ?1 AND rolled = 0 AND start_ns"
-                          " >= ?2 AND start_ns < ?3",
-                          &stmt, err);
+    int r = prepare_of_roll(roll, "UPDATE parts SET rolled = 1 " OF_ROLL, &stmt, err);
 
     if (r < 0)
         return r;
-    sqlite3_bind_int(stmt, 1, (int)roll->tier - 1);
-    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)roll->start_ns);
-    sqlite3_bind_int64(stmt, 3, (sqlite3_int64)(roll->start_ns + history_tier_ns(roll->tier)));
     return sqlite3_step(stmt) == SQLITE_DONE
                ? 0
                : store_failed(roll->h->store, err, "cannot write the history");

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads of a container have one number inside it, which the JVM knows, and another outside.
+ * Thread: any. */
+#pragma once
+
+#include "profile/thread_dump.h"
+
+/* Sets host_tid of the threads of @dump, by /proc/@host_pid/task below @proc_fd. A thread that is
+ * not found keeps what it has. */
+void dump_find_host_tids(int proc_fd, int32_t host_pid, struct thread_dump *dump);
