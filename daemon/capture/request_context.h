@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "capture/probe_table.h"
+#include "capture/probe/probe_table.h"
 #include "profile/profile.h"
 #include "unwind/context.h"
 

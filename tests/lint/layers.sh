@@ -44,9 +44,10 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["request"] = "base proc event profile"
         parts = values " request sample broker_client quarantine hotspot discover elf dwarf namer symbolize unwind_tables store schedule"
         may["signal"] = "base proc event profile unwind sample broker_client hotspot discover" # numbers of JVMs, and rules over them
-        may["engine"] = parts " signal capture capture/source attach"
-        may["capture"] = parts " attach capture/source"
-        may["capture/source"] = parts " attach capture" # what an event is to captures
+        may["engine"] = parts " signal capture capture/source capture/probe attach"
+        may["capture"] = parts " attach capture/source capture/probe"
+        may["capture/source"] = parts " attach capture capture/probe" # what an event is to captures
+        may["capture/probe"] = parts # which processes have probes, and what these say
         may["attach"] = parts " helper agent"
         may["api"] = parts " signal engine capture attach push"
         may["render"] = "base proc profile"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events whose samples are calls of functions (capture/calls.h), as functions of struct
+/* Events whose samples are calls of functions (capture/probe/calls.h), as functions of struct
  * event_source. Thread: the engine's. */
 #pragma once
 

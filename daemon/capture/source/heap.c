@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Event alloc: what Java threads allocate, by probes in libjvm.so (capture/probes.h) or by an agent
- * (source=agent). */
+/* Event alloc: what Java threads allocate, by probes in libjvm.so (capture/probe/probes.h) or by an
+ * agent (source=agent). */
 #include "capture/source/agent_sampling.h"
 
 #include "capture/capture_impl.h"
-#include "capture/probes.h"
+#include "capture/probe/probes.h"
 
 #define FIXED_SAMPLES 50 /* fewer say nothing of a loop */
 #define FIXED_SHARE 0.4  /* of them, from where on it is one */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/asked_probes.c: when probes are asked for again, and what is said of those that are not
- * there. */
+/* capture/probe/asked_probes.c: when probes are asked for again, and what is said of those that are
+ * not there. */
 #include "suite.h"
 
 #include "base/clock.h"
-#include "capture/asked_probes.h"
+#include "capture/probe/asked_probes.h"
 
 static struct asked_probes a;
 

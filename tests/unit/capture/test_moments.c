@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/moments.c: what the records of a JVM's probes say, also where some are missing. */
+/* capture/probe/moments.c: what the records of a JVM's probes say, also where some are missing. */
 #include "suite.h"
 
-#include "capture/moments.h"
+#include "capture/probe/moments.h"
 
 /* A record, and the moment that is over with it; kind MOMENT_SORTS: none. */
 struct step {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/probe_table.c: probes are asked for, kept while they are wanted, and taken out. */
+/* capture/probe/probe_table.c: probes are asked for, kept while they are wanted, and taken out. */
 #include "suite.h"
 
 #include "base/clock.h"
-#include "capture/probe_table.h"
+#include "capture/probe/probe_table.h"
 
 #define SET 3
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/moments.h"
+#include "capture/probe/moments.h"
 
 #include "base/cleanup.h"
 

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "capture/probe_table.h"
+#include "capture/probe/probe_table.h"
 
 #define PROBES_MAX 256 /* JVMs at a time: as the broker has */
 

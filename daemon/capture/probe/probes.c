@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/probes.h"
+#include "capture/probe/probes.h"
 
 #include "base/old_kernel.h"
 

@@ -7,8 +7,7 @@
 #pragma once
 
 #include "broker_client/broker.h"
-#include "capture/probe_table.h"
-#include "capture/sample_sets.h"
+#include "capture/probe/probe_table.h"
 #include "discover/discover.h"
 #include "profile/profile.h"
 #include "sample/sample.h"

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "capture/mallocs.h"
-#include "capture/probe_table.h"
+#include "capture/probe/mallocs.h"
+#include "capture/probe/probe_table.h"
 
 #define CALLS_MAX 1024 /* functions in processes at a time: as the broker has */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/mallocs.h"
+#include "capture/probe/mallocs.h"
 
 #include "base/clock.h"
 

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "capture/asked_probes.h"
+#include "capture/probe/asked_probes.h"
 #include "symbolize/symbolize.h"
 
 #define PROBE_NO_SET UINT32_MAX /* of kinds whose probes are those of all sets of their event */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/asked_probes.h"
+#include "capture/probe/asked_probes.h"
 
 #include "base/clock.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/calls.h"
+#include "capture/probe/calls.h"
 
 #include "event/event_form.h"
 #include "event/events.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/probe_table.h"
+#include "capture/probe/probe_table.h"
 
 #include "base/clock.h"
 
