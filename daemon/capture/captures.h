@@ -17,6 +17,7 @@
 #include "capture/sample_sets.h"
 #include "capture/sampling.h"
 #include "capture/store_writer.h"
+#include "capture/virtual_wishes.h"
 #include "profile/rebase.h"
 #include "request/backend.h"
 #include "unwind_tables/java_threads.h"
@@ -69,23 +70,24 @@ struct captures {
     bool stopping;             /* flamed ends: no capture waits for what it needs */
     uint64_t last_handle;      /* of captures; never used again */
     size_t capture_count;
-    struct record_budget budget; /* of what captures hold */
-    uint64_t events_late;        /* that were not ready when their capture began, */
-    uint64_t events_left_out;    /* and those that never were */
-    uint64_t captures_thinned;   /* times that one was, for another's sake */
-    uint64_t captures_cut_short; /* ended early for want of memory */
-    uint64_t cut_short_ns;       /* when the last one was */
-    uint64_t reconciled_ns;      /* when the BPF filter was last brought up to date */
-    uint32_t filtered_all;       /* sets of every process, as the BPF filter holds them */
-    struct id_table filtered;    /* struct filtered_process: what the BPF filter holds */
-    struct probe_table probes;   /* in JVMs, for event alloc */
-    struct probe_table agents;   /* in agents of JVMs, for the same */
-    struct moments moments;      /* of JVMs, for event safepoint */
-    struct counted counted;      /* what JVMs count themselves */
-    struct probe_table calls;    /* functions whose calls are counted */
-    struct probe_table contexts; /* JVMs whose requests are read */
-    uint64_t losses_ns;          /* when the broker was last asked what was lost */
-    uint64_t taken_ns;           /* samples until then are taken; UINT64_MAX: all that came */
+    struct record_budget budget;          /* of what captures hold */
+    uint64_t events_late;                 /* that were not ready when their capture began, */
+    uint64_t events_left_out;             /* and those that never were */
+    uint64_t captures_thinned;            /* times that one was, for another's sake */
+    uint64_t captures_cut_short;          /* ended early for want of memory */
+    uint64_t cut_short_ns;                /* when the last one was */
+    uint64_t reconciled_ns;               /* when the BPF filter was last brought up to date */
+    uint32_t filtered_all;                /* sets of every process, as the BPF filter holds them */
+    struct id_table filtered;             /* struct filtered_process: what the BPF filter holds */
+    struct probe_table probes;            /* in JVMs, for event alloc */
+    struct probe_table agents;            /* in agents of JVMs, for the same */
+    struct moments moments;               /* of JVMs, for event safepoint */
+    struct counted counted;               /* what JVMs count themselves */
+    struct probe_table calls;             /* functions whose calls are counted */
+    struct probe_table contexts;          /* JVMs whose requests are read */
+    struct virtual_wishes virtual_wishes; /* JVMs, for events of waiting */
+    uint64_t losses_ns;                   /* when the broker was last asked what was lost */
+    uint64_t taken_ns; /* samples until then are taken; UINT64_MAX: all that came */
 };
 
 /* Prepares @captures, with limits and without captures. The caller sets the borrowed members before
@@ -124,6 +126,9 @@ void captures_sample(struct captures *captures, struct incoming *in);
 void captures_look(struct captures *captures, uint64_t now_ns);
 /* Reads them at once, for a capture that begins or ends. */
 void captures_look_edge(struct captures *captures);
+/* Returns whether set @set is of an event of waiting now, or (@locks) of one of waits for locks.
+ * @tracks_all: as a look at a JVM's virtual threads found (hotspot/thread_dump.h). */
+bool waits_take_virtual(struct captures *captures, uint32_t set, bool locks, bool tracks_all);
 /* Returns whether any capture takes samples of @set. */
 bool captures_want(const struct captures *captures, uint32_t set);
 /* Polls what captures wait for in order to begin, and has agents sample for those that want it.

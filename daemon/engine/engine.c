@@ -123,6 +123,7 @@ static void engine_tick(struct engine *e)
     recorder_tick(e->recorder, now);
     walked = engine_walk(e);
     event_sources_drain(&e->captures);
+    virtual_waits_tick(&e->virtual_waits, &e->captures.virtual_wishes, &e->dispatch, now);
     captures_look(&e->captures, now);
     captures_losses_tick(&e->captures, now);
     if (e->captures.running && now - e->captures.reconciled_ns >= ENGINE_RECONCILE_NS)
@@ -344,6 +345,7 @@ static void engine_free(struct engine *e)
     store_writer_stop(e->store_writer); /* what is queued is still written */
     pending_deinit(&e->dispatch.pending);
     dispatch_waiting_deinit(&e->dispatch);
+    virtual_waits_deinit(&e->virtual_waits);
     e->spill = spill_stop(e->spill);
     e->captures.recorder = e->recorder = recorder_stop(e->recorder);
     scheduled_free(e->scheduled);

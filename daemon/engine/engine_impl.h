@@ -15,6 +15,7 @@
 #include "engine/engine.h"
 #include "engine/mailbox.h"
 #include "engine/spill.h"
+#include "engine/virtual_waits.h"
 #include "engine/watchdog.h"
 #include "namer/namer.h"
 #include "signal/signal.h"
@@ -45,6 +46,7 @@ struct engine {
     struct attaching attaching;
     struct captures captures;
     struct dispatch dispatch;
+    struct virtual_waits virtual_waits;
     uint64_t behind_ns; /* since when there are more samples than it gets done; 0: it is not */
 
     pthread_t thread;

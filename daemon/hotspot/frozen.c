@@ -2,14 +2,12 @@
 /* What the unwinder must know to read frames of virtual threads out of the heap. */
 #include "hotspot/vm.h"
 
-/* The word that objects of class @klass have. */
+/* The word that objects of class @klass have, without the rest of the mark. */
 static uint64_t class_word(const struct hotspot_vm *vm, uint64_t klass)
 {
-    const struct name_layout *n = &vm->names;
+    uint64_t word = hotspot_lock_word(vm, klass);
 
-    if (!n->compact_headers && !n->compressed_klass)
-        return klass;
-    return klass > n->klass_base ? (klass - n->klass_base) >> n->klass_shift : 0;
+    return vm->names.compact_headers ? word >> vm->names.mark_shift : word;
 }
 
 static bool fits(const struct virtual_layout *v)

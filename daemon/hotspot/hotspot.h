@@ -308,6 +308,8 @@ struct hotspot_lock_class {
 };
 /* Returns the Klass that the class word @word of an object means; 0: none. Reads nothing. */
 uint64_t hotspot_lock_klass(const struct hotspot_vm *vm, uint64_t word);
+/* Returns the class word of an object of class @klass: the reverse. */
+uint64_t hotspot_lock_word(const struct hotspot_vm *vm, uint64_t klass);
 /* Reads the class at @klass. 0; -ENOENT: there is none; -ETIMEDOUT: not now; HOTSPOT_GONE. */
 int hotspot_lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_lock_class *ret);
 

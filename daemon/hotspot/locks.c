@@ -117,6 +117,17 @@ static int klass_name(struct hotspot_vm *vm, uint64_t klass, char *buf, size_t m
     return r == 0 && *ret_n == 0 ? -EBADMSG : r;
 }
 
+uint64_t hotspot_lock_word(const struct hotspot_vm *vm, uint64_t klass)
+{
+    const struct name_layout *n = &vm->names;
+
+    if (!n->known || (!n->compact_headers && !n->compressed_klass))
+        return n->known ? klass : 0;
+    if (klass <= n->klass_base)
+        return 0;
+    return (klass - n->klass_base) >> n->klass_shift << (n->compact_headers ? n->mark_shift : 0);
+}
+
 /* Whether @klass is a class, with java.lang.Object at its root; and what of a lock it is. */
 static int read_supers(struct hotspot_vm *vm, uint64_t klass, struct hotspot_lock_class *ret)
 {

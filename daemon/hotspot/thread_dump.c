@@ -256,9 +256,10 @@ static int dump_platform_threads(struct dump *d)
 
 static int run_dump(struct hotspot_vm *vm, void *arg)
 {
-    struct dump d = { .vm = vm, .b = arg, .until_ns = clock_monotonic_ns() + DUMP_SLICE_NS };
+    struct dump d = { .vm = vm, .b = arg, .until_ns = clock_monotonic_ns() };
     int r;
 
+    d.until_ns += d.b->draws ? DUMP_DRAWS_NS : DUMP_SLICE_NS;
     if (!vm->thread_reader)
         vm->thread_reader = calloc(1, sizeof(*vm->thread_reader));
     if (!vm->thread_reader)

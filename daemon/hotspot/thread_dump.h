@@ -12,7 +12,8 @@
 #define DUMP_BATCH_THREADS 512
 #define DUMP_BATCH_WORDS 32768
 #define DUMP_BATCH_NAMES 65536
-#define DUMP_SLICE_NS (6 * NSEC_PER_MSEC) /* after which a batch takes no more threads */
+#define DUMP_SLICE_NS (6 * NSEC_PER_MSEC)  /* after which a batch takes no more threads, */
+#define DUMP_DRAWS_NS (50 * NSEC_PER_MSEC) /* and draws are given up */
 
 enum hotspot_thread_state {
     THREAD_STATE_UNKNOWN,
@@ -73,10 +74,14 @@ struct hotspot_dump_batch {
     uint32_t done;  /* platform threads that were read, or are gone */
     uint64_t java_threads[DUMP_BATCH_THREADS];
     struct hotspot_dump_cursor cursor;
+    uint32_t draws;     /* not 0: threads at so many places of the tables, by chance */
+    uint64_t random;    /* of that: another number each time */
     bool ended;         /* no more virtual threads follow */
     bool tracks_all;    /* also those that no executor has started are listed */
     uint32_t broken;    /* places of the tables that could not be read */
     uint32_t left_sets; /* executors beyond those that are looked at */
+    double weight;      /* of draws: how many threads each stands for */
+    uint32_t places;    /* the same: how many were looked at */
     /* What came of it. */
     uint32_t count, word_count, name_bytes;
     struct hotspot_dump_thread threads[DUMP_BATCH_THREADS];
@@ -84,7 +89,7 @@ struct hotspot_dump_batch {
     char names[DUMP_BATCH_NAMES];
 };
 
-/* Reads the next threads into @b, at least one if there is one. 0; 1: the VM has no virtual threads
- * (b->ended); -ENOENT: it keeps them in a way that is not known; -ETIMEDOUT; HOTSPOT_GONE as
- * -ESRCH; -errno. */
+/* Reads the next threads into @b, at least one if there is one. 0. 1: the VM has no virtual threads
+ * (b->ended). -ENOENT: it keeps them in a way that is not known. -E2BIG: too many draws.
+ * -ETIMEDOUT; HOTSPOT_GONE as -ESRCH; -errno. */
 int hotspot_dump_threads(struct hotspot_vm *vm, struct hotspot_dump_batch *b);

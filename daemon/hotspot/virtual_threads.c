@@ -7,7 +7,8 @@
  */
 #include "hotspot/thread_reader.h"
 
-#define CHAIN_MAX 8192 /* nodes of one place of a table */
+#define CHAIN_MAX 8192   /* nodes of one place of a table */
+#define NODES_AT_ONCE 64 /* before the clock is looked at */
 #define TABLE_MAX (1U << 24)
 #define SETS_MAX 1024
 #define RESTARTS_MAX 4
@@ -54,7 +55,8 @@ struct chain {
     struct hotspot_vm *vm;
     element_fn fn;
     void *cookie;
-    uint32_t nodes; /* so far */
+    uint32_t nodes;    /* so far */
+    uint64_t until_ns; /* CLOCK_MONOTONIC, when it is given up; 0: never */
 };
 
 static int walk_place(struct chain *c, const struct table *t, uint32_t slot, unsigned depth);
@@ -89,6 +91,8 @@ static int walk_place(struct chain *c, const struct table *t, uint32_t slot, uns
     while (r == 0) {
         if (++c->nodes > CHAIN_MAX)
             return -EBADMSG;
+        if (c->until_ns && c->nodes % NODES_AT_ONCE == 0 && clock_monotonic_ns() >= c->until_ns)
+            return -E2BIG;
         r = object_klass(c->vm, node, &klass);
         if (r < 0)
             break;
@@ -246,9 +250,107 @@ static int take_set(struct dump *d, uint64_t set)
     return 0;
 }
 
-int dump_virtual_threads(struct dump *d)
+/* ---- some of them, by chance ---- */
+
+#define DRAWS_ALL 4      /* times the draws */
+#define DRAWS_AT_ONCE 16 /* before the clock is looked at */
+
+struct tables {
+    uint32_t count;
+    uint64_t places; /* of all tables */
+    struct table of[SETS_MAX];
+};
+
+static int find_tables(struct dump *d, const struct sets *s, struct tables *ret)
+{
+    ret->count = 0;
+    ret->places = 0;
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct table *t = &ret->of[ret->count];
+        int r = s->at[i] ? table_of_set(d->vm, s->at[i], t) : -ENOENT;
+
+        if (r == -ESRCH)
+            return r;
+        d->b->broken += r < 0 && r != -ENOENT;
+        ret->count += r == 0;
+        ret->places += r == 0 ? t->length : 0;
+    }
+    return 0;
+}
+
+/* Takes all threads at @place, counted through all tables. */
+static int take_place(struct dump *d, const struct tables *tables, uint64_t place)
+{
+    struct place p = { .d = d };
+    struct chain c = { .vm = d->vm, .fn = take_element, .cookie = &p, .until_ns = d->until_ns };
+    uint32_t i = 0;
+
+    while (place >= tables->of[i].length)
+        place -= tables->of[i++].length;
+    return walk_place(&c, &tables->of[i], (uint32_t)place, 0);
+}
+
+/* Each place is as likely as any other, and so is each thread. Of few places each is taken once.
+ * -E2BIG: too many for a batch, or for its time. What was found until then would be too much of
+ * what takes long. */
+static int draw_places(struct dump *d, const struct tables *tables)
+{
+    struct hotspot_dump_batch *b = d->b;
+    bool all = tables->places <= (uint64_t)b->draws * DRAWS_ALL;
+    uint64_t at = tables->places ? b->random % tables->places : 0, seed = b->random | 1;
+    uint32_t n = all ? (uint32_t)tables->places : b->draws, i;
+
+    for (i = 0; i < n; i++) {
+        int r;
+
+        if (i % DRAWS_AT_ONCE == 0 && clock_monotonic_ns() >= d->until_ns)
+            return -E2BIG;
+        r = take_place(d, tables, at);
+        if (r == -ESRCH || r == -ENOMEM || r == -E2BIG)
+            return r;
+        if (r == PLACE_FULL)
+            return -E2BIG;
+        b->broken += r < 0;
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        at = (all ? at + 1 : seed) % tables->places;
+    }
+    b->places = i;
+    b->weight = i ? (double)tables->places / i : 0;
+    return 0;
+}
+
+static int draw_threads(struct dump *d, const struct sets *s)
+{
+    struct tables *tables = calloc(1, sizeof(*tables));
+    int r;
+
+    if (!tables)
+        return -ENOMEM;
+    r = find_tables(d, s, tables);
+    if (r == 0)
+        r = draw_places(d, tables);
+    free(tables);
+    return r;
+}
+
+static int list_threads(struct dump *d, const struct sets *s)
 {
     struct hotspot_dump_cursor *at = &d->b->cursor;
+    int r = 0;
+
+    while (r == 0 && at->set < s->count) {
+        r = s->at[at->set] ? take_set(d, s->at[at->set]) : 0;
+        if (r == 0)
+            *at = (struct hotspot_dump_cursor){ .set = at->set + 1 };
+    }
+    d->b->ended = r == 0;
+    return r;
+}
+
+int dump_virtual_threads(struct dump *d)
+{
     struct sets *s;
     int r = virtual_layout_ready(d->vm);
 
@@ -260,13 +362,9 @@ int dump_virtual_threads(struct dump *d)
     if (!s)
         return -ENOMEM;
     r = find_sets(d, s);
-    while (r == 0 && at->set < s->count) {
-        r = s->at[at->set] ? take_set(d, s->at[at->set]) : 0;
-        if (r == 0)
-            *at = (struct hotspot_dump_cursor){ .set = at->set + 1 };
-    }
+    if (r == 0)
+        r = d->b->draws ? draw_threads(d, s) : list_threads(d, s);
     d->b->left_sets = s->left;
-    d->b->ended = r == 0;
     free(s);
     return r == PLACE_FULL ? 0 : r;
 }

@@ -82,6 +82,13 @@ struct sample_record {
 #ifndef __bpf__
 _Static_assert(sizeof(struct sample_record) == 120, "sample_record must have no padding");
 
+/* Returns whether @r is of a virtual thread without a carrier, which no thread of the kernel is.
+ * All its words are return addresses. */
+static inline int sample_is_virtual(const struct sample_record *r)
+{
+    return r->wait_ns && r->host_pid && !r->host_tid;
+}
+
 /* Returns whether what @r is of waited for a processor. */
 static inline int sample_is_runnable(const struct sample_record *r)
 {

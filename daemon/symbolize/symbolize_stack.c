@@ -282,7 +282,8 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
         add_frame(s, ret, n->java ? class_frame(n, rec->klass) : 0);
         skip = vm_words(frames + rec->kernel_count, rec->user_count);
     }
-    add_user(n, frames + rec->kernel_count + skip, rec->user_count - skip, skip > 0, ret);
+    add_user(n, frames + rec->kernel_count + skip, rec->user_count - skip,
+             skip > 0 || sample_is_virtual(rec), ret);
     if (n->vm && rec->user_count)
         hotspot_vm_moment(n->vm, 0);
     if (rec->lock == UNWIND_LOCK_FUTEX)

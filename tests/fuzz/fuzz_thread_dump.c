@@ -58,10 +58,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         t->vm.interpreter_start = threads_image_pc() - 32;
         t->vm.interpreter_end = threads_image_pc() + 32;
     }
+    if (size && data[0] & 2) { /* some by chance, not the list */
+        t->batch.draws = 1 + (data[0] >> 2);
+        t->batch.random = size;
+    }
     for (size_t i = 1; i + 4 <= size; i += 4)
         threads_image_put(t, 8 * (size_t)(data[i] | data[i + 1] << 8),
                           pick(data[i + 2], data[i + 3]));
-    for (unsigned i = 0; i < CALLS_MAX && !t->batch.ended; i++) {
+    for (unsigned i = 0; i < (t->batch.draws ? 1 : CALLS_MAX) && !t->batch.ended; i++) {
         if (hotspot_dump_threads(&t->vm, &t->batch) < 0)
             break;
         check(&t->batch);

@@ -7,6 +7,8 @@
 
 struct waits {
     uint32_t flush_no; /* of the flush after the end; 0: none yet */
+    bool untracked;    /* a JVM does not list all of its virtual threads */
+    bool left_out;     /* there was no room for a JVM's */
 };
 
 enum { WAITING, RUNNING }; /* the sets of event wall */
@@ -83,15 +85,75 @@ static void waits_lates(const struct capture_event *e)
         broker_sample_lates(e->capture->captures->broker, e->sets[WAITING].set, NULL);
 }
 
+/* Waits of virtual threads without a carrier are found in the JVM (engine/virtual_waits.h). */
+static void want_virtual(struct capture_event *e, struct process *p, uint64_t now_ns, bool locks)
+{
+    struct waits *w = e->state;
+
+    if (p->jvm == JVM_READY && p->vm && hotspot_vm_jdk(p->vm) >= 21 &&
+        e->sets[WAITING].set != NO_SET)
+        w->left_out |= !virtual_wishes_add(&e->capture->captures->virtual_wishes, &p->id,
+                                           e->sets[WAITING].set, locks, now_ns);
+}
+
+static void waits_want(struct capture_event *e, struct process *p, uint64_t now_ns)
+{
+    want_virtual(e, p, now_ns, /* locks= */ false);
+}
+
+static void locks_want(struct capture_event *e, struct process *p, uint64_t now_ns)
+{
+    want_virtual(e, p, now_ns, /* locks= */ true);
+}
+
+static void waits_warn(const struct capture_event *e)
+{
+    const struct waits *w = e->state;
+
+    if (w->untracked)
+        record_warn(e->capture->record,
+                    "virtual threads that no executor has started are missing in %s: the JVM runs "
+                    "with -Djdk.trackAllThreads=false",
+                    e->name);
+    if (w->left_out)
+        record_warn(
+            e->capture->record,
+            "virtual threads without a carrier are missing in %s of some JVMs: it has those "
+            "of %u JVMs at most",
+            e->name, VIRTUAL_JVMS_MAX);
+}
+
+bool waits_take_virtual(struct captures *captures, uint32_t set, bool locks, bool tracks_all)
+{
+    for (struct capture *c = captures->running; c; c = c->next) {
+        for (size_t i = 0; i < c->event_count; i++) {
+            struct capture_event *e = &c->events[i];
+            struct waits *w = e->state;
+
+            if (!e->ready || e->sets[WAITING].set != set ||
+                e->source->want != (locks ? locks_want : waits_want))
+                continue;
+            w->untracked |= !tracks_all;
+            return true;
+        }
+    }
+    return false;
+}
+
 #define WAITS                                                                                      \
     .state_bytes = sizeof(struct waits), .covers = waits_cover, .flush = waits_flush,              \
     .lates = waits_lates
 
 const struct event_source event_source_offcpu = {
-    WAITS, .weight = waits_weight, .empty = { "no thread of the target waited", EMPTY_BY_CHANCE }
+    WAITS, .weight = waits_weight, .want = waits_want, .warn = waits_warn,
+    .empty = { "no thread of the target waited", EMPTY_BY_CHANCE }
 };
 const struct event_source event_source_lock = {
-    WAITS, .weight = waits_weight, .reads_threads = true,
+    WAITS,
+    .weight = waits_weight,
+    .want = locks_want,
+    .warn = waits_warn,
+    .reads_threads = true,
     .empty = { "no Java thread of the target waited for a lock or a condition", EMPTY_BY_CHANCE }
 };
 const struct event_source event_source_nativelock = {
@@ -139,11 +201,15 @@ static void wall_weight(struct capture_event *e, const struct sample_record *rec
 
 static void wall_warn(const struct capture_event *e)
 {
+    waits_warn(e);
     if (e->sets[RUNNING].set != NO_SET)
         capture_warn_dropped(e->capture, e->sets[RUNNING].period);
 }
 
-const struct event_source event_source_wall = {
-    WAITS, .sets = wall_sets, .weight = wall_weight, .warn = wall_warn,
-    .empty = { "no thread of the target ran or waited", EMPTY_BY_CHANCE }
-};
+const struct event_source event_source_wall = { WAITS,
+                                                .sets = wall_sets,
+                                                .weight = wall_weight,
+                                                .want = waits_want,
+                                                .warn = wall_warn,
+                                                .empty = { "no thread of the target ran or waited",
+                                                           EMPTY_BY_CHANCE } };

@@ -116,12 +116,82 @@ START_TEST(no_stack_of_two_moments)
 }
 END_TEST
 
+#define LARGE_TABLE 0x5000
+#define LARGE_PLACES 256
+#define ROUNDS 4000
+
+/* Draws, again if the machine was too busy for the time that they may take. */
+static void draw_once(void)
+{
+    int r = -E2BIG;
+
+    for (unsigned i = 0; i < 20 && r == -E2BIG; i++)
+        r = hotspot_dump_threads(&t->vm, &t->batch);
+    ck_assert_int_eq(r, 0);
+}
+
+static void put_large_table(void)
+{
+    threads_image_put(t, THREADS_MAP + 16, THREADS_HEAP + LARGE_TABLE);
+    threads_image_put(t, LARGE_TABLE + 16, LARGE_PLACES);
+    threads_image_put(t, LARGE_TABLE + 24 + 8 * 201, THREADS_HEAP + THREADS_NODE);
+}
+
+/* Of many places some are drawn: the threads found there, by their weights, are as many as there
+ * are. */
+START_TEST(draws_by_chance)
+{
+    double sum = 0;
+    unsigned found = 0;
+
+    put_large_table();
+    for (uint64_t i = 0; i < ROUNDS; i++) {
+        t->batch.draws = 16;
+        t->batch.random = (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+        draw_once();
+        ck_assert_uint_eq(t->batch.places, 16);
+        ck_assert_double_eq_tol(t->batch.weight, LARGE_PLACES / 16.0, 1e-9);
+        sum += t->batch.count * t->batch.weight;
+        found += t->batch.count > 0;
+    }
+    ck_assert_double_eq_tol(sum / ROUNDS, 1, 0.25);
+    ck_assert_uint_lt(found, ROUNDS / 8);
+}
+END_TEST
+
+START_TEST(draws_all_of_few)
+{
+    put_large_table();
+    for (uint64_t i = 0; i < 2 * LARGE_PLACES; i++) {
+        t->batch.draws = LARGE_PLACES / 4;
+        t->batch.random = i;
+        draw_once();
+        ck_assert_uint_eq(t->batch.count, 1);
+        ck_assert_uint_eq(t->batch.threads[0].stack, DUMP_STACK_WHOLE);
+        ck_assert_double_eq_tol(t->batch.weight, 1, 1e-9);
+    }
+}
+END_TEST
+
+START_TEST(a_false_word_is_seen_by_draws)
+{
+    threads_image_put(t, FALSE_WORDS[_i].at, FALSE_WORDS[_i].word);
+    t->batch.draws = 4;
+    draw_once();
+    ck_assert_uint_eq(t->batch.count, FALSE_WORDS[_i].listed);
+    if (t->batch.count)
+        ck_assert_uint_eq(t->batch.threads[0].stack, FALSE_WORDS[_i].stack);
+    else
+        ck_assert_uint_gt(t->batch.broken, 0);
+}
+END_TEST
+
 /* A chain that is a circle, and one that never ends within its place. */
 START_TEST(a_circle_ends)
 {
     threads_image_put(t, THREADS_NODE + 24, THREADS_HEAP + THREADS_NODE);
     for (int i = 0; i < 1000; i++) {
-        ck_assert_int_eq(hotspot_dump_threads(&t->vm, &t->batch), 0);
+        draw_once();
         ck_assert_uint_le(t->batch.count, DUMP_BATCH_THREADS);
         if (t->batch.ended)
             return;
@@ -137,6 +207,9 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, frames_of_all_chunks);
     tcase_add_loop_test(tc, a_false_word_is_seen, 0, ARRAY_SIZE(FALSE_WORDS));
+    tcase_add_test(tc, draws_by_chance);
+    tcase_add_test(tc, draws_all_of_few);
+    tcase_add_loop_test(tc, a_false_word_is_seen_by_draws, 0, ARRAY_SIZE(FALSE_WORDS));
     tcase_add_test(tc, no_stack_of_two_moments);
     tcase_add_test(tc, a_circle_ends);
     return suite_run_case("hotspot_threads", tc);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JVMs whose unmounted virtual threads are wanted by sets of samples: events of waiting renew their
+ * wishes at each reconciliation. Pure; thread: the owner's.
+ */
+#pragma once
+
+#include "proc/proc.h"
+
+#define VIRTUAL_JVMS_MAX 32
+#define VIRTUAL_WISH_NS                                                                            \
+    (500 * NSEC_PER_MSEC) /* after this long a wish that was not renewed ends                      \
+                           */
+
+struct virtual_wish {
+    struct proc_id id;
+    uint32_t sets;      /* bits: those of any waits, */
+    uint32_t lock_sets; /* and of waits for locks alone */
+    uint64_t wished_ns; /* CLOCK_MONOTONIC, when it was renewed last */
+    /* Of the owner's looks: */
+    uint64_t looked_ns, due_ns; /* CLOCK_MONOTONIC; 0: never */
+    uint32_t draws, bad;        /* of the next look; looks in a row that found too little */
+};
+
+struct virtual_wishes {
+    struct virtual_wish of[VIRTUAL_JVMS_MAX];
+    uint32_t count;
+};
+
+/* Notes that set @set wants the unmounted threads of JVM @id, or (@locks) those that wait for a
+ * lock. False: there is no room. */
+bool virtual_wishes_add(struct virtual_wishes *w, const struct proc_id *id, uint32_t set,
+                        bool locks, uint64_t now_ns);
+/* Drops wishes that were not renewed. */
+void virtual_wishes_age(struct virtual_wishes *w, uint64_t now_ns);

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/virtual_waits.h"
+
+#include "base/clock.h"
+#include "hotspot/thread_dump.h"
+#include "unwind/unwind.h"
+
+#include <stdlib.h>
+
+#define LOOK_MIN_NS (25 * NSEC_PER_MSEC) /* looks come by chance between these, 20 a second */
+#define LOOK_MAX_NS (75 * NSEC_PER_MSEC)
+#define NONE_NS NSEC_PER_SEC /* until a JVM without virtual threads is asked again */
+#define THREADS_WANTED 100   /* of one look */
+#define DRAWS_MIN 16
+#define DRAWS_FIRST 256
+#define DRAWS_MAX 2048
+/* A look that could not read one thread in so many is made again: a collection moved them. */
+#define BAD_PART 10
+#define BAD_MAX 4 /* in a row; then the threads without stacks count as such */
+
+void virtual_waits_deinit(struct virtual_waits *v)
+{
+    free(v->batch);
+    v->batch = NULL;
+}
+
+static bool is_lock(const struct hotspot_dump_thread *t)
+{
+    return t->lock != DUMP_LOCK_NONE || t->state == THREAD_STATE_BLOCKED;
+}
+
+/* Whether it waits, or waits for a carrier. The time of one that is mounted is its carrier's. */
+static bool is_wanted(const struct hotspot_dump_thread *t)
+{
+    return t->stack != DUMP_STACK_MOUNTED && t->stack != DUMP_STACK_RUNNING &&
+           t->state != THREAD_STATE_NEW && t->state != THREAD_STATE_TERMINATED &&
+           t->state != THREAD_STATE_UNKNOWN;
+}
+
+static uint8_t lock_kind(const struct hotspot_dump_thread *t)
+{
+    switch ((enum hotspot_dump_lock)t->lock) {
+    case DUMP_LOCK_NONE: /* it is blocked */
+    case DUMP_LOCK_MONITOR:
+        return UNWIND_LOCK_MONITOR;
+    case DUMP_LOCK_NOTIFY:
+        return UNWIND_LOCK_WAIT;
+    default:
+        return UNWIND_LOCK_PARK;
+    }
+}
+
+/* The words of @t, which are all return addresses, but those of stubs that lead to the wait. */
+static void copy_frames(struct virtual_waits *v, const struct hotspot_dump_thread *t,
+                        uint32_t max_words, struct sample_record *rec)
+{
+    const uint64_t *words = v->batch->words + t->first;
+    uint32_t n = 0, i;
+
+    for (i = 0; i < t->count && n < max_words; i++) {
+        bool interpreted = words[i] >> UNWIND_KIND_SHIFT == UNWIND_INTERPRETED;
+
+        if (words[i] >> UNWIND_KIND_SHIFT == UNWIND_STUB)
+            continue;
+        if (n + interpreted >= max_words)
+            break;
+        v->frames[n++] = words[i];
+        if (interpreted && ++i < t->count)
+            v->frames[n++] = words[i];
+    }
+    rec->user_count = (uint16_t)n;
+    if (t->stack == DUMP_STACK_CHANGED)
+        rec->user_end = UNWIND_END_NOT_TAKEN;
+    else if (t->stack == DUMP_STACK_CUT || i < t->count)
+        rec->user_end = UNWIND_END_LIMIT;
+    if (rec->user_end == UNWIND_END_LIMIT)
+        rec->flags |= SAMPLE_USER_CUT;
+}
+
+static void hand_on(struct virtual_waits *v, struct dispatch *d, struct process *p,
+                    const struct virtual_wish *w, const struct hotspot_dump_thread *t,
+                    struct sample_record *rec)
+{
+    bool runnable = t->state == THREAD_STATE_RUNNABLE;
+
+    rec->flags = runnable ? SAMPLE_RUNNABLE : 0;
+    rec->user_end = UNWIND_END_ROOT;
+    copy_frames(v, t, d->max_words, rec);
+    for (uint8_t set = 0; set < BROKER_SETS_MAX; set++) {
+        rec->set = set;
+        rec->lock = UNWIND_LOCK_NONE;
+        rec->lock_class = 0;
+        if (w->sets & 1U << set)
+            dispatch_known(d, p, rec, v->frames);
+        if (!(w->lock_sets & 1U << set) || runnable || !is_lock(t))
+            continue;
+        rec->lock = lock_kind(t);
+        rec->lock_class = hotspot_lock_word(p->vm, t->lock_klass);
+        dispatch_known(d, p, rec, v->frames);
+    }
+}
+
+/* Drops the sets that are of an event of waiting no more. */
+static void keep_sets(struct virtual_wish *w, struct captures *captures, bool tracks_all)
+{
+    for (uint32_t set = 0; set < BROKER_SETS_MAX; set++) {
+        if (!waits_take_virtual(captures, set, /* locks= */ false, tracks_all))
+            w->sets &= ~(1U << set);
+        if (!waits_take_virtual(captures, set, /* locks= */ true, tracks_all))
+            w->lock_sets &= ~(1U << set);
+    }
+}
+
+/* How many places the next look draws, by how many threads this one found at them. */
+static uint32_t next_draws(const struct hotspot_dump_batch *b)
+{
+    uint64_t draws = b->count ? (uint64_t)b->places * THREADS_WANTED / b->count : DRAWS_MAX;
+
+    return (uint32_t)MIN(MAX(draws, (uint64_t)DRAWS_MIN), (uint64_t)DRAWS_MAX);
+}
+
+/* Whether too much of the look was not read, so that its time is left to the next one. */
+static bool is_bad(struct virtual_wish *w, const struct hotspot_dump_batch *b)
+{
+    uint32_t changed = b->broken;
+
+    for (uint32_t i = 0; i < b->count; i++)
+        changed += b->threads[i].stack == DUMP_STACK_CHANGED;
+    if (changed * BAD_PART <= b->count || w->bad >= BAD_MAX) {
+        w->bad = 0;
+        return false;
+    }
+    w->bad++;
+    return true;
+}
+
+static void look(struct virtual_waits *v, struct virtual_wish *w, struct dispatch *d,
+                 struct process *p)
+{
+    struct hotspot_dump_batch *b = v->batch;
+    struct sample_record rec = { .host_pid = (uint32_t)p->id.host_pid,
+                                 .exec_id = p->exec_id,
+                                 .weight = 1,
+                                 .comm = "virtual threads" };
+    uint64_t now_ns;
+    int r;
+
+    b->is_virtual = true;
+    b->draws = w->draws ? w->draws : DRAWS_FIRST;
+    b->random = (uint64_t)random() << 31 ^ (uint64_t)random();
+    b->count = 0;
+    b->tracks_all = false;
+    r = hotspot_dump_threads(p->vm, b);
+    now_ns = clock_monotonic_ns();
+    if (r == -E2BIG) {
+        w->draws = MAX(b->draws / 2, (uint32_t)DRAWS_MIN);
+        return;
+    }
+    if (r != 0 || !b->places) {
+        w->due_ns = now_ns + (r == -ETIMEDOUT ? LOOK_MAX_NS : NONE_NS);
+        return;
+    }
+    w->draws = next_draws(b);
+    if (is_bad(w, b))
+        return;
+    /* The first look stands for a second at most. A capture takes the part that lies within it. */
+    rec.time_ns = now_ns;
+    rec.wait_ns = MIN(w->looked_ns ? now_ns - w->looked_ns : NSEC_PER_SEC, NSEC_PER_SEC);
+    rec.value = (uint64_t)((double)rec.wait_ns * b->weight);
+    w->looked_ns = now_ns;
+    keep_sets(w, d->captures, b->tracks_all);
+    for (uint32_t i = 0; i < b->count; i++) {
+        if (is_wanted(&b->threads[i]))
+            hand_on(v, d, p, w, &b->threads[i], &rec);
+    }
+}
+
+void virtual_waits_tick(struct virtual_waits *v, struct virtual_wishes *wishes, struct dispatch *d,
+                        uint64_t now_ns)
+{
+    virtual_wishes_age(wishes, now_ns);
+    if (!wishes->count)
+        return;
+    if (!v->batch)
+        v->batch = calloc(1, sizeof(*v->batch));
+    for (uint32_t i = 0; v->batch && i < wishes->count; i++) {
+        struct virtual_wish *w = &wishes->of[i];
+        struct process *p = discover_find(d->discover, w->id.host_pid);
+
+        if (now_ns < w->due_ns || !p || !proc_id_equal(&p->id, &w->id) || p->jvm != JVM_READY ||
+            !p->vm)
+            continue;
+        w->due_ns = now_ns + LOOK_MIN_NS + (uint64_t)random() % (LOOK_MAX_NS - LOOK_MIN_NS);
+        look(v, w, d, p);
+    }
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples of virtual threads that are not mounted, for events of waiting: no thread of the kernel
+ * shows them. At each tick some are drawn by chance, and read in the memory of their JVM
+ * (hotspot/thread_dump.h). Each stands for the time since the tick before, and for the threads that
+ * were not drawn. Thread: the engine's.
+ */
+#pragma once
+
+#include "capture/virtual_wishes.h"
+#include "engine/dispatch.h"
+
+struct virtual_waits {
+    struct hotspot_dump_batch *batch; /* owned; NULL until asked for */
+    uint64_t frames[SAMPLE_USER_MAX];
+};
+
+/* Frees what it holds. */
+void virtual_waits_deinit(struct virtual_waits *v);
+/* Looks at the JVMs of @wishes for which it is time, and hands samples to @d. */
+void virtual_waits_tick(struct virtual_waits *v, struct virtual_wishes *wishes, struct dispatch *d,
+                        uint64_t now_ns);

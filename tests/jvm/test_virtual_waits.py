@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits of virtual threads without a carrier, against the clocks of the program itself."""
+import subprocess
+import time
+
+from harness import jdkroot, proc
+from harness.daemon import Daemon
+from harness.jvm import WithClasses
+
+PER_SITE = 20
+SITES = ("siteSleep", "siteLock", "siteMonitor", "siteQueue", "siteSocket")
+
+
+class VirtualWaits(WithClasses):
+    sources = ("VirtualWaits.java",)
+    homes: dict[int, tuple] = {}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.daemon = Daemon("--recorder-hz=0")
+        cls.addClassCleanup(cls.daemon.stop)
+
+    def start(self, version: int, *options: str) -> subprocess.Popen:
+        if version not in self.homes:
+            self.homes[version] = jdkroot.alone(version, self.classes.folder)
+        home, classes, wrap = self.homes[version]
+        jvm = subprocess.Popen([*proc.ENDS_WITH_US, *wrap, f"{home}/bin/java", "-Xmx512m", *options, "-cp", classes, "VirtualWaits", str(PER_SITE)],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(jvm.communicate)
+        self.addCleanup(jvm.kill)
+        self.assertEqual(jvm.stdout.readline(), "started\n")
+        time.sleep(2) # until it is compiled
+        return jvm
+
+    def waited(self, jvm: subprocess.Popen) -> dict[str, int]:
+        """How long each site has waited so far, in ns."""
+        jvm.stdin.write("\n")
+        jvm.stdin.flush()
+        words = jvm.stdout.readline().split()
+        return dict(zip(words[::2], map(int, words[1::2])))
+
+    def profile(self, jvm: subprocess.Popen, seconds: int, **query):
+        """A profile, and the share of the waits of each site by the program's clocks and by the profile."""
+        before, begun = self.waited(jvm), time.monotonic()
+        profile = self.daemon.profile(pid=jvm.pid, seconds=seconds, threads=1, **query)
+        after, took = self.waited(jvm), time.monotonic() - begun
+        truth = {site: (after[site] - before[site]) / 1e9 / took for site in SITES}
+        lasted = profile.end - profile.start
+        seen = {site: sum(s.value for s in profile.stacks if f"VirtualWaits.{site}" in s.names and "VirtualWaits.hold" not in s.names) / 1e9 / lasted for site in SITES}
+        return profile, truth, seen
+
+    def check(self, version: int, *options: str, seconds: int = 10, points: float = 1.0):
+        """Each site has the share of the waits that the program measures, and all of them the same sum."""
+        jvm = self.start(version, *options)
+        profile, truth, seen = self.profile(jvm, seconds, event="wall")
+        print(version, options, round(profile.end - profile.start, 2), {site: (round(truth[site], 2), round(seen[site], 2)) for site in SITES}, profile.quality, flush=True)
+        for site in SITES:
+            share, found = truth[site] / sum(truth.values()), seen[site] / sum(seen.values())
+            self.assertAlmostEqual(100 * found, 100 * share, delta=points, msg=f"{site}: {truth} {seen}")
+        self.assertAlmostEqual(sum(seen.values()) / sum(truth.values()), 1, delta=0.05)
+        locks = self.daemon.profile(pid=jvm.pid, seconds=2, event="lock")
+        self.assertTrue(any("siteLock" in n for s in locks.stacks for n in s.names), locks.describe())
+        self.assertFalse(any("siteSocket" in n for s in locks.stacks for n in s.names), locks.describe())
+
+    def test_25(self):
+        self.check(25, seconds=3, points=3)
+
+    def test_untracked(self):
+        """A JVM that does not list threads which no executor has started: a warning says so, and the others are there."""
+        jvm = self.start(25, "-Djdk.trackAllThreads=false")
+        profile = self.daemon.profile(pid=jvm.pid, seconds=1, event="offcpu")
+        self.assertTrue(any("trackAllThreads=false" in w for w in profile.warnings), profile.warnings)
+        self.assertFalse(any("VirtualWaits.siteSleep" in s.names for s in profile.stacks), profile.describe())

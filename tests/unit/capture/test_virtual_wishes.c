@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture/virtual_wishes.c: who wants what of which JVM, and for how long. */
+#include "suite.h"
+
+#include "base/clock.h"
+#include "capture/virtual_wishes.h"
+
+static struct virtual_wishes w;
+
+static struct proc_id id_of(int32_t pid)
+{
+    return (struct proc_id){ .host_pid = pid, .start_ticks = 7 };
+}
+
+static bool wish(int32_t pid, uint32_t set, bool locks, uint64_t now_ns)
+{
+    struct proc_id id = id_of(pid);
+
+    return virtual_wishes_add(&w, &id, set, locks, now_ns);
+}
+
+START_TEST(sets_of_a_jvm_add_up)
+{
+    wish(1, 0, false, 1);
+    wish(1, 3, true, 2);
+    wish(2, 1, false, 2);
+    ck_assert_uint_eq(w.count, 2);
+    ck_assert_uint_eq(w.of[0].sets, 1);
+    ck_assert_uint_eq(w.of[0].lock_sets, 8);
+    ck_assert_uint_eq(w.of[1].sets, 2);
+}
+END_TEST
+
+START_TEST(wishes_end_that_are_not_renewed)
+{
+    uint64_t now_ns = VIRTUAL_WISH_NS + 2;
+
+    wish(1, 0, false, 1);
+    wish(2, 0, false, 1);
+    wish(2, 0, false, now_ns);
+    virtual_wishes_age(&w, now_ns);
+    ck_assert_uint_eq(w.count, 1);
+    ck_assert_int_eq(w.of[0].id.host_pid, 2);
+}
+END_TEST
+
+START_TEST(another_image_is_another_jvm)
+{
+    struct proc_id id = id_of(1);
+
+    wish(1, 0, false, 1);
+    id.exec_no = 1;
+    virtual_wishes_add(&w, &id, 0, false, 1);
+    ck_assert_uint_eq(w.count, 2);
+}
+END_TEST
+
+START_TEST(says_what_finds_no_room)
+{
+    for (int32_t pid = 1; pid <= VIRTUAL_JVMS_MAX + 2; pid++)
+        ck_assert_int_eq(wish(pid, 0, false, 1), pid <= VIRTUAL_JVMS_MAX);
+    ck_assert_uint_eq(w.count, VIRTUAL_JVMS_MAX);
+}
+END_TEST
+
+static void setup(void)
+{
+    memset(&w, 0, sizeof(w));
+}
+
+int main(void)
+{
+    TCase *tc = tcase_create("virtual_wishes");
+
+    tcase_add_checked_fixture(tc, setup, NULL);
+    tcase_add_test(tc, sets_of_a_jvm_add_up);
+    tcase_add_test(tc, wishes_end_that_are_not_renewed);
+    tcase_add_test(tc, another_image_is_another_jvm);
+    tcase_add_test(tc, says_what_finds_no_room);
+    return suite_run_case("virtual_wishes", tc);
+}
