@@ -205,6 +205,7 @@ export class FakeServer {
     constructor() {
         this.jvms = usualJvms();
         this.captures = [];
+        this.reaches = 0; // ms since 1970: before that nothing is known
         this.collected = 0; // collections more than usual
         this.ended = [];
         this.marks = [];
@@ -405,7 +406,7 @@ export class FakeServer {
 
         if (pid && ![...this.jvms, ...this.ended].some((j) => j.pid === pid))
             return this.problem(response, 404, `there is no process ${pid}`, "JVMs here: 4242 (Application)");
-        if (!this.recorder)
+        if (!this.recorder || to < this.reaches)
             return this.problem(response, 404, "no samples of this target are known in that time",
                 "the flight recorder is off or empty; GET /api/v1/captures lists what is stored");
         const profile = this.profile({ pid, seconds: (to - from) / 1000, shape: pid ? 1 : 0.5 });

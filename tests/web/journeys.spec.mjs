@@ -264,4 +264,38 @@ describe("journeys", { concurrency: 4 }, () => {
         assert.ok((await shown()).endsWith(text(start)));
         await close(page);
     });
+
+    nodeTest("a link to a moment that is gone says what is left, and leads there", async ({ server, open }) => {
+        const iso = (ms) => new Date(ms).toISOString(), now = Date.now();
+
+        server.reaches = now - 600000;
+        const page = await open(`#/jvm/${ORDERS}?from=${iso(now - 7260000)}&to=${iso(now - 7200000)}`, { allow: /404/ });
+
+        await page.getByText(/^Nothing is left of /).waitFor();
+        await page.getByText(/What is recorded reaches back to \d/).waitFor({ timeout: 10000 });
+        await page.getByRole("button", { name: "Stored captures of it" }).click();
+        await page.getByText("No captures yet.").waitFor();
+        await page.getByRole("button", { name: "Flame graph", exact: true }).click();
+        await page.reload();
+        await page.getByRole("button", { name: "The oldest that is left" }).click();
+        await graphShown(page);
+        const asked = server.requests.filter((r) => /GET \/profile\?pid=4242&from/.test(r)).map((r) => new URL(r.slice(4), "http://x").searchParams).at(-1);
+
+        assert.equal(Math.round((Date.parse(asked.get("to")) - Date.parse(asked.get("from"))) / 1000), 60);
+        assert.ok(Date.parse(asked.get("from")) > now - 300000);
+        await close(page);
+    });
+
+    nodeTest("help begins with questions, at its beginning", async ({ open }) => {
+        const page = await open();
+
+        await page.keyboard.press("?");
+        const help = page.getByRole("dialog");
+
+        assert.match(await help.locator("h2").first().textContent(), /What to ask/);
+        assert.equal(await help.evaluate((dialog) => dialog.scrollTop), 0);
+        assert.ok(await help.locator("dd").count() > 20);
+        assert.match(await textOf(page, ".crumbs"), /^flamed 127/);
+        await close(page);
+    });
 });

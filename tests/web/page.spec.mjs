@@ -375,10 +375,10 @@ describe("the page", { concurrency: 4 }, () => {
         server.who.session = { seconds: 43000 };
         const page = await open();
 
-        await page.getByText("root · all").waitFor();
+        await page.getByText("root · sees everything").waitFor();
         assert.match(await page.locator(".who").getAttribute("title"), /^You are root, logged in with this browser. You see the whole node, and may do everything/);
         await page.getByRole("button", { name: "Log out" }).click();
-        await page.getByText("user 1001 · own").waitFor();
+        await page.getByText("user 1001 · sees own processes").waitFor();
         assert.equal(await page.getByRole("button", { name: "Log out" }).count(), 0);
         await close(page);
     });

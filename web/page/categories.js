@@ -30,9 +30,15 @@ export function openTimeline(json) {
     const samples = CATEGORIES.map(({ id }) => of.get(id) || new Array(count).fill(0));
     const totals = samples.map((list) => list.reduce((sum, n) => sum + n, 0));
 
+    const first = json.resolution_seconds > 0 ? samples.reduce((least, list) => {
+        const i = list.findIndex((n) => n > 0);
+
+        return i < 0 ? least : Math.min(least, i);
+    }, count) : count; // the history reaches further back than the recorder
+
     return {
         from, to, bucketMs: json.bucket_seconds * 1000, count, hz: json.hz || 0,
-        oldest: json.oldest ? Date.parse(json.oldest) : from, samples, totals,
+        oldest: Math.min(json.oldest ? Date.parse(json.oldest) : from, first < count ? from + first * json.bucket_seconds * 1000 : Infinity), samples, totals,
         total: totals.reduce((sum, n) => sum + n, 0), stops: openStops(json.moments), stopsLeftOut: json.moments_left_out,
     };
 }

@@ -7,6 +7,7 @@ import { CaptureList, downloadItems } from "./capture.js";
 import { CaptureSlot } from "./captureslot.js";
 import { openTimeline } from "./categories.js";
 import { element, setText } from "../shared/dom.js";
+import { expiredState } from "./expired.js";
 import { formatClock } from "../shared/format.js";
 import { LiveTable } from "./livetable.js";
 import { MemoryTable } from "./memorytable.js";
@@ -196,6 +197,8 @@ export class JvmView {
             }, signal);
 
             this.timeline.show(openTimeline(json));
+            if (this.lost)
+                this.showProblem(this.lost); // how far back is known now
             if (this.isNode)
                 this.app.banner.show("");
         } catch (error) {
@@ -283,10 +286,7 @@ export class JvmView {
     }
 
     toggleLive() {
-        if (this.isLive)
-            this.setLive(false);
-        else
-            this.resumeLive();
+        return this.isLive ? this.setLive(false) : this.resumeLive();
     }
 
     resumeLive() {
@@ -363,8 +363,14 @@ export class JvmView {
 
     showProblem(error) {
         this.hasProfile = false;
+        this.lost = this.range && !this.oldest() ? error : null;
         if (this.tab !== "graph")
             return;
+        if (this.range && error.status === 404 && !error.isFinal) {
+            this.content.replaceChildren(expiredState(this.range, this.oldest(), { live: this.facts.isGone ? null : () => this.resumeLive(),
+                range: (range) => this.chooseRange(range), captures: () => this.setTab("captures") }));
+            return;
+        }
         const actions = error.isFinal ? [element("a", { class: "tool", href: "#/" }, "All JVMs")]
             : [button("Start a capture", () => this.captureSlot.toggle(true))];
 

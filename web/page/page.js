@@ -29,6 +29,16 @@ const PAGE_KEYS = [
     ["← →", "on the timeline: move the range, with Shift its length"],
 ];
 
+const PAGE_QUESTIONS = [
+    ["What is slow now?", "Click the JVM: its widest frames at the top of the graph are where CPU time goes."],
+    ["What do threads wait for?", "Threads, or Capture … and that question. Which locks, and who has them: another question there."],
+    ["Is something wrong?", "Signals in the list, and the line above the timeline of a JVM."],
+    ["What happened at 03:12?", "Open the JVM, running or ended, choose 1 day beside the timeline, and drag over the moment."],
+    ["What changed?", "Changes, of a JVM or a service: only what is significant. Compare … for any two times."],
+    ["Why does memory grow?", "Memory, then one of its three questions."],
+    ["Which endpoint costs what?", "Capture … with By request, where a tracer runs in the JVM."],
+];
+
 const VIEWS = {
     "": (app, { params }) => new NodeView(app, params),
     jvm: (app, { argument, params }) => new JvmView(app, argument, params),
@@ -45,7 +55,7 @@ const NAV = [["", "JVMs", ["", "jvm", "service"]], ["captures", "Captures", ["ca
 class App {
     constructor() {
         this.banner = new Banner();
-        this.help = helpDialog([...PAGE_KEYS, ...KEYS.filter(([key]) => key !== "/")]);
+        this.help = helpDialog([...PAGE_KEYS, ...KEYS.filter(([key]) => key !== "/")], PAGE_QUESTIONS);
         this.themeSwitch = new ThemeSwitch((theme) => this.setTheme(theme));
         this.clockSwitch = new ClockSwitch(() => this.show());
         this.whoAmI = new WhoAmI(this.banner);
@@ -103,7 +113,7 @@ class App {
 
     // @list: {text, title, href} from the outside in; null is passed over. The last one is where one is.
     setCrumbs(list) {
-        const all = [{ text: location.host || "flamed", href: "#/" }, ...list.filter(Boolean)];
+        const all = [{ text: location.host ? `flamed ${location.host}` : "flamed", href: "#/" }, ...list.filter(Boolean)];
         const key = JSON.stringify(all);
 
         if (key === this.crumbsKey)
@@ -115,7 +125,7 @@ class App {
 
             return i ? [element("span", { class: "crumb-gap", "aria-hidden": "true" }, "›"), node] : [node];
         }));
-        document.title = [...all].reverse().map(({ text }) => text).join(" · ") + (list.length ? "" : " · flamed");
+        document.title = [...all].reverse().map(({ text }) => text).join(" · ");
     }
 
     replaceParams(params) {

@@ -5,6 +5,7 @@ import { getJson, postJson } from "./api.js";
 import { element } from "../shared/dom.js";
 
 const SEES = { all: "the whole node", own: "your own processes", match: "a part of the node", nothing: "nothing" };
+const SEES_SHORT = { all: "sees everything", own: "sees own processes", match: "sees a part", nothing: "sees nothing" };
 const MAY = {
     health: "see whether flamed is well", view: "look at what is there", profile: "take profiles",
     attach: "take profiles, also by the agent", manage: "do everything",
@@ -15,7 +16,7 @@ export function describeWho({ subject, role, sees, match, session, limit, remedy
     const more = limit ? ` To do everything, ${remedy}.` : "";
 
     return {
-        text: `${name} · ${sees}`,
+        text: `${name} · ${SEES_SHORT[sees] || sees}`,
         title: `You are ${name}${session ? ", logged in with this browser" : ""}. You see ${match || SEES[sees] || sees}, and may ${MAY[role] || role}.${more}`,
     };
 }

@@ -209,17 +209,19 @@ export class Tooltip {
     }
 }
 
-export function helpDialog(keys) {
-    const close = element("button", { type: "button", class: "tool" }, "Close");
-    const dialog = element("dialog", { class: "help", "aria-label": "Help" },
-        element("h2", {}, "Keys"),
-        element("dl", {}, ...keys.flatMap(([key, text]) => [
-            element("dt", {}, ...key.split(" ").map((k) => element("kbd", {}, k))), element("dd", {}, text)])),
+// @questions: [question, what answers it] of the owner.
+export function helpDialog(keys, questions = []) {
+    const close = element("button", { type: "button", class: "tool help-close" }, "Close");
+    const dialog = element("dialog", { class: "help", "aria-label": "Help" }, close, // first, so that it opens at its beginning
+        ...questions.length ? [element("h2", {}, "What to ask, and where"),
+            element("dl", {}, ...questions.flatMap(([question, answer]) => [element("dt", {}, question), element("dd", {}, answer)]))] : [],
         element("h2", {}, "Reading it"),
         element("p", {}, "A frame is as wide as the share of samples that had it on their stack; what it calls " +
             "stands on it. Colour tells how the code ran, a slight change of hue another package. The numbers " +
             "of the legend are what was running, not what was waiting for a callee. Paler frames are Java of the JDK and of libraries."),
-        close);
+        element("h2", {}, "Keys"),
+        element("dl", {}, ...keys.flatMap(([key, text]) => [
+            element("dt", {}, ...key.split(" ").map((k) => element("kbd", {}, k))), element("dd", {}, text)])));
 
     close.addEventListener("click", () => dialog.close());
     dialog.addEventListener("click", (e) => {

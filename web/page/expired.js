@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands in place of a range that is no longer recorded: how far back there is something, and ways to it.
+
+import { formatMoment } from "../shared/format.js";
+import { button, emptyState } from "./notice.js";
+
+// @oldest: ms since 1970 where what is recorded begins, 0: not known. @on: {range(range), captures(), live()}; live null: not.
+export function expiredState({ from, to }, oldest, on) {
+    const left = oldest ? `What is recorded reaches back to ${formatMoment(oldest)}.` : "How far back something is recorded is not known.";
+
+    return emptyState(`Nothing is left of ${formatMoment(from)} to ${formatMoment(to)}.`, `${left} Stored captures last longer.`,
+        ...oldest ? [button("The oldest that is left", () => on.range({ from: oldest, to: oldest + to - from }))] : [], button("Stored captures of it", on.captures),
+        ...on.live ? [button("Go live", on.live)] : []);
+}
