@@ -111,9 +111,7 @@ export class JvmView {
     }
 
     stop() {
-        for (const end of [this.stopTimeline, this.stopLive])
-            if (end)
-                end();
+        [this.stopTimeline, this.stopLive].filter(Boolean).forEach((end) => end());
         this.facts.stop();
         this.signals.stop();
         this.marks.stop();
@@ -197,7 +195,7 @@ export class JvmView {
             }, signal);
 
             this.timeline.show(openTimeline(json));
-            if (this.lost)
+            if (this.lost && this.range)
                 this.showProblem(this.lost); // how far back is known now
             if (this.isNode)
                 this.app.banner.show("");
@@ -350,6 +348,7 @@ export class JvmView {
     showJson(json) {
         const profile = openJson(json);
 
+        this.lost = null;
         if (this.panel.state) {
             this.panel.setProfile(profile, { keep: this.isLive });
         } else {
