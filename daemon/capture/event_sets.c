@@ -58,22 +58,22 @@ static void capture_change_set(struct capture *c, uint32_t before, uint32_t afte
         change_set(c, &c->events[i], before, after, period);
 }
 
-/* Takes a set for event @name of @c. If slower captures hold all sets, or those that its caller may
- * have, the slowest of them becomes faster for its users: a caller that holds all rates keeps no
- * other caller from sampling. 0, -EBUSY, -EINPROGRESS or -errno with @err. */
-static int take_set(struct captures *captures, struct capture *c, const char *name, uint64_t period,
-                    uint32_t *ret_set, uint64_t *ret_period, struct error *err)
+/* Takes a set for @event, one that is sampled for @c. If slower captures hold all sets, or those
+ * that its caller may have, the slowest of them becomes faster for its users: a caller that holds
+ * all rates keeps no other caller from sampling. 0, -EBUSY, -EINPROGRESS or -errno with @err. */
+static int take_set(struct captures *captures, struct capture *c, const struct event_ref *event,
+                    uint64_t period, uint32_t *ret_set, uint64_t *ret_period, struct error *err)
 {
     struct error refused = ERROR_NULL;
     bool may_arm = capture_may_add_set(captures, &c->caller, &refused);
     uint32_t before, after;
-    int r = sample_sets_take(&captures->sets, captures->broker, name, period, may_arm, ret_set,
+    int r = sample_sets_take(&captures->sets, captures->broker, event, period, may_arm, ret_set,
                              ret_period, err),
         faster;
 
     if (r != -EBUSY)
         return r;
-    faster = sample_sets_speed_up(&captures->sets, captures->broker, captures->recorder_sets, name,
+    faster = sample_sets_speed_up(&captures->sets, captures->broker, captures->recorder_sets, event,
                                   period, &before, &after, err);
     if (faster == -EBUSY) {
         if (err && !may_arm)
@@ -83,17 +83,17 @@ static int take_set(struct captures *captures, struct capture *c, const char *na
     captures_filter_stopped(captures, before);
     for (struct capture *o = captures->running; o; o = o->next)
         capture_change_set(o, before, after, faster == 0 ? period : 0);
-    return faster == 0 ? sample_sets_take(&captures->sets, captures->broker, name, period, may_arm,
+    return faster == 0 ? sample_sets_take(&captures->sets, captures->broker, event, period, may_arm,
                                           ret_set, ret_period, err)
                        : faster;
 }
 
-/* Takes @set of event @name, unless that was done. Return: 0: it samples; as take_set(). */
+/* Takes @set of @sampled, unless that was done. Return: 0: it samples; as take_set(). */
 static int arm_set(struct captures *captures, struct capture *c, const struct capture_event *event,
-                   const char *name, struct event_set *set, struct error *err)
+                   const struct event_ref *sampled, struct event_set *set, struct error *err)
 {
     int r = set->set == NO_SET
-                ? take_set(captures, c, name, event->period, &set->set, &set->period, err)
+                ? take_set(captures, c, sampled, event->period, &set->set, &set->period, err)
                 : 0;
 
     return r == 0 ? sample_sets_begun(&captures->sets, captures->broker, set->set, err) : r;
@@ -102,13 +102,13 @@ static int arm_set(struct captures *captures, struct capture *c, const struct ca
 int capture_arm(struct captures *captures, struct capture *c, struct capture_event *event,
                 struct error *err)
 {
-    const char *names[EVENT_SETS_MAX] = { event->name };
+    struct event_ref sampled[EVENT_SETS_MAX] = { { .info = event->info, .name = event->name } };
     int r = 0;
 
     if (event->source->sets)
-        event->source->sets(event, names);
-    for (size_t i = 0; i < EVENT_SETS_MAX && names[i] && r == 0; i++)
-        r = arm_set(captures, c, event, names[i], &event->sets[i], err);
+        event->source->sets(event, sampled);
+    for (size_t i = 0; i < EVENT_SETS_MAX && sampled[i].info && r == 0; i++)
+        r = arm_set(captures, c, event, &sampled[i], &event->sets[i], err);
     return r;
 }
 

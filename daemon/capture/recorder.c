@@ -8,6 +8,7 @@
 static int recorder_open(struct recorder *rec, const struct recorder_opts *o, struct error *err)
 {
     struct profile_event events[RECORDER_EVENTS];
+    const struct event_ref cpu = event_ref_of(events_default());
     uint64_t real_period;
     int r;
 
@@ -29,7 +30,7 @@ static int recorder_open(struct recorder *rec, const struct recorder_opts *o, st
                                             .cookie = o->cookie },
                       &rec->looks);
     if (r == 0)
-        r = sample_sets_take(o->sets, o->broker, events_default()->name, rec->period_ns,
+        r = sample_sets_take(o->sets, o->broker, &cpu, rec->period_ns,
                              /* may_arm= */ true, &rec->set, &real_period, err);
     return r;
 }

@@ -4,15 +4,12 @@
 #include "base/buf.h"
 #include "event/events.h"
 
-static int start_set(struct broker *b, const char *event, uint64_t period, uint32_t *ret_set,
-                     struct error *err)
+static int start_set(struct broker *b, const struct event_ref *event, uint64_t period,
+                     uint32_t *ret_set, struct error *err)
 {
-    bool by_agent = strcmp(event, SAMPLE_SETS_ALLOC_BY_AGENT) == 0;
-    size_t rows;
-    int r = broker_sample_start(b, by_agent ? events_table(&rows)[EVENT_ALLOC].name : event, period,
-                                ret_set, err);
+    int r = broker_sample_start(b, event->name, period, ret_set, err);
 
-    if (r != 0 || !by_agent)
+    if (r != 0 || !event->by_agent)
         return r;
     r = broker_sample_agents(b, *ret_set, err);
     if (r != 0)
@@ -20,7 +17,14 @@ static int start_set(struct broker *b, const char *event, uint64_t period, uint3
     return r;
 }
 
-static struct rate_set *sample_sets_faster(struct sample_sets *r, const char *event,
+/* Returns whether @s samples @event, in the same way. */
+static bool is_of(const struct rate_set *s, const struct event_ref *event, uint64_t period)
+{
+    return s->users && strcmp(s->event, event->name) == 0 && s->by_agent == event->by_agent &&
+           event_is_paced(s->period) == event_is_paced(period);
+}
+
+static struct rate_set *sample_sets_faster(struct sample_sets *r, const struct event_ref *event,
                                            uint64_t period)
 {
     struct rate_set *best = NULL;
@@ -28,21 +32,17 @@ static struct rate_set *sample_sets_faster(struct sample_sets *r, const char *ev
     for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++) {
         struct rate_set *s = &r->sets[i];
 
-        if (s->users && strcmp(s->event, event) == 0 &&
-            event_is_paced(s->period) == event_is_paced(period) && s->period <= period &&
-            (!best || s->period > best->period))
+        if (is_of(s, event, period) && s->period <= period && (!best || s->period > best->period))
             best = s;
     }
     return best;
 }
 
 /* Whether @event is sampled, and cannot be sampled by a second set. */
-static bool sample_sets_alone(const struct sample_sets *r, const char *event)
+static bool sample_sets_alone(const struct sample_sets *r, const struct event_ref *event)
 {
-    const struct event_info *info = events_find(event);
-
-    for (size_t i = 0; info && event_is_single(info) && i < ARRAY_SIZE(r->sets); i++) {
-        if (r->sets[i].users && events_same(span_of(r->sets[i].event), span_of(event)))
+    for (size_t i = 0; event_is_single(event->info) && i < ARRAY_SIZE(r->sets); i++) {
+        if (r->sets[i].users && events_same(span_of(r->sets[i].event), span_of(event->name)))
             return true;
     }
     return false;
@@ -57,8 +57,9 @@ static struct rate_set *sample_sets_free(struct sample_sets *r)
     return NULL;
 }
 
-int sample_sets_take(struct sample_sets *r, struct broker *b, const char *event, uint64_t period,
-                     bool may_arm, uint32_t *ret_set, uint64_t *ret_period, struct error *err)
+int sample_sets_take(struct sample_sets *r, struct broker *b, const struct event_ref *event,
+                     uint64_t period, bool may_arm, uint32_t *ret_set, uint64_t *ret_period,
+                     struct error *err)
 {
     struct rate_set *s = sample_sets_faster(r, event, period),
                     *unused = may_arm ? sample_sets_free(r) : NULL;
@@ -69,7 +70,8 @@ int sample_sets_take(struct sample_sets *r, struct broker *b, const char *event,
         if (k < 0)
             return k;
         s = unused;
-        snprintf(s->event, sizeof(s->event), "%s", event);
+        snprintf(s->event, sizeof(s->event), "%s", event->name);
+        s->by_agent = event->by_agent;
         s->period = period;
         s->begun = false;
     }
@@ -80,7 +82,7 @@ int sample_sets_take(struct sample_sets *r, struct broker *b, const char *event,
         return error_set(err, -EBUSY,
                          "another capture samples %s in another way: by hz and not by interval, or "
                          "the reverse, or with another filter; one at a time is possible",
-                         event);
+                         event->name);
     }
     if (!s) {
         error_set(err, -EBUSY,
@@ -95,9 +97,9 @@ int sample_sets_take(struct sample_sets *r, struct broker *b, const char *event,
     return 0;
 }
 
-int sample_sets_speed_up(struct sample_sets *r, struct broker *b, uint32_t but, const char *event,
-                         uint64_t period, uint32_t *ret_before, uint32_t *ret_after,
-                         struct error *err)
+int sample_sets_speed_up(struct sample_sets *r, struct broker *b, uint32_t but,
+                         const struct event_ref *event, uint64_t period, uint32_t *ret_before,
+                         uint32_t *ret_after, struct error *err)
 {
     struct rate_set *slowest = NULL;
     int k;
@@ -105,8 +107,7 @@ int sample_sets_speed_up(struct sample_sets *r, struct broker *b, uint32_t but, 
     for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++) {
         struct rate_set *s = &r->sets[i];
 
-        if (s->users && strcmp(s->event, event) == 0 && !(but & 1u << s->set) &&
-            event_is_paced(s->period) == event_is_paced(period) &&
+        if (is_of(s, event, period) && !(but & 1u << s->set) &&
             (!slowest || s->period > slowest->period))
             slowest = s;
     }

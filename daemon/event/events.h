@@ -29,6 +29,19 @@ struct event_info {
 };
 #define EVENT_PERF_NONE UINT32_MAX
 
+/* An event that is sampled. */
+struct event_ref {
+    const struct event_info *info;
+    const char *name; /* as requested; borrowed */
+    bool by_agent;    /* event alloc: by agents in JVMs, and not by probes */
+};
+
+/* Returns the event of a row of the table. */
+static inline struct event_ref event_ref_of(const struct event_info *row)
+{
+    return (struct event_ref){ .info = row, .name = row->name };
+}
+
 /* Return: the table, static; *ret_count rows. */
 const struct event_info *events_table(size_t *ret_count);
 /* Return: the row of @kind, or what is true of all names of its form; static. NULL: there is no

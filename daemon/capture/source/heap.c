@@ -38,9 +38,9 @@ static int heap_begin(struct capture_event *e, struct error *err)
     return 0;
 }
 
-static void heap_sets(const struct capture_event *e, const char **ret)
+static void heap_sets(const struct capture_event *e, struct event_ref *ret)
 {
-    ret[0] = by_agent(e) ? SAMPLE_SETS_ALLOC_BY_AGENT : e->name;
+    ret[0] = (struct event_ref){ e->info, by_agent(e) ? e->info->name : e->name, by_agent(e) };
 }
 
 /* Warns once of what is not seen if @p is probed at its stubs. */

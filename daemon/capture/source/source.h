@@ -29,9 +29,8 @@ struct event_source {
 
     /* Checks and plans at the request. 0; BACKEND_CONFLICT or -errno with @err. */
     int (*begin)(struct capture_event *e, struct error *err);
-    /* Writes the names of the events that are sampled for @e, at most EVENT_SETS_MAX. NULL: its own
-     * alone. */
-    void (*sets)(const struct capture_event *e, const char **ret);
+    /* Writes the events that are sampled for @e, at most EVENT_SETS_MAX. NULL: its own alone. */
+    void (*sets)(const struct capture_event *e, struct event_ref *ret);
     /* Has @p, the one process of the capture (NULL: it has several), probed. 0: it can be sampled.
      * -EINPROGRESS with @err: to be called again. BACKEND_CONFLICT with @err. */
     int (*prepare)(struct capture_event *e, struct process *p, struct error *err);

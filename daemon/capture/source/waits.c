@@ -163,11 +163,11 @@ const struct event_source event_source_nativelock = {
 
 /* ---- event wall ---- */
 
-static void wall_sets(const struct capture_event *e, const char **ret)
+static void wall_sets(const struct capture_event *e, struct event_ref *ret)
 {
     (void)e;
-    ret[WAITING] = events_row(EVENT_OFFCPU)->name;
-    ret[RUNNING] = events_row(EVENT_CPU)->name;
+    ret[WAITING] = event_ref_of(events_row(EVENT_OFFCPU));
+    ret[RUNNING] = event_ref_of(events_row(EVENT_CPU));
 }
 
 /* Returns what a sample of a thread that runs is worth: what the thread has run since the one
