@@ -7,6 +7,7 @@
  */
 #include "access/access_rules.h"
 #include "base/cleanup.h"
+#include "base/fds.h"
 #include "base/log.h"
 #include "base/version.h"
 #include "broker_client/wire.h"
@@ -32,6 +33,10 @@
  * MB for the next large one. */
 #define LARGE_BYTES (256 << 10)
 #define NOTES_FILE RUN_FOLDER "/quarantine"
+#define OPEN_FILES 16384    /* as the units of systemd say */
+#define FILES_FOR_ITSELF 64 /* that flamed opens without any JVM */
+#define FILES_OF_A_JVM 6
+#define FEW_JVMS 512 /* whose signals are watched, if there are files for them */
 
 /* ---- what is opened with rights ---- */
 
@@ -299,6 +304,18 @@ static bool is_answered(const struct config *c, int r, struct error *err, int *r
     return true;
 }
 
+/* A shell's soft limit of 1,024 open files is for programs that use select(2). Children inherit. */
+static void allow_open_files(void)
+{
+    uint64_t files = fds_raise_limit(OPEN_FILES);
+
+    if (files && files < FILES_FOR_ITSELF + FEW_JVMS * FILES_OF_A_JVM)
+        log_warn("flamed may open %llu files at once, which is enough for about %llu JVMs: raise "
+                 "its hard limit of open files (ulimit -Hn)",
+                 (unsigned long long)files,
+                 (unsigned long long)(files - MIN(files, FILES_FOR_ITSELF)) / FILES_OF_A_JVM);
+}
+
 int main(int argc, char **argv)
 {
     _cleanup_(config_deinit) struct config c = { 0 };
@@ -324,6 +341,7 @@ int main(int argc, char **argv)
             return status;
         if (r == 0) {
             log_init("flamed", (enum log_level)c.log_level);
+            allow_open_files();
             r = geteuid() == 0 ? become_supervisor(argc, argv, &c, &err)
                                : service_worker(argc, argv, &c, &err);
         }

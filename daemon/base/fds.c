@@ -97,3 +97,15 @@ void fds_close(unsigned first, unsigned last)
         close_some(first, last);
     errno = saved;
 }
+
+uint64_t fds_raise_limit(uint64_t wanted)
+{
+    struct rlimit limit, raised;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 0;
+    raised = (struct rlimit){ MIN((rlim_t)wanted, limit.rlim_max), limit.rlim_max };
+    if (raised.rlim_cur > limit.rlim_cur && setrlimit(RLIMIT_NOFILE, &raised) == 0)
+        return raised.rlim_cur;
+    return limit.rlim_cur;
+}

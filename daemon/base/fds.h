@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Closing many file descriptors at once. Thread: any; safe between fork and exec.
+ * Closing many file descriptors at once, and how many there may be. Thread: any; safe between fork
+ * and exec.
  */
 #pragma once
+
+#include <stdint.h>
 
 /* Closes every descriptor from @first to @last, which may be open or not. ~0u: to the end. Without
  * close_range(2) (before Linux 5.9), closes those that /proc/self/fd lists. If that cannot be read,
  * closes each number up to the limit of open files. Keeps errno. */
 void fds_close(unsigned first, unsigned last);
+
+/* Raises the process's soft limit of open files to @wanted, as far as its hard limit allows. Never
+ * lowers it. Returns the soft limit, which children inherit; 0: it cannot be read. */
+uint64_t fds_raise_limit(uint64_t wanted);

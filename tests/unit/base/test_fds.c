@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base/fds: what is closed and what is not, on a kernel that has close_range() and on two that do
- * not. */
+ * not; and how many files may be open. */
 #include "base/fds.h"
 
 #include "base/macros.h"
@@ -90,10 +90,45 @@ START_TEST(a_range_is_closed_and_nothing_else)
 }
 END_TEST
 
+static const struct {
+    uint64_t soft, hard, wanted, expected;
+} LIMITS[] = {
+    { 256, 512, 400, 400 }, /* as far as was asked */
+    { 256, 512, 900, 512 }, /* as far as the hard limit allows */
+    { 256, 512, 100, 256 }, /* never down */
+    { 512, 512, 900, 512 },
+};
+
+static int try_limit(size_t row)
+{
+    struct rlimit limit = { LIMITS[row].soft, LIMITS[row].hard };
+
+    if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 2;
+    if (fds_raise_limit(LIMITS[row].wanted) != LIMITS[row].expected)
+        return 3;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur != LIMITS[row].expected)
+        return 4;
+    return limit.rlim_max == LIMITS[row].hard ? 0 : 5;
+}
+
+START_TEST(the_limit_goes_up_and_never_down)
+{
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0)
+        _exit(try_limit((size_t)_i));
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_msg(status == 0, "status 0x%x", status);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("fds");
 
     tcase_add_loop_test(tc, a_range_is_closed_and_nothing_else, 0, ARRAY_SIZE(RANGES));
+    tcase_add_loop_test(tc, the_limit_goes_up_and_never_down, 0, ARRAY_SIZE(LIMITS));
     return suite_run_case("fds", tc);
 }
