@@ -39,6 +39,11 @@ int facts_ready(struct api *api, const struct viewer *v, json_t **ret, struct er
 /* Readiness where the engine does not tell: what @err says is missing. */
 json_t *facts_unavailable(const struct error *err);
 
+/* changes_sides.c: which times of @t are compared unless somebody says, and a sentence that says
+ * it. 0 or -errno with @err. Blocks for the disk. */
+#define CHANGES_WHY_BYTES 512
+int changes_sides(struct api *api, const struct target_selector *t, struct time_range *ret_a,
+                  struct time_range *ret_b, char why[CHANGES_WHY_BYTES], struct error *err);
 /* As struct api_backend says; @t is resolved. */
 int backend_changes(void *ctx, const struct target_selector *t, const struct time_range *a,
                     const struct time_range *b, json_t **ret, struct error *err);
@@ -115,6 +120,7 @@ struct past_recorder {
 #define PAST_RECORDER 1u
 #define PAST_STORE 2u
 #define PAST_HISTORY 4u
+#define PAST_MINUTES 8u /* of the history each minute by itself, where it is kept */
 int past_profile(struct api *api, const struct target_selector *t, const struct time_range *range,
                  const char *event, unsigned sources, struct profile **ret,
                  struct past_recorder *ret_recorder, struct error *err);

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "capture/process_selector.h"
+#include "store/history.h"
 
 #include <math.h>
 
@@ -30,11 +31,12 @@ static const struct {
 struct comparing {
     struct api *api;
     const struct target_selector *t;
-    const struct time_range *sides[2];
+    struct time_range sides[2];
+    char why[CHANGES_WHY_BYTES]; /* these sides; "": they were asked for */
     struct change_set set;
     struct change_steps asked; /* as the set's before it is reduced to what samples cover */
-    uint64_t oldest_ns;        /* CLOCK_REALTIME of the recorder's oldest sample; 0: it has none */
-    struct view *functions;    /* owned: of the second side */
+    uint64_t oldest_ns;     /* CLOCK_REALTIME of the oldest minute that is kept; 0: there is none */
+    struct view *functions; /* owned: of the second side */
 };
 
 struct checking {
@@ -52,6 +54,16 @@ static int event_index(const struct profile *p, const char *name)
     return -1;
 }
 
+/* How far single minutes reach back. */
+static uint64_t oldest_of(const struct api *api, uint64_t recorded_ns)
+{
+    struct history_stats stats = { 0 };
+
+    if (api->engine.history)
+        history_stats(api->engine.history, &stats);
+    return stats.tier_oldest_ns[0] ? stats.tier_oldest_ns[0] : recorded_ns;
+}
+
 /* Adds what one side has of an event. What there is nothing of is no error, but of CPU time. */
 static int add_source(struct comparing *c, size_t source, size_t side, struct error *err)
 {
@@ -61,11 +73,12 @@ static int add_source(struct comparing *c, size_t source, size_t side, struct er
     struct past_recorder recorder;
     struct error why = ERROR_NULL;
     bool needed = SOURCES[source].kind == CHANGE_FUNCTION;
-    int event, r = past_profile(c->api, c->t, c->sides[side], SOURCES[source].event,
-                                PAST_RECORDER | PAST_STORE, &p, &recorder, needed ? err : &why);
+    int event, r = past_profile(c->api, c->t, &c->sides[side], SOURCES[source].event,
+                                PAST_RECORDER | PAST_HISTORY | PAST_MINUTES | PAST_STORE, &p,
+                                &recorder, needed ? err : &why);
 
     if (needed)
-        c->oldest_ns = recorder.oldest_ns;
+        c->oldest_ns = oldest_of(c->api, recorder.oldest_ns);
     if (r == BACKEND_NOT_FOUND) /* too few to tell, unless the target is not known at all */
         return 0;
     if (r != 0)
@@ -123,8 +136,8 @@ static void write_link(const struct comparing *c, enum change_kind kind, struct 
     }
     for (size_t i = 0; i < c->t->pid_count; i++)
         buf_printf(out, "%s%d", i ? "," : "&pid=", (int)c->t->pids[i]);
-    add_range(out, 'a', c->sides[0]);
-    add_range(out, 'b', c->sides[1]);
+    add_range(out, 'a', &c->sides[0]);
+    add_range(out, 'b', &c->sides[1]);
 }
 
 static const char *whole_of(enum change_kind kind)
@@ -183,7 +196,7 @@ static void add_cover(const struct comparing *c, json_t *list)
              minutes_of(of, has->a), minutes_of(of, of->a), minutes_of(of, has->b),
              minutes_of(of, of->b),
              MIN(has->a, has->b) < CHANGES_STEPS_MIN ? ": too few to compare" : "",
-             oldest[0] ? "; the flight recorder reaches back to " : "", oldest);
+             oldest[0] ? "; minutes are kept since " : "", oldest);
     json_array_append_new(list, json_string(text));
 }
 
@@ -220,6 +233,8 @@ static json_t *sentences_json(const struct comparing *c, const struct change *ch
         write_sentence(&changes[i], text);
         json_array_append_new(list, json_string(text));
     }
+    if (c->why[0])
+        json_array_append_new(list, json_string(c->why));
     add_cover(c, list);
     add_left_out(c, list);
     return list;
@@ -275,27 +290,39 @@ static int check_target(const struct comparing *c, struct error *err)
 static int answer_short(const struct comparing *c, json_t **ret, struct error *err)
 {
     int r = check_target(c, err);
+    json_t *sentences;
     double minutes[2];
 
     if (r != 0)
         return r;
     for (size_t i = 0; i < ARRAY_SIZE(minutes); i++)
         minutes[i] =
-            (double)(c->sides[i]->to_ns - c->sides[i]->from_ns) / (double)NSEC_PER_SEC / MINUTE_S;
-    *ret = json_pack("{s:[], s:[s], s:{s:f, s:f}}", "changes", "sentences",
-                     "a or b is too short to compare: each needs 40 seconds at least", "minutes",
-                     "a", minutes[0], "b", minutes[1]);
+            (double)(c->sides[i].to_ns - c->sides[i].from_ns) / (double)NSEC_PER_SEC / MINUTE_S;
+    sentences = json_array();
+    json_array_append_new(
+        sentences, json_string("a or b is too short to compare: each needs 40 seconds at least"));
+    if (c->why[0])
+        json_array_append_new(sentences, json_string(c->why));
+    *ret = json_pack("{s:[], s:o, s:{s:f, s:f}}", "changes", "sentences", sentences, "minutes", "a",
+                     minutes[0], "b", minutes[1]);
     return *ret ? 0 : -ENOMEM;
 }
 
 int backend_changes(void *ctx, const struct target_selector *t, const struct time_range *a,
                     const struct time_range *b, json_t **ret, struct error *err)
 {
-    struct comparing c = { .api = ctx, .t = t, .sides = { a, b } };
+    struct comparing c = { .api = ctx, .t = t };
     struct change_steps steps;
-    int r;
+    int r = 0;
 
-    r = change_steps_of(a->from_ns, a->to_ns, b->from_ns, b->to_ns, &steps);
+    if (a && b)
+        memcpy(c.sides, (struct time_range[]){ *a, *b }, sizeof(c.sides));
+    else
+        r = changes_sides(ctx, t, &c.sides[0], &c.sides[1], c.why, err);
+    if (r != 0)
+        return r;
+    r = change_steps_of(c.sides[0].from_ns, c.sides[0].to_ns, c.sides[1].from_ns, c.sides[1].to_ns,
+                        &steps);
     if (r == -ENODATA)
         return answer_short(&c, ret, err);
     if (r < 0) {
@@ -306,6 +333,8 @@ int backend_changes(void *ctx, const struct target_selector *t, const struct tim
                                RANK_MINUTES_MAX);
     }
     c.asked = steps;
+    c.sides[0] = (struct time_range){ steps.a_ns, steps.a_ns + steps.a * steps.step_ns };
+    c.sides[1] = (struct time_range){ steps.b_ns, steps.b_ns + steps.b * steps.step_ns };
     r = change_set_init(&c.set, &steps);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(SOURCES); i++) {
         for (size_t side = 0; r == 0 && side < ARRAY_SIZE(c.sides); side++)

@@ -437,6 +437,7 @@ int past_profile(struct api *api, const struct target_selector *t, const struct 
     struct past past;
     int r = past_begin(&past, t, range, sources, err);
 
+    past.filter.coarsest_ns = sources & PAST_MINUTES ? HISTORY_MINUTE_NS : 0;
     if (r == 0 && sources & PAST_RECORDER)
         r = take_recorded(api, &past, range, event, err);
     if (r == 0 && sources & PAST_HISTORY)

@@ -282,9 +282,11 @@ int past_history(struct api *api, struct past_filter *f, const char *events, uin
                  uint64_t to_ns, struct history_reach *ret_reach, struct profile **ret,
                  struct error *err)
 {
-    struct history_query q = {
-        .from_ns = from_ns, .to_ns = to_ns, .wants = wants_image, .cookie = f
-    };
+    struct history_query q = { .from_ns = from_ns,
+                               .to_ns = to_ns,
+                               .wants = wants_image,
+                               .cookie = f,
+                               .coarsest_ns = f->coarsest_ns };
     struct kept_past *k;
     int r;
 

@@ -16,6 +16,7 @@ struct past_filter {
     int32_t pid;               /* a single pid: only its last image */
     uint64_t start_ticks;      /* of that image */
     uint32_t exec_no;
+    uint64_t coarsest_ns; /* as in struct history_query */
 };
 
 /* What the recorder has of a time. */

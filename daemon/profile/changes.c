@@ -111,6 +111,10 @@ int change_steps_of(uint64_t a_from_ns, uint64_t a_to_ns, uint64_t b_from_ns, ui
     uint64_t step_ns = MIN(MIN(a_ns, b_ns) / STEPS_WANTED, STEP_MOST_NS);
 
     step_ns = MAX(step_ns, STEP_LEAST_NS);
+    if (step_ns == STEP_MOST_NS) { /* as minutes of the history are */
+        a_from_ns -= a_from_ns % STEP_MOST_NS;
+        b_from_ns -= b_from_ns % STEP_MOST_NS;
+    }
     *ret = (struct change_steps){ .a_ns = a_from_ns,
                                   .b_ns = b_from_ns,
                                   .step_ns = step_ns,

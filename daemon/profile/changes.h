@@ -28,7 +28,8 @@ struct change_steps {
     size_t a, b; /* how many each side has */
 };
 
-/* Divides both ranges into steps. 0; -ENODATA: one is too short; -EINVAL: one is too long. */
+/* Divides both ranges into steps, and has steps of a minute begin with one. 0; -ENODATA: one is too
+ * short; -EINVAL: one is too long. */
 int change_steps_of(uint64_t a_from_ns, uint64_t a_to_ns, uint64_t b_from_ns, uint64_t b_to_ns,
                     struct change_steps *ret);
 /* Returns which step a sample of @time_ns is in; a + b: in none. */

@@ -239,7 +239,8 @@ struct api_backend {
                     size_t buckets, const char *by, json_t **ret, size_t *ret_count,
                     struct error *err);
     /* {"changes":[...],"sentences":[...],"minutes":{"a":…,"b":…}}: what differs in @b from @a, of
-     * the samples that the flight recorder and the store have of @t. */
+     * the samples that the flight recorder, the history and the store have of @t. Both NULL: the
+     * last minutes against those before the last deploy, or yesterday's. */
     int (*changes)(void *ctx, const struct target_selector *t, const struct time_range *a,
                    const struct time_range *b, json_t **ret, struct error *err);
     /* {"schedules":[{"name":…,"match":…,"event":…,"hz":…,"every_seconds":…,…,"last_error":…}],

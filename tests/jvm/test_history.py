@@ -45,6 +45,11 @@ class History(unittest.TestCase):
             for pid in pids:
                 self.assertIn(f"pid={pid}]", answer.text)
             self.check_timeline(daemon, pids)
+            changes = daemon.get("/api/v1/changes?service=shop&a=-240s..-120s&b=-120s..now").json()
+            self.assertRegex(" ".join(changes["sentences"]), r"and of 0\.[1-9] of the 2\.0 of b: too few to compare; minutes are kept since ")
+            self.start(daemon, "1.1")
+            since = daemon.get("/api/v1/changes?service=shop").json()
+            self.assertRegex(" ".join(since["sentences"]), "compared with as much before the last deploy: .*version 1.1 after 1.0")
 
     def check_timeline(self, daemon: Daemon, pids: list[int]) -> None:
         """The same samples by time, and the release; the same functions in a table."""

@@ -145,7 +145,8 @@ bool handle_changes(struct request *req)
     }
     r = changes_sides(p, &a, &b, &err);
     if (r == 0)
-        r = be->changes(be->ctx, &p->target, &a, &b, &value, &err);
+        r = be->changes(be->ctx, &p->target, p->a || p->b ? &a : NULL, p->a || p->b ? &b : NULL,
+                        &value, &err);
     return answer_list(req, r, value, &err, list_text_changes);
 }
 

@@ -153,6 +153,14 @@ START_TEST(steps_of_both_sides)
     ck_assert_uint_eq(change_step(&m, 115 * MINUTE_NS), 25);
     ck_assert_uint_eq(change_step(&m, 200 * MINUTE_NS + 1), 15);
     ck_assert_uint_eq(change_step(&m, 210 * MINUTE_NS), 25);
+    /* Minutes begin with one, as those of the history do; shorter steps where they are asked for.
+     */
+    ck_assert_int_eq(change_steps_of(100 * MINUTE_NS + 7, 115 * MINUTE_NS + 7, 200 * MINUTE_NS + 9,
+                                     210 * MINUTE_NS + 9, &m),
+                     0);
+    ck_assert(m.a_ns == 100 * MINUTE_NS && m.b_ns == 200 * MINUTE_NS && m.a == 15 && m.b == 10);
+    ck_assert_int_eq(change_steps_of(7, 5 * MINUTE_NS, 5 * MINUTE_NS, 10 * MINUTE_NS, &m), 0);
+    ck_assert(m.a_ns == 7);
     ck_assert_int_eq(change_steps_of(0, 5 * MINUTE_NS, 5 * MINUTE_NS, 10 * MINUTE_NS, &m), 0);
     ck_assert_uint_eq(m.a, 10); /* of 30 s */
     ck_assert_uint_eq(m.b, 10);

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which times are compared unless somebody says. */
+#include "api/past_impl.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#define LATELY_NS (600 * NSEC_PER_SEC)
+#define SHORTLY_NS (300 * NSEC_PER_SEC) /* that the recorder has twice */
+#define HOUR_NS (3600 * NSEC_PER_SEC)
+#define DAY_NS (24 * HOUR_NS)
+#define MARK_SHOWN 200 /* bytes */
+
+/* The last deploy mark. */
+struct last_mark {
+    uint64_t time_ns; /* 0: there is none */
+    char text[MARK_SHOWN + 1];
+};
+
+struct seeing {
+    struct past_filter *filter;
+    struct last_mark mark;
+};
+
+static bool wants_of(void *cookie, const struct history_image *image)
+{
+    return past_wants_image(((struct seeing *)cookie)->filter, image);
+}
+
+/* Marks come by time. */
+static void see(void *cookie, const struct history_mark *m)
+{
+    struct last_mark *last = &((struct seeing *)cookie)->mark;
+    _cleanup_buf_ struct buf b = BUF_NULL;
+
+    if (m->kind != HISTORY_MARK_DEPLOY || !m->image)
+        return;
+    buf_init(&b, sizeof(last->text));
+    text_clean(span_of(m->text), TEXT_UTF8, MARK_SHOWN, &b);
+    span_copy(buf_span(&b), last->text, sizeof(last->text));
+    last->time_ns = m->time_ns;
+}
+
+static int find_mark(struct api *api, const struct target_selector *t, uint64_t now_ns,
+                     struct last_mark *ret, struct error *err)
+{
+    struct past_filter filter = { .t = t };
+    struct seeing seeing = { .filter = &filter };
+    struct history_query q = {
+        .from_ns = now_ns - DAY_NS, .to_ns = now_ns, .wants = wants_of, .cookie = &seeing
+    };
+    int r = past_filter_init(t, &filter, err);
+
+    if (r == 0)
+        r = history_marks(api->engine.history, &q, see, &seeing, err);
+    past_filter_deinit(&filter);
+    *ret = seeing.mark;
+    return r;
+}
+
+/* The time since a deploy against as much before it, or once that was ten minutes ago the last ones
+ * against the hour before it. */
+static void use_mark(const struct last_mark *m, uint64_t now_ns, struct time_range *a,
+                     struct time_range *b, char why[CHANGES_WHY_BYTES])
+{
+    uint64_t since_ns = now_ns - m->time_ns;
+    bool lately = since_ns < LATELY_NS;
+
+    *b = (struct time_range){ lately ? m->time_ns : now_ns - LATELY_NS, now_ns };
+    *a = (struct time_range){ m->time_ns - (lately ? since_ns : HOUR_NS), m->time_ns };
+    snprintf(why, CHANGES_WHY_BYTES, "%s compared with %s before the last deploy: %s",
+             lately ? "The time since is" : "The last 10 minutes are",
+             lately ? "as much" : "the hour", m->text);
+}
+
+int changes_sides(struct api *api, const struct target_selector *t, struct time_range *a,
+                  struct time_range *b, char why[CHANGES_WHY_BYTES], struct error *err)
+{
+    uint64_t now_ns = clock_realtime_ns();
+    struct history_stats stats = { 0 };
+    struct last_mark mark = { 0 };
+    int r = 0;
+
+    if (api->engine.history && t->service)
+        r = find_mark(api, t, now_ns, &mark, err);
+    if (api->engine.history)
+        history_stats(api->engine.history, &stats);
+    if (r == 0 && mark.time_ns && mark.time_ns < now_ns) {
+        use_mark(&mark, now_ns, a, b, why);
+    } else if (stats.tier_oldest_ns[0] && stats.tier_oldest_ns[0] <= now_ns - DAY_NS - LATELY_NS) {
+        *b = (struct time_range){ now_ns - LATELY_NS, now_ns };
+        *a = (struct time_range){ b->from_ns - DAY_NS, b->to_ns - DAY_NS };
+        snprintf(why, CHANGES_WHY_BYTES,
+                 "The last 10 minutes are compared with the same time yesterday");
+    } else {
+        *b = (struct time_range){ now_ns - SHORTLY_NS, now_ns };
+        *a = (struct time_range){ b->from_ns - SHORTLY_NS, b->from_ns };
+        snprintf(why, CHANGES_WHY_BYTES,
+                 "The last 5 minutes are compared with the 5 before: nothing was deployed within a "
+                 "day, and of yesterday nothing is kept");
+    }
+    return r;
+}
