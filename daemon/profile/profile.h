@@ -32,8 +32,9 @@ struct profile_process { /* no padding: it is a key while recording */
 _Static_assert(sizeof(struct profile_process) == 48, "profile_process must have no padding");
 
 struct profile_thread {
-    int32_t host_tid;
-    uint32_t name;    /* string */
+    int32_t
+        host_tid;  /* not above 0: several threads under one name, which no text gives a number */
+    uint32_t name; /* string */
     uint32_t process; /* index */
 };
 

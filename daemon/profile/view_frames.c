@@ -92,7 +92,9 @@ static int view_add_root(struct view_builder *b, struct view_roots *roots, enum 
     buf_clear(&b->text);
     buf_add_char(&b->text, '[');
     buf_add_span(&b->text, intern_get(b->p->strings, name));
-    buf_printf(&b->text, " %s=%d]", what, number);
+    if (number > 0)
+        buf_printf(&b->text, " %s=%d", what, number);
+    buf_add_str(&b->text, "]");
     return view_mark(b, kind, buf_span(&b->text), &roots->frames[roots->n++]);
 }
 

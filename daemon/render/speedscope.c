@@ -217,7 +217,8 @@ static void add_thread_name(const struct profile *p, uint32_t thread, struct buf
     struct span name = intern_get(p->strings, t->name);
 
     buf_add_span(out, name);
-    buf_printf(out, "%stid=%d", name.n ? " " : "", t->host_tid);
+    if (t->host_tid > 0)
+        buf_printf(out, "%stid=%d", name.n ? " " : "", t->host_tid);
     if (p->by_process && t->process < p->process_count) {
         buf_add_str(out, ", ");
         buf_add_span(out, intern_get(p->strings, p->processes[t->process].name));

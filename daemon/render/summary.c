@@ -81,11 +81,14 @@ static int summary_row_cmp(const void *a, const void *b)
 static void add_name(const struct summary *s, bool threads, uint32_t index, struct buf *out)
 {
     const struct profile *p = s->v->profile;
+    int32_t number;
 
     buf_add_span(
         out, intern_get(p->strings, threads ? p->threads[index].name : p->processes[index].name));
-    buf_printf(out, threads ? " tid=%d\n" : " pid=%d\n",
-               threads ? p->threads[index].host_tid : p->processes[index].host_pid);
+    number = threads ? p->threads[index].host_tid : p->processes[index].host_pid;
+    if (number > 0)
+        buf_printf(out, threads ? " tid=%d" : " pid=%d", number);
+    buf_add_str(out, "\n");
 }
 
 /* The busiest ones, in order. */

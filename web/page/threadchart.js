@@ -113,14 +113,14 @@ export class ThreadChart {
 
     rowsOfPool(pool) {
         const isOpen = this.opened.has(pool.name), isOne = pool.threads.length === 1;
-        const label = isOne ? pool.threads[0].name.replace(/^\[| tid=-?\d+\]$/g, "") : `${pool.name} × ${pool.threads.length}`;
+        const label = isOne ? pool.threads[0].name.replace(/^\[|( tid=\d+)?\]$/g, "") : `${pool.name} × ${pool.threads.length}`;
         const head = this.makeRow(label, pool, pool.threads, () => (isOne ? this.choose(pool.threads[0]) : this.toggle(pool)), isOne ? null : isOpen);
 
         if (!isOpen || isOne)
             return [head];
         const shown = pool.threads.slice(0, THREADS_FIRST), more = pool.threads.length - shown.length;
 
-        return [head, ...shown.map((thread) => this.makeRow(thread.name.replace(/^\[| tid=-?\d+\]$/g, ""), thread, [thread], () => this.choose(thread), null, "sub-row")),
+        return [head, ...shown.map((thread) => this.makeRow(thread.name.replace(/^\[|( tid=\d+)?\]$/g, ""), thread, [thread], () => this.choose(thread), null, "sub-row")),
             ...more ? [{ root: element("tr", {}, element("td", { colspan: "4", class: "quiet" }, `and ${plural(more, "thread", "threads")} more, of less`)) }] : []];
     }
 

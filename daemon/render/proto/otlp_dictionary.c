@@ -198,7 +198,7 @@ static void put_threads(struct otlp_dictionary *d)
         const struct profile_process *q = &p->processes[t->process];
         int32_t *to = d->threads[i];
 
-        if (t->host_tid)
+        if (t->host_tid > 0)
             *to++ = put_number(d, "thread.id", t->host_tid);
         if (t->name)
             *to++ = otlp_attribute(d, "thread.name", intern_get(p->strings, t->name).p);

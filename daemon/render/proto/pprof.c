@@ -245,7 +245,8 @@ static void pprof_add_labels(struct pprof *x, uint32_t thread)
     Pprof__Sample sample = PPROF__SAMPLE__INIT;
 
     labels_add_text(x, &l, "thread", p->threads[thread].name);
-    labels_add_number(x, &l, "tid", p->threads[thread].host_tid);
+    if (p->threads[thread].host_tid > 0)
+        labels_add_number(x, &l, "tid", p->threads[thread].host_tid);
     if (p->threads[thread].process < p->process_count) {
         process = &p->processes[p->threads[thread].process];
         labels_add_number(x, &l, "pid", process->host_pid);

@@ -5,7 +5,7 @@ import re
 import time
 from dataclasses import dataclass
 
-THREAD = re.compile(r"^\[(.*) tid=(\d+)\]$", re.S)
+THREAD = re.compile(r"^\[(.*?)(?: tid=(\d+))?\]$", re.S) # without: several threads under one name
 PROCESS = re.compile(r"^\[(.*) pid=(\d+)\]$", re.S)
 # Of a stub that is called by what it lies in.
 NAMELESS_STUB = re.compile(r"^(StubRoutines.*|Stub Generator .*|.*\(stub gen\)|vtable chunks|Interpreter|adapters|MethodHandles adapters|I2C/C2I adapters|"
@@ -66,7 +66,7 @@ class Profile:
             for number in s["frames"]:
                 frame = frames[number]
                 if frame.kind == "thread" and (match := THREAD.match(frame.name)):
-                    stack.thread, stack.tid = match[1], int(match[2])
+                    stack.thread, stack.tid = match[1], int(match[2] or 0)
                 elif frame.kind == "process" and (match := PROCESS.match(frame.name)):
                     stack.process, stack.pid = match[1], int(match[2])
                 else:

@@ -169,7 +169,7 @@ static const struct {
     { "cpu-limit", is_throttled, 3, "its limit of 0.5 CPU stopped it in 93 % of the periods" },
     { "run-queue", queues, 3, "waited 58 % of the time in which they could run" },
     { "lock-contention", queues_up, 3,
-      "4.7 of the 6.0 threads that were busy waited for a lock of class Prices; price-1 has it, "
+      "4.7 of the 6.0 threads that were busy waited for a lock of class Prices; price-1 holds it, "
       "and "
       "waits ([file]) in Prices.load" },
     { "pool-exhausted", has_no_thread, 3,
