@@ -126,9 +126,8 @@ void captures_sample(struct captures *captures, struct incoming *in);
 void captures_look(struct captures *captures, uint64_t now_ns);
 /* Reads them at once, for a capture that begins or ends. */
 void captures_look_edge(struct captures *captures);
-/* Returns whether set @set is of an event of waiting now, or (@locks) of one of waits for locks.
- * @tracks_all: as a look at a JVM's virtual threads found (hotspot/thread_dump.h). */
-bool waits_take_virtual(struct captures *captures, uint32_t set, bool locks, bool tracks_all);
+/* Returns whether set @set is of an event of waiting now, or (@locks) of one of waits for locks. */
+bool waits_take_virtual(const struct captures *captures, uint32_t set, bool locks);
 /* Returns whether any capture takes samples of @set. */
 bool captures_want(const struct captures *captures, uint32_t set);
 /* Polls what captures wait for in order to begin, and has agents sample for those that want it.

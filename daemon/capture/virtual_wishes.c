@@ -15,19 +15,19 @@ static struct virtual_wish *wish_of(struct virtual_wishes *w, const struct proc_
     return &w->of[w->count++];
 }
 
-bool virtual_wishes_add(struct virtual_wishes *w, const struct proc_id *id, uint32_t set,
-                        bool locks, uint64_t now_ns)
+const struct virtual_wish *virtual_wishes_add(struct virtual_wishes *w, const struct proc_id *id,
+                                              uint32_t set, bool locks, uint64_t now_ns)
 {
     struct virtual_wish *wish = wish_of(w, id);
 
     if (!wish)
-        return false;
+        return NULL;
     if (locks)
         wish->lock_sets |= 1U << set;
     else
         wish->sets |= 1U << set;
     wish->wished_ns = now_ns;
-    return true;
+    return wish;
 }
 
 void virtual_wishes_age(struct virtual_wishes *w, uint64_t now_ns)

@@ -17,6 +17,7 @@ struct virtual_wish {
     uint32_t sets;      /* bits: those of any waits, */
     uint32_t lock_sets; /* and of waits for locks alone */
     uint64_t wished_ns; /* CLOCK_MONOTONIC, when it was renewed last */
+    bool untracked;     /* the last look found that the JVM does not list all of them */
     /* Of the owner's looks: */
     uint64_t looked_ns, due_ns; /* CLOCK_MONOTONIC; 0: never */
     uint32_t draws, bad;        /* of the next look; looks in a row that found too little */
@@ -28,8 +29,8 @@ struct virtual_wishes {
 };
 
 /* Notes that set @set wants the unmounted threads of JVM @id, or (@locks) those that wait for a
- * lock. False: there is no room. */
-bool virtual_wishes_add(struct virtual_wishes *w, const struct proc_id *id, uint32_t set,
-                        bool locks, uint64_t now_ns);
+ * lock. Returns that wish, until the next call. NULL: there is no room. */
+const struct virtual_wish *virtual_wishes_add(struct virtual_wishes *w, const struct proc_id *id,
+                                              uint32_t set, bool locks, uint64_t now_ns);
 /* Drops wishes that were not renewed. */
 void virtual_wishes_age(struct virtual_wishes *w, uint64_t now_ns);

@@ -101,12 +101,12 @@ static void hand_on(struct virtual_waits *v, struct dispatch *d, struct process 
 }
 
 /* Drops the sets that are of an event of waiting no more. */
-static void keep_sets(struct virtual_wish *w, struct captures *captures, bool tracks_all)
+static void keep_sets(struct virtual_wish *w, const struct captures *captures)
 {
     for (uint32_t set = 0; set < BROKER_SETS_MAX; set++) {
-        if (!waits_take_virtual(captures, set, /* locks= */ false, tracks_all))
+        if (!waits_take_virtual(captures, set, /* locks= */ false))
             w->sets &= ~(1U << set);
-        if (!waits_take_virtual(captures, set, /* locks= */ true, tracks_all))
+        if (!waits_take_virtual(captures, set, /* locks= */ true))
             w->lock_sets &= ~(1U << set);
     }
 }
@@ -168,7 +168,8 @@ static void look(struct virtual_waits *v, struct virtual_wish *w, struct dispatc
     rec.wait_ns = MIN(w->looked_ns ? now_ns - w->looked_ns : NSEC_PER_SEC, NSEC_PER_SEC);
     rec.value = (uint64_t)((double)rec.wait_ns * b->weight);
     w->looked_ns = now_ns;
-    keep_sets(w, d->captures, b->tracks_all);
+    w->untracked = !b->tracks_all;
+    keep_sets(w, d->captures);
     for (uint32_t i = 0; i < b->count; i++) {
         if (is_wanted(&b->threads[i]))
             hand_on(v, d, p, w, &b->threads[i], &rec);

@@ -88,12 +88,16 @@ static void waits_lates(const struct capture_event *e)
 /* Waits of virtual threads without a carrier are found in the JVM (engine/virtual_waits.h). */
 static void want_virtual(struct capture_event *e, struct process *p, uint64_t now_ns, bool locks)
 {
+    const struct virtual_wish *wish;
     struct waits *w = e->state;
 
-    if (p->jvm == JVM_READY && p->vm && hotspot_vm_jdk(p->vm) >= 21 &&
-        e->sets[WAITING].set != NO_SET)
-        w->left_out |= !virtual_wishes_add(&e->capture->captures->virtual_wishes, &p->id,
-                                           e->sets[WAITING].set, locks, now_ns);
+    if (p->jvm != JVM_READY || !p->vm || hotspot_vm_jdk(p->vm) < 21 ||
+        e->sets[WAITING].set == NO_SET)
+        return;
+    wish = virtual_wishes_add(&e->capture->captures->virtual_wishes, &p->id, e->sets[WAITING].set,
+                              locks, now_ns);
+    w->left_out |= !wish;
+    w->untracked |= wish && wish->untracked;
 }
 
 static void waits_want(struct capture_event *e, struct process *p, uint64_t now_ns)
@@ -123,18 +127,15 @@ static void waits_warn(const struct capture_event *e)
             e->name, VIRTUAL_JVMS_MAX);
 }
 
-bool waits_take_virtual(struct captures *captures, uint32_t set, bool locks, bool tracks_all)
+bool waits_take_virtual(const struct captures *captures, uint32_t set, bool locks)
 {
-    for (struct capture *c = captures->running; c; c = c->next) {
+    for (const struct capture *c = captures->running; c; c = c->next) {
         for (size_t i = 0; i < c->event_count; i++) {
-            struct capture_event *e = &c->events[i];
-            struct waits *w = e->state;
+            const struct capture_event *e = &c->events[i];
 
-            if (!e->ready || e->sets[WAITING].set != set ||
-                e->source->want != (locks ? locks_want : waits_want))
-                continue;
-            w->untracked |= !tracks_all;
-            return true;
+            if (e->ready && e->sets[WAITING].set == set &&
+                e->source->want == (locks ? locks_want : waits_want))
+                return true;
         }
     }
     return false;

@@ -16,7 +16,7 @@ static bool wish(int32_t pid, uint32_t set, bool locks, uint64_t now_ns)
 {
     struct proc_id id = id_of(pid);
 
-    return virtual_wishes_add(&w, &id, set, locks, now_ns);
+    return virtual_wishes_add(&w, &id, set, locks, now_ns) != NULL;
 }
 
 START_TEST(sets_of_a_jvm_add_up)
@@ -63,6 +63,18 @@ START_TEST(says_what_finds_no_room)
 }
 END_TEST
 
+START_TEST(what_a_look_found_is_of_its_jvm_alone)
+{
+    struct proc_id one = id_of(1), other = id_of(2);
+
+    wish(1, 0, false, 1);
+    wish(2, 0, false, 1);
+    w.of[1].untracked = true;
+    ck_assert(!virtual_wishes_add(&w, &one, 0, false, 2)->untracked);
+    ck_assert(virtual_wishes_add(&w, &other, 0, false, 2)->untracked);
+}
+END_TEST
+
 static void setup(void)
 {
     memset(&w, 0, sizeof(w));
@@ -77,5 +89,6 @@ int main(void)
     tcase_add_test(tc, wishes_end_that_are_not_renewed);
     tcase_add_test(tc, another_image_is_another_jvm);
     tcase_add_test(tc, says_what_finds_no_room);
+    tcase_add_test(tc, what_a_look_found_is_of_its_jvm_alone);
     return suite_run_case("virtual_wishes", tc);
 }
