@@ -16,6 +16,10 @@
 #define DRAWS_MAX 2048
 /* A look that could not read one thread in so many is made again: a collection moved them. */
 #define BAD_PART 10
+/* Looks take one part in so many of the engine's time, and those of one JVM one in so many. */
+#define TIME_PART 4
+#define TIME_PART_OF_JVM 10
+#define TIME_AHEAD_NS (20 * NSEC_PER_MSEC)
 #define BAD_MAX 4 /* in a row; then the threads without stacks count as such */
 
 void virtual_waits_deinit(struct virtual_waits *v)
@@ -176,6 +180,15 @@ static void look(struct virtual_waits *v, struct virtual_wish *w, struct dispatc
     }
 }
 
+/* A JVM whose threads take long to read, as one may arrange, is looked at less often. */
+static void pay(struct virtual_waits *v, struct virtual_wish *w, uint64_t began_ns)
+{
+    uint64_t now_ns = clock_monotonic_ns(), took_ns = now_ns - MIN(began_ns, now_ns);
+
+    w->due_ns = MAX(w->due_ns, now_ns + took_ns * (TIME_PART_OF_JVM - 1));
+    v->paid_ns = MAX(v->paid_ns, began_ns) + took_ns * TIME_PART;
+}
+
 void virtual_waits_tick(struct virtual_waits *v, struct virtual_wishes *wishes, struct dispatch *d,
                         uint64_t now_ns)
 {
@@ -184,14 +197,18 @@ void virtual_waits_tick(struct virtual_waits *v, struct virtual_wishes *wishes, 
         return;
     if (!v->batch)
         v->batch = calloc(1, sizeof(*v->batch));
-    for (uint32_t i = 0; v->batch && i < wishes->count; i++) {
-        struct virtual_wish *w = &wishes->of[i];
+    for (uint32_t i = 0; v->batch && i < wishes->count && v->paid_ns < now_ns + TIME_AHEAD_NS;
+         i++) {
+        struct virtual_wish *w = &wishes->of[v->next++ % wishes->count];
         struct process *p = discover_find(d->discover, w->id.host_pid);
+        uint64_t began_ns;
 
         if (now_ns < w->due_ns || !p || !proc_id_equal(&p->id, &w->id) || p->jvm != JVM_READY ||
             !p->vm)
             continue;
         w->due_ns = now_ns + LOOK_MIN_NS + (uint64_t)random() % (LOOK_MAX_NS - LOOK_MIN_NS);
+        began_ns = clock_monotonic_ns();
         look(v, w, d, p);
+        pay(v, w, began_ns);
     }
 }

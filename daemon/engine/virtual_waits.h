@@ -13,6 +13,8 @@
 struct virtual_waits {
     struct hotspot_dump_batch *batch; /* owned; NULL until asked for */
     uint64_t frames[SAMPLE_USER_MAX];
+    uint64_t paid_ns; /* CLOCK_MONOTONIC, until when the share of looks is used up */
+    uint32_t next;    /* wish whose turn it is */
 };
 
 /* Frees what it holds. */

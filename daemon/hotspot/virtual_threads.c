@@ -9,6 +9,7 @@
 
 #define CHAIN_MAX 8192   /* nodes of one place of a table */
 #define NODES_AT_ONCE 64 /* before the clock is looked at */
+#define DRAWS_AT_ONCE 16 /* the same of places of a table */
 #define TABLE_MAX (1U << 24)
 #define SETS_MAX 1024
 #define RESTARTS_MAX 4
@@ -152,11 +153,15 @@ static int add_container(void *cookie, uint64_t reference)
     return r == -ESRCH ? r : 0;
 }
 
-/* The first is that of threads in no executor; 0: they are not listed. */
+/* The first is that of threads in no executor; 0: they are not listed. -E2BIG: it took too long, as
+ * a table whose elements lead to each other would. */
 static int find_sets(struct dump *d, struct sets *s)
 {
     const struct virtual_layout *v = &d->vm->virtual_layout;
-    struct chain c = { .vm = d->vm, .fn = add_container, .cookie = s };
+    struct chain c = { .vm = d->vm,
+                       .fn = add_container,
+                       .cookie = s,
+                       .until_ns = clock_monotonic_ns() + DUMP_DRAWS_NS };
     uint64_t set = 0;
     struct table t;
     int r;
@@ -176,7 +181,9 @@ static int find_sets(struct dump *d, struct sets *s)
     for (uint32_t i = 0; r == 0 && i < MIN(t.length, (uint32_t)SETS_MAX * 16); i++) {
         c.nodes = 0;
         r = walk_place(&c, &t, i, 0);
-        if (r < 0 && r != -ESRCH) {
+        if (i % DRAWS_AT_ONCE == 0 && clock_monotonic_ns() >= c.until_ns)
+            r = -E2BIG;
+        if (r < 0 && r != -ESRCH && r != -E2BIG) {
             d->b->broken++;
             r = 0;
         }
@@ -252,8 +259,7 @@ static int take_set(struct dump *d, uint64_t set)
 
 /* ---- some of them, by chance ---- */
 
-#define DRAWS_ALL 4      /* times the draws */
-#define DRAWS_AT_ONCE 16 /* before the clock is looked at */
+#define DRAWS_ALL 4 /* times the draws */
 
 struct tables {
     uint32_t count;
