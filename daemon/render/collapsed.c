@@ -117,9 +117,11 @@ static int rank_bodies(struct lines *l)
     l->body_rank = calloc(v->body_count + 1, sizeof(*l->body_rank));
     if (!rows || !seen || !l->body_rank)
         return -ENOMEM;
-    for (size_t i = 0; i < v->row_count; i++)
-        if (!seen[v->rows[i].body]++)
+    for (size_t i = 0; i < v->row_count; i++) {
+        if (!seen[v->rows[i].body])
             rows[n++] = &v->rows[i];
+        seen[v->rows[i].body] = 1;
+    }
     qsort_r(rows, n, sizeof(*rows), body_cmp, l);
     for (size_t i = 1; i < n; i++)
         l->body_rank[rows[i]->body] =

@@ -2,6 +2,8 @@
 /* Requests of samples: the name that each had last, their bounds, and views by them. */
 #include "recorded.h"
 
+#include "render/render.h"
+
 #include "suite.h"
 
 static uint32_t frame;
@@ -133,6 +135,37 @@ START_TEST(merges_requests)
 }
 END_TEST
 
+/* All of one stack, each under a frame of its own: more than a byte counts. */
+START_TEST(writes_many_traces_of_one_stack)
+{
+    const struct profile_process process = { .host_pid = 42 };
+    struct profile_thread thread = { .host_tid = 43 };
+    const struct view_opts o = { .by = VIEW_BY_TRACE };
+    const struct render_opts how = { 0 };
+    struct view *v = NULL;
+    struct profile *p;
+    struct buf out;
+    size_t lines = 0;
+
+    record_free(rec);
+    ck_assert_int_eq(record_new(table, 10000, &rec), 0);
+    ck_assert_int_eq(record_process(rec, &process, &thread.process), 0);
+    ck_assert_int_eq(record_thread(rec, &thread, &main_thread), 0);
+    for (uint64_t i = 1; i <= 5000; i++)
+        sample(i, request(i, i, "GET /pay/{id}"));
+    p = finish();
+    buf_init(&out, (size_t)8 << 20);
+    ck_assert_int_eq(view_new(p, &o, &v, NULL), 0);
+    ck_assert_int_eq(render_format_find(SPAN("collapsed"))->render(v, &how, &out, NULL), 0);
+    for (size_t i = 0; i < out.n; i++)
+        lines += out.p[i] == '\n';
+    ck_assert_uint_eq(lines, 5000);
+    buf_deinit(&out);
+    view_free(v);
+    profile_unref(p);
+}
+END_TEST
+
 START_TEST(bounds_operations)
 {
     struct profile *p;
@@ -168,6 +201,7 @@ int main(void)
     tcase_add_test(tc, takes_the_last_name_of_a_request);
     tcase_add_test(tc, filters_by_request);
     tcase_add_test(tc, merges_requests);
+    tcase_add_test(tc, writes_many_traces_of_one_stack);
     tcase_add_test(tc, bounds_operations);
     return suite_run_case("requests", tc);
 }
