@@ -118,8 +118,6 @@ static void series_add(struct timeline *t, struct series *s, size_t bucket, doub
     s->total += n;
 }
 
-/* ---- what goes out ---- */
-
 static int by_total(const void *a, const void *b)
 {
     const struct series *x = a, *y = b;
@@ -127,19 +125,21 @@ static int by_total(const void *a, const void *b)
     return x->total > y->total ? -1 : x->total < y->total;
 }
 
-/* Leaves the heaviest lines. */
-static void timeline_cut(struct timeline *t)
+/* Leaves the @most heaviest lines. */
+static void timeline_cut(struct timeline *t, size_t most)
 {
-    if (!t->by_jvm || t->by_category || t->count <= TIMELINE_SERIES_MAX)
+    if (t->count <= most)
         return;
     qsort(t->list, t->count, sizeof(*t->list), by_total);
-    while (t->count > TIMELINE_SERIES_MAX) {
+    while (t->count > most) {
         struct series *s = &t->list[--t->count];
 
         t->others += s->total;
         series_deinit(s);
     }
 }
+
+/* ---- what goes out ---- */
 
 /* Whole samples by bucket, that together are as many as all. */
 static json_t *samples_json(const struct series *s, size_t buckets)
@@ -231,6 +231,8 @@ static void count_part(void *cookie, const struct history_sums *part)
     struct timeline *t = cookie;
     const char *name = part->image->host_pid ? part->image->name : "[other processes]";
 
+    if (t->max - t->count < CATEGORY_COUNT) /* many short ones are not to keep out what follows */
+        timeline_cut(t, t->max / 2);
     for (size_t i = 0; i < CATEGORY_COUNT; i++) {
         if (part->samples[i])
             add_part(t,
@@ -294,7 +296,8 @@ static int timeline_answer(struct api *api, const struct target_selector *target
     marks = timeline_marks(api, target, &t->range, &r, err);
     if (!marks)
         return r;
-    timeline_cut(t);
+    if (t->by_jvm && !t->by_category)
+        timeline_cut(t, TIMELINE_SERIES_MAX);
     series = json_array();
     for (size_t i = 0; i < t->count; i++)
         json_array_append_new(series, series_json(&t->list[i], t->buckets));
@@ -328,6 +331,7 @@ int backend_timeline(void *ctx, const struct target_selector *target,
     if (r == 0)
         r = past_timeline(api, target, range, range->from_ns + recorded_ns < clock_realtime_ns(),
                           &sums, &p, &recorder, err);
+    timeline_cut(&t, t.max / 2); /* leaves room for what runs now */
     if (r == 0 && p)
         r = timeline_count(&t, p);
     if (r == 0)
