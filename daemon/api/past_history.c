@@ -265,6 +265,11 @@ void past_history_gaps(const struct history_reach *reach, uint64_t asked_ns, str
                      "%zu parts of the history are damaged and left out: sqlite3 FILE 'PRAGMA "
                      "integrity_check' tells more",
                      reach->damaged);
+    if (reach->texts_left_out)
+        profile_warn(p,
+                     "%zu names, versions and attributes of JVMs are left out, there was no room: "
+                     "ask for a shorter time, or for one service",
+                     reach->texts_left_out);
 }
 
 /* With a single pid: has @q be of the image that was there last, if none is pinned yet. */

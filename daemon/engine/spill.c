@@ -138,6 +138,7 @@ static int spill_image(void *cookie, struct process *p)
         .version = text_of(m, pp.version),
         .environment = attribute_of(m, pp.attributes, "deployment.environment.name="),
         .java = kept(m, p->java_version),
+        .attributes = text_of(m, pp.attributes),
         .flags = p->args && p->args[0] ? hash_of(p->args) : 0,
         .started_ns = p->start_realtime_ns,
     };

@@ -49,6 +49,7 @@ struct history_image {
     uint32_t owner; /* the user that may look into it, 0: root alone */
     const char *name, *container, *pod, *pod_namespace, *service;
     const char *version, *environment, *java;
+    const char *attributes;     /* as struct profile_process has them */
     uint64_t flags;             /* hash of the JVM's options; 0: not known */
     uint64_t started_ns;        /* 0: not known */
     uint64_t first_ns, last_ns; /* minutes in which it was there; of what is put: not looked at */
@@ -89,6 +90,7 @@ struct history_reach {
     uint64_t newest_ns;      /* where the last minute ends */
     uint64_t lost;           /* samples that the recorder dropped in that time */
     size_t parts, damaged;   /* read; left out because the file is damaged there */
+    size_t texts_left_out;   /* of images and of their processes: there was no room */
 };
 
 /* Hands the samples of [from, to) to @fn, as one or several finished profiles. Their processes have

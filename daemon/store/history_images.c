@@ -7,7 +7,7 @@
 #define IMAGE_STRINGS_MAX ((size_t)64 << 20)
 #define IMAGE_COLUMNS                                                                              \
     "n, pid, start_ticks, exec_no, owner, name, container, pod, namespace, service, version,"      \
-    " environment, java, flags, started_ns, first_ns, last_ns"
+    " environment, java, flags, started_ns, first_ns, last_ns, attributes"
 
 const char *history_mark_name(enum history_mark_kind kind)
 {
@@ -98,8 +98,8 @@ static int image_insert(struct history *h, const struct history_image *image, ui
 {
     static const char SQL[] =
         "INSERT INTO images(pid, start_ticks, exec_no, owner, name, container, pod, namespace,"
-        " service, version, environment, java, flags, started_ns, first_ns, last_ns)"
-        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+        " service, version, environment, java, flags, started_ns, first_ns, last_ns, attributes)"
+        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     const char *texts[] = { image->name,          image->container, image->pod,
                             image->pod_namespace, image->service,   image->version,
@@ -118,6 +118,7 @@ static int image_insert(struct history *h, const struct history_image *image, ui
     sqlite3_bind_int64(stmt, 14, (sqlite3_int64)image->started_ns);
     sqlite3_bind_int64(stmt, 15, (sqlite3_int64)start_ns);
     sqlite3_bind_int64(stmt, 16, (sqlite3_int64)(start_ns + HISTORY_MINUTE_NS));
+    bind_text(stmt, 17, image->attributes);
     r = done(h, stmt, err);
     if (r == 0)
         *ret = sqlite3_last_insert_rowid(h->store->db);
@@ -135,7 +136,8 @@ static int image_update(struct history *h, int64_t n, const struct history_image
         " environment = CASE ?6 WHEN '' THEN environment ELSE ?6 END,"
         " java = CASE ?7 WHEN '' THEN java ELSE ?7 END,"
         " flags = CASE ?8 WHEN 0 THEN flags ELSE ?8 END,"
-        " started_ns = CASE ?9 WHEN 0 THEN started_ns ELSE ?9 END WHERE n = ?1";
+        " started_ns = CASE ?9 WHEN 0 THEN started_ns ELSE ?9 END,"
+        " attributes = CASE ?10 WHEN '' THEN attributes ELSE ?10 END WHERE n = ?1";
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     int r = store_prepare(h->store, SQL, &stmt, err);
 
@@ -150,6 +152,7 @@ static int image_update(struct history *h, int64_t n, const struct history_image
     bind_text(stmt, 7, image->java);
     sqlite3_bind_int64(stmt, 8, (sqlite3_int64)image->flags);
     sqlite3_bind_int64(stmt, 9, (sqlite3_int64)image->started_ns);
+    bind_text(stmt, 10, image->attributes);
     return done(h, stmt, err);
 }
 
@@ -189,7 +192,7 @@ static const char *kept_text(struct image_list *l, sqlite3_stmt *stmt, int colum
 {
     uint32_t id = 0;
 
-    intern_add(l->strings, span_of(store_text(stmt, column)), &id); /* full: "" */
+    l->texts_left_out += intern_add(l->strings, span_of(store_text(stmt, column)), &id) < 0;
     return id ? intern_get(l->strings, id).p : "";
 }
 
@@ -213,6 +216,7 @@ static void take_image(struct image_list *l, sqlite3_stmt *stmt, struct history_
         .started_ns = (uint64_t)sqlite3_column_int64(stmt, 14),
         .first_ns = (uint64_t)sqlite3_column_int64(stmt, 15),
         .last_ns = (uint64_t)sqlite3_column_int64(stmt, 16),
+        .attributes = kept_text(l, stmt, 17),
     };
 }
 
@@ -297,12 +301,11 @@ static int sort_by_process(struct image_list *l)
 }
 
 /* Adds @text to the strings of @p; 0 where it is empty, or where there is no room. */
-static uint32_t add_text(struct profile *p, struct span text)
+static uint32_t add_text(struct image_list *l, struct profile *p, const char *text)
 {
     uint32_t id = 0;
 
-    if (text.n)
-        intern_add(p->strings, text, &id);
+    l->texts_left_out += intern_add(p->strings, span_of(text), &id) < 0;
     return id;
 }
 
@@ -316,17 +319,12 @@ int image_list_describe(struct image_list *l, struct profile *p)
                                             .start_ticks = process->start_ticks,
                                             .exec_no = process->exec_no },
                                    *key = &like, **found;
-        char environment[160];
-        int n;
 
         found = bsearch(&key, l->by_process, l->count, sizeof(*l->by_process), by_process);
         if (!process->host_pid || !found)
             continue;
-        n = snprintf(environment, sizeof(environment), "deployment.environment.name=%s\n",
-                     (*found)->environment);
-        process->version = add_text(p, span_of((*found)->version));
-        if ((*found)->environment[0] && n < (int)sizeof(environment))
-            process->attributes = add_text(p, span_of(environment));
+        process->version = add_text(l, p, (*found)->version);
+        process->attributes = add_text(l, p, (*found)->attributes);
     }
     return r;
 }

@@ -45,14 +45,15 @@ struct image_list {
     size_t count, cap;
     struct intern *strings;
     const struct history_image **by_process; /* [count]; NULL: not sorted yet */
+    size_t texts_left_out;                   /* for which there was no room */
 };
 int image_list_read(struct history *h, const struct history_query *q, struct image_list *ret,
                     struct error *err);
 void image_list_deinit(struct image_list *l);
 /* Returns the image of row @n; NULL: it is not wanted. */
 const struct history_image *image_list_find(const struct image_list *l, int64_t n);
-/* Gives the processes of @p, which nobody else has yet, the version and the environment of their
- * images. 0 or -ENOMEM. */
+/* Gives the processes of @p, which nobody else has yet, the version and the attributes of their
+ * images. What finds no room is counted. 0 or -ENOMEM. */
 int image_list_describe(struct image_list *l, struct profile *p);
 
 /* history_put.c: writes @t as a part. 0 or -errno. */

@@ -61,9 +61,10 @@ static void group_image(const struct profile *p, const struct profile_process *p
         .pod = jvm ? text_of(p, process->pod) : "",
         .pod_namespace = jvm ? text_of(p, process->pod_namespace) : "",
         .service = jvm ? text_of(p, process->service) : "",
-        .version = "",
+        .version = jvm ? text_of(p, process->version) : "",
         .environment = "",
         .java = "",
+        .attributes = jvm ? text_of(p, process->attributes) : "",
     };
 }
 

@@ -223,6 +223,7 @@ static int plan_make(struct plan *p, struct error *err)
     if (p->from_ns >= p->to_ns)
         return 0;
     r = image_list_read(p->h, &clipped, &p->images, err);
+    p->reach->texts_left_out = p->images.texts_left_out;
     if (r == 0)
         r = plan_segments(p, err);
     if (r == 0)
@@ -269,6 +270,7 @@ static int reader_profile(struct reader *rd, struct profile **ret, struct error 
             r = tally_profile(&rd->tally, e, rd->slots, rd->slot_count, &meta, ret);
         if (r == 0)
             r = image_list_describe(&rd->plan->images, *ret);
+        rd->plan->reach->texts_left_out = rd->plan->images.texts_left_out;
     }
     tally_deinit(&rd->tally);
     tally_init(&rd->tally);

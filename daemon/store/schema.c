@@ -68,6 +68,14 @@ static const char HISTORY[] =
     " image INTEGER NOT NULL, text TEXT NOT NULL);"
     "CREATE INDEX marks_by_time ON marks(time_ns);";
 
+/* Since version 2: attributes, as profiles have them. Of older rows the environment is known. */
+#define ATTRIBUTES                                                                                 \
+    "ALTER TABLE images ADD COLUMN attributes TEXT NOT NULL DEFAULT '';"                           \
+    "UPDATE images SET attributes = 'deployment.environment.name=' || environment || char(10)"     \
+    " WHERE environment != '';"
+
+static const char *const HISTORY_STEPS[] = { ATTRIBUTES };
+
 /* What makes the newest version of a file, by its kind. */
 static const struct schema {
     int version;
@@ -75,7 +83,7 @@ static const struct schema {
     const char *const *steps; /* [version - 1] */
 } SCHEMAS[] = {
     [STORE_CAPTURES] = { ARRAY_SIZE(STEPS) + 1, BASE, STEPS },
-    [STORE_HISTORY] = { 1, HISTORY, NULL },
+    [STORE_HISTORY] = { ARRAY_SIZE(HISTORY_STEPS) + 1, HISTORY, HISTORY_STEPS },
 };
 
 static int schema_version(struct store *s, int *ret, struct error *err)

@@ -11,10 +11,13 @@ from harness.daemon import Daemon
 from harness.profile import Profile
 
 
+ATTRIBUTES = "service.namespace=retail,service.instance.id=a-1"
+
+
 class History(unittest.TestCase):
     def start(self, daemon: Daemon, version: str) -> jvm.Jvm:
         target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=5", "-Dotel.service.name=shop",
-                         f"-Dotel.resource.attributes=service.version={version}", "-cp", self.spin.folder, self.spin.main)
+                         f"-Dotel.resource.attributes=service.version={version},{ATTRIBUTES}", "-cp", self.spin.folder, self.spin.main)
         self.addCleanup(target.stop)
         proc.wait_until(lambda: daemon.get(f"/profile?pid={target.pid}&from=-60s&format=collapsed").status == 200, 30, "it is recorded")
         return target
@@ -45,6 +48,9 @@ class History(unittest.TestCase):
             for pid in pids:
                 self.assertIn(f"pid={pid}]", answer.text)
             self.check_timeline(daemon, pids)
+            otlp = daemon.get("/profile", service="shop", **{"from": "-10m", "to": minute, "format": "otlp"}).body
+            for text in (b"service.namespace", b"retail", b"service.instance.id", b"a-1"): # else a push has it as another service
+                self.assertIn(text, otlp)
             changes = daemon.get("/api/v1/changes?service=shop&a=-240s..-120s&b=-120s..now").json()
             self.assertRegex(" ".join(changes["sentences"]), r"and of 0\.[1-9] of the 2\.0 of b: too few to compare; minutes are kept since ")
             self.start(daemon, "1.1")

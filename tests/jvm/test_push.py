@@ -30,7 +30,7 @@ class Pushing(unittest.TestCase):
         paths.need_root()
         cls.spin = jvm.make_spin()
         cls.target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=5", "-cp", cls.spin.folder, cls.spin.main, wrap=[
-            "env", "OTEL_SERVICE_NAME=push;shop", "OTEL_RESOURCE_ATTRIBUTES=service.version=2.4,deployment.environment.name=prod"])
+            "env", "OTEL_SERVICE_NAME=push;shop", "OTEL_RESOURCE_ATTRIBUTES=service.version=2.4,service.namespace=retail,deployment.environment.name=prod"])
         cls.addClassCleanup(cls.target.stop)
 
     def setUp(self):
@@ -98,7 +98,8 @@ authorization:
         taken = readers_of_formats.collector(*bodies) # the collector's own code; fails where Pyroscope would refuse one
         samples = [sample for path in bodies for sample in taken[os.path.basename(path)]]
         self.assertEqual({tuple(sorted(s["resource"].items())) for s in samples}, {tuple(sorted({
-            "service.name": "push;shop", "service.version": "2.4", "deployment.environment.name": "prod", "host.name": os.uname().nodename}.items()))})
+            "service.name": "push;shop", "service.version": "2.4", "service.namespace": "retail", "deployment.environment.name": "prod",
+            "host.name": os.uname().nodename}.items()))})
         self.assertEqual({s["pyroscope"] for s in samples}, {"process_cpu:cpu:nanoseconds"})
         proc.wait_until(lambda: self.status(daemon, "otlp")["queued_bodies"] == 0, 20, "nothing waits")
         status = self.status(daemon, "otlp")

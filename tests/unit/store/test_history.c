@@ -2,6 +2,7 @@
 /* What is put into the history comes back: merged by pool, state and stack, of whom is wanted. */
 #include "history_fixture.h"
 
+#include "store/history_impl.h"
 #include "store/history_tally.h"
 
 #include <signal.h>
@@ -57,6 +58,10 @@ static int see_shop(void *cookie, struct profile *p)
     return 0;
 }
 
+#define ATTRIBUTES                                                                                 \
+    "service.namespace=retail\nservice.instance.id=a-1\ndeployment.environment.name=prod\n"        \
+    "k8s.pod.uid=b-2\nk8s.container.name=web\n"
+
 static int see_version(void *cookie, struct profile *p)
 {
     const struct profile_process *process = &p->processes[0];
@@ -64,13 +69,12 @@ static int see_version(void *cookie, struct profile *p)
     ck_assert_uint_eq(p->process_count, 1);
     ck_assert_int_eq(process->host_pid, 42);
     ck_assert(span_eq_str(intern_get(p->strings, process->version), "2.4"));
-    ck_assert(span_eq_str(intern_get(p->strings, process->attributes),
-                          "deployment.environment.name=prod\n"));
+    ck_assert(span_eq_str(intern_get(p->strings, process->attributes), ATTRIBUTES));
     (*(int *)cookie)++;
     return 0;
 }
 
-START_TEST(test_samples_have_the_version_of_their_image)
+START_TEST(test_samples_have_the_attributes_of_their_image)
 {
     struct history *h = open_history(1 << 30, 86400);
     struct profile *slice = make_slice(T0, SHOP, 1);
@@ -95,12 +99,88 @@ START_TEST(test_samples_have_the_version_of_their_image)
         image.name = "Main";
         image.service = "shop";
         image.container = image.pod = image.pod_namespace = image.java = "";
+        image.attributes = i ? ATTRIBUTES : "service.namespace=old\n";
         ck_assert_int_eq(history_put(h, &m, NULL), 0);
     }
     ck_assert_int_eq(history_read(h, &q, see_version, &seen, &reach, NULL), 0);
     ck_assert_int_eq(seen, 1);
+    ck_assert_uint_eq(reach.texts_left_out, 0);
     profile_unref(slice);
     history_close(h);
+}
+END_TEST
+
+/* It ended before the minute did: no image of it is put. */
+START_TEST(test_a_jvm_that_is_gone_has_the_attributes_of_its_samples)
+{
+    struct history *h = open_history(1 << 30, 86400);
+    struct profile *slice = make_slice(T0, SHOP, 1);
+    struct history_minute m = {
+        .start_ns = T0, .end_ns = T0 + HISTORY_MINUTE_NS, .slices = &slice, .slice_count = 1
+    };
+    struct history_query q = { .to_ns = UINT64_MAX };
+    struct history_reach reach;
+    int seen = 0;
+
+    intern_add(slice->strings, SPAN("2.4"), &slice->processes[0].version);
+    intern_add(slice->strings, SPAN(ATTRIBUTES), &slice->processes[0].attributes);
+    ck_assert_int_eq(history_put(h, &m, NULL), 0);
+    ck_assert_int_eq(history_read(h, &q, see_version, &seen, &reach, NULL), 0);
+    ck_assert_int_eq(seen, 1);
+    profile_unref(slice);
+    history_close(h);
+}
+END_TEST
+
+static void see_environment(void *cookie, const struct history_image *image)
+{
+    ck_assert_str_eq(image->environment, "prod");
+    ck_assert_str_eq(image->attributes, "deployment.environment.name=prod\n");
+    (*(int *)cookie)++;
+}
+
+START_TEST(test_an_older_file_has_the_environment)
+{
+    static const char BACK[] = "UPDATE images SET environment = 'prod';"
+                               "ALTER TABLE images DROP COLUMN attributes; PRAGMA user_version = 1";
+    struct history *h = open_history(1 << 30, 86400);
+    struct history_query q = { .to_ns = UINT64_MAX };
+    char path[512], problem[256];
+    sqlite3 *db;
+    int seen = 0;
+
+    ck_assert_int_eq(put_minute(h, T0, SHOP, 1), 0);
+    history_close(h);
+    snprintf(path, sizeof(path), "%s/flamed-history.db", dir);
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, BACK, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    h = open_history(1 << 30, 86400);
+    history_problem(h, problem, sizeof(problem));
+    ck_assert_str_eq(problem, "");
+    ck_assert_int_eq(history_images(h, &q, see_environment, &seen, NULL), 0);
+    ck_assert_int_eq(seen, 1);
+    ck_assert_int_eq(put_minute(h, T0 + HISTORY_MINUTE_NS, SHOP, 1), 0);
+    history_close(h);
+}
+END_TEST
+
+START_TEST(test_texts_without_room_are_counted)
+{
+    struct history_image image = {
+        .host_pid = 42, .start_ticks = 7, .version = "2.4", .attributes = ATTRIBUTES
+    };
+    struct image_list list = { .items = &image, .count = 1 };
+    struct profile *p = make_slice(T0, SHOP, 1);
+
+    intern_free(p->strings);
+    ck_assert_int_eq(intern_new(16, &p->strings), 0);
+    ck_assert_int_eq(image_list_describe(&list, p), 0);
+    ck_assert(span_eq_str(intern_get(p->strings, p->processes[0].version), "2.4"));
+    ck_assert_uint_eq(p->processes[0].attributes, 0);
+    ck_assert_uint_eq(list.texts_left_out, 1);
+    free(list.by_process);
+    profile_unref(p);
 }
 END_TEST
 
@@ -310,7 +390,10 @@ int main(void)
     TCase *tc = tcase_create("history");
 
     tcase_add_test(tc, test_sums_are_those_of_the_slices);
-    tcase_add_test(tc, test_samples_have_the_version_of_their_image);
+    tcase_add_test(tc, test_samples_have_the_attributes_of_their_image);
+    tcase_add_test(tc, test_a_jvm_that_is_gone_has_the_attributes_of_its_samples);
+    tcase_add_test(tc, test_an_older_file_has_the_environment);
+    tcase_add_test(tc, test_texts_without_room_are_counted);
     tcase_add_test(tc, test_only_what_is_wanted_is_read);
     tcase_add_test(tc, test_others_stay_apart_by_owner);
     tcase_add_test(tc, test_another_release_is_a_mark);
