@@ -229,14 +229,17 @@ static void add_part(struct timeline *t, struct series *line, const struct histo
 static void count_part(void *cookie, const struct history_sums *part)
 {
     struct timeline *t = cookie;
-    const char *name = part->image->host_pid ? part->image->name : "[other processes]";
+    const struct history_image *image = part->image;
+    char others[48];
+    const char *name = image->host_pid ? image->name : others;
 
+    snprintf(others, sizeof(others), "[other processes of user %u]", image->owner);
     if (t->max - t->count < CATEGORY_COUNT) /* many short ones are not to keep out what follows */
         timeline_cut(t, t->max / 2);
     for (size_t i = 0; i < CATEGORY_COUNT; i++) {
         if (part->samples[i])
             add_part(t,
-                     series_of(t, t->by_jvm ? name : NULL, t->by_jvm ? part->image->host_pid : 0,
+                     series_of(t, t->by_jvm ? name : NULL, t->by_jvm ? image->host_pid : 0,
                                t->by_category ? CATEGORY_NAMES[i] : NULL),
                      part, as_counted(t, (double)part->samples[i], part->period_ns));
     }

@@ -2,11 +2,12 @@
 """The history: minutes of the recorder outlive a restart of flamed, and a service its restarts."""
 import os
 import struct
+import subprocess
 import tempfile
 import time
 import unittest
 
-from harness import jvm, native, paths, proc
+from harness import caller, jvm, native, paths, proc
 from harness.daemon import Daemon
 from harness.profile import Profile
 
@@ -27,7 +28,11 @@ class History(unittest.TestCase):
         self.spin = jvm.make_spin()
         folder = tempfile.TemporaryDirectory(prefix="flamed-test.")
         self.addCleanup(folder.cleanup)
-        pids = []
+        pids, users = [], proc.free_ids(2)
+        for user in users:
+            busy = subprocess.Popen(["sh", "-c", "while :; do :; done"], user=user, group=user, extra_groups=[])
+            self.addCleanup(busy.wait)
+            self.addCleanup(busy.kill)
         for version in ("1.0", "1.1"):
             # a stop writes the minute under way
             daemon = Daemon("--recorder-hz=99", store=folder.name)
@@ -48,6 +53,7 @@ class History(unittest.TestCase):
             for pid in pids:
                 self.assertIn(f"pid={pid}]", answer.text)
             self.check_timeline(daemon, pids)
+            self.check_others(daemon, users, minute)
             otlp = daemon.get("/profile", service="shop", **{"from": "-10m", "to": minute, "format": "otlp"}).body
             for text in (b"service.namespace", b"retail", b"service.instance.id", b"a-1"): # else a push has it as another service
                 self.assertIn(text, otlp)
@@ -75,6 +81,17 @@ class History(unittest.TestCase):
         self.assertIn(self.spin.main + ".", daemon.get("/top", **asked).text)
         minute = timeline["marks"][0]["time"]
         self.assertIn(self.spin.main + ".", daemon.get("/top", service="shop", at=minute).text)
+
+    def check_others(self, daemon: Daemon, users: list[int], minute: str) -> None:
+        """What runs no Java code has a line for each user, which nobody else sees."""
+        names = [f"[other processes of user {user}]" for user in users]
+        address = f"http://127.0.0.1:{daemon.port}/api/v1/timeline?from=-2h&to={minute}"
+        before, *of_users, after = [{s["jvm"]: s["total"] for s in caller.ask(address, uid=user).json()["series"] if s["pid"] == 0}
+                                    for user in (0, *users, 0)]
+        for name, theirs in zip(names, of_users):
+            self.assertEqual(list(theirs), [name])
+            self.assertLessEqual(before[name], theirs[name]) # a minute may be written meanwhile
+            self.assertLessEqual(theirs[name], after[name])
 
     def test_seconds_of_a_minute_that_is_written(self):
         """What the recorder still has is answered by its samples, not by the minute of the history around them."""
