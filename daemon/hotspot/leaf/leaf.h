@@ -108,7 +108,7 @@ struct leaf_ranges {
     size_t count, room;
 };
 
-/* Returns whether every index in @in leads to something. */
+/* Returns whether every index in @in leads to something, and the compiled method is there. */
 bool leaf_input_is_whole(const struct leaf_input *in);
 /* Finds the ranges of @in, over its graph @g. 0 and *ret, whose array the caller frees; -E2BIG: too
  * much work; -ENOMEM. */

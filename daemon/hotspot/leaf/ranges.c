@@ -253,6 +253,8 @@ static bool is_part(uint32_t first, uint32_t count, size_t all)
 
 bool leaf_input_is_whole(const struct leaf_input *in)
 {
+    if (in->method_count == 0) /* the first is the compiled one */
+        return false;
     for (size_t i = 0; i < in->record_count; i++) {
         if (in->records[i].chain >= in->chain_count)
             return false;
