@@ -40,7 +40,6 @@ static void capture_describe(struct captures *captures, struct capture *c)
 {
     int32_t pid = target_single_pid(c->target);
 
-    capture_warn_context(c);
     target_describe(c->target, captures->discover, c->meta.target, sizeof(c->meta.target));
     snprintf(c->meta.scope, sizeof(c->meta.scope), "%s", target_scope(c->target));
     c->meta.by_process = target_is_open(c->target);

@@ -38,10 +38,13 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
     }
 }
 
-/* Returns whether the BPF program of an event of @c reads Java threads: tables of them must be
- * loaded before its first sample. */
+/* Returns whether @c needs to know Java threads: for waits for locks, and for requests where a
+ * thread cannot find its own JavaThread, or still waits. Tables of them must be loaded before the
+ * first sample. */
 static bool asks_for_threads(const struct capture *c)
 {
+    if (c->wish.context)
+        return true;
     for (size_t i = 0; i < c->event_count; i++) {
         if (c->events[i].source->reads_threads)
             return true;
@@ -93,7 +96,7 @@ static int reconcile_process(void *cookie, struct process *p)
             sets |= capture_sets(c);
             reconcile_probes(rc, c, p);
             capture_want_context(rc->captures, c, p);
-            threads |= asks_for_threads(c);
+            threads |= p->jvm == JVM_READY && asks_for_threads(c);
         }
     }
     if (sets || threads)

@@ -308,15 +308,12 @@ uint32_t capture_moment_name(struct captures *captures, const char *raw);
 
 /* ---- request_context.c ---- */
 
-/* Warns of the events of @c whose samples have no requests, if @c asks for them. */
-void capture_warn_context(struct capture *c);
 /* Has the requests of @p read, if @c asks for them. */
 void capture_want_context(struct captures *captures, struct capture *c, struct process *p);
-/* Returns the request of @in, a sample of @event and of thread @thread of the record, for
- * profile_sample.context. 0: @c does not ask, there is no room, or samples of @event have none. */
+/* Returns the request of @in, a sample of thread @thread of the record, for profile_sample.context.
+ * 0: @c does not ask, or there is no room. */
 uint32_t capture_context(const struct captures *captures, struct capture *c,
-                         const struct capture_event *event, const struct incoming *in,
-                         uint32_t thread);
+                         const struct incoming *in, uint32_t thread);
 
 /* ---- take.c ---- */
 

@@ -90,6 +90,10 @@ struct captures {
     uint64_t taken_ns; /* samples until then are taken; UINT64_MAX: all that came */
 };
 
+/* Gets how the requests of @p are read: no steps if nobody asks for them. */
+void captures_context_path(const struct captures *captures, const struct process *p,
+                           struct context_path *ret);
+
 /* Prepares @captures, with limits and without captures. The caller sets the borrowed members before
  * the first capture. */
 void captures_init(struct captures *captures, const struct captures_opts *opts);

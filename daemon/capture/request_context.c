@@ -44,7 +44,10 @@ static int put_path(struct probe_table *t, const struct probe_env *env, struct p
     if (r < 0)
         return -EAGAIN;
     path.exec_id = p->exec_id;
-    return broker_put_context(env->broker, p->id.host_pid, &path, err);
+    r = broker_put_context(env->broker, p->id.host_pid, &path, err);
+    if (r == 0)
+        c->path = path;
+    return r;
 }
 
 static void take_out_path(struct broker *b, const struct probe_entry *e)
@@ -58,19 +61,6 @@ const struct probe_kind CONTEXTS = { .entry_bytes = sizeof(struct context_entry)
                                      .have_all = "JVMs have their requests read",
                                      .put = put_path,
                                      .take_out = take_out_path };
-
-void capture_warn_context(struct capture *c)
-{
-    for (size_t i = 0; c->wish.context && i < c->event_count; i++) {
-        const struct event_info *info = c->events[i].info;
-
-        if (info->program != PROGRAM_CPU)
-            record_warn(c->record,
-                        "samples of event %s have no requests%s: they are read where cpu and "
-                        "events of the processor are sampled",
-                        c->events[i].name, info->flags & EVENT_RUNS ? " while a thread waits" : "");
-    }
-}
 
 void capture_want_context(struct captures *captures, struct capture *c, struct process *p)
 {
@@ -186,6 +176,18 @@ void context_decode(const struct sample_context *raw, struct profile_context *re
     *ret = c;
 }
 
+void captures_context_path(const struct captures *captures, const struct process *p,
+                           struct context_path *ret)
+{
+    const struct context_entry *e =
+        (const struct context_entry *)probe_table_find(&captures->contexts, &p->id, PROBE_NO_SET);
+
+    if (e)
+        *ret = e->path;
+    else
+        *ret = (struct context_path){ 0 };
+}
+
 /* What is known without a read. */
 static uint32_t state_without(const struct captures *captures, const struct process *p)
 {
@@ -196,17 +198,8 @@ static uint32_t state_without(const struct captures *captures, const struct proc
                                                    : PROFILE_CONTEXT_UNREADABLE;
 }
 
-/* Returns whether the program that makes samples like @rec of @event reads requests. Samples of
- * event wall in which no wait ended are those of cpu. */
-static bool reads_requests(const struct capture_event *event, const struct sample_record *rec)
-{
-    return event->info->program == PROGRAM_CPU ||
-           (event->info->flags & EVENT_RUNS && !rec->wait_ns);
-}
-
 uint32_t capture_context(const struct captures *captures, struct capture *c,
-                         const struct capture_event *event, const struct incoming *in,
-                         uint32_t thread)
+                         const struct incoming *in, uint32_t thread)
 {
     const struct sample_record *rec = in->rec;
     struct profile_context context = { 0 };
@@ -214,7 +207,7 @@ uint32_t capture_context(const struct captures *captures, struct capture *c,
     struct sample_context raw;
     uint32_t id = 0;
 
-    if (!c->wish.context || !reads_requests(event, rec))
+    if (!c->wish.context)
         return 0;
     buf_init(&name, CONTEXT_TEXT_BYTES + 1);
     if (rec->context_count == CONTEXT_WORDS) {

@@ -18,6 +18,7 @@ struct context_entry {
     uint64_t look_ns;         /* CLOCK_MONOTONIC: from then on it is looked at again */
     uint64_t wait_ns;         /* between the last look and the next */
     bool no_tracer;           /* the last look found none */
+    struct context_path path; /* that the broker has; no steps: none */
 };
 
 extern const struct probe_kind CONTEXTS;

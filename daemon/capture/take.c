@@ -129,7 +129,7 @@ static void capture_take(struct captures *captures, struct capture *c, struct ca
     incoming_sample(in, &sample);
     sample.thread = thread;
     sample.event = (uint8_t)(event - c->events);
-    sample.context = capture_context(captures, c, event, in, thread);
+    sample.context = capture_context(captures, c, in, thread);
     if (event->source->weight)
         event->source->weight(event, rec, run, &sample);
     else if (event_is_valued(event->info))

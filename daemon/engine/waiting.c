@@ -54,11 +54,16 @@ static void hand_on(struct dispatch *d, struct pending_sample *s, const struct h
         rec.user_count = (uint16_t)t->count;
         rec.user_end = t->end;
         rec.flags |= t->end == UNWIND_END_LIMIT ? SAMPLE_USER_CUT : 0;
-        rec.flags |= t->wants_thread || (t->asks_lock && !t->java_thread && runs_java(d->batch, t))
+        rec.flags |= t->wants_thread || ((t->asks_lock || t->has_context) && !t->java_thread &&
+                                         runs_java(d->batch, t))
                          ? SAMPLE_WANTS_THREAD
                          : 0;
         memcpy(d->frames + rec.kernel_count, d->batch->words + t->first,
                t->count * sizeof(*d->frames));
+    }
+    if (t && t->has_context) {
+        memcpy(d->frames + rec.kernel_count + rec.user_count, &t->context, sizeof(t->context));
+        rec.context_count = CONTEXT_WORDS;
     }
     dispatch_known(d, s->process, &rec, t ? d->frames : s->frames);
     if (t && t->waits_for_lock)
@@ -77,13 +82,14 @@ static bool begin_batch(struct dispatch *d, struct process *p, const struct samp
     if (!b)
         b = d->batch = calloc(1, sizeof(*b));
     if (!d->frames)
-        d->frames = calloc(SAMPLE_KERNEL_MAX + SAMPLE_USER_MAX, sizeof(*d->frames));
+        d->frames = calloc(SAMPLE_KERNEL_MAX + SAMPLE_USER_MAX + CONTEXT_WORDS, sizeof(*d->frames));
     if (!b || !d->frames || broker_rows(d->broker, &b->rows, NULL) < 0)
         return false;
     b->row_count = BROKER_ROWS_MAX;
     b->proc_fd = d->proc_fd;
     b->max_words = d->max_words;
     b->process = *known;
+    captures_context_path(d->captures, p, &b->path);
     b->count = 0;
     return true;
 }

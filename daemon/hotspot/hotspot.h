@@ -278,8 +278,8 @@ int hotspot_vm_thread(struct hotspot_vm *vm, uint64_t java_thread, unsigned what
 /* Returns whether the JavaThread at @java_thread still is that of thread @ns_tid. */
 bool hotspot_thread_is(struct hotspot_vm *vm, uint64_t java_thread, int32_t ns_tid);
 
-/* Gets where this VM keeps what threads wait for. 0; -EAGAIN: it is starting; -ENOENT: not known
- * for this VM; HOTSPOT_GONE. */
+/* Gets where this VM keeps what threads wait for. 0; -EAGAIN: it is starting, *ret has what is
+ * known so far; -ENOENT: not known for this VM; HOTSPOT_GONE. */
 int hotspot_vm_locks(struct hotspot_vm *vm, struct unwind_locks *ret);
 
 /* Gets where mounted virtual threads of this VM keep their frozen frames. 0. -EAGAIN: not now, such
@@ -335,6 +335,8 @@ struct hotspot_waiting {
     uint64_t registers[SAMPLE_REGISTER_COUNT]; /* by enum sample_register */
     uint64_t java_thread;                      /* 0: not known */
     uint32_t first, count;                     /* of the words of the batch */
+    bool has_context;                          /* its request was asked for: */
+    struct sample_context context;
 };
 /* Some of one process. Up to word_count all is given, but @done. */
 struct hotspot_waiting_batch {
@@ -342,7 +344,8 @@ struct hotspot_waiting_batch {
     const struct unwind_row *rows; /* that process.mappings speaks of */
     uint32_t row_count, max_words; /* max_words: of a stack; at most SAMPLE_USER_MAX */
     struct unwind_process process;
-    uint32_t count, done; /* of threads: given; walked */
+    struct context_path path; /* to threads' requests; none: they are not read */
+    uint32_t count, done;     /* of threads: given; walked */
     struct hotspot_waiting threads[HOTSPOT_WAITING_MAX];
     uint32_t word_count;
     uint64_t words[HOTSPOT_WAITING_WORDS];

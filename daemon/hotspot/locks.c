@@ -7,7 +7,8 @@
  */
 #include "hotspot/code/code.h"
 
-#define SUPERS_MAX 64 /* classes above one */
+#define CURRENT_THREAD_LOOKS 6 /* for where threads find their own JavaThread */
+#define SUPERS_MAX 64          /* classes above one */
 
 static uint16_t offset_of(struct layout_field f)
 {
@@ -67,7 +68,6 @@ static int locks_open(struct hotspot_vm *vm)
               : n->compressed_klass ? offset_of(l->oop_compressed_klass)
                                     : offset_of(l->oop_klass);
     u.klass_bytes = n->compressed_klass && !n->compact_headers ? 4 : 8;
-    current_thread_find(vm, &u);
     vm->locks = u;
     return 0;
 }
@@ -88,8 +88,15 @@ int hotspot_vm_locks(struct hotspot_vm *vm, struct unwind_locks *ret)
         return HOTSPOT_GONE;
     if (r < 0)
         return vm->locks_unusable ? -ENOENT : -EAGAIN;
+    if (vm->locks.klass_bytes && !vm->locks.thread_vtable &&
+        vm->current_looks < CURRENT_THREAD_LOOKS) {
+        vm->current_looks++;
+        current_thread_find(vm, &vm->locks);
+    }
     *ret = vm->locks;
-    return ret->klass_bytes && !vm->proof.objects_off ? 0 : -ENOENT;
+    if (!ret->klass_bytes || vm->proof.objects_off)
+        return -ENOENT;
+    return ret->thread_vtable || vm->current_looks == CURRENT_THREAD_LOOKS ? 0 : -EAGAIN;
 }
 
 /* ---- classes ---- */

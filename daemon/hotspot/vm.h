@@ -125,6 +125,7 @@ struct hotspot_vm {
     struct zgc zgc;
     struct unwind_locks locks; /* klass_bytes 0: not known */
     bool locks_unusable;
+    unsigned current_looks; /* how often locks.thread_vtable was looked for */
     struct stubs stubs;
     struct kept_areas kept_areas;
     struct counters_places counters_places;
@@ -154,6 +155,11 @@ int counters_memory(struct hotspot_vm *vm, uint64_t *ret_start, char **ret, size
 
 /* As hotspot_lock_read(), inside of a vm_call_fn. */
 int vm_lock(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret);
+
+/* Reads into @ret the request of a thread that does not run, by @path, inside of a vm_call_fn.
+ * @process says where this VM keeps what; @java_thread 0: not known. */
+void vm_context(struct hotspot_vm *vm, struct context_path *path, struct unwind_process *process,
+                uint64_t java_thread, struct sample_context *ret);
 
 typedef int (*vm_call_fn)(struct hotspot_vm *vm, void *arg);
 /* Returns the result of @fn(@vm, @arg), made as one reading of the process. It gets a copy of the

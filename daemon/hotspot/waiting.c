@@ -97,12 +97,15 @@ static int run_waiting(struct hotspot_vm *vm, void *arg)
         walk(h, b, t);
         t->waits_for_lock =
             t->asks_lock && t->java_thread && vm_lock(vm, t->java_thread, &t->lock) == 0;
+        t->has_context = b->path.step_count > 0;
+        if (t->has_context)
+            vm_context(vm, &b->path, &b->process, t->java_thread, &t->context);
         if (proc_read_runs(b->proc_fd, vm->id.host_pid, t->host_tid, &runs) != 0 ||
             runs != t->registers[SAMPLE_REGISTER_RUNS]) {
             t->end = UNWIND_END_NOT_TAKEN;
             b->word_count -= t->count;
             t->count = 0;
-            t->waits_for_lock = false;
+            t->waits_for_lock = t->has_context = false;
         }
     }
     free(h);

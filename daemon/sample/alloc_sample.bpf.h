@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "sample/stack.bpf.h"
+#include "sample/context.bpf.h"
 
 #include "sample/alloc_abi.h"
 #include "sample/alloc_args.bpf.h"
@@ -21,6 +21,7 @@ struct pick_rate rates[STACK_SETS_MAX]; /* intervals of bytes, or of calls */
 
 struct alloc_scratch {
     struct stack_scratch stack;
+    struct context_work context;
     struct allocated what;
     struct arguments args;
     __u64 values[STACK_SETS_MAX];     /* of the sets that take it */
@@ -55,10 +56,10 @@ static __always_inline void lose_other(struct task_struct *task, __u32 host_pid,
 static __always_inline __u32 write_records(struct alloc_scratch *as, __u32 sets)
 {
     struct stack_scratch *s = &as->stack;
-    __u32 words = s->rec.user_count, written = 0;
+    __u32 words = (__u32)s->rec.user_count + s->rec.context_count, written = 0;
 
-    if (words > SAMPLE_USER_MAX)
-        words = SAMPLE_USER_MAX;
+    if (words > SAMPLE_USER_MAX + CONTEXT_WORDS)
+        words = SAMPLE_USER_MAX + CONTEXT_WORDS;
     UNWIND_LOOP
     for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
         if (!(sets & 1U << i))
@@ -99,6 +100,7 @@ static __always_inline __u32 take_sample(struct task_struct *task, struct alloc_
     bpf_get_current_comm(s->rec.comm, sizeof(s->rec.comm));
     p = tables_of(s);
     s->rec.user_count = p ? walk(task, s, p) : leaf(task, s);
+    take_context(s, &as->context, task, s->rec.user_count);
     written = write_records(as, sets);
     took_ns = bpf_ktime_get_ns() - now_ns;
     count(ALLOC_TIME_NS, took_ns);

@@ -13,6 +13,8 @@ struct kept {
     __u64 off_ns; /* of the wait; 0: of none */
     __u32 count;
     __u16 flags, end;
+    struct sample_context context;
+    __u64 has_context; /* it was asked for */
     __u64 words[OFF_EARLY_WORDS];
 };
 
@@ -68,6 +70,7 @@ static __always_inline void keep_stack(struct task_struct *task, __u64 off_ns)
     n = p ? walk(task, s, p) : leaf(task, s);
     if (n > OFF_EARLY_WORDS)
         n = OFF_EARLY_WORDS;
+    k->has_context = (__u64)context_keep(s, &os->context, task, &k->context);
     k->off_ns = off_ns;
     k->count = n;
     k->flags = s->rec.flags;
@@ -119,6 +122,8 @@ static __always_inline bool write_kept(struct task_struct *task, struct desk *d,
     s->rec.user_count = (__u16)words;
     bpf_probe_read_kernel(s->frames, n * sizeof(__u64), x->kernel);
     bpf_probe_read_kernel(user_words(s), words * sizeof(__u64), k->words);
+    if (k->has_context)
+        context_put(s, &k->context, (__u32)(n + words));
     write_both(s, x, run_delay_of(task) - x->run_delay + queued_ns(task, x->time_ns, d->ahead_ns));
     give_scratch(os);
     return true;

@@ -32,10 +32,10 @@ __attribute__((noinline)) int write_both(struct stack_scratch *s, struct ended *
 
     if (!s || !x)
         return 0;
-    words = (__u32)s->rec.kernel_count + s->rec.user_count;
+    words = (__u32)s->rec.kernel_count + s->rec.user_count + s->rec.context_count;
     flags = s->rec.flags;
-    if (words > STACK_MAX + SAMPLE_USER_MAX)
-        words = STACK_MAX + SAMPLE_USER_MAX;
+    if (words > STACK_MAX + SAMPLE_USER_MAX + CONTEXT_WORDS)
+        words = STACK_MAX + SAMPLE_USER_MAX + CONTEXT_WORDS;
     UNWIND_LOOP
     for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
         __u64 value = x->values[i], wait_ns = take_wait(x, i), part;
@@ -110,6 +110,7 @@ static int take_late(struct bpf_map *map, void *key, void *value)
     } else {
         p = tables_of(s);
         s->rec.user_count = p ? walk(task, s, p) : leaf(task, s);
+        take_context(s, &os->context, task, (__u32)s->rec.kernel_count + s->rec.user_count);
     }
     write_both(s, &l->ended, run_delay - l->ended.run_delay);
     give_scratch(os);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "sample/stack.bpf.h"
+#include "unwind/oop.h"
 
 struct lock_words {
     __u64 class_word; /* 0: could not be read */
@@ -56,28 +57,13 @@ static __always_inline __u32 lock_half(__u64 at)
     return bpf_probe_read_user(&half, sizeof(half), (const void *)at) ? 0 : half;
 }
 
-/* Generational ZGC keeps the address above colour bits; which of the "remapped" ones (12..15) is
- * set says how far up. */
-static __always_inline __u64 lock_address(const struct unwind_locks *l, __u64 oop)
-{
-    if (!l->coloured)
-        return oop;
-    if (oop & 1 << 12)
-        return oop >> 13;
-    if (oop & 1 << 13)
-        return oop >> 14;
-    if (oop & 1 << 14)
-        return oop >> 15;
-    return oop & 1 << 15 ? oop >> 16 : oop;
-}
-
 /* The object that the reference at @at, in an object, leads to; 0: none. */
 static __always_inline __u64 lock_field(const struct unwind_locks *l, __u64 at)
 {
     __u64 oop;
 
     if (l->oop_bytes != 4)
-        return lock_address(l, lock_word(at));
+        return unwind_oop(l, lock_word(at));
     oop = lock_half(at);
     return oop ? l->oop_base + (oop << (l->oop_shift & 31)) : 0;
 }
@@ -87,7 +73,7 @@ static __always_inline __u64 lock_root(const struct unwind_locks *l, __u64 at, b
 {
     __u64 oop = lock_word(at);
 
-    return lock_address(l, handle ? lock_word(oop) : oop);
+    return unwind_oop(l, handle ? lock_word(oop) : oop);
 }
 
 /* The class word of @object; 0: not readable. */

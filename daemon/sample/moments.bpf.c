@@ -5,7 +5,7 @@
  * those that do not run, as they come back: they were preempted, or in a fault. Ticks and switches
  * at other times cost a look at a map.
  */
-#include "sample/stack.bpf.h"
+#include "sample/context.bpf.h"
 
 #include "sample/moment_probes.bpf.h"
 
@@ -14,11 +14,19 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* As in cpu.bpf.c: late_tick does not run inside itself. While late_switch runs, interrupts are
  * off.
  */
+struct moment_scratch {
+    struct stack_scratch stack;
+    struct context_work context;
+    __u64 now_ns; /* of a thread that leaves; here, as the stack is nearly full, as is */
+    __u32 late;   /* enum lateness */
+    __u32 zero;
+};
+
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
     __uint(max_entries, 1);
     __type(key, __u32);
-    __type(value, struct stack_scratch);
+    __type(value, struct moment_scratch);
 } scratches SEC(".maps");
 
 /* Of a thread that left its processor where a safepoint would wait for it. */
@@ -28,6 +36,8 @@ struct off_thread {
     __u16 flags, end;
     __u32 late;                    /* enum lateness */
     __u64 words[MOMENT_OFF_WORDS]; /* the user's stack */
+    struct sample_context context;
+    __u64 has_context; /* it was asked for */
 };
 
 struct {
@@ -80,8 +90,10 @@ enum lateness {
                  */
 };
 
-/* Whether safepoints wait for @thread, by what the VM says that it does. */
-static __always_inline enum lateness lateness_of(const struct moment_process *p, __u64 thread)
+/* Whether safepoints wait for @thread, by what the VM says that it does. Not inlined: as
+ * comes_back(). */
+static __attribute__((noinline)) enum lateness lateness_of(const struct moment_process *p,
+                                                           __u64 thread)
 {
     __u64 known, id;
     __u32 state;
@@ -98,10 +110,10 @@ static __always_inline enum lateness lateness_of(const struct moment_process *p,
     return id ? LATE_LATER : NOT_LATE;
 }
 
-static __always_inline struct stack_scratch *my_scratch(void)
+static __always_inline struct moment_scratch *my_scratch(void)
 {
     __u32 zero = 0;
-    struct stack_scratch *s = bpf_map_lookup_elem(&scratches, &zero);
+    struct moment_scratch *s = bpf_map_lookup_elem(&scratches, &zero);
 
     if (!s)
         count(MOMENT_LOST_BUG, 1);
@@ -111,8 +123,8 @@ static __always_inline struct stack_scratch *my_scratch(void)
 /* Writes the record in @s with @words behind it. */
 static __always_inline void write_sample(struct stack_scratch *s, __u32 words)
 {
-    if (words > STACK_MAX + SAMPLE_USER_MAX)
-        words = STACK_MAX + SAMPLE_USER_MAX;
+    if (words > STACK_MAX + SAMPLE_USER_MAX + CONTEXT_WORDS)
+        words = STACK_MAX + SAMPLE_USER_MAX + CONTEXT_WORDS;
     if (bpf_ringbuf_output(&ring, s, sizeof(s->rec) + words * sizeof(__u64), BPF_RB_NO_WAKEUP)) {
         count(MOMENT_LOST_RING, 1);
         lose_record(&s->rec);
@@ -135,6 +147,7 @@ int late_tick(struct bpf_perf_event_data *ctx)
     __u32 set = bpf_get_attach_cookie(ctx) & (STACK_SETS_MAX - 1), host_pid;
     struct moment_process *p;
     struct task_struct *task;
+    struct moment_scratch *ms;
     struct stack_scratch *s;
     __u64 now_ns;
 
@@ -145,9 +158,10 @@ int late_tick(struct bpf_perf_event_data *ctx)
     p = bpf_map_lookup_elem(&vms, &host_pid);
     if (!p || !p->since_ns || !(wanted_sets(host_pid) & (1U << set)))
         return 0;
-    s = my_scratch();
-    if (!s)
+    ms = my_scratch();
+    if (!ms)
         return 0;
+    s = &ms->stack;
     now_ns = bpf_ktime_get_ns();
     begin_record(&s->rec, task, host_pid, thread_number(task), now_ns);
     if (lateness_of(p, java_thread(s, task)) != LATE)
@@ -158,7 +172,8 @@ int late_tick(struct bpf_perf_event_data *ctx)
         return 0;
     }
     s->rec.set = set;
-    write_sample(s, take_stacks(ctx, INTERRUPTED_KERNEL(ctx), task, s));
+    write_sample(
+        s, take_context(s, &ms->context, task, take_stacks(ctx, INTERRUPTED_KERNEL(ctx), task, s)));
     spent(now_ns);
     return 0;
 }
@@ -182,18 +197,18 @@ static __always_inline struct off_thread *off_thread_of(struct task_struct *task
 static __always_inline void leaves(struct task_struct *task, __u32 host_pid,
                                    const struct moment_process *p, __u64 now_ns)
 {
-    struct stack_scratch *s = my_scratch();
+    struct moment_scratch *ms = my_scratch();
     struct unwind_process *tables;
-    enum lateness late;
     struct off_thread *t;
     __u32 n;
 
-    if (!s || task->flags & TASK_EXITING)
+    if (!ms || task->flags & TASK_EXITING)
         return;
-    begin_record(&s->rec, task, host_pid, thread_number(task), now_ns);
-    late = lateness_of(p, java_thread(s, task));
+    ms->now_ns = now_ns;
+    begin_record(&ms->stack.rec, task, host_pid, thread_number(task), now_ns);
+    ms->late = lateness_of(p, java_thread(&ms->stack, task));
     /* Before JDK 13, a thread waits for the VM's lock to say that it has stopped. */
-    if (late == NOT_LATE || (!p->thread.safepoint && task->__state & TASK_WAITS))
+    if (ms->late == NOT_LATE || (!p->thread.safepoint && task->__state & TASK_WAITS))
         return;
     if (over_budget(now_ns, STACK_BUDGET_NS)) {
         count(MOMENT_LOST_BUDGET, 1);
@@ -206,21 +221,22 @@ static __always_inline void leaves(struct task_struct *task, __u32 host_pid,
         lose_of(task, host_pid, moment_sets(host_pid), /* costly= */ false);
         return;
     }
-    tables = tables_of(s);
-    n = tables ? walk(task, s, tables) : leaf(task, s);
+    tables = tables_of(&ms->stack);
+    n = tables ? walk(task, &ms->stack, tables) : leaf(task, &ms->stack);
     if (n > MOMENT_OFF_WORDS) {
         n = MOMENT_OFF_WORDS;
-        s->rec.flags |= SAMPLE_USER_CUT;
-        s->rec.user_end = UNWIND_END_LIMIT;
+        ms->stack.rec.flags |= SAMPLE_USER_CUT;
+        ms->stack.rec.user_end = UNWIND_END_LIMIT;
     }
-    t->off_ns = now_ns;
+    t->off_ns = ms->now_ns;
     t->epoch = epoch;
     t->count = n;
-    t->flags = s->rec.flags;
-    t->end = s->rec.user_end;
-    t->late = late;
-    bpf_probe_read_kernel(t->words, n * sizeof(__u64), user_words(s));
-    spent(now_ns);
+    t->flags = ms->stack.rec.flags;
+    t->end = ms->stack.rec.user_end;
+    t->late = ms->late;
+    bpf_probe_read_kernel(t->words, n * sizeof(__u64), user_words(&ms->stack));
+    t->has_context = (__u64)context_keep(&ms->stack, &ms->context, task, &t->context);
+    spent(ms->now_ns);
 }
 
 /* How many ticks of a set of @period lie in @ns: on average, if that is no whole number. */
@@ -232,27 +248,30 @@ static __always_inline __u32 ticks_in(__u64 ns, __u64 period)
     return ticks > ~0U ? ~0U : (__u32)ticks;
 }
 
-/* Samples @task, which has a processor again, if a safepoint has waited for it. */
-static __always_inline void comes_back(struct task_struct *task, __u32 host_pid,
-                                       const struct moment_process *p, __u64 now_ns)
+/* Samples @task, which has a processor again, if a safepoint has waited for it. Not inlined: what
+ * it takes of the program's stack is free again for a walk. */
+static __attribute__((noinline)) int comes_back(struct task_struct *task, __u32 host_pid,
+                                                const struct moment_process *p, __u64 now_ns)
 {
     struct off_thread *t = off_thread_of(task, /* create= */ false);
     __u64 since = p->since_ns, off_ns, n, words;
+    struct moment_scratch *ms;
     struct stack_scratch *s;
     __u32 sets;
     long kernel;
 
     off_ns = t ? t->off_ns : 0;
     if (!t || !off_ns)
-        return;
+        return 0;
     t->off_ns = 0;
     if (!since || t->epoch != epoch || (t->late == LATE_LATER && off_ns >= since))
-        return;
+        return 0;
     if (off_ns < since)
         off_ns = since;
-    s = my_scratch();
-    if (!s || off_ns >= now_ns)
-        return;
+    ms = my_scratch();
+    if (!ms || off_ns >= now_ns)
+        return 0;
+    s = &ms->stack;
     begin_record(&s->rec, task, host_pid, thread_number(task), now_ns);
     bpf_probe_read_kernel_str(s->rec.comm, sizeof(s->rec.comm), task->comm);
     s->rec.flags = (__u8)t->flags | SAMPLE_IN_KERNEL;
@@ -269,6 +288,10 @@ static __always_inline void comes_back(struct task_struct *task, __u32 host_pid,
         words = MOMENT_OFF_WORDS;
     s->rec.user_count = (__u16)words;
     bpf_probe_read_kernel(user_words(s), words * sizeof(__u64), t->words);
+    words += n;
+    if (t->has_context)
+        context_put(s, &t->context, (__u32)words);
+    words += s->rec.context_count;
     sets = wanted_sets(host_pid);
     for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
         __u64 period = periods[i];
@@ -277,9 +300,10 @@ static __always_inline void comes_back(struct task_struct *task, __u32 host_pid,
         if (!s->rec.weight)
             continue;
         s->rec.set = (__u8)i;
-        write_sample(s, (__u32)(n + words));
+        write_sample(s, (__u32)words);
     }
     spent(now_ns);
+    return 0;
 }
 
 /* The VM of @task, if it has probes. */
@@ -294,15 +318,16 @@ static __always_inline struct moment_process *vm_of(struct task_struct *task, __
 SEC("tp_btf/sched_switch")
 int late_switch(__u64 *ctx)
 {
-    struct task_struct *prev = (struct task_struct *)ctx[1], *next = (struct task_struct *)ctx[2];
+    struct task_struct *task = (struct task_struct *)ctx[1];
     struct moment_process *p;
     __u32 pid;
 
-    p = vm_of(prev, &pid);
+    p = vm_of(task, &pid);
     if (p)
-        leaves(prev, pid, p, bpf_ktime_get_ns());
-    p = vm_of(next, &pid);
+        leaves(task, pid, p, bpf_ktime_get_ns());
+    task = (struct task_struct *)ctx[2];
+    p = vm_of(task, &pid);
     if (p)
-        comes_back(next, pid, p, bpf_ktime_get_ns());
+        comes_back(task, pid, p, bpf_ktime_get_ns());
     return 0;
 }

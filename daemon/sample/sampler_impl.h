@@ -37,6 +37,7 @@ struct sampler {
     struct sampler_set sets[SAMPLER_SETS_MAX];
     struct unwind_row *rows; /* the map's memory, [SAMPLER_ROWS_MAX] */
     uint32_t last_slot;
+    uint32_t contexts_put; /* paths in the map */
     size_t ring_bytes;
     struct hook_worker hooker;
 };

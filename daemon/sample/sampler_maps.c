@@ -61,9 +61,18 @@ int sampler_put_process(struct sampler *s, int32_t pid, const struct unwind_proc
     return r == -ENOENT ? 0 : r;
 }
 
+/* Tells the programs that there are @n more paths. */
+static int count_contexts(struct sampler *s, int32_t n)
+{
+    uint32_t zero = 0;
+
+    s->contexts_put += (uint32_t)n;
+    return bpf_map_update_elem(bpf_map__fd(s->skel->maps.contexts_put), &zero, &s->contexts_put,
+                               BPF_ANY);
+}
+
 int sampler_put_context(struct sampler *s, int32_t pid, const struct context_path *path)
 {
-    uint32_t *put = &s->skel->bss->contexts_put;
     int map = bpf_map__fd(s->skel->maps.contexts), r;
     uint32_t key = (uint32_t)pid;
 
@@ -72,12 +81,12 @@ int sampler_put_context(struct sampler *s, int32_t pid, const struct context_pat
     if (!path) {
         r = bpf_map_delete_elem(map, &key);
         if (r == 0)
-            __atomic_sub_fetch(put, 1, __ATOMIC_RELEASE);
+            r = count_contexts(s, -1);
         return r == -ENOENT ? 0 : r;
     }
     r = bpf_map_update_elem(map, &key, path, BPF_NOEXIST);
     if (r == 0)
-        __atomic_add_fetch(put, 1, __ATOMIC_RELEASE);
+        r = count_contexts(s, 1);
     return r == -EEXIST ? bpf_map_update_elem(map, &key, path, BPF_EXIST) : r;
 }
 

@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <fcntl.h>
 
-/* Those of stack.bpf.h. */
-static const char *const MAPS[] = { "ring", "filters", "processes", "threads",
-                                    "rows", "budgets", "losses" };
+/* Those of stack.bpf.h and context.bpf.h. */
+static const char *const MAPS[] = { "ring",    "filters", "processes", "threads",     "rows",
+                                    "budgets", "losses",  "contexts",  "contexts_put" };
 _Static_assert(ARRAY_SIZE(MAPS) == SAMPLER_SHARED_MAPS, "a place for each");
 
 int sampler_shared_copy(const struct bpf_object *from, struct sampler_shared *ret)

@@ -8,7 +8,7 @@
 #include "sample/hook.h"
 #include "unwind/state.h" /* which the skeletons of the programs want before them */
 
-#define SAMPLER_SHARED_MAPS 7
+#define SAMPLER_SHARED_MAPS 9
 
 struct bpf_object;
 
@@ -20,7 +20,7 @@ struct sampler_shared {
 };
 
 #define SAMPLER_SHARED_NONE                                                                        \
-    ((struct sampler_shared){ .maps = { -1, -1, -1, -1, -1, -1, -1 }, .pins_fd = -1 })
+    ((struct sampler_shared){ .maps = { -1, -1, -1, -1, -1, -1, -1, -1, -1 }, .pins_fd = -1 })
 
 /* Copies the fds of the maps of @from, which is loaded, into @ret; the settings are the caller's to
  * fill in. 0 or -errno: then @ret holds nothing. */

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "sample/lock.bpf.h"
+#include "sample/context.bpf.h"
 
 #include "sample/off_abi.h"
 #include "sample/points.bpf.h"
@@ -147,6 +147,7 @@ struct {
 /* For what can be preempted, by another of its kind. */
 struct off_scratch {
     struct stack_scratch stack;
+    struct context_work context;
     __u64 taken; /* by one that runs or was preempted */
 };
 

@@ -95,6 +95,19 @@ struct sample_context {
 
 #define CONTEXT_WORDS 33
 
+/* A path on its way. Behind `out` lie more bytes than any text is longer than its room. */
+struct context_work {
+    struct sample_context out;
+    uint64_t at[CONTEXT_REGISTERS];
+    uint64_t thread;             /* the JavaThread */
+    uint64_t table, want, found; /* of a search */
+    uint64_t spare[8];
+    uint32_t count; /* of the table's entries */
+    uint32_t next;  /* step */
+    uint32_t nth;
+    uint32_t fault; /* memory was not there, or is not what it should be */
+};
+
 #ifndef __bpf__
 _Static_assert(sizeof(struct context_step) == 16, "context_step must have no padding");
 _Static_assert(sizeof(struct context_path) == 40 + 16 * CONTEXT_STEPS_MAX, "nor context_path");

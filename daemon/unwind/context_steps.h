@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Makes the steps of a path to a thread's request (unwind/context.h), from its JavaThread on. Path
+ * and memory are not trusted: each loop has a bound, each text a length, and what cannot be read
+ * ends the path. The thread does not run during the walk, so what it writes is whole. Objects that
+ * a collector moves are found through the thread's references. No address of an object is kept or
+ * compared.
+ *
+ * A home includes unwind/state.h and defines context_read_bytes() before it includes this file:
+ *   static bool context_read_bytes(struct context_work *, void *to, uint32_t bytes, uint64_t from);
+ */
+#pragma once
+
+#include "unwind/context.h"
+#include "unwind/oop.h"
+#include "unwind/state.h"
+
+/* Loads a number of @bytes; 0: not readable, which is noted. */
+UNWIND_INLINE uint64_t context_load(struct context_work *w, uint64_t at, const uint32_t bytes)
+{
+    uint64_t v = 0;
+
+    if (at < 4096 || at >> 47 || !context_read_bytes(w, &v, bytes, at)) {
+        w->fault = 1;
+        return 0;
+    }
+    return v;
+}
+
+/* Returns the object that the reference at @at leads to; 0: null, or not readable. */
+UNWIND_INLINE uint64_t context_field(struct context_work *w, const struct unwind_locks *l,
+                                     uint64_t at)
+{
+    uint64_t v;
+
+    if (l->oop_bytes != 4)
+        return unwind_oop(l, context_load(w, at, 8));
+    v = context_load(w, at, 4);
+    return v ? l->oop_base + (v << (l->oop_shift & 31)) : 0;
+}
+
+/* Returns the class word of @object, as in the key of a step; 0: not readable. */
+UNWIND_INLINE uint64_t context_class(struct context_work *w, const struct context_path *path,
+                                     const struct unwind_locks *l, uint64_t object)
+{
+    uint64_t word;
+
+    if (l->klass_bytes == 4)
+        return context_load(w, object + l->klass, 4) >> (path->mark_shift & 63);
+    word = context_load(w, object + l->klass, 8);
+    if (l->compact && (word & 3) == 3) /* it was moved: the mark says where to */
+        word = context_load(w, word & ~3ULL, 8);
+    return word >> (path->mark_shift & 63);
+}
+
+/* Looks at entry @i, from the hash on, of the thread's table. Returns 1 at the end of the search.
+ * These functions are not static: the verifier then checks each once and on its own. */
+UNWIND_FUNCTION int context_probe(struct context_work *w, struct context_path *path,
+                                  struct unwind_process *p, uint32_t i)
+{
+    uint64_t entry, key;
+
+    if (!w || !path || !p)
+        return 1;
+    i = ((uint32_t)w->want + i) & (w->count - 1);
+    entry = context_field(w, &p->vm.locks,
+                          w->table + path->array_base + (uint64_t)i * p->vm.locks.oop_bytes);
+    if (!entry)
+        return 1;
+    key = context_field(w, &p->vm.locks, entry + path->referent);
+    if (!key || context_load(w, key + path->hash, 4) != w->want)
+        return 0;
+    w->found = context_field(w, &p->vm.locks, entry + path->entry_value);
+    return 1;
+}
+
+/* The same of value @i of an array of keys and values. */
+UNWIND_FUNCTION int context_pair(struct context_work *w, struct context_path *path,
+                                 struct unwind_process *p, uint32_t i)
+{
+    uint64_t value;
+
+    if (!w || !path || !p || 2 * i + 1 >= w->count)
+        return 1;
+    value =
+        context_field(w, &p->vm.locks,
+                      w->table + path->array_base + (2 * (uint64_t)i + 1) * p->vm.locks.oop_bytes);
+    if (!value || context_class(w, path, &p->vm.locks, value) != w->want)
+        return 0;
+    w->found = value;
+    return w->nth-- == 0;
+}
+
+/* The same of the next node in a bucket of a HashMap. */
+UNWIND_FUNCTION int context_node(struct context_work *w, struct context_path *path,
+                                 struct unwind_process *p)
+{
+    if (!w || !path || !p || !w->table)
+        return 1;
+    if (context_load(w, w->table + path->node_hash, 4) == w->want) {
+        w->found = context_field(w, &p->vm.locks, w->table + path->node_value);
+        return 1;
+    }
+    w->table = context_field(w, &p->vm.locks, w->table + path->node_next);
+    return 0;
+}
+
+/* Prepares a search in the array at @array, of @max entries at most. Returns whether it has any. */
+UNWIND_INLINE bool context_search(struct context_work *w, const struct context_path *path,
+                                  uint64_t array, uint64_t want)
+{
+    w->found = 0;
+    w->table = array;
+    w->want = want;
+    w->count = array ? (uint32_t)context_load(w, array + path->array_length, 4) : 0;
+    if (w->count > CONTEXT_TABLE_MAX) {
+        w->fault = 1;
+        w->count = 0;
+    }
+    return w->count > 0;
+}
+
+/* Whether the array is a table whose index is a part of a hash. */
+UNWIND_INLINE bool context_is_table(struct context_work *w)
+{
+    if (!(w->count & (w->count - 1)))
+        return true;
+    w->fault = 1;
+    return false;
+}
+
+/* Finds the value of a thread's variable. */
+UNWIND_INLINE uint64_t context_local(struct context_work *w, struct context_path *path,
+                                     struct unwind_process *p, uint64_t hash)
+{
+    const struct unwind_locks *l = &p->vm.locks;
+    uint64_t at = context_load(w, w->thread + l->thread_object, 8);
+
+    if (at && l->thread_handle)
+        at = context_load(w, at, 8);
+    at = unwind_oop(l, at);
+    if (at)
+        at = context_field(w, l, at + path->thread_locals);
+    if (at)
+        at = context_field(w, l, at + path->table);
+    if (!context_search(w, path, at, (uint32_t)hash) || !context_is_table(w))
+        return 0;
+    UNWIND_LOOP
+    for (uint32_t i = 0; i < CONTEXT_PROBES_MAX; i++) {
+        if (context_probe(w, path, p, i))
+            break;
+    }
+    return w->found;
+}
+
+/* Finds the value of class @want number @nth, or the last one before it, in the array at @array. */
+UNWIND_INLINE uint64_t context_nth(struct context_work *w, struct context_path *path,
+                                   struct unwind_process *p, uint64_t array, uint64_t want,
+                                   uint32_t nth)
+{
+    if (!context_search(w, path, array, want))
+        return 0;
+    w->nth = nth;
+    UNWIND_LOOP
+    for (uint32_t i = 0; i < CONTEXT_PAIRS_MAX; i++) {
+        if (context_pair(w, path, p, i))
+            break;
+    }
+    return w->found;
+}
+
+/* Finds the value of the key of hash @hash in the HashMap at @map. */
+UNWIND_INLINE uint64_t context_map(struct context_work *w, struct context_path *path,
+                                   struct unwind_process *p, uint64_t map, uint32_t hash)
+{
+    uint64_t at = map ? context_field(w, &p->vm.locks, map + path->map_table) : 0;
+
+    hash ^= hash >> 16; /* as HashMap spreads it */
+    if (!context_search(w, path, at, hash) || !context_is_table(w))
+        return 0;
+    w->table = context_field(w, &p->vm.locks,
+                             w->table + path->array_base +
+                                 (uint64_t)(hash & (w->count - 1)) * p->vm.locks.oop_bytes);
+    UNWIND_LOOP
+    for (uint32_t i = 0; i < CONTEXT_NODES_MAX; i++) {
+        if (context_node(w, path, p))
+            break;
+    }
+    return w->found;
+}
+
+/* Copies @n bytes at @at to @to, which has room for @max, a power of two. */
+UNWIND_INLINE bool context_copy(struct context_work *w, void *to, const uint32_t max, uint64_t at,
+                                uint64_t n)
+{
+    if (n > max)
+        n = max;
+    UNWIND_MASK(n, max * 2 - 1);
+    if (at >= 4096 && !(at >> 47) && context_read_bytes(w, to, (uint32_t)n, at))
+        return true;
+    w->fault = 1;
+    return false;
+}
+
+/* Copies the java.lang.String at @string as text @text. Returns whether it has any. */
+UNWIND_FUNCTION int context_string(struct context_work *w, struct context_path *path,
+                                   struct unwind_process *p, uint32_t text, uint64_t string)
+{
+    uint64_t array, n;
+    bool wide = true, good = false;
+
+    if (!w || !path || !p || !string)
+        return 0;
+    array = context_field(w, &p->vm.locks, string + path->string_value);
+    if (!array)
+        return 0;
+    n = context_load(w, array + path->array_length, 4);
+    if (path->string_coder)
+        wide = context_load(w, string + path->string_coder, 1) != 0;
+    else
+        n *= 2; /* an array of char */
+    array += path->bytes_base;
+    if (text == CONTEXT_TRACE) {
+        n = n > 64 ? 64 : n;
+        good = context_copy(w, &w->out.id[CONTEXT_TRACE_WORD], 64, array, n);
+    } else if (text == CONTEXT_SPAN) {
+        n = n > 32 ? 32 : n;
+        good = context_copy(w, &w->out.id[CONTEXT_SPAN_WORD], 32, array, n);
+    } else if (text == CONTEXT_ROOT) {
+        n = n > 32 ? 32 : n;
+        good = context_copy(w, &w->out.id[CONTEXT_ROOT_WORD], 32, array, n);
+    } else {
+        text = CONTEXT_NAME;
+        n = n > CONTEXT_NAME_BYTES ? CONTEXT_NAME_BYTES : n;
+        good = context_copy(w, w->out.name, CONTEXT_NAME_BYTES, array, n);
+    }
+    w->out.bytes[text & (CONTEXT_TEXTS - 1)] = good ? n : 0;
+    if (wide)
+        w->out.wide |= 1U << (text & (CONTEXT_TEXTS - 1));
+    else
+        w->out.wide &= ~(1U << (text & (CONTEXT_TEXTS - 1)));
+    return good && n;
+}
+
+/* Makes the next step. Returns 1 at the end of the path. */
+UNWIND_FUNCTION int context_step(struct context_work *w, struct context_path *path,
+                                 struct unwind_process *p)
+{
+    const struct context_step *s;
+    uint64_t v = 0, from;
+    uint32_t i;
+
+    if (!w || !path || !p)
+        return 1;
+    i = w->next;
+    if (i >= CONTEXT_STEPS_MAX || i >= path->step_count)
+        return 1;
+    s = &path->steps[i];
+    w->out.step = i;
+    w->next = i + 1;
+    from = w->at[s->from & (CONTEXT_REGISTERS - 1)];
+    switch (s->op) {
+    case CONTEXT_THREAD_LOCAL:
+        v = context_local(w, path, p, s->key);
+        break;
+    case CONTEXT_REF:
+        v = from ? context_field(w, &p->vm.locks, from + s->offset) : 0;
+        break;
+    case CONTEXT_NTH:
+        v = context_nth(w, path, p, from, s->key, s->offset);
+        break;
+    case CONTEXT_MAP:
+        v = context_map(w, path, p, from, (uint32_t)s->key);
+        break;
+    case CONTEXT_CLASS:
+        if (from && context_class(w, path, &p->vm.locks, from) == s->key)
+            return 0;
+        break;
+    case CONTEXT_WORD:
+        if (from) {
+            w->out.id[s->key & (CONTEXT_ID_WORDS - 1)] = context_load(w, from + s->offset, 8);
+            return 0;
+        }
+        break;
+    case CONTEXT_TEXT:
+        if (context_string(w, path, p, (uint32_t)s->key, from))
+            return 0;
+        break;
+    default:
+        break;
+    }
+    if (v) {
+        w->at[s->to & (CONTEXT_REGISTERS - 1)] = v;
+        return 0;
+    }
+    w->next += s->skip;
+    return !s->skip;
+}
+
+/* What of a request was found. */
+UNWIND_INLINE uint8_t context_found(const struct context_work *w)
+{
+    uint64_t trace = w->out.id[CONTEXT_TRACE_WORD] | w->out.id[CONTEXT_TRACE_WORD + 1];
+
+    if (!trace || !w->out.id[CONTEXT_SPAN_WORD])
+        return w->fault ? CONTEXT_UNREADABLE : CONTEXT_NO_REQUEST;
+    return w->out.bytes[CONTEXT_NAME] ? CONTEXT_NAMED : CONTEXT_IDS_ONLY;
+}
+
+/* Makes all steps of @path in the thread whose JavaThread is at @thread; w->out has what was found.
+ * Not static in BPF: as context_probe(). */
+UNWIND_FUNCTION int context_walk(struct context_work *w, struct context_path *path,
+                                 struct unwind_process *p, uint64_t thread)
+{
+    if (!w || !path || !p)
+        return 0;
+    w->thread = thread;
+    UNWIND_LOOP
+    for (uint32_t i = 0; i < CONTEXT_STEPS_MAX; i++) {
+        if (context_step(w, path, p))
+            break;
+    }
+    w->out.state = context_found(w);
+    return 1;
+}
+
+/* Begins a reading: nothing is known yet. */
+UNWIND_INLINE void context_begin(struct context_work *w, const struct context_path *path)
+{
+    __builtin_memset(w, 0, sizeof(*w));
+    w->out.ids = path->ids;
+    w->out.state = CONTEXT_UNREADABLE;
+}

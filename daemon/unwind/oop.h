@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* References as they lie in the heap of a HotSpot VM. */
+#pragma once
+
+#include "unwind/state.h"
+
+/* Returns the address that the reference @oop of eight bytes means. Generational ZGC keeps it above
+ * colour bits; which of the "remapped" ones (12 to 15) is set says how far up. */
+UNWIND_INLINE uint64_t unwind_oop(const struct unwind_locks *l, uint64_t oop)
+{
+    if (!l->coloured)
+        return oop;
+    if (oop & 1 << 12)
+        return oop >> 13;
+    if (oop & 1 << 13)
+        return oop >> 14;
+    if (oop & 1 << 14)
+        return oop >> 15;
+    return oop & 1 << 15 ? oop >> 16 : oop;
+}

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests at samples of every kind of event, against what the stack itself says, in a service with a small tracer of its own."""
+import os
+import re
+import unittest
+
+from harness import paths
+from harness.daemon import Daemon
+from harness.jvm import Jvm, WithClasses, side_by_side
+
+TRACER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tracer")
+SOURCES = tuple(os.path.join(TRACER, name) for name in (
+    "io/opentelemetry/api/trace/SpanContext.java", "io/opentelemetry/api/internal/AutoValue_ImmutableSpanContext.java",
+    "io/opentelemetry/sdk/trace/SdkSpan.java", "io/opentelemetry/context/ArrayBasedContext.java",
+    "io/opentelemetry/context/ThreadLocalContextStorage.java", "Requests.java"))
+RIGHT = {"Requests.a": "[GET /a]", "Requests.b": "[GET /b]", "Requests.outside": "[no request]"}
+WITHOUT, WITHOUT_SHARE = ("[request unreadable]", "[unnamed requests]"), 0.01
+APART = [f"-XX:CompileCommand=dontinline,Requests::{name}" for name in ("request", "a", "b", "outside")] # their frames are exact
+READY_ROUNDS = 20 # until the tracer's classes were found
+
+
+class RequestEvents(WithClasses):
+    sources = SOURCES
+    events = ("cpu,offcpu", "lock,alloc", "wall,malloc") # two JVMs at a time may sample four
+    seconds = 1.5
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.daemon = Daemon()
+        cls.addClassCleanup(cls.daemon.stop)
+
+    def rows(self, capture: str, **view) -> list[tuple[list[str], int]]:
+        """Stacks, and how much of the event's unit each is worth."""
+        answer = self.daemon.get(f"/api/v1/captures/{capture}/profile", format="collapsed", **view)
+        self.assertEqual(answer.status, 200, answer.text)
+        return [(line.rpartition(" ")[0].split(";"), int(line.rpartition(" ")[2])) for line in answer.text.splitlines()]
+
+    def judge(self, capture: str, event: str) -> dict[str, int]:
+        """What was found of those samples whose stack says what is right."""
+        counts = {"right": 0, "wrong": 0, "without": 0}
+        for stack, value in self.rows(capture, by="operation", event=event):
+            if method := next((f for f in stack if f in RIGHT), ""):
+                found = "right" if stack[0] == RIGHT[method] else "without" if stack[0] in WITHOUT else "wrong"
+                counts[found] += value
+                if found == "wrong":
+                    print("wrong:", value, ";".join(stack))
+        return counts
+
+    def ready(self, pid: int) -> None:
+        quality = {}
+        for _ in range(READY_ROUNDS):
+            quality = self.daemon.get("/profile", pid=pid, seconds=1, by="operation", format="json").json()["quality"].get("requests", {})
+            if quality.get("named", 0) > 0:
+                return
+        self.fail(f"the tracer is not read: {quality}")
+
+    def trace_ids(self, capture: str, event: str) -> None:
+        seen = 0
+        for stack, _ in self.rows(capture, by="trace", event=event):
+            if method := next((f for f in stack if f in RIGHT), ""):
+                first = method[-1] if len(method) == len("Requests.a") else ""
+                self.assertTrue(stack[0] in WITHOUT or re.fullmatch(rf"\[trace {first}[0-9a-f]{{31}}\]" if first else r"\[no request\]", stack[0]), stack)
+                seen += stack[0].startswith("[trace")
+        self.assertGreater(seen, 0)
+
+    def check(self, jdk: int, *options: str, how: tuple[str, ...] = ()) -> None:
+        """How much of each event is wrong: nothing. Without: what a collector or a start makes unreadable for a moment."""
+        with Jvm(paths.jdk(jdk), "-Xmx100m", "-XX:CompileCommand=quiet", *APART, *options, "-cp", self.classes.folder, "Requests", "4", *how) as java:
+            self.ready(java.pid)
+            for events in self.events:
+                answer = self.daemon.taken(pid=java.pid, seconds=self.seconds, by="operation", event=events, format="json")
+                self.assertEqual(answer.status, 200, answer.text)
+                for event in events.split(","):
+                    counts = self.judge(answer.headers["X-Flamed-Capture"], event)
+                    print(f"{jdk} {' '.join(options + how)} {event}: {counts}")
+                    self.assertEqual(counts["wrong"], 0, (jdk, event, counts))
+                    self.assertGreater(counts["right"], 0, (jdk, event, counts))
+                    self.assertLessEqual(counts["without"], counts["right"] * WITHOUT_SHARE, (jdk, event, counts))
+                    self.trace_ids(answer.headers["X-Flamed-Capture"], event)
+
+    def test_events(self):
+        side_by_side(self, self.check)
+
+
+if __name__ == "__main__":
+    unittest.main()

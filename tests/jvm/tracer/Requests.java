@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+import io.opentelemetry.api.internal.AutoValue_ImmutableSpanContext;
+import io.opentelemetry.context.ArrayBasedContext;
+import io.opentelemetry.context.ThreadLocalContextStorage;
+import io.opentelemetry.sdk.trace.SdkSpan;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.zip.Deflater;
+
+/**
+ * Threads that make requests without end, in a tracer of their own: Requests THREADS [virtual]. A stack says what is right: in `a` it is "GET /a" and a
+ * trace id that begins with a, in `b` the same of b, in `outside` none. All of them burn, wait, contend for a lock, allocate objects and native memory.
+ */
+public final class Requests {
+    static final Object LOCK = new Object();
+    static volatile long sink;
+    static volatile Object kept;
+
+    static void burn(int rounds) {
+        long x = rounds;
+
+        for (int i = 0; i < rounds; i++)
+            x = x * 6364136223846793005L + (x >>> 17);
+        sink = x;
+    }
+
+    static void contend() {
+        synchronized (LOCK) {
+            burn(100_000);
+        }
+    }
+
+    static void allocate() {
+        for (int i = 0; i < 40; i++)
+            kept = new byte[20_000];
+    }
+
+    static void nap() throws Exception {
+        Thread.sleep(1);
+    }
+
+    static void work() throws Exception {
+        burn(300_000);
+        contend();
+        allocate();
+        nap();
+        new Deflater().end();
+    }
+
+    static void a() throws Exception {
+        work();
+    }
+
+    static void b() throws Exception {
+        work();
+    }
+
+    static void outside() throws Exception {
+        work();
+    }
+
+    interface Handler {
+        void handle() throws Exception;
+    }
+
+    static String hex(char first, int digits) {
+        StringBuilder s = new StringBuilder().append(first);
+
+        while (s.length() < digits)
+            s.append(Character.forDigit(ThreadLocalRandom.current().nextInt(16), 16));
+        return s.toString();
+    }
+
+    /** A root span, which has its name late, and one in it. */
+    static void request(char which, Handler handler) throws Exception {
+        String trace = hex(which, 32);
+        SdkSpan root = new SdkSpan(new AutoValue_ImmutableSpanContext(trace, hex('1', 16)), "GET");
+        SdkSpan inner = new SdkSpan(new AutoValue_ImmutableSpanContext(trace, hex('2', 16)), "handle");
+
+        ThreadLocalContextStorage.attach(new ArrayBasedContext("current", inner, "root", root));
+        root.rename("GET /" + which);
+        handler.handle();
+        ThreadLocalContextStorage.attach(new ArrayBasedContext());
+    }
+
+    static void serve() {
+        try {
+            for (;;) {
+                request('a', Requests::a);
+                outside();
+                request('b', Requests::b);
+            }
+        } catch (Exception e) {
+            e.printStackTrace();
+        }
+    }
+
+    static Thread start(boolean virtual) throws Exception {
+        Runnable serve = Requests::serve; // JDK 8 has no virtual threads
+
+        if (virtual)
+            return (Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, serve);
+        Thread thread = new Thread(serve);
+        thread.start();
+        return thread;
+    }
+
+    public static void main(String[] args) throws Exception {
+        Thread last = null;
+
+        for (int i = Integer.parseInt(args[0]); i > 0; i--)
+            last = start(args.length > 1);
+        System.out.println("started");
+        last.join();
+    }
+}

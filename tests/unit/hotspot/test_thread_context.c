@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hotspot/thread_context.c: the steps to a thread's request, in a heap as it should be and in heaps
+ * that are not. */
+#include "hotspot/vm.h"
+#include "unwind/context_path.h"
+
+#include "suite.h"
+
+#include <errno.h>
+
+#define HEAP 0x10000u
+#define HEAP_BYTES 65536u
+/* Objects have their class word at 8, and an array its length at 12 and elements from 16 on. */
+enum place { /* bytes into the heap */
+             THREAD = 0x100,
+             JAVA_THREAD = 0x200,
+             LOCALS = 0x300,
+             TABLE = 0x400,
+             ENTRY = 0x500,
+             KEY = 0x600,
+             CONTEXT = 0x700,
+             ENTRIES = 0x800,
+             OTHER = 0x900,
+             SPAN = 0xa00,
+             NAME = 0xb00,
+             CHARACTERS = 0xc00,
+             MAP = 0xd00,
+             BUCKETS = 0xe00,
+             NODE = 0xf00,
+             TRACE = 0x1000,
+             ROW = 0x1100,
+};
+enum { CLASS_CONTEXT = 11, CLASS_SPAN = 12, CLASS_OTHER = 13, HASH = 0x61c88647 };
+
+static uint8_t bytes[HEAP_BYTES];
+static unsigned reads;
+static struct hotspot_vm vm;
+static struct unwind_process process;
+static struct context_path path;
+static struct sample_context found;
+
+static ssize_t read_heap(void *cookie, uint64_t address, void *buf, size_t n)
+{
+    (void)cookie;
+    reads++;
+    if (address < HEAP || address - HEAP >= HEAP_BYTES)
+        return -EIO;
+    n = MIN(n, HEAP_BYTES - (size_t)(address - HEAP));
+    memcpy(buf, bytes + (address - HEAP), n);
+    return (ssize_t)n;
+}
+
+static void put(unsigned at, uint32_t value)
+{
+    memcpy(bytes + at, &value, sizeof(value));
+}
+
+static void put_ref(unsigned at, unsigned object)
+{
+    put(at, HEAP + object);
+}
+
+static void put_array(unsigned at, uint32_t length)
+{
+    put(at + 12, length);
+}
+
+static void put_text(unsigned at, unsigned characters, const char *text)
+{
+    put_ref(at + 12, characters);
+    bytes[at + 16] = 0; /* Latin-1 */
+    put_array(characters, (uint32_t)strlen(text));
+    memcpy(bytes + characters + 16, text, strlen(text));
+}
+
+static void setup(void)
+{
+    memset(bytes, 0, sizeof(bytes));
+    reads = 0;
+    memset(&vm, 0, sizeof(vm));
+    ck_assert_int_eq(memory_init(&vm.memory, read_heap, NULL, MEMORY_LINES), 0);
+    process.vm.locks =
+        (struct unwind_locks){ .thread_object = 8, .klass = 8, .klass_bytes = 4, .oop_bytes = 4 };
+    path = (struct context_path){
+        .step_count = 6,
+        .ids = CONTEXT_IDS_WORDS,
+        .thread_locals = 12,
+        .table = 12,
+        .referent = 12,
+        .entry_value = 16,
+        .hash = 12,
+        .array_length = 12,
+        .array_base = 16,
+        .bytes_base = 16,
+        .string_value = 12,
+        .string_coder = 16,
+        .map_table = 12,
+        .node_hash = 12,
+        .node_value = 16,
+        .node_next = 20,
+        .steps = { { .op = CONTEXT_THREAD_LOCAL, .to = 0, .key = HASH },
+                   { .op = CONTEXT_CLASS, .from = 0, .key = CLASS_CONTEXT },
+                   { .op = CONTEXT_REF, .to = 1, .from = 0, .offset = 12 },
+                   { .op = CONTEXT_NTH, .to = 2, .from = 1, .offset = 1, .key = CLASS_SPAN },
+                   { .op = CONTEXT_REF, .to = 3, .from = 2, .offset = 12 },
+                   { .op = CONTEXT_TEXT, .from = 3, .key = CONTEXT_NAME } }
+    };
+    put_ref(THREAD + 8, JAVA_THREAD); /* a word of eight bytes */
+    put_ref(JAVA_THREAD + 12, LOCALS);
+    put_ref(LOCALS + 12, TABLE);
+    put_array(TABLE, 16);
+    put_ref(TABLE + 16 + 4 * (HASH & 15), ENTRY);
+    put_ref(ENTRY + 12, KEY);
+    put_ref(ENTRY + 16, CONTEXT);
+    put(KEY + 12, HASH);
+    put(CONTEXT + 8, CLASS_CONTEXT);
+    put_ref(CONTEXT + 12, ENTRIES);
+    put_array(ENTRIES, 6);
+    put_ref(ENTRIES + 16 + 4 * 1, OTHER);
+    put_ref(ENTRIES + 16 + 4 * 3, OTHER);
+    put_ref(ENTRIES + 16 + 4 * 5, SPAN);
+    put(OTHER + 8, CLASS_OTHER);
+    put(SPAN + 8, CLASS_SPAN);
+    put_ref(SPAN + 12, NAME);
+    put_text(NAME, CHARACTERS, "GET /a");
+}
+
+static void teardown(void)
+{
+    memory_deinit(&vm.memory);
+}
+
+static void walk(void)
+{
+    ck_assert(context_path_valid(&path));
+    memory_begin(&vm.memory);
+    vm_context(&vm, &path, &process, HEAP + THREAD, &found);
+}
+
+static void check_name(const char *name)
+{
+    walk();
+    ck_assert_uint_eq(found.bytes[CONTEXT_NAME], strlen(name));
+    ck_assert_mem_eq(found.name, name, strlen(name));
+}
+
+START_TEST(reads_a_name)
+{
+    check_name("GET /a");
+    /* The last of its class stands for those behind it; the first is number 0. */
+    put_ref(ENTRIES + 16 + 4 * 1, SPAN);
+    check_name("GET /a");
+    path.steps[3].offset = 0;
+    check_name("GET /a");
+}
+END_TEST
+
+START_TEST(ids_make_a_request)
+{
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_NO_REQUEST); /* a name alone is none */
+    path.steps[6] = (struct context_step){
+        .op = CONTEXT_WORD, .from = 2, .offset = 16, .key = CONTEXT_TRACE_WORD + 1
+    };
+    path.steps[7] = (struct context_step){
+        .op = CONTEXT_WORD, .from = 2, .offset = 24, .key = CONTEXT_SPAN_WORD
+    };
+    path.step_count = 8;
+    put(SPAN + 16, 7);
+    put(SPAN + 24, 9);
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_NAMED);
+    ck_assert_uint_eq(found.id[CONTEXT_TRACE_WORD + 1], 7);
+    ck_assert_uint_eq(found.id[CONTEXT_SPAN_WORD], 9);
+    put_ref(SPAN + 12, 0);
+    put(SPAN + 12, 0);
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_NO_REQUEST); /* the path ends before its ids */
+}
+END_TEST
+
+START_TEST(finds_a_key_of_a_map)
+{
+    path.steps[3] =
+        (struct context_step){ .op = CONTEXT_MAP, .to = 3, .from = 1, .key = 0x12340001 };
+    path.steps[4] = (struct context_step){ .op = CONTEXT_TEXT, .from = 3, .key = CONTEXT_NAME };
+    path.steps[5] = (struct context_step){ 0 };
+    path.step_count = 5;
+    put_ref(CONTEXT + 12, MAP);
+    put_ref(MAP + 12, BUCKETS);
+    put_array(BUCKETS, 16);
+    put_ref(BUCKETS + 16 + 4 * ((0x12340001u ^ 0x1234u) & 15), ROW);
+    put(ROW + 12, 1);
+    put_ref(ROW + 20, NODE);
+    put(NODE + 12, 0x12340001u ^ 0x1234u);
+    put_ref(NODE + 16, NAME);
+    check_name("GET /a");
+    put_ref(ROW + 20, ROW); /* a circle */
+    check_name("");
+}
+END_TEST
+
+/* A word somewhere that makes the heap another. */
+static const struct {
+    unsigned at;
+    uint32_t value;
+    enum context_state state;
+} HOSTILE[] = {
+    { THREAD + 8, 0, CONTEXT_NO_REQUEST },
+    { THREAD + 8, 0x1000, CONTEXT_UNREADABLE }, /* nothing is there */
+    { THREAD + 12, 0xffffffff, CONTEXT_UNREADABLE },
+    { JAVA_THREAD + 12, 0xfffffff0, CONTEXT_UNREADABLE },
+    { LOCALS + 12, 0, CONTEXT_NO_REQUEST },
+    { TABLE + 12, 0, CONTEXT_NO_REQUEST },
+    { TABLE + 12, 17, CONTEXT_UNREADABLE }, /* its length is no power of two */
+    { TABLE + 12, 1 << 17, CONTEXT_UNREADABLE },
+    { TABLE + 12, 0xffffffff, CONTEXT_UNREADABLE },
+    { KEY + 12, 5, CONTEXT_NO_REQUEST },
+    { ENTRY + 12, 0xfffffff0, CONTEXT_UNREADABLE },
+    { CONTEXT + 8, CLASS_OTHER, CONTEXT_NO_REQUEST },
+    { ENTRIES + 12, 0xffffffff, CONTEXT_UNREADABLE },
+    { ENTRIES + 12, 2, CONTEXT_NO_REQUEST },
+    { ENTRIES + 16 + 4 * 5, 0xfffffff0, CONTEXT_UNREADABLE },
+    { NAME + 12, 0xfffffff0, CONTEXT_UNREADABLE },
+};
+
+START_TEST(ends_in_hostile_memory)
+{
+    put(HOSTILE[_i].at, HOSTILE[_i].value);
+    walk();
+    ck_assert_uint_eq(found.state, HOSTILE[_i].state);
+    ck_assert_uint_eq(found.bytes[CONTEXT_NAME], 0);
+}
+END_TEST
+
+/* What a name may say of its length; negative ones are large. */
+static const struct {
+    uint32_t length;
+    unsigned bytes;
+} LENGTHS[] = { { 0, 0 },
+                { 1, 1 },
+                { 127, 127 },
+                { 128, 128 },
+                { 129, CONTEXT_NAME_BYTES },
+                { 0x7fffffff, CONTEXT_NAME_BYTES },
+                { 0xffffffff, CONTEXT_NAME_BYTES } };
+
+START_TEST(no_text_is_longer_than_its_room)
+{
+    put_array(CHARACTERS, LENGTHS[_i].length);
+    walk();
+    ck_assert_uint_eq(found.bytes[CONTEXT_NAME], LENGTHS[_i].bytes);
+}
+END_TEST
+
+START_TEST(needs_a_thread)
+{
+    vm_context(&vm, &path, &process, 0, &found);
+    ck_assert_uint_eq(found.state, CONTEXT_UNREADABLE);
+    ck_assert_uint_eq(reads, 0);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("thread_context");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, reads_a_name);
+    tcase_add_test(tc, ids_make_a_request);
+    tcase_add_test(tc, finds_a_key_of_a_map);
+    tcase_add_loop_test(tc, ends_in_hostile_memory, 0, ARRAY_SIZE(HOSTILE));
+    tcase_add_loop_test(tc, no_text_is_longer_than_its_room, 0, ARRAY_SIZE(LENGTHS));
+    tcase_add_test(tc, needs_a_thread);
+    return suite_run_case("thread_context", tc);
+}
