@@ -206,6 +206,20 @@ static int read_begin(struct plan *p, struct error *err)
     return 0;
 }
 
+/* Leaves out the time before the recorder's first minute: nothing shorter than an hour may be kept
+ * of it, whose samples are all of later minutes. */
+static int skip_to_first_minute(struct plan *p, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r = store_prepare(p->h->store, "SELECT min(start_ns) FROM minutes", &stmt, err);
+
+    if (r < 0)
+        return r;
+    if (sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
+        p->from_ns = MAX(p->from_ns, history_floor((uint64_t)sqlite3_column_int64(stmt, 0), 0));
+    return 0;
+}
+
 /* Call with the lock held. */
 static int plan_make(struct plan *p, struct error *err)
 {
@@ -220,8 +234,9 @@ static int plan_make(struct plan *p, struct error *err)
     clipped.to_ns = MIN(p->q->to_ns, p->reach->newest_ns);
     p->from_ns = history_floor(clipped.from_ns, 0);
     p->to_ns = history_floor(clipped.to_ns + HISTORY_MINUTE_NS - 1, 0);
-    if (p->from_ns >= p->to_ns)
-        return 0;
+    r = skip_to_first_minute(p, err);
+    if (r < 0 || p->from_ns >= p->to_ns)
+        return r;
     r = image_list_read(p->h, &clipped, &p->images, err);
     p->reach->texts_left_out = p->images.texts_left_out;
     if (r == 0)

@@ -107,21 +107,27 @@ START_TEST(test_no_time_drops_nothing)
 }
 END_TEST
 
-/* A part of an hour in which the recorder ran for its last 7 minutes says no more than that. */
+/* An hour in which the recorder ran for its last 7 minutes is told by these, from wherever it is
+ * asked for. */
 START_TEST(test_a_part_that_began_late)
 {
     struct history *h = open_history(1 << 30, 86400 * 10);
     uint64_t began_ns = T0 + 53 * HISTORY_MINUTE_NS;
-    struct read_sums sums = { 0 };
+    struct read_sums sums = { 0 }, later = { 0 };
     struct history_reach reach;
 
     put_minutes(h, began_ns, 7);
     ck_assert_int_eq(history_roll(h, T0 + 61 * HISTORY_MINUTE_NS, NULL), 0);
     reach = read_range(h, 0, UINT64_MAX, 0, &sums);
     ck_assert_uint_eq(reach.from_ns, began_ns);
-    ck_assert_uint_eq(reach.resolution_ns, 60 * HISTORY_MINUTE_NS);
+    ck_assert_uint_eq(reach.resolution_ns, HISTORY_MINUTE_NS);
     ck_assert_uint_eq(sums.first, began_ns);
     ck_assert_uint_eq(sums.count[0], 7 * CPU_A_MINUTE);
+    reach = read_range(h, T0 + 51 * HISTORY_MINUTE_NS, UINT64_MAX, HISTORY_MINUTE_NS, &later);
+    ck_assert_uint_eq(reach.from_ns, began_ns);
+    ck_assert_uint_eq(reach.resolution_ns, HISTORY_MINUTE_NS);
+    ck_assert_uint_eq(later.first, began_ns);
+    ck_assert_uint_eq(later.count[0], 7 * CPU_A_MINUTE);
     history_close(h);
 }
 END_TEST
