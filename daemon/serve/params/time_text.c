@@ -6,7 +6,7 @@
 #include <time.h>
 
 /* "60s" as nanoseconds. */
-static bool take_ago(struct span text, uint64_t *ret_ns)
+static bool take_part(struct span text, uint64_t *ret_ns)
 {
     static const struct {
         char unit;
@@ -26,6 +26,35 @@ static bool take_ago(struct span text, uint64_t *ret_ns)
         return true;
     }
     return false;
+}
+
+static bool is_unit(char c)
+{
+    return c && strchr("smhd", c);
+}
+
+/* "60s" and "1h50m", whose parts get shorter, as nanoseconds. */
+static bool take_ago(struct span text, uint64_t *ret_ns)
+{
+    uint64_t sum = 0, v;
+    char unit, last = '\0';
+
+    for (size_t n = 0; text.n; n = 0) {
+        while (n < text.n && !is_unit(text.p[n]))
+            n++;
+        if (n == text.n)
+            return false;
+        unit = text.p[n];
+        if (last && strchr("smhd", unit) >= strchr("smhd", last))
+            return false;
+        if (!take_part((struct span){ text.p, n + 1 }, &v) || v > INT64_MAX - sum)
+            return false;
+        sum += v;
+        last = unit;
+        text = span_from(text, n + 1);
+    }
+    *ret_ns = sum;
+    return last;
 }
 
 /* Exactly @n digits. */
