@@ -71,7 +71,8 @@ describe("journeys", { concurrency: 4 }, () => {
         await graphShown(page);
         await page.evaluate(() => { location.hash = "#/"; });
         await page.locator(".ended").getByRole("link", { name: "Old" }).click(); // its pid is another's now
-        await page.locator(".jvm-facts", { hasText: "Ended" }).waitFor();
+        await page.locator(".jvm-facts", { hasText: "Last seen" }).waitFor(); // of its end the minute is known
+        assert.match((await textOf(page, ".jvm-facts")).replaceAll("\u00a0", " "), /^Last seen (\d{4}-\d\d-\d\d )?\d\d:\d\d, 2 h ago.*ran for about 2 h$/);
         assert.match(await textOf(page, ".crumbs"), /Old/);
         await close(page);
     });

@@ -432,7 +432,7 @@ journey("flamed started anew while open, and a JVM that dies while watched", asy
     await page.locator(".banner").waitFor({ state: "hidden" });
     await graphShown(page);
     shift.kill("SIGKILL");
-    await page.locator(".banner, .jvm-facts", { hasText: /^(This JVM has ended|Ended \d)/ }).waitFor(); // the second: the history has it
+    await page.locator(".banner, .jvm-facts", { hasText: /^(This JVM has ended|(Ended|Last seen) \d)/ }).waitFor(); // the second: the history has it
     assert.ok(await page.locator(".panel").isVisible());
     await page.keyboard.press("1");
     await page.locator(".jvms .jvm-link").first().waitFor();

@@ -2,10 +2,10 @@
 // JVMs that have ended, below those that run: each opens its last minute.
 
 import { element } from "../shared/dom.js";
-import { formatAgo, formatCount, formatMoment, plural } from "../shared/format.js";
+import { formatAgo, formatCount, plural } from "../shared/format.js";
 import { shortMain } from "../shared/names.js";
 import { button } from "./notice.js";
-import { lastMinuteOf } from "./past.js";
+import { endText, lastMinuteOf, runText } from "./past.js";
 import { formatRoute } from "./route.js";
 import { compileSearch } from "../shared/search.js";
 
@@ -61,14 +61,14 @@ export class EndedTable {
     }
 
     row(one) {
-        const { main, service, version, jdk, pid, start, last, how } = one;
+        const { main, service, version, jdk, pid, last, how } = one;
         const short = shortMain(main);
 
         return element("tr", {}, element("td", { class: "col-main", title: main }, element("a", { class: "jvm-link", href: pastHref(one) }, short),
             service && service !== short ? element("span", { class: "pack" }, [service, version].filter(Boolean).join(" ")) : null),
         element("td", { class: "col-how", title: how }, how || "–"),
-        element("td", { class: "num", title: formatMoment(last) }, `${formatAgo(last)} ago`),
-        element("td", { class: "num" }, Number.isNaN(start) ? "–" : formatAgo(start, last)),
+        element("td", { class: "num", title: endText(one) }, `${formatAgo(last)} ago`),
+        element("td", { class: "num" }, runText(one) || "–"),
         element("td", { class: "col-jdk", title: jdk }, jdk.split(/[+-]/)[0] || "–"), element("td", { class: "num" }, String(pid)));
     }
 }

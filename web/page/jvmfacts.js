@@ -3,10 +3,10 @@
 
 import { getJson, isAbort, repeat } from "./api.js";
 import { element } from "../shared/dom.js";
-import { formatAgo, formatBytes, formatCount, formatMoment, formatShare } from "../shared/format.js";
+import { formatAgo, formatBytes, formatCount, formatShare } from "../shared/format.js";
 import { isProfilable, isSameJvm, mainOf, placeOf, shortVersion } from "./node.js";
 import { formatRoute } from "./route.js";
-import { loadPast, pastOf } from "./past.js";
+import { endText, loadPast, pastOf, runText } from "./past.js";
 
 const FACTS_SECONDS = 2;
 const PAST_MS = 10000;
@@ -91,11 +91,11 @@ export class JvmFacts {
     }
 
     showPast() {
-        const { pid, last, start, jdk, service, version, how } = this.past;
+        const { pid, last, jdk, service, version, how } = this.past, ran = runText(this.past);
         const facts = [`PID ${pid}`, [service, version].filter(Boolean).join(" "), jdk && `JDK ${shortVersion(jdk)}`,
-            Number.isNaN(start) ? "" : `ran for ${formatAgo(start, last)}`];
+            ran && `ran for ${ran}`];
 
-        this.root.replaceChildren(element("span", { class: "bad" }, `Ended ${formatMoment(last)}, ${formatAgo(last)} ago`),
+        this.root.replaceChildren(element("span", { class: "bad" }, `${endText(this.past)}, ${formatAgo(last)} ago`),
             ...facts.filter(Boolean).map((fact) => element("span", {}, fact)), ...how ? [element("span", { class: "how" }, how)] : []);
         this.root.title = how;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // JVMs that have ended, as far as the history and the signals reach, and how they ended.
 
+import { formatAgo, formatMoment } from "../shared/format.js";
 import { getJson, isAbort } from "./api.js";
 
 const LAST_MINUTE_MS = 60000;
@@ -18,7 +19,8 @@ function openEnds({ signals }) {
         ({ pid, service: service || "", since: timeOrNaN(since), sentence }));
 }
 
-// [{pid, main, service, version, jdk, start, last, how}], who ended last first; times in ms since 1970, start NaN: not known.
+// [{pid, main, service, version, jdk, start, last, isExact, how}], who ended last first; times in ms since 1970, start NaN: not
+// known. isExact: @last is the end itself, not that of the last minute.
 // @services, @signals: answers of /api/v1/services and /api/v1/signals. The first has minutes: of an end
 // it has the end of its minute, once that is written.
 export function openPast({ services }, signals, now = Date.now()) {
@@ -28,7 +30,7 @@ export function openPast({ services }, signals, now = Date.now()) {
         start && Math.abs(Date.parse(jvm.start_time) - Date.parse(start)) < START_NEAR_MS);
     const list = services.flatMap(({ name, ended }) => ended.filter((one) => !runs(one)).map((one) => ({
         pid: one.pid, main: one.main || "(unnamed)", service: name, version: one.version || "", jdk: one.java_version || "",
-        start: timeOrNaN(one.start_time), last: Math.min(timeOrNaN(one.last_seen), now), how: "",
+        start: timeOrNaN(one.start_time), last: Math.min(timeOrNaN(one.last_seen), now), isExact: false, how: "",
     })));
 
     for (const one of list) {
@@ -38,11 +40,22 @@ export function openPast({ services }, signals, now = Date.now()) {
             continue;
         one.how = end.sentence;
         one.last = end.since;
+        one.isExact = true;
         ends.splice(ends.indexOf(end), 1);
     }
     for (const { pid, service, since, sentence } of ends)
-        list.push({ pid, main: service || "(unnamed)", service, version: "", jdk: "", start: NaN, last: since, how: sentence });
+        list.push({ pid, main: service || "(unnamed)", service, version: "", jdk: "", start: NaN, last: since, isExact: true, how: sentence });
     return list.sort((a, b) => b.last - a.last || a.pid - b.pid);
+}
+
+// "Ended 14:03:07", or "Last seen 14:03" where only the minute is known.
+export function endText({ last, isExact }) {
+    return isExact ? `Ended ${formatMoment(last)}` : `Last seen ${formatMoment(last).replace(/:\d\d$/, "")}`;
+}
+
+// How long it ran; "": not known.
+export function runText({ start, last, isExact }) {
+    return Number.isNaN(start) ? "" : `${isExact ? "" : "about "}${formatAgo(start, last)}`;
 }
 
 // The last one with that pid that had begun at @at, ms since 1970; undefined: none.
