@@ -290,7 +290,7 @@ static int finish_warnings(struct profile *p, struct record *r)
     if (p->truncated_by[UNWIND_END_THREAD])
         record_warn(
             r,
-            "%llu of %llu samples are of virtual threads that have waited since they began: "
+            "%llu of %llu " RECORD_COUNTED_TEXT
             "their older frames lie in the heap, and could not be read there. [...] stands for "
             "them, and they count as truncated",
             (unsigned long long)p->truncated_by[UNWIND_END_THREAD], (unsigned long long)p->total);

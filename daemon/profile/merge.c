@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Several profiles into one: their names meet in a fresh frame table, their samples in a fresh
  * record. */
-#include "profile/profile.h"
+#include "profile/record_impl.h"
 
 #include "base/cleanup.h"
 
@@ -303,8 +303,10 @@ int merger_add(struct merger *m, const struct profile *p)
     }
     if (r == 0)
         r = merge_moments(m);
-    for (size_t i = 0; i < p->warning_count && r == 0; i++)
-        record_warn(m->record, "%s", p->warnings[i]);
+    for (size_t i = 0; i < p->warning_count && r == 0; i++) {
+        if (!strstr(p->warnings[i], RECORD_COUNTED_TEXT)) /* of samples that are not wanted, too */
+            record_warn(m->record, "%s", p->warnings[i]);
+    }
     m->frames = m->threads = m->contexts = NULL;
     m->p = NULL;
     return r == -ENOSPC ? -ENOMEM : r;

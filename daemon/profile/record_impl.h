@@ -22,6 +22,9 @@ struct record_node {
     uint32_t parent, frame;
 };
 
+/* In what record_finish() says of stacks that it has counted: merged profiles say it of theirs. */
+#define RECORD_COUNTED_TEXT "samples are of virtual threads that have waited since they began: "
+
 struct record {
     const struct frame_table *table; /* borrowed */
     struct id_table nodes;           /* struct record_node; 0 is the root */

@@ -2,8 +2,11 @@
 /* What a profile says of itself: that its samples are few, or those of several processes. */
 #include "base/text.h"
 #include "profile/view.h"
+#include "unwind/unwind.h"
 
 #include "tests/unit/store/store_fixture.h"
+
+static int32_t cut_pid; /* of its samples frozen frames are not known; 0: of none */
 
 /* A profile of @n samples of @event, shared by @pids processes called @name in turns. Each process
  * of an odd number has replaced its image once. */
@@ -31,6 +34,8 @@ static struct profile *sampled_of(const struct profile_event *event, unsigned n,
         ck_assert_int_eq(record_process(r, &process, &thread.process), 0);
         ck_assert_int_eq(record_thread(r, &thread, &id), 0);
         s.thread = id;
+        if (process.host_pid == cut_pid)
+            s.flags = PROFILE_SAMPLE_FROZEN | UNWIND_END_THREAD << PROFILE_SAMPLE_END_SHIFT;
         ck_assert_int_eq(record_sample(r, &s, &leaf, 1), 0);
     }
     ck_assert_int_eq(record_finish(r, &meta, &p), 0);
@@ -136,6 +141,39 @@ START_TEST(no_more_warnings_than_there_is_room_for)
 }
 END_TEST
 
+static bool wants_first(void *cookie, const struct profile *p,
+                        const struct profile_process *process)
+{
+    (void)cookie;
+    (void)p;
+    return process->host_pid == 100;
+}
+
+/* Of two processes, one has a cut stack: what is taken of the other one does not tell that. */
+START_TEST(cut_stacks_are_told_of_what_is_taken)
+{
+    struct profile meta = { .events = { FEW[0].event }, .event_count = 1, .end_ns = NSEC_PER_SEC };
+    struct profile_slice first = { .to_ns = UINT64_MAX, .wants = wants_first },
+                         all = { .to_ns = UINT64_MAX };
+    struct profile *p, *part = NULL, *whole = NULL;
+
+    cut_pid = 101;
+    p = sampled(&FEW[0].event, 200, 2);
+    cut_pid = 0;
+    ck_assert_uint_eq(p->warning_count, 1);
+    ck_assert_ptr_nonnull(strstr(p->warnings[0], "100 of 200 samples are of virtual threads"));
+    ck_assert_int_eq(profile_merge(&p, 1, &first, &meta, &part), 0);
+    ck_assert_uint_eq(part->total, 100);
+    ck_assert_uint_eq(part->warning_count, 0);
+    ck_assert_int_eq(profile_merge((struct profile *[]){ p, p }, 2, &all, &meta, &whole), 0);
+    ck_assert_uint_eq(whole->warning_count, 1);
+    ck_assert_ptr_nonnull(strstr(whole->warnings[0], "200 of 400 samples are of virtual threads"));
+    profile_unref(whole);
+    profile_unref(part);
+    profile_unref(p);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("warnings");
@@ -143,6 +181,7 @@ int main(void)
     tcase_add_loop_test(tc, few_samples_are_told, 0, ARRAY_SIZE(FEW));
     tcase_add_loop_test(tc, several_processes_are_told, 0, 3);
     tcase_add_test(tc, a_long_name_is_cut_between_characters);
+    tcase_add_test(tc, cut_stacks_are_told_of_what_is_taken);
     tcase_add_test(tc, no_more_warnings_than_there_is_room_for);
     return suite_run_case("warnings", tc);
 }
