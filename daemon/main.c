@@ -313,7 +313,8 @@ static void allow_open_files(void)
         log_warn("flamed may open %llu files at once, which is enough for about %llu JVMs: raise "
                  "its hard limit of open files (ulimit -Hn)",
                  (unsigned long long)files,
-                 (unsigned long long)(files - MIN(files, FILES_FOR_ITSELF)) / FILES_OF_A_JVM);
+                 (unsigned long long)(files - MIN(files, (uint64_t)FILES_FOR_ITSELF)) /
+                     FILES_OF_A_JVM);
 }
 
 int main(int argc, char **argv)
