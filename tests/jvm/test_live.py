@@ -229,7 +229,7 @@ class Live(Base):
 
     def test_refusals(self):
         for parameters, status, words in (
-                ({"pid": os.getpid(), "event": "live"}, 409, "event=live is for JVMs, and what is selected is none"),
+                ({"pid": os.getpid(), "event": "live"}, 409, "event=live is for JVMs, and what is selected is no JVM"),
                 ({"pid": os.getpid(), "event": "live", "source": "probe"}, 400, "by an agent in the JVM"),
                 ({"pid": os.getpid(), "event": "live", "hz": 99}, 400, "has no rate")):
             answer = self.daemon.get("/profile", seconds=0.1, **parameters)

@@ -103,8 +103,8 @@ class Threads(jvm.WithClasses):
     def test_17(self):
         """Without virtual threads. The text is in the form of jstack."""
         pid = self.start(17, "Wall")
-        text = proc.wait_until(lambda: (t := self.daemon.get(f"/api/v1/jvms/{pid}/threads", format="text").text).count("at Wall.") > 2 and t,
-                               20, "its threads have begun")
+        text = proc.wait_until(lambda: (t := self.daemon.get(f"/api/v1/jvms/{pid}/threads", format="text").text).count("at Wall.") > 2 and
+                               "at Wall.reads(" in t and '"sleeps-0"' in t and t, 20, "its threads have begun")
         self.assertRegex(text, r'(?m)^"sleeps-0" #\d+ daemon \[\d+\] nid=\d+ waiting on condition$')
         self.assertRegex(text, r"(?m)^\tat Wall\.reads\(Wall\.java:\d+\)$")
         self.assertIn("   java.lang.Thread.State: TIMED_WAITING\n", text)

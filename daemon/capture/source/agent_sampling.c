@@ -35,7 +35,7 @@ static size_t selected_jvms(const struct capture *c, struct process *ret[AGENT_J
         error_parameter(err, parameter, -EINVAL, "%s is for %d JVMs at most, and %zu are selected",
                         what, AGENT_JVMS_MAX, count);
     else
-        error_parameter(err, parameter, -EINVAL, "%s is for JVMs, and what is selected is none",
+        error_parameter(err, parameter, -EINVAL, "%s is for JVMs, and what is selected is no JVM",
                         what);
     error_remedy(err, "choose them by pid=, or " REMEDY_PROBE);
     return 0;

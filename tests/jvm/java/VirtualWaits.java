@@ -6,13 +6,17 @@ import java.net.Socket;
 import java.util.Random;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.ReentrantLock;
 
 /** VirtualWaits PER_SITE: so many virtual threads at each of five sites, which wait for some ms again and again. For each line of
- * input it prints how long each site has waited so far, by its own clock. */
+ * input it prints how long each site has waited so far, by its own clock. A wait that goes on counts, too: a thread that finds
+ * no processor may lose its lock to the other one for seconds. */
 public class VirtualWaits {
     static final String[] SITES = {"siteSleep", "siteLock", "siteMonitor", "siteQueue", "siteSocket"};
     static final AtomicLong[] WAITED = new AtomicLong[SITES.length];
+    static final int THREADS_MAX = 10000;
+    static final AtomicLongArray BEGUN = new AtomicLongArray(SITES.length * THREADS_MAX); // 0: does not wait
     static volatile long sink;
 
     static void siteSleep(Random random) throws Exception {
@@ -59,12 +63,25 @@ public class VirtualWaits {
     static void loop(int site, int number, Wait wait) throws Exception {
         ManyThreads.start(true, SITES[site] + "-" + number, () -> {
             Random random = new Random(site * 1000L + number);
+            int slot = site * THREADS_MAX + number;
             for (long x = number;; sink = x) {
                 x = work(x);
                 long begun = System.nanoTime();
-                WAITED[site].addAndGet(wait.run(random) - begun);
+                BEGUN.set(slot, begun);
+                long got = wait.run(random);
+                BEGUN.set(slot, 0);
+                WAITED[site].addAndGet(got - begun);
             }
         });
+    }
+
+    static long unfinished(int site) {
+        long now = System.nanoTime(), sum = 0;
+        for (int i = 0; i < THREADS_MAX; i++) {
+            long begun = BEGUN.get(site * THREADS_MAX + i);
+            sum += begun == 0 ? 0 : now - begun;
+        }
+        return sum;
     }
 
     static long over(ManyThreads.Site site) throws Exception {
@@ -123,7 +140,7 @@ public class VirtualWaits {
         while (System.in.read() >= 0) {
             StringBuilder line = new StringBuilder();
             for (int i = 0; i < SITES.length; i++)
-                line.append(SITES[i]).append(' ').append(WAITED[i].get()).append(' ');
+                line.append(SITES[i]).append(' ').append(WAITED[i].get() + unfinished(i)).append(' ');
             System.out.println(line);
         }
     }
