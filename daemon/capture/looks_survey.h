@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the threads of a JVM wait for now, of what passes over them have found. Thread: the
- * engine's. */
+/* What the threads of a JVM wait for now, as the recorder's last looks at them found it. Thread:
+ * the engine's. */
 #pragma once
 
 #include "capture/looks.h"
