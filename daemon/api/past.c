@@ -300,10 +300,11 @@ static int take_recorded(struct api *api, struct past *p, const struct time_rang
 
     if (!past_is_recorded(event))
         return 0;
-    r = past_boundary(api, range->from_ns, &since_ns, err);
+    r = past_boundary(api, range->from_ns, &since_ns, &p->flight.minute_ns, err);
     if (r < 0)
         return r;
-    if (range->from_ns < since_ns && since_ns != UINT64_MAX)
+    p->flight.whole = range->from_ns < since_ns && since_ns != UINT64_MAX;
+    if (p->flight.whole)
         p->flight.from_ns = past_to_monotonic(since_ns);
     r = past_recorded(api, &p->filter, event, &p->flight, &p->parts[p->count], err);
     p->count += p->parts[p->count] != NULL;

@@ -191,12 +191,14 @@ static int call_oldest(struct api *api, void *arg)
     return 0;
 }
 
-int past_boundary(struct api *api, uint64_t from_ns, uint64_t *ret, struct error *err)
+int past_boundary(struct api *api, uint64_t from_ns, uint64_t *ret, uint64_t *ret_minute_ns,
+                  struct error *err)
 {
     uint64_t oldest_ns = 0, minute_ns;
     struct history_stats stats;
     int r = api_ask(api, call_oldest, &oldest_ns, err);
 
+    *ret_minute_ns = 0;
     if (r < 0)
         return r;
     *ret = oldest_ns ? oldest_ns + past_realtime_offset_ns() : UINT64_MAX;
@@ -206,7 +208,7 @@ int past_boundary(struct api *api, uint64_t from_ns, uint64_t *ret, struct error
     minute_ns = *ret + HISTORY_MINUTE_NS - 1;
     minute_ns -= minute_ns % HISTORY_MINUTE_NS;
     if (stats.newest_ns >= minute_ns && minute_ns <= clock_realtime_ns()) /* it may have been set */
-        *ret = minute_ns;
+        *ret = *ret_minute_ns = minute_ns;
     return 0;
 }
 

@@ -22,6 +22,8 @@ struct past_filter {
 /* What the recorder has of a time. */
 struct recorded_past {
     uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC */
+    uint64_t minute_ns;      /* slices of earlier minutes are the history's; 0: none */
+    bool whole;              /* samples before from_ns that came late are wanted, too */
     struct profile **parts;  /* owned references; NULL: none */
     size_t count;
     uint64_t oldest_ns, period_ns; /* of the recorder; 0: empty or off */
@@ -57,9 +59,11 @@ int past_recorded(struct api *api, struct past_filter *f, const char *events,
                   struct recorded_past *a, struct profile **ret, struct error *err);
 /* Gets the time (CLOCK_REALTIME) at which the recorder takes over from the history in a range from
  * @from_ns on (CLOCK_REALTIME). It is the recorder's oldest sample if the recorder has the range
- * whole, or the history does not reach so far. Else it is a whole minute, so that no sample counts
- * twice. UINT64_MAX: the recorder is empty. 0 or -errno with @err. */
-int past_boundary(struct api *api, uint64_t from_ns, uint64_t *ret, struct error *err);
+ * whole, or the history does not reach so far. Else it is a whole minute, and *ret_minute_ns is
+ * that minute, not 0: slices cut into earlier ones are the history's. So each sample counts once.
+ * UINT64_MAX: the recorder is empty. 0 or -errno with @err. */
+int past_boundary(struct api *api, uint64_t from_ns, uint64_t *ret, uint64_t *ret_minute_ns,
+                  struct error *err);
 /* Returns whether samples of @image may be wanted. */
 bool past_wants_image(const struct past_filter *f, const struct history_image *image);
 /* Gives what the history has of @events in [@from_ns, @to_ns) (CLOCK_REALTIME), with warnings that

@@ -173,7 +173,9 @@ static int call_recorder(struct api *api, void *arg)
     a->oldest_ns = stats.oldest_ns;
     a->keep_ns = stats.keep_ns;
     a->full = stats.short_ns && clock_monotonic_ns() - stats.short_ns < stats.keep_ns;
-    return recorder_parts(rec, a->from_ns, a->to_ns, &a->parts, &a->count);
+    return recorder_parts(
+        rec, (struct flight_range){ a->whole ? 0 : a->from_ns, a->to_ns, a->minute_ns }, &a->parts,
+        &a->count);
 }
 
 static bool has_waits(const struct profile *p)
@@ -198,7 +200,8 @@ static int add_up(const struct past_filter *f, const struct recorded_past *a, co
                                    .cookie = (void *)(uintptr_t)f,
                                    .of = of,
                                    .as = &as,
-                                   .spans = true };
+                                   .spans = true,
+                                   .whole = a->whole };
     struct profile meta;
     int r;
 

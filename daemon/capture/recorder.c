@@ -81,13 +81,13 @@ void recorder_tick(struct recorder *rec, uint64_t now_ns)
         looks_tick(rec->looks, now_ns);
 }
 
-int recorder_parts(struct recorder *rec, uint64_t from_ns, uint64_t to_ns, struct profile ***ret,
+int recorder_parts(struct recorder *rec, struct flight_range range, struct profile ***ret,
                    size_t *ret_count)
 {
     looks_put(rec->looks);
-    if (to_ns < UINT64_MAX - LOOKED_PUT_NS)
-        to_ns += LOOKED_PUT_NS; /* what waited until then may be put later */
-    return flight_parts(rec->flight, from_ns, to_ns, ret, ret_count);
+    if (range.to_ns < UINT64_MAX - LOOKED_PUT_NS)
+        range.to_ns += LOOKED_PUT_NS; /* what waited until then may be put later */
+    return flight_parts(rec->flight, &range, ret, ret_count);
 }
 
 static void recorded_process(struct recorder *rec, const struct process *p,

@@ -56,8 +56,8 @@ uint32_t recorder_sets(const struct recorder *rec);
 bool recorder_takes(const struct recorder *rec, uint32_t set);
 /* Looks at threads, if it is time for that. @rec may be NULL. */
 void recorder_tick(struct recorder *rec, uint64_t now_ns);
-/* Returns its slices of [@from_ns, @to_ns), as flight_parts(), with all that is known by now. */
-int recorder_parts(struct recorder *rec, uint64_t from_ns, uint64_t to_ns, struct profile ***ret,
+/* Returns its slices of @range, as flight_parts(), with all that is known by now. */
+int recorder_parts(struct recorder *rec, struct flight_range range, struct profile ***ret,
                    size_t *ret_count);
 /* Takes a sample of its set, or of a thread that it looked at. */
 void recorder_sample(struct recorder *rec, struct incoming *in);

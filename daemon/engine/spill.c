@@ -181,11 +181,11 @@ static void spill_queue(struct spill *s, struct minute *m)
 
 static void spill_end(struct spill *s, uint64_t now_ns, uint64_t real_ns)
 {
-    uint64_t took_ns = now_ns - s->begun_ns;
+    uint64_t took_ns = now_ns - s->begun_ns, start_ns = real_ns - MIN(real_ns, took_ns);
     struct minute *m;
     struct flight_stats stats;
 
-    flight_cut(s->flight);
+    flight_cut(s->flight, history_minute_of(start_ns, real_ns));
     flight_stats(s->flight, &stats);
     m = TAKE_PTR(s->now);
     if (!m) {
@@ -196,7 +196,7 @@ static void spill_end(struct spill *s, uint64_t now_ns, uint64_t real_ns)
     }
     discover_each(s->discover, spill_image, m);
     m->m.end_ns = real_ns;
-    m->m.start_ns = real_ns > took_ns ? real_ns - took_ns : 0;
+    m->m.start_ns = start_ns;
     m->m.jump_ns = (int64_t)(m->m.start_ns - s->begun_real_ns);
     m->m.lost += stats.dropped - s->dropped;
     m->m.slices = m->slices;

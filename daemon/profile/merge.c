@@ -140,11 +140,15 @@ static int merge_frame(struct merger *m, uint32_t frame, uint32_t *ret)
  * that it was. False: nothing of it lies there. */
 static bool merge_part(const struct merger *m, struct profile_sample *s)
 {
-    uint64_t waits = MAX(s->count, UINT32_C(1)), took_ns = s->value / waits, from_ns, to_ns;
+    uint64_t waits = MAX(s->count, UINT32_C(1)), took_ns = s->value / waits, to_ns,
+             from_ns = s->time_ns - MIN(took_ns, s->time_ns);
 
+    if (m->slice->whole)
+        s->time_ns = MAX(s->time_ns, m->slice->from_ns);
     if (!m->slice->spans || !PROFILE_SAMPLE_STATE(s->flags))
         return s->time_ns >= m->slice->from_ns && s->time_ns < m->slice->to_ns;
-    from_ns = MAX(s->time_ns - MIN(took_ns, s->time_ns), m->slice->from_ns);
+    if (!m->slice->whole)
+        from_ns = MAX(from_ns, m->slice->from_ns);
     to_ns = MIN(s->time_ns, m->slice->to_ns);
     if (from_ns >= to_ns)
         return false;

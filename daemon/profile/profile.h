@@ -357,6 +357,7 @@ struct profile_slice {
     /* A sample with a state covers the time of its value, up to its own: the part that lies in the
      * slice counts. Else a sample counts by its own time. */
     bool spans;
+    bool whole; /* what is before from_ns counts, too, as of from_ns; pauses do not */
 };
 
 /* Adds the chosen samples of profiles up, one profile after the other, so that only one of them

@@ -21,6 +21,7 @@ struct flight_slice {
     struct profile *profile;   /* of the others: a reference */
     size_t bytes;              /* of the profile */
     uint64_t start_ns, end_ns; /* of its samples */
+    uint64_t minute_ns;        /* of the history; UINT64_MAX: not cut yet */
 };
 
 struct flight {
@@ -121,9 +122,13 @@ void flight_on_finish(struct flight *f, flight_finish_fn fn, void *cookie)
     f->finish_cookie = cookie;
 }
 
-void flight_cut(struct flight *f)
+void flight_cut(struct flight *f, uint64_t minute_ns)
 {
     flight_close_newest(f);
+    for (struct flight_slice *s = f->oldest; s; s = s->newer) {
+        if (s->minute_ns == UINT64_MAX)
+            s->minute_ns = minute_ns;
+    }
 }
 
 static int flight_add_slice(struct flight *f, uint64_t time_ns)
@@ -139,6 +144,7 @@ static int flight_add_slice(struct flight *f, uint64_t time_ns)
         return r;
     }
     s->start_ns = s->end_ns = time_ns;
+    s->minute_ns = UINT64_MAX;
     if (!f->since_ns)
         f->since_ns = time_ns;
     if (f->newest)
@@ -237,7 +243,7 @@ void flight_use_table(struct flight *f, const struct frame_table *table)
     f->table = table;
 }
 
-int flight_parts(struct flight *f, uint64_t from_ns, uint64_t to_ns, struct profile ***ret,
+int flight_parts(struct flight *f, const struct flight_range *range, struct profile ***ret,
                  size_t *ret_count)
 {
     struct profile **parts = calloc(f->stats.slices + 1, sizeof(struct profile *));
@@ -245,7 +251,8 @@ int flight_parts(struct flight *f, uint64_t from_ns, uint64_t to_ns, struct prof
     int r = parts ? 0 : -ENOMEM;
 
     for (struct flight_slice *s = f->oldest; s && r == 0; s = s->newer) {
-        if (s->end_ns < from_ns || s->start_ns >= to_ns)
+        if (s->end_ns < range->from_ns || s->start_ns >= range->to_ns ||
+            s->minute_ns < range->minute_ns)
             continue;
         if (s->record)
             r = slice_finish(f, s, &parts[count]);

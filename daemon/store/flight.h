@@ -20,8 +20,9 @@ struct flight *flight_free(struct flight *f);
  * NULL: nobody does. */
 typedef void (*flight_finish_fn)(void *cookie, struct profile *slice);
 void flight_on_finish(struct flight *f, flight_finish_fn fn, void *cookie);
-/* Finishes the newest slice: samples from here on are of another. */
-void flight_cut(struct flight *f);
+/* Finishes the newest slice: samples from here on are of another. What has finished since the last
+ * cut is of the minute of the history that begins at @minute_ns. */
+void flight_cut(struct flight *f, uint64_t minute_ns);
 
 /* Appends a sample as record_sample() does, with its process and thread in full: s->thread is not
  * looked at. Return: 0 or -errno (counted). */
@@ -34,9 +35,14 @@ int flight_sample(struct flight *f, const struct profile_sample *s,
 int flight_moment(struct flight *f, const struct profile_moment *m,
                   const struct profile_process *process);
 
-/* References to the slices that have samples in [from_ns, to_ns) (CLOCK_MONOTONIC, as are their
- * times), oldest first; the newest as far as it is. The caller frees them. 0 or -ENOMEM. */
-int flight_parts(struct flight *f, uint64_t from_ns, uint64_t to_ns, struct profile ***ret,
+/* Which slices are wanted. */
+struct flight_range {
+    uint64_t from_ns, to_ns; /* those that have samples in [from, to) of CLOCK_MONOTONIC */
+    uint64_t minute_ns;      /* and that were not cut into an earlier minute of the history */
+};
+/* References to the slices of @range, oldest first; the newest as far as it is. The caller frees
+ * them. 0 or -ENOMEM. */
+int flight_parts(struct flight *f, const struct flight_range *range, struct profile ***ret,
                  size_t *ret_count);
 void flight_parts_free(struct profile **parts, size_t count);
 

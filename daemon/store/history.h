@@ -65,6 +65,14 @@ struct history_minute {
     uint64_t lost;   /* samples that the recorder dropped */
     int64_t jump_ns; /* how far the wall clock was set during it; 0: it was not */
 };
+/* Returns the minute of the wall clock that most of [@start_ns, @end_ns) lies in. What was recorded
+ * then is of its part. */
+static inline uint64_t history_minute_of(uint64_t start_ns, uint64_t end_ns)
+{
+    uint64_t middle_ns = start_ns + (end_ns - start_ns) / 2;
+
+    return middle_ns - middle_ns % HISTORY_MINUTE_NS;
+}
 /* Writes a minute whole, or nothing. When this returns 0, it survives a kill -9. */
 int history_put(struct history *h, const struct history_minute *m, struct error *err);
 /* Makes parts of the next tiers of what is complete at @now_ns, and drops what is too old or too

@@ -182,7 +182,7 @@ static int put_groups(struct history *h, const struct minute *minute, uint64_t s
 static int put_minute(struct history *h, const struct history_minute *m, struct minute *minute,
                       struct error *err)
 {
-    uint64_t start_ns = history_floor(m->start_ns + (m->end_ns - m->start_ns) / 2, 0);
+    uint64_t start_ns = history_minute_of(m->start_ns, m->end_ns);
     int64_t image;
     int r = dictionaries_for_writing(h->store, start_ns, err);
 

@@ -35,7 +35,10 @@ START_TEST(the_recorder_forgets_the_oldest)
     ck_assert_uint_le(stats.oldest_ns, 141 * NSEC_PER_SEC);
     all.from_ns = 190 * NSEC_PER_SEC;
     meta.start_ns = 0;
-    ck_assert_int_eq(flight_parts(f, all.from_ns, all.to_ns, &parts, &count), 0);
+    ck_assert_int_eq(
+        flight_parts(f, &(struct flight_range){ .from_ns = all.from_ns, .to_ns = all.to_ns },
+                     &parts, &count),
+        0);
     ck_assert_uint_eq(count, 1);
     ck_assert_int_eq(flight_merge(parts, count, &all, &meta, &p), 0);
     flight_parts_free(parts, count);
@@ -139,7 +142,8 @@ START_TEST(moments_are_of_their_time)
 
         ck_assert_int_eq(flight_moment(f, &m, &process), 0);
     }
-    ck_assert_int_eq(flight_parts(f, some.from_ns, some.to_ns, &parts, &count), 0);
+    ck_assert_int_eq(
+        flight_parts(f, &(struct flight_range){ some.from_ns, some.to_ns, 0 }, &parts, &count), 0);
     ck_assert_int_eq(flight_merge(parts, count, &some, &meta, &p), 0);
     flight_parts_free(parts, count);
     ck_assert_uint_eq(p->moment_count, 10);
@@ -153,6 +157,58 @@ START_TEST(moments_are_of_their_time)
 }
 END_TEST
 
+/* Adds up what goes into the history. */
+static void spilled(void *cookie, struct profile *slice)
+{
+    *(uint64_t *)cookie += slice->total;
+}
+
+/* At 60 s a minute ends, and is cut 5 ms later. Each sample is either of the history or of the
+ * recorder's part: those between the minute and its cut, and those of before it that came late. */
+START_TEST(each_sample_is_of_one_side_of_a_cut)
+{
+    static const uint64_t BEFORE_MS[] = { 59000, 59998, 60002, 60004 },
+                          AFTER_MS[] = { 59999, 60003, 60010, 71000 };
+    const struct flight_range range = { .to_ns = UINT64_MAX, .minute_ns = 60 * NSEC_PER_SEC };
+    const struct profile_slice slice = { .from_ns = 60 * NSEC_PER_SEC,
+                                         .to_ns = UINT64_MAX,
+                                         .whole = true };
+    struct profile_process process = { .host_pid = 42 };
+    struct profile_thread thread = { .host_tid = 43 };
+    struct profile meta = { .events = { { .name = "cpu", .period = 1000 } }, .event_count = 1 };
+    struct frame_table *t = NULL;
+    struct flight *f = NULL;
+    struct profile *p = NULL, **parts;
+    uint64_t history = 0;
+    size_t count;
+    uint32_t leaf;
+
+    ck_assert_int_eq(frame_table_new(1000, 1 << 20, &t), 0);
+    leaf = frame_of(t, "a.B", "c", 1);
+    ck_assert_int_eq(flight_new(t, &meta.events[0], 1, 600 * NSEC_PER_SEC, 1 << 20, &f), 0);
+    flight_on_finish(f, spilled, &history);
+    for (size_t i = 0; i < ARRAY_SIZE(BEFORE_MS) + ARRAY_SIZE(AFTER_MS); i++) {
+        size_t after = i - ARRAY_SIZE(BEFORE_MS);
+        struct profile_sample s = { .count = 1 };
+
+        if (i == ARRAY_SIZE(BEFORE_MS))
+            flight_cut(f, 0);
+        s.time_ns = (i < ARRAY_SIZE(BEFORE_MS) ? BEFORE_MS[i] : AFTER_MS[after]) * NSEC_PER_MSEC;
+        ck_assert_int_eq(flight_sample(f, &s, &process, &thread, &leaf, 1), 0);
+        if (i == ARRAY_SIZE(BEFORE_MS))
+            ck_assert_uint_eq(history, ARRAY_SIZE(BEFORE_MS));
+    }
+    ck_assert_int_eq(flight_parts(f, &range, &parts, &count), 0);
+    ck_assert_int_eq(flight_merge(parts, count, &slice, &meta, &p), 0);
+    flight_parts_free(parts, count);
+    ck_assert_uint_eq(p->total, ARRAY_SIZE(AFTER_MS));
+    ck_assert_uint_eq(p->samples[0].time_ns, 60 * NSEC_PER_SEC);
+    profile_unref(p);
+    flight_free(f);
+    frame_table_free(t);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("flight");
@@ -160,6 +216,7 @@ int main(void)
     tcase_add_test(tc, the_recorder_forgets_the_oldest);
     tcase_add_loop_test(tc, the_recorder_reaches_a_day_back, 0, 2);
     tcase_add_test(tc, moments_are_of_their_time);
+    tcase_add_test(tc, each_sample_is_of_one_side_of_a_cut);
     tcase_add_test(tc, an_idle_node_is_recorded);
     return run_store_tests("flight", tc);
 }
