@@ -105,25 +105,56 @@ void counted_counts(const struct counted_look *before, const struct counted_look
 
 /* ---- which JVMs ---- */
 
-/* The entry of @id; where it has none yet a new one, if there is room. Captures go before the
- * recorder. NULL: none. */
-static struct counted_jvm *entry_of(struct counted *all, const struct proc_id *id, bool recorded)
+static uint64_t owner_of(const void *table, size_t i)
 {
-    struct counted_jvm *free_one = NULL;
+    const struct counted *all = table;
+
+    return all->all[i].owner;
+}
+
+/* Of those that no capture wants. */
+static uint64_t owner_of_recorded(const void *table, size_t i)
+{
+    const struct counted *all = table;
+
+    return all->all[i].wanted ? 0 : all->all[i].owner;
+}
+
+/* The place of an entry for one more of @owner's. all->count: there is no room. Captures go before
+ * the recorder. */
+static size_t find_place(struct counted *all, uint64_t owner, bool recorded)
+{
+    if (all->count < COUNTED_JVMS_MAX) {
+        all->all[all->count].owner = 0;
+        return all->count++;
+    }
+    for (size_t i = all->count; !recorded && i-- > 0;) {
+        if (!all->all[i].wanted)
+            return i;
+    }
+    return places_find(&all->places, owner, all->count, recorded ? owner_of_recorded : owner_of,
+                       all);
+}
+
+/* The entry of @p; where it has none yet a new one, if there is room. NULL: none. */
+static struct counted_jvm *entry_of(struct counted *all, struct process *p, bool recorded)
+{
+    size_t at;
 
     for (size_t i = 0; i < all->count; i++) {
-        struct counted_jvm *j = &all->all[i];
-
-        if (proc_id_equal(&j->id, id))
-            return j;
-        if (!recorded && !j->wanted)
-            free_one = j;
+        if (proc_id_equal(&all->all[i].id, &p->id))
+            return &all->all[i];
     }
-    if (all->count < COUNTED_JVMS_MAX)
-        free_one = &all->all[all->count++];
-    if (free_one)
-        *free_one = (struct counted_jvm){ .id = *id };
-    return free_one;
+    at = find_place(all, process_payer(p), recorded);
+    if (at == all->count)
+        return NULL;
+    if (all->all[at].owner) { /* another's, which gives way */
+        all->left_out += all->all[at].wanted || all->all[at].recorded;
+        places_give(&all->places, all->all[at].owner);
+    }
+    places_take(&all->places, p->payer);
+    all->all[at] = (struct counted_jvm){ .id = p->id, .owner = p->payer };
+    return &all->all[at];
 }
 
 static bool can_be_read(const struct process *p)
@@ -131,9 +162,9 @@ static bool can_be_read(const struct process *p)
     return p->jvm == JVM_READY && !p->exited && !p->counters_off;
 }
 
-static void want(struct counted *all, const struct process *p)
+static void want(struct counted *all, struct process *p)
 {
-    struct counted_jvm *j = can_be_read(p) ? entry_of(all, &p->id, /* recorded= */ false) : NULL;
+    struct counted_jvm *j = can_be_read(p) ? entry_of(all, p, /* recorded= */ false) : NULL;
 
     if (!j) {
         all->left_out += can_be_read(p);
@@ -169,7 +200,7 @@ static int want_recorded(void *cookie, struct process *p)
 
     if (!can_be_read(p) || !recorder_knows(captures->recorder, &p->id))
         return 0;
-    j = entry_of(&captures->counted, &p->id, /* recorded= */ true);
+    j = entry_of(&captures->counted, p, /* recorded= */ true);
     if (j)
         j->recorded = true;
     else
@@ -194,8 +225,10 @@ static void list(struct captures *captures, uint64_t now_ns)
     if (captures->recorder)
         discover_each(captures->discover, want_recorded, captures);
     for (size_t i = all->count; i-- > 0;) {
-        if (!all->all[i].wanted && !all->all[i].recorded)
-            all->all[i] = all->all[--all->count];
+        if (all->all[i].wanted || all->all[i].recorded)
+            continue;
+        places_give(&all->places, all->all[i].owner);
+        all->all[i] = all->all[--all->count];
     }
 }
 
@@ -336,4 +369,5 @@ void counted_deinit(struct counted *all)
 {
     free(TAKE_PTR(all->all));
     all->count = all->left_out = 0;
+    all->places = (struct places){ .most = 0 };
 }

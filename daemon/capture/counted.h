@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/places.h"
 #include "capture/pauses.h"
 #include "proc/proc.h"
 #include "profile/profile.h"
@@ -22,6 +23,7 @@ struct counted_look {
 
 struct counted_jvm {
     struct proc_id id;
+    uint64_t owner;           /* proc_owner() */
     bool wanted, recorded;    /* by a capture; by the recorder; at the last listing */
     uint64_t next_ns;         /* when it is looked at again */
     struct counted_look last; /* look */
@@ -32,7 +34,8 @@ struct counted_jvm {
 struct counted {
     struct counted_jvm *all; /* [COUNTED_JVMS_MAX]; NULL: none yet */
     size_t count, next;
-    size_t left_out; /* JVMs that found no room at the last listing */
+    struct places places; /* of `all` */
+    size_t left_out;      /* JVMs that found no room at the last listing */
     uint64_t listed_ns, looked_ns;
 };
 

@@ -3,22 +3,40 @@
 
 #include "base/clock.h"
 
-static struct virtual_wish *wish_of(struct virtual_wishes *w, const struct proc_id *id)
+static uint64_t owner_of(const void *table, size_t i)
 {
+    const struct virtual_wishes *w = table;
+
+    return w->of[i].owner;
+}
+
+static struct virtual_wish *wish_of(struct virtual_wishes *w, const struct proc_id *id,
+                                    uint64_t owner)
+{
+    size_t at = w->count;
+
     for (uint32_t i = 0; i < w->count; i++) {
         if (proc_id_equal(&w->of[i].id, id))
             return &w->of[i];
     }
-    if (w->count == VIRTUAL_JVMS_MAX)
-        return NULL;
-    w->of[w->count] = (struct virtual_wish){ .id = *id };
-    return &w->of[w->count++];
+    if (w->count == VIRTUAL_JVMS_MAX) {
+        at = places_find(&w->places, owner, w->count, owner_of, w);
+        if (at == w->count)
+            return NULL;
+        places_give(&w->places, w->of[at].owner);
+    } else {
+        w->count++;
+    }
+    places_take(&w->places, owner);
+    w->of[at] = (struct virtual_wish){ .id = *id, .owner = owner };
+    return &w->of[at];
 }
 
 const struct virtual_wish *virtual_wishes_add(struct virtual_wishes *w, const struct proc_id *id,
-                                              uint32_t set, bool locks, uint64_t now_ns)
+                                              uint64_t owner, uint32_t set, bool locks,
+                                              uint64_t now_ns)
 {
-    struct virtual_wish *wish = wish_of(w, id);
+    struct virtual_wish *wish = wish_of(w, id, owner);
 
     if (!wish)
         return NULL;
@@ -33,9 +51,11 @@ const struct virtual_wish *virtual_wishes_add(struct virtual_wishes *w, const st
 void virtual_wishes_age(struct virtual_wishes *w, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < w->count;) {
-        if (now_ns - MIN(w->of[i].wished_ns, now_ns) > VIRTUAL_WISH_NS)
-            w->of[i] = w->of[--w->count];
-        else
+        if (now_ns - MIN(w->of[i].wished_ns, now_ns) <= VIRTUAL_WISH_NS) {
             i++;
+            continue;
+        }
+        places_give(&w->places, w->of[i].owner);
+        w->of[i] = w->of[--w->count];
     }
 }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/places.h"
 #include "proc/proc.h"
 
 #define VIRTUAL_JVMS_MAX 32
@@ -14,6 +15,7 @@
 
 struct virtual_wish {
     struct proc_id id;
+    uint64_t owner;     /* proc_owner() */
     uint32_t sets;      /* bits: those of any waits, */
     uint32_t lock_sets; /* and of waits for locks alone */
     uint64_t wished_ns; /* CLOCK_MONOTONIC, when it was renewed last */
@@ -26,11 +28,13 @@ struct virtual_wish {
 struct virtual_wishes {
     struct virtual_wish of[VIRTUAL_JVMS_MAX];
     uint32_t count;
+    struct places places; /* of `of` */
 };
 
-/* Notes that set @set wants the unmounted threads of JVM @id, or (@locks) those that wait for a
- * lock. Returns that wish, until the next call. NULL: there is no room. */
+/* Notes that set @set wants the unmounted threads of JVM @id of @owner's, or (@locks) those that
+ * wait for a lock. Returns that wish, until the next call. NULL: there is no room. */
 const struct virtual_wish *virtual_wishes_add(struct virtual_wishes *w, const struct proc_id *id,
-                                              uint32_t set, bool locks, uint64_t now_ns);
+                                              uint64_t owner, uint32_t set, bool locks,
+                                              uint64_t now_ns);
 /* Drops wishes that were not renewed. */
 void virtual_wishes_age(struct virtual_wishes *w, uint64_t now_ns);

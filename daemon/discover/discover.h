@@ -62,6 +62,7 @@ struct process {
     /* The user that may look into it, as proc_user() tells; 0: root alone. Not the owner of budgets
      * (proc_owner()). */
     uint32_t owner;
+    uint64_t payer;        /* that owner of budgets; 0: see process_payer() */
     bool rootless;         /* `owner` is that by having made its container without root */
     int64_t container_uid; /* the same as its own user namespace sees it, -1 unmapped or unknown */
     bool kernel_thread;
@@ -206,6 +207,8 @@ void discover_want_counters(struct discover *d);
 int discover_residence(struct discover *d, struct process *p, uint64_t max_age_ns,
                        struct error *err);
 
+/* Returns the owner of @p's budgets (proc_owner()), as it was when this was asked first. */
+uint64_t process_payer(struct process *p);
 /* Keep the image from being freed, and allow it again. */
 void process_pin(struct process *p);
 void process_unpin(struct process *p);

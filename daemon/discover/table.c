@@ -88,6 +88,7 @@ static void reset_image(struct image *im)
     if (p->args)
         p->args[0] = '\0';
     p->exec_id = 0;
+    p->payer = 0;
     im->facts = false;
     im->facts_ns = im->looked_ns = im->looked_vsize_bytes = 0;
     im->vm_since_ns = im->vm_retry_ns = 0;

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/places.h"
 #include "signal/watched.h"
 
 #define LIST_NS NSEC_PER_SEC          /* between two looks for JVMs, unless one was found */
@@ -19,6 +20,7 @@ struct signals {
     struct signals_opts opts;
     struct watched **all; /* owned, as those in it */
     size_t count, room, next;
+    struct places places; /* of `all` */
     uint64_t list_ns, node_ns;
     uint64_t found; /* discover_jvms_found() at the last look for JVMs */
     struct number_reading node;
@@ -58,6 +60,35 @@ static struct watched *find(const struct signals *s, const struct process *p)
     return NULL;
 }
 
+static void drop(struct signals *s, size_t i)
+{
+    places_give(&s->places, s->all[i]->p->payer);
+    watched_free(s->all[i]);
+    s->all[i] = s->all[--s->count];
+}
+
+static uint64_t payer_of(const void *table, size_t i)
+{
+    const struct signals *s = table;
+
+    return s->all[i]->p->payer;
+}
+
+/* Makes room for @p, of an owner that has more of them watched. */
+static bool has_room(struct signals *s, struct process *p)
+{
+    size_t i;
+
+    if (s->count < SIGNAL_JVMS_MAX)
+        return true;
+    i = places_find(&s->places, process_payer(p), s->count, payer_of, s);
+    if (i == s->count)
+        return false;
+    drop(s, i);
+    s->stats.left_out++;
+    return true;
+}
+
 static int list_one(void *cookie, struct process *p)
 {
     struct signals *s = cookie;
@@ -65,20 +96,16 @@ static int list_one(void *cookie, struct process *p)
 
     if (p->exited || p->jvm == JVM_NO || find(s, p))
         return 0;
-    if (s->count >= SIGNAL_JVMS_MAX || !array_grow(&s->all, &s->room, s->count + 1, 16)) {
+    if (!has_room(s, p) || !array_grow(&s->all, &s->room, s->count + 1, 16)) {
         s->stats.left_out++;
         return 0;
     }
     w = watched_new(p, s->opts.proc_fd);
-    if (w)
-        s->all[s->count++] = w;
+    if (!w)
+        return 0;
+    places_take(&s->places, process_payer(p));
+    s->all[s->count++] = w;
     return 0;
-}
-
-static void drop(struct signals *s, size_t i)
-{
-    watched_free(s->all[i]);
-    s->all[i] = s->all[--s->count];
 }
 
 /* Whether it is no JVM after all, or its end is not shown any more: it is too long ago, or as it
@@ -89,23 +116,42 @@ static bool is_over(const struct watched *w, uint64_t now_ns)
            (w->ended && (!w->states[RULE_ENDED].on || now_ns - w->ended_ns > SIGNAL_ENDED_NS));
 }
 
-/* Drops those that are over, and of too many that ended the oldest. */
+/* Of those that ended, and of the owner that has most of them, the one that did so first. @ended:
+ * all of them. */
+static size_t oldest_ended(const struct signals *s, const struct places *ended)
+{
+    size_t oldest = s->count;
+    uint64_t most = 0;
+
+    for (size_t i = 0; i < s->count; i++) {
+        const struct watched *w = s->all[i];
+        uint64_t has = w->ended ? shares_used(&ended->shares, w->p->payer) : 0;
+
+        if (has > most || (has && has == most && w->ended_ns < s->all[oldest]->ended_ns)) {
+            most = has;
+            oldest = i;
+        }
+    }
+    return oldest;
+}
+
+/* Drops those that are over, and those of too many that ended. */
 static void sweep(struct signals *s, uint64_t now_ns)
 {
-    size_t ended = 0, oldest = 0;
+    struct places ended = { .most = 0 };
 
     for (size_t i = s->count; i-- > 0;) {
         if (is_over(s->all[i], now_ns))
             drop(s, i);
+        else if (s->all[i]->ended)
+            places_take(&ended, s->all[i]->p->payer);
     }
-    for (size_t i = 0; i < s->count; i++) {
-        if (!s->all[i]->ended)
-            continue;
-        if (!ended++ || s->all[i]->ended_ns < s->all[oldest]->ended_ns)
-            oldest = i;
+    while (ended.shares.used > SIGNAL_ENDED_MAX) {
+        size_t i = oldest_ended(s, &ended);
+
+        places_give(&ended, s->all[i]->p->payer);
+        drop(s, i);
     }
-    if (ended > SIGNAL_ENDED_MAX)
-        drop(s, oldest);
 }
 
 /* ---- reading ---- */

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/places.h"
 #include "base/span.h"
 #include "broker_client/tables.h"
 #include "hotspot/hotspot.h"
@@ -24,6 +25,7 @@ struct java_thread {
 /* A JVM some of whose threads were wanted. */
 struct anchored {
     struct proc_id id;
+    uint64_t owner;              /* proc_owner() */
     struct java_thread *threads; /* owned, sorted by ns_tid */
     size_t count, cap;
     struct java_thread *before; /* owned: the same as it was read the time before */
@@ -36,6 +38,7 @@ struct anchors {
     int proc_fd;
     struct anchored processes[ANCHORS_PROCESSES_MAX];
     size_t count;
+    struct places places; /* of `processes` */
 };
 
 int anchors_new(struct broker *b, int proc_fd, struct anchors **ret)
@@ -124,17 +127,46 @@ static void read_list(struct anchored *p, struct hotspot_vm *vm, uint64_t now_ns
     p->next_ns = now_ns + MAX(ANCHORS_LIST_NS, took_ns * ANCHORS_REST);
 }
 
-static struct anchored *find_or_add(struct anchors *a, const struct process *p)
+static void drop(struct anchors *a, struct anchored *known)
+{
+    places_give(&a->places, known->owner);
+    free(known->threads);
+    free(known->before);
+    *known = a->processes[--a->count];
+}
+
+static uint64_t owner_of(const void *table, size_t i)
+{
+    const struct anchors *a = table;
+
+    return a->processes[i].owner;
+}
+
+static bool has_room(struct anchors *a, struct process *p)
+{
+    size_t i;
+
+    if (a->count < ANCHORS_PROCESSES_MAX)
+        return true;
+    i = places_find(&a->places, process_payer(p), a->count, owner_of, a);
+    if (i == a->count)
+        return false;
+    drop(a, &a->processes[i]);
+    return true;
+}
+
+static struct anchored *find_or_add(struct anchors *a, struct process *p)
 {
     struct anchored *known;
 
     if (p->jvm != JVM_READY || !p->vm || p->exited)
         return NULL;
     known = find(a, &p->id);
-    if (known || a->count == ANCHORS_PROCESSES_MAX)
+    if (known || !has_room(a, p))
         return known;
+    places_take(&a->places, process_payer(p));
     known = &a->processes[a->count++];
-    *known = (struct anchored){ .id = p->id };
+    *known = (struct anchored){ .id = p->id, .owner = p->payer };
     return known;
 }
 
@@ -230,9 +262,6 @@ void anchors_forget(struct anchors *a, const struct process *p)
 {
     struct anchored *known = find(a, &p->id);
 
-    if (!known)
-        return;
-    free(known->threads);
-    free(known->before);
-    *known = a->processes[--a->count];
+    if (known)
+        drop(a, known);
 }

@@ -94,8 +94,8 @@ static void want_virtual(struct capture_event *e, struct process *p, uint64_t no
     if (p->jvm != JVM_READY || !p->vm || hotspot_vm_jdk(p->vm) < 21 ||
         e->sets[WAITING].set == NO_SET)
         return;
-    wish = virtual_wishes_add(&e->capture->captures->virtual_wishes, &p->id, e->sets[WAITING].set,
-                              locks, now_ns);
+    wish = virtual_wishes_add(&e->capture->captures->virtual_wishes, &p->id, process_payer(p),
+                              e->sets[WAITING].set, locks, now_ns);
     w->left_out |= !wish;
     w->untracked |= wish && wish->untracked;
 }

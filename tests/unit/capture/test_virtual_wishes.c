@@ -12,11 +12,16 @@ static struct proc_id id_of(int32_t pid)
     return (struct proc_id){ .host_pid = pid, .start_ticks = 7 };
 }
 
-static bool wish(int32_t pid, uint32_t set, bool locks, uint64_t now_ns)
+static bool wish_of(uint64_t owner, int32_t pid, uint32_t set, bool locks, uint64_t now_ns)
 {
     struct proc_id id = id_of(pid);
 
-    return virtual_wishes_add(&w, &id, set, locks, now_ns) != NULL;
+    return virtual_wishes_add(&w, &id, owner, set, locks, now_ns) != NULL;
+}
+
+static bool wish(int32_t pid, uint32_t set, bool locks, uint64_t now_ns)
+{
+    return wish_of(1, pid, set, locks, now_ns);
 }
 
 START_TEST(sets_of_a_jvm_add_up)
@@ -50,7 +55,7 @@ START_TEST(another_image_is_another_jvm)
 
     wish(1, 0, false, 1);
     id.exec_no = 1;
-    virtual_wishes_add(&w, &id, 0, false, 1);
+    virtual_wishes_add(&w, &id, 1, 0, false, 1);
     ck_assert_uint_eq(w.count, 2);
 }
 END_TEST
@@ -63,6 +68,26 @@ START_TEST(says_what_finds_no_room)
 }
 END_TEST
 
+START_TEST(many_jvms_of_one_leave_room_for_those_of_others)
+{
+    size_t others = 0;
+
+    for (int round = 0; round < 2; round++) { /* as at each reconciliation */
+        for (int32_t pid = 1; pid <= 2 * VIRTUAL_JVMS_MAX; pid++)
+            wish_of(666, pid, 0, false, 1);
+        for (int32_t pid = 1001; pid <= 1003; pid++)
+            ck_assert(wish_of((uint64_t)pid, pid, 0, false, 1));
+    }
+    ck_assert_uint_eq(w.count, VIRTUAL_JVMS_MAX);
+    for (uint32_t i = 0; i < w.count; i++)
+        others += w.of[i].owner != 666;
+    ck_assert_uint_eq(others, 3);
+    virtual_wishes_age(&w, VIRTUAL_WISH_NS + 2);
+    ck_assert_uint_eq(w.count, 0);
+    ck_assert_uint_eq(w.places.shares.used, 0);
+}
+END_TEST
+
 START_TEST(what_a_look_found_is_of_its_jvm_alone)
 {
     struct proc_id one = id_of(1), other = id_of(2);
@@ -70,8 +95,8 @@ START_TEST(what_a_look_found_is_of_its_jvm_alone)
     wish(1, 0, false, 1);
     wish(2, 0, false, 1);
     w.of[1].untracked = true;
-    ck_assert(!virtual_wishes_add(&w, &one, 0, false, 2)->untracked);
-    ck_assert(virtual_wishes_add(&w, &other, 0, false, 2)->untracked);
+    ck_assert(!virtual_wishes_add(&w, &one, 1, 0, false, 2)->untracked);
+    ck_assert(virtual_wishes_add(&w, &other, 1, 0, false, 2)->untracked);
 }
 END_TEST
 
@@ -89,6 +114,7 @@ int main(void)
     tcase_add_test(tc, wishes_end_that_are_not_renewed);
     tcase_add_test(tc, another_image_is_another_jvm);
     tcase_add_test(tc, says_what_finds_no_room);
+    tcase_add_test(tc, many_jvms_of_one_leave_room_for_those_of_others);
     tcase_add_test(tc, what_a_look_found_is_of_its_jvm_alone);
     return suite_run_case("virtual_wishes", tc);
 }

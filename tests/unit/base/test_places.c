@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base/places.c: who gives way in a table that is full. */
+#include "suite.h"
+
+#include "base/places.h"
+
+#define N 12
+
+static uint64_t table[N];
+static struct places places;
+
+static uint64_t owner_of(const void *of, size_t i)
+{
+    return ((const uint64_t *)of)[i];
+}
+
+static void fill(uint64_t owner, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++) {
+        table[i] = owner;
+        places_take(&places, owner);
+    }
+}
+
+/* Puts one of @owner's in the place that it may have. False: there is none. */
+static bool put(uint64_t owner)
+{
+    size_t i = places_find(&places, owner, N, owner_of, table);
+
+    if (i == N)
+        return false;
+    places_give(&places, table[i]);
+    fill(owner, i, i + 1);
+    return true;
+}
+
+static size_t count(uint64_t owner)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < N; i++)
+        n += table[i] == owner;
+    return n;
+}
+
+START_TEST(the_one_with_most_gives_way)
+{
+    fill(1, 0, N);
+    ck_assert(!put(1)); /* not to itself */
+    for (size_t i = 0; i < N / 2; i++)
+        ck_assert(put(2));
+    ck_assert_uint_eq(count(1), N / 2);
+    ck_assert(!put(2)); /* both have as much */
+    ck_assert(!put(1));
+    ck_assert_uint_eq(count(2), N / 2);
+}
+END_TEST
+
+START_TEST(who_has_one_keeps_it)
+{
+    fill(1, 0, 1);
+    fill(2, 1, N);
+    for (size_t i = 0; i < 100; i++) {
+        put(3);
+        put(2);
+    }
+    ck_assert_uint_eq(count(1), 1);
+    ck_assert_uint_eq(count(2) + count(3), N - 1);
+    ck_assert_uint_ge(count(3), N / 2 - 1);
+}
+END_TEST
+
+START_TEST(what_was_given_back_counts_no_more)
+{
+    fill(1, 0, N);
+    for (size_t i = 0; i < N; i++) {
+        places_give(&places, 1);
+        fill(i + 2, i, i + 1);
+    }
+    ck_assert(!put(1)); /* of each there is one only */
+    ck_assert_uint_eq(count(1), 0);
+}
+END_TEST
+
+START_TEST(some_must_stay)
+{
+    fill(1, 0, N);
+    table[N - 1] = 0;
+    ck_assert_uint_eq(places_find(&places, 2, N, owner_of, table), N - 2);
+    memset(table, 0, sizeof(table));
+    ck_assert_uint_eq(places_find(&places, 2, N, owner_of, table), N);
+}
+END_TEST
+
+static void setup(void)
+{
+    memset(table, 0, sizeof(table));
+    places = (struct places){ .most = 0 };
+}
+
+int main(void)
+{
+    TCase *tc = tcase_create("places");
+
+    tcase_add_checked_fixture(tc, setup, NULL);
+    tcase_add_test(tc, the_one_with_most_gives_way);
+    tcase_add_test(tc, who_has_one_keeps_it);
+    tcase_add_test(tc, what_was_given_back_counts_no_more);
+    tcase_add_test(tc, some_must_stay);
+    return suite_run_case("places", tc);
+}

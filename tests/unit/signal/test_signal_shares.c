@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whose JVMs are watched where there are too many. */
+#include "../discover/discover_fixture.h"
+
+#include "signal/signal.h"
+
+#define CROWD 666 /* an owner */
+#define TICK(pid) ((uint64_t)(pid)*TICK_NS)
+
+static char empty_folder[] = "/tmp/flamed-test-XXXXXX";
+static struct discover *d;
+static struct signals *s;
+static size_t shown;
+
+static struct process *add_jvm(int32_t pid, uint64_t owner)
+{
+    struct process *p = discover_get(d, pid, TICK(pid), 1, clock_monotonic_ns(), "java");
+
+    ck_assert_ptr_nonnull(p);
+    p->jvm = JVM_UNSUPPORTED;
+    p->exited = false; /* as if the folder had it */
+    p->start_realtime_ns = clock_realtime_ns() - 3600 * NSEC_PER_SEC;
+    p->payer = owner;
+    return p;
+}
+
+static void poll_again(void)
+{
+    static uint64_t now_ns;
+
+    now_ns = MAX(now_ns, clock_monotonic_ns()) + 2 * NSEC_PER_SEC;
+    signals_poll(s, now_ns);
+}
+
+static void count_of(void *cookie, const struct signal *signal)
+{
+    const uint64_t *owner = cookie;
+
+    shown += signal->process->payer == *owner;
+}
+
+START_TEST(a_crowd_leaves_room_for_others)
+{
+    struct signals_stats stats;
+    struct process *p;
+
+    for (int32_t i = 0; i < SIGNAL_JVMS_MAX + 100; i++)
+        add_jvm(1000 + i, CROWD);
+    poll_again();
+    signals_stats(s, &stats);
+    ck_assert_uint_eq(stats.jvms, SIGNAL_JVMS_MAX);
+    ck_assert_uint_eq(stats.left_out, 100);
+    p = add_jvm(9000, 7);
+    ck_assert_uint_eq(p->pins, 0);
+    for (size_t i = 0; i < 3; i++) {
+        poll_again();
+        signals_stats(s, &stats);
+        ck_assert_uint_eq(stats.jvms, SIGNAL_JVMS_MAX);
+        ck_assert_uint_eq(stats.left_out, 101);
+        ck_assert_uint_eq(p->pins, 1); /* it is watched */
+    }
+}
+END_TEST
+
+START_TEST(ended_ones_of_a_crowd_leave_those_of_others)
+{
+    uint64_t crowd = CROWD, other = 7;
+    struct process *all[3 * SIGNAL_ENDED_MAX];
+
+    for (size_t i = 0; i < ARRAY_SIZE(all); i++) /* the first, and so the oldest, is not theirs */
+        all[i] = add_jvm(1000 + (int32_t)i, i ? crowd : other);
+    poll_again();
+    for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+        all[i]->exited = true;
+        if (i == 0)
+            poll_again();
+    }
+    for (size_t i = 0; i < 100; i++)
+        poll_again();
+    shown = 0;
+    signals_each(s, NULL, count_of, &crowd);
+    ck_assert_uint_eq(shown, SIGNAL_ENDED_MAX - 1);
+    shown = 0;
+    signals_each(s, NULL, count_of, &other);
+    ck_assert_uint_eq(shown, 1);
+}
+END_TEST
+
+static void setup(void)
+{
+    d = make(empty_folder, false);
+    ck_assert_int_eq(signals_new(&(struct signals_opts){ .proc_fd = proc_fd, .discover = d }, &s),
+                     0);
+}
+
+static void teardown(void)
+{
+    s = signals_free(s);
+    end(d);
+}
+
+int main(void)
+{
+    TCase *tc = tcase_create("signal_shares");
+    int failed;
+
+    ck_assert_ptr_nonnull(mkdtemp(empty_folder));
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, a_crowd_leaves_room_for_others);
+    tcase_add_test(tc, ended_ones_of_a_crowd_leave_those_of_others);
+    tcase_set_timeout(tc, 60);
+    failed = suite_run_case("signal_shares", tc);
+    rmdir(empty_folder);
+    return failed;
+}
