@@ -5,6 +5,7 @@
 #include "api/json.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "base/url.h"
 #include "capture/process_selector.h"
 #include "store/history.h"
 
@@ -97,17 +98,6 @@ static int add_source(struct comparing *c, size_t source, size_t side, struct er
 
 /* ---- words ---- */
 
-static void add_escaped(struct buf *out, const char *text)
-{
-    for (; *text; text++) {
-        if ((*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
-            (*text >= '0' && *text <= '9') || strchr("-._~", *text))
-            buf_add_char(out, *text);
-        else
-            buf_printf(out, "%%%02X", (unsigned)(unsigned char)*text);
-    }
-}
-
 static void add_range(struct buf *out, char side, const struct time_range *range)
 {
     json_t *from = json_time(range->from_ns), *to = json_time(range->to_ns);
@@ -132,7 +122,7 @@ static void write_link(const struct comparing *c, enum change_kind kind, struct 
     buf_printf(out, "/api/v1/diff?names=merged&event=%s", event_of(kind));
     if (c->t->service) {
         buf_add_str(out, "&service=");
-        add_escaped(out, c->t->service);
+        url_add_escaped(out, span_of(c->t->service));
     }
     for (size_t i = 0; i < c->t->pid_count; i++)
         buf_printf(out, "%s%d", i ? "," : "&pid=", (int)c->t->pids[i]);

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "profile/view.h"
+#include "profile/words.h"
 
 #define RENDER_MAX_BYTES ((size_t)64 << 20)
 
@@ -29,8 +30,9 @@ struct render_opts {
     bool untimed;        /* otlp: sums in place of the times of samples */
     bool reverse;        /* html, svg: opens with callers merged from the leaf; tree: is so */
     bool inverted;       /* html, svg: opens with the root at the top (an icicle) */
-    size_t top;          /* rows of flat, stacks of traces, frames of tree; 0: RENDER_TOP_DEFAULT */
-    size_t width;        /* of svg, in pixels; 0: 1200 */
+    const struct words *words; /* summary: what it begins with; NULL: nothing */
+    size_t top;   /* rows of flat, stacks of traces, frames of tree; 0: RENDER_TOP_DEFAULT */
+    size_t width; /* of svg, in pixels; 0: 1200 */
     /* pprof: names of both values of the one event, and of values behind them, which are 0. At most
      * RENDER_VALUES_MAX; a type NULL ends them. NULL: the event's names. */
     const struct render_value *values;
@@ -55,6 +57,7 @@ struct render_format {
     bool owners;      /* wants a view with view_opts.owners */
     bool every_event; /* holds all events of a profile: wants view_opts.every_event */
     bool waits;       /* wants view_opts.waits */
+    bool words;       /* wants render_opts.words */
     bool flows;       /* only appends to its buffer, which may spill (base/buf.h) */
     size_t stack_max; /* frames: of longer stacks it leaves out the middle; 0: it has all */
 };

@@ -136,6 +136,10 @@ int render_summary(const struct view *v, const struct render_opts *o, struct buf
 
     if (summary_init(&s) < 0)
         return error_set(err, -ENOMEM, "no memory to render the profile");
+    if (o && o->words && o->words->count) {
+        words_text(o->words, out);
+        buf_add_char(out, '\n');
+    }
     report_add_head(v, o, out);
     for (unsigned i = 0; i < PROFILE_ENDS; i++) {
         if (!s.ends[i])

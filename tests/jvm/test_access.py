@@ -46,6 +46,7 @@ ROUTES = {
     ("get", "/api/v1/jvms/{pid}/perf-map"): ("/api/v1/jvms/{pid}/perf-map", 200, 404),
     ("get", "/api/v1/services"): ("/api/v1/services", 200, None),
     ("get", "/api/v1/changes"): ("/api/v1/changes?pid={pid}&a=-50s..-25s&b=-25s..now", 200, 404),
+    ("get", "/api/v1/words"): ("/api/v1/words?pid={pid}", 200, 404),
     ("get", "/api/v1/signals"): ("/api/v1/signals?pid={pid}", 200, 404),
     ("get", "/api/v1/push"): ("/api/v1/push", 200, None),
     ("get", "/api/v1/events"): ("/api/v1/events?pid={pid}", 200, 404),
@@ -84,7 +85,7 @@ WIDE = ("/profile?seconds=0.3&format=json&threads=1", "/profile?jvm=.&seconds=0.
         "/profile?seconds=0.1&format=otlp", "/profile?seconds=0.1&format=heatmap", "/profile?seconds=0.1&format=speedscope",
         "/profile?jvm=NoSuchClass&seconds=0.1", "/profile?container=abcdef&seconds=0.1", "/profile?pod=none&seconds=0.1",
         "/profile?namespace=none&seconds=0.1", "/top?once=1&interval=100ms", "/api/v1/jvms", "/api/v1/jvms/2147483646",
-        "/api/v1/services", "/api/v1/signals", "/api/v1/signals?format=text", "/api/v1/changes", "/api/v1/push", "/api/v1/events", "/api/v1/captures?limit=1000", "/api/v1/captures?state=done", "/api/v1/query?from=-600s&format=json",
+        "/api/v1/services", "/api/v1/signals", "/api/v1/signals?format=text", "/api/v1/changes", "/api/v1/words", "/api/v1/push", "/api/v1/events", "/api/v1/captures?limit=1000", "/api/v1/captures?state=done", "/api/v1/query?from=-600s&format=json",
         "/api/v1/diff?a=-600s..-1s&b=-600s..now&format=json", "/api/v1/timeline?by=jvm", "/api/v1/timeline?by=jvm-category",
         "/api/v1/schedules", "/debug/pprof/profile?seconds=0.2", "/sd", "/metrics", "/readyz", "/openapi.json", "/", "/api/v1/whoami")
 

@@ -14,7 +14,7 @@ from harness.contract import FACTS, ContractCase, Pprof, exposition, folded
 JSON = {"Content-Type": "application/json"}
 ROUTES = {
     "get": ["/profile", "/top", "/api/v1/jvms", "/api/v1/jvms/{pid}", "/api/v1/jvms/{pid}/preflight", "/api/v1/jvms/{pid}/perf-map",
-            "/api/v1/services", "/api/v1/signals", "/api/v1/changes", "/api/v1/push", "/api/v1/events", "/api/v1/captures", "/api/v1/captures/{id}", "/api/v1/captures/{id}/stream",
+            "/api/v1/services", "/api/v1/signals", "/api/v1/words", "/api/v1/changes", "/api/v1/push", "/api/v1/events", "/api/v1/captures", "/api/v1/captures/{id}", "/api/v1/captures/{id}/stream",
             "/api/v1/captures/{id}/profile", "/api/v1/query", "/api/v1/diff", "/api/v1/timeline", "/api/v1/schedules",
             "/debug/pprof/profile", "/sd", "/metrics", "/healthz", "/readyz", "/", "/openapi.json",
             "/api/v1/jvms/{pid}/threads"],
@@ -31,6 +31,7 @@ PARAMETERS = {
     "/api/v1/jvms/{pid}/perf-map": ["symbols", "unfold"], "/api/v1/jvms/{pid}/threads": ["format", "group"],
     "/api/v1/events": ["pid", "match"],
     "/api/v1/signals": ["pid", "service", "format"],
+    "/api/v1/words": ["pid", "service", "from", "to", "at", "event", "format"],
     "/api/v1/captures": [*TARGET, "limit", "cursor", "from", "to", "at"], "/api/v1/captures/{id}/profile": RENDERING,
     "/api/v1/query": TARGET + RENDERING + ["from", "to", "at"], "/api/v1/diff": [*TARGET, "a", "b", "normalize", "format"],
     "/api/v1/timeline": [*TARGET, "from", "to", "at"], "/debug/pprof/profile": [*TARGET, "seconds"],

@@ -5,11 +5,10 @@
  * dictionary. What flamed knows besides is in attributes named flamed.*.
  */
 #include "base/cleanup.h"
+#include "base/url.h"
 #include "render/proto/otlp.pb-c.h"
 #include "render/proto/otlp_dictionary.h"
 #include "render/proto/protobuf.h"
-
-#include <ctype.h>
 
 #define OTLP_ATTRIBUTES_MAX 16 /* of a resource */
 #define OTLP_LINK_BYTES ((size_t)8192)
@@ -175,12 +174,7 @@ static int32_t put_link(struct otlp *x, const char *link, const char *service)
 
     buf_init(&url, OTLP_LINK_BYTES);
     buf_printf(&url, "%s&service=", link);
-    for (; *service; service++) {
-        if (isalnum((unsigned char)*service) || strchr("-._~", *service))
-            buf_add_char(&url, *service);
-        else
-            buf_printf(&url, "%%%02X", (unsigned char)*service);
-    }
+    url_add_escaped(&url, span_of(service));
     otlp_fail(x, url.error);
     return url.error ? 0 : otlp_attribute(&x->d, "flamed.url", url.p);
 }

@@ -34,6 +34,7 @@ bool metrics_at_once(struct request *req);
 bool handle_jvms(struct request *req);
 bool handle_services(struct request *req);
 bool handle_signals(struct request *req);
+bool handle_words(struct request *req);
 bool handle_push(struct request *req);
 bool handle_jvm(struct request *req);
 bool handle_preflight(struct request *req);

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "serve/words.h"
 
 #include <time.h>
 
@@ -113,6 +114,21 @@ int shown_event(const struct params *p, const struct profile *profile, uint8_t *
                            p->event, names);
 }
 
+/* Composes what @v says; @ret needs words_deinit(). */
+static void compose_words(const struct request *req, struct view *v, struct words *ret)
+{
+    const struct profile *p = v->profile;
+    uint64_t length_ns = p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0;
+    char link[64 + CAPTURE_ID_BYTES];
+    struct words_request q = { .target = &req->params.target,
+                               .view = v,
+                               .range = { p->start_realtime_ns, p->start_realtime_ns + length_ns },
+                               .link = p->id[0] ? link : NULL };
+
+    snprintf(link, sizeof(link), "/api/v1/captures/%s/profile", p->id);
+    words_compose(&req->serve->be, &q, ret);
+}
+
 void answer_profile(struct request *req, struct profile *profile,
                     const struct render_format *format)
 {
@@ -132,6 +148,7 @@ void answer_profile(struct request *req, struct profile *profile,
         .values = req->values,
     };
     bool as_html = format->render_html && req->wants_html;
+    struct words words = { .count = 0 };
     struct error err = ERROR_NULL;
     int r = 0;
 
@@ -143,12 +160,16 @@ void answer_profile(struct request *req, struct profile *profile,
     view_opts.waits = format->waits;
     if (r == 0)
         r = view_new(profile, &view_opts, &view, &err);
+    if (r == 0 && format->words)
+        compose_words(req, view, &words);
+    opts.words = &words;
     if (r == 0 && format->flows && !as_html)
         answer_flow(a);
     if (r == 0)
         r = (as_html ? format->render_html : format->render)(view, &opts, &a->body, &err);
     if (r == 0)
         r = answer_flow_end(a);
+    words_deinit(&words);
     if (r != 0) {
         size_t max_bytes = a->body.max;
 

@@ -102,6 +102,18 @@ static const struct route ROUTES[] = {
                .schema = "Signals",
                .types = "text/plain",
                .problems = "400 403 404" } },
+    { "/api/v1/words", METHOD_GET, ROLE_VIEW,
+      BIT(PID) | BIT(SERVICE) | PARAMS_RANGE | BIT(EVENT) | BIT(LIST_FORMAT), .waits = true,
+      .heavy = true, .handle = handle_words,
+      .doc = { .id = "getWords",
+               .summary = "A target in at most five sentences: what its time went to, what is "
+                          "unusual, what changed, how sure",
+               .text = "Without a range the last 5 minutes. With fewer than 300 samples it says "
+                       "so, and goes on about the shortest time before that has as many.",
+               .answer = "The sentences, each with a path that shows it.",
+               .schema = "Words",
+               .types = "text/plain",
+               .problems = "400 403 404 503" } },
     { "/api/v1/changes", METHOD_GET, ROLE_VIEW,
       BIT(PID) | BIT(SERVICE) | BIT(A) | BIT(B) | BIT(LIST_FORMAT), .waits = true, .heavy = true,
       .handle = handle_changes,

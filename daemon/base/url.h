@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text as a part of a URL. Pure; thread: any. */
+#pragma once
+
+#include "base/buf.h"
+
+/* Appends @text with all but letters, digits, "-", ".", "_" and "~" escaped. */
+void url_add_escaped(struct buf *out, struct span text);

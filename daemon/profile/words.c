@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile/words.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "profile/category.h"
+
+#include <math.h>
+
+#define NAME_SHOWN 120     /* bytes */
+#define KINDS_SHOWN 3      /* kinds of work */
+#define KIND_LEAST 0.05    /* of the whole: smaller ones are not worth a word */
+#define PATH_LEAST 0.1     /* of the whole: code with less is not what it went to */
+#define PATH_KEPT 0.5      /* of its caller: code that has less is one of several */
+#define SURE_NORMAL 1.96   /* standard deviations, for 95 of 100 */
+#define DEEPEST_FRAMES 512 /* of a stack that are followed */
+
+const char *words_kind_name(enum words_kind kind)
+{
+    static const char *const NAMES[] = { [WORDS_FEW_SAMPLES] = "few",
+                                         [WORDS_TIME] = "time",
+                                         [WORDS_SIGNAL] = "signal",
+                                         [WORDS_CHANGE] = "change",
+                                         [WORDS_SURE] = "sure" };
+
+    return NAMES[kind];
+}
+
+void words_deinit(struct words *w)
+{
+    for (size_t i = 0; i < w->count; i++)
+        free(w->list[i].link);
+    w->count = 0;
+}
+
+void words_add(struct words *w, enum words_kind kind, const char *link, const char *fmt, ...)
+{
+    struct words_sentence *s = &w->list[w->count];
+    va_list args;
+
+    if (w->count == WORDS_MAX)
+        return;
+    s->kind = kind;
+    s->link = strdup(link);
+    va_start(args, fmt);
+    vsnprintf(s->text, sizeof(s->text), fmt, args);
+    va_end(args);
+    w->count += s->link != NULL;
+}
+
+void words_text(const struct words *w, struct buf *out)
+{
+    for (size_t i = 0; i < w->count; i++)
+        buf_printf(out, "%s.\n   see %s\n", w->list[i].text, w->list[i].link);
+}
+
+/* ---- what things weigh ---- */
+
+static bool by_value(const struct view *v)
+{
+    return view_weighs_by_value(&v->opts, view_event(v));
+}
+
+static double weight_of(const struct view *v, const struct view_row *row)
+{
+    return (double)(by_value(v) ? row->value : row->samples);
+}
+
+static double whole_of(const struct view *v)
+{
+    return (double)(by_value(v) ? v->value : v->samples);
+}
+
+/* What a share is a share of. */
+static const char *whole_text(const struct view *v)
+{
+    static const struct {
+        const char *event, *text;
+    } TEXTS[] = {
+        { "cpu", "the CPU time" },
+        { "wall", "the time of all threads" },
+        { "offcpu", "the time in which threads did not run" },
+        { "lock", "the time in which threads waited for locks" },
+        { "nativelock", "the time in which threads waited for locks" },
+        { "alloc", "what was allocated" },
+        { "live", "what was allocated and is still there" },
+        { "malloc", "what was allocated natively" },
+        { "nativelive", "what was allocated natively and is still there" },
+    };
+    const char *name = view_event(v)->name;
+
+    for (size_t i = 0; i < ARRAY_SIZE(TEXTS); i++) {
+        if (strcmp(TEXTS[i].event, name) == 0)
+            return TEXTS[i].text;
+    }
+    return "the samples";
+}
+
+/* ---- kinds of work, and of waits ---- */
+
+struct share {
+    const char *name;
+    double weight;
+};
+
+static int share_cmp(const void *a, const void *b)
+{
+    const struct share *x = a, *y = b;
+
+    return (x->weight < y->weight) - (x->weight > y->weight);
+}
+
+#define SHARES_MAX (WAIT_COUNT + 2)
+_Static_assert((int)CATEGORY_COUNT <= (int)SHARES_MAX, "one array for both");
+
+/* Adds up by what threads waited for, idle ones apart. Returns how many kinds there are. */
+static size_t waits_add_up(const struct view *v, struct share ret[SHARES_MAX])
+{
+    static const char *const RUNNING = "running", *const IDLE = "waits of idle threads";
+
+    for (size_t i = 0; i < WAIT_COUNT; i++)
+        ret[i] = (struct share){ WAIT_NAMES[i], 0 };
+    ret[WAIT_COUNT] = (struct share){ RUNNING, 0 };
+    ret[WAIT_COUNT + 1] = (struct share){ IDLE, 0 };
+    for (size_t i = 0; i < v->row_count; i++) {
+        const struct view_row *row = &v->rows[i];
+        size_t at = row->state != STATE_BLOCKED ? WAIT_COUNT
+                    : row->idle                 ? WAIT_COUNT + 1
+                                                : MIN(row->wait, (size_t)WAIT_COUNT - 1);
+
+        ret[at].weight += weight_of(v, row);
+    }
+    return SHARES_MAX;
+}
+
+/* Does so by category. 0: the view does not tell. */
+static size_t categories_add_up(const struct view *v, struct share ret[CATEGORY_COUNT])
+{
+    const struct profile *p = v->profile;
+
+    if (!v->sample_rows || strcmp(view_event(v)->name, "cpu") != 0)
+        return 0;
+    for (size_t i = 0; i < CATEGORY_COUNT; i++)
+        ret[i] = (struct share){ CATEGORY_NAMES[i], 0 };
+    for (size_t i = 0; i < p->sample_count; i++) {
+        unsigned category = PROFILE_SAMPLE_CATEGORY(p->samples[i].flags);
+
+        if (v->sample_rows[i] != VIEW_NO_ROW && category < CATEGORY_COUNT)
+            ret[category].weight += by_value(v) ? (double)p->samples[i].value : p->samples[i].count;
+    }
+    return CATEGORY_COUNT;
+}
+
+/* Appends "84 % java, 12 % gc". */
+static void add_kinds(const struct view *v, struct buf *out)
+{
+    struct share list[SHARES_MAX];
+    double whole = whole_of(v);
+    size_t n = categories_add_up(v, list), shown = 0;
+    bool waited = false;
+
+    for (size_t i = 0; i < v->row_count && !waited; i++)
+        waited = v->rows[i].state == STATE_BLOCKED;
+    if (waited)
+        n = waits_add_up(v, list);
+    qsort(list, n, sizeof(*list), share_cmp);
+    for (; shown < n && shown < KINDS_SHOWN && list[shown].weight >= KIND_LEAST * whole; shown++)
+        buf_printf(out, "%s%.0f %% %s", shown ? ", " : ": ", 100 * list[shown].weight / whole,
+                   list[shown].name);
+}
+
+/* ---- the code ---- */
+
+/* Code on the heaviest path from the root. */
+struct place {
+    uint32_t name; /* string of the view; 0: none */
+    double weight;
+};
+
+struct path {
+    struct place own;     /* the deepest that is no class of the JDK */
+    struct place deepest; /* of all */
+};
+
+static bool is_code(uint32_t kind)
+{
+    return frame_kind_is_java(kind) || kind == FRAME_NATIVE || kind == FRAME_NATIVE_INLINED ||
+           kind == FRAME_JVM || kind == FRAME_KERNEL || kind == FRAME_STUB;
+}
+
+static bool is_of_jdk(struct span name)
+{
+    static const char *const PREFIXES[] = { "java.", "javax.", "jdk.", "sun.", "com.sun." };
+
+    for (size_t i = 0; i < ARRAY_SIZE(PREFIXES); i++) {
+        size_t n = strlen(PREFIXES[i]);
+
+        if (name.n > n && memcmp(name.p, PREFIXES[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The heaviest of those that the rows [*lo, *hi) have @depth frames below their root: narrows the
+ * rows to it. 0: they end there. */
+static double descend(const struct view *v, size_t depth, size_t *lo, size_t *hi, uint32_t *frame)
+{
+    size_t best_lo = *lo, best_hi = *lo;
+    double best = 0;
+
+    for (size_t i = *lo, end; i < *hi; i = end) {
+        const struct view_row *row = &v->rows[i];
+        bool has = depth < row->n;
+        uint32_t name = has ? v->frames[v->stack[row->first + depth]].name : 0;
+        double sum = 0;
+
+        for (end = i; end < *hi; end++) {
+            const struct view_row *next = &v->rows[end];
+
+            if ((depth < next->n) != has ||
+                (has && v->frames[v->stack[next->first + depth]].name != name))
+                break;
+            sum += weight_of(v, next);
+        }
+        if (has && sum > best) {
+            best = sum;
+            best_lo = i;
+            best_hi = end;
+        }
+    }
+    if (best > 0)
+        *frame = v->stack[v->rows[best_lo].first + depth];
+    *lo = best_lo;
+    *hi = best_hi;
+    return best;
+}
+
+/* Follows the heaviest calls as long as they have most of their caller. */
+static struct path path_find(const struct view *v)
+{
+    struct path path = { 0 };
+    size_t lo = 0, hi = v->row_count;
+    double least = PATH_LEAST * whole_of(v), before = whole_of(v);
+
+    for (size_t depth = 0; depth < DEEPEST_FRAMES; depth++) {
+        uint32_t frame = 0;
+        double weight = descend(v, depth, &lo, &hi, &frame);
+        const struct view_frame *f = &v->frames[frame];
+
+        if (weight < least || weight < PATH_KEPT * before)
+            break;
+        before = weight;
+        if (!is_code(f->kind))
+            continue;
+        path.deepest = (struct place){ f->name, weight };
+        if (frame_kind_is_java(f->kind) && !is_of_jdk(view_string(v, f->name)))
+            path.own = path.deepest;
+    }
+    return path;
+}
+
+static void add_place(const struct view *v, const char *before, struct place p, struct buf *out)
+{
+    buf_printf(out, "%s%.0f %% in ", before, 100 * p.weight / whole_of(v));
+    text_clean(view_string(v, p.name), TEXT_UTF8, NAME_SHOWN, out);
+}
+
+void words_add_time(struct words *w, const struct view *v, const char *link)
+{
+    _cleanup_buf_ struct buf b = BUF_NULL;
+    struct path path;
+
+    if (whole_of(v) <= 0)
+        return;
+    path = path_find(v);
+    buf_init(&b, WORDS_SENTENCE_BYTES);
+    buf_printf(&b, "Of %s", whole_text(v));
+    add_kinds(v, &b);
+    if (path.own.name)
+        add_place(v, "; ", path.own, &b);
+    if (path.deepest.name && path.deepest.name != path.own.name)
+        add_place(v, path.own.name ? ", and there " : "; ", path.deepest, &b);
+    if (!path.deepest.name)
+        buf_add_str(&b, "; no code has most of it");
+    words_add(w, WORDS_TIME, link, "%.*s", (int)b.n, b.p);
+}
+
+/* ---- how sure ---- */
+
+void words_add_sure(struct words *w, const struct view *v, const char *link)
+{
+    double n = (double)v->samples;
+
+    if (v->samples == 0)
+        return;
+    words_add(w, WORDS_SURE, link,
+              "%llu samples: a share of 50 %% is right within %.1f points, one of 5 %% within %.1f "
+              "(95 times of 100); %.1f %% have a frame without a name, and %.1f %% are cut",
+              (unsigned long long)v->samples, 100 * SURE_NORMAL * sqrt(0.5 * 0.5 / n),
+              100 * SURE_NORMAL * sqrt(0.05 * 0.95 / n), 100 * (double)v->unknown / n,
+              100 * (double)v->truncated / n);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/words.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/url.h"
+#include "event/events.h"
+
+#define LATELY_NS (600 * NSEC_PER_SEC) /* what is on now says nothing of what ended before */
+#define SIGNALS_SHOWN 2
+#define SIGNAL_LEAST 1 /* severity */
+#define DURATION_BYTES 24
+
+/* How long a time is taken instead of one with few samples, the shortest first. */
+static const uint64_t WIDER_S[] = { 300, 900, 3600, 4 * 3600, 24 * 3600 };
+
+struct composing {
+    const struct api_backend *be;
+    const struct words_request *q;
+    struct words *ret;
+    struct view *wider; /* owned: in place of what was asked for; NULL: that is enough */
+};
+
+/* ---- links ---- */
+
+static void add_text(struct buf *out, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    buf_printf(out, "&%s=", name);
+    url_add_escaped(out, span_of(value));
+}
+
+static void add_time(struct buf *out, const char *name, uint64_t time_ns)
+{
+    char text[64];
+    time_t seconds = (time_t)(time_ns / NSEC_PER_SEC);
+    struct tm tm;
+
+    if (gmtime_r(&seconds, &tm) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm))
+        buf_printf(out, "&%s=%s.%09lluZ", name, text, (unsigned long long)(time_ns % NSEC_PER_SEC));
+}
+
+/* Appends the path of the profile that @c is about. */
+static void add_link(const struct composing *c, const char *format, struct buf *out)
+{
+    const struct target_selector *t = c->q->target;
+    const char *event = c->q->view ? view_event(c->q->view)->name : events_default()->name;
+
+    if (c->q->link && !c->wider) {
+        buf_printf(out, "%s%cformat=%s", c->q->link, strchr(c->q->link, '?') ? '&' : '?', format);
+        return;
+    }
+    buf_add_str(out, "/profile?event=");
+    url_add_escaped(out, span_of(event));
+    for (size_t i = 0; i < t->pid_count; i++)
+        buf_printf(out, "%s%d", i ? "," : "&pid=", (int)t->pids[i]);
+    add_text(out, "service", t->service);
+    add_text(out, "container", t->container);
+    add_text(out, "pod", t->pod);
+    add_text(out, "namespace", t->pod_namespace);
+    add_text(out, "jvm", t->jvm);
+    if (t->ns_pid)
+        buf_printf(out, "&nspid=%d", (int)t->ns_pid);
+    add_time(out, "from", c->ret->from_ns);
+    add_time(out, "to", c->ret->to_ns);
+    buf_printf(out, "&format=%s", format);
+}
+
+/* ---- too few samples ---- */
+
+static const char *duration_text(uint64_t ns, char text[DURATION_BYTES])
+{
+    double seconds = (double)ns / (double)NSEC_PER_SEC;
+
+    if (seconds < 90)
+        snprintf(text, DURATION_BYTES, "%.3g s", seconds);
+    else if (seconds < 5400)
+        snprintf(text, DURATION_BYTES, "%.3g min", seconds / 60);
+    else
+        snprintf(text, DURATION_BYTES, "%.3g h", seconds / 3600);
+    return text;
+}
+
+/* A view of the samples of @range, as that of the request. NULL: there are none. */
+static struct view *view_of(const struct composing *c, const struct time_range *range)
+{
+    _cleanup_(profile_unrefp) struct profile *p = NULL;
+    const char *event = c->q->view ? view_event(c->q->view)->name : events_default()->name;
+    struct view_opts o = { .exact = true, .waits = true };
+    struct error err = ERROR_NULL;
+    struct view *v = NULL;
+
+    if (c->be->past(c->be->ctx, c->q->target, range, event, PAST_RECORDED, &p, &err) != 0)
+        return NULL;
+    if (c->q->view)
+        o = c->q->view->opts;
+    o.event = 0;
+    for (uint32_t i = 0; i < p->event_count; i++) {
+        if (strcmp(p->events[i].name, event) == 0)
+            o.event = (uint8_t)i;
+    }
+    return view_new(p, &o, &v, &err) == 0 ? v : NULL;
+}
+
+/* Takes the shortest time that has enough samples, else what has most of them. */
+static void widen(struct composing *c)
+{
+    struct time_range range = c->q->range;
+    uint64_t most = c->ret->samples;
+
+    for (size_t i = 0; i < ARRAY_SIZE(WIDER_S) && most < WORDS_FEW; i++) {
+        struct view *v;
+
+        if (range.to_ns - c->q->range.from_ns >= WIDER_S[i] * NSEC_PER_SEC)
+            continue;
+        range.from_ns = range.to_ns - WIDER_S[i] * NSEC_PER_SEC;
+        v = view_of(c, &range);
+        if (!v || v->samples <= most) {
+            view_free(v);
+            continue;
+        }
+        view_free(c->wider);
+        c->wider = v;
+        most = v->samples;
+        c->ret->from_ns = range.from_ns;
+    }
+}
+
+/* Says that there are few samples, and what is taken instead. */
+static void add_few(struct composing *c, uint64_t had)
+{
+    _cleanup_buf_ struct buf link = BUF_NULL;
+    char text[DURATION_BYTES];
+    bool enough = c->ret->samples >= WORDS_FEW;
+
+    buf_init(&link, WORDS_LINK_BYTES);
+    add_link(c, "summary", &link);
+    if (c->wider)
+        words_add(c->ret, WORDS_FEW_SAMPLES, buf_span(&link).p,
+                  "%llu samples: too few to tell%s %s have %llu%s", (unsigned long long)had,
+                  enough ? "; the" : ", and the",
+                  duration_text(c->ret->to_ns - c->ret->from_ns, text),
+                  (unsigned long long)c->ret->samples,
+                  enough ? ", which the following is about" : " alone");
+    else
+        words_add(c->ret, WORDS_FEW_SAMPLES, buf_span(&link).p, "%llu samples: too few to tell",
+                  (unsigned long long)had);
+}
+
+/* ---- signals and changes ---- */
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+/* Adds the most severe. They come by JVM. */
+static void add_signals(struct composing *c)
+{
+    struct error err = ERROR_NULL;
+    json_t *value = NULL;
+    const json_t *list;
+    size_t shown = 0;
+
+    if (c->be->signals(c->be->ctx, c->q->target, &value, &err) != 0)
+        return;
+    list = json_object_get(value, "signals");
+    for (json_int_t severity = 3; severity >= SIGNAL_LEAST; severity--) {
+        for (size_t i = 0; i < json_array_size(list) && shown < SIGNALS_SHOWN; i++) {
+            const json_t *one = json_array_get(list, i);
+
+            if (json_integer_value(json_object_get(one, "severity")) != severity)
+                continue;
+            words_add(c->ret, WORDS_SIGNAL, text_of(one, "evidence"), "%s: %s",
+                      text_of(one, "signal"), text_of(one, "sentence"));
+            shown++;
+        }
+    }
+    json_decref(value);
+}
+
+/* Adds the greatest. */
+static void add_change(struct composing *c)
+{
+    struct error err = ERROR_NULL;
+    json_t *value = NULL;
+    const json_t *one;
+
+    if (!c->be->changes || c->be->changes(c->be->ctx, c->q->target, NULL, NULL, &value, &err) != 0)
+        return;
+    one = json_array_get(json_object_get(value, "changes"), 0);
+    if (one)
+        words_add(c->ret, WORDS_CHANGE, text_of(one, "diff"), "%s", text_of(one, "sentence"));
+    json_decref(value);
+}
+
+/* ---- all together ---- */
+
+/* What is known of a service or of single JVMs, and not of the whole node. */
+static bool has_facts(const struct words_request *q)
+{
+    const struct target_selector *t = q->target;
+
+    return (t->pid_count || t->service) && !t->container && !t->pod && !t->pod_namespace &&
+           !t->jvm && !t->ns_pid;
+}
+
+static bool is_late(const struct words_request *q)
+{
+    uint64_t now_ns = clock_realtime_ns();
+
+    return q->range.to_ns + LATELY_NS >= now_ns;
+}
+
+void words_compose(const struct api_backend *be, const struct words_request *q, struct words *ret)
+{
+    _cleanup_buf_ struct buf link = BUF_NULL;
+    uint64_t had = q->view ? q->view->samples : 0;
+    struct composing c = { .be = be, .q = q, .ret = ret };
+    const struct view *v;
+    bool few = had < WORDS_FEW;
+
+    *ret = (struct words){ .from_ns = q->range.from_ns, .to_ns = q->range.to_ns, .samples = had };
+    if (few && be->past && has_facts(q))
+        widen(&c);
+    v = c.wider ? c.wider : q->view;
+    ret->samples = v ? v->samples : 0;
+    if (few)
+        add_few(&c, had);
+    buf_init(&link, WORDS_LINK_BYTES);
+    add_link(&c, "html", &link);
+    if (v && ret->samples >= WORDS_FEW)
+        words_add_time(ret, v, buf_span(&link).p);
+    if (has_facts(q) && is_late(q)) {
+        add_signals(&c);
+        add_change(&c);
+    }
+    if (v && ret->samples >= WORDS_FEW) {
+        buf_clear(&link);
+        add_link(&c, "summary", &link);
+        words_add_sure(ret, v, buf_span(&link).p);
+    }
+    view_free(c.wider);
+}
+
+json_t *words_json(const struct words *w)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < w->count; i++)
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s}", "kind", words_kind_name(w->list[i].kind),
+                                        "sentence", w->list[i].text, "evidence", w->list[i].link));
+    return json_pack("{s:o, s:I}", "sentences", list, "samples", (json_int_t)w->samples);
+}

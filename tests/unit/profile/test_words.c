@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile/words.h: what is said of a profile, by its samples alone. */
+#include "profile/words.h"
+
+#include "base/buf.h"
+#include "profile/category.h"
+#include "recorded.h"
+
+#include "suite.h"
+
+#define PERIOD_NS 10000000
+
+/* Adds @n samples of @stack (leaf first). */
+static void sample(const uint32_t *stack, size_t depth, uint32_t n, uint32_t flags)
+{
+    struct profile_sample s = { .time_ns = 1,
+                                .thread = main_thread,
+                                .count = n,
+                                .value = (uint64_t)n * PERIOD_NS,
+                                .flags = flags };
+
+    ck_assert_int_eq(record_sample(rec, &s, stack, depth), 0);
+}
+
+static struct view *view(const char *event, const char *unit)
+{
+    struct profile meta = { .event_count = 1, .events = { { "", "", PERIOD_NS, false } } };
+    struct view_opts o = { .exact = true, .waits = true };
+    struct profile *p = NULL;
+    struct view *v = NULL;
+
+    snprintf(meta.events[0].name, sizeof(meta.events[0].name), "%s", event);
+    snprintf(meta.events[0].unit, sizeof(meta.events[0].unit), "%s", unit);
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    ck_assert_int_eq(view_new(p, &o, &v, NULL), 0);
+    profile_unref(p);
+    return v;
+}
+
+static uint32_t java(const char *class_name, const char *name)
+{
+    return recorded_frame(class_name, name, FRAME_C2, 0);
+}
+
+/* One method of the program has most of it, and a method of the JDK most of that. */
+START_TEST(names_the_code_that_has_most)
+{
+    uint32_t run = java("java.lang.Thread", "run"), rule = java("shop.Tenant", "matchRule"),
+             regex = java("java.util.regex.Pattern", "match"), cart = java("shop.Cart", "total");
+    struct words w = { .count = 0 };
+    struct view *v;
+
+    sample((uint32_t[]){ regex, rule, run }, 3, 60, 0);
+    sample((uint32_t[]){ rule, run }, 2, 15, 0);
+    sample((uint32_t[]){ cart, run }, 2, 25, 0);
+    v = view("cpu", "nanoseconds");
+    words_add_time(&w, v, "/profile");
+    ck_assert_uint_eq(w.count, 1);
+    ck_assert_str_eq(
+        w.list[0].text,
+        "Of the CPU time: 100 % java; 75 % in shop.Tenant.matchRule, and there 60 % in "
+        "java.util.regex.Pattern.match");
+    ck_assert_str_eq(w.list[0].link, "/profile");
+    words_deinit(&w);
+    view_free(v);
+}
+END_TEST
+
+/* Where all callers have as much, no code is named. */
+START_TEST(names_no_code_where_none_has_most)
+{
+    struct words w = { .count = 0 };
+    struct view *v;
+
+    for (int i = 0; i < 20; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "m%d", i);
+        uint32_t frame = java("shop.Cart", name);
+
+        sample(&frame, 1, 5, 0);
+    }
+    v = view("cpu", "nanoseconds");
+    words_add_time(&w, v, "/profile");
+    ck_assert_str_eq(w.list[0].text, "Of the CPU time: 100 % java; no code has most of it");
+    words_deinit(&w);
+    view_free(v);
+}
+END_TEST
+
+START_TEST(names_what_was_waited_for)
+{
+    uint32_t schedule = recorded_frame("", "schedule", FRAME_KERNEL, 0),
+             poll = recorded_frame("", "do_sys_poll", FRAME_KERNEL, 0),
+             net = java("sun.nio.ch.Net", "poll"),
+             read = java("sun.nio.ch.NioSocketImpl", "implRead"),
+             fetch = java("shop.Carrier", "fetchRate");
+    struct words w = { .count = 0 };
+    struct view *v;
+
+    sample((uint32_t[]){ schedule, poll, net, read, fetch }, 5, 400,
+           STATE_BLOCKED << PROFILE_SAMPLE_STATE_SHIFT);
+    v = view("offcpu", "nanoseconds");
+    words_add_time(&w, v, "/profile");
+    ck_assert_msg(strncmp(w.list[0].text,
+                          "Of the time in which threads did not run: 100 % network; 100 % in "
+                          "shop.Carrier.fetchRate",
+                          60) == 0,
+                  "%s", w.list[0].text);
+    words_deinit(&w);
+    view_free(v);
+}
+END_TEST
+
+/* The interval of a share is that of its samples. */
+START_TEST(says_how_sure_it_is)
+{
+    uint32_t frame = java("shop.Cart", "total");
+    struct words w = { .count = 0 };
+    struct view *v;
+
+    sample(&frame, 1, 400, 0);
+    v = view("cpu", "nanoseconds");
+    words_add_sure(&w, v, "/profile");
+    ck_assert_str_eq(w.list[0].text,
+                     "400 samples: a share of 50 % is right within 4.9 points, one of 5 % within "
+                     "2.1 (95 times of 100); 0.0 % have a frame without a name, and 0.0 % are cut");
+    for (int i = 0; i < 9; i++)
+        words_add_sure(&w, v, "/profile");
+    ck_assert_uint_eq(w.count, WORDS_MAX);
+    words_deinit(&w);
+    view_free(v);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("words");
+
+    tcase_add_checked_fixture(tc, recorded_setup, recorded_teardown);
+    tcase_add_test(tc, names_the_code_that_has_most);
+    tcase_add_test(tc, names_no_code_where_none_has_most);
+    tcase_add_test(tc, names_what_was_waited_for);
+    tcase_add_test(tc, says_how_sure_it_is);
+    return suite_run_case("words", tc);
+}
