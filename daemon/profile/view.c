@@ -62,6 +62,8 @@ static int view_count(struct view_builder *b, size_t sample)
         k.stack = p->stacks[s->stack].parent;
     if (!v->opts.owners)
         k.owner = 0;
+    if (v->opts.requests && s->context < p->context_count)
+        k.context = s->context;
     if (v->opts.threads && s->thread < p->thread_count)
         k.thread = s->thread;
     if (p->by_process && s->thread < p->thread_count)
@@ -181,7 +183,8 @@ static int view_make_row(struct view_builder *b, uint32_t id, struct frame_verdi
                               .unsure = leaf == FRAME_LEAF_UNSURE ? n->samples : 0,
                               .thread = k->thread,
                               .state = (uint8_t)k->state,
-                              .owner = k->owner };
+                              .owner = k->owner,
+                              .context = k->context };
     r = view_push_roots(b, k);
     row->roots = (uint32_t)v->stack_words - row->first;
     row->body = (uint32_t)view_body(k); /* view_order_rows() numbers them */

@@ -9,7 +9,7 @@
 #include "profile/match.h"
 #include "profile/waits.h"
 
-enum view_by { VIEW_BY_NONE, VIEW_BY_OPERATION, VIEW_BY_TRACE };
+enum view_by { VIEW_BY_NONE, VIEW_BY_OPERATION, VIEW_BY_TRACE, VIEW_BY_SPAN };
 enum view_names { VIEW_NAMES_FULL, VIEW_NAMES_SIMPLE, VIEW_NAMES_SIGNATURE, VIEW_NAMES_MERGED };
 
 struct view_opts {
@@ -17,7 +17,7 @@ struct view_opts {
     bool every_event;        /* with `exact`: sample_rows has the samples of all events; what is
                               * added up is still that one's */
     bool threads;            /* a frame per thread at the root */
-    enum view_by by;         /* one per operation or trace there; not with `threads` */
+    enum view_by by;         /* one per operation, trace or span there; not with `threads` */
     bool no_user, no_kernel; /* leave out samples taken in that mode */
     bool hide_kernel;        /* one "[kernel]" in place of the kernel's functions */
     enum view_names names;
@@ -31,6 +31,7 @@ struct view_opts {
     bool waits; /* a leaf such as "[lock]" says what a thread waited for; also with `annotate` */
     bool total_said; /* else bytes, and samples that have values of their own, weigh by these */
     bool owners;     /* samples that waited for a lock stay apart by the thread that had it */
+    bool requests;   /* samples of different requests, or of different spans of one, stay apart */
     bool exact;      /* for formats that hold more than names: frames of equal names stay apart, and
                       * the view says which row each sample is in */
     size_t depth;    /* 0: whole; else at most this many frames, the middle replaced by "[...]" */
@@ -63,11 +64,12 @@ struct view_row {
                         * 0 on, in the order of rows */
     uint64_t samples, value;   /* value in the event's unit */
     uint64_t inferred, unsure; /* samples whose Java leaf is known so (enum frame_leaf) */
-    uint32_t thread; /* index in profile->threads; UINT32_MAX when rows are not split by thread */
-    uint8_t state;   /* enum thread_state */
-    uint8_t wait;    /* enum wait of a row that is blocked */
-    bool idle;       /* it is blocked, and waits for work */
-    uint32_t owner;  /* with `owners`: profile_lock_owner() */
+    uint32_t thread;  /* index in profile->threads; UINT32_MAX when rows are not split by thread */
+    uint8_t state;    /* enum thread_state */
+    uint8_t wait;     /* enum wait of a row that is blocked */
+    bool idle;        /* it is blocked, and waits for work */
+    uint32_t owner;   /* with `owners`: profile_lock_owner() */
+    uint32_t context; /* with `requests`: index in profile->contexts */
 };
 
 #define VIEW_NO_ROW UINT32_MAX

@@ -54,6 +54,8 @@ int view_group_of(struct view_builder *b, const struct profile_sample *s, uint32
     if (c && b->v->opts.by == VIEW_BY_TRACE) {
         g.trace_high = c->trace_high;
         g.trace_low = c->trace_low;
+    } else if (c && b->v->opts.by == VIEW_BY_SPAN) {
+        g.trace_low = c->span;
     } else if (c) {
         g.operation = c->operation;
     }
@@ -76,7 +78,9 @@ void view_spell_group(struct view_builder *b, uint32_t group)
     const struct view_group *g = id_table_get(&b->groups, group);
     struct span name = intern_get(b->p->strings, g->operation);
 
-    if (g->trace_high || g->trace_low)
+    if (g->trace_low && b->v->opts.by == VIEW_BY_SPAN)
+        buf_printf(&b->text, "[span %016llx]", (unsigned long long)g->trace_low);
+    else if (g->trace_high || g->trace_low)
         buf_printf(&b->text, "[trace %016llx%016llx]", (unsigned long long)g->trace_high,
                    (unsigned long long)g->trace_low);
     else if (!name.n)

@@ -101,7 +101,7 @@ struct row_key {
     uint64_t frames; /* the same by all of the frames */
     uint32_t thread, owner;
     uint32_t row;
-    uint32_t state;
+    uint32_t state : 8, context : 24;
 };
 
 static int by_number(uint64_t x, uint64_t y)
@@ -121,7 +121,9 @@ static int row_key_compare(const void *x, const void *y)
         return by_number(a->thread, c->thread);
     if (a->state != c->state)
         return by_number(a->state, c->state);
-    return by_number(a->owner, c->owner);
+    if (a->owner != c->owner)
+        return by_number(a->owner, c->owner);
+    return by_number(a->context, c->context);
 }
 
 /* The same where some rows have a root more than others, so that it stands beside a body. */
@@ -137,7 +139,9 @@ static int row_compare(const void *x, const void *y, void *cookie)
         r = by_number(a->thread, c->thread);
     if (r == 0)
         r = by_number(a->state, c->state);
-    return r ? r : by_number(a->owner, c->owner);
+    if (r == 0)
+        r = by_number(a->owner, c->owner);
+    return r ? r : by_number(a->context, c->context);
 }
 
 /* Gives the rows their bodies' numbers and *ret what they are sorted by. */
@@ -168,7 +172,8 @@ static int view_rank_rows(struct view_builder *b, struct row_key **ret)
                               .thread = v->rows[i].thread,
                               .row = (uint32_t)i,
                               .state = v->rows[i].state,
-                              .owner = v->rows[i].owner };
+                              .owner = v->rows[i].owner,
+                              .context = v->rows[i].context };
         v->rows[i].body = body.rank[of];
     }
     return 0;

@@ -152,6 +152,40 @@ static void add_owner(const struct view *v, uint32_t owner, struct buf *out)
     }
 }
 
+/* Which of the requests, of a view that keeps them apart. */
+static void add_request(const struct view *v, uint32_t context, struct buf *out)
+{
+    if (!context || v->profile->contexts[context].state < PROFILE_CONTEXT_IDS)
+        return;
+    buf_add_str(out, ",\"request\":");
+    buf_add_u64(out, context);
+}
+
+/* The table of them: those without ids are null. */
+static void add_requests(const struct view *v, struct buf *out)
+{
+    const struct profile *p = v->profile;
+
+    if (!v->opts.requests || !p->context_count)
+        return;
+    buf_add_str(out, ",\n\"requests\":[");
+    for (size_t i = 0; i < p->context_count; i++) {
+        const struct profile_context *c = &p->contexts[i];
+
+        buf_add_str(out, i ? ",\n" : "\n");
+        if (c->state < PROFILE_CONTEXT_IDS) {
+            buf_add_str(out, "null");
+            continue;
+        }
+        buf_printf(out, "{\"trace\":\"%016llx%016llx\",\"span\":\"%016llx\",\"root\":\"%016llx\"",
+                   (unsigned long long)c->trace_high, (unsigned long long)c->trace_low,
+                   (unsigned long long)c->span, (unsigned long long)c->root);
+        add_of_profile(p, out, "operation", c->operation);
+        buf_add_char(out, '}');
+    }
+    buf_add_char(out, ']');
+}
+
 static int add_stacks(const struct view *v, struct buf *out)
 {
     _cleanup_(body_texts_deinit) struct body_texts texts;
@@ -178,6 +212,7 @@ static int add_stacks(const struct view *v, struct buf *out)
         }
         add_state(v, row, out);
         add_owner(v, row->owner, out);
+        add_request(v, row->context, out);
         buf_add_char(out, '}');
         r = text.error;
     }
@@ -192,6 +227,7 @@ int render_json(const struct view *v, const struct render_opts *o, struct buf *o
     render_add_meta(v, o, out);
     add_processes(v->profile, out);
     add_threads(v->profile, out);
+    add_requests(v, out);
     if (add_frames(v, out) < 0 || add_stacks(v, out) < 0)
         return error_set(err, -ENOMEM, "no memory to render the profile");
     render_add_moments(v->profile, SIZE_MAX, out);

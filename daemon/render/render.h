@@ -28,6 +28,7 @@ struct render_opts {
     const char *host;    /* otlp: the name of this machine; NULL: left out */
     const char *link;    /* otlp: address of the profile without its service; NULL: left out */
     bool untimed;        /* otlp: sums in place of the times of samples */
+    bool spans;          /* pprof: each span has samples of its own, with its ids */
     bool reverse;        /* html, svg: opens with callers merged from the leaf; tree: is so */
     bool inverted;       /* html, svg: opens with the root at the top (an icicle) */
     const struct words *words; /* summary: what it begins with; NULL: nothing */
@@ -55,6 +56,7 @@ struct render_format {
     bool keep_lines;  /* wants a view with view_opts.keep_lines */
     bool exact;       /* wants a view with view_opts.exact */
     bool owners;      /* wants a view with view_opts.owners */
+    bool requests;    /* with spans=1 wants view_opts.requests */
     bool every_event; /* holds all events of a profile: wants view_opts.every_event */
     bool waits;       /* wants view_opts.waits */
     bool words;       /* wants render_opts.words */

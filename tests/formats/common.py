@@ -53,6 +53,20 @@ def run(*command: str, **more) -> str:
     return done.stdout
 
 
+# Of the case "requests", by its sample's number modulo 4: the operation, the trace.
+OPERATIONS = ("", "GET /orders/{id}", "POST /orders", "")
+
+
+def request(number: int) -> tuple[str, str, str, str]:
+    """Operation, trace, span and root of that sample of the case "requests"."""
+    k = number % 4
+    root = 0x3030303030303030 + 2 * k
+    return (OPERATIONS[k], f"3132333435363738{k:016x}", f"{root + number // 4 % 2:016x}", f"{root:016x}") if k else ("", "", "", "")
+
+
+REQUESTS = [request(number) for number in range(60)]
+
+
 class Sample:
     """One sample, as the profile has it: frames are (kind, line, name), root first."""
 

@@ -238,6 +238,46 @@ static void second_moments(void)
     moment(MOMENT_IS_CLASS_UNLOAD, 9000000, 0, "com.acme.Orders$2", "VM Thread", "");
 }
 
+#define REQUEST_SAMPLES 60
+#define REQUEST_TRACE UINT64_C(0x3132333435363738)
+#define REQUEST_SPAN UINT64_C(0x3030303030303030)
+
+/* Of sample @i: every fourth is of no request; of the three requests one has no name, and each has
+ * two spans, the first of which is its root. */
+static uint32_t request_of(uint32_t thread, uint32_t i)
+{
+    static const char *const NAMES[] = { "", "GET /orders/{id}", "POST /orders", "" };
+    struct profile_context c = { .state = PROFILE_CONTEXT_NO_REQUEST };
+    uint32_t id, k = i % ARRAY_SIZE(NAMES);
+
+    if (k) {
+        c.trace_high = REQUEST_TRACE;
+        c.trace_low = k;
+        c.root = REQUEST_SPAN + k * 2;
+        c.span = c.root + i / 4 % 2;
+        c.state = NAMES[k][0] ? PROFILE_CONTEXT_NAMED : PROFILE_CONTEXT_IDS;
+    }
+    must(record_context(rec, thread, &c, span_of(NAMES[k]), &id));
+    return id;
+}
+
+static void requests(void)
+{
+    struct profile_process p = { .host_pid = 4242, .name = str0("Shop"), .service = str0("shop") };
+    uint32_t threads[] = { thread_of(&p, "http-1", 4250), thread_of(&p, "http-2", 4251) };
+    uint32_t stack[] = { frame_of("j com.acme.Orders.find(int):17"),
+                         frame_of("j java.lang.Thread.run():833") };
+
+    for (uint32_t i = 0; i < REQUEST_SAMPLES; i++) {
+        struct profile_sample s = { .time_ns = now_ns += 1000000,
+                                    .thread = threads[i / 30],
+                                    .count = 1 };
+
+        s.context = request_of(s.thread, i);
+        must(record_sample(rec, &s, stack, ARRAY_SIZE(stack)));
+    }
+}
+
 static void hostile(void)
 {
     struct profile_process p = { .host_pid = 1, .name = str0("</script>;\"\\\n") };
@@ -322,6 +362,8 @@ struct profile *made_profile(const char *name)
         second_moments();
     if (!strcmp(name, "hostile"))
         hostile();
+    else if (!strcmp(name, "requests"))
+        requests();
     else if (!strcmp(name, "big"))
         big();
     else if (!mixed && strcmp(name, "single") != 0 && strcmp(name, "empty") != 0)

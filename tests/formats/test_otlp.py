@@ -112,6 +112,16 @@ class Otlp(unittest.TestCase):
                         identities.add(identity)
                 self.assertEqual(got, common.collapsed(case, "inlined=1", *options))
 
+    def test_requests_are_links(self):
+        data, got = Data("requests"), collections.Counter()
+        links = [(one(link, "trace_id", ""), one(link, "span_id", "")) for link in data.table("link")]
+        for _, profile in data.profiles():
+            for sample in profile["samples"]:
+                trace, span = (text.encode().hex() for text in links[one(sample, "link_index")])
+                got[data.attributes(sample).get("flamed.operation", ""), trace, span] += len(sample["timestamps_unix_nano"])
+        self.assertEqual(got, collections.Counter(request[:3] for request in common.REQUESTS))
+        self.assertEqual(len(links), len(set(links)))
+
     def test_times_and_threads(self):
         data, got = Data("mixed"), collections.Counter()
         for _, profile in data.profiles():

@@ -109,6 +109,26 @@ class Pprof(unittest.TestCase):
         self.assertEqual(sum(traces(common.write_file("hostile", "pprof")).values()),
                          sum(common.collapsed("hostile").values()))
 
+    def labels(self, *options: str) -> collections.Counter:
+        """The labels of requests, by how many samples have them."""
+        found: collections.Counter = collections.Counter()
+        for count, labels in re.findall(r"^\s+(\d+)\s+\d+: [\d ]+\n((?:\s+.*:\[.*\n)*)", pprof("-raw", common.write_file("requests", "pprof", *options)), re.M):
+            found[frozenset((key.strip(), value) for key, value in re.findall(r"([a-z_ ]+):\[(.*?)\]", labels)
+                            if key.strip() not in ("thread", "pid", "tid"))] += int(count)
+        return found
+
+    def test_operations_are_labels(self):
+        """Ids only with spans=1: else each request would be samples of its own."""
+        wanted = collections.Counter(frozenset({("operation", r[0])} if r[0] else ()) for r in common.REQUESTS)
+        self.assertEqual(self.labels(), wanted)
+
+    def test_spans_have_the_labels_of_pyroscope_and_datadog(self):
+        wanted = collections.Counter(frozenset(
+            ({("operation", operation), ("span_name", operation), ("trace endpoint", operation)} if operation else set()) |
+            ({("trace_id", trace), ("span_id", root), ("span id", str(int(span, 16))), ("local root span id", str(int(root, 16)))} if trace else set()))
+            for operation, trace, span, root in common.REQUESTS)
+        self.assertEqual(self.labels("spans=1"), wanted)
+
     def test_protoc_decodes_it_without_unknown_fields(self):
         common.need("protoc")
         for case in common.CASES:

@@ -9,7 +9,7 @@ import common
 import readers
 
 KINDS = ("cpu", "wall", "offcpu", "lock", "nativelock", "safepoint", "alloc", "live", "malloc", "nativelive", "nativemem", "page-faults")
-CASES = (*common.CASES, "events", *KINDS, "every")
+CASES = (*common.CASES, "events", "requests", *KINDS, "every")
 VIEWS = {"threads": ("threads=1",), "shown": ("lines=1", "annotate=1", "names=simple"), "short": ("depth=3",), "inlined": ("inlined=1", "total=1")}
 NO_SAMPLES = {"jdk.ActiveRecording", "jdk.ActiveSetting", "jdk.OSInformation"}
 MOMENTS = {"jdk.ClassLoad", "jdk.ClassUnload", "jdk.Compilation", "jdk.ExecuteVMOperation", "jdk.GCPhasePause", "jdk.GarbageCollection",
@@ -178,6 +178,12 @@ class OtlpReaders(unittest.TestCase):
             for sample in self.samples[case]:
                 got[tuple(common.clean(name) for name in sample["stack"])] += len(sample["times"])
             self.assertEqual(got, common.collapsed(case, "inlined=1"), case)
+
+    def test_the_collector_has_every_request(self):
+        got = collections.Counter()
+        for sample in self.samples["requests"]:
+            got[sample["attributes"].get("flamed.operation", ""), sample["trace"], sample["span"]] += len(sample["times"])
+        self.assertEqual(got, collections.Counter(request[:3] for request in common.REQUESTS))
 
     def test_each_event_has_its_value_in_pyroscope(self):
         """By the names under which it is asked for there. Off-CPU time has the time of each wait, too."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """summary, flat, traces and tree add up to what collapsed says."""
 import collections
+import json
 import os
 import re
 import subprocess
@@ -76,6 +77,25 @@ class Text(unittest.TestCase):
         text = common.write("mixed", "tree", "top=5").decode()
         self.assertRegex(text, r"\[\d+ lighter frames are left out: top=5\]\n$")
         self.assertEqual(text.count("%"), 2 + 2 * 5)
+
+    def test_json_has_requests(self):
+        """With spans=1 stacks are kept apart by request and span, else not at all."""
+        self.assertEqual(len(json.loads(common.write("requests", "json"))["stacks"]), 1)
+        self.assertNotIn("requests", json.loads(common.write("requests", "json")))
+        made, got = json.loads(common.write("requests", "json", "spans=1")), collections.Counter()
+        for stack in made["stacks"]:
+            request = made["requests"][stack["request"]] if "request" in stack else {}
+            got[tuple(request.get(key, "") for key in ("operation", "trace", "span", "root"))] += stack["samples"]
+        self.assertEqual(got, collections.Counter(common.REQUESTS))
+
+    def test_requests_are_roots(self):
+        for by, wanted in (("operation", lambda r: f"[{r[0]}]" if r[0] else "[unnamed requests]" if r[1] else "[no request]"),
+                           ("trace", lambda r: f"[trace {r[1]}]" if r[1] else "[no request]"),
+                           ("span", lambda r: f"[span {r[2]}]" if r[1] else "[no request]")):
+            got = collections.Counter()
+            for stack, count in common.collapsed("requests", f"by={by}").items():
+                got[stack[0]] += count
+            self.assertEqual(got, collections.Counter(map(wanted, common.REQUESTS)), by)
 
     def test_summary(self):
         text = common.write("mixed", "summary").decode()

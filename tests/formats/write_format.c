@@ -2,8 +2,8 @@
 /*
  * Writes a made-up profile in a format: write_format CASE FORMAT [OPTION...], options as in the
  * URL: threads=1 lines=1 annotate=1 names=simple total=1 depth=N top=N reverse=1 inverted=1
- * width=N minwidth=P title=T include=REGEX exclude=REGEX; event=N; html=1: as for a browser;
- * inlined=1: with the native frames that json, pprof, jfr and otlp keep without lines=1.
+ * spans=1 by=GROUP width=N minwidth=P title=T include=REGEX exclude=REGEX; event=N; html=1: as for
+ * a browser; inlined=1: with the native frames that json, pprof, jfr and otlp keep without lines=1.
  * CASE/CASE with the format diff-html, diff-svg, diff-json or diff-collapsed (normalize=0) is their
  * diff. The format "samples" is not flamed's: a line "time_ns tid count stack" for each sample,
  * root first, which the tests compare with; "values" is a line with the value of each of these.
@@ -33,6 +33,12 @@ static int parse(const char *arg, struct view_opts *v, struct render_opts *o, st
         v->threads = *value == '1';
     else if (option(arg, "lines", &value))
         v->lines = *value == '1';
+    else if (option(arg, "spans", &value))
+        o->spans = *value == '1';
+    else if (option(arg, "by", &value))
+        v->by = !strcmp(value, "span")    ? VIEW_BY_SPAN
+                : !strcmp(value, "trace") ? VIEW_BY_TRACE
+                                          : VIEW_BY_OPERATION;
     else if (option(arg, "annotate", &value))
         v->annotate = *value == '1';
     else if (option(arg, "total", &value))
@@ -169,6 +175,7 @@ static int write_profile(const char *name, const char *format, struct view_opts 
         return error_set(err, -EINVAL, "there is no format '%s'", format);
     p = made_profile(name);
     vo->exact = samples || f->exact;
+    vo->requests = f && f->requests && o->spans;
     vo->every_event = f && f->every_event;
     vo->keep_lines = inlined || (f && f->keep_lines);
     r = view_new(p, vo, &v, err);

@@ -23,7 +23,7 @@ ROUTES = {
 }
 TARGET = ["pid", "container", "nspid", "pod", "namespace", "jvm", "service"]
 RENDERING = ["format", "threads", "user", "kernel", "include", "exclude", "depth", "names", "lines", "annotate", "top", "title",
-             "reverse", "inverted", "minwidth", "width", "total", "by", "operation", "trace", "span"]
+             "reverse", "inverted", "minwidth", "width", "total", "by", "operation", "trace", "span", "spans"]
 TAKING = ["seconds", "from", "to", "at", "event", "symbols", "source", "hz", "interval"]
 # What each route must take at least.
 PARAMETERS = {

@@ -179,6 +179,8 @@ int render_jfr(const struct view *v, const struct render_opts *o, struct buf *ou
     add_settings(v, o, out);
     add_samples(&pools, out);
     r = jfr_add_moments(&pools, out);
+    if (r == 0)
+        r = jfr_add_requests(&pools, out);
     if (r < 0)
         return error_set(err, r, "no memory to render the profile");
     pools_at = out->n;

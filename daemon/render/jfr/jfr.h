@@ -64,6 +64,7 @@ enum jfr_type {
     JFR_COMPILATION,
     JFR_CLASS_LOAD,
     JFR_CLASS_UNLOAD,
+    JFR_REQUEST,
 };
 
 /* Keys in the pool of thread states. */
@@ -121,6 +122,9 @@ int jfr_pools_class(struct jfr_pools *p, struct span name, uint32_t *ret);
 int jfr_pools_method(struct jfr_pools *p, struct span name, uint32_t *ret);
 /* Appends an event for each moment of the profile that is a single one. 0 or -ENOMEM. */
 int jfr_add_moments(struct jfr_pools *pools, struct buf *out);
+/* Appends an event for each stretch of samples that a thread spent in one span of a request. 0 or
+ * -ENOMEM. */
+int jfr_add_requests(const struct jfr_pools *pools, struct buf *out);
 /* Appends the checkpoint event. */
 void jfr_add_pools(const struct jfr_pools *p, uint64_t ticks, struct buf *out);
 /* Appends a sample as events of the JDK or of async-profiler. @carry: parts of a sample that are

@@ -129,19 +129,32 @@ static void observe(struct otlp *x, uint32_t id, enum otlp_shape shape, Otlp__Sa
     sample->n_values = shape == SHAPE_BOTH ? n : 0;
 }
 
+/* Adds the link and the attribute of a sample's request to it; @attributes: room for one more. */
+static void put_request(struct otlp *x, uint32_t request, int32_t *attributes, Otlp__Sample *sample)
+{
+    const struct profile_context *c = &x->v->profile->contexts[request];
+
+    sample->link_index = otlp_link(&x->d, c);
+    if (c->operation)
+        attributes[sample->n_attribute_indices++] =
+            otlp_attribute(&x->d, "flamed.operation", text_of(x, c->operation));
+}
+
 static void put_sample(struct otlp *x, uint32_t id, enum otlp_shape shape, struct buf *profile)
 {
     const struct stacks_key *key = &x->d.stacks.keys[id];
-    int32_t *attributes = x->d.threads[MIN((size_t)key->thread, x->v->profile->thread_count)];
+    const int32_t *of_thread = x->d.threads[MIN((size_t)key->thread, x->v->profile->thread_count)];
+    int32_t attributes[OTLP_THREAD_ATTRIBUTES + 1];
     Otlp__Sample sample = OTLP__SAMPLE__INIT, *ref = &sample;
     Otlp__Profile part = OTLP__PROFILE__INIT;
 
     observe(x, id, shape, &sample);
     sample.stack_index = (int32_t)key->stack;
     sample.attribute_indices = attributes;
-    while (sample.n_attribute_indices < OTLP_THREAD_ATTRIBUTES &&
-           attributes[sample.n_attribute_indices])
-        sample.n_attribute_indices++;
+    for (size_t i = 0; i < OTLP_THREAD_ATTRIBUTES && of_thread[i]; i++)
+        attributes[sample.n_attribute_indices++] = of_thread[i];
+    if (key->request)
+        put_request(x, key->request, attributes, &sample);
     part.samples = &ref;
     part.n_samples = 1;
     pack_message(profile, &part.base);

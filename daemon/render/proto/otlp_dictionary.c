@@ -5,6 +5,8 @@
 #include "render/proto/otlp.pb-c.h"
 #include "render/proto/protobuf.h"
 
+#include <endian.h>
+
 #define OTLP_STRING_BYTES_MAX ((size_t)256 << 20)
 
 static void dictionary_fail(struct otlp_dictionary *d, int r)
@@ -71,6 +73,33 @@ static int32_t put_number(struct otlp_dictionary *d, const char *key, int64_t nu
     value.int_value = number;
     snprintf(text, sizeof(text), "%lld", (long long)number);
     return put_attribute(d, key, &value, text);
+}
+
+/* ---- links ---- */
+
+int32_t otlp_link(struct otlp_dictionary *d, const struct profile_context *c)
+{
+    const struct otlp_link key = { c->trace_high, c->trace_low, c->span };
+    uint64_t trace[2] = { htobe64(key.trace_high), htobe64(key.trace_low) };
+    uint64_t span = htobe64(key.span);
+    Otlp__Link link = OTLP__LINK__INIT, *ref = &link;
+    Otlp__ProfilesDictionary part = OTLP__PROFILES_DICTIONARY__INIT;
+    uint32_t id = 0;
+    int r;
+
+    if (c->state < PROFILE_CONTEXT_IDS)
+        return 0;
+    r = id_table_add(&d->links, &key, &id);
+    if (r < 0)
+        dictionary_fail(d, -ENOMEM);
+    if (r <= 0)
+        return r < 0 ? 0 : (int32_t)id + 1;
+    link.trace_id = (ProtobufCBinaryData){ sizeof(trace), (uint8_t *)trace };
+    link.span_id = (ProtobufCBinaryData){ sizeof(span), (uint8_t *)&span };
+    part.link_table = &ref;
+    part.n_link_table = 1;
+    put_entry(d, &part);
+    return (int32_t)id + 1;
 }
 
 /* ---- tables ---- */
@@ -247,7 +276,8 @@ int otlp_dictionary_init(struct otlp_dictionary *d, const struct view *v, size_t
 
     *d = (struct otlp_dictionary){ .v = v };
     buf_init(&d->packed, max_bytes);
-    r = stacks_init(&d->stacks, v, /* owners= */ false);
+    id_table_init(&d->links, sizeof(struct otlp_link), PROFILE_CONTEXTS_MAX);
+    r = stacks_init(&d->stacks, v, /* owners= */ false, STACKS_SPANS);
     if (r == 0)
         r = intern_new(OTLP_STRING_BYTES_MAX, &d->strings);
     if (r == 0)
@@ -280,6 +310,7 @@ void otlp_dictionary_deinit(struct otlp_dictionary *d)
     stacks_deinit(&d->stacks);
     intern_free(d->strings);
     intern_free(d->attributes);
+    id_table_deinit(&d->links);
     buf_deinit(&d->packed);
     free(d->threads);
 }

@@ -12,11 +12,17 @@
 #define OTLP_FACTS 6 /* attributes of a profile, besides warnings */
 #define OTLP_THREAD_ATTRIBUTES 4
 
+/* A span of a trace. */
+struct otlp_link {
+    uint64_t trace_high, trace_low, span;
+};
+
 struct otlp_dictionary {
     const struct view *v;
     struct stacks stacks;
     struct intern *strings;    /* the string table so far */
     struct intern *attributes; /* the attribute table so far: "key\0type value" of each */
+    struct id_table links;     /* struct otlp_link; its table has one more, before them */
     struct buf packed;         /* all tables but the strings */
     int32_t
         facts[OTLP_FACTS + PROFILE_WARNINGS_MAX + VIEW_WARNINGS]; /* attributes of every profile */
@@ -35,5 +41,7 @@ void otlp_dictionary_deinit(struct otlp_dictionary *d);
 int32_t otlp_string(struct otlp_dictionary *d, struct span s);
 /* Returns the index of an attribute with a text, added where it is new. */
 int32_t otlp_attribute(struct otlp_dictionary *d, const char *key, const char *text);
+/* Returns the index of the link to @c's span, added where it is new; 0: it has none. */
+int32_t otlp_link(struct otlp_dictionary *d, const struct profile_context *c);
 /* Adds the table of strings: the last step. The packed dictionary, valid as long as @d. */
 struct span otlp_dictionary_finish(struct otlp_dictionary *d);

@@ -12,7 +12,7 @@
 
 #include <zlib.h>
 
-#define PPROF_LABELS_MAX 6 /* of a thread */
+#define PPROF_LABELS_MAX 7 /* of a thread, or of a request */
 #define FIELD_PROFILE_SAMPLE 2
 #define PPROF_ZLIB_LEVEL 1 /* higher ones take far longer and save a fiftieth */
 #define PPROF_STRING_BYTES_MAX ((size_t)256 << 20)
@@ -33,6 +33,7 @@ struct pprof_fields {
 struct pprof {
     const struct view *v;
     const struct render_value *values; /* as of struct render_opts */
+    bool spans;                        /* the same */
     struct stacks stacks;
     struct intern *strings; /* the string table so far */
     struct buf piece;       /* a packed message on its way to the compressor */
@@ -214,9 +215,8 @@ static void pprof_put_location(struct pprof *x, uint32_t id)
 
 /* ---- samples ---- */
 
-static void labels_add_text(struct pprof *x, struct pprof_labels *l, const char *key, uint32_t text)
+static void labels_add_span(struct pprof *x, struct pprof_labels *l, const char *key, struct span s)
 {
-    struct span s = intern_get(x->v->profile->strings, text);
     Pprof__Label *label = &l->labels[l->n];
 
     if (!s.n)
@@ -225,6 +225,11 @@ static void labels_add_text(struct pprof *x, struct pprof_labels *l, const char 
     label->key = pprof_string(x, span_of(key));
     label->str = pprof_string(x, s);
     l->refs[l->n++] = label;
+}
+
+static void labels_add_text(struct pprof *x, struct pprof_labels *l, const char *key, uint32_t text)
+{
+    labels_add_span(x, l, key, intern_get(x->v->profile->strings, text));
 }
 
 static void labels_add_number(struct pprof *x, struct pprof_labels *l, const char *key, int64_t n)
@@ -294,6 +299,40 @@ static void pprof_add_owner(struct pprof *x, uint32_t event, uint32_t owner, str
     pack_message(to, &sample.base);
 }
 
+/* Adds the labels of @c that Pyroscope and Datadog look for: to the first span_id is the first span
+ * of its process, and the second one has ids as numbers. */
+static void labels_add_ids(struct pprof *x, struct pprof_labels *l, const struct profile_context *c)
+{
+    char trace[33], root[17];
+
+    snprintf(trace, sizeof(trace), "%016llx%016llx", (unsigned long long)c->trace_high,
+             (unsigned long long)c->trace_low);
+    snprintf(root, sizeof(root), "%016llx", (unsigned long long)c->root);
+    labels_add_span(x, l, "trace_id", span_of(trace));
+    labels_add_span(x, l, "span_id", span_of(root));
+    labels_add_text(x, l, "span_name", c->operation);
+    labels_add_text(x, l, "trace endpoint", c->operation);
+    labels_add_number(x, l, "span id", (int64_t)c->span);
+    labels_add_number(x, l, "local root span id", (int64_t)c->root);
+}
+
+/* The labels of a request, as of struct stacks_key, appended to @to. */
+static void pprof_add_request(struct pprof *x, uint32_t request, struct buf *to)
+{
+    const struct profile_context *c = x->spans ? &x->v->profile->contexts[request] : NULL;
+    struct pprof_labels l = { .n = 0 };
+    Pprof__Sample sample = PPROF__SAMPLE__INIT;
+
+    if (!request)
+        return;
+    labels_add_text(x, &l, "operation", c ? c->operation : request);
+    if (c)
+        labels_add_ids(x, &l, c);
+    sample.label = l.refs;
+    sample.n_label = l.n;
+    pack_message(to, &sample.base);
+}
+
 /* The locations of a stack, as fields of a sample, in @ret. @locations, @ids: room for them. */
 static void pprof_pack_stack(struct pprof *x, uint32_t stack, uint32_t *locations, uint64_t *ids,
                              struct buf *ret)
@@ -349,6 +388,7 @@ static void pprof_put_samples(struct pprof *x)
         pack_message(&body, &sample.base);
         buf_add_span(&body, pprof_labels_of(x, key->thread));
         pprof_add_owner(x, key->event, key->owner, &body);
+        pprof_add_request(x, key->request, &body);
         pprof_fail(x, stack.error ? stack.error : body.error);
         pack_nested(&x->piece, FIELD_PROFILE_SAMPLE, buf_span(&body));
         pprof_flush(x);
@@ -430,7 +470,8 @@ static void pprof_put_comments(struct pprof *x, const struct render_opts *o)
 
 static int pprof_init(struct pprof *x)
 {
-    int r = stacks_init(&x->stacks, x->v, /* owners= */ true);
+    int r = stacks_init(&x->stacks, x->v, /* owners= */ true,
+                        x->spans ? STACKS_SPANS : STACKS_OPERATIONS);
 
     buf_init(&x->piece, PPROF_STRING_BYTES_MAX);
     buf_init(&x->fields, PPROF_STRING_BYTES_MAX);
@@ -459,6 +500,7 @@ int render_pprof(const struct view *v, const struct render_opts *o, struct buf *
     _cleanup_(pprof_deinit) struct pprof x = { .v = v, .out = out };
 
     x.values = o ? o->values : NULL;
+    x.spans = o && o->spans;
     pprof_fail(&x, pprof_init(&x));
     if (!x.error) {
         pprof_put_facts(&x);

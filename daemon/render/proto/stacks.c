@@ -26,7 +26,7 @@ static int stacks_grow_keys(struct stacks *s)
 /* What is added up: samples, or rows where the view knows no samples. */
 struct stacks_item {
     uint32_t item, thread; /* thread STACKS_NONE: not known */
-    uint32_t event, owner;
+    uint32_t event, owner, request;
     struct view_sum sum;
 };
 
@@ -43,6 +43,18 @@ static uint32_t stack_at(const struct stacks *s, size_t i)
     return row == VIEW_NO_ROW ? STACKS_NONE : s->stack_of_row[row];
 }
 
+/* As of struct stacks_key. */
+static uint32_t request_of(const struct stacks *s, const struct profile_sample *sample)
+{
+    const struct profile *p = s->v->profile;
+
+    if (s->requests == STACKS_NO_REQUESTS || sample->context >= p->context_count)
+        return 0;
+    if (s->requests == STACKS_OPERATIONS)
+        return p->contexts[sample->context].operation;
+    return p->contexts[sample->context].state >= PROFILE_CONTEXT_IDS ? sample->context : 0;
+}
+
 static struct stacks_item item_at(const struct stacks *s, size_t i)
 {
     const struct profile *p = s->v->profile;
@@ -52,6 +64,7 @@ static struct stacks_item item_at(const struct stacks *s, size_t i)
         item.thread = p->samples[i].thread;
         item.event = p->samples[i].event;
         item.owner = s->owners ? profile_lock_owner(p, &p->samples[i]) : 0;
+        item.request = request_of(s, &p->samples[i]);
         item.sum = (struct view_sum){ p->samples[i].count, p->samples[i].value };
     } else {
         item.thread = s->v->rows[i].thread;
@@ -104,8 +117,8 @@ static uint32_t *place_of_owned(struct stacks *s, const struct stacks_key *key)
     return &s->key_of_owned[id];
 }
 
-/* Adds up one stack's items by their threads, events and owners. @known, by those but owners: its
- * last key and one more. */
+/* Adds up one stack's items by their threads, events, owners and requests. @known, by the first
+ * two: its last key and one more. */
 static int stacks_count_stack(struct stacks *s, uint32_t stack, const struct stacks_item *items,
                               uint32_t n, uint32_t *known)
 {
@@ -113,9 +126,10 @@ static int stacks_count_stack(struct stacks *s, uint32_t stack, const struct sta
 
     for (uint32_t i = 0; i < n; i++) {
         size_t thread = MIN((size_t)items[i].thread, s->v->profile->thread_count);
-        struct stacks_key k = { stack, items[i].thread, items[i].event, items[i].owner };
-        uint32_t *key =
-            k.owner ? place_of_owned(s, &k) : &known[thread * PROFILE_EVENTS_MAX + items[i].event];
+        struct stacks_key k = { stack, items[i].thread, items[i].event, items[i].owner,
+                                items[i].request };
+        uint32_t *key = k.owner || k.request ? place_of_owned(s, &k)
+                                             : &known[thread * PROFILE_EVENTS_MAX + items[i].event];
 
         if (!key)
             return -ENOMEM;
@@ -347,11 +361,11 @@ static int stacks_add_rows(struct stacks *s)
     return r;
 }
 
-int stacks_init(struct stacks *s, const struct view *v, bool owners)
+int stacks_init(struct stacks *s, const struct view *v, bool owners, enum stacks_requests requests)
 {
     size_t frames = v->frame_count;
 
-    *s = (struct stacks){ .v = v, .owners = owners, .longest = 1 };
+    *s = (struct stacks){ .v = v, .owners = owners, .requests = requests, .longest = 1 };
     id_table_init(&s->functions, sizeof(struct stacks_function), UINT32_MAX / 2);
     id_table_init(&s->mappings, sizeof(struct stacks_mapping), UINT32_MAX / 2);
     id_table_init(&s->places, sizeof(struct stacks_place), UINT32_MAX / 2);

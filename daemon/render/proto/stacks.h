@@ -14,12 +14,17 @@
 
 #define STACKS_NONE UINT32_MAX
 
-/* Samples of one stack in one thread, which waited for one owner of a lock. */
+/* What of requests keeps samples apart. */
+enum stacks_requests { STACKS_NO_REQUESTS, STACKS_OPERATIONS, STACKS_SPANS };
+
+/* Samples of one stack in one thread, which waited for one owner of a lock, in one request. */
 struct stacks_key {
-    uint32_t stack;  /* id in texts */
-    uint32_t thread; /* index in profile->threads; STACKS_NONE: not known */
-    uint32_t event;  /* index in profile->events */
-    uint32_t owner;  /* profile_lock_owner() */
+    uint32_t stack;   /* id in texts */
+    uint32_t thread;  /* index in profile->threads; STACKS_NONE: not known */
+    uint32_t event;   /* index in profile->events */
+    uint32_t owner;   /* profile_lock_owner() */
+    uint32_t request; /* by enum stacks_requests: 0, the operation (a string of the profile), or an
+                       * index in profile->contexts */
 };
 
 struct stacks_function {
@@ -50,13 +55,14 @@ struct stacks_node {
 
 struct stacks {
     const struct view *v;
-    bool owners;             /* told apart */
+    bool owners; /* told apart */
+    enum stacks_requests requests;
     struct stacks_key *keys; /* by stack: neighbours have callers in common */
     struct view_sum *sums;   /* [key_count] */
     uint32_t *key_of_sample; /* of each sample of the profile, STACKS_NONE where it is left out;
                               * NULL where the view knows no samples */
     uint32_t key_count, key_cap;
-    struct id_table owned;  /* struct stacks_key with an owner */
+    struct id_table owned;  /* struct stacks_key with an owner or a request */
     uint32_t *key_of_owned; /* [owned_cap]: index in keys, one more */
     size_t owned_cap;
     struct id_table functions, mappings, places, nodes;
@@ -69,7 +75,7 @@ struct stacks {
 
 /* 0 or -ENOMEM; to be deinited in any case. Borrows @v. @owners: samples of different owners of a
  * lock stay apart. */
-int stacks_init(struct stacks *s, const struct view *v, bool owners);
+int stacks_init(struct stacks *s, const struct view *v, bool owners, enum stacks_requests requests);
 void stacks_deinit(struct stacks *s);
 
 /* Returns the node of that id. */

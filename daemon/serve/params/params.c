@@ -28,6 +28,7 @@ static const struct value_name NAMES_OF_LINES[] = {
 static const struct value_name NAMES_OF_GROUPS[] = {
     { "operation", VIEW_BY_OPERATION },
     { "trace", VIEW_BY_TRACE },
+    { "span", VIEW_BY_SPAN },
 };
 
 static const struct value_name NAMES_OF_DIFFS[] = {
@@ -257,7 +258,7 @@ int params_set_event(struct params *p, const char *name)
 bool params_want_context(const struct params *p)
 {
     return p->given & (PARAM_BIT(PARAM_VIEW_BY) | PARAM_BIT(PARAM_OPERATION) |
-                       PARAM_BIT(PARAM_TRACE) | PARAM_BIT(PARAM_SPAN));
+                       PARAM_BIT(PARAM_TRACE) | PARAM_BIT(PARAM_SPAN) | PARAM_BIT(PARAM_SPANS));
 }
 
 bool params_enter_jvm(const struct params *p)

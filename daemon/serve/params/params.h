@@ -37,10 +37,10 @@ enum param_id {
      PARAM_BIT(PARAM_ANNOTATE) | PARAM_BIT(PARAM_TOTAL) | PARAM_BIT(PARAM_VIEW_STATE) |            \
      PARAM_BIT(PARAM_IDLE))
 #define PARAMS_RENDER                                                                              \
-    (PARAMS_VIEW | PARAM_BIT(PARAM_FORMAT) | PARAM_BIT(PARAM_VIEW_BY) | PARAM_BIT(PARAM_THREADS) | \
-     PARAM_BIT(PARAM_DEPTH) | PARAM_BIT(PARAM_TITLE) | PARAM_BIT(PARAM_REVERSE) |                  \
-     PARAM_BIT(PARAM_INVERTED) | PARAM_BIT(PARAM_MINWIDTH) | PARAM_BIT(PARAM_WIDTH) |              \
-     PARAM_BIT(PARAM_TOP_ROWS))
+    (PARAMS_VIEW | PARAM_BIT(PARAM_FORMAT) | PARAM_BIT(PARAM_VIEW_BY) | PARAM_BIT(PARAM_SPANS) |   \
+     PARAM_BIT(PARAM_THREADS) | PARAM_BIT(PARAM_DEPTH) | PARAM_BIT(PARAM_TITLE) |                  \
+     PARAM_BIT(PARAM_REVERSE) | PARAM_BIT(PARAM_INVERTED) | PARAM_BIT(PARAM_MINWIDTH) |            \
+     PARAM_BIT(PARAM_WIDTH) | PARAM_BIT(PARAM_TOP_ROWS))
 #define PARAMS_PROFILE (PARAMS_CAPTURE | PARAMS_RANGE | PARAMS_RENDER)
 #define PARAMS_TOP                                                                                 \
     (PARAMS_TARGET | PARAMS_RANGE | PARAMS_VIEW | PARAM_BIT(PARAM_EVENT) |                         \
@@ -104,7 +104,7 @@ struct params {
     enum timeline_by by;
     enum diff_format diff_format;
     enum list_format list_format;
-    bool absolute, once, unfold, grouped;
+    bool absolute, once, unfold, grouped, spans;
     uint64_t refresh_ns;
     uint64_t given; /* PARAM_BIT()s of the parameters that were there */
 };

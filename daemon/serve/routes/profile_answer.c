@@ -146,6 +146,7 @@ void answer_profile(struct request *req, struct profile *profile,
         .top = p->top,
         .width = p->width,
         .values = req->values,
+        .spans = p->spans,
     };
     bool as_html = format->render_html && req->wants_html;
     struct words words = { .count = 0 };
@@ -156,6 +157,7 @@ void answer_profile(struct request *req, struct profile *profile,
     view_opts.keep_lines = format->keep_lines;
     view_opts.exact = format->exact;
     view_opts.owners = format->owners;
+    view_opts.requests = format->requests && p->spans;
     view_opts.every_event = format->every_event;
     view_opts.waits = format->waits;
     if (r == 0)

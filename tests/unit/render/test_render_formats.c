@@ -141,7 +141,7 @@ START_TEST(only_what_was_inlined_shares_a_location)
     size_t java = 0, native = 0;
 
     make("mixed", (struct view_opts){ 0 });
-    ck_assert_int_eq(stacks_init(&s, view, /* owners= */ false), 0);
+    ck_assert_int_eq(stacks_init(&s, view, /* owners= */ false, STACKS_NO_REQUESTS), 0);
     for (size_t r = 0; r < view->row_count; r++) {
         _cleanup_free_ uint32_t *locations = calloc(s.longest, sizeof(*locations));
         size_t n = stacks_get(&s, s.stack_of_row[r], locations);

@@ -50,7 +50,7 @@ START_TEST(reads_every_parameter)
               "include=x&"
               "include=y&"
               "exclude=z&depth=64&names=signature&lines=1&annotate=1&total=1&title=a%0Ab&"
-              "state=blocked,running&idle=0&operation=%5EGET&span=00f067aa0ba902b7&"
+              "state=blocked,running&idle=0&operation=%5EGET&span=00f067aa0ba902b7&spans=1&"
               "trace=4BF92f3577b34da6a3ce929d0e0e4736&"
               "reverse=1&inverted=1&minwidth=0.25%25&width=800&top=7&"
               "from=2026-01-02T03:04:05Z&to=2026-01-02T05:04:05.5%2B01:00",
@@ -91,6 +91,7 @@ START_TEST(reads_every_parameter)
     ck_assert(p.view.trace_high == UINT64_C(0x4bf92f3577b34da6));
     ck_assert(p.view.trace_low == UINT64_C(0xa3ce929d0e0e4736));
     ck_assert(p.view.span == UINT64_C(0x00f067aa0ba902b7));
+    ck_assert(p.spans);
     ck_assert(params_want_context(&p));
     /* Three say the same as others. */
     ck_assert_uint_eq(p.given | PARAM_BIT(PARAM_INTERVAL) | PARAM_BIT(PARAM_VIEW_BY) |
@@ -214,6 +215,7 @@ static const struct {
     { "trace=4bf92f3577b34da", "trace" },
     { "trace=4bf92f3577b34da6a3ce929d0e0e47361", "trace" },
     { "trace=0000000000000000", "trace" },
+    { "spans=yes", "spans" },
     { "span=00f067aa0ba902bg", "span" },
     { "span=4bf92f3577b34da6a3ce929d0e0e4736", "span" },
 };

@@ -22,6 +22,8 @@ type sample struct {
 	Type       string         `json:"type"`   // "samples:count"
 	Period     string         `json:"period"` // "cpu:nanoseconds", "" without one
 	Attributes map[string]any `json:"attributes"`
+	Trace      string         `json:"trace"` // of its link, "" without one
+	Span       string         `json:"span"`
 	Stack      []string       `json:"stack"` // root first
 	Times      []uint64       `json:"times"`
 	Values     []int64        `json:"values"`
@@ -83,9 +85,10 @@ func readProfile(path string, resource pcommon.Map, profile pprofile.Profile, di
 		if err != nil {
 			return err
 		}
+		link := dictionary.LinkTable().At(int(s.LinkIndex()))
 		out := sample{
 			File: filepath.Base(path), Resource: resource.AsRaw(), Type: kind + ":" + unit,
-			Attributes: attributes.AsRaw(),
+			Attributes: attributes.AsRaw(), Trace: link.TraceID().String(), Span: link.SpanID().String(),
 			Stack:      stack(s, dictionary), Times: s.TimestampsUnixNano().AsRaw(), Values: s.Values().AsRaw(),
 			Pyroscope: rules.name, Sum: sum,
 		}

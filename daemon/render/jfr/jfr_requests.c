@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The requests of samples, as events of their own: readers take the fields of the JDK's events by
+ * their places, so that those can have no more.
+ */
+#include "base/cleanup.h"
+#include "render/jfr/jfr.h"
+
+/* Samples of one thread in one span, without others of the thread between them. */
+struct stretch {
+    uint64_t start_ns, end_ns, samples;
+    uint32_t context; /* 0: none */
+};
+
+static void add_id(uint64_t high, uint64_t low, bool wide, struct buf *out)
+{
+    char text[33] = "";
+
+    if (wide)
+        snprintf(text, sizeof(text), "%016llx%016llx", (unsigned long long)high,
+                 (unsigned long long)low);
+    else
+        snprintf(text, sizeof(text), "%016llx", (unsigned long long)low);
+    jfr_add_string(out, span_of(text));
+}
+
+static void add_stretch(const struct jfr_pools *pools, uint32_t thread, const struct stretch *s,
+                        struct buf *out)
+{
+    const struct profile *p = pools->v->profile;
+    const struct profile_context *c = &p->contexts[s->context];
+    size_t begin;
+
+    if (!s->context)
+        return;
+    begin = jfr_begin(out, JFR_REQUEST);
+    jfr_add_number(out, s->start_ns);
+    jfr_add_number(out, s->end_ns - s->start_ns);
+    jfr_add_number(out, pools->key_of_thread[thread]);
+    add_id(c->trace_high, c->trace_low, true, out);
+    add_id(0, c->span, false, out);
+    add_id(0, c->root, false, out);
+    jfr_add_string(out, intern_get(p->strings, c->operation));
+    jfr_add_number(out, s->samples);
+    jfr_end(out, begin);
+}
+
+int jfr_add_requests(const struct jfr_pools *pools, struct buf *out)
+{
+    const struct view *v = pools->v;
+    const struct profile *p = v->profile;
+    _cleanup_free_ struct stretch *threads = calloc(p->thread_count + 1, sizeof(*threads));
+
+    if (!threads)
+        return -ENOMEM;
+    for (size_t i = 0; v->sample_rows && p->context_count && i < p->sample_count; i++) {
+        const struct profile_sample *s = &p->samples[i];
+        struct stretch *t = &threads[MIN((size_t)s->thread, p->thread_count)];
+        uint32_t context = p->contexts[s->context].state >= PROFILE_CONTEXT_IDS ? s->context : 0;
+
+        if (v->sample_rows[i] == VIEW_NO_ROW || s->thread >= p->thread_count)
+            continue;
+        if (context != t->context) {
+            add_stretch(pools, s->thread, t, out);
+            *t = (struct stretch){ .start_ns = s->time_ns, .context = context };
+        }
+        t->end_ns = s->time_ns;
+        t->samples += s->count;
+    }
+    for (size_t i = 0; i < p->thread_count && p->context_count; i++)
+        add_stretch(pools, (uint32_t)i, &threads[i], out);
+    return 0;
+}
