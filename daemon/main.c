@@ -33,7 +33,6 @@
  * MB for the next large one. */
 #define LARGE_BYTES (256 << 10)
 #define NOTES_FILE RUN_FOLDER "/quarantine"
-#define OPEN_FILES 16384    /* as the units of systemd say */
 #define FILES_FOR_ITSELF 64 /* that flamed opens without any JVM */
 #define FILES_OF_A_JVM 6
 #define FEW_JVMS 512 /* whose signals are watched, if there are files for them */
@@ -307,7 +306,7 @@ static bool is_answered(const struct config *c, int r, struct error *err, int *r
 /* A shell's soft limit of 1,024 open files is for programs that use select(2). Children inherit. */
 static void allow_open_files(void)
 {
-    uint64_t files = fds_raise_limit(OPEN_FILES);
+    uint64_t files = fds_raise_limit(FDS_WANTED);
 
     if (files && files < FILES_FOR_ITSELF + FEW_JVMS * FILES_OF_A_JVM)
         log_warn("flamed may open %llu files at once, which is enough for about %llu JVMs: raise "

@@ -20,7 +20,6 @@ void places_take(struct places *p, uint64_t owner);
 void places_give(struct places *p, uint64_t owner);
 /* Returns which of @n places, all taken, gives way to one more of @owner's: the last one of whom
  * has most. That owner keeps no fewer than @owner has then. @n: none does. @owner_of: whose place
- * @i of
- * @table is; 0: it must stay. */
+ * @i of @table is; 0: it must stay. */
 size_t places_find(struct places *p, uint64_t owner, size_t n,
                    uint64_t (*owner_of)(const void *table, size_t i), const void *table);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "privileged/lockdown.h"
 
+#include "base/fds.h"
 #include "privileged/worker_calls.h"
 
 #include <cap-ng.h>
@@ -11,8 +12,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#define NOFILE_MAX 16384
 
 /* docs/privilege.md says what each is for. CHECKPOINT_RESTORE is not among them: SYS_ADMIN covers
  * map_files. The last four are for starting an attach. */
@@ -61,15 +60,14 @@ static int drop_capabilities(const unsigned *kept, size_t kept_count, struct err
     return 0;
 }
 
-static void set_limit(int resource, rlim_t value)
+/* Up to its hard limit. */
+static void raise_limit(int resource)
 {
     struct rlimit limit;
 
     if (getrlimit(resource, &limit) < 0)
         return;
-    if (limit.rlim_max != RLIM_INFINITY && (value == RLIM_INFINITY || value > limit.rlim_max))
-        value = limit.rlim_max;
-    limit.rlim_cur = value;
+    limit.rlim_cur = limit.rlim_max;
     setrlimit(resource, &limit);
 }
 
@@ -87,7 +85,7 @@ static void raise_memlock(void)
     static const struct rlimit NONE = { RLIM_INFINITY, RLIM_INFINITY };
 
     if (setrlimit(RLIMIT_MEMLOCK, &NONE) < 0)
-        set_limit(RLIMIT_MEMLOCK, RLIM_INFINITY);
+        raise_limit(RLIMIT_MEMLOCK);
 }
 
 /* Everything that the requests, libbpf and the C library need; what is not here gets EPERM, so that
@@ -386,7 +384,7 @@ int broker_lockdown(struct error *err)
     };
 
     forbid(RLIMIT_CORE);
-    set_limit(RLIMIT_NOFILE, NOFILE_MAX);
+    fds_raise_limit(FDS_WANTED);
     raise_memlock();
     return lock_down(&l, err);
 }
@@ -402,8 +400,8 @@ int launcher_lockdown(bool mounts, struct error *err)
     };
 
     forbid(RLIMIT_CORE);
-    set_limit(RLIMIT_NPROC, RLIM_INFINITY); /* flamed-attach forks as the target's user */
-    forbid(RLIMIT_MEMLOCK); /* what enters a container takes no right of ours along */
+    raise_limit(RLIMIT_NPROC); /* flamed-attach forks as the target's user */
+    forbid(RLIMIT_MEMLOCK);    /* what enters a container takes no right of ours along */
     return lock_down(&l, err);
 }
 

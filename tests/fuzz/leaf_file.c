@@ -122,3 +122,45 @@ bool leaf_file_parse(struct span file, struct leaf_file *ret)
     make_true(ret);
     return counts[NAMES] == counts[METHODS] && decode(ret, file, counts[CALLS]);
 }
+
+static bool is_part(uint32_t first, uint32_t count, size_t all)
+{
+    return first <= all && count <= all - first;
+}
+
+bool leaf_input_is_whole(const struct leaf_input *in)
+{
+    if (in->method_count == 0) /* the first is the compiled one */
+        return false;
+    for (size_t i = 0; i < in->record_count; i++) {
+        if (in->records[i].chain >= in->chain_count)
+            return false;
+    }
+    for (size_t i = 0; i < in->chain_count; i++) {
+        if (!is_part(in->chains[i].first, in->chains[i].count, in->frame_count) ||
+            in->chains[i].count == 0 || in->chains[i].count > LEAF_DEPTH_MAX)
+            return false;
+    }
+    for (size_t i = 0; i < in->sign_count; i++) {
+        if (in->signs[i].key >> LEAF_FEATURE_VALUE_BITS >= LEAF_FEATURE_KINDS)
+            return false;
+    }
+    for (size_t i = 0; i < in->frame_count; i++) {
+        if (in->frames[i].method >= in->method_count)
+            return false;
+    }
+    for (size_t i = 0; i < in->method_count; i++) {
+        const struct leaf_method *m = &in->methods[i];
+
+        if (!is_part(m->first, m->count, in->span_count) ||
+            (m->resolved &&
+             (!is_part(m->signs, m->sign_count, in->sign_count) ||
+              !is_part(m->invokes, m->known ? m->invoke_count : 0, in->invoke_count))))
+            return false;
+    }
+    for (size_t i = 0; i < in->invoke_count; i++) {
+        if (in->invokes[i].target != LEAF_NONE && in->invokes[i].target >= in->method_count)
+            return false;
+    }
+    return true;
+}

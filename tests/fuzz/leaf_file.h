@@ -34,3 +34,6 @@ struct leaf_file {
  * way. */
 bool leaf_file_parse(struct span file, struct leaf_file *ret);
 void leaf_file_deinit(struct leaf_file *f);
+/* Returns whether every index in @in leads to something, and the compiled method is there: what the
+ * daemon's own readers see to. */
+bool leaf_input_is_whole(const struct leaf_input *in);

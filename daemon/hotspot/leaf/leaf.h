@@ -7,8 +7,8 @@
  * records before and behind it are compared with its code (feature.h). What that leaves open is
  * unsure.
  *
- * Pure: all input is handed in as arrays. It is foreign, so every index is checked once
- * (leaf_input_is_whole()) and all work is bounded. Thread: any.
+ * Pure: all input is handed in as arrays. It comes of foreign memory, so the caller makes all
+ * indices itself, and all work is bounded. Thread: any.
  */
 #pragma once
 
@@ -108,8 +108,6 @@ struct leaf_ranges {
     size_t count, room;
 };
 
-/* Returns whether every index in @in leads to something, and the compiled method is there. */
-bool leaf_input_is_whole(const struct leaf_input *in);
 /* Finds the ranges of @in, over its graph @g. 0 and *ret, whose array the caller frees; -E2BIG: too
  * much work; -ENOMEM. */
 int leaf_ranges_make(const struct leaf_input *in, struct leaf_graph *g, struct leaf_ranges *ret);
