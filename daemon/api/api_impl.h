@@ -109,6 +109,8 @@ int backend_capture_stop(void *ctx, const struct viewer *v, const char *id, stru
 int backend_capture_delete(void *ctx, const struct viewer *v, const char *id, struct error *err);
 int backend_past(void *ctx, const struct target_selector *t, const struct time_range *range,
                  const char *event, enum past_from from, struct profile **ret, struct error *err);
+int backend_past_keep(void *ctx, const struct target_selector *t, const struct time_range *range,
+                      const char *event, char ret_id[CAPTURE_ID_BYTES], struct error *err);
 /* What the recorder had when it was asked. */
 struct past_recorder {
     uint64_t oldest_ns;           /* CLOCK_REALTIME of its oldest sample; 0: it is off or empty */

@@ -219,6 +219,16 @@ static int ask_past(void *ctx, const struct target_selector *t, const struct tim
     return r != 0 ? r : backend_past(ctx, &resolved, range, event, from, ret, err);
 }
 
+static int ask_past_keep(void *ctx, const struct target_selector *t, const struct time_range *range,
+                         const char *event, char ret_id[CAPTURE_ID_BYTES], struct error *err)
+{
+    struct target_selector resolved;
+    char pod[256];
+    int r = selector_resolve(ctx, t, &resolved, pod, err);
+
+    return r != 0 ? r : backend_past_keep(ctx, &resolved, range, event, ret_id, err);
+}
+
 static int ask_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
                         size_t buckets, const char *by, json_t **ret, size_t *ret_count,
                         struct error *err)
@@ -291,6 +301,7 @@ static void backend_fill(struct api *api)
         .capture_stop = backend_capture_stop,
         .capture_delete = backend_capture_delete,
         .past = ask_past,
+        .past_keep = ask_past_keep,
         .timeline = ask_timeline,
         .changes = ask_changes,
         .schedules = backend_schedules,

@@ -98,18 +98,15 @@ static int capture_init(struct captures *captures, struct capture *c,
 static int check_room(const struct captures *captures, const struct capture_request *req,
                       struct error *err)
 {
+    int r = 0;
+
     if (!captures->sampling->ring) {
         sampling_problem(captures->sampling, err);
         return BACKEND_UNAVAILABLE;
     }
-    if (req->keep && captures->store &&
-        store_writer_waiting(captures->store_writer) >= STORE_WRITER_WAITING_MAX) {
-        error_set(err, -EAGAIN, "%d finished captures wait to be written to the store",
-                  STORE_WRITER_WAITING_MAX);
-        error_remedy(err, "ask again in a second, or for fewer captures");
-        return BACKEND_TOO_MANY;
-    }
-    return capture_admit(captures, req, err);
+    if (req->keep && captures->store)
+        r = store_writer_check_room(captures->store_writer, STORE_WRITER_WAITING_MAX, err);
+    return r == 0 ? capture_admit(captures, req, err) : r;
 }
 
 int capture_stopping(struct error *err)
@@ -168,6 +165,13 @@ int captures_start(struct captures *captures, const struct capture_request *req,
     return 0;
 }
 
+int captures_not_kept(struct error *err)
+{
+    error_set(err, -ENOENT, "captures cannot be kept: flamed runs without a store");
+    error_remedy(err, "start it with --store DIR");
+    return BACKEND_UNAVAILABLE;
+}
+
 int captures_create(struct captures *captures, const struct capture_request *req,
                     const char *schedule, uint64_t max_age_s, uint64_t ticket,
                     char ret_id[CAPTURE_ID_BYTES], struct error *err)
@@ -176,11 +180,8 @@ int captures_create(struct captures *captures, const struct capture_request *req
     struct capture *c;
     int r;
 
-    if (!captures->store) {
-        error_set(err, -ENOENT, "captures cannot be kept: flamed runs without a store");
-        error_remedy(err, "start it with --store DIR");
-        return BACKEND_UNAVAILABLE;
-    }
+    if (!captures->store)
+        return captures_not_kept(err);
     limited.keep = true;
     if (!limited.duration_ns)
         limited.duration_ns = CAPTURE_SECONDS_MAX * NSEC_PER_SEC;

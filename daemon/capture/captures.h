@@ -118,6 +118,8 @@ int captures_start(struct captures *captures, const struct capture_request *req,
 int captures_create(struct captures *captures, const struct capture_request *req,
                     const char *schedule, uint64_t max_age_s, uint64_t ticket,
                     char ret_id[CAPTURE_ID_BYTES], struct error *err);
+/* Says that there is no store. BACKEND_UNAVAILABLE. */
+int captures_not_kept(struct error *err);
 /* Gets what @c has so far, or since the last @reset. -EBUSY: there is no memory for it now. */
 int captures_snapshot(struct captures *captures, struct capture *c, bool reset,
                       struct profile **ret, struct error *err);

@@ -228,6 +228,15 @@ size_t store_writer_waiting(struct store_writer *k)
     return n;
 }
 
+int store_writer_check_room(struct store_writer *k, size_t max, struct error *err)
+{
+    if (store_writer_waiting(k) < max)
+        return 0;
+    error_set(err, -EAGAIN, "%zu finished captures wait to be written to the store", max);
+    error_remedy(err, "ask again in a second, or for fewer captures");
+    return BACKEND_TOO_MANY;
+}
+
 void store_writer_put_runs(struct store_writer *k, const char *schedule, const struct store_runs *h)
 {
     struct kept *item = calloc(1, sizeof(*item));

@@ -41,6 +41,8 @@ void store_writer_put(struct store_writer *k, struct profile *p, const char *sch
 void store_writer_hurry(struct store_writer *k, uint64_t now_ns);
 /* Returns how many profiles are not yet stored. */
 size_t store_writer_waiting(struct store_writer *k);
+/* Refuses a new capture while @max are not yet stored. 0; BACKEND_TOO_MANY. */
+int store_writer_check_room(struct store_writer *k, size_t max, struct error *err);
 /* Writes what has become of the runs of a schedule. */
 void store_writer_put_runs(struct store_writer *k, const char *schedule,
                            const struct store_runs *h);

@@ -232,6 +232,10 @@ struct api_backend {
      * @single: `pid` means the last process with that pid. */
     int (*past)(void *ctx, const struct target_selector *t, const struct time_range *range,
                 const char *event, enum past_from from, struct profile **ret, struct error *err);
+    /* Does as past() with all sources, and puts what it gives into the store as a capture of its
+     * own. */
+    int (*past_keep)(void *ctx, const struct target_selector *t, const struct time_range *range,
+                     const char *event, char ret_id[CAPTURE_ID_BYTES], struct error *err);
     /* {"from":…,"to":…,"bucket_seconds":…,"series":[{"jvm"|"category":…,"pid":…,"samples":[…]}]}
      * out of the flight recorder. @by: "jvm", "category" or "jvm-category" (both keys). *ret_count:
      * of series. */

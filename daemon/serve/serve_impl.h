@@ -399,7 +399,12 @@ void answer_describe(struct request *req, const struct profile *profile,
 /* Answers with what req->params.range holds of the target, as @answer writes it. */
 typedef void (*past_answer_fn)(struct request *req, struct profile *profile);
 void answer_past(struct request *req, bool stored, past_answer_fn answer);
-/* Does so, unless a parameter has no meaning for the past. */
+/* Refuses parameters that say how to sample: they have no meaning for the past. 0 or -EINVAL. */
+int check_past(const struct params *p, struct error *err);
+/* Nothing was sampled of the target in a time. What is wrong with the target by itself says more
+ * than that; else @outcome stands. Return: one of the two. */
+int explain_nothing(struct request *req, int outcome, struct error *err);
+/* Does as answer_past(), unless check_past() refuses. */
 void answer_recorded(struct request *req, past_answer_fn answer);
 void answer_past_profile(struct request *req, struct profile *profile); /* by `format` */
 /* Answers with the backend's value, or its problem. Takes @value; true. */

@@ -231,10 +231,10 @@ static int decode_threads(struct decoder *d, struct span *s)
         struct profile_thread t = { 0 };
         uint32_t tid;
 
-        if (!blob_take_u32(s, &tid) || tid > INT32_MAX || !blob_take_u32(s, &t.process) ||
+        if (!blob_take_u32(s, &tid) || !blob_take_u32(s, &t.process) ||
             t.process >= d->process_count || !take_string(d, s, &t.name))
             return -EBADMSG;
-        t.host_tid = (int32_t)tid;
+        t.host_tid = (int32_t)tid; /* < 0: a pool of the history */
         t.process = d->processes[t.process];
         r = record_thread(d->record, &t, &d->threads[i]);
     }

@@ -332,6 +332,20 @@ class Access(unittest.TestCase):
         self.assertEqual(caller.ask(self.tcp + path, uid=ALICE, method="DELETE").status, 204)
         self.assertEqual(caller.ask(self.tcp + path, uid=ALICE).status, 404)
 
+    def test_a_kept_past_is_its_owner_s(self):
+        """Who keeps a time of the past keeps what it sees of it, and nobody else of another kind sees that."""
+        own, others = self.jvms[ALICE].pid, self.jvms[BOB].pid
+        def keep(body):
+            return caller.ask(self.tcp + "/api/v1/captures", uid=ALICE, method="POST", body=json.dumps({"from": "-60s", **body}))
+        proc.wait_until(lambda: keep({"pid": own}).status == 201, 20, "the recorder has some of it", 0.5)
+        self.assertEqual(keep({"pid": others}).status, 404)
+        reply = keep({})
+        self.assertEqual(reply.status, 201, str(reply))
+        path = f"{self.tcp}/api/v1/captures/{reply.json()['id']}"
+        proc.wait_until(lambda: caller.ask(path, uid=ALICE).json()["state"] == "done", 20, "it is stored", 0.1)
+        self.assertNotIn(others, [p["pid"] for p in caller.ask(path, uid=ALICE).json()["processes"]])
+        self.assertEqual(caller.ask(path + "/profile?format=json", uid=BOB).status, 404)
+
     def test_what_root_took_is_not_its_owner_s(self):
         ident = self.capture(0, self.jvms[ALICE].pid)
         self.assertEqual(caller.ask(f"{self.tcp}/api/v1/captures/{ident}", uid=ALICE).status, 404)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The flight recorder: what a JVM did that is dead by now, and what its CPU time went to."""
 import contextlib
+import json
 import os
+import tempfile
 import time
 import unittest
 
@@ -50,6 +52,31 @@ class Recorder(jvm.WithClasses):
             # It is gone from what lives, and nothing can be sampled of it.
             self.assertEqual(daemon.get("/profile", pid=pid, seconds=1).status, 404)
             self.assertNotIn(pid, [j["pid"] for j in daemon.get("/api/v1/jvms").json()["jvms"]])
+
+    def test_a_kept_time_outlives_the_recorder(self):
+        """A time of the past as a capture: it has the samples that /profile has of that time, also when the recorder has forgotten them."""
+        def counted(answer):
+            self.assertEqual(answer.status, 200, answer)
+            return sorted((line.rsplit(" ", 1)[0], int(line.rsplit(" ", 1)[1])) for line in answer.text.splitlines())
+        with tempfile.TemporaryDirectory() as store:
+            with Daemon(store=store) as daemon:
+                burner = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", self.classes.folder, "Burn", "3")
+                burner.process.communicate(timeout=60)
+                time.sleep(LATER)
+                whole = daemon.get("/profile", pid=burner.pid, format="json", **{"from": "-60s"}).json()["meta"]
+                range_ = {"pid": burner.pid, "from": "-60s", "to": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+                before = counted(daemon.get("/profile", format="collapsed", **range_))
+                self.assertTrue(any("Burn.hot" in stack for stack, _ in before), before)
+                answer = daemon.request("POST", "/api/v1/captures", body=json.dumps(range_).encode(), headers={"Content-Type": "application/json"})
+                self.assertEqual(answer.status, 201, answer)
+                path = answer.headers["Location"]
+                one = proc.wait_until(lambda: (c := daemon.get(path).json())["state"] == "done" and c, 10, "it is stored")
+                self.assertEqual({p["pid"] for p in one["processes"]}, {burner.pid})
+                self.assertLess(one["seconds"], 70, whole)
+            with Daemon("--recorder-hz", "0", store=store) as daemon:
+                self.assertEqual(counted(daemon.get(path + "/profile", format="collapsed")), before)
+                refused = daemon.request("POST", "/api/v1/captures", body=b'{"from": "-1s"}', headers={"Content-Type": "application/json"})
+                self.assertEqual(refused.status, 404, refused)
 
     def look(self, daemon: Daemon, clock: proc.CpuClock, gc: list[proc.CpuClock]) -> tuple[dict[str, float], float, float, float]:
         """CPU seconds by category as /metrics has them; those of the process, with and without what a hypervisor took; and those of its

@@ -481,7 +481,8 @@ export class FakeServer {
         if (action === "stream")
             return this.captureStream(response, capture);
         if (action === "profile") {
-            const profile = this.profile({ pid: capture.processes[0].pid, seconds: capture.seconds, shape: capture.shape || 1, event: capture.event, id });
+            const profile = this.profile({ pid: capture.processes[0].pid, seconds: capture.seconds, shape: capture.shape || 1,
+                event: params.get("event") || capture.event.split(",")[0], id });
 
             if (capture.by)
                 profile.quality.requests = { named: 600, no_request: 300 };
@@ -494,6 +495,12 @@ export class FakeServer {
     }
 
     create(response, body) {
+        if (body.from) {
+            const from = Date.parse(body.from), seconds = (Date.parse(body.to) - from) / 1000;
+            const capture = this.addCapture({ pid: body.pid, seconds, event: body.event, ago: Date.now() - from });
+
+            return this.send(response, 201, { id: capture.id, state: "running" });
+        }
         if (!(body.seconds >= 0.1 && body.seconds <= 3600))
             return this.problem(response, 400, `seconds is a number from 0.1 to 3600, not '${body.seconds}'`);
         const capture = this.addCapture({ pid: body.pid, seconds: body.seconds, event: body.event, by: body.by, running: true });
@@ -506,7 +513,7 @@ export class FakeServer {
         const start = Date.now() - ago;
         const capture = {
             id: (this.captures.length + 1).toString(16).padStart(32, "a"), state: running ? "running" : failure ? "failed" : "done",
-            progress: running ? 0 : 1, event, target: `pid=${pid}`, hz: 99, start: iso(start), end: running ? null : iso(start + seconds * 1000),
+            progress: running ? 0 : 1, event, events: event.split(",").map((name) => ({ name })), target: `pid=${pid}`, hz: 99, start: iso(start), end: running ? null : iso(start + seconds * 1000),
             seconds: running ? 0 : seconds, samples: running || failure ? 0 : Math.round(seconds * 17), lost: 0, unknown: 0, truncated: 0,
             symbols: "memory", schedule, failure, warnings, processes: [{ pid, name: jvm.main, container: null, pod: null, namespace: null, samples: 500 }],
             bytes: running || failure ? 0 : 48211, started: start, wanted: seconds, until: start + seconds * 1000, shape, by,

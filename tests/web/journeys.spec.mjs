@@ -287,6 +287,30 @@ describe("journeys", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("a range is kept as a capture, with the graph as it was, under an address of its own", async ({ server, open }) => {
+        const now = Date.now(), iso = (ms) => new Date(ms).toISOString();
+        const page = await open(`#/jvm/${ORDERS}`), keep = page.getByRole("button", { name: "Keep this range" });
+
+        await graphShown(page);
+        assert.ok(await keep.isDisabled());
+        const place = await keep.boundingBox();
+
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}?from=${iso(now - 90000)}&to=${iso(now - 30000)}&s=PriceTable`);
+        await page.locator(".matches", { hasText: "matched" }).waitFor();
+        assert.deepEqual((await keep.boundingBox()).x, place.x);
+        const posted = page.waitForRequest((r) => r.method() === "POST");
+
+        await keep.click();
+        assert.deepEqual(JSON.parse((await posted).postData()), { pid: 4242, event: "cpu,wall,lock", from: iso(now - 90000), to: iso(now - 30000) });
+        await page.waitForURL(/#\/capture\/[0-9a-f]+\?s=PriceTable/);
+        await page.locator(".matches", { hasText: "matched" }).waitFor();
+        assert.deepEqual(await page.getByLabel("Event", { exact: true }).locator("option").allTextContents(), ["CPU", "Wall clock", "Locks"]);
+        server.reaches = Date.now() + 60000; // all else is forgotten
+        await page.reload();
+        await graphShown(page);
+        await close(page);
+    });
+
     nodeTest("help begins with questions, at its beginning", async ({ open }) => {
         const page = await open();
 

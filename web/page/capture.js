@@ -15,9 +15,12 @@ const NAMES_OF_EVENTS = { cpu: "CPU", wall: "Wall clock", offcpu: "Waiting", loc
 
 export const eventTitle = (name) => NAMES_OF_EVENTS[name] || name;
 
+// Each process once: a time of the past may list it under two names, as it becomes known.
+export const processesOf = ({ processes = [] }) => processes.filter(({ pid }, i) => processes.findIndex((p) => p.pid === pid) === i);
+
 // "Main, Other and 3 more"
-function targetText({ processes = [], target }) {
-    const names = processes.map(({ name, pid }) => `${shortMain(name)} (${pid})`);
+function targetText(capture) {
+    const { target } = capture, names = processesOf(capture).map(({ name, pid }) => `${shortMain(name)} (${pid})`);
 
     if (!names.length)
         return target || "whole node";

@@ -3,7 +3,7 @@
 
 import { getJson, isAbort } from "./api.js";
 import { CaptureProgress } from "./progress.js";
-import { CaptureList, downloadItems, eventTitle } from "./capture.js";
+import { CaptureList, downloadItems, eventTitle, processesOf } from "./capture.js";
 import { HeatStrip } from "./heatstrip.js";
 import { element } from "../shared/dom.js";
 import { formatMoment, formatSeconds } from "../shared/format.js";
@@ -157,10 +157,10 @@ export class CaptureView {
     }
 
     showFacts(capture) {
-        const [process] = capture.processes || [];
-        const name = process ? `${shortMain(process.name)} (${process.pid})` : capture.target || "Whole node";
+        const [process, ...others] = processesOf(capture);
+        const name = others.length ? `${others.length + 1} processes` : process ? `${shortMain(process.name)} (${process.pid})` : capture.target || "Whole node";
 
-        this.app.setCrumbs([process && capture.processes.length === 1
+        this.app.setCrumbs([process && !others.length
             ? { text: shortMain(process.name), href: formatRoute("jvm", process.pid) } : { text: "Captures", href: "#/captures" },
         { text: formatMoment(Date.parse(capture.start)) }]);
         this.facts.replaceChildren(...[name, capture.event.split(",").join(", "), formatSeconds(capture.seconds || 0),

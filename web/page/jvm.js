@@ -20,8 +20,9 @@ import { mainOf } from "./node.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { openJson } from "./openjson.js";
 import { panelLooks } from "./panellooks.js";
-import { lastMinuteOf } from "./past.js";
+import { lastMinuteOf, neverWas, paramsRange } from "./past.js";
 import { ProfilePanel } from "../viewer/panel.js";
+import { keepRange } from "./keeprange.js";
 import { RangeComparison } from "./rangecomparison.js";
 import { formatRoute } from "./route.js";
 import { ServiceFacts } from "./servicefacts.js";
@@ -41,9 +42,6 @@ const TIMELINE_SPANS = [[60, "1 min"], [300, "5 min"], [600, "10 min"], [3600, "
 
 const ENDED_ROOM = 5; // seconds of the timeline behind the end
 
-const neverWas = (pid) => Object.assign(new Error(`No process ${pid} is known here.`),
-    { remedy: "None runs now, and neither the flight recorder nor the history has one.", isFinal: true });
-
 export class JvmView {
     // @app: {setCrumbs(list), pushParams(params), replaceParams(params), banner, theme}; @argument: a pid or "node".
     // @service: it is the name of a service.
@@ -59,16 +57,14 @@ export class JvmView {
         this.span = Number(params.get("span")) || 300;
         this.liveSpan = Number(params.get("live")) || LIVE_SPAN;
         this.liveSpanIsChosen = params.has("live");
-        this.range = params.has("from") ? { from: Date.parse(params.get("from")), to: Date.parse(params.get("to")) } : null;
-        if (this.range && !(this.range.to > this.range.from))
-            this.range = null;
+        this.range = paramsRange(params);
         this.tab = TABS.some(([tab]) => tab === params.get("tab")) ? params.get("tab") : "graph";
         if (!tabIsOf(this.tab, this))
             this.tab = "graph";
         this.heatState = params.get("heat") || "";
         this.heat = new HeatStrip({ wanted: () => this.toggleHeat(), changed: () => this.keep() });
         this.panel = new ProfilePanel({ state: () => this.keep() }, { ...panelLooks(), tools: [this.heat.button] });
-        this.timeline = new Timeline({ range: (range) => this.chooseRange(range) });
+        this.timeline = new Timeline({ range: (range) => this.chooseRange(range), keep: () => keepRange(this.target, this.range, this.stateParams(), app.banner) });
         this.list = new CaptureList(this.target, {}, "Start one above: it stays here when it is done.");
         this.liveTable = new LiveTable(this.target, { pick: (name) => this.findMethod(name) });
         this.memory = new MemoryTable(this.pid);
@@ -453,9 +449,12 @@ export class JvmView {
 
     // ---- address and keys ----
 
+    stateParams() {
+        return this.panel.state && this.panel.defaults ? paramsOfState(this.panel.state, this.panel.defaults) : new URLSearchParams();
+    }
+
     keep({ push = false } = {}) {
-        const params = this.panel.state && this.panel.defaults ? paramsOfState(this.panel.state, this.panel.defaults)
-            : new URLSearchParams();
+        const params = this.stateParams();
         const put = (name, value) => value && params.set(name, value);
 
         if (this.range) {

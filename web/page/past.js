@@ -67,6 +67,16 @@ export function lastMinuteOf({ start, last }) {
     return { from: Math.max(start || 0, last - LAST_MINUTE_MS), to: last };
 }
 
+// The range that parameters of the address say; null: none.
+export function paramsRange(params) {
+    const from = Date.parse(params.get("from")), to = Date.parse(params.get("to"));
+
+    return to > from ? { from, to } : null;
+}
+
+export const neverWas = (pid) => Object.assign(new Error(`No process ${pid} is known here.`),
+    { remedy: "None runs now, and neither the flight recorder nor the history has one.", isFinal: true });
+
 // The list, how many the answer left out, and what /api/v1/signals said. Nothing where this flamed cannot say.
 export async function loadPast(signal) {
     try {

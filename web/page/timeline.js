@@ -7,6 +7,7 @@ import { paletteOf } from "../shared/colors.js";
 import { element, setText } from "../shared/dom.js";
 import { clockBehind, formatSeconds, formatShare, formatClock, plural } from "../shared/format.js";
 import { formatMs } from "../shared/moments.js";
+import { button } from "./notice.js";
 
 const HEIGHT = 96; // CSS pixels of the canvas
 const AXIS = 18; // of them below the bars
@@ -20,7 +21,7 @@ const DRAG_LEAST = 3; // CSS pixels: less is a click
 const STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200];
 
 export class Timeline {
-    // @on: {range(from, to) | range(null)}: ms since 1970, or nothing chosen.
+    // @on: {range(from, to) | range(null), keep()}: ms since 1970, or nothing chosen; what is chosen shall be kept.
     constructor(on) {
         this.on = on;
         this.range = null;
@@ -36,7 +37,8 @@ export class Timeline {
         }, this.canvas);
         this.legend = element("ul", { class: "legend", "aria-label": "CPU time by category" });
         this.note = element("p", { class: "timeline-note" });
-        this.head = element("div", { class: "timeline-head" }, this.note);
+        this.keepButton = button("Keep this range", on.keep, { disabled: true, title: "Store it as a capture: the flight recorder and the history forget" });
+        this.head = element("div", { class: "timeline-head" }, this.note, this.keepButton);
         this.root = element("section", { class: "timeline", "aria-label": "CPU time" }, this.head, this.plot,
             this.legend);
         new ResizeObserver(() => this.draw()).observe(this.plot);
@@ -56,6 +58,7 @@ export class Timeline {
 
     setRange(range) {
         this.range = range;
+        this.keepButton.disabled = !range;
         this.draw();
         this.showNote();
     }

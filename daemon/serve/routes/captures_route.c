@@ -36,28 +36,51 @@ static void answer_created(struct request *req, const char *id)
     json_decref(value);
 }
 
-bool handle_capture_create(struct request *req)
+/* Makes a capture of the past. As the backend's past_keep(). */
+static int keep_past(struct request *req, char ret_id[CAPTURE_ID_BYTES], struct error *err)
 {
     const struct api_backend *be = &req->serve->be;
-    struct error err = ERROR_NULL;
-    char id[CAPTURE_ID_BYTES];
+    const struct params *p = &req->params;
+    int r = check_past(p, err);
+
+    if (r == 0)
+        r = be->past_keep(be->ctx, &p->target, &p->range, p->event, ret_id, err);
+    return r == BACKEND_NOT_FOUND ? explain_nothing(req, r, err) : r;
+}
+
+static int begin_capture(struct request *req, char ret_id[CAPTURE_ID_BYTES], struct error *err)
+{
+    const struct api_backend *be = &req->serve->be;
     struct capture_request c;
     int r;
 
-    if (!be->capture_create) {
-        answer_missing(req, "captures that are kept are");
-        return true;
-    }
-    if (!check_event(req) || !quota_begin(req))
-        return true;
     request_describe_capture(req, &c);
     if (!(req->params.given & PARAM_BIT(PARAM_SECONDS)))
         c.duration_ns = 0;
-    r = be->capture_create(be->ctx, &c, id, &err);
+    r = be->capture_create(be->ctx, &c, ret_id, err);
     quota_note_capture(req->serve, r);
+    if (r == 0)
+        review_add(req, ret_id);
+    return r;
+}
+
+bool handle_capture_create(struct request *req)
+{
+    const struct api_backend *be = &req->serve->be;
+    bool is_past = req->params.given & PARAMS_RANGE;
+    struct error err = ERROR_NULL;
+    char id[CAPTURE_ID_BYTES];
+    int r;
+
+    if (!be->capture_create || (is_past && !be->past_keep)) {
+        answer_missing(req, "captures that are kept are");
+        return true;
+    }
+    if ((!is_past && !check_event(req)) || !quota_begin(req))
+        return true;
+    r = is_past ? keep_past(req, id, &err) : begin_capture(req, id, &err);
     if (r == 0) {
         quota_begun(req);
-        review_add(req, id);
         own_captures_add(req, id);
         answer_created(req, id);
     } else {

@@ -23,9 +23,7 @@ static bool is_nothing(int outcome, const struct profile *profile)
     return outcome == BACKEND_NOT_FOUND || (outcome == 0 && profile->total == 0);
 }
 
-/* Nothing was sampled of the target in that time. What is wrong with the target by itself says more
- * than that; else @outcome stands. */
-static int explain_nothing(struct request *req, int outcome, struct error *err)
+int explain_nothing(struct request *req, int outcome, struct error *err)
 {
     const struct api_backend *be = &req->serve->be;
     struct error reason = ERROR_NULL;

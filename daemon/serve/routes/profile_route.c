@@ -61,8 +61,7 @@ bool check_event(struct request *req)
     return r == 0;
 }
 
-/* What a running sampling would take has no meaning for what is past. */
-static int check_past(const struct params *p, struct error *err)
+int check_past(const struct params *p, struct error *err)
 {
     for (int id = 0; id < PARAM_COUNT; id++) {
         if (!(p->given & (PARAMS_SAMPLING | PARAM_BIT(PARAM_REFRESH)) & PARAM_BIT(id)))

@@ -185,14 +185,17 @@ static const struct route ROUTES[] = {
                .answer = "One page of them.",
                .schema = "Captures",
                .problems = "400 403 404 503" } },
-    { "/api/v1/captures", METHOD_POST, ROLE_PROFILE, PARAMS_CAPTURE | PARAMS_RENDER,
+    { "/api/v1/captures", METHOD_POST, ROLE_PROFILE, PARAMS_CAPTURE | PARAMS_RANGE | PARAMS_RENDER,
       .body = BODY_PARAMS, .waits = true, .handle = handle_capture_create, .audit = AUDIT_CAPTURE,
       .doc = { .id = "createCapture",
-               .summary = "Begin a capture that runs on its own",
-               .text = "The body is an object of the parameters of `/profile`, as numbers, texts, "
-                       "booleans or lists. Without `seconds` it runs until it is stopped, 3,600 s "
-                       "at most. Parameters of rendering are checked and have no effect: a capture "
-                       "is rendered when it is asked for.",
+               .summary = "Begin a capture that runs on its own, or keep a time of the past as one",
+               .text =
+                   "The body is an object of the parameters of `/profile`, as numbers, texts, "
+                   "booleans or lists. Without `seconds` it runs until it is stopped, 3,600 s "
+                   "at most. With `from` or `at` nothing is sampled: what `/profile` would answer "
+                   "of that time becomes a capture, which stays as others do. Parameters of "
+                   "rendering are checked and have no effect: a capture is rendered when it is "
+                   "asked for.",
                .status = 201,
                .answer = "It has begun.",
                .schema = "Capture",

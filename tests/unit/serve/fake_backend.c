@@ -425,6 +425,18 @@ static int fake_past(void *ctx, const struct target_selector *t, const struct ti
     return 0;
 }
 
+static int fake_past_keep(void *ctx, const struct target_selector *t,
+                          const struct time_range *range, const char *event,
+                          char ret_id[CAPTURE_ID_BYTES], struct error *err)
+{
+    struct profile *p = NULL;
+    int r = fake_past(ctx, t, range, event, PAST_ALL, &p, err);
+
+    profile_unref(p);
+    memcpy(ret_id, FAKE_ID, CAPTURE_ID_BYTES);
+    return r;
+}
+
 static int fake_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
                          size_t buckets, const char *by, json_t **ret, size_t *ret_count,
                          struct error *err)
@@ -476,6 +488,7 @@ void fake_init_full(struct fake *f)
     f->backend.capture_stop = fake_capture_stop;
     f->backend.capture_delete = fake_capture_delete;
     f->backend.past = fake_past;
+    f->backend.past_keep = fake_past_keep;
     f->backend.timeline = fake_timeline;
     f->backend.trigger = fake_trigger;
     f->backend.metrics = fake_metrics;

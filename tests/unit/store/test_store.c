@@ -36,12 +36,14 @@ static char *text_of(struct profile *p, struct buf *out)
     return out->p;
 }
 
-START_TEST(gives_back_what_it_was_given)
+/* @tid: negative ones are pools, as profiles of the history have them. */
+static void expect_back(int32_t tid)
 {
     _cleanup_buf_ struct buf before = BUF_NULL, after = BUF_NULL;
     struct profile *p = make_profile("aa", 1000 * NSEC_PER_SEC, 5000, "work"), *got = NULL;
     struct store *s = open_store(0, 0);
 
+    p->threads[0].host_tid = tid;
     buf_init(&before, 10 << 20);
     buf_init(&after, 10 << 20);
     ck_assert_int_eq(store_put(s, p, NULL, 0, NULL), 0);
@@ -51,9 +53,17 @@ START_TEST(gives_back_what_it_was_given)
     ck_assert_int_eq(store_get(s, "aa", &got, NULL), 0);
     ck_assert_str_eq(text_of(p, &before), text_of(got, &after));
     ck_assert_uint_eq(got->start_ns, 1000 * NSEC_PER_SEC);
+    ck_assert_int_eq(got->threads[0].host_tid, tid);
     profile_unref(got);
     profile_unref(p);
     store_close(s);
+}
+
+START_TEST(gives_back_what_it_was_given)
+{
+    static const int32_t TIDS[] = { 43, -43 };
+
+    expect_back(TIDS[_i]);
 }
 END_TEST
 
@@ -278,7 +288,7 @@ int main(void)
 {
     TCase *tc = tcase_create("store");
 
-    tcase_add_test(tc, gives_back_what_it_was_given);
+    tcase_add_loop_test(tc, gives_back_what_it_was_given, 0, 2);
     tcase_add_test(tc, lists_page_by_page_and_filters);
     tcase_add_test(tc, shares_names_and_keeps_to_its_size);
     tcase_add_test(tc, one_scope_fills_the_store_at_its_own_cost);

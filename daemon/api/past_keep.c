@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A time of the past as a capture of its own: it stays when the flight recorder and the history
+ * have dropped theirs. Runs on serve's worker threads. */
+#include "api/api_impl.h"
+#include "capture/captures.h"
+
+/* Captures that may wait for the disk when another is made: such a profile may be large, and none
+ * of captures_max_bytes is counted for it. */
+#define PAST_KEPT_WAITING_MAX 4
+
+int backend_past_keep(void *ctx, const struct target_selector *t, const struct time_range *range,
+                      const char *event, char ret_id[CAPTURE_ID_BYTES], struct error *err)
+{
+    struct api *api = ctx;
+    struct profile *p = NULL;
+    int r;
+
+    if (!api->engine.store)
+        return captures_not_kept(err);
+    r = store_writer_check_room(api->engine.store_writer, PAST_KEPT_WAITING_MAX, err);
+    if (r == 0)
+        r = backend_past(api, t, range, event, PAST_ALL, &p, err);
+    if (r == 0 && p->total == 0)
+        r = error_parameter(err, "from", BACKEND_NOT_FOUND,
+                            "no samples of this target are known in that time");
+    if (r != 0) {
+        profile_unref(p);
+        return r;
+    }
+    store_new_id(p->id); /* nobody else holds it yet */
+    snprintf(p->scope, sizeof(p->scope), "%s", t->viewer ? t->viewer->scope : "");
+    memcpy(ret_id, p->id, CAPTURE_ID_BYTES);
+    store_writer_put(api->engine.store_writer, p, /* schedule= */ NULL, /* max_age_s= */ 0,
+                     STORE_WRITER_LAST, /* answer_ns= */ 0, /* done= */ NULL, /* cookie= */ NULL);
+    return 0;
+}

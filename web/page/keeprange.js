@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// A range of the past as a capture: its address is good when flamed has forgotten the time itself.
+
+import { postJson } from "./api.js";
+import { formatRoute } from "./route.js";
+
+const EVENTS = "cpu,wall,lock"; // all that the flight recorder has
+
+// Leads to the capture. @state: parameters of the address that say how the graph is shown. @banner: says what went wrong.
+export async function keepRange(target, { from, to }, state, banner) {
+    try {
+        const { id } = await postJson("api/v1/captures", { ...target, event: EVENTS, from: new Date(from).toISOString(), to: new Date(to).toISOString() });
+
+        location.hash = formatRoute("capture", id, Object.fromEntries(state));
+    } catch (error) {
+        banner.show([error.message, error.remedy].filter(Boolean).join(". "));
+    }
+}
