@@ -10,7 +10,6 @@
 #include "access/peers_impl.h"
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which times are compared unless somebody says. */
 #include "api/past_impl.h"
-#include "base/cleanup.h"
 #include "base/text.h"
 
 #define LATELY_NS (600 * NSEC_PER_SEC)

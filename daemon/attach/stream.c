@@ -3,7 +3,6 @@
 
 #include "agent/jvmti_slots.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The request for the processes that hold some sockets. */
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "broker/server.h"

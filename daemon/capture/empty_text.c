@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/empty_text.h"
 
-#include "base/macros.h"
-
 const char *empty_text(struct empty_reason reason, const char *name, uint64_t period,
                        char buf[EMPTY_TEXT_BYTES])
 {

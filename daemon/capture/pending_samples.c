@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/pending_samples.h"
 
-#include "base/clock.h"
 #include "proc/stall_readers.h"
 
 void pending_init(struct pending_samples *h)

@@ -3,7 +3,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "request/backend.h"
 
 #define ASK_AGAIN_NS (250 * NSEC_PER_MSEC)
 #define RETRY_S 1

@@ -7,7 +7,6 @@
 #include "discover/table.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "proc/maps_walk.h"
 #include "proc/procmap.h"
 #include "proc/stall_readers.h"

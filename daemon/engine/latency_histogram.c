@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/latency_histogram.h"
 
-#include "base/clock.h"
-
 static const uint64_t BOUNDS_NS[DELAYS_BOUNDS] = {
     NSEC_PER_MSEC,       2 * NSEC_PER_MSEC,    5 * NSEC_PER_MSEC,  10 * NSEC_PER_MSEC,
     15 * NSEC_PER_MSEC,  20 * NSEC_PER_MSEC,   50 * NSEC_PER_MSEC, 100 * NSEC_PER_MSEC,

@@ -7,7 +7,6 @@
 #include "hotspot/allocated.h"
 
 #include "base/clock.h"
-#include "hotspot/counters.h"
 #include "hotspot/vm.h"
 
 #define ALLOCATED_EVERY_NS (NSEC_PER_SEC / 2)

@@ -5,8 +5,6 @@
  */
 #include "hotspot/vm.h"
 
-#include "unwind/state.h"
-
 struct home {
     struct context_work work; /* first: what context_read_bytes() gets */
     struct hotspot_vm *vm;

@@ -4,7 +4,6 @@
  * last Java frame is, and its stack is walked from there. The walk is made twice, and counts if
  * both times found the same: a stack that changes is not told.
  */
-#include "hotspot/code/code.h"
 #include "hotspot/thread_reader.h"
 
 #define STATUS_ALIVE 0x1 /* bits of Thread.threadStatus, which are JVMTI's */

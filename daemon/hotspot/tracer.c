@@ -5,7 +5,6 @@
  * steps for the BPF programs. What is not as the rows say gives no path.
  */
 #include "hotspot/classes.h"
-#include "hotspot/code/code.h"
 #include "unwind/context_path.h"
 
 #define THREAD_ENTRIES_MAX 200000u /* looked at to find a ThreadLocal, of all threads */

@@ -2,7 +2,6 @@
 #include "launcher/mounter.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/fds.h"
 #include "base/log.h"
 #include "launcher/mount_points.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "launcher/turns.h"
 
-#include "base/macros.h"
-
 #include <errno.h>
 
 int turns_next(const struct turn *turns, size_t count, uint64_t owner, uint64_t now_ns, size_t *ret)

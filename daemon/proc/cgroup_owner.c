@@ -3,7 +3,6 @@
  * Whose a process is. What a user may name (a cgroup below its own manager's, a process) must not
  * make many owners of one user, nor one owner of that user and a container of somebody else.
  */
-#include "base/cleanup.h"
 #include "base/shares.h"
 #include "proc/proc.h"
 

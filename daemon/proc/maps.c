@@ -3,7 +3,6 @@
  * /proc/PID/maps: what is mapped where. The kernel writes the text, but its size, the order of
  * magnitude of its lines and every path in it are the target's choice.
  */
-#include "base/array.h"
 #include "proc/proc.h"
 
 #define MAPS_DELETED " (deleted)"

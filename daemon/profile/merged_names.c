@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile/merged_names.h"
 
-#include "base/cleanup.h"
-
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile/thread_dump.h"
 
-#include "base/array.h"
-
 #include <stdarg.h>
 
 struct thread_dump *thread_dump_new(void)

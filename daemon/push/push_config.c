@@ -2,7 +2,6 @@
 #include "push/push_config.h"
 
 #include "base/clock.h"
-#include "base/text.h"
 #include "event/events.h"
 #include "push/push_url.h"
 #include "schedule/duration.h"

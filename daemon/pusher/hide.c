@@ -2,7 +2,6 @@
 #include "pusher/hide.h"
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 
 #define BASIC_BYTES_MAX ((size_t)16 << 10)
 

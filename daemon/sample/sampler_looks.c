@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/sampler_looks.h"
 
-#include "base/macros.h"
 #include "base/old_kernel.h"
 #include "sample/program.h"
 #include "sample/refusal.h"

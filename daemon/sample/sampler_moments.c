@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "sample/program.h"
 #include "sample/refusal.h"
-#include "sample/stack_abi.h"
 #include "sample/uprobe_hook.h"
 
 #include <bpf/bpf.h>

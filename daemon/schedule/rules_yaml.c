@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules out of the configuration file: a tree of libyaml with the line of every node. */
-#include "base/text.h"
 #include "event/events.h"
 #include "schedule/duration.h"
 #include "schedule/rules.h"

@@ -3,7 +3,6 @@
 #include "signal/signal.h"
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 
 #define BEFORE_NS (60 * NSEC_PER_SEC) /* a minute before the newest look */
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "signal/read.h"
 
-#include "base/cleanup.h"
-
 #include <unistd.h>
 
 #define STAT_BYTES ((size_t)1 << 20) /* a line of interrupts, of machines with many */

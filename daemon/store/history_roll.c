@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of 10 minutes and hours, made of shorter ones; and what goes. */
-#include "base/cleanup.h"
 #include "store/blob.h"
 #include "store/history_impl.h"
 

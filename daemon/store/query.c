@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading captures: facts, lists, profiles. */
-#include "base/cleanup.h"
 #include "store/blob.h"
 #include "store/events.h"
 #include "store/samples.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What goes: captures one by one, epochs with their last capture, pages to the file system. */
-#include "base/clock.h"
 #include "store/store_impl.h"
 
 #include <sched.h>

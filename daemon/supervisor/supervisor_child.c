@@ -3,7 +3,6 @@
 #include "supervisor/supervisor_impl.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/fds.h"
 #include "supervisor/arguments.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The files that are kept: how they are found again, and which goes for another. */
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "symbolize/elf_cache_impl.h"
 

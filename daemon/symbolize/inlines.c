@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/memfd_copy.h"
 #include "proc/stall_readers.h"
 #include "symbolize/inlines_file.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/kallsyms.h"
 
-#include "base/cleanup.h"
-
 static uint16_t kallsyms_rank(char type, struct span name)
 {
     unsigned rank = type == 'T' || type == 'W';

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names a stack: which part of the folder names which frame of a sample. */
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "profile/profile.h"

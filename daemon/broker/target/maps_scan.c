@@ -4,7 +4,6 @@
  */
 #include "broker/target/target.h"
 
-#include "base/clock.h"
 #include "proc/procmap.h"
 
 /* Of processor time: what a process maps behind that is not looked at. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/target/namespaces.h"
 
-#include "base/cleanup.h"
-
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>

@@ -2,7 +2,6 @@
 #include "capture/probe/calls.h"
 
 #include "event/event_form.h"
-#include "event/events.h"
 #include "symbolize/function_find.h"
 
 /* Why the function of @form was not found in @p. Returns @r. */

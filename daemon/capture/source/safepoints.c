@@ -3,7 +3,6 @@
  * Event safepoint: the moments of their JVMs, and a sample for each safepoint that has
  * none of a late thread. Which methods were compiled, and which classes loaded.
  */
-#include "base/cleanup.h"
 #include "base/text.h"
 #include "capture/capture_impl.h"
 #include "profile/category.h"

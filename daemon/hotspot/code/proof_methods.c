@@ -4,7 +4,6 @@
  * known. Their bytecodes end in an instruction that leaves, their lines are numbers
  * of one file, and that file is called as the class is.
  */
-#include "hotspot/code/code.h"
 #include "hotspot/proof.h"
 
 #define METHODS_MAX 512 /* of a class */

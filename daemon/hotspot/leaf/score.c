@@ -8,8 +8,6 @@
 #include "hotspot/leaf/feature.h"
 #include "hotspot/leaf/rule.h"
 
-#include "base/cleanup.h"
-
 #define KEYS_MAX 256 /* different features of one loop */
 #define DEPTH_MAX 6  /* methods called by one another, of one candidate */
 

@@ -2,7 +2,6 @@
 /*
  * The checkpoint event of a recording: the constant pools, as they are when all events are written.
  */
-#include "base/cleanup.h"
 #include "render/jfr/jfr.h"
 
 /* Keys of frame types are async-profiler's, as its converter knows them by these alone. */

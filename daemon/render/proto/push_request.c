@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "render/proto/push_request.h"
 
-#include "base/cleanup.h"
 #include "render/proto/protobuf.h"
 #include "render/proto/push.pb-c.h"
 

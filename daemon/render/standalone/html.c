@@ -3,7 +3,6 @@
  * Format `html`: one file that opens offline: the viewer of web/, put together when flamed is
  * built, and the profile as compact JSON in a <script type="application/json">.
  */
-#include "base/cleanup.h"
 #include "base/text.h"
 #include "render/standalone/pages.h"
 #include "render/standalone/viewer_data.h"

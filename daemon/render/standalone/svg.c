@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Format `svg`: the call tree as a picture that zooms and is searched inside itself. */
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "render/standalone/calltree.h"
 #include "render/standalone/palette.h"
 #include "render/standalone/svg_picture.h"

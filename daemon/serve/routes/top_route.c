@@ -4,7 +4,6 @@
 #include "serve/routes/handlers.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "serve/routes/top_table.h"
 
 #define TOP_TEXT "text/plain; charset=utf-8"
