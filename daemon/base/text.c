@@ -84,6 +84,16 @@ static size_t text_encode(uint32_t c, char out[4])
     return 4;
 }
 
+void text_add_utf16(struct buf *out, const uint8_t *p, size_t n, bool wide)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t c = wide ? p[2 * i] | (uint32_t)p[2 * i + 1] << 8 : p[i];
+        char bytes[4] = "\xc0\x80"; /* of NUL */
+
+        buf_add(out, bytes, c ? text_encode(c, bytes) : 2);
+    }
+}
+
 /* Takes the first character off @in and writes what stands for it. Returns its bytes. */
 static size_t clean_next(struct span *in, bool modified, char bytes[static 4])
 {

@@ -317,9 +317,6 @@ uint32_t capture_context(const struct captures *captures, struct capture *c,
 
 /* ---- take.c ---- */
 
-/* Returns the share of the samples like @rec that is kept. A wait of d is sampled with a chance of
- * d/I. It is kept so often that this is so with the capture's own interval. */
-double capture_share(const struct capture_event *event, const struct sample_record *rec);
 /* Returns a hash that is unique to the sample and survives redelivery. */
 uint64_t capture_draw(const struct capture *c, const struct sample_record *rec);
 /* Returns whether @rec was taken while @c ran. */

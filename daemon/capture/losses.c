@@ -7,15 +7,6 @@
 
 #define LOSSES_EVERY_NS NSEC_PER_SEC
 
-/* Returns the share of the samples of set @set that @event keeps, on average. */
-static double kept_share(const struct capture_event *event, uint32_t set)
-{
-    double from = (double)event_period_number(event->sets[0].period),
-           to = (double)event_period_number(event->period);
-
-    return set == event->sets[0].set && !event_is_valued(event->info) && from < to ? from / to : 1;
-}
-
 /* Returns whether what is lost now is lost to @c. */
 static bool counts_losses(const struct capture *c)
 {
@@ -32,7 +23,7 @@ static void add_loss(struct capture *c, const struct loss *l)
 {
     for (size_t i = 0; i < c->event_count; i++) {
         const struct capture_event *event = &c->events[i];
-        double share = kept_share(event, l->of.set);
+        double share = source_set_share(event, l->of.set);
 
         if (!(capture_event_sets(event) & 1u << l->of.set))
             continue;

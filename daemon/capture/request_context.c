@@ -124,31 +124,14 @@ static bool take_words(const struct sample_context *raw, struct profile_context 
     return true;
 }
 
-/* Appends character @c of a text of two bytes each. Half of a pair becomes a mark. */
-static void add_character(struct buf *b, uint16_t c)
-{
-    if (c < 0x80) {
-        buf_add_char(b, (char)c);
-    } else if (c < 0x800) {
-        buf_add_char(b, (char)(0xc0 | c >> 6));
-        buf_add_char(b, (char)(0x80 | (c & 0x3f)));
-    } else {
-        buf_add_char(b, (char)(0xe0 | c >> 12));
-        buf_add_char(b, (char)(0x80 | (c >> 6 & 0x3f)));
-        buf_add_char(b, (char)(0x80 | (c & 0x3f)));
-    }
-}
-
 static void take_name(const struct sample_context *raw, struct buf *ret)
 {
-    const uint8_t *p = (const uint8_t *)raw->name;
     size_t n = MIN((size_t)raw->bytes[CONTEXT_NAME], sizeof(raw->name));
     bool wide = raw->wide & 1u << CONTEXT_NAME;
     _cleanup_buf_ struct buf text = BUF_NULL;
 
     buf_init(&text, CONTEXT_TEXT_BYTES);
-    for (size_t i = 0; i + wide < n; i += 1u + wide)
-        add_character(&text, wide ? (uint16_t)(p[i] | p[i + 1] << 8) : p[i]);
+    text_add_utf16(&text, (const uint8_t *)raw->name, n >> wide, wide);
     text_clean(buf_span(&text), TEXT_MODIFIED_UTF8, CONTEXT_TEXT_BYTES, ret);
 }
 

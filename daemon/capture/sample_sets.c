@@ -41,8 +41,8 @@ static struct rate_set *sample_sets_faster(struct sample_sets *r, const struct e
 /* Whether @event is sampled, and cannot be sampled by a second set. */
 static bool sample_sets_alone(const struct sample_sets *r, const struct event_ref *event)
 {
-    for (size_t i = 0; event_is_single(event->info) && i < ARRAY_SIZE(r->sets); i++) {
-        if (r->sets[i].users && events_same(span_of(r->sets[i].event), span_of(event->name)))
+    for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++) {
+        if (r->sets[i].users && event_excludes(event, r->sets[i].event))
             return true;
     }
     return false;

@@ -2,23 +2,6 @@
 /* What a capture takes of a sample: whether it is one of its own, what it is worth, its names. */
 #include "capture/capture_impl.h"
 
-double capture_share(const struct capture_event *event, const struct sample_record *rec)
-{
-    const struct event_set *set = event->sets;
-    uint64_t from, to = event_period_number(event->period);
-
-    while (set < &event->sets[EVENT_SETS_MAX - 1] && set->set != rec->set)
-        set++;
-    from = event_period_number(set->period);
-    if (rec->wait_ns) {
-        from = MAX(from, MIN(rec->wait_ns, to));
-        to = MAX(to, from);
-    } else if (event_is_valued(event->info) && rec->value) { /* a chance of value/I, too */
-        from = MIN(rec->value, to);
-    }
-    return from >= to ? 1.0 : (double)from / (double)to;
-}
-
 uint64_t capture_draw(const struct capture *c, const struct sample_record *rec)
 {
     uint64_t x = rec->time_ns ^ c->random ^ (uint64_t)rec->host_tid << 32;
@@ -32,7 +15,7 @@ uint64_t capture_draw(const struct capture *c, const struct sample_record *rec)
 static bool capture_keeps(const struct capture *c, const struct capture_event *event,
                           const struct sample_record *rec)
 {
-    double share = capture_share(event, rec);
+    double share = source_share(event, rec);
 
     return share >= 1.0 || (double)(capture_draw(c, rec) >> 11) * 0x1p-53 < share;
 }
@@ -40,14 +23,6 @@ static bool capture_keeps(const struct capture *c, const struct capture_event *e
 bool capture_spans(const struct capture *c, const struct sample_record *rec)
 {
     return rec->time_ns >= c->start_ns && rec->time_ns < c->end_ns;
-}
-
-/* Returns what a sample at a pace is worth: the events that it stands for. */
-static uint64_t capture_counted(const struct capture_event *event, const struct sample_record *rec)
-{
-    double events = (double)MAX(rec->value, UINT64_C(1)) / capture_share(event, rec);
-
-    return (uint64_t)(events * (double)event_worth(event->info) + 0.5);
 }
 
 static void capture_warn_process(struct capture *c, const struct process *p)
@@ -130,12 +105,7 @@ static void capture_take(struct captures *captures, struct capture *c, struct ca
     sample.thread = thread;
     sample.event = (uint8_t)(event - c->events);
     sample.context = capture_context(captures, c, in, thread);
-    if (event->source->weight)
-        event->source->weight(event, rec, run, &sample);
-    else if (event_is_valued(event->info))
-        sample.value = source_value(event, rec);
-    else if (event_is_paced(event->period))
-        sample.value = capture_counted(event, rec);
+    source_weigh(event, rec, run, &sample);
     if (c->names.inlined)
         frames = inlined_stack(c->names.inlined, in->process, in->naming->stack,
                                RECORD_LATER + LATER_PLACES_MAX);

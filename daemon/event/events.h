@@ -73,10 +73,10 @@ static inline bool event_is_valued(const struct event_info *info)
 {
     return info->flags & EVENT_VALUED;
 }
-/* Returns whether one set of samples of it can run at a time. */
-static inline bool event_is_single(const struct event_info *info)
+/* Returns whether no set of @event can run beside one of event @other. */
+static inline bool event_excludes(const struct event_ref *event, const char *other)
 {
-    return info->flags & EVENT_SINGLE;
+    return event->info->flags & EVENT_SINGLE && events_same(span_of(event->name), span_of(other));
 }
 /* Returns whether a timer of each processor calls its program. */
 bool event_has_timer(const struct event_info *info);

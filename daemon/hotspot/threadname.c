@@ -4,6 +4,7 @@
  * Java heap, which a collector may move while we read: the String's class is compared on the way, a
  * mismatch is "no name this time".
  */
+#include "base/text.h"
 #include "hotspot/vm.h"
 
 #define NAME_CHARS_MAX 2048
@@ -88,21 +89,6 @@ static int oop_is_string(struct hotspot_vm *vm, uint64_t oop)
     return r < 0 ? r : klass == vm->names.string_klass;
 }
 
-/* One UTF-16 unit as modified UTF-8. */
-static void unit_add(struct buf *b, uint16_t c)
-{
-    if (c != 0 && c < 0x80) {
-        buf_add_char(b, (char)c);
-    } else if (c < 0x800) {
-        buf_add_char(b, (char)(0xc0 | c >> 6));
-        buf_add_char(b, (char)(0x80 | (c & 0x3f)));
-    } else {
-        buf_add_char(b, (char)(0xe0 | c >> 12));
-        buf_add_char(b, (char)(0x80 | (c >> 6 & 0x3f)));
-        buf_add_char(b, (char)(0x80 | (c & 0x3f)));
-    }
-}
-
 /* @wide: two bytes per character. */
 static int array_add(struct hotspot_vm *vm, uint64_t array, bool wide, struct buf *ret)
 {
@@ -117,9 +103,8 @@ static int array_add(struct hotspot_vm *vm, uint64_t array, bool wide, struct bu
         length /= 2;
     length = MIN(length, (uint32_t)NAME_CHARS_MAX);
     r = memory_read(&vm->memory, data, bytes, (size_t)length << wide);
-    for (uint32_t i = 0; r == 0 && i < length; i++)
-        unit_add(ret, wide ? (uint16_t)(bytes[(size_t)2 * i] | bytes[(size_t)2 * i + 1] << 8)
-                           : bytes[i]);
+    if (r == 0)
+        text_add_utf16(ret, bytes, length, wide);
     return r;
 }
 

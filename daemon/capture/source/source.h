@@ -106,6 +106,15 @@ void event_sources_replaced(struct captures *captures, const struct proc_id *id)
 /* Returns what @rec says that it is worth, at least a period. */
 uint64_t source_value(const struct capture_event *e, const struct sample_record *rec);
 
+/* Returns the share of the samples like @rec that is kept. A wait of d is sampled with a chance of
+ * d/I. It is kept so often that this is so with the capture's own interval. */
+double source_share(const struct capture_event *e, const struct sample_record *rec);
+/* Returns the share of the samples of set @set that @e keeps, on average. */
+double source_set_share(const struct capture_event *e, uint32_t set);
+/* Sets what @sample, made of @rec, is worth. */
+void source_weigh(struct capture_event *e, const struct sample_record *rec, struct seen_run *run,
+                  struct profile_sample *sample);
+
 /* Parts of sentences: "@first not in this profile", "@what process 42 @cannot", "@what 42 (Main)
  * @is not in this profile". */
 struct source_texts {

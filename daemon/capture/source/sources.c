@@ -42,6 +42,50 @@ uint64_t source_value(const struct capture_event *e, const struct sample_record 
     return MAX(rec->value, e->period);
 }
 
+double source_share(const struct capture_event *e, const struct sample_record *rec)
+{
+    const struct event_set *set = e->sets;
+    uint64_t from, to = event_period_number(e->period);
+
+    while (set < &e->sets[EVENT_SETS_MAX - 1] && set->set != rec->set)
+        set++;
+    from = event_period_number(set->period);
+    if (rec->wait_ns) {
+        from = MAX(from, MIN(rec->wait_ns, to));
+        to = MAX(to, from);
+    } else if (event_is_valued(e->info) && rec->value) { /* a chance of value/I, too */
+        from = MIN(rec->value, to);
+    }
+    return from >= to ? 1.0 : (double)from / (double)to;
+}
+
+double source_set_share(const struct capture_event *e, uint32_t set)
+{
+    double from = (double)event_period_number(e->sets[0].period),
+           to = (double)event_period_number(e->period);
+
+    return set == e->sets[0].set && !event_is_valued(e->info) && from < to ? from / to : 1;
+}
+
+/* Returns what a sample at a pace is worth: the events that it stands for. */
+static uint64_t counted(const struct capture_event *e, const struct sample_record *rec)
+{
+    double events = (double)MAX(rec->value, UINT64_C(1)) / source_share(e, rec);
+
+    return (uint64_t)(events * (double)event_worth(e->info) + 0.5);
+}
+
+void source_weigh(struct capture_event *e, const struct sample_record *rec, struct seen_run *run,
+                  struct profile_sample *sample)
+{
+    if (e->source->weight)
+        e->source->weight(e, rec, run, sample);
+    else if (event_is_valued(e->info))
+        sample->value = source_value(e, rec);
+    else if (event_is_paced(e->period))
+        sample->value = counted(e, rec);
+}
+
 int source_prepare_jvm(struct capture_event *e, struct probe_table *t, struct process *p,
                        const struct source_texts *texts, struct error *err)
 {

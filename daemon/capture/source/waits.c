@@ -24,7 +24,7 @@ static uint64_t wait_value(const struct capture_event *e, const struct sample_re
     if (from >= to)
         return 0;
     return (uint64_t)((double)rec->value * ((double)(to - from) / (double)rec->wait_ns) /
-                          capture_share(e, rec) +
+                          source_share(e, rec) +
                       0.5);
 }
 
@@ -32,7 +32,7 @@ static uint64_t wait_value(const struct capture_event *e, const struct sample_re
  * sampled. */
 static uint32_t wait_count(const struct capture_event *e, const struct sample_record *rec)
 {
-    double waits = (double)rec->value / (double)rec->wait_ns / capture_share(e, rec);
+    double waits = (double)rec->value / (double)rec->wait_ns / source_share(e, rec);
     double rest =
         (double)(capture_draw(e->capture, rec) * UINT64_C(0x9e3779b97f4a7c15) >> 11) * 0x1p-53;
 
