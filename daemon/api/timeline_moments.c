@@ -3,6 +3,7 @@
 #include "api/api_impl.h"
 #include "api/json.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #define TIMELINE_MOMENTS_MAX 500              /* the longest */
@@ -33,16 +34,8 @@ static struct stop *around(struct stop *all, size_t count, uint32_t kind,
                                         .process = m->process,
                                         .kind = kind };
     const struct stop wanted = { .m = &key };
-    size_t low = 0, high = count;
+    size_t low = array_first(count, middle, by_owner(&all[middle], &wanted) < 0);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (by_owner(&all[middle], &wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
     if (low == 0 || all[low - 1].m->kind != kind || all[low - 1].m->process != m->process ||
         all[low - 1].m->end_ns < m->end_ns)
         return NULL;

@@ -2,6 +2,7 @@
 /* Which piece of code was at an address at a time. */
 #include "attach/code_map_impl.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 struct sort_key {
@@ -55,17 +56,7 @@ bool code_map_index(struct code_map *m)
 /* Number of the indexed pieces that start below @address. */
 static uint32_t below(const struct code_map *m, uint64_t address)
 {
-    uint32_t lo = 0, hi = m->ordered;
-
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-
-        if (m->pieces[m->order[mid]].start < address)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return (uint32_t)array_first(m->ordered, mid, m->pieces[m->order[mid]].start < address);
 }
 
 static void end_piece(struct piece *p, uint64_t start, uint64_t end, uint64_t time_ns)

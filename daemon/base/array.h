@@ -14,3 +14,20 @@ bool array_grow_bytes(void *list, size_t *cap, size_t need, size_t first, size_t
 /* Makes room for just @want elements, and zeroes those that are new. Else as array_grow(). */
 #define array_extend(list, cap, want) array_extend_bytes((list), (cap), (want), sizeof(**(list)))
 bool array_extend_bytes(void *list, size_t *cap, size_t want, size_t size);
+
+/* Returns the first index of @n for which @behind, a condition about index @at, is false: it is
+ * true of all before. */
+#define array_first(n, at, behind)                                                                 \
+    ({                                                                                             \
+        size_t _low = 0, _high = (n);                                                              \
+                                                                                                   \
+        while (_low < _high) {                                                                     \
+            size_t at = _low + (_high - _low) / 2;                                                 \
+                                                                                                   \
+            if (behind)                                                                            \
+                _low = at + 1;                                                                     \
+            else                                                                                   \
+                _high = at;                                                                        \
+        }                                                                                          \
+        _low;                                                                                      \
+    })

@@ -4,6 +4,7 @@
 
 #include "base/macros.h"
 
+#include <pthread.h>
 #include <time.h>
 
 /* Returns the time of @clock in nanoseconds. */
@@ -33,4 +34,27 @@ static inline double clock_hz(uint64_t period_ns)
 static inline uint64_t clock_realtime_ns(void)
 {
     return clock_ns(CLOCK_REALTIME);
+}
+
+/* Returns @ns of a clock as the kernel takes it. */
+static inline struct timespec clock_timespec(uint64_t ns)
+{
+    return (struct timespec){ .tv_sec = (time_t)(ns / NSEC_PER_SEC),
+                              .tv_nsec = (long)(ns % NSEC_PER_SEC) };
+}
+
+/* Waits for @cond, whose @lock is held, until @until_ns of CLOCK_MONOTONIC. Returns false then. */
+static inline bool clock_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns)
+{
+    struct timespec until = clock_timespec(until_ns);
+
+    return pthread_cond_clockwait(cond, lock, CLOCK_MONOTONIC, &until) == 0;
+}
+
+/* Locks @lock, unless it is held until @until_ns of CLOCK_MONOTONIC. Returns whether it did. */
+static inline bool clock_lock(pthread_mutex_t *lock, uint64_t until_ns)
+{
+    struct timespec until = clock_timespec(until_ns);
+
+    return pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until) == 0;
 }

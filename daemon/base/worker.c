@@ -151,7 +151,6 @@ static void *worker_main(void *arg)
 int worker_new(const char *name, size_t waiting_max, int wake_fd, struct worker **ret)
 {
     struct worker *w = calloc(1, sizeof(*w));
-    pthread_condattr_t attr;
     int r;
 
     if (!w)
@@ -162,11 +161,8 @@ int worker_new(const char *name, size_t waiting_max, int wake_fd, struct worker 
     w->queued.end = &w->queued.first;
     w->done.end = &w->done.first;
     pthread_mutex_init(&w->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&w->wake, NULL);
-    pthread_cond_init(&w->result, &attr);
-    pthread_condattr_destroy(&attr);
+    pthread_cond_init(&w->result, NULL);
     r = pthread_create(&w->thread, NULL, worker_main, w);
     if (r != 0) {
         free(w);
@@ -244,13 +240,10 @@ struct work *worker_take(struct worker *w)
 
 bool worker_wait(struct worker *w, uint64_t deadline_ns)
 {
-    struct timespec until = { .tv_sec = (time_t)(deadline_ns / NSEC_PER_SEC),
-                              .tv_nsec = (long)(deadline_ns % NSEC_PER_SEC) };
     bool there;
 
     pthread_mutex_lock(&w->lock);
-    while (!w->done.first && w->places.used &&
-           pthread_cond_timedwait(&w->result, &w->lock, &until) != ETIMEDOUT)
+    while (!w->done.first && w->places.used && clock_wait(&w->result, &w->lock, deadline_ns))
         ;
     there = w->done.first != NULL;
     pthread_mutex_unlock(&w->lock);

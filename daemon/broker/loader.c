@@ -133,16 +133,12 @@ static void loader_main(void *arg)
 int loader_start(int (*confine)(struct error *err), struct loader **ret, struct error *err)
 {
     struct loader *l = calloc(1, sizeof(*l));
-    pthread_condattr_t monotonic;
     int r;
 
     if (!l)
         return error_set(err, -ENOMEM, "not enough memory to start");
     pthread_mutex_init(&l->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&l->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pthread_cond_init(&l->changed, NULL);
     r = confined_thread_start("flamed-loader", /* urgent= */ false, confine, loader_main, l, err);
     if (r < 0)
         free(l);
@@ -172,14 +168,11 @@ static void ask(struct loader *l, size_t kind, const union job_input *in)
 static int take(struct loader *l, size_t kind, uint64_t wait_ns, void **ret, struct error *err)
 {
     uint64_t until = clock_monotonic_ns() + wait_ns;
-    struct timespec ts = { .tv_sec = (time_t)(until / NSEC_PER_SEC),
-                           .tv_nsec = (long)(until % NSEC_PER_SEC) };
     struct job *job = &l->jobs[kind];
     int r = LOADER_BUSY;
 
     pthread_mutex_lock(&l->lock);
-    while (job->asked != job->answered && wait_ns &&
-           pthread_cond_timedwait(&l->changed, &l->lock, &ts) == 0)
+    while (job->asked != job->answered && wait_ns && clock_wait(&l->changed, &l->lock, until))
         ;
     if (job->asked == job->answered) {
         r = job->result;

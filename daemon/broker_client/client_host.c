@@ -3,8 +3,6 @@
 #include "base/clock.h"
 #include "broker_client/client.h"
 
-#include <time.h>
-
 #define HOLDERS_TURN_NS NSEC_PER_SEC /* to wait for */
 
 int broker_facts(struct broker *b, struct broker_facts *ret, struct error *err)
@@ -85,9 +83,6 @@ int broker_socket_holders(struct broker *b, const uint64_t *keys, size_t n, uint
                           struct socket_holding *ret, struct error *err)
 {
     struct broker_request q = { .kind = BROKER_SOCKET_HOLDERS };
-    uint64_t until = clock_monotonic_ns() + HOLDERS_TURN_NS;
-    struct timespec ts = { .tv_sec = (time_t)(until / NSEC_PER_SEC),
-                           .tv_nsec = (long)(until % NSEC_PER_SEC) };
     struct broker_answer a;
     size_t count = 0;
     int r;
@@ -97,7 +92,7 @@ int broker_socket_holders(struct broker *b, const uint64_t *keys, size_t n, uint
     q.fields.socket_holders.count = (uint32_t)n;
     q.fields.socket_holders.net_ns = net_ns;
     memcpy(q.fields.socket_holders.keys, keys, n * sizeof(*keys));
-    if (pthread_mutex_clocklock(&b->lock, CLOCK_MONOTONIC, &ts) != 0)
+    if (!clock_lock(&b->lock, clock_monotonic_ns() + HOLDERS_TURN_NS))
         return error_set(err, -EBUSY, "flamed-broker is busy");
     r = client_call_locked(b, &q, &a, NULL, 0, &count, err);
     pthread_mutex_unlock(&b->lock);

@@ -190,19 +190,10 @@ void looked_threads_end(struct looked_threads *l)
 struct looked_thread *looked_threads_find(struct looked_threads *l, uint32_t host_tid)
 {
     struct looked_thread *threads = l->passing ? l->next : l->threads;
-    size_t low = 0, high = l->passing ? l->next_count : l->count;
+    size_t count = l->passing ? l->next_count : l->count,
+           at = array_first(count, middle, threads[middle].host_tid < host_tid);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (threads[middle].host_tid == host_tid)
-            return &threads[middle];
-        if (threads[middle].host_tid < host_tid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    return at < count && threads[at].host_tid == host_tid ? &threads[at] : NULL;
 }
 
 void looked_threads_put(struct looked_threads *l)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/store_writer.h"
 
+#include "base/clock.h"
 #include "base/trusted_clock.h"
 
 #include <malloc.h>
@@ -74,14 +75,10 @@ static struct kept *kept_free(struct kept *item)
 
 static struct kept *store_writer_next(struct store_writer *k)
 {
-    struct timespec until;
+    uint64_t until_ns = clock_monotonic_ns() + STORE_WRITER_RETAIN_NS;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(STORE_WRITER_RETAIN_NS / NSEC_PER_SEC);
-    while (!k->queue && !k->stopping) {
-        if (pthread_cond_timedwait(&k->wake, &k->lock, &until) == ETIMEDOUT)
-            break;
-    }
+    while (!k->queue && !k->stopping && clock_wait(&k->wake, &k->lock, until_ns))
+        ;
     return k->queue;
 }
 
@@ -127,17 +124,13 @@ static void *store_writer_main(void *arg)
 int store_writer_start(struct store *store, struct store_writer **ret)
 {
     struct store_writer *k = calloc(1, sizeof(*k));
-    pthread_condattr_t attr;
     int r;
 
     if (!k)
         return -ENOMEM;
     k->store = store;
     pthread_mutex_init(&k->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&k->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    pthread_cond_init(&k->wake, NULL);
     r = -pthread_create(&k->thread, NULL, store_writer_main, k);
     if (r < 0) {
         free(k);

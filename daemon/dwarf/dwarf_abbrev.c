@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of abbreviations: which attributes, in which form, an entry with a code has. */
+#include "base/array.h"
 #include "dwarf/dwarf_impl.h"
 
 #define ABBREV_FIRST_BYTES ((size_t)16 << 10)
@@ -130,18 +131,11 @@ const struct dwarf_abbrevs *dwarf_abbrevs_get(struct dwarf *d, uint64_t offset)
 
 const struct dwarf_abbrev *dwarf_abbrev_find(const struct dwarf_abbrevs *t, uint64_t code)
 {
-    size_t lo = 0, hi = t->count;
+    size_t lo;
 
     if (code && code <= t->count && t->list[code - 1].code == code)
         return &t->list[code - 1]; /* as compilers number them */
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (t->list[mid].code < code)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    lo = array_first(t->count, mid, t->list[mid].code < code);
     return lo < t->count && t->list[lo].code == code ? &t->list[lo] : NULL;
 }
 

@@ -57,17 +57,7 @@ static uint32_t add_scope(struct visit *v)
 
 size_t dwarf_first_wanted(const struct dwarf_wanted *wanted, size_t count, uint64_t address)
 {
-    size_t lo = 0, hi = count;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (wanted[mid].address < address)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return array_first(count, mid, wanted[mid].address < address);
 }
 
 static void take_range(void *cookie, uint64_t start, uint64_t end)

@@ -80,19 +80,11 @@ static bool list_units(struct dwarf *d)
 /* The unit whose header or entries hold @offset; NULL: none. */
 static struct dwarf_unit *find_unit(struct dwarf *d, uint64_t offset)
 {
-    size_t lo = 0, hi;
+    size_t lo;
 
     if (!list_units(d))
         return NULL;
-    hi = d->unit_count;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (d->units[mid].end <= offset)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    lo = array_first(d->unit_count, mid, d->units[mid].end <= offset);
     return lo < d->unit_count && d->units[lo].offset <= offset ? &d->units[lo] : NULL;
 }
 
@@ -292,16 +284,8 @@ bool dwarf_list_code(struct dwarf *d)
 
 struct dwarf_unit *dwarf_unit_of_code(struct dwarf *d, uint64_t address)
 {
-    size_t lo = 0, hi = d->code_count;
+    size_t lo = array_first(d->code_count, mid, d->code[mid].start <= address);
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (d->code[mid].start <= address)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
     /* The one that begins last and holds it. */
     while (lo > 0 && d->reach[lo - 1] > address) {
         lo--;

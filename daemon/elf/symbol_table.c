@@ -317,16 +317,8 @@ void symbol_table_deinit(struct symbol_table *t)
 
 const struct symbol *symbol_table_find(const struct symbol_table *t, uint64_t address)
 {
-    size_t lo = 0, hi = t->count;
+    size_t lo = array_first(t->count, mid, symbol_end(&t->symbols[mid]) <= address);
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (symbol_end(&t->symbols[mid]) <= address)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
     return lo < t->count && t->symbols[lo].start <= address ? &t->symbols[lo] : NULL;
 }
 

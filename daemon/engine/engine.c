@@ -4,6 +4,7 @@
  * 50 ms otherwise), runs calls from other threads, and ends when the broker is lost.
  */
 #include "attach/attachment.h"
+#include "base/clock.h"
 #include "base/lent_thread.h"
 #include "capture/looks_survey.h"
 #include "capture/losses.h"
@@ -157,8 +158,7 @@ static void engine_wait(struct engine *e)
         wait = 0;
     if (deadline != UINT64_MAX)
         wait = MIN(wait, deadline > now ? deadline - now : 0);
-    ts = (struct timespec){ .tv_sec = (time_t)(wait / NSEC_PER_SEC),
-                            .tv_nsec = (long)(wait % NSEC_PER_SEC) };
+    ts = clock_timespec(wait);
     if (ppoll(fds, ARRAY_SIZE(fds), &ts, NULL) > 0 && fds[0].revents)
         eventfd_read(e->wake_fd, &woken);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/mailbox.h"
 
+#include "base/clock.h"
 #include "base/macros.h"
 #include "proc/looking.h"
 #include "request/backend.h"
@@ -23,14 +24,10 @@ struct mailbox_call {
 
 void mailbox_init(struct mailbox *m)
 {
-    pthread_condattr_t monotonic;
 
     *m = (struct mailbox){ .wake_fd = -1 };
     pthread_mutex_init(&m->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&m->called, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pthread_cond_init(&m->called, NULL);
     mailbox_alive(m);
 }
 
@@ -105,11 +102,9 @@ static void drop(struct mailbox_call **at, const struct mailbox_call *call)
 static bool wait_for(struct mailbox *m, struct mailbox_call *call, struct error *err)
 {
     uint64_t until_ns = clock_monotonic_ns() + LOOK_NS;
-    struct timespec until = { .tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
-                              .tv_nsec = (long)(until_ns % NSEC_PER_SEC) };
 
-    if (pthread_cond_timedwait(&m->called, &m->lock, &until) != ETIMEDOUT || call->begun ||
-        call->done || !is_stalled(m, err))
+    if (clock_wait(&m->called, &m->lock, until_ns) || call->begun || call->done ||
+        !is_stalled(m, err))
         return true;
     drop(&m->calls, call);
     drop(&m->later, call);

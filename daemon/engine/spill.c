@@ -2,6 +2,7 @@
 #include "engine/spill.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/trusted_clock.h"
 #include "capture/profile_process.h"
@@ -226,11 +227,9 @@ void spill_tick(struct spill *s, uint64_t now_ns)
  * NULL: the end. */
 static struct minute *spill_next(struct spill *s, bool again)
 {
-    struct timespec until;
+    uint64_t until_ns = clock_monotonic_ns() + SPILL_RETRY_S * NSEC_PER_SEC;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += SPILL_RETRY_S;
-    while (again && !s->stopping && pthread_cond_timedwait(&s->wake, &s->lock, &until) != ETIMEDOUT)
+    while (again && !s->stopping && clock_wait(&s->wake, &s->lock, until_ns))
         ;
     while (!s->queue && !s->stopping)
         pthread_cond_wait(&s->wake, &s->lock);
@@ -288,7 +287,6 @@ static void *spill_main(void *arg)
 int spill_start(struct history *history, struct flight *f, struct discover *d, struct spill **ret)
 {
     struct spill *s = calloc(1, sizeof(*s));
-    pthread_condattr_t attr;
     int r;
 
     if (!s)
@@ -297,10 +295,7 @@ int spill_start(struct history *history, struct flight *f, struct discover *d, s
     s->flight = f;
     s->discover = d;
     pthread_mutex_init(&s->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    pthread_cond_init(&s->wake, NULL);
     r = -pthread_create(&s->thread, NULL, spill_main, s);
     if (r < 0) {
         free(s);

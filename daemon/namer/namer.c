@@ -328,7 +328,6 @@ static void *namer_main(void *arg)
 int namer_new(int fd, int wake_fd, struct namer **ret)
 {
     struct namer *n = calloc(1, sizeof(*n));
-    pthread_condattr_t attr;
     int r;
 
     if (!n)
@@ -345,11 +344,8 @@ int namer_new(int fd, int wake_fd, struct namer **ret)
         return -errno;
     }
     pthread_mutex_init(&n->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&n->work, NULL);
-    pthread_cond_init(&n->answered, &attr);
-    pthread_condattr_destroy(&attr);
+    pthread_cond_init(&n->answered, NULL);
     r = pthread_create(&n->thread, NULL, namer_main, n);
     if (r != 0) {
         close(n->stop_fd);
@@ -445,8 +441,6 @@ int namer_name(struct namer *n, uint64_t owner, struct span symbol, struct buf *
 
 bool namer_wait(struct namer *n, uint64_t until_ns)
 {
-    struct timespec until = { .tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
-                              .tv_nsec = (long)(until_ns % NSEC_PER_SEC) };
     uint64_t before;
     bool news;
 
@@ -455,7 +449,7 @@ bool namer_wait(struct namer *n, uint64_t until_ns)
     pthread_mutex_lock(&n->lock);
     before = n->answers;
     while (n->answers == before && (n->waiting || n->asked) &&
-           pthread_cond_timedwait(&n->answered, &n->lock, &until) != ETIMEDOUT)
+           clock_wait(&n->answered, &n->lock, until_ns))
         ;
     news = n->answers != before;
     pthread_mutex_unlock(&n->lock);

@@ -3,6 +3,7 @@
  * /proc/PID/maps: what is mapped where. The kernel writes the text, but its size, the order of
  * magnitude of its lines and every path in it are the target's choice.
  */
+#include "base/array.h"
 #include "proc/proc.h"
 
 #define MAPS_DELETED " (deleted)"
@@ -68,18 +69,7 @@ void maps_deinit(struct maps *m)
 
 const struct mapping *maps_find(const struct maps *m, uint64_t address)
 {
-    size_t low = 0, high = m->count;
+    size_t at = array_first(m->count, middle, m->entries[middle].end <= address);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct mapping *e = &m->entries[middle];
-
-        if (address < e->start)
-            high = middle;
-        else if (address >= e->end)
-            low = middle + 1;
-        else
-            return e;
-    }
-    return NULL;
+    return at < m->count && m->entries[at].start <= address ? &m->entries[at] : NULL;
 }

@@ -2,6 +2,7 @@
 #include "proc/stall_readers.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/turns.h"
 #include "proc/owner_budget.h"
 
@@ -147,7 +148,6 @@ static void *reader_main(void *arg)
 static struct reader *reader_start(void)
 {
     struct reader *r = calloc(1, sizeof(*r));
-    pthread_condattr_t monotonic;
     pthread_attr_t attr;
     pthread_t thread;
     int e;
@@ -155,11 +155,8 @@ static struct reader *reader_start(void)
     if (!r)
         return NULL;
     pthread_mutex_init(&r->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&r->asked, NULL);
-    pthread_cond_init(&r->answered, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pthread_cond_init(&r->answered, NULL);
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
@@ -225,10 +222,8 @@ static bool is_asleep(const struct reader *r)
 /* Waits for the answer of @r, whose lock is held, until @until_ns. */
 static void await(struct reader *r, uint64_t until_ns)
 {
-    struct timespec until = { .tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
-                              .tv_nsec = (long)(until_ns % NSEC_PER_SEC) };
 
-    while (r->state != DONE && pthread_cond_timedwait(&r->answered, &r->lock, &until) == 0)
+    while (r->state != DONE && clock_wait(&r->answered, &r->lock, until_ns))
         ;
 }
 

@@ -122,16 +122,9 @@ static int frame_verdict(struct view_builder *b, struct frame_verdicts *fv, uint
     const struct view_frame *f = id_table_get(&b->frames, frame);
     int r;
 
-    if (frame >= fv->cap) {
-        size_t cap = MAX((size_t)b->frames.cap, (size_t)frame + 1);
-        uint8_t *known = realloc(fv->known, cap);
-
-        if (!known)
-            return -ENOMEM;
-        memset(known + fv->cap, 0, cap - fv->cap);
-        fv->known = known;
-        fv->cap = cap;
-    }
+    if (frame >= fv->cap &&
+        !array_extend(&fv->known, &fv->cap, MAX((size_t)b->frames.cap, (size_t)frame + 1)))
+        return -ENOMEM;
     if (fv->known[frame] == 0) {
         r = match_any(fv->match, intern_get(b->v->strings, f->name), err);
         if (r < 0)

@@ -21,13 +21,8 @@ static bool serve_is_idle(const struct serve *s, bool answered)
  * @until_ns. Called with lock held. */
 static bool wait_idle(struct serve *s, bool answered, uint64_t until_ns)
 {
-    struct timespec until = { .tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
-                              .tv_nsec = (long)(until_ns % NSEC_PER_SEC) };
-
-    while (!serve_is_idle(s, answered)) {
-        if (pthread_cond_timedwait(&s->idle, &s->lock, &until) == ETIMEDOUT)
-            break;
-    }
+    while (!serve_is_idle(s, answered) && clock_wait(&s->idle, &s->lock, until_ns))
+        ;
     return serve_is_idle(s, /* answered= */ false);
 }
 
@@ -57,7 +52,6 @@ static void serve_free(struct serve *s)
 int serve_start(const struct serve_opts *o, const struct api_backend *be, struct serve **ret,
                 struct error *err)
 {
-    pthread_condattr_t monotonic;
     struct serve *s;
     int r = 0;
 
@@ -102,11 +96,8 @@ int serve_start(const struct serve_opts *o, const struct api_backend *be, struct
         listen_unix_path(s->listen_fds[i], s->unix_path);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->work, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->idle, &monotonic);
-    pthread_cond_init(&s->whose_work, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pthread_cond_init(&s->idle, NULL);
+    pthread_cond_init(&s->whose_work, NULL);
 
     r = http_start(s, err);
     if (r == 0)

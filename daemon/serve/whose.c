@@ -214,13 +214,10 @@ static void *run(void *cookie)
 
     pthread_mutex_lock(&s->lock);
     while (!s->whose_stop) {
-        struct timespec until = { .tv_sec = (time_t)(free_ns / NSEC_PER_SEC),
-                                  .tv_nsec = (long)(free_ns % NSEC_PER_SEC) };
-
         if (!s->whose)
             pthread_cond_wait(&s->whose_work, &s->lock);
         else if (clock_monotonic_ns() < free_ns)
-            pthread_cond_timedwait(&s->whose_work, &s->lock, &until);
+            clock_wait(&s->whose_work, &s->lock, free_ns);
         else
             free_ns = look(s) + clock_monotonic_ns();
     }

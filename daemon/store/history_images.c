@@ -262,16 +262,8 @@ void image_list_deinit(struct image_list *l)
 
 const struct history_image *image_list_find(const struct image_list *l, int64_t n)
 {
-    size_t low = 0, high = l->count;
+    size_t low = array_first(l->count, middle, l->items[middle].n < n);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (l->items[middle].n < n)
-            low = middle + 1;
-        else
-            high = middle;
-    }
     return low < l->count && l->items[low].n == n ? &l->items[low] : NULL;
 }
 

@@ -35,10 +35,8 @@ static unsigned stalled_s(struct store *s)
 int store_enter(struct store *s, uint64_t max_ns, struct error *err)
 {
     uint64_t until = clock_monotonic_ns() + (stalled_s(s) ? 0 : max_ns);
-    struct timespec ts = { .tv_sec = (time_t)(until / NSEC_PER_SEC),
-                           .tv_nsec = (long)(until % NSEC_PER_SEC) };
 
-    if (pthread_mutex_clocklock(&s->lock, CLOCK_MONOTONIC, &ts) == 0) {
+    if (clock_lock(&s->lock, until)) {
         atomic_store(&s->entered_ns, clock_monotonic_ns());
         return 0;
     }

@@ -189,10 +189,7 @@ static void wait_signal(struct supervisor *s, uint64_t deadline_ns)
 {
     uint64_t now = clock_monotonic_ns(),
              left = MIN(deadline_ns > now ? deadline_ns - now : 0, NSEC_PER_SEC);
-    struct timespec ts = {
-        .tv_sec = (time_t)(left / NSEC_PER_SEC),
-        .tv_nsec = (long)(left % NSEC_PER_SEC),
-    };
+    struct timespec ts = clock_timespec(left);
     int sig = sigtimedwait(&s->signals, NULL, &ts);
 
     if (sig == SIGTERM || sig == SIGINT) {

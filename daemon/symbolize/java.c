@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/java.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/fnv1a.h"
 #include "base/u64_cache.h"
@@ -70,24 +71,6 @@ struct java_names *java_names_free(struct java_names *j)
     return NULL;
 }
 
-/* Makes room for one more element of @size bytes. */
-static bool grow(void **array, size_t *cap, size_t count, size_t more, size_t size)
-{
-    size_t want = *cap ? *cap : 64;
-    void *p;
-
-    while (want < count + more)
-        want *= 2;
-    if (want == *cap)
-        return true;
-    p = realloc(*array, want * size);
-    if (!p)
-        return false;
-    *array = p;
-    *cap = want;
-    return true;
-}
-
 /* ---- methods ---- */
 
 static uint32_t java_function(struct java_names *j, const struct hotspot_method *m)
@@ -138,7 +121,7 @@ static struct java_method *java_method_add(struct java_names *j, uint64_t method
         u64_cache_clear(&j->method_index);
         j->method_count = 0;
     }
-    if (!grow((void **)&j->methods, &j->method_cap, j->method_count, 1, sizeof(*j->methods)))
+    if (!array_grow(&j->methods, &j->method_cap, j->method_count + 1, 64))
         return NULL;
     at = (uint32_t)j->method_count++;
     u64_cache_put(&j->method_index, method, at);
@@ -239,8 +222,8 @@ static void java_pc_put(struct java_names *j, struct java_pc pc, const uint32_t 
         u64_cache_clear(&j->pc_index);
         j->pc_count = j->pool_count = 0;
     }
-    if (!grow((void **)&j->pool, &j->pool_cap, j->pool_count, pc.count, sizeof(*j->pool)) ||
-        !grow((void **)&j->pcs, &j->pc_cap, j->pc_count, 1, sizeof(*j->pcs)))
+    if (!array_grow(&j->pool, &j->pool_cap, j->pool_count + pc.count, 64) ||
+        !array_grow(&j->pcs, &j->pc_cap, j->pc_count + 1, 64))
         return;
     slot = java_pc_find(j, pc.key[0], pc.key[1]); /* where it lies now */
     if (!slot) {

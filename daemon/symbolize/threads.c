@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/threads.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -94,15 +95,8 @@ static struct thread_entry *entry_for(struct thread_names *t, int32_t host_tid)
         u64_cache_clear(&t->index);
         t->count = 0;
     }
-    if (t->count == t->cap) {
-        size_t cap = t->cap ? t->cap * 2 : 64;
-        struct thread_entry *entries = realloc(t->entries, cap * sizeof(*entries));
-
-        if (!entries)
-            return NULL;
-        t->entries = entries;
-        t->cap = cap;
-    }
+    if (!array_grow(&t->entries, &t->cap, t->count + 1, 64))
+        return NULL;
     at = (uint32_t)t->count++;
     u64_cache_put(&t->index, (uint64_t)host_tid, at);
     t->entries[at] = (struct thread_entry){ 0 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unwind_tables/java_threads.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/places.h"
@@ -78,16 +79,8 @@ static void add_thread(void *cookie, const struct hotspot_thread *t)
 {
     struct anchored *p = cookie;
 
-    if (p->count == p->cap) {
-        size_t cap = p->cap ? p->cap * 2 : 64;
-        struct java_thread *threads = realloc(p->threads, cap * sizeof(*threads));
-
-        if (!threads)
-            return;
-        p->threads = threads;
-        p->cap = cap;
-    }
-    p->threads[p->count++] = (struct java_thread){ t->ns_tid, t->java_thread, 0 };
+    if (array_grow(&p->threads, &p->cap, p->count + 1, 64))
+        p->threads[p->count++] = (struct java_thread){ t->ns_tid, t->java_thread, 0 };
 }
 
 static int compare(const void *a, const void *b)

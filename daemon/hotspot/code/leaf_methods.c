@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hotspot/code/leaf_methods.h"
 
+#include "base/array.h"
 #include "hotspot/leaf/feature.h"
 
 int leaf_methods_init(struct hotspot_vm *vm, struct leaf_material *m, struct leaf_methods *ret)
@@ -21,23 +22,6 @@ void leaf_methods_deinit(struct leaf_methods *l)
 {
     u64_cache_deinit(&l->index);
     free(TAKE_PTR(l->code));
-}
-
-int leaf_make_room(void **array, size_t *room, size_t count, size_t more, size_t size)
-{
-    size_t want = *room ? *room : 64;
-    void *p;
-
-    while (want < count + more)
-        want *= 2;
-    if (want == *room)
-        return 0;
-    p = realloc(*array, want * size);
-    if (!p)
-        return -ENOMEM;
-    *array = p;
-    *room = want;
-    return 0;
 }
 
 /* The bytecodes of @method. 1; 0: they cannot be read; -E2BIG; -errno. */
@@ -65,10 +49,8 @@ static int read_loops(struct leaf_methods *l, uint64_t method, struct leaf_metho
     *ret = (struct leaf_method){ 0 };
     if (r <= 0)
         return r;
-    r = leaf_make_room((void **)&m->spans, &l->span_room, m->in.span_count, b.span_count,
-                       sizeof(*m->spans));
-    if (r < 0)
-        return r;
+    if (!array_grow(&m->spans, &l->span_room, m->in.span_count + b.span_count, 64))
+        return -ENOMEM;
     m->in.spans = m->spans;
     memcpy(m->spans + m->in.span_count, b.spans, b.span_count * sizeof(*b.spans));
     *ret = (struct leaf_method){ .first = (uint32_t)m->in.span_count,
@@ -107,8 +89,7 @@ static int add_invokes(struct leaf_methods *l, uint32_t number, const struct lea
     struct leaf_material *m = l->m;
     uint32_t first = (uint32_t)m->in.invoke_count;
     uint64_t method = m->addresses[number], called;
-    int r = leaf_make_room((void **)&m->invokes, &l->invoke_room, first, b->call_count,
-                           sizeof(*m->invokes));
+    int r = array_grow(&m->invokes, &l->invoke_room, first + b->call_count, 64) ? 0 : -ENOMEM;
 
     for (uint32_t i = 0; r == 0 && i < b->call_count; i++) {
         struct leaf_invoke *to = &m->invokes[first + i];
@@ -151,10 +132,9 @@ static int add_signs(struct leaf_methods *l, uint32_t number, struct span code)
     struct leaf_material *m = l->m;
     uint32_t first = (uint32_t)m->in.sign_count, count = 0;
     size_t n = leaf_bytecode_features(code, l->features, LEAF_FEATURES_ONE_MAX);
-    int r = leaf_make_room((void **)&m->signs, &l->sign_room, first, n, sizeof(*m->signs));
 
-    if (r < 0)
-        return r;
+    if (!array_grow(&m->signs, &l->sign_room, first + n, 64))
+        return -ENOMEM;
     for (size_t i = 0; i < n; i++) {
         struct leaf_bytecode_feature *f = &l->features[i];
 

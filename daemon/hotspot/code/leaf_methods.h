@@ -26,5 +26,3 @@ void leaf_methods_deinit(struct leaf_methods *l);
 int leaf_methods_find(struct leaf_methods *l, uint64_t method, uint32_t *ret);
 /* Reads what the calls of method @number resolve to, and its signs. 0; -E2BIG; -errno. */
 int leaf_methods_resolve(struct leaf_methods *l, uint32_t number);
-/* Makes room in *@array for @more elements of @size bytes. 0 or -ENOMEM. */
-int leaf_make_room(void **array, size_t *room, size_t count, size_t more, size_t size);

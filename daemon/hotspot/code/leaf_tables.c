@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The records of an nmethod, the frames of each, and the loops of their methods. */
+#include "base/array.h"
 #include "hotspot/code/leaf_methods.h"
 #include "hotspot/code/scopes.h"
 
@@ -29,10 +30,8 @@ static int add_chain(struct tables *t, uint32_t scope)
         return n;
     if (m->in.frame_count + (size_t)n > LEAF_FRAMES_MAX)
         return -E2BIG;
-    r = leaf_make_room((void **)&m->frames, &t->frame_room, m->in.frame_count, (size_t)n,
-                       sizeof(*m->frames));
-    if (r < 0)
-        return r;
+    if (!array_grow(&m->frames, &t->frame_room, m->in.frame_count + (size_t)n, 64))
+        return -ENOMEM;
     for (int i = 0; i < n; i++) {
         struct leaf_frame *f = &m->frames[m->in.frame_count + (size_t)i];
 

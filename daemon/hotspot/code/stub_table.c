@@ -39,17 +39,7 @@ int stub_table_add(struct stub_table *t, const struct stub *s)
 
 size_t stub_table_behind(const struct stub_table *t, uint64_t pc)
 {
-    size_t low = 0, high = t->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (t->at[middle].start <= pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return array_first(t->count, middle, t->at[middle].start <= pc);
 }
 
 const struct stub *stub_table_find(const struct stub_table *t, uint64_t pc)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Basic blocks and the edges between them. */
+#include "base/array.h"
 #include "hotspot/leaf/graph.h"
 
 #include "base/cleanup.h"
@@ -87,15 +88,8 @@ static int edge_add(struct edges *e, uint32_t from, uint32_t to)
 {
     if (e->count == LEAF_EDGES_MAX)
         return -E2BIG;
-    if (e->count == e->room) {
-        size_t room = e->room ? 2 * e->room : 256;
-        struct leaf_way *at = realloc(e->at, room * sizeof(*at));
-
-        if (!at)
-            return -ENOMEM;
-        e->at = at;
-        e->room = room;
-    }
+    if (!array_grow(&e->at, &e->room, e->count + 1, 256))
+        return -ENOMEM;
     e->at[e->count++] = (struct leaf_way){ from, to };
     return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hotspot/leaf/graph.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 void leaf_graph_deinit(struct leaf_graph *g)
@@ -26,16 +27,9 @@ bool leaf_graph_pay(struct leaf_graph *g, size_t n)
 
 uint32_t leaf_instruction_at(const struct leaf_graph *g, uint32_t at)
 {
-    size_t low = 0, high = g->instruction_count;
+    size_t low = array_first(g->instruction_count, mid,
+                             g->instructions[mid].at + g->instructions[mid].size <= at);
 
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (g->instructions[mid].at + g->instructions[mid].size <= at)
-            low = mid + 1;
-        else
-            high = mid;
-    }
     return low < g->instruction_count && g->instructions[low].at <= at ? (uint32_t)low : LEAF_NONE;
 }
 

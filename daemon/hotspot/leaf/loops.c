@@ -3,6 +3,7 @@
  * Natural loops: an edge to a block that dominates its start closes one. Loops with one head are
  * one loop. Two loops of different heads are nested or have nothing in common.
  */
+#include "base/array.h"
 #include "hotspot/leaf/graph.h"
 
 #include "base/cleanup.h"
@@ -24,15 +25,8 @@ static int body_add(struct leaf_graph *g, struct collect *c, uint32_t block)
 {
     if (c->body_count == LEAF_BODIES_MAX)
         return -E2BIG;
-    if (c->body_count == c->body_room) {
-        size_t room = c->body_room ? 2 * c->body_room : 256;
-        uint32_t *bodies = realloc(g->bodies, room * sizeof(*bodies));
-
-        if (!bodies)
-            return -ENOMEM;
-        g->bodies = bodies;
-        c->body_room = room;
-    }
+    if (!array_grow(&g->bodies, &c->body_room, c->body_count + 1, 256))
+        return -ENOMEM;
     g->bodies[c->body_count++] = block;
     return 0;
 }

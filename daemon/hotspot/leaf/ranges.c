@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the graph and the evidence to what each instruction of a loop belongs to. */
+#include "base/array.h"
 #include "hotspot/leaf/rule.h"
 
 #include "base/cleanup.h"
@@ -23,15 +24,8 @@ static int range_add(struct leaf_ranges *to, const struct leaf_instruction *i, s
         last->end = i->at + i->size;
         return 0;
     }
-    if (to->count == to->room) {
-        size_t room = to->room ? 2 * to->room : 32;
-        struct leaf_range *at = realloc(to->at, room * sizeof(*at));
-
-        if (!at)
-            return -ENOMEM;
-        to->at = at;
-        to->room = room;
-    }
+    if (!array_grow(&to->at, &to->room, to->count + 1, 32))
+        return -ENOMEM;
     to->at[to->count++] = (struct leaf_range){ .start = i->at,
                                                .end = i->at + i->size,
                                                .chain = p.chain,
@@ -233,15 +227,7 @@ int leaf_ranges_make(const struct leaf_input *in, struct leaf_graph *g, struct l
 
 const struct leaf_range *leaf_ranges_find(const struct leaf_ranges *r, uint32_t pc)
 {
-    size_t low = 0, high = r->count;
+    size_t low = array_first(r->count, mid, r->at[mid].end <= pc);
 
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (r->at[mid].end <= pc)
-            low = mid + 1;
-        else
-            high = mid;
-    }
     return low < r->count && r->at[low].start <= pc ? &r->at[low] : NULL;
 }

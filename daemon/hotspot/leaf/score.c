@@ -5,6 +5,7 @@
  * counts a part of that against it: C2 unrolls, turns multiplications into shifts, and leaves out
  * what never ran.
  */
+#include "base/array.h"
 #include "hotspot/leaf/feature.h"
 #include "hotspot/leaf/rule.h"
 
@@ -40,17 +41,7 @@ struct keys {
 /* Returns where @key is, or would be. */
 static size_t keys_find(const struct keys *k, uint32_t key)
 {
-    size_t low = 0, high = k->count;
-
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (k->at[mid] < key)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return array_first(k->count, mid, k->at[mid] < key);
 }
 
 static bool keys_has(const struct keys *k, uint32_t key)
