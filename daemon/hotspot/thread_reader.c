@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hotspot/thread_reader.h"
 
-bool dump_has_room(const struct dump *d)
+bool dump_has_space(const struct dump *d)
 {
     const struct hotspot_dump_batch *b = d->b;
 
     return b->count < DUMP_BATCH_THREADS &&
-           DUMP_BATCH_WORDS - b->word_count >= JAVA_STACK_WORDS_MAX &&
-           (!b->count || b->count % 16 || clock_monotonic_ns() < d->until_ns);
+           DUMP_BATCH_WORDS - b->word_count >= JAVA_STACK_WORDS_MAX;
+}
+
+bool dump_has_room(const struct dump *d)
+{
+    uint32_t count = d->b->count;
+
+    return dump_has_space(d) && (!count || count % 16 || clock_monotonic_ns() < d->until_ns);
 }
 
 void dump_begin_walk(struct dump *d, struct java_walk *w)

@@ -33,7 +33,8 @@ struct dump {
 
 /* ---- thread_reader.c ---- */
 
-/* Returns whether the batch takes another thread now. */
+/* Returns whether the batch can hold another thread; and whether it has the time, too. */
+bool dump_has_space(const struct dump *d);
 bool dump_has_room(const struct dump *d);
 /* Gets the fields that every java.lang.Thread has, of the one at @object, and its name. 0 or
  * -errno. */

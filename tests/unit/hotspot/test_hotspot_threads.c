@@ -200,6 +200,20 @@ START_TEST(a_circle_ends)
 }
 END_TEST
 
+/* The same where each slice is over before its first thread, as on a busy machine. */
+START_TEST(a_circle_ends_where_slices_are_short)
+{
+    threads_image_put(t, THREADS_NODE + 24, THREADS_HEAP + THREADS_NODE);
+    for (int i = 0; i < 150; i++) {
+        t->nap_ns = DUMP_SLICE_NS + 1;
+        draw_once();
+        if (t->batch.ended)
+            return;
+    }
+    ck_abort_msg("it takes more than 150 batches");
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("threads");
@@ -212,5 +226,6 @@ int main(void)
     tcase_add_loop_test(tc, a_false_word_is_seen_by_draws, 0, ARRAY_SIZE(FALSE_WORDS));
     tcase_add_test(tc, no_stack_of_two_moments);
     tcase_add_test(tc, a_circle_ends);
+    tcase_add_test(tc, a_circle_ends_where_slices_are_short);
     return suite_run_case("hotspot_threads", tc);
 }

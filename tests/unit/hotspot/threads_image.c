@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "threads_image.h"
 
+#include <time.h>
+
 #define BLOCK_HEADER 16
 #define BLOB (THREADS_CODE + BLOCK_HEADER)
 #define BLOB_BYTES 0x400
@@ -22,6 +24,10 @@ static ssize_t read_image(void *cookie, uint64_t address, void *buf, size_t n)
 {
     struct threads_image *t = cookie;
 
+    if (t->nap_ns) {
+        nanosleep(&(struct timespec){ .tv_nsec = (long)t->nap_ns }, NULL);
+        t->nap_ns = 0;
+    }
     if (t->changes && t->reads-- == 0) {
         memcpy(t->heap, t->changes->heap, sizeof(t->heap));
         t->changes = NULL;

@@ -21,6 +21,7 @@ struct threads_image {
     struct hotspot_dump_batch batch;
     struct threads_image *changes; /* its heap takes the place of this one after @reads more */
     unsigned reads;
+    uint64_t nap_ns; /* that the next read takes */
 };
 
 /* Where the objects lie, in bytes from THREADS_HEAP. */
