@@ -13,6 +13,7 @@ struct api {
     struct engine_parts engine;
     struct api_backend backend;
     _Atomic(struct push *) push; /* NULL: nothing is pushed */
+    struct deploys *deploys;     /* owned; NULL: there is no history */
 };
 
 /* Runs @fn on the engine's thread and waits for it, as mailbox_ask(). */
@@ -44,6 +45,9 @@ json_t *facts_unavailable(const struct error *err);
 #define CHANGES_WHY_BYTES 512
 int changes_sides(struct api *api, const struct target_selector *t, struct time_range *ret_a,
                   struct time_range *ret_b, char why[CHANGES_WHY_BYTES], struct error *err);
+/* Does as backend_changes(), by what the history has alone: the engine is not asked. */
+int changes_kept(struct api *api, const struct target_selector *t, const struct time_range *a,
+                 const struct time_range *b, json_t **ret, struct error *err);
 /* As struct api_backend says; @t is resolved. */
 int backend_changes(void *ctx, const struct target_selector *t, const struct time_range *a,
                     const struct time_range *b, json_t **ret, struct error *err);

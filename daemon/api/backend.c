@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What serve/ asks of the engine: each function takes its question to the engine's thread. */
 #include "api/api_impl.h"
+#include "api/deploys.h"
 
 struct start_args {
     const struct capture_request *req;
@@ -321,17 +322,23 @@ static void backend_fill(struct api *api)
 int api_new(struct engine *e, struct api **ret)
 {
     struct api *api = malloc(sizeof(*api));
+    int r;
 
     if (!api)
         return -ENOMEM;
     *api = (struct api){ .engine = engine_parts(e) };
     backend_fill(api);
+    r = deploys_start(api, &api->deploys);
+    if (r < 0)
+        return free(api), r;
     *ret = api;
     return 0;
 }
 
 struct api *api_free(struct api *api)
 {
+    if (api)
+        deploys_stop(api->deploys);
     free(api);
     return NULL;
 }

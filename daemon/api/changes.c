@@ -33,6 +33,7 @@ struct comparing {
     struct api *api;
     const struct target_selector *t;
     struct time_range sides[2];
+    unsigned sources;            /* as of past_profile() */
     char why[CHANGES_WHY_BYTES]; /* these sides; "": they were asked for */
     struct change_set set;
     struct change_steps asked; /* as the set's before it is reduced to what samples cover */
@@ -74,9 +75,8 @@ static int add_source(struct comparing *c, size_t source, size_t side, struct er
     struct past_recorder recorder;
     struct error why = ERROR_NULL;
     bool needed = SOURCES[source].kind == CHANGE_FUNCTION;
-    int event, r = past_profile(c->api, c->t, &c->sides[side], SOURCES[source].event,
-                                PAST_RECORDER | PAST_HISTORY | PAST_MINUTES | PAST_STORE, &p,
-                                &recorder, needed ? err : &why);
+    int event, r = past_profile(c->api, c->t, &c->sides[side], SOURCES[source].event, c->sources,
+                                &p, &recorder, needed ? err : &why);
 
     if (needed)
         c->oldest_ns = oldest_of(c->api, recorder.oldest_ns);
@@ -273,7 +273,9 @@ static int check_target(const struct comparing *c, struct error *err)
 {
     struct checking a = { c->t, err };
 
-    return c->t->pid_count || c->t->service ? api_ask(c->api, call_check, &a, err) : 0;
+    return (c->sources & PAST_RECORDER) && (c->t->pid_count || c->t->service)
+               ? api_ask(c->api, call_check, &a, err)
+               : 0;
 }
 
 /* The answer where ranges are too short to compare. */
@@ -298,23 +300,15 @@ static int answer_short(const struct comparing *c, json_t **ret, struct error *e
     return *ret ? 0 : -ENOMEM;
 }
 
-int backend_changes(void *ctx, const struct target_selector *t, const struct time_range *a,
-                    const struct time_range *b, json_t **ret, struct error *err)
+/* Compares c->sides. */
+static int compare(struct comparing *c, json_t **ret, struct error *err)
 {
-    struct comparing c = { .api = ctx, .t = t };
     struct change_steps steps;
-    int r = 0;
+    int r = change_steps_of(c->sides[0].from_ns, c->sides[0].to_ns, c->sides[1].from_ns,
+                            c->sides[1].to_ns, &steps);
 
-    if (a && b)
-        memcpy(c.sides, (struct time_range[]){ *a, *b }, sizeof(c.sides));
-    else
-        r = changes_sides(ctx, t, &c.sides[0], &c.sides[1], c.why, err);
-    if (r != 0)
-        return r;
-    r = change_steps_of(c.sides[0].from_ns, c.sides[0].to_ns, c.sides[1].from_ns, c.sides[1].to_ns,
-                        &steps);
     if (r == -ENODATA)
-        return answer_short(&c, ret, err);
+        return answer_short(c, ret, err);
     if (r < 0) {
         error_remedy(err, "give ranges such as a=-20m..-10m&b=-10m..now");
         return error_parameter(err, "a", -EINVAL,
@@ -322,19 +316,44 @@ int backend_changes(void *ctx, const struct target_selector *t, const struct tim
                                "or a minute",
                                RANK_MINUTES_MAX);
     }
-    c.asked = steps;
-    c.sides[0] = (struct time_range){ steps.a_ns, steps.a_ns + steps.a * steps.step_ns };
-    c.sides[1] = (struct time_range){ steps.b_ns, steps.b_ns + steps.b * steps.step_ns };
-    r = change_set_init(&c.set, &steps);
+    c->asked = steps;
+    c->sides[0] = (struct time_range){ steps.a_ns, steps.a_ns + steps.a * steps.step_ns };
+    c->sides[1] = (struct time_range){ steps.b_ns, steps.b_ns + steps.b * steps.step_ns };
+    r = change_set_init(&c->set, &steps);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(SOURCES); i++) {
-        for (size_t side = 0; r == 0 && side < ARRAY_SIZE(c.sides); side++)
-            r = add_source(&c, i, side, err);
+        for (size_t side = 0; r == 0 && side < ARRAY_SIZE(c->sides); side++)
+            r = add_source(c, i, side, err);
     }
-    if (r == 0 && c.set.samples[0] + c.set.samples[1] == 0)
-        r = check_target(&c, err);
+    if (r == 0 && c->set.samples[0] + c->set.samples[1] == 0)
+        r = check_target(c, err);
     if (r == 0)
-        r = answer(&c, ret, err);
-    view_free(c.functions);
-    change_set_deinit(&c.set);
+        r = answer(c, ret, err);
+    view_free(c->functions);
+    change_set_deinit(&c->set);
     return r;
+}
+
+int changes_kept(struct api *api, const struct target_selector *t, const struct time_range *a,
+                 const struct time_range *b, json_t **ret, struct error *err)
+{
+    struct comparing c = {
+        .api = api, .t = t, .sides = { *a, *b }, .sources = PAST_HISTORY | PAST_MINUTES
+    };
+
+    return compare(&c, ret, err);
+}
+
+int backend_changes(void *ctx, const struct target_selector *t, const struct time_range *a,
+                    const struct time_range *b, json_t **ret, struct error *err)
+{
+    struct comparing c = { .api = ctx,
+                           .t = t,
+                           .sources = PAST_RECORDER | PAST_HISTORY | PAST_MINUTES | PAST_STORE };
+    int r = 0;
+
+    if (a && b)
+        memcpy(c.sides, (struct time_range[]){ *a, *b }, sizeof(c.sides));
+    else
+        r = changes_sides(ctx, t, &c.sides[0], &c.sides[1], c.why, err);
+    return r == 0 ? compare(&c, ret, err) : r;
 }

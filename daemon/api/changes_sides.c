@@ -15,20 +15,10 @@ struct last_mark {
     char text[MARK_SHOWN + 1];
 };
 
-struct seeing {
-    struct past_filter *filter;
-    struct last_mark mark;
-};
-
-static bool wants_of(void *cookie, const struct history_image *image)
-{
-    return past_wants_image(((struct seeing *)cookie)->filter, image);
-}
-
 /* Marks come by time. */
 static void see(void *cookie, const struct history_mark *m)
 {
-    struct last_mark *last = &((struct seeing *)cookie)->mark;
+    struct last_mark *last = cookie;
     _cleanup_buf_ struct buf b = BUF_NULL;
 
     if (m->kind != HISTORY_MARK_DEPLOY || !m->image)
@@ -43,16 +33,16 @@ static int find_mark(struct api *api, const struct target_selector *t, uint64_t 
                      struct last_mark *ret, struct error *err)
 {
     struct past_filter filter = { .t = t };
-    struct seeing seeing = { .filter = &filter };
+    struct last_mark last = { 0 };
     struct history_query q = {
-        .from_ns = now_ns - DAY_NS, .to_ns = now_ns, .wants = wants_of, .cookie = &seeing
+        .from_ns = now_ns - DAY_NS, .to_ns = now_ns, .wants = past_wants_of, .cookie = &filter
     };
     int r = past_filter_init(t, &filter, err);
 
     if (r == 0)
-        r = history_marks(api->engine.history, &q, see, &seeing, err);
+        r = history_marks(api->engine.history, &q, see, &last, err);
     past_filter_deinit(&filter);
-    *ret = seeing.mark;
+    *ret = last;
     return r;
 }
 

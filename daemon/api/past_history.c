@@ -38,7 +38,7 @@ static bool is_asked(const char *events, const char *name)
 
 /* Whether samples of @image may be wanted. Of those that stand for several processes their profiles
  * tell. */
-static bool wants_image(void *cookie, const struct history_image *image)
+bool past_wants_of(void *cookie, const struct history_image *image)
 {
     return past_wants_image(cookie, image);
 }
@@ -291,7 +291,7 @@ int past_history(struct api *api, struct past_filter *f, const char *events, uin
 {
     struct history_query q = { .from_ns = from_ns,
                                .to_ns = to_ns,
-                               .wants = wants_image,
+                               .wants = past_wants_of,
                                .cookie = f,
                                .coarsest_ns = f->coarsest_ns };
     struct kept_past *k;

@@ -130,6 +130,7 @@ int history_images(struct history *h, const struct history_query *q, history_ima
 enum history_mark_kind {
     HISTORY_MARK_DEPLOY, /* a JVM of a service differs from the last one in version, JDK or flags */
     HISTORY_MARK_CLOCK,  /* the wall clock was set */
+    HISTORY_MARK_CHANGE, /* what a release has changed, once that is known */
     HISTORY_MARK_KINDS,
 };
 struct history_mark {
@@ -137,12 +138,15 @@ struct history_mark {
     enum history_mark_kind kind;
     const struct history_image *image; /* NULL: of the node */
     const char *text;                  /* a sentence */
+    double value;                      /* HISTORY_MARK_CHANGE: percent; else 0 */
 };
 typedef void (*history_mark_fn)(void *cookie, const struct history_mark *m);
 /* Hands out marks of [from, to) of images that are wanted, and of the node, by time. */
 int history_marks(struct history *h, const struct history_query *q, history_mark_fn fn,
                   void *cookie, struct error *err);
-/* Returns "deploy", "clock". Static. */
+/* Adds the mark @m of an image. 0; -ENOENT: the history does not have that image; -errno. */
+int history_mark_put(struct history *h, const struct history_mark *m, struct error *err);
+/* Returns "deploy", "clock" or "change". Static. */
 const char *history_mark_name(enum history_mark_kind kind);
 
 struct history_stats {

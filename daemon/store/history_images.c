@@ -11,7 +11,7 @@
 
 const char *history_mark_name(enum history_mark_kind kind)
 {
-    static const char *const NAMES[HISTORY_MARK_KINDS] = { "deploy", "clock" };
+    static const char *const NAMES[HISTORY_MARK_KINDS] = { "deploy", "clock", "change" };
 
     return NAMES[kind];
 }
@@ -30,19 +30,20 @@ static void bind_text(sqlite3_stmt *stmt, int at, const char *text)
     sqlite3_bind_text(stmt, at, text ? text : "", -1, SQLITE_TRANSIENT);
 }
 
-int marks_add(struct history *h, uint64_t time_ns, enum history_mark_kind kind, int64_t image,
-              const char *text, struct error *err)
+int marks_add(struct history *h, const struct history_mark *m, int64_t image, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r = store_prepare(h->store, "INSERT INTO marks(time_ns, kind, image, text) VALUES(?,?,?,?)",
+    int r = store_prepare(h->store,
+                          "INSERT INTO marks(time_ns, kind, image, text, value) VALUES(?,?,?,?,?)",
                           &stmt, err);
 
     if (r < 0)
         return r;
-    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)time_ns);
-    sqlite3_bind_int(stmt, 2, (int)kind);
+    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)m->time_ns);
+    sqlite3_bind_int(stmt, 2, (int)m->kind);
     sqlite3_bind_int64(stmt, 3, image);
-    bind_text(stmt, 4, text);
+    bind_text(stmt, 4, m->text);
+    sqlite3_bind_double(stmt, 5, m->value);
     return done(h, stmt, err);
 }
 
@@ -89,8 +90,12 @@ static int note_deploy(struct history *h, const struct history_image *image, int
     if (!what[0])
         return 0;
     snprintf(text, sizeof(text), "%.128s was started again: %s.", image->service, what);
-    return marks_add(h, image->started_ns ? image->started_ns : start_ns, HISTORY_MARK_DEPLOY, n,
-                     text, err);
+    return marks_add(
+        h,
+        &(struct history_mark){ .time_ns = image->started_ns ? image->started_ns : start_ns,
+                                .kind = HISTORY_MARK_DEPLOY,
+                                .text = text },
+        n, err);
 }
 
 static int image_insert(struct history *h, const struct history_image *image, uint64_t start_ns,
@@ -345,10 +350,11 @@ static int marks_each(struct history *h, const struct history_query *q,
                       struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r = store_prepare(h->store,
-                          "SELECT time_ns, kind, image, text FROM marks WHERE time_ns >= ? AND "
-                          "time_ns < ? ORDER BY time_ns, n LIMIT 10000",
-                          &stmt, err);
+    int r =
+        store_prepare(h->store,
+                      "SELECT time_ns, kind, image, text, value FROM marks WHERE time_ns >= ? AND "
+                      "time_ns < ? ORDER BY time_ns, n LIMIT 10000",
+                      &stmt, err);
 
     if (r < 0)
         return r;
@@ -360,7 +366,8 @@ static int marks_each(struct history *h, const struct history_query *q,
         struct history_mark m = { .time_ns = (uint64_t)sqlite3_column_int64(stmt, 0),
                                   .kind = (enum history_mark_kind)kind,
                                   .image = image ? image_list_find(list, image) : NULL,
-                                  .text = store_text(stmt, 3) };
+                                  .text = store_text(stmt, 3),
+                                  .value = sqlite3_column_double(stmt, 4) };
 
         if (kind < HISTORY_MARK_KINDS && (!image || m.image))
             fn(cookie, &m);
@@ -379,6 +386,42 @@ int history_marks(struct history *h, const struct history_query *q, history_mark
     r = image_list_read(h, q, &list, err);
     if (r == 0)
         r = marks_each(h, q, &list, fn, cookie, err);
+    store_leave(h->store);
+    return r;
+}
+
+static int find_image(struct history *h, const struct history_image *image, int64_t *ret,
+                      struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r = store_prepare(h->store,
+                          "SELECT n FROM images WHERE pid = ? AND start_ticks = ? AND exec_no = ?"
+                          " AND owner = ?",
+                          &stmt, err);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int(stmt, 1, image->host_pid);
+    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)image->start_ticks);
+    sqlite3_bind_int64(stmt, 3, image->exec_no);
+    sqlite3_bind_int64(stmt, 4, image->owner);
+    if (sqlite3_step(stmt) != SQLITE_ROW)
+        return error_set(err, -ENOENT, "the history does not have that JVM any more");
+    *ret = sqlite3_column_int64(stmt, 0);
+    return 0;
+}
+
+int history_mark_put(struct history *h, const struct history_mark *m, struct error *err)
+{
+    int64_t image = 0;
+    int r;
+
+    store_enter_patiently(h->store);
+    r = store_writable(h->store, err);
+    if (r == 0)
+        r = find_image(h, m->image, &image, err);
+    if (r == 0)
+        r = marks_add(h, m, image, err);
     store_leave(h->store);
     return r;
 }

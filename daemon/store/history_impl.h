@@ -35,9 +35,8 @@ static inline uint64_t history_floor(uint64_t time_ns, unsigned tier)
  * another release of its service. 0 and its row; -errno. */
 int images_note(struct history *h, const struct history_image *image, uint64_t start_ns,
                 int64_t *ret, struct error *err);
-/* Adds a mark. @image: its row; 0: of the node. */
-int marks_add(struct history *h, uint64_t time_ns, enum history_mark_kind kind, int64_t image,
-              const char *text, struct error *err);
+/* Adds the mark @m of the image in row @image; 0: of the node. */
+int marks_add(struct history *h, const struct history_mark *m, int64_t image, struct error *err);
 
 /* Images that were there in a time, and which of them are wanted. */
 struct image_list {

@@ -158,7 +158,9 @@ static int put_jump(struct history *h, const struct history_minute *m, struct er
     snprintf(text, sizeof(text), "The wall clock was set %s by %.1f s.",
              m->jump_ns < 0 ? "back" : "forward",
              (double)(m->jump_ns < 0 ? -m->jump_ns : m->jump_ns) / NSEC_PER_SEC);
-    return marks_add(h, m->end_ns, HISTORY_MARK_CLOCK, /* image= */ 0, text, err);
+    return marks_add(
+        h, &(struct history_mark){ .time_ns = m->end_ns, .kind = HISTORY_MARK_CLOCK, .text = text },
+        /* image= */ 0, err);
 }
 
 static int put_groups(struct history *h, const struct minute *minute, uint64_t start_ns,

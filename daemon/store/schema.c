@@ -74,7 +74,10 @@ static const char HISTORY[] =
     "UPDATE images SET attributes = 'deployment.environment.name=' || environment || char(10)"     \
     " WHERE environment != '';"
 
-static const char *const HISTORY_STEPS[] = { ATTRIBUTES };
+/* Since version 3: the figure of a mark, 0 where it has none. */
+#define MARK_VALUES "ALTER TABLE marks ADD COLUMN value REAL NOT NULL DEFAULT 0;"
+
+static const char *const HISTORY_STEPS[] = { ATTRIBUTES, MARK_VALUES };
 
 /* What makes the newest version of a file, by its kind. */
 static const struct schema {

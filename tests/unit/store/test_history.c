@@ -142,7 +142,8 @@ static void see_environment(void *cookie, const struct history_image *image)
 START_TEST(test_an_older_file_has_the_environment)
 {
     static const char BACK[] = "UPDATE images SET environment = 'prod';"
-                               "ALTER TABLE images DROP COLUMN attributes; PRAGMA user_version = 1";
+                               "ALTER TABLE images DROP COLUMN attributes;"
+                               "ALTER TABLE marks DROP COLUMN value; PRAGMA user_version = 1";
     struct history *h = open_history(1 << 30, 86400);
     struct history_query q = { .to_ns = UINT64_MAX };
     char path[512], problem[256];

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/deploys.h"
+
+#include "api/api_impl.h"
+#include "api/exposition.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "discover/service.h"
+#include "store/history.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <sys/resource.h>
+
+#define LOOK_S 60
+#define DAY_NS (24 * 3600 * NSEC_PER_SEC)
+#define VERSION_BYTES 64
+#define NAMESPACE_BYTES 256
+#define TEXT_BYTES 512
+#define NAME_SHOWN 200 /* bytes */
+
+/* The last release of a service. */
+struct deploy {
+    uint64_t time_ns;           /* CLOCK_REALTIME */
+    struct history_image image; /* its texts are not valid */
+    char service[SERVICE_NAME_BYTES], version[VERSION_BYTES], pod_namespace[NAMESPACE_BYTES];
+    bool known; /* what it changed is */
+    double value;
+};
+
+struct deploys {
+    struct api *api;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool started, stopping;
+    /* Guarded by lock: */
+    struct deploy *list; /* owned: as of the last look */
+    size_t count;
+    uint64_t left_out;
+};
+
+/* ---- what was deployed ---- */
+
+struct finding {
+    struct deploy *list; /* owned */
+    size_t count, room;
+    uint64_t left_out;
+};
+
+static struct deploy *find(const struct finding *f, const struct history_image *image)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        struct deploy *d = &f->list[i];
+
+        if (d->image.owner == image->owner && strcmp(d->service, image->service) == 0 &&
+            strcmp(d->pod_namespace, image->pod_namespace) == 0)
+            return d;
+    }
+    return NULL;
+}
+
+static struct deploy *put(struct finding *f, const struct history_image *image)
+{
+    struct deploy *d = find(f, image);
+
+    if (d)
+        return d;
+    if (f->count == DEPLOYS_MAX || !array_grow(&f->list, &f->room, f->count + 1, 8)) {
+        f->left_out++;
+        return NULL;
+    }
+    return &f->list[f->count++];
+}
+
+static bool is_same(const struct history_image *a, const struct history_image *b)
+{
+    return a->host_pid == b->host_pid && a->start_ticks == b->start_ticks &&
+           a->exec_no == b->exec_no;
+}
+
+/* Marks come by time: the last release of a service stays. */
+static void see_mark(void *cookie, const struct history_mark *m)
+{
+    struct finding *f = cookie;
+    struct deploy *d;
+
+    if (!m->image || !m->image->service[0])
+        return;
+    if (m->kind == HISTORY_MARK_CHANGE) {
+        d = find(f, m->image);
+        if (d && is_same(&d->image, m->image)) {
+            d->known = true;
+            d->value = m->value;
+        }
+        return;
+    }
+    d = m->kind == HISTORY_MARK_DEPLOY ? put(f, m->image) : NULL;
+    if (!d)
+        return;
+    *d = (struct deploy){ .time_ns = m->time_ns, .image = *m->image };
+    snprintf(d->service, sizeof(d->service), "%s", m->image->service);
+    snprintf(d->version, sizeof(d->version), "%s", m->image->version);
+    snprintf(d->pod_namespace, sizeof(d->pod_namespace), "%s", m->image->pod_namespace);
+}
+
+/* ---- what that changed ---- */
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+static double number_of(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+/* The change to tell of: the greatest of a function, else of anything. NULL: there is none. */
+static const json_t *pick(const json_t *changes)
+{
+    for (size_t i = 0; i < json_array_size(changes); i++) {
+        const json_t *one = json_array_get(changes, i);
+
+        if (strcmp(text_of(one, "kind"), "function") == 0)
+            return one;
+    }
+    return json_array_get(changes, 0);
+}
+
+/* Writes "since 2.4.1: +6.1 +-0.4 % CPU, shop.Rules.match", or why there is nothing to tell. */
+static void write_text(const struct deploy *d, const json_t *answer, const json_t *change,
+                       char text[TEXT_BYTES])
+{
+    const char *since = d->version[0] ? d->version : "the restart", *kind = text_of(change, "kind");
+    const json_t *why = json_array_get(json_object_get(answer, "sentences"), 0);
+
+    if (!change) {
+        snprintf(text, TEXT_BYTES, "since %s: %.200s", since,
+                 json_is_string(why) ? json_string_value(why) : "nothing is known");
+        return;
+    }
+    snprintf(text, TEXT_BYTES, "since %s: %+.1f \u00b1%.1f %% %s, %.*s", since,
+             number_of(change, "difference"),
+             (number_of(change, "high") - number_of(change, "low")) / 2,
+             strcmp(kind, "lock") == 0   ? "of waits for locks"
+             : strcmp(kind, "wait") == 0 ? "of waits"
+                                         : "CPU",
+             NAME_SHOWN, text_of(change, "name"));
+}
+
+/* Compares the minutes after @d with the hour before, and writes what is different as a mark. Only
+ * JVMs of the same owner and namespace count: who sees the mark sees them. */
+static int compare(struct deploys *ds, struct deploy *d, struct error *err)
+{
+    const struct viewer viewer = { .whole = d->image.owner == 0, .uid = d->image.owner };
+    const struct target_selector t = { .service = d->service,
+                                       .pod_namespace =
+                                           d->pod_namespace[0] ? d->pod_namespace : NULL,
+                                       .viewer = &viewer };
+    const struct time_range a = { d->time_ns - DEPLOYS_BEFORE_NS, d->time_ns },
+                            b = { d->time_ns + DEPLOYS_WARM_NS,
+                                  d->time_ns + DEPLOYS_WARM_NS + DEPLOYS_LATELY_NS };
+    char text[TEXT_BYTES];
+    struct history_mark mark = {
+        .time_ns = b.to_ns, .kind = HISTORY_MARK_CHANGE, .image = &d->image, .text = text
+    };
+    json_t *answer = NULL;
+    const json_t *change;
+    int r = changes_kept(ds->api, &t, &a, &b, &answer, err);
+
+    if (r < 0)
+        return r;
+    change = pick(json_object_get(answer, "changes"));
+    write_text(d, answer, change, text);
+    mark.value = change ? number_of(change, "difference") : 0;
+    r = history_mark_put(ds->api->engine.history, &mark, err);
+    json_decref(answer);
+    if (r < 0)
+        return r;
+    d->known = true;
+    d->value = mark.value;
+    return 0;
+}
+
+static bool is_due(const struct deploy *d, uint64_t now_ns)
+{
+    return !d->known &&
+           now_ns >= d->time_ns + DEPLOYS_WARM_NS + DEPLOYS_LATELY_NS + DEPLOYS_WRITTEN_NS;
+}
+
+static bool must_stop(struct deploys *d)
+{
+    bool stop;
+
+    pthread_mutex_lock(&d->lock);
+    stop = d->stopping;
+    pthread_mutex_unlock(&d->lock);
+    return stop;
+}
+
+int deploys_look(struct deploys *d, uint64_t now_ns, struct error *err)
+{
+    struct history_query q = { .from_ns = now_ns - DAY_NS, .to_ns = now_ns };
+    struct finding f = { 0 };
+    int r = history_marks(d->api->engine.history, &q, see_mark, &f, err);
+
+    for (size_t i = 0; i < f.count && r == 0 && !must_stop(d); i++) {
+        if (is_due(&f.list[i], now_ns))
+            r = compare(d, &f.list[i], err);
+        if (r == -ENOENT) /* it is too old by now */
+            r = 0;
+    }
+    pthread_mutex_lock(&d->lock);
+    free(d->list);
+    d->list = f.list;
+    d->count = f.count;
+    d->left_out = f.left_out;
+    pthread_mutex_unlock(&d->lock);
+    return r;
+}
+
+/* ---- its thread ---- */
+
+static void *deploys_main(void *arg)
+{
+    struct deploys *d = arg;
+    struct timespec until;
+    bool failed = false;
+
+    pthread_setname_np(pthread_self(), "flamed-deploys");
+    setpriority(PRIO_PROCESS, 0, 0); /* not in the way of the engine, which started it */
+    pthread_mutex_lock(&d->lock);
+    while (!d->stopping) {
+        struct error err = ERROR_NULL;
+        int r;
+
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += LOOK_S;
+        while (!d->stopping && pthread_cond_timedwait(&d->wake, &d->lock, &until) != ETIMEDOUT)
+            ;
+        if (d->stopping)
+            break;
+        pthread_mutex_unlock(&d->lock);
+        r = deploys_look(d, clock_realtime_ns(), &err);
+        if (r < 0 && !failed)
+            log_warn("what releases changed is not known: %s", err.msg);
+        failed = r < 0;
+        pthread_mutex_lock(&d->lock);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return NULL;
+}
+
+int deploys_new(struct api *api, struct deploys **ret)
+{
+    struct deploys *d = calloc(1, sizeof(*d));
+    pthread_condattr_t attr;
+
+    if (!d)
+        return -ENOMEM;
+    d->api = api;
+    pthread_mutex_init(&d->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&d->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    *ret = d;
+    return 0;
+}
+
+int deploys_start(struct api *api, struct deploys **ret)
+{
+    struct deploys *d = NULL;
+    int r = api->engine.history ? deploys_new(api, &d) : 0;
+
+    if (r < 0 || !d)
+        return r;
+    r = -pthread_create(&d->thread, NULL, deploys_main, d);
+    d->started = r == 0;
+    if (r < 0)
+        d = deploys_stop(d);
+    *ret = d;
+    return r;
+}
+
+struct deploys *deploys_stop(struct deploys *d)
+{
+    if (!d)
+        return NULL;
+    pthread_mutex_lock(&d->lock);
+    d->stopping = true;
+    pthread_cond_signal(&d->wake);
+    pthread_mutex_unlock(&d->lock);
+    if (d->started)
+        pthread_join(d->thread, NULL);
+    pthread_cond_destroy(&d->wake);
+    pthread_mutex_destroy(&d->lock);
+    free(d->list);
+    free(d);
+    return NULL;
+}
+
+/* ---- /metrics ---- */
+
+static bool is_shown(const struct deploy *d, const struct viewer *v)
+{
+    return d->known && viewer_sees_user(v, d->image.owner);
+}
+
+/* Whether another user's service of the same name is shown in place of number @i. */
+static bool is_hidden(const struct deploys *d, const struct viewer *v, size_t i)
+{
+    const struct deploy *one = &d->list[i];
+
+    for (size_t k = 0; k < d->count; k++) {
+        const struct deploy *other = &d->list[k];
+
+        if (k != i && is_shown(other, v) && strcmp(one->service, other->service) == 0 &&
+            strcmp(one->pod_namespace, other->pod_namespace) == 0 &&
+            (other->value > one->value || (other->value == one->value && k < i)))
+            return true;
+    }
+    return false;
+}
+
+void deploys_metrics(struct deploys *d, const struct viewer *v, struct buf *out)
+{
+    if (!d)
+        return;
+    metric_head(out, "flamed_regression", "gauge",
+                "Percent of its CPU time that a service takes more since its last release of the "
+                "last day, by what grew most; less where it takes less, 0 without a change.");
+    pthread_mutex_lock(&d->lock);
+    for (size_t i = 0; i < d->count; i++) {
+        const struct deploy *one = &d->list[i];
+
+        if (!is_shown(one, v) || is_hidden(d, v, i))
+            continue;
+        buf_add_str(out, "flamed_regression{");
+        metric_label(out, "service", one->service);
+        buf_add_char(out, ',');
+        metric_label(out, "namespace", one->pod_namespace);
+        buf_add_char(out, ',');
+        metric_label(out, "version", one->version);
+        buf_add_str(out, "} ");
+        metric_value(out, one->value);
+    }
+    if (v->whole)
+        metric(out, "flamed_regression_left_out", "gauge",
+               "Services whose last release is not compared: there is no room for them.",
+               (double)d->left_out);
+    pthread_mutex_unlock(&d->lock);
+}

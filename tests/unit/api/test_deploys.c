@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/deploys.h: once the minutes after a release are in the history, what it changed is a mark and
+ * a metric; once only, also over a restart. */
+#include "api/deploys.h"
+
+#include "api/api_impl.h"
+#include "history_fixture.h"
+
+#define BEFORE 60 /* minutes of the release before */
+#define AFTER 16
+#define MINUTE(n) (T0 + (uint64_t)(n)*HISTORY_MINUTE_NS)
+#define DUE (MINUTE(BEFORE) + 14 * HISTORY_MINUTE_NS)
+
+static struct history *history;
+static struct api api;
+
+/* A minute of the service: @more samples of a function that only the later release has. */
+static void put(int minute, const char *version, unsigned more)
+{
+    int32_t pid = minute < BEFORE ? 42 : 43;
+    const struct made_jvm jvms[] = { { pid, 1000, "shop", "work", 40 + (unsigned)minute % 7 },
+                                     { pid, 1000, "shop", "rest", 60 + (unsigned)minute % 5 },
+                                     { pid, 1000, "shop", "matchTenantRule", more } };
+    struct profile *slice = make_slice(MINUTE(minute), jvms, more ? 3 : 2);
+    struct history_image image = { .host_pid = pid,
+                                   .start_ticks = 7,
+                                   .owner = 1000,
+                                   .name = "Main",
+                                   .container = "",
+                                   .pod = "",
+                                   .pod_namespace = "",
+                                   .service = "shop",
+                                   .version = version,
+                                   .environment = "",
+                                   .java = "21",
+                                   .flags = 5,
+                                   .started_ns = MINUTE(minute < BEFORE ? 0 : BEFORE) };
+    struct history_minute m = { .start_ns = MINUTE(minute),
+                                .end_ns = MINUTE(minute + 1),
+                                .slices = &slice,
+                                .slice_count = 1,
+                                .images = &image,
+                                .image_count = 1 };
+
+    ck_assert_int_eq(history_put(history, &m, NULL), 0);
+    profile_unref(slice);
+}
+
+static void make(unsigned more)
+{
+    history = open_history(1 << 30, 864000);
+    api = (struct api){ .engine = { .history = history } };
+    for (int i = 0; i < BEFORE; i++)
+        put(i, "2.4.0", 0);
+    for (int i = BEFORE; i < BEFORE + AFTER; i++)
+        put(i, "2.4.1", more ? more + (unsigned)i % 3 : 0);
+}
+
+struct seen {
+    int changes;
+    char text[512];
+    double value;
+};
+
+static void see(void *cookie, const struct history_mark *m)
+{
+    struct seen *s = cookie;
+
+    if (m->kind != HISTORY_MARK_CHANGE)
+        return;
+    s->changes++;
+    s->value = m->value;
+    ck_assert_int_eq(m->image->host_pid, 43);
+    snprintf(s->text, sizeof(s->text), "%s", m->text);
+}
+
+static struct seen marks(void)
+{
+    struct history_query q = { .to_ns = UINT64_MAX };
+    struct seen s = { 0 };
+
+    ck_assert_int_eq(history_marks(history, &q, see, &s, NULL), 0);
+    return s;
+}
+
+/* Looks as a flamed that has just been started does. */
+static struct seen look(uint64_t now_ns, const struct viewer *v, struct buf *metrics)
+{
+    struct error err = ERROR_NULL;
+    struct deploys *d = NULL;
+
+    ck_assert_int_eq(deploys_new(&api, &d), 0);
+    ck_assert_msg(deploys_look(d, now_ns, &err) == 0, "%s", err.msg);
+    deploys_metrics(d, v, metrics);
+    deploys_stop(d);
+    return marks();
+}
+
+START_TEST(tells_what_a_release_changed)
+{
+    const struct viewer stranger = { .uid = 1001 }, owner = { .uid = 1000 };
+    _cleanup_buf_ struct buf out = BUF_NULL;
+    struct seen s;
+
+    buf_init(&out, 1 << 16);
+    make(12);
+    ck_assert_int_eq(look(MINUTE(BEFORE) + 13 * HISTORY_MINUTE_NS, &owner, &out).changes, 0);
+    ck_assert_ptr_null(strstr(out.p, "flamed_regression{"));
+    s = look(DUE, &stranger, &out);
+    ck_assert_int_eq(s.changes, 1);
+    ck_assert_msg(strncmp(s.text, "since 2.4.1: +1", 15) == 0 &&
+                      strstr(s.text, " % CPU, a.b.Main.matchTenantRule"),
+                  "%s", s.text);
+    ck_assert_double_gt(s.value, 9);
+    ck_assert_double_lt(s.value, 16);
+    ck_assert_ptr_null(strstr(out.p, "flamed_regression{"));
+    s = look(DUE + HISTORY_MINUTE_NS, &owner, &out);
+    ck_assert_int_eq(s.changes, 1);
+    ck_assert_ptr_nonnull(
+        strstr(out.p, "flamed_regression{service=\"shop\",namespace=\"\",version=\"2.4.1\"} 1"));
+    history_close(history);
+}
+END_TEST
+
+START_TEST(tells_that_a_release_changed_nothing)
+{
+    _cleanup_buf_ struct buf out = BUF_NULL;
+    struct seen s;
+
+    buf_init(&out, 1 << 16);
+    make(0);
+    s = look(DUE, &VIEWER_WHOLE, &out);
+    ck_assert_int_eq(s.changes, 1);
+    ck_assert_str_eq(s.text, "since 2.4.1: No change of 0.2 % or more is significant.");
+    ck_assert_ptr_nonnull(strstr(out.p, "version=\"2.4.1\"} 0\n"));
+    ck_assert_ptr_nonnull(strstr(out.p, "flamed_regression_left_out 0\n"));
+    history_close(history);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("deploys");
+
+    tcase_add_test(tc, tells_what_a_release_changed);
+    tcase_add_test(tc, tells_that_a_release_changed_nothing);
+    return run_store_tests("deploys", tc);
+}
