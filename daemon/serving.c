@@ -289,6 +289,7 @@ static int serve_until_end(struct serving *s)
     push_end(push);
     serve_stop(s->reload.serve);
     tls_unref(s->reload.tls);
+    api_end(api);
     engine_stop(engine);
     api_free(api);
     push_free(push);

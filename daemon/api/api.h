@@ -13,6 +13,9 @@ int api_new(struct engine *e, struct api **ret);
 /* Names what pushes to engines, which outlives the requests that are still answered; NULL: nothing
  * does. Thread: any. */
 void api_set_push(struct api *api, struct push *push);
+/* Ends its thread, which asks the engine: before that stops, and after the last request. NULL is
+ * fine. */
+void api_end(struct api *api);
 /* NULL is fine. Returns NULL. */
 struct api *api_free(struct api *api);
 /* Returns the table of its functions. Points into @api. */

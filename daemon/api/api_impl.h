@@ -13,7 +13,7 @@ struct api {
     struct engine_parts engine;
     struct api_backend backend;
     _Atomic(struct push *) push; /* NULL: nothing is pushed */
-    struct deploys *deploys;     /* owned; NULL: there is no history */
+    struct lookout *lookout;     /* owned; NULL: it has ended */
 };
 
 /* Runs @fn on the engine's thread and waits for it, as mailbox_ask(). */
@@ -113,6 +113,15 @@ int backend_capture_stop(void *ctx, const struct viewer *v, const char *id, stru
 int backend_capture_delete(void *ctx, const struct viewer *v, const char *id, struct error *err);
 int backend_past(void *ctx, const struct target_selector *t, const struct time_range *range,
                  const char *event, enum past_from from, struct profile **ret, struct error *err);
+/* How a time of the past is kept. */
+struct past_kept {
+    const char *schedule; /* NULL: none */
+    uint64_t max_age_s;   /* 0: the store's */
+};
+/* Does as past_keep() of struct api_backend. */
+int past_keep(struct api *api, const struct target_selector *t, const struct time_range *range,
+              const char *event, const struct past_kept *as, char ret_id[CAPTURE_ID_BYTES],
+              struct error *err);
 int backend_past_keep(void *ctx, const struct target_selector *t, const struct time_range *range,
                       const char *event, char ret_id[CAPTURE_ID_BYTES], struct error *err);
 /* What the recorder had when it was asked. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What serve/ asks of the engine: each function takes its question to the engine's thread. */
 #include "api/api_impl.h"
-#include "api/deploys.h"
+#include "api/lookout.h"
 
 struct start_args {
     const struct capture_request *req;
@@ -328,17 +328,22 @@ int api_new(struct engine *e, struct api **ret)
         return -ENOMEM;
     *api = (struct api){ .engine = engine_parts(e) };
     backend_fill(api);
-    r = deploys_start(api, &api->deploys);
+    r = lookout_start(api, &api->lookout);
     if (r < 0)
         return free(api), r;
     *ret = api;
     return 0;
 }
 
-struct api *api_free(struct api *api)
+void api_end(struct api *api)
 {
     if (api)
-        deploys_stop(api->deploys);
+        api->lookout = lookout_stop(api->lookout);
+}
+
+struct api *api_free(struct api *api)
+{
+    api_end(api);
     free(api);
     return NULL;
 }

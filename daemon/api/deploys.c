@@ -5,16 +5,12 @@
 #include "api/exposition.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/log.h"
 #include "discover/service.h"
 #include "store/history.h"
 
 #include <math.h>
 #include <pthread.h>
-#include <sys/resource.h>
 
-#define LOOK_S 60
 #define DAY_NS (24 * 3600 * NSEC_PER_SEC)
 #define VERSION_BYTES 64
 #define NAMESPACE_BYTES 256
@@ -32,12 +28,9 @@ struct deploy {
 
 struct deploys {
     struct api *api;
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    bool started, stopping;
-    /* Guarded by lock: */
-    struct deploy *list; /* owned: as of the last look */
+    atomic_bool stopping;
+    pthread_mutex_t lock; /* of what follows */
+    struct deploy *list;  /* owned: as of the last look */
     size_t count;
     uint64_t left_out;
 };
@@ -193,23 +186,13 @@ static bool is_due(const struct deploy *d, uint64_t now_ns)
            now_ns >= d->time_ns + DEPLOYS_WARM_NS + DEPLOYS_LATELY_NS + DEPLOYS_WRITTEN_NS;
 }
 
-static bool must_stop(struct deploys *d)
-{
-    bool stop;
-
-    pthread_mutex_lock(&d->lock);
-    stop = d->stopping;
-    pthread_mutex_unlock(&d->lock);
-    return stop;
-}
-
 int deploys_look(struct deploys *d, uint64_t now_ns, struct error *err)
 {
     struct history_query q = { .from_ns = now_ns - DAY_NS, .to_ns = now_ns };
     struct finding f = { 0 };
     int r = history_marks(d->api->engine.history, &q, see_mark, &f, err);
 
-    for (size_t i = 0; i < f.count && r == 0 && !must_stop(d); i++) {
+    for (size_t i = 0; i < f.count && r == 0 && !d->stopping; i++) {
         if (is_due(&f.list[i], now_ns))
             r = compare(d, &f.list[i], err);
         if (r == -ENOENT) /* it is too old by now */
@@ -224,81 +207,30 @@ int deploys_look(struct deploys *d, uint64_t now_ns, struct error *err)
     return r;
 }
 
-/* ---- its thread ---- */
-
-static void *deploys_main(void *arg)
-{
-    struct deploys *d = arg;
-    struct timespec until;
-    bool failed = false;
-
-    pthread_setname_np(pthread_self(), "flamed-deploys");
-    setpriority(PRIO_PROCESS, 0, 0); /* not in the way of the engine, which started it */
-    pthread_mutex_lock(&d->lock);
-    while (!d->stopping) {
-        struct error err = ERROR_NULL;
-        int r;
-
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += LOOK_S;
-        while (!d->stopping && pthread_cond_timedwait(&d->wake, &d->lock, &until) != ETIMEDOUT)
-            ;
-        if (d->stopping)
-            break;
-        pthread_mutex_unlock(&d->lock);
-        r = deploys_look(d, clock_realtime_ns(), &err);
-        if (r < 0 && !failed)
-            log_warn("what releases changed is not known: %s", err.msg);
-        failed = r < 0;
-        pthread_mutex_lock(&d->lock);
-    }
-    pthread_mutex_unlock(&d->lock);
-    return NULL;
-}
+/* ---- the thing itself ---- */
 
 int deploys_new(struct api *api, struct deploys **ret)
 {
     struct deploys *d = calloc(1, sizeof(*d));
-    pthread_condattr_t attr;
 
     if (!d)
         return -ENOMEM;
     d->api = api;
     pthread_mutex_init(&d->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&d->wake, &attr);
-    pthread_condattr_destroy(&attr);
     *ret = d;
     return 0;
 }
 
-int deploys_start(struct api *api, struct deploys **ret)
+void deploys_stop(struct deploys *d)
 {
-    struct deploys *d = NULL;
-    int r = api->engine.history ? deploys_new(api, &d) : 0;
-
-    if (r < 0 || !d)
-        return r;
-    r = -pthread_create(&d->thread, NULL, deploys_main, d);
-    d->started = r == 0;
-    if (r < 0)
-        d = deploys_stop(d);
-    *ret = d;
-    return r;
+    if (d)
+        d->stopping = true;
 }
 
-struct deploys *deploys_stop(struct deploys *d)
+struct deploys *deploys_free(struct deploys *d)
 {
     if (!d)
         return NULL;
-    pthread_mutex_lock(&d->lock);
-    d->stopping = true;
-    pthread_cond_signal(&d->wake);
-    pthread_mutex_unlock(&d->lock);
-    if (d->started)
-        pthread_join(d->thread, NULL);
-    pthread_cond_destroy(&d->wake);
     pthread_mutex_destroy(&d->lock);
     free(d->list);
     free(d);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What each release has changed: once its first minutes are in the history, they are compared with
- * the hour before it. The result is a mark beside the release's, and a metric. A thread of its own
- * looks every minute.
+ * the hour before it. The result is a mark beside the release's, and a metric.
  */
 #pragma once
 
@@ -17,12 +16,12 @@
 struct api;
 struct deploys;
 
-/* Starts the thread. *ret stays NULL where @api has no history. 0 or -errno. */
-int deploys_start(struct api *api, struct deploys **ret);
-/* NULL is fine. May take as long as one comparison. Returns NULL. */
-struct deploys *deploys_stop(struct deploys *d);
-/* Makes it without a thread, for tests: deploys_look() does what that would. */
+/* Makes it of an @api that has a history. 0 or -ENOMEM. */
 int deploys_new(struct api *api, struct deploys **ret);
+/* Has deploys_look() return after the comparison under way. NULL is fine. Thread: any. */
+void deploys_stop(struct deploys *d);
+/* NULL is fine. Returns NULL. */
+struct deploys *deploys_free(struct deploys *d);
 /* Compares what is due at @now_ns (CLOCK_REALTIME). 0 or -errno with @err. Blocks for the disk. */
 int deploys_look(struct deploys *d, uint64_t now_ns, struct error *err);
 /* Appends flamed_regression of the services that @v sees. @d may be NULL. Thread: any. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prometheus text of what flamed costs, what it sees, and where JVMs spend their CPU time. */
 #include "api/api_impl.h"
-#include "api/deploys.h"
 #include "api/exposition.h"
 #include "api/heap.h"
+#include "api/lookout.h"
 #include "attach/attachment.h"
 #include "base/version.h"
 #include "namer/namer.h"
@@ -398,7 +398,7 @@ int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct e
     heap_metrics_deinit(&m.heaps);
     if (r == BACKEND_UNAVAILABLE && stands_s) /* the rest is still told */
         r = 0;
-    deploys_metrics(api->deploys, v, out);
+    lookout_metrics(api->lookout, v, out);
     if (!v->whole)
         return r == 0 ? out->error : r;
     if (r == 0) {

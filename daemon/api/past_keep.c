@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A time of the past as a capture of its own: it stays when the flight recorder and the history
- * have dropped theirs. Runs on serve's worker threads. */
+ * have dropped theirs. Thread: any but the engine's. */
 #include "api/api_impl.h"
 #include "capture/captures.h"
 
@@ -8,10 +8,10 @@
  * of captures_max_bytes is counted for it. */
 #define PAST_KEPT_WAITING_MAX 4
 
-int backend_past_keep(void *ctx, const struct target_selector *t, const struct time_range *range,
-                      const char *event, char ret_id[CAPTURE_ID_BYTES], struct error *err)
+int past_keep(struct api *api, const struct target_selector *t, const struct time_range *range,
+              const char *event, const struct past_kept *as, char ret_id[CAPTURE_ID_BYTES],
+              struct error *err)
 {
-    struct api *api = ctx;
     struct profile *p = NULL;
     int r;
 
@@ -30,7 +30,13 @@ int backend_past_keep(void *ctx, const struct target_selector *t, const struct t
     store_new_id(p->id); /* nobody else holds it yet */
     snprintf(p->scope, sizeof(p->scope), "%s", t->viewer ? t->viewer->scope : "");
     memcpy(ret_id, p->id, CAPTURE_ID_BYTES);
-    store_writer_put(api->engine.store_writer, p, /* schedule= */ NULL, /* max_age_s= */ 0,
-                     STORE_WRITER_LAST, /* answer_ns= */ 0, /* done= */ NULL, /* cookie= */ NULL);
+    store_writer_put(api->engine.store_writer, p, as->schedule, as->max_age_s, STORE_WRITER_LAST,
+                     /* answer_ns= */ 0, /* done= */ NULL, /* cookie= */ NULL);
     return 0;
+}
+
+int backend_past_keep(void *ctx, const struct target_selector *t, const struct time_range *range,
+                      const char *event, char ret_id[CAPTURE_ID_BYTES], struct error *err)
+{
+    return past_keep(ctx, t, range, event, &(struct past_kept){ .max_age_s = 0 }, ret_id, err);
 }

@@ -13,8 +13,8 @@ static int call_trigger(struct api *api, void *arg)
 {
     struct trigger_args *a = arg;
 
-    return scheduled_trigger(api->engine.scheduled, a->name, mailbox_ticket(api->engine.mailbox),
-                             a->id, a->err);
+    return scheduled_trigger(api->engine.scheduled, a->name, /* host_pid= */ 0,
+                             mailbox_ticket(api->engine.mailbox), a->id, a->err);
 }
 
 int backend_trigger(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTES], struct error *err)
@@ -63,6 +63,7 @@ static json_t *entry_json(const struct scheduled_facts *f)
         json_object_set_new(o, "next_run", json_time(f->next_ns));
     } else {
         json_object_set_new(o, "cooldown_seconds", json_real((double)rule->cooldown_ns / 1e9));
+        json_object_set_new(o, "on", json_string_or_null(rule->on.text));
     }
     return o;
 }

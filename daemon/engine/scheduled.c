@@ -157,13 +157,18 @@ static void note_run(struct scheduled *s, struct entry *n, const char *id)
 }
 
 /* Returns as captures_create(). */
-static int run_rule(struct scheduled *s, struct entry *n, uint64_t ticket,
+static int run_rule(struct scheduled *s, struct entry *n, int32_t host_pid, uint64_t ticket,
                     char ret_id[CAPTURE_ID_BYTES], struct error *err)
 {
     struct capture_request req = rule_request(n->rule);
-    int r = captures_create(s->env.captures, &req, n->rule->name, n->rule->keep_ns / NSEC_PER_SEC,
-                            ticket, ret_id, err);
+    int r;
 
+    if (host_pid) {
+        req.target.pids[0] = host_pid;
+        req.target.pid_count = 1;
+    }
+    r = captures_create(s->env.captures, &req, n->rule->name, n->rule->keep_ns / NSEC_PER_SEC,
+                        ticket, ret_id, err);
     if (r == 0)
         note_run(s, n, ret_id);
     return r;
@@ -220,7 +225,7 @@ static void schedule_run(struct scheduled *s, struct entry *n)
 {
     struct error err = ERROR_NULL;
     char id[CAPTURE_ID_BYTES];
-    int r = run_rule(s, n, /* ticket= */ 0, id, &err);
+    int r = run_rule(s, n, /* host_pid= */ 0, /* ticket= */ 0, id, &err);
 
     n->refused = r == BACKEND_TOO_MANY;
     if (r == 0 || r == -EINPROGRESS) {
@@ -289,7 +294,7 @@ static int refuse_trigger(struct entry *n, uint64_t wait_ns, struct error *err)
     return BACKEND_TOO_MANY;
 }
 
-int scheduled_trigger(struct scheduled *s, const char *name, uint64_t ticket,
+int scheduled_trigger(struct scheduled *s, const char *name, int32_t host_pid, uint64_t ticket,
                       char ret_id[CAPTURE_ID_BYTES], struct error *err)
 {
     struct entry *n = (struct entry *)find_entry(s->triggers, s->trigger_count, name);
@@ -309,7 +314,7 @@ int scheduled_trigger(struct scheduled *s, const char *name, uint64_t ticket,
                   (unsigned long long)((now - n->began_ns) / NSEC_PER_SEC));
         return refuse_trigger(n, again - now, err);
     }
-    r = run_rule(s, n, ticket, ret_id, err);
+    r = run_rule(s, n, host_pid, ticket, ret_id, err);
     n->starting = r == -EINPROGRESS;
     if (r != 0 && !n->starting)
         note_failure(n, r, err);

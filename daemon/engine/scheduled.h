@@ -33,10 +33,11 @@ void scheduled_save(struct scheduled *s);
 void scheduled_tick(struct scheduled *s);
 /* CLOCK_MONOTONIC of the next run; UINT64_MAX when there is none. */
 uint64_t scheduled_next_ns(const struct scheduled *s);
-/* Starts the capture of the trigger @name. Return: 0; BACKEND_NOT_FOUND; BACKEND_TOO_MANY while it
+/* Starts the capture of the trigger @name, of all that match, or of the process @host_pid alone if
+ * that is not 0. Return: 0; BACKEND_NOT_FOUND; BACKEND_TOO_MANY while it
  * cools down, or its last capture has not begun; else as captures_create() with @ticket. @err is
  * required. The trigger cools down from when its capture begins. */
-int scheduled_trigger(struct scheduled *s, const char *name, uint64_t ticket,
+int scheduled_trigger(struct scheduled *s, const char *name, int32_t host_pid, uint64_t ticket,
                       char ret_id[CAPTURE_ID_BYTES], struct error *err);
 /* Notes the result @b of a capture of a schedule or trigger that began later, or failed before. */
 void scheduled_begun(struct scheduled *s, const struct capture_begun *b);

@@ -8,6 +8,7 @@
 
 #include "request/backend.h"
 #include "request/matcher.h"
+#include "schedule/condition.h"
 
 #define RULES_SCHEDULES_MAX 64
 #define RULES_TRIGGERS_MAX 64
@@ -31,6 +32,7 @@ struct rule {
     uint64_t for_ns;
     uint64_t keep_ns;     /* 0: as long as the store keeps captures */
     uint64_t cooldown_ns; /* triggers */
+    struct condition on;  /* triggers: when it pulls itself */
     enum symbols_source symbols;
 };
 

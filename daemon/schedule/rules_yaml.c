@@ -132,6 +132,13 @@ static int set_cooldown(struct yaml_part *y, const yaml_node_t *n, struct rule *
     return set_duration(y, n, rule, "cooldown", 0, RULE_COOLDOWN_MAX_NS, &rule->cooldown_ns);
 }
 
+static int set_on(struct yaml_part *y, const yaml_node_t *n, struct rule *rule)
+{
+    return n->type == YAML_SCALAR_NODE && condition_parse(yaml_part_text(n), &rule->on)
+               ? 0
+               : yaml_part_refuse(y, n, rule->name, "on", CONDITION_FORM);
+}
+
 static int set_symbols(struct yaml_part *y, const yaml_node_t *n, struct rule *rule)
 {
     struct span s = yaml_part_text(n);
@@ -157,6 +164,7 @@ static const struct {
     { "for", RULE_SCHEDULE | RULE_TRIGGER, RULE_SCHEDULE | RULE_TRIGGER, set_for },
     { "keep", RULE_SCHEDULE | RULE_TRIGGER, 0, set_keep },
     { "cooldown", RULE_TRIGGER, 0, set_cooldown },
+    { "on", RULE_TRIGGER, 0, set_on },
     { "symbols", RULE_SCHEDULE | RULE_TRIGGER, 0, set_symbols },
 };
 

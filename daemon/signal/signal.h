@@ -6,6 +6,7 @@
 #pragma once
 
 #include "discover/discover.h"
+#include "event/measures.h"
 #include "signal/rule.h"
 
 #define SIGNAL_JVMS_MAX 512                  /* whose numbers are read; more are counted */
@@ -45,6 +46,11 @@ typedef void (*signal_fn)(void *cookie, const struct signal *signal);
 /* Calls @fn for each that is on, the most severe of a JVM first. @p: of this process alone; NULL:
  * of all. */
 void signals_each(const struct signals *s, const struct process *p, signal_fn fn, void *cookie);
+
+/* What expressions of triggers may name, of the last 30 s; NAN: not known. Borrowed for a call. */
+typedef void (*signal_measures_fn)(void *cookie, struct process *p, const double v[MEASURES]);
+/* Calls @fn for each JVM that runs. */
+void signals_measure(const struct signals *s, signal_measures_fn fn, void *cookie);
 
 struct signals_stats {
     uint64_t jvms, left_out;    /* watched now; that found no room */

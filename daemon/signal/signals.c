@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/places.h"
+#include "signal/measures.h"
 #include "signal/watched.h"
 
 #define LIST_NS NSEC_PER_SEC          /* between two looks for JVMs, unless one was found */
@@ -317,6 +318,19 @@ void signals_each(const struct signals *s, const struct process *p, signal_fn fn
                     give(w, (enum rule_id)id, fn, cookie);
             }
         }
+    }
+}
+
+void signals_measure(const struct signals *s, signal_measures_fn fn, void *cookie)
+{
+    for (size_t i = 0; s && i < s->count; i++) {
+        const struct watched *w = s->all[i];
+        double v[MEASURES];
+
+        if (w->ended || w->p->exited || w->p->replaced)
+            continue;
+        measures_of(&w->numbers, v);
+        fn(cookie, w->p, v);
     }
 }
 

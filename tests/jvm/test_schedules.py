@@ -145,6 +145,28 @@ schedules:
             print(f"store: {sizes}")
             self.assertLess(sizes[-1] - sizes[half], 1.5 * (sizes[half] - sizes[1]) + (1 << 20))
 
+    def test_a_trigger_pulls_itself(self):
+        """Once while it holds; the minute before is kept beside the capture. Another that does not hold takes none."""
+        self.configure("""
+triggers:
+  - {name: busy, match: 'main="Pulse"', for: 1s, on: "cpu > 0.01", cooldown: 1s}
+  - {name: calm, match: 'main="Pulse"', for: 1s, on: "cpu > 1000"}
+""")
+        one = self.start_jvm(20)
+        with Daemon("--config", self.config) as daemon:
+            proc.wait_until(lambda: len(self.captures(daemon, "busy")) == 2, 120, "the capture and the minute before")
+            for capture in self.captures(daemon, "busy"):
+                self.assertEqual([p["pid"] for p in capture["processes"]], [one.pid])
+                self.assertGreater(capture["samples"], 0)
+            time.sleep(22) # it holds on, and does not fire again
+            rows = self.schedules(daemon)
+            self.assertEqual((rows["busy"]["on"], rows["busy"]["runs"], rows["calm"]["runs"]), ("cpu > 0.01", 1, 0))
+            self.assertRegex(daemon.get("/metrics").text, r"(?m)^flamed_triggers_fired_total 1$")
+            said = rf"trigger=busy host_pid={one.pid} service=\S+ capture=(\w{{32}}) before=(\w{{32}}): cpu > 0.01: it is "
+            ids = re.search(said, daemon.log()).groups()
+            self.assertEqual(sorted(ids), sorted(c["id"] for c in self.captures(daemon, "busy")))
+            self.assertEqual(rows["busy"]["last_capture"], ids[0])
+
     def test_triggers(self):
         self.configure("""
 triggers:

@@ -92,7 +92,7 @@ static struct seen look(uint64_t now_ns, const struct viewer *v, struct buf *met
     ck_assert_int_eq(deploys_new(&api, &d), 0);
     ck_assert_msg(deploys_look(d, now_ns, &err) == 0, "%s", err.msg);
     deploys_metrics(d, v, metrics);
-    deploys_stop(d);
+    deploys_free(d);
     return marks();
 }
 

@@ -66,7 +66,7 @@ static struct store_runs history(bool of_trigger)
 
 static int trigger(struct error *err)
 {
-    return scheduled_trigger(scheduled, "alert", TICKET, id, err);
+    return scheduled_trigger(scheduled, "alert", 0, TICKET, id, err);
 }
 
 START_TEST(a_trigger_cools_down)

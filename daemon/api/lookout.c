@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/lookout.h"
+
+#include "api/api_impl.h"
+#include "api/deploys.h"
+#include "api/pulls.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+
+#define DEPLOYS_EVERY 6 /* looks at triggers */
+
+struct lookout {
+    struct deploys *deploys; /* owned; NULL: there is no history */
+    struct pulls *pulls;     /* owned */
+    pthread_t thread;
+    bool started;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool stopping; /* guarded by lock */
+    bool failed;   /* the last look at releases */
+};
+
+/* Waits for the next look. False: the end. */
+static bool wait_for_next(struct lookout *w)
+{
+    struct timespec until;
+    bool goes_on;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += PULLS_LOOK_S;
+    pthread_mutex_lock(&w->lock);
+    while (!w->stopping && pthread_cond_timedwait(&w->wake, &w->lock, &until) != ETIMEDOUT)
+        ;
+    goes_on = !w->stopping;
+    pthread_mutex_unlock(&w->lock);
+    return goes_on;
+}
+
+static void look_at_deploys(struct lookout *w)
+{
+    struct error err = ERROR_NULL;
+    int r = deploys_look(w->deploys, clock_realtime_ns(), &err);
+
+    if (r < 0 && !w->failed)
+        log_warn("what releases changed is not known: %s", err.msg);
+    w->failed = r < 0;
+}
+
+static void *lookout_main(void *arg)
+{
+    struct lookout *w = arg;
+
+    pthread_setname_np(pthread_self(), "flamed-lookout");
+    setpriority(PRIO_PROCESS, 0, 0); /* not in the way of the engine, which started it */
+    for (unsigned looks = 1; wait_for_next(w); looks++) {
+        pulls_look(w->pulls);
+        if (w->deploys && looks % DEPLOYS_EVERY == 0)
+            look_at_deploys(w);
+    }
+    return NULL;
+}
+
+static int lookout_make(struct api *api, struct lookout *w)
+{
+    pthread_condattr_t attr;
+    int r = pulls_new(api, &w->pulls);
+
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    if (r == 0 && api->engine.history)
+        r = deploys_new(api, &w->deploys);
+    if (r == 0)
+        r = -pthread_create(&w->thread, NULL, lookout_main, w);
+    w->started = r == 0;
+    return r;
+}
+
+int lookout_start(struct api *api, struct lookout **ret)
+{
+    struct lookout *w = calloc(1, sizeof(*w));
+    int r = w ? lookout_make(api, w) : -ENOMEM;
+
+    if (r < 0)
+        w = lookout_stop(w);
+    *ret = w;
+    return r;
+}
+
+struct lookout *lookout_stop(struct lookout *w)
+{
+    if (!w)
+        return NULL;
+    pthread_mutex_lock(&w->lock);
+    w->stopping = true;
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+    deploys_stop(w->deploys);
+    if (w->started)
+        pthread_join(w->thread, NULL);
+    deploys_free(w->deploys);
+    pulls_free(w->pulls);
+    pthread_cond_destroy(&w->wake);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+    return NULL;
+}
+
+void lookout_metrics(struct lookout *w, const struct viewer *v, struct buf *out)
+{
+    if (!w)
+        return;
+    deploys_metrics(w->deploys, v, out);
+    if (v->whole)
+        pulls_metrics(w->pulls, out);
+}

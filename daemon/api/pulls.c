@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/pulls.h"
+
+#include "api/exposition.h"
+#include "api/past_impl.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "capture/process_selector.h"
+#include "discover/service.h"
+
+#define ANY_SEVERITY 2 /* of `on: signal`: what costs little is no reason for a capture */
+
+/* A trigger whose condition holds for a JVM. */
+struct pull {
+    char trigger[RULE_NAME_MAX + 1];
+    int32_t host_pid;
+    uint64_t start_ticks;
+    uint64_t since_ns, seen_ns; /* CLOCK_MONOTONIC: since when, and the last look that saw it */
+    bool fired;
+};
+
+/* One that fires now. */
+struct fired {
+    char trigger[RULE_NAME_MAX + 1], event[sizeof(((struct rule *)NULL)->event)];
+    uint64_t keep_ns;
+    int32_t host_pid;
+    char service[SERVICE_NAME_BYTES], sentence[RULE_SENTENCE_BYTES];
+};
+
+struct pulls {
+    struct api *api;
+    struct pull *list; /* owned; thread: the engine's while it is asked */
+    size_t count, room;
+    _Atomic uint64_t fired, left_out;
+};
+
+/* One look; thread: the engine's. */
+struct look {
+    struct pulls *s;
+    uint64_t now_ns;
+    const struct rule *rule;
+    struct target *target; /* of the rule */
+    struct fired *ret;     /* [PULLS_AT_ONCE] */
+    size_t count;
+};
+
+int pulls_new(struct api *api, struct pulls **ret)
+{
+    struct pulls *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return -ENOMEM;
+    s->api = api;
+    *ret = s;
+    return 0;
+}
+
+struct pulls *pulls_free(struct pulls *s)
+{
+    if (s)
+        free(s->list);
+    free(s);
+    return NULL;
+}
+
+/* ---- what holds ---- */
+
+static struct pull *find(struct look *l, const struct process *p)
+{
+    struct pulls *s = l->s;
+
+    for (size_t i = 0; i < s->count; i++) {
+        struct pull *one = &s->list[i];
+
+        if (one->host_pid == p->id.host_pid && one->start_ticks == p->id.start_ticks &&
+            strcmp(one->trigger, l->rule->name) == 0)
+            return one;
+    }
+    if (s->count == PULLS_MAX || !array_grow(&s->list, &s->room, s->count + 1, 8)) {
+        s->left_out++;
+        return NULL;
+    }
+    s->list[s->count] = (struct pull){ .host_pid = p->id.host_pid,
+                                       .start_ticks = p->id.start_ticks,
+                                       .since_ns = l->now_ns };
+    snprintf(s->list[s->count].trigger, sizeof(s->list->trigger), "%s", l->rule->name);
+    return &s->list[s->count++];
+}
+
+/* Notes that the condition holds for @p, as @sentence says. */
+static void note(struct look *l, struct process *p, const char *sentence)
+{
+    struct pull *one = find(l, p);
+    struct service service;
+    struct fired *f;
+
+    if (!one)
+        return;
+    one->seen_ns = l->now_ns;
+    if (one->fired || l->now_ns - one->since_ns < l->rule->on.hold_ns || l->count == PULLS_AT_ONCE)
+        return;
+    one->fired = true;
+    f = &l->ret[l->count++];
+    *f = (struct fired){ .host_pid = p->id.host_pid, .keep_ns = l->rule->keep_ns };
+    service_of_process(p, &service);
+    snprintf(f->trigger, sizeof(f->trigger), "%s", l->rule->name);
+    snprintf(f->event, sizeof(f->event), "%s", l->rule->event);
+    snprintf(f->service, sizeof(f->service), "%s", service.name);
+    snprintf(f->sentence, sizeof(f->sentence), "%s", sentence);
+}
+
+static void see_signal(void *cookie, const struct signal *signal)
+{
+    struct look *l = cookie;
+    const char *wanted = l->rule->on.signal;
+
+    if ((wanted[0] ? strcmp(wanted, signal->rule->name) == 0 : signal->severity >= ANY_SEVERITY) &&
+        !signal->process->exited && target_matches(l->target, signal->process))
+        note(l, signal->process, signal->sentence);
+}
+
+static void see_measures(void *cookie, struct process *p, const double v[MEASURES])
+{
+    struct look *l = cookie;
+    const struct condition *c = &l->rule->on;
+    char sentence[RULE_SENTENCE_BYTES];
+
+    if (!condition_met(c, v[c->measure]) || !target_matches(l->target, p))
+        return;
+    snprintf(sentence, sizeof(sentence), "%s: it is %.3g", c->text, v[c->measure]);
+    note(l, p, sentence);
+}
+
+static void look_at(void *cookie, const struct scheduled_facts *f)
+{
+    struct look *l = cookie;
+    _cleanup_(target_freep) struct target *target = NULL;
+    const struct target_selector t = { .matchers = f->rule->match.count ? &f->rule->match : NULL,
+                                       .viewer = &VIEWER_WHOLE };
+
+    if (f->rule->on.kind == CONDITION_NONE || target_new(&t, &target, NULL) != 0)
+        return;
+    l->rule = f->rule;
+    l->target = target;
+    if (f->rule->on.kind == CONDITION_SIGNAL)
+        signals_each(l->s->api->engine.signals, NULL, see_signal, l);
+    else
+        signals_measure(l->s->api->engine.signals, see_measures, l);
+}
+
+/* Forgets what does not hold any more. */
+static void sweep(struct pulls *s, uint64_t now_ns)
+{
+    for (size_t i = s->count; i-- > 0;) {
+        if (s->list[i].seen_ns != now_ns)
+            s->list[i] = s->list[--s->count];
+    }
+}
+
+static int call_look(struct api *api, void *arg)
+{
+    struct look *l = arg;
+
+    l->now_ns = clock_monotonic_ns();
+    scheduled_each(api->engine.scheduled, /* triggers= */ true, look_at, l);
+    sweep(l->s, l->now_ns);
+    return 0;
+}
+
+/* ---- what fires ---- */
+
+struct start {
+    const struct fired *f;
+    char *id;
+    struct error *err;
+};
+
+static int call_start(struct api *api, void *arg)
+{
+    struct start *a = arg;
+
+    return scheduled_trigger(api->engine.scheduled, a->f->trigger, a->f->host_pid,
+                             mailbox_ticket(api->engine.mailbox), a->id, a->err);
+}
+
+/* Writes those of the trigger's events that the recorder has, else the CPU time. */
+static void recorded_events(const char *list, char *ret, size_t size)
+{
+    struct span names[EVENTS_AT_ONCE_MAX];
+    size_t count = 0, n = 0;
+
+    ret[0] = '\0';
+    if (events_split(span_of(list), names, &count) < 0)
+        count = 0;
+    for (size_t i = 0; i < count && n < size; i++) {
+        char name[EVENT_NAME_BYTES];
+
+        span_copy(names[i], name, sizeof(name));
+        if (past_is_recorded(name))
+            n += (size_t)snprintf(ret + n, size - n, "%s%s", n ? "," : "", name);
+    }
+    if (!ret[0])
+        snprintf(ret, size, "%s", events_default()->name);
+}
+
+/* Keeps the minute before @at_ns beside the capture. Writes its id; "": there is nothing. */
+static void keep_before(struct pulls *s, const struct fired *f, uint64_t at_ns,
+                        char ret_id[CAPTURE_ID_BYTES])
+{
+    const struct target_selector t = { .pids = { f->host_pid },
+                                       .pid_count = 1,
+                                       .viewer = &VIEWER_WHOLE };
+    const struct time_range range = { at_ns - PULLS_BEFORE_NS, at_ns };
+    const struct past_kept as = { f->trigger, f->keep_ns / NSEC_PER_SEC };
+    char events[sizeof(f->event)];
+
+    recorded_events(f->event, events, sizeof(events));
+    if (past_keep(s->api, &t, &range, events, &as, ret_id, NULL) != 0)
+        ret_id[0] = '\0';
+}
+
+static void fire(struct pulls *s, const struct fired *f)
+{
+    uint64_t at_ns = clock_realtime_ns();
+    char id[CAPTURE_ID_BYTES] = "", before[CAPTURE_ID_BYTES] = "";
+    struct error err = ERROR_NULL;
+    struct start a = { f, id, &err };
+    int r = api_ask(s->api, call_start, &a, &err);
+
+    if (r != 0) {
+        log_warn("trigger=%s host_pid=%d service=%s: %s; no capture: %s", f->trigger, f->host_pid,
+                 f->service, f->sentence, err.msg);
+        return;
+    }
+    s->fired++;
+    keep_before(s, f, at_ns, before);
+    log_info("trigger=%s host_pid=%d service=%s capture=%s before=%s: %s", f->trigger, f->host_pid,
+             f->service, id, before[0] ? before : "none", f->sentence);
+}
+
+void pulls_look(struct pulls *s)
+{
+    struct fired fired[PULLS_AT_ONCE];
+    struct look l = { .s = s, .ret = fired };
+
+    if (api_ask(s->api, call_look, &l, NULL) != 0)
+        return;
+    for (size_t i = 0; i < l.count; i++)
+        fire(s, &fired[i]);
+}
+
+void pulls_metrics(struct pulls *s, struct buf *out)
+{
+    if (!s)
+        return;
+    metric(out, "flamed_triggers_fired_total", "counter",
+           "Captures that triggers began by themselves.", (double)s->fired);
+    metric(out, "flamed_triggers_left_out_total", "counter",
+           "Times that a trigger held for a JVM and was not noted: there is no room.",
+           (double)s->left_out);
+}
