@@ -136,5 +136,5 @@ int elf_file_starts(struct elf_file *f, struct symbol_builder *b)
 {
     int r = f->symtab ? 0 : add_rows(f, b);
 
-    return r < 0 || f->symtab ? r : add_image(f, b);
+    return r < 0 ? r : add_image(f, b);
 }

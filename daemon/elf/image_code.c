@@ -10,7 +10,10 @@
 #define AHEAD_BYTES 32 /* more than an instruction and a prologue take */
 #define FRAME_BYTES_MAX (INT16_MAX * 8)
 #define TABLE_TARGET_BYTES (1 << 20) /* a jump table leads to code so near */
-#define REGISTER_SP 4                /* as instructions number it */
+#define TABLES_MAX 16                /* of a function that are not met yet */
+#define SCALE_4 2                    /* as instructions say it */
+#define SCALE_8 3
+#define REGISTER_SP 4 /* as instructions number it */
 #define MODRM_REGISTER 3
 #define BREAKPOINT '\xcc'
 
@@ -27,10 +30,16 @@ struct image_code {
     void *cookie;
     uint64_t at;    /* of the next instruction */
     uint64_t start; /* of the function; 0: in none */
-    uint64_t table; /* of the jump table that @at lies in; 0: in none */
+    struct {
+        uint64_t at;
+        uint8_t stride;
+    } tables[TABLES_MAX], table; /* jump tables that lie ahead; and the one that @at lies in */
+    uint64_t table_end;          /* code that it leads to */
+    uint64_t address;            /* that was taken, of a table perhaps; 0: none */
     enum last last;
     uint32_t left;        /* instructions that may be read */
     uint32_t frame, body; /* bytes now, and between prologue and epilogue */
+    uint32_t moved;       /* bytes on top of it: words that are moved from place to place */
     bool fp_saved, body_fp_saved;
     int64_t planned;          /* bytes that it is to grow by once they are checked; 0: none */
     uint8_t planned_in;       /* the register that has the stack pointer of then */
@@ -97,7 +106,7 @@ static int add_step(struct image_code *c, uint64_t pc)
     }
     if (!array_grow(&c->steps, &c->room, c->count + 1, 64))
         return -ENOMEM;
-    c->steps[c->count++] = (struct image_step){ pc, c->frame, c->fp_saved };
+    c->steps[c->count++] = (struct image_step){ pc, c->frame + c->moved, c->fp_saved };
     return 0;
 }
 
@@ -116,8 +125,10 @@ static int begin_function(struct image_code *c)
     int r = end_function(c);
 
     c->start = c->at;
-    c->table = c->count = 0;
-    c->frame = c->body = 0;
+    c->count = 0;
+    c->address = c->table.at = 0;
+    memset(c->tables, 0, sizeof(c->tables));
+    c->frame = c->body = c->moved = 0;
     c->planned = 0;
     c->fp_saved = c->body_fp_saved = c->odd = c->data = false;
     return r < 0 ? r : add_step(c, c->at);
@@ -193,6 +204,26 @@ static bool saves_fp(const struct image_code *c, const ZydisDecodedInstruction *
                              : i->opcode == 0x5d && c->fp_saved && c->frame == 8;
 }
 
+/* "push [M]" and "pop [M]", side by side, move words: so did older compilers. */
+static bool moves_word(const ZydisDecodedInstruction *i)
+{
+    return i->raw.modrm.mod != MODRM_REGISTER && i->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
+           ((i->mnemonic == ZYDIS_MNEMONIC_PUSH && i->opcode == 0xff) ||
+            (i->mnemonic == ZYDIS_MNEMONIC_POP && i->opcode == 0x8f));
+}
+
+static int move_word(struct image_code *c, const ZydisDecodedInstruction *i, uint64_t next)
+{
+    bool pushes = i->mnemonic == ZYDIS_MNEMONIC_PUSH;
+
+    c->odd |=
+        i->operand_width != 64 || (!pushes && !c->moved) || c->moved >= FRAME_BYTES_MAX - c->frame;
+    if (c->odd)
+        return 0;
+    c->moved += pushes ? 8 : -8u;
+    return add_step(c, next);
+}
+
 static int change_frame(struct image_code *c, int64_t bytes, uint64_t next)
 {
     int64_t frame = c->frame + bytes;
@@ -222,6 +253,35 @@ static int restore_body(struct image_code *c, uint64_t next)
     return add_step(c, next);
 }
 
+static void add_table(struct image_code *c, uint8_t stride)
+{
+    for (size_t k = 0; k < TABLES_MAX; k++) {
+        if (c->tables[k].at <= c->at || c->tables[k].at == c->address) {
+            c->tables[k].at = c->address;
+            c->tables[k].stride = stride;
+            break;
+        }
+    }
+    c->address = 0;
+}
+
+/* "lea R, [rip + N]", of what lies ahead, and then a word of it by number. Eight bytes have a key
+ * and where it leads to. */
+static void note_table(struct image_code *c, const ZydisDecodedInstruction *i, uint64_t next)
+{
+    bool indexed = i->raw.modrm.mod != MODRM_REGISTER && i->raw.modrm.rm == REGISTER_SP;
+    uint64_t to = next + (uint64_t)i->raw.disp.value;
+
+    if (i->mnemonic == ZYDIS_MNEMONIC_LEA && i->raw.modrm.mod == 0 && i->raw.modrm.rm == 5)
+        c->address = to > c->at && to - c->at < TABLE_TARGET_BYTES ? to : 0;
+    else if (c->address && indexed && i->mnemonic == ZYDIS_MNEMONIC_MOVSXD &&
+             i->raw.sib.scale == SCALE_4)
+        add_table(c, 4);
+    else if (c->address && indexed && i->mnemonic == ZYDIS_MNEMONIC_MOV &&
+             i->raw.sib.scale == SCALE_8)
+        add_table(c, 8);
+}
+
 static enum last last_of(const ZydisDecodedInstruction *i, enum last before)
 {
     switch (i->mnemonic) {
@@ -247,8 +307,10 @@ static int take_instruction(struct image_code *c, const ZydisDecodedInstruction 
     int64_t bytes;
     int r = 0;
 
+    c->odd |= c->moved && !moves_word(i);
     c->data = starts_with(s, "\xf4\x0f\x0b", 3); /* hlt; ud2 */
     c->last = last_of(i, c->last);
+    note_table(c, i, next);
     if (plans_frame(s)) {
         c->planned = -i->raw.disp.value;
         c->planned_in = (uint8_t)(i->raw.modrm.reg | i->raw.rex.R << 3);
@@ -260,33 +322,43 @@ static int take_instruction(struct image_code *c, const ZydisDecodedInstruction 
     } else if (saves_fp(c, i)) {
         c->fp_saved = i->opcode == 0x55;
         r = change_frame(c, c->fp_saved ? 8 : -8, next);
+    } else if (moves_word(i)) {
+        return move_word(c, i, next);
     } else if (moves_sp(i)) {
         c->odd = true;
     } else if (c->last == LAST_STOP) {
         r = restore_body(c, next);
-        if (i->mnemonic == ZYDIS_MNEMONIC_JMP && !i->raw.imm[0].is_relative)
-            c->table = (next + 3) & ~UINT64_C(3);
     }
     return r;
 }
 
-/* Whether the four bytes at @p, of the table, tell a place in the function. */
-static bool is_entry(const struct image_code *c, const char *p)
+/* Begins the jump table at c->at, if one does. */
+static void begin_table(struct image_code *c)
+{
+    for (size_t k = 0; k < TABLES_MAX; k++) {
+        if (c->tables[k].at == c->at) {
+            c->table = c->tables[k];
+            c->table_end = UINT64_MAX;
+        }
+    }
+}
+
+/* Bytes of the entry of the jump table at c->at; 0: it has ended, before the code that it leads
+ * to. */
+static size_t table_bytes(struct image_code *c, struct span s)
 {
     uint64_t to;
     int32_t from_table;
 
-    memcpy(&from_table, p, sizeof(from_table));
-    to = c->table + (uint64_t)(int64_t)from_table;
-    return to >= c->start && to < c->table + TABLE_TARGET_BYTES;
-}
-
-/* Bytes of an entry of the jump table at c->at, and before the first one; 0: there is none. */
-static size_t table_bytes(const struct image_code *c, struct span s)
-{
-    size_t before = c->at < c->table ? (size_t)(c->table - c->at) : 0;
-
-    return s.n >= before + 4 && is_entry(c, s.p + before) ? before + 4 : 0;
+    if (!c->table.at || c->at >= c->table_end || s.n < c->table.stride)
+        return 0;
+    memcpy(&from_table, s.p + c->table.stride - sizeof(from_table), sizeof(from_table));
+    to = c->table.at + (uint64_t)(int64_t)from_table;
+    if (to < c->start || to >= c->table.at + TABLE_TARGET_BYTES)
+        return 0;
+    if (to > c->table.at)
+        c->table_end = MIN(c->table_end, to);
+    return c->table.stride;
 }
 
 static int read_one(struct image_code *c, struct span s, size_t *ret_n)
@@ -295,18 +367,18 @@ static int read_one(struct image_code *c, struct span s, size_t *ret_n)
     int r = 0;
 
     *ret_n = 0;
-    if (c->at % ALIGNMENT == 0 && c->at >= c->table && (c->last == LAST_BREAK || is_prologue(s)))
+    if (c->at % ALIGNMENT == 0 && (c->last == LAST_BREAK || is_prologue(s)))
         r = begin_function(c);
     if (c->data && r == 0) {
         *ret_n = MIN(ALIGNMENT - c->at % ALIGNMENT, s.n);
         c->last = s.p[*ret_n - 1] == BREAKPOINT ? LAST_BREAK : LAST_STOP;
         return 0;
     }
-    if (c->table)
-        *ret_n = table_bytes(c, s);
+    begin_table(c);
+    *ret_n = table_bytes(c, s);
     if (*ret_n || r < 0)
         return r;
-    c->table = 0;
+    c->table.at = 0;
     if (!c->left) { /* nothing is known of what follows */
         c->odd = true;
         *ret_n = s.n;

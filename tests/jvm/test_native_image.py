@@ -88,8 +88,17 @@ class Images(Base):
         self.assertEqual({len(f) for f in frames}, {5}, profile.describe()) # _start, main, entry, image_outer, image_inner
         self.assertEqual(len(frames), 1, profile.describe())
 
+    def test_with_few_symbols(self):
+        """Those that are exported to C; functions between them have no name, and not the one before."""
+        profile = self.look(self.start(native.build("image", "-Wl,-x")), named=False)
+        whole = [s for s in profile.stacks if not s.truncated and s.samples >= 5]
+        self.assertGreaterEqual(profile.share(profile.stacks, lambda s: ordered(s.names, "_start", "main", "entry")), 0.98, profile.describe())
+        frames = {tuple(n for n in s.names if n.startswith("image")) for s in whole}
+        self.assertEqual([len(f) for f in frames], [2], profile.describe()) # image_outer, image_inner
+        self.assertTrue(all(n.startswith("image+0x") for f in frames for n in f), profile.describe())
 
-@unittest.skipUnless(os.environ.get("FLAMED_NATIVE_IMAGES"), "downloads 30 MB")
+
+@unittest.skipUnless(os.environ.get("FLAMED_NATIVE_IMAGES"), "downloads 100 MB")
 class Real(Base):
     def test_library_in_python(self):
         """Stacks go through Python, libffi and the image."""
@@ -100,18 +109,42 @@ class Real(Base):
         self.assertGreater(sum(s.samples for s in image), 200, profile.describe())
         self.assertGreaterEqual(profile.share(image, lambda s: not s.truncated and s.names[0] == "_start"), 0.99, profile.describe(image))
 
-    def test_static_program(self):
-        """All is in one file, with musl, which has no rules either: the stack ends where that begins the thread."""
+    def compiler(self, version: str, named: bool) -> Profile:
+        """A profile of Google's Closure Compiler while it compiles a long program, of functions that call each other."""
         paths.need("npm")
-        folder = kept("google-closure-compiler-linux-20261015.0.0", "npm", "pack", "--silent", "google-closure-compiler-linux@20261015.0.0")
+        folder = kept("google-closure-compiler-linux-" + version, "npm", "pack", "--silent", "google-closure-compiler-linux@" + version)
         with tempfile.NamedTemporaryFile("w", suffix=".js") as source:
             source.writelines(FUNCTION.format(i, i // 2) for i in range(20000))
             source.flush()
             program = os.path.join(folder, "package/compiler")
-            profile = self.look(self.start(program, "-O", "ADVANCED", "--js", source.name, "--js_output_file", "/dev/null"), named=False, hz=499)
-        main = [s for s in profile.stacks if s.thread == "jscompiler" and len(s.names) > 3]
-        self.assertGreater(sum(s.samples for s in main), 200, profile.describe())
+            os.chmod(program, 0o755)
+            return self.look(self.start(program, "-O", "ADVANCED", "--js", source.name, "--js_output_file", "/dev/null"), named, hz=499)
+
+    def main(self, profile: Profile) -> list:
+        """The stacks of its thread that compiles."""
+        stacks = [s for s in profile.stacks if s.thread == "jscompiler" and len(s.names) > 3]
+        self.assertGreater(sum(s.samples for s in stacks), 200, profile.describe())
+        return stacks
+
+    def test_static_program(self):
+        """All is in one file, with musl, which has no rules either: the stack ends where that begins the thread."""
         roots = {}
-        for s in main:
+        for s in self.main(self.compiler("20261015.0.0", named=False)):
             roots[s.names[1]] = roots.get(s.names[1], 0) + s.samples
         self.assertGreaterEqual(max(roots.values()), 0.9 * sum(roots.values()), roots)
+
+    def test_symbols_of_graalvm_19(self):
+        profile = self.compiler("20190819.0.0", named=True)
+        stacks = self.main(profile)
+        self.assertGreaterEqual(profile.share(stacks, lambda s: not s.truncated and s.names[0] in ("clone3", "__clone")), 0.99,
+                                profile.describe(stacks))
+        self.assertGreaterEqual(profile.share(stacks, lambda s: any(n.startswith("Thread_run_") for n in s.names)), 0.99,
+                                profile.describe(stacks))
+        self.assertFalse([n for s in stacks for n in s.names if n.startswith("compiler+0x")], profile.describe(stacks))
+
+    def test_few_symbols_of_graalvm_21(self):
+        """The file has symbols of C code, and one without a size between functions of Java: it names none of those."""
+        profile = self.compiler("20210907.0.0", named=False)
+        stacks = self.main(profile)
+        self.assertGreaterEqual(profile.share(stacks, lambda s: not s.truncated), 0.99, profile.describe(stacks))
+        self.assertFalse([n for s in stacks for n in s.names if n.startswith("IsolateEnterStub")], profile.describe(stacks))

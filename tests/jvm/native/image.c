@@ -13,6 +13,11 @@ __asm__(".section .svm_heap, \"aw\", @progbits\n"
         "\\name:\n"
         ".endm\n"
 
+        ".globl image_locator\n" /* it has no size */
+        "function image_locator\n"
+        "hlt\n"
+        "ud2\n"
+
         "function image_inner\n"
         "lea -24(%rsp), %rbx\n" /* the stack is checked first */
         "cmp 8(%r15), %rbx\n"

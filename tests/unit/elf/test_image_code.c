@@ -63,15 +63,55 @@ static const struct {
             { START + 9, 8, false } } },
         { 1, { { START + 32, 0, false } } } },
       2 },
-    { "a table within the code is none",
-      SPAN("\x48\x83\xec\x08\xff\xe6\x90\x90" /* sub rsp, 8; jmp rsi */
-           "\xf8\xff\xff\xff\x50\0\0\0"       /* 8: START, START + 88 */
+    { "a table within the code is none, and ends before what it leads to",
+      SPAN("\x48\x83\xec\x08\x48\x8d\x05\x09\0\0\0"   /* sub rsp, 8; 4: lea rax, [table] */
+           "\x48\x63\x34\xb0\xff\xe6\x0f\x1f\0"       /* 11: movsxd rsi, [rax + 4 rsi]; jmp rsi */
+           "\xec\xff\xff\xff\x08\0\0\0"               /* 20: START, START + 28 */
+           "\xbf\x01\0\0\0\x48\x83\xc4\x08\xc3\xcc"), /* 28: mov edi, 1 */
+      { { 4,
+          { { START, 0, false },
+            { START + 4, 8, false },
+            { START + 37, 0, false },
+            { START + 38, 8, false } } } },
+      1 },
+    { "a table that has keys is none",
+      SPAN("\x48\x83\xec\x08\x48\x8d\x05\x0d\0\0\0" /* sub rsp, 8; 4: lea rax, [table] */
+           "\x48\x8b\x34\xf0\xff\xe6"               /* 11: mov rsi, [rax + 8 rsi]; jmp rsi */
+           "\x0f\x1f\x80\0\0\0\0"
+           "\xff\xff\0\xf0\x10\0\0\0"         /* 24: START + 40 */
+           "\x50\x50\x50\x50\xe8\xff\xff\xff" /* 32: START */
            "\x48\x83\xc4\x08\xc3\xcc"),
       { { 4,
           { { START, 0, false },
             { START + 4, 8, false },
-            { START + 20, 0, false },
-            { START + 21, 8, false } } } },
+            { START + 44, 0, false },
+            { START + 45, 8, false } } } },
+      1 },
+    { "words are moved from place to place in the frame",
+      SPAN("\x48\x83\xec\x18"                                             /* sub rsp, 24 */
+           "\x48\xff\x74\x24\x08\xff\x34\x24\x8f\x44\x24\x10\x8f\x04\x24" /* 4: push 2, pop 2 */
+           "\x48\x83\xc4\x18\xc3\xcc"),
+      { { 8,
+          { { START, 0, false },
+            { START + 4, 24, false },
+            { START + 9, 32, false },
+            { START + 12, 40, false },
+            { START + 16, 32, false },
+            { START + 19, 24, false },
+            { START + 23, 0, false },
+            { START + 24, 24, false } } } },
+      1 },
+    { "a word is pushed, and the function goes on",
+      SPAN("\x48\x83\xec\x08\xff\x34\x24\x90\x8f\x04\x24\x48\x83\xc4\x08\xc3\xcc"),
+      { { 0 } },
+      1 },
+    { "more words are popped than were pushed",
+      SPAN("\x48\x83\xec\x08\x8f\x04\x24\x48\x83\xc4\x08\xc3\xcc"),
+      { { 0 } },
+      1 },
+    { "half a word is pushed", /* push word [rsp] */
+      SPAN("\x48\x83\xec\x08\x66\xff\x34\x24\x66\x8f\x04\x24\x48\x83\xc4\x08\xc3\xcc"),
+      { { 0 } },
       1 },
     { "pushes another register",
       SPAN("\x48\x83\xec\x08\x53\x5b\x48\x83\xc4\x08\xc3\xcc"),
