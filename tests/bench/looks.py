@@ -7,7 +7,7 @@ import time
 from datetime import datetime, timezone
 
 import common
-from harness import jvm, paths, proc
+from harness import jdkroot, jvm, paths, proc
 from harness.daemon import Daemon
 from harness.profile import Profile
 
@@ -21,8 +21,8 @@ def stamp(at: float) -> str:
 
 class KnownWaits(jvm.Jvm):
     def __init__(self, version: int, folder: str, threads: int, ms: int):
-        super().__init__(paths.jdk(version), "-Xmx128m", "-cp", folder, "KnownWaits", str(threads), str(ms),
-                         stdin=subprocess.PIPE)
+        home, classes, inside = jdkroot.alone(version, folder)
+        super().__init__(home, "-Xmx128m", "-cp", classes, "KnownWaits", str(threads), str(ms), stdin=subprocess.PIPE, wrap=inside)
 
     def waited(self) -> dict[str, float]:
         self.process.stdin.write("\n")
