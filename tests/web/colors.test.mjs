@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { KINDS } from "../../web/shared/kinds.js";
-import { isLibrary } from "../../web/shared/packages.js";
+import { chooseOwn, isForeign, isLibrary, ownPackages } from "../../web/shared/packages.js";
 import { CATEGORIES, categoryColor } from "../../web/page/categories.js";
 import { VARIANTS, contrast, hexOf, paletteOf, rgbOfHex, rgbOfOklch, variantOf } from "../../web/shared/colors.js";
 
@@ -86,6 +86,22 @@ test("the JDK and libraries are not the application's code", () => {
         assert.ok(isLibrary(pack), pack);
     for (const pack of ["", "com.acme", "org.acme.shop", "javassist2", "iox.netty", "playground", "scalable.shop"])
         assert.ok(!isLibrary(pack), pack);
+});
+
+test("the application's own code: what a person says, else what the main class says, else all but libraries", () => {
+    const foreign = (mine, mains, ...packs) => {
+        chooseOwn(mine, mains);
+        return packs.filter(isForeign);
+    };
+    const some = ["", "java.util", "org.apache.kafka.clients", "org.apache.coyote", "com.acme", "com.acmes"];
+
+    assert.deepEqual(foreign("", [], ...some), ["java.util", "org.apache.kafka.clients", "org.apache.coyote"]);
+    assert.deepEqual(foreign("", ["com.acme.Main", "org.apache.kafka.server.Kafka", "/opt/x.jar"], ...some), ["java.util", "org.apache.coyote"]);
+    assert.deepEqual(foreign("", ["org.springframework.boot.loader.launch.JarLauncher"], "org.springframework.boot"), ["org.springframework.boot"]);
+    assert.deepEqual(foreign("com.acme,java.util", ["org.apache.kafka.server.Kafka"], ...some), ["org.apache.kafka.clients", "org.apache.coyote", "com.acmes"]);
+    assert.deepEqual(foreign("(,[x", [], "java.util", "com.acme"), ["java.util", "com.acme"]);
+    assert.deepEqual(ownPackages(["jdk.compiler/com.sun.tools.javac.Main"]), ["com.sun.tools"]);
+    chooseOwn("", []);
 });
 
 test("packages spread over the variants, equal ones fall together", () => {

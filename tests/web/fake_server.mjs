@@ -173,7 +173,7 @@ export function makeProfile({ pid, name = "com.acme.shop.Application", shape = 1
         meta: { title: `${event} · ${name} (pid ${pid})`, event, unit: isBytes ? "bytes" : "nanoseconds", period,
             hz: isBytes ? null : 99, weight: isBytes ? "value" : "samples", stock: event === "live", value: sum, start: iso(Date.now() - seconds * 1000), end: iso(Date.now()), seconds, target: `pid=${pid}`,
             symbols: { source: "memory", reason: "names are read from the JVM's own memory" }, flamed: "0.1.0", id },
-        quality: { samples, lost: 0, unknown: Math.round(samples * 0.02), truncated: 0 }, warnings: [], processes: [], threads: [],
+        quality: { samples, lost: 0, unknown: Math.round(samples * 0.02), truncated: 0 }, warnings: [], processes: [{ pid, name }], threads: [],
         frames, stacks,
     };
 }

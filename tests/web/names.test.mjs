@@ -37,6 +37,11 @@ test("package first, then parameters, then the class, then from the left", () =>
     assert.equal(label(10), "total");
     assert.equal(label(5), "total");
     assert.equal(label(4), "");
+    const nested = nameForms("a.b.Outer$Inner$Deep.apply", KIND.C2), of = (max) => labelFor(nested, KIND.C2, max);
+
+    assert.deepEqual([24, 23, 20, 16, 10, 9, 5, 4].map(of), ["Outer$Inner$Deep.apply", "Outer$Inner$Deep.apply", "Inner$Deep.apply", "Inner$Deep.apply", "Deep.apply", "apply", "apply", ""]);
+    assert.equal(labelFor(["run"], KIND.C2, 4), "", "what is shorter than five characters says nothing");
+    assert.equal(labelFor(nameForms("a.C$$Lambda.0x00007f2c4c0d1a38.apply", KIND.C2), KIND.C2, 20), "apply");
     assert.equal(labelFor(nameForms("a.B.calculateTotal", KIND.C2), KIND.C2, 8), "…teTotal");
     assert.equal(labelFor(nameForms("ObjectMonitor::enter(bool)", KIND.JVM), KIND.JVM, 12), "enter");
 });

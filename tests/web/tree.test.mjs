@@ -266,7 +266,7 @@ test("kinds are those of the leaves", () => {
 test("state goes through the address and back", () => {
     const state = {
         search: "a&b=#%é", zoom: "3.k", weight: "value", reverse: true, icicle: false, table: true, packages: true,
-        beside: false, idle: false, frames: true, tiers: false, thread: "[a tid=1]", focus: "x.Y.z", sandwich: "a.B.c", hide: ["java.lang.Thread.run", "[unknown]"],
+        beside: false, idle: false, frames: true, tiers: false, thread: "[a tid=1]", focus: "x.Y.z", sandwich: "a.B.c", mine: "com.acme,org.x", hide: ["java.lang.Thread.run", "[unknown]"],
     };
 
     assert.deepEqual(parseState(formatState(state)), state);

@@ -51,7 +51,7 @@ function viewerData(json) {
         before = stack;
     }
     return {
-        format: "flamed-viewer", version: 1, view: {}, meta: json.meta, quality: json.quality,
+        format: "flamed-viewer", version: 1, view: {}, meta: { ...json.meta, mains: [...new Set((json.processes || []).map(({ name }) => name || ""))] }, quality: json.quality,
         warnings: json.warnings || [], strings, frames, rows, values: areValues ? values : null, idle: idle.includes(true) ? idle : null,
     };
 }

@@ -73,6 +73,25 @@ export function storeTheme(theme) {
     }
 }
 
+// The packages that a person called its own, "": none. Kept here, and in the address.
+const OWN_KEY = "flamed.mine";
+
+export function storedOwn() {
+    try {
+        return localStorage.getItem(OWN_KEY) || "";
+    } catch {
+        return "";
+    }
+}
+
+export function storeOwn(mine) {
+    try {
+        localStorage.setItem(OWN_KEY, mine);
+    } catch {
+        // the address has it
+    }
+}
+
 // Where there is room, the table of methods stands beside the graph from the start.
 export const isWide = () => matchMedia("(min-width: 1100px)").matches;
 

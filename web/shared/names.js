@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of frames: their parts, and how they are shortened when there is no room. People look for
-// Class.method, so the package goes first, then the parameters, then the class, then characters from the left.
+// Class.method, so the package goes first, then the parameters, then outer classes, then the class, then characters from
+// the left.
 
 import { KIND, isJava, isNative, isSynthetic } from "./kinds.js";
 
@@ -51,6 +52,15 @@ function withoutScope(forms) {
     return at > 0 && /^[\w~]+$/.test(last.slice(at + 2)) ? [...forms, last.slice(at + 2)] : forms;
 }
 
+// The names of a method of a nested class without the classes around it, one after the other, then of the method alone.
+function withoutOuter(type, method) {
+    const parts = type.split("$").filter(Boolean), forms = [];
+
+    for (let i = 1; i < parts.length && /^[\p{L}_]/u.test(parts[i]); i++)
+        forms.push(`${parts.slice(i).join("$")}.${method}`);
+    return type ? [...forms, method] : forms;
+}
+
 // What is tried in turn, longest first.
 export function nameForms(name, kind) {
     const forms = [name];
@@ -63,8 +73,7 @@ export function nameForms(name, kind) {
             forms.push(short + part.params + part.suffix);
         if (part.params || part.suffix)
             forms.push(short);
-        if (part.type)
-            forms.push(part.method);
+        forms.push(...withoutOuter(part.type, part.method));
     } else if (!isSynthetic(kind) && name.endsWith(")")) {
         const at = nativeParamsAt(name);
 
@@ -74,17 +83,15 @@ export function nameForms(name, kind) {
     return isNative(kind) ? withoutScope(forms) : forms;
 }
 
-const CUT_LEAST = 5; // characters of a name that is cut: fewer say nothing
+const LABEL_LEAST = 5; // characters: fewer say nothing
 
 // The label for room of @max characters; "" when too few fit.
 export function labelFor(forms, kind, max) {
-    if (max < 3)
+    if (max < LABEL_LEAST)
         return "";
     for (const form of forms)
         if (form.length <= max)
             return form;
-    if (max < CUT_LEAST)
-        return "";
     const last = forms[forms.length - 1];
 
     if (isSynthetic(kind) || kind === KIND.UNKNOWN) // the beginning tells these apart

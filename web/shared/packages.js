@@ -17,6 +17,35 @@ export function isLibrary(pack) {
     return LIBRARIES.test(pack);
 }
 
+// As text of regular expressions: a package, and all below it.
+const withBelow = (packs) => new RegExp(`^(?:${packs.map((pack) => pack.replace(/[^\p{L}\p{N}_$]/gu, "\\$&")).join("|")})(?:\\.|$)`, "u");
+
+const LAUNCHERS = /^org\.springframework\.boot\.loader/;
+const OWN_PARTS = 3; // of a main class's package: org.apache.kafka is of Kafka, org.apache of many
+
+// Packages of the main classes @mains that would else count as a library's: Kafka's own code is Kafka's.
+export function ownPackages(mains) {
+    return [...new Set(mains.map((main) => splitJavaName(main.slice(main.lastIndexOf("/") + 1) + ".main").pack).filter((pack) => LIBRARIES.test(pack) && !LAUNCHERS.test(pack))
+        .map((pack) => pack.split(".").slice(0, OWN_PARTS).join(".")))];
+}
+
+const ownCode = { chosen: null, mains: null };
+
+// @mine: packages with commas between them that a person gave, "": none. @mains: main classes.
+export function chooseOwn(mine, mains) {
+    const packs = mine.split(",").filter(Boolean), own = ownPackages(mains);
+
+    ownCode.chosen = packs.length ? withBelow(packs) : null;
+    ownCode.mains = own.length ? withBelow(own) : null;
+}
+
+// Whether a Java method of that package is dimmed: it is not the application's own.
+export function isForeign(pack) {
+    if (ownCode.chosen)
+        return pack !== "" && !ownCode.chosen.test(pack);
+    return isLibrary(pack) && !(ownCode.mains && ownCode.mains.test(pack));
+}
+
 // "" of what belongs to nobody: threads, processes, nameless frames.
 export function packageOf({ name, kind, module }) {
     if (isJava(kind))

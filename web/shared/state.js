@@ -8,14 +8,14 @@ import { nodeName } from "./tree.js";
 const FLAGS = ["reverse", "icicle", "table", "packages", "beside", "idle", "frames", "tiers"];
 const SHORT = {
     search: "s", zoom: "z", weight: "w", reverse: "r", icicle: "i", table: "t", thread: "th", focus: "fo",
-    sandwich: "sw", packages: "p", beside: "sd", idle: "id", frames: "af", tiers: "ti",
+    sandwich: "sw", packages: "p", beside: "sd", idle: "id", frames: "af", tiers: "ti", mine: "my",
 };
 const USUAL = { thread: "*", idle: true, frames: true, tiers: true }; // where it is not "" or false
 const HIDE = "hi"; // once for each hidden method
 
 // {search, zoom, weight, reverse, icicle, table, packages, beside, idle, frames, tiers, thread, focus,
 // sandwich, hide: [names]}; what is missing takes @defaults. idle: with threads that wait for work; frames: all frames;
-// tiers: frames of a method apart by how it ran.
+// tiers: frames of a method apart by how it ran; mine: packages of the application's own code, with commas between them.
 export function parseState(fragment, defaults = {}) {
     return stateOfParams(new URLSearchParams(fragment.replace(/^#/, "")), defaults);
 }
@@ -23,7 +23,7 @@ export function parseState(fragment, defaults = {}) {
 export function stateOfParams(params, defaults = {}) {
     const state = {
         search: "", zoom: "", weight: "", reverse: false, icicle: false, table: false, packages: false,
-        beside: false, focus: "", sandwich: "",
+        beside: false, focus: "", sandwich: "", mine: "",
         ...USUAL, ...defaults, hide: params.getAll(HIDE),
     };
 

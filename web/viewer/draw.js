@@ -15,7 +15,6 @@ const DUST_BELOW = 1.5; // frames narrower than this share a colour …
 const DUST_WIDTH = 3; // … for so many pixels
 const TEXT_LEFT = 4;
 const TEXT_RIGHT = 2;
-const LABEL_LEAST = 3; // characters
 const LABEL_MOVING = 8; // while a zoom goes on: shorter ones are gone before they are read
 const GAP = 1; // between neighbours, where both are wide enough
 
@@ -170,7 +169,7 @@ function drawFrame(ctx, tree, looks, view, node, y, marks) {
     if (node > 0 && looks.isHatched[g] && !isMatch && !tint && pw > 3)
         marks.hatched.push(left, y, right - left);
     const label = node === 0 ? labelFor([view.rootText || "all", "all"], 10, Math.floor(room / cell))
-        : looks.fitted(ctx, g, room, cell, view.isMoving ? LABEL_MOVING : LABEL_LEAST);
+        : looks.fitted(ctx, g, room, cell, view.isMoving ? LABEL_MOVING : 0);
 
     if (label)
         marks.texts.push(label, left + TEXT_LEFT, y + ROW_HEIGHT / 2);

@@ -3,7 +3,7 @@
 
 import { colourFamily, labelFor, nameForms, splitJavaName } from "../shared/names.js";
 import { isHatched, isJava } from "../shared/kinds.js";
-import { isLibrary } from "../shared/packages.js";
+import { isForeign } from "../shared/packages.js";
 import { variantOf } from "../shared/colors.js";
 import { pixelOf } from "./raster.js";
 
@@ -53,7 +53,7 @@ export class Looks {
             this.variants[g] = variantOf(colourFamily(name, kind, module));
         const { kinds, dim } = this.palette;
 
-        return pixelOf((isJava(kind) && isLibrary(splitJavaName(name).pack) ? dim : kinds)[kind][this.variants[g]]);
+        return pixelOf((isJava(kind) && isForeign(splitJavaName(name).pack) ? dim : kinds)[kind][this.variants[g]]);
     }
 
     label(g, max) {

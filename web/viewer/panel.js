@@ -3,7 +3,7 @@
 // html format and the page show profiles with it.
 
 import { Changes } from "./changes.js";
-import { element, setText } from "../shared/dom.js";
+import { element, setText, storedOwn } from "../shared/dom.js";
 import { Halves } from "./halves.js";
 import { Graph } from "./graph.js";
 import { Legend, StatusLine, Tooltip, describe, factsBar, noticeList } from "./bars.js";
@@ -17,8 +17,9 @@ import { compileSearch, escapeRegex, matchGroups, nextMatch, widestMatch } from 
 import { emptyText } from "../shared/quality.js";
 import { findNode, nameNode } from "../shared/state.js";
 import { formatShare, formatValue, plural } from "../shared/format.js";
+import { OwnCode } from "./owncode.js";
 import { openFrameMenu } from "./frameactions.js";
-import { packageTint, sumPackages } from "../shared/packages.js";
+import { chooseOwn, packageTint, sumPackages } from "../shared/packages.js";
 import { sumKinds, sumMethods } from "../shared/methods.js";
 import { Shape, treeBeside } from "../shared/shape.js";
 import { threadsOf } from "../shared/transform.js";
@@ -55,6 +56,7 @@ export class ProfilePanel {
         this.bar = new PanelBar(this.searchBox, {
             back: () => this.back(), reset: () => this.graph.reset(), weight: () => this.toggleWeight(),
             toggle: (name) => this.toggle(name), thread: (thread) => this.change({ thread, zoom: "" }),
+            own: () => this.own.open(this.state.mine, this.source.meta.mains || []),
         }, { title, tools });
         this.table = new MethodTable({ pick: (name) => this.pickMethod(name) });
         this.legend = new Legend();
@@ -62,11 +64,12 @@ export class ProfilePanel {
         this.tip = new Tooltip();
         this.facts = element("div", { class: "facts-slot" });
         this.changes = new Changes((parts) => this.change(parts));
+        this.own = new OwnCode((parts) => this.change(parts));
         this.halves = new Halves(this.graph);
         this.main = element("div", { class: "panes" }, this.table.root, this.halves.root);
         this.empty = element("p", { class: "empty", hidden: true });
         this.graph.root.append(this.empty);
-        this.root = element("section", { class: "panel", "aria-label": "Profile" }, this.bar.root,
+        this.root = element("section", { class: "panel", "aria-label": "Profile" }, this.bar.root, this.own.root,
             this.facts, this.changes.root, this.legend.root, this.main, this.status.root, this.status.live, this.tip.root);
     }
 
@@ -95,6 +98,7 @@ export class ProfilePanel {
 
     setState(state) {
         this.state = state;
+        state.mine = state.mine || storedOwn();
         if (this.source)
             this.applyState();
     }
@@ -126,6 +130,7 @@ export class ProfilePanel {
             state.weight = this.source.values ? "samples" : this.source.meta.weight;
         if (state.thread && state.thread !== "*" && !this.threads.some(({ name }) => name === state.thread))
             state.thread = this.usualThread; // it is not in this profile
+        chooseOwn(state.mine || "", this.source.meta.mains || []);
         if (this.shape.use(state))
             this.wholeWeight = null;
         graph.icicle = this.before.icicle = state.icicle && !state.sandwich;

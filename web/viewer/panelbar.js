@@ -16,7 +16,7 @@ const VIEW_SWITCHES = [
 ];
 
 export class PanelBar {
-    // @search: a SearchBox. @on: {back(), reset(), weight(), toggle(name), thread(name)}. @title: whether there is
+    // @search: a SearchBox. @on: {back(), reset(), weight(), toggle(name), thread(name), own()}. @title: whether there is
     // one. @tools: buttons of the owner that stand behind these.
     constructor(search, on, { title, tools }) {
         const tool = (label, hint, run, isSwitch) => element("button", {
@@ -34,7 +34,7 @@ export class PanelBar {
         this.weightButton = tool("", "Widths by samples or by value (v)", on.weight);
         this.viewButton = element("button", {
             type: "button", class: "tool", "aria-haspopup": "menu", title: "How the profile is drawn",
-            onclick: () => this.openView(on.toggle),
+            onclick: () => this.openView(on),
         }, "View");
         this.switches = {
             beside: toggle("beside", "Side by side", "Before and after beside each other (b)"),
@@ -82,11 +82,11 @@ export class PanelBar {
             this.weightButton.hidden = state.beside;
     }
 
-    openView(toggle) {
+    openView({ toggle, own }) {
         const box = this.viewButton.getBoundingClientRect();
 
-        openMenu(this.views.map(({ name, label, key }) => ({ label, key, isOn: Boolean(this.state[name]), run: () => toggle(name) })),
-            { x: box.left, y: box.bottom + 2 }, "View");
+        openMenu([...this.views.map(({ name, label, key }) => ({ label, key, isOn: Boolean(this.state[name]), run: () => toggle(name) })),
+            { label: "My code: which packages …", run: own }], { x: box.left, y: box.bottom + 2 }, "View");
     }
 
     showZoom(canGoBack, canReset) {

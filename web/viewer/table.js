@@ -6,6 +6,7 @@ import { formatCount, formatShare, formatValue } from "../shared/format.js";
 import { KINDS, isJava } from "../shared/kinds.js";
 import { sortMethods } from "../shared/methods.js";
 import { splitJavaName } from "../shared/names.js";
+import { isForeign } from "../shared/packages.js";
 
 const ROWS_MAX = 500; // rows made at a time: nobody reads more, and the page stays quick
 
@@ -98,7 +99,9 @@ export class MethodTable {
             class: "chip kind-" + KINDS[method.kind].id, title: KINDS[method.kind].text,
         });
 
-        return element("tr", { class: method.name === this.picked ? "picked" : null }, this.cell(method.self, "self"), this.cell(method.total, "total"),
+        const foreign = isJava(method.kind) && isForeign(splitJavaName(method.name).pack);
+
+        return element("tr", { class: [method.name === this.picked ? "picked" : "", foreign ? "foreign" : ""].join(" ") }, this.cell(method.self, "self"), this.cell(method.total, "total"),
             element("td", { class: "col-name" }, chip, element("button", {
                 type: "button", class: "name", title: method.name, onclick: (event) => this.pick(method.name, event),
             }, ...nameParts(method))));
