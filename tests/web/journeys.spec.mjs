@@ -311,6 +311,102 @@ describe("journeys", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("my code: its packages are given once, are kept, and stand in the address", async ({ open }) => {
+        const page = await open(`#/jvm/${ORDERS}?t=1`), own = page.getByLabel("Packages of my code");
+        const quiet = () => page.locator(".methods tr.foreign .name").evaluateAll((list) => list.map(({ title }) => title).sort());
+        const mine = async (text) => {
+            await page.getByRole("button", { name: "View", exact: true }).click();
+            await page.getByRole("menuitem", { name: "My code" }).click();
+            await own.fill(text);
+            await own.press("Enter");
+        };
+
+        await graphShown(page);
+        await page.locator(".methods .name").first().waitFor();
+        assert.ok((await quiet()).every((name) => /^java\./.test(name)) && (await quiet()).length > 1);
+        await mine("com.acme.shop.db, com.acme.shop.json");
+        await page.waitForURL(/my=com\.acme\.shop\.db%2Ccom\.acme\.shop\.json/);
+        const others = await quiet();
+
+        assert.ok(others.includes("com.acme.shop.PriceTable.lookup") && !others.includes("com.acme.shop.db.OrderStore.load"), others.join());
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/4311?t=1`); // another JVM
+        await page.waitForURL(/4311.*my=/);
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}?t=1&my=com.acme.shop.web`); // somebody's link
+        await page.waitForFunction(() => document.querySelector(".methods tr.foreign .name[title='com.acme.shop.db.OrderStore.load']"));
+        await page.reload();
+        await graphShown(page);
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/4311?t=1`);
+        await page.waitForURL(/4311.*my=com\.acme\.shop\.db%2C/); // it is not taken for one's own
+        await graphShown(page);
+        await mine("");
+        await page.waitForURL((url) => !url.hash.includes("my="));
+        assert.ok((await quiet()).every((name) => /^java\./.test(name)));
+        await close(page);
+    });
+
+    nodeTest("on a phone: the graph has room, captures are told apart, help begins at its beginning", async ({ server, open }) => {
+        server.addCapture({ ago: 60000, seconds: 20 });
+        server.addCapture({ ago: 60000, seconds: 20, event: "alloc" });
+        const page = await open(`#/jvm/${ORDERS}`, { viewport: { width: 390, height: 800 } });
+
+        await graphShown(page);
+        const seen = await page.evaluate(() => {
+            const graph = document.querySelector(".graph").getBoundingClientRect(), status = document.querySelector(".status").getBoundingClientRect();
+
+            return { first: status.top - graph.top, whole: graph.height, wide: document.documentElement.scrollWidth };
+        });
+
+        assert.ok(seen.first >= 200, `${seen.first} px of the graph without scrolling`); // 130 before
+        assert.ok(seen.whole >= 0.7 * 800, `${seen.whole} px of the graph`);
+        assert.ok(seen.wide <= 390);
+        for (const name of ["Capture …", "Compare …", "Download", "Live"]) {
+            const box = await page.getByRole("button", { name, exact: true }).boundingBox();
+
+            assert.ok(box.x >= 0 && box.x + box.width <= 390 && box.height >= 24, name);
+        }
+        await page.evaluate(() => { location.hash = "#/captures"; });
+        await page.locator(".captures tbody tr").nth(1).waitFor();
+        const rows = (await page.locator(".captures tbody tr").allInnerTexts()).map((text) => text.replace(/\s+/g, " "));
+
+        assert.equal(new Set(rows).size, 2, rows.join());
+        assert.match(rows.join(), /Allocation · 20 s/);
+        await page.getByRole("button", { name: "Help" }).click();
+        const help = page.getByRole("dialog");
+
+        assert.equal(await help.evaluate((dialog) => dialog.scrollTop), 0);
+        assert.ok(await help.evaluate((dialog) => dialog.scrollWidth <= dialog.clientWidth));
+        await close(page);
+    });
+
+    nodeTest("nothing moves: tabs and buttons stay where they are whatever is shown, and nothing shifts by itself", async ({ server, open }) => {
+        const page = await open("", { viewport: { width: 1280, height: 800 } });
+
+        await page.locator(".jvms .jvm-link").first().waitFor();
+        await page.evaluate(() => {
+            window.shifts = [];
+            new PerformanceObserver((list) => { window.shifts.push(...list.getEntries().filter((e) => !e.hadRecentInput)); }).observe({ type: "layout-shift" });
+        });
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}`);
+        await graphShown(page);
+        await page.waitForTimeout(1000); // first paint of it
+        const places = () => page.locator(".sub .tools button").evaluateAll((list) => list.map((b) => `${b.textContent} ${b.getBoundingClientRect().x}`).join());
+        const before = await places();
+
+        await page.evaluate(() => { window.shifts = []; });
+        for (const name of ["Threads", "Top", "Memory", "Captures", "Flame graph"]) {
+            await page.getByRole("button", { name, exact: true }).click();
+            assert.equal(await places(), before, name);
+        }
+        await page.getByRole("button", { name: "Live", exact: true }).click();
+        assert.equal(await places(), before, "not live");
+        await page.getByRole("button", { name: "Live", exact: true }).click();
+        await page.waitForTimeout(600);
+        await page.evaluate(() => { window.shifts = []; });
+        await page.waitForTimeout(7000); // two rounds of everything that renews itself
+        assert.deepEqual(await page.evaluate(() => window.shifts.map((e) => [e.value, ...e.sources.map(({ node }) => (node && node.className) || String(node))])), []);
+        await close(page);
+    });
+
     nodeTest("help begins with questions, at its beginning", async ({ open }) => {
         const page = await open();
 

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
+import { heapAfterCollections, heapTrend, roundBytes, roundShare, runsOf, trendText } from "../../web/page/memoryscale.js";
 import { allocationSteps, areaPoints, collectionSteps, endedThreadsPerSecond, memoryRange, openMemoryHistory } from "../../web/page/memorychart.js";
 
 const at = (seconds) => new Date(Date.UTC(2026, 0, 1, 0, 0, seconds)).toISOString();
@@ -26,4 +27,34 @@ test("no history", () => {
 
     assert.equal(range.to - range.from, 10000);
     assert.equal(areaPoints(points, 1, range, 60), "0.0,60.0 600.0,0.0 600.0,60.0 0.0,100.0");
+});
+
+test("the ends of scales are round, and no smaller than what they hold", () => {
+    const MIB = 2 ** 20;
+
+    assert.deepEqual([1, 300 * MIB, 301 * MIB, 1000 * MIB, 1024 * MIB, 1025 * MIB, 7.1 * 2 ** 30].map(roundBytes),
+        [1, 300 * MIB, 400 * MIB, 1024 * MIB, 1024 * MIB, 2048 * MIB, 8 * 2 ** 30]);
+    for (let bytes = 1; bytes < 2 ** 45; bytes *= 1.37)
+        assert.ok(roundBytes(bytes) >= bytes && roundBytes(bytes) <= bytes * 2, bytes);
+    assert.deepEqual([0, 0.013, 0.07, 0.5, 0.93, 1].map(roundShare), [0.01, 0.02, 0.1, 0.5, 1, 1]);
+});
+
+test("the heap after collections grows, shrinks or stays, by the line that fits all of them", () => {
+    const MIB = 2 ** 20, seconds = [0, 30, 60, 90, 120, 150];
+    const history = (used) => ({ time: seconds.map((s) => s * 1000), collections: [4, 5, 5, 6, 7, 8], heap_used: used.map((n) => n * MIB) });
+    const steps = heapAfterCollections(history([90, 100, 100, 110, 120, 125])), trend = heapTrend(steps);
+
+    assert.deepEqual(steps.map(({ time, bytes }) => [time / 1000, bytes / MIB]), [[30, 100], [90, 110], [120, 120], [150, 125]]);
+    assert.equal(Math.round(trend.perMinute / MIB * 10) / 10, 12.9);
+    assert.match(trendText(trend, 4).replaceAll("\u00a0", " "), /^after collections it grows 12\.9 MiB a minute \(4 of them\)$/);
+    assert.match(trendText(heapTrend(heapAfterCollections(history([90, 100, 100, 101, 100, 100.5]))), 4), /is steady/);
+    assert.match(trendText(heapTrend(heapAfterCollections(history([200, 190, 190, 150, 130, 100]))), 4), /shrinks/);
+    assert.equal(heapTrend(steps.slice(0, 2)), null);
+    assert.equal(trendText(null, 2), "");
+});
+
+test("areas stand only where they were measured", () => {
+    const points = [0, 5, 10, 100, 105, 300].map((s) => ({ time: at(s), bytes: [1] }));
+
+    assert.deepEqual(runsOf(points, 40000).map((run) => run.length), [3, 2]);
 });

@@ -32,6 +32,12 @@ const CAPTURE_COLUMNS = [
     ["size", "Size", true], ["state", "State"], ["tools", ""],
 ];
 
+// What tells a capture from others where there is no room for its columns.
+function inShort({ state, failure, event, seconds, samples }, text) {
+    return element("span", { class: "in-short" }, [state === "done" ? "" : failure ? `failed: ${failure}` : text,
+        event.split(",").map(eventTitle).join(", "), formatSeconds(seconds || 0), plural(samples || 0, "sample", "samples")].filter(Boolean).join(" · "));
+}
+
 export class CaptureList {
     // @query: the target's parameters; @on: {open(id)}; @empty: the sentence when there is none.
     constructor(query, on, empty) {
@@ -104,7 +110,7 @@ export class CaptureList {
 
         return element("tr", {}, element("td", {}, open),
             element("td", { class: "col-what", title: (c.processes || []).map(({ name }) => name).join(", ") || c.target }, targetText(c), c.schedule
-                ? element("span", { class: "pack" }, "by schedule " + c.schedule) : null),
+                ? element("span", { class: "pack" }, "by schedule " + c.schedule) : null, inShort(c, state)),
             element("td", { class: "col-event" }, c.event),
             element("td", { class: "col-length num" }, formatSeconds(c.seconds || 0)),
             element("td", { class: "col-samples num" }, formatCount(c.samples || 0)),

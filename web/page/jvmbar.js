@@ -64,7 +64,7 @@ export class JvmBar {
     show(tab, isLive) {
         this.tabs.forEach((control, i) => control.setAttribute("aria-pressed", TABS[i][0] === tab));
         this.liveButton.setAttribute("aria-pressed", isLive);
-        this.liveButton.hidden = tab !== "graph";
-        this.liveSelect.hidden = !isLive || tab !== "graph";
+        this.liveButton.classList.toggle("vacant", tab !== "graph"); // its place stays: nothing moves under a hand
+        this.liveSelect.classList.toggle("vacant", !isLive || tab !== "graph");
     }
 }

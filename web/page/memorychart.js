@@ -4,6 +4,7 @@
 
 import { element, setText } from "../shared/dom.js";
 import { formatBytes, formatClock, formatShare, formatValue, plural } from "../shared/format.js";
+import { heapAfterCollections, heapTrend, roundBytes, roundShare, runsOf, trendText } from "./memoryscale.js";
 
 const MEMORY_SVG = "http://www.w3.org/2000/svg";
 const MEMORY_WIDTH = 600; // of the charts' own units
@@ -72,8 +73,8 @@ export function areaPoints(points, index, range, most) {
     return [...points.map((p) => place(p, index + 1)), ...points.map((p) => place(p, index)).reverse()].join(" ");
 }
 
-// A path through the values that are known, torn where nobody looked.
-function memoryLine({ time }, values, range, most) {
+// A path through the values that are known, torn where nobody looked. @isStep: each value stays until the next one.
+function memoryLine({ time }, values, range, most, isStep = false) {
     let path = "", torn = true;
 
     values.forEach((value, i) => {
@@ -81,7 +82,9 @@ function memoryLine({ time }, values, range, most) {
             torn = true;
             return;
         }
-        path += (torn || time[i] - time[i - 1] > MEMORY_GAP_MS ? "M" : "L") + memoryPoint(memoryX(time[i], range), MEMORY_HEIGHTS.areas * (1 - value / most));
+        const x = memoryX(time[i], range), isTorn = torn || time[i] - time[i - 1] > MEMORY_GAP_MS;
+
+        path += (isTorn ? "M" : isStep ? `H${x.toFixed(1)}L` : "L") + memoryPoint(x, MEMORY_HEIGHTS.areas * (1 - value / most));
         torn = false;
     });
     return path;
@@ -159,30 +162,34 @@ export class MemoryChart {
     drawAreas() {
         const { svg, most: label } = this.strips.areas;
         const { points, history, range } = this;
-        const most = Math.max(1, ...points.map((p) => p.bytes.reduce((sum, n) => sum + n, 0)), ...(history.rss || []), ...(history.heap_used || []));
+        const most = roundBytes(Math.max(1, ...points.map((p) => p.bytes.reduce((sum, n) => sum + n, 0)), ...(history.rss || []), ...(history.heap_used || [])));
+        const steps = history.collections && history.heap_used ? heapAfterCollections(history) : [];
+        const trend = heapTrend(steps), place = (time, bytes) => memoryPoint(memoryX(time, range), MEMORY_HEIGHTS.areas * (1 - bytes / most));
 
-        setText(label, formatBytes(most));
-        svg.replaceChildren(...(points.length > 1 ? this.areas.map((area, i) => memoryShape("polygon", {
-            points: areaPoints(points, i, range, most), fill: AREA_COLORS[i % AREA_COLORS.length],
-        })) : []), ...["rss", "heap_used"].filter((name) => history[name]).map((name) =>
-            memoryShape("path", { d: memoryLine(history, history[name], range, most), class: `memory-line ${name}` })));
+        this.trendText = trendText(trend, steps.length);
+        setText(label, `0 to ${formatBytes(most)}`);
+        svg.replaceChildren(...runsOf(points, MEMORY_GAP_MS).flatMap((run) => this.areas.map((area, i) => memoryShape("polygon", {
+            points: areaPoints(run, i, range, most), fill: AREA_COLORS[i % AREA_COLORS.length],
+        }))), ...["rss", "heap_used"].filter((name) => history[name]).map((name) =>
+            memoryShape("path", { d: memoryLine(history, history[name], range, most, name === "heap_used"), class: `memory-line ${name}` })),
+        ...trend ? [memoryShape("path", { d: `M${place(trend.from, trend.first)}L${place(trend.to, trend.last)}`, class: "memory-line trend" })] : []);
     }
 
     drawAllocation() {
         const { svg, most: label } = this.strips.allocation;
         const list = this.rates = this.history.allocated ? allocationSteps(this.history) : [];
-        const most = Math.max(1, ...list.map((s) => s.perSecond));
+        const most = roundBytes(Math.max(1, ...list.map((s) => s.perSecond)));
 
-        setText(label, list.length ? `${formatBytes(most)}/s` : "–");
+        setText(label, list.length ? `0 to ${formatBytes(most)}/s` : "–");
         svg.replaceChildren(memoryShape("path", { d: memoryColumns(list, this.range, MEMORY_HEIGHTS.allocation, (s) => s.perSecond / most, 0) }));
     }
 
     drawCollections() {
         const { svg, most: label } = this.strips.collections;
         const list = this.collections = this.history.collections ? collectionSteps(this.history) : [];
-        const most = Math.max(...list.map((s) => s.share), 0.001);
+        const most = roundShare(Math.max(...list.map((s) => s.share), 0));
 
-        setText(label, list.length ? formatShare(most, 1) : "–");
+        setText(label, list.length ? `0 to ${formatShare(most, 1).replace(".0", "")}` : "–");
         svg.replaceChildren(memoryShape("path", { d: memoryColumns(list, this.range, MEMORY_HEIGHTS.collections, (s) => s.share / most, 3) }));
     }
 
@@ -213,7 +220,8 @@ export class MemoryChart {
         const rate = within(this.rates) || (i === time.length - 1 && this.rates[this.rates.length - 1]), collected = within(this.collections);
 
         return [["", formatClock(time[i])], ["rss", `RSS ${formatBytes(rss[i])}`],
-            used[i] !== null && ["heap_used", `heap used at the last collection ${formatBytes(used[i])}` + (committed[i] !== null ? ` of ${formatBytes(committed[i])}` : "")],
+            used[i] !== null && ["heap_used", `heap after the last collection ${formatBytes(used[i])}` + (committed[i] !== null ? ` of ${formatBytes(committed[i])}` : "")],
+            this.trendText && ["trend", this.trendText],
             rate && ["allocation", `allocates ${formatBytes(rate.perSecond)}/s`],
             ["collections", collected ? `${plural(collected.count, "collection", "collections")}, ${formatValue(Math.round(collected.seconds * 1e9), "nanoseconds")}` : "no collection"]]
             .filter(Boolean);

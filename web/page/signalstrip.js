@@ -63,7 +63,7 @@ export class SignalStrip {
         this.list.hidden = !this.isOpen || signals.length < 2;
         setText(this.more, this.isOpen ? "Fewer" : `${signals.length - 1} more`);
         this.more.setAttribute("aria-expanded", String(this.isOpen));
-        this.text.className = signals.length ? "signal-line" : "signal-line quiet";
+        this.text.className = signals.length ? "signal-line" : "signal-line all-well quiet";
         this.text.replaceChildren(...signals.length ? this.parts(signals[0]) : ["No signal: nothing that flamed looks for is wrong."]);
         this.list.replaceChildren(...signals.slice(1).map((one) => element("li", {}, ...this.parts(one))));
         this.root.title = signals.length ? `${plural(signals.length, "signal", "signals")}` : "";

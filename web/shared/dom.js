@@ -88,7 +88,7 @@ export function storeOwn(mine) {
     try {
         localStorage.setItem(OWN_KEY, mine);
     } catch {
-        // the address has it
+        // the address still carries the list
     }
 }
 
