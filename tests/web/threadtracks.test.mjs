@@ -65,3 +65,16 @@ test("sums made once say the same as the samples, coarse and fine", () => {
             wanted.forEach((ms, c) => assert.ok(Math.abs(ms - got[c]) < 0.06, `${from} to ${to}, part ${c}: ${got[c]} in place of ${ms}`));
         }
 });
+
+test("each wait has its own length, where the format says it: long ones leave no gap", () => {
+    const { profile } = workers();
+    const times = openTimes([10, 0, 5, 3, 5, 0, 10, 1, 170, 2], [20000, 10000, 20000, 10000, 170000]);
+    const [{ threads: [first] }] = tracksOf(profile, times).pools;
+
+    assert.deepEqual([first.total, first.spans.at(-1).ms], [220, 170]);
+    assert.deepEqual([...cellsOf([first], 0, 200, 4).get(KIND.PARK)], [20, 50, 50, 50]);
+    const boxes = boxesOf(profile, first.spans).map(({ from, to, group }) => [profile.groups[group].name, from, to]);
+
+    assert.deepEqual(boxes.at(-1), ["[park]", 30, 200]);
+    assert.equal(openTimes([10, 0, 5, 3], [1]).span, null); // not of these samples
+});

@@ -77,7 +77,7 @@ export class ThreadChart {
         try {
             const data = dataOfPage(await getText(path, { ...params, ...event, ...this.idle.checked ? {} : { idle: 0 }, threads: 1, by: "", format: "heatmap" }, controller.signal));
 
-            this.show(openProfile(data), openTimes(data.times || []));
+            this.show(openProfile(data), openTimes(data.times || [], data.spans));
         } catch (error) {
             if (isAbort(error))
                 return;

@@ -54,10 +54,10 @@ export function tracksOf(profile, times) {
     let endMs = profile.meta.seconds * 1000;
 
     for (let i = 0; i < times.size; i++) {
-        const row = times.row[i], thread = threads[rows.of[row]], kind = rows.kind[row], ms = rows.ms[row] * times.count[i];
+        const row = times.row[i], thread = threads[rows.of[row]], kind = rows.kind[row], ms = times.span ? times.span[i] : rows.ms[row];
 
-        thread.spans.push({ to: times.ms[i], ms: rows.ms[row], kind, row });
-        addUp(thread, kind, ms);
+        thread.spans.push({ to: times.ms[i], ms, kind, row });
+        addUp(thread, kind, ms * times.count[i]);
         endMs = Math.max(endMs, times.ms[i]);
     }
     const pools = new Map();

@@ -4,8 +4,9 @@
 
 import { eachRow } from "./rows.js";
 
-// {ms, row, count, total}: by sample, in order of time; ms since the start of the profile.
-export function openTimes(list) {
+// {ms, row, count, total, span}: by sample, in order of time; ms since the start of the profile. span: of each its length in
+// ms; null where they are of no length of their own. @spans: as the format has them, microseconds.
+export function openTimes(list, spans = null) {
     const n = list.length >> 1; // at most
     const times = { ms: new Float64Array(n), row: new Int32Array(n), count: new Float64Array(n), size: 0, total: 0 };
     let now = 0, k = 0;
@@ -20,6 +21,7 @@ export function openTimes(list) {
         times.total += times.count[k];
     }
     times.size = k;
+    times.span = spans && spans.length === k ? Float64Array.from(spans, (us) => us / 1000) : null;
     return times;
 }
 

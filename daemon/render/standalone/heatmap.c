@@ -3,7 +3,8 @@
  * Format `heatmap`: a page with the moments of all samples, from which a range is picked to see its
  * flame graph. Its data is that of the viewer and, as "times", for each sample in order of time:
  * the milliseconds since the one before (the first: since the start) and its row; where a sample
- * counts for several, -1 - row and how many.
+ * counts for several, -1 - row and how many. Of an event that measures time, "spans" has the
+ * microseconds of each of these samples; of one that counts for several, their mean.
  */
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -38,6 +39,39 @@ static void add_times(const struct view *v, const uint32_t *numbers, struct buf 
     buf_add_char(out, ']');
 }
 
+/* Whether the samples that @v shows have values in nanoseconds. */
+static bool has_spans(const struct view *v)
+{
+    const struct profile *p = v->profile;
+
+    for (size_t i = 0; i < p->sample_count; i++) {
+        const struct profile_event *event = &p->events[p->samples[i].event];
+
+        if (v->sample_rows[i] != VIEW_NO_ROW)
+            return event->valued && strcmp(event->unit, "nanoseconds") == 0;
+    }
+    return false;
+}
+
+static void add_spans(const struct view *v, struct buf *out)
+{
+    const struct profile *p = v->profile;
+    bool first = true;
+
+    buf_add_str(out, ",\n\"spans\":[");
+    for (size_t i = 0; i < p->sample_count; i++) {
+        const struct profile_sample *s = &p->samples[i];
+
+        if (v->sample_rows[i] == VIEW_NO_ROW)
+            continue;
+        if (!first)
+            buf_add_char(out, ',');
+        first = false;
+        buf_add_u64(out, s->value / MAX(s->count, UINT32_C(1)) / NSEC_PER_USEC);
+    }
+    buf_add_char(out, ']');
+}
+
 int render_heatmap(const struct view *v, const struct render_opts *o, struct buf *out,
                    struct error *err)
 {
@@ -54,6 +88,8 @@ int render_heatmap(const struct view *v, const struct render_opts *o, struct buf
         r = viewer_data_add(v, o, numbers, out);
     if (r == 0 && v->sample_rows)
         add_times(v, numbers, out);
+    if (r == 0 && v->sample_rows && has_spans(v))
+        add_spans(v, out);
     buf_add_str(out, "}\n");
     buf_add_span(out, HEATMAP_TAIL);
     if (r == 0)
