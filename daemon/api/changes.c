@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What changed between two times of the past, as the API says it. */
 #include "profile/changes.h"
-#include "api/api_impl.h"
 #include "api/json.h"
+#include "api/past_impl.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/url.h"
@@ -273,9 +273,10 @@ static int check_target(const struct comparing *c, struct error *err)
 {
     struct checking a = { c->t, err };
 
-    return (c->sources & PAST_RECORDER) && (c->t->pid_count || c->t->service)
-               ? api_ask(c->api, call_check, &a, err)
-               : 0;
+    if (!(c->sources & PAST_RECORDER) || !(c->t->pid_count || c->t->service) ||
+        past_last_seen(c->api, c->t))
+        return 0;
+    return api_ask(c->api, call_check, &a, err);
 }
 
 /* The answer where ranges are too short to compare. */

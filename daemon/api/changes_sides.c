@@ -7,7 +7,8 @@
 #define SHORTLY_NS (300 * NSEC_PER_SEC) /* that the recorder has twice */
 #define HOUR_NS (3600 * NSEC_PER_SEC)
 #define DAY_NS (24 * HOUR_NS)
-#define MARK_SHOWN 200 /* bytes */
+#define ENDED_NS (180 * NSEC_PER_SEC) /* minutes are written late */
+#define MARK_SHOWN 200                /* bytes */
 
 /* The last deploy mark. */
 struct last_mark {
@@ -61,14 +62,25 @@ static void use_mark(const struct last_mark *m, uint64_t now_ns, struct time_ran
              lately ? "as much" : "the hour", m->text);
 }
 
+/* Returns when the JVMs of @t were seen last, if that is some minutes ago; 0: they run, or are not
+ * known. */
+static uint64_t ended_at(struct api *api, const struct target_selector *t, uint64_t now_ns)
+{
+    uint64_t last_ns = t->pid_count || t->service ? past_last_seen(api, t) : 0;
+
+    return last_ns + ENDED_NS < now_ns ? last_ns : 0;
+}
+
 int changes_sides(struct api *api, const struct target_selector *t, struct time_range *a,
                   struct time_range *b, char why[CHANGES_WHY_BYTES], struct error *err)
 {
-    uint64_t now_ns = clock_realtime_ns();
+    uint64_t now_ns = clock_realtime_ns(), last_ns = ended_at(api, t, now_ns);
     struct history_stats stats = { 0 };
     struct last_mark mark = { 0 };
     int r = 0;
 
+    if (last_ns)
+        now_ns = last_ns;
     if (api->engine.history && t->service)
         r = find_mark(api, t, now_ns, &mark, err);
     if (api->engine.history)
@@ -86,6 +98,14 @@ int changes_sides(struct api *api, const struct target_selector *t, struct time_
         snprintf(why, CHANGES_WHY_BYTES,
                  "The last 5 minutes are compared with the 5 before: nothing was deployed within a "
                  "day, and of yesterday nothing is kept");
+    }
+    if (r == 0 && last_ns) {
+        size_t n = strlen(why);
+        char when[PAST_TIME_BYTES];
+
+        past_time_text(last_ns, when);
+        snprintf(why + n, CHANGES_WHY_BYTES - n, "; last means before %s, when it was seen last",
+                 when);
     }
     return r;
 }

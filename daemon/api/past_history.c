@@ -349,3 +349,24 @@ int past_sums(struct api *api, struct past_filter *f, const struct time_range *r
         r = history_sums(api->engine.history, &q, sums->fn, sums->cookie, &sums->reach, err);
     return r;
 }
+
+static void see_last(void *cookie, const struct history_image *image)
+{
+    uint64_t *last_ns = cookie;
+
+    *last_ns = MAX(*last_ns, image->last_ns);
+}
+
+uint64_t past_last_seen(struct api *api, const struct target_selector *t)
+{
+    struct past_filter filter;
+    struct history_query q = { .to_ns = UINT64_MAX, .wants = past_wants_of, .cookie = &filter };
+    uint64_t last_ns = 0;
+
+    if (!api->engine.history)
+        return 0;
+    if (past_filter_init(t, &filter, NULL) == 0)
+        history_images(api->engine.history, &q, see_last, &last_ns, NULL);
+    past_filter_deinit(&filter);
+    return last_ns;
+}

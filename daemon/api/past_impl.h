@@ -68,6 +68,9 @@ int past_boundary(struct api *api, uint64_t from_ns, uint64_t *ret, uint64_t *re
 bool past_wants_image(const struct past_filter *f, const struct history_image *image);
 /* Does the same for struct history_query: @cookie is the filter. */
 bool past_wants_of(void *cookie, const struct history_image *image);
+/* Returns the end of the last minute in which the history saw a JVM of @t (CLOCK_REALTIME); 0: it
+ * knows none. Blocks for the disk. */
+uint64_t past_last_seen(struct api *api, const struct target_selector *t);
 /* Gives what the history has of @events in [@from_ns, @to_ns) (CLOCK_REALTIME), with warnings that
  * say what it is made of. With a single pid it pins the image. *ret stays NULL where there is
  * nothing. 0 or -errno with @err. Blocks for the disk. */

@@ -155,8 +155,8 @@ static void own_metrics(const struct api *api, struct buf *out)
     metric(out, "flamed_signal_bytes", "gauge", "Memory of those numbers.", (double)s.bytes);
     metric(out, "flamed_signal_readings_total", "counter", "Readings of the numbers of a JVM.",
            (double)s.readings);
-    metric(out, "flamed_signal_seconds_total", "counter", "Time that all readings took.",
-           (double)s.took_ns / (double)NSEC_PER_SEC);
+    metric(out, "flamed_signal_seconds_total", "counter", "CPU time of all readings.",
+           (double)s.cpu_ns / (double)NSEC_PER_SEC);
 }
 
 void signal_metrics(struct api *api, const struct viewer *v, struct buf *out)

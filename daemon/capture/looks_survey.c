@@ -22,6 +22,8 @@ struct place {
     bool known;        /* its place is */
     bool busy, task;   /* it waits within its work; within a task of an executor */
     bool counted;      /* with another one */
+    bool input;        /* it waits for the next of something, as tasks do that never end */
+    bool result;       /* it waits for what another thread computes */
     const char *wait;  /* static */
     uint32_t code;     /* function of the profile; 0: none */
     uint32_t lock;     /* the same of the lock's class */
@@ -46,6 +48,23 @@ static const struct {
     { "org.eclipse.jetty.util.thread.QueuedThreadPool", "runJob" },
     { "org.jboss.threads.EnhancedQueueExecutor$ThreadBody", "run" },
 };
+
+/* Calls of the JDK that wait for what another thread computes. */
+static const struct {
+    const char *class_name, *method;
+} RESULTS[] = {
+    { "java.util.concurrent.FutureTask", "get" },
+    { "java.util.concurrent.CompletableFuture", "get" },
+    { "java.util.concurrent.CompletableFuture", "join" },
+    { "java.util.concurrent.ForkJoinTask", "get" },
+    { "java.util.concurrent.ForkJoinTask", "join" },
+    { "java.util.concurrent.AbstractExecutorService", "invokeAll" },
+};
+
+/* Pools of connections and objects: who waits in one waits for what others have. */
+static const char *const RESOURCES[] = { "com.zaxxer.hikari.", "org.apache.commons.pool2.",
+                                         "org.apache.commons.dbcp2.",
+                                         "org.apache.tomcat.jdbc.pool.", "com.mchange.v2." };
 
 /* Packages of the JDK: code that waits is above them. */
 static const char *const JDK[] = { "java.", "javax.", "jdk.", "sun.", "com.sun." };
@@ -138,19 +157,43 @@ static bool is_task(const struct profile *p, const struct function *f)
     return false;
 }
 
-static bool is_jdk(const struct profile *p, const struct function *f)
+static bool starts_with_any(struct span name, const char *const *list, size_t n)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(JDK); i++) {
-        if (span_starts_with(string(p, f->class_name), JDK[i]))
+    for (size_t i = 0; i < n; i++) {
+        if (span_starts_with(name, list[i]))
             return true;
     }
     return false;
 }
 
+static bool is_jdk(const struct profile *p, const struct function *f)
+{
+    return starts_with_any(string(p, f->class_name), JDK, ARRAY_SIZE(JDK));
+}
+
+static bool waits_for_result(const struct profile *p, const struct function *f)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(RESULTS); i++) {
+        if (span_eq_str(string(p, f->class_name), RESULTS[i].class_name) &&
+            span_eq_str(string(p, f->name), RESULTS[i].method))
+            return true;
+    }
+    return false;
+}
+
+/* Whether @f is of a queue of the JDK. */
+static bool is_queue(const struct profile *p, const struct function *f)
+{
+    struct span name = string(p, f->class_name);
+
+    return span_starts_with(name, "java.util.concurrent.") &&
+           (memmem(name.p, name.n, "Queue", 5) || memmem(name.p, name.n, "Deque", 5));
+}
+
 /* Finds the method that waits: the one nearest to the leaf that is not the JDK's, else any. */
 static void read_code(const struct profile *p, uint32_t stack, struct place *ret)
 {
-    bool own = false;
+    bool own = false, queue = false, resource = false;
 
     for (; p->stacks[stack].depth; stack = p->stacks[stack].parent) {
         const struct frame *frame = &p->frames[p->stacks[stack].frame];
@@ -162,8 +205,12 @@ static void read_code(const struct profile *p, uint32_t stack, struct place *ret
             ret->code = frame->function;
             own = !is_jdk(p, f);
         }
+        queue |= !own && is_queue(p, f);
+        resource |= starts_with_any(string(p, f->class_name), RESOURCES, ARRAY_SIZE(RESOURCES));
+        ret->result |= waits_for_result(p, f);
         ret->task |= is_task(p, f);
     }
+    ret->input = queue && !resource;
 }
 
 /* Whether a thread that waits so is busy: it waits for somebody else, not for the next work. */
@@ -191,6 +238,9 @@ static void read_place(const struct profile *p, struct waits *waits, uint32_t st
     ret->known = true;
     ret->wait = WAIT_NAMES[wait];
     read_code(p, stack, ret);
+    ret->input |=
+        wait == WAIT_SLEEP || wait == WAIT_NOTIFY || wait == WAIT_POLL || wait == WAIT_STOPPED;
+    ret->input &= !ret->result;
     ret->task &= !idle;
     ret->busy = !idle && ret->code && is_busy(ret, wait);
 }
@@ -340,6 +390,17 @@ static void count_pool(struct survey *s, const struct place *one, struct waits_p
     }
 }
 
+/* Whether a thread outside of the pool of @one waits for what such a pool computes: then tasks that
+ * wait for input are late. */
+static bool is_waited_for(const struct survey *s, const struct place *one)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->places[i].result && strcmp(s->places[i].pool, one->pool) != 0)
+            return true;
+    }
+    return false;
+}
+
 /* Finds the pool whose threads wait alike the most, of equals the largest. Threads that wait for a
  * lock belong to judge_locks(). */
 static void judge_pools(struct survey *s, struct waits_pool *ret)
@@ -354,6 +415,8 @@ static void judge_pools(struct survey *s, struct waits_pool *ret)
         count_pool(s, one, &of);
         more = of.waiting * fmax(ret->threads, 1) - ret->waiting * of.threads;
         if (of.threads < 2 || more < 0 || (more == 0 && of.waiting <= ret->waiting))
+            continue;
+        if (one->input && !is_waited_for(s, one))
             continue;
         *ret = of;
         write_clean(span_of(one->pool), ret->name, sizeof(ret->name));

@@ -53,9 +53,9 @@ typedef void (*signal_measures_fn)(void *cookie, struct process *p, const double
 void signals_measure(const struct signals *s, signal_measures_fn fn, void *cookie);
 
 struct signals_stats {
-    uint64_t jvms, left_out;    /* watched now; that found no room */
-    uint64_t readings, took_ns; /* since the start */
-    uint64_t bytes;             /* of their numbers */
+    uint64_t jvms, left_out;   /* watched now; that found no room */
+    uint64_t readings, cpu_ns; /* since the start: how many, and what CPU time they took */
+    uint64_t bytes;            /* of their numbers */
 };
 /* Gives its counters and sizes. */
 void signals_stats(const struct signals *s, struct signals_stats *ret);

@@ -59,6 +59,9 @@ class History(unittest.TestCase):
                 self.assertIn(text, otlp)
             changes = daemon.get("/api/v1/changes?service=shop&a=-240s..-120s&b=-120s..now").json()
             self.assertRegex(" ".join(changes["sentences"]), r"and of 0\.[1-9] of the 2\.0 of b: too few to compare; minutes are kept since ")
+            ended = daemon.get("/api/v1/changes?service=shop") # it is known by the history, though no JVM of it runs
+            self.assertEqual(ended.status, 200, ended)
+            self.assertEqual(daemon.get("/api/v1/changes?service=no-such-shop").status, 404)
             self.start(daemon, "1.1")
             since = daemon.get("/api/v1/changes?service=shop").json()
             self.assertRegex(" ".join(since["sentences"]), "compared with as much before the last deploy: .*version 1.1 after 1.0")

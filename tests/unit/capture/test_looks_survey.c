@@ -6,7 +6,7 @@
 #include "capture/looks_survey.h"
 
 #define JVM 5
-#define STACK_MAX 4
+#define STACK_MAX 5
 
 static struct frame_table *table;
 static struct looks *looks;
@@ -73,6 +73,23 @@ static void place(struct looked_thread *t, const char *leaf, const char *method,
         frame(NULL, leaf, FRAME_KERNEL),
         frame("java.net.Socket", "read", FRAME_C2),
         frame("shop.Rates", method, FRAME_C2),
+        task ? frame("java.util.concurrent.ThreadPoolExecutor", "runWorker", FRAME_INTERPRETED)
+             : frame("java.lang.Thread", "run", FRAME_INTERPRETED),
+    };
+
+    t->stack = hold(frames, 4);
+    t->placed = true;
+}
+
+/* It waits in @method, which called @call of the JDK's class @of, within a task or on its own. */
+static void park(struct looked_thread *t, const char *of, const char *call, const char *owner,
+                 const char *method, bool task)
+{
+    uint32_t frames[STACK_MAX] = {
+        frame("jdk.internal.misc.Unsafe", "park", FRAME_C2),
+        frame(of, call, FRAME_C2),
+        frame(owner, method, FRAME_C2),
+        frame("shop.Task", "run", FRAME_C2),
         task ? frame("java.util.concurrent.ThreadPoolExecutor", "runWorker", FRAME_INTERPRETED)
              : frame("java.lang.Thread", "run", FRAME_INTERPRETED),
     };
@@ -164,6 +181,47 @@ START_TEST(finds_the_pool_whose_threads_all_wait_alike)
 }
 END_TEST
 
+/* Consumers of a queue block on purpose, until somebody waits for what the pool computes. */
+START_TEST(a_pool_of_listeners_needs_who_waits_for_it)
+{
+    static const char QUEUE[] = "java.util.concurrent.LinkedBlockingQueue";
+    struct waits_now w = { 0 };
+
+    begin();
+    for (int i = 0; i < 3; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "consumer-%d", i);
+        park(add(JVM, name), QUEUE, "take", "shop.Mail", "next", true);
+    }
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_str_eq(w.pool.name, "");
+    park(add(JVM, "main"), "java.util.concurrent.FutureTask", "get", "shop.Mail", "send", false);
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_str_eq(w.pool.name, "consumer-*");
+    end();
+}
+END_TEST
+
+/* A pool of connections hands them out by a queue, too: who waits there waits for others. */
+START_TEST(a_pool_that_waits_for_connections)
+{
+    static const char QUEUE[] = "java.util.concurrent.SynchronousQueue";
+    struct waits_now w = { 0 };
+
+    begin();
+    for (int i = 0; i < 2; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "http-%d", i);
+        park(add(JVM, name), QUEUE, "poll", "com.zaxxer.hikari.util.ConcurrentBag", "borrow", true);
+    }
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_str_eq(w.pool.name, "http-*");
+    end();
+}
+END_TEST
+
 START_TEST(threads_that_wait_for_a_lock_are_no_pool_that_waits)
 {
     struct waits_now w = { 0 };
@@ -223,6 +281,8 @@ int main(void)
     tcase_add_test(tc, names_the_lock_its_owner_and_what_that_does);
     tcase_add_test(tc, an_owner_that_runs);
     tcase_add_test(tc, finds_the_pool_whose_threads_all_wait_alike);
+    tcase_add_test(tc, a_pool_of_listeners_needs_who_waits_for_it);
+    tcase_add_test(tc, a_pool_that_waits_for_connections);
     tcase_add_test(tc, threads_that_wait_for_a_lock_are_no_pool_that_waits);
     tcase_add_test(tc, nothing_moved_and_nothing_known);
     tcase_add_test(tc, hostile_names_and_too_many_threads);
