@@ -40,7 +40,7 @@ struct scratch {
     struct stack_scratch stack;
     struct block blocks[STACK_SETS_MAX];
     __u64 value; /* of the sample that is being made; here, as the stack is nearly full */
-    __u8 text[POINT_TEXT_BYTES]; /* a field that a filter compares */
+    struct point_room room;
     struct context_work context;
 };
 
@@ -79,7 +79,7 @@ static __always_inline bool passes(const void *ctx, struct scratch *s, __u32 set
 {
     const struct point_filter *f = bpf_map_lookup_elem(&point_filters, &set);
 
-    return !f || point_takes(ctx, f, s->text);
+    return !f || point_takes(ctx, f, &s->room);
 }
 
 /* Whether this event of set @set is a sample, and its value. @ctx: of a perf event; NULL: of a

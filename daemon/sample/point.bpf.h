@@ -7,6 +7,11 @@
 
 #include "sample/point_abi.h"
 
+/* A field that a filter compares. */
+struct point_room {
+    __u8 text[POINT_TEXT_BYTES];
+};
+
 /* The number that test @t looks at, extended to 64 bits. */
 static __always_inline __u64 point_number(const void *ctx, const struct point_test *t)
 {
@@ -57,16 +62,18 @@ static __always_inline __u32 point_read(const void *ctx, const struct point_text
     return bytes;
 }
 
-/* Not inlined, so that the verifier need not follow it together with the walk. */
-static __attribute__((noinline)) bool point_matches(const void *ctx, const struct point_text *t,
-                                                    __u8 text[POINT_TEXT_BYTES])
+/* Returns 1 if the first @bytes of @room match @t. Not static: the kernel's verifier then checks it
+ * once and on its own. */
+UNWIND_FUNCTION int point_matches(const struct point_text *t, const struct point_room *room,
+                                  __u32 bytes)
 {
     __u64 states = 1;
-    __u32 bytes = point_read(ctx, t, text);
 
+    if (!t || !room)
+        return 0;
     UNWIND_LOOP
     for (__u32 i = 0; i < POINT_TEXT_BYTES; i++) {
-        __u8 c = text[i];
+        __u8 c = room->text[i];
 
         if (i >= bytes || !c)
             break;
@@ -75,9 +82,18 @@ static __attribute__((noinline)) bool point_matches(const void *ctx, const struc
     return (states & t->end) != 0;
 }
 
-/* Returns whether @f wants the event of @ctx. @text: room. */
+/* Whether the text of the event of @ctx that @t looks at matches. @room: for the text. */
+static __always_inline bool point_text_matches(const void *ctx, const struct point_text *t,
+                                               struct point_room *room)
+{
+    __u32 bytes = point_read(ctx, t, room->text);
+
+    return point_matches(t, room, bytes) > 0;
+}
+
+/* Returns whether @f wants the event of @ctx. @room: for its texts. */
 static __attribute__((noinline)) bool point_takes(const void *ctx, const struct point_filter *f,
-                                                  __u8 text[POINT_TEXT_BYTES])
+                                                  struct point_room *room)
 {
     __u32 next = 0;
 
@@ -91,7 +107,7 @@ static __attribute__((noinline)) bool point_takes(const void *ctx, const struct 
         if (i != next)
             continue;
         is = t->source == POINT_TEXT
-                 ? point_matches(ctx, &f->texts[t->value & (POINT_TEXTS_MAX - 1)], text)
+                 ? point_text_matches(ctx, &f->texts[t->value & (POINT_TEXTS_MAX - 1)], room)
                  : point_compare(point_number(ctx, t), t);
         next = is ? t->on_true : t->on_false;
     }

@@ -14,6 +14,7 @@
 #include "unwind/context.h"
 
 #define WALK_CALLS_MAX (SAMPLE_USER_MAX * UNWIND_STEPS_PER_WORD) /* of walk_some(), in one walk */
+#define WALK_CALLS_RUN 64                                        /* of them in one walk_run() */
 
 /* Words that a user stack may have, SAMPLE_USER_MIN to SAMPLE_USER_MAX. */
 const volatile __u32 max_words = SAMPLE_USER_MAX;
@@ -211,8 +212,7 @@ static __always_inline void put_word(__u64 *words, __u64 i, __u64 word)
 #include "unwind/step.h"
 
 /* Some frames of the walk in @s: an enum unwind_outcome. Not static: the kernel's verifier then
- * checks it once and on its own. A loop of calls costs it next to nothing (bpf_loop() is of 5.17).
- */
+ * checks it once and on its own. */
 __attribute__((noinline)) int walk_some(struct stack_scratch *s, struct unwind_process *p)
 {
     int outcome;
@@ -222,6 +222,19 @@ __attribute__((noinline)) int walk_some(struct stack_scratch *s, struct unwind_p
     outcome = unwind_fast_steps(&s->walk, p, user_words(s));
     if (outcome == UNWIND_SLOWLY)
         outcome = unwind_step(&s->walk, p, user_words(s));
+    return outcome;
+}
+
+/* The same of more frames. The verifier follows each turn of a loop, so two short loops, one in the
+ * other, cost it far less than a long one. (bpf_loop() is of 5.17.) */
+__attribute__((noinline)) int walk_run(struct stack_scratch *s, struct unwind_process *p)
+{
+    int outcome = UNWIND_GO_ON;
+    __u32 i;
+
+    UNWIND_LOOP
+    for (i = 0; i < WALK_CALLS_RUN && outcome == UNWIND_GO_ON; i++)
+        outcome = walk_some(s, p);
     return outcome;
 }
 
@@ -246,8 +259,8 @@ static __always_inline __u32 walk(struct task_struct *task, struct stack_scratch
     s->walk.thread = regs->r15;
     s->walk.task = (__u64)s->rec.host_pid << 32 | s->rec.host_tid;
     UNWIND_LOOP
-    for (i = 0; i < WALK_CALLS_MAX; i++) {
-        if (walk_some(s, p) != UNWIND_GO_ON)
+    for (i = 0; i < WALK_CALLS_MAX / WALK_CALLS_RUN; i++) {
+        if (walk_run(s, p) != UNWIND_GO_ON)
             break;
     }
     s->rec.user_end = s->walk.end;

@@ -66,16 +66,12 @@ UNWIND_FUNCTION int unwind_forwarding(struct unwind_walk *w, struct unwind_proce
 
 /* Takes the colours off the reference w->frozen.object. One with a bad colour may be older than a
  * move of its object. */
-UNWIND_FUNCTION int unwind_uncolour(struct unwind_walk *w, struct unwind_process *p)
+UNWIND_INLINE int unwind_uncolour(struct unwind_walk *w, struct unwind_process *p)
 {
-    struct unwind_frozen_words *f;
-    uint64_t raw, granule;
+    struct unwind_frozen_words *f = &w->frozen;
+    uint64_t raw = f->object, granule;
     uint32_t i;
 
-    if (!w || !p)
-        return UNWIND_FROZEN_NONE;
-    f = &w->frozen;
-    raw = f->object;
     if (raw & 1 << 12)
         f->object = raw >> 13;
     else if (raw & 1 << 13)

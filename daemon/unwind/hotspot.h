@@ -93,13 +93,11 @@ UNWIND_FUNCTION int unwind_anchor_rule(struct unwind_walk *w, struct unwind_proc
 }
 
 /* Any pc in the code cache. */
-UNWIND_FUNCTION int unwind_java_rule(struct unwind_walk *w, struct unwind_process *p)
+UNWIND_INLINE int unwind_java_rule(struct unwind_walk *w, struct unwind_process *p)
 {
-    uint64_t name, before;
+    uint64_t name, *before = &w->step.word;
     int end;
 
-    if (!w || !p)
-        return UNWIND_END_NO_PROCESS;
     if (unwind_in_interpreter(p, w->at.pc))
         return unwind_interpreter_rule(w, p);
     if (!unwind_find_blob(w, p, w->exact ? w->at.pc : w->at.pc - 1))
@@ -114,7 +112,7 @@ UNWIND_FUNCTION int unwind_java_rule(struct unwind_walk *w, struct unwind_proces
     if (name == UNWIND_NAME('S', 't', 'u', 'b', 'R', 'o', 'u', 't')) {
         /* The barrier is returned to but never called from. */
         if (!w->exact && p->vm.virtual_threads && w->at.pc != p->vm.call_stub_return &&
-            unwind_read_u64(w, w->at.pc - 8, &before) && !unwind_after_call(before))
+            unwind_read_u64(w, w->at.pc - 8, before) && !unwind_after_call(*before))
             return unwind_barrier_rule(w, p);
         return unwind_stub_rule(w, p);
     }

@@ -60,7 +60,8 @@ UNWIND_FUNCTION int unwind_find_more(struct unwind_walk *w, struct unwind_proces
 UNWIND_FUNCTION int unwind_find_mapping(struct unwind_walk *w, struct unwind_process *p,
                                         uint64_t pc)
 {
-    uint32_t lo = 0, hi, i;
+    uint64_t lo = 0, hi;
+    uint32_t i;
 
     if (!w || !p)
         return 0;
@@ -68,8 +69,11 @@ UNWIND_FUNCTION int unwind_find_mapping(struct unwind_walk *w, struct unwind_pro
     if (hi > UNWIND_MAPPINGS_MAX)
         hi = UNWIND_MAPPINGS_MAX;
     for (i = 0; i < 9 && lo < hi; i++) {
-        uint64_t mid = (lo + hi) / 2;
+        uint64_t mid;
 
+        UNWIND_BLUR(lo, pc);
+        UNWIND_BLUR(hi, pc);
+        mid = (lo + hi) / 2;
         UNWIND_MASK(mid, UNWIND_MAPPINGS_MAX - 1);
         if (p->mappings[mid].start <= pc)
             lo = mid + 1;

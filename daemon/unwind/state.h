@@ -168,9 +168,14 @@ struct unwind_walk {
 #define UNWIND_INLINE static __attribute__((always_inline)) inline
 /* Keeps clang from folding a mask that the verifier must see in the very register that is used. */
 #define UNWIND_MASK(i, mask) asm volatile("%0 &= %1" : "+r"(i) : "i"(mask))
+/* Leaves the 64-bit number @i as it is, and makes the verifier forget what it knows of it. So the
+ * ways through a loop are all one to it, and it need not follow each. @by: any other number that it
+ * knows nothing of. */
+#define UNWIND_BLUR(i, by) asm volatile("%0 ^= %1\n%0 ^= %1" : "+r"(i) : "r"((uint64_t)(by)))
 #else
 #define UNWIND_FUNCTION static __attribute__((unused))
 #define UNWIND_INLINE static inline __attribute__((unused))
 #define UNWIND_MASK(i, mask) ((i) &= (mask))
+#define UNWIND_BLUR(i, by) ((void)0)
 #define UNWIND_LOOP
 #endif

@@ -107,8 +107,8 @@ enum unwind_shape {
 #define UNWIND_SAVE_BEFORE 40
 #define UNWIND_SAVE_WORDS 9
 
-/* Whether the instruction at the beginning of @code saves rbp into a frame of @size bytes. */
-UNWIND_INLINE bool unwind_saves_fp(uint64_t code, int32_t size)
+/* Returns 1 if the instruction at the beginning of @code saves rbp into a frame of @size bytes. */
+UNWIND_FUNCTION int unwind_saves_fp(uint64_t code, int32_t size)
 {
     uint32_t at4 = (uint32_t)code, place = (uint32_t)size - 16;
 

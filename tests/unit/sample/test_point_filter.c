@@ -60,11 +60,11 @@ static int translate(const char *text)
 
 static bool takes(const char *text)
 {
-    uint8_t room[POINT_TEXT_BYTES];
+    struct point_room room;
     int r = translate(text);
 
     ck_assert_msg(r == 0, "%s: %s", text, err.msg);
-    return point_takes(&event, &filter, room);
+    return point_takes(&event, &filter, &room);
 }
 
 static void set_texts(const char *path, const char *near)
