@@ -120,7 +120,7 @@ def boot(options: argparse.Namespace) -> int:
                "-numa", "node,memdev=memory", "-nodefaults", "-display", "none", "-no-reboot",
                *share("root", WORK + "/root"), *share("out", out), "-serial", f"file:{WORK}/console", "-serial", "stdio",
                "-kernel", linux.image, "-initrd", WORK + "/initrd", "-append",
-               f"console=ttyS0 panic=-1 loglevel=7 tsc=reliable mitigations=off systemd.wants=vm.service VM_INIT={options.init} "
+               f"console=ttyS0 panic=-1 loglevel=7 tsc=reliable no_timer_check mitigations=off systemd.wants=vm.service VM_INIT={options.init} "
                f"VM_CGROUPS={options.cgroups} " + options.append]
     start = time.monotonic()
     qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL)
