@@ -24,6 +24,7 @@ int api_ask(struct api *api, int (*fn)(struct api *api, void *arg), void *arg, s
 /* Functions of struct api_backend, which says what they take and return. */
 /* Returns the service of @p as JSON; what is not known is null. NULL: no memory. */
 json_t *service_json(const struct process *p);
+#define SERVICES_TICKS "start_ticks" /* of a JVM; services_add_past() takes it off again */
 int facts_services(struct api *api, const struct viewer *v, json_t **ret, struct error *err);
 int facts_signals(struct api *api, const struct target_selector *t, json_t **ret,
                   struct error *err);
@@ -152,9 +153,11 @@ int past_timeline(struct api *api, const struct target_selector *t, const struct
                   bool store, struct past_sums *sums, struct profile **ret,
                   struct past_recorder *ret_recorder, struct error *err);
 /* timeline_marks.c: what a timeline of @t shows besides samples, as JSON by time: releases, clocks
- * that were set, captures. NULL with -errno in *ret_error and @err. Blocks for the disk. */
+ * that were set, captures. @warnings gets sentences about those that are left out. NULL with -errno
+ * in *ret_error and @err. Blocks for the disk. */
 json_t *timeline_marks(struct api *api, const struct target_selector *t,
-                       const struct time_range *range, int *ret_error, struct error *err);
+                       const struct time_range *range, json_t *warnings, int *ret_error,
+                       struct error *err);
 /* As struct api_backend says. */
 int backend_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
                      size_t buckets, const char *by, json_t **ret, size_t *ret_count,

@@ -46,6 +46,9 @@ void history_metrics(struct api *api, struct buf *out)
            (double)spill.waiting);
     metric(out, "flamed_history_unwritten_total", "counter",
            "Minutes that could not be written in time.", (double)spill.dropped_minutes);
+    metric(out, "flamed_history_names_left_out_total", "counter",
+           "Names for which a minute or its dictionary had no room: they are empty.",
+           (double)s.names_left_out);
     metric_head(out, "flamed_history_dropped_total", "counter", "Parts dropped by retention.");
     buf_printf(out, "flamed_history_dropped_total{reason=\"age\"} %llu\n",
                (unsigned long long)s.dropped_by_age);

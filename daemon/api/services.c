@@ -72,10 +72,11 @@ static int services_add(void *cookie, struct process *p)
     add_once(entry, "environments", s.environment);
     json_array_append_new(
         json_object_get(entry, "jvms"),
-        json_pack("{s:i, s:s, s:o, s:o, s:s, s:o}", "pid", (int)p->id.host_pid, "main",
+        json_pack("{s:i, s:s, s:o, s:o, s:s, s:o, s:I}", "pid", (int)p->id.host_pid, "main",
                   p->main ? p->main : "", "version", json_string_or_null(s.version), "instance",
                   json_string_or_null(s.instance), "source", service_source_name(s.source),
-                  "start_time", json_time(p->start_realtime_ns)));
+                  "start_time", json_time(p->start_realtime_ns), SERVICES_TICKS,
+                  (json_int_t)p->id.start_ticks));
     note_start(entry, p->start_realtime_ns);
     return 0;
 }

@@ -10,6 +10,7 @@ struct past_services {
     struct past_filter filter;
     json_t *services; /* array of what is listed */
     json_t *by_name;  /* object: the same entries */
+    json_t *running;  /* object: the entry of each JVM that runs, by its pid and start */
     size_t ended, left_out, marks;
 };
 
@@ -51,39 +52,53 @@ static void keep_time(json_t *entry, const char *key, uint64_t time_ns, bool ear
         json_decref(now);
 }
 
-/* Whether a JVM of this pid and start runs and is listed already. */
-static bool is_listed(json_t *entry, const struct history_image *image)
+/* Writes what a JVM is found by. Its wall clock at the start differs by a little from one flamed to
+ * the next, and so may its exec number. */
+static void key_of(json_int_t pid, json_int_t start_ticks, char ret[64])
 {
-    json_t *jvms = json_object_get(entry, "jvms");
+    snprintf(ret, 64, "%lld %lld", (long long)pid, (long long)start_ticks);
+}
 
-    for (size_t i = 0; i < json_array_size(jvms); i++) {
-        json_t *jvm = json_array_get(jvms, i), *start = json_time(image->started_ns);
-        const char *have = json_string_value(json_object_get(jvm, "start_time")),
-                   *text = json_string_value(start);
-        bool same = json_integer_value(json_object_get(jvm, "pid")) == image->host_pid &&
-                    (!image->started_ns || (have && text && strcmp(have, text) == 0));
+/* Notes the JVMs of @entry, which run, and takes off what is not for the answer. */
+static void note_running(struct past_services *s, json_t *entry)
+{
+    json_t *jvm;
+    size_t i;
+    char key[64];
 
-        json_decref(start);
-        if (same)
-            return true;
+    json_array_foreach(json_object_get(entry, "jvms"), i, jvm)
+    {
+        key_of(json_integer_value(json_object_get(jvm, "pid")),
+               json_integer_value(json_object_get(jvm, SERVICES_TICKS)), key);
+        json_object_set(s->running, key, entry);
+        json_object_del(jvm, SERVICES_TICKS);
     }
-    return false;
+}
+
+/* Returns the entry that has @image as a JVM that runs, borrowed: its service may have had another
+ * name before. NULL: it has ended. */
+static json_t *running_in(const struct past_services *s, const struct history_image *image)
+{
+    char key[64];
+
+    key_of(image->host_pid, (json_int_t)image->start_ticks, key);
+    return json_object_get(s->running, key);
 }
 
 static void see_image(void *cookie, const struct history_image *image)
 {
     struct past_services *s = cookie;
-    json_t *entry;
+    json_t *running = running_in(s, image), *entry;
 
     if (!image->service[0])
         return;
-    entry = entry_of(s, image->service);
+    entry = running ? running : entry_of(s, image->service);
     add_once(json_object_get(entry, "versions"), image->version);
     add_once(json_object_get(entry, "environments"), image->environment);
     keep_time(entry, "first_seen", image->started_ns ? image->started_ns : image->first_ns, true);
-    keep_time(entry, "last_seen", image->last_ns, false);
-    if (is_listed(entry, image))
+    if (running)
         return;
+    keep_time(entry, "last_seen", image->last_ns, false);
     if (s->ended++ >= SERVICES_ENDED_MAX) {
         s->left_out++;
         return;
@@ -134,7 +149,8 @@ int services_add_past(struct api *api, const struct viewer *v, json_t *ret, stru
     struct target_selector everything = { .viewer = v };
     struct past_services s = { .filter = { .t = &everything },
                                .services = json_object_get(ret, "services"),
-                               .by_name = json_object() };
+                               .by_name = json_object(),
+                               .running = json_object() };
     struct history_query q = { .to_ns = UINT64_MAX, .wants = wants, .cookie = &s };
     json_t *entry;
     size_t i;
@@ -144,6 +160,7 @@ int services_add_past(struct api *api, const struct viewer *v, json_t *ret, stru
     {
         complete(entry, clock_realtime_ns());
         json_object_set(s.by_name, json_string_value(json_object_get(entry, "name")), entry);
+        note_running(&s, entry);
     }
     if (api->engine.history && v && v->seen)
         r = matcher_set_new(v->seen, &s.filter.seen, err);
@@ -154,5 +171,6 @@ int services_add_past(struct api *api, const struct viewer *v, json_t *ret, stru
     json_object_set_new(ret, "ended_left_out", json_integer((json_int_t)s.left_out));
     matcher_set_free(s.filter.seen);
     json_decref(s.by_name);
+    json_decref(s.running);
     return r;
 }

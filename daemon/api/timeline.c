@@ -293,12 +293,15 @@ static int timeline_answer(struct api *api, const struct target_selector *target
     uint64_t from_ns = MAX(t->range.from_ns, kept->from_ns),
              to_ns = MIN(t->range.to_ns, kept->to_ns);
     size_t left_out = 0;
-    json_t *marks, *series;
+    json_t *warnings = warnings_json(p, kept, to_ns - MIN(from_ns, to_ns), recorder->reach), *marks,
+           *series;
     int r;
 
-    marks = timeline_marks(api, target, &t->range, &r, err);
-    if (!marks)
+    marks = timeline_marks(api, target, &t->range, warnings, &r, err);
+    if (!marks) {
+        json_decref(warnings);
         return r;
+    }
     if (t->by_jvm && !t->by_category)
         timeline_cut(t, TIMELINE_SERIES_MAX);
     series = json_array();
@@ -307,10 +310,10 @@ static int timeline_answer(struct api *api, const struct target_selector *target
     *ret = timeline_json(t, recorder, kept, series);
     if (!*ret) {
         json_decref(marks);
+        json_decref(warnings);
         return -ENOMEM;
     }
-    json_object_set_new(*ret, "warnings",
-                        warnings_json(p, kept, to_ns - MIN(from_ns, to_ns), recorder->reach));
+    json_object_set_new(*ret, "warnings", warnings);
     json_object_set_new(*ret, "marks", marks);
     json_object_set_new(*ret, "moments", p ? timeline_moments(p, &left_out) : json_array());
     json_object_set_new(*ret, "moments_left_out", json_integer((json_int_t)left_out));

@@ -10,8 +10,29 @@
 struct marks {
     struct past_filter filter;
     json_t *list;
-    size_t count;
+    size_t count; /* of the history */
+    bool older;   /* captures are left out */
 };
+
+/* Says in @warnings what of @m is left out. */
+static void warn_left_out(const struct marks *m, json_t *warnings)
+{
+    char text[160];
+
+    if (m->count > MARKS_MAX) {
+        snprintf(text, sizeof(text),
+                 "%zu marks of the history are left out, the latest ones: ask for a shorter time",
+                 m->count - MARKS_MAX);
+        json_array_append_new(warnings, json_string(text));
+    }
+    if (m->older) {
+        snprintf(text, sizeof(text),
+                 "the newest %d captures are marked, older ones of this time are left out: GET "
+                 "/api/v1/captures lists them",
+                 MARKS_CAPTURES_MAX);
+        json_array_append_new(warnings, json_string(text));
+    }
+}
 
 static bool wants_image(void *cookie, const struct history_image *image)
 {
@@ -79,15 +100,19 @@ static int add_captures(struct api *api, struct marks *m, const struct time_rang
                                    .pod_namespace = t->pod_namespace,
                                    .service = t->service,
                                    .limit = MARKS_CAPTURES_MAX };
-    char next[64];
+    char next[64] = "";
+    int r;
 
     if (!api->engine.store || m->filter.asked) /* what matchers ask for the store cannot tell */
         return 0;
-    return store_list(api->engine.store, &q, see_capture, m, next, err);
+    r = store_list(api->engine.store, &q, see_capture, m, next, err);
+    m->older = next[0];
+    return r;
 }
 
 json_t *timeline_marks(struct api *api, const struct target_selector *t,
-                       const struct time_range *range, int *ret_error, struct error *err)
+                       const struct time_range *range, json_t *warnings, int *ret_error,
+                       struct error *err)
 {
     struct marks m = { .list = json_array() };
     const struct history_query q = {
@@ -100,6 +125,7 @@ json_t *timeline_marks(struct api *api, const struct target_selector *t,
     if (r == 0)
         r = add_captures(api, &m, range, err);
     past_filter_deinit(&m.filter);
+    warn_left_out(&m, warnings);
     *ret_error = MIN(r, 0);
     if (r < 0) {
         json_decref(m.list);

@@ -212,6 +212,7 @@ static void engine_dropped(void *cookie, struct process *p)
     if (e->anchors)
         anchors_forget(e->anchors, p);
     recorder_forget(e->recorder, p);
+    spill_ended(e->spill, p);
     backoff_gone(&e->attaching.backoff, e->broker, p);
 }
 

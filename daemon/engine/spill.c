@@ -88,7 +88,7 @@ static const char *kept(struct minute *m, const char *text)
 {
     uint32_t id = 0;
 
-    frame_table_string(m->strings, span_of(text), &id); /* no room: "" */
+    m->m.names_left_out += frame_table_string(m->strings, span_of(text), &id) < 0; /* then "" */
     return text_of(m, id);
 }
 
@@ -116,16 +116,18 @@ static uint64_t hash_of(const char *text)
     return hash >> 1; /* fits a column of SQLite as it is */
 }
 
+/* Adds @p, running or ended, to the images of @cookie, a minute. */
 static int spill_image(void *cookie, struct process *p)
 {
     struct minute *m = cookie;
     struct profile_process pp;
 
-    if (p->exited || !process_runs_java(p))
+    if (!process_runs_java(p))
         return 0;
     if (!array_grow(&m->images, &m->image_cap, m->m.image_count + 1, 32))
         return 1;
     profile_process_of(m->strings, p, &pp);
+    m->m.names_left_out += !pp.name || !pp.service; /* which every JVM has */
     m->images[m->m.image_count++] = (struct history_image){
         .host_pid = p->id.host_pid,
         .start_ticks = p->id.start_ticks,
@@ -142,8 +144,15 @@ static int spill_image(void *cookie, struct process *p)
         .attributes = text_of(m, pp.attributes),
         .flags = p->args && p->args[0] ? hash_of(p->args) : 0,
         .started_ns = p->start_realtime_ns,
+        .ended_ns = p->exited ? p->exited_ns + clock_realtime_ns() - clock_monotonic_ns() : 0,
     };
     return 0;
+}
+
+void spill_ended(struct spill *s, struct process *p)
+{
+    if (s && s->now)
+        spill_image(s->now, p);
 }
 
 static void spill_begin(struct spill *s, uint64_t now_ns, uint64_t real_ns)

@@ -23,6 +23,9 @@ struct spill *spill_stop(struct spill *s);
 /* Ends the minute if it is over. To be called after samples were drained. NULL is fine. */
 void spill_tick(struct spill *s, uint64_t now_ns);
 
+/* Notes when @p, which has exited, did so, before it is forgotten. @s may be NULL. */
+void spill_ended(struct spill *s, struct process *p);
+
 struct spill_stats {
     uint64_t dropped_minutes; /* no room for them, or not written in time */
     size_t waiting;

@@ -61,7 +61,10 @@ int dictionary_add_stacks(struct dictionary *e, const struct profile *p, uint32_
 
 int dictionary_add_string(struct dictionary *e, struct span s, uint32_t *ret)
 {
-    return frame_table_string(e->table, s, ret);
+    int r = frame_table_string(e->table, s, ret);
+
+    e->left_out += r < 0;
+    return r;
 }
 
 void dictionary_mark_saved(struct dictionary *e)

@@ -26,7 +26,8 @@ struct dictionary {
     struct id_table nodes;           /* struct dictionary_node */
     struct frame_table_counts saved; /* how far additions were taken */
     uint32_t saved_nodes;
-    uint64_t used_ns; /* CLOCK_MONOTONIC: when it was last asked for, where it is only read */
+    uint64_t left_out; /* strings for which there was no room */
+    uint64_t used_ns;  /* CLOCK_MONOTONIC: when it was last asked for, where it is only read */
 };
 
 int dictionary_new(int64_t id, struct dictionary **ret);

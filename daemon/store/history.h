@@ -53,6 +53,7 @@ struct history_image {
     uint64_t flags;             /* hash of the JVM's options; 0: not known */
     uint64_t started_ns;        /* 0: not known */
     uint64_t first_ns, last_ns; /* minutes in which it was there; of what is put: not looked at */
+    uint64_t ended_ns;          /* of what is put: last_ns, exactly; 0: it runs, or is not known */
 };
 
 /* What was recorded in a minute. */
@@ -62,8 +63,9 @@ struct history_minute {
     size_t slice_count;
     const struct history_image *images; /* JVMs that run; those with samples need not be here */
     size_t image_count;
-    uint64_t lost;   /* samples that the recorder dropped */
-    int64_t jump_ns; /* how far the wall clock was set during it; 0: it was not */
+    uint64_t lost;           /* samples that the recorder dropped */
+    uint64_t names_left_out; /* of images: there was no room */
+    int64_t jump_ns;         /* how far the wall clock was set during it; 0: it was not */
 };
 /* Returns the minute of the wall clock that most of [@start_ns, @end_ns) lies in. What was recorded
  * then is of its part. */
@@ -155,6 +157,7 @@ struct history_stats {
     uint64_t minutes, failures;               /* written, not written */
     uint64_t dropped_by_age, dropped_by_size; /* parts */
     uint64_t names_bytes;                     /* memory of dictionaries */
+    uint64_t names_left_out;                  /* written as "": there was no room for them */
     uint64_t newest_ns;
 };
 /* Gives its counters and sizes, as of the last write. Never waits for the disk. */

@@ -122,7 +122,9 @@ static int image_insert(struct history *h, const struct history_image *image, ui
     sqlite3_bind_int64(stmt, 13, (sqlite3_int64)image->flags);
     sqlite3_bind_int64(stmt, 14, (sqlite3_int64)image->started_ns);
     sqlite3_bind_int64(stmt, 15, (sqlite3_int64)start_ns);
-    sqlite3_bind_int64(stmt, 16, (sqlite3_int64)(start_ns + HISTORY_MINUTE_NS));
+    sqlite3_bind_int64(
+        stmt, 16,
+        (sqlite3_int64)(image->ended_ns ? image->ended_ns : start_ns + HISTORY_MINUTE_NS));
     bind_text(stmt, 17, image->attributes);
     r = done(h, stmt, err);
     if (r == 0)
@@ -130,12 +132,14 @@ static int image_insert(struct history *h, const struct history_image *image, ui
     return r;
 }
 
-/* What is known of it by now stays, even where a later minute knows less. */
+/* What is known of it by now stays, even where a later minute knows less. A time that is no whole
+ * minute is its end: samples that come later do not change it. */
 static int image_update(struct history *h, int64_t n, const struct history_image *image,
                         uint64_t start_ns, struct error *err)
 {
     static const char SQL[] =
-        "UPDATE images SET last_ns = max(last_ns, ?2), first_ns = min(first_ns, ?3),"
+        "UPDATE images SET first_ns = min(first_ns, ?3), last_ns = CASE WHEN ?11 != 0 THEN ?11"
+        " WHEN last_ns % 60000000000 != 0 THEN last_ns ELSE max(last_ns, ?2) END,"
         " service = CASE ?4 WHEN '' THEN service ELSE ?4 END,"
         " version = CASE ?5 WHEN '' THEN version ELSE ?5 END,"
         " environment = CASE ?6 WHEN '' THEN environment ELSE ?6 END,"
@@ -158,12 +162,16 @@ static int image_update(struct history *h, int64_t n, const struct history_image
     sqlite3_bind_int64(stmt, 8, (sqlite3_int64)image->flags);
     sqlite3_bind_int64(stmt, 9, (sqlite3_int64)image->started_ns);
     bind_text(stmt, 10, image->attributes);
+    sqlite3_bind_int64(stmt, 11, (sqlite3_int64)image->ended_ns);
     return done(h, stmt, err);
 }
 
 int images_note(struct history *h, const struct history_image *image, uint64_t start_ns,
                 int64_t *ret, struct error *err)
 {
+    /* its end may be told in the next minute */
+    uint64_t seen_ns =
+        image->ended_ns ? MIN(start_ns, history_floor(image->ended_ns, 0)) : start_ns;
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     bool understood = false; /* its facts were known before */
     int64_t n = 0;
@@ -183,7 +191,7 @@ int images_note(struct history *h, const struct history_image *image, uint64_t s
         understood = store_text(stmt, 1)[0] != '\0';
     }
     sqlite3_finalize(TAKE_PTR(stmt));
-    r = n ? image_update(h, n, image, start_ns, err) : image_insert(h, image, start_ns, &n, err);
+    r = n ? image_update(h, n, image, seen_ns, err) : image_insert(h, image, seen_ns, &n, err);
     if (r == 0 && !understood)
         r = note_deploy(h, image, n, start_ns, err);
     if (r == 0)

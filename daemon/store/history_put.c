@@ -25,6 +25,7 @@ struct minute {
     struct id_table keys;  /* struct group_key */
     struct group **groups; /* [keys.count] */
     size_t cap;
+    uint64_t names_left_out;
     int r; /* -ENOMEM where a group found none */
 };
 
@@ -187,14 +188,17 @@ static int put_minute(struct history *h, const struct history_minute *m, struct 
     uint64_t start_ns = history_minute_of(m->start_ns, m->end_ns);
     int64_t image;
     int r = dictionaries_for_writing(h->store, start_ns, err);
+    uint64_t before = r == 0 ? h->store->writing->left_out : 0;
 
     for (size_t i = 0; i < m->slice_count && r == 0; i++) {
         r = tally_add_slice(h->store->writing, m->slices[i], minute_pick, minute);
         if (r == 0)
             r = minute->r;
     }
-    if (r == 0)
+    if (r == 0) {
+        minute->names_left_out = m->names_left_out + h->store->writing->left_out - before;
         r = put_additions(h->store, err);
+    }
     if (r == 0)
         r = put_groups(h, minute, start_ns, err);
     /* after those: they know more than the first samples of a JVM */
@@ -224,13 +228,16 @@ int history_put(struct history *h, const struct history_minute *m, struct error 
     }
     h->stats.minutes += r == 0;
     h->stats.failures += r < 0;
-    if (r == 0)
+    if (r == 0) {
         h->stats.newest_ns = m->end_ns;
+        h->stats.names_left_out += minute.names_left_out;
+    }
     store_leave(s);
     minute_deinit(&minute);
     pthread_mutex_lock(&h->told.lock);
     h->told.stats.minutes = h->stats.minutes;
     h->told.stats.failures = h->stats.failures;
+    h->told.stats.names_left_out = h->stats.names_left_out;
     h->told.stats.newest_ns = h->stats.newest_ns;
     pthread_mutex_unlock(&h->told.lock);
     return r;

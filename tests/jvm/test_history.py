@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The history: minutes of the recorder outlive a restart of flamed, and a service its restarts."""
+import contextlib
+import datetime
 import os
+import sqlite3
 import struct
 import subprocess
 import tempfile
@@ -13,6 +16,10 @@ from harness.profile import Profile
 
 
 ATTRIBUTES = "service.namespace=retail,service.instance.id=a-1"
+
+
+def services(daemon: Daemon) -> dict:
+    return {s["name"]: s for s in daemon.get("/api/v1/services").json()["services"]}
 
 
 class History(unittest.TestCase):
@@ -95,6 +102,27 @@ class History(unittest.TestCase):
             self.assertEqual(list(theirs), [name])
             self.assertLessEqual(before[name], theirs[name]) # a minute may be written meanwhile
             self.assertLessEqual(theirs[name], after[name])
+
+    def test_how_jvms_end(self):
+        """A JVM that lived for seconds has the second of its end. One that runs has not ended, whatever its service was called before."""
+        paths.need_root()
+        self.spin = jvm.make_spin()
+        folder = tempfile.TemporaryDirectory(prefix="flamed-test.")
+        self.addCleanup(folder.cleanup)
+        with Daemon("--recorder-hz=99", store=folder.name) as daemon:
+            runs = self.start(daemon, "1.0")
+            brief = self.start(daemon, "1.1")
+            brief.stop()
+            ended = time.time()
+        with contextlib.closing(sqlite3.connect(folder.name + "/flamed-history.db")) as file, file:
+            file.execute("UPDATE images SET service = 'before' WHERE pid = ?", (runs.pid,))
+        with Daemon("--recorder-hz=99", store=folder.name) as daemon:
+            proc.wait_until(lambda: runs.pid in [j["pid"] for s in services(daemon).values() for j in s["jvms"]], 30, "it is listed")
+            found = services(daemon)
+            self.assertNotIn("before", found)
+            self.assertEqual([j["pid"] for j in found["shop"]["ended"]], [brief.pid])
+            seen = datetime.datetime.fromisoformat(found["shop"]["ended"][0]["last_seen"].replace("Z", "+00:00")).timestamp()
+            self.assertAlmostEqual(seen, ended, delta=1.5)
 
     def test_seconds_of_a_minute_that_is_written(self):
         """What the recorder still has is answered by its samples, not by the minute of the history around them."""

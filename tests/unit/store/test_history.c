@@ -307,6 +307,46 @@ START_TEST(test_another_release_is_a_mark)
 }
 END_TEST
 
+static void keep_image(void *cookie, const struct history_image *image)
+{
+    *(struct history_image *)cookie = *image;
+}
+
+/* The end of a JVM is its own, not its minute's: known in the next minute, of a JVM that no other
+ * minute has, and after samples that came late. */
+START_TEST(test_an_end_is_exact)
+{
+    static const uint64_t ENDED = T0 + 20 * NSEC_PER_SEC;
+    struct history *h = open_history(1 << 30, 86400);
+    const struct history_query q = { .to_ns = UINT64_MAX };
+    struct history_image image = { .host_pid = 7,
+                                   .start_ticks = 9,
+                                   .name = "Main",
+                                   .container = "",
+                                   .pod = "",
+                                   .pod_namespace = "",
+                                   .service = "shop",
+                                   .version = "1",
+                                   .environment = "",
+                                   .java = "17" },
+                         kept = { 0 };
+    struct history_minute m = { .images = &image, .image_count = 1 };
+
+    for (uint64_t i = _i ? 0 : 1; i < 3; i++) { /* in the first, it runs */
+        m.start_ns = T0 + i * HISTORY_MINUTE_NS;
+        m.end_ns = m.start_ns + HISTORY_MINUTE_NS;
+        image.ended_ns = i == 1 ? ENDED : 0;
+        ck_assert_int_eq(history_put(h, &m, NULL), 0);
+        if (i > 0) {
+            ck_assert_int_eq(history_images(h, &q, keep_image, &kept, NULL), 0);
+            ck_assert_uint_eq(kept.last_ns, ENDED);
+            ck_assert_uint_eq(kept.first_ns, T0);
+        }
+    }
+    history_close(h);
+}
+END_TEST
+
 START_TEST(test_a_clock_that_is_set_is_a_mark)
 {
     struct history *h = open_history(1 << 30, 86400);
@@ -398,6 +438,7 @@ int main(void)
     tcase_add_test(tc, test_only_what_is_wanted_is_read);
     tcase_add_test(tc, test_others_stay_apart_by_owner);
     tcase_add_test(tc, test_another_release_is_a_mark);
+    tcase_add_loop_test(tc, test_an_end_is_exact, 0, 2);
     tcase_add_test(tc, test_a_clock_that_is_set_is_a_mark);
     tcase_add_test(tc, test_a_full_disk_loses_minutes_until_there_is_room);
     tcase_add_loop_test(tc, test_pool_names, 0, ARRAY_SIZE(POOLS));
