@@ -43,6 +43,27 @@ bool past_wants_of(void *cookie, const struct history_image *image)
     return past_wants_image(cookie, image);
 }
 
+static bool wants_image(void *cookie, const struct history_image *image)
+{
+    const struct kept_past *k = cookie;
+
+    return past_wants_image(k->filter, image);
+}
+
+/* Whether an event that is asked for is made of @name. */
+static bool wants_event(void *cookie, const char *name)
+{
+    const struct kept_past *k = cookie;
+
+    for (size_t i = 0; i < ARRAY_SIZE(KEPT); i++) {
+        for (size_t of = 0; of < ARRAY_SIZE(KEPT[i].of) && KEPT[i].of[of]; of++) {
+            if (strcmp(KEPT[i].of[of], name) == 0 && is_asked(k->events, KEPT[i].name))
+                return true;
+        }
+    }
+    return false;
+}
+
 bool past_wants_image(const struct past_filter *f, const struct history_image *image)
 {
     const struct target_selector *t = f->t;
@@ -291,8 +312,8 @@ int past_history(struct api *api, struct past_filter *f, const char *events, uin
 {
     struct history_query q = { .from_ns = from_ns,
                                .to_ns = to_ns,
-                               .wants = past_wants_of,
-                               .cookie = f,
+                               .wants = wants_image,
+                               .wants_event = wants_event,
                                .coarsest_ns = f->coarsest_ns };
     struct kept_past *k;
     int r;
@@ -303,6 +324,7 @@ int past_history(struct api *api, struct past_filter *f, const char *events, uin
     k = calloc(1, sizeof(*k));
     if (!k)
         return -ENOMEM;
+    q.cookie = k;
     k->filter = f;
     k->events = events;
     r = pin_last(api, f, &q, err);

@@ -5,82 +5,118 @@
  */
 #include "profile/record_impl.h"
 
+#include "base/array.h"
 #include "unwind/unwind.h"
 
+/* What of the table is in the profile: ids of the profile + 1, by id of the table; 0: not there
+ * yet. Entries of the table differ, so no entry is looked up twice, and none is hashed. */
 struct finisher {
     const struct frame_table *table;
+    struct frame_table_counts counts; /* of it; ids from there on are unknown, and count as 0 */
     struct profile *p;
-    struct id_table modules, functions, frames; /* of the new profile */
-    uint32_t *frame_ids;                        /* old id -> new id + 1 */
-    size_t frame_id_count;
+    uint32_t *strings, *modules, *functions, *frames;
+    size_t module_cap, function_cap, frame_cap;
 };
+
+static int finisher_init(struct finisher *f, const struct frame_table *table, struct profile *p)
+{
+    *f = (struct finisher){ .table = table, .p = p };
+    frame_table_counts(table, &f->counts);
+    f->strings = calloc(f->counts.strings, sizeof(uint32_t));
+    f->modules = calloc(f->counts.modules, sizeof(uint32_t));
+    f->functions = calloc(f->counts.functions, sizeof(uint32_t));
+    f->frames = calloc(f->counts.frames, sizeof(uint32_t));
+    return f->strings && f->modules && f->functions && f->frames ? 0 : -ENOMEM;
+}
+
+static void finisher_deinit(struct finisher *f)
+{
+    free(f->strings);
+    free(f->modules);
+    free(f->functions);
+    free(f->frames);
+}
 
 static int finish_string(struct finisher *f, uint32_t old, uint32_t *ret)
 {
-    return intern_add(f->p->strings, frame_table_get_string(f->table, old), ret);
+    int r = 0;
+
+    old = old < f->counts.strings ? old : 0;
+    if (f->strings[old])
+        *ret = f->strings[old] - 1;
+    else
+        r = intern_add(f->p->strings, frame_table_get_string(f->table, old), ret);
+    if (r == 0)
+        f->strings[old] = *ret + 1;
+    return r;
 }
 
 static int finish_module(struct finisher *f, uint32_t old, uint32_t *ret)
 {
     const struct module *m = frame_table_get_module(f->table, old);
     struct module copy = { 0 };
-    int r;
+    int r = 0;
 
-    r = finish_string(f, m->path, &copy.path);
-    if (r == 0)
-        r = finish_string(f, m->build_id, &copy.build_id);
-    if (r == 0)
-        r = MIN(id_table_add(&f->modules, &copy, ret), 0);
-    return r;
+    old = old < f->counts.modules ? old : 0;
+    if (!f->modules[old]) {
+        r = finish_string(f, m->path, &copy.path);
+        if (r == 0)
+            r = finish_string(f, m->build_id, &copy.build_id);
+        if (r == 0 && !array_grow(&f->p->modules, &f->module_cap, f->p->module_count + 1, 16))
+            r = -ENOMEM;
+        if (r < 0)
+            return r;
+        f->p->modules[f->p->module_count++] = copy;
+        f->modules[old] = (uint32_t)f->p->module_count;
+    }
+    *ret = f->modules[old] - 1;
+    return 0;
 }
 
 static int finish_function(struct finisher *f, uint32_t old, uint32_t *ret)
 {
     const struct function *fn = frame_table_get_function(f->table, old);
     struct function copy = { 0 };
-    int r;
+    int r = 0;
 
-    r = finish_string(f, fn->class_name, &copy.class_name);
-    if (r == 0)
-        r = finish_string(f, fn->name, &copy.name);
-    if (r == 0)
-        r = finish_string(f, fn->signature, &copy.signature);
-    if (r == 0)
-        r = finish_string(f, fn->file, &copy.file);
-    if (r == 0)
-        r = finish_module(f, fn->module, &copy.module);
-    if (r == 0)
-        r = MIN(id_table_add(&f->functions, &copy, ret), 0);
-    return r;
+    old = old < f->counts.functions ? old : 0;
+    if (!f->functions[old]) {
+        r = finish_string(f, fn->class_name, &copy.class_name);
+        if (r == 0)
+            r = finish_string(f, fn->name, &copy.name);
+        if (r == 0)
+            r = finish_string(f, fn->signature, &copy.signature);
+        if (r == 0)
+            r = finish_string(f, fn->file, &copy.file);
+        if (r == 0)
+            r = finish_module(f, fn->module, &copy.module);
+        if (r == 0 && !array_grow(&f->p->functions, &f->function_cap, f->p->function_count + 1, 64))
+            r = -ENOMEM;
+        if (r < 0)
+            return r;
+        f->p->functions[f->p->function_count++] = copy;
+        f->functions[old] = (uint32_t)f->p->function_count;
+    }
+    *ret = f->functions[old] - 1;
+    return 0;
 }
 
 static int finish_frame(struct finisher *f, uint32_t old, uint32_t *ret)
 {
-    const struct frame *frame = frame_table_get(f->table, old);
-    struct frame copy = *frame;
-    int r;
+    struct frame copy = *frame_table_get(f->table, old);
+    int r = 0;
 
-    if (old < f->frame_id_count && f->frame_ids[old]) {
-        *ret = f->frame_ids[old] - 1;
-        return 0;
+    old = old < f->counts.frames ? old : 0;
+    if (!f->frames[old]) {
+        r = finish_function(f, copy.function, &copy.function);
+        if (r == 0 && !array_grow(&f->p->frames, &f->frame_cap, f->p->frame_count + 1, 64))
+            r = -ENOMEM;
+        if (r < 0)
+            return r;
+        f->p->frames[f->p->frame_count++] = copy;
+        f->frames[old] = (uint32_t)f->p->frame_count;
     }
-    r = finish_function(f, frame->function, &copy.function);
-    if (r == 0)
-        r = MIN(id_table_add(&f->frames, &copy, ret), 0);
-    if (r < 0)
-        return r;
-    if (old >= f->frame_id_count) {
-        size_t count = MAX((size_t)old + 1, f->frame_id_count * 2);
-        uint32_t *ids = reallocarray(f->frame_ids, count, sizeof(*ids));
-
-        if (!ids)
-            return -ENOMEM;
-        memset(ids + f->frame_id_count, 0, (count - f->frame_id_count) * sizeof(*ids));
-        f->frame_ids = ids;
-        f->frame_id_count = count;
-    }
-    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): id_table_add() wrote it */
-    f->frame_ids[old] = *ret + 1;
+    *ret = f->frames[old] - 1;
     return 0;
 }
 
@@ -310,7 +346,7 @@ static int finish_warnings(struct profile *p, struct record *r)
     return k;
 }
 
-static int finisher_run(struct finisher *f, const struct record *r)
+static int finish_all(struct finisher *f, const struct record *r)
 {
     struct profile *p = f->p;
     uint32_t unknown;
@@ -327,31 +363,33 @@ static int finisher_run(struct finisher *f, const struct record *r)
         k = contexts_finish(r->contexts, p);
     if (k == 0)
         k = finish_samples(p, r);
+    return k == 0 ? record_finish_moments(r, p) : k;
+}
+
+/* All frames of @r are known. */
+static int finish_known(struct profile *p, const struct record *r)
+{
+    struct finisher f;
+    int k = finisher_init(&f, r->table, p);
+
     if (k == 0)
-        k = record_finish_moments(r, p);
-    if (k < 0)
-        return k;
-    p->module_count = f->modules.count;
-    p->function_count = f->functions.count;
-    p->frame_count = f->frames.count;
-    p->modules = id_table_take(&f->modules);
-    p->functions = id_table_take(&f->functions);
-    p->frames = id_table_take(&f->frames);
-    return 0;
+        k = finish_all(&f, r);
+    finisher_deinit(&f);
+    return k;
 }
 
 /* The same, where some frames are known only now. */
-static int finisher_run_later(struct finisher *f, struct record *r)
+static int finish_later(struct profile *p, struct record *r)
 {
     struct record resolved;
     int k;
 
     if (!r->later)
-        return finisher_run(f, r);
+        return finish_known(p, r);
     k = record_resolve(r, &resolved);
     if (k < 0)
         return k;
-    k = finisher_run(f, &resolved);
+    k = finish_known(p, &resolved);
     record_resolved_deinit(&resolved);
     return k;
 }
@@ -359,24 +397,16 @@ static int finisher_run_later(struct finisher *f, struct record *r)
 int record_finish(struct record *r, const struct profile *meta, struct profile **ret)
 {
     struct profile *p = calloc(1, sizeof(*p));
-    struct finisher f = { .table = r->table, .p = p };
     int k;
 
     if (!p)
         return -ENOMEM;
     p->refs = 1;
-    id_table_init(&f.modules, sizeof(struct module), UINT32_MAX / 2);
-    id_table_init(&f.functions, sizeof(struct function), UINT32_MAX / 2);
-    id_table_init(&f.frames, sizeof(struct frame), UINT32_MAX / 2);
     finish_meta(p, meta);
     p->lost += r->dropped;
-    k = finisher_run_later(&f, r);
+    k = finish_later(p, r);
     if (k == 0)
         k = finish_warnings(p, r);
-    id_table_deinit(&f.modules);
-    id_table_deinit(&f.functions);
-    id_table_deinit(&f.frames);
-    free(f.frame_ids);
     if (k < 0) {
         profile_unref(p);
         return k == -ENOSPC ? -ENOMEM : k;

@@ -1,55 +1,87 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The frames of a profile, found or added in a frame table. */
-#include "profile/profile.h"
+#include "profile/import_frames.h"
 
-struct translator {
-    const struct profile *p;
-    struct frame_table *table;
-};
-
-static int translate_string(struct translator *t, uint32_t id, uint32_t *ret)
+int frame_importer_init(struct frame_importer *f, const struct profile *p,
+                        struct frame_table *table)
 {
-    return frame_table_string(t->table, intern_get(t->p->strings, id), ret);
+    *f = (struct frame_importer){
+        .p = p,
+        .table = table,
+        .strings = calloc((size_t)intern_count(p->strings) + 1, sizeof(uint32_t)),
+        .functions = calloc(p->function_count + 1, sizeof(uint32_t)),
+        .frames = calloc(p->frame_count + 1, sizeof(uint32_t)),
+    };
+    return f->strings && f->functions && f->frames ? 0 : -ENOMEM;
 }
 
-static int translate_function(struct translator *t, const struct function *from, uint32_t *ret)
+void frame_importer_deinit(struct frame_importer *f)
 {
-    const struct module *module = &t->p->modules[from->module];
-    struct module module_copy = { 0 };
-    struct function f = { 0 };
-    int r;
-
-    r = translate_string(t, module->path, &module_copy.path);
-    if (r == 0)
-        r = translate_string(t, module->build_id, &module_copy.build_id);
-    if (r == 0)
-        r = frame_table_module(t->table, &module_copy, &f.module);
-    if (r == 0)
-        r = translate_string(t, from->class_name, &f.class_name);
-    if (r == 0)
-        r = translate_string(t, from->name, &f.name);
-    if (r == 0)
-        r = translate_string(t, from->signature, &f.signature);
-    if (r == 0)
-        r = translate_string(t, from->file, &f.file);
-    return r < 0 ? r : frame_table_function(t->table, &f, ret);
+    free(f->strings);
+    free(f->functions);
+    free(f->frames);
 }
 
-int profile_frame_into(const struct profile *p, struct frame_table *table, uint32_t frame,
-                       uint32_t *ret)
-{
-    struct translator t = { p, table };
-    struct frame f = p->frames[frame];
-    int r = translate_function(&t, &p->functions[f.function], &f.function);
-
-    return r < 0 ? r : frame_table_frame(table, &f, ret);
-}
-
-int profile_frames_into(const struct profile *p, struct frame_table *table, uint32_t *ret_ids)
+int frame_import_string(struct frame_importer *f, uint32_t string, uint32_t *ret)
 {
     int r = 0;
 
-    for (uint32_t i = 0; i < p->frame_count && r == 0; i++)
-        r = profile_frame_into(p, table, i, &ret_ids[i]);
+    if (!f->strings[string]) {
+        r = frame_table_string(f->table, intern_get(f->p->strings, string), ret);
+        if (r == 0)
+            f->strings[string] = *ret + 1;
+    } else
+        *ret = f->strings[string] - 1;
+    return r;
+}
+
+static int import_module(struct frame_importer *f, const struct module *from, uint32_t *ret)
+{
+    struct module to = { 0 };
+    int r = frame_import_string(f, from->path, &to.path);
+
+    if (r == 0)
+        r = frame_import_string(f, from->build_id, &to.build_id);
+    return r == 0 ? frame_table_module(f->table, &to, ret) : r;
+}
+
+static int import_function(struct frame_importer *f, uint32_t function, uint32_t *ret)
+{
+    const struct function *from = &f->p->functions[function];
+    struct function to = { 0 };
+    int r = 0;
+
+    if (!f->functions[function]) {
+        r = import_module(f, &f->p->modules[from->module], &to.module);
+        if (r == 0)
+            r = frame_import_string(f, from->class_name, &to.class_name);
+        if (r == 0)
+            r = frame_import_string(f, from->name, &to.name);
+        if (r == 0)
+            r = frame_import_string(f, from->signature, &to.signature);
+        if (r == 0)
+            r = frame_import_string(f, from->file, &to.file);
+        if (r == 0)
+            r = frame_table_function(f->table, &to, ret);
+        if (r == 0)
+            f->functions[function] = *ret + 1;
+    } else
+        *ret = f->functions[function] - 1;
+    return r;
+}
+
+int frame_import(struct frame_importer *f, uint32_t frame, uint32_t *ret)
+{
+    struct frame to = f->p->frames[frame];
+    int r = 0;
+
+    if (!f->frames[frame]) {
+        r = import_function(f, to.function, &to.function);
+        if (r == 0)
+            r = frame_table_frame(f->table, &to, ret);
+        if (r == 0)
+            f->frames[frame] = *ret + 1;
+    } else
+        *ret = f->frames[frame] - 1;
     return r;
 }

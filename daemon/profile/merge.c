@@ -4,6 +4,7 @@
 #include "profile/record_impl.h"
 
 #include "base/cleanup.h"
+#include "profile/import_frames.h"
 
 #define MERGE_ENTRIES_MAX ((size_t)8 << 20)
 #define MERGE_STRING_BYTES_MAX ((size_t)512 << 20)
@@ -18,10 +19,11 @@ struct merger {
     struct frame_table *table;
     struct record *record;
     const struct profile *p; /* the one being added */
-    uint32_t *frames;        /* [p->frame_count]: id in table, MERGE_NONE: not asked for yet */
-    uint32_t *threads;       /* [p->thread_count]: id in record, MERGE_NONE: not wanted */
-    uint32_t *contexts;      /* [p->context_count]: id in record, MERGE_NONE: not asked for yet */
-    uint32_t stack[MERGE_DEPTH_MAX];
+    struct frame_importer names;
+    uint32_t *places;   /* [p->stack_count]: in record, MERGE_NONE: not asked for yet */
+    uint32_t *threads;  /* [p->thread_count]: id in record, MERGE_NONE: not wanted */
+    uint32_t *contexts; /* [p->context_count]: id in record, MERGE_NONE: not asked for yet */
+    uint32_t path[MERGE_DEPTH_MAX];
     /* By event of the one being added: its number in the merged one, PROFILE_EVENTS_MAX where there
      * is no room for it; what rounding left over so far. */
     uint8_t events[PROFILE_EVENTS_MAX];
@@ -31,7 +33,7 @@ struct merger {
 
 static int merge_string(struct merger *m, uint32_t id, uint32_t *ret)
 {
-    return frame_table_string(m->table, intern_get(m->p->strings, id), ret);
+    return frame_import_string(&m->names, id, ret);
 }
 
 static int merge_process(struct merger *m, uint32_t index, uint32_t *ret)
@@ -124,14 +126,26 @@ static uint32_t merge_count(struct merger *m, const struct profile_sample *s)
     return (uint32_t)MIN(scaled / to->period, (uint64_t)UINT32_MAX);
 }
 
-/* Only the frames of what is wanted get into the table. */
-static int merge_frame(struct merger *m, uint32_t frame, uint32_t *ret)
+/* Gets the place of stack @stack of m->p. Only frames of what is wanted get into the table. 0 or
+ * -errno. */
+static int merge_place(struct merger *m, uint32_t stack, uint32_t *ret)
 {
+    uint32_t at = stack, place = 0, frame;
+    size_t n = 0;
     int r = 0;
 
-    if (m->frames[frame] == MERGE_NONE)
-        r = profile_frame_into(m->p, m->table, frame, &m->frames[frame]);
-    *ret = m->frames[frame];
+    for (; m->places[at] == MERGE_NONE && n < MERGE_DEPTH_MAX; at = m->p->stacks[at].parent)
+        m->path[n++] = at;
+    if (m->places[at] != MERGE_NONE)
+        place = m->places[at];
+    while (n > 0 && r == 0) {
+        r = frame_import(&m->names, m->p->stacks[m->path[--n]].frame, &frame);
+        if (r == 0)
+            r = record_place(m->record, place, frame, &place);
+        if (r == 0)
+            m->places[m->path[n]] = place;
+    }
+    *ret = place;
     return r;
 }
 
@@ -173,19 +187,26 @@ static uint32_t merge_context(struct merger *m, uint32_t context, uint32_t threa
     return m->contexts[context];
 }
 
-/* Adds @s with the @n frames of m->stack. */
-static void merge_sample(struct merger *m, const struct profile_sample *s, uint32_t thread,
-                         size_t n)
+static int merge_sample(struct merger *m, const struct profile_sample *s, uint32_t thread)
 {
     struct profile_sample merged = *s;
+    uint32_t place = 0;
+    int r = merge_place(m, s->stack, &place);
 
+    if (r == -ENOMEM)
+        return r;
+    merged.stack = place;
     merged.thread = thread;
     merged.context = merge_context(m, s->context, thread);
     merged.event = m->events[s->event];
     merged.count = merge_count(m, s);
     if (!m->meta.events[merged.event].valued)
         merged.value = 0;
-    record_sample(m->record, &merged, m->stack, n);
+    if (r == 0)
+        record_sample_at(m->record, &merged);
+    else
+        record_drop(m->record, merged.count);
+    return 0;
 }
 
 static int merge_samples(struct merger *m)
@@ -196,15 +217,11 @@ static int merge_samples(struct merger *m)
     for (size_t i = 0; i < p->sample_count && r == 0; i++) {
         struct profile_sample s = p->samples[i];
         uint32_t thread = s.thread < p->thread_count ? m->threads[s.thread] : MERGE_NONE;
-        size_t n = 0;
 
         s.time_ns += p->start_realtime_ns - p->start_ns;
         if (thread == MERGE_NONE || m->events[s.event] == PROFILE_EVENTS_MAX || !merge_part(m, &s))
             continue;
-        for (uint32_t at = s.stack; at && n < MERGE_DEPTH_MAX && r == 0; at = p->stacks[at].parent)
-            r = merge_frame(m, p->stacks[at].frame, &m->stack[n++]);
-        if (r == 0)
-            merge_sample(m, &s, thread, n);
+        r = merge_sample(m, &s, thread);
     }
     return r;
 }
@@ -284,17 +301,20 @@ static void merge_events(struct merger *m)
 
 int merger_add(struct merger *m, const struct profile *p)
 {
-    _cleanup_free_ uint32_t *frames = malloc((p->frame_count + 1) * sizeof(*frames));
+    _cleanup_free_ uint32_t *places = malloc((p->stack_count + 1) * sizeof(*places));
     _cleanup_free_ uint32_t *threads = calloc(p->thread_count + 1, sizeof(*threads));
     _cleanup_free_ uint32_t *contexts = malloc((p->context_count + 1) * sizeof(*contexts));
-    int wanted, r = 0;
+    int wanted, r = frame_importer_init(&m->names, p, m->table);
 
-    if (!frames || !threads || !contexts)
+    if (r < 0 || !places || !threads || !contexts) {
+        frame_importer_deinit(&m->names);
         return -ENOMEM;
-    memset(frames, 0xff, (p->frame_count + 1) * sizeof(*frames)); /* MERGE_NONE */
+    }
+    memset(places, 0xff, (p->stack_count + 1) * sizeof(*places)); /* MERGE_NONE */
+    places[0] = 0;
     m->p = p;
     merge_events(m);
-    m->frames = frames;
+    m->places = places;
     m->threads = threads;
     memset(contexts, 0xff, (p->context_count + 1) * sizeof(*contexts));
     m->contexts = contexts;
@@ -311,7 +331,8 @@ int merger_add(struct merger *m, const struct profile *p)
         if (!strstr(p->warnings[i], RECORD_COUNTED_TEXT)) /* of samples that are not wanted, too */
             record_warn(m->record, "%s", p->warnings[i]);
     }
-    m->frames = m->threads = m->contexts = NULL;
+    frame_importer_deinit(&m->names);
+    m->places = m->threads = m->contexts = NULL;
     m->p = NULL;
     return r == -ENOSPC ? -ENOMEM : r;
 }

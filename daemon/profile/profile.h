@@ -272,6 +272,12 @@ void record_rename_thread(struct record *r, uint32_t thread, uint32_t name);
 int record_sample(struct record *r, const struct profile_sample *s, const uint32_t *stack,
                   size_t n);
 
+/* Adds @frame, called by what @caller stands for (0: by nothing): *ret stands for the stack that
+ * ends with it. 0, -ENOSPC or -ENOMEM. */
+int record_place(struct record *r, uint32_t caller, uint32_t frame, uint32_t *ret);
+/* As record_sample(), of the stack that s->stack stands for. */
+int record_sample_at(struct record *r, const struct profile_sample *s);
+
 /* Gets the id of a request for profile_sample.context. @thread: of record_thread(); @name: of its
  * operation, clean, "": not known; c->operation is not looked at. The name that a request had last
  * is that of all its samples. *ret 0: there is no room (counted). 0 or -ENOMEM. */
@@ -339,12 +345,6 @@ static inline bool profile_moment_is_somebodys(uint32_t kind)
 /* Moves all times of a profile that nobody else holds yet, so that it starts at @start_ns of
  * CLOCK_REALTIME. */
 void profile_shift(struct profile *p, uint64_t start_ns);
-
-/* Finds or adds every frame of @p in @table: ret_ids[p->frame_count] are its ids there. 0, -ENOSPC,
- * -ENOMEM. */
-int profile_frames_into(const struct profile *p, struct frame_table *table, uint32_t *ret_ids);
-int profile_frame_into(const struct profile *p, struct frame_table *table, uint32_t frame,
-                       uint32_t *ret);
 
 /* Which samples of a profile are meant; of profile_merge() the times are CLOCK_REALTIME. */
 struct profile_slice {

@@ -261,9 +261,11 @@ static int record_reserve(struct record *r)
     return 0;
 }
 
-static int record_stack(struct record *r, const uint32_t *stack, size_t n, uint32_t *ret)
+/* Adds the @n frames of @stack below @node. */
+static int record_stack_below(struct record *r, uint32_t node, const uint32_t *stack, size_t n,
+                              uint32_t *ret)
 {
-    uint32_t node = 0, before = r->nodes.cap;
+    uint32_t before = r->nodes.cap;
     int k = 0;
 
     if (!record_affords_nodes(r, n))
@@ -281,13 +283,24 @@ static int record_stack(struct record *r, const uint32_t *stack, size_t n, uint3
     return 0;
 }
 
-/* Adds @s to what the last sample of its event stands for, in whose turn it falls. */
+static int record_stack(struct record *r, const uint32_t *stack, size_t n, uint32_t *ret)
+{
+    return record_stack_below(r, /* node= */ 0, stack, n, ret);
+}
+
+int record_place(struct record *r, uint32_t caller, uint32_t frame, uint32_t *ret)
+{
+    return record_stack_below(r, caller, &frame, 1, ret);
+}
+
+/* Adds @s to what the last sample of its event stands for, in whose turn it falls. @stack NULL:
+ * s->stack is its place. */
 static void record_skip(struct record *r, struct profile_sample *s, const uint32_t *stack, size_t n)
 {
     struct record_last *last = &r->last[s->event];
-    uint32_t node;
+    uint32_t node = s->stack;
     bool takes_over = record_keeps_second(r, &r->samples[last->at - 1], s) &&
-                      record_stack(r, stack, n, &node) == 0;
+                      (!stack || record_stack(r, stack, n, &node) == 0);
     struct profile_sample *kept = &r->samples[last->at - 1]; /* where it is now */
 
     last->skip--;
@@ -300,12 +313,13 @@ static void record_skip(struct record *r, struct profile_sample *s, const uint32
         record_stand_for(kept, s);
 }
 
-int record_sample(struct record *r, const struct profile_sample *sample, const uint32_t *stack,
-                  size_t n)
+/* @stack NULL: sample->stack is its place. */
+static int record_add(struct record *r, const struct profile_sample *sample, const uint32_t *stack,
+                      size_t n)
 {
     struct profile_sample s = *sample;
-    uint32_t node;
-    int k;
+    uint32_t node = s.stack;
+    int k = 0;
 
     if (s.event >= PROFILE_EVENTS_MAX)
         return -EINVAL;
@@ -314,7 +328,8 @@ int record_sample(struct record *r, const struct profile_sample *sample, const u
         record_skip(r, &s, stack, n);
         return 0;
     }
-    k = record_stack(r, stack, n, &node);
+    if (stack)
+        k = record_stack(r, stack, n, &node);
     if (k == 0)
         k = record_reserve(r);
     if (k < 0) {
@@ -327,6 +342,16 @@ int record_sample(struct record *r, const struct profile_sample *sample, const u
     r->samples[r->sample_count++] = s;
     r->last[s.event] = (struct record_last){ r->sample_count, r->keep_every - 1 };
     return 0;
+}
+
+int record_sample(struct record *r, const struct profile_sample *s, const uint32_t *stack, size_t n)
+{
+    return record_add(r, s, n ? stack : &(uint32_t){ 0 }, n);
+}
+
+int record_sample_at(struct record *r, const struct profile_sample *s)
+{
+    return record_add(r, s, NULL, 0);
 }
 
 int record_hold(struct record *r, const uint32_t *stack, size_t n, uint32_t *ret)

@@ -5,13 +5,13 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/id_table.h"
+#include "profile/import_frames.h"
 
 #define FOLD_ROWS_MAX 4000000u
 #define FOLD_STRING_BYTES_MAX ((size_t)64 << 20)
 #define FOLD_GROUP_BYTES ((size_t)8192)
 #define FOLD_FLAGS (PROFILE_SAMPLE_UNKNOWN | PROFILE_SAMPLE_TRUNCATED)
 #define NO_GROUP UINT32_MAX
-#define NO_FRAME UINT32_MAX
 
 struct fold_key { /* no padding: it is a key */
     uint32_t group, event, stack, flags;
@@ -258,7 +258,7 @@ struct unfolder {
     const struct fold *f;
     struct frame_table *table;
     struct record *record;
-    uint32_t *frames;  /* of the table, by frame of the profile; NO_FRAME: not copied yet */
+    struct frame_importer names;
     uint32_t *threads; /* of the record, by group; NO_GROUP: none yet */
     uint32_t *stack;   /* [deepest + 1] */
     uint32_t other;    /* frame of the table */
@@ -268,14 +268,14 @@ static void unfolder_deinit(struct unfolder *u)
 {
     record_free(u->record);
     frame_table_free(u->table);
-    free(u->frames);
+    frame_importer_deinit(&u->names);
     free(u->threads);
     free(u->stack);
 }
 
 static int string_in(struct unfolder *u, uint32_t id, uint32_t *ret)
 {
-    return frame_table_string(u->table, intern_get(u->f->p->strings, id), ret);
+    return frame_import_string(&u->names, id, ret);
 }
 
 static int thread_of(struct unfolder *u, uint32_t group)
@@ -319,14 +319,14 @@ static int begin(struct unfolder *u, size_t rows)
 
     for (size_t i = 0; i < p->stack_count; i++)
         deepest = MAX(deepest, p->stacks[i].depth);
-    u->frames = malloc((p->frame_count + 1) * sizeof(*u->frames));
     u->threads = malloc((u->f->group_count + 1) * sizeof(*u->threads));
     u->stack = calloc((size_t)deepest + 1, sizeof(*u->stack));
-    if (!u->frames || !u->threads || !u->stack)
+    if (!u->threads || !u->stack)
         return -ENOMEM;
-    memset(u->frames, 0xff, (p->frame_count + 1) * sizeof(*u->frames));
     memset(u->threads, 0xff, (u->f->group_count + 1) * sizeof(*u->threads));
     r = frame_table_new(FOLD_ROWS_MAX, FOLD_STRING_BYTES_MAX, &u->table);
+    if (r == 0)
+        r = frame_importer_init(&u->names, p, u->table);
     if (r == 0)
         r = other_frame(u);
     return r == 0 ? record_new(u->table, rows + 1, &u->record) : r;
@@ -345,11 +345,8 @@ static int frames_of(struct unfolder *u, const struct fold_row *row, size_t *ret
         return 0;
     }
     for (uint32_t at = row->stack; r == 0 && at; at = p->stacks[at].parent) {
-        uint32_t frame = p->stacks[at].frame;
-
-        if (u->frames[frame] == NO_FRAME)
-            r = profile_frame_into(p, u->table, frame, &u->frames[frame]);
-        u->stack[(*ret)++] = u->frames[frame];
+        r = frame_import(&u->names, p->stacks[at].frame, &u->stack[*ret]);
+        *ret += r == 0;
     }
     return r;
 }

@@ -2,6 +2,7 @@
 #include "store/dictionary.h"
 
 #include "base/cleanup.h"
+#include "profile/import_frames.h"
 #include "store/blob.h"
 
 #define FRAME_LEAF_SHIFT 8 /* of a frame's kind, as it is stored; below are kind and unknown */
@@ -47,14 +48,16 @@ size_t dictionary_bytes(const struct dictionary *e)
 
 int dictionary_add_stacks(struct dictionary *e, const struct profile *p, uint32_t *ret_nodes)
 {
-    _cleanup_free_ uint32_t *frames = calloc(p->frame_count + 1, sizeof(*frames));
-    int r = frames ? profile_frames_into(p, e->table, frames) : -ENOMEM;
+    _cleanup_(frame_importer_deinit) struct frame_importer frames;
+    int r = frame_importer_init(&frames, p, e->table);
 
     ret_nodes[0] = 0;
     for (size_t i = 1; i < p->stack_count && r == 0; i++) { /* callers come before callees */
-        struct dictionary_node n = { ret_nodes[p->stacks[i].parent], frames[p->stacks[i].frame] };
+        struct dictionary_node n = { .parent = ret_nodes[p->stacks[i].parent] };
 
-        r = MIN(id_table_add(&e->nodes, &n, &ret_nodes[i]), 0);
+        r = frame_import(&frames, p->stacks[i].frame, &n.frame);
+        if (r == 0)
+            r = MIN(id_table_add(&e->nodes, &n, &ret_nodes[i]), 0);
     }
     return r;
 }
@@ -65,6 +68,58 @@ int dictionary_add_string(struct dictionary *e, struct span s, uint32_t *ret)
 
     e->left_out += r < 0;
     return r;
+}
+
+int dictionary_places_init(struct dictionary_places *d, const struct dictionary *e,
+                           struct record *record)
+{
+    *d = (struct dictionary_places){ .e = e,
+                                     .record = record,
+                                     .of = calloc(e->nodes.count, sizeof(*d->of)),
+                                     .path = calloc(DICTIONARY_DEPTH_MAX, sizeof(*d->path)) };
+    return d->of && d->path ? 0 : -ENOMEM;
+}
+
+void dictionary_places_deinit(struct dictionary_places *d)
+{
+    free(d->of);
+    free(d->path);
+}
+
+/* A node's parent has a smaller id: this ends. */
+static int dictionary_place(struct dictionary_places *d, uint32_t node, uint32_t *ret)
+{
+    const struct dictionary_node *at;
+    uint32_t place = 0;
+    size_t n = 0;
+    int r = 0;
+
+    for (; node && !d->of[node] && n < DICTIONARY_DEPTH_MAX; node = at->parent) {
+        at = id_table_get(&d->e->nodes, node);
+        d->path[n++] = node;
+    }
+    if (node && d->of[node])
+        place = d->of[node] - 1;
+    while (n > 0 && r == 0) {
+        at = id_table_get(&d->e->nodes, d->path[--n]);
+        r = record_place(d->record, place, at->frame, &place);
+        if (r == 0)
+            d->of[d->path[n]] = place + 1;
+    }
+    *ret = place;
+    return r;
+}
+
+int dictionary_sample(struct dictionary_places *d, const struct profile_sample *s, uint32_t node)
+{
+    struct profile_sample at = *s;
+    uint32_t place = 0;
+    int r = node < d->e->nodes.count ? dictionary_place(d, node, &place) : -EBADMSG;
+
+    if (r == -ENOSPC)
+        record_drop(d->record, s->count);
+    at.stack = place;
+    return r == 0 ? record_sample_at(d->record, &at) : r;
 }
 
 void dictionary_mark_saved(struct dictionary *e)

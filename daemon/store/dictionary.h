@@ -40,6 +40,20 @@ size_t dictionary_bytes(const struct dictionary *e);
 int dictionary_add_stacks(struct dictionary *e, const struct profile *p, uint32_t *ret_nodes);
 int dictionary_add_string(struct dictionary *e, struct span s, uint32_t *ret);
 
+/* Where stacks of a dictionary are in a record that is made of its table. */
+struct dictionary_places {
+    const struct dictionary *e; /* borrowed */
+    struct record *record;      /* borrowed */
+    uint32_t *of;               /* [e->nodes.count]: place + 1; 0: not asked for yet */
+    uint32_t *path;             /* [DICTIONARY_DEPTH_MAX] */
+};
+int dictionary_places_init(struct dictionary_places *d, const struct dictionary *e,
+                           struct record *record);
+void dictionary_places_deinit(struct dictionary_places *d);
+/* Adds @s, whose stack is node @node of the dictionary; s->stack is not looked at. As
+ * record_sample(); -EBADMSG: there is no such node. */
+int dictionary_sample(struct dictionary_places *d, const struct profile_sample *s, uint32_t node);
+
 /* Appends what was added since the last dictionary_mark_saved() to @out (not compressed). */
 void dictionary_additions(const struct dictionary *e, struct buf *out);
 bool dictionary_has_additions(const struct dictionary *e);

@@ -87,6 +87,8 @@ struct history_query {
     uint64_t from_ns, to_ns;
     /* Which images are read; NULL: all. */
     bool (*wants)(void *cookie, const struct history_image *image);
+    /* Which events of samples are read; NULL: all. */
+    bool (*wants_event)(void *cookie, const char *name);
     void *cookie;
     uint64_t coarsest_ns; /* parts longer than this only where there are no others; 0: any */
 };

@@ -270,6 +270,13 @@ struct reader {
     void *cookie;
 };
 
+static void reader_begin(struct reader *rd)
+{
+    tally_init(&rd->tally);
+    rd->tally.wants_event = rd->plan->q->wants_event;
+    rd->tally.cookie = rd->plan->q->cookie;
+}
+
 /* Makes a profile of what was added up. *ret stays NULL where there is nothing. Under the lock. */
 static int reader_profile(struct reader *rd, struct profile **ret, struct error *err)
 {
@@ -288,7 +295,7 @@ static int reader_profile(struct reader *rd, struct profile **ret, struct error 
         rd->plan->reach->texts_left_out = rd->plan->images.texts_left_out;
     }
     tally_deinit(&rd->tally);
-    tally_init(&rd->tally);
+    reader_begin(rd);
     rd->slot_count = 0;
     if (r == -EBADMSG) { /* the names of this epoch, or parts of it */
         rd->plan->reach->damaged++;
@@ -389,7 +396,7 @@ int history_read(struct history *h, const struct history_query *q, history_profi
     if (r < 0 || !plan.count)
         return r;
     qsort(plan.rows, plan.count, sizeof(*plan.rows), by_epoch);
-    tally_init(&rd.tally);
+    reader_begin(&rd);
     rd.epoch = plan.rows[0].epoch;
     r = store_enter(h->store, STORE_WAIT_NS, err);
     if (r == 0) {

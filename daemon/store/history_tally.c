@@ -304,9 +304,12 @@ void tally_sums(const struct tally *t, struct buf *out)
 
 /* ---- and back ---- */
 
+#define EVENT_SKIPPED UINT32_MAX
+
 struct tally_decoder {
     struct tally *t;
-    uint32_t events[PROFILE_EVENTS_MAX]; /* of the blob: number in t */
+    uint32_t events[PROFILE_EVENTS_MAX]; /* of the blob: number in t; EVENT_SKIPPED: not wanted */
+    bool valued[PROFILE_EVENTS_MAX];
     uint32_t event_count, owner;
     uint32_t *processes, *threads; /* the same */
     uint32_t process_count, thread_count;
@@ -331,7 +334,10 @@ static int decode_events(struct tally_decoder *d, struct span *s)
             return -EBADMSG;
         span_copy(name, e.name, sizeof(e.name));
         span_copy(unit, e.unit, sizeof(e.unit));
-        e.valued = valued;
+        d->valued[i] = e.valued = valued;
+        d->events[i] = EVENT_SKIPPED;
+        if (d->t->wants_event && !d->t->wants_event(d->t->cookie, e.name))
+            continue;
         d->events[i] = tally_event(d->t, &e);
         if (d->events[i] == PROFILE_EVENTS_MAX)
             return -ENOSPC;
@@ -417,10 +423,12 @@ static int decode_row(struct tally_decoder *d, struct span columns[COLUMNS], str
         !blob_take_u32(&columns[COLUMN_FLAGS], &flags) || flags > 0x1ffff ||
         !blob_take_number(&columns[COLUMN_COUNT], &count) || !count)
         return -EBADMSG;
-    if (d->t->events[d->events[event]].valued && !blob_take_number(values, &value))
+    if (d->valued[event] && !blob_take_number(values, &value))
         return -EBADMSG;
     *node = event == *last_event ? *node + delta : delta;
     *last_event = event;
+    if (d->events[event] == EVENT_SKIPPED)
+        return 0;
     key.node = *node;
     key.thread = d->threads[thread];
     key.event = (uint8_t)d->events[event];

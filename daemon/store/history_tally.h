@@ -29,6 +29,8 @@ struct tally_value {
 };
 
 struct tally {
+    bool (*wants_event)(void *cookie, const char *name); /* of those decoded; NULL: all */
+    void *cookie;
     struct profile_event events[PROFILE_EVENTS_MAX];
     uint32_t event_count;
     struct id_table processes;  /* struct profile_process with strings of the dictionary */

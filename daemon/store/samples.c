@@ -153,7 +153,7 @@ struct decoder {
     uint32_t process_count, thread_count;
     struct profile_context *contexts; /* [context_count], as stored */
     uint32_t context_count;
-    uint32_t stack[DICTIONARY_DEPTH_MAX];
+    struct dictionary_places places;
 };
 
 static bool take_string(const struct decoder *d, struct span *s, uint32_t *ret)
@@ -261,9 +261,8 @@ static int take_sample(const struct decoder *d, struct span columns[SAMPLES_COLU
     uint32_t thread, flags, event = 0;
 
     if (!blob_take_u32(&columns[1], &thread) || thread >= d->thread_count ||
-        !blob_take_u32(&columns[2], ret_node) || *ret_node >= d->e->nodes.count ||
-        !blob_take_u32(&columns[3], &ret->count) || ret->count == 0 ||
-        !blob_take_u32(&columns[4], &flags) || flags > 0x1ffff)
+        !blob_take_u32(&columns[2], ret_node) || !blob_take_u32(&columns[3], &ret->count) ||
+        ret->count == 0 || !blob_take_u32(&columns[4], &flags) || flags > 0x1ffff)
         return -EBADMSG;
     if (d->columns == SAMPLES_COLUMNS_MAX &&
         (!blob_take_u32(&columns[5], &event) || event >= d->meta->event_count ||
@@ -303,7 +302,6 @@ static int decode_sample(struct decoder *d, struct span columns[SAMPLES_COLUMNS_
     struct profile_sample s = { 0 };
     uint64_t delta;
     uint32_t node;
-    size_t n = 0;
     int r;
 
     blob_take_number(&columns[0], &delta);
@@ -313,14 +311,7 @@ static int decode_sample(struct decoder *d, struct span columns[SAMPLES_COLUMNS_
     if (r < 0)
         return r;
     s.time_ns = *time_ns += delta;
-    for (; node && n < DICTIONARY_DEPTH_MAX;
-         n++) { /* a node's parent has a smaller id: this ends */
-        const struct dictionary_node *at = id_table_get(&d->e->nodes, node);
-
-        d->stack[n] = at->frame;
-        node = at->parent;
-    }
-    return record_sample(d->record, &s, d->stack, n);
+    return dictionary_sample(&d->places, &s, node);
 }
 
 static int decode_samples(struct decoder *d, struct span *s)
@@ -387,6 +378,8 @@ int samples_decode(const struct dictionary *e, struct span blob, const struct pr
     d->strings = counts.strings;
     r = record_new(e->table, SAMPLES_MAX, &d->record);
     if (r == 0)
+        r = dictionary_places_init(&d->places, e, d->record);
+    if (r == 0)
         r = decode_processes(d, &blob);
     if (r == 0)
         r = decode_threads(d, &blob);
@@ -397,6 +390,7 @@ int samples_decode(const struct dictionary *e, struct span blob, const struct pr
     if (r == 0)
         r = record_finish(d->record, meta, ret);
     record_free(d->record);
+    dictionary_places_deinit(&d->places);
     free(d->processes);
     free(d->threads);
     free(d->contexts);

@@ -40,24 +40,15 @@ static int profile_who(const struct tally *t, const struct dictionary *e, uint32
     return r;
 }
 
-static int profile_row(const struct tally *t, uint32_t i, const struct dictionary *e,
-                       struct record *record, const uint32_t *threads, uint32_t *stack,
-                       const uint64_t *slots, size_t slot_count)
+static int profile_row(const struct tally *t, uint32_t i, struct dictionary_places *places,
+                       const uint32_t *threads, const uint64_t *slots, size_t slot_count)
 {
     const struct tally_key *key = id_table_get(&t->rows, i);
     uint64_t left = t->values[i].count, value = t->values[i].value;
-    uint32_t node = key->node;
-    size_t n = 0;
     int r = 0;
 
-    if (node >= e->nodes.count || key->slot >= slot_count)
+    if (key->slot >= slot_count)
         return -EBADMSG;
-    while (node && n < DICTIONARY_DEPTH_MAX) { /* a node's parent has a smaller id: this ends */
-        const struct dictionary_node *at = id_table_get(&e->nodes, node);
-
-        stack[n++] = at->frame;
-        node = at->parent;
-    }
     while (left && r == 0) {
         struct profile_sample s = { .time_ns = slots[key->slot],
                                     .value = value,
@@ -69,7 +60,7 @@ static int profile_row(const struct tally *t, uint32_t i, const struct dictionar
 
         value = 0;
         left -= s.count;
-        r = record_sample(record, &s, stack, n);
+        r = dictionary_sample(places, &s, key->node);
     }
     return r == -ENOSPC ? 0 : r; /* it counts them */
 }
@@ -77,12 +68,12 @@ static int profile_row(const struct tally *t, uint32_t i, const struct dictionar
 int tally_profile(const struct tally *t, const struct dictionary *e, const uint64_t *slots,
                   size_t slot_count, const struct profile *meta, struct profile **ret)
 {
-    _cleanup_free_ uint32_t *stack = calloc(DICTIONARY_DEPTH_MAX, sizeof(*stack));
     _cleanup_free_ uint32_t *threads = calloc((size_t)t->threads.count + 1, sizeof(*threads));
+    _cleanup_(dictionary_places_deinit) struct dictionary_places places = { 0 };
     struct profile facts = *meta;
     struct frame_table_counts counts;
     struct record *record = NULL;
-    int r = stack && threads ? 0 : -ENOMEM;
+    int r = threads ? 0 : -ENOMEM;
 
     memcpy(facts.events, t->events, sizeof(facts.events));
     facts.event_count = t->event_count;
@@ -92,8 +83,10 @@ int tally_profile(const struct tally *t, const struct dictionary *e, const uint6
         r = record_new(e->table, TALLY_ROWS_MAX, &record);
     if (r == 0)
         r = profile_who(t, e, counts.strings, record, threads);
+    if (r == 0)
+        r = dictionary_places_init(&places, e, record);
     for (uint32_t i = 0; i < t->rows.count && r == 0; i++)
-        r = profile_row(t, i, e, record, threads, stack, slots, slot_count);
+        r = profile_row(t, i, &places, threads, slots, slot_count);
     if (r == 0)
         r = record_finish(record, &facts, ret);
     record_free(record);
