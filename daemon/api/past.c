@@ -269,6 +269,7 @@ static void past_warn(const struct target_selector *t, const char *reach, struct
 
     if (reach[0])
         profile_warn(p, "%s", reach);
+    past_warn_cut(p);
     if (t->jvm) {
         snprintf(selector, sizeof(selector), "jvm=%.80s", t->jvm);
         profile_warn_several(p, selector);

@@ -49,6 +49,9 @@ void past_pin_image(struct past_filter *f, const struct profile *p, uint64_t fro
                     uint64_t to_ns);
 /* Fills in the facts of a profile of [@from_ns, @to_ns) (CLOCK_MONOTONIC), but for its events. */
 void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to_ns, struct profile *ret);
+/* Warns of *@p, which nobody else holds yet, if stacks of threads that wait are cut, of more than 1
+ * % of their time. */
+void past_warn_cut(struct profile *p);
 /* Returns whether the recorder may have one of @events, names with commas between them; NULL: the
  * default. */
 bool past_is_recorded(const char *events);

@@ -140,6 +140,26 @@ void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to_ns, st
     }
 }
 
+void past_warn_cut(struct profile *p)
+{
+    uint64_t all = 0, cut = 0;
+
+    for (size_t i = 0; i < p->sample_count; i++) {
+        const struct profile_sample *s = &p->samples[i];
+
+        if (!PROFILE_SAMPLE_STATE(s->flags))
+            continue;
+        all += s->value / 100;
+        cut += s->flags & PROFILE_SAMPLE_CUT ? s->value / 100 : 0;
+    }
+    if (cut > all / 100)
+        profile_warn(p,
+                     "%.0f %% of the time that threads waited has stacks without their older "
+                     "frames. Those of virtual threads may lie in the heap, where a look does not "
+                     "read them; a capture (seconds=) joins them",
+                     100.0 * (double)cut / (double)all);
+}
+
 /* ---- out of the recorder ---- */
 
 /* Which events of the recorder's slices those of a request are. */

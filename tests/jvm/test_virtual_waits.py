@@ -72,3 +72,12 @@ class VirtualWaits(WithClasses):
         profile = self.daemon.profile(pid=jvm.pid, seconds=1, event="offcpu")
         self.assertTrue(any("trackAllThreads=false" in w for w in profile.warnings), profile.warnings)
         self.assertFalse(any("VirtualWaits.siteSleep" in s.names for s in profile.stacks), profile.describe())
+
+    def test_recorded_looks_that_are_cut(self):
+        """The recorder looks at carriers, and joins no frames of the heap: its answer says how much is cut."""
+        with Daemon() as recording:
+            jvm = self.start(25)
+            time.sleep(10)
+            answer = recording.get("/profile", pid=jvm.pid, event="offcpu", format="json", **{"from": "-8s"})
+        self.assertEqual(answer.status, 200, answer)
+        self.assertRegex("\n".join(answer.warnings), "[0-9]+ % of the time that threads waited has stacks without their older frames")
