@@ -2,7 +2,7 @@
 /* Native code: the mapping of a pc, and its row in the mapping's table. */
 #pragma once
 
-#include "unwind/arch/x86_64.h"
+#include "unwind/arch/arch.h"
 
 #define UNWIND_SEARCH_STEPS_MAX 24 /* binary search in 2^24 rows */
 #define UNWIND_MORE_STEPS 12       /* in UNWIND_MORE_MAX mappings */

@@ -72,9 +72,12 @@ fails() {
     rm -f "$tree.out"
 }
 
-for lint in layers format formats tables spdx banned length prose links circles insides; do
+for lint in arch layers format formats tables spdx banned length prose links circles insides; do
     passes $lint
 done
+
+fails arch daemon/base/a.c 'int x(struct regs *r) { return r->rax; }\n' 'daemon/base/a.c: depends on the processor'
+clean arch daemon/base/a.c '/* As rax. */\n'
 
 # Fifteen words without a stop; two of them are a sentence that is too long.
 many='one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen'

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * All that depends on the processor: what the instructions around a pc say about the stack.
- * HotSpot's code generators of JDK 8 to 25 write these bytes; the names of instructions stand
- * beside them.
+ * What the instructions around a pc say about the stack. HotSpot's code generators of JDK 8 to 25
+ * write these bytes; the names of instructions stand beside them.
  */
 #pragma once
 
