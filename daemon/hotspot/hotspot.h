@@ -107,6 +107,16 @@ int hotspot_code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *r
 /* Checks whether @code is still what it was when it was found: its block in use, its compile id the
  * same. One small read, none if it was made in this moment. 1; 0; -ESRCH the process is gone. */
 int hotspot_code_still(struct hotspot_vm *vm, const struct hotspot_code *code);
+/* Returns whether the VM keeps the stub @code until it ends. Others it frees without unloading a
+ * class, such as those that upcalls come by. */
+static inline bool hotspot_code_is_kept(const struct hotspot_code *code)
+{
+    static const char ROUTINES[] = "StubRoutines";
+
+    return code->kind == HOTSPOT_CODE_INTERPRETER ||
+           (code->kind == HOTSPOT_CODE_STUB &&
+            (code->part || strncmp(code->name, ROUTINES, sizeof(ROUTINES) - 1) == 0));
+}
 
 #define HOTSPOT_INLINE_MAX 64 /* frames of one compiled pc */
 

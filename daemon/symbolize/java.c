@@ -237,8 +237,8 @@ static void java_pc_put(struct java_names *j, struct java_pc pc, const uint32_t 
     *slot = pc;
 }
 
-static uint32_t java_leaf_frame(struct java_names *j, uint32_t function, uint32_t line,
-                                enum frame_kind kind, enum frame_leaf leaf)
+static uint32_t java_frame(struct java_names *j, uint32_t function, uint32_t line,
+                           enum frame_kind kind, enum frame_leaf leaf)
 {
     struct frame f = { .function = function,
                        .line = line,
@@ -251,19 +251,13 @@ static uint32_t java_leaf_frame(struct java_names *j, uint32_t function, uint32_
     return id;
 }
 
-static uint32_t java_frame(struct java_names *j, uint32_t function, uint32_t line,
-                           enum frame_kind kind)
-{
-    return java_leaf_frame(j, function, line, kind, FRAME_LEAF_RECORDED);
-}
-
 static uint32_t java_stub_frame(struct java_names *j, const struct hotspot_code *code)
 {
     struct span name = { code->name, strnlen(code->name, sizeof(code->name)) };
+    uint32_t id = code->kind == HOTSPOT_CODE_INTERPRETER ? java_codelet_id(j->frames, name)
+                                                         : java_stub_id(j->frames, name);
 
-    if (code->kind == HOTSPOT_CODE_INTERPRETER)
-        return java_frame(j, java_codelet_id(j->frames, name), 0, FRAME_STUB);
-    return java_frame(j, java_stub_id(j->frames, name), 0, FRAME_STUB);
+    return java_frame(j, id, 0, FRAME_STUB, FRAME_LEAF_RECORDED);
 }
 
 static enum frame_kind kind_of(const struct hotspot_vm *vm, const struct hotspot_code *code)
@@ -294,18 +288,16 @@ static size_t java_expand(struct java_names *j, struct hotspot_vm *vm,
     }
     for (int i = 0; i < n; i++) {
         uint32_t function = java_method_function(j, vm, at[i].method, now_ns, now_ns), line = 0;
-        enum frame_kind kind = kind_of(vm, code);
+        enum frame_kind kind = at[i].inlined ? FRAME_INLINED : kind_of(vm, code);
 
-        if (at[i].inlined)
-            kind = FRAME_INLINED;
         if (function && at[i].bci >= 0)
             line = hotspot_method_line(vm, at[i].method, at[i].bci);
         if (i == 0 && function && at[i].leaf == HOTSPOT_LEAF_UNSURE)
-            ret[count++] = java_leaf_frame(j, function, 0, FRAME_INLINED, FRAME_LEAF_UNSURE);
+            ret[count++] = java_frame(j, function, 0, FRAME_INLINED, FRAME_LEAF_UNSURE);
         ret[count++] =
-            java_leaf_frame(j, function, line, kind,
-                            i == 0 && at[i].leaf == HOTSPOT_LEAF_INFERRED ? FRAME_LEAF_INFERRED
-                                                                          : FRAME_LEAF_RECORDED);
+            java_frame(j, function, line, kind,
+                       i == 0 && at[i].leaf == HOTSPOT_LEAF_INFERRED ? FRAME_LEAF_INFERRED
+                                                                     : FRAME_LEAF_RECORDED);
     }
     return count;
 }
@@ -313,17 +305,6 @@ static size_t java_expand(struct java_names *j, struct hotspot_vm *vm,
 static bool is_stub(const struct java_pc *known)
 {
     return known->kind == HOTSPOT_CODE_STUB || known->kind == HOTSPOT_CODE_INTERPRETER;
-}
-
-/* Returns whether the VM keeps the stub @code until it ends. Others it frees without unloading a
- * class, such as those that upcalls come by. */
-static bool is_for_good(const struct hotspot_code *code)
-{
-    static const char ROUTINES[] = "StubRoutines";
-
-    return code->kind == HOTSPOT_CODE_INTERPRETER ||
-           (code->kind == HOTSPOT_CODE_STUB &&
-            (code->part || strncmp(code->name, ROUTINES, sizeof(ROUTINES) - 1) == 0));
 }
 
 /* True when the code of @known at @pc still is what it was; also when the process is gone. Methods
@@ -343,8 +324,7 @@ static bool java_pc_still(struct hotspot_vm *vm, const struct java_pc *known, ui
                                  code.start == known->start);
 }
 
-/* True when @known still holds without looking. Words with a compile id name their code for good.
- */
+/* True when @known still holds without a look. A compile id names its code for good. */
 static bool java_pc_trusted(const struct java_names *j, const struct java_pc *known, uint64_t word,
                             uint64_t now_ns)
 {
@@ -357,13 +337,12 @@ static bool java_pc_trusted(const struct java_names *j, const struct java_pc *kn
             java_is_steady(j, known->checked_ns, j->steady_to_ns));
 }
 
-static size_t java_copy(const struct java_names *j, const struct java_pc *pc, uint32_t *ret,
-                        size_t room)
+static size_t copy(const uint32_t *frames, size_t count, uint32_t *ret, size_t room)
 {
-    size_t n = MIN((size_t)pc->count, room);
+    size_t n = MIN(count, room);
 
     if (n)
-        memcpy(ret, j->pool + pc->first, n * sizeof(*ret));
+        memcpy(ret, frames, n * sizeof(*ret));
     return n;
 }
 
@@ -379,12 +358,12 @@ size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t wor
     int r;
 
     if (known && (!vm || java_pc_trusted(j, known, word, now_ns)))
-        return java_copy(j, known, ret, room);
+        return copy(j->pool + known->first, known->count, ret, room);
     if (!vm)
         return 0;
     if (known && java_pc_still(vm, known, pc)) {
         known->checked_ns = now_ns;
-        return java_copy(j, known, ret, room);
+        return copy(j->pool + known->first, known->count, ret, room);
     }
     r = hotspot_code_find(vm, pc, &code);
     if (r != 0 && r != HOTSPOT_NO_CODE)
@@ -403,13 +382,10 @@ size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t wor
                                       .compile_id = r == 0 ? code.compile_id : 0,
                                       .count = (uint16_t)n,
                                       .kind = r == 0 ? (uint8_t)code.kind : 0,
-                                      .for_good = r == 0 && is_for_good(&code) },
+                                      .for_good = r == 0 && hotspot_code_is_kept(&code) },
                     frames);
     }
-    n = MIN(n, room);
-    if (n)
-        memcpy(ret, frames, n * sizeof(*ret));
-    return n;
+    return copy(frames, n, ret, room);
 }
 
 uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uint64_t method,
@@ -425,11 +401,11 @@ uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uin
         return j->pool[known->first];
     now = java_method_function(j, NULL, method, UINT64_MAX, now_ns);
     if (!vm || function != now) /* it is gone, and its bytecode with it */
-        return java_frame(j, function, 0, FRAME_INTERPRETED);
+        return java_frame(j, function, 0, FRAME_INTERPRETED, FRAME_LEAF_RECORDED);
     bci = !bcp ? 0 : hotspot_method_bci(vm, method, bcp); /* 0: at its entry */
     if (bci >= 0)
         line = hotspot_method_line(vm, method, bci);
-    frame = java_frame(j, function, line, FRAME_INTERPRETED);
+    frame = java_frame(j, function, line, FRAME_INTERPRETED, FRAME_LEAF_RECORDED);
     java_pc_put(j,
                 (struct java_pc){ .key = { method, bcp ? bcp : 1 },
                                   .function = function,

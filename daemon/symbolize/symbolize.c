@@ -177,9 +177,15 @@ uint64_t symbolizer_put_off_ns(const struct symbolizer *s, const struct proc_id 
     return e ? resolver_put_off_ns(e->resolver) : 0;
 }
 
+/* Returns the resolver of @p while it runs code of its own. NULL: it does not, or no memory. */
+static struct resolver *running_resolver(struct symbolizer *s, struct process *p)
+{
+    return p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);
+}
+
 void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_ns)
 {
-    struct resolver *r = p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);
+    struct resolver *r = running_resolver(s, p);
 
     if (!r)
         return;
@@ -193,7 +199,7 @@ int symbolizer_functions(struct symbolizer *s, struct process *p, uint64_t from,
                          const char *const *prefixes, size_t count, uint64_t *ret_offsets,
                          uint64_t *ret_start, uint64_t *ret_end)
 {
-    struct resolver *r = p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);
+    struct resolver *r = running_resolver(s, p);
     int k;
 
     if (!r)
@@ -207,7 +213,7 @@ int symbolizer_functions(struct symbolizer *s, struct process *p, uint64_t from,
 int symbolizer_function(struct symbolizer *s, struct process *p, struct span file, struct span name,
                         struct function_found *ret)
 {
-    struct resolver *r = p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);
+    struct resolver *r = running_resolver(s, p);
     int k;
 
     if (!r)
@@ -221,14 +227,14 @@ int symbolizer_function(struct symbolizer *s, struct process *p, struct span fil
 int symbolizer_mapping(struct symbolizer *s, struct process *p, uint64_t from, struct mapping *ret,
                        uint64_t *ret_end)
 {
-    struct resolver *r = p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);
+    struct resolver *r = running_resolver(s, p);
 
     return r ? resolver_mapped(r, from, ret, ret_end) : -ENOENT;
 }
 
 void symbolizer_read_maps(struct symbolizer *s, struct process *p)
 {
-    struct resolver *r = p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);
+    struct resolver *r = running_resolver(s, p);
 
     if (r)
         resolver_read_maps(r, clock_monotonic_ns());
@@ -238,7 +244,7 @@ int symbolizer_library(struct symbolizer *s, struct process *p, uint64_t from,
                        const char *const *names, size_t count, uint64_t *ret_offsets,
                        uint64_t *ret_start, uint64_t *ret_end)
 {
-    struct resolver *r = p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);
+    struct resolver *r = running_resolver(s, p);
     int k;
 
     if (!r)
