@@ -11,7 +11,7 @@ static int capture_set_events(struct capture *c, const struct capture_request *r
     c->patient = req->live;
     for (size_t i = 0; i < req->event_count; i++) {
         const struct wanted_event *wanted = &req->events[i];
-        const struct event_info *info = events_find(wanted->name);
+        const struct event_info *info = wanted->info;
         struct profile_event event;
 
         if (!info)

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "event/events.h"
 #include "proc/socket_holding.h"
 #include "profile/profile.h"
 #include "request/caller.h"
@@ -78,9 +79,16 @@ struct target_selector {
 enum symbols_source { SYMBOLS_AUTO, SYMBOLS_AGENT, SYMBOLS_MEMORY, SYMBOLS_PERFMAP, SYMBOLS_NONE };
 
 struct wanted_event {
+    const struct event_info *info; /* NULL: there is no such event */
     char name[EVENT_NAME_BYTES];
     uint64_t period; /* of event_period_valid() */
 };
+/* Has @event be the one of that name. */
+static inline void wanted_event_set(struct wanted_event *event, struct span name)
+{
+    span_copy(name, event->name, sizeof(event->name));
+    event->info = events_find(event->name);
+}
 
 /* What samples event alloc: auto is by probes. Malloc is of event nativemem. */
 enum alloc_source {

@@ -20,10 +20,8 @@ struct rules *rules_free(struct rules *r)
     return NULL;
 }
 
-static uint64_t event_period(const struct rule *rule, const char *name)
+static uint64_t event_period(const struct rule *rule, const struct event_info *event)
 {
-    const struct event_info *event = events_find(name);
-
     return event && !event_is_timed(event)
                ? event->default_period
                : (NSEC_PER_SEC * 1000 + rule->millihz / 2) / rule->millihz;
@@ -43,8 +41,8 @@ struct capture_request rule_request(const struct rule *rule)
     for (size_t i = 0; i < req.event_count; i++) {
         struct wanted_event *event = &req.events[i];
 
-        span_copy(names[i], event->name, sizeof(event->name));
-        event->period = event_period(rule, event->name);
+        wanted_event_set(event, names[i]);
+        event->period = event_period(rule, event->info);
     }
     return req;
 }

@@ -14,7 +14,7 @@ static bool samples(const struct request *req, enum event_flag flag)
     if (req->route->audit != AUDIT_CAPTURE || p->given & PARAMS_RANGE)
         return false;
     for (size_t i = 0; i < p->event_count; i++) {
-        const struct event_info *info = events_find(p->events[i].name);
+        const struct event_info *info = p->events[i].info;
 
         if (info && info->flags & flag)
             return true;

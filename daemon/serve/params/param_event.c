@@ -27,7 +27,7 @@ static int add_event(const struct param *spec, struct span name, struct params *
                                    "one filter at most",
                                    query_show(name, show));
     }
-    span_copy(name, event->name, sizeof(event->name));
+    wanted_event_set(event, name);
     p->event_count++;
     return 0;
 }
@@ -85,7 +85,7 @@ int param_set_source(struct params *p, struct error *err)
                                "and event=" OF_MALLOC " not besides");
     for (size_t i = 0; i < p->event_count; i++) {
         if (strcmp(p->events[i].name, OF_FAULTS) == 0)
-            span_copy(span_of(OF_MALLOC), p->events[i].name, sizeof(p->events[i].name));
+            wanted_event_set(&p->events[i], span_of(OF_MALLOC));
     }
     list_events(p);
     return 0;
@@ -133,7 +133,7 @@ int param_put_filter(struct params *p, struct error *err)
     if (!p->filter.n)
         return 0;
     for (size_t i = 0; i < p->event_count; i++) {
-        const struct event_info *event = events_find(p->events[i].name);
+        const struct event_info *event = p->events[i].info;
 
         if (event && event->kind == EVENT_TRACEPOINT) {
             point = p->events[i].name;
@@ -192,7 +192,7 @@ static int set_interval(const struct event_info *event, const char *name, struct
 static int set_paces(struct params *p, struct error *err)
 {
     for (size_t i = 0; i < p->event_count; i++) {
-        const struct event_info *event = events_find(p->events[i].name);
+        const struct event_info *event = p->events[i].info;
 
         if (!event_may_be_paced(event))
             return error_parameter(err, "hz", -EINVAL,
@@ -219,7 +219,7 @@ int param_set_periods(struct params *p, struct error *err)
                                "their order, with commas between them",
                                count, p->event_count);
     for (size_t i = 0; i < p->event_count && r == 0; i++) {
-        const struct event_info *event = events_find(p->events[i].name);
+        const struct event_info *event = p->events[i].info;
 
         p->events[i].period = p->timed_period;
         timed |= !event || event_is_timed(event);

@@ -214,7 +214,7 @@ int params_parse(const struct query *q, uint64_t allowed, struct params *ret, st
         .refresh_ns = PARAMS_REFRESH_DEFAULT * NSEC_PER_SEC,
     };
     span_copy(span_of(events_default()->name), ret->event, sizeof(ret->event));
-    span_copy(span_of(ret->event), ret->events[0].name, EVENT_NAME_BYTES);
+    wanted_event_set(&ret->events[0], span_of(ret->event));
     for (size_t i = 0; i < q->count; i++) {
         r = params_parse_one(&q->items[i], allowed, ret, unknown, err);
         if (r != 0)
@@ -251,7 +251,7 @@ int params_set_event(struct params *p, const char *name)
     p->interval = p->filter = SPAN_NULL;
     p->event_count = 1;
     span_copy(span_of(name), p->event, sizeof(p->event));
-    span_copy(span_of(name), p->events[0].name, sizeof(p->events[0].name));
+    wanted_event_set(&p->events[0], span_of(name));
     return param_set_periods(p, NULL);
 }
 

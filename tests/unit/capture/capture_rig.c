@@ -164,7 +164,7 @@ struct capture_request rig_request(const struct rig *rig, const char *event, uin
         .event_count = 1,
     };
 
-    snprintf(req.events[0].name, sizeof(req.events[0].name), "%s", event);
+    wanted_event_set(&req.events[0], span_of(event));
     return req;
 }
 

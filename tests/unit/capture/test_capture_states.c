@@ -160,7 +160,7 @@ static void start_two(uint64_t duration_ns)
 {
     struct capture_request req = rig_request(&rig, "offcpu", PERIOD);
 
-    snprintf(req.events[1].name, sizeof(req.events[1].name), "cpu");
+    wanted_event_set(&req.events[1], span_of("cpu"));
     req.events[1].period = PERIOD;
     req.event_count = 2;
     req.duration_ns = duration_ns;

@@ -31,7 +31,7 @@ static uint64_t start(const char *const *events, const uint64_t *periods, size_t
     int r;
 
     for (size_t i = 1; i < count; i++) {
-        snprintf(req.events[i].name, sizeof(req.events[i].name), "%s", events[i]);
+        wanted_event_set(&req.events[i], span_of(events[i]));
         req.events[i].period = periods[i];
     }
     req.event_count = count;
