@@ -11,7 +11,7 @@
 
 struct stall_exit {
     int notes_fd;   /* borrowed: as in quarantine/quarantine.h; -1: none */
-    int notify_fd;  /* borrowed: as notify_open(); -1: nobody waits */
+    int notify_fd;  /* borrowed: as notify_open(); -1: none waits */
     unsigned looks; /* in a row that found the engine standing */
 };
 

@@ -39,7 +39,7 @@ struct peer {
                       * of users */
     uint64_t groups; /* it is in, one bit for each of peers_add_group() */
     bool tcp;        /* by sock_diag: may be a container's, see peer_place() */
-    struct peer_socket socket; /* over TCP, as of the last look */
+    struct peer_socket socket; /* over TCP, from the last look */
     const char *problem;       /* literal: why it is not known; NULL where it is */
     uint64_t looked_ns;        /* when the last look began that found the host's alone; 0: none */
     uint64_t newest_pid;       /* of the machine, then; 0: not told */

@@ -72,7 +72,7 @@ void peer_ask_socket(struct peers *s, struct peer_text *t, int fd,
  * sent before. */
 bool peer_is_connected(int fd);
 /* Whose the socket is that @h, a whole message of the kernel's, tells of, where its ends are @q's.
- * Return: 1 with @ret; 0: it is not open; -ENOENT: it tells of none; -EPROTO. */
+ * Return: 1 with @ret; 0: it is not open; -ENOENT: it names none; -EPROTO. */
 int peer_take_answer(const struct nlmsghdr *h, const struct inet_diag_req_v2 *q,
                      struct peer_socket *ret);
 

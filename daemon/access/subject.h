@@ -34,7 +34,7 @@ struct access_rule;
 struct subject {
     enum subject_kind kind;
     uint32_t uid;    /* SUBJECT_USER */
-    uint64_t groups; /* SUBJECT_USER: as of struct peer */
+    uint64_t groups; /* SUBJECT_USER: as in struct peer */
     enum role role;
     enum role most; /* SUBJECT_USER: the role that the way it is known gives at most */
     bool limited;   /* it would have more, but for that */

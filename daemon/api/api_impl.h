@@ -38,7 +38,7 @@ int facts_jvm(struct api *api, const struct viewer *v, int32_t host_pid, json_t 
 int facts_jvms_each(struct api *api, const struct target_selector *t, jvm_facts_fn fn, void *cookie,
                     struct error *err);
 int facts_ready(struct api *api, const struct viewer *v, json_t **ret, struct error *err);
-/* Readiness where the engine does not tell: what @err says is missing. */
+/* Readiness where the engine does not answer: what @err says is missing. */
 json_t *facts_unavailable(const struct error *err);
 
 /* changes_sides.c: which times of @t are compared unless somebody says, and a sentence that says

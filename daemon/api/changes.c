@@ -185,7 +185,7 @@ static void add_cover(const struct comparing *c, json_t *list)
              "Samples are of %.1f of the %.1f minutes of a, and of %.1f of the %.1f of b%s%s%s",
              minutes_of(of, has->a), minutes_of(of, of->a), minutes_of(of, has->b),
              minutes_of(of, of->b),
-             MIN(has->a, has->b) < CHANGES_STEPS_MIN ? ": too few to compare" : "",
+             MIN(has->a, has->b) < CHANGES_STEPS_MIN ? ": too few to tell" : "",
              oldest[0] ? "; minutes are kept since " : "", oldest);
     json_array_append_new(list, json_string(text));
 }

@@ -261,7 +261,7 @@ static int past_together(const struct past_filter *f, const struct time_range *r
     return profile_merge(parts, count, NULL, &meta, ret);
 }
 
-/* Says of *@p, which nobody else holds yet, what a reader would not see: that it has less than was
+/* Says of *@p, which has one owner so far, what a reader would not see: that it has less than was
  * asked for, and that it is of several processes. */
 static void past_warn(const struct target_selector *t, const char *reach, struct profile *p)
 {

@@ -39,7 +39,7 @@ struct stream_status {
     uint64_t dropped, events, replayed, replay_ns;
     uint64_t interval; /* of the samples of allocation, as it is now */
     uint32_t live_dead;
-    uint64_t live_missed; /* as of struct stream_header */
+    uint64_t live_missed; /* as in struct stream_header */
 };
 /* Returns how far it is, and its counters. */
 struct stream_status stream_status(const struct stream *s);

@@ -12,7 +12,7 @@
  * may change once more and keep its time of change. */
 #define FILE_IDENTITY_SETTLED_NS (20 * NSEC_PER_MSEC)
 
-/* One file as of one change. What a file system does not tell is 0. */
+/* One file as of one change. What a file system does not report is 0. */
 struct file_identity {
     uint64_t device, inode; /* inode 0: no file */
     uint64_t bytes;

@@ -23,7 +23,7 @@ union job_input {
 enum { JOB_SAMPLER, JOB_PROGRAMS, JOB_COUNT = JOB_PROGRAMS + PROGRAM_COUNT };
 
 struct job {
-    union job_input in; /* of the last request, if @given: nobody has begun with it */
+    union job_input in; /* of the last request, if @given: no thread has begun with it */
     bool given;
     uint64_t asked, answered; /* numbers of requests; a new one overtakes one that was dropped */
     bool wanted;              /* the last request was not dropped */

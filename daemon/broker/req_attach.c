@@ -2,7 +2,7 @@
 /*
  * Requests that start an attach. The broker collects what flamed-attach needs, all of it through
  * the pinned target, and hands it to the launcher; the result comes to flamed through a pipe, so
- * nobody waits here.
+ * it waits for nothing.
  */
 #include "agent/stream.h"
 #include "base/cleanup.h"

@@ -341,7 +341,7 @@ int request_look(struct server *s, const struct look_fields *q, struct reply *re
 
 /*
  * look_process. Safe: a pid and a number go into a table of fixed size that the BPF program looks
- * pids up in; a pid of nobody matches nothing.
+ * pids up in; a pid of no process matches nothing.
  */
 int request_look_process(struct server *s, const struct look_process_fields *q, struct reply *rep)
 {
@@ -369,7 +369,7 @@ int request_sample_stop(struct server *s, const struct set_fields *q, struct rep
 
 /*
  * filter_process. Safe: a pid and eight bits go into a table of fixed size that the BPF program
- * looks pids up in; a pid of nobody matches nothing.
+ * looks pids up in; a pid of no process matches nothing.
  */
 int request_filter_process(struct server *s, const struct filter_fields *q, struct reply *rep)
 {

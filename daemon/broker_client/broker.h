@@ -312,7 +312,7 @@ int broker_probe_put(struct broker *b, const struct proc_id *id, uint64_t start,
  * BROKER_PROBED_MOMENTS, 0: all; else 0. -ENOENT: it has none. */
 int broker_probe_drop(struct broker *b, int32_t host_pid, enum broker_probed program,
                       uint32_t which, struct error *err);
-/* Has set @set, of event alloc, take what agents tell, and nothing else. -ENOENT: it is none. */
+/* Has set @set, of event alloc, take what agents report, and nothing else. -ENOENT: it is none. */
 int broker_sample_agents(struct broker *b, uint32_t set, struct error *err);
 /* Gets the ring of moments, as broker_ring(), while a set of event safepoint runs. */
 int broker_moments_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *err);

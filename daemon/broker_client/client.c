@@ -65,7 +65,7 @@ static void close_all(int *fds, size_t n)
         fds[i] = close_fd(fds[i]);
 }
 
-/* Waits until the socket is readable. False at the deadline: what is there by then counts, also if
+/* Waits until the socket is readable. False at the deadline: what has come by then counts, also if
  * this thread was stalled. */
 static bool wait_readable(int fd, uint64_t deadline_ns)
 {

@@ -176,7 +176,7 @@ struct cgroup_answer {
     uint64_t frozen;    /* 1: it is */
 };
 struct cgroup_files_answer {
-    uint64_t cpu_limit, memory_limit; /* as of struct broker_cgroup_files */
+    uint64_t cpu_limit, memory_limit; /* as in struct broker_cgroup_files */
     uint32_t files; /* bit set: which of enum broker_cgroup_file are beside, in this order */
     uint32_t zero;
 };

@@ -52,7 +52,7 @@ struct capture_event {
     struct empty_reason empty; /* as of the source, which may change it */
     const struct event_info *info;
     char name[EVENT_NAME_BYTES];
-    uint64_t period; /* as of struct wanted_event */
+    uint64_t period; /* as in struct wanted_event */
     bool ready;      /* the kernel has in place what it needs */
     uint64_t gap_ns; /* since when it has not, after it had; 0: never so */
     bool refused;    /* that cannot be, as was found while the others were sampled */
@@ -79,7 +79,7 @@ struct capture_delivery {
     uint64_t max_age_s; /* retention of its own, 0: the store's */
 };
 
-/* Options of events, as of struct capture_request. */
+/* Options of events, as in struct capture_request. */
 struct capture_wish {
     bool counts_objects, forced, context;
     enum alloc_source source; /* of event alloc */

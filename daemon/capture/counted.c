@@ -253,7 +253,7 @@ struct telling_to {
 /* Whether @m is one of @c, which then is *@m as far as it lies in @c. */
 static bool clip(const struct capture *c, struct profile_moment *m)
 {
-    if (!profile_moment_counts(m->kind)) /* probes tell more of the same */
+    if (!profile_moment_counts(m->kind)) /* probes report more of the same */
         return !capture_has_moments(c) && m->end_ns >= c->start_ns && m->end_ns < c->end_ns;
     if (m->end_ns <= c->start_ns || m->start_ns >= c->end_ns)
         return false;

@@ -22,7 +22,7 @@ struct empty_reason {
     enum empty_rest rest;
 };
 
-/* Writes why there may be none of event @name, and what to try. @period: as of struct wanted_event.
+/* Writes why there may be none of event @name, and what to try. @period: as in struct wanted_event.
  * Return: @buf. */
 const char *empty_text(struct empty_reason reason, const char *name, uint64_t period,
                        char buf[EMPTY_TEXT_BYTES]);

@@ -19,7 +19,7 @@ struct live *live_free(struct live *l);
 
 /* A sample whose object is followed. */
 struct live_sample {
-    uint32_t object, collections; /* as of struct sample_record */
+    uint32_t object, collections; /* as in struct sample_record */
     struct profile_sample sample; /* its stack: as of record_hold() */
 };
 /* Keeps @s until the end. If there are too many, the samples go whose objects @a (NULL: none)
@@ -39,9 +39,9 @@ struct live_tables {
     const struct stream_live *before, *after;
     const bool *alive;
     uint32_t collections,
-        newest_dead; /* that have begun; as of struct stream_header; 0: not known */
+        newest_dead; /* that have begun; as in struct stream_header; 0: not known */
     uint64_t missed;
-    bool under_way, young_blind; /* as of struct hotspot_live */
+    bool under_way, young_blind; /* as in struct hotspot_live */
 };
 /* Does that with the tables given: of these all may be false. */
 void live_compare(struct live *l, const struct live_tables *t);

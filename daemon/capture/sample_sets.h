@@ -12,8 +12,8 @@
 struct sample_sets {
     struct rate_set {
         char event[EVENT_NAME_BYTES];
-        bool by_agent;   /* as of struct event_ref */
-        uint64_t period; /* as of struct wanted_event */
+        bool by_agent;   /* as in struct event_ref */
+        uint64_t period; /* as in struct wanted_event */
         uint32_t set;    /* the broker's number */
         unsigned users;  /* 0: the row is free */
         bool begun;      /* the broker has said that it samples */

@@ -11,7 +11,7 @@
 
 struct sampling {
     struct ring *ring;         /* NULL where nothing is sampled: facts.bpf_problem says why */
-    struct broker_facts facts; /* as of the last look */
+    struct broker_facts facts; /* from the last look */
     uint64_t looked_ns;
 };
 

@@ -19,7 +19,7 @@
 
 /* ---- what a state begins with ---- */
 
-/* Gives @r and @err, as of struct capture_begun, to what waits for the first sample of @c, which
+/* Gives @r and @err, as in struct capture_begun, to what waits for the first sample of @c, which
  * runs on its own and did not begin at once. Returns false if the request that did so has given up.
  */
 static bool capture_answer_begun(struct captures *captures, const struct capture *c, int r,

@@ -18,7 +18,7 @@
 #define COUNTERS_PASS_EVERY_NS (250 * NSEC_PER_MSEC)
 #define COUNTERS_PASS_NS (2 * NSEC_PER_MSEC)   /* for one look at all JVMs */
 #define COUNTERS_EACH_NS (NSEC_PER_SEC / 5000) /* of that, for one JVM */
-#define COUNTERS_FIRST_NS (20 * NSEC_PER_MSEC) /* the same while somebody waits */
+#define COUNTERS_FIRST_NS (20 * NSEC_PER_MSEC) /* the same while a request waits */
 /* For the recorder, which reads them for nobody once a second: what takes longer. */
 #define UNASKED_RSS_NS (5 * NSEC_PER_SEC)
 #define UNASKED_THREADS_NS (30 * NSEC_PER_SEC)

@@ -21,7 +21,7 @@ struct memory_point {
     uint64_t at_ns; /* CLOCK_MONOTONIC */
     uint64_t rss_bytes;
     int64_t heap_used, heap_committed, metaspace, code_cache; /* bytes */
-    int64_t allocated;                                        /* as of struct counters, */
+    int64_t allocated;                                        /* as in struct counters, */
     uint64_t allocated_ns;                                    /* and when */
     int64_t collections, collection_ns;                       /* since its start */
     int64_t threads_live, threads_started;

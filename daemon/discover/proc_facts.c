@@ -21,7 +21,7 @@ static void read_text(struct discover *d, int32_t host_pid, const char *name, si
 
     buf_init(ret, max);
     snprintf(path, sizeof(path), "%d/%s", host_pid, name);
-    buf_read_at(ret, d->opts.proc_fd, path); /* cut or empty: what is there counts */
+    buf_read_at(ret, d->opts.proc_fd, path); /* cut or empty: the rest counts */
 }
 
 struct cmdline_reading {
@@ -66,7 +66,7 @@ void facts_read_cmdline(struct discover *d, const struct proc_id *id, size_t max
                                    .host_pid = id->host_pid,
                                    .max = max };
     r = &c->base;
-    if (readers_run(id, &r) == 0 || r) /* cut or empty: what is there counts */
+    if (readers_run(id, &r) == 0 || r) /* cut or empty: the rest counts */
         *ret = c->text;
     if (r) {
         c->text = BUF_NULL;

@@ -23,7 +23,7 @@
 #define RESIDENCE_UNASKED_EVERY_NS (2 * NSEC_PER_SEC)
 #define RESIDENCE_UNASKED_POLL_NS (NSEC_PER_MSEC / 2)
 #define RESIDENCE_POINT_NS (5 * NSEC_PER_SEC)         /* between two points that are kept */
-#define RESIDENCE_SLICE_NS (4 * NSEC_PER_MSEC)        /* of processor time, while somebody waits */
+#define RESIDENCE_SLICE_NS (4 * NSEC_PER_MSEC)        /* of processor time, while a request waits */
 #define RESIDENCE_POLL_NS (2 * NSEC_PER_MSEC)         /* the same while nobody does */
 #define RESIDENCE_POLL_EVERY_NS (250 * NSEC_PER_MSEC) /* while pages are counted, else */
 #define RESIDENCE_IDLE_EVERY_NS NSEC_PER_SEC

@@ -256,7 +256,7 @@ struct image *image_replace(struct discover *d, struct image *im, uint64_t time_
 
     id.exec_no++;
     if (d->in_poll && !im->handed && !im->p.pins && image_is_live(im)) {
-        reset_image(im); /* nobody saw the old one: its entry serves the new one */
+        reset_image(im); /* the old one was never seen: its entry serves the new one */
         im->p.id = id;
         image_set_comm(im, comm);
     } else {

@@ -65,7 +65,7 @@ struct image {
     uint32_t unseen_execs; /* told by samples, the records are still to come */
     bool told;             /* opts.dropped() was called for it, */
     unsigned told_pins;    /* and that many pins were left */
-    bool handed;           /* somebody outside may hold it */
+    bool handed;           /* code outside may hold it */
     bool facts;            /* read from /proc */
     bool quarantined;      /* at the last look */
     uint64_t facts_ns;     /* when that reading began */
@@ -93,7 +93,7 @@ struct discover {
     size_t count;
     size_t evict_bucket;
     unsigned in_each; /* chains are being walked: nothing may be freed */
-    bool in_poll;     /* poll reads records: what was never handed out is held by nobody */
+    bool in_poll;     /* poll reads records: what was never handed out has no holder */
     struct recent recent;
     struct sideband *sideband;
     cpu_set_t cpus;          /* that were online when its rings were opened */

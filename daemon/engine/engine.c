@@ -200,7 +200,7 @@ static void *engine_main(void *arg)
 
 /* ---- start and stop ---- */
 
-/* A process image that nobody needs any more: its names go too. */
+/* A process image that is not needed any more: its names go too. */
 static void engine_dropped(void *cookie, struct process *p)
 {
     struct engine *e = cookie;

@@ -40,7 +40,7 @@ struct engine_opts {
     void (*look)(void *cookie, unsigned stands_s);
     void *look_cookie;
     struct lent *thread; /* for the engine to run on; borrowed; NULL: one of its own */
-    const char *node;    /* what tells this node from others; borrowed; NULL: nothing */
+    const char *node;    /* what distinguishes this node; borrowed; NULL: nothing */
 };
 
 /* Starts the engine on its thread. Return: 0 and *ret, or -errno with @err. */

@@ -17,7 +17,7 @@ struct scheduled_env {
     struct discover *discover;
     struct store *store; /* NULL: none */
     struct store_writer *store_writer;
-    const char *node; /* what tells this node from others; NULL: nothing */
+    const char *node; /* what distinguishes this node; NULL: nothing */
 };
 
 /* Without rules. 0 or -ENOMEM. */

@@ -65,7 +65,7 @@ static inline bool event_is_timed(const struct event_info *info)
 {
     return info->default_hz > 0;
 }
-/* Returns whether the value of event @name is what is there at the end of a capture. Else it grows
+/* Returns whether the value of event @name is a stock at the end of a capture. Else it grows
  * with the length of the capture. */
 bool event_name_is_stock(const char *name);
 /* Returns whether each of its samples has a value of its own. */

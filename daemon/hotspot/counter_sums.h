@@ -19,7 +19,7 @@ struct counter_sums {
     int64_t safepoints, safepoint_sync_ns;
     int64_t classes_loaded, compiled, compile_ns;
     int64_t threads_live, threads_started;
-    int64_t allocated;     /* as of struct counters, */
+    int64_t allocated;     /* as in struct counters, */
     uint64_t allocated_ns; /* and when */
 };
 

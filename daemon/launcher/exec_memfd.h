@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program to be executed inside containers, in a file without a name. Nobody can write the file,
- * not even with a descriptor of it (CVE-2019-5736).
+ * A program to be executed inside containers, in a file without a name. No process can write the
+ * file, not even with a descriptor of it (CVE-2019-5736).
  */
 #pragma once
 

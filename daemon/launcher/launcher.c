@@ -47,7 +47,7 @@ struct launcher {
 };
 
 /* What the other end reads where the helper wrote nothing; where it did, this comes second and is
- * not read. Never blocks: somebody in the container may have filled the pipe. */
+ * not read. Never blocks: a process of the container may have filled the pipe. */
 static void write_result(int fd, uint32_t step, int error)
 {
     static struct attach_result result;
@@ -141,8 +141,9 @@ static void forget(struct launcher *l, struct running *run, int error)
 }
 
 /* Ends what is left of one. The guard leads a group of processes that none of them can leave. Those
- * that somebody in the container stopped before they were bound to their parent do not end with it.
- * The guard is our child and not waited for yet, so the number is its group's, and nobody else's.
+ * that a process of the container stopped before they were bound to their parent do not end with
+ * it. The guard is our child and not waited for yet, so the number is its group's, and nobody
+ * else's.
  */
 static void end_group(const struct running *run)
 {

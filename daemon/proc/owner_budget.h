@@ -24,5 +24,5 @@ struct owner_budgets {
     struct owner_budget owners[OWNER_BUDGETS_MAX];
 };
 
-/* Returns the budget of @key, as proc_owner() tells it. Points into @p until the next call. */
+/* Returns the budget of @key, as proc_owner() returns it. Points into @p until the next call. */
 struct budget *owner_budget_of(struct owner_budgets *p, uint64_t key, uint64_t now_ns);

@@ -31,7 +31,7 @@ static const struct {
     { "Shenandoah", CATEGORY_GC },
 };
 
-/* Functions near the root of a thread whose name does not tell. */
+/* Functions near the root of a thread with a name of no meaning. */
 static const struct {
     const char *prefix;
     enum category category;

@@ -215,7 +215,7 @@ void profile_event_names(const struct profile *p, char ret[PROFILE_EVENT_NAMES_B
 
 /* Returns its bytes of memory. */
 size_t profile_bytes(const struct profile *p); /* of memory */
-/* Counts the memory of @p, which nobody else holds yet, until it is freed; and the sum of what is
+/* Counts the memory of @p, which has one owner so far, until it is freed; and the sum of what is
  * counted. Thread: any. */
 void profile_count(struct profile *p);
 size_t profile_counted_bytes(void);
@@ -315,7 +315,7 @@ size_t record_bytes(const struct record *r);   /* of memory */
  * that it has not are of its first. 0 or -ENOMEM. */
 int record_finish(struct record *r, const struct profile *meta, struct profile **ret);
 
-/* Adds a warning to @p, which nobody else holds yet. Beyond PROFILE_WARNINGS_MAX, or without
+/* Adds a warning to @p, which has one owner so far. Beyond PROFILE_WARNINGS_MAX, or without
  * memory, it is dropped. */
 void profile_warn(struct profile *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Warns that @selector, such as "jvm=Work", chose several processes, if @p has samples of several.
@@ -342,7 +342,7 @@ static inline bool profile_moment_is_somebodys(uint32_t kind)
 
 /* ---- algebra ---- */
 
-/* Moves all times of a profile that nobody else holds yet, so that it starts at @start_ns of
+/* Moves all times of a profile that has one owner so far, so that it starts at @start_ns of
  * CLOCK_REALTIME. */
 void profile_shift(struct profile *p, uint64_t start_ns);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Warnings of a profile that is made already, and that nobody else holds yet. */
+/* Warnings of a profile that is made already, and that has one owner so far. */
 #include "profile/profile.h"
 
 #include "base/cleanup.h"

@@ -88,7 +88,7 @@ struct view {
                             * the same, and equal prefixes, are neighbours */
     size_t frame_count, stack_words, row_count, body_count;
     uint64_t samples, value, unknown, truncated; /* totals of what is left after filtering */
-    uint64_t inferred, unsure;                   /* the same, as of struct view_row */
+    uint64_t inferred, unsure;                   /* the same, as in struct view_row */
     struct view_sum idle;                        /* what view_opts.no_idle left out */
     uint32_t *sample_rows; /* with `exact`: of each sample of the profile its row, VIEW_NO_ROW where
                             * it is left out; else NULL */

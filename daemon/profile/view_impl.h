@@ -16,15 +16,15 @@ struct view_key {
     uint32_t process;   /* UINT32_MAX: not split by process */
     uint32_t truncated; /* 1: "[truncated]" at the root */
     uint32_t state;     /* enum thread_state */
-    uint32_t owner;     /* as of struct view_row */
+    uint32_t owner;     /* as in struct view_row */
     uint32_t group;     /* of view_opts.by, in view_builder.groups; UINT32_MAX: not split so */
-    uint32_t context;   /* as of struct view_row */
+    uint32_t context;   /* as in struct view_row */
 };
 
 /* What a frame of view_opts.by stands for, in a process. */
 struct view_group {
     uint64_t trace_high, trace_low; /* or 0 and a span */
-    uint32_t process;               /* as of struct view_key */
+    uint32_t process;               /* as in struct view_key */
     uint32_t operation;             /* string of the profile */
     uint32_t state;                 /* enum profile_context_state of those without */
     uint32_t zero;

@@ -192,7 +192,7 @@ static void view_sort_keys(const struct view *v, struct row_key *keys)
 }
 
 /* The rows in the order of @keys; equal ones become one: different frames of the profile can read
- * the same. @row_at, by row.first: which row that became. NULL: nobody asks. */
+ * the same. @row_at, by row.first: which row that became. NULL: not asked for. */
 static int view_take_rows(struct view *v, const struct row_key *keys, uint32_t *row_at)
 {
     struct view_row *rows = calloc(v->row_count + 1, sizeof(*rows));

@@ -46,6 +46,6 @@ struct waits;
 int waits_new(const struct profile *p, struct waits **ret);
 /* Accepts NULL, returns NULL. */
 struct waits *waits_free(struct waits *w);
-/* Return: what a thread that is blocked with @stack waits for; WAIT_BLOCKED where nothing tells.
+/* Return: what a thread that is blocked with @stack waits for; WAIT_BLOCKED where no frame says.
  * *ret_idle: it waits for work, and has none. */
 enum wait waits_of(struct waits *w, uint32_t stack, bool *ret_idle);

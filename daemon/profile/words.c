@@ -133,7 +133,7 @@ static size_t waits_add_up(const struct view *v, struct share ret[SHARES_MAX])
     return SHARES_MAX;
 }
 
-/* Does so by category. 0: the view does not tell. */
+/* Does so by category. 0: the view does not say. */
 static size_t categories_add_up(const struct view *v, struct share ret[CATEGORY_COUNT])
 {
     const struct profile *p = v->profile;

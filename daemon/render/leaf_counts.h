@@ -6,7 +6,7 @@
 
 /* Samples that ended in a frame. */
 struct leaf_counts {
-    uint64_t inferred, unsure; /* as of struct view_row */
+    uint64_t inferred, unsure; /* as in struct view_row */
 };
 
 /* Counts for each frame of @v. 0 and *ret, [v->frame_count], owned by the caller; -ENOMEM. */

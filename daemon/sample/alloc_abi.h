@@ -108,7 +108,7 @@ struct alloc_process {
 /* Of a process whose agent tells what is allocated. */
 struct alloc_agent {
     ALLOC_U32 class_klass;          /* bytes into a java.lang.Class, to its Klass* */
-    ALLOC_U32 epoch;                /* as of struct alloc_process */
+    ALLOC_U32 epoch;                /* as in struct alloc_process */
     unsigned long long collections; /* address of the number of its collections; 0: not known */
 };
 

@@ -19,7 +19,7 @@ struct allocated {
     __u64 klass, bytes, thread;
     __u32 outside; /* 1: of the buffer */
     __u32 before;  /* 1: it is not allocated yet */
-    /* As of struct sample_record: */
+    /* As in struct sample_record: */
     __u32 object, collections;
 };
 

@@ -112,7 +112,7 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns, bool 
     *(volatile __u64 *)&w->off_ns = now_ns & ~(__u64)MET;
 }
 
-/* Forgets a thread that ends, where nobody else does. */
+/* Forgets a thread that ends, unless another program does. */
 static __always_inline void forget(struct task_struct *task)
 {
     __u32 key = task->pid;

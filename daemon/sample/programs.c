@@ -33,7 +33,7 @@ int sampler_check_program(struct sampler *s, enum event_program program, struct 
     return r;
 }
 
-/* Tells @program which sets want which process already. */
+/* Gives @program which sets want which process already. */
 static void tell_filters(struct sampler *s, enum event_program program)
 {
     int map = bpf_map__fd(s->skel->maps.filters), r;

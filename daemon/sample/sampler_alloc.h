@@ -29,11 +29,11 @@ int sampler_alloc_unprobe(struct sampler_alloc *a, int32_t pid);
 
 /* ---- probes of agents ---- */
 
-/* Has set @set, of event alloc, take what agents tell, in place of the probes in
+/* Has set @set, of event alloc, take what agents report, in place of the probes in
  * libjvm.so. -ENOENT: it is none. */
 int sampler_alloc_by_agents(struct sampler_alloc *a, uint32_t set);
 /* Has the probe of the agent put at @offset of @target, the agent that the process has.
- * @class_klass, @collections: as of struct alloc_agent. It ends with the last set of agents.
+ * @class_klass, @collections: as in struct alloc_agent. It ends with the last set of agents.
  * Return: as sampler_alloc_probe(). */
 int sampler_alloc_agent(struct sampler_alloc *a, const struct uprobe_target *target,
                         uint32_t class_klass, uint64_t collections, uint64_t offset,

@@ -218,7 +218,7 @@ int sampler_agent(struct sampler *s, const struct uprobe_target *target, uint32_
                 ? sampler_alloc_agent(alloc_of(s), target, class_klass, collections, offset, err)
                 : -EAGAIN;
 
-    return r == -EAGAIN ? error_set(err, r, "no set takes what agents tell") : r;
+    return r == -EAGAIN ? error_set(err, r, "no set takes what agents report") : r;
 }
 
 int sampler_unagent(struct sampler *s, int32_t pid)

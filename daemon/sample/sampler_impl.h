@@ -49,9 +49,9 @@ void sampler_set_disarm(struct sampler_set *set);
 
 /* Frees them. */
 void programs_free(struct sampler *s);
-/* Tell them what changed in the filters, as program.h says. */
+/* Pass them what changed in the filters, as program.h says. */
 void programs_filter_process(struct sampler *s, int32_t pid, uint32_t before, uint32_t sets);
-/* Tell them which sets want every process. */
+/* Pass them which sets want every process. */
 void programs_filter_all(struct sampler *s, uint32_t sets);
 /* Have them forget what pcs mean. */
 void programs_forget(struct sampler *s);

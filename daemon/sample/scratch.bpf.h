@@ -13,7 +13,7 @@ struct {
     __type(value, SCRATCH);
 } scratches SEC(".maps");
 
-/* Takes one that nobody has; NULL: there is none. */
+/* Takes a free one; NULL: there is none. */
 static __always_inline SCRATCH *take_scratch(void)
 {
     for (__u32 i = 0; i < SCRATCH_DEPTH; i++) {

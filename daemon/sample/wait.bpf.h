@@ -243,7 +243,7 @@ static __always_inline void copy_lock(struct lock_words *ret, const struct wait 
         *ret = (struct lock_words){ .kind = UNWIND_LOCK_UNREAD };
 }
 
-/* Tells in @rec what @x waited for, if set @i asks for that. Whether the set has the record. */
+/* Writes to @rec what @x waited for, if set @i asks for that. Whether the set has the record. */
 static __always_inline bool fill_lock(struct sample_record *rec, const struct ended *x, __u32 i)
 {
     bool asks = lock_sets & 1U << i;

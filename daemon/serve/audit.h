@@ -12,7 +12,7 @@
 #define AUDIT_ACTS_MAX 1024     /* that are kept */
 #define AUDIT_REFUSALS_MAX 256  /* kept apart: many refusals push nothing else out */
 #define AUDIT_REFUSALS_SHARE 32 /* of them, of one caller */
-#define AUDIT_NOBODIES_MAX 64   /* and of callers that the kernel tells nothing of, */
+#define AUDIT_NOBODIES_MAX 64   /* and of callers that the kernel does not report, */
 #define AUDIT_NOBODIES_SHARE 16 /* of one address */
 #define AUDIT_CALLERS_MAX                                                                          \
     128 /* whose lines are counted; the one whose last line is the longest ago goes */

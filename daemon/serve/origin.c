@@ -188,7 +188,7 @@ static bool url_is_ours(const struct origin_facts *f, struct span url)
     return url_port == port && (https == f->tls || proxied || f->unix_socket);
 }
 
-/* Return: 0 for a page of this service, or where nothing tells of a page; else -EACCES with @err.
+/* Return: 0 for a page of this service, or where no header names a page; else -EACCES with @err.
  * Browsers name the page in Origin, or in Referer, which a GET has where it has no Origin. */
 static int check_page(const struct origin_facts *f, struct error *err)
 {
@@ -210,7 +210,7 @@ static int check_page(const struct origin_facts *f, struct error *err)
                      query_show(foreign, show));
 }
 
-/* What a browser fetches before somebody wants to see it. A page of another site may ask for that
+/* What a browser fetches before the user asks for it. A page of another site may ask for that
  * by speculation rules, and Chromium then says that no page did (Sec-Fetch-Site: none). */
 static int check_purpose(const struct origin_facts *f, struct error *err)
 {

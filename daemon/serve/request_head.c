@@ -18,7 +18,7 @@ static bool is_header(const char *name, const char *value)
 
 /* Whether nothing but blanks is between @name and @value. A line that continues @value (RFC 9112,
  * section 5.2) the library before its release 1.0 adds to @name instead, which it moves for that:
- * "Transfer-Encoding:", " chunked" becomes a header that nobody knows. */
+ * "Transfer-Encoding:", " chunked" becomes an unknown header. */
 static bool is_in_one_line(const char *name, const char *value)
 {
     uintptr_t at = (uintptr_t)(name + strlen(name) + 1);

@@ -84,7 +84,7 @@ struct client {
     int64_t until_s;                 /* and is again from then on, in seconds since 1970 */
     struct caller caller;            /* at the other end */
     struct caller asks;              /* in its request: by a token or a cookie somebody else */
-    struct peer_connection end;      /* the other end, as of the last look or question; changed with
+    struct peer_connection end;      /* the other end, from the last look or question; changed with
                                       * lock held, by the thread that has its request */
     struct subject subject;          /* of the other end for its request; of that thread, too */
     bool guest;              /* its caller has as many as one may have: for health routes alone */
@@ -135,7 +135,7 @@ struct request {
     bool wants_html; /* Accept names text/html: from a browser */
     bool wants_text; /* it names text/plain, or the parameter does: lists as tables */
     enum content_coding coding;
-    const struct render_value *values; /* as of struct render_opts; static */
+    const struct render_value *values; /* as in struct render_opts; static */
     struct answer answer;              /* of the thread that works on it */
     struct stream stream;
 

@@ -64,7 +64,7 @@ bool ended_find(const struct end_facts *e, struct rule_finding *ret)
         rule_say(&f, "it ended as the kernel ended a process of its container for want of memory");
         add_memory(e, &f);
     } else if (!e->known) {
-        rule_say(&f, "it ended after %s; how is not known: the kernel tells since Linux 6.15",
+        rule_say(&f, "it ended after %s; how is not known: the kernel reports it since Linux 6.15",
                  lived);
     } else if (WIFSIGNALED(e->status) && WTERMSIG(e->status) == SIGKILL) {
         say_killed(e, &f);

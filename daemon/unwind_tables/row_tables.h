@@ -2,7 +2,7 @@
 /*
  * Where the rows of each .eh_frame lie in the one table of rows that all processes share. A piece
  * is known by what its rows say, not by a file's name or build-id, which anybody can copy. So two
- * files share rows only if the rows are the same. Rows that nobody uses are dropped when the room
+ * files share rows only if the rows are the same. Unused rows are dropped when the room
  * is needed. Each owner has a share of the room (base/shares.h). Thread: the feeder's.
  */
 #pragma once

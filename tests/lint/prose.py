@@ -12,6 +12,9 @@ What counts as a breach:
   word       a word or phrase of WORDS, which stands for a plainer one, in all of these, comments and messages,
              web/, systemd/, cmake/, run and test
 
+  riddle     a phrase of RIDDLES, in comments and messages of C code: of each there may be as many as prose_riddles.txt
+             says in the whole tree. Name the thing in its place
+
 prose_debt.txt beside this file says how many breaches a file may still have. Its numbers may only become
 smaller: a file with fewer breaches than its number fails, too, until the number follows (--lower).
 
@@ -51,6 +54,8 @@ WORDS = {
     r"left behind|leaves? behind": "abandoned",
     r"comes? to nothing": "fails, makes no progress",
 }
+# Words that have a reader guess what is meant.
+RIDDLES = ("tell|tells|told|telling", "nobody|somebody", "whose", "what is there", "as of")
 # Not a parameter's name: @word, /* word= */.
 WORD = re.compile(r"(?<!@)\b(?:" + "|".join(f"(?:{w})" for w in WORDS) + r")\b(?!=)", re.IGNORECASE)
 
@@ -238,6 +243,19 @@ def breaches(path):
     return sorted(found)
 
 
+def riddles(paths):
+    """How often each of RIDDLES is in the comments and messages of C code, as phrase -> number."""
+    counts = dict.fromkeys(RIDDLES, 0)
+    for path in paths:
+        if path.endswith((".c", ".h", ".def")):
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            said = " | ".join(piece for _, piece in [*comments(text), *messages(text)])
+            for phrase in RIDDLES:
+                counts[phrase] += len(re.findall(rf"\b(?:{phrase})\b", said, re.IGNORECASE))
+    return counts
+
+
 def files():
     found = ["README.md", "CHANGELOG.md", *glob.glob("docs/*.md"), *glob.glob("docs/*.8"), "daemon/serve/openapi.json", *TABLES]
     for folder in ("daemon", "agent"):
@@ -256,6 +274,12 @@ def main():
         with open(debt_file, encoding="utf-8") as file:
             allowed = {name: int(number) for number, name in (line.split() for line in file if line[0] != "#")}
     found = {name: breaches(name) for name in files()}
+    riddle_file = os.path.join(os.path.dirname(debt_file), "prose_riddles.txt")
+    may_riddle = dict.fromkeys(RIDDLES, 0)
+    if own_tree and os.path.exists(riddle_file):
+        with open(riddle_file, encoding="utf-8") as file:
+            may_riddle = {phrase: int(number) for number, phrase in (line.strip().split(" ", 1) for line in file if line[0] != "#")}
+    counts = riddles(found)
 
     if "--list" in arguments:
         only = arguments[arguments.index("--list") + 1 :]
@@ -270,8 +294,17 @@ def main():
                 left = min(len(list_), allowed.get(name, 0 if allowed else len(list_)))
                 if left:
                     file.write(f"{left} {name}\n")
+        with open(riddle_file, "w", encoding="utf-8") as file:
+            file.write("# How often prose.py may find a phrase of RIDDLES, in tens. A number may only become smaller.\n")
+            for phrase, count in counts.items():
+                file.write(f"{min(-(-count // 10) * 10, may_riddle.get(phrase) or count + 10)} {phrase}\n")
         return 0
     bad = 0
+    for phrase, count in counts.items():
+        if count > may_riddle.get(phrase, 0):
+            bad = 1
+            print(f"'{phrase}' is in comments and messages {count} times, more than the {may_riddle.get(phrase, 0)} of "
+                  "prose_riddles.txt: name the thing in its place")
     for name in sorted({*found, *allowed}):
         number, may = len(found.get(name, [])), allowed.get(name, 0)
         if number > may:

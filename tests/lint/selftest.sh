@@ -90,6 +90,7 @@ fails prose docs/page.md "$(printf '%0.sA word. ' $(seq 9))\\n$(printf "$many.\\
 fails prose docs/page.md 'Whoever comes first.\n' "'Whoever': name the thing"
 fails prose docs/flamed.8 ".TP\\n.B \\\\-\\\\-x\\n$many\\n.I $many\\n" 'docs/flamed.8:3: sentence of 30 words'
 fails prose daemon/base/a.c '/* Begins\n * anew. */\n' "daemon/base/a.c:3: 'anew'"
+fails prose daemon/base/a.c '/* Whose it is. */\n' "'whose' is in comments and messages 1 times"
 fails prose daemon/base/a.c 'const char *a = "a file of "\n    "whoever it is";\n' "daemon/base/a.c:3: 'whoever'"
 fails prose daemon/serve/openapi.json "{\"a\": [{\"description\": \"$many $many\"}]}" 'sentence of 30 words'
 fails prose daemon/serve/params/params.def "PARAM(A, .text = \"$many \"\n      \"$many\")\n" 'params.def:1: sentence of 30 words'

@@ -216,7 +216,7 @@ static int list_search(struct hotspot_vm *vm)
     return 0;
 }
 
-/* Whether the list that was read is not what is there now. */
+/* Whether the list has changed since it was read. */
 static bool list_is_old(struct hotspot_vm *vm, uint64_t head)
 {
     uint64_t end;

@@ -10,7 +10,7 @@
 struct leaf_place {
     uint32_t chain;  /* LEAF_NONE: nothing but the compiled method */
     int32_t bci;     /* LEAF_BCI_KEPT */
-    uint32_t callee; /* as of struct leaf_range */
+    uint32_t callee; /* as in struct leaf_range */
     int32_t callee_bci;
     uint32_t span; /* the bytecode loop, in input->spans; LEAF_NONE: not known */
     uint8_t drop;

@@ -32,7 +32,7 @@ struct pprof_fields {
 
 struct pprof {
     const struct view *v;
-    const struct render_value *values; /* as of struct render_opts */
+    const struct render_value *values; /* as in struct render_opts */
     bool spans;                        /* the same */
     struct stacks stacks;
     struct intern *strings; /* the string table so far */
@@ -316,7 +316,7 @@ static void labels_add_ids(struct pprof *x, struct pprof_labels *l, const struct
     labels_add_number(x, l, "local root span id", (int64_t)c->root);
 }
 
-/* The labels of a request, as of struct stacks_key, appended to @to. */
+/* The labels of a request, as in struct stacks_key, appended to @to. */
 static void pprof_add_request(struct pprof *x, uint32_t request, struct buf *to)
 {
     const struct profile_context *c = x->spans ? &x->v->profile->contexts[request] : NULL;

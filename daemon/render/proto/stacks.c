@@ -43,7 +43,7 @@ static uint32_t stack_at(const struct stacks *s, size_t i)
     return row == VIEW_NO_ROW ? STACKS_NONE : s->stack_of_row[row];
 }
 
-/* As of struct stacks_key. */
+/* As in struct stacks_key. */
 static uint32_t request_of(const struct stacks *s, const struct profile_sample *sample)
 {
     const struct profile *p = s->v->profile;

@@ -34,7 +34,7 @@ bool handle_pprof_index(struct request *req)
     return true;
 }
 
-/* Samples what req's parameters say; @counts_objects: as of struct capture_request. As a handler.
+/* Samples what req's parameters say; @counts_objects: as in struct capture_request. As a handler.
  */
 static bool sample(struct request *req, bool counts_objects)
 {
@@ -81,7 +81,7 @@ struct pprof_kind {
     const char *path;
     const char *event;   /* NULL: none */
     const char *include; /* on names of frames; NULL: all */
-    bool counts_objects; /* as of struct capture_request */
+    bool counts_objects; /* as in struct capture_request */
     struct render_value values[RENDER_VALUES_MAX + 1];
 };
 
