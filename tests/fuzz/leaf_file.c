@@ -2,6 +2,7 @@
 #include "leaf_file.h"
 
 #include "base/cleanup.h"
+#include "hotspot/leaf/feature.h"
 
 enum {
     TRAPS,
