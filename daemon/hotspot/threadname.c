@@ -44,6 +44,7 @@ static int names_open(struct hotspot_vm *vm)
     n->compressed_oops = compressed_oops != 0;
     n->compressed_klass = compressed_klass != 0;
     n->compact_headers = compact != 0;
+    n->zgc = z != 0;
     n->coloured_oops = z != 0 && (l->jdk >= 24 || generational != 0);
     r = memory_u64(&vm->memory, l->oop_base_at, &n->oop_base);
     if (r == 0)

@@ -381,6 +381,7 @@ static int compile_rows(struct compiler *c)
     int r = compile_core(c, p);
 
     p->ids = c->tracer->ids;
+    p->at_leave = c->vm->names.zgc;
     for (size_t i = 0; i < c->tracer->count && r == 0; i++) {
         const struct tracer_row *row = &c->tracer->rows[i];
         struct context_step s = { .op = CONTEXT_SKIP, .skip = row->skip };

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "sample/wait.bpf.h"
+#include "sample/left_context.bpf.h"
 
 /* Returns that of this processor. */
 static __always_inline struct desk *my_desk(void)
@@ -110,7 +110,9 @@ static int take_late(struct bpf_map *map, void *key, void *value)
     } else {
         p = tables_of(s);
         s->rec.user_count = p ? walk(task, s, p) : leaf(task, s);
-        take_context(s, &os->context, task, (__u32)s->rec.kernel_count + s->rec.user_count);
+        n = (__u32)s->rec.kernel_count + s->rec.user_count;
+        if (!put_left_context(s, l->ended.since, n))
+            take_context(s, &os->context, task, n);
     }
     write_both(s, &l->ended, run_delay - l->ended.run_delay);
     give_scratch(os);

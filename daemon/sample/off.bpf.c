@@ -109,6 +109,8 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns, bool 
     }
     if (!task_work)
         keep_stack(task, now_ns & ~(__u64)MET);
+    else if (has_context(task))
+        leave_context(w, now_ns & ~(__u64)MET);
     *(volatile __u64 *)&w->off_ns = now_ns & ~(__u64)MET;
 }
 
@@ -148,6 +150,7 @@ static __always_inline int take(struct task_struct *next, struct wait *w, struct
         run_delay = w->run_delay;
     x->time_ns = now_ns;
     x->flush = 0;
+    x->since = since;
     x->run_delay = run_delay;
     x->exec_id = (__u32)next->self_exec_id;
     take_kernel_stack(next, x);

@@ -41,6 +41,7 @@ _Static_assert(STACK_SETS_MAX <= 8, "wait.sets has a bit for each");
 /* What is known of a wait when it ends. */
 struct ended {
     __u64 time_ns, run_delay;
+    __u64 since;                    /* when it began, as far as it is known; else 0 */
     __u64 waits_ns[STACK_SETS_MAX]; /* since the set began; 0: it did not draw the wait */
     __u64 values[STACK_SETS_MAX];   /* what it then stands for, in ns */
     __u32 exec_id, flush, flushed;

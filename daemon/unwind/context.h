@@ -68,9 +68,11 @@ struct context_path {
     uint16_t referent;      /* of java.lang.ref.Reference */
     uint16_t hash;          /* of ThreadLocal: threadLocalHashCode */
     uint16_t array_length, array_base, bytes_base;
-    uint16_t string_value, string_coder;                /* coder 0: two bytes a character */
-    uint16_t map_table;                                 /* of java.util.HashMap; 0: not needed */
-    uint16_t node_hash, node_value, node_next, more[2]; /* of its Node; more: 0 */
+    uint16_t string_value, string_coder;       /* coder 0: two bytes a character */
+    uint16_t map_table;                        /* of java.util.HashMap; 0: not needed */
+    uint16_t node_hash, node_value, node_next; /* of its Node */
+    uint16_t at_leave; /* 1: of a thread that waits, to be read when it leaves its processor */
+    uint16_t zero;
     struct context_step steps[CONTEXT_STEPS_MAX];
 };
 

@@ -88,6 +88,26 @@ class Text(unittest.TestCase):
             got[tuple(request.get(key, "") for key in ("operation", "trace", "span", "root"))] += stack["samples"]
         self.assertEqual(got, collections.Counter(common.REQUESTS))
 
+    def test_requests_in_time(self):
+        """Each request has its samples, thread by thread, when they were taken, and lasts from the first to the last."""
+        made, samples = json.loads(common.write("requests", "requests")), common.samples("requests")
+        wanted: dict[str, list] = collections.defaultdict(list)
+        for sample, (operation, trace, span, _) in zip(samples, common.REQUESTS):
+            if trace:
+                wanted[trace].append((sample.time_ns, sample.tid, operation, span))
+        self.assertEqual([r["ns"] for r in made["requests"]], sorted((r["ns"] for r in made["requests"]), reverse=True))
+        self.assertEqual(made["left_out"], {"requests": 0, "samples": 0})
+        for request in made["requests"]:
+            start, got = request["start_unix_ns"], []
+            for thread in request["threads"]:
+                for stretch in thread["stretches"]:
+                    self.assertEqual([made["frames"][f] for f in stretch["frames"]], ["java.lang.Thread.run", "com.acme.Orders.find"])
+                    self.assertEqual((stretch["samples"], stretch["ns"], stretch["event"]), (1, 0, "cpu"))
+                    got.append((start + stretch["at_ns"], thread["tid"], request["operation"], stretch["span"]))
+            self.assertEqual(sorted(got), sorted(wanted.pop(request["trace"])))
+            self.assertEqual(request["ns"], max(got)[0] - min(got)[0])
+        self.assertFalse(wanted)
+
     def test_requests_are_roots(self):
         for by, wanted in (("operation", lambda r: f"[{r[0]}]" if r[0] else "[unnamed requests]" if r[1] else "[no request]"),
                            ("trace", lambda r: f"[trace {r[1]}]" if r[1] else "[no request]"),

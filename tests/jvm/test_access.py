@@ -82,7 +82,7 @@ ROUTES = {
 # Every way to ask for more than one thing, with what is said where nothing is found.
 WIDE = ("/profile?seconds=0.3&format=json&threads=1", "/profile?jvm=.&seconds=0.1&format=collapsed", "/profile?from=-600s&format=json",
         "/profile?from=-600s&jvm=.&format=pprof", "/profile?seconds=0.1&format=html", "/profile?seconds=0.1&format=jfr",
-        "/profile?seconds=0.1&format=otlp", "/profile?seconds=0.1&format=heatmap", "/profile?seconds=0.1&format=speedscope",
+        "/profile?seconds=0.1&format=otlp", "/profile?seconds=0.1&format=heatmap", "/profile?seconds=0.1&format=requests", "/profile?seconds=0.1&format=speedscope",
         "/profile?jvm=NoSuchClass&seconds=0.1", "/profile?container=abcdef&seconds=0.1", "/profile?pod=none&seconds=0.1",
         "/profile?namespace=none&seconds=0.1", "/top?once=1&interval=100ms", "/api/v1/jvms", "/api/v1/jvms/2147483646",
         "/api/v1/services", "/api/v1/signals", "/api/v1/signals?format=text", "/api/v1/changes", "/api/v1/words", "/api/v1/push", "/api/v1/events", "/api/v1/captures?limit=1000", "/api/v1/captures?state=done", "/api/v1/query?from=-600s&format=json",

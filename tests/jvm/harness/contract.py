@@ -23,7 +23,7 @@ with open(os.path.join(paths.TREE, "daemon/render/formats.def"), encoding="ascii
 FORMATS = TABLE | {
     "html": "text/html", "svg": "image/svg+xml", "collapsed": "text/plain", "summary": "text/plain", "flat": "text/plain",
     "traces": "text/plain", "tree": "text/plain", "json": "application/json", "pprof": "application/octet-stream",
-    "speedscope": "application/json", "jfr": "application/octet-stream", "otlp": "application/x-protobuf", "heatmap": "text/html"}
+    "speedscope": "application/json", "jfr": "application/octet-stream", "otlp": "application/x-protobuf", "requests": "application/json", "heatmap": "text/html"}
 
 
 class World:

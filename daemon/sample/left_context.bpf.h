@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The request of a thread that leaves its processor, kept for the end of its wait, where there is
+ * task work. Else the request is read at the end, in the thread's own context. But ZGC may have
+ * moved the tracer's objects by then, and updates references only when the program loads them.
+ */
+#pragma once
+
+#include "sample/wait.bpf.h"
+
+struct left_context {
+    __u64 from_ns, to_ns; /* of waits that began then; 0: of none */
+    struct sample_context context;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct left_context);
+} left_contexts SEC(".maps");
+
+/* Reads the request of the thread that runs and is about to leave for the wait @w from @off_ns on.
+ * If an older wait of it is not told of yet, it has not run its own code since. What is kept is
+ * still true then, and its memory says no more. Not static: as draw(). */
+__attribute__((noinline)) int leave_context(struct wait *w, __u64 off_ns)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    __u32 pid = process_number(task);
+    struct context_path *path = bpf_map_lookup_elem(&contexts, &pid);
+    struct left_context *left;
+    struct off_scratch *os;
+    __u64 late;
+
+    if (!w || !path || !path->at_leave)
+        return 0;
+    left = bpf_task_storage_get(&left_contexts, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    if (!left)
+        return 0;
+    late = w->late_key;
+    if (late && bpf_map_lookup_elem(&lates, &late)) {
+        if (left->to_ns)
+            left->to_ns = off_ns;
+        return 0;
+    }
+    left->to_ns = 0;
+    if (over_budget(off_ns, STACK_BUDGET_NS))
+        return 0;
+    os = take_scratch();
+    if (!os)
+        return 0;
+    if (context_read(&os->context, pid, thread_number(task), (__u32)task->self_exec_id,
+                     task->thread.fsbase)) {
+        bpf_probe_read_kernel(&left->context, sizeof(left->context), &os->context.out);
+        left->from_ns = left->to_ns = off_ns;
+    }
+    give_scratch(os);
+    spend(bpf_ktime_get_ns() - off_ns);
+    return 0;
+}
+
+/* Puts what is kept of the wait of the thread that runs, which began at @since, behind the @words
+ * words of @s. Returns whether there is any. Not static: as draw(). */
+__attribute__((noinline)) int put_left_context(struct stack_scratch *s, __u64 since, __u32 words)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct left_context *left = bpf_task_storage_get(&left_contexts, task, 0, 0);
+
+    if (!s || !left || !since || since < left->from_ns || since > left->to_ns)
+        return 0;
+    context_put(s, &left->context, words);
+    return 1;
+}
