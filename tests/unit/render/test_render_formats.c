@@ -135,6 +135,39 @@ START_TEST(an_exact_view_places_each_sample)
 }
 END_TEST
 
+/* How many numbers the list @name of a page has; 0: it has no such list. */
+static size_t count_numbers(struct span page, const char *name)
+{
+    char key[32];
+    const char *at;
+    size_t n = 1;
+
+    snprintf(key, sizeof(key), "\"%s\":[", name);
+    at = memmem(page.p, page.n, key, strlen(key));
+    for (at = at ? at + strlen(key) : NULL; at && *at != ']'; at++)
+        n += *at == ',';
+    return at ? n : 0;
+}
+
+START_TEST(a_heat_map_has_the_length_of_each_wait)
+{
+    _cleanup_buf_ struct buf before = BUF_NULL, after = BUF_NULL;
+    struct span page;
+
+    make("single", (struct view_opts){ 0 });
+    page = render("heatmap", &before);
+    ck_assert_uint_gt(count_numbers(page, "times"), 0);
+    ck_assert_uint_eq(count_numbers(page, "spans"), 0); /* CPU samples have none of their own */
+    profile->events[0].valued = true;
+    snprintf(profile->events[0].unit, sizeof(profile->events[0].unit), "nanoseconds");
+    for (size_t i = 0; i < profile->sample_count; i++)
+        profile->samples[i].value = 7654000 * profile->samples[i].count;
+    page = render("heatmap", &after);
+    ck_assert_uint_eq(count_numbers(page, "spans"), profile->sample_count);
+    ck_assert_ptr_nonnull(memmem(page.p, page.n, "\"spans\":[7654", 13));
+}
+END_TEST
+
 START_TEST(only_what_was_inlined_shares_a_location)
 {
     _cleanup_(stacks_deinit) struct stacks s = { 0 };
@@ -320,6 +353,7 @@ int main(void)
     tcase_add_loop_test(tc, every_format_takes_every_case, 0, 4);
     tcase_add_test(tc, the_ceiling_is_an_error_with_a_sentence);
     tcase_add_test(tc, an_exact_view_places_each_sample);
+    tcase_add_test(tc, a_heat_map_has_the_length_of_each_wait);
     tcase_add_test(tc, only_what_was_inlined_shares_a_location);
     tcase_add_test(tc, pprof_is_one_message_with_whole_references);
     tcase_add_loop_test(tc, descriptors_are_well_formed, 0, 11);
