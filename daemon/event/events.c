@@ -171,7 +171,8 @@ int events_split(struct span list, struct span ret[EVENTS_AT_ONCE_MAX], size_t *
             continue;
         if (*ret_count == EVENTS_AT_ONCE_MAX)
             return -E2BIG;
-        ret[(*ret_count)++] = (struct span){ list.p + begin, i - begin };
+        ret[*ret_count] = span_from(list, begin);
+        ret[(*ret_count)++].n = i - begin;
         begin = i + 1;
     }
     return 0;
