@@ -259,13 +259,6 @@ void discover_refresh(struct discover *d, struct process *p)
         jvm_look(d, im);
 }
 
-uint64_t process_payer(struct process *p)
-{
-    if (!p->payer)
-        p->payer = readers_owner(&p->id);
-    return p->payer;
-}
-
 void process_pin(struct process *p)
 {
     p->pins++;

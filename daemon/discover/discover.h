@@ -51,7 +51,8 @@ enum native_image {
 
 /* A process image. Borrowed from the table. It stays valid (though possibly `exited`) until a later
  * discover_poll() finds it gone for over 2 s with no pin on it. (For less, oldest first, while the
- * table is nearly full.) What was only seen in discover_each() is valid during that call. */
+ * table is nearly full; and not gone at all, if its owner then has most of it.) What was only seen
+ * in discover_each() is valid during that call. */
 struct process {
     struct proc_id id;
     char comm[64]; /* clean text */
@@ -217,7 +218,7 @@ struct discover_stats {
     uint64_t processes, jvms; /* live ones in the table now */
     uint64_t sideband_records, sideband_lost, sweeps;
     uint64_t sideband_malformed; /* bytes that were no records */
-    uint64_t table_full;         /* samples and processes that found no room */
+    uint64_t table_full;         /* samples and processes that found no room, or lost it */
 };
 /* Gives its counters and sizes. */
 void discover_stats(const struct discover *d, struct discover_stats *ret);

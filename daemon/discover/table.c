@@ -2,11 +2,17 @@
 #include "discover/table.h"
 
 #include "base/cleanup.h"
+#include "base/places.h"
 #include "base/text.h"
 #include "discover/memory_history.h"
+#include "proc/stall_readers.h"
 
 #define TABLE_NEARLY_FULL (DISCOVER_PROCESSES_MAX / 4 * 3)
-#define TABLE_EVICT_BUCKETS 256 /* looked at for room, at most, per entry */
+/* Free entries that are left, in the end of what owners have that have more than their part. */
+#define TABLE_FREE (DISCOVER_PROCESSES_MAX / 16)
+#define TABLE_OWN (DISCOVER_PROCESSES_MAX / 4)
+#define TABLE_PAYERS_AT_ONCE 128 /* asked for their owners, at two readings each */
+#define TABLE_EVICT_BUCKETS 256  /* looked at for room, at most, per entry */
 
 static struct image **bucket(struct discover *d, int32_t host_pid)
 {
@@ -316,9 +322,63 @@ static void expire_oldest(struct discover *d, size_t excess)
         expire(d, ends[MIN(n, excess) - 1], excess);
 }
 
+uint64_t process_payer(struct process *p)
+{
+    if (!p->payer)
+        p->payer = readers_owner(&p->id);
+    return p->payer;
+}
+
+/* Counts the entries of each owner. Returns one that has most; 0: none has more than its part. */
+static uint64_t find_crowd(struct discover *d)
+{
+    struct places of = { .most = 0 };
+    unsigned asked = 0;
+    uint64_t crowd = 0;
+
+    for (struct image *im = d->all; im; im = im->all_next) {
+        if (!im->p.payer && (!image_is_live(im) || asked++ >= TABLE_PAYERS_AT_ONCE))
+            continue;
+        places_take(&of, process_payer(&im->p));
+        if (shares_used(&of.shares, im->p.payer) == of.most)
+            crowd = im->p.payer;
+    }
+    return of.most > TABLE_OWN ? crowd : 0;
+}
+
+/* Frees @excess entries of @crowd's, running or not, @jvms or not. They come again with their next
+ * samples. Returns how many are left of @excess. */
+static size_t drop_of_crowd(struct discover *d, uint64_t crowd, bool jvms, size_t excess)
+{
+    struct image *next;
+
+    for (struct image *im = d->all; im && excess; im = next) {
+        next = im->all_next;
+        if (im->p.payer == crowd && (im->p.jvm != JVM_NO) == jvms && try_drop(d, im)) {
+            d->stats.table_full++;
+            excess--;
+        }
+    }
+    return excess;
+}
+
+/* Where one owner's processes fill the table, leaves room for those of others. */
+static void leave_room(struct discover *d)
+{
+    size_t excess = d->count - (DISCOVER_PROCESSES_MAX - TABLE_FREE);
+    uint64_t crowd = find_crowd(d);
+
+    if (crowd)
+        excess = drop_of_crowd(d, crowd, /* jvms= */ false, excess);
+    if (crowd && excess)
+        drop_of_crowd(d, crowd, /* jvms= */ true, excess);
+}
+
 void table_expire(struct discover *d, uint64_t now_ns)
 {
     expire(d, now_ns - MIN(now_ns, DISCOVER_KEEP_NS), SIZE_MAX);
     if (d->count > TABLE_NEARLY_FULL)
         expire_oldest(d, d->count - TABLE_NEARLY_FULL);
+    if (d->count > DISCOVER_PROCESSES_MAX - TABLE_FREE)
+        leave_room(d);
 }

@@ -77,6 +77,62 @@ START_TEST(gives_up_ended_ones_early_when_nearly_full)
 }
 END_TEST
 
+/* As if it ran: the folder is empty. */
+static struct image *add_live(struct discover *d, int32_t pid, uint64_t owner)
+{
+    struct process *p = discover_get(d, pid, (uint64_t)pid * TICK_NS, 1, clock_monotonic_ns(), "x");
+    struct image *im = (struct image *)p;
+
+    if (im) {
+        im->end_ns = UINT64_MAX;
+        p->exited = false;
+        p->payer = owner;
+    }
+    return im;
+}
+
+#define CROWD (UINT64_C(1) << 40) /* an owner */
+#define OTHERS 100
+
+START_TEST(one_owner_does_not_fill_the_table)
+{
+    struct discover *d = make(empty_folder, false);
+    struct discover_stats stats;
+    struct process *pinned = NULL;
+
+    for (int32_t i = 0; i < DISCOVER_PROCESSES_MAX; i++) {
+        struct image *im = add_live(d, 1000 + i, i < OTHERS ? 7 + (uint64_t)i : CROWD);
+
+        ck_assert_ptr_nonnull(im);
+        if (i == OTHERS)
+            process_pin(pinned = &im->p);
+        im->p.jvm = _i ? JVM_UNSUPPORTED : JVM_NO;
+    }
+    ck_assert_ptr_null(add_live(d, 90000, 1));
+    discover_poll(d, clock_monotonic_ns() + NSEC_PER_SEC);
+    ck_assert_ptr_nonnull(add_live(d, 90000, 1));
+    ck_assert_uint_ge(d->count, DISCOVER_PROCESSES_MAX / 2);
+    for (int32_t i = 0; i <= OTHERS; i++)
+        ck_assert_ptr_nonnull(table_newest(d, 1000 + i)); /* the pinned one, too */
+    discover_stats(d, &stats);
+    ck_assert_uint_gt(stats.table_full, 1);
+    process_unpin(pinned);
+    end(d);
+}
+END_TEST
+
+START_TEST(many_owners_may_fill_the_table)
+{
+    struct discover *d = make(empty_folder, false);
+
+    for (int32_t i = 0; i < DISCOVER_PROCESSES_MAX; i++)
+        ck_assert_ptr_nonnull(add_live(d, 1000 + i, 7 + (uint64_t)i % 5));
+    discover_poll(d, clock_monotonic_ns() + NSEC_PER_SEC);
+    ck_assert_uint_eq(d->count, DISCOVER_PROCESSES_MAX);
+    end(d);
+}
+END_TEST
+
 START_TEST(sweeps_after_lost_records)
 {
     struct discover *d = make(NODE, false);
@@ -124,6 +180,8 @@ int main(void)
     tcase_add_test(tc, pays_next_to_nothing_for_a_storm_of_execs);
     tcase_add_test(tc, is_full_at_its_limit_and_empties_again);
     tcase_add_test(tc, gives_up_ended_ones_early_when_nearly_full);
+    tcase_add_loop_test(tc, one_owner_does_not_fill_the_table, 0, 2);
+    tcase_add_test(tc, many_owners_may_fill_the_table);
     tcase_add_test(tc, sweeps_after_lost_records);
     tcase_add_test(tc, notes_come_due_once);
     tcase_set_timeout(tc, 60);
