@@ -52,7 +52,8 @@ static int read_loops(struct leaf_methods *l, uint64_t method, struct leaf_metho
     if (!array_grow(&m->spans, &l->span_room, m->in.span_count + b.span_count, 64))
         return -ENOMEM;
     m->in.spans = m->spans;
-    memcpy(m->spans + m->in.span_count, b.spans, b.span_count * sizeof(*b.spans));
+    if (b.span_count)
+        memcpy(m->spans + m->in.span_count, b.spans, b.span_count * sizeof(*b.spans));
     *ret = (struct leaf_method){ .first = (uint32_t)m->in.span_count,
                                  .count = b.span_count,
                                  .invoke_count = b.call_count,
