@@ -153,6 +153,7 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.getByLabel("By request").check();
         await page.getByRole("button", { name: "Start", exact: true }).click();
         await page.locator(".progress-text", { hasText: "samples" }).waitFor();
+        await page.waitForTimeout(4000); // a second's samples are too few for each operation to have one
         await page.getByRole("button", { name: "Stop" }).click();
         await page.waitForURL(/#\/capture\/.*by=operation/);
         await graphShown(page);
