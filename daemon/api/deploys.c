@@ -5,6 +5,7 @@
 #include "api/exposition.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "discover/service.h"
 #include "store/history.h"
 
@@ -125,29 +126,28 @@ static const json_t *pick(const json_t *changes)
     return json_array_get(changes, 0);
 }
 
-/* Writes "since 2.4.1: +6.1 +-0.4 % CPU, shop.Rules.match", or why there is nothing to tell. */
+/* Writes "since 2.4.1: +6.1 +-0.4 % CPU, shop.Rules.match", or why no change is named. */
 static void write_text(const struct deploy *d, const json_t *answer, const json_t *change,
-                       char text[TEXT_BYTES])
+                       struct buf *text)
 {
-    const char *since = d->version[0] ? d->version : "the restart", *kind = text_of(change, "kind");
+    const char *kind = text_of(change, "kind"), *name = text_of(change, "name");
     const json_t *why = json_array_get(json_object_get(answer, "sentences"), 0);
 
-    if (!change) {
-        snprintf(text, TEXT_BYTES, "since %s: %.200s", since,
-                 json_is_string(why) ? json_string_value(why) : "nothing is known");
-        return;
-    }
-    snprintf(text, TEXT_BYTES, "since %s: %+.1f \u00b1%.1f %% %s, %.*s", since,
-             number_of(change, "difference"),
-             (number_of(change, "high") - number_of(change, "low")) / 2,
-             strcmp(kind, "lock") == 0   ? "of waits for locks"
-             : strcmp(kind, "wait") == 0 ? "of waits"
-                                         : "CPU",
-             NAME_SHOWN, text_of(change, "name"));
+    buf_printf(text, "since %s: ", d->version[0] ? d->version : "the restart");
+    if (change)
+        buf_printf(text, "%+.1f \u00b1%.1f %% %s, ", number_of(change, "difference"),
+                   (number_of(change, "high") - number_of(change, "low")) / 2,
+                   strcmp(kind, "lock") == 0   ? "of waits for locks"
+                   : strcmp(kind, "wait") == 0 ? "of waits"
+                                               : "CPU");
+    else
+        name = json_is_string(why) ? json_string_value(why) : "nothing is known";
+    text_clean(span_of(name), TEXT_UTF8, NAME_SHOWN, text); /* not cut inside a character */
 }
 
-/* Compares the minutes after @d with the hour before, and writes what is different as a mark. Only
- * JVMs of the same owner and namespace count: who sees the mark sees them. */
+/* Compares the minutes after @d with the hour before, and writes what is different as a mark. JVMs
+ * of the same namespace count that @d's user sees: of root's, which the host's root sees alone or
+ * by namespace, those of all users. */
 static int compare(struct deploys *ds, struct deploy *d, struct error *err)
 {
     const struct viewer viewer = { .whole = d->image.owner == 0, .uid = d->image.owner };
@@ -158,10 +158,10 @@ static int compare(struct deploys *ds, struct deploy *d, struct error *err)
     const struct time_range a = { d->time_ns - DEPLOYS_BEFORE_NS, d->time_ns },
                             b = { d->time_ns + DEPLOYS_WARM_NS,
                                   d->time_ns + DEPLOYS_WARM_NS + DEPLOYS_LATELY_NS };
-    char text[TEXT_BYTES];
-    struct history_mark mark = {
-        .time_ns = b.to_ns, .kind = HISTORY_MARK_CHANGE, .image = &d->image, .text = text
-    };
+    _cleanup_buf_ struct buf text = BUF_NULL;
+    struct history_mark mark = { .time_ns = b.to_ns,
+                                 .kind = HISTORY_MARK_CHANGE,
+                                 .image = &d->image };
     json_t *answer = NULL;
     const json_t *change;
     int r = changes_kept(ds->api, &t, &a, &b, &answer, err);
@@ -169,7 +169,9 @@ static int compare(struct deploys *ds, struct deploy *d, struct error *err)
     if (r < 0)
         return r;
     change = pick(json_object_get(answer, "changes"));
-    write_text(d, answer, change, text);
+    buf_init(&text, TEXT_BYTES);
+    write_text(d, answer, change, &text);
+    mark.text = text.error ? "" : text.p;
     mark.value = change ? number_of(change, "difference") : 0;
     r = history_mark_put(ds->api->engine.history, &mark, err);
     json_decref(answer);

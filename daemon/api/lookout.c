@@ -26,13 +26,11 @@ struct lookout {
 /* Waits for the next look. False: the end. */
 static bool wait_for_next(struct lookout *w)
 {
-    struct timespec until;
+    uint64_t until_ns = clock_monotonic_ns() + PULLS_LOOK_S * NSEC_PER_SEC;
     bool goes_on;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += PULLS_LOOK_S;
     pthread_mutex_lock(&w->lock);
-    while (!w->stopping && pthread_cond_timedwait(&w->wake, &w->lock, &until) != ETIMEDOUT)
+    while (!w->stopping && clock_wait(&w->wake, &w->lock, until_ns))
         ;
     goes_on = !w->stopping;
     pthread_mutex_unlock(&w->lock);
@@ -65,14 +63,10 @@ static void *lookout_main(void *arg)
 
 static int lookout_make(struct api *api, struct lookout *w)
 {
-    pthread_condattr_t attr;
     int r = pulls_new(api, &w->pulls);
 
     pthread_mutex_init(&w->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    pthread_cond_init(&w->wake, NULL);
     if (r == 0 && api->engine.history)
         r = deploys_new(api, &w->deploys);
     if (r == 0)

@@ -7,9 +7,8 @@
 
 #include <stdint.h>
 
-#define FDS_WANTED                                                                                 \
-    16384 /* open files of flamed, and of its broker; as the units of systemd say                  \
-           */
+/* Open files of flamed, and of its broker; as the units of systemd say. */
+#define FDS_WANTED 16384
 
 /* Closes every descriptor from @first to @last, which may be open or not. ~0u: to the end. Without
  * close_range(2) (before Linux 5.9), closes those that /proc/self/fd lists. If that cannot be read,

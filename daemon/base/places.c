@@ -5,6 +5,8 @@
 
 void places_take(struct places *p, uint64_t owner)
 {
+    if (!p->shares.seed) /* else owners could choose with whom they are counted */
+        shares_init(&p->shares, /* max= */ 0);
     shares_force(&p->shares, owner, 1);
     p->most = MAX(p->most, shares_used(&p->shares, owner));
 }

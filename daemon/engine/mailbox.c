@@ -24,7 +24,6 @@ struct mailbox_call {
 
 void mailbox_init(struct mailbox *m)
 {
-
     *m = (struct mailbox){ .wake_fd = -1 };
     pthread_mutex_init(&m->lock, NULL);
     pthread_cond_init(&m->called, NULL);

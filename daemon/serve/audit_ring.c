@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/audit_ring.h"
 
+#include <stdlib.h>
+
 struct audit_owner {
     struct caller caller;
     size_t count; /* of lines; 0: free */

@@ -166,15 +166,11 @@ static int image_update(struct history *h, int64_t n, const struct history_image
     return done(h, stmt, err);
 }
 
-int images_note(struct history *h, const struct history_image *image, uint64_t start_ns,
-                int64_t *ret, struct error *err)
+/* Finds the row of @image, and whether its facts are known there; 0: it has none. 0 or -errno. */
+static int find_image(struct history *h, const struct history_image *image, int64_t *ret,
+                      bool *ret_understood, struct error *err)
 {
-    /* its end may be told in the next minute */
-    uint64_t seen_ns =
-        image->ended_ns ? MIN(start_ns, history_floor(image->ended_ns, 0)) : start_ns;
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    bool understood = false; /* its facts were known before */
-    int64_t n = 0;
     int r = store_prepare(h->store,
                           "SELECT n, java FROM images WHERE pid = ? AND start_ticks = ?"
                           " AND exec_no = ? AND owner = ?",
@@ -186,11 +182,27 @@ int images_note(struct history *h, const struct history_image *image, uint64_t s
     sqlite3_bind_int64(stmt, 2, (sqlite3_int64)image->start_ticks);
     sqlite3_bind_int64(stmt, 3, image->exec_no);
     sqlite3_bind_int64(stmt, 4, image->owner);
+    *ret = 0;
+    *ret_understood = false;
     if (sqlite3_step(stmt) == SQLITE_ROW) {
-        n = sqlite3_column_int64(stmt, 0);
-        understood = store_text(stmt, 1)[0] != '\0';
+        *ret = sqlite3_column_int64(stmt, 0);
+        *ret_understood = store_text(stmt, 1)[0] != '\0';
     }
-    sqlite3_finalize(TAKE_PTR(stmt));
+    return 0;
+}
+
+int images_note(struct history *h, const struct history_image *image, uint64_t start_ns,
+                int64_t *ret, struct error *err)
+{
+    /* its end may be told in the next minute */
+    uint64_t seen_ns =
+        image->ended_ns ? MIN(start_ns, history_floor(image->ended_ns, 0)) : start_ns;
+    bool understood; /* before this minute */
+    int64_t n;
+    int r = find_image(h, image, &n, &understood, err);
+
+    if (r < 0)
+        return r;
     r = n ? image_update(h, n, image, seen_ns, err) : image_insert(h, image, seen_ns, &n, err);
     if (r == 0 && !understood)
         r = note_deploy(h, image, n, start_ns, err);
@@ -398,36 +410,18 @@ int history_marks(struct history *h, const struct history_query *q, history_mark
     return r;
 }
 
-static int find_image(struct history *h, const struct history_image *image, int64_t *ret,
-                      struct error *err)
-{
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r = store_prepare(h->store,
-                          "SELECT n FROM images WHERE pid = ? AND start_ticks = ? AND exec_no = ?"
-                          " AND owner = ?",
-                          &stmt, err);
-
-    if (r < 0)
-        return r;
-    sqlite3_bind_int(stmt, 1, image->host_pid);
-    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)image->start_ticks);
-    sqlite3_bind_int64(stmt, 3, image->exec_no);
-    sqlite3_bind_int64(stmt, 4, image->owner);
-    if (sqlite3_step(stmt) != SQLITE_ROW)
-        return error_set(err, -ENOENT, "the history does not have that JVM any more");
-    *ret = sqlite3_column_int64(stmt, 0);
-    return 0;
-}
-
 int history_mark_put(struct history *h, const struct history_mark *m, struct error *err)
 {
     int64_t image = 0;
+    bool understood;
     int r;
 
     store_enter_patiently(h->store);
     r = store_writable(h->store, err);
     if (r == 0)
-        r = find_image(h, m->image, &image, err);
+        r = find_image(h, m->image, &image, &understood, err);
+    if (r == 0 && !image)
+        r = error_set(err, -ENOENT, "the history does not have that JVM any more");
     if (r == 0)
         r = marks_add(h, m, image, err);
     store_leave(h->store);

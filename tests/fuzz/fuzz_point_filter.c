@@ -22,7 +22,8 @@ static void check_test(const struct point_filter *f, uint32_t i)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct point_filter filter;
-    static uint8_t event[1 << 18], text[POINT_TEXT_BYTES]; /* an offset and bytes of 16 bits each */
+    static uint8_t event[1 << 18]; /* an offset and bytes of 16 bits each */
+    static struct point_room room;
     struct span format = { (const char *)data, size }, line;
     struct error err = ERROR_NULL;
     int r;
@@ -39,6 +40,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (uint32_t i = 0; i < filter.test_count; i++)
         check_test(&filter, i);
     memcpy(event, data, MIN(size, sizeof(event)));
-    point_takes(event, &filter, text);
+    point_takes(event, &filter, &room);
     return 0;
 }

@@ -56,7 +56,9 @@ int jfr_add_requests(const struct jfr_pools *pools, struct buf *out)
     for (size_t i = 0; v->sample_rows && p->context_count && i < p->sample_count; i++) {
         const struct profile_sample *s = &p->samples[i];
         struct stretch *t = &threads[MIN((size_t)s->thread, p->thread_count)];
-        uint32_t context = p->contexts[s->context].state >= PROFILE_CONTEXT_IDS ? s->context : 0;
+        bool has_ids =
+            s->context < p->context_count && p->contexts[s->context].state >= PROFILE_CONTEXT_IDS;
+        uint32_t context = has_ids ? s->context : 0;
 
         if (v->sample_rows[i] == VIEW_NO_ROW || s->thread >= p->thread_count)
             continue;
