@@ -37,7 +37,7 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.locator(".memory td").first().waitFor();
         await page.evaluate(() => { location.hash = "#/jvm/6550"; });
         await page.locator(".signal-line a", { hasText: "Capture it" }).click();
-        await page.waitForFunction(() => document.querySelector(".question input[value=nativemem]").checked);
+        await page.waitForFunction(() => document.querySelector(".question input[value=nativemem]")?.checked);
         await page.evaluate(() => { location.hash = "#/jvm/6001"; });
         await page.getByText("No signal: nothing that flamed looks for is wrong.").waitFor();
         await close(page);
