@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "profile/import_frames.h"
+#include "profile/merged_processes.h"
 
 #define MERGE_ENTRIES_MAX ((size_t)8 << 20)
 #define MERGE_STRING_BYTES_MAX ((size_t)512 << 20)
@@ -18,11 +19,13 @@ struct merger {
     struct profile meta;               /* its strings are borrowed */
     struct frame_table *table;
     struct record *record;
+    struct merged_processes images;
     const struct profile *p; /* the one being added */
     struct frame_importer names;
-    uint32_t *places;   /* [p->stack_count]: in record, MERGE_NONE: not asked for yet */
-    uint32_t *threads;  /* [p->thread_count]: id in record, MERGE_NONE: not wanted */
-    uint32_t *contexts; /* [p->context_count]: id in record, MERGE_NONE: not asked for yet */
+    uint32_t *places;    /* [p->stack_count]: in record, MERGE_NONE: not asked for yet */
+    uint32_t *threads;   /* [p->thread_count]: id in record, MERGE_NONE: not wanted */
+    uint32_t *processes; /* [p->process_count]: id in record, MERGE_NONE: not asked for yet */
+    uint32_t *contexts;  /* [p->context_count]: id in record, MERGE_NONE: not asked for yet */
     uint32_t path[MERGE_DEPTH_MAX];
     /* By event of the one being added: its number in the merged one, PROFILE_EVENTS_MAX where there
      * is no room for it; what rounding left over so far. */
@@ -36,26 +39,37 @@ static int merge_string(struct merger *m, uint32_t id, uint32_t *ret)
     return frame_import_string(&m->names, id, ret);
 }
 
+/* Fills in the strings of @process, which has those of m->p, by those of the merged profile. */
+static int merge_process_strings(struct merger *m, struct profile_process *process)
+{
+    uint32_t *const strings[] = { &process->name,          &process->container, &process->pod,
+                                  &process->pod_namespace, &process->service,   &process->version,
+                                  &process->attributes };
+
+    for (size_t i = 0; i < ARRAY_SIZE(strings); i++) {
+        int r = merge_string(m, *strings[i], strings[i]);
+
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
 static int merge_process(struct merger *m, uint32_t index, uint32_t *ret)
 {
     struct profile_process process = m->p->processes[index];
-    int r;
+    int r = 0;
 
-    process.owner = 0; /* told by some parts alone: it must not keep equal ones apart */
-    r = merge_string(m, process.name, &process.name);
+    if (m->processes[index] == MERGE_NONE) {
+        process.owner = 0; /* only some parts know it: it must not keep equal ones apart */
+        r = merge_process_strings(m, &process);
+        if (r == 0)
+            r = merged_process_add(&m->images, m->record, &process, m->p->start_realtime_ns,
+                                   &m->processes[index]);
+    }
     if (r == 0)
-        r = merge_string(m, process.container, &process.container);
-    if (r == 0)
-        r = merge_string(m, process.pod, &process.pod);
-    if (r == 0)
-        r = merge_string(m, process.pod_namespace, &process.pod_namespace);
-    if (r == 0)
-        r = merge_string(m, process.service, &process.service);
-    if (r == 0)
-        r = merge_string(m, process.version, &process.version);
-    if (r == 0)
-        r = merge_string(m, process.attributes, &process.attributes);
-    return r == 0 ? record_process(m->record, &process, ret) : r;
+        *ret = m->processes[index];
+    return r;
 }
 
 /* Ids of the threads that are wanted; how many they are, or -ENOMEM. */
@@ -245,6 +259,7 @@ int merger_new(const struct profile_slice *slice, const struct profile *meta, st
 
     if (!m)
         return -ENOMEM;
+    merged_processes_init(&m->images);
     m->slice = slice ? slice : &ALL;
     m->meta = *meta;
     for (uint32_t i = 0; i < PROFILE_EVENTS_MAX; i++)
@@ -269,6 +284,7 @@ struct merger *merger_free(struct merger *m)
     if (!m)
         return NULL;
     record_free(m->record);
+    merged_processes_deinit(&m->images);
     frame_table_free(m->table);
     free(m);
     return NULL;
@@ -304,9 +320,10 @@ int merger_add(struct merger *m, const struct profile *p)
     _cleanup_free_ uint32_t *places = malloc((p->stack_count + 1) * sizeof(*places));
     _cleanup_free_ uint32_t *threads = calloc(p->thread_count + 1, sizeof(*threads));
     _cleanup_free_ uint32_t *contexts = malloc((p->context_count + 1) * sizeof(*contexts));
+    _cleanup_free_ uint32_t *processes = malloc((p->process_count + 1) * sizeof(*processes));
     int wanted, r = frame_importer_init(&m->names, p, m->table);
 
-    if (r < 0 || !places || !threads || !contexts) {
+    if (r < 0 || !places || !threads || !contexts || !processes) {
         frame_importer_deinit(&m->names);
         return -ENOMEM;
     }
@@ -318,6 +335,8 @@ int merger_add(struct merger *m, const struct profile *p)
     m->threads = threads;
     memset(contexts, 0xff, (p->context_count + 1) * sizeof(*contexts));
     m->contexts = contexts;
+    memset(processes, 0xff, (p->process_count + 1) * sizeof(*processes));
+    m->processes = processes;
     wanted = merge_threads(m);
     if (wanted < 0)
         r = wanted;
@@ -332,7 +351,7 @@ int merger_add(struct merger *m, const struct profile *p)
             record_warn(m->record, "%s", p->warnings[i]);
     }
     frame_importer_deinit(&m->names);
-    m->places = m->threads = m->contexts = NULL;
+    m->places = m->threads = m->contexts = m->processes = NULL;
     m->p = NULL;
     return r == -ENOSPC ? -ENOMEM : r;
 }

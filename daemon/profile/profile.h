@@ -260,6 +260,9 @@ void record_shrink(struct record *r);
 /* Ids are indexes into the finished profile. Keys: processes by (pid, start, exec), threads by
  * (process, tid). @name etc. are ids of @frames' strings. 0 or -ENOMEM. */
 int record_process(struct record *r, const struct profile_process *p, uint32_t *ret);
+/* Gives process @process, which record_process() gave, other facts of the same image. A caller that
+ * does so calls record_process() once for an image. */
+void record_revise_process(struct record *r, uint32_t process, const struct profile_process *facts);
 int record_thread(struct record *r, const struct profile_thread *t, uint32_t *ret);
 /* Names thread @thread, which record_thread() gave, as it is called by now: a JVM names its threads
  * some time after they have started. A name that is the beginning of the one it has (the kernel

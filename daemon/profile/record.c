@@ -116,6 +116,13 @@ int record_process(struct record *r, const struct profile_process *p, uint32_t *
     return MIN(k, 0);
 }
 
+void record_revise_process(struct record *r, uint32_t process, const struct profile_process *facts)
+{
+    struct profile_process *p = id_table_at(&r->processes, process);
+
+    *p = *facts; /* the table finds it by its old bytes: no caller looks for them */
+}
+
 int record_thread(struct record *r, const struct profile_thread *t, uint32_t *ret)
 {
     int k = id_table_add(&r->threads, t, ret);
@@ -148,7 +155,7 @@ void record_rename_thread(struct record *r, uint32_t thread, uint32_t name)
     now = frame_table_get_string(r->table, name);
     if (now.n <= before.n && memcmp(before.p, now.p, now.n) == 0)
         return;
-    t->name = name; /* the table finds it by its old bytes: nobody looks */
+    t->name = name; /* the table finds it by its old bytes: no caller looks for them */
 }
 
 /* True for @part out of @whole, by chance. */

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile/: merged profiles have a row for each process image, with what was known of it last. */
+#include "recorded.h"
+
+#include "suite.h"
+
+#define AT(t) ((uint64_t)(t)*NSEC_PER_SEC)
+
+/* Makes a profile of second @at that has a sample of thread 7 of each of @processes. */
+static struct profile *profile_of(uint64_t at, const struct profile_process *processes,
+                                  size_t count)
+{
+    struct profile meta = { .events = { { .name = "cpu", .period = 1 } },
+                            .event_count = 1,
+                            .start_ns = AT(at),
+                            .end_ns = AT(at + 1),
+                            .start_realtime_ns = AT(at) };
+    uint32_t f = recorded_frame("a.B", "f", FRAME_C2, 3);
+    struct record *r = NULL;
+    struct profile *p = NULL;
+
+    ck_assert_int_eq(record_new(table, 100, &r), 0);
+    for (size_t i = 0; i < count; i++) {
+        struct profile_thread t = { .host_tid = 7, .name = recorded_string("main") };
+        struct profile_sample s = { .time_ns = AT(at), .count = 1 };
+        uint32_t thread;
+
+        ck_assert_int_eq(record_process(r, &processes[i], &t.process), 0);
+        ck_assert_int_eq(record_thread(r, &t, &thread), 0);
+        s.thread = thread & 0xffffff;
+        ck_assert_int_eq(record_sample(r, &s, &f, 1), 0);
+    }
+    ck_assert_int_eq(record_finish(r, &meta, &p), 0);
+    record_free(r);
+    return p;
+}
+
+/* Merges @parts, which it drops. */
+static struct profile *merged(struct profile **parts, size_t count)
+{
+    struct profile meta = { .events = { { .name = "cpu", .period = 1 } }, .event_count = 1 };
+    struct profile *p = NULL;
+
+    ck_assert_int_eq(profile_merge(parts, count, NULL, &meta, &p), 0);
+    for (size_t i = 0; i < count; i++)
+        profile_unref(parts[i]);
+    return p;
+}
+
+static void check_text(const struct profile *p, uint32_t id, const char *wanted)
+{
+    struct span s = intern_get(p->strings, id);
+
+    ck_assert_msg(span_eq_str(s, wanted), "%.*s is not %s", (int)s.n, s.n ? s.p : "", wanted);
+}
+
+/* Newest first and last: the order of the parts does not matter. */
+START_TEST(an_image_has_the_facts_that_were_known_last)
+{
+    struct profile_process before = { .host_pid = 42,
+                                      .start_ticks = 5,
+                                      .name = recorded_string("java"),
+                                      .attributes = recorded_string("host.arch=amd64") },
+                           after = { .host_pid = 42,
+                                     .start_ticks = 5,
+                                     .name = recorded_string("Main"),
+                                     .service = recorded_string("shop"),
+                                     .version = recorded_string("2.4") };
+    struct profile *parts[2] = { profile_of(_i ? 2 : 1, _i ? &after : &before, 1),
+                                 profile_of(_i ? 1 : 2, _i ? &before : &after, 1) };
+    struct profile *p = merged(parts, 2);
+
+    ck_assert_uint_eq(p->process_count, 1);
+    ck_assert_uint_eq(p->thread_count, 1);
+    ck_assert_uint_eq(p->total, 2);
+    check_text(p, p->processes[0].name, "Main");
+    check_text(p, p->processes[0].service, "shop");
+    check_text(p, p->processes[0].version, "2.4");
+    check_text(p, p->processes[0].attributes, "host.arch=amd64");
+    profile_unref(p);
+}
+END_TEST
+
+START_TEST(two_rows_of_one_profile_become_one)
+{
+    struct profile_process rows[2] = {
+        { .host_pid = 42, .name = recorded_string("java") },
+        { .host_pid = 42, .name = recorded_string("Main"), .service = recorded_string("shop") }
+    };
+    struct profile *part = profile_of(1, rows, 2), *p = merged(&part, 1);
+
+    ck_assert_uint_eq(p->process_count, 1);
+    check_text(p, p->processes[0].service, "shop");
+    profile_unref(p);
+}
+END_TEST
+
+/* A pid that came again, an exec, and lines that stand for several processes. */
+START_TEST(other_images_keep_rows_of_their_own)
+{
+    struct profile_process rows[] = { { .host_pid = 42, .start_ticks = 5 },
+                                      { .host_pid = 42, .start_ticks = 6 },
+                                      { .host_pid = 42, .start_ticks = 6, .exec_no = 1 },
+                                      { .host_pid = 0, .name = recorded_string("cat") },
+                                      { .host_pid = 0, .name = recorded_string("ls") } };
+    struct profile *parts[2] = { profile_of(1, rows, ARRAY_SIZE(rows)),
+                                 profile_of(2, rows, ARRAY_SIZE(rows)) };
+    struct profile *p = merged(parts, 2);
+
+    ck_assert_uint_eq(p->process_count, ARRAY_SIZE(rows));
+    ck_assert_uint_eq(p->total, 2 * ARRAY_SIZE(rows));
+    profile_unref(p);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("merge");
+
+    tcase_add_checked_fixture(tc, recorded_setup, recorded_teardown);
+    tcase_add_loop_test(tc, an_image_has_the_facts_that_were_known_last, 0, 2);
+    tcase_add_test(tc, two_rows_of_one_profile_become_one);
+    tcase_add_test(tc, other_images_keep_rows_of_their_own);
+    return suite_run_case("merge", tc);
+}
