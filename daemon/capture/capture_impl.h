@@ -32,7 +32,8 @@ struct seen_verdict {
     uint64_t checked_ns;
     uint32_t process; /* index in the record */
     bool wanted, warned;
-    bool image_told; /* that it is a native image without names */
+    bool image_told;             /* that it is a native image without names */
+    uint64_t samples, generated; /* all of it, and those through code of no file and no name */
 };
 
 #define NO_SET UINT32_MAX
@@ -292,6 +293,8 @@ void capture_warn_no_room(struct captures *captures, struct capture *c);
 void capture_warn_left_out(struct captures *captures, struct capture *c);
 /* Warns of its processes whose perf maps are longer than is read. */
 void capture_warn_long_maps(struct captures *captures, struct capture *c);
+/* Warns of its processes that ran code which lies in no file and has no names. */
+void capture_warn_generated(struct capture *c);
 void capture_warn_put_off(struct captures *captures, struct capture *c);
 void capture_warn_mappings(struct captures *captures, struct capture *c);
 /* Warns of threads that were renamed. */

@@ -6,6 +6,7 @@
 
 #define THREAD_NAMES_MAX 64 /* of one thread, in one capture */
 #define RECHECK_NS (100 * NSEC_PER_MSEC)
+#define GENERATED_SHARE 20               /* one sample of so many: fewer are not worth a warning */
 #define UNANSWERED_NS (2 * NSEC_PER_SEC) /* it is asked for again once a second */
 
 static int capture_add_process(struct captures *captures, struct capture *c,
@@ -182,6 +183,25 @@ void capture_warn_long_maps(struct captures *captures, struct capture *c)
                 "entries): code that it names after that has no name here. Once the process is "
                 "restarted, it writes a new one",
                 s->host_pid);
+    }
+}
+
+void capture_warn_generated(struct capture *c)
+{
+    for (uint32_t i = 0; i < c->members.processes.count; i++) {
+        const struct proc_id *s = id_table_get(&c->members.processes, i);
+        const struct seen_verdict *v = &c->members.verdicts[i];
+
+        if (v->wanted && v->generated && v->generated >= v->samples / GENERATED_SHARE)
+            record_warn_process(
+                c->record,
+                "%.0f %% of the samples of process %d lead through code that lies in no file, and "
+                "that no perf map names: a packed program (UPX), or code of a just-in-time "
+                "compiler. It has no names, and stacks are cut where it keeps no frame pointers. "
+                "Do not pack the program, or have its runtime write a perf map (node "
+                "--perf-basic-prof, python -X perf). GraalVM keeps frame pointers with "
+                "-H:+PreserveFramePointer",
+                100.0 * (double)v->generated / (double)v->samples, s->host_pid);
     }
 }
 

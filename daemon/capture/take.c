@@ -97,6 +97,8 @@ static void capture_take(struct captures *captures, struct capture *c, struct ca
         capture_note_symbols(c, in->process);
     }
     capture_warn_image(c, v, in->process);
+    v->samples += rec->weight;
+    v->generated += in->naming->stack->generated ? rec->weight : 0;
     if (capture_thread(c, v->process, in, &thread, &run) < 0) {
         record_drop(c->record, rec->weight);
         return;

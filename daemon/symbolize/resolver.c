@@ -44,7 +44,7 @@ struct resolver *resolver_free(struct resolver *r)
 
 void resolver_tick(struct resolver *r, uint64_t now_ns)
 {
-    r->met_reading = false;
+    r->met_reading = r->met_generated = false;
     if (r->due_ns && now_ns >= r->due_ns)
         resolver_read_maps(r, now_ns);
     if (r->perf_map && perf_map_refresh(r->perf_map, *r->env->perf_maps, now_ns))
@@ -281,6 +281,11 @@ bool resolver_met_reading(const struct resolver *r)
     return r->met_reading;
 }
 
+bool resolver_met_generated(const struct resolver *r)
+{
+    return r->met_generated;
+}
+
 /* Whether the name of the symbol at @address of @m, whose file is read, is coming. */
 static bool name_comes(struct resolver *r, const struct mapping *m, struct elf_image *image,
                        uint64_t address)
@@ -319,6 +324,14 @@ bool resolver_reads(struct resolver *r, uint64_t address, bool perf_map, uint64_
     return b->state == BOUND_READING || (image && name_comes(r, m, image, address));
 }
 
+/* A file in memory that is no ELF file: code that was made, and was mapped by its file to keep no
+ * page both writable and executable. */
+static bool is_no_elf(const struct resolver *r, const struct mapping *m, uint32_t frame)
+{
+    return frame && frame_table_get(r->env->frames, frame)->unknown &&
+           mapping_may_be_generated(m) && r->bound[m - r->maps.entries].state == BOUND_FAILED;
+}
+
 uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, uint64_t now_ns)
 {
     uint64_t key = address | (perf_map ? 0 : RESOLVER_NO_MAP_BIT);
@@ -335,6 +348,7 @@ uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, ui
         frame = perf_map_frame(r, address, now_ns);
     if (!frame && !mapping_is_anonymous(m))
         frame = file_frame(r, m, address, now_ns, &lasting);
+    r->met_generated |= mapping_is_anonymous(m) ? !frame : is_no_elf(r, m, frame);
     if (frame && lasting && !frame_table_get(r->env->frames, frame)->unknown)
         u64_cache_put(&r->pcs, key, frame);
     else if (frame && lasting)

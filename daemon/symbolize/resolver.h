@@ -66,6 +66,9 @@ uint64_t resolver_put_off_ns(const struct resolver *r);
 /* Returns whether resolver_native() met a file, since the last resolver_tick(), whose symbols are
  * still being read, or a symbol whose readable name is still coming. */
 bool resolver_met_reading(const struct resolver *r);
+/* Returns whether resolver_native() met code, since the last resolver_tick(), that lies in no file
+ * and that no perf map names. */
+bool resolver_met_generated(const struct resolver *r);
 /* Returns what resolver_native() has met of native images so far. */
 enum native_image resolver_native_image(const struct resolver *r);
 /* Returns true while resolver_native() would not name @address yet: the symbols of its file are

@@ -33,6 +33,7 @@ struct resolver {
     uint64_t owner; /* as proc_owner(); 0: not asked for yet */
     bool prepared;
     bool met_reading;               /* since the last tick */
+    bool met_generated;             /* the same */
     enum native_image native_image; /* met so far */
     uint64_t long_map_ns;   /* when code was met that a too long perf map may name; 0: never */
     uint64_t left_out_ns;   /* when symbols were last missing for want of room; 0: never */

@@ -86,6 +86,8 @@ struct named_stack {
     bool truncated; /* the root was not reached */
     bool frozen;    /* callers of a virtual thread's frames lie in the heap, and are not read */
     bool left_out;  /* it is none of its event: of nativelock, a wait of Java's */
+    bool generated; /* it leads through code that lies in no file and that no perf map names, of a
+                     * process that is no JVM */
     bool reads;     /* it leads through a file whose symbols are still being read, or names of it
                      * are coming */
 };

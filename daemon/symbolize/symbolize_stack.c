@@ -245,7 +245,7 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
 
     n->at_ns = rec->time_ns;
     ret->count = ret->unknown = 0;
-    ret->truncated = ret->frozen = ret->left_out = false;
+    ret->truncated = ret->frozen = ret->left_out = ret->generated = false;
     if (p && (rec->user_count || rec->lock)) {
         n->r = symbolizer_resolver(s, p);
         n->jvm = p->jvm != JVM_NO;
@@ -289,6 +289,7 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
         fill_futex(n, rec->lock_class, ret);
     if (n->r) /* a JVM may have a library that is an image: its JIT compiler of GraalVM is one */
         p->native_image = p->jvm == JVM_NO ? resolver_native_image(n->r) : IMAGE_NO;
+    ret->generated = n->r && p->jvm == JVM_NO && resolver_met_generated(n->r);
     symbolizer_charge(s, NULL);
     if (n->r && frame_table_refused(s->frames) != refused)
         resolver_leave_out(n->r, n->now_ns);
@@ -327,7 +328,7 @@ void symbolizer_java_stack(struct symbolizer *s, struct process *p, const uint64
     size_t kept = 0;
 
     ret->count = ret->unknown = 0;
-    ret->truncated = ret->frozen = ret->left_out = ret->reads = false;
+    ret->truncated = ret->frozen = ret->left_out = ret->generated = ret->reads = false;
     if (!n.vm || !j)
         return;
     symbolizer_charge(s, n.r);

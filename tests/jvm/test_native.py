@@ -16,6 +16,7 @@ from harness import native, paths
 from harness.daemon import Daemon
 from harness.profile import ordered
 
+GENERATED = "lead through code that lies in no file"
 CPP = r"""
 #include <stdint.h>
 namespace shop { struct Order { template <typename T> __attribute__((noinline)) T total(T s) {
@@ -87,6 +88,8 @@ class Native(unittest.TestCase):
                     profile = self.daemon.profile(pid=process.pid, seconds=2, hz=199)
                     share = profile.share(profile.stacks, lambda s, name=name: any(name in n for n in s.names))
                     self.assertTrue(share >= 0.8 if named else share == 0, profile.describe())
+                    self.assertEqual(any(GENERATED in w and f"process {process.pid} " in w for w in profile.warnings), not named,
+                                     profile.warnings)
                     self.assertGreater(profile.samples, 30)
                 finally:
                     process.kill()

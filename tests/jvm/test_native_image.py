@@ -8,7 +8,7 @@ import sys
 import tempfile
 import unittest
 
-from harness import native, paths, proc
+from harness import debroot, native, paths, proc
 from harness.daemon import Daemon
 from harness.profile import Profile, ordered
 
@@ -100,6 +100,19 @@ class Images(Base):
 
 @unittest.skipUnless(os.environ.get("FLAMED_NATIVE_IMAGES"), "downloads 100 MB")
 class Real(Base):
+    def test_packed(self):
+        """A packed program, from a file that has no code but what unpacks it."""
+        upx = debroot.root("upx-sid", "sid", ["upx-ucl"], "/usr/bin/upx-ucl")
+        packed = native.build("image", "-static") + ".upx"
+        subprocess.run([upx + "/lib64/ld-linux-x86-64.so.2", "--library-path", upx + "/usr/lib/x86_64-linux-gnu", upx + "/usr/bin/upx-ucl",
+                        "-q", "-f", "-o", packed, native.build("image", "-static")], check=True, stdout=subprocess.DEVNULL)
+        pid = self.start(packed)
+        profile = self.daemon.profile(pid=pid, seconds=2, hz=199)
+        self.assertGreater(profile.samples, 100)
+        sentence = [w for w in profile.warnings if f"of process {pid} lead through code that lies in no file" in w]
+        self.assertEqual(len(sentence), 1, profile.warnings)
+        self.assertGreater(float(sentence[0].split(" %")[0]), 90)
+
     def test_library_in_python(self):
         """Stacks go through Python, libffi and the image."""
         folder = kept("nodusdb-0.1.1", sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:",

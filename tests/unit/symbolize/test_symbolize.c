@@ -313,13 +313,34 @@ START_TEST(generated_code_is_named_by_the_perf_map)
     ck_assert_name(2, "Function:*g");
     ck_assert_uint_eq(stack.frames[3], 0);
     ck_assert_uint_eq(stack.unknown, 1);
+    ck_assert(stack.generated);
+    name_words(words, 0, 3, 0, UNWIND_END_ROOT);
+    ck_assert(!stack.generated);
     /* A JVM whose Java names are not wanted does not get them from such a map either. */
     process.jvm = JVM_UNSUPPORTED;
     symbolizer_stack(symbolizer, &process, &(struct sample_record){ .user_count = 1 }, words,
                      /* java= */ false, &stack);
     ck_assert_uint_eq(stack.frames[0], 0);
+    ck_assert(!stack.generated);
     unlink(path);
     munmap((void *)(uintptr_t)code, 8192);
+}
+END_TEST
+
+START_TEST(code_in_a_file_in_memory_is_generated)
+{
+    int fd = memfd_create("upx", MFD_CLOEXEC);
+    uint64_t words[1];
+
+    ck_assert_int_eq(ftruncate(fd, 8192), 0);
+    words[0] = address_of(executable(fd)) + 0x123;
+    name_words(words, 0, 1, 0, UNWIND_END_ROOT);
+    ck_assert(stack.generated);
+    process.jvm = JVM_UNSUPPORTED; /* its own sentence says what is missing */
+    name_words(words, 0, 1, 0, UNWIND_END_ROOT);
+    ck_assert(!stack.generated);
+    munmap((void *)(uintptr_t)(words[0] - 0x123), 8192);
+    close(fd);
 }
 END_TEST
 
@@ -339,6 +360,7 @@ START_TEST(code_without_a_name_is_module_and_offset)
     ck_assert_int_eq(frame_at(0)->kind, FRAME_UNKNOWN);
     ck_assert_uint_eq(stack.unknown, 1);
     ck_assert(span_eq_str(frame_path(0), path));
+    ck_assert(!stack.generated);
     munmap((void *)(uintptr_t)code, 8192);
     close(fd);
 }
@@ -504,6 +526,7 @@ int main(void)
     tcase_add_test(tc, a_jvm_is_no_native_image);
     tcase_add_test(tc, words_that_make_no_sense_are_unknown);
     tcase_add_test(tc, generated_code_is_named_by_the_perf_map);
+    tcase_add_test(tc, code_in_a_file_in_memory_is_generated);
     tcase_add_test(tc, code_without_a_name_is_module_and_offset);
     tcase_add_test(tc, a_library_loaded_later_is_found_and_one_unloaded_forgotten);
     tcase_add_test(tc, names_outlive_the_process);
