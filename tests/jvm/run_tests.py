@@ -5,6 +5,7 @@ A module that says SIDE_BY_SIDE has its classes run at the same time, each by a 
 and their fixtures. Exits 77 when every test was skipped, so that ctest says "Skipped" and the reasons are in its log."""
 import importlib
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -41,6 +42,8 @@ class Result(unittest.TextTestResult):
         fixtures = time.monotonic() - self.began - sum(seconds for seconds, _ in self.took)
         for seconds, name in sorted([*self.took, (fixtures, "fixtures of classes")], reverse=True):
             self.stream.writeln(f"{seconds:7.1f} s  {name}")
+        cpu = [used.ru_utime + used.ru_stime for used in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))]
+        self.stream.writeln(f"{cpu[0]:7.1f} s of CPU here, {cpu[1]:.1f} s by programs that have ended")
 
     def terminate(self, *_):
         self.stop()
