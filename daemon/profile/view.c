@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Builds a view: picks samples, adds up those with the same stack, filters the rows. */
 #include "base/array.h"
+#include "profile/method_calls.h"
 #include "profile/view_impl.h"
 
 #define VIEW_STRING_BYTES_MAX ((size_t)256 << 20)
@@ -90,14 +91,31 @@ static int view_count(struct view_builder *b, size_t sample)
     return 0;
 }
 
+/* Finds the calls, if they are asked for. */
+static int view_find_calls(struct view_builder *b, struct error *err)
+{
+    const struct view_opts *o = &b->v->opts;
+    const struct method_calls_opts calls = { .methods = o->calls,
+                                             .names = o->names,
+                                             .event = o->event,
+                                             .over_ns = o->over_ns,
+                                             .joined = o->joined };
+
+    return match_count(o->calls) ? method_calls_find(b->p, &calls, &b->v->calls, err) : 0;
+}
+
 /* Counts the samples that are wanted. 0 or -errno. */
 static int view_count_all(struct view_builder *b, struct error *err)
 {
     const struct view_opts *o = &b->v->opts;
     const struct profile *p = b->p;
+    int found = view_find_calls(b, err);
 
+    if (found < 0)
+        return found;
     for (size_t i = 0; i < p->sample_count; i++) {
-        int r = view_wants(p, o, &p->samples[i]) ? view_wants_context(b, &p->samples[i], err) : 0;
+        bool wanted = view_wants(p, o, &p->samples[i]) && (!b->v->calls || b->v->calls->inside[i]);
+        int r = wanted ? view_wants_context(b, &p->samples[i], err) : 0;
 
         if (r > 0)
             r = view_count(b, i);
@@ -269,7 +287,8 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
     v->opts.event = o->event < p->event_count ? o->event : 0;
     if (p->event_count && view_weighs_by_value(o, &p->events[v->opts.event]))
         v->opts.total = true;
-    v->opts.every_event = o->every_event && o->exact && p->event_count > 1;
+    v->opts.every_event =
+        o->every_event && o->exact && p->event_count > 1 && !match_count(o->calls);
     match_begin(o->include);
     match_begin(o->exclude);
     match_begin(o->operation);
@@ -303,7 +322,8 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
         view_free(v);
         return r == -EINVAL ? r : error_code(err, r, "cannot render this profile");
     }
-    v->opts.include = v->opts.exclude = v->opts.operation = NULL; /* borrowed for this call only */
+    /* borrowed for this call only */
+    v->opts.include = v->opts.exclude = v->opts.operation = v->opts.calls = NULL;
     view_warn(v);
     *ret = v;
     return 0;
@@ -319,6 +339,7 @@ struct view *view_free(struct view *v)
     free(v->stack);
     free(v->rows);
     free(v->sample_rows);
+    method_calls_free(v->calls);
     free(v);
     return NULL;
 }

@@ -36,9 +36,14 @@ struct view_opts {
                       * the view says which row each sample is in */
     size_t depth;    /* 0: whole; else at most this many frames, the middle replaced by "[...]" */
     /* On names as spelled by the options above; borrowed, NULL: none. */
-    struct match *include;          /* keep only samples whose stack has a matching frame */
-    struct match *exclude;          /* drop samples whose stack has one */
-    struct match *operation;        /* keep only samples of an operation of such a name */
+    struct match *include;   /* keep only samples whose stack has a matching frame */
+    struct match *exclude;   /* drop samples whose stack has one */
+    struct match *operation; /* keep only samples of an operation of such a name */
+    /* Keep only samples inside calls of such methods, on names without line, that lasted at least
+     * over_ns; the event is wall. Not with `every_event`. */
+    struct match *calls;
+    uint64_t over_ns;
+    bool joined; /* the profile is put together of several captures: as in method_calls.h */
     uint64_t trace_high, trace_low; /* and of this trace; 0, 0: of any */
     uint64_t span;                  /* and of this span; 0: of any */
 };
@@ -75,8 +80,9 @@ struct view_row {
 #define VIEW_NO_ROW UINT32_MAX
 #define VIEW_ROOTS_MAX 2 /* frames that stand for the process and the thread of a row */
 #define VIEW_SENTENCE_BYTES 224
-#define VIEW_WARNINGS 2      /* of the view itself */
-#define VIEW_FEW_SAMPLES 100 /* with fewer, a share of half is off by over 10 points by chance */
+#define VIEW_WARNINGS 2       /* of the view itself, */
+#define VIEW_CALLS_WARNINGS 4 /* and of its calls */
+#define VIEW_FEW_SAMPLES 100  /* with fewer, a share of half is off by over 10 points by chance */
 
 struct view {
     struct profile *profile; /* a reference */
@@ -94,8 +100,9 @@ struct view {
                             * it is left out; else NULL */
     char left_out[VIEW_SENTENCE_BYTES]; /* what view_opts.no_idle left out; "": nothing */
     char few[VIEW_SENTENCE_BYTES];      /* that its samples are few; "": they are not */
-    /* Those of the profile, then these two. Borrowed from both. */
-    const char *warnings[PROFILE_WARNINGS_MAX + VIEW_WARNINGS];
+    struct method_calls *calls;         /* owned, with view_opts.calls; else NULL */
+    /* Those of the profile, then of the calls, then these two. Borrowed from all. */
+    const char *warnings[PROFILE_WARNINGS_MAX + VIEW_CALLS_WARNINGS + VIEW_WARNINGS];
     size_t warning_count;
 };
 

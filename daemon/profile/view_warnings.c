@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is said of a view: the warnings of its profile, what it leaves out, and whether it is small.
  */
-#include "profile/view.h"
+#include "profile/method_calls.h"
 
 #include <math.h>
 
@@ -44,6 +44,8 @@ void view_warn(struct view *v)
     say_few(v);
     for (size_t i = 0; i < v->profile->warning_count; i++)
         v->warnings[v->warning_count++] = v->profile->warnings[i];
+    for (size_t i = 0; v->calls && i < v->calls->warning_count; i++)
+        v->warnings[v->warning_count++] = v->calls->warnings[i];
     for (size_t i = 0; i < VIEW_WARNINGS; i++) {
         if (own[i][0])
             v->warnings[v->warning_count++] = own[i];

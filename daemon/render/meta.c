@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "render/formats.h"
+#include "render/method_calls_table.h"
 
 /* By enum frame_kind; web/shared/kinds.js keeps the same list (tests/web checks it against the
  * output). */
@@ -177,6 +178,7 @@ void render_add_meta(const struct view *v, const struct render_opts *o, struct b
     if (o && o->version)
         add_member(out, "flamed", span_of(o->version));
     add_left_out(v, out);
+    render_add_calls(v, out);
     buf_add_char(out, '}');
     add_quality(v, out);
     buf_add_str(out, ",\"warnings\":[");

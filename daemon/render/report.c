@@ -2,6 +2,7 @@
 #include "render/report.h"
 
 #include "base/clock.h"
+#include "render/method_calls_table.h"
 
 void report_add_label(struct buf *out, const char *label)
 {
@@ -194,4 +195,5 @@ void report_add_head(const struct view *v, const struct render_opts *o, struct b
         report_add_label(out, "warning");
         buf_printf(out, "%s\n", v->warnings[i]);
     }
+    report_add_calls(v, out);
 }

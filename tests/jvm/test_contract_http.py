@@ -23,7 +23,7 @@ ROUTES = {
 }
 TARGET = ["pid", "container", "nspid", "pod", "namespace", "jvm", "service"]
 RENDERING = ["format", "threads", "user", "kernel", "include", "exclude", "depth", "names", "lines", "annotate", "top", "title",
-             "reverse", "inverted", "minwidth", "width", "total", "by", "operation", "trace", "span", "spans"]
+             "reverse", "inverted", "minwidth", "width", "total", "by", "operation", "trace", "span", "spans", "calls", "over"]
 TAKING = ["seconds", "from", "to", "at", "event", "symbols", "source", "hz", "interval"]
 # What each route must take at least.
 PARAMETERS = {
@@ -41,7 +41,7 @@ VALUES = {"pid": "PID", "container": "IDENT", "nspid": "1", "pod": "POD", "names
           "format": "json", "include": "a", "exclude": "b", "depth": "9", "names": "full", "top": "9", "title": "t",
           "minwidth": "1", "width": "900", "seconds": "0.1", "from": "-30s", "to": "-0.1s", "at": "-10s", "event": "cpu", "symbols": "memory", "source": "auto",
           "hz": "99", "interval": "10ms", "a": "-20s..-10s", "b": "-10s..-1s", "limit": "5", "state": "running", "operation": "GET", "trace": "4bf92f3577b34da6a3ce929d0e0e4736",
-          "span": "00f067aa0ba902b7",
+          "span": "00f067aa0ba902b7", "calls": "a", "over": "1ms",
           "match": "cpu"}
 
 
@@ -199,6 +199,7 @@ class Document(ContractCase):
                 query |= {"container": w.ident} if name == "nspid" else {}
                 query |= {k: VALUES[k] for k in ("a", "b") if route in ("/api/v1/diff", "/api/v1/changes") and k != name}
                 query |= {"from": "-30s"} if name == "to" else {}
+                query |= {"calls": VALUES["calls"]} if name == "over" else {}
                 query |= {"event": "sched:sched_switch", "filter": "prev_pid == 1"} if name == "filter" else {}
                 where = self.path(route) + "?" + urllib.parse.urlencode(query)
                 if item["get"]["x-flamed-role"] == "manage": # which root has on the Unix socket alone
@@ -212,6 +213,8 @@ class Document(ContractCase):
                         self.assertEqual(response.status, 400)
                     elif name in ("namespace", "cursor", "unfold") or route.endswith("/diff"):
                         self.assertIn(response.status, (200, 400, 404, 409)) # nothing that fits is there
+                    elif name in ("calls", "over") and route != "/profile":
+                        self.assertIn(response.status, (400, 404)) # what is stored has no event=wall
                     elif name == "filter":
                         self.assertIn(response.status, (200, 503)) # where tracefs is not mounted
                     else:

@@ -2,6 +2,7 @@
 // A profile to look at: graph, table, bars and search put together, with what is looked at as its state. Both the
 // html format and the page show profiles with it.
 
+import { callsTable } from "./callstable.js";
 import { Changes } from "./changes.js";
 import { element, setText, storedOwn } from "../shared/dom.js";
 import { Halves } from "./halves.js";
@@ -87,9 +88,9 @@ export class ProfilePanel {
         this.facts.replaceChildren();
         this.legend.root.hidden = !this.hasFacts;
         if (this.hasFacts) {
-            const notices = noticeList(profile), strip = momentStrip(profile);
+            const parts = [factsBar(profile), noticeList(profile), callsTable(profile), momentStrip(profile)];
 
-            this.facts.append(factsBar(profile), ...notices ? [notices] : [], ...strip ? [strip] : []);
+            this.facts.append(...parts.filter(Boolean));
         }
         this.bar.showProfile(profile, this.threads);
         if (this.state)

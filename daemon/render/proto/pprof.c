@@ -6,6 +6,7 @@
  */
 #include "base/cleanup.h"
 #include "render/formats.h"
+#include "render/method_calls_table.h"
 #include "render/proto/pprof.pb-c.h"
 #include "render/proto/protobuf.h"
 #include "render/proto/stacks.h"
@@ -466,6 +467,15 @@ static void pprof_put_comments(struct pprof *x, const struct render_opts *o)
                   (unsigned long long)x->v->truncated, (unsigned long long)p->lost);
     for (size_t i = 0; i < x->v->warning_count; i++)
         pprof_comment(x, "warning: %s", x->v->warnings[i]);
+    for (size_t i = 0; i < report_call_count(x->v); i++) {
+        _cleanup_buf_ struct buf text = BUF_NULL;
+
+        buf_init(&text, RENDER_MAX_BYTES);
+        report_add_call(x->v, i, &text);
+        pprof_fail(x, text.error);
+        if (!text.error)
+            pprof_comment(x, "calls: %s", text.p);
+    }
 }
 
 static int pprof_init(struct pprof *x)

@@ -85,6 +85,22 @@ int param_operation(const struct param *spec, struct span value, struct params *
     return 0;
 }
 
+int param_calls(const struct param *spec, struct span value, struct params *p, struct error *err)
+{
+    (void)spec;
+    (void)err;
+    p->calls = value.p;
+    return 0;
+}
+
+int param_over(const struct param *spec, struct span value, struct params *p, struct error *err)
+{
+    if (!value_interval(value, &p->view.over_ns) || p->view.over_ns < NSEC_PER_USEC ||
+        p->view.over_ns > 3600 * NSEC_PER_SEC)
+        return param_refuse(spec, value, err);
+    return 0;
+}
+
 /* Takes 16 hexadecimal digits. */
 static bool take_id(struct span *value, uint64_t *ret)
 {

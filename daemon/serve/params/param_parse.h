@@ -43,6 +43,8 @@ int param_nspid(const struct param *spec, struct span value, struct params *p, s
 int param_text(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_operation(const struct param *spec, struct span value, struct params *p,
                     struct error *err);
+int param_calls(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_over(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_trace(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_span(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_jvm(const struct param *spec, struct span value, struct params *p, struct error *err);

@@ -165,6 +165,15 @@ static int params_parse_one(const struct query_item *item, uint64_t allowed, str
     return spec->parse(spec, item->value, p, err);
 }
 
+static bool params_has_event(const struct params *p, const char *name)
+{
+    for (size_t i = 0; i < p->event_count; i++) {
+        if (strcmp(p->events[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* What single values cannot tell. */
 static int params_check_together(const struct params *p, struct error *err)
 {
@@ -194,10 +203,26 @@ static int params_check_together(const struct params *p, struct error *err)
     if (p->view.by && p->view.threads)
         return error_parameter(err, "by", -EINVAL,
                                "by and threads=1 both say what the root is: give one of them");
+    if ((p->given & PARAM_BIT(PARAM_OVER)) && !p->calls)
+        return error_parameter(err, "over", -EINVAL,
+                               "over says how long a call has to last: give calls too, a regular "
+                               "expression on the names of methods");
+    if (p->calls && !params_has_event(p, CALLS_EVENT))
+        return error_parameter(err, "calls", -EINVAL,
+                               "calls are found in samples of event=" CALLS_EVENT
+                               ": name that, or leave event away");
     if (p->view.no_user && p->view.no_kernel)
         return error_parameter(err, "kernel", -EINVAL,
                                "user=0 with kernel=0 leaves nothing: set one of them to 1");
     return 0;
+}
+
+/* Has @p be of the event @name alone. */
+static void name_event(struct params *p, const char *name)
+{
+    p->event_count = 1;
+    span_copy(span_of(name), p->event, sizeof(p->event));
+    wanted_event_set(&p->events[0], span_of(name));
 }
 
 int params_parse(const struct query *q, uint64_t allowed, struct params *ret, struct span *unknown,
@@ -213,13 +238,14 @@ int params_parse(const struct query *q, uint64_t allowed, struct params *ret, st
         .range = { 0, UINT64_MAX },
         .refresh_ns = PARAMS_REFRESH_DEFAULT * NSEC_PER_SEC,
     };
-    span_copy(span_of(events_default()->name), ret->event, sizeof(ret->event));
-    wanted_event_set(&ret->events[0], span_of(ret->event));
+    name_event(ret, events_default()->name);
     for (size_t i = 0; i < q->count; i++) {
         r = params_parse_one(&q->items[i], allowed, ret, unknown, err);
         if (r != 0)
             return r;
     }
+    if (ret->calls && !(ret->given & PARAM_BIT(PARAM_EVENT)))
+        name_event(ret, CALLS_EVENT);
     if (ret->include_count) {
         r = match_new(ret->include, ret->include_count, "include", &ret->view.include, err);
         if (r < 0)
@@ -232,6 +258,11 @@ int params_parse(const struct query *q, uint64_t allowed, struct params *ret, st
     }
     if (ret->operation) {
         r = match_new(&ret->operation, 1, "operation", &ret->view.operation, err);
+        if (r < 0)
+            return r;
+    }
+    if (ret->calls) {
+        r = match_new(&ret->calls, 1, "calls", &ret->view.calls, err);
         if (r < 0)
             return r;
     }
@@ -249,9 +280,7 @@ int params_set_event(struct params *p, const char *name)
 {
     p->given &= ~(PARAM_BIT(PARAM_HZ) | PARAM_BIT(PARAM_INTERVAL) | PARAM_BIT(PARAM_FILTER));
     p->interval = p->filter = SPAN_NULL;
-    p->event_count = 1;
-    span_copy(span_of(name), p->event, sizeof(p->event));
-    wanted_event_set(&p->events[0], span_of(name));
+    name_event(p, name);
     return param_set_periods(p, NULL);
 }
 
@@ -274,4 +303,5 @@ void params_deinit(struct params *p)
     p->view.include = match_free(p->view.include);
     p->view.exclude = match_free(p->view.exclude);
     p->view.operation = match_free(p->view.operation);
+    p->view.calls = match_free(p->view.calls);
 }

@@ -37,10 +37,11 @@ enum param_id {
      PARAM_BIT(PARAM_ANNOTATE) | PARAM_BIT(PARAM_TOTAL) | PARAM_BIT(PARAM_VIEW_STATE) |            \
      PARAM_BIT(PARAM_IDLE))
 #define PARAMS_RENDER                                                                              \
-    (PARAMS_VIEW | PARAM_BIT(PARAM_FORMAT) | PARAM_BIT(PARAM_VIEW_BY) | PARAM_BIT(PARAM_SPANS) |   \
-     PARAM_BIT(PARAM_THREADS) | PARAM_BIT(PARAM_DEPTH) | PARAM_BIT(PARAM_TITLE) |                  \
-     PARAM_BIT(PARAM_REVERSE) | PARAM_BIT(PARAM_INVERTED) | PARAM_BIT(PARAM_MINWIDTH) |            \
-     PARAM_BIT(PARAM_WIDTH) | PARAM_BIT(PARAM_TOP_ROWS))
+    (PARAMS_VIEW | PARAM_BIT(PARAM_FORMAT) | PARAM_BIT(PARAM_CALLS) | PARAM_BIT(PARAM_OVER) |      \
+     PARAM_BIT(PARAM_VIEW_BY) | PARAM_BIT(PARAM_SPANS) | PARAM_BIT(PARAM_THREADS) |                \
+     PARAM_BIT(PARAM_DEPTH) | PARAM_BIT(PARAM_TITLE) | PARAM_BIT(PARAM_REVERSE) |                  \
+     PARAM_BIT(PARAM_INVERTED) | PARAM_BIT(PARAM_MINWIDTH) | PARAM_BIT(PARAM_WIDTH) |              \
+     PARAM_BIT(PARAM_TOP_ROWS))
 #define PARAMS_PROFILE (PARAMS_CAPTURE | PARAMS_RANGE | PARAMS_RENDER)
 #define PARAMS_TOP                                                                                 \
     (PARAMS_TARGET | PARAMS_RANGE | PARAMS_VIEW | PARAM_BIT(PARAM_EVENT) |                         \
@@ -68,6 +69,8 @@ _Static_assert(PARAM_COUNT < 63, "PARAM_BIT()s and PARAMS_LENIENT in 64 bits");
 #define PARAMS_WIDTH_MIN 40
 #define PARAMS_WIDTH_MAX 10000
 
+#define CALLS_EVENT "wall" /* that parameter calls takes samples of */
+
 enum captures_state { CAPTURES_ANY, CAPTURES_RUNNING, CAPTURES_DONE, CAPTURES_FAILED };
 enum timeline_by { TIMELINE_BY_JVM, TIMELINE_BY_CATEGORY, TIMELINE_BY_JVM_CATEGORY };
 enum diff_format { DIFF_HTML, DIFF_SVG, DIFF_COLLAPSED, DIFF_JSON, DIFF_TEXT };
@@ -86,7 +89,7 @@ struct params {
     enum alloc_source source;
     bool force;
     const struct render_format *format; /* NULL: not said */
-    struct view_opts view;              /* include, exclude and operation are owned */
+    struct view_opts view;              /* include, exclude, operation and calls are owned */
     bool reverse, inverted;
     const char *include[MATCH_PATTERNS_MAX],
         *exclude[MATCH_PATTERNS_MAX]; /* point into the query */
@@ -99,7 +102,7 @@ struct params {
     size_t limit, buckets;                          /* 0: not given */
     const char *cursor, *schedule, *a, *b, *ticket; /* point into the query; NULL: not given */
     const char *match;                              /* as above */
-    const char *operation;                          /* as above */
+    const char *operation, *calls;                  /* as above */
     enum captures_state state;
     enum timeline_by by;
     enum diff_format diff_format;

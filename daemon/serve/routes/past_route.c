@@ -43,7 +43,8 @@ static int get_past(struct request *req, bool stored, struct profile **ret, stru
     int r = be->past(be->ctx, &p->target, &p->range, p->event, stored ? PAST_STORED : PAST_ALL, ret,
                      err);
 
-    if (stored && is_nothing(r, *ret)) { /* what the recorder holds is better than none */
+    if (stored && !p->calls &&
+        is_nothing(r, *ret)) { /* what the recorder has is better than none */
         *ret = profile_unref(*ret);
         *err = ERROR_NULL;
         r = be->past(be->ctx, &p->target, &p->range, p->event, PAST_ALL, ret, err);
@@ -76,6 +77,7 @@ void answer_past_profile(struct request *req, struct profile *profile)
 
 bool handle_query(struct request *req)
 {
+    req->params.view.joined = true;
     answer_past(req, /* stored= */ true, answer_past_profile);
     return true;
 }

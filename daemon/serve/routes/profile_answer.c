@@ -97,8 +97,17 @@ int shown_event(const struct params *p, const struct profile *profile, uint8_t *
                 struct error *err)
 {
     char names[PROFILE_EVENT_NAMES_BYTES];
+    const struct profile_event calls = { .name = CALLS_EVENT, .unit = "nanoseconds" };
 
     *ret = 0;
+    if (p->calls) {
+        *ret = (uint8_t)profile_find_event(profile, &calls);
+        if (*ret < profile->event_count)
+            return 0;
+        return error_parameter(err, "calls", -EINVAL,
+                               "calls are found in samples of event=" CALLS_EVENT
+                               ", which this profile has not");
+    }
     if (!(p->given & PARAM_BIT(PARAM_EVENT)))
         return 0;
     for (size_t i = 0; i < p->event_count; i++) {

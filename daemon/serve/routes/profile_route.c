@@ -63,6 +63,13 @@ bool check_event(struct request *req)
 
 int check_past(const struct params *p, struct error *err)
 {
+    if (p->calls) {
+        error_remedy(err, "leave from= and at= out; /api/v1/query finds calls in stored captures "
+                          "of that time");
+        return error_parameter(err, "calls", -EINVAL,
+                               "calls are found in samples of a capture, and the flight recorder "
+                               "looks at each thread about once a second");
+    }
     for (int id = 0; id < PARAM_COUNT; id++) {
         if (!(p->given & (PARAMS_SAMPLING | PARAM_BIT(PARAM_REFRESH)) & PARAM_BIT(id)))
             continue;

@@ -29,13 +29,13 @@ uint32_t recorded_frame(const char *class_name, const char *name, enum frame_kin
     return id;
 }
 
-void recorded_setup(void)
+void recorded_setup_for(size_t entries, size_t samples)
 {
     struct profile_process p = { .host_pid = 42 };
     struct profile_thread t = { .host_tid = 43 };
 
-    ck_assert_int_eq(frame_table_new(1000, 1 << 20, &table), 0);
-    ck_assert_int_eq(record_new(table, 100, &rec), 0);
+    ck_assert_int_eq(frame_table_new(entries, 1 << 20, &table), 0);
+    ck_assert_int_eq(record_new(table, samples, &rec), 0);
     p.name = recorded_string("Main");
     ck_assert_int_eq(record_process(rec, &p, &t.process), 0);
     t.name = recorded_string("main");
@@ -43,6 +43,11 @@ void recorded_setup(void)
     t.host_tid = 44;
     t.name = recorded_string("other");
     ck_assert_int_eq(record_thread(rec, &t, &other_thread), 0);
+}
+
+void recorded_setup(void)
+{
+    recorded_setup_for(/* entries= */ 1000, /* samples= */ 100);
 }
 
 void recorded_teardown(void)

@@ -12,6 +12,8 @@ extern uint32_t main_thread, other_thread;
 /* Fixture of a test: makes them, and frees them. */
 void recorded_setup(void);
 void recorded_teardown(void);
+/* As recorded_setup(), with room for @entries of the frame table and @samples. */
+void recorded_setup_for(size_t entries, size_t samples);
 /* Returns the id of a string, and of a frame of a method with that name, in the table. */
 uint32_t recorded_string(const char *s);
 uint32_t recorded_frame(const char *class_name, const char *name, enum frame_kind kind,

@@ -50,6 +50,7 @@ START_TEST(reads_every_parameter)
               "include=x&"
               "include=y&"
               "exclude=z&depth=64&names=signature&lines=1&annotate=1&total=1&title=a%0Ab&"
+              "calls=%5Ea&over=1.5ms&"
               "state=blocked,running&idle=0&operation=%5EGET&span=00f067aa0ba902b7&spans=1&"
               "trace=4BF92f3577b34da6a3ce929d0e0e4736&"
               "reverse=1&inverted=1&minwidth=0.25%25&width=800&top=7&"
@@ -88,6 +89,8 @@ START_TEST(reads_every_parameter)
     ck_assert_uint_eq(p.range.from_ns, UINT64_C(1767323045000000000));
     ck_assert_uint_eq(p.range.to_ns, UINT64_C(1767326645500000000));
     ck_assert_uint_eq(match_count(p.view.operation), 1);
+    ck_assert_uint_eq(match_count(p.view.calls), 1);
+    ck_assert_uint_eq(p.view.over_ns, 1500000);
     ck_assert(p.view.trace_high == UINT64_C(0x4bf92f3577b34da6));
     ck_assert(p.view.trace_low == UINT64_C(0xa3ce929d0e0e4736));
     ck_assert(p.view.span == UINT64_C(0x00f067aa0ba902b7));
@@ -116,6 +119,21 @@ START_TEST(groups_by_requests)
     ck_assert_int_eq(parse("by=trace&trace=a3ce929d0e0e4736", PARAMS_PROFILE, &p, &err), 0);
     ck_assert_int_eq(p.view.by, VIEW_BY_TRACE);
     ck_assert(!p.view.trace_high && p.view.trace_low == UINT64_C(0xa3ce929d0e0e4736));
+    params_deinit(&p);
+}
+END_TEST
+
+START_TEST(calls_are_of_waits)
+{
+    struct error err = ERROR_NULL;
+    struct params p;
+
+    ck_assert_int_eq(parse("calls=a&hz=50", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert_str_eq(p.event, "wall");
+    ck_assert_uint_eq(p.events[0].period, 20 * NSEC_PER_MSEC);
+    params_deinit(&p);
+    ck_assert_int_eq(parse("event=cpu,wall&calls=a", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert_uint_eq(p.event_count, 2);
     params_deinit(&p);
 }
 END_TEST
@@ -215,6 +233,14 @@ static const struct {
     { "trace=4bf92f3577b34da", "trace" },
     { "trace=4bf92f3577b34da6a3ce929d0e0e47361", "trace" },
     { "trace=0000000000000000", "trace" },
+    { "calls=(", "calls" },
+    { "calls=", "calls" },
+    { "calls=a&event=cpu", "calls" },
+    { "calls=a&calls=b", "calls" },
+    { "over=1s", "over" },
+    { "calls=a&over=10", "over" },
+    { "calls=a&over=0ms", "over" },
+    { "calls=a&over=3601s", "over" },
     { "spans=yes", "spans" },
     { "span=00f067aa0ba902bg", "span" },
     { "span=4bf92f3577b34da6a3ce929d0e0e4736", "span" },
@@ -278,6 +304,7 @@ int main(void)
     tcase_add_test(tc, fills_in_what_was_not_said);
     tcase_add_test(tc, reads_every_parameter);
     tcase_add_test(tc, groups_by_requests);
+    tcase_add_test(tc, calls_are_of_waits);
     tcase_add_test(tc, takes_several_events);
     tcase_add_loop_test(tc, refuses_lists_that_do_not_fit, 0, ARRAY_SIZE(WRONG_LISTS));
     tcase_add_test(tc, bounds_lists_and_texts);

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Goes through the samples of each thread, and adds up the calls that it finds. */
+#include "profile/method_calls_impl.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+/* A call under way. */
+struct open_call {
+    uint64_t caller; /* as in struct method_frame */
+    uint32_t method;
+    bool cut;          /* it had begun before */
+    size_t first;      /* its first sample: a place in finder.order */
+    uint64_t begun_ns; /* when it began, as far as that is known */
+    uint64_t last_ns;  /* when it was seen last */
+};
+
+/* The length of a call. */
+struct call_length {
+    uint64_t ns;
+    uint32_t method;
+};
+
+struct finder {
+    const struct profile *p;
+    const struct method_calls_opts *o;
+    struct method_calls *calls;
+    struct method_stacks stacks;
+    uint32_t *order; /* owned: samples of the event, by thread, then by time */
+    size_t *starts;  /* owned, [thread_count + 1]: where in it a thread's samples begin */
+    uint64_t period_ns, gap_ns;
+    struct open_call open[METHOD_CALLS_NESTED_MAX]; /* of the thread under way */
+    size_t open_count;
+    struct call_length *lengths; /* owned */
+    size_t length_count, length_cap;
+    struct method_calls_row *by_name; /* owned, [by name of struct method_calls] */
+    size_t by_name_cap;
+};
+
+/* What one moment of a thread, or a wait of it, says. */
+struct evidence {
+    uint64_t from_ns, to_ns;
+    uint32_t frames; /* number of a struct method_frame; 0: none */
+    bool cut;        /* its outermost frames are missing */
+};
+
+static void finder_deinit(struct finder *f)
+{
+    method_stacks_deinit(&f->stacks);
+    free(f->order);
+    free(f->starts);
+    free(f->lengths);
+    free(f->by_name);
+}
+
+static bool is_of(const struct finder *f, const struct profile_sample *s)
+{
+    return s->event == f->o->event && s->thread < f->p->thread_count;
+}
+
+/* Sorts by thread; the samples of a profile are sorted by time. */
+static int order_samples(struct finder *f)
+{
+    const struct profile *p = f->p;
+    size_t sum = 0;
+
+    f->starts = calloc(p->thread_count + 2, sizeof(*f->starts));
+    f->order = calloc(p->sample_count + 1, sizeof(*f->order));
+    if (!f->starts || !f->order)
+        return -ENOMEM;
+    for (size_t i = 0; i < p->sample_count; i++)
+        if (is_of(f, &p->samples[i]))
+            f->starts[p->samples[i].thread + 2]++;
+    for (size_t t = 2; t < p->thread_count + 2; t++)
+        f->starts[t] = sum += f->starts[t];
+    for (size_t i = 0; i < p->sample_count; i++)
+        if (is_of(f, &p->samples[i]))
+            f->order[f->starts[p->samples[i].thread + 1]++] = (uint32_t)i;
+    return 0;
+}
+
+/* ---- lengths ---- */
+
+static struct method_calls_row *row_of(struct finder *f, uint32_t method)
+{
+    if (!array_extend(&f->by_name, &f->by_name_cap, MAX((size_t)method + 1, (size_t)64)))
+        return NULL;
+    return &f->by_name[method];
+}
+
+/* Counts a call of @ns. @cut: it lasted longer. */
+static int add_length(struct finder *f, uint32_t method, uint64_t ns, bool cut)
+{
+    struct method_calls_row *row = row_of(f, method);
+
+    if (!row)
+        return -ENOMEM;
+    row->name = method;
+    row->total_ns += ns;
+    if (ns > row->longest_ns || (ns == row->longest_ns && cut)) {
+        row->longest_ns = ns;
+        row->longest_cut = cut;
+    }
+    if (cut) {
+        row->cut++;
+        return 0;
+    }
+    row->count++;
+    if (f->length_count == METHOD_CALLS_MAX) {
+        f->calls->calls_left_out++;
+        return 0;
+    }
+    if (!array_grow(&f->lengths, &f->length_cap, f->length_count + 1, 256))
+        return -ENOMEM;
+    f->lengths[f->length_count++] = (struct call_length){ .ns = ns, .method = method };
+    return 0;
+}
+
+/* Marks the samples of @c, which lie before place @end. */
+static int mark(struct finder *f, const struct open_call *c, size_t end)
+{
+    for (size_t i = c->first; i < end; i++) {
+        const struct method_node *node;
+        int r = method_stacks_get(&f->stacks, f->p->samples[f->order[i]].stack, &node, NULL);
+
+        if (r < 0)
+            return r;
+        for (uint32_t n = node->frames; n; n = method_stacks_frame(&f->stacks, n)->before)
+            if (method_stacks_frame(&f->stacks, n)->method == c->method)
+                f->calls->inside[f->order[i]] = 1;
+    }
+    return 0;
+}
+
+/* Ends call @i at @end_ns, before the sample at place @end. @cut: or later. */
+static int end_call(struct finder *f, size_t i, uint64_t end_ns, bool cut, size_t end)
+{
+    struct open_call c = f->open[i];
+    uint64_t ns = end_ns - MIN(c.begun_ns, end_ns);
+    int r = add_length(f, c.method, ns, c.cut || cut);
+
+    f->open[i] = f->open[--f->open_count];
+    return r == 0 && ns >= f->o->over_ns ? mark(f, &c, end) : r;
+}
+
+/* ---- a thread ---- */
+
+/* Returns whether call @c goes on in what @e says. */
+static bool goes_on(const struct finder *f, struct open_call *c, const struct evidence *e)
+{
+    for (uint32_t n = e->frames; n; n = method_stacks_frame(&f->stacks, n)->before) {
+        const struct method_frame *frame = method_stacks_frame(&f->stacks, n);
+
+        if (frame->method != c->method)
+            continue;
+        if (!e->cut && !c->caller)
+            c->caller = frame->caller;
+        return e->cut || c->caller == frame->caller;
+    }
+    return e->cut; /* it may be among the frames that are missing */
+}
+
+static bool is_open(const struct finder *f, uint32_t method)
+{
+    for (size_t i = 0; i < f->open_count; i++) {
+        if (f->open[i].method == method)
+            return true;
+    }
+    return false;
+}
+
+/* What is known of the thread before a sample. */
+struct before {
+    uint64_t ns; /* until when */
+    bool known;  /* false: that is when the profile begins */
+    bool absent; /* it began after that */
+    bool hole;   /* and then it waited for long, nothing says where */
+};
+
+/* Returns when a call begins that @e is the first to see: on average half way back to what was
+ * known before, or half a period. */
+static uint64_t begin_of(const struct finder *f, const struct evidence *e,
+                         const struct before *before, bool gap)
+{
+    uint64_t back_ns = before->known && !gap ? (e->from_ns - before->ns) / 2
+                       : before->absent      ? f->period_ns / 2
+                                             : 0;
+
+    return e->from_ns - back_ns;
+}
+
+/* Ends the calls that are over in what @e says, and begins others. @at: the place of its sample. */
+static int step(struct finder *f, const struct evidence *e, struct before *before, size_t at)
+{
+    bool gap = before->known && (before->hole || e->from_ns - before->ns > f->gap_ns);
+    uint64_t between_ns = begin_of(f, e, before, gap);
+    int r = 0;
+
+    for (size_t i = f->open_count; i > 0 && r == 0; i--) {
+        struct open_call *c = &f->open[i - 1];
+
+        if (gap)
+            r = end_call(f, i - 1, c->last_ns, /* cut= */ true, at);
+        else if (!goes_on(f, c, e))
+            r = end_call(f, i - 1, between_ns, /* cut= */ false, at);
+    }
+    for (uint32_t n = e->frames; n && r == 0;) {
+        const struct method_frame *frame = method_stacks_frame(&f->stacks, n);
+
+        n = frame->before;
+        if (is_open(f, frame->method) || f->open_count == METHOD_CALLS_NESTED_MAX)
+            continue;
+        f->open[f->open_count++] =
+            (struct open_call){ .caller = e->cut ? 0 : frame->caller,
+                                .method = frame->method,
+                                .cut = gap || (!before->known && !before->absent),
+                                .first = at,
+                                .begun_ns = between_ns };
+    }
+    for (size_t i = 0; i < f->open_count; i++)
+        f->open[i].last_ns = e->to_ns;
+    *before = (struct before){ .ns = e->to_ns, .known = true };
+    return r;
+}
+
+/* Whether nothing is known of the callers that a sample may have had. */
+static bool is_cut(const struct profile_sample *s)
+{
+    return s->flags & PROFILE_SAMPLE_CUT || !s->stack;
+}
+
+/* Reads the samples of a thread from place *@at on that are of one moment or one wait, and moves
+ * *@at behind them. The part of a wait that was for a processor is a sample of its own. 1; 0: they
+ * say nothing; -errno. */
+static int read_evidence(struct finder *f, size_t *at, size_t end, uint64_t since_ns,
+                         struct evidence *ret, struct error *err)
+{
+    const struct profile_sample *first = &f->p->samples[f->order[*at]], *best = first;
+    uint64_t waited_ns = 0;
+    const struct method_node *node;
+    int r;
+
+    for (; *at < end; (*at)++) {
+        const struct profile_sample *s = &f->p->samples[f->order[*at]];
+
+        if (s->time_ns != first->time_ns)
+            break;
+        if (PROFILE_SAMPLE_STATE(s->flags) > STATE_RUNNING && s->count == 1)
+            waited_ns += s->value;
+        if (is_cut(best))
+            best = s;
+    }
+    r = method_stacks_get(&f->stacks, best->stack, &node, err);
+    if (r < 0)
+        return r;
+    f->calls->virtual_left_out += node->matches_virtual;
+    if (waited_ns <= f->period_ns) /* drawn by chance: it stands for other waits, too */
+        waited_ns = 0;
+    *ret = (struct evidence){ .from_ns =
+                                  MAX(first->time_ns - MIN(waited_ns, first->time_ns), since_ns),
+                              .to_ns = MAX(first->time_ns, since_ns),
+                              .frames = node->frames,
+                              .cut = is_cut(best) };
+    return !ret->cut || node->frames;
+}
+
+/* Ends what is under way when the samples of a thread end, at place @end. */
+static int end_thread(struct finder *f, const struct before *before, size_t end)
+{
+    bool ended = !f->o->joined && f->p->end_ns > before->ns + f->gap_ns;
+    int r = 0;
+
+    while (f->open_count > 0 && r == 0)
+        r = end_call(f, f->open_count - 1, before->ns + (ended ? f->period_ns / 2 : 0), !ended,
+                     end);
+    return r;
+}
+
+static int find_in_thread(struct finder *f, size_t begin, size_t end, struct error *err)
+{
+    struct before before = { .ns = f->p->start_ns };
+    size_t at = begin;
+    int r = 0;
+
+    f->open_count = 0;
+    while (at < end && r >= 0) {
+        struct evidence e = { 0 };
+        size_t first = at;
+
+        r = read_evidence(f, &at, end, before.ns, &e, err);
+        before.absent = !before.known && !f->o->joined && e.from_ns > before.ns + f->gap_ns;
+        if (r > 0)
+            r = step(f, &e, &before, first);
+        else if (r == 0)
+            before.hole |= e.to_ns - e.from_ns > METHOD_CALLS_HOLE_PERIODS * f->period_ns;
+    }
+    return r < 0 ? r : end_thread(f, &before, end);
+}
+
+/* ---- the table ---- */
+
+static int length_cmp(const void *a, const void *b)
+{
+    const struct call_length *x = a, *y = b;
+
+    if (x->method != y->method)
+        return x->method < y->method ? -1 : 1;
+    return (x->ns > y->ns) - (x->ns < y->ns);
+}
+
+static int row_cmp(const void *a, const void *b)
+{
+    const struct method_calls_row *x = a, *y = b;
+
+    if (x->total_ns != y->total_ns)
+        return x->total_ns < y->total_ns ? 1 : -1;
+    return (x->name > y->name) - (x->name < y->name);
+}
+
+/* The lengths that half, and 99 %, of a method's calls do not exceed. */
+static void add_ranks(struct finder *f)
+{
+    size_t n;
+
+    if (f->length_count)
+        qsort(f->lengths, f->length_count, sizeof(*f->lengths), length_cmp);
+    for (size_t first = 0; first < f->length_count; first += n) {
+        struct method_calls_row *row = &f->by_name[f->lengths[first].method];
+
+        for (n = 1; first + n < f->length_count &&
+                    f->lengths[first + n].method == f->lengths[first].method;)
+            n++;
+        row->p50_ns = f->lengths[first + (n * 50 + 99) / 100 - 1].ns;
+        row->p99_ns = f->lengths[first + (n * 99 + 99) / 100 - 1].ns;
+    }
+}
+
+static void take_rows(struct finder *f)
+{
+    struct method_calls *c = f->calls;
+
+    add_ranks(f);
+    for (size_t i = 0; i < f->by_name_cap; i++)
+        if (f->by_name[i].count || f->by_name[i].cut)
+            f->by_name[c->row_count++] = f->by_name[i];
+    c->rows = TAKE_PTR(f->by_name);
+    if (c->row_count)
+        qsort(c->rows, c->row_count, sizeof(*c->rows), row_cmp);
+}
+
+/* Returns how many samples one of the profile stands for, on average. */
+static double thinning(const struct profile *p, uint8_t event)
+{
+    uint64_t count = 0, samples = 0;
+
+    for (size_t i = 0; i < p->sample_count; i++) {
+        if (p->samples[i].event != event)
+            continue;
+        count += p->samples[i].count;
+        samples++;
+    }
+    return samples ? (double)count / (double)samples : 1;
+}
+
+static int refuse(struct error *err, const char *why)
+{
+    error_remedy(err, "take a capture of event=wall with an interval of at most 500ms");
+    return error_parameter(err, "calls", -EINVAL,
+                           "calls are found in the samples of single threads, and %s", why);
+}
+
+static int check_event(const struct profile_event *e, struct error *err)
+{
+    if (e->period && e->period <= METHOD_CALLS_PERIOD_MAX_NS)
+        return 0;
+    return refuse(err, "these are too far apart: the flight recorder looks at threads once a "
+                       "second");
+}
+
+/* The samples of virtual threads that wait have one thread. Those of the history have a pool as
+ * theirs: what a thread of it did is not known. */
+static int leave_out(struct finder *f, uint32_t thread, struct error *err)
+{
+    bool of_virtual =
+        span_eq_str(intern_get(f->p->strings, f->p->threads[thread].name), "virtual threads");
+    int r = 0;
+
+    if (!of_virtual && f->starts[thread] < f->starts[thread + 1])
+        return refuse(err, "a part of these is of the history, which does not keep their threads");
+    for (size_t i = f->starts[thread]; i < f->starts[thread + 1] && r == 0; i++) {
+        const struct method_node *node;
+
+        r = method_stacks_get(&f->stacks, f->p->samples[f->order[i]].stack, &node, err);
+        f->calls->virtual_left_out += r == 0 && (node->frames || node->matches_virtual);
+    }
+    return r;
+}
+
+static int find_all(struct finder *f, struct error *err)
+{
+    const struct profile *p = f->p;
+    int r = method_stacks_init(&f->stacks, p, f->o, f->calls);
+
+    f->calls->inside = calloc(p->sample_count + 1, sizeof(*f->calls->inside));
+    if (r == 0)
+        r = f->calls->inside ? order_samples(f) : -ENOMEM;
+    for (size_t t = 0; t < p->thread_count && r == 0; t++) {
+        r = p->threads[t].host_tid > 0 ? find_in_thread(f, f->starts[t], f->starts[t + 1], err)
+                                       : leave_out(f, (uint32_t)t, err);
+    }
+    if (r == 0)
+        take_rows(f);
+    return r;
+}
+
+int method_calls_find(const struct profile *p, const struct method_calls_opts *o,
+                      struct method_calls **ret, struct error *err)
+{
+    const struct profile_event *event = &p->events[o->event];
+    double thinned = thinning(p, o->event);
+    struct method_calls *c;
+    struct finder f = { .p = p, .o = o, .period_ns = event->period };
+    int r = check_event(event, err);
+
+    if (r < 0)
+        return r;
+    c = calloc(1, sizeof(*c));
+    if (!c)
+        return -ENOMEM;
+    c->over_ns = o->over_ns;
+    c->period_ns = event->period;
+    f.calls = c;
+    f.gap_ns = MAX((uint64_t)((double)(METHOD_CALLS_GAP_PERIODS * event->period) * thinned),
+                   (uint64_t)METHOD_CALLS_GAP_NS);
+    match_begin(o->methods);
+    r = find_all(&f, err);
+    finder_deinit(&f);
+    if (r < 0) {
+        method_calls_free(c);
+        return r;
+    }
+    method_calls_warn(c, thinned);
+    *ret = c;
+    return 0;
+}
+
+struct method_calls *method_calls_free(struct method_calls *c)
+{
+    if (!c)
+        return NULL;
+    intern_free(c->names);
+    free(c->rows);
+    free(c->inside);
+    free(c);
+    return NULL;
+}

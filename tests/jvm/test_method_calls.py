@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""calls= and over= of event=wall: how many calls of methods there were and how long they took, against the program's own clock."""
+import gzip
+import math
+import os
+import subprocess
+import unittest
+
+from harness import jvm, paths
+from harness.events import WithEvent
+from harness.profile import Profile
+from test_offcpu import stolen
+
+SECONDS = float(os.environ.get("FLAMED_CALLS_SECONDS", 15))
+METHODS = ("brief", "sleeps", "longs", "spins", "mixes")
+COUNTED = METHODS[1:] # all of their calls last over three intervals
+
+
+def rank(lengths: list[float], share: float) -> float:
+    return sorted(lengths)[math.ceil(share * len(lengths)) - 1]
+
+
+class MethodCalls(WithEvent):
+    event = "wall"
+    sources = ("KnownCalls.java",)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.program = jvm.Jvm(paths.jdk(25), "-Xmx64m", "-cp", cls.classes.folder, "KnownCalls", stdin=subprocess.PIPE)
+        cls.addClassCleanup(cls.program.__exit__, None, None, None)
+        cls.program.__enter__()
+        cls.daemon.get("/profile", pid=cls.program.pid, seconds=0.5, event="wall", format="json") # has all loaded
+        stolen_before = stolen()
+        cls.answer = cls.daemon.get("/profile", pid=cls.program.pid, seconds=SECONDS, calls=r"^KnownCalls\.(" + "|".join(METHODS) + ")$",
+                                    format="json")
+        if cls.answer.status != 200:
+            raise AssertionError(cls.answer)
+        cls.profile, cls.stolen = Profile(cls.answer), stolen() - stolen_before
+        cls.stored = f"/api/v1/captures/{cls.answer.headers['X-Flamed-Capture']}/profile"
+        cls.interval = cls.profile.document["meta"]["period"] / 1e9
+        cls.truth = cls.told()
+
+    @classmethod
+    def told(cls) -> dict[str, list[tuple[float, float]]]:
+        """By method, begin and end of each call that lies in the capture."""
+        calls: dict[str, list] = {name: [] for name in METHODS}
+        cls.program.process.stdin.write("\n")
+        cls.program.process.stdin.flush()
+        for line in iter(cls.program.process.stdout.readline, "end\n"):
+            name, *times = line.split()
+            begin, end = (int(t) / 1e9 for t in times)
+            if cls.profile.start < begin and end < cls.profile.end:
+                calls[name].append((begin, end))
+        return calls
+
+    def calls(self, **parameters) -> dict:
+        return self.daemon.get(self.stored, format="json", **parameters).json()["meta"]["calls"]
+
+    def test_lengths(self):
+        found = {m["name"].split(".")[1]: m for m in self.profile.document["meta"]["calls"]["methods"]}
+        self.assertEqual(set(found), set(METHODS), found)
+        off = {}
+        for name, calls in self.truth.items():
+            lengths = [end - begin for begin, end in calls]
+            self.assertTrue(lengths, name)
+            for key, share in (("p50", 0.5), ("p99", 0.99)):
+                off[name, key] = found[name][key] / 1e9 - rank(lengths, share)
+            off[name, "count"] = found[name]["count"] - len(lengths)
+        print(f"stolen {self.stolen:.2f} s", {f"{name} {key}": round(x * 1e3, 1) if key != "count" else x for (name, key), x in off.items()}, end=" ")
+        for (name, key), x in off.items():
+            # Calls within one interval are met by chance, and longer ones sooner.
+            if key != "count":
+                within = self.interval * (2 if (name, key) == ("brief", "p99") else 1) + (self.stolen if key == "p99" else 0)
+                self.assertLessEqual(abs(x), within, (name, key, found[name]))
+        for name in COUNTED:
+            # A call that begins or ends within two intervals of the capture's ends may be on either side. A stack that could not be
+            # read may cut a call, or one after it.
+            edges = [c for c in self.truth[name] if c[0] < self.profile.start + 2 * self.interval or c[1] > self.profile.end - 2 * self.interval]
+            cut = max(found[name]["cut"] - 2, 0)
+            self.assertLessEqual(cut, 0.05 * len(self.truth[name]) + 1, found[name])
+            self.assertLessEqual(off[name, "count"], len(edges), (name, found[name], len(self.truth[name])))
+            self.assertGreaterEqual(off[name, "count"], -len(edges) - cut, (name, found[name], len(self.truth[name])))
+            self.assertAlmostEqual(found[name]["total"] / 1e9, sum(e - b for b, e in self.truth[name]),
+                                   delta=0.1 * SECONDS + max(e - b for b, e in self.truth[name]) * 2)
+
+    def test_over(self):
+        """The graph has the samples of longer calls alone; the table has all."""
+        whole, longer = self.calls(calls="KnownCalls.sleeps"), self.calls(calls="KnownCalls.sleeps", over="100ms")
+        self.assertEqual(whole["methods"], longer["methods"])
+        self.assertEqual(longer["over"], 100_000_000)
+        graph = lambda **parameters: Profile(self.daemon.get(self.stored, format="json", calls="^KnownCalls.sleeps$", **parameters))
+        inside = graph()
+        self.assertTrue(all("KnownCalls.sleeps" in s.names for s in inside.stacks), inside.describe())
+        shown = sum(s.value for s in graph(over="100ms").stacks) / 1e9
+        truth = sum(e - b for b, e in self.truth["sleeps"] if e - b > 0.1)
+        self.assertAlmostEqual(shown, truth, delta=0.05 * truth + 1) # and those at the ends of the capture
+        self.assertLess(shown, sum(s.value for s in inside.stacks) / 1e9 - 1)
+        self.assertEqual(graph(over="10s").samples, 0)
+
+    def test_formats(self):
+        get = lambda **parameters: self.daemon.get(self.stored, calls="KnownCalls.(longs|sleeps)$", over="400ms", **parameters)
+        for name in ("summary", "flat", "traces", "tree"):
+            text = get(format=name).text
+            self.assertRegex(text, r"(?m)^ +\d+ +\d+ +[\d.]+ +[\d.]+ +[\d.]+[+ ] +KnownCalls.longs$", name)
+            self.assertIn("over 400 ms", text)
+        self.assertIn('"calls":{"interval":', get(format="html").text)
+        self.assertRegex(gzip.decompress(get(format="pprof").body), rb"calls: KnownCalls.longs: \d+ calls")
+        self.assertTrue([w for w in get(format="collapsed").warnings if "count as one" in w])
+
+    def test_query(self):
+        """Out of stored captures, and never of what the flight recorder or the history has."""
+        found = self.daemon.get("/api/v1/query", pid=self.program.pid, calls="^KnownCalls.longs$", format="json", **{"from": "-10m"})
+        self.assertEqual(found.status, 200, found)
+        method, = found.json()["meta"]["calls"]["methods"]
+        self.assertGreaterEqual(method["count"], len(self.truth["longs"]) - 1)
+        nothing = self.daemon.get("/api/v1/query", pid=self.program.pid, calls="x", **{"from": "-10m", "to": "-9m"})
+        self.assertEqual(nothing.status, 404, nothing)
+
+    def test_refused(self):
+        pid = self.program.pid
+        for parameters, parameter in (({"pid": pid, "calls": "("}, "calls"), ({"pid": pid, "over": "1s"}, "over"),
+                                      ({"pid": pid, "calls": "x", "over": "0ms"}, "over"), ({"pid": pid, "calls": "x", "over": "2h"}, "over"),
+                                      ({"pid": pid, "calls": "x", "event": "cpu"}, "calls"), ({"pid": pid, "calls": "x", "from": "-1m"}, "calls")):
+            answer = self.daemon.get("/profile", **parameters)
+            self.assertEqual((answer.status, answer.json().get("parameter")), (400, parameter), (parameters, answer))
+        other = self.daemon.get("/profile", pid=pid, seconds=0.2)
+        answer = self.daemon.get(f"/api/v1/captures/{other.headers['X-Flamed-Capture']}/profile", calls="x")
+        self.assertEqual((answer.status, answer.json()["parameter"]), (400, "calls"), answer)
+
+
+class VirtualCalls(WithEvent):
+    """Samples do not say which virtual thread they are of: its calls are left out, and it is said."""
+    event = "wall"
+    sources = ("VirtualWaits.java",)
+
+    def test_left_out(self):
+        with jvm.Jvm(paths.jdk(25), "-Xmx256m", "-cp", self.classes.folder, "VirtualWaits", "20", stdin=subprocess.PIPE) as program:
+            answer = self.daemon.get("/profile", pid=program.pid, seconds=2, calls="VirtualWaits.site", format="json")
+            calls = answer.json()["meta"]["calls"]
+            self.assertEqual(calls["methods"], [])
+            self.assertGreater(calls["virtual_left_out"], 100)
+            self.assertTrue([w for w in answer.warnings if "which virtual thread" in w], answer.warnings)
+
+
+if __name__ == "__main__":
+    unittest.main()
