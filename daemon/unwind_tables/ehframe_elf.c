@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "elf/image_code.h"
 #include "unwind_tables/image_rows.h"
+#include "unwind_tables/musl_rows.h"
 
 #include <elf.h>
 
@@ -200,6 +201,11 @@ int ehframe_read(int fd, struct ehframe_table *ret, struct error *err)
         r = image_rows_add(read_exact, e, &s.code, &t);
         if (r < 0)
             error_code(err, r, "cannot read the code of a native image");
+    }
+    if (r == 0) {
+        r = musl_rows_add(read_exact, e, &s.code, e->head.e_entry, &t);
+        if (r < 0)
+            error_code(err, r, "cannot read the code of musl");
     }
     if (r < 0)
         ehframe_deinit(&t);

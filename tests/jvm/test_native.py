@@ -24,6 +24,14 @@ namespace shop { struct Order { template <typename T> __attribute__((noinline)) 
 volatile uint64_t sink;
 extern "C" __attribute__((noinline)) void @NAME@() { shop::Order o; sink = o.total<uint64_t>(sink | 1); }
 """
+MUSL = r"""
+#include <pthread.h>
+#include <stdio.h>
+volatile unsigned long x = 1;
+__attribute__((noinline)) void spin(void) { for (int i = 0; i < 1000000; i++) x = x * 3 + 1; __asm__(""); }
+__attribute__((noinline)) void *in_thread(void *a) { for (;;) spin(); return a; }
+int main(void) { pthread_t t; pthread_create(&t, 0, in_thread, 0); puts("started"); fflush(stdout); for (;;) spin(); }
+"""
 MAIN = r"""
 #include <dlfcn.h>
 #include <unistd.h>
@@ -95,6 +103,28 @@ class Native(unittest.TestCase):
                     process.kill()
                     process.communicate()
                     os.unlink(path)
+
+    def test_musl(self):
+        """musl has no tables: its outermost functions are read as code. Linked statically, with symbols and without, and by its library."""
+        paths.need("musl-gcc")
+        source = native.folder() + "/musl.c"
+        with open(source, "w", encoding="ascii") as f:
+            f.write(MUSL)
+        for options in ("-static",), ("-static", "-s"), ():
+            with self.subTest(options=options):
+                out = native.folder() + "/musl" + "".join(options)
+                subprocess.run(["musl-gcc", "-O2", "-o", out, source, *options], check=True)
+                process = self.start(out)
+                profile = self.daemon.profile(pid=process.pid, seconds=3, hz=999)
+                self.assertGreater(profile.samples, 50)
+                self.assertGreaterEqual(profile.share(profile.stacks, lambda s: not s.truncated), 0.99, profile.describe())
+                roots = {s.names[0] for s in profile.stacks if s.samples >= 5}
+                self.assertEqual(len(roots), 2, profile.describe()) # of main, and of the thread
+                if "-s" not in options:
+                    for inner in "main", "in_thread":
+                        stacks = [s for s in profile.stacks if inner in s.names]
+                        self.assertGreater(sum(s.samples for s in stacks), 20, profile.describe())
+                        self.assertEqual({s.names.index(inner) for s in stacks}, {2}, profile.describe())
 
     def test_kernel(self):
         """System calls show what the kernel does for them; kernel=0 leaves those samples out."""

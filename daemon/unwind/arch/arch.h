@@ -23,6 +23,7 @@
  *   where functions begin and return                broker/function_start.c
  *   operands of USDT notes                          broker/usdt.c
  *   what a native image's code does to its stack    elf/image_code.c
+ *   the outermost functions of musl                 elf/musl_start.c
  *   instructions of compiled methods                hotspot/leaf/x86_64.c
  *   what they do, for leaves in loops               hotspot/leaf/x86_64_features.c
  *   adapters between the interpreter and the rest   hotspot/code/adapters.c
