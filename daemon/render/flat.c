@@ -1,53 +1,129 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format `flat`: the methods that ran themselves, hottest first, in async-profiler's columns.
+ * Format `flat`: the methods that ran themselves, hottest first, in async-profiler's columns. What
+ * is no method, a kind of wait or a class of objects, has the application's method beside it:
+ * "[network] <- CarrierClient.fetchRate".
  */
 #include "base/cleanup.h"
+#include "base/id_table.h"
+#include "profile/own_code.h"
 #include "render/report.h"
 
-struct method {
+#define FLAT_METHODS_MAX (UINT32_MAX / 2)
+
+/* What a row is of. */
+struct place {
     uint32_t name; /* string of the view; "": a sample without any frame */
+    uint32_t site; /* the same, of the application's method, 0: none */
+};
+
+struct method {
+    struct place place;
     struct view_sum self;
 };
+
+static int name_cmp(struct span s, struct span t)
+{
+    int r = memcmp(s.p, t.p, MIN(s.n, t.n));
+
+    return r ? r : (s.n > t.n) - (s.n < t.n);
+}
 
 static int method_cmp(const void *a, const void *b, void *ctx)
 {
     const struct view *v = ctx;
     const struct method *x = a, *y = b;
     uint64_t m = report_weigh(v, x->self), n = report_weigh(v, y->self);
-    struct span s, t;
     int r;
 
     if (m != n)
         return m < n ? 1 : -1;
-    s = view_string(v, x->name);
-    t = view_string(v, y->name);
-    r = memcmp(s.p, t.p, MIN(s.n, t.n)); /* names are distinct: so is the order */
-    return r ? r : (s.n > t.n) - (s.n < t.n);
+    r = name_cmp(view_string(v, x->place.name), view_string(v, y->place.name));
+    return r ? r : name_cmp(view_string(v, x->place.site), view_string(v, y->place.site));
 }
 
-/* Methods by name, unsorted; their number, or -ENOMEM. */
+/* Returns the class of a Java frame; empty of other frames. */
+static struct span class_of(const struct view *v, const struct view_frame *f)
+{
+    const struct profile *p = v->profile;
+
+    if (!f->frame || !frame_kind_is_java((enum frame_kind)f->kind))
+        return SPAN_NULL;
+    return intern_get(p->strings, p->functions[p->frames[f->frame].function].class_name);
+}
+
+/* Returns the method of the application that is nearest to the leaf of @row, else the nearest one
+ * of Java. 0: there is none. */
+static uint32_t site_of(const struct view *v, const struct own_code *own,
+                        const struct view_row *row)
+{
+    uint32_t nearest = 0;
+
+    for (uint32_t i = row->n; i > row->roots; i--) {
+        const struct view_frame *f = &v->frames[v->stack[row->first + i - 1]];
+        struct span class_name = class_of(v, f);
+
+        if (class_name.n && own_code_has(own, class_name))
+            return f->name;
+        if (class_name.n && !nearest)
+            nearest = f->name;
+    }
+    return nearest;
+}
+
+static struct place place_of(const struct view *v, const struct own_code *own,
+                             const struct view_row *row)
+{
+    const struct view_frame *leaf = row->n ? &v->frames[v->stack[row->first + row->n - 1]] : NULL;
+
+    if (!leaf)
+        return (struct place){ 0 };
+    if (!frame_kind_is_wait(leaf->kind) && leaf->kind != FRAME_CLASS)
+        return (struct place){ .name = leaf->name };
+    return (struct place){ .name = leaf->name, .site = site_of(v, own, row) };
+}
+
+/* Adds up the rows of each place. Returns the number of methods, unsorted, or -ENOMEM. */
 static int64_t flat_add_up(const struct view *v, struct method **ret)
 {
-    uint32_t names = intern_count(v->strings);
-    _cleanup_free_ struct method *methods = calloc((size_t)names + 1, sizeof(*methods));
-    int64_t n = 0;
+    _cleanup_free_ struct method *methods = calloc(v->row_count + 1, sizeof(*methods));
+    struct id_table places;
+    struct own_code own;
+    int64_t n;
 
     if (!methods)
         return -ENOMEM;
+    own_code_init(v->profile, &own);
+    id_table_init(&places, sizeof(struct place), FLAT_METHODS_MAX);
     for (size_t i = 0; i < v->row_count; i++) {
         const struct view_row *row = &v->rows[i];
-        uint32_t name = row->n ? v->frames[v->stack[row->first + row->n - 1]].name : 0;
+        struct place place = place_of(v, &own, row);
+        uint32_t id;
 
-        methods[name].name = name;
-        methods[name].self.samples += row->samples;
-        methods[name].self.value += row->value;
+        if (id_table_add(&places, &place, &id) < 0) {
+            id_table_deinit(&places);
+            return -ENOMEM;
+        }
+        methods[id].place = place;
+        methods[id].self.samples += row->samples;
+        methods[id].self.value += row->value;
     }
-    for (uint32_t i = 0; i < names; i++)
-        if (methods[i].self.samples || methods[i].self.value)
-            methods[n++] = methods[i];
+    n = places.count;
+    id_table_deinit(&places);
     *ret = TAKE_PTR(methods);
     return n;
+}
+
+static void add_place(const struct view *v, struct place place, struct buf *out)
+{
+    struct span name = view_string(v, place.name);
+
+    buf_add_span(out, name.n ? name : SPAN("[unknown]"));
+    if (place.site) {
+        buf_add_str(out, " <- ");
+        buf_add_span(out, view_string(v, place.site));
+    }
+    buf_add_char(out, '\n');
 }
 
 int render_flat(const struct view *v, const struct render_opts *o, struct buf *out,
@@ -66,11 +142,8 @@ int render_flat(const struct view *v, const struct render_opts *o, struct buf *o
     buf_add_char(out, '\n');
     report_add_table_head(v, "top", out);
     for (size_t i = 0; i < n && i < top; i++) {
-        struct span name = view_string(v, methods[i].name);
-
         report_add_columns(v, methods[i].self, out);
-        buf_add_span(out, name.n ? name : SPAN("[unknown]"));
-        buf_add_char(out, '\n');
+        add_place(v, methods[i].place, out);
     }
     for (size_t i = top; i < n; i++) {
         rest.samples += methods[i].self.samples;

@@ -301,7 +301,7 @@ class Alloc(Checks):
             capture.stop()
             wait_clean(program.pid)
             path = f"{capture.path}/profile"
-            for name, expected in (("collapsed", b";int[] "), ("flat", b"byte[]"), ("pprof", b"\x1f\x8b"), ("jfr", b"FLR"), ("html", b"<!doctype")):
+            for name, expected in (("collapsed", b";int[] "), ("flat", b"byte[] <- "), ("pprof", b"\x1f\x8b"), ("jfr", b"FLR"), ("html", b"<!doctype")):
                 answer = self.daemon.get(path, format=name)
                 self.assertEqual(answer.status, 200, answer)
                 self.assertIn(expected, answer.body)

@@ -125,7 +125,7 @@ class Wall(WithEvent):
         self.assertIn(b"profiler.WallClockSample", get(format="jfr").body)
         leaves = {line.rsplit(" ", 1)[0].rsplit(";", 1)[-1] for line in get(format="collapsed", annotate=1).text.splitlines()}
         self.assertLessEqual({"[sleep]", "[network]", "[runnable]"}, leaves)
-        self.assertIn("[sleep]", get(format="flat").text)
+        self.assertRegex(get(format="flat").text, r"(?m)  \[sleep\] <- Wall.sleeps$")
         top = self.daemon.get("/top", pid=self.program.pid, event="wall", once=1, interval="500ms")
         self.assertEqual(top.status, 200, top)
         self.assertIn("[sleep]", top.text)

@@ -88,6 +88,19 @@ test("the JDK and libraries are not the application's code", () => {
         assert.ok(!isLibrary(pack), pack);
 });
 
+test("the daemon knows the same libraries", () => {
+    const rows = readFileSync(new URL("../../daemon/profile/libraries.def", import.meta.url), "utf8").matchAll(/^LIBRARY\("(.*)"\)$/gm);
+    const packs = [...rows].map(([, pack]) => pack);
+    const source = readFileSync(new URL("../../web/shared/packages.js", import.meta.url), "utf8");
+    const [, listed] = /const LIBRARIES = \/\^\(\?:(.*)\)\(\?:/.exec(source);
+    // "a|org\.(?:b|c)" are three packages.
+    const count = listed.split("|").length;
+
+    assert.ok(packs.every(isLibrary), packs.filter((pack) => !isLibrary(pack)).join());
+    assert.equal(new Set(packs).size, count);
+    assert.deepEqual(packs, [...packs].sort());
+});
+
 test("the application's own code: what a person says, else what the main class says, else all but libraries", () => {
     const foreign = (mine, mains, ...packs) => {
         chooseOwn(mine, mains);
