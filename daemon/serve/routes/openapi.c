@@ -6,6 +6,7 @@
 #include "base/embed.h"
 #include "render/render.h"
 #include "serve/params/param_parse.h"
+#include "serve/params/param_schema.h"
 #include "serve/routes/handlers.h"
 
 #include <jansson.h>
@@ -98,57 +99,22 @@ static bool take_word(struct span *list, char *word, size_t size)
     return true;
 }
 
-static json_t *schema_of_names(struct making *m, const struct param *p)
+static json_t *schema_of_formats(void)
 {
-    json_t *schema = typed("string"), *list = put(m, schema, "enum", json_array());
-
-    for (size_t i = 0; i < p->name_count; i++)
-        append(m, list, json_string(p->names[i].name));
-    put_text(m, schema, "default", p->names[0].name);
-    return schema;
-}
-
-static json_t *schema_of_formats(struct making *m)
-{
-    json_t *schema = typed("string"), *list = put(m, schema, "enum", json_array()),
-           *uses = put(m, schema, "x-uses", json_object());
+    json_t *list = json_array(), *uses = json_object();
     const struct render_format *formats;
     size_t count;
 
     formats = render_formats(&count);
     for (size_t i = 0; i < count; i++) {
-        append(m, list, json_string(formats[i].name));
-        put_text(m, uses, formats[i].name, formats[i].use);
+        json_array_append_new(list, json_string(formats[i].name));
+        json_object_set_new(uses, formats[i].name, json_string(formats[i].use));
     }
-    return schema;
-}
-
-static json_t *schema_of(struct making *m, const struct param *p)
-{
-    json_t *schema;
-
-    if (p->parse == param_format)
-        return schema_of_formats(m);
-    if (p->names)
-        return schema_of_names(m, p);
-    if (p->schema && p->repeatable)
-        return json_pack("{s:s, s:o, s:i}", "type", "array", "items",
-                         json_loads(p->schema, 0, NULL), "maxItems", MATCH_PATTERNS_MAX);
-    if (p->schema)
-        return json_loads(p->schema, 0, NULL);
-    if (p->parse == param_bool)
-        return json_pack("{s:s, s:[i, i], s:i}", "type", "integer", "enum", 0, 1, "default",
-                         p->negate);
-    if (p->parse == param_range)
-        return json_pack("{s:s, s:i}", "type", "string", "minLength", 1);
-    if (p->parse == param_text)
-        return json_pack("{s:s, s:i, s:i}", "type", "string", "minLength", 1, "maxLength",
-                         PARAMS_TEXT_MAX);
-    schema = json_pack("{s:s, s:I, s:I}", "type", "integer", "minimum", (json_int_t)p->least,
-                       "maximum", (json_int_t)p->most);
-    if (p->usual)
-        put(m, schema, "default", json_integer(p->usual));
-    return schema;
+    if (json_array_size(list) == count && json_object_size(uses) == count)
+        return json_pack("{s:s, s:o, s:o}", "type", "string", "enum", list, "x-uses", uses);
+    json_decref(list);
+    json_decref(uses);
+    return NULL;
 }
 
 static json_t *parameters(struct making *m)
@@ -160,7 +126,8 @@ static json_t *parameters(struct making *m)
 
         one = put(m, all, key_of(p),
                   json_pack("{s:s, s:s, s:s, s:o}", "name", p->name, "in", "query", "description",
-                            p->text, "schema", schema_of(m, p)));
+                            p->text, "schema",
+                            p->parse == param_format ? schema_of_formats() : param_schema(p)));
         put_text(m, one, "example", p->example);
         if (p->repeatable) {
             put_text(m, one, "style", "form");
