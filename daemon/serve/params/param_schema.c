@@ -37,7 +37,7 @@ json_t *param_schema(const struct param *p)
     if (p->parse == param_bool)
         return json_pack("{s:s, s:[i, i], s:i}", "type", "integer", "enum", 0, 1, "default",
                          p->negate);
-    if (p->parse == param_range)
+    if (p->parse == param_range || p->parse == param_at)
         return json_pack("{s:s, s:i}", "type", "string", "minLength", 1);
     if (p->parse == param_text)
         return json_pack("{s:s, s:i, s:i}", "type", "string", "minLength", 1, "maxLength",

@@ -142,6 +142,26 @@ START_TEST(the_document_lists_every_format)
 }
 END_TEST
 
+START_TEST(each_number_has_a_range)
+{
+    struct span text = serve_openapi();
+    json_t *doc = json_loadb(text.p, text.n, 0, NULL), *one;
+    const char *key;
+
+    json_object_foreach(json_object_get(json_object_get(doc, "components"), "parameters"), key, one)
+    {
+        const json_t *schema = json_object_get(one, "schema"),
+                     *most = json_object_get(schema, "maximum");
+
+        if (most)
+            ck_assert_msg(json_number_value(most) >
+                              json_number_value(json_object_get(schema, "minimum")),
+                          "%s", key);
+    }
+    json_decref(doc);
+}
+END_TEST
+
 START_TEST(finds_routes)
 {
     static const struct {
@@ -185,6 +205,7 @@ int main(void)
     tcase_add_test(tc, the_document_holds_every_route_and_nothing_else);
     tcase_add_test(tc, each_reference_of_the_document_leads_somewhere);
     tcase_add_test(tc, the_document_lists_every_format);
+    tcase_add_test(tc, each_number_has_a_range);
     tcase_add_test(tc, finds_routes);
     return suite_run_case("routes", tc);
 }
