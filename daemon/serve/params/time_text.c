@@ -227,3 +227,27 @@ bool time_parse(struct span text, uint64_t now_ns, uint64_t *ret_ns)
     }
     return time_of_day(text, now_ns, ret_ns) || time_of_date(text, ret_ns);
 }
+
+/* Returns how many characters part the ends of a range at @at of @text; 0: none. */
+static size_t parting(struct span text, size_t at)
+{
+    if (text.p[at] == '/')
+        return 1;
+    return at + 1 < text.n && text.p[at] == '.' && text.p[at + 1] == '.' ? 2 : 0;
+}
+
+bool range_parse(struct span text, uint64_t now, struct time_range *ret)
+{
+    struct time_range range = { 0, now };
+    size_t at = 0;
+
+    while (at < text.n && !parting(text, at))
+        at++;
+    if (at == text.n || !time_parse((struct span){ text.p, at }, now, &range.from_ns))
+        return false;
+    at += parting(text, at);
+    if (at < text.n && !time_parse(span_from(text, at), now, &range.to_ns))
+        return false;
+    *ret = range;
+    return range.from_ns < range.to_ns;
+}

@@ -5,10 +5,13 @@
  */
 #pragma once
 
-#include "base/span.h"
+#include "request/backend.h"
 
 /* @now_ns and *ret_ns: CLOCK_REALTIME. The year is from 1970 to 2261, which is as far as
  * nanoseconds in 63 bits go; of a leap second, the second after it. A time of the day is the last
  * one before @now_ns. A blank stands for the '+' of an offset: that is what a query makes of it.
  * False when @text is no such time. */
 bool time_parse(struct span text, uint64_t now_ns, uint64_t *ret_ns);
+
+/* Parses "from..to" or "from/to" of the past; without a to: until @now. */
+bool range_parse(struct span text, uint64_t now, struct time_range *ret);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The routes that hand on what the backend knows, and those that know enough themselves. */
+#include "serve/params/time_text.h"
 #include "serve/routes/handlers.h"
 #include "serve/routes/list_text.h"
 

@@ -53,9 +53,6 @@ bool handle_logout(struct request *req);
 bool handle_login_ticket(struct request *req);
 bool handle_whoami(struct request *req);
 
-/* Parses "from..to" or "from/to" of the past; without a to: until now. */
-bool range_parse(struct span text, uint64_t now, struct time_range *ret);
-
 /* End the answer of a route whose capture is over. */
 void finish_profile(struct request *req);
 void finish_top(struct request *req);
