@@ -132,12 +132,30 @@ static int body_finish(struct body *b, struct query *ret, struct error *err)
     return 0;
 }
 
-int body_parse(struct span text, struct query *ret, struct error *err)
+int body_of_object(const json_t *object, struct query *ret, struct error *err)
 {
     struct body b = { 0 };
-    json_error_t problem;
-    json_t *object, *value;
     const char *name;
+    json_t *value;
+    int r = 0;
+
+    buf_init(&b.text, BODY_TEXT_MAX);
+    json_object_foreach((json_t *)(uintptr_t)object, name, value)
+    {
+        r = add_member(&b, name, value, err);
+        if (r < 0)
+            break;
+    }
+    if (r == 0)
+        r = body_finish(&b, ret, err);
+    buf_deinit(&b.text);
+    return r;
+}
+
+int body_parse(struct span text, struct query *ret, struct error *err)
+{
+    json_error_t problem;
+    json_t *object;
     int r = 0;
 
     text = span_trim(text);
@@ -156,16 +174,7 @@ int body_parse(struct span text, struct query *ret, struct error *err)
         json_decref(object);
         return r;
     }
-    buf_init(&b.text, BODY_TEXT_MAX);
-    json_object_foreach(object, name, value)
-    {
-        r = add_member(&b, name, value, err);
-        if (r < 0)
-            break;
-    }
-    if (r == 0)
-        r = body_finish(&b, ret, err);
-    buf_deinit(&b.text);
+    r = body_of_object(object, ret, err);
     json_decref(object);
     return r;
 }

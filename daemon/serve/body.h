@@ -7,6 +7,8 @@
 
 #include "serve/params/query.h"
 
+#include <jansson.h>
+
 #define BODY_MAX_BYTES (64 * 1024)
 /* What is refused is read to its end up to here, so that the client, still sending, sees why. */
 #define BODY_DRAIN_MAX_BYTES (8 * 1024 * 1024)
@@ -16,3 +18,5 @@
  * 0; -EINVAL or -E2BIG with @err; -ENOMEM. *ret is written only on success and needs
  * query_deinit(). */
 int body_parse(struct span text, struct query *ret, struct error *err);
+/* Does the same with an object that is read already. */
+int body_of_object(const json_t *object, struct query *ret, struct error *err);
