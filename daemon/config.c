@@ -50,6 +50,9 @@ const struct option config_options[] = {
       .help = "Let root and the group flamed have the role manage over TCP, too, by the kernel's "
               "word alone: others' captures, triggers, the audit. By default that takes the Unix "
               "socket, a token or a login." },
+    { "mcp", OPTION_BOOL, AT(mcp), 0, 1, "no", "BOOL",
+      .help = "Answer programs of language models at POST /mcp, by the Model Context Protocol, "
+              "with the rights that each caller has on the other routes." },
     { "store", OPTION_TEXT, AT(store), 1, CONFIG_TEXT_MAX, "/var/lib/flamed", "DIR",
       .help = "Keep data in DIR, which is closed to all other users. DIR may be missing. "
               "One that exists must be empty, or belong to flamed's user." },

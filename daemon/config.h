@@ -30,6 +30,7 @@ struct config {
     struct config_list listen;
     struct config_list allowed_hosts; /* of origin_facts */
     bool tcp_manage;
+    bool mcp;
     char *store;
     char *user;
     unsigned log_level; /* enum log_level */

@@ -370,6 +370,7 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
         .idle_timeout_s = (unsigned)c->idle_timeout_s,
         .allowed_hosts = (const char *const *)c->allowed_hosts.items,
         .allowed_host_count = c->allowed_hosts.count,
+        .mcp = c->mcp,
         .tcp_manages = c->tcp_manage,
         .audit_fd = -1,
         .journal_fd = audit_journal_open(getenv("JOURNAL_STREAM") ? AUDIT_JOURNAL : NULL),

@@ -90,6 +90,7 @@ static void add_request(json_t *line, const struct request *req)
         json_object_set_new(line, "peer_uid", json_integer((json_int_t)req->client->end.peer.uid));
     add_text(line, "claimed", req->claimed);
     json_object_set_new(line, "route", json_string(req->route ? req->route->path : "none"));
+    add_text(line, "tool", req->mcp.tool);
     json_object_set_new(line, "target", target_of(req));
     add_text(line, "capture", req->capture_id[0] ? req->capture_id : p ? p->id : NULL);
     if (p)

@@ -115,8 +115,10 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
             return MHD_YES;
         if (!req->route->waits)
             req->route->handle(req);
-        if (at_once)
+        if (at_once) {
+            request_wrap(req);
             answer_encode(&req->answer, req->coding);
+        }
     }
     log_debug("request method=%s path=%s status=%u", method, req->path ? req->path : "-",
               req->answer.status);

@@ -13,6 +13,12 @@ static void request_is_foreign(struct request *req)
     pthread_mutex_unlock(&req->serve->lock);
 }
 
+/* Whether something may begin by it, as far as that is known before its body. */
+static bool may_act(const struct route *r)
+{
+    return r->audit != AUDIT_NONE || r->body == BODY_MESSAGE;
+}
+
 /* Who is at the other end, for this request: before any rule. False: that has to be asked first. */
 static bool request_peer(struct request *req)
 {
@@ -24,7 +30,7 @@ static bool request_peer(struct request *req)
     if (req->whose == WHOSE_ANSWERED) {
         place = req->place;
     } else {
-        place = peer_place(s->opts.peers, &end, /* again= */ req->route->audit != AUDIT_NONE);
+        place = peer_place(s->opts.peers, &end, /* again= */ may_act(req->route));
         pthread_mutex_lock(&s->lock);
         c->end = end;
         pthread_mutex_unlock(&s->lock);
@@ -107,9 +113,21 @@ void request_refuse_peer(struct request *req, const struct peer *peer, enum peer
     request_refuse(req, 403, &err);
 }
 
-bool request_subject(struct request *req, const struct request_head *h)
+bool request_may_use_route(struct request *req)
 {
     struct error err = ERROR_NULL;
+
+    if (subject_may(&req->subject, req->route->role, req->serve->unix_path, &err))
+        return true;
+    if (req->subject.kind == SUBJECT_NOBODY && access_rules_have_shown(req->serve->access))
+        credentials_challenge(req, err.msg);
+    else
+        request_refuse(req, 403, &err);
+    return false;
+}
+
+bool request_subject(struct request *req, const struct request_head *h)
+{
     enum shown shown;
 
     if (req->route->role == ROLE_HEALTH && !req->route->waits && !req->route->asks)
@@ -132,11 +150,5 @@ bool request_subject(struct request *req, const struct request_head *h)
         refuse_untold(req);
         return false;
     }
-    if (subject_may(&req->subject, req->route->role, req->serve->unix_path, &err))
-        return true;
-    if (req->subject.kind == SUBJECT_NOBODY && access_rules_have_shown(req->serve->access))
-        credentials_challenge(req, err.msg);
-    else
-        request_refuse(req, 403, &err);
-    return false;
+    return request_may_use_route(req);
 }

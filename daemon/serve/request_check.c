@@ -70,11 +70,10 @@ static bool request_route(struct request *req, const char *method)
 }
 
 /* Reads the query or, where the parameters are in a body, that. Whichever it is not is empty. */
-static int request_read_params(struct request *req, struct span *unknown, struct error *err)
+static int request_read_params(struct request *req, struct error *err)
 {
     struct span query = span_of(req->uri);
     bool in_body = req->route->body == BODY_PARAMS;
-    int r;
 
     query = span_from(query, span_find(query, '?') + 1);
     if (in_body && query.n) {
@@ -82,18 +81,17 @@ static int request_read_params(struct request *req, struct span *unknown, struct
         return error_set(err, -EINVAL, "'%s' takes its parameters in a JSON body, not in the query",
                          req->route->path);
     }
-    r = in_body ? body_parse(buf_span(&req->body), &req->query, err)
-                : query_parse(query, &req->query, err);
-    return r != 0 ? r : params_parse(&req->query, req->route->params, &req->params, unknown, err);
+    return in_body ? body_parse(buf_span(&req->body), &req->query, err)
+                   : query_parse(query, &req->query, err);
 }
 
-/* Reads the parameters. False: the answer says what is wrong with them. */
-static bool request_params(struct request *req, struct span accept)
+/* Takes the parameters in req->query. False: the answer says what is wrong with them. */
+static bool request_take_params(struct request *req, struct span accept)
 {
     struct span unknown = SPAN_NULL;
     struct error err = ERROR_NULL;
     size_t count;
-    int r = request_read_params(req, &unknown, &err);
+    int r = params_parse(&req->query, req->route->params, &req->params, &unknown, &err);
 
     if (r != 0) {
         answer_outcome(&req->answer, r, &err, 0);
@@ -119,6 +117,30 @@ static bool request_params(struct request *req, struct span accept)
         }
     }
     return true;
+}
+
+/* Reads the parameters. False: the answer says what is wrong with them. */
+static bool request_params(struct request *req, struct span accept)
+{
+    struct error err = ERROR_NULL;
+    int r = request_read_params(req, &err);
+
+    if (r == 0)
+        return request_take_params(req, accept);
+    answer_outcome(&req->answer, r, &err, 0);
+    return false;
+}
+
+bool request_become(struct request *req, const struct route *route, struct query *q)
+{
+    req->came_by = req->route;
+    req->route = route;
+    req->wants_html = false;
+    params_deinit(&req->params);
+    query_deinit(&req->query);
+    req->query = *q;
+    *q = (struct query){ .count = 0 };
+    return request_may_use_route(req) && request_take_params(req, SPAN_NULL);
 }
 
 static void answer_body_size(struct request *req)
@@ -163,7 +185,8 @@ static bool request_takes_body(struct request *req, const struct request_head *h
         answer_body_size(req);
         return false;
     }
-    if (req->route->body == BODY_PARAMS && !may_be_json(h->content_type)) {
+    if ((req->route->body == BODY_PARAMS || req->route->body == BODY_MESSAGE) &&
+        !may_be_json(h->content_type)) {
         error_set(&err, 0, "'%s' takes a body of the type application/json, not '%s'",
                   req->route->path, query_show(h->content_type, show));
         error_remedy(&err, "send it with: curl -H 'Content-Type: application/json' -d '{...}'");
@@ -237,12 +260,14 @@ bool request_body(struct request *req)
 {
     struct error err = ERROR_NULL;
 
-    if (req->route->body != BODY_PARAMS)
+    if (req->route->body != BODY_PARAMS && req->route->body != BODY_MESSAGE)
         return true;
     if (req->body.error) {
         answer_body_size(req);
         return false;
     }
+    if (req->route->body == BODY_MESSAGE)
+        return req->route->receive(req);
     if (!req->has_body) {
         error_remedy(&err, "send an object, such as {\"pid\": 4242, \"seconds\": 30}; {} is the "
                            "whole node");

@@ -68,6 +68,15 @@ static enum MHD_Result head_header(void *cookie, enum MHD_ValueKind kind, const 
         h->content_type = v;
     } else if (strcasecmp(name, "Expect") == 0) {
         h->expect = v;
+    } else if (strcasecmp(name, "MCP-Protocol-Version") == 0) {
+        h->mcp_version.value = v;
+        h->mcp_version.count++;
+    } else if (strcasecmp(name, "Mcp-Method") == 0) {
+        h->mcp_method.value = v;
+        h->mcp_method.count++;
+    } else if (strcasecmp(name, "Mcp-Name") == 0) {
+        h->mcp_name.value = v;
+        h->mcp_name.count++;
     } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
         h->transfer_encoding = v;
         h->encoding_count++;

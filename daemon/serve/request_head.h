@@ -11,6 +11,10 @@ struct request_head {
     struct origin_facts access;
     struct span accept, accept_encoding, content_length, content_type, expect, transfer_encoding;
     struct span authorization, cookie;
+    struct {
+        struct span value;
+        size_t count;
+    } mcp_version, mcp_method, mcp_name; /* MCP-Protocol-Version and the like */
     size_t authorization_count;
     size_t length_count, encoding_count; /* of Content-Length and Transfer-Encoding */
     bool malformed;                      /* one of them is no header */
@@ -34,3 +38,5 @@ bool request_head_has_one_length(const struct request_head *h, struct request *r
 /* Finds the caller, and whether it may use the route; for health it need not be known. False: the
  * answer says why not, or it has to be asked first. */
 bool request_subject(struct request *req, const struct request_head *h);
+/* Returns whether the subject of @req has the role of its route. False: the answer says why not. */
+bool request_may_use_route(struct request *req);

@@ -101,17 +101,42 @@ static const char *policy_of(const char *content_type)
     return CSP_DATA;
 }
 
-enum MHD_Result request_send(struct request *req)
+void request_note(struct request *req)
 {
     struct answer *a = &req->answer;
-    struct MHD_Response *response = response_new(req);
-    enum MHD_Result r;
 
-    if (!response)
-        return MHD_NO;
+    if (req->noted)
+        return;
+    req->noted = true;
     if (a->status >= 500 && a->problem[0] && log_limit())
         log_warn("a request failed: %s path=%s status=%u", a->problem, req->path ? req->path : "-",
                  a->status);
+    audit_note(req->serve->audit, req);
+    pthread_mutex_lock(&req->serve->lock);
+    stats_count(&req->serve->counts, req->route, a->status);
+    req->serve->changes += !req->route || !req->route->health;
+    pthread_mutex_unlock(&req->serve->lock);
+}
+
+void request_wrap(struct request *req)
+{
+    if (!req->came_by || req->wrapped)
+        return;
+    req->wrapped = true;
+    request_note(req);
+    req->came_by->wrap(req);
+}
+
+enum MHD_Result request_send(struct request *req)
+{
+    struct answer *a = &req->answer;
+    struct MHD_Response *response;
+    enum MHD_Result r;
+
+    request_wrap(req);
+    response = response_new(req);
+    if (!response)
+        return MHD_NO;
     if (a->content_type)
         MHD_add_response_header(response, "Content-Type", a->content_type);
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
@@ -128,12 +153,7 @@ enum MHD_Result request_send(struct request *req)
         MHD_add_response_header(response, "Content-Encoding", a->coding);
     for (size_t i = 0; i < a->header_count; i++)
         MHD_add_response_header(response, a->headers[i].name, a->headers[i].value);
-    req->noted = true;
-    audit_note(req->serve->audit, req);
-    pthread_mutex_lock(&req->serve->lock);
-    stats_count(&req->serve->counts, req->route, a->status);
-    req->serve->changes += !req->route || !req->route->health;
-    pthread_mutex_unlock(&req->serve->lock);
+    request_note(req);
     r = MHD_queue_response(req->connection, a->status, response);
     MHD_destroy_response(response);
     return r;

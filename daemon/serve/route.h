@@ -18,6 +18,7 @@ enum route_body {
     BODY_NONE,    /* is refused */
     BODY_PARAMS,  /* a JSON object of the parameters, which then are not in the query */
     BODY_IGNORED, /* is read and forgotten: webhooks have one */
+    BODY_MESSAGE, /* JSON that receive() reads */
 };
 
 /* What openapi.json says of a route beside its parameters and its role. */
@@ -46,6 +47,11 @@ struct route {
     bool health;             /* is answered whatever its caller has already */
     bool asks;               /* needs to know the caller, whatever its role */
     bool cookies_alone;      /* of a browser's session: tokens and the like do not count */
+    /* Of BODY_MESSAGE: reads the body. May make the request another route's by request_become();
+     * then wrap() makes the answer of that route into its own. False: has answered. Thread: the
+     * HTTP library's. */
+    bool (*receive)(struct request *req);
+    void (*wrap)(struct request *req);
     /* Of a route that waits: answers where nothing has to be waited for; false: it did not. */
     bool (*at_once)(struct request *req);
     bool (*handle)(struct request *req);

@@ -27,6 +27,7 @@ struct serve_opts {
     unsigned idle_timeout_s;     /* a client that sends or reads nothing for this long is cut off */
     struct access_rules *access; /* taken over by serve_start() where that goes well; NULL: none */
     struct peers *peers; /* who is at the other end, borrowed until serve_stop(); NULL: nobody */
+    bool mcp;            /* POST /mcp answers */
     bool tcp_manages;    /* a user that the kernel names has as much over TCP as elsewhere */
     const char *const *allowed_hosts; /* borrowed until serve_stop(); see serve/origin.h */
     size_t allowed_host_count;

@@ -73,6 +73,15 @@ enum quota_budget {
 
 struct request;
 
+/* What came to POST /mcp. */
+struct mcp_message {
+    json_t *root;              /* owned; NULL: none */
+    const json_t *id, *params; /* in @root; NULL: there is none */
+    const char *method;        /* in @root */
+    const char *tool;          /* that it calls; static; NULL: none */
+    bool modern;               /* of revision 2026-07-28 or later */
+};
+
 /* A connection. Guarded by lock. */
 struct client {
     int fd; /* the HTTP library's */
@@ -125,6 +134,9 @@ struct request {
     struct query query;
     struct params params;
     const struct route *route;
+    const struct route *came_by; /* that it was before request_become(); NULL: it was none */
+    bool wrapped;                /* the answer is that of @came_by */
+    struct mcp_message mcp;
     int32_t path_pid;
     json_t *target_facts; /* owned: of the one process that it is about; NULL: not known */
     char capture_id[CAPTURE_ID_BYTES]; /* that it began, or is about; "": none, or in profile */
@@ -144,7 +156,7 @@ struct request {
     unsigned refs; /* the HTTP library's, the capture's until done, calls' into the backend */
     bool ready;
     bool left;      /* the client is gone */
-    bool noted;     /* by the audit; thread: the HTTP library's */
+    bool noted;     /* by the audit; thread: that which has the answer */
     bool revoked;   /* its subject has lost the right to it: see review.c */
     bool capturing; /* capture_start() was called and did not fail */
     bool runs;      /* the capture samples, or has */
@@ -290,6 +302,16 @@ bool request_may_sample(struct request *req);
 /* Returns whether the subject may have the events of @req sampled; else @err says what that takes.
  */
 bool request_may_sample_events(const struct request *req, struct error *err);
+
+/* ---- request_check.c, request_send.c: a request that becomes another route's ---- */
+
+/* Makes @req a request of @route with the parameters @q, which are taken. Its subject is judged
+ * again, as if it had come there. False: the answer says what is wrong. */
+bool request_become(struct request *req, const struct route *route, struct query *q);
+/* Notes what @req did, once: its answer is complete. */
+void request_note(struct request *req);
+/* Makes the complete answer of @req that of the route that it came by. */
+void request_wrap(struct request *req);
 
 /* ---- request_begin.c: the client, once more, when an act begins ---- */
 

@@ -5,8 +5,8 @@
 #include "serve/serve.h"
 
 /* The last stands for any other: the set of labels is bounded by these tables. */
-static const unsigned STATUSES[] = { 200, 201, 204, 400, 401, 403, 404, 405, 406,
-                                     409, 413, 415, 429, 431, 500, 503, 0 };
+static const unsigned STATUSES[] = { 200, 201, 202, 204, 400, 401, 403, 404, 405,
+                                     406, 409, 413, 415, 429, 431, 500, 503, 0 };
 _Static_assert(ARRAY_SIZE(STATUSES) <= SERVE_STATUSES_MAX, "each has a counter");
 
 void stats_count(struct answer_counts *c, const struct route *route, unsigned status)

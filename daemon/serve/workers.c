@@ -44,6 +44,7 @@ void request_unref_locked(struct request *req)
     credentials_forget(req);
     profile_unref(req->profile);
     json_decref(req->target_facts);
+    json_decref(req->mcp.root);
     free(req->path);
     free(req->uri);
     free(req);
@@ -221,8 +222,10 @@ static void work_step(struct request *req)
     }
     if (!complete)
         return; /* a capture or whose.c owns it now, or has pushed it again */
-    if (!left && !req->stream.active)
+    if (!left && !req->stream.active) {
+        request_wrap(req);
         answer_encode(&req->answer, req->coding);
+    }
     request_resume(req, /* ready= */ true);
 }
 

@@ -65,6 +65,7 @@ ROUTES = {
     ("get", "/api/v1/whoami"): ("/api/v1/whoami", 200, None),
     ("post", "/api/v1/logins"): ("/api/v1/logins", 403, None), # but on the Unix socket
     ("post", "/api/v1/triggers/{name}"): ("/api/v1/triggers/none", 404, None),
+    ("post", "/mcp"): ("/mcp", 200, None),
     ("get", "/debug/pprof/"): ("/debug/pprof/", 200, None),
     ("get", "/debug/pprof/profile"): ("/debug/pprof/profile?pid={pid}&seconds=0.1", 200, 404),
     ("get", "/debug/pprof/heap"): ("/debug/pprof/heap", 200, None),
@@ -154,7 +155,7 @@ class Access(unittest.TestCase):
             os.chmod(pair[1], 0o644) # curl runs as another user
             cls.certificates[name] = (*pair, ca.cert)
         with open(f"{cls.folder}/flamed.yaml", "w", encoding="utf-8") as f:
-            f.write(f"access:\n{rules}basic_auth_users:\n  carl: {certs.bcrypt('sesame', 5)}\ntls_server_config:\n  cert_file: {cert}\n"
+            f.write(f"mcp: yes\naccess:\n{rules}basic_auth_users:\n  carl: {certs.bcrypt('sesame', 5)}\ntls_server_config:\n  cert_file: {cert}\n"
                     f"  key_file: {key}\n  client_auth_type: VerifyClientCertIfGiven\n  client_ca_file: {ca.cert}\n")
         return f.name
 
@@ -319,6 +320,7 @@ class Access(unittest.TestCase):
                 if path == "/logout" and user.how.get("headers", ("",))[0].startswith("Cookie"):
                     continue # the others' requests go on by it: test_login
                 body = json.dumps({"pid": pid, "seconds": 0.1}) if (method, path) == ("post", "/api/v1/captures") else None
+                body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}) if path == "/mcp" else body
                 where = address.format(pid=pid, id=ident)
                 rows.append((user, f"{method} {where}", expected))
                 asked.append((method.upper(), where, body))

@@ -18,7 +18,7 @@ ROUTES = {
             "/api/v1/captures/{id}/profile", "/api/v1/query", "/api/v1/diff", "/api/v1/timeline", "/api/v1/schedules",
             "/debug/pprof/profile", "/sd", "/metrics", "/healthz", "/readyz", "/", "/openapi.json",
             "/api/v1/jvms/{pid}/threads"],
-    "post": ["/api/v1/captures", "/api/v1/captures/{id}/stop", "/api/v1/triggers/{name}"],
+    "post": ["/mcp", "/api/v1/captures", "/api/v1/captures/{id}/stop", "/api/v1/triggers/{name}"],
     "delete": ["/api/v1/captures/{id}"],
 }
 TARGET = ["pid", "container", "nspid", "pod", "namespace", "jvm", "service"]

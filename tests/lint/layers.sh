@@ -62,8 +62,9 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["pusher"] = "base push" # flamed-push: the network and nothing else
         may["serve/params"] = "base event profile request render" # the query as values
         may["serve/tls"] = "base access yaml"
+        may["serve/mcp"] = "base event profile request access render serve serve/params" # tools of language models, as requests of routes
         may["serve"] = "base proc event profile request access render store serve/params serve/tls"
-        may["serve/routes"] = may["serve"] " serve" # serve/ calls it through struct route alone
+        may["serve/routes"] = may["serve"] " serve serve/mcp" # serve/ calls it through struct route alone
     }
     function dirname(path) {
         return match(path, /.*\//) ? substr(path, 1, RLENGTH - 1) : ""

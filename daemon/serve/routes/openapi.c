@@ -175,6 +175,13 @@ static json_t *body_of(struct making *m, const struct route *r)
                      "additionalProperties", false);
 }
 
+/* One message, which its own specification describes. */
+static json_t *message_body(void)
+{
+    return json_pack("{s:b, s:{s:{s:{s:s}}}}", "required", true, "content", "application/json",
+                     "schema", "type", "object");
+}
+
 static void put_content(struct making *m, json_t *content, const char *type)
 {
     bool json = strcmp(type, "application/json") == 0;
@@ -261,6 +268,8 @@ static json_t *operation_of(struct making *m, const struct route *r)
     put(m, op, "parameters", parameters_of(m, r));
     if (r->body == BODY_PARAMS)
         put(m, op, "requestBody", body_of(m, r));
+    if (r->body == BODY_MESSAGE)
+        put(m, op, "requestBody", message_body());
     put(m, op, "responses", responses_of(m, r));
     return op;
 }

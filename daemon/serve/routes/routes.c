@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/mcp/mcp.h"
 #include "serve/params/values.h"
 #include "serve/routes/handlers.h"
 
@@ -319,6 +320,19 @@ static const struct route ROUTES[] = {
                .answer = "It has begun.",
                .schema = "Capture",
                .problems = "403 404 409 413 503" } },
+
+    { "/mcp", METHOD_POST, ROLE_VIEW, PARAMS_NONE, .body = BODY_MESSAGE, .handle = handle_mcp,
+      .receive = mcp_receive, .wrap = mcp_wrap,
+      .doc = { .id = "callMcp",
+               .summary = "For programs of language models: the Model Context Protocol",
+               .text = "Where the configuration has `mcp: yes`; else 404. The body is one message "
+                       "of JSON-RPC 2.0, of revision 2026-07-28, or of an older one: 2025-11-25, "
+                       "2025-06-18, 2025-03-26. `tools/list` lists the tools. A call of a tool "
+                       "counts as a request of the tool's route: by its role, its quota and its "
+                       "line of the audit. docs/mcp.md says more.",
+               .answer = "The reply. 202 without one to a notification.",
+               .types = "application/json",
+               .problems = "400 401 403 404 413 415" } },
 
     { "/debug/pprof/", METHOD_GET, ROLE_VIEW, PARAMS_LENIENT, .handle = handle_pprof_index,
       .doc = { .id = "getPprofIndex",

@@ -199,10 +199,15 @@ static int fake_push(void *ctx, const struct viewer *v, json_t **ret, struct err
 
 static int fake_services(void *ctx, const struct viewer *v, json_t **ret, struct error *err)
 {
+    const struct fake *f = ctx;
+    json_t *list = json_array();
+
     (void)err;
     fake_see(ctx, v);
-    *ret = json_pack("{s:[{s:s, s:[], s:[], s:[]}]}", "services", "name", "shop", "versions",
-                     "environments", "jvms");
+    for (unsigned i = 0; i < MAX(f->services, 1u); i++)
+        json_array_append_new(list, json_pack("{s:s, s:[], s:[], s:[]}", "name", "shop", "versions",
+                                              "environments", "jvms"));
+    *ret = json_pack("{s:o}", "services", list);
     return 0;
 }
 
@@ -413,7 +418,6 @@ static int fake_past(void *ctx, const struct target_selector *t, const struct ti
     struct fake *f = ctx;
 
     fake_see(f, t->viewer);
-    (void)event;
     pthread_mutex_lock(&f->lock);
     f->last_range = *range;
     f->last_stored = from == PAST_STORED;
@@ -421,7 +425,10 @@ static int fake_past(void *ctx, const struct target_selector *t, const struct ti
     fake_count(f, &f->pasts);
     if (range->to_ns < UINT64_C(1000000000) * NSEC_PER_SEC)
         return error_parameter(err, "from", BACKEND_NOT_FOUND, "older than all data");
-    *ret = fake_profile(FAKE_PID_GOOD);
+    *ret =
+        fake_profile(t->pid_count && t->pids[0] == FAKE_PID_LONG ? FAKE_PID_LONG : FAKE_PID_GOOD);
+    if (strcmp(event, "lock") == 0)
+        span_copy(span_of(event), (*ret)->events[0].name, sizeof((*ret)->events[0].name));
     return 0;
 }
 

@@ -44,6 +44,7 @@ struct fake {
     bool release;
     unsigned snapshots, created, stopped, deleted, pasts; /* guarded by lock */
     int32_t snapshot_pid;         /* guarded by lock: what live views show; 0: a small profile */
+    unsigned services;            /* that there are; 0: one */
     unsigned scrapes;             /* guarded by lock: of metrics */
     struct time_range last_range; /* guarded by lock */
     bool last_stored;

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The answer of a route as the result of a tool: short, with what limits it, and with links for
+ * people. Lists lose their last entries and texts their last lines until they fit, and say so.
+ */
+#include "serve/mcp/mcp_impl.h"
+
+#include "base/url.h"
+#include "serve/params/time_text.h"
+
+#include <time.h>
+
+/* ---- pieces ---- */
+
+static void add_block(json_t *content, struct span text)
+{
+    json_t *value = json_stringn(text.p ? text.p : "", text.n);
+
+    if (!value) /* no UTF-8 */
+        value = json_string("The answer is no text.");
+    json_array_append_new(content, json_pack("{s:s, s:o}", "type", "text", "text", value));
+}
+
+/* Returns the length of the first @max bytes of @text, up to a whole line, or a whole character. */
+static size_t cut_at(struct span text, size_t max)
+{
+    size_t line;
+
+    if (text.n <= max)
+        return text.n;
+    text.n = max;
+    line = span_rfind(text, '\n');
+    if (line < max)
+        return line + 1;
+    while (max > 0 && ((unsigned char)text.p[max] & 0xc0) == 0x80)
+        max--;
+    return max;
+}
+
+/* ---- links ---- */
+
+/* Appends where @req came to, as links begin. False: by a Unix socket, which no link reaches. */
+static bool add_base(const struct request *req, struct buf *out)
+{
+    if (req->client->unix_socket)
+        return false;
+    buf_printf(out, "%s://%s", req->client->speaks_tls ? "https" : "http",
+               req->host[0] ? req->host : "localhost");
+    return true;
+}
+
+/* Appends a time in whole seconds: links stay good when "-5m" is another time. */
+static void add_time(struct buf *out, uint64_t time_ns)
+{
+    time_t seconds = (time_t)(time_ns / NSEC_PER_SEC);
+    char text[64];
+    struct tm tm;
+
+    if (gmtime_r(&seconds, &tm) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
+        buf_add_str(out, text);
+}
+
+static void add_range(const struct time_range *range, uint64_t now_ns, const char *between,
+                      struct buf *out)
+{
+    add_time(out, range->from_ns);
+    buf_add_str(out, between);
+    add_time(out, MIN(range->to_ns, now_ns) + NSEC_PER_SEC - 1);
+}
+
+/* Appends the value of a parameter. */
+static void add_value(const struct query_item *item, uint64_t now_ns, struct buf *out)
+{
+    bool side = span_eq_str(item->name, "a") || span_eq_str(item->name, "b");
+    struct time_range range;
+
+    if (side && range_parse(item->value, now_ns, &range))
+        add_range(&range, now_ns, "..", out);
+    else
+        url_add_escaped(out, item->value);
+}
+
+/* Returns whether a parameter of a tool's request says what a link has, too. */
+static bool is_of_link(struct span name)
+{
+    static const char *const OTHERS[] = { "format", "top", "from", "to", "at", "seconds" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(OTHERS); i++) {
+        if (span_eq_str(name, OTHERS[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Appends the path of what @req showed, as a graph. */
+static void add_graph(const struct request *req, struct buf *out)
+{
+    const struct params *p = &req->params;
+
+    if (req->path_text[0])
+        buf_printf(out, "/api/v1/captures/%s/profile?format=html", req->path_text);
+    else
+        buf_printf(out, "%s?format=html", req->route->path);
+    for (size_t i = 0; i < req->query.count; i++) {
+        const struct query_item *item = &req->query.items[i];
+
+        if (!is_of_link(item->name))
+            continue;
+        buf_add_char(out, '&');
+        url_add_escaped(out, item->name);
+        buf_add_char(out, '=');
+        add_value(item, p->now_ns, out);
+    }
+    if (p->given & PARAMS_RANGE) {
+        buf_add_str(out, "&from=");
+        add_range(&p->range, p->now_ns, "&to=", out);
+    }
+}
+
+/* Appends where the page shows the same, if it does. */
+static void add_page(const struct request *req, const char *capture, struct buf *out)
+{
+    const struct params *p = &req->params;
+    bool past = p->given & PARAMS_RANGE && p->target.pid_count == 1;
+
+    if (req->client->unix_socket || (!capture && !past))
+        return;
+    buf_add_str(out, "Page: ");
+    add_base(req, out);
+    if (capture) {
+        buf_printf(out, "/#/capture/%s\n", capture);
+        return;
+    }
+    buf_printf(out, "/#/jvm/%d?from=", (int)p->target.pids[0]);
+    add_range(&p->range, p->now_ns, "&to=", out);
+    buf_add_char(out, '\n');
+}
+
+static const char *header_of(const struct answer *a, const char *name)
+{
+    for (size_t i = 0; i < a->header_count; i++) {
+        if (strcmp(a->headers[i].name, name) == 0)
+            return a->headers[i].value;
+    }
+    return NULL;
+}
+
+/* Appends lines with the id of the capture that @req took, and links for people. */
+static void add_links(const struct request *req, const struct mcp_tool *tool, struct buf *out)
+{
+    const char *capture = header_of(&req->answer, "X-Flamed-Capture");
+
+    if (!capture && tool->acts)
+        return; /* it was not kept */
+    if (capture)
+        buf_printf(out, "Capture: %s\n", capture);
+    buf_add_str(out, "Graph: ");
+    add_base(req, out);
+    if (capture)
+        buf_printf(out, "/api/v1/captures/%s/profile?format=html", capture);
+    else
+        add_graph(req, out);
+    buf_add_char(out, '\n');
+    add_page(req, capture, out);
+}
+
+/* Appends the counts and warnings that only headers have. */
+static void add_counts(const struct answer *a, struct buf *out)
+{
+    const char *samples = header_of(a, "X-Flamed-Samples");
+
+    if (samples)
+        buf_printf(out, "Samples: %s\n", samples);
+    for (size_t i = 0; i < a->header_count; i++) {
+        if (strcmp(a->headers[i].name, "X-Flamed-Warning") == 0)
+            buf_printf(out, "Warning: %s\n", a->headers[i].value);
+    }
+}
+
+/* ---- texts ---- */
+
+/* Copies the first @max bytes of the body of @a into @to. Returns the length of the whole body;
+ * *ret_n: of what was copied. */
+static size_t first_bytes(struct answer *a, char *to, size_t max, size_t *ret_n)
+{
+    struct span body = a->fixed.p ? a->fixed : buf_span(&a->body);
+    ssize_t n;
+
+    *ret_n = 0;
+    if (!a->packed) {
+        *ret_n = MIN(body.n, max);
+        memcpy(to, body.p ? body.p : "", *ret_n);
+        return body.n;
+    }
+    while (*ret_n < max && (n = zstd_buf_read(a->packed, to + *ret_n, max - *ret_n)) > 0)
+        *ret_n += (size_t)n;
+    return zstd_buf_bytes(a->packed);
+}
+
+static json_t *result_of_text(struct request *req, const struct mcp_tool *tool)
+{
+    _cleanup_buf_ struct buf more = BUF_NULL;
+    char text[MCP_ANSWER_MAX_BYTES + 1];
+    json_t *content = json_array();
+    size_t n, all = first_bytes(&req->answer, text, sizeof(text), &n), shown;
+
+    shown = cut_at((struct span){ text, n }, MCP_ANSWER_MAX_BYTES);
+    add_block(content, (struct span){ text, shown });
+    buf_init(&more, MCP_ANSWER_MAX_BYTES);
+    if (shown < all)
+        buf_printf(&more,
+                   "Cut: these are the first %zu of %zu bytes. Ask for less, such as by a smaller "
+                   "top, or by include.\n",
+                   shown, all);
+    if (tool->counts)
+        add_counts(&req->answer, &more);
+    add_links(req, tool, &more);
+    add_block(content, buf_span(&more));
+    return json_pack("{s:o, s:b}", "content", content, "isError", false);
+}
+
+/* ---- JSON ---- */
+
+static size_t bytes_of(const json_t *value)
+{
+    return json_dumpb(value, NULL, 0, JSON_COMPACT);
+}
+
+/* The list in @object with the most bytes, and its name. */
+static json_t *longest_list(json_t *object, const char **ret_name)
+{
+    json_t *found = NULL, *value;
+    size_t most = 0;
+    const char *name;
+
+    json_object_foreach(object, name, value)
+    {
+        size_t n = json_is_array(value) && json_array_size(value) ? bytes_of(value) : 0;
+
+        if (n > most) {
+            most = n;
+            found = value;
+            *ret_name = name;
+        }
+    }
+    return found;
+}
+
+/* Drops the last entries of the lists of @object until it has at most @max bytes, and says how many
+ * each list lost. False: @object is longer without any entry. */
+static bool shorten(json_t *object, size_t max)
+{
+    json_t *left_out = json_object(), *list;
+    size_t n = bytes_of(object);
+    const char *name;
+
+    max -= MIN(max, (size_t)256); /* for what is said */
+    while (n > max && (list = longest_list(object, &name))) {
+        json_int_t before = json_integer_value(json_object_get(left_out, name));
+        size_t drop = 0, count = json_array_size(list);
+
+        while (n > max && count > 0) {
+            size_t one = bytes_of(json_array_get(list, --count)) + 1;
+
+            n -= MIN(n, one);
+            json_array_remove(list, count);
+            drop++;
+        }
+        json_object_set_new(left_out, name, json_integer(before + (json_int_t)drop));
+    }
+    if (json_object_size(left_out))
+        json_object_set(object, "left_out", left_out);
+    json_decref(left_out);
+    return n <= max;
+}
+
+static json_t *error_result(struct span sentence)
+{
+    json_t *content = json_array();
+
+    add_block(content, sentence);
+    return json_pack("{s:o, s:b}", "content", content, "isError", true);
+}
+
+static json_t *result_of_json(struct request *req)
+{
+    struct span body = req->answer.fixed.p ? req->answer.fixed : buf_span(&req->answer.body);
+    json_auto_t *value =
+        body.n <= MCP_JSON_MAX_BYTES ? json_loadb(body.p ? body.p : "", body.n, 0, NULL) : NULL;
+    _cleanup_buf_ struct buf base = BUF_NULL;
+    json_t *content = json_array();
+    char *text;
+
+    buf_init(&base, PATH_TEXT_MAX + 16);
+    if (value && add_base(req, &base))
+        json_object_set_new(value, "links_begin_with", json_stringn(base.p, base.n));
+    text = value && shorten(value, MCP_ANSWER_MAX_BYTES) ? json_dumps(value, JSON_COMPACT) : NULL;
+    if (!text) {
+        json_decref(content);
+        return error_result(SPAN("The answer is too long for a tool. Name a pid or a service."));
+    }
+    add_block(content, span_of(text));
+    free(text);
+    return json_pack("{s:o, s:O, s:b}", "content", content, "structuredContent", value, "isError",
+                     false);
+}
+
+/* ---- problems ---- */
+
+/* The sentence of a problem, and its remedy. */
+static json_t *result_of_problem(const struct answer *a)
+{
+    struct span body = buf_span(&a->body);
+    json_auto_t *problem = json_loadb(body.p ? body.p : "", body.n, 0, NULL);
+    const char *detail = json_string_value(json_object_get(problem, "detail")),
+               *remedy = json_string_value(json_object_get(problem, "remedy"));
+    _cleanup_buf_ struct buf text = BUF_NULL;
+
+    buf_init(&text, MCP_ANSWER_MAX_BYTES);
+    buf_add_str(&text, detail ? detail : "the request failed");
+    if (remedy)
+        buf_printf(&text, "; %s", remedy);
+    return error_result(buf_span(&text));
+}
+
+json_t *mcp_tool_result(struct request *req)
+{
+    const struct mcp_tool *tool = mcp_tool_find(req->mcp.tool);
+
+    if (req->answer.status >= 400 || !tool)
+        return result_of_problem(&req->answer);
+    return tool->json ? result_of_json(req) : result_of_text(req, tool);
+}

@@ -1,0 +1,685 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* POST /mcp: messages of every kind, and calls of tools as the requests that they stand for. */
+#include "serve_fixture.h"
+
+#include "access/access_rules.h"
+#include "base/cleanup.h"
+
+#include <gnutls/crypto.h>
+#include <unistd.h>
+
+#define TOKEN "flamed_token_of_a_test"
+#define BEARER "Authorization: Bearer " TOKEN "\r\n"
+#define TYPE "Content-Type: application/json\r\n"
+#define VERSION "MCP-Protocol-Version: 2026-07-28\r\n"
+#define META                                                                                       \
+    "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","                       \
+    "\"io.modelcontextprotocol/clientCapabilities\":{}}"
+#define MODERN(method, more)                                                                       \
+    "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"" method "\",\"params\":{" more META "}}"
+#define LEGACY(method, params)                                                                     \
+    "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"" method "\",\"params\":" params "}"
+#define TOO_LONG ((size_t)32 << 10)
+
+static void start_mcp(void)
+{
+    struct serve_opts o = USUAL;
+
+    o.mcp = true;
+    start_full_with(&o);
+}
+
+/* Sends @body; returns the reply, owned by the caller; NULL: it has no body. */
+static json_t *send_as(int fd, const char *headers, const char *body, unsigned *ret_status)
+{
+    _cleanup_buf_ struct buf all = BUF_NULL;
+    _cleanup_reply_ struct reply r = { 0 };
+    json_t *j;
+
+    buf_init(&all, 4096);
+    buf_printf(&all, TYPE "Accept: application/json, text/event-stream\r\n%s",
+               headers ? headers : "");
+    ask_body_on(fd, "POST", "/mcp", all.p, body);
+    ck_assert(client_read(fd, /* head_only= */ false, &r));
+    *ret_status = r.status;
+    j = json_loadb(r.body.p ? r.body.p : "", r.body.n, 0, NULL);
+    ck_assert_msg(j || !r.body.n, "%.200s", r.body.p);
+    return j;
+}
+
+static json_t *send_mcp(const char *headers, const char *body, unsigned *ret_status)
+{
+    _cleanup_close_ int fd = client_connect_tcp(port);
+
+    return send_as(fd, headers, body, ret_status);
+}
+
+/* Calls a tool on @fd (-1: a connection of its own) as a client of today does. Returns the result,
+ * owned by the caller. */
+static json_t *call_on(int fd, const char *headers, const char *tool, const char *arguments)
+{
+    _cleanup_close_ int own = fd < 0 ? client_connect_tcp(port) : -1;
+    _cleanup_buf_ struct buf body = BUF_NULL;
+    json_t *reply, *result;
+    unsigned status;
+
+    buf_init(&body, 65536);
+    buf_printf(&body, LEGACY("tools/call", "{\"name\":\"%s\",\"arguments\":%s}"), tool, arguments);
+    reply = send_as(fd < 0 ? own : fd, headers, body.p, &status);
+    ck_assert_uint_eq(status, 200);
+    ck_assert_str_eq(json_string_value(json_object_get(reply, "id")), "x");
+    result = json_incref(json_object_get(reply, "result"));
+    ck_assert_msg(result != NULL, "%s", json_dumps(reply, 0));
+    json_decref(reply);
+    return result;
+}
+
+static json_t *call(const char *tool, const char *arguments)
+{
+    return call_on(-1, NULL, tool, arguments);
+}
+
+static const char *text_of(const json_t *result, size_t block)
+{
+    const json_t *one = json_array_get(json_object_get(result, "content"), block);
+
+    ck_assert_str_eq(json_string_value(json_object_get(one, "type")), "text");
+    return json_string_value(json_object_get(one, "text"));
+}
+
+static bool is_error(const json_t *result)
+{
+    return json_is_true(json_object_get(result, "isError"));
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    ck_assert_msg(text && strstr(text, part), "'%s' is not in %s", part, text ? text : "nothing");
+}
+
+/* ---- messages ---- */
+
+static char deep[2048], deep_but_good[512];
+
+static const struct {
+    const char *headers, *body;
+    unsigned status;
+    int code;
+    const char *contains;
+} REFUSED[] = {
+    { NULL, "", 400, -32700, "no body" },
+    { NULL, "{", 400, -32700, "no JSON" },
+    { NULL, "{}{}", 400, -32700, "no JSON" },
+    { NULL, "\xff", 400, -32700, "no JSON" },
+    { NULL, deep, 400, -32700, "32" },
+    { NULL, "{\"id\":1,\"id\":2}", 400, -32700, "duplicate" },
+    { NULL, "{\"id\":123456789012345678901234567890}", 400, -32700, "no JSON" },
+    { NULL, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\\u0000b\"}", 400, -32700, NULL },
+    { NULL, "[]", 400, -32600, "batch" },
+    { NULL, "[" LEGACY("ping", "{}") "]", 400, -32600, "batch" },
+    { NULL, "7", 400, -32700, NULL }, /* jansson takes objects and lists alone */
+    { NULL, "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}", 400, -32600, "id" },
+    { NULL, "{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}", 400, -32600, "id" },
+    { NULL, "{\"jsonrpc\":\"2.0\",\"id\":true,\"method\":\"ping\"}", 400, -32600, "id" },
+    { NULL, "{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"ping\"}", 400, -32600, "id" },
+    { NULL, "{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"ping\"}", 400, -32600, "jsonrpc" },
+    { NULL, "{\"id\":1,\"method\":\"ping\"}", 400, -32600, "jsonrpc" },
+    { NULL, "{\"jsonrpc\":\"2.0\",\"id\":1}", 400, -32600, "method" },
+    { NULL, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":3}", 400, -32600, "method" },
+    { NULL, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", 400, -32600, "method" },
+    { NULL, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":[]}", 400, -32600,
+      "params" },
+    { NULL, "{\"jsonrpc\":\"2.0\",\"method\":\"tools/list\"}", 400, -32600, "id" },
+    { NULL, LEGACY("resources/list", "{}"), 200, -32601, "resources/list" },
+    { NULL, LEGACY("tools/list", "{\"cursor\":\"a\"}"), 200, -32602, "cursor" },
+    { NULL, LEGACY("tools/call", "{}"), 200, -32602, "name" },
+    { NULL, LEGACY("tools/call", "{\"name\":3}"), 200, -32602, "name" },
+    { NULL, LEGACY("tools/call", "{\"name\":\"drop\"}"), 200, -32602, "'drop'" },
+    { NULL, LEGACY("tools/call", "{\"name\":\"top\",\"arguments\":[]}"), 200, -32602, "object" },
+    { NULL, LEGACY("tools/call", "{\"name\":\"top\",\"arguments\":{\"symbols\":\"agent\"}}"), 200,
+      -32602, "no argument 'symbols'; it takes capture, pid" },
+    { NULL, LEGACY("tools/call", "{\"name\":\"top\",\"arguments\":{\"format\":\"html\"}}"), 200,
+      -32602, "'format'" },
+    { NULL, LEGACY("tools/call", "{\"name\":\"capture\",\"arguments\":{\"secands\":1}}"), 200,
+      -32602, "did you mean 'seconds'?" },
+    { NULL, LEGACY("tools/call", "{\"name\":\"top\",\"arguments\":{\"pid\":{\"a\":1}}}"), 200,
+      -32602, "'pid'" },
+    { NULL, LEGACY("tools/call", "{\"name\":\"why\",\"arguments\":{}}"), 200, -32602,
+      "'capture' or 'pid'" },
+    { NULL, LEGACY("tools/call", "{\"name\":\"why\",\"arguments\":{\"pid\":\"x/../..\"}}"), 200,
+      -32602, "not a process id" },
+    { NULL, LEGACY("tools/call", "{\"name\":\"why\",\"arguments\":{\"pid\":[1]}}"), 200, -32602,
+      "'pid'" },
+    { NULL, LEGACY("tools/call", "{\"name\":\"diff\",\"arguments\":{\"a\":\"-2m..-1m\"}}"), 200,
+      -32602, "needs the argument 'b'" },
+    { NULL,
+      LEGACY("tools/call",
+             "{\"name\":\"top\",\"arguments\":{\"pid\":1,\"capture\":\"" FAKE_ID "\"}}"),
+      200, -32602, "no 'pid' with 'capture'" },
+    /* revisions */
+    { "MCP-Protocol-Version: 1900-01-01\r\n", LEGACY("tools/list", "{}"), 400, -32022,
+      "'1900-01-01'" },
+    { VERSION, LEGACY("tools/list", "{}"), 400, -32602, "_meta" },
+    { NULL, MODERN("tools/list", ""), 400, -32020, "MCP-Protocol-Version is missing" },
+    { VERSION, MODERN("tools/list", ""), 400, -32020, "Mcp-Method is missing" },
+    { VERSION "Mcp-Method: tools/call\r\n", MODERN("tools/list", ""), 400, -32020,
+      "Mcp-Method is 'tools/call', and the body has 'tools/list'" },
+    { VERSION "Mcp-Method: tools/list\r\nMcp-Method: tools/list\r\n", MODERN("tools/list", ""), 400,
+      -32020, "twice" },
+    { "MCP-Protocol-Version: 2025-11-25\r\nMcp-Method: tools/list\r\n", MODERN("tools/list", ""),
+      400, -32020, "MCP-Protocol-Version" },
+    { VERSION "Mcp-Method: tools/call\r\n", MODERN("tools/call", "\"name\":\"top\","), 400, -32020,
+      "Mcp-Name is missing" },
+    { VERSION "Mcp-Method: tools/call\r\nMcp-Name: capture\r\n",
+      MODERN("tools/call", "\"name\":\"top\","), 400, -32020, "Mcp-Name" },
+    { VERSION "Mcp-Method: tools/call\r\nMcp-Name: =?base64?dG9w\r\n",
+      MODERN("tools/call", "\"name\":\"top\","), 400, -32020, "Mcp-Name" },
+    { VERSION "Mcp-Method: initialize\r\n", MODERN("initialize", ""), 404, -32601, "initialize" },
+    { VERSION "Mcp-Method: ping\r\n", MODERN("ping", ""), 404, -32601, "ping" },
+    { VERSION "Mcp-Method: tools/list\r\n",
+      "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\",\"params\":{\"_meta\":{"
+      "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"}}}",
+      400, -32602, "clientCapabilities" },
+    { VERSION "Mcp-Method: tools/list\r\n",
+      "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\",\"params\":{\"_meta\":{"
+      "\"io.modelcontextprotocol/protocolVersion\":7}}}",
+      400, -32602, "protocolVersion" },
+};
+
+START_TEST(wrong_messages_are_refused)
+{
+    unsigned status;
+    json_t *reply = send_mcp(REFUSED[_i].headers, REFUSED[_i].body, &status), *error, *id;
+
+    ck_assert_msg(status == REFUSED[_i].status, "%s: %u", REFUSED[_i].body, status);
+    error = json_object_get(reply, "error");
+    id = json_object_get(reply, "id");
+    ck_assert_msg(json_integer_value(json_object_get(error, "code")) == REFUSED[_i].code, "%s: %s",
+                  REFUSED[_i].body, json_dumps(reply, 0));
+    if (REFUSED[_i].contains)
+        assert_has(json_string_value(json_object_get(error, "message")), REFUSED[_i].contains);
+    ck_assert_str_eq(json_string_value(json_object_get(reply, "jsonrpc")), "2.0");
+    ck_assert(!id || json_is_integer(id) || json_is_string(id));
+    if (REFUSED[_i].code >= -32602 && REFUSED[_i].code != -32600)
+        ck_assert_msg(id != NULL, "%s", REFUSED[_i].body);
+    ck_assert_uint_eq(fake_get(&fake, &fake.started), 0);
+    ck_assert_uint_eq(fake_get(&fake, &fake.pasts), 0);
+    json_decref(reply);
+}
+END_TEST
+
+START_TEST(versions_that_are_spoken_are_named)
+{
+    unsigned status;
+    json_t *reply =
+        send_mcp("MCP-Protocol-Version: 2024-11-05\r\n", LEGACY("tools/list", "{}"), &status);
+    const json_t *data = json_object_get(json_object_get(reply, "error"), "data");
+
+    ck_assert_str_eq(json_string_value(json_object_get(data, "requested")), "2024-11-05");
+    ck_assert_str_eq(json_string_value(json_array_get(json_object_get(data, "supported"), 0)),
+                     "2026-07-28");
+    json_decref(reply);
+}
+END_TEST
+
+static const struct {
+    const char *headers, *body;
+} TAKEN[] = {
+    { NULL, LEGACY("tools/list", "{}") },
+    { "MCP-Protocol-Version: 2025-06-18\r\nMcp-Session-Id: 1\r\n", LEGACY("tools/list", "{}") },
+    { NULL, "{\"jsonrpc\":\"2.0\",\"id\":-1,\"method\":\"tools/list\"}" },
+    { NULL, deep_but_good },
+    { NULL, LEGACY("ping", "{}") },
+    { NULL, LEGACY("server/discover", "{}") },
+    { VERSION "Mcp-Method: tools/list\r\n", MODERN("tools/list", "") },
+    { VERSION "Mcp-Method: server/discover\r\n", MODERN("server/discover", "") },
+    { VERSION "Mcp-Method: tools/call\r\nMcp-Name: signals\r\n",
+      MODERN("tools/call", "\"name\":\"signals\",") },
+    { VERSION "Mcp-Method: tools/call\r\nMcp-Name: =?base64?c2lnbmFscw==?=\r\n",
+      MODERN("tools/call", "\"name\":\"signals\",") },
+};
+
+START_TEST(messages_of_both_kinds_are_taken)
+{
+    unsigned status;
+    json_t *reply = send_mcp(TAKEN[_i].headers, TAKEN[_i].body, &status);
+    const json_t *result = json_object_get(reply, "result");
+    bool modern = strstr(TAKEN[_i].body, "2026-07-28") != NULL;
+
+    ck_assert_msg(status == 200, "%s: %u %s", TAKEN[_i].body, status, json_dumps(reply, 0));
+    ck_assert_ptr_nonnull(result);
+    ck_assert_int_eq(json_object_get(result, "resultType") != NULL, modern);
+    ck_assert_int_eq(json_object_get(result, "_meta") != NULL, modern);
+    if (modern)
+        ck_assert_int_eq(json_integer_value(json_object_get(reply, "id")), 7);
+    json_decref(reply);
+}
+END_TEST
+
+START_TEST(a_client_of_before_begins_with_initialize)
+{
+    static const struct {
+        const char *wanted, *given;
+    } CASES[] = { { "2025-06-18", "2025-06-18" },
+                  { "2025-11-25", "2025-11-25" },
+                  { "2024-11-05", "2025-11-25" },
+                  { "2026-07-28", "2025-11-25" } };
+
+    for (size_t i = 0; i < ARRAY_SIZE(CASES); i++) {
+        char body[256];
+        unsigned status;
+        json_t *reply, *result;
+
+        snprintf(body, sizeof(body), LEGACY("initialize", "{\"protocolVersion\":\"%s\"}"),
+                 CASES[i].wanted);
+        reply = send_mcp(NULL, body, &status);
+        result = json_object_get(reply, "result");
+        ck_assert_uint_eq(status, 200);
+        ck_assert_str_eq(json_string_value(json_object_get(result, "protocolVersion")),
+                         CASES[i].given);
+        ck_assert_ptr_nonnull(json_object_get(json_object_get(result, "capabilities"), "tools"));
+        json_decref(reply);
+    }
+}
+END_TEST
+
+START_TEST(notifications_get_no_reply)
+{
+    unsigned status;
+
+    ck_assert_ptr_null(
+        send_mcp(NULL, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}", &status));
+    ck_assert_uint_eq(status, 202);
+}
+END_TEST
+
+START_TEST(it_is_off_unless_the_configuration_has_it)
+{
+    _cleanup_reply_ struct reply r;
+
+    ask_body("POST", "/mcp", TYPE, LEGACY("tools/list", "{}"), &r);
+    assert_problem(&r, 404, NULL, "does not answer programs of language models");
+    assert_has(r.body.p, "mcp: yes");
+}
+END_TEST
+
+START_TEST(other_methods_and_bodies_are_refused_as_everywhere)
+{
+    _cleanup_reply_ struct reply get, type, large, query, foreign;
+    char *body = calloc(1, 70001);
+
+    memset(body, ' ', 70000);
+    ask("GET", "/mcp", NULL, &get);
+    ck_assert_uint_eq(get.status, 405);
+    ck_assert_str_eq(header(&get, "Allow"), "POST");
+    ask_body("POST", "/mcp", "Content-Type: text/plain\r\n", LEGACY("ping", "{}"), &type);
+    ck_assert_uint_eq(type.status, 415);
+    ask_body("POST", "/mcp", TYPE, body, &large);
+    ck_assert_uint_eq(large.status, 413);
+    ask_body("POST", "/mcp?pid=1", TYPE, LEGACY("ping", "{}"), &query);
+    ck_assert_uint_eq(query.status, 400);
+    ask_body("POST", "/mcp", TYPE "Origin: https://evil.example\r\n", LEGACY("ping", "{}"),
+             &foreign);
+    ck_assert_uint_eq(foreign.status, 403);
+    free(body);
+}
+END_TEST
+
+/* ---- tools ---- */
+
+static const char *const NAMES[] = { "list_services", "signals", "changes", "top", "tree",
+                                     "diff",          "locks",   "capture", "why" };
+
+START_TEST(tools_have_schemas_out_of_the_table_of_parameters)
+{
+    unsigned status;
+    json_t *reply = send_mcp(NULL, LEGACY("tools/list", "{}"), &status), *list, *tool;
+    size_t i;
+
+    list = json_object_get(json_object_get(reply, "result"), "tools");
+    ck_assert_uint_eq(json_array_size(list), ARRAY_SIZE(NAMES));
+    json_array_foreach(list, i, tool)
+    {
+        const json_t *schema = json_object_get(tool, "inputSchema"),
+                     *hints = json_object_get(tool, "annotations"), *one;
+        bool acts = strcmp(NAMES[i], "capture") == 0;
+        const char *name;
+
+        ck_assert_str_eq(json_string_value(json_object_get(tool, "name")), NAMES[i]);
+        ck_assert_str_eq(json_string_value(json_object_get(schema, "type")), "object");
+        ck_assert(json_is_false(json_object_get(schema, "additionalProperties")));
+        ck_assert_int_eq(json_is_true(json_object_get(hints, "readOnlyHint")), !acts);
+        ck_assert(json_is_false(json_object_get(hints, "destructiveHint")));
+        json_object_foreach(json_object_get(schema, "properties"), name, one)
+        {
+            ck_assert_msg(json_string_value(json_object_get(one, "type")), "%s.%s", NAMES[i], name);
+            ck_assert(json_string_length(json_object_get(one, "description")) > 10);
+        }
+    }
+    ck_assert_int_eq(
+        json_integer_value(json_object_get(
+            json_object_get(json_object_get(json_object_get(json_array_get(list, 7), "inputSchema"),
+                                            "properties"),
+                            "seconds"),
+            "maximum")),
+        50);
+    json_decref(reply);
+}
+END_TEST
+
+static const struct {
+    const char *tool, *arguments, *contains, *after; /* in the first and the second text */
+    bool json;
+} CALLS[] = {
+    { "list_services", "{}", "\"name\":\"shop\"", NULL, true },
+    { "signals", "{\"service\":\"shop\",\"pid\":null}", "its limit stopped it", NULL, true },
+    { "changes", "{\"pid\":\"1000\",\"a\":\"-2m..-1m\",\"b\":\"-1m..now\"}", "nothing new", NULL,
+      true },
+    { "top", "{\"pid\":1000}", "Total samples", "Graph: http://localhost:7979/profile?", false },
+    { "top", "{\"capture\":\"" FAKE_ID "\"}", "100.00%          4  leaf",
+      "/api/v1/captures/" FAKE_ID "/profile", false },
+    { "top", "{\"from\":\"-1h\",\"idle\":true,\"include\":[\"method1\"]}",
+      "100.00%          1  leaf", "&include=method1&", false },
+    { "tree", "{\"pid\":1000,\"top\":50}", "[1] ", "/#/jvm/1000?from=2", false },
+    { "diff", "{\"a\":\"" FAKE_ID "\",\"b\":\"" FAKE_ID "\"}", "FUNCTION", "Samples: ", false },
+    { "locks", "{\"service\":\"shop\"}", "Total samples", "event=lock", false },
+    { "locks", "{\"capture\":\"" FAKE_ID_NONE "\"}", NULL, NULL, false },
+    { "capture", "{\"pid\":1000,\"seconds\":0.1}", "100.00%          4  leaf", "", false },
+    { "why", "{\"capture\":\"" FAKE_ID "\"}", "\"progress\":0.5", NULL, true },
+};
+
+START_TEST(each_tool_answers_as_its_route)
+{
+    json_t *result = call(CALLS[_i].tool, CALLS[_i].arguments),
+           *value = json_object_get(result, "structuredContent");
+
+    if (!CALLS[_i].contains) {
+        ck_assert(is_error(result));
+        assert_has(text_of(result, 0), "no capture"); /* or no event=lock of it */
+        json_decref(result);
+        return;
+    }
+    ck_assert_msg(!is_error(result), "%s: %s", CALLS[_i].tool, text_of(result, 0));
+    assert_has(text_of(result, 0), CALLS[_i].contains);
+    ck_assert_int_eq(value != NULL, CALLS[_i].json);
+    if (CALLS[_i].json) {
+        json_t *text = json_loads(text_of(result, 0), 0, NULL);
+
+        ck_assert(json_equal(text, value));
+        ck_assert_str_eq(json_string_value(json_object_get(value, "links_begin_with")),
+                         "http://localhost:7979");
+        json_decref(text);
+    } else {
+        assert_has(text_of(result, 1), CALLS[_i].after);
+    }
+    ck_assert_uint_eq(fake_get(&fake, &fake.started), strcmp(CALLS[_i].tool, "capture") == 0);
+    ck_assert(fake.seen);
+    json_decref(result);
+}
+END_TEST
+
+static const struct {
+    const char *tool, *arguments, *contains;
+} FAILURES[] = {
+    { "top", "{\"top\":0}", "top" },
+    { "top", "{\"pid\":true}", "pid is not true or false" },
+    { "top", "{\"from\":\"yesterday\"}", "from" },
+    { "signals", "{\"pid\":404}", "there is no process 404; the nearest are 1000, 1001" },
+    { "capture", "{\"pid\":404,\"seconds\":0.1}", "there is no process 404" },
+    { "capture", "{\"pid\":429,\"seconds\":0.1}", "too many" },
+    { "capture", "{\"pid\":503,\"seconds\":0.1}", "no BTF" },
+    { "capture", "{\"pid\":5,\"seconds\":0.1}", "the broker was lost while sampling; ask again" },
+    { "capture", "{\"pid\":1000,\"seconds\":51}", "50 seconds at most" },
+    { "capture", "{\"pid\":1000,\"event\":\"cpuu\"}", "did you mean 'cpu'" },
+    { "tree", "{\"capture\":\"../../../etc/passwd\"}", "there is no capture" },
+    { "tree", "{\"capture\":\"" FAKE_ID_FAILED "\"}", "failed" },
+    { "why", "{\"pid\":1000}", "preflight" },
+};
+
+START_TEST(a_route_s_problem_is_a_result_that_says_so)
+{
+    json_t *result = call(FAILURES[_i].tool, FAILURES[_i].arguments);
+
+    ck_assert(is_error(result));
+    assert_has(text_of(result, 0), FAILURES[_i].contains);
+    json_decref(result);
+}
+END_TEST
+
+START_TEST(long_answers_are_cut_and_say_so)
+{
+    static const char *const CASES[][2] = {
+        { "tree", "{\"pid\":1003,\"top\":1000,\"minwidth\":0}" },
+        { "locks", "{\"pid\":1003,\"top\":12000}" }, /* is held packed */
+    };
+    json_t *result = call(CASES[_i][0], CASES[_i][1]);
+
+    ck_assert(!is_error(result));
+    ck_assert_uint_le(strlen(text_of(result, 0)), TOO_LONG);
+    ck_assert_uint_gt(strlen(text_of(result, 0)), TOO_LONG / 2);
+    ck_assert_int_eq(text_of(result, 0)[strlen(text_of(result, 0)) - 1], '\n');
+    assert_has(text_of(result, 1), "Cut: these are the first ");
+    json_decref(result);
+}
+END_TEST
+
+START_TEST(long_lists_are_shortened_and_say_so)
+{
+    json_t *result, *value;
+    size_t kept;
+
+    fake.services = 2000;
+    result = call("list_services", "{}");
+    value = json_object_get(result, "structuredContent");
+    kept = json_array_size(json_object_get(value, "services"));
+    ck_assert_uint_gt(kept, 300);
+    ck_assert_uint_lt(kept, 2000);
+    ck_assert_int_eq(
+        json_integer_value(json_object_get(json_object_get(value, "left_out"), "services")),
+        (json_int_t)(2000 - kept));
+    ck_assert_uint_le(strlen(text_of(result, 0)), TOO_LONG);
+    json_decref(result);
+}
+END_TEST
+
+/* ---- rights ---- */
+
+static void set_token(enum role role)
+{
+    struct access_rules *r = calloc(1, sizeof(*r));
+
+    r->rules[0] = (struct access_rule){ .name = "model", .by = ACCESS_BY_TOKEN, .role = role };
+    gnutls_hash_fast(GNUTLS_DIG_SHA256, TOKEN, strlen(TOKEN), r->rules[0].hash);
+    r->count = 1;
+    serve_set_access(serve, r);
+}
+
+/* The names of the tools that a client with @headers is shown. */
+static size_t tools_of(const char *headers, char *names, size_t size)
+{
+    unsigned status;
+    json_t *reply = send_mcp(headers, LEGACY("tools/list", "{}"), &status), *list, *tool;
+    size_t i, count;
+
+    names[0] = '\0';
+    list = json_object_get(json_object_get(reply, "result"), "tools");
+    count = json_array_size(list);
+    json_array_foreach(list, i, tool) snprintf(names + strlen(names), size - strlen(names), " %s",
+                                               json_string_value(json_object_get(tool, "name")));
+    json_decref(reply);
+    return count;
+}
+
+START_TEST(a_reader_captures_nothing)
+{
+    char names[256];
+    json_t *result;
+
+    set_token(ROLE_VIEW);
+    ck_assert_uint_eq(tools_of(BEARER, names, sizeof(names)), ARRAY_SIZE(NAMES) - 1);
+    ck_assert_ptr_null(strstr(names, "capture"));
+    result = call_on(-1, BEARER, "capture", "{\"pid\":1000,\"seconds\":0.1}");
+    ck_assert(is_error(result));
+    assert_has(text_of(result, 0), "it takes the role 'profile'");
+    ck_assert_uint_eq(fake_get(&fake, &fake.started), 0);
+    json_decref(result);
+    /* what is there is read by the route for readers */
+    result = call_on(-1, BEARER, "top", "{\"pid\":1000}");
+    ck_assert(!is_error(result));
+    assert_has(text_of(result, 1), "/api/v1/query?");
+    json_decref(result);
+    set_token(ROLE_PROFILE);
+    ck_assert_uint_eq(tools_of(BEARER, names, sizeof(names)), ARRAY_SIZE(NAMES));
+    result = call_on(-1, BEARER, "capture", "{\"pid\":1000,\"seconds\":0.1}");
+    ck_assert(!is_error(result));
+    json_decref(result);
+    result = call_on(-1, BEARER, "capture", "{\"pid\":1000,\"seconds\":0.1,\"event\":\"live\"}");
+    ck_assert_msg(is_error(result), "it enters the JVM");
+    json_decref(result);
+    ck_assert_uint_eq(fake_get(&fake, &fake.started), 1);
+}
+END_TEST
+
+START_TEST(who_has_no_role_gets_no_message_through)
+{
+    unsigned status;
+    json_t *reply;
+
+    set_token(ROLE_HEALTH);
+    reply = send_mcp(BEARER, LEGACY("tools/list", "{}"), &status);
+    ck_assert_uint_eq(status, 403);
+    json_decref(reply);
+    reply = send_mcp("Authorization: Bearer wrong\r\n", LEGACY("tools/list", "{}"), &status);
+    ck_assert_uint_eq(status, 401);
+    json_decref(reply);
+}
+END_TEST
+
+START_TEST(a_tool_sees_what_its_caller_sees)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(CALLS); i++) {
+        _cleanup_close_ int fd = connect_as(12345);
+        json_t *result = call_on(fd, NULL, CALLS[i].tool, CALLS[i].arguments);
+
+        ck_assert(fake.seen);
+        ck_assert_msg(!fake.viewer.whole && fake.viewer.uid == 12345, "%s", CALLS[i].tool);
+        json_decref(result);
+    }
+}
+END_TEST
+
+START_TEST(a_call_is_noted_and_counted_as_what_it_does)
+{
+    _cleanup_reply_ struct reply audit, metrics;
+
+    set_token(ROLE_VIEW);
+    json_decref(call("capture", "{\"pid\":1000,\"seconds\":0.1}"));
+    json_decref(call("signals", "{}"));
+    json_decref(call_on(-1, BEARER, "capture", "{\"pid\":1000,\"seconds\":0.1}"));
+    ask("GET", "/api/v1/audit", NULL, &audit);
+    assert_has(audit.body.p, "\"action\":\"capture\"");
+    assert_has(audit.body.p, "\"route\":\"/profile\",\"tool\":\"capture\"");
+    assert_has(audit.body.p, "\"action\":\"refusal\",\"subject\":\"token model\"");
+    ck_assert_ptr_null(strstr(audit.body.p, "signals"));
+    ck_assert_ptr_null(strstr(audit.body.p, "/mcp"));
+    ask("GET", "/metrics", NULL, &metrics);
+    assert_has(metrics.body.p,
+               "flamed_http_requests_total{route=\"/profile\",method=\"GET\",status=\"200\"} 1\n");
+    assert_has(metrics.body.p,
+               "flamed_http_requests_total{route=\"/profile\",method=\"GET\",status=\"403\"} 1\n");
+}
+END_TEST
+
+START_TEST(a_client_that_leaves_ends_its_capture)
+{
+    int fd = ask_body_on(client_connect_tcp(port), "POST", "/mcp", TYPE,
+                         LEGACY("tools/call", "{\"name\":\"capture\",\"arguments\":{\"pid\":1000,"
+                                              "\"seconds\":50}}"));
+
+    ck_assert(fake_wait(&fake, &fake.started, 1, 5000));
+    close(fd);
+    ck_assert(fake_wait(&fake, &fake.done, 1, 5000));
+    await_no_captures(5000);
+}
+END_TEST
+
+START_TEST(one_caller_s_captures_are_limited)
+{
+    int fds[8];
+    json_t *result;
+
+    for (size_t i = 0; i < USUAL.captures_max; i++)
+        fds[i] = ask_body_on(
+            client_connect_tcp(port), "POST", "/mcp", TYPE BEARER,
+            LEGACY("tools/call",
+                   "{\"name\":\"capture\",\"arguments\":{\"pid\":1000,\"seconds\":50}}"));
+    ck_assert(fake_wait(&fake, &fake.started, USUAL.captures_max, 5000));
+    result = call_on(-1, BEARER, "capture", "{\"pid\":1000,\"seconds\":1}");
+    ck_assert(is_error(result));
+    assert_has(text_of(result, 0), "which is the limit for one caller; ask again in ");
+    json_decref(result);
+    for (size_t i = 0; i < USUAL.captures_max; i++)
+        close(fds[i]);
+    await_no_captures(5000);
+}
+END_TEST
+
+static void start_small(void)
+{
+    struct serve_opts o = USUAL;
+
+    o.mcp = true;
+    o.answer_max_bytes = 1 << 20;
+    start_full_with(&o);
+}
+
+static void start_with_token(void)
+{
+    start_mcp();
+    set_token(ROLE_PROFILE);
+}
+
+static TCase *in_case(const char *name, void (*begin)(void))
+{
+    TCase *tc = tcase_create(name);
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, begin, stop);
+    return tc;
+}
+
+int main(void)
+{
+    Suite *s = suite_create("serve_mcp");
+    TCase *tc = in_case("mcp", start_mcp), *off = in_case("off", start_full),
+          *tokens = in_case("tokens", start_with_token), *small = in_case("small", start_small);
+
+    memset(deep, '[', sizeof(deep) - 1);
+    snprintf(deep_but_good, sizeof(deep_but_good), "%s",
+             LEGACY("ping",
+                    "{\"a\":[[[[[[[[[[[[[[\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\"[[\"]]]]]]]]]]"
+                    "]]]]}"));
+    tcase_add_loop_test(tc, wrong_messages_are_refused, 0, ARRAY_SIZE(REFUSED));
+    tcase_add_test(tc, versions_that_are_spoken_are_named);
+    tcase_add_loop_test(tc, messages_of_both_kinds_are_taken, 0, ARRAY_SIZE(TAKEN));
+    tcase_add_test(tc, a_client_of_before_begins_with_initialize);
+    tcase_add_test(tc, notifications_get_no_reply);
+    tcase_add_test(tc, other_methods_and_bodies_are_refused_as_everywhere);
+    tcase_add_test(tc, tools_have_schemas_out_of_the_table_of_parameters);
+    tcase_add_loop_test(tc, each_tool_answers_as_its_route, 0, ARRAY_SIZE(CALLS));
+    tcase_add_loop_test(tc, a_route_s_problem_is_a_result_that_says_so, 0, ARRAY_SIZE(FAILURES));
+    tcase_add_loop_test(small, long_answers_are_cut_and_say_so, 0, 2);
+    tcase_add_test(tc, long_lists_are_shortened_and_say_so);
+    tcase_add_test(tc, a_reader_captures_nothing);
+    tcase_add_test(tc, who_has_no_role_gets_no_message_through);
+    tcase_add_test(tc, a_tool_sees_what_its_caller_sees);
+    tcase_add_test(tc, a_call_is_noted_and_counted_as_what_it_does);
+    tcase_add_test(tc, a_client_that_leaves_ends_its_capture);
+    tcase_add_test(off, it_is_off_unless_the_configuration_has_it);
+    tcase_add_test(tokens, one_caller_s_captures_are_limited);
+    suite_add_tcase(s, tc);
+    suite_add_tcase(s, off);
+    suite_add_tcase(s, tokens);
+    suite_add_tcase(s, small);
+    return run_suite(s);
+}
