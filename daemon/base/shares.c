@@ -91,6 +91,32 @@ void shares_give(struct shares *s, uint64_t owner, uint64_t n)
     *of -= n;
 }
 
+static uint64_t sum_below(const struct shares *s, uint64_t level)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < SHARES_PLACES; i++)
+        sum += MIN(s->of[i], level);
+    return sum;
+}
+
+uint64_t shares_level(const struct shares *s, uint64_t max)
+{
+    uint64_t low = 0, high = max;
+
+    if (s->used <= max)
+        return UINT64_MAX;
+    while (low < high) { /* the highest that fits is in [low, high] */
+        uint64_t middle = high - (high - low) / 2;
+
+        if (sum_below(s, middle) <= max)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
 uint64_t shares_miscounted(void)
 {
     return atomic_load(&miscounted);

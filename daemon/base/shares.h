@@ -45,3 +45,6 @@ void shares_give(struct shares *s, uint64_t owner, uint64_t n);
 uint64_t shares_miscounted(void);
 /* Returns what @owner has. */
 uint64_t shares_used(const struct shares *s, uint64_t owner);
+/* Returns the most that each owner may keep of what it has, if all of them shall have @max: who has
+ * less keeps it all. UINT64_MAX: everybody does. */
+uint64_t shares_level(const struct shares *s, uint64_t max);

@@ -45,6 +45,20 @@ void looked_threads_begin(struct looked_threads *l, uint64_t now_ns, double weig
     l->parts = parts;
     l->part = part;
     l->at = l->next_count = 0;
+    l->level = l->wanted.seed ? shares_level(&l->wanted, LOOKED_THREADS_MAX - LOOKED_THREADS_FREE)
+                              : UINT64_MAX;
+    shares_init(&l->wanted, /* max= */ 0);
+}
+
+/* Returns whether there is room for one more, of @owner's; counts it in any case. */
+static bool has_room(struct looked_threads *l, uint64_t owner)
+{
+    shares_force(&l->wanted, owner, 1);
+    if (l->next_count < LOOKED_THREADS_MAX && shares_used(&l->wanted, owner) <= l->level &&
+        array_grow(&l->next, &l->next_cap, l->next_count + 1, THREADS_FIRST))
+        return true;
+    l->left_out++;
+    return false;
 }
 
 /* Moves on to thread @host_tid of the pass before. Those that lie between have ended, if they are
@@ -54,29 +68,26 @@ static void skip_to(struct looked_threads *l, uint64_t host_tid)
     for (; l->at < l->count && l->threads[l->at].host_tid < host_tid; l->at++) {
         struct looked_thread *t = &l->threads[l->at];
 
-        if (t->host_tid % l->parts == l->part) {
-            put_place(l, t);
-        } else if (array_grow(&l->next, &l->next_cap, l->next_count + 1, THREADS_FIRST)) {
+        if (t->host_tid % l->parts != l->part && has_room(l, t->owner))
             l->next[l->next_count++] = *t;
-        }
+        else
+            put_place(l, t);
     }
 }
 
 /* Thread @e of this pass, as the one before had it. NULL: there is no room. */
-static struct looked_thread *next_thread(struct looked_threads *l, const struct looks_entry *e)
+static struct looked_thread *next_thread(struct looked_threads *l, const struct looks_entry *e,
+                                         uint64_t owner)
 {
     struct looked_thread *t;
 
     skip_to(l, e->host_tid);
     if (l->next_count && l->next[l->next_count - 1].host_tid >= e->host_tid)
         return NULL; /* not in order */
-    if (l->next_count >= LOOKED_THREADS_MAX ||
-        !array_grow(&l->next, &l->next_cap, l->next_count + 1, THREADS_FIRST)) {
-        l->left_out++;
+    if (!has_room(l, owner))
         return NULL;
-    }
     t = &l->next[l->next_count++];
-    *t = (struct looked_thread){ .host_tid = e->host_tid, .host_pid = e->host_pid };
+    *t = (struct looked_thread){ .host_tid = e->host_tid, .host_pid = e->host_pid, .owner = owner };
     if (l->at < l->count && l->threads[l->at].host_tid == e->host_tid) {
         struct looked_thread *before = &l->threads[l->at++];
 
@@ -133,10 +144,10 @@ static uint64_t settle(struct looked_thread *t, enum looked_state state)
     return (uint64_t)ns;
 }
 
-uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry *e)
+uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry *e, uint64_t owner)
 {
     enum looked_state state = e->runnable ? LOOKED_RUNNABLE : LOOKED_BLOCKED;
-    struct looked_thread *t = next_thread(l, e);
+    struct looked_thread *t = next_thread(l, e, owner);
     bool stays = t && e->found == LOOKS_SAME && t->pass;
     uint64_t ns;
 

@@ -7,10 +7,14 @@
  */
 #pragma once
 
+#include "base/shares.h"
 #include "profile/profile.h"
 #include "sample/looks_abi.h"
 
 #define LOOKED_THREADS_MAX 40000
+/* So many places owners with most threads leave to others, if there are more threads than places.
+ */
+#define LOOKED_THREADS_FREE (LOOKED_THREADS_MAX / 16)
 #define LOOKED_A_PASS_MAX 20000 /* of more threads, each pass looks at a part */
 /* More than this is not owed: of a thread that never waits, the hypervisor's time would add up. */
 #define LOOKED_OWED_MAX_NS (10 * NSEC_PER_SEC)
@@ -20,6 +24,7 @@ enum looked_state { LOOKED_BLOCKED, LOOKED_RUNNABLE, LOOKED_STATES };
 
 struct looked_thread {
     uint32_t host_tid, host_pid;
+    uint64_t owner;             /* proc_owner() */
     uint64_t looked_ns;         /* CLOCK_MONOTONIC: when a pass met it last */
     uint64_t ran_ns, queued_ns; /* as of then */
     int64_t owed_ns[LOOKED_STATES];
@@ -43,6 +48,8 @@ struct looked_threads {
     uint32_t no;                /* of the pass, from 1 on */
     uint32_t parts, part;
     double weight;
+    struct shares wanted; /* threads of the pass, by owner, also those left out */
+    uint64_t level;       /* no owner has more of them; as shares_level() of the pass before */
     /* Takes @ns that @t spent at its place, up to t->looked_ns. */
     void (*put)(void *cookie, const struct looked_thread *t, enum looked_state state, uint64_t ns);
     void *cookie;
@@ -56,9 +63,10 @@ void looked_threads_deinit(struct looked_threads *l);
  * run one stands for whose place is written (1 / the share of them). */
 void looked_threads_begin(struct looked_threads *l, uint64_t now_ns, double weight, uint32_t parts,
                           uint32_t part);
-/* Takes what the pass found of a thread; they come by host_tid. Returns the time in ns that its new
- * place stands for, if LOOKS_PLACE was found; else 0. */
-uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry *e);
+/* Takes what the pass found of a thread of @owner's; they come by host_tid. Where there is no room
+ * for all, owners with more than their part keep those with the lowest numbers. Returns the time in
+ * ns that its new place stands for, if LOOKS_PLACE was found; else 0. */
+uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry *e, uint64_t owner);
 /* Ends the pass. Threads of its part that it has not met have ended. */
 void looked_threads_end(struct looked_threads *l);
 /* Returns thread @host_tid, until the next call of another function; NULL: it is not known. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/looks.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "capture/profile_process.h"
 #include "profile/waits.h"
@@ -99,16 +100,21 @@ struct looks *looks_free(struct looks *l)
 
 /* ---- which processes ---- */
 
-/* Finds it at once if processes are asked for in their order. */
+_Static_assert(LOOKS_PROCESSES_MAX >= DISCOVER_PROCESSES_MAX, "there is room for each JVM");
+
 static struct looked_process *find_process(struct looks *l, int32_t host_pid)
 {
-    for (size_t i = 0; i < l->process_count; i++) {
-        struct looked_process *p = &l->processes[l->next++ % l->process_count];
+    struct looked_process *p = l->processes;
+    size_t at = array_first(l->process_count, middle, p[middle].id.host_pid < host_pid);
 
-        if (p->id.host_pid == host_pid)
-            return p;
-    }
-    return NULL;
+    return at < l->process_count && p[at].id.host_pid == host_pid ? &p[at] : NULL;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    const struct looked_process *x = a, *y = b;
+
+    return (x->id.host_pid > y->id.host_pid) - (x->id.host_pid < y->id.host_pid);
 }
 
 /* Has @p's places written again after a while, however often that was so before. */
@@ -159,8 +165,9 @@ static int choose(void *cookie, struct process *p)
             return 0;
         mine->patience_ns *= 2;
     } else {
-        *mine =
-            (struct looked_process){ .id = p->id, .ready = ready, .patience_ns = PATIENCE_MIN_NS };
+        *mine = (struct looked_process){
+            .id = p->id, .owner = process_payer(p), .ready = ready, .patience_ns = PATIENCE_MIN_NS
+        };
     }
     begin_epoch(l, mine, c->now_ns);
     return 0;
@@ -176,8 +183,8 @@ static void choose_processes(struct looks *l, uint64_t now_ns)
         return;
     l->processes = fresh;
     l->process_count = 0;
-    l->next = before.next = 0;
     discover_each(l->o.discover, choose, &(struct choice){ &before, l, now_ns });
+    qsort(l->processes, l->process_count, sizeof(*l->processes), by_pid);
     for (size_t i = 0; i < before.process_count; i++) {
         if (!find_process(l, before.processes[i].id.host_pid))
             broker_look_process(l->o.broker, before.processes[i].id.host_pid, 0, NULL);
@@ -228,6 +235,7 @@ static size_t take_entry(struct looks *l, const char *p, size_t n)
 {
     const struct looks_entry *e = (const void *)p;
     const struct sample_record *found = (const void *)(p + sizeof(*e));
+    const struct looked_process *of;
     struct sample_record rec;
     uint64_t ns;
     bool passed;
@@ -238,7 +246,8 @@ static size_t take_entry(struct looks *l, const char *p, size_t n)
         (e->bytes < sizeof(rec) ||
          e->bytes != sizeof(rec) + ((size_t)found->kernel_count + found->user_count) * 8))
         return 0;
-    ns = looked_threads_take(&l->threads, e);
+    of = find_process(l, (int32_t)e->host_pid);
+    ns = looked_threads_take(&l->threads, e, of ? of->owner : OWNER_FOREIGN);
     if (l->threads.forgotten)
         note_forgotten(l, e);
     passed = e->found == LOOKS_PASSED || e->found == LOOKS_LEFT;

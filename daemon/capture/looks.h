@@ -22,6 +22,7 @@
 
 struct looked_process {
     struct proc_id id;
+    uint64_t owner; /* proc_owner() */
     uint32_t epoch;
     bool ready;           /* its stacks can be walked */
     bool incomplete;      /* some could not be */
@@ -50,9 +51,9 @@ struct looks_opts {
 struct looks {
     struct looks_opts o;
     struct looked_threads threads;
-    struct looked_process *processes; /* owned, those that passes look at */
-    size_t process_count, next;       /* next: where the next one is looked for */
-    struct record *stacks;            /* owned: of places */
+    struct looked_process *processes; /* owned, those that passes look at, by host_pid */
+    size_t process_count;
+    struct record *stacks; /* owned: of places */
     uint32_t last_epoch;
     uint64_t due_ns;    /* CLOCK_MONOTONIC, of the next pass */
     uint64_t passed_ns; /* the same, of the last */

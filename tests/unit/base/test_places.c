@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/places.c: who gives way in a table that is full. */
+/* base/places.c, shares_level(): who gives way in a table that is full. */
 #include "suite.h"
 
 #include "base/places.h"
@@ -92,6 +92,21 @@ START_TEST(some_must_stay)
 }
 END_TEST
 
+START_TEST(a_level_has_all_of_them_fit)
+{
+    static struct shares s;
+
+    shares_init(&s, 0);
+    shares_force(&s, 1, 1000);
+    shares_force(&s, 2, 10);
+    shares_force(&s, 3, 50);
+    ck_assert_uint_eq(shares_level(&s, 1060), UINT64_MAX);
+    ck_assert_uint_eq(shares_level(&s, 1059), 999);
+    ck_assert_uint_eq(shares_level(&s, 100), 45); /* 10 + 45 + 45 */
+    ck_assert_uint_eq(shares_level(&s, 2), 0);
+}
+END_TEST
+
 static void setup(void)
 {
     memset(table, 0, sizeof(table));
@@ -107,5 +122,6 @@ int main(void)
     tcase_add_test(tc, who_has_one_keeps_it);
     tcase_add_test(tc, what_was_given_back_counts_no_more);
     tcase_add_test(tc, some_must_stay);
+    tcase_add_test(tc, a_level_has_all_of_them_fit);
     return suite_run_case("places", tc);
 }

@@ -6,6 +6,7 @@
 #include "capture/looked_threads.h"
 
 #define MS NSEC_PER_MSEC
+#define OWNER 1
 
 /* What was put, by the tag of the place. */
 struct sums {
@@ -34,7 +35,7 @@ static uint64_t pass(struct looked_threads *l, uint64_t ms, double weight, enum 
     uint64_t ns;
 
     looked_threads_begin(l, ms * MS, weight, 1, 0);
-    ns = looked_threads_take(l, &e);
+    ns = looked_threads_take(l, &e, OWNER);
     looked_threads_end(l);
     return ns;
 }
@@ -241,7 +242,7 @@ static uint64_t pass_over(struct looked_threads *l, uint64_t ms, uint32_t count,
         struct looks_entry e = { .host_pid = 1, .host_tid = tid, .found = LOOKS_PLACE };
 
         if (tid % parts == part)
-            ns += looked_threads_take(l, &e);
+            ns += looked_threads_take(l, &e, OWNER);
     }
     looked_threads_end(l);
     return ns;
@@ -280,6 +281,41 @@ START_TEST(there_is_room_for_so_many)
 }
 END_TEST
 
+#define CROWD (LOOKED_THREADS_MAX + LOOKED_THREADS_MAX / 2)
+#define FEW 1000
+
+/* One pass over the threads of one owner who has very many, and behind them those of two others. */
+static void pass_over_owners(struct looked_threads *l, uint64_t i)
+{
+    uint32_t parts = (uint32_t)(l->count / LOOKED_A_PASS_MAX) + 1;
+
+    looked_threads_begin(l, i * NSEC_PER_SEC, 1, parts, (uint32_t)(i % parts));
+    for (uint32_t tid = 1; tid <= CROWD + 2 * FEW; tid++) {
+        struct looks_entry e = { .host_pid = 1, .host_tid = tid, .found = LOOKS_PLACE };
+
+        if (tid % parts == l->part)
+            looked_threads_take(l, &e, tid <= CROWD ? OWNER : OWNER + 1 + tid % 2);
+    }
+    looked_threads_end(l);
+}
+
+START_TEST(one_owner_leaves_room_for_others)
+{
+    struct sums s = { 0 };
+    struct looked_threads l = looked(&s);
+    size_t n = 0;
+
+    for (uint64_t i = 0; i < 4; i++) /* one of all, and one of each of three parts */
+        pass_over_owners(&l, i + 1);
+    for (uint32_t tid = CROWD + 1; tid <= CROWD + 2 * FEW; tid++)
+        n += looked_threads_find(&l, tid) != NULL;
+    ck_assert_uint_eq(n, 2 * FEW);
+    ck_assert_uint_ge(l.count, LOOKED_THREADS_MAX - LOOKED_THREADS_FREE); /* the one has the rest */
+    ck_assert_uint_gt(l.left_out, 0);
+    looked_threads_deinit(&l);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("looked_threads");
@@ -295,5 +331,6 @@ int main(void)
     tcase_add_test(tc, what_the_hypervisor_takes_does_not_add_up);
     tcase_add_test(tc, a_part_at_a_time_has_the_right_weights);
     tcase_add_test(tc, there_is_room_for_so_many);
+    tcase_add_test(tc, one_owner_leaves_room_for_others);
     return suite_run_case("looked_threads", tc);
 }
