@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base/places.c, shares_level(): who gives way in a table that is full. */
+#include "fixed_seed.h"
 #include "suite.h"
 
 #include "base/places.h"

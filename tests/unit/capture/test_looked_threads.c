@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* capture/looked_threads.c: the time of threads, by place and state, out of looks at them. */
+#include "fixed_seed.h"
 #include "suite.h"
 
 #include "base/clock.h"
