@@ -124,37 +124,78 @@ static uint64_t owner_of_recorded(const void *table, size_t i)
  * the recorder. */
 static size_t find_place(struct counted *all, uint64_t owner, bool recorded)
 {
+    size_t at;
+
     if (all->count < COUNTED_JVMS_MAX) {
         all->all[all->count].owner = 0;
         return all->count++;
     }
-    for (size_t i = all->count; !recorded && i-- > 0;) {
+    at = places_find(&all->places, owner, all->count, owner_of_recorded, all);
+    for (size_t i = all->count; at == all->count && !recorded && i-- > 0;) {
         if (!all->all[i].wanted)
-            return i;
+            at = i;
     }
-    return places_find(&all->places, owner, all->count, recorded ? owner_of_recorded : owner_of,
-                       all);
+    return at == all->count && !recorded
+               ? places_find(&all->places, owner, all->count, owner_of, all)
+               : at;
 }
 
-/* The entry of @p; where it has none yet a new one, if there is room. NULL: none. */
-static struct counted_jvm *entry_of(struct counted *all, struct process *p, bool recorded)
+static struct counted_jvm *new_entry(struct counted *all, const struct proc_id *id, uint64_t owner,
+                                     bool recorded)
 {
-    size_t at;
+    size_t at = find_place(all, owner, recorded);
 
-    for (size_t i = 0; i < all->count; i++) {
-        if (proc_id_equal(&all->all[i].id, &p->id))
-            return &all->all[i];
-    }
-    at = find_place(all, process_payer(p), recorded);
     if (at == all->count)
         return NULL;
     if (all->all[at].owner) { /* another's, which gives way */
-        all->left_out += all->all[at].wanted || all->all[at].recorded;
+        all->left_out++;
         places_give(&all->places, all->all[at].owner);
     }
-    places_take(&all->places, p->payer);
-    all->all[at] = (struct counted_jvm){ .id = p->id, .owner = p->payer };
+    places_take(&all->places, owner);
+    all->all[at] = (struct counted_jvm){ .id = *id, .owner = owner };
     return &all->all[at];
+}
+
+const struct counted_jvm *counted_of(const struct counted *all, const struct proc_id *id)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        if (proc_id_equal(&all->all[i].id, id))
+            return &all->all[i];
+    }
+    return NULL;
+}
+
+void counted_list_begin(struct counted *all)
+{
+    all->left_out = 0;
+    all->adding = false;
+    for (size_t i = 0; i < all->count; i++)
+        all->all[i].wanted = all->all[i].recorded = false;
+}
+
+void counted_list_add(struct counted *all)
+{
+    all->adding = true;
+    for (size_t i = all->count; i-- > 0;) {
+        if (all->all[i].wanted || all->all[i].recorded)
+            continue;
+        places_give(&all->places, all->all[i].owner);
+        all->all[i] = all->all[--all->count];
+    }
+}
+
+struct counted_jvm *counted_claim(struct counted *all, const struct proc_id *id, uint64_t owner,
+                                  bool recorded)
+{
+    struct counted_jvm *j = (struct counted_jvm *)counted_of(all, id);
+
+    if (!j && all->adding) {
+        j = new_entry(all, id, owner, recorded);
+        all->left_out += !j;
+    }
+    if (j)
+        *(recorded ? &j->recorded : &j->wanted) = true;
+    return j;
 }
 
 static bool can_be_read(const struct process *p)
@@ -164,16 +205,12 @@ static bool can_be_read(const struct process *p)
 
 static void want(struct counted *all, struct process *p)
 {
-    struct counted_jvm *j = can_be_read(p) ? entry_of(all, p, /* recorded= */ false) : NULL;
+    struct counted_jvm *j =
+        can_be_read(p) ? counted_claim(all, &p->id, process_payer(p), /* recorded= */ false) : NULL;
 
-    if (!j) {
-        all->left_out += can_be_read(p);
-        return;
-    }
     /* The next look may be one for the recorder, which is later. */
-    if (j->next_ns <= j->last.at_ns + COUNTED_RECORDED_NS)
+    if (j && j->next_ns <= j->last.at_ns + COUNTED_RECORDED_NS)
         j->next_ns = MIN(j->next_ns, j->last.at_ns + COUNTED_LOOK_NS);
-    j->wanted = true;
 }
 
 static void list_capture(struct captures *captures, const struct capture *c)
@@ -196,16 +233,18 @@ static void list_capture(struct captures *captures, const struct capture *c)
 static int want_recorded(void *cookie, struct process *p)
 {
     struct captures *captures = cookie;
-    struct counted_jvm *j;
 
-    if (!can_be_read(p) || !recorder_knows(captures->recorder, &p->id))
-        return 0;
-    j = entry_of(&captures->counted, p, /* recorded= */ true);
-    if (j)
-        j->recorded = true;
-    else
-        captures->counted.left_out++;
+    if (can_be_read(p) && recorder_knows(captures->recorder, &p->id))
+        counted_claim(&captures->counted, &p->id, process_payer(p), /* recorded= */ true);
     return 0;
+}
+
+static void claim_all(struct captures *captures)
+{
+    for (const struct capture *c = captures->running; c; c = c->next)
+        list_capture(captures, c);
+    if (captures->recorder)
+        discover_each(captures->discover, want_recorded, captures);
 }
 
 static void list(struct captures *captures, uint64_t now_ns)
@@ -217,19 +256,10 @@ static void list(struct captures *captures, uint64_t now_ns)
     if (!all->all)
         return;
     all->listed_ns = now_ns;
-    all->left_out = 0;
-    for (size_t i = 0; i < all->count; i++)
-        all->all[i].wanted = all->all[i].recorded = false;
-    for (const struct capture *c = captures->running; c; c = c->next)
-        list_capture(captures, c);
-    if (captures->recorder)
-        discover_each(captures->discover, want_recorded, captures);
-    for (size_t i = all->count; i-- > 0;) {
-        if (all->all[i].wanted || all->all[i].recorded)
-            continue;
-        places_give(&all->places, all->all[i].owner);
-        all->all[i] = all->all[--all->count];
-    }
+    counted_list_begin(all);
+    claim_all(captures);
+    counted_list_add(all);
+    claim_all(captures);
 }
 
 /* ---- looks ---- */
@@ -354,15 +384,6 @@ void captures_look_edge(struct captures *captures)
 {
     list(captures, clock_monotonic_ns());
     look_at_all(captures, /* edge= */ true, SIZE_MAX, COUNTED_EDGE_NS);
-}
-
-const struct counted_jvm *counted_of(const struct counted *all, const struct proc_id *id)
-{
-    for (size_t i = 0; i < all->count; i++) {
-        if (proc_id_equal(&all->all[i].id, id))
-            return &all->all[i];
-    }
-    return NULL;
 }
 
 void counted_deinit(struct counted *all)

@@ -35,6 +35,7 @@ struct counted {
     struct counted_jvm *all; /* [COUNTED_JVMS_MAX]; NULL: none yet */
     size_t count, next;
     struct places places; /* of `all` */
+    bool adding;          /* claims make entries */
     size_t left_out;      /* JVMs that found no room at the last listing */
     uint64_t listed_ns, looked_ns;
 };
@@ -46,6 +47,16 @@ typedef void (*counted_fn)(void *cookie, const struct profile_moment *m, const c
  * of now. If a clock was set since, a collection is moved into the time between the looks. */
 void counted_collections(const struct counted_look *before, const struct counted_look *now,
                          uint64_t started_ns, counted_fn fn, void *cookie);
+/* Begins a listing of those that are wanted. Each is claimed now, and once more after
+ * counted_list_add(). */
+void counted_list_begin(struct counted *all);
+/* Drops entries without a claim. Only from now on others are added, so that each of those before
+ * keeps its place, unless its owner has most. @all->all is there. */
+void counted_list_add(struct counted *all);
+/* Claims the entry of @id, of @owner's, for a capture or the recorder. NULL: it has none, or there
+ * is no room, which is counted. */
+struct counted_jvm *counted_claim(struct counted *all, const struct proc_id *id, uint64_t owner,
+                                  bool recorded);
 /* Returns what is kept of @id; NULL: it is not looked at. */
 const struct counted_jvm *counted_of(const struct counted *all, const struct proc_id *id);
 /* Frees what it holds. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* capture/counted.c: what two looks at a JVM's counters tell, also where it writes in between. */
+#include "fixed_seed.h"
 #include "suite.h"
 
 #include "capture/counted.h"
@@ -147,6 +148,95 @@ START_TEST(counts_are_differences)
 }
 END_TEST
 
+/* ---- places ---- */
+
+#define CROWD 9
+
+static struct counted listed;
+
+static struct counted_jvm *claim(int32_t pid, uint64_t owner, bool recorded)
+{
+    const struct proc_id id = { .host_pid = pid, .start_ticks = 7 };
+
+    return counted_claim(&listed, &id, owner, recorded);
+}
+
+/* One round of claims: a newcomer, then JVMs @from to @to of the crowd. */
+static void claim_round(bool newcomer, bool recorded, int32_t from, int32_t to)
+{
+    if (newcomer)
+        claim(1, CROWD + 1, recorded);
+    for (int32_t pid = from; pid < to; pid++)
+        claim(pid, CROWD, recorded);
+}
+
+static void list_all(bool newcomer, bool recorded, int32_t from, int32_t to)
+{
+    counted_list_begin(&listed);
+    claim_round(newcomer, recorded, from, to);
+    counted_list_add(&listed);
+    claim_round(newcomer, recorded, from, to);
+}
+
+static void list_crowd(bool recorded)
+{
+    counted_deinit(&listed);
+    listed = (struct counted){ .all = calloc(COUNTED_JVMS_MAX, sizeof(*listed.all)) };
+    list_all(false, recorded, 100, 100 + COUNTED_JVMS_MAX);
+    ck_assert_uint_eq(listed.count, COUNTED_JVMS_MAX);
+    for (size_t i = 0; i < listed.count; i++)
+        listed.all[i].next_ns = 42; /* it was looked at */
+}
+
+START_TEST(who_is_claimed_keeps_its_place)
+{
+    bool recorded = _i;
+
+    list_crowd(recorded);
+    list_all(true, recorded, 100 + COUNTED_JVMS_MAX - 10, 100 + COUNTED_JVMS_MAX);
+    ck_assert_uint_eq(listed.count, 11);
+    ck_assert_uint_eq(listed.left_out, 0);
+    for (size_t i = 0; i < listed.count; i++)
+        ck_assert_uint_eq(listed.all[i].next_ns, listed.all[i].owner == CROWD ? 42 : 0);
+    counted_deinit(&listed);
+}
+END_TEST
+
+START_TEST(a_crowd_gives_way_once)
+{
+    bool recorded = _i;
+    size_t known = 0;
+
+    list_crowd(recorded);
+    for (size_t i = 0; i < 3; i++) {
+        list_all(true, recorded, 100, 100 + COUNTED_JVMS_MAX);
+        ck_assert_uint_eq(listed.count, COUNTED_JVMS_MAX);
+        ck_assert_ptr_nonnull(claim(1, CROWD + 1, recorded));
+    }
+    for (size_t i = 0; i < listed.count; i++)
+        known += listed.all[i].next_ns == 42;
+    ck_assert_uint_eq(known, COUNTED_JVMS_MAX - 1);
+    counted_deinit(&listed);
+}
+END_TEST
+
+START_TEST(captures_go_before_the_recorder)
+{
+    list_crowd(/* recorded= */ true);
+    counted_list_begin(&listed);
+    claim_round(false, true, 100, 100 + COUNTED_JVMS_MAX);
+    claim(100 + COUNTED_JVMS_MAX - 1, CROWD, /* recorded= */ false);
+    counted_list_add(&listed);
+    ck_assert_ptr_nonnull(claim(2, CROWD, /* recorded= */ false));
+    ck_assert_uint_eq(counted_of(&listed, &(struct proc_id){ .host_pid = 100 + COUNTED_JVMS_MAX - 1,
+                                                             .start_ticks = 7 })
+                          ->next_ns,
+                      42); /* a capture has it */
+    ck_assert_uint_eq(listed.left_out, 1);
+    counted_deinit(&listed);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("counted");
@@ -155,5 +245,8 @@ int main(void)
     tcase_add_test(tc, what_is_half_written_is_no_collection);
     tcase_add_test(tc, a_clock_that_was_set_does_not_move_a_collection_away);
     tcase_add_test(tc, counts_are_differences);
+    tcase_add_loop_test(tc, who_is_claimed_keeps_its_place, 0, 2);
+    tcase_add_loop_test(tc, a_crowd_gives_way_once, 0, 2);
+    tcase_add_test(tc, captures_go_before_the_recorder);
     return suite_run_case("counted", tc);
 }
