@@ -12,6 +12,7 @@ void probe_table_deinit(struct probe_table *t)
         free(e);
     }
     t->count = 0;
+    t->places = (struct places){ .most = 0 };
 }
 
 struct probe_entry *probe_table_find(const struct probe_table *t, const struct proc_id *id,
@@ -32,15 +33,67 @@ static void take_out(const struct probe_table *t, struct broker *b, struct probe
     e->may_stand = false;
 }
 
+/* Takes out the probes of *@at, and frees it. */
+static void drop(struct probe_table *t, struct broker *b, struct probe_entry **at)
+{
+    struct probe_entry *e = *at;
+
+    take_out(t, b, e);
+    places_give(&t->places, e->owner);
+    *at = e->next;
+    t->count--;
+    free(e);
+}
+
+/* Returns which entry gives way to one of @owner's: the newest of whom has most, if that is more
+ * than @owner has then. @standing: of those that have probes, or soon will. NULL: none does. */
+static struct probe_entry **gives_way(struct probe_table *t, uint64_t owner, bool standing)
+{
+    struct places standing_of = { .most = 0 };
+    const struct shares *of = standing ? &standing_of.shares : &t->places.shares;
+    uint64_t least = 0, most = 0;
+    struct probe_entry **found = NULL;
+
+    for (struct probe_entry *e = t->first; standing && e; e = e->next) {
+        if (asked_probes_stand(&e->asked))
+            places_take(&standing_of, e->owner);
+    }
+    least = shares_used(of, owner) + 2;
+    if (!standing && t->places.most < least) /* a crowd that finds no room costs next to nothing */
+        return NULL;
+    for (struct probe_entry **at = &t->first; *at; at = &(*at)->next) {
+        uint64_t has = shares_used(of, (*at)->owner);
+
+        if (has > most && (!standing || asked_probes_stand(&(*at)->asked))) {
+            most = has;
+            found = at;
+        }
+    }
+    if (!standing)
+        t->places.most = most;
+    return most >= least ? found : NULL;
+}
+
+/* Returns a new entry, which another owner's may give way to. NULL: there is no room. */
+static struct probe_entry *new_entry(struct probe_table *t, struct broker *b, uint64_t owner)
+{
+    struct probe_entry **gives =
+        t->count == t->kind->entries_max ? gives_way(t, owner, /* standing= */ false) : NULL;
+
+    if (gives)
+        drop(t, b, gives);
+    return t->count < t->kind->entries_max ? calloc(1, t->kind->entry_bytes) : NULL;
+}
+
 /* Returns the entry of @p and @set, made if need be. NULL: there is no room. */
 static struct probe_entry *entry_of(struct probe_table *t, const struct probe_env *env,
-                                    const struct process *p, uint32_t set)
+                                    struct process *p, uint32_t set)
 {
     struct probe_entry *e = probe_table_find(t, &p->id, set);
 
     if (e)
         return e;
-    e = t->count < t->kind->entries_max ? calloc(1, t->kind->entry_bytes) : NULL;
+    e = new_entry(t, env->broker, process_payer(p));
     if (!e)
         return NULL;
     for (struct probe_entry *before = t->first; before; before = before->next) {
@@ -50,13 +103,15 @@ static struct probe_entry *entry_of(struct probe_table *t, const struct probe_en
     e->next = t->first;
     e->id = p->id;
     e->set = set;
+    e->owner = p->payer;
+    places_take(&t->places, e->owner);
     e->since_ns = clock_monotonic_ns();
     t->first = e;
     t->count++;
     return e;
 }
 
-/* Returns how many but @one have probes, or will. */
+/* Returns how many but @one have probes, or soon will. */
 static size_t standing_beside(const struct probe_table *t, const struct probe_entry *one)
 {
     size_t n = 0;
@@ -64,6 +119,20 @@ static size_t standing_beside(const struct probe_table *t, const struct probe_en
     for (const struct probe_entry *e = t->first; e; e = e->next)
         n += e != one && asked_probes_stand(&e->asked);
     return n;
+}
+
+/* Returns whether @e may have probes, those of another owner taken out if need be. */
+static bool may_stand(struct probe_table *t, struct broker *b, struct probe_entry *e)
+{
+    struct probe_entry **gives;
+
+    if (standing_beside(t, e) < t->kind->standing_max)
+        return true;
+    gives = gives_way(t, e->owner, /* standing= */ true);
+    if (!gives || *gives == e)
+        return false;
+    take_out(t, b, *gives);
+    return standing_beside(t, e) < t->kind->standing_max;
 }
 
 /* Asks the broker for the probes of @e. As struct probe_kind's put. */
@@ -91,7 +160,7 @@ int probe_table_put(struct probe_table *t, const struct probe_env *env, struct p
 
     if (e && asked_probes_want(&e->asked))
         return 0;
-    if (!e || standing_beside(t, e) >= t->kind->standing_max)
+    if (!e || !may_stand(t, env->broker, e))
         return error_set(err, -E2BIG, "%zu %s already", e ? t->kind->standing_max : t->count,
                          t->kind->have_all);
     if (now_ns >= e->asked.again_ns || (until_ns > now_ns && e->asked.again_ns != UINT64_MAX)) {
@@ -125,10 +194,7 @@ void probe_table_sweep_end(struct probe_table *t, struct broker *b)
             at = &e->next;
             continue;
         }
-        take_out(t, b, e);
-        *at = e->next;
-        t->count--;
-        free(e);
+        drop(t, b, at);
     }
 }
 

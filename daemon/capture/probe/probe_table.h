@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/places.h"
 #include "capture/probe/asked_probes.h"
 #include "symbolize/symbolize.h"
 
@@ -24,6 +25,7 @@ struct probe_entry {
     struct probe_entry *next;
     struct proc_id id;
     uint32_t set;
+    uint64_t owner;    /* proc_owner() */
     uint64_t since_ns; /* from then on samples of its probes are of this image of the process */
     struct asked_probes asked;
     bool may_stand; /* some stood, or were coming, since they were last taken out */
@@ -31,7 +33,7 @@ struct probe_entry {
 
 struct probe_kind {
     size_t entry_bytes;
-    size_t entries_max;   /* beyond these a process is refused */
+    size_t entries_max;   /* if there are so many, the owner with most of them gives way */
     size_t standing_max;  /* with probes, or soon to have them */
     const char *have_all; /* who is probed: "JVMs have probes" */
     /* Finds where the probes go, and asks the broker for them. @what: of probe_table_put(). 0.
@@ -49,6 +51,7 @@ struct probe_table {
     const struct probe_kind *kind;
     struct probe_entry *first;
     size_t count;
+    struct places places; /* entries */
 };
 
 /* Returns whether @r, a result of probe_table_put(), is a failure and not "ask again". */

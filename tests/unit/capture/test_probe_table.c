@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* capture/probe/probe_table.c: probes are asked for, kept while they are wanted, and taken out. */
+#include "fixed_seed.h"
 #include "suite.h"
 
 #include "base/clock.h"
 #include "capture/probe/probe_table.h"
 
 #define SET 3
+#define CROWD 666 /* an owner */
 
 static int result; /* of the next put() */
 static unsigned puts_done, taken_out, looks;
@@ -51,7 +53,8 @@ static void setup(void)
     result = 0;
     puts_done = taken_out = looks = 0;
     for (int i = 0; i < 4; i++)
-        processes[i] = (struct process){ .id = { .host_pid = 100 + i, .start_ticks = 7 } };
+        processes[i] =
+            (struct process){ .id = { .host_pid = 100 + i, .start_ticks = 7 }, .payer = CROWD };
 }
 
 static void teardown(void)
@@ -181,6 +184,29 @@ START_TEST(there_is_room_for_so_many)
 }
 END_TEST
 
+START_TEST(one_owner_gives_probes_up)
+{
+    struct error err = ERROR_NULL;
+
+    processes[3].payer = CROWD + 1;
+    for (int i = 0; i < 3; i++)
+        probe(i, 0, NULL);
+    ck_assert_uint_eq(table.count, 3);
+    ck_assert_int_eq(probe(3, 0, NULL), 0);
+    ck_assert_uint_eq(table.count, 3);
+    ck_assert_uint_eq(taken_out, 1);
+    ck_assert_ptr_null(probe_table_find(&table, &processes[2].id, SET));
+    ck_assert_int_eq(probe(0, 0, NULL), 0);
+    ck_assert_int_eq(probe(1, 0, &err), -E2BIG); /* its probes were taken out */
+    ck_assert_int_eq(probe(2, 0, &err), -E2BIG);
+    ck_assert_int_eq(probe(3, 0, NULL), 0);
+    ck_assert_uint_eq(taken_out, 1);
+    ck_assert_uint_eq(puts_done, 3);
+    sweep_all();
+    ck_assert_uint_eq(table.places.shares.used, 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("probe_table");
@@ -193,5 +219,6 @@ int main(void)
     tcase_add_test(tc, those_of_the_image_before_an_exec_go);
     tcase_add_test(tc, a_failure_is_remembered);
     tcase_add_test(tc, there_is_room_for_so_many);
+    tcase_add_test(tc, one_owner_gives_probes_up);
     return suite_run_case("probe_table", tc);
 }
