@@ -3,8 +3,10 @@
 
 #include "api/api_impl.h"
 #include "api/exposition.h"
+#include "api/past_impl.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/places.h"
 #include "base/text.h"
 #include "discover/service.h"
 #include "store/history.h"
@@ -22,6 +24,7 @@
 struct deploy {
     uint64_t time_ns;           /* CLOCK_REALTIME */
     struct history_image image; /* its texts are not valid */
+    uint64_t payer;             /* past_owner(), of its first release */
     char service[SERVICE_NAME_BYTES], version[VERSION_BYTES], pod_namespace[NAMESPACE_BYTES];
     bool known; /* what it changed is */
     double value;
@@ -41,8 +44,16 @@ struct deploys {
 struct finding {
     struct deploy *list; /* owned */
     size_t count, room;
+    struct places places; /* of the list */
     uint64_t left_out;
 };
+
+static uint64_t owner_of(const void *table, size_t i)
+{
+    const struct deploy *list = table;
+
+    return list[i].payer;
+}
 
 static struct deploy *find(const struct finding *f, const struct history_image *image)
 {
@@ -56,17 +67,33 @@ static struct deploy *find(const struct finding *f, const struct history_image *
     return NULL;
 }
 
+/* The place of one more of @payer's. NULL: there is no room. */
+static struct deploy *new_place(struct finding *f, uint64_t payer)
+{
+    size_t at = f->count;
+
+    if (f->count == DEPLOYS_MAX) {
+        at = places_find(&f->places, payer, f->count, owner_of, f->list);
+        f->left_out++;
+        if (at == f->count)
+            return NULL;
+        places_give(&f->places, f->list[at].payer);
+    } else if (array_grow(&f->list, &f->room, f->count + 1, 8)) {
+        f->count++;
+    } else {
+        f->left_out++;
+        return NULL;
+    }
+    places_take(&f->places, payer);
+    f->list[at].payer = payer;
+    return &f->list[at];
+}
+
 static struct deploy *put(struct finding *f, const struct history_image *image)
 {
     struct deploy *d = find(f, image);
 
-    if (d)
-        return d;
-    if (f->count == DEPLOYS_MAX || !array_grow(&f->list, &f->room, f->count + 1, 8)) {
-        f->left_out++;
-        return NULL;
-    }
-    return &f->list[f->count++];
+    return d ? d : new_place(f, past_owner(image));
 }
 
 static bool is_same(const struct history_image *a, const struct history_image *b)
@@ -94,7 +121,7 @@ static void see_mark(void *cookie, const struct history_mark *m)
     d = m->kind == HISTORY_MARK_DEPLOY ? put(f, m->image) : NULL;
     if (!d)
         return;
-    *d = (struct deploy){ .time_ns = m->time_ns, .image = *m->image };
+    *d = (struct deploy){ .time_ns = m->time_ns, .image = *m->image, .payer = d->payer };
     snprintf(d->service, sizeof(d->service), "%s", m->image->service);
     snprintf(d->version, sizeof(d->version), "%s", m->image->version);
     snprintf(d->pod_namespace, sizeof(d->pod_namespace), "%s", m->image->pod_namespace);

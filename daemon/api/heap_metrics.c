@@ -5,6 +5,7 @@
  */
 #include "api/exposition.h"
 #include "api/heap.h"
+#include "base/shares.h"
 #include "discover/residence.h"
 
 #define LABELS_MAX ((size_t)8 << 20)
@@ -21,11 +22,65 @@ struct heap_metrics_jvm {
 
 /* ---- the engine's thread ---- */
 
+#define OWNERS_AT_ONCE 128 /* asked for; of others it is not known, this time */
+
 struct collecting {
     struct heap_metrics *m;
     const struct target *seen;
     uint64_t now_ns;
+    size_t found, asked;        /* JVMs with counters, and of them those asked for their owners */
+    struct shares wanted, used; /* by owner, where there are too many */
+    uint64_t level;             /* so many of an owner's are in the answer */
 };
+
+/* Where the counters of @p are counted that are not in the answer. NULL: they are. */
+static uint64_t *reason(struct collecting *a, const struct process *p)
+{
+    if (p->jvm != JVM_READY || (!p->counters && !p->counters_off))
+        return &a->m->unread;
+    if (p->counters_off)
+        return &a->m->off;
+    return a->now_ns - p->counters_ns > HEAP_METRICS_NEW_NS ? &a->m->late : NULL;
+}
+
+static bool is_seen(const struct collecting *a, const struct process *p)
+{
+    return p->jvm != JVM_NO && !p->exited && target_sees(a->seen, p);
+}
+
+static uint64_t owner_of(struct collecting *a, struct process *p)
+{
+    if (!p->payer && ++a->asked > OWNERS_AT_ONCE)
+        return OWNER_FOREIGN;
+    return process_payer(p);
+}
+
+static int count(void *cookie, struct process *p)
+{
+    struct collecting *a = cookie;
+    uint64_t *why = is_seen(a, p) ? reason(a, p) : &(uint64_t){ 0 };
+
+    *(why ? why : &a->found) += 1;
+    return 0;
+}
+
+static int count_of_owner(void *cookie, struct process *p)
+{
+    struct collecting *a = cookie;
+
+    if (is_seen(a, p) && !reason(a, p))
+        shares_force(&a->wanted, owner_of(a, p), 1);
+    return 0;
+}
+
+/* Whether there is room for one of @p's owner. */
+static bool has_room(struct collecting *a, struct process *p)
+{
+    uint64_t owner = a->level == UINT64_MAX ? 0 : owner_of(a, p);
+
+    shares_force(&a->used, owner, 1);
+    return shares_used(&a->used, owner) <= a->level;
+}
 
 /* Room for one more; NULL: none. */
 static struct heap_metrics_jvm *add_room(struct heap_metrics *m)
@@ -51,17 +106,9 @@ static int collect(void *cookie, struct process *p)
     struct heap_metrics *m = a->m;
     struct heap_metrics_jvm *one;
 
-    if (p->jvm == JVM_NO || p->exited || !target_sees(a->seen, p))
+    if (!is_seen(a, p) || reason(a, p))
         return 0;
-    if (p->jvm != JVM_READY || (!p->counters && !p->counters_off)) {
-        m->unread++;
-        return 0;
-    }
-    if (p->counters_off || a->now_ns - p->counters_ns > HEAP_METRICS_NEW_NS) {
-        *(p->counters_off ? &m->off : &m->late) += 1;
-        return 0;
-    }
-    one = add_room(m);
+    one = has_room(a, p) ? add_room(m) : NULL;
     if (!one) {
         m->beyond++;
         return 0;
@@ -89,6 +136,14 @@ void heap_metrics_collect(struct api *api, const struct viewer *v, struct heap_m
     discover_want_counters(api->engine.discover);
     a.seen = seen;
     a.now_ns = clock_monotonic_ns();
+    a.level = UINT64_MAX;
+    shares_init(&a.wanted, 0);
+    shares_init(&a.used, 0);
+    discover_each(api->engine.discover, count, &a);
+    if (a.found > HEAP_METRICS_JVMS_MAX) {
+        discover_each(api->engine.discover, count_of_owner, &a);
+        a.level = shares_level(&a.wanted, HEAP_METRICS_JVMS_MAX);
+    }
     discover_each(api->engine.discover, collect, &a);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part of the past that the history has: merged minutes, and what is made of them. */
 #include "api/past_impl.h"
+#include "base/fnv1a.h"
 #include "event/events.h"
 #include "profile/match.h"
 
@@ -62,6 +63,17 @@ static bool wants_event(void *cookie, const char *name)
         }
     }
     return false;
+}
+
+uint64_t past_owner(const struct history_image *image)
+{
+    uint64_t hash = fnv1a(FNV1A_START, &image->owner, sizeof(image->owner));
+
+    if (image->pod[0]) {
+        hash = fnv1a(hash, image->pod_namespace, strlen(image->pod_namespace) + 1);
+        return fnv1a(hash, image->pod, strlen(image->pod));
+    }
+    return fnv1a(hash, image->container, strlen(image->container));
 }
 
 bool past_wants_image(const struct past_filter *f, const struct history_image *image)

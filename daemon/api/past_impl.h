@@ -67,6 +67,9 @@ int past_recorded(struct api *api, struct past_filter *f, const char *events,
  * UINT64_MAX: the recorder is empty. 0 or -errno with @err. */
 int past_boundary(struct api *api, uint64_t from_ns, uint64_t *ret, uint64_t *ret_minute_ns,
                   struct error *err);
+/* Returns for whom room is counted that @image takes: its pod, else its container, else its user.
+ */
+uint64_t past_owner(const struct history_image *image);
 /* Returns whether samples of @image may be wanted. */
 bool past_wants_image(const struct past_filter *f, const struct history_image *image);
 /* Does the same for struct history_query: @cookie is the filter. */

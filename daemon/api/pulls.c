@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/places.h"
 #include "capture/process_selector.h"
 #include "discover/service.h"
 
@@ -17,6 +18,7 @@ struct pull {
     char trigger[RULE_NAME_MAX + 1];
     int32_t host_pid;
     uint64_t start_ticks;
+    uint64_t owner;             /* proc_owner() */
     uint64_t since_ns, seen_ns; /* CLOCK_MONOTONIC: since when, and the last look that saw it */
     bool fired;
 };
@@ -33,6 +35,7 @@ struct pulls {
     struct api *api;
     struct pull *list; /* owned; thread: the engine's while it is asked */
     size_t count, room;
+    struct places places; /* of the list */
     _Atomic uint64_t fired, left_out;
 };
 
@@ -67,9 +70,38 @@ struct pulls *pulls_free(struct pulls *s)
 
 /* ---- what holds ---- */
 
-static struct pull *find(struct look *l, const struct process *p)
+static uint64_t owner_of(const void *table, size_t i)
+{
+    const struct pull *list = table;
+
+    return list[i].owner;
+}
+
+/* Returns the place of one more of @owner's. NULL: there is no room. */
+static struct pull *new_place(struct pulls *s, uint64_t owner)
+{
+    size_t at = s->count;
+
+    if (s->count == PULLS_MAX) {
+        at = places_find(&s->places, owner, s->count, owner_of, s->list);
+        s->left_out++;
+        if (at == s->count)
+            return NULL;
+        places_give(&s->places, s->list[at].owner);
+    } else if (array_grow(&s->list, &s->room, s->count + 1, 8)) {
+        s->count++;
+    } else {
+        s->left_out++;
+        return NULL;
+    }
+    places_take(&s->places, owner);
+    return &s->list[at];
+}
+
+static struct pull *find(struct look *l, struct process *p)
 {
     struct pulls *s = l->s;
+    struct pull *place;
 
     for (size_t i = 0; i < s->count; i++) {
         struct pull *one = &s->list[i];
@@ -78,15 +110,15 @@ static struct pull *find(struct look *l, const struct process *p)
             strcmp(one->trigger, l->rule->name) == 0)
             return one;
     }
-    if (s->count == PULLS_MAX || !array_grow(&s->list, &s->room, s->count + 1, 8)) {
-        s->left_out++;
+    place = new_place(s, process_payer(p));
+    if (!place)
         return NULL;
-    }
-    s->list[s->count] = (struct pull){ .host_pid = p->id.host_pid,
-                                       .start_ticks = p->id.start_ticks,
-                                       .since_ns = l->now_ns };
-    snprintf(s->list[s->count].trigger, sizeof(s->list->trigger), "%s", l->rule->name);
-    return &s->list[s->count++];
+    *place = (struct pull){ .host_pid = p->id.host_pid,
+                            .start_ticks = p->id.start_ticks,
+                            .owner = p->payer,
+                            .since_ns = l->now_ns };
+    snprintf(place->trigger, sizeof(place->trigger), "%s", l->rule->name);
+    return place;
 }
 
 /* Notes that the condition holds for @p, as @sentence says. */
@@ -154,8 +186,10 @@ static void look_at(void *cookie, const struct scheduled_facts *f)
 static void sweep(struct pulls *s, uint64_t now_ns)
 {
     for (size_t i = s->count; i-- > 0;) {
-        if (s->list[i].seen_ns != now_ns)
-            s->list[i] = s->list[--s->count];
+        if (s->list[i].seen_ns == now_ns)
+            continue;
+        places_give(&s->places, s->list[i].owner);
+        s->list[i] = s->list[--s->count];
     }
 }
 

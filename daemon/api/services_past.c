@@ -2,17 +2,80 @@
 /* What the history adds to the list of services: JVMs that have ended, and marks. */
 #include "api/json.h"
 #include "api/past_impl.h"
+#include "base/places.h"
 
 #define SERVICES_ENDED_MAX 1000 /* JVMs that have ended, of all services */
 #define SERVICES_MARKS_MAX 1000
+#define SERVICES_TEXTS_MAX 256 /* versions or environments of one */
+
+/* What is listed of one kind, of all services. Where it is full, who has most of it gives way. */
+struct listed {
+    size_t max;
+    struct listed_one {
+        uint64_t owner;
+        json_t *list, *one; /* borrowed: of its service, and what of that it is */
+    } * all;                /* owned, [max] */
+    size_t count, left_out;
+    struct places places;
+};
 
 struct past_services {
     struct past_filter filter;
     json_t *services; /* array of what is listed */
     json_t *by_name;  /* object: the same entries */
     json_t *running;  /* object: the entry of each JVM that runs, by its pid and start */
-    size_t ended, left_out, marks;
+    struct listed ended, marks;
 };
+
+static uint64_t owner_of(const void *table, size_t i)
+{
+    const struct listed_one *all = table;
+
+    return all[i].owner;
+}
+
+static void take_off(const struct listed_one *l)
+{
+    for (size_t i = 0; i < json_array_size(l->list); i++) {
+        if (json_array_get(l->list, i) == l->one) {
+            json_array_remove(l->list, i);
+            return;
+        }
+    }
+}
+
+/* Returns the place of one more of @owner's, in which another may have been. NULL: there is none.
+ */
+static struct listed_one *place_of(struct listed *l, uint64_t owner)
+{
+    size_t at = l->count;
+
+    if (!l->all)
+        l->all = calloc(l->max, sizeof(*l->all));
+    if (l->count == l->max) {
+        at = places_find(&l->places, owner, l->count, owner_of, l->all);
+        l->left_out++;
+    }
+    if (!l->all || at == l->max)
+        return NULL;
+    if (at < l->count) {
+        places_give(&l->places, l->all[at].owner);
+        take_off(&l->all[at]);
+    } else {
+        l->count++;
+    }
+    places_take(&l->places, owner);
+    l->all[at] = (struct listed_one){ .owner = owner };
+    return &l->all[at];
+}
+
+/* Adds @one, which is taken, to the list @key of @entry. */
+static void put(struct listed_one *place, json_t *entry, const char *key, json_t *one)
+{
+    place->list = json_object_get(entry, key);
+    place->one = one;
+    json_array_append_new(place->list, one);
+}
 
 /* Returns the entry of service @name, borrowed; NULL: no memory. */
 static json_t *entry_of(struct past_services *s, const char *name)
@@ -34,7 +97,7 @@ static void add_once(json_t *list, const char *text)
         if (strcmp(json_string_value(json_array_get(list, i)), text) == 0)
             return;
     }
-    if (text[0])
+    if (text[0] && json_array_size(list) < SERVICES_TEXTS_MAX)
         json_array_append_new(list, json_string(text));
 }
 
@@ -88,40 +151,41 @@ static json_t *running_in(const struct past_services *s, const struct history_im
 static void see_image(void *cookie, const struct history_image *image)
 {
     struct past_services *s = cookie;
-    json_t *running = running_in(s, image), *entry;
+    json_t *running = running_in(s, image), *entry = running;
+    struct listed_one *place;
 
     if (!image->service[0])
         return;
-    entry = running ? running : entry_of(s, image->service);
+    place = running ? NULL : place_of(&s->ended, past_owner(image));
+    if (!running)
+        entry = place ? entry_of(s, image->service) : json_object_get(s->by_name, image->service);
     add_once(json_object_get(entry, "versions"), image->version);
     add_once(json_object_get(entry, "environments"), image->environment);
     keep_time(entry, "first_seen", image->started_ns ? image->started_ns : image->first_ns, true);
-    if (running)
-        return;
-    keep_time(entry, "last_seen", image->last_ns, false);
-    if (s->ended++ >= SERVICES_ENDED_MAX) {
-        s->left_out++;
-        return;
-    }
-    json_array_append_new(json_object_get(entry, "ended"),
-                          json_pack("{s:i, s:s, s:o, s:o, s:o, s:o}", "pid", (int)image->host_pid,
-                                    "main", image->name, "version",
-                                    json_string_or_null(image->version), "java_version",
-                                    json_string_or_null(image->java), "start_time",
-                                    image->started_ns ? json_time(image->started_ns) : json_null(),
-                                    "last_seen", json_time(image->last_ns)));
+    if (!running)
+        keep_time(entry, "last_seen", image->last_ns, false);
+    if (place)
+        put(place, entry, "ended",
+            json_pack("{s:i, s:s, s:o, s:o, s:o, s:o}", "pid", (int)image->host_pid, "main",
+                      image->name, "version", json_string_or_null(image->version), "java_version",
+                      json_string_or_null(image->java), "start_time",
+                      image->started_ns ? json_time(image->started_ns) : json_null(), "last_seen",
+                      json_time(image->last_ns)));
 }
 
 static void see_mark(void *cookie, const struct history_mark *m)
 {
     struct past_services *s = cookie;
 
-    if (!m->image || !m->image->service[0] || s->marks++ >= SERVICES_MARKS_MAX)
+    struct listed_one *place;
+
+    if (!m->image || !m->image->service[0])
         return;
-    json_array_append_new(json_object_get(entry_of(s, m->image->service), "marks"),
-                          json_pack("{s:o, s:s, s:i, s:s}", "time", json_time(m->time_ns), "kind",
-                                    history_mark_name(m->kind), "pid", (int)m->image->host_pid,
-                                    "text", m->text));
+    place = place_of(&s->marks, past_owner(m->image));
+    if (place)
+        put(place, entry_of(s, m->image->service), "marks",
+            json_pack("{s:o, s:s, s:i, s:s}", "time", json_time(m->time_ns), "kind",
+                      history_mark_name(m->kind), "pid", (int)m->image->host_pid, "text", m->text));
 }
 
 static bool wants(void *cookie, const struct history_image *image)
@@ -150,7 +214,9 @@ int services_add_past(struct api *api, const struct viewer *v, json_t *ret, stru
     struct past_services s = { .filter = { .t = &everything },
                                .services = json_object_get(ret, "services"),
                                .by_name = json_object(),
-                               .running = json_object() };
+                               .running = json_object(),
+                               .ended = { .max = SERVICES_ENDED_MAX },
+                               .marks = { .max = SERVICES_MARKS_MAX } };
     struct history_query q = { .to_ns = UINT64_MAX, .wants = wants, .cookie = &s };
     json_t *entry;
     size_t i;
@@ -168,7 +234,10 @@ int services_add_past(struct api *api, const struct viewer *v, json_t *ret, stru
         r = history_images(api->engine.history, &q, see_image, &s, err);
     if (r == 0 && api->engine.history)
         r = history_marks(api->engine.history, &q, see_mark, &s, err);
-    json_object_set_new(ret, "ended_left_out", json_integer((json_int_t)s.left_out));
+    json_object_set_new(ret, "ended_left_out", json_integer((json_int_t)s.ended.left_out));
+    json_object_set_new(ret, "marks_left_out", json_integer((json_int_t)s.marks.left_out));
+    free(s.ended.all);
+    free(s.marks.all);
     matcher_set_free(s.filter.seen);
     json_decref(s.by_name);
     json_decref(s.running);

@@ -9,7 +9,8 @@
 
 #define LINK_BYTES 192
 #define REMEDY_BYTES 512
-#define SERVICES_MAX 1024 /* that /metrics has signals of; those of more are left out */
+#define SERVICES_MAX 1024 /* that /metrics has signals of */
+_Static_assert(SERVICES_MAX >= SIGNAL_JVMS_MAX + SIGNAL_ENDED_MAX, "each JVM has one");
 
 /* ---- names ---- */
 

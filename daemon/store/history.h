@@ -125,7 +125,7 @@ typedef void (*history_sums_fn)(void *cookie, const struct history_sums *s);
 int history_sums(struct history *h, const struct history_query *q, history_sums_fn fn, void *cookie,
                  struct history_reach *ret, struct error *err);
 
-/* Hands out the images that were there in [from, to), the latest start first. */
+/* Hands out the images that were there in [from, to), the one that it met last first. */
 typedef void (*history_image_fn)(void *cookie, const struct history_image *image);
 int history_images(struct history *h, const struct history_query *q, history_image_fn fn,
                    void *cookie, struct error *err);

@@ -356,8 +356,8 @@ int history_images(struct history *h, const struct history_query *q, history_ima
         return r;
     r = image_list_read(h, q, &list, err);
     store_leave(h->store);
-    for (size_t i = 0; i < list.count && r == 0; i++) {
-        const struct history_image *image = &list.items[i];
+    for (size_t i = list.count; i > 0 && r == 0; i--) {
+        const struct history_image *image = &list.items[i - 1];
 
         if (image->host_pid && image->first_ns < q->to_ns && image->last_ns > q->from_ns)
             fn(cookie, image);

@@ -138,11 +138,64 @@ START_TEST(tells_that_a_release_changed_nothing)
 }
 END_TEST
 
+/* Releases of services @from to @to of @owner in a minute. */
+static void release(int minute, uint32_t owner, int from, int to, const char *version)
+{
+    static struct history_image images[2 * DEPLOYS_MAX];
+    static char names[2 * DEPLOYS_MAX][32];
+    struct history_minute m = { .start_ns = MINUTE(minute),
+                                .end_ns = MINUTE(minute + 1),
+                                .images = images,
+                                .image_count = (size_t)(to - from) };
+
+    for (int i = 0; i < to - from; i++) {
+        snprintf(names[i], sizeof(names[i]), "service-%d", from + i);
+        images[i] = (struct history_image){ .host_pid = from + i,
+                                            .start_ticks = 7 + (uint64_t)minute,
+                                            .owner = owner,
+                                            .name = "Main",
+                                            .container = "",
+                                            .pod = "",
+                                            .pod_namespace = "",
+                                            .service = names[i],
+                                            .version = version,
+                                            .environment = "",
+                                            .java = "21",
+                                            .started_ns = MINUTE(minute) };
+    }
+    ck_assert_int_eq(history_put(history, &m, NULL), 0);
+}
+
+START_TEST(a_crowd_of_services_leaves_room_for_others)
+{
+    _cleanup_buf_ struct buf out = BUF_NULL;
+    struct deploys *d = NULL;
+
+    buf_init(&out, 1 << 20);
+    history = open_history(1 << 30, 864000);
+    api = (struct api){ .engine = { .history = history } };
+    for (int i = 0; i < 2; i++)
+        release(i, 1001, 1000, 1000 + DEPLOYS_MAX + 10, i ? "2" : "1");
+    for (int i = 2; i < 4; i++)
+        release(i, 1000, 10, 11, i > 2 ? "2" : "1");
+    ck_assert_int_eq(deploys_new(&api, &d), 0);
+    ck_assert_int_eq(deploys_look(d, MINUTE(60), NULL), 0);
+    deploys_metrics(d, &VIEWER_WHOLE, &out);
+    deploys_free(d);
+    ck_assert_ptr_nonnull(
+        strstr(out.p, "{service=\"service-10\",namespace=\"\",version=\"2\"} 0\n"));
+    ck_assert_ptr_nonnull(strstr(out.p, "flamed_regression_left_out 11\n"));
+    history_close(history);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("deploys");
 
     tcase_add_test(tc, tells_what_a_release_changed);
     tcase_add_test(tc, tells_that_a_release_changed_nothing);
+    tcase_add_test(tc, a_crowd_of_services_leaves_room_for_others);
+    tcase_set_timeout(tc, 60);
     return run_store_tests("deploys", tc);
 }

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* services_add_past(): which JVMs that have ended are listed, if there are more than room. */
+#include "api/api_impl.h"
+#include "history_fixture.h"
+
+#define CROWD 1500 /* JVMs of one user, one pod or one container */
+#define ENDED_MAX 1000
+
+static struct history *history;
+static struct api api;
+
+/* JVMs @from to @to of @owner, in a minute of their own. */
+static void put(int minute, uint32_t owner, const char *container, int from, int to)
+{
+    static struct history_image images[CROWD];
+    static char names[CROWD][32];
+    struct history_minute m = { .start_ns = T0 + (uint64_t)minute * HISTORY_MINUTE_NS,
+                                .images = images,
+                                .image_count = (size_t)(to - from) };
+
+    m.end_ns = m.start_ns + HISTORY_MINUTE_NS;
+    for (int i = 0; i < to - from; i++) {
+        snprintf(names[i], sizeof(names[i]), "service-%d", from + i);
+        images[i] = (struct history_image){ .host_pid = from + i,
+                                            .start_ticks = 7 + (uint64_t)minute,
+                                            .owner = owner,
+                                            .name = "Main",
+                                            .container = container,
+                                            .pod = "",
+                                            .pod_namespace = "",
+                                            .service = names[i],
+                                            .version = "1",
+                                            .environment = "",
+                                            .java = "21",
+                                            .started_ns = m.start_ns };
+    }
+    ck_assert_int_eq(history_put(history, &m, NULL), 0);
+}
+
+static json_t *services(void)
+{
+    json_t *ret = json_pack("{s:[]}", "services");
+
+    ck_assert_int_eq(services_add_past(&api, &VIEWER_WHOLE, ret, NULL), 0);
+    return ret;
+}
+
+static size_t ended_in(const json_t *answer, const char *service)
+{
+    const json_t *entry;
+    size_t i, n = 0;
+
+    json_array_foreach(json_object_get(answer, "services"), i, entry)
+    {
+        if (!service || strcmp(json_string_value(json_object_get(entry, "name")), service) == 0)
+            n += json_array_size(json_object_get(entry, "ended"));
+    }
+    return n;
+}
+
+static void check(uint32_t other, const char *container)
+{
+    json_t *answer;
+
+    history = open_history(1 << 30, 864000);
+    api = (struct api){ .engine = { .history = history } };
+    put(1, other, "", 10, 12); /* before the crowd, so it comes behind it */
+    put(2, 0, container, 1000, 1000 + CROWD);
+    answer = services();
+    ck_assert_uint_eq(ended_in(answer, NULL), ENDED_MAX);
+    ck_assert_uint_eq(ended_in(answer, "service-10"), 1);
+    ck_assert_uint_eq(ended_in(answer, "service-11"), 1);
+    ck_assert_int_eq(json_integer_value(json_object_get(answer, "ended_left_out")),
+                     CROWD + 2 - ENDED_MAX);
+    /* No more services than what is listed, and those that gave way. */
+    ck_assert_uint_le(json_array_size(json_object_get(answer, "services")), ENDED_MAX + 2);
+    json_decref(answer);
+    history_close(history);
+}
+
+START_TEST(a_users_crowd_leaves_room_for_others)
+{
+    check(1000, "");
+}
+END_TEST
+
+START_TEST(a_containers_crowd_leaves_room_for_others)
+{
+    check(0, "3f4e9f3a1c7b"); /* both are root */
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("services_past");
+
+    tcase_add_test(tc, a_users_crowd_leaves_room_for_others);
+    tcase_add_test(tc, a_containers_crowd_leaves_room_for_others);
+    tcase_set_timeout(tc, 60);
+    return run_store_tests("services_past", tc);
+}
