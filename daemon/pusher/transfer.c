@@ -9,6 +9,8 @@
 #include <fcntl.h>
 
 #define ANSWER_BYTES_MAX ((size_t)64 << 10) /* what is longer is cut off and not read */
+/* Of an answer as it comes: interim answers, headers, what chunks have besides. */
+#define RECEIVED_BYTES_MAX ((uint64_t)1 << 20)
 #define CA_BYTES_MAX ((size_t)4 << 20)
 #define WORDS_MAX 64
 #define CONNECT_MS 10000L
@@ -26,6 +28,7 @@ struct transfer {
     struct curl_slist *headers;
     struct buf body, answer;
     uint32_t number, id;
+    uint64_t received; /* bytes of the answer */
     char error[CURL_ERROR_SIZE];
 };
 
@@ -108,6 +111,18 @@ static size_t take_answer(char *p, size_t size, size_t n, void *cookie)
 
     buf_add(&x->answer, p, MIN(room, bytes));
     return bytes <= room ? bytes : 0; /* too long: the transfer ends */
+}
+
+/* Of chunks libcurl hands out what they hold, and no more. */
+static int count_received(CURL *easy, curl_infotype type, char *p, size_t n, void *cookie)
+{
+    struct transfer *x = cookie;
+
+    (void)easy;
+    (void)p;
+    if (type == CURLINFO_HEADER_IN || type == CURLINFO_DATA_IN)
+        x->received += n;
+    return 0;
 }
 
 static struct curl_blob blob_of(const char *text)
@@ -201,6 +216,9 @@ static CURLcode apply_common(struct transfer *x)
     curl_easy_setopt(x->easy, CURLOPT_POSTFIELDS, x->body.p);
     curl_easy_setopt(x->easy, CURLOPT_WRITEFUNCTION, take_answer);
     curl_easy_setopt(x->easy, CURLOPT_WRITEDATA, x);
+    curl_easy_setopt(x->easy, CURLOPT_DEBUGFUNCTION, count_received);
+    curl_easy_setopt(x->easy, CURLOPT_DEBUGDATA, x);
+    curl_easy_setopt(x->easy, CURLOPT_VERBOSE, 1L);
     curl_easy_setopt(x->easy, CURLOPT_ERRORBUFFER, x->error);
     curl_easy_setopt(x->easy, CURLOPT_PRIVATE, x);
     return c == CURLE_OK ? add_header(x, "Expect:") : c;
@@ -217,6 +235,7 @@ int transfers_send(struct transfers *t, uint32_t target, uint32_t id, struct spa
     buf_clear(&x->body);
     buf_clear(&x->answer);
     x->error[0] = '\0';
+    x->received = 0;
     buf_add_span(&x->body, body);
     x->easy = x->body.error ? NULL : curl_easy_init();
     if (!x->easy)
@@ -280,6 +299,19 @@ static void finish(struct transfer *x, CURLcode c)
     x->all->done(x->all->cookie, x->number, x->id, &a);
 }
 
+/* Ends those with an answer that has no end. */
+static void end_endless(struct transfers *t)
+{
+    for (uint32_t i = 0; i < PUSHER_TARGETS_MAX; i++) {
+        struct transfer *x = &t->all[i];
+
+        if (!x->easy || x->received <= RECEIVED_BYTES_MAX)
+            continue;
+        snprintf(x->error, sizeof(x->error), "its answer has no end");
+        finish(x, CURLE_WRITE_ERROR);
+    }
+}
+
 int transfers_run(struct transfers *t, int fd, bool *ret_readable)
 {
     struct curl_waitfd wait = { .fd = fd, .events = CURL_WAIT_POLLIN };
@@ -297,6 +329,7 @@ int transfers_run(struct transfers *t, int fd, bool *ret_readable)
             curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &x) == CURLE_OK)
             finish((struct transfer *)(void *)x, c);
     }
+    end_endless(t);
     if (curl_multi_poll(t->multi, &wait, 1, WAIT_MS, NULL) != CURLM_OK)
         return -EIO;
     *ret_readable = wait.revents != 0;

@@ -2,6 +2,7 @@
 """Minutes are pushed to engines: whole sums by service, with secrets from files, and through all that an engine can do wrong."""
 import base64
 import collections
+import itertools
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from harness import jvm, paths, proc, receiver
@@ -149,6 +151,51 @@ authorization:
         back = self.engine(port=port)
         proc.wait_until(lambda: back.taken(OTLP), 60, "what has waited arrives")
         proc.wait_until(lambda: self.status(daemon, "away")["failing_since"] is None, 20, "it fails no more")
+
+    def test_an_engine_that_attacks(self):
+        """Answers and headers without an end, slow ones, redirects to files and to another engine, a wait of ages: bounded, not followed."""
+        def without_end(head: bytes, piece: bytes, seconds: float):
+            def answer(_):
+                yield head
+                while True:
+                    time.sleep(seconds)
+                    yield piece
+            return answer
+
+        elsewhere = self.engine()
+        places = itertools.cycle(("file:///etc/passwd", elsewhere.url + OTLP))
+        ok, mib = b"HTTP/1.1 200 OK\r\n", 1 << 20
+        answers = {
+            "body": without_end(ok + b"\r\n", b"x" * mib, 0), "headers": without_end(ok, b"X-Y: " + b"z" * 60000 + b"\r\n", 0),
+            "hints": without_end(b"", b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" * 100, 0),
+            "chunks": without_end(ok + b"Transfer-Encoding: chunked\r\n\r\n", b"1;" + b"e" * 50000 + b"\r\nx\r\n", 0),
+            "slow": without_end(ok, b"X", 1), "redirects": lambda _: (307, {"Location": next(places)}, b""),
+            "ages": lambda _: (503, {"Retry-After": "9" * 12}, b"\x1b]0;x\x07 \xe2\x80\xae{}\"</script>"),
+            "cookies": lambda _: (200, {"Set-Cookie": "a=b; Domain=127.0.0.1", "Alt-Svc": f'h2="127.0.0.1:{elsewhere.port}"'}, b"")}
+        engines = {name: self.engine(answer) for name, answer in answers.items()}
+        daemon = self.flamed(*(f"name: {name}\nurl: {engine.url}\nevery: 5s" for name, engine in engines.items()))
+        most = 0
+
+        def settled() -> bool:
+            nonlocal most
+            most = max([most, *(proc.memory_kib(pid) for pid in self.pushers(daemon))])
+            self.assertEqual(daemon.get("/healthz", timeout=10).status, 200)
+            return len(engines["cookies"].taken(OTLP)) > 1 and all(engines[name].ended for name in ("body", "headers", "chunks", "hints", "slow"))
+
+        proc.wait_until(settled, 150, "each has attacked")
+        self.assertLess(most, 64 << 10, "KiB of flamed-push")
+        self.assertEqual(elsewhere.taken(), [])
+        self.assertEqual([r.headers["Cookie"] for r in engines["cookies"].taken() if r.headers["Cookie"]], [])
+        self.assertEqual(len(engines["ages"].taken(OTLP)), 1)
+        self.assertEqual(len(self.pushers(daemon)), 2)
+        for name in engines:
+            status = self.status(daemon, name)
+            self.assertTrue((status["last_error"] or "").isprintable(), status)
+            self.assertEqual(status["last_success"] is not None, name == "cookies", status)
+        self.assertGreater(len(engines["redirects"].taken(OTLP)), 1)
+        self.assertIn("has no end", self.status(daemon, "chunks")["last_error"])
+        for name in ("body", "headers", "chunks", "hints"): # what is read, and what the sockets hold besides
+            self.assertLess(engines[name].written / engines[name].ended, 16 * mib, name)
 
     def test_its_process(self):
         """Without rights; killed it is started again, and what was under way is sent again. Without `push` there is none."""

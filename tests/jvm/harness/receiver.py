@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An engine that gets profiles: an HTTP server that keeps what it is sent, and answers as a test wants."""
+import contextlib
 import gzip
 import http.server
 import threading
@@ -12,12 +13,14 @@ class Request:
 
 
 class Receiver:
-    """ANSWER(request) returns (status, headers, body); None closes the connection in the middle of an answer."""
+    """ANSWER(request) returns (status, headers, body); None closes the connection in the middle of an answer. An iterator of bytes
+    is written as it comes, for as long as the other end reads."""
 
     def __init__(self, answer=lambda request: (200, {}, b""), port: int = 0):
         self.requests: list[Request] = []
         self.lock = threading.Lock()
         self.answer = answer
+        self.written = self.ended = 0 # of iterators
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -31,6 +34,14 @@ class Receiver:
                 if answer is None:
                     self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf")
                     self.close_connection = True
+                    return
+                if not isinstance(answer, tuple):
+                    self.close_connection = True
+                    with contextlib.suppress(OSError):
+                        for piece in answer:
+                            self.wfile.write(piece)
+                            outer.written += len(piece)
+                    outer.ended += 1
                     return
                 status, headers, body = answer
                 self.send_response(status)
