@@ -34,6 +34,9 @@ struct mcp_fault {
 
 /* ---- message.c ---- */
 
+/* Reads one message out of @text, which is not trusted. 0 or -EINVAL with @fault; *ret is written
+ * in either case, and ret->root is to be freed. Pure. */
+int mcp_message_parse(struct span text, struct mcp_message *ret, struct mcp_fault *fault);
 /* Reads the body of @req into req->mcp, and checks it against its headers. 0 or -EINVAL with
  * @fault; req->mcp.id is set where there is one in either case. */
 int mcp_message_read(struct request *req, struct mcp_fault *fault);

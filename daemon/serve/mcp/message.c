@@ -209,14 +209,21 @@ static int check_version(struct mcp_message *m, const struct request_head *h,
     return !version[0] || is_legacy(version) ? 0 : refuse_version(version, fault);
 }
 
+int mcp_message_parse(struct span text, struct mcp_message *ret, struct mcp_fault *fault)
+{
+    int r;
+
+    *ret = (struct mcp_message){ .root = NULL };
+    r = read_json(text, ret, fault);
+    return r == 0 ? read_members(ret, fault) : r;
+}
+
 int mcp_message_read(struct request *req, struct mcp_fault *fault)
 {
     struct mcp_message *m = &req->mcp;
     struct request_head h = { 0 };
-    int r = read_json(buf_span(&req->body), m, fault);
+    int r = mcp_message_parse(buf_span(&req->body), m, fault);
 
-    if (r == 0)
-        r = read_members(m, fault);
     if (r != 0)
         return r;
     request_head_read(req, &h);
