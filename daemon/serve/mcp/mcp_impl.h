@@ -8,6 +8,7 @@
 #define MCP_LEGACY "2025-11-25" /* the newest that begins with `initialize` */
 #define MCP_DEPTH_MAX 32        /* objects and arrays in one another, of a message */
 #define MCP_ANSWER_MAX_BYTES ((size_t)32 << 10) /* of what a tool gives, as text */
+#define MCP_TREE_MAX_BYTES ((size_t)512 << 10)  /* of a tree, before its indents are made short */
 #define MCP_JSON_MAX_BYTES ((size_t)4 << 20)    /* of an answer that is shortened to that */
 #define MCP_SECONDS_MAX 50 /* of a capture: clients give up after 60 s by default */
 #define MCP_TTL_MS 3600000 /* how long clients may keep the list of tools */
@@ -66,10 +67,11 @@ struct mcp_tool {
     struct mcp_argument set[MCP_ARGUMENTS_MAX];   /* always; none has a name of @params */
     struct mcp_argument usual[MCP_ARGUMENTS_MAX]; /* unless it is given */
     uint64_t required;                            /* of them, those that have to be there */
-    bool past;   /* of the last 5 minutes, unless a time is given, or what goes into the path */
-    bool json;   /* the answer is JSON */
-    bool counts; /* headers alone have the counts and the warnings of the answer */
-    bool acts;   /* it begins something */
+    bool past;     /* of the last 5 minutes, unless a time is given, or what goes into the path */
+    bool json;     /* the answer is JSON */
+    bool squeezes; /* the answer is a tree, with indents that are far longer than its text */
+    bool counts;   /* headers alone have the counts and the warnings of the answer */
+    bool acts;     /* it begins something */
 };
 
 /* Returns the tool with that name; NULL: there is none. */

@@ -197,21 +197,52 @@ static size_t first_bytes(struct answer *a, char *to, size_t max, size_t *ret_n)
     return zstd_buf_bytes(a->packed);
 }
 
+/* Makes two blanks of each longer run of them in @text, which indents a tree. Returns the length
+ * that is left. */
+static size_t squeeze(char *text, size_t n)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] != ' ' || kept < 2 || text[kept - 1] != ' ' || text[kept - 2] != ' ')
+            text[kept++] = text[i];
+    }
+    return kept;
+}
+
+/* Appends the text of the answer to @content. Returns whether it is whole. */
+static bool add_text(struct answer *a, const struct mcp_tool *tool, json_t *content)
+{
+    size_t n, all, shown, room = tool->squeezes ? MCP_TREE_MAX_BYTES : MCP_ANSWER_MAX_BYTES;
+    char *text = malloc(room);
+    bool whole;
+
+    if (!text)
+        return false;
+    all = first_bytes(a, text, room, &n);
+    whole = n == all;
+    if (tool->squeezes)
+        n = squeeze(text, n);
+    shown = whole && n <= MCP_ANSWER_MAX_BYTES
+                ? n
+                : cut_at((struct span){ text, n }, MIN(n - (n > 0), MCP_ANSWER_MAX_BYTES));
+    add_block(content, (struct span){ text, shown });
+    free(text);
+    return shown == n && whole;
+}
+
 static json_t *result_of_text(struct request *req, const struct mcp_tool *tool)
 {
     _cleanup_buf_ struct buf more = BUF_NULL;
-    char text[MCP_ANSWER_MAX_BYTES + 1];
     json_t *content = json_array();
-    size_t n, all = first_bytes(&req->answer, text, sizeof(text), &n), shown;
 
-    shown = cut_at((struct span){ text, n }, MCP_ANSWER_MAX_BYTES);
-    add_block(content, (struct span){ text, shown });
     buf_init(&more, MCP_ANSWER_MAX_BYTES);
-    if (shown < all)
-        buf_printf(&more,
-                   "Cut: these are the first %zu of %zu bytes. Ask for less, such as by a smaller "
-                   "top, or by include.\n",
-                   shown, all);
+    if (!add_text(&req->answer, tool, content))
+        buf_printf(
+            &more,
+            "Cut: these are the first %zu KiB. Ask for less, such as by a smaller top, or by "
+            "include.\n",
+            MCP_ANSWER_MAX_BYTES >> 10);
     if (tool->counts)
         add_counts(&req->answer, &more);
     add_links(req, tool, &more);

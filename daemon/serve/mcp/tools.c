@@ -43,7 +43,8 @@ static const struct mcp_tool TOOLS[] = {
       .ways = OF_THE_PAST,
       .params = TARGET | PARAMS_RANGE | SHOWN | BIT(MINWIDTH) | BIT(DEPTH) | BIT(THREADS),
       .set = { { "format", "tree" } },
-      .usual = { { "top", "100" }, { "minwidth", "1" }, { "idle", "0" } }, .past = true },
+      .usual = { { "top", "100" }, { "minwidth", "1" }, { "idle", "0" } }, .past = true,
+      .squeezes = true },
     { "diff", "Compare two times",
       "The functions that changed most between a (before) and b (after): two ranges of time of a "
       "target, or two kept captures.",
@@ -53,8 +54,7 @@ static const struct mcp_tool TOOLS[] = {
       .required = BIT(A) | BIT(B), .counts = true },
     { "locks", "Lock waits",
       "Which locks threads waited for: the class of each lock, and the stacks that waited, the "
-      "most "
-      "time first. The signal lock-contention names the thread that holds it. Of the recorded "
+      "most time first. The signal lock-contention names the thread that holds it. Of the recorded "
       "past, "
       "or of a kept capture with event=lock.",
       .ways = OF_THE_PAST,
@@ -62,10 +62,11 @@ static const struct mcp_tool TOOLS[] = {
       .set = { { "format", "traces" }, { "event", "lock" }, { "idle", "0" } },
       .usual = { { "top", "5" } }, .past = true },
     { "capture", "Sample now",
-      "Samples now, for seconds (10; 50 at most), and answers with the hottest functions. Nothing "
-      "is changed in the JVM. The capture is kept: its id is good for top, tree, locks, diff and "
-      "why. Use it for events that are not recorded (alloc, page-faults, safepoint, ...), or for "
-      "more samples than the record has.",
+      "Samples now, for seconds (10; 50 at most), and answers with the hottest functions, or the "
+      "classes of alloc. The capture is kept: ask tree, top, locks, diff or why with its id. Use "
+      "it "
+      "for events that are not recorded (alloc, page-faults, safepoint, ...), or for more samples "
+      "than the record has. Nothing is changed in the JVM, except that live loads an agent.",
       .ways = { { "/profile", NULL } },
       .params = TARGET | SHOWN | BIT(SECONDS) | BIT(HZ) | BIT(INTERVAL),
       .set = { { "format", "flat" } }, .usual = { { "top", "30" }, { "idle", "0" } },
