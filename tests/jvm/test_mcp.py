@@ -16,7 +16,7 @@ PACKAGES = {"@modelcontextprotocol/client": "2.4.0", "@modelcontextprotocol/sdk"
 VERSION = "2026-07-28"
 META = {"io.modelcontextprotocol/protocolVersion": VERSION, "io.modelcontextprotocol/clientCapabilities": {},
         "io.modelcontextprotocol/clientInfo": {"name": "flamed-test", "version": "1"}}
-TOOLS = ["list_services", "signals", "changes", "top", "tree", "diff", "locks", "capture", "why"]
+TOOLS = ["list_services", "signals", "summary", "changes", "top", "tree", "diff", "locks", "capture", "why"]
 
 
 def node_modules() -> str:
@@ -128,6 +128,7 @@ class Mcp(jvm.WithClasses):
         self.assertTrue(model.call("why", pid=str(sick.pid))["structuredContent"]["steps"])
         self.assertIn("Samples: ", model.text("diff", a=ident, b=ident, event="lock"))
         self.assertIn("sentences", model.call("changes", pid=sick.pid)["structuredContent"])
+        self.assertIn("Sick$Price.load", json.dumps(model.call("summary", pid=sick.pid)["structuredContent"]["sentences"]))
         self.assertEqual({message["params"].get("name") for message, _ in model.said} - {None}, set(TOOLS), "every tool was called")
         longest = max(len(json.dumps(reply)) for _, reply in model.said)
         print(f"\n{len(model.said)} messages, the longest reply has {longest} bytes")
@@ -162,7 +163,7 @@ class Mcp(jvm.WithClasses):
             self.assertEqual(model.tools(), TOOLS)
             self.assertIn("Capture: ", model.text("capture", pid=sick.pid, seconds=0.2))
             for tool, arguments in (("capture", {"seconds": 0.2}), ("top", {}), ("tree", {}), ("locks", {}), ("why", {}), ("signals", {}),
-                                    ("changes", {})):
+                                    ("changes", {}), ("summary", {})):
                 there = refused(model, tool, pid=str(other.pid), **arguments)
                 none = refused(model, tool, pid="2147483646", **arguments)
                 self.assertEqual(there.replace(str(other.pid), "N"), none.replace("2147483646", "N"), tool)
@@ -183,7 +184,7 @@ class Mcp(jvm.WithClasses):
                         60, "there is something recorded", 0.5)
         pid = str(sick.pid)
         calls = [{"name": name, "arguments": arguments} for name, arguments in (
-            ("list_services", {}), ("signals", {}), ("changes", {"pid": pid}), ("top", {"pid": pid, "event": "wall"}), ("tree", {"pid": pid}),
+            ("list_services", {}), ("signals", {}), ("summary", {"pid": pid}), ("changes", {"pid": pid}), ("top", {"pid": pid, "event": "wall"}), ("tree", {"pid": pid}),
             ("diff", {"pid": pid, "a": "-4s..-2s", "b": "-2s..now", "event": "wall"}), ("locks", {"pid": pid}),
             ("capture", {"pid": pid, "seconds": 0.3, "event": "wall"}), ("why", {"pid": pid}), ("top", {"pid": "2147483646"}), ("none", {}))]
         done = subprocess.run(["node", os.path.join(os.path.dirname(__file__), "harness", "mcp_client.mjs"), modules,
@@ -193,10 +194,10 @@ class Mcp(jvm.WithClasses):
             with self.subTest(client):
                 self.assertEqual((dialogue["server"], dialogue["tools"]), ("flamed", TOOLS))
                 results = dialogue["results"]
-                for call, result in zip(calls[:9], results):
+                for call, result in zip(calls[:10], results):
                     self.assertFalse(result.get("isError", True), (call, result))
-                self.assertTrue(results[9]["isError"])
-                self.assertIn("there is no tool 'none'", results[10]["error"])
+                self.assertTrue(results[10]["isError"])
+                self.assertIn("there is no tool 'none'", results[11]["error"])
 
 
 if __name__ == "__main__":

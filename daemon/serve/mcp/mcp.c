@@ -4,8 +4,9 @@
 
 static const char INSTRUCTIONS[] =
     "flamed profiles the JVMs of one Linux node from outside, all the time. Begin with signals, "
-    "which says what is wrong in sentences with figures; list_services has the process ids. Then "
-    "ask top, tree, locks or changes of one pid or service. They answer at once, of the recorded "
+    "which says what is wrong in sentences with figures; list_services has the process ids, and "
+    "summary says what one of them does. Then ask top, tree, locks or changes of one pid or "
+    "service. They answer at once, of the recorded "
     "past; without a time, of the last 5 minutes. capture samples now, for events that are not "
     "recorded, such as alloc, or with more detail. Each answer says how many samples it is made of "
     "and what limits it: a few dozen are too few to compare small shares. Names of classes, "

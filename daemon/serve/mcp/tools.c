@@ -25,6 +25,11 @@ static const struct mcp_tool TOOLS[] = {
       "What is wrong with the JVMs now: each signal is a sentence with figures, its severity (1 to "
       "3), since when, a remedy, and a path that shows it. An empty list means that no rule fires.",
       .ways = { { "/api/v1/signals", NULL } }, .params = BIT(PID) | BIT(SERVICE), .json = true },
+    { "summary", "In words",
+      "One pid or service in at most five sentences: what its time went to, what is unusual, what "
+      "changed, and how sure that is. Without a time it is of the last 5 minutes.",
+      .ways = { { "/api/v1/words", NULL } },
+      .params = BIT(PID) | BIT(SERVICE) | PARAMS_RANGE | BIT(EVENT), .json = true },
     { "changes", "What changed",
       "What is significantly different between two times: functions, locks, waits and categories, "
       "by a rank test over minutes. Without a and b flamed chooses the times, such as before and "

@@ -327,8 +327,8 @@ END_TEST
 
 /* ---- tools ---- */
 
-static const char *const NAMES[] = { "list_services", "signals", "changes", "top", "tree",
-                                     "diff",          "locks",   "capture", "why" };
+static const char *const NAMES[] = { "list_services", "signals", "summary", "changes", "top",
+                                     "tree",          "diff",    "locks",   "capture", "why" };
 
 START_TEST(tools_have_schemas_out_of_the_table_of_parameters)
 {
@@ -358,7 +358,7 @@ START_TEST(tools_have_schemas_out_of_the_table_of_parameters)
     }
     ck_assert_int_eq(
         json_integer_value(json_object_get(
-            json_object_get(json_object_get(json_object_get(json_array_get(list, 7), "inputSchema"),
+            json_object_get(json_object_get(json_object_get(json_array_get(list, 8), "inputSchema"),
                                             "properties"),
                             "seconds"),
             "maximum")),
@@ -375,12 +375,14 @@ static const struct {
     { "signals", "{\"service\":\"shop\",\"pid\":null}", "its limit stopped it", NULL, true },
     { "changes", "{\"pid\":\"1000\",\"a\":\"-2m..-1m\",\"b\":\"-1m..now\"}", "nothing new", NULL,
       true },
+    { "summary", "{\"pid\":1000}", "\"sentences\":[", NULL, true },
     { "top", "{\"pid\":1000}", "Total samples", "Graph: http://localhost:7979/profile?", false },
     { "top", "{\"capture\":\"" FAKE_ID "\"}", "100.00%          4  leaf",
       "/api/v1/captures/" FAKE_ID "/profile", false },
     { "top", "{\"from\":\"-1h\",\"idle\":true,\"include\":[\"method1\"]}",
       "100.00%          1  leaf", "&include=method1&", false },
-    { "tree", "{\"pid\":1000,\"top\":50}", "[1] ", "/#/jvm/1000?from=2", false },
+    { "tree", "{\"pid\":1000,\"top\":50}", "\n  25.00%  0.00%  1  [1] com.example.Fake.method1\n",
+      "/#/jvm/1000?from=2", false },
     { "diff", "{\"a\":\"" FAKE_ID "\",\"b\":\"" FAKE_ID "\"}", "FUNCTION", "Samples: ", false },
     { "locks", "{\"service\":\"shop\"}", "Total samples", "event=lock", false },
     { "locks", "{\"capture\":\"" FAKE_ID_NONE "\"}", NULL, NULL, false },
