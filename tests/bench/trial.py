@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services for a person who tries the page: six that are ill, and one that is not. Prints their address, and runs until Ctrl-C.
+Somebody who knows neither this file nor flamed says what is wrong with each, and counts steps and seconds. --services chooses some."""
+import contextlib
+import os
+import signal
+import threading
+import time
+
+import common
+from harness import bundle, jvm, paths
+from harness.daemon import Daemon
+
+SERVICES = "pricing,catalog,search,checkout,rules,sessions,mail"
+HEAP = {"catalog": "24m", "sessions": "256m"}
+SEARCH_CPUS = 0.2
+
+
+class Trial:
+    """Services and the flamed that watches them."""
+
+    def __init__(self, stack: contextlib.ExitStack, version: int):
+        self.stack, self.home = stack, paths.jdk(version)
+        self.classes = jvm.Classes()
+        self.classes.compile(os.path.join(common.HERE, "services/Shop.java"))
+
+    def options(self, service: str, release: str = "2.4.0") -> list[str]:
+        return [f"-Xmx{HEAP.get(service, '64m')}", "-XX:+UseSerialGC", f"-Dotel.service.name={service}",
+                f"-Dotel.resource.attributes=service.version={release}"]
+
+    def start(self, service: str, *more: str, release: str = "2.4.0") -> jvm.Jvm:
+        return self.stack.enter_context(jvm.Jvm(self.home, *self.options(service, release), *more, "-cp", self.classes.folder,
+                                                "com.acme.shop.Shop", service))
+
+    def start_limited(self, service: str) -> bundle.Container:
+        return self.stack.enter_context(bundle.Container(self.home, self.classes.folder, *self.options(service), "-cp", "/classes",
+                                                         "com.acme.shop.Shop", service, cpus=SEARCH_CPUS))
+
+    def deploy(self, old: jvm.Jvm, after: float) -> None:
+        """Puts release 2.4.1 of the rules in place of OLD."""
+        time.sleep(after)
+        old.process.terminate()
+        old.process.wait()
+        self.start("rules", "-Drules.tenant=true", release="2.4.1")
+        print(f"rules 2.4.1 was deployed {after:.0f} s after the start", flush=True)
+
+
+def main() -> None:
+    args = common.arguments(__doc__, jdk=17, services=SERVICES, deploy_after=150.0, port=7979)
+    with contextlib.ExitStack() as stack:
+        trial = Trial(stack, args.jdk)
+        stack.enter_context(Daemon("--listen", f"127.0.0.1:{args.port}"))
+        for service in args.services.split(","):
+            if service == "search":
+                trial.start_limited(service)
+                continue
+            started = trial.start(service)
+            if service == "rules":
+                threading.Thread(target=trial.deploy, args=(started, args.deploy_after), daemon=True).start()
+        print(f"http://127.0.0.1:{args.port}/", flush=True)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        with contextlib.suppress(KeyboardInterrupt):
+            threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()
