@@ -13,6 +13,7 @@ test("a Java name falls into its parts", () => {
         ["a.b.Outer$Inner.m(java.util.List)", "a.b", "Outer$Inner", "m", "(java.util.List)", ""],
         ["a.b.C$$Lambda.0x00007f2c4c0d1a38.apply", "a.b", "C$$Lambda.0x00007f2c4c0d1a38", "apply", "", ""],
         ["a.b.C$$Lambda/0x0000000800c03000.run", "a.b", "C$$Lambda/0x0000000800c03000", "run", "", ""],
+        ["[inlined in a.b.C.add]", "a.b", "[inlined in C", "add]", "", ""],
         ["run", "", "", "run", "", ""],
         ["", "", "", "", "", ""],
         [".x", "", "", ".x", "", ""],
@@ -43,6 +44,8 @@ test("package first, then parameters, then the class, then from the left", () =>
     assert.equal(labelFor(["run"], KIND.C2, 4), "", "what is shorter than five characters says nothing");
     assert.equal(labelFor(nameForms("a.C$$Lambda.0x00007f2c4c0d1a38.apply", KIND.C2), KIND.C2, 20), "apply");
     assert.equal(labelFor(nameForms("a.B.calculateTotal", KIND.C2), KIND.C2, 8), "…teTotal");
+    assert.equal(labelFor(nameForms("a.B.calculateTotal", KIND.C2), KIND.C2, 7), "", "nor does the end of a name that was cut to less");
+    assert.equal(labelFor(nameForms("[inlined in java.lang.AbstractStringBuilder.append]", KIND.INLINED), KIND.INLINED, 41), "[inlined in AbstractStringBuilder.append]");
     assert.equal(labelFor(nameForms("ObjectMonitor::enter(bool)", KIND.JVM), KIND.JVM, 12), "enter");
 });
 

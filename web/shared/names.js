@@ -5,8 +5,15 @@
 
 import { KIND, isJava, isNative, isSynthetic } from "./kinds.js";
 
+const INLINED_IN = "[inlined in "; // of a loop that no record of the compiler explains
+
 // "com.acme.Order.total(int):42_[j]" in parts; what is not there is "".
 export function splitJavaName(name) {
+    if (name.startsWith(INLINED_IN)) {
+        const part = splitJavaName(name.slice(INLINED_IN.length));
+
+        return part.type ? { ...part, type: INLINED_IN + part.type } : { ...part, method: name };
+    }
     const suffix = /(?::\d+)?(?:_\[[a-z01]\])?$/.exec(name)[0];
     const rest = name.slice(0, name.length - suffix.length);
     const open = rest.indexOf("(");
@@ -54,6 +61,8 @@ function withoutScope(forms) {
 
 // The names of a method of a nested class without the classes around it, one after the other, then of the method alone.
 function withoutOuter(type, method) {
+    if (type.startsWith(INLINED_IN))
+        return [];
     const parts = type.split("$").filter(Boolean), forms = [];
 
     for (let i = 1; i < parts.length && /^[\p{L}_]/u.test(parts[i]); i++)
@@ -84,6 +93,7 @@ export function nameForms(name, kind) {
 }
 
 const LABEL_LEAST = 5; // characters: fewer say nothing
+const ELIDED_LEAST = 8; // of a name that was cut
 
 // The label for room of @max characters; "" when too few fit.
 export function labelFor(forms, kind, max) {
@@ -96,6 +106,8 @@ export function labelFor(forms, kind, max) {
 
     if (isSynthetic(kind) || kind === KIND.UNKNOWN) // the beginning tells these apart
         return dropHalfPair(last.slice(0, max - 1)) + "…";
+    if (max < ELIDED_LEAST)
+        return "";
     return "…" + last.slice(last.length - max + 1).replace(/^[\udc00-\udfff]/, "");
 }
 
