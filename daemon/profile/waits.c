@@ -181,6 +181,7 @@ static const struct rule IDLE[] = {
     IDLES(NATIVE, "LinuxAttachListener::dequeue"),
     IDLES(NATIVE, "PosixAttachListener::dequeue"),
     IDLES(NATIVE, "signal_thread_entry"),
+    IDLES(NATIVE, "NMethodSweeper::sweeper_loop"), /* 9 to 19 */
     IDLES(NATIVE, "StringDedupThread::do_service"),
     IDLES(NATIVE, "StringDedup::Processor::wait_for_requests"),
     WORKS(NATIVE, "TaskTerminator::" ANY),
@@ -208,6 +209,8 @@ static const struct rule IDLE[] = {
     IDLES(NATIVE, "ZUnmapper::dequeue"),
     IDLES(NATIVE, "ShenandoahControlThread::run_service"),
     IDLES(NATIVE, "ShenandoahRegulatorThread::run_service"),
+    /* the thread of main(), once that has returned, waits for the other threads */
+    IDLES(NATIVE, "Threads::destroy_vm"),
     /* the launcher's thread, which waits for main() */
     IDLES(NATIVE, "ContinueInNewThread"),
     IDLES(NATIVE, "CallJavaMainInNewThread"),
