@@ -178,6 +178,15 @@ export function makeProfile({ pid, name = "com.acme.shop.Application", shape = 1
     };
 }
 
+// Threads that wait for one monitor, in the json format, as the flight recorder has them.
+export function lockProfile() {
+    const base = makeProfile({ pid: 4242, event: "lock" });
+    const frames = [...base.frames, { name: "[monitor]", kind: "lock" }, { name: "com.acme.shop.PriceTable", kind: "lock" }], n = base.frames.length;
+    const stacks = base.stacks.slice(0, 6).map((s, i) => ({ ...s, frames: [...s.frames, n, n + 1], owner: `http-worker-${i % 2 + 1}` }));
+
+    return { ...base, frames, stacks, quality: { ...base.quality, samples: stacks.reduce((sum, s) => sum + s.samples, 0) } };
+}
+
 // What a JVM of 300 MiB has in memory, and had before.
 function memoryOf(now) {
     const areas = ["java_heap", "metaspace", "malloc", "files"].map((area, i) => ({ area, description: `what ${area} is`,
@@ -268,6 +277,8 @@ export class FakeServer {
             return this.send(response, 200, this.services());
         if (path === "/api/v1/changes")
             return this.send(response, 200, this.changes(params));
+        if (path === "/api/v1/words")
+            return this.words(response, params);
         if (path === "/api/v1/signals")
             return this.send(response, 200, { signals: this.signals.filter(({ pid }) => !params.get("pid") || pid === Number(params.get("pid"))) });
         if (path === "/api/v1/events")
@@ -326,10 +337,26 @@ export class FakeServer {
         return { services: [...services.values()], ended_left_out: 0 };
     }
 
+    words(response, params) {
+        const pid = params.get("pid"), service = params.get("service");
+
+        if (pid && !this.jvms.some((j) => j.pid === Number(pid)))
+            return this.problem(response, 404, `there is no process ${pid}`);
+        const of = `${pid ? `pid=${pid}` : `service=${service}`}&from=${iso(Date.now() - 300000)}&to=${iso(Date.now())}`;
+        const one = (kind, sentence, evidence) => ({ kind, sentence, evidence });
+
+        return this.send(response, 200, { samples: 812, sentences: [
+            one("time", "Of the CPU time: 86 % java, 9 % gc; 41 % in com.acme.shop.PriceTable.lookup, and there 38 % in java.util.HashMap.getNode", `/profile?event=cpu&${of}&format=html`),
+            one("signal", "gc-pauses: 12 % of 30 s went to collections", `/profile?${of}`),
+            one("change", "com.acme.shop.PriceTable.lookup takes 52.5 % in place of 38.0 %", "/api/v1/diff?a=1&b=2"),
+            one("sure", "812 samples: a share of 50 % is right within 3.4 points", `/profile?event=cpu&${of}&format=summary`),
+        ] });
+    }
+
     changes(params) {
         const one = (kind, name, before, after, q) => ({ kind, name, before, after, difference: after - before, low: (after - before) * 0.8,
             high: (after - before) * 1.2, q, unit: "percent of CPU time", sentence: `${name} takes ${after} % in place of ${before} %.`, diff: "/api/v1/diff" });
-        const changes = params.get("b").endsWith("..now") ? [] : [one("function", "com.acme.shop.PriceTable.lookup", 38, 52.5, 0.0001), one("category", "gc", 13, 5.5, 0.004)];
+        const changes = (params.get("b") || "").endsWith("..now") ? [] : [one("function", "com.acme.shop.PriceTable.lookup", 38, 52.5, 0.0001), one("category", "gc", 13, 5.5, 0.004)];
 
         return { changes, sentences: [...changes.map(({ sentence }) => sentence), "Samples are of 4.5 of the 5.0 minutes of a."], minutes: { a: 4.5, b: 5 } };
     }
@@ -409,7 +436,8 @@ export class FakeServer {
         if (!this.recorder || to < this.reaches)
             return this.problem(response, 404, "no samples of this target are known in that time",
                 "the flight recorder is off or empty; GET /api/v1/captures lists what is stored");
-        const profile = this.profile({ pid, seconds: (to - from) / 1000, shape: pid ? 1 : 0.5 });
+        const event = params.get("event") || "cpu";
+        const profile = event === "lock" ? lockProfile() : this.profile({ pid, seconds: (to - from) / 1000, shape: pid ? 1 : 0.5, event });
 
         return params.get("format") === "heatmap" ? this.send(response, 200, heatPage(profile), "text/html") : this.send(response, 200, profile);
     }

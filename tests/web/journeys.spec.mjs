@@ -2,7 +2,7 @@
 // Questions that people bring to the page, each from where they begin to its answer, against a stand-in for flamed.
 import assert from "node:assert/strict";
 import { describe } from "node:test";
-import { close, textOf } from "./browser.mjs";
+import { addressOf, close, textOf } from "./browser.mjs";
 import { ORDERS, graphShown, mains, nodeTest } from "./node_test.mjs";
 
 describe("journeys", { concurrency: 4 }, () => {
@@ -15,10 +15,9 @@ describe("journeys", { concurrency: 4 }, () => {
         const cell = page.locator("tr", { hasText: "Application" }).first().locator(".col-signals");
 
         await page.locator(".signal.severe").first().waitFor();
-        assert.equal((await cell.textContent()).trim(), "gc-pauses run-queue");
+        assert.equal((await cell.textContent()).trim(), "gc-pauses run-queue 65 % of the last 30 s went to pauses");
         assert.match(await cell.getAttribute("title"), /^gc-pauses: 65 % of the last 30 s went to pauses\nrun-queue: /);
-        await page.getByRole("button", { name: "Signals" }).click();
-        assert.deepEqual((await mains(page)).slice(0, 2), ["Application", "GradleDaemon"]);
+        assert.deepEqual((await mains(page)).slice(0, 2), ["Application", "GradleDaemon"]); // before busier ones
         await page.getByRole("link", { name: "Application" }).click();
         await page.locator(".signal-line .signal.severe").waitFor();
         assert.match(await textOf(page, ".signal-line"), /gc-pauses.*65 % of the last 30 s went to pauses\. see which code allocates.*for 1[0-4][0-9].s.*Memory/);
@@ -40,6 +39,81 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.waitForFunction(() => document.querySelector(".question input[value=nativemem]")?.checked);
         await page.evaluate(() => { location.hash = "#/jvm/6001"; });
         await page.getByText("No signal: nothing that flamed looks for is wrong.").waitFor();
+        await close(page);
+    });
+
+    nodeTest("JVMs go by the names of their services, and rows stay where they are under the mouse", async ({ server, open }) => {
+        server.jvms[1].service = { name: "billing", version: "3", source: "property" };
+        const page = await open();
+
+        await page.getByRole("link", { name: "billing", exact: true }).waitFor();
+        assert.match(await textOf(page, "tr:has(.jvm-link:text-is('billing')) .col-main"), /^billingBillingService$/);
+        const before = await mains(page);
+
+        await page.locator(".jvms tbody tr").nth(3).hover();
+        server.jvms.at(-1).cpu_percent = 1000;
+        await page.locator(".jvms .col-cpu", { hasText: "1000.0" }).waitFor();
+        assert.deepEqual(await mains(page), before);
+        await page.mouse.move(5, 5);
+        await page.waitForFunction(() => document.querySelector(".jvms tbody .col-cpu").textContent.startsWith("1000"));
+        await page.getByRole("link", { name: "billing", exact: true }).click();
+        await page.locator(".crumbs", { hasText: "billing" }).waitFor();
+        await close(page);
+    });
+
+    nodeTest("locks: from the sentence to who has the lock, and to the stacks that wait for it, without a capture", async ({ server, open }) => {
+        const to = Date.now(), iso = (ms) => new Date(ms).toISOString();
+
+        server.addSignal({ signal: "lock-contention", severity: 3, sentence: "6 of 8 threads waited for a lock of class com.acme.shop.PriceTable",
+            evidence: `/profile?pid=${ORDERS}&event=lock&from=${iso(to - 60000)}&to=${iso(to)}` });
+        const page = await open(`#/jvm/${ORDERS}`);
+
+        await page.locator(".signal-line a", { hasText: "Which locks, and who has them" }).click();
+        await page.locator(".locks tbody tr").first().waitFor();
+        assert.match((await page.locator(".locks tbody tr").first().textContent()).replaceAll("\u00a0", " "), /^com\.acme\.shop\.PriceTablesynchronized.*http-worker-1 \d/);
+        await page.getByRole("button", { name: "com.acme.shop.PriceTable" }).click();
+        await graphShown(page);
+        assert.equal(await page.getByLabel("What the flame graph shows").inputValue(), "lock");
+        await page.locator(".status-name", { hasText: "com.acme.shop.PriceTable" }).waitFor();
+        await page.getByLabel("What the flame graph shows").selectOption("offcpu");
+        await page.waitForURL(/event=offcpu/);
+        assert.ok(server.requests.some((r) => /GET \/profile\?.*from=.*event=offcpu/.test(r)));
+        assert.ok(!server.requests.some((r) => r.startsWith("POST")));
+        await close(page);
+    });
+
+    nodeTest("in words: what a JVM does, each sentence a link to what shows it", async ({ server, open }) => {
+        const page = await open(`#/jvm/${ORDERS}`);
+
+        await page.locator(".words-line a").first().waitFor();
+        assert.match(await textOf(page, ".words-line"), /^Of the CPU time: 86 % java.*PriceTable\.lookup takes 52\.5 % in place of 38\.0 %\. 812 samples/);
+        assert.ok(!/gc-pauses/.test(await textOf(page, ".words-line")));
+        await page.getByRole("button", { name: "More", exact: true }).click();
+        assert.ok(await page.locator(".words-line").evaluate((p) => p.scrollWidth <= p.clientWidth));
+        await page.locator(".words-line .word-change").click();
+        await page.locator(".change-table, .blank").first().waitFor();
+        assert.match(page.url(), /4242\?tab=changes/);
+        await page.goBack();
+        await page.locator(".words-line .word-time").click();
+        await page.waitForURL(/4242\?from=.*to=/);
+        await graphShown(page);
+        assert.ok(server.requests.some((r) => /GET \/api\/v1\/words\?pid=4242&from=/.test(r)));
+        await close(page);
+    });
+
+    nodeTest("nothing is asked for that an ended JVM, or a service without one, does not have", async ({ server, open }) => {
+        server.addEnded({ pid: 3003, ago: 600, how: "it ended with status 3, which is an error" });
+        const page = await open(), refused = [];
+
+        page.on("response", (r) => r.status() >= 400 && refused.push(`${r.status()} ${r.url()}`));
+        await page.locator(".ended .jvm-link").click();
+        await graphShown(page);
+        await page.evaluate(() => { location.hash = "#/service/Importer"; });
+        await page.locator(".crumbs", { hasText: "Importer" }).waitFor();
+        await graphShown(page);
+        assert.match(await addressOf(page), /from=.*to=/); // its last minute
+        await page.waitForTimeout(2500); // and again
+        assert.deepEqual(refused, []);
         await close(page);
     });
 

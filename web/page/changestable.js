@@ -41,6 +41,8 @@ export class ChangesTable {
 
         if (range)
             options.unshift(["range", `${formatClock(range.from)} – ${formatClock(range.to)} against as much before`]);
+        else
+            options.unshift(["", "Since the last deploy, or since yesterday"]);
         this.select.replaceChildren(...options.map(([value, text]) => element("option", { value }, text)));
         this.load();
     }
@@ -62,15 +64,17 @@ export class ChangesTable {
     async load() {
         this.stop();
         const controller = this.controller = new AbortController();
-        const { before, after } = this.sides();
+        const sides = this.select.value ? this.sides() : null; // else flamed chooses, and says what
         const text = ({ from, to }) => `${new Date(from).toISOString()}..${new Date(to).toISOString()}`;
 
-        this.diff.href = formatRoute("compare", "", { a: rangeSide(this.side, before), b: rangeSide(this.side, after) });
+        this.diff.hidden = !sides;
+        if (sides)
+            this.diff.href = formatRoute("compare", "", { a: rangeSide(this.side, sides.before), b: rangeSide(this.side, sides.after) });
         this.table.hidden = true;
         this.note.replaceChildren();
         this.blank.replaceChildren(emptyState("Comparing minute by minute …"));
         try {
-            this.show(await getJson("api/v1/changes", { ...this.target, a: text(before), b: text(after) }, controller.signal));
+            this.show(await getJson("api/v1/changes", { ...this.target, ...sides && { a: text(sides.before), b: text(sides.after) } }, controller.signal));
         } catch (error) {
             if (!isAbort(error))
                 this.blank.replaceChildren(errorState(error));

@@ -62,10 +62,10 @@ export class EndedTable {
 
     row(one) {
         const { main, service, version, jdk, pid, last, how } = one;
-        const short = shortMain(main);
+        const short = shortMain(main), name = service || short;
 
-        return element("tr", {}, element("td", { class: "col-main", title: main }, element("a", { class: "jvm-link", href: pastHref(one) }, short),
-            service && service !== short ? element("span", { class: "pack" }, [service, version].filter(Boolean).join(" ")) : null),
+        return element("tr", {}, element("td", { class: "col-main", title: main }, element("a", { class: "jvm-link", href: pastHref(one) }, name),
+            element("span", { class: "pack" }, [name === short ? "" : short, version].filter(Boolean).join(" "))),
         element("td", { class: "col-how", title: how }, how || "–"),
         element("td", { class: "num", title: endText(one) }, `${formatAgo(last)} ago`),
         element("td", { class: "num" }, runText(one) || "–"),

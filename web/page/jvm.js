@@ -3,20 +3,21 @@
 
 import { getJson, isAbort, repeat } from "./api.js";
 import { ChangesTable } from "./changestable.js";
-import { CaptureList, downloadItems } from "./capture.js";
+import { CaptureList, downloadItems, eventTitle } from "./capture.js";
 import { CaptureSlot } from "./captureslot.js";
 import { openTimeline } from "./categories.js";
 import { element, setText } from "../shared/dom.js";
 import { expiredState } from "./expired.js";
 import { formatClock } from "../shared/format.js";
 import { LiveTable } from "./livetable.js";
+import { LocksView } from "./locksview.js";
 import { MemoryTable } from "./memorytable.js";
 import { openMenu } from "../shared/menu.js";
 import { shortMain } from "../shared/names.js";
 import { HeatStrip } from "./heatstrip.js";
 import { JvmBar, TABS, spanSelect, tabIsOf } from "./jvmbar.js";
 import { JvmFacts } from "./jvmfacts.js";
-import { mainOf } from "./node.js";
+import { jvmName, mainOf } from "./jvmwords.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { openJson } from "./openjson.js";
 import { panelLooks } from "./panellooks.js";
@@ -32,6 +33,7 @@ import { paramsOfState, stateOfParams } from "../shared/state.js";
 import { ThreadChart } from "./threadchart.js";
 import { Timeline } from "./timeline.js";
 import { TimelineMarks } from "./timelinemarks.js";
+import { WordsLine } from "./words.js";
 
 const TIMELINE_SECONDS = 3;
 const TIMELINE_BUCKETS = 240;
@@ -40,6 +42,7 @@ const LIVE_SPAN = 60; // seconds that it looks back at first
 const ENOUGH_SAMPLES = 300;
 const TIMELINE_SPANS = [[60, "1 min"], [300, "5 min"], [600, "10 min"], [3600, "1 h"], [21600, "6 h"], [86400, "1 day"]];
 
+const RECORDED_EVENTS = ["cpu", "offcpu", "wall", "lock"]; // that the flight recorder has
 const ENDED_ROOM = 5; // seconds of the timeline behind the end
 
 export class JvmView {
@@ -62,16 +65,20 @@ export class JvmView {
         if (!tabIsOf(this.tab, this))
             this.tab = "graph";
         this.heatState = params.get("heat") || "";
+        this.event = RECORDED_EVENTS.includes(params.get("event")) ? params.get("event") : "cpu";
+        this.eventSelect = element("select", { class: "tool", "aria-label": "What the flame graph shows", onchange: () => this.setEvent(this.eventSelect.value) },
+            ...RECORDED_EVENTS.map((event) => element("option", { value: event, selected: event === this.event }, eventTitle(event))));
         this.heat = new HeatStrip({ wanted: () => this.toggleHeat(), changed: () => this.keep() });
-        this.panel = new ProfilePanel({ state: () => this.keep() }, { ...panelLooks(), tools: [this.heat.button] });
+        this.panel = new ProfilePanel({ state: () => this.keep() }, { ...panelLooks(), tools: [this.eventSelect, this.heat.button] });
         this.timeline = new Timeline({ range: (range) => this.chooseRange(range), keep: () => keepRange(this.target, this.range, this.stateParams(), app.banner) });
         this.list = new CaptureList(this.target, {}, "Start one above: it stays here when it is done.");
         this.liveTable = new LiveTable(this.target, { pick: (name) => this.findMethod(name) });
         this.memory = new MemoryTable(this.pid);
         this.threads = new ThreadChart(() => ({ path: "profile", params: this.rangeParams() }), { range: (from, to) => this.chooseRange({ from, to }) });
+        this.locks = new LocksView(() => this.rangeParams(), { pick: (name) => this.findLock(name), isLive: () => !this.range && !this.facts.isGone });
         this.changes = new ChangesTable(this.target, this.side, () => this.range);
         this.captureSlot = new CaptureSlot(this.target);
-        this.facts = service ? new ServiceFacts(argument, app.banner, { known: () => this.known() }) : new JvmFacts(this.pid, app.banner, { known: () => this.known(), gone: () => this.gone(),
+        this.facts = service ? new ServiceFacts(argument, app.banner, { known: () => this.known(), gone: () => this.serviceGone() }) : new JvmFacts(this.pid, app.banner, { known: () => this.known(), gone: () => this.gone(),
             at: () => (this.range ? this.range.to : NaN) });
         this.bar = new JvmBar({
             live: () => this.toggleLive(), liveSpan: (seconds) => this.setLiveSpan(seconds), tab: (tab) => this.setTab(tab),
@@ -81,7 +88,8 @@ export class JvmView {
         this.comparison = new RangeComparison(this.side, this.timeline, {
             shown: () => this.shownRange(), oldest: () => this.oldest(), chosen: () => this.range });
         this.marks = new TimelineMarks(this.timeline, this.facts);
-        this.signals = new SignalStrip(this.target, { signals: (list) => this.marks.setSignals(list) });
+        this.signals = new SignalStrip(this.target, { signals: (list) => this.marks.setSignals(list) },
+            new WordsLine(() => (this.range ? this.rangeParams() : this.target)));
         this.content = element("div", { class: "content" });
         this.root = element("div", { class: "view" }, this.bar.root, this.signals.root, this.captureSlot.root, this.timeline.root, this.content);
         this.signals.root.hidden = this.isNode;
@@ -91,16 +99,16 @@ export class JvmView {
         this.setTheme(this.app.theme);
         this.crumbs();
         if (!this.isNode) {
-            this.facts.start();
-            this.signals.start();
+            this.facts.start(); // what else is asked waits for it: it may have ended
             this.marks.start();
         }
-        this.stopTimeline = repeat(TIMELINE_SECONDS, (signal) => this.loadTimeline(signal));
         this.timeline.setRange(this.range);
         this.showTab();
         if (this.range)
             this.loadRange();
-        else
+        if (this.range || this.isNode)
+            this.restartTimeline();
+        if (this.isNode && !this.range)
             this.setLive(true);
         if (this.params.has("start"))
             this.captureSlot.ask(this.params.get("start"));
@@ -128,8 +136,8 @@ export class JvmView {
 
     crumbs() {
         const { jvm } = this.facts;
-        const main = this.facts.past ? this.facts.past.main : jvm ? mainOf(jvm) : "";
-        const name = this.isNode ? "Whole node" : this.isService ? this.target.service : main ? shortMain(main) : `PID ${this.pid}`;
+        const { past } = this.facts, main = past ? past.main : jvm ? mainOf(jvm) : "";
+        const name = this.isNode ? "Whole node" : this.isService ? this.target.service : past ? shortMain(main) : jvm ? jvmName(jvm) : `PID ${this.pid}`;
 
         this.app.setCrumbs([{ text: name, title: main || name,
             href: this.isService ? formatRoute("service", name) : formatRoute("jvm", this.isNode ? "node" : this.pid) },
@@ -138,9 +146,41 @@ export class JvmView {
 
     known() {
         this.crumbs();
-        if (!this.wasKnown)
-            this.marks.show();
+        if (this.wasKnown)
+            return;
         this.wasKnown = true;
+        this.marks.show();
+        this.signals.start();
+        if (!this.range && !this.isLive)
+            this.setLive(true);
+        this.restartTimeline();
+    }
+
+    // No JVM of the service runs: the last minute of the last one is shown where nothing else was asked for.
+    serviceGone() {
+        const { past } = this.facts;
+
+        if (this.wasGone)
+            return;
+        this.wasGone = true;
+        if (!past) {
+            this.showProblem(Object.assign(new Error(`No service ${this.target.service} is known here.`),
+                { remedy: "None runs, and neither the flight recorder nor the history has one.", isFinal: true }));
+            return;
+        }
+        this.signals.start();
+        this.marks.show();
+        this.restartTimeline();
+        if (!this.range)
+            this.openLastMinute(past);
+    }
+
+    openLastMinute(past) {
+        this.range = lastMinuteOf(past);
+        this.timeline.setRange(this.range);
+        this.crumbs();
+        this.keep();
+        this.loadRange();
     }
 
     // It has ended, or never was: its last minute is shown where nothing else was asked for.
@@ -161,11 +201,7 @@ export class JvmView {
         if (this.range || this.facts.jvm || this.isLost)
             return;
         if (past) {
-            this.range = lastMinuteOf(past);
-            this.timeline.setRange(this.range);
-            this.crumbs();
-            this.keep();
-            this.loadRange();
+            this.openLastMinute(past);
         } else {
             this.isLost = true;
             this.facts.stop();
@@ -198,6 +234,8 @@ export class JvmView {
         } catch (error) {
             if (isAbort(error))
                 throw error;
+            if (this.facts.isGone && error.status === 404)
+                this.stopTimeline();
             setText(this.timeline.note, this.facts.isGone && error.status === 404 ? "The flight recorder has nothing of it, or no longer."
                 : [error.message, error.remedy].filter(Boolean).join(". "));
             if (this.isNode)
@@ -212,7 +250,8 @@ export class JvmView {
     }
 
     restartTimeline() {
-        this.stopTimeline();
+        if (this.stopTimeline)
+            this.stopTimeline();
         this.stopTimeline = repeat(TIMELINE_SECONDS, (signal) => this.loadTimeline(signal));
     }
 
@@ -249,6 +288,36 @@ export class JvmView {
         return { ...this.target, from: oldest > Date.now() - this.liveSpan * 1000 ? iso(oldest) : `-${this.liveSpan}s` };
     }
 
+    // Those of the flame graph.
+    graphParams() {
+        return { ...this.rangeParams(), ...this.event !== "cpu" && { event: this.event } };
+    }
+
+    setEvent(event) {
+        this.event = this.eventSelect.value = event;
+        this.hasProfile = false;
+        this.heatState = this.heatState && "1";
+        this.keep();
+        if (this.range)
+            this.loadRange();
+        else
+            this.setLive(true);
+    }
+
+    // The stacks of the threads that waited for a lock.
+    async findLock(name) {
+        this.event = this.eventSelect.value = "lock";
+        this.range = this.shownRange();
+        this.timeline.setRange(this.range);
+        this.crumbs();
+        this.setLive(false);
+        this.setTab("graph");
+        this.keep({ push: true });
+        await this.loadRange();
+        if (this.hasProfile)
+            this.panel.pickMethod(name);
+    }
+
     async loadRange({ isLost = false } = {}) {
         if (this.rangeLoad)
             this.rangeLoad.abort();
@@ -256,9 +325,9 @@ export class JvmView {
 
         this.root.setAttribute("aria-busy", "true");
         try {
-            this.showJson(await getJson("profile", { ...this.rangeParams(), format: "json", threads: 1 }, controller.signal));
+            this.showJson(await getJson("profile", { ...this.graphParams(), format: "json", threads: 1 }, controller.signal));
             if (this.heatState)
-                await this.heat.open(this.panel, "profile", this.rangeParams(), this.heatState, controller.signal);
+                await this.heat.open(this.panel, "profile", this.graphParams(), this.heatState, controller.signal);
         } catch (error) {
             if (!isAbort(error))
                 this.showProblem(isLost && error.status === 404 ? neverWas(this.pid) : error);
@@ -329,7 +398,7 @@ export class JvmView {
 
     async loadLive(signal) {
         try {
-            const json = await getJson("profile", { ...this.rangeParams(), format: "json", threads: 1 }, signal);
+            const json = await getJson("profile", { ...this.graphParams(), format: "json", threads: 1 }, signal);
 
             this.showJson(json);
             this.widen(json.quality.samples);
@@ -351,7 +420,7 @@ export class JvmView {
             this.panel.setProfile(profile);
             this.panel.setState(stateOfParams(this.params, this.panel.defaults));
         }
-        if (!this.hasProfile && this.tab === "graph")
+        if (this.tab === "graph" && this.content.firstChild !== this.panel.root)
             this.content.replaceChildren(this.panel.root);
         this.hasProfile = true;
     }
@@ -361,6 +430,11 @@ export class JvmView {
         this.lost = this.range && !this.oldest() ? error : null;
         if (this.tab !== "graph")
             return;
+        if (error.status === 404 && this.event !== "cpu") {
+            this.content.replaceChildren(emptyState(`${eventTitle(this.event)}: nothing of it was seen in this time.`, error.message,
+                button("CPU time", () => this.setEvent("cpu"))));
+            return;
+        }
         if (this.range && error.status === 404 && !error.isFinal) {
             this.content.replaceChildren(expiredState(this.range, this.oldest(), { live: this.facts.isGone ? null : () => this.resumeLive(),
                 range: (range) => this.chooseRange(range), captures: () => this.setTab("captures") }));
@@ -411,7 +485,7 @@ export class JvmView {
 
     // What stands in place of the flame graph, by tab.
     views() {
-        return { captures: this.list, threads: this.threads, top: this.liveTable, memory: this.memory, changes: this.changes, jvms: this.facts.jvms };
+        return { captures: this.list, threads: this.threads, locks: this.locks, top: this.liveTable, memory: this.memory, changes: this.changes, jvms: this.facts.jvms };
     }
 
     stopTabs() {
@@ -440,7 +514,7 @@ export class JvmView {
         const box = this.bar.downloadButton.getBoundingClientRect();
 
         try {
-            openMenu(await downloadItems("profile", { ...this.rangeParams(), threads: 1 }), { x: box.left, y: box.bottom + 2 },
+            openMenu(await downloadItems("profile", { ...this.graphParams(), threads: 1 }), { x: box.left, y: box.bottom + 2 },
                 "Download as");
         } catch (error) {
             this.app.banner.show(error.message);
@@ -450,7 +524,11 @@ export class JvmView {
     // ---- address and keys ----
 
     stateParams() {
-        return this.panel.state && this.panel.defaults ? paramsOfState(this.panel.state, this.panel.defaults) : new URLSearchParams();
+        const params = this.panel.state && this.panel.defaults ? paramsOfState(this.panel.state, this.panel.defaults) : new URLSearchParams();
+
+        if (this.event !== "cpu")
+            params.set("event", this.event);
+        return params;
     }
 
     keep({ push = false } = {}) {

@@ -7,6 +7,7 @@ import { button } from "./notice.js";
 const LIVE_SPANS = [[10, "10 s"], [60, "1 min"], [300, "5 min"], [600, "10 min"]];
 export const TABS = [["jvms", "JVMs", "Those that run, and those that have ended"], ["graph", "Flame graph", "Of now, or of the range that is chosen above"],
     ["threads", "Threads", "Pools and threads over time, of now or of the range that is chosen above (u)"],
+    ["locks", "Locks", "Which locks threads waited for, and which thread had them"],
     ["top", "Top", "The hottest methods of the last 2 seconds, again and again (o)"],
     ["memory", "Memory", "What its memory is made of, and who makes it grow"],
     ["changes", "Changes", "What takes more or less than before"],

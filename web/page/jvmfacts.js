@@ -4,12 +4,13 @@
 import { getJson, isAbort, repeat } from "./api.js";
 import { element } from "../shared/dom.js";
 import { formatAgo, formatBytes, formatCount, formatShare } from "../shared/format.js";
-import { isProfilable, isSameJvm, mainOf, placeOf, shortVersion } from "./node.js";
+import { isProfilable, isSameJvm, mainOf, placeOf, shortVersion } from "./jvmwords.js";
 import { formatRoute } from "./route.js";
 import { endText, loadPast, pastOf, runText } from "./past.js";
 
 const FACTS_SECONDS = 2;
 const PAST_MS = 10000;
+const END_SLACK_MS = 60000; // an end is known to the minute
 
 export class JvmFacts {
     // @on: {known(): there is an answer, gone(): it has ended, or never was, at(): the end of the range, NaN: none}
@@ -36,9 +37,16 @@ export class JvmFacts {
             this.end();
     }
 
+    // What is not there is not asked for again: a pid that has ended, or one whose range lies before its JVM's end.
     async load(signal) {
         let jvm;
 
+        if (this.hasEnded || (!this.jvm && !Number.isNaN(this.on.at()))) {
+            if (await this.findPast(signal, { only: !this.hasEnded }))
+                this.stop();
+            if (this.hasEnded || this.past)
+                return;
+        }
         try {
             jvm = await getJson(`api/v1/jvms/${this.pid}`, {}, signal);
         } catch (error) {
@@ -65,22 +73,25 @@ export class JvmFacts {
             this.banner.show(`${error.message}. Trying again …`);
             return;
         }
-        if (await this.findPast(signal))
+        this.hasEnded = true;
+        if (await this.findPast(signal)) {
+            this.stop();
             return;
+        }
         this.isGone = true;
         this.banner.show(this.jvm ? "This JVM has ended. What it did can still be looked at: drag over the timeline." : error.message);
         this.on.gone();
     }
 
-    // Whether a JVM that has ended had the pid; then that is what is shown.
-    async findPast(signal) {
+    // Whether a JVM that has ended had the pid; then that is what is shown. @only: where the range is of its time.
+    async findPast(signal, { only = false } = {}) {
         if (!(Date.now() - this.pastAt < PAST_MS)) {
             this.pastList = (await loadPast(signal)).list;
             this.pastAt = Date.now();
         }
         const at = this.on.at(), past = pastOf(this.pastList, Number(this.pid), Number.isNaN(at) ? Infinity : at);
 
-        if (!past)
+        if (!past || (only && at > past.last + END_SLACK_MS))
             return false;
         this.isGone = true;
         this.past = past;

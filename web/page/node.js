@@ -9,6 +9,7 @@ import { formatAgo, formatBytes, formatCount, plural } from "../shared/format.js
 import { shortMain } from "../shared/names.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { loadPast } from "./past.js";
+import { allocates, containerOf, isProfilable, isSameJvm, jvmName, mainOf, placeOf, podOf, shortVersion, text } from "./jvmwords.js";
 import { formatRoute } from "./route.js";
 import { compileSearch } from "../shared/search.js";
 import { openSignals, severityClass, signalsByPid } from "./signals.js";
@@ -23,37 +24,12 @@ const SPARKS_MAX = 200; // rows in sight; flamed takes 256 pids
 const ROWS_FIRST = 200; // rows made before somebody asks for all
 const NAME_SHOWN_MAX = 300; // characters; the rest is beyond every screen
 
-const text = (value) => value || "";
-const podOf = (jvm) => jvm.pod ? text(jvm.pod.name) || text(jvm.pod.uid) : "";
-const containerOf = (jvm) => jvm.container ? text(jvm.container.name) || text(jvm.container.id).slice(0, 12) : "";
-
-export const placeOf = (jvm) => podOf(jvm) || containerOf(jvm);
-export const mainOf = (jvm) => text(jvm.main) || "(unnamed)";
-
-// "17.0.15" of "17.0.15+6-Debian-1deb12u1", "1.8.0_452" of "1.8.0_452-b09".
-export const shortVersion = (version) => text(version).split(/[+-]/)[0] || "unknown";
-
-const START_SLACK_MS = 1500; // the clocks that a start is worked out from drift against each other
-
-// Whether two answers are about one process: pids are used again. The count of its execs begins again with flamed.
-export function isSameJvm(a, b) {
-    return a.pid === b.pid && Math.abs(Date.parse(a.start_time) - Date.parse(b.start_time)) < START_SLACK_MS &&
-        ((a.exec || 0) === (b.exec || 0) || (a.main === b.main && a.args === b.args));
-}
-
-// "40 MiB/s"; "": not known.
-export const allocates = ({ allocated_bytes_per_second: rate }) => (typeof rate === "number" ? `${formatBytes(rate)}/s` : "");
-
-export function isProfilable(jvm) {
-    return Boolean(jvm.profilable) && jvm.profilable.symbols !== "none";
-}
-
 const byText = (pick) => (a, b) => pick(a).localeCompare(pick(b));
 const byNumber = (pick) => (a, b) => pick(a) - pick(b);
 
 // @first: the order of a first click; 1 ascending, -1 descending.
 const JVM_COLUMNS = [
-    { id: "main", label: "JVM", first: 1, compare: byText((j) => shortMain(mainOf(j)).toLowerCase()) },
+    { id: "main", label: "JVM", first: 1, compare: byText((j) => jvmName(j).toLowerCase()) },
     { id: "place", label: "Container", first: 1, compare: byText(placeOf) },
     { id: "cpu", label: "CPU", first: -1, compare: byNumber((j) => j.cpu_percent), num: true },
     { id: "spark", label: "Last 5 min", first: 0 },
@@ -67,15 +43,18 @@ const JVM_COLUMNS = [
     { id: "state", label: "Can be profiled", first: 1, compare: byNumber((j) => (isProfilable(j) ? 1 : 0)) },
 ];
 
-// The list as it is shown: filtered by every word that was typed, sorted, equal ones by pid.
+const USUAL_SORT = "signals"; // the first thing seen is what is wrong
+const columnOf = (wanted) => JVM_COLUMNS.find(({ id, first }) => id === wanted && first) || JVM_COLUMNS.find(({ id }) => id === USUAL_SORT);
+
+// The list as it is shown: filtered by every word that was typed, sorted, equal ones by CPU.
 export function arrangeJvms(jvms, { filter, sort, order }) {
     const words = filter.split(/\s+/).filter(Boolean).map(compileSearch);
-    const column = JVM_COLUMNS.find(({ id }) => id === sort) || JVM_COLUMNS[2];
-    const haystack = (j) => [j.main, podOf(j), containerOf(j), j.pod && j.pod.namespace, j.java_version, j.vm_name,
+    const column = columnOf(sort);
+    const haystack = (j) => [j.main, jvmName(j), podOf(j), containerOf(j), j.pod && j.pod.namespace, j.java_version, j.vm_name,
         String(j.pid), ...(j.signals || []), j.profilable && j.profilable.reason].filter(Boolean).join(" ");
 
     return jvms.filter((j) => words.every(({ regex }) => regex.test(haystack(j))))
-        .sort((a, b) => column.compare(a, b) * order || a.pid - b.pid);
+        .sort((a, b) => column.compare(a, b) * order || b.cpu_percent - a.cpu_percent || a.pid - b.pid);
 }
 
 // A row that stays the same element while its JVM lives, so that focus and pointer keep their place.
@@ -101,13 +80,13 @@ class JvmRow {
 
     update(jvm) {
         const { cells } = this;
-        const main = mainOf(jvm).slice(0, NAME_SHOWN_MAX), short = shortMain(main), place = placeOf(jvm);
+        const main = mainOf(jvm).slice(0, NAME_SHOWN_MAX), short = shortMain(main), name = jvmName(jvm).slice(0, NAME_SHOWN_MAX), place = placeOf(jvm);
 
         this.jvm = jvm;
-        setText(this.link, short);
+        setText(this.link, name);
         this.link.href = formatRoute("jvm", jvm.pid);
         cells.main.title = [main, text(jvm.args)].filter(Boolean).join(" ").slice(0, 2000);
-        setText(this.pack, short === main ? "" : main.slice(0, main.length - short.length).replace(/[./]$/, ""));
+        setText(this.pack, name !== short ? short : short === main ? "" : main.slice(0, main.length - short.length).replace(/[./]$/, ""));
         setText(cells.place, place || "–");
         cells.place.title = [jvm.pod && jvm.pod.namespace, place, jvm.container && jvm.container.id].filter(Boolean)
             .join(" · ");
@@ -138,7 +117,8 @@ class JvmRow {
         if (key === this.signalsKey)
             return;
         this.signalsKey = key;
-        cell.replaceChildren(...list.length ? list.flatMap((one) => [element("span", { class: `signal ${severityClass(one)}` }, one.signal), " "]) : ["–"]);
+        cell.replaceChildren(...list.length ? [...list.flatMap((one) => [element("span", { class: `signal ${severityClass(one)}` }, one.signal), " "]),
+            element("span", { class: "quiet signal-brief" }, list[0].sentence)] : ["–"]);
         cell.title = list.map(({ signal, sentence }) => (sentence ? `${signal}: ${sentence}` : signal)).join("\n");
     }
 
@@ -162,9 +142,8 @@ export class NodeView {
         this.rows = new Map();
         this.signals = new Map(); // by pid
         this.filter = params.get("q") || "";
-        this.sort = JVM_COLUMNS.some(({ id, first }) => id === params.get("sort") && first) ? params.get("sort") : "cpu";
-        this.order = params.get("order") === "up" ? 1 : params.get("order") === "down" ? -1
-            : JVM_COLUMNS.find(({ id }) => id === this.sort).first;
+        this.sort = columnOf(params.get("sort")).id;
+        this.order = params.get("order") === "up" ? 1 : params.get("order") === "down" ? -1 : columnOf(this.sort).first;
         this.input = element("input", {
             type: "search", class: "search-text", placeholder: "Filter  /", spellcheck: "false", autocomplete: "off",
             "aria-label": "Filter the JVMs", value: this.filter, oninput: () => this.typed(),
@@ -194,12 +173,10 @@ export class NodeView {
         this.blank.replaceChildren(emptyState("Looking for JVMs …"));
         this.stopList = repeat(LIST_SECONDS, (signal) => this.load(signal));
         this.stopSparks = repeat(SPARK_SECONDS, (signal) => this.loadSparks(signal));
-        this.stopPast = repeat(PAST_SECONDS, (signal) => this.loadEnded(signal));
     }
 
     stop() {
         this.stopList();
-        this.stopPast();
         this.stopSparks();
         this.observer.disconnect();
     }
@@ -212,11 +189,14 @@ export class NodeView {
 
     async load(signal) {
         try {
-            const { jvms } = await getJson("api/v1/jvms", {}, signal);
+            const [{ jvms }] = await Promise.all([getJson("api/v1/jvms", {}, signal), this.loadPast(signal)]);
 
             this.jvms = jvms;
             for (const jvm of jvms)
                 jvm.worst = Math.max(0, ...this.signalsOf(jvm).map(({ severity }) => severity));
+            this.ended.show(this.past, this.filter);
+            for (const row of this.rows.values())
+                row.showSignals();
             this.app.banner.show("");
             this.fill();
         } catch (error) {
@@ -231,22 +211,33 @@ export class NodeView {
         this.loadedAt = Date.now();
     }
 
-    async loadEnded(signal) {
+    async loadPast(signal) {
+        if (Date.now() - this.pastAt < PAST_SECONDS * 1000)
+            return;
         this.past = await loadPast(signal);
-        this.ended.show(this.past, this.filter);
+        this.pastAt = Date.now();
         this.signals = signalsByPid(openSignals(this.past.signals));
-        for (const row of this.rows.values())
-            row.showSignals();
-        if (this.jvms && this.sort === "signals")
-            this.fill();
+    }
+
+    // Rows stay where they are while one points at them.
+    arranged(isAsked) {
+        const found = arrangeJvms(this.jvms, this);
+
+        if (isAsked || !this.body.matches(":hover"))
+            return found;
+        const places = new Map([...this.body.children].map(({ jvmRow }, i) => [jvmRow.jvm.pid, i]));
+        const placeOf = ({ pid }) => (places.has(pid) ? places.get(pid) : places.size);
+
+        return found.sort((a, b) => placeOf(a) - placeOf(b));
     }
 
     signalsOf({ pid }) {
         return this.signals.get(pid) || [];
     }
 
-    fill() {
-        const found = arrangeJvms(this.jvms, this);
+    // @isAsked: a person has just chosen the order.
+    fill({ isAsked = false } = {}) {
+        const found = this.arranged(isAsked);
         const shown = this.showsAll ? found : found.slice(0, ROWS_FIRST);
         const keys = new Set();
         const elements = shown.map((jvm) => {
@@ -393,11 +384,11 @@ export class NodeView {
     }
 
     sortBy(id) {
-        this.order = id === this.sort ? -this.order : JVM_COLUMNS.find((c) => c.id === id).first;
+        this.order = id === this.sort ? -this.order : columnOf(id).first;
         this.sort = id;
         this.showHeads();
         if (this.jvms)
-            this.fill();
+            this.fill({ isAsked: true });
         this.keep();
     }
 
@@ -411,7 +402,7 @@ export class NodeView {
     }
 
     keep() {
-        const usual = this.sort === "cpu" && this.order === -1;
+        const usual = this.sort === USUAL_SORT && this.order === -1;
 
         this.app.replaceParams({
             q: this.filter, sort: usual ? "" : this.sort, order: usual ? "" : this.order > 0 ? "up" : "down",

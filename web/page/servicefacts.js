@@ -14,7 +14,7 @@ const SERVICE_SECONDS = 5;
 const VERSIONS_SHOWN = 3;
 
 export class ServiceFacts {
-    // @on: {known()}
+    // @on: {known(), gone(): none of its JVMs runs}
     constructor(name, banner, on) {
         Object.assign(this, { name, banner, on, jvm: null, past: null, isGone: false });
         this.root = element("p", { class: "facts jvm-facts" });
@@ -39,12 +39,16 @@ export class ServiceFacts {
             const { services } = await getJson("api/v1/services", {}, signal);
             const service = services.find(({ name }) => name === this.name);
 
-            this.banner.show(service ? "" : `No service ${this.name} is known here: none runs, and the history has none.`);
-            if (!service)
-                return;
-            this.show(service);
-            this.jvms.show(service);
-            this.on.known();
+            if (service) {
+                this.show(service);
+                this.jvms.show(service);
+            }
+            this.past = service && service.jvms.length ? null : (await loadPast(signal)).list.find((one) => one.service === this.name) || null;
+            this.isGone = !service || !service.jvms.length;
+            if (this.isGone)
+                this.on.gone();
+            else
+                this.on.known();
         } catch (error) {
             if (isAbort(error))
                 throw error;

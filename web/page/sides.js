@@ -5,6 +5,7 @@
 import { getJson } from "./api.js";
 import { formatMoment, formatSeconds } from "../shared/format.js";
 import { shortMain } from "../shared/names.js";
+import { jvmName } from "./jvmwords.js";
 import { openJson } from "./openjson.js";
 
 export const WINDOW_S = 60;
@@ -104,7 +105,7 @@ export function targetGroups(captures, jvms) {
     const pods = new Map(jvms.filter(({ pod }) => pod && pod.name).map(({ pod }) => [podTarget(pod), pod.name]));
 
     return [
-        { label: "JVMs", options: jvms.map((j) => [`${j.pid},`, `${shortMain(j.main || "(unnamed)").slice(0, 80)} (${j.pid})`]).sort(byName) },
+        { label: "JVMs", options: jvms.map((j) => [`${j.pid},`, `${jvmName(j).slice(0, 80)} (${j.pid})`]).sort(byName) },
         { label: "Pods", options: [...pods].map(([target, name]) => [`${target},`, name]).sort(byName) },
         { label: "Node", options: [[",", "Whole node"]] },
         { label: "Captures", options: captures.map((c) => [c.id, captureText(c)]) },

@@ -23,17 +23,28 @@ export function signalsByPid(list) {
     return map;
 }
 
-// {label, href} in the page of a path of the API that shows a signal; null: it has no view.
-export function evidenceLink(evidence) {
+// Where the page shows what the flight recorder has of an event: what links say, and the parameters.
+const RECORDED = {
+    cpu: ["What ran then", {}], offcpu: ["What they wait for", { event: "offcpu" }], wall: ["What they did", { event: "wall" }],
+    lock: ["Which locks, and who has them", { tab: "locks" }],
+};
+
+// {label, href} in the page of a path of the API that shows something; null: it has no view. @target: {pid} or {service}
+// of a path that names none.
+export function evidenceLink(evidence, target = {}) {
     const [path, query = ""] = evidence.split("?");
     const params = new URLSearchParams(query), one = /^\/api\/v1\/jvms\/(\d+)\/heap$/.exec(path);
-    const subject = params.get("pid") || "node";
+    const service = params.get("service") || (params.get("pid") ? "" : target.service);
+    const subject = service ? ["service", service] : ["jvm", params.get("pid") || target.pid || "node"];
+    const event = params.get("event") || "cpu";
 
     if (one)
         return { label: "Memory", href: formatRoute("jvm", one[1], { tab: "memory" }) };
+    if (path === "/api/v1/diff" || path === "/api/v1/changes")
+        return { label: "What changed", href: formatRoute(...subject, { tab: "changes" }) };
     if (path !== "/profile")
         return null;
-    if (params.get("event"))
-        return { label: "Capture it …", href: formatRoute("jvm", subject, { start: params.get("event") }) };
-    return { label: "What ran then", href: formatRoute("jvm", subject, { from: params.get("from"), to: params.get("to") }) };
+    if (!RECORDED[event])
+        return { label: "Capture it …", href: formatRoute(...subject, { start: event }) };
+    return { label: RECORDED[event][0], href: formatRoute(...subject, { ...RECORDED[event][1], from: params.get("from"), to: params.get("to") }) };
 }

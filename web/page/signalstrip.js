@@ -1,30 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line above a JVM's timeline: the worst that is wrong with it, in a sentence with a way to its evidence. The line is
-// always there, so that nothing moves when something goes wrong.
+// Two lines above a JVM's timeline: the worst that is wrong with it, in a sentence with a way to its evidence, and what it
+// does, in words. The lines are always there, so that nothing moves when something goes wrong. A button opens all of it.
 
 import { getJson, isAbort, repeat } from "./api.js";
 import { element, setText } from "../shared/dom.js";
-import { formatAgo, formatMoment, plural } from "../shared/format.js";
+import { formatAgo, formatMoment } from "../shared/format.js";
 import { button } from "./notice.js";
 import { evidenceLink, openSignals, severityClass } from "./signals.js";
 
 const SIGNAL_SECONDS = 5;
 
 export class SignalStrip {
-    // @target: {pid} or {service}. @on: {signals(list)}, each time that they are known.
-    constructor(target, on) {
-        Object.assign(this, { target, on, isOpen: false });
+    // @target: {pid} or {service}. @on: {signals(list)}, each time that they are known. @words: a WordsLine.
+    constructor(target, on, words) {
+        Object.assign(this, { target, on, words, isOpen: false, signals: [] });
         this.text = element("p", { class: "signal-line quiet" }, "Looking for what is wrong …");
         this.more = button("", () => this.toggle(), { "aria-expanded": "false", hidden: true });
         this.list = element("ul", { class: "signal-list", hidden: true });
-        this.root = element("section", { class: "signals", "aria-label": "What is wrong" }, this.text, this.more, this.list);
+        this.root = element("section", { class: "signals", "aria-label": "What is wrong" }, this.text, this.more, this.list, words.root);
+        words.shown = () => this.showMore();
+        new ResizeObserver(() => this.showMore()).observe(words.root);
     }
 
     start() {
+        this.stop();
+        this.words.start();
         this.end = repeat(SIGNAL_SECONDS, (signal) => this.load(signal));
     }
 
     stop() {
+        this.words.stop();
         if (this.end)
             this.end();
         this.end = null;
@@ -40,14 +45,25 @@ export class SignalStrip {
             if (isAbort(error))
                 throw error;
             this.key = "";
-            this.more.hidden = this.list.hidden = true;
+            this.signals = [];
+            this.list.hidden = true;
             this.text.className = "signal-line quiet";
             setText(this.text, `What is wrong is not known: ${error.message}`);
         }
+        this.showMore();
+    }
+
+    // The button, where something is not in sight.
+    showMore() {
+        const isCut = (node) => Boolean(node) && node.scrollWidth > node.clientWidth;
+
+        this.more.hidden = !this.isOpen && this.signals.length < 2 && !isCut(this.text.querySelector(".signal-words")) && !isCut(this.words.root);
+        setText(this.more, this.isOpen ? "Less" : this.signals.length > 1 ? `${this.signals.length - 1} more` : "More");
+        this.more.setAttribute("aria-expanded", String(this.isOpen));
     }
 
     toggle() {
-        this.isOpen = !this.isOpen;
+        this.isOpen = this.root.classList.toggle("open");
         this.key = "";
         this.show(this.signals);
     }
@@ -59,14 +75,11 @@ export class SignalStrip {
             return;
         this.key = key;
         this.signals = signals;
-        this.more.hidden = signals.length < 2;
         this.list.hidden = !this.isOpen || signals.length < 2;
-        setText(this.more, this.isOpen ? "Fewer" : `${signals.length - 1} more`);
-        this.more.setAttribute("aria-expanded", String(this.isOpen));
         this.text.className = signals.length ? "signal-line" : "signal-line all-well quiet";
         this.text.replaceChildren(...signals.length ? this.parts(signals[0]) : ["No signal: nothing that flamed looks for is wrong."]);
         this.list.replaceChildren(...signals.slice(1).map((one) => element("li", {}, ...this.parts(one))));
-        this.root.title = signals.length ? `${plural(signals.length, "signal", "signals")}` : "";
+        this.showMore();
     }
 
     parts(one) {

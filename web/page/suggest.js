@@ -3,6 +3,7 @@
 // most CPU time against the minute before.
 
 import { formatMoment } from "../shared/format.js";
+import { jvmName } from "./jvmwords.js";
 import { shortMain } from "../shared/names.js";
 import { WINDOW_S } from "./sides.js";
 
@@ -36,7 +37,7 @@ export function suggestSides(captures, jvms, oldest, now = Date.now()) {
         return list;
     const busy = jvms.filter((j) => j.profilable.symbols !== "none" && reaches(Date.parse(j.start_time)))
         .sort((a, b) => b.cpu_percent - a.cpu_percent).slice(0, JVMS);
-    const minutes = [...busy.map((j) => [String(j.pid), `${shortMain(j.main || "(unnamed)").slice(0, 80)} (${j.pid})`]), ["", "Whole node"]];
+    const minutes = [...busy.map((j) => [String(j.pid), `${jvmName(j).slice(0, 80)} (${j.pid})`]), ["", "Whole node"]];
 
     return [...list, ...minutes.map(([target, name]) => ({ a: `${target},${BEFORE}`, b: `${target},${AFTER}`,
         text: `${name}: the last minute against the minute before` }))];

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The locks that threads of a JVM waited for, now or in a range, as the flight recorder knows them.
+
+import { getJson, isAbort, repeat } from "./api.js";
+import { element } from "../shared/dom.js";
+import { LockTable, locksOf } from "./locktable.js";
+import { emptyState, errorState } from "./notice.js";
+
+const LOCKS_SECONDS = 5;
+
+export class LocksView {
+    // @source(): parameters of the target and time; @on: {pick(name), isLive(): whether it is asked again and again}.
+    constructor(source, on) {
+        Object.assign(this, { source, on });
+        this.root = element("div", { class: "content locks-view" }, emptyState("Loading …"));
+    }
+
+    start() {
+        this.key = "";
+        this.end = repeat(LOCKS_SECONDS, async (signal) => {
+            if (!this.key || this.on.isLive())
+                await this.load(signal);
+        });
+    }
+
+    stop() {
+        if (this.end)
+            this.end();
+        this.end = null;
+    }
+
+    async load(signal) {
+        try {
+            const json = await getJson("profile", { ...this.source(), event: "lock", idle: 0, format: "json", threads: 1 }, signal);
+            const key = JSON.stringify(locksOf(json));
+
+            if (key === this.key)
+                return;
+            this.key = key;
+            this.show(json);
+        } catch (error) {
+            if (isAbort(error))
+                throw error;
+            this.key = "failed";
+            this.root.replaceChildren(error.status === 404 ? emptyState("No thread waited for a lock in this time.",
+                "The flight recorder looks at each thread once a second. A capture of the question about locks has each wait.") : errorState(error));
+        }
+    }
+
+    show(json) {
+        const table = new LockTable(json, this.on), { order } = this.table || table;
+
+        this.table = table;
+        table.sortBy(order);
+        this.root.replaceChildren(table.root);
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A JVM or a service in a line of sentences, each a link to what shows it: what its time went to, what changed, how sure
+// that is. The line has its place from the first, so that nothing moves when it is known.
+
+import { getJson, isAbort, repeat } from "./api.js";
+import { element } from "../shared/dom.js";
+import { evidenceLink } from "./signals.js";
+
+const WORDS_SECONDS = 15;
+
+export class WordsLine {
+    // @params(): of the target, and of the time where one was chosen. shown(): called when they changed.
+    constructor(params) {
+        this.params = params;
+        this.shown = () => {};
+        this.root = element("p", { class: "words-line quiet", role: "note", "aria-label": "In words" });
+    }
+
+    start() {
+        this.stop();
+        this.end = repeat(WORDS_SECONDS, (signal) => this.load(signal));
+    }
+
+    stop() {
+        if (this.end)
+            this.end();
+        this.end = null;
+    }
+
+    async load(signal) {
+        try {
+            this.show((await getJson("api/v1/words", this.params(), signal)).sentences);
+        } catch (error) {
+            if (isAbort(error))
+                throw error;
+            this.show([]);
+        }
+    }
+
+    // What is wrong stands in a line of its own.
+    show(sentences) {
+        const shown = sentences.filter(({ kind }) => kind !== "signal"), key = JSON.stringify(shown);
+
+        if (key === this.key || this.root.contains(document.activeElement))
+            return;
+        this.key = key;
+        this.root.title = shown.map(({ sentence }) => `${sentence}.`).join("\n");
+        this.root.replaceChildren(...shown.flatMap(({ kind, sentence, evidence }) => {
+            const link = evidenceLink(evidence, this.params()), words = `${sentence}.`;
+
+            return [link ? element("a", { href: link.href, class: `word-${kind}` }, words) : element("span", {}, words), " "];
+        }));
+        this.shown();
+    }
+}
