@@ -36,13 +36,12 @@ class Trial:
         return self.stack.enter_context(bundle.Container(self.home, self.classes.folder, *self.options(service), "-cp", "/classes",
                                                          "com.acme.shop.Shop", service, cpus=SEARCH_CPUS))
 
-    def deploy(self, old: jvm.Jvm, after: float) -> None:
-        """Puts release 2.4.1 of the rules in place of OLD."""
-        time.sleep(after)
+    def deploy(self, old: jvm.Jvm) -> None:
+        """Puts release 2.4.1 of the rules in place of OLD. By the first thread: JVMs end with the thread that started them."""
         old.process.terminate()
         old.process.wait()
         self.start("rules", "-Drules.tenant=true", release="2.4.1")
-        print(f"rules 2.4.1 was deployed {after:.0f} s after the start", flush=True)
+        print("rules 2.4.1 is deployed", flush=True)
 
 
 def main() -> None:
@@ -50,17 +49,17 @@ def main() -> None:
     with contextlib.ExitStack() as stack:
         trial = Trial(stack, args.jdk)
         stack.enter_context(Daemon("--listen", f"127.0.0.1:{args.port}"))
-        for service in args.services.split(","):
-            if service == "search":
-                trial.start_limited(service)
-                continue
-            started = trial.start(service)
-            if service == "rules":
-                threading.Thread(target=trial.deploy, args=(started, args.deploy_after), daemon=True).start()
+        services = args.services.split(",")
+        started = {service: trial.start(service) for service in services if service != "search"}
+        if "search" in services:
+            trial.start_limited("search")
         print(f"http://127.0.0.1:{args.port}/", flush=True)
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.default_int_handler)
         with contextlib.suppress(KeyboardInterrupt):
+            if "rules" in services:
+                time.sleep(args.deploy_after)
+                trial.deploy(started["rules"])
             threading.Event().wait()
 
 
