@@ -418,18 +418,22 @@ describe("the page", { concurrency: 4 }, () => {
 
     nodeTest("accessible in every view, light and dark, also on a phone", async ({ server, open }) => {
         const a = server.addCapture({ ago: 7200000, shape: 0.4 }), b = server.addCapture({ ago: 60000, failure: "it went away" });
-        const c = server.addCapture({ ago: 50000, shape: 1.6 });
+        const c = server.addCapture({ ago: 50000, shape: 1.6 }), d = server.addCapture({ ago: 40000, by: "operation" });
+        const iso = (ago) => new Date(Date.now() - ago).toISOString();
 
+        server.addSignal({ signal: "gc-pauses", severity: 3, ago: 100, sentence: "65 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
         assert.ok(b);
         const views = [["node", "#/", ".jvm-link"], ["jvm", `#/jvm/${ORDERS}`, ".panel .facts span"],
             ["sandwich", `#/jvm/${ORDERS}?sw=com.acme.shop.PriceTable.lookup&t=1`, ".change"], ["top", `#/jvm/${ORDERS}?tab=top`, ".live td"],
             ["threads", `#/jvm/${ORDERS}?tab=threads`, ".threads .name"], ["memory", `#/jvm/${ORDERS}?tab=memory`, ".memory td"], ["changes", "#/service/Application?tab=changes", ".change-table td"],
-            ["service-jvms", "#/service/Application?tab=jvms", ".content .jvm-link"],
+            ["service-jvms", "#/service/Application?tab=jvms", ".content .jvm-link"], ["locks", `#/jvm/${ORDERS}?tab=locks`, ".locks td"],
+            ["waits", `#/jvm/${ORDERS}?event=lock`, ".panel .facts span"], ["question", `#/jvm/${ORDERS}?start=live`, ".question"],
+            ["requests", `#/capture/${d.id}?single=1`, ".requests-view .name"], ["kept", `#/jvm/${ORDERS}?from=${iso(90000)}&to=${iso(30000)}`, ".panel .facts span"],
             ["captures", "#/captures", ".captures tr td"], ["capture", `#/capture/${c.id}`, ".panel .facts span"],
             ["compare", `#/compare?a=${a.id}&b=${c.id}`, ".change-list li"], ["compare-empty", "#/compare", ".suggestion"], ["health", "#/health", ".card dd"]];
 
         // Each theme and each width; FLAMED_EVERY_LOOK: a wide light one, too.
-        const looks = [["dark", 1200], ["light", 390], ...process.env.FLAMED_EVERY_LOOK ? [["light", 1200]] : []];
+        const looks = [["dark", 1200], ["light", 390], ...process.env.FLAMED_EVERY_LOOK ? [["light", 1200], ["light", 1440], ["dark", 1280]] : []];
 
         const cut = [];
 

@@ -8,10 +8,10 @@ import { openStops } from "../shared/moments.js";
 // From the ground up, as they are stacked.
 export const CATEGORIES = Object.freeze([
     { id: "java", label: "Java", kind: KIND.C2, text: "compiled Java" },
-    { id: "interpreter", label: "Interpreter", kind: KIND.INTERPRETED, text: "interpreted Java" },
+    { id: "interpreter", label: "Interpreted", kind: KIND.INTERPRETED, text: "interpreted Java" },
     { id: "jit", label: "Compiling", text: "the compiler threads" },
     { id: "gc", label: "GC", text: "the garbage collector" },
-    { id: "vm", label: "VM", text: "other work of the JVM" },
+    { id: "vm", label: "JVM, other", text: "other work of the JVM" },
     { id: "native", label: "Native", kind: KIND.NATIVE, text: "native libraries" },
     { id: "kernel", label: "Kernel", kind: KIND.KERNEL, text: "the kernel" },
 ]);

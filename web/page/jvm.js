@@ -43,6 +43,7 @@ const ENOUGH_SAMPLES = 300;
 const TIMELINE_SPANS = [[60, "1 min"], [300, "5 min"], [600, "10 min"], [3600, "1 h"], [21600, "6 h"], [86400, "1 day"]];
 
 const RECORDED_EVENTS = ["cpu", "offcpu", "wall", "lock"]; // that the flight recorder has
+const SETTLE_MS = 2500;
 const ENDED_ROOM = 5; // seconds of the timeline behind the end
 
 export class JvmView {
@@ -66,7 +67,7 @@ export class JvmView {
             this.tab = "graph";
         this.heatState = params.get("heat") || "";
         this.event = RECORDED_EVENTS.includes(params.get("event")) ? params.get("event") : "cpu";
-        this.eventSelect = element("select", { class: "tool", "aria-label": "What the flame graph shows", onchange: () => this.setEvent(this.eventSelect.value) },
+        this.eventSelect = element("select", { class: "tool recorded", "aria-label": "What the flame graph shows", onchange: () => this.setEvent(this.eventSelect.value) },
             ...RECORDED_EVENTS.map((event) => element("option", { value: event, selected: event === this.event }, eventTitle(event))));
         this.heat = new HeatStrip({ wanted: () => this.toggleHeat(), changed: () => this.keep() });
         this.panel = new ProfilePanel({ state: () => this.keep() }, { ...panelLooks(), tools: [this.eventSelect, this.heat.button] });
@@ -88,16 +89,29 @@ export class JvmView {
         this.comparison = new RangeComparison(this.side, this.timeline, {
             shown: () => this.shownRange(), oldest: () => this.oldest(), chosen: () => this.range });
         this.marks = new TimelineMarks(this.timeline, this.facts);
-        this.signals = new SignalStrip(this.target, { signals: (list) => this.marks.setSignals(list) },
-            new WordsLine(() => (this.range ? this.rangeParams() : this.target)));
+        const words = new WordsLine(() => (this.range ? this.rangeParams() : this.target));
+
+        words.known = () => this.settle("words");
+        this.signals = new SignalStrip(this.target, { signals: (list) => this.marks.setSignals(list), known: () => this.settle("signals") }, words);
         this.content = element("div", { class: "content" });
         this.root = element("div", { class: "view" }, this.bar.root, this.signals.root, this.captureSlot.root, this.timeline.root, this.content);
         this.signals.root.hidden = this.isNode;
+        this.awaited = new Set(this.isNode ? ["timeline"] : ["timeline", "signals", "words"]);
+        this.root.classList.add("settling");
+    }
+
+    // What takes room above the graph is known: the rest is seen from now on, and does not move. Without @part: it was waited
+    // for long enough.
+    settle(part = "") {
+        this.awaited.delete(part);
+        if (!part || !this.awaited.size)
+            this.root.classList.remove("settling");
     }
 
     start() {
         this.setTheme(this.app.theme);
         this.crumbs();
+        this.settling = setTimeout(() => this.settle(), SETTLE_MS);
         if (!this.isNode) {
             this.facts.start(); // what else is asked waits for it: it may have ended
             this.marks.start();
@@ -115,6 +129,7 @@ export class JvmView {
     }
 
     stop() {
+        clearTimeout(this.settling);
         [this.stopTimeline, this.stopLive].filter(Boolean).forEach((end) => end());
         this.facts.stop();
         this.signals.stop();
@@ -163,6 +178,7 @@ export class JvmView {
         if (this.wasGone)
             return;
         this.wasGone = true;
+        this.settle();
         if (!past) {
             this.showProblem(Object.assign(new Error(`No service ${this.target.service} is known here.`),
                 { remedy: "None runs, and neither the flight recorder nor the history has one.", isFinal: true }));
@@ -190,6 +206,7 @@ export class JvmView {
         if (this.isLive)
             this.setLive(false);
         this.bar.showGone();
+        this.settle();
         this.signals.stop();
         this.signals.root.hidden = true;
         this.captureSlot.close();
@@ -227,6 +244,7 @@ export class JvmView {
             }, signal);
 
             this.timeline.show(openTimeline(json));
+            this.settle("timeline");
             if (this.lost && this.range)
                 this.showProblem(this.lost); // how far back is known now
             if (this.isNode)
@@ -234,6 +252,7 @@ export class JvmView {
         } catch (error) {
             if (isAbort(error))
                 throw error;
+            this.settle("timeline");
             if (this.facts.isGone && error.status === 404)
                 this.stopTimeline();
             setText(this.timeline.note, this.facts.isGone && error.status === 404 ? "The flight recorder has nothing of it, or no longer."

@@ -113,13 +113,13 @@ export class JvmFacts {
 
     show() {
         const { jvm } = this;
-        const facts = [`PID ${jvm.pid}`, placeOf(jvm), `JDK ${shortVersion(jvm.java_version)}`,
-            `CPU ${formatShare(jvm.cpu_percent, 100)}`, `${formatCount(jvm.threads)} threads`, formatBytes(jvm.rss)];
+        const facts = [[`PID ${jvm.pid}`], [placeOf(jvm), "minor"], [`JDK ${shortVersion(jvm.java_version)}`, "minor"],
+            [`CPU ${formatShare(jvm.cpu_percent, 100)}`], [`${formatCount(jvm.threads)} threads`], [formatBytes(jvm.rss)]];
 
         const { serviceName: service } = this;
         const link = service ? [element("span", {}, element("a", { href: formatRoute("service", service), title: "All JVMs of this service, and what changed" }, service))] : [];
 
-        this.root.replaceChildren(...facts.filter(Boolean).map((fact) => element("span", {}, fact)), ...link);
-        this.root.title = [mainOf(jvm), jvm.args].filter(Boolean).join(" ").slice(0, 2000);
+        this.root.replaceChildren(...facts.filter(([fact]) => fact).map(([fact, kind = null]) => element("span", { class: kind }, fact)), ...link);
+        this.root.title = [`JDK ${shortVersion(jvm.java_version)}, ${mainOf(jvm)}`, jvm.args].filter(Boolean).join(" ").slice(0, 2000);
     }
 }

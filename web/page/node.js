@@ -159,7 +159,7 @@ export class NodeView {
         this.scroller = element("div", { class: "scroll", tabindex: "-1" },
             element("table", { class: "list jvms" }, element("caption", { class: "offscreen" }, "JVMs on this node"),
                 element("thead", {}, element("tr", {}, ...this.heads)), this.body), this.blank, this.ended.root);
-        this.root = element("div", { class: "view" }, element("div", { class: "bar sub" },
+        this.root = element("div", { class: "view" }, element("div", { class: "bar sub node-bar" },
             element("div", { class: "search", role: "search" }, this.input, this.count),
             element("span", { class: "grow" }),
             element("a", { class: "tool", href: formatRoute("jvm", "node") }, "Whole node")), this.scroller);

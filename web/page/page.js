@@ -62,9 +62,9 @@ class App {
         this.crumbs = element("h1", { class: "crumbs" });
         this.links = NAV.map(([view, label]) => element("a", { class: "nav-link", href: formatRoute(view) }, label));
         this.main = element("main");
-        document.body.append(element("header", { class: "bar top" }, this.crumbs,
+        document.body.append(element("header", { class: "bar top" }, this.crumbs, ...this.whoAmI.nodes,
             element("nav", { class: "nav", "aria-label": "Views" }, ...this.links),
-            element("div", { class: "tools" }, ...this.whoAmI.nodes, this.clockSwitch.root, this.themeSwitch.root, element("button", {
+            element("div", { class: "tools" }, this.clockSwitch.root, this.themeSwitch.root, element("button", {
                 type: "button", class: "tool", title: "Help (?)", onclick: () => this.help.showModal(),
             }, "Help"))), this.banner.root, this.main, this.help);
     }

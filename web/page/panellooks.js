@@ -4,5 +4,5 @@
 import { isNarrow, isWide } from "../shared/dom.js";
 
 export function panelLooks() {
-    return { title: false, thread: "", icicle: isNarrow(), table: isWide(), idle: false, frames: false, tiers: false };
+    return { title: false, thread: "", icicle: isNarrow(), table: isWide(), idle: false, frames: false, tiers: false, brief: true };
 }

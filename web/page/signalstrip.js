@@ -11,7 +11,7 @@ import { evidenceLink, openSignals, severityClass } from "./signals.js";
 const SIGNAL_SECONDS = 5;
 
 export class SignalStrip {
-    // @target: {pid} or {service}. @on: {signals(list)}, each time that they are known. @words: a WordsLine.
+    // @target: {pid} or {service}. @on: {signals(list), known()}, each time that they are asked for. @words: a WordsLine.
     constructor(target, on, words) {
         Object.assign(this, { target, on, words, isOpen: false, signals: [] });
         this.text = element("p", { class: "signal-line quiet" }, "Looking for what is wrong …");
@@ -51,6 +51,7 @@ export class SignalStrip {
             setText(this.text, `What is wrong is not known: ${error.message}`);
         }
         this.showMore();
+        this.on.known();
     }
 
     // The button, where something is not in sight.

@@ -37,13 +37,14 @@ export class ThreadChart {
         this.table = element("table", { class: "list threads", hidden: true }, element("caption", { class: "offscreen" }, "Threads by pool"),
             element("thead", {}, element("tr", {}, ...[["Pool or thread", "pool"], ["Share", "num"], ["States", "states"], ["Over time", "track"]]
                 .map(([label, kind]) => element("th", { scope: "col", class: kind === "num" ? kind : `col-${kind}` }, label)))), this.body);
+        this.legend = element("ul", { class: "legend", "aria-label": "States" });
         this.blank = element("div");
         this.flame = new FlameChart();
         this.flame.canvas.addEventListener("pointerdown", (event) => this.pressed(event, this.flame.canvas));
         this.scroller = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Threads" }, this.table, this.blank);
         this.root = element("div", { class: "content thread-chart", onkeydown: (event) => this.keyed(event) }, element("div", { class: "live-head" }, this.note,
             element("div", { class: "tools" }, this.event, element("label", { class: "field" }, this.idle, "Idle threads"), this.wholeButton,
-                this.graphButton, button("Again", () => this.load()))), this.scroller, this.flame.root);
+                this.graphButton, button("Again", () => this.load()))), this.legend, this.scroller, this.flame.root);
         new ResizeObserver(() => this.draw()).observe(this.scroller);
         this.observer = new IntersectionObserver((entries) => entries.forEach(({ target, isIntersecting }) => {
             target.track.isSeen = isIntersecting;
@@ -97,9 +98,18 @@ export class ThreadChart {
 
         setText(this.note, total > 0 ? `${plural(count, "thread", "threads")} in ${plural(pools.length, "pool", "pools")} · ${formatSeconds(endMs / 1000)} · ` +
             `${formatValue(total * 1e6, "nanoseconds")} together` : "");
+        this.showLegend(pools, total);
         this.table.hidden = !pools.length;
         this.blank.replaceChildren(...pools.length ? [] : [emptyState("No thread was sampled in this time.", "Idle threads are left out, unless you ask for them above.")]);
         this.fill();
+    }
+
+    // What the colours of bars and tracks mean, the longest first.
+    showLegend(pools, total) {
+        const sums = LEGEND_ORDER.map((kind) => [kind, pools.reduce((sum, { kinds }) => sum + (kinds.get(kind) || 0), 0)]);
+
+        this.legend.replaceChildren(...sums.filter(([, ms]) => ms > 0).sort((a, b) => b[1] - a[1]).map(([kind, ms]) => element("li", { title: KINDS[kind].text },
+            element("span", { class: `chip kind-${KINDS[kind].id}` }), `${KINDS[kind].label} `, element("span", { class: "num" }, formatShare(ms, total)))));
     }
 
     fill() {

@@ -9,10 +9,11 @@ import { evidenceLink } from "./signals.js";
 const WORDS_SECONDS = 15;
 
 export class WordsLine {
-    // @params(): of the target, and of the time where one was chosen. shown(): called when they changed.
+    // @params(): of the target, and of the time where one was chosen. shown(),
+    // known(): called when they changed, and when they were asked for.
     constructor(params) {
         this.params = params;
-        this.shown = () => {};
+        this.shown = this.known = () => {};
         this.root = element("p", { class: "words-line quiet", role: "note", "aria-label": "In words" });
     }
 
@@ -35,6 +36,7 @@ export class WordsLine {
                 throw error;
             this.show([]);
         }
+        this.known();
     }
 
     // What is wrong stands in a line of its own.

@@ -47,21 +47,27 @@ export function factsBar({ meta, quality }) {
 
     for (const text of facts.filter(Boolean))
         bar.append(element("span", {}, text));
-    for (const { text, isBad } of judged.facts)
-        bar.append(element("span", { class: isBad ? "bad" : null }, text));
+    judged.facts.forEach(({ text, isBad }, i) => bar.append(element("span", { class: isBad ? "bad" : i ? "good" : null }, text)));
     if (meta.symbols && meta.symbols.source)
         bar.append(element("span", { class: "symbols", title: meta.symbols.reason },
             "names: " + meta.symbols.source,
             meta.symbols.reason ? element("span", { class: "reason" }, " – " + meta.symbols.reason) : null));
+    bar.title = [...judged.facts.map(({ text }) => text), meta.symbols && meta.symbols.reason].filter(Boolean).join(" · ");
     return bar;
 }
 
-// What limits this profile, in sentences; null when nothing does.
-export function noticeList({ quality, warnings }) {
+// What limits this profile, in sentences; null when nothing does. @brief: the first in a line that opens all of them.
+export function noticeList({ quality, warnings }, { brief = false } = {}) {
     const sentences = [...judgeQuality(quality).sentences, ...warnings];
 
     if (!sentences.length)
         return null;
+    if (brief) {
+        const more = sentences.length > 1 ? ` (and ${sentences.length - 1} more)` : "";
+
+        return element("details", { class: "notices-brief" }, element("summary", { title: sentences.join("\n") }, sentences[0] + more),
+            element("ul", { class: "notices" }, ...sentences.map((text) => element("li", {}, text))));
+    }
     return element("ul", { class: "notices", "aria-label": "What limits this profile", tabindex: "0" },
         ...sentences.map((text) => element("li", {}, text)));
 }

@@ -29,9 +29,10 @@ export class ProfilePanel {
     // @on: {state(state)}, called when what is looked at changed; {describe(tree, node)}: facts about a frame in place
     // of the usual ones. @title, @facts: whether it shows those of the profile.
     // @tools: buttons of the owner that stand behind those of the panel. @thread, @icicle, @table, @idle, @frames,
-    // @tiers: how it opens.
+    // @tiers: how it opens. @brief: quality is one line.
     constructor(on, { title = true, tools = [], thread = "*", facts = true, icicle = false, table = false, idle = true,
-        frames = true, tiers = true } = {}) {
+        frames = true, tiers = true, brief = false } = {}) {
+        this.isBrief = brief;
         this.usual = { table, idle, frames, tiers };
         this.usualIcicle = icicle;
         this.hasFacts = facts;
@@ -88,7 +89,7 @@ export class ProfilePanel {
         this.facts.replaceChildren();
         this.legend.root.hidden = !this.hasFacts;
         if (this.hasFacts) {
-            const parts = [factsBar(profile), noticeList(profile), callsTable(profile), momentStrip(profile)];
+            const parts = [factsBar(profile), noticeList(profile, { brief: this.isBrief }), callsTable(profile), momentStrip(profile)];
 
             this.facts.append(...parts.filter(Boolean));
         }
