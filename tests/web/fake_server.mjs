@@ -100,6 +100,20 @@ export function groupByRequest(profile, of) {
     return { ...profile, frames: [...profile.frames, ...names.map((name) => ({ name, kind: "request" }))], stacks };
 }
 
+// Two requests in the requests format, or the one of @trace.
+export function singleRequests(trace) {
+    const ms = 1e6, stretch = (at, ns, state, wait, frame) => ({ at_ns: at * ms, ns: ns * ms, event: state === "running" ? "cpu" : "offcpu", state, ...wait && { wait }, span: "00f067aa0ba902b7", samples: 3, frames: [0, frame] });
+    const requests = [
+        { trace: "4bf92f3577b34da6a3ce929d0e0e4736", operation: "GET /orders/{id}", start_unix_ns: 1764230000e9, ns: 240 * ms, threads: [
+            { tid: 4301, pid: 4242, name: "http-worker-1", process: "Application", stretches: [stretch(0, 30, "running", "", 1), stretch(30, 190, "blocked", "network", 2), stretch(220, 20, "running", "", 1)] },
+            { tid: 4302, pid: 4242, name: "db-pool-3", process: "Application", stretches: [stretch(40, 150, "blocked", "lock", 2)] }] },
+        { trace: "00f067aa0ba902b74bf92f3577b34da6", operation: "POST /orders", start_unix_ns: 1764230001e9, ns: 10 * ms, threads: [
+            { tid: 4303, pid: 4242, name: "http-worker-2", process: "Application", stretches: [stretch(0, 10, "running", "", 1)] }] }];
+
+    return { format: "flamed-requests", version: 1, frames: ["java.lang.Thread.run", "com.acme.shop.PriceTable.lookup", "[network]"], requests: requests.filter((one) => !trace || one.trace === trace),
+        left_out: { requests: 0, samples: 0 } };
+}
+
 // The heatmap format of a profile in the json format: a page that carries its data. Its samples are spread evenly.
 export function heatPage(json) {
     const strings = [""], frames = [], rows = [], values = [], samples = [];
@@ -517,6 +531,8 @@ export class FakeServer {
             profile.moments = capture.moments;
             if (params.get("format") === "heatmap")
                 return this.send(response, 200, heatPage(profile), "text/html");
+            if (params.get("format") === "requests")
+                return this.send(response, 200, singleRequests(params.get("trace")));
             return this.send(response, 200, params.get("by") ? groupByRequest(profile, params.get("operation")) : profile);
         }
         return this.send(response, 200, capture);

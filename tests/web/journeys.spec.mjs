@@ -253,6 +253,35 @@ describe("journeys", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("what did this trace do: its id is pasted, its threads stand on one line of time, running and waiting", async ({ server, open }) => {
+        const capture = server.addCapture({ ago: 60000, event: "cpu,offcpu", by: "operation" });
+        const page = await open(`#/capture/${capture.id}`), rows = page.locator(".requests-view tbody tr");
+
+        await graphShown(page);
+        await page.getByRole("button", { name: "Requests", exact: true }).click();
+        await rows.nth(1).waitFor();
+        assert.match((await rows.first().textContent()).replaceAll("\u00a0", " "), /^▸ GET \/orders\/\{id\} 4bf92f35240 ms/);
+        await page.getByLabel("Operation or trace id").fill("4bf92f3577b34da6a3ce929d0e0e4736");
+        await page.keyboard.press("Enter");
+        await page.locator(".requests-view .sub-row").nth(1).waitFor();
+        assert.equal(await rows.count(), 3); // the one, open, with its two threads
+        const bar = page.locator(".requests-view .sub-row .state-bar").first();
+
+        assert.equal((await bar.getAttribute("aria-label")).replaceAll("\u00a0", " "), "Network 190 ms, Running 50.0 ms");
+        const track = await page.locator(".requests-view .sub-row .track").first().boundingBox();
+
+        await page.mouse.move(track.x + track.width / 2, track.y + 8);
+        assert.match((await textOf(page, ".requests-view .live-note")).replaceAll("\u00a0", " "), /^http-worker-1 · Network 190 ms from 30\.0 ms on · \[network\]$/);
+        assert.match(await textOf(page, ".requests-view .legend"), /Running.*Lock.*Network/);
+        await page.waitForURL(/single=1/);
+        await page.reload();
+        await page.locator(".requests-view .sub-row").nth(1).waitFor();
+        await page.getByLabel("Operation or trace id").fill("00000000000000000000000000000001");
+        await page.keyboard.press("Enter");
+        await page.getByText("No such request in this capture.").waitFor();
+        await close(page);
+    });
+
     nodeTest("a leak is not drawn before two collections have passed", async ({ server, open }) => {
         const early = server.addCapture({ ago: 60000, event: "live", collections: 1 }), late = server.addCapture({ ago: 50000, event: "live", collections: 2 });
         const page = await open(`#/capture/${early.id}`);
@@ -480,6 +509,32 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.waitForTimeout(7000); // two rounds of everything that renews itself
         assert.deepEqual(await page.evaluate(() => window.shifts.map((e) => [e.value, ...e.sources.map(({ node }) => (node && node.className) || String(node))])), []);
         await close(page);
+    });
+
+    nodeTest("nothing shifts from the first paint on: list, JVM, service, capture, wide and on a phone", async ({ server, open }) => {
+        server.addSignal({ signal: "gc-pauses", severity: 3, ago: 100, sentence: "65 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
+        const capture = server.addCapture({ ago: 50000, by: "operation" });
+        const looks = [[1440, 900], [1280, 800], [390, 844]], hashes = ["", `#/jvm/${ORDERS}`, "#/service/Application", `#/capture/${capture.id}`];
+        const seen = {};
+
+        for (const hash of hashes)
+            await Promise.all(looks.map(async ([width, height]) => {
+                const page = await open("", { viewport: { width, height } });
+
+                await page.addInitScript(() => {
+                    window.shifts = [];
+                    new PerformanceObserver((list) => { window.shifts.push(...list.getEntries()); }).observe({ type: "layout-shift", buffered: true });
+                });
+                await page.goto("about:blank");
+                await page.goto(server.url + hash);
+                await (hash ? graphShown(page) : page.locator(".jvms .jvm-link").first().waitFor());
+                await page.waitForTimeout(3500); // all that renews itself has done so once
+                seen[`${hash} ${width}`] = await page.evaluate(() => window.shifts.map((e) => [e.value, ...e.sources.map(({ node }) => (node && node.className) || String(node))]));
+                if (hash.startsWith("#/jvm"))
+                    seen[`${hash} ${width} graph`] = await page.locator(".graph").evaluate((graph) => graph.clientHeight >= 0.45 * innerHeight ? [] : [graph.clientHeight]);
+                await close(page);
+            }));
+        assert.deepEqual(Object.entries(seen).filter(([, list]) => list.length), []);
     });
 
     nodeTest("help begins with questions, at its beginning", async ({ open }) => {

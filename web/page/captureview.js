@@ -16,6 +16,7 @@ import { panelLooks } from "./panellooks.js";
 import { ProfilePanel } from "../viewer/panel.js";
 import { tooEarlyText } from "./questions.js";
 import { RequestBar, hasRequests } from "./requestbar.js";
+import { RequestsView } from "./requestsview.js";
 import { formatRoute } from "./route.js";
 import { ThreadChart } from "./threadchart.js";
 import { paramsOfState, stateOfParams } from "../shared/state.js";
@@ -32,13 +33,16 @@ export class CaptureView {
         this.eventSelect = element("select", { class: "tool", "aria-label": "Event", hidden: true });
         this.eventSelect.addEventListener("change", () => this.showEvent());
         this.locksButton = button("Locks", () => this.toggleLocks(), { "aria-pressed": "false", hidden: true, title: "What threads waited for, as a table" });
-        this.requests = new RequestBar({ changed: () => this.showEvent() }, params);
+        this.requests = new RequestBar({ changed: () => this.showEvent(), trace: () => this.requestsShown || this.toggleRequests() }, params);
+        this.single = new RequestsView(() => ({ path: `api/v1/captures/${this.id}/profile`, params: this.requests.filter }));
+        this.singleButton = button("Requests", () => this.toggleRequests(), { "aria-pressed": "false", hidden: true,
+            title: "Single requests in time, running and waiting: give a trace's id for one" });
         this.threads = new ThreadChart(() => ({ path: `api/v1/captures/${this.id}/profile`, params: this.options }), {}, { events: false });
         this.threadsButton = button("Threads", () => this.toggleThreads(), { "aria-pressed": "false", title: "Pools and threads over time" });
         this.downloadButton = button("Download", () => this.download(), { "aria-haspopup": "menu" });
         this.content = element("div", { class: "content" }, emptyState("Loading the capture …"));
         this.root = element("div", { class: "view" }, element("div", { class: "bar sub" }, this.facts,
-            element("div", { class: "tools" }, this.requests.root, this.eventSelect, this.threadsButton, this.locksButton, this.downloadButton,
+            element("div", { class: "tools" }, this.requests.root, this.singleButton, this.eventSelect, this.locksButton, this.threadsButton, this.downloadButton,
                 element("a", { class: "tool", href: formatRoute("compare", "", { b: id }) }, "Compare"))), this.content);
     }
 
@@ -46,6 +50,7 @@ export class CaptureView {
         const controller = this.controller = new AbortController();
         const heatState = this.params.get("heat");
 
+        this.root.classList.add("settling"); // until it is known which tools it has
         this.setTheme(this.app.theme);
         this.app.setCrumbs([{ text: "Captures", href: "#/captures" }, { text: this.id.slice(0, 8) }]);
         try {
@@ -61,7 +66,9 @@ export class CaptureView {
             await this.loadProfile();
             this.content.replaceChildren(this.early ? this.earlyState() : this.panel.root);
             this.panel.setState(stateOfParams(this.params, this.panel.defaults));
-            if (this.params.get("threads"))
+            if (this.params.get("single") && !this.singleButton.hidden)
+                this.toggleRequests();
+            else if (this.params.get("threads"))
                 this.toggleThreads();
             else if (this.params.get("locks") && this.locks)
                 this.toggleLocks();
@@ -71,6 +78,8 @@ export class CaptureView {
             if (!isAbort(error))
                 this.content.replaceChildren(errorState(error, button("Try again", () => this.start()),
                     element("a", { class: "tool", href: "#/captures" }, "All captures")));
+        } finally {
+            this.root.classList.remove("settling");
         }
     }
 
@@ -102,6 +111,7 @@ export class CaptureView {
         const json = await getJson(`api/v1/captures/${this.id}/profile`, { format: "json", ...this.options }, this.controller.signal);
 
         this.requests.root.hidden = this.requests.root.hidden && !hasRequests(json);
+        this.singleButton.hidden = this.requests.root.hidden;
         this.early = tooEarlyText(json);
         this.profile = openJson(json);
         this.panel.setProfile(this.profile);
@@ -115,18 +125,38 @@ export class CaptureView {
         return this.locksButton.getAttribute("aria-pressed") === "true";
     }
 
-    // The table in place of the graph, and back.
     // The stacks of the threads that waited for a lock.
     findLock(name) {
         this.toggleLocks();
         this.panel.pickMethod(name);
     }
 
+    // One of them stands in place of the graph.
+    press(control, shown) {
+        for (const one of [this.singleButton, this.threadsButton, this.locksButton])
+            one.setAttribute("aria-pressed", String(one === control && shown));
+        for (const view of [this.threads, this.single])
+            view.stop();
+    }
+
+    get requestsShown() {
+        return this.singleButton.getAttribute("aria-pressed") === "true";
+    }
+
+    toggleRequests() {
+        const shown = !this.requestsShown;
+
+        this.press(this.singleButton, shown);
+        this.content.replaceChildren(shown ? this.single.root : this.panel.root);
+        if (shown)
+            this.single.start();
+        this.keep();
+    }
+
     toggleThreads() {
         const shown = this.threadsButton.getAttribute("aria-pressed") !== "true";
 
-        this.threadsButton.setAttribute("aria-pressed", String(shown));
-        this.locksButton.setAttribute("aria-pressed", "false");
+        this.press(this.threadsButton, shown);
         this.content.replaceChildren(shown ? this.threads.root : this.panel.root);
         if (shown)
             this.threads.start();
@@ -136,9 +166,7 @@ export class CaptureView {
     toggleLocks() {
         const shown = !this.locksShown;
 
-        this.threadsButton.setAttribute("aria-pressed", "false");
-
-        this.locksButton.setAttribute("aria-pressed", String(shown));
+        this.press(this.locksButton, shown);
         this.content.replaceChildren(shown ? this.locks.root : this.panel.root);
         this.keep();
     }
@@ -146,6 +174,8 @@ export class CaptureView {
     async showEvent() {
         try {
             this.heat.close();
+            if (this.requestsShown)
+                this.single.start();
             await this.loadProfile();
             if (this.locksShown)
                 this.content.replaceChildren(this.locks.root);
@@ -187,6 +217,8 @@ export class CaptureView {
         this.requests.keep(params);
         if (this.heat.state)
             params.set("heat", this.heat.state);
+        if (this.requestsShown)
+            params.set("single", "1");
         if (this.locksShown)
             params.set("locks", "1");
         if (this.threadsButton.getAttribute("aria-pressed") === "true")
@@ -204,6 +236,7 @@ export class CaptureView {
     stop() {
         this.controller.abort();
         this.threads.stop();
+        this.single.stop();
         if (this.progress)
             this.progress.end();
     }
@@ -211,6 +244,7 @@ export class CaptureView {
     setTheme(theme) {
         this.panel.setTheme(theme);
         this.threads.setTheme(theme);
+        this.single.setTheme(theme);
         this.heat.setTheme(theme);
     }
 

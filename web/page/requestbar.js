@@ -12,21 +12,27 @@ export function hasRequests({ quality }) {
 }
 
 export class RequestBar {
-    // @on: {changed()}; @params: of the address.
+    // @on: {changed(), trace(): one was asked for by its id}; @params: of the address.
     constructor(on, params) {
         this.select = element("select", { class: "tool", "aria-label": "Grouped", onchange: () => on.changed() },
             ...GROUPINGS.map(([value, text]) => element("option", { value, selected: value === params.get("by") }, text)));
         this.input = element("input", { type: "search", class: "tool request-text", placeholder: "Operation or trace id", spellcheck: "false",
             autocomplete: "off", "aria-label": "Operation or trace id", title: "A regular expression on operations, or 16 or 32 hex digits of a trace",
-            value: params.get("of") || "", onchange: () => on.changed() });
+            value: params.get("of") || "", onchange: () => on.changed(),
+            onkeydown: ({ key }) => key === "Enter" && this.filter.trace && on.trace() });
         this.root = element("span", { class: "request-bar", hidden: true }, this.select, this.input);
     }
 
     // What the request of a profile says. Groupings of requests stand in place of threads.
     get options() {
+        return { ...this.select.value ? { by: this.select.value } : { threads: 1 }, ...this.filter };
+    }
+
+    // Which requests are wanted.
+    get filter() {
         const text = this.input.value.trim();
 
-        return { ...this.select.value ? { by: this.select.value } : { threads: 1 }, ...!text ? {} : HEX_ID.test(text) ? { trace: text } : { operation: text } };
+        return !text ? {} : HEX_ID.test(text) ? { trace: text } : { operation: text };
     }
 
     // What the address keeps.
