@@ -1,0 +1,122 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Packs what the preset `tarball` built with the libraries that it needs. The same programs and packages give the same bytes.
+# Usage: pack.sh BUILD VERSION GLIBC STATIC-LIBRARY...
+set -euo pipefail
+export LC_ALL=C
+tree=$(realpath "$(dirname "$0")/../..")
+build=$1 version=$2 oldest=$3
+shift 3
+name=flamed-$version-linux-$(uname -m)
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$tree" log -1 --format=%ct 2>/dev/null || echo 0)}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+out=$work/$name
+programs=(flamed flamed-broker flamed-push)
+# glibc, which has to fit the system's ld.so.
+of_glibc='^(ld-linux.*|lib(c|m|dl|rt|util|pthread|resolv|anl|nsl)\.so\.[0-9]+)$'
+
+# "PACKAGE VERSION LICENCE-FILE" of the Debian package that FILE comes from.
+package_of() {
+    local file=$1 found
+    found=$(dpkg-query -S "$file" 2>/dev/null || dpkg-query -S "${file#/usr}" 2>/dev/null) ||
+        { echo "pack.sh: no package has $file" >&2; return 1; }
+    found=${found%%: *}
+    dpkg-query -W -f '${Package} ${Version}\n' "${found%%,*}"
+}
+
+copy_programs() {
+    install -d "$out/lib" "$out/licenses"
+    for program in "${programs[@]}"; do
+        install -m 755 "$build/$program" "$out/"
+        strip "$out/$program"
+    done
+}
+
+# Each library that a program needs, and its package's licence.
+copy_libraries() {
+    local file package rest
+    for file in $(for program in "${programs[@]}"; do ldd "$build/$program"; done |
+        awk '$2 == "=>" { print $3 }' | sort -u); do
+        [[ $(basename "$file") =~ $of_glibc ]] || install -m 644 "$file" "$out/lib/"
+        [[ $(basename "$file") =~ $of_glibc ]] || package_of "$(realpath "$file")" >> "$work/packages"
+    done
+    for file in "$@"; do
+        package_of "$(realpath "$file")" >> "$work/packages"
+    done
+    sort -u -o "$work/packages" "$work/packages"
+    while read -r package rest; do
+        install -m 644 "/usr/share/doc/$package/copyright" "$out/licenses/$package"
+    done < "$work/packages"
+}
+
+copy_rest() {
+    install -d "$out/systemd" "$out/man"
+    install -m 644 "$tree"/systemd/* "$out/systemd/"
+    install -m 755 "$tree"/cmake/deb/{postinst,prerm} "$out/systemd/"
+    install -m 755 "$tree/cmake/tarball/install.sh" "$out/"
+    install -m 644 "$tree/docs/flamed.8" "$out/man/"
+    install -m 644 "$tree"/{LICENSE,README.md,CHANGELOG.md} "$out/"
+}
+
+# SPDX 2.3: flamed and the packages whose libraries are inside.
+write_sbom() {
+    local package of comma=''
+    {
+        printf '{\n  "spdxVersion": "SPDX-2.3",\n  "dataLicense": "CC0-1.0",\n  "SPDXID": "SPDXRef-DOCUMENT",\n'
+        printf '  "name": "%s",\n' "$name"
+        printf '  "documentNamespace": "urn:flamed:%s:%s",\n' "$name" "$(cat "$out"/flamed* "$out"/lib/* | sha256sum | cut -c1-32)"
+        printf '  "creationInfo": { "created": "%s", "creators": ["Tool: flamed-pack.sh"] },\n' \
+            "$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)"
+        printf '  "packages": [\n    %s' "$(sbom_package flamed "$version" Apache-2.0 "pkg:generic/flamed@$version")"
+        while read -r package of; do
+            printf ',\n    %s' "$(sbom_package "$package" "$of" NOASSERTION "pkg:deb/debian/$package@$of")"
+        done < "$work/packages"
+        printf '\n  ],\n  "relationships": [\n    { "spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", '
+        printf '"relatedSpdxElement": "SPDXRef-flamed" }'
+        while read -r package of; do
+            printf ',\n    { "spdxElementId": "SPDXRef-flamed", "relationshipType": "CONTAINS", "relatedSpdxElement": "SPDXRef-%s" }' \
+                "$package"
+        done < "$work/packages"
+        printf '\n  ]\n}\n'
+    } > "$out/sbom.spdx.json"
+}
+
+# A plus sign of a version has to be escaped in a package URL.
+sbom_package() {
+    printf '{ "SPDXID": "SPDXRef-%s", "name": "%s", "versionInfo": "%s", "licenseDeclared": "%s", ' "$1" "$1" "$2" "$3"
+    printf '"downloadLocation": "NOASSERTION", "externalRefs": [{ "referenceCategory": "PACKAGE-MANAGER", '
+    printf '"referenceType": "purl", "referenceLocator": "%s" }] }' "${4//+/%2B}"
+}
+
+# Fails where a file asks for a newer glibc than promised, or for what has no number.
+check_glibc() {
+    local file newest worst=0
+    for file in "${programs[@]/#/$out/}" "$out"/lib/*; do
+        newest=$(readelf -VW "$file" | grep -oE 'GLIBC_[A-Z0-9._]+' | sort -uV | tail -1)
+        if [[ $newest =~ [A-Z]$ || $(printf '%s\n' "${newest#GLIBC_}" "$oldest" | sort -V | tail -1) != "$oldest" ]]; then
+            echo "$(basename "$file") needs $newest"
+            worst=1
+        fi
+    done
+    [ $worst = 0 ] || { echo "pack.sh: this is newer than glibc $oldest, which the tarball promises" >&2; return 1; }
+}
+
+# An empty part of a path would have root's programs load what lies in the current folder.
+check_rpath() {
+    local program
+    for program in "${programs[@]/#/$out/}"; do
+        readelf -dW "$program" | grep -F 'Library rpath: [$ORIGIN/lib]' >/dev/null ||
+            { echo "pack.sh: $program does not look for its libraries in \$ORIGIN/lib alone" >&2; return 1; }
+    done
+}
+
+copy_programs
+check_rpath
+copy_libraries "$@"
+copy_rest
+write_sbom
+check_glibc
+tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --mode=u+rw,go+r,go-w --format=gnu \
+    -C "$work" -c "$name" | gzip -9n > "$build/$name.tar.gz"
+echo "$build/$name.tar.gz: $(stat -c %s "$build/$name.tar.gz") bytes, for glibc $oldest and later"
