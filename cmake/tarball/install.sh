@@ -17,7 +17,7 @@ if [ -e "$usr/bin/flamed" ] && [ ! -L "$usr/bin/flamed" ]; then
 fi
 
 if [ "${1:-}" = --remove ]; then
-    [ -n "${DESTDIR:-}" ] || sh "$here/systemd/prerm" remove
+    [ -n "${DESTDIR:-}" ] || [ ! -e "$usr/lib/flamed/prerm" ] || sh "$usr/lib/flamed/prerm" remove
     for unit in $units; do
         rm -f "$usr/lib/systemd/system/$unit"
     done
@@ -32,6 +32,7 @@ rm -rf "$usr/lib/flamed"
 mkdir -p "$usr/bin" "$usr/lib/flamed" "$usr/lib/systemd/system" "$usr/lib/sysusers.d" "$usr/lib/tmpfiles.d" \
     "$usr/share/man/man8"
 cp -R "$here/flamed" "$here/flamed-broker" "$here/flamed-push" "$here/lib" "$here/licenses" "$here/LICENSE" "$usr/lib/flamed/"
+cp "$here/systemd/postinst" "$here/systemd/prerm" "$usr/lib/flamed/"
 chmod -R go=u-w "$usr/lib/flamed"
 ln -sf ../lib/flamed/flamed "$usr/bin/flamed"
 for unit in $units; do
@@ -40,4 +41,4 @@ done
 cp "$here/systemd/flamed.sysusers.conf" "$usr/lib/sysusers.d/flamed.conf"
 cp "$here/systemd/flamed.tmpfiles.conf" "$usr/lib/tmpfiles.d/flamed.conf"
 cp "$here/man/flamed.8" "$usr/share/man/man8/"
-[ -n "${DESTDIR:-}" ] || sh "$here/systemd/postinst" configure $upgrade
+[ -n "${DESTDIR:-}" ] || sh "$usr/lib/flamed/postinst" configure $upgrade

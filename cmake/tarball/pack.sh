@@ -102,18 +102,23 @@ check_glibc() {
     [ $worst = 0 ] || { echo "pack.sh: this is newer than glibc $oldest, which the tarball promises" >&2; return 1; }
 }
 
-# An empty part of a path would have root's programs load what lies in the current folder.
-check_rpath() {
-    local program
-    for program in "${programs[@]/#/$out/}"; do
-        readelf -dW "$program" | grep -F 'Library rpath: [$ORIGIN/lib]' >/dev/null ||
-            { echo "pack.sh: $program does not look for its libraries in \$ORIGIN/lib alone" >&2; return 1; }
+# An empty part of a path would have root's programs load what lies in the current folder. Libraries have no path of their own.
+check_paths() {
+    local file want found
+    for file in "${programs[@]/#/$out/}" "$out"/lib/*; do
+        want=
+        [[ $file = */lib/* ]] || want=' (RPATH) Library rpath: [$ORIGIN/lib]'
+        found=$(readelf -dW "$file" | sed -nE '/\((RPATH|RUNPATH)\)/s/^ *0x[0-9a-f]+//p' | tr -s ' ')
+        if [ "$found" != "$want" ]; then
+            echo "pack.sh: $(basename "$file") looks for libraries in '$found', and has to in '$want'" >&2
+            return 1
+        fi
     done
 }
 
 copy_programs
-check_rpath
 copy_libraries "$@"
+check_paths
 copy_rest
 write_sbom
 check_glibc

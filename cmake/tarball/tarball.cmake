@@ -9,7 +9,8 @@ set(CMAKE_INSTALL_RPATH "$ORIGIN/lib")
 set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 # A build id is a hash of debug information too, which is not packed and depends on where the build is.
 target_link_options(flamed_flags INTERFACE -Wl,--disable-new-dtags -Wl,--build-id=none)
-target_compile_options(flamed_flags INTERFACE -ffile-prefix-map=${PROJECT_SOURCE_DIR}=. -ffile-prefix-map=${PROJECT_BINARY_DIR}=build)
+set(FLAMED_PREFIX_MAP -ffile-prefix-map=${PROJECT_SOURCE_DIR}=. -ffile-prefix-map=${PROJECT_BINARY_DIR}=./build)
+target_compile_options(flamed_flags INTERFACE ${FLAMED_PREFIX_MAP})
 
 # Debian's libcrypt.so asks for glibc 2.36.
 find_library(FLAMED_STATIC_CRYPT libcrypt.a REQUIRED)
@@ -23,4 +24,7 @@ function(flamed_tarball)
     add_custom_target(tarball DEPENDS flamed flamed-broker flamed-push USES_TERMINAL
         COMMAND ${PROJECT_SOURCE_DIR}/cmake/tarball/pack.sh ${PROJECT_BINARY_DIR} ${PROJECT_VERSION} ${FLAMED_TARBALL_GLIBC}
             ${FLAMED_STATIC_CRYPT})
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/tarball/rpm.cmake.in ${PROJECT_BINARY_DIR}/rpm.cmake @ONLY)
+    add_custom_target(rpm DEPENDS tarball USES_TERMINAL
+        COMMAND ${PROJECT_SOURCE_DIR}/cmake/tarball/rpm.sh ${PROJECT_BINARY_DIR} ${PROJECT_VERSION})
 endfunction()

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tarball, unpacked where none of the libraries that it brings is installed."""
 import glob
+import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -16,13 +18,25 @@ MOUNTS = ('mount --rbind /proc "$0/proc" && mount --rbind /sys "$0/sys" && progr
           'exec chroot "$0" "$program" "$@"')
 
 
+PACK = paths.TREE + "/cmake/tarball/pack.sh"
+
+
+def build(tree: str, *targets: str, **environment: str) -> str:
+    """The folder in which the preset's TARGETS were built of the sources in TREE."""
+    for command in ["cmake", "--preset", "tarball"], ["cmake", "--build", "--preset", "tarball", *(f"--target={t}" for t in targets)]:
+        subprocess.run(command, cwd=tree, check=True, stdout=subprocess.DEVNULL, env={**os.environ, **environment})
+    return tree + "/build/tarball"
+
+
+def packed(folder: str) -> str:
+    return glob.glob(folder + "/flamed-*.tar.gz")[0]
+
+
 class Tarball(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         paths.need_root()
-        for command in ["cmake", "--preset", "tarball"], ["cmake", "--build", "--preset", "tarball"]:
-            subprocess.run(command, cwd=paths.TREE, check=True, stdout=subprocess.DEVNULL)
-        cls.tarball = glob.glob(paths.TREE + "/build/tarball/flamed-*.tar.gz")[0]
+        cls.tarball = packed(build(paths.TREE))
 
     def root(self, original: str) -> str:
         """A copy of a root file system, beside it because its files are links."""
@@ -63,3 +77,95 @@ class Tarball(unittest.TestCase):
                               capture_output=True, text=True)
         self.assertNotEqual(told.returncode, 0)
         self.assertIn("`GLIBC_2.34' not found", told.stderr)
+
+    def unpacked(self) -> str:
+        folder = self.enterContext(tempfile.TemporaryDirectory(prefix="tarball."))
+        subprocess.run(["tar", "-xf", self.tarball, "-C", folder], check=True)
+        return folder + "/" + os.listdir(folder)[0]
+
+    def test_what_it_holds(self):
+        """Less than 15 MB, and each library's package is in the list, with its licence."""
+        self.assertLess(os.path.getsize(self.tarball), 15_000_000)
+        folder = self.unpacked()
+        with open(folder + "/sbom.spdx.json", encoding="utf-8") as f:
+            sbom = json.load(f)
+        self.assertEqual(sbom["spdxVersion"], "SPDX-2.3")
+        names = [p["name"] for p in sbom["packages"]]
+        self.assertEqual(names[0], "flamed")
+        self.assertEqual(sorted(os.listdir(folder + "/licenses")), sorted(names[1:]))
+        for library in os.listdir(folder + "/lib"):
+            path = next(p for p in subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout.split() if
+                        p.endswith("/" + library))
+            owner = subprocess.run(["dpkg-query", "-S", os.path.realpath(path)], capture_output=True, text=True)
+            if owner.returncode != 0: # dpkg knows it by the path before /usr was merged
+                owner = subprocess.run(["dpkg-query", "-S", os.path.realpath(path).removeprefix("/usr")], capture_output=True, text=True, check=True)
+            self.assertIn(owner.stdout.split(":")[0], names)
+
+    def test_install(self):
+        """install.sh puts what the units name where they name it, and takes all of it away."""
+        folder, root = self.unpacked(), self.enterContext(tempfile.TemporaryDirectory(prefix="tarball."))
+        subprocess.run([folder + "/install.sh"], check=True, env={**os.environ, "DESTDIR": root})
+        units = glob.glob(root + "/usr/lib/systemd/system/*.service")
+        self.assertEqual(len(units), 3)
+        for unit in units:
+            with open(unit, encoding="utf-8") as f:
+                program = next(line.split("=")[1].split()[0] for line in f if line.startswith("ExecStart="))
+            self.assertTrue(os.access(root + program, os.X_OK), program)
+        version = subprocess.run([root + "/usr/bin/flamed", "--version"], capture_output=True, text=True, check=True).stdout
+        self.assertIn(os.path.basename(folder).split("-")[1], version)
+        subprocess.run([folder + "/install.sh", "--remove"], check=True, env={**os.environ, "DESTDIR": root})
+        self.assertEqual([f for _, _, files in os.walk(root) for f in files], [])
+
+    def test_a_package_is_not_overwritten(self):
+        folder, root = self.unpacked(), self.enterContext(tempfile.TemporaryDirectory(prefix="tarball."))
+        os.makedirs(root + "/usr/bin")
+        open(root + "/usr/bin/flamed", "wb").close()
+        refused = subprocess.run([folder + "/install.sh"], capture_output=True, text=True, env={**os.environ, "DESTDIR": root})
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("remove it first", refused.stderr)
+        self.assertFalse(os.path.exists(root + "/usr/lib"))
+
+    def test_paths_of_libraries(self):
+        """A path with an empty part, or another one, is refused: root's programs would load what lies there."""
+        for path, good in ("$ORIGIN/lib:", False), (":$ORIGIN/lib", False), ("$ORIGIN/lib:/tmp", False), ("$ORIGIN/lib", True):
+            with self.subTest(path=path):
+                folder = self.enterContext(tempfile.TemporaryDirectory(prefix="tarball."))
+                for name in "flamed", "flamed-broker", "flamed-push":
+                    subprocess.run(["cc", "-x", "c", "-", "-o", f"{folder}/{name}", "-Wl,--disable-new-dtags,--no-as-needed,-rpath," + path, "-lz"],
+                                   input="int main(void) { return 0; }", text=True, check=True)
+                told = subprocess.run([PACK, folder, "0", "2.34"], capture_output=True, text=True)
+                self.assertEqual("looks for libraries in" in told.stderr, not good, told.stderr)
+                self.assertEqual(bool(glob.glob(folder + "/*.tar.gz")), good, told.stderr)
+
+    def test_rpm(self):
+        """It has the files of the tarball, and asks for glibc alone."""
+        paths.need("rpmbuild", "rpm2cpio", "cpio")
+        package = glob.glob(build(paths.TREE, "rpm") + "/flamed-*.rpm")[0]
+        asked = subprocess.run(["rpm", "-qp", "--requires", package], capture_output=True, text=True, check=True).stdout.splitlines()
+        self.assertEqual([a for a in asked if not a.startswith(("rpmlib(", "/bin/sh"))], ["glibc >= 2.34"])
+        folder, root = self.unpacked(), self.enterContext(tempfile.TemporaryDirectory(prefix="tarball."))
+        with subprocess.Popen(["rpm2cpio", package], stdout=subprocess.PIPE) as archive:
+            subprocess.run(["cpio", "-idm", "--quiet"], cwd=root, stdin=archive.stdout, check=True)
+        for name in "flamed", "flamed-broker", "flamed-push", "lib/libbpf.so.1":
+            with open(f"{folder}/{name}", "rb") as a, open(f"{root}/usr/lib/flamed/{name}", "rb") as b:
+                self.assertEqual(a.read(), b.read(), name)
+        self.assertEqual(os.readlink(root + "/usr/bin/flamed"), "../lib/flamed/flamed")
+
+
+@unittest.skipUnless(os.environ.get("FLAMED_TARBALL_TWICE"), "builds flamed twice")
+class Twice(unittest.TestCase):
+    def test_equal_bytes(self):
+        """Two builds in two folders."""
+        listed = subprocess.run(["git", "ls-files", "-z"], cwd=paths.TREE, capture_output=True, text=True)
+        if listed.returncode != 0:
+            self.skipTest("the sources are in no git repository")
+        hashes = []
+        for name in "a", "another/folder/of/its/own":
+            with tempfile.TemporaryDirectory(prefix="tarball.") as folder:
+                tree = os.path.join(folder, name)
+                for path in listed.stdout.split("\0")[:-1]:
+                    os.makedirs(os.path.dirname(os.path.join(tree, path)), exist_ok=True)
+                    shutil.copy2(os.path.join(paths.TREE, path), os.path.join(tree, path), follow_symlinks=False)
+                with open(packed(build(tree, SOURCE_DATE_EPOCH="1790000000", CCACHE_DISABLE="1")), "rb") as f:
+                    hashes.append(hashlib.file_digest(f, "sha256").hexdigest())
+        self.assertEqual(hashes[0], hashes[1])
