@@ -26,10 +26,9 @@ static bool fits(const struct virtual_layout *v)
 static int find_frozen(struct hotspot_vm *vm, struct unwind_frozen *ret)
 {
     const struct virtual_layout *v = &vm->virtual_layout;
-    const struct zgc *z = &vm->zgc;
 
     if (!fits(v) || !layout_has(vm->layout.thread_vthread) ||
-        (vm->names.coloured_oops && !z->known))
+        (vm->names.coloured_oops && !vm->zgc.known))
         return -ENOENT;
     *ret = (struct unwind_frozen){
         .thread_class = class_word(vm, v->klass[CLASS_VIRTUAL_THREAD]),
@@ -46,13 +45,6 @@ static int find_frozen(struct hotspot_vm *vm, struct unwind_frozen *ret)
         .words = (uint16_t)v->chunk_words,
         .mark_shift = (uint8_t)vm->names.mark_shift,
     };
-    if (vm->names.coloured_oops) {
-        ret->z_bad_mask = z->bad_mask_at;
-        ret->z_offset_mask = z->offset_mask;
-        ret->z_granules = z->granules;
-        ret->z_forwarding_bytes = (vm->layout.sizeof_ZForwarding + 7) & ~7U;
-        memcpy(ret->z_maps, z->maps, sizeof(ret->z_maps));
-    }
     return 0;
 }
 

@@ -20,10 +20,10 @@ unsigned heap_reference_bytes(const struct hotspot_vm *vm)
     return vm->names.compressed_oops ? 4 : 8;
 }
 
-/* Returns the object that the coloured reference @raw leads to, where it is now. */
-static uint64_t coloured(struct hotspot_vm *vm, uint64_t raw)
+/* Returns the object that @raw leads to, a reference of eight bytes, where it is now. */
+static uint64_t decode_wide(struct hotspot_vm *vm, uint64_t raw)
 {
-    uint64_t object = oop_uncolour(raw);
+    uint64_t object = vm->names.coloured_oops ? oop_uncolour(raw) : raw;
 
     return object ? zgc_forward(vm, raw, object) : 0;
 }
@@ -34,7 +34,7 @@ uint64_t heap_decode(struct hotspot_vm *vm, uint64_t raw)
 
     if (raw && n->compressed_oops)
         return n->oop_base + (raw << n->oop_shift);
-    return n->coloured_oops ? coloured(vm, raw) : raw;
+    return decode_wide(vm, raw);
 }
 
 static int decode(struct hotspot_vm *vm, uint64_t raw, uint64_t *ret)
@@ -62,7 +62,7 @@ int heap_handle(struct hotspot_vm *vm, uint64_t at, uint64_t *ret)
 
     if (r < 0)
         return r;
-    raw = vm->names.coloured_oops ? coloured(vm, raw) : raw;
+    raw = decode_wide(vm, raw);
     if (!raw)
         return -ENOENT;
     *ret = raw;

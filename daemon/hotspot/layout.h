@@ -202,6 +202,13 @@ struct layout_field {
     X(z_offset_mask, "ZGlobalsForVMStructs", "_ZAddressOffsetMask", W8, JDK_MAY)                   \
     X(z_heap, "ZCollectedHeap", "_heap", WANY, JDK_MAY)                                            \
     X(z_page_table, "ZHeap", "_page_table", WANY, JDK_MAY)                                         \
+    /* Where the older ZGC has, which is called X in 21 to 23. */                                  \
+    X(z_weak_bad_mask, "ZGlobalsForVMStructs", "_ZAddressWeakBadMask", W8, JDK_MAY)                \
+    X(z_forwardings, "ZHeap", "_forwarding_table", WANY, JDK_MAY)                                  \
+    X(x_weak_bad_mask, "XGlobalsForVMStructs", "_XAddressWeakBadMask", W8, JDK_MAY)                \
+    X(x_offset_mask, "XGlobalsForVMStructs", "_XAddressOffsetMask", W8, JDK_MAY)                   \
+    X(x_heap, "XCollectedHeap", "_heap", WANY, JDK_MAY)                                            \
+    X(x_forwardings, "XHeap", "_forwarding_table", WANY, JDK_MAY)                                  \
     X(loader_next, "ClassLoaderData", "_next", W8, JDK_MAY)                                        \
     X(loader_klasses, "ClassLoaderData", "_klasses", W8, JDK_MAY)                                  \
     X(klass_next, "Klass", "_next_link", W8, JDK_MAY)                                              \
@@ -238,6 +245,7 @@ struct layout_field {
     X(collected_heap, "Universe", "_collectedHeap", JDK_MAY)                                       \
     X(loaders, "ClassLoaderDataGraph", "_head", JDK_MAY)                                           \
     X(z_globals, "ZGlobalsForVMStructs", "_instance_p", JDK_MAY)                                   \
+    X(x_globals, "XGlobalsForVMStructs", "_instance_p", JDK_MAY)                                   \
     X(barrier_set, "BarrierSet", "_barrier_set", JDK_MAY)                                          \
     X(oop_base, "Universe", "_narrow_oop._base", 8, 12)                                            \
     A(oop_base, "CompressedOops", "_narrow_oop._base", 13, 21)                                     \
@@ -309,6 +317,10 @@ struct layout_field {
     X(ZCollectedHeap, "ZCollectedHeap", JDK_MAY)                                                   \
     X(ZHeap, "ZHeap", JDK_MAY)                                                                     \
     X(ZForwarding, "ZForwarding", JDK_MAY)                                                         \
+    X(XGlobals, "XGlobalsForVMStructs", JDK_MAY)                                                   \
+    X(XCollectedHeap, "XCollectedHeap", JDK_MAY)                                                   \
+    X(XHeap, "XHeap", JDK_MAY)                                                                     \
+    X(XForwarding, "XForwarding", JDK_MAY)                                                         \
     X(oopDesc, "oopDesc", JDK_ALL)                                                                 \
     X(Flag, "Flag", 8, 10)                                                                         \
     X(JVMFlag, "JVMFlag", 11, 99)

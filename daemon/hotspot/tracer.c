@@ -269,9 +269,7 @@ static int static_hash(const struct compiler *c, const struct tracer_row *row, u
     if (r == 0)
         r = memory_u64(&c->vm->memory, klass + (uint64_t)l->klass_mirror.offset, &mirror);
     if (r == 0 && l->jdk >= 10)
-        r = memory_u64(&c->vm->memory, mirror, &mirror);
-    if (r == 0 && c->vm->names.coloured_oops)
-        mirror = oop_uncolour(mirror);
+        r = heap_handle(c->vm, mirror, &mirror);
     if (r == 0)
         r = heap_load(c->vm, mirror + offset, &object);
     if (r == 0)

@@ -51,14 +51,10 @@ struct name_layout {
     uint32_t thread_name, string_value, string_coder; /* bytes into the object; coder 0: JDK 8 */
 };
 
-#define ZGC_MAPS 2 /* of the young and the old generation */
-
-/* Where generational ZGC keeps what it has moved. */
+/* Where ZGC keeps what it has moved. */
 struct zgc {
     bool known, unusable;
-    uint64_t bad_mask_at, offset_mask;
-    uint64_t granules, maps[ZGC_MAPS]; /* arrays of pointers, one for each granule */
-    unsigned map_count;
+    struct unwind_zgc at; /* maps: as UNWIND_MAP_OLD, or the only one */
 };
 
 /* Code that was still there after all that was read of it. */
@@ -208,9 +204,9 @@ int thread_tid(struct hotspot_vm *vm, uint64_t thread, int32_t *ret);
 
 /* ---- zgc.c ---- */
 
-/* Has vm->zgc filled in, if this VM runs generational ZGC and vm->names are known. */
+/* Has vm->zgc filled in, if this VM runs ZGC (JDK 16 and later) and vm->names are known. */
 void zgc_ready(struct hotspot_vm *vm);
-/* Returns where the object at @object, which the coloured reference @raw leads to, is now. */
+/* Returns where the object at @object, which the reference @raw of eight bytes leads to, is now. */
 uint64_t zgc_forward(struct hotspot_vm *vm, uint64_t raw, uint64_t object);
 
 /* ---- locks.c ---- */

@@ -1,143 +1,184 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where generational ZGC has moved an object to. A reference may be older than the move, until its
- * next load by Java code or the next marking. The mask of bad colours says which are. Each granule
- * of memory (2 MiB) that objects were moved out of has a ZForwarding, which maps the index of an
- * object to its new place. The two tables of those, of the young and the old generation, are in no
- * table of the VM: they are found by their size, which is that of the page table.
+ * Where ZGC has moved an object to (unwind/forwarding.h). The masks of its colours are in the VM's
+ * tables. So is the map from granules to ZForwardings of the ZGC that is not generational. The
+ * generational one has two, of the old and the young generation, which are in no table: they are
+ * searched for by their form.
  */
 #include "hotspot/vm.h"
 
-#define GRANULE_SHIFT 21
+#include "unwind/forwarding.h"
+
 #define GRANULES_MAX ((uint64_t)1 << 24) /* 32 TiB */
-#define TABLES_SEARCHED 65536            /* bytes of the ZHeap behind its page table */
-#define PROBES_MAX 256                   /* of a table of hashes */
+#define HEAP_BYTES_MAX 65536u            /* of a ZHeap, which are searched */
+#define MAPS_MAX 16                      /* what may be one, in it */
 #define ENTRIES_MAX ((uint64_t)1 << 24)
 #define ALIGNMENT_SHIFT_MAX 30
+#define JDK_FIRST 16 /* from it on, entries have this form */
 
-/* A ZForwardingEntry. */
-#define ENTRY_POPULATED 1
-#define ENTRY_OFFSET_SHIFT 1
-#define ENTRY_OFFSET_BITS 45
-#define ENTRY_INDEX_SHIFT 46
-
-/* How a ZForwarding begins. */
-struct forwarding {
-    uint64_t start, bytes; /* of the memory that its objects were in, as offsets */
-    uint64_t alignment_shift;
-    uint64_t length; /* entries, a power of two */
+/* Where one kind of ZGC has what is needed, as the VM's tables say. */
+struct tables {
+    uint64_t globals_at;
+    struct layout_field bad_mask, offset_mask, heap, maps;
+    uint64_t forwarding_bytes;
 };
 
-static bool has_tables(const struct hotspot_layout *l)
+static struct tables tables_of(const struct hotspot_vm *vm)
 {
-    return l->z_globals_at && l->collected_heap_at && layout_has(l->z_bad_mask) &&
-           layout_has(l->z_offset_mask) && layout_has(l->z_heap) && layout_has(l->z_page_table) &&
-           l->sizeof_ZForwarding >= sizeof(struct forwarding);
+    const struct hotspot_layout *l = &vm->layout;
+
+    if (vm->names.coloured_oops)
+        return (struct tables){ l->z_globals_at, l->z_bad_mask,   l->z_offset_mask,
+                                l->z_heap,       l->z_page_table, l->sizeof_ZForwarding };
+    if (l->x_globals_at)
+        return (struct tables){ l->x_globals_at, l->x_weak_bad_mask, l->x_offset_mask,
+                                l->x_heap,       l->x_forwardings,   l->sizeof_XForwarding };
+    /* References of the colour "remapped" are in its mask of bad ones, but not of weak ones. */
+    return (struct tables){ l->z_globals_at, l->z_weak_bad_mask, l->z_offset_mask,
+                            l->z_heap,       l->z_forwardings,   l->sizeof_ZForwarding };
+}
+
+static bool has_tables(const struct hotspot_vm *vm, const struct tables *t)
+{
+    return vm->layout.jdk >= JDK_FIRST && t->globals_at && vm->layout.collected_heap_at &&
+           layout_has(t->bad_mask) && layout_has(t->offset_mask) && layout_has(t->heap) &&
+           layout_has(t->maps) && t->forwarding_bytes >= sizeof(struct unwind_forwarding) &&
+           t->forwarding_bytes < MEMORY_PAGE;
 }
 
 /* Finds the addresses of the masks, which the VM keeps pointers to. */
-static int find_masks(struct hotspot_vm *vm, struct zgc *z)
+static int find_masks(struct hotspot_vm *vm, const struct tables *t, struct unwind_zgc *z)
 {
     struct hotspot_memory *m = &vm->memory;
     uint64_t globals, at;
-    int r = memory_u64(m, vm->layout.z_globals_at, &globals);
+    int r = memory_u64(m, t->globals_at, &globals);
 
     if (r == 0)
-        r = memory_u64(m, globals + (uint64_t)vm->layout.z_bad_mask.offset, &z->bad_mask_at);
+        r = memory_u64(m, globals + (uint64_t)t->bad_mask.offset, &z->bad_mask);
     if (r == 0)
-        r = memory_u64(m, globals + (uint64_t)vm->layout.z_offset_mask.offset, &at);
+        r = memory_u64(m, globals + (uint64_t)t->offset_mask.offset, &at);
     if (r == 0)
         r = memory_u64(m, at, &z->offset_mask);
-    return r == 0 && (z->offset_mask + 1) & z->offset_mask ? -EBADMSG : r;
+    return r == 0 && (!z->bad_mask || (z->offset_mask + 1) & z->offset_mask) ? -EBADMSG : r;
 }
 
-static int find_maps(struct hotspot_vm *vm, struct zgc *z)
+/* Whether @pair is a map: its size, of at most @most granules, and where the VM has mapped it. */
+static bool is_map(struct hotspot_vm *vm, const uint64_t pair[2], uint64_t most)
+{
+    uint64_t word;
+
+    return pair[0] && pair[0] <= most && pair[1] && pair[1] % MEMORY_PAGE == 0 &&
+           pair[1] < MEMORY_ADDRESS_MAX && memory_u64(&vm->memory, pair[1], &word) == 0 &&
+           memory_u64(&vm->memory, pair[1] + 8 * (pair[0] - 1), &word) == 0;
+}
+
+/* Finds the two maps, of the old and the young generation, in the ZHeap behind the page table at
+ * @table. They are the first two of one size, which is at most the page table's. */
+static int find_two(struct hotspot_vm *vm, uint64_t table, struct unwind_zgc *z)
+{
+    uint64_t most = z->granules, end = table + MIN(vm->layout.sizeof_ZHeap, HEAP_BYTES_MAX);
+    uint64_t maps[MAPS_MAX][2];
+    unsigned count = 0;
+
+    for (uint64_t at = table + 16; at + 16 <= end && count < MAPS_MAX; at += 8) {
+        if (memory_read(&vm->memory, at, maps[count], sizeof(maps[0])) < 0)
+            break;
+        if (!is_map(vm, maps[count], most))
+            continue;
+        for (unsigned i = 0; i < count; i++) {
+            if (maps[i][0] != maps[count][0])
+                continue;
+            z->granules = maps[i][0];
+            z->maps[UNWIND_MAP_OLD] = maps[i][1];
+            z->maps[UNWIND_MAP_YOUNG] = maps[count][1];
+            return 0;
+        }
+        count++;
+    }
+    return -ENOENT;
+}
+
+static int find_maps(struct hotspot_vm *vm, const struct tables *t, struct unwind_zgc *z)
 {
     struct hotspot_memory *m = &vm->memory;
-    uint64_t table, pair[2];
+    uint64_t table;
     int r = memory_u64(m, vm->layout.collected_heap_at, &table);
 
-    table += (uint64_t)vm->layout.z_heap.offset + (uint64_t)vm->layout.z_page_table.offset;
+    table += (uint64_t)t->heap.offset + (uint64_t)t->maps.offset;
     if (r == 0)
         r = memory_u64(m, table, &z->granules);
     if (r == 0 && (!z->granules || z->granules > GRANULES_MAX))
         return -EBADMSG;
-    for (uint64_t at = table + sizeof(pair);
-         r == 0 && at < table + TABLES_SEARCHED && z->map_count < ZGC_MAPS; at += 8) {
-        if (memory_read(m, at, pair, sizeof(pair)) < 0)
-            break;
-        if (pair[0] == z->granules && pair[1] >= MEMORY_PAGE && pair[1] % 8 == 0 &&
-            pair[1] < MEMORY_ADDRESS_MAX)
-            z->maps[z->map_count++] = pair[1];
-    }
-    return r == 0 && z->map_count < ZGC_MAPS ? -ENOENT : r;
+    if (r == 0 && vm->names.coloured_oops)
+        return find_two(vm, table, z);
+    if (r == 0)
+        r = memory_u64(m, table + 8, &z->maps[0]);
+    return r == 0 && !z->maps[0] ? -ENOENT : r;
 }
 
 void zgc_ready(struct hotspot_vm *vm)
 {
     struct zgc found = { .known = true };
+    struct tables t;
     int r;
 
-    if (vm->zgc.known || vm->zgc.unusable || !vm->names.known || !vm->names.coloured_oops)
+    if (vm->zgc.known || vm->zgc.unusable || !vm->names.known || !vm->names.zgc)
         return;
-    r = has_tables(&vm->layout) ? find_masks(vm, &found) : -ENOENT;
+    t = tables_of(vm);
+    r = has_tables(vm, &t) ? find_masks(vm, &t, &found.at) : -ENOENT;
     if (r == 0)
-        r = find_maps(vm, &found);
+        r = find_maps(vm, &t, &found.at);
+    found.at.forwarding_bytes = (uint32_t)((t.forwarding_bytes + 7) & ~7ULL);
     if (r == 0)
         vm->zgc = found;
     vm->zgc.unusable = r == -ENOENT || r == -EBADMSG;
 }
 
-/* Places follow one another from the hash of the index on. */
-static uint64_t hash(uint64_t index)
+int hotspot_vm_zgc(struct hotspot_vm *vm, struct unwind_zgc *ret)
 {
-    uint32_t key = (uint32_t)index;
-
-    key = ~key + (key << 15);
-    key ^= key >> 12;
-    key += key << 2;
-    key ^= key >> 4;
-    key *= 2057;
-    return key ^ key >> 16;
+    if (vm_is_left(vm) || !vm->zgc.known)
+        return -ENOENT;
+    *ret = vm->zgc.at;
+    return 0;
 }
 
-/* Finds object @index of @f, which lies at @at. 0: it was not moved. */
-static uint64_t find_entry(struct hotspot_vm *vm, uint64_t at, const struct forwarding *f,
+/* Returns the entry of object @index of @f, which lies at @at. 0: it was not moved. */
+static uint64_t find_entry(struct hotspot_vm *vm, uint64_t at, const struct unwind_forwarding *f,
                            uint64_t index)
 {
-    uint64_t entries = at + ((vm->layout.sizeof_ZForwarding + 7) & ~7U), place = hash(index), entry;
+    uint64_t place = unwind_forwarding_hash(index), entry;
 
-    for (unsigned i = 0; i < PROBES_MAX; i++, place++) {
-        if (memory_u64(&vm->memory, entries + 8 * (place & (f->length - 1)), &entry) < 0 ||
-            !(entry & ENTRY_POPULATED))
+    at += vm->zgc.at.forwarding_bytes;
+    for (unsigned i = 0; i < UNWIND_FORWARDING_PROBES; i++, place++) {
+        if (memory_u64(&vm->memory, at + 8 * (place & (f->length - 1)), &entry) < 0 ||
+            !(entry & UNWIND_ENTRY_POPULATED))
             return 0;
-        if (entry >> ENTRY_INDEX_SHIFT == index)
-            return entry >> ENTRY_OFFSET_SHIFT & ((UINT64_C(1) << ENTRY_OFFSET_BITS) - 1);
+        if (entry >> UNWIND_ENTRY_INDEX_SHIFT == index)
+            return entry;
     }
     return 0;
 }
 
 uint64_t zgc_forward(struct hotspot_vm *vm, uint64_t raw, uint64_t object)
 {
-    const struct zgc *z = &vm->zgc;
-    uint64_t bad, offset = object & z->offset_mask, at, to;
-    struct forwarding f;
+    const struct unwind_zgc *z = &vm->zgc.at;
+    uint64_t bad, offset = object & z->offset_mask, at, index, entry;
+    struct unwind_forwarding f;
 
-    if (!z->known || memory_u64(&vm->memory, z->bad_mask_at, &bad) < 0 || !(raw & bad) ||
-        offset >> GRANULE_SHIFT >= z->granules)
+    if (!vm->zgc.known || memory_u64(&vm->memory, z->bad_mask, &bad) < 0 ||
+        offset >> UNWIND_GRANULE_SHIFT >= z->granules)
         return object;
-    for (unsigned i = 0; i < ZGC_MAPS; i++) {
-        if (memory_u64(&vm->memory, z->maps[i] + 8 * (offset >> GRANULE_SHIFT), &at) < 0 || !at ||
-            memory_read(&vm->memory, at, &f, sizeof(f)) < 0)
+    for (unsigned i = 0; i < UNWIND_FORWARDINGS && z->maps[i]; i++) {
+        if (!unwind_may_be_moved(vm->names.coloured_oops, raw, bad, i) ||
+            memory_u64(&vm->memory, z->maps[i] + 8 * (offset >> UNWIND_GRANULE_SHIFT), &at) < 0 ||
+            !at || memory_read(&vm->memory, at, &f, sizeof(f)) < 0)
             continue;
-        f.alignment_shift &= UINT32_MAX;
-        if (offset < f.start || offset - f.start >= f.bytes || !f.length ||
-            f.length > ENTRIES_MAX || f.length & (f.length - 1) ||
-            f.alignment_shift > ALIGNMENT_SHIFT_MAX)
+        if (f.length > ENTRIES_MAX || f.length & (f.length - 1) ||
+            f.alignment_shift > ALIGNMENT_SHIFT_MAX || !unwind_forwarding_index(&f, offset, &index))
             continue;
-        to = find_entry(vm, at, &f, (offset - f.start) >> f.alignment_shift);
-        if (to)
-            return (object & ~z->offset_mask) | to;
+        entry = find_entry(vm, at, &f, index);
+        if (entry)
+            return unwind_forwarded(z, object, entry);
     }
     return object;
 }

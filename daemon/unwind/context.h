@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "unwind/types.h"
+#include "unwind/process.h"
 
 #define CONTEXT_STEPS_MAX 48
 #define CONTEXT_REGISTERS 8
@@ -16,6 +16,7 @@
 #define CONTEXT_PAIRS_MAX 32     /* pairs of an array of keys and values */
 #define CONTEXT_NODES_MAX 8      /* entries of a HashMap in one bucket */
 #define CONTEXT_TABLE_MAX 65536  /* entries that a table may have */
+#define CONTEXT_MOVES_MAX 512    /* reads of what ZGC keeps of moves, of a whole path */
 #define CONTEXT_NAME_BYTES 128
 
 /* What a step does. `to` and `from` are registers, which hold addresses of objects. A step that
@@ -71,7 +72,7 @@ struct context_path {
     uint16_t string_value, string_coder;       /* coder 0: two bytes a character */
     uint16_t map_table;                        /* of java.util.HashMap; 0: not needed */
     uint16_t node_hash, node_value, node_next; /* of its Node */
-    uint16_t at_leave; /* 1: of a thread that waits, to be read when it leaves its processor */
+    uint16_t at_leave; /* 1: ZGC. Of a thread that waits, to be read when it leaves its processor */
     uint16_t zero;
     struct context_step steps[CONTEXT_STEPS_MAX];
 };
@@ -103,11 +104,16 @@ struct context_work {
     uint64_t at[CONTEXT_REGISTERS];
     uint64_t thread;             /* the JavaThread */
     uint64_t table, want, found; /* of a search */
+    uint64_t bad;                /* ZGC: bits of references that may be older than a move */
+    uint64_t object;
+    struct unwind_forwarding forwarding;
     uint64_t spare[8];
     uint32_t count; /* of the table's entries */
     uint32_t next;  /* step */
     uint32_t nth;
+    uint32_t moves; /* reads of what ZGC keeps of moves */
     uint32_t fault; /* memory was not there, or is not what it should be */
+    uint32_t zero;
 };
 
 #ifndef __bpf__

@@ -3,8 +3,8 @@
  * Makes the steps of a path to a thread's request (unwind/context.h), from its JavaThread on. Path
  * and memory are not trusted: each loop has a bound, each text a length, and what cannot be read
  * ends the path. The thread does not run during the walk, so what it writes is whole. Objects that
- * a collector moves are found through the thread's references. No address of an object is kept or
- * compared.
+ * a collector moves are found through the thread's references, with ZGC by its forwarding tables.
+ * No address of an object is kept or compared.
  *
  * A home includes unwind/state.h and defines context_read_bytes() before it includes this file:
  *   static bool context_read_bytes(struct context_work *, void *to, uint32_t bytes, uint64_t from);
@@ -12,6 +12,7 @@
 #pragma once
 
 #include "unwind/context.h"
+#include "unwind/forwarding.h"
 #include "unwind/oop.h"
 #include "unwind/state.h"
 
@@ -27,14 +28,75 @@ UNWIND_INLINE uint64_t context_load(struct context_work *w, uint64_t at, const u
     return v;
 }
 
-/* Returns the object that the reference at @at leads to; 0: null, or not readable. */
-UNWIND_INLINE uint64_t context_field(struct context_work *w, const struct unwind_locks *l,
-                                     uint64_t at)
+/* Copies @bytes at @from, of what ZGC keeps of moves. A path has a limit of such reads. */
+UNWIND_INLINE bool context_read_move(struct context_work *w, void *to, const uint32_t bytes,
+                                     uint64_t from)
 {
+    if (w->moves >= CONTEXT_MOVES_MAX) {
+        w->fault = 1;
+        return false;
+    }
+    w->moves++;
+    return from >= 4096 && !(from >> 47) && context_read_bytes(w, to, bytes, from);
+}
+
+/* Finds where ZGC has moved w->object to, in the forwarding table at @table. Returns whether it is
+ * there. */
+UNWIND_INLINE bool context_forwarded(struct context_work *w, const struct unwind_zgc *z,
+                                     uint64_t table)
+{
+    struct unwind_forwarding *f = &w->forwarding;
+    uint64_t index, at, entry = 0;
+
+    if (!context_read_move(w, f, sizeof(*f), table) ||
+        !unwind_forwarding_index(f, w->object & z->offset_mask, &index))
+        return false;
+    at = unwind_forwarding_hash(index);
+    table += z->forwarding_bytes;
+    UNWIND_LOOP
+    for (uint32_t i = 0; i < UNWIND_FORWARDING_PROBES; i++, at++) {
+        if (!context_read_move(w, &entry, 8, table + 8 * (at & (f->length - 1))) ||
+            !(entry & UNWIND_ENTRY_POPULATED))
+            return false;
+        if (entry >> UNWIND_ENTRY_INDEX_SHIFT == index) {
+            w->object = unwind_forwarded(z, w->object, entry);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Returns the object of @raw, a reference of eight bytes, where it is now; 0: null. Not static, as
+ * context_probe(). */
+UNWIND_FUNCTION uint64_t context_object(struct context_work *w, struct unwind_process *p,
+                                        uint64_t raw)
+{
+    uint64_t granule, table = 0;
+
+    if (!w || !p)
+        return 0;
+    w->object = unwind_oop(&p->vm.locks, raw);
+    if (!w->object || !(raw & w->bad))
+        return w->object;
+    granule = (w->object & p->vm.zgc.offset_mask) >> UNWIND_GRANULE_SHIFT;
+    UNWIND_LOOP
+    for (uint32_t i = 0; i < UNWIND_FORWARDINGS && granule < p->vm.zgc.granules; i++) {
+        if (p->vm.zgc.maps[i] && unwind_may_be_moved(p->vm.locks.coloured, raw, w->bad, i) &&
+            context_read_move(w, &table, 8, p->vm.zgc.maps[i] + 8 * granule) &&
+            context_forwarded(w, &p->vm.zgc, table))
+            break;
+    }
+    return w->object;
+}
+
+/* Returns the object that the reference at @at leads to; 0: null, or not readable. */
+UNWIND_INLINE uint64_t context_field(struct context_work *w, struct unwind_process *p, uint64_t at)
+{
+    const struct unwind_locks *l = &p->vm.locks;
     uint64_t v;
 
     if (l->oop_bytes != 4)
-        return unwind_oop(l, context_load(w, at, 8));
+        return context_object(w, p, context_load(w, at, 8));
     v = context_load(w, at, 4);
     return v ? l->oop_base + (v << (l->oop_shift & 31)) : 0;
 }
@@ -63,14 +125,13 @@ UNWIND_FUNCTION int context_probe(struct context_work *w, struct context_path *p
     if (!w || !path || !p)
         return 1;
     i = ((uint32_t)w->want + i) & (w->count - 1);
-    entry = context_field(w, &p->vm.locks,
-                          w->table + path->array_base + (uint64_t)i * p->vm.locks.oop_bytes);
+    entry = context_field(w, p, w->table + path->array_base + (uint64_t)i * p->vm.locks.oop_bytes);
     if (!entry)
         return 1;
-    key = context_field(w, &p->vm.locks, entry + path->referent);
+    key = context_field(w, p, entry + path->referent);
     if (!key || context_load(w, key + path->hash, 4) != w->want)
         return 0;
-    w->found = context_field(w, &p->vm.locks, entry + path->entry_value);
+    w->found = context_field(w, p, entry + path->entry_value);
     return 1;
 }
 
@@ -82,9 +143,8 @@ UNWIND_FUNCTION int context_pair(struct context_work *w, struct context_path *pa
 
     if (!w || !path || !p || 2 * i + 1 >= w->count)
         return 1;
-    value =
-        context_field(w, &p->vm.locks,
-                      w->table + path->array_base + (2 * (uint64_t)i + 1) * p->vm.locks.oop_bytes);
+    value = context_field(
+        w, p, w->table + path->array_base + (2 * (uint64_t)i + 1) * p->vm.locks.oop_bytes);
     if (!value || context_class(w, path, &p->vm.locks, value) != w->want)
         return 0;
     w->found = value;
@@ -98,10 +158,10 @@ UNWIND_FUNCTION int context_node(struct context_work *w, struct context_path *pa
     if (!w || !path || !p || !w->table)
         return 1;
     if (context_load(w, w->table + path->node_hash, 4) == w->want) {
-        w->found = context_field(w, &p->vm.locks, w->table + path->node_value);
+        w->found = context_field(w, p, w->table + path->node_value);
         return 1;
     }
-    w->table = context_field(w, &p->vm.locks, w->table + path->node_next);
+    w->table = context_field(w, p, w->table + path->node_next);
     return 0;
 }
 
@@ -138,11 +198,11 @@ UNWIND_INLINE uint64_t context_local(struct context_work *w, struct context_path
 
     if (at && l->thread_handle)
         at = context_load(w, at, 8);
-    at = unwind_oop(l, at);
+    at = context_object(w, p, at);
     if (at)
-        at = context_field(w, l, at + path->thread_locals);
+        at = context_field(w, p, at + path->thread_locals);
     if (at)
-        at = context_field(w, l, at + path->table);
+        at = context_field(w, p, at + path->table);
     if (!context_search(w, path, at, (uint32_t)hash) || !context_is_table(w))
         return 0;
     UNWIND_LOOP
@@ -173,12 +233,12 @@ UNWIND_INLINE uint64_t context_nth(struct context_work *w, struct context_path *
 UNWIND_INLINE uint64_t context_map(struct context_work *w, struct context_path *path,
                                    struct unwind_process *p, uint64_t map, uint32_t hash)
 {
-    uint64_t at = map ? context_field(w, &p->vm.locks, map + path->map_table) : 0;
+    uint64_t at = map ? context_field(w, p, map + path->map_table) : 0;
 
     hash ^= hash >> 16; /* as HashMap spreads it */
     if (!context_search(w, path, at, hash) || !context_is_table(w))
         return 0;
-    w->table = context_field(w, &p->vm.locks,
+    w->table = context_field(w, p,
                              w->table + path->array_base +
                                  (uint64_t)(hash & (w->count - 1)) * p->vm.locks.oop_bytes);
     UNWIND_LOOP
@@ -211,7 +271,7 @@ UNWIND_FUNCTION int context_string(struct context_work *w, struct context_path *
 
     if (!w || !path || !p || !string)
         return 0;
-    array = context_field(w, &p->vm.locks, string + path->string_value);
+    array = context_field(w, p, string + path->string_value);
     if (!array)
         return 0;
     n = context_load(w, array + path->array_length, 4);
@@ -264,7 +324,7 @@ UNWIND_FUNCTION int context_step(struct context_work *w, struct context_path *pa
         v = context_local(w, path, p, s->key);
         break;
     case CONTEXT_REF:
-        v = from ? context_field(w, &p->vm.locks, from + s->offset) : 0;
+        v = from ? context_field(w, p, from + s->offset) : 0;
         break;
     case CONTEXT_NTH:
         v = context_nth(w, path, p, from, s->key, s->offset);
@@ -315,6 +375,10 @@ UNWIND_FUNCTION int context_walk(struct context_work *w, struct context_path *pa
     if (!w || !path || !p)
         return 0;
     w->thread = thread;
+    if (p->vm.zgc.bad_mask)
+        w->bad = context_load(w, p->vm.zgc.bad_mask, 8);
+    else if (path->at_leave) /* where it has moved objects to is not known */
+        w->fault = 1;
     UNWIND_LOOP
     for (uint32_t i = 0; i < CONTEXT_STEPS_MAX; i++) {
         if (context_step(w, path, p))

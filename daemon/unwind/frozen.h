@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include "unwind/forwarding.h"
+#include "unwind/oop.h"
 #include "unwind/rule_cache.h"
 
 #define UNWIND_CHUNKS_MAX 8
@@ -29,35 +31,25 @@ UNWIND_FUNCTION int unwind_forwarding(struct unwind_walk *w, struct unwind_proce
 {
     struct unwind_frozen_words *f;
     uint64_t offset, index, at;
-    uint32_t key, i;
+    uint32_t i;
 
     if (!w || !p)
         return UNWIND_FROZEN_NONE;
     f = &w->frozen;
-    offset = f->object & p->vm.frozen.z_offset_mask;
-    if (!unwind_read(w, &f->forwarding, sizeof(f->forwarding), table))
+    offset = f->object & p->vm.zgc.offset_mask;
+    if (!unwind_read(w, &f->forwarding, sizeof(f->forwarding), table) ||
+        !unwind_forwarding_index(&f->forwarding, offset, &index))
         return UNWIND_FROZEN_NONE;
-    if (offset < f->forwarding.start || offset - f->forwarding.start >= f->forwarding.bytes ||
-        !f->forwarding.length)
-        return UNWIND_FROZEN_NONE;
-    index = (offset - f->forwarding.start) >> (f->forwarding.alignment_shift & 31);
-    key = (uint32_t)index;
-    key = ~key + (key << 15);
-    key ^= key >> 12;
-    key += key << 2;
-    key ^= key >> 4;
-    key *= 2057;
-    at = key ^ key >> 16;
+    at = unwind_forwarding_hash(index);
     UNWIND_LOOP
     for (i = 0; i < UNWIND_FORWARDING_PROBES; i++, at++) {
         if (!unwind_read_u64(
-                w, table + p->vm.frozen.z_forwarding_bytes + 8 * (at & (f->forwarding.length - 1)),
+                w, table + p->vm.zgc.forwarding_bytes + 8 * (at & (f->forwarding.length - 1)),
                 &f->word) ||
-            !(f->word & 1))
+            !(f->word & UNWIND_ENTRY_POPULATED))
             return UNWIND_FROZEN_NONE;
-        if (f->word >> 46 == index) {
-            f->object =
-                (f->object & ~p->vm.frozen.z_offset_mask) | (f->word >> 1 & ((1ULL << 45) - 1));
+        if (f->word >> UNWIND_ENTRY_INDEX_SHIFT == index) {
+            f->object = unwind_forwarded(&p->vm.zgc, f->object, f->word);
             return UNWIND_FROZEN_FOUND;
         }
     }
@@ -69,29 +61,24 @@ UNWIND_FUNCTION int unwind_forwarding(struct unwind_walk *w, struct unwind_proce
 UNWIND_INLINE int unwind_uncolour(struct unwind_walk *w, struct unwind_process *p)
 {
     struct unwind_frozen_words *f = &w->frozen;
-    uint64_t raw = f->object, granule;
+    uint64_t raw = f->object, granule, bad;
     uint32_t i;
 
-    if (raw & 1 << 12)
-        f->object = raw >> 13;
-    else if (raw & 1 << 13)
-        f->object = raw >> 14;
-    else if (raw & 1 << 14)
-        f->object = raw >> 15;
-    else if (raw & 1 << 15)
-        f->object = raw >> 16;
-    else
+    if (!(raw & UNWIND_OOP_COLOURS))
         return UNWIND_FROZEN_BROKEN;
-    if (!p->vm.frozen.z_bad_mask || !unwind_read_u64(w, p->vm.frozen.z_bad_mask, &f->word))
+    f->object = unwind_oop(&p->vm.locks, raw);
+    if (!p->vm.zgc.bad_mask || !unwind_read_u64(w, p->vm.zgc.bad_mask, &f->word))
         return UNWIND_FROZEN_BROKEN;
-    if (!(raw & f->word))
+    bad = f->word;
+    if (!(raw & bad))
         return UNWIND_FROZEN_FOUND;
-    granule = (f->object & p->vm.frozen.z_offset_mask) >> 21;
-    if (granule >= p->vm.frozen.z_granules)
+    granule = (f->object & p->vm.zgc.offset_mask) >> UNWIND_GRANULE_SHIFT;
+    if (granule >= p->vm.zgc.granules)
         return UNWIND_FROZEN_BROKEN;
     UNWIND_LOOP
     for (i = 0; i < UNWIND_FORWARDINGS; i++) {
-        if (unwind_read_u64(w, p->vm.frozen.z_maps[i] + 8 * granule, &f->word) && f->word &&
+        if (unwind_may_be_moved(true, raw, bad, i) &&
+            unwind_read_u64(w, p->vm.zgc.maps[i] + 8 * granule, &f->word) && f->word &&
             unwind_forwarding(w, p, f->word) == UNWIND_FROZEN_FOUND)
             break;
     }

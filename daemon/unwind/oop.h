@@ -4,6 +4,8 @@
 
 #include "unwind/state.h"
 
+#define UNWIND_OOP_COLOURS (15ULL << 12)
+
 /* Returns the address that the reference @oop of eight bytes means. Generational ZGC keeps it above
  * colour bits; which of the "remapped" ones (12 to 15) is set says how far up. */
 UNWIND_INLINE uint64_t unwind_oop(const struct unwind_locks *l, uint64_t oop)

@@ -76,24 +76,37 @@ struct unwind_locks {
 #define UNWIND_FORWARDINGS 2         /* generations of ZGC */
 #define UNWIND_FORWARDING_PROBES 256 /* entries of a forwarding table that are looked at */
 
+/* Where ZGC keeps what it has moved. A reference that has a bit of the mask may be older than the
+ * move of its object. */
+struct unwind_zgc {
+    uint64_t bad_mask; /* its address; 0: no ZGC, or nothing of all this is known */
+    uint64_t offset_mask, granules;
+    uint64_t maps[UNWIND_FORWARDINGS]; /* 0: there is none */
+    uint32_t forwarding_bytes;
+    uint32_t zero;
+};
+
+/* How a ZForwarding begins. */
+struct unwind_forwarding {
+    uint64_t start, bytes; /* of the memory that its objects were in, as offsets */
+    uint32_t alignment_shift, zero;
+    uint64_t length; /* entries, a power of two */
+};
+
 /* Where a mounted virtual thread has its frozen frames, in bytes from the start of each object. A
  * class is the word that its objects have. */
 struct unwind_frozen {
     uint64_t thread_class, cont_class;
     uint64_t chunk_class; /* 0: nothing of all this is known */
-    uint64_t z_bad_mask;  /* address of the mask of bad colours; 0: not generational ZGC */
-    uint64_t z_offset_mask, z_granules;
-    uint64_t z_maps[UNWIND_FORWARDINGS];
-    uint32_t z_forwarding_bytes;
-    uint16_t cont; /* of VirtualThread */
-    uint16_t tail; /* of its Continuation */
+    uint16_t cont;        /* of VirtualThread */
+    uint16_t tail;        /* of its Continuation */
     /* of StackChunk: */
     uint16_t size, sp, bottom, parent;
     uint16_t chunk_cont; /* 0: not known */
     uint16_t words;      /* where its words begin */
     uint8_t argsize;     /* 1: what lies at @bottom is size - bottom */
     uint8_t mark_shift;  /* of the class in the mark, with compact headers */
-    uint8_t zero[10];
+    uint8_t zero[6];
 };
 
 /* A HotSpot VM. Offsets are in bytes; all zero: not a JVM. */
@@ -119,6 +132,7 @@ struct unwind_vm {
     uint8_t zero[2];
     struct unwind_locks locks;
     struct unwind_frozen frozen;
+    struct unwind_zgc zgc;
 };
 
 struct unwind_process {
@@ -134,6 +148,7 @@ struct unwind_process {
 UNWIND_ASSERT(sizeof(struct unwind_mapping) == 32);
 UNWIND_ASSERT(sizeof(struct unwind_heap) == 32);
 UNWIND_ASSERT(sizeof(struct unwind_locks) == 40);
-UNWIND_ASSERT(sizeof(struct unwind_frozen) == 8 * 8 + 4 + 8 * 2 + 12);
-UNWIND_ASSERT(sizeof(struct unwind_vm) == 5 * 8 + 4 * 32 + 4 + 16 * 2 + 4 + 4 + 4 + 40 + 96);
+UNWIND_ASSERT(sizeof(struct unwind_frozen) == 3 * 8 + 8 * 2 + 8);
+UNWIND_ASSERT(sizeof(struct unwind_zgc) == 48);
+UNWIND_ASSERT(sizeof(struct unwind_vm) == 5 * 8 + 4 * 32 + 4 + 16 * 2 + 4 + 4 + 4 + 40 + 48 + 48);
 UNWIND_ASSERT(sizeof(struct unwind_process) == 32 + 256 + 96 + 32 * UNWIND_MAPPINGS_MAX);

@@ -108,13 +108,6 @@ struct unwind_stub_caller { /* unwind_stub_return() */
     uint8_t first;
 };
 
-/* How a ZForwarding begins. */
-struct unwind_forwarding {
-    uint64_t start, bytes; /* of the memory that its objects were in, as offsets */
-    uint32_t alignment_shift, zero;
-    uint64_t length; /* entries, a power of two */
-};
-
 struct unwind_frozen_words {    /* functions of frozen.h */
     struct unwind_place resume; /* the carrier's frame behind the chunks */
     uint64_t high;              /* right behind the frames of the chunk at hand; 0: at none */

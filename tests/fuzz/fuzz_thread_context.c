@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define HEAD_BYTES 32
 #define STEP_BYTES 6
 /* Each step looks at so many entries at most, with so many reads of each. */
-#define READS_MAX (CONTEXT_STEPS_MAX * (CONTEXT_PROBES_MAX * 8 + 32))
+#define READS_MAX (CONTEXT_STEPS_MAX * (CONTEXT_PROBES_MAX * 8 + 32) + CONTEXT_MOVES_MAX)
 
 struct heap {
     uint8_t bytes[HEAP_BYTES];
@@ -122,6 +122,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .coloured = data[17] >> 6 & 1,
         .compact = data[17] >> 7,
     };
+    if (data[17] >> 6 & 1)
+        p.vm.zgc = (struct unwind_zgc){ .bad_mask = HEAP + data[16],
+                                        .offset_mask = UINT32_MAX,
+                                        .granules = 8,
+                                        .maps = { HEAP + data[15], HEAP + data[14] },
+                                        .forwarding_bytes = sizeof(struct unwind_forwarding) };
     memset(h->bytes, 0, sizeof(h->bytes));
     for (size_t i = 0; i < HEAP_BYTES && size > used; i++)
         h->bytes[i] = data[used + i % (size - used)];

@@ -17,6 +17,7 @@ class RequestMatrix(Events):
     events = ("cpu,offcpu", "lock,alloc", "wall,malloc", "safepoint,nativelive") # those of the capture before count too for a while
     seconds = 10
     rates = {"cpu,offcpu": 499}
+    test_zgc = None # the matrix has it
 
     def test_events(self):
         for jdk in paths.jdks():

@@ -4,23 +4,30 @@
 #include "suite.h"
 
 #include "hotspot/vm.h"
+#include "unwind/forwarding.h"
 
 #define BASE UINT64_C(0x7f0000000000)
 #define HEAP_BIT (UINT64_C(1) << 44) /* of each object's address */
 #define GRANULES 16
-#define BAD UINT64_C(0x100) /* a colour of a reference that is old */
+#define GRANULES_OF_MAPS 8
+#define GOOD UINT64_C(0x1000)    /* colours of references: of one that is as new as can be */
+#define BAD UINT64_C(0xe000)     /* the mask */
+#define OLD_BAD UINT64_C(0x4000) /* older than a move of the old generation, of the young one */
+#define YOUNG_BAD UINT64_C(0x2000)
+#define BOTH_BAD UINT64_C(0x8000)
+#define MARKED (UINT64_C(1) << 45) /* the older ZGC's colour of one that is old */
 
 /* Where things lie, in bytes from BASE. */
 enum {
     GLOBALS = 0x100,
     MASKS = 0x200,
     COLLECTED = 0x300,
-    YOUNG = 0x800,
-    OLD = 0x900,
-    MOVED = 0xa00
+    MOVED = 0xa00,
+    OLD = 0x1000,
+    YOUNG = 0x2000
 };
 
-static uint64_t image[0x1000 / 8];
+static uint64_t image[0x3000 / 8];
 static struct hotspot_vm vm;
 
 static ssize_t read_image(void *cookie, uint64_t address, void *buf, size_t n)
@@ -50,13 +57,15 @@ static void setup(void)
     memset(image, 0, sizeof(image));
     memset(&vm, 0, sizeof(vm));
     ck_assert_int_eq(memory_init(&vm.memory, read_image, NULL, MEMORY_LINES), 0);
-    vm.names = (struct name_layout){ .known = true, .coloured_oops = true };
+    vm.names = (struct name_layout){ .known = true, .zgc = true, .coloured_oops = true };
+    vm.layout.jdk = 25;
     vm.layout.z_globals_at = BASE;
     vm.layout.collected_heap_at = BASE + 8;
     vm.layout.z_bad_mask = word_at(0);
     vm.layout.z_offset_mask = word_at(8);
     vm.layout.z_heap = vm.layout.z_page_table = word_at(16);
     vm.layout.sizeof_ZForwarding = 184;
+    vm.layout.sizeof_ZHeap = 0x200;
     put(0, BASE + GLOBALS);
     put(8, BASE + COLLECTED);
     put(GLOBALS, BASE + MASKS);
@@ -64,10 +73,14 @@ static void setup(void)
     put(MASKS, BAD);
     put(MASKS + 8, HEAP_BIT - 1);
     put(COLLECTED + 32, GRANULES); /* the page table */
-    put(COLLECTED + 32 + 48, GRANULES);
-    put(COLLECTED + 32 + 56, BASE + YOUNG);
-    put(COLLECTED + 32 + 96, GRANULES);
-    put(COLLECTED + 32 + 104, BASE + OLD);
+    put(COLLECTED + 32 + 24, 3);   /* of another size */
+    put(COLLECTED + 32 + 32, BASE + OLD);
+    put(COLLECTED + 32 + 48, GRANULES_OF_MAPS);
+    put(COLLECTED + 32 + 56, BASE + OLD);
+    put(COLLECTED + 32 + 72, GRANULES_OF_MAPS); /* no address of a map */
+    put(COLLECTED + 32 + 80, 0xe000);
+    put(COLLECTED + 32 + 96, GRANULES_OF_MAPS);
+    put(COLLECTED + 32 + 104, BASE + YOUNG);
     put(OLD + 8 * 3, BASE + MOVED);
     put(MOVED, 3 << 21);
     put(MOVED + 8, 1 << 21);
@@ -92,13 +105,29 @@ static uint64_t forward(uint64_t colour, uint64_t offset)
 START_TEST(finds_where_it_went)
 {
     ck_assert(vm.zgc.known);
-    ck_assert_uint_eq(vm.zgc.maps[0], BASE + YOUNG);
-    ck_assert_uint_eq(vm.zgc.maps[1], BASE + OLD);
-    ck_assert_uint_eq(forward(BAD, (3 << 21) + 32), HEAP_BIT | 0x5000);
-    ck_assert_uint_eq(forward(0x200, (3 << 21) + 32), HEAP_BIT | ((3 << 21) + 32)); /* a good one */
-    ck_assert_uint_eq(forward(BAD, (3 << 21) + 48), HEAP_BIT | ((3 << 21) + 48));   /* not moved */
-    ck_assert_uint_eq(forward(BAD, 4 << 21), HEAP_BIT | 4 << 21);
-    ck_assert_uint_eq(forward(BAD, (uint64_t)GRANULES << 21), HEAP_BIT | (uint64_t)GRANULES << 21);
+    ck_assert_uint_eq(vm.zgc.at.maps[UNWIND_MAP_OLD], BASE + OLD);
+    ck_assert_uint_eq(vm.zgc.at.maps[UNWIND_MAP_YOUNG], BASE + YOUNG);
+    ck_assert_uint_eq(forward(OLD_BAD, (3 << 21) + 32), HEAP_BIT | 0x5000);
+    ck_assert_uint_eq(forward(BOTH_BAD, (3 << 21) + 32), HEAP_BIT | 0x5000);
+    ck_assert_uint_eq(forward(YOUNG_BAD, (3 << 21) + 32), HEAP_BIT | ((3 << 21) + 32));
+    ck_assert_uint_eq(forward(GOOD, (3 << 21) + 32), HEAP_BIT | ((3 << 21) + 32));
+    ck_assert_uint_eq(forward(OLD_BAD, (3 << 21) + 48), HEAP_BIT | ((3 << 21) + 48)); /* it stays */
+    ck_assert_uint_eq(forward(OLD_BAD, 4 << 21), HEAP_BIT | 4 << 21);
+    ck_assert_uint_eq(forward(OLD_BAD, (uint64_t)GRANULES << 21),
+                      HEAP_BIT | (uint64_t)GRANULES << 21);
+}
+END_TEST
+
+/* The granule's memory is of both: colours say which generation has moved the object. */
+START_TEST(goes_by_the_generation)
+{
+    put(YOUNG + 8 * 3, BASE + MOVED);
+    put(OLD + 8 * 3, 0);
+    ck_assert_uint_eq(forward(YOUNG_BAD, (3 << 21) + 32), HEAP_BIT | 0x5000);
+    ck_assert_uint_eq(forward(BOTH_BAD, (3 << 21) + 32), HEAP_BIT | 0x5000);
+    ck_assert_uint_eq(forward(OLD_BAD, (3 << 21) + 32), HEAP_BIT | ((3 << 21) + 32));
+    ck_assert_uint_eq(forward(BOTH_BAD | UNWIND_REMEMBERED, (3 << 21) + 32),
+                      HEAP_BIT | ((3 << 21) + 32)); /* from an old object to an old one */
 }
 END_TEST
 
@@ -115,17 +144,65 @@ static const struct {
 START_TEST(false_tables_move_nothing)
 {
     put(FALSE_WORDS[_i].at, FALSE_WORDS[_i].word);
-    ck_assert_uint_eq(forward(BAD, (3 << 21) + 32), HEAP_BIT | ((3 << 21) + 32));
+    ck_assert_uint_eq(forward(OLD_BAD, (3 << 21) + 32), HEAP_BIT | ((3 << 21) + 32));
+}
+END_TEST
+
+/* The ZGC that is not generational: its colours are in the address, and its map is in the tables.
+ */
+static void setup_older(int jdk)
+{
+    struct hotspot_layout *l = &vm.layout;
+
+    vm.zgc = (struct zgc){ 0 };
+    vm.names.coloured_oops = false;
+    l->jdk = jdk;
+    l->z_forwardings = word_at(16 + 48);
+    l->z_weak_bad_mask = l->z_bad_mask;
+    if (jdk >= 21) {
+        l->x_globals_at = l->z_globals_at;
+        l->x_weak_bad_mask = l->z_weak_bad_mask;
+        l->x_offset_mask = l->z_offset_mask;
+        l->x_heap = l->z_heap;
+        l->x_forwardings = l->z_forwardings;
+        l->sizeof_XForwarding = l->sizeof_ZForwarding;
+        l->z_globals_at = 0;
+    }
+    put(MASKS, MARKED);
+    zgc_ready(&vm);
+}
+
+START_TEST(finds_where_the_older_one_moved_it)
+{
+    uint64_t bad = MARKED, at = (3 << 21) + 32;
+
+    setup_older(_i);
+    ck_assert(vm.zgc.known);
+    ck_assert_uint_eq(zgc_forward(&vm, bad | at, bad | at), bad | 0x5000);
+    ck_assert_uint_eq(zgc_forward(&vm, HEAP_BIT | at, HEAP_BIT | at), HEAP_BIT | at);
+    ck_assert_uint_eq(heap_decode(&vm, bad | at), bad | 0x5000);
+    ck_assert_uint_eq(heap_decode(&vm, 0), 0);
+}
+END_TEST
+
+/* Entries of 15 and before have another form. */
+START_TEST(a_release_with_other_entries_is_off)
+{
+    struct unwind_zgc ret;
+
+    setup_older(15);
+    ck_assert(vm.zgc.unusable);
+    ck_assert_int_eq(hotspot_vm_zgc(&vm, &ret), -ENOENT);
 }
 END_TEST
 
 START_TEST(without_tables_it_is_off)
 {
     vm.zgc = (struct zgc){ 0 };
-    put(COLLECTED + 32 + 96, GRANULES + 1);
+    put(COLLECTED + 32 + 96, GRANULES_OF_MAPS + 1);
     zgc_ready(&vm);
     ck_assert(vm.zgc.unusable);
-    ck_assert_uint_eq(forward(BAD, (3 << 21) + 32), HEAP_BIT | ((3 << 21) + 32));
+    ck_assert_uint_eq(forward(OLD_BAD, (3 << 21) + 32), HEAP_BIT | ((3 << 21) + 32));
 }
 END_TEST
 
@@ -136,6 +213,9 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, finds_where_it_went);
     tcase_add_loop_test(tc, false_tables_move_nothing, 0, ARRAY_SIZE(FALSE_WORDS));
+    tcase_add_test(tc, goes_by_the_generation);
+    tcase_add_loop_test(tc, finds_where_the_older_one_moved_it, 16, 24);
+    tcase_add_test(tc, a_release_with_other_entries_is_off);
     tcase_add_test(tc, without_tables_it_is_off);
     return suite_run_case("hotspot_zgc", tc);
 }

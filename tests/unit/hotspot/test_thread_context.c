@@ -3,6 +3,7 @@
  * that are not. */
 #include "hotspot/vm.h"
 #include "unwind/context_path.h"
+#include "unwind/forwarding.h"
 
 #include "suite.h"
 
@@ -29,6 +30,10 @@ enum place { /* bytes into the heap */
              NODE = 0xf00,
              TRACE = 0x1000,
              ROW = 0x1100,
+             BAD_MASK = 0x1200,
+             MAPS = 0x1300,
+             MOVED = 0x1400,
+             BEFORE = 0x8200, /* where JAVA_THREAD was */
 };
 enum { CLASS_CONTEXT = 11, CLASS_SPAN = 12, CLASS_OTHER = 13, HASH = 0x61c88647 };
 
@@ -79,6 +84,7 @@ static void setup(void)
     reads = 0;
     memset(&vm, 0, sizeof(vm));
     ck_assert_int_eq(memory_init(&vm.memory, read_heap, NULL, MEMORY_LINES), 0);
+    process.vm.zgc = (struct unwind_zgc){ 0 };
     process.vm.locks =
         (struct unwind_locks){ .thread_object = 8, .klass = 8, .klass_bytes = 4, .oop_bytes = 4 };
     path = (struct context_path){
@@ -253,6 +259,66 @@ START_TEST(no_text_is_longer_than_its_room)
 }
 END_TEST
 
+static void put_word(unsigned at, uint64_t word)
+{
+    memcpy(bytes + at, &word, sizeof(word));
+}
+
+/* The reference to the java.lang.Thread is older than its move by ZGC. */
+static void move_thread(void)
+{
+    process.vm.zgc = (struct unwind_zgc){ .bad_mask = HEAP + BAD_MASK,
+                                          .offset_mask = 0xffffff,
+                                          .granules = 1,
+                                          .maps = { HEAP + HEAP_BYTES, HEAP + MAPS },
+                                          .forwarding_bytes = sizeof(struct unwind_forwarding) };
+    put_ref(THREAD + 8, BEFORE);
+    put_word(BAD_MASK, 0x8000); /* of BEFORE */
+    put_word(MAPS, HEAP + MOVED);
+    put_word(MOVED, HEAP);
+    put_word(MOVED + 8, HEAP_BYTES);
+    put_word(MOVED + 16, 3);
+    put_word(MOVED + 24, 2);
+    for (unsigned i = 0; i < 2; i++)
+        put_word(MOVED + 32 + 8 * i, i ? (uint64_t)(BEFORE >> 3) << UNWIND_ENTRY_INDEX_SHIFT |
+                                             (uint64_t)(HEAP + JAVA_THREAD) << 1 | 1
+                                       : UINT64_C(9) << UNWIND_ENTRY_INDEX_SHIFT | 1);
+}
+
+START_TEST(follows_an_object_that_zgc_has_moved)
+{
+    move_thread();
+    check_name("GET /a");
+    process.vm.zgc.granules = 0;
+    check_name("");
+    process.vm.zgc.granules = 1;
+    put_word(BAD_MASK, 0x4000); /* the reference is a good one */
+    check_name("");
+}
+END_TEST
+
+/* A table without an end, whose entries are all of others. */
+START_TEST(looks_at_few_places_of_a_false_table)
+{
+    move_thread();
+    put_word(MOVED + 24, UINT64_C(1) << 40);
+    for (unsigned at = MOVED + 32; at < BEFORE; at += 8)
+        put_word(at, UINT64_C(9) << UNWIND_ENTRY_INDEX_SHIFT | 1);
+    check_name("");
+    ck_assert_uint_lt(reads, CONTEXT_MOVES_MAX);
+}
+END_TEST
+
+/* ZGC of a release that keeps it elsewhere: objects may have been moved. */
+START_TEST(is_not_sure_where_moves_are_not_known)
+{
+    path.at_leave = 1;
+    put(KEY + 12, 5);
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_UNREADABLE);
+}
+END_TEST
+
 START_TEST(needs_a_thread)
 {
     vm_context(&vm, &path, &process, 0, &found);
@@ -271,6 +337,9 @@ int main(void)
     tcase_add_test(tc, finds_a_key_of_a_map);
     tcase_add_loop_test(tc, ends_in_hostile_memory, 0, ARRAY_SIZE(HOSTILE));
     tcase_add_loop_test(tc, no_text_is_longer_than_its_room, 0, ARRAY_SIZE(LENGTHS));
+    tcase_add_test(tc, follows_an_object_that_zgc_has_moved);
+    tcase_add_test(tc, looks_at_few_places_of_a_false_table);
+    tcase_add_test(tc, is_not_sure_where_moves_are_not_known);
     tcase_add_test(tc, needs_a_thread);
     return suite_run_case("thread_context", tc);
 }

@@ -27,7 +27,8 @@
 #define FORWARDING (META + 0x1300)
 #define FORWARDING_BYTES 184
 #define REMAPPED (1ULL << 12)
-#define BAD (1ULL << 4)
+#define OLD_BAD (1ULL << 14) /* of a reference older than a move of the old generation */
+#define BAD (14ULL << 12)    /* the mask */
 
 static uint8_t heap[HEAP_BYTES];
 
@@ -236,12 +237,12 @@ START_TEST(follows_moved_objects)
 {
     setup_frozen();
     jvm.vm.locks.coloured = 1;
-    jvm.vm.frozen.z_bad_mask = BAD_MASK;
-    jvm.vm.frozen.z_offset_mask = OFFSETS;
-    jvm.vm.frozen.z_granules = GRANULE + 1;
-    jvm.vm.frozen.z_maps[0] = MAP - 8 * GRANULE;
-    jvm.vm.frozen.z_maps[1] = 0x7f9000000000ULL; /* unreadable */
-    jvm.vm.frozen.z_forwarding_bytes = FORWARDING_BYTES;
+    jvm.vm.zgc.bad_mask = BAD_MASK;
+    jvm.vm.zgc.offset_mask = OFFSETS;
+    jvm.vm.zgc.granules = GRANULE + 1;
+    jvm.vm.zgc.maps[0] = MAP - 8 * GRANULE;
+    jvm.vm.zgc.maps[1] = 0x7f9000000000ULL; /* unreadable */
+    jvm.vm.zgc.forwarding_bytes = FORWARDING_BYTES;
     put64(meta, BAD_MASK - META, BAD);
     put64(meta, MAP - META, FORWARDING);
     put64(meta, FORWARDING - META, HEAP & OFFSETS);
@@ -253,8 +254,8 @@ START_TEST(follows_moved_objects)
         put64(meta, FORWARDING - META + FORWARDING_BYTES + 8 * (uint64_t)i,
               (0x1000ULL >> 3) << 46 | (TAIL & OFFSETS) << 1 | 1);
     put64(meta, HANDLE - META, VTHREAD << 13 | REMAPPED);
-    put_heap(VTHREAD + 16, CONT << 13 | REMAPPED | BAD); /* old, but not moved */
-    put_heap(CONT + 24, (HEAP + 0x1000) << 13 | REMAPPED | BAD);
+    put_heap(VTHREAD + 16, CONT << 15 | OLD_BAD); /* older, but it was not moved */
+    put_heap(CONT + 24, (HEAP + 0x1000) << 15 | OLD_BAD);
     put_heap(TAIL + PARENT_AT, PARENT << 13 | REMAPPED);
     put_heap(TAIL + CONT_AT, CONT << 13 | REMAPPED);
     put_heap(PARENT + CONT_AT, CONT << 13 | REMAPPED);
