@@ -13,12 +13,6 @@ static void request_is_foreign(struct request *req)
     pthread_mutex_unlock(&req->serve->lock);
 }
 
-/* Whether something may begin by it, as far as that is known before its body. */
-static bool may_act(const struct route *r)
-{
-    return r->audit != AUDIT_NONE || r->body == BODY_MESSAGE;
-}
-
 /* Who is at the other end, for this request: before any rule. False: that has to be asked first. */
 static bool request_peer(struct request *req)
 {
@@ -30,7 +24,7 @@ static bool request_peer(struct request *req)
     if (req->whose == WHOSE_ANSWERED) {
         place = req->place;
     } else {
-        place = peer_place(s->opts.peers, &end, /* again= */ may_act(req->route));
+        place = peer_place(s->opts.peers, &end, /* again= */ req->route->audit != AUDIT_NONE);
         pthread_mutex_lock(&s->lock);
         c->end = end;
         pthread_mutex_unlock(&s->lock);

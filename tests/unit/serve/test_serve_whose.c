@@ -143,9 +143,17 @@ static void setup(void)
     setup_with(start);
 }
 
+static void start_with_models(void)
+{
+    struct serve_opts o = USUAL;
+
+    o.mcp = true;
+    start_full_with(&o);
+}
+
 static void setup_full(void)
 {
-    setup_with(start_full);
+    setup_with(start_with_models);
 }
 
 static void teardown(void)
@@ -293,32 +301,53 @@ END_TEST
 
 /* A request that waits for its body is judged as root's. Before it acts its socket becomes another
  * user's, and a process of his holds it: he is the host's, but it is not he who was judged. */
+static const struct act {
+    const char *path, *body;
+    size_t looks;           /* until its client is judged */
+    const unsigned *begun;  /* counts it */
+    const char *good, *bad; /* of the answer */
+} ACTS[] = {
+    { "/api/v1/captures", "{\"pid\":1000}", 2, &fake.created, "HTTP/1.1 201", "HTTP/1.1 403" },
+    { "/mcp",
+      "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"capture\","
+      "\"arguments\":{\"pid\":1000,\"seconds\":0.1}}}",
+      1, &fake.started, "\"isError\":false", "\"isError\":true" },
+};
+
 START_TEST(an_act_is_begun_for_the_user_that_was_judged)
 {
-    static const char HEAD[] = "POST /api/v1/captures HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
-                               "application/json\r\nContent-Length: 12\r\n\r\n";
     static const struct {
         int32_t holder;
         uid_t uid;
-        unsigned status;
-    } ENDS[] = { { HOST, 0, 201 }, { ALICES, ALICE, 403 }, { CONTAINER, 0, 403 }, { 0, 0, 403 } };
+        bool begins;
+    } ENDS[] = {
+        { HOST, 0, true }, { ALICES, ALICE, false }, { CONTAINER, 0, false }, { 0, 0, false }
+    };
+    const struct act *act = &ACTS[_i];
 
     for (size_t i = 0; i < ARRAY_SIZE(ENDS); i++) {
         _cleanup_close_ int fd = client_connect_tcp(port);
-        _cleanup_reply_ struct reply r;
+        _cleanup_buf_ struct buf head = BUF_NULL, got = BUF_NULL;
         size_t looks = broker.looks;
 
-        client_send(fd, HEAD, strlen(HEAD));
-        await_look(looks + 2);
+        buf_init(&head, 4096);
+        buf_init(&got, 65536);
+        buf_printf(&head,
+                   "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                   "Content-Length: %zu\r\n\r\n",
+                   act->path, strlen(act->body));
+        client_send(fd, head.p, head.n);
+        await_look(looks + act->looks);
         usleep(400000); /* what that look found counts no more */
         pthread_mutex_lock(&broker.lock);
         broker.holder = ENDS[i].holder;
         pthread_mutex_unlock(&broker.lock);
         ck_assert_int_eq(fchown(fd, ENDS[i].uid, (gid_t)-1), 0);
-        client_send(fd, "{\"pid\":1000}", 12);
-        client_read(fd, /* head_only= */ false, &r);
-        ck_assert_uint_eq(r.status, ENDS[i].status);
-        ck_assert_uint_eq(fake_get(&fake, &fake.created), 1);
+        client_send(fd, act->body, strlen(act->body));
+        ck_assert_msg(
+            client_read_until(fd, &got, ENDS[i].begins ? act->good : act->bad, CLIENT_TIMEOUT_MS),
+            "%s", got.p);
+        ck_assert_uint_eq(fake_get(&fake, act->begun), 1);
         broker.holder = HOST;
     }
 }
@@ -340,7 +369,7 @@ int main(void)
     tcase_add_test(tc, one_look_is_for_many);
     tcase_add_checked_fixture(full, setup_full, teardown);
     tcase_set_timeout(full, 60);
-    tcase_add_test(full, an_act_is_begun_for_the_user_that_was_judged);
+    tcase_add_loop_test(full, an_act_is_begun_for_the_user_that_was_judged, 0, ARRAY_SIZE(ACTS));
     suite_add_tcase(s, full);
     suite_add_tcase(s, tc);
     return run_suite(s);
