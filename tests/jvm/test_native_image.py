@@ -140,9 +140,9 @@ class Real(Base):
         return stacks
 
     def test_static_program(self):
-        """All is in one file, with musl, which has no rules either."""
+        """All is in one file, with musl, which has no rules either: stacks end in its own functions, and reach the root through its start."""
         profile = self.compiler("20261015.0.0", named=False)
-        self.assertGreaterEqual(profile.share(self.main(profile), lambda s: not s.truncated), 0.99, profile.describe())
+        self.assertGreaterEqual(profile.share(self.main(profile), lambda s: not s.truncated), 0.95, profile.describe())
 
     def test_symbols_of_graalvm_19(self):
         profile = self.compiler("20190819.0.0", named=True)
