@@ -3,6 +3,7 @@
 
 #include "api/exposition.h"
 #include "api/past_impl.h"
+#include "api/webhook.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -26,8 +27,10 @@ struct pull {
 /* One that fires now. */
 struct fired {
     char trigger[RULE_NAME_MAX + 1], event[sizeof(((struct rule *)NULL)->event)];
+    char condition[sizeof(((struct condition *)NULL)->text)];
     uint64_t keep_ns;
     int32_t host_pid;
+    bool webhook; /* the trigger has one */
     char service[SERVICE_NAME_BYTES], sentence[RULE_SENTENCE_BYTES];
 };
 
@@ -135,10 +138,13 @@ static void note(struct look *l, struct process *p, const char *sentence)
         return;
     one->fired = true;
     f = &l->ret[l->count++];
-    *f = (struct fired){ .host_pid = p->id.host_pid, .keep_ns = l->rule->keep_ns };
+    *f = (struct fired){ .host_pid = p->id.host_pid,
+                         .keep_ns = l->rule->keep_ns,
+                         .webhook = l->rule->webhook };
     service_of_process(p, &service);
     snprintf(f->trigger, sizeof(f->trigger), "%s", l->rule->name);
     snprintf(f->event, sizeof(f->event), "%s", l->rule->event);
+    snprintf(f->condition, sizeof(f->condition), "%s", l->rule->on.text);
     snprintf(f->service, sizeof(f->service), "%s", service.name);
     snprintf(f->sentence, sizeof(f->sentence), "%s", sentence);
 }
@@ -255,6 +261,28 @@ static void keep_before(struct pulls *s, const struct fired *f, uint64_t at_ns,
         ret_id[0] = '\0';
 }
 
+/* Has the trigger's webhook get it. @problem: why there is no capture, or "". */
+static void call_webhook(struct pulls *s, const struct fired *f, uint64_t at_ns, const char *id,
+                         const char *before, const char *problem)
+{
+    const struct webhook_event e = { .trigger = f->trigger,
+                                     .condition = f->condition,
+                                     .service = f->service,
+                                     .sentence = f->sentence,
+                                     .host_pid = f->host_pid,
+                                     .capture = id,
+                                     .before = before,
+                                     .problem = problem,
+                                     .time_ns = at_ns };
+    int r = f->webhook ? webhook_send(s->api, &e) : 0;
+
+    if (r > 0)
+        log_warn("trigger=%s: its webhook is new: it counts once flamed is started again",
+                 f->trigger);
+    else if (r < 0)
+        log_warn_errno(r, "trigger=%s: its webhook is not called", f->trigger);
+}
+
 static void fire(struct pulls *s, const struct fired *f)
 {
     uint64_t at_ns = clock_realtime_ns();
@@ -266,12 +294,15 @@ static void fire(struct pulls *s, const struct fired *f)
     if (r != 0) {
         log_warn("trigger=%s host_pid=%d service=%s: %s; no capture: %s", f->trigger, f->host_pid,
                  f->service, f->sentence, err.msg);
+        if (r != BACKEND_TOO_MANY) /* it cools down, or the machine is at its limit */
+            call_webhook(s, f, at_ns, "", "", err.msg);
         return;
     }
     s->fired++;
     keep_before(s, f, at_ns, before);
     log_info("trigger=%s host_pid=%d service=%s capture=%s before=%s: %s", f->trigger, f->host_pid,
              f->service, id, before[0] ? before : "none", f->sentence);
+    call_webhook(s, f, at_ns, id, before, "");
 }
 
 void pulls_look(struct pulls *s)

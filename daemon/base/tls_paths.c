@@ -128,7 +128,8 @@ bool tls_path_find_pushed(struct span text, uint32_t hash, char ret[TLS_PATH_MAX
         if (is_comment(line))
             continue;
         if (line.p[0] != ' ' && line.p[0] != '-') {
-            inside = span_take_str(&rest, "push:") && is_comment(rest);
+            inside = (span_take_str(&rest, "push:") || span_take_str(&rest, "triggers:")) &&
+                     is_comment(rest);
             continue;
         }
         if (inside && take_file_key(&rest) && take_value(rest, path) &&

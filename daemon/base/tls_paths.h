@@ -18,8 +18,8 @@ enum tls_file {
     TLS_FILE_KEY,
     TLS_FILE_CLIENT_CA,
     TLS_FILE_END,
-    /* One that a target of `push` names by a key that ends in _file; the hash of its path says
-     * which. */
+    /* One that a key which ends in _file names, below `push` or `triggers`. The hash of its path
+     * says which. */
     TLS_FILE_PUSHED = TLS_FILE_END,
 };
 
@@ -31,8 +31,9 @@ const char *tls_file_key(enum tls_file which);
 bool tls_path_find(struct span text, enum tls_file which, char ret[TLS_PATH_MAX + 1]);
 /* Returns a hash of a path, never 0. */
 uint32_t tls_path_hash(const char *path);
-/* Reads the value of a key below `push` that ends in _file and whose value has @hash: on the line
- * of its key, without escapes. False: there is none, or it is written in another way. */
+/* Reads the value of a key that ends in _file, below `push` or `triggers`, whose value has @hash.
+ * It stands on the line of its key, without escapes. False: there is none, or it is written in
+ * another way. */
 bool tls_path_find_pushed(struct span text, uint32_t hash, char ret[TLS_PATH_MAX + 1]);
 /* @path as seen from the folder of the configuration @config, which is absolute. False: too long.
  */

@@ -13,12 +13,16 @@
 
 const char *export_path(enum push_protocol protocol)
 {
-    return protocol == PUSH_PYROSCOPE ? "/push.v1.PusherService/Push" : "/v1development/profiles";
+    return protocol == PUSH_WEBHOOK     ? ""
+           : protocol == PUSH_PYROSCOPE ? "/push.v1.PusherService/Push"
+                                        : "/v1development/profiles";
 }
 
 const char *export_content_type(enum push_protocol protocol)
 {
-    return protocol == PUSH_PYROSCOPE ? "application/proto" : "application/x-protobuf";
+    return protocol == PUSH_WEBHOOK     ? "application/json"
+           : protocol == PUSH_PYROSCOPE ? "application/proto"
+                                        : "application/x-protobuf";
 }
 
 bool export_gzip(enum push_protocol protocol)

@@ -72,6 +72,7 @@ static int go_round(struct push *p, bool *ret_room)
     uint64_t now_ns = clock_realtime_ns(), next_ns = now_ns + WAIT_MAX_MS * NSEC_PER_MSEC;
 
     *ret_room = false;
+    push_take_events(p);
     for (size_t i = 0; i < p->o.config->count; i++) {
         next_ns = MIN(next_ns, push_take_minutes(p, &p->states[i], now_ns));
         *ret_room |= push_send(p, &p->states[i], clock_monotonic_ns());
@@ -132,6 +133,7 @@ void push_end(struct push *p)
         return;
     eventfd_write(p->stop_fd, 1);
     pthread_join(p->thread, NULL);
+    push_take_events(p);
     p->started = false;
 }
 
@@ -139,6 +141,8 @@ void push_free(struct push *p)
 {
     if (!p)
         return;
+    for (size_t i = 0; i < p->event_count; i++)
+        buf_deinit(&p->events[i].body);
     for (size_t i = 0; i < PUSH_TARGETS_MAX; i++) {
         spool_close(p->states[i].spool);
         buf_deinit(&p->states[i].words);

@@ -45,6 +45,19 @@ void push_end(struct push *p);
 /* Frees what has ended, or was never begun. NULL is fine. */
 void push_free(struct push *p);
 
+/* A webhook of a trigger; valid as long as the thing itself. */
+struct push_webhook {
+    size_t number;    /* of its target */
+    const char *link; /* where a browser reaches this flamed; "": not known */
+    const char *host;
+};
+/* Finds the webhook of @trigger. False: it has none, or @p is NULL. Thread: any. */
+bool push_webhook_find(struct push *p, const char *trigger, struct push_webhook *ret);
+/* Has @body, which is copied, sent to it, as of @now_ns (CLOCK_REALTIME). 0; -ENOSPC, -EFBIG or
+ * -ENOMEM: it is lost, and counted. Thread: any; does not block. */
+int push_webhook_send(struct push *p, const struct push_webhook *w, uint64_t now_ns,
+                      struct span body);
+
 /* How one target does. Times are CLOCK_REALTIME; 0: never. */
 struct push_status {
     const struct push_target *target;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "push/push_config.h"
+#include "push/push_config_impl.h"
 
 #include "base/clock.h"
 #include "event/events.h"
 #include "push/push_url.h"
 #include "schedule/duration.h"
-#include "yaml/yaml_part.h"
 
 #include <ctype.h>
 
@@ -28,7 +27,7 @@ const char *push_file_key(enum push_file file)
 
 const char *push_protocol_name(enum push_protocol protocol)
 {
-    return protocol == PUSH_PYROSCOPE ? "pyroscope" : "otlp";
+    return protocol == PUSH_WEBHOOK ? "webhook" : protocol == PUSH_PYROSCOPE ? "pyroscope" : "otlp";
 }
 
 struct push_config *push_config_free(struct push_config *c)
@@ -43,20 +42,14 @@ struct push_config *push_config_free(struct push_config *c)
 
 /* ---- values ---- */
 
-struct push_reading {
-    struct yaml_part *y;
-    struct push_target *t;
-};
-
 static int refuse(const struct push_reading *r, const yaml_node_t *at, const char *key,
                   const char *takes)
 {
     return yaml_part_refuse(r->y, at, r->t->name, key, takes);
 }
 
-/* As refuse(), where the value may be a secret. */
-static int refuse_secret(const struct push_reading *r, const yaml_node_t *at, const char *key,
-                         const char *takes)
+int push_refuse_secret(const struct push_reading *r, const yaml_node_t *at, const char *key,
+                       const char *takes)
 {
     r->y->secret = true;
     return refuse(r, at, key, takes);
@@ -78,7 +71,7 @@ static int take_line(const struct push_reading *r, const yaml_node_t *n, const c
     struct span s = yaml_part_text(n);
 
     if (n->type != YAML_SCALAR_NODE || !is_line(s, size - 1))
-        return refuse_secret(r, n, key, "a line of text");
+        return push_refuse_secret(r, n, key, "a line of text");
     span_copy(s, to, size);
     return 0;
 }
@@ -93,9 +86,10 @@ static int take_url(const struct push_reading *r, const yaml_node_t *n, const ch
         s.n--;
     if (!is_line(s, PUSH_URL_MAX) || memchr(s.p, ' ', s.n) || memchr(s.p, '@', s.n) ||
         memchr(s.p, '?', s.n) || memchr(s.p, '#', s.n) || !push_url_parse(s, &url))
-        return refuse_secret(r, n, key,
-                             "http:// or https:// with a host and a port, and no user or password, "
-                             "and without '?' and '#'");
+        return push_refuse_secret(
+            r, n, key,
+            "http:// or https:// with a host and a port, and no user or password, "
+            "and without '?' and '#'");
     span_copy(s, to, PUSH_URL_MAX + 1);
     return 0;
 }
@@ -185,15 +179,13 @@ static int take_match(const struct push_reading *r, const yaml_node_t *n)
 
 /* ---- mappings ---- */
 
-typedef int (*key_fn)(const struct push_reading *r, struct span key, const yaml_node_t *at,
-                      const yaml_node_t *value);
-
-static int each_key(const struct push_reading *r, const yaml_node_t *n, const char *name, key_fn fn)
+int push_each_key(const struct push_reading *r, const yaml_node_t *n, const char *name,
+                  push_key_fn fn)
 {
     int result = 0;
 
     if (n->type != YAML_MAPPING_NODE)
-        return refuse_secret(r, n, name, "a mapping");
+        return push_refuse_secret(r, n, name, "a mapping");
     for (const yaml_node_pair_t *p = n->data.mapping.pairs.start;
          result == 0 && p < n->data.mapping.pairs.top; p++) {
         const yaml_node_t *key = yaml_document_get_node(&r->y->doc, p->key);
@@ -201,7 +193,7 @@ static int each_key(const struct push_reading *r, const yaml_node_t *n, const ch
         for (const yaml_node_pair_t *q = n->data.mapping.pairs.start; q < p; q++) {
             if (span_eq(yaml_part_text(yaml_document_get_node(&r->y->doc, q->key)),
                         yaml_part_text(key)))
-                return refuse_secret(r, key, name, "each key once");
+                return push_refuse_secret(r, key, name, "each key once");
         }
         result = fn(r, yaml_part_text(key), key, yaml_document_get_node(&r->y->doc, p->value));
     }
@@ -233,7 +225,7 @@ static int basic_key(const struct push_reading *r, struct span key, const yaml_n
     }
     if (span_eq_str(key, "password"))
         return take_line(r, value, "password", r->t->password, sizeof(r->t->password));
-    return refuse_secret(r, at, "basic_auth", "username, password, password_file");
+    return push_refuse_secret(r, at, "basic_auth", "username, password, password_file");
 }
 
 static int authorization_key(const struct push_reading *r, struct span key, const yaml_node_t *at,
@@ -247,7 +239,7 @@ static int authorization_key(const struct push_reading *r, struct span key, cons
         return take_line(r, value, "type", r->t->auth_type, sizeof(r->t->auth_type));
     if (span_eq_str(key, "credentials"))
         return take_line(r, value, "credentials", r->t->credentials, sizeof(r->t->credentials));
-    return refuse_secret(r, at, "authorization", "type, credentials, credentials_file");
+    return push_refuse_secret(r, at, "authorization", "type, credentials, credentials_file");
 }
 
 static int tls_key(const struct push_reading *r, struct span key, const yaml_node_t *at,
@@ -293,16 +285,17 @@ static int header_key(const struct push_reading *r, struct span key, const yaml_
 
     if (!is_header_name(key) || !is_line(v, PUSH_HEADER_BYTES) ||
         key.n + v.n + 3 > PUSH_HEADER_BYTES || t->header_count == PUSH_HEADERS_MAX)
-        return refuse_secret(r, at, "headers",
-                             "up to 16 lines Name: value, but none that flamed sets itself, such "
-                             "as Authorization");
+        return push_refuse_secret(
+            r, at, "headers",
+            "up to 16 lines Name: value, but none that flamed sets itself, such "
+            "as Authorization");
     snprintf(t->headers[t->header_count++], PUSH_HEADER_BYTES, "%.*s: %.*s", (int)key.n, key.p,
              (int)v.n, v.p);
     return 0;
 }
 
-static int target_key(const struct push_reading *r, struct span key, const yaml_node_t *at,
-                      const yaml_node_t *value)
+int push_target_key(const struct push_reading *r, struct span key, const yaml_node_t *at,
+                    const yaml_node_t *value)
 {
     struct push_target *t = r->t;
 
@@ -323,13 +316,13 @@ static int target_key(const struct push_reading *r, struct span key, const yaml_
                    ? 0
                    : refuse(r, value, "access", "the name of a rule under access");
     if (span_eq_str(key, "headers"))
-        return each_key(r, value, "headers", header_key);
+        return push_each_key(r, value, "headers", header_key);
     if (span_eq_str(key, "basic_auth"))
-        return each_key(r, value, "basic_auth", basic_key);
+        return push_each_key(r, value, "basic_auth", basic_key);
     if (span_eq_str(key, "authorization"))
-        return each_key(r, value, "authorization", authorization_key);
+        return push_each_key(r, value, "authorization", authorization_key);
     if (span_eq_str(key, "tls_config"))
-        return each_key(r, value, "tls_config", tls_key);
+        return push_each_key(r, value, "tls_config", tls_key);
     if (span_eq_str(key, "proxy_url"))
         return take_url(r, value, "proxy_url", t->proxy);
     if (span_eq_str(key, "no_proxy"))
@@ -343,28 +336,28 @@ static int target_key(const struct push_reading *r, struct span key, const yaml_
     if (span_eq_str(key, "spool_age"))
         return take_duration(r, value, "spool_age", 60 * NSEC_PER_SEC, 7 * 86400 * NSEC_PER_SEC,
                              &t->spool_age_ns);
-    return refuse_secret(r, at, "a target", KEYS_KNOWN);
+    return push_refuse_secret(r, at, "a target", KEYS_KNOWN);
 }
 
 /* ---- what fits together ---- */
 
-static int check_target(const struct push_reading *r, const yaml_node_t *n)
+int push_target_check(const struct push_reading *r, const yaml_node_t *n)
 {
     const struct push_target *t = r->t;
     bool basic = t->user[0] || t->password[0] || t->paths[PUSH_FILE_PASSWORD][0];
     bool shown = t->credentials[0] || t->paths[PUSH_FILE_CREDENTIALS][0];
 
     if (!t->url[0])
-        return refuse_secret(r, n, "a target", "a name and a url");
+        return push_refuse_secret(r, n, "a target", "a name and a url");
     if (basic && (shown || t->auth_type[0]))
-        return refuse_secret(r, n, "a target", "one of basic_auth and authorization");
+        return push_refuse_secret(r, n, "a target", "one of basic_auth and authorization");
     if (t->auth_type[0] && !shown)
-        return refuse_secret(r, n, "authorization", "credentials or credentials_file");
+        return push_refuse_secret(r, n, "authorization", "credentials or credentials_file");
     if ((t->password[0] && t->paths[PUSH_FILE_PASSWORD][0]) ||
         (t->credentials[0] && t->paths[PUSH_FILE_CREDENTIALS][0]))
-        return refuse_secret(r, n, "a target", "a secret or its file");
+        return push_refuse_secret(r, n, "a target", "a secret or its file");
     if (!t->paths[PUSH_FILE_CERT][0] != !t->paths[PUSH_FILE_KEY][0])
-        return refuse_secret(r, n, "tls_config", "cert_file and key_file together");
+        return push_refuse_secret(r, n, "tls_config", "cert_file and key_file together");
     return 0;
 }
 
@@ -377,23 +370,34 @@ static int check_paths(const struct yaml_part *y, struct span text, const struct
         if (!t->paths[f][0] || (tls_path_find_pushed(text, tls_path_hash(t->paths[f]), found) &&
                                 strcmp(found, t->paths[f]) == 0))
             continue;
-        error_remedy(y->err, "write %s: PATH on a line of its own below push:", push_file_key(f));
+        error_remedy(y->err, "write %s: PATH on a line of its own below push: or webhook:",
+                     push_file_key(f));
         return error_set(y->err, -EINVAL, "%.128s: push: %s: %s is not written plainly", y->file,
                          t->name, push_file_key(f));
     }
     return 0;
 }
 
-static int read_target(struct yaml_part *y, const yaml_node_t *n, struct push_target *t)
+const yaml_node_t *push_config_node(struct yaml_part *y, int id)
 {
-    struct push_reading r = { y, t };
+    return yaml_document_get_node(&y->doc, id);
+}
 
+void push_target_default(struct push_target *t)
+{
     *t = (struct push_target){ .every_ns = 60 * NSEC_PER_SEC,
                                .samples_max = PUSH_SAMPLES_DEFAULT,
                                .spool_bytes = SPOOL_BYTES_DEFAULT,
                                .spool_age_ns = SPOOL_AGE_DEFAULT_NS };
+}
+
+static int read_target(struct yaml_part *y, const yaml_node_t *n, struct push_target *t)
+{
+    struct push_reading r = { y, t };
+
+    push_target_default(t);
     if (n->type != YAML_MAPPING_NODE)
-        return refuse_secret(&r, n, "push", "a list of mappings, each with a name and a url");
+        return push_refuse_secret(&r, n, "push", "a list of mappings, each with a name and a url");
     for (const yaml_node_pair_t *p = n->data.mapping.pairs.start; p < n->data.mapping.pairs.top;
          p++) {
         if (span_eq_str(yaml_part_text(yaml_document_get_node(&y->doc, p->key)), "name") &&
@@ -401,8 +405,8 @@ static int read_target(struct yaml_part *y, const yaml_node_t *n, struct push_ta
             return refuse(&r, n, "name", "1 to 63 of a-z, 0-9 and '-', such as pyroscope");
     }
     if (!t->name[0])
-        return refuse_secret(&r, n, "a target", "a name and a url");
-    return each_key(&r, n, "a target", target_key);
+        return push_refuse_secret(&r, n, "a target", "a name and a url");
+    return push_each_key(&r, n, "a target", push_target_key);
 }
 
 static int read_targets(struct yaml_part *y, const yaml_node_t *list, struct push_config *c)
@@ -410,7 +414,7 @@ static int read_targets(struct yaml_part *y, const yaml_node_t *list, struct pus
     if (list->type == YAML_SCALAR_NODE && list->data.scalar.length == 0)
         return 0;
     if (list->type != YAML_SEQUENCE_NODE ||
-        list->data.sequence.items.top - list->data.sequence.items.start > PUSH_TARGETS_MAX)
+        list->data.sequence.items.top - list->data.sequence.items.start > PUSH_ENGINES_MAX)
         return yaml_part_refuse(y, list, "", "push", "a list of at most 8 targets");
     for (const yaml_node_item_t *i = list->data.sequence.items.start;
          i < list->data.sequence.items.top; i++) {
@@ -421,7 +425,7 @@ static int read_targets(struct yaml_part *y, const yaml_node_t *list, struct pus
         if (!r.t->events[0])
             snprintf(r.t->events, sizeof(r.t->events), "%s", events_default()->name);
         if (result == 0)
-            result = check_target(&r, n);
+            result = push_target_check(&r, n);
         for (size_t k = 0; result == 0 && k < c->count; k++) {
             if (strcmp(c->targets[k].name, r.t->name) == 0)
                 result = refuse(&r, n, "name", "a name that no other target has");
@@ -438,7 +442,10 @@ static int read_push(struct yaml_part *y, void *cookie)
     const yaml_node_t *n;
     int r = yaml_part_find(y, "push", &n);
 
-    return r == 0 && n ? read_targets(y, n, cookie) : r;
+    if (r == 0 && n)
+        r = read_targets(y, n, cookie);
+    y->section = "webhook: ";
+    return r == 0 ? push_read_webhooks(y, cookie) : r;
 }
 
 int push_config_parse(struct span text, const char *file, struct push_config **ret,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the configuration says under `push`: the engines that get profiles, in the words that
- * Prometheus has for such clients. Immutable once read; thread: any.
+ * Prometheus has for such clients. Besides, the webhooks of `triggers`, in the same words.
+ * Immutable once read; thread: any.
  */
 #pragma once
 
@@ -9,7 +10,9 @@
 #include "base/tls_paths.h"
 #include "request/matcher.h"
 
-#define PUSH_TARGETS_MAX 8
+#define PUSH_ENGINES_MAX 8
+#define PUSH_WEBHOOKS_MAX 16
+#define PUSH_TARGETS_MAX (PUSH_ENGINES_MAX + PUSH_WEBHOOKS_MAX)
 #define PUSH_NAME_MAX 63
 #define PUSH_URL_MAX 1023
 #define PUSH_HEADERS_MAX 16
@@ -21,7 +24,7 @@
 #define PUSH_EVERY_MIN_NS (5 * NSEC_PER_SEC)
 #define PUSH_EVERY_MAX_NS (3600 * NSEC_PER_SEC)
 
-enum push_protocol { PUSH_OTLP, PUSH_PYROSCOPE };
+enum push_protocol { PUSH_OTLP, PUSH_PYROSCOPE, PUSH_WEBHOOK };
 
 /* The files that a target names. flamed-broker opens them. */
 enum push_file {
@@ -35,7 +38,8 @@ enum push_file {
 
 /* Texts are "" where they are not given. */
 struct push_target {
-    char name[PUSH_NAME_MAX + 1]; /* [a-z0-9-]; no two targets have the same */
+    char name[PUSH_NAME_MAX + 1]; /* [a-z0-9-]; no two targets have the same; of a webhook its
+                                   * trigger's */
     char url[PUSH_URL_MAX + 1];   /* without the path of the protocol, and no '/' at its end */
     enum push_protocol protocol;
     uint64_t every_ns;
@@ -61,12 +65,12 @@ struct push_config {
 
 /* Returns the key that names @file: "password_file". Literal. */
 const char *push_file_key(enum push_file file);
-/* Returns "otlp" or "pyroscope". Literal. */
+/* Returns "otlp", "pyroscope" or "webhook". Literal. */
 const char *push_protocol_name(enum push_protocol protocol);
 
-/* Reads `push` out of the YAML document @text and passes by every other key. @file is only named in
- * sentences, which show no secret. 0 and *ret (owned; NULL: there is none); -EINVAL with a
- * sentence; -ENOMEM. */
+/* Reads `push` and webhooks out of the YAML document @text and passes by every other key. @file is
+ * only named in sentences, which show no secret. 0 and *ret (owned; NULL: there is none); -EINVAL
+ * with a sentence; -ENOMEM. */
 int push_config_parse(struct span text, const char *file, struct push_config **ret,
                       struct error *err);
 /* NULL is fine. Returns NULL. */

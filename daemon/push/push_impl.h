@@ -31,14 +31,27 @@ struct push_state {
     struct push_status status;
 };
 
+#define PUSH_EVENTS_WAITING_MAX 32 /* until the thread is back, which is a second at most */
+#define PUSH_EVENT_BYTES ((size_t)64 << 10)
+
+/* What a webhook is to get. */
+struct push_event {
+    size_t number; /* of the target */
+    uint64_t time_ns;
+    struct buf body; /* owned */
+};
+
 struct push {
     struct push_opts o;
     pthread_t thread;
     bool started;         /* the thread */
-    pthread_mutex_t lock; /* of published */
-    int stop_fd;          /* an eventfd */
-    bool ready;           /* flamed-push has begun */
-    uint64_t spread;      /* of this node */
+    pthread_mutex_t lock; /* of published and events */
+    struct push_event events[PUSH_EVENTS_WAITING_MAX];
+    size_t event_count;
+    uint64_t events_lost[PUSH_TARGETS_MAX]; /* there was no room */
+    int stop_fd;                            /* an eventfd */
+    bool ready;                             /* flamed-push has begun */
+    uint64_t spread;                        /* of this node */
     uint32_t next_id;
     char problem[PUSH_TEXT_BYTES + 128];
     struct push_state states[PUSH_TARGETS_MAX];
@@ -46,8 +59,10 @@ struct push {
 };
 
 /* push_minutes.c: takes the minutes of @s that are over at @now_ns (CLOCK_REALTIME) into its spool.
- * Returns when the next one is over. */
+ * Returns when the next one is over; UINT64_MAX of a webhook, which gets no minutes. */
 uint64_t push_take_minutes(struct push *p, struct push_state *s, uint64_t now_ns);
+/* push_webhooks.c: takes what waits for webhooks into their spools. */
+void push_take_events(struct push *p);
 /* push_words.c: writes the words of a target for flamed-push, with its secrets as they are now. 0
  * or -errno with
  * @err. */

@@ -120,6 +120,10 @@ uint64_t push_take_minutes(struct push *p, struct push_state *s, uint64_t now_ns
 {
     uint64_t every = s->target->every_ns, wait = every + PUSH_SETTLE_NS + s->phase_ns;
 
+    if (s->target->protocol == PUSH_WEBHOOK) {
+        spool_expire(s->spool, now_ns);
+        return UINT64_MAX;
+    }
     if (now_ns > s->begin_ns && now_ns - s->begin_ns > PUSH_BEHIND_MAX * every + wait) {
         uint64_t skipped = (now_ns - s->begin_ns - wait) / every;
 

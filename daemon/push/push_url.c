@@ -58,6 +58,7 @@ size_t push_ports(const struct push_config *config, uint16_t ret[PUSHER_PORTS_MA
     size_t n = 0;
 
     _Static_assert(2 * PUSH_TARGETS_MAX <= PUSHER_PORTS_MAX, "a url and a proxy for each");
+    _Static_assert(PUSH_TARGETS_MAX <= PUSHER_TARGETS_MAX, "flamed-push has a place for each");
     for (size_t i = 0; i < config->count; i++) {
         n = add_port(config->targets[i].url, PORT_HTTP, ret, n);
         n = add_port(config->targets[i].proxy, PORT_PROXY, ret, n);

@@ -109,6 +109,8 @@ int push_words(const struct push *p, const struct push_target *t, struct buf *ou
     add_word(out, "header", line);
     if (export_gzip(t->protocol))
         add_word(out, "header", "Content-Encoding: gzip");
+    if (t->protocol == PUSH_WEBHOOK)
+        add_word(out, "plain", "1");
     if (t->protocol == PUSH_PYROSCOPE)
         add_word(out, "header", "Connect-Protocol-Version: 1");
     for (size_t i = 0; i < t->header_count; i++)

@@ -9,8 +9,8 @@
 #include "base/span.h"
 
 #define PUSHER_FD 3 /* of flamed-push: its socket */
-#define PUSHER_TARGETS_MAX 8
-#define PUSHER_PORTS_MAX 16 /* of targets and of their proxies, in its arguments */
+#define PUSHER_TARGETS_MAX 24
+#define PUSHER_PORTS_MAX 48 /* of targets and of their proxies, in its arguments */
 #define PUSHER_PIECE_BYTES ((size_t)32 << 10)
 #define PUSHER_BODY_MAX ((uint32_t)8 << 20)
 #define PUSHER_TEXT_BYTES 160
@@ -23,7 +23,8 @@ enum pusher_kind {
 };
 
 /* Words are "key=value" with a NUL behind each: url, header (repeatable), user,
- * password, proxy, no_proxy, insecure, ca, cert, key (the last three in PEM). */
+ * password, proxy, no_proxy, insecure, ca, cert, key (the last three in PEM). "plain=1": what it
+ * answers with success says nothing. */
 
 struct pusher_head {
     uint32_t kind;   /* enum pusher_kind */

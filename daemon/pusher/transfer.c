@@ -29,6 +29,7 @@ struct transfer {
     struct buf body, answer;
     uint32_t number, id;
     uint64_t received; /* bytes of the answer */
+    bool plain;        /* its answers are not read */
     char error[CURL_ERROR_SIZE];
 };
 
@@ -174,6 +175,7 @@ static CURLcode apply(struct transfer *x, const char *word)
     }
     if (strncmp(word, "header=", 7) == 0)
         return add_header(x, word + 7);
+    x->plain |= strcmp(word, "plain=1") == 0;
     if (strcmp(word, "insecure=1") == 0) {
         curl_easy_setopt(x->easy, CURLOPT_SSL_VERIFYHOST, 0L);
         return curl_easy_setopt(x->easy, CURLOPT_SSL_VERIFYPEER, 0L);
@@ -241,6 +243,7 @@ int transfers_send(struct transfers *t, uint32_t target, uint32_t id, struct spa
     if (!x->easy)
         return -ENOMEM;
     x->id = id;
+    x->plain = false;
     c = apply_common(x);
     for (const char *w = x->words; c == CURLE_OK && *w && words < WORDS_MAX;
          w += strlen(w) + 1, words++)
@@ -291,7 +294,7 @@ static void finish(struct transfer *x, CURLcode c)
     a.retry_after_s = after > 0 ? (uint32_t)MIN(after, (curl_off_t)RETRY_AFTER_MAX_S) : 0;
     if (c == CURLE_OK) {
         why = status / 100 == 2 ? SPAN_NULL : buf_span(&x->answer);
-        if (status / 100 == 2)
+        if (status / 100 == 2 && !x->plain)
             partial_parse(buf_span(&x->answer), &a.rejected, &why);
     }
     hide_copy(x->words, why, a.text);

@@ -33,6 +33,7 @@ struct rule {
     uint64_t keep_ns;     /* 0: as long as the store keeps captures */
     uint64_t cooldown_ns; /* triggers */
     struct condition on;  /* triggers: when it pulls itself */
+    bool webhook;         /* triggers: it has one, which push/ reads */
     enum symbols_source symbols;
 };
 

@@ -139,6 +139,14 @@ static int set_on(struct yaml_part *y, const yaml_node_t *n, struct rule *rule)
                : yaml_part_refuse(y, n, rule->name, "on", CONDITION_FORM);
 }
 
+/* What it says is read by push/, which sends it. */
+static int set_webhook(struct yaml_part *y, const yaml_node_t *n, struct rule *rule)
+{
+    rule->webhook = n->type == YAML_MAPPING_NODE;
+    return rule->webhook ? 0
+                         : yaml_part_refuse(y, n, rule->name, "webhook", "a mapping with a url");
+}
+
 static int set_symbols(struct yaml_part *y, const yaml_node_t *n, struct rule *rule)
 {
     struct span s = yaml_part_text(n);
@@ -165,6 +173,7 @@ static const struct {
     { "keep", RULE_SCHEDULE | RULE_TRIGGER, 0, set_keep },
     { "cooldown", RULE_TRIGGER, 0, set_cooldown },
     { "on", RULE_TRIGGER, 0, set_on },
+    { "webhook", RULE_TRIGGER, 0, set_webhook },
     { "symbols", RULE_SCHEDULE | RULE_TRIGGER, 0, set_symbols },
 };
 
@@ -222,6 +231,12 @@ static int check_rule(struct yaml_part *y, const yaml_node_t *n, enum rule_kind 
                              KEYS[i].name, kind_name(kind),
                              kind == RULE_SCHEDULE ? "name, every and for" : "name and for");
     }
+    if (rule->webhook && rule->on.kind == CONDITION_NONE)
+        return error_set(
+            y->err, -EINVAL,
+            "%.128s, line %u: %s: webhook is for a trigger that pulls itself: give on, "
+            "too",
+            y->file, yaml_part_line(n), rule->name);
     if (kind == RULE_SCHEDULE && rule->for_ns >= rule->every_ns)
         return error_set(y->err, -EINVAL,
                          "%.128s, line %u: %s: for (%s) has to be shorter than every (%s)", y->file,

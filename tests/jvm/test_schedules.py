@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schedules and triggers of a real daemon: they run in time, with the JVMs that live then, and take a new configuration."""
 import datetime
+import json
 import os
 import re
 import resource
@@ -12,7 +13,7 @@ import threading
 import time
 import unittest
 
-from harness import jvm, paths, proc
+from harness import jvm, paths, proc, receiver
 from harness.daemon import Daemon
 
 SIDE_BY_SIDE = True # its classes: each waits most of its time
@@ -166,6 +167,62 @@ triggers:
             ids = re.search(said, daemon.log()).groups()
             self.assertEqual(sorted(ids), sorted(c["id"] for c in self.captures(daemon, "busy")))
             self.assertEqual(rows["busy"]["last_capture"], ids[0])
+
+    def test_webhooks(self):
+        """One gets what its trigger has to say. One that fails and one that hangs are counted, and hold nothing up."""
+        got = receiver.Receiver(lambda request: (200, {}, b"fine"))
+        fails = receiver.Receiver(lambda request: (500, {}, b"no, sesame"))
+        over = threading.Event()
+        hangs = receiver.Receiver(lambda request: (over.wait(60), (200, {}, b""))[1])
+        for one in (got, fails, hangs):
+            self.addCleanup(one.stop)
+        self.addCleanup(over.set)
+        with open(os.path.join(self.folder.name, "token"), "w", encoding="ascii") as f:
+            f.write("sesame\n")
+        trigger = """
+  - name: NAME
+    match: 'main="Pulse"'
+    for: 1s
+    on: "cpu > 0.01"
+    webhook:
+      url: URL/hook
+      link: https://node.example
+      headers: { X-Team: shop }
+      authorization:
+        credentials_file: token"""
+        self.configure("triggers:" + "".join(trigger.replace("NAME", name).replace("URL", one.url)
+                                             for name, one in (("hangs", hangs), ("fails", fails), ("takes", got))))
+        jvm_of = self.start_jvm(20)
+        with Daemon("--config", self.config) as daemon:
+            status = lambda name: {t["name"]: t for t in daemon.get("/api/v1/push").json()["targets"]}[name]
+            proc.wait_until(lambda: got.taken("/hook") and hangs.taken("/hook"), 120, "the webhooks are called")
+            request, = got.taken("/hook")
+            self.assertEqual((request.headers["Authorization"], request.headers["X-Team"], request.headers["Content-Type"]),
+                             ("Bearer sesame", "shop", "application/json"))
+            event = json.loads(request.body)
+            self.assertEqual((event["trigger"], event["condition"], event["pid"], event["page"]),
+                             ("takes", "cpu > 0.01", jvm_of.pid, f"https://node.example/#/jvm/{jvm_of.pid}"))
+            self.assertRegex(event["sentences"][0], r"^cpu > 0.01: it is ")
+            self.assertAlmostEqual(seconds_of(event["time"]), time.time(), delta=60)
+            proc.wait_until(lambda: len(self.captures(daemon, "takes")) == 2, 20, "both captures are there")
+            self.assertEqual([c["kind"] for c in event["captures"]], ["capture", "before"])
+            self.assertEqual({c["id"] for c in event["captures"]}, {c["id"] for c in self.captures(daemon, "takes")})
+            for capture in event["captures"]:
+                self.assertEqual(daemon.get(capture["link"].removeprefix("https://node.example"), format="flat").status, 200, capture)
+            # Three times 500, and it is given up.
+            proc.wait_until(lambda: status("fails")["rejected"] == 1, 60, "it is given up")
+            self.assertEqual((len(fails.taken("/hook")), status("fails")["queued_bodies"]), (3, 0))
+            self.assertRegex(status("fails")["last_error"], r"status 500: no, \[hidden\]$")
+            self.assertIsNotNone(status("fails")["failing_since"])
+            self.assertEqual((status("takes")["sent_bodies"], status("takes")["rejected"], status("takes")["last_error"]), (1, 0, None))
+            self.assertEqual((status("hangs")["sent_bodies"], status("hangs")["queued_bodies"]), (0, 1))
+            begun = time.monotonic()
+            self.assertEqual(daemon.get("/api/v1/jvms").status, 200)
+            self.assertLess(time.monotonic() - begun, 2)
+            self.assertRegex(daemon.get("/metrics").text, r'(?m)^flamed_push_failures_total\{target="fails"\} 3$')
+            self.assertNotIn("sesame", daemon.log() + daemon.get("/api/v1/push").text)
+            over.set() # and then it takes it
+            proc.wait_until(lambda: status("hangs")["sent_bodies"] == 1, 30, "it has it")
 
     def test_triggers(self):
         self.configure("""

@@ -57,9 +57,66 @@ START_TEST(reads_a_target)
 }
 END_TEST
 
+#define TRIGGER "triggers:\n  - name: a\n    for: 1s\n    on: signal\n    webhook:\n"
+
+START_TEST(reads_webhooks)
+{
+    static const char TEXT[] = "push:\n  - {name: b, url: 'http://h:4318'}\n" TRIGGER
+                               "      url: https://hooks.example/flamed/\n"
+                               "      link: https://node\n"
+                               "      headers: { X-Team: shop }\n"
+                               "      authorization:\n"
+                               "        credentials_file: /etc/p\n"
+                               "  - {name: c, for: 1s}\n";
+    struct push_config *c = NULL;
+    struct error err = ERROR_NULL;
+    const struct push_target *t;
+
+    ck_assert_msg(push_config_parse(SPAN(TEXT), "f", &c, &err) == 0, "%s", err.msg);
+    ck_assert_uint_eq(c->count, 2);
+    t = &c->targets[1];
+    ck_assert_int_eq(t->protocol, PUSH_WEBHOOK);
+    ck_assert_str_eq(t->name, "a");
+    ck_assert_str_eq(t->url, "https://hooks.example/flamed");
+    ck_assert_str_eq(t->link, "https://node");
+    ck_assert_str_eq(t->headers[0], "X-Team: shop");
+    ck_assert_str_eq(t->paths[PUSH_FILE_CREDENTIALS], "/etc/p");
+    ck_assert_uint_eq(t->spool_bytes, 1 << 20);
+    push_config_free(c);
+}
+END_TEST
+
+/* One more than are taken. */
+START_TEST(bounds_webhooks)
+{
+    struct push_config *c = NULL;
+    struct error err = ERROR_NULL;
+    char text[8192] = "triggers:\n";
+
+    for (int i = 0; i <= PUSH_WEBHOOKS_MAX; i++) {
+        size_t n = strlen(text);
+
+        if (i == PUSH_WEBHOOKS_MAX) {
+            ck_assert_int_eq(push_config_parse(span_of(text), "f", &c, &err), 0);
+            ck_assert_uint_eq(c->count, PUSH_WEBHOOKS_MAX);
+            c = push_config_free(c);
+        }
+        snprintf(text + n, sizeof(text) - n, "  - {name: t%d, webhook: {url: 'http://h'}}\n", i);
+    }
+    ck_assert_int_eq(push_config_parse(span_of(text), "f", &c, &err), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "first 16"));
+}
+END_TEST
+
 static const struct {
     const char *text, *why;
 } REFUSED[] = {
+    { TRIGGER "      events: [cpu]\n", "url, link, headers" },
+    { TRIGGER "      link: http://hunter2\n", "a name and a url" },
+    { TRIGGER "      url: http://me:hunter2@h\n", "no user or password" },
+    { TRIGGER "      url: http://h\n      authorization: { credentials_file: p }\n",
+      "not written plainly" },
+    { BEGIN TRIGGER "      url: http://h\n", "no target of push has" },
     { "push: 1\n", "a list of at most 8 targets" },
     { "push:\n  - url: http://h\n", "a name and a url" },
     { "push:\n  - name: a\n", "a name and a url" },
@@ -114,6 +171,7 @@ static const struct {
     { "push:\n- password_file: p\n", true },
     { "push: # x\n  - password_file: 'p' # y\n", true },
     { "push:\n  - ca_file: o\n    key_file: p\n", true },
+    { TRIGGER "      basic_auth:\n        password_file: p\n", true },
     { "pushed:\n  - password_file: p\n", false },
     { "push:\n  - a: 1\nother:\n  key_file: p\n", false },
     { "push:\n  - password: p\n", false },
@@ -177,6 +235,8 @@ int main(void)
     TCase *tc = tcase_create("push_config");
 
     tcase_add_test(tc, reads_a_target);
+    tcase_add_test(tc, reads_webhooks);
+    tcase_add_test(tc, bounds_webhooks);
     tcase_add_loop_test(tc, refuses, 0, (int)ARRAY_SIZE(REFUSED));
     tcase_add_test(tc, lists_ports);
     tcase_add_loop_test(tc, knows_who_may_read_a_secret, 0, (int)ARRAY_SIZE(SHOWN));

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files that read targets out of the configuration share. Private to push_config*.c. */
+#pragma once
+
+#include "push/push_config.h"
+#include "yaml/yaml_part.h"
+
+struct push_reading {
+    struct yaml_part *y;
+    struct push_target *t;
+};
+
+/* One key of a mapping. 0, or -errno with the sentence. */
+typedef int (*push_key_fn)(const struct push_reading *r, struct span key, const yaml_node_t *at,
+                           const yaml_node_t *value);
+
+/* Returns node @id of the document of @y. */
+const yaml_node_t *push_config_node(struct yaml_part *y, int id);
+/* Sets what a target has that its configuration does not say. */
+void push_target_default(struct push_target *t);
+/* Refuses the value of a key, which may be a secret: no sentence shows it. -EINVAL. */
+int push_refuse_secret(const struct push_reading *r, const yaml_node_t *at, const char *key,
+                       const char *takes);
+/* Calls @fn for each key of the mapping @n, which may be there once each. */
+int push_each_key(const struct push_reading *r, const yaml_node_t *n, const char *name,
+                  push_key_fn fn);
+/* Takes one key of a target of `push`. */
+int push_target_key(const struct push_reading *r, struct span key, const yaml_node_t *at,
+                    const yaml_node_t *value);
+/* Checks what fits together in a target, which stands at @n. */
+int push_target_check(const struct push_reading *r, const yaml_node_t *n);
+/* Reads the `webhook` of each of the `triggers`, and appends them to @c. 0 or -errno. */
+int push_read_webhooks(struct yaml_part *y, struct push_config *c);
