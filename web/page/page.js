@@ -31,12 +31,13 @@ const PAGE_KEYS = [
 
 const PAGE_QUESTIONS = [
     ["What is slow now?", "Click the JVM: its widest frames at the top of the graph are where CPU time goes."],
-    ["What do threads wait for?", "Threads, or Capture … and that question. Which locks, and who has them: another question there."],
+    ["What do threads wait for?", "Open the JVM, and choose Waiting behind Table; or Threads, over time. Which locks, and who has them: Locks."],
     ["Is something wrong?", "Signals in the list, and the line above the timeline of a JVM."],
     ["What happened at 03:12?", "Open the JVM, running or ended, choose 1 day beside the timeline, and drag over the moment."],
     ["What changed?", "Changes, of a JVM or a service: only what is significant. Compare … for any two times."],
     ["Why does memory grow?", "Memory, then one of its three questions."],
     ["Which endpoint costs what?", "Capture … with By request, where a tracer runs in the JVM."],
+    ["What did this trace do?", "In such a capture, give its id and press Enter: running and waiting, on one line of time."],
 ];
 
 const VIEWS = {
