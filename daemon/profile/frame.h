@@ -28,7 +28,7 @@ enum frame_kind {
 #undef WAIT
     FRAME_CLASS,   /* no code: the Java class of the objects that the one below it allocated */
     FRAME_JVMCI,   /* Java, compiled by a compiler that is a JVMCI library, such as Graal */
-    FRAME_REQUEST, /* synthetic: "[GET /orders/{id}]" */
+    FRAME_REQUEST, /* synthetic: "[GET /orders/{id}]", and other groups: "[blocked]" */
     FRAME_KIND_COUNT
 };
 

@@ -5,7 +5,7 @@
 #include "profile/view_impl.h"
 
 #define VIEW_STRING_BYTES_MAX ((size_t)256 << 20)
-#define VIEW_GROUPS_MAX 262144u /* operations or traces, in all processes */
+#define VIEW_GROUPS_MAX 262144u /* in all processes */
 
 static bool view_wants(const struct profile *p, const struct view_opts *o,
                        const struct profile_sample *s)
@@ -37,7 +37,7 @@ static int view_key_group(struct view_builder *b, const struct profile_sample *s
                           struct view_key *k)
 {
     k->group = UINT32_MAX;
-    return b->v->opts.by ? view_group_of(b, s, k->process, &k->group) : 0;
+    return b->v->opts.by[0] ? view_group_of(b, s, k->process, &k->group) : 0;
 }
 
 static int view_count(struct view_builder *b, size_t sample)
@@ -122,7 +122,9 @@ static int view_count_all(struct view_builder *b, struct error *err)
         if (r < 0)
             return r;
     }
-    b->root_count = 1 + (o->by ? b->groups.count : o->threads ? p->thread_count : p->process_count);
+    b->root_count = 1 + (o->by[0]     ? b->groups.count
+                         : o->threads ? p->thread_count
+                                      : p->process_count);
     b->roots = calloc(b->root_count, sizeof(*b->roots));
     return b->roots ? 0 : -ENOMEM;
 }
@@ -309,6 +311,8 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
     id_table_deinit(&b.keys);
     id_table_deinit(&b.groups);
     free(b.operations);
+    for (size_t i = 0; i < VIEW_BY_MAX; i++)
+        free(b.group_frames[i]);
     id_table_deinit(&b.frames);
     buf_deinit(&b.text);
     free(b.frame_ids);

@@ -9,15 +9,29 @@
 #include "profile/match.h"
 #include "profile/waits.h"
 
-enum view_by { VIEW_BY_NONE, VIEW_BY_OPERATION, VIEW_BY_TRACE, VIEW_BY_SPAN };
+enum view_by {
+    VIEW_BY_NONE,
+    VIEW_BY_THREAD,
+    VIEW_BY_POOL, /* threads with names that differ by numbers alone */
+    VIEW_BY_STATE,
+    VIEW_BY_OPERATION,
+    VIEW_BY_TRACE,
+    VIEW_BY_SPAN,
+    VIEW_BY_SERVICE,
+    VIEW_BY_VERSION, /* of the service */
+};
+#define VIEW_BY_MAX 8 /* each once */
 enum view_names { VIEW_NAMES_FULL, VIEW_NAMES_SIMPLE, VIEW_NAMES_SIGNATURE, VIEW_NAMES_MERGED };
 
 struct view_opts {
     uint8_t event;           /* its samples are shown: index in the profile's events */
     bool every_event;        /* with `exact`: sample_rows has the samples of all events; what is
                               * added up is still that one's */
-    bool threads;            /* a frame per thread at the root */
-    enum view_by by;         /* one per operation, trace or span there; not with `threads` */
+    bool threads;            /* a frame per thread at the root, unless `by` says where; rows and
+                              * samples stay apart by thread */
+    uint8_t by[VIEW_BY_MAX]; /* enum view_by, up to the first 0: a frame for each at the root, in
+                              * this order. Services and versions that come first stand above the
+                              * process, all else below it */
     bool no_user, no_kernel; /* leave out samples taken in that mode */
     bool hide_kernel;        /* one "[kernel]" in place of the kernel's functions */
     enum view_names names;
@@ -64,7 +78,7 @@ struct view_sum {
 
 struct view_row {
     uint32_t first, n; /* its frames: view->stack[first .. first+n), root first */
-    uint32_t roots;    /* how many of them stand for its process and thread */
+    uint32_t roots;    /* how many of them stand for its process, thread and groups */
     uint32_t body;     /* rows with the same one have the same frames from `roots` on: numbered from
                         * 0 on, in the order of rows */
     uint64_t samples, value;   /* value in the event's unit */
@@ -78,7 +92,9 @@ struct view_row {
 };
 
 #define VIEW_NO_ROW UINT32_MAX
-#define VIEW_ROOTS_MAX 2 /* frames that stand for the process and the thread of a row */
+#define VIEW_ROOTS_MAX                                                                             \
+    (1 + VIEW_BY_MAX) /* frames that stand for the process and groups of a row                     \
+                       */
 #define VIEW_SENTENCE_BYTES 224
 #define VIEW_WARNINGS 2       /* of the view itself, */
 #define VIEW_CALLS_WARNINGS 4 /* and of its calls */

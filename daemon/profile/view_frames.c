@@ -86,31 +86,53 @@ static int view_push(struct view_builder *b, uint32_t frame)
     return r;
 }
 
+int view_mark_text(struct view_builder *b, enum frame_kind kind, uint32_t *ret)
+{
+    return view_mark(b, kind, buf_span(&b->text), ret);
+}
+
+void view_spell_numbered(struct view_builder *b, struct span name, const char *what, int32_t number)
+{
+    buf_add_char(&b->text, '[');
+    buf_add_span(&b->text, name);
+    if (number > 0)
+        buf_printf(&b->text, " %s=%d", what, number);
+    buf_add_str(&b->text, "]");
+}
+
 static int view_add_root(struct view_builder *b, struct view_roots *roots, enum frame_kind kind,
                          uint32_t name, const char *what, int32_t number)
 {
     buf_clear(&b->text);
-    buf_add_char(&b->text, '[');
-    buf_add_span(&b->text, intern_get(b->p->strings, name));
-    if (number > 0)
-        buf_printf(&b->text, " %s=%d", what, number);
-    buf_add_str(&b->text, "]");
-    return view_mark(b, kind, buf_span(&b->text), &roots->frames[roots->n++]);
+    view_spell_numbered(b, intern_get(b->p->strings, name), what, number);
+    return view_mark_text(b, kind, &roots->frames[roots->n++]);
+}
+
+/* The frames of a group from the @from'th to before the @to'th. */
+static void view_add_groups(const struct view_builder *b, uint32_t group, uint32_t from,
+                            uint32_t to, struct view_roots *roots)
+{
+    const struct view_group *g = id_table_get(&b->groups, group);
+
+    for (uint32_t i = from; i < to && b->v->opts.by[i]; i++)
+        roots->frames[roots->n++] = g->frames[i];
 }
 
 static int view_make_roots(struct view_builder *b, const struct view_key *k, struct view_roots *ret)
 {
     const struct profile *p = b->p;
+    uint32_t above = view_groups_above(&b->v->opts);
+    bool grouped = k->group != UINT32_MAX;
     int r = 0;
 
+    if (grouped)
+        view_add_groups(b, k->group, 0, above, ret);
     if (k->process != UINT32_MAX)
         r = view_add_root(b, ret, FRAME_PROCESS, p->processes[k->process].name, "pid",
                           p->processes[k->process].host_pid);
-    if (r == 0 && k->group != UINT32_MAX) {
-        buf_clear(&b->text);
-        view_spell_group(b, k->group);
-        r = view_mark(b, FRAME_REQUEST, buf_span(&b->text), &ret->frames[ret->n++]);
-    } else if (r == 0 && k->thread != UINT32_MAX)
+    if (grouped)
+        view_add_groups(b, k->group, above, VIEW_BY_MAX, ret);
+    else if (r == 0 && k->thread != UINT32_MAX)
         r = view_add_root(b, ret, FRAME_THREAD, p->threads[k->thread].name, "tid",
                           p->threads[k->thread].host_tid);
     ret->made = true;

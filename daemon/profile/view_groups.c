@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The requests of a view: which samples are wanted, and a frame at the root for each. */
+/* The groups of a view: which requests' samples are wanted, and the frames of view_opts.by. */
 #include "profile/view_impl.h"
 
 /* The request of @s; NULL: nothing is known of any. */
@@ -44,28 +44,68 @@ int view_wants_context(struct view_builder *b, const struct profile_sample *s, s
     return match_count(o->operation) ? operation_matches(b, s, err) : 1;
 }
 
-int view_group_of(struct view_builder *b, const struct profile_sample *s, uint32_t process,
-                  uint32_t *ret)
-{
-    const struct profile_context *c = context_of(b->p, s);
-    struct view_group g = { .process = process };
-    int r;
+/* ---- frames at the root ---- */
 
-    if (c && b->v->opts.by == VIEW_BY_TRACE) {
-        g.trace_high = c->trace_high;
-        g.trace_low = c->trace_low;
-    } else if (c && b->v->opts.by == VIEW_BY_SPAN) {
-        g.trace_low = c->span;
-    } else if (c) {
-        g.operation = c->operation;
-    }
-    if (c && !g.operation && !g.trace_high && !g.trace_low)
-        g.state = c->state;
-    r = id_table_add(&b->groups, &g, ret);
-    return r == -ENOSPC ? -EFBIG : MIN(r, 0);
+uint32_t view_groups_above(const struct view_opts *o)
+{
+    uint32_t n = 0;
+
+    while (n < VIEW_BY_MAX && (o->by[n] == VIEW_BY_SERVICE || o->by[n] == VIEW_BY_VERSION))
+        n++;
+    return n;
 }
 
-void view_spell_group(struct view_builder *b, uint32_t group)
+/* "[pool-*-thread-*]" of all with names that differ by numbers alone. */
+static void spell_pool(struct view_builder *b, struct span name)
+{
+    bool in_number = false;
+
+    buf_add_char(&b->text, '[');
+    for (size_t i = 0; i < name.n; i++) {
+        bool digit = name.p[i] >= '0' && name.p[i] <= '9';
+
+        if (!digit)
+            buf_add_char(&b->text, name.p[i]);
+        else if (!in_number)
+            buf_add_char(&b->text, '*');
+        in_number = digit;
+    }
+    buf_add_char(&b->text, ']');
+}
+
+static void spell_thread(struct view_builder *b, enum view_by by, size_t thread)
+{
+    const struct profile_thread *t = &b->p->threads[thread];
+    struct span name;
+
+    if (thread >= b->p->thread_count) {
+        buf_add_str(&b->text, "[unknown thread]");
+        return;
+    }
+    name = intern_get(b->p->strings, t->name);
+    if (by == VIEW_BY_POOL)
+        spell_pool(b, name);
+    else
+        view_spell_numbered(b, name, "tid", t->host_tid);
+}
+
+/* The service of a process, or its version. */
+static void spell_service(struct view_builder *b, enum view_by by, size_t process)
+{
+    const struct profile_process *p = &b->p->processes[process];
+    bool known = process < b->p->process_count;
+    struct span text = SPAN_NULL;
+
+    if (known)
+        text = intern_get(b->p->strings, by == VIEW_BY_SERVICE ? p->service : p->version);
+    if (!text.n)
+        buf_add_str(&b->text, by == VIEW_BY_SERVICE ? "[no service]" : "[no version]");
+    else
+        buf_printf(&b->text, by == VIEW_BY_SERVICE ? "[%.*s]" : "[version %.*s]", (int)text.n,
+                   text.p);
+}
+
+static void spell_request(struct view_builder *b, enum view_by by, const struct profile_context *c)
 {
     static const char *const WITHOUT[PROFILE_CONTEXT_STATES] = {
         [PROFILE_CONTEXT_UNASKED] = "[request not read]",
@@ -75,18 +115,96 @@ void view_spell_group(struct view_builder *b, uint32_t group)
         [PROFILE_CONTEXT_IDS] = "[unnamed requests]",
         [PROFILE_CONTEXT_NAMED] = "[unnamed requests]",
     };
-    const struct view_group *g = id_table_get(&b->groups, group);
-    struct span name = intern_get(b->p->strings, g->operation);
+    uint32_t state = c && c->state < PROFILE_CONTEXT_STATES ? c->state : PROFILE_CONTEXT_UNASKED;
+    struct span name = c ? intern_get(b->p->strings, c->operation) : SPAN_NULL;
 
-    if (g->trace_low && b->v->opts.by == VIEW_BY_SPAN)
-        buf_printf(&b->text, "[span %016llx]", (unsigned long long)g->trace_low);
-    else if (g->trace_high || g->trace_low)
-        buf_printf(&b->text, "[trace %016llx%016llx]", (unsigned long long)g->trace_high,
-                   (unsigned long long)g->trace_low);
-    else if (!name.n)
-        buf_add_str(&b->text, WITHOUT[g->state < PROFILE_CONTEXT_STATES ? g->state : 0]);
+    if (c && by == VIEW_BY_SPAN && c->span)
+        buf_printf(&b->text, "[span %016llx]", (unsigned long long)c->span);
+    else if (c && by == VIEW_BY_TRACE && (c->trace_high || c->trace_low))
+        buf_printf(&b->text, "[trace %016llx%016llx]", (unsigned long long)c->trace_high,
+                   (unsigned long long)c->trace_low);
+    else if (by != VIEW_BY_OPERATION || !name.n)
+        buf_add_str(&b->text, WITHOUT[state]);
     else if (name.p[0] == '[') /* "[other operations]" */
         buf_add_span(&b->text, name);
     else
         buf_printf(&b->text, "[%.*s]", (int)name.n, name.p);
+}
+
+/* What @s is in: a thread, a context, a process, a state; *@ret_count: how many there are. One past
+ * the last: it is not known. */
+static size_t member_of(const struct profile *p, enum view_by by, const struct profile_sample *s,
+                        size_t *ret_count)
+{
+    size_t thread = MIN((size_t)s->thread, p->thread_count);
+
+    switch (by) {
+    case VIEW_BY_THREAD:
+    case VIEW_BY_POOL:
+        *ret_count = p->thread_count;
+        return thread;
+    case VIEW_BY_STATE:
+        *ret_count = STATE_COUNT;
+        return sample_state(p, s);
+    case VIEW_BY_SERVICE:
+    case VIEW_BY_VERSION:
+        *ret_count = p->process_count;
+        return thread < p->thread_count ? p->threads[thread].process : p->process_count;
+    default:
+        *ret_count = p->context_count;
+        return MIN((size_t)s->context, p->context_count);
+    }
+}
+
+static int make_group_frame(struct view_builder *b, enum view_by by, size_t member,
+                            const struct profile_sample *s, uint32_t *ret)
+{
+    enum frame_kind kind = FRAME_REQUEST;
+    const char *state;
+
+    buf_clear(&b->text);
+    switch (by) {
+    case VIEW_BY_THREAD:
+    case VIEW_BY_POOL:
+        kind = FRAME_THREAD;
+        spell_thread(b, by, member);
+        break;
+    case VIEW_BY_STATE:
+        state = STATE_NAMES[member];
+        buf_printf(&b->text, "[%s]", *state ? state : "no state");
+        break;
+    case VIEW_BY_SERVICE:
+    case VIEW_BY_VERSION:
+        spell_service(b, by, member);
+        break;
+    default:
+        spell_request(b, by, context_of(b->p, s));
+    }
+    return view_mark_text(b, kind, ret);
+}
+
+int view_group_of(struct view_builder *b, const struct profile_sample *s, uint32_t process,
+                  uint32_t *ret)
+{
+    struct view_group g = { .process = process };
+    int r = 0;
+
+    for (size_t i = 0; i < VIEW_BY_MAX && b->v->opts.by[i] && r == 0; i++) {
+        enum view_by by = b->v->opts.by[i];
+        size_t count, member = member_of(b->p, by, s, &count);
+
+        if (!b->group_frames[i])
+            b->group_frames[i] = calloc(count + 1, sizeof(*b->group_frames[i]));
+        if (!b->group_frames[i])
+            return -ENOMEM;
+        if (!b->group_frames[i][member]) {
+            r = make_group_frame(b, by, member, s, &g.frames[i]);
+            b->group_frames[i][member] = r == 0 ? g.frames[i] + 1 : 0;
+        } else {
+            g.frames[i] = b->group_frames[i][member] - 1;
+        }
+    }
+    if (r == 0)
+        r = id_table_add(&b->groups, &g, ret);
+    return r == -ENOSPC ? -EFBIG : MIN(r, 0);
 }

@@ -21,13 +21,10 @@ struct view_key {
     uint32_t context;   /* as in struct view_row */
 };
 
-/* What a frame of view_opts.by stands for, in a process. */
+/* The frames of view_opts.by, in a process. */
 struct view_group {
-    uint64_t trace_high, trace_low; /* or 0 and a span */
-    uint32_t process;               /* as in struct view_key */
-    uint32_t operation;             /* string of the profile */
-    uint32_t state;                 /* enum profile_context_state of those without */
-    uint32_t zero;
+    uint32_t process; /* as in struct view_key */
+    uint32_t frames[VIEW_BY_MAX];
 };
 
 /* Where the frames of a stack of the profile are in view->stack; n 0: not yet. */
@@ -35,7 +32,7 @@ struct view_spelled {
     uint32_t first, n;
 };
 
-/* The frames of a process and thread. */
+/* The frames of a process, and of a thread or a group. */
 struct view_roots {
     uint32_t frames[VIEW_ROOTS_MAX];
     uint32_t n;
@@ -49,10 +46,12 @@ struct view_counts {
 struct view_builder {
     struct view *v;
     const struct profile *p;
-    struct id_table keys;       /* struct view_key */
-    struct id_table groups;     /* struct view_group */
-    uint8_t *operations;        /* [p->context_count]: 0 not asked, 1 left out, 2 kept */
-    struct view_counts *counts; /* [keys.cap], by key id */
+    struct id_table keys;                /* struct view_key */
+    struct id_table groups;              /* struct view_group */
+    uint32_t *group_frames[VIEW_BY_MAX]; /* of each member, such as a thread: the id of its frame in
+                                          * frames + 1; 0: not yet */
+    uint8_t *operations;                 /* [p->context_count]: 0 not asked, 1 left out, 2 kept */
+    struct view_counts *counts;          /* [keys.cap], by key id */
     size_t counts_cap;
     struct waits *waits;          /* NULL: no thread was blocked */
     struct id_table frames;       /* struct view_frame */
@@ -69,12 +68,18 @@ struct view_builder {
 
 /* ---- view_frames.c: each 0, -EFBIG or -ENOMEM ---- */
 
-/* Process and thread of a row. */
+/* Gets the id of the frame that stands for no code, with the name in b->text. */
+int view_mark_text(struct view_builder *b, enum frame_kind kind, uint32_t *ret);
+/* Appends "[name what=number]" to b->text, or "[name]" where @number is not above 0. */
+void view_spell_numbered(struct view_builder *b, struct span name, const char *what,
+                         int32_t number);
+
+/* Process, thread and groups of a row. */
 int view_push_roots(struct view_builder *b, const struct view_key *k);
 /* Returns which of b->roots is a key's: 0 where nothing is known. */
 static inline uint32_t view_root(const struct view_builder *b, const struct view_key *k)
 {
-    if (b->v->opts.by)
+    if (b->v->opts.by[0])
         return k->group == UINT32_MAX ? 0 : k->group + 1;
     if (b->v->opts.threads)
         return k->thread == UINT32_MAX ? 0 : k->thread + 1;
@@ -100,8 +105,8 @@ int view_wants_context(struct view_builder *b, const struct profile_sample *s, s
 /* Gets the group of @s in process @process for view_opts.by. 0; -EFBIG; -ENOMEM. */
 int view_group_of(struct view_builder *b, const struct profile_sample *s, uint32_t process,
                   uint32_t *ret);
-/* Appends the name of group @group to b->text. */
-void view_spell_group(struct view_builder *b, uint32_t group);
+/* Returns how many of view_opts.by stand above the process. */
+uint32_t view_groups_above(const struct view_opts *o);
 
 /* ---- view_order.c ---- */
 

@@ -9,6 +9,7 @@
 #include "render/body_texts.h"
 #include "render/formats.h"
 
+#define ROOTS_RANKED 2u /* by which rows are sorted at once: their ranks are one number */
 #define COLLAPSED_NAME_BYTES_MAX ((size_t)512 << 20)
 
 /* A view while its lines are sorted. */
@@ -137,6 +138,8 @@ static int line_cmp(const void *a, const void *b, void *ctx)
         return names_cmp(ctx, x->row, y->row, 0);
     if (x->roots != y->roots)
         return x->roots < y->roots ? -1 : 1;
+    if (x->roots_n > ROOTS_RANKED)
+        return names_cmp(ctx, x->row, y->row, ROOTS_RANKED);
     return (x->body > y->body) - (x->body < y->body);
 }
 
@@ -148,10 +151,9 @@ static struct line *lines_sorted(const struct lines *l)
     for (size_t i = 0; i < v->row_count && lines; i++) {
         const struct view_row *row = &v->rows[i];
 
-        _Static_assert(VIEW_ROOTS_MAX == 2, "the roots' ranks are one number");
         lines[i] =
             (struct line){ .body = l->body_rank[row->body], .roots_n = row->roots, .row = row };
-        for (uint32_t k = 0; k < row->roots; k++)
+        for (uint32_t k = 0; k < MIN(row->roots, ROOTS_RANKED); k++)
             lines[i].roots = lines[i].roots << 32 | rank_at(l, row, k);
     }
     if (lines)

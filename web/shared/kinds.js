@@ -9,7 +9,7 @@ export const KIND = Object.freeze({
     FILE: 20, DISK: 21, PIPE: 22, FAULT: 23, VM: 24, STOPPED: 25, BLOCKED: 26,
     CLASS: 27, // of allocated objects: a leaf of its own
     JVMCI: 28,
-    REQUEST: 29, // an operation or a trace: a root of its own
+    REQUEST: 29, // an operation, a trace, a state, a service: a root of its own
 });
 
 // id: as the json format spells it. label: in the legend. text: in the line about a frame.
@@ -43,7 +43,7 @@ export const KINDS = Object.freeze([
     { id: "blocked", label: "Blocked", text: "waited; it is not known for what" },
     { id: "class", label: "Class", text: "class of the objects that were allocated" },
     { id: "jvmci", label: "Java JVMCI", text: "Java, compiled through JVMCI, as by Graal" },
-    { id: "request", label: "Request", text: "requests of this kind" },
+    { id: "request", label: "Group", text: "samples of one group" },
 ]);
 
 // In the order of the legend: from Java outwards.

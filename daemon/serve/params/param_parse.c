@@ -150,6 +150,24 @@ int param_pattern(const struct param *spec, struct span value, struct params *p,
     return 0;
 }
 
+int param_by(const struct param *spec, struct span value, struct params *p, struct error *err)
+{
+    unsigned v;
+    size_t i;
+
+    if (!value_named(value, spec->names, spec->name_count, &v)) {
+        error_remedy(err, "give by= once for each of several: they are frames in that order");
+        return param_refuse(spec, value, err);
+    }
+    for (i = 0; p->view.by[i]; i++) { /* each once: so there is room */
+        if (p->view.by[i] == v)
+            return error_parameter(err, spec->name, -EINVAL, "by=%.*s is given twice: give it once",
+                                   (int)value.n, value.p);
+    }
+    p->view.by[i] = (uint8_t)v;
+    return 0;
+}
+
 int param_seconds(const struct param *spec, struct span value, struct params *p, struct error *err)
 {
     if (!value_scaled(value, NSEC_PER_SEC, &p->duration_ns) || p->duration_ns < NSEC_PER_SEC / 10 ||

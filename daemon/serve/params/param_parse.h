@@ -48,6 +48,7 @@ int param_over(const struct param *spec, struct span value, struct params *p, st
 int param_trace(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_span(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_jvm(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_by(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_pattern(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_seconds(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_event(const struct param *spec, struct span value, struct params *p, struct error *err);

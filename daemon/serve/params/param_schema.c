@@ -7,6 +7,9 @@ static json_t *schema_of_names(const struct param *p)
 
     for (size_t i = 0; i < p->name_count; i++)
         json_array_append_new(list, json_string(p->names[i].name));
+    if (json_array_size(list) == p->name_count && p->repeatable)
+        return json_pack("{s:s, s:{s:s, s:o}, s:i, s:b}", "type", "array", "items", "type",
+                         "string", "enum", list, "maxItems", (int)p->name_count, "uniqueItems", 1);
     if (json_array_size(list) == p->name_count)
         return json_pack("{s:s, s:o, s:s}", "type", "string", "enum", list, "default",
                          p->names[0].name);

@@ -26,9 +26,9 @@ static const struct value_name NAMES_OF_LINES[] = {
 };
 
 static const struct value_name NAMES_OF_GROUPS[] = {
-    { "operation", VIEW_BY_OPERATION },
-    { "trace", VIEW_BY_TRACE },
-    { "span", VIEW_BY_SPAN },
+    { "thread", VIEW_BY_THREAD },       { "pool", VIEW_BY_POOL },       { "state", VIEW_BY_STATE },
+    { "operation", VIEW_BY_OPERATION }, { "trace", VIEW_BY_TRACE },     { "span", VIEW_BY_SPAN },
+    { "service", VIEW_BY_SERVICE },     { "version", VIEW_BY_VERSION },
 };
 
 static const struct value_name NAMES_OF_DIFFS[] = {
@@ -88,7 +88,6 @@ _Static_assert(sizeof(enum alloc_source) == sizeof(unsigned), "as above");
 _Static_assert(sizeof(enum captures_state) == sizeof(unsigned), "as above");
 _Static_assert(sizeof(enum timeline_by) == sizeof(unsigned), "as above");
 _Static_assert(sizeof(enum diff_format) == sizeof(unsigned), "as above");
-_Static_assert(sizeof(enum view_by) == sizeof(unsigned), "as above");
 _Static_assert(sizeof(enum view_names) == sizeof(unsigned), "param_name() writes an unsigned");
 
 const struct param *param_row(enum param_id id)
@@ -200,9 +199,6 @@ static int params_check_together(const struct params *p, struct error *err)
         return error_parameter(err, "from", -EINVAL, "from has to be before to, and it is not: %s",
                                p->given & PARAM_BIT(PARAM_TO) ? "exchange them, or widen the range"
                                                               : "it lies in the future");
-    if (p->view.by && p->view.threads)
-        return error_parameter(err, "by", -EINVAL,
-                               "by and threads=1 both say what the root is: give one of them");
     if ((p->given & PARAM_BIT(PARAM_OVER)) && !p->calls)
         return error_parameter(err, "over", -EINVAL,
                                "over says how long a call has to last: give calls too, a regular "
@@ -211,6 +207,11 @@ static int params_check_together(const struct params *p, struct error *err)
         return error_parameter(err, "calls", -EINVAL,
                                "calls are found in samples of event=" CALLS_EVENT
                                ": name that, or leave event away");
+    if (p->view.by[0] && p->view.threads)
+        return error_parameter(
+            err, "by", -EINVAL,
+            "by and threads=1 both say what the root is: give by=thread besides the "
+            "others");
     if (p->view.no_user && p->view.no_kernel)
         return error_parameter(err, "kernel", -EINVAL,
                                "user=0 with kernel=0 leaves nothing: set one of them to 1");
@@ -269,6 +270,10 @@ int params_parse(const struct query *q, uint64_t allowed, struct params *ret, st
     r = param_set_source(ret, err);
     if (r < 0)
         return r;
+    if (ret->view.by[0] == VIEW_BY_THREAD && !ret->view.by[1]) { /* the same */
+        ret->view.threads = true;
+        ret->view.by[0] = VIEW_BY_NONE;
+    }
     ret->view.total_said = ret->given & PARAM_BIT(PARAM_TOTAL);
     r = param_put_filter(ret, err);
     if (r == 0)
@@ -286,8 +291,13 @@ int params_set_event(struct params *p, const char *name)
 
 bool params_want_context(const struct params *p)
 {
-    return p->given & (PARAM_BIT(PARAM_VIEW_BY) | PARAM_BIT(PARAM_OPERATION) |
-                       PARAM_BIT(PARAM_TRACE) | PARAM_BIT(PARAM_SPAN) | PARAM_BIT(PARAM_SPANS));
+    for (size_t i = 0; i < VIEW_BY_MAX; i++) {
+        if (p->view.by[i] == VIEW_BY_OPERATION || p->view.by[i] == VIEW_BY_TRACE ||
+            p->view.by[i] == VIEW_BY_SPAN)
+            return true;
+    }
+    return p->given & (PARAM_BIT(PARAM_OPERATION) | PARAM_BIT(PARAM_TRACE) | PARAM_BIT(PARAM_SPAN) |
+                       PARAM_BIT(PARAM_SPANS));
 }
 
 bool params_enter_jvm(const struct params *p)

@@ -83,7 +83,7 @@ START_TEST(takes_the_last_name_of_a_request)
 {
     struct profile *p = shop();
 
-    check_rows(p, &(struct view_opts){ .by = VIEW_BY_OPERATION },
+    check_rows(p, &(struct view_opts){ .by = { VIEW_BY_OPERATION } },
                "[GET /pay/{id}];Shop.pay 4\n"
                "[POST /order];Shop.pay 1\n"
                "[unnamed requests];Shop.pay 1\n"
@@ -101,13 +101,13 @@ END_TEST
 START_TEST(filters_by_request)
 {
     struct profile *p = shop();
-    struct view_opts o = { .by = VIEW_BY_TRACE, .trace_low = 1 };
+    struct view_opts o = { .by = { VIEW_BY_TRACE }, .trace_low = 1 };
     const char *pattern = "^GET";
 
     check_rows(p, &o, "[trace 00000000000000000000000000000001];Shop.pay 3\n");
     o.span = 12;
     check_rows(p, &o, "[trace 00000000000000000000000000000001];Shop.pay 1\n");
-    o = (struct view_opts){ .by = VIEW_BY_NONE };
+    o = (struct view_opts){ .by = { VIEW_BY_NONE } };
     ck_assert_int_eq(match_new(&pattern, 1, "operation", &o.operation, NULL), 0);
     check_rows(p, &o, "Shop.pay 4\n");
     match_free(o.operation);
@@ -123,7 +123,7 @@ START_TEST(merges_requests)
     struct profile meta = { .event_count = 0 };
 
     ck_assert_int_eq(profile_merge(parts, 2, NULL, &meta, &sum), 0);
-    check_rows(sum, &(struct view_opts){ .by = VIEW_BY_OPERATION },
+    check_rows(sum, &(struct view_opts){ .by = { VIEW_BY_OPERATION } },
                "[GET /pay/{id}];Shop.pay 8\n"
                "[POST /order];Shop.pay 2\n"
                "[unnamed requests];Shop.pay 2\n"
@@ -140,7 +140,7 @@ START_TEST(writes_many_traces_of_one_stack)
 {
     const struct profile_process process = { .host_pid = 42 };
     struct profile_thread thread = { .host_tid = 43 };
-    const struct view_opts o = { .by = VIEW_BY_TRACE };
+    const struct view_opts o = { .by = { VIEW_BY_TRACE } };
     const struct render_opts how = { 0 };
     struct view *v = NULL;
     struct profile *p;
@@ -183,7 +183,7 @@ START_TEST(bounds_operations)
     sample(5000, request(5000, 1, "GET /7")); /* one that it has */
     p = finish();
     buf_init(&out, 1 << 20);
-    recorded_rows(p, &(struct view_opts){ .by = VIEW_BY_OPERATION }, &out);
+    recorded_rows(p, &(struct view_opts){ .by = { VIEW_BY_OPERATION } }, &out);
     ck_assert_ptr_nonnull(strstr(out.p, "[other operations];Shop.pay 1\n"));
     ck_assert_ptr_nonnull(strstr(out.p, "[GET /7];Shop.pay 2\n"));
     for (size_t i = 0; i < p->warning_count; i++)

@@ -113,11 +113,11 @@ START_TEST(groups_by_requests)
     ck_assert(!params_want_context(&p));
     params_deinit(&p);
     ck_assert_int_eq(parse("by=operation", PARAMS_PROFILE, &p, &err), 0);
-    ck_assert_int_eq(p.view.by, VIEW_BY_OPERATION);
+    ck_assert_int_eq(p.view.by[0], VIEW_BY_OPERATION);
     ck_assert(params_want_context(&p));
     params_deinit(&p);
     ck_assert_int_eq(parse("by=trace&trace=a3ce929d0e0e4736", PARAMS_PROFILE, &p, &err), 0);
-    ck_assert_int_eq(p.view.by, VIEW_BY_TRACE);
+    ck_assert_int_eq(p.view.by[0], VIEW_BY_TRACE);
     ck_assert(!p.view.trace_high && p.view.trace_low == UINT64_C(0xa3ce929d0e0e4736));
     params_deinit(&p);
 }
@@ -134,6 +134,27 @@ START_TEST(calls_are_of_waits)
     params_deinit(&p);
     ck_assert_int_eq(parse("event=cpu,wall&calls=a", PARAMS_PROFILE, &p, &err), 0);
     ck_assert_uint_eq(p.event_count, 2);
+    params_deinit(&p);
+}
+END_TEST
+
+START_TEST(groups_in_the_order_of_the_query)
+{
+    static const uint8_t ALL[VIEW_BY_MAX] = { VIEW_BY_VERSION, VIEW_BY_SERVICE, VIEW_BY_STATE,
+                                              VIEW_BY_POOL, VIEW_BY_THREAD };
+    struct error err = ERROR_NULL;
+    struct params p;
+
+    ck_assert_int_eq(
+        parse("by=version&by=service&by=state&by=pool&by=thread", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert_mem_eq(p.view.by, ALL, sizeof(ALL));
+    ck_assert(!p.view.threads && !params_want_context(&p));
+    params_deinit(&p);
+    ck_assert_int_eq(parse("by=thread", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert(p.view.threads && !p.view.by[0]);
+    params_deinit(&p);
+    ck_assert_int_eq(parse("by=pool&by=span", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert(params_want_context(&p));
     params_deinit(&p);
 }
 END_TEST
@@ -227,6 +248,8 @@ static const struct {
     { "state=done", "state" },
     { "idle=no", "idle" },
     { "by=jvm", "by" },
+    { "by=thread,pool", "by" },
+    { "by=state&by=pool&by=state", "by" },
     { "by=operation&threads=1", "by" },
     { "operation=(", "operation" },
     { "trace=xyz", "trace" },
@@ -305,6 +328,7 @@ int main(void)
     tcase_add_test(tc, reads_every_parameter);
     tcase_add_test(tc, groups_by_requests);
     tcase_add_test(tc, calls_are_of_waits);
+    tcase_add_test(tc, groups_in_the_order_of_the_query);
     tcase_add_test(tc, takes_several_events);
     tcase_add_loop_test(tc, refuses_lists_that_do_not_fit, 0, ARRAY_SIZE(WRONG_LISTS));
     tcase_add_test(tc, bounds_lists_and_texts);

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frames at the root, by thread, pool, state, service and version: their names and their order. */
+#include "recorded.h"
+
+#include "render/render.h"
+
+#include "suite.h"
+
+static uint32_t frame;
+
+static uint32_t thread_of(uint32_t process, int32_t tid, const char *name)
+{
+    struct profile_thread t = { .host_tid = tid, .process = process };
+    uint32_t id;
+
+    t.name = recorded_string(name);
+    ck_assert_int_eq(record_thread(rec, &t, &id), 0);
+    return id;
+}
+
+static void sample(uint64_t time_ns, uint32_t thread, enum thread_state state)
+{
+    struct profile_sample s = { .time_ns = time_ns,
+                                .thread = thread,
+                                .count = 1,
+                                .flags = (unsigned)state << PROFILE_SAMPLE_STATE_SHIFT };
+
+    ck_assert_int_eq(record_sample(rec, &s, &frame, 1), 0);
+}
+
+/* Two processes of the service "shop", of releases 1.4 and 2.0, and one that is of none. */
+static struct profile *shop(bool by_process)
+{
+    struct profile meta = { .event_count = 1,
+                            .events = { { "cpu", "nanoseconds", 10, false } },
+                            .by_process = by_process };
+    static const char *const VERSIONS[] = { "1.4", "2.0" };
+    struct profile *p = NULL;
+
+    frame = recorded_frame("Shop", "pay", FRAME_C2, 0);
+    for (int i = 0; i < 2; i++) {
+        struct profile_process q = { .host_pid = 50 + i };
+
+        q.name = recorded_string("Shop");
+        q.service = recorded_string("shop");
+        q.version = recorded_string(VERSIONS[i]);
+        ck_assert_int_eq(record_process(rec, &q, &q.owner), 0);
+        sample(1, thread_of(q.owner, 60 + i, "pool-1-thread-12"), STATE_RUNNING);
+        sample(2, thread_of(q.owner, 70 + i, "pool-22-thread-3"), STATE_BLOCKED);
+    }
+    sample(3, main_thread, STATE_NONE);
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    return p;
+}
+
+static const struct {
+    bool by_process;
+    struct view_opts o;
+    const char *lines;
+} CASES[] = {
+    { false, { .by = { VIEW_BY_POOL } }, "[main];Shop.pay 1\n[pool-*-thread-*];Shop.pay 4\n" },
+    { false, { .by = { VIEW_BY_STATE } }, "[blocked];Shop.pay 2\n[running];Shop.pay 3\n" },
+    { false, { .by = { VIEW_BY_SERVICE } }, "[no service];Shop.pay 1\n[shop];Shop.pay 4\n" },
+    { false,
+      { .by = { VIEW_BY_VERSION, VIEW_BY_SERVICE } },
+      "[no version];[no service];Shop.pay 1\n[version 1.4];[shop];Shop.pay 2\n"
+      "[version 2.0];[shop];Shop.pay 2\n" },
+    { false,
+      { .by = { VIEW_BY_POOL, VIEW_BY_THREAD } },
+      "[main];[main tid=43];Shop.pay 1\n"
+      "[pool-*-thread-*];[pool-1-thread-12 tid=60];Shop.pay 1\n"
+      "[pool-*-thread-*];[pool-1-thread-12 tid=61];Shop.pay 1\n"
+      "[pool-*-thread-*];[pool-22-thread-3 tid=70];Shop.pay 1\n"
+      "[pool-*-thread-*];[pool-22-thread-3 tid=71];Shop.pay 1\n" },
+    /* Services and versions above the process, if they come first; all else below it. */
+    { true,
+      { .by = { VIEW_BY_SERVICE, VIEW_BY_STATE, VIEW_BY_POOL } },
+      "[no service];[Main pid=42];[running];[main];Shop.pay 1\n"
+      "[shop];[Shop pid=50];[blocked];[pool-*-thread-*];Shop.pay 1\n"
+      "[shop];[Shop pid=50];[running];[pool-*-thread-*];Shop.pay 1\n"
+      "[shop];[Shop pid=51];[blocked];[pool-*-thread-*];Shop.pay 1\n"
+      "[shop];[Shop pid=51];[running];[pool-*-thread-*];Shop.pay 1\n" },
+    { true,
+      { .by = { VIEW_BY_STATE, VIEW_BY_SERVICE } },
+      "[Main pid=42];[running];[no service];Shop.pay 1\n"
+      "[Shop pid=50];[blocked];[shop];Shop.pay 1\n"
+      "[Shop pid=50];[running];[shop];Shop.pay 1\n"
+      "[Shop pid=51];[blocked];[shop];Shop.pay 1\n"
+      "[Shop pid=51];[running];[shop];Shop.pay 1\n" },
+};
+
+START_TEST(puts_a_frame_for_each)
+{
+    const struct render_opts how = { 0 };
+    struct profile *p = shop(CASES[_i].by_process);
+    struct view *v = NULL;
+    _cleanup_buf_ struct buf out = BUF_NULL;
+
+    buf_init(&out, 65536);
+    ck_assert_int_eq(view_new(p, &CASES[_i].o, &v, NULL), 0);
+    ck_assert_int_eq(render_format_find(SPAN("collapsed"))->render(v, &how, &out, NULL), 0);
+    buf_add_char(&out, '\0');
+    ck_assert_str_eq(out.p, CASES[_i].lines);
+    view_free(v);
+    profile_unref(p);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("view_groups");
+
+    tcase_add_checked_fixture(tc, recorded_setup, recorded_teardown);
+    tcase_add_loop_test(tc, puts_a_frame_for_each, 0, ARRAY_SIZE(CASES));
+    return suite_run_case("view_groups", tc);
+}
