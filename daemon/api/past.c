@@ -261,21 +261,6 @@ static int past_together(const struct past_filter *f, const struct time_range *r
     return profile_merge(parts, count, NULL, &meta, ret);
 }
 
-/* Says of *@p, which has one owner so far, what a reader would not see: that it has less than was
- * asked for, and that it is of several processes. */
-static void past_warn(const struct target_selector *t, const char *reach, struct profile *p)
-{
-    char selector[128];
-
-    if (reach[0])
-        profile_warn(p, "%s", reach);
-    past_warn_cut(p);
-    if (t->jvm) {
-        snprintf(selector, sizeof(selector), "jvm=%.80s", t->jvm);
-        profile_warn_several(p, selector);
-    }
-}
-
 /* What an answer is put together of. */
 struct past {
     struct past_filter filter;
@@ -413,7 +398,8 @@ static int past_begin(struct past *p, const struct target_selector *t,
 
 /* Makes one profile of all parts. *ret stays NULL where there are none. */
 static int past_finish(struct past *p, const struct time_range *range,
-                       const struct past_recorder *recorder, struct profile **ret)
+                       const struct past_recorder *recorder, const char *event,
+                       struct profile **ret)
 {
     int r = 0;
 
@@ -422,7 +408,7 @@ static int past_finish(struct past *p, const struct time_range *range,
     else if (p->count)
         r = past_together(&p->filter, range, p->parts, p->count, ret);
     if (r == 0 && p->count)
-        past_warn(p->filter.t, recorder->reach, *ret);
+        past_warn(p->filter.t, recorder->reach, event, *ret);
     return r;
 }
 
@@ -450,7 +436,7 @@ int past_profile(struct api *api, const struct target_selector *t, const struct 
     if (r == 0 && past.count == 0)
         r = nothing_known(ret_recorder->oldest_ns, past.flight.looks, event, err);
     if (r == 0)
-        r = past_finish(&past, range, ret_recorder, ret);
+        r = past_finish(&past, range, ret_recorder, event, ret);
     past_end(&past);
     return r;
 }
@@ -473,7 +459,7 @@ int past_timeline(struct api *api, const struct target_selector *t, const struct
         r = 0;
     past_tell(&past, ret_recorder);
     if (r == 0)
-        r = past_finish(&past, range, ret_recorder, ret);
+        r = past_finish(&past, range, ret_recorder, event, ret);
     past_end(&past);
     return r;
 }

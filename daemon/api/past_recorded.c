@@ -276,3 +276,41 @@ bool past_is_recorded(const char *events)
     }
     return false;
 }
+
+/* Says which of several events are not in @p. */
+static void warn_missing(const char *events, struct profile *p)
+{
+    struct span names[EVENTS_AT_ONCE_MAX];
+    size_t count = 0;
+    char name[EVENT_NAME_BYTES];
+    uint32_t k;
+
+    if (!events || events_split(span_of(events), names, &count) < 0)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        for (k = 0; k < p->event_count && !span_eq_str(names[i], p->events[k].name); k++)
+            ;
+        if (k < p->event_count || count == 1)
+            continue;
+        span_copy(names[i], name, sizeof(name));
+        profile_warn(p, "of event=%s no samples of that time are known%s", name,
+                     past_is_recorded(name)
+                         ? ""
+                         : ": the flight recorder has cpu, offcpu, wall and lock alone");
+    }
+}
+
+void past_warn(const struct target_selector *t, const char *reach, const char *events,
+               struct profile *p)
+{
+    char selector[128];
+
+    if (reach[0])
+        profile_warn(p, "%s", reach);
+    warn_missing(events, p);
+    past_warn_cut(p);
+    if (t->jvm) {
+        snprintf(selector, sizeof(selector), "jvm=%.80s", t->jvm);
+        profile_warn_several(p, selector);
+    }
+}

@@ -163,6 +163,35 @@ bool text_is_utf8(struct span s)
     return true;
 }
 
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+unsigned text_distance(struct span a, struct span b)
+{
+    unsigned rows[3][TEXT_DISTANCE_MAX + 1];
+
+    a.n = MIN(a.n, (size_t)TEXT_DISTANCE_MAX);
+    b.n = MIN(b.n, (size_t)TEXT_DISTANCE_MAX);
+    for (size_t j = 0; j <= b.n; j++)
+        rows[0][j] = (unsigned)j;
+    for (size_t i = 1; i <= a.n; i++) {
+        unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *two = rows[(i + 1) % 3];
+
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= b.n; j++) {
+            char c = lower(a.p[i - 1]), d = lower(b.p[j - 1]);
+
+            row[j] = MIN(above[j] + 1, row[j - 1] + 1);
+            row[j] = MIN(row[j], above[j - 1] + (c != d));
+            if (i > 1 && j > 1 && c == lower(b.p[j - 2]) && lower(a.p[i - 2]) == d)
+                row[j] = MIN(row[j], two[j - 2] + 1);
+        }
+    }
+    return rows[a.n % 3][b.n];
+}
+
 void text_add_json(struct buf *out, struct span s)
 {
     size_t from = 0;

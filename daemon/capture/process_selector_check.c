@@ -2,6 +2,7 @@
 /* What a selector is called, whether it chooses anything now, and the sentence if it does not. */
 #include "capture/process_selector_impl.h"
 
+#include "base/text.h"
 #include "discover/service.h"
 
 #define TARGET_NEAREST_MAX 5
@@ -99,84 +100,153 @@ void target_describe(const struct target *t, struct discover *d, char *buf, size
 
 /* ---- the sentence where it matches nothing ---- */
 
+enum nearest_kind {
+    NEAREST_JVM,
+    NEAREST_CONTAINER,
+    NEAREST_POD,
+    NEAREST_NAMESPACE,
+    NEAREST_SERVICE
+};
+
+/* Those that are most alike what was asked for, the nearest first. */
 struct nearest {
     const struct target *t;
-    char *buf;
-    size_t size;
+    enum nearest_kind what;
+    const char *wanted; /* NULL: nothing is nearer than another */
     unsigned found;
-    enum { NEAREST_JVM, NEAREST_CONTAINER, NEAREST_POD, NEAREST_NAMESPACE, NEAREST_SERVICE } what;
+    struct {
+        unsigned distance;
+        char text[128];
+    } best[TARGET_NEAREST_MAX];
 };
+
+/* Returns how far @name is from @wanted, which may be its last word alone, or its beginning. */
+static unsigned distance_of(const char *wanted, const char *name)
+{
+    struct span w = span_of(wanted), n = span_of(name), last = n;
+
+    if (!n.n || strcasestr(name, wanted))
+        return n.n ? 0 : UINT32_MAX;
+    for (size_t i = 0; i < n.n; i++) {
+        if (n.p[i] == '.' || n.p[i] == '/')
+            last = span_from(n, i + 1);
+    }
+    return MIN(MIN(text_distance(w, n), text_distance(w, last)),
+               text_distance(w, (struct span){ n.p, MIN(w.n, n.n) }));
+}
+
+/* Keeps @text if it is among the nearest; @name, @other: what it may have been meant by. */
+static void nearest_keep(struct nearest *n, const char *text, const char *name, const char *other)
+{
+    unsigned distance = 0, at = 0;
+
+    if (n->wanted)
+        distance = MIN(distance_of(n->wanted, name), distance_of(n->wanted, other));
+    for (unsigned i = 0; i < n->found; i++) {
+        if (strcmp(n->best[i].text, text) == 0)
+            return;
+        at += n->best[i].distance <= distance;
+    }
+    if (at == TARGET_NEAREST_MAX)
+        return;
+    n->found = MIN(n->found + 1, (unsigned)TARGET_NEAREST_MAX);
+    memmove(&n->best[at + 1], &n->best[at], (n->found - 1 - at) * sizeof(n->best[0]));
+    n->best[at].distance = distance;
+    snprintf(n->best[at].text, sizeof(n->best[at].text), "%s", text);
+}
 
 static int nearest_add(void *cookie, struct process *p)
 {
+    const struct container *c = &p->container;
     struct nearest *n = cookie;
     char service[SERVICE_NAME_BYTES];
-    char text[300];
+    char text[128];
 
     if (p->exited || !target_sees(n->t, p))
         return 0;
     switch (n->what) {
     case NEAREST_CONTAINER:
-        if (!p->container.id[0] && !p->container.name[0])
-            return 0;
-        snprintf(text, sizeof(text), "%.12s%s%.100s", p->container.id,
-                 p->container.name[0] ? " " : "", p->container.name);
-        break;
+        snprintf(text, sizeof(text), "%.12s%s%.100s", c->id, c->id[0] && c->name[0] ? " " : "",
+                 c->name);
+        if (text[0])
+            nearest_keep(n, text, c->id, c->name);
+        return 0;
     case NEAREST_POD:
-        snprintf(text, sizeof(text), "%.253s",
-                 p->container.pod_name[0] ? p->container.pod_name : p->container.pod_uid);
-        break;
+        snprintf(text, sizeof(text), "%.120s", c->pod_name[0] ? c->pod_name : c->pod_uid);
+        if (text[0])
+            nearest_keep(n, text, c->pod_name, c->pod_uid);
+        return 0;
     case NEAREST_NAMESPACE:
-        snprintf(text, sizeof(text), "%s", p->container.pod_namespace);
-        break;
+        snprintf(text, sizeof(text), "%.120s", c->pod_namespace);
+        if (text[0])
+            nearest_keep(n, text, text, "");
+        return 0;
     case NEAREST_SERVICE:
         if (!process_runs_java(p))
             return 0;
         service_name_of_process(p, service);
-        snprintf(text, sizeof(text), "%s", service);
-        break;
+        snprintf(text, sizeof(text), "%.120s", service);
+        if (text[0])
+            nearest_keep(n, text, text, "");
+        return 0;
     case NEAREST_JVM:
         if (p->jvm == JVM_NO)
             return 0;
+        snprintf(service, sizeof(service), "%d", p->id.host_pid);
         snprintf(text, sizeof(text), "%d (%.80s)", p->id.host_pid, process_title(p));
-        break;
+        nearest_keep(n, text, n->t->jvm ? process_title(p) : service, "");
     }
-    if (!text[0] || strstr(n->buf, text))
-        return 0;
-    append(n->buf, n->size, "%s%s", n->found ? ", " : "", text);
-    return ++n->found >= TARGET_NEAREST_MAX;
+    return 0;
+}
+
+/* The nearest with commas between them, as far as @buf has room. */
+static void nearest_text(const struct nearest *n, char *buf, size_t size)
+{
+    buf[0] = '\0';
+    for (unsigned i = 0; i < n->found; i++) {
+        if (strlen(buf) + strlen(n->best[i].text) + 3 > size)
+            return;
+        append(buf, size, "%s%s", i ? ", " : "", n->best[i].text);
+    }
 }
 
 static int not_found(const struct target *t, struct discover *d, struct error *err)
 {
-    char list[200] = "", all[256] = "";
-    struct nearest n = { .t = t, .buf = list, .size = sizeof(list) };
+    char list[200], all[256] = "", pid[16];
+    struct nearest n = { .t = t };
     const char *parameter, *none;
     char who[160];
 
     target_viewer_name(&t->viewer, who, sizeof(who));
     if (t->container) {
         n.what = NEAREST_CONTAINER;
+        n.wanted = t->container;
         parameter = "container";
         none = "no container runs here";
     } else if (t->pod) {
         n.what = NEAREST_POD;
+        n.wanted = t->pod;
         parameter = "pod";
         none = "no pod runs here";
     } else if (t->pod_namespace) {
         n.what = NEAREST_NAMESPACE;
+        n.wanted = t->pod_namespace;
         parameter = "namespace";
         none = "no pod runs here";
     } else if (t->service) {
         n.what = NEAREST_SERVICE;
+        n.wanted = t->service;
         parameter = "service";
         none = "no JVM runs here";
     } else {
         n.what = NEAREST_JVM;
+        snprintf(pid, sizeof(pid), "%d", t->pids[0]);
+        n.wanted = t->jvm ? t->jvm : t->pid_count ? pid : NULL;
         parameter = t->matchers ? "match" : t->jvm ? "jvm" : "pid";
         none = "no JVM runs here";
     }
     discover_each(d, nearest_add, &n);
+    nearest_text(&n, list, sizeof(list));
     if (t->container && t->ns_pid && n.found)
         error_parameter(err, "nspid", -ESRCH,
                         "no process of container '%.80s' has pid %d inside it", t->container,

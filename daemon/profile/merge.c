@@ -315,6 +315,13 @@ static void merge_events(struct merger *m)
     }
 }
 
+/* Whether a warning is of samples that may not be wanted, or of all those of its profile. */
+static bool is_of_whole(const char *warning)
+{
+    return strstr(warning, RECORD_COUNTED_TEXT) || strstr(warning, PROFILE_SEVERAL_TEXT) ||
+           strstr(warning, PROFILE_EMPTY_TEXT) == warning;
+}
+
 int merger_add(struct merger *m, const struct profile *p)
 {
     _cleanup_free_ uint32_t *places = malloc((p->stack_count + 1) * sizeof(*places));
@@ -347,7 +354,7 @@ int merger_add(struct merger *m, const struct profile *p)
     if (r == 0)
         r = merge_moments(m);
     for (size_t i = 0; i < p->warning_count && r == 0; i++) {
-        if (!strstr(p->warnings[i], RECORD_COUNTED_TEXT)) /* of samples that are not wanted, too */
+        if (!is_of_whole(p->warnings[i]))
             record_warn(m->record, "%s", p->warnings[i]);
     }
     frame_importer_deinit(&m->names);

@@ -109,6 +109,11 @@ _Static_assert(sizeof(struct profile_sample) == 32, "a recorder keeps millions o
 const char *profile_end_name(unsigned end);
 const char *profile_end_words(unsigned end);
 
+/* What warnings say that are of the whole profile: another that takes over its samples has none of
+ * them. */
+#define PROFILE_SEVERAL_TEXT "processes, and this profile adds them up: "
+#define PROFILE_EMPTY_TEXT "no samples: "
+
 /* A wait for a lock whose owner is known has, on top of its stack, a frame of kind FRAME_THREAD
  * with the owner's name. A live object has one with its age, in collections. Views take it off. */
 

@@ -58,8 +58,7 @@ void profile_warn_several(struct profile *p, const char *selector)
     if (seen.count > SEVERAL_NAMED)
         snprintf(names + n, sizeof(names) - n, ", and %u more", seen.count - SEVERAL_NAMED);
     if (seen.count > 1)
-        profile_warn(p,
-                     "%s chose %u processes, and this profile adds them up: %s. pid= chooses one",
-                     selector, seen.count, names);
+        profile_warn(p, "%s chose %u " PROFILE_SEVERAL_TEXT "%s. pid= chooses one", selector,
+                     seen.count, names);
     id_table_deinit(&seen);
 }

@@ -183,16 +183,26 @@ static size_t blank_before_number(struct span name)
     return i < end && i && name.p[i - 1] == ' ' ? i - 1 : name.n;
 }
 
+/* Returns how many bytes from @i on become '_'. Line breaks are U+FFFD since base/text.h read them,
+ * as are broken bytes. */
+static size_t replaced_at(struct span name, size_t i, size_t blank)
+{
+    if (span_starts_with(span_from(name, i), "\xef\xbf\xbd"))
+        return 3;
+    return i == blank || name.p[i] == ';' || name.p[i] == '\n' || name.p[i] == '\r';
+}
+
 static void add_name(struct buf *out, struct span name)
 {
-    size_t from = 0, blank = blank_before_number(name);
+    size_t from = 0, blank = blank_before_number(name), n;
 
-    for (size_t i = 0; i < name.n; i++) {
-        if (i != blank && name.p[i] != ';' && name.p[i] != '\n' && name.p[i] != '\r')
+    for (size_t i = 0; i < name.n; i += n ? n : 1) {
+        n = replaced_at(name, i, blank);
+        if (!n)
             continue;
         buf_add(out, name.p + from, i - from);
         buf_add_char(out, '_');
-        from = i + 1;
+        from = i + n;
     }
     buf_add_span(out, span_from(name, from));
 }

@@ -12,7 +12,12 @@
 static void add_name(struct span s, struct buf *out)
 {
     for (size_t i = 0; i < s.n; i++)
-        buf_add_char(out, s.p[i] == ';' || s.p[i] == '\n' || s.p[i] == '\r' ? '_' : s.p[i]);
+        if (span_starts_with(span_from(s, i), "\xef\xbf\xbd")) { /* which a line break has become */
+            buf_add_char(out, '_');
+            i += 2;
+        } else {
+            buf_add_char(out, s.p[i] == ';' || s.p[i] == '\n' || s.p[i] == '\r' ? '_' : s.p[i]);
+        }
 }
 
 int diff_collapsed(const struct diff *d, const struct render_opts *o, struct buf *out,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/rules.h"
 
+#include "base/text.h"
 #include "event/events.h"
 
 static void free_list(struct rule *list, size_t count)
@@ -47,35 +48,13 @@ struct capture_request rule_request(const struct rule *rule)
     return req;
 }
 
-/* How many letters must be put in, taken out or changed to make @b of @a (Levenshtein). */
-static unsigned distance(const char *a, const char *b)
-{
-    unsigned row[RULE_NAME_MAX + 1];
-    size_t n = strlen(b);
-
-    for (unsigned j = 0; j <= n; j++)
-        row[j] = j;
-    for (unsigned i = 1; *a; i++, a++) {
-        unsigned diagonal = row[0];
-
-        row[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            unsigned changed = diagonal + (*a != b[j - 1]);
-
-            diagonal = row[j];
-            row[j] = MIN(MIN(row[j], row[j - 1]) + 1, changed);
-        }
-    }
-    return row[n];
-}
-
 const struct rule *rules_nearest_trigger(const struct rules *r, const char *name)
 {
     const struct rule *best = NULL;
     unsigned least = 0;
 
     for (size_t i = 0; i < r->trigger_count; i++) {
-        unsigned d = distance(name, r->triggers[i].name);
+        unsigned d = text_distance(span_of(name), span_of(r->triggers[i].name));
 
         if (!best || d < least) {
             best = &r->triggers[i];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/body.h"
 
+#include "serve/params/params.h"
+
 #include "base/buf.h"
 
 #include <jansson.h>
@@ -20,6 +22,10 @@ static int refuse_value(const char *name, struct error *err)
 {
     char show[QUERY_SHOW_MAX];
 
+    for (unsigned id = 0; id < PARAM_COUNT && err; id++) {
+        if (strcmp(name, param_name((enum param_id)id)) == 0)
+            err->parameter = param_name((enum param_id)id);
+    }
     return error_set(err, -EINVAL,
                      "the value of '%s' is neither a text, a number, true, false nor a list of one "
                      "of these",

@@ -110,13 +110,20 @@ class BadInput(WithSpinningJvm):
                     self.problem(answer, 400, name, parameter=name)
 
     def test_words(self):
-        self.bad(f"pid={self.pid}&event=nonsense", "event", "nonsense", status=(400, 503))
+        self.bad(f"pid={self.pid}&event=nonsense", "event", "nonsense")
+        self.bad(f"pid={self.pid}&from=-5s&event=cppu", "event", "did you mean 'cpu'")
+        self.bad(f"pid={self.pid}&event=sched:", "event", "sched:")
         self.bad(f"pid={self.pid}&format=pdf", "format", "html")
         self.bad(f"pid={self.pid}&symbols=maybe", "symbols", "memory")
 
     def test_nothing_matches(self):
         document = self.problem(self.daemon.get("/profile", jvm=f"{self.spin.main}x", seconds=1), 404)
         self.assertIn(self.spin.main, json.dumps(document), "the nearest matches are named")
+        slip = self.spin.main + "zz"
+        for answer in (self.daemon.get("/profile", service=slip.upper(), seconds=1), self.daemon.get("/profile", jvm=slip, seconds=1),
+                       self.daemon.get("/api/v1/diff", jvm=slip, a="-20s..-10s", b="-10s..now")):
+            remedy = self.problem(answer, 404)["remedy"]
+            self.assertIn(self.spin.main, remedy.split(",")[0], "the nearest is the first one")
         self.problem(self.daemon.get("/profile", container="ffffffffffff", seconds=1), 404, "ffffffffffff")
         self.problem(self.daemon.get("/profile", container="abc", seconds=1), (400, 404), "abc")
 

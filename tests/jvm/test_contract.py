@@ -156,6 +156,8 @@ class Taking(ContractCase):
             self.assertFalse(any("Contract.mix" in stack for stack in stacks), target)
         self.bad(f"/profile?from=-20s&container={w.ident[:6]}", (400, 404, 409), w.ident[:12], w.twin_ident[:12])
         self.bad("/profile?from=-20s&jvm=Contracd", 404, "Contract")
+        warnings = self.get("/profile?from=-20s&event=cpu,alloc&format=json", pid=self.pid).json()["warnings"]
+        self.assertTrue(any("event=alloc" in text for text in warnings), warnings)
         self.bad(f"/profile?from=-20s&container={w.ident[:12]}&nspid=31999", 404, "31999")
         now = time.time()
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/params/values.h"
 
+#include "base/text.h"
+
 bool value_scaled(struct span text, uint64_t scale, uint64_t *ret)
 {
     uint64_t whole, fraction = 0, digit_scale = scale;
@@ -76,27 +78,7 @@ bool value_named(struct span text, const struct value_name *names, size_t count,
     return false;
 }
 
-/* Edit distance with swaps of neighbours, for words of up to WORD_MAX bytes. */
-#define WORD_MAX 24
-static unsigned word_distance(struct span a, struct span b)
-{
-    unsigned rows[3][WORD_MAX + 1];
-
-    for (size_t j = 0; j <= b.n; j++)
-        rows[0][j] = (unsigned)j;
-    for (size_t i = 1; i <= a.n; i++) {
-        unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *two = rows[(i + 1) % 3];
-
-        row[0] = (unsigned)i;
-        for (size_t j = 1; j <= b.n; j++) {
-            row[j] = MIN(above[j] + 1, row[j - 1] + 1);
-            row[j] = MIN(row[j], above[j - 1] + (a.p[i - 1] != b.p[j - 1]));
-            if (i > 1 && j > 1 && a.p[i - 1] == b.p[j - 2] && a.p[i - 2] == b.p[j - 1])
-                row[j] = MIN(row[j], two[j - 2] + 1);
-        }
-    }
-    return rows[a.n % 3][b.n];
-}
+#define WORD_MAX 24 /* bytes of a word that may be a slip of another */
 
 const char *value_nearest(struct span word, const char *const *names, size_t count)
 {
@@ -111,7 +93,7 @@ const char *value_nearest(struct span word, const char *const *names, size_t cou
 
         if (name.n > WORD_MAX)
             continue;
-        d = word_distance(word, name);
+        d = text_distance(word, name);
         if (d <= limit && d < best) {
             best = d;
             near = names[i];

@@ -14,6 +14,7 @@ static int side_profile(struct request *req, const char *parameter, const char *
     const struct params *p = &req->params;
     struct time_range range;
     char show[QUERY_SHOW_MAX];
+    int r;
 
     if (!text) {
         error_remedy(err, "give a and b, such as a=-20m..-10m&b=-10m..now with a target");
@@ -33,7 +34,11 @@ static int side_profile(struct request *req, const char *parameter, const char *
                                parameter, query_show(span_of(text), show), parameter);
     if (!be->past)
         return error_set(err, BACKEND_UNAVAILABLE, "recorded profiles are not available");
-    return be->past(be->ctx, &p->target, &range, p->event, PAST_ALL, ret, err);
+    r = be->past(be->ctx, &p->target, &range, p->event, PAST_ALL, ret, err);
+    if (r != BACKEND_NOT_FOUND)
+        return r;
+    err->parameter = parameter;
+    return explain_nothing(req, r, err);
 }
 
 static const struct {
@@ -116,8 +121,11 @@ bool handle_diff(struct request *req)
     const struct params *p = &req->params;
     struct answer *answer = &req->answer;
     struct error err = ERROR_NULL;
-    int r = side_profile(req, "a", p->a, &a, &err);
+    int r;
 
+    if (!(p->given & PARAM_BIT(PARAM_DIFF_FORMAT)) && req->wants_text)
+        req->params.diff_format = DIFF_TEXT;
+    r = side_profile(req, "a", p->a, &a, &err);
     if (r == 0)
         r = side_profile(req, "b", p->b, &b, &err);
     if (r == 0)

@@ -8,12 +8,10 @@
 
 #define EVENTS_MAX 64
 
-/* Says which event was probably meant. -EINVAL, or BACKEND_UNAVAILABLE where @event has the form of
- * one that no table lists (group:name, LIB:SYMBOL, mem:ADDR). */
+/* Says which event was probably meant. -EINVAL. */
 static int refuse_event(const char *event, struct error *err)
 {
     const char *names[EVENTS_MAX], *near = NULL;
-    bool formed = strchr(event, ':') != NULL;
     char show[QUERY_SHOW_MAX];
     size_t count;
     const struct event_info *table = events_table(&count);
@@ -21,15 +19,12 @@ static int refuse_event(const char *event, struct error *err)
     count = MIN(count, ARRAY_SIZE(names));
     for (size_t i = 0; i < count; i++)
         names[i] = table[i].name;
-    if (!formed)
-        near = value_nearest(span_of(event), names, count);
+    near = value_nearest(span_of(event), names, count);
     query_show(span_of(event), show);
     error_remedy(err, "GET /api/v1/events lists the events that can; the default is %s",
                  events_default()->name);
-    error_parameter(err, "event", formed ? -EOPNOTSUPP : -EINVAL,
-                    "event=%s cannot be sampled here%s%s%s", show, near ? ": did you mean '" : "",
-                    near ? near : "", near ? "'?" : "");
-    return formed ? BACKEND_UNAVAILABLE : -EINVAL;
+    return error_parameter(err, "event", -EINVAL, "event=%s cannot be sampled here%s%s%s", show,
+                           near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 /* 0 where @event is one. */
@@ -43,17 +38,25 @@ static int check_name(const char *event, struct error *err)
                                                                    : refuse_event(event, err);
 }
 
+static int check_names(const struct params *p, struct error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < p->event_count && r == 0; i++)
+        r = check_name(p->events[i].name, err);
+    return r;
+}
+
 bool check_event(struct request *req)
 {
     const struct params *p = &req->params;
     struct serve *s = req->serve;
     struct error err = ERROR_NULL;
-    int r = 0;
+    int r;
 
     if (strcmp(p->event, events_default()->name) == 0)
         return true;
-    for (size_t i = 0; i < p->event_count && r == 0; i++)
-        r = check_name(p->events[i].name, &err);
+    r = check_names(p, &err);
     if (r == 0)
         r = s->be.events_check(s->be.ctx, p->event, &err);
     if (r != 0)
@@ -79,7 +82,7 @@ int check_past(const struct params *p, struct error *err)
             "%s says how to sample from now on, and from= or at= asks for the past",
             param_name((enum param_id)id));
     }
-    return 0;
+    return check_names(p, err);
 }
 
 void answer_recorded(struct request *req, past_answer_fn answer)

@@ -118,7 +118,7 @@ START_TEST(collapsed_is_root_first_sorted_and_added_up)
 {
     _cleanup_buf_ struct buf out = BUF_NULL;
     uint32_t z = frame("z", FRAME_C2, 0), a1 = frame("a", FRAME_C2, 1),
-             a2 = frame("a", FRAME_C2, 2), bad = frame("x;y\nz\rw", FRAME_NATIVE, 0),
+             a2 = frame("a", FRAME_C2, 2), bad = frame("x;y\nz\xef\xbf\xbdw", FRAME_NATIVE, 0),
              blank = frame("f(int, char)", FRAME_NATIVE, 0);
 
     ROW(3, z, a1);

@@ -175,6 +175,7 @@ START_TEST(guesses_what_was_meant)
         { "symbol", "symbols" },
         { "pidd", "pid" },
         { "intervall", "interval" },
+        { "POD", "pod" },
         { "xyz", NULL },
         { "", NULL },
         { "banana", NULL },
