@@ -36,6 +36,12 @@ static json_t *time_or_null(uint64_t realtime_ns)
     return realtime_ns ? json_time(realtime_ns) : json_null();
 }
 
+/* Returns how long @n times of the target are, in seconds. */
+static double times_s(const struct push_status *s, uint64_t n)
+{
+    return (double)n * (double)s->target->every_ns / 1e9;
+}
+
 static json_t *target_json(const struct push_status *s)
 {
     json_t *o = json_pack(
@@ -45,15 +51,15 @@ static json_t *target_json(const struct push_status *s)
         time_or_null(s->success_ns), "failing_since", time_or_null(s->failing_since_ns),
         "missing_events", json_string_or_null(s->missing));
     json_t *counts =
-        json_pack("{s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o}",
-                  "queued_minutes", (json_int_t)s->spool.minutes, "queued_bodies",
+        json_pack("{s:f, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:o, s:o}",
+                  "queued_minutes", times_s(s, s->spool.minutes) / 60, "queued_bodies",
                   (json_int_t)s->spool.bodies, "queued_bytes", (json_int_t)s->spool.bytes, "oldest",
                   time_or_null(s->spool.oldest_ns), "sent_bodies", (json_int_t)s->bodies,
                   "sent_bytes", (json_int_t)s->bytes, "samples", (json_int_t)s->samples,
                   "other_samples", (json_int_t)s->other_samples, "dropped", (json_int_t)dropped(s),
                   "dropped_samples", (json_int_t)s->dropped_samples, "rejected",
                   (json_int_t)(s->rejected + s->rejected_profiles), "missed_minutes",
-                  (json_int_t)s->missed, "in_memory", s->spool.in_memory, "last_error",
+                  times_s(s, s->missed) / 60, "in_memory", s->spool.in_memory, "last_error",
                   json_string_or_null(s->error), "last_error_time", time_or_null(s->error_ns));
 
     if (!o || !counts || json_object_update(o, counts) < 0) {
@@ -129,14 +135,14 @@ static double queued_bytes(const struct push_status *s)
     return (double)s->spool.bytes;
 }
 
-static double queued_minutes(const struct push_status *s)
+static double queued_seconds(const struct push_status *s)
 {
-    return (double)s->spool.minutes;
+    return times_s(s, s->spool.minutes);
 }
 
 static double missed(const struct push_status *s)
 {
-    return (double)s->missed;
+    return times_s(s, s->missed);
 }
 
 static const struct push_family FAMILIES[] = {
@@ -153,8 +159,9 @@ static const struct push_family FAMILIES[] = {
     { "flamed_push_rejected_total", "counter",
       "Requests, and profiles of others, that the engine refused for good.", rejected },
     { "flamed_push_queued_bytes", "gauge", "Bytes that wait in the spool.", queued_bytes },
-    { "flamed_push_queued_minutes", "gauge", "Different minutes that wait.", queued_minutes },
-    { "flamed_push_missed_minutes_total", "counter", "Minutes that could not be read in time.",
+    { "flamed_push_queued_seconds", "gauge", "How much time the samples that wait are of.",
+      queued_seconds },
+    { "flamed_push_missed_seconds_total", "counter", "Time that could not be read soon enough.",
       missed },
 };
 

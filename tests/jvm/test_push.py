@@ -148,6 +148,12 @@ authorization:
             self.assertGreater(errors[name]["queued_bodies"], 0, name)
             self.assertIsNone(errors[name]["last_success"], name)
             self.assertIsNotNone(errors[name]["failing_since"], name)
+        spooled = errors["away"]
+        self.assertAlmostEqual(spooled["queued_minutes"], round(spooled["queued_minutes"] * 12) * 5 / 60, 6)
+        self.assertLessEqual(spooled["queued_minutes"], 5 / 60 * spooled["queued_bodies"] + 1e-6)
+        metrics = daemon.get("/metrics").text
+        self.assertIn('flamed_push_queued_seconds{target="away"}', metrics)
+        self.assertNotIn("_minutes", metrics, "Prometheus counts in seconds")
         back = self.engine(port=port)
         proc.wait_until(lambda: back.taken(OTLP), 60, "what has waited arrives")
         proc.wait_until(lambda: self.status(daemon, "away")["failing_since"] is None, 20, "it fails no more")
