@@ -52,9 +52,8 @@ void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to_ns, st
 /* Warns of *@p, which nobody else holds yet, if stacks of threads that wait are cut, of more than 1
  * % of their time. */
 void past_warn_cut(struct profile *p);
-/* Warns of *@p, which nobody else holds yet, of what a reader would not see: that it has less than
- * was asked for (@reach; "": it has not), which of @events it lacks, and that it is of several
- * processes. */
+/* Warns of *@p, which has one owner so far, if it has less than was asked for (@reach is not "").
+ * It warns of those of @events that are not in it, and of several processes. */
 void past_warn(const struct target_selector *t, const char *reach, const char *events,
                struct profile *p);
 /* Returns whether the recorder may have one of @events, names with commas between them; NULL: the

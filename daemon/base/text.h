@@ -29,9 +29,8 @@ void text_add_utf16(struct buf *out, const uint8_t *p, size_t n, bool wide);
 bool text_is_utf8(struct span s);
 
 #define TEXT_DISTANCE_MAX 64 /* bytes of each that are compared */
-/* Returns how many bytes must be put in, taken out, changed or swapped with their neighbour to make
- * @b of @a (edit distance), of the beginnings of both. ASCII letters count the same in either
- * case. */
+/* Returns the edit distance of the beginnings of both: how many bytes to put in, take out, change
+ * or swap with their neighbour. ASCII letters count the same in either case. */
 unsigned text_distance(struct span a, struct span b);
 
 /* Appends @s (valid UTF-8) as the inside of a JSON string; '<' becomes \u003c, so that it may stand

@@ -37,8 +37,8 @@ static int parse(const char *arg, struct view_opts *v, struct render_opts *o, st
         o->spans = *value == '1';
     else if (option(arg, "by", &value))
         v->by[0] = !strcmp(value, "span")    ? VIEW_BY_SPAN
-                : !strcmp(value, "trace") ? VIEW_BY_TRACE
-                                          : VIEW_BY_OPERATION;
+                   : !strcmp(value, "trace") ? VIEW_BY_TRACE
+                                             : VIEW_BY_OPERATION;
     else if (option(arg, "annotate", &value))
         v->annotate = *value == '1';
     else if (option(arg, "total", &value))
