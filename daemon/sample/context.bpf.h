@@ -34,6 +34,12 @@ static __always_inline bool context_read_bytes(struct context_work *w, void *to,
 
 #include "unwind/context_steps.h"
 
+/* Whether what flamed knows of image @known is of @exec_id. 0: any, before the first sample. */
+static __always_inline bool is_of_image(__u32 known, __u32 exec_id)
+{
+    return !known || known == exec_id;
+}
+
 /* Reads into @w what the thread that runs works on. flamed knows the thread by these numbers and
  * its image by @exec_id, or its thread pointer leads to its JavaThread. Returns whether anybody
  * wants that of its process. Not static: the kernel's verifier then checks it once and on its own.
@@ -50,8 +56,8 @@ __attribute__((noinline)) int context_read(struct context_work *w, __u32 pid, __
     p = bpf_map_lookup_elem(&processes, &pid);
     known = bpf_map_lookup_elem(&threads, &key);
     context_begin(w, path);
-    if (!p || !p->vm.locks.klass_bytes || path->exec_id != exec_id || p->exec_id != exec_id ||
-        (!known && !p->vm.locks.thread_vtable))
+    if (!p || !p->vm.locks.klass_bytes || !is_of_image(path->exec_id, exec_id) ||
+        !is_of_image(p->exec_id, exec_id) || (!known && !p->vm.locks.thread_vtable))
         return 1;
     /* The thread knows best: its number may have been another's. */
     thread = p->vm.locks.thread_vtable ? lock_current_thread(&p->vm.locks, pointer)

@@ -59,7 +59,7 @@ struct context_step {
 
 /* A path, and where java.base keeps what its steps pass through; offsets in bytes. */
 struct context_path {
-    uint32_t exec_id;       /* of the process image, as in struct sample_record */
+    uint32_t exec_id;       /* of the process image, as in struct sample_record; 0: any */
     uint16_t step_count;    /* 1 to CONTEXT_STEPS_MAX; 0: no path */
     uint8_t ids;            /* enum context_ids */
     uint8_t mark_shift;     /* compact headers: of the class in the mark; else 0 */

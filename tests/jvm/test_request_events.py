@@ -49,10 +49,10 @@ class RequestEvents(WithClasses):
                     print("wrong:", value, ";".join(stack))
         return counts
 
-    def ready(self, pid: int) -> None:
+    def ready(self, pid: int, daemon: Daemon | None = None) -> None:
         quality = {}
         for _ in range(READY_ROUNDS):
-            quality = self.daemon.get("/profile", pid=pid, seconds=1, by="operation", format="json").json()["quality"].get("requests", {})
+            quality = (daemon or self.daemon).get("/profile", pid=pid, seconds=1, by="operation", format="json").json()["quality"].get("requests", {})
             if quality.get("named", 0) > 0:
                 return
         self.fail(f"the tracer is not read: {quality}")
@@ -89,6 +89,11 @@ class RequestEvents(WithClasses):
         """A small heap: references are older than moves of their objects all the time."""
         self.events, self.rates, self.seconds, self.without_share = ("cpu",), {"cpu": 499}, 4, 0.03 # of some 100 samples
         side_by_side(self, lambda jdk: self.check(jdk, "-XX:+UseZGC"))
+
+    def test_the_first_captures(self):
+        """Nothing was sampled of the JVM before: flamed does not know yet which image of its process samples call it."""
+        with Daemon("--recorder-hz=0") as daemon, Jvm(paths.jdk(17), "-Xmx100m", "-cp", self.classes.folder, "Requests", "2") as java:
+            self.ready(java.pid, daemon)
 
 
 if __name__ == "__main__":
