@@ -278,39 +278,38 @@ static void past_deinit(struct past *p)
 }
 
 /* The recorder's part. */
-static int take_recorded(struct api *api, struct past *p, const struct time_range *range,
-                         const char *event, struct error *err)
+static int take_recorded(struct api *api, struct past *p, const char *event, struct error *err)
 {
-    uint64_t since_ns = UINT64_MAX;
     int r;
 
     if (!past_is_recorded(event))
         return 0;
-    r = past_boundary(api, range->from_ns, &since_ns, &p->flight.minute_ns, err);
-    if (r < 0)
-        return r;
-    p->flight.whole = range->from_ns < since_ns && since_ns != UINT64_MAX;
-    if (p->flight.whole)
-        p->flight.from_ns = past_to_monotonic(since_ns);
     r = past_recorded(api, &p->filter, event, &p->flight, &p->parts[p->count], err);
     p->count += p->parts[p->count] != NULL;
     if (p->flight.oldest_ns &&
         (p->flight.has_waits || !event || events_listed(span_of(event), events_default()->name)))
-        p->until_ns = MIN(p->until_ns, since_ns);
+        p->until_ns = MIN(p->until_ns, p->flight.since_ns);
     return r;
+}
+
+/* Where the history's part ends. */
+static uint64_t kept_until_ns(const struct past *p)
+{
+    return MIN(MIN(p->until_ns, p->flight.kept_ns), p->reach.to_ns);
 }
 
 /* The history's part. */
 static int take_kept(struct api *api, struct past *p, const struct time_range *range,
                      const char *event, struct error *err)
 {
+    uint64_t to_ns = kept_until_ns(p);
     struct history_reach kept;
     int r;
 
-    if (range->from_ns >= p->until_ns || !past_is_recorded(event))
+    if (range->from_ns >= to_ns || !past_is_recorded(event))
         return 0;
-    r = past_history(api, &p->filter, event, range->from_ns, MIN(p->until_ns, p->reach.to_ns),
-                     &kept, &p->parts[p->count], err);
+    r = past_history(api, &p->filter, event, range->from_ns, to_ns, &kept, &p->parts[p->count],
+                     err);
     if (r < 0 || !p->parts[p->count])
         return r;
     p->count++;
@@ -323,7 +322,7 @@ static int take_kept(struct api *api, struct past *p, const struct time_range *r
 static int take_sums(struct api *api, struct past *p, const struct time_range *range,
                      struct past_sums *sums, struct error *err)
 {
-    const struct time_range before = { range->from_ns, MIN(p->until_ns, p->reach.to_ns) };
+    const struct time_range before = { range->from_ns, kept_until_ns(p) };
     int r = before.from_ns < before.to_ns ? past_sums(api, &p->filter, &before, sums, err) : 0;
 
     if (r < 0 || !sums->reach.parts)
@@ -387,8 +386,11 @@ static void past_tell(struct past *p, struct past_recorder *ret)
 static int past_begin(struct past *p, const struct target_selector *t,
                       const struct time_range *range, unsigned sources, struct error *err)
 {
-    *p = (struct past){ .flight = { .from_ns = past_to_monotonic(range->from_ns),
-                                    .to_ns = past_to_monotonic(range->to_ns) },
+    *p = (struct past){ .flight = { .asked_ns = range->from_ns,
+                                    .from_ns = past_to_monotonic(range->from_ns),
+                                    .to_ns = past_to_monotonic(range->to_ns),
+                                    .since_ns = UINT64_MAX,
+                                    .kept_ns = UINT64_MAX },
                         .reach = { .from_ns = range->from_ns,
                                    .to_ns = MIN(range->to_ns, clock_realtime_ns()),
                                    .store_asked = sources & PAST_STORE },
@@ -427,7 +429,7 @@ int past_profile(struct api *api, const struct target_selector *t, const struct 
 
     past.filter.coarsest_ns = sources & PAST_MINUTES ? HISTORY_MINUTE_NS : 0;
     if (r == 0 && sources & PAST_RECORDER)
-        r = take_recorded(api, &past, range, event, err);
+        r = take_recorded(api, &past, event, err);
     if (r == 0 && sources & PAST_HISTORY)
         r = take_kept(api, &past, range, event, err);
     if (r == 0 && sources & PAST_STORE)
@@ -450,7 +452,7 @@ int past_timeline(struct api *api, const struct target_selector *t, const struct
     int r = past_begin(&past, t, range, store ? PAST_STORE : 0, err);
 
     if (r == 0)
-        r = take_recorded(api, &past, range, event, err);
+        r = take_recorded(api, &past, event, err);
     if (r == 0)
         r = take_sums(api, &past, range, sums, err);
     if (r == 0 && store)

@@ -212,39 +212,6 @@ static int kept_finish(struct kept_past *k, struct profile **ret)
     return r;
 }
 
-/* ---- where the recorder takes over ---- */
-
-static int call_oldest(struct api *api, void *arg)
-{
-    struct flight_stats stats = { 0 };
-
-    if (*api->engine.recorder)
-        flight_stats((*api->engine.recorder)->flight, &stats);
-    *(uint64_t *)arg = stats.oldest_ns;
-    return 0;
-}
-
-int past_boundary(struct api *api, uint64_t from_ns, uint64_t *ret, uint64_t *ret_minute_ns,
-                  struct error *err)
-{
-    uint64_t oldest_ns = 0, minute_ns;
-    struct history_stats stats;
-    int r = api_ask(api, call_oldest, &oldest_ns, err);
-
-    *ret_minute_ns = 0;
-    if (r < 0)
-        return r;
-    *ret = oldest_ns ? oldest_ns + past_realtime_offset_ns() : UINT64_MAX;
-    if (!oldest_ns || from_ns >= *ret || !api->engine.history)
-        return 0;
-    history_stats(api->engine.history, &stats);
-    minute_ns = *ret + HISTORY_MINUTE_NS - 1;
-    minute_ns -= minute_ns % HISTORY_MINUTE_NS;
-    if (stats.newest_ns >= minute_ns && minute_ns <= clock_realtime_ns()) /* it may have been set */
-        *ret = *ret_minute_ns = minute_ns;
-    return 0;
-}
-
 /* ---- what it is made of ---- */
 
 /* With a single pid: the image that was there last. */

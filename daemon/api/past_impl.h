@@ -19,12 +19,17 @@ struct past_filter {
     uint64_t coarsest_ns; /* as in struct history_query */
 };
 
-/* What the recorder has of a time. */
+/* What the recorder has of a time, and where it takes over from the history. */
 struct recorded_past {
+    uint64_t asked_ns;       /* CLOCK_REALTIME: where the range begins that was asked for */
     uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC */
-    uint64_t minute_ns;      /* slices of earlier minutes are the history's; 0: none */
-    bool whole;              /* samples before from_ns that came late are wanted, too */
-    struct profile **parts;  /* owned references; NULL: none */
+    /* CLOCK_REALTIME. It takes over at its oldest sample if it has the range whole, or the history
+     * does not reach so far. Else that is a whole minute. UINT64_MAX: it is empty. */
+    uint64_t since_ns;
+    uint64_t kept_ns;       /* CLOCK_REALTIME: minutes that end later were not written yet */
+    uint64_t minute_ns;     /* slices of earlier minutes are the history's; 0: none */
+    bool whole;             /* samples before from_ns that came late are wanted, too */
+    struct profile **parts; /* owned references; NULL: none */
     size_t count;
     uint64_t oldest_ns, period_ns; /* of the recorder; 0: empty or off */
     uint64_t keep_ns;              /* recorder_seconds */
@@ -61,16 +66,10 @@ void past_warn(const struct target_selector *t, const char *reach, const char *e
 bool past_is_recorded(const char *events);
 /* Gives the recorder's samples of @events in the time of @a, and fills in the rest of @a. *ret
  * stays NULL when there are none. The engine hands out its slices and goes on; they are added up on
- * this thread. 0 or -errno with @err. */
+ * this thread. A sample counts once where the history is read up to a->since_ns and a->kept_ns
+ * alone. 0 or -errno with @err. */
 int past_recorded(struct api *api, struct past_filter *f, const char *events,
                   struct recorded_past *a, struct profile **ret, struct error *err);
-/* Gets the time (CLOCK_REALTIME) at which the recorder takes over from the history in a range from
- * @from_ns on (CLOCK_REALTIME). It is the recorder's oldest sample if the recorder has the range
- * whole, or the history does not reach so far. Else it is a whole minute, and *ret_minute_ns is
- * that minute, not 0: slices cut into earlier ones are the history's. So each sample counts once.
- * UINT64_MAX: the recorder is empty. 0 or -errno with @err. */
-int past_boundary(struct api *api, uint64_t from_ns, uint64_t *ret, uint64_t *ret_minute_ns,
-                  struct error *err);
 /* Returns for whom room is counted that @image takes: its pod, else its container, else its user.
  */
 uint64_t past_owner(const struct history_image *image);

@@ -179,12 +179,33 @@ static bool is_asked(const char *events, const char *name)
     return events_listed(span_of(events ? events : events_default()->name), name);
 }
 
+/* Where the recorder takes over. The last minute of the history ends at @a->kept_ns. */
+static void take_over(struct recorded_past *a)
+{
+    uint64_t oldest_ns = a->oldest_ns + past_realtime_offset_ns();
+    uint64_t minute_ns = oldest_ns + HISTORY_MINUTE_NS - 1;
+
+    minute_ns -= minute_ns % HISTORY_MINUTE_NS;
+    a->since_ns = oldest_ns;
+    if (a->asked_ns >= oldest_ns)
+        return;
+    if (a->kept_ns >= minute_ns && minute_ns <= clock_realtime_ns()) /* it may have been set */
+        a->since_ns = a->minute_ns = minute_ns;
+    a->whole = true;
+    a->from_ns = past_to_monotonic(a->since_ns);
+}
+
+/* One call: a minute that is written between two would count in both. */
 static int call_recorder(struct api *api, void *arg)
 {
     struct recorded_past *a = arg;
     struct recorder *rec = *api->engine.recorder;
+    struct history_stats kept = { 0 };
     struct flight_stats stats;
 
+    if (api->engine.history)
+        history_stats(api->engine.history, &kept);
+    a->kept_ns = kept.newest_ns;
     if (!rec)
         return 0;
     a->period_ns = rec->period_ns;
@@ -193,6 +214,8 @@ static int call_recorder(struct api *api, void *arg)
     a->oldest_ns = stats.oldest_ns;
     a->keep_ns = stats.keep_ns;
     a->full = stats.short_ns && clock_monotonic_ns() - stats.short_ns < stats.keep_ns;
+    if (a->oldest_ns)
+        take_over(a);
     return recorder_parts(
         rec, (struct flight_range){ a->whole ? 0 : a->from_ns, a->to_ns, a->minute_ns }, &a->parts,
         &a->count);

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* past_profile(): a sample counts once, though the history takes it over while it is read. */
+#include "api/api_impl.h"
+#include "history_fixture.h"
+
+#include <sys/eventfd.h>
+
+#define SAMPLES 50 /* of the recorder, a hundred a second */
+
+static struct history *history;
+static struct flight *flight;
+static uint64_t minute_ns; /* one that has ended; the recorder began in its middle */
+static bool race;          /* that minute is written after the engine was asked */
+
+/* ---- the minute that is written ---- */
+
+static void put_slice(void *cookie, struct profile *slice)
+{
+    struct history_minute m = { .start_ns = minute_ns + HISTORY_MINUTE_NS / 2,
+                                .end_ns = minute_ns + HISTORY_MINUTE_NS,
+                                .slices = &slice,
+                                .slice_count = 1 };
+
+    (void)cookie;
+    ck_assert_int_eq(history_put(history, &m, NULL), 0);
+}
+
+static void write_if_race(void)
+{
+    if (race)
+        flight_cut(flight, minute_ns);
+    race = false;
+}
+
+int __real_history_read(struct history *h, const struct history_query *q, history_profile_fn fn,
+                        void *cookie, struct history_reach *ret, struct error *err);
+int __wrap_history_read(struct history *h, const struct history_query *q, history_profile_fn fn,
+                        void *cookie, struct history_reach *ret, struct error *err);
+int __wrap_history_read(struct history *h, const struct history_query *q, history_profile_fn fn,
+                        void *cookie, struct history_reach *ret, struct error *err)
+{
+    write_if_race();
+    return __real_history_read(h, q, fn, cookie, ret, err);
+}
+
+int __real_history_sums(struct history *h, const struct history_query *q, history_sums_fn fn,
+                        void *cookie, struct history_reach *ret, struct error *err);
+int __wrap_history_sums(struct history *h, const struct history_query *q, history_sums_fn fn,
+                        void *cookie, struct history_reach *ret, struct error *err);
+int __wrap_history_sums(struct history *h, const struct history_query *q, history_sums_fn fn,
+                        void *cookie, struct history_reach *ret, struct error *err)
+{
+    write_if_race();
+    return __real_history_sums(h, q, fn, cookie, ret, err);
+}
+
+/* ---- who is asked ---- */
+
+static void *engine_thread(void *arg)
+{
+    while (mailbox_run(arg))
+        usleep(1000);
+    return NULL;
+}
+
+static const struct target_selector ALL = { .viewer = &VIEWER_WHOLE };
+
+static uint64_t ask_profile(struct api *api)
+{
+    const struct time_range range = { minute_ns - 3600 * NSEC_PER_SEC, UINT64_MAX };
+    struct past_recorder recorder;
+    struct profile *p = NULL;
+    uint64_t total;
+
+    ck_assert_int_eq(
+        past_profile(api, &ALL, &range, NULL, PAST_RECORDER | PAST_HISTORY, &p, &recorder, NULL),
+        0);
+    total = p->total;
+    profile_unref(p);
+    return total;
+}
+
+static void add_sums(void *cookie, const struct history_sums *s)
+{
+    for (size_t i = 0; i < CATEGORY_COUNT; i++)
+        *(uint64_t *)cookie += s->samples[i];
+}
+
+static uint64_t ask_timeline(struct api *api)
+{
+    const struct time_range range = { minute_ns - 3600 * NSEC_PER_SEC, UINT64_MAX };
+    uint64_t total = 0;
+    struct past_sums sums = { .fn = add_sums, .cookie = &total };
+    struct past_recorder recorder;
+    struct profile *p = NULL;
+
+    ck_assert_int_eq(
+        past_timeline(api, &ALL, &range, /* store= */ false, &sums, &p, &recorder, NULL), 0);
+    total += p ? p->total : 0; /* NULL: all of it is the history's */
+    profile_unref(p);
+    return total;
+}
+
+static void record(struct frame_table *t)
+{
+    struct profile_process process = { .host_pid = 42, .start_ticks = 7, .name = str(t, "Main") };
+    struct profile_thread thread = { .host_tid = 43, .name = str(t, "main") };
+    uint64_t at_ns =
+        minute_ns + HISTORY_MINUTE_NS / 2 - (clock_realtime_ns() - clock_monotonic_ns());
+    uint32_t leaf = frame_of(t, "a.b.Main", "work", 1);
+
+    for (uint64_t i = 0; i < SAMPLES; i++)
+        ck_assert_int_eq(flight_sample(flight,
+                                       &(struct profile_sample){
+                                           .time_ns = at_ns + i * 10 * NSEC_PER_MSEC, .count = 1 },
+                                       &process, &thread, &leaf, 1),
+                         0);
+}
+
+START_TEST(a_minute_written_meanwhile_counts_once)
+{
+    static const struct made_jvm BEFORE = { .pid = 42, .service = "shop", .leaf = "work", 20 };
+    const struct profile_event events[] = {
+        { .name = "cpu", .unit = "nanoseconds", .period = 1000 },
+        { .name = "offcpu", .unit = "nanoseconds" }
+    };
+    uint64_t (*ask)(struct api * api) = _i ? ask_timeline : ask_profile;
+    struct recorder made = { .period_ns = 1000 }, *recorder = &made;
+    struct mailbox mailbox;
+    struct api api = { .engine = { .mailbox = &mailbox, .recorder = &recorder } };
+    struct frame_table *t = NULL;
+    pthread_t thread;
+    uint64_t before;
+
+    minute_ns = clock_realtime_ns() / HISTORY_MINUTE_NS * HISTORY_MINUTE_NS - HISTORY_MINUTE_NS;
+    api.engine.history = history = open_history(1 << 30, 864000);
+    ck_assert_int_eq(put_minute(history, minute_ns - HISTORY_MINUTE_NS, &BEFORE, 1), 0);
+    ck_assert_int_eq(frame_table_new(1000, 1 << 20, &t), 0);
+    ck_assert_int_eq(flight_new(t, events, 2, 3600 * NSEC_PER_SEC, 1 << 20, &flight), 0);
+    made.flight = flight;
+    flight_on_finish(flight, put_slice, NULL);
+    record(t);
+    mailbox_init(&mailbox);
+    mailbox.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    ck_assert_int_eq(pthread_create(&thread, NULL, engine_thread, &mailbox), 0);
+
+    before = ask(&api);
+    ck_assert_uint_gt(before, SAMPLES); /* both have a part in it */
+    race = true;
+    ck_assert_uint_eq(ask(&api), before);
+    ck_assert(!race);
+    ck_assert_uint_eq(ask(&api), before);
+
+    mailbox_stop(&mailbox);
+    pthread_join(thread, NULL);
+    close(mailbox.wake_fd);
+    mailbox_deinit(&mailbox);
+    flight_free(flight);
+    frame_table_free(t);
+    history_close(history);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("past_recorded");
+
+    tcase_add_loop_test(tc, a_minute_written_meanwhile_counts_once, 0, 2);
+    return run_store_tests("past_recorded", tc);
+}
