@@ -97,7 +97,7 @@ static void poll_entries(struct discover *d, uint64_t now_ns, uint64_t deadline_
         bool look = im->timer_ns <= now_ns, retry = im->vm_retry_ns && im->vm_retry_ns <= now_ns;
 
         image_look_if_revived(d, im, now_ns);
-        starting |= im->vm_retry_ns != 0;
+        starting |= im->vm_retry_ns && im->vm_retry_ns < now_ns + SCAN_EVERY_NS;
         if (!look && !retry)
             continue;
         if (clock_monotonic_ns() >= deadline_ns) {

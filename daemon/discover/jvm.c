@@ -82,13 +82,11 @@ static void use_service(struct discover *d, struct image *im, struct span option
     buf_init(&words, JVM_COMMAND_MAX_BYTES);
     if (fd >= 0)
         buf_read_fd(&words, fd); /* cut: what there is counts */
-    if (r < 0 && r != -EPERM && im->p.jvm == JVM_READY &&
-        ++im->service_tries < JVM_SERVICE_TRIES_MAX)
-        im->vm_retry_ns = clock_monotonic_ns() + JVM_PUT_OFF_NS;
+    im->words_missing = r < 0 && r != -EPERM && ++im->service_tries < JVM_SERVICE_TRIES_MAX;
     if (!im->p.service)
         im->p.service = malloc(sizeof(*im->p.service));
     if (im->p.service)
-        service_of_words(options, buf_span(&words), im->p.service);
+        service_of_words(buf_span(&im->published), options, buf_span(&words), im->p.service);
 }
 
 /* Main class and arguments: from the VM, else its counters file, else the command line. A program
@@ -150,18 +148,28 @@ static void use_command(struct discover *d, struct image *im)
     use_service(d, im, vm_args.n ? buf_span(&vm_args) : buf_span(&cmdline));
 }
 
+/* When to look again at what says which service a ready JVM is. */
+static void look_for_service_again(struct discover *d, struct image *im)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+
+    im->vm_retry_ns =
+        im->words_missing ? now_ns + JVM_PUT_OFF_NS : published_next_ns(d, im, now_ns);
+}
+
 static void use_vm(struct discover *d, struct image *im)
 {
     struct process *p = &im->p;
 
     p->jvm = JVM_READY;
     span_copy(span_of(hotspot_vm_note(p->vm)), p->reason, sizeof(p->reason));
-    im->vm_retry_ns = 0;
     p->jdk = hotspot_vm_jdk(p->vm);
     copy_clean(span_of(hotspot_vm_version(p->vm)), p->java_version, sizeof(p->java_version));
     copy_clean(span_of(hotspot_vm_name(p->vm)), p->vm_name, sizeof(p->vm_name));
     use_flags(p);
+    published_read(d, im);
     use_command(d, im);
+    look_for_service_again(d, im);
 }
 
 static void retry_later(struct image *im, uint64_t now_ns)
@@ -382,9 +390,10 @@ void jvm_retry(struct discover *d, struct image *im)
     }
     im->p.pins++;
     looking_begin(LOOKING_JVM, &im->p.id, /* jvm= */ true);
-    if (im->p.jvm == JVM_READY) { /* whose service is not known yet */
-        im->vm_retry_ns = 0;
-        use_command(d, im);
+    if (im->p.jvm == JVM_READY) {
+        if (published_read(d, im) || im->words_missing)
+            use_command(d, im);
+        look_for_service_again(d, im);
     }
     /* It was gone: still the same mapping? Or another library is the one that will run. */
     if (im->p.jvm == JVM_STARTING &&

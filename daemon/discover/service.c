@@ -47,16 +47,16 @@ struct key {
 };
 
 static const struct key OPTIONS[] = {
-    { "-Dotel.service.name=", NAME, 1 },
-    { "-Ddd.service=", NAME, 3 },
-    { "-Ddd.version=", VERSION, 3 },
-    { "-Ddd.env=", ENVIRONMENT, 3 },
+    { "-Dotel.service.name=", NAME, 2 },
+    { "-Ddd.service=", NAME, 4 },
+    { "-Ddd.version=", VERSION, 4 },
+    { "-Ddd.env=", ENVIRONMENT, 4 },
 };
 static const struct key WORDS[] = {
-    { "OTEL_SERVICE_NAME=", NAME, 4 },
-    { "DD_SERVICE=", NAME, 6 },
-    { "DD_VERSION=", VERSION, 6 },
-    { "DD_ENV=", ENVIRONMENT, 6 },
+    { "OTEL_SERVICE_NAME=", NAME, 5 },
+    { "DD_SERVICE=", NAME, 7 },
+    { "DD_VERSION=", VERSION, 7 },
+    { "DD_ENV=", ENVIRONMENT, 7 },
 };
 /* Of the semantic conventions of OpenTelemetry. */
 static const struct key ATTRIBUTES[] = {
@@ -68,9 +68,10 @@ static const struct key ATTRIBUTES[] = {
     { "service.namespace=", SPACE, 0 },
 };
 
-#define RANK_OF_OPTION_ATTRIBUTES 2
-#define RANK_OF_WORD_ATTRIBUTES 5
-#define RANK_LAST_OF_OPTIONS 3
+#define RANK_OF_PUBLISHED 1
+#define RANK_OF_OPTION_ATTRIBUTES 3
+#define RANK_OF_WORD_ATTRIBUTES 6
+#define RANK_LAST_OF_OPTIONS 4
 
 struct reader {
     struct service *service;
@@ -141,12 +142,23 @@ static void take_options(struct reader *r, struct span options)
     }
 }
 
-void service_of_words(struct span options, struct span words, struct service *ret)
+static enum service_source source_of_rank(unsigned rank)
+{
+    return !rank                          ? SERVICE_UNKNOWN
+           : rank == RANK_OF_PUBLISHED    ? SERVICE_CONTEXT
+           : rank <= RANK_LAST_OF_OPTIONS ? SERVICE_PROPERTY
+                                          : SERVICE_ENVIRON;
+}
+
+void service_of_words(struct span published, struct span options, struct span words,
+                      struct service *ret)
 {
     struct reader r = { .service = ret };
     struct span word, all = words;
 
     *ret = (struct service){ 0 };
+    while (span_take_until(&published, '\0', &word))
+        take_word(&r, word, ATTRIBUTES, ARRAY_SIZE(ATTRIBUTES), RANK_OF_PUBLISHED);
     take_options(&r, options);
     take_options(&r, words); /* of JAVA_TOOL_OPTIONS */
     while (span_take_until(&all, '\0', &word)) {
@@ -155,8 +167,7 @@ void service_of_words(struct span options, struct span words, struct service *re
         else
             take_word(&r, word, WORDS, ARRAY_SIZE(WORDS), 0);
     }
-    if (ret->name[0])
-        ret->source = r.ranks[NAME] <= RANK_LAST_OF_OPTIONS ? SERVICE_PROPERTY : SERVICE_ENVIRON;
+    ret->source = source_of_rank(r.ranks[NAME]);
 }
 
 /* ---- what the node says of it ---- */
@@ -273,6 +284,7 @@ const char *service_source_name(enum service_source source)
 {
     static const char *const NAMES[] = {
         [SERVICE_UNKNOWN] = "",
+        [SERVICE_CONTEXT] = "context",
         [SERVICE_PROPERTY] = "property",
         [SERVICE_ENVIRON] = "environ",
         [SERVICE_KUBERNETES] = "kubernetes",

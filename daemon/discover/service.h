@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which service a JVM is. Its options and its environment say so; else the pod's workload, the
- * container, the unit or the main class does. A process can lie about its name, but about its own
- * alone, so no access rule may depend on it. Pure; thread: any.
+ * Which service a JVM is. Its tracer, its options and its environment say so; else the pod's
+ * workload, the container, the unit or the main class does. A process can lie about its name, but
+ * about its own alone, so no access rule may depend on it. Pure; thread: any.
  */
 #pragma once
 
@@ -14,6 +14,7 @@ struct process;
 
 enum service_source {
     SERVICE_UNKNOWN,
+    SERVICE_CONTEXT,    /* what its tracer publishes (process_context.h) */
     SERVICE_PROPERTY,   /* -Dotel.service.name, -Dotel.resource.attributes, -Ddd.service */
     SERVICE_ENVIRON,    /* OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, DD_SERVICE */
     SERVICE_KUBERNETES, /* the workload that the pod's name tells */
@@ -29,10 +30,12 @@ struct service {
     enum service_source source; /* of the name */
 };
 
-/* Reads into @ret what @options (of the JVM) and @words (of broker_service_words()) say; NULs
- * separate them. An option counts more than the environment, and a name of its own more than an
- * attribute, as tracers take them. */
-void service_of_words(struct span options, struct span words, struct service *ret);
+/* Reads into @ret what @published (of process_context_attributes()), @options (of the JVM) and
+ * @words (of broker_service_words()) say; NULs separate them. What is published counts most: a
+ * tracer took all else into account. An option counts more than the environment, and a name of its
+ * own more than an attribute, as tracers take them. */
+void service_of_words(struct span published, struct span options, struct span words,
+                      struct service *ret);
 /* Gives the service of @p: what service_of_words() said, and what that left open. */
 void service_of_process(const struct process *p, struct service *ret);
 /* Gives its name alone. */

@@ -99,6 +99,8 @@ static void reset_image(struct image *im)
     im->facts_ns = im->looked_ns = im->looked_vsize_bytes = 0;
     im->vm_since_ns = im->vm_retry_ns = 0;
     im->service_tries = 0;
+    im->words_missing = false;
+    buf_deinit(&im->published);
     im->first_sample_ns = 0;
     im->unseen_execs = 0;
     im->look_ns = im->timer_ns = UINT64_MAX;
@@ -115,6 +117,7 @@ static void image_free(struct image *im)
     free(im->p.main);
     free(im->p.args);
     free(im->p.service);
+    buf_deinit(&im->published);
     free(im);
 }
 

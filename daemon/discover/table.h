@@ -11,6 +11,7 @@
  *   image_lookup.c  which image a sample is of           scrape_times.c  the next scrape
  *   counters.c    what JVMs count                        residence.c     pages in memory
  *   memory_history.c  the same over time                 discover.c      the door
+ *   published.c   what its tracer says of it             process_context.c  how that is written
  *
  * Images of one pid stand in one chain, the newest first. An image holds from begin_ns to end_ns.
  * All stand in one list too: to walk a few dozen must not take a look at thousands of chains.
@@ -75,6 +76,8 @@ struct image {
         vsize_bytes;                   /* the last look; size then, and as last read */
     uint64_t vm_since_ns, vm_retry_ns; /* JVM_STARTING: since when, and when again */
     unsigned service_tries;      /* to read what its environment says of its service, in vain */
+    bool words_missing;          /* these words are to be read again */
+    struct buf published;        /* what its tracer says of it: published_read() */
     struct jvm_libraries libjvm; /* JVM_STARTING: one of them may run */
     uint64_t counters_next_ns;   /* its counters are not read before */
     uint64_t residence_next_ns;  /* its pages are not counted before, unasked */
@@ -221,6 +224,14 @@ bool jvm_scan_mapping(const struct mapping *m, void *cookie);
 /* Looks through maps file @fd of process @id, which is taken. 0; -ETIMEDOUT: it is not answered;
  * -errno when nothing could be read. */
 int jvm_scan_fd(const struct proc_id *id, int fd, struct jvm_scan *ret);
+
+/* ---- published.c ---- */
+
+/* Reads what the tracer of @im publishes into im->published, as of process_context_attributes().
+ * Returns whether that is news. What cannot be read leaves what was known before. */
+bool published_read(struct discover *d, struct image *im);
+/* Returns when to look again; 0: never. */
+uint64_t published_next_ns(const struct discover *d, const struct image *im, uint64_t now_ns);
 
 /* ---- sweep.c ---- */
 

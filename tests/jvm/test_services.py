@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services: what a JVM says of itself by options and environment, over restarts, in lists, selectors, the past and the store."""
+import os
+import tempfile
 import time
 import unittest
 
-from harness import jvm, paths, proc
+from harness import jvm, native, paths, proc
 from harness.daemon import Daemon
 
 SECRET = "hunter2-of-the-environment"
@@ -46,6 +48,34 @@ class Services(unittest.TestCase):
             self.assertIn(target.pid, names[service["name"]])
         labels = {e["labels"]["__param_pid"]: e["labels"]["service_name"] for e in self.daemon.get("/sd").json()}
         self.assertEqual(labels[str(cases[0][0].pid)], "shop")
+
+    def publishing(self, attributes: str, **environment: str) -> jvm.Jvm:
+        return self.start(LD_PRELOAD=native.build("publishes", "-shared", "-fPIC"), PUBLISHES=attributes, OTEL_SERVICE_NAME="of_environ", DD_VERSION="6",
+                          **environment)
+
+    def test_what_its_tracer_publishes(self):
+        target = self.publishing("service.name=published,service.version=7,service.instance.id=i,deployment.environment.name=prod,password=" + SECRET)
+        self.assertEqual(self.service_of(target),
+                         {"name": "published", "version": "7", "environment": "prod", "instance": "i", "source": "context"})
+        live = self.daemon.profile(seconds=1, service="published")
+        self.assertEqual({p["pid"] for p in live.document["processes"]}, {target.pid}, live.describe())
+        self.assertNotIn(SECRET, self.daemon.get("/api/v1/jvms").text)
+
+    def test_what_its_tracer_publishes_later(self):
+        with tempfile.TemporaryDirectory(prefix="flamed-publishes.") as folder:
+            target = self.publishing("service.name=later,service.version=17.0.15,telemetry.sdk.name=dd-trace-java", PUBLISHES_AFTER=folder + "/now")
+            self.assertEqual(self.service_of(target)["source"], "environ")
+            with open(os.path.join(folder, "now"), "wb"):
+                pass
+            proc.wait_until(lambda: self.service_of(target)["source"] == "context", 30, "it is looked for again")
+        self.assertEqual(self.service_of(target), {"name": "later", "version": "6", "environment": None, "instance": None, "source": "context"})
+
+    def test_what_is_no_context(self):
+        """The next source names a JVM with a message that is too long, or that ends within an attribute."""
+        for lie in ("0xffffffff", "65537", "20"):
+            target = self.publishing("service.name=no", PUBLISHES_BYTES=lie)
+            self.assertEqual(self.service_of(target),
+                             {"name": "of_environ", "version": "6", "environment": None, "instance": None, "source": "environ"}, lie)
 
     def test_nothing_said(self):
         service = self.service_of(self.start())

@@ -11,7 +11,7 @@ export const containerOf = (jvm) => jvm.container ? text(jvm.container.name) || 
 export const placeOf = (jvm) => podOf(jvm) || containerOf(jvm);
 export const mainOf = (jvm) => text(jvm.main) || "(unnamed)";
 
-const NAMED_BY = ["property", "environ", "kubernetes"]; // a person chose it; containers have a column of their own, units may have several
+const NAMED_BY = ["context", "property", "environ", "kubernetes"]; // a person chose it; containers have a column of their own, units may have several
 
 // What people call it: its service where a person named that, else its main class.
 export const jvmName = (jvm) => (jvm.service && jvm.service.name && NAMED_BY.includes(jvm.service.source) ? jvm.service.name : shortMain(mainOf(jvm)));

@@ -52,13 +52,43 @@ START_TEST(reads_what_a_process_says)
 {
     struct service s;
 
-    service_of_words(WORD_CASES[_i].options, WORD_CASES[_i].words, &s);
+    service_of_words(SPAN_NULL, WORD_CASES[_i].options, WORD_CASES[_i].words, &s);
     ck_assert_str_eq(s.name, WORD_CASES[_i].name);
     ck_assert_str_eq(s.version, WORD_CASES[_i].version);
     ck_assert_str_eq(s.environment, WORD_CASES[_i].environment);
     ck_assert_str_eq(s.instance, WORD_CASES[_i].instance);
     ck_assert_str_eq(s.space, s.instance[0] ? "web" : "");
     ck_assert_int_eq(s.source, WORD_CASES[_i].source);
+}
+END_TEST
+
+static const struct {
+    struct span published, options, words;
+    const char *name, *version, *environment;
+    enum service_source source;
+} PUBLISHED_CASES[] = {
+    { TEXT("service.name=shop\0service.version=7\0"), TEXT("-Dotel.service.name=no"),
+      TEXT("DD_SERVICE=no\0DD_VERSION=6\0DD_ENV=prod\0"), "shop", "7", "prod", SERVICE_CONTEXT },
+    /* Percent signs are as they are. */
+    { TEXT("service.name=a%2Cb=c\0"), TEXT(""), TEXT(""), "a%2Cb=c", "", "", SERVICE_CONTEXT },
+    /* One that has no name names none. */
+    { TEXT("service.version=7\0service.name= \0"), TEXT(""), TEXT("OTEL_SERVICE_NAME=shop\0"),
+      "shop", "7", "", SERVICE_ENVIRON },
+    { TEXT("service.version=7\0"), TEXT("-Ddd.service=shop\0-Ddd.version=6"), TEXT(""), "shop", "7",
+      "", SERVICE_PROPERTY },
+};
+
+START_TEST(takes_first_what_is_published)
+{
+    struct service s;
+
+    service_of_words(PUBLISHED_CASES[_i].published, PUBLISHED_CASES[_i].options,
+                     PUBLISHED_CASES[_i].words, &s);
+    ck_assert_str_eq(s.name, PUBLISHED_CASES[_i].name);
+    ck_assert_str_eq(s.version, PUBLISHED_CASES[_i].version);
+    ck_assert_str_eq(s.environment, PUBLISHED_CASES[_i].environment);
+    ck_assert_int_eq(s.source, PUBLISHED_CASES[_i].source);
+    ck_assert_str_ne(service_source_name(s.source), "");
 }
 END_TEST
 
@@ -69,7 +99,8 @@ START_TEST(cuts_a_long_name_between_characters)
 
     for (size_t i = 0; i < 180; i++)
         memcpy(words + strlen("OTEL_SERVICE_NAME=") + 2 * i, "\xc3\xa4", 2);
-    service_of_words(SPAN_NULL, (struct span){ words, strlen("OTEL_SERVICE_NAME=") + 360 }, &s);
+    service_of_words(SPAN_NULL, SPAN_NULL,
+                     (struct span){ words, strlen("OTEL_SERVICE_NAME=") + 360 }, &s);
     ck_assert_uint_lt(strlen(s.name), sizeof(s.name));
     ck_assert(text_is_utf8(span_of(s.name)));
     ck_assert(span_ends_with(span_of(s.name), "..."));
@@ -142,6 +173,7 @@ int main(void)
     TCase *tc = tcase_create("service");
 
     tcase_add_loop_test(tc, reads_what_a_process_says, 0, ARRAY_SIZE(WORD_CASES));
+    tcase_add_loop_test(tc, takes_first_what_is_published, 0, ARRAY_SIZE(PUBLISHED_CASES));
     tcase_add_test(tc, cuts_a_long_name_between_characters);
     tcase_add_loop_test(tc, takes_names_apart, 0, ARRAY_SIZE(NAME_CASES));
     tcase_add_test(tc, asks_the_node_where_a_process_says_nothing);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a tracer publishes of its process (OpenTelemetry's OTEP 4719). A mapping with the name
+ * OTEL_CTX begins with a header of fixed size. It points to a protobuf message with attributes.
+ * Both are the process's, which may be hostile: a message with anything broken in it says nothing.
+ * Pure; thread: any.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#define PROCESS_CONTEXT_HEADER_BYTES ((size_t)32)
+#define PROCESS_CONTEXT_BYTES_MAX ((size_t)64 << 10) /* of a message */
+#define PROCESS_CONTEXT_ATTRIBUTES_MAX 256
+#define PROCESS_CONTEXT_VALUE_MAX 1024 /* bytes of one that is taken; a longer one is not */
+
+/* Returns whether a mapping of that path may hold a header, at its beginning. */
+bool process_context_path(struct span path);
+
+struct process_context_header {
+    uint64_t published_ns; /* changes with the message; 0: it is being changed */
+    uint64_t address;      /* of the message */
+    size_t bytes;          /* of the message, up to PROCESS_CONTEXT_BYTES_MAX */
+};
+/* Reads the header @bytes. 0; -EBADMSG: it is none, of another version or of too long a message. */
+int process_context_header(const uint8_t bytes[PROCESS_CONTEXT_HEADER_BYTES],
+                           struct process_context_header *ret);
+
+/* Appends the attributes of @message that name a service, as "service.name=shop", each with a NUL
+ * behind it. Not so what a tracer says where it was given no name, and not the version that
+ * Datadog's tracer says, which is Java's. 0; -EBADMSG, -E2BIG: nothing was appended. */
+int process_context_attributes(struct span message, struct buf *out);

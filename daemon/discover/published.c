@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds and reads what the tracer of a JVM publishes of its service (process_context.h). A tracer
+ * does so seconds after the JVM's start, so it is looked for again while the JVM is young.
+ */
+#include "discover/table.h"
+
+#include "base/cleanup.h"
+#include "discover/process_context.h"
+#include "proc/maps_walk.h"
+#include "proc/stall_readers.h"
+
+/* Of processor time, for all mappings of a JVM: the rest is not looked at. */
+#define PUBLISHED_WALK_NS (20 * NSEC_PER_MSEC)
+#define PUBLISHED_MAPPINGS_MAX 4 /* with the name: one is right, others may be left of before */
+#define PUBLISHED_READS_MAX 4    /* while it is being changed */
+#define PUBLISHED_FIRST_AGAIN_NS NSEC_PER_SEC
+#define PUBLISHED_LAST_AGE_NS (300 * NSEC_PER_SEC)
+
+struct published_reading {
+    struct reading base; /* first */
+    uint64_t at[PUBLISHED_MAPPINGS_MAX];
+    size_t count;
+    int fd;
+};
+
+static bool take_mapping(const struct mapping *m, void *cookie)
+{
+    struct published_reading *s = cookie;
+
+    if (process_context_path(m->path))
+        s->at[s->count++] = m->start;
+    return s->count == PUBLISHED_MAPPINGS_MAX;
+}
+
+static int run_reading(struct reading *r)
+{
+    struct published_reading *s = (struct published_reading *)r;
+
+    return MIN(maps_walk_text(s->fd, PUBLISHED_WALK_NS, take_mapping, s), 0);
+}
+
+static void drop_reading(struct reading *r)
+{
+    struct published_reading *s = (struct published_reading *)r;
+
+    close_fd(s->fd);
+    free(s);
+}
+
+/* Finds the mappings of maps file @fd of @id, which is taken. Returns how many. */
+static size_t find_mappings(const struct proc_id *id, int fd, uint64_t ret[PUBLISHED_MAPPINGS_MAX])
+{
+    struct published_reading *s = calloc(1, sizeof(*s));
+    struct reading *r;
+    size_t n = 0;
+
+    if (!s) {
+        close_fd(fd);
+        return 0;
+    }
+    s->base = (struct reading){ run_reading, drop_reading, /* jvm= */ true };
+    s->fd = fd;
+    r = &s->base;
+    if (readers_run(id, &r) == 0) {
+        n = s->count;
+        memcpy(ret, s->at, sizeof(s->at));
+    }
+    if (r)
+        drop_reading(r);
+    return n;
+}
+
+/* Reads the message of the header at @at into @message, whole as it was at one moment. */
+static int read_message(const struct process *p, uint64_t at, uint8_t *message, size_t *ret_n)
+{
+    uint8_t before[PROCESS_CONTEXT_HEADER_BYTES], after[sizeof(before)];
+    struct process_context_header header;
+
+    for (int i = 0; i < PUBLISHED_READS_MAX; i++) {
+        ssize_t n = readers_pread(&p->id, p->mem_fd, at, before, sizeof(before));
+        int r = n == sizeof(before) ? process_context_header(before, &header) : -EIO;
+
+        if (r < 0)
+            return r;
+        if (!header.published_ns)
+            continue;
+        n = header.bytes ? readers_pread(&p->id, p->mem_fd, header.address, message, header.bytes)
+                         : 0;
+        if (n == -ETIMEDOUT)
+            return -ETIMEDOUT;
+        if (n != (ssize_t)header.bytes) /* of before a change, or of a liar */
+            continue;
+        n = readers_pread(&p->id, p->mem_fd, at, after, sizeof(after));
+        if (n == sizeof(after) && memcmp(before, after, sizeof(after)) == 0) {
+            *ret_n = header.bytes;
+            return 0;
+        }
+    }
+    return -EAGAIN;
+}
+
+bool published_read(struct discover *d, struct image *im)
+{
+    _cleanup_buf_ struct buf words = BUF_NULL;
+    uint64_t at[PUBLISHED_MAPPINGS_MAX];
+    size_t count, n = 0;
+    uint8_t *message;
+    bool found = false;
+    int fd = -1;
+
+    if (im->p.mem_fd < 0 || d->source->maps(d->ctx, &im->p.id, &fd, NULL) != 0)
+        return false;
+    count = find_mappings(&im->p.id, fd, at);
+    message = count ? malloc(PROCESS_CONTEXT_BYTES_MAX) : NULL;
+    buf_init(&words, PROCESS_CONTEXT_BYTES_MAX);
+    for (size_t i = 0; message && i < count && !found; i++)
+        found = read_message(&im->p, at[i], message, &n) == 0 &&
+                process_context_attributes((struct span){ (const char *)message, n }, &words) == 0;
+    free(message);
+    if (!found || words.error || span_eq(buf_span(&words), buf_span(&im->published)))
+        return false;
+    buf_deinit(&im->published);
+    im->published = words;
+    words = BUF_NULL;
+    return true;
+}
+
+uint64_t published_next_ns(const struct discover *d, const struct image *im, uint64_t now_ns)
+{
+    uint64_t since_ns =
+        im->p.exec_time_ns ? im->p.exec_time_ns : monotonic_of_ticks(d, im->p.id.start_ticks);
+    uint64_t age_ns = now_ns - MIN(now_ns, since_ns);
+
+    return age_ns < PUBLISHED_LAST_AGE_NS ? now_ns + MAX(age_ns, PUBLISHED_FIRST_AGAIN_NS) : 0;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* discover: what tracers publish of a process, and anything else that a process puts there. */
+#include "suite.h"
+
+#include "context_message.h"
+#include "discover/process_context.h"
+
+static struct buf resource, message, out;
+
+static void set_up(void)
+{
+    buf_init(&resource, 1 << 20);
+    buf_init(&message, 1 << 20);
+    buf_init(&out, 1 << 20);
+}
+
+static void tear_down(void)
+{
+    buf_deinit(&resource);
+    buf_deinit(&message);
+    buf_deinit(&out);
+}
+
+/* What is read of the resource, with '|' in place of NUL. */
+static const char *attributes(void)
+{
+    buf_clear(&message);
+    buf_clear(&out);
+    add_field(&message, 1, buf_span(&resource));
+    ck_assert_int_eq(process_context_attributes(buf_span(&message), &out), 0);
+    for (size_t i = 0; i < out.n; i++)
+        out.p[i] = out.p[i] ? out.p[i] : '|';
+    return out.p ? out.p : "";
+}
+
+START_TEST(reads_what_names_a_service)
+{
+    add_attribute(&resource, "telemetry.sdk.name", SPAN("opentelemetry"));
+    add_attribute(&resource, "service.version", SPAN("2.4"));
+    add_attribute(&resource, "service.name", SPAN("shop"));
+    add_attribute(&resource, "service.name", SPAN("twice"));
+    add_attribute(&resource, "db.password", SPAN("hunter2"));
+    add_attribute(&resource, "service.instance.id", SPAN("i"));
+    add_attribute(&resource, "deployment.environment.name", SPAN("prod"));
+    add_field(&resource, 3, SPAN("whatever"));
+    buf_add(&resource,
+            "\x10\x96\x01\x21"
+            "12345678\x2d"
+            "1234",
+            17);
+    ck_assert_str_eq(attributes(), "service.name=shop|service.version=2.4|service.instance.id=i|"
+                                   "deployment.environment.name=prod|");
+}
+END_TEST
+
+START_TEST(leaves_out_what_says_nothing)
+{
+    char longest[PROCESS_CONTEXT_VALUE_MAX + 1];
+
+    memset(longest, 'a', sizeof(longest));
+    add_attribute(&resource, "service.name", SPAN("unknown_service:java"));
+    add_attribute(&resource, "service.namespace", (struct span){ "a\0b", 3 });
+    add_attribute(&resource, "service.instance.id", (struct span){ longest, sizeof(longest) });
+    add_attribute(&resource, "deployment.environment", SPAN(""));
+    ck_assert_str_eq(attributes(), "");
+}
+END_TEST
+
+/* dd-java-agent 1.68.1 gives the version of Java in its place. */
+START_TEST(takes_no_version_of_datadogs_tracer)
+{
+    add_attribute(&resource, "service.name", SPAN("shop"));
+    add_attribute(&resource, "service.version", SPAN("17.0.15"));
+    add_attribute(&resource, "telemetry.sdk.name", SPAN("dd-trace-java"));
+    ck_assert_str_eq(attributes(), "service.name=shop|");
+}
+END_TEST
+
+/* Cut anywhere, or with a length or type that is wrong, a message says nothing. */
+START_TEST(refuses_what_is_broken)
+{
+    static const char *const BROKEN[] = {
+        "\x0a", /* no length */
+        "\x0a\x05"
+        "abc",                                          /* longer than there is */
+        "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", /* more than 64 bits */
+        "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", /* all of them */
+        "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01",
+        "\x0b\x0c", /* a group */
+        "\x02\x01"
+        "a", /* field 0 */
+        "\x09"
+        "1234567",
+        "\x0d"
+        "123",
+        "\x08",
+        "\x0a\x03\x0a\x05"
+        "a", /* one that reaches out of another */
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(BROKEN); i++)
+        ck_assert_msg(process_context_attributes(span_of(BROKEN[i]), &out) == -EBADMSG, "%zu", i);
+    add_attribute(&resource, "service.name", SPAN("shop"));
+    attributes();
+    buf_clear(&out);
+    for (size_t n = 1; n < message.n; n++)
+        ck_assert_msg(process_context_attributes((struct span){ message.p, n }, &out) == -EBADMSG,
+                      "%zu", n);
+    ck_assert_uint_eq(out.n, 0);
+    ck_assert_int_eq(process_context_attributes(SPAN_NULL, &out), 0);
+}
+END_TEST
+
+START_TEST(has_a_limit_of_attributes)
+{
+    add_attribute(&resource, "service.name", SPAN("shop"));
+    for (int i = 1; i < PROCESS_CONTEXT_ATTRIBUTES_MAX; i++)
+        add_attribute(&resource, "k", SPAN("v"));
+    ck_assert_str_eq(attributes(), "service.name=shop|");
+    add_attribute(&resource, "k", SPAN("v"));
+    buf_clear(&message);
+    buf_clear(&out);
+    add_field(&message, 1, buf_span(&resource));
+    ck_assert_int_eq(process_context_attributes(buf_span(&message), &out), -E2BIG);
+    ck_assert_uint_eq(out.n, 0);
+}
+END_TEST
+
+struct raw_header {
+    char signature[8];
+    uint32_t version, bytes;
+    uint64_t published_ns, address;
+};
+
+static int header_of(const char *signature, uint32_t version, uint32_t bytes,
+                     struct process_context_header *ret)
+{
+    struct raw_header raw = { .version = version, .bytes = bytes, .published_ns = 7, .address = 9 };
+
+    _Static_assert(sizeof(raw) == PROCESS_CONTEXT_HEADER_BYTES, "as published");
+    memcpy(raw.signature, signature, sizeof(raw.signature));
+    return process_context_header((const uint8_t *)&raw, ret);
+}
+
+START_TEST(reads_headers)
+{
+    struct process_context_header h;
+
+    ck_assert_int_eq(header_of("OTEL_CTX", 2, PROCESS_CONTEXT_BYTES_MAX, &h), 0);
+    ck_assert_uint_eq(h.published_ns, 7);
+    ck_assert_uint_eq(h.address, 9);
+    ck_assert_uint_eq(h.bytes, PROCESS_CONTEXT_BYTES_MAX);
+    ck_assert_int_eq(header_of("OTEL_CTX", 2, PROCESS_CONTEXT_BYTES_MAX + 1, &h), -EBADMSG);
+    ck_assert_int_eq(header_of("OTEL_CTX", 1, 8, &h), -EBADMSG);
+    ck_assert_int_eq(header_of("OTEL_CTX", 3, 8, &h), -EBADMSG);
+    ck_assert_int_eq(header_of("OTEL_CTY", 2, 8, &h), -EBADMSG);
+}
+END_TEST
+
+START_TEST(knows_the_mapping_by_its_name)
+{
+    ck_assert(process_context_path(SPAN("/memfd:OTEL_CTX")));
+    ck_assert(process_context_path(SPAN("[anon:OTEL_CTX]")));
+    ck_assert(process_context_path(SPAN("[anon_shmem:OTEL_CTX]")));
+    ck_assert(!process_context_path(SPAN("/srv/memfd:OTEL_CTX")));
+    ck_assert(!process_context_path(SPAN("[anon:OTEL]")));
+    ck_assert(!process_context_path(SPAN_NULL));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("process_context");
+
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, reads_what_names_a_service);
+    tcase_add_test(tc, leaves_out_what_says_nothing);
+    tcase_add_test(tc, takes_no_version_of_datadogs_tracer);
+    tcase_add_test(tc, refuses_what_is_broken);
+    tcase_add_test(tc, has_a_limit_of_attributes);
+    tcase_add_test(tc, reads_headers);
+    tcase_add_test(tc, knows_the_mapping_by_its_name);
+    return suite_run_case("process_context", tc);
+}
