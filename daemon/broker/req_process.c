@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests for the kernel's files of a target: maps, mem, pagemap, environ.
+ * Requests for the kernel's files of a target: maps, mem, pagemap, environ, stat.
  */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "broker/service_words.h"
 #include "broker/target/target.h"
+#include "proc/exit_status.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -247,4 +248,18 @@ int request_pagemap(struct server *s, const struct target_fields *q, struct repl
     int fd = -1, r = open_memory(s, q, open_pagemap, &fd, &rep->err);
 
     return r ? r : reply_fd(rep, fd);
+}
+
+/*
+ * zombie_status. Safe: one number of a process that has ended, which its parent may ask for.
+ */
+int request_zombie_status(struct server *s, const struct target_fields *q, struct reply *rep)
+{
+    struct proc_id id = { .host_pid = q->host_pid, .start_ticks = q->start_ticks };
+    int status = 0;
+
+    if (!exit_status_of_zombie(s->proc_fd, &id, &status))
+        return BROKER_ABSENT;
+    rep->body.zombie_status.status = (uint32_t)status;
+    return 0;
 }

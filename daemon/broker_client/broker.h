@@ -346,3 +346,6 @@ int broker_attach_check(struct broker *b, const struct proc_id *id, struct error
  * Return: 0. -EAGAIN: it has not ended yet. BROKER_ABSENT: not known (Linux before 6.15 and its
  * parent has reaped it, or it is long ago). -errno. */
 int broker_attach_ended(struct broker *b, const struct proc_id *id, int *ret_status);
+/* Gives how a process ended that its parent has not waited for: *ret_status as in wait(2).
+ * Return: 0. BROKER_ABSENT: it lives, or its parent has waited. -errno. */
+int broker_zombie_status(struct broker *b, const struct proc_id *id, int *ret_status);

@@ -212,13 +212,25 @@ int broker_attach_check(struct broker *b, const struct proc_id *id, struct error
     return client_do(b, request_of(BROKER_ATTACH_CHECK, id), err);
 }
 
-int broker_attach_ended(struct broker *b, const struct proc_id *id, int *ret_status)
+static int ask_status(struct broker *b, enum broker_request_kind kind, const struct proc_id *id,
+                      int *ret_status)
 {
-    struct broker_request q = request_of(BROKER_ATTACH_ENDED, id);
+    struct broker_request q = request_of(kind, id);
     struct broker_answer a;
     int r = client_call_plain(b, &q, &a, NULL);
 
     if (r == 0)
-        *ret_status = (int)a.body.attach_ended.status;
+        *ret_status = (int)(kind == BROKER_ATTACH_ENDED ? a.body.attach_ended.status
+                                                        : a.body.zombie_status.status);
     return r;
+}
+
+int broker_attach_ended(struct broker *b, const struct proc_id *id, int *ret_status)
+{
+    return ask_status(b, BROKER_ATTACH_ENDED, id, ret_status);
+}
+
+int broker_zombie_status(struct broker *b, const struct proc_id *id, int *ret_status)
+{
+    return ask_status(b, BROKER_ZOMBIE_STATUS, id, ret_status);
 }

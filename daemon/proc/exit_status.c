@@ -34,3 +34,14 @@ bool exit_status_of(int pidfd, int *ret_status)
     *ret_status = info.exit_code & WAIT_STATUS_MASK;
     return true;
 }
+
+bool exit_status_of_zombie(int proc_fd, const struct proc_id *id, int *ret_status)
+{
+    struct proc_stat st;
+
+    if (proc_read_stat(proc_fd, id->host_pid, &st) != 0 || st.state != 'Z' ||
+        !proc_stat_is_dead(&st) || st.start_ticks != id->start_ticks)
+        return false;
+    *ret_status = st.exit_status;
+    return true;
+}

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #define WAIT_NS (10 * NSEC_PER_SEC) /* for its parent to wait for it */
+#define ASK_NS NSEC_PER_SEC         /* between two questions to the broker */
 #define LIVED_S 60.0                /* a program that ends as it should sooner is no service */
 #define BY_SIGNAL 128               /* a JVM that ends by SIGTERM exits with 128 and its number */
 #define NS_PER_S 1e9
@@ -94,7 +95,18 @@ static double last_kills(const struct watched *w)
     return now.v[NUMBER_OOM_KILLS] - numbers_last(&w->numbers, NUMBER_OOM_KILLS);
 }
 
-bool ended_look(struct watched *w, uint64_t now_ns)
+/* How it ended, also where its parent does not wait for it. */
+static bool status_of(struct watched *w, struct broker *broker, uint64_t now_ns, int *ret)
+{
+    if (exit_status_of(w->pidfd, ret))
+        return true;
+    if (!broker || now_ns < w->ask_ns || (w->pidfd >= 0 && !exit_has_come(w->pidfd)))
+        return false;
+    w->ask_ns = now_ns + ASK_NS;
+    return broker_zombie_status(broker, &w->p->id, ret) == 0;
+}
+
+bool ended_look(struct watched *w, struct broker *broker, uint64_t now_ns)
 {
     uint64_t start_ns = w->p->start_realtime_ns, real_ns = clock_realtime_ns();
     struct end_facts e = { .age_s = (double)(real_ns - MIN(start_ns, real_ns)) / NS_PER_S,
@@ -107,7 +119,7 @@ bool ended_look(struct watched *w, uint64_t now_ns)
         w->last_kills = last_kills(w);
     }
     e.oom_kills = w->last_kills;
-    e.known = exit_status_of(w->pidfd, &e.status);
+    e.known = status_of(w, broker, now_ns, &e.status);
     if (!e.known && now_ns - w->ended_ns < WAIT_NS)
         return false;
     memset(w->states, 0, sizeof(w->states)); /* it has no other trouble any more */

@@ -247,7 +247,7 @@ static void look_at(struct signals *s, struct watched *w, uint64_t now_ns)
     if (w->ended || w->p->replaced)
         return;
     if (w->p->exited) {
-        ended_look(w, now_ns);
+        ended_look(w, s->opts.broker, now_ns);
         return;
     }
     if (now_ns < w->next_ns)

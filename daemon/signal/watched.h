@@ -28,6 +28,7 @@ struct watched {
     struct waits_pool pool;
     bool ended;        /* and how is known, or will not be */
     uint64_t ended_ns; /* when that was seen first; 0: it was not */
+    uint64_t ask_ns;   /* the broker is not asked before how */
     double
         last_kills; /* processes of its cgroup that the kernel ended at its end; NAN: not known */
     struct signal_state states[RULES];
@@ -45,9 +46,9 @@ void signal_state_note(struct signal_state *state, const struct signal_rule *rul
 
 /* ---- ended.c ---- */
 
-/* Finds out how the JVM ended, and turns that signal on if it is worth it. False: it is not known
- * yet. */
-bool ended_look(struct watched *w, uint64_t now_ns);
+/* Finds out how the JVM ended, and turns that signal on if it is worth it. @broker is asked of a
+ * zombie; NULL: none. False: it is not known yet. */
+bool ended_look(struct watched *w, struct broker *broker, uint64_t now_ns);
 
 /* How a process ended: what is known of it. */
 struct end_facts {

@@ -45,6 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                   3));
     else if (q.kind == BROKER_ATTACH_ENDED && a.result == 0)
         need(a.body.attach_ended.status <= BROKER_WAIT_STATUS_MAX);
+    else if (q.kind == BROKER_ZOMBIE_STATUS && a.result == 0)
+        need(a.body.zombie_status.status <= BROKER_WAIT_STATUS_MAX);
     else if (q.kind == BROKER_NAMESPACE_USER && a.result == 0)
         need(a.body.namespace_user.uid > 0 && a.body.namespace_user.uid < UINT32_MAX);
     return 0;

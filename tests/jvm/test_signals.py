@@ -90,11 +90,15 @@ class Signals(jvm.WithClasses):
         self.assertIn("Of the CPU time", self.daemon.get("/api/v1/words?format=text", service="busy").text)
 
     def test_how_it_ended(self):
-        fails = self.start("fails", "-Dafter=4000")
+        fails, zombie = self.start("fails", "-Dafter=4000"), self.start("fails", "-Dafter=4000")
         full = self.contain("leak", "-Xmx400m", "-Dafter=3000", "-Drest=2", "-Dbytes=1000000", memory=96 << 20)
-        fails.process.wait(60) # how it ended is known once its parent asked
+        fails.process.wait(60)
         signal = self.await_signal("ended", fails.pid)
         self.assertEqual((signal["severity"], signal["sentence"][:40]), (2, "it ended with status 3, which is an erro"), signal)
+        left = self.await_signal("ended", zombie.pid)
+        self.assertEqual((left["severity"], left["sentence"][:40]), (2, "it ended with status 3, which is an erro"), left)
+        self.assertIn(zombie.pid, [s["pid"] for s in self.daemon.get("/api/v1/signals", service="fails").json()["signals"]])
+        self.assertIn("State:\tZ", proc.read(f"/proc/{zombie.pid}/status")) # nobody has waited for it
         killed = self.await_signal("ended", full.pid)
         self.assertEqual(killed["severity"], 3, killed)
         self.assertIn("the kernel ended it (SIGKILL): its container had no memory left", killed["sentence"])

@@ -146,26 +146,16 @@ int agents_get(struct agents **agents, const struct target *t, uint64_t start_ti
     return 0;
 }
 
-/* Known until its parent took leave of it, which with some parents is for good. */
-static bool exit_of_zombie(int proc_fd, const struct agent *one, int *ret_status)
-{
-    struct proc_stat st;
-
-    if (proc_read_stat(proc_fd, one->host_pid, &st) || st.state != 'Z' ||
-        st.start_ticks != one->start_ticks)
-        return false;
-    *ret_status = st.exit_status;
-    return true;
-}
-
 static int exit_status(int proc_fd, const struct agent *one, int *ret_status)
 {
+    struct proc_id id = { .host_pid = one->host_pid, .start_ticks = one->start_ticks };
+
     *ret_status = 0;
     if (one->pidfd < 0)
         return BROKER_ABSENT;
     if (!exit_has_come(one->pidfd))
         return -EAGAIN;
-    if (exit_status_of(one->pidfd, ret_status) || exit_of_zombie(proc_fd, one, ret_status) ||
+    if (exit_status_of(one->pidfd, ret_status) || exit_status_of_zombie(proc_fd, &id, ret_status) ||
         exit_status_of(one->pidfd, ret_status)) /* the parent reaped it in between */
         return 0;
     return BROKER_ABSENT;

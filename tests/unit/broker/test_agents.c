@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "broker/target/agent_files.h"
 #include "privileged/embedded.h"
+#include "proc/exit_status.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -90,6 +91,14 @@ static int ended(int *ret_status)
     return agents_ended(agents, proc_fd, target.host_pid, start_ticks, ret_status);
 }
 
+/* As of a JVM that got no agent. */
+static bool zombie_ended(int *ret_status)
+{
+    struct proc_id id = { .host_pid = target.host_pid, .start_ticks = start_ticks };
+
+    return exit_status_of_zombie(proc_fd, &id, ret_status);
+}
+
 static char state(void)
 {
     struct proc_stat stat = { .state = 0 };
@@ -114,6 +123,9 @@ static void expect_not_yet(void)
         ck_assert_int_eq(ended(&status), -EAGAIN);
     ck_assert_int_eq(agents_ended(agents, proc_fd, target.host_pid, start_ticks + 1, &status),
                      BROKER_ABSENT); /* another with its pid */
+    status = 1234;
+    ck_assert(!zombie_ended(&status));
+    ck_assert_int_eq(status, 1234);
 }
 
 START_TEST(not_while_it_lives)
@@ -128,7 +140,17 @@ START_TEST(not_while_it_lives)
     ck_assert(WIFSIGNALED(status));
     ck_assert_int_eq(WTERMSIG(status), SIGSEGV);
     ck_assert_int_eq(ended(&status), BROKER_ABSENT); /* told once */
+    for (int i = 0; i < 2; i++) {
+        status = 0;
+        ck_assert(zombie_ended(&status));
+        ck_assert(WIFSIGNALED(status));
+        ck_assert_int_eq(WTERMSIG(status), SIGSEGV);
+    }
+    start_ticks++; /* another with its pid */
+    ck_assert(!zombie_ended(&status));
+    start_ticks--;
     ck_assert_int_eq(waitpid(target.host_pid, &status, 0), target.host_pid);
+    ck_assert(!zombie_ended(&status));
     end();
 }
 END_TEST
