@@ -153,6 +153,9 @@ static void own_metrics(const struct api *api, struct buf *out)
            (double)s.jvms);
     metric(out, "flamed_signal_left_out", "gauge",
            "JVMs that found no room there: they have no signals.", (double)s.left_out);
+    metric(out, "flamed_signal_threads_left_out", "gauge",
+           "Threads of JVMs that have more than what is looked at for signals.",
+           (double)s.threads_left_out);
     metric(out, "flamed_signal_bytes", "gauge", "Memory of those numbers.", (double)s.bytes);
     metric(out, "flamed_signal_readings_total", "counter", "Readings of the numbers of a JVM.",
            (double)s.readings);

@@ -34,7 +34,7 @@ struct survey {
     struct looks *l;
     const struct looked_thread *threads[SURVEY_THREADS_MAX];
     struct place places[SURVEY_THREADS_MAX];
-    size_t count;
+    size_t count, left_out;
     struct profile *p; /* of the places; NULL: none is known */
 };
 
@@ -74,13 +74,17 @@ static uint64_t find_threads(struct survey *s, int32_t host_pid)
     const struct looked_threads *all = &s->l->threads;
     uint64_t hash = FNV1A_START;
 
-    for (size_t i = 0; i < all->count && s->count < SURVEY_THREADS_MAX; i++) {
+    for (size_t i = 0; i < all->count; i++) {
         const struct looked_thread *t = &all->threads[i];
         const uint32_t words[] = { t->host_tid, t->name, t->placed ? t->stack + 1 : 0,
                                    t->lock_stack };
 
         if (t->host_pid != (uint32_t)host_pid)
             continue;
+        if (s->count == SURVEY_THREADS_MAX) {
+            s->left_out++;
+            continue;
+        }
         s->threads[s->count++] = t;
         hash = fnv1a(hash, words, sizeof(words));
     }
@@ -451,6 +455,8 @@ bool looks_survey(struct looks *l, int32_t host_pid, struct waits_now *ret)
         judge(s, ret);
         ok = true;
     }
+    if (ok)
+        ret->left_out = s->left_out;
     profile_unref(s->p);
     free(s);
     return ok;

@@ -27,6 +27,7 @@ struct waits_pool {
 struct waits_now {
     uint64_t made_of; /* hash of the threads and their places; 0: of none */
     double busy;      /* threads that run, or wait within their work */
+    size_t left_out;  /* further threads, beyond the most that are looked at */
     struct waits_lock lock;
     struct waits_pool pool;
 };

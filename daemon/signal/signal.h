@@ -54,6 +54,7 @@ void signals_measure(const struct signals *s, signal_measures_fn fn, void *cooki
 
 struct signals_stats {
     uint64_t jvms, left_out;   /* watched now; that found no room */
+    uint64_t threads_left_out; /* of those that run: too many to see what they wait for */
     uint64_t readings, cpu_ns; /* since the start: how many, and what CPU time they took */
     uint64_t bytes;            /* of their numbers */
 };

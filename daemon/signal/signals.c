@@ -339,7 +339,9 @@ void signals_stats(const struct signals *s, struct signals_stats *ret)
 {
     *ret = s->stats;
     ret->jvms = s->count;
-    ret->bytes = 0;
-    for (size_t i = 0; i < s->count; i++)
+    ret->bytes = ret->threads_left_out = 0;
+    for (size_t i = 0; i < s->count; i++) {
         ret->bytes += s->all[i]->numbers.room * sizeof(struct number_point);
+        ret->threads_left_out += s->all[i]->ended ? 0 : s->all[i]->waits.left_out;
+    }
 }

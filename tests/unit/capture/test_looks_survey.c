@@ -268,6 +268,13 @@ START_TEST(hostile_names_and_too_many_threads)
         lock(add(JVM, i % 2 ? pool : name), name, name);
     ck_assert(looks_survey(looks, JVM, &w));
     ck_assert_double_eq(w.lock.waiters, SURVEY_THREADS_MAX);
+    ck_assert_uint_eq(w.left_out, 100);
+    lock(add(JVM, name), name, name); /* one more of those, and none of those that were looked at */
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_uint_eq(w.left_out, 101);
+    looks->threads.count = SURVEY_THREADS_MAX;
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_uint_eq(w.left_out, 0);
     ck_assert_uint_lt(strlen(w.lock.name), sizeof(w.lock.name));
     ck_assert_uint_lt(strlen(w.lock.owner), sizeof(w.lock.owner));
     end();
