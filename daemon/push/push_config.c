@@ -45,7 +45,7 @@ struct push_config *push_config_free(struct push_config *c)
 static int refuse(const struct push_reading *r, const yaml_node_t *at, const char *key,
                   const char *takes)
 {
-    return yaml_part_refuse(r->y, at, r->t->name, key, takes);
+    return yaml_part_refuse(r->y, at, r->t ? r->t->name : "", key, takes);
 }
 
 int push_refuse_secret(const struct push_reading *r, const yaml_node_t *at, const char *key,

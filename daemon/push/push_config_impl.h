@@ -7,7 +7,7 @@
 
 struct push_reading {
     struct yaml_part *y;
-    struct push_target *t;
+    struct push_target *t; /* NULL: there is no room for one */
 };
 
 /* One key of a mapping. 0, or -errno with the sentence. */

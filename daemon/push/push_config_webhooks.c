@@ -36,20 +36,27 @@ static const yaml_node_t *value_of(struct yaml_part *y, const yaml_node_t *n, co
     return NULL;
 }
 
+static size_t webhook_count(const struct push_config *c)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < c->count; i++)
+        count += c->targets[i].protocol == PUSH_WEBHOOK;
+    return count;
+}
+
 static int read_webhook(struct yaml_part *y, const yaml_node_t *name, const yaml_node_t *n,
                         struct push_config *c)
 {
-    struct push_reading r = { y, &c->targets[c->count] };
-    size_t webhooks = 0;
+    struct push_reading r = { .y = y };
     int result;
 
+    if (webhook_count(c) == PUSH_WEBHOOKS_MAX) /* before there is a target to write */
+        return push_refuse_secret(&r, n, "webhook", "a place among the first 16 triggers with one");
+    r.t = &c->targets[c->count];
     push_target_default(r.t);
     r.t->protocol = PUSH_WEBHOOK;
     r.t->spool_bytes = WEBHOOK_SPOOL_BYTES;
-    for (size_t i = 0; i < c->count; i++)
-        webhooks += c->targets[i].protocol == PUSH_WEBHOOK;
-    if (webhooks == PUSH_WEBHOOKS_MAX)
-        return push_refuse_secret(&r, n, "webhook", "a place among the first 16 triggers with one");
     if (!name || !yaml_part_take_name(name, r.t->name))
         return push_refuse_secret(&r, n, "webhook", "a trigger with a name");
     result = push_each_key(&r, n, "webhook", webhook_key);

@@ -86,19 +86,25 @@ START_TEST(reads_webhooks)
 }
 END_TEST
 
-/* One more than are taken. */
+/* One more than are taken, beside each number of engines. */
 START_TEST(bounds_webhooks)
 {
     struct push_config *c = NULL;
     struct error err = ERROR_NULL;
-    char text[8192] = "triggers:\n";
+    char text[8192] = "push:\n";
 
+    for (int i = 0; i < _i; i++) {
+        size_t n = strlen(text);
+
+        snprintf(text + n, sizeof(text) - n, "  - {name: e%d, url: 'http://h'}\n", i);
+    }
+    strncat(text, "triggers:\n", sizeof(text) - strlen(text) - 1);
     for (int i = 0; i <= PUSH_WEBHOOKS_MAX; i++) {
         size_t n = strlen(text);
 
         if (i == PUSH_WEBHOOKS_MAX) {
             ck_assert_int_eq(push_config_parse(span_of(text), "f", &c, &err), 0);
-            ck_assert_uint_eq(c->count, PUSH_WEBHOOKS_MAX);
+            ck_assert_uint_eq(c->count, (size_t)_i + PUSH_WEBHOOKS_MAX);
             c = push_config_free(c);
         }
         snprintf(text + n, sizeof(text) - n, "  - {name: t%d, webhook: {url: 'http://h'}}\n", i);
@@ -236,7 +242,7 @@ int main(void)
 
     tcase_add_test(tc, reads_a_target);
     tcase_add_test(tc, reads_webhooks);
-    tcase_add_test(tc, bounds_webhooks);
+    tcase_add_loop_test(tc, bounds_webhooks, 0, PUSH_ENGINES_MAX + 1);
     tcase_add_loop_test(tc, refuses, 0, (int)ARRAY_SIZE(REFUSED));
     tcase_add_test(tc, lists_ports);
     tcase_add_loop_test(tc, knows_who_may_read_a_secret, 0, (int)ARRAY_SIZE(SHOWN));
