@@ -151,6 +151,58 @@ describe("journeys", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("a service that is deployed again, with no JVM for a moment, stays live", async ({ server, open }) => {
+        const page = await open(`#/service/Application`), live = page.getByRole("button", { name: "Live", exact: true });
+        const facts = (text) => page.locator(".jvm-facts", { hasText: text }).waitFor();
+        const first = server.jvms[0];
+
+        await graphShown(page);
+        for (const pid of [5001, 5002]) { // and once more
+            const [gone] = server.jvms.splice(0, 1);
+
+            server.addEnded({ pid: gone.pid, main: gone.main, ago: 1 });
+            await facts(/0.JVMs/);
+            await page.getByRole("button", { name: "Threads", exact: true }).click();
+            await page.getByRole("button", { name: "Flame graph", exact: true }).click();
+            server.jvms.unshift({ ...first, pid });
+            await facts(/1.JVM/);
+            server.requests = [];
+            await Promise.all([/\/profile\?service=Application&from=-60s/, /timeline\?service=Application&from=-300s/].map((asked) => page.waitForRequest(asked)));
+            assert.equal(await live.getAttribute("aria-pressed"), "true");
+            assert.ok(!/from=/.test(await addressOf(page)));
+        }
+        await close(page);
+    });
+
+    for (const isListed of [false, true])
+        nodeTest(`a JVM that flamed does not know for a moment is live again${isListed ? ", also where the history has its end" : ""}`, async ({ server, open }) => {
+            const page = await open(`#/jvm/${ORDERS}`, { allow: /404/ }), live = page.getByRole("button", { name: "Live", exact: true });
+            const asked = () => server.requests.filter((r) => r === `GET /api/v1/jvms/${ORDERS}`).length;
+
+            await graphShown(page);
+            const [jvm] = server.jvms.splice(0, 1);
+
+            if (isListed)
+                server.addEnded({ pid: ORDERS, main: jvm.main, ago: 1 });
+            await (isListed ? page.locator(".jvm-facts", { hasText: "Last seen" }) : page.locator(".banner", { hasText: "This JVM has ended" })).waitFor();
+            assert.ok(await live.isDisabled());
+            server.requests = [];
+            await page.waitForTimeout(12500); // longer than its end is believed
+            assert.equal(asked(), 0);
+            server.ended = [];
+            server.jvms.unshift(jvm);
+            await page.locator(".jvm-facts", { hasText: "CPU" }).waitFor();
+            await page.waitForRequest(/\/profile\?pid=4242&from=-60s/);
+            assert.equal(await live.getAttribute("aria-pressed"), "true");
+            for (const name of ["Live", "Capture …", "Memory", "Top"])
+                assert.ok(await page.getByRole("button", { name, exact: true }).isEnabled(), name);
+            assert.ok(await page.locator(".signals").isVisible());
+            assert.ok(await page.locator(".banner").isHidden());
+            assert.ok(!/from=/.test(await addressOf(page)));
+            await page.waitForRequest(/timeline\?pid=4242&from=-300s/);
+            await close(page);
+        });
+
     nodeTest("a pid that never was is said so", async ({ open }) => {
         const page = await open("#/jvm/99999", { allow: /404/ });
 

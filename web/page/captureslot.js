@@ -56,6 +56,10 @@ export class CaptureSlot {
         this.opener.disabled = true;
     }
 
+    reopen() {
+        this.opener.disabled = false;
+    }
+
     // Whether it was open, and is closed now.
     escaped() {
         if (this.root.hidden || this.progress)

@@ -65,6 +65,7 @@ export class JvmView {
         this.tab = TABS.some(([tab]) => tab === params.get("tab")) ? params.get("tab") : "graph";
         if (!tabIsOf(this.tab, this))
             this.tab = "graph";
+        this.wantsLive = false; // it is live, or would be if it had not ended
         this.heatState = params.get("heat") || "";
         this.event = RECORDED_EVENTS.includes(params.get("event")) ? params.get("event") : "cpu";
         this.eventSelect = element("select", { class: "tool recorded", "aria-label": "What the flame graph shows", onchange: () => this.setEvent(this.eventSelect.value) },
@@ -79,7 +80,9 @@ export class JvmView {
         this.locks = new LocksView(() => this.rangeParams(), { pick: (name) => this.findLock(name), isLive: () => !this.range && !this.facts.isGone });
         this.changes = new ChangesTable(this.target, this.side, () => this.range);
         this.captureSlot = new CaptureSlot(this.target);
-        this.facts = service ? new ServiceFacts(argument, app.banner, { known: () => this.known(), gone: () => this.serviceGone() }) : new JvmFacts(this.pid, app.banner, { known: () => this.known(), gone: () => this.gone(),
+        const heard = { known: () => this.known() };
+
+        this.facts = service ? new ServiceFacts(argument, app.banner, { ...heard, gone: () => this.serviceGone() }) : new JvmFacts(this.pid, app.banner, { ...heard, gone: () => this.gone(),
             at: () => (this.range ? this.range.to : NaN) });
         this.bar = new JvmBar({
             live: () => this.toggleLive(), liveSpan: (seconds) => this.setLiveSpan(seconds), tab: (tab) => this.setTab(tab),
@@ -161,17 +164,28 @@ export class JvmView {
 
     known() {
         this.crumbs();
-        if (this.wasKnown)
+        if (this.wasKnown && !this.wasGone)
             return;
+        if (this.wasGone && this.isOne)
+            this.reopen();
+        if (!this.range && !this.isLive && (!this.wasKnown || this.wantsLive))
+            this.setLive(true);
         this.wasKnown = true;
+        this.wasGone = this.wasPast = false;
         this.marks.show();
         this.signals.start();
-        if (!this.range && !this.isLive)
-            this.setLive(true);
         this.restartTimeline();
     }
 
-    // No JVM of the service runs: the last minute of the last one is shown where nothing else was asked for.
+    // What gone() closed.
+    reopen() {
+        this.bar.showGone(false);
+        this.signals.root.hidden = false;
+        this.captureSlot.reopen();
+    }
+
+    // No JVM of the service runs: the last minute of the last one is shown where nothing else was asked for. One that is deployed
+    // again stays live.
     serviceGone() {
         const { past } = this.facts;
 
@@ -179,6 +193,8 @@ export class JvmView {
             return;
         this.wasGone = true;
         this.settle();
+        if (this.wasKnown)
+            return;
         if (!past) {
             this.showProblem(Object.assign(new Error(`No service ${this.target.service} is known here.`),
                 { remedy: "None runs, and neither the flight recorder nor the history has one.", isFinal: true }));
@@ -203,9 +219,10 @@ export class JvmView {
     gone() {
         const { past } = this.facts;
 
+        this.wasGone = true;
         if (this.isLive)
-            this.setLive(false);
-        this.bar.showGone();
+            this.setLive(true); // which it is again once it is seen again
+        this.bar.showGone(true);
         this.settle();
         this.signals.stop();
         this.signals.root.hidden = true;
@@ -402,7 +419,8 @@ export class JvmView {
         if (this.stopLive)
             this.stopLive();
         this.stopLive = null;
-        this.isLive = on && !this.facts.isGone;
+        this.wantsLive = on;
+        this.isLive = on && !(this.isOne && this.facts.isGone);
         this.bar.show(this.tab, this.isLive);
         if (this.isLive && this.tab === "graph")
             this.stopLive = repeat(LIVE_SECONDS, (signal) => this.loadLive(signal));
@@ -416,6 +434,8 @@ export class JvmView {
     }
 
     async loadLive(signal) {
+        if (this.facts.isGone)
+            return; // a service between two JVMs
         try {
             const json = await getJson("profile", { ...this.graphParams(), format: "json", threads: 1 }, signal);
 
@@ -494,7 +514,7 @@ export class JvmView {
         const { tab } = this;
 
         this.stopTabs();
-        this.setLive(this.isLive);
+        this.setLive(this.wantsLive);
         const shown = this.views()[tab];
 
         if (shown)

@@ -35,6 +35,7 @@ export class JvmBar {
         this.liveSelect = spanSelect(LIVE_SPANS, liveSpan, "How much the live flame graph looks back", on.liveSpan);
         this.tabs = TABS.map(([tab, label, title]) => button(label, () => on.tab(tab), { title, "aria-pressed": "false" }));
         this.tabs.forEach((control, i) => { control.hidden = !tabIsOf(TABS[i][0], subject); });
+        this.titles = new Map(); // of controls that were closed
         this.downloadButton = button("Download", on.download, { "aria-haspopup": "menu" });
         this.compareButton = button("Compare …", on.compare, { "aria-haspopup": "menu",
             title: "With another time, JVM or capture" });
@@ -54,11 +55,12 @@ export class JvmBar {
         this.liveSelect.value = seconds;
     }
 
-    // It has ended: what can only be had of a JVM that runs is closed.
-    showGone() {
+    // It has ended: what can only be had of a JVM that runs is closed, and open again once it is seen again.
+    showGone(isGone) {
         for (const control of [this.liveButton, ...this.tabs.filter((_, i) => ["top", "memory"].includes(TABS[i][0]))]) {
-            control.disabled = true;
-            control.title = "It has ended";
+            this.titles.set(control, this.titles.get(control) || control.title);
+            control.disabled = isGone;
+            control.title = isGone ? "It has ended" : this.titles.get(control);
         }
     }
 

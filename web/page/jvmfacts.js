@@ -37,12 +37,15 @@ export class JvmFacts {
             this.end();
     }
 
-    // What is not there is not asked for again: a pid that has ended, or one whose range lies before its JVM's end.
+    // What is not there is not asked for again: a pid that has ended, or one whose range lies before its JVM's end. One that
+    // was seen is, once it is among those that run: flamed may have lost it for a moment.
     async load(signal) {
         let jvm;
 
+        if (this.hasEnded && this.jvm && await this.askPast(signal) && this.runs)
+            this.hasEnded = false;
         if (this.hasEnded || (!this.jvm && !Number.isNaN(this.on.at()))) {
-            if (await this.findPast(signal, { only: !this.hasEnded }))
+            if (await this.findPast(signal, { only: !this.hasEnded }) && !this.jvm)
                 this.stop();
             if (this.hasEnded || this.past)
                 return;
@@ -63,6 +66,7 @@ export class JvmFacts {
         else
             this.banner.show(isProfilable(jvm) ? "" : `Java names cannot be read from this JVM: ${jvm.profilable.reason}`);
         this.isGone = false;
+        this.past = null;
         this.jvm = jvm;
         this.show();
         this.on.known();
@@ -75,7 +79,8 @@ export class JvmFacts {
         }
         this.hasEnded = true;
         if (await this.findPast(signal)) {
-            this.stop();
+            if (!this.jvm)
+                this.stop();
             return;
         }
         this.isGone = true;
@@ -83,12 +88,21 @@ export class JvmFacts {
         this.on.gone();
     }
 
+    // Whether it was time to ask again what has ended, and what runs.
+    async askPast(signal) {
+        if (Date.now() - this.pastAt < PAST_MS)
+            return false;
+        const { list, running } = await loadPast(signal);
+
+        this.pastList = list;
+        this.runs = running.includes(Number(this.pid));
+        this.pastAt = Date.now();
+        return true;
+    }
+
     // Whether a JVM that has ended had the pid; then that is what is shown. @only: where the range is of its time.
     async findPast(signal, { only = false } = {}) {
-        if (!(Date.now() - this.pastAt < PAST_MS)) {
-            this.pastList = (await loadPast(signal)).list;
-            this.pastAt = Date.now();
-        }
+        await this.askPast(signal);
         const at = this.on.at(), past = pastOf(this.pastList, Number(this.pid), Number.isNaN(at) ? Infinity : at);
 
         if (!past || (only && at > past.last + END_SLACK_MS))

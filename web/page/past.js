@@ -77,15 +77,16 @@ export function paramsRange(params) {
 export const neverWas = (pid) => Object.assign(new Error(`No process ${pid} is known here.`),
     { remedy: "None runs now, and neither the flight recorder nor the history has one.", isFinal: true });
 
-// The list, how many the answer left out, and what /api/v1/signals said. Nothing where this flamed cannot say.
+// The list, how many the answer left out, what /api/v1/signals said, and the pids that run now. Nothing where this flamed
+// cannot say.
 export async function loadPast(signal) {
     try {
         const [services, signals] = await Promise.all([getJson("api/v1/services", {}, signal), getJson("api/v1/signals", {}, signal)]);
 
-        return { list: openPast(services, signals), leftOut: services.ended_left_out || 0, signals };
+        return { list: openPast(services, signals), leftOut: services.ended_left_out || 0, signals, running: services.services.flatMap(({ jvms }) => jvms.map(({ pid }) => pid)) };
     } catch (error) {
         if (isAbort(error))
             throw error;
-        return { list: [], leftOut: 0, signals: { signals: [] } };
+        return { list: [], leftOut: 0, signals: { signals: [] }, running: [] };
     }
 }
