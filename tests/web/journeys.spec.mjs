@@ -203,6 +203,23 @@ describe("journeys", { concurrency: 4 }, () => {
             await close(page);
         });
 
+    nodeTest("a process that is no JVM has a timeline, and one that cannot be asked about has what is recorded", async ({ server, open }) => {
+        const page = await open("#/jvm/99998", { allow: /404|500/ });
+
+        await page.getByText("No process 99998 is known here.").waitFor();
+        await page.locator(".timeline-note", { hasText: /./ }).waitFor();
+        assert.ok(server.requests.some((r) => /timeline\?pid=99998/.test(r)));
+        server.oneJvm = (response) => server.problem(response, 500, "the list is being read");
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}`);
+        await page.locator(".banner", { hasText: "the list is being read. Trying again" }).waitFor();
+        await page.locator(".words-line a").first().waitFor();
+        await page.waitForRequest(/timeline\?pid=4242&from=-300s/);
+        delete server.oneJvm;
+        await graphShown(page);
+        assert.ok(await page.locator(".banner").isHidden());
+        await close(page);
+    });
+
     nodeTest("a pid that never was is said so", async ({ open }) => {
         const page = await open("#/jvm/99999", { allow: /404/ });
 

@@ -80,7 +80,7 @@ export class JvmView {
         this.locks = new LocksView(() => this.rangeParams(), { pick: (name) => this.findLock(name), isLive: () => !this.range && !this.facts.isGone });
         this.changes = new ChangesTable(this.target, this.side, () => this.range);
         this.captureSlot = new CaptureSlot(this.target);
-        const heard = { known: () => this.known() };
+        const heard = { known: () => this.known(), late: () => this.late() };
 
         this.facts = service ? new ServiceFacts(argument, app.banner, { ...heard, gone: () => this.serviceGone() }) : new JvmFacts(this.pid, app.banner, { ...heard, gone: () => this.gone(),
             at: () => (this.range ? this.range.to : NaN) });
@@ -177,6 +177,15 @@ export class JvmView {
         this.restartTimeline();
     }
 
+    // Nothing says what it is, yet: what is recorded of it is shown nevertheless.
+    late() {
+        if (this.wasKnown || this.wasGone || this.wasLate)
+            return;
+        this.wasLate = true;
+        this.signals.start();
+        this.restartTimeline();
+    }
+
     // What gone() closed.
     reopen() {
         this.bar.showGone(false);
@@ -240,6 +249,7 @@ export class JvmView {
             this.isLost = true;
             this.facts.stop();
             this.loadRange({ isLost: true }); // a process that is no JVM has samples nevertheless
+            this.restartTimeline();
         }
     }
 

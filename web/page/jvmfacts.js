@@ -13,7 +13,7 @@ const PAST_MS = 10000;
 const END_SLACK_MS = 60000; // an end is known to the minute
 
 export class JvmFacts {
-    // @on: {known(): there is an answer, gone(): it has ended, or never was, at(): the end of the range, NaN: none}
+    // @on: {known(): there is an answer, late(): none yet, gone(): it has ended, or never was, at(): the end of the range, NaN: none}
     constructor(pid, banner, on) {
         Object.assign(this, { pid, banner, on });
         this.jvm = null; // the last answer
@@ -75,6 +75,7 @@ export class JvmFacts {
     async failed(error, signal) {
         if (error.status !== 404) {
             this.banner.show(`${error.message}. Trying again …`);
+            this.on.late();
             return;
         }
         this.hasEnded = true;

@@ -14,7 +14,7 @@ const SERVICE_SECONDS = 5;
 const VERSIONS_SHOWN = 3;
 
 export class ServiceFacts {
-    // @on: {known(), gone(): none of its JVMs runs}
+    // @on: {known(), late(): no answer yet, gone(): none of its JVMs runs}
     constructor(name, banner, on) {
         Object.assign(this, { name, banner, on, jvm: null, past: null, isGone: false });
         this.root = element("p", { class: "facts jvm-facts" });
@@ -53,6 +53,7 @@ export class ServiceFacts {
             if (isAbort(error))
                 throw error;
             this.banner.show(`${error.message}. Trying again …`);
+            this.on.late();
         }
     }
 
