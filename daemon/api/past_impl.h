@@ -6,15 +6,18 @@
 #include "request/matcher.h"
 #include "store/history.h"
 
+struct past_images;
+
 /* Whose samples are meant. */
 struct past_filter {
     const struct target_selector *t;
     struct match *jvm;
-    struct matcher_set *seen;  /* of the viewer; NULL: none */
-    struct matcher_set *asked; /* of the target; NULL: none */
-    bool owned;                /* what is asked for is its viewer's own: captures of his scope */
-    int32_t pid;               /* a single pid: only its last image */
-    uint64_t start_ticks;      /* of that image */
+    struct matcher_set *seen;         /* of the viewer; NULL: none */
+    struct matcher_set *asked;        /* of the target; NULL: none */
+    const struct past_images *images; /* what was known last; NULL: a profile's rows decide */
+    bool owned;           /* what is asked for is its viewer's own: captures of his scope */
+    int32_t pid;          /* a single pid: only its last image */
+    uint64_t start_ticks; /* of that image */
     uint32_t exec_no;
     uint64_t coarsest_ns; /* as in struct history_query */
 };
@@ -31,6 +34,9 @@ struct recorded_past {
     bool whole;             /* samples before from_ns that came late are wanted, too */
     struct profile **parts; /* owned references; NULL: none */
     size_t count;
+    bool named;             /* what was known last decides: later slices are taken, too */
+    struct profile **later; /* as parts: those from to_ns on */
+    size_t later_count;
     uint64_t oldest_ns, period_ns; /* of the recorder; 0: empty or off */
     uint64_t keep_ns;              /* recorder_seconds */
     bool full;                     /* its memory does not suffice for that */
@@ -46,6 +52,15 @@ void past_filter_deinit(struct past_filter *f);
 uint64_t past_realtime_offset_ns(void);
 /* Returns @realtime_ns by CLOCK_MONOTONIC. UINT64_MAX stays. */
 uint64_t past_to_monotonic(uint64_t realtime_ns);
+/* Returns an empty table of process images, each with what was known of it last. NULL: no memory.
+ * Freed by past_images_free(), which accepts NULL. */
+struct past_images *past_images_new(void);
+struct past_images *past_images_free(struct past_images *m);
+/* Adds the processes of @parts, which come by time. Their strings are borrowed from then on. 0 or
+ * -ENOMEM. */
+int past_images_note(struct past_images *m, struct profile *const *parts, size_t count);
+/* Returns whether @f selects by what becomes known of a process only after its start. */
+bool past_needs_images(const struct past_filter *f);
 /* Returns whether @cookie, a struct past_filter, means @process of @p. */
 bool past_wants(void *cookie, const struct profile *p, const struct profile_process *process);
 /* With a single pid: pins the image of it that was sampled last in [@from_ns, @to_ns) of @p, unless

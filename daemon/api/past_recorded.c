@@ -2,7 +2,6 @@
 /* What of the past a request means, and the part of it that the flight recorder has. */
 #include "api/past_impl.h"
 #include "event/events.h"
-#include "profile/match.h"
 
 uint64_t past_realtime_offset_ns(void)
 {
@@ -14,95 +13,6 @@ uint64_t past_to_monotonic(uint64_t realtime_ns)
     uint64_t offset = past_realtime_offset_ns();
 
     return realtime_ns == UINT64_MAX ? UINT64_MAX : realtime_ns > offset ? realtime_ns - offset : 0;
-}
-
-/* ---- which processes ---- */
-
-static bool text_equal(const struct profile *p, uint32_t id, const char *wanted)
-{
-    return span_eq_str(intern_get(p->strings, id), wanted);
-}
-
-static bool container_equal(const struct profile *p, uint32_t id, const char *wanted)
-{
-    struct span s = intern_get(p->strings, id);
-
-    return s.n && (span_eq_str(s, wanted) || (strlen(wanted) >= 6 && span_starts_with(s, wanted)));
-}
-
-static const char *text_of(const struct profile *p, uint32_t id)
-{
-    struct span s = intern_get(p->strings, id);
-
-    return s.n ? s.p : ""; /* interned with a NUL */
-}
-
-/* Of a container only the id was noted: its name matches nothing here. */
-static bool past_holds(const struct matcher_set *set, const struct profile *p,
-                       const struct profile_process *process)
-{
-    const struct matcher_values v = {
-        .main = text_of(p, process->name),
-        .pod = text_of(p, process->pod),
-        .pod_uid = "",
-        .pod_namespace = text_of(p, process->pod_namespace),
-        .container = "",
-        .container_id = text_of(p, process->container),
-        .service = text_of(p, process->service),
-    };
-
-    return matcher_set_holds(set, &v);
-}
-
-static bool past_seen(const struct past_filter *f, const struct profile *p,
-                      const struct profile_process *process)
-{
-    return f->owned || viewer_sees_user(f->t->viewer, process->owner) ||
-           (f->seen && past_holds(f->seen, p, process));
-}
-
-bool past_wants(void *cookie, const struct profile *p, const struct profile_process *process)
-{
-    const struct past_filter *f = cookie;
-    const struct target_selector *t = f->t;
-    bool pid_found = t->pid_count == 0;
-
-    if (!past_seen(f, p, process) || (f->asked && !past_holds(f->asked, p, process)))
-        return false;
-    for (size_t i = 0; i < t->pid_count && !pid_found; i++)
-        pid_found = t->pids[i] == process->host_pid;
-    if (!pid_found)
-        return false;
-    if (f->pid && (process->start_ticks != f->start_ticks || process->exec_no != f->exec_no))
-        return false;
-    if (t->container && !container_equal(p, process->container, t->container))
-        return false;
-    if (t->pod && !text_equal(p, process->pod, t->pod))
-        return false;
-    if (t->pod_namespace && !text_equal(p, process->pod_namespace, t->pod_namespace))
-        return false;
-    if (t->service && !text_equal(p, process->service, t->service))
-        return false;
-    return !f->jvm || match_any(f->jvm, intern_get(p->strings, process->name), NULL) > 0;
-}
-
-void past_pin_image(struct past_filter *f, const struct profile *p, uint64_t from_ns,
-                    uint64_t to_ns)
-{
-    if (f->t->pid_count != 1 || f->pid)
-        return;
-    for (size_t i = p->sample_count; i > 0; i--) {
-        const struct profile_sample *s = &p->samples[i - 1];
-        const struct profile_process *process = &p->processes[p->threads[s->thread].process];
-
-        if (process->host_pid != f->t->pids[0] || s->time_ns < from_ns || s->time_ns >= to_ns ||
-            !past_seen(f, p, process))
-            continue;
-        f->pid = process->host_pid;
-        f->start_ticks = process->start_ticks;
-        f->exec_no = process->exec_no;
-        return;
-    }
 }
 
 /* ---- facts ---- */
@@ -202,6 +112,7 @@ static int call_recorder(struct api *api, void *arg)
     struct recorder *rec = *api->engine.recorder;
     struct history_stats kept = { 0 };
     struct flight_stats stats;
+    int r;
 
     if (api->engine.history)
         history_stats(api->engine.history, &kept);
@@ -216,9 +127,13 @@ static int call_recorder(struct api *api, void *arg)
     a->full = stats.short_ns && clock_monotonic_ns() - stats.short_ns < stats.keep_ns;
     if (a->oldest_ns)
         take_over(a);
-    return recorder_parts(
-        rec, (struct flight_range){ a->whole ? 0 : a->from_ns, a->to_ns, a->minute_ns }, &a->parts,
-        &a->count);
+    r = recorder_parts(rec,
+                       (struct flight_range){ a->whole ? 0 : a->from_ns, a->to_ns, a->minute_ns },
+                       &a->parts, &a->count);
+    if (r == 0 && a->count && a->named && a->to_ns < clock_monotonic_ns())
+        r = recorder_parts(rec, (struct flight_range){ a->to_ns, UINT64_MAX, a->minute_ns },
+                           &a->later, &a->later_count);
+    return r;
 }
 
 static bool has_waits(const struct profile *p)
@@ -259,13 +174,41 @@ static int add_up(const struct past_filter *f, const struct recorded_past *a, co
     return r;
 }
 
+/* Has what was known last of each process decide whether it is wanted. */
+static int name_images(struct past_filter *f, const struct recorded_past *a,
+                       struct past_images **ret)
+{
+    int r;
+
+    if (!a->named || !a->count)
+        return 0;
+    *ret = past_images_new();
+    r = *ret ? past_images_note(*ret, a->parts, a->count) : -ENOMEM;
+    if (r == 0)
+        r = past_images_note(*ret, a->later, a->later_count);
+    f->images = *ret;
+    return r;
+}
+
+static void free_parts(struct recorded_past *a)
+{
+    flight_parts_free(a->parts, a->count);
+    flight_parts_free(a->later, a->later_count);
+    a->parts = a->later = NULL;
+}
+
 int past_recorded(struct api *api, struct past_filter *f, const char *events,
                   struct recorded_past *a, struct profile **ret, struct error *err)
 {
     struct profile *parts[ARRAY_SIZE(RECORDED)] = { NULL }, meta;
+    struct past_images *images = NULL;
     size_t count = 0;
-    int r = api_ask(api, call_recorder, a, err);
+    int r;
 
+    a->named = past_needs_images(f);
+    r = api_ask(api, call_recorder, a, err);
+    if (r == 0)
+        r = name_images(f, a, &images);
     for (size_t i = a->count; r == 0 && i > 0; i--)
         past_pin_image(f, a->parts[i - 1], a->from_ns, a->to_ns);
     for (size_t i = 0; r == 0 && a->count && i < ARRAY_SIZE(RECORDED); i++) {
@@ -277,8 +220,9 @@ int past_recorded(struct api *api, struct past_filter *f, const char *events,
         a->has_waits |= waits && parts[count];
         count += parts[count] != NULL;
     }
-    flight_parts_free(a->parts, a->count);
-    a->parts = NULL;
+    f->images = NULL; /* its strings are of the parts */
+    past_images_free(images);
+    free_parts(a);
     if (r == 0 && count == 1) {
         *ret = profile_ref(parts[0]);
     } else if (r == 0 && count) {

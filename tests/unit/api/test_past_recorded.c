@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* past_profile(): a sample counts once, though the history takes it over while it is read. */
+/* past_profile(): a sample counts once, though the history takes it over while it is read; what is
+ * known last of a process decides whether it is wanted. */
 #include "api/api_impl.h"
 #include "history_fixture.h"
 
@@ -161,10 +162,87 @@ START_TEST(a_minute_written_meanwhile_counts_once)
 }
 END_TEST
 
+/* ---- which service ---- */
+
+static void sample(struct frame_table *t, uint64_t at_ns, int32_t pid, const char *service,
+                   uint32_t owner)
+{
+    struct profile_process process = {
+        .host_pid = pid, .start_ticks = 7, .name = str(t, "Main"), .owner = owner
+    };
+    struct profile_thread thread = { .host_tid = pid, .name = str(t, "main") };
+    uint32_t leaf = frame_of(t, "a.b.Main", "work", 1);
+
+    if (service[0])
+        process.service = str(t, service);
+    ck_assert_int_eq(flight_sample(flight, &(struct profile_sample){ .time_ns = at_ns, .count = 1 },
+                                   &process, &thread, &leaf, 1),
+                     0);
+}
+
+static uint64_t recorded_of(struct api *api, const struct viewer *v, const char *service,
+                            uint64_t from_ns, uint64_t to_ns)
+{
+    const struct target_selector t = { .viewer = v, .service = service };
+    uint64_t offset = clock_realtime_ns() - clock_monotonic_ns(), total = 0;
+    const struct time_range range = { from_ns + offset, to_ns + offset };
+    struct past_recorder recorder;
+    struct profile *p = NULL;
+
+    if (past_profile(api, &t, &range, NULL, PAST_RECORDER, &p, &recorder, NULL) == 0)
+        total = p->total;
+    profile_unref(p);
+    return total;
+}
+
+/* The first samples of a JVM have no service, or the one of its main class. */
+START_TEST(what_is_known_last_decides)
+{
+    static const struct viewer USER = { .uid = 1000 };
+    const struct profile_event event = { .name = "cpu", .unit = "nanoseconds", .period = 1000 };
+    struct recorder made = { .period_ns = 1000 }, *recorder = &made;
+    struct mailbox mailbox;
+    struct api api = { .engine = { .mailbox = &mailbox, .recorder = &recorder } };
+    uint64_t from_ns = clock_monotonic_ns() - 60 * NSEC_PER_SEC, s = NSEC_PER_SEC;
+    struct frame_table *t = NULL;
+    pthread_t thread;
+
+    ck_assert_int_eq(frame_table_new(1000, 1 << 20, &t), 0);
+    ck_assert_int_eq(flight_new(t, &event, 1, 3600 * s, 1 << 20, &flight), 0);
+    made.flight = flight;
+    sample(t, from_ns + 1 * s, 42, "", 1000);
+    sample(t, from_ns + 2 * s, 42, "Main", 1000);
+    sample(t, from_ns + 3 * s, 43, "Main", 1000);  /* which keeps that name */
+    sample(t, from_ns + 4 * s, 44, "Main", 0);     /* has another user later */
+    sample(t, from_ns + 20 * s, 42, "shop", 1000); /* another slice */
+    sample(t, from_ns + 21 * s, 44, "shop", 1000);
+    sample(t, from_ns + 40 * s, 43, "Main", 1000);
+    mailbox_init(&mailbox);
+    mailbox.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    ck_assert_int_eq(pthread_create(&thread, NULL, engine_thread, &mailbox), 0);
+
+    ck_assert_uint_eq(recorded_of(&api, &VIEWER_WHOLE, "shop", from_ns, from_ns + 50 * s), 5);
+    ck_assert_uint_eq(recorded_of(&api, &VIEWER_WHOLE, "Main", from_ns, from_ns + 50 * s), 2);
+    /* A time that ends before the name was known. */
+    ck_assert_uint_eq(recorded_of(&api, &VIEWER_WHOLE, "shop", from_ns, from_ns + 10 * s), 3);
+    ck_assert_uint_eq(recorded_of(&api, &VIEWER_WHOLE, "Main", from_ns, from_ns + 10 * s), 1);
+    /* Whose samples they were then is another matter. */
+    ck_assert_uint_eq(recorded_of(&api, &USER, "shop", from_ns, from_ns + 50 * s), 4);
+
+    mailbox_stop(&mailbox);
+    pthread_join(thread, NULL);
+    close(mailbox.wake_fd);
+    mailbox_deinit(&mailbox);
+    flight_free(flight);
+    frame_table_free(t);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("past_recorded");
 
     tcase_add_loop_test(tc, a_minute_written_meanwhile_counts_once, 0, 2);
+    tcase_add_test(tc, what_is_known_last_decides);
     return run_store_tests("past_recorded", tc);
 }

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which processes of profiles a request about the past means. What was known of a process changes:
+ * a JVM has its service's name some seconds after its first samples. What was known last decides.
+ */
+#include "api/past_impl.h"
+#include "base/array.h"
+#include "base/id_table.h"
+#include "profile/match.h"
+
+/* What a request may select by; strings are borrowed of the profile, "" where not known. */
+struct past_facts {
+    const char *name, *container, *pod, *pod_namespace, *service;
+};
+
+struct past_image { /* no padding: it is a key */
+    uint64_t start_ticks;
+    int32_t host_pid;
+    uint32_t exec_no;
+};
+_Static_assert(sizeof(struct past_image) == 16, "past_image must have no padding");
+
+struct past_images {
+    struct id_table images;   /* struct past_image */
+    struct past_facts *facts; /* [facts_cap]: by image */
+    size_t facts_cap;
+};
+
+/* ---- what was known last ---- */
+
+static const char *text_of(const struct profile *p, uint32_t id)
+{
+    struct span s = intern_get(p->strings, id);
+
+    return s.n ? s.p : ""; /* interned with a NUL */
+}
+
+static struct past_facts facts_of_row(const struct profile *p,
+                                      const struct profile_process *process)
+{
+    return (struct past_facts){ .name = text_of(p, process->name),
+                                .container = text_of(p, process->container),
+                                .pod = text_of(p, process->pod),
+                                .pod_namespace = text_of(p, process->pod_namespace),
+                                .service = text_of(p, process->service) };
+}
+
+static struct past_image image_of(const struct profile_process *process)
+{
+    return (struct past_image){ process->start_ticks, process->host_pid, process->exec_no };
+}
+
+static void keep_newer(const char **text, const char *newer)
+{
+    if (!*text || newer[0])
+        *text = newer;
+}
+
+static int images_add(struct past_images *m, const struct profile *p,
+                      const struct profile_process *process)
+{
+    const struct past_image image = image_of(process);
+    const struct past_facts newer = facts_of_row(p, process);
+    uint32_t at;
+    int r = id_table_add(&m->images, &image, &at);
+
+    if (r < 0)
+        return r;
+    if (!array_extend(&m->facts, &m->facts_cap, m->images.cap))
+        return -ENOMEM;
+    keep_newer(&m->facts[at].name, newer.name);
+    keep_newer(&m->facts[at].container, newer.container);
+    keep_newer(&m->facts[at].pod, newer.pod);
+    keep_newer(&m->facts[at].pod_namespace, newer.pod_namespace);
+    keep_newer(&m->facts[at].service, newer.service);
+    return 0;
+}
+
+struct past_images *past_images_free(struct past_images *m)
+{
+    if (!m)
+        return NULL;
+    id_table_deinit(&m->images);
+    free(m->facts);
+    free(m);
+    return NULL;
+}
+
+struct past_images *past_images_new(void)
+{
+    struct past_images *m = calloc(1, sizeof(*m));
+
+    if (m)
+        id_table_init(&m->images, sizeof(struct past_image), UINT32_MAX);
+    return m;
+}
+
+int past_images_note(struct past_images *m, struct profile *const *parts, size_t count)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < count && r == 0; i++) {
+        for (size_t k = 0; k < parts[i]->process_count && r == 0; k++)
+            r = images_add(m, parts[i], &parts[i]->processes[k]);
+    }
+    return r;
+}
+
+bool past_needs_images(const struct past_filter *f)
+{
+    const struct target_selector *t = f->t;
+
+    return f->seen || f->asked || f->jvm || t->container || t->pod || t->pod_namespace ||
+           t->service;
+}
+
+static struct past_facts facts_of(const struct past_filter *f, const struct profile *p,
+                                  const struct profile_process *process)
+{
+    const struct past_image image = image_of(process);
+    uint32_t at;
+
+    if (process->host_pid > 0 && f->images && id_table_find(&f->images->images, &image, &at))
+        return f->images->facts[at];
+    return facts_of_row(p, process);
+}
+
+/* ---- which are wanted ---- */
+
+static bool container_equal(const char *id, const char *wanted)
+{
+    size_t n = strlen(wanted);
+
+    return id[0] && (strcmp(id, wanted) == 0 || (n >= 6 && strncmp(id, wanted, n) == 0));
+}
+
+/* Of a container only the id was noted: its name matches nothing here. */
+static bool past_holds(const struct matcher_set *set, const struct past_facts *facts)
+{
+    const struct matcher_values v = {
+        .main = facts->name,
+        .pod = facts->pod,
+        .pod_uid = "",
+        .pod_namespace = facts->pod_namespace,
+        .container = "",
+        .container_id = facts->container,
+        .service = facts->service,
+    };
+
+    return matcher_set_holds(set, &v);
+}
+
+/* Its user is the row's own: it may have been another one's before. */
+static bool past_seen(const struct past_filter *f, const struct profile_process *process,
+                      const struct past_facts *facts)
+{
+    return f->owned || viewer_sees_user(f->t->viewer, process->owner) ||
+           (f->seen && past_holds(f->seen, facts));
+}
+
+static bool is_selected(const struct past_filter *f, const struct past_facts *facts)
+{
+    const struct target_selector *t = f->t;
+
+    if (f->asked && !past_holds(f->asked, facts))
+        return false;
+    if (t->container && !container_equal(facts->container, t->container))
+        return false;
+    if (t->pod && strcmp(facts->pod, t->pod) != 0)
+        return false;
+    if (t->pod_namespace && strcmp(facts->pod_namespace, t->pod_namespace) != 0)
+        return false;
+    if (t->service && strcmp(facts->service, t->service) != 0)
+        return false;
+    return !f->jvm || match_any(f->jvm, span_of(facts->name), NULL) > 0;
+}
+
+bool past_wants(void *cookie, const struct profile *p, const struct profile_process *process)
+{
+    const struct past_filter *f = cookie;
+    const struct target_selector *t = f->t;
+    const struct past_facts facts = facts_of(f, p, process);
+    bool pid_found = t->pid_count == 0;
+
+    for (size_t i = 0; i < t->pid_count && !pid_found; i++)
+        pid_found = t->pids[i] == process->host_pid;
+    if (!pid_found)
+        return false;
+    if (f->pid && (process->start_ticks != f->start_ticks || process->exec_no != f->exec_no))
+        return false;
+    return past_seen(f, process, &facts) && is_selected(f, &facts);
+}
+
+void past_pin_image(struct past_filter *f, const struct profile *p, uint64_t from_ns,
+                    uint64_t to_ns)
+{
+    if (f->t->pid_count != 1 || f->pid)
+        return;
+    for (size_t i = p->sample_count; i > 0; i--) {
+        const struct profile_sample *s = &p->samples[i - 1];
+        const struct profile_process *process = &p->processes[p->threads[s->thread].process];
+        struct past_facts facts;
+
+        if (process->host_pid != f->t->pids[0] || s->time_ns < from_ns || s->time_ns >= to_ns)
+            continue;
+        facts = facts_of(f, p, process);
+        if (!past_seen(f, process, &facts))
+            continue;
+        f->pid = process->host_pid;
+        f->start_ticks = process->start_ticks;
+        f->exec_no = process->exec_no;
+        return;
+    }
+}
