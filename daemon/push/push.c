@@ -141,8 +141,7 @@ void push_free(struct push *p)
 {
     if (!p)
         return;
-    for (size_t i = 0; i < p->event_count; i++)
-        buf_deinit(&p->events[i].body);
+    push_take_events(p); /* triggers fire on until the api has ended */
     for (size_t i = 0; i < PUSH_TARGETS_MAX; i++) {
         spool_close(p->states[i].spool);
         buf_deinit(&p->states[i].words);

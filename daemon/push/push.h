@@ -42,7 +42,8 @@ int pusher_start(int exe_fd, const struct push_config *config, int *ret_fd, stru
 int push_start(const struct push_opts *o, struct push **ret, struct error *err);
 /* Ends the thread; what waits stays in the store. push_statuses() still answers. NULL is fine. */
 void push_end(struct push *p);
-/* Frees what has ended, or was never begun. NULL is fine. */
+/* Frees what has ended, or was never begun. What was sent to webhooks since then stays in the
+ * store, too. NULL is fine. */
 void push_free(struct push *p);
 
 /* A webhook of a trigger; valid as long as the thing itself. */

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "push/push.h"
 #include "push/spool.h"
 
 #include <fcntl.h>
@@ -221,6 +222,30 @@ START_TEST(takes_its_own_files_alone)
 }
 END_TEST
 
+/* Triggers fire on after the thread of push/ has ended, until the api has. */
+START_TEST(keeps_a_message_of_the_end)
+{
+    static const char TEXT[] = "triggers:\n  - {name: engine, webhook: {url: 'http://h'}}\n";
+    struct push_opts o = { .pusher_fd = -1, .store_fd = folder_fd, .node = "n", .host = "h" };
+    struct push_config *config = NULL;
+    struct push *push = NULL;
+    struct push_webhook w;
+    struct spool *s;
+
+    ck_assert_int_eq(push_config_parse(SPAN(TEXT), "f", &config, NULL), 0);
+    o.config = config;
+    ck_assert_int_eq(push_start(&o, &push, NULL), 0);
+    push_end(push);
+    ck_assert(push_webhook_find(push, "engine", &w));
+    ck_assert_int_eq(push_webhook_send(push, &w, clock_realtime_ns(), SPAN("late")), 0);
+    push_free(push);
+    push_config_free(config);
+    s = opened("webhook", 1 << 20);
+    expect_first(s, "late");
+    spool_close(s);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("push_spool");
@@ -232,5 +257,6 @@ int main(void)
     tcase_add_test(tc, removes_what_was_sent_alone);
     tcase_add_test(tc, goes_on_without_a_disk);
     tcase_add_test(tc, takes_its_own_files_alone);
+    tcase_add_test(tc, keeps_a_message_of_the_end);
     return suite_run_case("push_spool", tc);
 }
