@@ -4,6 +4,7 @@
 #include "api/api_impl.h"
 #include "api/exposition.h"
 #include "api/json.h"
+#include "push/push_url.h"
 
 static const char *const LOSSES[SPOOL_LOSSES] = {
     [SPOOL_TOO_OLD] = "age", [SPOOL_TOO_MUCH] = "bytes", [SPOOL_UNREADABLE] = "unreadable"
@@ -44,13 +45,16 @@ static double times_s(const struct push_status *s, uint64_t n)
 
 static json_t *target_json(const struct push_status *s)
 {
-    json_t *o = json_pack(
-        "{s:s, s:s, s:s, s:s, s:f, s:o, s:o, s:o}", "name", s->target->name, "url", s->target->url,
-        "protocol", push_protocol_name(s->target->protocol), "events", s->target->events,
-        "every_seconds", (double)s->target->every_ns / 1e9, "last_success",
-        time_or_null(s->success_ns), "failing_since", time_or_null(s->failing_since_ns),
-        "missing_events", json_string_or_null(s->missing));
-    json_t *counts =
+    char url[PUSH_URL_MAX + 1];
+    json_t *o, *counts;
+
+    push_url_shown(s->target, url);
+    o = json_pack("{s:s, s:s, s:s, s:s, s:f, s:o, s:o, s:o}", "name", s->target->name, "url", url,
+                  "protocol", push_protocol_name(s->target->protocol), "events", s->target->events,
+                  "every_seconds", (double)s->target->every_ns / 1e9, "last_success",
+                  time_or_null(s->success_ns), "failing_since", time_or_null(s->failing_since_ns),
+                  "missing_events", json_string_or_null(s->missing));
+    counts =
         json_pack("{s:f, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:o, s:o}",
                   "queued_minutes", times_s(s, s->spool.minutes) / 60, "queued_bodies",
                   (json_int_t)s->spool.bodies, "queued_bytes", (json_int_t)s->spool.bytes, "oldest",

@@ -76,13 +76,14 @@ static int take_line(const struct push_reading *r, const yaml_node_t *n, const c
     return 0;
 }
 
+/* @as_written: with the '/' at its end. */
 static int take_url(const struct push_reading *r, const yaml_node_t *n, const char *key,
-                    char to[PUSH_URL_MAX + 1])
+                    bool as_written, char to[PUSH_URL_MAX + 1])
 {
     struct span s = yaml_part_text(n);
     struct push_url url;
 
-    while (s.n && s.p[s.n - 1] == '/')
+    while (!as_written && s.n && s.p[s.n - 1] == '/')
         s.n--;
     if (!is_line(s, PUSH_URL_MAX) || memchr(s.p, ' ', s.n) || memchr(s.p, '@', s.n) ||
         memchr(s.p, '?', s.n) || memchr(s.p, '#', s.n) || !push_url_parse(s, &url))
@@ -302,7 +303,7 @@ int push_target_key(const struct push_reading *r, struct span key, const yaml_no
     if (span_eq_str(key, "name"))
         return 0; /* read before the rest */
     if (span_eq_str(key, "url"))
-        return take_url(r, value, "url", t->url);
+        return take_url(r, value, "url", t->protocol == PUSH_WEBHOOK, t->url);
     if (span_eq_str(key, "protocol"))
         return take_protocol(r, value);
     if (span_eq_str(key, "every"))
@@ -324,11 +325,11 @@ int push_target_key(const struct push_reading *r, struct span key, const yaml_no
     if (span_eq_str(key, "tls_config"))
         return push_each_key(r, value, "tls_config", tls_key);
     if (span_eq_str(key, "proxy_url"))
-        return take_url(r, value, "proxy_url", t->proxy);
+        return take_url(r, value, "proxy_url", /* as_written= */ false, t->proxy);
     if (span_eq_str(key, "no_proxy"))
         return take_line(r, value, "no_proxy", t->no_proxy, sizeof(t->no_proxy));
     if (span_eq_str(key, "link"))
-        return take_url(r, value, "link", t->link);
+        return take_url(r, value, "link", /* as_written= */ false, t->link);
     if (span_eq_str(key, "samples"))
         return take_number(r, value, "samples", 10, PUSH_SAMPLES_MAX, &t->samples_max);
     if (span_eq_str(key, "spool_bytes"))
@@ -347,6 +348,8 @@ int push_target_check(const struct push_reading *r, const yaml_node_t *n)
     bool basic = t->user[0] || t->password[0] || t->paths[PUSH_FILE_PASSWORD][0];
     bool shown = t->credentials[0] || t->paths[PUSH_FILE_CREDENTIALS][0];
 
+    if (!t->url[0] && t->protocol == PUSH_WEBHOOK)
+        return push_refuse_secret(r, n, "webhook", "a url");
     if (!t->url[0])
         return push_refuse_secret(r, n, "a target", "a name and a url");
     if (basic && (shown || t->auth_type[0]))

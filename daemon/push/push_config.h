@@ -40,7 +40,8 @@ enum push_file {
 struct push_target {
     char name[PUSH_NAME_MAX + 1]; /* [a-z0-9-]; no two targets have the same; of a webhook its
                                    * trigger's */
-    char url[PUSH_URL_MAX + 1];   /* without the path of the protocol, and no '/' at its end */
+    char url[PUSH_URL_MAX + 1];   /* without the path of the protocol, and no '/' at its end; of a
+                                   * webhook as it is written */
     enum push_protocol protocol;
     uint64_t every_ns;
     char events[PUSH_EVENTS_BYTES]; /* names, with commas between them */

@@ -37,6 +37,16 @@ bool push_url_parse(struct span url, struct push_url *ret)
     return true;
 }
 
+void push_url_shown(const struct push_target *t, char ret[PUSH_URL_MAX + 1])
+{
+    struct span url = span_of(t->url), rest = url;
+
+    if (t->protocol == PUSH_WEBHOOK &&
+        (span_take_str(&rest, "https://") || span_take_str(&rest, "http://")))
+        url.n -= rest.n - span_find(rest, '/');
+    span_copy(url, ret, PUSH_URL_MAX + 1);
+}
+
 static size_t add_port(const char *text, uint16_t plain, uint16_t ports[PUSHER_PORTS_MAX], size_t n)
 {
     struct push_url url;

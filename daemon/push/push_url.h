@@ -13,6 +13,9 @@ struct push_url {
 
 /* Takes @url apart, which is http:// or https:// with a host. False: its port is none. */
 bool push_url_parse(struct span url, struct push_url *ret);
+/* Writes the url of @t as its status shows it. Of a webhook only scheme, host and port: the path of
+ * one is often its secret. */
+void push_url_shown(const struct push_target *t, char ret[PUSH_URL_MAX + 1]);
 /* Writes the ports to which the targets of @config and their proxies take connections, each once.
  * Returns their number. */
 size_t push_ports(const struct push_config *config, uint16_t ret[PUSHER_PORTS_MAX]);

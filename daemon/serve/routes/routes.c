@@ -278,10 +278,12 @@ static const struct route ROUTES[] = {
                .problems = "403 503" } },
     { "/api/v1/push", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .waits = true, .handle = handle_push,
       .doc = { .id = "listPushTargets",
-               .summary = "The engines that get profiles, and how that goes",
+               .summary =
+                   "The engines that get profiles, the webhooks of triggers, and how that goes",
                .text =
-                   "What the configuration has under `push`: what waits for each, what was "
-                   "sent, dropped and refused, and the last error. A client that sees a part of "
+                   "What the configuration has under `push`, and the webhooks of `triggers`: what "
+                   "waits for each, what was sent, dropped and refused, and the last error. Of the "
+                   "url of a webhook there is no path. A client that sees a part of "
                    "the node sees none of them.",
                .answer = "The targets.",
                .schema = "PushTargets",

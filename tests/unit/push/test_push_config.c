@@ -77,7 +77,7 @@ START_TEST(reads_webhooks)
     t = &c->targets[1];
     ck_assert_int_eq(t->protocol, PUSH_WEBHOOK);
     ck_assert_str_eq(t->name, "a");
-    ck_assert_str_eq(t->url, "https://hooks.example/flamed");
+    ck_assert_str_eq(t->url, "https://hooks.example/flamed/"); /* as written */
     ck_assert_str_eq(t->link, "https://node");
     ck_assert_str_eq(t->headers[0], "X-Team: shop");
     ck_assert_str_eq(t->paths[PUSH_FILE_CREDENTIALS], "/etc/p");
@@ -118,7 +118,7 @@ static const struct {
     const char *text, *why;
 } REFUSED[] = {
     { TRIGGER "      events: [cpu]\n", "url, link, headers" },
-    { TRIGGER "      link: http://hunter2\n", "a name and a url" },
+    { TRIGGER "      link: http://hunter2\n", "it takes a url" },
     { TRIGGER "      url: http://me:hunter2@h\n", "no user or password" },
     { TRIGGER "      url: http://h\n      authorization: { credentials_file: p }\n",
       "not written plainly" },
@@ -236,6 +236,28 @@ START_TEST(knows_who_may_read_a_secret)
 }
 END_TEST
 
+/* The path of a webhook is often its secret. */
+static const struct {
+    enum push_protocol protocol;
+    const char *url, *shown;
+} STATUS[] = {
+    { PUSH_WEBHOOK, "https://hooks.example/services/hunter2", "https://hooks.example" },
+    { PUSH_WEBHOOK, "http://[::1]:8080//hunter2/", "http://[::1]:8080" },
+    { PUSH_WEBHOOK, "http://h:1", "http://h:1" },
+    { PUSH_OTLP, "http://h:4318/tenant", "http://h:4318/tenant" },
+};
+
+START_TEST(shows_no_path_of_a_webhook)
+{
+    struct push_target t = { .protocol = STATUS[_i].protocol };
+    char shown[PUSH_URL_MAX + 1];
+
+    snprintf(t.url, sizeof(t.url), "%s", STATUS[_i].url);
+    push_url_shown(&t, shown);
+    ck_assert_str_eq(shown, STATUS[_i].shown);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("push_config");
@@ -246,6 +268,7 @@ int main(void)
     tcase_add_loop_test(tc, refuses, 0, (int)ARRAY_SIZE(REFUSED));
     tcase_add_test(tc, lists_ports);
     tcase_add_loop_test(tc, knows_who_may_read_a_secret, 0, (int)ARRAY_SIZE(SHOWN));
+    tcase_add_loop_test(tc, shows_no_path_of_a_webhook, 0, (int)ARRAY_SIZE(STATUS));
     tcase_add_loop_test(tc, finds_files, 0, (int)ARRAY_SIZE(FILES));
     return suite_run_case("push_config", tc);
 }
