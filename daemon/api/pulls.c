@@ -39,7 +39,7 @@ struct pulls {
     struct pull *list; /* owned; thread: the engine's while it is asked */
     size_t count, room;
     struct places places; /* of the list */
-    _Atomic uint64_t fired, left_out;
+    _Atomic uint64_t fired, left_out, unsent;
 };
 
 /* One look; thread: the engine's. */
@@ -215,12 +215,14 @@ struct start {
     const struct fired *f;
     char *id;
     struct error *err;
+    bool rests; /* it cools down, or starts a capture */
 };
 
 static int call_start(struct api *api, void *arg)
 {
     struct start *a = arg;
 
+    a->rests = scheduled_trigger_rests(api->engine.scheduled, a->f->trigger);
     return scheduled_trigger(api->engine.scheduled, a->f->trigger, a->f->host_pid,
                              mailbox_ticket(api->engine.mailbox), a->id, a->err);
 }
@@ -276,9 +278,15 @@ static void call_webhook(struct pulls *s, const struct fired *f, uint64_t at_ns,
                                      .time_ns = at_ns };
     int r = f->webhook ? webhook_send(s->api, &e) : 0;
 
-    if (r > 0)
+    s->unsent += r != 0;
+    if (r == WEBHOOK_NEW)
         log_warn("trigger=%s: its webhook is new: it counts once flamed is started again",
                  f->trigger);
+    else if (r == WEBHOOK_NO_PUSH)
+        log_warn(
+            "trigger=%s: its webhook is not called: flamed is starting, or had no webhook when "
+            "it was started",
+            f->trigger);
     else if (r < 0)
         log_warn_errno(r, "trigger=%s: its webhook is not called", f->trigger);
 }
@@ -288,13 +296,13 @@ static void fire(struct pulls *s, const struct fired *f)
     uint64_t at_ns = clock_realtime_ns();
     char id[CAPTURE_ID_BYTES] = "", before[CAPTURE_ID_BYTES] = "";
     struct error err = ERROR_NULL;
-    struct start a = { f, id, &err };
+    struct start a = { .f = f, .id = id, .err = &err };
     int r = api_ask(s->api, call_start, &a, &err);
 
     if (r != 0) {
         log_warn("trigger=%s host_pid=%d service=%s: %s; no capture: %s", f->trigger, f->host_pid,
                  f->service, f->sentence, err.msg);
-        if (r != BACKEND_TOO_MANY) /* it cools down, or the machine is at its limit */
+        if (r != BACKEND_TOO_MANY || !a.rests) /* in its cooldown it sends nothing */
             call_webhook(s, f, at_ns, "", "", err.msg);
         return;
     }
@@ -325,4 +333,7 @@ void pulls_metrics(struct pulls *s, struct buf *out)
     metric(out, "flamed_triggers_left_out_total", "counter",
            "Times that a trigger held for a JVM and was not noted: there is no room.",
            (double)s->left_out);
+    metric(out, "flamed_triggers_webhooks_lost_total", "counter",
+           "Messages to webhooks of triggers that never came to wait in a spool.",
+           (double)s->unsent);
 }

@@ -3,9 +3,22 @@
 
 #include "api/api_impl.h"
 #include "api/json.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "push/push.h"
 
 #define LINK_BYTES (PUSH_URL_MAX + 160)
+#define TEXT_BYTES 1024
+
+/* JSON takes no text that is cut inside a character. NULL: no memory. */
+static json_t *text_json(const char *text)
+{
+    _cleanup_buf_ struct buf clean = BUF_NULL;
+
+    buf_init(&clean, TEXT_BYTES + 1);
+    text_clean(span_of(text), TEXT_UTF8, TEXT_BYTES, &clean);
+    return clean.error ? NULL : json_stringn(clean.p ? clean.p : "", clean.n);
+}
 
 /* Adds a capture, unless its @id is "". */
 static void add_capture(json_t *list, const struct push_webhook *w, const char *kind,
@@ -23,10 +36,11 @@ static json_t *event_json(const struct webhook_event *e, const struct push_webho
 {
     char page[LINK_BYTES];
     json_t *captures = json_array(),
-           *o = json_pack("{s:i, s:s, s:s, s:o, s:s, s:s, s:i, s:[s]}", "version", 1, "trigger",
-                          e->trigger, "condition", e->condition, "time", json_time(e->time_ns),
-                          "host", w->host ? w->host : "", "service", e->service, "pid", e->host_pid,
-                          "sentences", e->sentence);
+           *o = json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:i, s:[o]}", "version", 1, "trigger",
+                          e->trigger, "condition", text_json(e->condition), "time",
+                          json_time(e->time_ns), "host", text_json(w->host ? w->host : ""),
+                          "service", text_json(e->service), "pid", e->host_pid, "sentences",
+                          text_json(e->sentence));
 
     snprintf(page, sizeof(page), "%s/#/jvm/%d", w->link, e->host_pid);
     add_capture(captures, w, "capture", e->capture);
@@ -37,7 +51,7 @@ static json_t *event_json(const struct webhook_event *e, const struct push_webho
     }
     if (json_object_set_new(o, "captures", captures) < 0 ||
         json_object_set_new(o, "page", json_string(page)) < 0 ||
-        (e->problem[0] && json_object_set_new(o, "problem", json_string(e->problem)) < 0)) {
+        (e->problem[0] && json_object_set_new(o, "problem", text_json(e->problem)) < 0)) {
         json_decref(o);
         return NULL;
     }
@@ -53,7 +67,7 @@ int webhook_send(struct api *api, const struct webhook_event *e)
     int r;
 
     if (!push_webhook_find(push, e->trigger, &w))
-        return 1;
+        return push ? WEBHOOK_NEW : WEBHOOK_NO_PUSH;
     value = event_json(e, &w);
     text = value ? json_dumps(value, JSON_COMPACT) : NULL;
     r = text ? push_webhook_send(push, &w, e->time_ns, span_of(text)) : -ENOMEM;

@@ -15,6 +15,9 @@ struct webhook_event {
     uint64_t time_ns;             /* CLOCK_REALTIME */
 };
 
-/* Has @e sent, if its trigger has a webhook. 0; 1: there is none; -errno: it is lost, and counted.
- * Thread: any; does not block. */
+#define WEBHOOK_NEW 1     /* no target has the name of the trigger: the configuration is newer */
+#define WEBHOOK_NO_PUSH 2 /* nothing is pushed: flamed is starting, or had no target then */
+
+/* Has @e sent to the webhook of its trigger. Texts may be cut inside a character. 0; WEBHOOK_NEW;
+ * WEBHOOK_NO_PUSH; -errno: it is lost. The caller counts all but 0. Thread: any; does not block. */
 int webhook_send(struct api *api, const struct webhook_event *e);

@@ -294,6 +294,19 @@ static int refuse_trigger(struct entry *n, uint64_t wait_ns, struct error *err)
     return BACKEND_TOO_MANY;
 }
 
+/* CLOCK_MONOTONIC of the end of its cooldown; 0: it has none. */
+static uint64_t cooled_ns(const struct entry *n)
+{
+    return n->began_ns ? n->began_ns + n->rule->cooldown_ns : 0;
+}
+
+bool scheduled_trigger_rests(const struct scheduled *s, const char *name)
+{
+    const struct entry *n = find_entry(s->triggers, s->trigger_count, name);
+
+    return n && (n->starting || clock_monotonic_ns() < cooled_ns(n));
+}
+
 int scheduled_trigger(struct scheduled *s, const char *name, int32_t host_pid, uint64_t ticket,
                       char ret_id[CAPTURE_ID_BYTES], struct error *err)
 {
@@ -303,7 +316,7 @@ int scheduled_trigger(struct scheduled *s, const char *name, int32_t host_pid, u
 
     if (!n)
         return not_found(s, name, err);
-    again = n->began_ns ? n->began_ns + n->rule->cooldown_ns : 0;
+    again = cooled_ns(n);
     if (n->starting) {
         error_set(err, -EAGAIN, "trigger '%s' is starting a capture", n->rule->name);
         return refuse_trigger(n, /* wait_ns= */ 0, err);

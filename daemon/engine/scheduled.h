@@ -39,6 +39,8 @@ uint64_t scheduled_next_ns(const struct scheduled *s);
  * required. The trigger cools down from when its capture begins. */
 int scheduled_trigger(struct scheduled *s, const char *name, int32_t host_pid, uint64_t ticket,
                       char ret_id[CAPTURE_ID_BYTES], struct error *err);
+/* Returns whether the trigger @name cools down, or its last capture has not begun. */
+bool scheduled_trigger_rests(const struct scheduled *s, const char *name);
 /* Notes the result @b of a capture of a schedule or trigger that began later, or failed before. */
 void scheduled_begun(struct scheduled *s, const struct capture_begun *b);
 

@@ -216,6 +216,7 @@ triggers:
             self.assertIsNotNone(status("fails")["failing_since"])
             self.assertEqual((status("takes")["sent_bodies"], status("takes")["rejected"], status("takes")["last_error"]), (1, 0, None))
             self.assertEqual((status("hangs")["sent_bodies"], status("hangs")["queued_bodies"]), (0, 1))
+            self.assertEqual(status("takes")["url"], got.url) # without its path, which may be a secret
             begun = time.monotonic()
             self.assertEqual(daemon.get("/api/v1/jvms").status, 200)
             self.assertLess(time.monotonic() - begun, 2)

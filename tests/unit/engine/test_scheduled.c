@@ -73,7 +73,10 @@ START_TEST(a_trigger_cools_down)
 {
     struct error err = ERROR_NULL;
 
+    ck_assert(!scheduled_trigger_rests(scheduled, "alert"));
     ck_assert_int_eq(trigger(&err), 0);
+    ck_assert(scheduled_trigger_rests(scheduled, "alert"));
+    ck_assert(!scheduled_trigger_rests(scheduled, "other"));
     ck_assert_str_eq(history(true).last_id, id);
     ck_assert_int_eq(trigger(&err), BACKEND_TOO_MANY);
     ck_assert_ptr_nonnull(strstr(err.msg, "is cooling down"));
@@ -90,6 +93,7 @@ START_TEST(a_trigger_cools_down_once_its_capture_begins)
     fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 1);
     ck_assert_int_eq(trigger(&err), -EINPROGRESS);
     ck_assert_uint_eq(history(true).runs, 0);
+    ck_assert(scheduled_trigger_rests(scheduled, "alert"));
     ck_assert_int_eq(trigger(&err), BACKEND_TOO_MANY);
     ck_assert_str_eq(err.msg, "trigger 'alert' is starting a capture");
     ck_assert_uint_eq(err.retry_s, 1);
@@ -113,6 +117,7 @@ START_TEST(a_trigger_whose_capture_never_begins_does_not_cool_down)
     ck_assert_uint_eq(history(true).runs, 0);
     ck_assert_uint_eq(history(true).missed, 1);
     ck_assert_str_eq(history(true).last_error, "the broker says -1");
+    ck_assert(!scheduled_trigger_rests(scheduled, "alert"));
     ck_assert_int_eq(trigger(&err), 0);
 }
 END_TEST
