@@ -36,3 +36,10 @@ static inline bool asked_probes_stand(const struct asked_probes *a)
 {
     return a->there || a->reason.code == -EINPROGRESS;
 }
+/* Returns whether the last try has failed, so that the next may, too. */
+static inline bool asked_probes_failed(const struct asked_probes *a)
+{
+    int r = a->reason.code;
+
+    return r < 0 && r != -EAGAIN && r != -EINPROGRESS && r != ASKED_PROBES_READING;
+}

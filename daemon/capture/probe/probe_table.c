@@ -29,7 +29,7 @@ static void take_out(const struct probe_table *t, struct broker *b, struct probe
 {
     if (e->may_stand)
         t->kind->take_out(b, e);
-    e->asked = (struct asked_probes){ 0 };
+    e->asked = (struct asked_probes){ .wanted = e->asked.wanted };
     e->may_stand = false;
 }
 
@@ -121,18 +121,20 @@ static size_t standing_beside(const struct probe_table *t, const struct probe_en
     return n;
 }
 
-/* Returns whether @e may have probes, those of another owner taken out if need be. */
-static bool may_stand(struct probe_table *t, struct broker *b, struct probe_entry *e)
+/* Returns whether @e may have probes. *@ret_gives: the entry that loses its own once @e has them;
+ * NULL: none. None gives way to one that has failed: it would have to at each further try. */
+static bool may_stand(struct probe_table *t, const struct probe_entry *e,
+                      struct probe_entry **ret_gives)
 {
     struct probe_entry **gives;
 
+    *ret_gives = NULL;
     if (standing_beside(t, e) < t->kind->standing_max)
         return true;
-    gives = gives_way(t, e->owner, /* standing= */ true);
-    if (!gives || *gives == e)
-        return false;
-    take_out(t, b, *gives);
-    return standing_beside(t, e) < t->kind->standing_max;
+    gives = asked_probes_failed(&e->asked) ? NULL : gives_way(t, e->owner, /* standing= */ true);
+    if (gives)
+        *ret_gives = *gives;
+    return gives;
 }
 
 /* Asks the broker for the probes of @e. As struct probe_kind's put. */
@@ -150,24 +152,40 @@ static int ask(struct probe_table *t, const struct probe_env *env, struct probe_
     return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
 }
 
+/* Asks for the probes of @e if it may have them, and stores the result. False: there are as many
+ * as may be. */
+static bool ask_for(struct probe_table *t, const struct probe_env *env, struct probe_entry *e,
+                    struct process *p, const void *what)
+{
+    struct error reason = ERROR_NULL;
+    struct probe_entry *gives;
+    int r;
+
+    if (!may_stand(t, e, &gives))
+        return false;
+    r = ask(t, env, e, p, what, &reason);
+    asked_probes_note(&e->asked, r, &reason);
+    e->may_stand |= asked_probes_stand(&e->asked);
+    if (gives && asked_probes_stand(&e->asked))
+        take_out(t, env->broker, gives);
+    return true;
+}
+
 int probe_table_put(struct probe_table *t, const struct probe_env *env, struct process *p,
                     uint32_t set, const void *what, uint64_t until_ns, struct error *err)
 {
     struct probe_entry *e = entry_of(t, env, p, set);
     uint64_t now_ns = clock_monotonic_ns();
-    struct error reason = ERROR_NULL;
-    int r;
+    bool due, full;
 
     if (e && asked_probes_want(&e->asked))
         return 0;
-    if (!e || !may_stand(t, env->broker, e))
+    due = e &&
+          (now_ns >= e->asked.again_ns || (until_ns > now_ns && e->asked.again_ns != UINT64_MAX));
+    full = !e || (due && !ask_for(t, env, e, p, what));
+    if (full && !(e && asked_probes_failed(&e->asked)))
         return error_set(err, -E2BIG, "%zu %s already", e ? t->kind->standing_max : t->count,
                          t->kind->have_all);
-    if (now_ns >= e->asked.again_ns || (until_ns > now_ns && e->asked.again_ns != UINT64_MAX)) {
-        r = ask(t, env, e, p, what, &reason);
-        asked_probes_note(&e->asked, r, &reason);
-        e->may_stand |= asked_probes_stand(&e->asked);
-    }
     return asked_probes_answer(&e->asked, until_ns, err);
 }
 

@@ -34,7 +34,8 @@ struct probe_entry {
 struct probe_kind {
     size_t entry_bytes;
     size_t entries_max;   /* if there are so many, the owner with most of them gives way */
-    size_t standing_max;  /* with probes, or soon to have them */
+    size_t standing_max;  /* with probes, or soon to have them. If it is less than entries_max, the
+                           * broker can take one more, until another's are taken out */
     const char *have_all; /* who is probed: "JVMs have probes" */
     /* Finds where the probes go, and asks the broker for them. @what: of probe_table_put(). 0.
      * -EAGAIN, ASKED_PROBES_READING: to be called again. -ENOENT: once again, with fresh mappings.

@@ -207,6 +207,63 @@ START_TEST(one_owner_gives_probes_up)
 }
 END_TEST
 
+/* Two of the crowd have probes, and one of another owner cannot get any. */
+START_TEST(who_gets_no_probes_takes_none)
+{
+    const uint64_t BEGINS_NS = clock_monotonic_ns() + NSEC_PER_SEC;
+
+    processes[3].payer = CROWD + 1;
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(probe(i, 0, NULL), 0);
+    for (int i = 0; i < 3; i++) {
+        result = -ENOEXEC;
+        ck_assert_int_eq(probe(3, 0, NULL), -ENOEXEC);
+        result = 0;
+        ck_assert_int_eq(probe(0, 0, NULL), 0);
+        ck_assert_int_eq(probe(1, 0, NULL), 0);
+    }
+    probe_table_find(&table, &processes[3].id, SET)->asked.again_ns = 0;
+    ck_assert_int_eq(probe(3, 0, NULL), -ENOEXEC); /* the next may fail, too */
+    ck_assert_int_eq(probe(3, BEGINS_NS, NULL), -ENOEXEC);
+    ck_assert_uint_eq(puts_done, 3);
+    ck_assert_uint_eq(taken_out, 0);
+    probe_table_sweep_begin(&table);
+    ck_assert_int_eq(probe(0, 0, NULL), 0);
+    probe_table_want(&table, &processes[3].id, SET);
+    probe_table_sweep_end(&table, NULL);
+    ck_assert_int_eq(probe(3, 0, NULL), 0); /* there is room */
+    ck_assert_uint_eq(taken_out, 1);
+}
+END_TEST
+
+/* One of another owner gets them at last, in a sweep that has met the crowd already. */
+START_TEST(a_crowd_gives_way_when_others_have_probes)
+{
+    const struct probe_entry *gave;
+
+    processes[3].payer = CROWD + 1;
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(probe(i, 0, NULL), 0);
+    result = ASKED_PROBES_READING;
+    ck_assert_int_eq(probe(3, 0, NULL), -EAGAIN);
+    ck_assert_uint_eq(taken_out, 0);
+    result = -EINPROGRESS;
+    probe_table_find(&table, &processes[3].id, SET)->asked.again_ns = 0;
+    probe_table_sweep_begin(&table);
+    ck_assert_int_eq(probe(0, 0, NULL), 0);
+    ck_assert_int_eq(probe(1, 0, NULL), 0);
+    gave = probe_table_find(&table, &processes[1].id, SET);
+    ck_assert_int_eq(probe(3, 0, NULL), -EINPROGRESS);
+    probe_table_sweep_end(&table, NULL);
+    ck_assert_uint_eq(taken_out, 1);
+    ck_assert_ptr_eq(probe_table_find(&table, &processes[1].id, SET), gave); /* it is wanted */
+    ck_assert(!asked_probes_stand(&gave->asked));
+    ck_assert_int_eq(probe(1, 0, NULL), -E2BIG);
+    ck_assert_int_eq(probe(0, 0, NULL), 0);
+    ck_assert_uint_eq(taken_out, 1);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("probe_table");
@@ -220,5 +277,7 @@ int main(void)
     tcase_add_test(tc, a_failure_is_remembered);
     tcase_add_test(tc, there_is_room_for_so_many);
     tcase_add_test(tc, one_owner_gives_probes_up);
+    tcase_add_test(tc, who_gets_no_probes_takes_none);
+    tcase_add_test(tc, a_crowd_gives_way_when_others_have_probes);
     return suite_run_case("probe_table", tc);
 }
