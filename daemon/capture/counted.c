@@ -147,10 +147,8 @@ static struct counted_jvm *new_entry(struct counted *all, const struct proc_id *
 
     if (at == all->count)
         return NULL;
-    if (all->all[at].owner) { /* another's, which gives way */
-        all->left_out++;
+    if (all->all[at].owner) /* another's, which gives way */
         places_give(&all->places, all->all[at].owner);
-    }
     places_take(&all->places, owner);
     all->all[at] = (struct counted_jvm){ .id = *id, .owner = owner };
     return &all->all[at];
@@ -167,7 +165,6 @@ const struct counted_jvm *counted_of(const struct counted *all, const struct pro
 
 void counted_list_begin(struct counted *all)
 {
-    all->left_out = 0;
     all->adding = false;
     for (size_t i = 0; i < all->count; i++)
         all->all[i].wanted = all->all[i].recorded = false;
@@ -176,6 +173,7 @@ void counted_list_begin(struct counted *all)
 void counted_list_add(struct counted *all)
 {
     all->adding = true;
+    id_table_init(&all->claimed, sizeof(struct proc_id), DISCOVER_PROCESSES_MAX);
     for (size_t i = all->count; i-- > 0;) {
         if (all->all[i].wanted || all->all[i].recorded)
             continue;
@@ -188,14 +186,22 @@ struct counted_jvm *counted_claim(struct counted *all, const struct proc_id *id,
                                   bool recorded)
 {
     struct counted_jvm *j = (struct counted_jvm *)counted_of(all, id);
+    uint32_t no;
 
-    if (!j && all->adding) {
+    if (all->adding)
+        id_table_add(&all->claimed, id, &no); /* without memory it is not counted */
+    if (!j && all->adding)
         j = new_entry(all, id, owner, recorded);
-        all->left_out += !j;
-    }
     if (j)
         *(recorded ? &j->recorded : &j->wanted) = true;
     return j;
+}
+
+void counted_list_end(struct counted *all)
+{
+    all->left_out = all->claimed.count - MIN((size_t)all->claimed.count, all->count);
+    id_table_deinit(&all->claimed);
+    all->adding = false;
 }
 
 static bool can_be_read(const struct process *p)
@@ -260,6 +266,7 @@ static void list(struct captures *captures, uint64_t now_ns)
     claim_all(captures);
     counted_list_add(all);
     claim_all(captures);
+    counted_list_end(all);
 }
 
 /* ---- looks ---- */
@@ -389,6 +396,7 @@ void captures_look_edge(struct captures *captures)
 void counted_deinit(struct counted *all)
 {
     free(TAKE_PTR(all->all));
+    id_table_deinit(&all->claimed);
     all->count = all->left_out = 0;
     all->places = (struct places){ .most = 0 };
 }

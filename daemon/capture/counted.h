@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/id_table.h"
 #include "base/places.h"
 #include "capture/pauses.h"
 #include "proc/proc.h"
@@ -34,9 +35,10 @@ struct counted_jvm {
 struct counted {
     struct counted_jvm *all; /* [COUNTED_JVMS_MAX]; NULL: none yet */
     size_t count, next;
-    struct places places; /* of `all` */
-    bool adding;          /* claims make entries */
-    size_t left_out;      /* JVMs that found no room at the last listing */
+    struct places places;    /* of `all` */
+    bool adding;             /* claims make entries, and */
+    struct id_table claimed; /* these were claimed: struct proc_id */
+    size_t left_out;         /* JVMs that had no entry when the last listing ended */
     uint64_t listed_ns, looked_ns;
 };
 
@@ -53,8 +55,10 @@ void counted_list_begin(struct counted *all);
 /* Drops entries without a claim. Only from now on others are added, so that each of those before
  * keeps its place, unless its owner has most. @all->all is there. */
 void counted_list_add(struct counted *all);
+/* Ends it: counts who was claimed since counted_list_add(), and has no entry. */
+void counted_list_end(struct counted *all);
 /* Claims the entry of @id, of @owner's, for a capture or the recorder. NULL: it has none, or there
- * is no room, which is counted. */
+ * is no room. */
 struct counted_jvm *counted_claim(struct counted *all, const struct proc_id *id, uint64_t owner,
                                   bool recorded);
 /* Returns what is kept of @id; NULL: it is not looked at. */

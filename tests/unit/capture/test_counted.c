@@ -176,6 +176,8 @@ static void list_all(bool newcomer, bool recorded, int32_t from, int32_t to)
     claim_round(newcomer, recorded, from, to);
     counted_list_add(&listed);
     claim_round(newcomer, recorded, from, to);
+    claim_round(newcomer, recorded, from, to); /* by another capture */
+    counted_list_end(&listed);
 }
 
 static void list_crowd(bool recorded)
@@ -202,6 +204,7 @@ START_TEST(who_is_claimed_keeps_its_place)
 }
 END_TEST
 
+/* The one that gives way was not claimed yet, and claims its place in vain: it counts as one. */
 START_TEST(a_crowd_gives_way_once)
 {
     bool recorded = _i;
@@ -212,6 +215,7 @@ START_TEST(a_crowd_gives_way_once)
         list_all(true, recorded, 100, 100 + COUNTED_JVMS_MAX);
         ck_assert_uint_eq(listed.count, COUNTED_JVMS_MAX);
         ck_assert_ptr_nonnull(claim(1, CROWD + 1, recorded));
+        ck_assert_uint_eq(listed.left_out, 1);
     }
     for (size_t i = 0; i < listed.count; i++)
         known += listed.all[i].next_ns == 42;
@@ -232,6 +236,9 @@ START_TEST(captures_go_before_the_recorder)
                                                              .start_ticks = 7 })
                           ->next_ns,
                       42); /* a capture has it */
+    claim(100 + COUNTED_JVMS_MAX - 1, CROWD, /* recorded= */ false);
+    claim_round(false, true, 100, 100 + COUNTED_JVMS_MAX);
+    counted_list_end(&listed);
     ck_assert_uint_eq(listed.left_out, 1);
     counted_deinit(&listed);
 }
