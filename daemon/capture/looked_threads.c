@@ -45,9 +45,11 @@ void looked_threads_begin(struct looked_threads *l, uint64_t now_ns, double weig
     l->parts = parts;
     l->part = part;
     l->at = l->next_count = 0;
-    l->level = l->wanted.seed ? shares_level(&l->wanted, LOOKED_THREADS_MAX - LOOKED_THREADS_FREE)
-                              : UINT64_MAX;
-    shares_init(&l->wanted, /* max= */ 0);
+    l->level = shares_level(&l->wanted, LOOKED_THREADS_MAX - LOOKED_THREADS_FREE);
+    if (l->level == UINT64_MAX) /* else it is for owners as they were counted */
+        shares_init(&l->wanted, /* max= */ 0);
+    else
+        l->wanted = (struct shares){ .seed = l->wanted.seed };
 }
 
 /* Returns whether there is room for one more, of @owner's; counts it in any case. */

@@ -285,8 +285,9 @@ END_TEST
 #define CROWD (LOOKED_THREADS_MAX + LOOKED_THREADS_MAX / 2)
 #define FEW 1000
 
-/* One pass over the threads of one owner who has very many, and behind them those of two others. */
-static void pass_over_owners(struct looked_threads *l, uint64_t i)
+/* One pass over the threads of one owner who has very many, and behind them those of two others,
+ * @other and OWNER + 2. */
+static void pass_over_owners(struct looked_threads *l, uint64_t i, uint64_t other)
 {
     uint32_t parts = (uint32_t)(l->count / LOOKED_A_PASS_MAX) + 1;
 
@@ -295,7 +296,7 @@ static void pass_over_owners(struct looked_threads *l, uint64_t i)
         struct looks_entry e = { .host_pid = 1, .host_tid = tid, .found = LOOKS_PLACE };
 
         if (tid % parts == l->part)
-            looked_threads_take(l, &e, tid <= CROWD ? OWNER : OWNER + 1 + tid % 2);
+            looked_threads_take(l, &e, tid <= CROWD ? OWNER : tid % 2 ? OWNER + 2 : other);
     }
     looked_threads_end(l);
 }
@@ -307,12 +308,50 @@ START_TEST(one_owner_leaves_room_for_others)
     size_t n = 0;
 
     for (uint64_t i = 0; i < 4; i++) /* one of all, and one of each of three parts */
-        pass_over_owners(&l, i + 1);
+        pass_over_owners(&l, i + 1, OWNER + 1);
     for (uint32_t tid = CROWD + 1; tid <= CROWD + 2 * FEW; tid++)
         n += looked_threads_find(&l, tid) != NULL;
     ck_assert_uint_eq(n, 2 * FEW);
     ck_assert_uint_ge(l.count, LOOKED_THREADS_MAX - LOOKED_THREADS_FREE); /* the one has the rest */
     ck_assert_uint_gt(l.left_out, 0);
+    looked_threads_deinit(&l);
+}
+END_TEST
+
+/* Another owner than OWNER, who is counted with it if the seed is @seed. */
+static uint64_t counted_with_owner(int seed)
+{
+    int before = seed_byte;
+    struct shares s;
+    uint64_t other = OWNER + 10;
+
+    seed_byte = seed;
+    shares_init(&s, /* max= */ 0);
+    seed_byte = before;
+    shares_force(&s, OWNER, 1);
+    while (!shares_used(&s, other))
+        other++;
+    return other;
+}
+
+/* The room that each owner has was found by how they were counted in the pass before. */
+START_TEST(owners_stay_apart_while_room_is_short)
+{
+    const int NEXT_SEED = seed_byte + 1;
+    struct sums s = { 0 };
+    struct looked_threads l = looked(&s);
+    uint64_t other = counted_with_owner(NEXT_SEED);
+    size_t n = 0;
+
+    pass_over_owners(&l, 1, other);
+    ck_assert_uint_eq(shares_used(&l.wanted, other), FEW);
+    seed_byte = NEXT_SEED;
+    for (uint64_t i = 1; i < 4; i++)
+        pass_over_owners(&l, i + 1, other);
+    seed_byte = NEXT_SEED - 1;
+    for (uint32_t tid = CROWD + 1; tid <= CROWD + 2 * FEW; tid++)
+        n += looked_threads_find(&l, tid) != NULL;
+    ck_assert_uint_eq(n, 2 * FEW);
     looked_threads_deinit(&l);
 }
 END_TEST
@@ -333,5 +372,6 @@ int main(void)
     tcase_add_test(tc, a_part_at_a_time_has_the_right_weights);
     tcase_add_test(tc, there_is_room_for_so_many);
     tcase_add_test(tc, one_owner_leaves_room_for_others);
+    tcase_add_test(tc, owners_stay_apart_while_room_is_short);
     return suite_run_case("looked_threads", tc);
 }
