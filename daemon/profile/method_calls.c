@@ -172,10 +172,11 @@ static bool is_open(const struct finder *f, uint32_t method)
 
 /* What is known of the thread before a sample. */
 struct before {
-    uint64_t ns; /* until when */
-    bool known;  /* false: that is when the profile begins */
-    bool absent; /* it began after that */
-    bool hole;   /* and then it waited for long, nothing says where */
+    uint64_t ns;      /* until when */
+    uint64_t seen_ns; /* when it was last seen: later, if nothing said where it was */
+    bool known;       /* false: ns is when the profile begins */
+    bool absent;      /* it began after that */
+    bool hole;        /* and then it waited for long, nothing says where */
 };
 
 /* Returns when a call begins that @e is the first to see: on average half way back to what was
@@ -220,7 +221,7 @@ static int step(struct finder *f, const struct evidence *e, struct before *befor
     }
     for (size_t i = 0; i < f->open_count; i++)
         f->open[i].last_ns = e->to_ns;
-    *before = (struct before){ .ns = e->to_ns, .known = true };
+    *before = (struct before){ .ns = e->to_ns, .seen_ns = e->to_ns, .known = true };
     return r;
 }
 
@@ -268,7 +269,8 @@ static int read_evidence(struct finder *f, size_t *at, size_t end, uint64_t sinc
 /* Ends what is under way when the samples of a thread end, at place @end. */
 static int end_thread(struct finder *f, const struct before *before, size_t end)
 {
-    bool ended = !f->o->joined && f->p->end_ns > before->ns + f->gap_ns;
+    bool unknown = before->hole || before->seen_ns - before->ns > f->gap_ns;
+    bool ended = !f->o->joined && !unknown && f->p->end_ns > before->seen_ns + f->gap_ns;
     int r = 0;
 
     while (f->open_count > 0 && r == 0)
@@ -279,7 +281,7 @@ static int end_thread(struct finder *f, const struct before *before, size_t end)
 
 static int find_in_thread(struct finder *f, size_t begin, size_t end, struct error *err)
 {
-    struct before before = { .ns = f->p->start_ns };
+    struct before before = { .ns = f->p->start_ns, .seen_ns = f->p->start_ns };
     size_t at = begin;
     int r = 0;
 
@@ -289,11 +291,13 @@ static int find_in_thread(struct finder *f, size_t begin, size_t end, struct err
         size_t first = at;
 
         r = read_evidence(f, &at, end, before.ns, &e, err);
-        before.absent = !before.known && !f->o->joined && e.from_ns > before.ns + f->gap_ns;
+        if (r < 0)
+            break;
+        before.absent = first == begin && !f->o->joined && e.from_ns > before.ns + f->gap_ns;
+        before.seen_ns = e.to_ns;
+        before.hole |= r == 0 && e.to_ns - e.from_ns > METHOD_CALLS_HOLE_PERIODS * f->period_ns;
         if (r > 0)
             r = step(f, &e, &before, first);
-        else if (r == 0)
-            before.hole |= e.to_ns - e.from_ns > METHOD_CALLS_HOLE_PERIODS * f->period_ns;
     }
     return r < 0 ? r : end_thread(f, &before, end);
 }

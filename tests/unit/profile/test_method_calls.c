@@ -254,6 +254,36 @@ START_TEST(unknown_waits_cut)
 }
 END_TEST
 
+#define UNREADABLE(ms, value_ms)                                                                   \
+    add(main_thread, ms, STATE_BLOCKED, value_ms, PROFILE_SAMPLE_TRUNCATED, FRAMES(sleeps))
+
+/* A call ends with its thread, unless the last stacks of that could not be read for long. */
+START_TEST(unknown_at_the_end)
+{
+    WAITED(1000, 1000, worker, sleeps);
+    WAITED(1050, 50, worker, handle, sleeps);
+    if (_i == 0) { /* until the capture ends */
+        UNREADABLE(9999, 8949);
+    } else if (_i == 1) { /* or until the thread ends: in one wait, or bit by bit */
+        UNREADABLE(6050, 5000);
+    } else {
+        for (int i = 1; i <= (_i == 2 ? 30 : 1); i++)
+            UNREADABLE(1050 + 10 * i, 10);
+    }
+    check("handle", _i < 3 ? "Shop.handle 0 0 0 50+ 1\n" : "Shop.handle 1 55 55 55 0\n");
+}
+END_TEST
+
+/* A thread that was there before began before: so may its call have. */
+START_TEST(unknown_at_the_beginning)
+{
+    UNREADABLE(5000, _i == 0 ? 5000 : 10);
+    WAITED(5100, 100, worker, handle, sleeps);
+    WAITED(5200, 100, worker, sleeps);
+    check("handle", "Shop.handle 0 0 0 100+ 1\n");
+}
+END_TEST
+
 START_TEST(over)
 {
     struct method_calls *c;
@@ -393,6 +423,8 @@ static Suite *suite(void)
     tcase_add_test(tc, gaps_cut);
     tcase_add_test(tc, cut_stacks);
     tcase_add_test(tc, unknown_waits_cut);
+    tcase_add_loop_test(tc, unknown_at_the_end, 0, 4);
+    tcase_add_loop_test(tc, unknown_at_the_beginning, 0, 2);
     tcase_add_test(tc, over);
     tcase_add_test(tc, virtual_threads);
     tcase_add_test(tc, nobodys_samples);
