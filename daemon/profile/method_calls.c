@@ -13,7 +13,13 @@ struct open_call {
     bool cut;          /* it had begun before */
     size_t first;      /* its first sample: a place in finder.order */
     uint64_t begun_ns; /* when it began, as far as that is known */
-    uint64_t last_ns;  /* when it was seen last */
+};
+
+/* A method that matches, on the stacks of the thread under way. */
+struct method_place {
+    size_t seen;     /* 1 + the place of the sample that had it last; 0: none */
+    uint64_t caller; /* there, as in struct method_frame */
+    bool open;       /* a call of it is under way */
 };
 
 /* The length of a call. */
@@ -32,6 +38,7 @@ struct finder {
     uint64_t period_ns, gap_ns;
     struct open_call open[METHOD_CALLS_NESTED_MAX]; /* of the thread under way */
     size_t open_count;
+    struct method_place *places; /* owned, [METHOD_CALLS_METHODS_MAX + 1], by name */
     struct call_length *lengths; /* owned */
     size_t length_count, length_cap;
     struct method_calls_row *by_name; /* owned, [by name of struct method_calls] */
@@ -50,6 +57,7 @@ static void finder_deinit(struct finder *f)
     method_stacks_deinit(&f->stacks);
     free(f->order);
     free(f->starts);
+    free(f->places);
     free(f->lengths);
     free(f->by_name);
 }
@@ -120,17 +128,19 @@ static int add_length(struct finder *f, uint32_t method, uint64_t ns, bool cut)
 /* Marks the samples of @c, which lie before place @end. */
 static int mark(struct finder *f, const struct open_call *c, size_t end)
 {
-    for (size_t i = c->first; i < end; i++) {
-        const struct method_node *node;
-        int r = method_stacks_get(&f->stacks, f->p->samples[f->order[i]].stack, &node, NULL);
+    int r = 0;
 
-        if (r < 0)
-            return r;
-        for (uint32_t n = node->frames; n; n = method_stacks_frame(&f->stacks, n)->before)
-            if (method_stacks_frame(&f->stacks, n)->method == c->method)
-                f->calls->inside[f->order[i]] = 1;
+    for (size_t i = c->first; i < end && r == 0; i++) {
+        uint8_t *inside = &f->calls->inside[f->order[i]];
+        const struct method_node *node;
+
+        if (*inside)
+            continue;
+        r = method_stacks_get(&f->stacks, f->p->samples[f->order[i]].stack, &node, NULL);
+        if (r == 0)
+            *inside = method_stacks_have(&f->stacks, node->frames, c->method);
     }
-    return 0;
+    return r;
 }
 
 /* Ends call @i at @end_ns, before the sample at place @end. @cut: or later. */
@@ -141,33 +151,35 @@ static int end_call(struct finder *f, size_t i, uint64_t end_ns, bool cut, size_
     int r = add_length(f, c.method, ns, c.cut || cut);
 
     f->open[i] = f->open[--f->open_count];
+    f->places[c.method].open = false;
     return r == 0 && ns >= f->o->over_ns ? mark(f, &c, end) : r;
 }
 
 /* ---- a thread ---- */
 
-/* Returns whether call @c goes on in what @e says. */
-static bool goes_on(const struct finder *f, struct open_call *c, const struct evidence *e)
+/* Notes which methods @e, whose sample is at place @at, has. */
+static void see(struct finder *f, const struct evidence *e, size_t at)
 {
     for (uint32_t n = e->frames; n; n = method_stacks_frame(&f->stacks, n)->before) {
         const struct method_frame *frame = method_stacks_frame(&f->stacks, n);
+        struct method_place *place = &f->places[frame->method];
 
-        if (frame->method != c->method)
-            continue;
-        if (!e->cut && !c->caller)
-            c->caller = frame->caller;
-        return e->cut || c->caller == frame->caller;
+        place->seen = at + 1;
+        place->caller = frame->caller;
     }
-    return e->cut; /* it may be among the frames that are missing */
 }
 
-static bool is_open(const struct finder *f, uint32_t method)
+/* Returns whether call @c goes on in what @e says, after see(). */
+static bool goes_on(const struct finder *f, struct open_call *c, const struct evidence *e,
+                    size_t at)
 {
-    for (size_t i = 0; i < f->open_count; i++) {
-        if (f->open[i].method == method)
-            return true;
-    }
-    return false;
+    const struct method_place *place = &f->places[c->method];
+
+    if (e->cut || place->seen != at + 1)
+        return e->cut; /* it may be among the frames that are missing */
+    if (!c->caller)
+        c->caller = place->caller;
+    return c->caller == place->caller;
 }
 
 /* What is known of the thread before a sample. */
@@ -198,20 +210,23 @@ static int step(struct finder *f, const struct evidence *e, struct before *befor
     uint64_t between_ns = begin_of(f, e, before, gap);
     int r = 0;
 
+    see(f, e, at);
     for (size_t i = f->open_count; i > 0 && r == 0; i--) {
         struct open_call *c = &f->open[i - 1];
 
         if (gap)
-            r = end_call(f, i - 1, c->last_ns, /* cut= */ true, at);
-        else if (!goes_on(f, c, e))
+            r = end_call(f, i - 1, before->ns, /* cut= */ true, at);
+        else if (!goes_on(f, c, e, at))
             r = end_call(f, i - 1, between_ns, /* cut= */ false, at);
     }
     for (uint32_t n = e->frames; n && r == 0;) {
         const struct method_frame *frame = method_stacks_frame(&f->stacks, n);
+        struct method_place *place = &f->places[frame->method];
 
         n = frame->before;
-        if (is_open(f, frame->method) || f->open_count == METHOD_CALLS_NESTED_MAX)
+        if (place->open || f->open_count == METHOD_CALLS_NESTED_MAX)
             continue;
+        place->open = true;
         f->open[f->open_count++] =
             (struct open_call){ .caller = e->cut ? 0 : frame->caller,
                                 .method = frame->method,
@@ -219,8 +234,6 @@ static int step(struct finder *f, const struct evidence *e, struct before *befor
                                 .first = at,
                                 .begun_ns = between_ns };
     }
-    for (size_t i = 0; i < f->open_count; i++)
-        f->open[i].last_ns = e->to_ns;
     *before = (struct before){ .ns = e->to_ns, .seen_ns = e->to_ns, .known = true };
     return r;
 }
@@ -407,8 +420,9 @@ static int find_all(struct finder *f, struct error *err)
     int r = method_stacks_init(&f->stacks, p, f->o, f->calls);
 
     f->calls->inside = calloc(p->sample_count + 1, sizeof(*f->calls->inside));
+    f->places = calloc(METHOD_CALLS_METHODS_MAX + 1, sizeof(*f->places));
     if (r == 0)
-        r = f->calls->inside ? order_samples(f) : -ENOMEM;
+        r = f->calls->inside && f->places ? order_samples(f) : -ENOMEM;
     for (size_t t = 0; t < p->thread_count && r == 0; t++) {
         r = p->threads[t].host_tid > 0 ? find_in_thread(f, f->starts[t], f->starts[t + 1], err)
                                        : leave_out(f, (uint32_t)t, err);

@@ -51,6 +51,8 @@ static inline const struct method_frame *method_stacks_frame(const struct method
 {
     return id_table_get(&s->frames, n - 1);
 }
+/* Returns whether frame @n, or one outside it, is of @method. 0 is no frame. */
+bool method_stacks_have(const struct method_stacks *s, uint32_t n, uint32_t method);
 
 /* Adds the sentences about @c. @thinned: how many samples one stands for, on average. */
 void method_calls_warn(struct method_calls *c, double thinned);

@@ -101,7 +101,7 @@ static uint64_t path_below(uint64_t caller, const struct frame *f)
     return h ^ h >> 32 ?: 1;
 }
 
-static bool has_method(const struct method_stacks *s, uint32_t n, uint32_t method)
+bool method_stacks_have(const struct method_stacks *s, uint32_t n, uint32_t method)
 {
     for (; n; n = method_stacks_frame(s, n)->before) {
         if (method_stacks_frame(s, n)->method == method)
@@ -118,7 +118,7 @@ static int add_frame(struct method_stacks *s, const struct method_node *caller, 
     uint32_t id;
     int r;
 
-    if (has_method(s, caller->frames, method))
+    if (method_stacks_have(s, caller->frames, method))
         return 0;
     f.depth = 1 + (f.before ? method_stacks_frame(s, f.before)->depth : 0);
     r = f.depth > METHOD_CALLS_NESTED_MAX ? -ENOSPC : id_table_add(&s->frames, &f, &id);

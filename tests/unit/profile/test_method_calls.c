@@ -45,7 +45,7 @@ static void add(uint32_t thread, double ms, enum thread_state state, double valu
         .count = 1,
         .flags = flags | (unsigned)state << PROFILE_SAMPLE_STATE_SHIFT,
     };
-    uint32_t stack[8];
+    uint32_t stack[METHOD_CALLS_NESTED_MAX + 2];
     size_t n = 0, at = 0;
 
     while (frames[n])
@@ -284,6 +284,43 @@ START_TEST(unknown_at_the_beginning)
 }
 END_TEST
 
+/* As many calls as are followed at once: the inner half returns and is called again. */
+START_TEST(nested)
+{
+    uint32_t frames[METHOD_CALLS_NESTED_MAX + 1] = { 0 };
+    struct method_calls *c;
+    char name[16];
+
+    for (uint32_t i = 0; i < METHOD_CALLS_NESTED_MAX; i++) {
+        snprintf(name, sizeof(name), "m%02u", i);
+        frames[i] = recorded_frame("Deep", name, FRAME_C2, 0);
+    }
+    for (int i = 1; i <= 9; i++) { /* whole, half, whole */
+        uint32_t inner = frames[METHOD_CALLS_NESTED_MAX / 2];
+
+        frames[METHOD_CALLS_NESTED_MAX / 2] = i % 3 == 2 ? 0 : inner;
+        add(main_thread, 1000 + 100 * i, STATE_BLOCKED, 100, 0, frames);
+        frames[METHOD_CALLS_NESTED_MAX / 2] = inner;
+    }
+    c = find("Deep", 250, /* joined= */ false);
+    ck_assert_uint_eq(c->row_count, METHOD_CALLS_NESTED_MAX);
+    for (size_t i = 0; i < c->row_count; i++) {
+        const char *number = method_calls_name(c, &c->rows[i]).p + strlen("Deep.m");
+        bool outer = strtoul(number, NULL, 10) < METHOD_CALLS_NESTED_MAX / 2;
+
+        ck_assert_uint_eq(c->rows[i].count, outer ? 1 : 4);
+        ck_assert_uint_eq(c->rows[i].cut, 0);
+        ck_assert_uint_eq(c->rows[i].longest_ns, (outer ? 910 : 200) * MS);
+    }
+    for (size_t i = 0; i < p->sample_count; i++)
+        ck_assert_uint_eq(c->inside[i], 1);
+    method_calls_free(c);
+    c = find("Deep.m63", 150, /* joined= */ false);
+    ck_assert_mem_eq(c->inside, ((const uint8_t[]){ 0, 0, 1, 1, 0, 1, 1, 0, 0 }), 9);
+    method_calls_free(c);
+}
+END_TEST
+
 START_TEST(over)
 {
     struct method_calls *c;
@@ -425,6 +462,7 @@ static Suite *suite(void)
     tcase_add_test(tc, unknown_waits_cut);
     tcase_add_loop_test(tc, unknown_at_the_end, 0, 4);
     tcase_add_loop_test(tc, unknown_at_the_beginning, 0, 2);
+    tcase_add_test(tc, nested);
     tcase_add_test(tc, over);
     tcase_add_test(tc, virtual_threads);
     tcase_add_test(tc, nobodys_samples);
