@@ -253,9 +253,9 @@ static int read_evidence(struct finder *f, size_t *at, size_t end, uint64_t sinc
     const struct profile_sample *first = &f->p->samples[f->order[*at]], *best = first;
     uint64_t waited_ns = 0;
     const struct method_node *node;
-    int r;
+    int r = 0;
 
-    for (; *at < end; (*at)++) {
+    for (; *at < end && r == 0; (*at)++) {
         const struct profile_sample *s = &f->p->samples[f->order[*at]];
 
         if (s->time_ns != first->time_ns)
@@ -264,11 +264,13 @@ static int read_evidence(struct finder *f, size_t *at, size_t end, uint64_t sinc
             waited_ns += s->value;
         if (is_cut(best))
             best = s;
+        r = method_stacks_get(&f->stacks, s->stack, &node, err);
+        f->calls->virtual_left_out += r == 0 && node->matches_virtual ? s->count : 0;
     }
-    r = method_stacks_get(&f->stacks, best->stack, &node, err);
+    if (r == 0)
+        r = method_stacks_get(&f->stacks, best->stack, &node, err);
     if (r < 0)
         return r;
-    f->calls->virtual_left_out += node->matches_virtual;
     if (waited_ns <= f->period_ns) /* drawn by chance: it stands for other waits, too */
         waited_ns = 0;
     *ret = (struct evidence){ .from_ns =
@@ -406,10 +408,12 @@ static int leave_out(struct finder *f, uint32_t thread, struct error *err)
     if (!of_virtual && f->starts[thread] < f->starts[thread + 1])
         return refuse(err, "a part of these is of the history, which does not keep their threads");
     for (size_t i = f->starts[thread]; i < f->starts[thread + 1] && r == 0; i++) {
+        const struct profile_sample *s = &f->p->samples[f->order[i]];
         const struct method_node *node;
 
-        r = method_stacks_get(&f->stacks, f->p->samples[f->order[i]].stack, &node, err);
-        f->calls->virtual_left_out += r == 0 && (node->frames || node->matches_virtual);
+        r = method_stacks_get(&f->stacks, s->stack, &node, err);
+        if (r == 0 && (node->frames || node->matches_virtual))
+            f->calls->virtual_left_out += s->count;
     }
     return r;
 }

@@ -367,6 +367,29 @@ START_TEST(virtual_threads)
 }
 END_TEST
 
+/* Counted as samples are elsewhere: each of a moment, and with those that it stands for. */
+START_TEST(virtual_samples)
+{
+    struct profile_thread pool = { .host_tid = 0, .name = recorded_string("virtual threads") };
+    struct method_calls *c;
+    uint32_t thread;
+
+    ck_assert_int_eq(record_thread(rec, &pool, &thread), 0);
+    add(main_thread, 150, STATE_RUNNABLE, 30, 0, FRAMES(worker, enter, handle));
+    add(main_thread, 150, STATE_BLOCKED, 70, 0, FRAMES(worker, enter, handle, sleeps));
+    add(main_thread, 150, STATE_BLOCKED, 70, 0, FRAMES(worker, sleeps));
+    add(thread, 250, STATE_BLOCKED, 100, 0, FRAMES(handle, sleeps));
+    add(thread, 350, STATE_BLOCKED, 100, 0, FRAMES(sleeps));
+    finish();
+    for (size_t i = 0; i < p->sample_count; i++)
+        p->samples[i].count = 4;
+    c = find("handle", 0, /* joined= */ false);
+    ck_assert_uint_eq(c->virtual_left_out, 12);
+    ck_assert(says(c, "12 samples of calls in virtual threads"));
+    method_calls_free(c);
+}
+END_TEST
+
 START_TEST(nobodys_samples)
 {
     struct profile_thread pool = { .host_tid = 0, .name = recorded_string("exec-*") };
@@ -465,6 +488,7 @@ static Suite *suite(void)
     tcase_add_test(tc, nested);
     tcase_add_test(tc, over);
     tcase_add_test(tc, virtual_threads);
+    tcase_add_test(tc, virtual_samples);
     tcase_add_test(tc, nobodys_samples);
     tcase_add_test(tc, thinned);
     tcase_add_test(tc, too_many_methods);
