@@ -16,8 +16,10 @@
 /* mov edi, eax; call: exit() with a result. With 0x48 before it, of all 64 bits. */
 #define RESULT "\x89\xc7\xe8"
 #define FUNCTION_BYTES_MAX 256 /* before such a call */
-#define CALLS_MAX 64
-#define STARTS_MAX 1024      /* of functions in front of such calls */
+#define CALLS_MAX 64           /* the last ones: libc.a is linked behind the program's own code */
+#define DECODED_MAX_BYTES ((size_t)4 << 20) /* at the end of the code: libc is 0.6 MiB */
+#define INSTRUCTIONS_MAX (2u << 20)         /* of those bytes; compilers make half as many */
+#define NO_START SIZE_MAX
 #define INDIRECT_BYTES_MAX 4 /* of such a call, from its opcode on */
 #define PUSHES_MAX 16
 #define FRAME_BYTES_MAX 4096
@@ -30,10 +32,9 @@ struct reading {
     ZydisDecoder decoder;
     struct span code;
     uint64_t vaddr;
-    size_t calls[CALLS_MAX]; /* offsets of the calls of exit(), rising */
+    size_t calls[CALLS_MAX];  /* offsets of the calls of exit(), rising */
+    size_t starts[CALLS_MAX]; /* the last place before each, where a function may begin */
     size_t call_count;
-    size_t starts[STARTS_MAX]; /* offsets where functions may begin, in front of such calls */
-    size_t start_count;
     size_t last_end; /* of the function that was added last */
     struct musl_rules *ret;
 };
@@ -261,18 +262,37 @@ static bool may_follow_indirect(const struct reading *r, size_t at)
     return false;
 }
 
+/* Finds the last of them, from the end on. */
 static void find_calls(struct reading *r)
 {
     const size_t n = sizeof(RESULT) - 1;
-    const char *at = r->code.p, *end = r->code.p + r->code.n;
+    size_t first = CALLS_MAX;
 
-    while (r->call_count < CALLS_MAX && (at = memmem(at, (size_t)(end - at), RESULT, n))) {
-        size_t found = (size_t)(at - r->code.p);
-
-        at += n;
-        if (may_follow_indirect(r, found - is_wide(r, found)))
-            r->calls[r->call_count++] = found + n - 1;
+    for (size_t end = r->code.n; end >= n && first; end--) {
+        if (memcmp(r->code.p + end - n, RESULT, n) == 0 &&
+            may_follow_indirect(r, end - n - is_wide(r, end - n)))
+            r->calls[--first] = end - 1;
     }
+    r->call_count = CALLS_MAX - first;
+    memmove(r->calls, r->calls + first, r->call_count * sizeof(r->calls[0]));
+    for (size_t k = 0; k < r->call_count; k++)
+        r->starts[k] = NO_START;
+}
+
+/* Returns the first call behind @at; r->call_count: none. */
+static size_t call_behind(const struct reading *r, size_t at)
+{
+    size_t low = 0, high = r->call_count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (r->calls[middle] > at)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
 }
 
 /* Notes the address @vaddr if it may be of a function in front of a call of exit(). */
@@ -280,22 +300,23 @@ static void note_start(struct reading *r, uint64_t vaddr)
 {
     uint64_t at = vaddr - r->vaddr;
 
-    if (vaddr < r->vaddr || at >= r->code.n || r->start_count == STARTS_MAX)
+    if (vaddr < r->vaddr || at >= r->code.n)
         return;
-    for (size_t k = 0; k < r->call_count; k++) {
-        if (r->calls[k] > at && r->calls[k] - at <= FUNCTION_BYTES_MAX) {
-            r->starts[r->start_count++] = at;
-            return;
-        }
+    for (size_t k = call_behind(r, at); k < r->call_count && r->calls[k] - at <= FUNCTION_BYTES_MAX;
+         k++) {
+        if (r->starts[k] == NO_START || r->starts[k] < at)
+            r->starts[k] = at;
     }
 }
 
-/* Goes through all instructions for those that call a function, or take its address. */
+/* Goes through the last instructions for those that call a function, or take its address. Where it
+ * begins within one, it is on the right ones soon. */
 static void find_starts(struct reading *r)
 {
+    size_t at = r->code.n - MIN(r->code.n, DECODED_MAX_BYTES);
     ZydisDecodedInstruction i;
 
-    for (size_t at = 0; at < r->code.n; at += i.length) {
+    for (unsigned count = 0; at < r->code.n && count < INSTRUCTIONS_MAX; at += i.length, count++) {
         uint64_t next;
 
         if (!decode(r, at, &i)) {
@@ -315,19 +336,13 @@ static void find_starts(struct reading *r)
     }
 }
 
-/* The function that has the call at @call begins at the nearest start before. */
-static void add_caller(struct reading *r, size_t call)
+/* Adds the function that has call @k of exit(): it begins at the nearest start before. */
+static void add_caller(struct reading *r, size_t k)
 {
-    size_t nearest = SIZE_MAX;
+    size_t call = r->calls[k];
 
-    for (size_t k = 0; k < r->start_count; k++) {
-        size_t at = r->starts[k];
-
-        if (at < call && call - at <= FUNCTION_BYTES_MAX && (nearest == SIZE_MAX || at > nearest))
-            nearest = at;
-    }
-    if (nearest != SIZE_MAX && call - nearest > 3)
-        add_function(r, nearest, call, 2 + is_wide(r, call - 2));
+    if (r->starts[k] != NO_START && call - r->starts[k] > 3)
+        add_function(r, r->starts[k], call, 2 + is_wide(r, call - 2));
 }
 
 /* ---- the outermost ones ---- */
@@ -388,7 +403,7 @@ int musl_read(struct span code, uint64_t vaddr, uint64_t entry, struct musl_rule
     find_calls(r);
     find_starts(r);
     for (size_t k = 0; k < r->call_count; k++)
-        add_caller(r, r->calls[k]);
+        add_caller(r, k);
     if (entry >= vaddr && entry - vaddr < code.n)
         add_entry(r, entry - vaddr);
     return 0;

@@ -4,6 +4,8 @@
 
 #include "suite.h"
 
+#include "base/clock.h"
+
 #define START UINT64_C(0x10000)
 #define RULES 10
 
@@ -123,11 +125,81 @@ START_TEST(many_functions_have_room_or_none)
 }
 END_TEST
 
+/* Static programs have libc behind their own code, which may be large and may look like it. */
+START_TEST(the_last_ones_are_read)
+{
+    const size_t own = (size_t)8 << 20, lookalikes = 100 * 21;
+    struct span last = SPAN(TAKES_IT FUNCTION);
+    struct musl_rules got;
+    char *code = malloc(own + last.n);
+    bool found = false;
+
+    ck_assert_ptr_nonnull(code);
+    memset(code, 0x05, own); /* add eax, 0x05050505 */
+    memset(code + own - 16, 0x90, 16);
+    for (size_t at = 0; at < lookalikes; at += 21)
+        memcpy(code + at, TAKES_IT FUNCTION, 21);
+    memcpy(code + own, last.p, last.n);
+    ck_assert_int_eq(musl_read((struct span){ code, own + last.n }, START, START, &got), 0);
+    for (size_t k = 0; k < got.count; k++)
+        found |= got.rules[k].pc == START + own + 5;
+    ck_assert(found);
+    free(code);
+}
+END_TEST
+
+/* As many starts as can be, and more than were kept once: each call has its nearest. */
+START_TEST(many_starts_leave_room)
+{
+    const size_t calls = 2000 * 5;
+    struct span last = SPAN(TAKES_IT FUNCTION);
+    char *code = malloc(calls + last.n);
+    struct musl_rules got;
+
+    ck_assert_ptr_nonnull(code);
+    memcpy(code + calls, last.p, last.n);
+    for (size_t at = 0; at < calls; at += 5) {
+        int32_t to = (int32_t)(calls - at - 5); /* all in front of the function */
+
+        code[at] = '\xe8';
+        memcpy(code + at + 1, &to, sizeof(to));
+    }
+    ck_assert_int_eq(musl_read((struct span){ code, calls + last.n }, START, START, &got), 0);
+    ck_assert_uint_eq(got.count, 5);
+    ck_assert_uint_eq(got.rules[0].pc, START + calls + 5);
+    free(code);
+}
+END_TEST
+
+/* The largest code, of what costs most. */
+static const struct span COSTLY[] = { SPAN("\x90"), SPAN("\xff\xd3\x89\xc7\xe8"), SPAN("\xe8"),
+                                      SPAN("\x31\xed\x5f\x41\xff\xd1\x89\xc7\x31\xc0\xb0\x3c") };
+
+START_TEST(hostile_code_is_read_in_bounds)
+{
+    char *code = malloc(MUSL_CODE_MAX_BYTES);
+    uint64_t began_ns, ns;
+    struct musl_rules got;
+
+    ck_assert_ptr_nonnull(code);
+    for (size_t at = 0; at < MUSL_CODE_MAX_BYTES; at++)
+        code[at] = COSTLY[_i].p[at % COSTLY[_i].n];
+    began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    ck_assert_int_eq(musl_read((struct span){ code, MUSL_CODE_MAX_BYTES }, START, START, &got), 0);
+    ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
+    free(code);
+    ck_assert_msg(ns < 1500 * NSEC_PER_MSEC, "%u ms", (unsigned)(ns / NSEC_PER_MSEC));
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("musl_start");
 
     tcase_add_loop_test(tc, reads_what_it_knows, 0, (int)ARRAY_SIZE(CODE_CASES));
     tcase_add_test(tc, many_functions_have_room_or_none);
+    tcase_add_test(tc, the_last_ones_are_read);
+    tcase_add_test(tc, many_starts_leave_room);
+    tcase_add_loop_test(tc, hostile_code_is_read_in_bounds, 0, (int)ARRAY_SIZE(COSTLY));
     return suite_run_case("musl_start", tc);
 }
