@@ -27,9 +27,10 @@ static int find_frozen(struct hotspot_vm *vm, struct unwind_frozen *ret)
 {
     const struct virtual_layout *v = &vm->virtual_layout;
 
-    if (!fits(v) || !layout_has(vm->layout.thread_vthread) ||
-        (vm->names.coloured_oops && !vm->zgc.known))
+    if (!fits(v) || !layout_has(vm->layout.thread_vthread))
         return -ENOENT;
+    if (vm->names.coloured_oops && !vm->zgc.known)
+        return vm->zgc.unusable ? -ENOENT : -EAGAIN;
     *ret = (struct unwind_frozen){
         .thread_class = class_word(vm, v->klass[CLASS_VIRTUAL_THREAD]),
         .cont_class = class_word(vm, v->klass[CLASS_CONTINUATION]),

@@ -292,8 +292,8 @@ bool hotspot_thread_is(struct hotspot_vm *vm, uint64_t java_thread, int32_t ns_t
  * known so far; -ENOENT: not known for this VM; HOTSPOT_GONE. */
 int hotspot_vm_locks(struct hotspot_vm *vm, struct unwind_locks *ret);
 
-/* Gets where this VM's ZGC keeps what it has moved. 0; -ENOENT: it runs another collector, or that
- * is not known (yet). Call hotspot_vm_locks() before. */
+/* Gets where this VM's ZGC keeps what it has moved. 0; -EAGAIN: not to be read at this moment;
+ * -ENOENT: it runs another collector, or that is not known. Call hotspot_vm_locks() before. */
 int hotspot_vm_zgc(struct hotspot_vm *vm, struct unwind_zgc *ret);
 
 /* Gets where mounted virtual threads of this VM keep their frozen frames. 0. -EAGAIN: not now, such

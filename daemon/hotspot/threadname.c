@@ -116,9 +116,9 @@ int names_ready(struct hotspot_vm *vm)
 
     if (vm->proof.objects_off || vm->layout.lacks[0])
         return -ENOENT;
-    if (n->known || n->unusable)
-        return n->known ? 0 : -ENOENT;
-    r = names_open(vm);
+    if (n->unusable)
+        return -ENOENT;
+    r = n->known ? 0 : names_open(vm);
     n->known = r == 0;
     zgc_ready(vm);
     n->unusable = r < 0 && r != -EAGAIN && r != -ESRCH;

@@ -54,6 +54,8 @@ struct name_layout {
 /* Where ZGC keeps what it has moved. */
 struct zgc {
     bool known, unusable;
+    unsigned tries;       /* that failed, as what they read was not there at that moment */
+    uint64_t next_ns;     /* monotonic: when to try again */
     struct unwind_zgc at; /* maps: as UNWIND_MAP_OLD, or the only one */
 };
 
@@ -204,7 +206,8 @@ int thread_tid(struct hotspot_vm *vm, uint64_t thread, int32_t *ret);
 
 /* ---- zgc.c ---- */
 
-/* Has vm->zgc filled in, if this VM runs ZGC (JDK 16 and later) and vm->names are known. */
+/* Has vm->zgc filled in, if this VM runs ZGC (JDK 16 and later) and vm->names are known. What
+ * cannot be read is tried again later, some times. */
 void zgc_ready(struct hotspot_vm *vm);
 /* Returns where the object at @object, which the reference @raw of eight bytes leads to, is now. */
 uint64_t zgc_forward(struct hotspot_vm *vm, uint64_t raw, uint64_t object);

@@ -14,7 +14,10 @@
 #define MAPS_MAX 16                      /* what may be one, in it */
 #define ENTRIES_MAX ((uint64_t)1 << 24)
 #define ALIGNMENT_SHIFT_MAX 30
-#define JDK_FIRST 16 /* from it on, entries have this form */
+#define TRIES_MAX 10
+#define TRY_AGAIN_NS                                                                               \
+    (100 * NSEC_PER_MSEC) /* after the first one; doubled after each: 51 s in all */
+#define JDK_FIRST 16      /* from it on, entries have this form */
 
 /* Where one kind of ZGC has what is needed, as the VM's tables say. */
 struct tables {
@@ -81,8 +84,10 @@ static int find_two(struct hotspot_vm *vm, uint64_t table, struct unwind_zgc *z)
     unsigned count = 0;
 
     for (uint64_t at = table + 16; at + 16 <= end && count < MAPS_MAX; at += 8) {
-        if (memory_read(&vm->memory, at, maps[count], sizeof(maps[0])) < 0)
-            break;
+        int r = memory_read(&vm->memory, at, maps[count], sizeof(maps[0]));
+
+        if (r < 0)
+            return r;
         if (!is_map(vm, maps[count], most))
             continue;
         for (unsigned i = 0; i < count; i++) {
@@ -116,13 +121,31 @@ static int find_maps(struct hotspot_vm *vm, const struct tables *t, struct unwin
     return r == 0 && !z->maps[0] ? -ENOENT : r;
 }
 
+/* Whether vm->zgc is worth another look at some time. */
+static bool is_open(const struct hotspot_vm *vm)
+{
+    return vm->names.known && vm->names.zgc && !vm->zgc.known && !vm->zgc.unusable &&
+           !vm->proof.objects_off;
+}
+
+static bool is_due(const struct hotspot_vm *vm)
+{
+    return is_open(vm) && (!vm->zgc.tries || clock_monotonic_ns() >= vm->zgc.next_ns);
+}
+
+static void try_later(struct zgc *z)
+{
+    z->next_ns = clock_monotonic_ns() + ((uint64_t)TRY_AGAIN_NS << z->tries);
+    z->unusable = ++z->tries == TRIES_MAX;
+}
+
 void zgc_ready(struct hotspot_vm *vm)
 {
     struct zgc found = { .known = true };
     struct tables t;
     int r;
 
-    if (vm->zgc.known || vm->zgc.unusable || !vm->names.known || !vm->names.zgc)
+    if (!is_due(vm) || vm_reads_nothing(vm))
         return;
     t = tables_of(vm);
     r = has_tables(vm, &t) ? find_masks(vm, &t, &found.at) : -ENOENT;
@@ -131,13 +154,28 @@ void zgc_ready(struct hotspot_vm *vm)
     found.at.forwarding_bytes = (uint32_t)((t.forwarding_bytes + 7) & ~7ULL);
     if (r == 0)
         vm->zgc = found;
-    vm->zgc.unusable = r == -ENOENT || r == -EBADMSG;
+    else if (r == -ENOENT || r == -EBADMSG)
+        vm->zgc.unusable = true;
+    else
+        try_later(&vm->zgc);
+}
+
+static int run_zgc(struct hotspot_vm *vm, void *arg)
+{
+    (void)arg;
+    memory_begin(&vm->memory);
+    zgc_ready(vm);
+    return 0;
 }
 
 int hotspot_vm_zgc(struct hotspot_vm *vm, struct unwind_zgc *ret)
 {
-    if (vm_is_left(vm) || !vm->zgc.known)
-        return -ENOENT;
+    char none;
+
+    if (vm_is_left(vm) || (is_due(vm) && vm_call(vm, run_zgc, &none, 0) < 0))
+        return -EAGAIN;
+    if (!vm->zgc.known)
+        return is_open(vm) ? -EAGAIN : -ENOENT;
     *ret = vm->zgc.at;
     return 0;
 }

@@ -189,7 +189,7 @@ static void describe(struct unwinding *u, struct watched *w, struct process *p, 
         if (p->jvm == JVM_READY && p->vm && hotspot_vm_unwinding(p->vm, &vm) == 0) {
             what.vm = &vm;
             w->jvm = hotspot_vm_locks(p->vm, &vm.locks) != -EAGAIN;
-            hotspot_vm_zgc(p->vm, &vm.zgc);
+            w->jvm &= hotspot_vm_zgc(p->vm, &vm.zgc) != -EAGAIN;
             w->frozen = hotspot_vm_frozen(p->vm, &vm.frozen) != -EAGAIN;
         }
         r = feeder_update(u->feeder, &what, &err);

@@ -206,6 +206,58 @@ START_TEST(without_tables_it_is_off)
 }
 END_TEST
 
+/* A page that cannot be read at one moment: it is tried again, but not at once. */
+static const size_t TORN[] = { 8, GLOBALS + 8 };
+
+START_TEST(what_is_torn_is_read_again)
+{
+    uint64_t whole = image[TORN[_i] / 8];
+    struct unwind_zgc ret;
+
+    vm.zgc = (struct zgc){ 0 };
+    put(TORN[_i], BASE - 0x1000);
+    ck_assert_int_eq(names_ready(&vm), 0);
+    ck_assert_int_eq(hotspot_vm_zgc(&vm, &ret), -EAGAIN);
+    ck_assert_uint_eq(vm.zgc.tries, 1);
+    put(TORN[_i], whole);
+    vm.zgc.next_ns = clock_monotonic_ns() + NSEC_PER_SEC * 60;
+    ck_assert_int_eq(names_ready(&vm), 0);
+    ck_assert_int_eq(hotspot_vm_zgc(&vm, &ret), -EAGAIN);
+    vm.zgc.next_ns = 0;
+    if (_i == 0) { /* whoever comes first */
+        ck_assert_int_eq(names_ready(&vm), 0);
+        ck_assert(vm.zgc.known);
+    }
+    ck_assert_int_eq(hotspot_vm_zgc(&vm, &ret), 0);
+    ck_assert_uint_eq(forward(OLD_BAD, (3 << 21) + 32), HEAP_BIT | 0x5000);
+}
+END_TEST
+
+START_TEST(what_stays_torn_is_given_up)
+{
+    struct unwind_zgc ret;
+    unsigned tries = 0;
+
+    vm.zgc = (struct zgc){ 0 };
+    put(8, BASE - 0x1000);
+    for (; hotspot_vm_zgc(&vm, &ret) == -EAGAIN && tries < 100; tries++)
+        vm.zgc.next_ns = 0;
+    ck_assert_int_eq(hotspot_vm_zgc(&vm, &ret), -ENOENT);
+    ck_assert_uint_eq(tries, 9);
+}
+END_TEST
+
+/* Objects that are off stay off. */
+START_TEST(without_objects_it_is_not_tried)
+{
+    struct unwind_zgc ret;
+
+    vm.zgc = (struct zgc){ 0 };
+    vm.proof.objects_off = true;
+    ck_assert_int_eq(hotspot_vm_zgc(&vm, &ret), -ENOENT);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("zgc");
@@ -217,5 +269,8 @@ int main(void)
     tcase_add_loop_test(tc, finds_where_the_older_one_moved_it, 16, 24);
     tcase_add_test(tc, a_release_with_other_entries_is_off);
     tcase_add_test(tc, without_tables_it_is_off);
+    tcase_add_loop_test(tc, what_is_torn_is_read_again, 0, ARRAY_SIZE(TORN));
+    tcase_add_test(tc, what_stays_torn_is_given_up);
+    tcase_add_test(tc, without_objects_it_is_not_tried);
     return suite_run_case("hotspot_zgc", tc);
 }
