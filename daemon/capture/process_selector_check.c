@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a selector is called, whether it chooses anything now, and the sentence if it does not. */
+#include "capture/nearest.h"
 #include "capture/process_selector_impl.h"
 
 #include "base/text.h"
 #include "discover/service.h"
 
-#define TARGET_NEAREST_MAX 5
+#define TARGET_IDS_MAX 5 /* of containers that a prefix fits */
 
 static void append(char *buf, size_t size, const char *fmt, ...) PRINTF_LIKE(3, 4);
 static void append(char *buf, size_t size, const char *fmt, ...)
@@ -108,78 +109,37 @@ enum nearest_kind {
     NEAREST_SERVICE
 };
 
-/* Those that are most alike what was asked for, the nearest first. */
-struct nearest {
+struct nearest_walk {
     const struct target *t;
     enum nearest_kind what;
-    const char *wanted; /* NULL: nothing is nearer than another */
-    unsigned found;
-    struct {
-        unsigned distance;
-        char text[128];
-    } best[TARGET_NEAREST_MAX];
+    struct nearest n;
 };
-
-/* Returns how far @name is from @wanted, which may be its last word alone, or its beginning. */
-static unsigned distance_of(const char *wanted, const char *name)
-{
-    struct span w = span_of(wanted), n = span_of(name), last = n;
-
-    if (!n.n || strcasestr(name, wanted))
-        return n.n ? 0 : UINT32_MAX;
-    for (size_t i = 0; i < n.n; i++) {
-        if (n.p[i] == '.' || n.p[i] == '/')
-            last = span_from(n, i + 1);
-    }
-    return MIN(MIN(text_distance(w, n), text_distance(w, last)),
-               text_distance(w, (struct span){ n.p, MIN(w.n, n.n) }));
-}
-
-/* Keeps @text if it is among the nearest; @name, @other: what it may have been meant by. */
-static void nearest_keep(struct nearest *n, const char *text, const char *name, const char *other)
-{
-    unsigned distance = 0, at = 0;
-
-    if (n->wanted)
-        distance = MIN(distance_of(n->wanted, name), distance_of(n->wanted, other));
-    for (unsigned i = 0; i < n->found; i++) {
-        if (strcmp(n->best[i].text, text) == 0)
-            return;
-        at += n->best[i].distance <= distance;
-    }
-    if (at == TARGET_NEAREST_MAX)
-        return;
-    n->found = MIN(n->found + 1, (unsigned)TARGET_NEAREST_MAX);
-    memmove(&n->best[at + 1], &n->best[at], (n->found - 1 - at) * sizeof(n->best[0]));
-    n->best[at].distance = distance;
-    snprintf(n->best[at].text, sizeof(n->best[at].text), "%s", text);
-}
 
 static int nearest_add(void *cookie, struct process *p)
 {
     const struct container *c = &p->container;
-    struct nearest *n = cookie;
+    struct nearest_walk *w = cookie;
     char service[SERVICE_NAME_BYTES];
     char text[128];
 
-    if (p->exited || !target_sees(n->t, p))
+    if (p->exited || !target_sees(w->t, p))
         return 0;
-    switch (n->what) {
+    switch (w->what) {
     case NEAREST_CONTAINER:
         snprintf(text, sizeof(text), "%.12s%s%.100s", c->id, c->id[0] && c->name[0] ? " " : "",
                  c->name);
         if (text[0])
-            nearest_keep(n, text, c->id, c->name);
+            nearest_keep(&w->n, text, c->id, c->name);
         return 0;
     case NEAREST_POD:
         snprintf(text, sizeof(text), "%.120s", c->pod_name[0] ? c->pod_name : c->pod_uid);
         if (text[0])
-            nearest_keep(n, text, c->pod_name, c->pod_uid);
+            nearest_keep(&w->n, text, c->pod_name, c->pod_uid);
         return 0;
     case NEAREST_NAMESPACE:
         snprintf(text, sizeof(text), "%.120s", c->pod_namespace);
         if (text[0])
-            nearest_keep(n, text, text, "");
+            nearest_keep(&w->n, text, text, "");
         return 0;
     case NEAREST_SERVICE:
         if (!process_runs_java(p))
@@ -187,67 +147,57 @@ static int nearest_add(void *cookie, struct process *p)
         service_name_of_process(p, service);
         snprintf(text, sizeof(text), "%.120s", service);
         if (text[0])
-            nearest_keep(n, text, text, "");
+            nearest_keep(&w->n, text, text, "");
         return 0;
     case NEAREST_JVM:
         if (p->jvm == JVM_NO)
             return 0;
         snprintf(service, sizeof(service), "%d", p->id.host_pid);
         snprintf(text, sizeof(text), "%d (%.80s)", p->id.host_pid, process_title(p));
-        nearest_keep(n, text, n->t->jvm ? process_title(p) : service, "");
+        nearest_keep(&w->n, text, w->t->jvm ? process_title(p) : service, "");
     }
     return 0;
-}
-
-/* The nearest with commas between them, as far as @buf has room. */
-static void nearest_text(const struct nearest *n, char *buf, size_t size)
-{
-    buf[0] = '\0';
-    for (unsigned i = 0; i < n->found; i++) {
-        if (strlen(buf) + strlen(n->best[i].text) + 3 > size)
-            return;
-        append(buf, size, "%s%s", i ? ", " : "", n->best[i].text);
-    }
 }
 
 static int not_found(const struct target *t, struct discover *d, struct error *err)
 {
     char list[200], all[256] = "", pid[16];
-    struct nearest n = { .t = t };
+    struct nearest_walk w = { .t = t };
+    struct nearest *n = &w.n;
     const char *parameter, *none;
     char who[160];
 
     target_viewer_name(&t->viewer, who, sizeof(who));
     if (t->container) {
-        n.what = NEAREST_CONTAINER;
-        n.wanted = t->container;
+        w.what = NEAREST_CONTAINER;
+        n->wanted = t->container;
         parameter = "container";
         none = "no container runs here";
     } else if (t->pod) {
-        n.what = NEAREST_POD;
-        n.wanted = t->pod;
+        w.what = NEAREST_POD;
+        n->wanted = t->pod;
         parameter = "pod";
         none = "no pod runs here";
     } else if (t->pod_namespace) {
-        n.what = NEAREST_NAMESPACE;
-        n.wanted = t->pod_namespace;
+        w.what = NEAREST_NAMESPACE;
+        n->wanted = t->pod_namespace;
         parameter = "namespace";
         none = "no pod runs here";
     } else if (t->service) {
-        n.what = NEAREST_SERVICE;
-        n.wanted = t->service;
+        w.what = NEAREST_SERVICE;
+        n->wanted = t->service;
         parameter = "service";
         none = "no JVM runs here";
     } else {
-        n.what = NEAREST_JVM;
+        w.what = NEAREST_JVM;
         snprintf(pid, sizeof(pid), "%d", t->pids[0]);
-        n.wanted = t->jvm ? t->jvm : t->pid_count ? pid : NULL;
+        n->wanted = t->jvm ? t->jvm : t->pid_count ? pid : NULL;
         parameter = t->matchers ? "match" : t->jvm ? "jvm" : "pid";
         none = "no JVM runs here";
     }
-    discover_each(d, nearest_add, &n);
-    nearest_text(&n, list, sizeof(list));
-    if (t->container && t->ns_pid && n.found)
+    discover_each(d, nearest_add, &w);
+    nearest_text(n, list, sizeof(list));
+    if (t->container && t->ns_pid && n->found)
         error_parameter(err, "nspid", -ESRCH,
                         "no process of container '%.80s' has pid %d inside it", t->container,
                         t->ns_pid);
@@ -274,15 +224,15 @@ static int not_found(const struct target *t, struct discover *d, struct error *e
                         t->viewer.whole ? "there is no process %d"
                                         : "there is no process %d of yours",
                         t->pids[0]);
-    if (!t->viewer.whole && !n.found && t->seen)
+    if (!t->viewer.whole && !n->found && t->seen)
         error_remedy(err, "nothing that runs is of %s: GET /api/v1/jvms lists what is", who);
-    else if (!t->viewer.whole && !n.found)
+    else if (!t->viewer.whole && !n->found)
         error_remedy(err,
                      "%s sees its own processes outside of containers; root and members "
                      "of group flamed see all",
                      who);
-    else if (n.found)
-        error_remedy(err, "%s here: %s", n.what == NEAREST_JVM ? "JVMs" : "nearest", list);
+    else if (n->found)
+        error_remedy(err, "%s here: %s", w.what == NEAREST_JVM ? "JVMs" : "nearest", list);
     else
         error_remedy(err, "%s; GET /api/v1/jvms lists the JVMs", none);
     return BACKEND_NOT_FOUND;
@@ -343,7 +293,7 @@ struct match_count {
     const struct target *t;
     size_t n;
     size_t containers; /* that a prefix fits */
-    char ids[TARGET_NEAREST_MAX][65];
+    char ids[TARGET_IDS_MAX][65];
 };
 
 static void count_container(struct match_count *m, const struct container *c)
