@@ -225,7 +225,7 @@ static void see_image(void *cookie, const struct history_image *image)
     struct last_image *last = cookie;
     struct past_filter *f = last->filter;
 
-    if (image->last_ns < last->last_ns)
+    if (image->last_ns <= last->last_ns) /* of two that ended at once the later one came first */
         return;
     last->last_ns = image->last_ns;
     f->pid = image->host_pid;

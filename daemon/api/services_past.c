@@ -217,7 +217,9 @@ int services_add_past(struct api *api, const struct viewer *v, json_t *ret, stru
                                .running = json_object(),
                                .ended = { .max = SERVICES_ENDED_MAX },
                                .marks = { .max = SERVICES_MARKS_MAX } };
-    struct history_query q = { .to_ns = UINT64_MAX, .wants = wants, .cookie = &s };
+    struct history_query q = {
+        .to_ns = UINT64_MAX, .wants = wants, .cookie = &s, .newest_first = true
+    };
     json_t *entry;
     size_t i;
     int r = 0;

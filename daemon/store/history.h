@@ -91,6 +91,7 @@ struct history_query {
     bool (*wants_event)(void *cookie, const char *name);
     void *cookie;
     uint64_t coarsest_ns; /* parts longer than this only where there are no others; 0: any */
+    bool newest_first;    /* marks are handed out from the last one on */
 };
 
 /* What an answer is made of. */
@@ -145,7 +146,8 @@ struct history_mark {
     double value;                      /* HISTORY_MARK_CHANGE: percent; else 0 */
 };
 typedef void (*history_mark_fn)(void *cookie, const struct history_mark *m);
-/* Hands out marks of [from, to) of images that are wanted, and of the node, by time. */
+/* Hands out at most 10,000 marks of [from, to), by time: those of images that are wanted, and of
+ * the node. */
 int history_marks(struct history *h, const struct history_query *q, history_mark_fn fn,
                   void *cookie, struct error *err);
 /* Adds the mark @m of an image. 0; -ENOENT: the history does not have that image; -errno. */

@@ -8,6 +8,8 @@
 #define IMAGE_COLUMNS                                                                              \
     "n, pid, start_ticks, exec_no, owner, name, container, pod, namespace, service, version,"      \
     " environment, java, flags, started_ns, first_ns, last_ns, attributes"
+#define MARKS_OF                                                                                   \
+    "SELECT time_ns, kind, image, text, value FROM marks WHERE time_ns >= ? AND time_ns < ?"
 
 const char *history_mark_name(enum history_mark_kind kind)
 {
@@ -370,11 +372,10 @@ static int marks_each(struct history *h, const struct history_query *q,
                       struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r =
-        store_prepare(h->store,
-                      "SELECT time_ns, kind, image, text, value FROM marks WHERE time_ns >= ? AND "
-                      "time_ns < ? ORDER BY time_ns, n LIMIT 10000",
-                      &stmt, err);
+    int r = store_prepare(h->store,
+                          q->newest_first ? MARKS_OF " ORDER BY time_ns DESC, n DESC LIMIT 10000"
+                                          : MARKS_OF " ORDER BY time_ns, n LIMIT 10000",
+                          &stmt, err);
 
     if (r < 0)
         return r;

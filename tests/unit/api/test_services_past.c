@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* services_add_past(): which JVMs that have ended are listed, if there are more than room. */
+/* services_add_past(): which JVMs that have ended, and which marks, are listed, if there
+ * are more than room. past_history(): of which JVM a pid is. */
 #include "api/api_impl.h"
+#include "api/past_impl.h"
 #include "history_fixture.h"
 
 #define CROWD 1500 /* JVMs of one user, one pod or one container */
@@ -90,12 +92,88 @@ START_TEST(a_containers_crowd_leaves_room_for_others)
 }
 END_TEST
 
+/* ---- marks ---- */
+
+#define MARKS 1200 /* of one JVM */
+
+START_TEST(the_newest_marks_are_listed)
+{
+    json_t *answer, *marks;
+
+    history = open_history(1 << 30, 864000);
+    api = (struct api){ .engine = { .history = history } };
+    put(1, 1000, "", 10, 11);
+    for (int i = 0; i < MARKS; i++) {
+        const struct history_image image = {
+            .host_pid = 10, .start_ticks = 8, .owner = 1000, .service = "service-10"
+        };
+        const struct history_mark m = { .time_ns = T0 + (uint64_t)i * NSEC_PER_SEC,
+                                        .kind = HISTORY_MARK_CHANGE,
+                                        .image = &image,
+                                        .text = i == MARKS - 1 ? "last" : "one" };
+
+        ck_assert_int_eq(history_mark_put(history, &m, NULL), 0);
+    }
+    answer = services();
+    marks = json_object_get(json_array_get(json_object_get(answer, "services"), 0), "marks");
+    ck_assert_uint_eq(json_array_size(marks), 1000);
+    ck_assert_str_eq(json_string_value(json_object_get(json_array_get(marks, 0), "text")), "last");
+    ck_assert_int_eq(json_integer_value(json_object_get(answer, "marks_left_out")), MARKS - 1000);
+    json_decref(answer);
+    history_close(history);
+}
+END_TEST
+
+/* ---- a pid that was given again ---- */
+
+START_TEST(of_two_that_ended_at_once_the_later_one_is_meant)
+{
+    static const struct target_selector one = { .viewer = &VIEWER_WHOLE,
+                                                .pids = { 10 },
+                                                .pid_count = 1 };
+    struct past_filter filter = { .t = &one };
+    struct history_reach reach;
+    struct profile *p = NULL;
+    struct history_image images[2];
+
+    history = open_history(1 << 30, 864000);
+    api = (struct api){ .engine = { .history = history } };
+    for (size_t i = 0; i < ARRAY_SIZE(images); i++)
+        images[i] = (struct history_image){ .host_pid = 10,
+                                            .start_ticks = 7 + i,
+                                            .name = "Main",
+                                            .container = "",
+                                            .pod = "",
+                                            .pod_namespace = "",
+                                            .service = "shop",
+                                            .version = "1",
+                                            .environment = "",
+                                            .java = "21",
+                                            .started_ns = T0 };
+    ck_assert_int_eq(history_put(history,
+                                 &(struct history_minute){ .start_ns = T0,
+                                                           .end_ns = T0 + HISTORY_MINUTE_NS,
+                                                           .images = images,
+                                                           .image_count = ARRAY_SIZE(images) },
+                                 NULL),
+                     0);
+    ck_assert_int_eq(
+        past_history(&api, &filter, NULL, T0, T0 + HISTORY_MINUTE_NS, &reach, &p, NULL), 0);
+    ck_assert_int_eq(filter.pid, 10);
+    ck_assert_uint_eq(filter.start_ticks, 8);
+    profile_unref(p);
+    history_close(history);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("services_past");
 
     tcase_add_test(tc, a_users_crowd_leaves_room_for_others);
     tcase_add_test(tc, a_containers_crowd_leaves_room_for_others);
+    tcase_add_test(tc, the_newest_marks_are_listed);
+    tcase_add_test(tc, of_two_that_ended_at_once_the_later_one_is_meant);
     tcase_set_timeout(tc, 60);
     return run_store_tests("services_past", tc);
 }
