@@ -11,7 +11,9 @@ if [ -z "${DESTDIR:-}" ] && [ "$(id -u)" != 0 ]; then
     echo "install.sh: only root can install flamed" >&2
     exit 1
 fi
-if [ -e "$usr/bin/flamed" ] && [ ! -L "$usr/bin/flamed" ]; then
+# A package has the same link in /usr/bin, but not the mark.
+mark=$usr/lib/flamed/installed-by-install.sh
+if [ -e "$usr/bin/flamed" ] && { [ ! -L "$usr/bin/flamed" ] || [ ! -e "$mark" ]; }; then
     echo "install.sh: a package has installed $usr/bin/flamed: remove it first" >&2
     exit 1
 fi
@@ -23,6 +25,7 @@ if [ "${1:-}" = --remove ]; then
     done
     rm -rf "$usr/lib/flamed" "$usr/bin/flamed" "$usr/lib/sysusers.d/flamed.conf" "$usr/lib/tmpfiles.d/flamed.conf" \
         "$usr/share/man/man8/flamed.8"
+    [ -n "${DESTDIR:-}" ] || [ ! -d /run/systemd/system ] || systemctl daemon-reload
     exit
 fi
 
@@ -31,6 +34,7 @@ upgrade=
 rm -rf "$usr/lib/flamed"
 mkdir -p "$usr/bin" "$usr/lib/flamed" "$usr/lib/systemd/system" "$usr/lib/sysusers.d" "$usr/lib/tmpfiles.d" \
     "$usr/share/man/man8"
+: > "$mark"
 cp -R "$here/flamed" "$here/flamed-broker" "$here/flamed-push" "$here/lib" "$here/licenses" "$here/LICENSE" "$usr/lib/flamed/"
 cp "$here/systemd/postinst" "$here/systemd/prerm" "$usr/lib/flamed/"
 chmod -R go=u-w "$usr/lib/flamed"

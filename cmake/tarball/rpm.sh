@@ -9,5 +9,6 @@ tar -xzf "$build/$name.tar.gz" -C "$work"
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(stat -c %Y "$work/$name")}
 rm -rf "$build/rpm"
 DESTDIR=$build/rpm sh "$work/$name/install.sh"
+rm "$build/rpm/usr/lib/flamed/installed-by-install.sh" # rpm removes these files
 find "$build/rpm" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
 cd "$build" && cpack --config rpm.cmake

@@ -125,6 +125,21 @@ class Tarball(unittest.TestCase):
         self.assertIn("remove it first", refused.stderr)
         self.assertFalse(os.path.exists(root + "/usr/lib"))
 
+    def test_files_of_an_rpm_are_left_alone(self):
+        """It has the same link, so the mark of install.sh decides."""
+        folder, root = self.unpacked(), self.enterContext(tempfile.TemporaryDirectory(prefix="tarball."))
+        os.makedirs(root + "/usr/bin")
+        os.makedirs(root + "/usr/lib/flamed")
+        with open(root + "/usr/lib/flamed/flamed", "wb") as f:
+            f.write(b"rpm")
+        os.symlink("../lib/flamed/flamed", root + "/usr/bin/flamed")
+        for arguments in [], ["--remove"]:
+            refused = subprocess.run([folder + "/install.sh", *arguments], capture_output=True, text=True, env={**os.environ, "DESTDIR": root})
+            self.assertEqual(refused.returncode, 1)
+            self.assertIn("remove it first", refused.stderr)
+        with open(root + "/usr/lib/flamed/flamed", "rb") as f:
+            self.assertEqual(f.read(), b"rpm")
+
     def test_paths_of_libraries(self):
         """A path with an empty part, or another one, is refused: root's programs would load what lies there."""
         for path, good in ("$ORIGIN/lib:", False), (":$ORIGIN/lib", False), ("$ORIGIN/lib:/tmp", False), ("$ORIGIN/lib", True):
@@ -150,6 +165,7 @@ class Tarball(unittest.TestCase):
             with open(f"{folder}/{name}", "rb") as a, open(f"{root}/usr/lib/flamed/{name}", "rb") as b:
                 self.assertEqual(a.read(), b.read(), name)
         self.assertEqual(os.readlink(root + "/usr/bin/flamed"), "../lib/flamed/flamed")
+        self.assertFalse(os.path.exists(root + "/usr/lib/flamed/installed-by-install.sh"))
 
 
 @unittest.skipUnless(os.environ.get("FLAMED_TARBALL_TWICE"), "builds flamed twice")
