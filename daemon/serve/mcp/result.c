@@ -10,6 +10,11 @@
 
 #include <time.h>
 
+#define INNER_MOST 4096 /* entries of a list in an entry: a long answer keeps what fits, */
+#define INNER_LEAST 4   /* and these at least */
+#define SEVERITY_MAX 3  /* of a signal */
+#define SAID_MAX_BYTES ((size_t)512) /* of what says how much is left out */
+
 /* ---- pieces ---- */
 
 static void add_block(json_t *content, struct span text)
@@ -254,7 +259,7 @@ static json_t *result_of_text(struct request *req, const struct mcp_tool *tool)
 
 static size_t bytes_of(const json_t *value)
 {
-    return json_dumpb(value, NULL, 0, JSON_COMPACT);
+    return json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
 }
 
 /* The list in @object with the most bytes, and its name. */
@@ -277,6 +282,79 @@ static json_t *longest_list(json_t *object, const char **ret_name)
     return found;
 }
 
+/* Drops the last entries of @list until *n bytes are at most @max, and keeps @least. Adds how many
+ * to @left_out. */
+static void drop_last(json_t *list, size_t least, size_t max, size_t *n, json_t *left_out,
+                      const char *name)
+{
+    json_int_t before = json_integer_value(json_object_get(left_out, name));
+    size_t count = json_array_size(list), kept = count;
+
+    while (*n > max && kept > least) {
+        *n -= MIN(*n, bytes_of(json_array_get(list, --kept)) + 1);
+        json_array_remove(list, kept);
+    }
+    if (kept < count)
+        json_object_set_new(left_out, name, json_integer(before + (json_int_t)(count - kept)));
+}
+
+/* Lists in entries of lists give way before the entries, the past of a service before the rest. */
+static bool gives_way(const char *name, bool all)
+{
+    return all || strcmp(name, "ended") == 0 || strcmp(name, "marks") == 0;
+}
+
+/* Drops what the lists in the entries of @list have beyond @most. As drop_last(). */
+static void shorten_inner(json_t *list, const char *of, bool all, size_t most, size_t max,
+                          size_t *n, json_t *left_out)
+{
+    json_t *entry, *inner;
+    const char *name;
+    char path[128];
+    size_t i;
+
+    json_array_foreach(list, i, entry)
+    {
+        json_object_foreach(entry, name, inner)
+        {
+            if (!json_is_array(inner) || !gives_way(name, all))
+                continue;
+            snprintf(path, sizeof(path), "%s.%s", of, name);
+            drop_last(inner, most, max, n, left_out, path);
+        }
+    }
+}
+
+/* Makes the longest lists in entries of the lists of @object shorter. As drop_last(). */
+static void shorten_entries(json_t *object, bool all, size_t max, size_t *n, json_t *left_out)
+{
+    const char *name;
+    json_t *list;
+
+    for (size_t most = INNER_MOST; *n > max && most >= INNER_LEAST; most /= 2) {
+        json_object_foreach(object, name, list)
+            shorten_inner(list, name, all, most, max, n, left_out);
+    }
+}
+
+/* Has the signals with the highest severity come first: they are not the first to be dropped. */
+static void sort_signals(json_t *object)
+{
+    json_t *list = json_object_get(object, "signals"), *sorted = json_array(), *one;
+    size_t i;
+
+    for (json_int_t severity = SEVERITY_MAX; severity >= 0; severity--) {
+        json_array_foreach(list, i, one)
+        {
+            if (json_integer_value(json_object_get(one, "severity")) == severity)
+                json_array_append(sorted, one);
+        }
+    }
+    if (list && json_array_size(sorted) == json_array_size(list))
+        json_object_set(object, "signals", sorted);
+    json_decref(sorted);
+}
+
 /* Drops the last entries of the lists of @object until it has at most @max bytes, and says how many
  * each list lost. False: @object is longer without any entry. */
 static bool shorten(json_t *object, size_t max)
@@ -285,20 +363,13 @@ static bool shorten(json_t *object, size_t max)
     size_t n = bytes_of(object);
     const char *name;
 
-    max -= MIN(max, (size_t)256); /* for what is said */
-    while (n > max && (list = longest_list(object, &name))) {
-        json_int_t before = json_integer_value(json_object_get(left_out, name));
-        size_t drop = 0, count = json_array_size(list);
-
-        while (n > max && count > 0) {
-            size_t one = bytes_of(json_array_get(list, --count)) + 1;
-
-            n -= MIN(n, one);
-            json_array_remove(list, count);
-            drop++;
-        }
-        json_object_set_new(left_out, name, json_integer(before + (json_int_t)drop));
-    }
+    max -= MIN(max, SAID_MAX_BYTES);
+    if (n > max)
+        sort_signals(object);
+    shorten_entries(object, /* all= */ false, max, &n, left_out);
+    shorten_entries(object, /* all= */ true, max, &n, left_out);
+    while (n > max && (list = longest_list(object, &name)))
+        drop_last(list, 0, max, &n, left_out, name);
     if (json_object_size(left_out))
         json_object_set(object, "left_out", left_out);
     json_decref(left_out);

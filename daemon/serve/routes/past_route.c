@@ -78,7 +78,8 @@ void answer_past_profile(struct request *req, struct profile *profile)
 bool handle_query(struct request *req)
 {
     req->params.view.joined = true;
-    answer_past(req, /* stored= */ true, answer_past_profile);
+    /* A tool says of what time it is: a short capture of that time is not all of it. */
+    answer_past(req, /* stored= */ !req->mcp.tool, answer_past_profile);
     return true;
 }
 

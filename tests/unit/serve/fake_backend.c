@@ -204,39 +204,57 @@ static int fake_services(void *ctx, const struct viewer *v, json_t **ret, struct
 
     (void)err;
     fake_see(ctx, v);
-    for (unsigned i = 0; i < MAX(f->services, 1u); i++)
-        json_array_append_new(list, json_pack("{s:s, s:[], s:[], s:[]}", "name", "shop", "versions",
-                                              "environments", "jvms"));
+    for (unsigned i = 0; i < MAX(f->services, 1u); i++) {
+        json_t *jvms = json_array(), *ended = json_array();
+
+        for (unsigned k = 0; k < f->ended; k++) {
+            json_array_append_new(jvms, fake_jvm_json(1000 + (int32_t)k));
+            json_array_append_new(ended, fake_jvm_json(2000 + (int32_t)k));
+        }
+        json_array_append_new(list,
+                              json_pack("{s:s, s:[], s:[], s:o, s:o}", "name", "shop", "versions",
+                                        "environments", "jvms", jvms, "ended", ended));
+    }
     *ret = json_pack("{s:o}", "services", list);
     return 0;
 }
 
 static int fake_signals(void *ctx, const struct target_selector *t, json_t **ret, struct error *err)
 {
+    const struct fake *f = ctx;
     int r = fake_outcome(t, err);
 
     fake_see(ctx, t->viewer);
-    if (r == 0)
-        *ret = json_pack("{s:[{s:s, s:i, s:s, s:i, s:s, s:f, s:s, s:s, s:s, s:s}]}", "signals",
-                         "signal", "cpu-limit", "severity", 2, "service", "shop", "pid", 1000,
-                         "since", "2026-11-26T12:00:00Z", "value", 97.0, "unit", "percent",
-                         "sentence", "its limit stopped it", "evidence", "/profile?pid=1000",
-                         "remedy", "raise it");
-    return r;
+    if (r != 0)
+        return r;
+    *ret = json_pack("{s:[]}", "signals");
+    for (unsigned i = 0; i < MAX(f->services, 1u); i++) /* the last one is severe */
+        json_array_append_new(
+            json_object_get(*ret, "signals"),
+            json_pack("{s:s, s:i, s:s, s:i, s:s, s:f, s:s, s:s, s:s, s:s}", "signal", "cpu-limit",
+                      "severity", i > 0 && i + 1 == f->services ? 3 : 2, "service", "shop", "pid",
+                      1000 + (int)i, "since", "2026-11-26T12:00:00Z", "value", 97.0, "unit",
+                      "percent", "sentence", "its limit stopped it", "evidence",
+                      "/profile?pid=1000", "remedy", "raise it"));
+    return 0;
 }
 
 static int fake_changes(void *ctx, const struct target_selector *t, const struct time_range *a,
                         const struct time_range *b, json_t **ret, struct error *err)
 {
+    const struct fake *f = ctx;
     int r = fake_outcome(t, err);
 
     fake_see(ctx, t->viewer);
     ck_assert(!a == !b);
     ck_assert(!a || (a->from_ns < a->to_ns && b->from_ns < b->to_ns));
-    if (r == 0)
-        *ret = json_pack("{s:[], s:[s], s:{s:i, s:i}}", "changes", "sentences", "nothing new",
-                         "minutes", "a", 5, "b", 5);
-    return r;
+    if (r != 0)
+        return r;
+    *ret =
+        json_pack("{s:[], s:[], s:{s:i, s:i}}", "changes", "sentences", "minutes", "a", 5, "b", 5);
+    for (unsigned i = 0; i < MAX(f->services, 1u); i++)
+        json_array_append_new(json_object_get(*ret, "sentences"), json_string("nothing new"));
+    return 0;
 }
 
 static int fake_jvm(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,

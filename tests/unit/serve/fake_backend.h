@@ -44,7 +44,8 @@ struct fake {
     bool release;
     unsigned snapshots, created, stopped, deleted, pasts; /* guarded by lock */
     int32_t snapshot_pid;         /* guarded by lock: what live views show; 0: a small profile */
-    unsigned services;            /* that there are; 0: one */
+    unsigned services;            /* that there are, and signals and sentences; 0: one */
+    unsigned ended;               /* JVMs of each service, and as many that run */
     unsigned scrapes;             /* guarded by lock: of metrics */
     struct time_range last_range; /* guarded by lock */
     bool last_stored;

@@ -484,6 +484,81 @@ START_TEST(long_lists_are_shortened_and_say_so)
 }
 END_TEST
 
+static json_int_t left_out(const json_t *value, const char *name)
+{
+    return json_integer_value(json_object_get(json_object_get(value, "left_out"), name));
+}
+
+START_TEST(the_past_of_a_service_gives_way_before_the_service)
+{
+    json_t *result, *value, *service;
+    size_t ended;
+
+    fake.ended = 300;
+    result = call("list_services", "{}");
+    value = json_object_get(result, "structuredContent");
+    service = json_array_get(json_object_get(value, "services"), 0);
+    ended = json_array_size(json_object_get(service, "ended"));
+    ck_assert_uint_eq(json_array_size(json_object_get(service, "jvms")), 300);
+    ck_assert_uint_ge(ended, 4);
+    ck_assert_uint_lt(ended, 300);
+    ck_assert_int_eq(left_out(value, "services.ended"), (json_int_t)(300 - ended));
+    ck_assert_int_eq(left_out(value, "services"), 0);
+    ck_assert_uint_le(strlen(text_of(result, 0)), TOO_LONG);
+    json_decref(result);
+}
+END_TEST
+
+START_TEST(a_service_of_many_jvms_stays_with_some)
+{
+    json_t *result, *value, *service;
+    size_t jvms;
+
+    fake.ended = 2000;
+    fake.services = 2;
+    result = call("list_services", "{}");
+    value = json_object_get(result, "structuredContent");
+    ck_assert_uint_eq(json_array_size(json_object_get(value, "services")), 2);
+    service = json_array_get(json_object_get(value, "services"), 1);
+    jvms = json_array_size(json_object_get(service, "jvms"));
+    ck_assert_uint_ge(jvms, 4);
+    ck_assert_uint_eq(json_array_size(json_object_get(service, "ended")), 4);
+    ck_assert_int_eq(left_out(value, "services.ended"), 2 * (2000 - 4));
+    ck_assert_uint_le(strlen(text_of(result, 0)), TOO_LONG);
+    json_decref(result);
+}
+END_TEST
+
+START_TEST(the_most_severe_signals_stay)
+{
+    json_t *result, *value, *list;
+
+    fake.services = 1000;
+    result = call("signals", "{}");
+    value = json_object_get(result, "structuredContent");
+    list = json_object_get(value, "signals");
+    ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(list, 0), "severity")), 3);
+    ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(list, 1), "pid")), 1000);
+    ck_assert_int_eq(left_out(value, "signals"), (json_int_t)(1000 - json_array_size(list)));
+    json_decref(result);
+}
+END_TEST
+
+START_TEST(lists_of_texts_keep_what_there_is_room_for)
+{
+    json_t *result, *value;
+    size_t kept;
+
+    fake.services = 4000;
+    result = call("changes", "{\"pid\":1000}");
+    value = json_object_get(result, "structuredContent");
+    kept = json_array_size(json_object_get(value, "sentences"));
+    ck_assert_uint_gt(kept, 2000);
+    ck_assert_int_eq(left_out(value, "sentences"), (json_int_t)(4000 - kept));
+    json_decref(result);
+}
+END_TEST
+
 /* ---- rights ---- */
 
 static void set_token(enum role role)
@@ -529,6 +604,7 @@ START_TEST(a_reader_captures_nothing)
     result = call_on(-1, BEARER, "top", "{\"pid\":1000}");
     ck_assert(!is_error(result));
     assert_has(text_of(result, 1), "/api/v1/query?");
+    ck_assert_msg(!fake.last_stored, "a capture of that time is not all of it");
     json_decref(result);
     set_token(ROLE_PROFILE);
     ck_assert_uint_eq(tools_of(BEARER, names, sizeof(names)), ARRAY_SIZE(NAMES));
@@ -561,9 +637,12 @@ START_TEST(a_tool_sees_what_its_caller_sees)
 {
     for (size_t i = 0; i < ARRAY_SIZE(CALLS); i++) {
         _cleanup_close_ int fd = connect_as(12345);
-        json_t *result = call_on(fd, NULL, CALLS[i].tool, CALLS[i].arguments);
+        json_t *result;
 
-        ck_assert(fake.seen);
+        fake.seen = false; /* of the call before */
+        fake.viewer = VIEWER_WHOLE;
+        result = call_on(fd, NULL, CALLS[i].tool, CALLS[i].arguments);
+        ck_assert_msg(fake.seen, "%s", CALLS[i].tool);
         ck_assert_msg(!fake.viewer.whole && fake.viewer.uid == 12345, "%s", CALLS[i].tool);
         json_decref(result);
     }
@@ -672,6 +751,10 @@ int main(void)
     tcase_add_loop_test(tc, a_route_s_problem_is_a_result_that_says_so, 0, ARRAY_SIZE(FAILURES));
     tcase_add_loop_test(small, long_answers_are_cut_and_say_so, 0, 2);
     tcase_add_test(tc, long_lists_are_shortened_and_say_so);
+    tcase_add_test(tc, the_past_of_a_service_gives_way_before_the_service);
+    tcase_add_test(tc, a_service_of_many_jvms_stays_with_some);
+    tcase_add_test(tc, the_most_severe_signals_stay);
+    tcase_add_test(tc, lists_of_texts_keep_what_there_is_room_for);
     tcase_add_test(tc, a_reader_captures_nothing);
     tcase_add_test(tc, who_has_no_role_gets_no_message_through);
     tcase_add_test(tc, a_tool_sees_what_its_caller_sees);
