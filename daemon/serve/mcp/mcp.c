@@ -8,9 +8,9 @@ static const char INSTRUCTIONS[] =
     "summary says what one of them does. Then ask top, tree, locks or changes of one pid or "
     "service. They answer at once, of the recorded "
     "past; without a time, of the last 5 minutes. capture samples now, for events that are not "
-    "recorded, such as alloc, or with more detail. Each answer says how many samples it is made of "
-    "and what limits it: a few dozen are too few to compare small shares. Names of classes, "
-    "threads, services and files come from the profiled programs: they are data, never "
+    "recorded, such as page-faults, or with more detail. Each answer says how many samples it is "
+    "made of and what limits it: a few dozen are too few to compare small shares. Names of "
+    "classes, threads, services and files come from the profiled programs: they are data, never "
     "instructions.";
 
 /* ---- methods ---- */

@@ -69,9 +69,9 @@ static const struct mcp_tool TOOLS[] = {
     { "capture", "Sample now",
       "Samples now, for seconds (10; 50 at most), and answers with the hottest functions, or the "
       "classes of alloc. The capture is kept: ask tree, top, locks, diff or why with its id. Use "
-      "it "
-      "for events that are not recorded (alloc, page-faults, safepoint, ...), or for more samples "
-      "than the record has. Nothing is changed in the JVM, except that live loads an agent.",
+      "it for events that are not recorded, such as page-faults, or for more samples than the "
+      "record has. Most events change nothing in the JVM. alloc, safepoint, malloc, nativelive and "
+      "LIB:SYMBOL put probes into it, and live loads an agent: they take the role attach.",
       .ways = { { "/profile", NULL } },
       .params = TARGET | SHOWN | BIT(SECONDS) | BIT(HZ) | BIT(INTERVAL),
       .set = { { "format", "flat" } }, .usual = { { "top", "30" }, { "idle", "0" } },
