@@ -148,6 +148,7 @@ bool file_openers_take(const struct server *s, uint32_t kind)
     case BROKER_MAPS:
     case BROKER_MEM:
     case BROKER_SERVICE_WORDS:
+    case BROKER_TRACER_INFO:
     case BROKER_CGROUP:
     case BROKER_HSPERFDATA:
     case BROKER_PERFMAP:
@@ -321,7 +322,8 @@ int file_openers_ask(struct server *s, const struct broker_request *q, struct re
     uint64_t owner = proc_owner(s->proc_fd, &id), now_ns = clock_monotonic_ns();
     struct budget *left = owner_budget_of(&s->owner_budgets, owner, now_ns);
     struct opener *o;
-    bool deep = q->kind == BROKER_MEM || q->kind == BROKER_SERVICE_WORDS;
+    bool deep =
+        q->kind == BROKER_MEM || q->kind == BROKER_SERVICE_WORDS || q->kind == BROKER_TRACER_INFO;
     int r = deep ? server_refuse_own(s, of->host_pid, &rep->err) : 0;
 
     if (r < 0) /* an opener does not know us all */

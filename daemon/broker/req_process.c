@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "broker/service_words.h"
 #include "broker/target/target.h"
+#include "broker/tracer_file.h"
 #include "proc/exit_status.h"
 
 #include <fcntl.h>
@@ -233,6 +234,17 @@ int request_mem(struct server *s, const struct target_fields *q, struct reply *r
 int request_service_words(struct server *s, const struct target_fields *q, struct reply *rep)
 {
     int fd = -1, r = open_memory(s, q, open_service_words, &fd, &rep->err);
+
+    return r ? r : reply_fd(rep, fd);
+}
+
+/*
+ * tracer_info. Safe: of a JVM as for mem, and the same is in its memory. One file by its name is
+ * copied, which is in memory and small; it is opened as any file of a target is.
+ */
+int request_tracer_info(struct server *s, const struct target_fields *q, struct reply *rep)
+{
+    int fd = -1, r = open_memory(s, q, tracer_file_copy, &fd, &rep->err);
 
     return r ? r : reply_fd(rep, fd);
 }

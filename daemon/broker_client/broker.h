@@ -65,6 +65,8 @@ int broker_mem(struct broker *b, const struct proc_id *id, int *ret_fd, struct e
  * each with a NUL behind it, in a sealed memfd. */
 int broker_service_words(struct broker *b, const struct proc_id *id, int *ret_fd,
                          struct error *err);
+/* As broker_mem(): what Datadog's tracer says of it (broker/tracer_file.h), in a sealed memfd. */
+int broker_tracer_info(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
 /* As broker_mem(): its /proc/PID/pagemap, without page frame numbers. */
 int broker_pagemap(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
 /* Gets the text of its /proc/PID/cgroup in a sealed memfd, each path cut where it leads into a

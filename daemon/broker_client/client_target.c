@@ -51,6 +51,11 @@ int broker_service_words(struct broker *b, const struct proc_id *id, int *ret_fd
     return client_open(b, request_of(BROKER_SERVICE_WORDS, id), ret_fd, err);
 }
 
+int broker_tracer_info(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err)
+{
+    return client_open(b, request_of(BROKER_TRACER_INFO, id), ret_fd, err);
+}
+
 int broker_pagemap(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err)
 {
     return client_open(b, request_of(BROKER_PAGEMAP, id), ret_fd, err);

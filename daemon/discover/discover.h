@@ -119,6 +119,8 @@ struct discover_source {
     int (*hsperfdata)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
     /* As broker_service_words(); NULL: nobody's. */
     int (*service_words)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
+    /* As broker_tracer_info(); NULL: none has one. */
+    int (*tracer_info)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
     int (*container_config)(void *ctx, const char *id, int *ret_fd, struct error *err);
     int (*container_logs)(void *ctx, int *ret_fd, struct error *err);
     /* As broker_cgroup(); NULL: what /proc says is taken as it is. */

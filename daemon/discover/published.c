@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds and reads what the tracer of a JVM publishes of its service (process_context.h). A tracer
- * does so seconds after the JVM's start, so it is looked for again while the JVM is young.
+ * Finds and reads what the tracer of a JVM publishes of its service (process_context.h,
+ * tracer_info.h). A tracer does so seconds after the JVM's start, so it is looked for again while
+ * the JVM is young.
  */
 #include "discover/table.h"
 
 #include "base/cleanup.h"
 #include "discover/process_context.h"
+#include "discover/tracer_info.h"
 #include "proc/maps_walk.h"
 #include "proc/stall_readers.h"
 
@@ -100,25 +102,48 @@ static int read_message(const struct process *p, uint64_t at, uint8_t *message, 
     return -EAGAIN;
 }
 
-bool published_read(struct discover *d, struct image *im)
+/* Appends to @out what the tracer of @im publishes in a mapping. */
+static void add_context(struct discover *d, struct image *im, struct buf *out)
 {
-    _cleanup_buf_ struct buf words = BUF_NULL;
     uint64_t at[PUBLISHED_MAPPINGS_MAX];
     size_t count, n = 0;
     uint8_t *message;
     bool found = false;
     int fd = -1;
 
-    if (im->p.mem_fd < 0 || d->source->maps(d->ctx, &im->p.id, &fd, NULL) != 0)
-        return false;
+    if (d->source->maps(d->ctx, &im->p.id, &fd, NULL) != 0)
+        return;
     count = find_mappings(&im->p.id, fd, at);
     message = count ? malloc(PROCESS_CONTEXT_BYTES_MAX) : NULL;
-    buf_init(&words, PROCESS_CONTEXT_BYTES_MAX);
     for (size_t i = 0; message && i < count && !found; i++)
         found = read_message(&im->p, at[i], message, &n) == 0 &&
-                process_context_attributes((struct span){ (const char *)message, n }, &words) == 0;
+                process_context_attributes((struct span){ (const char *)message, n }, out) == 0;
     free(message);
-    if (!found || words.error || span_eq(buf_span(&words), buf_span(&im->published)))
+}
+
+/* Appends what it says in a file: a name that is in both counts once, as it comes first. */
+static void add_info(struct discover *d, struct image *im, struct buf *out)
+{
+    _cleanup_buf_ struct buf info = BUF_NULL;
+    _cleanup_close_ int fd = -1;
+
+    if (!d->source->tracer_info || d->source->tracer_info(d->ctx, &im->p.id, &fd, NULL) != 0)
+        return;
+    buf_init(&info, TRACER_INFO_BYTES_MAX);
+    if (buf_read_fd(&info, fd) == 0)
+        tracer_info_attributes(buf_span(&info), out);
+}
+
+bool published_read(struct discover *d, struct image *im)
+{
+    _cleanup_buf_ struct buf words = BUF_NULL;
+
+    if (im->p.mem_fd < 0)
+        return false;
+    buf_init(&words, PROCESS_CONTEXT_BYTES_MAX);
+    add_info(d, im, &words);
+    add_context(d, im, &words);
+    if (!words.n || words.error || span_eq(buf_span(&words), buf_span(&im->published)))
         return false;
     buf_deinit(&im->published);
     im->published = words;

@@ -14,7 +14,7 @@ struct process;
 
 enum service_source {
     SERVICE_UNKNOWN,
-    SERVICE_CONTEXT,    /* what its tracer publishes (process_context.h) */
+    SERVICE_CONTEXT,    /* what its tracer publishes (published.c) */
     SERVICE_PROPERTY,   /* -Dotel.service.name, -Dotel.resource.attributes, -Ddd.service */
     SERVICE_ENVIRON,    /* OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, DD_SERVICE */
     SERVICE_KUBERNETES, /* the workload that the pod's name tells */
@@ -30,7 +30,7 @@ struct service {
     enum service_source source; /* of the name */
 };
 
-/* Reads into @ret what @published (of process_context_attributes()), @options (of the JVM) and
+/* Reads into @ret what @published (of published_read()), @options (of the JVM) and
  * @words (of broker_service_words()) say; NULs separate them. What is published counts most: a
  * tracer took all else into account. An option counts more than the environment, and a name of its
  * own more than an attribute, as tracers take them. */

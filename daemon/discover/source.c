@@ -22,6 +22,11 @@ static int service_words(void *ctx, const struct proc_id *id, int *ret_fd, struc
     return broker_service_words(ctx, id, ret_fd, err);
 }
 
+static int tracer_info(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
+{
+    return broker_tracer_info(ctx, id, ret_fd, err);
+}
+
 static int hsperfdata(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
 {
     return broker_hsperfdata(ctx, id, ret_fd, err);
@@ -64,6 +69,7 @@ const struct discover_source DISCOVER_SOURCE_BROKER = {
     .pagemap = pagemap,
     .hsperfdata = hsperfdata,
     .service_words = service_words,
+    .tracer_info = tracer_info,
     .container_config = container_config,
     .container_logs = container_logs,
     .cgroup = cgroup,

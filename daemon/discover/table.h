@@ -11,7 +11,8 @@
  *   image_lookup.c  which image a sample is of           scrape_times.c  the next scrape
  *   counters.c    what JVMs count                        residence.c     pages in memory
  *   memory_history.c  the same over time                 discover.c      the door
- *   published.c   what its tracer says of it             process_context.c  how that is written
+ *   published.c   what its tracer says of it     process_context.c, tracer_info.c  how it is
+ * written
  *
  * Images of one pid stand in one chain, the newest first. An image holds from begin_ns to end_ns.
  * All stand in one list too: to walk a few dozen must not take a look at thousands of chains.

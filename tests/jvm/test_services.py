@@ -77,6 +77,24 @@ class Services(unittest.TestCase):
             self.assertEqual(self.service_of(target),
                              {"name": "of_environ", "version": "6", "environment": None, "instance": None, "source": "environ"}, lie)
 
+    def with_file(self, content: bytes, **environment: str) -> jvm.Jvm:
+        with tempfile.NamedTemporaryFile(prefix="flamed-publishes.") as f:
+            f.write(content)
+            f.flush()
+            return self.start(LD_PRELOAD=native.build("publishes", "-shared", "-fPIC"), PUBLISHES_FILE=f.name, OTEL_SERVICE_NAME="of_environ", **environment)
+
+    def test_the_file_of_datadogs_tracer(self):
+        content = b"\x87\xaeschema_version\x02\xacservice_name\xa8checkout\xabservice_env\xa4prod\xafservice_version\xa5" \
+                  b"1.2.3\xaaruntime_id\xd9\x03a-1\xactracer_extra\x92\xc0\x81\xa1a\xcb12345678\xa8password\xa7" + SECRET[:7].encode()
+        for environment in ({}, {"PUBLISHES": "service.name=no,service.version=17.0.15"}):
+            self.assertEqual(self.service_of(self.with_file(content, **environment)),
+                             {"name": "checkout", "version": "1.2.3", "environment": "prod", "instance": "a-1", "source": "context"})
+        # What it leaves open, the mapping says.
+        self.assertEqual(self.service_of(self.with_file(b"\x81\xabservice_env\xa4prod", PUBLISHES="service.name=shop")),
+                         {"name": "shop", "version": None, "environment": "prod", "instance": None, "source": "context"})
+        for broken in (content[:-1], b"", b"\x81\xacservice_name\xa8checkout" + bytes(20000)):
+            self.assertEqual(self.service_of(self.with_file(broken))["name"], "of_environ", broken[:40])
+
     def test_nothing_said(self):
         service = self.service_of(self.start())
         self.assertIn(service["source"], ("main", "unit", "container"), service) # what this test runs in may be one

@@ -85,8 +85,8 @@ static const struct route ROUTES[] = {
       .handle = handle_services,
       .doc = { .id = "listServices",
                .summary = "The services of this node, by name",
-               .text = "A service is what its JVMs say of themselves: what a tracer publishes in "
-                       "a mapping OTEL_CTX, -Dotel.service.name, "
+               .text = "A service is what its JVMs say of themselves: what a tracer publishes, "
+                       "-Dotel.service.name, "
                        "OTEL_SERVICE_NAME, DD_SERVICE and the like. Of one that says nothing it "
                        "is the workload of its pod, its container, its unit, or its main class. "
                        "Listed are services with a JVM that runs.",

@@ -34,6 +34,45 @@ START_TEST(mem_of_a_jvm_is_read_only)
 }
 END_TEST
 
+/* What Datadog's tracer says is a copy that cannot be changed, and by its file nothing can. */
+START_TEST(tracer_info_is_a_copy)
+{
+    int file = memfd_create("datadog-tracer-info-a1b2c3d4", 0), fd = -1;
+    struct error err = ERROR_NULL;
+    pid_t pid = start_jvm(), plain = start_child(NULL, NULL); /* which have it open, too */
+    struct proc_id id = id_of(pid);
+    char text[8] = "";
+
+    ck_assert_int_eq(write(file, "said", 4), 4);
+    ck_assert_msg(broker_tracer_info(fx.b, &id, &fd, &err) == 0, "%s", err.msg);
+    ck_assert_int_eq(pread(fd, text, sizeof(text), 0), 4);
+    ck_assert_str_eq(text, "said");
+    ck_assert_int_eq(fcntl(fd, F_GET_SEALS) & F_SEAL_WRITE, F_SEAL_WRITE);
+    fd = close_fd(fd);
+    id = id_of(plain);
+    ck_assert_int_eq(broker_tracer_info(fx.b, &id, &fd, &err), -EPERM); /* no JVM */
+    id = id_of(pid);
+    ck_assert_int_eq(ftruncate(file, 64 << 10), 0);
+    ck_assert_int_eq(broker_tracer_info(fx.b, &id, &fd, &err), -EFBIG);
+    ck_assert_int_eq(fd, -1);
+    close(file);
+    end_child(plain);
+    end_child(pid);
+}
+END_TEST
+
+START_TEST(tracer_info_is_absent)
+{
+    struct error err = ERROR_NULL;
+    pid_t pid = start_jvm();
+    struct proc_id id = id_of(pid);
+    int fd = -1;
+
+    ck_assert_int_eq(broker_tracer_info(fx.b, &id, &fd, &err), BROKER_ABSENT);
+    end_child(pid);
+}
+END_TEST
+
 static void expect_no_mem(struct proc_id id, int expected)
 {
     struct error err = ERROR_NULL;
@@ -309,6 +348,8 @@ int main(void)
     tcase_add_checked_fixture(tc, fixture_open, fixture_shut);
     tcase_set_timeout(tc, 30);
     tcase_add_test(tc, mem_of_a_jvm_is_read_only);
+    tcase_add_test(tc, tracer_info_is_a_copy);
+    tcase_add_test(tc, tracer_info_is_absent);
     tcase_add_test(tc, mem_is_refused);
     tcase_add_test(tc, children_of_the_broker_are_refused);
     tcase_add_test(tc, our_own_are_refused_even_with_a_libjvm);

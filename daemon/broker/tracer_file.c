@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/tracer_file.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#define NAME "/memfd:datadog-tracer-info-"
+
+/* The kernel keeps the text of such a link; it asks no file system. */
+static bool is_it(int dir_fd, const char *name)
+{
+    char link[sizeof(NAME) - 1];
+
+    return readlinkat(dir_fd, name, link, sizeof(link)) == sizeof(link) &&
+           memcmp(link, NAME, sizeof(link)) == 0;
+}
+
+/* Looks in @dir, /proc/PID/fd. Returns an O_PATH descriptor, or -1. */
+static int find_in(DIR *dir)
+{
+    const struct dirent *e;
+
+    for (int i = 0; i < TRACER_FILE_LOOKS_MAX && (e = readdir(dir)) != NULL; i++) {
+        if (is_it(dirfd(dir), e->d_name))
+            return openat(dirfd(dir), e->d_name, O_PATH | O_CLOEXEC);
+    }
+    return -1;
+}
+
+int tracer_file_copy(const struct target *t, int *ret_fd, struct error *err)
+{
+    const struct file_rule rule = { .max_bytes = TRACER_FILE_BYTES_MAX, .target = t };
+    _cleanup_close_ int path_fd = -1, fd = -1;
+    _cleanup_buf_ struct buf content = BUF_NULL;
+    int dir_fd = -1, r = target_open_proc(t, "fd", &dir_fd, err);
+    DIR *dir;
+
+    if (r)
+        return r;
+    dir = fdopendir(dir_fd);
+    if (!dir) {
+        r = error_errno(err, "cannot list the open files of process %d", t->host_pid);
+        close_fd(dir_fd);
+        return r;
+    }
+    path_fd = find_in(dir);
+    closedir(dir);
+    if (path_fd < 0)
+        return BROKER_ABSENT;
+    r = file_open(path_fd, "what the tracer says", &rule, &fd, err);
+    if (r)
+        return r;
+    buf_init(&content, TRACER_FILE_BYTES_MAX);
+    r = buf_read_fd(&content, fd);
+    if (r < 0)
+        return error_code(err, r, "cannot read what the tracer of process %d says", t->host_pid);
+    /* A copy: by the file itself, flamed could open it again and write to it. */
+    return memfd_of("tracer-info", content.p, content.n, ret_fd, err);
+}
