@@ -48,8 +48,8 @@ struct method_calls {
     size_t row_count;
     uint64_t over_ns, period_ns;
     uint8_t *inside; /* owned, of each sample of the profile: 1 if it lies in a call */
-    /* What is left out: methods beyond the limit, calls without room, samples of virtual threads
-     * (with those that each stands for), methods too deep on a stack that has many. */
+    /* What is left out: methods beyond the limit, calls without room, samples of virtual threads,
+     * methods too deep on a stack that has many. A sample counts with those that it stands for. */
     uint64_t methods_left_out, calls_left_out, virtual_left_out, nested_left_out;
     char warnings[VIEW_CALLS_WARNINGS][VIEW_SENTENCE_BYTES];
     size_t warning_count;
