@@ -103,10 +103,11 @@ int dynsym_open(struct hotspot_memory *m, uint64_t base, struct dynsym *ret, str
         else if (dyn.d_tag == DT_GNU_HASH)
             d.gnu_hash = dynsym_relocate(&d, dyn.d_un.d_ptr);
     }
+    /* Until the dynamic linker has mapped this part of the file, other bytes of it lie there. */
     if (!contains(&d, d.symtab, sizeof(Elf64_Sym)) || !contains(&d, d.strtab, d.strtab_bytes) ||
         (d.hash && !contains(&d, d.hash, 8)) || (d.gnu_hash && !contains(&d, d.gnu_hash, 16)) ||
         (!d.hash && !d.gnu_hash))
-        return error_set(err, -ENOEXEC, "libjvm's dynamic section is out of bounds");
+        return error_set(err, -EBADMSG, "libjvm's dynamic section is out of bounds");
     *ret = d;
     return 0;
 }

@@ -24,8 +24,8 @@ struct dynsym {
 };
 
 /* Reads the headers of the object whose file offset 0 is mapped at @base. 0; -ENOEXEC with @err
- * when this is no 64-bit little-endian shared object with a symbol table; or what memory_read()
- * returned. */
+ * when this is no 64-bit little-endian shared object. -EBADMSG with @err when it has no symbol
+ * table, or none yet. Else what memory_read() returned. */
 int dynsym_open(struct hotspot_memory *m, uint64_t base, struct dynsym *ret, struct error *err);
 /* Gets the address of the exported symbol @name. 0; -ENOENT; or what memory_read() returned. */
 int dynsym_find(const struct dynsym *d, const char *name, uint64_t *ret);

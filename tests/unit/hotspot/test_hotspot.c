@@ -9,6 +9,7 @@
 #include "hotspot/code/code.h"
 #include "hotspot_image.h"
 
+#include <elf.h>
 #include <fcntl.h>
 
 #define CORPUS FLAMED_TEST_DATA "/../fuzz/corpus/"
@@ -289,6 +290,26 @@ START_TEST(refuses_an_unknown_release)
 }
 END_TEST
 
+/* While the dynamic linker still maps libjvm, other bytes lie where its dynamic section will be. */
+START_TEST(waits_for_the_dynamic_linker)
+{
+    struct error err = ERROR_NULL;
+    const struct image_page *head;
+    const Elf64_Ehdr *eh;
+    const Elf64_Phdr *ph;
+
+    load(RELEASES[_i]);
+    head = image_page(&image, image.base, false);
+    eh = (const void *)head->bytes;
+    ph = (const void *)(head->bytes + eh->e_phoff);
+    while (ph->p_type != PT_DYNAMIC)
+        ph++;
+    for (uint64_t at = image.base + ph->p_vaddr; at < image.base + ph->p_vaddr + ph->p_memsz; at++)
+        image_page(&image, at & ~UINT64_C(4095), true)->bytes[at & 4095] = 0;
+    ck_assert_int_eq(open_image(&err), HOTSPOT_NOT_READY);
+}
+END_TEST
+
 /* Has the tables' text @name say something else. */
 static int rename_text(const char *name)
 {
@@ -411,6 +432,7 @@ int main(void)
     tcase_add_loop_test(tc, refuses_methods_of_classes_that_are_gone, 0, releases);
     tcase_add_loop_test(tc, names_the_threads_of_an_image, 0, releases);
     tcase_add_loop_test(tc, refuses_an_unknown_release, 0, releases);
+    tcase_add_loop_test(tc, waits_for_the_dynamic_linker, 0, releases);
     tcase_add_loop_test(tc, reads_a_25_without_continuations, 0, 3);
     tcase_add_loop_test(tc, survives_changed_tables, 0, releases);
     tcase_add_test(tc, tells_a_gone_process_from_one_that_starts);
