@@ -10,7 +10,7 @@ from harness.daemon import Daemon
 
 # In a command, or a cell of a table.
 ADDRESS = re.compile(r"localhost:7979(/[^\s'\"`)]+)|`(/(?:profile|top|api|debug)[^\s`]*)`")
-PLACEHOLDER = re.compile(r"ID\b|PID\b|3f4e2a|OrderService|checkout|shop-0|[{}*]|\.\.\.$|=$|=N$")
+PLACEHOLDER = re.compile(r"^/mcp$|ID\b|PID\b|3f4e2a|OrderService|checkout|shop-0|[{}*]|\.\.\.$|=$|=N$")  # POST /mcp: test_mcp.py
 ENDLESS = ("/top",)
 
 
