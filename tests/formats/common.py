@@ -95,7 +95,7 @@ def collapsed(case: str, *options: str) -> collections.Counter:
 
 def clean(name: str) -> str:
     """A name as collapsed spells it."""
-    return re.sub(r" (\d+(\.\d*)?)$", r"_\1", re.sub("[;\r\n]", "_", name))
+    return re.sub(r" (\d+(\.\d*)?)$", r"_\1", re.sub("[;\r\n\ufffd]", "_", name))
 
 
 def main() -> None:

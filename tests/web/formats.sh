@@ -25,7 +25,7 @@ for name in service threads hostile poor empty lines deep stacks=2000; do
         { echo "$name: json does not add up" >&2; exit 1; }
 
     # One line per stack as jq builds it from json, as collapsed has it.
-    jq -r '.frames as $f | .stacks[] | ([.frames[] | $f[.].name | gsub("[;\n\r]"; "_")] | join(";")) + " \(.samples)"' \
+    jq -r '.frames as $f | .stacks[] | ([.frames[] | $f[.].name | gsub("[;\n\r\ufffd]"; "_")] | join(";")) + " \(.samples)"' \
         "$folder/json" | LC_ALL=C sort >"$folder/of-json"
     LC_ALL=C sort "$folder/collapsed" | diff - "$folder/of-json" ||
         { echo "$name: collapsed differs from json" >&2; exit 1; }

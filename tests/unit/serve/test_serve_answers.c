@@ -47,19 +47,6 @@ START_TEST(gives_a_profile_in_the_format_that_is_asked_for)
 }
 END_TEST
 
-START_TEST(a_diff_is_text_for_a_terminal)
-{
-    _cleanup_reply_ struct reply text, page;
-
-    ask("GET", "/api/v1/diff?a=" FAKE_ID "&b=" FAKE_ID, "Accept: text/plain\r\n", &text);
-    ck_assert_str_eq(header(&text, "Content-Type"), "text/plain; charset=utf-8");
-    ck_assert_ptr_nonnull(strstr(text.body.p, "A SELF %"));
-    ask("GET", "/api/v1/diff?a=" FAKE_ID "&b=" FAKE_ID "&format=html", "Accept: text/plain\r\n",
-        &page);
-    ck_assert_str_eq(header(&page, "Content-Type"), "text/html; charset=utf-8");
-}
-END_TEST
-
 START_TEST(says_what_the_profile_is_worth)
 {
     _cleanup_reply_ struct reply r, filtered;
@@ -233,7 +220,6 @@ int main(void)
     tcase_add_checked_fixture(served, start, stop);
     tcase_set_timeout(served, 60);
     tcase_add_loop_test(served, gives_a_profile_in_the_format_that_is_asked_for, 0, 8);
-    tcase_add_test(served, a_diff_is_text_for_a_terminal);
     tcase_add_test(served, says_what_the_profile_is_worth);
     tcase_add_test(served, gives_as_many_warnings_as_headers_carry);
     tcase_add_test(served, hands_the_request_on);

@@ -252,6 +252,19 @@ START_TEST(the_past_is_read_as_asked)
 }
 END_TEST
 
+START_TEST(a_diff_is_text_for_a_terminal)
+{
+    _cleanup_reply_ struct reply text, page;
+
+    ask("GET", "/api/v1/diff?a=" FAKE_ID "&b=" FAKE_ID, "Accept: text/plain\r\n", &text);
+    ck_assert_str_eq(header(&text, "Content-Type"), "text/plain; charset=utf-8");
+    ck_assert_ptr_nonnull(strstr(text.body.p, "A SELF %"));
+    ask("GET", "/api/v1/diff?a=" FAKE_ID "&b=" FAKE_ID "&format=html", "Accept: text/plain\r\n",
+        &page);
+    ck_assert_str_eq(header(&page, "Content-Type"), "text/html; charset=utf-8");
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("serve_resources");
@@ -263,6 +276,7 @@ int main(void)
     tcase_add_test(served, a_capture_runs_on_without_seconds);
     tcase_add_test(served, a_body_has_a_limit);
     tcase_add_test(served, the_past_is_read_as_asked);
+    tcase_add_test(served, a_diff_is_text_for_a_terminal);
     suite_add_tcase(s, served);
     return run_suite(s);
 }
