@@ -224,7 +224,7 @@ START_TEST(what_is_torn_is_read_again)
     ck_assert_int_eq(names_ready(&vm), 0);
     ck_assert_int_eq(hotspot_vm_zgc(&vm, &ret), -EAGAIN);
     vm.zgc.next_ns = 0;
-    if (_i == 0) { /* whoever comes first */
+    if (_i == 0) { /* either call finds the tables */
         ck_assert_int_eq(names_ready(&vm), 0);
         ck_assert(vm.zgc.known);
     }
