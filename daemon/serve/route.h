@@ -9,6 +9,7 @@
 #include "access/subject.h"
 #include "base/span.h"
 #include "serve/audit.h"
+#include "serve/params/params.h"
 
 struct request;
 
@@ -36,8 +37,8 @@ struct route_doc {
 struct route {
     const char *path; /* "{pid}" stands for a process id, "{id}" and the like for any text */
     unsigned methods;
-    enum role role;  /* that it takes; ROLE_UNSET: nobody gets it */
-    uint64_t params; /* PARAM_BIT()s */
+    enum role role;   /* that it takes; ROLE_UNSET: nobody gets it */
+    param_set params; /* PARAM_BIT()s */
     enum route_body body;
     bool negotiates;         /* the format is chosen by Accept unless a parameter says it */
     bool streams;            /* gives server-sent events when Accept asks for them */

@@ -63,7 +63,7 @@ struct mcp_way {
 struct mcp_tool {
     const char *name, *title, *text;
     struct mcp_way ways[MCP_WAYS_MAX];
-    uint64_t params;                              /* PARAM_BIT()s that are arguments */
+    param_set params;                             /* PARAM_BIT()s that are arguments */
     struct mcp_argument set[MCP_ARGUMENTS_MAX];   /* always; none has a name of @params */
     struct mcp_argument usual[MCP_ARGUMENTS_MAX]; /* unless it is given */
     uint64_t required;                            /* of them, those that have to be there */
@@ -79,7 +79,7 @@ const struct mcp_tool *mcp_tool_find(const char *name);
 /* Returns the route of @way. */
 const struct route *mcp_way_route(const struct mcp_way *way);
 /* Returns the parameters that @tool takes as arguments on @way: PARAM_BIT()s. */
-uint64_t mcp_way_params(const struct mcp_tool *tool, const struct mcp_way *way);
+param_set mcp_way_params(const struct mcp_tool *tool, const struct mcp_way *way);
 /* Returns the result of tools/list for a subject with @role, owned by the caller; NULL: there is no
  * memory for it. */
 json_t *mcp_tools_list(enum role role);

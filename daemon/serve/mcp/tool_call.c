@@ -59,7 +59,7 @@ static int refuse_argument(const struct mcp_tool *tool, const char *name, struct
                          near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-static bool takes(uint64_t params, const char *name)
+static bool takes(param_set params, const char *name)
 {
     for (unsigned id = 0; id < PARAM_COUNT; id++) {
         if (params & PARAM_BIT(id) && strcmp(param_name(id), name) == 0)
@@ -149,7 +149,7 @@ static json_t *parameters_of(const struct mcp_tool *tool, const struct mcp_way *
                              const json_t *arguments)
 {
     json_t *all = json_copy((json_t *)(uintptr_t)arguments);
-    uint64_t of_route = mcp_way_route(way)->params;
+    param_set of_route = mcp_way_route(way)->params;
 
     if (way->variable)
         json_object_del(all, way->variable);
@@ -169,7 +169,7 @@ static json_t *parameters_of(const struct mcp_tool *tool, const struct mcp_way *
 static int check_together(const struct mcp_tool *tool, const struct mcp_way *way,
                           const json_t *arguments, struct mcp_fault *fault)
 {
-    uint64_t params = mcp_way_params(tool, way);
+    param_set params = mcp_way_params(tool, way);
     const char *name;
     json_t *value;
 

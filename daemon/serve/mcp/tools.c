@@ -105,7 +105,7 @@ const struct route *mcp_way_route(const struct mcp_way *way)
     return NULL;
 }
 
-uint64_t mcp_way_params(const struct mcp_tool *tool, const struct mcp_way *way)
+param_set mcp_way_params(const struct mcp_tool *tool, const struct mcp_way *way)
 {
     return tool->params & mcp_way_route(way)->params;
 }

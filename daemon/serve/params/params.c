@@ -101,7 +101,7 @@ const char *param_name(enum param_id id)
 }
 
 /* Says which parameter was probably meant, else which there are. */
-static int refuse_unknown(struct span name, uint64_t allowed, struct error *err)
+static int refuse_unknown(struct span name, param_set allowed, struct error *err)
 {
     const char *names[PARAM_COUNT], *near;
     char list[ERROR_REMEDY_MAX] = "", show[QUERY_SHOW_MAX];
@@ -128,7 +128,7 @@ static int refuse_unknown(struct span name, uint64_t allowed, struct error *err)
     return error_set(err, -EINVAL, "there is no parameter '%s' here", show);
 }
 
-static int params_parse_one(const struct query_item *item, uint64_t allowed, struct params *p,
+static int params_parse_one(const struct query_item *item, param_set allowed, struct params *p,
                             struct span *unknown, struct error *err)
 {
     const struct param *spec = NULL;
@@ -226,7 +226,7 @@ static void name_event(struct params *p, const char *name)
     wanted_event_set(&p->events[0], span_of(name));
 }
 
-int params_parse(const struct query *q, uint64_t allowed, struct params *ret, struct span *unknown,
+int params_parse(const struct query *q, param_set allowed, struct params *ret, struct span *unknown,
                  struct error *err)
 {
     int r;

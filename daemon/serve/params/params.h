@@ -17,8 +17,11 @@ enum param_id {
     PARAM_COUNT
 };
 
-#define PARAM_BIT(id) (UINT64_C(1) << (id))
-#define PARAMS_NONE UINT64_C(0)
+/* A set of parameters. */
+__extension__ typedef unsigned __int128 param_set;
+
+#define PARAM_BIT(id) ((param_set)1 << (id))
+#define PARAMS_NONE ((param_set)0)
 #define PARAMS_TARGET                                                                              \
     (PARAM_BIT(PARAM_PID) | PARAM_BIT(PARAM_CONTAINER) | PARAM_BIT(PARAM_NSPID) |                  \
      PARAM_BIT(PARAM_POD) | PARAM_BIT(PARAM_NAMESPACE) | PARAM_BIT(PARAM_JVM) |                    \
@@ -55,8 +58,8 @@ enum param_id {
      PARAM_BIT(PARAM_B) | PARAM_BIT(PARAM_NORMALIZE) | PARAM_BIT(PARAM_DIFF_FORMAT))
 /* For programs that add parameters of their own: unknown ones are ignored, of repeated ones the
  * first counts. */
-#define PARAMS_LENIENT (UINT64_C(1) << 63)
-_Static_assert(PARAM_COUNT < 63, "PARAM_BIT()s and PARAMS_LENIENT in 64 bits");
+#define PARAMS_LENIENT ((param_set)1 << 127)
+_Static_assert(PARAM_COUNT < 127, "PARAM_BIT()s and PARAMS_LENIENT in 128 bits");
 
 #define PARAMS_SECONDS_DEFAULT 10
 #define PARAMS_REFRESH_DEFAULT 2 /* seconds */
@@ -109,7 +112,7 @@ struct params {
     enum list_format list_format;
     bool absolute, once, unfold, grouped, spans;
     uint64_t refresh_ns;
-    uint64_t given; /* PARAM_BIT()s of the parameters that were there */
+    param_set given; /* PARAM_BIT()s of the parameters that were there */
 };
 
 /* Returns whether @p asks for the requests that samples were taken in. */
@@ -123,7 +126,7 @@ const char *param_name(enum param_id id);
  * -EINVAL or BACKEND_CONFLICT with a sentence in @err. Its parameter is a literal, or NULL for an
  * unknown one, which is then in @unknown (points into @q). *ret is written in every case, and needs
  * params_deinit(). */
-int params_parse(const struct query *q, uint64_t allowed, struct params *ret, struct span *unknown,
+int params_parse(const struct query *q, param_set allowed, struct params *ret, struct span *unknown,
                  struct error *err);
 /* Has @p be of the event @name alone, at its default interval. 0 or -EINVAL. */
 int params_set_event(struct params *p, const char *name);

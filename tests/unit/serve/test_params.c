@@ -4,7 +4,7 @@
 
 #include "serve/params/params.h"
 
-static int parse(const char *raw, uint64_t allowed, struct params *p, struct error *err)
+static int parse(const char *raw, param_set allowed, struct params *p, struct error *err)
 {
     struct span unknown = SPAN_NULL;
     static struct query q; /* outlives the call: the parameters point into it */

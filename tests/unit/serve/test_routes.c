@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 /* The parameter of that name among @allowed: two routes have one of their own meaning. */
-static size_t param_of(const char *name, uint64_t allowed)
+static size_t param_of(const char *name, param_set allowed)
 {
     size_t id = 0;
 
@@ -37,7 +37,7 @@ START_TEST(the_document_holds_every_route_and_nothing_else)
         json_object_size(path);
     ck_assert_uint_eq(operations, count);
     for (size_t k = 0; k < count; k++) {
-        uint64_t found = 0;
+        param_set found = 0;
         bool in_body = r[k].body == BODY_PARAMS || r[k].body == BODY_MESSAGE;
 
         path = json_object_get(paths, r[k].path);
