@@ -247,10 +247,9 @@ static int read_whole(int fd, struct buf *ret)
 
 int config_parse_fd(int fd, uint64_t given, struct config *c, struct error *err)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(CONFIG_FILE_MAX_BYTES);
     int r;
 
-    buf_init(&text, CONFIG_FILE_MAX_BYTES);
     r = read_whole(fd, &text);
     if (r == -EBUSY)
         return error_set(err, r, "a program writes to the configuration '%.128s' all the time",

@@ -125,7 +125,7 @@ static void print_address(const struct config *c, const char *path, int seconds)
 int login_print(const struct config *c, struct error *err)
 {
     const char *path = find_socket(c), *to;
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(ANSWER_MAX_BYTES);
     _cleanup_close_ int fd = -1;
     json_t *answer;
     int r;
@@ -136,7 +136,6 @@ int login_print(const struct config *c, struct error *err)
                          "flamed listens on no Unix socket, where alone it can be "
                          "asked for an address to log in");
     }
-    buf_init(&text, ANSWER_MAX_BYTES);
     r = connect_to(path, &fd, err);
     if (r == 0)
         r = ask(fd, &text, err);

@@ -241,9 +241,8 @@ static int print_failure(const char *message, const struct error *err)
 /* The answer of --help. The exit status. */
 static int print_help(void)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO((size_t)64 << 10);
 
-    buf_init(&text, (size_t)64 << 10);
     config_help(&text);
     return text.error || fputs(text.p, stdout) < 0;
 }

@@ -27,9 +27,8 @@ static int read_again(const struct reload *r, struct engine *engine, struct conf
 
 static void log_restart(const struct config *old, const struct config *fresh)
 {
-    _cleanup_buf_ struct buf names = BUF_NULL;
+    _cleanup_buf_ struct buf names = BUF_UPTO(4096);
 
-    buf_init(&names, 4096);
     config_differences(old, fresh, &names);
     if (names.n)
         log_warn(

@@ -36,9 +36,8 @@
  * be asked before the sandbox. */
 static void node_text(const char *host, char *buf, size_t size)
 {
-    _cleanup_buf_ struct buf id = BUF_NULL;
+    _cleanup_buf_ struct buf id = BUF_UPTO(256);
 
-    buf_init(&id, 256);
     if (buf_read_at(&id, AT_FDCWD, "/etc/machine-id") < 0)
         buf_clear(&id);
     snprintf(buf, size, "%.64s/%.64s", id.p ? id.p : "", host);

@@ -173,7 +173,7 @@ static int check_matcher(const struct access_rule *rule, const struct matcher *m
 
 int access_rule_set_seen(struct access_rule *rule, struct error *err)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO((size_t)MATCHERS_MAX * (2 * MATCHER_VALUE_MAX + 32));
     uint8_t hash[ACCESS_HASH_BYTES];
     bool placed = false;
     int n;
@@ -192,7 +192,6 @@ int access_rule_set_seen(struct access_rule *rule, struct error *err)
                          "access: %s: match takes namespace, pod or container besides main: any "
                          "program can give itself the name of a class",
                          rule->name);
-    buf_init(&text, (size_t)MATCHERS_MAX * (2 * MATCHER_VALUE_MAX + 32));
     matchers_write(&rule->seen, &text);
     if (text.error || gnutls_hash_fast(GNUTLS_DIG_SHA256, text.p, text.n, hash) < 0)
         return error_set(err, -ENOMEM, "out of memory");

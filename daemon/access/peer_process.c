@@ -104,11 +104,10 @@ void peer_use_kernel(struct peers *s)
 
 uint64_t peer_newest_pid(const struct peers *s)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(LOADAVG_MAX_BYTES);
     struct span rest, word = { 0 };
     uint64_t pid;
 
-    buf_init(&text, LOADAVG_MAX_BYTES);
     if (s->kernel.read_all(s->kernel.ctx, "loadavg", &text) != 0 || !text.n ||
         text.p[text.n - 1] != '\n')
         return 0;
@@ -140,9 +139,8 @@ static bool list_hierarchies(struct span text, struct peer_hierarchies *ret)
 
 void peer_read_hierarchies(const struct peers *s, struct peer_hierarchies *ret)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(CGROUP_MAX_BYTES);
 
-    buf_init(&text, CGROUP_MAX_BYTES);
     if (s->kernel.read_all(s->kernel.ctx, "self/cgroup", &text) != 0 ||
         !list_hierarchies(buf_span(&text), ret))
         *ret = (struct peer_hierarchies){ 0 };

@@ -139,9 +139,8 @@ static const char *whole_of(enum change_kind kind)
 
 static void write_sentence(const struct change *ch, char text[SENTENCE_BYTES])
 {
-    _cleanup_buf_ struct buf name = BUF_NULL;
+    _cleanup_buf_ struct buf name = BUF_UPTO(NAME_SHOWN + 1);
 
-    buf_init(&name, NAME_SHOWN + 1);
     text_clean(span_of(ch->of->name), TEXT_UTF8, NAME_SHOWN, &name);
     snprintf(text, SENTENCE_BYTES,
              "%s takes %.1f %% %s of the %s of before (%.1f to %.1f): %.1f %%, now %.1f %%",
@@ -152,10 +151,9 @@ static void write_sentence(const struct change *ch, char text[SENTENCE_BYTES])
 /* Return: NULL, if it is no JSON. */
 static json_t *change_json(const struct comparing *c, const struct change *ch)
 {
-    _cleanup_buf_ struct buf link = BUF_NULL;
+    _cleanup_buf_ struct buf link = BUF_UPTO(LINK_BYTES);
     char sentence[SENTENCE_BYTES];
 
-    buf_init(&link, LINK_BYTES);
     write_link(c, ch->of->kind, &link);
     write_sentence(ch, sentence);
     if (link.error)

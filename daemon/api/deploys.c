@@ -185,7 +185,7 @@ static int compare(struct deploys *ds, struct deploy *d, struct error *err)
     const struct time_range a = { d->time_ns - DEPLOYS_BEFORE_NS, d->time_ns },
                             b = { d->time_ns + DEPLOYS_WARM_NS,
                                   d->time_ns + DEPLOYS_WARM_NS + DEPLOYS_LATELY_NS };
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(TEXT_BYTES);
     struct history_mark mark = { .time_ns = b.to_ns,
                                  .kind = HISTORY_MARK_CHANGE,
                                  .image = &d->image };
@@ -196,7 +196,6 @@ static int compare(struct deploys *ds, struct deploy *d, struct error *err)
     if (r < 0)
         return r;
     change = pick(json_object_get(answer, "changes"));
-    buf_init(&text, TEXT_BYTES);
     write_text(d, answer, change, &text);
     mark.text = text.error ? "" : text.p;
     mark.value = change ? number_of(change, "difference") : 0;

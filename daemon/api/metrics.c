@@ -31,12 +31,11 @@ struct metrics {
 /* Memory in use now, from /proc/PID/statm; 0 when it cannot be read. */
 static double resident_bytes(int proc_fd, int32_t pid)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(256);
     char path[32];
     struct span s, word;
     uint64_t pages;
 
-    buf_init(&text, 256);
     snprintf(path, sizeof(path), "%d/statm", pid);
     if (buf_read_at(&text, proc_fd, path) < 0)
         return 0;
@@ -58,13 +57,12 @@ struct helper_row {
 static void add_helpers(int proc_fd, int32_t pid, struct helper_row *rows, size_t count,
                         unsigned depth)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(HELPERS_TEXT_MAX);
     struct proc_stat stat;
     struct span rest, word;
     char path[64];
     uint64_t child;
 
-    buf_init(&text, HELPERS_TEXT_MAX);
     snprintf(path, sizeof(path), "%d/task/%d/children", pid, pid);
     if (buf_read_at(&text, proc_fd, path) < 0)
         return;

@@ -62,12 +62,11 @@ static int write_jvm(void *cookie, struct process *p)
     struct writing *w = cookie;
     const struct counted_jvm *j =
         p->jvm == JVM_NO || p->exited ? NULL : counted_of(w->counted, &p->id);
-    _cleanup_buf_ struct buf labels = BUF_NULL;
+    _cleanup_buf_ struct buf labels = BUF_UPTO((size_t)64 << 10);
 
     if (!j || j->last.c.safepoints == COUNTERS_UNKNOWN || !j->last.at_ns ||
         !target_sees(w->seen, p))
         return 0;
-    buf_init(&labels, (size_t)64 << 10);
     metric_jvm_labels(&labels, p);
     write_histogram(w->family,
                     (const struct pause_histogram *)(const void *)((const char *)&j->pauses +

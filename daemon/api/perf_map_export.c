@@ -245,11 +245,10 @@ static int agent_range(void *cookie, uint64_t start, uint64_t end,
 static int agent_piece(void *cookie, const struct code_piece *p)
 {
     struct agent_lines *a = cookie;
-    _cleanup_buf_ struct buf name = BUF_NULL;
+    _cleanup_buf_ struct buf name = BUF_UPTO(2 * TEXT_NAME_MAX);
 
     if (a->unfold && !p->stub)
         return code_map_each_range(a->map, p, agent_range, a);
-    buf_init(&name, 2 * TEXT_NAME_MAX);
     if (p->stub)
         text_clean(java_stub_text(p->stub_name), TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &name);
     else
@@ -331,9 +330,8 @@ static int read_perfmap(struct api *api, struct ask *a)
     if (r == 0)
         r = attachment_read_text(a->out_fd, &t);
     for (size_t i = 0; r == 0 && i < t.count; i++) {
-        _cleanup_buf_ struct buf name = BUF_NULL;
+        _cleanup_buf_ struct buf name = BUF_UPTO(2 * TEXT_NAME_MAX);
 
-        buf_init(&name, 2 * TEXT_NAME_MAX);
         text_clean(symbol_name(&t, &t.symbols[i]), TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &name);
         add_line(a->out, t.symbols[i].start, symbol_end(&t.symbols[i]), buf_span(&name));
     }

@@ -29,9 +29,8 @@ int backend_trigger(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTES], 
 
 static json_t *matchers_json(const struct matcher_list *list)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(MATCHERS_MAX * (2 * MATCHER_VALUE_MAX + 32));
 
-    buf_init(&text, MATCHERS_MAX * (2 * MATCHER_VALUE_MAX + 32));
     matchers_write(list, &text);
     return text.error ? NULL : json_string(text.p ? text.p : "");
 }

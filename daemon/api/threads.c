@@ -114,9 +114,8 @@ static uint32_t intern_text(struct dump_ask *a, const struct buf *text)
 
 static uint32_t intern_clean(struct dump_ask *a, struct span raw)
 {
-    _cleanup_buf_ struct buf clean = BUF_NULL;
+    _cleanup_buf_ struct buf clean = BUF_UPTO(TEXT_NAME_MAX);
 
-    buf_init(&clean, TEXT_NAME_MAX);
     text_clean(raw, TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &clean);
     return intern_text(a, &clean);
 }
@@ -173,7 +172,7 @@ static uint32_t stack_of(struct api *api, struct dump_ask *a, struct process *p,
 
 static uint32_t class_of(struct dump_ask *a, struct process *p, uint64_t klass)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(TEXT_NAME_MAX);
     char name[HOTSPOT_CLASS_NAME_MAX];
     uint32_t id = 0;
     int r;
@@ -181,7 +180,6 @@ static uint32_t class_of(struct dump_ask *a, struct process *p, uint64_t klass)
     if (!klass || u64_cache_get(&a->by_klass, klass, &id))
         return id;
     r = hotspot_class_name(p->vm, klass, name);
-    buf_init(&text, TEXT_NAME_MAX);
     if (r > 0)
         java_type_text((struct span){ name, (size_t)r }, &text);
     id = text.n ? intern_clean(a, buf_span(&text)) : 0;

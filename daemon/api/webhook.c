@@ -13,9 +13,8 @@
 /* JSON takes no text that is cut inside a character. NULL: no memory. */
 static json_t *text_json(const char *text)
 {
-    _cleanup_buf_ struct buf clean = BUF_NULL;
+    _cleanup_buf_ struct buf clean = BUF_UPTO(TEXT_BYTES + 1);
 
-    buf_init(&clean, TEXT_BYTES + 1);
     text_clean(span_of(text), TEXT_UTF8, TEXT_BYTES, &clean);
     return clean.error ? NULL : json_stringn(clean.p ? clean.p : "", clean.n);
 }

@@ -261,12 +261,11 @@ void attachment_metrics(const struct attaching *at, struct buf *out)
 int attachment_read_text(int fd, struct symbol_table *ret)
 {
     _cleanup_symbol_builder_ struct symbol_builder b;
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(PERFMAP_READ_MAX);
     ssize_t n = 0;
     int r;
 
     symbol_builder_init(&b, PERF_MAP_ENTRIES_MAX, PERFMAP_NAMES_MAX);
-    buf_init(&text, PERFMAP_READ_MAX);
     lseek(fd, 0, SEEK_SET);
     r = buf_read_fd(&text, fd);
     if (r == 0 || r == -EFBIG) /* what fitted is good */

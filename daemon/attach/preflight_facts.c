@@ -18,11 +18,10 @@ static enum preflight_flag flag_of(const struct process *p, const char *name)
 /* Nothing known where its mounts cannot be read. */
 static struct attach_places places_of(struct attaching *at, int32_t host_pid)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(MOUNTINFO_MAX_BYTES);
     char path[32];
 
     snprintf(path, sizeof(path), "%d/mountinfo", host_pid);
-    buf_init(&text, MOUNTINFO_MAX_BYTES);
     if (buf_read_at(&text, at->proc_fd, path) < 0)
         return (struct attach_places){ .known = false };
     return attach_places_read(buf_span(&text));

@@ -23,7 +23,10 @@ struct buf {
 };
 
 #define BUF_NULL ((struct buf){ 0 })
+/* An empty buffer with a ceiling of @max_bytes. */
+#define BUF_UPTO(max_bytes) ((struct buf){ .max = (max_bytes) })
 
+/* Sets the ceiling where it is not known yet when the buffer is declared. */
 void buf_init(struct buf *b, size_t max_bytes);
 void buf_deinit(struct buf *b);
 #define _cleanup_buf_ _cleanup_(buf_deinit)

@@ -65,13 +65,12 @@ static bool has_mounts_of(const struct server *s, const struct target *t, const 
  * cannot be read counts as one. */
 static bool has_served_mount(const struct server *s, const struct target *t)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(MOUNTINFO_MAX);
     struct mountinfo m;
     struct span rest;
 
     if (has_mounts_of(s, t, "self") || has_mounts_of(s, t, "1"))
         return false;
-    buf_init(&text, MOUNTINFO_MAX);
     if (buf_read_at(&text, t->dir_fd, "mountinfo") < 0)
         return true;
     rest = buf_span(&text);

@@ -85,7 +85,7 @@ void cgroup_made_by_root(const struct server *s, struct span cgroup, struct buf 
  */
 int request_cgroup(struct server *s, const struct target_fields *q, struct reply *rep)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL, out = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_NULL, out = BUF_UPTO(TARGET_TEXT_MAX);
     _cleanup_target_ struct target t = TARGET_NULL;
     int fd = -1, r;
 
@@ -94,7 +94,6 @@ int request_cgroup(struct server *s, const struct target_fields *q, struct reply
         r = target_read_proc(&t, "cgroup", &text, &rep->err);
     if (r)
         return r;
-    buf_init(&out, TARGET_TEXT_MAX);
     cgroup_made_by_root(s, buf_span(&text), &out);
     if (out.error)
         return error_set(&rep->err, out.error, "the cgroups of process %d take too much memory",

@@ -56,7 +56,7 @@ static int open_tls_file(const char *config_path, int config_fd, const struct st
                          const struct config_fields *q, int *ret_fd, struct error *err)
 {
     char path[TLS_PATH_MAX + 1], full[TLS_PATH_MAX + 1];
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(FLAMED_CONFIG_MAX_BYTES);
     struct stat st = { 0 };
     bool found;
     int r;
@@ -68,7 +68,6 @@ static int open_tls_file(const char *config_path, int config_fd, const struct st
                          "write to it",
                          config_path);
     }
-    buf_init(&text, FLAMED_CONFIG_MAX_BYTES);
     r = buf_read_fd(&text, config_fd);
     if (r < 0)
         return error_code(err, r, "cannot read '%.200s'", config_path);
@@ -167,9 +166,8 @@ int request_container_config(struct server *s, const struct container_fields *q,
 
 static int names_of(DIR *dir, int *ret_fd, struct error *err)
 {
-    _cleanup_buf_ struct buf names = BUF_NULL;
+    _cleanup_buf_ struct buf names = BUF_UPTO(LOG_NAMES_MAX_BYTES);
 
-    buf_init(&names, LOG_NAMES_MAX_BYTES);
     for (int i = 0; i < LOG_NAMES_MAX; i++) {
         const struct dirent *e = readdir(dir);
 
@@ -211,12 +209,11 @@ int request_container_logs(struct server *s, const struct no_fields *q, struct r
  */
 int request_tracepoints(struct server *s, const struct no_fields *q, struct reply *rep)
 {
-    _cleanup_buf_ struct buf names = BUF_NULL;
+    _cleanup_buf_ struct buf names = BUF_UPTO(TRACEPOINTS_MAX_BYTES);
     int fd = -1, r;
 
     (void)s;
     (void)q;
-    buf_init(&names, TRACEPOINTS_MAX_BYTES);
     r = tracepoint_list(&names, &rep->err);
     if (r == 0)
         r = memfd_of("tracepoints", names.p, names.n, &fd, &rep->err);

@@ -84,12 +84,11 @@ static bool is_in_roots(const struct server *s, const struct target *t, const st
 static int has_roots_cgroup(const struct server *s, const struct target *t, bool *ret,
                             struct error *err)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL, made = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_NULL, made = BUF_UPTO(TARGET_TEXT_MAX);
     int r = target_read_proc(t, "cgroup", &text, err);
 
     if (r)
         return r;
-    buf_init(&made, TARGET_TEXT_MAX);
     cgroup_made_by_root(s, buf_span(&text), &made);
     *ret = made.error || cgroup_is_container(buf_span(&made));
     return 0;

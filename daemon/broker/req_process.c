@@ -164,7 +164,7 @@ static int open_mem(const struct target *t, int *ret_fd, struct error *err)
  * ENVIRON_MAX_BYTES is not read. */
 static int open_service_words(const struct target *t, int *ret_fd, struct error *err)
 {
-    _cleanup_buf_ struct buf environ = BUF_NULL, words = BUF_NULL;
+    _cleanup_buf_ struct buf environ = BUF_NULL, words = BUF_UPTO(ENVIRON_MAX_BYTES);
     _cleanup_close_ int fd = -1;
     struct span all;
     int r = target_open_proc(t, "environ", &fd, err);
@@ -172,7 +172,6 @@ static int open_service_words(const struct target *t, int *ret_fd, struct error 
     if (r)
         return r;
     buf_init(&environ, ENVIRON_MAX_BYTES);
-    buf_init(&words, ENVIRON_MAX_BYTES);
     r = buf_read_fd(&environ, fd);
     if (r < 0 && r != -EFBIG)
         return error_code(err, r, "cannot read the environment of process %d", t->host_pid);

@@ -275,14 +275,13 @@ static void add_check(struct server *s, uint32_t kind, const char *name, bool by
  */
 int request_sample_checks(struct server *s, const struct no_fields *q, struct reply *rep)
 {
-    _cleanup_buf_ struct buf out = BUF_NULL;
+    _cleanup_buf_ struct buf out = BUF_UPTO(CHECKS_MAX_BYTES);
     char name[EVENT_CACHE_NAME_BYTES];
     size_t count;
     const struct event_info *events = events_table(&count);
     int fd = -1, r;
 
     (void)q;
-    buf_init(&out, CHECKS_MAX_BYTES);
     for (size_t i = 0; i < count; i++)
         add_check(s, (uint32_t)i, events[i].name, /* by_name= */ false, &out);
     for (size_t i = 0; event_cache_name(i, name); i++)

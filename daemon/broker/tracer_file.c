@@ -35,7 +35,7 @@ int tracer_file_copy(const struct target *t, int *ret_fd, struct error *err)
 {
     const struct file_rule rule = { .max_bytes = TRACER_FILE_BYTES_MAX, .target = t };
     _cleanup_close_ int path_fd = -1, fd = -1;
-    _cleanup_buf_ struct buf content = BUF_NULL;
+    _cleanup_buf_ struct buf content = BUF_UPTO(TRACER_FILE_BYTES_MAX);
     int dir_fd = -1, r = target_open_proc(t, "fd", &dir_fd, err);
     DIR *dir;
 
@@ -54,7 +54,6 @@ int tracer_file_copy(const struct target *t, int *ret_fd, struct error *err)
     r = file_open(path_fd, "what the tracer says", &rule, &fd, err);
     if (r)
         return r;
-    buf_init(&content, TRACER_FILE_BYTES_MAX);
     r = buf_read_fd(&content, fd);
     if (r < 0)
         return error_code(err, r, "cannot read what the tracer of process %d says", t->host_pid);

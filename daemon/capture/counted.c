@@ -273,10 +273,9 @@ static void list(struct captures *captures, uint64_t now_ns)
 
 uint32_t capture_moment_name(struct captures *captures, const char *raw)
 {
-    _cleanup_buf_ struct buf clean = BUF_NULL;
+    _cleanup_buf_ struct buf clean = BUF_UPTO(TEXT_NAME_MAX);
     uint32_t id = 0;
 
-    buf_init(&clean, TEXT_NAME_MAX);
     text_clean(span_of(raw), TEXT_UTF8, TEXT_NAME_MAX, &clean);
     frame_table_string(captures->frames, buf_span(&clean), &id);
     return id;

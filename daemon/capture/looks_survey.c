@@ -292,9 +292,8 @@ static int read_places(struct survey *s)
 
 static void write_clean(struct span text, char *out, size_t size)
 {
-    _cleanup_buf_ struct buf b = BUF_NULL;
+    _cleanup_buf_ struct buf b = BUF_UPTO(size);
 
-    buf_init(&b, size);
     text_clean(text, TEXT_UTF8, size - 1, &b);
     span_copy(buf_span(&b), out, size);
 }

@@ -21,23 +21,21 @@ static void append(char *buf, size_t size, const char *fmt, ...)
 
 static void append_matchers(const struct target *t, char *buf, size_t size, const char *sep)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(size);
 
-    buf_init(&text, size);
     matchers_write(matcher_set_list(t->matchers), &text);
     append(buf, size, "%s%s", sep, text.error ? "{...}" : text.p);
 }
 
 void target_viewer_name(const struct viewer *v, char *buf, size_t size)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(size);
 
     buf[0] = '\0';
     if (!v || !v->seen) {
         append(buf, size, "user %u", v ? v->uid : 0);
         return;
     }
-    buf_init(&text, size);
     matchers_write(v->seen, &text);
     append(buf, size, "who sees %s", text.error ? "{...}" : text.p);
 }

@@ -27,7 +27,7 @@ static void attributes_of(const struct process *p, const struct service *s, stru
 void profile_process_of(struct frame_table *frames, const struct process *p,
                         struct profile_process *ret)
 {
-    _cleanup_buf_ struct buf attributes = BUF_NULL;
+    _cleanup_buf_ struct buf attributes = BUF_UPTO(ATTRIBUTES_BYTES);
     struct service service;
 
     *ret = (struct profile_process){
@@ -44,7 +44,6 @@ void profile_process_of(struct frame_table *frames, const struct process *p,
     service_of_process(p, &service);
     frame_table_string(frames, span_of(service.name), &ret->service);
     frame_table_string(frames, span_of(service.version), &ret->version);
-    buf_init(&attributes, ATTRIBUTES_BYTES);
     attributes_of(p, &service, &attributes);
     if (!attributes.error)
         frame_table_string(frames, buf_span(&attributes), &ret->attributes);

@@ -128,9 +128,8 @@ static void take_name(const struct sample_context *raw, struct buf *ret)
 {
     size_t n = MIN((size_t)raw->bytes[CONTEXT_NAME], sizeof(raw->name));
     bool wide = raw->wide & 1u << CONTEXT_NAME;
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(CONTEXT_TEXT_BYTES);
 
-    buf_init(&text, CONTEXT_TEXT_BYTES);
     text_add_utf16(&text, (const uint8_t *)raw->name, n >> wide, wide);
     text_clean(buf_span(&text), TEXT_MODIFIED_UTF8, CONTEXT_TEXT_BYTES, ret);
 }
@@ -186,13 +185,12 @@ uint32_t capture_context(const struct captures *captures, struct capture *c,
 {
     const struct sample_record *rec = in->rec;
     struct profile_context context = { 0 };
-    _cleanup_buf_ struct buf name = BUF_NULL;
+    _cleanup_buf_ struct buf name = BUF_UPTO(CONTEXT_TEXT_BYTES + 1);
     struct sample_context raw;
     uint32_t id = 0;
 
     if (!c->wish.context)
         return 0;
-    buf_init(&name, CONTEXT_TEXT_BYTES + 1);
     if (rec->context_count == CONTEXT_WORDS) {
         memcpy(&raw, in->frames + rec->kernel_count + rec->user_count, sizeof(raw));
         context_decode(&raw, &context, &name);

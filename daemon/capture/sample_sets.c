@@ -156,10 +156,9 @@ void sample_sets_release(struct sample_sets *r, struct broker *b, uint32_t set)
 
 bool sample_sets_dropped(int proc_fd, uint64_t period_ns, uint64_t *ret_allowed_hz)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(64);
     uint64_t hz = (NSEC_PER_SEC + period_ns - 1) / period_ns, allowed_hz;
 
-    buf_init(&text, 64);
     if (buf_read_at(&text, proc_fd, "sys/kernel/perf_event_max_sample_rate") < 0 ||
         !span_parse_dec(span_trim(buf_span(&text)), &allowed_hz) || hz <= allowed_hz)
         return false;

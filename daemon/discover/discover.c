@@ -19,7 +19,7 @@
 int discover_new(struct broker *b, const struct discover_opts *opts, struct discover **ret,
                  struct error *err)
 {
-    _cleanup_buf_ struct buf offsets = BUF_NULL;
+    _cleanup_buf_ struct buf offsets = BUF_UPTO(4096);
     struct discover *d = calloc(1, sizeof(*d));
     struct error why = ERROR_NULL;
     int r;
@@ -43,7 +43,6 @@ int discover_new(struct broker *b, const struct discover_opts *opts, struct disc
         snprintf(d->sideband_problem, sizeof(d->sideband_problem),
                  "new processes are noticed late: %s%s%s", why.msg, why.remedy[0] ? "; " : "",
                  why.remedy);
-    buf_init(&offsets, 4096);
     if (buf_read_at(&offsets, opts->proc_fd, "self/timens_offsets") == 0)
         d->timens_ns = timens_boottime_ns(buf_span(&offsets));
     sweep_check_problem(d);

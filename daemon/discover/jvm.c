@@ -75,11 +75,10 @@ static void use_main(struct process *p, struct span main)
 /* Notes what @im says of the service that it is. @options: of its JVM, separated by NUL. */
 static void use_service(struct discover *d, struct image *im, struct span options)
 {
-    _cleanup_buf_ struct buf words = BUF_NULL;
+    _cleanup_buf_ struct buf words = BUF_UPTO(JVM_COMMAND_MAX_BYTES);
     _cleanup_close_ int fd = -1;
     int r = d->source->service_words ? d->source->service_words(d->ctx, &im->p.id, &fd, NULL) : 0;
 
-    buf_init(&words, JVM_COMMAND_MAX_BYTES);
     if (fd >= 0)
         buf_read_fd(&words, fd); /* cut: what there is counts */
     im->words_missing = r < 0 && r != -EPERM && ++im->service_tries < JVM_SERVICE_TRIES_MAX;

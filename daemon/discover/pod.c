@@ -58,11 +58,10 @@ static bool json_is_shallow(struct span s)
 /* Puts clean text into a field that is still empty. */
 static void fill(struct span s, char *field, size_t size)
 {
-    _cleanup_buf_ struct buf clean = BUF_NULL;
+    _cleanup_buf_ struct buf clean = BUF_UPTO(size - 1);
 
     if (field[0] || s.n == 0)
         return;
-    buf_init(&clean, size - 1);
     text_clean(s, TEXT_UTF8, size - 1, &clean);
     if (!clean.error && clean.n)
         span_copy(buf_span(&clean), field, size);

@@ -69,12 +69,11 @@ static struct pod_entry *entry_of(struct pod_cache *pc, const char *id)
 
 static bool read_config(struct pod_cache *pc, struct container *c)
 {
-    _cleanup_buf_ struct buf b = BUF_NULL;
+    _cleanup_buf_ struct buf b = BUF_UPTO(POD_CONFIG_MAX_BYTES);
     _cleanup_close_ int fd = -1;
 
     if (pc->source->container_config(pc->ctx, c->id, &fd, NULL) != 0)
         return false;
-    buf_init(&b, POD_CONFIG_MAX_BYTES);
     return buf_read_fd(&b, fd) == 0 && pod_parse_config(buf_span(&b), c) == 0;
 }
 

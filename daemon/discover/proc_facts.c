@@ -95,13 +95,12 @@ static struct span command_of(struct span cmdline)
 static void find_container(struct discover *d, struct image *im, struct span cgroup,
                            struct container *ret)
 {
-    _cleanup_buf_ struct buf made = BUF_NULL;
+    _cleanup_buf_ struct buf made = BUF_UPTO(FACTS_CGROUP_MAX_BYTES);
     _cleanup_close_ int fd = -1;
 
     container_parse(cgroup, im->p.ns_depth != 1, ret);
     if (!d->source->cgroup || (!ret->id[0] && !ret->pod_uid[0]))
         return;
-    buf_init(&made, FACTS_CGROUP_MAX_BYTES);
     if (d->source->cgroup(d->ctx, &im->p.id, &fd, &im->cpu_limit, NULL) == 0 &&
         buf_read_fd(&made, fd) == 0) {
         container_parse(buf_span(&made), im->p.ns_depth != 1, ret);

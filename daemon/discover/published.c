@@ -124,23 +124,21 @@ static void add_context(struct discover *d, struct image *im, struct buf *out)
 /* Appends what it says in a file: a name that is in both counts once, as it comes first. */
 static void add_info(struct discover *d, struct image *im, struct buf *out)
 {
-    _cleanup_buf_ struct buf info = BUF_NULL;
+    _cleanup_buf_ struct buf info = BUF_UPTO(TRACER_INFO_BYTES_MAX);
     _cleanup_close_ int fd = -1;
 
     if (!d->source->tracer_info || d->source->tracer_info(d->ctx, &im->p.id, &fd, NULL) != 0)
         return;
-    buf_init(&info, TRACER_INFO_BYTES_MAX);
     if (buf_read_fd(&info, fd) == 0)
         tracer_info_attributes(buf_span(&info), out);
 }
 
 bool published_read(struct discover *d, struct image *im)
 {
-    _cleanup_buf_ struct buf words = BUF_NULL;
+    _cleanup_buf_ struct buf words = BUF_UPTO(PROCESS_CONTEXT_BYTES_MAX);
 
     if (im->p.mem_fd < 0)
         return false;
-    buf_init(&words, PROCESS_CONTEXT_BYTES_MAX);
     add_info(d, im, &words);
     add_context(d, im, &words);
     if (!words.n || words.error || span_eq(buf_span(&words), buf_span(&im->published)))

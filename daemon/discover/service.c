@@ -6,9 +6,8 @@
 
 static void copy_clean(struct span s, char *field, size_t size)
 {
-    _cleanup_buf_ struct buf clean = BUF_NULL;
+    _cleanup_buf_ struct buf clean = BUF_UPTO(size);
 
-    buf_init(&clean, size);
     text_clean(s, TEXT_UTF8, size - 1, &clean);
     span_copy(buf_span(&clean), field, size);
 }

@@ -206,10 +206,9 @@ static size_t take_formats(struct program *p, struct entry_format formats[FORMAT
 static void name_file(const struct path *path, struct span folder, struct intern *strings,
                       uint32_t *ret)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO((size_t)2 * DWARF_NAME_MAX + 2);
 
     *ret = 0;
-    buf_init(&text, (size_t)2 * DWARF_NAME_MAX + 2);
     if (folder.n && path->text.n && path->text.p[0] != '/') {
         buf_add_span(&text, folder);
         buf_add_char(&text, '/');

@@ -65,13 +65,12 @@ static int unpack(struct span packed, struct buf *out)
 
 int elf_file_mini(struct elf_file *f, struct elf_file **ret)
 {
-    _cleanup_buf_ struct buf bytes = BUF_NULL;
+    _cleanup_buf_ struct buf bytes = BUF_UPTO(ELF_MINI_MAX_BYTES);
     struct span packed = elf_section_bytes(f->debugdata, ELF_MINI_PACKED_MAX_BYTES);
     int r;
 
     if (!packed.n)
         return 1;
-    buf_init(&bytes, ELF_MINI_MAX_BYTES);
     r = unpack(packed, &bytes);
     if (r == 0)
         r = elf_file_open_memory(&bytes, ret, NULL);

@@ -95,12 +95,11 @@ static int see_thread(void *cookie, uint64_t thread)
     struct hotspot_vm *vm = p->vm;
     const struct hotspot_layout *l = &vm->layout;
     uint64_t object = 0, back = 0;
-    _cleanup_buf_ struct buf name = BUF_NULL;
+    _cleanup_buf_ struct buf name = BUF_UPTO(OBJECT_BYTES_MAX);
     int r = thread_java_object(vm, thread, &object);
 
     if (r == -ESRCH)
         return r;
-    buf_init(&name, OBJECT_BYTES_MAX);
     if (r == 0)
         r = memory_u64(&vm->memory, object + p->eetop, &back);
     check_add(p->threads, r == 0 && back == thread && is_object(vm, object, p->thread_klass) &&

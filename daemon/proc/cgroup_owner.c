@@ -82,7 +82,7 @@ static uint64_t number(enum kind kind, struct span text, uint64_t a, uint64_t b)
 
 uint64_t proc_owner(int proc_fd, const struct proc_id *id)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(CGROUP_MAX_BYTES);
     struct proc_status status;
     struct span cgroup, of_all;
     char name[32];
@@ -90,7 +90,6 @@ uint64_t proc_owner(int proc_fd, const struct proc_id *id)
 
     if (proc_fd < 0)
         return number(PROCESS, SPAN_NULL, (uint64_t)id->host_pid, id->start_ticks);
-    buf_init(&text, CGROUP_MAX_BYTES);
     snprintf(name, sizeof(name), "%d/cgroup", id->host_pid);
     r = buf_read_at(&text, proc_fd, name);
     if (r < 0 && r != -ENOENT && r != -ESRCH)

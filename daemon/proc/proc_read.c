@@ -27,20 +27,18 @@ static int read_file(int proc_fd, int32_t host_pid, const char *name, struct buf
 
 int proc_read_stat(int proc_fd, int32_t host_pid, struct proc_stat *ret)
 {
-    _cleanup_buf_ struct buf b = BUF_NULL;
+    _cleanup_buf_ struct buf b = BUF_UPTO(PROC_STAT_MAX_BYTES);
     int r;
 
-    buf_init(&b, PROC_STAT_MAX_BYTES);
     r = read_file(proc_fd, host_pid, "stat", &b);
     return r ? r : proc_stat_parse(buf_span(&b), ret);
 }
 
 int proc_read_status(int proc_fd, int32_t host_pid, struct proc_status *ret)
 {
-    _cleanup_buf_ struct buf b = BUF_NULL;
+    _cleanup_buf_ struct buf b = BUF_UPTO(PROC_STATUS_MAX_BYTES);
     int r;
 
-    buf_init(&b, PROC_STATUS_MAX_BYTES);
     r = read_file(proc_fd, host_pid, "status", &b);
     return r ? r : proc_status_parse(buf_span(&b), ret);
 }

@@ -46,11 +46,10 @@ void profile_warn_several(struct profile *p, const char *selector)
     for (size_t i = 0; i < p->process_count; i++) {
         const struct profile_process *one = &p->processes[i];
         struct one_process key = { one->start_ticks, (uint64_t)one->host_pid };
-        _cleanup_buf_ struct buf name = BUF_NULL;
+        _cleanup_buf_ struct buf name = BUF_UPTO(SEVERAL_NAME_MAX + 1);
 
         if (!sampled[i] || id_table_add(&seen, &key, &id) != 1 || id >= SEVERAL_NAMED)
             continue;
-        buf_init(&name, SEVERAL_NAME_MAX + 1);
         text_clean(intern_get(p->strings, one->name), TEXT_UTF8, SEVERAL_NAME_MAX, &name);
         n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%d (%.*s)", n ? ", " : "",
                               one->host_pid, (int)name.n, name.n ? name.p : "");

@@ -267,13 +267,12 @@ static void add_place(const struct view *v, const char *before, struct place p, 
 
 void words_add_time(struct words *w, const struct view *v, const char *link)
 {
-    _cleanup_buf_ struct buf b = BUF_NULL;
+    _cleanup_buf_ struct buf b = BUF_UPTO(WORDS_SENTENCE_BYTES);
     struct path path;
 
     if (whole_of(v) <= 0)
         return;
     path = path_find(v);
-    buf_init(&b, WORDS_SENTENCE_BYTES);
     buf_printf(&b, "Of %s", whole_text(v));
     add_kinds(v, &b);
     if (path.own.name)

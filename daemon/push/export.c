@@ -141,10 +141,9 @@ static uint64_t samples_of(const struct fold *f, size_t from, size_t to)
 
 static int emit(struct exporter *x, struct span body, uint64_t samples)
 {
-    _cleanup_buf_ struct buf packed = BUF_NULL;
+    _cleanup_buf_ struct buf packed = BUF_UPTO(2 * EXPORT_BYTES_MAX);
     int r = 0;
 
-    buf_init(&packed, 2 * EXPORT_BYTES_MAX);
     if (export_gzip(x->o->protocol)) {
         r = gzip(body, &packed);
         body = buf_span(&packed);

@@ -83,10 +83,9 @@ static int add_group(struct folder *x, const struct profile_process *q, uint32_t
     const struct profile_process group = { .service = q->service,
                                            .version = q->version,
                                            .pod_namespace = q->pod_namespace };
-    _cleanup_buf_ struct buf attributes = BUF_NULL, name = BUF_NULL;
+    _cleanup_buf_ struct buf attributes = BUF_UPTO(FOLD_GROUP_BYTES),
+                             name = BUF_UPTO(FOLD_GROUP_BYTES);
 
-    buf_init(&attributes, FOLD_GROUP_BYTES);
-    buf_init(&name, FOLD_GROUP_BYTES);
     buf_add_str(&attributes, "");
     lasting_attributes(intern_get(p->strings, q->attributes), &attributes);
     buf_printf(&name, "%u %u %u ", q->service, q->version, q->pod_namespace);

@@ -57,9 +57,8 @@ static void add_base64(struct buf *to, struct span s)
 
 static void add_basic(struct secrets *s, const char *user, const char *password)
 {
-    _cleanup_buf_ struct buf both = BUF_NULL;
+    _cleanup_buf_ struct buf both = BUF_UPTO(BASIC_BYTES_MAX);
 
-    buf_init(&both, BASIC_BYTES_MAX);
     buf_init(&s->basic, BASIC_BYTES_MAX);
     buf_printf(&both, "%s:%s", user, password);
     add_base64(&s->basic, buf_span(&both));

@@ -211,14 +211,13 @@ static void add_name(struct buf *out, struct span name)
 static int lines_init(struct lines *l, const struct view *v)
 {
     uint32_t n = intern_count(v->strings);
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(COLLAPSED_NAME_BYTES_MAX);
     int r = intern_new(COLLAPSED_NAME_BYTES_MAX, &l->names);
 
     l->v = v;
     l->name_of = calloc((size_t)n + 1, sizeof(*l->name_of));
     if (r < 0 || !l->name_of)
         return -ENOMEM;
-    buf_init(&text, COLLAPSED_NAME_BYTES_MAX);
     for (uint32_t i = 0; i < n && r == 0; i++) {
         buf_clear(&text);
         add_name(&text, view_string(v, i));

@@ -189,10 +189,9 @@ static void add_requests(const struct view *v, struct buf *out)
 static int add_stacks(const struct view *v, struct buf *out)
 {
     _cleanup_(body_texts_deinit) struct body_texts texts;
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(RENDER_MAX_BYTES);
     int r = body_texts_init(&texts, v);
 
-    buf_init(&text, RENDER_MAX_BYTES);
     buf_add_str(out, ",\n\"stacks\":[");
     for (size_t i = 0; i < v->row_count && r == 0; i++) {
         const struct view_row *row = &v->rows[i];

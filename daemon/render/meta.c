@@ -151,9 +151,8 @@ void render_add_meta(const struct view *v, const struct render_opts *o, struct b
     const struct profile *p = v->profile;
     const struct profile_event *event = view_event(v);
     uint64_t duration_ns = p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0;
-    _cleanup_buf_ struct buf title = BUF_NULL;
+    _cleanup_buf_ struct buf title = BUF_UPTO(RENDER_MAX_BYTES);
 
-    buf_init(&title, RENDER_MAX_BYTES);
     render_add_title(v, o, &title);
     buf_add_str(out, "\"meta\":{\"title\":");
     render_add_json_string(out, buf_span(&title));

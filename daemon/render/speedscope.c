@@ -250,9 +250,8 @@ static void add_profile_name(const struct view *v, const struct speedscope_item 
 
 static void add_profiles(const struct speedscope *s, struct span title, struct buf *out)
 {
-    _cleanup_buf_ struct buf name = BUF_NULL;
+    _cleanup_buf_ struct buf name = BUF_UPTO(RENDER_MAX_BYTES);
 
-    buf_init(&name, RENDER_MAX_BYTES);
     buf_add_str(out, ",\n\"profiles\":[");
     if (!s->count)
         add_profile(s, 0, 0, title, out);
@@ -269,10 +268,9 @@ int render_speedscope(const struct view *v, const struct render_opts *o, struct 
                       struct error *err)
 {
     _cleanup_(speedscope_deinit) struct speedscope s = { .v = v };
-    _cleanup_buf_ struct buf title = BUF_NULL;
+    _cleanup_buf_ struct buf title = BUF_UPTO(RENDER_MAX_BYTES);
 
     id_table_init(&s.frames, sizeof(struct speedscope_frame), UINT32_MAX / 2);
-    buf_init(&title, RENDER_MAX_BYTES);
     render_add_title(v, o, &title);
     if (speedscope_init(&s) < 0 || title.error)
         return error_set(err, -ENOMEM, "no memory to render the profile");

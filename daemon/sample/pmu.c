@@ -114,14 +114,13 @@ static int no_term(const struct pmu *p, const struct event_term *t)
 
 static int set_term(const struct pmu *p, const struct event_term *t)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(PMU_FILE_BYTES);
     struct span s, name;
     int r;
 
     if (span_eq_str(t->name, "config") || span_eq_str(t->name, "config1") ||
         span_eq_str(t->name, "config2"))
         return put_value(p, t->name, SPAN("0-63"), t->value);
-    buf_init(&text, PMU_FILE_BYTES);
     r = read_file(p, "format", t->name, &text);
     if (r == 0) {
         s = span_trim(buf_span(&text));
@@ -169,9 +168,8 @@ static int no_pmu(const struct pmu *p)
 
 static bool has_file(const struct pmu *p, const char *leaf)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(PMU_FILE_BYTES);
 
-    buf_init(&text, PMU_FILE_BYTES);
     return read_file(p, "", span_of(leaf), &text) == 0;
 }
 
@@ -200,11 +198,10 @@ int pmu_resolve(int devices_fd, const struct event_form *form, struct perf_event
                 struct error *err)
 {
     struct pmu p = { devices_fd, form->name, attr, err };
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(PMU_FILE_BYTES);
     uint64_t type;
     int r;
 
-    buf_init(&text, PMU_FILE_BYTES);
     r = read_file(&p, "", SPAN("type"), &text);
     if (r == -ENOENT)
         return no_pmu(&p);

@@ -46,10 +46,9 @@ int sampler_parse_cpus(struct span text, uint32_t *ret_cpus)
 int sampler_online_cpus(uint32_t *ret_cpus, struct error *err)
 {
     static const char PATH[] = "/sys/devices/system/cpu/online";
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(4096);
     int r;
 
-    buf_init(&text, 4096);
     r = buf_read_at(&text, AT_FDCWD, PATH);
     if (r < 0)
         return error_code(err, r, "cannot read %s", PATH);
@@ -62,7 +61,7 @@ int sampler_online_cpus(uint32_t *ret_cpus, struct error *err)
 int sampler_check_period(const struct sampler_event *event, uint64_t period, struct error *err)
 {
     static const char PATH[] = "/proc/sys/kernel/perf_event_max_sample_rate";
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(64);
     uint64_t max_hz, hz;
 
     if (!event_period_valid(event->info->kind, period))
@@ -74,7 +73,6 @@ int sampler_check_period(const struct sampler_event *event, uint64_t period, str
     if (!event_has_timer(event->info) && (event->picks || !event_is_paced(period)))
         return 0;
     period = event_period_number(period);
-    buf_init(&text, 64);
     if (buf_read_at(&text, AT_FDCWD, PATH) < 0 ||
         !span_parse_dec(span_trim(buf_span(&text)), &max_hz))
         return 0; /* not told: the kernel decides */
@@ -93,10 +91,9 @@ int sampler_check_period(const struct sampler_event *event, uint64_t period, str
 
 void sampler_denied(struct error *err)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(64);
     struct span setting = span_of("unknown");
 
-    buf_init(&text, 64);
     if (buf_read_at(&text, AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid") == 0)
         setting = span_trim(buf_span(&text));
     error_remedy(err,
@@ -180,11 +177,10 @@ int sampler_describe(enum event_kind kind, struct span text, int devices_fd,
 
 static int translate(const struct sampler_event *event, struct point_filter *ret, struct error *err)
 {
-    _cleanup_buf_ struct buf format = BUF_NULL;
+    _cleanup_buf_ struct buf format = BUF_UPTO(FORMAT_MAX_BYTES);
     struct event_form form;
     int r = event_form_parse(span_of(event->name), &form, err);
 
-    buf_init(&format, FORMAT_MAX_BYTES);
     if (r == 0)
         r = tracepoint_format(form.group, form.name, &format, err);
     return r < 0 ? r : point_filter_translate(span_of(event->filter), buf_span(&format), ret, err);

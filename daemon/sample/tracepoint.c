@@ -84,10 +84,9 @@ int tracepoint_format(struct span group, struct span name, struct buf *ret, stru
 
 int tracepoint_id(struct span group, struct span name, uint64_t *ret_id, struct error *err)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(ID_BYTES);
     int r;
 
-    buf_init(&text, ID_BYTES);
     r = read_of(group, name, "id", &text, err);
     if (r < 0)
         return r;

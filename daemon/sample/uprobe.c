@@ -87,11 +87,10 @@ static bool multi_works(void)
 
 int uprobe_find_way(int pins_fd, struct uprobe_way *ret, struct error *err)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(64);
     uint64_t type = 0;
     int r;
 
-    buf_init(&text, 64);
     r = old_kernel_pretended("uprobes") ? -ENOENT : buf_read_at(&text, AT_FDCWD, UPROBE_TYPE);
     if (r == 0 && (!span_parse_dec(span_trim(buf_span(&text)), &type) || type > UINT32_MAX))
         r = -EBADMSG;

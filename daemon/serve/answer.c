@@ -112,11 +112,10 @@ static const struct {
 /* Appends `,"name":"text"` unless @text is empty. */
 static void add_member(struct buf *b, const char *name, struct span text)
 {
-    _cleanup_buf_ struct buf clean = BUF_NULL;
+    _cleanup_buf_ struct buf clean = BUF_UPTO(4096);
 
     if (text.n == 0)
         return;
-    buf_init(&clean, 4096);
     text_clean(text, TEXT_UTF8, 1024, &clean);
     buf_printf(b, ",\n  \"%s\": \"", name);
     text_add_json(b, buf_span(&clean));

@@ -67,13 +67,12 @@ static void add_field(struct buf *out, const char *field, const json_t *value)
 
 bool audit_sink_journal(const struct audit_sink *s, const char *line)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(AUDIT_JOURNAL_MAX_BYTES);
     json_t *value;
     bool sent;
 
     if (s->journal_fd < 0)
         return false;
-    buf_init(&text, AUDIT_JOURNAL_MAX_BYTES);
     buf_printf(&text, "PRIORITY=6\nSYSLOG_IDENTIFIER=flamed\nMESSAGE=audit %s\n", line);
     value = json_loads(line, 0, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(FIELDS); i++)

@@ -147,9 +147,8 @@ void stream_end(struct request *req)
 
 void stream_event(struct request *req, const char *name, struct span data)
 {
-    _cleanup_buf_ struct buf b = BUF_NULL;
+    _cleanup_buf_ struct buf b = BUF_UPTO(STREAM_PIECE_MAX_BYTES);
 
-    buf_init(&b, STREAM_PIECE_MAX_BYTES);
     buf_printf(&b, "event: %s\ndata: ", name);
     buf_add_span(&b, data);
     buf_add_str(&b, "\n\n");

@@ -130,11 +130,10 @@ static void widen(struct composing *c)
 /* Says that there are few samples, and what is taken instead. */
 static void add_few(struct composing *c, uint64_t had)
 {
-    _cleanup_buf_ struct buf link = BUF_NULL;
+    _cleanup_buf_ struct buf link = BUF_UPTO(WORDS_LINK_BYTES);
     char text[DURATION_BYTES];
     bool enough = c->ret->samples >= WORDS_FEW;
 
-    buf_init(&link, WORDS_LINK_BYTES);
     add_link(c, "summary", &link);
     if (c->wider)
         words_add(c->ret, WORDS_FEW_SAMPLES, buf_span(&link).p,
@@ -217,7 +216,7 @@ static bool is_late(const struct words_request *q)
 
 void words_compose(const struct api_backend *be, const struct words_request *q, struct words *ret)
 {
-    _cleanup_buf_ struct buf link = BUF_NULL;
+    _cleanup_buf_ struct buf link = BUF_UPTO(WORDS_LINK_BYTES);
     uint64_t had = q->view ? q->view->samples : 0;
     struct composing c = { .be = be, .q = q, .ret = ret };
     const struct view *v;
@@ -230,7 +229,6 @@ void words_compose(const struct api_backend *be, const struct words_request *q, 
     ret->samples = v ? v->samples : 0;
     if (few)
         add_few(&c, had);
-    buf_init(&link, WORDS_LINK_BYTES);
     add_link(&c, "html", &link);
     if (v && ret->samples >= WORDS_FEW)
         words_add_time(ret, v, buf_span(&link).p);

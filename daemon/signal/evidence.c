@@ -19,10 +19,9 @@ static void add_time(struct buf *b, uint64_t realtime_ns)
 
 static void fill(const struct signal *signal, const char *template, char *out, size_t size)
 {
-    _cleanup_buf_ struct buf b = BUF_NULL;
+    _cleanup_buf_ struct buf b = BUF_UPTO(size - 1);
     struct span rest = span_of(template);
 
-    buf_init(&b, size - 1);
     while (rest.n) {
         if (span_take_str(&rest, "{pid}"))
             buf_printf(&b, "%d", (int)signal->process->id.host_pid);

@@ -28,19 +28,17 @@ static void take_steal(struct span text, struct number_reading *r)
 
 static void take_pressure(int proc_fd, const char *path, double *ret)
 {
-    _cleanup_buf_ struct buf b = BUF_NULL;
+    _cleanup_buf_ struct buf b = BUF_UPTO(PRESSURE_BYTES);
 
-    buf_init(&b, PRESSURE_BYTES);
     if (buf_read_at(&b, proc_fd, path) == 0)
         read_pressure(buf_span(&b), ret);
 }
 
 static void take_memory(int proc_fd, struct number_reading *r)
 {
-    _cleanup_buf_ struct buf b = BUF_NULL;
+    _cleanup_buf_ struct buf b = BUF_UPTO(MEMINFO_BYTES);
     double kib;
 
-    buf_init(&b, MEMINFO_BYTES);
     if (buf_read_at(&b, proc_fd, "meminfo") != 0)
         return;
     if (read_field(buf_span(&b), "MemTotal:", &kib))
@@ -51,10 +49,9 @@ static void take_memory(int proc_fd, struct number_reading *r)
 
 void read_node(int proc_fd, struct number_reading *r)
 {
-    _cleanup_buf_ struct buf b = BUF_NULL;
+    _cleanup_buf_ struct buf b = BUF_UPTO(STAT_BYTES);
 
     r->v[NUMBER_NODE_CPUS] = (double)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
-    buf_init(&b, STAT_BYTES);
     if (buf_read_at(&b, proc_fd, "stat") == 0) {
         take_steal(buf_span(&b), r);
         read_field(buf_span(&b), "procs_running", &r->v[NUMBER_NODE_RUNNING]);

@@ -46,13 +46,12 @@ int read_process(int proc_fd, const struct process *p, struct number_reading *r)
 
 void read_limits(int proc_fd, const struct process *p, struct number_reading *r)
 {
-    _cleanup_buf_ struct buf b = BUF_NULL;
+    _cleanup_buf_ struct buf b = BUF_UPTO(LIMITS_BYTES);
     struct span text, line;
     char path[32];
     uint64_t soft;
 
     snprintf(path, sizeof(path), "%d/limits", p->id.host_pid);
-    buf_init(&b, LIMITS_BYTES);
     if (buf_read_at(&b, proc_fd, path) != 0)
         return;
     text = buf_span(&b);

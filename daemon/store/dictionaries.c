@@ -23,9 +23,8 @@ static int dictionary_read(struct store *s, int64_t id, struct dictionary **ret,
     while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         struct span packed = { sqlite3_column_blob(stmt, 0),
                                (size_t)sqlite3_column_bytes(stmt, 0) };
-        _cleanup_buf_ struct buf body = BUF_NULL;
+        _cleanup_buf_ struct buf body = BUF_UPTO(BLOB_MAX_BYTES);
 
-        buf_init(&body, BLOB_MAX_BYTES);
         r = blob_decompress(packed, &body);
         if (r == 0)
             r = dictionary_replay(e, buf_span(&body));

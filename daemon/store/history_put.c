@@ -105,13 +105,11 @@ int parts_insert(struct history *h, unsigned tier, uint64_t start_ns, int64_t im
 {
     static const char SQL[] = "INSERT INTO parts(tier, start_ns, image, rolled, bytes, sums, epoch,"
                               " body) VALUES(?,?,?,?,?,?,?,?)";
-    _cleanup_buf_ struct buf plain = BUF_NULL, packed = BUF_NULL, sums = BUF_NULL;
+    _cleanup_buf_ struct buf plain = BUF_UPTO(BLOB_MAX_BYTES), packed = BUF_UPTO(BLOB_MAX_BYTES),
+                             sums = BUF_UPTO(1024);
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     int r;
 
-    buf_init(&plain, BLOB_MAX_BYTES);
-    buf_init(&packed, BLOB_MAX_BYTES);
-    buf_init(&sums, 1024);
     tally_encode(t, &plain);
     tally_sums(t, &sums);
     r = plain.error ? plain.error : sums.error;

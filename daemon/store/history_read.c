@@ -325,7 +325,7 @@ static int reader_body(struct reader *rd, const struct part_row *row, sqlite3_st
     const struct history_image *image = image_list_find(&rd->plan->images, row->image);
     struct span packed = { sqlite3_column_blob(stmt, 0), (size_t)sqlite3_column_bytes(stmt, 0) };
     uint64_t start_ns = MAX(row->start_ns, rd->plan->reach->from_ns);
-    _cleanup_buf_ struct buf body = BUF_NULL;
+    _cleanup_buf_ struct buf body = BUF_UPTO(BLOB_MAX_BYTES);
     int r;
 
     if (!rd->slot_count || rd->slots[rd->slot_count - 1] != start_ns) {
@@ -333,7 +333,6 @@ static int reader_body(struct reader *rd, const struct part_row *row, sqlite3_st
             return -ENOMEM;
         rd->slots[rd->slot_count++] = start_ns;
     }
-    buf_init(&body, BLOB_MAX_BYTES);
     r = blob_decompress(packed, &body);
     if (r == 0)
         r = tally_decode(&rd->tally, buf_span(&body), (uint32_t)rd->slot_count - 1, image->owner);

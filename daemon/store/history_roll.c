@@ -49,7 +49,7 @@ static int roll_row(struct roll *roll, sqlite3_stmt *stmt, struct error *err)
 {
     int64_t image = sqlite3_column_int64(stmt, 0), epoch = sqlite3_column_int64(stmt, 1);
     struct span packed = { sqlite3_column_blob(stmt, 2), (size_t)sqlite3_column_bytes(stmt, 2) };
-    _cleanup_buf_ struct buf body = BUF_NULL;
+    _cleanup_buf_ struct buf body = BUF_UPTO(BLOB_MAX_BYTES);
     int r = 0;
 
     if (image != roll->image || epoch != roll->epoch)
@@ -58,7 +58,6 @@ static int roll_row(struct roll *roll, sqlite3_stmt *stmt, struct error *err)
     roll->epoch = epoch;
     if (r < 0)
         return r;
-    buf_init(&body, BLOB_MAX_BYTES);
     r = blob_decompress(packed, &body);
     if (r == 0)
         r = tally_decode(&roll->tally, buf_span(&body), /* slot= */ 0, /* owner= */ 0);

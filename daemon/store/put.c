@@ -121,12 +121,10 @@ int put_additions(struct store *s, struct error *err)
     static const char SQL[] =
         "INSERT INTO additions(epoch, seq, body) VALUES(?1,"
         " (SELECT coalesce(max(seq), 0) + 1 FROM additions WHERE epoch = ?1), ?2)";
-    _cleanup_buf_ struct buf plain = BUF_NULL, packed = BUF_NULL;
+    _cleanup_buf_ struct buf plain = BUF_UPTO(BLOB_MAX_BYTES), packed = BUF_UPTO(BLOB_MAX_BYTES);
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     int r;
 
-    buf_init(&plain, BLOB_MAX_BYTES);
-    buf_init(&packed, BLOB_MAX_BYTES);
     if (!dictionary_has_additions(s->writing))
         return 0;
     dictionary_additions(s->writing, &plain);
@@ -143,12 +141,10 @@ int put_additions(struct store *s, struct error *err)
 static int put_whole(struct store *s, const struct profile *p, const char *schedule,
                      uint64_t max_age_s, struct error *err)
 {
-    _cleanup_buf_ struct buf plain = BUF_NULL, packed = BUF_NULL;
+    _cleanup_buf_ struct buf plain = BUF_UPTO(BLOB_MAX_BYTES), packed = BUF_UPTO(BLOB_MAX_BYTES);
     int64_t n;
     int r = dictionaries_for_writing(s, p->start_realtime_ns, err);
 
-    buf_init(&plain, BLOB_MAX_BYTES);
-    buf_init(&packed, BLOB_MAX_BYTES);
     if (r == 0)
         r = samples_encode(s->writing, p, &plain);
     if (r == 0)

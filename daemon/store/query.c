@@ -256,7 +256,7 @@ static int take_warnings(const char *text, struct profile *p)
 
 static int get_profile(struct store *s, sqlite3_stmt *stmt, struct profile **ret, struct error *err)
 {
-    _cleanup_buf_ struct buf body = BUF_NULL;
+    _cleanup_buf_ struct buf body = BUF_UPTO(BLOB_MAX_BYTES);
     struct span packed = { sqlite3_column_blob(stmt, 11), (size_t)sqlite3_column_bytes(stmt, 11) };
     struct profile meta = events_of(stmt, 3, 6, 7, 14);
     struct dictionary *e;
@@ -272,7 +272,6 @@ static int get_profile(struct store *s, sqlite3_stmt *stmt, struct profile **ret
     snprintf(meta.target, sizeof(meta.target), "%s", store_text(stmt, 4));
     snprintf(meta.symbols, sizeof(meta.symbols), "%s", store_text(stmt, 5));
     snprintf(meta.scope, sizeof(meta.scope), "%s", store_text(stmt, 13));
-    buf_init(&body, BLOB_MAX_BYTES);
     r = dictionaries_load(s, sqlite3_column_int64(stmt, 10), &e, err);
     if (r == 0)
         r = blob_decompress(packed, &body);

@@ -140,9 +140,8 @@ void function_find_all(const struct elf_image *image, const char *const *names, 
 /* Whether @symbol is @name. 1, 0; -EAGAIN: not known yet. */
 static int is_called(struct namer *namer, uint64_t owner, struct span symbol, struct span name)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(SYMBOL_NAME_MAX + DEMANGLED_NAME_MAX);
 
-    buf_init(&text, SYMBOL_NAME_MAX + DEMANGLED_NAME_MAX);
     if (namer_name(namer, owner, symbol, &text) != 0)
         return namer ? -EAGAIN : 0;
     return span_eq(buf_span(&text), name);

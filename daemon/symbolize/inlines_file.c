@@ -48,10 +48,9 @@ static void open_alt(struct inlines_file *f)
 /* The readable form of the symbol @symbol of @strings, as another of them; 0: none. */
 static uint32_t readable(struct inlines_file *f, struct span symbol, uint64_t until_ns)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(SYMBOL_NAME_MAX + DEMANGLED_NAME_MAX);
     uint32_t id = 0;
 
-    buf_init(&text, SYMBOL_NAME_MAX + DEMANGLED_NAME_MAX);
     namer_name_wait(f->namer, f->work.owner, symbol, until_ns, &text);
     return intern_add(f->result.strings, buf_span(&text), &id) < 0 ? 0 : id;
 }
@@ -66,9 +65,8 @@ static void make_readable(struct inlines_file *f)
     uint64_t until_ns = clock_monotonic_ns() + INLINES_NAMES_NS;
 
     for (size_t i = 0; made && i < a->frame_count; i++) {
-        _cleanup_buf_ struct buf text = BUF_NULL;
+        _cleanup_buf_ struct buf text = BUF_UPTO(SYMBOL_NAME_MAX + DEMANGLED_NAME_MAX);
 
-        buf_init(&text, SYMBOL_NAME_MAX + DEMANGLED_NAME_MAX);
         namer_name(f->namer, f->work.owner, intern_get(a->strings, a->frames[i].name), &text);
     }
     for (size_t i = 0; made && i < a->frame_count; i++) {

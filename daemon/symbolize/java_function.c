@@ -10,11 +10,9 @@ enum java_part { JAVA_CLASS, JAVA_SIGNATURE, JAVA_PLAIN };
 
 static uint32_t java_string(struct frame_table *frames, enum java_part part, struct span raw)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL, clean = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(JAVA_TEXT_MAX), clean = BUF_UPTO(TEXT_NAME_MAX);
     uint32_t id = 0;
 
-    buf_init(&text, JAVA_TEXT_MAX);
-    buf_init(&clean, TEXT_NAME_MAX);
     if (part == JAVA_CLASS)
         java_class_text(raw, &text);
     else if (part == JAVA_SIGNATURE)
@@ -49,9 +47,8 @@ uint32_t java_stub_id(struct frame_table *frames, struct span name)
 
 uint32_t java_codelet_id(struct frame_table *frames, struct span name)
 {
-    _cleanup_buf_ struct buf whole = BUF_NULL;
+    _cleanup_buf_ struct buf whole = BUF_UPTO(JAVA_TEXT_MAX);
 
-    buf_init(&whole, JAVA_TEXT_MAX);
     buf_add_str(&whole, "Interpreter");
     if (name.n && !span_eq_str(name, "Interpreter")) {
         buf_add_str(&whole, " (");

@@ -53,10 +53,9 @@ int kallsyms_parse(struct span text, struct kallsyms *ret)
 
 int kallsyms_read(int fd, struct kallsyms *ret, struct error *err)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(KALLSYMS_MAX_BYTES);
     int r;
 
-    buf_init(&text, KALLSYMS_MAX_BYTES);
     r = buf_read_fd(&text, fd);
     if (r < 0 && r != -EFBIG)
         return error_code(err, r, "cannot read /proc/kallsyms");

@@ -92,7 +92,8 @@ const char *kernel_names_problem(const struct kernel_names *k)
  * the same the next time. */
 static uint32_t kernel_names_make(struct kernel_names *k, struct span symbol, bool *ret_lasting)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL, clean = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(SYMBOL_NAME_MAX + TEXT_NAME_MAX),
+                             clean = BUF_UPTO(TEXT_NAME_MAX);
     struct span name, module = SPAN("[kernel]");
     struct module m = { 0 };
     struct function f = { 0 };
@@ -105,8 +106,6 @@ static uint32_t kernel_names_make(struct kernel_names *k, struct span symbol, bo
         return k->unknown;
     if (span_trim(symbol).n)
         module = span_trim(symbol);
-    buf_init(&text, SYMBOL_NAME_MAX + TEXT_NAME_MAX);
-    buf_init(&clean, TEXT_NAME_MAX);
     named = namer_name(k->namer, KERNEL_OWNER, name, &text);
     *ret_lasting = named == 0;
     if (named == NAMER_COMING)
@@ -158,7 +157,7 @@ uint32_t kernel_names_frame(struct kernel_names *k, uint64_t address, uint64_t n
 
 bool kernel_names_reads(struct kernel_names *k, uint64_t address, uint64_t now_ns)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(SYMBOL_NAME_MAX + TEXT_NAME_MAX);
     const struct symbol *s = NULL;
     struct span symbol, name;
 
@@ -167,7 +166,6 @@ bool kernel_names_reads(struct kernel_names *k, uint64_t address, uint64_t now_n
     if (!s)
         return false;
     symbol = symbol_name(&k->list.symbols, s);
-    buf_init(&text, SYMBOL_NAME_MAX + TEXT_NAME_MAX);
     return span_take_word(&symbol, &name) &&
            namer_name(k->namer, KERNEL_OWNER, name, &text) == NAMER_COMING;
 }

@@ -55,10 +55,9 @@ void resolver_tick(struct resolver *r, uint64_t now_ns)
 
 static uint32_t clean_string(struct resolver *r, struct span raw)
 {
-    _cleanup_buf_ struct buf clean = BUF_NULL;
+    _cleanup_buf_ struct buf clean = BUF_UPTO(TEXT_NAME_MAX);
     uint32_t id = 0;
 
-    buf_init(&clean, TEXT_NAME_MAX);
     text_clean(raw, TEXT_UTF8, TEXT_NAME_MAX, &clean);
     frame_table_string(r->env->frames, buf_span(&clean), &id);
     return id;
@@ -91,14 +90,13 @@ uint64_t resolver_owner(struct resolver *r)
 static uint32_t symbol_text_id(struct resolver *r, struct symbol_table *t, const struct symbol *s,
                                bool *ret_lasting)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(SYMBOL_NAME_MAX + TEXT_NAME_MAX);
     uint32_t *kept = symbol_string(t, s), id = 0;
     int k;
 
     *ret_lasting = *kept;
     if (*kept)
         return *kept;
-    buf_init(&text, SYMBOL_NAME_MAX + TEXT_NAME_MAX);
     k = namer_name(r->env->namer, resolver_owner(r), symbol_name(t, s), &text);
     if (k != NAMER_COMING)
         id = clean_string(r, buf_span(&text));
@@ -123,11 +121,10 @@ static uint32_t perf_map_text_id(struct resolver *r, const struct symbol *s)
 static uint32_t offset_frame(struct resolver *r, const struct mapping *m, uint32_t module,
                              uint64_t offset)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(1024);
     struct span name = span_base_name(m->path);
 
     name.n = MIN(name.n, (size_t)512);
-    buf_init(&text, 1024);
     buf_add_span(&text, name);
     buf_printf(&text, "+0x%llx", (unsigned long long)offset);
     return make_frame(r, clean_string(r, buf_span(&text)), module, FRAME_UNKNOWN);
@@ -290,7 +287,7 @@ bool resolver_met_generated(const struct resolver *r)
 static bool name_comes(struct resolver *r, const struct mapping *m, struct elf_image *image,
                        uint64_t address)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(SYMBOL_NAME_MAX + TEXT_NAME_MAX);
     const struct symbol *s = NULL;
     uint64_t vaddr;
 
@@ -299,7 +296,6 @@ static bool name_comes(struct resolver *r, const struct mapping *m, struct elf_i
         s = symbol_table_find(&image->symbols, vaddr);
     if (!s || *symbol_string(&image->symbols, s))
         return false;
-    buf_init(&text, SYMBOL_NAME_MAX + TEXT_NAME_MAX);
     return namer_name(r->env->namer, resolver_owner(r), symbol_name(&image->symbols, s), &text) ==
            NAMER_COMING;
 }

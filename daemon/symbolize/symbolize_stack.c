@@ -151,7 +151,7 @@ static size_t vm_words(const uint64_t *words, size_t count)
 /* The class of what was allocated, as a frame. */
 static uint32_t class_frame(struct naming *n, uint64_t klass)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL, clean = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(TEXT_NAME_MAX), clean = BUF_UPTO(TEXT_NAME_MAX);
     struct frame_table *t = n->s->frames;
     struct function f = { 0 };
     struct frame frame = { .kind = FRAME_CLASS };
@@ -161,8 +161,6 @@ static uint32_t class_frame(struct naming *n, uint64_t klass)
 
     if (r < 0)
         return 0;
-    buf_init(&text, TEXT_NAME_MAX);
-    buf_init(&clean, TEXT_NAME_MAX);
     java_type_text((struct span){ name, (size_t)r }, &text);
     text_clean(buf_span(&text), TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &clean);
     frame_table_string(t, buf_span(&clean), &f.name);

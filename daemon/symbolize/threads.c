@@ -61,13 +61,12 @@ struct thread_names *thread_names_free(struct thread_names *t)
 
 static void add_listed(void *cookie, const struct hotspot_thread *thread)
 {
-    _cleanup_buf_ struct buf clean = BUF_NULL;
+    _cleanup_buf_ struct buf clean = BUF_UPTO(TEXT_NAME_MAX);
     struct thread_names *t = cookie;
     uint32_t id = 0;
 
     if (!thread->name.n)
         return;
-    buf_init(&clean, TEXT_NAME_MAX);
     text_clean(thread->name, TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &clean);
     frame_table_string(t->frames, buf_span(&clean), &id);
     if (id)

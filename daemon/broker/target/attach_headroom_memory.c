@@ -73,10 +73,9 @@ static int check_mappings(const struct server *s, const struct target *t, struct
 /* Where nothing is promised that is not there (vm.overcommit_memory=2). */
 static int check_commit(const struct server *s, const struct target *t, struct error *err)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(TARGET_TEXT_MAX);
     uint64_t mode, most_kib, used_kib;
 
-    buf_init(&text, TARGET_TEXT_MAX);
     if (!attach_headroom_read_number(s->proc_fd, "sys/vm/overcommit_memory", &mode) || mode != 2 ||
         buf_read_at(&text, s->proc_fd, "meminfo") < 0 ||
         !attach_headroom_find_number(buf_span(&text), "CommitLimit:", &most_kib) ||
@@ -92,12 +91,11 @@ static uint64_t reclaimable(int mount_fd, const char *folder)
 {
     static const char *const KEYS[] = { "active_file ", "inactive_file ", "slab_reclaimable ",
                                         "total_active_file ", "total_inactive_file " };
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(TARGET_TEXT_MAX);
     char path[4096 + 128];
     uint64_t own = 0, total = 0, v;
 
     snprintf(path, sizeof(path), "%s/memory.stat", folder);
-    buf_init(&text, TARGET_TEXT_MAX);
     if (buf_read_at(&text, mount_fd, path) < 0)
         return 0;
     for (size_t i = 0; i < ARRAY_SIZE(KEYS); i++) {

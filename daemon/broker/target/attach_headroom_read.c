@@ -3,9 +3,8 @@
 
 bool attach_headroom_read_number(int dir_fd, const char *path, uint64_t *ret)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(TARGET_TEXT_MAX);
 
-    buf_init(&text, TARGET_TEXT_MAX);
     return buf_read_at(&text, dir_fd, path) == 0 && span_parse_dec(span_trim(buf_span(&text)), ret);
 }
 

@@ -19,11 +19,10 @@ static bool has_few_pids(void *cookie, int mount_fd, const char *folder)
 /* All threads of the machine, from "0.10 0.20 0.30 2/345 6789"; 0: not known. */
 static uint64_t count_threads(const struct server *s)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(TARGET_TEXT_MAX);
     struct span rest;
     uint64_t v;
 
-    buf_init(&text, TARGET_TEXT_MAX);
     if (buf_read_at(&text, s->proc_fd, "loadavg") < 0)
         return 0;
     rest = buf_span(&text);

@@ -59,13 +59,12 @@ static int open_at(const struct server *s, const struct mountinfo *m, int *ret_f
 int cgroup_open_mount(const struct server *s, const struct cgroup_line *line, struct span *ret_path,
                       int *ret_fd)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(MOUNTINFO_MAX_BYTES);
     struct mountinfo m;
     struct span rest;
 
     if (memmem(line->path.p, line->path.n, "/..", 3)) /* as seen from another cgroup namespace */
         return -ENOENT;
-    buf_init(&text, MOUNTINFO_MAX_BYTES);
     if (buf_read_at(&text, s->proc_fd, s->initial_pid_ns ? "1/mountinfo" : "self/mountinfo") < 0)
         return -ENOENT;
     rest = buf_span(&text);
@@ -144,12 +143,11 @@ bool cgroup_any(const struct server *s, struct span cgroup, const char *controll
 bool cgroup_read_numbers(int mount_fd, const char *folder, const char *name, uint64_t *ret,
                          size_t n)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(CPU_MAX_BYTES);
     char path[CGROUP_PATH_MAX + 128];
     struct span rest, word;
 
     snprintf(path, sizeof(path), "%s/%s", folder, name);
-    buf_init(&text, CPU_MAX_BYTES);
     if (buf_read_at(&text, mount_fd, path) < 0)
         return false;
     rest = buf_span(&text);

@@ -31,12 +31,11 @@ struct pages {
 static uint64_t huge_pages(const struct captures *captures)
 {
     static const char NAME[] = "\nthp_fault_alloc ";
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(VMSTAT_BYTES_MAX);
     const char *at;
     uint64_t n = 0;
     struct span s;
 
-    buf_init(&text, VMSTAT_BYTES_MAX);
     if (buf_read_at(&text, captures->opts.proc_fd, "vmstat") < 0)
         return 0;
     s = buf_span(&text);

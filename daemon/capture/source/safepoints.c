@@ -47,11 +47,9 @@ static void add_text(struct buf *out, const char *text, uint32_t n, size_t max, 
 /* "java.util.HashMap", or with a method "java.util.HashMap.get". */
 static uint32_t names_text(struct captures *captures, const struct moment_names *names)
 {
-    _cleanup_buf_ struct buf raw = BUF_NULL, clean = BUF_NULL;
+    _cleanup_buf_ struct buf raw = BUF_UPTO(TEXT_NAME_MAX), clean = BUF_UPTO(TEXT_NAME_MAX);
     uint32_t id = 0;
 
-    buf_init(&raw, TEXT_NAME_MAX);
-    buf_init(&clean, TEXT_NAME_MAX);
     add_text(&raw, names->class_name, names->class_n, sizeof(names->class_name),
              /* is_class= */ true);
     if (names->method_n) {

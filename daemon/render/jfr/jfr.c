@@ -46,10 +46,9 @@ static void add_recording(const struct view *v, const struct render_opts *o, str
 {
     const struct profile *p = v->profile;
     uint64_t duration_ns = p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0;
-    _cleanup_buf_ struct buf title = BUF_NULL;
+    _cleanup_buf_ struct buf title = BUF_UPTO(RENDER_MAX_BYTES);
     size_t begin = jfr_begin(out, JFR_ACTIVE_RECORDING);
 
-    buf_init(&title, RENDER_MAX_BYTES);
     render_add_title(v, o, &title);
     jfr_add_number(out, p->start_ns);
     jfr_add_number(out, 1); /* id */

@@ -67,9 +67,8 @@ static void add_threads(const struct jfr_pools *pools, struct buf *out)
 /* A group of threads for each process. */
 static void add_groups(const struct profile *p, struct buf *out)
 {
-    _cleanup_buf_ struct buf name = BUF_NULL;
+    _cleanup_buf_ struct buf name = BUF_UPTO(JFR_STRING_BYTES_MAX);
 
-    buf_init(&name, JFR_STRING_BYTES_MAX);
     begin_pool(out, JFR_THREAD_GROUP, p->process_count);
     for (size_t i = 0; i < p->process_count; i++) {
         buf_clear(&name);

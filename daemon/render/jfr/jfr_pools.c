@@ -36,9 +36,8 @@ static int add_class(struct jfr_pools *p, struct span name, uint32_t *ret)
 
 int jfr_pools_class(struct jfr_pools *p, struct span name, uint32_t *ret)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(JFR_STRING_BYTES_MAX);
 
-    buf_init(&text, JFR_STRING_BYTES_MAX);
     jfr_add_class_name(&text, name);
     return text.error ? -ENOMEM : add_class(p, buf_span(&text), ret);
 }
@@ -62,11 +61,10 @@ static int add_method(struct jfr_pools *p, uint32_t frame)
                                                         ? profile->frames[f->frame].function
                                                         : 0];
     bool java = f->frame && fn->class_name && profile->frames[f->frame].leaf != FRAME_LEAF_UNSURE;
-    _cleanup_buf_ struct buf descriptor = BUF_NULL;
+    _cleanup_buf_ struct buf descriptor = BUF_UPTO(JFR_STRING_BYTES_MAX);
     struct jfr_method m = { 0 };
     int r;
 
-    buf_init(&descriptor, JFR_STRING_BYTES_MAX);
     jfr_add_descriptor(&descriptor, java ? intern_get(profile->strings, fn->signature) : SPAN_NULL);
     r = descriptor.error ? -ENOMEM : add_symbol(p, buf_span(&descriptor), &m.descriptor);
     if (r == 0 && java)
@@ -208,7 +206,7 @@ static int add_threads(struct jfr_pools *p)
 
 int jfr_pools_init(struct jfr_pools *p, const struct view *v)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(JFR_STRING_BYTES_MAX);
     int r;
 
     *p = (struct jfr_pools){ .v = v };
@@ -220,7 +218,6 @@ int jfr_pools_init(struct jfr_pools *p, const struct view *v)
     p->object_of_row = calloc(v->row_count + 1, sizeof(*p->object_of_row));
     if (!p->method_of_frame || !p->trace_of_row || !p->object_of_row)
         return -ENOMEM;
-    buf_init(&text, JFR_STRING_BYTES_MAX);
     r = intern_new(JFR_STRING_BYTES_MAX, &p->symbols);
     if (r == 0)
         r = intern_new(POOLS_TRACE_BYTES_MAX, &p->traces);

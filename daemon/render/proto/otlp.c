@@ -183,9 +183,8 @@ static struct span type_of(const struct profile_event *event)
 /* Adds the attribute flamed.url: where the profile of @service at that time is shown. */
 static int32_t put_link(struct otlp *x, const char *link, const char *service)
 {
-    _cleanup_buf_ struct buf url = BUF_NULL;
+    _cleanup_buf_ struct buf url = BUF_UPTO(OTLP_LINK_BYTES);
 
-    buf_init(&url, OTLP_LINK_BYTES);
     buf_printf(&url, "%s&service=", link);
     url_add_escaped(&url, span_of(service));
     otlp_fail(x, url.error);

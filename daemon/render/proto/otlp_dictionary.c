@@ -37,9 +37,8 @@ static int32_t put_attribute(struct otlp_dictionary *d, const char *key,
     Otlp__KeyValueAndUnit attribute = OTLP__KEY_VALUE_AND_UNIT__INIT, *ref = &attribute;
     Otlp__ProfilesDictionary part = OTLP__PROFILES_DICTIONARY__INIT;
     uint32_t before = intern_count(d->attributes), id = 0;
-    _cleanup_buf_ struct buf name = BUF_NULL;
+    _cleanup_buf_ struct buf name = BUF_UPTO(OTLP_STRING_BYTES_MAX);
 
-    buf_init(&name, OTLP_STRING_BYTES_MAX);
     buf_add(&name, key, strlen(key) + 1);
     buf_printf(&name, "%d ", (int)value->value_case);
     buf_add_str(&name, text);

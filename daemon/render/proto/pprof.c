@@ -129,12 +129,11 @@ static void pprof_put_strings(struct pprof *x)
 static void pprof_comment(struct pprof *x, const char *fmt, ...) PRINTF_LIKE(2, 3);
 static void pprof_comment(struct pprof *x, const char *fmt, ...)
 {
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(RENDER_MAX_BYTES);
     Pprof__Profile part = PPROF__PROFILE__INIT;
     int64_t comment;
     va_list ap;
 
-    buf_init(&text, RENDER_MAX_BYTES);
     va_start(ap, fmt);
     buf_vprintf(&text, fmt, ap);
     va_end(ap);
@@ -365,10 +364,9 @@ static void pprof_put_samples(struct pprof *x)
     const struct stacks *s = &x->stacks;
     _cleanup_free_ uint32_t *locations = calloc(s->longest, sizeof(*locations));
     _cleanup_free_ uint64_t *ids = calloc(s->longest, sizeof(*ids));
-    _cleanup_buf_ struct buf stack = BUF_NULL, body = BUF_NULL;
+    _cleanup_buf_ struct buf stack = BUF_UPTO(PPROF_STRING_BYTES_MAX),
+                             body = BUF_UPTO(PPROF_STRING_BYTES_MAX);
 
-    buf_init(&stack, PPROF_STRING_BYTES_MAX);
-    buf_init(&body, PPROF_STRING_BYTES_MAX);
     if (!locations || !ids)
         pprof_fail(x, -ENOMEM);
     for (uint32_t i = 0; i < s->key_count && !x->error; i++) {
@@ -468,9 +466,8 @@ static void pprof_put_comments(struct pprof *x, const struct render_opts *o)
     for (size_t i = 0; i < x->v->warning_count; i++)
         pprof_comment(x, "warning: %s", x->v->warnings[i]);
     for (size_t i = 0; i < report_call_count(x->v); i++) {
-        _cleanup_buf_ struct buf text = BUF_NULL;
+        _cleanup_buf_ struct buf text = BUF_UPTO(RENDER_MAX_BYTES);
 
-        buf_init(&text, RENDER_MAX_BYTES);
         report_add_call(x->v, i, &text);
         pprof_fail(x, text.error);
         if (!text.error)

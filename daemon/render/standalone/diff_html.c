@@ -154,10 +154,9 @@ static void add_changes(const struct diff *d, const struct render_opts *o, struc
 static void add_warnings(const struct diff *d, struct buf *out)
 {
     const struct profile *sides[] = { d->profile_a, d->profile_b };
-    _cleanup_buf_ struct buf line = BUF_NULL;
+    _cleanup_buf_ struct buf line = BUF_UPTO(RENDER_MAX_BYTES);
     bool first = true;
 
-    buf_init(&line, RENDER_MAX_BYTES);
     buf_add_str(out, ",\n\"warnings\":[");
     for (size_t s = 0; s < ARRAY_SIZE(sides); s++) {
         /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a diff has both */
@@ -221,10 +220,9 @@ static int add_data(struct page *p, const struct render_opts *o, struct span tit
 int diff_html(const struct diff *d, const struct render_opts *o, struct buf *out, struct error *err)
 {
     _cleanup_(page_deinit) struct page p = { .d = d, .out = out };
-    _cleanup_buf_ struct buf title = BUF_NULL;
+    _cleanup_buf_ struct buf title = BUF_UPTO(RENDER_MAX_BYTES);
     int r;
 
-    buf_init(&title, RENDER_MAX_BYTES);
     diff_add_title(d, o, &title);
     buf_add_span(out, DIFF_HEAD);
     text_add_html(out, buf_span(&title));

@@ -139,15 +139,13 @@ int diff_svg(const struct diff *d, const struct render_opts *o, struct buf *out,
                                .width = (double)(o && o->width ? o->width : SVG_WIDTH_DEFAULT),
                                .inverted = o && o->inverted };
     struct picture p = { .d = d, .svg = &svg, .whole = weight_of_both(d, d->a, d->b) };
-    _cleanup_buf_ struct buf title = BUF_NULL, note = BUF_NULL, about = BUF_NULL;
+    _cleanup_buf_ struct buf title = BUF_UPTO(RENDER_MAX_BYTES), note = BUF_UPTO(RENDER_MAX_BYTES),
+                             about = BUF_UPTO(RENDER_MAX_BYTES);
     int r;
 
     p.least = svg_least(o ? o->width : 0, o ? o->minwidth : 0);
     svg.levels = levels_drawn(&p);
     buf_init(&p.facts, 512);
-    buf_init(&title, RENDER_MAX_BYTES);
-    buf_init(&note, RENDER_MAX_BYTES);
-    buf_init(&about, RENDER_MAX_BYTES);
     diff_add_title(d, o, &title);
     add_note(d, &note);
     add_warnings(d, &about);

@@ -76,10 +76,9 @@ int render_heatmap(const struct view *v, const struct render_opts *o, struct buf
                    struct error *err)
 {
     _cleanup_free_ uint32_t *numbers = calloc(v->row_count + 1, sizeof(*numbers));
-    _cleanup_buf_ struct buf title = BUF_NULL;
+    _cleanup_buf_ struct buf title = BUF_UPTO(RENDER_MAX_BYTES);
     int r = -ENOMEM;
 
-    buf_init(&title, RENDER_MAX_BYTES);
     render_add_title(v, o, &title);
     buf_add_span(out, HEATMAP_HEAD);
     text_add_html(out, buf_span(&title));

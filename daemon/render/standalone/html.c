@@ -10,10 +10,9 @@
 int render_html(const struct view *v, const struct render_opts *o, struct buf *out,
                 struct error *err)
 {
-    _cleanup_buf_ struct buf title = BUF_NULL;
+    _cleanup_buf_ struct buf title = BUF_UPTO(RENDER_MAX_BYTES);
     int r;
 
-    buf_init(&title, RENDER_MAX_BYTES);
     render_add_title(v, o, &title);
     buf_add_span(out, VIEWER_HEAD);
     text_add_html(out, buf_span(&title));

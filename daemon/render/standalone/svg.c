@@ -32,11 +32,10 @@ static int add_boxes(const struct svg_picture *p, const struct view *v, const st
 {
     double whole = (double)report_weigh(v, report_whole(v));
     _cleanup_free_ double *ends = calloc((size_t)t->levels + 1, sizeof(*ends));
-    _cleanup_buf_ struct buf facts = BUF_NULL;
+    _cleanup_buf_ struct buf facts = BUF_UPTO(256);
 
     if (!ends)
         return -ENOMEM;
-    buf_init(&facts, 256);
     add_facts(v, report_whole(v), &facts);
     svg_add_box(p, 0, 0, 1, SPAN("all"), buf_span(&facts), PALETTE_ROOT);
     for (uint32_t i = t->first; i != CALLTREE_NONE && !p->out->error; i = calltree_next(t, i)) {
@@ -64,16 +63,14 @@ int render_svg(const struct view *v, const struct render_opts *o, struct buf *ou
         .least = (uint64_t)(whole * svg_least(o ? o->width : 0, o ? o->minwidth : 0) + 0.999999),
     };
     _cleanup_(calltree_deinit) struct calltree t = { 0 };
-    _cleanup_buf_ struct buf title = BUF_NULL, note = BUF_NULL, about = BUF_NULL;
+    _cleanup_buf_ struct buf title = BUF_UPTO(RENDER_MAX_BYTES), note = BUF_UPTO(RENDER_MAX_BYTES),
+                             about = BUF_UPTO(RENDER_MAX_BYTES);
     struct svg_picture p = { .out = out,
                              .width = (double)(o && o->width ? o->width : SVG_WIDTH_DEFAULT),
                              .inverted = o && o->inverted };
     int r = calltree_init(&t, v, &c);
 
     p.levels = t.levels + 1;
-    buf_init(&title, RENDER_MAX_BYTES);
-    buf_init(&note, RENDER_MAX_BYTES);
-    buf_init(&about, RENDER_MAX_BYTES);
     render_add_title(v, o, &title);
     add_note(v, &note);
     report_add_head(v, o, &about);

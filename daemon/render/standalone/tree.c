@@ -113,12 +113,11 @@ int render_tree_html(const struct view *v, const struct render_opts *o, struct b
                      struct error *err)
 {
     _cleanup_(calltree_deinit) struct calltree t = { 0 };
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(RENDER_MAX_BYTES);
     int r = tree_of(v, o, &t, err);
 
     if (r < 0)
         return r;
-    buf_init(&text, RENDER_MAX_BYTES);
     render_add_title(v, o, &text);
     buf_add_span(out, TREE_HEAD);
     text_add_html(out, buf_span(&text));

@@ -52,10 +52,8 @@ static void reply(struct request *req, unsigned status, const char *name, json_t
 /* The sentence and what to do, as they may be shown; owned by the caller. */
 static json_t *sentence(const struct error *err)
 {
-    _cleanup_buf_ struct buf raw = BUF_NULL, clean = BUF_NULL;
+    _cleanup_buf_ struct buf raw = BUF_UPTO(sizeof(*err)), clean = BUF_UPTO(4 * sizeof(*err));
 
-    buf_init(&raw, sizeof(*err));
-    buf_init(&clean, 4 * sizeof(*err));
     buf_add_str(&raw, err->msg);
     if (err->remedy[0])
         buf_printf(&raw, "; %s", err->remedy);

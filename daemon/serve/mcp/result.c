@@ -238,10 +238,9 @@ static bool add_text(struct answer *a, const struct mcp_tool *tool, json_t *cont
 
 static json_t *result_of_text(struct request *req, const struct mcp_tool *tool)
 {
-    _cleanup_buf_ struct buf more = BUF_NULL;
+    _cleanup_buf_ struct buf more = BUF_UPTO(MCP_ANSWER_MAX_BYTES);
     json_t *content = json_array();
 
-    buf_init(&more, MCP_ANSWER_MAX_BYTES);
     if (!add_text(&req->answer, tool, content))
         buf_printf(
             &more,
@@ -389,11 +388,10 @@ static json_t *result_of_json(struct request *req)
     struct span body = req->answer.fixed.p ? req->answer.fixed : buf_span(&req->answer.body);
     json_auto_t *value =
         body.n <= MCP_JSON_MAX_BYTES ? json_loadb(body.p ? body.p : "", body.n, 0, NULL) : NULL;
-    _cleanup_buf_ struct buf base = BUF_NULL;
+    _cleanup_buf_ struct buf base = BUF_UPTO(PATH_TEXT_MAX + 16);
     json_t *content = json_array();
     char *text;
 
-    buf_init(&base, PATH_TEXT_MAX + 16);
     if (value && add_base(req, &base))
         json_object_set_new(value, "links_begin_with", json_stringn(base.p, base.n));
     text = value && shorten(value, MCP_ANSWER_MAX_BYTES) ? json_dumps(value, JSON_COMPACT) : NULL;
@@ -416,9 +414,8 @@ static json_t *result_of_problem(const struct answer *a)
     json_auto_t *problem = json_loadb(body.p ? body.p : "", body.n, 0, NULL);
     const char *detail = json_string_value(json_object_get(problem, "detail")),
                *remedy = json_string_value(json_object_get(problem, "remedy"));
-    _cleanup_buf_ struct buf text = BUF_NULL;
+    _cleanup_buf_ struct buf text = BUF_UPTO(MCP_ANSWER_MAX_BYTES);
 
-    buf_init(&text, MCP_ANSWER_MAX_BYTES);
     buf_add_str(&text, detail ? detail : "the request failed");
     if (remedy)
         buf_printf(&text, "; %s", remedy);

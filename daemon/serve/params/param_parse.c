@@ -245,11 +245,10 @@ int param_depth(const struct param *spec, struct span value, struct params *p, s
 
 int param_title(const struct param *spec, struct span value, struct params *p, struct error *err)
 {
-    _cleanup_buf_ struct buf clean = BUF_NULL;
+    _cleanup_buf_ struct buf clean = BUF_UPTO((size_t)PARAMS_TITLE_MAX * 3);
 
     if (value.n > PARAMS_TITLE_MAX)
         return param_refuse(spec, value, err);
-    buf_init(&clean, (size_t)PARAMS_TITLE_MAX * 3);
     text_clean(value, TEXT_UTF8, PARAMS_TITLE_MAX, &clean);
     span_copy(buf_span(&clean), p->title, sizeof(p->title));
     return 0;

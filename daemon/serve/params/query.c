@@ -5,9 +5,8 @@
 
 const char *query_show(struct span value, char buf[QUERY_SHOW_MAX])
 {
-    _cleanup_buf_ struct buf clean = BUF_NULL;
+    _cleanup_buf_ struct buf clean = BUF_UPTO(QUERY_SHOW_MAX - 1);
 
-    buf_init(&clean, QUERY_SHOW_MAX - 1);
     text_clean(value, TEXT_UTF8, 64, &clean);
     return span_copy(buf_span(&clean), buf, QUERY_SHOW_MAX);
 }

@@ -59,11 +59,10 @@ static void add_render_params(const struct request *req, struct buf *out)
 
 static void progress_done(struct request *req)
 {
-    _cleanup_buf_ struct buf link = BUF_NULL;
+    _cleanup_buf_ struct buf link = BUF_UPTO(SERVE_HEAD_MAX_BYTES);
     const struct profile *p = req->profile;
     json_t *value, *warnings = json_array();
 
-    buf_init(&link, SERVE_HEAD_MAX_BYTES);
     buf_printf(&link, "/api/v1/captures/%s/profile", p->id);
     add_render_params(req, &link);
     for (size_t i = 0; i < p->warning_count; i++)

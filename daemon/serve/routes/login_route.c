@@ -165,9 +165,8 @@ bool handle_whoami(struct request *req)
     if (value && s->kind == SUBJECT_USER)
         json_object_set_new(value, "uid", json_integer((json_int_t)s->uid));
     if (value && s->viewer.seen) {
-        _cleanup_buf_ struct buf text = BUF_NULL;
+        _cleanup_buf_ struct buf text = BUF_UPTO(WHOAMI_MATCH_MAX_BYTES);
 
-        buf_init(&text, WHOAMI_MATCH_MAX_BYTES);
         matchers_write(s->viewer.seen, &text);
         json_object_set_new(value, "match", json_string(text.error ? "{...}" : text.p));
     }

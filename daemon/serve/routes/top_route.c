@@ -67,7 +67,7 @@ static void top_step(struct request *req)
 {
     const struct api_backend *be = &req->serve->be;
     _cleanup_(profile_unrefp) struct profile *profile = NULL;
-    _cleanup_buf_ struct buf b = BUF_NULL;
+    _cleanup_buf_ struct buf b = BUF_UPTO(STREAM_PIECE_MAX_BYTES);
     struct error err = ERROR_NULL;
     bool over;
     int r;
@@ -81,7 +81,6 @@ static void top_step(struct request *req)
         top_error(req, &err);
         return;
     }
-    buf_init(&b, STREAM_PIECE_MAX_BYTES);
     r = be->capture_snapshot(be->ctx, req->capture, /* reset= */ true, &profile, &err);
     if (r == 0)
         r = top_write(req, profile, /* live= */ true, &b, &err);
