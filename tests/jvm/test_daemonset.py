@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """flamed runs in a container of its own, with what docs/container/daemonset.yaml asks for and no more. It profiles a JVM in
-another container, named from its memory, and loads the agent into it. With a ConfigMap and a Secret it serves TLS."""
+another container, named from its memory, and loads the agent into it and into
+one of the host. With a ConfigMap and a Secret it serves TLS."""
 import hashlib
 import json
 import os
@@ -87,7 +88,8 @@ class DaemonSet(unittest.TestCase):
         folder = tempfile.mkdtemp(prefix="flamed-daemonset.")
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
         write_bundle(folder, pod)
-        with bundle.Container(home, spin.folder, *arguments) as target, \
+        on_host = jvm.Jvm(home, *jvm.spin_options(spin), "-Xmx64m", "-cp", spin.folder, spin.main)
+        with bundle.Container(home, spin.folder, *arguments) as target, on_host, \
                 Daemon(wrap=[sys.executable, RUN_BUNDLE, folder]) as daemon:
             self.assertEqual(daemon.problems(), [])
             profile = daemon.profile(pid=target.pid, seconds=3, hz=199)
@@ -95,9 +97,10 @@ class DaemonSet(unittest.TestCase):
             self.assertGreater(len(stacks), 0, profile.describe())
             named = profile.share(stacks, lambda s: spin.method in s.names and "java.lang.Thread.run" in s.names)
             self.assertGreaterEqual(named, 0.95, profile.describe(stacks))
-            told = daemon.get(f"/api/v1/jvms/{target.pid}/perf-map", symbols="agent")
-            self.assertEqual(told.status, 200, told)
-            self.assertIn(spin.method, told.text)
+            for pid in (target.pid, on_host.pid):
+                told = daemon.get(f"/api/v1/jvms/{pid}/perf-map", symbols="agent")
+                self.assertEqual(told.status, 200, told)
+                self.assertIn(spin.method, told.text)
 
     def test_tls_of_a_secret(self):
         """As docs/access.md says: the key is read in the container, and a new Secret is taken by itself."""

@@ -13,6 +13,9 @@
     (BIT(CAP_SYS_ADMIN) | BIT(CAP_SYS_PTRACE) | BIT(CAP_SYS_CHROOT) | BIT(CAP_SETUID) |            \
      BIT(CAP_SETGID) | BIT(CAP_KILL))
 
+/* Fixed in the kernel since 4.6: PROC_CGROUP_INIT_INO, include/linux/proc_ns.h. */
+#define CGROUP_NS_INITIAL 0xeffffffb
+
 /* Where the kernel has no namespaces of this kind, all processes are in the same one. */
 static bool is_ours(const struct server *s, const struct target *t, const char *name)
 {
@@ -24,6 +27,14 @@ static bool is_ours(const struct server *s, const struct target *t, const char *
         return errno == ENOENT;
     return fstatat(t->dir_fd, path + strlen("self/"), &theirs, 0) == 0 &&
            ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev;
+}
+
+/* Returns whether @t sees the cgroups as the host does. Then we are the ones in a container. */
+static bool has_initial_cgroup_ns(const struct target *t)
+{
+    struct stat theirs;
+
+    return fstatat(t->dir_fd, "ns/cgroup", &theirs, 0) == 0 && theirs.st_ino == CGROUP_NS_INITIAL;
 }
 
 uint32_t namespaces_foreign(const struct server *s, const struct target *t)
@@ -51,7 +62,8 @@ static int is_contained(const struct target *t, uint32_t foreign, bool *ret, str
     _cleanup_buf_ struct buf cgroup = BUF_NULL;
     int r = target_read_proc(t, "cgroup", &cgroup, err);
 
-    *ret = foreign & CLONE_NEWCGROUP || cgroup_is_container(buf_span(&cgroup));
+    *ret = (foreign & CLONE_NEWCGROUP && !has_initial_cgroup_ns(t)) ||
+           cgroup_is_container(buf_span(&cgroup));
     return r;
 }
 
