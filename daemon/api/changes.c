@@ -37,8 +37,8 @@ struct comparing {
     char why[CHANGES_WHY_BYTES]; /* these sides; "": they were asked for */
     struct change_set set;
     struct change_steps asked; /* as the set's before it is reduced to what samples cover */
-    uint64_t oldest_ns;     /* CLOCK_REALTIME of the oldest minute that is kept; 0: there is none */
-    struct view *functions; /* owned: of the second side */
+    uint64_t oldest_ns; /* CLOCK_REALTIME of the oldest minute that is kept; 0: there is none */
+    struct view *functions[2]; /* owned: of each side */
 };
 
 struct checking {
@@ -91,8 +91,8 @@ static int add_source(struct comparing *c, size_t source, size_t side, struct er
     r = view_new(p, &o, &v, err);
     if (r == 0)
         r = change_set_add(&c->set, v, SOURCES[source].kind);
-    if (r == 0 && needed && side == 1)
-        c->functions = TAKE_PTR(v);
+    if (r == 0 && needed)
+        c->functions[side] = TAKE_PTR(v);
     return r;
 }
 
@@ -132,9 +132,7 @@ static void write_link(const struct comparing *c, enum change_kind kind, struct 
 
 static const char *whole_of(enum change_kind kind)
 {
-    return kind == CHANGE_LOCK   ? "time in which threads waited for locks"
-           : kind == CHANGE_WAIT ? "time in which threads were blocked"
-                                 : "CPU time";
+    return kind == CHANGE_LOCK || kind == CHANGE_WAIT ? "time of busy threads" : "CPU time";
 }
 
 static void write_sentence(const struct change *ch, char text[SENTENCE_BYTES])
@@ -203,6 +201,13 @@ static void add_left_out(const struct comparing *c, json_t *list)
     json_array_append_new(list, json_string(text));
 }
 
+/* Whether both sides have so much that a change of some percent would be found. */
+static bool is_enough(const struct comparing *c)
+{
+    return MIN(c->set.samples[0], c->set.samples[1]) >= FEW_SAMPLES &&
+           MIN(c->set.steps.a, c->set.steps.b) >= CHANGES_STEPS_MIN;
+}
+
 static json_t *sentences_json(const struct comparing *c, const struct change *changes, size_t n)
 {
     uint64_t few = MIN(c->set.samples[0], c->set.samples[1]);
@@ -212,7 +217,7 @@ static json_t *sentences_json(const struct comparing *c, const struct change *ch
     if (few < FEW_SAMPLES) {
         snprintf(text, sizeof(text), "%llu samples: too few to tell", (unsigned long long)few);
         json_array_append_new(list, json_string(text));
-    } else if (n == 0 && MIN(c->set.steps.a, c->set.steps.b) >= CHANGES_STEPS_MIN) {
+    } else if (n == 0 && is_enough(c)) {
         snprintf(text, sizeof(text), "No change of %.1f %% or more is significant.",
                  CHANGES_EFFECT);
         json_array_append_new(list, json_string(text));
@@ -237,10 +242,8 @@ static int answer(struct comparing *c, json_t **ret, struct error *err)
 
     if (r < 0)
         return r;
-    if (MIN(c->set.samples[0], c->set.samples[1]) < FEW_SAMPLES)
-        n = 0;
-    if (c->functions)
-        n = changes_fold(c->functions, changes, n);
+    n = is_enough(c) ? n : 0;
+    n = changes_fold((const struct view *const *)c->functions, changes, n);
     list = json_array();
     for (size_t i = 0; i < n; i++) {
         if (json_array_append_new(list, change_json(c, &changes[i])) == 0)
@@ -249,8 +252,8 @@ static int answer(struct comparing *c, json_t **ret, struct error *err)
         return error_set(err, -EIO, "a change of kind %s could not be written as JSON",
                          change_kind_name(changes[i].of->kind));
     }
-    *ret = json_pack("{s:o, s:o, s:{s:f, s:f}}", "changes", list, "sentences",
-                     sentences_json(c, changes, n), "minutes", "a",
+    *ret = json_pack("{s:o, s:b, s:o, s:{s:f, s:f}}", "changes", list, "enough", is_enough(c),
+                     "sentences", sentences_json(c, changes, n), "minutes", "a",
                      minutes_of(&c->asked, c->set.steps.a), "b",
                      minutes_of(&c->asked, c->set.steps.b));
     return *ret ? 0 : -ENOMEM;
@@ -294,8 +297,8 @@ static int answer_short(const struct comparing *c, json_t **ret, struct error *e
         sentences, json_string("a or b is too short to compare: each needs 40 seconds at least"));
     if (c->why[0])
         json_array_append_new(sentences, json_string(c->why));
-    *ret = json_pack("{s:[], s:o, s:{s:f, s:f}}", "changes", "sentences", sentences, "minutes", "a",
-                     minutes[0], "b", minutes[1]);
+    *ret = json_pack("{s:[], s:b, s:o, s:{s:f, s:f}}", "changes", "enough", 0, "sentences",
+                     sentences, "minutes", "a", minutes[0], "b", minutes[1]);
     return *ret ? 0 : -ENOMEM;
 }
 
@@ -327,7 +330,8 @@ static int compare(struct comparing *c, json_t **ret, struct error *err)
         r = check_target(c, err);
     if (r == 0)
         r = answer(c, ret, err);
-    view_free(c->functions);
+    view_free(c->functions[0]);
+    view_free(c->functions[1]);
     change_set_deinit(&c->set);
     return r;
 }

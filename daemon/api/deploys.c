@@ -26,8 +26,8 @@ struct deploy {
     struct history_image image; /* its texts are not valid */
     uint64_t payer;             /* past_owner(), of its first release */
     char service[SERVICE_NAME_BYTES], version[VERSION_BYTES], pod_namespace[NAMESPACE_BYTES];
-    bool known; /* what it changed is */
-    double value;
+    bool known;   /* what it changed is */
+    double value; /* percent; NAN: the minutes do not tell */
 };
 
 struct deploys {
@@ -164,8 +164,8 @@ static void write_text(const struct deploy *d, const json_t *answer, const json_
     if (change)
         buf_printf(text, "%+.1f \u00b1%.1f %% %s, ", number_of(change, "difference"),
                    (number_of(change, "high") - number_of(change, "low")) / 2,
-                   strcmp(kind, "lock") == 0   ? "of waits for locks"
-                   : strcmp(kind, "wait") == 0 ? "of waits"
+                   strcmp(kind, "lock") == 0   ? "waits for locks"
+                   : strcmp(kind, "wait") == 0 ? "waits"
                                                : "CPU");
     else
         name = json_is_string(why) ? json_string_value(why) : "nothing is known";
@@ -198,7 +198,9 @@ static int compare(struct deploys *ds, struct deploy *d, struct error *err)
     change = pick(json_object_get(answer, "changes"));
     write_text(d, answer, change, &text);
     mark.text = text.error ? "" : text.p;
-    mark.value = change ? number_of(change, "difference") : 0;
+    mark.value = change                                            ? number_of(change, "difference")
+                 : json_is_true(json_object_get(answer, "enough")) ? 0
+                                                                   : (double)NAN;
     r = history_mark_put(ds->api->engine.history, &mark, err);
     json_decref(answer);
     if (r < 0)
@@ -269,7 +271,7 @@ struct deploys *deploys_free(struct deploys *d)
 
 static bool is_shown(const struct deploy *d, const struct viewer *v)
 {
-    return d->known && viewer_sees_user(v, d->image.owner);
+    return d->known && !isnan(d->value) && viewer_sees_user(v, d->image.owner);
 }
 
 /* Whether another user's service of the same name is shown in place of number @i. */
@@ -294,7 +296,8 @@ void deploys_metrics(struct deploys *d, const struct viewer *v, struct buf *out)
         return;
     metric_head(out, "flamed_regression", "gauge",
                 "Percent of its CPU time that a service takes more since its last release of the "
-                "last day, by what grew most; less where it takes less, 0 without a change.");
+                "last day, by what grew most; less where it takes less, 0 without a change. "
+                "There is none where too few minutes or samples are kept to tell.");
     pthread_mutex_lock(&d->lock);
     for (size_t i = 0; i < d->count; i++) {
         const struct deploy *one = &d->list[i];

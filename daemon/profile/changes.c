@@ -174,6 +174,12 @@ static void add_functions(struct adding *a, const struct view_row *row, size_t s
     }
 }
 
+static void add_busy(struct adding *a, size_t step, double ns)
+{
+    a->set->whole[CHANGE_LOCK][step] += ns;
+    a->set->whole[CHANGE_WAIT][step] += ns;
+}
+
 static void add_sample(struct adding *a, size_t sample, size_t step)
 {
     const struct profile_sample *s = &a->v->profile->samples[sample];
@@ -183,7 +189,12 @@ static void add_sample(struct adding *a, size_t sample, size_t step)
 
     if (a->kind == CHANGE_WAIT && (row->idle || row->state != STATE_BLOCKED))
         return;
-    a->set->whole[a->kind][step] += weight;
+    if (a->kind == CHANGE_WAIT)
+        add_busy(a, step, weight);
+    else if (a->kind != CHANGE_LOCK)
+        a->set->whole[a->kind][step] += weight;
+    if (a->kind == CHANGE_FUNCTION)
+        add_busy(a, step, weight * (double)view_event(a->v)->period);
     if (a->kind == CHANGE_FUNCTION) {
         add_functions(a, row, sample, step, weight);
     } else if (a->kind == CHANGE_CATEGORY && category < CATEGORY_COUNT) {

@@ -50,11 +50,13 @@ struct change_set {
     size_t untested;                                     /* functions beyond CHANGES_TESTS_MAX */
     struct intern *names[CHANGE_KINDS];                  /* owned */
     uint32_t *by_name[CHANGE_KINDS]; /* owned: by id of a name, the index of its series + 1 */
-    double *whole[CHANGE_KINDS];     /* owned, [a + b]: what all of a kind are measured by */
-    uint64_t samples[2];             /* that were added, of a and b */
+    double *whole[CHANGE_KINDS]; /* owned, [a + b]: what all of a kind are measured by: samples of
+                                  * CPU time, or the time of busy threads */
+    uint64_t samples[2];         /* that were added, of a and b */
 };
 
-/* A change that is significant. Values are percent of what all of the kind took in a. */
+/* A change that is significant. Values are percent of the CPU time, or of the time of busy threads,
+ * in a. */
 struct change {
     const struct change_series *of;
     double before, after, difference, low, high, q;
@@ -67,7 +69,9 @@ void change_set_deinit(struct change_set *s);
  * -ENOMEM. */
 ptrdiff_t change_set_put(struct change_set *s, enum change_kind kind, struct span name);
 /* Adds the samples of @v, a view with `exact` of one event, once for each @kind. They count by
- * function, by the class of their lock, by what they waited for, or by category. 0 or -ENOMEM. */
+ * function, by the class of their lock, by what they waited for, or by category. Threads are busy
+ * in samples of CPU time that are added as CHANGE_FUNCTION, and in waits of CHANGE_WAIT. 0 or
+ * -ENOMEM. */
 int change_set_add(struct change_set *s, const struct view *v, enum change_kind kind);
 
 /* Finds the changes that are significant, the greatest first, in an array that the caller frees.
@@ -75,6 +79,7 @@ int change_set_add(struct change_set *s, const struct view *v, enum change_kind 
  * first, of both sides and all kinds. With fewer than CHANGES_STEPS_MIN left on a side there are no
  * changes. 0 or -ENOMEM. */
 int changes_find(struct change_set *s, struct change **ret, size_t *ret_count);
-/* Drops those functions of @changes whose change is that of another one which they call, or are
- * called by: the one that is newest stays. @v: a view of functions. Return: how many are left. */
-size_t changes_fold(const struct view *v, struct change *changes, size_t count);
+/* Drops those functions and categories of @changes whose change is that of another one which they
+ * call, or are called by. The newest stays, or of what is as new the deepest of the application's
+ * own code. @views: of the functions of both sides, NULL: not known. Return: how many are left. */
+size_t changes_fold(const struct view *const views[2], struct change *changes, size_t count);

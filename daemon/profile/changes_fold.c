@@ -3,6 +3,8 @@
 #include "profile/changes.h"
 
 #include "base/cleanup.h"
+#include "profile/category.h"
+#include "profile/own_code.h"
 
 #include <math.h>
 
@@ -10,6 +12,23 @@
 #define FOLD_MAX 64       /* the greatest changes: callers of others are folded */
 #define FOLD_TOGETHER 0.8 /* of the samples of one of them that the other is in, too */
 #define FOLD_LITTLE 0.1   /* percent: what is below counts as new */
+#define NEWER 1.5         /* times as new: less is alike */
+#define MARKED 1.2        /* so new that what is called is not asked what changed */
+
+/* A function or category that changed. */
+struct folding {
+    const struct change *change;
+    double newness;
+    bool own;  /* code of the application's own, or a thread's kind that says it all */
+    bool gone; /* another one stays in its place */
+};
+
+struct pairs {
+    struct folding list[FOLD_MAX];
+    double together[FOLD_MAX][FOLD_MAX]; /* [i][i]: its own weight */
+    double above[FOLD_MAX][FOLD_MAX];    /* of together: i is nearer to the root */
+    size_t n;
+};
 
 /* How much of a change is new: large where there was nothing before, or is nothing after. */
 static double newness(const struct change *c)
@@ -18,84 +37,178 @@ static double newness(const struct change *c)
                              : c->before / (c->after + FOLD_LITTLE);
 }
 
-struct pairs {
-    const struct change_series *of[FOLD_MAX];
-    double together[FOLD_MAX][FOLD_MAX]; /* [i][i]: its own weight */
-    size_t n;
-};
+/* Kinds of work that have threads of their own. */
+static bool is_whole_work(const char *category)
+{
+    return strcmp(category, CATEGORY_NAMES[CATEGORY_GC]) == 0 ||
+           strcmp(category, CATEGORY_NAMES[CATEGORY_JIT]) == 0;
+}
 
-/* Which of the pairs each string of the view is; PAIRS_MAX: none. */
+static void take(struct pairs *pairs, const struct change *c)
+{
+    if (pairs->n == FOLD_MAX || (c->of->kind != CHANGE_FUNCTION && c->of->kind != CHANGE_CATEGORY))
+        return;
+    pairs->list[pairs->n++] = (struct folding){
+        .change = c,
+        .newness = newness(c),
+        .own = c->of->kind == CHANGE_CATEGORY && is_whole_work(c->of->name),
+    };
+}
+
+/* ---- what is called by what ---- */
+
+/* Returns which of the pairs has that name; FOLD_MAX: none. */
+static uint8_t find(const struct pairs *pairs, enum change_kind kind, struct span name)
+{
+    uint8_t k = 0;
+
+    while (k < pairs->n && (pairs->list[k].change->of->kind != kind ||
+                            !span_eq_str(name, pairs->list[k].change->of->name)))
+        k++;
+    return k < pairs->n ? k : FOLD_MAX;
+}
+
+/* Which of the pairs each string of the view is. NULL: no memory. */
 static uint8_t *index_names(const struct view *v, const struct pairs *pairs)
 {
     size_t n = intern_count(v->strings);
     uint8_t *index = malloc(n + 1);
 
-    for (size_t i = 0; index && i < n; i++) {
-        struct span name = view_string(v, (uint32_t)i);
-
-        index[i] = FOLD_MAX;
-        for (size_t k = 0; k < pairs->n && index[i] == FOLD_MAX; k++)
-            index[i] = span_eq_str(name, pairs->of[k]->name) ? (uint8_t)k : FOLD_MAX;
-    }
+    for (size_t i = 0; index && i < n; i++)
+        index[i] = find(pairs, CHANGE_FUNCTION, view_string(v, (uint32_t)i));
     return index;
 }
 
-static void count_row(const struct view *v, const struct view_row *row, const uint8_t *index,
-                      struct pairs *pairs)
+/* Notes which of the pairs are the application's own. */
+static void find_own(const struct view *v, const uint8_t *index, struct pairs *pairs)
 {
-    uint64_t in = 0;
+    const struct profile *p = v->profile;
+    struct own_code own;
 
-    for (uint32_t i = row->roots; i < row->n; i++) {
-        uint8_t k = index[v->frames[v->stack[row->first + i]].name];
+    own_code_init(p, &own);
+    for (size_t i = 0; i < v->frame_count; i++) {
+        const struct view_frame *f = &v->frames[i];
+        const struct frame *frame = &p->frames[f->frame];
+        uint8_t k = index[f->name];
 
-        in |= k < FOLD_MAX ? UINT64_C(1) << k : 0;
-    }
-    for (size_t i = 0; in && i < pairs->n; i++) {
-        for (size_t k = 0; in >> i & 1 && k < pairs->n; k++)
-            pairs->together[i][k] += in >> k & 1 ? (double)row->samples : 0;
+        if (k < FOLD_MAX && frame_kind_is_java(f->kind))
+            pairs->list[k].own |= own_code_has(
+                &own, intern_get(p->strings, p->functions[frame->function].class_name));
     }
 }
 
-/* Whether the changes of both are the same one. */
-static bool is_one(const struct change *x, const struct change *y, double together, double least)
+/* Counts a stack of the functions @at, the root's side first, each once. */
+static void count_stack(struct pairs *pairs, const uint8_t *at, size_t n, double weight)
 {
-    return x->difference * y->difference > 0 && together >= FOLD_TOGETHER * least &&
-           fabs(x->difference - y->difference) <=
-               ALIKE_PART * fmax(fabs(x->difference), fabs(y->difference));
-}
-
-size_t changes_fold(const struct view *v, struct change *changes, size_t count)
-{
-    _cleanup_free_ uint8_t *index = NULL;
-    struct pairs pairs = { .n = 0 };
-    bool gone[FOLD_MAX] = { false };
-    size_t at[FOLD_MAX], kept = 0;
-
-    for (size_t i = 0; i < count && pairs.n < FOLD_MAX; i++) {
-        if (changes[i].of->kind != CHANGE_FUNCTION)
-            continue;
-        at[pairs.n] = i;
-        pairs.of[pairs.n++] = changes[i].of;
-    }
-    index = index_names(v, &pairs);
-    for (size_t i = 0; index && i < v->row_count; i++)
-        count_row(v, &v->rows[i], index, &pairs);
-    for (size_t i = 0; i < pairs.n; i++) {
-        for (size_t k = 0; k < pairs.n; k++) {
-            const struct change *x = &changes[at[i]], *y = &changes[at[k]];
-
-            if (i != k && !gone[k] && newness(y) > newness(x) &&
-                is_one(x, y, pairs.together[i][k],
-                       fmin(pairs.together[i][i], pairs.together[k][k])))
-                gone[i] = true;
+    for (size_t i = 0; i < n; i++) {
+        pairs->together[at[i]][at[i]] += weight;
+        for (size_t k = i + 1; k < n; k++) {
+            pairs->together[at[i]][at[k]] += weight;
+            pairs->together[at[k]][at[i]] += weight;
+            pairs->above[at[i]][at[k]] += weight;
         }
     }
-    for (size_t i = 0, next = 0; i < count; i++) {
-        bool is_next = next < pairs.n && at[next] == i;
+}
 
-        if (!is_next || !gone[next])
-            changes[kept++] = changes[i];
-        next += is_next;
+/* Counts samples of @v of each category: its work stands at the root of its stacks. */
+static void count_samples(const struct view *v, const uint8_t *index, struct pairs *pairs)
+{
+    uint8_t categories[CATEGORY_COUNT], at[FOLD_MAX];
+
+    for (size_t i = 0; i < CATEGORY_COUNT; i++)
+        categories[i] = find(pairs, CHANGE_CATEGORY, span_of(CATEGORY_NAMES[i]));
+    for (size_t s = 0; s < v->profile->sample_count; s++) {
+        const struct profile_sample *sample = &v->profile->samples[s];
+        uint32_t category = PROFILE_SAMPLE_CATEGORY(sample->flags);
+        const struct view_row *row;
+        uint64_t in = 0;
+        size_t n = 0;
+
+        if (v->sample_rows[s] == VIEW_NO_ROW)
+            continue;
+        row = &v->rows[v->sample_rows[s]];
+        if (category < CATEGORY_COUNT && categories[category] < FOLD_MAX)
+            at[n++] = categories[category];
+        for (uint32_t i = row->roots; i < row->n; i++) {
+            uint8_t k = index[v->frames[v->stack[row->first + i]].name];
+
+            if (k == FOLD_MAX || in >> k & 1)
+                continue;
+            in |= UINT64_C(1) << k;
+            at[n++] = k;
+        }
+        count_stack(pairs, at, n, sample->count);
+    }
+}
+
+/* ---- which one stays ---- */
+
+/* Whether the changes of both are the same one: as far as is known, the caller changed by as much
+ * as what it calls. */
+static bool is_one(const struct pairs *pairs, size_t caller, size_t callee)
+{
+    const struct change *x = pairs->list[caller].change, *y = pairs->list[callee].change;
+    double least = fmin(pairs->together[caller][caller], pairs->together[callee][callee]);
+    bool alike = fabs(x->difference - y->difference) <=
+                 ALIKE_PART * fmax(fabs(x->difference), fabs(y->difference));
+
+    return x->difference * y->difference > 0 &&
+           pairs->together[caller][callee] >= FOLD_TOGETHER * least &&
+           (alike || (x->low <= y->difference && y->difference <= x->high));
+}
+
+/* Whether the callee's name says better what changed. What is newer does; of what is as new, the
+ * application's own code, and of that what is called. */
+static bool is_callee_better(const struct folding *caller, const struct folding *callee)
+{
+    if (caller->own && !callee->own)
+        return caller->newness < MARKED;
+    if (caller->own == callee->own && callee->newness <= caller->newness * NEWER &&
+        caller->newness <= callee->newness * NEWER)
+        return callee->own;
+    return callee->newness > caller->newness / (callee->own ? NEWER : 1);
+}
+
+static void fold(struct pairs *pairs)
+{
+    for (size_t i = 0; i < pairs->n; i++) {
+        for (size_t k = 0; k < pairs->n; k++) {
+            struct folding *caller = &pairs->list[i], *callee = &pairs->list[k];
+
+            if (i == k || caller->gone || callee->gone || pairs->above[i][k] < pairs->above[k][i] ||
+                !is_one(pairs, i, k))
+                continue;
+            if (is_callee_better(caller, callee))
+                caller->gone = true;
+            else
+                callee->gone = true;
+        }
+    }
+}
+
+size_t changes_fold(const struct view *const views[2], struct change *changes, size_t count)
+{
+    _cleanup_free_ struct pairs *pairs = calloc(1, sizeof(*pairs));
+    size_t kept = 0, next = 0;
+
+    for (size_t i = 0; pairs && i < count; i++)
+        take(pairs, &changes[i]);
+    for (size_t side = 0; pairs && side < 2; side++) {
+        _cleanup_free_ uint8_t *index = views[side] ? index_names(views[side], pairs) : NULL;
+
+        if (!index)
+            continue;
+        find_own(views[side], index, pairs);
+        count_samples(views[side], index, pairs);
+    }
+    if (pairs)
+        fold(pairs);
+    for (size_t i = 0; i < count; i++) {
+        bool is_next = pairs && next < pairs->n && pairs->list[next].change == &changes[i];
+
+        if (is_next && pairs->list[next++].gone)
+            continue;
+        changes[kept++] = changes[i];
     }
     return kept;
 }

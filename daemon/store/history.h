@@ -143,7 +143,7 @@ struct history_mark {
     enum history_mark_kind kind;
     const struct history_image *image; /* NULL: of the node */
     const char *text;                  /* a sentence */
-    double value;                      /* HISTORY_MARK_CHANGE: percent; else 0 */
+    double value;                      /* HISTORY_MARK_CHANGE: percent, NAN: not known; else 0 */
 };
 typedef void (*history_mark_fn)(void *cookie, const struct history_mark *m);
 /* Hands out at most 10,000 marks of [from, to), by time: those of images that are wanted, and of

@@ -4,10 +4,13 @@
 #include "base/cleanup.h"
 #include "store/history_impl.h"
 
+#include <math.h>
+
 #define IMAGE_STRINGS_MAX ((size_t)64 << 20)
 #define IMAGE_COLUMNS                                                                              \
     "n, pid, start_ticks, exec_no, owner, name, container, pod, namespace, service, version,"      \
     " environment, java, flags, started_ns, first_ns, last_ns, attributes"
+#define MARK_UNKNOWN 1e300 /* the file has no NAN */
 #define MARKS_OF                                                                                   \
     "SELECT time_ns, kind, image, text, value FROM marks WHERE time_ns >= ? AND time_ns < ?"
 
@@ -45,7 +48,7 @@ int marks_add(struct history *h, const struct history_mark *m, int64_t image, st
     sqlite3_bind_int(stmt, 2, (int)m->kind);
     sqlite3_bind_int64(stmt, 3, image);
     bind_text(stmt, 4, m->text);
-    sqlite3_bind_double(stmt, 5, m->value);
+    sqlite3_bind_double(stmt, 5, isnan(m->value) ? MARK_UNKNOWN : m->value);
     return done(h, stmt, err);
 }
 
@@ -384,11 +387,12 @@ static int marks_each(struct history *h, const struct history_query *q,
     while (sqlite3_step(stmt) == SQLITE_ROW) {
         int64_t image = sqlite3_column_int64(stmt, 2);
         unsigned kind = (unsigned)sqlite3_column_int(stmt, 1);
+        double value = sqlite3_column_double(stmt, 4);
         struct history_mark m = { .time_ns = (uint64_t)sqlite3_column_int64(stmt, 0),
                                   .kind = (enum history_mark_kind)kind,
                                   .image = image ? image_list_find(list, image) : NULL,
                                   .text = store_text(stmt, 3),
-                                  .value = sqlite3_column_double(stmt, 4) };
+                                  .value = value < MARK_UNKNOWN ? value : (double)NAN };
 
         if (kind < HISTORY_MARK_KINDS && (!image || m.image))
             fn(cookie, &m);

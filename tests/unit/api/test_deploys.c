@@ -6,6 +6,8 @@
 #include "api/api_impl.h"
 #include "history_fixture.h"
 
+#include <math.h>
+
 #define BEFORE 60 /* minutes of the release before */
 #define AFTER 16
 #define MINUTE(n) (T0 + (uint64_t)(n)*HISTORY_MINUTE_NS)
@@ -46,14 +48,19 @@ static void put(int minute, const char *version, unsigned more)
     profile_unref(slice);
 }
 
-static void make(unsigned more)
+static void make_for(unsigned more, int after)
 {
     history = open_history(1 << 30, 864000);
     api = (struct api){ .engine = { .history = history } };
     for (int i = 0; i < BEFORE; i++)
         put(i, "2.4.0", 0);
-    for (int i = BEFORE; i < BEFORE + AFTER; i++)
+    for (int i = BEFORE; i < BEFORE + after; i++)
         put(i, "2.4.1", more ? more + (unsigned)i % 3 : 0);
+}
+
+static void make(unsigned more)
+{
+    make_for(more, AFTER);
 }
 
 struct seen {
@@ -138,6 +145,26 @@ START_TEST(tells_that_a_release_changed_nothing)
 }
 END_TEST
 
+/* A service that ended soon after its release: no figure is not the figure of no change. */
+START_TEST(too_few_minutes_have_no_figure)
+{
+    _cleanup_buf_ struct buf out = BUF_NULL;
+    struct seen s;
+
+    buf_init(&out, 1 << 20);
+    make_for(12, 6);
+    s = look(DUE, &VIEWER_WHOLE, &out);
+    ck_assert_int_eq(s.changes, 1);
+    ck_assert_ptr_nonnull(strstr(s.text, ": too few to tell"));
+    ck_assert(isnan(s.value));
+    ck_assert_ptr_null(strstr(out.p, "flamed_regression{"));
+    s = look(DUE, &VIEWER_WHOLE, &out);
+    ck_assert_int_eq(s.changes, 1);
+    ck_assert_ptr_null(strstr(out.p, "flamed_regression{"));
+    history_close(history);
+}
+END_TEST
+
 /* Releases of services @from to @to of @owner in a minute. */
 static void release(int minute, uint32_t owner, int from, int to, const char *version)
 {
@@ -172,18 +199,14 @@ START_TEST(a_crowd_of_services_leaves_room_for_others)
     struct deploys *d = NULL;
 
     buf_init(&out, 1 << 20);
-    history = open_history(1 << 30, 864000);
-    api = (struct api){ .engine = { .history = history } };
+    make(0);
     for (int i = 0; i < 2; i++)
         release(i, 1001, 1000, 1000 + DEPLOYS_MAX + 10, i ? "2" : "1");
-    for (int i = 2; i < 4; i++)
-        release(i, 1000, 10, 11, i > 2 ? "2" : "1");
     ck_assert_int_eq(deploys_new(&api, &d), 0);
-    ck_assert_int_eq(deploys_look(d, MINUTE(60), NULL), 0);
+    ck_assert_int_eq(deploys_look(d, DUE, NULL), 0);
     deploys_metrics(d, &VIEWER_WHOLE, &out);
     deploys_free(d);
-    ck_assert_ptr_nonnull(
-        strstr(out.p, "{service=\"service-10\",namespace=\"\",version=\"2\"} 0\n"));
+    ck_assert_ptr_nonnull(strstr(out.p, "{service=\"shop\",namespace=\"\",version=\"2.4.1\"} 0\n"));
     ck_assert_ptr_nonnull(strstr(out.p, "flamed_regression_left_out 11\n"));
     history_close(history);
 }
@@ -195,6 +218,7 @@ int main(void)
 
     tcase_add_test(tc, tells_what_a_release_changed);
     tcase_add_test(tc, tells_that_a_release_changed_nothing);
+    tcase_add_test(tc, too_few_minutes_have_no_figure);
     tcase_add_test(tc, a_crowd_of_services_leaves_room_for_others);
     tcase_set_timeout(tc, 60);
     return run_store_tests("deploys", tc);

@@ -250,8 +250,8 @@ static int fake_changes(void *ctx, const struct target_selector *t, const struct
     ck_assert(!a || (a->from_ns < a->to_ns && b->from_ns < b->to_ns));
     if (r != 0)
         return r;
-    *ret =
-        json_pack("{s:[], s:[], s:{s:i, s:i}}", "changes", "sentences", "minutes", "a", 5, "b", 5);
+    *ret = json_pack("{s:[], s:b, s:[], s:{s:i, s:i}}", "changes", "enough", 1, "sentences",
+                     "minutes", "a", 5, "b", 5);
     for (unsigned i = 0; i < MAX(f->services, 1u); i++)
         json_array_append_new(json_object_get(*ret, "sentences"), json_string("nothing new"));
     return 0;

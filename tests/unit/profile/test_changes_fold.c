@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* changes_fold(): of a change that callers and callees share, the name that says most stays. */
+#include "suite.h"
+
+#include "profile/category.h"
+#include "profile/changes.h"
+#include "recorded.h"
+
+#define MANY 8
+
+static struct change_series series[MANY];
+static struct change changes[MANY];
+static size_t count;
+
+/* A change that is known to +-@spread. */
+static void change(enum change_kind kind, const char *name, double before, double after,
+                   double spread)
+{
+    double d = after - before;
+
+    series[count] = (struct change_series){ .kind = kind, .name = (char *)name };
+    changes[count] = (struct change){ .of = &series[count],
+                                      .before = before,
+                                      .after = after,
+                                      .difference = d,
+                                      .low = d - spread,
+                                      .high = d + spread };
+    count++;
+}
+
+static uint32_t java(const char *class_name, const char *name)
+{
+    return recorded_frame(class_name, name, FRAME_C2, 0);
+}
+
+static void sample(const uint32_t *stack, size_t depth, uint32_t n, enum category category)
+{
+    struct profile_sample s = { .time_ns = 1,
+                                .thread = main_thread,
+                                .count = n,
+                                .flags = category << PROFILE_SAMPLE_CATEGORY_SHIFT };
+
+    ck_assert_int_eq(record_sample(rec, &s, stack, depth), 0);
+}
+
+/* Folds, and checks that @names are left, with blanks between them. */
+static void check_left(const char *names)
+{
+    struct profile meta = { .event_count = 1, .events = { { "cpu", "nanoseconds", 1, false } } };
+    struct view_opts o = { .exact = true, .names = VIEW_NAMES_MERGED };
+    const struct view *views[2] = { NULL };
+    struct profile *p = NULL;
+    struct view *v = NULL;
+    char left[256] = "";
+
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    ck_assert_int_eq(view_new(p, &o, &v, NULL), 0);
+    profile_unref(p);
+    views[1] = v;
+    count = changes_fold(views, changes, count);
+    for (size_t i = 0, n = 0; i < count; i++)
+        n +=
+            (size_t)snprintf(left + n, sizeof(left) - n, "%s%s", i ? " " : "", changes[i].of->name);
+    ck_assert_str_eq(left, names);
+    count = 0;
+    view_free(v);
+}
+
+/* Of new methods that call each other: the deepest of the program's own, not the one of the JDK
+ * below it. What calls it had most of its time before. */
+START_TEST(new_methods_that_call_each_other)
+{
+    uint32_t run = java("java.lang.Thread", "run"), rules = java("shop.Main", "rules"),
+             match = java("shop.Main", "matchTenantRule"),
+             find = java("java.util.regex.Matcher", "find");
+
+    sample((uint32_t[]){ run }, 1, 94, CATEGORY_JAVA);
+    sample((uint32_t[]){ find, match, rules, run }, 4, 6, CATEGORY_JAVA);
+    change(CHANGE_FUNCTION, "java.lang.Thread.run", 94, 101.5, 3);
+    change(CHANGE_CATEGORY, "java", 94, 101, 3);
+    change(CHANGE_FUNCTION, "shop.Main.rules", 0, 6.1, 0.4);
+    change(CHANGE_FUNCTION, "shop.Main.matchTenantRule", 0, 6, 0.4);
+    change(CHANGE_FUNCTION, "java.util.regex.Matcher.find", 0, 5.9, 0.4);
+    check_left("shop.Main.matchTenantRule");
+}
+END_TEST
+
+/* What is new stays, though what it calls, and was there before, grew by as much. */
+START_TEST(a_new_caller)
+{
+    uint32_t poll = java("shop.Poller", "poll"), query = java("shop.Db", "query"),
+             cart = java("shop.Cart", "total");
+
+    sample((uint32_t[]){ query, poll }, 2, 10, CATEGORY_JAVA);
+    sample((uint32_t[]){ query, cart }, 2, 20, CATEGORY_JAVA);
+    change(CHANGE_FUNCTION, "shop.Db.query", 20, 30, 2);
+    change(CHANGE_FUNCTION, "shop.Poller.poll", 0, 10, 1);
+    check_left("shop.Poller.poll");
+}
+END_TEST
+
+/* A class of the JDK says more than a method that has nearly all, but less than one that grew by
+ * half. */
+START_TEST(a_method_of_the_jdk)
+{
+    uint32_t handle = java("shop.Main", "handle"), quote = java("shop.Json", "quote"),
+             replace = java("java.lang.String", "replace");
+
+    sample((uint32_t[]){ replace, quote, handle }, 3, 3, CATEGORY_JAVA);
+    sample((uint32_t[]){ handle }, 1, 80, CATEGORY_JAVA);
+    change(CHANGE_FUNCTION, "shop.Main.handle", 80, 83.3, 2);
+    change(CHANGE_FUNCTION, "java.lang.String.replace", 0, 3, 0.5);
+    check_left("java.lang.String.replace");
+    sample((uint32_t[]){ replace, quote, handle }, 3, 3, CATEGORY_JAVA);
+    sample((uint32_t[]){ quote, handle }, 2, 3, CATEGORY_JAVA);
+    change(CHANGE_FUNCTION, "shop.Main.handle", 80, 83.3, 2);
+    change(CHANGE_FUNCTION, "shop.Json.quote", 3, 6.1, 0.7);
+    change(CHANGE_FUNCTION, "java.lang.String.replace", 0, 3, 0.5);
+    check_left("shop.Json.quote");
+}
+END_TEST
+
+/* Collections are one change, whatever functions they run. Changes in other stacks stay. */
+START_TEST(a_kind_of_work)
+{
+    uint32_t work = recorded_frame(NULL, "GangWorker::run", FRAME_JVM, 0),
+             mark = recorded_frame(NULL, "G1CMTask::do_marking_step", FRAME_JVM, 0),
+             cart = java("shop.Cart", "total");
+
+    sample((uint32_t[]){ mark, work }, 2, 30, CATEGORY_GC);
+    sample((uint32_t[]){ cart }, 1, 70, CATEGORY_JAVA);
+    change(CHANGE_FUNCTION, "GangWorker::run", 3, 9, 1);
+    change(CHANGE_FUNCTION, "shop.Cart.total", 10, 15.5, 1);
+    change(CHANGE_CATEGORY, "gc", 4, 9.4, 1);
+    change(CHANGE_FUNCTION, "G1CMTask::do_marking_step", 0, 5, 1);
+    change(CHANGE_LOCK, "gc", 0, 5, 1);
+    check_left("shop.Cart.total gc gc");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("changes_fold");
+
+    tcase_add_checked_fixture(tc, recorded_setup, recorded_teardown);
+    tcase_add_test(tc, new_methods_that_call_each_other);
+    tcase_add_test(tc, a_new_caller);
+    tcase_add_test(tc, a_method_of_the_jdk);
+    tcase_add_test(tc, a_kind_of_work);
+    return suite_run_case("changes_fold", tc);
+}
