@@ -44,6 +44,8 @@ struct config {
     uint64_t recorder_hz, recorder_seconds, recorder_max_bytes;
     bool recorder_waits;
     uint64_t history_max_bytes, history_max_age_s;
+    uint64_t metrics_heaviest;            /* names of a service in /metrics */
+    struct config_list metrics_functions; /* patterns of functions that are in it, too */
     uint64_t idle_timeout_s;
     struct access_rules *access; /* who may do what; owned; NULL: the file has none */
     struct tls_config *tls;      /* owned; NULL: the file has none */

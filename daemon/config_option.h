@@ -34,6 +34,7 @@ struct option {
     const struct choice *choices;
     size_t choice_count;
     bool flag_only; /* has no meaning in the file */
+    bool pattern;   /* its texts are regular expressions */
 };
 
 /* A set of options is a uint64_t with a bit for each row. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config_option.h"
 
+#include "base/cleanup.h"
 #include "base/text.h"
+#include "profile/match.h"
 
 static bool parse_size(struct span text, uint64_t *ret)
 {
@@ -69,6 +71,14 @@ static int list_add(struct config_list *l, struct span text)
     return 0;
 }
 
+static bool is_pattern(struct span text)
+{
+    _cleanup_free_ char *copy = span_dup(text);
+    _cleanup_(match_freep) struct match *m = NULL;
+
+    return copy && match_new((const char *const *)&copy, 1, "pattern", &m, NULL) == 0;
+}
+
 /* What a good value of @o is. */
 static const char *option_expects(const struct option *o, char *buf, size_t size)
 {
@@ -96,7 +106,8 @@ static const char *option_expects(const struct option *o, char *buf, size_t size
     case OPTION_TEXT:
     case OPTION_LIST:
     case OPTION_ACTION:
-        snprintf(buf, size, "a text of %llu to %llu bytes", (unsigned long long)o->min,
+        snprintf(buf, size, "%s of %llu to %llu bytes",
+                 o->pattern ? "a regular expression" : "a text", (unsigned long long)o->min,
                  (unsigned long long)o->max);
         break;
     }
@@ -120,7 +131,8 @@ int option_set(const struct option *o, struct span text, struct config *c)
         *(char **)at = copy;
         return 0;
     case OPTION_LIST:
-        if (text.n < o->min || text.n > o->max || !text_is_utf8(text))
+        if (text.n < o->min || text.n > o->max || !text_is_utf8(text) ||
+            (o->pattern && !is_pattern(text)))
             return -EINVAL;
         return list_add(at, text);
     case OPTION_CHOICE:

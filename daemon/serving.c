@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "engine/engine.h"
 #include "notify.h"
+#include "profile/service_counters.h"
 #include "pushing.h"
 #include "reload.h"
 #include "sandbox.h"
@@ -231,6 +232,23 @@ static void check_room(int store_fd, const char *path, const struct config *c)
                  (unsigned long long)(c->history_max_bytes >> 20));
 }
 
+/* Begins to count by function, if that is wanted. 0 or -errno with s->err. */
+static int open_counters(struct serving *s)
+{
+    const struct config_list *patterns = &s->c->metrics_functions;
+    struct service_counters_opts o = { .heaviest = s->c->metrics_heaviest };
+    int r = 0;
+
+    if (patterns->count)
+        r = match_new((const char *const *)patterns->items, patterns->count, "metrics_functions",
+                      &o.chosen, s->err);
+    if (r == 0 && (o.heaviest || o.chosen))
+        r = service_counters_new(&o, &s->engine.counters);
+    if (r < 0)
+        match_free(o.chosen);
+    return r;
+}
+
 /* Opens what is kept of the past. 0 or -errno with s->err. */
 static int open_past(struct serving *s, struct store **ret_store, struct history **ret_history)
 {
@@ -252,7 +270,7 @@ static int open_past(struct serving *s, struct store **ret_store, struct history
     if (trouble[0])
         log_warn("history: %s", trouble);
     s->engine.history = *ret_history;
-    return 0;
+    return open_counters(s);
 }
 
 /* Starts everything, and stops it at the end. 0, or what ended it. */
@@ -293,6 +311,7 @@ static int serve_until_end(struct serving *s)
     api_free(api);
     push_free(push);
     history_close(history);
+    service_counters_free(s->engine.counters);
     store_close(store);
     return r;
 }

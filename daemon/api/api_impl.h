@@ -169,4 +169,6 @@ json_t *timeline_moments(const struct profile *p, size_t *ret_left_out);
 void history_metrics(struct api *api, struct buf *out);
 /* Appends how long the JVMs that @v sees stopped, as histograms. Thread: the engine's. */
 void moment_metrics(struct api *api, const struct viewer *v, struct buf *out);
+/* Appends the time of functions and locks of the services that @v sees. Thread: any. */
+void service_metrics(struct api *api, const struct viewer *v, struct buf *out);
 int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct error *err);

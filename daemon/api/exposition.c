@@ -23,6 +23,17 @@ void metric_value(struct buf *out, double value)
     buf_add_char(out, '\n');
 }
 
+void metric_seconds(struct buf *out, uint64_t ns)
+{
+    char digits[] = ".000000000\n";
+    uint64_t rest = ns % NSEC_PER_SEC;
+
+    for (size_t i = 9; i > 0; i--, rest /= 10)
+        digits[i] = (char)('0' + rest % 10);
+    buf_add_u64(out, ns / NSEC_PER_SEC);
+    buf_add_str(out, digits);
+}
+
 void metric(struct buf *out, const char *name, const char *type, const char *help, double value)
 {
     metric_head(out, name, type, help);
@@ -34,11 +45,18 @@ void metric(struct buf *out, const char *name, const char *type, const char *hel
 /* The inside of a label's quotes. */
 void metric_label(struct buf *out, const char *name, const char *value)
 {
-    buf_printf(out, "%s=\"", name);
-    for (; *value; value++) {
-        if (*value == '\\' || *value == '"')
-            buf_add_char(out, '\\');
-        buf_add_char(out, *value);
+    buf_add_str(out, name);
+    buf_add_str(out, "=\"");
+    for (;;) {
+        size_t n = strcspn(value, "\\\"\n");
+
+        buf_add(out, value, n);
+        value += n;
+        if (!*value)
+            break;
+        buf_add_char(out, '\\');
+        buf_add_char(out, *value == '\n' ? 'n' : *value);
+        value++;
     }
     buf_add_char(out, '"');
 }

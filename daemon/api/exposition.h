@@ -10,6 +10,8 @@
 void metric_head(struct buf *out, const char *name, const char *type, const char *help);
 /* Appends the number, and the end of the line. */
 void metric_value(struct buf *out, double value);
+/* Does the same of a time, in seconds. */
+void metric_seconds(struct buf *out, uint64_t ns);
 /* Appends a family of one line without labels. */
 void metric(struct buf *out, const char *name, const char *type, const char *help, double value);
 /* One label with its value, escaped. */

@@ -397,6 +397,7 @@ int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct e
     if (r == BACKEND_UNAVAILABLE && stands_s) /* the rest is still told */
         r = 0;
     lookout_metrics(api->lookout, v, out);
+    service_metrics(api, v, out);
     if (!v->whole)
         return r == 0 ? out->error : r;
     if (r == 0) {

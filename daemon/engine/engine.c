@@ -47,7 +47,11 @@ static int engine_start_recorder(struct engine *e, struct error *err)
                                      .cookie = &e->dispatch },
             &e->recorder, err);
     if (r == 0 && e->recorder && e->opts.history)
-        r = spill_start(e->opts.history, e->recorder->flight, e->discover, &e->spill);
+        r = spill_start(&(struct spill_opts){ .history = e->opts.history,
+                                              .flight = e->recorder->flight,
+                                              .discover = e->discover,
+                                              .counters = e->opts.counters },
+                        &e->spill);
     if (r < 0)
         return r;
     e->captures.recorder = e->recorder;

@@ -25,11 +25,12 @@ struct engine_opts {
     size_t samples_max;        /* of one capture */
     size_t captures_max_bytes; /* of all captures together, and of what waits to be stored */
     bool show_arguments;
-    struct store *store;       /* borrowed; NULL: captures are not kept */
-    struct history *history;   /* borrowed; NULL: the recorder spills nothing */
-    uint32_t max_frames;       /* of a user stack; 0: as many as can be */
-    double recorder_hz;        /* 0: no flight recorder */
-    uint64_t recorder_keep_ns; /* how far back it reaches at most */
+    struct store *store;               /* borrowed; NULL: captures are not kept */
+    struct history *history;           /* borrowed; NULL: the recorder spills nothing */
+    struct service_counters *counters; /* borrowed; of what the history has; NULL: none */
+    uint32_t max_frames;               /* of a user stack; 0: as many as can be */
+    double recorder_hz;                /* 0: no flight recorder */
+    uint64_t recorder_keep_ns;         /* how far back it reaches at most */
     size_t recorder_max_bytes;
     bool recorder_waits;  /* it looks at threads that wait, too */
     bool allow_injection; /* attach to JVMs where a request asks for it */

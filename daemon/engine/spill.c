@@ -25,9 +25,7 @@ struct minute {
 };
 
 struct spill {
-    struct history *history; /* borrowed */
-    struct flight *flight;   /* borrowed */
-    struct discover *discover;
+    struct spill_opts o;
     struct minute *now;     /* the minute under way; NULL: no memory for it */
     uint64_t begun_ns;      /* CLOCK_MONOTONIC: when it began */
     uint64_t begun_real_ns; /* the wall clock then */
@@ -159,7 +157,7 @@ static void spill_begin(struct spill *s, uint64_t now_ns, uint64_t real_ns)
 {
     struct flight_stats stats;
 
-    flight_stats(s->flight, &stats);
+    flight_stats(s->o.flight, &stats);
     s->dropped = stats.dropped;
     s->begun_ns = now_ns;
     s->begun_real_ns = real_ns;
@@ -195,8 +193,8 @@ static void spill_end(struct spill *s, uint64_t now_ns, uint64_t real_ns)
     struct minute *m;
     struct flight_stats stats;
 
-    flight_cut(s->flight, history_minute_of(start_ns, real_ns));
-    flight_stats(s->flight, &stats);
+    flight_cut(s->o.flight, history_minute_of(start_ns, real_ns));
+    flight_stats(s->o.flight, &stats);
     m = TAKE_PTR(s->now);
     if (!m) {
         pthread_mutex_lock(&s->lock);
@@ -204,7 +202,7 @@ static void spill_end(struct spill *s, uint64_t now_ns, uint64_t real_ns)
         pthread_mutex_unlock(&s->lock);
         return;
     }
-    discover_each(s->discover, spill_image, m);
+    discover_each(s->o.discover, spill_image, m);
     m->m.end_ns = real_ns;
     m->m.start_ns = start_ns;
     m->m.jump_ns = (int64_t)(m->m.start_ns - s->begun_real_ns);
@@ -270,14 +268,16 @@ static void *spill_main(void *arg)
 
         s->writing = true;
         pthread_mutex_unlock(&s->lock);
-        if (history_put(s->history, &m->m, &err) < 0) {
+        if (history_put(s->o.history, &m->m, &err) < 0) {
             if (!failed)
                 log_warn("a minute of the history waits: %s", err.msg);
             failed = true;
         } else {
             failed = false;
-            history_roll(s->history, steady_now(&clock, clock_monotonic_ns(), clock_realtime_ns()),
-                         NULL);
+            if (s->o.counters)
+                service_counters_add(s->o.counters, m->m.slices, m->m.slice_count);
+            history_roll(s->o.history,
+                         steady_now(&clock, clock_monotonic_ns(), clock_realtime_ns()), NULL);
         }
         pthread_mutex_lock(&s->lock);
         s->writing = false;
@@ -293,16 +293,14 @@ static void *spill_main(void *arg)
 
 /* ---- start and stop ---- */
 
-int spill_start(struct history *history, struct flight *f, struct discover *d, struct spill **ret)
+int spill_start(const struct spill_opts *o, struct spill **ret)
 {
     struct spill *s = calloc(1, sizeof(*s));
     int r;
 
     if (!s)
         return -ENOMEM;
-    s->history = history;
-    s->flight = f;
-    s->discover = d;
+    s->o = *o;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->wake, NULL);
     r = -pthread_create(&s->thread, NULL, spill_main, s);
@@ -311,7 +309,7 @@ int spill_start(struct history *history, struct flight *f, struct discover *d, s
         return r;
     }
     spill_begin(s, clock_monotonic_ns(), clock_realtime_ns());
-    flight_on_finish(f, spill_slice, s);
+    flight_on_finish(o->flight, spill_slice, s);
     *ret = s;
     return 0;
 }
@@ -321,7 +319,7 @@ struct spill *spill_stop(struct spill *s)
     if (!s)
         return NULL;
     spill_end(s, clock_monotonic_ns(), clock_realtime_ns());
-    flight_on_finish(s->flight, NULL, NULL);
+    flight_on_finish(s->o.flight, NULL, NULL);
     pthread_mutex_lock(&s->lock);
     s->stopping = true;
     pthread_cond_signal(&s->wake);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "discover/discover.h"
+#include "profile/service_counters.h"
 #include "store/flight.h"
 #include "store/history.h"
 
@@ -15,9 +16,15 @@
 
 struct spill;
 
-/* Takes the slices of @f, which are @history's from then on (both borrowed), and starts the thread.
- * 0 or -errno. */
-int spill_start(struct history *history, struct flight *f, struct discover *d, struct spill **ret);
+struct spill_opts {
+    struct history *history; /* all borrowed */
+    struct flight *flight;
+    struct discover *discover;
+    struct service_counters *counters; /* get what was written; NULL: none */
+};
+/* Takes the slices of the flight, which are the history's from then on, and starts the thread. 0 or
+ * -errno. */
+int spill_start(const struct spill_opts *o, struct spill **ret);
 /* Writes what is left of the minute under way, and ends the thread. NULL is fine. Returns NULL. */
 struct spill *spill_stop(struct spill *s);
 /* Ends the minute if it is over. To be called after samples were drained. NULL is fine. */

@@ -104,6 +104,8 @@ static const struct {
     { "--answer-max-bytes=M", "a size" },
     { "--show-arguments=maybe", "yes or no" },
     { "--store=", "a text" },
+    { "--metrics-functions=(", "a regular expression" },
+    { "--metrics-heaviest=51", "from 0 to 50" },
     { "--store=/a|--store=/b", "twice" },
     { "--help=1", "no value" },
     { "--config=/nonexistent/flamed.yaml", "/nonexistent/flamed.yaml" },
@@ -127,7 +129,7 @@ START_TEST(reads_the_file)
                                "listen:\n  - 127.0.0.1:8000\n  - 'unix:/run/x.sock'\n"
                                "log_level: warning\nstore: \"/data\"\ncaptures_max: 7\n"
                                "answer_max_bytes: 128MiB\nshow_arguments: true\nsymbols: memory\n"
-                               "attach_mount: yes\n";
+                               "attach_mount: yes\nmetrics_functions: ['^shop\\.', 'Cart']\n";
     struct error err = ERROR_NULL;
     struct config c;
 
@@ -142,6 +144,8 @@ START_TEST(reads_the_file)
     ck_assert_uint_eq(c.answer_max_bytes, (uint64_t)128 << 20);
     ck_assert_uint_eq(c.symbols, CONFIG_SYMBOLS_MEMORY);
     ck_assert(c.show_arguments && c.attach_mount);
+    ck_assert_uint_eq(c.metrics_functions.count, 2);
+    ck_assert_str_eq(c.metrics_functions.items[0], "^shop\\.");
     ck_assert_uint_eq(c.connections_max, 128); /* not in it */
     config_deinit(&c);
 }
@@ -172,6 +176,7 @@ static const struct {
     { "schedules:\n  - &a {name: a, every: 1h, for: 2s}\n  - *a\n", "alias", "line 3" },
     { "store: &a /x\nuser: *a\n", "alias", "line 2" },
     { "store: /x\n---\nstore: /y\n", "a second YAML document", "line 2" },
+    { "metrics_functions: [a, '[']\n", "metrics_functions does not take '['", "line 1" },
     { "listen: [a, [b]]\n", "listen does not take 'a list'", "line 1" },
     { "store: {a: b}\n", "store does not take 'a mapping'", "line 1" },
 };

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile/service_counters.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/id_table.h"
+#include "profile/heavy_names.h"
+#include "profile/service_minute.h"
+
+#include <pthread.h>
+
+struct service {
+    char *name, *pod_namespace; /* owned */
+    uint32_t owner;
+    struct heavy_names kinds[SERVICE_COUNTER_KINDS];
+    uint64_t recent_ns; /* as in struct heavy_name */
+    unsigned idle;
+};
+
+struct service_counters {
+    struct service_counters_opts o;
+    pthread_mutex_t lock;
+    struct service *services[SERVICE_COUNTERS_MAX]; /* owned, by name, namespace and owner */
+    size_t count;
+    struct service *others;
+    uint64_t left_out;
+};
+
+/* ---- services ---- */
+
+static struct service *service_free(struct service *s)
+{
+    if (!s)
+        return NULL;
+    for (size_t i = 0; i < SERVICE_COUNTER_KINDS; i++)
+        heavy_names_deinit(&s->kinds[i]);
+    free(s->name);
+    free(s->pod_namespace);
+    free(s);
+    return NULL;
+}
+
+static struct service *service_new(const struct minute_service *from)
+{
+    struct service *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return NULL;
+    s->name = span_dup(from->name);
+    s->pod_namespace = span_dup(from->pod_namespace);
+    s->owner = from->owner;
+    return s->name && s->pod_namespace ? s : service_free(s);
+}
+
+static int service_cmp(const struct service *s, const struct minute_service *m)
+{
+    int r = strcmp(s->name, m->name.p);
+
+    if (r == 0)
+        r = strcmp(s->pod_namespace, m->pod_namespace.p);
+    return r ? r : (s->owner > m->owner) - (s->owner < m->owner);
+}
+
+/* Returns the index of @m, or where it is to be. */
+static size_t service_at(const struct service_counters *c, const struct minute_service *m)
+{
+    return array_first(c->count, middle, service_cmp(c->services[middle], m) < 0);
+}
+
+static struct service *service_find(const struct service_counters *c,
+                                    const struct minute_service *m)
+{
+    size_t at = service_at(c, m);
+
+    return at < c->count && service_cmp(c->services[at], m) == 0 ? c->services[at] : NULL;
+}
+
+static void service_remove(struct service_counters *c, size_t at)
+{
+    service_free(c->services[at]);
+    memmove(&c->services[at], &c->services[at + 1], (--c->count - at) * sizeof(struct service *));
+}
+
+static void service_insert(struct service_counters *c, const struct minute_service *m)
+{
+    size_t at = service_at(c, m);
+    struct service *s = service_new(m);
+
+    if (!s)
+        return;
+    s->recent_ns = m->ns;
+    memmove(&c->services[at + 1], &c->services[at], (c->count++ - at) * sizeof(struct service *));
+    c->services[at] = s;
+}
+
+/* What is seen no more goes. Others follow what they use. */
+static void age_services(struct service_counters *c, const struct minute *m)
+{
+    for (size_t i = c->count; i > 0; i--) {
+        struct service *s = c->services[i - 1];
+        const struct minute_service *now =
+            minute_service_find(m, s->name, s->pod_namespace, s->owner);
+
+        s->recent_ns = heavy_recent(s->recent_ns, now ? now->ns : 0);
+        s->idle = now && now->ns ? 0 : s->idle + 1;
+        if (s->idle > HEAVY_IDLE_MINUTES)
+            service_remove(c, i - 1);
+    }
+}
+
+static size_t lightest_service(const struct service_counters *c)
+{
+    size_t lightest = 0;
+
+    for (size_t i = 1; i < c->count; i++) {
+        if (c->services[i]->recent_ns < c->services[lightest]->recent_ns)
+            lightest = i;
+    }
+    return lightest;
+}
+
+/* Makes services of the heaviest that are none yet. If there is no room, one of them a minute takes
+ * the place of the lightest. */
+static void admit_services(struct service_counters *c, const struct minute *m)
+{
+    for (size_t i = 0; i < m->service_count && m->by_weight[i]->ns; i++) {
+        const struct minute_service *new = m->by_weight[i];
+
+        if (service_find(c, new) || span_eq_str(new->name, SERVICE_COUNTERS_OTHERS))
+            continue;
+        if (c->count == SERVICE_COUNTERS_MAX) {
+            size_t lightest = lightest_service(c);
+
+            if (new->ns > HEAVY_FACTOR * c->services[lightest]->recent_ns) {
+                service_remove(c, lightest);
+                service_insert(c, new);
+            }
+            return;
+        }
+        service_insert(c, new);
+    }
+}
+
+/* ---- a minute ---- */
+
+/* Adds the minute's weights of @s, which is number @number there. */
+static void add_names(struct service_counters *c, struct service *s, struct minute *m,
+                      uint32_t number)
+{
+    for (uint32_t kind = 0; kind < SERVICE_COUNTER_KINDS; kind++) {
+        struct heavy_limits limits = { .heaviest =
+                                           kind == SERVICE_COUNTER_CALLS ? 0 : c->o.heaviest,
+                                       .chosen = SERVICE_COUNTERS_CHOSEN };
+        struct heavy_weight *weights;
+        size_t count = minute_weights(m, number, kind, &weights);
+
+        c->left_out += heavy_names_add(&s->kinds[kind], m->strings, weights, count, &limits);
+    }
+}
+
+/* Services that no counters are of are number 0, the others. */
+static void number_services(const struct service_counters *c, struct minute *m)
+{
+    for (size_t i = 0; i < m->service_count; i++) {
+        size_t at = service_at(c, &m->services[i]);
+        bool found = at < c->count && service_cmp(c->services[at], &m->services[i]) == 0;
+
+        m->services[i].number = found ? (uint32_t)at + 1 : 0;
+    }
+}
+
+void service_counters_add(struct service_counters *c, struct profile *const *slices, size_t count)
+{
+    _cleanup_(minute_deinit) struct minute m = { 0 };
+    int r = minute_init(&m, c->o.chosen);
+
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = minute_note(&m, slices[i]);
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = minute_weigh(&m, slices[i]);
+    if (r == 0)
+        r = minute_sort(&m);
+    pthread_mutex_lock(&c->lock);
+    if (r == 0) {
+        age_services(c, &m);
+        admit_services(c, &m);
+        number_services(c, &m);
+    }
+    pthread_mutex_unlock(&c->lock);
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = minute_count(&m, slices[i]);
+    if (r == 0)
+        r = minute_group(&m);
+    pthread_mutex_lock(&c->lock);
+    if (r == 0) {
+        add_names(c, c->others, &m, 0);
+        for (size_t i = 0; i < c->count; i++)
+            add_names(c, c->services[i], &m, (uint32_t)i + 1);
+    }
+    c->left_out += m.left_out + (r < 0);
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- reporting ---- */
+
+#define LINES_MAX (SERVICE_COUNTERS_CHOSEN + SERVICE_COUNTERS_HEAVIEST)
+
+/* Services of one name and namespace, which are reported as one. */
+struct run {
+    struct service *const *services;
+    size_t count;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    const struct heavy_name *const *x = a, *const *y = b;
+
+    return strcmp((*x)->name, (*y)->name);
+}
+
+static void report_other(const struct service_counters_query *q, const struct run *run,
+                         uint64_t other_ns)
+{
+    const struct service_counter_line line = { run->services[0]->name,
+                                               run->services[0]->pod_namespace, HEAVY_OTHER,
+                                               other_ns };
+
+    if (q->kind != SERVICE_COUNTER_CALLS)
+        q->line(q->cookie, &line);
+}
+
+static void report_names(const struct service_counters_query *q, const struct run *run,
+                         const struct heavy_name **names, size_t count)
+{
+    for (size_t i = 0; i < count;) {
+        struct service_counter_line line = { run->services[0]->name,
+                                             run->services[0]->pod_namespace, names[i]->name, 0 };
+
+        for (; i < count && strcmp(names[i]->name, line.name) == 0; i++)
+            line.ns += names[i]->ns;
+        q->line(q->cookie, &line);
+    }
+}
+
+/* Several services are added up. What has no memory is left out. */
+static void report_run(const struct service_counters_query *q, const struct run *run)
+{
+    _cleanup_free_ const struct heavy_name **names = calloc(run->count * LINES_MAX, sizeof(*names));
+    uint64_t other_ns = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; names && i < run->count; i++) {
+        const struct heavy_names *h = &run->services[i]->kinds[q->kind];
+
+        other_ns += h->other_ns;
+        for (size_t k = 0; k < h->count; k++)
+            names[n++] = &h->names[k];
+    }
+    if (!names)
+        return;
+    if (run->count > 1)
+        qsort(names, n, sizeof(*names), by_name);
+    report_names(q, run, names, n);
+    report_other(q, run, other_ns);
+}
+
+static bool same_name(const struct service *a, const struct service *b)
+{
+    return strcmp(a->name, b->name) == 0 && strcmp(a->pod_namespace, b->pod_namespace) == 0;
+}
+
+void service_counters_each(struct service_counters *c, const struct service_counters_query *q)
+{
+    struct service *seen[SERVICE_COUNTERS_MAX + 1];
+    size_t count = 0;
+
+    pthread_mutex_lock(&c->lock);
+    for (size_t i = 0; i <= c->count; i++) {
+        struct service *s = i < c->count ? c->services[i] : c->others;
+
+        if (q->sees(q->cookie, s->owner, s->pod_namespace))
+            seen[count++] = s;
+    }
+    for (size_t i = 0; i < count;) {
+        struct run run = { &seen[i], 0 };
+
+        for (; i < count && same_name(seen[i], run.services[0]); i++)
+            run.count++;
+        report_run(q, &run);
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+uint64_t service_counters_left_out(struct service_counters *c)
+{
+    uint64_t n;
+
+    pthread_mutex_lock(&c->lock);
+    n = c->left_out;
+    pthread_mutex_unlock(&c->lock);
+    return n;
+}
+
+int service_counters_new(const struct service_counters_opts *o, struct service_counters **ret)
+{
+    static const struct minute_service OTHERS = { .name = { SERVICE_COUNTERS_OTHERS,
+                                                            sizeof(SERVICE_COUNTERS_OTHERS) - 1 } };
+    struct service_counters *c = calloc(1, sizeof(*c));
+
+    if (!c)
+        return -ENOMEM;
+    c->others = service_new(&OTHERS);
+    if (!c->others) {
+        free(c);
+        return -ENOMEM;
+    }
+    c->o = *o;
+    c->o.heaviest = MIN(c->o.heaviest, (size_t)SERVICE_COUNTERS_HEAVIEST);
+    pthread_mutex_init(&c->lock, NULL);
+    *ret = c;
+    return 0;
+}
+
+struct service_counters *service_counters_free(struct service_counters *c)
+{
+    if (!c)
+        return NULL;
+    while (c->count)
+        service_free(c->services[--c->count]);
+    service_free(c->others);
+    match_free(c->o.chosen);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+    return NULL;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The time of one minute by service and name, out of its profiles. They are passed over three
+ * times: for the service of each JVM, for what each service weighs, then for its names. Private to
+ * profile/. Thread: the owner's.
+ */
+#pragma once
+
+#include "base/id_table.h"
+#include "profile/heavy_names.h"
+#include "profile/service_counters.h"
+
+#define MINUTE_SERVICES_MAX 10000u
+#define MINUTE_WEIGHTS_MAX 1000000u
+#define MINUTE_STRINGS_MAX ((size_t)32 << 20)
+
+struct minute_service {
+    struct span name, pod_namespace; /* a NUL follows */
+    uint32_t owner;
+    uint32_t number; /* that its weights get; services may share one */
+    uint64_t ns;     /* of the processor, and of locks */
+};
+
+struct minute {
+    struct match *chosen; /* borrowed; NULL: none */
+    struct intern *strings;
+    uint8_t *is_chosen; /* by string: 0 not known yet, 1 no, 2 yes */
+    size_t is_chosen_cap;
+    struct id_table images; /* JVMs */
+    uint32_t *services_of;  /* by id of images: what was known last */
+    size_t services_of_cap;
+    struct id_table keys; /* of services: strings and owner */
+    struct minute_service *services;
+    size_t services_cap, service_count;
+    struct minute_service **by_weight; /* the heaviest first; after minute_sort() */
+    struct id_table weight_keys;       /* number, kind and name */
+    uint64_t *ns;                      /* by id of weight_keys */
+    size_t ns_cap;
+    struct heavy_weight *weights; /* by number and kind; after minute_group() */
+    uint32_t *firsts;             /* where those of each number and kind begin */
+    uint64_t left_out;            /* samples and functions: there was no room */
+};
+
+/* 0 or -ENOMEM; @m needs minute_deinit() in every case. */
+int minute_init(struct minute *m, struct match *chosen);
+void minute_deinit(struct minute *m);
+/* First, by time, notes the services of JVMs in @p. 0 or -ENOMEM. */
+int minute_note(struct minute *m, const struct profile *p);
+/* Then adds the weights of services. 0 or -ENOMEM. */
+int minute_weigh(struct minute *m, const struct profile *p);
+int minute_sort(struct minute *m);
+const struct minute_service *minute_service_find(const struct minute *m, const char *name,
+                                                 const char *pod_namespace, uint32_t owner);
+/* Then, with numbers below SERVICE_COUNTERS_MAX + 1 given, the times of names. 0 or -ENOMEM. */
+int minute_count(struct minute *m, const struct profile *p);
+int minute_group(struct minute *m);
+/* Returns the number of weights of @number and @kind, which *ret points to. */
+size_t minute_weights(struct minute *m, uint32_t number, uint32_t kind, struct heavy_weight **ret);
