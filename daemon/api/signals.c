@@ -113,6 +113,7 @@ struct scrape {
     const struct target *seen;
     struct service_row *rows; /* owned */
     size_t count, room;
+    struct buf *out;
 };
 
 static struct service_row *row_of(struct scrape *a, const char *name)
@@ -163,11 +164,23 @@ static void own_metrics(const struct api *api, struct buf *out)
            (double)s.cpu_ns / (double)NSEC_PER_SEC);
 }
 
+static void write_throttled(void *cookie, const struct process *p, uint64_t ns)
+{
+    const struct scrape *a = cookie;
+
+    if (!target_sees(a->seen, p))
+        return;
+    buf_add_str(a->out, "flamed_jvm_throttled_seconds_total{");
+    metric_jvm_labels(a->out, p);
+    buf_add_str(a->out, "} ");
+    metric_seconds(a->out, ns);
+}
+
 void signal_metrics(struct api *api, const struct viewer *v, struct buf *out)
 {
     struct target_selector all = { .viewer = v };
     _cleanup_(target_freep) struct target *seen = NULL;
-    struct scrape a = { 0 };
+    struct scrape a = { .out = out };
 
     if (target_new(&all, &seen, NULL) != 0)
         return;
@@ -188,6 +201,10 @@ void signal_metrics(struct api *api, const struct viewer *v, struct buf *out)
         }
     }
     free(a.rows);
+    metric_head(out, "flamed_jvm_throttled_seconds_total", "counter",
+                "Time that the cgroup of a JVM was stopped because it had used up its limit of CPU "
+                "time.");
+    signals_throttled(api->engine.signals, write_throttled, &a);
     if (v->whole)
         own_metrics(api, out);
 }

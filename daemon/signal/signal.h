@@ -52,6 +52,11 @@ typedef void (*signal_measures_fn)(void *cookie, struct process *p, const double
 /* Calls @fn for each JVM that runs. */
 void signals_measure(const struct signals *s, signal_measures_fn fn, void *cookie);
 
+typedef void (*signal_throttled_fn)(void *cookie, const struct process *p, uint64_t ns);
+/* Calls @fn for each JVM that runs with the time that its cgroup was throttled so far. That is of
+ * the cgroup with its least limit of CPU time. JVMs without a limit are left out. */
+void signals_throttled(const struct signals *s, signal_throttled_fn fn, void *cookie);
+
 struct signals_stats {
     uint64_t jvms, left_out;   /* watched now; that found no room */
     uint64_t threads_left_out; /* of those that run: too many to see what they wait for */

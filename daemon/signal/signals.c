@@ -335,6 +335,17 @@ void signals_measure(const struct signals *s, signal_measures_fn fn, void *cooki
     }
 }
 
+void signals_throttled(const struct signals *s, signal_throttled_fn fn, void *cookie)
+{
+    for (size_t i = 0; s && i < s->count; i++) {
+        const struct watched *w = s->all[i];
+        double ns = w->numbers.last.v[NUMBER_THROTTLED_NS];
+
+        if (w->numbers.last_ns && !w->ended && !w->p->exited && !w->p->replaced && ns >= 0)
+            fn(cookie, w->p, (uint64_t)ns);
+    }
+}
+
 void signals_stats(const struct signals *s, struct signals_stats *ret)
 {
     *ret = s->stats;

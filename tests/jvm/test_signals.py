@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signals: each fault has its own within a minute and no other that matters, and honest work has none; how a JVM ended."""
 import contextlib
+import re
 import unittest
 
 from harness import bundle, jvm, paths, proc
@@ -54,6 +55,8 @@ class Signals(jvm.WithClasses):
             self.assertEqual(self.daemon.get(f"/api/v1/jvms/{signal['pid']}").json()["signals"][0:1], [name])
         self.assertIn("its limit of 0.1 CPU stopped it in ", found["cpu-limit"]["sentence"])
         self.assertGreaterEqual(found["cpu-limit"]["severity"], 2)
+        throttled = re.search(rf'^flamed_jvm_throttled_seconds_total{{pid="{limited.pid}",.*}} (.*)$', self.daemon.get("/metrics").text, re.M)
+        self.assertGreater(float(throttled[1]), 1)
         self.assertRegex(found["lock-contention"]["sentence"],
                          r"^\d\.\d of the \d\.\d threads that were busy waited for a lock of class \S+; convoy-\d holds it")
         self.assertRegex(found["pool-exhausted"]["sentence"],
