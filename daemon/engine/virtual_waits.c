@@ -2,6 +2,7 @@
 #include "engine/virtual_waits.h"
 
 #include "base/clock.h"
+#include "base/fnv1a.h"
 #include "hotspot/thread_dump.h"
 #include "unwind/unwind.h"
 
@@ -39,6 +40,48 @@ static bool is_wanted(const struct hotspot_dump_thread *t)
     return t->stack != DUMP_STACK_MOUNTED && t->stack != DUMP_STACK_RUNNING &&
            t->state != THREAD_STATE_NEW && t->state != THREAD_STATE_TERMINATED &&
            t->state != THREAD_STATE_UNKNOWN;
+}
+
+static struct span words_of(const struct hotspot_dump_batch *b, const struct hotspot_dump_thread *t)
+{
+    return (struct span){ (const char *)(b->words + t->first), t->count * sizeof(*b->words) };
+}
+
+static uint64_t hash_of(const struct hotspot_dump_batch *b, const struct hotspot_dump_thread *t)
+{
+    uint8_t kinds[] = { t->state, t->stack, t->lock };
+    struct span words = words_of(b, t);
+
+    return fnv1a(fnv1a(fnv1a(FNV1A_START, words.p, words.n), &t->lock_klass, sizeof(t->lock_klass)),
+                 kinds, sizeof(kinds));
+}
+
+/* Whether both wait for the same, at the same place. */
+static bool is_alike(const struct hotspot_dump_batch *b, const struct hotspot_dump_thread *t,
+                     const struct hotspot_dump_thread *other)
+{
+    return t->state == other->state && t->stack == other->stack && t->lock == other->lock &&
+           t->lock_klass == other->lock_klass && span_eq(words_of(b, t), words_of(b, other));
+}
+
+/* Finds the threads that are alike, so that each kind is named once: v->alike of the first of a
+ * kind is their number, of the others 0. */
+static void find_alike(struct virtual_waits *v)
+{
+    const struct hotspot_dump_batch *b = v->batch;
+
+    for (uint32_t i = 0; i < b->count; i++) {
+        uint32_t at = 0;
+
+        v->alike[i] = 0;
+        v->hashes[i] = hash_of(b, &b->threads[i]);
+        if (!is_wanted(&b->threads[i]))
+            continue;
+        while (at < i && !(v->alike[at] && v->hashes[at] == v->hashes[i] &&
+                           is_alike(b, &b->threads[i], &b->threads[at])))
+            at++;
+        v->alike[at]++;
+    }
 }
 
 static uint8_t lock_kind(const struct hotspot_dump_thread *t)
@@ -144,7 +187,6 @@ static void look(struct virtual_waits *v, struct virtual_wish *w, struct dispatc
     struct hotspot_dump_batch *b = v->batch;
     struct sample_record rec = { .host_pid = (uint32_t)p->id.host_pid,
                                  .exec_id = p->exec_id,
-                                 .weight = 1,
                                  .comm = "virtual threads" };
     uint64_t now_ns;
     int r;
@@ -170,12 +212,14 @@ static void look(struct virtual_waits *v, struct virtual_wish *w, struct dispatc
     /* The first look stands for a second at most. A capture takes the part that lies within it. */
     rec.time_ns = now_ns;
     rec.wait_ns = MIN(w->looked_ns ? now_ns - w->looked_ns : NSEC_PER_SEC, NSEC_PER_SEC);
-    rec.value = (uint64_t)((double)rec.wait_ns * b->weight);
     w->looked_ns = now_ns;
     w->untracked = !b->tracks_all;
     keep_sets(w, d->captures);
+    find_alike(v);
     for (uint32_t i = 0; i < b->count; i++) {
-        if (is_wanted(&b->threads[i]))
+        rec.weight = v->alike[i];
+        rec.value = (uint64_t)((double)rec.wait_ns * b->weight * rec.weight);
+        if (rec.weight)
             hand_on(v, d, p, w, &b->threads[i], &rec);
     }
 }

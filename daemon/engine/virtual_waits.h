@@ -9,9 +9,12 @@
 
 #include "capture/virtual_wishes.h"
 #include "engine/dispatch.h"
+#include "hotspot/thread_dump.h"
 
 struct virtual_waits {
-    struct hotspot_dump_batch *batch; /* owned; NULL until asked for */
+    struct hotspot_dump_batch *batch;    /* owned; NULL until asked for */
+    uint64_t hashes[DUMP_BATCH_THREADS]; /* of its threads */
+    uint32_t alike[DUMP_BATCH_THREADS];
     uint64_t frames[SAMPLE_USER_MAX];
     uint64_t paid_ns; /* CLOCK_MONOTONIC, until when the share of looks is used up */
     uint32_t next;    /* wish whose turn it is */

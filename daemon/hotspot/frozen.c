@@ -54,7 +54,7 @@ static int run_frozen(struct hotspot_vm *vm, void *arg)
     int r;
 
     memory_begin(&vm->memory);
-    r = virtual_layout_ready(vm);
+    r = virtual_layout_ready(vm, /* age_ns= */ 0);
     return r == 0 ? find_frozen(vm, arg) : r > 0 ? -EAGAIN : r;
 }
 

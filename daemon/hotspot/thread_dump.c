@@ -221,7 +221,11 @@ static int dump_platform_thread(struct dump *d, uint64_t thread, struct hotspot_
     if (r == 0)
         r = thread_java_object(d->vm, thread, &object);
     if (r == 0)
-        r = dump_thread_object(d, object, t);
+        r = memory_u64(&d->vm->memory, object + d->vm->thread_layout.tid, &t->java_id);
+    if (r == 0 && !t->java_id)
+        r = -EBADMSG;
+    if (r == 0)
+        r = dump_thread_name(d, object, t);
     if (r == 0)
         r = read_status(d, object, t);
     if (r < 0)
@@ -253,29 +257,55 @@ static int dump_platform_threads(struct dump *d)
 
 /* ---- the call ---- */
 
-static int run_dump(struct hotspot_vm *vm, void *arg)
+/* Draws, and the batches of a list behind its first one: what they know of code and classes may be
+ * so old. Code that a frozen stack returns to is not given up. */
+#define KNOWN_NS NSEC_PER_SEC
+/* Of a batch: all before this is in the question and in the answer. */
+#define HEAD_BYTES offsetof(struct hotspot_dump_batch, threads)
+
+static int dump_batch(struct dump *d)
 {
-    struct dump d = { .vm = vm, .b = arg, .until_ns = clock_monotonic_ns() };
+    struct hotspot_vm *vm = d->vm;
+    bool is_bulk = !d->b->draws;
     int r;
 
-    d.until_ns += d.b->draws ? DUMP_DRAWS_NS : DUMP_SLICE_NS;
+    memory_begin(&vm->memory);
+    r = thread_layout_ready(vm);
+    if (r == 0 && !d->b->is_virtual && virtual_layout_ready(vm, /* age_ns= */ 0) == -ESRCH)
+        r = -ESRCH;
+    if (r == 0 && is_bulk)
+        r = memory_resize(&vm->memory, MEMORY_LINES_BULK);
+    if (r < 0)
+        return r;
+    r = d->b->is_virtual ? dump_virtual_threads(d) : dump_platform_threads(d);
+    if (is_bulk)
+        memory_resize(&vm->memory, MEMORY_LINES);
+    return r;
+}
+
+static int run_dump(struct hotspot_vm *vm, void *arg)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    struct dump d = { .vm = vm };
+    int r;
+
     if (!vm->thread_reader)
         vm->thread_reader = calloc(1, sizeof(*vm->thread_reader));
     if (!vm->thread_reader)
         return -ENOMEM;
     d.reader = vm->thread_reader;
-    java_codes_begin(&d.reader->codes);
+    d.b = &d.reader->batch;
+    memcpy(d.b, arg, HEAD_BYTES);
+    d.until_ns = now_ns + (d.b->draws ? DUMP_DRAWS_NS : DUMP_SLICE_NS);
+    d.age_ns = d.b->draws || (d.b->is_virtual && d.b->cursor.length) ? KNOWN_NS : 0;
     d.b->count = d.b->word_count = d.b->name_bytes = 0;
-    memory_begin(&vm->memory);
-    r = thread_layout_ready(vm);
-    if (r == 0 && !d.b->is_virtual && virtual_layout_ready(vm) == -ESRCH)
-        r = -ESRCH;
-    if (r < 0)
-        return r;
-    r = memory_resize(&vm->memory, MEMORY_LINES_BULK);
-    if (r == 0)
-        r = d.b->is_virtual ? dump_virtual_threads(&d) : dump_platform_threads(&d);
-    memory_resize(&vm->memory, MEMORY_LINES);
+    d.reader->look_count = 0;
+    if (now_ns - d.reader->codes_ns >= d.age_ns) {
+        d.reader->codes_ns = now_ns;
+        java_codes_begin(&d.reader->codes);
+    }
+    r = dump_batch(&d);
+    memcpy(arg, d.b, HEAD_BYTES);
     return r;
 }
 
@@ -286,6 +316,14 @@ int hotspot_dump_threads(struct hotspot_vm *vm, struct hotspot_dump_batch *b)
 
     if (hotspot_vm_locks(vm, &locks) == HOTSPOT_GONE) /* fills in vm->locks where they are known */
         return -ESRCH;
-    r = vm_call(vm, run_dump, b, sizeof(*b));
+    b->count = b->word_count = b->name_bytes = 0;
+    r = vm_call(vm, run_dump, b, HEAD_BYTES);
+    if (r >= 0 && b->count) {
+        const struct hotspot_dump_batch *found = &vm->thread_reader->batch;
+
+        memcpy(b->threads, found->threads, b->count * sizeof(*b->threads));
+        memcpy(b->words, found->words, b->word_count * sizeof(*b->words));
+        memcpy(b->names, found->names, b->name_bytes);
+    }
     return r;
 }

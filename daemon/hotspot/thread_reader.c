@@ -46,17 +46,12 @@ static int add_name(struct dump *d, uint64_t string, struct hotspot_dump_thread 
     return 0;
 }
 
-int dump_thread_object(struct dump *d, uint64_t object, struct hotspot_dump_thread *t)
+int dump_thread_name(struct dump *d, uint64_t object, struct hotspot_dump_thread *t)
 {
-    struct hotspot_memory *m = &d->vm->memory;
     uint64_t string;
-    int r = memory_u64(m, object + d->vm->thread_layout.tid, &t->java_id);
+    int r = heap_load(d->vm, object + d->vm->thread_layout.name, &string);
 
-    if (r == 0 && !t->java_id)
-        r = -EBADMSG;
-    if (r == 0 && heap_load(d->vm, object + d->vm->thread_layout.name, &string) == 0)
-        r = add_name(d, string, t);
-    return r;
+    return r == 0 ? add_name(d, string, t) : r == -ESRCH ? r : 0;
 }
 
 /* ---- locks ---- */

@@ -208,13 +208,17 @@ static int virtual_layout_read(struct hotspot_vm *vm, struct virtual_layout *v)
     return r;
 }
 
-int virtual_layout_ready(struct hotspot_vm *vm)
+int virtual_layout_ready(struct hotspot_vm *vm, uint64_t age_ns)
 {
     struct virtual_layout *v = &vm->virtual_layout;
+    uint64_t now_ns = clock_monotonic_ns();
     int r;
 
     if (v->unusable)
         return -ENOENT;
+    if (v->known && now_ns - v->looked_ns < age_ns)
+        return 0;
+    v->looked_ns = now_ns;
     r = virtual_layout_read(vm, v);
     if (r == -ENOENT || r == -EBADMSG) {
         v->unusable = true;

@@ -81,6 +81,7 @@ enum virtual_class {
 
 struct virtual_layout {
     bool known, unusable;
+    uint64_t looked_ns;                 /* CLOCK_MONOTONIC, at the list of classes */
     uint64_t newest;                    /* class of the boot loader that was looked at, or 0 */
     uint64_t klass[VIRTUAL_CLASSES];    /* 0: not loaded yet */
     uint32_t chunk_words;               /* bytes into a StackChunk, to its words */
@@ -107,8 +108,9 @@ int thread_layout_ready(struct hotspot_vm *vm);
  * -errno. */
 int thread_status_at(struct hotspot_vm *vm, uint64_t thread, uint64_t *ret_status,
                      uint64_t *ret_daemon);
-/* Has vm->virtual_layout filled in. Return: 0. 1: no virtual thread was ever made. -ENOENT: this VM
+/* Has vm->virtual_layout filled in; if it is, it may lack classes that were loaded since @age_ns.
+ * Return: 0. 1: no virtual thread was ever made. -ENOENT: this VM
  * has none, or keeps them in a way that is not known. Another -errno: not now. */
-int virtual_layout_ready(struct hotspot_vm *vm);
+int virtual_layout_ready(struct hotspot_vm *vm, uint64_t age_ns);
 /* Loads the reference that static field @offset of class @klass has. As heap_load(). */
 int virtual_static(struct hotspot_vm *vm, uint64_t klass, uint32_t offset, uint64_t *ret);

@@ -2,8 +2,9 @@
 /*
  * One virtual thread: its object, its continuation, and the StackChunks that hold its frames while
  * it is not mounted. Collectors move all of these, and the thread may run at any time. So each
- * object is read at once and not out of what was kept, has to have its class, and is compared
- * afterwards.
+ * object has to have its class, and a thread counts if a second reading finds the same. Readings
+ * of some threads are made together, so that they share pages: first all of them once, then all of
+ * them again.
  */
 #include "hotspot/thread_reader.h"
 
@@ -14,6 +15,7 @@
 #define STATE_NEW 0
 #define CHUNK_MAX_BYTES 128
 #define WORD_BYTES sizeof(uint64_t)
+#define TRIES_ALONE 2 /* of a thread that ran on between its readings */
 
 struct chunk {
     int32_t size, sp, bottom;
@@ -23,7 +25,7 @@ struct chunk {
 /* Reads the first @n bytes of the object at @at, if it is of class @klass. */
 static int read_object(struct hotspot_vm *vm, uint64_t at, uint64_t klass, void *buf, size_t n)
 {
-    int r = n <= OBJECT_MAX ? memory_read_direct(&vm->memory, at, buf, n) : -EBADMSG;
+    int r = n <= OBJECT_MAX ? memory_read(&vm->memory, at, buf, n) : -EBADMSG;
 
     return r == 0 && heap_klass(vm, buf) != klass ? -EBADMSG : r;
 }
@@ -60,7 +62,7 @@ static size_t continuation_bytes(const struct hotspot_vm *vm)
 static int parse_chunk(struct hotspot_vm *vm, const uint8_t *o, struct chunk *ret)
 {
     const struct virtual_layout *v = &vm->virtual_layout;
-    struct chunk c;
+    struct chunk c = { 0 };
 
     c.size = (int32_t)number_in(o, v->chunk_size);
     c.sp = (int32_t)number_in(o, v->chunk_sp);
@@ -83,35 +85,22 @@ static int read_chunk(struct hotspot_vm *vm, uint64_t at, struct chunk *ret)
     return r == 0 ? parse_chunk(vm, o, ret) : r;
 }
 
-/* Reads the chunk at @at, and its frames into d->reader->words: the words from *ret_from on. Most
- * chunks are small, and take one reading. */
+/* Reads the chunk at @at, and its frames into d->reader->words: the words from *ret_from on. */
 static int read_frames(struct dump *d, uint64_t at, struct chunk *ret, size_t *ret_from,
                        size_t *ret_count)
 {
-    const struct virtual_layout *v = &d->vm->virtual_layout;
-    struct thread_reader *reader = d->reader;
-    size_t have = sizeof(reader->chunk), from, n;
-    int r = memory_read_direct(&d->vm->memory, at, reader->chunk, have);
+    size_t from, n;
+    int r = read_chunk(d->vm, at, ret);
 
-    if (r < 0) { /* it lies at the end of what is mapped */
-        have = v->chunk_words;
-        r = memory_read_direct(&d->vm->memory, at, reader->chunk, have);
-    }
-    if (r == 0 && heap_klass(d->vm, reader->chunk) != v->klass[CLASS_CHUNK])
-        r = -EBADMSG;
-    if (r == 0)
-        r = parse_chunk(d->vm, reader->chunk, ret);
     if (r < 0)
         return r;
     *ret_from = from = ret->sp >= 2 ? (size_t)ret->sp - 2 : 0;
     *ret_count = n =
         ret->sp >= ret->bottom ? 0 : MIN((size_t)ret->bottom - from, (size_t)READER_WORDS_MAX);
-    if (n && v->chunk_words + (from + n) * WORD_BYTES <= have)
-        memcpy(reader->words, reader->chunk + v->chunk_words + from * WORD_BYTES, n * WORD_BYTES);
-    else if (n)
-        r = memory_read_direct(&d->vm->memory, at + v->chunk_words + from * WORD_BYTES,
-                               reader->words, n * WORD_BYTES);
-    return r;
+    return n ? memory_read(&d->vm->memory,
+                           at + d->vm->virtual_layout.chunk_words + from * WORD_BYTES,
+                           d->reader->words, n * WORD_BYTES)
+             : 0;
 }
 
 /* Appends the frames of the chunk @c at @at. Its @n words from word @from on were read. Return:
@@ -144,7 +133,7 @@ static int walk_chunks(struct dump *d, uint64_t at, struct java_walk *w, int32_t
     int r = JAVA_STACK_WHOLE;
 
     for (unsigned i = 0; at && r == JAVA_STACK_WHOLE; i++) {
-        struct chunk c;
+        struct chunk c = { 0 };
         size_t from, n;
 
         if (i == CHUNKS_MAX)
@@ -161,69 +150,74 @@ static int walk_chunks(struct dump *d, uint64_t at, struct java_walk *w, int32_t
     return r;
 }
 
-/* Whether the thread, its continuation and its innermost chunk are as they were. */
-static bool is_same(struct dump *d, uint64_t object, const uint8_t *thread, uint64_t cont,
-                    uint64_t tail, int32_t sp)
+/* ---- one reading ---- */
+
+/* Reads where the frames of the thread @o are, and appends them to @out. */
+static void read_stack(struct dump *d, const uint8_t *o, uint64_t *out, struct virtual_look *l)
 {
     const struct virtual_layout *v = &d->vm->virtual_layout;
-    uint8_t now[OBJECT_MAX];
-    struct chunk c;
-
-    return read_object(d->vm, object, v->klass[CLASS_VIRTUAL_THREAD], now, thread_bytes(d->vm)) ==
-               0 &&
-           number_in(now, v->state) == number_in(thread, v->state) &&
-           memcmp(now + d->vm->thread_layout.tid, thread + d->vm->thread_layout.tid, 8) == 0 &&
-           read_object(d->vm, cont, v->klass[CLASS_CONTINUATION], now, continuation_bytes(d->vm)) ==
-               0 &&
-           !now[v->mounted] && reference_in(d->vm, now, v->tail) == tail &&
-           read_chunk(d->vm, tail, &c) == 0 && c.sp == sp;
-}
-
-static enum hotspot_dump_stack virtual_stack(struct dump *d, uint64_t object, const uint8_t *thread,
-                                             struct hotspot_dump_thread *t)
-{
-    const struct virtual_layout *v = &d->vm->virtual_layout;
-    uint64_t cont = reference_in(d->vm, thread, v->cont), tail;
-    uint8_t o[OBJECT_MAX];
+    uint8_t cont[OBJECT_MAX];
     struct java_walk w;
-    int32_t sp = 0;
     int r;
 
-    if (read_object(d->vm, cont, v->klass[CLASS_CONTINUATION], o, continuation_bytes(d->vm)) < 0)
-        return DUMP_STACK_CHANGED;
-    if (o[v->mounted])
-        return DUMP_STACK_MOUNTED;
-    tail = reference_in(d->vm, o, v->tail);
-    if (!tail)
-        return DUMP_STACK_NONE;
+    l->cont = reference_in(d->vm, o, v->cont);
+    l->stack = DUMP_STACK_CHANGED;
+    if (read_object(d->vm, l->cont, v->klass[CLASS_CONTINUATION], cont, continuation_bytes(d->vm)) <
+        0)
+        return;
+    l->tail = reference_in(d->vm, cont, v->tail);
+    if (cont[v->mounted] || !l->tail) {
+        l->stack = cont[v->mounted] ? DUMP_STACK_MOUNTED : DUMP_STACK_NONE;
+        return;
+    }
     dump_begin_walk(d, &w);
-    r = walk_chunks(d, tail, &w, &sp);
-    if ((r != JAVA_STACK_WHOLE && r != JAVA_STACK_CUT) || !w.count ||
-        !is_same(d, object, thread, cont, tail, sp))
-        return DUMP_STACK_CHANGED;
-    t->first = d->b->word_count;
-    t->count = w.count;
-    return r == JAVA_STACK_CUT ? DUMP_STACK_CUT : DUMP_STACK_WHOLE;
+    w.out = out;
+    r = walk_chunks(d, l->tail, &w, &l->sp);
+    l->count = w.count;
+    if ((r == JAVA_STACK_WHOLE || r == JAVA_STACK_CUT) && w.count)
+        l->stack = r == JAVA_STACK_CUT ? DUMP_STACK_CUT : DUMP_STACK_WHOLE;
 }
 
-int dump_virtual_thread(struct dump *d, uint64_t object, struct hotspot_dump_thread *t)
+/* Reads the thread at @object: its own bytes into @o, its frames into @out. 0; -errno: it is none,
+ * or not any more. */
+static int read_thread(struct dump *d, uint64_t object, uint8_t *o, uint64_t *out,
+                       struct virtual_look *ret)
 {
     const struct virtual_layout *v = &d->vm->virtual_layout;
-    uint8_t o[OBJECT_MAX];
-    uint64_t carrier, blocker;
-    uint32_t state;
     int r = read_object(d->vm, object, v->klass[CLASS_VIRTUAL_THREAD], o, thread_bytes(d->vm));
 
-    if (r == 0)
-        r = dump_thread_object(d, object, t);
     if (r < 0)
         return r;
-    if (memcmp(o + d->vm->thread_layout.tid, &t->java_id, sizeof(t->java_id)) != 0)
-        return -EBADMSG;
-    state = number_in(o, v->state) & STATE_MASK;
+    memset(ret, 0, sizeof(*ret)); /* two of them are compared */
+    ret->object = object;
+    memcpy(&ret->java_id, o + d->vm->thread_layout.tid, sizeof(ret->java_id));
+    ret->state = number_in(o, v->state) & STATE_MASK;
+    ret->stack = DUMP_STACK_NONE;
+    if (ret->state != STATE_NEW)
+        read_stack(d, o, out, ret);
+    return 0;
+}
+
+/* Reads the thread at @object once, into the place @t of the batch and its next words. */
+static int take_thread(struct dump *d, uint64_t object, struct hotspot_dump_thread *t,
+                       struct virtual_look *l)
+{
+    const struct virtual_layout *v = &d->vm->virtual_layout;
+    uint64_t carrier, blocker;
+    uint8_t o[OBJECT_MAX];
+    int r = read_thread(d, object, o, d->b->words + d->b->word_count, l);
+
+    if (r == 0 && !l->java_id)
+        r = -EBADMSG;
+    if (r < 0)
+        return r;
+    t->java_id = l->java_id;
     t->is_virtual = t->is_daemon = true;
-    t->state = state < VIRTUAL_STATES_MAX ? v->states[state] : THREAD_STATE_UNKNOWN;
-    t->stack = state == STATE_NEW ? DUMP_STACK_NONE : virtual_stack(d, object, o, t);
+    t->state = l->state < VIRTUAL_STATES_MAX ? v->states[l->state] : THREAD_STATE_UNKNOWN;
+    t->stack = l->stack;
+    t->first = d->b->word_count;
+    t->count = l->count;
+    d->b->word_count += l->count;
     carrier = reference_in(d->vm, o, v->carrier);
     if (carrier && t->stack == DUMP_STACK_MOUNTED &&
         memory_u64(&d->vm->memory, carrier + d->vm->thread_layout.tid, &t->carrier_id) < 0)
@@ -231,5 +225,80 @@ int dump_virtual_thread(struct dump *d, uint64_t object, struct hotspot_dump_thr
     blocker = reference_in(d->vm, o, d->vm->thread_layout.blocker);
     if (blocker && t->state != THREAD_STATE_RUNNABLE && d->vm->locks.klass_bytes)
         dump_blocker(d, blocker, t);
+    return 0;
+}
+
+/* ---- the second one ---- */
+
+/* Whether @l has nothing that a second reading must find again. */
+static bool needs_no_other(const struct virtual_look *l)
+{
+    return l->stack == DUMP_STACK_MOUNTED || l->stack == DUMP_STACK_NONE;
+}
+
+static bool finds_same(struct dump *d, const struct virtual_look *l,
+                       const struct hotspot_dump_thread *t)
+{
+    uint8_t o[OBJECT_MAX];
+    struct virtual_look now;
+
+    return needs_no_other(l) ||
+           (l->stack != DUMP_STACK_CHANGED &&
+            read_thread(d, l->object, o, d->reader->again, &now) == 0 &&
+            memcmp(&now, l, sizeof(now)) == 0 &&
+            memcmp(d->reader->again, d->b->words + t->first, t->count * WORD_BYTES) == 0);
+}
+
+/* Reads a thread that ran on once more, both times at once. */
+static void read_alone(struct dump *d, uint64_t object, struct hotspot_dump_thread *t)
+{
+    for (unsigned i = 0; i < TRIES_ALONE && dump_has_space(d); i++) {
+        struct hotspot_dump_thread found = { .name_at = t->name_at, .name_n = t->name_n };
+        struct virtual_look look;
+
+        memory_begin(&d->vm->memory);
+        if (take_thread(d, object, &found, &look) < 0 || found.java_id != t->java_id)
+            break;
+        memory_begin(&d->vm->memory);
+        if (finds_same(d, &look, &found)) {
+            *t = found;
+            return;
+        }
+        d->b->word_count = found.first;
+    }
+    t->stack = DUMP_STACK_CHANGED;
+    t->count = 0;
+}
+
+void dump_settle(struct dump *d)
+{
+    struct thread_reader *reader = d->reader;
+    bool same[READER_LOOKS];
+
+    memory_begin(&d->vm->memory);
+    for (uint32_t i = 0; i < reader->look_count; i++)
+        same[i] = finds_same(d, &reader->looks[i], &d->b->threads[reader->look_places[i]]);
+    for (uint32_t i = 0; i < reader->look_count; i++) {
+        if (!same[i])
+            read_alone(d, reader->looks[i].object, &d->b->threads[reader->look_places[i]]);
+    }
+    reader->look_count = 0;
+}
+
+int dump_virtual_thread(struct dump *d, uint64_t object)
+{
+    struct thread_reader *reader = d->reader;
+    struct hotspot_dump_batch *b = d->b;
+    struct hotspot_dump_thread t = { 0 };
+    int r = take_thread(d, object, &t, &reader->looks[reader->look_count]);
+
+    if (r == 0 && !b->draws)
+        r = dump_thread_name(d, object, &t);
+    if (r < 0)
+        return r;
+    reader->look_places[reader->look_count++] = b->count;
+    b->threads[b->count++] = t;
+    if (reader->look_count == READER_LOOKS)
+        dump_settle(d);
     return 0;
 }

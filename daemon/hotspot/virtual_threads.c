@@ -215,7 +215,6 @@ static int take_element(void *cookie, uint64_t object)
 {
     struct place *p = cookie;
     struct hotspot_dump_batch *b = p->d->b;
-    struct hotspot_dump_thread t = { 0 };
     int r;
 
     if (p->seen < p->skip) {
@@ -225,15 +224,10 @@ static int take_element(void *cookie, uint64_t object)
     if (!has_room(p))
         return PLACE_FULL;
     p->seen++;
-    r = dump_virtual_thread(p->d, object, &t);
+    r = dump_virtual_thread(p->d, object);
     if (r == -ESRCH || r == -ENOMEM)
         return r;
-    if (r < 0) {
-        b->broken++;
-        return 0;
-    }
-    b->word_count += t.count;
-    b->threads[b->count++] = t;
+    b->broken += r < 0;
     return 0;
 }
 
@@ -271,6 +265,9 @@ static int take_set(struct dump *d, uint64_t set)
 /* ---- some of them, by chance ---- */
 
 #define DRAWS_ALL 4 /* times the draws */
+/* Neighbours of a table are drawn together: they have begun one after the other, and so share pages
+ * of memory. */
+#define RUN_PLACES 8
 
 struct tables {
     uint32_t count;
@@ -307,34 +304,57 @@ static int take_place(struct dump *d, const struct tables *tables, uint64_t plac
     return walk_place(&c, &tables->of[i], (uint32_t)place, 0);
 }
 
-/* Each place is as likely as any other, and so is each thread. Of few places each is taken once.
- * -E2BIG: too many for a batch, or for its time. What was found until then would be too much of
- * what takes long. */
-static int draw_places(struct dump *d, const struct tables *tables)
+/* Returns another number for each call, below 1. */
+static double next_random(uint64_t *seed)
 {
-    struct hotspot_dump_batch *b = d->b;
-    bool all = tables->places <= (uint64_t)b->draws * DRAWS_ALL;
-    uint64_t at = tables->places ? b->random % tables->places : 0, seed = b->random | 1;
-    uint32_t n = all ? (uint32_t)tables->places : b->draws, i;
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return (double)(*seed >> 11) * 0x1p-53;
+}
 
-    for (i = 0; i < n; i++) {
-        int r;
+/* Takes the places of one run. -E2BIG: too many for a batch, or for its time. */
+static int take_run(struct dump *d, const struct tables *tables, uint64_t run)
+{
+    uint64_t end = MIN((run + 1) * RUN_PLACES, tables->places);
 
-        if (i % DRAWS_AT_ONCE == 0 && clock_monotonic_ns() >= d->until_ns)
-            return -E2BIG;
-        r = take_place(d, tables, at);
+    if (clock_monotonic_ns() >= d->until_ns)
+        return -E2BIG;
+    for (uint64_t at = run * RUN_PLACES; at < end; at++) {
+        int r = take_place(d, tables, at);
+
         if (r == -ESRCH || r == -ENOMEM || r == -E2BIG)
             return r;
         if (r == PLACE_FULL)
             return -E2BIG;
-        b->broken += r < 0;
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        at = (all ? at + 1 : seed) % tables->places;
+        d->b->broken += r < 0;
     }
-    b->places = i;
-    b->weight = i ? (double)tables->places / i : 0;
+    return 0;
+}
+
+/* Draws runs of places, one of each part of all tables, or takes all of them once if they are few.
+ * Each place is as likely as any other, and so is each thread. -E2BIG: too many for a batch, or for
+ * its time. What was found until then would be too much of what takes long. */
+static int draw_places(struct dump *d, const struct tables *tables)
+{
+    struct hotspot_dump_batch *b = d->b;
+    uint64_t runs = (tables->places + RUN_PLACES - 1) / RUN_PLACES, seed = b->random | 1;
+    uint64_t wanted = (b->draws + RUN_PLACES - 1) / RUN_PLACES;
+    bool all = tables->places <= (uint64_t)b->draws * DRAWS_ALL;
+    int r = 0;
+
+    if (all)
+        wanted = runs;
+    for (uint64_t i = 0; i < wanted && r == 0; i++) {
+        double at =
+            all ? (double)i : ((double)i + next_random(&seed)) * (double)runs / (double)wanted;
+
+        r = take_run(d, tables, MIN((uint64_t)at, runs - 1));
+    }
+    if (r < 0)
+        return r;
+    b->places = (uint32_t)MIN(wanted * RUN_PLACES, tables->places);
+    b->weight = wanted ? (double)runs / (double)wanted : 0;
     return 0;
 }
 
@@ -369,7 +389,7 @@ static int list_threads(struct dump *d, const struct sets *s)
 int dump_virtual_threads(struct dump *d)
 {
     struct sets *s;
-    int r = virtual_layout_ready(d->vm);
+    int r = virtual_layout_ready(d->vm, d->age_ns);
 
     d->b->broken = d->b->left_sets = 0;
     d->b->ended = r > 0;
@@ -381,6 +401,7 @@ int dump_virtual_threads(struct dump *d)
     r = find_sets(d, s);
     if (r == 0)
         r = d->b->draws ? draw_threads(d, s) : list_threads(d, s);
+    dump_settle(d);
     d->b->left_sets = s->left;
     free(s);
     return r == PLACE_FULL ? 0 : r;

@@ -86,11 +86,11 @@ START_TEST(a_false_word_is_seen)
 }
 END_TEST
 
-/* The thread goes on while it is read, at each of the reads: what it says then is of one moment, or
- * it has no stack. */
+/* The thread goes on while it is read, at each of the reads: it is read again, and what it says
+ * then is of one moment. */
 START_TEST(no_stack_of_two_moments)
 {
-    unsigned whole = 0;
+    unsigned before = 0;
 
     for (unsigned reads = 0; reads < 40; reads++) {
         struct threads_image *later = threads_image_new();
@@ -104,15 +104,25 @@ START_TEST(no_stack_of_two_moments)
         t->reads = reads;
         d = dump_one();
         ck_assert_ptr_nonnull(d);
-        whole += d->stack == DUMP_STACK_WHOLE;
-        if (d->stack == DUMP_STACK_WHOLE)
-            ck_assert_uint_eq(d->count, d->state == THREAD_STATE_WAITING ? 8 : 7);
-        else
-            ck_assert_uint_eq(d->stack, DUMP_STACK_CHANGED);
+        before += d->state == THREAD_STATE_WAITING;
+        ck_assert_uint_eq(d->stack, DUMP_STACK_WHOLE);
+        ck_assert_uint_eq(d->count, d->state == THREAD_STATE_WAITING ? 8 : 7);
         threads_image_free(later);
     }
-    ck_assert_uint_gt(whole, 20);
-    ck_assert_uint_lt(whole, 40);
+    ck_assert_uint_gt(before, 0);
+    ck_assert_uint_lt(before, 40);
+}
+END_TEST
+
+START_TEST(no_stack_of_a_thread_that_goes_on)
+{
+    const struct hotspot_dump_thread *d;
+
+    t->runs = 1;
+    d = dump_one();
+    ck_assert_ptr_nonnull(d);
+    ck_assert_uint_eq(d->stack, DUMP_STACK_CHANGED);
+    ck_assert_uint_eq(d->count, 0);
 }
 END_TEST
 
@@ -156,6 +166,20 @@ START_TEST(draws_by_chance)
     }
     ck_assert_double_eq_tol(sum / ROUNDS, 1, 0.25);
     ck_assert_uint_lt(found, ROUNDS / 8);
+}
+END_TEST
+
+/* Neighbours are drawn together: of a table that is full, all eight. */
+START_TEST(draws_neighbours)
+{
+    put_large_table();
+    for (size_t i = 0; i < LARGE_PLACES; i++)
+        threads_image_put(t, LARGE_TABLE + 24 + 8 * i, THREADS_HEAP + THREADS_NODE);
+    t->batch.draws = 16;
+    t->batch.random = 7;
+    draw_once();
+    ck_assert_uint_eq(t->batch.count, 16);
+    ck_assert_double_eq_tol(t->batch.count * t->batch.weight, LARGE_PLACES, 1e-9);
 }
 END_TEST
 
@@ -225,6 +249,8 @@ int main(void)
     tcase_add_test(tc, draws_all_of_few);
     tcase_add_loop_test(tc, a_false_word_is_seen_by_draws, 0, ARRAY_SIZE(FALSE_WORDS));
     tcase_add_test(tc, no_stack_of_two_moments);
+    tcase_add_test(tc, no_stack_of_a_thread_that_goes_on);
+    tcase_add_test(tc, draws_neighbours);
     tcase_add_test(tc, a_circle_ends);
     tcase_add_test(tc, a_circle_ends_where_slices_are_short);
     return suite_run_case("hotspot_threads", tc);

@@ -32,6 +32,8 @@ static ssize_t read_image(void *cookie, uint64_t address, void *buf, size_t n)
         memcpy(t->heap, t->changes->heap, sizeof(t->heap));
         t->changes = NULL;
     }
+    if (t->runs)
+        t->heap[THREADS_THREAD + 48] = (uint8_t)(1 + t->runs++ % 7);
     if (address >= THREADS_HEAP && address - THREADS_HEAP < sizeof(t->heap)) {
         n = MIN(n, sizeof(t->heap) - (address - THREADS_HEAP));
         memcpy(buf, t->heap + (address - THREADS_HEAP), n);

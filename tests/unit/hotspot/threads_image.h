@@ -22,6 +22,7 @@ struct threads_image {
     struct threads_image *changes; /* its heap takes the place of this one after @reads more */
     unsigned reads;
     uint64_t nap_ns; /* that the next read takes */
+    unsigned runs;   /* not 0: the thread has another state at each read; counted */
 };
 
 /* Where the objects lie, in bytes from THREADS_HEAP. */
