@@ -7,7 +7,8 @@
 
 # The style sheets of what shows a profile, and of the page's views.
 set(PANEL_STYLES shared/base.css viewer/graph.css viewer/methods.css)
-set(PAGE_STYLES page/page.css page/node.css page/jvm.css page/threads.css page/compare.css page/health.css)
+set(PAGE_STYLES page/page.css page/node.css page/signals.css page/jvm.css page/timeline.css page/form.css page/graphpane.css page/memory.css
+    page/threads.css page/captures.css page/compare.css page/health.css)
 
 function(read_text path ret)
     file(READ "${path}" text)

@@ -6,7 +6,7 @@ import { ChangesTable } from "./changestable.js";
 import { CaptureList, downloadItems, eventTitle } from "./capture.js";
 import { CaptureSlot } from "./captureslot.js";
 import { openTimeline } from "./categories.js";
-import { element, setText } from "../shared/dom.js";
+import { element } from "../shared/dom.js";
 import { expiredState } from "./expired.js";
 import { formatClock } from "../shared/format.js";
 import { LiveTable } from "./livetable.js";
@@ -282,7 +282,7 @@ export class JvmView {
             this.settle("timeline");
             if (this.facts.isGone && error.status === 404)
                 this.stopTimeline();
-            setText(this.timeline.note, this.facts.isGone && error.status === 404 ? "The flight recorder has nothing of it, or no longer."
+            this.timeline.sayProblem(this.facts.isGone && error.status === 404 ? "The flight recorder has nothing of it, or no longer."
                 : [error.message, error.remedy].filter(Boolean).join(". "));
             if (this.isNode)
                 this.app.banner.show(`${error.message}. Trying again …`);

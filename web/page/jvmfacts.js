@@ -132,7 +132,7 @@ export class JvmFacts {
             [`CPU ${formatShare(jvm.cpu_percent, 100)}`], [`${formatCount(jvm.threads)} threads`], [formatBytes(jvm.rss)]];
 
         const { serviceName: service } = this;
-        const link = service ? [element("span", {}, element("a", { href: formatRoute("service", service), title: "All JVMs of this service, and what changed" }, service))] : [];
+        const link = service ? [element("span", {}, element("a", { href: formatRoute("service", service), title: `All JVMs of ${service}, and what changed` }, "Service"))] : [];
 
         this.root.replaceChildren(...facts.filter(([fact]) => fact).map(([fact, kind = null]) => element("span", { class: kind }, fact)), ...link);
         this.root.title = [`JDK ${shortVersion(jvm.java_version)}, ${mainOf(jvm)}`, jvm.args].filter(Boolean).join(" ").slice(0, 2000);

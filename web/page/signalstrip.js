@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two lines above a JVM's timeline: the worst that is wrong with it, in a sentence with a way to its evidence, and what it
-// does, in words. The lines are always there, so that nothing moves when something goes wrong. A button opens all of it.
+// A line above a JVM's timeline: the worst that is wrong with it, in a sentence with a way to its evidence, or what it
+// does, in words. The line is always there, so that nothing moves when something goes wrong. A button opens all of it.
 
 import { getJson, isAbort, repeat } from "./api.js";
 import { element, setText } from "../shared/dom.js";
@@ -17,7 +17,7 @@ export class SignalStrip {
         this.text = element("p", { class: "signal-line quiet" }, "Looking for what is wrong …");
         this.more = button("", () => this.toggle(), { "aria-expanded": "false", hidden: true });
         this.list = element("ul", { class: "signal-list", hidden: true });
-        this.root = element("section", { class: "signals", "aria-label": "What is wrong" }, this.text, this.more, this.list, words.root);
+        this.root = element("section", { class: "signals", "aria-label": "What is wrong" }, this.text, words.root, this.more, this.list);
         words.shown = () => this.showMore();
         new ResizeObserver(() => this.showMore()).observe(words.root);
     }
@@ -58,7 +58,7 @@ export class SignalStrip {
     showMore() {
         const isCut = (node) => Boolean(node) && node.scrollWidth > node.clientWidth;
 
-        this.more.hidden = !this.isOpen && this.signals.length < 2 && !isCut(this.text.querySelector(".signal-words")) && !isCut(this.words.root);
+        this.more.hidden = !this.isOpen && !this.signals.length && !isCut(this.words.root);
         setText(this.more, this.isOpen ? "Less" : this.signals.length > 1 ? `${this.signals.length - 1} more` : "More");
         this.more.setAttribute("aria-expanded", String(this.isOpen));
     }

@@ -9,8 +9,7 @@ import { clockBehind, formatSeconds, formatShare, formatClock, plural } from "..
 import { formatMs } from "../shared/moments.js";
 import { button } from "./notice.js";
 
-const HEIGHT = 96; // CSS pixels of the canvas
-const AXIS = 18; // of them below the bars
+const AXIS = 16; // CSS pixels of the canvas below the bars
 const LEFT = 44; // for the numbers at the side
 const TOP = 8; // above the bars, for marks
 const MARK = { gc: 7, other: 4 }; // their heights
@@ -25,6 +24,7 @@ export class Timeline {
     constructor(on) {
         this.on = on;
         this.range = null;
+        this.pointer = NaN;
         this.marks = [];
         this.theme = "light";
         this.canvas = element("canvas", { class: "timeline-canvas", "aria-hidden": "true" });
@@ -32,21 +32,20 @@ export class Timeline {
         this.plot = element("div", {
             class: "timeline-plot", tabindex: "0", role: "slider", "data-keys": "",
             "aria-label": "Range of time. Left and right move it, with Shift they make it longer and shorter, " +
-                "Delete clears it.",
+                "Delete clears it.", title: "Drag to see the flame graph of a moment",
             "aria-valuemin": "0", "aria-valuemax": "100", "aria-valuenow": "100", "aria-valuetext": "nothing chosen",
         }, this.canvas);
         this.legend = element("ul", { class: "legend", "aria-label": "CPU time by category" });
-        this.note = element("p", { class: "timeline-note" });
+        this.note = element("p", { class: "timeline-note idle" });
         this.keepButton = button("Keep this range", on.keep, { disabled: true, title: "Store it as a capture: the flight recorder and the history forget" });
-        this.head = element("div", { class: "timeline-head" }, this.note, this.keepButton);
-        this.root = element("section", { class: "timeline", "aria-label": "CPU time" }, this.head, this.plot,
-            this.legend);
+        this.head = element("div", { class: "timeline-head" }, this.keepButton);
+        this.root = element("section", { class: "timeline", "aria-label": "CPU time" }, this.plot, this.note, this.head, this.legend);
         new ResizeObserver(() => this.draw()).observe(this.plot);
         this.plot.addEventListener("pointerdown", (e) => this.pressed(e));
         this.plot.addEventListener("pointermove", (e) => this.moved(e));
         this.plot.addEventListener("pointerup", (e) => this.released(e));
         this.plot.addEventListener("pointercancel", () => { this.drag = null; this.draw(); });
-        this.plot.addEventListener("pointerleave", () => this.showNote());
+        this.plot.addEventListener("pointerleave", () => this.pointTo(NaN));
         this.plot.addEventListener("keydown", (e) => this.keyed(e));
     }
 
@@ -72,6 +71,12 @@ export class Timeline {
     setMarks(marks) {
         this.marks = marks;
         this.draw();
+    }
+
+    // Why there is no timeline.
+    sayProblem(text) {
+        this.note.classList.remove("idle");
+        setText(this.note, text);
     }
 
     // What stands in the note in place of the usual; "" takes it back.
@@ -100,15 +105,16 @@ export class Timeline {
 
     draw() {
         const { canvas, ctx, data } = this;
-        const width = this.plot.clientWidth, scale = devicePixelRatio || 1;
+        const { clientWidth: width, clientHeight: height } = this.plot, scale = devicePixelRatio || 1;
 
         if (!data || !width)
             return;
         this.width = width;
+        this.ground = height - AXIS;
         canvas.width = Math.round(width * scale);
-        canvas.height = Math.round(HEIGHT * scale);
+        canvas.height = Math.round(height * scale);
         ctx.setTransform(scale, 0, 0, scale, 0, 0);
-        ctx.clearRect(0, 0, width, HEIGHT);
+        ctx.clearRect(0, 0, width, height);
         const style = getComputedStyle(this.plot);
         const quiet = style.getPropertyValue("--quiet"), line = style.getPropertyValue("--line");
         const peak = this.peak();
@@ -136,8 +142,7 @@ export class Timeline {
     }
 
     drawScale(peak, quiet, line) {
-        const { ctx, width } = this;
-        const ground = HEIGHT - AXIS;
+        const { ctx, width, ground } = this;
 
         ctx.fillStyle = quiet;
         ctx.textBaseline = "middle";
@@ -155,9 +160,8 @@ export class Timeline {
     }
 
     drawBars(peak, quiet) {
-        const { ctx, data, width } = this;
+        const { ctx, data, width, ground } = this;
         const palette = paletteOf(this.theme);
-        const ground = HEIGHT - AXIS;
         const step = (width - LEFT) / data.count;
         const gap = step >= 4 ? 1 : 0;
         const bottoms = new Float64Array(data.count);
@@ -202,7 +206,7 @@ export class Timeline {
 
     // A line through the bars, with a flag.
     drawMarks(style) {
-        const { ctx, data } = this;
+        const { ctx, data, ground } = this;
 
         for (const { at, isBad } of this.marks) {
             if (at < data.from || at > data.to)
@@ -210,7 +214,7 @@ export class Timeline {
             const x = Math.round(this.xOf(at));
 
             ctx.fillStyle = style.getPropertyValue(isBad ? "--red" : "--text");
-            ctx.fillRect(x, TOP, 1, HEIGHT - AXIS - TOP);
+            ctx.fillRect(x, TOP, 1, ground - TOP);
             ctx.fillRect(x, TOP, EVENT_ROOM + 2, EVENT_ROOM);
         }
     }
@@ -233,7 +237,7 @@ export class Timeline {
     }
 
     drawTimes(quiet, line) {
-        const { ctx, data, width } = this;
+        const { ctx, data, width, ground } = this;
         const seconds = (data.to - data.from) / 1000;
         const room = (width - LEFT) / 84;
         const step = STEPS_S.find((s) => seconds / s <= room) || 14400;
@@ -245,16 +249,16 @@ export class Timeline {
             const x = this.xOf(t);
 
             ctx.fillStyle = line;
-            ctx.fillRect(Math.round(x), HEIGHT - AXIS, 1, 4);
+            ctx.fillRect(Math.round(x), ground, 1, 4);
             if (x > LEFT + 24 && x < width - 26) {
                 ctx.fillStyle = quiet;
-                ctx.fillText(formatClock(t), x, HEIGHT - 3);
+                ctx.fillText(formatClock(t), x, ground + AXIS - 3);
             }
         }
     }
 
     drawRange(style) {
-        const { ctx } = this;
+        const { ctx, ground } = this;
         const range = this.drag && this.drag.moved ? this.dragRange() : this.range;
 
         if (!range)
@@ -265,10 +269,10 @@ export class Timeline {
             return;
         ctx.fillStyle = style.getPropertyValue("--focus");
         ctx.globalAlpha = 0.16;
-        ctx.fillRect(left, 0, right - left, HEIGHT - AXIS);
+        ctx.fillRect(left, 0, right - left, ground);
         ctx.globalAlpha = 1;
-        ctx.fillRect(Math.round(left) - 1, 0, 2, HEIGHT - AXIS + 4);
-        ctx.fillRect(Math.round(right) - 1, 0, 2, HEIGHT - AXIS + 4);
+        ctx.fillRect(Math.round(left) - 1, 0, 2, ground + 4);
+        ctx.fillRect(Math.round(right) - 1, 0, 2, ground + 4);
     }
 
     // Shares of what is chosen, else of everything.
@@ -306,12 +310,20 @@ export class Timeline {
         element("span", { class: "num" }, formatShare(Math.min(stopped, known), known)))] : [];
     }
 
-    showNote(time) {
-        const { data, range } = this;
+    // @x: where the pointer is, NaN: elsewhere.
+    pointTo(x) {
+        this.pointer = x;
+        this.showNote();
+    }
+
+    showNote() {
+        const { data, range } = this, isPointed = !Number.isNaN(this.pointer);
 
         if (!data)
             return;
-        if (time !== undefined) {
+        this.note.classList.toggle("idle", !isPointed && !this.prompt && data.total > 0);
+        if (isPointed) {
+            const time = this.timeAt(this.pointer);
             const i = Math.min(data.count - 1, Math.floor((time - data.from) / data.bucketMs));
 
             const stop = this.stopNear(time);
@@ -349,7 +361,7 @@ export class Timeline {
             return;
         const x = event.clientX - this.plot.getBoundingClientRect().left;
 
-        this.showNote(this.timeAt(x));
+        this.pointTo(x);
         if (!this.drag)
             return;
         this.drag.to = x;

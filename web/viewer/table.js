@@ -20,7 +20,7 @@ const COLUMNS = [
 function nameParts({ name, kind }) {
     const pack = isJava(kind) ? splitJavaName(name).pack : "";
 
-    return pack ? [name.slice(pack.length + 1), element("span", { class: "pack" }, pack)] : [name];
+    return pack ? [name.replace(`${pack}.`, ""), element("span", { class: "pack" }, pack)] : [name];
 }
 
 export class MethodTable {
