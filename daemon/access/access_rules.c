@@ -74,7 +74,7 @@ int access_rules_resolve(struct access_rules *r, struct peers *peers, struct err
     return result;
 }
 
-/* What was looked up for the same name; NULL: nothing. */
+/* Returns an older rule for the same user and group, whose ids were looked up; NULL: none. */
 static const struct access_rule *known_before(const struct access_rules *before,
                                               const struct access_rule *rule)
 {
@@ -143,7 +143,8 @@ const struct access_rule *access_rules_named(const struct access_rules *r, const
 
 /* ---- matchers ---- */
 
-/* Whether one alone asks for something that is known: not for what has no name, or none yet. */
+/* Refuses a matcher that cannot hide a process, or that a process matches before it is
+ * identified. */
 static int check_matcher(const struct access_rule *rule, const struct matcher *m, struct error *err)
 {
     static const struct matcher_values NOTHING = { "", "", "", "", "", "", "" };
@@ -234,7 +235,7 @@ const struct access_rule *access_rules_token(const struct access_rules *r, struc
     if (!text.n || text.n > ACCESS_TOKEN_TEXT ||
         gnutls_hash_fast(GNUTLS_DIG_SHA256, text.p, text.n, hash) < 0)
         return NULL;
-    for (size_t i = 0; r && i < r->count; i++) { /* all of them, wherever it is found */
+    for (size_t i = 0; r && i < r->count; i++) { /* in constant time */
         const struct access_rule *rule = &r->rules[i];
 
         if (rule->by == ACCESS_BY_TOKEN && equal_in_constant_time(rule->hash, hash, sizeof(hash)) &&

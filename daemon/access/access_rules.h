@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the configuration says under `access`: a role for a user or a group of the machine, or for
- * clients with a token. The first rule that fits counts, before what holds without any. Immutable
- * once resolved; thread: any.
+ * The rules under `access` in the configuration: a role for a user, a group, or clients with a
+ * token. The first matching rule wins; without one the built-in defaults apply. Immutable once
+ * resolved; thread: any.
  */
 #pragma once
 
@@ -11,60 +11,64 @@
 
 #define ACCESS_RULES_MAX 64
 #define ACCESS_NAME_MAX 63
-#define ACCESS_TOKEN_BYTES 32 /* random ones of a token */
+#define ACCESS_TOKEN_BYTES 32 /* random bytes in a token */
 #define ACCESS_HASH_BYTES 32
 #define ACCESS_TOKEN_PREFIX "flamed_"
-#define ACCESS_TOKEN_TEXT 96 /* the longest text that is taken for one */
+#define ACCESS_TOKEN_TEXT 96 /* longest accepted text of a token */
 
-#define ACCESS_SHOWN_MAX 255 /* a name that is shown, of a user or a certificate */
+#define ACCESS_SHOWN_MAX 255 /* bytes of a user's or a certificate's name */
 #define ACCESS_BCRYPT_TEXT 60
 
-/* Whom a rule is for: a user or a group of the machine, or who shows something. */
+/* How a rule recognises its clients: by the host's user or group, or by a credential. */
 enum access_by { ACCESS_BY_HOST, ACCESS_BY_TOKEN, ACCESS_BY_BASIC, ACCESS_BY_CERTIFICATE };
 
 struct access_rule {
     enum access_by by;
-    char name[ACCESS_NAME_MAX + 1];      /* [a-z0-9-]; no two rules have the same */
-    char user[ACCESS_NAME_MAX + 1];      /* name or number; "": it is a group's or a token's */
-    char group[ACCESS_NAME_MAX + 1];     /* the same; "": it is a user's or a token's */
-    uint64_t group_bit;                  /* of struct peer, once resolved */
-    uint32_t uid;                        /* of the user, once resolved */
+    char name[ACCESS_NAME_MAX + 1];      /* [a-z0-9-]; unique among the rules */
+    char user[ACCESS_NAME_MAX + 1];      /* name or number; "": not by user */
+    char group[ACCESS_NAME_MAX + 1];     /* name or number; "": not by group */
+    uint64_t group_bit;                  /* bit of the group in struct peer, once resolved */
+    uint32_t uid;                        /* of `user`, once resolved */
     uint8_t hash[ACCESS_HASH_BYTES];     /* SHA-256 of the token */
     char shown[ACCESS_SHOWN_MAX + 1];    /* ACCESS_BY_BASIC, ACCESS_BY_CERTIFICATE: the name */
     char bcrypt[ACCESS_BCRYPT_TEXT + 1]; /* ACCESS_BY_BASIC: out of basic_auth_users */
     enum role role;
-    bool own;                       /* its own processes alone */
-    struct matcher_list seen;       /* what matches all of these alone; empty: any */
-    char scope[VIEWER_SCOPE_BYTES]; /* of captures by it; "": any. It names the matchers, so that
-                                     * who sees other processes sees other captures */
+    bool own;                 /* shows the client's own processes only */
+    struct matcher_list seen; /* shows only processes that match all of these; empty: any
+                               * process */
+    char
+        scope[VIEWER_SCOPE_BYTES]; /* of captures made under this rule, a hash of `seen`; "": any.
+                                    * Clients that see different processes see different captures */
 };
 
-/* Returns whether it is for clients that show something, whatever user of this machine they are. */
+/* Returns whether the rule is for clients with a credential, regardless of their user on this
+ * machine. */
 static inline bool access_rule_is_shown(const struct access_rule *r)
 {
     return r->by != ACCESS_BY_HOST;
 }
 
 struct access_rules {
-    struct access_rules *next; /* of serve's: those before it, which requests may still use */
+    struct access_rules *next; /* the previous rules, owned by serve/: running requests may still
+                                * use them */
     struct access_rule rules[ACCESS_RULES_MAX];
     size_t count;
 };
 
-/* Reads `access` out of the YAML document @text and passes by every other key. @file is only named
- * in sentences. 0 and *ret (owned; NULL: there is none); -EINVAL with a sentence; -ENOMEM.
- */
+/* Reads the key `access` of the YAML document @text and ignores all other keys. @file is named in
+ * error sentences only. Return: 0 and *ret (owned; NULL: no such key); -EINVAL with a sentence;
+ * -ENOMEM. */
 int access_rules_parse(struct span text, const char *file, struct access_rules **ret,
                        struct error *err);
 struct access_rules *access_rules_free(struct access_rules *r);
-/* Completes a rule with matchers: refuses those that would let something be seen that is not known
- * yet, and names what is seen. 0, or -EINVAL with @err. */
+/* Completes a rule that has matchers: computes its scope. Refuses matchers that let a process be
+ * seen before it is identified, or by a name that it chose. Return: 0, or -EINVAL with @err. */
 int access_rule_set_seen(struct access_rule *rule, struct error *err);
-/* Looks the names of users and groups up: before the sandbox alone. @peers: shall tell of the
- * groups; NULL: it is only checked. 0, or -EINVAL with @err. */
+/* Looks up the names of users and groups. Call it before the sandbox starts. @peers: collects the
+ * groups to report later; NULL: the names are only checked. Return: 0, or -EINVAL with @err. */
 int access_rules_resolve(struct access_rules *r, struct peers *peers, struct error *err);
-/* Does the same from what was looked up before: names that @before (NULL: none) and those before it
- * do not have are refused. */
+/* Resolves the names from an earlier lookup, for use inside the sandbox. Refuses a name that
+ * neither @before (NULL: none) nor its predecessors have looked up. */
 int access_rules_inherit(struct access_rules *r, const struct access_rules *before,
                          struct error *err);
 
@@ -73,14 +77,14 @@ const struct access_rule *access_rules_user(const struct access_rules *r, uint32
                                             uint64_t groups);
 /* Returns the rule of this name; NULL: none, also where @r is NULL. */
 const struct access_rule *access_rules_named(const struct access_rules *r, const char *name);
-/* Returns the rule for the token @text; NULL: none. Takes the same time for all that are of one
- * length. */
+/* Returns the rule for the token @text; NULL: none. The time taken depends on the length of @text
+ * alone. */
 const struct access_rule *access_rules_token(const struct access_rules *r, struct span text);
-/* Returns the rule for what @rule, of other rules, is shown for: the same token, name with
- * password, or certificate; NULL: none. */
+/* Returns the rule of @r with the credential of @rule, which belongs to another set. Equal are the
+ * same token, name and password, or certificate. NULL: none. */
 const struct access_rule *access_rules_same(const struct access_rules *r,
                                             const struct access_rule *rule);
-/* Returns whether there is a rule of this kind; one for who shows something. */
+/* Return whether any rule recognises clients by @by, or by any kind of credential. */
 bool access_rules_have(const struct access_rules *r, enum access_by by);
 bool access_rules_have_shown(const struct access_rules *r);
 

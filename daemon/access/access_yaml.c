@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of `access` out of the configuration file, with the line of what is wrong. */
+/* Parses the rules under `access` of the configuration file; errors name their line. */
 #include "access/access_rules.h"
 #include "yaml/yaml_part.h"
 
 static int refuse(struct yaml_part *y, const yaml_node_t *at, const struct access_rule *rule,
                   const char *key, const char *takes)
 {
-    /* It may be a token or a password, which must not come into a log. */
+    /* the value may be a token or a password and must not reach a log */
     y->secret = strcmp(key, "token_sha256") == 0 || strcmp(key, "basic") == 0 ||
                 strcmp(key, "access") == 0 ||
                 span_starts_with(yaml_part_text(at), ACCESS_TOKEN_PREFIX);
@@ -39,7 +39,7 @@ static bool take_role(struct span s, enum role *ret)
     return false;
 }
 
-/* The keys of a rule: bits of what was there. */
+/* Keys of a rule, as bits of the keys seen so far. */
 enum {
     KEY_NAME = 1,
     KEY_USER = 2,
@@ -177,7 +177,7 @@ static int read_list(struct yaml_part *y, const yaml_node_t *n, struct access_ru
          i++) {
         const yaml_node_t *item = yaml_document_get_node(&y->doc, *i);
         struct access_rule *rule = &rules->rules[rules->count];
-        int result = read_rule(y, item, rule); /* a part of one is freed with the rest */
+        int result = read_rule(y, item, rule); /* a partly read rule is freed with the others */
 
         for (size_t k = 0; result == 0 && k < rules->count; k++) {
             if (strcmp(rules->rules[k].name, rule->name) == 0)

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* No user has them: a colon ends the name that comes with a password. */
+/* Cannot clash with a user: the name in basic authentication ends at a colon. */
 #define NAME_OF_TOKENS ":token"
 #define NAME_OF_ALL ":all"
 
-/* What is counted as one. */
+/* Returns the key that attempts are counted under. */
 static struct attempts_count key_of(const struct caller *c, const char *name)
 {
     struct attempts_count key = { .caller = *c };
@@ -43,7 +43,7 @@ static struct attempts_count *make(struct attempts *a, const struct attempts_cou
     return oldest;
 }
 
-/* Gives back what came in since. */
+/* Restores the budget for the time since the last refresh. */
 static void refresh(struct attempts_count *of, uint64_t now_ns)
 {
     if (now_ns <= of->at_ns)
@@ -52,7 +52,7 @@ static void refresh(struct attempts_count *of, uint64_t now_ns)
     of->at_ns = now_ns;
 }
 
-/* Whether one that costs @cost_ns fits, of @at_once. */
+/* Whether the budget of @at_once attempts still covers one that costs @cost_ns. */
 static bool has_one(struct attempts *a, const struct attempts_count *key, uint64_t cost_ns,
                     size_t at_once, uint64_t now_ns, unsigned *ret_retry_s)
 {

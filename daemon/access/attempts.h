@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Wrong passwords and tokens of each caller: some at once, and a few a minute in the long run.
- * Passwords are counted by the name that comes with them, so that guesses at one user's shut out no
- * other. They are also counted for all names together; tokens apart. Thread: one at a time.
+ * Limits wrong passwords and tokens of each caller: a burst at once, then a few a minute.
+ * Wrong passwords are counted under the name that came with them, so that guessing one user's
+ * password locks out no other user. They are also counted for all names together. Tokens have a
+ * count of their own. Thread: one at a time.
  */
 #pragma once
 
 #include "base/clock.h"
 #include "request/caller.h"
 
-#define ATTEMPTS_AT_ONCE 10           /* of a name, and of tokens */
+#define ATTEMPTS_AT_ONCE 10           /* burst for one name, and for tokens */
 #define ATTEMPT_NS (6 * NSEC_PER_SEC) /* for one more */
-#define ATTEMPTS_ALL_AT_ONCE 30       /* of all names of a caller */
+#define ATTEMPTS_ALL_AT_ONCE 30       /* burst for all names of one caller */
 #define ATTEMPT_ALL_NS (2 * NSEC_PER_SEC)
-#define ATTEMPTS_COUNTS_MAX 2048 /* the one that was charged least recently is forgotten */
+#define ATTEMPTS_COUNTS_MAX 2048 /* beyond it, the least recently charged entry is forgotten */
 
 struct attempts {
     struct attempts_count {
         struct caller caller;
-        char name[CALLER_NAME_BYTES]; /* that came with a password; else one with a colon */
-        uint64_t
-            used_ns; /* as of `at_ns`: what its attempts cost, less what time gave back; 0: free */
+        char
+            name[CALLER_NAME_BYTES]; /* name that came with a password; for tokens NAME_OF_TOKENS */
+        uint64_t used_ns; /* at `at_ns`: cost of the attempts minus what time restored; 0: unused */
         uint64_t at_ns;
     } counts[ATTEMPTS_COUNTS_MAX];
 };
 
-/* Returns whether @c may try once more: a password for @name, or a token, where @name is NULL.
- * False: *ret_retry_s says when. */
+/* Returns whether @c may try once more: a password for @name, or a token where @name is NULL.
+ * False: *ret_retry_s is the time to wait, in seconds. */
 bool attempts_left(struct attempts *a, const struct caller *c, const char *name, uint64_t now_ns,
                    unsigned *ret_retry_s);
-/* Counts that what @c has shown was wrong. */
+/* Counts a wrong password for @name, or a wrong token where @name is NULL. */
 void attempts_charge(struct attempts *a, const struct caller *c, const char *name, uint64_t now_ns);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The header and the configuration; what takes time is in passwords.c. */
+/*
+ * Parses the Authorization header and `basic_auth_users`. Checking passwords takes time and is in
+ * passwords.c.
+ */
 #include "access/basic.h"
 
 #include "base/base64.h"
@@ -70,7 +73,7 @@ static int take_user(struct yaml_part *y, const yaml_node_t *key, const yaml_nod
         if (rules->rules[i].by == ACCESS_BY_BASIC && span_eq_str(name, rules->rules[i].shown))
             found = &rules->rules[i];
     }
-    if (span_find(name, ':') != name.n) /* what follows may be the password */
+    if (span_find(name, ':') != name.n) /* the rest may be the password */
         return yaml_part_refuse(y, key, "", "basic_auth_users",
                                 "NAME: HASH, with a space between them");
     span_copy(name, show, sizeof(show));

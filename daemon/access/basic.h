@@ -1,45 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names with passwords: the Authorization header with them, the bcrypt hashes of the configuration,
- * and the answers that were right. So a client that asks each second costs one bcrypt and not one
- * each time. Thread: any.
+ * Basic authentication: the Authorization header, the bcrypt hashes of the configuration, and a
+ * cache of correct passwords. With the cache, a client that asks every second costs one bcrypt, not
+ * one per request. Thread: any.
  */
 #pragma once
 
 #include "access/access_rules.h"
 
 #define BASIC_PASSWORD_MAX 256
-#define BASIC_COST_MAX 14 /* of bcrypt: 2^14 rounds take a second */
+#define BASIC_COST_MAX 14 /* of bcrypt: 2^14 rounds take about a second */
 
 struct basic {
     char name[ACCESS_NAME_MAX + 1];
     char password[BASIC_PASSWORD_MAX + 1];
 };
 
-/* Returns whether @header begins with the scheme @name, "basic" or "bearer", in any case; then the
- * rest. */
+/* Returns whether @header has the scheme @name, "basic" or "bearer", in any case. True: *ret_rest
+ * is the text after the scheme. */
 bool authorization_is(struct span header, const char *name, struct span *ret_rest);
-/* Reads what follows "Basic": base64 of NAME:PASSWORD. False: it is none, or longer than is taken;
- * then *ret is untouched. */
+/* Decodes the text after "Basic": base64 of NAME:PASSWORD. False: malformed or too long; then *ret
+ * is untouched. */
 bool basic_parse(struct span rest, struct basic *ret);
 
-/* Returns whether @hash is one of bcrypt that flamed takes: $2a$, $2b$ or $2y$, at most
+/* Returns whether @hash is a supported bcrypt hash: $2a$, $2b$ or $2y$, with a cost of at most
  * BASIC_COST_MAX. */
 bool basic_hash_valid(struct span hash);
-/* Reads `basic_auth_users` out of the YAML document @text, and gives each hash to the rule for that
- * name. A user without a rule and a rule without a user are refused. 0, or -errno with @err. */
+/* Reads `basic_auth_users` of the YAML document @text, and gives each hash to the rule of that
+ * name. Refuses a user without a rule and a rule without a user. Return: 0, or -errno with @err. */
 int basic_users_parse(struct span text, const char *file, struct access_rules *rules,
                       struct error *err);
 
 struct passwords;
 
-/* NULL: out of memory, or of random bytes. */
+/* Returns a new cache; NULL: no memory or no random bytes. */
 struct passwords *passwords_new(void);
 struct passwords *passwords_free(struct passwords *p);
-/* Returns the rule for @b where it was right before; NULL: that has to be asked. Takes some us. */
+/* Returns the rule for @b if the cache has its password; NULL: passwords_check() must decide. Takes
+ * a few microseconds. */
 const struct access_rule *passwords_known(struct passwords *p, const struct access_rules *rules,
                                           const struct basic *b);
-/* Returns the rule for @b; NULL: the name or the password is wrong. Takes as long as bcrypt does,
- * also for a name that there is not. */
+/* Returns the rule for @b; NULL: wrong name or password. Takes as long as one bcrypt, also for an
+ * unknown name. */
 const struct access_rule *passwords_check(struct passwords *p, const struct access_rules *rules,
                                           const struct basic *b);

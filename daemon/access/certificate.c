@@ -26,7 +26,7 @@ static void add(struct certificate_names *to, enum certificate_kind kind, const 
     to->count++;
 }
 
-/* The common name is none: a CA's name constraints need not hold for it. */
+/* Ignores the common name: a CA's name constraints need not cover it. */
 static void read_alternatives(gnutls_x509_crt_t crt, struct certificate_names *ret)
 {
     for (unsigned i = 0; i < ALTERNATIVES_LOOKED_AT; i++) {

@@ -7,12 +7,12 @@
 #include <pthread.h>
 #include <sys/random.h>
 
-#define KNOWN_MAX 64 /* answers that were right; the oldest goes first */
+#define KNOWN_MAX 64 /* cached correct passwords; the oldest is evicted first */
 #define KEYED_BYTES 32
 
 struct passwords {
     pthread_mutex_t lock;
-    uint8_t key[KEYED_BYTES]; /* of this process alone: what is kept tells nothing without it */
+    uint8_t key[KEYED_BYTES]; /* random key of this process: a leaked cache reveals no password */
     uint8_t known[KNOWN_MAX][KEYED_BYTES];
     size_t known_count, next;
 };
@@ -52,8 +52,8 @@ static bool keyed(const struct passwords *p, const char *a, const char *b, uint8
     return good;
 }
 
-/* The rule for @name; for a name that there is not another one, always the same for it, so that its
- * answer takes the time that some user's takes. NULL: there are no users. */
+/* Returns the rule for @name. An unknown name gets some other user's rule, always the same one, so
+ * that the answer takes as long as for a real user. NULL: no users. */
 static const struct access_rule *rule_of(const struct passwords *p,
                                          const struct access_rules *rules, const char *name,
                                          bool *ret_real)

@@ -21,13 +21,13 @@ static const char NO_CREDENTIALS[] = "the socket does not tell who is at its oth
 
 /* ---- opening ---- */
 
-/* Its address is the kernel's choice at the first question. */
+/* The kernel picks the socket's address at the first question. */
 static int open_netlink(void)
 {
     return socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
 }
 
-/* The hierarchy of version 2, alone or beside version 1. */
+/* Opens the cgroup v2 hierarchy, alone or beside v1. */
 static int open_cgroups(void)
 {
     static const char *const PATHS[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
@@ -115,7 +115,7 @@ static void set_user(const struct peers *s, uint32_t uid, struct peer *ret)
 
 /* ---- Unix sockets ---- */
 
-/* What the group @gid of a process makes of it. */
+/* Records that the peer is in the group @gid. */
 static void add_group(const struct peers *s, uint32_t gid, struct peer *ret)
 {
     ret->member = ret->member || (gid == s->users.gid && gid != UINT32_MAX);
@@ -184,7 +184,7 @@ static void ask_tcp(struct peers *s, struct peer_text *t, const struct peer_conn
 
 void peers_ask(struct peers *s, struct peer_connection *list, size_t n)
 {
-    struct peer_text text = { 0 }; /* of sockets, those that were accepted before included */
+    struct peer_text text = { 0 }; /* of the sockets, read once for all connections of @list */
 
     for (size_t i = 0; i < n; i++) {
         struct peer_connection *c = &list[i];

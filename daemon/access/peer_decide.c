@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The decision of peer_facts.h. Every way out but one leaves the client nobody. */
+/* The decision of peer_facts.h. Every path but one leaves the client unknown. */
 #include "access/peer_facts.h"
 
-#define CGROUP_ROOT 1 /* id of the first cgroup: what older kernels tell of any socket */
+#define CGROUP_ROOT 1 /* id of the root cgroup, which older kernels report for any socket */
 
 static const char CLOSED[] = "the other end has closed the connection already";
 static const char CHANGED[] = "the other end changed hands while flamed looked at it";
@@ -42,23 +42,23 @@ static const struct peer_process *find_process(const struct peer_facts *f, int32
     return NULL;
 }
 
-/* Whether a process is in a container. A pid namespace of its own is none if it has all of root's
- * capabilities (unshare). Neither its user nor its network counts: it may have changed both since
- * it opened the socket. */
+/* Whether a process is in a container. A pid namespace of its own does not count if the process has
+ * all of root's capabilities (unshare). User and network namespaces do not count either: both may
+ * have changed since the socket was opened. */
 static bool is_contained(const struct peer_process *p, uint32_t flags)
 {
     return p->named_container || !(flags & HOLDER_OUR_USERS) ||
            (!(flags & HOLDER_OUR_PIDS) && !p->all_of_root);
 }
 
-/* Whether the cgroup of @p tells that another program opened the socket. */
+/* Whether the socket was opened in another cgroup than that of @p. */
 static bool is_of_other_cgroup(const struct peer_facts *f, const struct peer_process *p)
 {
     return f->after.cgroup > CGROUP_ROOT && p->cgroup && p->cgroup != f->after.cgroup;
 }
 
-/* Whether all of its users are the one that opened the socket. A set-user-ID program may have got
- * the socket from the program that started it. */
+/* Whether all uids of @p are the socket's. A set-user-ID program may have inherited the socket from
+ * its parent. */
 static bool is_of_user(const struct peer_process *p, uint32_t uid)
 {
     for (size_t i = 0; i < ARRAY_SIZE(p->uids); i++) {
@@ -68,7 +68,7 @@ static bool is_of_user(const struct peer_process *p, uint32_t uid)
     return true;
 }
 
-/* Whether @p is root's by its number alone: the kernel lets it trace no process of another user. */
+/* Whether @p is root without CAP_SYS_PTRACE: the kernel lets it trace no other user's process. */
 static bool is_weak(const struct peer_process *p, uint32_t uid)
 {
     return uid == 0 && !p->may_trace;
@@ -99,7 +99,7 @@ static enum peer_place judge(const struct peer_facts *f, const struct socket_hol
     return p->stays ? PEER_HOST : say(PEER_UNTOLD, CHANGED, ret);
 }
 
-/* Judges all that held it at either time: one that is not the host's decides. */
+/* Judges all holders of either moment; one foreign holder decides. */
 static enum peer_place judge_all(const struct peer_facts *f, const struct socket_holding *held,
                                  const char **ret)
 {

@@ -17,37 +17,38 @@
 
 #include "access/peer.h"
 
-/* How the texts of a process in /proc were read. */
+/* Outcome of reading a process's texts in /proc. */
 enum peer_reading {
-    READING_PART, /* not whole, not in time, or not at all */
+    READING_PART, /* cut, late or unreadable */
     READING_WHOLE,
     READING_GONE, /* ENOENT or ESRCH: the process has ended */
 };
 
-#define PEER_CGROUP_NONE UINT64_MAX /* the cgroup of no socket */
+#define PEER_CGROUP_NONE UINT64_MAX /* no cgroup of any socket */
 
 struct peer_process {
     int32_t pid;
     enum peer_reading reading;
     bool stays;
-    uint32_t uids[4];     /* real, effective, saved, of the file system */
-    bool may_trace;       /* CAP_SYS_PTRACE is in its bounds, or not even in those of init */
-    bool all_of_root;     /* it has all capabilities that the first process may have */
-    bool named_container; /* its cgroup has the name of a container's */
-    uint64_t cgroup;      /* of version 2; 0: not told; PEER_CGROUP_NONE: it is none of ours */
+    uint32_t uids[4];     /* real, effective, saved, file system */
+    bool may_trace;       /* CAP_SYS_PTRACE is in its bounding set, or missing even in init's */
+    bool all_of_root;     /* has every capability in init's bounding set */
+    bool named_container; /* its cgroup path looks like a container's */
+    uint64_t cgroup;      /* id in cgroup v2; 0: unknown; PEER_CGROUP_NONE: outside of the visible
+                           * hierarchy */
 };
 
 struct peer_facts {
     struct peer_socket before, after;
     bool connected;
-    bool blind; /* the kernel cannot tell who holds a socket */
+    bool blind; /* the kernel cannot report socket holders */
     struct socket_holding held_before, held_after;
-    const struct peer_process *processes; /* borrowed: those of held_before, and perhaps others */
+    const struct peer_process *processes; /* borrowed: at least the processes of held_before */
     size_t process_count;
 };
 
-/* Decides. PEER_UNTOLD: something changed during the look, or was not told in time: another look
- * may tell. *ret_problem: a literal sentence, where it is not PEER_HOST. */
+/* Decides. PEER_UNTOLD: a fact changed during the look or came too late; another look may decide.
+ * *ret_problem: a literal sentence unless the result is PEER_HOST. */
 enum peer_place peer_decide(const struct peer_facts *f, const char **ret_problem);
-/* Returns whether both are one socket, whose user is the same. */
+/* Returns whether @a and @b are the same socket with the same user. */
 bool peer_socket_equal(const struct peer_socket *a, const struct peer_socket *b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The members of groups, as of the start: later nothing can be looked up any more. */
+/* Members of groups, read at the start: the sandbox hides the user database. */
 #include "access/peers_impl.h"
 
 #include "base/span.h"
@@ -7,7 +7,7 @@
 #include <grp.h>
 #include <pwd.h>
 
-#define PASSWD_MAX 65536 /* entries looked through for those whose first group it is */
+#define PASSWD_MAX 65536 /* entries scanned for users whose primary group it is */
 #define LOOKUP_BYTES ((size_t)64 << 10)
 
 static void add_member(struct peer_group *g, uint32_t uid)
@@ -43,7 +43,7 @@ static void add_listed(struct peer_group *g, char *const *names)
     }
 }
 
-/* Those whose first group it is. */
+/* Adds the users whose primary group is @g. */
 static void add_first(struct peer_group *g)
 {
     setpwent();

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gathers the facts of peer_facts.h in their order, for many connections at once. Where flamed is
- * itself in a pid namespace of its own, no other process can be looked at: who shares its network
- * counts by the number of the user.
+ * Gathers the facts of peer_facts.h in their order, for many connections at once. If flamed runs in
+ * its own pid namespace, it cannot see the holders: clients that share its network count by uid.
  */
 #include "access/peers_impl.h"
 
-#define LOOK_NS (100 * NSEC_PER_MSEC) /* that the texts of processes may take */
+#define LOOK_NS (100 * NSEC_PER_MSEC) /* time budget for reading processes */
 
 struct look {
     struct peer_facts facts[SOCKETS_ASKED_MAX];
-    struct peer_process *processes; /* owned, as is what follows: [process_max] */
-    int *fds;                       /* of their folders; negative: none */
+    struct peer_process *processes; /* owned, like the arrays below: [process_max] */
+    int *fds;                       /* of their /proc folders; negative: none */
     size_t process_count, process_max;
     struct socket_holding held[SOCKETS_ASKED_MAX]; /* of one question */
 };
@@ -26,7 +25,7 @@ static struct look *look_free(struct look *l)
     return NULL;
 }
 
-/* A look at @n connections. NULL: out of memory. */
+/* Allocates a look at @n connections. NULL: out of memory. */
 static struct look *look_new(size_t n)
 {
     struct look *l = calloc(1, sizeof(*l));
@@ -41,7 +40,7 @@ static struct look *look_new(size_t n)
 
 /* ---- the last look, for a request ---- */
 
-/* Asks the kernel about the other end again. False: it is not told, or it is not what it was. */
+/* Asks the kernel about the other end again. False: unknown or changed. */
 static bool ask_again(struct peers *s, struct peer_text *t, struct peer_connection *c)
 {
     struct peer *p = &c->peer;
@@ -69,7 +68,7 @@ bool peer_is_same(struct peers *s, struct peer_connection *c)
     return same;
 }
 
-/* Whether the last look counts. */
+/* Whether the last look is still valid. */
 static bool is_fresh(const struct peers *s, const struct peer *p)
 {
     return p->looked_ns && clock_monotonic_ns() - p->looked_ns < PEER_LOOK_NS && p->newest_pid &&
@@ -106,8 +105,8 @@ static void ask_sockets(struct peers *s, const struct peer_connection *list, siz
     peer_text_clear(&text);
 }
 
-/* Asks who holds the sockets that are open and have a cookie, or those that have none. Return: as
- * peer_holders_fn. */
+/* Asks for the holders of the open sockets that have a cookie, or of those that have none. Return:
+ * as peer_holders_fn. */
 static int ask_some_holders(struct peers *s, size_t n, struct look *l, bool after, bool cookies)
 {
     size_t index[SOCKETS_ASKED_MAX], count = 0;
@@ -143,7 +142,7 @@ static int ask_holders(struct peers *s, size_t n, struct look *l, bool after)
     return r == 0 ? ask_some_holders(s, n, l, after, /* cookies= */ false) : r;
 }
 
-/* Pins and reads the process @pid, unless that was done. @end_ns: it is read until then. */
+/* Pins and reads the process @pid, once. Reading stops at @end_ns. */
 static void add_process(const struct peers *s, const struct peer_hierarchies *all, int32_t pid,
                         uint64_t end_ns, struct look *l)
 {
@@ -194,7 +193,7 @@ static void unpin(const struct peers *s, struct look *l)
     }
 }
 
-/* Notes what the facts of a look tell that began at @begun_ns. */
+/* Records the verdict of a look that began at @begun_ns. */
 static enum peer_place conclude(struct peers *s, struct peer_facts *f, const struct look *l,
                                 uint64_t begun_ns, uint64_t newest, struct peer *p)
 {
@@ -207,11 +206,12 @@ static enum peer_place conclude(struct peers *s, struct peer_facts *f, const str
         peer_set_socket(s, &f->after, p);
     p->foreign = place == PEER_FOREIGN || (place == PEER_HOST && !p->known);
     p->looked_ns = place == PEER_HOST ? begun_ns : 0;
-    p->newest_pid = place == PEER_HOST ? newest : 0; /* before the look: what starts then is new */
+    p->newest_pid = place == PEER_HOST ? newest : 0; /* read before the look: a process that starts
+                                                      * later is new */
     return p->foreign ? PEER_FOREIGN : place;
 }
 
-/* Looks at those that need it. */
+/* Looks at the connections whose last look is no longer valid. */
 static int look_at(struct peers *s, struct peer_connection *list, size_t n, struct look *l)
 {
     int r;

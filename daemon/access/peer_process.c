@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The facts of one process that holds a socket, and the kernel that they are asked of. A text that
- * was cut, or that lacks what the kernel writes for each process, is a part: peer_decide.c takes
- * nobody by it for the host's.
+ * Reads the facts of one process that holds a socket, and wraps the kernel calls for it. A cut
+ * text, or one without a line that the kernel always writes, is READING_PART: peer_decide.c then
+ * takes the client for foreign.
  */
 #include "access/peers_impl.h"
 
@@ -18,7 +18,7 @@
 #define CGROUP_MAX_BYTES ((size_t)16 << 10)
 #define LOADAVG_MAX_BYTES ((size_t)256)
 #define MAY_TRACE (UINT64_C(1) << CAP_SYS_PTRACE)
-#define CGROUP_ROOT_INODE 1 /* of the whole hierarchy of version 2 */
+#define CGROUP_ROOT_INODE 1 /* of the root of cgroup v2 */
 
 /* ---- the kernel ---- */
 
@@ -57,7 +57,7 @@ static int kernel_read(void *ctx, int fd, const char *name, struct buf *ret)
     return buf_read_at(ret, fd, name);
 }
 
-/* The folder of a process that is gone has no files any more. */
+/* An ended process's folder has no files any more. */
 static int kernel_stays(void *ctx, int fd)
 {
     struct stat st;
@@ -111,7 +111,8 @@ uint64_t peer_newest_pid(const struct peers *s)
     if (s->kernel.read_all(s->kernel.ctx, "loadavg", &text) != 0 || !text.n ||
         text.p[text.n - 1] != '\n')
         return 0;
-    rest = span_trim(buf_span(&text)); /* a line break would be a part of the last word */
+    rest =
+        span_trim(buf_span(&text)); /* a trailing line break would become part of the last word */
     for (int words = 0; span_take_word(&rest, &word); words++) {
         if (words == 4)
             return span_parse_dec(word, &pid) ? pid : 0;
@@ -121,7 +122,7 @@ uint64_t peer_newest_pid(const struct peers *s)
 
 /* ---- what each process's cgroup text has ---- */
 
-/* The hierarchies of @text, in its order. False: it is cut, or there are too many. */
+/* Lists the hierarchies of @text in order. False: cut, or too many. */
 static bool list_hierarchies(struct span text, struct peer_hierarchies *ret)
 {
     struct cgroup_line line;
@@ -134,7 +135,7 @@ static bool list_hierarchies(struct span text, struct peer_hierarchies *ret)
         lines += text.p[i] == '\n';
     while (ret->count < PEER_HIERARCHIES_MAX && cgroup_take_line(&text, &line))
         ret->ids[ret->count++] = line.hierarchy;
-    return ret->count && ret->count == lines; /* each line is well formed */
+    return ret->count && ret->count == lines; /* every line is well formed */
 }
 
 void peer_read_hierarchies(const struct peers *s, struct peer_hierarchies *ret)
@@ -146,7 +147,8 @@ void peer_read_hierarchies(const struct peers *s, struct peer_hierarchies *ret)
         *ret = (struct peer_hierarchies){ 0 };
 }
 
-/* Each process is in each hierarchy: a text that lacks one is not whole. */
+/* Whether @text has each hierarchy of @all: a process is in every one, so a shorter text was
+ * cut. */
 static bool has_all_hierarchies(struct span text, const struct peer_hierarchies *all)
 {
     struct peer_hierarchies its;

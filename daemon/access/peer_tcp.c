@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose the socket at the other end of a TCP connection within this machine is: by
- * NETLINK_SOCK_DIAG, else by text (peer_text.c). Which of them can tell is found out for each
- * question.
+ * Finds the owner of the socket at the other end of a local TCP connection: by NETLINK_SOCK_DIAG,
+ * else by text (peer_text.c). Each question probes which of them works.
  */
 #include "access/peers_impl.h"
 
@@ -12,7 +11,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
-#define ANSWERS_MAX 4 /* late ones of questions before are passed by */
+#define ANSWERS_MAX 4 /* late answers to earlier questions are skipped */
 
 static const char NO_WAY[] = "flamed cannot ask the kernel whose connection it is "
                              "(NETLINK_SOCK_DIAG, /proc/self/net/tcp)";
@@ -20,7 +19,8 @@ static const char NOT_FOUND[] =
     "the kernel knows no socket of this machine at the other end of the connection";
 static const char NOT_OPEN[] = "the other end has closed the connection already";
 
-/* Both ends as the socket at the other end sees them. False where it cannot be on this machine. */
+/* Fills in both addresses as the other end sees them. False: the other end cannot be on this
+ * machine. */
 static bool fill_id(int fd, const struct sockaddr_storage *peer, struct inet_diag_req_v2 *ret)
 {
     struct sockaddr_storage local = { 0 };
@@ -42,7 +42,7 @@ static bool fill_id(int fd, const struct sockaddr_storage *peer, struct inet_dia
     if (peer->ss_family == AF_INET6) {
         const struct sockaddr_in6 *from = (const struct sockaddr_in6 *)peer,
                                   *to = (const struct sockaddr_in6 *)&local;
-        /* IPv4 on a socket of IPv6: the kernel files it under IPv4. */
+        /* the kernel files IPv4 on an IPv6 socket under IPv4 */
         bool mapped = IN6_IS_ADDR_V4MAPPED(&from->sin6_addr);
         size_t skip = mapped ? 12 : 0;
 
@@ -80,8 +80,7 @@ static uint64_t find_cgroup(const struct nlmsghdr *h)
     return cgroup;
 }
 
-/* Whether @told is the address @asked, of IPv4 where @v4: a socket of IPv6 tells that one mapped.
- */
+/* Whether the reported address @told equals @asked. @v4: IPv4; an IPv6 socket reports it mapped. */
 static bool is_address(const __be32 told[4], const __be32 asked[4], bool v4, bool mapped)
 {
     static const unsigned char PREFIX[12] = { [10] = 0xff, [11] = 0xff };
@@ -91,8 +90,8 @@ static bool is_address(const __be32 told[4], const __be32 asked[4], bool v4, boo
     return mapped ? memcmp(told, PREFIX, 12) == 0 && told[3] == asked[0] : told[0] == asked[0];
 }
 
-/* The same connection, seen from the other end. A question for one that is gone finds whatever
- * listens on the port. */
+/* Whether @m is about the same connection. For a vanished socket the kernel answers with a listener
+ * on its port. */
 static bool is_the_one(const struct inet_diag_msg *m, const struct inet_diag_req_v2 *q)
 {
     bool v4 = q->sdiag_family == AF_INET, mapped = v4 && m->idiag_family == AF_INET6;
@@ -102,7 +101,8 @@ static bool is_the_one(const struct inet_diag_msg *m, const struct inet_diag_req
            is_address(m->id.idiag_dst, q->id.idiag_dst, v4, mapped);
 }
 
-/* A socket that its program has closed says that it is root's: it has no inode any more. */
+/* Whether a program still holds the socket. A closed one has no inode, and its uid reads as
+ * root. */
 static bool is_open(const struct inet_diag_msg *m)
 {
     return m->idiag_inode != 0 &&
@@ -125,7 +125,7 @@ int peer_take_answer(const struct nlmsghdr *h, const struct inet_diag_req_v2 *q,
     struct inet_diag_msg m;
 
     if (h->nlmsg_type == NLMSG_ERROR)
-        return -ENOENT; /* whatever it says: without tcp_diag that is ENOENT, too */
+        return -ENOENT; /* whatever the errno: without tcp_diag it is ENOENT, too */
     if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY || h->nlmsg_len < NLMSG_LENGTH(sizeof(m)))
         return -EPROTO;
     memcpy(&m, NLMSG_DATA(h), sizeof(m));
@@ -140,7 +140,7 @@ int peer_take_answer(const struct nlmsghdr *h, const struct inet_diag_req_v2 *q,
     return 1;
 }
 
-/* The kernel answers before send() returns. Called with lock held. */
+/* Receives the answer, which the kernel queues before send() returns. Call with lock held. */
 static int receive(struct peers *s, const struct inet_diag_req_v2 *q, struct peer_socket *ret)
 {
     _Alignas(struct nlmsghdr) char text[4096];
@@ -160,7 +160,7 @@ static int receive(struct peers *s, const struct inet_diag_req_v2 *q, struct pee
     return -EPROTO;
 }
 
-/* As peer_take_answer(). */
+/* Asks netlink for the socket @q. Return: as peer_take_answer(). */
 static int ask_netlink(struct peers *s, const struct inet_diag_req_v2 *q, struct peer_socket *ret)
 {
     struct {
@@ -176,7 +176,7 @@ static int ask_netlink(struct peers *s, const struct inet_diag_req_v2 *q, struct
         return -EOPNOTSUPP;
     pthread_mutex_lock(&s->lock);
     ask.head.nlmsg_seq = ++s->sequence;
-    /* To the kernel, where no address is given. */
+    /* without an address the message goes to the kernel */
     if (send(s->netlink_fd, &ask, sizeof(ask), MSG_DONTWAIT) < 0)
         r = -errno;
     else
@@ -185,8 +185,8 @@ static int ask_netlink(struct peers *s, const struct inet_diag_req_v2 *q, struct
     return r;
 }
 
-/* Whether netlink tells of TCP at all: of our own end, which is there. The module that does it,
- * tcp_diag, may be loaded or not at any time. */
+/* Probes whether netlink reports TCP sockets, by asking for our own end. The module tcp_diag may be
+ * loaded or missing at any time. */
 static bool netlink_tells(struct peers *s, const struct inet_diag_req_v2 *q)
 {
     struct inet_diag_req_v2 ours = *q;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose a TCP socket is where the kernel has no NETLINK_SOCK_DIAG for TCP (its module tcp_diag is
- * not there, or may not be loaded): by the text of /proc/self/net/tcp and tcp6, which has a line
- * for each socket of the network (net/ipv4/tcp_ipv4.c, get_tcp4_sock). It tells no cgroup and no
- * cookie. So the broker looks for an open TCP socket of this network namespace with that inode.
- * That proves who holds the connection only if no other open socket of the namespace has the same
- * inode, which repeats after 2^32 sockets. All of them are in the text: it says whether one has.
+ * Finds the owner of a TCP socket without NETLINK_SOCK_DIAG (no tcp_diag module, or loading it is
+ * forbidden): from /proc/self/net/tcp and tcp6, one line per socket of the network namespace
+ * (net/ipv4/tcp_ipv4.c, get_tcp4_sock). The text has no cgroup and no cookie, so the broker looks
+ * for an open TCP socket with that inode in this network namespace.
+ * This proves the holder only if no other open socket of the namespace has the same inode, which
+ * repeats after 2^32 sockets. The text lists all of them and shows whether one has.
  */
 #include "access/peers_impl.h"
 
@@ -14,11 +14,11 @@
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 
-#define TEXT_MAX_BYTES ((size_t)16 << 20) /* some 100,000 sockets */
+#define TEXT_MAX_BYTES ((size_t)16 << 20) /* about 100,000 sockets */
 #define END_BYTES 40                      /* 32 hex digits, ':', 4 more */
 #define WORD_INODE 9                      /* of a line, from 0 */
 
-/* As the kernel writes an end: each word of the address as a number of this machine. */
+/* Formats an address as the kernel does: each word as a number in host byte order. */
 static void spell_end(char out[END_BYTES], const __be32 *address, size_t words, __be16 port)
 {
     size_t n = 0;
@@ -28,14 +28,15 @@ static void spell_end(char out[END_BYTES], const __be32 *address, size_t words, 
     snprintf(out + n, END_BYTES - n, ":%04X", ntohs(port));
 }
 
-/* Whether the state, in hex digits, is one of a socket that is open. */
+/* Whether the state, in hex digits, is that of an open socket. */
 static bool is_open(struct span state)
 {
     return span_eq(state, span_of("01")) || span_eq(state, span_of("04")) ||
            span_eq(state, span_of("05")); /* ESTABLISHED, FIN_WAIT1, FIN_WAIT2 */
 }
 
-/* What follows the ends: state, queues, timer, retransmits, user, timeout, inode. */
+/* Parses the fields after the addresses: state, queues, timer, retransmits, user, timeout,
+ * inode. */
 static int take_rest(struct span line, struct peer_socket *ret)
 {
     struct span words[7];
@@ -59,7 +60,7 @@ int peer_find_text(struct span text, const char *local, const char *remote, stru
     int r;
 
     while (span_take_line(&text, &line)) {
-        if (line.p + line.n == end) /* it may be cut: so may its inode */
+        if (line.p + line.n == end) /* the line may be cut, and so may its inode */
             break;
         if (!span_take_word(&line, &number) || !span_take_word(&line, &from) ||
             !span_eq(from, span_of(local)) || !span_take_word(&line, &to) ||
@@ -72,7 +73,7 @@ int peer_find_text(struct span text, const char *local, const char *remote, stru
     return -ENOENT;
 }
 
-/* The inode of the socket that @line is of; 0: it is none, or is not told. */
+/* Returns the inode in @line; 0: malformed, or no inode. */
 static uint64_t inode_of(struct span line)
 {
     struct span word;
@@ -95,7 +96,7 @@ size_t peer_count_text(struct span text, uint64_t inode)
     return n;
 }
 
-/* Reads @file into @text, unless *has says that it is there. */
+/* Reads @file into @text unless *has is set. */
 static struct span read_once(const struct peers *s, const char *file, struct buf *text, bool *has,
                              bool *ret_part)
 {
@@ -131,7 +132,7 @@ static struct span text_v6(const struct peers *s, struct peer_text *t)
     return read_once(s, "tcp6", &t->v6, &t->has_v6, &t->part);
 }
 
-/* As peer_ask_text(), but for whether another socket has that inode. */
+/* Like peer_ask_text(), but without checking that the inode is unique. */
 static int find_socket(const struct peers *s, struct peer_text *t, const struct inet_diag_req_v2 *q,
                        struct peer_socket *ret)
 {

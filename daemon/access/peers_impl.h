@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files peer*.c share. */
+/* Shared by peer*.c; private to them. */
 #pragma once
 
 #include "access/peer_facts.h"
@@ -12,29 +12,29 @@
 #include <pthread.h>
 
 #define PEER_MEMBERS_MAX 1024
-#define PEER_UID_NOBODY 65534 /* the kernel's stand-in for users that have no name here */
+#define PEER_UID_NOBODY 65534 /* the kernel's stand-in for users without a mapping here */
 
 struct peer_text;
 
-/* What a look asks the kernel for. A test has its own. */
+/* Kernel calls of a look, replaceable in tests. */
 struct peer_kernel {
     void *ctx;
     /* As peer_ask_socket(). */
     void (*socket)(void *ctx, struct peer_text *t, const struct peer_connection *c,
                    struct peer_socket *ret);
-    /* Whether flamed's own end is open still. */
+    /* Whether flamed's own end is still open. */
     bool (*connected)(void *ctx, const struct peer_connection *c);
-    /* The folder /proc/@pid, which then names that process alone. A descriptor, or -errno. */
+    /* Opens /proc/@pid, which then names that process alone. Return: a descriptor, or -errno. */
     int (*pin)(void *ctx, int32_t pid);
     void (*unpin)(void *ctx, int fd);
-    /* A file of that folder. 0; -EFBIG: there is more than @ret takes; -errno. */
+    /* Reads a file of that folder. Return: 0; -EFBIG: longer than @ret; -errno. */
     int (*read)(void *ctx, int fd, const char *name, struct buf *ret);
-    /* Whether that process is there still: 0 or -errno. */
+    /* Checks that the process still exists. Return: 0 or -errno. */
     int (*stays)(void *ctx, int fd);
-    /* A file of /proc, as read(). */
+    /* Reads a file of /proc, as read() does. */
     int (*read_all)(void *ctx, const char *name, struct buf *ret);
-    /* The id of the cgroup of version 2 with this path; 0: the hierarchy is not seen whole;
-     * PEER_CGROUP_NONE: there is none. */
+    /* Returns the id of the cgroup v2 with this path; 0: the hierarchy is only partly visible;
+     * PEER_CGROUP_NONE: no such cgroup. */
     uint64_t (*cgroup)(void *ctx, struct span path);
 };
 
@@ -42,88 +42,87 @@ struct peers {
     struct peer_kernel kernel;
     int netlink_fd, cgroup_fd; /* -1: none */
     int net_fd;                /* /proc/self/net; -1: none */
-    uint64_t net_ns;           /* its namespace's inode; 0: not known */
+    uint64_t net_ns;           /* inode of that namespace; 0: unknown */
     int proc_fd;               /* borrowed */
-    bool enclosed; /* we are in a pid namespace of our own: others cannot be looked at */
+    bool enclosed; /* flamed is in its own pid namespace: other processes are invisible */
     uint32_t self_uid;
     bool distrusts_own; /* over TCP */
     pthread_mutex_t lock;
-    uint32_t sequence; /* of questions; guarded by lock, as is netlink_fd */
+    uint32_t sequence; /* of netlink questions; guarded by lock, like netlink_fd */
     struct peer_group {
-        uint32_t gid;      /* UINT32_MAX: there is none */
-        uint32_t *members; /* owned: its users, as of the start */
+        uint32_t gid;      /* UINT32_MAX: no such group */
+        uint32_t *members; /* owned: user ids, read at the start */
         size_t member_count;
-    } users, groups[PEER_GROUPS_MAX]; /* those who have all; those that rules name */
+    } users, groups[PEER_GROUPS_MAX]; /* the group with full rights; the groups that rules name */
     size_t group_count;
-    uint64_t capabilities;   /* that the first process may have; 0: not known */
-    peer_holders_fn holders; /* NULL: not to be asked for */
+    uint64_t capabilities;   /* bounding set of init; 0: unknown */
+    peer_holders_fn holders; /* NULL: holders cannot be asked for */
     void *holders_ctx;
 };
 
 /* ---- peer_tcp.c ---- */
 
-/* Gets the socket at the other end of the accepted TCP socket @fd. The kernel's netlink tells it,
- * or, where that does not know TCP, the text in @t. @t NULL: the text is not read, and the socket
- * not told. */
+/* Gets the socket at the other end of @fd, an accepted TCP socket. Netlink reports it, or the text
+ * in @t where netlink does not know TCP. @t NULL: the text is not read, and the socket stays
+ * unknown. */
 void peer_ask_socket(struct peers *s, struct peer_text *t, int fd,
                      const struct sockaddr_storage *address, struct peer_socket *ret);
 /* Returns whether our own end @fd is open: only then no other connection has these two addresses.
- * Once it was reset the other end may be somebody else's, whose name must not stand for what was
- * sent before. */
+ * After a reset the other end may belong to another program, whose identity must not stand for
+ * earlier requests. */
 bool peer_is_connected(int fd);
-/* Whose the socket is that @h, a whole message of the kernel's, tells of, where its ends are @q's.
- * Return: 1 with @ret; 0: it is not open; -ENOENT: it names none; -EPROTO. */
+/* Takes the owner of the socket @q from @h, one whole message of the kernel. Return: 1 with @ret;
+ * 0: not open; -ENOENT: no such socket; -EPROTO. */
 int peer_take_answer(const struct nlmsghdr *h, const struct inet_diag_req_v2 *q,
                      struct peer_socket *ret);
 
 /* ---- peer_text.c ---- */
 
-/* Does the same out of the lines of @text, of the socket whose ends are spelt @local and @remote.
- * Return as peer_ask_text(). */
+/* Finds the socket with the ends @local and @remote in the lines of @text. Return: as
+ * peer_ask_text(). */
 int peer_find_text(struct span text, const char *local, const char *remote,
                    struct peer_socket *ret);
-/* Returns how many sockets of @text have that inode. */
+/* Returns how many sockets of @text have the inode @inode. */
 size_t peer_count_text(struct span text, uint64_t inode);
-/* The text of all sockets, as of the first question: of each file once it is asked for. */
+/* The texts of all sockets, each file read once, when it is first needed. */
 struct peer_text {
     struct buf v4, v6;
     bool has_v4, has_v6;
-    bool part; /* one of them was not read whole */
+    bool part; /* a file was not read whole */
 };
 void peer_text_clear(struct peer_text *t);
-/* Whose the socket is whose ends are @q's. Return: 1 with @ret; 0: it is not open; -ENOENT: there
- * is none, or that cannot be proven. Takes some microseconds for each socket of the machine, those
- * that were closed a minute ago included, unless @t has the text. */
+/* Finds the owner of the socket @q. Return: 1 with @ret; 0: not open; -ENOENT: no such socket, or
+ * the owner cannot be proven. Takes some microseconds per socket of the machine, including those
+ * closed within a minute, unless @t has the text. */
 int peer_ask_text(const struct peers *s, struct peer_text *t, const struct inet_diag_req_v2 *q,
                   struct peer_socket *ret);
 
 /* ---- peer.c ---- */
 
-/* Sets the user of the socket @from, which is at the other end of a TCP connection. */
+/* Sets the user in @ret to that of the socket @from at the other end of a TCP connection. */
 void peer_set_socket(const struct peers *s, const struct peer_socket *from, struct peer *ret);
 
 /* ---- peer_process.c ---- */
 
-/* The cgroup hierarchies that flamed's own process is in, as the kernel lists them for each. */
+/* The cgroup hierarchies of flamed's own process, which the kernel lists for every process. */
 #define PEER_HIERARCHIES_MAX 64
 struct peer_hierarchies {
     uint64_t ids[PEER_HIERARCHIES_MAX];
-    size_t count; /* 0: not known, and nothing is whole */
+    size_t count; /* 0: unknown, and no text counts as whole */
 };
 void peer_read_hierarchies(const struct peers *s, struct peer_hierarchies *ret);
-/* Reads the texts of a process, whose folder is @fd, into @ret but for pid and stays. */
+/* Reads the facts of the process with the folder @fd into @ret, except pid and stays. */
 void peer_read_process(const struct peers *s, int fd, const struct peer_hierarchies *all,
                        struct peer_process *ret);
-/* Sets s->kernel to the one there is. */
+/* Sets s->kernel to the real kernel. */
 void peer_use_kernel(struct peers *s);
-/* Returns the number that the newest process of the machine got, by which a new one is seen. 0: not
- * told. */
+/* Returns the newest pid of the machine, by which a later process is recognised. 0: unknown. */
 uint64_t peer_newest_pid(const struct peers *s);
 
 /* ---- peer_group.c ---- */
 
-/* Reads the members of the group @name, whether by the list or as their first group. 0; -ENOENT,
- * with an empty *ret; -ENOMEM. */
+/* Reads the users of the group @name, as members or by their primary group. Return: 0; -ENOENT with
+ * an empty *ret; -ENOMEM. */
 int peer_group_read(const char *name, struct peer_group *ret);
 void peer_group_clear(struct peer_group *g);
 bool peer_is_member(const struct peer_group *g, uint32_t uid);

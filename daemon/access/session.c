@@ -9,11 +9,11 @@
 #define SECRET_BYTES 32
 
 struct entry {
-    uint64_t end_ns;       /* 0: the place is free */
-    uint8_t hash[32];      /* of the ticket or secret */
+    uint64_t end_ns;       /* 0: the slot is free */
+    uint8_t hash[32];      /* SHA-256 of the ticket or secret */
     struct subject of;     /* before any rule */
-    struct subject rights; /* of a session: what it might when it began */
-    bool known;            /* of a session: its browser's user is, */
+    struct subject rights; /* session: its rights when it began */
+    bool known;            /* session: the user of its browser is known */
     uint32_t browser;      /* and this is he */
 };
 
@@ -52,7 +52,8 @@ static int make_secret(char ret[SESSION_TEXT], uint8_t ret_hash[32])
     return gnutls_hash_fast(GNUTLS_DIG_SHA256, ret, SESSION_TEXT - 1, ret_hash) < 0 ? -EIO : 0;
 }
 
-/* The entry of @n that @text is of; NULL: none that is good at @now_ns (0: at any time). */
+/* Returns the entry of @n that @text belongs to and that is valid at @now_ns (0: at any time);
+ * NULL: none. */
 static struct entry *find(struct entry *list, size_t n, struct span text, uint64_t now_ns)
 {
     struct entry *found = NULL;
@@ -60,15 +61,15 @@ static struct entry *find(struct entry *list, size_t n, struct span text, uint64
 
     if (text.n != SESSION_TEXT - 1 || gnutls_hash_fast(GNUTLS_DIG_SHA256, text.p, text.n, hash) < 0)
         return NULL;
-    for (size_t i = 0; i < n; i++) { /* all of them, wherever it is found */
+    for (size_t i = 0; i < n; i++) { /* in constant time */
         if (gnutls_memcmp(list[i].hash, hash, sizeof(hash)) == 0 && list[i].end_ns > now_ns)
             found = &list[i];
     }
     return found;
 }
 
-/* A place for one more of the user @uid: a free one, or else that of his oldest, who has @most at
- * most. NULL: others have all. */
+/* Returns a slot for the user @uid, who may have @most: a free one, or that of the user's oldest
+ * entry. NULL: other users hold all slots. */
 static struct entry *place_for(struct entry *list, size_t n, uint32_t uid, size_t most,
                                uint64_t now_ns)
 {
@@ -192,7 +193,7 @@ void sessions_end(struct sessions *s, struct span secret)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Whether @now may all that @before might. */
+/* Whether @now includes all rights of @before. */
 static bool may_as_much(const struct subject *now, const struct subject *before)
 {
     return now->role >= before->role &&

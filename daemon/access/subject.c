@@ -25,14 +25,14 @@ static void set_nobody(const char *problem, struct subject *ret)
     };
 }
 
-/* A user's own processes, and the captures that he took of them. */
+/* Limits @s to the user's own processes and captures. */
 static void set_own(struct subject *s)
 {
     s->viewer = (struct viewer){ .uid = s->uid };
     snprintf(s->viewer.scope, sizeof(s->viewer.scope), "user %u", s->uid);
 }
 
-/* Gives @s the role @role, as far as the way in which it is known allows. */
+/* Gives @s the role @role, capped by how its identity is known. */
 static void set_role(struct subject *s, enum role role)
 {
     s->limited = s->kind == SUBJECT_USER && role > s->most;

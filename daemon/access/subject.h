@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The caller of a request, as far as it is known, and what it may: its role, and what of the node
- * it sees. Values; thread: any.
+ * The caller of a request and its rights: its role, and the part of the node that it sees. Values;
+ * thread: any.
  */
 #pragma once
 
 #include "access/peer.h"
 #include "request/backend.h"
 
-/* What a request needs: each includes those before it. A route without one is for nobody. */
+/* Role that a route requires; each includes the earlier ones. ROLE_UNSET admits no caller. */
 enum role {
     ROLE_UNSET,
-    ROLE_HEALTH,  /* whether flamed is well */
-    ROLE_VIEW,    /* lists, facts, profiles that are there */
-    ROLE_PROFILE, /* to take profiles, from outside of the JVM */
-    ROLE_ATTACH,  /* whatever enters a JVM: the agent, its own map */
-    ROLE_MANAGE,  /* triggers, what others took, all of the store */
+    ROLE_HEALTH,  /* health of flamed */
+    ROLE_VIEW,    /* lists, facts and existing profiles */
+    ROLE_PROFILE, /* taking profiles from outside of the JVM */
+    ROLE_ATTACH,  /* anything that enters a JVM: the agent, the JVM's own map */
+    ROLE_MANAGE,  /* triggers, captures of other users, the whole store */
 };
 
 /* "view". Literal. */
@@ -23,10 +23,10 @@ const char *role_name(enum role role);
 
 enum subject_kind {
     SUBJECT_NOBODY,      /* not known */
-    SUBJECT_USER,        /* of this machine, by the kernel's word */
-    SUBJECT_TOKEN,       /* shows a token of the configuration */
+    SUBJECT_USER,        /* a user of this machine, by the kernel's word */
+    SUBJECT_TOKEN,       /* has a token of the configuration */
     SUBJECT_CERTIFICATE, /* has a certificate that the configuration names */
-    SUBJECT_BASIC,       /* shows the name and the password of one */
+    SUBJECT_BASIC,       /* has a name and password of the configuration */
 };
 
 struct access_rule;
@@ -36,33 +36,35 @@ struct subject {
     uint32_t uid;    /* SUBJECT_USER */
     uint64_t groups; /* SUBJECT_USER: as in struct peer */
     enum role role;
-    enum role most; /* SUBJECT_USER: the role that the way it is known gives at most */
-    bool limited;   /* it would have more, but for that */
+    enum role most; /* SUBJECT_USER: the highest role that its connection allows */
+    bool limited;   /* `most` lowered its role */
     struct viewer viewer;
-    const char *problem; /* SUBJECT_NOBODY: why; literal */
-    bool untold;         /* SUBJECT_NOBODY: but perhaps known when asked again */
-    const char *name; /* of a token, password or certificate: of its rule, as long as serve lives */
-    const struct access_rule *shown; /* that rule; NULL: it is a user's */
+    const char *problem; /* SUBJECT_NOBODY: the reason; literal */
+    bool untold;         /* SUBJECT_NOBODY: asking again may identify it */
+    const char
+        *name; /* of the rule behind a token, password or certificate; lives as long as serve */
+    const struct access_rule *shown; /* that rule; NULL: the subject is a user */
 };
 
-#define SUBJECT_NAME_BYTES 80 /* a kind, and the whole name of a rule */
+#define SUBJECT_NAME_BYTES 80 /* a kind, and the longest name of a rule */
 
-/* Gets the subject of a connection that is at @place. Over TCP the kernel's word gives ROLE_ATTACH
- * at most, or with @tcp_manages as much as on the Unix socket. */
+/* Makes the subject of a connection judged as @place. Over TCP the kernel's word allows at most
+ * ROLE_ATTACH, or with @tcp_manages as much as on the Unix socket. */
 void subject_of_peer(const struct peer *p, enum peer_place place, bool tcp_manages,
                      struct subject *ret);
 
-/* Applies a rule of the configuration to @s, a user's own, or of a client with its token. The
- * viewer points into @rule. */
+/* Applies a rule of the configuration to @s, a user's or a token's subject. The viewer points into
+ * @rule. */
 void subject_apply(struct subject *s, const struct access_rule *rule);
-/* "user 1001", "token prometheus", "nobody". Return: @buf. */
+/* Formats "user 1001", "token prometheus" or "nobody". Return: @buf. */
 const char *subject_name(const struct subject *s, char buf[SUBJECT_NAME_BYTES]);
 
-/* "kernel", "token", "nothing": how it is known. Literal. */
+/* Returns how the identity is known: "kernel", "token", "nothing". Literal. */
 const char *subject_known_by(const struct subject *s);
-/* "all", "own", "match", "nothing": what of the node it sees. Literal. */
+/* Returns which processes it sees: "all", "own", "match", "nothing". Literal. */
 const char *subject_sees(const struct subject *s);
 
-/* Returns whether @s has @needed. False: @err says who he is, what it takes and what to do.
- * @socket: the path of the Unix socket that flamed listens on; "": there is none. */
+/* Returns whether @s has the role @needed. False: @err names the caller, the missing role and a
+ * remedy.
+ * @socket: path of flamed's Unix socket; "": none. */
 bool subject_may(const struct subject *s, enum role needed, const char *socket, struct error *err);
