@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* "OWNER UNTIL PID START JVM", the owner in hexadecimal, JVM 0 or 1. */
+/* Parses "OWNER UNTIL PID START JVM": the owner in hexadecimal, JVM 0 or 1. */
 static bool take_one(struct span line, struct quarantined *ret)
 {
     struct quarantined one = { 0 };
@@ -37,7 +37,7 @@ static bool take_key(struct span line, struct fingerprint_key *ret)
     return true;
 }
 
-/* The clock may have been set: nothing holds for longer than it is noted for. */
+/* Whether the note is in force. After a clock change no note lasts longer than it was made for. */
 static bool holds(const struct quarantined *one)
 {
     uint64_t now_s = clock_realtime_ns() / NSEC_PER_SEC;

@@ -20,7 +20,7 @@ static void skip_blanks(struct span *s)
         ;
 }
 
-/* The next word, up to a blank or the end. */
+/* Takes the next word, up to a blank or the end. */
 static struct span take_word(struct span *s)
 {
     struct span word;

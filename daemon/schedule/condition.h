@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a trigger pulls itself: "signal", "signal gc-pauses", or a measure and a number such as
- * "gc_share > 0.2 for 1m". Pure; thread: any.
+ * When a trigger fires by itself: "signal", "signal gc-pauses", or a comparison such as "gc_share >
+ * 0.2 for 1m". Pure; thread: any.
  */
 #pragma once
 
@@ -18,15 +18,15 @@ enum condition_kind { CONDITION_NONE, CONDITION_SIGNAL, CONDITION_MEASURE };
 
 struct condition {
     enum condition_kind kind;
-    char signal[CONDITION_SIGNAL_BYTES]; /* its name; "": any of severity 2 and more */
+    char signal[CONDITION_SIGNAL_BYTES]; /* name of the signal; "": any of severity 2 or higher */
     enum measure measure;
-    bool below, equal; /* it holds below the number; and at it */
+    bool below, equal; /* the comparison is <, not >; it includes equality */
     double number;
-    uint64_t hold_ns;                /* how long it has to hold */
+    uint64_t hold_ns;                /* how long it must hold before the trigger fires */
     char text[CONDITION_TEXT_BYTES]; /* as it was written */
 };
 
-/* False: @text is none; then *ret is untouched. */
+/* Parses @text. False: malformed, and *ret is untouched. */
 bool condition_parse(struct span text, struct condition *ret);
-/* Returns whether a measure of @value meets it. NAN does not. */
+/* Returns whether the measured @value meets the condition. NAN never does. */
 bool condition_met(const struct condition *c, double value);

@@ -5,7 +5,7 @@
 #define DAY_MS (86400 * SECOND_MS)
 #define DURATION_MAX_MS (UINT64_C(36525) * DAY_MS)
 
-/* The larger first; "ms" is tried before "m" where a number is read. */
+/* Largest first. Parsing goes from the end, so that "ms" is tried before "m". */
 static const struct {
     const char *name;
     uint64_t ms;
@@ -14,7 +14,7 @@ static const struct {
     { "m", 60 * SECOND_MS }, { "s", SECOND_MS }, { "ms", 1 },
 };
 
-/* Index of the unit that @s begins with, which is dropped; ARRAY_SIZE(UNITS): none. */
+/* Takes a unit off the start of @s. Return: its index; ARRAY_SIZE(UNITS): none. */
 static size_t take_unit(struct span *s)
 {
     size_t i = ARRAY_SIZE(UNITS);
@@ -57,7 +57,8 @@ char *duration_text(uint64_t ns, char buf[DURATION_TEXT_BYTES])
     size_t n = 0;
 
     snprintf(buf, DURATION_TEXT_BYTES, "0s");
-    for (size_t i = 1; i < ARRAY_SIZE(UNITS); i++) { /* days are clearer than weeks */
+    for (size_t i = 1; i < ARRAY_SIZE(UNITS);
+         i++) { /* from days on, which read better than weeks */
         uint64_t count = ms / UNITS[i].ms;
 
         if (count)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the configuration says under `schedules` and `triggers`: captures that flamed takes by
- * itself, and captures that an alert starts by name. Values only; knows no clock and no process.
- * Immutable once read; thread: any.
+ * The configuration's `schedules` (captures that flamed takes by itself) and `triggers` (captures
+ * that an alert starts by name). Values only, without clocks or processes. Immutable once read;
+ * thread: any.
  */
 #pragma once
 
@@ -24,16 +24,17 @@
 #define RULE_HZ_MAX 10000u
 
 struct rule {
-    char name[RULE_NAME_MAX + 1];                      /* [a-z0-9-]; no two rules have the same */
-    struct matcher_list match;                         /* empty: the whole node */
-    char event[EVENTS_AT_ONCE_MAX * EVENT_NAME_BYTES]; /* names with commas between them */
-    uint32_t millihz;                                  /* of events that count time */
-    uint64_t every_ns;                                 /* schedules; triggers: 0 */
+    char name[RULE_NAME_MAX + 1];                      /* [a-z0-9-]; unique among schedules and
+                                                        * triggers */
+    struct matcher_list match;                         /* empty: all processes of the node */
+    char event[EVENTS_AT_ONCE_MAX * EVENT_NAME_BYTES]; /* names, separated by commas */
+    uint32_t millihz;                                  /* for events that count time */
+    uint64_t every_ns;                                 /* period of a schedule; 0 for triggers */
     uint64_t for_ns;
-    uint64_t keep_ns;     /* 0: as long as the store keeps captures */
+    uint64_t keep_ns;     /* 0: the store's own limit */
     uint64_t cooldown_ns; /* triggers */
-    struct condition on;  /* triggers: when it pulls itself */
-    bool webhook;         /* triggers: it has one, which push/ reads */
+    struct condition on;  /* triggers: when it fires by itself */
+    bool webhook;         /* triggers: has a webhook, which push/ reads */
     enum symbols_source symbols;
 };
 
@@ -48,13 +49,12 @@ static inline void rules_freep(struct rules **r)
     rules_free(*r);
 }
 
-/* Reads `schedules` and `triggers` out of the YAML document @text (UTF-8) and passes by every other
- * key. @file is only named in sentences. 0 and *ret (owned; empty where there are none); -EINVAL
- * with a sentence that names line, rule, key and the right form; -ENOMEM. */
+/* Reads the keys `schedules` and `triggers` of the YAML document @text (UTF-8) and ignores all
+ * other keys. @file is named in error sentences only. Return: 0 and *ret (owned; empty without
+ * these keys); -EINVAL with a sentence that names line, rule, key and the valid form; -ENOMEM. */
 int rules_parse(struct span text, const char *file, struct rules **ret, struct error *err);
 
-/* Returns the request that captures what @rule says; its strings point into @rule, the matchers
- * too. */
+/* Returns the capture request of @rule. Its strings and matchers point into @rule. */
 struct capture_request rule_request(const struct rule *rule);
-/* Returns the trigger whose name is nearest to @name; NULL when there are none. */
+/* Returns the trigger with the name most similar to @name; NULL: no triggers. */
 const struct rule *rules_nearest_trigger(const struct rules *r, const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules out of the configuration file: a tree of libyaml with the line of every node. */
+/* Parses rules of the configuration file; errors name their line. */
 #include "event/events.h"
 #include "schedule/duration.h"
 #include "schedule/rules.h"
@@ -7,7 +7,7 @@
 
 enum rule_kind { RULE_SCHEDULE = 1, RULE_TRIGGER = 2 };
 
-/* ---- one value each: 0, -EINVAL with the sentence, or -ENOMEM ---- */
+/* ---- setters of one key. Return: 0; -EINVAL with a sentence; -ENOMEM ---- */
 
 static int set_name(struct yaml_part *y, const yaml_node_t *n, struct rule *rule)
 {
@@ -22,7 +22,7 @@ static int set_match(struct yaml_part *y, const yaml_node_t *n, struct rule *rul
     return yaml_part_take_matchers(y, n, rule->name, "main=~\"com.acme.*\"", &rule->match);
 }
 
-/* Whether @list is one to four events, each once. */
+/* Whether @list is one to EVENTS_AT_ONCE_MAX distinct events. */
 static bool is_event_list(struct span list)
 {
     struct span names[EVENTS_AT_ONCE_MAX];
@@ -66,7 +66,7 @@ static int set_event(struct yaml_part *y, const yaml_node_t *n, struct rule *rul
     return yaml_part_refuse(y, n, rule->name, "event", takes);
 }
 
-/* 99, 0.5: at most three digits behind the point. */
+/* Parses 99 or 0.5 as thousandths, with at most three decimals. */
 static bool parse_millis(struct span s, uint64_t max, uint64_t *ret)
 {
     uint64_t whole, part = 0;
@@ -139,7 +139,7 @@ static int set_on(struct yaml_part *y, const yaml_node_t *n, struct rule *rule)
                : yaml_part_refuse(y, n, rule->name, "on", CONDITION_FORM);
 }
 
-/* What it says is read by push/, which sends it. */
+/* Checks the kind only: push/ parses the mapping. */
 static int set_webhook(struct yaml_part *y, const yaml_node_t *n, struct rule *rule)
 {
     rule->webhook = n->type == YAML_MAPPING_NODE;
@@ -184,7 +184,7 @@ static const char *kind_name(enum rule_kind kind)
     return kind == RULE_SCHEDULE ? "schedules" : "triggers";
 }
 
-/* The names of the keys that a rule of @kind has. */
+/* Lists the keys that a rule of @kind takes. Return: @buf. */
 static const char *key_list(enum rule_kind kind, char *buf, size_t size)
 {
     size_t n = 0;
@@ -245,7 +245,7 @@ static int check_rule(struct yaml_part *y, const yaml_node_t *n, enum rule_kind 
     return 0;
 }
 
-/* The name first, so that every sentence on the rest can carry it. */
+/* Reads the name first, so that errors in the other keys can name the rule. */
 static int read_rule(struct yaml_part *y, const yaml_node_t *n, enum rule_kind kind,
                      struct rule *rule)
 {
@@ -289,7 +289,7 @@ static int read_list(struct yaml_part *y, const yaml_node_t *n, enum rule_kind k
     int result = 0;
 
     if (n->type == YAML_SCALAR_NODE && yaml_part_text(n).n == 0)
-        return 0; /* "schedules:" with nothing below */
+        return 0; /* "schedules:" without entries */
     if (n->type != YAML_SEQUENCE_NODE)
         return yaml_part_refuse(y, n, "", kind_name(kind), "a list of mappings, each with a name");
     items = (size_t)(n->data.sequence.items.top - n->data.sequence.items.start);

@@ -4,22 +4,22 @@
 #include "base/fnv1a.h"
 
 #define JUMP_NS                                                                                    \
-    (NSEC_PER_SEC / 2) /* between two looks, some 100 ms apart: no slewing is so fast              \
-                        */
+    (NSEC_PER_SEC / 2) /* jump of the wall clock between two calls, some 100 ms apart; slewing is  \
+                        * slower */
 
 uint64_t timetable_phase(struct span node, const char *name, uint64_t every_ns)
 {
-    static const uint8_t BETWEEN = 0xff; /* no byte of a text: node and name do not blend */
+    static const uint8_t BETWEEN = 0xff; /* separates node and name: 0xff occurs in no text */
     uint64_t h = fnv1a(FNV1A_START, node.p, node.n);
 
     h = fnv1a(h, &BETWEEN, 1);
-    h = fnv1a(h, name, strlen(name)); /* then the finish of MurmurHash3 */
+    h = fnv1a(h, name, strlen(name)); /* followed by MurmurHash3's finalizer */
     h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
     h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
     return (h ^ h >> 33) % every_ns;
 }
 
-/* The first time of the rhythm at or after @from_ns. */
+/* Returns the first scheduled time at or after @from_ns. */
 static uint64_t aligned(const struct slot *s, uint64_t from_ns)
 {
     uint64_t ahead = (from_ns + s->every_ns - s->phase_ns) % s->every_ns;

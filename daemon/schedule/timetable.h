@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a schedule runs. Times are aligned to the epoch: run n is at n * every + phase of the wall
- * clock. The phase follows from the node and the name. So a restart keeps the rhythm, and a fleet
- * does not sample in step. Pure: callers pass the time, so that tests make their own.
+ * When a schedule runs: run n starts at n * every + phase of the wall clock, counted from the
+ * epoch. The phase is a hash of node and schedule. A restart keeps the times, and nodes of a fleet
+ * do not sample in step. Pure: callers pass the time, and tests pass their own.
  */
 #pragma once
 
 #include "base/span.h"
 
-#define TIMETABLE_LATE_MAX_NS NSEC_PER_SEC /* a run that cannot begin by then is missed */
+#define TIMETABLE_LATE_MAX_NS NSEC_PER_SEC /* a run that cannot start by then is missed */
 #define TIMETABLE_RETRY_NS (100 * NSEC_PER_MSEC)
 
-/* Both clocks at one moment. */
+/* Both clocks, read at one moment. */
 struct clocks {
     uint64_t monotonic_ns, real_ns;
 };
 
-/* One schedule's place in time. */
+/* State of one schedule. */
 struct slot {
     uint64_t every_ns, for_ns, phase_ns; /* phase_ns < every_ns */
-    uint64_t next_ns;                    /* wall clock of the next run */
-    uint64_t started_ns;                 /* monotonic: of the last run; 0: none yet */
-    uint64_t retry_ns;                   /* monotonic: not before; 0: at once */
-    uint64_t offset_ns;                  /* wall clock less monotonic, as last seen (wraps) */
+    uint64_t next_ns;                    /* wall clock: next run */
+    uint64_t started_ns;                 /* monotonic: last run; 0: none yet */
+    uint64_t retry_ns;                   /* monotonic: earliest retry; 0: at once */
+    uint64_t offset_ns;                  /* wall clock minus monotonic at the last call (wraps) */
 };
 
-/* Returns the same for the same node, name and period, on every machine and at any time; <
- * @every_ns. */
+/* Returns the phase, below @every_ns. It depends on the arguments alone, so that it is equal on
+ * every machine and after a restart. */
 uint64_t timetable_phase(struct span node, const char *name, uint64_t every_ns);
 
 void slot_init(struct slot *s, uint64_t every_ns, uint64_t for_ns, uint64_t phase_ns,
                struct clocks now);
-/* Returns true when a run is to begin now; then one of the three below follows. *ret_missed: how
- * many runs have passed since that can no longer begin (not those of a machine that slept). After a
- * jump of the wall clock the rhythm is found again at once. Runs are then never nearer than half a
- * period (or than the length of one), nor further apart than two. */
+/* Returns true when a run is to start now; the caller then calls one of the three functions below.
+ * *ret_missed: runs that passed since the last call and can no longer start, except during sleep of
+ * the machine. A jump of the wall clock realigns the schedule. Runs are at least half a period (and
+ * one duration) and at most two periods apart. */
 bool slot_due(struct slot *s, struct clocks now, uint64_t *ret_missed);
 /* It has begun. */
 void slot_started(struct slot *s, struct clocks now);
-/* There is nothing to begin, or no way to: the next one comes in its turn. */
+/* Skips the due run: there is nothing to capture, or no way to. */
 void slot_skip(struct slot *s);
-/* It could not begin yet: asked again in 100 ms, until it is too late. */
+/* Delays the due run by 100 ms. It is missed once TIMETABLE_LATE_MAX_NS has passed. */
 void slot_retry(struct slot *s, struct clocks now);
-/* Monotonic time of the next question that slot_due() should be asked. */
+/* Returns the monotonic time at which to call slot_due() next. */
 uint64_t slot_wake_ns(const struct slot *s, struct clocks now);

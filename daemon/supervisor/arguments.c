@@ -17,6 +17,6 @@ int arguments_borrow(struct arguments *a, const char *arg)
 {
     if ((size_t)a->count == ARRAY_SIZE(a->argv) - 1)
         return -E2BIG;
-    a->argv[a->count++] = (char *)(uintptr_t)arg; /* execv() changes none */
+    a->argv[a->count++] = (char *)(uintptr_t)arg; /* execv() does not change the strings */
     return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The arguments of a program that we start: our own are printed here, those of the user are
- * borrowed. Of a fixed size, so that they can be built between fork and exec. Thread: the caller's.
+ * The argument list of a program that we start. Formatted arguments live in the struct, others are
+ * borrowed. The size is fixed, so that the list can be built between fork and exec. Thread: the
+ * caller's.
  */
 #pragma once
 
@@ -9,16 +10,16 @@
 
 #define ARGUMENTS_OWN_MAX 16    /* printed by us */
 #define ARGUMENTS_EXTRA_MAX 128 /* the user's */
-#define ARGUMENT_MAX 256        /* bytes of one of our own, with the NUL */
+#define ARGUMENT_MAX 256        /* bytes of one formatted argument, with NUL */
 
-/* .argv ends with NULL, as execv() wants it. Begin with { .count = 0 }. */
+/* Initialize with { .count = 0 }. argv ends with NULL, as execv() expects. */
 struct arguments {
     char text[ARGUMENTS_OWN_MAX][ARGUMENT_MAX];
     char *argv[ARGUMENTS_OWN_MAX + ARGUMENTS_EXTRA_MAX + 3]; /* and two paths */
     int count, texts;
 };
 
-/* At most ARGUMENTS_OWN_MAX times; a longer text is cut. */
+/* Appends a formatted argument, cut at ARGUMENT_MAX. Callers append at most ARGUMENTS_OWN_MAX. */
 void arguments_add(struct arguments *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* @arg must live until the exec. -E2BIG when there are too many. */
+/* Appends @arg, which must live until the exec. Return: 0, or -E2BIG when the list is full. */
 int arguments_borrow(struct arguments *a, const char *arg);

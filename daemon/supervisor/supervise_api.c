@@ -77,7 +77,7 @@ int supervise_user(const char *name, uid_t *ret_uid, gid_t *ret_gid, bool *ret_f
     return 0;
 }
 
-/* A program that belongs to this one: built and installed together. */
+/* Finds a program that was built or installed with this one. */
 static int find_program(const char *name, char *path, size_t size, struct error *err)
 {
     char self[PATH_MAX];
@@ -119,7 +119,7 @@ static int keep_over_exec(int fd)
     return flags < 0 || fcntl(fd, F_SETFD, flags & ~FD_CLOEXEC) < 0 ? -errno : 0;
 }
 
-/* Adds the option of an fd and lets the fd live through the exec. */
+/* Adds the option @name=@fd and keeps the fd open across the exec. */
 static int add_fd(struct arguments *a, const char *name, int fd)
 {
     if (fd < 0)
@@ -207,7 +207,7 @@ static bool is_mode(int fd, mode_t type)
     return fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == type;
 }
 
-/* One option of the worker. 0, or -EINVAL. */
+/* Parses one option of the worker. Return: 0, or -EINVAL. */
 static int worker_option(const char *arg, struct supervise_worker *w)
 {
     const char *v;
@@ -257,7 +257,7 @@ int supervise_worker_parse(int argc, char **argv, struct supervise_worker *ret, 
 
     if (argc < 2 || strcmp(argv[1], "--worker") != 0)
         return 1;
-    prctl(PR_SET_NAME, "flamed"); /* it was started through an fd, whose number ps would show */
+    prctl(PR_SET_NAME, "flamed"); /* ps would show the number of the fd that was executed */
     for (i = 2; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (worker_option(argv[i], &w) < 0)
             return error_set(err, -EINVAL, "--worker is for flamed-broker to use; '%s'", argv[i]);

@@ -34,56 +34,56 @@
 #include <sys/types.h>
 
 #define SUPERVISE_LISTEN_MAX 16
-#define SUPERVISE_EXIT_FINAL 78     /* as sysexits' EX_CONFIG: trying again would not help */
-#define SUPERVISE_FALLBACK_ID 64079 /* uid and gid where there is no user "flamed" */
+#define SUPERVISE_EXIT_FINAL 78     /* sysexits' EX_CONFIG: a restart would not help */
+#define SUPERVISE_FALLBACK_ID 64079 /* uid and gid if there is no user "flamed" */
 
 struct supervise_opts {
     int listen_fds[SUPERVISE_LISTEN_MAX]; /* listening sockets */
     size_t listen_count;
     int store_fd;            /* directory, owned by uid; -1: none */
-    int push_fd;             /* program flamed-push; -1: nothing is pushed */
+    int push_fd;             /* flamed-push's program file; -1: push is off */
     int config_fd;           /* configuration file, read from offset 0; -1: none */
-    const char *audit_path;  /* of the log of who did what, absolute; NULL: none */
-    const char *config_path; /* of the same, absolute; NULL: it cannot be read again */
+    const char *audit_path;  /* absolute path of the audit log; NULL: none */
+    const char *config_path; /* absolute path of the configuration; NULL: it cannot be reopened */
     uid_t uid;
     gid_t gid;
     enum log_level log_level;
     bool attach_mount;  /* the broker may mount in containers */
-    char *const *extra; /* NULL-terminated arguments for the worker as they are, or NULL */
+    char *const *extra; /* NULL-terminated arguments passed on to the worker, or NULL */
 };
 
-/* Gives the user that the worker runs as: @name; if NULL user "flamed", or the fallback id (then
- * *ret_fallback, for a line in the log). Return: 0, or -ENOENT for a @name that does not exist. */
+/* Looks up the user to run the worker as: @name, or "flamed" if @name is NULL. Without a user
+ * "flamed" it returns the fallback id and sets *ret_fallback, which the caller logs. Return: 0, or
+ * -ENOENT for an unknown @name. */
 int supervise_user(const char *name, uid_t *ret_uid, gid_t *ret_gid, bool *ret_fallback,
                    struct error *err);
 
-/* Opens the program flamed-push, which lies where the broker does. 0 or -errno with @err. */
+/* Opens the program flamed-push in the folder of flamed-broker. Return: 0 or -errno with @err. */
 int supervise_open_push(int *ret_fd, struct error *err);
 
-/* Becomes the supervisor: execs the flamed-broker that lies beside this program, or the installed
- * one. Returns only when that failed: -errno. Needs root. */
+/* Becomes the supervisor: executes flamed-broker from this program's folder, or else the installed
+ * one. Returns only on failure: -errno. Needs root. */
 int supervise_exec(const struct supervise_opts *o, struct error *err);
 
 struct supervise_worker {
-    int broker_fd; /* connected SEQPACKET socket; this and the others are the caller's */
+    int broker_fd; /* connected SEQPACKET socket; the caller owns all fds here */
     int listen_fds[SUPERVISE_LISTEN_MAX];
     size_t listen_count;
     int store_fd, config_fd, notes_fd, push_fd; /* -1: none */
     enum log_level log_level;
-    int extra; /* index of the first of EXTRA in argv; argc when there is none */
+    int extra; /* index of EXTRA in argv; argc: no EXTRA */
 };
 
-/* Reads `flamed --worker ...`. 0; 1: not a worker's command line (no --worker first; *ret
- * untouched); -EINVAL: one that the supervisor did not write. Checks the fds' kinds and sets
- * close-on-exec. */
+/* Parses `flamed --worker ...`. Checks the fds' kinds and sets close-on-exec. Return: 0; 1: no
+ * --worker (*ret untouched); -EINVAL: a command line that the supervisor does not write. */
 int supervise_worker_parse(int argc, char **argv, struct supervise_worker *ret, struct error *err);
 
 /* ---- shared with the supervisor ---- */
 
-/* "A,B,C" into @ret. 0 or -EINVAL. */
+/* Parses "A,B,C" into @ret. Return: 0 or -EINVAL. */
 int supervise_parse_fds(const char *text, int ret[SUPERVISE_LISTEN_MAX], size_t *ret_count);
-/* Returns the value of @arg when it is "@name=VALUE", else NULL. */
+/* Returns VALUE if @arg is "@name=VALUE", else NULL. */
 const char *supervise_option(const char *arg, const char *name);
-/* Parses a decimal number of at most INT32_MAX. 0 or -EINVAL. */
+/* Parses a decimal number of at most INT32_MAX. Return: 0 or -EINVAL. */
 int supervise_parse_int(const char *text, int *ret);
 const char *supervise_level_name(enum log_level level);

@@ -19,12 +19,12 @@
 
 #define DELAY_MIN_NS (100 * NSEC_PER_MSEC)
 #define DELAY_MAX_NS (5 * NSEC_PER_SEC)
-/* A pair that ran for this long starts over with the least delay. */
+/* After this uptime of a pair the restart delay is the least again. */
 #define STEADY_NS (30 * NSEC_PER_SEC)
 #define STOP_NS (5 * NSEC_PER_SEC)
 #define EOF_NS NSEC_PER_SEC
-/* A thread that the kernel holds keeps a process after its end, beyond SIGKILL. The supervisor
- * waits this long for it. */
+/* How long to wait for a thread that is stuck in the kernel, out of SIGKILL's reach, and keeps its
+ * ended process in place. */
 #define HELD_NS (4 * NSEC_PER_SEC)
 static int parse(int argc, char **argv, struct supervisor *s)
 {
@@ -67,7 +67,8 @@ static int parse(int argc, char **argv, struct supervisor *s)
                : 0;
 }
 
-/* The file may have been replaced since it was opened. One that is gone stays as it was. */
+/* Opens the configuration again, since the file may have been replaced. A missing file keeps the
+ * old descriptor. */
 static void reopen_config(struct supervisor *s)
 {
     struct stat st;
@@ -152,7 +153,7 @@ static void reap(struct supervisor *s)
     }
 }
 
-/* Leaves the one of *pid behind, which ends when the kernel lets go of it. */
+/* Stops waiting for the process *pid. It ends when the kernel releases its stuck thread. */
 static void leave_behind(struct supervisor *s, const char *who, pid_t *pid)
 {
     if (!*pid)
@@ -164,7 +165,7 @@ static void leave_behind(struct supervisor *s, const char *who, pid_t *pid)
     s->left_behind = true;
 }
 
-/* A worker that ended but for a thread sends no signal. */
+/* Polls the worker: a zombie with a stuck thread sends no SIGCHLD. */
 static void look_at_worker(struct supervisor *s)
 {
     uint64_t now = clock_monotonic_ns();
@@ -184,7 +185,7 @@ static void send_signal(pid_t pid, int sig)
         kill(pid, sig);
 }
 
-/* Waits for a signal until @deadline_ns, a second at most, and deals with it. */
+/* Waits for a signal until @deadline_ns, at most a second, and handles it. */
 static void wait_signal(struct supervisor *s, uint64_t deadline_ns)
 {
     uint64_t now = clock_monotonic_ns(),
@@ -193,7 +194,7 @@ static void wait_signal(struct supervisor *s, uint64_t deadline_ns)
     int sig = sigtimedwait(&s->signals, NULL, &ts);
 
     if (sig == SIGTERM || sig == SIGINT) {
-        if (s->stopping) { /* asked twice: at once */
+        if (s->stopping) { /* a second request ends both at once */
             send_signal(s->worker, SIGKILL);
             send_signal(s->broker, SIGKILL);
         }
@@ -205,8 +206,8 @@ static void wait_signal(struct supervisor *s, uint64_t deadline_ns)
     look_at_worker(s);
 }
 
-/* Ends both: the worker by SIGTERM, so that it answers what it can, while the broker still serves
- * it; the broker then sees the end of the connection. False if one had to be killed. */
+/* Stops both processes. The worker gets SIGTERM first and answers pending requests while the broker
+ * still serves it; then the broker sees its connection close. False: a process had to be killed. */
 static bool stop_pair(struct supervisor *s)
 {
     uint64_t deadline = clock_monotonic_ns() + STOP_NS, eof_deadline;
@@ -215,7 +216,7 @@ static bool stop_pair(struct supervisor *s)
     send_signal(s->worker, SIGTERM);
     while (s->worker && clock_monotonic_ns() < deadline)
         wait_signal(s, deadline);
-    /* It sees the end of its connection and needs no signal, unless it hangs. */
+    /* a broker that does not hang ends at the closed connection, without a signal */
     eof_deadline = MIN(clock_monotonic_ns() + EOF_NS, deadline);
     while (s->broker && clock_monotonic_ns() < eof_deadline)
         wait_signal(s, eof_deadline);
@@ -241,7 +242,7 @@ static bool is_final(const struct supervisor *s)
     return WIFEXITED(s->worker_status) && WEXITSTATUS(s->worker_status) == SUPERVISE_EXIT_FINAL;
 }
 
-/* Runs pairs until asked to stop. The exit status. */
+/* Runs pairs of worker and broker until asked to stop. Return: the exit status. */
 static int run(struct supervisor *s)
 {
     uint64_t delay = DELAY_MIN_NS;
@@ -273,7 +274,8 @@ static int run(struct supervisor *s)
     return 0;
 }
 
-/* Memory that each worker in turn has, and none can make larger. -1: then nothing is noted. */
+/* Opens memory that successive workers share and cannot enlarge. Return: an fd, or -1: no notes are
+ * kept. */
 static int open_notes(void)
 {
     _cleanup_close_ int fd = memfd_open("flamed-quarantine", MEMFD_DATA);
@@ -313,7 +315,7 @@ int supervisor_main(int argc, char **argv)
     sigaddset(&s.signals, SIGCHLD);
     if (sigprocmask(SIG_BLOCK, &s.signals, NULL) < 0)
         return log_err_errno(-errno, "cannot block signals"), 1;
-    sigemptyset(&s.inherited); /* children start with no signal blocked */
+    sigemptyset(&s.inherited); /* children start with no blocked signals */
     getrlimit(RLIMIT_MEMLOCK, &s.memlock);
     if (supervisor_lockdown(s.attach_mount, &err) < 0) {
         log_err("%s", err.msg);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a child of the supervisor does between fork and exec. */
+/* Sets up a child of the supervisor between fork and exec. */
 #include "supervisor/supervisor_impl.h"
 
 #include "base/cleanup.h"
@@ -11,17 +11,16 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* What waits for the target's threads names what they ran too late. Of the worker only the thread
- * that names keeps this, of the broker what that thread waits for. */
+/* Nice value of the threads that name what a target runs, which must keep up with it. In the worker
+ * only the naming thread keeps it, in the broker only the thread that serves naming. */
 #define CHILD_NICE (-10)
-/* Where the kernel shares processors between sessions first (autogroup), that one counts among the
- * threads of a session alone. So the session comes before others, too: three times their share, for
- * all that it does. */
+/* Nice value of the session. Autogroup schedules sessions first, and a thread's nice value counts
+ * only within its session. This value gives the session three times the share of another. */
 #define SESSION_NICE (-5)
 #define CHILD_FD_FIRST 3
 #define CHILD_FDS_MAX (SUPERVISE_LISTEN_MAX + 6)
 
-/* Gives @fds the numbers from CHILD_FD_FIRST on, in order, and closes everything else. */
+/* Moves @fds to the numbers from CHILD_FD_FIRST on, in order, and closes all other fds. */
 static int arrange_fds(const int *fds, size_t n)
 {
     int high[CHILD_FDS_MAX];
@@ -39,8 +38,9 @@ static int arrange_fds(const int *fds, size_t n)
     return 0;
 }
 
-/* Begins a session of its own: no signals from the terminal, and no terminal to write keys into. It
- * comes before others; where it may not, names come later. To be called with all rights. */
+/* Starts a session of its own, which gets no signals from the terminal and cannot inject input into
+ * it, and raises its priority. Without the right to do so, naming is slower. Call it with all
+ * rights. */
 static int begin_session(void)
 {
     _cleanup_close_ int fd = -1;
@@ -54,16 +54,17 @@ static int begin_session(void)
     return 0;
 }
 
-/* No signal blocked, and an end together with the supervisor. */
+/* Unblocks all signals and dies with the supervisor. */
 static int detach(const struct supervisor *s)
 {
     if (sigprocmask(SIG_SETMASK, &s->inherited, NULL) < 0 ||
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
         return -errno;
-    return getppid() == s->self ? 0 : -ESRCH; /* it ended before the call above */
+    return getppid() == s->self ? 0 : -ESRCH; /* the supervisor ended before prctl() */
 }
 
-/* The end of the list is EINVAL. Where SETPCAP is not ours to use, no_new_privs has to do. */
+/* Drops all capabilities from the bounding set; EINVAL marks the end of the list. Without
+ * CAP_SETPCAP, no_new_privs has to suffice. */
 static void empty_bounding_set(void)
 {
     for (unsigned long cap = 0; cap < 64; cap++) {
@@ -72,9 +73,9 @@ static void empty_bounding_set(void)
     }
 }
 
-/* Becomes the worker's user for good. The order matters: groups and gid need what setresuid() gives
- * away, and no_new_privs before the exec makes that final. Leaving uid 0 drops every capability of
- * the process; the exec of a program without file capabilities drops none back in. */
+/* Becomes the worker's user for good. The order matters: setgroups() and setresgid() need the
+ * rights that setresuid() drops, and no_new_privs before the exec makes the change final. Leaving
+ * uid 0 drops all capabilities; the exec of a program without file capabilities restores none. */
 static int become_user(uid_t uid, gid_t gid)
 {
     empty_bounding_set();
@@ -109,7 +110,7 @@ int supervisor_exec_worker(const struct supervisor *s, int broker_fd)
     if (s->config_fd >= 0) {
         fds[n++] = s->config_fd;
         arguments_add(&a, "--config-fd=%d", at++);
-        lseek(s->config_fd, 0, SEEK_SET); /* the last worker read it */
+        lseek(s->config_fd, 0, SEEK_SET); /* rewinds after the previous worker */
     }
     if (s->notes_fd >= 0) {
         fds[n++] = s->notes_fd;
@@ -123,14 +124,14 @@ int supervisor_exec_worker(const struct supervisor *s, int broker_fd)
     arguments_add(&a, "--");
     for (int i = 0; i < s->extra_count; i++)
         arguments_borrow(&a, s->extra[i]);
-    fds[n++] = s->flamed_fd; /* last: only for the exec */
+    fds[n++] = s->flamed_fd; /* last: needed for the exec only */
     r = arrange_fds(fds, n);
     if (r == 0)
         r = begin_session();
     setrlimit(RLIMIT_MEMLOCK, &s->memlock);
     if (r == 0)
         r = become_user((uid_t)s->uid, (gid_t)s->gid);
-    if (r == 0) /* after the change of user, which would clear the death signal */
+    if (r == 0) /* after become_user(), which clears the death signal */
         r = detach(s);
     if (r < 0)
         return r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "yaml/yaml_part.h"
 
-#define DEPTH_MAX 16 /* libyaml takes time by the square of it */
+#define DEPTH_MAX 16 /* libyaml's time grows with the square of it */
 
 struct span yaml_part_text(const yaml_node_t *n)
 {
@@ -33,7 +33,7 @@ int yaml_part_refuse(struct yaml_part *y, const yaml_node_t *at, const char *rul
                      rule[0] ? ": " : "", key, yaml_part_shown(y, at, value), takes);
 }
 
-/* Says why @parser failed. */
+/* Reports the parser's error. */
 static int refuse_text(const struct yaml_part *y, const yaml_parser_t *parser)
 {
     if (parser->error == YAML_MEMORY_ERROR)
@@ -42,8 +42,8 @@ static int refuse_text(const struct yaml_part *y, const yaml_parser_t *parser)
                      parser->problem_mark.line + 1, parser->problem ? parser->problem : "?");
 }
 
-/* Refuses what a tree does not show, or what makes too large a tree: aliases, documents after the
- * first, and deep nesting. */
+/* Refuses documents that the tree cannot represent or that make it too large: aliases, a second
+ * document, deep nesting. */
 static int check_events(struct yaml_part *y, yaml_parser_t *parser)
 {
     yaml_event_type_t type = YAML_NO_EVENT;
@@ -83,7 +83,7 @@ static int load(struct yaml_part *y, yaml_parser_t *parser)
     return yaml_parser_load(parser, &y->doc) ? 0 : refuse_text(y, parser);
 }
 
-/* Has @fn read @text with a parser of its own. */
+/* Runs @fn with a new parser of @text. */
 static int parse(struct yaml_part *y, struct span text,
                  int (*fn)(struct yaml_part *y, yaml_parser_t *parser))
 {
@@ -116,7 +116,7 @@ static int refuse_twice(const struct yaml_part *y, const yaml_node_t *key)
     struct span name = yaml_part_text(key);
     char show[YAML_PART_SHOWN];
 
-    name.n = span_find(name, ':'); /* what follows may be a value, and a password */
+    name.n = span_find(name, ':'); /* a value, perhaps a password, may follow */
     return error_set(y->err, -EINVAL, "%.128s, line %u: %s is given twice", y->file,
                      yaml_part_line(key), span_copy(name, show, sizeof(show)));
 }
@@ -160,7 +160,7 @@ static bool is_twice(struct yaml_part *y, const yaml_node_t *mapping, const yaml
     return false;
 }
 
-/* Gets the whole document. NULL: nothing is in it. 0. */
+/* Gets the root of the document; NULL: empty. Return: 0. */
 static int find_root(struct yaml_part *y, const yaml_node_t **ret)
 {
     const yaml_node_t *root = yaml_document_get_root_node(&y->doc);
@@ -180,7 +180,8 @@ static int read_mapping(struct yaml_part *y, void *cookie)
     if (r < 0 || !n)
         return r;
     m->found = true;
-    if (n->type != YAML_MAPPING_NODE && !m->name) /* a file of passwords shows none of them */
+    if (n->type != YAML_MAPPING_NODE && !m->name) /* the sentence shows no value: a file of
+                                                   * passwords has no name */
         return error_set(y->err, -EINVAL,
                          "%.128s, line %u: the file has to be a mapping (KEY: VALUE)", y->file,
                          yaml_part_line(n));
