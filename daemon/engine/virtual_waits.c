@@ -11,7 +11,13 @@
 #define LOOK_MIN_NS (25 * NSEC_PER_MSEC) /* looks come by chance between these, 20 a second */
 #define LOOK_MAX_NS (75 * NSEC_PER_MSEC)
 #define NONE_NS NSEC_PER_SEC /* until a JVM without virtual threads is asked again */
-#define THREADS_WANTED 100   /* of one look */
+/* The same of the recorder's, which are all JVMs, always. */
+#define RECORDED_MIN_NS (500 * NSEC_PER_MSEC)
+#define RECORDED_MAX_NS (1500 * NSEC_PER_MSEC)
+#define RECORDED_NONE_NS (5 * NSEC_PER_SEC)
+#define RECORDED_RENEW_NS (VIRTUAL_WISH_NS / 2)
+#define RECORDED_SETS (1U << LOOKS_SET)
+#define THREADS_WANTED 100 /* of one look */
 #define DRAWS_MIN 16
 #define DRAWS_FIRST 256
 #define DRAWS_MAX 2048
@@ -20,6 +26,7 @@
 /* Looks take one part in so many of the engine's time, and those of one JVM one in so many. */
 #define TIME_PART 4
 #define TIME_PART_OF_JVM 10
+#define TIME_PART_RECORDED 200
 #define TIME_AHEAD_NS (20 * NSEC_PER_MSEC)
 #define BAD_MAX 4 /* in a row; then the threads without stacks count as such */
 
@@ -133,7 +140,7 @@ static void hand_on(struct virtual_waits *v, struct dispatch *d, struct process 
     rec->flags = runnable ? SAMPLE_RUNNABLE : 0;
     rec->user_end = UNWIND_END_ROOT;
     copy_frames(v, t, d->max_words, rec);
-    for (uint8_t set = 0; set < BROKER_SETS_MAX; set++) {
+    for (uint8_t set = 0; set <= LOOKS_SET; set++) {
         rec->set = set;
         rec->lock = UNWIND_LOCK_NONE;
         rec->lock_class = 0;
@@ -147,7 +154,12 @@ static void hand_on(struct virtual_waits *v, struct dispatch *d, struct process 
     }
 }
 
-/* Drops the sets that are of an event of waiting no more. */
+static bool is_recorded(const struct virtual_wish *w)
+{
+    return w->sets & RECORDED_SETS;
+}
+
+/* Drops the sets of captures that are of an event of waiting no more. */
 static void keep_sets(struct virtual_wish *w, const struct captures *captures)
 {
     for (uint32_t set = 0; set < BROKER_SETS_MAX; set++) {
@@ -203,15 +215,18 @@ static void look(struct virtual_waits *v, struct virtual_wish *w, struct dispatc
         return;
     }
     if (r != 0 || !b->places) {
-        w->due_ns = now_ns + (r == -ETIMEDOUT ? LOOK_MAX_NS : NONE_NS);
+        w->due_ns = now_ns + (is_recorded(w)    ? RECORDED_NONE_NS
+                              : r == -ETIMEDOUT ? LOOK_MAX_NS
+                                                : NONE_NS);
         return;
     }
     w->draws = next_draws(b);
     if (is_bad(w, b))
         return;
-    /* The first look stands for a second at most. A capture takes the part that lies within it. */
+    /* A look stands for some time at most. A capture takes the part that lies within it. */
     rec.time_ns = now_ns;
-    rec.wait_ns = MIN(w->looked_ns ? now_ns - w->looked_ns : NSEC_PER_SEC, NSEC_PER_SEC);
+    rec.wait_ns = MIN(w->looked_ns ? now_ns - w->looked_ns : NSEC_PER_SEC,
+                      is_recorded(w) ? 2 * RECORDED_MAX_NS : NSEC_PER_SEC);
     w->looked_ns = now_ns;
     w->untracked = !b->tracks_all;
     keep_sets(w, d->captures);
@@ -228,18 +243,25 @@ static void look(struct virtual_waits *v, struct virtual_wish *w, struct dispatc
 static void pay(struct virtual_waits *v, struct virtual_wish *w, uint64_t began_ns)
 {
     uint64_t now_ns = clock_monotonic_ns(), took_ns = now_ns - MIN(began_ns, now_ns);
+    unsigned part = is_recorded(w) ? TIME_PART_RECORDED : TIME_PART_OF_JVM;
 
-    w->due_ns = MAX(w->due_ns, now_ns + took_ns * (TIME_PART_OF_JVM - 1));
+    w->due_ns = MAX(w->due_ns, now_ns + took_ns * (part - 1));
     v->paid_ns = MAX(v->paid_ns, began_ns) + took_ns * TIME_PART;
 }
 
-void virtual_waits_tick(struct virtual_waits *v, struct virtual_wishes *wishes, struct dispatch *d,
-                        uint64_t now_ns)
+static uint64_t next_look_ns(const struct virtual_wish *w, uint64_t now_ns)
+{
+    uint64_t min = is_recorded(w) ? RECORDED_MIN_NS : LOOK_MIN_NS;
+    uint64_t max = is_recorded(w) ? RECORDED_MAX_NS : LOOK_MAX_NS;
+
+    return now_ns + min + (uint64_t)random() % (max - min);
+}
+
+static void look_at(struct virtual_waits *v, struct virtual_wishes *wishes, struct dispatch *d,
+                    uint64_t now_ns)
 {
     virtual_wishes_age(wishes, now_ns);
-    if (!wishes->count)
-        return;
-    if (!v->batch)
+    if (wishes->count && !v->batch)
         v->batch = calloc(1, sizeof(*v->batch));
     for (uint32_t i = 0; v->batch && i < wishes->count && v->paid_ns < now_ns + TIME_AHEAD_NS;
          i++) {
@@ -250,9 +272,36 @@ void virtual_waits_tick(struct virtual_waits *v, struct virtual_wishes *wishes, 
         if (now_ns < w->due_ns || !p || !proc_id_equal(&p->id, &w->id) || p->jvm != JVM_READY ||
             !p->vm)
             continue;
-        w->due_ns = now_ns + LOOK_MIN_NS + (uint64_t)random() % (LOOK_MAX_NS - LOOK_MIN_NS);
+        w->due_ns = next_look_ns(w, now_ns);
         began_ns = clock_monotonic_ns();
         look(v, w, d, p);
         pay(v, w, began_ns);
     }
+}
+
+struct renewal {
+    struct virtual_wishes *wishes;
+    uint64_t now_ns;
+};
+
+static int renew(void *cookie, struct process *p)
+{
+    struct renewal *r = cookie;
+
+    if (p->jvm != JVM_READY || !p->vm || hotspot_vm_jdk(p->vm) < 21 || p->exited)
+        return 0;
+    for (unsigned locks = 0; locks < 2; locks++)
+        virtual_wishes_add(r->wishes, &p->id, process_payer(p), LOOKS_SET, locks, r->now_ns);
+    return 0;
+}
+
+void virtual_waits_tick(struct virtual_waits *v, struct virtual_wishes *wishes, struct dispatch *d,
+                        uint64_t now_ns)
+{
+    if (recorder_takes(*d->recorder, LOOKS_SET) && now_ns - v->recorded_ns >= RECORDED_RENEW_NS) {
+        v->recorded_ns = now_ns;
+        discover_each(d->discover, renew, &(struct renewal){ &v->recorded, now_ns });
+    }
+    look_at(v, wishes, d, now_ns);
+    look_at(v, &v->recorded, d, now_ns);
 }

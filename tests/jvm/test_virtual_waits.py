@@ -6,6 +6,7 @@ import time
 from harness import jdkroot, proc
 from harness.daemon import Daemon
 from harness.jvm import WithClasses
+from harness.profile import Profile
 
 PER_SITE = 20
 SITES = ("siteSleep", "siteLock", "siteMonitor", "siteQueue", "siteSocket")
@@ -46,9 +47,13 @@ class VirtualWaits(WithClasses):
         profile = self.daemon.profile(pid=jvm.pid, seconds=seconds, threads=1, **query)
         after, took = self.waited(jvm), time.monotonic() - begun
         truth = {site: (after[site] - before[site]) / 1e9 / took for site in SITES}
-        lasted = profile.end - profile.start
-        seen = {site: sum(s.value for s in profile.stacks if f"VirtualWaits.{site}" in s.names and "VirtualWaits.hold" not in s.names) / 1e9 / lasted for site in SITES}
-        return profile, truth, seen
+        return profile, truth, {site: self.seen(profile, site) for site in SITES}
+
+    @staticmethod
+    def seen(profile, site: str) -> float:
+        """How many threads waited there, on average."""
+        waited = sum(s.value for s in profile.stacks if f"VirtualWaits.{site}" in s.names and "VirtualWaits.hold" not in s.names)
+        return waited / 1e9 / (profile.end - profile.start)
 
     def check(self, version: int, *options: str, seconds: int = 10, points: float = 1.0):
         """Each site has the share of the waits that the program measures, and all of them the same sum."""
@@ -73,8 +78,26 @@ class VirtualWaits(WithClasses):
         self.assertTrue(any("trackAllThreads=false" in w for w in profile.warnings), profile.warnings)
         self.assertFalse(any("VirtualWaits.siteSleep" in s.names for s in profile.stacks), profile.describe())
 
+    def test_recorded(self):
+        """The flight recorder has waits of virtual threads, by a look about once a second, of each site and of locks."""
+        with Daemon() as recording:
+            jvm = self.start(25)
+            before, begun = self.waited(jvm), time.monotonic()
+            time.sleep(12)
+            after, took = self.waited(jvm), time.monotonic() - begun
+            waits, locks = (Profile(recording.get("/profile", pid=jvm.pid, event=event, format="json", **{"from": "-9s", "to": "-2s"}))
+                            for event in ("offcpu", "lock"))
+        truth = {site: (after[site] - before[site]) / took / 1e9 for site in SITES}
+        seen = {site: self.seen(waits, site) for site in SITES}
+        for site in SITES:
+            self.assertAlmostEqual(seen[site] / sum(seen.values()), truth[site] / sum(truth.values()), delta=0.08, msg=f"{site}: {truth} {seen}")
+        # A look at either end may be missing.
+        self.assertAlmostEqual(sum(seen.values()) / sum(truth.values()), 1, delta=0.4, msg=f"{truth} {seen}")
+        self.assertGreater(self.seen(locks, "siteLock"), 5)
+        self.assertEqual(self.seen(locks, "siteSocket"), 0)
+
     def test_recorded_looks_that_are_cut(self):
-        """The recorder looks at carriers, and joins no frames of the heap: its answer says how much is cut."""
+        """Of threads that are pinned the recorder looks at the carriers, and joins no frames of the heap: its answer says how much is cut."""
         with Daemon() as recording:
             jvm = self.start(25)
             time.sleep(10)
