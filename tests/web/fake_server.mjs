@@ -141,7 +141,7 @@ const BYTES = ["alloc", "live"]; // events
 
 // A profile in the json format. @shape: how much of it PriceTable.lookup takes.
 export function makeProfile({ pid, name = "com.acme.shop.Application", shape = 1, seconds = 60, event = "cpu", threads = true, id = "" }) {
-    const frames = [], numbers = new Map(), stacks = [];
+    const frames = [], numbers = new Map(), stacks = [], named = ["http-worker-1", "http-worker-2", "http-worker-3"].map((one, i) => ({ tid: 4301 + i, process: 0, name: one }));
     const frame = (kind, text, module = "", file = "", line = 0) => {
         const key = kind + text + line;
 
@@ -163,7 +163,7 @@ export function makeProfile({ pid, name = "com.acme.shop.Application", shape = 1
             stack.unshift(frame("thread", thread));
         const value = count * period * (isBytes && list.at(-1)[1] === "java.util.HashMap.getNode" ? 4 : 1);
 
-        stacks.push({ frames: stack, samples: count, value });
+        stacks.push({ frames: stack, samples: count, value, ...threads && { thread: named.findIndex((one) => thread.startsWith(`[${one.name} `)), state: "running" } });
         samples += count;
         sum += value;
     };
@@ -187,7 +187,7 @@ export function makeProfile({ pid, name = "com.acme.shop.Application", shape = 1
         meta: { title: `${event} · ${name} (pid ${pid})`, event, unit: isBytes ? "bytes" : "nanoseconds", period,
             hz: isBytes ? null : 99, weight: isBytes ? "value" : "samples", stock: event === "live", value: sum, start: iso(Date.now() - seconds * 1000), end: iso(Date.now()), seconds, target: `pid=${pid}`,
             symbols: { source: "memory", reason: "names are read from the JVM's own memory" }, flamed: "0.1.0", id },
-        quality: { samples, lost: 0, unknown: Math.round(samples * 0.02), truncated: 0 }, warnings: [], processes: [{ pid, name }], threads: [],
+        quality: { samples, lost: 0, unknown: Math.round(samples * 0.02), truncated: 0 }, warnings: [], processes: [{ pid, name }], threads: threads ? named : [],
         frames, stacks,
     };
 }
@@ -386,7 +386,7 @@ export class FakeServer {
     }
 
     // Something that is wrong with a JVM, @ago seconds.
-    addSignal({ pid = 4242, signal, severity = 2, ago = 60, sentence, remedy = "see which code allocates", evidence }) {
+    addSignal({ pid = 4242, signal, severity = 2, ago = 60, sentence, remedy = `see which code allocates (/profile?pid=${pid}&event=alloc)`, evidence }) {
         const jvm = this.jvms.find((j) => j.pid === pid);
 
         jvm.signals = [...jvm.signals || [], signal];

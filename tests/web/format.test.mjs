@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import {
-    chooseClock, formatClock, formatCount, formatMoment, formatSeconds, formatShare, formatTime, formatValue, plural,
+    chooseClock, formatClock, formatCount, formatMoment, formatSeconds, formatShare, formatTime, formatValue, plural, withLocalTimes,
 } from "../../web/shared/format.js";
 
 const plain = (text) => text.replaceAll("\u00a0", " ");
@@ -47,4 +47,9 @@ test("times of one clock, local or UTC", () => {
     assert.deepEqual([formatClock(at), formatTime("2026-11-21T23:26:54Z"), formatMoment(at, at + 3600e3), formatMoment(NaN)],
         ["23:26:54", "2026-11-21 23:26:54", "2026-11-21 23:26:54", "–"]);
     process.env.TZ = before || "UTC";
+});
+
+test("times in sentences of flamed are by the clock that was chosen", () => {
+    chooseClock(true);
+    assert.equal(withLocalTimes("from 2001-02-03T04:05:06.5Z to 2001-02-03T04:06:00Z it ran"), "from 2001-02-03 04:05:06 to 2001-02-03 04:06:00 it ran");
 });

@@ -20,7 +20,8 @@ describe("journeys", { concurrency: 4 }, () => {
         assert.deepEqual((await mains(page)).slice(0, 2), ["Application", "GradleDaemon"]); // before busier ones
         await page.getByRole("link", { name: "Application" }).click();
         await page.locator(".signal-line .signal.severe").waitFor();
-        assert.match(await textOf(page, ".signal-line"), /gc-pauses.*65 % of the last 30 s went to pauses\. see which code allocates.*for 1[0-4][0-9].s.*Memory/);
+        assert.match(await textOf(page, ".signal-line"), /gc-pauses.*65 % of the last 30 s went to pauses\. see which code allocates \(Capture it …\)for 1[0-4][0-9].s.*Memory/);
+        assert.match(await page.locator(".signal-line .signal-words a").getAttribute("href"), /^#\/jvm\/4242\?start=alloc$/);
         await page.getByRole("button", { name: "1 more" }).click();
         assert.match(await textOf(page, ".signal-list"), /run-queue.*What ran then/);
         await page.getByLabel("How much the timeline shows").selectOption("300");
@@ -34,10 +35,10 @@ describe("journeys", { concurrency: 4 }, () => {
                 notes.push(await textOf(page, ".timeline-note"));
             }
         assert.ok(has(/deploy: version 2/) && has(/gc-pauses began/), notes.join("\n"));
-        await page.locator(".signal-line a").click();
+        await page.locator(".signal-line .signal-link").click();
         await page.locator(".memory td").first().waitFor();
         await page.evaluate(() => { location.hash = "#/jvm/6550"; });
-        await page.locator(".signal-line a", { hasText: "Capture it" }).click();
+        await page.locator(".signal-line .signal-link", { hasText: "Capture it" }).click();
         await page.waitForFunction(() => document.querySelector(".question input[value=nativemem]")?.checked);
         await page.evaluate(() => { location.hash = "#/jvm/6001"; });
         await page.getByText("No signal: nothing that flamed looks for is wrong.").waitFor();
@@ -73,6 +74,12 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.locator(".signal-line a", { hasText: "Which locks, and who has them" }).click();
         await page.locator(".locks tbody tr").first().waitFor();
         assert.match((await page.locator(".locks tbody tr").first().textContent()).replaceAll("\u00a0", " "), /^com\.acme\.shop\.PriceTablesynchronized.*http-worker-1 \d/);
+        await page.getByRole("button", { name: "What they did" }).click();
+        await page.locator(".owners li").first().waitFor();
+        assert.match((await page.locator(".owners").textContent()).replaceAll("\u00a0", " "), /most likely had it.*%running.*PriceTable\.lookup/);
+        assert.ok(server.requests.some((r) => /GET \/profile\?.*event=wall&idle=0&format=json&threads=1/.test(r)));
+        await page.getByRole("button", { name: "What they did" }).click();
+        assert.equal(await page.locator(".owners").count(), 0);
         await page.getByRole("button", { name: "com.acme.shop.PriceTable" }).click();
         await graphShown(page);
         assert.equal(await page.getByLabel("What the flame graph shows").inputValue(), "lock");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import test from "node:test";
+import { ownerStacks } from "../../web/page/ownerstacks.js";
 import { hasLocks, locksOf, ownersText, signalsText } from "../../web/page/locktable.js";
 
 const NAMES = ["[a-0 tid=1]", "[a-1 tid=2]", "Main.run", "[monitor]", "Shop", "[condition]", "java.lang.Object.wait"];
@@ -46,4 +47,24 @@ test("waits for the end of a thread or at a barrier are none of idle threads", (
 
 test("events that have locks", () => {
     assert.deepEqual(["lock", "nativelock", "offcpu", "cpu"].map(hasLocks), [true, true, false, false]);
+});
+
+test("what those did that had a lock: first where others waited, without their own waits for it, of owners alone", () => {
+    const names = ["[a tid=1]", "[b tid=2]", "java.lang.Thread.run", "shop.Main.serve", "shop.Table.get", "[monitor]", "shop.Table", "java.lang.Thread.sleep",
+        "java.util.concurrent.locks.LockSupport.park"];
+    const all = names.map((name, i) => ({ name, kind: i < 2 ? "thread" : i === 5 || i === 6 ? "lock" : "c2" }));
+    const [lock] = locksOf({ frames: all, stacks: [{ frames: [0, 2, 3, 4, 5, 6], samples: 1, value: 10, owner: "b" }] });
+    const { whole, stacks } = ownerStacks(lock, { frames: all, threads: [{ name: "a" }, { name: "b" }], stacks: [
+        { thread: 1, frames: [1, 2, 3, 7], wait: "sleep", state: "blocked", value: 50 },
+        { thread: 1, frames: [1, 2, 3, 4, 7], wait: "sleep", state: "blocked", value: 30 },
+        { thread: 1, frames: [1, 2, 3, 4], state: "running", value: 20 },
+        { thread: 1, frames: [1, 2, 3, 4], wait: "lock", state: "blocked", value: 1000 }, // waits for it, too
+        { thread: 1, frames: [1, 2, 3, 4, 8], wait: "park", state: "blocked", value: 1000 },
+        { thread: 0, frames: [0, 2, 3, 4], state: "running", value: 1000 }, // never had it
+    ] });
+
+    assert.deepEqual([...lock.places], ["shop.Table.get"]);
+    assert.equal(whole, 100);
+    assert.deepEqual(stacks.map(({ did, value, isInside, methods }) => [did, value, isInside, methods[0]]), [
+        ["sleep", 30, true, "java.lang.Thread.sleep"], ["running", 20, true, "shop.Table.get"], ["sleep", 50, false, "java.lang.Thread.sleep"]]);
 });

@@ -3,7 +3,7 @@
 
 import { getJson, isAbort } from "./api.js";
 import { element, setText } from "../shared/dom.js";
-import { formatClock, formatSeconds } from "../shared/format.js";
+import { formatClock, formatSeconds, withLocalTimes } from "../shared/format.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { formatRoute } from "./route.js";
 import { rangeSide } from "./sides.js";
@@ -83,7 +83,7 @@ export class ChangesTable {
 
     show({ changes, sentences, minutes }) {
         const said = changes.map(({ sentence }) => sentence);
-        const notes = sentences.filter((sentence) => !said.includes(sentence));
+        const notes = sentences.filter((sentence) => !said.includes(sentence)).map((text) => `${withLocalTimes(text).replace(/\.$/, "")}.`);
 
         this.table.hidden = !changes.length;
         this.note.replaceChildren(...(changes.length ? notes : []).map((text) => element("p", { class: "quiet" }, text)));

@@ -5,6 +5,7 @@ import { getJson, isAbort, repeat } from "./api.js";
 import { element } from "../shared/dom.js";
 import { LockTable, locksOf } from "./locktable.js";
 import { emptyState, errorState } from "./notice.js";
+import { ownerList } from "./ownerstacks.js";
 
 const LOCKS_SECONDS = 5;
 
@@ -32,7 +33,7 @@ export class LocksView {
     async load(signal) {
         try {
             const json = await getJson("profile", { ...this.source(), event: "lock", idle: 0, format: "json", threads: 1 }, signal);
-            const key = JSON.stringify(locksOf(json));
+            const key = JSON.stringify(locksOf(json), (_, part) => (part instanceof Set ? [...part] : part));
 
             if (key === this.key)
                 return;
@@ -48,10 +49,19 @@ export class LocksView {
     }
 
     show(json) {
-        const table = new LockTable(json, this.on), { order } = this.table || table;
+        const table = new LockTable(json, { ...this.on, owners: (lock) => this.owners(lock) }), { order, opened } = this.table || table;
 
         this.table = table;
+        table.opened = opened;
         table.sortBy(order);
         this.root.replaceChildren(table.root);
+    }
+
+    async owners(lock) {
+        try {
+            return ownerList(lock, await getJson("profile", { ...this.source(), event: "wall", idle: 0, format: "json", threads: 1 }));
+        } catch (error) {
+            return [element("p", { class: "quiet" }, error.message)];
+        }
     }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the threads of a capture waited for: its locks by class, the time, and who had them.
+// What threads waited for: locks by class, the time, who had them, and what those did then.
 
 import { element } from "../shared/dom.js";
 import { formatCount, formatShare, formatValue, plural } from "../shared/format.js";
 import { emptyState } from "./notice.js";
+import { placeOfWait } from "./ownerstacks.js";
 
 const LOCK_EVENTS = ["lock", "nativelock"];
 const LOCK_OWNERS = 3; // that are named, of one lock
@@ -19,11 +20,12 @@ const UNTIL = ["[barrier]", "[join]"]; // for other threads to come or end
 
 export const hasLocks = (event) => LOCK_EVENTS.includes(event);
 
+const keyOf = ({ name, way }) => `${way} ${name}`;
 const knownOwner = ({ owners }) => owners.some(([name]) => name);
 const rankOf = (lock) => (knownOwner(lock) ? 0 : EXCLUSIVE.includes(lock.way) ? 1 : 2);
 
-// The locks of a profile in the json format, those that a thread had first, then the longest waits: [{name, way, samples, value, threads, owners: [[name, value]]}].
-// An owner "" is one that is not known.
+// The locks of a profile in the json format, those that a thread had first, then the longest waits: [{name, way, samples, value, threads, places: methods in which
+// threads waited, owners: [[name, value]]}]. An owner "" is one that is not known.
 export function locksOf({ frames, stacks }) {
     const locks = new Map();
 
@@ -33,10 +35,11 @@ export function locksOf({ frames, stacks }) {
         if (!(way in LOCK_WAYS))
             continue;
         const { name } = frames[stack[stack.length - 1]];
-        const key = `${way} ${name}`;
-        const lock = locks.get(key) || { name, way, samples: 0, value: 0, threads: new Set(), owners: new Map() };
+        const key = keyOf({ name, way });
+        const lock = locks.get(key) || { name, way, samples: 0, value: 0, threads: new Set(), places: new Set(), owners: new Map() };
         const thread = stack.map((f) => frames[f]).find(({ kind }) => kind === "thread");
 
+        lock.places.add(placeOfWait(stack, frames));
         lock.samples += samples;
         lock.value += value;
         if (thread)
@@ -78,7 +81,8 @@ const LOCK_COLUMNS = [
 ];
 
 export class LockTable {
-    // @on: {pick(name)}, of the lock whose stacks are wanted.
+    // @on: {pick(name), of the lock whose stacks are wanted; owners(lock): the elements that say what those did that had it;
+    // null: not known here}.
     constructor(json, on) {
         const locks = locksOf(json);
 
@@ -90,6 +94,7 @@ export class LockTable {
         this.areSignalsShown = !this.held.length;
         this.heads = LOCK_COLUMNS.map((column) => element("th", { scope: "col", class: column.kind || null },
             element("button", { type: "button", onclick: () => this.sortBy(column) }, column.label)));
+        this.opened = new Map(); // rows below locks, by lock
         this.body = element("tbody");
         this.root = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Locks" }, locks.length
             ? element("table", { class: "list locks" },
@@ -106,7 +111,11 @@ export class LockTable {
 
     fill() {
         const { signals, areSignalsShown, order } = this;
-        const rows = [...this.held, ...areSignalsShown ? signals : []].sort(order.order).map((lock) => this.row(lock));
+        const rows = [...this.held, ...areSignalsShown ? signals : []].sort(order.order).flatMap((lock) => {
+            const below = this.opened.get(keyOf(lock));
+
+            return [this.row(lock), ...below ? [below] : []];
+        });
         const time = signals.reduce((sum, { value }) => sum + value, 0);
 
         this.heads.forEach((head, i) => head.setAttribute("aria-sort", LOCK_COLUMNS[i] === order ? "descending" : "none"));
@@ -126,6 +135,26 @@ export class LockTable {
             element("td", {}, LOCK_WAYS[way]),
             element("td", { class: "num" }, formatValue(value, "nanoseconds")), element("td", { class: "num" }, formatShare(value, this.whole)),
             element("td", { class: "num" }, threads ? formatCount(threads) : ""), element("td", { class: "num" }, formatCount(samples)),
-            element("td", { class: "col-what", title: ownersText(lock) }, ownersText(lock)));
+            element("td", { class: "col-what", title: ownersText(lock) }, ...this.on.owners && knownOwner(lock) ? [this.opener(lock)] : [], ownersText(lock)));
+    }
+
+    opener(lock) {
+        return element("button", { type: "button", class: "tool", title: "What the threads that had it did while others waited",
+            "aria-expanded": String(this.opened.has(keyOf(lock))), onclick: () => this.open(lock) }, "What they did");
+    }
+
+    // What those did that had it, in a row below, or no longer.
+    async open(lock) {
+        const key = keyOf(lock), cell = element("td", { colspan: LOCK_COLUMNS.length, class: "owners" }, "Loading …");
+
+        if (!this.opened.delete(key))
+            this.opened.set(key, element("tr", {}, cell));
+        this.fill();
+        const same = [...this.body.querySelectorAll("button[aria-expanded]")].find((one) => one.closest("tr").querySelector(".name").textContent === lock.name);
+
+        if (same)
+            same.focus();
+        if (this.opened.has(key))
+            cell.replaceChildren(...await this.on.owners(lock));
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is wrong with JVMs, as /api/v1/signals says it, and where in the page its evidence is.
 
+import { element } from "../shared/dom.js";
 import { formatRoute } from "./route.js";
 
 const WORST = 3;
@@ -47,4 +48,13 @@ export function evidenceLink(evidence, target = {}) {
     if (!RECORDED[event])
         return { label: "Capture it …", href: formatRoute(...subject, { start: event }) };
     return { label: RECORDED[event][0], href: formatRoute(...subject, { ...RECORDED[event][1], from: params.get("from"), to: params.get("to") }) };
+}
+
+// A remedy with links in place of the paths of the API that it names. @target: as above.
+export function remedyParts(remedy, target) {
+    return remedy.split(/(\(\/[^)\s]+\))/).map((part) => {
+        const link = part.startsWith("(/") ? evidenceLink(part.slice(1, -1), target) : null;
+
+        return link ? element("a", { href: link.href }, `(${link.label})`) : part;
+    });
 }

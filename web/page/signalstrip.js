@@ -4,9 +4,9 @@
 
 import { getJson, isAbort, repeat } from "./api.js";
 import { element, setText } from "../shared/dom.js";
-import { formatAgo, formatMoment } from "../shared/format.js";
+import { formatAgo, formatMoment, withLocalTimes } from "../shared/format.js";
 import { button } from "./notice.js";
-import { evidenceLink, openSignals, severityClass } from "./signals.js";
+import { evidenceLink, openSignals, remedyParts, severityClass } from "./signals.js";
 
 const SIGNAL_SECONDS = 5;
 
@@ -87,8 +87,8 @@ export class SignalStrip {
         const link = evidenceLink(one.evidence);
 
         return [element("b", { class: `signal ${severityClass(one)}` }, one.signal),
-            element("span", { class: "signal-words", title: `${one.sentence}. ${one.remedy}` }, `${one.sentence}. `,
-                element("span", { class: "quiet" }, one.remedy)),
+            element("span", { class: "signal-words", title: `${one.sentence}. ${one.remedy}` }, `${withLocalTimes(one.sentence)}. `,
+                element("span", { class: "quiet" }, ...remedyParts(one.remedy, this.target))),
             element("span", { class: "quiet signal-since", title: formatMoment(one.since) }, `for ${formatAgo(one.since)}`),
             ...link ? [element("a", { href: link.href, class: "signal-link" }, link.label)] : []];
     }

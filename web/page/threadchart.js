@@ -5,7 +5,7 @@ import { getText, isAbort } from "./api.js";
 import { paletteOf } from "../shared/colors.js";
 import { element, setText } from "../shared/dom.js";
 import { FlameChart } from "./flamechart.js";
-import { formatSeconds, formatShare, formatValue, plural } from "../shared/format.js";
+import { formatClock, formatSeconds, formatShare, formatValue, plural } from "../shared/format.js";
 import { dataOfPage } from "./heatstrip.js";
 import { KINDS, LEGEND_ORDER } from "../shared/kinds.js";
 import { button, emptyState, errorState } from "./notice.js";
@@ -34,9 +34,11 @@ export class ThreadChart {
         this.graphButton = button("Flame graph of this time", () => this.graph(), { disabled: true, hidden: !on.range });
         this.note = element("p", { class: "quiet live-note" });
         this.body = element("tbody");
+        this.times = [element("span"), element("span")]; // where the tracks begin and end
         this.table = element("table", { class: "list threads", hidden: true }, element("caption", { class: "offscreen" }, "Threads by pool"),
-            element("thead", {}, element("tr", {}, ...[["Pool or thread", "pool"], ["Share", "num"], ["States", "states"], ["Over time", "track"]]
-                .map(([label, kind]) => element("th", { scope: "col", class: kind === "num" ? kind : `col-${kind}` }, label)))), this.body);
+            element("thead", {}, element("tr", {}, ...[["Pool or thread", "pool"], ["Share", "num"], ["States", "states"]]
+                .map(([label, kind]) => element("th", { scope: "col", class: kind === "num" ? kind : `col-${kind}` }, label)),
+            element("th", { scope: "col", class: "col-track" }, element("div", { class: "track-times" }, this.times[0], "Over time", this.times[1])))), this.body);
         this.legend = element("ul", { class: "legend", "aria-label": "States" });
         this.blank = element("div");
         this.flame = new FlameChart();
@@ -102,6 +104,13 @@ export class ThreadChart {
         this.table.hidden = !pools.length;
         this.blank.replaceChildren(...pools.length ? [] : [emptyState("No thread was sampled in this time.", "Idle threads are left out, unless you ask for them above.")]);
         this.fill();
+        this.showTimes();
+    }
+
+    showTimes() {
+        const start = Date.parse(this.profile.meta.start);
+
+        [this.view.from, this.view.to].forEach((ms, i) => setText(this.times[i], formatClock(start + ms)));
     }
 
     // What the colours of bars and tracks mean, the longest first.
@@ -180,6 +189,7 @@ export class ThreadChart {
     setView(view) {
         this.view = view || { from: 0, to: Math.max(1, this.tracks.endMs) };
         this.wholeButton.disabled = this.graphButton.disabled = this.isWhole;
+        this.showTimes();
         this.draw();
         if (this.flame.thread)
             this.flame.draw(this.view);

@@ -4,6 +4,7 @@
 
 import { getJson, isAbort, repeat } from "./api.js";
 import { element } from "../shared/dom.js";
+import { withLocalTimes } from "../shared/format.js";
 import { evidenceLink } from "./signals.js";
 
 const WORDS_SECONDS = 15;
@@ -48,7 +49,7 @@ export class WordsLine {
         this.key = key;
         this.root.title = shown.map(({ sentence }) => `${sentence}.`).join("\n");
         this.root.replaceChildren(...shown.flatMap(({ kind, sentence, evidence }) => {
-            const link = evidenceLink(evidence, this.params()), words = `${sentence}.`;
+            const link = evidenceLink(evidence, this.params()), words = `${withLocalTimes(sentence)}.`;
 
             return [link ? element("a", { href: link.href, class: `word-${kind}` }, words) : element("span", {}, words), " "];
         }));

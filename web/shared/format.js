@@ -89,6 +89,12 @@ export function formatMoment(ms, now = Date.now()) {
     return day === shownAt(now).slice(0, 10) ? time : `${day} ${time}`;
 }
 
+// @text with its times, which flamed writes in UTC, by the clock that was chosen; unchanged where none was.
+export function withLocalTimes(text) {
+    return clock.isMarked ? text
+        : text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (time) => formatMoment(Date.parse(time)));
+}
+
 export function formatAgo(ms, now = Date.now()) {
     const seconds = Math.max(0, (now - ms) / 1000);
 

@@ -2,7 +2,7 @@
 // What stands around the graph: facts and quality, warnings, legend, the line about a frame, help.
 
 import { element, setText } from "../shared/dom.js";
-import { formatCount, formatSeconds, formatShare, formatTime, formatValue, plural } from "../shared/format.js";
+import { formatCount, formatSeconds, formatShare, formatTime, formatValue, plural, withLocalTimes } from "../shared/format.js";
 import { KINDS } from "../shared/kinds.js";
 import { packageColour } from "../shared/packages.js";
 import { judgeQuality } from "../shared/quality.js";
@@ -58,7 +58,7 @@ export function factsBar({ meta, quality }) {
 
 // What limits this profile, in sentences; null when nothing does. @brief: the first in a line that opens all of them.
 export function noticeList({ quality, warnings }, { brief = false } = {}) {
-    const sentences = [...judgeQuality(quality).sentences, ...warnings];
+    const sentences = [...judgeQuality(quality).sentences, ...warnings.map(withLocalTimes)];
 
     if (!sentences.length)
         return null;
