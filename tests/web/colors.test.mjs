@@ -39,18 +39,32 @@ function seen(hex, m) {
 
 const APART = 0.07; // in OKLab; 0.02 is a difference that is just seen
 
+const STATES = ["runnable", "sleep", "lock", "park", "network", "blocked", "kernel"]; // that stand beside each other most
+
+// @list: [{id, colour}]
+function assertApart(list, matrix) {
+    const places = list.map(({ id, colour }) => ({ id, at: seen(colour, matrix) }));
+
+    for (const [i, a] of places.entries())
+        for (const b of places.slice(0, i)) {
+            const distance = Math.hypot(...a.at.map((v, k) => v - b.at[k]));
+
+            assert.ok(distance >= APART, `${a.id} and ${b.id}: ${distance.toFixed(3)}`);
+        }
+}
+
 for (const theme of ["light", "dark"])
-    for (const [sight, matrix] of Object.entries(SIGHTS))
+    for (const [sight, matrix] of Object.entries(SIGHTS)) {
+        const palette = paletteOf(theme);
+
         test(`categories of the timeline are told apart, ${theme}, ${sight}`, () => {
-            const list = CATEGORIES.map((category) => ({ id: category.id, at: seen(categoryColor(paletteOf(theme), category), matrix) }));
-
-            for (const [i, a] of list.entries())
-                for (const b of list.slice(0, i)) {
-                    const distance = Math.hypot(...a.at.map((v, k) => v - b.at[k]));
-
-                    assert.ok(distance >= APART, `${a.id} and ${b.id}: ${distance.toFixed(3)}`);
-                }
+            assertApart(CATEGORIES.map((category) => ({ id: category.id, colour: categoryColor(palette, category) })), matrix);
         });
+
+        test(`states of threads are told apart, ${theme}, ${sight}`, () => {
+            assertApart(STATES.map((id) => ({ id, colour: palette.kind(KINDS.findIndex((kind) => kind.id === id)) })), matrix);
+        });
+    }
 
 for (const theme of ["light", "dark"]) {
     const palette = paletteOf(theme);
