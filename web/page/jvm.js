@@ -5,7 +5,6 @@ import { getJson, isAbort, repeat } from "./api.js";
 import { ChangesTable } from "./changestable.js";
 import { CaptureList, downloadItems, eventTitle } from "./capture.js";
 import { CaptureSlot } from "./captureslot.js";
-import { openTimeline } from "./categories.js";
 import { element } from "../shared/dom.js";
 import { expiredState } from "./expired.js";
 import { formatClock } from "../shared/format.js";
@@ -15,36 +14,32 @@ import { MemoryTable } from "./memorytable.js";
 import { openMenu } from "../shared/menu.js";
 import { shortMain } from "../shared/names.js";
 import { HeatStrip } from "./heatstrip.js";
-import { JvmBar, TABS, spanSelect, tabIsOf } from "./jvmbar.js";
-import { JvmFacts } from "./jvmfacts.js";
+import { JvmBar, TABS, tabIsOf } from "./jvmbar.js";
+import { JvmLife } from "./jvmlife.js";
 import { jvmName, mainOf } from "./jvmwords.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { openJson } from "./openjson.js";
 import { panelLooks } from "./panellooks.js";
-import { lastMinuteOf, neverWas, paramsRange } from "./past.js";
+import { neverWas, paramsRange } from "./past.js";
 import { ProfilePanel } from "../viewer/panel.js";
 import { keepRange } from "./keeprange.js";
 import { RangeComparison } from "./rangecomparison.js";
 import { formatRoute } from "./route.js";
-import { ServiceFacts } from "./servicefacts.js";
 import { endOfRange, serviceTarget } from "./sides.js";
 import { SignalStrip } from "./signalstrip.js";
 import { paramsOfState, stateOfParams } from "../shared/state.js";
 import { ThreadChart } from "./threadchart.js";
 import { Timeline } from "./timeline.js";
+import { TimelineLoader } from "./timelineloader.js";
 import { TimelineMarks } from "./timelinemarks.js";
 import { WordsLine } from "./words.js";
 
-const TIMELINE_SECONDS = 3;
-const TIMELINE_BUCKETS = 240;
 const LIVE_SECONDS = 3;
 const LIVE_SPAN = 60; // seconds that it looks back at first
 const ENOUGH_SAMPLES = 300;
-const TIMELINE_SPANS = [[60, "1 min"], [300, "5 min"], [600, "10 min"], [3600, "1 h"], [21600, "6 h"], [86400, "1 day"]];
 
 const RECORDED_EVENTS = ["cpu", "offcpu", "wall", "lock"]; // that the flight recorder has
 const SETTLE_MS = 2500;
-const ENDED_ROOM = 5; // seconds of the timeline behind the end
 
 export class JvmView {
     // @app: {setCrumbs(list), pushParams(params), replaceParams(params), banner, theme}; @argument: a pid or "node".
@@ -58,7 +53,6 @@ export class JvmView {
         this.target = this.isNode ? {} : service ? { service: argument } : { pid: Number(this.pid) };
         this.side = service ? serviceTarget(argument) : this.pid;
         this.params = params;
-        this.span = Number(params.get("span")) || 300;
         this.liveSpan = Number(params.get("live")) || LIVE_SPAN;
         this.liveSpanIsChosen = params.has("live");
         this.range = paramsRange(params);
@@ -80,15 +74,14 @@ export class JvmView {
         this.locks = new LocksView(() => this.rangeParams(), { pick: (name) => this.findLock(name), isLive: () => !this.range && !this.facts.isGone });
         this.changes = new ChangesTable(this.target, this.side, () => this.range);
         this.captureSlot = new CaptureSlot(this.target);
-        const heard = { known: () => this.known(), late: () => this.late() };
-
-        this.facts = service ? new ServiceFacts(argument, app.banner, { ...heard, gone: () => this.serviceGone() }) : new JvmFacts(this.pid, app.banner, { ...heard, gone: () => this.gone(),
-            at: () => (this.range ? this.range.to : NaN) });
+        this.life = new JvmLife(this);
+        this.facts = this.life.facts(argument, app.banner);
         this.bar = new JvmBar({
             live: () => this.toggleLive(), liveSpan: (seconds) => this.setLiveSpan(seconds), tab: (tab) => this.setTab(tab),
             compare: () => this.comparison.menu(this.bar.compareButton), download: () => this.download(),
         }, { facts: this.facts.root, opener: this.captureSlot.opener, liveSpan: this.liveSpan, subject: this });
-        this.timeline.head.append(spanSelect(TIMELINE_SPANS, this.span, "How much the timeline shows", (s) => this.setSpan(s)));
+        this.timelineLoader = new TimelineLoader(this.timeline, this.target, this.facts, { span: Number(params.get("span")), chosen: () => this.keep(), settled: () => this.settle("timeline"),
+            loaded: () => this.timelineLoaded(), failed: (error) => this.isNode && app.banner.show(`${error.message}. Trying again …`) });
         this.comparison = new RangeComparison(this.side, this.timeline, {
             shown: () => this.shownRange(), oldest: () => this.oldest(), chosen: () => this.range });
         this.marks = new TimelineMarks(this.timeline, this.facts);
@@ -124,7 +117,7 @@ export class JvmView {
         if (this.range)
             this.loadRange();
         if (this.range || this.isNode)
-            this.restartTimeline();
+            this.timelineLoader.restart();
         if (this.isNode && !this.range)
             this.setLive(true);
         if (this.params.has("start"))
@@ -133,7 +126,9 @@ export class JvmView {
 
     stop() {
         clearTimeout(this.settling);
-        [this.stopTimeline, this.stopLive].filter(Boolean).forEach((end) => end());
+        this.timelineLoader.stop();
+        if (this.stopLive)
+            this.stopLive();
         this.facts.stop();
         this.signals.stop();
         this.marks.stop();
@@ -162,143 +157,13 @@ export class JvmView {
         this.range ? { text: `${formatClock(this.range.from)} – ${formatClock(this.range.to)}` } : null]);
     }
 
-    known() {
-        this.crumbs();
-        if (this.wasKnown && !this.wasGone)
-            return;
-        if (this.wasGone && this.isOne)
-            this.reopen();
-        if (!this.range && !this.isLive && (!this.wasKnown || this.wantsLive))
-            this.setLive(true);
-        this.wasKnown = true;
-        this.wasGone = this.wasPast = false;
-        this.marks.show();
-        this.signals.start();
-        this.restartTimeline();
-    }
-
-    // Nothing says what it is, yet: what is recorded of it is shown nevertheless.
-    late() {
-        if (this.wasKnown || this.wasGone || this.wasLate)
-            return;
-        this.wasLate = true;
-        this.signals.start();
-        this.restartTimeline();
-    }
-
-    // What gone() closed.
-    reopen() {
-        this.bar.showGone(false);
-        this.signals.root.hidden = false;
-        this.captureSlot.reopen();
-    }
-
-    // No JVM of the service runs: the last minute of the last one is shown where nothing else was asked for. One that is deployed
-    // again stays live.
-    serviceGone() {
-        const { past } = this.facts;
-
-        if (this.wasGone)
-            return;
-        this.wasGone = true;
-        this.settle();
-        if (this.wasKnown)
-            return;
-        if (!past) {
-            this.showProblem(Object.assign(new Error(`No service ${this.target.service} is known here.`),
-                { remedy: "None runs, and neither the flight recorder nor the history has one.", isFinal: true }));
-            return;
-        }
-        this.signals.start();
-        this.marks.show();
-        this.restartTimeline();
-        if (!this.range)
-            this.openLastMinute(past);
-    }
-
-    openLastMinute(past) {
-        this.range = lastMinuteOf(past);
-        this.timeline.setRange(this.range);
-        this.crumbs();
-        this.keep();
-        this.loadRange();
-    }
-
-    // It has ended, or never was: its last minute is shown where nothing else was asked for.
-    gone() {
-        const { past } = this.facts;
-
-        this.wasGone = true;
-        if (this.isLive)
-            this.setLive(true); // which it is again once it is seen again
-        this.bar.showGone(true);
-        this.settle();
-        this.signals.stop();
-        this.signals.root.hidden = true;
-        this.captureSlot.close();
-        if (past && !this.wasPast) {
-            this.wasPast = true;
-            this.crumbs();
-            this.restartTimeline();
-        }
-        if (this.range || this.facts.jvm || this.isLost)
-            return;
-        if (past) {
-            this.openLastMinute(past);
-        } else {
-            this.isLost = true;
-            this.facts.stop();
-            this.loadRange({ isLost: true }); // a process that is no JVM has samples nevertheless
-            this.restartTimeline();
-        }
-    }
-
     // ---- timeline ----
 
-    // The time that it shows: up to now, or to the end of a JVM that has ended.
-    timelineRange() {
-        const { past } = this.facts;
-        const iso = (ms) => new Date(ms).toISOString();
-
-        return past ? { from: iso(past.last - (this.span - ENDED_ROOM) * 1000), to: iso(Math.min(Date.now(), past.last + ENDED_ROOM * 1000)) }
-            : { from: `-${this.span}s` };
-    }
-
-    async loadTimeline(signal) {
-        try {
-            const json = await getJson("api/v1/timeline", {
-                ...this.target, ...this.timelineRange(), buckets: TIMELINE_BUCKETS, by: "category",
-            }, signal);
-
-            this.timeline.show(openTimeline(json));
-            this.settle("timeline");
-            if (this.lost && this.range)
-                this.showProblem(this.lost); // how far back is known now
-            if (this.isNode)
-                this.app.banner.show("");
-        } catch (error) {
-            if (isAbort(error))
-                throw error;
-            this.settle("timeline");
-            if (this.facts.isGone && error.status === 404)
-                this.stopTimeline();
-            this.timeline.sayProblem(this.facts.isGone && error.status === 404 ? "The flight recorder has nothing of it, or no longer."
-                : [error.message, error.remedy].filter(Boolean).join(". "));
-            if (this.isNode)
-                this.app.banner.show(`${error.message}. Trying again …`);
-        }
-    }
-
-    setSpan(span) {
-        this.span = span;
-        this.keep();
-        this.restartTimeline();
-    }
-
-    restartTimeline() {
-        if (this.stopTimeline)
-            this.stopTimeline();
-        this.stopTimeline = repeat(TIMELINE_SECONDS, (signal) => this.loadTimeline(signal));
+    timelineLoaded() {
+        if (this.lost && this.range)
+            this.showProblem(this.lost); // how far back is known now
+        if (this.isNode)
+            this.app.banner.show("");
     }
 
     chooseRange(range) {
@@ -588,7 +453,7 @@ export class JvmView {
             put("from", new Date(this.range.from).toISOString());
             put("to", new Date(this.range.to).toISOString());
         }
-        put("span", this.span !== 300 && this.span);
+        put("span", this.timelineLoader.chosenSpan);
         put("live", this.liveSpanIsChosen && this.liveSpan !== LIVE_SPAN && this.liveSpan);
         put("tab", this.tab !== "graph" && this.tab);
         put("heat", this.heat.state);
