@@ -559,7 +559,7 @@ export class FakeServer {
             id: (this.captures.length + 1).toString(16).padStart(32, "a"), state: running ? "running" : failure ? "failed" : "done",
             progress: running ? 0 : 1, event, events: event.split(",").map((name) => ({ name })), target: `pid=${pid}`, hz: 99, start: iso(start), end: running ? null : iso(start + seconds * 1000),
             seconds: running ? 0 : seconds, samples: running || failure ? 0 : Math.round(seconds * 17), lost: 0, unknown: 0, truncated: 0,
-            symbols: "memory", schedule, failure, warnings, processes: [{ pid, name: jvm.main, container: null, pod: null, namespace: null, samples: 500 }],
+            symbols: "memory", schedule, failure, warnings, processes: [{ pid, name: jvm.main, container: null, pod: null, namespace: null, service: jvm.service ? jvm.service.name : null, samples: 500 }],
             bytes: running || failure ? 0 : 48211, started: start, wanted: seconds, until: start + seconds * 1000, shape, by,
             moments: [{ kind: "collections", process: 0, at_ns: 0, ns: 1e9, count: collections, total_ns: 1e6 }],
         };

@@ -233,6 +233,9 @@ describe("the page", { concurrency: 4 }, () => {
         assert.match(await addressOf(page), new RegExp("#/compare"));
         assert.match(await textOf(page, ".change-list li >> nth=0"), /^\+\d+\.\d ppHashMap\.getNode.*→/);
         assert.equal(await page.getByLabel("Before: what").inputValue(), a.id);
+        await page.getByRole("button", { name: "View", exact: true }).click(); // as the graphs of both sides open by themselves
+        assert.equal(await page.getByRole("menuitemcheckbox", { name: /^All frames/ }).getAttribute("aria-checked"), "false");
+        await page.keyboard.press("Escape");
         await page.getByRole("button", { name: "Swap" }).click();
         await page.waitForFunction(() => document.querySelector(".change-list li")?.textContent.startsWith("−")); // the new list
         assert.match(await textOf(page, ".change-list li >> nth=0"), /^−/);

@@ -4,8 +4,8 @@
 import { apiUrl, deleteAt, getJson, isAbort, postJson, repeat } from "./api.js";
 import { element, setText } from "../shared/dom.js";
 import { formatBytes, formatCount, formatMoment, formatSeconds, plural } from "../shared/format.js";
+import { processName } from "./jvmwords.js";
 import { button, emptyState, errorState } from "./notice.js";
-import { shortMain } from "../shared/names.js";
 import { formatRoute } from "./route.js";
 
 const LIST_SECONDS_CAPTURES = 4;
@@ -20,7 +20,7 @@ export const processesOf = ({ processes = [] }) => processes.filter(({ pid }, i)
 
 // "Main, Other and 3 more"
 function targetText(capture) {
-    const { target } = capture, names = processesOf(capture).map(({ name, pid }) => `${shortMain(name)} (${pid})`);
+    const { target } = capture, names = processesOf(capture).map((one) => `${processName(one)} (${one.pid})`);
 
     if (!names.length)
         return target || "whole node";

@@ -2,13 +2,13 @@
 // Stored captures: all of the node, and one by itself.
 
 import { getJson, isAbort } from "./api.js";
+import { processName } from "./jvmwords.js";
 import { CaptureProgress } from "./progress.js";
 import { CaptureList, downloadItems, eventTitle, processesOf } from "./capture.js";
 import { HeatStrip } from "./heatstrip.js";
 import { element } from "../shared/dom.js";
 import { formatMoment, formatSeconds } from "../shared/format.js";
 import { openMenu } from "../shared/menu.js";
-import { shortMain } from "../shared/names.js";
 import { LockTable, hasLocks } from "./locktable.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { openJson } from "./openjson.js";
@@ -188,10 +188,10 @@ export class CaptureView {
 
     showFacts(capture) {
         const [process, ...others] = processesOf(capture);
-        const name = others.length ? `${others.length + 1} processes` : process ? `${shortMain(process.name)} (${process.pid})` : capture.target || "Whole node";
+        const name = others.length ? `${others.length + 1} processes` : process ? `${processName(process)} (${process.pid})` : capture.target || "Whole node";
 
         this.app.setCrumbs([process && !others.length
-            ? { text: shortMain(process.name), href: formatRoute("jvm", process.pid) } : { text: "Captures", href: "#/captures" },
+            ? { text: processName(process), href: formatRoute("jvm", process.pid) } : { text: "Captures", href: "#/captures" },
         { text: formatMoment(Date.parse(capture.start)) }]);
         this.facts.replaceChildren(...[name, capture.event.split(",").join(", "), formatSeconds(capture.seconds || 0),
             capture.schedule ? "by schedule " + capture.schedule : ""].filter(Boolean).map((f) => element("span", {}, f)));

@@ -5,11 +5,12 @@
 import { getJson, isAbort } from "./api.js";
 import { Amounts } from "../shared/amounts.js";
 import { biggestChanges, diffTint, joinProfiles } from "../viewer/diff.js";
-import { element, isNarrow } from "../shared/dom.js";
+import { element } from "../shared/dom.js";
 import { formatCount, formatShare } from "../shared/format.js";
 import { KINDS } from "../shared/kinds.js";
 import { shortName } from "../shared/names.js";
 import { button, emptyState, errorState } from "./notice.js";
+import { panelLooks } from "./panellooks.js";
 import { ProfilePanel } from "../viewer/panel.js";
 import { formatRoute } from "./route.js";
 import { WINDOW_S, captureText, fetchSide, fixedSide, parseSide, rangeOf, rangeSide, targetGroups, targetName, targetParams,
@@ -68,7 +69,7 @@ export class CompareView {
         this.sides = { a: params.get("a") || "", b: params.get("b") || "" };
         this.pid = params.get("pid") || "";
         this.panel = new ProfilePanel({ state: () => this.keep(), describe: (tree, node) => this.describe(tree, node) },
-            { title: false, thread: "", facts: false, icicle: isNarrow() });
+            { ...panelLooks(), facts: false, table: false });
         this.panel.setTint(diffTint);
         this.pickers = Object.fromEntries(SIDES.map(([name, label]) =>
             [name, new SidePicker(label, (side) => this.choose(name, side))]));

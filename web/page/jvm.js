@@ -12,11 +12,10 @@ import { LiveTable } from "./livetable.js";
 import { LocksView } from "./locksview.js";
 import { MemoryTable } from "./memorytable.js";
 import { openMenu } from "../shared/menu.js";
-import { shortMain } from "../shared/names.js";
 import { HeatStrip } from "./heatstrip.js";
 import { JvmBar, TABS, tabIsOf } from "./jvmbar.js";
 import { JvmLife } from "./jvmlife.js";
-import { jvmName, mainOf } from "./jvmwords.js";
+import { jvmName, mainOf, processName } from "./jvmwords.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { openJson } from "./openjson.js";
 import { panelLooks } from "./panellooks.js";
@@ -150,7 +149,7 @@ export class JvmView {
     crumbs() {
         const { jvm } = this.facts;
         const { past } = this.facts, main = past ? past.main : jvm ? mainOf(jvm) : "";
-        const name = this.isNode ? "Whole node" : this.isService ? this.target.service : past ? shortMain(main) : jvm ? jvmName(jvm) : `PID ${this.pid}`;
+        const name = this.isNode ? "Whole node" : this.isService ? this.target.service : past ? processName(past) : jvm ? jvmName(jvm) : `PID ${this.pid}`;
 
         this.app.setCrumbs([{ text: name, title: main || name,
             href: this.isService ? formatRoute("service", name) : formatRoute("jvm", this.isNode ? "node" : this.pid) },

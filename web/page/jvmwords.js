@@ -16,6 +16,9 @@ const NAMED_BY = ["context", "property", "environ", "kubernetes"]; // a person c
 // What people call it: its service where a person named that, else its main class.
 export const jvmName = (jvm) => (jvm.service && jvm.service.name && NAMED_BY.includes(jvm.service.source) ? jvm.service.name : shortMain(mainOf(jvm)));
 
+// The same of a process of a capture, or of a JVM that has ended.
+export const processName = ({ service, name, main = name }) => service || shortMain(main);
+
 // "17.0.15" of "17.0.15+6-Debian-1deb12u1", "1.8.0_452" of "1.8.0_452-b09".
 export const shortVersion = (version) => text(version).split(/[+-]/)[0] || "unknown";
 

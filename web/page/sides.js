@@ -4,8 +4,7 @@
 
 import { getJson } from "./api.js";
 import { formatMoment, formatSeconds } from "../shared/format.js";
-import { shortMain } from "../shared/names.js";
-import { jvmName } from "./jvmwords.js";
+import { jvmName, processName } from "./jvmwords.js";
 import { openJson } from "./openjson.js";
 
 export const WINDOW_S = 60;
@@ -89,7 +88,7 @@ export async function fetchSide(side, signal) {
 export function captureText(c) {
     const [process] = c.processes || [];
 
-    return `${process ? shortMain(process.name) : "node"} · ${formatMoment(Date.parse(c.start))} · ` +
+    return `${process ? processName(process) : "node"} · ${formatMoment(Date.parse(c.start))} · ` +
         `${formatSeconds(c.seconds)} · ${c.event}`;
 }
 

@@ -3,15 +3,14 @@
 // most CPU time against the minute before.
 
 import { formatMoment } from "../shared/format.js";
-import { jvmName } from "./jvmwords.js";
-import { shortMain } from "../shared/names.js";
+import { jvmName, processName } from "./jvmwords.js";
 import { WINDOW_S } from "./sides.js";
 
 const JVMS = 3;
 const BEFORE = `-${2 * WINDOW_S}s,-${WINDOW_S}s`, AFTER = `-${WINDOW_S}s,`;
 
 const programOf = ({ processes, target, event }) => JSON.stringify([(processes || []).map(({ name }) => name), target && !processes, event]);
-const nameOf = ({ processes }) => (processes && processes.length === 1 ? shortMain(processes[0].name)
+const nameOf = ({ processes }) => (processes && processes.length === 1 ? processName(processes[0])
     : processes && processes.length ? "Several processes" : "Whole node");
 
 // The newest capture that has an older one of the same program and event, with that one.
