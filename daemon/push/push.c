@@ -119,12 +119,15 @@ static int open_state(struct push *p, size_t i)
                                   .kind = push_protocol_name(t->protocol),
                                   .max_bytes = t->spool_bytes,
                                   .max_age_ns = t->spool_age_ns };
+    int r;
 
     s->target = s->status.target = t;
-    s->begin_ns = clock_realtime_ns() / t->every_ns * t->every_ns;
     s->phase_ns = p->spread % t->every_ns;
     buf_init(&s->body, SPOOL_BODY_MAX);
-    return spool_open(&o, &s->spool);
+    r = spool_open(&o, &s->spool);
+    if (r == 0)
+        s->begin_ns = push_first_minute(s, clock_realtime_ns());
+    return r;
 }
 
 void push_end(struct push *p)

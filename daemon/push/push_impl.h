@@ -11,6 +11,7 @@
 
 #define PUSH_SETTLE_NS (2 * NSEC_PER_SEC) /* until a minute's last names are known */
 #define PUSH_BEHIND_MAX 10                /* times @every that are made up for */
+#define PUSH_KEPT_NS (60 * NSEC_PER_SEC)  /* a part of the history, which is never split */
 
 struct push_state {
     const struct push_target *target;
@@ -58,6 +59,10 @@ struct push {
     struct push_status published[PUSH_TARGETS_MAX];
 };
 
+/* push_minutes.c: returns where the first minute begins that is taken into the open spool of @s, by
+ * a flamed that starts at @now_ns. That is where an earlier flamed left off, as far as the history
+ * may reach. */
+uint64_t push_first_minute(struct push_state *s, uint64_t now_ns);
 /* push_minutes.c: takes the minutes of @s that are over at @now_ns (CLOCK_REALTIME) into its spool.
  * Returns when the next one is over; UINT64_MAX of a webhook, which gets no minutes. */
 uint64_t push_take_minutes(struct push *p, struct push_state *s, uint64_t now_ns);

@@ -116,6 +116,18 @@ static void take_minute(struct push *p, struct push_state *s)
     push_fail(s, "%s", m.err.msg[0] ? m.err.msg : "a minute could not be read");
 }
 
+uint64_t push_first_minute(struct push_state *s, uint64_t now_ns)
+{
+    uint64_t every = s->target->every_ns, now = now_ns / every * every;
+    uint64_t next = (spool_next(s->spool) + every - 1) / every * every;
+
+    if (every % PUSH_KEPT_NS || !next || next > now)
+        next = now;
+    next = MAX(next, now - PUSH_BEHIND_MAX * every);
+    spool_set_next(s->spool, next);
+    return next;
+}
+
 uint64_t push_take_minutes(struct push *p, struct push_state *s, uint64_t now_ns)
 {
     uint64_t every = s->target->every_ns, wait = every + PUSH_SETTLE_NS + s->phase_ns;
@@ -135,6 +147,7 @@ uint64_t push_take_minutes(struct push *p, struct push_state *s, uint64_t now_ns
     while (now_ns >= s->begin_ns + wait) {
         take_minute(p, s);
         s->begin_ns += every;
+        spool_set_next(s->spool, s->begin_ns);
     }
     spool_expire(s->spool, now_ns);
     return s->begin_ns + wait;

@@ -22,7 +22,8 @@ struct spool {
     uint64_t max_bytes, max_age_ns;
     struct entry *entries; /* [SPOOL_ENTRIES_MAX], a ring by age */
     size_t first, count;
-    uint64_t number; /* of the next body */
+    uint64_t number;  /* of the next body */
+    uint64_t next_ns; /* of spool_set_next(); it is the name of an empty file */
     uint64_t bytes, memory_bytes;
     struct spool_stats stats;
 };
@@ -57,6 +58,26 @@ static bool parse_name(const struct spool *s, const char *name, struct entry *re
     return true;
 }
 
+static void next_name(uint64_t next_ns, char name[NAME_BYTES])
+{
+    snprintf(name, NAME_BYTES, "next-%llu", (unsigned long long)next_ns);
+}
+
+/* Takes the name of a file that notes what comes next. Of two the later one stays. */
+static bool load_next(struct spool *s, const char *name)
+{
+    struct span rest = span_of(name);
+    char old[NAME_BYTES];
+    uint64_t next_ns;
+
+    if (!span_take_str(&rest, "next-") || !span_parse_dec(rest, &next_ns) || next_ns <= s->next_ns)
+        return false;
+    next_name(s->next_ns, old);
+    unlinkat(s->fd, old, 0);
+    s->next_ns = next_ns;
+    return true;
+}
+
 static int by_age(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
@@ -82,6 +103,8 @@ static void load(struct spool *s)
         struct stat st;
 
         if (d->d_name[0] == '.' && (!d->d_name[1] || d->d_name[1] == '.'))
+            continue;
+        if (load_next(s, d->d_name))
             continue;
         if (s->count == SPOOL_ENTRIES_MAX || !parse_name(s, d->d_name, &e) ||
             fstatat(s->fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
@@ -227,6 +250,25 @@ int spool_add(struct spool *s, uint64_t begin_ns, struct span body)
     s->bytes += body.n;
     *at(s, s->count++) = e;
     return 0;
+}
+
+void spool_set_next(struct spool *s, uint64_t begin_ns)
+{
+    _cleanup_close_ int fd = -1;
+    char old[NAME_BYTES], name[NAME_BYTES];
+
+    if (s->fd < 0)
+        return;
+    next_name(s->next_ns, old);
+    next_name(begin_ns, name);
+    if (!s->next_ns || renameat(s->fd, old, s->fd, name) < 0)
+        fd = openat(s->fd, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    s->next_ns = begin_ns;
+}
+
+uint64_t spool_next(const struct spool *s)
+{
+    return s->next_ns;
 }
 
 void spool_expire(struct spool *s, uint64_t now_ns)

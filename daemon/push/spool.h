@@ -43,6 +43,10 @@ struct spool *spool_close(struct spool *s);
 /* Adds @body, of the time that begins at @begin_ns (CLOCK_REALTIME). 0; -EFBIG or -ENOMEM: it is
  * lost, and counted. */
 int spool_add(struct spool *s, uint64_t begin_ns, struct span body);
+/* Notes that all times before @begin_ns are done with. A disk that fails is no error. spool_next()
+ * returns what was noted last, by an earlier flamed, too; 0: nothing was. */
+void spool_set_next(struct spool *s, uint64_t begin_ns);
+uint64_t spool_next(const struct spool *s);
 /* Drops what is older than its bound at @now_ns (CLOCK_REALTIME). */
 void spool_expire(struct spool *s, uint64_t now_ns);
 /* Reads the oldest body into @ret, and its number, which no other body of @s has. False: there is

@@ -15,7 +15,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-from harness import bundle, certs, jvm, paths, proc
+from harness import bundle, certs, jvm, paths, proc, receiver
 from harness.daemon import Daemon, free_port
 
 DAEMONSET = os.path.join(paths.TREE, "docs/container/daemonset.yaml")
@@ -29,6 +29,12 @@ def read_daemonset() -> dict:
         raise unittest.SkipTest("no python3-yaml on this machine") from None
     with open(DAEMONSET, encoding="utf-8") as f:
         return yaml.safe_load(f)["spec"]["template"]["spec"]
+
+
+def read_manifests(name: str) -> list[dict]:
+    import yaml
+    with open(os.path.join(os.path.dirname(DAEMONSET), name), encoding="utf-8") as f:
+        return list(yaml.safe_load_all(f))
 
 
 def bind(source: str, destination: str, *options: str) -> dict:
@@ -101,6 +107,28 @@ class DaemonSet(unittest.TestCase):
                 told = daemon.get(f"/api/v1/jvms/{pid}/perf-map", symbols="agent")
                 self.assertEqual(told.status, 200, told)
                 self.assertIn(spin.method, told.text)
+
+    def test_it_pushes(self):
+        """With docs/container/push.yaml and its patch, but for the engine's address and the time: by the token of the Secret."""
+        bundle.need_runc()
+        folder, engine = tempfile.mkdtemp(prefix="flamed-daemonset."), receiver.Receiver()
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        self.addCleanup(engine.stop)
+        pod, (config, secret), (patch,) = read_daemonset(), read_manifests("push.yaml"), read_manifests("push-patch.yaml")
+        patch = patch["spec"]["template"]["spec"]
+        self.assertEqual([v["name"] for v in patch["volumes"]], ["config", "push"])
+        pod["volumes"] += [{"name": v["name"], "hostPath": {"path": "/" + v["name"]}} for v in patch["volumes"]]
+        pod["containers"][0]["volumeMounts"] += patch["containers"][0]["volumeMounts"]
+        write_bundle(folder, pod)
+        text = re.sub(r"url: .*", "url: " + engine.url, config["data"]["flamed.yaml"]).replace("every: 1m", "every: 5s")
+        publish(folder + "/config", "1", {"flamed.yaml": text})
+        publish(folder + "/push", "1", secret["stringData"])
+        options = [o for o in patch["containers"][0]["args"] if not o.startswith("--listen")]
+        spin = jvm.make_spin()
+        with jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", spin.folder, spin.main), \
+                Daemon(*options, wrap=[sys.executable, RUN_BUNDLE, folder]):
+            taken = lambda: [r for r in engine.taken("/v1development/profiles") if spin.method.encode() in r.body]
+            self.assertEqual(proc.wait_until(taken, 60, "the JVM arrives")[0].headers["Authorization"], "Bearer change-me")
 
     def test_tls_of_a_secret(self):
         """As docs/access.md says: the key is read in the container, and a new Secret is taken by itself."""

@@ -92,13 +92,7 @@ authorization:
             labels = dict(re.findall(r'name: "(\w+)"\s+value: "([^"]*)"', text))
             self.assertEqual({name: labels[name] for name in ("__name__", "service_name", "service_version")},
                              {"__name__": "process_cpu", "service_name": "push;shop", "service_version": "2.4"})
-        bodies = []
-        for number, request in enumerate(engine.taken(OTLP)):
-            bodies.append(os.path.join(self.folder, f"{number}.otlp.pb"))
-            with open(bodies[-1], "wb") as file:
-                file.write(request.body)
-        taken = readers_of_formats.collector(*bodies) # the collector's own code; fails where Pyroscope would refuse one
-        samples = [sample for path in bodies for sample in taken[os.path.basename(path)]]
+        samples = self.samples(engine) # fails where Pyroscope would refuse one
         self.assertEqual({tuple(sorted(s["resource"].items())) for s in samples}, {tuple(sorted({
             "service.name": "push;shop", "service.version": "2.4", "service.namespace": "retail", "deployment.environment.name": "prod",
             "host.name": os.uname().nodename}.items()))})
@@ -202,6 +196,36 @@ authorization:
         self.assertIn("has no end", self.status(daemon, "chunks")["last_error"])
         for name in ("body", "headers", "chunks", "hints"): # what is read, and what the sockets hold besides
             self.assertLess(engines[name].written / engines[name].ended, 16 * mib, name)
+
+    def test_a_minute_from_before_a_restart(self):
+        """What flamed recorded before it was started again comes out of the history; each sample once."""
+        folder, engine = tempfile.mkdtemp(prefix="flamed-test."), self.engine()
+        self.addCleanup(shutil.rmtree, folder)
+        options = ("--config", self.write("flamed.yaml", f"push:\n  - name: engine\n    url: {engine.url}\n"), "--recorder-hz=99")
+        gone = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Dotel.service.name=gone", "-cp", self.spin.folder, self.spin.main)
+        self.addCleanup(gone.stop)
+        with Daemon(*options, store=folder) as daemon:
+            recorded = lambda: daemon.get("/profile", pid=gone.pid, format="collapsed", **{"from": "-60s"})
+            proc.wait_until(lambda: recorded().status == 200 and recorded().text.count("\n") > 1, 30, "it is recorded")
+            time.sleep(3)
+            gone.stop()
+        daemon = Daemon(*options, store=folder)
+        self.addCleanup(daemon.stop)
+        text = daemon.get("/profile", service="gone", format="collapsed", **{"from": "-20m"}).text
+        recorded = sum(int(line.rpartition(" ")[2]) for line in text.splitlines())
+        counted = lambda: sum(sum(s["values"]) for s in self.samples(engine) if s["resource"]["service.name"] == "gone")
+        proc.wait_until(lambda: counted() == recorded, 200, "the minute, or two, arrives", 1)
+        self.assertGreater(recorded, 3)
+
+    def samples(self, engine: receiver.Receiver) -> list[dict]:
+        """All that arrived, by the collector's own code."""
+        bodies = []
+        for number, request in enumerate(engine.taken(OTLP)):
+            bodies.append(os.path.join(self.folder, f"{number}.otlp.pb"))
+            with open(bodies[-1], "wb") as file:
+                file.write(request.body)
+        taken = readers_of_formats.collector(*bodies) if bodies else {}
+        return [sample for path in bodies for sample in taken[os.path.basename(path)]]
 
     def test_its_process(self):
         """Without rights; killed it is started again, and what was under way is sent again. Without `push` there is none."""

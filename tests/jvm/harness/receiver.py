@@ -16,7 +16,7 @@ class Receiver:
     """ANSWER(request) returns (status, headers, body); None closes the connection in the middle of an answer. An iterator of bytes
     is written as it comes, for as long as the other end reads."""
 
-    def __init__(self, answer=lambda request: (200, {}, b""), port: int = 0):
+    def __init__(self, answer=lambda request: (200, {}, b""), port: int = 0, address: str = "127.0.0.1"):
         self.requests: list[Request] = []
         self.lock = threading.Lock()
         self.answer = answer
@@ -54,15 +54,15 @@ class Receiver:
             def log_message(self, *arguments):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.server = http.server.ThreadingHTTPServer((address, port), Handler)
         self.server.daemon_threads = True
-        self.port = self.server.server_address[1]
+        self.address, self.port = self.server.server_address
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self.thread.start()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.address}:{self.port}"
 
     def taken(self, path: str = "") -> list[Request]:
         with self.lock:

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* push: which minutes are taken, by a clock of the test: each once, through hours without an engine
+ * and restarts. */
+#include "suite.h"
+
+#include "push/push_impl.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/stat.h>
+
+#define MINUTE PUSH_KEPT_NS
+#define START (UINT64_C(29000000) * MINUTE) /* of a minute */
+#define TAKEN_MAX 1000
+
+static char folder[] = "/tmp/flamed-minutes.XXXXXX";
+static int folder_fd;
+static struct profile *minute;
+static struct time_range taken[TAKEN_MAX];
+static size_t taken_count;
+static struct push_config *config;
+static struct push push;
+static struct push_state state;
+
+/* The node has one sample in each minute. */
+static int past(void *ctx, const struct target_selector *t, const struct time_range *range,
+                const char *event, enum past_from from, struct profile **ret, struct error *err)
+{
+    (void)ctx;
+    (void)err;
+    ck_assert(t->viewer->whole && from == PAST_RECORDED && strcmp(event, "cpu") == 0);
+    ck_assert_uint_lt(taken_count, TAKEN_MAX);
+    taken[taken_count++] = *range;
+    *ret = profile_ref(minute);
+    return 0;
+}
+
+static const struct api_backend BACKEND = { .past = past };
+
+static void make_minute(void)
+{
+    const struct profile meta = {
+        .events = { { .name = "cpu", .unit = "nanoseconds", .period = 1000 } },
+        .event_count = 1,
+        .end_ns = MINUTE,
+    };
+    struct profile_process process = { .host_pid = 42 };
+    struct profile_thread thread = { .host_tid = 42 };
+    struct profile_sample s = { .count = 1 };
+    struct frame_table *table = NULL;
+    struct record *rec = NULL;
+    uint32_t id, frame = 0;
+
+    ck_assert_int_eq(frame_table_new(100, 1 << 16, &table), 0);
+    ck_assert_int_eq(record_new(table, 10, &rec), 0);
+    ck_assert_int_eq(frame_table_string(table, SPAN("shop"), &process.service), 0);
+    ck_assert_int_eq(record_process(rec, &process, &thread.process), 0);
+    ck_assert_int_eq(record_thread(rec, &thread, &id), 0);
+    s.thread = id;
+    ck_assert_int_eq(record_sample(rec, &s, &frame, 1), 0);
+    ck_assert_int_eq(record_finish(rec, &meta, &minute), 0);
+    record_free(rec);
+    frame_table_free(table);
+}
+
+/* flamed starts at @now_ns. */
+static void start(const char *every, uint64_t spool_bytes, uint64_t now_ns)
+{
+    struct spool_opts o = { .store_fd = folder_fd, .name = "engine", .kind = "otlp" };
+    struct error err = ERROR_NULL;
+    char text[128];
+
+    snprintf(text, sizeof(text), "push:\n  - {name: engine, url: 'http://h', every: %s}\n", every);
+    ck_assert_msg(push_config_parse(span_of(text), "f", &config, &err) == 0, "%s", err.msg);
+    state = (struct push_state){ .target = &config->targets[0] };
+    o.max_bytes = spool_bytes ? spool_bytes : state.target->spool_bytes;
+    o.max_age_ns = state.target->spool_age_ns;
+    ck_assert_int_eq(spool_open(&o, &state.spool), 0);
+    state.begin_ns = push_first_minute(&state, now_ns);
+}
+
+static void stop(void)
+{
+    state.spool = spool_close(state.spool);
+    push_config_free(config);
+    config = NULL;
+}
+
+/* The clock goes on to @to_ns, a second at a time. */
+static uint64_t run(uint64_t from_ns, uint64_t to_ns)
+{
+    for (uint64_t now_ns = from_ns; now_ns < to_ns; now_ns += NSEC_PER_SEC)
+        push_take_minutes(&push, &state, now_ns);
+    return to_ns;
+}
+
+static struct spool_stats stats(void)
+{
+    struct spool_stats st;
+
+    spool_stats(state.spool, &st);
+    return st;
+}
+
+static void expect_each_once(void)
+{
+    for (size_t i = 0; i < taken_count; i++) {
+        ck_assert_uint_eq(taken[i].to_ns - taken[i].from_ns, MINUTE);
+        ck_assert_uint_eq(taken[i].from_ns, taken[0].from_ns + i * MINUTE);
+    }
+}
+
+static void setup(void)
+{
+    memcpy(folder + sizeof(folder) - 7, "XXXXXX", 6);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    push = (struct push){ .o = { .backend = &BACKEND, .host = "node", .version = "1" } };
+    taken_count = 0;
+    make_minute();
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+static void teardown(void)
+{
+    stop();
+    minute = profile_unref(minute);
+    close(folder_fd);
+    ck_assert_int_eq(nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+START_TEST(keeps_an_hour_without_an_engine)
+{
+    uint64_t now_ns = START;
+
+    start("1m", 0, now_ns);
+    now_ns = run(now_ns, START + 60 * MINUTE);
+    expect_each_once();
+    ck_assert_uint_eq(taken_count, 59); /* the last one settles */
+    ck_assert_uint_eq(stats().bodies, taken_count);
+    ck_assert_uint_eq(stats().minutes, taken_count);
+    ck_assert_uint_eq(state.status.missed, 0);
+    run(now_ns, START + 90 * MINUTE); /* beyond its age: counted */
+    expect_each_once();
+    ck_assert_uint_eq(stats().bodies + stats().lost[SPOOL_TOO_OLD], taken_count);
+    ck_assert_uint_ge(stats().bodies, 59);
+    ck_assert_uint_eq(stats().lost[SPOOL_TOO_MUCH], 0);
+    ck_assert(!stats().in_memory);
+}
+END_TEST
+
+START_TEST(counts_what_has_no_room)
+{
+    uint64_t bytes;
+
+    start("1m", 0, START);
+    run(START, START + 3 * MINUTE);
+    bytes = stats().bytes / stats().bodies * 10;
+    stop();
+    start("1m", bytes, START + 3 * MINUTE);
+    run(START + 3 * MINUTE, START + 60 * MINUTE);
+    expect_each_once();
+    ck_assert_uint_le(stats().bytes, bytes);
+    ck_assert_uint_ge(stats().bodies, 9);
+    ck_assert_uint_eq(stats().bodies + stats().lost[SPOOL_TOO_MUCH], taken_count);
+}
+END_TEST
+
+START_TEST(goes_on_after_a_restart)
+{
+    start("1m", 0, START);
+    run(START, START + 30 * NSEC_PER_SEC);
+    ck_assert_uint_eq(taken_count, 0);
+    stop();
+    start("1m", 0, START + MINUTE);
+    run(START + MINUTE, START + 5 * MINUTE + 30 * NSEC_PER_SEC);
+    ck_assert_uint_eq(taken_count, 5);
+    ck_assert_uint_eq(taken[0].from_ns, START);
+    stop();
+    start("1m", 0, START + 8 * MINUTE); /* what the history has of the time between */
+    run(START + 8 * MINUTE, START + 12 * MINUTE);
+    expect_each_once();
+    ck_assert_uint_eq(taken_count, 11);
+    ck_assert_uint_eq(state.status.missed, 0);
+    stop();
+    start("1m", 0, START + 600 * MINUTE); /* too long ago */
+    ck_assert_uint_eq(state.begin_ns, START + (600 - PUSH_BEHIND_MAX) * MINUTE);
+    stop();
+    start("5s", 0, START + 600 * MINUTE); /* the history has no 5 s */
+    ck_assert_uint_eq(state.begin_ns, START + 600 * MINUTE);
+    stop();
+    start("1m", 0, START); /* the clock was set back */
+    ck_assert_uint_eq(state.begin_ns, START);
+}
+END_TEST
+
+START_TEST(skips_what_the_machine_slept)
+{
+    start("1m", 0, START);
+    run(START, START + 2 * MINUTE);
+    push_take_minutes(&push, &state, START + 100 * MINUTE);
+    ck_assert_uint_gt(state.status.missed, 90);
+    ck_assert_uint_eq(state.status.missed + taken_count, 99);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("push_minutes");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, keeps_an_hour_without_an_engine);
+    tcase_add_test(tc, counts_what_has_no_room);
+    tcase_add_test(tc, goes_on_after_a_restart);
+    tcase_add_test(tc, skips_what_the_machine_slept);
+    return suite_run_case("push_minutes", tc);
+}
