@@ -16,35 +16,17 @@
 
 /* ---- locks ---- */
 
-/* The owner of a monitor: JDK 24 up has its id there, else its JavaThread. */
-static void monitor_owner(struct dump *d, uint64_t monitor, struct hotspot_dump_thread *t)
-{
-    struct hotspot_memory *m = &d->vm->memory;
-    uint64_t word = 0, object, id;
-
-    if (memory_u64(m, monitor + d->vm->locks.monitor_owner, &word) < 0 ||
-        word <= HOTSPOT_OWNER_MARK_MAX)
-        return;
-    if (layout_has(d->vm->layout.thread_owner_id))
-        t->owner_id = word;
-    else if (thread_java_object(d->vm, word, &object) == 0 &&
-             memory_u64(m, object + d->vm->thread_layout.tid, &id) == 0)
-        t->owner_id = id;
-}
-
 static void platform_lock(struct dump *d, uint64_t thread, uint64_t object,
                           struct hotspot_dump_thread *t)
 {
     const struct unwind_locks *l = &d->vm->locks;
     struct hotspot_memory *m = &d->vm->memory;
-    uint64_t monitor = 0, at, blocker;
-    int r;
+    uint64_t monitor = 0, blocker;
 
     if (!l->klass_bytes)
         return;
     if (memory_u64(m, thread + l->pending_monitor, &monitor) == 0 && monitor) {
         t->lock = DUMP_LOCK_MONITOR;
-        monitor_owner(d, monitor, t);
     } else if (memory_u64(m, thread + l->waiting_monitor, &monitor) == 0 && monitor) {
         t->lock = DUMP_LOCK_NOTIFY;
     } else {
@@ -52,11 +34,7 @@ static void platform_lock(struct dump *d, uint64_t thread, uint64_t object,
             dump_blocker(d, blocker, t);
         return;
     }
-    r = memory_u64(m, monitor + l->monitor_object, &at);
-    if (r == 0 && l->monitor_handle)
-        r = heap_handle(d->vm, at, &at);
-    if (r == 0 && at && object_klass(d->vm, at, &t->lock_klass) < 0)
-        t->lock_klass = 0;
+    dump_monitor(d, monitor, t);
 }
 
 /* ---- platform threads ---- */

@@ -88,3 +88,33 @@ void dump_blocker(struct dump *d, uint64_t blocker, struct hotspot_dump_thread *
         memory_u64(&d->vm->memory, owner + d->vm->thread_layout.tid, &id) == 0)
         t->owner_id = id;
 }
+
+/* The owner of a monitor: JDK 24 up has its id there, else its JavaThread. */
+static void monitor_owner(struct dump *d, uint64_t monitor, struct hotspot_dump_thread *t)
+{
+    struct hotspot_memory *m = &d->vm->memory;
+    uint64_t word = 0, object, id;
+
+    if (memory_u64(m, monitor + d->vm->locks.monitor_owner, &word) < 0 ||
+        word <= HOTSPOT_OWNER_MARK_MAX)
+        return;
+    if (layout_has(d->vm->layout.thread_owner_id))
+        t->owner_id = word;
+    else if (thread_java_object(d->vm, word, &object) == 0 &&
+             memory_u64(m, object + d->vm->thread_layout.tid, &id) == 0)
+        t->owner_id = id;
+}
+
+void dump_monitor(struct dump *d, uint64_t monitor, struct hotspot_dump_thread *t)
+{
+    const struct unwind_locks *l = &d->vm->locks;
+    uint64_t at;
+    int r = memory_u64(&d->vm->memory, monitor + l->monitor_object, &at);
+
+    if (t->lock == DUMP_LOCK_MONITOR)
+        monitor_owner(d, monitor, t);
+    if (r == 0 && l->monitor_handle)
+        r = heap_handle(d->vm, at, &at);
+    if (r == 0 && at && object_klass(d->vm, at, &t->lock_klass) < 0)
+        t->lock_klass = 0;
+}

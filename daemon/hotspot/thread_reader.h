@@ -55,6 +55,9 @@ bool dump_has_room(const struct dump *d);
 int dump_thread_name(struct dump *d, uint64_t object, struct hotspot_dump_thread *t);
 /* Notes that @t waits for the object at @blocker by parking; and the owner of that object. */
 void dump_blocker(struct dump *d, uint64_t blocker, struct hotspot_dump_thread *t);
+/* Gets the class of the object whose ObjectMonitor lies at @monitor; and, if @t waits to enter it,
+ * its owner. */
+void dump_monitor(struct dump *d, uint64_t monitor, struct hotspot_dump_thread *t);
 /* Begins @w to write behind the words of the batch. */
 void dump_begin_walk(struct dump *d, struct java_walk *w);
 
@@ -66,6 +69,11 @@ int dump_virtual_thread(struct dump *d, uint64_t object);
 /* Reads the threads that were read once again. Those that have changed are read afresh, or have no
  * stack. */
 void dump_settle(struct dump *d);
+
+/* ---- virtual_monitor.c ---- */
+
+/* Notes the monitor that the virtual thread @t at @object waits for, if that can be found. */
+void dump_virtual_monitor(struct dump *d, uint64_t object, struct hotspot_dump_thread *t);
 
 /* ---- virtual_threads.c ---- */
 

@@ -8,6 +8,7 @@
 #define CLASS_NAME_MAX 96
 #define CHUNK_HEADER_MIN 16
 #define CHUNK_HEADER_MAX 128
+#define THREAD_BYTES_MAX 512
 
 static const char *const CLASS_NAMES[VIRTUAL_CLASSES] = {
     [CLASS_VIRTUAL_THREAD] = "java/lang/VirtualThread",
@@ -131,6 +132,12 @@ int virtual_static(struct hotspot_vm *vm, uint64_t klass, uint32_t offset, uint6
     return r == 0 ? heap_load(vm, mirror + offset, ret) : r;
 }
 
+static bool is_of_monitor(const char *state)
+{
+    return strcmp(state, "BLOCKED") == 0 || strcmp(state, "WAIT") == 0 ||
+           strcmp(state, "TIMED_WAIT") == 0;
+}
+
 /* The constants have their values in the class's mirror. */
 static int find_states(struct hotspot_vm *vm, struct virtual_layout *ret)
 {
@@ -148,6 +155,7 @@ static int find_states(struct hotspot_vm *vm, struct virtual_layout *ret)
         r = memory_u32(&vm->memory, mirror + offset, &number);
         if (r == 0 && number < VIRTUAL_STATES_MAX) {
             ret->states[number] = STATES[i].state;
+            ret->of_monitor[number] = is_of_monitor(STATES[i].name);
             found++;
         }
     }
@@ -171,14 +179,22 @@ static bool has_tables(const struct hotspot_layout *l)
            layout_has(l->klass_layout_helper) && layout_has(l->instance_field_stream);
 }
 
-static int find_chunk_words(struct hotspot_vm *vm, struct virtual_layout *v)
+static int read_helper(struct hotspot_vm *vm, uint64_t klass, uint64_t *ret)
 {
-    uint64_t helper = 0;
-    int r = memory_number(&vm->memory,
-                          v->klass[CLASS_CHUNK] + (uint64_t)vm->layout.klass_layout_helper.offset,
-                          4, &helper);
+    return memory_number(&vm->memory, klass + (uint64_t)vm->layout.klass_layout_helper.offset, 4,
+                         ret);
+}
 
-    v->chunk_words = (uint32_t)helper & ~7U; /* the lowest bits say how instances are made */
+/* Finds how large instances are. The lowest bits say how they are made. */
+static int find_sizes(struct hotspot_vm *vm, struct virtual_layout *v)
+{
+    uint64_t chunk = 0, thread = 0;
+    int r = read_helper(vm, v->klass[CLASS_CHUNK], &chunk);
+
+    if (r == 0)
+        r = read_helper(vm, v->klass[CLASS_VIRTUAL_THREAD], &thread);
+    v->chunk_words = (uint32_t)chunk & ~7U;
+    v->thread_bytes = MIN((uint32_t)thread & ~7U, (uint32_t)THREAD_BYTES_MAX);
     return r == 0 && (v->chunk_words < CHUNK_HEADER_MIN || v->chunk_words > CHUNK_HEADER_MAX)
                ? -EBADMSG
                : r;
@@ -201,7 +217,7 @@ static int virtual_layout_read(struct hotspot_vm *vm, struct virtual_layout *v)
     if (r == 0)
         r = find_states(vm, v);
     if (r == 0)
-        r = find_chunk_words(vm, v);
+        r = find_sizes(vm, v);
     if (r == 0)
         find_roots(vm, v);
     v->known = r == 0;

@@ -79,18 +79,28 @@ enum virtual_class {
 
 #define VIRTUAL_STATES_MAX 128 /* their numbers are below */
 
+/* Where a virtual thread has the ObjectWaiter by which it waits for a monitor, in bytes. */
+struct waiter_layout {
+    bool known;
+    uint32_t at, thread, monitor; /* in the thread; in the ObjectWaiter */
+    uint32_t tries;               /* threads that it was not found in */
+};
+
 struct virtual_layout {
     bool known, unusable;
-    uint64_t looked_ns;                 /* CLOCK_MONOTONIC, at the list of classes */
-    uint64_t newest;                    /* class of the boot loader that was looked at, or 0 */
-    uint64_t klass[VIRTUAL_CLASSES];    /* 0: not loaded yet */
-    uint32_t chunk_words;               /* bytes into a StackChunk, to its words */
+    uint64_t looked_ns;              /* CLOCK_MONOTONIC, at the list of classes */
+    uint64_t newest;                 /* class of the boot loader that was looked at, or 0 */
+    uint64_t klass[VIRTUAL_CLASSES]; /* 0: not loaded yet */
+    uint32_t chunk_words;            /* bytes into a StackChunk, to its words */
+    uint32_t thread_bytes;           /* of a VirtualThread */
+    struct waiter_layout waiter;
     uint32_t roots;                     /* static TrackingRootContainer.VTHREADS */
     uint32_t registry;                  /* static ThreadContainers.CONTAINER_REGISTRY */
 #define X(member, ...) uint32_t member; /* 0: the release has none */
     VIRTUAL_FIELDS(X)
 #undef X
-    uint8_t states[VIRTUAL_STATES_MAX]; /* enum hotspot_thread_state */
+    uint8_t states[VIRTUAL_STATES_MAX];  /* enum hotspot_thread_state */
+    bool of_monitor[VIRTUAL_STATES_MAX]; /* it waits for a monitor, and has no carrier */
 };
 
 /* Fields of every thread's java.lang.Thread. */

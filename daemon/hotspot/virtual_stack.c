@@ -223,8 +223,12 @@ static int take_thread(struct dump *d, uint64_t object, struct hotspot_dump_thre
         memory_u64(&d->vm->memory, carrier + d->vm->thread_layout.tid, &t->carrier_id) < 0)
         t->carrier_id = 0;
     blocker = reference_in(d->vm, o, d->vm->thread_layout.blocker);
-    if (blocker && t->state != THREAD_STATE_RUNNABLE && d->vm->locks.klass_bytes)
+    if (t->state == THREAD_STATE_RUNNABLE || !d->vm->locks.klass_bytes)
+        return 0;
+    if (blocker)
         dump_blocker(d, blocker, t);
+    else if (l->state < VIRTUAL_STATES_MAX && v->of_monitor[l->state])
+        dump_virtual_monitor(d, object, t);
     return 0;
 }
 

@@ -62,6 +62,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         t->batch.draws = 1 + (data[0] >> 2);
         t->batch.random = size;
     }
+    if (size % 4 == 2) /* it waits for a monitor */
+        threads_image_put(t, THREADS_THREAD + 48, THREADS_BLOCKED);
     for (size_t i = 1; i + 4 <= size; i += 4)
         threads_image_put(t, 8 * (size_t)(data[i] | data[i + 1] << 8),
                           pick(data[i + 2], data[i + 3]));

@@ -9,7 +9,8 @@ from harness.daemon import Daemon
 PER_SITE, SLEEPERS, TASKS = 20, 10000, 50
 # Names of threads begin with the site that they wait at; what they wait for there; and their state.
 SITES = {"Sleep": ("siteSleep", None, "TIMED_WAITING"), "Lock": ("siteLock", "lock", "WAITING"), "Queue": ("siteQueue", "condition", "WAITING"),
-         "Socket": ("siteSocket", None, None), "Monitor": ("siteMonitor", "monitor", "BLOCKED")}
+         "Socket": ("siteSocket", None, None), "Monitor": ("siteMonitor", "monitor", "BLOCKED"), "Wait": ("siteWait", "notify", "WAITING")}
+CLASSES = {"lock": "ReentrantLock", "monitor": "ManyThreads$Guarded", "notify": "ManyThreads$Waited"}
 ROOT = "jdk.internal.vm.Continuation.enter("
 
 
@@ -62,18 +63,19 @@ class Threads(jvm.WithClasses):
             self.assertTrue(any(f.startswith(f"ManyThreads.{site}(ManyThreads.java:") for f in stack), (thread, stack))
             self.assertTrue(stack[-1].startswith(ROOT if kind == "v" else "java.lang.Thread.run("), stack)
             self.assertIn(thread["state"], (state,) if state else ("WAITING", "RUNNABLE"), thread)
-            if lock and not (kind == "v" and lock == "monitor"):
+            if lock:
                 self.assertEqual(thread["lock"]["kind"], lock, thread)
+            if lock in CLASSES:
+                self.assertIn(CLASSES[lock], thread["lock"]["class"])
             if lock == "lock":
-                self.assertIn("ReentrantLock", thread["lock"]["class"])
-                self.assertEqual(thread["lock"]["owner"]["name"], "main")
+                self.assertEqual(thread["lock"]["owner"]["name"], "main", thread)
             seen[name[1:]] += 1
         self.assertEqual(seen, {site: per_site for site in sites})
 
     def check(self, version: int, *options: str):
         """Lists 10,000 sleepers, and counts the threads of each site."""
         pid = self.many(version, *options)
-        sites = set(SITES) - ({"Monitor"} if version < 24 else set())
+        sites = set(SITES) - ({"Monitor", "Wait"} if version < 24 else set())
         dump = self.settled(pid, PER_SITE * len(sites) + SLEEPERS + TASKS)
         self.assertTrue(dump["complete"], dump["warnings"])
         self.check_sites(dump, "v", PER_SITE, sites)

@@ -12,10 +12,10 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.ReentrantLock;
 
-/** Threads that wait for good, at five sites: ManyThreads PER_SITE SLEEPERS EXECUTOR_SLEEPERS CHURN_MB_PER_SECOND. */
+/** Threads that wait for good, at six sites: ManyThreads PER_SITE SLEEPERS EXECUTOR_SLEEPERS CHURN_MB_PER_SECOND. */
 public class ManyThreads {
     static final ReentrantLock LOCK = new ReentrantLock();
-    static final Object MONITOR = new Object();
+    static final Object MONITOR = new Guarded(), WAITED = new Waited();
     static final ArrayBlockingQueue<Long> QUEUE = new ArrayBlockingQueue<>(4);
     static final long LONG = 3_600_000;
     static final List<Socket> SOCKETS = new ArrayList<>(); // else a collection would close them
@@ -33,6 +33,16 @@ public class ManyThreads {
     static void siteMonitor() throws Exception {
         synchronized (MONITOR) {
             MONITOR.notify();
+        }
+    }
+
+    static class Guarded {}
+
+    static class Waited {}
+
+    static void siteWait() throws Exception {
+        synchronized (WAITED) {
+            WAITED.wait();
         }
     }
 
@@ -125,8 +135,10 @@ public class ManyThreads {
                     start(virtual, kind + "Lock-" + i, ManyThreads::siteLock);
                     start(virtual, kind + "Queue-" + i, ManyThreads::siteQueue);
                     start(virtual, kind + "Socket-" + i, () -> siteSocket(in));
-                    if (!virtual || unpins())
+                    if (!virtual || unpins()) {
                         start(virtual, kind + "Monitor-" + i, ManyThreads::siteMonitor);
+                        start(virtual, kind + "Wait-" + i, ManyThreads::siteWait);
+                    }
                 }
             }
             for (int i = 0; i < sleepers; i++)

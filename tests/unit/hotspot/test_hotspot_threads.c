@@ -126,6 +126,56 @@ START_TEST(no_stack_of_a_thread_that_goes_on)
 }
 END_TEST
 
+START_TEST(monitor_that_is_waited_for)
+{
+    const struct hotspot_dump_thread *d;
+
+    threads_image_put(t, THREADS_THREAD + 48, THREADS_BLOCKED);
+    d = dump_one();
+    ck_assert_ptr_nonnull(d);
+    ck_assert_uint_eq(d->state, THREAD_STATE_BLOCKED);
+    ck_assert_uint_eq(d->lock, DUMP_LOCK_MONITOR);
+    ck_assert_uint_eq(d->lock_klass, t->vm.virtual_layout.klass[CLASS_MAP]);
+    ck_assert_uint_eq(d->owner_id, THREADS_OWNER_ID);
+}
+END_TEST
+
+/* What does not lead back to the thread, and to an object with a monitor, is none. */
+static const struct {
+    size_t at;
+    uint64_t word;
+} NO_MONITORS[] = {
+    { THREADS_THREAD + 72, 0 },
+    { THREADS_THREAD + 72, 8 },
+    { THREADS_THREAD + 72, THREADS_HEAP + THREADS_CHUNK },
+    { THREADS_WAITER + 24, 0 },
+    { THREADS_WAITER + 24, THREADS_HEAP + THREADS_HANDLES + 8 },
+    { THREADS_WAITER + 32, 0 },
+    { THREADS_WAITER + 32, UINT64_MAX },
+    { THREADS_MONITOR + 8, 0 },
+    { THREADS_LOCKED, 1 },
+    { THREADS_HANDLES + 8, THREADS_HEAP + THREADS_THREAD },
+};
+
+/* Where it lies is not known yet, or (@_i is odd) is known of an earlier look. */
+START_TEST(no_monitor)
+{
+    const struct hotspot_dump_thread *d;
+
+    threads_image_put(t, THREADS_THREAD + 48, THREADS_BLOCKED);
+    if (_i % 2)
+        dump_one();
+    threads_image_put(t, NO_MONITORS[_i / 2].at, NO_MONITORS[_i / 2].word);
+    t->batch.ended = false;
+    t->batch.cursor = (struct hotspot_dump_cursor){ 0 };
+    d = dump_one();
+    ck_assert_ptr_nonnull(d);
+    ck_assert_uint_eq(d->lock, DUMP_LOCK_NONE);
+    ck_assert_uint_eq(d->stack, DUMP_STACK_WHOLE);
+    ck_assert_uint_eq(t->vm.virtual_layout.waiter.known, _i % 2);
+}
+END_TEST
+
 #define LARGE_TABLE 0x5000
 #define LARGE_PLACES 256
 #define ROUNDS 4000
@@ -248,6 +298,8 @@ int main(void)
     tcase_add_test(tc, draws_by_chance);
     tcase_add_test(tc, draws_all_of_few);
     tcase_add_loop_test(tc, a_false_word_is_seen_by_draws, 0, ARRAY_SIZE(FALSE_WORDS));
+    tcase_add_test(tc, monitor_that_is_waited_for);
+    tcase_add_loop_test(tc, no_monitor, 0, 2 * ARRAY_SIZE(NO_MONITORS));
     tcase_add_test(tc, no_stack_of_two_moments);
     tcase_add_test(tc, no_stack_of_a_thread_that_goes_on);
     tcase_add_test(tc, draws_neighbours);

@@ -112,7 +112,11 @@ static void make_vm(struct threads_image *t)
     vm->names = (struct name_layout){ .known = true, .string_klass = 1, .thread_name = 24 };
     vm->thread_layout =
         (struct thread_layout){ .known = true, .tid = 16, .name = 24, .blocker = 32, .eetop = 40 };
-    vm->locks_unusable = true;
+    vm->layout.thread_owner_id = at(0, 8);
+    vm->locks = (struct unwind_locks){
+        .klass_bytes = 8, .monitor_object = 8, .monitor_owner = 16, .monitor_handle = true
+    };
+    vm->locks_unusable = true; /* they are not to be looked for */
 }
 
 static void make_layouts(struct threads_image *t)
@@ -137,7 +141,9 @@ static void make_layouts(struct threads_image *t)
         .node_key = 16,
         .node_next = 24,
         .referent = 16,
-        .states = { [4] = THREAD_STATE_WAITING },
+        .thread_bytes = 96,
+        .states = { [4] = THREAD_STATE_WAITING, [THREADS_BLOCKED] = THREAD_STATE_BLOCKED },
+        .of_monitor = { [THREADS_BLOCKED] = true },
     };
     for (size_t i = 0; i < VIRTUAL_CLASSES; i++) {
         v->klass[i] = THREADS_HEAP + THREADS_KLASSES + i * 0x100;
@@ -187,6 +193,19 @@ static void make_heap(struct threads_image *t)
     put_chunk(t, THREADS_PARENT, 5, 0);
 }
 
+static void make_monitor(struct threads_image *t)
+{
+    threads_image_put(t, THREADS_THREAD + 72, THREADS_HEAP + THREADS_WAITER);
+    threads_image_put(t, THREADS_WAITER + 24, THREADS_HEAP + THREADS_HANDLES);
+    threads_image_put(t, THREADS_WAITER + 32, THREADS_HEAP + THREADS_MONITOR);
+    threads_image_put(t, THREADS_HANDLES, THREADS_HEAP + THREADS_THREAD);
+    threads_image_put(t, THREADS_HANDLES + 8, THREADS_HEAP + THREADS_LOCKED);
+    threads_image_put(t, THREADS_MONITOR + 8, THREADS_HEAP + THREADS_HANDLES + 8);
+    threads_image_put(t, THREADS_MONITOR + 16, THREADS_OWNER_ID);
+    threads_image_put(t, THREADS_LOCKED, 2); /* its lock is a monitor */
+    put_object(t, THREADS_LOCKED, CLASS_MAP);
+}
+
 struct threads_image *threads_image_new(void)
 {
     struct threads_image *t = calloc(1, sizeof(*t));
@@ -199,6 +218,7 @@ struct threads_image *threads_image_new(void)
     make_layouts(t);
     make_code(t);
     make_heap(t);
+    make_monitor(t);
     t->batch.is_virtual = true;
     return t;
 }

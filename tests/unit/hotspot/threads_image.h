@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small Java heap with one virtual thread that waits, its continuation and two StackChunks, and a
- * code cache with one method: what hotspot_dump_threads() reads. Every word may be changed.
+ * A small Java heap with one virtual thread that waits, its continuation and two StackChunks, the
+ * monitor that it may wait for, and a code cache with one method: what hotspot_dump_threads()
+ * reads. Every word may be changed.
  */
 #pragma once
 
@@ -13,6 +14,8 @@
 #define THREADS_CODE_BYTES 0x1000
 #define THREADS_FRAME_WORDS 4 /* of the method */
 #define THREADS_ID 77
+#define THREADS_OWNER_ID 99 /* of the monitor */
+#define THREADS_BLOCKED 12  /* VirtualThread.state; the thread parks until a test puts this */
 
 struct threads_image {
     uint8_t heap[THREADS_HEAP_BYTES];
@@ -36,6 +39,10 @@ enum threads_object {
     THREADS_NODE = 0x400,
     THREADS_THREAD = 0x500,
     THREADS_CONT = 0x600,
+    THREADS_WAITER = 0x700,  /* an ObjectWaiter of the thread */
+    THREADS_HANDLES = 0x780, /* of the thread, and of the object that is locked */
+    THREADS_MONITOR = 0x800,
+    THREADS_LOCKED = 0x880,
     THREADS_CHUNK = 0x1000,
     THREADS_PARENT = 0x2000,
     THREADS_KLASSES = 0x4000, /* 0x100 each, by enum virtual_class */
