@@ -34,6 +34,7 @@ struct capture_request rule_request(const struct rule *rule)
         .target = { .matchers = rule->match.count ? &rule->match : NULL, .viewer = &VIEWER_WHOLE },
         .duration_ns = rule->for_ns,
         .symbols = rule->symbols,
+        .context = rule->requests,
         .keep = true,
     };
     struct span names[EVENTS_AT_ONCE_MAX];

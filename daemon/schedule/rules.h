@@ -35,6 +35,7 @@ struct rule {
     uint64_t cooldown_ns; /* triggers */
     struct condition on;  /* triggers: when it fires by itself */
     bool webhook;         /* triggers: has a webhook, which push/ reads */
+    bool requests;        /* captures read the requests of samples */
     enum symbols_source symbols;
 };
 

@@ -147,6 +147,16 @@ static int set_webhook(struct yaml_part *y, const yaml_node_t *n, struct rule *r
                          : yaml_part_refuse(y, n, rule->name, "webhook", "a mapping with a url");
 }
 
+static int set_requests(struct yaml_part *y, const yaml_node_t *n, struct rule *rule)
+{
+    struct span s = yaml_part_text(n);
+
+    rule->requests = span_eq_str(s, "yes");
+    return rule->requests || span_eq_str(s, "no")
+               ? 0
+               : yaml_part_refuse(y, n, rule->name, "requests", "yes or no");
+}
+
 static int set_symbols(struct yaml_part *y, const yaml_node_t *n, struct rule *rule)
 {
     struct span s = yaml_part_text(n);
@@ -174,6 +184,7 @@ static const struct {
     { "cooldown", RULE_TRIGGER, 0, set_cooldown },
     { "on", RULE_TRIGGER, 0, set_on },
     { "webhook", RULE_TRIGGER, 0, set_webhook },
+    { "requests", RULE_SCHEDULE | RULE_TRIGGER, 0, set_requests },
     { "symbols", RULE_SCHEDULE | RULE_TRIGGER, 0, set_symbols },
 };
 

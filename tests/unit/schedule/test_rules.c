@@ -73,6 +73,7 @@ START_TEST(reads_rules)
         "    every: 5m\n"
         "    for: 30s\n"
         "    keep: 7d\n"
+        "    requests: yes\n"
         "    symbols: memory\n"
         "  - { every: 1h, for: 10s, name: node }\n"
         "triggers:\n"
@@ -105,7 +106,9 @@ START_TEST(reads_rules)
     ck_assert_uint_eq(rules->triggers[0].cooldown_ns, 0);
     ck_assert_uint_eq(rules->triggers[1].cooldown_ns, RULE_COOLDOWN_DEFAULT_NS);
 
+    ck_assert(rule_request(&rules->schedules[0]).context);
     req = rule_request(&rules->triggers[0]);
+    ck_assert(!req.context);
     ck_assert_str_eq(req.events[0].name, "cpu");
     ck_assert_uint_eq(req.events[0].period, (S + 100) / 199);
     ck_assert_uint_eq(req.duration_ns, 30 * S);
@@ -176,6 +179,8 @@ static const struct {
     { "schedules:\n" GOOD "    event: cpuu\n", { "line 5", "event", "'cpuu'", "event: cpu" } },
     { "schedules:\n" GOOD "    event: 'a:b{x},a:b{y}'\n", { "line 5", "event", "a:b", "" } },
     { "schedules:\n" GOOD "    event: {}\n", { "line 5", "event", "'a mapping'", "" } },
+    { "schedules:\n" GOOD "    requests: traces\n",
+      { "line 5", "requests", "'traces'", "yes or no" } },
     { "schedules:\n" GOOD "    symbols: agent\n",
       { "line 5", "symbols", "'agent'", "memory or none" } },
     { "schedules:\n" GOOD "    match: main=x\n", { "line 5", "a: match", "in quotes", "main=~" } },
