@@ -126,6 +126,14 @@ const struct option config_options[] = {
     { "recorder_waits", OPTION_BOOL, AT(recorder_waits), 0, 1, "yes", "BOOL",
       .help = "Have the flight recorder look about once a second at what threads of JVMs wait "
               "for: event=wall, offcpu and lock of the last minutes." },
+    { "recorder_requests", OPTION_BOOL, AT(recorder_requests), 0, 1, "yes", "BOOL",
+      .help = "Have the flight recorder read the request of each sample out of the JVM's tracer. "
+              "Then by=operation shows the last minutes and the history." },
+    { "operation_callers", OPTION_TEXT, AT(operation_callers), 0, CONFIG_TEXT_MAX, "", "METHODS",
+      .help =
+          "Dispatchers of requests, such as com.acme.Router.dispatch, with commas between them. "
+          "In JVMs without a tracer the first method of the application below one is an "
+          "operation." },
     { "history_max_age", OPTION_NUMBER, AT(history_max_age_s), 0, UINT64_C(366) * 86400, "86400",
       "SECONDS",
       .help = "Keep what the flight recorder has had for SECONDS, merged by minute, in the "

@@ -32,6 +32,7 @@ struct config {
     bool tcp_manage;
     bool mcp;
     char *store;
+    char *operation_callers; /* methods, with commas between them */
     char *user;
     unsigned log_level; /* enum log_level */
     unsigned symbols;   /* enum config_symbols */
@@ -42,7 +43,7 @@ struct config {
     uint64_t store_max_bytes, store_max_age_s;
     uint64_t unwind_max_frames;
     uint64_t recorder_hz, recorder_seconds, recorder_max_bytes;
-    bool recorder_waits;
+    bool recorder_waits, recorder_requests;
     uint64_t history_max_bytes, history_max_age_s;
     uint64_t metrics_heaviest;            /* names of a service in /metrics */
     struct config_list metrics_functions; /* patterns of functions that are in it, too */

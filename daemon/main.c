@@ -15,6 +15,7 @@
 #include "login.h"
 #include "namer/namer_process.h"
 #include "notify.h"
+#include "profile/handlers.h"
 #include "push/push.h"
 #include "quarantine/quarantine.h"
 #include "serving.h"
@@ -275,6 +276,8 @@ static int print_check(const struct config *c, int r, struct error *err)
         r = check_hosts(c, err);
     if (r == 0)
         r = access_rules_resolve(c->access, NULL, err);
+    if (r == 0)
+        r = handlers_set_own(c->operation_callers, err);
     if (r < 0)
         return print_failure(err->msg[0] ? err->msg : strerror(-r), err);
     printf("%s: ok: %zu schedules, %zu triggers\n", c->config_file,

@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "engine/engine.h"
 #include "notify.h"
+#include "profile/handlers.h"
 #include "profile/service_counters.h"
 #include "pushing.h"
 #include "reload.h"
@@ -370,6 +371,7 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
         .recorder_keep_ns = c->recorder_seconds * NSEC_PER_SEC,
         .recorder_max_bytes = c->recorder_max_bytes,
         .recorder_waits = c->recorder_waits,
+        .recorder_requests = c->recorder_requests,
         .allow_injection = c->symbols != CONFIG_SYMBOLS_MEMORY,
         .allow_mounts = c->attach_mount,
         .node = node,
@@ -427,6 +429,9 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
     if (r < 0)
         return r;
     serve_opts.access = c->access;
+    r = handlers_set_own(c->operation_callers, err);
+    if (r < 0)
+        return r;
     r = open_signals(&signal_fd);
     if (r < 0)
         return error_code(err, r, "cannot prepare signals");

@@ -23,10 +23,8 @@ static const struct {
     const char *event;
     enum change_kind kind;
 } SOURCES[] = {
-    { "cpu", CHANGE_FUNCTION },
-    { "cpu", CHANGE_CATEGORY },
-    { "lock", CHANGE_LOCK },
-    { "offcpu", CHANGE_WAIT },
+    { "cpu", CHANGE_FUNCTION }, { "cpu", CHANGE_CATEGORY }, { "cpu", CHANGE_OPERATION },
+    { "lock", CHANGE_LOCK },    { "offcpu", CHANGE_WAIT },
 };
 
 struct comparing {
@@ -126,6 +124,8 @@ static void write_link(const struct comparing *c, enum change_kind kind, struct 
     }
     for (size_t i = 0; i < c->t->pid_count; i++)
         buf_printf(out, "%s%d", i ? "," : "&pid=", (int)c->t->pids[i]);
+    if (kind == CHANGE_OPERATION)
+        buf_add_str(out, "&by=operation");
     add_range(out, 'a', &c->sides[0]);
     add_range(out, 'b', &c->sides[1]);
 }
@@ -193,11 +193,12 @@ static void add_left_out(const struct comparing *c, json_t *list)
     size_t functions = s->left_out[CHANGE_FUNCTION] + s->untested;
     char text[SENTENCE_BYTES];
 
-    if (!functions && !s->left_out[CHANGE_LOCK])
+    if (!functions && !s->left_out[CHANGE_LOCK] && !s->left_out[CHANGE_OPERATION])
         return;
     snprintf(text, sizeof(text),
-             "Up to %zu functions and %zu locks were not compared: there are too many of them",
-             functions, s->left_out[CHANGE_LOCK]);
+             "Up to %zu functions, %zu locks and %zu operations were not compared: there are too "
+             "many of them",
+             functions, s->left_out[CHANGE_LOCK], s->left_out[CHANGE_OPERATION]);
     json_array_append_new(list, json_string(text));
 }
 

@@ -303,6 +303,56 @@ static void metrics_recorder(struct api *api, struct buf *out)
     metrics_looks((*api->engine.recorder)->looks, out);
 }
 
+/* A counter of operations of JVMs: their CPU time, or their waits. */
+struct operation_metrics {
+    struct recorder *rec;
+    const struct target *seen;
+    const char *name;
+    bool waits;
+    struct buf *out;
+};
+
+static int metrics_operation(void *cookie, struct process *p)
+{
+    const struct operation_metrics *a = cookie;
+    const struct recorded_operations *of;
+    uint32_t id;
+
+    if (p->jvm == JVM_NO || p->exited || !target_sees(a->seen, p) ||
+        !id_table_find(&a->rec->jvms, &p->id, &id))
+        return 0;
+    of = &a->rec->counters[id].operations;
+    for (size_t i = 0; i < of->count; i++) {
+        uint64_t ns = a->waits ? of->items[i].wait_ns : of->items[i].cpu_ns;
+
+        buf_printf(a->out, "%s{", a->name);
+        metric_jvm_labels(a->out, p);
+        buf_add_char(a->out, ',');
+        metric_label(a->out, "operation", of->items[i].name);
+        buf_printf(a->out, "} %.6f\n", (double)ns / 1e9);
+    }
+    return 0;
+}
+
+static void metrics_operations(struct api *api, const struct target *seen, struct buf *out)
+{
+    struct operation_metrics cpu = { .rec = *api->engine.recorder,
+                                     .seen = seen,
+                                     .name = "flamed_jvm_operation_cpu_seconds_total",
+                                     .out = out },
+                             waits = cpu;
+
+    waits.name = "flamed_jvm_operation_wait_seconds_total";
+    waits.waits = true;
+    metric_head(out, cpu.name, "counter",
+                "CPU time of a JVM by the operation of its requests, estimated from the always-on "
+                "samples, up to 10 s late.");
+    discover_each(api->engine.discover, metrics_operation, &cpu);
+    metric_head(out, waits.name, "counter",
+                "The same of the time in which its threads were blocked within requests.");
+    discover_each(api->engine.discover, metrics_operation, &waits);
+}
+
 static int metrics_jvm(void *cookie, struct process *p)
 {
     static const struct recorded_jvm NONE;
@@ -336,6 +386,8 @@ static void metrics_jvms(struct api *api, const struct viewer *v, struct buf *ou
     metric_head(out, "flamed_jvm_cpu_seconds_total", "counter",
                 "CPU time of a JVM by what it was spent on, estimated from the always-on samples.");
     discover_each(api->engine.discover, metrics_jvm, &a);
+    if (api->engine.opts->recorder_requests)
+        metrics_operations(api, seen, out);
 }
 
 static void metrics_store(const struct metrics *m)

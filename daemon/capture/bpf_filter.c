@@ -4,6 +4,8 @@
 
 /* Reading the symbols of new processes may block the engine for this long. */
 #define FILTER_PREPARE_NS (100 * NSEC_PER_MSEC)
+/* Looking for tracers of JVMs for the recorder may, too, but the last look may take longer. */
+#define FILTER_TRACERS_NS (10 * NSEC_PER_MSEC)
 /* Other threads may still run for this long after the first one of their process has ended. */
 #define FILTER_EXITED_NS (2 * NSEC_PER_SEC)
 
@@ -99,6 +101,7 @@ static int reconcile_process(void *cookie, struct process *p)
             threads |= p->jvm == JVM_READY && asks_for_threads(c);
         }
     }
+    captures_want_context(rc->captures, p, rc->now_ns + FILTER_TRACERS_NS);
     if (sets || threads)
         unwinding_prepare(rc->captures->unwinding, p, rc->now_ns);
     if (threads)
@@ -198,7 +201,7 @@ void captures_reconcile(struct captures *captures, uint64_t now_ns)
         probe_table_sweep_begin(probed[i]);
     for (const struct capture *c = captures->running; c; c = c->next)
         reconcile_coming(captures, c);
-    if (captures->running)
+    if (captures->running || captures->recorder_requests)
         discover_each(captures->discover, reconcile_process, &rc);
     for (size_t i = 0; i < ARRAY_SIZE(probed); i++)
         probe_table_sweep_end(probed[i], captures->broker);

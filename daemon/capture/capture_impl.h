@@ -313,6 +313,9 @@ uint32_t capture_moment_name(struct captures *captures, const char *raw);
 
 /* Has the requests of @p read, if @c asks for them. */
 void capture_want_context(struct captures *captures, struct capture *c, struct process *p);
+/* Has the requests of @p read for the flight recorder, if it records them and there is room:
+ * captures come first. From CLOCK_MONOTONIC @until_ns on, keeps what is read already. */
+void captures_want_context(struct captures *captures, struct process *p, uint64_t until_ns);
 /* Returns the request of @in, a sample of thread @thread of the record, for profile_sample.context.
  * 0: @c does not ask, or there is no room. */
 uint32_t capture_context(const struct captures *captures, struct capture *c,

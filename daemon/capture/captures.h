@@ -66,6 +66,7 @@ struct captures {
     struct sample_sets sets;
     uint32_t recorder_sets;    /* bits: sets that the recorder has of every process */
     struct recorder *recorder; /* borrowed; NULL: off */
+    bool recorder_requests;    /* it records requests */
     struct capture *running;   /* list of those under way */
     bool stopping;             /* flamed ends: no capture waits for what it needs */
     uint64_t last_handle;      /* of captures; never used again */

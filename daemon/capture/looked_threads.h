@@ -38,6 +38,7 @@ struct looked_thread {
     uint32_t lock_stack;              /* the same, of the lock that it waits for; 0: none */
     uint16_t lock_flags;              /* as flags */
     struct profile_process process;   /* the same */
+    struct profile_context request;   /* the same, which it waits in */
 };
 
 struct looked_threads {

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "capture/profile_process.h"
+#include "capture/request_context.h"
 #include "profile/waits.h"
 #include "unwind/unwind.h"
 
@@ -43,7 +44,11 @@ static void put_sample(struct looks *l, const struct looked_thread *t, const str
                                          f->flags | (uint16_t)(as << PROFILE_SAMPLE_STATE_SHIFT) };
 
     l->stats.dropped +=
-        flight_sample(l->o.flight, &sample, &t->process, &thread, f->frames, f->n) < 0;
+        flight_sample(l->o.flight, &sample,
+                      (struct flight_origin){ .process = &t->process,
+                                              .thread = &thread,
+                                              .request = l->o.contexts ? &t->request : NULL },
+                      f->frames, f->n) < 0;
 }
 
 /* Does so for a stack that is held. */
@@ -380,6 +385,8 @@ static void know(struct looks *l, const struct incoming *in, struct looked_threa
     t->name = in->thread_name;
     profile_process_of(l->o.frames, in->process, &t->process);
     t->process.owner = in->process->owner;
+    if (l->o.contexts)
+        context_recorded(l->o.contexts, in, &t->request);
 }
 
 /* Returns whether @t has a place for @in, which the pass of @in found it at. */

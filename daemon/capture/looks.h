@@ -9,6 +9,7 @@
 
 #include "capture/incoming.h"
 #include "capture/looked_threads.h"
+#include "capture/probe/probe_table.h"
 #include "discover/discover.h"
 #include "store/flight.h"
 
@@ -42,7 +43,8 @@ struct looks_opts {
     struct discover *discover;
     struct frame_table *frames;
     struct flight *flight;
-    uint8_t event, lock_event; /* of the flight: where its samples go */
+    const struct probe_table *contexts; /* NULL: requests are not recorded */
+    uint8_t event, lock_event;          /* of the flight: where its samples go */
     /* Takes a record as the ring gives them; what it leads to comes back by looks_sample(). */
     void (*deliver)(void *cookie, const struct sample_record *rec, const uint64_t *frames);
     void *cookie;

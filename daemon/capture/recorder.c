@@ -2,8 +2,46 @@
 #include "capture/recorder.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "capture/profile_process.h"
+#include "capture/request_context.h"
 #include "event/events.h"
+#include "profile/handlers.h"
+#include "profile/waits.h"
+
+/* Counts a sample of @p by its operation, as a tracer or else its stack says, if that is known. */
+static void count_operation(struct recorder *rec, const struct profile *p,
+                            struct handlers *handlers, const struct profile_sample *s)
+{
+    _cleanup_buf_ struct buf name = BUF_UPTO(2 * HANDLERS_NAME_BYTES);
+    const struct profile_process *process = &p->processes[p->threads[s->thread].process];
+    const struct proc_id of = { .host_pid = process->host_pid,
+                                .exec_no = process->exec_no,
+                                .start_ticks = process->start_ticks };
+    bool waits = s->event == RECORDER_OFFCPU && sample_state(p, s) == STATE_BLOCKED;
+    uint32_t id, handler = handlers_of(handlers, s),
+                 told = s->context < p->context_count ? p->contexts[s->context].operation : 0;
+
+    if (!(told || handler) || !(waits || s->event == RECORDER_CPU) ||
+        !id_table_find(&rec->jvms, &of, &id))
+        return;
+    if (told)
+        buf_add_span(&name, intern_get(p->strings, told));
+    else
+        handlers_name(handlers, handler, &name);
+    recorded_operations_add(&rec->counters[id].operations, buf_span(&name), !waits, s->value);
+}
+
+/* Takes a slice that has finished: requests have their last names. */
+static void take_slice(void *cookie, struct profile *p)
+{
+    _cleanup_(handlers_freep) struct handlers *handlers = NULL;
+
+    if (!p->contexts || handlers_new(p, &handlers) < 0)
+        return;
+    for (size_t i = 0; i < p->sample_count; i++)
+        count_operation(cookie, p, handlers, &p->samples[i]);
+}
 
 static int recorder_open(struct recorder *rec, const struct recorder_opts *o, struct error *err)
 {
@@ -13,17 +51,21 @@ static int recorder_open(struct recorder *rec, const struct recorder_opts *o, st
     int r;
 
     rec->frames = o->frames;
+    rec->contexts = o->contexts;
     rec->period_ns = (uint64_t)(1e9 / o->hz);
     events[RECORDER_CPU] = profile_event_of(events_default(), rec->period_ns);
     events[RECORDER_OFFCPU] = profile_event_of(events_find("offcpu"), NSEC_PER_SEC);
     events[RECORDER_LOCK] = profile_event_of(events_find("lock"), NSEC_PER_SEC);
     id_table_init(&rec->jvms, sizeof(struct proc_id), RECORDER_JVMS_MAX);
     r = flight_new(o->frames, events, RECORDER_EVENTS, o->keep_ns, o->max_bytes, &rec->flight);
+    if (r == 0)
+        flight_on_finish(rec->flight, FLIGHT_TO_RECORDER, take_slice, rec);
     if (r == 0 && o->discover)
         r = looks_new(&(struct looks_opts){ .broker = o->broker,
                                             .discover = o->discover,
                                             .frames = o->frames,
                                             .flight = rec->flight,
+                                            .contexts = o->contexts,
                                             .event = RECORDER_OFFCPU,
                                             .lock_event = RECORDER_LOCK,
                                             .deliver = o->deliver,
@@ -59,6 +101,8 @@ struct recorder *recorder_stop(struct recorder *rec)
         return NULL;
     looks_free(rec->looks);
     flight_free(rec->flight);
+    for (uint32_t i = 0; i < rec->jvms.count && i < rec->counters_cap; i++)
+        recorded_operations_deinit(&rec->counters[i].operations);
     id_table_deinit(&rec->jvms);
     free(rec->counters);
     free(rec);
@@ -114,6 +158,7 @@ void recorder_sample(struct recorder *rec, struct incoming *in)
     const struct sample_record *s = in->rec;
     struct profile_sample sample;
     struct profile_process pp;
+    struct profile_context request = { 0 };
     struct profile_thread t = { .host_tid = (int32_t)s->host_tid };
 
     incoming_name(in, /* java= */ true);
@@ -126,8 +171,12 @@ void recorder_sample(struct recorder *rec, struct incoming *in)
     recorded_process(rec, in->process, &pp);
     t.name = in->thread_name;
     incoming_sample(in, &sample);
-    flight_sample(rec->flight, &sample, &pp, &t, in->naming->stack->frames,
-                  in->naming->stack->count);
+    if (rec->contexts)
+        context_recorded(rec->contexts, in, &request);
+    flight_sample(rec->flight, &sample,
+                  (struct flight_origin){
+                      .process = &pp, .thread = &t, .request = rec->contexts ? &request : NULL },
+                  in->naming->stack->frames, in->naming->stack->count);
     if (in->process->jvm != JVM_NO)
         recorder_count(rec, in->process, in->flags, s->weight);
 }
@@ -172,6 +221,7 @@ void recorder_forget(struct recorder *rec, const struct process *p)
         if (i != id && id_table_add(&kept, id_table_get(&rec->jvms, i), &to) == 1)
             counters[to] = rec->counters[i];
     }
+    recorded_operations_deinit(&rec->counters[id].operations);
     id_table_deinit(&rec->jvms);
     free(rec->counters);
     rec->jvms = kept;

@@ -9,6 +9,7 @@
 #include "base/id_table.h"
 #include "capture/incoming.h"
 #include "capture/looks.h"
+#include "capture/recorded_operations.h"
 #include "capture/sample_sets.h"
 #include "profile/category.h"
 #include "store/flight.h"
@@ -16,7 +17,8 @@
 #define RECORDER_JVMS_MAX DISCOVER_PROCESSES_MAX
 
 struct recorded_jvm {
-    uint64_t samples[CATEGORY_COUNT + 1]; /* by category; 3 bits can say 7 */
+    uint64_t samples[CATEGORY_COUNT + 1];  /* by category; 3 bits can say 7 */
+    struct recorded_operations operations; /* of slices that have finished: names come late */
 };
 
 /* The events of its slices. */
@@ -24,8 +26,9 @@ enum recorder_event { RECORDER_CPU, RECORDER_OFFCPU, RECORDER_LOCK, RECORDER_EVE
 
 struct recorder {
     struct flight *flight;
-    struct looks *looks;        /* NULL: threads that wait are not looked at */
-    struct frame_table *frames; /* borrowed: of its names */
+    struct looks *looks;                /* NULL: threads that wait are not looked at */
+    const struct probe_table *contexts; /* borrowed: JVMs with a path to requests; NULL: none */
+    struct frame_table *frames;         /* borrowed: of its names */
     uint64_t period_ns;
     uint32_t set;
     struct id_table jvms;          /* struct proc_id */
@@ -40,6 +43,7 @@ struct recorder_opts {
     double hz;                  /* above 0 */
     uint64_t keep_ns;           /* how far back it reaches at most */
     size_t max_bytes;
+    const struct probe_table *contexts; /* borrowed; NULL: requests are not recorded */
     /* NULL: threads that wait are not looked at. Else as in struct looks_opts, all borrowed: */
     struct discover *discover;
     void (*deliver)(void *cookie, const struct sample_record *rec, const uint64_t *frames);

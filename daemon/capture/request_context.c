@@ -6,9 +6,12 @@
 #include "broker_client/tables.h"
 #include "capture/capture_impl.h"
 
-#define LOOK_FIRST_NS                                                                              \
-    (200 * NSEC_PER_MSEC) /* all classes of a JVM are looked at; it doubles up to */
-#define LOOK_MOST_NS (4 * NSEC_PER_SEC)
+/* All classes of a JVM are looked at. The time between two looks doubles, as long as there is no
+ * tracer, or it is not ready. */
+#define LOOK_FIRST_NS (200 * NSEC_PER_MSEC)
+#define LOOK_MOST_NS (600 * NSEC_PER_SEC)
+#define LOOK_READY_NS (60 * NSEC_PER_SEC)  /* at most, while a tracer is there */
+#define LOOK_CAPTURE_NS (4 * NSEC_PER_SEC) /* at most, while a capture asks */
 #define TRACE_DIGITS 32
 #define SPAN_DIGITS 16
 
@@ -19,24 +22,24 @@ static int put_path(struct probe_table *t, const struct probe_env *env, struct p
                     struct process *p, const void *what, struct error *err)
 {
     struct context_entry *c = (struct context_entry *)e;
-    uint64_t now_ns = clock_monotonic_ns();
+    const uint64_t *most_ns = what, now_ns = clock_monotonic_ns();
     struct error why = ERROR_NULL;
     struct context_path path;
     const char *tracer = "";
     int r;
 
     (void)t;
-    (void)what;
     if (p->jvm != JVM_READY || !p->vm) {
         c->no_tracer = p->jvm == JVM_NO;
         return -EAGAIN;
     }
-    if (now_ns < c->look_ns)
+    if (c->looked_ns && now_ns - c->looked_ns < MIN(c->wait_ns, *most_ns))
         return -EAGAIN;
     r = hotspot_vm_context(p->vm, &path, &tracer, &why);
-    c->wait_ns = c->wait_ns ? MIN(c->wait_ns * 2, LOOK_MOST_NS) : LOOK_FIRST_NS;
-    c->look_ns = now_ns + c->wait_ns;
+    c->looked_ns = now_ns;
     c->no_tracer = r == -ENOENT;
+    c->wait_ns = c->wait_ns ? MIN(c->wait_ns * 2, c->no_tracer ? LOOK_MOST_NS : LOOK_READY_NS)
+                            : LOOK_FIRST_NS;
     if (r == HOTSPOT_GONE)
         return error_set(err, -ESRCH, "it has ended");
     if (r == -EOPNOTSUPP)
@@ -62,16 +65,31 @@ const struct probe_kind CONTEXTS = { .entry_bytes = sizeof(struct context_entry)
                                      .put = put_path,
                                      .take_out = take_out_path };
 
+void captures_want_context(struct captures *captures, struct process *p, uint64_t until_ns)
+{
+    struct probe_table *t = &captures->contexts;
+    const struct probe_env env = captures_probe_env(captures);
+    uint64_t most_ns = UINT64_MAX;
+
+    if (!captures->recorder_requests || p->jvm != JVM_READY)
+        return;
+    if (clock_monotonic_ns() >= until_ns)
+        probe_table_want(t, &p->id, PROBE_NO_SET);
+    else if (t->count < CONTEXTS_PUT_MAX || probe_table_find(t, &p->id, PROBE_NO_SET))
+        probe_table_put(t, &env, p, PROBE_NO_SET, &most_ns, /* until_ns= */ 0, NULL);
+}
+
 void capture_want_context(struct captures *captures, struct capture *c, struct process *p)
 {
     const struct probe_env env = captures_probe_env(captures);
+    uint64_t most_ns = LOOK_CAPTURE_NS;
     struct error why = ERROR_NULL;
     int r;
 
     if (!c->wish.context || p->jvm == JVM_NO)
         return;
-    r = probe_table_put(&captures->contexts, &env, p, PROBE_NO_SET, /* what= */ NULL,
-                        /* until_ns= */ 0, &why);
+    r = probe_table_put(&captures->contexts, &env, p, PROBE_NO_SET, &most_ns, /* until_ns= */ 0,
+                        &why);
     if (r < 0 && r != -EAGAIN && r != -ESRCH)
         record_warn_process(c->record, "requests of %d (%s) are not in this profile: %s",
                             p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, why.msg);
@@ -171,32 +189,54 @@ void captures_context_path(const struct captures *captures, const struct process
 }
 
 /* What is known without a read. */
-static uint32_t state_without(const struct captures *captures, const struct process *p)
+static uint32_t state_without(const struct probe_table *contexts, const struct process *p)
 {
     const struct context_entry *e =
-        (const struct context_entry *)probe_table_find(&captures->contexts, &p->id, PROBE_NO_SET);
+        (const struct context_entry *)probe_table_find(contexts, &p->id, PROBE_NO_SET);
 
     return p->jvm == JVM_NO || (e && e->no_tracer) ? PROFILE_CONTEXT_NO_TRACER
                                                    : PROFILE_CONTEXT_UNREADABLE;
 }
 
+void context_of(const struct probe_table *contexts, const struct incoming *in,
+                struct profile_context *ret, struct buf *name)
+{
+    const struct sample_record *rec = in->rec;
+    struct sample_context raw;
+
+    buf_clear(name);
+    if (rec->context_count == CONTEXT_WORDS) {
+        memcpy(&raw, in->frames + rec->kernel_count + rec->user_count, sizeof(raw));
+        context_decode(&raw, ret, name);
+    } else {
+        *ret = (struct profile_context){ .state = state_without(contexts, in->process) };
+    }
+}
+
+void context_recorded(const struct probe_table *contexts, const struct incoming *in,
+                      struct profile_context *ret)
+{
+    struct frame_table *names = in->naming->frames;
+    _cleanup_buf_ struct buf name = BUF_UPTO(CONTEXT_TEXT_BYTES + 1);
+
+    context_of(contexts, in, ret, &name);
+    if (!name.n)
+        return;
+    frame_table_charge(names, process_payer(in->process));
+    frame_table_string(names, buf_span(&name), &ret->operation); /* no room: "" */
+    frame_table_charge(names, 0);
+}
+
 uint32_t capture_context(const struct captures *captures, struct capture *c,
                          const struct incoming *in, uint32_t thread)
 {
-    const struct sample_record *rec = in->rec;
-    struct profile_context context = { 0 };
+    struct profile_context context;
     _cleanup_buf_ struct buf name = BUF_UPTO(CONTEXT_TEXT_BYTES + 1);
-    struct sample_context raw;
     uint32_t id = 0;
 
     if (!c->wish.context)
         return 0;
-    if (rec->context_count == CONTEXT_WORDS) {
-        memcpy(&raw, in->frames + rec->kernel_count + rec->user_count, sizeof(raw));
-        context_decode(&raw, &context, &name);
-    } else {
-        context.state = state_without(captures, in->process);
-    }
+    context_of(&captures->contexts, in, &context, &name);
     if (record_context(c->record, thread, &context, buf_span(&name), &id) < 0)
         return 0;
     return id;

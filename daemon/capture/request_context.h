@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "capture/incoming.h"
 #include "capture/probe/probe_table.h"
 #include "profile/profile.h"
 #include "unwind/context.h"
@@ -15,8 +16,8 @@
 /* A JVM whose requests are wanted. */
 struct context_entry {
     struct probe_entry entry; /* first */
-    uint64_t look_ns;         /* CLOCK_MONOTONIC: from then on it is looked at again */
-    uint64_t wait_ns;         /* between the last look and the next */
+    uint64_t looked_ns;       /* CLOCK_MONOTONIC, of the last look; 0: none yet */
+    uint64_t wait_ns;         /* until the next, unless somebody is in more of a hurry */
     bool no_tracer;           /* the last look found none */
     struct context_path path; /* that the broker has; no steps: none */
 };
@@ -29,3 +30,9 @@ extern const struct probe_kind CONTEXTS;
  * @name ("": none). What makes no sense is PROFILE_CONTEXT_UNREADABLE. Pure. */
 void context_decode(const struct sample_context *raw, struct profile_context *ret,
                     struct buf *name);
+/* Reads the request of @in, as context_decode(). @contexts: paths to requests. */
+void context_of(const struct probe_table *contexts, const struct incoming *in,
+                struct profile_context *ret, struct buf *name);
+/* Does so; ret->operation is the name as a string of in->naming->frames, 0: none. */
+void context_recorded(const struct probe_table *contexts, const struct incoming *in,
+                      struct profile_context *ret);

@@ -20,6 +20,7 @@
 #define ENGINE_BUSY_TICK_NS (10 * NSEC_PER_MSEC)
 #define ENGINE_IDLE_TICK_NS (50 * NSEC_PER_MSEC) /* the recorder's samples are named in time */
 #define ENGINE_RECONCILE_NS (100 * NSEC_PER_MSEC)
+#define ENGINE_TRACERS_NS NSEC_PER_SEC /* the same, while no capture runs */
 #define ENGINE_RELEASE_NS NSEC_PER_SEC /* between two looks at held samples without news */
 #define ENGINE_DRAIN_NS NSEC_PER_SEC   /* between two looks at deadlines, however many samples */
 /* For this long samples are worked on while a call waits. The first one of a process may take as
@@ -42,6 +43,8 @@ static int engine_start_recorder(struct engine *e, struct error *err)
                                      .hz = e->opts.recorder_hz,
                                      .keep_ns = e->opts.recorder_keep_ns,
                                      .max_bytes = e->opts.recorder_max_bytes,
+                                     .contexts =
+                                         e->opts.recorder_requests ? &e->captures.contexts : NULL,
                                      .discover = e->opts.recorder_waits ? e->discover : NULL,
                                      .deliver = dispatch_look,
                                      .cookie = &e->dispatch },
@@ -56,6 +59,7 @@ static int engine_start_recorder(struct engine *e, struct error *err)
         return r;
     e->captures.recorder = e->recorder;
     e->captures.recorder_sets = recorder_sets(e->recorder);
+    e->captures.recorder_requests = e->recorder && e->opts.recorder_requests;
     captures_reconcile(&e->captures, clock_monotonic_ns());
     return 0;
 }
@@ -108,6 +112,15 @@ static void engine_finish(struct engine *e, bool drained, uint64_t now_ns)
     captures_finish_due(&e->captures, now_ns);
 }
 
+static void engine_reconcile(struct engine *e, uint64_t now_ns)
+{
+    uint64_t since_ns = now_ns - e->captures.reconciled_ns;
+
+    if (e->captures.running ? since_ns >= ENGINE_RECONCILE_NS
+                            : e->captures.recorder_requests && since_ns >= ENGINE_TRACERS_NS)
+        captures_reconcile(&e->captures, now_ns);
+}
+
 static void engine_tick(struct engine *e)
 {
     uint64_t now = clock_monotonic_ns();
@@ -131,8 +144,7 @@ static void engine_tick(struct engine *e)
     virtual_waits_tick(&e->virtual_waits, &e->captures.virtual_wishes, &e->dispatch, now);
     captures_look(&e->captures, now);
     captures_losses_tick(&e->captures, now);
-    if (e->captures.running && now - e->captures.reconciled_ns >= ENGINE_RECONCILE_NS)
-        captures_reconcile(&e->captures, now);
+    engine_reconcile(e, now);
     mailbox_alive(&e->mailbox);
     attachments_poll(&e->attaching, now);
     captures_poll(&e->captures, now);

@@ -32,9 +32,10 @@ struct engine_opts {
     double recorder_hz;                /* 0: no flight recorder */
     uint64_t recorder_keep_ns;         /* how far back it reaches at most */
     size_t recorder_max_bytes;
-    bool recorder_waits;  /* it looks at threads that wait, too */
-    bool allow_injection; /* attach to JVMs where a request asks for it */
-    bool allow_mounts;    /* and mount in their containers where nothing else does it */
+    bool recorder_waits;    /* it looks at threads that wait, too */
+    bool recorder_requests; /* it records the requests of samples */
+    bool allow_injection;   /* attach to JVMs where a request asks for it */
+    bool allow_mounts;      /* and mount in their containers where nothing else does it */
     const struct quarantine *quarantine; /* borrowed: whose memory is not read */
     /* Called every second with for how long the engine is stalled (0: it works), from a
      * thread of its own; borrowed; NULL: nobody. */

@@ -309,7 +309,7 @@ int spill_start(const struct spill_opts *o, struct spill **ret)
         return r;
     }
     spill_begin(s, clock_monotonic_ns(), clock_realtime_ns());
-    flight_on_finish(o->flight, spill_slice, s);
+    flight_on_finish(o->flight, FLIGHT_TO_HISTORY, spill_slice, s);
     *ret = s;
     return 0;
 }
@@ -319,7 +319,7 @@ struct spill *spill_stop(struct spill *s)
     if (!s)
         return NULL;
     spill_end(s, clock_monotonic_ns(), clock_realtime_ns());
-    flight_on_finish(s->o.flight, NULL, NULL);
+    flight_on_finish(s->o.flight, FLIGHT_TO_HISTORY, NULL, NULL);
     pthread_mutex_lock(&s->lock);
     s->stopping = true;
     pthread_cond_signal(&s->wake);

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/intern.h"
 #include "profile/category.h"
+#include "profile/handlers.h"
 
 #include <math.h>
 
@@ -17,10 +18,8 @@
 #define SEEN_LEAST 3           /* steps with it, for a series to be tested */
 
 static const char *const KIND_NAMES[CHANGE_KINDS] = {
-    [CHANGE_FUNCTION] = "function",
-    [CHANGE_LOCK] = "lock",
-    [CHANGE_WAIT] = "wait",
-    [CHANGE_CATEGORY] = "category",
+    [CHANGE_FUNCTION] = "function", [CHANGE_LOCK] = "lock",           [CHANGE_WAIT] = "wait",
+    [CHANGE_CATEGORY] = "category", [CHANGE_OPERATION] = "operation",
 };
 
 /* Each kind has room of its own. */
@@ -29,6 +28,7 @@ static const size_t SERIES_MAX[CHANGE_KINDS] = {
     [CHANGE_LOCK] = CHANGES_LOCKS_MAX,
     [CHANGE_WAIT] = WAIT_COUNT,
     [CHANGE_CATEGORY] = CATEGORY_COUNT,
+    [CHANGE_OPERATION] = CHANGES_OPERATIONS_MAX,
 };
 
 const char *change_kind_name(enum change_kind kind)
@@ -141,9 +141,10 @@ struct adding {
     struct change_set *set;
     const struct view *v;
     enum change_kind kind;
-    uint32_t *found; /* owned: by string, or by number of what is no text: index + 1 or LEFT_OUT */
-    uint32_t *seen;  /* owned: by string, the last sample + 1 that it was in */
-    int error;       /* 0 or -ENOMEM */
+    uint32_t *found;           /* owned: by string, or by another number: index + 1 or LEFT_OUT */
+    uint32_t *seen;            /* owned: by string, the last sample + 1 that it was in */
+    struct handlers *handlers; /* borrowed; of CHANGE_OPERATION alone */
+    int error;                 /* 0 or -ENOMEM */
 };
 
 #define LEFT_OUT UINT32_MAX
@@ -180,6 +181,23 @@ static void add_busy(struct adding *a, size_t step, double ns)
     a->set->whole[CHANGE_WAIT][step] += ns;
 }
 
+/* A sample without an operation counts to the whole alone. */
+static void add_operation(struct adding *a, const struct profile_sample *s, size_t step,
+                          double weight)
+{
+    const struct profile *p = a->v->profile;
+    uint32_t name = s->context < p->context_count ? p->contexts[s->context].operation : 0,
+             handler = name ? 0 : handlers_of(a->handlers, s);
+    _cleanup_buf_ struct buf text = BUF_UPTO(2 * HANDLERS_NAME_BYTES);
+
+    if (name) {
+        add_to(a, s->context, intern_get(p->strings, name), step, weight);
+    } else if (handler) {
+        handlers_name(a->handlers, handler, &text);
+        add_to(a, (uint32_t)p->context_count + handler, buf_span(&text), step, weight);
+    }
+}
+
 static void add_sample(struct adding *a, size_t sample, size_t step)
 {
     const struct profile_sample *s = &a->v->profile->samples[sample];
@@ -201,6 +219,8 @@ static void add_sample(struct adding *a, size_t sample, size_t step)
         add_to(a, category, span_of(CATEGORY_NAMES[category]), step, weight);
     } else if (a->kind == CHANGE_WAIT) {
         add_to(a, row->wait, span_of(WAIT_NAMES[row->wait]), step, weight);
+    } else if (a->kind == CHANGE_OPERATION) {
+        add_operation(a, s, step, weight);
     } else if (a->kind == CHANGE_LOCK && row->n > row->roots) {
         leaf = a->v->frames[a->v->stack[row->first + row->n - 1]].name;
         add_to(a, leaf, view_string(a->v, leaf), step, weight);
@@ -210,14 +230,17 @@ static void add_sample(struct adding *a, size_t sample, size_t step)
 int change_set_add(struct change_set *s, const struct view *v, enum change_kind kind)
 {
     const struct profile *p = v->profile;
-    size_t keys =
-        MAX((size_t)intern_count(v->strings), (size_t)MAX(WAIT_COUNT, CATEGORY_COUNT)) + 1;
+    size_t keys = MAX((size_t)intern_count(v->strings) + p->context_count + p->function_count,
+                      (size_t)MAX(WAIT_COUNT, CATEGORY_COUNT)) +
+                  1;
+    _cleanup_(handlers_freep) struct handlers *handlers = NULL;
     _cleanup_free_ uint32_t *found = calloc(keys, sizeof(*found)),
                             *seen = calloc(keys, sizeof(*seen));
     struct adding a = { .set = s, .v = v, .kind = kind, .found = found, .seen = seen };
 
-    if (!found || !seen)
+    if (!found || !seen || (kind == CHANGE_OPERATION && handlers_new(p, &handlers) < 0))
         return -ENOMEM;
+    a.handlers = handlers;
     for (size_t i = 0; i < p->sample_count && a.error == 0; i++) {
         size_t step =
             change_step(&s->steps, p->samples[i].time_ns - p->start_ns + p->start_realtime_ns);

@@ -11,12 +11,20 @@
 /* Series of each kind; more are left out, and counted. */
 #define CHANGES_FUNCTIONS_MAX 5000
 #define CHANGES_LOCKS_MAX 500
+#define CHANGES_OPERATIONS_MAX 500
 #define CHANGES_TESTS_MAX 1000 /* functions that are tested, the largest; others are counted */
 #define CHANGES_STEPS_MIN 8    /* with fewer, nothing is significant among a hundred series */
 #define CHANGES_EFFECT 0.2     /* percent: smaller changes are none */
 #define CHANGES_Q 0.01         /* of those that are shown, so many are false */
 
-enum change_kind { CHANGE_FUNCTION, CHANGE_LOCK, CHANGE_WAIT, CHANGE_CATEGORY, CHANGE_KINDS };
+enum change_kind {
+    CHANGE_FUNCTION,
+    CHANGE_LOCK,
+    CHANGE_WAIT,
+    CHANGE_CATEGORY,
+    CHANGE_OPERATION, /* of requests */
+    CHANGE_KINDS
+};
 
 /* Returns what the API calls it. Static. */
 const char *change_kind_name(enum change_kind kind);
@@ -69,9 +77,9 @@ void change_set_deinit(struct change_set *s);
  * -ENOMEM. */
 ptrdiff_t change_set_put(struct change_set *s, enum change_kind kind, struct span name);
 /* Adds the samples of @v, a view with `exact` of one event, once for each @kind. They count by
- * function, by the class of their lock, by what they waited for, or by category. Threads are busy
- * in samples of CPU time that are added as CHANGE_FUNCTION, and in waits of CHANGE_WAIT. 0 or
- * -ENOMEM. */
+ * function, by the class of their lock, by what they waited for, by category, or by the operation
+ * of their request. Threads are busy in samples of CPU time that are added as CHANGE_FUNCTION, and
+ * in waits of CHANGE_WAIT. 0 or -ENOMEM. */
 int change_set_add(struct change_set *s, const struct view *v, enum change_kind kind);
 
 /* Finds the changes that are significant, the greatest first, in an array that the caller frees.

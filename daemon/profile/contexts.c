@@ -5,11 +5,14 @@
 #include "base/id_table.h"
 
 #define CONTEXT_SERVICES_MAX 4096u
+#define CONTEXT_WITH_IDS_MAX (PROFILE_CONTEXTS_MAX / 4 * 3) /* the others have a name alone */
 #define CONTEXT_STRING_BYTES_MAX ((size_t)16 << 20)
 
-/* A request in this process: a trace may pass through it several times. */
+/* A request in this process: a trace may pass through it several times. Those without
+ * ids are one for each name. No padding: a key. */
 struct request_key {
     uint64_t trace_high, trace_low, root;
+    uint32_t process, name;
 };
 
 /* An operation of a service, both strings of contexts->names. */
@@ -113,30 +116,59 @@ static int add_operation(struct contexts *c, struct span service, struct span na
     return MIN(r, 0);
 }
 
-int contexts_add(struct contexts *c, const struct profile_context *context, struct span service,
-                 struct span name, uint32_t *ret)
+/* Gets the request of @context, of an operation with the string @name, 0: not known. 0, -ENOSPC or
+ * -ENOMEM. */
+static int add_request(struct contexts *c, const struct profile_context *context, uint32_t process,
+                       uint32_t name, uint32_t *ret)
 {
-    const struct request_key key = { context->trace_high, context->trace_low, context->root };
+    struct request_key key = { .trace_high = context->trace_high,
+                               .trace_low = context->trace_low,
+                               .root = context->root,
+                               .process = process };
+    int r;
+
+    if (!profile_context_has_ids(context))
+        key.name = name;
+    r = MIN(id_table_add(&c->requests, &key, ret), 0);
+    if (r == 0 && !array_extend(&c->operations, &c->operations_cap, c->requests.cap))
+        r = -ENOMEM;
+    if (r == 0 && name)
+        c->operations[*ret] = name;
+    return r;
+}
+
+/* Does the same for the context itself. */
+static int add_context(struct contexts *c, const struct profile_context *context, uint32_t process,
+                       uint32_t name, uint32_t *ret)
+{
     struct profile_context own = *context;
-    uint32_t operation = 0, request = 0;
-    bool has_ids = context->state >= PROFILE_CONTEXT_IDS;
-    int r = name.n ? add_operation(c, service, name, &operation) : 0;
+    uint32_t request = 0;
+    int r = 0;
 
     own.operation = 0;
-    if (r == 0 && has_ids)
-        r = MIN(id_table_add(&c->requests, &key, &request), 0);
-    if (r == 0 && has_ids && !array_extend(&c->operations, &c->operations_cap, c->requests.cap))
-        r = -ENOMEM;
-    if (r == 0 && has_ids) {
+    if (profile_context_has_ids(context) && c->contexts.count >= CONTEXT_WITH_IDS_MAX)
+        return -ENOSPC;
+    if (context->state >= PROFILE_CONTEXT_IDS) {
+        r = add_request(c, context, process, name, &request);
         own.operation = request + 1;
-        if (operation)
-            c->operations[request] = operation;
-        r = MIN(id_table_add(&c->contexts, &own, ret), 0);
-    } else if (r == 0) {
-        r = MIN(id_table_add(&c->contexts, &own, ret), 0);
     }
+    return r < 0 ? r : MIN(id_table_add(&c->contexts, &own, ret), 0);
+}
+
+int contexts_add(struct contexts *c, const struct profile_context *context, uint32_t process,
+                 struct span service, struct span name, uint32_t *ret)
+{
+    const struct profile_context nameless = { .state = context->state };
+    uint32_t operation = 0;
+    int r = name.n ? add_operation(c, service, name, &operation) : 0;
+
+    if (r == 0)
+        r = add_context(c, context, process, operation, ret);
     if (r == -ENOSPC) {
         c->without_ids++;
+        r = add_context(c, &nameless, process, operation, ret);
+    }
+    if (r == -ENOSPC) {
         *ret = 0;
         return 0;
     }

@@ -316,10 +316,11 @@ static int finish_warnings(struct profile *p, struct record *r)
                     "profile: it holds %d of them; lower seconds",
                     (unsigned long long)r->moments_dropped, PROFILE_MOMENTS_MAX);
     if (contexts_without_ids(r->contexts))
-        record_warn(r,
-                    "%llu samples have no trace or operation: the profile holds the most different "
-                    "requests that it can; lower seconds",
-                    (unsigned long long)contexts_without_ids(r->contexts));
+        record_warn(
+            r,
+            "%llu samples have no trace: the profile holds the most different requests that "
+            "it can; lower seconds",
+            (unsigned long long)contexts_without_ids(r->contexts));
     if (contexts_without_name(r->contexts))
         record_warn(r, "a service has more than %u operations: the others are [other operations]",
                     PROFILE_OPERATIONS_MAX);

@@ -72,6 +72,11 @@ struct profile_context { /* no padding: it is a key while recording */
     uint32_t state;     /* enum profile_context_state */
 };
 _Static_assert(sizeof(struct profile_context) == 40, "profile_context must have no padding");
+/* Returns whether it is known which request @c is of, and not the operation alone. */
+static inline bool profile_context_has_ids(const struct profile_context *c)
+{
+    return c->trace_high || c->trace_low || c->span || c->root;
+}
 #define PROFILE_OPERATIONS_MAX 1000u /* of a service; the others share a name */
 
 struct profile_sample {

@@ -139,7 +139,8 @@ int record_context(struct record *r, uint32_t thread, const struct profile_conte
     int k = r->contexts ? 0 : contexts_new(&r->contexts);
 
     if (k == 0)
-        k = contexts_add(r->contexts, c, frame_table_get_string(r->table, p->service), name, ret);
+        k = contexts_add(r->contexts, c, t->process, frame_table_get_string(r->table, p->service),
+                         name, ret);
     record_charge(r);
     return k;
 }

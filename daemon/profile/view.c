@@ -305,12 +305,16 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
     if (r == 0 && o->exact)
         r = view_new_sample_rows(v);
     if (r == 0)
+        r = view_groups_begin(&b);
+    if (r == 0)
         r = view_count_all(&b, err);
     if (r == 0)
         r = view_make_rows(&b, err);
     id_table_deinit(&b.keys);
     id_table_deinit(&b.groups);
     free(b.operations);
+    free(b.handled);
+    handlers_free(b.handlers);
     for (size_t i = 0; i < VIEW_BY_MAX; i++)
         free(b.group_frames[i]);
     id_table_deinit(&b.frames);

@@ -96,7 +96,7 @@ struct view_row {
     (1 + VIEW_BY_MAX) /* frames that stand for the process and groups of a row                     \
                        */
 #define VIEW_SENTENCE_BYTES 224
-#define VIEW_WARNINGS 2       /* of the view itself, */
+#define VIEW_WARNINGS 3       /* of the view itself, */
 #define VIEW_CALLS_WARNINGS 4 /* and of its calls */
 #define VIEW_FEW_SAMPLES 100  /* with fewer, a share of half is off by over 10 points by chance */
 
@@ -112,9 +112,11 @@ struct view {
     uint64_t samples, value, unknown, truncated; /* totals of what is left after filtering */
     uint64_t inferred, unsure;                   /* the same, as in struct view_row */
     struct view_sum idle;                        /* what view_opts.no_idle left out */
+    uint64_t without_ids;  /* samples that a trace or span leaves out, as no ids were kept */
     uint32_t *sample_rows; /* with `exact`: of each sample of the profile its row, VIEW_NO_ROW where
                             * it is left out; else NULL */
     char left_out[VIEW_SENTENCE_BYTES]; /* what view_opts.no_idle left out; "": nothing */
+    char no_ids[VIEW_SENTENCE_BYTES];   /* the same of without_ids */
     char few[VIEW_SENTENCE_BYTES];      /* that its samples are few; "": they are not */
     struct method_calls *calls;         /* owned, with view_opts.calls; else NULL */
     /* Those of the profile, then of the calls, then these two. Borrowed from all. */

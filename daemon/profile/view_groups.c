@@ -9,6 +9,46 @@ static const struct profile_context *context_of(const struct profile *p,
     return s->context && s->context < p->context_count ? &p->contexts[s->context] : NULL;
 }
 
+/* Returns whether operations are asked for. */
+static bool asks_for_operations(const struct view_opts *o)
+{
+    for (size_t i = 0; i < VIEW_BY_MAX; i++) {
+        if (o->by[i] == VIEW_BY_OPERATION)
+            return true;
+    }
+    return match_count(o->operation);
+}
+
+int view_groups_begin(struct view_builder *b)
+{
+    if (!asks_for_operations(&b->v->opts))
+        return 0;
+    b->operations = calloc(b->p->context_count + 1, sizeof(*b->operations));
+    b->handled = calloc(b->p->function_count + 1, sizeof(*b->handled));
+    return b->operations && b->handled ? handlers_new(b->p, &b->handlers) : -ENOMEM;
+}
+
+/* Does as operation_matches() for what the stack of @s says. */
+static int handler_matches(struct view_builder *b, const struct profile_sample *s,
+                           struct error *err)
+{
+    uint32_t function = handlers_of(b->handlers, s);
+    int r;
+
+    if (!function)
+        return 0;
+    if (!b->handled[function]) {
+        buf_clear(&b->text);
+        handlers_name(b->handlers, function, &b->text);
+        r = b->text.error ? b->text.error
+                          : match_any(b->v->opts.operation, buf_span(&b->text), err);
+        if (r < 0)
+            return r;
+        b->handled[function] = r ? 2 : 1;
+    }
+    return b->handled[function] == 2;
+}
+
 /* Whether the name of @s's operation matches: asked once a request. 1; 0; -errno with @err. */
 static int operation_matches(struct view_builder *b, const struct profile_sample *s,
                              struct error *err)
@@ -17,11 +57,7 @@ static int operation_matches(struct view_builder *b, const struct profile_sample
     int r;
 
     if (!c || !c->operation)
-        return 0;
-    if (!b->operations)
-        b->operations = calloc(b->p->context_count, sizeof(*b->operations));
-    if (!b->operations)
-        return -ENOMEM;
+        return handler_matches(b, s, err);
     if (!b->operations[s->context]) {
         r = match_any(b->v->opts.operation, intern_get(b->p->strings, c->operation), err);
         if (r < 0)
@@ -35,7 +71,12 @@ int view_wants_context(struct view_builder *b, const struct profile_sample *s, s
 {
     const struct view_opts *o = &b->v->opts;
     const struct profile_context *c = context_of(b->p, s);
+    bool one = o->trace_high || o->trace_low || o->span;
 
+    if (one && c && c->state >= PROFILE_CONTEXT_IDS && !profile_context_has_ids(c)) {
+        b->v->without_ids += s->count;
+        return 0;
+    }
     if ((o->trace_high || o->trace_low) &&
         (!c || c->trace_high != o->trace_high || c->trace_low != o->trace_low))
         return 0;
@@ -116,6 +157,7 @@ static void spell_request(struct view_builder *b, enum view_by by, const struct 
         [PROFILE_CONTEXT_NAMED] = "[unnamed requests]",
     };
     uint32_t state = c && c->state < PROFILE_CONTEXT_STATES ? c->state : PROFILE_CONTEXT_UNASKED;
+    bool no_ids = state >= PROFILE_CONTEXT_IDS && !profile_context_has_ids(c);
     struct span name = c ? intern_get(b->p->strings, c->operation) : SPAN_NULL;
 
     if (c && by == VIEW_BY_SPAN && c->span)
@@ -123,6 +165,8 @@ static void spell_request(struct view_builder *b, enum view_by by, const struct 
     else if (c && by == VIEW_BY_TRACE && (c->trace_high || c->trace_low))
         buf_printf(&b->text, "[trace %016llx%016llx]", (unsigned long long)c->trace_high,
                    (unsigned long long)c->trace_low);
+    else if (by != VIEW_BY_OPERATION && no_ids)
+        buf_add_str(&b->text, "[ids not kept]");
     else if (by != VIEW_BY_OPERATION || !name.n)
         buf_add_str(&b->text, WITHOUT[state]);
     else if (name.p[0] == '[') /* "[other operations]" */
@@ -133,10 +177,12 @@ static void spell_request(struct view_builder *b, enum view_by by, const struct 
 
 /* What @s is in: a thread, a context, a process, a state; *@ret_count: how many there are. One past
  * the last: it is not known. */
-static size_t member_of(const struct profile *p, enum view_by by, const struct profile_sample *s,
-                        size_t *ret_count)
+static size_t member_of(const struct view_builder *b, enum view_by by,
+                        const struct profile_sample *s, size_t *ret_count)
 {
+    const struct profile *p = b->p;
     size_t thread = MIN((size_t)s->thread, p->thread_count);
+    uint32_t handler = by == VIEW_BY_OPERATION ? handlers_of(b->handlers, s) : 0;
 
     switch (by) {
     case VIEW_BY_THREAD:
@@ -150,9 +196,9 @@ static size_t member_of(const struct profile *p, enum view_by by, const struct p
     case VIEW_BY_VERSION:
         *ret_count = p->process_count;
         return thread < p->thread_count ? p->threads[thread].process : p->process_count;
-    default:
-        *ret_count = p->context_count;
-        return MIN((size_t)s->context, p->context_count);
+    default: /* contexts, then functions that handle requests */
+        *ret_count = p->context_count + p->function_count;
+        return handler ? p->context_count + handler : MIN((size_t)s->context, p->context_count);
     }
 }
 
@@ -178,7 +224,13 @@ static int make_group_frame(struct view_builder *b, enum view_by by, size_t memb
         spell_service(b, by, member);
         break;
     default:
-        spell_request(b, by, context_of(b->p, s));
+        if (member > b->p->context_count) {
+            buf_add_char(&b->text, '[');
+            handlers_name(b->handlers, (uint32_t)(member - b->p->context_count), &b->text);
+            buf_add_char(&b->text, ']');
+        } else {
+            spell_request(b, by, context_of(b->p, s));
+        }
     }
     return view_mark_text(b, kind, ret);
 }
@@ -191,7 +243,7 @@ int view_group_of(struct view_builder *b, const struct profile_sample *s, uint32
 
     for (size_t i = 0; i < VIEW_BY_MAX && b->v->opts.by[i] && r == 0; i++) {
         enum view_by by = b->v->opts.by[i];
-        size_t count, member = member_of(b->p, by, s, &count);
+        size_t count, member = member_of(b, by, s, &count);
 
         if (!b->group_frames[i])
             b->group_frames[i] = calloc(count + 1, sizeof(*b->group_frames[i]));

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/id_table.h"
+#include "profile/handlers.h"
 #include "profile/view.h"
 
 /* What one row is made of before its frames are spelled. */
@@ -51,6 +52,8 @@ struct view_builder {
     uint32_t *group_frames[VIEW_BY_MAX]; /* of each member, such as a thread: the id of its frame in
                                           * frames + 1; 0: not yet */
     uint8_t *operations;                 /* [p->context_count]: 0 not asked, 1 left out, 2 kept */
+    uint8_t *handled;                    /* [p->function_count]: the same of handlers */
+    struct handlers *handlers;           /* NULL: nobody asks for operations */
     struct view_counts *counts;          /* [keys.cap], by key id */
     size_t counts_cap;
     struct waits *waits;          /* NULL: no thread was blocked */
@@ -100,6 +103,8 @@ static inline size_t view_bodies(const struct view_builder *b)
 
 /* ---- view_groups.c ---- */
 
+/* Prepares for operations, if they are asked for. 0 or -ENOMEM. */
+int view_groups_begin(struct view_builder *b);
 /* Returns whether view_opts wants samples of the request of @s. 1; 0; -errno with @err. */
 int view_wants_context(struct view_builder *b, const struct profile_sample *s, struct error *err);
 /* Gets the group of @s in process @process for view_opts.by. 0; -EFBIG; -ENOMEM. */

@@ -13,6 +13,15 @@ static void say_left_out(struct view *v)
                  (unsigned long long)v->idle.samples, (double)v->idle.value / 1e9);
 }
 
+static void say_no_ids(struct view *v)
+{
+    if (v->without_ids)
+        snprintf(v->no_ids, sizeof(v->no_ids),
+                 "%llu samples with nothing but an operation are left out: the history keeps "
+                 "neither traces nor spans",
+                 (unsigned long long)v->without_ids);
+}
+
 /* Returns whether @e samples by chance. Waits are weighed by their time, and with period 1 each
  * event is a sample. */
 static bool is_drawn(const struct profile_event *e)
@@ -38,9 +47,10 @@ static void say_few(struct view *v)
 
 void view_warn(struct view *v)
 {
-    const char *const own[VIEW_WARNINGS] = { v->left_out, v->few };
+    const char *const own[VIEW_WARNINGS] = { v->left_out, v->no_ids, v->few };
 
     say_left_out(v);
+    say_no_ids(v);
     say_few(v);
     for (size_t i = 0; i < v->profile->warning_count; i++)
         v->warnings[v->warning_count++] = v->profile->warnings[i];

@@ -34,8 +34,10 @@ struct flight {
     struct flight_slice *oldest, *newest;
     uint64_t since_ns; /* of the first sample, or where the slice ended that was dropped last */
     struct flight_stats stats;
-    flight_finish_fn finish; /* NULL: nobody gets slices */
-    void *finish_cookie;
+    struct {
+        flight_finish_fn fn; /* NULL: it gets none */
+        void *cookie;
+    } finish[FLIGHT_LISTENERS];
 };
 
 int flight_new(const struct frame_table *table, const struct profile_event *events, uint32_t count,
@@ -112,14 +114,16 @@ static void flight_close_newest(struct flight *f)
         s->bytes = sizeof(*s) + profile_bytes(s->profile);
     f->finished_bytes += s->bytes;
     s->record = record_free(s->record);
-    if (s->profile && f->finish)
-        f->finish(f->finish_cookie, s->profile);
+    for (size_t i = 0; i < FLIGHT_LISTENERS && s->profile; i++) {
+        if (f->finish[i].fn)
+            f->finish[i].fn(f->finish[i].cookie, s->profile);
+    }
 }
 
-void flight_on_finish(struct flight *f, flight_finish_fn fn, void *cookie)
+void flight_on_finish(struct flight *f, enum flight_listener who, flight_finish_fn fn, void *cookie)
 {
-    f->finish = fn;
-    f->finish_cookie = cookie;
+    f->finish[who].fn = fn;
+    f->finish[who].cookie = cookie;
 }
 
 void flight_cut(struct flight *f, uint64_t minute_ns)
@@ -191,23 +195,35 @@ static int flight_slice_for(struct flight *f, uint64_t time_ns, struct flight_sl
     return 0;
 }
 
+/* Gets the id of @request of thread @thread in @s. 0 or -ENOMEM. */
+static int slice_request(const struct flight *f, const struct flight_slice *s, uint32_t thread,
+                         const struct profile_context *request, uint32_t *ret)
+{
+    *ret = 0;
+    return request ? record_context(s->record, thread, request,
+                                    frame_table_get_string(f->table, request->operation), ret)
+                   : 0;
+}
+
 int flight_sample(struct flight *f, const struct profile_sample *sample,
-                  const struct profile_process *process, const struct profile_thread *thread,
-                  const uint32_t *stack, size_t n)
+                  struct flight_origin origin, const uint32_t *stack, size_t n)
 {
     struct profile_sample copy = *sample;
-    struct profile_thread t = *thread;
+    struct profile_thread t = *origin.thread;
     struct flight_slice *s;
-    uint32_t id;
+    uint32_t id, request = 0;
     int r;
 
     r = flight_slice_for(f, sample->time_ns, &s);
     if (r == 0)
-        r = record_process(s->record, process, &t.process);
+        r = record_process(s->record, origin.process, &t.process);
     if (r == 0)
         r = record_thread(s->record, &t, &id);
+    if (r == 0)
+        r = slice_request(f, s, id, origin.request, &request);
     if (r == 0) {
         copy.thread = id;
+        copy.context = request;
         r = record_sample(s->record, &copy, stack, n);
     }
     if (r < 0) {

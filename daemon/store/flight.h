@@ -16,18 +16,26 @@ int flight_new(const struct frame_table *table, const struct profile_event *even
                uint64_t keep_ns, size_t max_bytes, struct flight **ret);
 struct flight *flight_free(struct flight *f);
 
+/* Who gets slices. */
+enum flight_listener { FLIGHT_TO_RECORDER, FLIGHT_TO_HISTORY, FLIGHT_LISTENERS };
 /* From now on @fn gets each slice that has finished, with times of CLOCK_MONOTONIC; it borrows it.
- * NULL: nobody does. */
+ * NULL: @who does not. */
 typedef void (*flight_finish_fn)(void *cookie, struct profile *slice);
-void flight_on_finish(struct flight *f, flight_finish_fn fn, void *cookie);
+void flight_on_finish(struct flight *f, enum flight_listener who, flight_finish_fn fn,
+                      void *cookie);
 /* Finishes the newest slice: samples from here on are of another. What has finished since the last
  * cut is of the minute of the history that begins at @minute_ns. */
 void flight_cut(struct flight *f, uint64_t minute_ns);
 
-/* Appends a sample as record_sample() does, with its process and thread in full: s->thread is not
- * looked at. Return: 0 or -errno (counted). */
-int flight_sample(struct flight *f, const struct profile_sample *s,
-                  const struct profile_process *process, const struct profile_thread *thread,
+/* Whose a sample is. */
+struct flight_origin {
+    const struct profile_process *process;
+    const struct profile_thread *thread;   /* its process is not looked at */
+    const struct profile_context *request; /* its operation is a string of the table; NULL: none */
+};
+/* Appends a sample as record_sample() does: s->thread and s->context are not looked at. Return: 0
+ * or -errno (counted). */
+int flight_sample(struct flight *f, const struct profile_sample *s, struct flight_origin origin,
                   const uint32_t *stack, size_t n);
 
 /* Keeps what @process did as a whole: m->process is not looked at, m->name is of the table. Return:

@@ -7,6 +7,7 @@
 #include "store/blob.h"
 
 #define TALLY_VERSION 1
+#define TALLY_VERSION_REQUESTS 2 /* has requests, and a column of them */
 #define TALLY_POOL_BYTES 256
 
 void tally_init(struct tally *t)
@@ -14,6 +15,7 @@ void tally_init(struct tally *t)
     *t = (struct tally){ 0 };
     id_table_init(&t->processes, sizeof(struct profile_process), TALLY_WHO_MAX);
     id_table_init(&t->threads, sizeof(struct tally_thread), TALLY_WHO_MAX);
+    id_table_init(&t->requests, sizeof(struct tally_request), TALLY_REQUESTS_MAX);
     id_table_init(&t->rows, sizeof(struct tally_key), TALLY_ROWS_MAX);
 }
 
@@ -21,6 +23,7 @@ void tally_deinit(struct tally *t)
 {
     id_table_deinit(&t->processes);
     id_table_deinit(&t->threads);
+    id_table_deinit(&t->requests);
     id_table_deinit(&t->rows);
     free(t->values);
     *t = (struct tally){ 0 };
@@ -58,6 +61,15 @@ static int tally_row(struct tally *t, const struct tally_key *key, uint64_t coun
     return 0;
 }
 
+/* Gets the index of @request: 0 where it says nothing. */
+static int tally_add_request(struct tally *t, const struct tally_request *request, uint32_t *ret)
+{
+    const struct tally_request none = { 0 };
+    int r = t->requests.count ? 0 : MIN(id_table_add(&t->requests, &none, ret), 0);
+
+    return r < 0 ? r : MIN(id_table_add(&t->requests, request, ret), 0);
+}
+
 struct span tally_pool_name(struct span name, char *buf, size_t size)
 {
     size_t n = name.n;
@@ -76,11 +88,13 @@ struct span tally_pool_name(struct span name, char *buf, size_t size)
 struct slice_adder {
     struct dictionary *e;
     const struct profile *p;
-    uint32_t *nodes;     /* [p->stack_count] */
-    struct tally **of;   /* [p->process_count]: which tally each is of; NULL: none */
-    bool *merged;        /* [p->process_count]: its name alone stays */
-    uint32_t *processes; /* [p->process_count]: index in that tally */
-    uint32_t *threads;   /* [p->thread_count]: the same */
+    uint32_t *nodes;                /* [p->stack_count] */
+    struct tally **of;              /* [p->process_count]: which tally each is of; NULL: none */
+    bool *merged;                   /* [p->process_count]: its name alone stays */
+    uint32_t *processes;            /* [p->process_count]: index in that tally */
+    uint32_t *threads;              /* [p->thread_count]: the same */
+    struct tally_request *requests; /* [p->context_count] */
+    uint32_t others;                /* string: of the operations that find no room in a tally */
 };
 
 static uint32_t slice_string(const struct slice_adder *a, uint32_t id)
@@ -123,6 +137,28 @@ static int slice_thread(struct slice_adder *a, uint32_t i)
     return MIN(id_table_add(&a->of[thread->process]->threads, &pooled, &a->threads[i]), 0);
 }
 
+static void slice_requests(struct slice_adder *a)
+{
+    dictionary_add_string(a->e, SPAN("[other operations]"), &a->others);
+    for (size_t i = 1; i < a->p->context_count; i++)
+        a->requests[i] =
+            (struct tally_request){ .state = a->p->contexts[i].state,
+                                    .operation = slice_string(a, a->p->contexts[i].operation) };
+}
+
+static int slice_request(const struct slice_adder *a, struct tally *t, uint32_t context,
+                         uint32_t *ret)
+{
+    struct tally_request request = { 0 };
+
+    if (context < a->p->context_count)
+        request = a->requests[context];
+    if (request.operation && t->requests.count > PROFILE_OPERATIONS_MAX &&
+        !id_table_find(&t->requests, &request, ret))
+        request.operation = a->others;
+    return tally_add_request(t, &request, ret);
+}
+
 static int slice_sample(struct slice_adder *a, const struct profile_sample *s)
 {
     struct tally *t = a->of[a->p->threads[s->thread].process];
@@ -132,13 +168,15 @@ static int slice_sample(struct slice_adder *a, const struct profile_sample *s)
                              .flags = s->flags,
                              .mode = s->mode };
     uint32_t number = tally_event(t, event);
+    int r;
 
     if (number == PROFILE_EVENTS_MAX) {
         t->dropped += s->count;
         return 0;
     }
     key.event = (uint8_t)number;
-    return tally_row(t, &key, s->count, event->valued ? s->value : 0);
+    r = slice_request(a, t, s->context, &key.request);
+    return r < 0 ? r : tally_row(t, &key, s->count, event->valued ? s->value : 0);
 }
 
 static int slice_add(struct slice_adder *a)
@@ -146,6 +184,7 @@ static int slice_add(struct slice_adder *a)
     const struct profile *p = a->p;
     int r = dictionary_add_stacks(a->e, p, a->nodes);
 
+    slice_requests(a);
     for (uint32_t i = 0; i < p->process_count && r == 0; i++) {
         if (a->of[i])
             r = slice_process(a, i);
@@ -169,8 +208,10 @@ int tally_add_slice(struct dictionary *e, const struct profile *p, tally_pick_fn
                              .of = calloc(p->process_count + 1, sizeof(struct tally *)),
                              .merged = calloc(p->process_count + 1, sizeof(bool)),
                              .processes = calloc(p->process_count + 1, sizeof(uint32_t)),
-                             .threads = calloc(p->thread_count + 1, sizeof(uint32_t)) };
-    int r = a.nodes && a.of && a.merged && a.processes && a.threads ? 0 : -ENOMEM;
+                             .threads = calloc(p->thread_count + 1, sizeof(uint32_t)),
+                             .requests =
+                                 calloc(p->context_count + 1, sizeof(struct tally_request)) };
+    int r = a.nodes && a.of && a.merged && a.processes && a.threads && a.requests ? 0 : -ENOMEM;
 
     for (uint32_t i = 0; i < p->process_count && r == 0; i++)
         a.of[i] = pick(cookie, p, i, &a.merged[i]);
@@ -181,14 +222,31 @@ int tally_add_slice(struct dictionary *e, const struct profile *p, tally_pick_fn
     free(a.merged);
     free(a.processes);
     free(a.threads);
+    free(a.requests);
     return r;
 }
 
 /* ---- bytes ---- */
 
+static bool has_requests(const struct tally *t)
+{
+    return t->requests.count > 1; /* the first says nothing */
+}
+
+static void encode_requests(const struct tally *t, struct buf *out)
+{
+    blob_add_number(out, t->requests.count);
+    for (uint32_t i = 0; i < t->requests.count; i++) {
+        const struct tally_request *request = id_table_get(&t->requests, i);
+
+        blob_add_number(out, request->state);
+        blob_add_number(out, request->operation);
+    }
+}
+
 static void encode_events(const struct tally *t, struct buf *out)
 {
-    blob_add_number(out, TALLY_VERSION);
+    blob_add_number(out, has_requests(t) ? TALLY_VERSION_REQUESTS : TALLY_VERSION);
     blob_add_number(out, t->dropped);
     blob_add_number(out, t->event_count);
     for (uint32_t i = 0; i < t->event_count; i++) {
@@ -237,7 +295,9 @@ static int by_node(const void *a, const void *b)
         return x->event < y->event ? -1 : 1;
     if (x->node != y->node)
         return x->node < y->node ? -1 : 1;
-    return x->thread < y->thread ? -1 : x->thread > y->thread;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    return x->request < y->request ? -1 : x->request > y->request;
 }
 
 /* Columns: what is alike lies together, and compresses well. */
@@ -261,6 +321,8 @@ static void encode_rows(const struct tally *t, const struct sorted_row *rows, st
         blob_add_number(out, (uint32_t)rows[i].key.flags << 1 | (rows[i].key.mode & 1));
     for (uint32_t i = 0; i < n; i++)
         blob_add_number(out, rows[i].value.count);
+    for (uint32_t i = 0; i < n && has_requests(t); i++)
+        blob_add_number(out, rows[i].key.request);
     for (uint32_t i = 0; i < n; i++) {
         if (t->events[rows[i].key.event].valued)
             blob_add_number(out, rows[i].value.value);
@@ -282,6 +344,8 @@ void tally_encode(struct tally *t, struct buf *out)
     qsort(rows, t->rows.count, sizeof(*rows), by_node);
     encode_events(t, out);
     encode_who(t, out);
+    if (has_requests(t))
+        encode_requests(t, out);
     encode_rows(t, rows, out);
 }
 
@@ -311,19 +375,22 @@ struct tally_decoder {
     uint32_t events[PROFILE_EVENTS_MAX]; /* of the blob: number in t; EVENT_SKIPPED: not wanted */
     bool valued[PROFILE_EVENTS_MAX];
     uint32_t event_count, owner;
-    uint32_t *processes, *threads; /* the same */
-    uint32_t process_count, thread_count;
+    uint32_t *processes, *threads, *requests; /* the same */
+    uint32_t process_count, thread_count, request_count;
+    bool has_requests;
 };
 
 static int decode_events(struct tally_decoder *d, struct span *s)
 {
     uint64_t version, dropped, valued;
 
-    if (!blob_take_number(s, &version) || version != TALLY_VERSION ||
+    if (!blob_take_number(s, &version) ||
+        (version != TALLY_VERSION && version != TALLY_VERSION_REQUESTS) ||
         !blob_take_number(s, &dropped) || !blob_take_u32(s, &d->event_count) ||
         d->event_count > PROFILE_EVENTS_MAX)
         return -EBADMSG;
     d->t->dropped += dropped;
+    d->has_requests = version == TALLY_VERSION_REQUESTS;
     for (uint32_t i = 0; i < d->event_count; i++) {
         struct profile_event e = { 0 };
         struct span name, unit;
@@ -395,6 +462,26 @@ static int decode_threads(struct tally_decoder *d, struct span *s)
     return r;
 }
 
+static int decode_requests(struct tally_decoder *d, struct span *s)
+{
+    int r = 0;
+
+    if (!take_count(s, TALLY_REQUESTS_MAX, &d->request_count))
+        return -EBADMSG;
+    d->requests = calloc((size_t)d->request_count + 1, sizeof(*d->requests));
+    if (!d->requests)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < d->request_count && r == 0; i++) {
+        struct tally_request request;
+
+        if (!blob_take_u32(s, &request.state) || request.state >= PROFILE_CONTEXT_STATES ||
+            !blob_take_u32(s, &request.operation))
+            return -EBADMSG;
+        r = tally_add_request(d->t, &request, &d->requests[i]);
+    }
+    return r;
+}
+
 /* Leaves *ret at the beginning of a column of @count numbers, and *s behind it. */
 static bool take_column(struct span *s, uint32_t count, struct span *ret)
 {
@@ -410,12 +497,18 @@ static bool take_column(struct span *s, uint32_t count, struct span *ret)
 
 enum { COLUMN_EVENT, COLUMN_NODE, COLUMN_THREAD, COLUMN_FLAGS, COLUMN_COUNT, COLUMNS };
 
-static int decode_row(struct tally_decoder *d, struct span columns[COLUMNS], struct span *values,
-                      uint32_t *node, uint32_t *last_event, uint32_t slot)
+/* Where the next row is. */
+struct row_reader {
+    struct span columns[COLUMNS], values, requests;
+    uint32_t node, event; /* of the row before */
+};
+
+static int decode_row(struct tally_decoder *d, struct row_reader *at, uint32_t slot)
 {
     struct tally_key key = { .slot = slot };
+    struct span *columns = at->columns;
     uint64_t count, value = 0;
-    uint32_t event, delta, thread, flags;
+    uint32_t event, delta, thread, flags, request = 0;
 
     if (!blob_take_u32(&columns[COLUMN_EVENT], &event) || event >= d->event_count ||
         !blob_take_u32(&columns[COLUMN_NODE], &delta) ||
@@ -423,13 +516,16 @@ static int decode_row(struct tally_decoder *d, struct span columns[COLUMNS], str
         !blob_take_u32(&columns[COLUMN_FLAGS], &flags) || flags > 0x1ffff ||
         !blob_take_number(&columns[COLUMN_COUNT], &count) || !count)
         return -EBADMSG;
-    if (d->valued[event] && !blob_take_number(values, &value))
+    if (d->valued[event] && !blob_take_number(&at->values, &value))
         return -EBADMSG;
-    *node = event == *last_event ? *node + delta : delta;
-    *last_event = event;
+    if (d->has_requests && (!blob_take_u32(&at->requests, &request) || request >= d->request_count))
+        return -EBADMSG;
+    at->node = event == at->event ? at->node + delta : delta;
+    at->event = event;
     if (d->events[event] == EVENT_SKIPPED)
         return 0;
-    key.node = *node;
+    key.node = at->node;
+    key.request = d->has_requests ? d->requests[request] : 0;
     key.thread = d->threads[thread];
     key.event = (uint8_t)d->events[event];
     key.mode = flags & 1;
@@ -439,19 +535,22 @@ static int decode_row(struct tally_decoder *d, struct span columns[COLUMNS], str
 
 static int decode_rows(struct tally_decoder *d, struct span *s, uint32_t slot)
 {
-    struct span columns[COLUMNS];
-    uint32_t count, node = 0, event = 0;
+    struct row_reader at = { .node = 0 };
+    uint32_t count;
     int r = 0;
 
     if (!take_count(s, TALLY_ROWS_MAX, &count))
         return -EBADMSG;
     for (size_t i = 0; i < COLUMNS; i++) {
-        if (!take_column(s, count, &columns[i]))
+        if (!take_column(s, count, &at.columns[i]))
             return -EBADMSG;
     }
+    if (d->has_requests && !take_column(s, count, &at.requests))
+        return -EBADMSG;
+    at.values = *s;
     for (uint32_t i = 0; i < count && r == 0; i++)
-        r = decode_row(d, columns, s, &node, &event, slot);
-    return r == 0 && s->n ? -EBADMSG : r;
+        r = decode_row(d, &at, slot);
+    return r == 0 && at.values.n ? -EBADMSG : r;
 }
 
 int tally_decode(struct tally *t, struct span blob, uint32_t slot, uint32_t owner)
@@ -463,9 +562,12 @@ int tally_decode(struct tally *t, struct span blob, uint32_t slot, uint32_t owne
         r = decode_processes(&d, &blob);
     if (r == 0)
         r = decode_threads(&d, &blob);
+    if (r == 0 && d.has_requests)
+        r = decode_requests(&d, &blob);
     if (r == 0)
         r = decode_rows(&d, &blob, slot);
     free(d.processes);
     free(d.threads);
+    free(d.requests);
     return r;
 }

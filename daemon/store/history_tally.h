@@ -10,6 +10,7 @@
 
 #define TALLY_ROWS_MAX 2000000u
 #define TALLY_WHO_MAX 1000000u
+#define TALLY_REQUESTS_MAX 1000000u
 
 /* No padding: keys. */
 struct tally_thread {
@@ -17,12 +18,18 @@ struct tally_thread {
     uint32_t name;    /* string of the dictionary: of the pool */
 };
 struct tally_key {
-    uint32_t slot;   /* which part of time: number that the owner chooses */
-    uint32_t node;   /* the leaf's, of the dictionary */
-    uint32_t thread; /* index */
+    uint32_t slot;    /* which part of time: number that the owner chooses */
+    uint32_t node;    /* the leaf's, of the dictionary */
+    uint32_t thread;  /* index */
+    uint32_t request; /* index */
     uint16_t flags;
     uint8_t event; /* index in events */
     uint8_t mode;
+};
+/* What is kept of a request: its operation. No padding: a key. */
+struct tally_request {
+    uint32_t state;     /* enum profile_context_state */
+    uint32_t operation; /* string of the dictionary */
 };
 struct tally_value {
     uint64_t count, value;
@@ -35,6 +42,7 @@ struct tally {
     uint32_t event_count;
     struct id_table processes;  /* struct profile_process with strings of the dictionary */
     struct id_table threads;    /* struct tally_thread */
+    struct id_table requests;   /* struct tally_request; the first: of samples without */
     struct id_table rows;       /* struct tally_key */
     struct tally_value *values; /* [rows.cap] */
     size_t values_cap;

@@ -40,15 +40,34 @@ static int profile_who(const struct tally *t, const struct dictionary *e, uint32
     return r;
 }
 
+/* Gets the request of the rows with @key, of thread @thread. */
+static int profile_request(const struct tally *t, const struct tally_key *key,
+                           const struct dictionary *e, struct record *record, uint32_t thread,
+                           uint32_t *ret)
+{
+    const struct tally_request *request;
+    struct profile_context context = { 0 };
+
+    *ret = 0;
+    if (!key->request)
+        return 0;
+    request = id_table_get(&t->requests, key->request);
+    context.state = request->state;
+    return record_context(record, thread, &context,
+                          frame_table_get_string(e->table, request->operation), ret);
+}
+
 static int profile_row(const struct tally *t, uint32_t i, struct dictionary_places *places,
                        const uint32_t *threads, const uint64_t *slots, size_t slot_count)
 {
     const struct tally_key *key = id_table_get(&t->rows, i);
     uint64_t left = t->values[i].count, value = t->values[i].value;
-    int r = 0;
+    uint32_t request = 0;
+    int r;
 
     if (key->slot >= slot_count)
         return -EBADMSG;
+    r = profile_request(t, key, places->e, places->record, threads[key->thread], &request);
     while (left && r == 0) {
         struct profile_sample s = { .time_ns = slots[key->slot],
                                     .value = value,
@@ -56,6 +75,7 @@ static int profile_row(const struct tally *t, uint32_t i, struct dictionary_plac
                                     .count = (uint32_t)MIN(left, (uint64_t)UINT32_MAX),
                                     .mode = key->mode,
                                     .event = key->event,
+                                    .context = request,
                                     .flags = key->flags };
 
         value = 0;

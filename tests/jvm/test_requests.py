@@ -120,6 +120,22 @@ class Requests(WithClasses):
         self.assertLessEqual(missing, right // 1000)
         self.trace_ids(service, capture)
 
+    def judge_past(self, daemon: Daemon, what: str, **target) -> None:
+        """The recorder's samples of the last minutes, or those of the history: in measured code each has its operation."""
+        def rows() -> list[tuple[list[str], int]]:
+            text = daemon.get("/profile", **target, by="operation", format="collapsed", **{"from": "-10m"}).text
+            all_rows = [(line.rpartition(" ")[0].split(";"), int(line.rpartition(" ")[2])) for line in text.splitlines()]
+            return [(stack, count) for stack, count in all_rows if self.burning(stack)]
+
+        def right(of: list[tuple[list[str], int]]) -> int:
+            return sum(count for stack, count in of if stack[0] == f"[{OPERATIONS['otel'][self.burning(stack)]}]")
+
+        proc.wait_until(lambda: right(rows()) >= SAMPLES, START_S, what, interval=1)
+        of = rows()
+        others = {stack[0] for stack, _ in of if stack[0] not in ("[GET /fast]", "[GET /slow]") and not stack[0].endswith("()]")}
+        self.assertLessEqual(others, {"[request unreadable]", "[no tracer]"}) # before its tracer was ready
+        self.assertEqual(sum(count for stack, count in of if stack[0].startswith("[GET")), right(of))
+
     def burning(self, stack: list[str]) -> str:
         """The method whose request the stack is of; "" outside of measured code."""
         return next((f for f in stack if f in OPERATIONS["otel"]), "") if "Traced.burn" in stack else ""
@@ -147,6 +163,44 @@ class Requests(WithClasses):
 
     def test_datadog_on_25_with_zgc(self):
         self.judge("datadog", 25, "-XX:+UseZGC")
+
+    def test_the_past(self):
+        """With no capture at all: the recorder reads requests, waits included, and the history keeps their operations, without ids."""
+        with tempfile.TemporaryDirectory(prefix="flamed-test.") as folder:
+            with Daemon("--recorder-hz=99", store=folder) as daemon:
+                service = Service(self, "otel", 17)
+                pid = service.process.pid
+                self.judge_past(daemon, "requests are recorded", pid=pid)
+                trace = next(t for t in reversed(service.requests()))
+                daemon.get("/profile", pid=pid, by="trace", trace=trace, format="collapsed", **{"from": "-10m"})
+                waits = daemon.get("/profile", pid=pid, event="offcpu", by="operation", format="collapsed", **{"from": "-10m"}).text
+                self.assertIn("[no request];", waits)
+                self.counted(daemon, pid)
+            service.stop() # the stop of flamed writes the minute under way
+            with Daemon("--recorder-hz=99", store=folder) as daemon:
+                self.judge_past(daemon, "the history has them", pid=pid)
+                traces = daemon.get("/profile", pid=pid, by="trace", format="collapsed", **{"from": "-10m"}).text
+                self.assertIn("[ids not kept];", traces)
+                self.assertNotIn("[trace ", traces)
+                one = daemon.get("/profile", pid=pid, trace=trace, format="collapsed", **{"from": "-10m"})
+                self.assertTrue([w for w in one.warnings if "neither traces nor spans" in w], one)
+
+    def counted(self, daemon: Daemon, pid: int) -> None:
+        """/metrics has both operations of the JVM; slow ones are no part of fast ones."""
+        def seconds() -> dict[str, float]:
+            lines = [line for line in daemon.get("/metrics").text.splitlines() if line.startswith(f'flamed_jvm_operation_cpu_seconds_total{{pid="{pid}"')]
+            return {re.search('operation="([^"]*)"', line)[1]: float(line.rpartition(" ")[2]) for line in lines}
+
+        proc.wait_until(lambda: {"GET /fast", "GET /slow"} <= set(seconds()), START_S, "slices of the recorder finish", interval=1)
+        self.assertGreater(seconds()["GET /slow"], 0.2)
+        self.assertFalse([name for name in seconds() if re.search("[0-9a-f]{16}", name)])
+
+    def test_a_recorder_without_requests(self):
+        with Daemon("--recorder-hz=99", "--recorder-requests=no") as daemon, Jvm(paths.jdk(17), "-cp", self.classes.folder, "Burn", "600") as java:
+            def rows() -> str:
+                return daemon.get("/profile", pid=java.pid, by="operation", format="collapsed", **{"from": "-60s"}).text
+            proc.wait_until(lambda: "Burn" in rows(), START_S, "it is recorded")
+            self.assertTrue(all(line.startswith("[request not read];") for line in rows().splitlines()))
 
     def test_without_a_tracer(self):
         with Jvm(paths.jdk(17), "-cp", self.classes.folder, "Burn", "600") as java:

@@ -20,9 +20,9 @@ static struct api api;
 static void put(int minute, const char *version, unsigned more)
 {
     int32_t pid = minute < BEFORE ? 42 : 43;
-    const struct made_jvm jvms[] = { { pid, 1000, "shop", "work", 40 + (unsigned)minute % 7 },
-                                     { pid, 1000, "shop", "rest", 60 + (unsigned)minute % 5 },
-                                     { pid, 1000, "shop", "matchTenantRule", more } };
+    const struct made_jvm jvms[] = { { pid, 1000, "shop", "work", 40 + (unsigned)minute % 7, NULL },
+                                     { pid, 1000, "shop", "rest", 60 + (unsigned)minute % 5, NULL },
+                                     { pid, 1000, "shop", "matchTenantRule", more, NULL } };
     struct profile *slice = make_slice(MINUTE(minute), jvms, more ? 3 : 2);
     struct history_image image = { .host_pid = pid,
                                    .start_ticks = 7,

@@ -114,13 +114,13 @@ static void record(struct frame_table *t)
         ck_assert_int_eq(flight_sample(flight,
                                        &(struct profile_sample){
                                            .time_ns = at_ns + i * 10 * NSEC_PER_MSEC, .count = 1 },
-                                       &process, &thread, &leaf, 1),
+                                       (struct flight_origin){ &process, &thread, NULL }, &leaf, 1),
                          0);
 }
 
 START_TEST(a_minute_written_meanwhile_counts_once)
 {
-    static const struct made_jvm BEFORE = { .pid = 42, .service = "shop", .leaf = "work", 20 };
+    static const struct made_jvm BEFORE = { 42, 0, "shop", "work", 20, NULL };
     const struct profile_event events[] = {
         { .name = "cpu", .unit = "nanoseconds", .period = 1000 },
         { .name = "offcpu", .unit = "nanoseconds" }
@@ -139,7 +139,7 @@ START_TEST(a_minute_written_meanwhile_counts_once)
     ck_assert_int_eq(frame_table_new(1000, 1 << 20, &t), 0);
     ck_assert_int_eq(flight_new(t, events, 2, 3600 * NSEC_PER_SEC, 1 << 20, &flight), 0);
     made.flight = flight;
-    flight_on_finish(flight, put_slice, NULL);
+    flight_on_finish(flight, FLIGHT_TO_HISTORY, put_slice, NULL);
     record(t);
     mailbox_init(&mailbox);
     mailbox.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -176,7 +176,7 @@ static void sample(struct frame_table *t, uint64_t at_ns, int32_t pid, const cha
     if (service[0])
         process.service = str(t, service);
     ck_assert_int_eq(flight_sample(flight, &(struct profile_sample){ .time_ns = at_ns, .count = 1 },
-                                   &process, &thread, &leaf, 1),
+                                   (struct flight_origin){ &process, &thread, NULL }, &leaf, 1),
                      0);
 }
 

@@ -2,6 +2,7 @@
 /* Requests of samples: the name that each had last, their bounds, and views by them. */
 #include "recorded.h"
 
+#include "profile/changes.h"
 #include "render/render.h"
 
 #include "suite.h"
@@ -94,6 +95,75 @@ START_TEST(takes_the_last_name_of_a_request)
     ck_assert_uint_eq(p->context_states[PROFILE_CONTEXT_IDS], 1);
     ck_assert_uint_eq(p->context_states[PROFILE_CONTEXT_NO_REQUEST], 1);
     ck_assert_uint_eq(p->context_states[PROFILE_CONTEXT_UNREADABLE], 1);
+    profile_unref(p);
+}
+END_TEST
+
+/* What a history keeps of requests: their names. */
+START_TEST(operations_without_ids_stay_apart)
+{
+    struct profile_context c = { .state = PROFILE_CONTEXT_NAMED };
+    static const char *const NAMES[] = { "GET /pay", "GET /order", "GET /pay", "" };
+    uint32_t ids[ARRAY_SIZE(NAMES)];
+    struct profile *p;
+
+    for (size_t i = 0; i < ARRAY_SIZE(NAMES); i++) {
+        ck_assert_int_eq(record_context(rec, main_thread, &c, span_of(NAMES[i]), &ids[i]), 0);
+        sample(i, ids[i]);
+    }
+    ck_assert_uint_eq(ids[0], ids[2]);
+    p = finish();
+    check_rows(p, &(struct view_opts){ .by = { VIEW_BY_OPERATION } },
+               "[GET /pay];Shop.pay 2\n"
+               "[GET /order];Shop.pay 1\n"
+               "[unnamed requests];Shop.pay 1\n");
+    check_rows(p, &(struct view_opts){ .by = { VIEW_BY_TRACE } }, "[ids not kept];Shop.pay 4\n");
+    check_rows(p, &(struct view_opts){ .trace_low = 1 }, "");
+    profile_unref(p);
+}
+END_TEST
+
+/* A process that says the ids of another's request does not rename that. */
+START_TEST(a_process_names_its_own_requests)
+{
+    struct profile_context c = {
+        .trace_low = 1, .span = 2, .root = 9, .state = PROFILE_CONTEXT_NAMED
+    };
+    struct profile_process other = { .host_pid = 77 };
+    struct profile_thread thread = { .host_tid = 77 };
+    uint32_t mine, its, id;
+    struct profile *p;
+
+    ck_assert_int_eq(record_process(rec, &other, &thread.process), 0);
+    ck_assert_int_eq(record_thread(rec, &thread, &its), 0);
+    ck_assert_int_eq(record_context(rec, main_thread, &c, SPAN("GET /pay"), &mine), 0);
+    ck_assert_int_eq(record_context(rec, its, &c, SPAN("nonsense"), &id), 0);
+    sample(1, mine);
+    p = finish();
+    check_rows(p, &(struct view_opts){ .by = { VIEW_BY_OPERATION } }, "[GET /pay];Shop.pay 1\n");
+    profile_unref(p);
+}
+END_TEST
+
+/* Samples without an operation are of the whole alone. */
+START_TEST(counts_what_changes_by_operation)
+{
+    const struct change_steps steps = { .b_ns = 20, .step_ns = 2, .a = 10, .b = 10 };
+    struct profile *p = shop();
+    struct change_set set;
+    struct view *v = NULL;
+
+    ck_assert_int_eq(change_set_init(&set, &steps), 0);
+    ck_assert_int_eq(view_new(p, &(struct view_opts){ .exact = true }, &v, NULL), 0);
+    ck_assert_int_eq(change_set_add(&set, v, CHANGE_OPERATION), 0);
+    ck_assert_uint_eq(set.count, 2);
+    ck_assert_str_eq(set.series[0].name, "GET /pay/{id}");
+    ck_assert(set.series[0].by_step[0] == 1.0 && set.series[0].by_step[1] == 2.0);
+    ck_assert_str_eq(set.series[1].name, "POST /order");
+    ck_assert(set.series[1].by_step[2] == 1.0);
+    ck_assert(set.whole[CHANGE_OPERATION][4] == 2.0); /* at 8 and 9 */
+    change_set_deinit(&set);
+    view_free(v);
     profile_unref(p);
 }
 END_TEST
@@ -199,6 +269,9 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, recorded_teardown);
     tcase_add_test(tc, takes_the_last_name_of_a_request);
+    tcase_add_test(tc, operations_without_ids_stay_apart);
+    tcase_add_test(tc, a_process_names_its_own_requests);
+    tcase_add_test(tc, counts_what_changes_by_operation);
     tcase_add_test(tc, filters_by_request);
     tcase_add_test(tc, merges_requests);
     tcase_add_test(tc, writes_many_traces_of_one_stack);

@@ -2,6 +2,7 @@
 /* A history in a folder of its own, and minutes to put into it. For test_history*.c. */
 #pragma once
 
+#include "base/fnv1a.h"
 #include "store/history.h"
 #include "store_fixture.h"
 
@@ -25,7 +26,8 @@ struct made_jvm {
     uint32_t owner;
     const char *service; /* NULL: no JVM */
     const char *leaf;
-    unsigned samples; /* in each slice */
+    unsigned samples;      /* in each slice */
+    const char *operation; /* of every other sample; NULL: no requests were read */
 };
 
 #define MADE_EVENTS                                                                                \
@@ -35,6 +37,23 @@ struct made_jvm {
             .name = "offcpu", .unit = "nanoseconds", .period = 1000, .valued = true                \
         }                                                                                          \
     }
+
+/* Returns the request of sample number @i: every other one has none. */
+static inline uint32_t made_request(struct record *r, uint32_t thread, unsigned i,
+                                    const char *operation)
+{
+    struct profile_context c = { .state = PROFILE_CONTEXT_NO_REQUEST };
+    uint32_t id = 0;
+
+    if (i % 2 == 0)
+        c = (struct profile_context){
+            .trace_low = i + 1,
+            .root = fnv1a(FNV1A_START, operation, strlen(operation)),
+            .state = PROFILE_CONTEXT_NAMED,
+        };
+    ck_assert_int_eq(record_context(r, thread, &c, i % 2 ? SPAN_NULL : span_of(operation), &id), 0);
+    return id;
+}
 
 /* A slice of @jvms, begun at @start_ns. Half of the samples are waits with values. */
 static inline struct profile *make_slice(uint64_t start_ns, const struct made_jvm *jvms,
@@ -79,6 +98,8 @@ static inline struct profile *make_slice(uint64_t start_ns, const struct made_jv
                                         .value = i % 2 ? 5000 + i : 0,
                                         .flags = (uint16_t)(i % 2 ? 3 << 2 : 0x10) };
 
+            if (jvms[j].operation)
+                s.context = made_request(r, s.thread, i, jvms[j].operation);
             ck_assert_int_eq(record_sample(r, &s, stack + i % 2, 2 - i % 2), 0);
         }
     }

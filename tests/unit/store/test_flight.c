@@ -27,7 +27,7 @@ START_TEST(the_recorder_forgets_the_oldest)
         ck_assert_int_eq(
             flight_sample(f,
                           &(struct profile_sample){ .time_ns = i * 10 * NSEC_PER_MSEC, .count = 1 },
-                          &process, &thread, &leaf, 1),
+                          (struct flight_origin){ &process, &thread, NULL }, &leaf, 1),
             0);
     flight_stats(f, &stats);
     ck_assert_uint_le(stats.bytes, 1 << 20);
@@ -70,7 +70,7 @@ START_TEST(the_recorder_reaches_a_day_back)
     ck_assert_int_eq(flight_new(t, &event, 1, day_ns, max_bytes, &f), 0);
     for (uint64_t at = NSEC_PER_SEC; at <= end_ns; at += NSEC_PER_SEC)
         ck_assert_int_eq(flight_sample(f, &(struct profile_sample){ .time_ns = at, .count = 1 },
-                                       &process, &thread, &leaf, 1),
+                                       (struct flight_origin){ &process, &thread, NULL }, &leaf, 1),
                          0);
     flight_stats(f, &stats);
     ck_assert_uint_eq(stats.keep_ns, day_ns);
@@ -109,11 +109,52 @@ START_TEST(an_idle_node_is_recorded)
         ck_assert_int_eq(
             flight_sample(f,
                           &(struct profile_sample){ .time_ns = AT_S[i] * NSEC_PER_SEC, .count = 1 },
-                          &process, &thread, &leaf, 1),
+                          (struct flight_origin){ &process, &thread, NULL }, &leaf, 1),
             0);
         flight_stats(f, &stats);
         ck_assert_uint_eq(stats.oldest_ns, SINCE_S[i] * NSEC_PER_SEC);
     }
+    flight_free(f);
+    frame_table_free(t);
+}
+END_TEST
+
+START_TEST(samples_have_their_requests)
+{
+    struct profile_process process = { .host_pid = 42 };
+    struct profile_thread thread = { .host_tid = 42 };
+    struct profile_event event = { .name = "cpu", .unit = "nanoseconds", .period = 1000 };
+    struct profile_context request = { .trace_low = 1, .span = 2, .state = PROFILE_CONTEXT_NAMED };
+    const struct profile_sample s = { .time_ns = NSEC_PER_SEC, .count = 1 };
+    struct frame_table *t = NULL;
+    struct profile **parts;
+    struct flight *f = NULL;
+    size_t count;
+    uint32_t leaf;
+
+    ck_assert_int_eq(frame_table_new(1000, 1 << 20, &t), 0);
+    leaf = frame_of(t, "a.B", "c", 1);
+    request.operation = str(t, "GET /pay");
+    ck_assert_int_eq(flight_new(t, &event, 1, 60 * NSEC_PER_SEC, 1 << 20, &f), 0);
+    ck_assert_int_eq(
+        flight_sample(f, &s, (struct flight_origin){ &process, &thread, &request }, &leaf, 1), 0);
+    ck_assert_int_eq(
+        flight_sample(f, &s, (struct flight_origin){ &process, &thread, NULL }, &leaf, 1), 0);
+    ck_assert_int_eq(flight_parts(f, &(struct flight_range){ .to_ns = UINT64_MAX }, &parts, &count),
+                     0);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_uint_eq(parts[0]->sample_count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        uint32_t id = parts[0]->samples[i].context;
+
+        if (!id)
+            continue;
+        ck_assert_uint_eq(parts[0]->contexts[id].trace_low, 1);
+        ck_assert(span_eq_str(intern_get(parts[0]->strings, parts[0]->contexts[id].operation),
+                              "GET /pay"));
+    }
+    ck_assert_uint_eq(parts[0]->context_states[PROFILE_CONTEXT_NAMED], 1);
+    flight_parts_free(parts, count);
     flight_free(f);
     frame_table_free(t);
 }
@@ -186,7 +227,7 @@ START_TEST(each_sample_is_of_one_side_of_a_cut)
     ck_assert_int_eq(frame_table_new(1000, 1 << 20, &t), 0);
     leaf = frame_of(t, "a.B", "c", 1);
     ck_assert_int_eq(flight_new(t, &meta.events[0], 1, 600 * NSEC_PER_SEC, 1 << 20, &f), 0);
-    flight_on_finish(f, spilled, &history);
+    flight_on_finish(f, FLIGHT_TO_HISTORY, spilled, &history);
     for (size_t i = 0; i < ARRAY_SIZE(BEFORE_MS) + ARRAY_SIZE(AFTER_MS); i++) {
         size_t after = i - ARRAY_SIZE(BEFORE_MS);
         struct profile_sample s = { .count = 1 };
@@ -194,7 +235,8 @@ START_TEST(each_sample_is_of_one_side_of_a_cut)
         if (i == ARRAY_SIZE(BEFORE_MS))
             flight_cut(f, 0);
         s.time_ns = (i < ARRAY_SIZE(BEFORE_MS) ? BEFORE_MS[i] : AFTER_MS[after]) * NSEC_PER_MSEC;
-        ck_assert_int_eq(flight_sample(f, &s, &process, &thread, &leaf, 1), 0);
+        ck_assert_int_eq(
+            flight_sample(f, &s, (struct flight_origin){ &process, &thread, NULL }, &leaf, 1), 0);
         if (i == ARRAY_SIZE(BEFORE_MS))
             ck_assert_uint_eq(history, ARRAY_SIZE(BEFORE_MS));
     }
@@ -216,6 +258,7 @@ int main(void)
     tcase_add_test(tc, the_recorder_forgets_the_oldest);
     tcase_add_loop_test(tc, the_recorder_reaches_a_day_back, 0, 2);
     tcase_add_test(tc, moments_are_of_their_time);
+    tcase_add_test(tc, samples_have_their_requests);
     tcase_add_test(tc, each_sample_is_of_one_side_of_a_cut);
     tcase_add_test(tc, an_idle_node_is_recorded);
     return run_store_tests("flight", tc);

@@ -10,8 +10,8 @@
 #define KILLS 50
 #define KILL_LATEST_US 30000
 
-static const struct made_jvm JVMS[] = { { 42, 1000, "shop", "work", 40 },
-                                        { 43, 1001, "cart", "other", 20 } };
+static const struct made_jvm JVMS[] = { { 42, 1000, "shop", "work", 40, NULL },
+                                        { 43, 1001, "cart", "other", 20, NULL } };
 #define CPU_A_MINUTE (2 * (20 + 10))
 
 /* Puts minute after minute, and rolls after each, until it is killed. */

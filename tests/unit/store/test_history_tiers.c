@@ -2,8 +2,8 @@
 /* Parts of 10 minutes and hours: they hold what their minutes held, whatever was rolled by then. */
 #include "history_fixture.h"
 
-static const struct made_jvm JVMS[] = { { 42, 1000, "shop", "work", 40 },
-                                        { 43, 1001, "cart", "other", 20 } };
+static const struct made_jvm JVMS[] = { { 42, 1000, "shop", "work", 40, NULL },
+                                        { 43, 1001, "cart", "other", 20, NULL } };
 #define CPU_A_MINUTE (2 * (20 + 10))
 
 static void put_minutes(struct history *h, uint64_t start_ns, unsigned count)

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operations of requests by the stack alone, for JVMs without a tracer. An operation is the method
+ * of the application that a framework calls to handle a request (handlers.def). Pure; thread: any,
+ * one at a time for a struct.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "profile/profile.h"
+
+#define HANDLERS_OWN_MAX 32 /* dispatchers of the configuration */
+#define HANDLERS_NAME_BYTES 512
+
+struct handlers;
+
+/* 0 or -ENOMEM. @p is borrowed. */
+int handlers_new(const struct profile *p, struct handlers **ret);
+struct handlers *handlers_free(struct handlers *h);
+static inline void handlers_freep(struct handlers **h)
+{
+    handlers_free(*h);
+}
+/* Returns the function that handles the request of @s: 0 if there is none, or if a tracer says what
+ * the request is. */
+uint32_t handlers_of(struct handlers *h, const struct profile_sample *s);
+/* Appends the operation's name: "shop.OrderController.get()". No name of a tracer ends so but by
+ * chance. */
+void handlers_name(const struct handlers *h, uint32_t function, struct buf *out);
+
+/* Has methods be dispatchers, too: @list has them with commas between them, such as
+ * "com.acme.Router.dispatch". Call it before other threads start. 0; -EINVAL with @err. */
+int handlers_set_own(const char *list, struct error *err);
