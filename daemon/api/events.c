@@ -44,7 +44,7 @@ static bool find_reason(struct api *api, const char *name, char reason[REASON_BY
     int r = 0;
 
     reason[0] = '\0';
-    if (!api->engine.sampling->ring)
+    if (!sampling_works(api->engine.sampling))
         snprintf(reason, REASON_BYTES, "%s", api->engine.sampling->facts.bpf_problem);
     else
         r = broker_sample_check(api->engine.broker, name, &why);
@@ -112,7 +112,7 @@ static void list_all(struct listing *l)
     size_t count;
     const struct event_info *events = events_table(&count);
 
-    if (l->api->engine.sampling->ring)
+    if (sampling_works(l->api->engine.sampling))
         read_list(l->api->engine.broker, broker_sample_checks, &l->checks, NULL);
     for (size_t i = 0; i < count; i++)
         add_event(l, &events[i], events[i].name);

@@ -286,10 +286,10 @@ static size_t captures_seen(const struct api *api, const struct viewer *v)
 int facts_ready(struct api *api, const struct viewer *v, json_t **ret, struct error *err)
 {
     json_t *problems = json_array();
-    bool ready = api->engine.sampling->ring != NULL;
+    bool ready = sampling_works(api->engine.sampling);
 
-    add_problem(problems, "sampling",
-                api->engine.sampling->ring ? "" : api->engine.sampling->facts.bpf_problem, true);
+    add_problem(problems, "sampling", ready ? "" : api->engine.sampling->facts.bpf_problem, true);
+    add_problem(problems, "without bpf", api->engine.sampling->without_bpf, false);
     if (v->whole)
         add_whole_problems(api, problems);
     *ret = json_pack("{s:s, s:o, s:i, s:o, s:{s:s, s:b}}", "status",

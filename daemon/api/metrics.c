@@ -112,9 +112,18 @@ static void metrics_own(struct api *api, struct buf *out)
 
 static void metrics_samples(struct api *api, struct buf *out)
 {
+    const struct perf_rings *perf = api->engine.sampling->perf;
     struct broker_sample_stats s = { 0 };
+    uint64_t malformed = 0;
 
     broker_sample_stats(api->engine.broker, &s, NULL);
+    if (perf) { /* the broker sees none of them */
+        s.samples = api->engine.dispatch->samples;
+        s.lost_ring = perf_rings_lost(perf) + api->engine.dispatch->copies_lost;
+        malformed = perf_rings_malformed(perf);
+    } else if (api->engine.sampling->ring) {
+        malformed = ring_malformed(api->engine.sampling->ring);
+    }
     metric(out, "flamed_samples_total", "counter", "Samples taken.", (double)s.samples);
     metric_head(out, "flamed_samples_lost_total", "counter",
                 "Samples that were taken but did not arrive.");
@@ -123,9 +132,7 @@ static void metrics_samples(struct api *api, struct buf *out)
     buf_printf(out, "flamed_samples_lost_total{reason=\"budget\"} %llu\n",
                (unsigned long long)s.lost_budget);
     buf_printf(out, "flamed_samples_lost_total{reason=\"malformed\"} %llu\n",
-               api->engine.sampling->ring
-                   ? (unsigned long long)ring_malformed(api->engine.sampling->ring)
-                   : 0);
+               (unsigned long long)malformed);
     buf_printf(out, "flamed_samples_lost_total{reason=\"other\"} %llu\n",
                (unsigned long long)s.lost_other);
     buf_printf(out, "flamed_samples_lost_total{reason=\"process_table_full\"} %llu\n",

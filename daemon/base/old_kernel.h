@@ -2,8 +2,8 @@
 /*
  * For tests: takes the paths of older kernels on a new one. flamed finds a kernel's features by
  * trying them. The environment variable FLAMED_OLD_KERNEL names those that it does not try, as
- * words between commas, or "all": all but "uprobes" and "task_file". docs/kernels.md lists them.
- * Thread: any.
+ * words between commas, or "all": all but "bpf", "uprobes" and "task_file". docs/kernels.md lists
+ * them. Thread: any.
  */
 #pragma once
 

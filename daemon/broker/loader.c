@@ -4,8 +4,12 @@
 #include "base/clock.h"
 #include "base/old_kernel.h"
 #include "broker/confined_thread.h"
+#include "privileged/memfd.h"
+#include "unwind/process.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,14 +44,37 @@ struct loader {
 
 /* ---- what is loaded ---- */
 
+/* Does without BPF programs, which cannot be loaded for @why. */
+static int load_perf(const struct error *why, struct sampler **ret)
+{
+    int fd = memfd_open("flamed-rows", MEMFD_DATA);
+
+    if (fd < 0)
+        return fd;
+    if (ftruncate(fd, (off_t)(SAMPLER_ROWS_MAX * sizeof(struct unwind_row))) < 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
+        close(fd);
+        return -ENOMEM;
+    }
+    return sampler_new_perf(fd, why, ret, NULL);
+}
+
 static int load_sampler(union job_input *in, void **ret, struct error *err)
 {
     struct sampler *sampler = NULL;
+    struct error why = ERROR_NULL;
     int r;
 
     sleep(old_kernel_load_s());
-    r = sampler_new(in->sampler.pid_ns_fd, in->sampler.ring_bytes, in->sampler.max_frames, &sampler,
-                    err);
+    if (old_kernel_pretended("bpf"))
+        r = error_set(&why, -ENOSYS, "FLAMED_OLD_KERNEL says that this kernel takes none");
+    else
+        r = sampler_new(in->sampler.pid_ns_fd, in->sampler.ring_bytes, in->sampler.max_frames,
+                        &sampler, &why);
+    if (r < 0 && load_perf(&why, &sampler) == 0)
+        r = 0;
+    if (err)
+        *err = why;
     *ret = sampler;
     return r;
 }

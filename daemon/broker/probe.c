@@ -109,13 +109,16 @@ static void tell_sampler(struct server *s, struct broker_facts *ret)
 {
     bool first = s->sampler_state == SAMPLER_UNASKED, known = s->sampler_state == SAMPLER_REFUSED;
     struct error err = ERROR_NULL;
+    const struct error *why;
     int r = server_sampler(s, first ? LOADED_SOON_NS : 0, &err);
 
-    ret->bpf_loaded = r == 0;
+    why = r == 0 ? sampler_without_bpf(s->sampler) : &err;
+    ret->bpf_loaded = !why;
+    ret->perf_home = r == 0 && why;
     ret->bpf_loading = s->sampler_state == SAMPLER_LOADING;
-    if (r == 0)
+    if (!why)
         return;
-    problem(ret->bpf_problem, sizeof(ret->bpf_problem), &err);
+    problem(ret->bpf_problem, sizeof(ret->bpf_problem), why);
     if (s->sampler_state == SAMPLER_REFUSED && !known)
         log_warn("no sampling: %s", ret->bpf_problem);
 }

@@ -124,8 +124,9 @@ int server_sampler(struct server *s, uint64_t wait_ns, struct error *err)
         s->sampler_state = r == 0 ? SAMPLER_LOADED : SAMPLER_REFUSED;
         if (r == 0) {
             sampler_hook_by(s->sampler, hooker_worker(s->hooker));
-            log_info("the BPF programs are loaded, for the stacks of %u processes at once",
-                     sampler_processes_max(s->sampler));
+            if (!sampler_without_bpf(s->sampler))
+                log_info("the BPF programs are loaded, for the stacks of %u processes at once",
+                         sampler_processes_max(s->sampler));
         }
     }
     if (s->sampler_state == SAMPLER_LOADED)
@@ -163,6 +164,27 @@ int request_ring(struct server *s, const struct no_fields *q, struct reply *rep)
         return error_errno(&rep->err, "cannot copy the ring's fd");
     rep->body.ring.bytes = bytes;
     return reply_fd(rep, fd);
+}
+
+/*
+ * perf_rings. Safe: rings that samples are written to, for flamed to map. Their own events count
+ * nothing, and flamed cannot re-program them: ioctl is closed to it. Whatever it writes into a ring
+ * loses its own samples.
+ */
+int request_perf_rings(struct server *s, const struct rings_fields *q, struct reply *rep)
+{
+    size_t bytes = 0;
+    int fd, r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
+
+    for (size_t i = q->first; r == 0 && rep->fd_count < BROKER_CPUS_MAX; i++) {
+        fd = sampler_perf_ring(s->sampler, i, &bytes);
+        if (fd < 0)
+            break;
+        fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        r = fd < 0 ? error_errno(&rep->err, "cannot copy a ring's fd") : reply_fd(rep, fd);
+    }
+    rep->body.perf_rings.bytes = bytes;
+    return r < 0 || bytes ? r : error_set(&rep->err, -ENOENT, "samples come by BPF programs");
 }
 
 /* Has a program loaded. 0; -EINPROGRESS while it is being loaded; -errno: each with @err. */
@@ -245,6 +267,8 @@ static int check_event(struct server *s, uint32_t kind, struct span name, struct
     struct sampler_event event;
     int r = sampler_describe(kind, name, /* devices_fd= */ -1, &event, err);
 
+    if (r == 0)
+        r = sampler_check_home(s->sampler, &event, err);
     if (r == 0)
         r = sampler_check_program(s->sampler, event.info->program, err);
     return r < 0 || event.info->perf_type == EVENT_PERF_NONE ? r : sampler_check_event(&event, err);

@@ -40,7 +40,8 @@ struct broker_facts {
     uint8_t btf, bpf_loaded, sideband, kallsyms; /* 1: works */
     uint8_t pid_namespace_level;                 /* 0: the initial one */
     uint8_t bpf_loading; /* 1: not loaded yet, and not refused: to be asked again */
-    uint8_t pad[2];
+    uint8_t perf_home;   /* 1: BPF programs are refused, and perf events take their place */
+    uint8_t pad;
     char bpf_problem[336],
         sideband_problem[240]; /* a sentence with the remedy, "" where it works */
 };
@@ -165,6 +166,11 @@ int broker_unwind_limit(struct broker *b, uint32_t frames, struct error *err);
 
 /* Gets the BPF ring buffer's map fd, to be mapped by sample/ring.c. */
 int broker_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *err);
+/* Gets the rings of the perf home (sample/perf_abi.h) from number @first on. There is one for each
+ * processor, in the order in which they came online. *ret_bytes: of each, without its first page.
+ * The fds are the caller's. 0 or -errno with @err. */
+int broker_perf_rings(struct broker *b, uint32_t first, int ret_fds[BROKER_CPUS_MAX],
+                      size_t *ret_count, size_t *ret_bytes, struct error *err);
 
 #define BROKER_SETS_MAX 8
 /* Starts a set: the event of that name on each CPU, a sample every @period of its unit. @ret_set

@@ -25,6 +25,20 @@ int broker_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct error *
     return r;
 }
 
+int broker_perf_rings(struct broker *b, uint32_t first, int ret_fds[BROKER_CPUS_MAX],
+                      size_t *ret_count, size_t *ret_bytes, struct error *err)
+{
+    struct broker_request q = { .kind = BROKER_PERF_RINGS };
+    struct broker_answer a;
+    int r;
+
+    q.fields.perf_rings.first = first;
+    r = client_call(b, &q, &a, ret_fds, BROKER_CPUS_MAX, ret_count, err);
+    if (r == 0)
+        *ret_bytes = (size_t)a.body.perf_rings.bytes;
+    return r;
+}
+
 /* Puts the event @name into @ret: its kind, and its text where that says more. */
 static int put_event(const char *name, struct event_fields *ret, struct error *err)
 {

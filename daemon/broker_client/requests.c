@@ -196,6 +196,11 @@ static bool config_fields_valid(const struct config_fields *f)
     return f->file <= TLS_FILE_PUSHED && (f->file == TLS_FILE_PUSHED) == (f->path_hash != 0);
 }
 
+static bool rings_fields_valid(const struct rings_fields *f)
+{
+    return f->first < BROKER_CPUS_MAX && !f->zero;
+}
+
 static bool frames_fields_valid(const struct frames_fields *f)
 {
     return f->frames >= BROKER_FRAMES_MIN && f->frames <= BROKER_FRAMES_MAX && !f->zero;

@@ -14,7 +14,7 @@
 #include "broker_client/broker.h"
 #include "broker_client/tables.h"
 
-#define BROKER_WIRE_VERSION 3u       /* another one with each change of a struct */
+#define BROKER_WIRE_VERSION 4u       /* another one with each change of a struct */
 #define BROKER_NAME_MAX 255          /* bytes of a base name, or of an event's text */
 #define BROKER_CONTAINER_ID_BYTES 64 /* hex digits */
 #define BROKER_FDS_MAX 64            /* fds beside one answer; more come in further answers */
@@ -92,6 +92,9 @@ struct pid_fields {
 struct filter_fields {
     int32_t host_pid;
     uint32_t sets; /* bit set */
+};
+struct rings_fields {
+    uint32_t first, zero; /* first: less than BROKER_CPUS_MAX */
 };
 /* Rows of the table, at most BROKER_TABLES_ROWS. */
 struct rows_fields {

@@ -100,7 +100,7 @@ static int check_room(const struct captures *captures, const struct capture_requ
 {
     int r = 0;
 
-    if (!captures->sampling->ring) {
+    if (!sampling_works(captures->sampling)) {
         sampling_problem(captures->sampling, err);
         return BACKEND_UNAVAILABLE;
     }

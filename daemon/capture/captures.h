@@ -88,6 +88,7 @@ struct captures {
     struct probe_table contexts;          /* JVMs whose requests are read */
     struct virtual_wishes virtual_wishes; /* JVMs, for events of waiting */
     uint64_t losses_ns;                   /* when the broker was last asked what was lost */
+    uint64_t unplaced_lost;               /* of perf_rings_lost(): counted by captures already */
     uint64_t taken_ns; /* samples until then are taken; UINT64_MAX: all that came */
 };
 
@@ -137,6 +138,9 @@ void captures_look_edge(struct captures *captures);
 bool waits_take_virtual(const struct captures *captures, uint32_t set, bool locks);
 /* Returns whether any capture takes samples of @set. */
 bool captures_want(const struct captures *captures, uint32_t set);
+/* Returns whether one takes those of @p: what the BPF filter says, where there is one. */
+bool captures_want_process(struct captures *captures, uint32_t set, const struct process *p,
+                           uint64_t now_ns);
 /* Polls what captures wait for in order to begin, and has agents sample for those that want it.
  * Fails captures whose probes or agent are refused. Each tick. */
 void captures_poll(struct captures *captures, uint64_t now_ns);

@@ -50,6 +50,19 @@ void captures_add_losses(struct captures *captures, const struct loss *losses, s
     }
 }
 
+/* Adds what the kernel lost of copied stacks. Any process may have lost them: it does
+ * not say which. */
+static void add_unplaced_losses(struct captures *captures)
+{
+    uint64_t lost = captures->sampling->perf ? perf_rings_lost(captures->sampling->perf) : 0;
+
+    for (struct capture *c = captures->running; c; c = c->next) {
+        if (counts_losses(c))
+            c->lost.unplaced += lost - captures->unplaced_lost;
+    }
+    captures->unplaced_lost = lost;
+}
+
 void captures_take_losses(struct captures *captures)
 {
     static struct loss losses[LOSSES_MAX];
@@ -57,6 +70,7 @@ void captures_take_losses(struct captures *captures)
     ssize_t n;
 
     captures->losses_ns = clock_monotonic_ns();
+    add_unplaced_losses(captures);
     if (broker_take_losses(captures->broker, &fd, NULL) != 0)
         return;
     n = pread(fd, losses, sizeof(losses), 0);

@@ -16,6 +16,7 @@ struct captures;
 /* What a capture lost. */
 struct lost {
     double unread, costly;  /* samples, as in struct loss_count */
+    uint64_t unplaced;      /* the same, of processes that are not known */
     uint64_t hidden_before; /* ticks in processes that flamed cannot see, when it began */
 };
 

@@ -28,24 +28,24 @@ void pending_free(struct pending_sample *s)
     free(s);
 }
 
-static size_t sample_bytes(const struct sample_record *rec)
-{
-    return sizeof(struct pending_sample) +
-           ((size_t)rec->kernel_count + rec->user_count + rec->context_count) * sizeof(uint64_t);
-}
-
 bool pending_add(struct pending_samples *h, struct process *p, const struct sample_record *rec,
-                 const uint64_t *frames, uint64_t now_ns)
+                 const uint64_t *frames, struct span stack, uint64_t now_ns)
 {
-    size_t bytes = sample_bytes(rec);
+    size_t words = (size_t)rec->kernel_count + rec->user_count + rec->context_count;
+    size_t bytes = sizeof(struct pending_sample) + words * sizeof(*frames) + stack.n;
     uint64_t owner = readers_owner(&p->id);
     struct pending_sample *s = shares_room(&h->bytes, owner) >= bytes ? malloc(bytes) : NULL;
 
     if (!s)
         return false;
     shares_force(&h->bytes, owner, bytes);
-    *s = (struct pending_sample){ .process = p, .owner = owner, .since_ns = now_ns, .rec = *rec };
-    memcpy(s->frames, frames, bytes - sizeof(*s));
+    *s = (struct pending_sample){
+        .process = p, .owner = owner, .since_ns = now_ns, .bytes = bytes, .rec = *rec
+    };
+    memcpy(s->frames, frames, words * sizeof(*frames));
+    s->stack = (struct span){ (const char *)(s->frames + words), stack.n };
+    if (stack.n)
+        memcpy(s->frames + words, stack.p, stack.n);
     process_pin(p);
     *h->end = s;
     h->end = &s->next;
@@ -78,6 +78,6 @@ struct pending_sample *pending_take(struct pending_samples *h, struct pending_sa
     if (!s->next)
         h->end = from;
     h->count--;
-    shares_give(&h->bytes, s->owner, sample_bytes(&s->rec));
+    shares_give(&h->bytes, s->owner, s->bytes);
     return s;
 }

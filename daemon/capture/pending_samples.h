@@ -19,6 +19,8 @@ struct pending_sample {
     struct process *process; /* pinned */
     uint64_t owner;          /* of the process, as proc_owner() tells */
     uint64_t since_ns;
+    size_t bytes;      /* of this struct, all told */
+    struct span stack; /* the copy of the stack, behind the frames */
     struct sample_record rec;
     uint64_t frames[]; /* of the kernel, then of the user */
 };
@@ -32,9 +34,9 @@ struct pending_samples {
 
 void pending_init(struct pending_samples *h);
 void pending_deinit(struct pending_samples *h);
-/* Copies a sample. False where there is no room. */
+/* Copies a sample, and what of its stack is in @stack. False where there is no room. */
 bool pending_add(struct pending_samples *h, struct process *p, const struct sample_record *rec,
-                 const uint64_t *frames, uint64_t now_ns);
+                 const uint64_t *frames, struct span stack, uint64_t now_ns);
 /* Returns whether one of @sets (bits), taken before @until_ns, is held. */
 bool pending_has(const struct pending_samples *h, uint32_t sets, uint64_t until_ns);
 /* Takes out the oldest one that @ready says is ready, after *at (NULL: from the beginning), and

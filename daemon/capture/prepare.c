@@ -8,6 +8,8 @@ static int prepare_event(struct captures *captures, struct capture *c, struct ca
 {
     int r = capture_arm(captures, c, event, err);
 
+    if (r == -ERANGE) /* more often than this machine can */
+        return BACKEND_CONFLICT;
     if (r != 0)
         return r == -EBUSY ? BACKEND_TOO_MANY : r == -EOPNOTSUPP ? BACKEND_UNAVAILABLE : r;
     if (event->source->prepare)

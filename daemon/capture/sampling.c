@@ -3,8 +3,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 #define ASK_AGAIN_NS (250 * NSEC_PER_MSEC)
+#define PERF_RINGS_NS NSEC_PER_SEC /* between two looks for new processors */
 #define RETRY_S 1
 
 static int open_ring(struct sampling *s, struct broker *b, struct error *err)
@@ -16,13 +18,57 @@ static int open_ring(struct sampling *s, struct broker *b, struct error *err)
     return r < 0 ? r : ring_open(fd, bytes, &s->ring, err);
 }
 
+/* Maps the rings of processors that are not mapped yet. */
+static int add_perf_rings(struct sampling *s, struct broker *b, struct error *err)
+{
+    int fds[BROKER_CPUS_MAX], r;
+    size_t count = 0, bytes = 0, have = perf_rings_count(s->perf);
+
+    if (have >= BROKER_CPUS_MAX)
+        return 0;
+    r = broker_perf_rings(b, (uint32_t)have, fds, &count, &bytes, err);
+    return r < 0 || !count ? r : perf_rings_add(s->perf, fds, count, bytes, err);
+}
+
+static int open_perf(struct sampling *s, struct broker *b, struct error *err)
+{
+    int r;
+
+    s->perf = perf_rings_new();
+    r = s->perf ? add_perf_rings(s, b, err) : -ENOMEM;
+    if (r < 0) {
+        s->perf = perf_rings_free(s->perf);
+        return r;
+    }
+    snprintf(
+        s->without_bpf, sizeof(s->without_bpf),
+        "without BPF programs event cpu alone is sampled, at %d Hz at most, stacks of more than "
+        "%u KB are cut, and requests are not read: %s",
+        PERF_HOME_HZ_MAX, PERF_HOME_STACK_BYTES >> 10, s->facts.bpf_problem);
+    log_warn("%s", s->without_bpf);
+    return 0;
+}
+
 static int look(struct sampling *s, struct broker *b, struct error *err)
 {
     int r = broker_facts(b, &s->facts, err);
 
     if (r == 0 && s->facts.bpf_loaded)
         r = open_ring(s, b, err);
+    if (r == 0 && s->facts.perf_home)
+        r = open_perf(s, b, err);
     return r;
+}
+
+void sampling_close(struct sampling *s)
+{
+    s->ring = ring_close(s->ring);
+    s->perf = perf_rings_free(s->perf);
+}
+
+bool sampling_works(const struct sampling *s)
+{
+    return s->ring || s->perf;
 }
 
 int sampling_open(struct sampling *s, struct broker *b, struct error *err)
@@ -35,12 +81,16 @@ bool sampling_poll(struct sampling *s, struct broker *b, uint64_t now_ns)
 {
     struct error err = ERROR_NULL;
 
-    if (s->ring || !s->facts.bpf_loading || now_ns - s->looked_ns < ASK_AGAIN_NS)
+    if (s->perf && now_ns - s->looked_ns >= PERF_RINGS_NS) {
+        s->looked_ns = now_ns;
+        add_perf_rings(s, b, NULL);
+    }
+    if (sampling_works(s) || !s->facts.bpf_loading || now_ns - s->looked_ns < ASK_AGAIN_NS)
         return false;
     s->looked_ns = now_ns;
     if (look(s, b, &err) < 0) /* a broker that is lost ends the engine */
         sampling_note_problem(s, &err);
-    return s->ring != NULL;
+    return sampling_works(s);
 }
 
 void sampling_note_problem(struct sampling *s, const struct error *err)

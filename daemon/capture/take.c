@@ -139,6 +139,21 @@ void captures_sample(struct captures *captures, struct incoming *in)
     }
 }
 
+bool captures_want_process(struct captures *captures, uint32_t set, const struct process *p,
+                           uint64_t now_ns)
+{
+    for (struct capture *c = captures->running; c; c = c->next) {
+        const struct seen_verdict *v;
+
+        if (!(capture_sets(c) & 1u << set) || c->state == CAPTURE_PREPARING)
+            continue;
+        v = target_is_node(c->target) ? NULL : capture_verdict(captures, c, p, now_ns);
+        if (target_is_node(c->target) || (v && v->wanted))
+            return true;
+    }
+    return false;
+}
+
 bool captures_want(const struct captures *captures, uint32_t set)
 {
     for (const struct capture *c = captures->running; c; c = c->next) {

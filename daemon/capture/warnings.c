@@ -29,7 +29,13 @@ static void capture_warn_lost(struct capture *c)
 {
     uint64_t unread = (uint64_t)(c->lost.unread + 0.5), costly = (uint64_t)(c->lost.costly + 0.5);
 
-    c->meta.lost = unread + costly;
+    c->meta.lost = unread + costly + c->lost.unplaced;
+    if (c->lost.unplaced)
+        record_warn(c->record,
+                    "%llu samples of the whole machine were lost because they came faster than "
+                    "they could be read. Some may be of this profile: without BPF programs the "
+                    "kernel does not say; %s",
+                    (unsigned long long)c->lost.unplaced, fewer(c));
     if (unread)
         record_warn(c->record,
                     "%llu samples were lost because they came faster than they could be read; %s",
@@ -130,6 +136,8 @@ void capture_warn_quality(struct captures *captures, struct capture *c)
     rights_problems(captures->sampling->facts.capabilities, warn_right, c);
     if (kernel[0])
         record_warn(c->record, "%s", kernel);
+    if (captures->sampling->without_bpf[0])
+        record_warn(c->record, "%s", captures->sampling->without_bpf);
     if (captures->sampling->facts.sideband_problem[0])
         record_warn(c->record, "%s", captures->sampling->facts.sideband_problem);
     for (size_t i = 0; i < c->event_count; i++) {

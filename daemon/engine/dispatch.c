@@ -22,7 +22,7 @@ static void dispatch_deliver_or_hold(struct dispatch *d, struct incoming *in)
     in->may_wait = true;
     dispatch_deliver(d, in);
     if (!in->waits ||
-        pending_add(&d->pending, in->process, in->rec, in->frames, clock_monotonic_ns()))
+        pending_add(&d->pending, in->process, in->rec, in->frames, SPAN_NULL, clock_monotonic_ns()))
         return;
     d->pending.hurried++;
     in->may_wait = in->waits = false;

@@ -9,6 +9,7 @@
 #include "capture/pending_samples.h"
 #include "capture/recorder.h"
 #include "engine/latency_histogram.h"
+#include "sample/perf_rings.h"
 #include "unwind_tables/java_threads.h"
 #include "unwind_tables/unwinding.h"
 
@@ -29,6 +30,7 @@ struct dispatch {
     uint64_t *frames;                    /* the same: of one sample */
     uint64_t sampled_ns;                 /* when the last sample that was handed over was taken */
     uint64_t samples, unmatched;         /* handed over; of no process that is known */
+    uint64_t copies_lost;                /* there was no room to keep a copied stack */
     struct delays delays;                /* from a sample to its names */
 };
 
@@ -44,6 +46,9 @@ void dispatch_known(struct dispatch *d, struct process *p, const struct sample_r
 void dispatch_release(struct dispatch *d, uint64_t all_until_ns);
 
 /* ---- waiting.c ---- */
+
+/* Takes a sample of the perf home, and copies it, for dispatch_waiting(). @cookie: as above. */
+void dispatch_copied(void *cookie, const struct perf_sample *s);
 
 /* Copies a sample with SAMPLE_REGISTERS, for dispatch_waiting(). False: its stack cannot be walked.
  */

@@ -26,6 +26,7 @@
 /* For this long samples are worked on while a call waits. The first one of a process may take as
  * long again: its mappings are read. */
 #define ENGINE_DRAIN_TURN_NS (10 * NSEC_PER_MSEC)
+#define COPIES_AT_ONCE 32
 #define ENGINE_WALK_NS (50 * NSEC_PER_MSEC) /* the same, while none waits */
 
 /* ---- the loop ---- */
@@ -72,15 +73,27 @@ static bool engine_waits(void *cookie, const struct process *p, struct waits_now
     return rec && rec->looks && looks_survey(rec->looks, p->id.host_pid, ret);
 }
 
+/* Takes one sample; without BPF some, and walks their stacks at once. Returns false if there was
+ * none. */
+static bool take_samples(struct engine *e)
+{
+    if (e->sampling.ring)
+        return ring_drain(e->sampling.ring, /* max= */ 1, dispatch_sample, &e->dispatch);
+    if (!perf_rings_drain(e->sampling.perf, COPIES_AT_ONCE, dispatch_copied, &e->dispatch))
+        return false;
+    dispatch_waiting(&e->dispatch, clock_monotonic_ns() + ENGINE_WALK_NS);
+    return true;
+}
+
 /* Takes what samples there are, one by one: what one of them takes differs a thousandfold. Calls
  * that wait have their turn in between. False: there may be more. */
 static bool engine_drain(struct engine *e)
 {
     uint64_t begun_ns = clock_monotonic_ns(), took_ns;
 
-    if (!e->sampling.ring)
+    if (!sampling_works(&e->sampling))
         return true;
-    while (ring_drain(e->sampling.ring, /* max= */ 1, dispatch_sample, &e->dispatch)) {
+    while (take_samples(e)) {
         took_ns = clock_monotonic_ns() - begun_ns;
         if (took_ns >= ENGINE_DRAIN_NS ||
             (took_ns >= ENGINE_DRAIN_TURN_NS && mailbox_has_calls(&e->mailbox)))
@@ -169,7 +182,10 @@ static void engine_wait(struct engine *e)
     struct timespec ts;
     eventfd_t woken;
 
-    wait = captures_hurry(&e->captures) ? ENGINE_BUSY_TICK_NS : ENGINE_IDLE_TICK_NS;
+    /* Copies of stacks fill their rings soon. */
+    wait = captures_hurry(&e->captures) || (e->sampling.perf && e->captures.running)
+               ? ENGINE_BUSY_TICK_NS
+               : ENGINE_IDLE_TICK_NS;
     if (e->behind_ns || mailbox_has_calls(&e->mailbox))
         wait = 0;
     if (deadline != UINT64_MAX)
@@ -349,7 +365,7 @@ static int engine_open(struct engine *e, struct error *err)
                         &e->signals);
     if (r == 0)
         engine_join(e);
-    if (r == 0 && e->sampling.ring)
+    if (r == 0 && sampling_works(&e->sampling))
         r = engine_start_recorder(e, err);
     return r;
 }
@@ -373,7 +389,7 @@ static void engine_free(struct engine *e)
     e->anchors = anchors_free(e->anchors);
     discover_free(e->discover);
     frame_table_free(e->frames);
-    ring_close(e->sampling.ring);
+    sampling_close(&e->sampling);
     broker_free(e->broker);
     captures_deinit(&e->captures);
     free(e->dispatch.naming.stack);

@@ -2,10 +2,12 @@
 /*
  * The stacks of threads that still waited when a capture ended. A BPF program can read the memory
  * of the thread that runs alone. So it gives these threads' registers, and flamed walks the stacks
- * itself, some of a process at a time.
+ * itself, some of a process at a time. Without BPF it walks those of all samples, out of copies
+ * (sample/perf_rings.h).
  */
 #include "base/clock.h"
 #include "broker_client/tables.h"
+#include "capture/losses.h"
 #include "engine/dispatch.h"
 #include "unwind/unwind.h"
 
@@ -13,7 +15,45 @@ bool dispatch_keep_waiting(struct dispatch *d, struct process *p, const struct s
                            const uint64_t *frames)
 {
     return p->jvm == JVM_READY && p->vm && rec->user_count == SAMPLE_REGISTER_COUNT &&
-           pending_add(&d->waiting, p, rec, frames, clock_monotonic_ns());
+           pending_add(&d->waiting, p, rec, frames, SPAN_NULL, clock_monotonic_ns());
+}
+
+static void lose(struct dispatch *d, const struct sample_record *rec)
+{
+    struct loss loss = { .of = { .host_pid = rec->host_pid, .set = rec->set },
+                         .count.unread = rec->weight };
+
+    d->copies_lost++;
+    captures_add_losses(d->captures, &loss, 1, rec->time_ns);
+}
+
+void dispatch_copied(void *cookie, const struct perf_sample *s)
+{
+    struct dispatch *d = cookie;
+    struct sample_record rec = s->rec;
+    struct process *p;
+
+    d->samples++;
+    d->sampled_ns = rec.time_ns;
+    if (!recorder_takes(*d->recorder, rec.set) && !captures_want(d->captures, rec.set))
+        return;
+    p = discover_get(d->discover, (int32_t)rec.host_pid, /* start_boottime_ns= */ 0,
+                     /* exec_id= */ 0, rec.time_ns, "");
+    if (!p) {
+        d->unmatched++;
+        return;
+    }
+    if (!recorder_takes(*d->recorder, rec.set) &&
+        !captures_want_process(d->captures, rec.set, p, rec.time_ns))
+        return;
+    rec.exec_id = p->exec_id;
+    proc_read_comm(d->proc_fd, p->id.host_pid, (int32_t)rec.host_tid, rec.comm);
+    if (p->kernel_thread)
+        rec.flags |= SAMPLE_KERNEL_THREAD;
+    if (!(rec.flags & SAMPLE_REGISTERS))
+        dispatch_known(d, p, &rec, s->frames);
+    else if (!pending_add(&d->waiting, p, &rec, s->frames, s->stack, clock_monotonic_ns()))
+        lose(d, &rec);
 }
 
 /* Whether a stack that was walked has Java code. */
@@ -40,6 +80,16 @@ static void hand_on_lock(struct dispatch *d, struct process *p, const struct sam
     dispatch_known(d, p, &of_lock, d->frames);
 }
 
+/* Makes @rec, of a thread that ran, one that has nothing of its user stack but the pc. */
+static void keep_leaf(struct sample_record *rec, uint64_t *frames)
+{
+    uint64_t pc = frames[rec->kernel_count + SAMPLE_REGISTER_PC];
+
+    rec->user_end = UNWIND_END_NO_PROCESS;
+    rec->user_count = !(pc & ~UNWIND_PC_MASK);
+    frames[rec->kernel_count] = pc;
+}
+
 /* Hands on @s with the stack @t; NULL: with none. */
 static void hand_on(struct dispatch *d, struct pending_sample *s, const struct hotspot_waiting *t)
 {
@@ -47,13 +97,15 @@ static void hand_on(struct dispatch *d, struct pending_sample *s, const struct h
 
     rec.flags &= (uint8_t)~SAMPLE_REGISTERS;
     rec.user_count = 0;
-    if (!t && rec.set == LOOKS_SET)
+    if (!t && s->stack.n)
+        keep_leaf(&rec, s->frames);
+    else if (!t && rec.set == LOOKS_SET)
         rec.user_end = UNWIND_END_NO_PROCESS; /* it is walked again once there are tables */
     if (t) {
         memcpy(d->frames, s->frames, rec.kernel_count * sizeof(*d->frames));
         rec.user_count = (uint16_t)t->count;
         rec.user_end = t->end;
-        rec.flags |= t->end == UNWIND_END_LIMIT ? SAMPLE_USER_CUT : 0;
+        rec.flags |= t->end == UNWIND_END_LIMIT || t->end == UNWIND_END_COPY ? SAMPLE_USER_CUT : 0;
         rec.flags |= t->wants_thread || ((t->asks_lock || t->has_context) && !t->java_thread &&
                                          runs_java(d->batch, t))
                          ? SAMPLE_WANTS_THREAD
@@ -71,16 +123,40 @@ static void hand_on(struct dispatch *d, struct pending_sample *s, const struct h
     pending_free(s);
 }
 
-/* What the batch must hold besides threads. False: nothing can be walked. */
-static bool begin_batch(struct dispatch *d, struct process *p, const struct sample_record *rec)
+/* The tables of @p. Of a process that was not sampled yet they are made first. NULL: none yet. */
+static const struct unwind_process *tables_of(struct dispatch *d, struct process *p,
+                                              struct pending_sample *s)
 {
-    const struct unwind_process *known = unwinding_process(d->unwinding, p, rec);
+    const struct unwind_process *known = unwinding_process(d->unwinding, p, &s->rec);
+    struct sample_record leaf = s->rec;
+    uint64_t frames[SAMPLE_KERNEL_MAX + SAMPLE_REGISTER_COUNT];
+
+    if (known && s->stack.n && known->vm.frozen.chunk_class)
+        anchors_all(d->anchors, p, clock_monotonic_ns()); /* of carriers of virtual threads */
+    if (known || !s->stack.n)
+        return known;
+    memcpy(frames, s->frames, (leaf.kernel_count + leaf.user_count) * sizeof(*frames));
+    keep_leaf(&leaf, frames);
+    unwinding_see(d->unwinding, p, &leaf, frames, captures_want(d->captures, leaf.set),
+                  clock_monotonic_ns());
+    return unwinding_process(d->unwinding, p, &s->rec);
+}
+
+static struct hotspot_vm *vm_of(const struct process *p)
+{
+    return p->jvm == JVM_READY ? p->vm : NULL;
+}
+
+/* What the batch must hold besides threads. False: nothing can be walked. */
+static bool begin_batch(struct dispatch *d, struct process *p, struct pending_sample *s)
+{
+    const struct unwind_process *known = tables_of(d, p, s);
     struct hotspot_waiting_batch *b = d->batch;
 
-    if (!known || p->jvm != JVM_READY || !p->vm)
+    if (!known || (!s->stack.n && !vm_of(p)))
         return false;
     if (!b)
-        b = d->batch = calloc(1, sizeof(*b));
+        b = d->batch = calloc(1, sizeof(*b) + HOTSPOT_STACKS_BYTES_MAX);
     if (!d->frames)
         d->frames = calloc(SAMPLE_KERNEL_MAX + SAMPLE_USER_MAX + CONTEXT_WORDS, sizeof(*d->frames));
     if (!b || !d->frames || broker_rows(d->broker, &b->rows, NULL) < 0)
@@ -90,7 +166,27 @@ static bool begin_batch(struct dispatch *d, struct process *p, const struct samp
     b->max_words = d->max_words;
     b->process = *known;
     captures_context_path(d->captures, p, &b->path);
-    b->count = 0;
+    b->count = b->stacks_bytes = 0;
+    return true;
+}
+
+/* Adds @s to the batch. False: its stack has no room there. */
+static bool add_to_batch(struct dispatch *d, struct process *p, const struct pending_sample *s)
+{
+    struct hotspot_waiting_batch *b = d->batch;
+    struct hotspot_waiting *t = &b->threads[b->count];
+
+    if (s->stack.n > HOTSPOT_STACKS_BYTES_MAX - b->stacks_bytes)
+        return false;
+    *t = (struct hotspot_waiting){ .host_tid = (int32_t)s->rec.host_tid,
+                                   .stack_at = b->stacks_bytes,
+                                   .stack_bytes = (uint32_t)s->stack.n };
+    t->java_thread = anchors_thread(d->anchors, p, t->host_tid);
+    t->asks_lock = s->rec.set == LOOKS_SET;
+    memcpy(t->registers, s->frames + s->rec.kernel_count, sizeof(t->registers));
+    memcpy(hotspot_waiting_stacks(b) + b->stacks_bytes, s->stack.p, s->stack.n);
+    b->stacks_bytes += t->stack_bytes;
+    b->count++;
     return true;
 }
 
@@ -99,18 +195,12 @@ static void walk_and_hand_on(struct dispatch *d, struct process *p, struct pendi
 {
     size_t from = 0;
 
-    while (from < count && begin_batch(d, p, &s[from]->rec)) {
+    while (from < count && begin_batch(d, p, s[from])) {
         struct hotspot_waiting_batch *b = d->batch;
 
-        for (size_t i = from; i < count; i++) {
-            struct hotspot_waiting *t = &b->threads[b->count++];
-
-            *t = (struct hotspot_waiting){ .host_tid = (int32_t)s[i]->rec.host_tid };
-            t->java_thread = anchors_thread(d->anchors, p, t->host_tid);
-            t->asks_lock = s[i]->rec.set == LOOKS_SET;
-            memcpy(t->registers, s[i]->frames + s[i]->rec.kernel_count, sizeof(t->registers));
-        }
-        if (hotspot_walk_waiting(p->vm, b) != 0)
+        for (size_t i = from; i < count && add_to_batch(d, p, s[i]); i++)
+            ;
+        if (hotspot_walk_waiting(vm_of(p), b) != 0)
             break;
         for (size_t i = 0; i < b->done && from < count; i++)
             hand_on(d, s[from++], &b->threads[i]);

@@ -338,14 +338,18 @@ int hotspot_lock_read(struct hotspot_vm *vm, uint64_t thread, struct hotspot_loc
 
 #define HOTSPOT_WAITING_MAX 32
 #define HOTSPOT_WAITING_WORDS (2 * SAMPLE_USER_MAX)
-/* A thread that does not run, and its user stack. */
+#define HOTSPOT_STACKS_BYTES_MAX (512u << 10) /* of copies of a batch: several */
+/* A thread that does not run, or did run with its stack copied then, and its user stack. */
 struct hotspot_waiting {
     int32_t host_tid;
-    bool asks_lock;      /* what it waits for is read, too */
-    bool waits_for_lock; /* for that: */
+    uint32_t stack_at, stack_bytes; /* the copy from its stack pointer on, of the batch's stacks; 0
+                                     * bytes: its stack is read, if it has not run */
+    bool asks_lock;                 /* what it waits for is read, too */
+    bool waits_for_lock;            /* for that: */
     struct hotspot_lock lock;
-    bool wants_thread;                         /* the walk needed java_thread, which is 0 */
-    uint8_t end;                               /* enum unwind_end; NOT_TAKEN: it has run */
+    bool wants_thread; /* the walk needed java_thread, which is 0 */
+    uint8_t end; /* enum unwind_end; NOT_TAKEN: it has run; COPY: its stack is longer than the copy
+                  */
     uint64_t registers[SAMPLE_REGISTER_COUNT]; /* by enum sample_register */
     uint64_t java_thread;                      /* 0: not known */
     uint32_t first, count;                     /* of the words of the batch */
@@ -363,9 +367,18 @@ struct hotspot_waiting_batch {
     struct hotspot_waiting threads[HOTSPOT_WAITING_MAX];
     uint32_t word_count;
     uint64_t words[HOTSPOT_WAITING_WORDS];
+    uint32_t stacks_bytes; /* of copies, behind this struct */
+    uint32_t zero;
 };
-/* Walks the stacks of the first threads of @b, at least of one: b->done. 0; -ETIMEDOUT: its memory
- * does not answer; -errno. */
+/* Returns where the copies of @b lie. */
+static inline uint8_t *hotspot_waiting_stacks(struct hotspot_waiting_batch *b)
+{
+    return (uint8_t *)(b + 1);
+}
+/* Walks the stacks of the first threads of @b, at least of one: b->done. @vm NULL: the memory
+ * of the process cannot be read; only copies are walked. 0; -ETIMEDOUT: its memory does not answer;
+ * -errno.
+ */
 int hotspot_walk_waiting(struct hotspot_vm *vm, struct hotspot_waiting_batch *b);
 
 /* Calls @fn for each live piece of code (perf map, tests). In a blob of several stubs that is each

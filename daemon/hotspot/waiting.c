@@ -2,7 +2,9 @@
 /*
  * A home of the unwinder (unwind/state.h): walks the stacks of threads that wait, out of the memory
  * of a process that goes on. Of each the kernel is asked afterwards how often it was given a
- * processor. Where that is as before, it has not run, and its stack is that of one moment.
+ * processor. Where that is as before, it has not run, and its stack is that of one moment. Without
+ * BPF it walks copies of stacks, which the kernel made at the moment of a sample. All but the stack
+ * is read from the memory a little later: code and what the VM knows of it.
  */
 #include "hotspot/vm.h"
 
@@ -12,18 +14,57 @@
 
 struct home {
     struct unwind_walk walk; /* first: what unwind_read() and the others get */
-    struct hotspot_vm *vm;
-    const struct hotspot_waiting_batch *batch;
+    struct hotspot_vm *vm;   /* NULL: no memory can be read */
+    struct hotspot_waiting_batch *batch;
     uint64_t java_thread;
+    uint64_t sp; /* of the thread, where its copy begins */
+    const uint8_t *copy;
+    uint32_t copy_bytes; /* 0: none */
+    bool beyond;         /* the stack goes on behind the copy */
     struct unwind_known known[WAITING_KNOWN_COUNT];
 };
+
+/* Whether @at is code, by the tables of the process. */
+static bool is_code(const struct unwind_process *p, uint64_t at)
+{
+    uint32_t low = 0, high = MIN(p->mapping_count, (uint32_t)UNWIND_MAPPINGS_MAX);
+
+    if (at >= p->vm.code_low && at < p->vm.code_high)
+        return true;
+    while (low < high) {
+        uint32_t mid = (low + high) / 2;
+
+        if (p->mappings[mid].start <= at)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low && at < p->mappings[low - 1].end;
+}
+
+/* Whether @from lies on the stack, but not in the copy: by now something else may stand there. A
+ * frame has UNWIND_STEP_BYTES_MAX at most, so that no walk passes over as much. */
+static bool is_beyond(const struct home *h, uint64_t from)
+{
+    return from - h->sp < (uint64_t)h->copy_bytes + UNWIND_STEP_BYTES_MAX &&
+           !is_code(&h->batch->process, from);
+}
 
 static bool unwind_read(struct unwind_walk *w, void *to, uint32_t bytes, uint64_t from)
 {
     struct home *h = (struct home *)w;
+    uint64_t at = from - h->sp;
 
     w->reads++;
-    return memory_read(&h->vm->memory, from, to, bytes) == 0;
+    if (h->copy_bytes && at < h->copy_bytes && bytes <= h->copy_bytes - at) {
+        memcpy(to, h->copy + at, bytes);
+        return true;
+    }
+    if (h->copy_bytes && is_beyond(h, from)) {
+        h->beyond = true;
+        return false;
+    }
+    return h->vm && memory_read(&h->vm->memory, from, to, bytes) == 0;
 }
 
 static bool unwind_row(struct unwind_walk *w, uint32_t index, struct unwind_row *ret)
@@ -59,6 +100,10 @@ static void walk(struct home *h, struct hotspot_waiting_batch *b, struct hotspot
     int outcome = UNWIND_GO_ON;
 
     h->java_thread = t->java_thread;
+    h->sp = t->registers[SAMPLE_REGISTER_SP];
+    h->copy = hotspot_waiting_stacks(b) + t->stack_at;
+    h->copy_bytes = t->stack_bytes;
+    h->beyond = false;
     unwind_start(w, t->registers[SAMPLE_REGISTER_PC], t->registers[SAMPLE_REGISTER_SP],
                  t->registers[SAMPLE_REGISTER_FP], b->process.slot, /* tick= */ 1, limit);
     w->rax = t->registers[SAMPLE_REGISTER_RAX];
@@ -70,11 +115,21 @@ static void walk(struct home *h, struct hotspot_waiting_batch *b, struct hotspot
         if (outcome == UNWIND_SLOWLY)
             outcome = unwind_step(w, &b->process, out);
     }
-    t->end = w->end;
+    t->end = w->end == UNWIND_END_MEMORY && h->beyond ? UNWIND_END_COPY : w->end;
     t->wants_thread = w->wants_thread;
     t->first = b->word_count;
     t->count = w->words;
     b->word_count += w->words;
+}
+
+/* Whether @t has run since its registers were taken. */
+static bool has_run(const struct hotspot_waiting_batch *b, int32_t host_pid,
+                    const struct hotspot_waiting *t)
+{
+    uint64_t runs;
+
+    return proc_read_runs(b->proc_fd, host_pid, t->host_tid, &runs) != 0 ||
+           runs != t->registers[SAMPLE_REGISTER_RUNS];
 }
 
 static int run_waiting(struct hotspot_vm *vm, void *arg)
@@ -84,7 +139,8 @@ static int run_waiting(struct hotspot_vm *vm, void *arg)
 
     if (!h)
         return -ENOMEM;
-    memory_begin(&vm->memory);
+    if (vm)
+        memory_begin(&vm->memory);
     h->vm = vm;
     h->batch = b;
     /* The last ones find less room than a stack may need: they are for the next batch. */
@@ -92,16 +148,16 @@ static int run_waiting(struct hotspot_vm *vm, void *arg)
          b->done < b->count && (!b->done || HOTSPOT_WAITING_WORDS - b->word_count >= b->max_words);
          b->done++) {
         struct hotspot_waiting *t = &b->threads[b->done];
-        uint64_t runs;
 
         walk(h, b, t);
+        if (!vm || t->stack_bytes) /* what it waits for, or works on, is not of that moment */
+            continue;
         t->waits_for_lock =
             t->asks_lock && t->java_thread && vm_lock(vm, t->java_thread, &t->lock) == 0;
         t->has_context = b->path.step_count > 0;
         if (t->has_context)
             vm_context(vm, &b->path, &b->process, t->java_thread, &t->context);
-        if (proc_read_runs(b->proc_fd, vm->id.host_pid, t->host_tid, &runs) != 0 ||
-            runs != t->registers[SAMPLE_REGISTER_RUNS]) {
+        if (has_run(b, vm->id.host_pid, t)) {
             t->end = UNWIND_END_NOT_TAKEN;
             b->word_count -= t->count;
             t->count = 0;
@@ -115,5 +171,5 @@ static int run_waiting(struct hotspot_vm *vm, void *arg)
 int hotspot_walk_waiting(struct hotspot_vm *vm, struct hotspot_waiting_batch *b)
 {
     b->done = b->word_count = 0;
-    return vm_call(vm, run_waiting, b, sizeof(*b));
+    return vm ? vm_call(vm, run_waiting, b, sizeof(*b) + b->stacks_bytes) : run_waiting(NULL, b);
 }

@@ -219,6 +219,10 @@ int32_t proc_innermost_tid(int proc_fd, int32_t host_pid, int32_t host_tid);
 int proc_read_rss(int proc_fd, int32_t host_pid, uint64_t *ret_bytes);
 /* Reads how often a thread was given a processor (schedstat). 0, PROC_GONE, -EBADMSG, -errno. */
 int proc_read_runs(int proc_fd, int32_t host_pid, int32_t host_tid, uint64_t *ret);
+#define PROC_COMM_BYTES 16
+/* Reads the name of a thread (comm), without a zero byte at the end where it is of PROC_COMM_BYTES.
+ * Nothing, where it is gone. */
+void proc_read_comm(int proc_fd, int32_t host_pid, int32_t host_tid, char ret[PROC_COMM_BYTES]);
 /* Start time only. */
 int proc_read_start(int proc_fd, int32_t host_pid, uint64_t *ret_start_ticks);
 /* Pins the process @id was discovered as (start time is compared, the exec number is not). 0 and a

@@ -90,6 +90,18 @@ int proc_read_runs(int proc_fd, int32_t host_pid, int32_t host_tid, uint64_t *re
     return 0;
 }
 
+void proc_read_comm(int proc_fd, int32_t host_pid, int32_t host_tid, char ret[PROC_COMM_BYTES])
+{
+    char path[64], text[64];
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "%d/task/%d/comm", host_pid, host_tid);
+    n = read_short(proc_fd, path, text, sizeof(text));
+    memset(ret, 0, PROC_COMM_BYTES);
+    if (n > 1) /* it ends with a line feed */
+        memcpy(ret, text, MIN((size_t)n - 1, (size_t)PROC_COMM_BYTES));
+}
+
 int proc_read_start(int proc_fd, int32_t host_pid, uint64_t *ret_start_ticks)
 {
     struct proc_stat st;

@@ -7,6 +7,7 @@ static const struct {
     const char *name, *words;
 } ENDS[PROFILE_ENDS] = {
     [UNWIND_END_ROOT] = { "none", "not cut" },
+    [UNWIND_END_COPY] = { "copied_stack", "more stack than a sample without BPF has" },
     [UNWIND_END_LIMIT] = { "max_frames", "deeper than unwind_max_frames" },
     [UNWIND_END_NO_PROCESS] = { "no_process", "taken before the process was known" },
     [UNWIND_END_NO_MAPPING] = { "no_mapping", "code in a mapping that flamed does not know: a new "

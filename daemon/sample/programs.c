@@ -19,13 +19,15 @@ const struct sampler_program *sampler_program(enum event_program program)
 
 bool sampler_has(const struct sampler *s, enum event_program program)
 {
-    return s->loaded[program];
+    return s->perf ? program == PROGRAM_CPU : s->loaded[program] != NULL;
 }
 
 int sampler_check_program(struct sampler *s, enum event_program program, struct error *err)
 {
     int r = 0;
 
+    if (s && s->perf)
+        return program == PROGRAM_CPU ? 0 : perf_home_refuse(s->perf, err);
     if (PROGRAMS[program]->check && !(s && s->checked[program]))
         r = PROGRAMS[program]->check(err);
     if (s)

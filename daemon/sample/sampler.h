@@ -12,6 +12,7 @@
 
 struct context_path;
 struct sampler;
+struct sampler_event;
 struct sampler_shared;
 
 /* hidden: ticks in processes outside our pid namespace, while every process was asked for. */
@@ -25,6 +26,18 @@ struct sampler_stats {
  * -errno. */
 int sampler_new(int pid_ns_fd, size_t ring_bytes, uint32_t max_frames, struct sampler **ret,
                 struct error *err);
+/* Does without BPF programs, which cannot be loaded for @why: sample/perf_abi.h. @rows_fd: sealed
+ * memory of SAMPLER_ROWS_MAX rows, taken. 0 or -errno with @err. */
+int sampler_new_perf(int rows_fd, const struct error *why, struct sampler **ret, struct error *err);
+/* Returns why @s does without BPF programs; NULL: it does not. */
+const struct error *sampler_without_bpf(const struct sampler *s);
+/* Gets the fd, borrowed, of ring @i of those that are there without BPF programs, and the bytes of
+ * each. -ENOENT: there are not so many. */
+int sampler_perf_ring(const struct sampler *s, size_t i, size_t *ret_bytes);
+/* Checks whether @event needs BPF programs that are not there. @s NULL: not known. 0; -EOPNOTSUPP
+ * with @err. */
+int sampler_check_home(const struct sampler *s, const struct sampler_event *event,
+                       struct error *err);
 struct sampler *sampler_free(struct sampler *s);
 /* Has hooks put by @worker, and not at once. To be called before sets begin. */
 void sampler_hook_by(struct sampler *s, struct hook_worker worker);
@@ -41,7 +54,6 @@ int sampler_rows_fd(const struct sampler *s);
 /* Sets the remedy in @err where perf_event_open() was refused (EPERM, EACCES): the capability, and
  * the setting that asks for it. */
 void sampler_denied(struct error *err);
-struct sampler_event;
 /* Arms the event on every online CPU with a period of event_period_valid(), or has that done:
  * sampler_begun() says when it is. sampler_describe() made @event. Return: 0. -EBUSY when all sets
  * are taken. -EAGAIN: sampler_take() of its program is to come first. -EEXIST while another set

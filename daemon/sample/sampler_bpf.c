@@ -64,11 +64,10 @@ static int fit_maps(struct cpu_bpf *skel)
     return r;
 }
 
-/* The memory of array map @map; NULL with @err. */
-static void *map_memory(const struct bpf_map *map, size_t bytes, struct error *err)
+/* The memory of @fd; NULL with @err. */
+static void *map_memory(int fd, size_t bytes, struct error *err)
 {
-    void *p =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), /* offset= */ 0);
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, /* offset= */ 0);
 
     if (p != MAP_FAILED)
         return p;
@@ -119,7 +118,8 @@ int sampler_new(int pid_ns_fd, size_t ring_bytes, uint32_t max_frames, struct sa
         r = refusal_explain(r, err);
         goto fail;
     }
-    s->rows = map_memory(s->skel->maps.rows, SAMPLER_ROWS_MAX * sizeof(*s->rows), err);
+    s->rows_fd = bpf_map__fd(s->skel->maps.rows);
+    s->rows = map_memory(s->rows_fd, SAMPLER_ROWS_MAX * sizeof(*s->rows), err);
     if (!s->rows) {
         r = -errno;
         goto fail;
@@ -131,6 +131,50 @@ fail:
     return r;
 }
 
+int sampler_new_perf(int rows_fd, const struct error *why, struct sampler **ret, struct error *err)
+{
+    struct sampler *s = calloc(1, sizeof(*s));
+    int r;
+
+    if (!s) {
+        close(rows_fd);
+        return -ENOMEM;
+    }
+    s->rows_fd = rows_fd;
+    r = perf_home_new(why, &s->perf, err);
+    if (r == 0) {
+        s->rows = map_memory(rows_fd, SAMPLER_ROWS_MAX * sizeof(*s->rows), err);
+        r = s->rows ? 0 : -errno;
+    }
+    if (r < 0) {
+        if (!s->perf)
+            close(rows_fd);
+        sampler_free(s);
+        return r;
+    }
+    *ret = s;
+    return 0;
+}
+
+const struct error *sampler_without_bpf(const struct sampler *s)
+{
+    return s->perf ? perf_home_why(s->perf) : NULL;
+}
+
+int sampler_perf_ring(const struct sampler *s, size_t i, size_t *ret_bytes)
+{
+    if (!s->perf)
+        return -ENOENT;
+    *ret_bytes = perf_home_ring_bytes(s->perf);
+    return perf_home_ring(s->perf, i);
+}
+
+int sampler_check_home(const struct sampler *s, const struct sampler_event *event,
+                       struct error *err)
+{
+    return s && s->perf ? perf_home_check(s->perf, event, /* period= */ 0, err) : 0;
+}
+
 struct sampler *sampler_free(struct sampler *s)
 {
     if (!s)
@@ -140,6 +184,9 @@ struct sampler *sampler_free(struct sampler *s)
     if (s->rows)
         munmap(s->rows, SAMPLER_ROWS_MAX * sizeof(*s->rows));
     programs_free(s);
+    if (s->perf)
+        close(s->rows_fd);
+    perf_home_free(s->perf);
     free(s);
     return NULL;
 }
@@ -151,18 +198,18 @@ void sampler_hook_by(struct sampler *s, struct hook_worker worker)
 
 uint32_t sampler_processes_max(const struct sampler *s)
 {
-    return bpf_map__max_entries(s->skel->maps.processes);
+    return s->perf ? STACK_PROCESSES_MAX : bpf_map__max_entries(s->skel->maps.processes);
 }
 
 int sampler_ring_fd(const struct sampler *s, size_t *ret_bytes)
 {
     *ret_bytes = s->ring_bytes;
-    return bpf_map__fd(s->skel->maps.ring);
+    return s->perf ? -1 : bpf_map__fd(s->skel->maps.ring);
 }
 
 int sampler_rows_fd(const struct sampler *s)
 {
-    return bpf_map__fd(s->skel->maps.rows);
+    return s->rows_fd;
 }
 
 int sampler_share(const struct sampler *s, struct sampler_shared *ret)

@@ -11,6 +11,7 @@
 #include "sample/sample_abi.h"
 #include "sample/sampler.h"
 #include "sample/sampler_events.h"
+#include "sample/sampler_perf.h"
 #include "sample/sampler_shared.h"
 #include "sample/stack_abi.h"
 #include "unwind/state.h"
@@ -33,9 +34,11 @@ struct sampler_set {
 struct sampler {
     void *loaded[PROGRAM_COUNT]; /* owned; NULL: not loaded */
     bool checked[PROGRAM_COUNT]; /* this kernel can load it */
-    struct cpu_bpf *skel;        /* that of PROGRAM_CPU */
+    struct cpu_bpf *skel;        /* that of PROGRAM_CPU; NULL: */
+    struct perf_home *perf;      /* owned; there are no BPF programs */
     struct sampler_set sets[SAMPLER_SETS_MAX];
-    struct unwind_row *rows; /* the map's memory, [SAMPLER_ROWS_MAX] */
+    struct unwind_row *rows; /* the memory of rows_fd, [SAMPLER_ROWS_MAX] */
+    int rows_fd;             /* the map's, or owned, without BPF */
     uint32_t last_slot;
     uint32_t contexts_put; /* paths in the map */
     size_t ring_bytes;

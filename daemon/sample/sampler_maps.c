@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fills the maps of the programs: filters, the unwinder's tables. */
+/* Fills the maps of the programs: filters, the unwinder's tables. Without programs flamed, which
+ * walks the stacks then, has all but the rows itself. */
 #include "sample/sampler_impl.h"
 
 #include <bpf/bpf.h>
@@ -7,11 +8,14 @@
 
 int sampler_filter_process(struct sampler *s, int32_t pid, uint32_t sets)
 {
-    int map = bpf_map__fd(s->skel->maps.filters), r;
     uint32_t key = (uint32_t)pid, before = 0;
+    int map, r;
 
     if (pid <= 0 || sets >= 1U << SAMPLER_SETS_MAX)
         return -EINVAL;
+    if (s->perf)
+        return 0;
+    map = bpf_map__fd(s->skel->maps.filters);
     bpf_map_lookup_elem(map, &key, &before);
     if (sets)
         r = bpf_map_update_elem(map, &key, &sets, BPF_ANY);
@@ -24,7 +28,8 @@ int sampler_filter_process(struct sampler *s, int32_t pid, uint32_t sets)
 
 void sampler_budget(struct sampler *s, uint64_t ns)
 {
-    __atomic_store_n(&s->skel->data->budget_ns, ns, __ATOMIC_RELEASE);
+    if (!s->perf)
+        __atomic_store_n(&s->skel->data->budget_ns, ns, __ATOMIC_RELEASE);
 }
 
 int sampler_filter_all(struct sampler *s, uint32_t sets)
@@ -46,11 +51,14 @@ int sampler_put_rows(struct sampler *s, uint32_t first, const struct unwind_row 
 
 int sampler_put_process(struct sampler *s, int32_t pid, const struct unwind_process *p)
 {
-    int map = bpf_map__fd(s->skel->maps.processes), r;
     uint32_t key = (uint32_t)pid;
+    int map, r;
 
     if (pid <= 0)
         return -EINVAL;
+    if (s->perf)
+        return 0;
+    map = bpf_map__fd(s->skel->maps.processes);
     if (p) {
         if (p->slot < s->last_slot)
             programs_forget(s);
@@ -73,11 +81,14 @@ static int count_contexts(struct sampler *s, int32_t n)
 
 int sampler_put_context(struct sampler *s, int32_t pid, const struct context_path *path)
 {
-    int map = bpf_map__fd(s->skel->maps.contexts), r;
     uint32_t key = (uint32_t)pid;
+    int map, r;
 
     if (pid <= 0)
         return -EINVAL;
+    if (s->perf)
+        return 0;
+    map = bpf_map__fd(s->skel->maps.contexts);
     if (!path) {
         r = bpf_map_delete_elem(map, &key);
         if (r == 0)
@@ -96,5 +107,7 @@ int sampler_put_thread(struct sampler *s, int32_t pid, int32_t tid, uint64_t jav
 
     if (pid <= 0 || tid <= 0)
         return -EINVAL;
+    if (s->perf)
+        return 0;
     return bpf_map_update_elem(bpf_map__fd(s->skel->maps.threads), &key, &java_thread, BPF_ANY);
 }

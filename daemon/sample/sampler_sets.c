@@ -12,14 +12,15 @@
 
 /* An event of the kernel, and the link to the program. */
 struct cpu_link {
-    int event, link; /* owned */
+    int event, link; /* owned; link -1: there are no programs */
     uint32_t cpu;
 };
 
 /* The events of a set. */
 struct armed {
-    int program; /* owned */
-    uint32_t no; /* of the set */
+    int program;            /* owned; -1: none, but */
+    struct perf_home *perf; /* this, borrowed */
+    uint32_t no;            /* of the set */
     struct sampler_event event;
     uint64_t period;
     struct cpu_link *links; /* owned, [count], by cpu; NULL: of no CPU */
@@ -36,11 +37,18 @@ static void disarm(struct cpu_link *l)
 static int cpu_arm(const struct armed *a, uint32_t cpu, struct cpu_link *ret, struct error *err)
 {
     LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = a->no);
-    _cleanup_close_ int event = sampler_open_event(&a->event, cpu, a->period, err), link = -1;
+    _cleanup_close_ int event = a->perf
+                                    ? perf_home_open(a->perf, &a->event, cpu, a->no, a->period, err)
+                                    : sampler_open_event(&a->event, cpu, a->period, err);
+    _cleanup_close_ int link = -1;
     int r;
 
     if (event < 0)
         return event;
+    if (a->perf) {
+        *ret = (struct cpu_link){ take_fd(&event), -1, cpu };
+        return 0;
+    }
     link = bpf_link_create(a->program, event, BPF_PERF_EVENT, &opts);
     r = link < 0 ? link : ioctl(event, PERF_EVENT_IOC_ENABLE, 0) < 0 ? -errno : 0;
     if (r < 0) {
@@ -141,10 +149,13 @@ static int set_arm(struct sampler *s, uint32_t no)
 
     if (!a)
         return -ENOMEM;
-    *a = (struct armed){ .no = no, .event = set->event, .period = set->period };
-    a->program = fcntl(bpf_program__fd(sampler_program(program)->tick(s->loaded[program])),
-                       F_DUPFD_CLOEXEC, 0);
-    if (a->program < 0) {
+    *a = (struct armed){
+        .program = -1, .perf = s->perf, .no = no, .event = set->event, .period = set->period
+    };
+    if (!s->perf)
+        a->program = fcntl(bpf_program__fd(sampler_program(program)->tick(s->loaded[program])),
+                           F_DUPFD_CLOEXEC, 0);
+    if (!s->perf && a->program < 0) {
         free(a);
         return -errno;
     }
@@ -199,9 +210,11 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
     int r;
 
     r = sampler_check_period(event, period, err);
+    if (r == 0 && s->perf)
+        r = perf_home_check(s->perf, event, period, err);
     if (r < 0)
         return r;
-    if (!s->loaded[program])
+    if (!sampler_has(s, program))
         return error_set(err, -EAGAIN, "the BPF program of %s is not loaded", event->name);
     for (no = 0; no < SAMPLER_SETS_MAX; no++) {
         if (!s->sets[no].used) {
@@ -214,7 +227,7 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
     if (event->everywhere && runs(s, event))
         return error_set(err, -EEXIST, "%s is sampled already, in another way", event->name);
     *set = (struct sampler_set){ .used = true, .event = *event, .period = period };
-    r = type->start(s->loaded[program], no, event, period, err);
+    r = s->perf ? 0 : type->start(s->loaded[program], no, event, period, err);
     if (r == 0 && event->attr.type != EVENT_PERF_NONE)
         r = set_arm(s, no);
     if (r == 0)
@@ -268,16 +281,19 @@ int sampler_follow_cpus(struct sampler *s)
 
 int sampler_stop(struct sampler *s, uint32_t set)
 {
-    int map = bpf_map__fd(s->skel->maps.filters), r;
     uint32_t key, next, sets;
     enum event_program program;
+    int map, r;
 
     if (set >= SAMPLER_SETS_MAX || !s->sets[set].used)
         return -ENOENT;
     program = s->sets[set].event.info->program;
     sampler_set_disarm(&s->sets[set]);
+    if (s->perf)
+        return 0;
     if (sampler_program(program)->stop)
         sampler_program(program)->stop(s->loaded[program], set);
+    map = bpf_map__fd(s->skel->maps.filters);
     /* A later set of this number must not inherit the processes of this one. */
     sampler_filter_all(s, s->skel->bss->filter_all & ~(1U << set));
     for (r = bpf_map_get_next_key(map, NULL, &next); r == 0;) {

@@ -33,9 +33,10 @@ enum unwind_mark {
 #define UNWIND_ID_MASK ((1ULL << UNWIND_ID_BITS) - 1)
 #define UNWIND_KIND_SHIFT 61
 
-/* Why a user stack ended. Numbers never change: they are counted and shown. 1 is used no more. */
+/* Why a user stack ended. Numbers never change: they are counted and shown. */
 enum unwind_end {
     UNWIND_END_ROOT = 0,       /* whole: the outermost frame was reached and every step validated */
+    UNWIND_END_COPY = 1,       /* the stack is longer than the copy of it (sample/perf_abi.h) */
     UNWIND_END_LIMIT = 2,      /* unwind_max_frames */
     UNWIND_END_NO_PROCESS = 3, /* no tables of this process yet */
     UNWIND_END_NO_MAPPING = 4, /* the pc is in no mapping that we know: its table comes soon */

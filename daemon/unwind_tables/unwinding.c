@@ -310,7 +310,8 @@ static bool meet(struct watched *w, const struct sample_record *rec, const uint6
         bool last = i + 1 == rec->user_count;
 
         if (words[i] >> UNWIND_KIND_SHIFT == UNWIND_NATIVE &&
-            (last ? rec->user_end != UNWIND_END_ROOT && rec->user_end != UNWIND_END_LIMIT
+            (last ? rec->user_end != UNWIND_END_ROOT && rec->user_end != UNWIND_END_COPY &&
+                        rec->user_end != UNWIND_END_LIMIT
                   : words[i + 1] == skipped))
             met |= maps_meet(&w->met, words[i] & UNWIND_PC_MASK);
     }

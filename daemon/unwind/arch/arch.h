@@ -12,6 +12,8 @@
  *   the machine of ELF files, sections for tables   unwind_tables/ehframe_elf.c
  *   rules of call frames by DWARF's registers       unwind_tables/ehframe_cfa.c
  *   registers of a sample                           sample/sample_abi.h
+ *   registers that a perf event copies              sample/perf_abi.h
+ *   the same as a sample has them                   sample/perf_rings.c
  *   the same as the kernel has them                 sample/stack.bpf.h
  *   the same of a thread that waits                 sample/task.bpf.h
  *   walks of threads that wait                      hotspot/waiting.c

@@ -189,6 +189,7 @@ static const struct {
     { BROKER_LOOK, AT(fields.look.pass.parts), BROKER_LOOK_PARTS_MAX + 1, -EINVAL },
     { BROKER_LOOK, AT(fields.look.pass.part), 2, -EINVAL },
     { BROKER_LOOK_PROCESS, AT(fields.look_process.host_pid), 0, -EINVAL },
+    { BROKER_PERF_RINGS, AT(fields.perf_rings.first), BROKER_CPUS_MAX, -EINVAL },
     { BROKER_PUT_THREAD, AT(fields.put_thread.java_thread), 0, -EINVAL },
     { BROKER_PUT_THREAD, AT(fields.put_thread.host_tid), 0, -EINVAL },
 };

@@ -143,7 +143,8 @@ START_TEST(naming_while_symbols_are_read)
     start("cpu", PERIOD);
     p = discover_find(rig.captures.discover, rig.pid);
     rec = rig_sample_of(&rig, 0);
-    ck_assert(pending_add(&rig.dispatch.pending, p, &rec, (const uint64_t[]){ 0 }, rec.time_ns));
+    ck_assert(pending_add(&rig.dispatch.pending, p, &rec, (const uint64_t[]){ 0 }, SPAN_NULL,
+                          rec.time_ns));
     end();
     captures_finish_due(&rig.captures, clock_monotonic_ns());
     expect_state(CAPTURE_NAMING);

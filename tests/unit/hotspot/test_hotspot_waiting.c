@@ -5,6 +5,8 @@
 
 #include "waiting_image.h"
 
+#include "base/cleanup.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -158,6 +160,51 @@ START_TEST(a_batch_takes_what_fits)
 }
 END_TEST
 
+/* Walks a copy of the first @bytes of the stack, which begins in code with a frame pointer. The
+ * memory itself is overwritten: the process has gone on. @vm NULL: it cannot be read at all. */
+static struct hotspot_waiting walk_copy(struct hotspot_vm *vm, uint32_t bytes)
+{
+    _cleanup_free_ struct hotspot_waiting_batch *b = malloc(sizeof(*b) + bytes);
+    struct hotspot_waiting *t;
+
+    w->batch.count = 0;
+    t = waiting_image_add(w, waiting_pc(WAITING_FP), WAITING_STACK, WAITING_STACK);
+    t->registers[SAMPLE_REGISTER_RUNS] += 1000000;
+    t->stack_bytes = bytes;
+    *b = w->batch;
+    b->stacks_bytes = bytes;
+    memcpy(hotspot_waiting_stacks(b), w->stack, bytes);
+    make_frames(WAITING_STACK_WORDS / 4, 4, WAITING_STACK);
+    ck_assert_int_eq(hotspot_walk_waiting(vm, b), 0);
+    ck_assert_uint_eq(b->done, 1);
+    ck_assert_uint_eq(b->words[b->threads[0].first] & UNWIND_PC_MASK, waiting_pc(WAITING_FP));
+    return b->threads[0];
+}
+
+START_TEST(walks_a_copy)
+{
+    struct hotspot_waiting t;
+
+    make_frames(10, 4, 0);
+    t = walk_copy(_i ? &w->vm : NULL, 1024);
+    ck_assert_uint_eq(t.end, UNWIND_END_ROOT);
+    ck_assert_uint_eq(t.count, 11);
+}
+END_TEST
+
+/* What lies behind the copy is not read from the memory, though it could be. */
+START_TEST(a_copy_that_ends_cuts_the_stack)
+{
+    struct hotspot_waiting t;
+
+    make_frames(100, 4, 0);
+    t = walk_copy(_i ? &w->vm : NULL, 1024);
+    ck_assert_uint_eq(t.end, UNWIND_END_COPY);
+    ck_assert_uint_ge(t.count, 1024 / 32);
+    ck_assert_uint_le(t.count, 1024 / 32 + 1);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("hotspot_waiting");
@@ -169,5 +216,7 @@ int main(void)
     tcase_add_test(tc, a_process_that_is_gone);
     tcase_add_test(tc, one_that_has_run_has_no_stack);
     tcase_add_test(tc, a_batch_takes_what_fits);
+    tcase_add_loop_test(tc, walks_a_copy, 0, 2);
+    tcase_add_loop_test(tc, a_copy_that_ends_cuts_the_stack, 0, 2);
     return suite_run_case("hotspot_waiting", tc);
 }

@@ -417,7 +417,7 @@ START_TEST(samples_are_held_in_order_and_bounded)
     pending_init(&h);
     for (rec.time_ns = 0; rec.time_ns < 6; rec.time_ns++) {
         words[1] = rec.time_ns;
-        ck_assert(pending_add(&h, &p, &rec, words, 0));
+        ck_assert(pending_add(&h, &p, &rec, words, SPAN_NULL, 0));
     }
     for (uint64_t due = 1; due < 6; due += 2) {
         s = pending_take(&h, &at, is_odd, NULL);
@@ -432,10 +432,10 @@ START_TEST(samples_are_held_in_order_and_bounded)
     ck_assert(pending_has(&h, 1 << 3, 1) && !pending_has(&h, 1 << 3, 0) &&
               !pending_has(&h, 1 << 2, 9));
     rec.user_count = SAMPLE_USER_MAX;
-    while (pending_add(&h, &p, &rec, words, 0))
+    while (pending_add(&h, &p, &rec, words, SPAN_NULL, 0))
         ck_assert_uint_le(h.bytes.used, PENDING_BYTES_MAX / 2);
     ck_assert_uint_gt(h.bytes.used, PENDING_BYTES_MAX / 3);
-    ck_assert(pending_add(&h, &other, &rec, words, 0)); /* another owner's */
+    ck_assert(pending_add(&h, &other, &rec, words, SPAN_NULL, 0)); /* another owner's */
     ck_assert_uint_eq(other.pins, 1);
     pending_deinit(&h);
     ck_assert_uint_eq(p.pins + other.pins, 0);
