@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The talker, inside the container: the second half of the protocol of HotSpot's attach listener,
- * version 1, which JDK 8 to 28 speak. It connects, looks who listens, sends one request and reads
+ * version 1, which JDK 8 to 28 speak. It connects, checks the listener, sends one request and reads
  * the answer.
  */
 #include "helper/become.h"
@@ -17,10 +17,11 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 
-#define CONNECT_MS 1000 /* a JVM that is just beginning to listen */
+#define CONNECT_MS 1000 /* for a JVM that is just starting to listen */
 #define CONNECT_PAUSE_MS 5
 
-/* Our pid in the target's /proc, which may be of another pid namespace than the target's. */
+/* Returns our pid as the target's /proc shows it, which may belong to another pid namespace than
+ * the target. */
 static long own_pid(void)
 {
     char text[24] = { 0 };
@@ -31,8 +32,8 @@ static long own_pid(void)
     return pid > 0 ? pid : raw0(SYS_getpid);
 }
 
-/* Before the JVM, or another process of its user, may look at us: calls that do nothing but talk.
- */
+/* Installs a filter that allows sending the request and reading the reply only, before the JVM or
+ * another process of its user can trace us. */
 static int confine_for_request(const struct attach *a)
 {
     const struct call_rule rules[] = {
@@ -65,7 +66,7 @@ static int connect_to_jvm(const struct attach *a)
     }
 }
 
-/* Who listens must be the JVM itself. */
+/* Checks that the listener is the JVM itself. */
 static int check_peer(int fd, const struct attach_job *job)
 {
     struct ucred peer = { 0 };
@@ -77,7 +78,7 @@ static int check_peer(int fd, const struct attach_job *job)
     return peer.pid == job->ns_pid && peer.uid == job->uid ? 0 : -EPERM;
 }
 
-/* The folder that was mounted over. */
+/* Appends the path of the folder that was mounted over. */
 static char *add_mounted(char *p, uint32_t mode)
 {
     static const char folders[ATTACH_MOUNT_FOLDER_COUNT][8] = ATTACH_MOUNT_FOLDERS;
@@ -85,8 +86,8 @@ static char *add_mounted(char *p, uint32_t mode)
     return add_text(add_text(add_text(p, "/"), folders[mode - ATTACH_MOUNT]), "/");
 }
 
-/* The request: version, command and always three arguments, each with its NUL: with fewer a JVM
- * waits without end. */
+/* Writes the request: version, command and exactly three arguments, each with its NUL. With fewer
+ * arguments the JVM waits without end. */
 static size_t write_request(const struct attach_job *job, char *to)
 {
     char *p = add_text(to, "1") + 1;
@@ -102,7 +103,7 @@ static size_t write_request(const struct attach_job *job, char *to)
             p = add_text(add_number(add_text(p, "/proc/"), self), "/fd/");
             p = add_number(p, ATTACH_FD_AGENT) + 1;
         }
-        p = add_text(p, "true") + 1; /* the path is absolute */
+        p = add_text(p, "true") + 1; /* the path that follows is absolute */
         if (job->mode >= ATTACH_MOUNT) {
             p = add_text(add_mounted(p, job->mode), ATTACH_MOUNT_FOLDER "/");
             p = add_text(p, ATTACH_MOUNT_STREAM) + 1;
@@ -120,7 +121,7 @@ static size_t write_request(const struct attach_job *job, char *to)
     return (size_t)(p - to);
 }
 
-/* All that comes until the JVM closes, as much as fits. */
+/* Reads the reply until the JVM closes the socket or the buffer is full. */
 static int read_reply(int fd, uint64_t deadline_ns, struct attach_result *result)
 {
     for (;;) {
@@ -151,8 +152,8 @@ static int ask(struct attach *a)
     if (r < 0)
         return r;
     a->step = ATTACH_STEP_SEND;
-    /* From here until the reply the JVM, and any process with its user, may open our descriptors:
-     * the agent (sealed), the memory file that the JVM writes anyhow, the pipe. */
+    /* Until the reply, the JVM and any process of its user may open our descriptors: the sealed
+     * agent, the JVM's output file, the result pipe. */
     raw2(SYS_prctl, PR_SET_DUMPABLE, 1);
     r = (int)raw6(SYS_sendto, a->jvm_fd, (long)request, (long)n, MSG_NOSIGNAL, 0, 0);
     if (r == (int)n) {

@@ -39,14 +39,14 @@ int drop_capabilities(uint32_t keep)
     struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct sets[2] = { { .effective = keep, .permitted = keep }, { 0 } };
 
-    /* The bounding set where that is allowed; no_new_privs makes it moot. */
+    /* not allowed everywhere, and redundant under no_new_privs */
     for (unsigned cap = 0; cap < CAPABILITIES_MAX; cap++)
         raw2(SYS_prctl, PR_CAPBSET_DROP, cap);
     raw5(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     return (int)raw2(SYS_capset, &head, sets);
 }
 
-/* Gives back what a change of credentials takes. */
+/* Restores what a change of credentials resets. */
 static void keep_private(void)
 {
     raw2(SYS_prctl, PR_SET_DUMPABLE, 0);
@@ -64,7 +64,7 @@ static int join_namespaces(struct attach *a)
     if (r == 0 && user)
         r = raw2(SYS_setns, ATTACH_FD_TARGET, user);
     keep_private();
-    a->started_ns = attach_now_ns() - took_ns; /* by the clock of its time namespace */
+    a->started_ns = attach_now_ns() - took_ns; /* by the clock of the joined time namespace */
     a->deadline_ns = attach_now_ns() + a->job.timeout_ms * UINT64_C(1000000);
     return (int)r;
 }
@@ -81,8 +81,9 @@ static int enter_root(void)
     return (int)r;
 }
 
-/* The porter's own calls from here on, and those of what it installs next (inside.c). No call opens
- * what exists: a device of the host would be open to it, as it is in flamed's own cgroup. */
+/* Installs the porter's filter. It also bounds the filters that the porter installs later
+ * (inside.c). No call opens an existing file: in flamed's cgroup a device of the host could be
+ * opened. */
 static int confine_porter(const struct attach *a)
 {
     const struct call_rule rules[] = {
@@ -119,7 +120,7 @@ static int confine_porter(const struct attach *a)
         CALL(unlinkat),
         CALL(wait4),
         CALL(write),
-        /* Last, and only for a copy: makes a file, and never opens one that exists. */
+        /* last, and for a copy only: creates a file, never opens an existing one */
         CALL_WITH(openat, 2, COPY_FLAGS),
     };
     uint16_t count = sizeof(rules) / sizeof(rules[0]);
@@ -137,7 +138,7 @@ static int change_user(const struct attach_job *job)
     return (int)r;
 }
 
-/* Return: 0 if the guard has not ended: its end would not be noticed any more. */
+/* Checks that the guard is alive: an earlier death would go unnoticed. */
 static int check_guard(long guard)
 {
     return raw0(SYS_getppid) == guard ? 0 : -ESRCH;
@@ -167,8 +168,8 @@ int become_target(struct attach *a)
     r = change_user(&a->job);
     if (r < 0)
         return (int)r;
-    /* A joined user namespace gave us all capabilities in it, which a change of user takes away
-     * only from its own uid 0. */
+    /* The joined user namespace granted all its capabilities. A change of user drops them only if
+     * it leaves that namespace's uid 0. */
     a->step = ATTACH_STEP_CAPABILITIES;
     r = drop_capabilities(0);
     if (r < 0)

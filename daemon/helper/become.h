@@ -14,63 +14,63 @@
 #include "helper/job.h"
 
 #define ATTACH_FILES_MAX 16    /* descriptors of each */
-#define ATTACH_REQUEST_MAX 256 /* bytes that the talker sends to the JVM */
+#define ATTACH_REQUEST_MAX 256 /* bytes of the talker's request to the JVM */
 
 struct attach {
     struct attach_job job;
     struct attach_result result;
-    uint32_t step;        /* enum attach_step: the one that is tried */
+    uint32_t step;        /* enum attach_step: the step in progress */
     uint64_t started_ns;  /* attach_now_ns() */
-    uint64_t deadline_ns; /* the same; set when the namespaces are joined */
+    uint64_t deadline_ns; /* CLOCK_MONOTONIC; set when the namespaces are joined */
     int guard_fd;         /* the porter's socket to the guard */
-    int jvm_fd;           /* a socket that the talker connects to the JVM */
+    int jvm_fd;           /* the talker's socket to the JVM */
 };
 
-/* Forks the porter from the guard. Returns in the porter; in the guard only on failure. */
+/* Forks the porter; the caller becomes the guard. Returns in the porter; in the guard on failure
+ * only. */
 int guard_start(struct attach *a);
 
-/* Makes the porter become the target: its namespaces, root and user, and no capability. */
+/* Turns the porter into the target: its namespaces, root and user, without any capability. */
 int become_target(struct attach *a);
-/* Makes the JVM listen, from the porter. Sets result.started. */
+/* Makes the JVM listen. Runs in the porter and sets result.started. */
 int reach_jvm(struct attach *a);
-/* Forks the talker from the porter, which waits for it and ends. Returns in the talker, or on
+/* Forks the talker; the porter waits for it and exits. Returns in the talker, or in the porter on
  * failure. */
 int go_inside(struct attach *a);
 
-/* Talks to the JVM, from the talker. Sets result.reply and reply_n. */
+/* Sends the request and reads the reply, in the talker. Sets result.reply and result.reply_n. */
 int talk_to_jvm(struct attach *a);
 
 #define JVM_SOCKET "/tmp/.java_pid" /* and its pid */
 
-/* The copy of the agent. */
+/* Path of the agent's copy in the container. */
 #define COPY_PATH "/tmp/.flamed-agent-1.so"
 #define COPY_FLAGS (O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC)
-/* Puts the agent into the target's /tmp as its user. The porter calls it. */
+/* Copies the agent into the target's /tmp, owned by its user. Runs in the porter. */
 int copy_agent(void);
-/* Removes that copy. The porter calls it. */
+/* Removes that copy. Runs in the porter. */
 void copy_remove(void);
 
-/* From here on no file is opened or made, where the kernel has Landlock. Only one can be removed.
- */
+/* Forbids to open or create files by Landlock, where available. Removing one stays
+ * allowed. */
 void forbid_files(void);
 
-/* Removes every capability but those of the mask @keep. Return: 0 or -errno. */
+/* Drops every capability outside of the mask @keep. Return: 0 or -errno. */
 int drop_capabilities(uint32_t keep);
 void write_result(const struct attach_result *result);
-/* Waits for @fd until @deadline_ns. Return: 1 if there is something, else 0. */
+/* Waits for @events on @fd until @deadline_ns. Return: 1 if they came, else 0. */
 int wait_for(int fd, short events, uint64_t deadline_ns);
-/* Waits at most until @deadline_ns, without a descriptor. */
+/* Sleeps @ms milliseconds. */
 void pause_ms(uint64_t ms);
 
-/* Returns how many ms are left until @deadline_ns; 0 if it has passed. */
+/* Returns the time left until @deadline_ns, in ms; 0 if it has passed. */
 static inline uint64_t attach_deadline_left_ms(uint64_t deadline_ns, uint64_t now_ns)
 {
     return now_ns < deadline_ns ? (deadline_ns - now_ns) / 1000000 + 1 : 0;
 }
-/* CLOCK_MONOTONIC. A joined time namespace has another. */
+/* Returns CLOCK_MONOTONIC, which differs in a joined time namespace. */
 uint64_t attach_now_ns(void);
 
-/* Of the helper's own memory. Appends a NUL-terminated text with its NUL, or a number. Return: the
- * new end. */
+/* Append a text with its NUL, or a decimal number. Return: the new end. */
 char *add_text(char *to, const char *s);
 char *add_number(char *to, long n);

@@ -22,11 +22,11 @@
 #define LOAD(field)                                                                                \
     (struct sock_filter) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define RETURN(what) (struct sock_filter) BPF_STMT(BPF_RET | BPF_K, what)
-/* Goes on if the loaded word is @value, else jumps over @skip instructions. */
+/* Continues if the loaded word equals @value, else skips @skip instructions. */
 #define UNLESS_SKIP(value, skip)                                                                   \
     (struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip)
 
-/* Appends a rule. The call's number is loaded before and after it. */
+/* Appends a rule. Before and after it the loaded word is the call's number. */
 static struct sock_filter *add_rule(struct sock_filter *f, const struct call_rule *rule)
 {
     uint32_t action = rule->ask ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
@@ -37,7 +37,7 @@ static struct sock_filter *add_rule(struct sock_filter *f, const struct call_rul
         return f;
     }
     *f++ = UNLESS_SKIP(rule->number, 4);
-    *f++ = LOAD(args[rule->argument]); /* little-endian: the lower half */
+    *f++ = LOAD(args[rule->argument]); /* lower half, little-endian */
     *f++ = UNLESS_SKIP(rule->value, 1);
     *f++ = RETURN(action);
     *f++ = LOAD(nr);

@@ -7,12 +7,12 @@
 #define CALL_RULES_MAX 40
 #define CALL_ANY (-1)
 
-/* One call that is allowed. The list of a filter may have several of one call. */
+/* One allowed call. A filter may list several rules for the same call. */
 struct call_rule {
     uint32_t number;
-    int16_t argument; /* index of the argument that must be @value, or CALL_ANY */
-    uint16_t ask;     /* 1: the holder of the filter's listener decides */
-    uint32_t value;   /* its lower 32 bits: all these arguments are of int's size for the kernel */
+    int16_t argument; /* index of the argument that must equal @value, or CALL_ANY */
+    uint16_t ask;     /* 1: the owner of the filter's listener decides */
+    uint32_t value;   /* lower 32 bits: the kernel reads all these arguments as int */
 };
 #define CALL(name)                                                                                 \
     {                                                                                              \
@@ -27,7 +27,7 @@ struct call_rule {
         SYS_##name, (index), 1, (uint32_t)(value)                                                  \
     }
 
-/* Installs a filter that allows @rules. Any other call ends the process.
- * Return: 0, or the listener's descriptor if @listener, or -errno. */
+/* Installs a filter that allows @rules; any other call kills the process. Return: 0, or the
+ * listener's descriptor if @listener, or -errno. */
 int calls_allow(const struct call_rule *rules, uint16_t count, int listener);
 #define calls_allow_only(rules) calls_allow(rules, sizeof(rules) / sizeof((rules)[0]), 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside flamed-attach: what several of its steps use. */
+/* Shared by several steps of flamed-attach. */
 #include "agent/raw.h"
 #include "helper/become.h"
 

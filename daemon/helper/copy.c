@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a JVM may load no memory file (a security module forbids it), the agent lies in the
- * container's own /tmp while it is loaded: a file of the target's user, made by us or not at all.
- * Its name is the same each time, so the JVM's loader knows that the agent is loaded already. The 1
- * in it rises with STREAM_VERSION.
+ * Copies the agent into the container's /tmp while it is loaded, for JVMs that a security module
+ * keeps from loading memory files. The copy belongs to the target's user and is created by us or
+ * not at all.
+ * Its name is constant, so that the JVM's loader recognises a loaded agent. The 1 in it is
+ * STREAM_VERSION.
  */
 #include "helper/become.h"
 
@@ -36,7 +37,7 @@ int copy_agent(void)
     long fd;
     int r;
 
-    copy_remove(); /* of a helper that was killed; of another user it cannot be, and stays */
+    copy_remove(); /* left by a helper that was killed; another user's file stays */
     fd = raw4(SYS_openat, AT_FDCWD, COPY_PATH, COPY_FLAGS, 0600);
     if (fd < 0)
         return (int)fd;

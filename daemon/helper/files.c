@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last bound of the talker: no file is opened or made, by Landlock. Its filters of calls say
- * so, too. But a tracer in a container with CAP_SYS_ADMIN and no filter of its own switches those
- * off (PTRACE_O_SUSPEND_SECCOMP), and in flamed's cgroup devices are open that are closed to the
- * container. Landlock is part of the credentials, which no tracer changes.
+ * Confines the talker by Landlock: it can neither open nor create files. Its filters of calls
+ * forbid the same, but a tracer in a container with CAP_SYS_ADMIN and no filter of its own can
+ * suspend them (PTRACE_O_SUSPEND_SECCOMP). In flamed's cgroup the talker could then open devices
+ * that are closed to the container. Landlock is part of the credentials, which no tracer changes.
  */
 #include "agent/raw.h"
 #include "helper/become.h"
@@ -12,11 +12,11 @@
 #include <linux/landlock.h>
 #include <sys/syscall.h>
 
-/* Newer than the headers of many a machine. */
-#define TO_ASK_DEVICES (UINT64_C(1) << 15) /* ..._FS_IOCTL_DEV: version 5 */
-#define TO_CUT (UINT64_C(1) << 14)         /* ..._FS_TRUNCATE: version 3 */
+/* Missing in older kernel headers. */
+#define TO_ASK_DEVICES (UINT64_C(1) << 15) /* LANDLOCK_ACCESS_FS_IOCTL_DEV: version 5 */
+#define TO_CUT (UINT64_C(1) << 14)         /* LANDLOCK_ACCESS_FS_TRUNCATE: version 3 */
 
-/* All of version 1 but LANDLOCK_ACCESS_FS_REMOVE_FILE: the porter has a copy to remove. */
+/* Version 1 without LANDLOCK_ACCESS_FS_REMOVE_FILE: the porter removes its copy. */
 #define OF_VERSION_1                                                                               \
     (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE |   \
      LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_MAKE_CHAR |  \
@@ -35,7 +35,7 @@ void forbid_files(void)
     for (unsigned i = 0; rules == -EINVAL && i < sizeof(VERSIONS) / sizeof(VERSIONS[0]); i++)
         rules = raw3(SYS_landlock_create_ruleset, &VERSIONS[i], sizeof(VERSIONS[i]), 0);
     if (rules < 0)
-        return; /* no Landlock: the filters alone */
+        return; /* no Landlock: only the filters of calls confine it */
     raw2(SYS_landlock_restrict_self, rules, 0);
     raw1(SYS_close, rules);
 }

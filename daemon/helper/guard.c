@@ -46,7 +46,8 @@ static int confine_guard(void)
     return calls_allow_only(rules);
 }
 
-/* Return: the listener that the porter sent, or -errno if it ended before. */
+/* Receives the listener from the porter. Return: its descriptor, or -errno if the porter ended
+ * first. */
 static int receive_listener(int from)
 {
     char byte, control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = { 0 };
@@ -65,15 +66,15 @@ static int receive_listener(int from)
     return *(const int *)(const void *)CMSG_DATA(c);
 }
 
-/* What was allowed once: bits. */
+/* Calls that were allowed, each once: bits. */
 enum done {
     DONE_FORK = 1,
     DONE_REQUEST = 2,
     DONE_RESULT = 4,
 };
 
-/* Return: the bit of what @asked is about, if it may be; else 0. The arguments are the kernel's own
- * copy, and do not change any more. */
+/* Decides about the call @asked. Return: its bit if it is allowed, else 0. The arguments are the
+ * kernel's copy and cannot change. */
 static uint32_t judge(const struct seccomp_notif *asked, long porter, uint32_t done)
 {
     const struct seccomp_data *call = &asked->data;
@@ -89,7 +90,7 @@ static uint32_t judge(const struct seccomp_notif *asked, long porter, uint32_t d
     return done & bit ? 0 : bit;
 }
 
-/* Takes one question and answers it. Return: the bit of what was allowed, or 0. */
+/* Reads and answers one question. Return: the bit of the allowed call, or 0. */
 static uint32_t answer_one(int listener, long porter, uint32_t done)
 {
     struct seccomp_notif asked = { 0 };
@@ -107,7 +108,7 @@ static uint32_t answer_one(int listener, long porter, uint32_t done)
     return raw3(SYS_ioctl, listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) < 0 ? 0 : bit;
 }
 
-/* Until a result is written, or the porter has ended, whose pidfd is @porter_fd. */
+/* Answers until a result is written or the porter, with the pidfd @porter_fd, has ended. */
 static void answer_all(int listener, long porter, int porter_fd)
 {
     uint32_t done = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The porter forks the talker into the container's pid namespace, as the last step but talking:
- * what the container can see begins here, and has nothing by then. The porter waits outside, ends
- * the talker at the deadline, and removes what was made in the container.
+ * The porter forks the talker into the container's pid namespace, as the last step before talking.
+ * From here on the container can see a process of ours, which has no rights by then. The porter
+ * waits outside, kills the talker at the deadline, and removes the copy of the agent.
  */
 #include "agent/raw.h"
 #include "helper/become.h"
@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define KILL_AFTER_NS UINT64_C(500000000) /* past the talker's own deadline */
+#define KILL_AFTER_NS UINT64_C(500000000) /* after the talker's own deadline */
 #define REAP_MS 200                       /* for an ended talker */
 
 static int send_to_guard(int guard_fd, int listener)
@@ -37,8 +37,9 @@ static int send_to_guard(int guard_fd, int listener)
     return (int)raw3(SYS_sendmsg, guard_fd, &m, MSG_NOSIGNAL);
 }
 
-/* What the talker has at its first instruction. The guard is asked (guard.c): a tracer that catches
- * the talker there can fork no more than anybody else, and write no more than the talker does. */
+/* Installs the filter that the talker is born with. The guard decides about some calls (guard.c): a
+ * tracer that stops the talker at its first instruction can fork and write no more than the talker
+ * does. */
 static int confine_at_birth(const struct attach *a)
 {
     const struct call_rule rules[] = {
@@ -77,7 +78,7 @@ static int confine_at_birth(const struct attach *a)
     return r < 0 ? r : 0;
 }
 
-/* The talker's own from its first step on: no fork, no child, no file. */
+/* Installs the talker's own filter, its first step: no fork, no wait, no file. */
 static int confine_talker(const struct attach *a)
 {
     const struct call_rule rules[] = {
@@ -117,14 +118,15 @@ __attribute__((noreturn)) static void wait_outside(struct attach *a, long talker
     raw1(SYS_close, ATTACH_FD_OUT);
     raw1(SYS_close, a->jvm_fd);
     if (!wait_for(pidfd, POLLIN, a->deadline_ns + KILL_AFTER_NS)) {
-        /* Its user in the container has stopped it. */
+        /* a user in the container has stopped the talker */
         raw4(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
         a->result.step = ATTACH_STEP_KILLED;
         a->result.error = ETIMEDOUT;
         write_result(&a->result);
     }
     clean_up(a);
-    /* A tracer that does not wait keeps it: we do not stay for that, and the launcher notes it. */
+    /* A tracer that never waits keeps the zombie. The porter does not stay for it; the launcher
+     * notes it. */
     for (unsigned ms = 0; ms < REAP_MS; ms++) {
         if (raw4(SYS_wait4, talker, &status, WNOHANG, NULL) != 0)
             break;
@@ -134,7 +136,8 @@ __attribute__((noreturn)) static void wait_outside(struct attach *a, long talker
         raw1(SYS_exit_group, status != 0);
 }
 
-/* The talker's first steps. @porter: its parent's pid; 0: that is not in the pid namespace. */
+/* First steps of the talker. @porter: pid of its parent; 0: the parent is in another pid
+ * namespace. */
 static int begin_inside(const struct attach *a, long porter)
 {
     int r = confine_talker(a);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What flamed-attach takes and what it returns: one fixed-size struct each way, and the numbers of
- * the only descriptors that it has. It becomes the target's user inside the target's container. So
- * for the broker its result is a stranger's word: bounded, checked, never trusted.
+ * Input and output of flamed-attach: one fixed-size struct each way, and the numbers of its only
+ * descriptors. It becomes the target's user inside the target's container. The broker therefore
+ * treats its result as foreign: bounded, checked, never trusted.
  */
 #pragma once
 
@@ -11,48 +11,52 @@
 #define ATTACH_MAGIC UINT32_C(0x54414c46) /* "FLAT" */
 #define ATTACH_VERSION UINT32_C(1)
 #define ATTACH_REPLY_MAX 3968
-#define ATTACH_DEADLINE_MS 30000u /* then it is killed: a JVM may be in a long collection */
-#define ATTACH_MOUNTED_MS 10000u  /* the same while something of ours is mounted there */
+#define ATTACH_DEADLINE_MS 30000u /* before it is killed: the JVM may be in a long collection */
+#define ATTACH_MOUNTED_MS                                                                          \
+    10000u /* the same while a file system of ours is mounted in the                               \
+            * container */
 
 enum attach_fd {                       /* 0, 1 and 2 are closed */
                  ATTACH_FD_RESULT = 3, /* pipe, to write */
                  ATTACH_FD_TARGET = 4, /* pidfd */
                  ATTACH_FD_AGENT = 5,  /* memory file: libflamed-agent.so, sealed */
                  ATTACH_FD_OUT = 6,    /* memory file: what the JVM writes */
-                 ATTACH_FD_ROOT = 7, /* the target's root, O_PATH; closed before it changes user */
+                 ATTACH_FD_ROOT =
+                     7, /* the target's root, O_PATH; closed before the change of user */
                  ATTACH_FD_STATUS =
-                     8, /* the host's /proc/PID/status; closed before the JVM may look */
-                 ATTACH_FD_JOB = 9, /* struct attach_job, sealed; closed first */
+                     8, /* the host's /proc/PID/status; closed before the JVM can trace us */
+                 ATTACH_FD_JOB = 9, /* struct attach_job, sealed; closed once read */
                  ATTACH_FD_END = 10,
 };
 
 enum attach_mode {
     ATTACH_LOAD = 0,    /* load the agent, which writes agent/stream.h */
-    ATTACH_PERFMAP = 1, /* jcmd Compiler.perfmap into the memory file: JDK 22 up */
-    ATTACH_COPY = 2,    /* as LOAD, where the JVM may load no memory file: a copy in its own /tmp */
-    /* As LOAD, if neither may be loaded: agent and memory lie in a file system mounted over a
-     * folder of the container. Its value is ATTACH_MOUNT plus the folder's index in
+    ATTACH_PERFMAP = 1, /* jcmd Compiler.perfmap into the memory file: since JDK 22 */
+    ATTACH_COPY = 2,    /* as LOAD, from a copy in the container's /tmp, where no memory file may be
+                         * loaded */
+    /* As LOAD, where neither may be loaded: agent and output are in a file system that is mounted
+     * over a folder of the container. The value is ATTACH_MOUNT plus the folder's index in
      * ATTACH_MOUNT_FOLDERS. */
     ATTACH_MOUNT = 3,
     ATTACH_MODE_END = 6,
 };
 
-/* Folders that images have for others to mount over: empty, root's, and nobody's to write. */
+/* Mount points that images usually have: empty, owned by root, writable by root only. */
 #define ATTACH_MOUNT_FOLDERS                                                                       \
     {                                                                                              \
         "mnt", "media", "srv"                                                                      \
     }
 #define ATTACH_MOUNT_FOLDER_COUNT 3
-#define ATTACH_MOUNT_AGENT "flamed-agent-1.so" /* the same each time, as COPY_PATH */
+#define ATTACH_MOUNT_AGENT "flamed-agent-1.so" /* constant, like COPY_PATH */
 #define ATTACH_MOUNT_FOLDER "stream"
 #define ATTACH_MOUNT_STREAM "flamed-stream"
 _Static_assert(ATTACH_MOUNT + ATTACH_MOUNT_FOLDER_COUNT == ATTACH_MODE_END, "a mode for each");
 
-/* What is mounted for the time of an attach: bits. Only where the configuration allows it. */
+/* File systems that are mounted for one attach, as bits. Only if the configuration allows it. */
 enum attach_mounts {
     ATTACH_MOUNTS_TMP = 1,   /* over a /tmp on a read-only file system */
     ATTACH_MOUNTS_AGENT = 2, /* for ATTACH_MOUNT */
-    ATTACH_MOUNTS_PAID = 4,  /* with AGENT: the pages that the JVM writes are charged to us */
+    ATTACH_MOUNTS_PAID = 4,  /* with AGENT: the pages of the output are charged to flamed */
     ATTACH_MOUNTS_ALL = 7,
 };
 
@@ -64,11 +68,11 @@ static inline int attach_loads(uint32_t mode)
 
 struct attach_job {
     uint32_t magic, version;
-    uint32_t ns_flags;   /* CLONE_NEW* of the namespaces that differ from ours */
-    uint32_t uid, gid;   /* effective, as the target's own user namespace calls them */
+    uint32_t ns_flags;   /* CLONE_NEW* of the namespaces that differ from flamed's */
+    uint32_t uid, gid;   /* effective ids in the target's user namespace */
     int32_t ns_pid;      /* the JVM's pid in its innermost namespace */
     uint32_t mode;       /* enum attach_mode */
-    uint32_t timeout_ms; /* after which it gives up by itself */
+    uint32_t timeout_ms; /* after this time it gives up */
 };
 _Static_assert(sizeof(struct attach_job) == 32, "no padding");
 
@@ -83,28 +87,28 @@ enum attach_step {
     ATTACH_STEP_USER = 6,
     ATTACH_STEP_CAPABILITIES = 7,
     ATTACH_STEP_FILTER = 8,
-    ATTACH_STEP_STATE = 9,    /* the JVM is not in a state to be sent SIGQUIT */
-    ATTACH_STEP_TRIGGER = 10, /* the file that tells a JVM to listen */
+    ATTACH_STEP_STATE = 9,    /* the JVM's state does not allow SIGQUIT */
+    ATTACH_STEP_TRIGGER = 10, /* file that makes a JVM listen */
     ATTACH_STEP_SIGNAL = 11,
-    ATTACH_STEP_LISTENER = 12, /* it did not begin to listen */
+    ATTACH_STEP_LISTENER = 12, /* the JVM did not start to listen */
     ATTACH_STEP_SOCKET = 13,   /* the socket is not the JVM's */
     ATTACH_STEP_CONNECT = 14,
-    ATTACH_STEP_PEER = 15, /* who listens is not the JVM */
+    ATTACH_STEP_PEER = 15, /* the listener is not the JVM */
     ATTACH_STEP_SEND = 16,
     ATTACH_STEP_REPLY = 17,
     ATTACH_STEP_DONE = 18,   /* there is a reply */
-    ATTACH_STEP_COPY = 19,   /* the agent cannot be put into its /tmp */
-    ATTACH_STEP_KILLED = 20, /* written in its place: it was killed at its deadline, or died */
-    ATTACH_STEP_MOUNT = 21,  /* no folder of the container that the agent can be mounted over */
-    ATTACH_STEP_TMP = 22,    /* its /tmp cannot be mounted over */
+    ATTACH_STEP_COPY = 19,   /* the agent could not be copied into its /tmp */
+    ATTACH_STEP_KILLED = 20, /* reported for it: it was killed at its deadline, or died */
+    ATTACH_STEP_MOUNT = 21,  /* no folder of the container to mount the agent over */
+    ATTACH_STEP_TMP = 22,    /* its /tmp could not be mounted over */
     ATTACH_STEP_END,
 };
 
 struct attach_result {
     uint32_t magic, version;
-    uint32_t step;    /* enum attach_step: the one that failed, or ATTACH_STEP_DONE */
+    uint32_t step;    /* enum attach_step: the failed step, or ATTACH_STEP_DONE */
     int32_t error;    /* errno; 0 */
-    uint32_t started; /* 1: the JVM was made to listen (SIGQUIT was sent) */
+    uint32_t started; /* 1: SIGQUIT was sent, and the JVM listens */
     uint32_t reply_n;
     uint64_t elapsed_ns;
     char reply[ATTACH_REPLY_MAX]; /* as the JVM sent it */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flamed-attach: one attach to one JVM. flamed-broker's launcher execs it from a sealed memory
- * file, in the host's namespaces, with the descriptors of helper/job.h, no argument and no
- * environment. No C library: nothing of the target's (NSS, locale, loader) could be taken for ours,
- * and there is nothing in its memory worth stealing. The order of its steps is the point: become.h.
+ * flamed-attach: one attach to one JVM. The broker's launcher executes it from a sealed memory
+ * file, in the host's namespaces, with the descriptors of helper/job.h, without arguments and
+ * environment. It uses no C library: no NSS module, locale or loader of the target can run in it,
+ * and its memory holds no secrets. become.h explains the order of its steps.
  */
 #define RAW_DEFINE_MEMORY
 #include "agent/raw.h"
@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 
 #define CPU_SECONDS 2
-#define ADDRESSES_BYTES 1048576 /* no more memory than it begins with */
+#define ADDRESSES_BYTES 1048576 /* no memory beyond its initial mappings */
 #define COPY_BYTES_MAX 65536    /* the agent has 14 KB */
 
 void write_result(const struct attach_result *result)
@@ -60,7 +60,7 @@ static void prepare(void)
     raw5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-/* All steps. Returns in the process that ends with the result. */
+/* Runs all steps. Returns in the process that writes the result. */
 static int run(struct attach *a)
 {
     int r = guard_start(a);

@@ -32,7 +32,7 @@
 #define STATUS_MAX 65536
 #define POLL_FIRST_MS 1
 #define POLL_MOST_MS 100
-#define STALE_S 60 /* no attach takes that long: who made such a file was killed */
+#define STALE_S 60 /* longer than any attach: its creator was killed */
 
 static bool starts(const char *s, const char *with)
 {
@@ -43,8 +43,8 @@ static bool starts(const char *s, const char *with)
     return true;
 }
 
-/* Whether SIGQUIT may be sent to the process of that status: it is caught, and the process is
- * neither stopped nor dead. 0, or -EBUSY (stopped), -ESRCH (gone), -ENOTSUP (not caught). */
+/* Checks in the text of /proc/PID/status whether SIGQUIT may be sent. Return: 0; -EBUSY: stopped;
+ * -ESRCH: dead; -ENOTSUP: not caught. */
 static int judge_status(const char *text)
 {
     uint64_t caught = 0;
@@ -68,8 +68,8 @@ static int judge_status(const char *text)
     return caught >> (SIGQUIT - 1) & 1 ? 0 : -ENOTSUP;
 }
 
-/* As judge_status(). The talker gets a copy of our memory: nothing of the host's /proc stays in it.
- */
+/* Reads the status and judges it as judge_status(). Clears the text: the talker gets a copy of our
+ * memory, which must hold nothing of the host's /proc. */
 static int check_state(void)
 {
     static char text[STATUS_MAX];
@@ -80,9 +80,9 @@ static int check_state(void)
     return r;
 }
 
-/* Tries whether somebody listens at @path, a socket of our own user's: a datagram socket cannot
- * connect to a stream's, and the kernel says so only if that one is alive. 0, or -ENOENT: there is
- * none, or nobody listens at it. */
+/* Probes whether a process listens at @path, a socket of our user. A datagram socket cannot connect
+ * to a stream socket, and the kernel says so only if the listener is alive. Return: 0; -ENOENT: no
+ * socket, or no listener; -errno. */
 static int try_socket(struct attach *a, int probe_fd, const char *path)
 {
     struct sockaddr_un sa = { .sun_family = AF_UNIX };
@@ -100,7 +100,7 @@ static int try_socket(struct attach *a, int probe_fd, const char *path)
         return -EPERM;
     add_text(sa.sun_path, path);
     r = raw3(SYS_connect, probe_fd, &sa, sizeof(sa));
-    if (r == 0) /* another kind of socket than a JVM's */
+    if (r == 0) /* not the kind of socket that a JVM opens */
         return -ENOTSOCK;
     a->step = ATTACH_STEP_CONNECT;
     if (r == -EPROTOTYPE)
@@ -108,8 +108,8 @@ static int try_socket(struct attach *a, int probe_fd, const char *path)
     return r == -ECONNREFUSED ? -ENOENT : (int)r;
 }
 
-/* Whether the file at @path is what an attach left that was killed. With it there the JVM was
- * perhaps never told to listen, and nobody would tell it again. */
+/* Whether @path was left by an attach that was killed. Such a file would keep us from sending
+ * SIGQUIT, and the JVM may never have got one. */
 static bool is_stale(const struct attach *a, const char *path)
 {
     struct timespec now = { 0 };
@@ -123,7 +123,7 @@ static bool is_stale(const struct attach *a, const char *path)
            now.tv_sec - st.st_mtim.tv_sec > STALE_S;
 }
 
-/* Tells the JVM to listen. The file is removed by the caller when *ret_made. */
+/* Makes the JVM listen. The caller removes the file if *ret_made. */
 static int trigger(struct attach *a, const char *path, bool *ret_made)
 {
     long r;
@@ -136,20 +136,20 @@ static int trigger(struct attach *a, const char *path, bool *ret_made)
     if (is_stale(a, path))
         raw3(SYS_unlinkat, AT_FDCWD, path, 0);
     r = raw4(SYS_mknodat, AT_FDCWD, path, S_IFREG | 0600, 0);
-    if (r == -EEXIST) /* somebody else is doing the same: wait for their socket */
+    if (r == -EEXIST) /* another attach is under way: wait for its socket */
         return 0;
     if (r < 0)
         return (int)r;
     *ret_made = true;
     a->step = ATTACH_STEP_STATE;
-    r = check_state(); /* again: the file took its time */
+    r = check_state(); /* again: creating the file took time */
     if (r < 0)
         return (int)r;
     a->step = ATTACH_STEP_SIGNAL;
     return (int)raw4(SYS_pidfd_send_signal, ATTACH_FD_TARGET, SIGQUIT, NULL, 0);
 }
 
-/* Waits until somebody listens at @path. 0 or -errno. */
+/* Waits until a process listens at @path. Return: 0 or -errno. */
 static int wait_for_socket(struct attach *a, int probe_fd, const char *path)
 {
     uint64_t pause = POLL_FIRST_MS;
@@ -197,7 +197,7 @@ int reach_jvm(struct attach *a)
     if (probe_fd < 0)
         return probe_fd;
     r = try_socket(a, probe_fd, socket_path);
-    if (r == 0) /* it listens: nobody needs the file that an attach left which was killed */
+    if (r == 0) /* it listens already: removes a file that a killed attach left */
         raw3(SYS_unlinkat, AT_FDCWD, trigger_path, 0);
     else if (r == -ENOENT)
         r = make_it_listen(a, probe_fd, socket_path, trigger_path);

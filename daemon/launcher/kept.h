@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes that do not end although their attach is over. Their owner traces them and never waits,
- * or its file system holds them in the kernel: a talker, a porter, or a mounter. They stay in
- * flamed's cgroup, so an owner that keeps some is not attached to until they are gone. Part of the
- * launcher. Thread: its own.
+ * Processes that outlive their attach: a talker, porter or mounter whose tracer never waits for it,
+ * or that a file system holds in the kernel. They stay in flamed's cgroup, so flamed does not
+ * attach to an owner that keeps several until they are gone. Part of the launcher. Thread: its own.
  */
 #pragma once
 
@@ -12,20 +11,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define KEPT_OF_OWNER 2 /* attaches that an owner may keep processes of */
-#define KEPT_MAX 256    /* of all owners; above it the oldest is forgotten */
+#define KEPT_OF_OWNER 2 /* attaches with such processes that an owner may have */
+#define KEPT_MAX 256    /* of all owners; beyond it the oldest is forgotten */
 
 struct kept {
     struct {
         uint64_t owner;
         pid_t group;
-        bool child;    /* its leader is our child, and not waited for yet */
+        bool child;    /* the leader is our child and was not reaped yet */
     } entry[KEPT_MAX]; /* the oldest first */
     size_t count;
 };
 
-/* Notes the process group of an attach of @owner if there is somebody in it. Call when its leader
- * has been waited for, or is a child that does not end: then it is waited for here. */
+/* Records the process group of an attach of @owner if it has a process left. Call it once the
+ * leader was reaped, or if it is a child that does not end, which this function then reaps. */
 void kept_note(struct kept *k, uint64_t owner, pid_t group);
-/* Returns whether @owner keeps as many as it may, once those that have ended are forgotten. */
+/* Returns whether @owner has reached KEPT_OF_OWNER. Forgets groups that have ended. */
 bool kept_too_many(struct kept *k, uint64_t owner);

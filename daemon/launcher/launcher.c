@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define AGAIN_S 1 /* before a launcher that ended is started again */
+#define AGAIN_S 1 /* pause before a launcher that ended is restarted */
 
 struct running {
     pid_t pid; /* 0: free */
@@ -34,20 +34,20 @@ struct running {
     int32_t host_pid;
     uint64_t start_ticks, deadline_ns;
     struct turn turn;
-    struct mounter mounter; /* of what is mounted in its container */
+    struct mounter mounter; /* of the mounts in its container */
 };
 
 struct launcher {
     int socket, program_fd;
-    bool mounts; /* it may mount in containers */
+    bool mounts; /* mounting in containers is allowed */
     struct mounts_names names;
     struct running running[LAUNCHER_RUNNING_MAX];
-    struct turn started[LAUNCHER_OWNERS_MAX]; /* the last ones of owners */
+    struct turn started[LAUNCHER_OWNERS_MAX]; /* last attach of each owner */
     struct kept kept;
 };
 
-/* What the other end reads where the helper wrote nothing; where it did, this comes second and is
- * not read. Never blocks: a process of the container may have filled the pipe. */
+/* Writes a result for a helper that wrote none; after the helper's own it is second and ignored.
+ * Never blocks: a process in the container may have filled the pipe. */
 static void write_result(int fd, uint32_t step, int error)
 {
     static struct attach_result result;
@@ -60,10 +60,10 @@ static void write_result(int fd, uint32_t step, int error)
         .error = error,
     };
     r = write(fd, &result, sizeof(result));
-    (void)r; /* its reader may be gone */
+    (void)r; /* the reader may be gone */
 }
 
-/* In the child: descriptors in their places, nothing else, and the program. */
+/* In the child: places the descriptors, closes all others, and executes the program. */
 static int exec_helper(const struct launcher *l, const struct launcher_message *m, const int *fds)
 {
     char *argv[] = { (char *)"flamed-attach", NULL }, *envp[] = { NULL };
@@ -80,8 +80,8 @@ static int exec_helper(const struct launcher *l, const struct launcher_message *
         if (high[i] < 0 || program < 0)
             return -errno;
     }
-    /* Nothing in place of 0, 1 and 2: the host's /dev/null belongs to root, and a container's root
-     * who reached it through the helper could change its mode for the whole host. */
+    /* 0, 1 and 2 stay closed. The host's /dev/null belongs to root: a container's root that reached
+     * it through the helper could change its mode for the whole host. */
     fds_close(0, ATTACH_FD_RESULT - 1);
     for (int i = ATTACH_FD_RESULT; i < ATTACH_FD_END; i++) {
         if (dup3(high[i], i, 0) < 0)
@@ -101,7 +101,8 @@ static bool is_running(const struct launcher *l, const struct launcher_message *
     return false;
 }
 
-/* Answers the broker, which waits for it, with the JVM's file where there is one. */
+/* Answers the broker, which waits for it. @file: the JVM's output file if one is mounted, else
+ * -1. */
 static void answer(const struct launcher *l, const struct launcher_message *m, int file, int error)
 {
     struct launcher_answer a = { .serial = m->serial, .error = error };
@@ -109,7 +110,8 @@ static void answer(const struct launcher *l, const struct launcher_message *m, i
     wire_send(l->socket, &a, sizeof(a), &file, file < 0 ? 0 : 1);
 }
 
-/* Mounts what @m asks for, and puts the folder into its mode. 0, or the errno to tell. */
+/* Mounts what @m asks for and adds the folder's index to its mode. Return: 0, or the errno to
+ * report. */
 static int mount_for(struct launcher *l, struct launcher_message *m, const int *fds,
                      struct mounter *ret, uint32_t *ret_step)
 {
@@ -129,7 +131,7 @@ static int mount_for(struct launcher *l, struct launcher_message *m, const int *
     return r;
 }
 
-/* Forgets one that was waited for, and tells @error if it told nothing itself. */
+/* Frees the slot of a reaped helper. Reports @error if the helper wrote no result. */
 static void forget(struct launcher *l, struct running *run, int error)
 {
     kept_note(&l->kept, run->turn.owner, run->pid);
@@ -140,29 +142,28 @@ static void forget(struct launcher *l, struct running *run, int error)
     *run = (struct running){ 0 };
 }
 
-/* Ends what is left of one. The guard leads a group of processes that none of them can leave. Those
- * that a process of the container stopped before they were bound to their parent do not end with
- * it. The guard is our child and not waited for yet, so the number is its group's, and nobody
- * else's.
- */
+/* Kills what remains of an attach. The guard leads a process group that no member can leave. A
+ * member that the container stopped before it was bound to its parent does not die with it. The
+ * guard is our child and not yet reaped, so the number is that of its group. */
 static void end_group(const struct running *run)
 {
     kill(-run->pid, SIGKILL);
 }
 
-/* Ends one: all of it. The guard is waited for: it touches nothing that could hold it. */
+/* Kills an attach and reaps its guard, which touches no file system that could hold it. */
 static void end_now(struct launcher *l, struct running *run)
 {
     int status;
 
-    kill(run->pid, SIGKILL); /* it may have no group of its own yet */
+    kill(run->pid, SIGKILL); /* it may not lead a group yet */
     end_group(run);
     while (waitpid(run->pid, &status, 0) < 0 && errno == EINTR)
         continue;
     forget(l, run, ETIMEDOUT);
 }
 
-/* The place for @owner; one who has waited long leaves it. NULL: there is none now. */
+/* Returns a slot for @owner, freed from another owner who has waited long if necessary; NULL: none
+ * now. */
 static struct running *take_place(struct launcher *l, uint64_t owner, uint64_t now)
 {
     struct turn turns[LAUNCHER_RUNNING_MAX];
@@ -177,7 +178,7 @@ static struct running *take_place(struct launcher *l, uint64_t owner, uint64_t n
     return &l->running[i];
 }
 
-/* Why it is not begun: errno; 0: nothing stands in its way, and *ret is its place. */
+/* Returns the errno that keeps @m from starting; 0: *ret is its slot. */
 static int obstacle(struct launcher *l, const struct launcher_message *m, uint64_t now,
                     struct running **ret, struct turn **ret_started)
 {
@@ -247,7 +248,7 @@ static void start_helper(struct launcher *l, struct launcher_message *m, int *fd
     };
 }
 
-/* Reads one message. False at the end of the broker. */
+/* Handles one message. False: the broker closed the connection. */
 static bool take_message(struct launcher *l)
 {
     struct launcher_message m;
@@ -271,7 +272,7 @@ static bool has_ended(const struct running *run)
     return poll(&p, 1, 0) > 0;
 }
 
-/* Ends those whose time is over and forgets those that ended. */
+/* Kills helpers that are past their deadline and frees the slots of those that ended. */
 static void reap(struct launcher *l)
 {
     for (size_t i = 0; i < LAUNCHER_RUNNING_MAX; i++) {
@@ -321,7 +322,7 @@ static void run(struct launcher *l)
     }
 }
 
-/* Nobody is left at the other end to ask for anything. */
+/* Whether the other end of @socket is closed. */
 static bool hung_up(int socket)
 {
     struct pollfd p = { .fd = socket };
@@ -329,9 +330,9 @@ static bool hung_up(int socket)
     return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR));
 }
 
-/* A child does the work, so that one which dies (of a container's doing or of a mistake of ours) is
- * replaced: the broker itself can start nothing any more. Its helpers die with it. Ends with the
- * broker. */
+/* Runs the launcher in a child and restarts it if it dies, by an attack of a container or a fault
+ * of ours: the broker itself can start no process any more. The child's helpers die with it.
+ * Returns when the broker has closed the connection. */
 static int keep_running(struct launcher *l)
 {
     const struct timespec pause = { .tv_sec = AGAIN_S };
@@ -342,7 +343,7 @@ static int keep_running(struct launcher *l)
 
         if (pid == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-            setpriority(PRIO_PROCESS, 0, 0); /* what enters a container comes before nobody */
+            setpriority(PRIO_PROCESS, 0, 0); /* helpers run at normal priority */
             run(l);
             _exit(0);
         }
@@ -362,7 +363,7 @@ int launcher_run(int socket, bool mounts)
     struct error err = ERROR_NULL;
     int r;
 
-    signal(SIGPIPE, SIG_IGN); /* a result that nobody waits for any more must not end us */
+    signal(SIGPIPE, SIG_IGN); /* writing a result that nobody reads must not kill us */
     r = exec_memfd_open("flamed-attach", helper.p, helper.n, &l.program_fd);
     if (r < 0)
         return log_err_errno(r,

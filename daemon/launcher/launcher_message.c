@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a launcher takes from the broker. */
+/* Validates messages of the broker. */
 #include "launcher/launcher.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #define NAMESPACES                                                                                 \
     (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWUTS |     \
      CLONE_NEWCGROUP | CLONE_NEWTIME)
-#define UNCHANGED UINT32_MAX /* to setresuid(): then the helper would stay root */
+#define UNCHANGED UINT32_MAX /* setresuid() would keep root */
 
 int launcher_message_check(const struct launcher_message *m, size_t n, size_t fd_count)
 {
@@ -22,7 +22,8 @@ int launcher_message_check(const struct launcher_message *m, size_t n, size_t fd
         j->timeout_ms == 0 || j->timeout_ms > ATTACH_DEADLINE_MS)
         return -EBADMSG;
     if (m->mounts & ~(uint32_t)ATTACH_MOUNTS_ALL ||
-        (m->mounts && !(j->ns_flags & CLONE_NEWNS)) || /* not in our own mount namespace */
+        (m->mounts && !(j->ns_flags & CLONE_NEWNS)) || /* never mounts in flamed's own mount
+                                                        * namespace */
         (m->mounts & ATTACH_MOUNTS_PAID && !(m->mounts & ATTACH_MOUNTS_AGENT)) ||
         (j->mode == ATTACH_MOUNT) != ((m->mounts & ATTACH_MOUNTS_AGENT) != 0) ||
         m->host_uid == UNCHANGED || m->host_gid == UNCHANGED ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The launcher as a service of its own, under systemd: a unit that holds the rights to enter
- * containers, and another one, the broker's, that does without them.
+ * The launcher as a systemd service: this unit has the rights to enter containers, so that the
+ * broker's unit does not need them.
  */
 #include "launcher/launcher.h"
 
@@ -17,11 +17,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define SOCKET_FD 3 /* of the one connection, where the listening socket was */
-#define LISTEN_FD 3 /* systemd's protocol: the unit's socket, then what it keeps for us */
+#define SOCKET_FD 3 /* the connection; takes the place of the listening socket */
+#define LISTEN_FD 3 /* systemd's protocol: the unit's socket, then the stored descriptors */
 #define KEPT_FD 4
 
-/* To systemd, which takes words about this service there. -1: there is none. */
+/* Returns a socket for notifications to systemd; -1: none. */
 static int notify_socket(void)
 {
     const char *path = getenv("NOTIFY_SOCKET");
@@ -40,7 +40,7 @@ static int notify_socket(void)
                : take_fd(&fd);
 }
 
-/* Waits for a connection of root's. Its fd. */
+/* Waits for a connection of root. Return: its fd, or -errno. */
 static int accept_broker(int listen_fd)
 {
     for (;;) {
@@ -59,8 +59,8 @@ static int accept_broker(int listen_fd)
     }
 }
 
-/* Hands a copy of @fd to systemd, which gives it to the next launcher should this one be killed:
- * the broker can make no second connection. Where that fails, attaching ends with this launcher. */
+/* Stores a copy of @fd with systemd, which passes it to the next launcher if this one is killed:
+ * the broker cannot connect twice. If storing fails, attaching ends with this launcher. */
 static void keep_over_restart(int fd)
 {
     static const char TEXT[] = "FDSTORE=1\nFDNAME=broker";
@@ -84,8 +84,7 @@ static void keep_over_restart(int fd)
         log_debug_errno(-errno, "systemd does not keep the connection to the broker");
 }
 
-/* The connection that the launcher before this one had, if the broker still holds its end; else a
- * new one. */
+/* Returns the previous launcher's connection if the broker still holds its end, else a new one. */
 static int take_connection(size_t passed)
 {
     struct pollfd p = { .fd = KEPT_FD };
@@ -113,8 +112,8 @@ int launcher_serve(bool mounts, struct error *err)
     fd = take_connection(passed);
     if (fd < 0)
         return error_code(err, fd, "cannot take a connection");
-    /* What a child of the broker's holds: its end of the connection and nothing else. The next
-     * broker's connection waits at systemd's copy of the socket. */
+    /* Keeps what a forked launcher has: its end of the connection. The next broker's connection
+     * waits in systemd's copy of the listening socket. */
     if (dup3(fd, SOCKET_FD, O_CLOEXEC) < 0)
         return error_errno(err, "cannot keep the connection");
     fds_close(SOCKET_FD + 1, ~0u);

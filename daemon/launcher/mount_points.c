@@ -22,7 +22,7 @@
 
 static const char FOLDERS[][8] = ATTACH_MOUNT_FOLDERS;
 
-/* Read again each time; one process, one thread. */
+/* Buffer for every read; one process, one thread. */
 static char text[MOUNTINFO_MAX_BYTES];
 
 static struct span read_info(int info_fd)
@@ -46,7 +46,7 @@ static bool find_mount(int info_fd, uint64_t id, struct mountinfo *ret)
     return false;
 }
 
-/* The mount that @fd is in; false where it is not known. *ret_root: whether it is its root. */
+/* Finds the mount of @fd. *ret_root: @fd is its root. False: unknown. */
 static bool mount_of(int fd, uint64_t *ret_id, bool *ret_root)
 {
     struct statx st;
@@ -59,7 +59,8 @@ static bool mount_of(int fd, uint64_t *ret_id, bool *ret_root)
     return true;
 }
 
-/* A folder right below the root: no link, and with @flags of openat2. */
+/* Opens the folder @name right below the root, which must not be a symbolic link. @flags: O_*;
+ * @resolve: further RESOLVE_*. */
 static int open_below(int root_fd, const char *name, int flags, uint64_t resolve)
 {
     struct open_how how = {
@@ -79,7 +80,7 @@ static int check_empty(int fd)
     char entries[1024];
     long n = syscall(SYS_getdents64, fd, entries, sizeof(entries));
 
-    /* Two entries, of itself and its parent, are less than this; a third is more than they. */
+    /* the buffer has room for "." and ".." and for one more entry */
     for (long at = 0; at < n;) {
         const struct dirent64 *d = (const void *)(entries + at);
 
@@ -158,7 +159,7 @@ bool mount_point_is_in(int info_fd, int mount_fd, uint64_t in_mount)
 
 /* ---- mounts that an ended launcher left ---- */
 
-/* Whether it is @own, or one of a launcher that has ended. */
+/* Whether @m is the mount @own, or one of a launcher that has ended. */
 static bool is_left(int proc_fd, const struct mountinfo *m, const char *own)
 {
     struct span s = m->source;
@@ -173,7 +174,7 @@ static bool is_left(int proc_fd, const struct mountinfo *m, const char *own)
            proc_read_start(proc_fd, (int32_t)pid, &now_ticks) != 0 || now_ticks != start_ticks;
 }
 
-/* The mount @id where it is the topmost of the folder @name, and its root is the host's root's. */
+/* Unmounts the mount @id if it is topmost at the folder @name and belongs to our user. */
 static void sweep_at(int root_fd, const char *name, uint64_t id)
 {
     _cleanup_close_ int fd = open_below(root_fd, name, O_PATH, 0);
@@ -220,7 +221,7 @@ static bool any_left(int proc_fd, int info_fd)
     return false;
 }
 
-/* In the namespace of the process @name of @proc_fd, unless that is one of @seen. */
+/* Sweeps the mount namespace of the process @name below @proc_fd, unless it is in @seen. */
 static void sweep_process(int proc_fd, const char *name, uint64_t *seen, size_t *seen_count)
 {
     _cleanup_close_ int dir = openat(proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC), info = -1,

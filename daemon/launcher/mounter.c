@@ -21,12 +21,12 @@
 #define SWEEP_ALL_MS 5000
 #define KEEP_MAX 10
 
-/* Of the launcher, for as long as it lives. */
+/* the host's /proc, open as long as the launcher lives */
 static int host_proc = -1;
 
-/* What the child tells once. */
+/* The child's report, written once. */
 struct report {
-    int32_t error; /* errno, 0: it is mounted */
+    int32_t error; /* errno; 0: mounted */
     uint32_t step, folder;
 };
 
@@ -35,7 +35,7 @@ struct job {
     int target_fd, root_fd, info_fd;
     int report_fd, hold_fd; /* -1: only take away */
     uint32_t timeout_ms;
-    const char *left; /* take away what has this source, too; NULL: nothing */
+    const char *left; /* also remove mounts with this source; NULL: none */
 };
 
 /* ---- in the child ---- */
@@ -45,7 +45,7 @@ static int compare(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Closes everything but @keep. */
+/* Closes all descriptors but @keep. */
 static void keep_only(int *keep, size_t n)
 {
     unsigned next = 0;
@@ -69,7 +69,7 @@ static int over(int mount_fd, int folder_fd)
                : 0;
 }
 
-/* By our own descriptor of it, so that it is what goes whatever has become of its name. */
+/* Unmounts by our own descriptor: the path may name another mount by now. */
 static int away(int mount_fd)
 {
     if (mount_fd < 0)
@@ -79,8 +79,8 @@ static int away(int mount_fd)
     return 0;
 }
 
-/* Over @folder_fd, which was found fit. It is removed at once if it lies or is seen elsewhere: the
- * mounts were changed in between. */
+/* Mounts over @folder_fd, which was checked before. Unmounts at once if the mount ended up
+ * elsewhere or is shared: the mounts changed since the check. */
 static int mount_at(const struct job *j, int mount_fd, int folder_fd, uint64_t in_mount)
 {
     int r = over(mount_fd, folder_fd);
@@ -101,7 +101,7 @@ static int mount_tmp(const struct job *j)
     return r < 0 ? r : mount_at(j, j->mounts->tmp, folder, in_mount);
 }
 
-/* Over the first folder that is fit; then the stream's in it. */
+/* Mounts the agent over the first suitable folder, and the output's file system inside of it. */
 static int mount_agent(const struct job *j, uint32_t *ret_folder)
 {
     int r = -ENOENT;
@@ -113,7 +113,7 @@ static int mount_agent(const struct job *j, uint32_t *ret_folder)
         r = mount_point_open_folder(j->root_fd, j->info_fd, i, &folder, &in_mount);
         if (r < 0)
             continue;
-        /* What was taken away cannot be attached again. */
+        /* no second try: a mount that was removed cannot be mounted again */
         r = mount_at(j, j->mounts->agent, folder, in_mount);
         if (r < 0)
             return r;
@@ -129,7 +129,7 @@ static int mount_agent(const struct job *j, uint32_t *ret_folder)
     return r;
 }
 
-/* The stream's goes with the agent's. */
+/* Removes all mounts; the output's goes with the agent's. */
 static int all_away(const struct job *j)
 {
     int r = away(j->mounts->agent), s = away(j->mounts->tmp);
@@ -142,17 +142,17 @@ static void tell(const struct job *j, int r, uint32_t step, uint32_t folder)
     struct report report = { .error = -r, .step = step, .folder = folder };
     ssize_t n = write(j->report_fd, &report, sizeof(report));
 
-    (void)n; /* its reader may be gone: then the other pipe is at its end, too */
+    (void)n; /* the reader may be gone; then poll() returns at once, too */
 }
 
-/* The exit status: 0 where nothing of ours is left. */
+/* Runs in the child. Return: the exit status, 0 if no mount is left. */
 static int child(const struct job *j)
 {
     struct pollfd p = { .fd = j->hold_fd, .events = POLLIN };
     uint32_t step = ATTACH_STEP_NAMESPACES, folder = 0;
     int r = setns(j->target_fd, CLONE_NEWNS) < 0 ? -errno : 0;
 
-    if (r == 0) /* of one of us that was killed */
+    if (r == 0) /* left by a mounter that was killed */
         mount_points_sweep(host_proc, j->root_fd, j->info_fd, j->left);
     if (!j->mounts)
         return r == 0 ? 0 : 1;
@@ -184,7 +184,7 @@ static pid_t start_child(const struct job *j)
                                j->info_fd, j->report_fd, j->hold_fd, host_proc };
 
         prctl(PR_SET_NAME, "flamed-mounter");
-        /* What ends the others together leaves it the moment that it needs. */
+        /* a signal to the launcher's process group must not end it */
         setsid();
         signal(SIGTERM, SIG_IGN);
         signal(SIGINT, SIG_IGN);
@@ -202,7 +202,7 @@ static bool ended_within(int pidfd, int ms)
     return poll(&p, 1, ms) > 0;
 }
 
-/* Waits for a child that has nothing to wait for itself. True: it has done its work. */
+/* Waits for a child that does not wait for others, and kills it after @ms. True: it succeeded. */
 static bool child_done(pid_t pid, int pidfd, int ms)
 {
     int status = 0;
@@ -210,7 +210,7 @@ static bool child_done(pid_t pid, int pidfd, int ms)
     if (!ended_within(pidfd, ms)) {
         kill(pid, SIGKILL);
         if (!ended_within(pidfd, ms))
-            return false; /* in the kernel, of a file system that does not answer */
+            return false; /* stuck in the kernel, in a file system that does not answer */
     }
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
@@ -253,7 +253,7 @@ void mounter_end(struct mounter *m)
     forget(m);
 }
 
-/* The JVM's mountinfo: of the process that @target_fd pins. */
+/* Opens the mountinfo of the process that @target_fd pins. */
 static int open_info(int32_t host_pid, int target_fd)
 {
     struct pollfd p = { .fd = target_fd, .events = POLLIN };
@@ -331,7 +331,7 @@ int mounter_start(const struct launcher_message *msg, const struct mounts *made,
         *ret_step = report.step;
         r = report.error;
     } else {
-        r = ETIMEDOUT; /* a file system of the container's that does not answer */
+        r = ETIMEDOUT; /* a file system of the container does not answer */
     }
     if (r) {
         mounter_end(&m);

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define AGENT_SIZE "256k"
-#define STREAM_SIZE "18944k" /* STREAM_BYTES, and some */
+#define STREAM_SIZE "18944k" /* STREAM_BYTES and spare room */
 #define TMP_SIZE "1m"
 
 _Static_assert(STREAM_BYTES + 65536 <= UINT64_C(18944) << 10, "STREAM_SIZE has room for it");
@@ -35,8 +35,8 @@ static int write_agent(int root)
     return fd < 0 ? -errno : memfd_write(fd, agent.p, agent.n);
 }
 
-/* The agent of this build, and a folder for the stream; then read-only, which what is open for
- * writing would be in the way of. */
+/* Makes a file system with the agent of this build and a folder for the output. It becomes
+ * read-only, which requires that no file in it is open for writing. */
 static int make_agent(const char *source, int *ret_root)
 {
     _cleanup_detached_ struct detached fs = DETACHED_NULL;
@@ -53,8 +53,8 @@ static int make_agent(const char *source, int *ret_root)
     return r;
 }
 
-/* The JVM's file. If @paid its pages are there before, charged to us. The folder is ours alone to
- * write. */
+/* Makes the file system with the JVM's output file. @paid: allocates its pages now, charged to us.
+ * Only we may write to its folder. */
 static int make_stream(const char *source, int template_fd, bool paid, uint32_t uid, uint32_t gid,
                        int *ret_root, int *ret_file)
 {

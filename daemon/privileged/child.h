@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Children of the broker that are forked before it gives up fork, and that live as long as it. Each
- * holds nothing of the broker's descriptors but its end of a socket. Thread: the broker's.
+ * Children that the broker forks before it gives up fork, and that live as long as it does. A child
+ * keeps one descriptor: its end of a socket. Thread: the broker's.
  */
 #pragma once
 
-/* Forks one that is called @name in /proc and ends with what @run returns; 3 is its socket. Its
- * pid and our end of it, which the caller owns; -errno. */
+/* Forks a child called @name in /proc, which runs @run with its socket (descriptor 3) and exits
+ * with the result. Return: its pid and our end in *ret_fd, owned by the caller; -errno. */
 int child_start(const char *name, int (*run)(int socket), int *ret_fd);

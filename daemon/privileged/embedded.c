@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two programs that the broker carries in itself, so that no file can be put in their place. */
+/* Both programs are embedded in the broker, so that no file can replace them. */
 #include "privileged/embedded.h"
 
 #include "base/embed.h"

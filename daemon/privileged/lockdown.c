@@ -13,26 +13,26 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* docs/privilege.md says what each is for. CHECKPOINT_RESTORE is not among them: SYS_ADMIN covers
- * map_files. The last four are for starting an attach. */
+/* docs/privilege.md explains each. SYS_ADMIN covers map_files, so CHECKPOINT_RESTORE is missing.
+ * The last four start an attach. */
 static const unsigned KEPT[] = {
     CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_PERFMON, CAP_BPF,
     CAP_SYSLOG,    CAP_SYS_CHROOT, CAP_SETUID,          CAP_SETGID,  CAP_KILL,
 };
 
-/* What entering a target and becoming its user takes. */
+/* Needed to enter a target and become its user. */
 static const unsigned KEPT_BY_LAUNCHER[] = {
     CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYS_CHROOT, CAP_SETUID, CAP_SETGID, CAP_KILL,
 };
 
-/* What its children keep, and what starting them takes: to empty their bounding sets, and to run
- * before others. */
+/* Kept for its children, and to start them: emptying their bounding sets, raising their
+ * priority. */
 static const unsigned KEPT_BY_SUPERVISOR[] = {
     CAP_SYS_ADMIN,  CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_PERFMON, CAP_BPF,     CAP_SYSLOG,
     CAP_SYS_CHROOT, CAP_SETUID,     CAP_SETGID,          CAP_KILL,    CAP_SETPCAP, CAP_SYS_NICE,
 };
 
-/* What opening files of targets takes. */
+/* Needed to open files of targets. */
 static const unsigned KEPT_BY_OPENER[] = { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH };
 
 static int drop_capabilities(const unsigned *kept, size_t kept_count, struct error *err)
@@ -51,7 +51,7 @@ static int drop_capabilities(const unsigned *kept, size_t kept_count, struct err
             capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_BOUNDING_SET,
                          kept[i]);
     }
-    /* The bounding set first: lowering it needs a capability that goes next. */
+    /* the bounding set first: lowering it needs CAP_SETPCAP, which goes next */
     if (bounds && (r = capng_apply(CAPNG_SELECT_BOUNDS)) < 0)
         return error_set(err, -EPERM, "cannot lower the capability bounding set (%d)", r);
     r = capng_apply(CAPNG_SELECT_CAPS);
@@ -60,7 +60,7 @@ static int drop_capabilities(const unsigned *kept, size_t kept_count, struct err
     return 0;
 }
 
-/* Up to its hard limit. */
+/* Raises the soft limit to the hard limit. */
 static void raise_limit(int resource)
 {
     struct rlimit limit;
@@ -71,7 +71,7 @@ static void raise_limit(int resource)
     setrlimit(resource, &limit);
 }
 
-/* Its hard limit, too: no child raises it again. */
+/* Sets both limits to 0, so that no child can raise them. */
 static void forbid(int resource)
 {
     static const struct rlimit NOTHING = { 0, 0 };
@@ -79,7 +79,7 @@ static void forbid(int resource)
     setrlimit(resource, &NOTHING);
 }
 
-/* Past the hard limit, which takes CAP_SYS_RESOURCE; without that, up to it. */
+/* Raises the limit past the hard limit, which needs CAP_SYS_RESOURCE; else up to it. */
 static void raise_memlock(void)
 {
     static const struct rlimit NONE = { RLIM_INFINITY, RLIM_INFINITY };
@@ -88,16 +88,16 @@ static void raise_memlock(void)
         raise_limit(RLIMIT_MEMLOCK);
 }
 
-/* Everything that the requests, libbpf and the C library need; what is not here gets EPERM, so that
- * a C library with another habit degrades instead of dying. No execve, fork, socket, ptrace, mount,
- * setns, setuid, kill of others, module or key calls. */
+/* Calls that requests, libbpf and the C library need. Others fail with EPERM, so that a C library
+ * with other habits degrades instead of dying. Missing on purpose: execve, fork, socket, ptrace,
+ * mount, setns, setuid, kill of other processes, calls for modules and keys. */
 static const int ALLOWED[] = {
     SCMP_SYS(accept4),
     SCMP_SYS(access),
     SCMP_SYS(bpf),
     SCMP_SYS(brk),
     SCMP_SYS(capget),
-    SCMP_SYS(capset), /* to put one aside for a moment */
+    SCMP_SYS(capset), /* drops a capability for a moment */
     SCMP_SYS(clock_gettime),
     SCMP_SYS(clock_nanosleep),
     SCMP_SYS(close),
@@ -115,7 +115,7 @@ static const int ALLOWED[] = {
     SCMP_SYS(fcntl),
     SCMP_SYS(fstat),
     SCMP_SYS(fstatfs),
-    SCMP_SYS(ftruncate), /* memfds: no other file is open for writing */
+    SCMP_SYS(ftruncate), /* memfds only: no other file is open for writing */
     SCMP_SYS(futex),
     SCMP_SYS(getcwd),
     SCMP_SYS(getdents64),
@@ -174,12 +174,12 @@ static const int ALLOWED[] = {
     SCMP_SYS(writev),
 };
 
-/* Besides these, for the broker itself. */
+/* Further calls of the broker itself. */
 static const int ALLOWED_IN_BROKER[] = {
-    SCMP_SYS(unlinkat), /* pins of probes (sample/uprobe.h) */
+    SCMP_SYS(unlinkat), /* removes pins of probes (sample/uprobe.h) */
 };
 
-/* Besides these, for what forks openers. */
+/* Further calls of the process that forks openers. */
 static const int ALLOWED_TO_FORK[] = {
     SCMP_SYS(clone),
     SCMP_SYS(seccomp),
@@ -187,7 +187,7 @@ static const int ALLOWED_TO_FORK[] = {
     SCMP_SYS(socketpair),
 };
 
-/* The launcher's own, and those of flamed-attach, which inherits this filter and then sets narrower
+/* Calls of the launcher, and of flamed-attach, which inherits this filter and installs narrower
  * ones. */
 static const int ALLOWED_IN_LAUNCHER[] = {
     SCMP_SYS(brk),
@@ -219,7 +219,7 @@ static const int ALLOWED_IN_LAUNCHER[] = {
     SCMP_SYS(landlock_restrict_self),
     SCMP_SYS(lseek),
     SCMP_SYS(memfd_create),
-    SCMP_SYS(mknodat), /* flamed-attach: an empty file */
+    SCMP_SYS(mknodat), /* flamed-attach: creates an empty file */
     SCMP_SYS(munmap),
     SCMP_SYS(nanosleep),
     SCMP_SYS(newfstatat),
@@ -257,8 +257,8 @@ static const int ALLOWED_IN_LAUNCHER[] = {
     SCMP_SYS(write),
 };
 
-/* Besides these, where it may mount in containers (mounter.h). flamed-attach forbids them itself
- * before it speaks to a JVM. */
+/* Further calls where mounting in containers is allowed (mounter.h). flamed-attach forbids them
+ * before it talks to a JVM. */
 static const int ALLOWED_TO_MOUNT[] = {
     SCMP_SYS(fallocate),  SCMP_SYS(fchmodat), SCMP_SYS(fsconfig),  SCMP_SYS(fsmount),
     SCMP_SYS(fsopen),     SCMP_SYS(fstatfs),  SCMP_SYS(ftruncate), SCMP_SYS(getdents64),
@@ -267,15 +267,16 @@ static const int ALLOWED_TO_MOUNT[] = {
     SCMP_SYS(setfsuid),   SCMP_SYS(statx),    SCMP_SYS(umount2),
 };
 
-/* What the supervisor makes itself, and what its children make until they have a filter of their
- * own: theirs can only take away from this one. */
+/* Calls of the supervisor, and of its children until they install filters, which can only be
+ * narrower. */
 static const int ALLOWED_IN_SUPERVISOR[] = {
     SCMP_SYS(arch_prctl),
-    SCMP_SYS(bind), /* flamed-push: names of hosts */
+    SCMP_SYS(bind), /* flamed-push: resolves host names */
     SCMP_SYS(clone),
     SCMP_SYS(dup2),
     SCMP_SYS(execve),
-    SCMP_SYS(fsconfig), /* where memory may not be executed, flamed-attach comes from a tmpfs */
+    SCMP_SYS(fsconfig), /* the three tmpfs calls: flamed-attach's file where memfds may not be
+                         * executed */
     SCMP_SYS(fsmount),
     SCMP_SYS(fsopen),
     SCMP_SYS(getgroups),
@@ -289,7 +290,7 @@ static const int ALLOWED_IN_SUPERVISOR[] = {
     SCMP_SYS(rt_sigtimedwait),
     SCMP_SYS(sched_getattr),
     SCMP_SYS(sched_setattr),
-    SCMP_SYS(sendmmsg), /* flamed-push: names of hosts */
+    SCMP_SYS(sendmmsg), /* flamed-push: resolves host names */
     SCMP_SYS(set_tid_address),
     SCMP_SYS(setpriority),
     SCMP_SYS(setrlimit),
@@ -297,7 +298,7 @@ static const int ALLOWED_IN_SUPERVISOR[] = {
     SCMP_SYS(tgkill),
 };
 
-/* One list of calls that are allowed whatever their arguments. */
+/* A list of calls that are allowed with any arguments. */
 struct calls {
     const int *p;
     size_t n;
@@ -311,11 +312,11 @@ struct lockdown {
     const unsigned *kept;
     size_t kept_count;
     struct calls calls[6];
-    bool starts_programs; /* its filter lets them be loaded */
-    bool answers_filters; /* ioctl(2) for who listens to a filter of calls (helper/guard.c) */
+    bool starts_programs; /* the filter allows executable memory, which loading a program needs */
+    bool answers_filters; /* allows ioctl(2) on the listener of a seccomp filter (helper/guard.c) */
 };
 
-/* Nothing becomes executable, and signals go to our own threads alone. */
+/* Forbids executable mappings, and signals to other processes. */
 static int add_narrow_rules(scmp_filter_ctx ctx)
 {
     int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
@@ -354,7 +355,7 @@ static int filter_calls(const struct lockdown *l, struct error *err)
         r = add_narrow_rules(ctx);
     if (r == 0 && l->answers_filters)
         r = add_filter_answers(ctx);
-    /* The C library then makes threads and processes by clone(), which is on the lists. */
+    /* makes the C library use clone(), which is on the lists */
     if (r == 0 && l->starts_programs)
         r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
     if (r == 0)
@@ -401,7 +402,7 @@ int launcher_lockdown(bool mounts, struct error *err)
 
     forbid(RLIMIT_CORE);
     raise_limit(RLIMIT_NPROC); /* flamed-attach forks as the target's user */
-    forbid(RLIMIT_MEMLOCK);    /* what enters a container takes no right of ours along */
+    forbid(RLIMIT_MEMLOCK); /* a process that enters a container must not bring this right along */
     return lock_down(&l, err);
 }
 

@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What flamed-broker gives up before it reads its first request, and what the supervisor gives up
- * before it starts it. Each raises first the limits that it may not raise afterwards.
+ * Drops privileges: the broker before it reads its first request, the supervisor before it starts
+ * the broker. Each first raises limits that it cannot raise later.
  */
 #pragma once
 
 #include "base/error.h"
 
-/* Drops every capability that is not on the list (the bounding set too where allowed), sets
- * no_new_privs, limits and a filter of system calls. What it lacks of the list is not an error:
- * requests then say so. Call once, single-threaded. 0 or -errno. */
+/* Drops every capability outside of the list (and of the bounding set where allowed), sets
+ * no_new_privs and limits, and installs a filter of system calls. A missing capability is no error:
+ * requests that need it fail with a sentence. Call it once, single-threaded. Return: 0 or
+ * -errno. */
 int broker_lockdown(struct error *err);
 
-/* Does the same for the launcher (launcher.h). It allows what starting flamed-attach takes and what
- * that needs itself, and nothing that opens perf events, BPF programs or files of a target.
- * @mounts: also the calls that mount in containers (mounter.h). */
+/* Locks down the launcher (launcher.h). Allows starting flamed-attach and the calls of
+ * flamed-attach, but no perf events, BPF programs or files of a target. @mounts: also allows
+ * mounting in containers (mounter.h). Return: 0 or -errno. */
 int launcher_lockdown(bool mounts, struct error *err);
 
-/* Does the same for an opener (file_openers.h): the broker's filter, and the capabilities that
- * opening a target's files takes. */
+/* Locks down an opener (file_openers.h): the broker's filter, and the capabilities to open a
+ * target's files. Return: 0 or -errno. */
 int opener_lockdown(struct error *err);
 
-/* Does the same for the supervisor (supervisor.h): it keeps what its children need, and what
- * starting them takes. Raises the limit of locked memory past its hard limit, because BPF maps
- * count towards it before Linux 5.11, and CAP_SYS_RESOURCE is given up here. @mounts: as for the
- * launcher. */
+/* Locks down the supervisor (supervisor.h), which keeps what its children need and what starting
+ * them needs. Raises the limit of locked memory past its hard limit, since BPF maps count towards
+ * it before Linux 5.11 and CAP_SYS_RESOURCE is given up here. @mounts: as for the launcher. Return:
+ * 0 or -errno. */
 int supervisor_lockdown(bool mounts, struct error *err);
-/* Does the same for what forks openers: their own, and the calls that this takes. */
+/* Locks down the process that forks openers: their rights, and the calls to fork them. Return: 0 or
+ * -errno. */
 int nursery_lockdown(struct error *err);

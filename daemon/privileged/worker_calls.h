@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The system calls that flamed's sandbox allows whatever their arguments (sandbox.c). They are here
- * because a filter is inherited: the supervisor's own filter has to allow what its children need.
+ * System calls that flamed's sandbox allows with any arguments (sandbox.c). The list is shared
+ * because filters are inherited: the supervisor's filter must allow what its children need.
  */
 #pragma once
 
 #include <seccomp.h>
 
 static const int WORKER_CALLS[] = {
-    /* files: which, Landlock and the user decide; sandbox.c allows open() and openat() */
+    /* files: Landlock and the user limit which; sandbox.c allows open() and openat() */
     SCMP_SYS(access),
     SCMP_SYS(close),
     SCMP_SYS(close_range),
@@ -30,7 +30,7 @@ static const int WORKER_CALLS[] = {
     SCMP_SYS(lstat),
     SCMP_SYS(mkdir),
     SCMP_SYS(mkdirat),
-    SCMP_SYS(name_to_handle_at), /* tells; open_by_handle_at() is not here */
+    SCMP_SYS(name_to_handle_at), /* returns a handle only; open_by_handle_at() is missing here */
     SCMP_SYS(newfstatat),
     SCMP_SYS(pread64),
     SCMP_SYS(preadv),
@@ -49,8 +49,7 @@ static const int WORKER_CALLS[] = {
     SCMP_SYS(unlinkat),
     SCMP_SYS(write),
     SCMP_SYS(writev),
-    /* sockets that are there, and accepted ones; sandbox.c allows some
-     * of sendto() and setsockopt() */
+    /* existing and accepted sockets; sandbox.c allows some of sendto() and setsockopt() */
     SCMP_SYS(accept),
     SCMP_SYS(accept4),
     SCMP_SYS(getpeername),
@@ -102,7 +101,7 @@ static const int WORKER_CALLS[] = {
     SCMP_SYS(set_robust_list),
     SCMP_SYS(set_tid_address),
     SCMP_SYS(sigaltstack),
-    /* questions about itself; a pidfd only watches: what could signal through it is not here */
+    /* about flamed itself; a pidfd only watches: calls that signal through it are missing */
     SCMP_SYS(clock_getres),
     SCMP_SYS(clock_gettime),
     SCMP_SYS(getcpu),
