@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What serve/ knows of the rest of flamed: this table of functions, which tests replace. Every
- * function may be called from any of serve's worker threads and may block for milliseconds. Errors
- * carry a sentence, the parameter and the remedy.
+ * The functions of the daemon that serve/ calls, as a table that tests replace. Any of serve's
+ * worker threads may call any function; it may block for milliseconds. Errors carry a sentence, the
+ * parameter and the remedy.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 
 #define BACKEND_PIDS_MAX 256
 
-/* Outcomes > 0: they become 404, 409, 429 and 503. @err says the rest. */
+/* Outcomes > 0, which become 404, 409, 429 and 503. @err has the sentence. */
 enum backend_outcome {
     BACKEND_NOT_FOUND = 1,
     BACKEND_CONFLICT = 2,
@@ -30,67 +30,69 @@ struct thread_dump;
 
 #define VIEWER_SCOPE_BYTES PROFILE_SCOPE_BYTES
 
-/* What of the node somebody may see. The rest does not exist for him: it is in no list, and asking
- * for it gives BACKEND_NOT_FOUND. Values; borrowed for a call. */
+/* The processes of the node that a caller may see. Others do not exist for the caller: no list has
+ * them, and asking for one gives BACKEND_NOT_FOUND. Values; borrowed for a call. */
 struct viewer {
     bool whole;   /* all of it */
-    uint32_t uid; /* else: the processes of this user; 0: none */
-    /* And those that match all of these; NULL: none. Each of them asks for what is known of a
-     * process (= and =~), so that nothing is seen before it is known. */
+    uint32_t uid; /* if not whole: sees the processes of this user; 0: none */
+    /* Also sees processes that match all of these; NULL: none. They use = and =~ only, on facts
+     * that must be known first, so that no process is seen before it is identified. */
     const struct matcher_list *seen;
-    /* Names what a capture is limited to: a viewer sees the captures of his scope alone, or, with
-     * `whole`, all. "" where whole. */
+    /* Identifies the part of the node: a viewer sees the captures with its own scope, or all if
+     * `whole`. "" where whole. */
     char scope[VIEWER_SCOPE_BYTES];
 };
 
-/* flamed itself, by its configuration. */
+/* flamed itself, acting for its configuration. */
 static const struct viewer VIEWER_WHOLE = { .whole = true };
 
-/* Returns whether @v (NULL: nobody) sees captures of @scope. */
+/* Returns whether @v (NULL: sees nothing) sees captures of @scope. */
 static inline bool viewer_sees_scope(const struct viewer *v, const char *scope)
 {
     return v && (v->whole || (v->scope[0] && strcmp(v->scope, scope) == 0));
 }
 
-/* Returns the captures that @v (NULL: nobody) sees, as struct store_query asks for them. */
+/* Returns the scope to query the store with for @v (NULL: sees nothing), as in struct
+ * store_query. */
 static inline const char *viewer_store_scope(const struct viewer *v)
 {
     return v && v->whole ? NULL : v && v->scope[0] ? v->scope : "nobody";
 }
 
-/* Returns whether @v (NULL: nobody) sees the processes of the user @owner; 0: of nobody in
- * particular. */
+/* Returns whether @v (NULL: sees nothing) sees the processes of the user @owner; 0: no single
+ * owner. */
 static inline bool viewer_sees_user(const struct viewer *v, uint32_t owner)
 {
     return v && (v->whole || (v->uid != 0 && v->uid == owner));
 }
 
-/* Which processes. All strings borrowed, NULL: not given. */
+/* Selects processes. All strings borrowed; NULL: not given. */
 struct target_selector {
     int32_t pids[BACKEND_PIDS_MAX];
     size_t pid_count;
-    const char *container, *pod, *pod_namespace, *jvm; /* jvm: a regular expression that compiles */
-    const char *service;                               /* the name of one (discover/service.h) */
+    const char *container, *pod, *pod_namespace, *jvm; /* jvm: a valid regular expression */
+    const char *service;                               /* name of a service (discover/service.h) */
     int32_t ns_pid;                                    /* 0: not given */
     const struct matcher_list *matchers;               /* of request/matcher.h; NULL: none */
-    const struct viewer *viewer;                       /* of these alone; NULL: nobody's */
+    const struct viewer *viewer;                       /* limits the selection; NULL: selects
+                                                        * nothing */
 };
 
 enum symbols_source { SYMBOLS_AUTO, SYMBOLS_AGENT, SYMBOLS_MEMORY, SYMBOLS_PERFMAP, SYMBOLS_NONE };
 
 struct wanted_event {
-    const struct event_info *info; /* NULL: there is no such event */
+    const struct event_info *info; /* NULL: unknown event */
     char name[EVENT_NAME_BYTES];
-    uint64_t period; /* of event_period_valid() */
+    uint64_t period; /* valid by event_period_valid() */
 };
-/* Has @event be the one of that name. */
+/* Sets @event to the event called @name. */
 static inline void wanted_event_set(struct wanted_event *event, struct span name)
 {
     span_copy(name, event->name, sizeof(event->name));
     event->info = events_find(event->name);
 }
 
-/* What samples event alloc: auto is by probes. Malloc is of event nativemem. */
+/* Sampler of event alloc: auto uses probes. MALLOC belongs to event nativemem. */
 enum alloc_source {
     ALLOC_SOURCE_AUTO,
     ALLOC_SOURCE_PROBE,
@@ -105,62 +107,62 @@ struct capture_request {
     uint64_t duration_ns;                           /* 0: until cancelled */
     enum symbols_source symbols;
     enum alloc_source source;
-    struct caller caller; /* whose quota it counts to */
-    bool counts_objects;  /* a sample counts as many waits or objects as it stands for */
-    bool lines;           /* inlined functions and lines of native code are wanted */
-    bool context;         /* the requests that samples are taken in are wanted */
-    bool forced;          /* event malloc: also of processes that call it very often */
-    bool keep;            /* goes to the store when it ends */
-    bool live; /* only snapshots are wanted, a second or so apart: names need not be in at once */
+    struct caller caller; /* quota that the capture counts against */
+    bool counts_objects;  /* a sample counts as the number of waits or objects that it represents */
+    bool lines;           /* resolve inlined functions and lines of native code */
+    bool context;         /* read the request of each sample */
+    bool forced;          /* event malloc: also in processes that call it very often */
+    bool keep;            /* store it when it ends */
+    bool live;            /* snapshots only, about one a second: names may come late */
 };
 
 struct capture; /* opaque */
 
-#define CAPTURE_ID_BYTES 33 /* 32 hex digits and a NUL */
+#define CAPTURE_ID_BYTES 33 /* 32 hex digits and NUL */
 
-/* Wall-clock range, [from, to), nanoseconds since 1970; 0 and UINT64_MAX where not given. */
+/* Wall-clock range [from, to) in nanoseconds since 1970; 0 and UINT64_MAX if not given. */
 struct time_range {
     uint64_t from_ns, to_ns;
 };
 
-/* Which stored and running captures a list shows. Strings borrowed, NULL: not given. */
+/* Filters a list of stored and running captures. Strings borrowed; NULL: not given. */
 struct captures_query {
-    struct target_selector target; /* matched against what was recorded of their processes */
-    struct time_range range;       /* those that overlap it */
+    struct target_selector target; /* matched against the recorded facts of their processes */
+    struct time_range range;       /* captures that overlap it */
     const char *event;             /* one */
     const char *state, *schedule;
-    const char *cursor; /* as "next" of the page before gave it */
+    const char *cursor; /* "next" of the previous page */
     size_t limit;       /* 1..1000 */
 };
 
-/* Called at most once per started capture, on a thread of the backend's; must not block: it samples
- * from now on. May come before capture_start() returns, never after capture_done_fn. */
+/* Called at most once per started capture, when it begins to sample, on a thread of the backend;
+ * must not block. May come before capture_start() returns, never after capture_done_fn. */
 typedef void (*capture_begun_fn)(void *cookie);
 
-/* Called exactly once per started capture, on a thread of the backend's; must not block. @p: a
- * reference that the callee owns; NULL when it failed: then @outcome (> 0 or -errno) and @err say
- * why. With a profile, @err is NULL, or says why it could not be stored (it then has no capture id
- * to be asked for by). */
+/* Called exactly once per started capture, on a thread of the backend; must not block. @p: a
+ * reference that the callee owns; NULL: the capture failed, and @outcome (> 0 or -errno) and @err
+ * say why. With a profile, @err is NULL, or says why it was not stored and thus has no capture
+ * id. */
 typedef void (*capture_done_fn)(void *cookie, int outcome, struct profile *p,
                                 const struct error *err);
 
-/* What waits for a capture. */
+/* Callbacks of the caller that waits for a capture. */
 struct capture_waiter {
     capture_begun_fn begun;
     capture_done_fn done;
     void *cookie; /* of both */
 };
 
-/* A capture samples within this time after it was started or created, or fails. */
+/* A started or created capture begins to sample within this time, or fails. */
 #define BACKEND_BEGIN_MAX_NS (20 * NSEC_PER_SEC)
 
-/* What is known of a JVM. Texts are "" where they are not known, and borrowed for a call. */
+/* Facts of a JVM. Texts are "" where unknown, and borrowed for a call. */
 struct jvm_facts {
     int32_t host_pid;
     uint32_t uid;
     const char *main, *java_version;
-    const char *service; /* the name of the one that it is */
-    const char *signals; /* names of those that are on, with blanks between them */
+    const char *service; /* name of its service */
+    const char *signals; /* names of its active signals, separated by blanks */
     double cpu_percent;  /* of one CPU, lately */
     const char *container_id, *container_runtime, *container_name;
     const char *pod_uid, *pod_name, *pod_namespace;
@@ -168,126 +170,123 @@ struct jvm_facts {
 
 typedef void (*jvm_facts_fn)(void *cookie, const struct jvm_facts *f);
 
-/* Where samples of the past come from. */
+/* Sources of past samples. */
 enum past_from {
-    PAST_ALL,      /* the flight recorder and its history, and stored captures of times before */
-    PAST_RECORDED, /* the flight recorder and its history */
+    PAST_ALL,      /* flight recorder, history, and stored captures for earlier times */
+    PAST_RECORDED, /* flight recorder and history */
     PAST_STORED,   /* stored captures */
 };
 
 struct api_backend {
     void *ctx;
-    /* Starts a capture, which samples once the kernel has in place what its events need. Its
-     * duration counts from then on; @waiter is done 4 s after its start and duration at the latest.
-     * 0 and *ret, valid until @waiter->done was called; else an outcome or -errno, and that is not
-     * called. */
+    /* Starts a capture. It samples once the kernel has installed what its events need; its duration
+     * counts from then. @waiter is called at most 4 s after start and duration.
+     * Return: 0 and *ret, valid until @waiter->done was called; else an outcome or -errno, and no
+     * callback. */
     int (*capture_start)(void *ctx, const struct capture_request *req,
                          const struct capture_waiter *waiter, struct capture **ret,
                          struct error *err);
-    /* Ends @c early: sampling stops within 100 ms and @done is called with what there is (@keep) or
-     * with -ECANCELED. Harmless if @done was already called but its cookie not yet freed. Must not
-     * block: the thread of all connections calls it, and the others must not wait for what a
-     * capture waits for. */
+    /* Ends @c early: sampling stops within 100 ms, and @done gets the profile so far (@keep) or
+     * -ECANCELED. Harmless after @done, until its cookie is freed. Must not block: it runs on the
+     * thread of all connections. */
     void (*capture_end)(void *ctx, struct capture *c, bool keep);
-    /* A target's processes without sampling: HEAD, and checks. */
+    /* Checks a target's processes without sampling: for HEAD and checks. */
     int (*target_check)(void *ctx, const struct target_selector *t, struct error *err);
-    /* New references owned by the caller: {"jvms":[...]}, one JVM, {"events":[...]}. @match: of
-     * those with it in name or description (event/event_match.h), tracepoints, too, and "left_out",
-     * how many more there are; NULL: of all, without tracepoints. */
+    /* Return JSON that the caller owns: {"jvms":[...]}, one JVM, {"events":[...]}. @match: lists
+     * the events whose name or description matches (event/event_match.h), tracepoints included,
+     * with "left_out", the number of further ones; NULL: all events but tracepoints. */
     int (*jvms)(void *ctx, const struct target_selector *t, json_t **ret, struct error *err);
-    /* {"services":[...]}: of the JVMs that run and that the viewer sees. */
+    /* {"services":[...]} of the running JVMs that the viewer sees. */
     int (*services)(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
-    /* {"signals":[...]}: of the JVMs that @t selects, also those that ended lately. */
+    /* {"signals":[...]} of the JVMs in @t, including JVMs that ended lately. */
     int (*signals)(void *ctx, const struct target_selector *t, json_t **ret, struct error *err);
     int (*jvm)(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
                struct error *err);
-    /* Calls @fn, which must not block, for each JVM that jvms() lists. */
+    /* Calls @fn, which must not block, for each JVM of jvms(). */
     int (*jvms_each)(void *ctx, const struct target_selector *t, jvm_facts_fn fn, void *cookie,
                      struct error *err);
     int (*events)(void *ctx, const struct viewer *v, int32_t host_pid, const char *match,
                   json_t **ret, struct error *err);
-    /* Checks whether this machine has the events @names, with commas between them, which
-     * events_find() knows. 0; BACKEND_UNAVAILABLE; -EINVAL (the filter of a tracepoint). */
+    /* Checks whether this machine has the events @names, separated by commas and known to
+     * events_find(). Return: 0; BACKEND_UNAVAILABLE; -EINVAL: the filter of a tracepoint. */
     int (*events_check)(void *ctx, const char *names, struct error *err);
-    /* 0: ready. BACKEND_UNAVAILABLE: something is missing. *ret: {"status":…,"problems":[{...}],…}.
-     */
+    /* Gets {"status":…,"problems":[{...}],…}. Return: 0: ready; BACKEND_UNAVAILABLE: something is
+     * missing. */
     int (*ready)(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
 
-    /* ---- captures as resources, the past, schedules: NULL where this build or machine has none
+    /* ---- captures as resources, the past, schedules: NULL if this build or machine lacks them
      * ---- */
 
-    /* Begins a capture that runs on its own; without a duration for 3,600 s at most. Returns when
-     * it samples, or cannot. */
+    /* Creates a capture that runs without a waiter, for at most 3,600 s if no duration is given.
+     * Returns once it samples or has failed. */
     int (*capture_create)(void *ctx, const struct capture_request *req,
                           char ret_id[CAPTURE_ID_BYTES], struct error *err);
-    /* What was recorded since the start, or since the last call with @reset, of a capture that
-     * capture_start() began: for live views. @ret: a reference. BACKEND_NOT_FOUND once it ended. */
+    /* Gets the samples since the start, or since the last call with @reset, of a capture of
+     * capture_start(): for live views. @ret: a reference. BACKEND_NOT_FOUND once it has ended. */
     int (*capture_snapshot)(void *ctx, struct capture *c, bool reset, struct profile **ret,
                             struct error *err);
     /* {"captures":[...],"next":CURSOR or null}, newest first. */
     int (*captures)(void *ctx, const struct captures_query *q, json_t **ret, struct error *err);
-    /* One of them, {"id":…,"state":…,…}; of a running one with progress and samples so far.
-     * *ret_running: more comes of it; may be NULL. */
+    /* Gets one capture, {"id":…,"state":…,…}; while it runs, with progress and the number of
+     * samples. *ret_running (may be NULL): it still runs. */
     int (*capture)(void *ctx, const struct viewer *v, const char *id, json_t **ret,
                    bool *ret_running, struct error *err);
-    /* Its profile; of a running one what there is so far. BACKEND_NOT_FOUND; BACKEND_CONFLICT when
-     * it failed. */
+    /* Gets the profile of a capture, the samples so far while it runs. BACKEND_NOT_FOUND;
+     * BACKEND_CONFLICT: it failed. */
     int (*capture_profile)(void *ctx, const struct viewer *v, const char *id, struct profile **ret,
                            struct error *err);
     int (*capture_stop)(void *ctx, const struct viewer *v, const char *id, struct error *err);
     int (*capture_delete)(void *ctx, const struct viewer *v, const char *id, struct error *err);
-    /* The past: samples of @t in @range out of @from. @event: names with commas between them.
+    /* Gets the samples of @t in @range from the sources @from. @event: names separated by commas.
      * @single: `pid` means the last process with that pid. */
     int (*past)(void *ctx, const struct target_selector *t, const struct time_range *range,
                 const char *event, enum past_from from, struct profile **ret, struct error *err);
-    /* Does as past() with all sources, and puts what it gives into the store as a capture of its
-     * own. */
+    /* Gets what past() gives from all sources, and stores it as a capture. */
     int (*past_keep)(void *ctx, const struct target_selector *t, const struct time_range *range,
                      const char *event, char ret_id[CAPTURE_ID_BYTES], struct error *err);
     /* {"from":…,"to":…,"bucket_seconds":…,"series":[{"jvm"|"category":…,"pid":…,"samples":[…]}]}
-     * out of the flight recorder. @by: "jvm", "category" or "jvm-category" (both keys). *ret_count:
-     * of series. */
+     * from the flight recorder. @by: "jvm", "category" or "jvm-category" (both keys). *ret_count:
+     * number of series. */
     int (*timeline)(void *ctx, const struct target_selector *t, const struct time_range *range,
                     size_t buckets, const char *by, json_t **ret, size_t *ret_count,
                     struct error *err);
-    /* {"changes":[...],"sentences":[...],"minutes":{"a":…,"b":…}}: what differs in @b from @a, of
-     * the samples that the flight recorder, the history and the store have of @t. Both NULL: the
-     * last minutes against those before the last deploy, or yesterday's. */
+    /* {"changes":[...],"sentences":[...],"minutes":{"a":…,"b":…}}: differences between the ranges
+     * @a and @b of @t, from flight recorder, history and store. Both NULL: the last minutes against
+     * those before the last deploy, or yesterday's. */
     int (*changes)(void *ctx, const struct target_selector *t, const struct time_range *a,
                    const struct time_range *b, json_t **ret, struct error *err);
     /* {"schedules":[{"name":…,"match":…,"event":…,"hz":…,"every_seconds":…,…,"last_error":…}],
-     * "triggers":[…]}, as configured. */
+     * "triggers":[…]} of the configuration. */
     int (*schedules)(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
-    /* {"targets":[{"name":…,"url":…,"last_success":…,"queued_minutes":…,…}]}: the engines that get
-     * profiles; none for a viewer of a part. */
+    /* {"targets":[{"name":…,"url":…,"last_success":…,"queued_minutes":…,…}]}: the engines to push
+     * to; empty unless the viewer sees the whole node. */
     int (*push)(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
-    /* Starts the capture that the configuration names @name, and returns as capture_create().
-     * BACKEND_NOT_FOUND with the nearest name, or where no process matches; BACKEND_TOO_MANY in its
-     * cooldown, with err->retry_s. */
+    /* Pulls the trigger @name. Return: as capture_create(); BACKEND_NOT_FOUND with the most similar
+     * name, or if no process matches; BACKEND_TOO_MANY during its cooldown, with err->retry_s. */
     int (*trigger)(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTES], struct error *err);
-    /* Appends Prometheus text of everything but serve's own counters; for a viewer of a part, of
-     * his JVMs alone. */
+    /* Appends Prometheus text, without serve's own counters. A viewer of a part gets its JVMs only.
+     */
     int (*metrics)(void *ctx, const struct viewer *v, struct buf *out, struct error *err);
     /* {"pid":…,"steps":[{"step":…,"ok":…,"reason":…,"remedy":…}],"symbols":{"agent":…,"memory":…,
-     * "perfmap":…},"auto":…}: what an attach would meet. Touches nothing in the JVM. */
+     * "perfmap":…},"auto":…}: the obstacles to an attach. Touches nothing in the JVM. */
     int (*preflight)(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
                      struct error *err);
     /* {"pid":…,"time":…,"rss":…,"policy":…,"generations":[…],"metaspace":{…},…}: the JVM's memory
-     * as it counts it itself. BACKEND_CONFLICT where it counts nothing, or cannot be read. */
+     * by its own counters. BACKEND_CONFLICT: the JVM has none, or they are unreadable. */
     int (*heap)(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
                 struct error *err);
-    /* All Java threads of the JVM, platform and virtual, as they are now (profile/thread_dump.h).
-     * The caller owns *ret. May take seconds. BACKEND_CONFLICT where its memory cannot be read. */
+    /* Gets the present state of all Java threads, platform and virtual (profile/thread_dump.h). The
+     * caller owns *ret. May take seconds. BACKEND_CONFLICT: the JVM's memory is unreadable. */
     int (*threads)(void *ctx, const struct viewer *v, int32_t host_pid, struct thread_dump **ret,
                    struct error *err);
-    /* Appends the JVM's map in the format of /tmp/perf-PID.map. SYMBOLS_AUTO: memory. @unfold: a
-     * line per range of inlined frames, "outer->inner" (not by perfmap). May take as long as an
-     * attach: 10 s at most. */
+    /* Appends the JVM's map in the format of /tmp/perf-PID.map. SYMBOLS_AUTO: from memory. @unfold:
+     * one line per range of inlined frames, "outer->inner" (not by perfmap). May take as long as an
+     * attach, at most 10 s. */
     int (*perf_map)(void *ctx, const struct viewer *v, int32_t host_pid,
                     enum symbols_source symbols, bool unfold, struct buf *out, struct error *err);
-    /* The processes that hold the sockets @keys, at most SOCKETS_ASKED_MAX, into one of @ret for
-     * each. 0; -ETIMEDOUT: it cannot be told now; -EBUSY: nor was it tried; -EOPNOTSUPP: the kernel
-     * cannot tell it; -errno. May take seconds. @keys, @net_ns: as broker_socket_holders(). */
+    /* Gets the processes that hold the sockets @keys, at most SOCKETS_ASKED_MAX, one item of @ret
+     * each. Return: 0; -ETIMEDOUT: not known now; -EBUSY: not tried; -EOPNOTSUPP: the kernel cannot
+     * say; -errno. May take seconds. @keys, @net_ns: as in broker_socket_holders(). */
     int (*socket_holders)(void *ctx, const uint64_t *keys, size_t n, uint64_t net_ns,
                           struct socket_holding *ret);
 };

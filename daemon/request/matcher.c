@@ -45,7 +45,7 @@ static bool take_op(struct span *s, enum matcher_op *ret)
     return false;
 }
 
-/* The character that @c stands for after a backslash; 0: none. */
+/* Returns the character that a backslash and @c stand for; 0: none. */
 static char unescape(char c)
 {
     switch (c) {
@@ -62,7 +62,7 @@ static char unescape(char c)
     }
 }
 
-/* A value in "…", '…' (both with backslashes) or `…` (as it is). */
+/* Takes a value in "…" or '…' (with backslashes), or in `…` (verbatim). */
 static int take_value(struct span *s, char buf[MATCHER_VALUE_MAX + 1], struct error *err)
 {
     char quote = s->n ? s->p[0] : '\0';
@@ -93,8 +93,8 @@ static int take_value(struct span *s, char buf[MATCHER_VALUE_MAX + 1], struct er
     return 0;
 }
 
-/* Prometheus anchors at both ends; a pattern must be whole by itself, or it could close our group.
- */
+/* Compiles @pattern, anchored at both ends as in Prometheus. The pattern must be valid on its own,
+ * or it could close our group. */
 static int compile(const char *pattern, struct match **ret, struct error *err)
 {
     _cleanup_(match_freep) struct match *alone = NULL;
@@ -259,7 +259,7 @@ static bool is_short_id(const char *value, const char *id)
     return n >= 6 && strspn(value, "0123456789abcdef") == n && strncmp(value, id, n) == 0;
 }
 
-/* Whether @value, one name of the thing, is what the matcher asks for (before negation). */
+/* Whether @value, one of a process's names, satisfies the matcher before negation. */
 static bool fits(const struct matcher *m, struct match *regex, const char *value, bool is_id)
 {
     if (regex)
