@@ -30,10 +30,9 @@ def alone(version: int, classes: str) -> tuple[str, str, list[str]]:
     the machine has not gets a root in CLASSES."""
     if version in paths.jdks():
         return paths.jdk(version), classes, []
-    new = os.path.join(classes, "root")
-    shutil.copytree(classes, classes + ".copy")
+    new = os.path.join(classes, f"root-{version}")
     subprocess.run(["cp", "-al", root(version), new], check=True)
-    shutil.move(classes + ".copy", new + "/classes")
+    shutil.copytree(classes, new + "/classes", ignore=shutil.ignore_patterns("root-*"))
     for folder in "proc", "tmp":
         os.makedirs(os.path.join(new, folder), exist_ok=True)
     return java(version).removesuffix("/bin/java"), "/classes", ["unshare", "--mount", "sh", "-c", ALONE, new]
