@@ -10,7 +10,6 @@
 #include <math.h>
 
 #define PERCENT 100.0
-#define NEAR_PART 1.0 /* of CHANGES_EFFECT, that the near end of the interval has at least */
 #define STEPS_WANTED 10
 #define STEP_MOST_NS (60 * NSEC_PER_SEC)
 #define STEP_LEAST_NS (5 * NSEC_PER_SEC)
@@ -255,10 +254,23 @@ int change_set_add(struct change_set *s, const struct view *v, enum change_kind 
 
 /* ---- tests ---- */
 
-static int by_size(const void *x, const void *y)
+double change_newness(const struct change *c)
 {
-    double a = fabs(((const struct change *)x)->difference);
-    double b = fabs(((const struct change *)y)->difference);
+    return c->difference > 0 ? c->after / (c->before + CHANGES_LITTLE)
+                             : c->before / (c->after + CHANGES_LITTLE);
+}
+
+/* How much it changed at least. */
+static double near_end(const struct change *c)
+{
+    return c->difference > 0 ? c->low : -c->high;
+}
+
+static int by_rank(const void *x, const void *y)
+{
+    const struct change *one = x, *other = y;
+    double a = near_end(one) * fmin(change_newness(one), CHANGES_NEW_MAX);
+    double b = near_end(other) * fmin(change_newness(other), CHANGES_NEW_MAX);
 
     return (a < b) - (a > b);
 }
@@ -409,10 +421,7 @@ static int test_all(struct change_set *s, struct change *ret, double *p, size_t 
 
 static bool is_significant(const struct change *c)
 {
-    double near = c->difference > 0 ? c->low : -c->high;
-
-    return c->q <= CHANGES_Q && fabs(c->difference) >= CHANGES_EFFECT &&
-           near >= CHANGES_EFFECT * NEAR_PART;
+    return c->q <= CHANGES_Q && near_end(c) >= fmax(CHANGES_EFFECT, CHANGES_PART * c->before);
 }
 
 int changes_find(struct change_set *s, struct change **ret, size_t *ret_count)
@@ -439,7 +448,7 @@ int changes_find(struct change_set *s, struct change **ret, size_t *ret_count)
         if (is_significant(&all[i]))
             all[n++] = all[i];
     }
-    qsort(all, n, sizeof(*all), by_size);
+    qsort(all, n, sizeof(*all), by_rank);
     *ret = TAKE_PTR(all);
     *ret_count = n;
     return 0;

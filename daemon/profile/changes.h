@@ -15,6 +15,9 @@
 #define CHANGES_TESTS_MAX 1000 /* functions that are tested, the largest; others are counted */
 #define CHANGES_STEPS_MIN 8    /* with fewer, nothing is significant among a hundred series */
 #define CHANGES_EFFECT 0.2     /* percent: smaller changes are none */
+#define CHANGES_PART 0.05      /* of what it was: smaller changes are drift */
+#define CHANGES_NEW_MAX 4.0    /* times as much: what is newer ranks as that */
+#define CHANGES_LITTLE 0.1     /* percent: what is below counts as new */
 #define CHANGES_Q 0.01         /* of those that are shown, so many are false */
 
 enum change_kind {
@@ -82,7 +85,10 @@ ptrdiff_t change_set_put(struct change_set *s, enum change_kind kind, struct spa
  * in waits of CHANGE_WAIT. 0 or -ENOMEM. */
 int change_set_add(struct change_set *s, const struct view *v, enum change_kind kind);
 
-/* Finds the changes that are significant, the greatest first, in an array that the caller frees.
+/* Returns how many times as much it became, or was where it became less. */
+double change_newness(const struct change *c);
+/* Finds the changes that are significant, in an array that the caller frees. First is what changed
+ * most for sure, by the near end of its interval, times how new it is (up to CHANGES_NEW_MAX).
  * They point into @s, whose values become percent. Steps without CPU time are dropped from @s
  * first, of both sides and all kinds. With fewer than CHANGES_STEPS_MIN left on a side there are no
  * changes. 0 or -ENOMEM. */

@@ -11,9 +11,8 @@
 #define ALIKE_PART 0.25   /* of a change: what changed by as much may be the same */
 #define FOLD_MAX 64       /* the greatest changes: callers of others are folded */
 #define FOLD_TOGETHER 0.8 /* of the samples of one of them that the other is in, too */
-#define FOLD_LITTLE 0.1   /* percent: what is below counts as new */
 #define NEWER 1.5         /* times as new: less is alike */
-#define MARKED 1.2        /* so new that what is called is not asked what changed */
+#define MARKED 1.2        /* so new that what it calls need not be named */
 
 /* A function or category that changed. */
 struct folding {
@@ -30,13 +29,6 @@ struct pairs {
     size_t n;
 };
 
-/* How much of a change is new: large where there was nothing before, or is nothing after. */
-static double newness(const struct change *c)
-{
-    return c->difference > 0 ? c->after / (c->before + FOLD_LITTLE)
-                             : c->before / (c->after + FOLD_LITTLE);
-}
-
 /* Kinds of work that have threads of their own. */
 static bool is_whole_work(const char *category)
 {
@@ -50,7 +42,7 @@ static void take(struct pairs *pairs, const struct change *c)
         return;
     pairs->list[pairs->n++] = (struct folding){
         .change = c,
-        .newness = newness(c),
+        .newness = change_newness(c),
         .own = c->of->kind == CHANGE_CATEGORY && is_whole_work(c->of->name),
     };
 }
@@ -169,19 +161,38 @@ static bool is_callee_better(const struct folding *caller, const struct folding 
     return callee->newness > caller->newness / (callee->own ? NEWER : 1);
 }
 
+/* Whether the callee is of the JDK, or native, and changed as a part of what the application's own
+ * caller newly does. */
+static bool is_part(const struct pairs *pairs, size_t caller, size_t callee)
+{
+    const struct folding *x = &pairs->list[caller], *y = &pairs->list[callee];
+
+    return x->own && !y->own && x->newness >= MARKED &&
+           x->change->difference * y->change->difference > 0 &&
+           fabs(x->change->difference) >= fabs(y->change->difference) &&
+           pairs->together[caller][callee] >= FOLD_TOGETHER * pairs->together[callee][callee];
+}
+
+/* Decides which of a caller and what it calls stays; both, if their changes differ. */
+static void fold_pair(struct pairs *pairs, size_t i, size_t k)
+{
+    struct folding *caller = &pairs->list[i], *callee = &pairs->list[k];
+
+    if (is_part(pairs, i, k))
+        callee->gone = true;
+    else if (is_one(pairs, i, k) && is_callee_better(caller, callee))
+        caller->gone = true;
+    else if (is_one(pairs, i, k))
+        callee->gone = true;
+}
+
 static void fold(struct pairs *pairs)
 {
     for (size_t i = 0; i < pairs->n; i++) {
         for (size_t k = 0; k < pairs->n; k++) {
-            struct folding *caller = &pairs->list[i], *callee = &pairs->list[k];
-
-            if (i == k || caller->gone || callee->gone || pairs->above[i][k] < pairs->above[k][i] ||
-                !is_one(pairs, i, k))
-                continue;
-            if (is_callee_better(caller, callee))
-                caller->gone = true;
-            else
-                callee->gone = true;
+            if (i != k && !pairs->list[i].gone && !pairs->list[k].gone &&
+                pairs->above[i][k] >= pairs->above[k][i])
+                fold_pair(pairs, i, k);
         }
     }
 }

@@ -251,6 +251,36 @@ START_TEST(too_many_series)
 }
 END_TEST
 
+/* Of a service: "handle" drifts by a small part of itself, "sort" by a seventh, and "rule" is new:
+ * that comes first, and what drifts is not listed. */
+START_TEST(what_is_new_comes_first)
+{
+    static const struct {
+        const char *name;
+        double before, after;
+    } OF[] = { { "handle", 80, 83 }, { "sort", 14, 16 }, { "rule", 0, 1 } };
+    struct change_steps m = { .b_ns = A * MINUTE_NS, .step_ns = MINUTE_NS, .a = A, .b = B };
+    struct change *found = NULL;
+    struct change_set s;
+    size_t n = 0;
+
+    ck_assert_int_eq(change_set_init(&s, &m), 0);
+    for (size_t k = 0; k < A + B; k++)
+        s.whole[CHANGE_FUNCTION][k] = 100;
+    for (size_t i = 0; i < ARRAY_SIZE(OF); i++) {
+        ck_assert_int_eq((int)change_set_put(&s, CHANGE_FUNCTION, span_of(OF[i].name)), (int)i);
+        for (size_t k = 0; k < A + B; k++)
+            s.series[i].by_step[k] = k < A ? OF[i].before : OF[i].after;
+    }
+    ck_assert_int_eq(changes_find(&s, &found, &n), 0);
+    ck_assert_uint_eq(n, 2);
+    ck_assert_str_eq(found[0].of->name, "rule");
+    ck_assert_str_eq(found[1].of->name, "sort");
+    free(found);
+    change_set_deinit(&s);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("changes");
@@ -259,6 +289,7 @@ int main(void)
     tcase_add_test(tc, ranks);
     tcase_add_test(tc, steps_of_both_sides);
     tcase_add_test(tc, ranks_the_made_change_first);
+    tcase_add_test(tc, what_is_new_comes_first);
     tcase_add_test(tc, minutes_without_samples_do_not_count);
     tcase_add_test(tc, too_many_series);
     tcase_add_test(tc, weeks_without_change);

@@ -72,15 +72,18 @@ START_TEST(new_methods_that_call_each_other)
 {
     uint32_t run = java("java.lang.Thread", "run"), rules = java("shop.Main", "rules"),
              match = java("shop.Main", "matchTenantRule"),
-             find = java("java.util.regex.Matcher", "find");
+             find = java("java.util.regex.Matcher", "find"),
+             slice = java("java.util.regex.Pattern", "slice");
 
     sample((uint32_t[]){ run }, 1, 94, CATEGORY_JAVA);
-    sample((uint32_t[]){ find, match, rules, run }, 4, 6, CATEGORY_JAVA);
+    sample((uint32_t[]){ find, match, rules, run }, 4, 3, CATEGORY_JAVA);
+    sample((uint32_t[]){ slice, find, match, rules, run }, 5, 3, CATEGORY_JAVA);
     change(CHANGE_FUNCTION, "java.lang.Thread.run", 94, 101.5, 3);
     change(CHANGE_CATEGORY, "java", 94, 101, 3);
     change(CHANGE_FUNCTION, "shop.Main.rules", 0, 6.1, 0.4);
     change(CHANGE_FUNCTION, "shop.Main.matchTenantRule", 0, 6, 0.4);
     change(CHANGE_FUNCTION, "java.util.regex.Matcher.find", 0, 5.9, 0.4);
+    change(CHANGE_FUNCTION, "java.util.regex.Pattern.slice", 0, 3, 0.4);
     check_left("shop.Main.matchTenantRule");
 }
 END_TEST
