@@ -129,7 +129,7 @@ static int make_profile(struct survey *s)
 {
     struct profile meta = { .end_ns = UINT64_MAX, .event_count = 1 };
     struct record *r;
-    int result = record_new(s->l->o.frames, 2 * (size_t)SURVEY_THREADS_MAX, &r);
+    int result = record_new(s->l->o.frames, 2 * s->count, &r);
 
     if (result < 0)
         return result;

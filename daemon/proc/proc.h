@@ -138,7 +138,7 @@ struct proc_stat {
     uint64_t waited_ticks;             /* of children that it has waited for, and theirs */
     uint64_t start_ticks;
     uint32_t threads;
-    uint64_t vsize_bytes;
+    uint64_t vsize_bytes, rss_bytes;
     bool kernel_thread; /* PF_KTHREAD */
     int exit_status;    /* of a zombie, as wait(2) says it; 0 where the reader may not know */
 };

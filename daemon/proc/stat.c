@@ -31,7 +31,7 @@ int proc_stat_parse(struct span text, struct proc_stat *ret)
     struct proc_stat st = { 0 };
     uint64_t ppid, flags, threads, waited_user, waited_system;
     struct span rest, state;
-    uint64_t exit_status;
+    uint64_t exit_status, rss_pages;
 
     if (open >= text.n || close >= text.n || close < open)
         return -EBADMSG;
@@ -45,15 +45,17 @@ int proc_stat_parse(struct span text, struct proc_stat *ret)
         !take_number(&rest, UINT64_MAX, &waited_system) || !skip_words(&rest, 2) ||
         !take_number(&rest, UINT32_MAX, &threads) || !skip_words(&rest, 1) ||
         !take_number(&rest, UINT64_MAX, &st.start_ticks) ||
-        !take_number(&rest, UINT64_MAX, &st.vsize_bytes))
+        !take_number(&rest, UINT64_MAX, &st.vsize_bytes) ||
+        !take_number(&rest, UINT64_MAX, &rss_pages))
         return -EBADMSG;
     span_copy((struct span){ text.p + open + 1, close - open - 1 }, st.comm, sizeof(st.comm));
     st.state = state.p[0];
     st.waited_ticks = waited_user + waited_system;
     st.ppid = (int32_t)ppid;
     st.threads = (uint32_t)threads;
+    st.rss_bytes = rss_pages * (uint64_t)sysconf(_SC_PAGESIZE);
     st.kernel_thread = (flags & STAT_PF_KTHREAD) != 0;
-    if (skip_words(&rest, 28) && take_number(&rest, UINT16_MAX, &exit_status))
+    if (skip_words(&rest, 27) && take_number(&rest, UINT16_MAX, &exit_status))
         st.exit_status = (int)exit_status;
     *ret = st;
     return 0;

@@ -293,8 +293,11 @@ static bool begins(struct span text, const char *name, size_t n)
 /* Whether @text is @name, which may end with ANY. */
 static bool matches(struct span text, const char *name)
 {
-    size_t n = strlen(name);
+    size_t n;
 
+    if (text.n && text.p[0] != name[0] && name[0] != ANY[0]) /* as most are not */
+        return false;
+    n = strlen(name);
     if (n && name[n - 1] == ANY[0])
         return text.n >= n - 1 && memcmp(text.p, name, n - 1) == 0;
     return begins(text, name, n);
@@ -307,8 +310,9 @@ static bool function_is(const struct profile *p, const struct function *f, const
 
     if (!f->class_name)
         return matches(method, name);
-    return strlen(name) > class_name.n && memcmp(name, class_name.p, class_name.n) == 0 &&
-           name[class_name.n] == '.' && matches(method, name + class_name.n + 1);
+    return class_name.n && class_name.p[0] == name[0] && strlen(name) > class_name.n &&
+           memcmp(name, class_name.p, class_name.n) == 0 && name[class_name.n] == '.' &&
+           matches(method, name + class_name.n + 1);
 }
 
 /* The first of @rules that @f matches, which @known remembers by functions; NULL. */

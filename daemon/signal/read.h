@@ -17,7 +17,8 @@ void read_node(int proc_fd, struct number_reading *r);
 
 /* ---- read_process.c ---- */
 
-/* Reads what the kernel counts of @p. 0, PROC_GONE, or -errno (-ETIMEDOUT: not answered). */
+/* Reads what the kernel counts of @p; @r has what read_node() read. 0, PROC_GONE, or -errno
+ * (-ETIMEDOUT: not answered). */
 int read_process(int proc_fd, const struct process *p, struct number_reading *r);
 /* Reads how many descriptors it may have. */
 void read_limits(int proc_fd, const struct process *p, struct number_reading *r);

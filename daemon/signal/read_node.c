@@ -37,7 +37,7 @@ static void take_pressure(int proc_fd, const char *path, double *ret)
 static void take_memory(int proc_fd, struct number_reading *r)
 {
     _cleanup_buf_ struct buf b = BUF_UPTO(MEMINFO_BYTES);
-    double kib;
+    double kib, free_kib;
 
     if (buf_read_at(&b, proc_fd, "meminfo") != 0)
         return;
@@ -45,6 +45,9 @@ static void take_memory(int proc_fd, struct number_reading *r)
         r->v[NUMBER_NODE_MEMORY_BYTES] = kib * KIB;
     if (read_field(buf_span(&b), "MemAvailable:", &kib))
         r->v[NUMBER_NODE_AVAILABLE_BYTES] = kib * KIB;
+    if (read_field(buf_span(&b), "SwapTotal:", &kib) &&
+        read_field(buf_span(&b), "SwapFree:", &free_kib))
+        r->v[NUMBER_NODE_SWAP_BYTES] = (kib - free_kib) * KIB;
 }
 
 void read_node(int proc_fd, struct number_reading *r)

@@ -23,23 +23,33 @@ static void take_descriptors(int proc_fd, int32_t host_pid, struct number_readin
         r->v[NUMBER_DESCRIPTORS] = (double)st.st_size;
 }
 
+/* The kernel takes long to tell it. Where nothing is swapped out, nothing of @p is. */
+static int take_swap(int proc_fd, const struct process *p, struct number_reading *r)
+{
+    struct proc_status status = { .swap_bytes = 0 };
+    int result = 0;
+
+    if (r->v[NUMBER_NODE_SWAP_BYTES] != 0)
+        result = proc_read_status(proc_fd, p->id.host_pid, &status);
+    r->v[NUMBER_SWAP_BYTES] = (double)status.swap_bytes;
+    return result;
+}
+
 int read_process(int proc_fd, const struct process *p, struct number_reading *r)
 {
-    struct proc_status status;
     struct proc_stat st;
     int result = readers_stat(proc_fd, &p->id, &st);
 
     if (result == 0 && st.start_ticks != p->id.start_ticks)
         result = PROC_GONE;
     if (result == 0)
-        result = proc_read_status(proc_fd, p->id.host_pid, &status);
+        result = take_swap(proc_fd, p, r);
     if (result != 0)
         return result;
     r->v[NUMBER_CPU_NS] = (double)(st.utime_ticks + st.stime_ticks) * NS_PER_TICK;
     r->v[NUMBER_MAJOR_FAULTS] = (double)st.major_faults;
     r->v[NUMBER_THREADS] = (double)st.threads;
-    r->v[NUMBER_RSS_BYTES] = (double)status.rss_bytes;
-    r->v[NUMBER_SWAP_BYTES] = (double)status.swap_bytes;
+    r->v[NUMBER_RSS_BYTES] = (double)st.rss_bytes;
     take_descriptors(proc_fd, p->id.host_pid, r);
     return 0;
 }

@@ -7,7 +7,7 @@
 #include "signal/measures.h"
 #include "signal/watched.h"
 
-#define LIST_NS NSEC_PER_SEC          /* between two looks for JVMs, unless one was found */
+#define LIST_NS (10 * NSEC_PER_SEC)   /* between two looks for JVMs, unless one was found */
 #define POLL_NS (2 * NSEC_PER_MSEC)   /* that one poll may take */
 #define NODE_NS (2 * NSEC_PER_SEC)    /* for which numbers of the node are new */
 #define FILES_NS (120 * NSEC_PER_SEC) /* after which cgroups are looked up again */
@@ -242,16 +242,17 @@ static void read_one(struct signals *s, struct watched *w, uint64_t now_ns)
     watched_judge(w, now_ns);
 }
 
+static bool is_due(const struct watched *w, uint64_t now_ns)
+{
+    return !w->ended && !w->p->replaced && (w->p->exited || now_ns >= w->next_ns);
+}
+
 static void look_at(struct signals *s, struct watched *w, uint64_t now_ns)
 {
-    if (w->ended || w->p->replaced)
-        return;
     if (w->p->exited) {
         ended_look(w, s->opts.broker, now_ns);
         return;
     }
-    if (now_ns < w->next_ns)
-        return;
     read_one(s, w, now_ns);
     w->next_ns = now_ns + NUMBERS_STEP_NS;
     s->stats.readings++;
@@ -259,30 +260,47 @@ static void look_at(struct signals *s, struct watched *w, uint64_t now_ns)
 
 /* A JVM that was found is listed at once: it may end within a second, and how it ended is known
  * only of what was open before. */
+static bool is_list_due(const struct signals *s, uint64_t now_ns)
+{
+    return now_ns - s->list_ns >= LIST_NS || discover_jvms_found(s->opts.discover) != s->found;
+}
+
 static void list(struct signals *s, uint64_t now_ns)
 {
-    uint64_t found = discover_jvms_found(s->opts.discover);
-
-    if (now_ns - s->list_ns < LIST_NS && found == s->found)
-        return;
     s->list_ns = now_ns;
-    s->found = found;
+    s->found = discover_jvms_found(s->opts.discover);
     s->stats.left_out = 0;
     discover_each(s->opts.discover, list_one, s);
     sweep(s, now_ns);
 }
 
-void signals_poll(struct signals *s, uint64_t now_ns)
+static void look_at_due(struct signals *s, uint64_t now_ns)
 {
     uint64_t begun_ns = clock_monotonic_ns(), took_ns = 0;
-    uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
-    list(s, now_ns);
     for (size_t i = 0; i < s->count && took_ns < POLL_NS; i++) {
         s->next = (s->next + 1) % s->count;
+        if (!is_due(s->all[s->next], now_ns))
+            continue;
         look_at(s, s->all[s->next], now_ns);
         took_ns = clock_monotonic_ns() - begun_ns;
     }
+}
+
+/* Most polls find nothing that is due, and take no time. */
+void signals_poll(struct signals *s, uint64_t now_ns)
+{
+    bool listing = is_list_due(s, now_ns), due = listing;
+    uint64_t cpu_ns;
+
+    for (size_t i = 0; i < s->count && !due; i++)
+        due = is_due(s->all[i], now_ns);
+    if (!due)
+        return;
+    cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    if (listing)
+        list(s, now_ns);
+    look_at_due(s, now_ns);
     s->stats.cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
 }
 

@@ -96,6 +96,10 @@ START_TEST(reads_this_process)
         ck_assert_double_ge(r.v[NUMBER_DESCRIPTORS], 3);
     read_threads(proc, &p, &r);
     read_node(proc, &r);
+    ck_assert_double_ge(r.v[NUMBER_NODE_SWAP_BYTES], 0);
+    r.v[NUMBER_NODE_SWAP_BYTES] = r.v[NUMBER_SWAP_BYTES] = 0;
+    ck_assert_int_eq(read_process(proc, &p, &r), 0);
+    ck_assert_double_eq(r.v[NUMBER_SWAP_BYTES], 0);
     ck_assert_double_ge(r.v[NUMBER_NODE_CPUS], 1);
     ck_assert_double_gt(r.v[NUMBER_NODE_MEMORY_BYTES], r.v[NUMBER_NODE_AVAILABLE_BYTES]);
     p.id.start_ticks++;
