@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What /api/v1/changes says of ten releases of one service (Changed.java), each of which makes one change: whether that comes first. Time
+runs faster: a step of 5 s at 997 Hz stands for a minute at 19 Hz."""
+import subprocess
+import sys
+import time
+from datetime import datetime, timezone
+
+import common
+from harness import jvm, paths
+from harness.daemon import Daemon
+
+# Case -> what is to come first.
+CASES = {
+    "regex": {"Changed$Regex.matchTenantRule"},
+    "loop": {"Changed$Loop.add", "Changed$Db.query"},
+    "cache": {"Changed$Catalog.load", "Changed$Catalog.find", "Changed$Cache.add"},
+    "logging": {"Changed$Log.debug"},
+    "payload": {"Changed$Render.page", "Changed$Render.item", "Changed$Render.quote"},
+    "lock": {"Changed$Ledger", "Changed$Ledger.enter"},
+    "serialization": {"Changed$Render.quoteSlowly"},
+    "copy": {"Changed$Copy.copyBuffer"},
+    "polling": {"Changed$Poller.poll", "Changed$Poller.run"},
+    "collections": {"gc", "vm"},
+}
+ALONE = ["unshare", "-mpf", "--mount-proc", "--kill-child"] # flamed sees this namespace alone
+
+
+def stamp(at: float) -> str:
+    return datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class Changed(jvm.Jvm):
+    def turn(self, case: str, percent: float) -> None:
+        self.process.stdin.write(f"{case} {percent}\n")
+        self.process.stdin.flush()
+        while not (line := self.process.stdout.readline()).startswith(case):
+            if not line:
+                raise RuntimeError("the service ended")
+
+
+def spent(daemon: Daemon, a: tuple[float, float], b: tuple[float, float]) -> dict:
+    return daemon.get("/api/v1/changes", service="changed", a=f"{stamp(a[0])}..{stamp(a[1])}", b=f"{stamp(b[0])}..{stamp(b[1])}",
+                      timeout=120).json()
+
+
+def one_effect(daemon: Daemon, service: Changed, options, percent: float) -> int:
+    """How many of the cases come first."""
+    service.turn("none", 0)
+    time.sleep(options.settle)
+    begun = time.time()
+    time.sleep(options.before)
+    a, first = (begun, time.time()), 0
+    for case in options.cases.split(","):
+        service.turn(case, percent)
+        time.sleep(options.warm)
+        begun = time.time()
+        time.sleep(options.after)
+        answer = spent(daemon, a, (begun, time.time()))
+        found = answer["changes"]
+        is_first = bool(found) and found[0]["name"] in CASES[case]
+        first += is_first
+        print(f"  {'ok    ' if is_first else 'MISSED'} {case}: " + "; ".join(
+            f"{c['kind']} {c['name']} {c['difference']:+.2f} ({c['low']:.2f} to {c['high']:.2f}, from {c['before']:.2f})" for c in found[:4])
+            + ("" if found else " ".join(answer["sentences"])), flush=True)
+    return first
+
+
+def main() -> int:
+    options = common.arguments(__doc__, jdk=17, effects="3", cases=",".join(CASES), workers=12, rest=2500, settle=40.0, before=150.0, warm=4.0,
+                               after=50.0, hz=997)
+    classes = common.compile_bench("Changed")
+    missed = 0
+    with Daemon("--recorder-hz", str(options.hz), "--recorder-max-bytes", "512M", wrap=ALONE) as daemon:
+        enter = ["nsenter", "-t", str(daemon.top()), "-m", "-p", "setpriv", "--pdeathsig", "KILL"]
+        with Changed(paths.jdk(options.jdk), "-Xms256m", "-Xmx256m", "-XX:+AlwaysPreTouch", "-XX:+UseG1GC", "-Dotel.service.name=changed", *options.java_option, "-cp", classes.folder,
+                     "Changed", str(options.workers), str(options.rest), stdin=subprocess.PIPE, wrap=enter) as service:
+            for percent in map(float, options.effects.split(",")):
+                for case in CASES: # compiled, and measured once
+                    service.turn(case, percent)
+                    time.sleep(1)
+                print(f"JDK {options.jdk}, {percent:g} % of the CPU time:", flush=True)
+                first = one_effect(daemon, service, options, percent)
+                print(f"  {first} of {len(options.cases.split(','))} came first", flush=True)
+                missed += len(options.cases.split(",")) - first
+    return 1 if missed and options.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
