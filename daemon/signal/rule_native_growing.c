@@ -5,6 +5,17 @@
 #define WARM_S 180.0
 #define PER_SECOND_FIRES (4 * 1048576.0 / 60) /* where no limit is known: 4 MiB a minute */
 
+/* By what RSS grows a second as the heap, used more than ever, fills pages for the first time. All
+ * of the committed heap is taken off RSS, touched or not, so that looks like growth beside it. */
+static double heap_filled(const struct numbers *n, double window_s)
+{
+    struct trend heap;
+
+    return numbers_trend(n, NUMBER_HEAP_BYTES, NUMBERS, window_s, &heap) && heap.above_all
+               ? fmax(heap.per_second, 0)
+               : 0;
+}
+
 static void look(const struct rule_view *v, struct rule_finding *f)
 {
     const struct numbers *n = v->numbers;
@@ -13,13 +24,15 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     double room = isnan(limit) ? numbers_last(n, NUMBER_NODE_AVAILABLE_BYTES) : limit - rss;
     char a[RULE_BYTES_TEXT], b[RULE_BYTES_TEXT], c[RULE_BYTES_TEXT], d[RULE_BYTES_TEXT];
     struct rule_growth g;
+    double more;
 
     f->strength = isnan(outside) ? (double)NAN : 0;
     if (v->age_s < WARM_S || isnan(outside) || outside <= 0 ||
         !rule_growth_find(n, NUMBER_OUTSIDE_BYTES, NUMBERS, room, PER_SECOND_FIRES, &g))
         return;
-    f->strength = fmin(g.strength, g.trend.per_second / PER_SECOND_FIRES);
-    f->value = g.trend.per_second * 60;
+    more = g.trend.per_second - heap_filled(n, g.window_s);
+    f->strength = fmin(g.strength, more / PER_SECOND_FIRES);
+    f->value = more * 60;
     f->severity = rule_urgency(g.left_s);
     rule_say(f,
              "at least %s are in memory beside the heap, metaspace and code, and %s more each "
