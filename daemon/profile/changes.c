@@ -266,11 +266,16 @@ static double near_end(const struct change *c)
     return c->difference > 0 ? c->low : -c->high;
 }
 
+static double rank(const struct change *c)
+{
+    if (c->of->kind == CHANGE_WAIT && strcmp(c->of->name, WAIT_NAMES[WAIT_BLOCKED]) == 0)
+        return 0; /* it is not known what for */
+    return near_end(c) * fmin(change_newness(c), CHANGES_NEW_MAX);
+}
+
 static int by_rank(const void *x, const void *y)
 {
-    const struct change *one = x, *other = y;
-    double a = near_end(one) * fmin(change_newness(one), CHANGES_NEW_MAX);
-    double b = near_end(other) * fmin(change_newness(other), CHANGES_NEW_MAX);
+    double a = rank(x), b = rank(y);
 
     return (a < b) - (a > b);
 }

@@ -252,7 +252,7 @@ START_TEST(too_many_series)
 END_TEST
 
 /* Of a service: "handle" drifts by a small part of itself, "sort" by a seventh, and "rule" is new:
- * that comes first, and what drifts is not listed. */
+ * that comes first, and what drifts is not listed. Waits for what is not known come last. */
 START_TEST(what_is_new_comes_first)
 {
     static const struct {
@@ -272,8 +272,14 @@ START_TEST(what_is_new_comes_first)
         for (size_t k = 0; k < A + B; k++)
             s.series[i].by_step[k] = k < A ? OF[i].before : OF[i].after;
     }
+    ck_assert_int_eq((int)change_set_put(&s, CHANGE_WAIT, SPAN("blocked")), 3);
+    for (size_t k = 0; k < A + B; k++) {
+        s.whole[CHANGE_WAIT][k] = 100;
+        s.series[3].by_step[k] = k < A ? 0 : 30;
+    }
     ck_assert_int_eq(changes_find(&s, &found, &n), 0);
-    ck_assert_uint_eq(n, 2);
+    ck_assert_uint_eq(n, 3);
+    ck_assert_str_eq(found[2].of->name, "blocked");
     ck_assert_str_eq(found[0].of->name, "rule");
     ck_assert_str_eq(found[1].of->name, "sort");
     free(found);
