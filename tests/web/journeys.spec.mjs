@@ -35,7 +35,7 @@ describe("journeys", { concurrency: 4 }, () => {
                 notes.push(await textOf(page, ".timeline-note"));
             }
         assert.ok(has(/deploy: version 2/) && has(/gc-pauses began/), notes.join("\n"));
-        await page.locator(".signal-line .signal-link").click();
+        await page.keyboard.press("g");
         await page.locator(".memory td").first().waitFor();
         await page.evaluate(() => { location.hash = "#/jvm/6550"; });
         await page.locator(".signal-line .signal-link", { hasText: "Capture it" }).click();

@@ -465,6 +465,7 @@ export class JvmView {
     keyed(event) {
         const actions = {
             l: () => this.toggleLive(),
+            g: () => this.signals.follow(),
             x: () => this.captureSlot.toggle(),
             w: () => this.toggleTab("captures"),
             o: () => this.toggleTab("top"),

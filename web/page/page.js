@@ -20,6 +20,7 @@ const PAGE_KEYS = [
     ["/", "filter the JVMs, or search the frames"],
     ["j k", "next and previous JVM; Enter opens it"],
     ["l", "live: follow what happens now"],
+    ["g", "go to what shows the worst signal"],
     ["x", "start a capture"],
     ["o", "top: the hottest methods of now"],
     ["u", "threads over time, by pool"],

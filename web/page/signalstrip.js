@@ -54,6 +54,14 @@ export class SignalStrip {
         this.on.known();
     }
 
+    // Opens what shows the worst.
+    follow() {
+        const link = this.text.querySelector(".signal-link");
+
+        if (link)
+            link.click();
+    }
+
     // The button, where something is not in sight.
     showMore() {
         const isCut = (node) => Boolean(node) && node.scrollWidth > node.clientWidth;
