@@ -82,7 +82,7 @@ class Scraping(unittest.TestCase):
         result = self.promtool("check", "metrics", text=answer.text)
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
         labels = set(re.findall(r'[{,](\w+)="', answer.text))
-        self.assertLessEqual(labels, {"version", "process", "reason", "pid", "main", "container", "pod", "namespace", "service", "category",
+        self.assertLessEqual(labels, {"version", "process", "reason", "pid", "main", "container", "pod", "namespace", "service", "category", "operation",
                                       "route", "status", "code", "action", "method", "le", "quantile", "result", "set", "format",
                                       "quota", "pool", "collector", "area", "kind", "tier", "signal", "target", "function", "class"})
         others = re.sub(r"^flamed_function_.*", "", answer.text, flags=re.M)
