@@ -47,6 +47,17 @@ static bool read_all(int fd, uint64_t offset, void *p, size_t n)
     return offset <= INT64_MAX && pread(fd, p, n, (off_t)offset) == (ssize_t)n;
 }
 
+/* The rest of this file knows instructions and calls of x86-64. 0, or -EOPNOTSUPP with @err. */
+static int check_processor(struct error *err)
+{
+#ifdef __x86_64__
+    (void)err;
+    return 0;
+#else
+    return error_set(err, -EOPNOTSUPP, "flamed puts probes at functions on x86-64 only");
+#endif
+}
+
 static bool read_programs(int fd, struct programs *ret)
 {
     Elf64_Ehdr head;
@@ -245,7 +256,10 @@ int function_start_check(int fd, uint64_t offset, uint64_t *ret_offset, struct e
     struct programs all;
     uint64_t address;
     size_t skip;
+    int r = check_processor(err);
 
+    if (r < 0)
+        return r;
     if (read_programs(fd, &all))
         code_at = find_code(&all, offset);
     address = code_at ? code_at->p_vaddr + (offset - code_at->p_offset) : 0;
@@ -420,7 +434,10 @@ int function_results_find(int fd, uint64_t offset, struct function_result ret[FU
     size_t todo_count = 0, count = 0, lookups = LOOKUPS_MAX, jump;
     struct programs all;
     struct body b;
+    int r = check_processor(err);
 
+    if (r < 0)
+        return r;
     if (read_programs(fd, &all))
         code = find_code(&all, offset);
     if (!code)

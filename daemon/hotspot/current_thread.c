@@ -7,6 +7,8 @@
  */
 #include "hotspot/vm.h"
 
+#include "unwind/frames.h"
+
 #define CURRENT_THREADS_MAX 16 /* that are looked at */
 #define CURRENT_THREADS_MIN 2
 #define CURRENT_MODULES_MAX 63 /* with variables of threads; libjvm's number was 1 to 4 */

@@ -7,13 +7,13 @@
 #include "hotspot/java_stack.h"
 
 #include "hotspot/code/code.h"
+#include "unwind/frames.h"
 #include "unwind/unwind.h"
 
 #define WORD 8
 #define INTERPRETER_BYTES_MAX ((uint64_t)1 << 20) /* of one frame: its method may have 65,535 */
 #define METHOD_SLOT 3                             /* words below fp */
 #define SENDER_SLOT 1
-#define LOCALS_SLOT 7 /* JDK 9 up */
 
 /* ---- words ---- */
 
@@ -115,7 +115,7 @@ static bool find_fp(const struct java_walk *w, uint64_t *ret)
 
 static enum step step_interpreted(struct java_walk *w)
 {
-    unsigned bcp_slot = w->vm->layout.jdk == 8 ? 7 : 8;
+    unsigned bcp_slot = w->vm->layout.jdk == 8 ? UNWIND_BCP_SLOT_8 : UNWIND_BCP_SLOT;
     uint64_t fp, method, bcp, sender, locals;
 
     if (!find_fp(w, &fp) || !word_at(w, fp - METHOD_SLOT * WORD, &method) ||
@@ -125,11 +125,11 @@ static enum step step_interpreted(struct java_walk *w)
         return STEP_NO_ROOM;
     w->out[w->count++] = bcp;
     /* The outermost frame of a chunk may end at its locals. */
-    if (w->relative &&
-        (!frame_address(w, fp - LOCALS_SLOT * WORD, fp, &locals) || locals + WORD >= w->high))
+    if (w->relative && (!frame_address(w, fp - UNWIND_LOCALS_SLOT * WORD, fp, &locals) ||
+                        locals + WORD >= w->high))
         return STEP_ROOT;
-    if (!frame_address(w, fp - SENDER_SLOT * WORD, fp, &sender) || sender < fp ||
-        sender > w->high || sender % WORD)
+    if (!frame_address(w, fp - SENDER_SLOT * WORD, fp, &sender) ||
+        (sender < fp && !UNWIND_SENDER_BELOW) || sender > w->high || sender % WORD)
         return STEP_BROKEN;
     return to_caller(w, fp + 2 * WORD, sender);
 }

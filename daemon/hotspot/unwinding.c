@@ -2,6 +2,8 @@
 /* What the unwinder must know of this VM, from the layouts that its own tables gave. */
 #include "hotspot/vm.h"
 
+#include "unwind/frames.h"
+
 static uint16_t offset_of(struct layout_field f)
 {
     return layout_has(f) && f.offset <= UINT16_MAX ? (uint16_t)f.offset : 0;
@@ -37,7 +39,7 @@ int hotspot_vm_unwinding(const struct hotspot_vm *vm, struct unwind_vm *ret)
         .thread_cont_entry = offset_of(l->thread_cont_entry),
         .cont_entry_bytes = (uint16_t)l->sizeof_ContinuationEntry,
         .frame_complete_bytes = l->blob_frame_complete.width,
-        .bcp_slot = l->jdk == 8 ? 7 : 8,
+        .bcp_slot = l->jdk == 8 ? UNWIND_BCP_SLOT_8 : UNWIND_BCP_SLOT,
         .virtual_threads = l->jdk >= 21,
         .jvmci = vm->jvmci,
     };

@@ -106,10 +106,10 @@ static void walk(struct home *h, struct hotspot_waiting_batch *b, struct hotspot
     h->beyond = false;
     unwind_start(w, t->registers[SAMPLE_REGISTER_PC], t->registers[SAMPLE_REGISTER_SP],
                  t->registers[SAMPLE_REGISTER_FP], b->process.slot, /* tick= */ 1, limit);
-    w->rax = t->registers[SAMPLE_REGISTER_RAX];
-    w->rbx = t->registers[SAMPLE_REGISTER_RBX];
-    w->r13 = t->registers[SAMPLE_REGISTER_R13];
-    w->thread = t->registers[SAMPLE_REGISTER_R15];
+    w->registers = (struct unwind_registers){ .thread = t->registers[SAMPLE_REGISTER_THREAD],
+                                              .link = t->registers[SAMPLE_REGISTER_LINK],
+                                              .method = t->registers[SAMPLE_REGISTER_METHOD],
+                                              .bcp = t->registers[SAMPLE_REGISTER_BCP] };
     for (uint32_t i = 0; i < limit * UNWIND_STEPS_PER_WORD && outcome != UNWIND_STOP; i++) {
         outcome = unwind_fast_steps(w, &b->process, out);
         if (outcome == UNWIND_SLOWLY)

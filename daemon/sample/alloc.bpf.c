@@ -66,18 +66,17 @@ __attribute__((noinline)) int choose(struct alloc_scratch *as, __u32 wanted, __u
     return (int)sets;
 }
 
-static __always_inline int called(struct pt_regs *ctx)
+static __always_inline int called(probe_registers *ctx)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     __u32 host_pid = process_number(task);
-    __u64 di = ctx->rdi, si = ctx->rsi, dx = ctx->rdx, cx = ctx->rcx, r8 = ctx->r8, r9 = ctx->r9;
-    __u64 sp = ctx->rsp, cookie = bpf_get_attach_cookie(ctx);
+    __u64 cookie = bpf_get_attach_cookie(ctx);
     __u32 kind = ALLOC_COOKIE_KIND(cookie);
     __u32 sets = wanted_sets(host_pid);
     struct alloc_scratch *as;
+    struct arguments args;
 
-    /* Else clang reads the context through a pointer that it has moved. */
-    asm volatile("" : "+r"(di), "+r"(si), "+r"(dx), "+r"(cx), "+r"(r8), "+r"(r9), "+r"(sp));
+    take_arguments(ctx, &args);
     sets &= kind >= ALLOC_CALL       ? 1U << set_of(kind)
             : kind == ALLOC_BY_AGENT ? agent_sets
                                      : alloc_sets;
@@ -88,7 +87,7 @@ static __always_inline int called(struct pt_regs *ctx)
         lose_other(task, host_pid, sets);
         return 0;
     }
-    as->args = (struct arguments){ { di, si, dx, cx, r8, r9 }, sp + sizeof(__u64) };
+    as->args = args;
     sets = (__u32)choose(as, sets, host_pid, cookie);
     if (sets)
         take_sample(task, as, sets, host_pid);
@@ -97,7 +96,7 @@ static __always_inline int called(struct pt_regs *ctx)
 }
 
 SEC("uprobe")
-int alloc_probe(struct pt_regs *ctx)
+int alloc_probe(probe_registers *ctx)
 {
     use_thread_stack(ctx);
     return is_going(bpf_get_attach_cookie(ctx)) ? 0 : called(ctx);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "sample/alloc_abi.h"
+#include "sample/registers.bpf.h"
 
 #define LENGTH_MAX 0x7fffffff /* of an array */
 #define ARRAY_HEADER_BYTES 16 /* of one whose class is not looked at; 12 to 24 */
@@ -21,11 +22,6 @@ struct allocated {
     __u32 before;  /* 1: it is not allocated yet */
     /* As in struct sample_record: */
     __u32 object, collections;
-};
-
-/* The registers with the first six arguments, and where the seventh is. */
-struct arguments {
-    __u64 n[6], stack;
 };
 
 /* Reads a word of the target. */

@@ -85,8 +85,8 @@ static __attribute__((noinline, unused)) int context_keep(struct stack_scratch *
                                                           struct task_struct *task,
                                                           struct sample_context *ret)
 {
-    if (!has_context(task) ||
-        !context_read(w, s->rec.host_pid, s->rec.host_tid, s->rec.exec_id, task->thread.fsbase))
+    if (!has_context(task) || !context_read(w, s->rec.host_pid, s->rec.host_tid, s->rec.exec_id,
+                                            THREAD_POINTER(task->thread)))
         return 0;
     bpf_probe_read_kernel(ret, sizeof(*ret), &w->out);
     return 1;
@@ -109,8 +109,8 @@ __attribute__((noinline)) int context_put(struct stack_scratch *s, struct sample
 static __always_inline __u32 take_context(struct stack_scratch *s, struct context_work *w,
                                           struct task_struct *task, __u32 words)
 {
-    if (!has_context(task) ||
-        !context_read(w, s->rec.host_pid, s->rec.host_tid, s->rec.exec_id, task->thread.fsbase))
+    if (!has_context(task) || !context_read(w, s->rec.host_pid, s->rec.host_tid, s->rec.exec_id,
+                                            THREAD_POINTER(task->thread)))
         return words;
     context_put(s, &w->out, words);
     return words + s->rec.context_count;

@@ -98,7 +98,7 @@ static int take_late(struct bpf_map *map, void *key, void *value)
     s = &os->stack;
     fill_record(&s->rec, task, &l->ended);
     if (l->ended.lock.kind == UNWIND_LOCK_UNREAD) {
-        lock_read(&l->ended.lock, s->rec.host_pid, s->rec.host_tid, task->thread.fsbase);
+        lock_read(&l->ended.lock, s->rec.host_pid, s->rec.host_tid, THREAD_POINTER(task->thread));
         l->ended.lock.owner = 0; /* of now, and not of when it began */
     }
     n = l->ended.kernel_count;

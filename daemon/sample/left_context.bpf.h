@@ -50,7 +50,7 @@ __attribute__((noinline)) int leave_context(struct wait *w, __u64 off_ns)
     if (!os)
         return 0;
     if (context_read(&os->context, pid, thread_number(task), (__u32)task->self_exec_id,
-                     task->thread.fsbase)) {
+                     THREAD_POINTER(task->thread))) {
         bpf_probe_read_kernel(&left->context, sizeof(left->context), &os->context.out);
         left->from_ns = left->to_ns = off_ns;
     }

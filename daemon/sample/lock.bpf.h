@@ -20,7 +20,6 @@ struct lock_words {
     __u64 futex; /* where sets ask for it: its address, if the thread waits for one; else 0 */
 };
 
-#define SYSCALL_FUTEX 202
 /* Operations of it that wait: FUTEX_WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2. */
 #define FUTEX_WAITS (1 << 0 | 1 << 6 | 1 << 9 | 1 << 11 | 1 << 13)
 #define FUTEX_OPERATION 127 /* without its flags */
@@ -30,11 +29,12 @@ struct lock_words {
 static __always_inline __u64 futex_of(struct task_struct *task)
 {
     struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
-    __u64 operation = regs->si & FUTEX_OPERATION;
+    __u64 futex, operation, call = user_call(regs, &futex, &operation);
 
-    if (regs->cs != USER_CS_64 || regs->orig_ax != SYSCALL_FUTEX || operation > 13)
+    operation &= FUTEX_OPERATION;
+    if (!user_is_64(regs) || call != SYSCALL_FUTEX || operation > 13)
         return 0;
-    return FUTEX_WAITS >> operation & 1 ? regs->di : 0;
+    return FUTEX_WAITS >> operation & 1 ? futex : 0;
 }
 
 /* The word at @at; 0: not readable. */
@@ -42,7 +42,7 @@ static __always_inline __u64 lock_word(__u64 at)
 {
     __u64 word = 0;
 
-    if (at < 4096 || at >> 47)
+    if (at < 4096 || at & ~UNWIND_PC_MASK)
         return 0;
     return bpf_probe_read_user(&word, sizeof(word), (const void *)at) ? 0 : word;
 }
@@ -52,7 +52,7 @@ static __always_inline __u32 lock_half(__u64 at)
 {
     __u32 half = 0;
 
-    if (at < 4096 || at >> 47)
+    if (at < 4096 || at & ~UNWIND_PC_MASK)
         return 0;
     return bpf_probe_read_user(&half, sizeof(half), (const void *)at) ? 0 : half;
 }

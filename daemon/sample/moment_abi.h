@@ -92,7 +92,7 @@ enum moment_register {
     MOMENT_R13,
     MOMENT_R14,
     MOMENT_R15,
-    MOMENT_REGISTERS,
+    MOMENT_SP = 31, /* aarch64: x0 is 0, and so on */
 };
 
 /* Operands of a probe: of named kinds the address of a text that ends with NUL, or none. Of those

@@ -43,31 +43,10 @@ static __always_inline __u32 moment_sets(__u32 host_pid)
 
 /* ---- operands ---- */
 
-/* Copies them, by enum moment_register. */
-static __always_inline void take_registers(struct pt_regs *ctx, __u64 *regs)
-{
-    regs[MOMENT_RAX] = ctx->rax;
-    regs[MOMENT_RBX] = ctx->rbx;
-    regs[MOMENT_RCX] = ctx->rcx;
-    regs[MOMENT_RDX] = ctx->rdx;
-    regs[MOMENT_RSI] = ctx->rsi;
-    regs[MOMENT_RDI] = ctx->rdi;
-    regs[MOMENT_RBP] = ctx->rbp;
-    regs[MOMENT_RSP] = ctx->rsp;
-    regs[MOMENT_R8] = ctx->r8;
-    regs[MOMENT_R9] = ctx->r9;
-    regs[MOMENT_R10] = ctx->r10;
-    regs[MOMENT_R11] = ctx->r11;
-    regs[MOMENT_R12] = ctx->r12;
-    regs[MOMENT_R13] = ctx->r13;
-    regs[MOMENT_R14] = ctx->r14;
-    regs[MOMENT_R15] = ctx->r15;
-}
-
 /* Returns what it is; 0: it is nowhere, or not readable. */
 static __always_inline __u64 operand_value(const __u64 *regs, const struct moment_operand *o)
 {
-    __u64 value = regs[o->reg & (MOMENT_REGISTERS - 1)];
+    __u64 value = regs[o->reg & (PROBE_REGISTERS - 1)];
 
     if (o->where == MOMENT_NOWHERE)
         return 0;
@@ -129,9 +108,9 @@ static __always_inline bool write_moment(const struct moment_record *rec)
 
 /* Runs at probes of MOMENT_GROUP_STOPS. */
 SEC("uprobe")
-int moment_probe(struct pt_regs *ctx)
+int moment_probe(probe_registers *ctx)
 {
-    __u64 cookie = bpf_get_attach_cookie(ctx), regs[MOMENT_REGISTERS], name;
+    __u64 cookie = bpf_get_attach_cookie(ctx), regs[PROBE_REGISTERS], name;
     struct moment_record rec = {};
     struct moment_process *p;
     struct moment_place *place;
@@ -181,11 +160,11 @@ static __always_inline __u32 take_text(char *to, __u32 max, __u64 from, __u64 n)
 }
 
 /* Writes @rec to the ring, with the names behind it. */
-static __always_inline void write_named(const struct moment_record *rec, struct pt_regs *ctx,
+static __always_inline void write_named(const struct moment_record *rec, probe_registers *ctx,
                                         const struct moment_place *place)
 {
     struct moment_named *n = bpf_ringbuf_reserve(&moments, sizeof(*n), 0);
-    __u64 regs[MOMENT_REGISTERS], compiler;
+    __u64 regs[PROBE_REGISTERS], compiler;
 
     if (!n) {
         lose_moment(rec);
@@ -208,7 +187,7 @@ static __always_inline void write_named(const struct moment_record *rec, struct 
 
 /* Runs at probes of the other groups. */
 SEC("uprobe")
-int name_probe(struct pt_regs *ctx)
+int name_probe(probe_registers *ctx)
 {
     __u64 cookie = bpf_get_attach_cookie(ctx);
     struct moment_record rec = {};

@@ -77,8 +77,8 @@ static __always_inline __u64 java_thread(struct stack_scratch *s, struct task_st
         return known;
     }
     p = tables_of(s);
-    pc = regs->ip;
-    return p && pc >= p->vm.code_low && pc < p->vm.code_high ? regs->r15 : 0;
+    pc = user_pc(regs);
+    return p && pc >= p->vm.code_low && pc < p->vm.code_high ? user_thread(regs) : 0;
 }
 
 #define TASK_WAITS 1 /* TASK_INTERRUPTIBLE: a lock, input; a fault is none */

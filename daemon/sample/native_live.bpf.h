@@ -24,7 +24,7 @@
 #define BLOCK_MAPPED 2          /* it has a mapping of its own: whole pages */
 #define BLOCK_REST_BYTES 32     /* that a block may be larger than was asked for */
 #define BLOCK_REST_MAPPED 12288 /* the same of such a mapping */
-#define ADDRESS_END (1ULL << 47)
+#define ADDRESS_END (1ULL << UNWIND_PC_BITS)
 
 #define CACHE_SIZES 64     /* smallest blocks that a thread keeps, by size */
 #define CACHE_WORDS 512    /* of a thread's own memory that are looked through */
@@ -159,7 +159,7 @@ __attribute__((noinline)) int find_cache(__u64 fs)
 static __always_inline __u64 cached_block(struct task_struct *task, struct alloc_mallocs *m,
                                           __u64 bytes)
 {
-    __u64 size = block_bytes(bytes), fs = task->thread.fsbase, cache = 0, block;
+    __u64 size = block_bytes(bytes), fs = THREAD_POINTER(task->thread), cache = 0, block;
     __u32 index = (__u32)(size - BLOCK_MIN_BYTES) / BLOCK_STEP_BYTES, first;
 
     if (size >= BLOCK_MIN_BYTES + CACHE_SIZES * BLOCK_STEP_BYTES || !fs)
@@ -361,30 +361,9 @@ __attribute__((noinline)) int sampled_block(struct alloc_scratch *as, __u32 host
     return 0;
 }
 
-/* By the numbers that instructions have for them. */
-static __always_inline void keep_registers(struct alloc_scratch *as, const struct pt_regs *ctx)
-{
-    as->registers[0] = ctx->rax;
-    as->registers[1] = ctx->rcx;
-    as->registers[2] = ctx->rdx;
-    as->registers[3] = ctx->rbx;
-    as->registers[4] = ctx->rsp;
-    as->registers[5] = ctx->rbp;
-    as->registers[6] = ctx->rsi;
-    as->registers[7] = ctx->rdi;
-    as->registers[8] = ctx->r8;
-    as->registers[9] = ctx->r9;
-    as->registers[10] = ctx->r10;
-    as->registers[11] = ctx->r11;
-    as->registers[12] = ctx->r12;
-    as->registers[13] = ctx->r13;
-    as->registers[14] = ctx->r14;
-    as->registers[15] = ctx->r15;
-}
-
 /* Of all probes of such sets. */
 SEC("uprobe")
-int block_probe(struct pt_regs *ctx)
+int block_probe(probe_registers *ctx)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     __u64 cookie = bpf_get_attach_cookie(ctx);
@@ -401,10 +380,8 @@ int block_probe(struct pt_regs *ctx)
         lose_other(task, host_pid, 1U << set);
         return 0;
     }
-    keep_registers(as, ctx);
-    as->args.n[0] = as->registers[7];
-    as->args.n[1] = as->registers[6];
-    as->args.n[2] = as->registers[2];
+    number_registers(ctx, as->registers);
+    take_arguments(ctx, &as->args);
     if (see_block(as, host_pid, cookie))
         sampled_block(as, host_pid, set, take_sample(task, as, 1U << set, host_pid));
     give_scratch(as);

@@ -104,7 +104,8 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns, bool 
     w->asked = 0;
     if (task_work ? lock_sets && !w->unlikely && sets_of(task, w) & lock_sets
                   : sets_of(task, w) & (lock_sets | futex_sets)) { /* nobody can later */
-        lock_read(&w->lock, process_number(task), thread_number(task), task->thread.fsbase);
+        lock_read(&w->lock, process_number(task), thread_number(task),
+                  THREAD_POINTER(task->thread));
         w->asked = 1;
     }
     if (!task_work)

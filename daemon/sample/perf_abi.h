@@ -23,18 +23,35 @@
     (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN |             \
      PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 
-/* The registers, as they follow each other in a sample. */
+/* The registers, as they follow each other in a sample; names as in struct unwind_registers. */
+#ifdef __aarch64__
+#define PERF_HOME_REGISTERS                                                                        \
+    (1ull << PERF_REG_ARM64_X12 | 1ull << PERF_REG_ARM64_X22 | 1ull << PERF_REG_ARM64_X28 |        \
+     1ull << PERF_REG_ARM64_X29 | 1ull << PERF_REG_ARM64_LR | 1ull << PERF_REG_ARM64_SP |          \
+     1ull << PERF_REG_ARM64_PC)
+enum perf_home_register {
+    PERF_HOME_METHOD,
+    PERF_HOME_BCP,
+    PERF_HOME_THREAD,
+    PERF_HOME_FP,
+    PERF_HOME_LINK,
+    PERF_HOME_SP,
+    PERF_HOME_PC,
+    PERF_HOME_REGISTER_COUNT,
+};
+#else
 #define PERF_HOME_REGISTERS                                                                        \
     (1ull << PERF_REG_X86_AX | 1ull << PERF_REG_X86_BX | 1ull << PERF_REG_X86_BP |                 \
      1ull << PERF_REG_X86_SP | 1ull << PERF_REG_X86_IP | 1ull << PERF_REG_X86_R13 |                \
      1ull << PERF_REG_X86_R15)
 enum perf_home_register {
-    PERF_HOME_RAX,
-    PERF_HOME_RBX,
+    PERF_HOME_LINK,
+    PERF_HOME_METHOD,
     PERF_HOME_FP,
     PERF_HOME_SP,
     PERF_HOME_PC,
-    PERF_HOME_R13,
-    PERF_HOME_R15,
+    PERF_HOME_BCP,
+    PERF_HOME_THREAD,
     PERF_HOME_REGISTER_COUNT,
 };
+#endif

@@ -70,10 +70,10 @@ static bool parse_registers(struct span *body, struct perf_sample *ret)
     to[SAMPLE_REGISTER_PC] = from[PERF_HOME_PC];
     to[SAMPLE_REGISTER_SP] = from[PERF_HOME_SP];
     to[SAMPLE_REGISTER_FP] = from[PERF_HOME_FP];
-    to[SAMPLE_REGISTER_RAX] = from[PERF_HOME_RAX];
-    to[SAMPLE_REGISTER_RBX] = from[PERF_HOME_RBX];
-    to[SAMPLE_REGISTER_R13] = from[PERF_HOME_R13];
-    to[SAMPLE_REGISTER_R15] = from[PERF_HOME_R15];
+    to[SAMPLE_REGISTER_LINK] = from[PERF_HOME_LINK];
+    to[SAMPLE_REGISTER_METHOD] = from[PERF_HOME_METHOD];
+    to[SAMPLE_REGISTER_BCP] = from[PERF_HOME_BCP];
+    to[SAMPLE_REGISTER_THREAD] = from[PERF_HOME_THREAD];
     return true;
 }
 

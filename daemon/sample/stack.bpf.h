@@ -247,16 +247,14 @@ static __always_inline __u32 walk(struct task_struct *task, struct stack_scratch
 
     if (limit > SAMPLE_USER_MAX)
         limit = SAMPLE_USER_MAX;
-    s->walk.pointer = task->thread.fsbase;
-    if (regs->cs != USER_CS_64) {
+    s->walk.pointer = THREAD_POINTER(task->thread);
+    if (!user_is_64(regs)) {
         s->rec.user_end = UNWIND_END_NO_RULE;
         return 0;
     }
-    unwind_start(&s->walk, regs->ip, regs->sp, regs->bp, p->slot, (__u32)bpf_jiffies64(), limit);
-    s->walk.r13 = regs->r13;
-    s->walk.rax = regs->ax;
-    s->walk.rbx = regs->bx;
-    s->walk.thread = regs->r15;
+    unwind_start(&s->walk, user_pc(regs), user_sp(regs), user_fp(regs), p->slot,
+                 (__u32)bpf_jiffies64(), limit);
+    user_registers(&s->walk.registers, regs);
     s->walk.task = (__u64)s->rec.host_pid << 32 | s->rec.host_tid;
     UNWIND_LOOP
     for (i = 0; i < WALK_CALLS_MAX / WALK_CALLS_RUN; i++) {
@@ -275,7 +273,7 @@ static __always_inline __u32 walk(struct task_struct *task, struct stack_scratch
 static __always_inline __u32 leaf(struct task_struct *task, struct stack_scratch *s)
 {
     struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
-    __u64 pc = regs->ip;
+    __u64 pc = user_pc(regs);
 
     s->rec.user_end = UNWIND_END_NO_PROCESS;
     if (pc & ~UNWIND_PC_MASK)
@@ -295,8 +293,6 @@ static __always_inline struct unwind_process *tables_of(const struct stack_scrat
         return NULL;
     return p;
 }
-
-#define INTERRUPTED_KERNEL(ctx) (((ctx)->regs.cs & 3) == 0)
 
 /* Takes the kernel's stack into @s. Returns the number of words. */
 static __always_inline __u32 kernel_stack(void *ctx, struct stack_scratch *s)

@@ -4,12 +4,7 @@
  */
 #pragma once
 
-#include <linux/bpf.h>
-
-#include <asm/ptrace.h>
-
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_helpers.h>
+#include "sample/registers.bpf.h"
 
 #include "sample/pid_number.bpf.h"
 #include "sample/sample_abi.h"
@@ -33,10 +28,6 @@ struct sched_entity {
     struct cfs_rq *cfs_rq;
     __u64 sum_exec_runtime;      /* ns, as of the scheduler's last look */
     __u64 prev_sum_exec_runtime; /* the same when it was last given a processor */
-} __attribute__((preserve_access_index));
-
-struct thread_struct {
-    unsigned long fsbase; /* the thread pointer: where the memory of a thread's own ends */
 } __attribute__((preserve_access_index));
 
 struct task_struct {
@@ -70,13 +61,8 @@ static __always_inline __u32 thread_number(struct task_struct *task)
     return pid_ns_inum ? pid_number(task->thread_pid) : (__u32)task->pid;
 }
 
-struct pt_regs___kernel { /* the user's registers, by the kernel's names */
-    unsigned long r15, r13, bp, bx, ax, si, di, orig_ax, ip, cs, sp;
-} __attribute__((preserve_access_index));
-
 #define TASK_KERNEL_THREAD 0x00200000 /* PF_KTHREAD */
 #define TASK_EXITING 0x00000004       /* PF_EXITING */
-#define USER_CS_64 0x33
 struct seq_file;
 
 struct bpf_iter_meta {
@@ -148,16 +134,18 @@ static __always_inline void begin_record(struct sample_record *rec, struct task_
 static __always_inline bool put_registers(__u64 *to, struct task_struct *task, __u64 runs)
 {
     struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
+    struct unwind_registers more;
 
-    if (regs->cs != USER_CS_64)
+    if (!user_is_64(regs))
         return false;
     to[SAMPLE_REGISTER_RUNS] = runs;
-    to[SAMPLE_REGISTER_PC] = regs->ip;
-    to[SAMPLE_REGISTER_SP] = regs->sp;
-    to[SAMPLE_REGISTER_FP] = regs->bp;
-    to[SAMPLE_REGISTER_RAX] = regs->ax;
-    to[SAMPLE_REGISTER_RBX] = regs->bx;
-    to[SAMPLE_REGISTER_R13] = regs->r13;
-    to[SAMPLE_REGISTER_R15] = regs->r15;
+    to[SAMPLE_REGISTER_PC] = user_pc(regs);
+    to[SAMPLE_REGISTER_SP] = user_sp(regs);
+    to[SAMPLE_REGISTER_FP] = user_fp(regs);
+    user_registers(&more, regs);
+    to[SAMPLE_REGISTER_THREAD] = more.thread;
+    to[SAMPLE_REGISTER_LINK] = more.link;
+    to[SAMPLE_REGISTER_METHOD] = more.method;
+    to[SAMPLE_REGISTER_BCP] = more.bcp;
     return true;
 }

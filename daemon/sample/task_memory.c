@@ -3,7 +3,9 @@
 
 #include "base/cleanup.h"
 
+#ifdef __x86_64__
 #include <cpuid.h>
+#endif
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -14,9 +16,13 @@
 
 bool task_memory_has_instruction(void)
 {
+#ifdef __x86_64__
     unsigned a, b, c, d;
 
     return __get_cpuid(1, &a, &b, &c, &d) && c & bit_CMPXCHG16B;
+#else
+    return true; /* aarch64 does it by others */
+#endif
 }
 
 int task_memory_check(const struct bpf_map *map, struct error *err)

@@ -150,6 +150,7 @@ UNWIND_INLINE bool unwind_returns_at(struct unwind_walk *w, struct unwind_proces
 
     if (!unwind_stack(w, addr, &ra))
         return false;
+    ra = unwind_unsigned(ra);
     return (native ? unwind_any_return(w, p, ra) : unwind_java_return(w, p, ra)) > 0;
 }
 

@@ -38,7 +38,10 @@ UNWIND_INLINE enum unwind_fast unwind_fast_caller(struct unwind_walk *w,
                                                   struct unwind_place *ret)
 {
     uint64_t cfa = (uint64_t)(int64_t)k->cfa;
+    int16_t fp;
 
+    if (unwind_ra_in_link(k->fp) && k->base != UNWIND_BASE_ROOT)
+        return UNWIND_FAST_UNKNOWN;
     if (k->base == UNWIND_BASE_SP)
         cfa += at->sp;
     else if (k->base == UNWIND_BASE_FP)
@@ -49,9 +52,12 @@ UNWIND_INLINE enum unwind_fast unwind_fast_caller(struct unwind_walk *w,
         return UNWIND_FAST_UNKNOWN;
     ret->sp = cfa;
     ret->fp = at->fp;
-    if (unwind_in_window(w, cfa - 8, &ret->pc) &&
-        (!k->fp || unwind_in_window(w, cfa + (uint64_t)(int64_t)k->fp, &ret->fp)))
+    fp = unwind_fp_place(k->fp);
+    if (unwind_in_window(w, cfa + (uint64_t)(int64_t)unwind_ra_place(k->fp), &ret->pc) &&
+        (!fp || unwind_in_window(w, cfa + (uint64_t)(int64_t)fp, &ret->fp))) {
+        ret->pc = unwind_unsigned(ret->pc);
         return UNWIND_FAST_ON;
+    }
     w->next.sp = cfa;
     return UNWIND_FAST_OUTSIDE;
 }
@@ -72,7 +78,11 @@ UNWIND_INLINE enum unwind_fast unwind_fast_interpreted(struct unwind_walk *w,
         !unwind_in_window(w, fp - 8, &ret->sp) || !unwind_in_window(w, fp - 24, &method) ||
         !unwind_in_window(w, fp - 8 * (uint64_t)p->vm.bcp_slot, ret_bcp))
         return UNWIND_FAST_OUTSIDE;
-    if (ret->sp <= fp || ret->sp - at->sp > UNWIND_STEP_BYTES_MAX)
+    if (!unwind_sender_fits(fp, ret->sp))
+        return UNWIND_FAST_UNKNOWN;
+    ret->pc = unwind_unsigned(ret->pc);
+    ret->sp = unwind_sender_sp(fp, ret->sp);
+    if (ret->sp - at->sp > UNWIND_STEP_BYTES_MAX)
         return UNWIND_FAST_UNKNOWN;
     *ret_method = (method & UNWIND_PC_MASK) | (uint64_t)UNWIND_INTERPRETED << UNWIND_KIND_SHIFT;
     return UNWIND_FAST_ON;

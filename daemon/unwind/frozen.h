@@ -14,7 +14,6 @@
 
 #define UNWIND_CHUNKS_MAX 8
 #define UNWIND_CHUNK_WORDS_MAX (1 << 20)
-#define UNWIND_LOCALS_BYTES 56 /* below fp of an interpreted frame: where its locals are */
 
 /* How a function of this file ended. */
 enum unwind_frozen_end {
@@ -160,6 +159,7 @@ UNWIND_INLINE int unwind_frozen_place(struct unwind_walk *w, uint64_t sp, uint64
 
     if (!unwind_stack(w, above - 8, &to->pc) || !unwind_stack(w, above - 16, &to->fp))
         return UNWIND_FROZEN_BROKEN;
+    to->pc = unwind_unsigned(to->pc);
     to->fp = above - 16 + 8 * to->fp;
     to->sp = sp;
     w->at = *to;
@@ -357,13 +357,16 @@ UNWIND_INLINE int unwind_frozen_interpreted(struct unwind_walk *w, struct unwind
     if (fp & 7 || fp < sp - 16 || fp >= high || fp - sp + 16 >= UNWIND_STEP_BYTES_MAX ||
         !unwind_stack(w, fp - 24, &s->method) || !s->method || s->method & ~UNWIND_PC_MASK ||
         !unwind_stack(w, fp - 8 * (uint64_t)p->vm.bcp_slot, &s->second) ||
-        !unwind_stack(w, fp - UNWIND_LOCALS_BYTES, &locals) || !unwind_stack(w, fp - 8, &sender))
+        !unwind_stack(w, fp - 8 * UNWIND_LOCALS_SLOT, &locals) || !unwind_stack(w, fp - 8, &sender))
         return UNWIND_FROZEN_BROKEN;
     s->word = s->method | (uint64_t)UNWIND_INTERPRETED << UNWIND_KIND_SHIFT;
     if (fp + 8 * locals + 8 >= high)
         return UNWIND_FROZEN_NONE;
     sender = fp + 8 * sender;
-    if (sender <= fp || sender > high || sender <= sp)
+    if (!unwind_sender_fits(fp, sender))
+        return UNWIND_FROZEN_BROKEN;
+    sender = unwind_sender_sp(fp, sender);
+    if (sender > high || sender <= sp)
         return UNWIND_FROZEN_BROKEN;
     return unwind_frozen_place(w, sender, fp + 16);
 }

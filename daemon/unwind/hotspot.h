@@ -16,13 +16,14 @@ UNWIND_INLINE bool unwind_entry_by_thread(struct unwind_walk *w, struct unwind_p
 {
     uint64_t entry = 0;
 
-    if (!w->thread || !p->vm.thread_cont_entry ||
-        !unwind_read_u64(w, w->thread + p->vm.thread_cont_entry, &entry) || (entry & 7) ||
+    if (!w->registers.thread || !p->vm.thread_cont_entry ||
+        !unwind_read_u64(w, w->registers.thread + p->vm.thread_cont_entry, &entry) || (entry & 7) ||
         entry < w->at.sp || entry - w->at.sp > UNWIND_STEP_BYTES_MAX)
         return false;
     entry += p->vm.cont_entry_bytes;
     if (!unwind_read_u64(w, entry, &w->next.fp) || !unwind_read_u64(w, entry + 8, &w->next.pc))
         return false;
+    w->next.pc = unwind_unsigned(w->next.pc);
     w->next.sp = entry + 16;
     return unwind_java_return(w, p, w->next.pc) > 0;
 }
@@ -54,6 +55,7 @@ UNWIND_FUNCTION int unwind_barrier_rule(struct unwind_walk *w, struct unwind_pro
     at += 8 * ((uint64_t)found - 1);
     if (!unwind_stack(w, at, &w->next.pc) || !unwind_stack(w, at - 8, &w->next.fp))
         return UNWIND_END_THREAD;
+    w->next.pc = unwind_unsigned(w->next.pc);
     w->next.sp = at + 8;
     return 0;
 }
@@ -78,6 +80,7 @@ UNWIND_FUNCTION int unwind_anchor_rule(struct unwind_walk *w, struct unwind_proc
         return 0;
     if (!pc && !unwind_read_u64(w, sp - 8, &pc))
         return 0;
+    pc = unwind_unsigned(pc);
     if (unwind_in_interpreter(p, pc) ? fp < sp
                                      : !unwind_in_code_cache(p, pc) || !unwind_find_blob(w, p, pc))
         return 0;

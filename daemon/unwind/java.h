@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "unwind/rules.h"
+#include "unwind/arch/arch_rules.h"
 
 /* Compiled methods and native wrappers. Their callers are Java code or stubs, never native code: a
  * word that points there is left over from an earlier call. */
@@ -49,7 +49,8 @@ UNWIND_FUNCTION int unwind_compiled_rule(struct unwind_walk *w, struct unwind_pr
     if (!unwind_read_code(w, &code))
         return UNWIND_END_NO_BLOB;
     early = complete < 0 || size == 0 || w->at.pc - w->blob_code < (uint64_t)(int64_t)complete;
-    shape = early ? unwind_prologue(&code) : unwind_epilogue(&code);
+    shape = early ? unwind_prologue(w, &code, complete - (int32_t)(w->at.pc - w->blob_code))
+                  : unwind_epilogue(&code, size);
     if (unwind_try_shape(w, p, shape, size, false))
         return 0;
     if (early) {
@@ -67,86 +68,7 @@ UNWIND_FUNCTION int unwind_compiled_rule(struct unwind_walk *w, struct unwind_pr
     return unwind_try_probe(w, p, size, UNWIND_PROBE_MAX) ? 0 : UNWIND_END_COMPILED;
 }
 
-/*
- * Changes w->rule where code does not save rbp, which still is the caller's then. A JVMCI compiler
- * saves it only if something in the code may stop or be given up. It is put where C1 and C2 put it,
- * by an instruction near the place from which on the frame is complete.
- */
-UNWIND_FUNCTION int unwind_leave_fp(struct unwind_walk *w, struct unwind_process *p)
-{
-    uint64_t from, word = 0, next = 0;
-    int32_t size = 0, complete = 0;
-    uint32_t i, k;
-
-    if (!w || !p || w->rule.base != UNWIND_BASE_SP || w->rule.fp != -16 ||
-        !unwind_frame_facts(w, p, &size, &complete) || complete < 0 || size < 16)
-        return 0;
-    from = w->blob_code + (uint64_t)(int64_t)complete - UNWIND_SAVE_BEFORE;
-    if (!unwind_read_u64(w, from, &word))
-        return 0;
-    for (i = 0; i < UNWIND_SAVE_WORDS; i++) {
-        from += 8;
-        if (!unwind_read_u64(w, from, &next))
-            return 0;
-        for (k = 0; k < 8; k++) {
-            if (unwind_saves_fp(word, size))
-                return 0;
-            word = word >> 8 | next << 56;
-            next >>= 8;
-        }
-    }
-    w->rule.fp = 0;
-    return 1;
-}
-
-/* The caller is known though the interpreter's frame is not whole yet: Method* is in rbx. What
- * stands right at @pc is not about to enter: it has returned there from compiled code, and has not
- * put rsp back yet. r13 and the word on top may still be those of the call, rbx may be anything. */
-UNWIND_INLINE bool unwind_try_entry(struct unwind_walk *w, struct unwind_process *p, uint64_t pc,
-                                    uint64_t sp, uint64_t fp)
-{
-    if (w->at.pc - pc < UNWIND_RETURNED_BYTES || unwind_java_return(w, p, pc) <= 0)
-        return false;
-    unwind_set_rule(w, UNWIND_BASE_ENTRY, 0, 0, false);
-    w->next.pc = pc;
-    w->next.sp = sp;
-    w->next.fp = fp;
-    return true;
-}
-
-/* While a method is entered: r13 is the caller's sp until it becomes the bytecode's address. The
- * return address is on top, then in rax while the locals are pushed. Then it is pushed again below
- * rbp. */
-UNWIND_FUNCTION int unwind_entering(struct unwind_walk *w, struct unwind_process *p)
-{
-    struct unwind_code code;
-    uint64_t pc, fp = 0;
-
-    if (!w || !p || !w->exact)
-        return 0;
-    if (w->r13 > w->at.sp && w->r13 - w->at.sp < UNWIND_INTERPRETER_BYTES_MAX) {
-        if (w->r13 == w->at.sp + 8 && unwind_stack(w, w->at.sp, &pc) &&
-            unwind_try_entry(w, p, pc, w->r13, w->at.fp))
-            return 1;
-        if (unwind_read_code(w, &code) && UNWIND_BACK(code.before, 1) == 0x55 &&
-            unwind_stack(w, w->at.sp, &fp) && unwind_stack(w, w->at.sp + 8, &pc) &&
-            unwind_try_entry(w, p, pc, w->r13, fp))
-            return 1;
-        if (w->at.fp >= w->at.sp && w->at.fp - w->at.sp <= 8 && unwind_stack(w, w->at.fp, &fp) &&
-            unwind_stack(w, w->at.fp + 8, &pc) && unwind_try_entry(w, p, pc, w->r13, fp))
-            return 1;
-        if (unwind_try_entry(w, p, w->rax, w->r13, w->at.fp))
-            return 1;
-        return unwind_stack(w, w->at.sp, &pc) && unwind_try_entry(w, p, pc, w->r13, w->at.fp);
-    }
-    /* The frame is begun: sender_sp is there, Method* is not. */
-    return w->at.fp - 8 >= w->at.sp && w->at.fp - 24 < w->at.sp &&
-           unwind_stack(w, w->at.fp - 8, &pc) && pc > w->at.fp &&
-           pc - w->at.fp < 2 * UNWIND_INTERPRETER_BYTES_MAX && unwind_stack(w, w->at.fp, &fp) &&
-           unwind_stack(w, w->at.fp + 8, &w->next.pc) && unwind_try_entry(w, p, w->next.pc, pc, fp);
-}
-
-/* The interpreter: its frames hang on rbp. */
+/* The interpreter: its frames hang on fp. */
 UNWIND_FUNCTION int unwind_interpreter_rule(struct unwind_walk *w, struct unwind_process *p)
 {
     uint64_t method = 0, constant = 0, sender = 0, fp;
@@ -161,13 +83,12 @@ UNWIND_FUNCTION int unwind_interpreter_rule(struct unwind_walk *w, struct unwind
         return 0;
     unwind_set_rule(w, UNWIND_BASE_INTERPRETER, 0, 0, !w->exact);
     if (fp >= w->at.sp && fp - w->at.sp < UNWIND_INTERPRETER_BYTES_MAX && (fp & 7) == 0 &&
-        unwind_stack(w, fp - 24, &method) && unwind_stack(w, fp - 8, &sender) && sender > fp &&
-        sender - fp < 2 * UNWIND_INTERPRETER_BYTES_MAX && method &&
+        unwind_stack(w, fp - 24, &method) && unwind_stack(w, fp - 8, &sender) &&
+        unwind_sender_fits(fp, sender) && method &&
         unwind_read_u64(w, method + p->vm.method_const, &constant) && constant)
         return 0;
-    if (w->exact && unwind_returns_at(w, p, w->at.sp, false)) { /* its last instructions */
+    if (w->exact && unwind_try_leaf(w, p, false)) { /* its last instructions */
         w->rule.kind = UNWIND_STUB;
-        unwind_set_rule(w, UNWIND_BASE_SP, 8, 0, false);
         return 0;
     }
     return UNWIND_END_INTERPRETED;

@@ -122,7 +122,7 @@ UNWIND_FUNCTION int unwind_find_row(struct unwind_walk *w, struct unwind_process
         }
     }
     w->rule.cfa = best.cfa * 8;
-    w->rule.fp = (int16_t)(best.fp * 8);
+    w->rule.fp = unwind_row_fp(&best);
     w->rule.base = best.base;
     return 0;
 }
@@ -144,6 +144,10 @@ UNWIND_FUNCTION int unwind_native_rule(struct unwind_walk *w, struct unwind_proc
         r = unwind_find_row(w, p, w->at.pc - 1);
     if (r)
         return r == UNWIND_END_NO_MAPPING && !w->at.pc ? UNWIND_END_RETURN : r;
+    if ((!w->ruled || w->rule.base == UNWIND_BASE_NONE) && unwind_is_sigreturn(w, w->at.pc)) {
+        w->rule.base = UNWIND_BASE_SIGNAL;
+        w->ruled = 1;
+    }
     if (!w->ruled) {
         /* Another runtime's JIT, or a file without tables: frame pointers are all there is. */
         w->rule.base = UNWIND_BASE_FP;
@@ -160,7 +164,7 @@ UNWIND_FUNCTION int unwind_native_rule(struct unwind_walk *w, struct unwind_proc
             return UNWIND_END_NO_RULE;
         /* Hand-written leaves have no rule and no frame. */
         w->rule.base = UNWIND_BASE_SP;
-        w->rule.cfa = 8;
+        w->rule.cfa = UNWIND_LEAF_CFA;
         w->rule.fp = 0;
         w->rule.keep = 0;
     }

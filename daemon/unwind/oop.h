@@ -2,16 +2,21 @@
 /* References as they lie in the heap of a HotSpot VM. */
 #pragma once
 
+#include "unwind/frames.h"
 #include "unwind/state.h"
 
 #define UNWIND_OOP_COLOURS (15ULL << 12)
 
 /* Returns the address that the reference @oop of eight bytes means. Generational ZGC keeps it above
- * colour bits; which of the "remapped" ones (12 to 15) is set says how far up. */
+ * colour bits. On x86-64 the one of the "remapped" bits (12 to 15) that is set says how far up. On
+ * aarch64 it is always as far. */
 UNWIND_INLINE uint64_t unwind_oop(const struct unwind_locks *l, uint64_t oop)
 {
     if (!l->coloured)
         return oop;
+#ifdef UNWIND_AARCH64
+    return oop >> 16;
+#endif
     if (oop & 1 << 12)
         return oop >> 13;
     if (oop & 1 << 13)

@@ -40,9 +40,8 @@ enum unwind_lock {
                           * with UNREAD, the wait may be one of Java's: its stack has to tell. */
 };
 
-/* glibc: the word behind the first that the thread pointer leads to has the table of the thread's
- * variables (dtv). An entry of it has where those of a module lie, and what is to be freed. */
-#define UNWIND_DTV_AT 8
+/* glibc: an entry of a thread's table (dtv) has where its variables of a module lie, and what is to
+ * be freed. */
 #define UNWIND_DTV_BYTES 16
 
 /* Where a HotSpot VM keeps what a thread waits for, in bytes from the start of each. */

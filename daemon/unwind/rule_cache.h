@@ -53,8 +53,7 @@ UNWIND_INLINE void unwind_remember(struct unwind_walk *w, uint64_t key)
     k->fp = w->rule.fp;
     k->base = w->rule.base;
     k->kind = w->rule.kind;
-    __asm__ volatile("" ::: "memory");
-    *(volatile uint64_t *)&k->key = key;
+    unwind_publish(&k->key, key);
 }
 
 /* True and w->rule if the pc is remembered and still means that. */

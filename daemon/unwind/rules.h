@@ -17,6 +17,28 @@ UNWIND_INLINE void unwind_set_rule(struct unwind_walk *w, uint8_t base, int32_t 
     w->rule.keep = keep;
 }
 
+/* Whether the return address of w->rule, based on sp, is one into Java code (or, with @native, into
+ * any). */
+UNWIND_INLINE bool unwind_rule_returns(struct unwind_walk *w, struct unwind_process *p, bool native)
+{
+    uint64_t cfa = w->at.sp + (uint64_t)(int64_t)w->rule.cfa;
+
+    if (!unwind_ra_in_link(w->rule.fp))
+        return unwind_returns_at(w, p, cfa + (uint64_t)(int64_t)unwind_ra_place(w->rule.fp),
+                                 native);
+    if (!w->exact)
+        return false;
+    return (native ? unwind_any_return(w, p, w->registers.link)
+                   : unwind_java_return(w, p, w->registers.link)) > 0;
+}
+
+/* Sets the rule for code that has saved nothing and returns whether its return address is one. */
+UNWIND_INLINE bool unwind_try_leaf(struct unwind_walk *w, struct unwind_process *p, bool native)
+{
+    unwind_set_rule(w, UNWIND_BASE_SP, UNWIND_LEAF_CFA, 0, false);
+    return unwind_rule_returns(w, p, native);
+}
+
 /* Sets the rule for a frame of @size bytes in @shape and returns whether its return address is one.
  */
 UNWIND_INLINE bool unwind_try_shape(struct unwind_walk *w, struct unwind_process *p, uint32_t shape,
@@ -26,17 +48,17 @@ UNWIND_INLINE bool unwind_try_shape(struct unwind_walk *w, struct unwind_process
     int16_t fp = -16;
 
     if (shape == UNWIND_SHAPE_RETURN) {
-        cfa = 8;
+        cfa = UNWIND_LEAF_CFA;
         fp = 0;
     } else if (shape == UNWIND_SHAPE_FP) {
         cfa = 16;
     } else if (shape == UNWIND_SHAPE_WHOLE_FP) {
         fp = 0;
     }
-    if (cfa < 8)
+    if (cfa < UNWIND_LEAF_CFA)
         return false;
     unwind_set_rule(w, UNWIND_BASE_SP, cfa, cfa < 16 ? 0 : fp, true);
-    return unwind_returns_at(w, p, w->at.sp + (uint64_t)cfa - 8, native);
+    return unwind_rule_returns(w, p, native);
 }
 
 /* Reads the instructions around w->at.pc. Return: false if they cannot be read. */
@@ -77,4 +99,44 @@ UNWIND_INLINE bool unwind_try_probe(struct unwind_walk *w, struct unwind_process
         return false;
     unwind_set_rule(w, UNWIND_BASE_SP, size + at * 8, size + at * 8 >= 16 ? -16 : 0, false);
     return true;
+}
+
+/* Whether compiled code that would return to @ra with its stack pointer at @sp has a caller. Code
+ * of other kinds is not looked at. */
+UNWIND_INLINE bool unwind_caller_fits(struct unwind_walk *w, struct unwind_process *p, uint64_t ra,
+                                      uint64_t sp)
+{
+    struct unwind_stub_caller *c = &w->caller;
+
+    if (unwind_in_interpreter(p, ra))
+        return true;
+    if (unwind_find_blob(w, p, ra - 1) <= 0)
+        return false;
+    if (!unwind_is_nmethod(w->blob_name))
+        return true;
+    return unwind_frame_facts(w, p, &c->size, &c->complete) && c->size >= 8 &&
+           unwind_returns_at(w, p, sp + (uint64_t)c->size - 8, false);
+}
+
+/* The caller is @pc with its stack pointer at @sp; fp is still its own. */
+UNWIND_INLINE void unwind_set_direct(struct unwind_walk *w, uint64_t pc, uint64_t sp)
+{
+    unwind_set_rule(w, UNWIND_BASE_DIRECT, 0, 0, false);
+    w->next.pc = pc;
+    w->next.sp = sp;
+    w->next.fp = w->at.fp;
+}
+
+/* Whether an adapter that was called from @ra leads from compiled code into the interpreter. Then
+ * the called method is in its register from its first to its last instruction. */
+UNWIND_FUNCTION int unwind_adapter_method(struct unwind_walk *w, struct unwind_process *p,
+                                          uint64_t ra)
+{
+    uint64_t constant = 0;
+
+    if (!w || !p || unwind_in_interpreter(p, ra) || unwind_find_blob(w, p, ra - 1) <= 0 ||
+        !unwind_is_nmethod(w->blob_name))
+        return 0;
+    return unwind_read_u64(w, w->registers.method + p->vm.method_const, &constant) && constant ? 1
+                                                                                               : 0;
 }

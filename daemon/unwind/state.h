@@ -43,7 +43,7 @@ enum unwind_rule_base {
     UNWIND_BASE_INTERPRETER = UNWIND_BASE_COUNT, /* an interpreter frame at fp */
     UNWIND_BASE_DIRECT,                          /* w->next holds the caller */
     UNWIND_BASE_ENTRY,  /* the same, of an interpreter frame under construction, or of the adapter
-                         * before it: Method* is in rbx */
+                         * before it: its Method* is in a register */
     UNWIND_BASE_ANCHOR, /* the same, with native frames between that are not known */
 };
 
@@ -74,6 +74,16 @@ UNWIND_ASSERT(sizeof(struct unwind_known) == 32);
 
 struct unwind_place {
     uint64_t pc, sp, fp;
+};
+
+/* What else than its place a thread has in registers where it is interrupted. As x86-64 and as
+ * aarch64 call them. */
+struct unwind_registers {
+    uint64_t thread; /* what may be the JavaThread: r15, x28; 0: not known */
+    uint64_t link;   /* the return address: rax in adapters and entries, x30 */
+    uint64_t method; /* Method* on the way into a method: rbx, x12 */
+    uint64_t bcp; /* the address of the bytecode: r13, x22. On the way in r13 is the caller's sp. */
+    uint64_t sender, sender_17; /* aarch64: the same, x19, and till JDK 17 x13 */
 };
 
 /* Sixteen bytes of code from a pc on and the eight before it. */
@@ -121,10 +131,9 @@ struct unwind_frozen_words {    /* functions of frozen.h */
 struct unwind_walk {
     struct unwind_place at, next; /* the frame at hand; its caller, for UNWIND_BASE_DIRECT */
     struct unwind_place back;     /* the frame before it, to step back to */
-    uint64_t rax, rbx, r13;       /* as interrupted */
-    uint64_t thread;              /* what may be the JavaThread; 0: not known */
-    uint64_t pointer;             /* the thread pointer; 0: not known */
-    uint64_t task;                /* process id << 32 | thread id, as flamed numbers them */
+    struct unwind_registers registers;
+    uint64_t pointer; /* the thread pointer; 0: not known */
+    uint64_t task;    /* process id << 32 | thread id, as flamed numbers them */
     struct unwind_rule rule;
     struct unwind_mapping mapping;       /* what unwind_find_mapping() found */
     uint64_t blob, blob_code, blob_name; /* what unwind_find_blob() found */

@@ -62,15 +62,15 @@ UNWIND_INLINE bool unwind_interpreted(struct unwind_walk *w, struct unwind_proce
     struct unwind_step_words *s = &w->step;
 
     if (w->rule.base == UNWIND_BASE_ENTRY) {
-        s->method = w->rbx;
+        s->method = w->registers.method;
         s->second = 0;
     } else {
         if (!unwind_stack(w, w->at.fp - 24, &s->method))
             return false;
         /* The slot is stale while the register runs ahead. After a call from here the register
          * holds an address of the stack until it is read from the slot. */
-        if (w->exact && w->r13 - w->at.sp >= UNWIND_INTERPRETER_BYTES_MAX)
-            s->second = w->r13;
+        if (w->exact && w->registers.bcp - w->at.sp >= UNWIND_INTERPRETER_BYTES_MAX)
+            s->second = w->registers.bcp;
         else if (!unwind_stack(w, w->at.fp - 8 * (uint64_t)p->vm.bcp_slot, &s->second))
             return false;
     }
@@ -82,7 +82,8 @@ UNWIND_INLINE bool unwind_interpreted(struct unwind_walk *w, struct unwind_proce
 UNWIND_INLINE int unwind_apply(struct unwind_walk *w)
 {
     struct unwind_place *to = &w->step.to; /* to->sp: the CFA */
-    bool fp_set = false;
+    bool fp_set = false, link = false;
+    int16_t fp;
 
     to->fp = w->at.fp;
     switch (w->rule.base) {
@@ -96,8 +97,9 @@ UNWIND_INLINE int unwind_apply(struct unwind_walk *w)
         if ((w->at.fp & 7) || !unwind_stack(w, w->at.fp - 8, &to->sp) ||
             !unwind_stack(w, w->at.fp + 8, &to->pc) || !unwind_stack(w, w->at.fp, &to->fp))
             return UNWIND_END_MEMORY;
-        if (w->at.fp < w->at.sp || to->sp <= w->at.fp)
+        if (w->at.fp < w->at.sp || !unwind_sender_fits(w->at.fp, to->sp))
             return UNWIND_END_INTERPRETED;
+        to->sp = unwind_sender_sp(w->at.fp, to->sp);
         goto found;
     case UNWIND_BASE_FP_LOAD:
         if (!unwind_read_u64(w, w->at.fp + (uint64_t)(int64_t)w->rule.cfa, &to->sp) ||
@@ -115,8 +117,11 @@ UNWIND_INLINE int unwind_apply(struct unwind_walk *w)
             return UNWIND_END_PROGRESS;
         if (!unwind_read_u64(w, w->at.sp + UNWIND_SIGNAL_PC, &to->pc) ||
             !unwind_read_u64(w, w->at.sp + UNWIND_SIGNAL_SP, &to->sp) ||
-            !unwind_read_u64(w, w->at.sp + UNWIND_SIGNAL_FP, &to->fp))
+            !unwind_read_u64(w, w->at.sp + UNWIND_SIGNAL_FP, &to->fp) ||
+            (UNWIND_SIGNAL_LINK &&
+             !unwind_read_u64(w, w->at.sp + UNWIND_SIGNAL_LINK, &w->registers.link)))
             return UNWIND_END_MEMORY;
+        w->registers.link = unwind_unsigned(w->registers.link);
         w->at = *to; /* may lie on another stack */
         w->exact = 1;
         w->signals++;
@@ -132,13 +137,20 @@ UNWIND_INLINE int unwind_apply(struct unwind_walk *w)
     }
     if (to->sp & 7)
         return UNWIND_END_PROGRESS;
-    if (!unwind_stack(w, to->sp - 8, &to->pc))
+    link = unwind_ra_in_link(w->rule.fp);
+    if (link && !w->exact)
+        return UNWIND_END_RETURN;
+    if (link)
+        to->pc = w->registers.link;
+    else if (!unwind_stack(w, to->sp + (uint64_t)(int64_t)unwind_ra_place(w->rule.fp), &to->pc))
         return UNWIND_END_MEMORY;
-    if (w->rule.fp && !fp_set && !unwind_stack(w, to->sp + (uint64_t)(int64_t)w->rule.fp, &to->fp))
+    fp = unwind_fp_place(w->rule.fp);
+    if (fp && !fp_set && !unwind_stack(w, to->sp + (uint64_t)(int64_t)fp, &to->fp))
         return UNWIND_END_MEMORY;
 found:
+    to->pc = unwind_unsigned(to->pc);
     if (to->sp < w->at.sp ||
-        (to->sp == w->at.sp && w->rule.base != UNWIND_BASE_DIRECT &&
+        (to->sp == w->at.sp && !link && w->rule.base != UNWIND_BASE_DIRECT &&
          w->rule.base != UNWIND_BASE_ENTRY) ||
         to->sp - w->at.sp > UNWIND_STEP_BYTES_MAX)
         return UNWIND_END_PROGRESS;

@@ -6,7 +6,7 @@
 #pragma once
 
 /*
- * A frame word: pc in bits 0..46, compile id mod 2^14 in bits 47..60, kind in bits 61..63. The pc
+ * A frame word: pc in bits 0..47, compile id mod 2^13 in bits 48..60, kind in bits 61..63. The pc
  * of the leaf and of a frame that a signal interrupted is exact; every other one is a return
  * address.
  */
@@ -15,10 +15,10 @@ enum unwind_kind {
         0, /* pc of code that is not the JVM's, or of unknown nature (frame-pointer walks) */
     UNWIND_COMPILED = 1, /* pc in an nmethod, with its compile id */
     UNWIND_INTERPRETED =
-        2, /* bits 0..46: Method*; the next word is the raw bcp (0: at its entry) */
+        2, /* bits 0..47: Method*; the next word is the raw bcp (0: at its entry) */
     UNWIND_STUB = 3,
     UNWIND_SIGNAL = 4, /* the kernel's signal trampoline: the next frame's pc is exact */
-    UNWIND_MARK = 7,   /* bits 0..46: enum unwind_mark */
+    UNWIND_MARK = 7,   /* bits 0..47: enum unwind_mark */
 };
 
 enum unwind_mark {
@@ -27,9 +27,9 @@ enum unwind_mark {
                               * frame */
 };
 
-#define UNWIND_PC_BITS 47
+#define UNWIND_PC_BITS 48 /* of aarch64; x86-64 has 47 */
 #define UNWIND_PC_MASK ((1ULL << UNWIND_PC_BITS) - 1)
-#define UNWIND_ID_BITS 14
+#define UNWIND_ID_BITS 13
 #define UNWIND_ID_MASK ((1ULL << UNWIND_ID_BITS) - 1)
 #define UNWIND_KIND_SHIFT 61
 

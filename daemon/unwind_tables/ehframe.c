@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The entries of .eh_frame (CIEs and FDEs) walked once and made into a sorted table of rows. Each
- * length is bounded by the section; an entry that is broken or of a kind that x86-64 does not use
+ * length is bounded by the section; an entry that is broken or of a kind that nobody uses
  * is counted and left out, which leaves UNWIND_BASE_NONE where its code is.
  */
 #include "unwind_tables/ehframe.h"
@@ -37,6 +37,7 @@ struct cie {
 struct parser {
     struct span section;
     uint64_t vaddr;
+    enum cfa_isa isa;
     struct ehframe_table *table;
     size_t room;    /* rows allocated */
     struct cie cie; /* the last one that was read: most FDEs of a file share it */
@@ -131,6 +132,9 @@ static bool take_augmentation(struct parser *p, struct cie *c, struct span lette
         case 'S':
             c->signal = true;
             break;
+        case 'B': /* aarch64: return addresses are signed by the other key */
+        case 'G': /* the same: tagged stacks */
+            break;
         default: /* unknown letters say nothing that we need, but what follows is unknown too */
             return letters.n == 0;
         }
@@ -142,7 +146,7 @@ static bool take_augmentation(struct parser *p, struct cie *c, struct span lette
 static bool read_cie(struct parser *p, uint64_t offset)
 {
     struct span s = span_from(p->section, offset), letters;
-    struct cie c = { .offset = offset };
+    struct cie c = { .offset = offset, .machine.isa = p->isa };
     uint32_t length, id;
     uint8_t version, ra;
     size_t n;
@@ -220,7 +224,7 @@ static int see_row(void *cookie, uint64_t pc, const struct cfa_rules *rules)
 
     if (pc >= p->pc_end)
         return -EBADMSG;
-    return add_row(p, pc, cfa_row(rules, p->signal));
+    return add_row(p, pc, cfa_row(&p->cie.machine, rules, p->signal));
 }
 
 /* One FDE: @s is what follows its CIE pointer. 0; -EBADMSG: leave it out; -EFBIG; -ENOMEM. */
@@ -245,7 +249,7 @@ static int read_fde(struct parser *p, struct span s)
     p->pc_end = m.pc + range;
     r = cfa_run(&m, s, see_row, p);
     if (r == 0 && m.pc < p->pc_end)
-        r = add_row(p, m.pc, cfa_row(&m.now, p->signal));
+        r = add_row(p, m.pc, cfa_row(&m, &m.now, p->signal));
     if (r == 0)
         r = add_row(p, p->pc_end, (struct unwind_row){ .base = UNWIND_BASE_NONE });
     if (r == -EBADMSG)
@@ -282,9 +286,9 @@ void ehframe_tidy(struct ehframe_table *t)
     t->count = kept;
 }
 
-int ehframe_parse(struct span s, uint64_t vaddr, struct ehframe_table *ret)
+int ehframe_parse(struct span s, uint64_t vaddr, enum cfa_isa isa, struct ehframe_table *ret)
 {
-    struct parser p = { .section = s, .vaddr = vaddr, .table = ret };
+    struct parser p = { .section = s, .vaddr = vaddr, .isa = isa, .table = ret };
     int r = 0;
 
     while (s.n) {
@@ -324,11 +328,13 @@ int ehframe_parse(struct span s, uint64_t vaddr, struct ehframe_table *ret)
 bool ehframe_bias(const struct ehframe_segment *segments, size_t count, uint64_t start,
                   uint64_t offset, uint64_t *ret)
 {
+    uint64_t page = (uint64_t)getpagesize();
+
     for (size_t i = 0; i < count; i++) {
         const struct ehframe_segment *s = &segments[i];
 
         /* Mappings begin on the page in which the segment begins. */
-        if (offset + 4095 >= s->offset && offset < s->offset + s->bytes) {
+        if (offset + page > s->offset && offset < s->offset + s->bytes) {
             *ret = start - (s->vaddr - s->offset + offset);
             return true;
         }

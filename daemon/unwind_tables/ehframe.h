@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/span.h"
 #include "unwind/rows.h"
+#include "unwind_tables/ehframe_cfa.h"
 
 #define EHFRAME_MAX_BYTES ((size_t)32 << 20)
 #define EHFRAME_ROWS_MAX ((size_t)2 << 20)
@@ -26,14 +27,14 @@ struct ehframe_table {
     size_t unreadable; /* entries that were left out */
 };
 
-/* Reads the ELF file @fd (borrowed; pread() only). 0 with at least no rows; -ENOEXEC: no x86-64 ELF
- * file; -EFBIG; -ENOMEM; -errno. @err says which. */
+/* Reads the ELF file @fd (borrowed; pread() only). 0 with at least no rows; -ENOEXEC: no ELF file
+ * for this processor; -EFBIG; -ENOMEM; -errno. @err says which. */
 int ehframe_read(int fd, struct ehframe_table *ret, struct error *err);
 void ehframe_deinit(struct ehframe_table *t);
 
-/* Rows of the section @s that lies at @vaddr. 0, -EFBIG (too many rows) or -ENOMEM. Fills rows,
- * count and unreadable of @ret, which must be zero. */
-int ehframe_parse(struct span s, uint64_t vaddr, struct ehframe_table *ret);
+/* Rows of the section @s of @isa that lies at @vaddr. 0, -EFBIG (too many rows) or -ENOMEM. Fills
+ * rows, count and unreadable of @ret, which must be zero. */
+int ehframe_parse(struct span s, uint64_t vaddr, enum cfa_isa isa, struct ehframe_table *ret);
 
 /* Sorts the rows, and drops those that say nothing new. */
 void ehframe_tidy(struct ehframe_table *t);

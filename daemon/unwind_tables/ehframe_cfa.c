@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * DWARF call frame instructions, for x86-64: tracks the CFA, rbp and the return address, and skips
- * whatever is said about other registers. Of expressions only the four forms are known that
- * compilers, linkers and hand-written code use for the CFA and for rbp.
+ * DWARF call frame instructions, for x86-64 and aarch64: tracks the CFA, fp and the return address,
+ * and skips whatever is said about other registers. Of expressions only the four forms are known
+ * that compilers, linkers and hand-written code of x86-64 use for the CFA and for rbp.
  */
 #include "unwind_tables/ehframe_cfa.h"
 
 #define DWARF_RBP 6
 #define DWARF_RSP 7
+#define DWARF_AARCH64_FP 29
+#define DWARF_AARCH64_SP 31
+
+#define RULE_FP_MIN (-32760) /* bytes from the CFA that a rule's fp can say */
+#define RULE_PLACE_MAX                                                                             \
+    (1 << 20) /* bytes from the base to the CFA of a frame that saves anything                     \
+               */
 
 enum {
     DW_CFA_NOP = 0x00,
@@ -33,6 +40,8 @@ enum {
     DW_CFA_VAL_OFFSET = 0x14,
     DW_CFA_VAL_OFFSET_SF = 0x15,
     DW_CFA_VAL_EXPRESSION = 0x16,
+    DW_CFA_AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c,
+    DW_CFA_AARCH64_NEGATE_RA_STATE = 0x2d,
     DW_CFA_GNU_ARGS_SIZE = 0x2e,
     DW_CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
     DW_CFA_ADVANCE_LOC = 0x40, /* these three carry an operand in their low six bits */
@@ -86,14 +95,22 @@ bool cfa_take_sleb(struct span *s, int64_t *ret)
     return true;
 }
 
-static enum unwind_base base_of(uint64_t reg)
+static uint64_t fp_of(const struct cfa_machine *m)
 {
-    return reg == DWARF_RSP ? UNWIND_BASE_SP : reg == DWARF_RBP ? UNWIND_BASE_FP : UNWIND_BASE_NONE;
+    return m->isa == CFA_AARCH64 ? DWARF_AARCH64_FP : DWARF_RBP;
+}
+
+static enum unwind_base base_of(const struct cfa_machine *m, uint64_t reg)
+{
+    if (reg == fp_of(m))
+        return UNWIND_BASE_FP;
+    return reg == (m->isa == CFA_AARCH64 ? DWARF_AARCH64_SP : DWARF_RSP) ? UNWIND_BASE_SP
+                                                                         : UNWIND_BASE_NONE;
 }
 
 static void define_cfa(struct cfa_machine *m, uint64_t reg, int64_t offset)
 {
-    m->now.base = base_of(reg);
+    m->now.base = base_of(m, reg);
     m->now.cfa_register = reg;
     m->now.cfa_offset = offset;
 }
@@ -107,6 +124,8 @@ static void define_cfa_expression(struct cfa_machine *m, struct span e)
     uint8_t op;
 
     m->now.base = UNWIND_BASE_NONE;
+    if (m->isa != CFA_X86_64)
+        return;
     if (e.n == sizeof(PLT) - 1 && memcmp(e.p, PLT, e.n) == 0) {
         m->now.base = UNWIND_BASE_PLT;
         m->now.cfa_offset = 8;
@@ -125,7 +144,7 @@ static void define_cfa_expression(struct cfa_machine *m, struct span e)
 /* Registers that no walk needs are not kept. */
 static void put_saved(struct cfa_machine *m, uint64_t reg, struct cfa_saved fp, struct cfa_saved ra)
 {
-    if (reg == DWARF_RBP)
+    if (reg == fp_of(m))
         m->now.fp = fp;
     else if (reg == m->ra_register)
         m->now.ra = ra;
@@ -253,8 +272,8 @@ static int run_extended(struct cfa_machine *m, uint8_t op, struct span *s, cfa_r
         if (!cfa_take_uleb(s, &reg) || !cfa_take_uleb(s, &n) || !span_take_bytes(s, n, &block))
             return -EBADMSG;
         /* rbp + 0: gcc's realigned frames, whose CFA is found through rbp as well */
-        if (op == DW_CFA_EXPRESSION && block.n == 2 && (uint8_t)block.p[0] == DW_OP_BREG_RBP &&
-            block.p[1] == 0)
+        if (m->isa == CFA_X86_64 && op == DW_CFA_EXPRESSION && block.n == 2 &&
+            (uint8_t)block.p[0] == DW_OP_BREG_RBP && block.p[1] == 0)
             set_saved(m, reg, CFA_AT_FP, 0);
         else
             set_saved(m, reg, CFA_OTHER, 0);
@@ -269,9 +288,12 @@ static int run_extended(struct cfa_machine *m, uint8_t op, struct span *s, cfa_r
             return -EBADMSG;
         set_saved(m, reg, CFA_OTHER, 0);
         return 0;
+    case DW_CFA_AARCH64_NEGATE_RA_STATE: /* signed or not: walks take that off anyway */
+    case DW_CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
+        return m->isa == CFA_AARCH64 ? 0 : -EBADMSG;
     case DW_CFA_GNU_ARGS_SIZE:
         return cfa_take_uleb(s, &n) ? 0 : -EBADMSG;
-    default: /* DW_CFA_set_loc is never used in .eh_frame of x86-64 */
+    default: /* DW_CFA_set_loc is never used in .eh_frame */
         return -EBADMSG;
     }
 }
@@ -303,7 +325,40 @@ int cfa_run(struct cfa_machine *m, struct span program, cfa_row_fn fn, void *coo
     return r;
 }
 
-struct unwind_row cfa_row(const struct cfa_rules *rules, bool signal)
+/* Where a register lies that was saved at CFA + @offset, in words from the base of the CFA. False:
+ * a row cannot say that. */
+static bool place_of(const struct cfa_rules *rules, int64_t offset, int64_t *ret)
+{
+    if ((offset & 7) || offset >= 0 || offset < RULE_FP_MIN || rules->cfa_offset > RULE_PLACE_MAX)
+        return false;
+    *ret = (rules->cfa_offset + offset) / 8;
+    return *ret >= 0 && *ret < INT8_MAX;
+}
+
+/* As cfa_row(), of aarch64: unwind/arch/aarch64.h says what a row's fp means. */
+static struct unwind_row aarch64_row(const struct cfa_rules *rules)
+{
+    static const struct unwind_row NONE = { .base = UNWIND_BASE_NONE };
+    bool saved = rules->ra.where == CFA_OFFSET, pair = rules->fp.where == CFA_OFFSET;
+    struct unwind_row row = { .base = (uint8_t)rules->base };
+    int64_t cfa = rules->cfa_offset, place = 0;
+
+    if (rules->base == UNWIND_BASE_NONE || (cfa & 7) || cfa / 8 < INT16_MIN || cfa / 8 > INT16_MAX)
+        return NONE;
+    row.cfa = (int16_t)(cfa / 8);
+    if (rules->ra.where == CFA_SAME && !pair && rules->fp.where != CFA_OTHER)
+        return row;
+    if (!saved || rules->fp.where == CFA_OTHER)
+        return NONE;
+    if (pair && rules->ra.offset != rules->fp.offset + 8)
+        return NONE;
+    if (!place_of(rules, pair ? rules->fp.offset : rules->ra.offset, &place))
+        return NONE;
+    row.fp = (int8_t)(pair ? place + 1 : -place - 1);
+    return row;
+}
+
+struct unwind_row cfa_row(const struct cfa_machine *m, const struct cfa_rules *rules, bool signal)
 {
     static const struct unwind_row NONE = { .base = UNWIND_BASE_NONE };
     struct unwind_row row = { .base = (uint8_t)rules->base };
@@ -313,6 +368,8 @@ struct unwind_row cfa_row(const struct cfa_rules *rules, bool signal)
         return (struct unwind_row){ .base = UNWIND_BASE_SIGNAL };
     if (rules->ra.where == CFA_UNDEFINED)
         return (struct unwind_row){ .base = UNWIND_BASE_ROOT };
+    if (m->isa == CFA_AARCH64)
+        return aarch64_row(rules);
     if (rules->base == UNWIND_BASE_NONE || rules->ra.where != CFA_OFFSET ||
         rules->ra.offset != -8 || (cfa & 7) || cfa / 8 < INT16_MIN || cfa / 8 > INT16_MAX)
         return NONE;

@@ -12,7 +12,7 @@ enum cfa_where {
     CFA_SAME,   /* the register still has the caller's value */
     CFA_OFFSET, /* saved at CFA + offset */
     CFA_UNDEFINED,
-    CFA_AT_FP, /* rbp only: saved where rbp points */
+    CFA_AT_FP, /* fp only: saved where fp points */
     CFA_OTHER, /* some rule that a row cannot hold */
 };
 
@@ -29,7 +29,16 @@ struct cfa_rules {
     struct cfa_saved fp, ra;
 };
 
+/* Whose registers and instructions. */
+enum cfa_isa { CFA_X86_64, CFA_AARCH64 };
+#ifdef __aarch64__
+#define CFA_HOST CFA_AARCH64
+#else
+#define CFA_HOST CFA_X86_64
+#endif
+
 struct cfa_machine {
+    enum cfa_isa isa;
     uint64_t code_align;
     int64_t data_align;
     uint64_t ra_register;
@@ -45,8 +54,8 @@ typedef int (*cfa_row_fn)(void *cookie, uint64_t pc, const struct cfa_rules *rul
  * what
  * @fn returned. */
 int cfa_run(struct cfa_machine *m, struct span program, cfa_row_fn fn, void *cookie);
-/* Returns the row for @rules; @signal: of a signal frame's entry. row.pc is not set. */
-struct unwind_row cfa_row(const struct cfa_rules *rules, bool signal);
+/* Returns the row of @m for @rules; @signal: of a signal frame's entry. row.pc is not set. */
+struct unwind_row cfa_row(const struct cfa_machine *m, const struct cfa_rules *rules, bool signal);
 
 /* Take a number in LEB128, unsigned or signed. Return: false if @s holds none. */
 bool cfa_take_uleb(struct span *s, uint64_t *ret);

@@ -19,6 +19,13 @@
 #define ELF_SECTIONS_MAX 4096
 #define ELF_NAMES_MAX ((size_t)1 << 20)
 #define EH_FRAME_HDR_SDATA4_PCREL 0x1b
+#ifdef __aarch64__
+#define MACHINE EM_AARCH64
+#define MACHINE_NAME "aarch64"
+#else
+#define MACHINE EM_X86_64
+#define MACHINE_NAME "x86-64"
+#endif
 
 struct elf {
     int fd;
@@ -61,7 +68,7 @@ static int read_head(struct elf *e)
     if (r < 0)
         return r;
     if (memcmp(e->head.e_ident, ELFMAG, SELFMAG) != 0 || e->head.e_ident[EI_CLASS] != ELFCLASS64 ||
-        e->head.e_ident[EI_DATA] != ELFDATA2LSB || e->head.e_machine != EM_X86_64 ||
+        e->head.e_ident[EI_DATA] != ELFDATA2LSB || e->head.e_machine != MACHINE ||
         e->head.e_phentsize != sizeof(Elf64_Phdr) || e->head.e_phnum > ELF_PROGRAM_HEADERS_MAX)
         return -ENOEXEC;
     e->program_count = e->head.e_phnum;
@@ -161,7 +168,7 @@ static int read_frames(const struct elf *e, const struct ehframe_segment *s,
         return -ENOMEM;
     r = read_exact(e, s->offset, bytes, s->bytes);
     if (r == 0)
-        r = ehframe_parse((struct span){ bytes, s->bytes }, s->vaddr, t);
+        r = ehframe_parse((struct span){ bytes, s->bytes }, s->vaddr, CFA_HOST, t);
     return r < 0 ? error_code(err, r, "cannot read the .eh_frame of an ELF file") : 0;
 }
 
@@ -181,7 +188,7 @@ int ehframe_read(int fd, struct ehframe_table *ret, struct error *err)
     e->bytes = (uint64_t)st.st_size;
     r = read_head(e);
     if (r < 0)
-        return error_set(err, r, "not an ELF file for x86-64");
+        return error_set(err, r, "not an ELF file for " MACHINE_NAME);
     for (size_t i = 0; i < e->program_count && t.segment_count < EHFRAME_SEGMENTS_MAX; i++) {
         const Elf64_Phdr *h = &e->programs[i];
 
@@ -197,12 +204,12 @@ int ehframe_read(int fd, struct ehframe_table *ret, struct error *err)
     clamp_section(e, &s.code);
     if (r == 0)
         r = read_frames(e, &s.frames, &t, err);
-    if (r == 0 && s.image.bytes) {
+    if (r == 0 && s.image.bytes && CFA_HOST == CFA_X86_64) {
         r = image_rows_add(read_exact, e, &s.code, &t);
         if (r < 0)
             error_code(err, r, "cannot read the code of a native image");
     }
-    if (r == 0) {
+    if (r == 0 && CFA_HOST == CFA_X86_64) {
         r = musl_rows_add(read_exact, e, &s.code, e->head.e_entry, &t);
         if (r < 0)
             error_code(err, r, "cannot read the code of musl");

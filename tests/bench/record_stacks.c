@@ -173,10 +173,10 @@ static bool record(int tid)
     r = (struct host_registers){ .pc = u.rip,
                                  .sp = u.rsp,
                                  .fp = u.rbp,
-                                 .rax = u.rax,
-                                 .rbx = u.rbx,
-                                 .r13 = u.r13,
-                                 .r15 = u.r15 };
+                                 .more.link = u.rax,
+                                 .more.method = u.rbx,
+                                 .more.bcp = u.r13,
+                                 .more.thread = u.r15 };
     memset(host.known, 0, sizeof(host.known));
     text_n = piece_count = row_count = 0;
     words = host_walk(&w, &process, &r, 1, HOST_WORDS_MAX);
@@ -195,7 +195,8 @@ static bool record(int tid)
     describe(words);
     printf("g %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64
            "\n%.*sw",
-           r.pc, r.sp, r.fp, r.rax, r.rbx, r.r13, r.r15, (int)text_n, text);
+           r.pc, r.sp, r.fp, r.more.link, r.more.method, r.more.bcp, r.more.thread, (int)text_n,
+           text);
     for (uint32_t i = 0; i < words; i++)
         printf(" %" PRIx64, host.out[i]);
     printf("\n");

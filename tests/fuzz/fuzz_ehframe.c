@@ -27,9 +27,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t bias;
     int r;
 
-    if (ehframe_parse((struct span){ (const char *)data, size }, 0x10000, &section) == 0)
-        check(&section);
-    ehframe_deinit(&section);
+    for (int isa = CFA_X86_64; isa <= CFA_AARCH64; isa++) {
+        if (ehframe_parse((struct span){ (const char *)data, size }, 0x10000, (enum cfa_isa)isa,
+                          &section) == 0)
+            check(&section);
+        ehframe_deinit(&section);
+    }
     if (fd < 0 || write(fd, data, size) != (ssize_t)size)
         return 0;
     r = ehframe_read(fd, &file, &err);

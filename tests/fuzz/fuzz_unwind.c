@@ -186,10 +186,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     regs = (struct host_registers){ .pc = pick(data[0], data[1], sp),
                                     .sp = sp + (data[15] & 0x10 ? 4 : 0),
                                     .fp = pick(data[2], data[3], sp),
-                                    .rax = pick(data[4], data[5], sp),
-                                    .rbx = pick(data[6], data[7], sp),
-                                    .r13 = pick(data[8], data[9], sp),
-                                    .r15 = pick(data[10], data[11], sp) };
+                                    .more.link = pick(data[4], data[5], sp),
+                                    .more.method = pick(data[6], data[7], sp),
+                                    .more.bcp = pick(data[8], data[9], sp),
+                                    .more.thread = pick(data[10], data[11], sp) };
     jvm.vm.blob_code_pointer = !(data[15] & 1);
     jvm.vm.deopt_pointer = !(data[15] & 2);
     jvm.vm.nmethod_deopt_mh = data[15] & 4 ? 136 : 0;

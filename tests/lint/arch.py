@@ -12,7 +12,7 @@ import sys
 
 LIST = "daemon/unwind/arch/arch.h"
 PROCESSOR = re.compile(r"\b(?:r(?:ax|bx|cx|dx|si|di|bp|sp|1[0-5])|\w*(?:X86|AARCH64)\w*|__(?:x86_64|aarch64)__|AUDIT_ARCH\w*"
-                       r"|Zydis\w+|ZYDIS\w+|MOMENT_R[A-Z0-9]+|SAMPLE_REGISTER_R[0-9ABD]\w*|DWARF_R[BS]P)\b")
+                       r"|Zydis\w+|ZYDIS\w+|x(?:2[89]|30)|MOMENT_R[A-Z0-9]+|SAMPLE_REGISTER_R[0-9ABD]\w*|DWARF_R[BS]P)\b")
 ROW = re.compile(r"^ \*   \S.*  (\S+\.[ch])$", re.MULTILINE)
 
 

@@ -18,6 +18,11 @@
 #define BLOCKS_MAX 16384   /* of a code heap: the stubs are made before most methods */
 #define FUNCTION_BYTES 9   /* endbr64, and a no-op of five bytes */
 #define BREAKPOINT 0xcc
+#ifdef __x86_64__
+#define ALLOCATION_KNOWN true
+#else
+#define ALLOCATION_KNOWN false
+#endif
 
 #define C2(name)                                                                                   \
     {                                                                                              \
@@ -221,7 +226,7 @@ int hotspot_vm_allocators(struct hotspot_vm *vm, struct hotspot_allocators *ret)
     struct hotspot_allocators a = { 0 };
     int r;
 
-    if (vm->proof.allocation_off || !layout_has(l->klass_layout_helper) ||
+    if (!ALLOCATION_KNOWN || vm->proof.allocation_off || !layout_has(l->klass_layout_helper) ||
         !layout_has(l->object_array_element) || (l->jdk > 8 && !layout_has(l->pool_resolved)))
         return -ENOENT;
     a.layout_helper = (uint32_t)l->klass_layout_helper.offset;

@@ -111,7 +111,8 @@ int leaf_map_find(struct hotspot_vm *vm, const struct hotspot_code *code, const 
     struct leaf_map *m;
     int r;
 
-    if (!vm->layout.run) /* proof.h checks no table that tells calls and traps */
+    /* proof.h checks no table that tells calls and traps. */
+    if (!vm->layout.run || !leaf_decodes())
         return 0;
     if (!vm->leaf_maps && vm_reads_nothing(vm))
         return -EAGAIN;

@@ -28,6 +28,9 @@ struct leaf_instruction {
     bool poll;      /* reads memory as a safepoint poll does: a record may stand at it */
 };
 
+/* Returns whether leaf_decode() knows the instructions of the processor at hand. */
+bool leaf_decodes(void);
+
 /* Decodes @code from its start, one instruction behind the other, at most @max of them. A byte that
  * begins no instruction becomes a LEAF_STOP of one byte. Pure; allocates nothing. Return: their
  * number; @max + 1 where there are more. */

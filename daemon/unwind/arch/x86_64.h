@@ -7,6 +7,59 @@
 
 #include "unwind/memory.h"
 
+/* ---- where a return address lies ---- */
+
+#define UNWIND_LEAF_CFA 8 /* bytes from sp to the caller's where nothing was saved yet */
+
+/* From the CFA to the return address of a frame by its rule's @fp. */
+UNWIND_INLINE int32_t unwind_ra_place(int16_t fp)
+{
+    (void)fp;
+    return -8;
+}
+
+/* From the CFA to the caller's fp; 0: it is in the register still. */
+UNWIND_INLINE int16_t unwind_fp_place(int16_t fp)
+{
+    return fp;
+}
+
+/* Whether the return address of such a frame is in a register. */
+UNWIND_INLINE bool unwind_ra_in_link(int16_t fp)
+{
+    (void)fp;
+    return false;
+}
+
+/* The rule's fp for a row's. */
+UNWIND_INLINE int16_t unwind_row_fp(const struct unwind_row *row)
+{
+    return (int16_t)(row->fp * 8);
+}
+
+/* Takes off a return address what a processor signs it with. */
+UNWIND_INLINE uint64_t unwind_unsigned(uint64_t ra)
+{
+    return ra;
+}
+
+/* Whether @pc is where a handler returns to, though no row says so. */
+UNWIND_INLINE bool unwind_is_sigreturn(struct unwind_walk *w, uint64_t pc)
+{
+    (void)w;
+    (void)pc;
+    return false;
+}
+
+/* Stores @v at @at, behind all that was stored before: the processor keeps their order. */
+UNWIND_INLINE void unwind_publish(uint64_t *at, uint64_t v)
+{
+    __asm__ volatile("" ::: "memory");
+    *(volatile uint64_t *)at = v;
+}
+
+/* ---- instructions ---- */
+
 #define UNWIND_BYTE(v, i) ((uint32_t)((v) >> (8 * (i))) & 0xff)
 /* The @k-th byte before the end of an eight-byte word: 1 is the last. */
 #define UNWIND_BACK(v, k) UNWIND_BYTE(v, 8 - (k))
@@ -93,36 +146,14 @@ UNWIND_FUNCTION int unwind_fallback_bytes(struct unwind_walk *w, uint64_t ra)
     return (int)bytes + 128;
 }
 
-/* Where the caller's frame is, as an instruction tells it. */
-enum unwind_shape {
-    UNWIND_SHAPE_WHOLE,    /* the frame is complete, or the bytes say nothing */
-    UNWIND_SHAPE_RETURN,   /* the return address is on top */
-    UNWIND_SHAPE_FP,       /* saved fp on top, the return address above it */
-    UNWIND_SHAPE_WHOLE_FP, /* the frame is there but fp is not saved yet, and still the caller's */
-};
-
-/* Where compiled code saves rbp, if it does. C1 pushes it before the entry barrier, so many bytes
- * before its frame is complete. Graal saves it behind that: in so many words from there on. */
-#define UNWIND_SAVE_BEFORE 40
-#define UNWIND_SAVE_WORDS 9
-
-/* Returns 1 if the instruction at the beginning of @code saves rbp into a frame of @size bytes. */
-UNWIND_FUNCTION int unwind_saves_fp(uint64_t code, int32_t size)
-{
-    uint32_t at4 = (uint32_t)code, place = (uint32_t)size - 16;
-
-    if (at4 == 0xec834855 || at4 == 0xec814855 || at4 == 0xec8b4855 || at4 == 0xe5894855)
-        return true;       /* push rbp; then sub rsp,n or mov rbp,rsp */
-    if (at4 == 0x246c8948) /* mov [rsp+d8],rbp: 48 89 6c 24 */
-        return (code >> 32 & 0xff) == place;
-    return at4 == 0x24ac8948 && (uint32_t)(code >> 32) == place; /* mov [rsp+d32],rbp */
-}
-
-/* In a prologue. */
-UNWIND_INLINE uint32_t unwind_prologue(const struct unwind_code *c)
+/* In a prologue. @w and @left are for other architectures. */
+UNWIND_INLINE uint32_t unwind_prologue(struct unwind_walk *w, const struct unwind_code *c,
+                                       int32_t left)
 {
     uint32_t at4 = (uint32_t)c->at, before3 = (uint32_t)(c->before >> 40);
 
+    (void)w;
+    (void)left;
     if (UNWIND_BACK(c->before, 1) == 0x55) /* after push rbp */
         return UNWIND_SHAPE_FP;
     if ((before3 == 0xec8b48 || before3 == 0xe58948) && UNWIND_BACK(c->before, 4) == 0x55)
@@ -139,12 +170,13 @@ UNWIND_INLINE uint32_t unwind_prologue(const struct unwind_code *c)
     return UNWIND_SHAPE_RETURN;
 }
 
-/* In an epilogue, or WHOLE where the bytes are no part of one. */
-UNWIND_INLINE uint32_t unwind_epilogue(const struct unwind_code *c)
+/* In an epilogue, or WHOLE where the bytes are no part of one. @size is for other architectures. */
+UNWIND_INLINE uint32_t unwind_epilogue(const struct unwind_code *c, int32_t size)
 {
     uint32_t b0 = UNWIND_BYTE(c->at, 0), before1 = UNWIND_BACK(c->before, 1);
     uint32_t at3 = (uint32_t)c->at & 0xffffff, at2 = (uint32_t)c->at & 0xffff;
 
+    (void)size;
     if (b0 == 0xc3 || b0 == 0xc2) /* ret */
         return UNWIND_SHAPE_RETURN;
     if (b0 == 0x5d) /* pop rbp */
@@ -167,19 +199,8 @@ UNWIND_INLINE uint32_t unwind_epilogue(const struct unwind_code *c)
     return UNWIND_SHAPE_WHOLE;
 }
 
-/* Where a call from the interpreter returns to, rsp is put back first. That is mov rsp,[rbp-16],
- * and from 22 on mov rcx,[rbp-16]; lea rsp,[rbp+rcx*8] (17 and 25: seen). No entry is so near. */
-#define UNWIND_RETURNED_BYTES 8
-
 /* The kernel's struct rt_sigframe, as rt_sigreturn finds it at sp. */
 #define UNWIND_SIGNAL_FP 120
 #define UNWIND_SIGNAL_SP 160
 #define UNWIND_SIGNAL_PC 168
-
-/* What HotSpot's push_CPU_state() leaves at sp: the FPU's registers (fewer in JDK 8), the general
- * ones, a word of padding and the flags. */
-#define UNWIND_CPU_STATE_FPU 2688
-#define UNWIND_CPU_STATE_FPU_8 512
-#define UNWIND_CPU_STATE_R13 16 /* bytes behind the FPU's registers */
-#define UNWIND_CPU_STATE_RAX 120
-#define UNWIND_CPU_STATE_BYTES 144
+#define UNWIND_SIGNAL_LINK 0 /* no such register */

@@ -89,7 +89,7 @@ START_TEST(reads_a_sample)
     ck_assert_uint_eq(s.rec.user_count, SAMPLE_REGISTER_COUNT);
     ck_assert_uint_eq(user[SAMPLE_REGISTER_PC], 100 + PERF_HOME_PC);
     ck_assert_uint_eq(user[SAMPLE_REGISTER_SP], 100 + PERF_HOME_SP);
-    ck_assert_uint_eq(user[SAMPLE_REGISTER_R15], 100 + PERF_HOME_R15);
+    ck_assert_uint_eq(user[SAMPLE_REGISTER_THREAD], 100 + PERF_HOME_THREAD);
     ck_assert_uint_eq(s.stack.n, (STACK_WORDS - 1) * sizeof(uint64_t));
     ck_assert_int_eq(memcmp(s.stack.p, (const uint64_t[]){ 200, 201, 202 }, s.stack.n), 0);
 }

@@ -95,7 +95,7 @@ static void setup_frozen(void)
     barrier = add_blob(0x9000, 8, "StubRoutines (continuation)", 0, -1, 0) + 0x80;
     put_code(barrier - 8, "\x90\x90\x90\x90\x90\x90\x90\x90", 8);
     regs.pc = callee + 40;
-    regs.r15 = THREAD;
+    regs.more.thread = THREAD;
     host.java_thread = THREAD;
     push_stack(regs.sp + 6 * 8 - 8, barrier);
     push_stack(regs.sp + 6 * 8 + 64, STACK + 0x1800);

@@ -18,7 +18,7 @@ START_TEST(walks_interpreted_frames)
 
     regs.pc = INTERPRETER + 0x700;
     regs.fp = fp1;
-    regs.r13 = 0xbc0;
+    regs.more.bcp = 0xbc0;
     put_interpreted(fp1, fp2, INTERPRETER + 0x500, fp1 + 16);
     put_interpreted(fp2, STACK + 0x2000, stub_return, fp2 + 16);
     put_entry(STACK + 0x2000);
@@ -72,9 +72,9 @@ START_TEST(knows_the_interpreters_entry)
     }
     regs.pc = INTERPRETER + 0x100;
     put_code(regs.pc - 1, ENTRIES[_i].before, 1);
-    regs.rbx = METHOD;
-    regs.rax = ENTRIES[_i].rax == RA ? stub_return : 0x123;
-    regs.r13 = ENTRIES[_i].r13 == SENDER ? sender : 0xbc0;
+    regs.more.method = METHOD;
+    regs.more.link = ENTRIES[_i].rax == RA ? stub_return : 0x123;
+    regs.more.bcp = ENTRIES[_i].r13 == SENDER ? sender : 0xbc0;
     regs.fp = ENTRIES[_i].fp == SELF ? self : old_fp;
     put_entry(old_fp);
     walk(1);
@@ -95,8 +95,8 @@ START_TEST(knows_that_a_call_has_returned)
 
     regs.pc = back + (uint64_t)_i * 4;
     regs.fp = fp;
-    regs.rbx = _i ? METHOD : 3; /* a counter of that code, or still the method */
-    regs.r13 = regs.sp + 8;
+    regs.more.method = _i ? METHOD : 3; /* a counter of that code, or still the method */
+    regs.more.bcp = regs.sp + 8;
     push_stack(regs.sp, back);
     put_interpreted(fp, STACK + 0x2000, stub_return, fp + 16);
     put_entry(STACK + 0x2000);

@@ -188,10 +188,10 @@ START_TEST(finds_the_same_frames)
             r.pc = take_number(&line);
             r.sp = take_number(&line);
             r.fp = take_number(&line);
-            r.rax = take_number(&line);
-            r.rbx = take_number(&line);
-            r.r13 = take_number(&line);
-            r.r15 = take_number(&line);
+            r.more.link = take_number(&line);
+            r.more.method = take_number(&line);
+            r.more.bcp = take_number(&line);
+            r.more.thread = take_number(&line);
             row_count = piece_count = memory_n = 0;
             number++;
             break;

@@ -95,8 +95,8 @@ START_TEST(knows_the_way_into_the_interpreter)
     if (_i == ALIGNED)
         room = 8;
     regs.pc = add_blob(0x9000, 8, "I2C/C2I adapters", 0, 0, 0) + 0x10;
-    regs.rax = _i == ENTERED ? 0x1234 : ra;
-    regs.r13 = _i == ENTERED || _i == POPPED ? 0xbc0 : regs.sp + room;
+    regs.more.link = _i == ENTERED ? 0x1234 : ra;
+    regs.more.bcp = _i == ENTERED || _i == POPPED ? 0xbc0 : regs.sp + room;
     if (_i == ENTERED || _i == STORED)
         push_stack(regs.sp, ra);
     if (saving)
@@ -117,9 +117,9 @@ START_TEST(names_the_method_that_an_adapter_leads_to)
     uint64_t ra = after_call(compiled + 100), room = _i == MADE_ROOM ? 0x40 : 0;
 
     regs.pc = add_blob(0x9000, 8, "I2C/C2I adapters", 0, 0, 0) + 0x10;
-    regs.rax = ra;
-    regs.rbx = METHOD;
-    regs.r13 = regs.sp + room;
+    regs.more.link = ra;
+    regs.more.method = METHOD;
+    regs.more.bcp = regs.sp + room;
     put_adapters_caller(regs.sp + room);
     walk(1);
     ck_assert_msg(w.end == UNWIND_END_ROOT && w.words == 5, "end %u after %u words", w.end,
@@ -128,7 +128,7 @@ START_TEST(names_the_method_that_an_adapter_leads_to)
     ck_assert_uint_eq(pc_of(0), METHOD);
     ck_assert_uint_eq(host.out[1], 0);
     ck_assert_uint_eq(pc_of(2), ra);
-    regs.rbx = METHOD + 0x100000; /* no method: the adapter itself */
+    regs.more.method = METHOD + 0x100000; /* no method: the adapter itself */
     walk(2);
     ck_assert_msg(w.end == UNWIND_END_ROOT && w.words == 4, "end %u after %u words", w.end,
                   w.words);
@@ -143,9 +143,9 @@ START_TEST(an_adapter_out_of_the_interpreter_stays_one)
     uint64_t ra = INTERPRETER + 0x200;
 
     regs.pc = add_blob(0x9000, 8, "I2C/C2I adapters", 0, 0, 0) + 0x10;
-    regs.rax = ra;
-    regs.rbx = METHOD;
-    regs.r13 = regs.sp;
+    regs.more.link = ra;
+    regs.more.method = METHOD;
+    regs.more.bcp = regs.sp;
     walk(1);
     ck_assert_uint_eq(kind_of(0), UNWIND_STUB);
 }
@@ -227,11 +227,11 @@ static void expect_barrier(void)
 
 START_TEST(crosses_into_the_carrier)
 {
-    regs.r15 = THREAD;
+    regs.more.thread = THREAD;
     put_barrier(regs.sp + 6 * 8 + 288);
     walk(1);
     expect_barrier();
-    regs.r15 = 0xdead; /* not known: found on the stack */
+    regs.more.thread = 0xdead; /* not known: found on the stack */
     setup();
     put_barrier(regs.sp + 6 * 8);
     walk(1);

@@ -90,7 +90,8 @@ static uint64_t unwind_java_thread(struct unwind_walk *w)
 #include "unwind/step.h"
 
 struct host_registers {
-    uint64_t pc, sp, fp, rax, rbx, r13, r15;
+    uint64_t pc, sp, fp;
+    struct unwind_registers more;
 };
 
 /* Walks as the BPF program does. The number of words; w->end says how it ended. */
@@ -98,10 +99,7 @@ static uint32_t host_walk(struct unwind_walk *w, struct unwind_process *p,
                           const struct host_registers *r, uint32_t tick, uint32_t max_words)
 {
     unwind_start(w, r->pc, r->sp, r->fp, p->slot, tick, max_words);
-    w->rax = r->rax;
-    w->rbx = r->rbx;
-    w->r13 = r->r13;
-    w->thread = r->r15;
+    w->registers = r->more;
     for (uint32_t i = 0; i < HOST_WORDS_MAX * UNWIND_STEPS_PER_WORD; i++) {
         int outcome = host.one_by_one ? UNWIND_SLOWLY : unwind_fast_steps(w, p, host.out);
 

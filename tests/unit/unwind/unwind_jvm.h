@@ -102,6 +102,13 @@ HOST_HELPER void put_code(uint64_t at, const char *bytes, size_t n)
 
 static uint64_t compiled, callee, stub_return, root_return;
 
+HOST_HELPER void setup_blobs(void)
+{
+    compiled = add_blob(0x1000, 16, "nmethod", 4, 20, 77);
+    callee = add_blob(0x3000, 16, "nmethod", 6, 20, 0x4005);
+    stub_return = add_blob(0x8000, 8, "StubRoutines (1)", 0, -1, 0) + 0x40;
+}
+
 HOST_HELPER void setup(void)
 {
     memset(code, 0x90, sizeof(code));
@@ -120,9 +127,8 @@ HOST_HELPER void setup(void)
     host.regions[host.region_count++] = (struct host_region){ STACK, STACK_BYTES, stack_bytes };
     host.rows = NATIVE_ROWS;
     host.row_count = ARRAY_SIZE(NATIVE_ROWS);
-    compiled = add_blob(0x1000, 16, "nmethod", 4, 20, 77);
-    callee = add_blob(0x3000, 16, "nmethod", 6, 20, 0x4005);
-    stub_return = after_call(add_blob(0x8000, 8, "StubRoutines (1)", 0, -1, 0) + 0x40);
+    setup_blobs();
+    after_call(stub_return);
     root_return = TEXT + 0x250;
     put64(meta, METHOD - META + 8, META + 0x200); /* Method::_constMethod */
     jvm = (struct unwind_process){
@@ -202,7 +208,7 @@ HOST_HELPER void expect_two_compiled(void)
     ck_assert_uint_eq(w.words, 4);
     ck_assert_uint_eq(pc_of(0), callee + 40);
     ck_assert_uint_eq(kind_of(0), UNWIND_COMPILED);
-    ck_assert_uint_eq(host.out[0] >> UNWIND_PC_BITS & UNWIND_ID_MASK, 5); /* 0x4005 mod 2^14 */
+    ck_assert_uint_eq(host.out[0] >> UNWIND_PC_BITS & UNWIND_ID_MASK, 5); /* 0x4005 mod 2^13 */
     ck_assert_uint_eq(pc_of(1), compiled + 100);
     ck_assert_uint_eq(host.out[1] >> UNWIND_PC_BITS & UNWIND_ID_MASK, 77);
     ck_assert_uint_eq(pc_of(2), stub_return);
@@ -211,14 +217,14 @@ HOST_HELPER void expect_two_compiled(void)
     ck_assert_uint_eq(kind_of(3), UNWIND_NATIVE);
 }
 
-/* Runs the tests of @tc: what main() of each of these programs returns. */
-HOST_HELPER int run_unwind_tests(const char *name, TCase *tc)
+/* Runs the tests of @tc, each after @prepare(): what main() of each of these programs returns. */
+HOST_HELPER int run_prepared_tests(const char *name, TCase *tc, void (*prepare)(void))
 {
     Suite *s = suite_create(name);
     SRunner *sr;
     int failed;
 
-    tcase_add_checked_fixture(tc, setup, NULL);
+    tcase_add_checked_fixture(tc, prepare, NULL);
     tcase_set_timeout(tc, 60);
     suite_add_tcase(s, tc);
     sr = srunner_create(s);
@@ -226,4 +232,9 @@ HOST_HELPER int run_unwind_tests(const char *name, TCase *tc)
     failed = srunner_ntests_failed(sr);
     srunner_free(sr);
     return failed ? 1 : 0;
+}
+
+HOST_HELPER int run_unwind_tests(const char *name, TCase *tc)
+{
+    return run_prepared_tests(name, tc, setup);
 }

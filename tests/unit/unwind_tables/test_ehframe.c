@@ -270,7 +270,7 @@ START_TEST(long_cies_in_turns)
     put_u32(&b, 0);
     ck_assert_int_eq(b.error, 0);
     began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    ck_assert_int_eq(ehframe_parse(buf_span(&b), 0, &t), 0);
+    ck_assert_int_eq(ehframe_parse(buf_span(&b), 0, CFA_X86_64, &t), 0);
     ck_assert_uint_lt(clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns, NSEC_PER_SEC);
     ck_assert_uint_eq(t.count, CIES[_i].read ? 40000 : 0);
     ck_assert_uint_eq(t.unreadable, CIES[_i].read ? 0 : 20000);

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the instructions around a pc say about the stack of aarch64. HotSpot's code generators of
+ * JDK 11 to 25 write these; the names of instructions stand beside them. Each has four bytes.
+ *
+ * A function that calls others saves fp and the link register side by side. One that calls none
+ * leaves the return address in the link register. So the fp of a rule says where both are: 0: in
+ * their registers. Even: fp there, and the return address in the word above it. Odd: the return
+ * address alone, one byte lower than that says, and fp is in its register.
+ */
+#pragma once
+
+#include "unwind/memory.h"
+
+/* ---- where a return address lies ---- */
+
+#define UNWIND_LEAF_CFA 0 /* bytes from sp to the caller's where nothing was saved yet */
+
+/* From the CFA to the return address of a frame by its rule's @fp, which is not 0. */
+UNWIND_INLINE int32_t unwind_ra_place(int16_t fp)
+{
+    return fp & 1 ? fp - 1 : fp + 8;
+}
+
+/* From the CFA to the caller's fp; 0: it is in the register still. */
+UNWIND_INLINE int16_t unwind_fp_place(int16_t fp)
+{
+    return fp & 1 ? 0 : fp;
+}
+
+/* Whether the return address of such a frame is in a register. */
+UNWIND_INLINE bool unwind_ra_in_link(int16_t fp)
+{
+    return fp == 0;
+}
+
+/* The rule's fp for a row's. That counts words from the base of the CFA: 1 is the first. Below 0
+ * the return address alone lies there. */
+UNWIND_INLINE int16_t unwind_row_fp(const struct unwind_row *row)
+{
+    if (!row->fp)
+        return 0;
+    if (row->fp > 0)
+        return (int16_t)((row->fp - 1 - row->cfa) * 8);
+    return (int16_t)((-row->fp - 1 - row->cfa) * 8 + 1);
+}
+
+/* Takes off a return address what a processor signs it with (PAC). */
+UNWIND_INLINE uint64_t unwind_unsigned(uint64_t ra)
+{
+    return ra & ~(0x7fULL << 48);
+}
+
+/* Stores @v at @at, behind all that was stored before. */
+UNWIND_INLINE void unwind_publish(uint64_t *at, uint64_t v)
+{
+#ifdef __bpf__
+    __sync_lock_test_and_set(at, v);
+#else
+    __atomic_store_n(at, v, __ATOMIC_RELEASE);
+#endif
+}
+
+/* ---- instructions ---- */
+
+#define UNWIND_RET 0xd65f03c0u       /* ret */
+#define UNWIND_POP_PAIR 0xa8c17bfdu  /* ldp x29,x30,[sp],#16 */
+#define UNWIND_PUSH_PAIR 0xa9bf7bfdu /* stp x29,x30,[sp,#-16]! */
+#define UNWIND_DROP_PAIR 0x910043ffu /* add sp,sp,#16 */
+#define UNWIND_CMP_SP_X8 0xeb2863ffu /* cmp sp,x8 */
+
+/* Whether @i is stp x29,x30,[sp,#n]. */
+UNWIND_INLINE bool unwind_is_stp_pair(uint32_t i)
+{
+    return (i & 0xffc07fff) == 0xa9007bfd;
+}
+
+/* Whether @i is ldp x29,x30,[sp,#n]. */
+UNWIND_INLINE bool unwind_is_ldp_pair(uint32_t i)
+{
+    return (i & 0xffc07fff) == 0xa9407bfd;
+}
+
+/* Whether @i is add sp,sp,#n or add sp,sp,#n,lsl #12. */
+UNWIND_INLINE bool unwind_is_add_sp(uint32_t i)
+{
+    return (i & 0xff8003ff) == 0x910003ff;
+}
+
+/* Whether @i is sub sp,sp,#n, sub sp,sp,#n,lsl #12 or sub sp,sp,x8. */
+UNWIND_INLINE bool unwind_is_sub_sp(uint32_t i)
+{
+    return (i & 0xff8003ff) == 0xd10003ff || i == 0xcb2863ff;
+}
+
+/* The eight bytes before a return address end in a call instruction. */
+UNWIND_INLINE bool unwind_after_call(uint64_t v)
+{
+    uint32_t i = (uint32_t)(v >> 32);
+
+    return (i & 0xfc000000) == 0x94000000 || /* bl */
+           (i & 0xfffffc1f) == 0xd63f0000 || /* blr */
+           (i & 0xfefff800) == 0xd63f0800;   /* blraa and the like */
+}
+
+/*
+ * Returns how many bytes lie between a compiled frame and the return address @ra of its call of a
+ * routine in the VM's library. C2 pushes a pair of words before such calls and drops it behind
+ * them. 0: it is no such call.
+ */
+UNWIND_FUNCTION int unwind_fallback_bytes(struct unwind_walk *w, uint64_t ra)
+{
+    uint32_t i = 0;
+
+    if (!w || !unwind_read_u32(w, ra, &i))
+        return 0;
+    return i == UNWIND_DROP_PAIR ? 16 : 0;
+}
+
+#define UNWIND_PROLOGUE_INSTRUCTIONS 32 /* from a pc to where the frame is complete */
+
+/* In a prologue, @left bytes before the frame is complete. Where the pair is still to be saved, the
+ * return address is in the link register. */
+UNWIND_FUNCTION uint32_t unwind_prologue(struct unwind_walk *w, const struct unwind_code *c,
+                                         int32_t left)
+{
+    uint32_t at, before, next, i, code = 0;
+
+    if (!w || !c)
+        return UNWIND_SHAPE_RETURN;
+    at = (uint32_t)c->at;
+    next = (uint32_t)(c->at >> 32);
+    before = (uint32_t)(c->before >> 32);
+    if (unwind_is_stp_pair(at) && unwind_is_sub_sp(before))
+        return UNWIND_SHAPE_WHOLE_FP; /* there is room, and nothing in it yet */
+    if (before == UNWIND_PUSH_PAIR)
+        return UNWIND_SHAPE_FP; /* no room besides yet */
+    if (unwind_is_sub_sp(at) && !unwind_is_stp_pair(next))
+        return UNWIND_SHAPE_FP;
+    if (left <= 0)
+        return UNWIND_SHAPE_RETURN;
+    UNWIND_LOOP
+    for (i = 0; i < UNWIND_PROLOGUE_INSTRUCTIONS; i++) {
+        if ((int32_t)(i * 4) >= left)
+            return UNWIND_SHAPE_WHOLE;
+        if (!unwind_read_u32(w, w->at.pc + i * 4, &code))
+            return UNWIND_SHAPE_RETURN;
+        if (unwind_is_stp_pair(code) || code == UNWIND_PUSH_PAIR)
+            return UNWIND_SHAPE_RETURN;
+    }
+    return UNWIND_SHAPE_RETURN;
+}
+
+/* In an epilogue of a frame of @size bytes, or WHOLE where the instructions are no part of one. */
+UNWIND_INLINE uint32_t unwind_epilogue(const struct unwind_code *c, int32_t size)
+{
+    uint32_t at = (uint32_t)c->at, before = (uint32_t)(c->before >> 32);
+    uint32_t before2 = (uint32_t)c->before;
+    uint32_t drop = 0x910003ffu | (uint32_t)size << 10; /* add sp,sp,#size */
+
+    if (at == UNWIND_RET)
+        return UNWIND_SHAPE_RETURN;
+    if (at == UNWIND_POP_PAIR)
+        return UNWIND_SHAPE_FP;
+    if (before == UNWIND_POP_PAIR || before2 == UNWIND_POP_PAIR)
+        return UNWIND_SHAPE_RETURN;
+    if (size > 0 && size < 4096 &&
+        ((before == drop && unwind_is_ldp_pair(before2)) ||
+         (before2 == drop && (before & 0xffc003ff) == 0xf9400388))) /* ldr x8,[x28,#n]: the poll */
+        return UNWIND_SHAPE_RETURN;
+    if (before == UNWIND_CMP_SP_X8 && (at & 0xff00001f) == 0x54000008) /* b.hi */
+        return UNWIND_SHAPE_RETURN;
+    return UNWIND_SHAPE_WHOLE;
+}
+
+/* mov x8,#139; svc #0: the vdso's. Kernels from 5.8 on give it no row. */
+UNWIND_INLINE bool unwind_is_sigreturn(struct unwind_walk *w, uint64_t pc)
+{
+    uint64_t code = 0;
+
+    return unwind_read_u64(w, pc, &code) && code == 0xd4000001d2801168ULL;
+}
+
+/* The kernel's struct rt_sigframe, as rt_sigreturn finds it at sp. */
+#define UNWIND_SIGNAL_FP 544
+#define UNWIND_SIGNAL_LINK 552
+#define UNWIND_SIGNAL_SP 560
+#define UNWIND_SIGNAL_PC 568

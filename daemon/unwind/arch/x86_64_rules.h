@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Rules for code of a HotSpot VM that are those of x86-64 alone: methods that are entered, stubs,
+ * adapters. Each function finds the caller of w->at and sets w->rule.
+ */
+#pragma once
+
+#include "unwind/rules.h"
+
+/* ---- compiled methods ---- */
+
+/* Where compiled code saves rbp, if it does. C1 pushes it before the entry barrier, so many bytes
+ * before its frame is complete. Graal saves it behind that: in so many words from there on. */
+#define UNWIND_SAVE_BEFORE 40
+#define UNWIND_SAVE_WORDS 9
+
+/* Returns 1 if the instruction at the beginning of @code saves rbp into a frame of @size bytes. */
+UNWIND_FUNCTION int unwind_saves_fp(uint64_t code, int32_t size)
+{
+    uint32_t at4 = (uint32_t)code, place = (uint32_t)size - 16;
+
+    if (at4 == 0xec834855 || at4 == 0xec814855 || at4 == 0xec8b4855 || at4 == 0xe5894855)
+        return true;       /* push rbp; then sub rsp,n or mov rbp,rsp */
+    if (at4 == 0x246c8948) /* mov [rsp+d8],rbp: 48 89 6c 24 */
+        return (code >> 32 & 0xff) == place;
+    return at4 == 0x24ac8948 && (uint32_t)(code >> 32) == place; /* mov [rsp+d32],rbp */
+}
+
+/*
+ * Changes w->rule where code does not save rbp, which still is the caller's then. A JVMCI compiler
+ * saves it only if something in the code may stop or be given up. It is put where C1 and C2 put it,
+ * by an instruction near the place from which on the frame is complete.
+ */
+UNWIND_FUNCTION int unwind_leave_fp(struct unwind_walk *w, struct unwind_process *p)
+{
+    uint64_t from, word = 0, next = 0;
+    int32_t size = 0, complete = 0;
+    uint32_t i, k;
+
+    if (!w || !p || w->rule.base != UNWIND_BASE_SP || w->rule.fp != -16 ||
+        !unwind_frame_facts(w, p, &size, &complete) || complete < 0 || size < 16)
+        return 0;
+    from = w->blob_code + (uint64_t)(int64_t)complete - UNWIND_SAVE_BEFORE;
+    if (!unwind_read_u64(w, from, &word))
+        return 0;
+    for (i = 0; i < UNWIND_SAVE_WORDS; i++) {
+        from += 8;
+        if (!unwind_read_u64(w, from, &next))
+            return 0;
+        for (k = 0; k < 8; k++) {
+            if (unwind_saves_fp(word, size))
+                return 0;
+            word = word >> 8 | next << 56;
+            next >>= 8;
+        }
+    }
+    w->rule.fp = 0;
+    return 1;
+}
+
+/* ---- the interpreter ---- */
+
+/* Where a call from the interpreter returns to, rsp is put back first. That is mov rsp,[rbp-16],
+ * and from 22 on mov rcx,[rbp-16]; lea rsp,[rbp+rcx*8] (17 and 25: seen). No entry is so near. */
+#define UNWIND_RETURNED_BYTES 8
+
+/* Whether a frame at @fp can say that its caller's sp is @sender: above it. */
+UNWIND_INLINE bool unwind_sender_fits(uint64_t fp, uint64_t sender)
+{
+    return sender > fp && sender - fp < 2 * UNWIND_INTERPRETER_BYTES_MAX;
+}
+
+/* What is the caller's sp then. */
+UNWIND_INLINE uint64_t unwind_sender_sp(uint64_t fp, uint64_t sender)
+{
+    (void)fp;
+    return sender;
+}
+
+/* The caller is known though the interpreter's frame is not whole yet: Method* is in rbx. What
+ * stands right at @pc is not about to enter: it has returned there from compiled code, and has not
+ * put rsp back yet. r13 and the word on top may still be those of the call, rbx may be anything. */
+UNWIND_INLINE bool unwind_try_entry(struct unwind_walk *w, struct unwind_process *p, uint64_t pc,
+                                    uint64_t sp, uint64_t fp)
+{
+    if (w->at.pc - pc < UNWIND_RETURNED_BYTES || unwind_java_return(w, p, pc) <= 0)
+        return false;
+    unwind_set_rule(w, UNWIND_BASE_ENTRY, 0, 0, false);
+    w->next.pc = pc;
+    w->next.sp = sp;
+    w->next.fp = fp;
+    return true;
+}
+
+/* While a method is entered: r13 is the caller's sp until it becomes the bytecode's address. The
+ * return address is on top, then in rax while the locals are pushed. Then it is pushed again below
+ * rbp. */
+UNWIND_FUNCTION int unwind_entering(struct unwind_walk *w, struct unwind_process *p)
+{
+    struct unwind_code code;
+    uint64_t pc, fp = 0, r13;
+
+    if (!w || !p || !w->exact)
+        return 0;
+    r13 = w->registers.bcp;
+    if (r13 > w->at.sp && r13 - w->at.sp < UNWIND_INTERPRETER_BYTES_MAX) {
+        if (r13 == w->at.sp + 8 && unwind_stack(w, w->at.sp, &pc) &&
+            unwind_try_entry(w, p, pc, r13, w->at.fp))
+            return 1;
+        if (unwind_read_code(w, &code) && UNWIND_BACK(code.before, 1) == 0x55 &&
+            unwind_stack(w, w->at.sp, &fp) && unwind_stack(w, w->at.sp + 8, &pc) &&
+            unwind_try_entry(w, p, pc, r13, fp))
+            return 1;
+        if (w->at.fp >= w->at.sp && w->at.fp - w->at.sp <= 8 && unwind_stack(w, w->at.fp, &fp) &&
+            unwind_stack(w, w->at.fp + 8, &pc) && unwind_try_entry(w, p, pc, r13, fp))
+            return 1;
+        if (unwind_try_entry(w, p, w->registers.link, r13, w->at.fp))
+            return 1;
+        return unwind_stack(w, w->at.sp, &pc) && unwind_try_entry(w, p, pc, r13, w->at.fp);
+    }
+    /* The frame is begun: sender_sp is there, Method* is not. */
+    return w->at.fp - 8 >= w->at.sp && w->at.fp - 24 < w->at.sp &&
+           unwind_stack(w, w->at.fp - 8, &pc) && pc > w->at.fp &&
+           pc - w->at.fp < 2 * UNWIND_INTERPRETER_BYTES_MAX && unwind_stack(w, w->at.fp, &fp) &&
+           unwind_stack(w, w->at.fp + 8, &w->next.pc) && unwind_try_entry(w, p, w->next.pc, pc, fp);
+}
+
+/* ---- stubs ---- */
+
+/* Whether the word at @sp returns behind a direct call of the stub that w->at.pc is in, and that
+ * caller has a caller itself. The stub begins at or behind @low. 2: it pushes rbp. */
+UNWIND_FUNCTION int unwind_stub_return(struct unwind_walk *w, struct unwind_process *p,
+                                       uint64_t low, uint64_t sp)
+{
+    struct unwind_stub_caller *c;
+    uint64_t target;
+
+    if (!w || !p)
+        return 0;
+    c = &w->caller;
+    if (!unwind_stack(w, sp, &c->ra) || !unwind_in_code_cache(p, c->ra))
+        return 0;
+    target = unwind_call_target(w, c->ra);
+    if (target < low || target > w->at.pc || !unwind_caller_fits(w, p, c->ra, sp + 8))
+        return 0;
+    return unwind_read(w, &c->first, 1, target) && c->first == 0x55 ? 2 : 1;
+}
+
+/*
+ * Digests and ciphers make room on the stack, align it, and use rbp for their own ends. Their
+ * return address is the first word that stands behind a direct call of theirs, if its caller has a
+ * caller itself. What earlier calls left lies here too. 1 and w->rule.
+ */
+UNWIND_INLINE int unwind_large_stub(struct unwind_walk *w, struct unwind_process *p, uint64_t low)
+{
+    uint32_t i;
+    int found;
+
+    for (i = 0; i < UNWIND_STUB_WORDS_MAX; i++) {
+        found = unwind_stub_return(w, p, low, w->at.sp + 8 * (uint64_t)i);
+        if (found <= 0)
+            continue;
+        unwind_set_rule(w, UNWIND_BASE_SP, (int32_t)(8 * i + 8), found == 2 && i ? -16 : 0, false);
+        return 1;
+    }
+    return 0;
+}
+
+/* Stubs without a frame size: call_stub, copies, digests, barriers. */
+UNWIND_FUNCTION int unwind_stub_rule(struct unwind_walk *w, struct unwind_process *p)
+{
+    uint64_t code, low, near_fp = ~0ULL, near_sp = ~0ULL, target;
+    struct unwind_stub_words *s;
+    bool fp_near, fp_ok, sp_ok;
+
+    if (!w || !p)
+        return UNWIND_END_NO_PROCESS;
+    s = &w->stub;
+    s->by_fp = 0;
+    s->by_sp = 0;
+    low = w->blob_code;
+    w->rule.kind = UNWIND_STUB;
+    w->rule.blob = 0;
+    w->rule.compile_id = 0;
+    fp_near = w->at.fp >= w->at.sp && w->at.fp - w->at.sp < 8192 && (w->at.fp & 7) == 0;
+    if (fp_near && unwind_stack(w, w->at.fp + 8, &s->by_fp) && s->by_fp == ~0ULL) {
+        /* The method entry barrier has a cookie under its return address. */
+        unwind_set_rule(w, UNWIND_BASE_FP, 24, -24, false);
+        if (unwind_returns_at(w, p, w->at.fp + 16, false))
+            return 0;
+    }
+    if (!w->exact) {
+        if (!fp_near)
+            return UNWIND_END_STUB;
+        unwind_set_rule(w, UNWIND_BASE_FP, 16, -16, true);
+        return unwind_returns_at(w, p, w->at.fp + 8, true) ? 0 : UNWIND_END_STUB;
+    }
+    if (!unwind_read_code(w, &s->code))
+        return UNWIND_END_STUB;
+    code = s->code.at & 0xff;
+    if (code == 0x55 || code == 0xc3) { /* at push rbp, at ret */
+        unwind_set_rule(w, UNWIND_BASE_SP, 8, 0, false);
+        if (unwind_returns_at(w, p, w->at.sp, true))
+            return 0;
+    }
+    if (UNWIND_BACK(s->code.before, 1) == 0x55) { /* after push rbp */
+        unwind_set_rule(w, UNWIND_BASE_SP, 16, -16, false);
+        if (unwind_returns_at(w, p, w->at.sp + 8, true))
+            return 0;
+    }
+    /* A frame at rbp or none: the caller whose call goes nearest below the pc is the right one. */
+    fp_ok = fp_near && unwind_java_return(w, p, s->by_fp) > 0;
+    sp_ok = unwind_stack(w, w->at.sp, &s->by_sp) && unwind_java_return(w, p, s->by_sp) > 0;
+    if (fp_ok) {
+        target = unwind_call_target(w, s->by_fp);
+        if (target && target <= w->at.pc)
+            near_fp = w->at.pc - target;
+    }
+    if (sp_ok) {
+        target = unwind_call_target(w, s->by_sp);
+        if (target && target <= w->at.pc)
+            near_sp = w->at.pc - target;
+    }
+    if (fp_ok && near_fp < near_sp) {
+        unwind_set_rule(w, UNWIND_BASE_FP, 16, -16, false);
+        return 0;
+    }
+    if (sp_ok) {
+        unwind_set_rule(w, UNWIND_BASE_SP, 8, 0, false);
+        return 0;
+    }
+    if (fp_ok) {
+        unwind_set_rule(w, UNWIND_BASE_FP, 16, -16, false);
+        return 0;
+    }
+    if (unwind_large_stub(w, p, low) > 0)
+        return 0;
+    if (unwind_try_probe(w, p, 0, UNWIND_PROBE_MAX)) {
+        w->rule.fp = 0; /* what lies below is the stub's, not rbp */
+        return 0;
+    }
+    /* A stub that libjvm called. */
+    if (fp_near && s->by_fp && unwind_find_mapping(w, p, s->by_fp) > 0) {
+        unwind_set_rule(w, UNWIND_BASE_FP, 16, -16, false);
+        return 0;
+    }
+    unwind_set_rule(w, UNWIND_BASE_SP, 8, 0, false);
+    return unwind_find_mapping(w, p, s->by_sp) > 0 ? 0 : UNWIND_END_STUB;
+}
+
+/* ---- adapters ---- */
+
+/* What HotSpot's push_CPU_state() leaves at sp: the FPU's registers (fewer in JDK 8), the general
+ * ones, a word of padding and the flags. */
+#define UNWIND_CPU_STATE_FPU 2688
+#define UNWIND_CPU_STATE_FPU_8 512
+#define UNWIND_CPU_STATE_R13 16 /* bytes behind the FPU's registers */
+#define UNWIND_CPU_STATE_RAX 120
+#define UNWIND_CPU_STATE_BYTES 144
+
+/*
+ * An adapter that has the VM change the call that led here (SharedRuntime::fixup_callers_callsite).
+ * All registers lie on the stack, the general ones behind @fpu bytes of the others. Among them are
+ * r13 (the adapter's own stack pointer) and rax (the return address that lies there). 1 and
+ * w->rule.
+ */
+UNWIND_FUNCTION int unwind_saved_adapter(struct unwind_walk *w, struct unwind_process *p,
+                                         uint64_t fpu)
+{
+    uint64_t rax = 0, r13 = 0, ra = 0, end;
+
+    if (!w || !p)
+        return 0;
+    end = w->at.sp + fpu + UNWIND_CPU_STATE_BYTES;
+    if (!unwind_stack(w, w->at.sp + fpu + UNWIND_CPU_STATE_R13, &r13) || r13 - end > 8 ||
+        !unwind_stack(w, w->at.sp + fpu + UNWIND_CPU_STATE_RAX, &rax) ||
+        !unwind_stack(w, r13, &ra) || ra != rax || unwind_java_return(w, p, ra) <= 0)
+        return 0;
+    unwind_set_direct(w, ra, r13 + 8);
+    return 1;
+}
+
+/* An adapter at which a thread stands: r13 is the stack pointer from before it made room. On the
+ * way into the interpreter it is the entry of the interpreted method. */
+UNWIND_FUNCTION int unwind_exact_adapter(struct unwind_walk *w, struct unwind_process *p)
+{
+    uint64_t rax, r13, ra = 0;
+
+    if (!w || !p)
+        return 0;
+    rax = w->registers.link;
+    r13 = w->registers.bcp;
+    if (unwind_java_return(w, p, rax) <= 0)
+        return 0;
+    if (r13 < w->at.sp || r13 - w->at.sp >= 4096 || (r13 & 7)) {
+        /* popped, to make room for the interpreter's arguments */
+        if (unwind_stack(w, w->at.sp, &ra) && ra == rax)
+            return 0;
+        r13 = w->at.sp;
+    } else if (unwind_stack(w, r13, &ra) && ra == rax) {
+        r13 += 8; /* not popped: the registers are about to be saved */
+    }
+    unwind_set_direct(w, rax, r13);
+    if (unwind_adapter_method(w, p, rax) > 0) {
+        w->rule.kind = UNWIND_INTERPRETED;
+        w->rule.base = UNWIND_BASE_ENTRY;
+    }
+    return 1;
+}
+
+/* vtable and itable stubs, adapters: no frame of their own, at most some words pushed again. */
+UNWIND_FUNCTION int unwind_adapter_rule(struct unwind_walk *w, struct unwind_process *p)
+{
+    bool adapter;
+
+    if (!w || !p)
+        return UNWIND_END_NO_PROCESS;
+    w->rule.kind = UNWIND_STUB;
+    w->rule.blob = 0;
+    w->rule.compile_id = 0;
+    adapter = w->blob_name == UNWIND_NAME('I', '2', 'C', '/', 'C', '2', 'I', ' ');
+    if (adapter && w->exact && unwind_exact_adapter(w, p) > 0)
+        return 0;
+    if (adapter && (unwind_saved_adapter(w, p, UNWIND_CPU_STATE_FPU) > 0 ||
+                    unwind_saved_adapter(w, p, UNWIND_CPU_STATE_FPU_8) > 0))
+        return 0;
+    if (unwind_try_probe(w, p, 0, 4)) {
+        w->rule.fp = 0;
+        return 0;
+    }
+    unwind_set_rule(w, UNWIND_BASE_SP, 8, 0, false);
+    return unwind_returns_at(w, p, w->at.sp, true) ? 0 : UNWIND_END_STUB;
+}
