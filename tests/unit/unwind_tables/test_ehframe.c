@@ -278,6 +278,61 @@ START_TEST(long_cies_in_turns)
 }
 END_TEST
 
+/* aarch64: a pair pushed, fp set up, both restored; a return address alone, signed; a pair at two
+ * places; a frame too large for a row. */
+START_TEST(rows_of_aarch64)
+{
+    static const struct {
+        const char *program;
+        size_t n;
+        struct unwind_row rows[4];
+    } CASES[] = {
+#define PROGRAM(text) text, sizeof(text) - 1
+        { PROGRAM("\x41\x0e\x20\x9d\x04\x9e\x03" /* offset 32, x29 at 0 of it, x30 above */
+                  "\x41\x0d\x1d"                 /* by x29 */
+                  "\x41\xde\xdd\x0c\x1f\x00"),   /* restored */
+          { { 0x100, 0, UNWIND_BASE_SP, 0 },
+            { 0x104, 4, UNWIND_BASE_SP, 1 },
+            { 0x108, 4, UNWIND_BASE_FP, 1 },
+            { 0x10c, 0, UNWIND_BASE_SP, 0 } } },
+        { PROGRAM("\x41\x2d\x41\x0e\x10\x9e\x02"),
+          { { 0x100, 0, UNWIND_BASE_SP, 0 }, { 0x108, 2, UNWIND_BASE_SP, -1 } } },
+        { PROGRAM("\x41\x0e\x20\x9d\x04\x9e\x02"),
+          { { 0x100, 0, UNWIND_BASE_SP, 0 }, { 0x104, 0, UNWIND_BASE_NONE, 0 } } },
+        { PROGRAM("\x41\x0e\x80\x80\x04\x9d\x80\x40\x9e\xff\x3f"), /* 64 KB */
+          { { 0x100, 0, UNWIND_BASE_SP, 0 }, { 0x104, 0, UNWIND_BASE_NONE, 0 } } },
+#undef PROGRAM
+    };
+
+    static const char CIE[] = "\1zRB\0\4\x78\x1e\1\x1b\x0c\x1f"; /* key B, sp + 0 */
+
+    for (size_t i = 0; i < ARRAY_SIZE(CASES); i++) {
+        _cleanup_buf_ struct buf b = BUF_NULL;
+        struct ehframe_table t = { 0 };
+
+        buf_init(&b, 4096);
+        put_u32(&b, 4 + sizeof(CIE));
+        put_u32(&b, 0);
+        put(&b, CIE, sizeof(CIE));
+        put_u32(&b, (uint32_t)(13 + CASES[i].n));
+        put_u32(&b, (uint32_t)b.n); /* the CIE is at 0 */
+        put_u32(&b, 0x100 - (uint32_t)b.n);
+        put_u32(&b, 0x40);
+        buf_add_char(&b, '\0');
+        put(&b, CASES[i].program, CASES[i].n);
+        put_u32(&b, 0);
+        ck_assert_int_eq(ehframe_parse(buf_span(&b), 0, CFA_AARCH64, &t), 0);
+        ck_assert_uint_eq(t.unreadable, 0);
+        for (size_t k = 0; k < ARRAY_SIZE(CASES[i].rows) && CASES[i].rows[k].pc; k++) {
+            ck_assert_uint_lt(k, t.count);
+            ck_assert_uint_eq(t.rows[k].pc, CASES[i].rows[k].pc);
+            same(&t.rows[k], &CASES[i].rows[k], t.rows[k].pc);
+        }
+        ehframe_deinit(&t);
+    }
+}
+END_TEST
+
 /* A function of a native image, which has five rows. */
 static int read_function(const void *file, uint64_t offset, void *p, size_t n)
 {
@@ -324,6 +379,7 @@ int main(void)
     tcase_add_test(tc, knows_where_a_mapping_lies);
     tcase_add_test(tc, refuses_what_is_no_elf);
     tcase_add_loop_test(tc, long_cies_in_turns, 0, (int)ARRAY_SIZE(CIES));
+    tcase_add_test(tc, rows_of_aarch64);
     tcase_add_test(tc, an_image_adds_the_functions_that_there_is_room_for);
     return suite_run_case("ehframe", tc);
 }

@@ -1,0 +1,17 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Unpacks what a build for another architecture of Debian's links, and no package runs: the libraries of build.txt and the C library,
+# of this machine's release, by this machine's mirror. Packages named behind FOLDER come besides. FOLDER must not exist.
+# Needs mmdebstrap. Usage: sysroot.sh ARCHITECTURE FOLDER [PACKAGE...]
+set -euo pipefail
+architecture=$1 folder=$2
+shift 2
+[ ! -e "$folder" ] || { echo "sysroot: $folder exists" >&2; exit 1; }
+
+. /etc/os-release
+mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+    awk '$3 == "main" && $1 !~ /security/ { print $1; exit }')
+libraries=$(sed -n -E 's/^((lib|uthash|zlib)[^ ]*-dev)( .*)?$/\1/p' "$(dirname "$0")/build.txt")
+packages=$(printf '%s\n' libc6-dev $libraries "$@" | paste -sd,)
+exec mmdebstrap --variant=extract --architectures="$architecture" --include="$packages" "$VERSION_CODENAME" "$folder" \
+    "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $VERSION_CODENAME main"
