@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "access/basic.h"
 
+#include "base/lock.h"
+
 #include <crypt.h>
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
@@ -91,10 +93,9 @@ const struct access_rule *passwords_known(struct passwords *p, const struct acce
 
     if (!rule || !keyed(p, rule->bcrypt, b->password, hash))
         return NULL;
-    pthread_mutex_lock(&p->lock);
+    LOCK_SCOPE(&p->lock);
     for (size_t i = 0; i < p->known_count; i++)
         found |= gnutls_memcmp(p->known[i], hash, sizeof(hash)) == 0;
-    pthread_mutex_unlock(&p->lock);
     return real && found ? rule : NULL;
 }
 
@@ -104,11 +105,10 @@ static void keep(struct passwords *p, const struct access_rule *rule, const stru
 
     if (!keyed(p, rule->bcrypt, b->password, hash))
         return;
-    pthread_mutex_lock(&p->lock);
+    LOCK_SCOPE(&p->lock);
     memcpy(p->known[p->next], hash, sizeof(hash));
     p->next = (p->next + 1) % KNOWN_MAX;
     p->known_count = MIN(p->known_count + 1, (size_t)KNOWN_MAX);
-    pthread_mutex_unlock(&p->lock);
 }
 
 const struct access_rule *passwords_check(struct passwords *p, const struct access_rules *rules,

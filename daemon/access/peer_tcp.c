@@ -5,6 +5,7 @@
  */
 #include "access/peers_impl.h"
 
+#include "base/lock.h"
 #include "base/old_kernel.h"
 
 #include <linux/sock_diag.h>
@@ -174,15 +175,12 @@ static int ask_netlink(struct peers *s, const struct inet_diag_req_v2 *q, struct
 
     if (s->netlink_fd < 0 || old_kernel_pretended("sock_diag"))
         return -EOPNOTSUPP;
-    pthread_mutex_lock(&s->lock);
+    LOCK_SCOPE(&s->lock);
     ask.head.nlmsg_seq = ++s->sequence;
     /* without an address the message goes to the kernel */
     if (send(s->netlink_fd, &ask, sizeof(ask), MSG_DONTWAIT) < 0)
-        r = -errno;
-    else
-        r = receive(s, q, ret);
-    pthread_mutex_unlock(&s->lock);
-    return r;
+        return -errno;
+    return receive(s, q, ret);
 }
 
 /* Probes whether netlink reports TCP sockets, by asking for our own end. The module tcp_diag may be

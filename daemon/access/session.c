@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "access/session.h"
 
+#include "base/lock.h"
+
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
 #include <pthread.h>
@@ -115,11 +117,10 @@ int sessions_ticket(struct sessions *s, const struct subject *of, uint64_t now_n
 
     if (r < 0)
         return r;
-    pthread_mutex_lock(&s->lock);
+    LOCK_SCOPE(&s->lock);
     e = place_for(s->tickets, SESSION_TICKETS_MAX, of->uid, SESSION_TICKETS_OF_USER_MAX, now_ns);
     if (e)
         *e = fresh;
-    pthread_mutex_unlock(&s->lock);
     return e ? 0 : SESSION_FULL;
 }
 
@@ -145,7 +146,7 @@ int sessions_login(struct sessions *s, struct span ticket, const struct subject 
 
     if (r < 0)
         return r;
-    pthread_mutex_lock(&s->lock);
+    LOCK_SCOPE(&s->lock);
     from = find(s->tickets, SESSION_TICKETS_MAX, ticket, now_ns);
     if (!from) {
         r = SESSION_NONE;
@@ -160,7 +161,6 @@ int sessions_login(struct sessions *s, struct span ticket, const struct subject 
             r = SESSION_FULL;
         *ret_subject = fresh.of;
     }
-    pthread_mutex_unlock(&s->lock);
     return r;
 }
 
@@ -169,8 +169,8 @@ bool sessions_find(struct sessions *s, struct span secret, const struct subject 
 {
     const struct entry *e;
     bool fits;
+    LOCK_SCOPE(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     e = find(s->sessions, SESSIONS_MAX, secret, now_ns);
     fits = e && e->known == (browser->kind == SUBJECT_USER) &&
            (!e->known || e->browser == browser->uid);
@@ -178,19 +178,17 @@ bool sessions_find(struct sessions *s, struct span secret, const struct subject 
         *ret = e->of;
         *ret_left_ns = e->end_ns - now_ns;
     }
-    pthread_mutex_unlock(&s->lock);
     return fits;
 }
 
 void sessions_end(struct sessions *s, struct span secret)
 {
     struct entry *e;
+    LOCK_SCOPE(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     e = find(s->sessions, SESSIONS_MAX, secret, 0);
     if (e)
         memset(e, 0, sizeof(*e));
-    pthread_mutex_unlock(&s->lock);
 }
 
 /* Whether @now includes all rights of @before. */
@@ -203,7 +201,8 @@ static bool may_as_much(const struct subject *now, const struct subject *before)
 
 void sessions_review(struct sessions *s, const struct access_rules *rules)
 {
-    pthread_mutex_lock(&s->lock);
+    LOCK_SCOPE(&s->lock);
+
     for (size_t i = 0; i < SESSIONS_MAX; i++) {
         struct entry *e = &s->sessions[i];
         struct subject now = rights_of(&e->of, rules);
@@ -211,5 +210,4 @@ void sessions_review(struct sessions *s, const struct access_rules *rules)
         if (e->end_ns && !may_as_much(&now, &e->rights))
             memset(e, 0, sizeof(*e));
     }
-    pthread_mutex_unlock(&s->lock);
 }

@@ -6,6 +6,7 @@
 #include "api/past_impl.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/lock.h"
 #include "base/places.h"
 #include "base/text.h"
 #include "discover/service.h"
@@ -228,12 +229,11 @@ int deploys_look(struct deploys *d, uint64_t now_ns, struct error *err)
         if (r == -ENOENT) /* it is too old by now */
             r = 0;
     }
-    pthread_mutex_lock(&d->lock);
+    LOCK_SCOPE(&d->lock);
     free(d->list);
     d->list = f.list;
     d->count = f.count;
     d->left_out = f.left_out;
-    pthread_mutex_unlock(&d->lock);
     return r;
 }
 
@@ -298,7 +298,7 @@ void deploys_metrics(struct deploys *d, const struct viewer *v, struct buf *out)
                 "Percent of its CPU time that a service takes more since its last release of the "
                 "last day, by what grew most; less where it takes less, 0 without a change. "
                 "There is none where too few minutes or samples are kept to tell.");
-    pthread_mutex_lock(&d->lock);
+    LOCK_SCOPE(&d->lock);
     for (size_t i = 0; i < d->count; i++) {
         const struct deploy *one = &d->list[i];
 
@@ -317,5 +317,4 @@ void deploys_metrics(struct deploys *d, const struct viewer *v, struct buf *out)
         metric(out, "flamed_regression_left_out", "gauge",
                "Services whose last release is not compared: there is no room for them.",
                (double)d->left_out);
-    pthread_mutex_unlock(&d->lock);
 }

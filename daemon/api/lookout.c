@@ -5,6 +5,7 @@
 #include "api/deploys.h"
 #include "api/pulls.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/log.h"
 
 #include <pthread.h>
@@ -27,14 +28,11 @@ struct lookout {
 static bool wait_for_next(struct lookout *w)
 {
     uint64_t until_ns = clock_monotonic_ns() + PULLS_LOOK_S * NSEC_PER_SEC;
-    bool goes_on;
+    LOCK_SCOPE(&w->lock);
 
-    pthread_mutex_lock(&w->lock);
     while (!w->stopping && clock_wait(&w->wake, &w->lock, until_ns))
         ;
-    goes_on = !w->stopping;
-    pthread_mutex_unlock(&w->lock);
-    return goes_on;
+    return !w->stopping;
 }
 
 static void look_at_deploys(struct lookout *w)

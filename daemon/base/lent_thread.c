@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/lent_thread.h"
 
+#include "base/lock.h"
+
 void lent_init(struct lent *l)
 {
     *l = (struct lent){ .fn = NULL };
@@ -33,25 +35,25 @@ void lent_serve(struct lent *l)
 
 void lent_start(struct lent *l, void *(*fn)(void *arg), void *arg)
 {
-    pthread_mutex_lock(&l->lock);
+    LOCK_SCOPE(&l->lock);
+
     l->fn = fn;
     l->arg = arg;
     pthread_cond_broadcast(&l->changed);
-    pthread_mutex_unlock(&l->lock);
 }
 
 void lent_join(struct lent *l)
 {
-    pthread_mutex_lock(&l->lock);
+    LOCK_SCOPE(&l->lock);
+
     while (l->fn && !l->done)
         pthread_cond_wait(&l->changed, &l->lock);
-    pthread_mutex_unlock(&l->lock);
 }
 
 void lent_close(struct lent *l)
 {
-    pthread_mutex_lock(&l->lock);
+    LOCK_SCOPE(&l->lock);
+
     l->closed = true;
     pthread_cond_broadcast(&l->changed);
-    pthread_mutex_unlock(&l->lock);
 }

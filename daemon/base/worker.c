@@ -2,6 +2,7 @@
 #include "base/worker.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/shares.h"
 
 #include <errno.h>
@@ -194,58 +195,48 @@ struct worker *worker_free(struct worker *w, void (*drop)(struct work *work))
 
 bool worker_has_place(struct worker *w, uint64_t owner)
 {
-    bool room;
+    LOCK_SCOPE(&w->lock);
 
-    pthread_mutex_lock(&w->lock);
-    room = shares_room(&w->places, owner) > 0;
-    pthread_mutex_unlock(&w->lock);
-    return room;
+    return shares_room(&w->places, owner) > 0;
 }
 
 bool worker_put(struct worker *w, struct work *work)
 {
     bool room;
+    LOCK_SCOPE(&w->lock);
 
-    pthread_mutex_lock(&w->lock);
     room = shares_take(&w->places, work->owner, 1);
     if (room) {
         list_add(&w->queued, work);
         work->queued = true;
         pthread_cond_signal(&w->wake);
     }
-    pthread_mutex_unlock(&w->lock);
     return room;
 }
 
 void worker_hurry(struct worker *w, struct work *work, uint64_t owner)
 {
-    pthread_mutex_lock(&w->lock);
+    LOCK_SCOPE(&w->lock);
+
     if (work->queued && turn_ns(w, owner) <= turn_ns(w, work->owner)) {
         shares_give(&w->places, work->owner, 1);
         shares_force(&w->places, owner, 1);
         work->owner = owner;
     }
-    pthread_mutex_unlock(&w->lock);
 }
 
 struct work *worker_take(struct worker *w)
 {
-    struct work *work;
+    LOCK_SCOPE(&w->lock);
 
-    pthread_mutex_lock(&w->lock);
-    work = list_take(&w->done);
-    pthread_mutex_unlock(&w->lock);
-    return work;
+    return list_take(&w->done);
 }
 
 bool worker_wait(struct worker *w, uint64_t deadline_ns)
 {
-    bool there;
+    LOCK_SCOPE(&w->lock);
 
-    pthread_mutex_lock(&w->lock);
     while (!w->done.first && w->places.used && clock_wait(&w->result, &w->lock, deadline_ns))
         ;
-    there = w->done.first != NULL;
-    pthread_mutex_unlock(&w->lock);
-    return there;
+    return w->done.first != NULL;
 }

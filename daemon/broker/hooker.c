@@ -2,6 +2,7 @@
 #include "broker/hooker.h"
 
 #include "base/array.h"
+#include "base/lock.h"
 #include "base/old_kernel.h"
 #include "broker/confined_thread.h"
 
@@ -71,8 +72,8 @@ static bool take_back(void *hooker, struct hook *hook)
 {
     struct hooker *h = hooker;
     size_t i;
+    LOCK_SCOPE(&h->lock);
 
-    pthread_mutex_lock(&h->lock);
     i = h->busy;
     while (i < h->count && h->hooks[i] != hook)
         i++;
@@ -80,7 +81,6 @@ static bool take_back(void *hooker, struct hook *hook)
         memmove(&h->hooks[i], &h->hooks[i + 1], (--h->count - i) * sizeof(struct hook *));
     else
         hook = NULL;
-    pthread_mutex_unlock(&h->lock);
     return hook;
 }
 
@@ -110,9 +110,8 @@ void hooker_end(struct hooker *h)
 {
     if (!h)
         return;
-    pthread_mutex_lock(&h->lock);
+    LOCK_SCOPE(&h->lock);
     h->ended = true;
     while (h->busy)
         pthread_cond_wait(&h->changed, &h->lock);
-    pthread_mutex_unlock(&h->lock);
 }

@@ -2,6 +2,7 @@
 #include "broker/loader.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/old_kernel.h"
 #include "broker/confined_thread.h"
 #include "privileged/memfd.h"
@@ -179,8 +180,8 @@ int loader_start(int (*confine)(struct error *err), struct loader **ret, struct 
 static void ask(struct loader *l, size_t kind, const union job_input *in)
 {
     struct job *job = &l->jobs[kind];
+    LOCK_SCOPE(&l->lock);
 
-    pthread_mutex_lock(&l->lock);
     if (job->given)
         drop_input(kind, &job->in);
     job->in = *in;
@@ -188,7 +189,6 @@ static void ask(struct loader *l, size_t kind, const union job_input *in)
     job->asked++;
     job->wanted = true;
     pthread_cond_broadcast(&l->changed);
-    pthread_mutex_unlock(&l->lock);
 }
 
 /* As loader_take(). */
@@ -197,8 +197,8 @@ static int take(struct loader *l, size_t kind, uint64_t wait_ns, void **ret, str
     uint64_t until = clock_monotonic_ns() + wait_ns;
     struct job *job = &l->jobs[kind];
     int r = LOADER_BUSY;
+    LOCK_SCOPE(&l->lock);
 
-    pthread_mutex_lock(&l->lock);
     while (job->asked != job->answered && wait_ns && clock_wait(&l->changed, &l->lock, until))
         ;
     if (job->asked == job->answered) {
@@ -208,7 +208,6 @@ static int take(struct loader *l, size_t kind, uint64_t wait_ns, void **ret, str
         else if (err)
             *err = job->err;
     }
-    pthread_mutex_unlock(&l->lock);
     return r;
 }
 
@@ -242,11 +241,10 @@ void loader_drop(struct loader *l)
 {
     if (!l)
         return;
-    pthread_mutex_lock(&l->lock);
+    LOCK_SCOPE(&l->lock);
     for (size_t i = 0; i < JOB_COUNT; i++) {
         l->jobs[i].wanted = false;
         drop_loaded(i, l->jobs[i].loaded);
         l->jobs[i].loaded = NULL;
     }
-    pthread_mutex_unlock(&l->lock);
 }

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "broker_client/wire.h"
 
 #include <poll.h>
@@ -148,14 +149,11 @@ int client_call(struct broker *b, struct broker_request *q, struct broker_answer
 {
     const struct target_fields *target = &q->fields.target;
     const struct proc_id id = { .host_pid = target->host_pid, .start_ticks = target->start_ticks };
-    int r;
 
     if (broker_request_info(q->kind)->of_target && broker_is_quarantined(b, &id, NULL))
         return broker_refuse_quarantined(&id, err);
-    pthread_mutex_lock(&b->lock);
-    r = client_call_locked(b, q, a, fds, fds_max, ret_count, err);
-    pthread_mutex_unlock(&b->lock);
-    return r;
+    LOCK_SCOPE(&b->lock);
+    return client_call_locked(b, q, a, fds, fds_max, ret_count, err);
 }
 
 int client_call_plain(struct broker *b, struct broker_request *q, struct broker_answer *a,

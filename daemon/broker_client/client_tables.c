@@ -3,6 +3,7 @@
 #include "broker_client/client.h"
 
 #include "base/cleanup.h"
+#include "base/lock.h"
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -38,15 +39,13 @@ static int call_with_table(struct broker *b, struct broker_request *q, const voi
     struct broker_answer a;
     size_t count = 0;
     int r;
+    LOCK_SCOPE(&b->lock);
 
-    pthread_mutex_lock(&b->lock);
     r = map_tables(b, err);
-    if (r == 0) {
-        memcpy(b->tables, p, n);
-        r = client_call_locked(b, q, &a, NULL, 0, &count, err);
-    }
-    pthread_mutex_unlock(&b->lock);
-    return r;
+    if (r != 0)
+        return r;
+    memcpy(b->tables, p, n);
+    return client_call_locked(b, q, &a, NULL, 0, &count, err);
 }
 
 int broker_put_rows(struct broker *b, uint32_t first, const struct unwind_row *rows, uint32_t count,

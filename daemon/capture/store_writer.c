@@ -2,6 +2,7 @@
 #include "capture/store_writer.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/trusted_clock.h"
 
 #include <malloc.h>
@@ -59,10 +60,9 @@ static void keep(struct store_writer *k, struct kept *item)
                       &err);
     if (r < 0)
         store_put_failed(k->store, p->id, p, err.msg, NULL);
-    pthread_mutex_lock(&k->lock);
+    LOCK_SCOPE(&k->lock);
     if (item->done)
         tell(k, item, r < 0 ? &err : NULL);
-    pthread_mutex_unlock(&k->lock);
 }
 
 static struct kept *kept_free(struct kept *item)
@@ -158,15 +158,14 @@ struct store_writer *store_writer_stop(struct store_writer *k)
 static void enqueue(struct store_writer *k, struct kept *item)
 {
     struct kept **at;
+    LOCK_SCOPE(&k->lock);
 
-    pthread_mutex_lock(&k->lock);
     for (at = &k->queue; *at && (at == &k->queue || (*at)->turn <= item->turn);)
         at = &(*at)->next; /* behind the first in any case: it is being stored */
     item->next = *at;
     *at = item;
     k->waiting += item->profile != NULL;
     pthread_cond_signal(&k->wake);
-    pthread_mutex_unlock(&k->lock);
 }
 
 void store_writer_put(struct store_writer *k, struct profile *p, const char *schedule,
@@ -204,21 +203,17 @@ static struct kept *find_due(struct store_writer *k, uint64_t now_ns)
 void store_writer_hurry(struct store_writer *k, uint64_t now_ns)
 {
     struct kept *item;
+    LOCK_SCOPE(&k->lock);
 
-    pthread_mutex_lock(&k->lock);
     while ((item = find_due(k, now_ns)))
         tell(k, item, NULL);
-    pthread_mutex_unlock(&k->lock);
 }
 
 size_t store_writer_waiting(struct store_writer *k)
 {
-    size_t n;
+    LOCK_SCOPE(&k->lock);
 
-    pthread_mutex_lock(&k->lock);
-    n = k->waiting;
-    pthread_mutex_unlock(&k->lock);
-    return n;
+    return k->waiting;
 }
 
 int store_writer_check_room(struct store_writer *k, size_t max, struct error *err)
@@ -247,12 +242,11 @@ void store_writer_put_runs(struct store_writer *k, const char *schedule, const s
 struct profile *store_writer_find(struct store_writer *k, const char *id)
 {
     struct profile *found = NULL;
+    LOCK_SCOPE(&k->lock);
 
-    pthread_mutex_lock(&k->lock);
     for (struct kept *item = k->queue; item && !found; item = item->next) {
         if (item->profile && strcmp(item->profile->id, id) == 0)
             found = profile_ref(item->profile);
     }
-    pthread_mutex_unlock(&k->lock);
     return found;
 }

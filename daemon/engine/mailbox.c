@@ -2,6 +2,7 @@
 #include "engine/mailbox.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/macros.h"
 #include "proc/looking.h"
 #include "request/backend.h"
@@ -38,9 +39,9 @@ void mailbox_deinit(struct mailbox *m)
 
 void mailbox_stop(struct mailbox *m)
 {
-    pthread_mutex_lock(&m->lock);
+    LOCK_SCOPE(&m->lock);
+
     m->stopping = true;
-    pthread_mutex_unlock(&m->lock);
 }
 
 void mailbox_alive(struct mailbox *m)
@@ -134,20 +135,16 @@ void mailbox_post(struct mailbox *m, int (*fn)(void *arg), const void *arg, size
     if (!call)
         return;
     *call = (struct mailbox_call){ .fn = fn, .arg = memcpy(call + 1, arg, n), .posted = true };
-    pthread_mutex_lock(&m->lock);
+    LOCK_SCOPE(&m->lock);
     if (!enqueue(m, call))
         free(call);
-    pthread_mutex_unlock(&m->lock);
 }
 
 bool mailbox_has_calls(struct mailbox *m)
 {
-    bool called;
+    LOCK_SCOPE(&m->lock);
 
-    pthread_mutex_lock(&m->lock);
-    called = m->calls != NULL;
-    pthread_mutex_unlock(&m->lock);
-    return called;
+    return m->calls != NULL;
 }
 
 bool mailbox_run(struct mailbox *m)
@@ -194,8 +191,8 @@ uint64_t mailbox_ticket(struct mailbox *m)
 bool mailbox_answer(struct mailbox *m, uint64_t ticket, int r, const struct error *err)
 {
     struct mailbox_call *call;
+    LOCK_SCOPE(&m->lock);
 
-    pthread_mutex_lock(&m->lock);
     for (call = m->later; call && call->ticket != ticket; call = call->next)
         ;
     if (call) {
@@ -206,6 +203,5 @@ bool mailbox_answer(struct mailbox *m, uint64_t ticket, int r, const struct erro
         call->done = true;
         pthread_cond_broadcast(&m->called);
     }
-    pthread_mutex_unlock(&m->lock);
     return call;
 }

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/trusted_clock.h"
 #include "capture/profile_process.h"
@@ -335,7 +336,7 @@ struct spill *spill_stop(struct spill *s)
 
 void spill_stats(struct spill *s, struct spill_stats *ret)
 {
-    pthread_mutex_lock(&s->lock);
+    LOCK_SCOPE(&s->lock);
+
     *ret = s->stats;
-    pthread_mutex_unlock(&s->lock);
 }

@@ -4,6 +4,7 @@
 
 #include "base/budget.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/siphash.h"
 #include "namer/namer_abi.h"
 
@@ -442,18 +443,15 @@ int namer_name(struct namer *n, uint64_t owner, struct span symbol, struct buf *
 bool namer_wait(struct namer *n, uint64_t until_ns)
 {
     uint64_t before;
-    bool news;
 
     if (!n)
         return false;
-    pthread_mutex_lock(&n->lock);
+    LOCK_SCOPE(&n->lock);
     before = n->answers;
     while (n->answers == before && (n->waiting || n->asked) &&
            clock_wait(&n->answered, &n->lock, until_ns))
         ;
-    news = n->answers != before;
-    pthread_mutex_unlock(&n->lock);
-    return news;
+    return n->answers != before;
 }
 
 int namer_name_wait(struct namer *n, uint64_t owner, struct span symbol, uint64_t until_ns,
@@ -473,14 +471,10 @@ int namer_name_wait(struct namer *n, uint64_t owner, struct span symbol, uint64_
 
 uint64_t namer_answers(struct namer *n)
 {
-    uint64_t answers;
-
     if (!n)
         return 0;
-    pthread_mutex_lock(&n->lock);
-    answers = n->answers;
-    pthread_mutex_unlock(&n->lock);
-    return answers;
+    LOCK_SCOPE(&n->lock);
+    return n->answers;
 }
 
 void namer_stats(struct namer *n, struct namer_stats *ret)
@@ -488,8 +482,7 @@ void namer_stats(struct namer *n, struct namer_stats *ret)
     *ret = (struct namer_stats){ 0 };
     if (!n)
         return;
-    pthread_mutex_lock(&n->lock);
+    LOCK_SCOPE(&n->lock);
     *ret = n->stats;
     ret->waiting = n->waiting + n->asked;
-    pthread_mutex_unlock(&n->lock);
 }

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/turns.h"
 #include "proc/owner_budget.h"
 
@@ -233,8 +234,8 @@ static int take_answer(struct reader *r, uint64_t began_ns, struct reading **rea
 {
     uint64_t now_ns = began_ns, limit_ns, pages;
     int result = -ETIMEDOUT;
+    LOCK_SCOPE(&r->lock);
 
-    pthread_mutex_lock(&r->lock);
     do {
         pages = r->pages;
         await(r, now_ns + READERS_WAIT_NS);
@@ -254,7 +255,6 @@ static int take_answer(struct reader *r, uint64_t began_ns, struct reading **rea
         atomic_fetch_add(&held_count, 1);
         atomic_fetch_add(&left_count, 1);
     }
-    pthread_mutex_unlock(&r->lock);
     return result;
 }
 
@@ -293,15 +293,11 @@ int readers_run(const struct proc_id *id, struct reading **reading)
 
 bool readers_next_page(void)
 {
-    bool go_on;
-
     if (!self)
         return true;
-    pthread_mutex_lock(&self->lock);
+    LOCK_SCOPE(&self->lock);
     self->pages++;
-    go_on = self->state == RUNNING;
-    pthread_mutex_unlock(&self->lock);
-    return go_on;
+    return self->state == RUNNING;
 }
 
 /* ---- what is asked of them ---- */

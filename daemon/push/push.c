@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/fnv1a.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "push/push_impl.h"
 
@@ -16,21 +17,20 @@
 
 static void publish(struct push *p)
 {
-    pthread_mutex_lock(&p->lock);
+    LOCK_SCOPE(&p->lock);
+
     for (size_t i = 0; i < p->o.config->count; i++) {
         spool_stats(p->states[i].spool, &p->states[i].status.spool);
         p->published[i] = p->states[i].status;
     }
-    pthread_mutex_unlock(&p->lock);
 }
 
 size_t push_statuses(struct push *p, struct push_status *ret, size_t max)
 {
     size_t n = MIN(p->o.config->count, max);
+    LOCK_SCOPE(&p->lock);
 
-    pthread_mutex_lock(&p->lock);
     memcpy(ret, p->published, n * sizeof(*ret));
-    pthread_mutex_unlock(&p->lock);
     return p->o.config->count;
 }
 

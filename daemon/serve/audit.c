@@ -2,6 +2,7 @@
 #include "base/budget.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "serve/audit_impl.h"
 #include "serve/audit_ring.h"
@@ -185,15 +186,14 @@ static char *keep(struct audit *a, const struct request *req, const struct audit
     struct audit_ring *r = !refusal ? &a->acts : is_nobody(req) ? &a->nobodies : &a->refusals;
     const struct caller *c = req ? &req->caller : &(struct caller){ .kind = CALLER_SELF };
     char *json, *copy = NULL;
+    LOCK_SCOPE(&a->lock);
 
-    pthread_mutex_lock(&a->lock);
     a->counts[o->action]++;
     json = audit_line(req, o);
     if (json) {
         copy = take_line(a, req, refusal) ? strdup(json) : NULL;
         audit_ring_put(r, c, ++a->number, json);
     }
-    pthread_mutex_unlock(&a->lock);
     return copy;
 }
 

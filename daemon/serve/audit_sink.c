@@ -3,6 +3,7 @@
 #include "serve/audit_impl.h"
 
 #include "base/cleanup.h"
+#include "base/lock.h"
 #include "base/log.h"
 
 #include <sys/socket.h>
@@ -160,10 +161,7 @@ void audit_sink_deinit(struct audit_sink *s)
 
 uint64_t audit_sink_unwritten(struct audit_sink *s)
 {
-    uint64_t n;
+    LOCK_SCOPE(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
-    n = s->unwritten;
-    pthread_mutex_unlock(&s->lock);
-    return n;
+    return s->unwritten;
 }

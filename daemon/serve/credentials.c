@@ -2,6 +2,7 @@
 #include "serve/credentials.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "serve/http.h"
 
 #include <time.h>
@@ -32,22 +33,20 @@ static bool has_attempt(struct request *req, const char *name, unsigned *ret_ret
 {
     struct serve *s = req->serve;
     bool left;
+    LOCK_SCOPE(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     left = attempts_left(&s->attempts, &req->caller, name, clock_monotonic_ns(), ret_retry_s);
     if (!left)
         s->stats.quota_refused[QUOTA_ATTEMPTS]++;
-    pthread_mutex_unlock(&s->lock);
     return left;
 }
 
 static void charge_attempt(struct request *req, const char *name)
 {
     struct serve *s = req->serve;
+    LOCK_SCOPE(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     attempts_charge(&s->attempts, &req->caller, name, clock_monotonic_ns());
-    pthread_mutex_unlock(&s->lock);
 }
 
 static void refuse_attempt(struct request *req, unsigned retry_s)

@@ -5,6 +5,7 @@
 #include "serve/http.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/log.h"
 
 static void *on_uri(void *cookie, const char *uri, struct MHD_Connection *connection)
@@ -18,12 +19,11 @@ static void *on_uri(void *cookie, const char *uri, struct MHD_Connection *connec
     req->connection = connection;
     info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     req->client = info ? info->socket_context : NULL;
-    pthread_mutex_lock(&s->lock);
+    LOCK_SCOPE(&s->lock);
     if (req->client) {
         req->caller = req->client->asks = req->client->caller;
         req->client->since_ns = clock_monotonic_ns();
     }
-    pthread_mutex_unlock(&s->lock);
     return req;
 }
 
@@ -151,7 +151,7 @@ static void on_completed(void *cookie, struct MHD_Connection *connection, void *
         return;
     *request = NULL;
     note_unanswered(req);
-    pthread_mutex_lock(&s->lock);
+    LOCK_SCOPE(&s->lock);
     if (req->client) {
         req->client->busy = req->client->waits = req->client->streams = false;
         req->client->since_ns = clock_monotonic_ns();
@@ -159,7 +159,6 @@ static void on_completed(void *cookie, struct MHD_Connection *connection, void *
     stream_closed(req);
     request_unref_locked(req);
     pthread_cond_broadcast(&s->idle);
-    pthread_mutex_unlock(&s->lock);
 }
 
 /* Begins TLS with what is in force now. Called with lock held. */
@@ -180,8 +179,8 @@ static void on_connection(void *cookie, struct MHD_Connection *connection, void 
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     struct serve *s = cookie;
     struct client *c;
+    LOCK_SCOPE(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         for (size_t i = 0; i < s->client_max; i++) {
             if (s->clients[i].used && s->clients[i].fd == (int)info->connect_fd)
@@ -198,7 +197,6 @@ static void on_connection(void *cookie, struct MHD_Connection *connection, void 
         free(c->names);
         c->names = NULL;
     }
-    pthread_mutex_unlock(&s->lock);
 }
 
 static void on_log(void *cookie, const char *fmt, va_list ap)

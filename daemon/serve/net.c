@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/log.h"
 
 #include <arpa/inet.h>
@@ -194,7 +195,7 @@ static void net_client_event(struct serve *s, uint64_t token, uint32_t events)
 
     if (slot >= s->client_max)
         return;
-    pthread_mutex_lock(&s->lock);
+    LOCK_SCOPE(&s->lock);
     c = &s->clients[slot];
     if (c->used && c->watching && client_token(s, c) == token) {
         if ((events & (EPOLLHUP | EPOLLERR)) || !client_probe(s, c)) {
@@ -211,7 +212,6 @@ static void net_client_event(struct serve *s, uint64_t token, uint32_t events)
             request_unref_locked(req);
         }
     }
-    pthread_mutex_unlock(&s->lock);
 }
 
 /* ---- deadlines ---- */

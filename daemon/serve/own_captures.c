@@ -5,26 +5,26 @@
  */
 #include "serve/serve_impl.h"
 
+#include "base/lock.h"
+
 void own_captures_add(struct request *req, const char *id)
 {
     struct serve *s = req->serve;
     struct own_capture *to;
+    LOCK_SCOPE(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     to = &s->own[s->own_next++ % OWN_CAPTURES_MAX];
     to->caller = req->caller;
     span_copy(span_of(id), to->id, sizeof(to->id));
-    pthread_mutex_unlock(&s->lock);
 }
 
 bool own_captures_has(const struct request *req, const char *id)
 {
     struct serve *s = req->serve;
     bool own = false;
+    LOCK_SCOPE(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < OWN_CAPTURES_MAX && !own; i++)
         own = strcmp(s->own[i].id, id) == 0 && caller_equal(&s->own[i].caller, &req->caller);
-    pthread_mutex_unlock(&s->lock);
     return own;
 }

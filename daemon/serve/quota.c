@@ -8,6 +8,7 @@
 #include "serve/serve_impl.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 
 #define QUOTA_RETRY_S 2         /* for what is over soon */
 #define QUOTA_STREAM_RETRY_S 10 /* for what stays */
@@ -198,12 +199,11 @@ void quota_begun(struct request *req)
 
     if (!has_budget(req))
         return;
-    pthread_mutex_lock(&s->lock);
+    LOCK_SCOPE(&s->lock);
     b = budgets_of(s, &req->caller, clock_monotonic_ns());
     if (b)
         budget_spend(&b->of[kind],
                      kind == QUOTA_BUDGET_BEGUN ? QUOTA_BEGUN_NS : QUOTA_BEGUN_OF_ALL_NS);
-    pthread_mutex_unlock(&s->lock);
 }
 
 /* Whether it may cost the CPU time of an answer. */
@@ -231,9 +231,8 @@ void quota_set_caller(struct request *req)
     } else {
         return;
     }
-    pthread_mutex_lock(&req->serve->lock);
+    LOCK_SCOPE(&req->serve->lock);
     req->client->asks = req->caller;
-    pthread_mutex_unlock(&req->serve->lock);
 }
 
 bool quota_wait(struct request *req)
@@ -282,10 +281,9 @@ void quota_note_capture(struct serve *s, int outcome)
 {
     if (outcome != BACKEND_TOO_MANY)
         return;
-    pthread_mutex_lock(&s->lock);
+    LOCK_SCOPE(&s->lock);
     s->stats.captures_refused++;
     s->stats.quota_refused[QUOTA_CAPTURES]++;
-    pthread_mutex_unlock(&s->lock);
 }
 
 /* ---- captures that requests wait for; the backend counts all ---- */

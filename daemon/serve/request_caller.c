@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the caller, by the connection, a cookie or what is shown, and whether it may use the route.
  */
+#include "base/lock.h"
 #include "serve/credentials.h"
 #include "serve/request_head.h"
 
@@ -8,9 +9,8 @@
 static void request_is_foreign(struct request *req)
 {
     req->caller = caller_of_container();
-    pthread_mutex_lock(&req->serve->lock);
+    LOCK_SCOPE(&req->serve->lock);
     req->client->caller = req->client->asks = req->caller;
-    pthread_mutex_unlock(&req->serve->lock);
 }
 
 /* Who is at the other end, for this request: before any rule. False: that has to be asked first. */

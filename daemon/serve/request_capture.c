@@ -3,6 +3,7 @@
 #include "serve/serve_impl.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 
 static void capturing_add(struct request *req)
 {
@@ -48,14 +49,13 @@ static void capture_begun(void *cookie)
 {
     struct request *req = cookie;
     struct serve *s = req->serve;
+    LOCK_SCOPE(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     work_run(req, clock_monotonic_ns());
     if (req->stream.step && !req->held && !req->done) {
         req->starts = true;
         workers_push(s, req);
     }
-    pthread_mutex_unlock(&s->lock);
 }
 
 /* The engine's thread: the capture of @cookie has come to its end. */

@@ -5,6 +5,7 @@
  */
 #include "serve/http.h"
 
+#include "base/lock.h"
 #include "base/log.h"
 
 /* Pages of ours are self-contained: no request may leave them, and they get an origin of their own,
@@ -112,10 +113,9 @@ void request_note(struct request *req)
         log_warn("a request failed: %s path=%s status=%u", a->problem, req->path ? req->path : "-",
                  a->status);
     audit_note(req->serve->audit, req);
-    pthread_mutex_lock(&req->serve->lock);
+    LOCK_SCOPE(&req->serve->lock);
     stats_count(&req->serve->counts, req->route, a->status);
     req->serve->changes += !req->route || !req->route->health;
-    pthread_mutex_unlock(&req->serve->lock);
 }
 
 void request_wrap(struct request *req)

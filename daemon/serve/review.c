@@ -6,6 +6,7 @@
 #include "serve/http.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 
 #include <time.h>
 
@@ -87,11 +88,11 @@ static bool end_one(struct serve *s)
 
 void review_soon(struct serve *s)
 {
-    pthread_mutex_lock(&s->lock);
+    LOCK_SCOPE(&s->lock);
+
     s->review_next_ns = 0;
     s->review_background = true;
     pthread_cond_broadcast(&s->work);
-    pthread_mutex_unlock(&s->lock);
 }
 
 void review_tick(struct serve *s, uint64_t now_ns)
@@ -144,8 +145,8 @@ void review_add(struct request *req, const char *id)
                                                           ? req->params.duration_ns
                                                           : BACKGROUND_MAX_NS;
     struct background *to = &s->background[0];
+    LOCK_SCOPE(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < BACKGROUND_MAX; i++) { /* a free one, or what is over first */
         if (s->background[i].until_ns < to->until_ns)
             to = &s->background[i];
@@ -155,7 +156,6 @@ void review_add(struct request *req, const char *id)
                                .subject = req->subject,
                                .base = req->base };
     span_copy(span_of(id), to->id, sizeof(to->id));
-    pthread_mutex_unlock(&s->lock);
 }
 
 void review_background(struct serve *s)

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/log.h"
 
 static bool serve_is_idle(const struct serve *s, bool answered)
@@ -191,12 +192,12 @@ struct serve *serve_stop(struct serve *s)
 
 void serve_stats(struct serve *s, struct serve_stats *ret)
 {
-    pthread_mutex_lock(&s->lock);
+    LOCK_SCOPE(&s->lock);
+
     *ret = s->stats;
     ret->connections_now = ret->guests_now = 0;
     for (size_t i = 0; i < s->client_max; i++) {
         ret->connections_now += s->clients[i].used;
         ret->guests_now += s->clients[i].used && s->clients[i].guest;
     }
-    pthread_mutex_unlock(&s->lock);
 }

@@ -2,6 +2,7 @@
 #include "serve/serve_impl.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 
 #include <microhttpd.h>
 
@@ -36,9 +37,9 @@ void stream_start_locked(struct request *req)
 
 void stream_start(struct request *req)
 {
-    pthread_mutex_lock(&req->serve->lock);
+    LOCK_SCOPE(&req->serve->lock);
+
     stream_start_locked(req);
-    pthread_mutex_unlock(&req->serve->lock);
 }
 
 static void stream_unlink(struct request *req)
@@ -85,13 +86,12 @@ static void stream_suspend(struct request *req)
     struct serve *s = req->serve;
 
     MHD_suspend_connection(req->connection);
-    pthread_mutex_lock(&s->lock);
+    LOCK_SCOPE(&s->lock);
     req->stream.suspended = true;
     s->suspended_count++;
     net_watch(s, req);
     if (stream_has_news(req))
         stream_wake(req);
-    pthread_mutex_unlock(&s->lock);
 }
 
 ssize_t stream_read(void *cookie, uint64_t at, char *buf, size_t max)
@@ -126,23 +126,21 @@ ssize_t stream_read(void *cookie, uint64_t at, char *buf, size_t max)
 void stream_write(struct request *req, struct span text)
 {
     struct serve *s = req->serve;
+    LOCK_SCOPE(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     buf_add_span(&req->stream.out, text);
     if (req->stream.out.error)
         req->stream.ended = true; /* a piece that has no room: the client sees the end */
     stream_wake(req);
-    pthread_mutex_unlock(&s->lock);
 }
 
 void stream_end(struct request *req)
 {
     struct serve *s = req->serve;
+    LOCK_SCOPE(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     req->stream.ended = true;
     stream_wake(req);
-    pthread_mutex_unlock(&s->lock);
 }
 
 void stream_event(struct request *req, const char *name, struct span data)

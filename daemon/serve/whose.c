@@ -8,6 +8,7 @@
 #include "serve/serve_impl.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 
 #include <microhttpd.h>
 
@@ -76,13 +77,12 @@ bool whose_confirm(struct request *req)
     uint64_t now = clock_monotonic_ns();
     struct serve *s = req->serve;
     bool vain;
+    LOCK_SCOPE(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     req->confirms = true;
     vain = is_in_vain(req, now);
     if (!vain)
         append(req, now);
-    pthread_mutex_unlock(&s->lock);
     return !vain;
 }
 
@@ -122,8 +122,8 @@ void whose_tick(struct serve *s, uint64_t now)
 {
     struct request *list[SOCKETS_ASKED_MAX], *next;
     size_t n;
+    LOCK_SCOPE(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     do {
         n = 0;
         for (struct request *req = s->whose; req && n < ARRAY_SIZE(list); req = next) {
@@ -137,7 +137,6 @@ void whose_tick(struct serve *s, uint64_t now)
         }
         go_on(s, list, n);
     } while (n == ARRAY_SIZE(list));
-    pthread_mutex_unlock(&s->lock);
 }
 
 /* ---- the thread ---- */
@@ -211,8 +210,8 @@ static void *run(void *cookie)
 {
     struct serve *s = cookie;
     uint64_t free_ns = 0;
+    LOCK_SCOPE(&s->lock);
 
-    pthread_mutex_lock(&s->lock);
     while (!s->whose_stop) {
         if (!s->whose)
             pthread_cond_wait(&s->whose_work, &s->lock);
@@ -221,7 +220,6 @@ static void *run(void *cookie)
         else
             free_ns = look(s) + clock_monotonic_ns();
     }
-    pthread_mutex_unlock(&s->lock);
     return NULL;
 }
 

@@ -2,6 +2,8 @@
 /* Opening and closing; counters. */
 #include "store/history_impl.h"
 
+#include "base/lock.h"
+
 int history_open(const struct history_opts *o, struct history **ret, struct error *err)
 {
     struct store_opts opts = {
@@ -42,7 +44,7 @@ void history_problem(struct history *h, char *buf, size_t size)
 
 void history_stats(struct history *h, struct history_stats *ret)
 {
-    pthread_mutex_lock(&h->told.lock);
+    LOCK_SCOPE(&h->told.lock);
+
     *ret = h->told.stats;
-    pthread_mutex_unlock(&h->told.lock);
 }

@@ -2,6 +2,7 @@
 /* Writing minutes: each in one transaction, whole or not at all. */
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/lock.h"
 #include "store/blob.h"
 #include "store/history_impl.h"
 
@@ -232,11 +233,10 @@ int history_put(struct history *h, const struct history_minute *m, struct error 
     }
     store_leave(s);
     minute_deinit(&minute);
-    pthread_mutex_lock(&h->told.lock);
+    LOCK_SCOPE(&h->told.lock);
     h->told.stats.minutes = h->stats.minutes;
     h->told.stats.failures = h->stats.failures;
     h->told.stats.names_left_out = h->stats.names_left_out;
     h->told.stats.newest_ns = h->stats.newest_ns;
-    pthread_mutex_unlock(&h->told.lock);
     return r;
 }

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "store/folder.h"
 
 #include <sys/random.h>
@@ -58,10 +59,10 @@ void store_enter_patiently(struct store *s)
 /* Under the lock. */
 static void store_tell(struct store *s)
 {
-    pthread_mutex_lock(&s->told.lock);
+    LOCK_SCOPE(&s->told.lock);
+
     memcpy(s->told.problem, s->problem, sizeof(s->problem));
     s->told.stats = s->stats;
-    pthread_mutex_unlock(&s->told.lock);
 }
 
 void store_leave(struct store *s)
@@ -208,9 +209,8 @@ void store_problem(struct store *s, char *buf, size_t size)
         snprintf(buf, size, STALLED "; " STALLED_REMEDY, s->opts.dir, stalled);
         return;
     }
-    pthread_mutex_lock(&s->told.lock);
+    LOCK_SCOPE(&s->told.lock);
     snprintf(buf, size, "%s", s->told.problem);
-    pthread_mutex_unlock(&s->told.lock);
 }
 
 void store_new_id(char ret[STORE_ID_BYTES])

@@ -6,6 +6,7 @@
  * here is never shared.
  */
 #include "base/clock.h"
+#include "base/lock.h"
 #include "serve/routes/handlers.h"
 
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
@@ -20,12 +21,11 @@ static bool take_shared(struct request *req, struct buf *out)
 
     if (!req->subject.viewer.whole)
         return false;
-    pthread_mutex_lock(&s->lock);
+    LOCK_SCOPE(&s->lock);
     fresh = m->text.n && m->changes == s->changes &&
             clock_monotonic_ns() - m->asked_ns < METRICS_SHARED_NS;
     if (fresh)
         buf_add_span(out, buf_span(&m->text));
-    pthread_mutex_unlock(&s->lock);
     return fresh;
 }
 

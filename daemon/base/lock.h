@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Holding a mutex for the rest of a scope. */
+#pragma once
+
+#include "base/cleanup.h"
+
+#include <pthread.h>
+
+static inline void lock_scope_end(pthread_mutex_t **m)
+{
+    pthread_mutex_unlock(*m);
+}
+
+/* Locks @mutex here, and unlocks it where the scope ends, also by return. Stands among the
+ * declarations, behind all that is computed without the lock; once in a scope. */
+#define LOCK_SCOPE(mutex)                                                                          \
+    _cleanup_(lock_scope_end) pthread_mutex_t *lock_scope_ = (mutex);                              \
+    pthread_mutex_lock(lock_scope_)
