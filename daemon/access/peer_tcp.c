@@ -171,7 +171,6 @@ static int ask_netlink(struct peers *s, const struct inet_diag_req_v2 *q, struct
                         .nlmsg_type = SOCK_DIAG_BY_FAMILY,
                         .nlmsg_flags = NLM_F_REQUEST },
               .body = *q };
-    int r;
 
     if (s->netlink_fd < 0 || old_kernel_pretended("sock_diag"))
         return -EOPNOTSUPP;

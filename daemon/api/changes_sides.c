@@ -20,13 +20,10 @@ struct last_mark {
 static void see(void *cookie, const struct history_mark *m)
 {
     struct last_mark *last = cookie;
-    _cleanup_buf_ struct buf b = BUF_NULL;
 
     if (m->kind != HISTORY_MARK_DEPLOY || !m->image)
         return;
-    buf_init(&b, sizeof(last->text));
-    text_clean(span_of(m->text), TEXT_UTF8, MARK_SHOWN, &b);
-    span_copy(buf_span(&b), last->text, sizeof(last->text));
+    text_clean_into(span_of(m->text), last->text, sizeof(last->text));
     last->time_ns = m->time_ns;
 }
 

@@ -122,7 +122,7 @@ static int by_total(const void *a, const void *b)
 {
     const struct series *x = a, *y = b;
 
-    return x->total > y->total ? -1 : x->total < y->total;
+    return COMPARE(y->total, x->total);
 }
 
 /* Leaves the @most heaviest lines. */

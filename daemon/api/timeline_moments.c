@@ -19,11 +19,8 @@ static int by_owner(const void *a, const void *b)
 {
     const struct profile_moment *x = ((const struct stop *)a)->m, *y = ((const struct stop *)b)->m;
 
-    if (x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1;
-    if (x->process != y->process)
-        return x->process < y->process ? -1 : 1;
-    return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+    return COMPARE(x->kind, y->kind) ?: COMPARE(x->process, y->process) ?:
+           COMPARE(x->start_ns, y->start_ns);
 }
 
 /* The one of @kind in whose time @m ended; NULL: none. @all is sorted by_owner(). */
@@ -94,7 +91,7 @@ static int by_place(const void *a, const void *b)
 {
     const struct profile_moment *x = ((const struct stop *)a)->m, *y = ((const struct stop *)b)->m;
 
-    return x < y ? -1 : x > y;
+    return COMPARE(x, y);
 }
 
 static json_t *stop_json(const struct profile *p, const struct stop *s)

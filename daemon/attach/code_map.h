@@ -7,6 +7,7 @@
 #pragma once
 
 #include "agent/stream.h"
+#include "base/cleanup.h"
 #include "base/span.h"
 
 #define CODE_MAP_MAX_BYTES ((size_t)128 << 20)
@@ -22,10 +23,7 @@ struct code_map;
 /* 0 or -ENOMEM. */
 int code_map_new(struct code_map **ret);
 struct code_map *code_map_free(struct code_map *m);
-static inline void code_map_freep(struct code_map **m)
-{
-    code_map_free(*m);
-}
+CLEANUP_FUNCTION(code_map_freep, code_map, code_map_free)
 
 /* Takes whole records. 0; -EBADMSG: not such records, and nothing of the stream can be trusted from
  * here on; -ENOMEM. Records that a limit leaves no room for are counted, not an error. */

@@ -14,9 +14,7 @@ static int compare_keys(const void *a, const void *b)
 {
     const struct sort_key *x = a, *y = b;
 
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
+    return COMPARE(x->start, y->start) ?: COMPARE(x->index, y->index);
 }
 
 void code_map_append(struct code_map *m)

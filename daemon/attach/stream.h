@@ -6,6 +6,7 @@
 #pragma once
 
 #include "attach/code_map.h"
+#include "base/cleanup.h"
 #include "base/error.h"
 
 struct stream;
@@ -14,10 +15,7 @@ struct stream;
 int stream_open(int fd, struct stream **ret, struct error *err);
 /* Tells the agent to end, and gives the file's memory back. Accepts NULL. */
 struct stream *stream_close(struct stream *s);
-static inline void stream_closep(struct stream **s)
-{
-    stream_close(*s);
-}
+CLEANUP_FUNCTION(stream_closep, stream, stream_close)
 
 /* Renews the lease and takes what is new. 0; -EBADMSG: what is there was not written by our agent
  * (nothing more is read then); -ENOMEM. Call at least once a second. */

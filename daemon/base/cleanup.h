@@ -17,6 +17,13 @@ static inline void cleanup_freep(void *p)
 }
 #define _cleanup_free_ _cleanup_(cleanup_freep)
 
+/* Defines @name, which _cleanup_() takes: hands the `struct @type *` of a scope to @free. */
+#define CLEANUP_FUNCTION(name, type, free)                                                         \
+    static inline void name(struct type **p)                                                       \
+    {                                                                                              \
+        free(*p);                                                                                  \
+    }
+
 /* Closes *fd if it is open, and keeps errno. */
 static inline void cleanup_closep(int *fd)
 {

@@ -149,6 +149,14 @@ void text_clean(struct span in, enum text_encoding encoding, size_t max_bytes, s
     }
 }
 
+char *text_clean_into(struct span in, char *field, size_t size)
+{
+    _cleanup_buf_ struct buf clean = BUF_UPTO(size);
+
+    text_clean(in, TEXT_UTF8, size - 1, &clean);
+    return span_copy(buf_span(&clean), field, size);
+}
+
 bool text_is_utf8(struct span s)
 {
     while (s.n) {

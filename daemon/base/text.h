@@ -22,6 +22,9 @@ enum text_encoding {
  * "...", never inside a character. */
 void text_clean(struct span in, enum text_encoding encoding, size_t max_bytes, struct buf *out);
 
+/* Copies @in, cleaned as UTF-8, into @field of @size bytes, a NUL included. Returns @field. */
+char *text_clean_into(struct span in, char *field, size_t size);
+
 /* Appends @n units of UTF-16 (of Latin-1 unless @wide) at @p, in the JVM's modified UTF-8. */
 void text_add_utf16(struct buf *out, const uint8_t *p, size_t n, bool wide);
 

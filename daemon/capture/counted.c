@@ -273,12 +273,7 @@ static void list(struct captures *captures, uint64_t now_ns)
 
 uint32_t capture_moment_name(struct captures *captures, const char *raw)
 {
-    _cleanup_buf_ struct buf clean = BUF_UPTO(TEXT_NAME_MAX);
-    uint32_t id = 0;
-
-    text_clean(span_of(raw), TEXT_UTF8, TEXT_NAME_MAX, &clean);
-    frame_table_string(captures->frames, buf_span(&clean), &id);
-    return id;
+    return frame_table_clean(captures->frames, span_of(raw), TEXT_UTF8);
 }
 
 struct telling_to {

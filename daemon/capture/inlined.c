@@ -80,14 +80,7 @@ const uint32_t *inlined_stack(struct inlined *i, struct process *p, const struct
 
 static uint32_t clean_string(struct inlined *i, struct span raw)
 {
-    _cleanup_buf_ struct buf clean = BUF_UPTO(TEXT_NAME_MAX);
-    uint32_t id = 0;
-
-    if (!raw.n)
-        return 0;
-    text_clean(raw, TEXT_UTF8, TEXT_NAME_MAX, &clean);
-    frame_table_string(i->frames, buf_span(&clean), &id);
-    return id;
+    return raw.n ? frame_table_clean(i->frames, raw, TEXT_UTF8) : 0;
 }
 
 /* The frame of @at, of the code that @base is a frame of. */

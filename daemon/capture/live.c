@@ -67,7 +67,7 @@ static int by_id(const void *a, const void *b)
 {
     uint32_t x = ((const struct followed *)a)->at.id, y = ((const struct followed *)b)->at.id;
 
-    return x < y ? -1 : x > y;
+    return COMPARE(x, y);
 }
 
 /* What is in @table, by id, into @ret. Returns how many. */

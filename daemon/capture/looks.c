@@ -119,7 +119,7 @@ static int by_pid(const void *a, const void *b)
 {
     const struct looked_process *x = a, *y = b;
 
-    return (x->id.host_pid > y->id.host_pid) - (x->id.host_pid < y->id.host_pid);
+    return COMPARE(x->id.host_pid, y->id.host_pid);
 }
 
 /* Has @p's places written again after a while, however often that was so before. */

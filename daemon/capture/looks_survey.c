@@ -290,14 +290,6 @@ static int read_places(struct survey *s)
 
 /* ---- what all say together ---- */
 
-static void write_clean(struct span text, char *out, size_t size)
-{
-    _cleanup_buf_ struct buf b = BUF_UPTO(size);
-
-    text_clean(text, TEXT_UTF8, size - 1, &b);
-    span_copy(buf_span(&b), out, size);
-}
-
 /* Writes "Class.method" without its package. */
 static void write_code(const struct survey *s, uint32_t function, char out[WAITS_CODE_BYTES])
 {
@@ -316,7 +308,7 @@ static void write_code(const struct survey *s, uint32_t function, char out[WAITS
                  class_name.p, (int)MIN(name.n, (size_t)WAITS_CODE_BYTES), name.p);
     else
         snprintf(text, sizeof(text), "%.*s", (int)MIN(name.n, (size_t)WAITS_CODE_BYTES), name.p);
-    write_clean(span_of(text), out, WAITS_CODE_BYTES);
+    text_clean_into(span_of(text), out, WAITS_CODE_BYTES);
 }
 
 /* Whether thread @name, whose beginning alone the kernel may keep, is @wanted. */
@@ -329,7 +321,7 @@ static bool is_called(struct span name, struct span wanted)
 
 static void describe_owner(const struct survey *s, struct span owner, struct waits_lock *ret)
 {
-    write_clean(owner, ret->owner, sizeof(ret->owner));
+    text_clean_into(owner, ret->owner, sizeof(ret->owner));
     for (size_t i = 0; owner.n && i < s->count; i++) {
         const struct place *place = &s->places[i];
 
@@ -369,7 +361,7 @@ static void judge_locks(struct survey *s, struct waits_lock *ret)
     }
     if (!most)
         return;
-    write_clean(string(s->p, s->p->functions[most->lock].name), ret->name, sizeof(ret->name));
+    text_clean_into(string(s->p, s->p->functions[most->lock].name), ret->name, sizeof(ret->name));
     describe_owner(s, most->owner, ret);
 }
 
@@ -422,7 +414,7 @@ static void judge_pools(struct survey *s, struct waits_pool *ret)
         if (one->input && !is_waited_for(s, one))
             continue;
         *ret = of;
-        write_clean(span_of(one->pool), ret->name, sizeof(ret->name));
+        text_clean_into(span_of(one->pool), ret->name, sizeof(ret->name));
         write_code(s, one->code, ret->code);
     }
 }

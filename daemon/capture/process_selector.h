@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/cleanup.h"
 #include "discover/discover.h"
 #include "request/backend.h"
 
@@ -14,10 +15,7 @@ struct target;
 /* Copies what it needs of @s. 0, -EINVAL (the regular expression) or -ENOMEM. */
 int target_new(const struct target_selector *s, struct target **ret, struct error *err);
 struct target *target_free(struct target *t);
-static inline void target_freep(struct target **t)
-{
-    target_free(*t);
-}
+CLEANUP_FUNCTION(target_freep, target, target_free)
 
 /* Returns whether the viewer may see @p, selected or not. */
 bool target_sees(const struct target *t, const struct process *p);

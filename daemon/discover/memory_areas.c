@@ -78,9 +78,7 @@ static int compare_ranges(const void *a, const void *b)
 {
     const struct range *x = a, *y = b;
 
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return x->area < y->area ? -1 : x->area > y->area;
+    return COMPARE(x->start, y->start) ?: COMPARE(x->area, y->area);
 }
 
 static void ranges_of(const struct maps *maps, const struct vm_areas *vm, struct ranges *ret)

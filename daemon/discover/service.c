@@ -4,14 +4,6 @@
 #include "base/text.h"
 #include "discover/discover.h"
 
-static void copy_clean(struct span s, char *field, size_t size)
-{
-    _cleanup_buf_ struct buf clean = BUF_UPTO(size);
-
-    text_clean(s, TEXT_UTF8, size - 1, &clean);
-    span_copy(buf_span(&clean), field, size);
-}
-
 /* ---- what the process says of itself ---- */
 
 enum field { NAME, VERSION, ENVIRONMENT, INSTANCE, SPACE, FIELDS };
@@ -104,7 +96,7 @@ static void take(struct reader *r, struct span value, const struct key *k, unsig
         return;
     *have = rank;
     to = field_of(r->service, k->field, &size);
-    copy_clean(value, to, size);
+    text_clean_into(value, to, size);
 }
 
 static void take_word(struct reader *r, struct span word, const struct key *keys, size_t count,
@@ -257,7 +249,7 @@ static void name_by_node(const struct process *p, struct service *ret)
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(names) && !ret->name[0]; i++) {
-        copy_clean(names[i].name, ret->name, sizeof(ret->name));
+        text_clean_into(names[i].name, ret->name, sizeof(ret->name));
         ret->source = names[i].source;
     }
 }
@@ -268,7 +260,8 @@ void service_of_process(const struct process *p, struct service *ret)
     if (!ret->name[0])
         name_by_node(p, ret);
     if (!ret->instance[0])
-        copy_clean(span_of(container_pod(&p->container)), ret->instance, sizeof(ret->instance));
+        text_clean_into(span_of(container_pod(&p->container)), ret->instance,
+                        sizeof(ret->instance));
 }
 
 void service_name_of_process(const struct process *p, char ret[SERVICE_NAME_BYTES])

@@ -167,9 +167,7 @@ static int compare_addresses(const void *a, const void *b)
 {
     const struct dwarf_wanted *x = a, *y = b;
 
-    if (x->unit != y->unit)
-        return x->unit < y->unit ? -1 : 1;
-    return x->address < y->address ? -1 : x->address > y->address;
+    return COMPARE(x->unit, y->unit) ?: COMPARE(x->address, y->address);
 }
 
 /* A unit's part of a look-up. */

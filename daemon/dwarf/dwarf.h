@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/intern.h"
 
@@ -60,10 +61,7 @@ struct dwarf_answers {
  * ELF file of this machine's kind; -ENOMEM. */
 int dwarf_open(int fd, struct dwarf **ret);
 struct dwarf *dwarf_close(struct dwarf *d);
-static inline void dwarf_closep(struct dwarf **d)
-{
-    dwarf_close(*d);
-}
+CLEANUP_FUNCTION(dwarf_closep, dwarf, dwarf_close)
 /* Returns the build-id of the file that holds what it shares with others (dwz), of at most
  * DWARF_BUILD_ID_MAX bytes; empty: there is none. Points into @d. */
 struct span dwarf_alt_build_id(const struct dwarf *d);

@@ -67,7 +67,7 @@ static int compare_codes(const void *a, const void *b)
 {
     const struct dwarf_abbrev *x = a, *y = b;
 
-    return x->code < y->code ? -1 : x->code > y->code;
+    return COMPARE(x->code, y->code);
 }
 
 static void table_clear(struct dwarf_abbrevs *t)

@@ -236,9 +236,7 @@ static int compare_code(const void *a, const void *b)
 {
     const struct dwarf_code *x = a, *y = b;
 
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return x->end < y->end ? -1 : x->end > y->end;
+    return COMPARE(x->start, y->start) ?: COMPARE(x->end, y->end);
 }
 
 static bool sort_code(struct dwarf *d)

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/siphash.h"
 #include "elf/symbol_table.h"
@@ -39,10 +40,7 @@ int elf_file_open(int fd, struct elf_file **ret, struct error *err);
 /* Does the same of @bytes in memory, which are taken over in every case. */
 int elf_file_open_memory(struct buf *bytes, struct elf_file **ret, struct error *err);
 struct elf_file *elf_file_close(struct elf_file *f);
-static inline void elf_file_closep(struct elf_file **f)
-{
-    elf_file_close(*f);
-}
+CLEANUP_FUNCTION(elf_file_closep, elf_file, elf_file_close)
 
 /* Returns whether the file was made by GraalVM's native-image. */
 bool elf_file_is_native_image(const struct elf_file *f);

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "base/cleanup.h"
 #include "base/span.h"
 
 #define IMAGE_SECTION ".svm_heap"                  /* that every such file has, */
@@ -37,10 +38,7 @@ struct image_code;
 /* Code that begins at @vaddr; @fn gets its functions. 0 or -ENOMEM. */
 int image_code_new(uint64_t vaddr, image_function_fn fn, void *cookie, struct image_code **ret);
 struct image_code *image_code_free(struct image_code *c);
-static inline void image_code_freep(struct image_code **c)
-{
-    image_code_free(*c);
-}
+CLEANUP_FUNCTION(image_code_freep, image_code, image_code_free)
 
 /* Reads the code in @s, which follows what was read. *ret_used: how much of it; what is left is to
  * come again, with what follows. @last: nothing follows. 0; -ENOMEM; or what the function gave. */

@@ -18,9 +18,7 @@ static int compare(const void *left, const void *right)
 {
     const struct allocated_thread *a = left, *b = right;
 
-    if (a->thread != b->thread)
-        return a->thread < b->thread ? -1 : 1;
-    return a->tid < b->tid ? -1 : a->tid > b->tid;
+    return COMPARE(a->thread, b->thread) ?: COMPARE(a->tid, b->tid);
 }
 
 /* How many of @a were there at its last look, but not among @now; each of them is put behind the

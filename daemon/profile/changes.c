@@ -277,14 +277,14 @@ static int by_rank(const void *x, const void *y)
 {
     double a = rank(x), b = rank(y);
 
-    return (a < b) - (a > b);
+    return COMPARE(b, a);
 }
 
 static int by_value(const void *x, const void *y)
 {
     double a = *(const double *)x, b = *(const double *)y;
 
-    return (a > b) - (a < b);
+    return COMPARE(a, b);
 }
 
 /* Drops the steps without CPU time: flamed did not look then, or the program did nothing. */

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/cleanup.h"
 #include "profile/view.h"
 
 #define DIFF_NODES_MAX 4000000u
@@ -53,10 +54,7 @@ struct diff_opts {
 int diff_new(const struct view *a, const struct view *b, const struct diff_opts *o,
              struct diff **ret, struct error *err);
 struct diff *diff_free(struct diff *d);
-static inline void diff_freep(struct diff **d)
-{
-    diff_free(*d);
-}
+CLEANUP_FUNCTION(diff_freep, diff, diff_free)
 static inline struct span diff_string(const struct diff *d, uint32_t id)
 {
     return intern_get(d->strings, id);

@@ -180,7 +180,7 @@ static int sample_compare(const void *a, const void *b)
     uint64_t x = ((const struct profile_sample *)a)->time_ns,
              y = ((const struct profile_sample *)b)->time_ns;
 
-    return x < y ? -1 : x > y;
+    return COMPARE(x, y);
 }
 
 /* Sorts by time what is in order but for few: takes those out, sorts them, and puts them back from

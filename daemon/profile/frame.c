@@ -129,6 +129,28 @@ int frame_table_frame(struct frame_table *t, const struct frame *f, uint32_t *re
     return frame_table_add(t, &t->frames, f, ret);
 }
 
+uint32_t frame_table_clean(struct frame_table *t, struct span raw, enum text_encoding encoding)
+{
+    _cleanup_buf_ struct buf clean = BUF_UPTO(TEXT_NAME_MAX);
+    uint32_t id = 0;
+
+    text_clean(raw, encoding, TEXT_NAME_MAX, &clean);
+    frame_table_string(t, buf_span(&clean), &id);
+    return id;
+}
+
+uint32_t frame_table_text(struct frame_table *t, struct span text, enum frame_kind kind)
+{
+    struct function f = { 0 };
+    struct frame frame = { .kind = (uint8_t)kind };
+    uint32_t id = 0;
+
+    frame_table_string(t, text, &f.name);
+    frame_table_function(t, &f, &frame.function);
+    frame_table_frame(t, &frame, &id);
+    return id;
+}
+
 const struct frame *frame_table_get(const struct frame_table *t, uint32_t frame)
 {
     return id_table_get(&t->frames, frame < t->frames.count ? frame : 0);

@@ -7,6 +7,7 @@
 
 #include "base/intern.h"
 #include "base/shares.h"
+#include "base/text.h"
 
 /* Order matters to nobody but render/ and web/, which keep tables by it (checked by a test). */
 enum frame_kind {
@@ -90,6 +91,10 @@ int frame_table_string(struct frame_table *t, struct span clean, uint32_t *ret);
 int frame_table_module(struct frame_table *t, const struct module *m, uint32_t *ret);
 int frame_table_function(struct frame_table *t, const struct function *f, uint32_t *ret);
 int frame_table_frame(struct frame_table *t, const struct frame *f, uint32_t *ret);
+/* Returns the id of the string that @raw is when clean (base/text.h); 0: there was no room. */
+uint32_t frame_table_clean(struct frame_table *t, struct span raw, enum text_encoding encoding);
+/* Returns the id of the frame of @kind whose function has a name alone, the clean @text. */
+uint32_t frame_table_text(struct frame_table *t, struct span text, enum frame_kind kind);
 
 /* Id 0 of each is the nameless one: frame 0 is "[unknown]" of kind FRAME_UNKNOWN. Unknown ids give
  * it. */

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/span.h"
 
@@ -19,10 +20,7 @@ struct match;
 int match_new(const char *const *patterns, size_t count, const char *parameter, struct match **ret,
               struct error *err);
 struct match *match_free(struct match *m);
-static inline void match_freep(struct match **m)
-{
-    match_free(*m);
-}
+CLEANUP_FUNCTION(match_freep, match, match_free)
 size_t match_count(const struct match *m);
 
 /* From here on all names together may take 2 s of CPU time; NULL is allowed. */

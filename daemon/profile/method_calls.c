@@ -323,18 +323,14 @@ static int length_cmp(const void *a, const void *b)
 {
     const struct call_length *x = a, *y = b;
 
-    if (x->method != y->method)
-        return x->method < y->method ? -1 : 1;
-    return (x->ns > y->ns) - (x->ns < y->ns);
+    return COMPARE(x->method, y->method) ?: COMPARE(x->ns, y->ns);
 }
 
 static int row_cmp(const void *a, const void *b)
 {
     const struct method_calls_row *x = a, *y = b;
 
-    if (x->total_ns != y->total_ns)
-        return x->total_ns < y->total_ns ? 1 : -1;
-    return (x->name > y->name) - (x->name < y->name);
+    return COMPARE(y->total_ns, x->total_ns) ?: COMPARE(x->name, y->name);
 }
 
 /* The lengths that half, and 99 %, of a method's calls do not exceed. */

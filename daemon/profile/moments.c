@@ -43,7 +43,7 @@ static int by_start(const void *a, const void *b)
     uint64_t x = ((const struct profile_moment *)a)->start_ns,
              y = ((const struct profile_moment *)b)->start_ns;
 
-    return x < y ? -1 : x > y;
+    return COMPARE(x, y);
 }
 
 int record_finish_moments(const struct record *r, struct profile *p)

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "event/events.h"
@@ -231,10 +232,7 @@ void profile_count(struct profile *p);
 size_t profile_counted_bytes(void);
 struct profile *profile_ref(struct profile *p);
 struct profile *profile_unref(struct profile *p); /* accepts NULL, returns NULL */
-static inline void profile_unrefp(struct profile **p)
-{
-    profile_unref(*p);
-}
+CLEANUP_FUNCTION(profile_unrefp, profile, profile_unref)
 
 /* ---- building ---- */
 
@@ -385,10 +383,7 @@ int merger_new(const struct profile_slice *slice, const struct profile *meta, st
 int merger_add(struct merger *m, const struct profile *p);
 int merger_finish(struct merger *m, struct profile **ret);
 struct merger *merger_free(struct merger *m);
-static inline void merger_freep(struct merger **m)
-{
-    merger_free(*m);
-}
+CLEANUP_FUNCTION(merger_freep, merger, merger_free)
 
 /* Does the same of @count profiles that are there already; the result's events are theirs, each
  * with the shortest of its periods. */

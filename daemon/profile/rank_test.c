@@ -16,7 +16,7 @@ static int by_value(const void *x, const void *y)
 {
     double a = *(const double *)x, b = *(const double *)y;
 
-    return (a > b) - (a < b);
+    return COMPARE(a, b);
 }
 
 /* How often a value of b is above one of a; equal ones count half. */
@@ -121,7 +121,7 @@ static int by_p(const void *x, const void *y)
 {
     double a = ((const struct ordered *)x)->p, b = ((const struct ordered *)y)->p;
 
-    return (a > b) - (a < b);
+    return COMPARE(a, b);
 }
 
 int rank_adjust(double *p, size_t n)

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/cleanup.h"
 #include "profile/profile.h"
 
 struct rebase;
@@ -13,10 +14,7 @@ struct rebase;
 /* Both are borrowed. 0 or -ENOMEM. */
 int rebase_new(const struct frame_table *from, struct frame_table *to, struct rebase **ret);
 struct rebase *rebase_free(struct rebase *b);
-static inline void rebase_freep(struct rebase **b)
-{
-    rebase_free(*b);
-}
+CLEANUP_FUNCTION(rebase_freep, rebase, rebase_free)
 
 /* Does the first step. 0, -ENOSPC or -ENOMEM. */
 int rebase_add_frame(struct rebase *b, uint32_t frame);

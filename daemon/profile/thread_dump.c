@@ -37,7 +37,7 @@ static int by_id(const void *a, const void *b)
 {
     const struct dumped_thread *x = a, *y = b;
 
-    return x->id < y->id ? -1 : x->id > y->id;
+    return COMPARE(x->id, y->id);
 }
 
 void thread_dump_sort(struct thread_dump *d)

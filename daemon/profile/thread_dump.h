@@ -82,7 +82,4 @@ void thread_dump_warn(struct thread_dump *d, const char *fmt, ...) PRINTF_LIKE(2
 void thread_dump_sort(struct thread_dump *d);
 /* Finds a thread of a sorted dump by its id. NULL: none. */
 const struct dumped_thread *thread_dump_find(const struct thread_dump *d, uint64_t id);
-static inline void thread_dump_freep(struct thread_dump **d)
-{
-    thread_dump_free(*d);
-}
+CLEANUP_FUNCTION(thread_dump_freep, thread_dump, thread_dump_free)

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/cleanup.h"
 #include "profile/match.h"
 #include "profile/waits.h"
 
@@ -127,10 +128,7 @@ struct view {
 /* 0; -EINVAL (a regular expression takes too long); -EFBIG; -ENOMEM. */
 int view_new(struct profile *p, const struct view_opts *o, struct view **ret, struct error *err);
 struct view *view_free(struct view *v);
-static inline void view_freep(struct view **v)
-{
-    view_free(*v);
-}
+CLEANUP_FUNCTION(view_freep, view, view_free)
 /* Collects the warnings of a view that has counted its samples. */
 void view_warn(struct view *v);
 /* Returns whether samples of @e weigh by their values: as the request says, else as tells more. */

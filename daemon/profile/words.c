@@ -107,7 +107,7 @@ static int share_cmp(const void *a, const void *b)
 {
     const struct share *x = a, *y = b;
 
-    return (x->weight < y->weight) - (x->weight > y->weight);
+    return COMPARE(y->weight, x->weight);
 }
 
 #define SHARES_MAX (WAIT_COUNT + 2)

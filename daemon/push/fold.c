@@ -144,13 +144,8 @@ static int by_value(const void *a, const void *b)
 {
     const struct fold_row *x = a, *y = b;
 
-    if (x->group != y->group)
-        return x->group < y->group ? -1 : 1;
-    if (x->event != y->event)
-        return x->event < y->event ? -1 : 1;
-    if (x->value != y->value)
-        return x->value > y->value ? -1 : 1;
-    return (x->stack > y->stack) - (x->stack < y->stack);
+    return COMPARE(x->group, y->group) ?: COMPARE(x->event, y->event) ?:
+           COMPARE(y->value, x->value) ?: COMPARE(x->stack, y->stack);
 }
 
 /* Of each group and event, @budget rows stay, and one stands for the rest. */

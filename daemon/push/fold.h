@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/cleanup.h"
 #include "profile/profile.h"
 
 #define FOLD_OTHER UINT32_MAX
@@ -35,10 +36,7 @@ struct fold {
  */
 int fold_new(struct profile *p, size_t budget, struct fold **ret);
 struct fold *fold_free(struct fold *f);
-static inline void fold_freep(struct fold **f)
-{
-    fold_free(*f);
-}
+CLEANUP_FUNCTION(fold_freep, fold, fold_free)
 /* Returns the name of the service of @group, with a NUL behind it; lives as long as @f. */
 struct span fold_service(const struct fold *f, uint32_t group);
 /* Makes a profile of the rows [from, to): a process for each group, without a pid. With @event

@@ -82,9 +82,7 @@ static int by_age(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
 
-    if (x->begin_ns != y->begin_ns)
-        return x->begin_ns < y->begin_ns ? -1 : 1;
-    return (x->number > y->number) - (x->number < y->number);
+    return COMPARE(x->begin_ns, y->begin_ns) ?: COMPARE(x->number, y->number);
 }
 
 /* Takes what is there; what is not ours, of another kind or too much is removed. */

@@ -21,7 +21,7 @@ static int by_start(const void *a, const void *b)
 {
     const struct profile_moment *x = a, *y = b;
 
-    return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+    return COMPARE(x->start_ns, y->start_ns);
 }
 
 /* Pauses first, and of each the longest first. */

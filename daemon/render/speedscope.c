@@ -36,11 +36,8 @@ static int by_thread(const void *a, const void *b)
 {
     const struct speedscope_item *x = a, *y = b;
 
-    if (x->event != y->event)
-        return x->event < y->event ? -1 : 1;
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
-    return (x->number > y->number) - (x->number < y->number);
+    return COMPARE(x->event, y->event) ?: COMPARE(x->thread, y->thread) ?:
+           COMPARE(x->number, y->number);
 }
 
 /* Whether the samples can be listed one by one: they are known, and not too many. */

@@ -73,9 +73,7 @@ static int summary_row_cmp(const void *a, const void *b)
 {
     const struct summary_row *x = a, *y = b;
 
-    if (x->sum.samples != y->sum.samples)
-        return x->sum.samples < y->sum.samples ? 1 : -1;
-    return (x->index > y->index) - (x->index < y->index);
+    return COMPARE(y->sum.samples, x->sum.samples) ?: COMPARE(x->index, y->index);
 }
 
 static void add_name(const struct summary *s, bool threads, uint32_t index, struct buf *out)

@@ -7,9 +7,7 @@ static int by_size(const void *a, const void *b)
 
     if (!x->stack != !y->stack) /* those without a stack are the last ones */
         return x->stack ? -1 : 1;
-    if (x->count != y->count)
-        return x->count < y->count ? 1 : -1;
-    return x->stack < y->stack ? -1 : x->stack > y->stack;
+    return COMPARE(y->count, x->count) ?: COMPARE(x->stack, y->stack);
 }
 
 /* Threads with the same key are in one group. */

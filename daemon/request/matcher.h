@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/error.h"
 
 #define MATCHERS_MAX 16
@@ -46,10 +47,7 @@ struct matcher_set;
 /* Copies and compiles @list. Return: 0; -EINVAL with @err; -ENOMEM. */
 int matcher_set_new(const struct matcher_list *list, struct matcher_set **ret, struct error *err);
 struct matcher_set *matcher_set_free(struct matcher_set *s);
-static inline void matcher_set_freep(struct matcher_set **s)
-{
-    matcher_set_free(*s);
-}
+CLEANUP_FUNCTION(matcher_set_freep, matcher_set, matcher_set_free)
 /* Returns the list, valid as long as @s. */
 const struct matcher_list *matcher_set_list(const struct matcher_set *s);
 /* Returns whether a matcher uses @label. */

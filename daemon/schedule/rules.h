@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/cleanup.h"
 #include "request/backend.h"
 #include "request/matcher.h"
 #include "schedule/condition.h"
@@ -45,10 +46,7 @@ struct rules {
 };
 
 struct rules *rules_free(struct rules *r);
-static inline void rules_freep(struct rules **r)
-{
-    rules_free(*r);
-}
+CLEANUP_FUNCTION(rules_freep, rules, rules_free)
 
 /* Reads the keys `schedules` and `triggers` of the YAML document @text (UTF-8) and ignores all
  * other keys. @file is named in error sentences only. Return: 0 and *ret (owned; empty without

@@ -302,11 +302,8 @@ static int by_process(const void *a, const void *b)
     const struct history_image *x = *(const struct history_image *const *)a,
                                *y = *(const struct history_image *const *)b;
 
-    if (x->host_pid != y->host_pid)
-        return x->host_pid < y->host_pid ? -1 : 1;
-    if (x->start_ticks != y->start_ticks)
-        return x->start_ticks < y->start_ticks ? -1 : 1;
-    return x->exec_no < y->exec_no ? -1 : x->exec_no > y->exec_no;
+    return COMPARE(x->host_pid, y->host_pid) ?: COMPARE(x->start_ticks, y->start_ticks) ?:
+           COMPARE(x->exec_no, y->exec_no);
 }
 
 static int sort_by_process(struct image_list *l)

@@ -175,18 +175,14 @@ static int by_epoch(const void *a, const void *b)
 {
     const struct part_row *x = a, *y = b;
 
-    if (x->epoch != y->epoch)
-        return x->epoch < y->epoch ? -1 : 1;
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? -1 : 1;
-    return x->n < y->n ? -1 : x->n > y->n;
+    return COMPARE(x->epoch, y->epoch) ?: COMPARE(x->start_ns, y->start_ns) ?: COMPARE(x->n, y->n);
 }
 
 static int by_time(const void *a, const void *b)
 {
     const struct part_row *x = a, *y = b;
 
-    return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+    return COMPARE(x->start_ns, y->start_ns);
 }
 
 /* Has the answer begin with its first minute: a part may begin before the recorder did. */

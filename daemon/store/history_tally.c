@@ -291,13 +291,8 @@ static int by_node(const void *a, const void *b)
     const struct tally_key *x = &((const struct sorted_row *)a)->key,
                            *y = &((const struct sorted_row *)b)->key;
 
-    if (x->event != y->event)
-        return x->event < y->event ? -1 : 1;
-    if (x->node != y->node)
-        return x->node < y->node ? -1 : 1;
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
-    return x->request < y->request ? -1 : x->request > y->request;
+    return COMPARE(x->event, y->event) ?: COMPARE(x->node, y->node) ?:
+           COMPARE(x->thread, y->thread) ?: COMPARE(x->request, y->request);
 }
 
 /* Columns: what is alike lies together, and compresses well. */

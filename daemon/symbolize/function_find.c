@@ -42,7 +42,7 @@ static int compare_names(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-    return x < y ? -1 : x > y;
+    return COMPARE(x, y);
 }
 
 /* The numbers of all symbols of both lists, in the order of their names: so each packed block of

@@ -10,8 +10,7 @@ enum java_part { JAVA_CLASS, JAVA_SIGNATURE, JAVA_PLAIN };
 
 static uint32_t java_string(struct frame_table *frames, enum java_part part, struct span raw)
 {
-    _cleanup_buf_ struct buf text = BUF_UPTO(JAVA_TEXT_MAX), clean = BUF_UPTO(TEXT_NAME_MAX);
-    uint32_t id = 0;
+    _cleanup_buf_ struct buf text = BUF_UPTO(JAVA_TEXT_MAX);
 
     if (part == JAVA_CLASS)
         java_class_text(raw, &text);
@@ -19,9 +18,7 @@ static uint32_t java_string(struct frame_table *frames, enum java_part part, str
         java_signature_text(raw, &text);
     else
         buf_add_span(&text, raw);
-    text_clean(buf_span(&text), TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &clean);
-    frame_table_string(frames, buf_span(&clean), &id);
-    return id;
+    return frame_table_clean(frames, buf_span(&text), TEXT_MODIFIED_UTF8);
 }
 
 uint32_t java_function_id(struct frame_table *frames, const struct java_function_text *text)

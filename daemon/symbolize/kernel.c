@@ -92,8 +92,7 @@ const char *kernel_names_problem(const struct kernel_names *k)
  * the same the next time. */
 static uint32_t kernel_names_make(struct kernel_names *k, struct span symbol, bool *ret_lasting)
 {
-    _cleanup_buf_ struct buf text = BUF_UPTO(SYMBOL_NAME_MAX + TEXT_NAME_MAX),
-                             clean = BUF_UPTO(TEXT_NAME_MAX);
+    _cleanup_buf_ struct buf text = BUF_UPTO(SYMBOL_NAME_MAX + TEXT_NAME_MAX);
     struct span name, module = SPAN("[kernel]");
     struct module m = { 0 };
     struct function f = { 0 };
@@ -110,11 +109,8 @@ static uint32_t kernel_names_make(struct kernel_names *k, struct span symbol, bo
     *ret_lasting = named == 0;
     if (named == NAMER_COMING)
         buf_add_span(&text, name);
-    text_clean(buf_span(&text), TEXT_UTF8, TEXT_NAME_MAX, &clean);
-    frame_table_string(k->frames, buf_span(&clean), &f.name);
-    buf_clear(&clean);
-    text_clean(module, TEXT_UTF8, TEXT_NAME_MAX, &clean);
-    frame_table_string(k->frames, buf_span(&clean), &m.path);
+    f.name = frame_table_clean(k->frames, buf_span(&text), TEXT_UTF8);
+    m.path = frame_table_clean(k->frames, module, TEXT_UTF8);
     frame_table_module(k->frames, &m, &f.module);
     frame_table_function(k->frames, &f, &frame.function);
     frame.unknown = !frame.function;

@@ -68,12 +68,7 @@ static uint32_t frame_of(struct lock_names *n, uint32_t name, enum frame_kind ki
 /* The clean string of @raw, a name of the VM. */
 static uint32_t clean_string(struct lock_names *n, struct span raw)
 {
-    _cleanup_buf_ struct buf clean = BUF_UPTO(TEXT_NAME_MAX);
-    uint32_t id = 0;
-
-    text_clean(raw, TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &clean);
-    frame_table_string(n->frames, buf_span(&clean), &id);
-    return id;
+    return frame_table_clean(n->frames, raw, TEXT_MODIFIED_UTF8);
 }
 
 int lock_names_new(struct frame_table *frames, struct lock_names **ret)

@@ -59,18 +59,6 @@ static const struct {
     { "java.lang.Thread", "sleep" },
 };
 
-static uint32_t frame_of(struct frame_table *t, struct span text, enum frame_kind kind)
-{
-    struct function f = { 0 };
-    struct frame frame = { .kind = (uint8_t)kind };
-    uint32_t id = 0;
-
-    frame_table_string(t, text, &f.name);
-    frame_table_function(t, &f, &frame.function);
-    frame_table_frame(t, &frame, &id);
-    return id;
-}
-
 static bool is_java_method(const struct frame_table *t, const struct function *f)
 {
     struct span class_name = frame_table_get_string(t, f->class_name),
@@ -128,8 +116,8 @@ bool native_lock_get(struct frame_table *t, uint64_t address, const uint32_t *fr
         address &= ~CONDITION_MASK;
     snprintf(text, sizeof(text), "0x%llx", (unsigned long long)address);
     *ret = (struct lock_frames){
-        .class_frame = frame_of(t, span_of(text), USES[use].kind),
-        .kind = frame_of(t, span_of(USES[use].name), USES[use].kind),
+        .class_frame = frame_table_text(t, span_of(text), USES[use].kind),
+        .kind = frame_table_text(t, span_of(USES[use].name), USES[use].kind),
     };
     return !java;
 }

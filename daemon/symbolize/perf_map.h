@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "base/cleanup.h"
 #include "base/memory_budget.h"
 #include "base/worker.h"
 #include "elf/symbol_table.h"
@@ -36,10 +37,7 @@ struct perf_map *perf_map_close(struct perf_map *m);
 bool perf_map_is_cut(const struct perf_map *m);
 /* Returns whether it has more bytes or entries than are read. */
 bool perf_map_is_long(const struct perf_map *m);
-static inline void perf_map_closep(struct perf_map **m)
-{
-    perf_map_close(*m);
-}
+CLEANUP_FUNCTION(perf_map_closep, perf_map, perf_map_close)
 /* Has @w read what came since, when it is time; NULL: reads it itself. True when the symbols have
  * changed: ids kept by address are void. */
 bool perf_map_refresh(struct perf_map *m, struct worker *w, uint64_t now_ns);

@@ -55,12 +55,7 @@ void resolver_tick(struct resolver *r, uint64_t now_ns)
 
 static uint32_t clean_string(struct resolver *r, struct span raw)
 {
-    _cleanup_buf_ struct buf clean = BUF_UPTO(TEXT_NAME_MAX);
-    uint32_t id = 0;
-
-    text_clean(raw, TEXT_UTF8, TEXT_NAME_MAX, &clean);
-    frame_table_string(r->env->frames, buf_span(&clean), &id);
-    return id;
+    return frame_table_clean(r->env->frames, raw, TEXT_UTF8);
 }
 
 static uint32_t make_frame(struct resolver *r, uint32_t name, uint32_t module, enum frame_kind kind)

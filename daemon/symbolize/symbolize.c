@@ -12,25 +12,13 @@
 
 /* ---- life ---- */
 
-static uint32_t named_frame(struct frame_table *t, struct span name, enum frame_kind kind)
-{
-    struct function f = { 0 };
-    struct frame frame = { .kind = (uint8_t)kind };
-    uint32_t id = 0;
-
-    frame_table_string(t, name, &f.name);
-    frame_table_function(t, &f, &frame.function);
-    frame_table_frame(t, &frame, &id);
-    return id;
-}
-
 static void use_table(struct symbolizer *s, struct frame_table *frames)
 {
     s->frames = s->env.frames = frames;
-    s->gap = named_frame(frames, SPAN("[...]"), FRAME_TRUNCATED);
-    s->vsyscall = named_frame(frames, SPAN("[vsyscall]"), FRAME_NATIVE);
-    s->runnable = named_frame(frames, SPAN("[runnable]"), FRAME_WAIT_RUNNABLE);
-    s->throttled = named_frame(frames, SPAN("[throttled]"), FRAME_WAIT_RUNNABLE);
+    s->gap = frame_table_text(frames, SPAN("[...]"), FRAME_TRUNCATED);
+    s->vsyscall = frame_table_text(frames, SPAN("[vsyscall]"), FRAME_NATIVE);
+    s->runnable = frame_table_text(frames, SPAN("[runnable]"), FRAME_WAIT_RUNNABLE);
+    s->throttled = frame_table_text(frames, SPAN("[throttled]"), FRAME_WAIT_RUNNABLE);
 }
 
 int symbolizer_new_from(const struct symbol_files *files, struct frame_table *frames,
@@ -300,7 +288,6 @@ uint32_t symbolizer_place(struct symbolizer *s, struct process *p, uint64_t addr
 uint32_t symbolizer_thread_name(struct symbolizer *s, struct process *p, int32_t host_tid,
                                 const char *comm)
 {
-    _cleanup_buf_ struct buf clean = BUF_NULL;
     struct resolver *r = p ? symbolizer_resolver(s, p) : NULL;
     struct thread_names *t = r && p->jvm == JVM_READY ? resolver_threads(r) : NULL;
     uint32_t id = 0;
@@ -309,12 +296,9 @@ uint32_t symbolizer_thread_name(struct symbolizer *s, struct process *p, int32_t
     if (t)
         id = thread_names_get(t, p->vm, s->proc_fd, p->id.host_pid, p->ns_depth, host_tid, comm,
                               clock_monotonic_ns());
-    if (!id) {
-        buf_init(&clean, TEXT_NAME_MAX);
-        text_clean((struct span){ comm, strnlen(comm, SAMPLE_COMM_BYTES) }, TEXT_UTF8,
-                   TEXT_NAME_MAX, &clean);
-        frame_table_string(s->frames, buf_span(&clean), &id);
-    }
+    if (!id)
+        id = frame_table_clean(s->frames, (struct span){ comm, strnlen(comm, SAMPLE_COMM_BYTES) },
+                               TEXT_UTF8);
     symbolizer_charge(s, NULL);
     return id;
 }

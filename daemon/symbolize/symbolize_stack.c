@@ -152,21 +152,14 @@ static size_t vm_words(const uint64_t *words, size_t count)
 static uint32_t class_frame(struct naming *n, uint64_t klass)
 {
     _cleanup_buf_ struct buf text = BUF_UPTO(TEXT_NAME_MAX), clean = BUF_UPTO(TEXT_NAME_MAX);
-    struct frame_table *t = n->s->frames;
-    struct function f = { 0 };
-    struct frame frame = { .kind = FRAME_CLASS };
     char name[HOTSPOT_CLASS_NAME_MAX];
-    uint32_t id = 0;
     int r = n->vm ? hotspot_class_name(n->vm, klass, name) : -ENOENT;
 
     if (r < 0)
         return 0;
     java_type_text((struct span){ name, (size_t)r }, &text);
     text_clean(buf_span(&text), TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &clean);
-    frame_table_string(t, buf_span(&clean), &f.name);
-    frame_table_function(t, &f, &frame.function);
-    frame_table_frame(t, &frame, &id);
-    return id;
+    return frame_table_text(n->s->frames, buf_span(&clean), FRAME_CLASS);
 }
 
 bool symbolizer_reads(struct symbolizer *s, struct process *p, const struct sample_record *rec,

@@ -87,7 +87,7 @@ static int compare(const void *a, const void *b)
 {
     const struct java_thread *x = a, *y = b;
 
-    return (x->ns_tid > y->ns_tid) - (x->ns_tid < y->ns_tid);
+    return COMPARE(x->ns_tid, y->ns_tid);
 }
 
 static struct java_thread *find_thread(struct java_thread *threads, size_t count, int32_t ns_tid)

@@ -47,8 +47,7 @@ static void add_text(struct buf *out, const char *text, uint32_t n, size_t max, 
 /* "java.util.HashMap", or with a method "java.util.HashMap.get". */
 static uint32_t names_text(struct captures *captures, const struct moment_names *names)
 {
-    _cleanup_buf_ struct buf raw = BUF_UPTO(TEXT_NAME_MAX), clean = BUF_UPTO(TEXT_NAME_MAX);
-    uint32_t id = 0;
+    _cleanup_buf_ struct buf raw = BUF_UPTO(TEXT_NAME_MAX);
 
     add_text(&raw, names->class_name, names->class_n, sizeof(names->class_name),
              /* is_class= */ true);
@@ -57,22 +56,7 @@ static uint32_t names_text(struct captures *captures, const struct moment_names 
         add_text(&raw, names->method, names->method_n, sizeof(names->method),
                  /* is_class= */ false);
     }
-    text_clean(buf_span(&raw), TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &clean);
-    frame_table_string(captures->frames, buf_span(&clean), &id);
-    return id;
-}
-
-/* The frame of a safepoint that no sample tells of. */
-static uint32_t rest_frame(struct captures *captures, const char *name)
-{
-    struct frame frame = { .kind = FRAME_WAIT_BLOCKED };
-    struct function f = { 0 };
-    uint32_t id = 0;
-
-    frame_table_string(captures->frames, span_of(name), &f.name);
-    frame_table_function(captures->frames, &f, &frame.function);
-    frame_table_frame(captures->frames, &frame, &id);
-    return id;
+    return frame_table_clean(captures->frames, buf_span(&raw), TEXT_MODIFIED_UTF8);
 }
 
 /* What stands for safepoint @m until the profile is made: a sample of the VM's own thread. */
@@ -95,9 +79,10 @@ static void record_rest(const struct capture_event *e, uint32_t process, struct 
                                      .event = (uint8_t)(e - c->events),
                                      .flags = PROFILE_SAMPLE_REST |
                                               CATEGORY_VM << PROFILE_SAMPLE_CATEGORY_SHIFT };
-    uint32_t frame =
-        rest_frame(captures, m->reach_ns < 2 * e->sets[0].period ? "[too short to see]"
-                                                                 : "[late thread not running]");
+    struct span name = m->reach_ns < 2 * e->sets[0].period ? SPAN("[too short to see]")
+                                                           : SPAN("[late thread not running]");
+    /* The frame of a safepoint that no sample tells of. */
+    uint32_t frame = frame_table_text(captures->frames, name, FRAME_WAIT_BLOCKED);
     struct seen_run *run;
     uint32_t thread;
 

@@ -96,9 +96,7 @@ static int compare_loops(const void *a, const void *b)
 {
     const struct leaf_loop *x = a, *y = b;
 
-    if (x->body_count != y->body_count)
-        return x->body_count < y->body_count ? -1 : 1;
-    return x->head < y->head ? -1 : x->head > y->head;
+    return COMPARE(x->body_count, y->body_count) ?: COMPARE(x->head, y->head);
 }
 
 /* Gives each block its innermost loop, and each loop the one around it. */

@@ -188,7 +188,7 @@ static int order_cmp(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
 
-    return (x->order > y->order) - (x->order < y->order);
+    return COMPARE(x->order, y->order);
 }
 
 struct linking {
