@@ -2,13 +2,12 @@
 #include "push/export.h"
 
 #include "base/cleanup.h"
+#include "render/deflater.h"
 #include "render/proto/push_request.h"
 #include "render/render.h"
 
 #include <ctype.h>
-#include <zlib.h>
 
-#define GZIP_BITS (15 + 16) /* with a gzip header */
 #define GZIP_LEVEL 1
 
 const char *export_path(enum push_protocol protocol)
@@ -38,24 +37,6 @@ struct exporter {
     size_t bytes_max;
     struct export_counts counts;
 };
-
-static int gzip(struct span in, struct buf *out)
-{
-    z_stream z = { .next_in = (Bytef *)(uintptr_t)in.p, .avail_in = (uInt)in.n };
-    char piece[16384];
-    int r;
-
-    if (deflateInit2(&z, GZIP_LEVEL, Z_DEFLATED, GZIP_BITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-        return -ENOMEM;
-    do {
-        z.next_out = (Bytef *)piece;
-        z.avail_out = sizeof(piece);
-        r = deflate(&z, Z_FINISH);
-        buf_add(out, piece, sizeof(piece) - z.avail_out);
-    } while (r == Z_OK);
-    deflateEnd(&z);
-    return r == Z_STREAM_END ? out->error : -EIO;
-}
 
 /* Renders the rows [from, to) as @format. */
 static int render_rows(const struct exporter *x, size_t from, size_t to, uint32_t event,
@@ -145,7 +126,7 @@ static int emit(struct exporter *x, struct span body, uint64_t samples)
     int r = 0;
 
     if (export_gzip(x->o->protocol)) {
-        r = gzip(body, &packed);
+        r = deflater_pack(body, GZIP_LEVEL, DEFLATER_GZIP, &packed);
         body = buf_span(&packed);
     }
     if (r == 0)

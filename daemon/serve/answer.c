@@ -2,15 +2,13 @@
 #include "serve/answer.h"
 
 #include "base/text.h"
+#include "render/deflater.h"
 #include "request/backend.h"
 
 #include <stdarg.h>
-#include <zlib.h>
 
 #define ANSWER_ENCODE_MIN 1024 /* bytes: below, the saving is not worth a header */
 #define ANSWER_ZLIB_LEVEL 3    /* three times as fast as 6 for 10 % more bytes */
-#define WINDOW_ZLIB 15         /* bits, the most */
-#define WINDOW_GZIP (15 + 16)  /* with a gzip header around it */
 
 void answer_init(struct answer *a, size_t max_bytes)
 {
@@ -185,40 +183,21 @@ void answer_outcome(struct answer *a, int outcome, const struct error *err, unsi
         answer_header(a, "Retry-After", "%u", MAX(err->retry_s ? err->retry_s : retry_s, 1u));
 }
 
-/* Replaces the body. @window_bits: of zlib. False: it stays as it is. */
-static bool body_deflate(struct answer *a, int window_bits)
+/* Replaces the body. @format: as of deflater_open(). False: it stays as it is. */
+static bool body_deflate(struct answer *a, int format)
 {
     struct span in = a->fixed.p ? a->fixed : buf_span(&a->body);
-    z_stream z = { 0 };
-    size_t bound;
-    char *out;
-    int r;
+    struct buf packed = BUF_UPTO(in.n + in.n / 8 + 256); /* more than zlib ever adds */
 
-    if (in.n > UINT32_MAX ||
-        deflateInit2(&z, ANSWER_ZLIB_LEVEL, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-        return false;
-    bound = deflateBound(&z, in.n);
-    out = malloc(bound + 1);
-    if (!out) {
-        deflateEnd(&z);
-        return false;
-    }
-    z.next_in = (Bytef *)(uintptr_t)in.p;
-    z.avail_in = (uInt)in.n;
-    z.next_out = (Bytef *)out;
-    z.avail_out = (uInt)bound;
-    r = deflate(&z, Z_FINISH);
-    bound = z.total_out;
-    deflateEnd(&z);
-    if (r != Z_STREAM_END) {
-        free(out);
+    if (deflater_pack(in, ANSWER_ZLIB_LEVEL, format, &packed) < 0) {
+        buf_deinit(&packed);
         return false;
     }
     buf_deinit(&a->body);
     a->fixed = SPAN_NULL;
-    a->body.p = out;
-    a->body.n = bound;
-    a->body.cap = bound + 1;
+    a->body.p = packed.p;
+    a->body.n = packed.n;
+    a->body.cap = packed.cap;
     return true;
 }
 
@@ -257,7 +236,7 @@ int answer_flow_end(struct answer *a)
 
 bool answer_gzip(struct answer *a)
 {
-    return body_deflate(a, WINDOW_GZIP);
+    return body_deflate(a, DEFLATER_GZIP);
 }
 
 void answer_encode(struct answer *a, enum content_coding coding)
@@ -266,6 +245,6 @@ void answer_encode(struct answer *a, enum content_coding coding)
 
     if (coding == CODING_IDENTITY || a->coding || a->packed || n < ANSWER_ENCODE_MIN)
         return;
-    if (body_deflate(a, coding == CODING_GZIP ? WINDOW_GZIP : WINDOW_ZLIB))
+    if (body_deflate(a, coding == CODING_GZIP ? DEFLATER_GZIP : DEFLATER_ZLIB))
         a->coding = coding == CODING_GZIP ? "gzip" : "deflate";
 }

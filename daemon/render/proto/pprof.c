@@ -5,19 +5,17 @@
  * of a million samples ever stands in memory.
  */
 #include "base/cleanup.h"
+#include "render/deflater.h"
 #include "render/formats.h"
 #include "render/method_calls_table.h"
 #include "render/proto/pprof.pb-c.h"
 #include "render/proto/protobuf.h"
 #include "render/proto/stacks.h"
 
-#include <zlib.h>
-
 #define PPROF_LABELS_MAX 7 /* of a thread, or of a request */
 #define FIELD_PROFILE_SAMPLE 2
 #define PPROF_ZLIB_LEVEL 1 /* higher ones take far longer and save a fiftieth */
 #define PPROF_STRING_BYTES_MAX ((size_t)256 << 20)
-#define PPROF_GZIP 16 /* added to the window bits: a gzip header, without name or time */
 
 /* Labels of one thread while they are collected. */
 struct pprof_labels {
@@ -39,8 +37,7 @@ struct pprof {
     struct intern *strings; /* the string table so far */
     struct buf piece;       /* a packed message on its way to the compressor */
     struct buf *out;
-    z_stream z;
-    bool z_made;
+    struct deflater deflater;
     struct buf fields;            /* labels of threads, packed once for all their samples */
     struct pprof_fields *threads; /* [thread_count + 1], the last one of no thread */
     int error;                    /* the first one, sticky */
@@ -52,43 +49,12 @@ static void pprof_fail(struct pprof *x, int r)
         x->error = r;
 }
 
-/* ---- the compressor ---- */
-
-static int pprof_open(struct pprof *x)
-{
-    int r = deflateInit2(&x->z, PPROF_ZLIB_LEVEL, Z_DEFLATED, MAX_WBITS + PPROF_GZIP, MAX_MEM_LEVEL,
-                         Z_DEFAULT_STRATEGY);
-
-    x->z_made = r == Z_OK;
-    return r == Z_OK ? 0 : -ENOMEM;
-}
-
-static void pprof_deflate(struct pprof *x, struct span in, int flush)
-{
-    unsigned char chunk[16384];
-    int r;
-
-    x->z.next_in = (unsigned char *)in.p;
-    x->z.avail_in = (unsigned)in.n; /* a piece is at most PPROF_STRING_BYTES_MAX */
-    do {
-        x->z.next_out = chunk;
-        x->z.avail_out = sizeof(chunk);
-        r = deflate(&x->z, flush);
-        if (r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR) {
-            pprof_fail(x, -EIO);
-            return;
-        }
-        buf_add(x->out, chunk, sizeof(chunk) - x->z.avail_out);
-    } while (x->z.avail_out == 0 && !x->out->error);
-    pprof_fail(x, x->out->error);
-}
-
 /* Sends what is packed on to the compressor when it is enough. */
 static void pprof_flush(struct pprof *x)
 {
     pprof_fail(x, x->piece.error);
     if (x->piece.n >= (size_t)64 << 10 && !x->error) {
-        pprof_deflate(x, buf_span(&x->piece), Z_NO_FLUSH);
+        pprof_fail(x, deflater_add(&x->deflater, buf_span(&x->piece), /* last= */ false, x->out));
         buf_clear(&x->piece);
     }
 }
@@ -242,12 +208,20 @@ static void labels_add_number(struct pprof *x, struct pprof_labels *l, const cha
     l->refs[l->n++] = label;
 }
 
+static void labels_pack(struct pprof_labels *l, struct buf *to)
+{
+    Pprof__Sample sample = PPROF__SAMPLE__INIT;
+
+    sample.label = l->refs;
+    sample.n_label = l->n;
+    pack_message(to, &sample.base);
+}
+
 static void pprof_add_labels(struct pprof *x, uint32_t thread)
 {
     const struct profile *p = x->v->profile;
     struct pprof_labels l = { .n = 0 };
     const struct profile_process *process;
-    Pprof__Sample sample = PPROF__SAMPLE__INIT;
 
     labels_add_text(x, &l, "thread", p->threads[thread].name);
     if (p->threads[thread].host_tid > 0)
@@ -259,9 +233,7 @@ static void pprof_add_labels(struct pprof *x, uint32_t thread)
         labels_add_text(x, &l, "pod", process->pod);
         labels_add_text(x, &l, "namespace", process->pod_namespace);
     }
-    sample.label = l.refs;
-    sample.n_label = l.n;
-    pack_message(&x->fields, &sample.base);
+    labels_pack(&l, &x->fields);
     pprof_fail(x, x->fields.error);
 }
 
@@ -285,7 +257,6 @@ static void pprof_add_owner(struct pprof *x, uint32_t event, uint32_t owner, str
 {
     const struct profile *p = x->v->profile;
     struct pprof_labels l = { .n = 0 };
-    Pprof__Sample sample = PPROF__SAMPLE__INIT;
     uint64_t age;
 
     if (!owner)
@@ -294,9 +265,7 @@ static void pprof_add_owner(struct pprof *x, uint32_t event, uint32_t owner, str
         labels_add_number(x, &l, "age", (int64_t)age);
     else
         labels_add_text(x, &l, "lock_owner", p->functions[p->frames[owner].function].name);
-    sample.label = l.refs;
-    sample.n_label = l.n;
-    pack_message(to, &sample.base);
+    labels_pack(&l, to);
 }
 
 /* Adds the labels of @c that Pyroscope and Datadog look for: to the first span_id is the first span
@@ -321,16 +290,13 @@ static void pprof_add_request(struct pprof *x, uint32_t request, struct buf *to)
 {
     const struct profile_context *c = x->spans ? &x->v->profile->contexts[request] : NULL;
     struct pprof_labels l = { .n = 0 };
-    Pprof__Sample sample = PPROF__SAMPLE__INIT;
 
     if (!request)
         return;
     labels_add_text(x, &l, "operation", c ? c->operation : request);
     if (c)
         labels_add_ids(x, &l, c);
-    sample.label = l.refs;
-    sample.n_label = l.n;
-    pack_message(to, &sample.base);
+    labels_pack(&l, to);
 }
 
 /* The locations of a stack, as fields of a sample, in @ret. @locations, @ids: room for them. */
@@ -485,7 +451,7 @@ static int pprof_init(struct pprof *x)
     if (r == 0)
         r = intern_new(PPROF_STRING_BYTES_MAX, &x->strings);
     if (r == 0)
-        r = pprof_open(x);
+        r = deflater_open(&x->deflater, PPROF_ZLIB_LEVEL, DEFLATER_GZIP);
     x->threads = calloc(x->v->profile->thread_count + 1, sizeof(*x->threads));
     return r == 0 && !x->threads ? -ENOMEM : r;
 }
@@ -497,8 +463,7 @@ static void pprof_deinit(struct pprof *x)
     buf_deinit(&x->piece);
     buf_deinit(&x->fields);
     free(x->threads);
-    if (x->z_made)
-        deflateEnd(&x->z);
+    deflater_close(&x->deflater);
 }
 
 int render_pprof(const struct view *v, const struct render_opts *o, struct buf *out,
@@ -520,7 +485,7 @@ int render_pprof(const struct view *v, const struct render_opts *o, struct buf *
         pprof_put_strings(&x);
     }
     if (!x.error)
-        pprof_deflate(&x, buf_span(&x.piece), Z_FINISH);
+        pprof_fail(&x, deflater_add(&x.deflater, buf_span(&x.piece), /* last= */ true, out));
     if (x.error && !out->error)
         return error_code(err, x.error, "cannot render the profile");
     return render_result(out, err);
