@@ -239,6 +239,13 @@ static double seconds(int64_t ns)
     return ns == COUNTERS_UNKNOWN ? -1 : (double)ns / NS_PER_S;
 }
 
+static void write_counter(const struct writer *w, size_t at, double scale)
+{
+    int64_t value = *(const int64_t *)(const void *)((const char *)&w->jvm->c + at);
+
+    line(w, NULL, NULL, value == COUNTERS_UNKNOWN ? -1 : (double)value / scale);
+}
+
 static void write_collections(const struct writer *w)
 {
     for (size_t i = 0; i < COUNTERS_COLLECTORS_MAX; i++) {
@@ -257,21 +264,6 @@ static void write_collection_seconds(const struct writer *w)
     }
 }
 
-static void write_safepoints(const struct writer *w)
-{
-    line(w, NULL, NULL, (double)w->jvm->c.safepoints);
-}
-
-static void write_safepoint_seconds(const struct writer *w)
-{
-    line(w, NULL, NULL, seconds(w->jvm->c.safepoint_ns));
-}
-
-static void write_safepoint_sync(const struct writer *w)
-{
-    line(w, NULL, NULL, seconds(w->jvm->c.safepoint_sync_ns));
-}
-
 static void write_threads(const struct writer *w)
 {
     const struct counters *c = &w->jvm->c;
@@ -279,11 +271,6 @@ static void write_threads(const struct writer *w)
     line(w, "kind", "daemon", (double)c->threads_daemon);
     if (c->threads_live >= c->threads_daemon && c->threads_daemon >= 0)
         line(w, "kind", "other", (double)(c->threads_live - c->threads_daemon));
-}
-
-static void write_threads_started(const struct writer *w)
-{
-    line(w, NULL, NULL, (double)w->jvm->c.threads_started);
 }
 
 /* Both ways of loading them together. */
@@ -305,54 +292,53 @@ static void write_classes_unloaded(const struct writer *w)
          sum_of_known(w->jvm->c.classes_unloaded, w->jvm->c.shared_classes_unloaded));
 }
 
-static void write_compile_seconds(const struct writer *w)
-{
-    line(w, NULL, NULL, seconds(w->jvm->c.compile_ns));
-}
-
-static void write_allocated(const struct writer *w)
-{
-    line(w, NULL, NULL, (double)w->jvm->c.allocated);
-}
-
 static void write_resident(const struct writer *w)
 {
     for (size_t i = 0; w->jvm->counted && i < MEMORY_AREA_COUNT; i++)
         line(w, "area", memory_area_name((enum memory_area)i), (double)w->jvm->resident[i]);
 }
 
+#define COUNTER(field) .at = offsetof(struct counters, field), .scale = 1
+#define COUNTER_NS(field) .at = offsetof(struct counters, field), .scale = NS_PER_S
+
 static const struct {
     const char *name, *type, *help;
-    void (*write)(const struct writer *w);
+    void (*write)(const struct writer *w); /* NULL: one number, the counter at @at by @scale */
+    size_t at;
+    double scale;
 } FAMILIES[] = {
     { "flamed_jvm_pool_used_bytes", "gauge",
       "Memory in use in a space of the heap, in metaspace, and in what of it holds classes.",
-      write_used },
+      .write = write_used },
     { "flamed_jvm_pool_committed_bytes", "gauge", "Memory that such a pool has now.",
-      write_committed },
-    { "flamed_jvm_pool_max_bytes", "gauge", "Memory that such a pool may have.", write_max },
+      .write = write_committed },
+    { "flamed_jvm_pool_max_bytes", "gauge", "Memory that such a pool may have.",
+      .write = write_max },
     { "flamed_jvm_memory_bytes", "gauge",
-      "Memory of the JVM that is resident, by area; the areas add up to its RSS.", write_resident },
+      "Memory of the JVM that is resident, by area; the areas add up to its RSS.",
+      .write = write_resident },
     { "flamed_jvm_allocated_bytes_total", "counter",
       "Bytes that Java threads allocated on the heap, as far as they were there at a look.",
-      write_allocated },
+      COUNTER(allocated) },
     { "flamed_jvm_collections_total", "counter", "Garbage collections, or pauses for one.",
-      write_collections },
+      .write = write_collections },
     { "flamed_jvm_collection_seconds_total", "counter", "Time of those.",
-      write_collection_seconds },
+      .write = write_collection_seconds },
     { "flamed_jvm_safepoints_total", "counter", "Safepoints: moments at which no Java thread runs.",
-      write_safepoints },
+      COUNTER(safepoints) },
     { "flamed_jvm_safepoint_seconds_total", "counter", "Time at safepoints.",
-      write_safepoint_seconds },
+      COUNTER_NS(safepoint_ns) },
     { "flamed_jvm_safepoint_sync_seconds_total", "counter",
-      "Time until all threads had stopped for a safepoint.", write_safepoint_sync },
-    { "flamed_jvm_threads", "gauge", "Java threads alive.", write_threads },
+      "Time until all threads had stopped for a safepoint.", COUNTER_NS(safepoint_sync_ns) },
+    { "flamed_jvm_threads", "gauge", "Java threads alive.", .write = write_threads },
     { "flamed_jvm_threads_started_total", "counter", "Java threads that were started.",
-      write_threads_started },
-    { "flamed_jvm_classes_loaded_total", "counter", "Classes loaded.", write_classes_loaded },
-    { "flamed_jvm_classes_unloaded_total", "counter", "Classes unloaded.", write_classes_unloaded },
+      COUNTER(threads_started) },
+    { "flamed_jvm_classes_loaded_total", "counter", "Classes loaded.",
+      .write = write_classes_loaded },
+    { "flamed_jvm_classes_unloaded_total", "counter", "Classes unloaded.",
+      .write = write_classes_unloaded },
     { "flamed_jvm_compile_seconds_total", "counter", "Time that compiling methods took.",
-      write_compile_seconds },
+      COUNTER_NS(compile_ns) },
 };
 
 static void write_left_out(const struct heap_metrics *m, struct buf *out)
@@ -383,7 +369,10 @@ void heap_metrics_write(const struct heap_metrics *m, bool whole, struct buf *ou
         metric_head(out, FAMILIES[i].name, FAMILIES[i].type, FAMILIES[i].help);
         for (size_t j = 0; j < m->count; j++) {
             w.jvm = &m->jvms[j];
-            FAMILIES[i].write(&w);
+            if (FAMILIES[i].write)
+                FAMILIES[i].write(&w);
+            else
+                write_counter(&w, FAMILIES[i].at, FAMILIES[i].scale);
         }
     }
     if (whole)

@@ -46,9 +46,8 @@ static void add_line(struct buf *out, uint64_t start, uint64_t end, struct span 
 
 static void add_method(struct buf *name, struct span class_name, struct span method)
 {
-    _cleanup_buf_ struct buf raw;
+    _cleanup_buf_ struct buf raw = BUF_UPTO(4 * TEXT_NAME_MAX);
 
-    buf_init(&raw, 4 * TEXT_NAME_MAX);
     java_class_text(class_name, &raw);
     buf_add_char(&raw, '.');
     buf_add_span(&raw, method);
@@ -96,9 +95,8 @@ static int memory_range(void *cookie, uint64_t start, uint64_t end,
                         const struct hotspot_location *frames, size_t count)
 {
     struct memory_lines *l = cookie;
-    _cleanup_buf_ struct buf name;
+    _cleanup_buf_ struct buf name = BUF_UPTO((size_t)HOTSPOT_INLINE_MAX * 2 * TEXT_NAME_MAX);
 
-    buf_init(&name, (size_t)HOTSPOT_INLINE_MAX * 2 * TEXT_NAME_MAX);
     for (size_t i = count; i > 0; i--) {
         memory_name(l, frames[i - 1].method, &name);
         if (i > 1)
@@ -230,9 +228,8 @@ static int agent_range(void *cookie, uint64_t start, uint64_t end,
                        const struct code_location *frames, size_t count)
 {
     struct agent_lines *a = cookie;
-    _cleanup_buf_ struct buf name;
+    _cleanup_buf_ struct buf name = BUF_UPTO((size_t)CODE_MAP_FRAMES_MAX * 2 * TEXT_NAME_MAX);
 
-    buf_init(&name, (size_t)CODE_MAP_FRAMES_MAX * 2 * TEXT_NAME_MAX);
     for (size_t i = count; i > 0; i--) {
         agent_name(a->map, frames[i - 1].method, &name);
         if (i > 1)

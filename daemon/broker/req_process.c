@@ -123,15 +123,16 @@ static int check_jvm(const struct target *t, int maps_fd, uint64_t *start, struc
     return r ? r : error_set(err, -EPERM, "process %d maps no libjvm.so", t->host_pid);
 }
 
-/* Opens a file about the memory of a JVM such that it is certain to be the JVM's and not that of an
+/* Answers with a file about the memory of a JVM. It is certain to be the JVM's and not that of an
  * image before or after it: both views of the maps, one opened before and one after, show the same
  * libjvm.so, and the first is read last, when it would be empty had the process exec'ed. */
-static int open_memory(const struct server *s, const struct target_fields *of,
-                       int (*open_it)(const struct target *t, int *ret_fd, struct error *err),
-                       int *ret_fd, struct error *err)
+static int reply_memory(const struct server *s, const struct target_fields *of,
+                        int (*open_it)(const struct target *t, int *ret_fd, struct error *err),
+                        struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     _cleanup_close_ int before = -1, after = -1, fd = -1;
+    struct error *err = &rep->err;
     uint64_t start = 0;
     int r;
 
@@ -150,9 +151,7 @@ static int open_memory(const struct server *s, const struct target_fields *of,
         r = check_jvm(&t, before, &start, err);
     if (r == 0)
         r = target_check(&t);
-    if (r == 0)
-        *ret_fd = take_fd(&fd);
-    return r;
+    return r ? r : reply_fd(rep, take_fd(&fd));
 }
 
 static int open_mem(const struct target *t, int *ret_fd, struct error *err)
@@ -164,14 +163,14 @@ static int open_mem(const struct target *t, int *ret_fd, struct error *err)
  * ENVIRON_MAX_BYTES is not read. */
 static int open_service_words(const struct target *t, int *ret_fd, struct error *err)
 {
-    _cleanup_buf_ struct buf environ = BUF_NULL, words = BUF_UPTO(ENVIRON_MAX_BYTES);
+    _cleanup_buf_ struct buf environ = BUF_UPTO(ENVIRON_MAX_BYTES),
+                             words = BUF_UPTO(ENVIRON_MAX_BYTES);
     _cleanup_close_ int fd = -1;
     struct span all;
     int r = target_open_proc(t, "environ", &fd, err);
 
     if (r)
         return r;
-    buf_init(&environ, ENVIRON_MAX_BYTES);
     r = buf_read_fd(&environ, fd);
     if (r < 0 && r != -EFBIG)
         return error_code(err, r, "cannot read the environment of process %d", t->host_pid);
@@ -221,9 +220,7 @@ static int open_pagemap(const struct target *t, int *ret_fd, struct error *err)
  */
 int request_mem(struct server *s, const struct target_fields *q, struct reply *rep)
 {
-    int fd = -1, r = open_memory(s, q, open_mem, &fd, &rep->err);
-
-    return r ? r : reply_fd(rep, fd);
+    return reply_memory(s, q, open_mem, rep);
 }
 
 /*
@@ -232,9 +229,7 @@ int request_mem(struct server *s, const struct target_fields *q, struct reply *r
  */
 int request_service_words(struct server *s, const struct target_fields *q, struct reply *rep)
 {
-    int fd = -1, r = open_memory(s, q, open_service_words, &fd, &rep->err);
-
-    return r ? r : reply_fd(rep, fd);
+    return reply_memory(s, q, open_service_words, rep);
 }
 
 /*
@@ -243,9 +238,7 @@ int request_service_words(struct server *s, const struct target_fields *q, struc
  */
 int request_tracer_info(struct server *s, const struct target_fields *q, struct reply *rep)
 {
-    int fd = -1, r = open_memory(s, q, tracer_file_copy, &fd, &rep->err);
-
-    return r ? r : reply_fd(rep, fd);
+    return reply_memory(s, q, tracer_file_copy, rep);
 }
 
 /*
@@ -256,9 +249,7 @@ int request_tracer_info(struct server *s, const struct target_fields *q, struct 
  */
 int request_pagemap(struct server *s, const struct target_fields *q, struct reply *rep)
 {
-    int fd = -1, r = open_memory(s, q, open_pagemap, &fd, &rep->err);
-
-    return r ? r : reply_fd(rep, fd);
+    return reply_memory(s, q, open_pagemap, rep);
 }
 
 /*

@@ -235,46 +235,38 @@ void quota_set_caller(struct request *req)
     req->client->asks = req->caller;
 }
 
-bool quota_wait(struct request *req)
+/* Takes one of the @max places for @what that a caller has. */
+static bool take_place(struct request *req, enum quota quota, size_t max, const char *what)
 {
     struct serve *s = req->serve;
-    size_t waiting, streams, max = waiting_max(s);
+    size_t waiting, streams;
     bool room;
 
-    if (req->route->health)
-        return true;
-    if (!quota_render(req))
-        return false;
     pthread_mutex_lock(&s->lock);
     count_requests(s, &req->caller, &waiting, &streams);
-    room = waiting < max || caller_is_root(&req->caller);
-    if (room)
-        req->client->waits = true;
+    room = (quota == QUOTA_STREAMS ? streams : waiting) < max || caller_is_root(&req->caller);
+    if (!room)
+        s->stats.quota_refused[quota]++;
+    else if (quota == QUOTA_STREAMS)
+        req->client->streams = true;
     else
-        s->stats.quota_refused[QUOTA_WAITING]++;
+        req->client->waits = true;
     pthread_mutex_unlock(&s->lock);
     if (!room)
-        refuse(req, max, "requests that wait for their answers", QUOTA_RETRY_S);
+        refuse(req, max, what, quota == QUOTA_STREAMS ? QUOTA_STREAM_RETRY_S : QUOTA_RETRY_S);
     return room;
+}
+
+bool quota_wait(struct request *req)
+{
+    return req->route->health ||
+           (quota_render(req) && take_place(req, QUOTA_WAITING, waiting_max(req->serve),
+                                            "requests that wait for their answers"));
 }
 
 bool quota_stream(struct request *req)
 {
-    struct serve *s = req->serve;
-    size_t waiting, streams, max = streams_max(s);
-    bool room;
-
-    pthread_mutex_lock(&s->lock);
-    count_requests(s, &req->caller, &waiting, &streams);
-    room = streams < max || caller_is_root(&req->caller);
-    if (room)
-        req->client->streams = true;
-    else
-        s->stats.quota_refused[QUOTA_STREAMS]++;
-    pthread_mutex_unlock(&s->lock);
-    if (!room)
-        refuse(req, max, "streams", QUOTA_STREAM_RETRY_S);
-    return room;
+    return take_place(req, QUOTA_STREAMS, streams_max(req->serve), "streams");
 }
 
 void quota_note_capture(struct serve *s, int outcome)

@@ -189,10 +189,9 @@ uint64_t cgroup_cpu_limit(const struct server *s, struct span cgroup)
 
 static bool file_says(int dir_fd, const char *path, const char *line)
 {
-    _cleanup_buf_ struct buf text;
+    _cleanup_buf_ struct buf text = BUF_UPTO(TARGET_TEXT_MAX);
     struct span rest, one;
 
-    buf_init(&text, TARGET_TEXT_MAX);
     if (buf_read_at(&text, dir_fd, path) < 0)
         return false;
     rest = buf_span(&text);
