@@ -72,7 +72,7 @@ fails() {
     rm -f "$tree.out"
 }
 
-for lint in arch layers format formats tables spdx banned length prose links circles insides; do
+for lint in arch layers format formats tables spdx banned length members prose links circles insides; do
     passes $lint
 done
 
@@ -155,8 +155,11 @@ fails banned daemon/base/a.c '/* TO''DO: more */\n'
 fails banned tests/jvm/a.py '# FIX''ME\n'
 fails banned tests/unit/a.c 'int f(const char *s)\n{\n    return ato''i(s);\n}\n'
 fails banned agent/a.c 'void f(char *a)\n{\n    str''cpy(a, "b");\n}\n'
-fails length daemon/base/a.c "$(printf '\\n%.0s' $(seq 900))"
-fails length daemon/base/a.c "$(printf '\\n%.0s' $(seq 600))" 'warning: daemon/base/a.c: 602 lines'
+fails length daemon/base/a.c "$(printf '\\n%.0s' $(seq 600))"
+fails length web/a.js "$(printf '\\n%.0s' $(seq 900))"
+fails length web/a.js "$(printf '\\n%.0s' $(seq 600))" 'warning: web/a.js: 600 lines'
+fails members daemon/base/a.c "struct a {\n$(printf 'int a%d, *b;\\n' $(seq 16))};\n" 'a.c: struct a has 32 members'
+clean members daemon/base/a.c "struct a {\n$(printf 'int a%d, *b; /* c; d */\\n' $(seq 15))};\n"
 
 # subject SAYS TEXT: commits.sh takes a commit of that subject, or refuses it.
 subject() {

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Fails when a struct of the daemon or of the agent has more than MEMBERS_MAX members: it is more than one idea.
+
+LARGE has those that had more before there was this lint, each with what it may have at most: these numbers go down, and
+a struct that no longer needs its line loses it. Usage: members.py TREE [--count]
+"""
+
+import os
+import re
+import sys
+
+MEMBERS_MAX = 30
+LARGE = {"captures": 45, "config": 40, "discover": 40, "hotspot_vm": 40, "image": 35, "inlines_file": 35, "params": 50,
+         "process": 45, "profile": 40, "request": 75, "serve": 55, "server": 35, "unwind_vm": 35, "unwind_walk": 40,
+         "api_backend": 35}
+
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+STRUCT = re.compile(r"\b(?:struct|union) (\w+)\s*\{")
+
+
+def members(text, start):
+    """How many a struct has whose body begins at @start: those of a struct inside it are one."""
+    depth, count = 1, 0
+    for character in text[start:]:
+        depth += (character in "{(") - (character in ")}")
+        if depth == 0:
+            break
+        count += depth == 1 and character in ";,"
+    return count
+
+
+def structs(tree):
+    """(members, name, path) of each."""
+    for top in ("agent", "daemon"):
+        for at, _, names in os.walk(os.path.join(tree, top)):
+            for name in sorted(names):
+                if name.endswith((".c", ".h")) and not name.endswith(".skel.h"):
+                    path = os.path.join(at, name)
+                    with open(path, encoding="utf-8") as file:
+                        text = COMMENT.sub("", file.read())
+                    for found in STRUCT.finditer(text):
+                        yield members(text, found.end()), found[1], os.path.relpath(path, tree)
+
+
+def main():
+    tree = sys.argv[1]
+    found = sorted(structs(tree), reverse=True)
+    if "--count" in sys.argv:
+        for count, name, path in found[:40]:
+            print(count, name, path)
+    large = {name for count, name, _ in found if count > MEMBERS_MAX}
+    faults = [f"{path}: struct {name} has {count} members, more than {LARGE.get(name, MEMBERS_MAX)}: split it by idea"
+              for count, name, path in found if count > LARGE.get(name, MEMBERS_MAX)]
+    if large:  # not in the trees that the selftest makes
+        faults += [f"{name} is not large any more: take it out of LARGE" for name in sorted(LARGE.keys() - large)]
+    print("\n".join(faults), end="\n" if faults else "")
+    return bool(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
