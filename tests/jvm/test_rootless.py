@@ -5,7 +5,7 @@ import subprocess
 import unittest
 
 import test_attach
-import test_attacks
+import test_attack_traces
 from harness import attach, bundle, jvm, native, paths, proc, rootless
 from harness.daemon import Daemon
 
@@ -30,7 +30,7 @@ class Profiled(unittest.TestCase):
                     proc.wait_until(lambda: attach.helpers() == [], 2, "the helper is gone")
 
 
-class Escapes(test_attacks.Tracing):
+class Escapes(test_attack_traces.Tracing):
     """What its root can take of those that attach, and what its owner on the host can."""
 
     def make(self, *arguments: str, **options) -> rootless.Crun:
