@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+/* Unlocks *@m. */
 static inline void lock_scope_end(pthread_mutex_t **m)
 {
     pthread_mutex_unlock(*m);

@@ -26,8 +26,8 @@
         one_##number is other_##number ? one_##number : other_##number;                            \
     })
 #define CLAMP(v, lo, hi) MIN(MAX(v, lo), hi)
-/* Below, at or above 0 as @a is less than, equal to or greater than @b: for qsort(3), and by more
- * than one key with ?: between. Arguments are evaluated twice. */
+/* Compares numbers as qsort(3) wants it: below 0, 0 or above 0. Orders by several keys with ?:
+ * between. Arguments are evaluated twice. */
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))

@@ -4,8 +4,8 @@
 int deflater_open(struct deflater *d, int level, int format)
 {
     *d = (struct deflater){ .open = false };
-    d->open = deflateInit2(&d->z, level, Z_DEFLATED, format, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) ==
-              Z_OK;
+    d->open =
+        deflateInit2(&d->z, level, Z_DEFLATED, format, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) == Z_OK;
     return d->open ? 0 : -ENOMEM;
 }
 
