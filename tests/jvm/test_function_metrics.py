@@ -63,7 +63,7 @@ class FunctionMetrics(unittest.TestCase):
                                wrap=["env", "OTEL_SERVICE_NAME=" + SERVICE])):
             self.addCleanup(target.stop)
         told = lambda: parse(daemon.get("/metrics").text, SERVICE)
-        proc.wait_until(lambda: spin.first in told()["flamed_function_cpu_seconds_total"]
+        proc.wait_until(lambda: told()["flamed_function_cpu_seconds_total"].get(spin.first)
                         and told()["flamed_function_calls_cpu_seconds_total"].get(spin.run)
                         and "Locks$LockA" in told()["flamed_lock_wait_seconds_total"], 150, "whole minutes were counted", 1)
         text = daemon.get("/metrics").text
@@ -94,11 +94,9 @@ class FunctionMetrics(unittest.TestCase):
             calls += count * period if spin.run in stack else 0
         self.check_sums(found["flamed_function_cpu_seconds_total"], own)
         self.assertEqual(len(found["flamed_function_cpu_seconds_total"].keys() - {"[other]", spin.run}), 3)
-        self.assertGreater(found["flamed_function_cpu_seconds_total"][spin.first], 0.2 * sum(own.values()))
         (name, ns), = found["flamed_function_calls_cpu_seconds_total"].items()
         self.assertEqual(name, spin.run)
         self.assertLessEqual(ns, calls)
-        self.assertGreater(ns, 0.2 * calls)
 
     def check_who_sees_it(self, daemon: Daemon, text: str) -> None:
         result = subprocess.run(["promtool", "check", "metrics"], input=text.encode(), capture_output=True, check=False)
