@@ -14,7 +14,7 @@ static bool equal_nocase(struct span a, struct span b)
     return a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0;
 }
 
-/* "0.7" in thousandths; false when it is no qvalue. */
+/* Parses a qvalue, such as "0.7", into thousandths; false if @text is none. */
 static bool take_q(struct span text, unsigned *ret)
 {
     unsigned q, scale = 100;
@@ -34,7 +34,7 @@ static bool take_q(struct span text, unsigned *ret)
     return true;
 }
 
-/* The next element; parameters other than q are ignored. */
+/* Takes the next element of @header; parameters other than q are ignored. */
 static bool take_wish(struct span *header, struct wish *ret)
 {
     struct span element, part;
@@ -54,7 +54,8 @@ static bool take_wish(struct span *header, struct wish *ret)
     return true;
 }
 
-/* How closely the range @range names @type: 3 exactly, 2 "text/ *", 1 "* / *", 0 not at all. */
+/* Returns how closely the media range @range matches @type: 3 exactly, 2 "text/ *", 1 "* / *", 0 no
+ * match. */
 static unsigned range_fits(struct span range, struct span type)
 {
     size_t slash = span_find(range, '/');
@@ -69,8 +70,8 @@ static unsigned range_fits(struct span range, struct span type)
     return 0;
 }
 
-/* How much @accept wants @type: q first, then how closely it was named, then how early. 0: not at
- * all. */
+/* Returns how much @accept prefers @type: by q, then by closeness of the match, then by position in
+ * the header. 0: not accepted. */
 static unsigned format_score(struct span accept, struct span type)
 {
     unsigned best_fit = 0, score = 0, place = 0;

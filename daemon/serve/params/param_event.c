@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parameters that say which events are sampled, how often, and by what. */
+/* Parsers of the parameters that select events, their rates and their sources. */
 #include "serve/params/param_parse.h"
 
 #include "event/event_form.h"
 #include "event/events.h"
 
-/* Takes @name as another event of @p. */
+/* Adds the event @name to @p. */
 static int add_event(const struct param *spec, struct span name, struct params *p,
                      struct error *err)
 {
@@ -50,7 +50,7 @@ int param_event(const struct param *spec, struct span value, struct params *p, s
     return r;
 }
 
-/* Writes the names of @p's events as a list again. */
+/* Rebuilds the list of names in @p->event from @p->events. */
 static void list_events(struct params *p)
 {
     size_t n = 0;
@@ -60,7 +60,8 @@ static void list_events(struct params *p)
                               p->events[i].name);
 }
 
-/* Of native memory, the event that is sampled by calls of malloc. */
+/* The event that samples native memory by calls of malloc, and the one that samples it by page
+ * faults. */
 #define OF_MALLOC "malloc"
 #define OF_FAULTS "nativemem"
 
@@ -160,7 +161,7 @@ int param_put_filter(struct params *p, struct error *err)
     return 0;
 }
 
-/* Reads @text, the interval of @event, into *ret; without a text *ret stays as it is. */
+/* Parses @text, the interval of @event, into *ret; an empty @text leaves *ret unchanged. */
 static int set_interval(const struct event_info *event, const char *name, struct span text,
                         uint64_t *ret, struct error *err)
 {
@@ -188,7 +189,8 @@ static int set_interval(const struct event_info *event, const char *name, struct
                            name, name, (unsigned long long)event->default_period);
 }
 
-/* hz is of the events that count time; if there is none, of all, which @p's then have as a pace. */
+/* Sets hz as the pace of every event of @p. For lists without an event that counts time; hz applies
+ * to those events alone otherwise. */
 static int set_paces(struct params *p, struct error *err)
 {
     for (size_t i = 0; i < p->event_count; i++) {
@@ -224,7 +226,7 @@ int param_set_periods(struct params *p, struct error *err)
         p->events[i].period = p->timed_period;
         timed |= !event || event_is_timed(event);
         if (!event)
-            continue; /* the search for it refuses it */
+            continue; /* the search for this event reports the error */
         if (!event_is_timed(event))
             p->events[i].period = event->default_period;
         else if (!(p->given & PARAM_BIT(PARAM_HZ)))

@@ -101,7 +101,7 @@ int param_over(const struct param *spec, struct span value, struct params *p, st
     return 0;
 }
 
-/* Takes 16 hexadecimal digits. */
+/* Takes an id of 16 hexadecimal digits from @value. */
 static bool take_id(struct span *value, uint64_t *ret)
 {
     struct span digits = { value->p, 16 };
@@ -134,7 +134,7 @@ int param_span(const struct param *spec, struct span value, struct params *p, st
     return 0;
 }
 
-/* Collects a pattern; all are compiled at the end. */
+/* Collects a pattern; params_parse() compiles all of them. */
 int param_pattern(const struct param *spec, struct span value, struct params *p, struct error *err)
 {
     bool include = strcmp(spec->name, "include") == 0;
@@ -159,7 +159,7 @@ int param_by(const struct param *spec, struct span value, struct params *p, stru
         error_remedy(err, "give by= once for each of several: they are frames in that order");
         return param_refuse(spec, value, err);
     }
-    for (i = 0; p->view.by[i]; i++) { /* each once: so there is room */
+    for (i = 0; p->view.by[i]; i++) { /* no duplicates, so there is room */
         if (p->view.by[i] == v)
             return error_parameter(err, spec->name, -EINVAL, "by=%.*s is given twice: give it once",
                                    (int)value.n, value.p);
@@ -221,7 +221,8 @@ int param_named(const struct param *spec, struct span value, struct params *p, s
 
     if (!value_named(value, spec->names, spec->name_count, &v))
         return param_refuse(spec, value, err);
-    memcpy((char *)p + spec->offset, &v, sizeof(v)); /* an enum of ours */
+    memcpy((char *)p + spec->offset, &v, sizeof(v)); /* the member is an enum of the size of
+                                                      * unsigned */
     return 0;
 }
 
@@ -292,7 +293,7 @@ int param_at(const struct param *spec, struct span value, struct params *p, stru
     return 0;
 }
 
-/* A whole number from spec->least to spec->most. */
+/* Parses a whole number from spec->least to spec->most. */
 int param_number(const struct param *spec, struct span value, struct params *p, struct error *err)
 {
     uint64_t v;

@@ -100,7 +100,8 @@ const char *param_name(enum param_id id)
     return PARAMS[id].name;
 }
 
-/* Says which parameter was probably meant, else which there are. */
+/* Refuses an unknown parameter: the sentence suggests the nearest name, the remedy lists all
+ * names. */
 static int refuse_unknown(struct span name, param_set allowed, struct error *err)
 {
     const char *names[PARAM_COUNT], *near;
@@ -173,7 +174,7 @@ static bool params_has_event(const struct params *p, const char *name)
     return false;
 }
 
-/* What single values cannot tell. */
+/* Checks the parameters against each other. */
 static int params_check_together(const struct params *p, struct error *err)
 {
     if ((p->given & PARAM_BIT(PARAM_HZ)) && (p->given & PARAM_BIT(PARAM_INTERVAL)))
@@ -218,7 +219,7 @@ static int params_check_together(const struct params *p, struct error *err)
     return 0;
 }
 
-/* Has @p be of the event @name alone. */
+/* Makes @name the only event of @p. */
 static void name_event(struct params *p, const char *name)
 {
     p->event_count = 1;
@@ -270,7 +271,7 @@ int params_parse(const struct query *q, param_set allowed, struct params *ret, s
     r = param_set_source(ret, err);
     if (r < 0)
         return r;
-    if (ret->view.by[0] == VIEW_BY_THREAD && !ret->view.by[1]) { /* the same */
+    if (ret->view.by[0] == VIEW_BY_THREAD && !ret->view.by[1]) { /* by=thread alone is threads=1 */
         ret->view.threads = true;
         ret->view.by[0] = VIEW_BY_NONE;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every parameter that a request may carry, in one table: its name, how its value is read, and what
- * a good value looks like. Routes name the ones they take. Pure; thread: any.
+ * The parameters of all requests, in one table: the name, parser and valid values of each. A route
+ * lists the parameters that it takes. Pure; thread: any.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ enum param_id {
     PARAM_COUNT
 };
 
-/* A set of parameters. */
+/* A set of parameters: PARAM_BIT()s. */
 __extension__ typedef unsigned __int128 param_set;
 
 #define PARAM_BIT(id) ((param_set)1 << (id))
@@ -30,9 +30,9 @@ __extension__ typedef unsigned __int128 param_set;
 #define PARAMS_SAMPLING                                                                            \
     (PARAM_BIT(PARAM_SECONDS) | PARAM_BIT(PARAM_SYMBOLS) | PARAM_BIT(PARAM_SOURCE) |               \
      PARAM_BIT(PARAM_FORCE) | PARAM_BIT(PARAM_HZ) | PARAM_BIT(PARAM_INTERVAL) |                    \
-     PARAM_BIT(PARAM_FILTER)) /* have no meaning for the past */
+     PARAM_BIT(PARAM_FILTER)) /* not valid for the past */
 #define PARAMS_CAPTURE (PARAMS_TARGET | PARAMS_SAMPLING | PARAM_BIT(PARAM_EVENT))
-/* Which samples are shown, and how frames are spelled. */
+/* Select the shown samples and the spelling of frames. */
 #define PARAMS_VIEW                                                                                \
     (PARAM_BIT(PARAM_OPERATION) | PARAM_BIT(PARAM_TRACE) | PARAM_BIT(PARAM_SPAN) |                 \
      PARAM_BIT(PARAM_USER) | PARAM_BIT(PARAM_KERNEL) | PARAM_BIT(PARAM_INCLUDE) |                  \
@@ -56,8 +56,7 @@ __extension__ typedef unsigned __int128 param_set;
      PARAM_BIT(PARAM_REVERSE) | PARAM_BIT(PARAM_INVERTED) | PARAM_BIT(PARAM_MINWIDTH) |            \
      PARAM_BIT(PARAM_WIDTH) | PARAM_BIT(PARAM_TOP_ROWS) | PARAM_BIT(PARAM_A) |                     \
      PARAM_BIT(PARAM_B) | PARAM_BIT(PARAM_NORMALIZE) | PARAM_BIT(PARAM_DIFF_FORMAT))
-/* For programs that add parameters of their own: unknown ones are ignored, of repeated ones the
- * first counts. */
+/* For clients that add parameters of their own: unknown parameters are ignored. */
 #define PARAMS_LENIENT ((param_set)1 << 127)
 _Static_assert(PARAM_COUNT < 127, "PARAM_BIT()s and PARAMS_LENIENT in 128 bits");
 
@@ -65,14 +64,14 @@ _Static_assert(PARAM_COUNT < 127, "PARAM_BIT()s and PARAMS_LENIENT in 128 bits")
 #define PARAMS_REFRESH_DEFAULT 2 /* seconds */
 #define PARAMS_HZ_DEFAULT 99
 #define PARAMS_HZ_MAX 10000
-#define PARAMS_TEXT_MAX 256 /* bytes, of values that are any text */
+#define PARAMS_TEXT_MAX 256 /* bytes of a free text */
 #define PARAMS_TITLE_MAX 200
 #define PARAMS_DEPTH_MAX 100000
 #define PARAMS_TOP_MAX 100000
 #define PARAMS_WIDTH_MIN 40
 #define PARAMS_WIDTH_MAX 10000
 
-#define CALLS_EVENT "wall" /* that parameter calls takes samples of */
+#define CALLS_EVENT "wall" /* event whose samples the parameter calls needs */
 
 enum captures_state { CAPTURES_ANY, CAPTURES_RUNNING, CAPTURES_DONE, CAPTURES_FAILED };
 enum timeline_by { TIMELINE_BY_JVM, TIMELINE_BY_CATEGORY, TIMELINE_BY_JVM_CATEGORY };
@@ -82,27 +81,28 @@ enum list_format { LIST_UNSAID, LIST_JSON, LIST_TEXT };
 struct params {
     struct target_selector target; /* strings point into the query */
     uint64_t duration_ns;
-    char event[EVENTS_AT_ONCE_MAX * EVENT_NAME_BYTES]; /* as it was given: names with commas */
-    struct wanted_event events[EVENTS_AT_ONCE_MAX];    /* the same, each with its period */
+    char event[EVENTS_AT_ONCE_MAX * EVENT_NAME_BYTES]; /* as given: names with commas */
+    struct wanted_event events[EVENTS_AT_ONCE_MAX];    /* parsed, each with its period */
     size_t event_count;
-    uint64_t timed_period; /* of events that count time, as hz says */
-    struct span interval;  /* as it was given; points into the query */
-    struct span filter;    /* the same; has become a part of the tracepoint's name */
+    uint64_t timed_period; /* nanoseconds, from hz; for events that count time */
+    struct span interval;  /* as given; points into the query */
+    struct span filter;    /* as given; points into the query; also appended to the tracepoint's
+                            * name */
     enum symbols_source symbols, map_symbols;
     enum alloc_source source;
     bool force;
-    const struct render_format *format; /* NULL: not said */
-    struct view_opts view;              /* include, exclude, operation and calls are owned */
+    const struct render_format *format; /* NULL: not given */
+    struct view_opts view;              /* owns include, exclude, operation and calls */
     bool reverse, inverted;
     const char *include[MATCH_PATTERNS_MAX],
         *exclude[MATCH_PATTERNS_MAX]; /* point into the query */
     size_t include_count, exclude_count;
-    char title[PARAMS_TITLE_MAX + 4];               /* clean; "" not given */
-    double minwidth;                                /* percent */
-    size_t width, top;                              /* 0: not given */
-    uint64_t now_ns;                                /* CLOCK_REALTIME that relative times are of */
-    struct time_range range;                        /* 0 and UINT64_MAX where not given */
-    size_t limit, buckets;                          /* 0: not given */
+    char title[PARAMS_TITLE_MAX + 4]; /* cleaned; "": not given */
+    double minwidth;                  /* percent */
+    size_t width, top;                /* 0: not given */
+    uint64_t now_ns;                  /* CLOCK_REALTIME that relative times count from */
+    struct time_range range;          /* 0 and UINT64_MAX if not given */
+    size_t limit, buckets;            /* 0: not given */
     const char *cursor, *schedule, *a, *b, *ticket; /* point into the query; NULL: not given */
     const char *match;                              /* as above */
     const char *operation, *calls;                  /* as above */
@@ -112,24 +112,24 @@ struct params {
     enum list_format list_format;
     bool absolute, once, unfold, grouped, spans;
     uint64_t refresh_ns;
-    param_set given; /* PARAM_BIT()s of the parameters that were there */
+    param_set given; /* PARAM_BIT()s of the given parameters */
 };
 
-/* Returns whether @p asks for the requests that samples were taken in. */
+/* Returns whether @p needs the request context of samples (operation, trace or span). */
 bool params_want_context(const struct params *p);
-/* Returns whether an agent is loaded into the JVM, or the JVM writes a file of its own. */
+/* Returns whether the capture loads an agent into the JVM or makes the JVM write a file. */
 bool params_enter_jvm(const struct params *p);
 
 /* Returns the name of a parameter. */
 const char *param_name(enum param_id id);
-/* Reads @q into *ret, with defaults for what is not there. @allowed: PARAM_BIT()s. Return: 0;
- * -EINVAL or BACKEND_CONFLICT with a sentence in @err. Its parameter is a literal, or NULL for an
- * unknown one, which is then in @unknown (points into @q). *ret is written in every case, and needs
- * params_deinit(). */
+/* Parses @q into *ret; parameters that are not given get their defaults. @allowed: PARAM_BIT()s.
+ * Return: 0; -EINVAL or BACKEND_CONFLICT with @err. err->parameter is a literal, or NULL for an
+ * unknown parameter, whose name is then in @unknown (points into @q). *ret is written in every case
+ * and needs params_deinit(). */
 int params_parse(const struct query *q, param_set allowed, struct params *ret, struct span *unknown,
                  struct error *err);
-/* Has @p be of the event @name alone, at its default interval. 0 or -EINVAL. */
+/* Makes @name the only event of @p, at its default interval. 0 or -EINVAL. */
 int params_set_event(struct params *p, const char *name);
 void params_deinit(struct params *p);
-/* Parses a process id as it stands in a path or a list: 1 to INT32_MAX. */
+/* Parses a process id of a path or a list: 1 to INT32_MAX. */
 bool params_parse_pid(struct span text, int32_t *ret);

@@ -11,7 +11,7 @@ const char *query_show(struct span value, char buf[QUERY_SHOW_MAX])
     return span_copy(buf_span(&clean), buf, QUERY_SHOW_MAX);
 }
 
-/* Decodes @in to @out, which has room for in.n bytes and a NUL. */
+/* Decodes @in into @out, which has room for in.n bytes and a NUL. */
 static int query_decode(struct span in, bool plus_is_space, char *out, struct span *ret,
                         struct error *err)
 {

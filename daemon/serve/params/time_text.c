@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-/* "60s" as nanoseconds. */
+/* Parses one part, such as "60s", into nanoseconds. */
 static bool take_part(struct span text, uint64_t *ret_ns)
 {
     static const struct {
@@ -33,7 +33,7 @@ static bool is_unit(char c)
     return c && strchr("smhd", c);
 }
 
-/* "60s" and "1h50m", whose parts get shorter, as nanoseconds. */
+/* Parses parts with descending units, such as "60s" or "1h50m", into nanoseconds. */
 static bool take_ago(struct span text, uint64_t *ret_ns)
 {
     uint64_t sum = 0, v;
@@ -57,7 +57,7 @@ static bool take_ago(struct span text, uint64_t *ret_ns)
     return last;
 }
 
-/* Exactly @n digits. */
+/* Takes exactly @n digits. */
 static bool take_digits(struct span *s, size_t n, unsigned *ret)
 {
     unsigned v = 0;
@@ -74,8 +74,8 @@ static bool take_digits(struct span *s, size_t n, unsigned *ret)
     return true;
 }
 
-/* Days from 1970-01-01 to a date of the Gregorian calendar; years count from March, so that the
- * leap day is their last. */
+/* Returns the days from 1970-01-01 to a date of the Gregorian calendar. Years count from March
+ * here, which makes the leap day the last of its year. */
 static uint64_t days_since_1970(unsigned year, unsigned month, unsigned day)
 {
     unsigned y = year - (month < 3), m = (month + 9) % 12;
@@ -105,7 +105,7 @@ static bool take_date(struct span *s, uint64_t *ret_days)
     return true;
 }
 
-/* "03:04:05.678" as nanoseconds of the day; "03:04" too, *ret_short then. */
+/* Takes "03:04:05.678" as nanoseconds of the day, or "03:04", which sets *ret_short. */
 static bool take_clock(struct span *s, uint64_t *ret_ns, bool *ret_short)
 {
     unsigned hour, minute, second = 0, digit;
@@ -130,7 +130,7 @@ static bool take_clock(struct span *s, uint64_t *ret_ns, bool *ret_short)
     return true;
 }
 
-/* "Z", "+02:00" as nanoseconds east of Greenwich. */
+/* Takes "Z" or "+02:00" as nanoseconds east of Greenwich. */
 static bool take_offset(struct span *s, int64_t *ret_ns)
 {
     unsigned hour, minute;
@@ -149,14 +149,15 @@ static bool take_offset(struct span *s, int64_t *ret_ns)
     return true;
 }
 
-/* The time of this node at day @days, @clock_ns into it. False: there is none. */
+/* Converts local time of this node, @clock_ns into day @days, to CLOCK_REALTIME. False: not
+ * possible. */
 static bool local_time(uint64_t days, uint64_t clock_ns, uint64_t *ret_ns)
 {
     time_t noon = (time_t)(days * 86400 + 43200), at;
     uint64_t seconds = clock_ns / NSEC_PER_SEC;
     struct tm tm;
 
-    if (!gmtime_r(&noon, &tm)) /* of the date alone */
+    if (!gmtime_r(&noon, &tm)) /* year, month and day only */
         return false;
     tm.tm_hour = (int)(seconds / 3600);
     tm.tm_min = (int)(seconds / 60 % 60);
@@ -169,7 +170,7 @@ static bool local_time(uint64_t days, uint64_t clock_ns, uint64_t *ret_ns)
     return true;
 }
 
-/* "03:04" and "03:04:05": today, or yesterday if that is still to come. */
+/* Parses "03:04" or "03:04:05": a time of today, or of yesterday if it is still ahead. */
 static bool time_of_day(struct span text, uint64_t now_ns, uint64_t *ret_ns)
 {
     time_t now = (time_t)(now_ns / NSEC_PER_SEC);
@@ -188,7 +189,7 @@ static bool time_of_day(struct span text, uint64_t now_ns, uint64_t *ret_ns)
     return true;
 }
 
-/* With a date; without an offset it is local. */
+/* Parses a date with a time; local time if there is no offset. */
 static bool time_of_date(struct span text, uint64_t *ret_ns)
 {
     uint64_t days, clock_ns;
@@ -228,7 +229,7 @@ bool time_parse(struct span text, uint64_t now_ns, uint64_t *ret_ns)
     return time_of_day(text, now_ns, ret_ns) || time_of_date(text, ret_ns);
 }
 
-/* Returns how many characters part the ends of a range at @at of @text; 0: none. */
+/* Returns the length of the separator of a range at @at of @text; 0: none is there. */
 static size_t parting(struct span text, size_t at)
 {
     if (text.p[at] == '/')

@@ -78,7 +78,7 @@ bool value_named(struct span text, const struct value_name *names, size_t count,
     return false;
 }
 
-#define WORD_MAX 24 /* bytes of a word that may be a slip of another */
+#define WORD_MAX 24 /* bytes of the longest word that is compared */
 
 const char *value_nearest(struct span word, const char *const *names, size_t count)
 {

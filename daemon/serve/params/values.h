@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How single values of parameters are read: numbers with units, names. Strict: the
- * whole text, or nothing. Pure; thread: any.
+ * Parses single values of parameters: numbers with units, names. Strict: the whole text must match.
+ * Pure; thread: any.
  */
 #pragma once
 
@@ -13,16 +13,17 @@ struct value_name {
     unsigned value;
 };
 
-/* Parses a decimal number without sign or exponent ("2.5") times @scale (a power of ten), cut to an
- * integer. False when it is none or the result has more than 63 bits. */
+/* Parses a decimal number without sign or exponent ("2.5"), multiplies it by @scale (a power of
+ * ten) and truncates it to an integer. False if @text is no such number or the result exceeds 63
+ * bits. */
 bool value_scaled(struct span text, uint64_t scale, uint64_t *ret);
-/* Parses a time with its unit: "100us", "10ms", "0.5s". */
+/* Parses a duration with its unit: "100us", "10ms", "0.5s". */
 bool value_interval(struct span text, uint64_t *ret_ns);
-/* Parses a number of things, from 1: "32", "10k", "1.5m". */
+/* Parses a count, at least 1: "32", "10k", "1.5m". */
 bool value_count(struct span text, uint64_t *ret);
-/* Parses a number of bytes, from 1: "4096", "128k", "1m"; of 1,024 and 1,048,576. */
+/* Parses a number of bytes, at least 1: "4096", "128k", "1m"; k is 1,024 and m 1,048,576. */
 bool value_bytes(struct span text, uint64_t *ret);
 bool value_named(struct span text, const struct value_name *names, size_t count, unsigned *ret);
-/* Returns the one of @count names that @word is most likely meant to be, or NULL when none is near.
- */
+/* Returns the one of @count names that @word is most likely a misspelling of; NULL: none is
+ * close. */
 const char *value_nearest(struct span word, const char *const *names, size_t count);
