@@ -6,8 +6,8 @@
 #include <gnutls/x509.h>
 
 /* TLS 1.2 with forward secrecy and authenticated ciphers, and TLS 1.3. A client cannot renegotiate:
- * the HTTP library ends the connection. The client chooses the group, so each is cheap: one
- * handshake with ffdhe8192 takes 0.3 s of CPU. */
+ * the HTTP library ends the connection. The client chooses the group, so only cheap ones are
+ * allowed: one handshake with ffdhe8192 takes 0.3 s of CPU. */
 #define PRIORITY                                                                                   \
     "SECURE128:-VERS-ALL%s%s:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:-GROUP-ALL:+GROUP-X25519:"            \
     "+GROUP-SECP256R1:+GROUP-SECP384R1:-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM:"  \
@@ -78,7 +78,7 @@ static int refuse_pair(const struct tls_config *c, int r, struct error *err)
                      cert, key, gnutls_strerror(r));
 }
 
-/* Adds @name, of @n bytes, where it can be one in a Host header. */
+/* Adds @name, of @n bytes, if a Host header can contain it. */
 static void add_name(struct tls *t, const char *name, size_t n)
 {
     if (n && n < 254 && t->name_count < TLS_NAMES_MAX && !memchr(name, 0, n)) {
@@ -87,7 +87,7 @@ static void add_name(struct tls *t, const char *name, size_t n)
     }
 }
 
-/* What the certificate says of itself: until when, and whose it is. */
+/* Reads the expiry and the DNS names of the certificate. */
 static void describe(struct tls *t)
 {
     gnutls_x509_crt_t *list = NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What TLS asks of clients, and whether their certificates count. */
+/* Requests and verifies certificates of clients. */
 #include "serve/tls/tls_impl.h"
 
 #include <time.h>
 
-#define PURPOSES_LOOKED_AT 32 /* of one certificate */
+#define PURPOSES_LOOKED_AT 32 /* key purposes read of one certificate */
 
 /* ---- CAs ---- */
 
@@ -15,8 +15,8 @@ static int64_t end_of(gnutls_x509_crt_t crt)
     return end < 0 ? INT64_MAX : (int64_t)end;
 }
 
-/* Whether @crt may be in a client's chain: an extended key usage limits what stands below it, too.
- */
+/* Returns whether @crt may be in a client's chain. The extended key usage of a CA limits the
+ * certificates below it, too. */
 static bool is_for_clients(gnutls_x509_crt_t crt)
 {
     for (unsigned i = 0; i < PURPOSES_LOOKED_AT; i++) {
@@ -35,7 +35,7 @@ static bool is_for_clients(gnutls_x509_crt_t crt)
     return false;
 }
 
-/* Trusts those of @list that are for clients. How many, or -errno. */
+/* Trusts the certificates of @list that are for clients. Returns their number, or -errno. */
 static int trust(struct tls *t, gnutls_x509_crt_t *list, unsigned count)
 {
     gnutls_x509_crt_t *good = calloc(count, sizeof(*good));
@@ -88,8 +88,8 @@ int tls_set_client_ca(struct tls *t, const struct tls_config *c, const struct tl
 
 /* ---- certificates ---- */
 
-/* Whether each of @list, as the client sent it, is for clients; *until_s: when the first of them
- * ends, where that is earlier. */
+/* Returns whether each certificate of @list, as the client sent it, is for clients; lowers *until_s
+ * to the first expiry. */
 static bool chain_fits(const gnutls_datum_t *list, unsigned count, int64_t *until_s)
 {
     bool fits = true;
@@ -120,7 +120,7 @@ static bool verify(gnutls_session_t session, const gnutls_datum_t *list, unsigne
            chain_fits(list, count, until_s);
 }
 
-/* Ends the handshake where a certificate is not of our CA, not for clients, or its time is over. */
+/* Fails the handshake if a certificate is not issued by our CA, not for clients, or expired. */
 static int verify_client(gnutls_session_t session)
 {
     unsigned count = 0;
@@ -128,7 +128,7 @@ static int verify_client(gnutls_session_t session)
     int64_t until_s = INT64_MAX;
 
     if (!list || !count)
-        return 0; /* where one is required, the handshake has ended already */
+        return 0; /* if one is required, GnuTLS has failed the handshake already */
     return verify(session, list, count, &until_s) ? 0 : -1;
 }
 

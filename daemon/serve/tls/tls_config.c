@@ -67,7 +67,7 @@ static int take_key(struct yaml_part *y, const yaml_node_t *key, const yaml_node
     return yaml_part_refuse(y, key, "", "tls_server_config", KEYS_KNOWN);
 }
 
-/* The broker finds the paths without a reader of YAML: it has to find the same. */
+/* Checks that tls_path_find() finds the same paths: the broker uses it, without a YAML parser. */
 static int check_paths(const struct yaml_part *y, struct span text, const struct tls_config *c)
 {
     char found[TLS_PATH_MAX + 1];
