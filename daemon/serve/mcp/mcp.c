@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The methods of the protocol. */
+/* Methods of the protocol. */
 #include "serve/mcp/mcp_impl.h"
 
 static const char INSTRUCTIONS[] =
@@ -59,14 +59,14 @@ static json_t *list_tools(struct request *req, struct mcp_fault *fault)
     result = mcp_tools_list(req->subject.role);
     if (result && req->mcp.modern) {
         json_object_set_new(result, "ttlMs", json_integer(MCP_TTL_MS));
-        json_object_set_new(result, "cacheScope", json_string("private")); /* by the role */
+        json_object_set_new(result, "cacheScope", json_string("private")); /* depends on the role */
     }
     return result;
 }
 
 static const struct method {
     const char *name;
-    bool legacy, modern; /* whether revisions of that kind have the method */
+    bool legacy, modern; /* which revisions have the method */
     json_t *(*answer)(struct request *req, struct mcp_fault *fault);
 } METHODS[] = {
     { "server/discover", true, true, discover },
@@ -122,7 +122,7 @@ static void refuse_off(struct request *req)
     answer_problem(&req->answer, 404, &err, SPAN_NULL);
 }
 
-/* A message without an id wants no reply. 0, or -EINVAL with @fault. */
+/* Accepts a message without an id, which gets no reply. 0, or -EINVAL with @fault. */
 static int take_notification(struct request *req, struct mcp_fault *fault)
 {
     if (strncmp(req->mcp.method, "notifications/", strlen("notifications/")) != 0)

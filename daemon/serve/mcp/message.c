@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One message of JSON-RPC, its revision, and the headers that repeat what is in it. */
+/* Parses one message of JSON-RPC, its revision, and the headers that repeat parts of it. */
 #include "serve/mcp/mcp_impl.h"
 
 #include "base/base64.h"
@@ -49,7 +49,7 @@ static int refuse_version(const char *version, struct mcp_fault *fault)
 
 /* ---- the body ---- */
 
-/* Returns whether more than MCP_DEPTH_MAX objects and arrays are in one another. */
+/* Returns whether objects and arrays nest deeper than MCP_DEPTH_MAX. */
 static bool is_deep(struct span text)
 {
     bool quoted = false;
@@ -73,7 +73,7 @@ static bool is_deep(struct span text)
     return false;
 }
 
-/* Reads the JSON of the body into m->root, an object. */
+/* Parses the JSON of the body into m->root, an object. */
 static int read_json(struct span text, struct mcp_message *m, struct mcp_fault *fault)
 {
     char show[QUERY_SHOW_MAX];
@@ -131,7 +131,7 @@ static int refuse_header(struct mcp_fault *fault, const char *name, struct span 
                          query_show(value, shown), query_show(span_of(in_body), body));
 }
 
-/* Decodes a value that is written as =?base64?...?=, into @buf; others are as they are. */
+/* Decodes a value of the form =?base64?...?= into @buf; returns other values unchanged. */
 static struct span decoded(struct span value, char *buf, size_t size)
 {
     struct span inner = value;
@@ -143,7 +143,8 @@ static struct span decoded(struct span value, char *buf, size_t size)
     return base64_decode(inner, buf, size, &n) ? (struct span){ buf, n } : value;
 }
 
-/* Checks that a header is there once and says what the body does; @in_body: NULL: nothing. */
+/* Checks that the header was sent once and equals @in_body. NULL: the body lacks the value, which
+ * is refused. */
 static int check_header(const char *name, struct span value, size_t count, const char *in_body,
                         struct mcp_fault *fault)
 {
@@ -158,7 +159,7 @@ static int check_header(const char *name, struct span value, size_t count, const
     return in_body && span_eq_str(said, in_body) ? 0 : refuse_header(fault, name, value, in_body);
 }
 
-/* What the revision without sessions asks for. */
+/* Checks the headers and members that the revision without sessions requires. */
 static int check_modern(const struct mcp_message *m, const struct request_head *h,
                         const char *version, struct mcp_fault *fault)
 {
@@ -187,8 +188,8 @@ static int check_modern(const struct mcp_message *m, const struct request_head *
                                "\"" META_CLIENT "\" has to be an object");
 }
 
-/* The revision is that of the body, else that of the header; without both it is of before there was
- * such a header. */
+/* Checks the revision: that of the body, else that of the header. Without both it is one from
+ * before the header existed. */
 static int check_version(struct mcp_message *m, const struct request_head *h,
                          struct mcp_fault *fault)
 {

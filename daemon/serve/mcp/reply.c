@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The envelope of a reply. */
+/* Writes the envelope of a reply. */
 #include "serve/mcp/mcp_impl.h"
 
 #include "base/text.h"
@@ -28,7 +28,7 @@ static int write_piece(const char *text, size_t n, void *cookie)
     return b->error ? -1 : 0;
 }
 
-/* Sends @value, which it takes, as the member @name. */
+/* Replies with @value, which it takes, as the member @name. */
 static void reply(struct request *req, unsigned status, const char *name, json_t *value)
 {
     json_t *members = json_pack("{s:s}", "jsonrpc", "2.0");
@@ -49,7 +49,7 @@ static void reply(struct request *req, unsigned status, const char *name, json_t
     json_decref(members);
 }
 
-/* The sentence and what to do, as they may be shown; owned by the caller. */
+/* Returns the sentence and the remedy, cleaned for display; owned by the caller. */
 static json_t *sentence(const struct error *err)
 {
     _cleanup_buf_ struct buf raw = BUF_UPTO(sizeof(*err)), clean = BUF_UPTO(4 * sizeof(*err));

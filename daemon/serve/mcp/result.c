@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The answer of a route as the result of a tool: short, with what limits it, and with links for
- * people. Lists lose their last entries and texts their last lines until they fit, and say so.
+ * Turns the answer of a route into the result of a tool: short, with its warnings, and with links
+ * for people. If it is too long, lists lose their last entries and texts their last lines, and the
+ * result says so.
  */
 #include "serve/mcp/mcp_impl.h"
 
@@ -10,10 +11,10 @@
 
 #include <time.h>
 
-#define INNER_MOST 4096 /* entries of a list in an entry: a long answer keeps what fits, */
-#define INNER_LEAST 4   /* and these at least */
-#define SEVERITY_MAX 3  /* of a signal */
-#define SAID_MAX_BYTES ((size_t)512) /* of what says how much is left out */
+#define INNER_MOST 4096              /* entries of an inner list in the first round of shortening */
+#define INNER_LEAST 4                /* and in the last one */
+#define SEVERITY_MAX 3               /* highest severity of a signal */
+#define SAID_MAX_BYTES ((size_t)512) /* reserved for "left_out" */
 
 /* ---- pieces ---- */
 
@@ -21,12 +22,13 @@ static void add_block(json_t *content, struct span text)
 {
     json_t *value = json_stringn(text.p ? text.p : "", text.n);
 
-    if (!value) /* no UTF-8 */
+    if (!value) /* not UTF-8 */
         value = json_string("The answer is no text.");
     json_array_append_new(content, json_pack("{s:s, s:o}", "type", "text", "text", value));
 }
 
-/* Returns the length of the first @max bytes of @text, up to a whole line, or a whole character. */
+/* Returns the length of the first @max bytes of @text, cut after a whole line, or a whole character
+ * if there is no line end. */
 static size_t cut_at(struct span text, size_t max)
 {
     size_t line;
@@ -44,7 +46,8 @@ static size_t cut_at(struct span text, size_t max)
 
 /* ---- links ---- */
 
-/* Appends where @req came to, as links begin. False: by a Unix socket, which no link reaches. */
+/* Appends the scheme and host that @req was sent to. False: it came over a Unix socket, which no
+ * link reaches. */
 static bool add_base(const struct request *req, struct buf *out)
 {
     if (req->client->unix_socket)
@@ -54,7 +57,7 @@ static bool add_base(const struct request *req, struct buf *out)
     return true;
 }
 
-/* Appends a time in whole seconds: links stay good when "-5m" is another time. */
+/* Appends an absolute time in whole seconds, so that the link stays valid later, unlike "-5m". */
 static void add_time(struct buf *out, uint64_t time_ns)
 {
     time_t seconds = (time_t)(time_ns / NSEC_PER_SEC);
@@ -73,7 +76,7 @@ static void add_range(const struct time_range *range, uint64_t now_ns, const cha
     add_time(out, MIN(range->to_ns, now_ns) + NSEC_PER_SEC - 1);
 }
 
-/* Appends the value of a parameter. */
+/* Appends the value of a parameter, with ranges of a and b made absolute. */
 static void add_value(const struct query_item *item, uint64_t now_ns, struct buf *out)
 {
     bool side = span_eq_str(item->name, "a") || span_eq_str(item->name, "b");
@@ -85,7 +88,8 @@ static void add_value(const struct query_item *item, uint64_t now_ns, struct buf
         url_add_escaped(out, item->value);
 }
 
-/* Returns whether a parameter of a tool's request says what a link has, too. */
+/* Returns whether a link repeats the parameter @name of the tool's request. A link has a format and
+ * a range of its own. */
 static bool is_of_link(struct span name)
 {
     static const char *const OTHERS[] = { "format", "top", "from", "to", "at", "seconds" };
@@ -97,7 +101,7 @@ static bool is_of_link(struct span name)
     return true;
 }
 
-/* Appends the path of what @req showed, as a graph. */
+/* Appends the path of the flame graph of the same samples. */
 static void add_graph(const struct request *req, struct buf *out)
 {
     const struct params *p = &req->params;
@@ -122,7 +126,7 @@ static void add_graph(const struct request *req, struct buf *out)
     }
 }
 
-/* Appends where the page shows the same, if it does. */
+/* Appends a link to the web page's view of the same data, if there is one. */
 static void add_page(const struct request *req, const char *capture, struct buf *out)
 {
     const struct params *p = &req->params;
@@ -150,13 +154,13 @@ static const char *header_of(const struct answer *a, const char *name)
     return NULL;
 }
 
-/* Appends lines with the id of the capture that @req took, and links for people. */
+/* Appends lines with the id of the capture of @req, and links for people. */
 static void add_links(const struct request *req, const struct mcp_tool *tool, struct buf *out)
 {
     const char *capture = header_of(&req->answer, "X-Flamed-Capture");
 
     if (!capture && tool->acts)
-        return; /* it was not kept */
+        return; /* the capture was not kept */
     if (capture)
         buf_printf(out, "Capture: %s\n", capture);
     buf_add_str(out, "Graph: ");
@@ -169,7 +173,7 @@ static void add_links(const struct request *req, const struct mcp_tool *tool, st
     add_page(req, capture, out);
 }
 
-/* Appends the counts and warnings that only headers have. */
+/* Appends the counts and warnings that are in headers alone. */
 static void add_counts(const struct answer *a, struct buf *out)
 {
     const char *samples = header_of(a, "X-Flamed-Samples");
@@ -185,7 +189,7 @@ static void add_counts(const struct answer *a, struct buf *out)
 /* ---- texts ---- */
 
 /* Copies the first @max bytes of the body of @a into @to. Returns the length of the whole body;
- * *ret_n: of what was copied. */
+ * *ret_n: the number of copied bytes. */
 static size_t first_bytes(struct answer *a, char *to, size_t max, size_t *ret_n)
 {
     struct span body = a->fixed.p ? a->fixed : buf_span(&a->body);
@@ -202,8 +206,8 @@ static size_t first_bytes(struct answer *a, char *to, size_t max, size_t *ret_n)
     return zstd_buf_bytes(a->packed);
 }
 
-/* Makes two blanks of each longer run of them in @text, which indents a tree. Returns the length
- * that is left. */
+/* Shortens each run of blanks in @text to two: a tree is indented by blanks. Returns the new
+ * length. */
 static size_t squeeze(char *text, size_t n)
 {
     size_t kept = 0;
@@ -215,7 +219,7 @@ static size_t squeeze(char *text, size_t n)
     return kept;
 }
 
-/* Appends the text of the answer to @content. Returns whether it is whole. */
+/* Appends the text of the answer to @content. Returns whether it is complete. */
 static bool add_text(struct answer *a, const struct mcp_tool *tool, json_t *content)
 {
     size_t n, all, shown, room = tool->squeezes ? MCP_TREE_MAX_BYTES : MCP_ANSWER_MAX_BYTES;
@@ -261,7 +265,7 @@ static size_t bytes_of(const json_t *value)
     return json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
 }
 
-/* The list in @object with the most bytes, and its name. */
+/* Returns the list in @object with the most bytes, and its name. */
 static json_t *longest_list(json_t *object, const char **ret_name)
 {
     json_t *found = NULL, *value;
@@ -281,8 +285,8 @@ static json_t *longest_list(json_t *object, const char **ret_name)
     return found;
 }
 
-/* Drops the last entries of @list until *n bytes are at most @max, and keeps @least. Adds how many
- * to @left_out. */
+/* Drops the last entries of @list until *n, the bytes of the answer, is at most @max; keeps the
+ * first @least entries. Adds the number of dropped entries to @left_out. */
 static void drop_last(json_t *list, size_t least, size_t max, size_t *n, json_t *left_out,
                       const char *name)
 {
@@ -297,13 +301,14 @@ static void drop_last(json_t *list, size_t least, size_t max, size_t *n, json_t 
         json_object_set_new(left_out, name, json_integer(before + (json_int_t)(count - kept)));
 }
 
-/* Lists in entries of lists give way before the entries, the past of a service before the rest. */
+/* Returns whether the inner list @name may be shortened now: the past of a service first, with @all
+ * every one. */
 static bool gives_way(const char *name, bool all)
 {
     return all || strcmp(name, "ended") == 0 || strcmp(name, "marks") == 0;
 }
 
-/* Drops what the lists in the entries of @list have beyond @most. As drop_last(). */
+/* Shortens the inner lists in the entries of @list to @most entries each, as drop_last(). */
 static void shorten_inner(json_t *list, const char *of, bool all, size_t most, size_t max,
                           size_t *n, json_t *left_out)
 {
@@ -324,7 +329,7 @@ static void shorten_inner(json_t *list, const char *of, bool all, size_t most, s
     }
 }
 
-/* Makes the longest lists in entries of the lists of @object shorter. As drop_last(). */
+/* Shortens the longest inner lists of all lists in @object first, as drop_last(). */
 static void shorten_entries(json_t *object, bool all, size_t max, size_t *n, json_t *left_out)
 {
     const char *name;
@@ -336,7 +341,7 @@ static void shorten_entries(json_t *object, bool all, size_t max, size_t *n, jso
     }
 }
 
-/* Has the signals with the highest severity come first: they are not the first to be dropped. */
+/* Sorts signals by severity, highest first, so that the mildest ones are dropped first. */
 static void sort_signals(json_t *object)
 {
     json_t *list = json_object_get(object, "signals"), *sorted = json_array(), *one;
@@ -354,8 +359,8 @@ static void sort_signals(json_t *object)
     json_decref(sorted);
 }
 
-/* Drops the last entries of the lists of @object until it has at most @max bytes, and says how many
- * each list lost. False: @object is longer without any entry. */
+/* Shortens the lists of @object until it has at most @max bytes, and adds the number of entries
+ * that each list lost. False: @object exceeds @max even with empty lists. */
 static bool shorten(json_t *object, size_t max)
 {
     json_t *left_out = json_object(), *list;
@@ -407,7 +412,7 @@ static json_t *result_of_json(struct request *req)
 
 /* ---- problems ---- */
 
-/* The sentence of a problem, and its remedy. */
+/* Returns the sentence of a problem and its remedy. */
 static json_t *result_of_problem(const struct answer *a)
 {
     struct span body = buf_span(&a->body);

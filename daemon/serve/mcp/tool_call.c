@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call of a tool as a request of the route that the tool stands for. */
+/* Turns a tool call into a request of the tool's route. */
 #include "serve/mcp/mcp_impl.h"
 
 #include "serve/body.h"
@@ -10,8 +10,8 @@
 
 /* ---- arguments ---- */
 
-/* The arguments without those that are null, which says as much as leaving them out; owned by the
- * caller. */
+/* Returns the arguments that are not null, owned by the caller. A null argument counts as not
+ * given. */
 static json_t *given_of(const json_t *arguments)
 {
     json_t *given = json_object(), *value;
@@ -25,7 +25,7 @@ static json_t *given_of(const json_t *arguments)
     return given;
 }
 
-/* The names that @tool takes, into @names. How many. */
+/* Writes the names of the arguments of @tool into @names. Returns their number. */
 static size_t argument_names(const struct mcp_tool *tool, const char *names[NAMES_MAX])
 {
     size_t count = 0;
@@ -98,7 +98,7 @@ static int check_arguments(const struct mcp_tool *tool, const json_t *arguments,
 
 /* ---- the route ---- */
 
-/* The way that a call with @arguments takes. NULL: it needs one of its arguments. */
+/* Returns the way of a call with @arguments. NULL: one of the path arguments is required. */
 static const struct mcp_way *choose_way(const struct mcp_tool *tool, const json_t *arguments,
                                         enum role role)
 {
@@ -108,7 +108,7 @@ static const struct mcp_way *choose_way(const struct mcp_tool *tool, const json_
         const struct mcp_way *way = &tool->ways[i];
 
         if (chosen && chosen->variable)
-            break; /* what an argument names is nowhere else */
+            break; /* the named object is in no other route */
         if (way->variable && !json_object_get(arguments, way->variable))
             continue;
         chosen = way;
@@ -118,7 +118,7 @@ static const struct mcp_way *choose_way(const struct mcp_tool *tool, const json_
     return chosen;
 }
 
-/* Puts the argument of @way into the path of @req. */
+/* Writes the argument of @way into the path of @req. */
 static int fill_path(struct request *req, const struct mcp_way *way, const json_t *arguments,
                      struct mcp_fault *fault)
 {
@@ -143,8 +143,8 @@ static int fill_path(struct request *req, const struct mcp_way *way, const json_
                          query_show(span_of(req->path_text), show));
 }
 
-/* The arguments as parameters of the route of @way, with those that the tool adds; owned by the
- * caller. */
+/* Returns the arguments as parameters of the route of @way, with those that the tool sets; owned by
+ * the caller. */
 static json_t *parameters_of(const struct mcp_tool *tool, const struct mcp_way *way,
                              const json_t *arguments)
 {
@@ -165,7 +165,7 @@ static json_t *parameters_of(const struct mcp_tool *tool, const struct mcp_way *
     return all;
 }
 
-/* Refuses what the tool takes, and the route of @way does not. */
+/* Refuses arguments that the tool takes but the route of @way does not. */
 static int check_together(const struct mcp_tool *tool, const struct mcp_way *way,
                           const json_t *arguments, struct mcp_fault *fault)
 {
@@ -183,7 +183,7 @@ static int check_together(const struct mcp_tool *tool, const struct mcp_way *way
     return 0;
 }
 
-/* A client of the protocol gives up before a long capture is over. */
+/* Refuses long captures: the client gives up before they end. */
 static bool check_seconds(struct request *req)
 {
     struct error err = ERROR_NULL;
@@ -213,7 +213,7 @@ static int become(struct request *req, const struct mcp_tool *tool, const struct
     return 0;
 }
 
-/* Calls @tool with @given. As mcp_tool_call(). */
+/* Calls @tool with @given; returns as mcp_tool_call(). */
 static int call(struct request *req, const struct mcp_tool *tool, const json_t *given,
                 bool *ret_goes_on, struct mcp_fault *fault)
 {
@@ -225,7 +225,7 @@ static int call(struct request *req, const struct mcp_tool *tool, const json_t *
         return r;
     way = choose_way(tool, given, req->subject.role);
     if (!way) {
-        argument_names(tool, names); /* those that go into paths are the first */
+        argument_names(tool, names); /* path variables come first */
         return mcp_fault_set(fault, MCP_INVALID_PARAMS, 200,
                              "the tool %s needs the argument '%s' or '%s'", tool->name, names[0],
                              names[1]);

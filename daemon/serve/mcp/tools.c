@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of tools: what a language model may ask, and the routes that answer. */
+/* The table of tools that a language model can call, with the routes that answer. */
 #include "serve/mcp/mcp_impl.h"
 
 #include "serve/params/param_schema.h"
@@ -136,7 +136,8 @@ static json_t *schema_of_variable(const char *name)
     return schema;
 }
 
-/* The first sentence of what a parameter does: a list of tools is read whole, again and again. */
+/* Returns the first sentence of a parameter's description, to keep the list of tools short: a model
+ * reads all of it. */
 static json_t *first_sentence(const char *text)
 {
     const char *end = strstr(text, ". ");
@@ -162,7 +163,7 @@ static json_t *schema_of_argument(const struct mcp_tool *tool, enum param_id id)
     return schema;
 }
 
-/* The schema of the arguments, out of the table of parameters. */
+/* Returns the schema of the arguments, generated from the table of parameters. */
 static json_t *schema_of(const struct mcp_tool *tool)
 {
     json_t *members = json_object(), *required = json_array(), *schema;
