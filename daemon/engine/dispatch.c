@@ -5,7 +5,8 @@
 #include "proc/looking.h"
 #include "unwind/unwind.h"
 
-/* Gives a sample to each that wants it, until one's naming says that it waits. */
+/* Hands a sample to the captures, then to the recorder. Stops at the first whose naming has to wait
+ * for symbols. */
 static void dispatch_deliver(struct dispatch *d, struct incoming *in)
 {
     captures_sample(d->captures, in);
@@ -15,8 +16,8 @@ static void dispatch_deliver(struct dispatch *d, struct incoming *in)
         delays_add(&d->delays, clock_monotonic_ns() - in->rec->time_ns);
 }
 
-/* The same of a sample that came just now. One that waits for symbols is held until they are read;
- * its Java code was named nevertheless, while it was there, and what was found is remembered. */
+/* Does the same for a new sample, and holds it while its symbols are being read. Its Java code is
+ * named nevertheless, while the code exists; the names are remembered. */
 static void dispatch_deliver_or_hold(struct dispatch *d, struct incoming *in)
 {
     in->may_wait = true;
@@ -71,8 +72,8 @@ void dispatch_release(struct dispatch *d, uint64_t all_until_ns)
     }
 }
 
-/* Whether a Java thread that waits since before anybody asked may wait in native code: it does not
- * for a lock of Java's, and its stack, which tells, is there. */
+/* Returns whether a Java thread in a futex since before sampling began may wait in native code. It
+ * may if it waits for no Java lock and its stack is known. */
 static bool dispatch_futex(const struct process *p, const struct sample_record *rec)
 {
     struct hotspot_lock now;
@@ -81,8 +82,9 @@ static bool dispatch_futex(const struct process *p, const struct sample_record *
            hotspot_lock_read(p->vm, rec->lock_owner, &now) != 0;
 }
 
-/* A wait for a lock without the kernel's frames, which are the same for all. Whether it is one: of
- * a thread that waits since before anybody asked, its memory is asked now. */
+/* Removes the kernel's frames from a wait for a lock: they are the same for all. Returns false if
+ * it is no such wait. For a thread that waits since before sampling began, reads the JVM's memory
+ * to know. */
 static bool dispatch_lock(const struct process *p, struct sample_record *rec)
 {
     struct hotspot_lock now;
@@ -101,7 +103,7 @@ static bool dispatch_lock(const struct process *p, struct sample_record *rec)
     return true;
 }
 
-/* As dispatch_known(). */
+/* Implements dispatch_known() between looking_begin() and looking_end(). */
 static void dispatch_one(struct dispatch *d, struct process *p, const struct sample_record *rec,
                          const uint64_t *frames)
 {
@@ -132,7 +134,7 @@ void dispatch_known(struct dispatch *d, struct process *p, const struct sample_r
     looking_end();
 }
 
-/* The same of one whose user stack cannot be walked. */
+/* Does the same for a sample whose user stack cannot be walked. */
 static void dispatch_bare(struct dispatch *d, struct process *p, const struct sample_record *rec,
                           const uint64_t *frames)
 {

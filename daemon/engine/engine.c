@@ -18,20 +18,20 @@
 #include <sys/eventfd.h>
 
 #define ENGINE_BUSY_TICK_NS (10 * NSEC_PER_MSEC)
-#define ENGINE_IDLE_TICK_NS (50 * NSEC_PER_MSEC) /* the recorder's samples are named in time */
+#define ENGINE_IDLE_TICK_NS (50 * NSEC_PER_MSEC) /* in time to name the recorder's samples */
 #define ENGINE_RECONCILE_NS (100 * NSEC_PER_MSEC)
-#define ENGINE_TRACERS_NS NSEC_PER_SEC /* the same, while no capture runs */
-#define ENGINE_RELEASE_NS NSEC_PER_SEC /* between two looks at held samples without news */
-#define ENGINE_DRAIN_NS NSEC_PER_SEC   /* between two looks at deadlines, however many samples */
-/* For this long samples are worked on while a call waits. The first one of a process may take as
- * long again: its mappings are read. */
+#define ENGINE_TRACERS_NS NSEC_PER_SEC /* the same, if the recorder alone reads requests */
+#define ENGINE_RELEASE_NS NSEC_PER_SEC /* between checks of held samples if no symbols come */
+#define ENGINE_DRAIN_NS NSEC_PER_SEC   /* the longest drain: deadlines are checked after it */
+/* A drain lasts this long while calls wait. The first sample of a process may take as long again,
+ * to read its mappings. */
 #define ENGINE_DRAIN_TURN_NS (10 * NSEC_PER_MSEC)
 #define COPIES_AT_ONCE 32
-#define ENGINE_WALK_NS (50 * NSEC_PER_MSEC) /* the same, while none waits */
+#define ENGINE_WALK_NS (50 * NSEC_PER_MSEC) /* a walk lasts this long while no call waits */
 
 /* ---- the loop ---- */
 
-/* Begins to record, where that is wanted. 0 or -errno with @err. */
+/* Starts the recorder if it is configured. 0 or -errno with @err. */
 static int engine_start_recorder(struct engine *e, struct error *err)
 {
     int r = 0;
@@ -65,7 +65,7 @@ static int engine_start_recorder(struct engine *e, struct error *err)
     return 0;
 }
 
-/* As struct signals_opts says. */
+/* Implements signals_opts.waits. */
 static bool engine_waits(void *cookie, const struct process *p, struct waits_now *ret)
 {
     const struct recorder *rec = ((const struct engine *)cookie)->recorder;
@@ -73,8 +73,8 @@ static bool engine_waits(void *cookie, const struct process *p, struct waits_now
     return rec && rec->looks && looks_survey(rec->looks, p->id.host_pid, ret);
 }
 
-/* Takes one sample; without BPF some, and walks their stacks at once. Returns false if there was
- * none. */
+/* Takes one sample; without BPF up to COPIES_AT_ONCE, and walks their stacks. Returns false if
+ * there was none. */
 static bool take_samples(struct engine *e)
 {
     if (e->sampling.ring)
@@ -85,8 +85,8 @@ static bool take_samples(struct engine *e)
     return true;
 }
 
-/* Takes what samples there are, one by one: what one of them takes differs a thousandfold. Calls
- * that wait have their turn in between. False: there may be more. */
+/* Drains samples one by one, since their costs differ a thousandfold. Stops after its turn if calls
+ * wait. False: there may be more. */
 static bool engine_drain(struct engine *e)
 {
     uint64_t begun_ns = clock_monotonic_ns(), took_ns;
@@ -102,7 +102,8 @@ static bool engine_drain(struct engine *e)
     return true;
 }
 
-/* Walks the stacks that are left to flamed, in turns as above. False: there are more. */
+/* Walks the stacks of copied samples for one turn, shorter while calls wait. False: there are
+ * more. */
 static bool engine_walk(struct engine *e)
 {
     dispatch_waiting(&e->dispatch,
@@ -111,8 +112,8 @@ static bool engine_walk(struct engine *e)
     return !e->dispatch.waiting.count;
 }
 
-/* Ends the captures whose samples were all taken by @now_ns: the ring hands them over in their
- * order. Nobody waits for long for samples that cannot be worked on in time. */
+/* Finishes captures whose samples were all taken by @now_ns; the ring is in the order of time. A
+ * capture waits for unread samples for ENGINE_DRAIN_NS at most. */
 static void engine_finish(struct engine *e, bool drained, uint64_t now_ns)
 {
     if (drained)
@@ -182,7 +183,7 @@ static void engine_wait(struct engine *e)
     struct timespec ts;
     eventfd_t woken;
 
-    /* Copies of stacks fill their rings soon. */
+    /* The rings of copied stacks fill soon. */
     wait = captures_hurry(&e->captures) || (e->sampling.perf && e->captures.running)
                ? ENGINE_BUSY_TICK_NS
                : ENGINE_IDLE_TICK_NS;
@@ -208,7 +209,7 @@ static void *engine_main(void *arg)
     struct engine *e = arg;
     struct error err = ERROR_NULL;
 
-    if (!e->opts.thread) /* the main thread has the process's name */
+    if (!e->opts.thread) /* a lent thread is the main thread and has the process's name */
         pthread_setname_np(pthread_self(), "flamed-engine");
     readers_use(e->opts.proc_fd);
     while (mailbox_run(&e->mailbox)) {
@@ -224,7 +225,7 @@ static void *engine_main(void *arg)
         engine_wait(e);
     }
     mailbox_stop(&e->mailbox);
-    mailbox_run(&e->mailbox); /* those that came before */
+    mailbox_run(&e->mailbox); /* calls queued before the stop */
     error_set(&err, -ESHUTDOWN, "flamed is stopping");
     captures_fail_all(&e->captures, BACKEND_UNAVAILABLE, &err);
     return NULL;
@@ -232,7 +233,7 @@ static void *engine_main(void *arg)
 
 /* ---- start and stop ---- */
 
-/* A process image that is not needed any more: its names go too. */
+/* Forgets the names and tables of a process image that discover drops. */
 static void engine_dropped(void *cookie, struct process *p)
 {
     struct engine *e = cookie;
@@ -253,7 +254,8 @@ static void release_held(void *cookie, uint64_t all_until_ns)
     dispatch_release(cookie, all_until_ns);
 }
 
-/* Reports to the rule and to the request that waited for a capture to begin. */
+/* Reports a capture's begin or failure to its rule and to the request that waits. Returns false if
+ * that request has gone. */
 static bool engine_begun(void *engine, const struct capture_begun *b)
 {
     struct engine *e = engine;
@@ -261,7 +263,7 @@ static bool engine_begun(void *engine, const struct capture_begun *b)
     struct error gone = ERROR_NULL;
     bool heard = !b->ticket || mailbox_answer(&e->mailbox, b->ticket, b->r, b->err);
 
-    if (!heard && b->r == 0) { /* then the capture is cancelled */
+    if (!heard && b->r == 0) { /* the capture will be cancelled */
         result.r = error_set(&gone, -ECANCELED, "no request waited for the capture any more");
         result.err = &gone;
     }
@@ -270,7 +272,7 @@ static bool engine_begun(void *engine, const struct capture_begun *b)
     return heard;
 }
 
-/* Hands each part those that it works with. */
+/* Gives each part its pointers to the others. */
 static void engine_join(struct engine *e)
 {
     struct captures *c = &e->captures;
@@ -375,7 +377,7 @@ static void engine_free(struct engine *e)
     watch_stop(e->watch);
     if (e->store_writer)
         scheduled_save(e->scheduled);
-    store_writer_stop(e->store_writer); /* what is queued is still written */
+    store_writer_stop(e->store_writer); /* writes what is queued */
     pending_deinit(&e->dispatch.pending);
     dispatch_waiting_deinit(&e->dispatch);
     virtual_waits_deinit(&e->virtual_waits);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the main program has the engine change while it runs, and the files that it gets for it. */
+/* Changes that the main program makes to the running engine, and files that it opens through it. */
 #include "engine/engine_impl.h"
 #include "engine/scheduled.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of engine/ share. Everything here belongs to the engine's
- * thread unless it says other. */
+/*
+ * State that the files of engine/ share. It belongs to the engine's thread unless a member says
+ * otherwise.
+ */
 #pragma once
 
 #include "attach/attaching.h"
@@ -31,8 +33,8 @@ struct engine {
     struct frame_table *frames;
     struct symbolizer *symbolizer;
     struct namer *namer; /* NULL: none */
-    size_t names_bytes;  /* beyond it they begin again */
-    uint64_t names_ns;   /* when that was tried last */
+    size_t names_bytes;  /* table size in bytes that starts its renewal */
+    uint64_t names_ns;   /* CLOCK_MONOTONIC, last attempt to renew it */
     struct unwinding *unwinding;
     struct anchors *anchors;
     struct store *store;               /* NULL: none; used from any thread */
@@ -47,7 +49,8 @@ struct engine {
     struct captures captures;
     struct dispatch dispatch;
     struct virtual_waits virtual_waits;
-    uint64_t behind_ns; /* since when there are more samples than it gets done; 0: it is not */
+    uint64_t behind_ns; /* CLOCK_MONOTONIC, since when samples arrive faster than they are
+                         * processed; 0: they do not */
 
     pthread_t thread;
     bool thread_started;
@@ -59,5 +62,5 @@ struct engine {
 /* ---- frame_table_renewal.c: the table of frames and names ---- */
 
 int names_new(struct frame_table **ret); /* 0 or -ENOMEM */
-/* Begins again when it holds too many. */
+/* Replaces the table when it is too large. */
 void names_renew(struct engine *e);

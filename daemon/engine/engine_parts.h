@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the engine is made of, for api/. All are borrowed, for as long as the engine lives. */
+/* The parts of the engine, for api/. All are borrowed, for as long as the engine lives. */
 #pragma once
 
 #include "capture/captures.h"
@@ -34,5 +34,5 @@ struct engine_parts {
     const char (*problems)[ENGINE_PROBLEM_BYTES]; /* [ENGINE_PROBLEMS]; "": none */
 };
 
-/* Gives them. Thread: any. */
+/* Returns the parts of @e. Thread: any. */
 struct engine_parts engine_parts(struct engine *e);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of names only ever grows: after weeks of classes that come and go it begins again.
- * Captures under way take their names along. So this need not wait for a moment without captures,
- * which never comes beside scrapers.
+ * Renews the table of names, which only grows: after weeks of classes that come and go it is
+ * replaced. Running captures move their names to the new table. So it needs no moment without
+ * captures, which never comes with scrapers.
  */
 #include "base/clock.h"
 #include "engine/engine_impl.h"
@@ -10,7 +10,7 @@
 #define NAMES_FRAMES_MAX ((size_t)4 << 20)
 #define NAMES_STRING_BYTES_MAX ((size_t)128 << 20)
 #define NAMES_BYTES ((size_t)64 << 20)
-/* A table in which an owner's share is used up begins again after this long. */
+/* Interval of renewals while an owner's share of the table is used up. */
 #define NAMES_REFUSED_NS (30 * NSEC_PER_SEC)
 
 int names_new(struct frame_table **ret)
@@ -18,7 +18,7 @@ int names_new(struct frame_table **ret)
     return frame_table_new(NAMES_FRAMES_MAX, NAMES_STRING_BYTES_MAX, ret);
 }
 
-/* Both steps of a rebase. 0, or -errno when nothing has changed. */
+/* Does both steps of a rebase. 0, or -errno: then nothing has changed. */
 static int move_captures(struct engine *e, struct frame_table *fresh)
 {
     _cleanup_(rebase_freep) struct rebase *b = NULL;
@@ -45,7 +45,7 @@ void names_renew(struct engine *e)
     r = names_new(&fresh);
     if (r == 0)
         r = move_captures(e, fresh);
-    if (r < 0) { /* tried again when it has grown by a quarter */
+    if (r < 0) { /* tried again when the table has grown by a quarter */
         frame_table_free(fresh);
         e->names_bytes = bytes + bytes / 4;
         return;
@@ -56,5 +56,6 @@ void names_renew(struct engine *e)
     frame_table_free(e->frames);
     e->frames = fresh;
     e->dispatch.naming.frames = fresh;
-    e->names_bytes = 2 * frame_table_bytes(fresh); /* what captures hold cannot be dropped */
+    e->names_bytes =
+        2 * frame_table_bytes(fresh); /* the names that captures hold cannot be dropped */
 }

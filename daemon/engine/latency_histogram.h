@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long samples waited for their names, as a histogram with fixed bounds. Thread: the engine's.
- */
+/* Delays from samples to their names, as a histogram with fixed bounds. Thread: the engine's. */
 #pragma once
 
 #include "base/buf.h"
@@ -8,7 +7,7 @@
 #define DELAYS_BOUNDS 10
 
 struct delays {
-    uint64_t counts[DELAYS_BOUNDS + 1]; /* the last: above all bounds */
+    uint64_t counts[DELAYS_BOUNDS + 1]; /* by bound; the last: above all bounds */
     uint64_t sum_ns;
 };
 

@@ -9,17 +9,17 @@
 
 #include <sys/eventfd.h>
 
-#define LOOK_NS (NSEC_PER_SEC / 10) /* of who waits */
+#define LOOK_NS (NSEC_PER_SEC / 10) /* interval at which a caller checks for a stall */
 
-/* A call from another thread: lives on the caller's stack until done. */
+/* A call from another thread: on the caller's stack until done, or on the heap if posted. */
 struct mailbox_call {
     struct mailbox_call *next;
     int (*fn)(void *arg);
     void *arg;
     int result;
     bool begun, done;
-    bool posted;       /* no thread waits for it: freed when it has run */
-    uint64_t ticket;   /* 0: it has none */
+    bool posted;       /* no caller waits: freed after it has run */
+    uint64_t ticket;   /* 0: none */
     struct error *err; /* the caller's, for mailbox_answer() */
 };
 
@@ -58,7 +58,7 @@ unsigned mailbox_stalled_s(struct mailbox *m)
                                                           : 0;
 }
 
-/* With the lock held. False: the engine ends. */
+/* Appends @call. False: the engine ends. With the lock held. */
 static bool enqueue(struct mailbox *m, struct mailbox_call *call)
 {
     struct mailbox_call **at = &m->calls;
@@ -72,7 +72,7 @@ static bool enqueue(struct mailbox *m, struct mailbox_call *call)
     return true;
 }
 
-/* Whether the engine is stalled, in a sentence. */
+/* Returns whether the engine is stalled, with a sentence in @err. */
 static bool is_stalled(struct mailbox *m, struct error *err)
 {
     unsigned seconds = mailbox_stalled_s(m);
@@ -80,7 +80,7 @@ static bool is_stalled(struct mailbox *m, struct error *err)
 
     if (!seconds)
         return false;
-    looking_get(&at); /* whose process it is concerns nobody else */
+    looking_get(&at); /* the process is not named: the caller may not see it */
     error_set(err, -ETIMEDOUT, "flamed is stalled: no progress for %u s, while %s", seconds,
               at.at != LOOKING_NOWHERE ? looking_text(at.at)
                                        : "it waited for flamed-broker, or was overloaded");
@@ -97,8 +97,8 @@ static void drop(struct mailbox_call **at, const struct mailbox_call *call)
         *at = call->next;
 }
 
-/* Waits for @call for one look's time, or until something is done. False where it is given up: the
- * engine is stalled and is not at work on it. With the lock held. */
+/* Waits for @call for LOOK_NS, or until a call is done. False: the wait is given up, since the
+ * engine is stalled and is not running @call. With the lock held. */
 static bool wait_for(struct mailbox *m, struct mailbox_call *call, struct error *err)
 {
     uint64_t until_ns = clock_monotonic_ns() + LOOK_NS;

@@ -4,21 +4,21 @@
 #include "base/clock.h"
 #include "schedule/timetable.h"
 
-/* A run begins with a look at /proc that takes as long as the machine is busy: it is taken ahead.
- */
+/* A run needs a recent sweep of /proc, which takes longer on a busy machine. The sweep is made this
+ * long before a run. */
 #define SWEEP_AHEAD_NS (500 * NSEC_PER_MSEC)
 
-/* Runs are written down at once, what did not run as often as this. */
+/* Histories are saved at once for a run, and at this interval for failures. */
 #define SAVE_EVERY_NS (5 * NSEC_PER_SEC)
 
 struct entry {
-    const struct rule *rule; /* of the rules beside */
-    struct slot slot;        /* schedules */
-    bool refused;            /* schedules: the run that is due was tried, and there was no room */
-    uint64_t began_ns;       /* triggers: monotonic, of the last run; 0: none yet */
-    bool starting;           /* triggers: a capture does not sample yet */
+    const struct rule *rule; /* of struct scheduled's rules */
+    struct slot slot;        /* schedules only */
+    bool refused;            /* schedules: the due run was refused for want of room */
+    uint64_t began_ns;       /* triggers: CLOCK_MONOTONIC of the last run; 0: none yet */
+    bool starting;           /* triggers: its capture does not sample yet */
     struct store_runs history;
-    bool changed; /* not written down yet */
+    bool changed; /* not saved yet */
 };
 
 struct scheduled {
@@ -26,7 +26,7 @@ struct scheduled {
     struct rules *rules; /* owned */
     struct entry *schedules, *triggers;
     size_t schedule_count, trigger_count;
-    uint64_t saved_ns; /* CLOCK_MONOTONIC: when the entries were last written down */
+    uint64_t saved_ns; /* CLOCK_MONOTONIC of the last save */
 };
 
 static struct clocks clocks_now(void)
@@ -145,7 +145,7 @@ int scheduled_set_rules(struct scheduled *s, struct rules *rules)
 
 /* ---- runs ---- */
 
-/* Notes that the capture @id of @n samples. */
+/* Records that the capture @id of rule @n samples. */
 static void note_run(struct scheduled *s, struct entry *n, const char *id)
 {
     n->began_ns = clock_monotonic_ns();
@@ -182,7 +182,7 @@ static void note_error(struct entry *n, const struct error *err)
              err->msg[0] ? err->msg : "out of memory", err->remedy[0] ? ": " : "", err->remedy);
 }
 
-/* Notes that no capture of @n samples, for the reason @r with @err. */
+/* Records that no capture of @n samples, for the reason @r with @err. */
 static void note_failure(struct entry *n, int r, const struct error *err)
 {
     if (r == BACKEND_NOT_FOUND)
@@ -214,7 +214,7 @@ static void count_missed(struct entry *n, uint64_t missed)
         return;
     n->changed = true;
     n->history.missed += missed;
-    if (!n->refused) { /* else last_error says why it could not begin */
+    if (!n->refused) { /* else last_error has the reason */
         error_set(&err, -EBUSY, "flamed was too busy to begin it in time");
         note_error(n, &err);
     }
@@ -251,7 +251,7 @@ void scheduled_tick(struct scheduled *s)
         if (due)
             schedule_run(s, n);
         else if (n->rule->match.count && n->slot.next_ns - now.real_ns < SWEEP_AHEAD_NS)
-            discover_sweep_if_old(s->env.discover); /* the run itself finds it done */
+            discover_sweep_if_old(s->env.discover); /* so that the run needs no sweep */
     }
     if (clock_monotonic_ns() - s->saved_ns >= SAVE_EVERY_NS) {
         s->saved_ns = clock_monotonic_ns();
@@ -294,7 +294,7 @@ static int refuse_trigger(struct entry *n, uint64_t wait_ns, struct error *err)
     return BACKEND_TOO_MANY;
 }
 
-/* CLOCK_MONOTONIC of the end of its cooldown; 0: it has none. */
+/* Returns CLOCK_MONOTONIC of the end of the cooldown; 0: none. */
 static uint64_t cooled_ns(const struct entry *n)
 {
     return n->began_ns ? n->began_ns + n->rule->cooldown_ns : 0;
@@ -334,7 +334,7 @@ int scheduled_trigger(struct scheduled *s, const char *name, int32_t host_pid, u
     return r;
 }
 
-/* ---- what is known of them ---- */
+/* ---- facts ---- */
 
 void scheduled_each(const struct scheduled *s, bool triggers,
                     void (*fn)(void *cookie, const struct scheduled_facts *f), void *cookie)

@@ -14,7 +14,7 @@
 #define SPILL_RETRY_S 10
 #define SPILL_STRINGS_MAX ((size_t)4 << 20)
 
-/* What is to be written; owns everything. */
+/* A minute to write; owns everything. */
 struct minute {
     struct minute *next;
     struct history_minute m;
@@ -22,19 +22,19 @@ struct minute {
     size_t slice_cap;
     struct history_image *images;
     size_t image_cap;
-    struct frame_table *strings; /* of the images: only its strings */
+    struct frame_table *strings; /* strings of the images; no frames */
 };
 
 struct spill {
     struct spill_opts o;
-    struct minute *now;     /* the minute under way; NULL: no memory for it */
-    uint64_t begun_ns;      /* CLOCK_MONOTONIC: when it began */
-    uint64_t begun_real_ns; /* the wall clock then */
-    uint64_t dropped;       /* of the recorder, when it began */
+    struct minute *now;     /* the minute under way; NULL: out of memory */
+    uint64_t begun_ns;      /* CLOCK_MONOTONIC at its begin */
+    uint64_t begun_real_ns; /* CLOCK_REALTIME at its begin */
+    uint64_t dropped;       /* flight_stats.dropped at its begin */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    struct minute *queue; /* oldest first; the first stays in while it is written */
+    struct minute *queue; /* oldest first; the first stays queued while it is written */
     struct spill_stats stats;
     bool writing, stopping;
 };
@@ -63,7 +63,7 @@ static struct minute *minute_new(void)
 
 /* ---- the engine's side ---- */
 
-/* A slice has finished: its samples are of the minute under way. */
+/* Adds a finished slice to the minute under way. */
 static void spill_slice(void *cookie, struct profile *p)
 {
     struct spill *s = cookie;
@@ -91,7 +91,7 @@ static const char *kept(struct minute *m, const char *text)
     return text_of(m, id);
 }
 
-/* Copies what @attributes, "key=value" on a line each, has for @key; "": nothing. */
+/* Copies the value of @key from @attributes ("key=value" on a line each); "": no such key. */
 static const char *attribute_of(struct minute *m, uint32_t attributes, const char *key)
 {
     const char *at = strstr(text_of(m, attributes), key), *end;
@@ -105,7 +105,8 @@ static const char *attribute_of(struct minute *m, uint32_t attributes, const cha
     return kept(m, value);
 }
 
-/* Tells JVMs of other options apart; values of options that are masked are not in it. */
+/* Returns a hash of the JVM's options, which differs if they do. Values of masked options are not
+ * in @text. */
 static uint64_t hash_of(const char *text)
 {
     uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
@@ -115,7 +116,7 @@ static uint64_t hash_of(const char *text)
     return hash >> 1; /* fits a column of SQLite as it is */
 }
 
-/* Adds @p, running or ended, to the images of @cookie, a minute. */
+/* Adds @p, running or ended, to the images of @cookie, a struct minute. */
 static int spill_image(void *cookie, struct process *p)
 {
     struct minute *m = cookie;
@@ -126,7 +127,7 @@ static int spill_image(void *cookie, struct process *p)
     if (!array_grow(&m->images, &m->image_cap, m->m.image_count + 1, 32))
         return 1;
     profile_process_of(m->strings, p, &pp);
-    m->m.names_left_out += !pp.name || !pp.service; /* which every JVM has */
+    m->m.names_left_out += !pp.name || !pp.service; /* every JVM has both */
     m->images[m->m.image_count++] = (struct history_image){
         .host_pid = p->id.host_pid,
         .start_ticks = p->id.start_ticks,
@@ -165,7 +166,7 @@ static void spill_begin(struct spill *s, uint64_t now_ns, uint64_t real_ns)
     s->now = minute_new();
 }
 
-/* Hands @m to the thread. The oldest that is not being written goes where too many wait. */
+/* Queues @m for the thread. A full queue drops the oldest minute that is not being written. */
 static void spill_queue(struct spill *s, struct minute *m)
 {
     struct minute **at = &s->queue, *drop = NULL;
@@ -224,15 +225,15 @@ void spill_tick(struct spill *s, uint64_t now_ns)
         now_ns - s->begun_ns < HISTORY_MINUTE_NS)
         return;
     if (now_ns - s->begun_ns < NSEC_PER_MSEC)
-        return; /* a clock that is set all the time */
+        return; /* the clock is being set again and again */
     spill_end(s, now_ns, real_ns);
     spill_begin(s, now_ns, real_ns);
 }
 
 /* ---- the thread ---- */
 
-/* Waits for a minute to write. @again: the first could not be written, and is tried after a while.
- * NULL: the end. */
+/* Waits for a minute to write; NULL: the end. @again: the first could not be written, so waits
+ * SPILL_RETRY_S before it is tried again. */
 static struct minute *spill_next(struct spill *s, bool again)
 {
     uint64_t until_ns = clock_monotonic_ns() + SPILL_RETRY_S * NSEC_PER_SEC;
@@ -261,7 +262,7 @@ static void *spill_main(void *arg)
     bool failed = false;
 
     pthread_setname_np(pthread_self(), "flamed-history");
-    setpriority(PRIO_PROCESS, 0, 0); /* not in the way of the engine, which started it */
+    setpriority(PRIO_PROCESS, 0, 0); /* normal priority, below the engine */
     pthread_mutex_lock(&s->lock);
     while ((m = spill_next(s, failed))) {
         struct error err = ERROR_NULL;

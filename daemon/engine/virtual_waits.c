@@ -8,27 +8,28 @@
 
 #include <stdlib.h>
 
-#define LOOK_MIN_NS (25 * NSEC_PER_MSEC) /* looks come by chance between these, 20 a second */
+#define LOOK_MIN_NS (25 * NSEC_PER_MSEC) /* the interval is random, 20 looks a second */
 #define LOOK_MAX_NS (75 * NSEC_PER_MSEC)
-#define NONE_NS NSEC_PER_SEC /* until a JVM without virtual threads is asked again */
-/* The same of the recorder's, which are all JVMs, always. */
+#define NONE_NS NSEC_PER_SEC /* until the next look at a JVM without virtual threads */
+/* The intervals of the recorder's looks, which are at all JVMs, always. */
 #define RECORDED_MIN_NS (500 * NSEC_PER_MSEC)
 #define RECORDED_MAX_NS (1500 * NSEC_PER_MSEC)
 #define RECORDED_NONE_NS (5 * NSEC_PER_SEC)
 #define RECORDED_RENEW_NS (VIRTUAL_WISH_NS / 2)
 #define RECORDED_SETS (1U << LOOKS_SET)
-#define THREADS_WANTED 100 /* of one look */
+#define THREADS_WANTED 100 /* per look */
 #define DRAWS_MIN 16
 #define DRAWS_FIRST 256
 #define DRAWS_MAX 2048
-/* A look that could not read one thread in so many is made again: a collection moved them. */
+/* A look that could not read 1 in BAD_PART threads is discarded: a collection moved them. */
 #define BAD_PART 10
-/* Looks take one part in so many of the engine's time, and those of one JVM one in so many. */
+/* Looks take 1/TIME_PART of the engine's time, those at one JVM 1/TIME_PART_OF_JVM (recorder:
+ * 1/TIME_PART_RECORDED). */
 #define TIME_PART 4
 #define TIME_PART_OF_JVM 10
 #define TIME_PART_RECORDED 200
 #define TIME_AHEAD_NS (20 * NSEC_PER_MSEC)
-#define BAD_MAX 4 /* in a row; then the threads without stacks count as such */
+#define BAD_MAX 4 /* discarded looks in a row; the next one counts, with unread stacks */
 
 void virtual_waits_deinit(struct virtual_waits *v)
 {
@@ -41,7 +42,7 @@ static bool is_lock(const struct hotspot_dump_thread *t)
     return t->lock != DUMP_LOCK_NONE || t->state == THREAD_STATE_BLOCKED;
 }
 
-/* Whether it waits, or waits for a carrier. The time of one that is mounted is its carrier's. */
+/* Returns whether @t waits, or waits for a carrier. A mounted thread's time is its carrier's. */
 static bool is_wanted(const struct hotspot_dump_thread *t)
 {
     return t->stack != DUMP_STACK_MOUNTED && t->stack != DUMP_STACK_RUNNING &&
@@ -63,7 +64,7 @@ static uint64_t hash_of(const struct hotspot_dump_batch *b, const struct hotspot
                  kinds, sizeof(kinds));
 }
 
-/* Whether both wait for the same, at the same place. */
+/* Returns whether both threads wait for the same thing at the same place. */
 static bool is_alike(const struct hotspot_dump_batch *b, const struct hotspot_dump_thread *t,
                      const struct hotspot_dump_thread *other)
 {
@@ -71,8 +72,8 @@ static bool is_alike(const struct hotspot_dump_batch *b, const struct hotspot_du
            t->lock_klass == other->lock_klass && span_eq(words_of(b, t), words_of(b, other));
 }
 
-/* Finds the threads that are alike, so that each kind is named once: v->alike of the first of a
- * kind is their number, of the others 0. */
+/* Groups equal threads, so that each group is named once. v->alike is the size of the group at its
+ * first thread, 0 at the others. */
 static void find_alike(struct virtual_waits *v)
 {
     const struct hotspot_dump_batch *b = v->batch;
@@ -94,7 +95,7 @@ static void find_alike(struct virtual_waits *v)
 static uint8_t lock_kind(const struct hotspot_dump_thread *t)
 {
     switch ((enum hotspot_dump_lock)t->lock) {
-    case DUMP_LOCK_NONE: /* it is blocked */
+    case DUMP_LOCK_NONE: /* blocked on a monitor */
     case DUMP_LOCK_MONITOR:
         return UNWIND_LOCK_MONITOR;
     case DUMP_LOCK_NOTIFY:
@@ -104,7 +105,8 @@ static uint8_t lock_kind(const struct hotspot_dump_thread *t)
     }
 }
 
-/* The words of @t, which are all return addresses, but those of stubs that lead to the wait. */
+/* Copies the words of @t, which are all return addresses, without the stubs that lead to the
+ * wait. */
 static void copy_frames(struct virtual_waits *v, const struct hotspot_dump_thread *t,
                         uint32_t max_words, struct sample_record *rec)
 {
@@ -159,7 +161,7 @@ static bool is_recorded(const struct virtual_wish *w)
     return w->sets & RECORDED_SETS;
 }
 
-/* Drops the sets of captures that are of an event of waiting no more. */
+/* Drops the sets of @w that are no longer of an event of waiting. */
 static void keep_sets(struct virtual_wish *w, const struct captures *captures)
 {
     for (uint32_t set = 0; set < BROKER_SETS_MAX; set++) {
@@ -170,7 +172,8 @@ static void keep_sets(struct virtual_wish *w, const struct captures *captures)
     }
 }
 
-/* How many places the next look draws, by how many threads this one found at them. */
+/* Returns the number of places that the next look draws, by the threads that this look found at its
+ * places. */
 static uint32_t next_draws(const struct hotspot_dump_batch *b)
 {
     uint64_t draws = b->count ? (uint64_t)b->places * THREADS_WANTED / b->count : DRAWS_MAX;
@@ -178,7 +181,8 @@ static uint32_t next_draws(const struct hotspot_dump_batch *b)
     return (uint32_t)MIN(MAX(draws, (uint64_t)DRAWS_MIN), (uint64_t)DRAWS_MAX);
 }
 
-/* Whether too much of the look was not read, so that its time is left to the next one. */
+/* Returns whether so much of the look is unread that it is discarded; the next look then covers its
+ * time. */
 static bool is_bad(struct virtual_wish *w, const struct hotspot_dump_batch *b)
 {
     uint32_t changed = b->broken;
@@ -223,7 +227,7 @@ static void look(struct virtual_waits *v, struct virtual_wish *w, struct dispatc
     w->draws = next_draws(b);
     if (is_bad(w, b))
         return;
-    /* A look stands for some time at most. A capture takes the part that lies within it. */
+    /* The time that a look stands for is bounded. A capture takes the part within its duration. */
     rec.time_ns = now_ns;
     rec.wait_ns = MIN(w->looked_ns ? now_ns - w->looked_ns : NSEC_PER_SEC,
                       is_recorded(w) ? 2 * RECORDED_MAX_NS : NSEC_PER_SEC);
@@ -239,7 +243,8 @@ static void look(struct virtual_waits *v, struct virtual_wish *w, struct dispatc
     }
 }
 
-/* A JVM whose threads take long to read, as one may arrange, is looked at less often. */
+/* Charges the time of a look. A JVM that takes long to read, as an attacker may arrange, is looked
+ * at less often. */
 static void pay(struct virtual_waits *v, struct virtual_wish *w, uint64_t began_ns)
 {
     uint64_t now_ns = clock_monotonic_ns(), took_ns = now_ns - MIN(began_ns, now_ns);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stacks of threads that still waited when a capture ended. A BPF program can read the memory
- * of the thread that runs alone. So it gives these threads' registers, and flamed walks the stacks
- * itself, some of a process at a time. Without BPF it walks those of all samples, out of copies
- * (sample/perf_rings.h).
+ * Walks in the engine the stacks of threads that still waited when a capture ended. A BPF program
+ * can read the memory of the running thread alone, so it gives the registers of these threads.
+ * Stacks are walked in batches of one process. Without BPF, the engine walks the stacks of all
+ * samples from copies (sample/perf_rings.h).
  */
 #include "base/clock.h"
 #include "broker_client/tables.h"
@@ -56,7 +56,7 @@ void dispatch_copied(void *cookie, const struct perf_sample *s)
         lose(d, &rec);
 }
 
-/* Whether a stack that was walked has Java code. */
+/* Returns whether a walked stack has Java code. */
 static bool runs_java(const struct hotspot_waiting_batch *b, const struct hotspot_waiting *t)
 {
     for (uint32_t i = 0; i < t->count; i++) {
@@ -68,7 +68,7 @@ static bool runs_java(const struct hotspot_waiting_batch *b, const struct hotspo
     return false;
 }
 
-/* Hands on the same once more, as a wait for the lock of @t. */
+/* Delivers the sample of the last walk again, as a wait for @lock. */
 static void hand_on_lock(struct dispatch *d, struct process *p, const struct sample_record *rec,
                          const struct hotspot_lock *lock)
 {
@@ -80,7 +80,7 @@ static void hand_on_lock(struct dispatch *d, struct process *p, const struct sam
     dispatch_known(d, p, &of_lock, d->frames);
 }
 
-/* Makes @rec, of a thread that ran, one that has nothing of its user stack but the pc. */
+/* Reduces the user stack of @rec, a running thread's, to its pc. */
 static void keep_leaf(struct sample_record *rec, uint64_t *frames)
 {
     uint64_t pc = frames[rec->kernel_count + SAMPLE_REGISTER_PC];
@@ -90,7 +90,7 @@ static void keep_leaf(struct sample_record *rec, uint64_t *frames)
     frames[rec->kernel_count] = pc;
 }
 
-/* Hands on @s with the stack @t; NULL: with none. */
+/* Delivers @s with the stack @t; NULL: without a user stack. */
 static void hand_on(struct dispatch *d, struct pending_sample *s, const struct hotspot_waiting *t)
 {
     struct sample_record rec = s->rec;
@@ -100,7 +100,7 @@ static void hand_on(struct dispatch *d, struct pending_sample *s, const struct h
     if (!t && s->stack.n)
         keep_leaf(&rec, s->frames);
     else if (!t && rec.set == LOOKS_SET)
-        rec.user_end = UNWIND_END_NO_PROCESS; /* it is walked again once there are tables */
+        rec.user_end = UNWIND_END_NO_PROCESS; /* a later pass walks it, when there are tables */
     if (t) {
         memcpy(d->frames, s->frames, rec.kernel_count * sizeof(*d->frames));
         rec.user_count = (uint16_t)t->count;
@@ -123,7 +123,8 @@ static void hand_on(struct dispatch *d, struct pending_sample *s, const struct h
     pending_free(s);
 }
 
-/* The tables of @p. Of a process that was not sampled yet they are made first. NULL: none yet. */
+/* Returns the unwind tables of @p, which it requests first for a process that was not sampled yet.
+ * NULL: not ready. */
 static const struct unwind_process *tables_of(struct dispatch *d, struct process *p,
                                               struct pending_sample *s)
 {
@@ -132,7 +133,7 @@ static const struct unwind_process *tables_of(struct dispatch *d, struct process
     uint64_t frames[SAMPLE_KERNEL_MAX + SAMPLE_REGISTER_COUNT];
 
     if (known && s->stack.n && known->vm.frozen.chunk_class)
-        anchors_all(d->anchors, p, clock_monotonic_ns()); /* of carriers of virtual threads */
+        anchors_all(d->anchors, p, clock_monotonic_ns()); /* finds carriers of virtual threads */
     if (known || !s->stack.n)
         return known;
     memcpy(frames, s->frames, (leaf.kernel_count + leaf.user_count) * sizeof(*frames));
@@ -147,7 +148,7 @@ static struct hotspot_vm *vm_of(const struct process *p)
     return p->jvm == JVM_READY ? p->vm : NULL;
 }
 
-/* What the batch must hold besides threads. False: nothing can be walked. */
+/* Prepares the batch for @p, but for the threads. False: no stack can be walked. */
 static bool begin_batch(struct dispatch *d, struct process *p, struct pending_sample *s)
 {
     const struct unwind_process *known = tables_of(d, p, s);
@@ -170,7 +171,7 @@ static bool begin_batch(struct dispatch *d, struct process *p, struct pending_sa
     return true;
 }
 
-/* Adds @s to the batch. False: its stack has no room there. */
+/* Adds @s to the batch. False: no room for its stack. */
 static bool add_to_batch(struct dispatch *d, struct process *p, const struct pending_sample *s)
 {
     struct hotspot_waiting_batch *b = d->batch;

@@ -26,7 +26,7 @@ static void *watch_main(void *arg)
     struct pollfd end = { .fd = w->end_fd, .events = POLLIN };
 
     pthread_setname_np(pthread_self(), "flamed-watch");
-    setpriority(PRIO_PROCESS, 0, 0); /* not in the way of the engine */
+    setpriority(PRIO_PROCESS, 0, 0); /* normal priority, below the engine */
     while (poll(&end, 1, (int)(LOOK_NS / NSEC_PER_MSEC)) == 0) {
         if (w->look)
             w->look(w->cookie, w->stands_s(w->engine));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks every second whether the engine's thread comes to anything, on a thread of its own: all
- * others may wait for the engine.
+ * Checks every second whether the engine makes progress, on a thread of its own: all other threads
+ * may wait for the engine.
  */
 #pragma once
 
@@ -9,9 +9,9 @@
 
 struct watch;
 
-/* Calls @stands_s (borrowed with @engine) every second, and hands its answer to @look (borrowed
- * with @cookie; NULL: nobody). 0 or -errno. */
+/* Calls @stands_s with @engine every second, and @look with @cookie and its result. All are
+ * borrowed; @look may be NULL. 0 or -errno. */
 int watch_start(unsigned (*stands_s)(void *engine), void *engine,
                 void (*look)(void *cookie, unsigned stands_s), void *cookie, struct watch **ret);
-/* NULL is fine. */
+/* Ends the thread. Accepts NULL. Returns NULL. */
 struct watch *watch_stop(struct watch *w);
