@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* HotSpot's code cache: the block that holds a pc, and whether a word can be a return address into
- * it. */
+/*
+ * HotSpot's code cache: finds the block at a pc, and tests whether a word can be a return address
+ * into the cache.
+ */
 #pragma once
 
 #include "unwind/native.h"
 
 #define UNWIND_PROBE_MAX 16
-#define UNWIND_STUB_WORDS_MAX 160 /* that a stub takes of the stack at most */
+#define UNWIND_STUB_WORDS_MAX 160 /* most stack words that a stub takes */
 
 /* The first eight characters of a CodeBlob's name, as a little endian number. */
 #define UNWIND_NAME(a, b, c, d, e, f, g, h)                                                        \
     ((uint64_t)(a) | (uint64_t)(b) << 8 | (uint64_t)(c) << 16 | (uint64_t)(d) << 24 |              \
      (uint64_t)(e) << 32 | (uint64_t)(f) << 40 | (uint64_t)(g) << 48 | (uint64_t)(h) << 56)
 
-/* Whether @pc lies in the VM's code cache. */
+/* Returns whether @pc lies in the VM's code cache. */
 UNWIND_INLINE bool unwind_in_code_cache(const struct unwind_process *p, uint64_t pc)
 {
     return pc >= p->vm.code_low && pc < p->vm.code_high;
 }
 
-/* Whether @pc lies in the interpreter's code. */
+/* Returns whether @pc lies in the interpreter's code. */
 UNWIND_INLINE bool unwind_in_interpreter(const struct unwind_process *p, uint64_t pc)
 {
     return pc >= p->vm.interpreter_low && pc < p->vm.interpreter_high;
 }
 
-/* Finds the live block that holds @pc: w->blob, w->blob_code and w->blob_name. 1 if there is one.
- */
+/* Finds the live block that holds @pc and sets w->blob, w->blob_code and w->blob_name. Returns 1 if
+ * there is one, else 0. */
 UNWIND_FUNCTION int unwind_find_blob(struct unwind_walk *w, struct unwind_process *p, uint64_t pc)
 {
     struct unwind_find *f;
@@ -71,20 +73,21 @@ UNWIND_FUNCTION int unwind_find_blob(struct unwind_walk *w, struct unwind_proces
     w->blob_name = 0;
     if (!unwind_read_u64(w, w->blob + p->vm.blob_name, &f->name) || !f->name)
         return 0;
-    /* The name of an unknown stub may be shorter than a word and end its page. */
+    /* A name that is not known may be shorter than a word and end at the end of its page. */
     if (!unwind_read_u64(w, f->name, &w->blob_name))
         w->blob_name = 0;
     return 1;
 }
 
-/* Whether a blob of that name is compiled Java code. */
+/* Returns whether a blob named @name is compiled Java code. */
 UNWIND_INLINE bool unwind_is_nmethod(uint64_t name)
 {
     return name == UNWIND_NAME('n', 'm', 'e', 't', 'h', 'o', 'd', 0) ||
            name == UNWIND_NAME('n', 'a', 't', 'i', 'v', 'e', ' ', 'n');
 }
 
-/* True if @pc is where a deoptimized caller returns to, in the nmethod that w->blob is. */
+/* Returns whether @pc is a deoptimization handler of the nmethod w->blob. HotSpot replaces the
+ * return address into a deoptimized frame by it. */
 UNWIND_INLINE bool unwind_is_deopt(struct unwind_walk *w, const struct unwind_process *p,
                                    uint64_t pc)
 {
@@ -105,9 +108,9 @@ UNWIND_INLINE bool unwind_is_deopt(struct unwind_walk *w, const struct unwind_pr
            w->blob + (uint64_t)(int64_t)relative == pc;
 }
 
-/* Returns 1 if @ra is in the code cache and can be a return address. It can be in the interpreter
- * (whose return entries are jumped to) or behind a call. It can be the deoptimization handler of
- * its nmethod, or the virtual threads' barrier. */
+/* Returns 1 if @ra is in the code cache and can be a return address. It may be anywhere in the
+ * interpreter, whose return entries are reached by jumps, or behind a call. It may also be the
+ * deoptimization handler of its nmethod or the virtual threads' return barrier. */
 UNWIND_FUNCTION int unwind_java_return(struct unwind_walk *w, struct unwind_process *p, uint64_t ra)
 {
     uint64_t before;
@@ -124,14 +127,14 @@ UNWIND_FUNCTION int unwind_java_return(struct unwind_walk *w, struct unwind_proc
         return 0;
     if (unwind_is_nmethod(w->blob_name))
         return unwind_is_deopt(w, p, ra) ? 1 : 0;
-    /* The return barrier is jumped to only: any address in the stubs around it is accepted. */
+    /* Only jumps reach the return barrier: any address in the stubs around it is accepted. */
     return p->vm.virtual_threads &&
                    w->blob_name == UNWIND_NAME('S', 't', 'u', 'b', 'R', 'o', 'u', 't')
                ? 1
                : 0;
 }
 
-/* 1 if @ra can be a return address at all. */
+/* Returns 1 if @ra can be a return address into Java or native code, else 0. */
 UNWIND_FUNCTION int unwind_any_return(struct unwind_walk *w, struct unwind_process *p, uint64_t ra)
 {
     if (!w || !p)
@@ -141,8 +144,8 @@ UNWIND_FUNCTION int unwind_any_return(struct unwind_walk *w, struct unwind_proce
     return unwind_find_mapping(w, p, ra) > 0 ? 1 : 0;
 }
 
-/* The word at @addr of the stack is a return address into Java code (or, with @native, into any).
- */
+/* Returns whether the stack word at @addr is a return address into Java code (with @native: into
+ * any code). */
 UNWIND_INLINE bool unwind_returns_at(struct unwind_walk *w, struct unwind_process *p, uint64_t addr,
                                      bool native)
 {
@@ -154,8 +157,8 @@ UNWIND_INLINE bool unwind_returns_at(struct unwind_walk *w, struct unwind_proces
     return (native ? unwind_any_return(w, p, ra) : unwind_java_return(w, p, ra)) > 0;
 }
 
-/* The first of @words words from @addr on that is a return address into Java code: its index + 1,
- * or 0. */
+/* Returns the index + 1 of the first of @words words from @addr on that is a return address into
+ * Java code; 0: none. At most UNWIND_PROBE_MAX words are read. */
 UNWIND_FUNCTION int unwind_probe(struct unwind_walk *w, struct unwind_process *p, uint64_t addr,
                                  uint32_t words)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * How a BPF program finds the request that a Java thread works on. A path is a list of generic
- * steps through the thread's own objects. The program writes what it finds behind the frames of a
- * sample. flamed compiles the path from the VM's own description (hotspot/tracer.c). The broker
- * checks its form, and the program takes every number in it for untrusted. Fixed-width, no padding.
+ * steps through the thread's own objects. The program writes its result behind the frames of a
+ * sample. flamed compiles paths from the VM's own layout (hotspot/tracer.c). The broker checks
+ * their form, and the program trusts no number in them. Fixed-width, no padding.
  */
 #pragma once
 
@@ -11,43 +11,44 @@
 
 #define CONTEXT_STEPS_MAX 48
 #define CONTEXT_REGISTERS 8
-#define CONTEXT_OFFSET_MAX 65536 /* bytes into an object, or of a number of pairs */
-#define CONTEXT_PROBES_MAX 64    /* entries of a thread's table that are looked at */
-#define CONTEXT_PAIRS_MAX 32     /* pairs of an array of keys and values */
-#define CONTEXT_NODES_MAX 8      /* entries of a HashMap in one bucket */
-#define CONTEXT_TABLE_MAX 65536  /* entries that a table may have */
-#define CONTEXT_MOVES_MAX 512    /* reads of what ZGC keeps of moves, of a whole path */
+#define CONTEXT_OFFSET_MAX 65536 /* the most bytes into an object, and the most pairs */
+#define CONTEXT_PROBES_MAX 64    /* entries of a thread's table that one search reads */
+#define CONTEXT_PAIRS_MAX 32     /* pairs of an array of keys and values that one search reads */
+#define CONTEXT_NODES_MAX 8      /* nodes of a HashMap's bucket that one search reads */
+#define CONTEXT_TABLE_MAX 65536  /* entries of the largest table */
+#define CONTEXT_MOVES_MAX 512    /* reads of ZGC's forwarding data by one path */
 #define CONTEXT_NAME_BYTES 128
 
 /* What a step does. `to` and `from` are registers, which hold addresses of objects. A step that
- * fails skips the `skip` steps behind it; without a `skip` it ends the path. */
+ * fails skips the next `skip` steps. If its `skip` is 0, it ends the path. */
 enum context_op {
-    CONTEXT_THREAD_LOCAL, /* to = the thread's value of the ThreadLocal whose hash is `key` */
-    CONTEXT_REF,          /* to = the reference at `offset` of from; fails: null */
+    CONTEXT_THREAD_LOCAL, /* to = the thread's value of the ThreadLocal with the hash `key` */
+    CONTEXT_REF,          /* to = the reference at `offset` of from; fails if null */
     CONTEXT_CLASS,        /* fails unless the class word of from is `key` */
-    CONTEXT_NTH,          /* from: an array of keys and values, in turns. to = value number `offset`
-                           * (from 0) of those whose class word is `key`, or the last of them */
-    CONTEXT_MAP,          /* to = the value in the HashMap at from of the key whose hash is `key` */
-    CONTEXT_WORD,         /* word `key` of the ids = the 8 bytes at `offset` of from */
-    CONTEXT_TEXT,         /* text `key` (enum context_text) = the java.lang.String at from */
-    CONTEXT_SKIP,         /* fails */
+    CONTEXT_NTH,          /* from: an array of alternate keys and values. to = number `offset` (from
+                           * 0) of the values with class word `key`, or the last of them if they are
+                           * fewer */
+    CONTEXT_MAP,  /* to = the value in the HashMap at from, for the key with the hash `key` */
+    CONTEXT_WORD, /* word `key` of the ids = the 8 bytes at `offset` of from */
+    CONTEXT_TEXT, /* text `key` (enum context_text) = the java.lang.String at from */
+    CONTEXT_SKIP, /* always fails */
     CONTEXT_OPS,
 };
 
-/* Where a text goes. */
+/* Which text of the result a step fills. */
 enum context_text { CONTEXT_TRACE, CONTEXT_SPAN, CONTEXT_ROOT, CONTEXT_NAME, CONTEXT_TEXTS };
 
-/* The ids are 16 words: trace, current span, root span. As texts they are hexadecimal digits, of
- * one byte each, or of two (JDK 8). */
+/* The ids are 16 words: trace, current span, root span. As texts they are hexadecimal digits of one
+ * byte each, in JDK 8 of two. */
 #define CONTEXT_TRACE_WORD 0
 #define CONTEXT_SPAN_WORD 8
 #define CONTEXT_ROOT_WORD 12
 #define CONTEXT_ID_WORDS 16
 
-/* How a tracer keeps its ids. */
+/* The form in which a tracer keeps its ids. */
 enum context_ids {
     CONTEXT_IDS_HEX,   /* texts */
-    CONTEXT_IDS_WORDS, /* numbers: the trace's high half, its low half; the spans' */
+    CONTEXT_IDS_WORDS, /* numbers: the trace's high half and low half, and each span */
     CONTEXT_IDS_KINDS,
 };
 
@@ -57,62 +58,65 @@ struct context_step {
     uint64_t key;
 };
 
-/* A path, and where java.base keeps what its steps pass through; offsets in bytes. */
+/* A path, and where java.base keeps the members that its steps pass; offsets in bytes. */
 struct context_path {
     uint32_t exec_id;       /* of the process image, as in struct sample_record; 0: any */
     uint16_t step_count;    /* 1 to CONTEXT_STEPS_MAX; 0: no path */
     uint8_t ids;            /* enum context_ids */
-    uint8_t mark_shift;     /* compact headers: of the class in the mark; else 0 */
+    uint8_t mark_shift;     /* compact headers: the shift from the mark word to the class word; else
+                             * 0 */
     uint16_t thread_locals; /* of java.lang.Thread */
     uint16_t table;         /* of ThreadLocal.ThreadLocalMap */
-    uint16_t entry_value;   /* of its Entry */
+    uint16_t entry_value;   /* of the map's Entry */
     uint16_t referent;      /* of java.lang.ref.Reference */
     uint16_t hash;          /* of ThreadLocal: threadLocalHashCode */
     uint16_t array_length, array_base, bytes_base;
-    uint16_t string_value, string_coder;       /* coder 0: two bytes a character */
-    uint16_t map_table;                        /* of java.util.HashMap; 0: not needed */
-    uint16_t node_hash, node_value, node_next; /* of its Node */
-    uint16_t at_leave; /* 1: ZGC. Of a thread that waits, to be read when it leaves its processor */
+    uint16_t string_value, string_coder;       /* string_coder 0 (JDK 8): two bytes a character */
+    uint16_t map_table;                        /* of java.util.HashMap; 0: no step needs it */
+    uint16_t node_hash, node_value, node_next; /* of HashMap.Node */
+    uint16_t at_leave; /* 1: the VM runs ZGC. The request of a waiting thread must be read when the
+                        * thread leaves its processor */
     uint16_t zero;
     struct context_step steps[CONTEXT_STEPS_MAX];
 };
 
 enum context_state {
-    CONTEXT_UNREADABLE, /* memory was not there, or not what it should be */
-    CONTEXT_NO_REQUEST, /* the thread works on none, as far as its tracer knows */
+    CONTEXT_UNREADABLE, /* memory was unreadable or had no valid content */
+    CONTEXT_NO_REQUEST, /* the thread works on no request, as far as its tracer knows */
     CONTEXT_IDS_ONLY,
     CONTEXT_NAMED, /* ids and a name */
     CONTEXT_STATES,
 };
 
-/* What the program writes behind the frames of a sample. */
+/* The result that the program writes behind the frames of a sample. */
 struct sample_context {
     uint8_t state;                /* enum context_state */
     uint8_t ids;                  /* enum context_ids */
     uint8_t wide;                 /* bit n: text n has two bytes a character */
-    uint8_t step;                 /* the step that ended the path */
-    uint8_t bytes[CONTEXT_TEXTS]; /* of each text */
+    uint8_t step;                 /* the last step that was made */
+    uint8_t bytes[CONTEXT_TEXTS]; /* length of each text */
     uint64_t id[CONTEXT_ID_WORDS];
     char name[CONTEXT_NAME_BYTES];
 };
 
 #define CONTEXT_WORDS 33
 
-/* A path on its way. Behind `out` lie more bytes than any text is longer than its room. */
+/* The state of a path being walked. Behind `out` lie at least as many bytes as any text has room:
+ * the verifier assumes that a copy is up to twice as long. */
 struct context_work {
     struct sample_context out;
     uint64_t at[CONTEXT_REGISTERS];
     uint64_t thread;             /* the JavaThread */
-    uint64_t table, want, found; /* of a search */
-    uint64_t bad;                /* ZGC: bits of references that may be older than a move */
+    uint64_t table, want, found; /* of the current search */
+    uint64_t bad; /* ZGC's bad mask: bits of references that may be older than a move */
     uint64_t object;
     struct unwind_forwarding forwarding;
     uint64_t spare[8];
-    uint32_t count; /* of the table's entries */
-    uint32_t next;  /* step */
+    uint32_t count; /* entries of the table */
+    uint32_t next;  /* index of the next step */
     uint32_t nth;
-    uint32_t moves; /* reads of what ZGC keeps of moves */
-    uint32_t fault; /* memory was not there, or is not what it should be */
+    uint32_t moves; /* reads of ZGC's forwarding data so far */
+    uint32_t fault; /* 1: memory was unreadable or had no valid content */
     uint32_t zero;
 };
 

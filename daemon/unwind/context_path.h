@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The form of a path to a thread's request (unwind/context.h). Pure; thread: any. */
+/* Checks the form of a path to a thread's request (unwind/context.h). Pure; thread: any. */
 #pragma once
 
 #include "unwind/context.h"
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Returns whether a program may make the step @s, behind which @left others are. */
+/* Returns whether a program may make the step @s, which @left steps follow. */
 static inline bool context_step_valid(const struct context_step *s, unsigned left)
 {
     if (s->op >= CONTEXT_OPS || s->to >= CONTEXT_REGISTERS || s->from >= CONTEXT_REGISTERS ||
@@ -23,8 +23,8 @@ static inline bool context_step_valid(const struct context_step *s, unsigned lef
     return s->op == CONTEXT_CLASS || s->op == CONTEXT_NTH || !s->key;
 }
 
-/* Returns whether @p has the form that the BPF programs take: a number of steps that can be made.
- * Where they lead is not known. */
+/* Returns whether @p has the form that the BPF programs accept: a valid number of valid steps, and
+ * zeros behind them. The addresses that the steps lead to are not checked. */
 static inline bool context_path_valid(const struct context_path *p)
 {
     static const struct context_step NONE = { 0 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Makes the steps of a path to a thread's request (unwind/context.h), from its JavaThread on. Path
- * and memory are not trusted: each loop has a bound, each text a length, and what cannot be read
- * ends the path. The thread does not run during the walk, so what it writes is whole. Objects that
- * a collector moves are found through the thread's references, with ZGC by its forwarding tables.
- * No address of an object is kept or compared.
+ * and memory are not trusted: each loop has a bound, each text a length, and a step that reads no
+ * valid memory fails. The thread does not run during the walk, so its own writes are complete.
+ * Objects that a collector moves are found by the thread's references, with ZGC also by its
+ * forwarding tables. No address of an object is kept or compared.
  *
  * A home includes unwind/state.h and defines context_read_bytes() before it includes this file:
  *   static bool context_read_bytes(struct context_work *, void *to, uint32_t bytes, uint64_t from);
@@ -16,7 +16,7 @@
 #include "unwind/oop.h"
 #include "unwind/state.h"
 
-/* Loads a number of @bytes; 0: not readable, which is noted. */
+/* Loads a number of @bytes bytes at @at. If it cannot be read, sets w->fault and returns 0. */
 UNWIND_INLINE uint64_t context_load(struct context_work *w, uint64_t at, const uint32_t bytes)
 {
     uint64_t v = 0;
@@ -28,7 +28,8 @@ UNWIND_INLINE uint64_t context_load(struct context_work *w, uint64_t at, const u
     return v;
 }
 
-/* Copies @bytes at @from, of what ZGC keeps of moves. A path has a limit of such reads. */
+/* Copies @bytes of ZGC's forwarding data at @from to @to. Return: false if they cannot be read, or
+ * the path has spent CONTEXT_MOVES_MAX reads. */
 UNWIND_INLINE bool context_read_move(struct context_work *w, void *to, const uint32_t bytes,
                                      uint64_t from)
 {
@@ -40,8 +41,8 @@ UNWIND_INLINE bool context_read_move(struct context_work *w, void *to, const uin
     return from >= 4096 && !(from >> 47) && context_read_bytes(w, to, bytes, from);
 }
 
-/* Finds where ZGC has moved w->object to, in the forwarding table at @table. Returns whether it is
- * there. */
+/* Looks up w->object in the forwarding table at @table. If it is there, sets w->object to its new
+ * address and returns true. */
 UNWIND_INLINE bool context_forwarded(struct context_work *w, const struct unwind_zgc *z,
                                      uint64_t table)
 {
@@ -66,8 +67,8 @@ UNWIND_INLINE bool context_forwarded(struct context_work *w, const struct unwind
     return false;
 }
 
-/* Returns the object of @raw, a reference of eight bytes, where it is now; 0: null. Not static, as
- * context_probe(). */
+/* Returns the current address of the object of @raw, a reference of eight bytes; 0: null. Not
+ * static, for the same reason as context_probe(). */
 UNWIND_FUNCTION uint64_t context_object(struct context_work *w, struct unwind_process *p,
                                         uint64_t raw)
 {
@@ -89,7 +90,7 @@ UNWIND_FUNCTION uint64_t context_object(struct context_work *w, struct unwind_pr
     return w->object;
 }
 
-/* Returns the object that the reference at @at leads to; 0: null, or not readable. */
+/* Returns the object of the reference at @at; 0: null, or not readable. */
 UNWIND_INLINE uint64_t context_field(struct context_work *w, struct unwind_process *p, uint64_t at)
 {
     const struct unwind_locks *l = &p->vm.locks;
@@ -101,7 +102,7 @@ UNWIND_INLINE uint64_t context_field(struct context_work *w, struct unwind_proce
     return v ? l->oop_base + (v << (l->oop_shift & 31)) : 0;
 }
 
-/* Returns the class word of @object, as in the key of a step; 0: not readable. */
+/* Returns the class word of @object, in the form of a step's key; 0: not readable. */
 UNWIND_INLINE uint64_t context_class(struct context_work *w, const struct context_path *path,
                                      const struct unwind_locks *l, uint64_t object)
 {
@@ -110,13 +111,14 @@ UNWIND_INLINE uint64_t context_class(struct context_work *w, const struct contex
     if (l->klass_bytes == 4)
         return context_load(w, object + l->klass, 4) >> (path->mark_shift & 63);
     word = context_load(w, object + l->klass, 8);
-    if (l->compact && (word & 3) == 3) /* it was moved: the mark says where to */
+    if (l->compact && (word & 3) == 3) /* it was moved: the mark word holds the new address */
         word = context_load(w, word & ~3ULL, 8);
     return word >> (path->mark_shift & 63);
 }
 
-/* Looks at entry @i, from the hash on, of the thread's table. Returns 1 at the end of the search.
- * These functions are not static: the verifier then checks each once and on its own. */
+/* Tries the thread local in entry @i of the table, counted from the entry of its hash. Returns 1 at
+ * the end of the search. This function and the next two are not static: the verifier then checks
+ * each once and on its own. */
 UNWIND_FUNCTION int context_probe(struct context_work *w, struct context_path *path,
                                   struct unwind_process *p, uint32_t i)
 {
@@ -135,7 +137,7 @@ UNWIND_FUNCTION int context_probe(struct context_work *w, struct context_path *p
     return 1;
 }
 
-/* The same of value @i of an array of keys and values. */
+/* Tries value @i of an array of keys and values, as context_probe() does. */
 UNWIND_FUNCTION int context_pair(struct context_work *w, struct context_path *path,
                                  struct unwind_process *p, uint32_t i)
 {
@@ -151,7 +153,7 @@ UNWIND_FUNCTION int context_pair(struct context_work *w, struct context_path *pa
     return w->nth-- == 0;
 }
 
-/* The same of the next node in a bucket of a HashMap. */
+/* Tries the next node in a bucket of a HashMap, as context_probe() does. */
 UNWIND_FUNCTION int context_node(struct context_work *w, struct context_path *path,
                                  struct unwind_process *p)
 {
@@ -165,7 +167,8 @@ UNWIND_FUNCTION int context_node(struct context_work *w, struct context_path *pa
     return 0;
 }
 
-/* Prepares a search in the array at @array, of @max entries at most. Returns whether it has any. */
+/* Prepares a search for @want in the array at @array. Returns whether the array has entries, but no
+ * more than CONTEXT_TABLE_MAX. */
 UNWIND_INLINE bool context_search(struct context_work *w, const struct context_path *path,
                                   uint64_t array, uint64_t want)
 {
@@ -180,7 +183,8 @@ UNWIND_INLINE bool context_search(struct context_work *w, const struct context_p
     return w->count > 0;
 }
 
-/* Whether the array is a table whose index is a part of a hash. */
+/* Returns whether the array's length is a power of two, as it is in a hash table. If not, sets
+ * w->fault. */
 UNWIND_INLINE bool context_is_table(struct context_work *w)
 {
     if (!(w->count & (w->count - 1)))
@@ -189,7 +193,7 @@ UNWIND_INLINE bool context_is_table(struct context_work *w)
     return false;
 }
 
-/* Finds the value of a thread's variable. */
+/* Returns the thread's value of the ThreadLocal with hash @hash; 0: none. */
 UNWIND_INLINE uint64_t context_local(struct context_work *w, struct context_path *path,
                                      struct unwind_process *p, uint64_t hash)
 {
@@ -213,7 +217,8 @@ UNWIND_INLINE uint64_t context_local(struct context_work *w, struct context_path
     return w->found;
 }
 
-/* Finds the value of class @want number @nth, or the last one before it, in the array at @array. */
+/* Returns value number @nth of class @want in the array at @array. If there are fewer, returns the
+ * last of them; 0: none. */
 UNWIND_INLINE uint64_t context_nth(struct context_work *w, struct context_path *path,
                                    struct unwind_process *p, uint64_t array, uint64_t want,
                                    uint32_t nth)
@@ -229,13 +234,13 @@ UNWIND_INLINE uint64_t context_nth(struct context_work *w, struct context_path *
     return w->found;
 }
 
-/* Finds the value of the key of hash @hash in the HashMap at @map. */
+/* Returns the value of the key with hash @hash in the HashMap at @map; 0: none. */
 UNWIND_INLINE uint64_t context_map(struct context_work *w, struct context_path *path,
                                    struct unwind_process *p, uint64_t map, uint32_t hash)
 {
     uint64_t at = map ? context_field(w, p, map + path->map_table) : 0;
 
-    hash ^= hash >> 16; /* as HashMap spreads it */
+    hash ^= hash >> 16; /* as HashMap.hash() does */
     if (!context_search(w, path, at, hash) || !context_is_table(w))
         return 0;
     w->table = context_field(w, p,
@@ -249,7 +254,8 @@ UNWIND_INLINE uint64_t context_map(struct context_work *w, struct context_path *
     return w->found;
 }
 
-/* Copies @n bytes at @at to @to, which has room for @max, a power of two. */
+/* Copies @n bytes at @at to @to, but @max, a power of two, at most. Return: false if they cannot be
+ * read. */
 UNWIND_INLINE bool context_copy(struct context_work *w, void *to, const uint32_t max, uint64_t at,
                                 uint64_t n)
 {
@@ -262,7 +268,8 @@ UNWIND_INLINE bool context_copy(struct context_work *w, void *to, const uint32_t
     return false;
 }
 
-/* Copies the java.lang.String at @string as text @text. Returns whether it has any. */
+/* Copies the java.lang.String at @string to text @text of the result. Returns whether the text has
+ * any bytes. */
 UNWIND_FUNCTION int context_string(struct context_work *w, struct context_path *path,
                                    struct unwind_process *p, uint32_t text, uint64_t string)
 {
@@ -357,7 +364,7 @@ UNWIND_FUNCTION int context_step(struct context_work *w, struct context_path *pa
     return !s->skip;
 }
 
-/* What of a request was found. */
+/* Returns the enum context_state of the ids and the name that were found. */
 UNWIND_INLINE uint8_t context_found(const struct context_work *w)
 {
     uint64_t trace = w->out.id[CONTEXT_TRACE_WORD] | w->out.id[CONTEXT_TRACE_WORD + 1];
@@ -367,8 +374,8 @@ UNWIND_INLINE uint8_t context_found(const struct context_work *w)
     return w->out.bytes[CONTEXT_NAME] ? CONTEXT_NAMED : CONTEXT_IDS_ONLY;
 }
 
-/* Makes all steps of @path in the thread whose JavaThread is at @thread; w->out has what was found.
- * Not static in BPF: as context_probe(). */
+/* Makes all steps of @path in the thread with the JavaThread @thread. The result is in w->out. Not
+ * static in BPF, as context_probe(). */
 UNWIND_FUNCTION int context_walk(struct context_work *w, struct context_path *path,
                                  struct unwind_process *p, uint64_t thread)
 {
@@ -377,7 +384,7 @@ UNWIND_FUNCTION int context_walk(struct context_work *w, struct context_path *pa
     w->thread = thread;
     if (p->vm.zgc.bad_mask)
         w->bad = context_load(w, p->vm.zgc.bad_mask, 8);
-    else if (path->at_leave) /* where it has moved objects to is not known */
+    else if (path->at_leave) /* ZGC, but its forwarding data is not known */
         w->fault = 1;
     UNWIND_LOOP
     for (uint32_t i = 0; i < CONTEXT_STEPS_MAX; i++) {
@@ -388,7 +395,7 @@ UNWIND_FUNCTION int context_walk(struct context_work *w, struct context_path *pa
     return 1;
 }
 
-/* Begins a reading: nothing is known yet. */
+/* Clears @w before a walk of @path. */
 UNWIND_INLINE void context_begin(struct context_work *w, const struct context_path *path)
 {
     __builtin_memset(w, 0, sizeof(*w));

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The hot path: walks many remembered frames at once, if their words lie in the window. They are
- * frames on the stack pointer or the frame pointer. All that changes from one to the next is in
- * registers. It gives what unwind_step() would, one by one, and leaves to that what it does not
- * know.
+ * The hot path: walks many remembered frames in one run, as long as their words lie in the window.
+ * It knows frames based on the stack pointer or the frame pointer, and interpreted ones. The state
+ * of the walk stays in registers. The output is the same as of unwind_step(), which walks all other
+ * frames.
  */
 #pragma once
 
 #include "unwind/frozen.h"
 
-/* Why a run of the hot path ended. */
+/* How a step or a run of the hot path ended. */
 enum unwind_fast {
-    UNWIND_FAST_ON,      /* nothing: more may follow at once */
-    UNWIND_FAST_UNKNOWN, /* the frame at hand is for unwind_step() */
-    UNWIND_FAST_STALE,   /* its nmethod is to be looked at again */
-    UNWIND_FAST_OUTSIDE, /* its words are not in the window; w->next.sp lies right above them */
-    UNWIND_FAST_AGAIN,   /* it is the same method as the one before */
-    UNWIND_FAST_ROOT,    /* it was the outermost one */
+    UNWIND_FAST_ON,      /* the next step may follow at once */
+    UNWIND_FAST_UNKNOWN, /* unwind_step() must walk the frame */
+    UNWIND_FAST_STALE,   /* the frame's nmethod must be checked in this tick */
+    UNWIND_FAST_OUTSIDE, /* the frame's words are not in the window; they end at w->next.sp */
+    UNWIND_FAST_AGAIN,   /* the caller has the same return address: a recursion */
+    UNWIND_FAST_ROOT,    /* the frame was the outermost one */
 };
 
-/* The word at @addr, a multiple of 8, if it lies in the window. */
+/* Reads the word at @addr, a multiple of 8, from the window. Return: false if it is not there. */
 UNWIND_INLINE bool unwind_in_window(const struct unwind_walk *w, uint64_t addr, uint64_t *ret)
 {
     uint64_t i = addr - w->window_low;
@@ -31,7 +31,8 @@ UNWIND_INLINE bool unwind_in_window(const struct unwind_walk *w, uint64_t addr, 
     return true;
 }
 
-/* The caller of the frame @at by @k. UNWIND_FAST_ON and *ret. */
+/* Finds the caller of the frame @at by the remembered rule @k. Returns UNWIND_FAST_ON and sets
+ * *ret, or why not. */
 UNWIND_INLINE enum unwind_fast unwind_fast_caller(struct unwind_walk *w,
                                                   const struct unwind_known *k,
                                                   const struct unwind_place *at,
@@ -48,7 +49,7 @@ UNWIND_INLINE enum unwind_fast unwind_fast_caller(struct unwind_walk *w,
         cfa += at->fp;
     else
         return k->base == UNWIND_BASE_ROOT ? UNWIND_FAST_ROOT : UNWIND_FAST_UNKNOWN;
-    if (cfa & 7 || cfa - at->sp - 1 >= UNWIND_STEP_BYTES_MAX) /* or not above it */
+    if (cfa & 7 || cfa - at->sp - 1 >= UNWIND_STEP_BYTES_MAX) /* also if it does not lie above sp */
         return UNWIND_FAST_UNKNOWN;
     ret->sp = cfa;
     ret->fp = at->fp;
@@ -62,7 +63,7 @@ UNWIND_INLINE enum unwind_fast unwind_fast_caller(struct unwind_walk *w,
     return UNWIND_FAST_OUTSIDE;
 }
 
-/* The same of an interpreted frame, and its two words. */
+/* Does as unwind_fast_caller(), for an interpreted frame, and sets its two output words. */
 UNWIND_INLINE enum unwind_fast unwind_fast_interpreted(struct unwind_walk *w,
                                                        const struct unwind_process *p,
                                                        const struct unwind_place *at,
@@ -88,8 +89,8 @@ UNWIND_INLINE enum unwind_fast unwind_fast_interpreted(struct unwind_walk *w,
     return UNWIND_FAST_ON;
 }
 
-/* The next frame: its words into @out, and its caller. UNWIND_FAST_ON, or _AGAIN where the step was
- * made, too. */
+/* Walks the frame @at: outputs its words to @out and moves @at to its caller. Returns
+ * UNWIND_FAST_ON or UNWIND_FAST_AGAIN after a step, else why there was none. */
 UNWIND_INLINE enum unwind_fast unwind_fast_step(struct unwind_walk *w,
                                                 const struct unwind_process *p, UNWIND_OUT_TYPE out,
                                                 uint64_t more, struct unwind_place *at,
@@ -134,7 +135,8 @@ UNWIND_INLINE enum unwind_fast unwind_fast_step(struct unwind_walk *w,
     return r;
 }
 
-/* Steps as long as all is at hand. What ended it; w is as unwind_step() would have left it. */
+/* Makes up to UNWIND_RUN_MAX steps of the hot path. Returns how the run ended; w is as
+ * unwind_step() would have left it. */
 UNWIND_INLINE enum unwind_fast unwind_run(struct unwind_walk *w, const struct unwind_process *p,
                                           UNWIND_OUT_TYPE out)
 {
@@ -156,7 +158,7 @@ UNWIND_INLINE enum unwind_fast unwind_run(struct unwind_walk *w, const struct un
         w->back_words = before;
         w->back_exact = w->exact;
         w->exact = 0;
-        more = slot; /* only the first pc can be exact */
+        more = slot; /* only the first pc of a run can be exact */
         if (r == UNWIND_FAST_AGAIN)
             break;
     }
@@ -166,8 +168,8 @@ UNWIND_INLINE enum unwind_fast unwind_run(struct unwind_walk *w, const struct un
 }
 
 /*
- * A recursion: as long as the caller, too, is the method at hand, its frames are all the same. Only
- * the last one's frame pointer is looked at.
+ * Walks a recursion: as long as the return address repeats, the frames have the same size and the
+ * same output word. Only the frame pointer of the last frame is read.
  */
 UNWIND_INLINE void unwind_recur(struct unwind_walk *w, UNWIND_OUT_TYPE out)
 {
@@ -201,7 +203,7 @@ UNWIND_INLINE void unwind_recur(struct unwind_walk *w, UNWIND_OUT_TYPE out)
     }
     if (!n)
         return;
-    next = w->window_low + i + 8; /* the stack pointer of the last one's caller */
+    next = w->window_low + i + 8; /* stack pointer of the last frame's caller */
     if (n > 1 && !unwind_in_window(w, next - size - below, &last))
         return;
     if (!unwind_in_window(w, next - below, &fp))
@@ -217,7 +219,7 @@ UNWIND_INLINE void unwind_recur(struct unwind_walk *w, UNWIND_OUT_TYPE out)
     w->guessed = 2;
 }
 
-/* What the hot path can do now: an enum unwind_outcome. */
+/* Makes one run of the hot path. Returns an enum unwind_outcome. */
 UNWIND_INLINE int unwind_fast_steps(struct unwind_walk *w, struct unwind_process *p,
                                     UNWIND_OUT_TYPE out)
 {
@@ -238,7 +240,7 @@ UNWIND_INLINE int unwind_fast_steps(struct unwind_walk *w, struct unwind_process
     case UNWIND_FAST_ROOT:
         w->end = UNWIND_END_ROOT;
         return UNWIND_STOP;
-    case UNWIND_FAST_OUTSIDE: /* helps once for a frame, if at all */
+    case UNWIND_FAST_OUTSIDE: /* moving the window helps once for a frame, if at all */
         unwind_move_window(w, w->next.sp - 16);
         return w->window_bytes && w->window_low != low ? UNWIND_GO_ON : UNWIND_SLOWLY;
     case UNWIND_FAST_STALE:

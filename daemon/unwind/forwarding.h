@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where ZGC has moved an object to. A reference may be older than the move, until Java code loads
- * it or the next marking passes it. Each granule (2 MiB) that objects were moved out of has a
- * ZForwarding. That is a table of hashes from the index of an object to its new place. Its memory
- * is the target's, and nothing in it is trusted.
+ * Finds the new address of an object that ZGC has moved. A reference may be older than the move
+ * until Java code loads it or the next marking visits it. Each granule (2 MiB) that objects were
+ * moved out of has a ZForwarding, a hash table from an object's index to its new address. It lies
+ * in the target's memory, and nothing in it is trusted.
  */
 #pragma once
 
@@ -11,22 +11,21 @@
 
 #define UNWIND_GRANULE_SHIFT 21
 
-/* A ZForwardingEntry. */
+/* The bits of a ZForwardingEntry. */
 #define UNWIND_ENTRY_POPULATED 1
 #define UNWIND_ENTRY_OFFSET_SHIFT 1
 #define UNWIND_ENTRY_OFFSET_BITS 45
 #define UNWIND_ENTRY_INDEX_SHIFT 46
 
-/* Maps of generational ZGC: of what its old and its young generation have moved. */
+/* The maps of generational ZGC: one for objects moved out of the old generation, one for the
+ * young. */
 #define UNWIND_MAP_OLD 0
 #define UNWIND_MAP_YOUNG 1
-#define UNWIND_REMEMBERED                                                                          \
-    (3ULL << 4) /* colours of a reference from an old object to an old one                         \
-                 */
+#define UNWIND_REMEMBERED (3ULL << 4) /* colours of a reference from an old to an old object */
 
-/* Returns whether what the reference @raw leads to may have been moved by what map @map is of.
- * @coloured: ZGC is generational; @bad: its mask. Of the four bits "remapped" one is set. Its
- * number has a bit for each generation, the young one's first. */
+/* Returns whether the object of the reference @raw may have been moved out of the generation of map
+ * @map. @coloured: ZGC is generational; @bad: its bad mask. One of the four "remapped" bits is set.
+ * Bit 0 of its number stands for the young generation, bit 1 for the old. */
 UNWIND_INLINE bool unwind_may_be_moved(bool coloured, uint64_t raw, uint64_t bad, uint32_t map)
 {
     uint64_t has = raw >> 12 & 15, good = ~bad >> 12 & 15;
@@ -43,7 +42,7 @@ UNWIND_INLINE bool unwind_may_be_moved(bool coloured, uint64_t raw, uint64_t bad
     return young && !(old && (raw & UNWIND_REMEMBERED) == UNWIND_REMEMBERED);
 }
 
-/* Returns whether @f is of the object at offset @offset; *ret is the index of it. */
+/* Returns whether @f covers the object at offset @offset, and sets *ret to the object's index. */
 UNWIND_INLINE bool unwind_forwarding_index(const struct unwind_forwarding *f, uint64_t offset,
                                            uint64_t *ret)
 {
@@ -53,7 +52,8 @@ UNWIND_INLINE bool unwind_forwarding_index(const struct unwind_forwarding *f, ui
     return true;
 }
 
-/* Returns the entry from which on index @index is looked for, before it is cut to the length. */
+/* Returns the hash of @index: the entry where the search begins, to be masked by the table's
+ * length. */
 UNWIND_INLINE uint64_t unwind_forwarding_hash(uint64_t index)
 {
     uint32_t key = (uint32_t)index;
@@ -66,7 +66,7 @@ UNWIND_INLINE uint64_t unwind_forwarding_hash(uint64_t index)
     return key ^ key >> 16;
 }
 
-/* Returns where @object, which entry @entry is of, is now. */
+/* Returns the new address of @object by its forwarding entry @entry. */
 UNWIND_INLINE uint64_t unwind_forwarded(const struct unwind_zgc *z, uint64_t object, uint64_t entry)
 {
     entry = entry >> UNWIND_ENTRY_OFFSET_SHIFT & ((1ULL << UNWIND_ENTRY_OFFSET_BITS) - 1);

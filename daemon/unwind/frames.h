@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Numbers of an architecture that are of use outside of walks, too. */
+/* Frame layout of an architecture, for the unwinder and for other layers. */
 #pragma once
 
-/* UNWIND_AARCH64: tests walk stacks of aarch64 on x86-64. */
+/* UNWIND_AARCH64 may also be defined on x86-64, for tests that walk stacks of aarch64. */
 #if defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
 #define UNWIND_AARCH64
 #endif
 
 #ifdef UNWIND_AARCH64
-/* Words below fp of an interpreted frame. */
-#define UNWIND_BCP_SLOT 9 /* the address of its bytecode */
+/* Slots of an interpreted frame, in words below fp. */
+#define UNWIND_BCP_SLOT 9 /* address of the current bytecode */
 #define UNWIND_LOCALS_SLOT 8
-/* An interpreted caller has kept room for its whole expression stack, and the callee lies in that.
- * So the caller's sp may be below the callee's fp. */
+/* 1: the caller's sp may be below the callee's fp. An interpreted caller reserves its whole
+ * expression stack, and the callee's frame begins inside that. */
 #define UNWIND_SENDER_BELOW 1
-/* glibc: the table of a thread's variables (dtv) lies so far behind what its pointer leads to. */
+/* glibc: bytes from the thread pointer to the pointer to the thread's dtv, its table of
+ * thread-local storage by module. */
 #define UNWIND_DTV_AT 0
 #else
 #define UNWIND_BCP_SLOT 8
@@ -22,4 +23,4 @@
 #define UNWIND_SENDER_BELOW 0
 #define UNWIND_DTV_AT 8
 #endif
-#define UNWIND_BCP_SLOT_8 7 /* in JDK 8 */
+#define UNWIND_BCP_SLOT_8 7 /* UNWIND_BCP_SLOT of JDK 8 */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The older frames of a mounted virtual thread. They lie in StackChunks in the Java heap until the
- * thread returns into them. They are as on a stack, but addresses of the stack are distances there.
- * Only the thread that runs thaws them, so they stay as they are while it is sampled. Collectors
- * may move the objects that lead to them. So each object must have its class, and a chunk must lead
- * back to its continuation.
+ * Walks the frozen frames of a mounted virtual thread. These older frames lie in StackChunks in the
+ * Java heap until the thread returns into them. Their layout is that of a stack, but stack
+ * addresses in them are distances. Only the running thread itself thaws them, so they do not change
+ * while it is sampled. Collectors may move the objects that lead to them. So the class of each
+ * object is checked, and a chunk must refer back to its continuation.
  */
 #pragma once
 
@@ -17,14 +17,15 @@
 
 /* How a function of this file ended. */
 enum unwind_frozen_end {
-    UNWIND_FROZEN_NONE = 0, /* there is nothing more */
+    UNWIND_FROZEN_NONE = 0, /* the end was reached, or there are no frozen frames */
     UNWIND_FROZEN_FOUND = 1,
     UNWIND_FROZEN_BROKEN = 2,
 };
 
 /* ---- objects ---- */
 
-/* ZGC's forwarding table at @table: where w->frozen.object was moved to. FOUND, if it has that. */
+/* Looks up w->frozen.object in ZGC's forwarding table at @table. FOUND: w->frozen.object is its new
+ * address. */
 UNWIND_FUNCTION int unwind_forwarding(struct unwind_walk *w, struct unwind_process *p,
                                       uint64_t table)
 {
@@ -55,8 +56,8 @@ UNWIND_FUNCTION int unwind_forwarding(struct unwind_walk *w, struct unwind_proce
     return UNWIND_FROZEN_NONE;
 }
 
-/* Takes the colours off the reference w->frozen.object. One with a bad colour may be older than a
- * move of its object. */
+/* Turns the coloured reference w->frozen.object into an address. If its colour is bad, looks it up
+ * in the forwarding tables. */
 UNWIND_INLINE int unwind_uncolour(struct unwind_walk *w, struct unwind_process *p)
 {
     struct unwind_frozen_words *f = &w->frozen;
@@ -84,7 +85,8 @@ UNWIND_INLINE int unwind_uncolour(struct unwind_walk *w, struct unwind_process *
     return UNWIND_FROZEN_FOUND;
 }
 
-/* Loads the reference at @at, of an object or (@wide) of a handle of the VM: w->frozen.object. */
+/* Loads the reference at @at into w->frozen.object. It lies in an object or (@wide) in a handle of
+ * the VM. */
 UNWIND_FUNCTION int unwind_reference(struct unwind_walk *w, struct unwind_process *p, uint64_t at,
                                      uint32_t wide)
 {
@@ -103,7 +105,7 @@ UNWIND_FUNCTION int unwind_reference(struct unwind_walk *w, struct unwind_proces
     } else {
         if (!unwind_read_u64(w, at, &f->object))
             return UNWIND_FROZEN_BROKEN;
-        /* null has colours, too */
+        /* null may have colours */
         if (!(p->vm.locks.coloured ? f->object >> 16 : f->object))
             return UNWIND_FROZEN_NONE;
         if (p->vm.locks.coloured && unwind_uncolour(w, p) != UNWIND_FROZEN_FOUND)
@@ -113,8 +115,8 @@ UNWIND_FUNCTION int unwind_reference(struct unwind_walk *w, struct unwind_proces
                                                         : UNWIND_FROZEN_FOUND;
 }
 
-/* Whether the object at w->frozen.object has class word @klass. If its mark says that it was moved,
- * it becomes the new one. */
+/* Returns 1 if the object w->frozen.object has the class word @klass. If its mark word says that it
+ * was moved, follows w->frozen.object to the new address first. */
 UNWIND_FUNCTION int unwind_is_object(struct unwind_walk *w, struct unwind_process *p,
                                      uint64_t klass)
 {
@@ -138,7 +140,8 @@ UNWIND_FUNCTION int unwind_is_object(struct unwind_walk *w, struct unwind_proces
     return unwind_read_u64(w, f->object + p->vm.locks.klass, &f->word) && f->word == klass;
 }
 
-/* Loads the reference at @offset of w->frozen.object, to an object of class @klass. */
+/* Loads the reference at @offset of w->frozen.object, which must lead to an object of class
+ * @klass. */
 UNWIND_INLINE int unwind_follow(struct unwind_walk *w, struct unwind_process *p, uint32_t offset,
                                 uint64_t klass)
 {
@@ -151,8 +154,8 @@ UNWIND_INLINE int unwind_follow(struct unwind_walk *w, struct unwind_process *p,
 
 /* ---- chunks ---- */
 
-/* Moves to the caller whose stack pointer is @sp. Right below @above lie its fp, which is a
- * distance where the interpreter needs it, and its pc. */
+/* Moves to the caller with the stack pointer @sp. Its pc lies right below @above, its fp below
+ * that. The fp of an interpreted frame is a distance in words. */
 UNWIND_INLINE int unwind_frozen_place(struct unwind_walk *w, uint64_t sp, uint64_t above)
 {
     struct unwind_place *to = &w->step.to;
@@ -166,7 +169,7 @@ UNWIND_INLINE int unwind_frozen_place(struct unwind_walk *w, uint64_t sp, uint64
     return UNWIND_FROZEN_FOUND;
 }
 
-/* Begins with the chunk at w->frozen.object. NONE: it is empty. */
+/* Enters the chunk w->frozen.object at its youngest frame. NONE: the chunk is empty. */
 UNWIND_FUNCTION int unwind_chunk_open(struct unwind_walk *w, struct unwind_process *p)
 {
     struct unwind_frozen_words *f;
@@ -202,7 +205,8 @@ UNWIND_FUNCTION int unwind_chunk_open(struct unwind_walk *w, struct unwind_proce
     return unwind_frozen_place(w, at, at);
 }
 
-/* Goes on with the chunks behind w->frozen.chunk. NONE: all were walked. */
+/* Enters the next chunk behind w->frozen.chunk that is not empty. NONE: there are no more
+ * chunks. */
 UNWIND_FUNCTION int unwind_chunk_next(struct unwind_walk *w, struct unwind_process *p)
 {
     int r = UNWIND_FROZEN_NONE;
@@ -222,7 +226,7 @@ UNWIND_FUNCTION int unwind_chunk_next(struct unwind_walk *w, struct unwind_proce
 
 /* ---- the thread ---- */
 
-/* The JavaThread of the thread at hand; 0: not known. */
+/* Returns the JavaThread of the sampled thread; 0: not known. */
 UNWIND_FUNCTION uint64_t unwind_own_thread(struct unwind_walk *w, struct unwind_process *p)
 {
     const struct unwind_locks *l;
@@ -248,8 +252,8 @@ UNWIND_FUNCTION uint64_t unwind_own_thread(struct unwind_walk *w, struct unwind_
     return thread;
 }
 
-/* Finds the first chunk of the virtual thread that is mounted, and goes there. The walk is to go on
- * at w->next behind them. FOUND: w->at is a frame of a chunk. */
+/* Enters the first chunk of the mounted virtual thread. The walk will continue at w->next behind
+ * the chunks. FOUND: w->at is a frame of a chunk. */
 UNWIND_FUNCTION int unwind_frozen_begin(struct unwind_walk *w, struct unwind_process *p)
 {
     struct unwind_frozen_words *f;
@@ -289,7 +293,7 @@ UNWIND_FUNCTION int unwind_frozen_begin(struct unwind_walk *w, struct unwind_pro
 
 /* ---- frames ---- */
 
-/* Sets w->rule for the frame of a chunk that w->at is. 0 or an enum unwind_end. */
+/* Sets w->rule for the frame w->at of a chunk. Returns 0 or an enum unwind_end. */
 UNWIND_FUNCTION int unwind_frozen_rule(struct unwind_walk *w, struct unwind_process *p)
 {
     int32_t size, complete, original;
@@ -322,7 +326,7 @@ UNWIND_FUNCTION int unwind_frozen_rule(struct unwind_walk *w, struct unwind_proc
     w->rule.blob = w->blob;
     if (!unwind_read_u32(w, w->blob + p->vm.nmethod_compile_id, &w->rule.compile_id))
         return UNWIND_END_NO_BLOB;
-    if (unwind_is_deopt(w, p, w->at.pc)) { /* what it did when its code was given up */
+    if (unwind_is_deopt(w, p, w->at.pc)) { /* its pc before it was deoptimized */
         if (!unwind_read(w, &original, 4, w->blob + p->vm.nmethod_orig_pc) || original <= 0 ||
             original >= size || !unwind_stack(w, w->at.sp + (uint64_t)original, &pc) ||
             pc <= w->blob || pc - w->blob >= (64u << 20))
@@ -336,7 +340,7 @@ UNWIND_FUNCTION int unwind_frozen_rule(struct unwind_walk *w, struct unwind_proc
     return 0;
 }
 
-/* Moves from the compiled frame w->at to its caller. NONE: it is the chunk's last. */
+/* Moves from the compiled frame w->at to its caller. NONE: it is the last frame of the chunk. */
 UNWIND_INLINE int unwind_frozen_compiled(struct unwind_walk *w)
 {
     uint64_t sp = w->at.sp + (uint64_t)(int64_t)w->rule.cfa, high = w->frozen.high;
@@ -348,7 +352,8 @@ UNWIND_INLINE int unwind_frozen_compiled(struct unwind_walk *w)
     return unwind_frozen_place(w, sp, sp);
 }
 
-/* The same of an interpreted one, and its second word. Its locals may be the end of the chunk. */
+/* Moves from the interpreted frame w->at to its caller and sets both output words in w->step. The
+ * end of its locals may be the end of the chunk. */
 UNWIND_INLINE int unwind_frozen_interpreted(struct unwind_walk *w, struct unwind_process *p)
 {
     uint64_t fp = w->at.fp, sp = w->at.sp, locals = 0, sender = 0, high = w->frozen.high;
@@ -371,9 +376,8 @@ UNWIND_INLINE int unwind_frozen_interpreted(struct unwind_walk *w, struct unwind
     return unwind_frozen_place(w, sender, fp + 16);
 }
 
-/* Finds the words of the chunk's frame at hand, into w->step, and moves on. That is to its caller,
- * to the next chunk, or to the carrier's frames. Where the rest cannot be read, a mark stands for
- * it. */
+/* Sets the output words of the chunk's current frame in w->step. Then moves to its caller, to the
+ * next chunk, or to the carrier's frames. If the rest cannot be read, its output is a mark. */
 UNWIND_FUNCTION int unwind_frozen_frame(struct unwind_walk *w, struct unwind_process *p)
 {
     struct unwind_step_words *s;
@@ -407,7 +411,7 @@ UNWIND_FUNCTION int unwind_frozen_frame(struct unwind_walk *w, struct unwind_pro
     return 0;
 }
 
-/* One frame of a chunk, as unwind_try_step() does it. */
+/* Walks one frame of a chunk, as unwind_try_step() walks a frame of the stack. */
 UNWIND_INLINE int unwind_frozen_step(struct unwind_walk *w, struct unwind_process *p,
                                      UNWIND_OUT_TYPE out)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Any code of a HotSpot VM: which rule is whose. A walk continues elsewhere at two places. One is
- * below a virtual thread, the other at the anchor that Java code left before it called native code.
- * Each function finds the caller of w->at, checks it, and sets w->rule. Return: 0, or the enum
- * unwind_end that says what was not found.
+ * Picks the rule for any code of a HotSpot VM. At two places the walk continues elsewhere: below a
+ * virtual thread, and at the anchor that Java code set before it called native code. Each function
+ * finds the caller of w->at, checks it and sets w->rule. Unless its comment says otherwise, it
+ * returns 0 or an enum unwind_end.
  */
 #pragma once
 
 #include "unwind/java.h"
 #include "unwind/stubs.h"
 
-/* The frame that the virtual thread's oldest frame on this stack stands on, found by the
- * JavaThread. */
+/* Finds the frame below the oldest mounted frame of a virtual thread, by the ContinuationEntry of
+ * its JavaThread. Returns whether w->next is that frame. */
 UNWIND_INLINE bool unwind_entry_by_thread(struct unwind_walk *w, struct unwind_process *p)
 {
     uint64_t entry = 0;
@@ -28,7 +28,8 @@ UNWIND_INLINE bool unwind_entry_by_thread(struct unwind_walk *w, struct unwind_p
     return unwind_java_return(w, p, w->next.pc) > 0;
 }
 
-/* Older frames of a virtual thread are frozen: goes on below them, in the carrier's own frames. */
+/* Finds the carrier's frame below a virtual thread that has frozen frames. w->at.pc is the return
+ * barrier. */
 UNWIND_FUNCTION int unwind_barrier_rule(struct unwind_walk *w, struct unwind_process *p)
 {
     uint64_t at;
@@ -42,8 +43,8 @@ UNWIND_FUNCTION int unwind_barrier_rule(struct unwind_walk *w, struct unwind_pro
     unwind_set_rule(w, UNWIND_BASE_DIRECT, 0, 0, false);
     if (unwind_entry_by_thread(w, p))
         return 0;
-    /* If the thread is not known: its ContinuationEntry lies on top of the stack, or a few words of
-     * arguments above. Behind it lie fp and the return address of its frame. */
+    /* If the JavaThread is not known, look on the stack. The ContinuationEntry is on top, or above
+     * a few words of arguments. Its fp and return address follow it. */
     at = w->at.sp + p->vm.cont_entry_bytes + 8;
     found = unwind_probe(w, p, at, UNWIND_PROBE_MAX);
     if (found <= 0) {
@@ -61,9 +62,10 @@ UNWIND_FUNCTION int unwind_barrier_rule(struct unwind_walk *w, struct unwind_pro
 }
 
 /*
- * The safety net: if native code cannot be walked, the walk continues at the Java frame that the
- * thread left last. The VM keeps that frame for each thread outside of Java (JavaFrameAnchor). One
- * that lies above the stack pointer is this stack's; leaf calls set none. 1: w->rule leads there.
+ * Continues a walk that native code stopped, at the last Java frame of the thread. The VM keeps
+ * that frame in a JavaFrameAnchor while a thread is outside of Java. An anchor above the stack
+ * pointer belongs to this stack. Leaf calls set no anchor. Returns 1 if w->rule leads to the
+ * anchor, 0 if there is none.
  */
 UNWIND_FUNCTION int unwind_anchor_rule(struct unwind_walk *w, struct unwind_process *p)
 {
@@ -72,7 +74,7 @@ UNWIND_FUNCTION int unwind_anchor_rule(struct unwind_walk *w, struct unwind_proc
     if (!w || !p || w->anchored || !p->vm.thread_anchor_sp)
         return 0;
     thread = unwind_java_thread(w);
-    w->wants_thread = 1; /* also where it turns out to be another's by now */
+    w->wants_thread = 1; /* cleared below; stays set if the JavaThread is now another thread's */
     if (!thread || !unwind_read_u64(w, thread + p->vm.thread_anchor_sp, &sp) || (sp & 7) ||
         sp <= w->at.sp || sp - w->at.sp > UNWIND_STEP_BYTES_MAX ||
         !unwind_read_u64(w, thread + p->vm.thread_anchor_pc, &pc) ||
@@ -95,7 +97,7 @@ UNWIND_FUNCTION int unwind_anchor_rule(struct unwind_walk *w, struct unwind_proc
     return 1;
 }
 
-/* Any pc in the code cache. */
+/* Picks the rule for a pc in the code cache. */
 UNWIND_INLINE int unwind_java_rule(struct unwind_walk *w, struct unwind_process *p)
 {
     uint64_t name, *before = &w->step.word;
@@ -113,7 +115,7 @@ UNWIND_INLINE int unwind_java_rule(struct unwind_walk *w, struct unwind_process 
         return end;
     }
     if (name == UNWIND_NAME('S', 't', 'u', 'b', 'R', 'o', 'u', 't')) {
-        /* The barrier is returned to but never called from. */
+        /* Code returns to the barrier, but the barrier is never called: no call precedes it. */
         if (!w->exact && p->vm.virtual_threads && w->at.pc != p->vm.call_stub_return &&
             unwind_read_u64(w, w->at.pc - 8, before) && !unwind_after_call(*before))
             return unwind_barrier_rule(w, p);

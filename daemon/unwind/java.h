@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The rules for frames of Java methods: compiled, native wrappers, interpreted. 0 and w->rule, or
- * the enum unwind_end that says what was not found.
+ * The rules for frames of Java methods: compiled methods, native wrappers, interpreted methods.
+ * Functions return 0 and set w->rule, or return an enum unwind_end.
  */
 #pragma once
 
 #include "unwind/arch/arch_rules.h"
 
-/* Compiled methods and native wrappers. Their callers are Java code or stubs, never native code: a
- * word that points there is left over from an earlier call. */
+/* Finds the rule of a compiled method or native wrapper. Their callers are Java code or stubs,
+ * never native code. A stack word that points to native code is left over from an earlier call. */
 UNWIND_FUNCTION int unwind_compiled_rule(struct unwind_walk *w, struct unwind_process *p)
 {
     struct unwind_code code;
@@ -32,7 +32,7 @@ UNWIND_FUNCTION int unwind_compiled_rule(struct unwind_walk *w, struct unwind_pr
             unwind_read(w, &original, 4, w->blob + p->vm.nmethod_orig_pc) && original > 0 &&
             original < size && unwind_stack(w, w->at.sp + (uint64_t)original, &pc) &&
             pc > w->blob && pc - w->blob < (64u << 20)) {
-            w->at.pc = pc; /* what the frame was doing when its code was given up */
+            w->at.pc = pc; /* the pc at which the frame was deoptimized */
             deopt = true;
         }
         fallback = deopt ? 0 : unwind_fallback_bytes(w, w->at.pc);
@@ -54,7 +54,7 @@ UNWIND_FUNCTION int unwind_compiled_rule(struct unwind_walk *w, struct unwind_pr
     if (unwind_try_shape(w, p, shape, size, false))
         return 0;
     if (early) {
-        /* The bytes said nothing certain: what fits is it. */
+        /* The instructions did not decide: the first shape with a valid return address wins. */
         if (unwind_try_shape(w, p, UNWIND_SHAPE_RETURN, size, false) ||
             unwind_try_shape(w, p, UNWIND_SHAPE_WHOLE, size, false) ||
             unwind_try_shape(w, p, UNWIND_SHAPE_FP, size, false)) {
@@ -68,7 +68,7 @@ UNWIND_FUNCTION int unwind_compiled_rule(struct unwind_walk *w, struct unwind_pr
     return unwind_try_probe(w, p, size, UNWIND_PROBE_MAX) ? 0 : UNWIND_END_COMPILED;
 }
 
-/* The interpreter: its frames hang on fp. */
+/* Finds the rule of interpreter code. Interpreted frames are found by fp. */
 UNWIND_FUNCTION int unwind_interpreter_rule(struct unwind_walk *w, struct unwind_process *p)
 {
     uint64_t method = 0, constant = 0, sender = 0, fp;
@@ -87,7 +87,8 @@ UNWIND_FUNCTION int unwind_interpreter_rule(struct unwind_walk *w, struct unwind
         unwind_sender_fits(fp, sender) && method &&
         unwind_read_u64(w, method + p->vm.method_const, &constant) && constant)
         return 0;
-    if (w->exact && unwind_try_leaf(w, p, false)) { /* its last instructions */
+    if (w->exact && unwind_try_leaf(w, p, false)) { /* the last instructions, after the frame was
+                                                     * removed */
         w->rule.kind = UNWIND_STUB;
         return 0;
     }

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Words of the target: the stack through a window that is copied at once, everything else one by
- * one. */
+/*
+ * Reads the target's memory: the stack through a window that is copied in one read, all else by
+ * single reads.
+ */
 #pragma once
 
 #include "unwind/state.h"
 
-/* Read a number of the sampled process's memory. Return: false if it cannot be read. */
+/* Reads 8 bytes of the sampled process's memory. Return: false if they cannot be read. */
 UNWIND_INLINE bool unwind_read_u64(struct unwind_walk *w, uint64_t from, uint64_t *ret)
 {
     return unwind_read(w, ret, 8, from);
 }
 
-/* As unwind_read_u64(). */
+/* Reads 4 bytes, as unwind_read_u64() reads 8. */
 UNWIND_INLINE bool unwind_read_u32(struct unwind_walk *w, uint64_t from, uint32_t *ret)
 {
     return unwind_read(w, ret, 4, from);
 }
 
-/* Moves the window so that it begins a little below @addr, and not below the stack pointer. Near
- * the end of the stack it becomes shorter. */
+/* Moves the window so that it begins up to 128 bytes below @addr, but not below the stack pointer
+ * if @addr is above that. If the whole window cannot be read, it ends with the page that it begins
+ * in. Returns 1 if the window holds any bytes. */
 UNWIND_FUNCTION int unwind_move_window(struct unwind_walk *w, uint64_t addr)
 {
     uint64_t low = (addr - 128) & ~7ULL;
@@ -44,7 +47,8 @@ UNWIND_FUNCTION int unwind_move_window(struct unwind_walk *w, uint64_t addr)
     return 1;
 }
 
-/* A word of the stack; @addr is a multiple of 8. */
+/* Reads the word of the stack at @addr, a multiple of 8. Moves the window there if necessary.
+ * Return: false if the word cannot be read. */
 UNWIND_INLINE bool unwind_stack(struct unwind_walk *w, uint64_t addr, uint64_t *ret)
 {
     uint64_t i = addr - w->window_low;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Native code: the mapping of a pc, and its row in the mapping's table. */
+/* Native code: finds the mapping of a pc, and the row for it in the mapping's table. */
 #pragma once
 
 #include "unwind/arch/arch.h"
 
-#define UNWIND_SEARCH_STEPS_MAX 24 /* binary search in 2^24 rows */
-#define UNWIND_MORE_STEPS 12       /* in UNWIND_MORE_MAX mappings */
+#define UNWIND_SEARCH_STEPS_MAX 24 /* binary search in up to 2^24 rows */
+#define UNWIND_MORE_STEPS 12       /* binary search in up to UNWIND_MORE_MAX mappings */
 UNWIND_ASSERT(UNWIND_MORE_MAX < 1 << UNWIND_MORE_STEPS);
 
-/* A word that lies in the table of rows. Return: false if there is none. */
+/* Reads word @index of the table of rows. Return: false if there is no such word. */
 UNWIND_INLINE bool unwind_row_word(struct unwind_walk *w, uint32_t index, uint64_t *ret)
 {
     union {
@@ -22,7 +22,7 @@ UNWIND_INLINE bool unwind_row_word(struct unwind_walk *w, uint32_t index, uint64
     return true;
 }
 
-/* As unwind_find_mapping(), of those that lie in the table of rows. */
+/* Does as unwind_find_mapping(), for the mappings that lie in the table of rows. */
 UNWIND_FUNCTION int unwind_find_more(struct unwind_walk *w, struct unwind_process *p, uint64_t pc)
 {
     uint32_t lo = 0, hi, i, at;
@@ -56,7 +56,7 @@ UNWIND_FUNCTION int unwind_find_more(struct unwind_walk *w, struct unwind_proces
     return 1;
 }
 
-/* Finds the mapping that holds @pc: w->mapping. 1 if there is one. */
+/* Finds the mapping that holds @pc and sets w->mapping. Returns 1 if there is one, else 0. */
 UNWIND_FUNCTION int unwind_find_mapping(struct unwind_walk *w, struct unwind_process *p,
                                         uint64_t pc)
 {
@@ -92,7 +92,8 @@ UNWIND_FUNCTION int unwind_find_mapping(struct unwind_walk *w, struct unwind_pro
     return p->more_count ? unwind_find_more(w, p, pc) : 0;
 }
 
-/* The row for @pc in a mapping, by binary search. 0 and *ret, else an enum unwind_end. */
+/* Finds the row for @pc by binary search and sets cfa, fp and base of w->rule. Sets w->ruled if the
+ * mapping has rows. Returns 0 or an enum unwind_end. */
 UNWIND_FUNCTION int unwind_find_row(struct unwind_walk *w, struct unwind_process *p, uint64_t pc)
 {
     struct unwind_row row = { 0 }, best = { 0 };
@@ -127,7 +128,8 @@ UNWIND_FUNCTION int unwind_find_row(struct unwind_walk *w, struct unwind_process
     return 0;
 }
 
-/* The rule for native code at w->at. 0 and w->rule, or an enum unwind_end. */
+/* Finds the rule for native code at w->at. Returns 0 and sets w->rule, or returns an enum
+ * unwind_end. */
 UNWIND_FUNCTION int unwind_native_rule(struct unwind_walk *w, struct unwind_process *p)
 {
     int r;
@@ -139,7 +141,8 @@ UNWIND_FUNCTION int unwind_native_rule(struct unwind_walk *w, struct unwind_proc
     w->rule.kind = UNWIND_NATIVE;
     w->rule.keep = 1;
     r = unwind_find_row(w, p, w->exact ? w->at.pc : w->at.pc - 1);
-    /* Behind a system call that ends its function stands another one, or nothing. */
+    /* A system call may be the last instruction of its function. Its return pc is then in the next
+     * function, or in none. */
     if (w->exact && (r || w->rule.base == UNWIND_BASE_NONE))
         r = unwind_find_row(w, p, w->at.pc - 1);
     if (r)
@@ -149,11 +152,11 @@ UNWIND_FUNCTION int unwind_native_rule(struct unwind_walk *w, struct unwind_proc
         w->ruled = 1;
     }
     if (!w->ruled) {
-        /* Another runtime's JIT, or a file without tables: frame pointers are all there is. */
+        /* Another runtime's JIT code, or a file without tables: assume frame pointers. */
         w->rule.base = UNWIND_BASE_FP;
         w->rule.cfa = 16;
         w->rule.fp = -16;
-        w->rule.keep = !p->vm.thread_anchor_sp; /* in a JVM something better may come */
+        w->rule.keep = !p->vm.thread_anchor_sp; /* in a JVM the anchor may give a better rule */
     } else if (w->rule.base == UNWIND_BASE_PLT) {
         w->rule.base = UNWIND_BASE_SP;
         w->rule.cfa = (w->at.pc & 15) >= 11 ? 16 : 8;
@@ -162,7 +165,7 @@ UNWIND_FUNCTION int unwind_native_rule(struct unwind_walk *w, struct unwind_proc
     } else if (w->rule.base == UNWIND_BASE_NONE) {
         if (!w->exact)
             return UNWIND_END_NO_RULE;
-        /* Hand-written leaves have no rule and no frame. */
+        /* Hand-written leaf functions have no row and no frame. */
         w->rule.base = UNWIND_BASE_SP;
         w->rule.cfa = UNWIND_LEAF_CFA;
         w->rule.fp = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* References as they lie in the heap of a HotSpot VM. */
+/* References in the heap of a HotSpot VM. */
 #pragma once
 
 #include "unwind/frames.h"
@@ -7,9 +7,9 @@
 
 #define UNWIND_OOP_COLOURS (15ULL << 12)
 
-/* Returns the address that the reference @oop of eight bytes means. Generational ZGC keeps it above
- * colour bits. On x86-64 the one of the "remapped" bits (12 to 15) that is set says how far up. On
- * aarch64 it is always as far. */
+/* Returns the address in the eight-byte reference @oop. Generational ZGC shifts it above colour
+ * bits. On x86-64 the shift follows from the "remapped" bit (12 to 15) that is set. On aarch64 the
+ * shift is always 16. */
 UNWIND_INLINE uint64_t unwind_oop(const struct unwind_locks *l, uint64_t oop)
 {
     if (!l->coloured)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the unwinder must know of one process: its executable mappings and where the rows of each
- * lie. Of a JVM also where the code cache is and how its blocks are read. flamed fills it in; the
- * BPF programs treat every word of it as untrusted.
+ * What the unwinder needs to know of one process: its executable mappings and the rows of each. For
+ * a JVM also its code cache and the layout of its objects. flamed fills it in. The BPF programs
+ * treat every word as untrusted.
  */
 #pragma once
 
 #include "unwind/rows.h"
 
-#define UNWIND_MAPPINGS_MAX 256 /* that lie in the description itself */
-/* More of them lie in the table of rows, as words of eight bytes: first @more_count starts. Behind
- * them each mapping has UNWIND_MORE_WORDS others: its end, its bias, its rows. */
+#define UNWIND_MAPPINGS_MAX 256 /* mappings in struct unwind_process itself */
+/* Further mappings lie in the table of rows, as words of eight bytes. First come @more_count start
+ * addresses. UNWIND_MORE_WORDS words for each mapping follow: its end, its bias, its rows. */
 #define UNWIND_MORE_MAX 3840
 #define UNWIND_MORE_WORDS 3
 #define UNWIND_HEAPS_MAX 4
@@ -19,11 +19,11 @@
 struct unwind_mapping {
     uint64_t start, end;           /* executable, sorted by start, not overlapping */
     uint64_t bias;                 /* address - bias = the file's own address */
-    uint32_t first_row, row_count; /* in the table of rows; none: code without rules */
+    uint32_t first_row, row_count; /* in the table of rows; row_count 0: code without rules */
 };
 
 struct unwind_heap {
-    uint64_t low, high; /* reserved addresses, which never change */
+    uint64_t low, high; /* the reserved address range, which never changes */
     uint64_t segmap;
     uint32_t shift, zero; /* log2 of the segment size */
 };
@@ -34,83 +34,84 @@ enum unwind_lock {
     UNWIND_LOCK_MONITOR, /* to enter a monitor */
     UNWIND_LOCK_WAIT,    /* Object.wait() */
     UNWIND_LOCK_PARK,    /* LockSupport.park() with a blocker */
-    UNWIND_LOCK_UNREAD,  /* not known: nobody asked when it began to wait. The owner's word is the
-                          * address of its own JavaThread. */
-    UNWIND_LOCK_FUTEX,   /* for one, whose address stands for the class. With an owner's word, as
-                          * with UNREAD, the wait may be one of Java's: its stack has to tell. */
+    UNWIND_LOCK_UNREAD,  /* unknown: no set sampled locks when the wait began. The owner word is the
+                          * JavaThread of the waiting thread itself. */
+    UNWIND_LOCK_FUTEX,   /* a futex; the class word is its address. With an owner word, as of
+                          * UNREAD, the wait may be Java's: its stack decides. */
 };
 
-/* glibc: an entry of a thread's table (dtv) has where its variables of a module lie, and what is to
- * be freed. */
+/* glibc: bytes of an entry of a thread's dtv: the address of a module's thread-local storage, and a
+ * pointer to free. */
 #define UNWIND_DTV_BYTES 16
 
-/* Where a HotSpot VM keeps what a thread waits for, in bytes from the start of each. */
+/* Where a HotSpot VM keeps what a thread waits for: offsets in bytes into each object. */
 struct unwind_locks {
     uint64_t oop_base; /* of references of four bytes */
-    /* The low half of the first word of a JavaThread that runs Java; 0: where a thread finds its
-     * own is not known. */
+    /* The low half of the first word (the vtable pointer) of a JavaThread that runs Java. 0:
+     * current_module and current_word are not known. */
     uint32_t thread_vtable;
     /* of JavaThread: */
     uint16_t pending_monitor, waiting_monitor; /* ObjectMonitor pointers */
-    uint16_t thread_object;                    /* its java.lang.Thread */
+    uint16_t thread_object; /* its current java.lang.Thread, platform or virtual */
     /* of ObjectMonitor: */
     uint16_t monitor_object, monitor_owner;
     /* of java.lang.Thread: */
     uint16_t park_blocker, eetop;
-    uint16_t exclusive_owner; /* of AbstractOwnableSynchronizer, as far as can be told before */
-    uint16_t klass;           /* of any object: the class word */
-    uint8_t klass_bytes;      /* 4 or 8 of it; 0: nothing of all this is known */
-    uint8_t oop_bytes;        /* 4 or 8 of a reference in an object */
-    uint8_t oop_shift;        /* of references of four bytes */
-    uint8_t coloured;         /* 1: references have the colours of generational ZGC */
-    uint8_t compact;          /* 1: the class word is in the mark, which may be forwarded */
-    uint8_t thread_handle;    /* 1: thread_object is the address of a reference */
-    uint8_t monitor_handle;   /* 1: the same of monitor_object */
-    /* A thread's own JavaThread is so many words into its variables of this module; 0: into what
-     * its thread pointer leads to. */
+    uint16_t exclusive_owner; /* of AbstractOwnableSynchronizer, assumed to be its first field */
+    uint16_t klass;           /* the class word of any object */
+    uint8_t klass_bytes;    /* bytes of the class word: 4 or 8; 0: none of these offsets is known */
+    uint8_t oop_bytes;      /* bytes of a reference in an object: 4 or 8 */
+    uint8_t oop_shift;      /* of references of four bytes */
+    uint8_t coloured;       /* 1: references have the colours of generational ZGC */
+    uint8_t compact;        /* 1: the class word is part of the mark word, which may hold a
+                             * forwarding address */
+    uint8_t thread_handle;  /* 1: thread_object is the address of a reference */
+    uint8_t monitor_handle; /* 1: monitor_object is the address of a reference */
+    /* A thread finds its own JavaThread at word current_word of its thread-local storage of module
+     * current_module. Module 0: at word current_word behind the thread pointer. */
     uint8_t current_module, current_word;
     uint8_t zero;
 };
 
 #define UNWIND_FORWARDINGS 2         /* generations of ZGC */
-#define UNWIND_FORWARDING_PROBES 256 /* entries of a forwarding table that are looked at */
+#define UNWIND_FORWARDING_PROBES 256 /* entries of a forwarding table that one search reads */
 
-/* Where ZGC keeps what it has moved. A reference that has a bit of the mask may be older than the
- * move of its object. */
+/* Where ZGC keeps the new addresses of moved objects. A reference with a bit of the bad mask may be
+ * older than the move of its object. */
 struct unwind_zgc {
-    uint64_t bad_mask; /* its address; 0: no ZGC, or nothing of all this is known */
+    uint64_t bad_mask; /* address of the bad mask; 0: no ZGC, or its layout is not known */
     uint64_t offset_mask, granules;
-    uint64_t maps[UNWIND_FORWARDINGS]; /* 0: there is none */
+    uint64_t maps[UNWIND_FORWARDINGS]; /* 0: no such map */
     uint32_t forwarding_bytes;
     uint32_t zero;
 };
 
-/* How a ZForwarding begins. */
+/* The first members of a ZForwarding. */
 struct unwind_forwarding {
-    uint64_t start, bytes; /* of the memory that its objects were in, as offsets */
+    uint64_t start, bytes; /* the memory that objects were moved out of, as offsets */
     uint32_t alignment_shift, zero;
     uint64_t length; /* entries, a power of two */
 };
 
-/* Where a mounted virtual thread has its frozen frames, in bytes from the start of each object. A
- * class is the word that its objects have. */
+/* Where a mounted virtual thread has its frozen frames: offsets in bytes into each object. Classes
+ * are given as the class word of their objects. */
 struct unwind_frozen {
     uint64_t thread_class, cont_class;
-    uint64_t chunk_class; /* 0: nothing of all this is known */
+    uint64_t chunk_class; /* 0: none of these offsets is known */
     uint16_t cont;        /* of VirtualThread */
     uint16_t tail;        /* of its Continuation */
     /* of StackChunk: */
     uint16_t size, sp, bottom, parent;
     uint16_t chunk_cont; /* 0: not known */
-    uint16_t words;      /* where its words begin */
-    uint8_t argsize;     /* 1: what lies at @bottom is size - bottom */
-    uint8_t mark_shift;  /* of the class in the mark, with compact headers */
+    uint16_t words;      /* where the words of its stack begin */
+    uint8_t argsize;     /* 1: the field at @bottom holds size - bottom */
+    uint8_t mark_shift;  /* compact headers: the shift from the mark word to the class word */
     uint8_t zero[6];
 };
 
 /* A HotSpot VM. Offsets are in bytes; all zero: not a JVM. */
 struct unwind_vm {
-    uint64_t code_low, code_high; /* around all heaps */
+    uint64_t code_low, code_high; /* the range around all code heaps */
     uint64_t interpreter_low, interpreter_high;
     uint64_t call_stub_return;
     struct unwind_heap heaps[UNWIND_HEAPS_MAX];
@@ -122,12 +123,13 @@ struct unwind_vm {
     uint16_t thread_anchor_sp, thread_anchor_pc, thread_anchor_fp;
     uint16_t thread_cont_entry; /* 0: not known */
     uint16_t cont_entry_bytes;
-    uint8_t blob_code_pointer;    /* 1: blob_code is a pointer; 0: an int from the blob */
-    uint8_t deopt_pointer;        /* the same of nmethod_deopt */
+    uint8_t blob_code_pointer; /* 1: the field at blob_code is a pointer; 0: an int, relative to
+                                * the blob */
+    uint8_t deopt_pointer;     /* 1: nmethod_deopt is a pointer; 0: an int, relative to the blob */
     uint8_t frame_complete_bytes; /* 2 or 4 */
     uint8_t bcp_slot;             /* words below fp: 8, or 7 in JDK 8 */
     uint8_t virtual_threads;      /* 1: JDK 21 on */
-    uint8_t jvmci;                /* 1: code may be of a JVMCI compiler, such as Graal */
+    uint8_t jvmci;                /* 1: a JVMCI compiler, such as Graal, may have made code */
     uint8_t zero[2];
     struct unwind_locks locks;
     struct unwind_frozen frozen;
@@ -137,9 +139,10 @@ struct unwind_vm {
 struct unwind_process {
     uint64_t start_boottime_ns; /* 0: any */
     uint32_t exec_id;           /* 0: any */
-    uint32_t slot;              /* below UNWIND_SLOTS_MAX; a new one whenever mappings change */
+    uint32_t slot;              /* below UNWIND_SLOTS_MAX; changes whenever mappings change */
     uint32_t mapping_count;
-    uint32_t more_count, first_more; /* others, also sorted: at this row of the table */
+    uint32_t more_count, first_more; /* further mappings, sorted, in the table of rows from row
+                                      * first_more on */
     uint32_t zero;
     struct unwind_vm vm;
     struct unwind_mapping mappings[UNWIND_MAPPINGS_MAX];

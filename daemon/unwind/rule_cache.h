@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a pc means is remembered in a table that all CPUs and processes share. A remembered nmethod
- * is looked at again once a tick, so that code which was thrown away is never taken for what stood
- * there before.
+ * The cache of rules by pc, which all CPUs and processes share. The nmethod of a remembered rule is
+ * checked once a tick. So a rule is never used for other code that has since taken the nmethod's
+ * place.
  */
 #pragma once
 
@@ -10,20 +10,21 @@
 
 #define UNWIND_KEY_EXACT (1ULL << 63)
 
-/* Returns what the frame w->at is remembered by. */
+/* Returns the cache key of the frame w->at. */
 UNWIND_INLINE uint64_t unwind_key(const struct unwind_walk *w)
 {
     return (w->at.pc & UNWIND_PC_MASK) | (uint64_t)(w->slot & (UNWIND_SLOTS_MAX - 1)) << 48 |
            (w->exact ? UNWIND_KEY_EXACT : 0);
 }
 
-/* Returns the place of @key in the cache. */
+/* Returns the index of @key in the cache. */
 UNWIND_INLINE uint32_t unwind_key_index(uint64_t key)
 {
     return (uint32_t)(key * 0x9E3779B97F4A7C15ULL >> 48) & (UNWIND_KNOWN_COUNT - 1);
 }
 
-/* Looks again whether the nmethod of a remembered rule is still the same piece of code. */
+/* Returns 1 if the nmethod @blob of a remembered rule is in use and still has the compile id
+ * @compile_id. */
 UNWIND_FUNCTION int unwind_alive(struct unwind_walk *w, struct unwind_process *p, uint64_t blob,
                                  uint32_t compile_id)
 {
@@ -38,13 +39,13 @@ UNWIND_FUNCTION int unwind_alive(struct unwind_walk *w, struct unwind_process *p
                : 0;
 }
 
-/* Remembers w->rule under @key. */
+/* Stores w->rule in the cache under @key, in place of the entry at its index. */
 UNWIND_INLINE void unwind_remember(struct unwind_walk *w, uint64_t key)
 {
     struct unwind_known *k = unwind_known_at(w, unwind_key_index(key));
 
-    /* A reader on another CPU compares the key before and uses a copy of the rest. A torn entry can
-     * mislead one step; its return address is then checked. */
+    /* A reader on another CPU compares the key first and then copies the rest. A torn entry can
+     * mislead one step, but its return address is then validated. */
     *(volatile uint64_t *)&k->key = 0;
     k->blob = w->rule.blob;
     k->compile_id = w->rule.compile_id;
@@ -56,7 +57,8 @@ UNWIND_INLINE void unwind_remember(struct unwind_walk *w, uint64_t key)
     unwind_publish(&k->key, key);
 }
 
-/* True and w->rule if the pc is remembered and still means that. */
+/* Looks up @key in the cache and sets w->rule. Return: false if there is no entry, or its nmethod
+ * is gone. */
 UNWIND_INLINE bool unwind_recall(struct unwind_walk *w, struct unwind_process *p, uint64_t key)
 {
     struct unwind_known *k = unwind_known_at(w, unwind_key_index(key));
@@ -78,7 +80,7 @@ UNWIND_INLINE bool unwind_recall(struct unwind_walk *w, struct unwind_process *p
     return true;
 }
 
-/* Returns w->at as a word of the walk's output. */
+/* Returns the output word for the frame w->at. */
 UNWIND_INLINE uint64_t unwind_word(const struct unwind_walk *w)
 {
     return (w->at.pc & UNWIND_PC_MASK) |
@@ -86,7 +88,7 @@ UNWIND_INLINE uint64_t unwind_word(const struct unwind_walk *w)
            (uint64_t)w->rule.kind << UNWIND_KIND_SHIFT;
 }
 
-/* Returns a word of the output that stands for no frame. */
+/* Returns an output word that stands for @mark, not for a frame. */
 UNWIND_INLINE uint64_t unwind_mark(enum unwind_mark mark)
 {
     return (uint64_t)mark | (uint64_t)UNWIND_MARK << UNWIND_KIND_SHIFT;

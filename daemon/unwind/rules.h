@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the rules for code of a HotSpot VM are made of: a frame's size and shape, tried against what
- * its return address would be.
+ * Parts of the rules for code of a HotSpot VM. They try a frame's size and shape, and test the word
+ * in the place of its return address.
  */
 #pragma once
 
 #include "unwind/codecache.h"
 
-/* Sets w->rule: where the frame ends, and where its caller's frame pointer lies. */
+/* Sets w->rule: @cfa is where the frame ends, @fp where the caller's frame pointer lies, both in
+ * bytes. */
 UNWIND_INLINE void unwind_set_rule(struct unwind_walk *w, uint8_t base, int32_t cfa, int16_t fp,
                                    bool keep)
 {
@@ -17,8 +18,8 @@ UNWIND_INLINE void unwind_set_rule(struct unwind_walk *w, uint8_t base, int32_t 
     w->rule.keep = keep;
 }
 
-/* Whether the return address of w->rule, based on sp, is one into Java code (or, with @native, into
- * any). */
+/* Returns whether w->rule, based on sp, finds a return address into Java code (with @native: into
+ * any code). */
 UNWIND_INLINE bool unwind_rule_returns(struct unwind_walk *w, struct unwind_process *p, bool native)
 {
     uint64_t cfa = w->at.sp + (uint64_t)(int64_t)w->rule.cfa;
@@ -32,15 +33,16 @@ UNWIND_INLINE bool unwind_rule_returns(struct unwind_walk *w, struct unwind_proc
                    : unwind_java_return(w, p, w->registers.link)) > 0;
 }
 
-/* Sets the rule for code that has saved nothing and returns whether its return address is one. */
+/* Sets the rule for code that has saved nothing. Returns whether the rule finds a return
+ * address. */
 UNWIND_INLINE bool unwind_try_leaf(struct unwind_walk *w, struct unwind_process *p, bool native)
 {
     unwind_set_rule(w, UNWIND_BASE_SP, UNWIND_LEAF_CFA, 0, false);
     return unwind_rule_returns(w, p, native);
 }
 
-/* Sets the rule for a frame of @size bytes in @shape and returns whether its return address is one.
- */
+/* Sets the rule for a frame of @size bytes in @shape. Returns whether the rule finds a return
+ * address. */
 UNWIND_INLINE bool unwind_try_shape(struct unwind_walk *w, struct unwind_process *p, uint32_t shape,
                                     int32_t size, bool native)
 {
@@ -67,8 +69,8 @@ UNWIND_INLINE bool unwind_read_code(struct unwind_walk *w, struct unwind_code *c
     return unwind_read(w, c, sizeof(*c), w->at.pc - 8);
 }
 
-/* Bytes of the frame of the blob at hand, and where it is complete (bytes from the start of its
- * code). */
+/* Reads the frame size of the blob w->blob, in bytes (0: none), and the offset in its code where
+ * the frame is complete. */
 UNWIND_INLINE bool unwind_frame_facts(struct unwind_walk *w, const struct unwind_process *p,
                                       int32_t *ret_size, int32_t *ret_complete)
 {
@@ -89,7 +91,9 @@ UNWIND_INLINE bool unwind_frame_facts(struct unwind_walk *w, const struct unwind
     return true;
 }
 
-/* Words that compiled code pushes around calls of stubs lie between the frame and what it calls. */
+/* Sets the rule by the first return address into Java code in the @words words above a frame of
+ * @size bytes. Compiled code pushes such words around calls of stubs. Return: false if there is no
+ * return address. */
 UNWIND_INLINE bool unwind_try_probe(struct unwind_walk *w, struct unwind_process *p, int32_t size,
                                     uint32_t words)
 {
@@ -101,8 +105,8 @@ UNWIND_INLINE bool unwind_try_probe(struct unwind_walk *w, struct unwind_process
     return true;
 }
 
-/* Whether compiled code that would return to @ra with its stack pointer at @sp has a caller. Code
- * of other kinds is not looked at. */
+/* Returns whether compiled code has a caller, if it continues at @ra with its stack pointer at @sp.
+ * Of code of other kinds it returns true without a test. */
 UNWIND_INLINE bool unwind_caller_fits(struct unwind_walk *w, struct unwind_process *p, uint64_t ra,
                                       uint64_t sp)
 {
@@ -118,7 +122,7 @@ UNWIND_INLINE bool unwind_caller_fits(struct unwind_walk *w, struct unwind_proce
            unwind_returns_at(w, p, sp + (uint64_t)c->size - 8, false);
 }
 
-/* The caller is @pc with its stack pointer at @sp; fp is still its own. */
+/* Sets the rule for a caller at @pc with its stack pointer at @sp and the current fp. */
 UNWIND_INLINE void unwind_set_direct(struct unwind_walk *w, uint64_t pc, uint64_t sp)
 {
     unwind_set_rule(w, UNWIND_BASE_DIRECT, 0, 0, false);
@@ -127,8 +131,9 @@ UNWIND_INLINE void unwind_set_direct(struct unwind_walk *w, uint64_t pc, uint64_
     w->next.fp = w->at.fp;
 }
 
-/* Whether an adapter that was called from @ra leads from compiled code into the interpreter. Then
- * the called method is in its register from its first to its last instruction. */
+/* Returns 1 if an adapter that was called from @ra leads from compiled code into the interpreter.
+ * Such an adapter keeps the called method in its register from its first to its last
+ * instruction. */
 UNWIND_FUNCTION int unwind_adapter_method(struct unwind_walk *w, struct unwind_process *p,
                                           uint64_t ra)
 {

@@ -1,71 +1,72 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The state of one walk up a user stack, and what both homes must give to it. No allocation, no
- * recursion, every loop bounded; memory of the target only through unwind_read().
+ * The state of one walk up a user stack, and the functions that a home of the unwinder must define.
+ * Walks allocate nothing and do not recurse. Every loop is bounded. Memory of the target is read by
+ * unwind_read() alone.
  *
  * A home includes this file and defines, before it includes step.h:
  *   static bool unwind_read(struct unwind_walk *w, void *to, uint32_t bytes, uint64_t from);
- *     which counts w->reads
+ *     counts w->reads
  *   static bool unwind_row(struct unwind_walk *w, uint32_t index, struct unwind_row *ret);
  *   static struct unwind_known *unwind_known_at(struct unwind_walk *w, uint32_t index);
- *     of UNWIND_KNOWN_COUNT; never NULL
+ *     one of UNWIND_KNOWN_COUNT entries; never NULL
  *   static uint64_t unwind_java_thread(struct unwind_walk *w);
- *     the JavaThread of the thread at hand as flamed found it, 0: not known
- *   UNWIND_OUT(out, i, word): stores word i of the answer
+ *     the JavaThread of the sampled thread, as flamed found it; 0: not known
+ *   UNWIND_OUT(out, i, word): stores word i of the output
  */
 #pragma once
 
 #include "unwind/process.h"
 #include "unwind/unwind.h"
 
-#define UNWIND_WINDOW_BYTES 4096         /* of the stack, copied at once; a power of two */
-#define UNWIND_WINDOW_FIRST_BYTES 1024   /* the same, of a walk that may end soon */
-#define UNWIND_DEEP_WORDS 32             /* after so many it will not */
-#define UNWIND_RUN_MAX 16                /* frames of the hot path at once */
-#define UNWIND_RECUR_MAX 128             /* frames of a recursion at once */
-#define UNWIND_KNOWN_COUNT 65536         /* entries of the table of known return addresses */
-#define UNWIND_HOPS_MAX 96               /* through a code heap's segment map */
-#define UNWIND_READS_MAX 40000           /* of one walk: about a millisecond in interrupt context */
-#define UNWIND_SIGNALS_MAX 8             /* frames of handlers: each may lead to another stack */
-#define UNWIND_STEPS_PER_WORD 2          /* a frame may be stepped back to once */
-#define UNWIND_STEP_BYTES_MAX (1u << 20) /* no frame is larger */
-#define UNWIND_INTERPRETER_BYTES_MAX 32768 /* from sp to fp of an interpreter frame */
+#define UNWIND_WINDOW_BYTES 4096       /* of the stack, copied at once; a power of two */
+#define UNWIND_WINDOW_FIRST_BYTES 1024 /* of a stack below UNWIND_DEEP_WORDS */
+#define UNWIND_DEEP_WORDS 32           /* a stack of this many words is likely to have many more */
+#define UNWIND_RUN_MAX 16              /* frames of one run of the hot path */
+#define UNWIND_RECUR_MAX 128           /* frames of a recursion in one run */
+#define UNWIND_KNOWN_COUNT 65536       /* entries of the table of known return addresses */
+#define UNWIND_HOPS_MAX 96             /* in a code heap's segment map, from a pc to its block */
+#define UNWIND_READS_MAX 40000         /* of one walk: about a millisecond in interrupt context */
+#define UNWIND_SIGNALS_MAX 8           /* signal frames of a walk: each may lead to another stack */
+#define UNWIND_STEPS_PER_WORD 2        /* the walk may step back to a frame once */
+#define UNWIND_STEP_BYTES_MAX (1u << 20)   /* the largest frame */
+#define UNWIND_INTERPRETER_BYTES_MAX 32768 /* between sp and fp of an interpreter frame */
 
-/* What became of some steps. */
+/* How a step or a run of steps ended. */
 enum unwind_outcome {
     UNWIND_GO_ON = 0,
-    UNWIND_STOP = 1,   /* w->end says why */
-    UNWIND_SLOWLY = 2, /* the frame at hand is for unwind_step() */
+    UNWIND_STOP = 1,   /* w->end is the reason */
+    UNWIND_SLOWLY = 2, /* unwind_step() must walk the next frame */
 };
 
-/* More ways to find the caller, besides those of a row. */
+/* Further ways to find the caller, beside those of rows. */
 enum unwind_rule_base {
     UNWIND_BASE_INTERPRETER = UNWIND_BASE_COUNT, /* an interpreter frame at fp */
     UNWIND_BASE_DIRECT,                          /* w->next holds the caller */
-    UNWIND_BASE_ENTRY,  /* the same, of an interpreter frame under construction, or of the adapter
-                         * before it: its Method* is in a register */
-    UNWIND_BASE_ANCHOR, /* the same, with native frames between that are not known */
+    UNWIND_BASE_ENTRY,  /* as DIRECT, from an interpreter frame under construction or the adapter
+                         * before it: the Method* is in a register */
+    UNWIND_BASE_ANCHOR, /* as DIRECT, past native frames that could not be walked */
 };
 
-/* How to step from one pc. What a table row, a code blob and a decoded instruction all amount to.
- */
+/* How to find the caller from one pc: the common form of a table row, a code blob and a decoded
+ * instruction. */
 struct unwind_rule {
-    uint64_t blob;       /* the nmethod whose life bounds the rule's, 0: none */
-    uint32_t compile_id; /* of it */
+    uint64_t blob;       /* the rule is valid as long as this nmethod; 0: always */
+    uint32_t compile_id; /* of the nmethod */
     int32_t cfa;         /* bytes from the base */
-    int16_t fp;          /* the caller's fp lies at CFA + fp; 0: unchanged */
+    int16_t fp;          /* x86-64: the caller's fp lies at CFA + fp; 0: unchanged. aarch64:
+                          * arch/aarch64.h */
     uint8_t base;        /* enum unwind_base or unwind_rule_base */
     uint8_t kind;        /* enum unwind_kind */
-    uint32_t keep;       /* 1: may be remembered for this pc */
+    uint32_t keep;       /* 1: the rule cache may keep it for this pc */
 };
 
-/* What a pc means, remembered: one form for all kinds of code, so that the hot loop has no cases.
- */
+/* A remembered rule. All kinds of code share one form, so that the hot loop needs no cases. */
 struct unwind_known {
     uint64_t key; /* pc, slot of the process, bit 63: exact pc; 0: empty. Written last. */
     uint64_t blob;
     uint32_t compile_id;
-    uint32_t tick; /* when the blob was last seen alive */
+    uint32_t tick; /* when the nmethod was last seen alive */
     int32_t cfa;
     int16_t fp;
     uint8_t base, kind;
@@ -76,25 +77,27 @@ struct unwind_place {
     uint64_t pc, sp, fp;
 };
 
-/* What else than its place a thread has in registers where it is interrupted. As x86-64 and as
- * aarch64 call them. */
+/* Registers of the interrupted thread besides pc, sp and fp, under their names on x86-64 and
+ * aarch64. */
 struct unwind_registers {
-    uint64_t thread; /* what may be the JavaThread: r15, x28; 0: not known */
-    uint64_t link;   /* the return address: rax in adapters and entries, x30 */
-    uint64_t method; /* Method* on the way into a method: rbx, x12 */
-    uint64_t bcp; /* the address of the bytecode: r13, x22. On the way in r13 is the caller's sp. */
-    uint64_t sender, sender_17; /* aarch64: the same, x19, and till JDK 17 x13 */
+    uint64_t thread; /* may be the JavaThread: r15, x28; 0: not known */
+    uint64_t link;   /* return address: rax in adapters and method entries, x30 */
+    uint64_t method; /* Method* while a method is entered: rbx, x12 */
+    uint64_t bcp;    /* address of the bytecode: r13, x22. While a method is entered r13 is the
+                      * caller's sp. */
+    uint64_t sender, sender_17; /* aarch64: the caller's sp while a method is entered: x19, up to
+                                 * JDK 17 x13 */
 };
 
-/* Sixteen bytes of code from a pc on and the eight before it. */
+/* The eight bytes of code before a pc and the sixteen from the pc on. */
 struct unwind_code {
     uint64_t before, at, after;
 };
 
 /*
- * What functions of the slow path read into. It lies here and not on their stacks. The kernel's
- * verifier adds up the stacks of a whole chain of calls, and takes 512 bytes at most
- * (tests/lint/bpf_stack.py). Each member belongs to one function, valid while that runs.
+ * Buffers of the slow path. They lie here because the kernel's verifier adds up the stacks of a
+ * chain of calls and allows 512 bytes (tests/lint/bpf_stack.py). Each struct belongs to the
+ * function named beside it and is valid while that function runs.
  */
 struct unwind_step_words { /* unwind_step() */
     struct unwind_place here, to;
@@ -118,41 +121,41 @@ struct unwind_stub_caller { /* unwind_stub_return() */
     uint8_t first;
 };
 
-struct unwind_frozen_words {    /* functions of frozen.h */
-    struct unwind_place resume; /* the carrier's frame behind the chunks */
-    uint64_t high;              /* right behind the frames of the chunk at hand; 0: at none */
+struct unwind_frozen_words {    /* functions of frozen.h; kept during the whole walk */
+    struct unwind_place resume; /* the carrier's frame, where the walk continues after the chunks */
+    uint64_t high;              /* end of the current chunk's frames; 0: the walk is in no chunk */
     uint64_t chunk, cont, object, word;
     struct unwind_forwarding forwarding;
     int32_t size, sp, bottom;
-    uint8_t chunks; /* so far */
-    uint8_t broken; /* what follows cannot be read */
+    uint8_t chunks; /* walked so far */
+    uint8_t broken; /* the next frame cannot be read */
 };
 
 struct unwind_walk {
-    struct unwind_place at, next; /* the frame at hand; its caller, for UNWIND_BASE_DIRECT */
-    struct unwind_place back;     /* the frame before it, to step back to */
+    struct unwind_place at, next; /* the current frame; its caller, for UNWIND_BASE_DIRECT */
+    struct unwind_place back;     /* the callee of the current frame, to step back to */
     struct unwind_registers registers;
     uint64_t pointer; /* the thread pointer; 0: not known */
-    uint64_t task;    /* process id << 32 | thread id, as flamed numbers them */
+    uint64_t task;    /* process id << 32 | thread id, as in flamed's own PID namespace */
     struct unwind_rule rule;
-    struct unwind_mapping mapping;       /* what unwind_find_mapping() found */
-    uint64_t blob, blob_code, blob_name; /* what unwind_find_blob() found */
+    struct unwind_mapping mapping;       /* result of unwind_find_mapping() */
+    uint64_t blob, blob_code, blob_name; /* result of unwind_find_blob() */
     uint64_t window_low;
-    uint32_t window_bytes; /* that are valid: a multiple of 8 */
+    uint32_t window_bytes; /* valid bytes of the window: a multiple of 8 */
     uint32_t words, back_words, max_words;
     uint32_t tick, slot;
-    uint32_t reads;   /* of the target's memory */
-    uint8_t exact;    /* at.pc is where execution stands, not a return address */
-    uint8_t guessed;  /* at.pc was found by a remembered rule and is not checked yet; 2: and the
-                       * frame  was compiled code, which native code never calls */
-    uint8_t distrust; /* do not use what is remembered for this frame */
+    uint32_t reads;   /* of the target's memory, so far */
+    uint8_t exact;    /* at.pc is the interrupted instruction, not a return address */
+    uint8_t guessed;  /* at.pc comes from a remembered rule and is not validated yet; 2: of compiled
+                       * code, which native code never calls */
+    uint8_t distrust; /* ignore the remembered rule of this frame */
     uint8_t end;
-    uint8_t signals; /* frames of handlers passed */
+    uint8_t signals; /* signal frames passed */
     uint8_t back_exact;
     uint8_t ruled;        /* the mapping has rows */
-    uint8_t failed;       /* native code's own rule led nowhere */
-    uint8_t anchored;     /* the thread's anchor was used: once a walk */
-    uint8_t wants_thread; /* the anchor was wanted, and the JavaThread is not known */
+    uint8_t failed;       /* the rule of native code led nowhere */
+    uint8_t anchored;     /* the thread's anchor was used: once in a walk */
+    uint8_t wants_thread; /* the walk needed the JavaThread, which is not known */
     struct unwind_step_words step;
     struct unwind_find find;
     struct unwind_stub_words stub;
@@ -162,17 +165,17 @@ struct unwind_walk {
 };
 
 #ifdef __bpf__
-/* Before a loop that is to stay one: copies of its body cost more in cold instructions than they
- * save. */
+/* Stands before a loop that must not be unrolled: copies of its body cost more in cold instructions
+ * than they save. */
 #define UNWIND_LOOP _Pragma("clang loop unroll(disable)")
-/* Not static: the kernel's verifier then checks each of them once and on its own. */
+/* Not static, so that the kernel's verifier checks each function once and on its own. */
 #define UNWIND_FUNCTION __attribute__((noinline))
 #define UNWIND_INLINE static __attribute__((always_inline)) inline
-/* Keeps clang from folding a mask that the verifier must see in the very register that is used. */
+/* Keeps clang from folding a mask: the verifier must see it on the very register that is used. */
 #define UNWIND_MASK(i, mask) asm volatile("%0 &= %1" : "+r"(i) : "i"(mask))
-/* Leaves the 64-bit number @i as it is, and makes the verifier forget what it knows of it. So the
- * ways through a loop are all one to it, and it need not follow each. @by: any other number that it
- * knows nothing of. */
+/* Keeps the value of the 64-bit number @i, but makes the verifier forget the bounds it knows. All
+ * ways through a loop then look alike, and the verifier follows one. @by: any other number of
+ * unknown value. */
 #define UNWIND_BLUR(i, by) asm volatile("%0 ^= %1\n%0 ^= %1" : "+r"(i) : "r"((uint64_t)(by)))
 #else
 #define UNWIND_FUNCTION static __attribute__((unused))

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One step up the stack, whatever the frame is. A return address that a remembered rule led to is
- * trusted if it is remembered itself. Else it must pass the slow path's test. If it does not, the
- * walk steps back and finds the rule of the frame before it again.
+ * One step up the stack from any kind of frame. A return address that a remembered rule found is
+ * trusted if the cache holds a rule for it. Otherwise it must pass the tests of the slow path. If
+ * it fails them, the walk steps back and finds the rule of the previous frame again.
  */
 #pragma once
 
 #include "unwind/fast_path.h"
 
-/* Begins a walk of at most @max_words words at these registers. What else the home knows of the
- * thread, it sets itself. */
+/* Starts a walk of at most @max_words words at the given registers. The home itself sets the other
+ * registers and ids of the thread. */
 UNWIND_INLINE void unwind_start(struct unwind_walk *w, uint64_t pc, uint64_t sp, uint64_t fp,
                                 uint32_t slot, uint32_t tick, uint32_t max_words)
 {
@@ -36,7 +36,7 @@ UNWIND_INLINE void unwind_start(struct unwind_walk *w, uint64_t pc, uint64_t sp,
     w->window_bytes = 0;
 }
 
-/* Works out w->rule for w->at from the target's own data. 0 or an enum unwind_end. */
+/* Finds w->rule for w->at from the target's memory and tables. Returns 0 or an enum unwind_end. */
 UNWIND_INLINE int unwind_slow_rule(struct unwind_walk *w, struct unwind_process *p)
 {
     int end;
@@ -45,18 +45,19 @@ UNWIND_INLINE int unwind_slow_rule(struct unwind_walk *w, struct unwind_process 
         return unwind_java_rule(w, p);
     w->ruled = 0;
     end = unwind_native_rule(w, p);
-    /* Frame pointers are a guess: where the VM knows better, it is asked. */
+    /* Without rows the rule only assumes frame pointers: the VM's anchor is better. */
     if (!end && w->ruled && !w->failed)
         return 0;
     if (unwind_anchor_rule(w, p) <= 0)
         return end;
-    /* A wrong rule may have led to what is in no mapping. The leaf's pc is right, and by it its
-     * mapping is met. */
+    /* A wrong rule may have led outside all mappings, so the pc is not output. The leaf's pc is
+     * right: its mapping is found by it. */
     w->rule.kind = end == UNWIND_END_NO_MAPPING && !w->exact ? UNWIND_MARK : UNWIND_NATIVE;
     return 0;
 }
 
-/* The two words of an interpreted frame, into w->step. */
+/* Sets the two output words of an interpreted frame in w->step. Return: false if they cannot be
+ * read. */
 UNWIND_INLINE bool unwind_interpreted(struct unwind_walk *w, struct unwind_process *p)
 {
     struct unwind_step_words *s = &w->step;
@@ -67,8 +68,8 @@ UNWIND_INLINE bool unwind_interpreted(struct unwind_walk *w, struct unwind_proce
     } else {
         if (!unwind_stack(w, w->at.fp - 24, &s->method))
             return false;
-        /* The slot is stale while the register runs ahead. After a call from here the register
-         * holds an address of the stack until it is read from the slot. */
+        /* The leaf's slot is stale while the register is ahead of it. After a call returns here the
+         * register holds a stack address until the slot is loaded into it. */
         if (w->exact && w->registers.bcp - w->at.sp >= UNWIND_INTERPRETER_BYTES_MAX)
             s->second = w->registers.bcp;
         else if (!unwind_stack(w, w->at.fp - 8 * (uint64_t)p->vm.bcp_slot, &s->second))
@@ -78,7 +79,7 @@ UNWIND_INLINE bool unwind_interpreted(struct unwind_walk *w, struct unwind_proce
     return true;
 }
 
-/* Finds the caller by w->rule and moves there. 0 or an enum unwind_end. */
+/* Finds the caller by w->rule and moves w->at there. Returns 0 or an enum unwind_end. */
 UNWIND_INLINE int unwind_apply(struct unwind_walk *w)
 {
     struct unwind_place *to = &w->step.to; /* to->sp: the CFA */
@@ -122,7 +123,7 @@ UNWIND_INLINE int unwind_apply(struct unwind_walk *w)
              !unwind_read_u64(w, w->at.sp + UNWIND_SIGNAL_LINK, &w->registers.link)))
             return UNWIND_END_MEMORY;
         w->registers.link = unwind_unsigned(w->registers.link);
-        w->at = *to; /* may lie on another stack */
+        w->at = *to; /* may be on another stack */
         w->exact = 1;
         w->signals++;
         w->window_bytes = 0;
@@ -159,7 +160,8 @@ found:
     return 0;
 }
 
-/* Finds the rule of w->at and the caller's frame. Return: UNWIND_GO_ON, or why not. */
+/* Finds the rule of w->at, outputs its words and moves to the caller. Returns UNWIND_GO_ON, also
+ * after a step back, or UNWIND_STOP with w->end. */
 UNWIND_INLINE int unwind_try_step(struct unwind_walk *w, struct unwind_process *p,
                                   UNWIND_OUT_TYPE out)
 {
@@ -173,7 +175,7 @@ UNWIND_INLINE int unwind_try_step(struct unwind_walk *w, struct unwind_process *
     s->second = 0;
     if (w->at.pc & ~UNWIND_PC_MASK) {
         w->end = UNWIND_END_RETURN;
-        recalled = true; /* not a pc at all: the rule that led here was wrong */
+        recalled = true; /* not a canonical pc: the rule that found it was wrong */
     } else if (!w->distrust && !misled && unwind_recall(w, p, key)) {
         recalled = true;
         w->end = 0;
@@ -182,8 +184,8 @@ UNWIND_INLINE int unwind_try_step(struct unwind_walk *w, struct unwind_process *
     }
     if (!recalled || w->end) {
         if (w->guessed && (w->end || misled || unwind_any_return(w, p, w->at.pc) <= 0)) {
-            /* The rule before this one was remembered and is wrong here: that frame again, slowly.
-             */
+            /* The remembered rule of the previous frame is wrong here: walk that frame again by the
+             * slow path. */
             w->at = w->back;
             w->words = w->back_words;
             w->exact = w->back_exact;
@@ -207,13 +209,14 @@ UNWIND_INLINE int unwind_try_step(struct unwind_walk *w, struct unwind_process *
             w->rule.kind = unwind_in_code_cache(p, w->at.pc) ? UNWIND_STUB : UNWIND_NATIVE;
             w->rule.compile_id = 0;
         } else if (w->rule.keep && (w->exact || unwind_any_return(w, p, w->at.pc) > 0)) {
-            /* Where a poll stopped is no return address: remembered, it would be taken for one. */
+            /* Do not remember a safepoint poll's pc: a remembered pc counts as a valid return
+             * address. */
             unwind_remember(w, key);
         }
     }
     w->distrust = 0;
     if (w->reads > UNWIND_READS_MAX &&
-        !w->end) { /* a target made to cost time: it gets no more of it */
+        !w->end) { /* limits the time that a hostile target can cost */
         w->end = UNWIND_END_LIMIT;
         return UNWIND_STOP;
     }
@@ -250,13 +253,13 @@ UNWIND_INLINE int unwind_try_step(struct unwind_walk *w, struct unwind_process *
     w->back_exact = w->exact;
     end = unwind_apply(w);
     if (end) {
-        if (recalled) { /* as above: work it out from what is there now */
+        if (recalled) { /* as above: find the rule again from memory */
             w->at = s->here;
             w->words = here_words;
             w->distrust = 1;
             return UNWIND_GO_ON;
         }
-        if (w->rule.kind == UNWIND_NATIVE && !w->failed) { /* the thread's anchor may know */
+        if (w->rule.kind == UNWIND_NATIVE && !w->failed) { /* try the thread's anchor */
             w->at = s->here;
             w->words = here_words;
             w->failed = 1;
@@ -266,13 +269,14 @@ UNWIND_INLINE int unwind_try_step(struct unwind_walk *w, struct unwind_process *
         w->end = (uint8_t)end;
         return UNWIND_STOP;
     }
-    /* What a signal interrupted stands behind no call. */
+    /* No call precedes the pc that a signal interrupted. */
     w->guessed = !recalled || w->exact ? 0 : w->rule.kind == UNWIND_COMPILED ? 2 : 1;
     return UNWIND_GO_ON;
 }
 
-/* One frame: its words into @out (room for w->max_words), and on to its caller. UNWIND_GO_ON or
- * UNWIND_STOP. A walk that its home gives no further step ended at a limit. */
+/* Walks one frame: outputs its words to @out (room for w->max_words) and moves to its caller.
+ * Returns UNWIND_GO_ON or UNWIND_STOP. If the home makes no further step, w->end is
+ * UNWIND_END_LIMIT. */
 UNWIND_INLINE int unwind_step(struct unwind_walk *w, struct unwind_process *p, UNWIND_OUT_TYPE out)
 {
     int outcome = w->frozen.high ? unwind_frozen_step(w, p, out) : unwind_try_step(w, p, out);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The rules for blobs of the runtime, which the VM generates beside methods. 0
- * and w->rule, or the enum unwind_end that says what was not found.
+ * The rules for runtime blobs, which the VM generates beside methods. Functions return 0 and set
+ * w->rule, or return an enum unwind_end.
  */
 #pragma once
 
 #include "unwind/arch/arch_rules.h"
 
-/* The blobs of the runtime: slow paths, safepoint polls, deoptimization, exceptions. */
+/* Finds the rule for a runtime blob: slow paths, safepoint polls, deoptimization, exceptions. */
 UNWIND_FUNCTION int unwind_runtime_rule(struct unwind_walk *w, struct unwind_process *p)
 {
     struct unwind_code code;
@@ -23,7 +23,7 @@ UNWIND_FUNCTION int unwind_runtime_rule(struct unwind_walk *w, struct unwind_pro
     if (!unwind_frame_facts(w, p, &size, &complete))
         return UNWIND_END_RUNTIME;
     if (!w->exact && size) {
-        /* A safepoint's return address is the poll's own: no call stands before it. */
+        /* The return address of a safepoint blob is the poll itself, which no call precedes. */
         unwind_set_rule(w, UNWIND_BASE_SP, size, -16, true);
         if (unwind_stack(w, w->at.sp + (uint64_t)size - 8, &ra) &&
             (unwind_in_code_cache(p, ra) || unwind_find_mapping(w, p, ra) > 0))
@@ -55,6 +55,6 @@ UNWIND_FUNCTION int unwind_runtime_rule(struct unwind_walk *w, struct unwind_pro
             w->rule.fp = 0;
         return 0;
     }
-    /* One that libjvm called. */
+    /* A runtime blob that libjvm called. */
     return w->exact && unwind_try_leaf(w, p, true) ? 0 : UNWIND_END_RUNTIME;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The C subset that unwind/'s shared headers are written in: they compile for clang's BPF target
- * and for the host alike.
+ * The integer types of the headers in unwind/, which compile for clang's BPF target and for the
+ * host.
  */
 #pragma once
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the instructions around a pc say about the stack of aarch64. HotSpot's code generators of
- * JDK 11 to 25 write these; the names of instructions stand beside them. Each has four bytes.
+ * The state of an aarch64 stack around a pc, by the instructions there. HotSpot's code generators
+ * of JDK 11 to 25 write these instructions; their names stand beside them. Each has four bytes.
  *
- * A function that calls others saves fp and the link register side by side. One that calls none
- * leaves the return address in the link register. So the fp of a rule says where both are: 0: in
- * their registers. Even: fp there, and the return address in the word above it. Odd: the return
- * address alone, one byte lower than that says, and fp is in its register.
+ * A function that calls others saves fp and the link register in adjacent words. A leaf function
+ * leaves the return address in the link register. So the fp of a rule gives the places of both, in
+ * bytes from the CFA:
+ *   0: both are in their registers.
+ *   Even: fp is there, and the return address in the word above.
+ *   Odd: the return address alone is at fp - 1; the caller's fp is in its register.
  */
 #pragma once
 
@@ -14,28 +16,28 @@
 
 /* ---- where a return address lies ---- */
 
-#define UNWIND_LEAF_CFA 0 /* bytes from sp to the caller's where nothing was saved yet */
+#define UNWIND_LEAF_CFA 0 /* bytes from sp to the caller's sp before anything is saved */
 
-/* From the CFA to the return address of a frame by its rule's @fp, which is not 0. */
+/* Returns the offset of the return address from the CFA, by the @fp of a rule. @fp is not 0. */
 UNWIND_INLINE int32_t unwind_ra_place(int16_t fp)
 {
     return fp & 1 ? fp - 1 : fp + 8;
 }
 
-/* From the CFA to the caller's fp; 0: it is in the register still. */
+/* Returns the offset of the caller's fp from the CFA; 0: it is in its register. */
 UNWIND_INLINE int16_t unwind_fp_place(int16_t fp)
 {
     return fp & 1 ? 0 : fp;
 }
 
-/* Whether the return address of such a frame is in a register. */
+/* Returns whether the return address is in the link register, by the @fp of a rule. */
 UNWIND_INLINE bool unwind_ra_in_link(int16_t fp)
 {
     return fp == 0;
 }
 
-/* The rule's fp for a row's. That counts words from the base of the CFA: 1 is the first. Below 0
- * the return address alone lies there. */
+/* Converts the fp of a row to the fp of a rule. A row counts words from the base of the CFA: 1 is
+ * the first. A negative fp means that the return address alone lies there. */
 UNWIND_INLINE int16_t unwind_row_fp(const struct unwind_row *row)
 {
     if (!row->fp)
@@ -45,13 +47,13 @@ UNWIND_INLINE int16_t unwind_row_fp(const struct unwind_row *row)
     return (int16_t)((-row->fp - 1 - row->cfa) * 8 + 1);
 }
 
-/* Takes off a return address what a processor signs it with (PAC). */
+/* Removes a pointer authentication code (PAC) from a return address. */
 UNWIND_INLINE uint64_t unwind_unsigned(uint64_t ra)
 {
     return ra & ~(0x7fULL << 48);
 }
 
-/* Stores @v at @at, behind all that was stored before. */
+/* Stores @v at @at after all earlier stores (release). */
 UNWIND_INLINE void unwind_publish(uint64_t *at, uint64_t v)
 {
 #ifdef __bpf__
@@ -69,31 +71,31 @@ UNWIND_INLINE void unwind_publish(uint64_t *at, uint64_t v)
 #define UNWIND_DROP_PAIR 0x910043ffu /* add sp,sp,#16 */
 #define UNWIND_CMP_SP_X8 0xeb2863ffu /* cmp sp,x8 */
 
-/* Whether @i is stp x29,x30,[sp,#n]. */
+/* Returns whether @i is stp x29,x30,[sp,#n]. */
 UNWIND_INLINE bool unwind_is_stp_pair(uint32_t i)
 {
     return (i & 0xffc07fff) == 0xa9007bfd;
 }
 
-/* Whether @i is ldp x29,x30,[sp,#n]. */
+/* Returns whether @i is ldp x29,x30,[sp,#n]. */
 UNWIND_INLINE bool unwind_is_ldp_pair(uint32_t i)
 {
     return (i & 0xffc07fff) == 0xa9407bfd;
 }
 
-/* Whether @i is add sp,sp,#n or add sp,sp,#n,lsl #12. */
+/* Returns whether @i is add sp,sp,#n or add sp,sp,#n,lsl #12. */
 UNWIND_INLINE bool unwind_is_add_sp(uint32_t i)
 {
     return (i & 0xff8003ff) == 0x910003ff;
 }
 
-/* Whether @i is sub sp,sp,#n, sub sp,sp,#n,lsl #12 or sub sp,sp,x8. */
+/* Returns whether @i is sub sp,sp,#n, sub sp,sp,#n,lsl #12 or sub sp,sp,x8. */
 UNWIND_INLINE bool unwind_is_sub_sp(uint32_t i)
 {
     return (i & 0xff8003ff) == 0xd10003ff || i == 0xcb2863ff;
 }
 
-/* The eight bytes before a return address end in a call instruction. */
+/* Returns whether @v, the eight bytes before a return address, ends in a call instruction. */
 UNWIND_INLINE bool unwind_after_call(uint64_t v)
 {
     uint32_t i = (uint32_t)(v >> 32);
@@ -104,9 +106,8 @@ UNWIND_INLINE bool unwind_after_call(uint64_t v)
 }
 
 /*
- * Returns how many bytes lie between a compiled frame and the return address @ra of its call of a
- * routine in the VM's library. C2 pushes a pair of words before such calls and drops it behind
- * them. 0: it is no such call.
+ * Returns the bytes between a compiled frame and the return address @ra of its call into the VM's
+ * library; 0: no such call. C2 pushes a pair of words before such calls and drops it after them.
  */
 UNWIND_FUNCTION int unwind_fallback_bytes(struct unwind_walk *w, uint64_t ra)
 {
@@ -117,10 +118,10 @@ UNWIND_FUNCTION int unwind_fallback_bytes(struct unwind_walk *w, uint64_t ra)
     return i == UNWIND_DROP_PAIR ? 16 : 0;
 }
 
-#define UNWIND_PROLOGUE_INSTRUCTIONS 32 /* from a pc to where the frame is complete */
+#define UNWIND_PROLOGUE_INSTRUCTIONS 32 /* the most between a pc and the end of its prologue */
 
-/* In a prologue, @left bytes before the frame is complete. Where the pair is still to be saved, the
- * return address is in the link register. */
+/* Returns the enum unwind_shape at a pc in a prologue, @left bytes before the frame is complete.
+ * Until the pair is saved, the return address is in the link register. */
 UNWIND_FUNCTION uint32_t unwind_prologue(struct unwind_walk *w, const struct unwind_code *c,
                                          int32_t left)
 {
@@ -132,9 +133,9 @@ UNWIND_FUNCTION uint32_t unwind_prologue(struct unwind_walk *w, const struct unw
     next = (uint32_t)(c->at >> 32);
     before = (uint32_t)(c->before >> 32);
     if (unwind_is_stp_pair(at) && unwind_is_sub_sp(before))
-        return UNWIND_SHAPE_WHOLE_FP; /* there is room, and nothing in it yet */
+        return UNWIND_SHAPE_WHOLE_FP; /* the frame is allocated, and the pair is not stored yet */
     if (before == UNWIND_PUSH_PAIR)
-        return UNWIND_SHAPE_FP; /* no room besides yet */
+        return UNWIND_SHAPE_FP; /* only the pair is pushed yet */
     if (unwind_is_sub_sp(at) && !unwind_is_stp_pair(next))
         return UNWIND_SHAPE_FP;
     if (left <= 0)
@@ -151,7 +152,8 @@ UNWIND_FUNCTION uint32_t unwind_prologue(struct unwind_walk *w, const struct unw
     return UNWIND_SHAPE_RETURN;
 }
 
-/* In an epilogue of a frame of @size bytes, or WHOLE where the instructions are no part of one. */
+/* Returns the enum unwind_shape at a pc in an epilogue of a frame of @size bytes. WHOLE: the
+ * instructions belong to no epilogue. */
 UNWIND_INLINE uint32_t unwind_epilogue(const struct unwind_code *c, int32_t size)
 {
     uint32_t at = (uint32_t)c->at, before = (uint32_t)(c->before >> 32);
@@ -166,14 +168,16 @@ UNWIND_INLINE uint32_t unwind_epilogue(const struct unwind_code *c, int32_t size
         return UNWIND_SHAPE_RETURN;
     if (size > 0 && size < 4096 &&
         ((before == drop && unwind_is_ldp_pair(before2)) ||
-         (before2 == drop && (before & 0xffc003ff) == 0xf9400388))) /* ldr x8,[x28,#n]: the poll */
+         (before2 == drop &&
+          (before & 0xffc003ff) == 0xf9400388))) /* ldr x8,[x28,#n]: the safepoint poll */
         return UNWIND_SHAPE_RETURN;
     if (before == UNWIND_CMP_SP_X8 && (at & 0xff00001f) == 0x54000008) /* b.hi */
         return UNWIND_SHAPE_RETURN;
     return UNWIND_SHAPE_WHOLE;
 }
 
-/* mov x8,#139; svc #0: the vdso's. Kernels from 5.8 on give it no row. */
+/* Returns whether @pc is at mov x8,#139; svc #0 of the vdso. Kernels from 5.8 on have no unwind
+ * table entry for it. */
 UNWIND_INLINE bool unwind_is_sigreturn(struct unwind_walk *w, uint64_t pc)
 {
     uint64_t code = 0;
@@ -181,7 +185,7 @@ UNWIND_INLINE bool unwind_is_sigreturn(struct unwind_walk *w, uint64_t pc)
     return unwind_read_u64(w, pc, &code) && code == 0xd4000001d2801168ULL;
 }
 
-/* The kernel's struct rt_sigframe, as rt_sigreturn finds it at sp. */
+/* Offsets from sp in the kernel's struct rt_sigframe, at the call of rt_sigreturn. */
 #define UNWIND_SIGNAL_FP 544
 #define UNWIND_SIGNAL_LINK 552
 #define UNWIND_SIGNAL_SP 560

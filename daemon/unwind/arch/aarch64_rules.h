@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Rules for code of a HotSpot VM that are those of aarch64 alone: methods that are entered, stubs,
- * adapters. Each function finds the caller of w->at and sets w->rule.
+ * The rules for HotSpot code that differ on aarch64: method entries, stubs, adapters. Functions
+ * named _rule return 0 and set w->rule, or return an enum unwind_end. The other ones that set
+ * w->rule return 1 if they did.
  */
 #pragma once
 
@@ -9,7 +10,7 @@
 
 /* ---- compiled methods ---- */
 
-/* Compiled code always saves fp, beside the return address. */
+/* Does nothing: compiled code of aarch64 always saves fp, beside the return address. */
 UNWIND_INLINE int unwind_leave_fp(struct unwind_walk *w, struct unwind_process *p)
 {
     (void)w;
@@ -19,21 +20,24 @@ UNWIND_INLINE int unwind_leave_fp(struct unwind_walk *w, struct unwind_process *
 
 /* ---- the interpreter ---- */
 
-/* Whether a frame at @fp can say that its caller's sp is @sender. An interpreted caller has kept
- * room for its whole expression stack, and the callee lies in that: the caller's sp is below. */
+/* Returns whether @sender can be the caller's sp of an interpreted frame at @fp. It may lie below
+ * @fp: an interpreted caller reserves its whole expression stack, and the callee's frame begins
+ * inside that. */
 UNWIND_INLINE bool unwind_sender_fits(uint64_t fp, uint64_t sender)
 {
     return sender - fp + 2 * (uint64_t)UNWIND_INTERPRETER_BYTES_MAX <
            4 * (uint64_t)UNWIND_INTERPRETER_BYTES_MAX;
 }
 
-/* What is the caller's sp then. An interpreted caller is found by its fp alone. */
+/* Returns the caller's sp, at least that above the frame record at @fp. Interpreted callers are
+ * found by fp alone. */
 UNWIND_INLINE uint64_t unwind_sender_sp(uint64_t fp, uint64_t sender)
 {
     return sender < fp + 16 ? fp + 16 : sender;
 }
 
-/* The caller's sp on the way into a method, if that has made room since. */
+/* Returns the caller's sp while a method is entered. The register holds it, if the method has moved
+ * sp since. */
 UNWIND_INLINE uint64_t unwind_entry_sp(const struct unwind_walk *w, const struct unwind_process *p)
 {
     uint64_t sender = p->vm.virtual_threads ? w->registers.sender : w->registers.sender_17;
@@ -41,11 +45,9 @@ UNWIND_INLINE uint64_t unwind_entry_sp(const struct unwind_walk *w, const struct
     return (sender & 7) || sender - w->at.sp >= UNWIND_INTERPRETER_BYTES_MAX ? w->at.sp : sender;
 }
 
-#define UNWIND_ENTRY_INSTRUCTIONS                                                                  \
-    96 /* of an entry of the interpreter, before its frame is there                                \
-        */
+#define UNWIND_ENTRY_INSTRUCTIONS 96 /* of an interpreter entry, up to its frame */
 
-/* Whether the interpreter's frame is still to be made, a few instructions behind w->at.pc. */
+/* Returns 1 if the interpreter makes its frame a few instructions after w->at.pc. */
 UNWIND_FUNCTION int unwind_frame_follows(struct unwind_walk *w)
 {
     uint32_t i, code = 0;
@@ -62,8 +64,9 @@ UNWIND_FUNCTION int unwind_frame_follows(struct unwind_walk *w)
     return 0;
 }
 
-/* While a method is entered its Method* is in a register, and the return address in the link
- * register. The latter stays there for a few instructions after it was saved. */
+/* Sets the rule if a method is being entered. Its Method* is then in a register, and the return
+ * address in the link register. The latter stays there for a few instructions after it was
+ * saved. */
 UNWIND_FUNCTION int unwind_entering(struct unwind_walk *w, struct unwind_process *p)
 {
     uint64_t fp, saved = 0, method = 0;
@@ -88,7 +91,8 @@ UNWIND_FUNCTION int unwind_entering(struct unwind_walk *w, struct unwind_process
 
 /* ---- stubs ---- */
 
-/* Whether the link register leads back into the stubs themselves, as after a call between them. */
+/* Returns 1 if the link register leads back into the stubs' own blob, as after a call between
+ * stubs. */
 UNWIND_FUNCTION int unwind_link_inside(struct unwind_walk *w, struct unwind_process *p)
 {
     uint64_t blob;
@@ -103,7 +107,8 @@ UNWIND_FUNCTION int unwind_link_inside(struct unwind_walk *w, struct unwind_proc
                : 0;
 }
 
-/* Whether the link register leads to code that has a caller, if its stack pointer is @sp then. */
+/* Returns 1 if the link register leads to code that has a caller itself, with its stack pointer at
+ * @sp. */
 UNWIND_FUNCTION int unwind_link_fits(struct unwind_walk *w, struct unwind_process *p, uint64_t sp)
 {
     if (!w || !p)
@@ -111,9 +116,8 @@ UNWIND_FUNCTION int unwind_link_fits(struct unwind_walk *w, struct unwind_proces
     return unwind_caller_fits(w, p, w->registers.link, sp) ? 1 : 0;
 }
 
-/* A stub without a frame may have pushed words: the caller's frame begins above them. 1 and
- * w->rule.
- */
+/* Sets the rule for a stub without a frame. It may have pushed words: the caller's frame begins
+ * above them. */
 UNWIND_FUNCTION int unwind_leaf_stub(struct unwind_walk *w, struct unwind_process *p)
 {
     uint32_t i;
@@ -122,7 +126,7 @@ UNWIND_FUNCTION int unwind_leaf_stub(struct unwind_walk *w, struct unwind_proces
         return 0;
     unwind_set_rule(w, UNWIND_BASE_SP, UNWIND_LEAF_CFA, 0, false);
     if (!unwind_in_code_cache(p, w->registers.link))
-        return 1; /* a stub that libjvm called */
+        return 1; /* libjvm called the stub */
     for (i = 0; i < UNWIND_STUB_WORDS_MAX; i++) {
         if (unwind_link_fits(w, p, w->at.sp + 8 * (uint64_t)i) <= 0)
             continue;
@@ -132,7 +136,7 @@ UNWIND_FUNCTION int unwind_leaf_stub(struct unwind_walk *w, struct unwind_proces
     return 0;
 }
 
-/* Stubs without a frame size: call_stub, copies, digests, barriers. */
+/* Finds the rule for stubs without a frame size: call_stub, copies, digests, barriers. */
 UNWIND_FUNCTION int unwind_stub_rule(struct unwind_walk *w, struct unwind_process *p)
 {
     struct unwind_stub_words *s;
@@ -163,8 +167,8 @@ UNWIND_FUNCTION int unwind_stub_rule(struct unwind_walk *w, struct unwind_proces
 
 /* ---- adapters ---- */
 
-/* An adapter at which a thread stands. On the way into the interpreter it is the entry of the
- * interpreted method. 1 and w->rule. */
+/* Sets the rule for an interrupted adapter. If the adapter leads into the interpreter, its frame is
+ * output as the interpreted method. */
 UNWIND_FUNCTION int unwind_exact_adapter(struct unwind_walk *w, struct unwind_process *p)
 {
     uint64_t ra, sp;
@@ -185,8 +189,8 @@ UNWIND_FUNCTION int unwind_exact_adapter(struct unwind_walk *w, struct unwind_pr
     return 1;
 }
 
-/* vtable and itable stubs, adapters: no frame of their own. An adapter that has the VM change the
- * call that led to it makes one. */
+/* Finds the rule for adapters and for vtable and itable stubs. They have no frame, except an
+ * adapter that calls the VM to change the call that led to it. */
 UNWIND_FUNCTION int unwind_adapter_rule(struct unwind_walk *w, struct unwind_process *p)
 {
     bool adapter;

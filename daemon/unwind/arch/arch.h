@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The one list of what an architecture must give. A file that names registers, instructions or
- * the machine of ELF files stands in it, or lint_arch fails. x86-64 has all; what aarch64 has
- * not is refused there, or left unknown.
+ * The list of all code that depends on the architecture. lint_arch fails if a file outside this
+ * list names registers, instructions or the machine of ELF files. x86-64 has all of it. What
+ * aarch64 lacks is refused there, or left unknown.
  *
  *   what                                            where, for x86-64
  *   calls, prologues, epilogues, signal frames      unwind/arch/x86_64.h
  *   entries of methods, stubs, adapters             unwind/arch/x86_64_rules.h
- *   which of them is included                       unwind/arch/arch_rules.h
+ *   choice of the rules to include                  unwind/arch/arch_rules.h
  *   slots of frames, for other layers too           unwind/frames.h
  *   coloured references of ZGC in walks             unwind/oop.h
  *   registers that a walk begins with               unwind/state.h
  *   the machine of ELF files, sections for tables   unwind_tables/ehframe_elf.c
  *   rules of call frames by DWARF's registers       unwind_tables/ehframe_cfa.c
- *   which registers those are                       unwind_tables/ehframe_cfa.h
- *   registers as the kernel has them                sample/registers.bpf.h
+ *   DWARF's numbers of registers                    unwind_tables/ehframe_cfa.h
+ *   registers in the kernel's form                  sample/registers.bpf.h
  *   registers that a perf event copies              sample/perf_abi.h
  *   registers at a probe                            sample/moment_abi.h
- *   by what the kernel gives threads memory         sample/task_memory.c
+ *   kernel functions that give threads memory       sample/task_memory.c
  *
  * The same for aarch64:
  *   all of the first three rows                     unwind/arch/aarch64.h
  *
- * What aarch64 has not yet:
+ * Not yet done for aarch64:
  *   where functions begin and return                broker/function_start.c
  *   operands of USDT notes                          broker/usdt.c
- *   what a native image's code does to its stack    elf/image_code.c
+ *   stack use of a native image's code              elf/image_code.c
  *   the outermost functions of musl                 elf/musl_start.c
  *   instructions of compiled methods                hotspot/leaf/x86_64.c
- *   what they do, for leaves in loops               hotspot/leaf/x86_64_features.c
+ *   their effects, for leaves in loops              hotspot/leaf/x86_64_features.c
  *   adapters between the interpreter and the rest   hotspot/code/adapters.c
  *   calls of stubs that allocate                    hotspot/code/allocation.c
  *
@@ -45,12 +45,12 @@
 #include "unwind/frames.h"
 #include "unwind/memory.h"
 
-/* Where the caller's frame is, as an instruction tells it. */
+/* The state of a frame at an instruction: where its return address and the caller's fp are. */
 enum unwind_shape {
-    UNWIND_SHAPE_WHOLE,    /* the frame is complete, or the bytes say nothing */
-    UNWIND_SHAPE_RETURN,   /* the return address is on top */
-    UNWIND_SHAPE_FP,       /* saved fp on top, the return address above it */
-    UNWIND_SHAPE_WHOLE_FP, /* the frame is there but fp is not saved yet, and still the caller's */
+    UNWIND_SHAPE_WHOLE,    /* the frame is complete, or the instructions do not decide */
+    UNWIND_SHAPE_RETURN,   /* the return address is on top of the stack or in the link register */
+    UNWIND_SHAPE_FP,       /* the saved fp is on top, the return address above it */
+    UNWIND_SHAPE_WHOLE_FP, /* the frame is allocated, but the fp register is still the caller's */
 };
 
 #ifdef UNWIND_AARCH64

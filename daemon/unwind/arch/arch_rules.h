@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The rules of the architecture at hand for code of a HotSpot VM (arch.h has what those are made
- * of). */
+/* Includes the rules for HotSpot code of the architecture at hand (see arch.h). */
 #pragma once
 
 #include "unwind/rules.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the instructions around a pc say about the stack. HotSpot's code generators of JDK 8 to 25
- * write these bytes; the names of instructions stand beside them.
+ * The state of an x86-64 stack around a pc, by the instructions there. HotSpot's code generators of
+ * JDK 8 to 25 write these bytes; the names of the instructions stand beside them.
  */
 #pragma once
 
@@ -9,41 +9,42 @@
 
 /* ---- where a return address lies ---- */
 
-#define UNWIND_LEAF_CFA 8 /* bytes from sp to the caller's where nothing was saved yet */
+#define UNWIND_LEAF_CFA 8 /* bytes from sp to the caller's sp before anything is saved */
 
-/* From the CFA to the return address of a frame by its rule's @fp. */
+/* Returns the offset of the return address from the CFA. It does not depend on the @fp of the
+ * rule. */
 UNWIND_INLINE int32_t unwind_ra_place(int16_t fp)
 {
     (void)fp;
     return -8;
 }
 
-/* From the CFA to the caller's fp; 0: it is in the register still. */
+/* Returns the offset of the caller's fp from the CFA; 0: it is in its register. */
 UNWIND_INLINE int16_t unwind_fp_place(int16_t fp)
 {
     return fp;
 }
 
-/* Whether the return address of such a frame is in a register. */
+/* Returns whether the return address is in a register: never on x86-64. */
 UNWIND_INLINE bool unwind_ra_in_link(int16_t fp)
 {
     (void)fp;
     return false;
 }
 
-/* The rule's fp for a row's. */
+/* Converts the fp of a row, in words, to the fp of a rule, in bytes. */
 UNWIND_INLINE int16_t unwind_row_fp(const struct unwind_row *row)
 {
     return (int16_t)(row->fp * 8);
 }
 
-/* Takes off a return address what a processor signs it with. */
+/* Returns @ra: x86-64 does not sign return addresses. */
 UNWIND_INLINE uint64_t unwind_unsigned(uint64_t ra)
 {
     return ra;
 }
 
-/* Whether @pc is where a handler returns to, though no row says so. */
+/* Returns whether @pc is a signal return without a row: none on x86-64. */
 UNWIND_INLINE bool unwind_is_sigreturn(struct unwind_walk *w, uint64_t pc)
 {
     (void)w;
@@ -51,7 +52,7 @@ UNWIND_INLINE bool unwind_is_sigreturn(struct unwind_walk *w, uint64_t pc)
     return false;
 }
 
-/* Stores @v at @at, behind all that was stored before: the processor keeps their order. */
+/* Stores @v at @at after all earlier stores. The processor keeps the order of stores. */
 UNWIND_INLINE void unwind_publish(uint64_t *at, uint64_t v)
 {
     __asm__ volatile("" ::: "memory");
@@ -61,10 +62,10 @@ UNWIND_INLINE void unwind_publish(uint64_t *at, uint64_t v)
 /* ---- instructions ---- */
 
 #define UNWIND_BYTE(v, i) ((uint32_t)((v) >> (8 * (i))) & 0xff)
-/* The @k-th byte before the end of an eight-byte word: 1 is the last. */
+/* Byte @k from the end of an eight-byte word: 1 is the last byte. */
 #define UNWIND_BACK(v, k) UNWIND_BYTE(v, 8 - (k))
 
-/* The eight bytes before a return address end in a call instruction. */
+/* Returns whether @v, the eight bytes before a return address, ends in a call instruction. */
 UNWIND_INLINE bool unwind_after_call(uint64_t v)
 {
     uint32_t b1 = UNWIND_BACK(v, 1), b2 = UNWIND_BACK(v, 2), b3 = UNWIND_BACK(v, 3);
@@ -84,7 +85,8 @@ UNWIND_INLINE bool unwind_after_call(uint64_t v)
     return b7 == 0xff && b6 == 0x94; /* call [sib+d32] */
 }
 
-/* Where the call before the return address @ra goes, when the instructions say so; 0 else. */
+/* Returns the target of the call before the return address @ra; 0: the instructions do not show
+ * it. */
 UNWIND_INLINE uint64_t unwind_call_target(struct unwind_walk *w, uint64_t ra)
 {
     uint64_t before, target;
@@ -94,7 +96,7 @@ UNWIND_INLINE uint64_t unwind_call_target(struct unwind_walk *w, uint64_t ra)
         return 0;
     if (UNWIND_BACK(before, 5) == 0xe8)
         return ra + (uint64_t)(int64_t)(int32_t)(uint32_t)(before >> 32);
-    /* mov r10,imm64; call r10: how C2 calls stubs till JDK 24 */
+    /* mov r10,imm64; call r10: how C2 calls stubs up to JDK 24 */
     if (before >> 40 != 0xd2ff41 || !unwind_read(w, &mov, 2, ra - 13) || mov != 0xba49 ||
         !unwind_read_u64(w, ra - 11, &target))
         return 0;
@@ -102,10 +104,10 @@ UNWIND_INLINE uint64_t unwind_call_target(struct unwind_walk *w, uint64_t ra)
 }
 
 /*
- * Returns how many bytes lie between a compiled frame and the return address @ra of its call of a
- * routine in the VM's library. The routine is a sine, cosine, tangent, exponential, power or
- * logarithm. JDK 8 saves all registers around it (MacroAssembler::fp_runtime_fallback). No debug
- * record says so, but the code that restores them behind the call does. 0: it is no such call.
+ * Returns the bytes between a compiled frame and the return address @ra of its call into the VM's
+ * library; 0: no such call. The callee is a sine, cosine, tangent, exponential, power or logarithm.
+ * JDK 8 saves all registers around it (MacroAssembler::fp_runtime_fallback). No debug record shows
+ * that, but the code after the call that restores them does.
  */
 UNWIND_FUNCTION int unwind_fallback_bytes(struct unwind_walk *w, uint64_t ra)
 {
@@ -127,7 +129,7 @@ UNWIND_FUNCTION int unwind_fallback_bytes(struct unwind_walk *w, uint64_t ra)
         at += 12 + 5 + 7 * 6 + 8 * 10;
     else
         return 0;
-    /* all 16 of them; add rsp,256 */
+    /* all 16 registers; then add rsp,256 */
     if (!unwind_read_u64(w, at, &v) || (v & 0xffffffffffffffULL) != 0x00000100c48148ULL)
         return 0;
     bytes += 256;
@@ -146,7 +148,7 @@ UNWIND_FUNCTION int unwind_fallback_bytes(struct unwind_walk *w, uint64_t ra)
     return (int)bytes + 128;
 }
 
-/* In a prologue. @w and @left are for other architectures. */
+/* Returns the enum unwind_shape at a pc in a prologue. @w and @left are for other architectures. */
 UNWIND_INLINE uint32_t unwind_prologue(struct unwind_walk *w, const struct unwind_code *c,
                                        int32_t left)
 {
@@ -170,7 +172,8 @@ UNWIND_INLINE uint32_t unwind_prologue(struct unwind_walk *w, const struct unwin
     return UNWIND_SHAPE_RETURN;
 }
 
-/* In an epilogue, or WHOLE where the bytes are no part of one. @size is for other architectures. */
+/* Returns the enum unwind_shape at a pc in an epilogue. WHOLE: the bytes belong to no epilogue.
+ * @size is for other architectures. */
 UNWIND_INLINE uint32_t unwind_epilogue(const struct unwind_code *c, int32_t size)
 {
     uint32_t b0 = UNWIND_BYTE(c->at, 0), before1 = UNWIND_BACK(c->before, 1);
@@ -181,7 +184,7 @@ UNWIND_INLINE uint32_t unwind_epilogue(const struct unwind_code *c, int32_t size
         return UNWIND_SHAPE_RETURN;
     if (b0 == 0x5d) /* pop rbp */
         return UNWIND_SHAPE_FP;
-    if (before1 == 0x5d || before1 == 0xc9) {   /* after pop rbp or leave: the polls at a return */
+    if (before1 == 0x5d || before1 == 0xc9) {   /* after pop rbp or leave: polls at a return */
         if (at3 == 0x673b49 || at3 == 0xa73b49) /* cmp rsp,[r15+n]: JDK 16 on */
             return UNWIND_SHAPE_RETURN;
         if (at3 == 0x978b4d) /* mov r10,[r15+n]: JDK 10 to 15 */
@@ -199,7 +202,7 @@ UNWIND_INLINE uint32_t unwind_epilogue(const struct unwind_code *c, int32_t size
     return UNWIND_SHAPE_WHOLE;
 }
 
-/* The kernel's struct rt_sigframe, as rt_sigreturn finds it at sp. */
+/* Offsets from sp in the kernel's struct rt_sigframe, at the call of rt_sigreturn. */
 #define UNWIND_SIGNAL_FP 120
 #define UNWIND_SIGNAL_SP 160
 #define UNWIND_SIGNAL_PC 168

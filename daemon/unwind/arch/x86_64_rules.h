@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Rules for code of a HotSpot VM that are those of x86-64 alone: methods that are entered, stubs,
- * adapters. Each function finds the caller of w->at and sets w->rule.
+ * The rules for HotSpot code that differ on x86-64: method entries, stubs, adapters. Functions
+ * named _rule return 0 and set w->rule, or return an enum unwind_end. The other ones that set
+ * w->rule return 1 if they did.
  */
 #pragma once
 
@@ -9,8 +10,9 @@
 
 /* ---- compiled methods ---- */
 
-/* Where compiled code saves rbp, if it does. C1 pushes it before the entry barrier, so many bytes
- * before its frame is complete. Graal saves it behind that: in so many words from there on. */
+/* Where code of a JVMCI compiler may save rbp: from UNWIND_SAVE_BEFORE bytes before its frame is
+ * complete, in UNWIND_SAVE_WORDS words. C1 pushes rbp before the entry barrier, Graal saves it
+ * after that. */
 #define UNWIND_SAVE_BEFORE 40
 #define UNWIND_SAVE_WORDS 9
 
@@ -27,9 +29,10 @@ UNWIND_FUNCTION int unwind_saves_fp(uint64_t code, int32_t size)
 }
 
 /*
- * Changes w->rule where code does not save rbp, which still is the caller's then. A JVMCI compiler
- * saves it only if something in the code may stop or be given up. It is put where C1 and C2 put it,
- * by an instruction near the place from which on the frame is complete.
+ * Sets w->rule.fp to 0 if the code does not save rbp, which then still is the caller's. A JVMCI
+ * compiler saves rbp only if the code may stop at a safepoint or be deoptimized. It uses the same
+ * slot as C1 and C2. The saving instruction is near the offset where the frame is complete. Returns
+ * 1 if the rule changed.
  */
 UNWIND_FUNCTION int unwind_leave_fp(struct unwind_walk *w, struct unwind_process *p)
 {
@@ -60,26 +63,28 @@ UNWIND_FUNCTION int unwind_leave_fp(struct unwind_walk *w, struct unwind_process
 
 /* ---- the interpreter ---- */
 
-/* Where a call from the interpreter returns to, rsp is put back first. That is mov rsp,[rbp-16],
- * and from 22 on mov rcx,[rbp-16]; lea rsp,[rbp+rcx*8] (17 and 25: seen). No entry is so near. */
+/* Bytes at the interpreter's return entry that restore rsp. Up to JDK 21: mov rsp,[rbp-16]; from 22
+ * on: mov rcx,[rbp-16]; lea rsp,[rbp+rcx*8] (seen in 17 and 25). No method entry is this close to
+ * it. */
 #define UNWIND_RETURNED_BYTES 8
 
-/* Whether a frame at @fp can say that its caller's sp is @sender: above it. */
+/* Returns whether @sender can be the caller's sp of an interpreted frame at @fp: it lies above. */
 UNWIND_INLINE bool unwind_sender_fits(uint64_t fp, uint64_t sender)
 {
     return sender > fp && sender - fp < 2 * UNWIND_INTERPRETER_BYTES_MAX;
 }
 
-/* What is the caller's sp then. */
+/* Returns the caller's sp, which is @sender on x86-64. */
 UNWIND_INLINE uint64_t unwind_sender_sp(uint64_t fp, uint64_t sender)
 {
     (void)fp;
     return sender;
 }
 
-/* The caller is known though the interpreter's frame is not whole yet: Method* is in rbx. What
- * stands right at @pc is not about to enter: it has returned there from compiled code, and has not
- * put rsp back yet. r13 and the word on top may still be those of the call, rbx may be anything. */
+/* Sets the rule for an interpreter frame under construction with the caller @pc, @sp, @fp: its
+ * Method* is in rbx. Refuses a thread at @pc or a few bytes after it. Such a thread has returned
+ * there from compiled code and not restored rsp yet. r13 and the top word may still be those of the
+ * call, and rbx may be anything. */
 UNWIND_INLINE bool unwind_try_entry(struct unwind_walk *w, struct unwind_process *p, uint64_t pc,
                                     uint64_t sp, uint64_t fp)
 {
@@ -92,9 +97,9 @@ UNWIND_INLINE bool unwind_try_entry(struct unwind_walk *w, struct unwind_process
     return true;
 }
 
-/* While a method is entered: r13 is the caller's sp until it becomes the bytecode's address. The
- * return address is on top, then in rax while the locals are pushed. Then it is pushed again below
- * rbp. */
+/* Sets the rule if a method is being entered. r13 is the caller's sp until it becomes the
+ * bytecode's address. The return address is on top, then in rax while locals are pushed. Then it is
+ * pushed again, and rbp after it. */
 UNWIND_FUNCTION int unwind_entering(struct unwind_walk *w, struct unwind_process *p)
 {
     struct unwind_code code;
@@ -118,7 +123,7 @@ UNWIND_FUNCTION int unwind_entering(struct unwind_walk *w, struct unwind_process
             return 1;
         return unwind_stack(w, w->at.sp, &pc) && unwind_try_entry(w, p, pc, r13, w->at.fp);
     }
-    /* The frame is begun: sender_sp is there, Method* is not. */
+    /* The frame is begun: the slot of sender_sp is filled, the slot of Method* is not. */
     return w->at.fp - 8 >= w->at.sp && w->at.fp - 24 < w->at.sp &&
            unwind_stack(w, w->at.fp - 8, &pc) && pc > w->at.fp &&
            pc - w->at.fp < 2 * UNWIND_INTERPRETER_BYTES_MAX && unwind_stack(w, w->at.fp, &fp) &&
@@ -127,8 +132,9 @@ UNWIND_FUNCTION int unwind_entering(struct unwind_walk *w, struct unwind_process
 
 /* ---- stubs ---- */
 
-/* Whether the word at @sp returns behind a direct call of the stub that w->at.pc is in, and that
- * caller has a caller itself. The stub begins at or behind @low. 2: it pushes rbp. */
+/* Returns 1 if the word at @sp follows a direct call of the stub that holds w->at.pc. The calling
+ * code must have a caller itself. The stub begins at or above @low. Returns 2 if the stub also
+ * pushes rbp first. */
 UNWIND_FUNCTION int unwind_stub_return(struct unwind_walk *w, struct unwind_process *p,
                                        uint64_t low, uint64_t sp)
 {
@@ -147,9 +153,9 @@ UNWIND_FUNCTION int unwind_stub_return(struct unwind_walk *w, struct unwind_proc
 }
 
 /*
- * Digests and ciphers make room on the stack, align it, and use rbp for their own ends. Their
- * return address is the first word that stands behind a direct call of theirs, if its caller has a
- * caller itself. What earlier calls left lies here too. 1 and w->rule.
+ * Sets the rule for digests and ciphers. They allocate and align stack and use rbp as a general
+ * register. Their return address is the first word that unwind_stub_return() accepts. Words that
+ * earlier calls left are passed over.
  */
 UNWIND_INLINE int unwind_large_stub(struct unwind_walk *w, struct unwind_process *p, uint64_t low)
 {
@@ -166,7 +172,7 @@ UNWIND_INLINE int unwind_large_stub(struct unwind_walk *w, struct unwind_process
     return 0;
 }
 
-/* Stubs without a frame size: call_stub, copies, digests, barriers. */
+/* Finds the rule for stubs without a frame size: call_stub, copies, digests, barriers. */
 UNWIND_FUNCTION int unwind_stub_rule(struct unwind_walk *w, struct unwind_process *p)
 {
     uint64_t code, low, near_fp = ~0ULL, near_sp = ~0ULL, target;
@@ -184,7 +190,7 @@ UNWIND_FUNCTION int unwind_stub_rule(struct unwind_walk *w, struct unwind_proces
     w->rule.compile_id = 0;
     fp_near = w->at.fp >= w->at.sp && w->at.fp - w->at.sp < 8192 && (w->at.fp & 7) == 0;
     if (fp_near && unwind_stack(w, w->at.fp + 8, &s->by_fp) && s->by_fp == ~0ULL) {
-        /* The method entry barrier has a cookie under its return address. */
+        /* The method entry barrier has a cookie below its return address. */
         unwind_set_rule(w, UNWIND_BASE_FP, 24, -24, false);
         if (unwind_returns_at(w, p, w->at.fp + 16, false))
             return 0;
@@ -208,7 +214,8 @@ UNWIND_FUNCTION int unwind_stub_rule(struct unwind_walk *w, struct unwind_proces
         if (unwind_returns_at(w, p, w->at.sp + 8, true))
             return 0;
     }
-    /* A frame at rbp or none: the caller whose call goes nearest below the pc is the right one. */
+    /* Is there a frame at rbp? Of both possible callers, the one with the call target nearest below
+     * the pc is right. */
     fp_ok = fp_near && unwind_java_return(w, p, s->by_fp) > 0;
     sp_ok = unwind_stack(w, w->at.sp, &s->by_sp) && unwind_java_return(w, p, s->by_sp) > 0;
     if (fp_ok) {
@@ -236,10 +243,10 @@ UNWIND_FUNCTION int unwind_stub_rule(struct unwind_walk *w, struct unwind_proces
     if (unwind_large_stub(w, p, low) > 0)
         return 0;
     if (unwind_try_probe(w, p, 0, UNWIND_PROBE_MAX)) {
-        w->rule.fp = 0; /* what lies below is the stub's, not rbp */
+        w->rule.fp = 0; /* the word below belongs to the stub: it is not rbp */
         return 0;
     }
-    /* A stub that libjvm called. */
+    /* libjvm called the stub. */
     if (fp_near && s->by_fp && unwind_find_mapping(w, p, s->by_fp) > 0) {
         unwind_set_rule(w, UNWIND_BASE_FP, 16, -16, false);
         return 0;
@@ -250,19 +257,19 @@ UNWIND_FUNCTION int unwind_stub_rule(struct unwind_walk *w, struct unwind_proces
 
 /* ---- adapters ---- */
 
-/* What HotSpot's push_CPU_state() leaves at sp: the FPU's registers (fewer in JDK 8), the general
- * ones, a word of padding and the flags. */
+/* The layout that HotSpot's push_CPU_state() leaves at sp: the FPU's registers (fewer in JDK 8),
+ * the general registers, a word of padding and the flags. */
 #define UNWIND_CPU_STATE_FPU 2688
 #define UNWIND_CPU_STATE_FPU_8 512
-#define UNWIND_CPU_STATE_R13 16 /* bytes behind the FPU's registers */
+#define UNWIND_CPU_STATE_R13 16 /* bytes above the FPU's registers */
 #define UNWIND_CPU_STATE_RAX 120
 #define UNWIND_CPU_STATE_BYTES 144
 
 /*
- * An adapter that has the VM change the call that led here (SharedRuntime::fixup_callers_callsite).
- * All registers lie on the stack, the general ones behind @fpu bytes of the others. Among them are
- * r13 (the adapter's own stack pointer) and rax (the return address that lies there). 1 and
- * w->rule.
+ * Sets the rule for an adapter that calls the VM to change the call that led here
+ * (SharedRuntime::fixup_callers_callsite). All registers are saved on the stack, the general ones
+ * above @fpu bytes of FPU state. Among them are r13 (the adapter's own stack pointer) and rax (the
+ * return address that lies there).
  */
 UNWIND_FUNCTION int unwind_saved_adapter(struct unwind_walk *w, struct unwind_process *p,
                                          uint64_t fpu)
@@ -280,8 +287,8 @@ UNWIND_FUNCTION int unwind_saved_adapter(struct unwind_walk *w, struct unwind_pr
     return 1;
 }
 
-/* An adapter at which a thread stands: r13 is the stack pointer from before it made room. On the
- * way into the interpreter it is the entry of the interpreted method. */
+/* Sets the rule for an interrupted adapter: r13 is the stack pointer before the adapter moved it.
+ * If the adapter leads into the interpreter, its frame is output as the interpreted method. */
 UNWIND_FUNCTION int unwind_exact_adapter(struct unwind_walk *w, struct unwind_process *p)
 {
     uint64_t rax, r13, ra = 0;
@@ -293,7 +300,7 @@ UNWIND_FUNCTION int unwind_exact_adapter(struct unwind_walk *w, struct unwind_pr
     if (unwind_java_return(w, p, rax) <= 0)
         return 0;
     if (r13 < w->at.sp || r13 - w->at.sp >= 4096 || (r13 & 7)) {
-        /* popped, to make room for the interpreter's arguments */
+        /* the return address was popped, to make room for the interpreter's arguments */
         if (unwind_stack(w, w->at.sp, &ra) && ra == rax)
             return 0;
         r13 = w->at.sp;
@@ -308,7 +315,8 @@ UNWIND_FUNCTION int unwind_exact_adapter(struct unwind_walk *w, struct unwind_pr
     return 1;
 }
 
-/* vtable and itable stubs, adapters: no frame of their own, at most some words pushed again. */
+/* Finds the rule for adapters and for vtable and itable stubs. They have no frame, at most some
+ * words pushed again. */
 UNWIND_FUNCTION int unwind_adapter_rule(struct unwind_walk *w, struct unwind_process *p)
 {
     bool adapter;
