@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The routes that hand on what the backend knows, and those that know enough themselves. */
+/* Routes that return what the backend provides, and routes that serve/ answers by itself. */
 #include "serve/params/time_text.h"
 #include "serve/routes/handlers.h"
 #include "serve/routes/list_text.h"
@@ -14,7 +14,7 @@ bool answer_backend(struct request *req, int r, json_t *value, const struct erro
     return true;
 }
 
-/* As answer_backend(), or as a table where the client wants text. */
+/* Answers as answer_backend(), or with a table if the client wants text. */
 static bool answer_list(struct request *req, int r, json_t *value, const struct error *err,
                         void (*write)(const json_t *list, struct buf *out))
 {
@@ -92,9 +92,9 @@ bool handle_signals(struct request *req)
     return answer_list(req, r, value, &err, list_text_signals);
 }
 
-#define CHANGES_LATELY_NS (300 * NSEC_PER_SEC) /* of each side, unless they are given */
+#define CHANGES_LATELY_NS (300 * NSEC_PER_SEC) /* default length of each side */
 
-/* One side as @text says it, or by default. 0 or -EINVAL. */
+/* Parses @text into *range; without a text *range stays as it is. 0 or -EINVAL. */
 static int changes_side(const char *parameter, const char *text, uint64_t now_ns,
                         struct time_range *range, struct error *err)
 {
@@ -109,7 +109,7 @@ static int changes_side(const char *parameter, const char *text, uint64_t now_ns
                            parameter, query_show(span_of(text), show));
 }
 
-/* Both sides: what is not given follows from what is. 0 or -EINVAL. */
+/* Gets both sides. A missing side is derived from the given one. 0 or -EINVAL. */
 static int changes_sides(const struct params *p, struct time_range *a, struct time_range *b,
                          struct error *err)
 {
@@ -122,7 +122,7 @@ static int changes_sides(const struct params *p, struct time_range *a, struct ti
         r = changes_side("a", p->a, p->now_ns, a, err);
     if (r != 0)
         return r;
-    if (!p->b && a->from_ns < b->to_ns) /* the last minutes begin after a at the earliest */
+    if (!p->b && a->from_ns < b->to_ns) /* the default b must begin after a */
         b->from_ns = MIN(MAX(b->from_ns, a->to_ns), b->to_ns - 1);
     if (a->from_ns < b->to_ns && b->from_ns < a->to_ns) {
         error_remedy(err, "give ranges such as a=-20m..-10m&b=-10m..now");
@@ -201,12 +201,12 @@ bool handle_ready(struct request *req)
     json_t *value = NULL;
     int r = be->ready(be->ctx, &req->subject.viewer, &value, &err);
 
-    if (value && req->subject.role < ROLE_VIEW) { /* whether, not why */
+    if (value && req->subject.role < ROLE_VIEW) { /* readiness without the reasons */
         json_object_del(value, "problems");
         json_object_del(value, "captures");
     }
 
-    /* What is missing stands in the document: it is the answer in both cases. */
+    /* The document lists what is missing, so it is the answer in both cases. */
     if (value && (r == 0 || r == BACKEND_UNAVAILABLE)) {
         answer_json(&req->answer, r == 0 ? 200 : 503, value);
         json_decref(value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Captures as resources: begun, listed, looked at, rendered again, ended, removed. */
+/* Captures as resources: create, list, show, render, stop, delete. */
 #include "serve/routes/handlers.h"
 
 #define CAPTURES_LIMIT_DEFAULT 100
@@ -10,7 +10,7 @@ bool is_capture_id(const char *id)
            strspn(id, "0123456789abcdef") == CAPTURE_ID_BYTES - 1;
 }
 
-/* The id in the path. NULL: the answer says that there is no such capture. */
+/* Returns the id in the path. NULL: the answer reports that there is no such capture. */
 static const char *path_id(struct request *req)
 {
     struct error err = ERROR_NULL;
@@ -25,7 +25,7 @@ static const char *path_id(struct request *req)
     return NULL;
 }
 
-/* 201 with the way to what was made. */
+/* Answers 201 with the location of the created capture. */
 static void answer_created(struct request *req, const char *id)
 {
     json_t *value = json_pack("{s:s, s:s}", "id", id, "state", "running");
@@ -36,7 +36,7 @@ static void answer_created(struct request *req, const char *id)
     json_decref(value);
 }
 
-/* Makes a capture of the past. As the backend's past_keep(). */
+/* Stores a range of the past as a capture. Returns as past_keep() of the backend. */
 static int keep_past(struct request *req, char ret_id[CAPTURE_ID_BYTES], struct error *err)
 {
     const struct api_backend *be = &req->serve->be;
@@ -159,7 +159,7 @@ bool handle_capture(struct request *req)
     return answer_backend(req, r, value, &err);
 }
 
-/* Calls @fn, which changes a capture. False when that went well. */
+/* Calls @fn, which changes a capture. False: it succeeded; true: the answer is complete. */
 static bool change_capture(struct request *req, int (*fn)(void *ctx, const struct viewer *v,
                                                           const char *id, struct error *err))
 {
@@ -176,7 +176,8 @@ static bool change_capture(struct request *req, int (*fn)(void *ctx, const struc
     span_copy(span_of(id), req->capture_id, sizeof(req->capture_id));
     if (req->subject.viewer.whole && !own_captures_has(req, id) &&
         !subject_may(&req->subject, ROLE_MANAGE, req->serve->unix_path, &err)) {
-        answer_problem(&req->answer, 403, &err, SPAN_NULL); /* it sees what others took, too */
+        answer_problem(&req->answer, 403, &err, SPAN_NULL); /* the subject also sees captures of
+                                                             * others */
         return true;
     }
     r = fn(req->serve->be.ctx, &req->subject.viewer, id, &err);
@@ -214,7 +215,7 @@ bool handle_capture_profile(struct request *req)
     }
     r = be->capture_profile(be->ctx, &req->subject.viewer, id, &profile, &err);
     if (r == 0) {
-        /* Its file name tells of what it was taken of: that stands in the profile. */
+        /* The file name contains the event, which the profile has. */
         if (!(req->params.given & PARAM_BIT(PARAM_EVENT)))
             span_copy(span_of(profile->events[0].name), req->params.event,
                       sizeof(req->params.event));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /api/v1/diff: two captures, or two ranges of a target's past, laid over each other. */
+/* GET /api/v1/diff: compares two captures, or two ranges of a target's past. */
 #include "serve/routes/handlers.h"
 
 #include "base/cleanup.h"
 #include "render/diff.h"
 #include "serve/params/time_text.h"
 
-/* What one side names. @parameter: "a" or "b". 0, an outcome or -errno. */
+/* Gets the profile of one side. @parameter: "a" or "b". 0, an outcome or -errno. */
 static int side_profile(struct request *req, const char *parameter, const char *text,
                         struct profile **ret, struct error *err)
 {
@@ -89,7 +89,8 @@ static int side_view(const struct params *p, struct profile *profile, struct vie
     return r < 0 ? r : view_new(profile, &o, ret, err);
 }
 
-/* One after the other: patterns match one name at a time. */
+/* Diffs two profiles. Their views are made one after the other, because patterns match one name at
+ * a time. */
 static int diff_profiles(struct request *req, struct profile *a, struct profile *b,
                          struct error *err)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Server-sent events about captures: of one that this request began, and of one that runs by
- * itself. */
+/*
+ * Server-sent events about captures: of the capture that this request began, and of one that runs
+ * on its own.
+ */
 #include "serve/routes/handlers.h"
 
 #include "base/cleanup.h"
@@ -11,7 +13,7 @@
 #define WATCH_EVERY_NS NSEC_PER_SEC
 #define WATCH_EVERY_MAX_NS (60 * NSEC_PER_SEC)
 #define WATCH_TOP_ROWS 50
-#define WATCH_COST_FACTOR 20 /* live tops, however many, take at most this part of the time */
+#define WATCH_COST_FACTOR 20 /* all streams together spend at most 1/20 of the time on tops */
 
 /* Takes @value. */
 static void event_json(struct request *req, const char *name, json_t *value)
@@ -36,7 +38,7 @@ void event_error(struct request *req, const struct error *err)
 
 /* ---- GET /profile ---- */
 
-/* The parameters of the request that say how to render, as they were sent. */
+/* Appends the rendering parameters of the request, as they were sent. */
 static void add_render_params(const struct request *req, struct buf *out)
 {
     struct span rest = span_of(req->uri), item;
@@ -109,7 +111,8 @@ void progress_plan(struct request *req)
 
 /* ---- GET /captures/{id}/stream ---- */
 
-/* What it shows so far, at a price that it does not grow past. */
+/* Sends the top functions so far. Sets the interval by what that took, to bound the CPU time of all
+ * streams. */
 static void watch_top(struct request *req)
 {
     const struct api_backend *be = &req->serve->be;
@@ -157,7 +160,7 @@ static void watch_step(struct request *req)
 
 bool handle_capture_stream(struct request *req)
 {
-    handle_capture(req); /* 404 and the like */
+    handle_capture(req); /* answers 404 and other refusals */
     if (req->answer.status != 200)
         return true;
     answer_reset(&req->answer);

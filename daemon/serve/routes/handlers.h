@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of the table of routes (routes.c). struct route says when each is called, and by
- * which thread.
+ * The functions of the table of routes (routes.c). struct route documents when and on which thread
+ * each is called.
  */
 #pragma once
 
@@ -53,7 +53,7 @@ bool handle_logout(struct request *req);
 bool handle_login_ticket(struct request *req);
 bool handle_whoami(struct request *req);
 
-/* End the answer of a route whose capture is over. */
+/* Complete the answer of a route after its capture has ended. */
 void finish_profile(struct request *req);
 void finish_top(struct request *req);
 void finish_pprof(struct request *req);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET / for curl: the busiest JVMs, and what to type next. */
+/* GET / for curl: the busiest JVMs, and commands to try next. */
 #include "serve/routes/handlers.h"
 
 #define INDEX_JVMS_MAX 6
@@ -11,10 +11,10 @@ struct index_row {
 };
 
 struct index {
-    struct index_row rows[INDEX_JVMS_MAX]; /* the busiest first */
-    size_t count;                          /* of them */
-    size_t jvms;                           /* that there are */
-    bool signals;                          /* some JVM has one */
+    struct index_row rows[INDEX_JVMS_MAX]; /* busiest first */
+    size_t count;                          /* number of rows */
+    size_t jvms;                           /* number of all JVMs */
+    bool signals;                          /* some JVM has a signal */
 };
 
 static void add_jvm(void *cookie, const struct jvm_facts *f)
@@ -36,7 +36,7 @@ static void add_jvm(void *cookie, const struct jvm_facts *f)
     x->count = MIN(x->count + 1, (size_t)INDEX_JVMS_MAX);
 }
 
-/* Appends a line with the command that asks for @path where @req came to. */
+/* Appends a line with the curl command that gets @path from the address that @req was sent to. */
 static void add_command(const struct request *req, const char *options, const char *path,
                         int32_t host_pid, struct buf *out)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be asked of one JVM before it is profiled: what an attach would meet, and its map for
- * other tools. */
+/* Routes of one JVM: preflight of an attach, heap counters, thread dump, and perf map. */
 #include "profile/thread_dump.h"
 #include "render/threads.h"
 #include "serve/routes/handlers.h"
@@ -35,7 +34,7 @@ bool handle_heap(struct request *req)
     return answer_backend(req, r, value, &err);
 }
 
-/* Appends @d in the format that is asked for. 0 or -errno with @err. */
+/* Appends @d in the requested format. 0 or -errno with @err. */
 static int write_threads(struct request *req, const struct thread_dump *d, struct error *err)
 {
     const struct params *p = &req->params;
@@ -71,7 +70,7 @@ bool handle_threads(struct request *req)
         answer_missing(req, "thread dumps are");
         return true;
     }
-    if (req->head) { /* which reads no thread */
+    if (req->head) { /* HEAD reads no thread */
         r = be->jvm(be->ctx, &req->subject.viewer, req->path_pid, &jvm, &err);
         req->answer.no_body = r == 0;
         json_decref(jvm);
@@ -106,7 +105,7 @@ bool handle_perf_map(struct request *req)
         answer_missing(req, "perf maps are");
         return true;
     }
-    if (req->head) { /* which loads no agent */
+    if (req->head) { /* HEAD loads no agent */
         r = be->jvm(be->ctx, &req->subject.viewer, req->path_pid, &jvm, &err);
         a->no_body = r == 0;
         json_decref(jvm);

@@ -16,7 +16,7 @@ static long long whole_of(const json_t *object, const char *key)
     return (long long)json_integer_value(json_object_get(object, key));
 }
 
-/* Appends the texts of a list with blanks between them. */
+/* Appends the texts of a list, separated by blanks. */
 static void add_words(const json_t *list, struct buf *out)
 {
     for (size_t i = 0; i < json_array_size(list); i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Browsers: how one logs in and out, whose session a cookie is, who one is, and the page that says
- * that one may not.
+ * Routes for browsers: login, logout, sessions of cookies, /api/v1/whoami, and the page that
+ * reports a refusal.
  */
 #include "serve/http.h"
 #include "serve/routes/handlers.h"
@@ -25,8 +25,9 @@ static bool is_secure(const struct request *req)
     return info && info->tls_session;
 }
 
-/* Cookies are of a host, whatever the port. So that a browser may be logged in to two flameds on
- * forwarded ports of localhost, the name has the port. */
+/* Writes the name of the session cookie. Browsers share cookies among all ports of a host, so the
+ * name contains the port: a browser can be logged in to two flameds on forwarded ports of
+ * localhost. */
 static void cookie_name(const struct request *req, char ret[COOKIE_NAME_MAX])
 {
     struct span host = span_of(req->host), port = span_from(host, span_rfind(host, ':') + 1);
@@ -40,7 +41,8 @@ static void cookie_name(const struct request *req, char ret[COOKIE_NAME_MAX])
 
 bool login_find(struct request *req, struct span cookies)
 {
-    const struct subject *browser = &req->client->subject; /* at the other end, by no cookie */
+    const struct subject *browser = &req->client->subject; /* subject of the connection, without
+                                                            * cookies */
     struct span name, value;
     char wanted[COOKIE_NAME_MAX];
 
@@ -90,12 +92,13 @@ bool handle_login_ticket(struct request *req)
 
 bool handle_login(struct request *req)
 {
-    const struct subject *browser = &req->client->subject; /* at the other end, by no cookie */
+    const struct subject *browser = &req->client->subject; /* subject of the connection, without
+                                                            * cookies */
     struct error err = ERROR_NULL;
     char secret[SESSION_TEXT], name[COOKIE_NAME_MAX];
     int r;
 
-    if (req->head) { /* a look uses nothing up */
+    if (req->head) { /* HEAD does not consume the ticket */
         req->answer.no_body = true;
         return true;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How flamed and the JVMs fare, for Prometheus. The backend's part costs some 400 us, so scrapes
- * shortly after one another share it. Only clients that see everything do, and only until another
- * request comes, so that what a client did is in the numbers that it reads next. What is counted
- * here is never shared.
+ * Metrics of flamed and the JVMs, for Prometheus. The backend's part costs some 400 us, so scrapes
+ * in quick succession share it. Only clients that see the whole node share it, and only until
+ * another request comes: the next scrape then includes that request. The counters of serve/ are
+ * never shared.
  */
 #include "base/clock.h"
 #include "base/lock.h"
@@ -12,7 +12,7 @@
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define METRICS_SHARED_NS (100 * NSEC_PER_MSEC)
 
-/* Copies the backend's text of a scrape just before. False: there is none. */
+/* Copies the backend's text of a recent scrape. False: there is none. */
 static bool take_shared(struct request *req, struct buf *out)
 {
     struct serve *s = req->serve;
@@ -29,7 +29,8 @@ static bool take_shared(struct request *req, struct buf *out)
     return fresh;
 }
 
-/* Asks the backend, and keeps what it says to those who see everything. */
+/* Gets the metrics of the backend, and stores them for sharing if the client sees the whole
+ * node. */
 static int ask_backend(struct request *req, struct buf *out, struct error *err)
 {
     struct serve *s = req->serve;
@@ -54,7 +55,7 @@ static int ask_backend(struct request *req, struct buf *out, struct error *err)
     return 0;
 }
 
-/* Adds what is counted here. */
+/* Appends the counters of serve/ and of the audit. */
 static int add_own(struct request *req, struct buf *out)
 {
     struct serve *s = req->serve;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The document of the interface: openapi.json, put into the program by the assembler, with what the
- * tables of routes, parameters and formats know.
+ * GET /openapi.json: the embedded file openapi.json, completed from the tables of routes,
+ * parameters and formats.
  */
 #include "base/embed.h"
 #include "render/render.h"
@@ -14,7 +14,7 @@
 
 EMBED(openapi_rest, FLAMED_OPENAPI_FILE);
 
-/* What stands in a path. */
+/* Variables in paths. */
 static const struct {
     const char *name, *text, *schema;
 } PATH_PARAMS[] = {
@@ -25,7 +25,7 @@ static const struct {
     { "file", "A file of the page.", JSON({ "type" : "string" }) },
 };
 
-/* The header fields of a profile. */
+/* Header fields of an answer with a profile. */
 static const struct {
     const char *name, *type, *text;
 } PROFILE_HEADERS[] = {
@@ -46,12 +46,12 @@ static const struct {
     { "X-Flamed-Capture", "string", "The id of the capture in the store." },
 };
 
-/* Memory ran out since the document was begun. */
+/* State of building the document. failed: memory ran out. */
 struct making {
     bool failed;
 };
 
-/* Puts @value, which it takes, into @object. Return: @value, or NULL. */
+/* Sets member @key of @object to @value, which it takes. Returns @value; NULL: failed. */
 static json_t *put(struct making *m, json_t *object, const char *key, json_t *value)
 {
     if (json_object_set_new(object, key, value) == 0)
@@ -60,7 +60,7 @@ static json_t *put(struct making *m, json_t *object, const char *key, json_t *va
     return NULL;
 }
 
-/* As put(), for a text; NULL: no member. */
+/* Sets member @key to a text; NULL: adds no member. */
 static void put_text(struct making *m, json_t *object, const char *key, const char *text)
 {
     if (text)
@@ -88,7 +88,7 @@ static const char *key_of(const struct param *p)
     return p->key ? p->key : p->name;
 }
 
-/* Takes the next word of @list. */
+/* Takes the next word of @list. False: none is left. */
 static bool take_word(struct span *list, char *word, size_t size)
 {
     struct span one;
@@ -137,7 +137,7 @@ static json_t *parameters(struct making *m)
     return all;
 }
 
-/* The parameters of the path and of the query of @r. */
+/* Returns the parameters of the path and of the query of @r. */
 static json_t *parameters_of(struct making *m, const struct route *r)
 {
     json_t *list = json_array();
@@ -159,7 +159,7 @@ static json_t *parameters_of(struct making *m, const struct route *r)
     return list;
 }
 
-/* The parameters of @r as members of a body. */
+/* Returns a body that has the parameters of @r as members. */
 static json_t *body_of(struct making *m, const struct route *r)
 {
     json_t *members = json_object();
@@ -175,7 +175,7 @@ static json_t *body_of(struct making *m, const struct route *r)
                      "additionalProperties", false);
 }
 
-/* One message, which its own specification describes. */
+/* Returns the body of one MCP message; its own specification describes the content. */
 static json_t *message_body(void)
 {
     return json_pack("{s:b, s:{s:{s:{s:s}}}}", "required", true, "content", "application/json",
@@ -220,7 +220,7 @@ static json_t *header(const char *type, const char *text)
     return json_pack("{s:s, s:o}", "description", text, "schema", typed(type));
 }
 
-/* What an answer of success is: its text, header fields and content. */
+/* Returns a successful answer: its text, header fields and content. */
 static json_t *answer_of(struct making *m, const struct route *r)
 {
     json_t *answer = json_pack("{s:s}", "description", r->doc.answer), *content = content_of(m, r),
@@ -296,7 +296,7 @@ static json_t *paths(struct making *m)
     return all;
 }
 
-/* Return: the document, owned; NULL: there is no memory for it. */
+/* Returns the document, owned by the caller; NULL: out of memory. */
 static char *openapi_make(void)
 {
     json_t *doc = json_loadb(openapi_rest.p, openapi_rest.n, 0, NULL);

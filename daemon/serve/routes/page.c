@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET / and what it loads: the web page, out of the program itself. Only the page's own script runs
- * there, and it speaks with this service alone.
+ * GET / and its files: the web page, embedded in the program. Its policy permits only the page's
+ * own script, and connections to this service alone.
  */
 #include "serve/routes/page.h"
 #include "serve/routes/handlers.h"
@@ -21,7 +21,7 @@ static void send_file(struct request *req, const struct page_file *f)
     req->answer.policy = PAGE_POLICY;
 }
 
-/* A browser names text/html; curl and others get text. */
+/* Sends the page to browsers, which name text/html, and text to curl and others. */
 bool handle_page(struct request *req)
 {
     if (!req->wants_html)

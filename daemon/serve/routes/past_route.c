@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was sampled before anybody asked: ranges of time as profiles, and as a timeline. */
+/* Routes of the past: ranges of time as profiles, and as a timeline. */
 #include "serve/routes/handlers.h"
 
 #include "base/clock.h"
@@ -8,8 +8,9 @@
 #define TIMELINE_BUCKETS_MAX 2000
 #define TIMELINE_DEFAULT_NS (600 * NSEC_PER_SEC)
 
-/* How long buckets are where no number of them is asked for: as long as parts of the history, so
- * that each is of whole ones. Shorter times have TIMELINE_BUCKETS_DEFAULT. */
+/* Default length of a bucket for ranges longer than over_ns. It equals the length of a part of the
+ * history, so that a bucket has whole parts. Shorter ranges have TIMELINE_BUCKETS_DEFAULT
+ * buckets. */
 static const struct {
     uint64_t over_ns, step_ns;
 } TIMELINE_STEPS[] = {
@@ -35,7 +36,7 @@ int explain_nothing(struct request *req, int outcome, struct error *err)
     return r;
 }
 
-/* Gets the samples that the parameters of @req ask for. 0; else as struct api_backend says. */
+/* Gets the samples that the parameters of @req select. 0; else as past() of struct api_backend. */
 static int get_past(struct request *req, bool stored, struct profile **ret, struct error *err)
 {
     const struct api_backend *be = &req->serve->be;
@@ -43,8 +44,7 @@ static int get_past(struct request *req, bool stored, struct profile **ret, stru
     int r = be->past(be->ctx, &p->target, &p->range, p->event, stored ? PAST_STORED : PAST_ALL, ret,
                      err);
 
-    if (stored && !p->calls &&
-        is_nothing(r, *ret)) { /* what the recorder has is better than none */
+    if (stored && !p->calls && is_nothing(r, *ret)) { /* fall back to the flight recorder */
         *ret = profile_unref(*ret);
         *err = ERROR_NULL;
         r = be->past(be->ctx, &p->target, &p->range, p->event, PAST_ALL, ret, err);
@@ -78,12 +78,12 @@ void answer_past_profile(struct request *req, struct profile *profile)
 bool handle_query(struct request *req)
 {
     req->params.view.joined = true;
-    /* A tool says of what time it is: a short capture of that time is not all of it. */
+    /* A tool's result is for the whole range, which a short stored capture does not cover. */
     answer_past(req, /* stored= */ !req->mcp.tool, answer_past_profile);
     return true;
 }
 
-/* Returns the number of buckets, and widens @range to whole ones. */
+/* Returns the number of buckets, and widens @range to whole buckets. */
 static size_t plan_buckets(const struct params *p, struct time_range *range)
 {
     uint64_t length_ns = range->to_ns - range->from_ns, step_ns = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /debug/pprof, as Go programs serve it: for scrapers that know nothing of flamed. What it measures
- * comes from the route for profiles; kinds of profile that flamed has none of are empty and valid.
- * As with Go the others are of the time that seconds= gives; without it nothing was counted yet.
+ * /debug/pprof as Go programs serve it, for scrapers that do not know flamed. Profiles are captured
+ * as by the route for profiles; kinds of profile that flamed lacks are empty and valid. As with Go,
+ * the other kinds cover the time that seconds= gives; without it they are empty.
  */
 #include "serve/routes/handlers.h"
 
@@ -27,15 +27,16 @@ static const char INDEX[] =
 bool handle_pprof_index(struct request *req)
 {
     answer_fixed(&req->answer, "text/html; charset=utf-8", span_of(INDEX));
-    if (!span_ends_with(span_of(req->path), "/")) { /* its links go on from the folder */
+    if (!span_ends_with(span_of(req->path),
+                        "/")) { /* links of the page are relative to the folder */
         req->answer.status = 301;
         answer_header(&req->answer, "Location", "pprof/");
     }
     return true;
 }
 
-/* Samples what req's parameters say; @counts_objects: as in struct capture_request. As a handler.
- */
+/* Samples as req's parameters select; @counts_objects: as in struct capture_request. Returns as a
+ * handler. */
 static bool sample(struct request *req, bool counts_objects)
 {
     const struct api_backend *be = &req->serve->be;
@@ -50,8 +51,8 @@ static bool sample(struct request *req, bool counts_objects)
     }
     if (!req->head) {
         request_describe_capture(req, &c);
-        c.keep = false;             /* who scrapes stores it */
-        c.symbols = SYMBOLS_MEMORY; /* and does so all day: an agent is loaded only for a person */
+        c.keep = false;             /* the scraper stores it */
+        c.symbols = SYMBOLS_MEMORY; /* scrapes repeat all day; agents are loaded only for people */
         c.counts_objects = counts_objects;
         return request_begin_capture(req, &c);
     }
@@ -75,12 +76,12 @@ void finish_pprof(struct request *req)
         req->answer.content_type = PPROF_TYPE;
 }
 
-/* ---- of other events, and empty ones ---- */
+/* ---- other events, and empty profiles ---- */
 
 struct pprof_kind {
     const char *path;
-    const char *event;   /* NULL: none */
-    const char *include; /* on names of frames; NULL: all */
+    const char *event;   /* NULL: always empty */
+    const char *include; /* regular expression on frame names; NULL: all */
     bool counts_objects; /* as in struct capture_request */
     struct render_value values[RENDER_VALUES_MAX + 1];
 };
@@ -121,7 +122,7 @@ static const struct pprof_kind *kind_of(const struct request *req)
     return &KINDS[i];
 }
 
-/* Fields of pprof's Profile message. */
+/* Field numbers of pprof's Profile message. */
 enum {
     PPROF_SAMPLE_TYPE = 1,
     PPROF_STRING_TABLE = 6,
@@ -152,7 +153,7 @@ static void add_number(struct buf *b, unsigned field, uint64_t v)
     add_varint(b, v);
 }
 
-/* A ValueType: two small indexes into the table of strings. */
+/* Appends a ValueType: two small indexes into the string table. */
 static void add_value_type(struct buf *b, unsigned field, size_t type)
 {
     const char message[] = { 1 << 3, (char)type, 2 << 3, (char)(type + 1) };
@@ -190,7 +191,7 @@ bool handle_pprof_empty(struct request *req)
     return true;
 }
 
-/* An empty one in place of what cannot be had, with the reason @why. */
+/* Answers with an empty profile, and the reason @why as a warning. */
 static bool answer_without(struct request *req, const char *why)
 {
     char warning[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 4] = "";
@@ -226,7 +227,7 @@ bool handle_pprof_event(struct request *req)
         return true;
     if (!sample(req, k->counts_objects))
         return false;
-    if (req->answer.status != 409) /* not of this JVM */
+    if (req->answer.status != 409) /* 409: not possible in this JVM */
         return true;
     problem = json_loadb(req->answer.body.p, req->answer.body.n, 0, NULL);
     answer_without(req, json_string_value(json_object_get(problem, "detail")));

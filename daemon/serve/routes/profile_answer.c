@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A profile as an answer: rendered as asked, with what is known of it as headers. */
+/* Answers with a profile: renders it as requested and describes it in headers. */
 #include "serve/serve_impl.h"
 
 #include "base/cleanup.h"
@@ -8,7 +8,8 @@
 
 #include <time.h>
 
-/* "flamed-4242-cpu-20260102T030405Z.html", of letters that every file system takes. */
+/* Writes a name such as "flamed-4242-cpu-20260102T030405Z.html", with characters that every file
+ * system accepts. */
 void answer_filename(struct answer *a, const struct params *p, const struct profile *profile,
                      const char *extension)
 {
@@ -28,7 +29,8 @@ void answer_filename(struct answer *a, const struct params *p, const struct prof
 
     if (!gmtime_r(&when, &utc) || strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &utc) == 0)
         stamp[0] = '\0';
-    if (t->pid_count || (one && strcmp(target, "node") == 0)) /* a stored one names no target */
+    if (t->pid_count || (one && strcmp(target, "node") == 0)) /* a stored profile has no target
+                                                               * parameter */
         snprintf(name, sizeof(name), "flamed-%d%s-%.20s-%s", (int)pid,
                  t->pid_count > 1 ? "-and-more" : "", p->event, stamp);
     else
@@ -55,7 +57,7 @@ void answer_warnings(struct answer *a, const char *before, const struct view *v)
     size_t left_out = 0;
 
     for (size_t i = 0; i < v->warning_count; i++) {
-        /* The last places are kept for what comes after the warnings. */
+        /* Reserves the last headers for those added after the warnings. */
         if (a->header_count + 3 >= ANSWER_HEADERS_MAX ||
             a->header_bytes + strlen(v->warnings[i]) + 160 > ANSWER_HEADER_BYTES ||
             !answer_header(a, "X-Flamed-Warning", "%s%s", before, v->warnings[i]))
@@ -66,7 +68,7 @@ void answer_warnings(struct answer *a, const char *before, const struct view *v)
                       left_out);
 }
 
-/* What is known of the profile besides its samples, as headers. */
+/* Adds headers with the counts, symbol source and warnings of the profile. */
 static void add_facts(struct answer *a, const struct view *v)
 {
     const struct profile *p = v->profile;
@@ -123,7 +125,7 @@ int shown_event(const struct params *p, const struct profile *profile, uint8_t *
                            p->event, names);
 }
 
-/* Composes what @v says; @ret needs words_deinit(). */
+/* Composes the sentences on @v; @ret needs words_deinit(). */
 static void compose_words(const struct request *req, struct view *v, struct words *ret)
 {
     const struct profile *p = v->profile;
@@ -202,7 +204,7 @@ void answer_profile(struct request *req, struct profile *profile,
                       "%zu different stacks have over %zu frames, which %s cannot open: the middle "
                       "of each is left out; other formats have all",
                       render_shortened(format, view), format->stack_max, format->name);
-    if (req->err.msg[0]) /* there is a profile all the same: it could not be stored */
+    if (req->err.msg[0]) /* the profile is complete but could not be stored */
         answer_header(a, "X-Flamed-Warning", "%s", req->err.msg);
     else if (profile->id[0])
         answer_header(a, "X-Flamed-Capture", "%s", profile->id);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /profile: checks what only the backend can know, starts the capture, and makes the finished
- * profile into the answer. */
+/*
+ * GET /profile: checks what only the backend can check, starts the capture, and answers with the
+ * finished profile.
+ */
 #include "event/event_form.h"
 #include "event/events.h"
 #include "serve/params/values.h"
@@ -8,7 +10,7 @@
 
 #define EVENTS_MAX 64
 
-/* Says which event was probably meant. -EINVAL. */
+/* Refuses an unknown event and suggests the nearest name. -EINVAL. */
 static int refuse_event(const char *event, struct error *err)
 {
     const char *names[EVENTS_MAX], *near = NULL;
@@ -27,7 +29,7 @@ static int refuse_event(const char *event, struct error *err)
                            near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-/* 0 where @event is one. */
+/* Checks that events_find() knows @event. 0 or -EINVAL. */
 static int check_name(const char *event, struct error *err)
 {
     struct event_form form;

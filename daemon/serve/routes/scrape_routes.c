@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Prometheus and those who speak its dialect ask: which JVMs there are. */
+/* Service discovery for Prometheus and compatible scrapers: the list of JVMs. */
 #include "serve/routes/handlers.h"
 
 #define SD_REFRESH_SECONDS 30
@@ -12,7 +12,7 @@ static void add_label(json_t *labels, const char *name, const char *value)
 
 struct sd_list {
     json_t *entries;
-    const char *target; /* flamed itself */
+    const char *target; /* address of flamed itself */
 };
 
 static void add_entry(void *cookie, const struct jvm_facts *f)

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /top: the hottest functions of the last interval, again and again, until the client leaves.
- */
+/* GET /top: the hottest functions of the last interval, repeated until the client leaves. */
 #include "serve/routes/handlers.h"
 
 #include "base/cleanup.h"
 #include "serve/routes/top_table.h"
 
 #define TOP_TEXT "text/plain; charset=utf-8"
-#define TOP_FIRST "\x1b[H\x1b[2Ksampling\xe2\x80\xa6\n" /* until there is a table */
+#define TOP_FIRST "\x1b[H\x1b[2Ksampling\xe2\x80\xa6\n" /* shown until the first table */
 #define TOP_WIDTH_DEFAULT 120
-#define TOP_ROWS_DEFAULT 18 /* with the head, a terminal of 24 lines */
+#define TOP_ROWS_DEFAULT 18 /* fills a terminal of 24 lines, with the header */
 #define TOP_EVENT_ROWS_DEFAULT 100
 
 static size_t top_rows(const struct params *p, bool events)
@@ -17,7 +16,7 @@ static size_t top_rows(const struct params *p, bool events)
     return p->top ? p->top : events ? TOP_EVENT_ROWS_DEFAULT : TOP_ROWS_DEFAULT;
 }
 
-/* Appends @profile as the request wants to see it. 0 or -errno with @err. */
+/* Appends @profile in the form that the request wants. 0 or -errno with @err. */
 static int top_write(struct request *req, struct profile *profile, bool live, struct buf *out,
                      struct error *err)
 {
@@ -62,7 +61,7 @@ static void top_error(struct request *req, const struct error *err)
     stream_end(req);
 }
 
-/* One more table. */
+/* Streams the next table. */
 static void top_step(struct request *req)
 {
     const struct api_backend *be = &req->serve->be;
@@ -92,7 +91,8 @@ static void top_step(struct request *req)
         stream_write(req, buf_span(&b));
 }
 
-/* What is alive at the end of a capture is no table that goes on. False: it has answered. */
+/* Checks the event. Events that count what is alive when a capture ends cannot be streamed. False:
+ * the answer is complete. */
 static bool check_top_event(struct request *req)
 {
     struct error err = ERROR_NULL;
@@ -111,7 +111,7 @@ static bool check_top_event(struct request *req)
     return false;
 }
 
-/* One table. */
+/* Answers with one table. */
 static void answer_table(struct request *req, struct profile *profile)
 {
     struct answer *a = &req->answer;
@@ -173,7 +173,7 @@ bool handle_top(struct request *req)
     return request_begin_capture(req, &c);
 }
 
-/* once=1: the only table. */
+/* Answers once=1 with its only table. */
 void finish_top(struct request *req)
 {
     if (req->profile)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drawn in place: from the top left corner, each line cleared behind its end, the rest of the
- * screen cleared at the end. Nothing is ever blank in between, so that nothing flickers. Names are
- * clean since they were read (base/text.h): none can move the cursor; they are cut by columns.
+ * A live table is redrawn in place: it starts at the top left corner, clears each line behind its
+ * end, and clears the rest of the screen last. It never blanks the screen, so it does not flicker.
+ * Names were cleaned when they were read (base/text.h), so none can move the cursor. They are cut
+ * by columns.
  */
 #include "serve/routes/top_table.h"
 
@@ -13,14 +14,14 @@
 #define HOME "\x1b[H"
 #define CLEAR_LINE "\x1b[K"
 #define CLEAR_BELOW "\x1b[J"
-#define FIXED_COLUMNS 31 /* before the name */
+#define FIXED_COLUMNS 31 /* columns before the name */
 
 static void end_line(const struct top_opts *o, struct buf *out)
 {
     buf_add_str(out, o->live ? CLEAR_LINE "\n" : "\n");
 }
 
-/* Columns that a character takes, as terminals do it: 0 for what combines, 2 for what is wide. */
+/* Returns the columns that terminals use for a character: 0 for combining, 2 for wide ones. */
 static unsigned columns_of(uint32_t c)
 {
     static const struct {
@@ -45,7 +46,7 @@ static unsigned columns_of(uint32_t c)
     return 1;
 }
 
-/* The character that @s (valid UTF-8) begins with, and its bytes. */
+/* Returns the first character of @s (valid UTF-8); *ret_n: its bytes. */
 static uint32_t first_char(struct span s, size_t *ret_n)
 {
     unsigned char lead = (unsigned char)s.p[0];
@@ -59,7 +60,7 @@ static uint32_t first_char(struct span s, size_t *ret_n)
     return c;
 }
 
-/* Appends @s cut to @columns; what is cut ends in one dot that stands for more. */
+/* Appends @s cut to @columns; a cut text ends in an ellipsis. */
 static void add_cut(struct buf *out, struct span s, size_t columns)
 {
     size_t used = 0, fits = 0, at = 0, n;
@@ -72,7 +73,7 @@ static void add_cut(struct buf *out, struct span s, size_t columns)
         used += w;
         at += n;
         if (used + 1 <= columns)
-            fits = at; /* with room for the dots behind it */
+            fits = at; /* leaves room for the ellipsis */
     }
     if (at == s.n) {
         buf_add_span(out, s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /api/v1/words: a target in a few sentences. */
+/* GET /api/v1/words: describes a target in a few sentences. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "serve/routes/handlers.h"
@@ -7,7 +7,7 @@
 
 #define WORDS_DEFAULT_NS (300 * NSEC_PER_SEC)
 
-/* Gets a view of what was sampled; *ret stays NULL where nothing was. 0, an outcome or -errno. */
+/* Gets a view of the samples; *ret stays NULL if there are none. 0, an outcome or -errno. */
 static int view_of(const struct request *req, const struct time_range *range, struct view **ret,
                    struct error *err)
 {
@@ -17,7 +17,7 @@ static int view_of(const struct request *req, const struct time_range *range, st
     struct error reason = ERROR_NULL;
     int r = be->target_check(be->ctx, &req->params.target, err);
 
-    /* a service that has ended is known by what was sampled */
+    /* a service that has ended is known by its samples */
     if (r != 0 && !req->params.target.service)
         return r;
     if (be->past(be->ctx, &req->params.target, range, req->params.event, PAST_ALL, &p, &reason) !=
