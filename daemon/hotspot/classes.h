@@ -11,7 +11,7 @@
 #define CLASSES_NAME_MAX 160
 #define CLASSES_SAME_MAX 4 /* classes of one name, by different loaders */
 
-/* A class that is looked for. */
+/* A class to find. */
 struct class_wanted {
     char name[CLASSES_NAME_MAX]; /* in internal form, with slashes */
     uint64_t klasses[CLASSES_SAME_MAX];
@@ -23,7 +23,7 @@ struct classes {
     unsigned count;
 };
 
-/* Adds @name, once. Returns where it stands; -ENOSPC: there is no room, or it is too long. */
+/* Adds @name, unless it is there. Returns its index; -ENOSPC: no room, or the name is too long. */
 int classes_want(struct classes *c, const char *name);
-/* Finds all that are wanted. A class that is being loaded may be missing. 0; -ESRCH; -errno. */
+/* Finds all wanted classes. A class that is being loaded may be missing. 0; -ESRCH; -errno. */
 int classes_find(struct hotspot_vm *vm, struct classes *c);

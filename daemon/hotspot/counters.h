@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a JVM counts about itself, out of the bytes of PerfMemory (the same as its hsperfdata file).
- * Its heap by generation and space, metaspace, collections, safepoints, threads, classes,
- * compiling. The JVM may say anything: all is bounded. Pure; thread: any.
+ * The counters that a JVM keeps about itself, parsed from the bytes of PerfMemory (also in its
+ * hsperfdata file). They cover its heap by generation and space, metaspace, collections,
+ * safepoints, threads, classes and compiling. The bytes are foreign: all is bounded. Pure; thread:
+ * any.
  */
 #pragma once
 
@@ -10,15 +11,15 @@
 
 #define COUNTERS_UNKNOWN ((int64_t)-1)
 #define COUNTERS_GENERATIONS_MAX 3 /* HotSpot has one or two; JDK 7 had three */
-#define COUNTERS_SPACES_MAX 4      /* of one; HotSpot has one to three */
+#define COUNTERS_SPACES_MAX 4      /* of one generation; HotSpot has one to three */
 #define COUNTERS_COLLECTORS_MAX 6  /* two to four */
 #define COUNTERS_NAME_MAX 64
 #define COUNTERS_PLACES_MAX 160 /* HotSpot has about 90 */
 #define COUNTERS_NO_CAUSE "No GC"
 
-/* Bytes of a part of memory; COUNTERS_UNKNOWN where they are not told. */
+/* A part of memory, in bytes; a number that is unknown is COUNTERS_UNKNOWN. */
 struct counted_pool {
-    char name[COUNTERS_NAME_MAX]; /* letters, digits, space, any of _-:.(); "": it does not exist */
+    char name[COUNTERS_NAME_MAX]; /* letters, digits, space, any of _-:.(); "": no such pool */
     int64_t used, committed, max;
 };
 
@@ -28,51 +29,52 @@ struct counted_generation {
 };
 
 struct counted_collector {
-    char name[COUNTERS_NAME_MAX]; /* as of a pool */
+    char name[COUNTERS_NAME_MAX]; /* characters as in struct counted_pool */
     int64_t count, time_ns;
-    /* When the last one began and ended, after the VM's start; 0: there was none. */
+    /* Begin and end of the last collection, after the VM's start; 0: none yet. */
     int64_t entry_ns, exit_ns;
 };
 
-/* Numbers are COUNTERS_UNKNOWN where the JVM does not tell them. */
+/* A number that the JVM does not have is COUNTERS_UNKNOWN. */
 struct counters {
-    char policy[COUNTERS_NAME_MAX]; /* "GarbageFirst"; as the name of a pool */
-    /* Why it collects now, COUNTERS_NO_CAUSE if it does not, and why it did the last time. */
+    char policy[COUNTERS_NAME_MAX]; /* "GarbageFirst"; characters as in struct counted_pool */
+    /* Cause of the running collection, COUNTERS_NO_CAUSE if none runs, and of the last one. */
     char cause[COUNTERS_NAME_MAX], last_cause[COUNTERS_NAME_MAX];
-    int64_t vm_begin_ms; /* when it started, of CLOCK_REALTIME */
+    int64_t vm_begin_ms; /* start of the VM, CLOCK_REALTIME */
     struct counted_generation generations[COUNTERS_GENERATIONS_MAX];
     struct counted_pool metaspace, class_space;
     struct counted_collector collectors[COUNTERS_COLLECTORS_MAX];
-    /* When threads go on, a safepoint's time is added to safepoint_ns: since JDK 13 without the
-     * time until they had stopped. That is added to safepoint_sync_ns, when they have. */
+    /* A safepoint's time is added to safepoint_ns when threads resume. Since JDK 13 that is without
+     * the time until they had stopped, which is added to safepoint_sync_ns at that point. */
     int64_t safepoints, safepoint_ns, safepoint_sync_ns, application_ns;
     int64_t threads_live, threads_daemon, threads_peak, threads_started;
     int64_t classes_loaded, classes_unloaded, shared_classes_loaded, shared_classes_unloaded;
     int64_t compiled, compile_ns;
-    /* Bytes that Java threads have allocated on the heap, as far as looks met them
-     * (hotspot/allocated.h). When the last look was, CLOCK_MONOTONIC; 0: never. */
+    /* Bytes that Java threads have allocated on the heap, as far as looks saw them
+     * (hotspot/allocated.h). allocated_ns: CLOCK_MONOTONIC of the last look; 0: never. */
     int64_t allocated;
     uint64_t allocated_ns;
-    int64_t code_cache_committed, code_cache_max; /* bytes; not of these bytes: the VM's caller */
-    uint32_t left_out; /* generations, spaces, collectors that found no room */
+    int64_t code_cache_committed, code_cache_max; /* bytes; set by hotspot_vm_counters(), not by
+                                                   * counters_parse() */
+    uint32_t left_out; /* generations, spaces and collectors beyond the limits */
 };
 
-/* Where a JVM keeps them, as one reading found out: most entries are other counters. All zero:
- * nothing is known yet. */
+/* Places of these counters in a JVM's memory, from an earlier reading: most entries are other
+ * counters. All zero: nothing is known yet. */
 struct counters_places {
-    uint32_t entries; /* of all kinds that there were */
-    uint32_t count;   /* that are read; more than COUNTERS_PLACES_MAX: too many to be kept */
+    uint32_t entries; /* number of entries of all kinds */
+    uint32_t count;   /* of entries that are read; above COUNTERS_PLACES_MAX: too many to keep */
     uint32_t at[COUNTERS_PLACES_MAX];
 };
 
-/* Reads @memory into *@ret. @places: of earlier bytes of the same JVM, renewed if they do not hold
- * any more; NULL: not kept. False: there are no counters, then *@ret is untouched. */
+/* Parses @memory into *@ret. @places: from an earlier reading of the same JVM, renewed if no longer
+ * valid; NULL: not kept. False: no counters; *@ret is untouched. */
 bool counters_parse(struct span memory, struct counters_places *places, struct counters *ret);
-/* Returns the time of safepoints from the wish to stop until threads went on, in ns, of a JVM of
- * release @jdk. JDK 13 to 21 do not count what they clean up before the operation. */
+/* Returns the total time of safepoints in ns, from the request to stop until threads resumed, for
+ * JDK release @jdk. JDK 13 to 21 do not count cleanup before the operation. */
 int64_t counters_pause_ns(const struct counters *c, int jdk);
 
-/* Returns by how much a counter rose; 0 where it is not told. */
+/* Returns the rise of a counter; 0 if it was unknown, or did not rise. */
 static inline uint64_t counters_risen(int64_t before, int64_t now)
 {
     return before == COUNTERS_UNKNOWN || now <= before ? 0 : (uint64_t)(now - before);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where HotSpot keeps things, in one running JVM: every offset, static and constant that naming and
- * unwinding need. The VM's own tables (gHotSpotVMStructs and relatives) say so; nothing is assumed
- * that they say. The list below is complete. Each line says in which JDKs the thing must be there.
- * Its table entry was seen in the sources or in a running JVM of these releases. Seen running: JDK
- * 8, 11, 17, 21 and 25 to 28. Of another release each row
- * counts that its tables have. It must have what both releases before and after it that were seen
- * must have. The rest is proven on the process (code/proof_methods.c and others).
+ * Layout of HotSpot in one running JVM: every offset, static and constant that naming and unwinding
+ * need. They come from the VM's own tables (gHotSpotVMStructs and relatives); flamed assumes none
+ * that those tables state. The list below is complete. Each row names the JDKs in which it is
+ * required. Its table entry was seen in the sources or in a running JVM of these releases. Seen
+ * running: JDK 8, 11, 17, 21 and 25 to 28. For another release every row counts that its tables
+ * have. A row is required there if the nearest seen releases before and after both require it. The
+ * rest is proven on the process (code/proof_methods.c and others).
  *
  * unwind_tables/ shares it. Knows nothing of reading objects.
  */
@@ -15,29 +15,29 @@
 #include "base/error.h"
 #include "hotspot/memory.h"
 
-/* Where a member of a struct lies. */
+/* The place of a struct's member. */
 struct layout_field {
     int32_t offset; /* bytes; -1: this JDK has no such field */
     uint8_t width;  /* bytes of a number or pointer; 0: an object or array */
-    bool sign;      /* to be sign-extended */
+    bool sign;      /* sign-extended on reading */
 };
 
 #define W1 1
 #define W2 2
 #define W4 4
 #define W8 8
-#define WANY 0 /* an object, an array, or a type the tables do not explain */
+#define WANY 0 /* an object, an array, or a type that the tables do not explain */
 
 #define LAYOUT_NO_NUMBER INT32_MIN
 #define LAYOUT_LACKS_MAX 96
 #define LAYOUT_JDK_MAX 99
 
 #define JDK_ALL 8, 99
-#define JDK_MAY 0, 0 /* nice to have */
+#define JDK_MAY 0, 0 /* optional */
 
 /*
- * X(member, type, field, widths that are understood, first JDK, last JDK that must have the field).
- * A(...) has the same columns and names the member of an earlier line that a later JDK moved.
+ * X(member, type, field, accepted widths, first JDK, last JDK that must have the field). A(...) has
+ * the same columns and names the member of an earlier row that a later JDK moved.
  */
 #define LAYOUT_FIELDS(X, A)                                                                        \
     /* The version: JDK_Version is gone in 22. */                                                  \
@@ -56,7 +56,7 @@ struct layout_field {
     X(heap_block_header, "HeapBlock", "_header", WANY, JDK_ALL)                                    \
     X(block_length, "HeapBlock::Header", "_length", W4 | W8, JDK_ALL) /* in segments */            \
     X(block_used, "HeapBlock::Header", "_used", W1, JDK_ALL)                                       \
-    /* What stands in them. Code bounds are pointers in 9..22, offsets from the blob elsewhere. */ \
+    /* The blobs in them. Code bounds are pointers in 9..22, offsets from the blob elsewhere. */   \
     X(blob_name, "CodeBlob", "_name", W8, JDK_ALL)                                                 \
     X(blob_size, "CodeBlob", "_size", W4, JDK_ALL)                                                 \
     X(blob_kind, "CodeBlob", "_kind", W1, 23, 99)                                                  \
@@ -115,7 +115,7 @@ struct layout_field {
     X(const_name, "ConstMethod", "_name_index", W2, JDK_ALL)                                       \
     X(const_signature, "ConstMethod", "_signature_index", W2, JDK_ALL)                             \
     X(pool_holder, "ConstantPool", "_pool_holder", W8, JDK_ALL)                                    \
-    /* What calls resolve to: entries of a cache; since 22 in an array of their own. */            \
+    /* Targets of calls: entries of a cache; since 22 in an array of their own. */                 \
     X(pool_cache, "ConstantPool", "_cache", W8, JDK_MAY)                                           \
     X(cache_length, "ConstantPoolCache", "_length", W4, JDK_MAY)                                   \
     X(cache_entry_f1, "ConstantPoolCacheEntry", "_f1", WANY | W8, JDK_MAY)                         \
@@ -155,17 +155,18 @@ struct layout_field {
     X(thread_stack_size, "JavaThread", "_stack_size", W8, JDK_ALL)                                 \
     /* In the tables of 25.0.3 and up, and of 26: not of 25.0.2. */                                \
     X(thread_cont_entry, "JavaThread", "_cont_entry", W8, JDK_MAY)                                 \
-    /* What a thread allocates: in a buffer of its own, and in all before that. */                 \
+    /* A thread's allocation: its current buffer, and the bytes before that. */                    \
     X(thread_tlab, "Thread", "_tlab", WANY, JDK_MAY)                                               \
     X(thread_allocated_bytes, "Thread", "_allocated_bytes", W8, JDK_MAY)                           \
     X(tlab_start, "ThreadLocalAllocBuffer", "_start", W8, JDK_MAY)                                 \
     X(tlab_top, "ThreadLocalAllocBuffer", "_top", W8, JDK_MAY)                                     \
     X(tlab_end, "ThreadLocalAllocBuffer", "_end", W8, JDK_MAY)                                     \
-    /* How large its objects are, and the classes that an interpreted method names. */             \
+    /* Sizes of objects, and the classes that an interpreted method names. */                      \
     X(klass_layout_helper, "Klass", "_layout_helper", W4, JDK_MAY)                                 \
     X(object_array_element, "ObjArrayKlass", "_element_klass", W8, JDK_MAY)                        \
     X(pool_resolved, "ConstantPool", "_resolved_klasses", W8, JDK_MAY)                             \
-    /* What a thread waits for, and its owner: 8..16 in Thread. An owner of 24 up is a number. */  \
+    /* Locks that a thread waits for, and their owners: 8..16 in Thread. An owner of 24 up is a    \
+     * number. */                                                                                  \
     X(thread_pending_monitor, "JavaThread", "_current_pending_monitor", W8, JDK_MAY)               \
     A(thread_pending_monitor, "Thread", "_current_pending_monitor", W8, JDK_MAY)                   \
     X(thread_waiting_monitor, "JavaThread", "_current_waiting_monitor", W8, JDK_MAY)               \
@@ -183,7 +184,7 @@ struct layout_field {
     X(wrapper_anchor, "JavaCallWrapper", "_anchor", WANY, JDK_MAY)                                 \
     X(osthread_id, "OSThread", "_thread_id", W4, JDK_ALL)                                          \
     X(osthread_pointer, "OSThread", "_pthread_id", W8, JDK_MAY)                                    \
-    /* Objects of the Java heap: only what names of threads and locks take. */                     \
+    /* Objects of the Java heap: only for names of threads and locks. */                           \
     X(oop_klass, "oopDesc", "_metadata._klass", W8, 8, 26)                                         \
     X(oop_compressed_klass, "oopDesc", "_metadata._compressed_klass", W4, 8, 26)                   \
     A(oop_compressed_klass, "oopDesc", "_compressed_klass", W4, 27, 99)                            \
@@ -197,12 +198,12 @@ struct layout_field {
     X(barrier_card_table, "CardTableBarrierSet", "_card_table", W8, JDK_MAY)                       \
     X(card_map, "CardTable", "_byte_map", W8, JDK_MAY)                                             \
     X(card_map_bytes, "CardTable", "_byte_map_size", W8, JDK_MAY)                                  \
-    /* Where generational ZGC has moved objects to. */                                             \
+    /* Forwarding of objects that generational ZGC has moved. */                                   \
     X(z_bad_mask, "ZGlobalsForVMStructs", "_ZPointerLoadBadMask", W8, JDK_MAY)                     \
     X(z_offset_mask, "ZGlobalsForVMStructs", "_ZAddressOffsetMask", W8, JDK_MAY)                   \
     X(z_heap, "ZCollectedHeap", "_heap", WANY, JDK_MAY)                                            \
     X(z_page_table, "ZHeap", "_page_table", WANY, JDK_MAY)                                         \
-    /* Where the older ZGC has, which is called X in 21 to 23. */                                  \
+    /* Forwarding of the older ZGC, which is called X in 21 to 23. */                              \
     X(z_weak_bad_mask, "ZGlobalsForVMStructs", "_ZAddressWeakBadMask", W8, JDK_MAY)                \
     X(z_forwardings, "ZHeap", "_forwarding_table", WANY, JDK_MAY)                                  \
     X(x_weak_bad_mask, "XGlobalsForVMStructs", "_XAddressWeakBadMask", W8, JDK_MAY)                \
@@ -325,7 +326,7 @@ struct layout_field {
     X(Flag, "Flag", 8, 10)                                                                         \
     X(JVMFlag, "JVMFlag", 11, 99)
 
-/* X(member, constant, first JDK, last JDK): numbers that the VM was compiled with. */
+/* X(member, constant, first JDK, last JDK): constants of the VM's build. */
 #define LAYOUT_CONSTANTS(X, A)                                                                     \
     X(has_line_numbers, "ConstMethod::_has_linenumber_table", 8, 20)                               \
     A(has_line_numbers, "ConstMethodFlags::_misc_has_linenumber_table", 21, 99)                    \
@@ -333,15 +334,15 @@ struct layout_field {
     X(field_slots, "FieldInfo::field_slots", 8, 20)                                                \
     X(field_tag_bits, "FIELDINFO_TAG_SIZE", 8, 20)                                                 \
     X(field_internal, "JVM_ACC_FIELD_INTERNAL", JDK_MAY)                                           \
-    /* Bits of FieldInfo::FieldFlags: which numbers a field of the stream has behind its five. In  \
-     * 21 to 27 they are 0, 1, 2 and 4. */                                                         \
+    /* Bits of FieldInfo::FieldFlags: the numbers that a field in the stream has behind its five.  \
+     * In 21 to 27 they are 0, 1, 2 and 4. */                                                      \
     X(field_initialized, "FieldInfo::FieldFlags::_ff_initialized", 28, 99)                         \
     X(field_injected, "FieldInfo::FieldFlags::_ff_injected", 28, 99)                               \
     X(field_generic, "FieldInfo::FieldFlags::_ff_generic", 28, 99)                                 \
     X(field_contended, "FieldInfo::FieldFlags::_ff_contended", 28, 99)                             \
     X(field_flat, "FieldInfo::FieldFlags::_ff_flat", JDK_MAY)                                      \
     X(field_null_marker, "FieldInfo::FieldFlags::_ff_null_marker", JDK_MAY)                        \
-    /* Where compact headers have the class, and what a JavaThread does. */                        \
+    /* Position of the class in compact headers, and states of a JavaThread. */                    \
     X(mark_klass_shift, "markWord::klass_shift", JDK_MAY)                                          \
     X(state_new, "_thread_new", JDK_MAY)                                                           \
     X(state_native, "_thread_in_native", JDK_MAY)                                                  \
@@ -353,10 +354,10 @@ struct layout_field {
 
 struct hotspot_layout {
     int jdk;  /* feature release: 8, 11, 17, ... */
-    bool run; /* this release was seen running; else its rows are a guess, to be proven (proof.c) */
-    char lacks[LAYOUT_LACKS_MAX];    /* then: what of objects its tables do not tell; "" nothing */
+    bool run; /* false: not seen running, its rows are a guess that proof.c checks */
+    char lacks[LAYOUT_LACKS_MAX];    /* then: a missing row about objects; "" none */
     uint64_t image_start, image_end; /* libjvm.so in the target's memory */
-    uint64_t data_start, data_end;   /* its writable part; equal: none */
+    uint64_t data_start, data_end;   /* writable part of it; equal: none */
 
 #define X(member, ...) struct layout_field member;
 #define A(member, ...)
@@ -364,17 +365,17 @@ struct hotspot_layout {
 #undef X
 #undef A
 
-#define X(member, ...) uint64_t member##_at; /* 0: not there */
+#define X(member, ...) uint64_t member##_at; /* 0: absent */
 #define A(member, ...)
     LAYOUT_STATICS(X, A)
 #undef X
 #undef A
 
-#define X(member, ...) uint32_t sizeof_##member; /* 0: not there */
+#define X(member, ...) uint32_t sizeof_##member; /* 0: absent */
     LAYOUT_SIZES(X)
 #undef X
 
-#define X(member, ...) int32_t member; /* LAYOUT_NO_NUMBER: not told */
+#define X(member, ...) int32_t member; /* LAYOUT_NO_NUMBER: absent */
 #define A(member, ...)
     LAYOUT_CONSTANTS(X, A)
 #undef X
@@ -387,14 +388,14 @@ static inline bool layout_has(struct layout_field f)
     return f.offset >= 0;
 }
 
-/* Returns whether threads and monitors have handles of their objects: pointers to oops. */
+/* Returns whether threads and monitors refer to their objects by handles: pointers to oops. */
 static inline bool layout_has_handles(const struct hotspot_layout *l)
 {
     return l->jdk >= 16;
 }
 
-/* Returns the number or pointer of @f in the @n bytes at @object; 0 where this JDK has no such
- * field or it lies outside. Signed fields come sign-extended. */
+/* Returns the number or pointer of @f in the @n bytes at @object; 0 if this JDK has no such field
+ * or it lies outside. Signed fields are sign-extended. */
 int64_t layout_get(struct layout_field f, const void *object, size_t n);
 
 /* Returns the newest release that was seen running. */
@@ -404,8 +405,8 @@ struct dynsym;
 
 /*
  * Reads the tables of the libjvm that @d opened. 0 and *ret; HOTSPOT_NOT_READY while they are not
- * filled; HOTSPOT_UNSUPPORTED with @err: a release or a layout that is not known; or what
- * memory_read() returned.
+ * filled; HOTSPOT_UNSUPPORTED with @err: an unknown release or layout; or the error of
+ * memory_read().
  */
 int layout_read(struct hotspot_memory *m, const struct dynsym *d, struct hotspot_layout *ret,
                 struct error *err);

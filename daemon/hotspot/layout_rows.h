@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside of layout: the rows of layout.h as tables, and what the VM's own tables say of each.
- * Thread: any.
+ * Internal to layout: the rows of layout.h as tables, and the entries of the VM's own tables for
+ * them. Thread: any.
  */
 #pragma once
 
 #include "hotspot/layout.h"
 
 #define LAYOUT_TYPES_MAX 4096
-#define LAYOUT_TYPE_BYTES_MAX 65536 /* no struct that we read is larger */
+#define LAYOUT_TYPE_BYTES_MAX 65536 /* no struct that is read is larger */
 
 struct layout_row {
     size_t member; /* offset in struct hotspot_layout */
@@ -36,7 +36,7 @@ static const struct layout_name_row LAYOUT_SIZE_ROWS[] = { LAYOUT_SIZES(X) };
 #undef X
 #undef A
 
-/* What a row's entry in the tables said. */
+/* The table entry for a row. */
 struct layout_hit {
     bool found;
     uint64_t value;
@@ -60,7 +60,6 @@ struct layout_scan {
 
 struct dynsym;
 
-/* Reads the tables of the libjvm that @d opened into @ret, which is zero. 0; HOTSPOT_UNSUPPORTED
- * with
- * @err; or what vmstructs_walk() returned. */
+/* Reads the tables of the libjvm that @d opened into @ret, which must be zero. 0;
+ * HOTSPOT_UNSUPPORTED with @err; or the error of vmstructs_walk(). */
 int layout_scan(const struct dynsym *d, struct layout_scan *ret, struct error *err);

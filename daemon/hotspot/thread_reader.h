@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of the dump of threads: what its files share. Thread: the one of the call. */
+/* Internal to the dump of threads: shared by its files. Thread: that of the call. */
 #pragma once
 
 #include "hotspot/java_stack.h"
 #include "hotspot/thread_dump.h"
 
-#define READER_WORDS_MAX 16384 /* of one StackChunk, from its innermost frame on */
+#define READER_WORDS_MAX 16384 /* of one StackChunk, innermost frames first */
 #define READER_LOOKS 64        /* threads that are read together */
-#define READER_LOCKS 64        /* classes of locks that are remembered; a power of two */
+#define READER_LOCKS 64        /* cached classes of locks; a power of two */
 
 struct known_lock {
     uint64_t klass; /* 0: free */
@@ -15,25 +15,26 @@ struct known_lock {
     bool owner_known;
 };
 
-/* What one reading of a virtual thread finds. Of another one all must be equal. */
+/* The result of one reading of a virtual thread. A second reading must be equal. */
 struct virtual_look {
     uint64_t object, java_id, cont, tail;
     uint32_t state; /* VirtualThread.state */
-    int32_t sp;     /* of the innermost chunk */
+    int32_t sp;     /* stack pointer in the innermost chunk */
     uint32_t count; /* words of its frames */
     uint8_t stack;  /* enum hotspot_dump_stack */
 };
 
 struct thread_reader {
     struct java_codes codes;
-    uint64_t codes_ns; /* CLOCK_MONOTONIC, when their turn began */
+    uint64_t codes_ns; /* CLOCK_MONOTONIC, begin of the codes' turn */
     struct known_lock locks[READER_LOCKS];
     uint64_t words[READER_WORDS_MAX];
     uint64_t again[JAVA_STACK_WORDS_MAX];
     struct virtual_look looks[READER_LOOKS]; /* first readings, */
-    uint32_t look_places[READER_LOOKS];      /* of these threads of the batch */
+    uint32_t look_places[READER_LOOKS];      /* and the places of their threads in the batch */
     uint32_t look_count;
-    struct hotspot_dump_batch batch; /* the running call's: an abandoned one keeps the VM */
+    struct hotspot_dump_batch batch; /* the running call's; an abandoned call keeps the VM, and so
+                                      * this batch */
 };
 
 /* A batch that is being filled. */
@@ -42,40 +43,40 @@ struct dump {
     struct thread_reader *reader;
     struct hotspot_dump_batch *b;
     uint64_t until_ns; /* CLOCK_MONOTONIC */
-    uint64_t age_ns;   /* of what is known of code and classes, at most */
+    uint64_t age_ns;   /* greatest age of cached code and classes */
 };
 
 /* ---- thread_reader.c ---- */
 
-/* Returns whether the batch can hold another thread; and whether it has the time, too. */
+/* Return whether the batch has space for another thread; and whether there is time, too. */
 bool dump_has_space(const struct dump *d);
 bool dump_has_room(const struct dump *d);
-/* Gets the name of the java.lang.Thread at @object, if it has one and there is room. 0 or -errno.
- */
+/* Gets the name of the java.lang.Thread at @object, if it has one and that fits. 0 or -errno. */
 int dump_thread_name(struct dump *d, uint64_t object, struct hotspot_dump_thread *t);
-/* Notes that @t waits for the object at @blocker by parking; and the owner of that object. */
+/* Stores the object at @blocker, which @t is parked on, as its lock; and the owner of that
+ * object. */
 void dump_blocker(struct dump *d, uint64_t blocker, struct hotspot_dump_thread *t);
-/* Gets the class of the object whose ObjectMonitor lies at @monitor; and, if @t waits to enter it,
- * its owner. */
+/* Gets the class of the object with the ObjectMonitor at @monitor. If @t waits to enter it, gets
+ * the owner, too. */
 void dump_monitor(struct dump *d, uint64_t monitor, struct hotspot_dump_thread *t);
-/* Begins @w to write behind the words of the batch. */
+/* Begins @w, which writes behind the words of the batch. */
 void dump_begin_walk(struct dump *d, struct java_walk *w);
 
 /* ---- virtual_stack.c ---- */
 
-/* Reads the virtual thread at @object into the next place of the batch. It is right after
- * dump_settle(). 0; -errno: it is none, or not any more. */
+/* Reads the virtual thread at @object into the next place of the batch; dump_settle() confirms it.
+ * 0; -errno: no virtual thread is there, or not any more. */
 int dump_virtual_thread(struct dump *d, uint64_t object);
-/* Reads the threads that were read once again. Those that have changed are read afresh, or have no
+/* Reads again the threads that were read once. A changed thread is read once more, or gets no
  * stack. */
 void dump_settle(struct dump *d);
 
 /* ---- virtual_monitor.c ---- */
 
-/* Notes the monitor that the virtual thread @t at @object waits for, if that can be found. */
+/* Stores the monitor that the virtual thread @t at @object waits for, if it can be found. */
 void dump_virtual_monitor(struct dump *d, uint64_t object, struct hotspot_dump_thread *t);
 
 /* ---- virtual_threads.c ---- */
 
-/* Reads those behind b->cursor. 0 or -errno, as hotspot_dump_threads(). */
+/* Reads the threads behind b->cursor, or draws some. 0 or -errno, as hotspot_dump_threads(). */
 int dump_virtual_threads(struct dump *d);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the class library of this VM keeps threads: the fields of java.lang.Thread, VirtualThread,
+ * Layout of threads in the class library of this VM: the fields of java.lang.Thread, VirtualThread,
  * continuations and StackChunks, and the sets of virtual threads. All offsets are found by the
  * names of the fields. They differ between releases, collectors and kinds of object headers.
  */
@@ -16,7 +16,7 @@ enum virtual_class {
     CLASS_CONTINUATION, /* of a virtual thread */
     CLASS_CHUNK,
     CLASS_CONTAINERS,
-    CLASS_TRACKING, /* the container of threads that are in no other */
+    CLASS_TRACKING, /* the container of threads that no other contains */
     CLASS_SHARED,   /* a container that an executor made */
     CLASS_EXECUTOR, /* a container that is an executor: one thread for each task */
     CLASS_SET,      /* of a ConcurrentHashMap's keys */
@@ -24,7 +24,7 @@ enum virtual_class {
     CLASS_NODE,
     CLASS_TREE_BIN,
     CLASS_TREE_NODE,
-    CLASS_FORWARDING, /* the place of a table that is being replaced by a larger one */
+    CLASS_FORWARDING, /* the entry in a table that is being replaced by a larger one */
     CLASS_WEAK,
     VIRTUAL_CLASSES
 };
@@ -52,8 +52,8 @@ enum virtual_class {
     X(shared_threads, CLASS_SHARED, "virtualThreads", false)                                       \
     X(executor_threads, CLASS_EXECUTOR, "threads", false)
 
-/* Numbers that VirtualThread.state has, by the names of its constants: the earliest releases of 21
- * number them in another way. */
+/* States by the names of their constants in VirtualThread. Their numbers are read from the VM: the
+ * earliest releases of 21 have others. */
 #define VIRTUAL_STATES(X)                                                                          \
     X(NEW, THREAD_STATE_NEW)                                                                       \
     X(STARTED, THREAD_STATE_RUNNABLE)                                                              \
@@ -77,30 +77,32 @@ enum virtual_class {
     X(TIMED_WAIT, THREAD_STATE_TIMED_WAITING)                                                      \
     X(TERMINATED, THREAD_STATE_TERMINATED)
 
-#define VIRTUAL_STATES_MAX 128 /* their numbers are below */
+#define VIRTUAL_STATES_MAX 128 /* upper bound of their numbers */
 
-/* Where a virtual thread has the ObjectWaiter by which it waits for a monitor, in bytes. */
+/* Offsets that lead from a virtual thread to the ObjectWaiter by which it waits for a monitor, in
+ * bytes. */
 struct waiter_layout {
     bool known;
-    uint32_t at, thread, monitor; /* in the thread; in the ObjectWaiter */
-    uint32_t tries;               /* threads that it was not found in */
+    uint32_t at, thread, monitor; /* in the thread; the others in the ObjectWaiter */
+    uint32_t tries;               /* threads that were searched in vain */
 };
 
 struct virtual_layout {
     bool known, unusable;
-    uint64_t looked_ns;              /* CLOCK_MONOTONIC, at the list of classes */
-    uint64_t newest;                 /* class of the boot loader that was looked at, or 0 */
+    uint64_t looked_ns;              /* CLOCK_MONOTONIC, last read of the list of classes */
+    uint64_t newest;                 /* newest class of the boot loader at that time, or 0 */
     uint64_t klass[VIRTUAL_CLASSES]; /* 0: not loaded yet */
-    uint32_t chunk_words;            /* bytes into a StackChunk, to its words */
-    uint32_t thread_bytes;           /* of a VirtualThread */
+    uint32_t chunk_words;            /* offset of the words in a StackChunk, in bytes */
+    uint32_t thread_bytes;           /* size of a VirtualThread */
     struct waiter_layout waiter;
     uint32_t roots;                     /* static TrackingRootContainer.VTHREADS */
     uint32_t registry;                  /* static ThreadContainers.CONTAINER_REGISTRY */
-#define X(member, ...) uint32_t member; /* 0: the release has none */
+#define X(member, ...) uint32_t member; /* 0: the release has no such field */
     VIRTUAL_FIELDS(X)
 #undef X
     uint8_t states[VIRTUAL_STATES_MAX];  /* enum hotspot_thread_state */
-    bool of_monitor[VIRTUAL_STATES_MAX]; /* it waits for a monitor, and has no carrier */
+    bool of_monitor[VIRTUAL_STATES_MAX]; /* a thread in this state waits for a monitor, and has no
+                                          * carrier */
 };
 
 /* Fields of every thread's java.lang.Thread. */
@@ -108,19 +110,19 @@ struct thread_layout {
     bool known, unusable;
     uint32_t tid, name, blocker, eetop;
     uint32_t holder;         /* 0: the release keeps status and daemon in the thread itself */
-    uint64_t holder_klass;   /* 0: not met yet */
+    uint64_t holder_klass;   /* 0: not seen yet */
     uint32_t status, daemon; /* in the holder, or in the thread */
 };
 
-/* Has vm->thread_layout filled in. 0; -ENOENT: never; another -errno: not now. */
+/* Fills in vm->thread_layout. 0; -ENOENT: never possible; another -errno: not now. */
 int thread_layout_ready(struct hotspot_vm *vm);
-/* Gets where the status and the flag for daemons of the java.lang.Thread at @thread lie. 0 or
+/* Gets the addresses of the status and of the daemon flag of the java.lang.Thread at @thread. 0 or
  * -errno. */
 int thread_status_at(struct hotspot_vm *vm, uint64_t thread, uint64_t *ret_status,
                      uint64_t *ret_daemon);
-/* Has vm->virtual_layout filled in; if it is, it may lack classes that were loaded since @age_ns.
- * Return: 0. 1: no virtual thread was ever made. -ENOENT: this VM
- * has none, or keeps them in a way that is not known. Another -errno: not now. */
+/* Fills in vm->virtual_layout. It may lack classes that were loaded in the last @age_ns. Return: 0.
+ * 1: no virtual thread was ever made. -ENOENT: this VM has none, or keeps them in an unknown way.
+ * Another -errno: not now. */
 int virtual_layout_ready(struct hotspot_vm *vm, uint64_t age_ns);
-/* Loads the reference that static field @offset of class @klass has. As heap_load(). */
+/* Loads the reference in the static field at @offset of class @klass. Returns as heap_load(). */
 int virtual_static(struct hotspot_vm *vm, uint64_t klass, uint32_t offset, uint64_t *ret);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The four tables that HotSpot exports for tools (gHotSpotVMTypes, gHotSpotVMStructs and the two of
- * constants), walked entry by entry. They describe themselves: the stride and the place of each
- * column are exported variables too. Knows nothing of what the entries mean. Thread: the owner's.
+ * Walks the four tables that HotSpot exports for tools: gHotSpotVMTypes, gHotSpotVMStructs and two
+ * of constants. They describe themselves: the stride and the offset of each column are exported
+ * variables, too. Knows nothing of the meaning of entries. Thread: the owner's.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 #define VMSTRUCTS_ENTRIES_MAX 8192
 #define VMSTRUCTS_STRIDE_MAX 256
-#define VMSTRUCTS_NAME_MAX 192 /* longer names are cut: none that we know is */
+#define VMSTRUCTS_NAME_MAX 192 /* longer names are cut: none that is used is longer */
 
 /* One row of any of the tables. */
 struct vmstructs_entry {
@@ -25,13 +25,13 @@ enum vmstructs_table {
     VMSTRUCTS_TYPES,
     VMSTRUCTS_FIELDS,
     VMSTRUCTS_INTS,
-    VMSTRUCTS_LONGS, /* constants, as those */
+    VMSTRUCTS_LONGS, /* constants, as VMSTRUCTS_INTS are */
 };
 
 typedef int (*vmstructs_fn)(void *cookie, const struct vmstructs_entry *e);
 
-/* Calls @fn for each entry until it returns non-zero, and returns that.
- * Return: 0 at the end. -ENOENT: the table's symbols are not exported. -EAGAIN: the table is not
- * filled yet. -EBADMSG: it is broken. Or what memory_read() returned. */
+/* Calls @fn for each entry of @table until it returns non-zero, and returns that. Return: 0 at the
+ * end. -ENOENT: the table's symbols are not exported. -EAGAIN: the table is not filled yet.
+ * -EBADMSG: malformed. Or the error of memory_read(). */
 int vmstructs_walk(const struct dynsym *d, enum vmstructs_table table, vmstructs_fn fn,
                    void *cookie);

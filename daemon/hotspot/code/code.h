@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside of hotspot/: the code cache, the code in it, and what names that code. Results as in
+ * Internal to hotspot/: the code cache, the code in it, and the names of that code. Results as in
  * hotspot/vm.h.
  */
 #pragma once
@@ -9,23 +9,23 @@
 
 /* ---- codecache.c ---- */
 
-/* Reads bounds of heaps and interpreter. 0; HOTSPOT_NOT_READY; -errno. */
+/* Reads the bounds of the code heaps and of the interpreter. 0; HOTSPOT_NOT_READY; -errno. */
 int codecache_open(struct hotspot_vm *vm);
 /* Gets the used block that holds @pc: its CodeBlob and the first address behind the block. 0;
- * -ENOENT.
- */
+ * -ENOENT; -errno. */
 int codecache_block(struct hotspot_vm *vm, uint64_t pc, uint64_t *ret_blob, uint64_t *ret_end);
-/* Reads the header of the block at @block of @h. Return: 0 and *ret_end (first address behind it),
- * *ret_used; -EBADMSG; -errno. */
+/* Reads the header of block @block of heap @h. Return: 0 with *ret_end (the first address behind
+ * the block) and *ret_used; -EBADMSG; -errno. */
 int codecache_header(struct hotspot_vm *vm, const struct code_heap *h, uint64_t block,
                      uint64_t *ret_end, bool *ret_used);
 
-/* Gets what all code heaps have of memory: committed now, and at most. Bytes. 0 or -errno. */
+/* Gets the bytes of all code heaps together: committed now, and reserved. 0 or -errno. */
 int codecache_bytes(struct hotspot_vm *vm, uint64_t *ret_committed, uint64_t *ret_max);
 
 /* ---- nmethod.c ---- */
 
-/* A CodeBlob, and of an nmethod what naming needs. Addresses are checked to lie where they must. */
+/* A CodeBlob; of an nmethod also the fields that naming needs. Addresses are checked against their
+ * bounds. */
 struct blob {
     uint64_t address, end;         /* of the whole blob */
     uint64_t code_begin, code_end; /* instructions */
@@ -40,52 +40,51 @@ struct blob {
     int32_t orig_pc_offset; /* bytes from sp */
     uint64_t deopt_handler, verified_entry;
     uint64_t scopes_data, scopes_data_end, scopes_pcs, scopes_pcs_end, metadata, metadata_end;
-    /* Tables that end where another begins, or with the memory that both are in; 0: none. */
+    /* Tables that end where another one begins, or with the memory that holds both; 0: none. */
     uint64_t handlers, handlers_end, implicit, implicit_end;
-    uint64_t constants; /* where the constants of the code may begin; they end at code_begin */
+    uint64_t constants; /* address where the code's constants may begin; they end at code_begin */
 };
 
 /* Reads the blob at @address that ends at or before @end. 0 or -errno. */
 int blob_read(struct hotspot_vm *vm, uint64_t address, uint64_t end, struct blob *ret);
-/* Returns whether the nmethod's code may still run or be asked for (not freed, zombie or unloaded).
- */
+/* Returns whether the nmethod's code may still run or be called (not freed, zombie or unloaded). */
 bool nmethod_is_alive(const struct hotspot_vm *vm, const struct blob *b);
 
-/* Calls @fn for each used block of each code heap, or of the first @max of a heap, until it returns
- * non-zero, which is returned. 0; -ESRCH; -errno. (codecache.c) */
+/* Calls @fn for each used block of each code heap, at most @max of a heap. Stops when @fn returns
+ * non-zero, and returns that. 0; -ESRCH; -errno. (codecache.c) */
 typedef int (*codecache_block_fn)(void *cookie, struct hotspot_vm *vm, uint64_t blob, uint64_t end);
 int codecache_blocks(struct hotspot_vm *vm, size_t max, codecache_block_fn fn, void *cookie);
 
 /* ---- code.c ---- */
 
-/* Has vm->codelets filled in. 0 or -errno. */
+/* Fills in vm->codelets, once. 0 or -errno. */
 int codelets_read(struct hotspot_vm *vm);
 
-/* Gets the code in the blob at @blob that ends at or before @end. @live: -ENOENT for nmethods that
- * are dead or not installed. 0 or -errno. */
+/* Gets the code in the blob at @blob that ends at or before @end. @live: -ENOENT for an nmethod
+ * that is dead or not installed. 0 or -errno. */
 int code_read(struct hotspot_vm *vm, uint64_t blob, uint64_t end, bool live,
               struct hotspot_code *ret);
 
-/* Checks whether @code is still what it was when it was found. In a moment the answer is of this
- * moment. 1; 0; -errno. */
+/* Checks whether @code is still in place. In a moment, an earlier check of that moment counts. 1;
+ * 0; -errno. */
 int code_still(struct hotspot_vm *vm, const struct hotspot_code *code);
-/* Does what hotspot_code_find() does, in a reading that is under way. */
+/* Does the work of hotspot_code_find() inside a running reading. */
 int code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *ret);
 
 /* ---- locate.c ---- */
 
-/* Has what hotspot_code_locate() needs of @pc in @code read now, for this moment. */
+/* Reads now, for this moment, the memory that hotspot_code_locate() needs for @pc in @code. */
 void location_keep(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
                    bool is_return_address);
 
 /* ---- unsigned5.c ---- */
 
-/* Takes a number; bytes below @excluded do not occur. False (and *s as it was) when cut or broken.
- */
+/* Takes a number from @s; bytes below @excluded are invalid. Returns false, with *s unchanged, if
+ * it is cut or broken. */
 bool unsigned5_take(struct span *s, unsigned excluded, uint32_t *ret);
-/* Takes a zig-zag coded one. */
+/* Does the same for a zig-zag coded number. */
 bool unsigned5_take_signed(struct span *s, unsigned excluded, int32_t *ret);
-/* Bytes that the coding leaves out: 1 (the NUL) since JDK 20, else 0. */
+/* Returns the lowest valid byte of the coding: 1 (no NUL) since JDK 20, else 0. */
 static inline unsigned unsigned5_excluded(const struct hotspot_vm *vm)
 {
     return vm->layout.jdk >= 20 ? 1 : 0;
@@ -93,25 +92,25 @@ static inline unsigned unsigned5_excluded(const struct hotspot_vm *vm)
 
 /* ---- method.c ---- */
 
-/* Has what the names and the line of @bci are made of read now, for this moment. */
+/* Reads now, for this moment, the memory for the method's names and the line of @bci. */
 void method_keep(struct hotspot_vm *vm, uint64_t method, int32_t bci);
-/* Does the same of an interpreted method at bytecode address @bcp (0: at its entry). */
+/* Does the same for an interpreted method at bytecode address @bcp (0: at its entry). */
 void method_keep_at(struct hotspot_vm *vm, uint64_t method, uint64_t bcp);
-/* Reads at most @max bytes of the bytecodes of @method. Return: their number; -E2BIG: more; -errno.
- */
+/* Reads the bytecodes of @method, at most @max bytes. Return: their number; -E2BIG: more;
+ * -errno. */
 ssize_t method_bytecodes(struct hotspot_vm *vm, uint64_t method, void *ret, size_t max);
-/* Gets the offset of the field that operand @index of @method's bytecodes is of. 0; -ENOENT;
+/* Gets the offset of the field that operand @index in @method's bytecodes refers to. 0; -ENOENT;
  * -errno. */
 int method_field(struct hotspot_vm *vm, uint64_t method, uint16_t index, uint32_t *ret);
-/* Gets the eight bytes of entry @index of @method's constant pool. 0; -ENOENT; -errno. */
+/* Gets the eight bytes of entry @index in @method's constant pool. 0; -ENOENT; -errno. */
 int method_constant(struct hotspot_vm *vm, uint64_t method, uint16_t index, uint64_t *ret);
-/* Finds the method that the bytecode @opcode of @method calls by its operand @index, if that is
- * always one and the same. 0; -ENOENT: it is not, or not resolved yet; -errno. */
+/* Finds the only method that bytecode @opcode of @method can call by its operand @index. 0;
+ * -ENOENT: several are possible, or the call is not resolved yet; -errno. */
 int method_called(struct hotspot_vm *vm, uint64_t method, uint8_t opcode, uint16_t index,
                   uint64_t *ret);
 /* Gets the bytes of the Symbol at @symbol, cut to @max. 0 or -errno. */
 int symbol_read(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t max, uint16_t *ret_n);
-/* Returns the line of bci @wanted in a compressed line table. 0: unknown. Pure. */
+/* Returns the line of bci @wanted in a compressed line table; 0: unknown. Pure. */
 uint32_t lines_find(struct span table, unsigned excluded, int32_t wanted);
-/* Gets the Symbol at @index of the ConstantPool at @pool. 0 or -errno. */
+/* Gets the address of the Symbol at @index of the ConstantPool at @pool. 0 or -errno. */
 int pool_symbol(struct hotspot_vm *vm, uint64_t pool, uint32_t index, uint64_t *ret);

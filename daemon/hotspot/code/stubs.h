@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of stubs that share a blob with others, as the JVM's own lists of them tell: what they
- * hold of one JVM. Inside of hotspot/. All that is read is bounded; what is left out is counted.
+ * Names of stubs that share a blob, from the JVM's own lists of stubs, as they are kept for one
+ * JVM. Internal to hotspot/. All reads are bounded; what is left out is counted.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #define ADAPTERS_BLOB "I2C/C2I adapters"
 #define I2C_NAME "I2C adapter"
 #define C2I_NAME "C2I adapter"
-#define STUBS_PAGES_MAX 16384U /* of writable data that are looked through: 64 MB */
+#define STUBS_PAGES_MAX 16384U /* of writable data that are searched: 64 MB */
 
 struct stub {
     uint64_t start, end;
@@ -28,45 +28,45 @@ struct stub_table {
 struct stubs {
     uint64_t head_at;       /* address of StubCodeDesc::_list; 0: not found yet */
     uint64_t head;          /* its value when @named was read */
-    uint64_t unfinished_at; /* address of the end of an entry that had none then; 0: all had one */
+    uint64_t unfinished_at; /* address of the end field of an unfinished entry then; 0: none */
     unsigned begin;         /* offset of begin in a descriptor */
-    unsigned searches;      /* for the head, in vain */
+    unsigned searches;      /* failed searches for the head */
     struct stub_table named;
-    uint64_t heads_low, heads_high; /* where heads of vtable stubs were found; 0: nowhere yet */
-    unsigned vtable_misses;         /* readings in vain */
+    uint64_t heads_low, heads_high; /* range where heads of vtable stubs were found; 0: not yet */
+    unsigned vtable_misses;         /* readings that found no stub for a pc */
     struct stub_table vtables;
-    uint64_t dropped; /* entries of @named that made no sense; +1 where it went on */
+    uint64_t dropped; /* malformed entries of @named; +1 where the list went on */
 };
 
 void stubs_deinit(struct stubs *s);
 
-/* Makes @code, found at @pc in a blob that is no method, the stub of that blob that holds @pc.
- * Changes nothing if none is known. */
+/* Narrows @code, found at @pc in a blob that is no method, to the stub of that blob that holds @pc.
+ * Leaves @code unchanged if no such stub is known. */
 void stubs_refine(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *code);
-/* Reads both lists as they are now, for stubs_each(). */
+/* Reads both lists again, for stubs_each(). */
 void stubs_update(struct hotspot_vm *vm);
-/* Calls @fn for each stub of the blob @blob and for what lies between them, and adds the calls to
- * @count. Stops when @fn returns non-zero, and returns that. */
+/* Calls @fn for each stub of the blob @blob and for the gaps between stubs, and adds the number of
+ * calls to @count. Stops when @fn returns non-zero, and returns that. */
 int stubs_each(struct hotspot_vm *vm, const struct hotspot_code *blob, hotspot_code_fn fn,
                void *cookie, int *count);
 
 /* ---- shared by the files that read them ---- */
 
-/* 0; -ENOSPC: it is full; -ENOMEM. */
+/* Adds a copy of @s. 0; -ENOSPC: the table is full; -ENOMEM. */
 int stub_table_add(struct stub_table *t, const struct stub *s);
 void stub_table_sort(struct stub_table *t);
-/* Returns the index of the first that begins behind @pc. */
+/* Returns the index of the first stub that begins behind @pc. */
 size_t stub_table_behind(const struct stub_table *t, uint64_t pc);
-/* Returns the innermost that holds @pc, or NULL. The table is sorted. */
+/* Returns the innermost stub that holds @pc, or NULL. The table must be sorted. */
 const struct stub *stub_table_find(const struct stub_table *t, uint64_t pc);
 
 /* Returns the vtable or itable stub at @pc, or NULL. (vtables.c) */
 const struct stub *stubs_find_vtable(struct hotspot_vm *vm, uint64_t pc);
 void stubs_read_vtables(struct hotspot_vm *vm);
 
-/* Makes @code, a blob of adapters that holds @pc, the half that holds it. Changes nothing if the
- * halves cannot be told apart. (adapters.c) */
+/* Narrows @code, a blob of adapters, to the half that holds @pc. Leaves @code unchanged if the
+ * border between the halves is not found. (adapters.c) */
 void adapters_refine(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *code);
-/* As stubs_each() of such a blob. */
+/* Does the work of stubs_each() for such a blob. */
 int adapters_each(struct hotspot_vm *vm, const struct hotspot_code *blob, hotspot_code_fn fn,
                   void *cookie, int *count);

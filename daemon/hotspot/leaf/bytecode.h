@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loops and calls of a method's bytecodes, as they lie in a running VM: some are rewritten. */
+/*
+ * Finds the loops and calls in a method's bytecodes, as they lie in a running VM, which rewrites
+ * some.
+ */
 #pragma once
 
 #include "hotspot/leaf/leaf.h"
@@ -10,35 +13,34 @@
 /* A bytecode that calls a method. */
 struct leaf_call {
     int32_t bci;
-    uint16_t index; /* of what it resolves to, as the VM rewrote it */
+    uint16_t index; /* operand, as the VM rewrote it: it leads to the target */
     uint8_t opcode;
 };
 
 struct leaf_bytecodes {
-    struct leaf_span spans[LEAF_SPANS_MAX]; /* the small ones first */
+    struct leaf_span spans[LEAF_SPANS_MAX]; /* smaller ones first */
     struct leaf_call calls[LEAF_CALLS_MAX]; /* in order */
     uint32_t span_count, call_count;
 };
 
-/* Where the value of a feature stands, if not in the bytecodes. */
+/* Location of a feature's value outside the bytecodes. */
 enum leaf_operand {
     LEAF_OPERAND_NONE,
-    LEAF_OPERAND_POOL,      /* four bytes of the constant pool's entry @index */
-    LEAF_OPERAND_POOL_WIDE, /* eight */
-    LEAF_OPERAND_FIELD,     /* the offset of a field, by what @index resolves to */
+    LEAF_OPERAND_POOL,      /* four bytes of entry @index in the constant pool */
+    LEAF_OPERAND_POOL_WIDE, /* eight bytes of it */
+    LEAF_OPERAND_FIELD,     /* offset of the field that @index resolves to */
 };
 
 struct leaf_bytecode_feature {
     int32_t bci;
-    uint32_t key; /* feature.h; set by the caller where there is an operand */
+    uint32_t key; /* feature.h; the caller sets it if there is an operand */
     uint16_t index;
     uint8_t operand; /* enum leaf_operand */
 };
 
-/* Returns the bytes of the bytecode at @at; 0: cannot be told, or it is cut. */
+/* Returns the bytes of the bytecode at @at; 0: unknown, or cut. */
 size_t leaf_bytecode_length(struct span code, size_t at);
-/* Finds the features of @code, at most @max of them. Pure. Return: their number. */
+/* Finds the features of @code, at most @max. Pure. Return: their number. */
 size_t leaf_bytecode_features(struct span code, struct leaf_bytecode_feature *ret, size_t max);
-/* Finds the loops and calls of @code. Pure. 0; -EBADMSG: it cannot be read; -E2BIG: more than there
- * is room for. */
+/* Finds the loops and calls of @code. Pure. 0; -EBADMSG: malformed; -E2BIG: more than fit. */
 int leaf_bytecode_read(struct span code, struct leaf_bytecodes *ret);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which instruction each record speaks of, and which blocks stand aside of the code that is hot. */
+/* Assigns each record to an instruction, and finds the blocks aside of the hot code. */
 #pragma once
 
 #include "hotspot/leaf/leaf.h"
 
 enum leaf_kind {
     LEAF_KIND_NONE,
-    LEAF_KIND_CALL,   /* a record at the end of the call */
-    LEAF_KIND_POLL,   /* at the instruction itself */
-    LEAF_KIND_DETAIL, /* at the end of an instruction: -XX:+DebugNonSafepoints */
-    LEAF_KIND_GUARD,  /* of the trap that the branch leads to */
-    LEAF_KIND_FAULT,  /* of the trap that the instruction leads to when it faults */
+    LEAF_KIND_CALL,   /* record at the end of the call */
+    LEAF_KIND_POLL,   /* record at the instruction itself */
+    LEAF_KIND_DETAIL, /* record at the end of an instruction: -XX:+DebugNonSafepoints */
+    LEAF_KIND_GUARD,  /* record of the trap that the branch leads to */
+    LEAF_KIND_FAULT,  /* record of the trap that a fault of the instruction leads to */
 };
 
 struct leaf_evidence {
-    uint32_t *chain; /* owned; [instruction_count]; LEAF_NONE */
-    uint8_t *kind;   /* owned; the same */
-    uint32_t *aside; /* owned; [block_count] the chain of the trap or slow call; LEAF_NONE */
+    uint32_t *chain; /* owned; [instruction_count]; LEAF_NONE: no record */
+    uint8_t *kind;   /* owned; [instruction_count] */
+    uint32_t *aside; /* owned; [block_count] chain of the trap or slow call; LEAF_NONE: not aside */
 };
 
-/* 0 and *ret, to be freed with leaf_evidence_deinit(); -ENOMEM. */
+/* Returns 0 and *ret, to be freed with leaf_evidence_deinit(); or -ENOMEM. */
 int leaf_evidence_make(const struct leaf_input *in, const struct leaf_graph *g,
                        struct leaf_evidence *ret);
 void leaf_evidence_deinit(struct leaf_evidence *e);

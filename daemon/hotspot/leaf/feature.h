@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What bytecodes and the machine code that was made of them have in common: constants, offsets of
- * fields, sizes of array elements, and operations. A feature is one number: its kind, and its value
- * or a part of that.
+ * Features that bytecodes share with the machine code made of them: constants, offsets of fields,
+ * sizes of array elements, and operations. A feature is one number: its kind, and its value or a
+ * part of that.
  */
 #pragma once
 
@@ -60,7 +60,7 @@ static inline uint32_t leaf_feature_constant(int32_t value)
                         (uint32_t)value);
 }
 
-/* Gets the features of the instruction at byte @at of @code, which reads constants from @constants,
- * the bytes before it. Returns their number. Pure. */
+/* Gets the features of the instruction at byte @at of @code. @constants are the bytes that end
+ * where @code begins. Returns their number. Pure. */
 size_t leaf_instruction_features(struct span code, uint32_t at, struct span constants,
                                  uint32_t ret[LEAF_INSTRUCTION_FEATURES_MAX]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The flow graph of one piece of compiled code: basic blocks, which block dominates which, and the
- * natural loops. All of it is made of foreign bytes, so all of it is bounded. Knows neither records
- * nor methods. Pure; thread: any.
+ * The flow graph of one piece of compiled code: basic blocks, their dominators, and the natural
+ * loops. It is made of foreign bytes, so all of it is bounded. Knows neither records nor methods.
+ * Pure; thread: any.
  */
 #pragma once
 
@@ -13,22 +13,23 @@
 #define LEAF_EDGES_MAX (4 * LEAF_BLOCKS_MAX)
 #define LEAF_LOOPS_MAX ((size_t)1024)
 #define LEAF_BODIES_MAX ((size_t)256 << 10) /* blocks of all loops together */
-#define LEAF_STEPS_MAX ((size_t)4 << 20)    /* of one piece of code: some 10 ms */
+#define LEAF_STEPS_MAX ((size_t)4 << 20)    /* work for one piece of code: some 10 ms */
 #define LEAF_NONE UINT32_MAX
 
-/* A way that no instruction shows: from the instruction at or before @from to @to. Bytes from the
+/* An edge that no instruction shows, from the instruction at or before @from to @to. Bytes from the
  * code's start. */
 struct leaf_way {
     uint32_t from, to;
 };
 
-/* What the graph is made of besides instructions. Borrowed. */
+/* Input of the graph besides instructions. Borrowed. */
 struct leaf_ways {
-    const struct leaf_way *traps; /* a load or division that faults: where it goes on */
+    const struct leaf_way
+        *traps; /* from a load or division that faults to the code that handles it */
     size_t trap_count;
-    const struct leaf_way *handlers; /* the end of a call, and what catches its exception */
+    const struct leaf_way *handlers; /* from the end of a call to the handler of its exception */
     size_t handler_count;
-    const uint32_t *tables; /* where jumps by a table may go */
+    const uint32_t *tables; /* possible targets of jumps by a table */
     size_t table_count;
 };
 
@@ -36,8 +37,9 @@ struct leaf_block {
     uint32_t first, end;                      /* instructions [first, end) */
     uint32_t successors, successor_count;     /* in graph->edges_out */
     uint32_t predecessors, predecessor_count; /* in graph->edges_in */
-    uint32_t dominator;                       /* the nearest; LEAF_NONE: an entry, or not reached */
-    uint32_t order;                           /* in reverse postorder; LEAF_NONE: not reached */
+    uint32_t dominator;                       /* the nearest one; LEAF_NONE: an entry, or
+                                               * unreachable */
+    uint32_t order;                           /* in reverse postorder; LEAF_NONE: unreachable */
     uint32_t loop;                            /* innermost; LEAF_NONE */
 };
 
@@ -47,7 +49,7 @@ struct leaf_loop {
     uint32_t parent;           /* the loop around it; LEAF_NONE */
 };
 
-/* Owned arrays. loops: an inner one stands before those around it. */
+/* Owned arrays. In loops, an inner loop comes before those around it. */
 struct leaf_graph {
     const struct leaf_instruction *instructions; /* borrowed */
     size_t instruction_count;
@@ -64,17 +66,17 @@ struct leaf_graph {
 };
 
 /* Makes the graph of @instructions, borrowed. 0 and *ret, to be freed with leaf_graph_deinit();
- * -E2BIG: a limit of the above; -ENOMEM. */
+ * -E2BIG: a limit above is exceeded; -ENOMEM. */
 int leaf_graph_make(const struct leaf_instruction *instructions, size_t count,
                     const struct leaf_ways *ways, struct leaf_graph *ret);
 void leaf_graph_deinit(struct leaf_graph *g);
 
-/* Returns the index of the instruction that holds byte @at; LEAF_NONE. */
+/* Returns the index of the instruction that holds byte @at; LEAF_NONE: none. */
 uint32_t leaf_instruction_at(const struct leaf_graph *g, uint32_t at);
-/* Returns whether @block is in @loop, or in a loop inside it. False, too, when the steps are used
- * up. */
+/* Returns whether @block is in @loop, or in a loop inside it. False, too, when the steps are
+ * exhausted. */
 bool leaf_loop_has(struct leaf_graph *g, uint32_t loop, uint32_t block);
-/* Takes @n steps of what is left. Returns false when there are not as many. */
+/* Takes @n steps off the remaining ones. Returns false if fewer remain. */
 bool leaf_graph_pay(struct leaf_graph *g, size_t n);
 
 /* ---- inside: blocks.c, dominators.c, loops.c; each returns as leaf_graph_make() ---- */
@@ -83,7 +85,7 @@ bool leaf_graph_pay(struct leaf_graph *g, size_t n);
 int leaf_blocks_make(struct leaf_graph *g, const struct leaf_ways *ways);
 /* Sets the order and the dominator of each block. */
 int leaf_dominators_make(struct leaf_graph *g);
-/* Returns whether @a dominates @b. False, too, when the steps are used up. */
+/* Returns whether @a dominates @b. False, too, when the steps are exhausted. */
 bool leaf_dominates(struct leaf_graph *g, uint32_t a, uint32_t b);
-/* Finds the loops, and which block is in which. */
+/* Finds the loops, and the innermost loop of each block. */
 int leaf_loops_make(struct leaf_graph *g);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Machine instructions as flow: where each begins, how long it is, and where control goes next. The
- * file of the processor (x86_64.c) makes them. No other file of this folder knows a processor.
+ * file of the processor (x86_64.c) decodes them. No other file of this folder knows a processor.
  */
 #pragma once
 
@@ -11,27 +11,27 @@
 
 enum leaf_flow {
     LEAF_STEP,   /* to the next instruction */
-    LEAF_PAD,    /* the same, and it does nothing: alignment */
+    LEAF_PAD,    /* the same, without effect: alignment */
     LEAF_CALL,   /* to the next instruction, after a call */
-    LEAF_SLOW,   /* the same, of a rare path of the VM's; leaf_calls_mark() finds these */
-    LEAF_TRAP,   /* nowhere: a call that does not return; leaf_calls_mark() finds these */
+    LEAF_SLOW,   /* the same, after a call of a rare path of the VM: set by mark_calls() */
+    LEAF_TRAP,   /* nowhere, after a call that does not return: set by mark_calls() */
     LEAF_BRANCH, /* to the next instruction or to the target */
     LEAF_JUMP,   /* to the target */
     LEAF_STOP,   /* nowhere: a return, a trap, bytes that are no instruction */
 };
 
 struct leaf_instruction {
-    int64_t target; /* bytes from the code's start; LEAF_NO_TARGET: none, or not known */
+    int64_t target; /* bytes from the code's start; LEAF_NO_TARGET: none, or unknown */
     uint32_t at;    /* bytes from the code's start */
     uint8_t size;   /* bytes */
     uint8_t flow;   /* enum leaf_flow */
-    bool poll;      /* reads memory as a safepoint poll does: a record may stand at it */
+    bool poll;      /* reads memory as a safepoint poll does, so a record may be at it */
 };
 
-/* Returns whether leaf_decode() knows the instructions of the processor at hand. */
+/* Returns whether leaf_decode() knows the instructions of this build's processor. */
 bool leaf_decodes(void);
 
-/* Decodes @code from its start, one instruction behind the other, at most @max of them. A byte that
- * begins no instruction becomes a LEAF_STOP of one byte. Pure; allocates nothing. Return: their
- * number; @max + 1 where there are more. */
+/* Decodes @code from its start, one instruction after the other, at most @max. A byte that begins
+ * no instruction becomes a LEAF_STOP of one byte. Pure; allocates nothing. Return: their number;
+ * @max + 1: there are more. */
 size_t leaf_decode(struct span code, struct leaf_instruction *ret, size_t max);
