@@ -14,9 +14,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* The kernel tells paths of cgroups as the reader's cgroup namespace sees them: a pod has its own.
- * Where this may not be, they begin with "/.." and are not looked up. The broker and what it starts
- * in containers stay where they are. */
+/* The kernel shows cgroup paths relative to the reader's cgroup namespace, and a pod has its own.
+ * An opener that may not enter the host's sees paths that begin with "/..", which are not looked
+ * up. The broker and the processes that it starts in containers keep their own namespace. */
 static void enter_cgroup_ns(void)
 {
     _cleanup_close_ int fd = open("/proc/1/ns/cgroup", O_RDONLY | O_CLOEXEC);
@@ -31,7 +31,7 @@ static int opener_main(int socket)
     struct server s;
     int r;
 
-    enter_cgroup_ns(); /* again where the nursery has: then it is refused, and done */
+    enter_cgroup_ns(); /* refused if the nursery has entered it already, which is fine */
     r = server_init(&s, /* client= */ 0, &err);
     s.is_opener = true;
     if (r == 0)
@@ -57,8 +57,8 @@ static bool is_readable(int fd, uint64_t wait_ns)
     return r != 0;
 }
 
-/* Forks an opener for each byte, and sends its pid and our end of its socket, until the broker is
- * gone. */
+/* Forks an opener for each byte received, and sends its pid and the broker's end of its socket.
+ * Ends with the broker. */
 static int nursery_main(int socket)
 {
     struct error err = ERROR_NULL;
@@ -84,7 +84,7 @@ static int nursery_main(int socket)
     return 0;
 }
 
-/* Takes @fd for one more. */
+/* Adds the opener @pid with the socket @fd, which it takes. */
 static void add(struct server *s, pid_t pid, int fd)
 {
     s->openers[s->opener_count++] = (struct opener){ .pid = pid, .fd = fd, .late_fd = -1 };
@@ -107,7 +107,8 @@ void file_openers_start(struct server *s)
     }
 }
 
-/* Where fewer are free than there were at first, another is asked for, and taken when it comes. */
+/* Adds a requested opener once the nursery has sent it. Requests another if fewer are free than at
+ * the start. */
 static void replenish(struct server *s)
 {
     size_t unused = 0;
@@ -162,7 +163,7 @@ bool file_openers_take(const struct server *s, uint32_t kind)
     }
 }
 
-/* One that ended is not asked again: the last takes its place. */
+/* Removes an opener that has ended; the last one takes its place. */
 static void forget(struct server *s, struct opener *o)
 {
     log_err("an opener of files has ended");
@@ -171,7 +172,8 @@ static void forget(struct server *s, struct opener *o)
     *o = s->openers[--s->opener_count];
 }
 
-/* Takes the answer that is there. 0 and *ret_fd (-1: it has none); -EPIPE: the opener is gone. */
+/* Receives an answer that has arrived. 0 and *ret_fd (-1: the answer has none); -EPIPE: the opener
+ * is gone. */
 static int take_answer(const struct opener *o, struct broker_answer *a, int *ret_fd)
 {
     int fds[BROKER_FDS_MAX];
@@ -188,7 +190,7 @@ static int take_answer(const struct opener *o, struct broker_answer *a, int *ret
     return n == sizeof(*a) ? 0 : -EPIPE;
 }
 
-/* Takes back those whose file system has answered at last. */
+/* Frees the openers that have answered late, and keeps their answers. */
 static void take_back(struct server *s)
 {
     for (size_t i = 0; i < s->opener_count;) {
@@ -215,14 +217,15 @@ static int refuse(int32_t host_pid, struct error *err)
     return -ETIMEDOUT;
 }
 
-/* Returns whether the kernel answers it without touching the memory or a file of the process. */
+/* Returns true if the kernel answers the request without the memory or a file of the process. */
 static bool is_of_proc(uint32_t kind)
 {
     return kind == BROKER_MAPS || kind == BROKER_MEM || kind == BROKER_CGROUP;
 }
 
-/* Finds a free opener for a request of @kind. Return: NULL if there is none, or if one is held by
- * what @owner was asked for before. */
+/* Finds a free opener for a request of @kind. Return: NULL if none is free, or if an earlier
+ * request for @owner still blocks one. A blocked request for a file does not stop requests that
+ * is_of_proc(). */
 static struct opener *find(struct server *s, uint64_t owner, uint32_t kind)
 {
     struct opener *unused = NULL;
@@ -243,7 +246,7 @@ static bool same_request(const struct broker_request *a, const struct broker_req
     return a->kind == b->kind && memcmp(&a->fields, &b->fields, sizeof(a->fields)) == 0;
 }
 
-/* The answer that came too late to @q before; NULL: none did. */
+/* Finds the opener that keeps a late answer to a request equal to @q; NULL: none. */
 static struct opener *find_kept(struct server *s, const struct broker_request *q, uint64_t now_ns)
 {
     for (size_t i = 0; i < s->opener_count; i++) {
@@ -254,7 +257,7 @@ static struct opener *find_kept(struct server *s, const struct broker_request *q
     return NULL;
 }
 
-/* Puts an opener's answer into the reply; @fd is taken. */
+/* Copies an opener's answer into the reply, which takes @fd. */
 static int pass_on(const struct broker_answer *a, int fd, struct reply *rep)
 {
     if (fd >= 0)
@@ -268,7 +271,7 @@ static int pass_on(const struct broker_answer *a, int fd, struct reply *rep)
     return a->result;
 }
 
-/* Not held by a file: a busy machine has given it no turn. */
+/* Returns true if @o is not blocked by a file, but waits for a processor on a busy machine. */
 static bool is_runnable(const struct server *s, const struct opener *o)
 {
     struct proc_stat stat;
@@ -276,7 +279,8 @@ static bool is_runnable(const struct server *s, const struct opener *o)
     return proc_read_stat(s->proc_fd, o->pid, &stat) == 0 && stat.state == 'R';
 }
 
-/* Whether @o answers within @wait_ns; longer where it gets no turn. */
+/* Waits for an answer of @o: @wait_ns, and longer while @o waits for a processor. Returns true if
+ * an answer is there. */
 static bool wait_for_answer(const struct server *s, const struct opener *o, uint64_t wait_ns)
 {
     uint64_t until_ns = clock_monotonic_ns() + OPENER_TURN_NS;
@@ -288,7 +292,7 @@ static bool wait_for_answer(const struct server *s, const struct opener *o, uint
     return there;
 }
 
-/* Asks @o and waits, at the expense of the owner's budget. */
+/* Sends @q to @o and waits for the answer. The wait is charged to @left, the owner's budget. */
 static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget *left,
                const struct broker_request *q, struct reply *rep)
 {
@@ -326,7 +330,7 @@ int file_openers_ask(struct server *s, const struct broker_request *q, struct re
         q->kind == BROKER_MEM || q->kind == BROKER_SERVICE_WORDS || q->kind == BROKER_TRACER_INFO;
     int r = deep ? server_refuse_own(s, of->host_pid, &rep->err) : 0;
 
-    if (r < 0) /* an opener does not know us all */
+    if (r < 0) /* an opener does not know all of our own processes */
         return r;
     take_back(s);
     replenish(s);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The openers: children of the broker that answer in its place the requests which open what a
- * target chose. That is files of its own, and files of /proc: to open these waits for an exec that
- * is under way. (Until its end the kernel withholds start time, maps and memory.)
+ * The openers: children of the broker that answer in its place the requests which open files that a
+ * target chose. These are the target's own files, and files of /proc whose open waits for a running
+ * exec. (Until the exec ends, the kernel withholds start time, maps and memory.)
  *
- * A file system that does not answer (a container's own FUSE, NFS without its server) then holds
- * one opener, beyond SIGKILL, and not the broker. The request fails after OPENER_WAIT_NS. Nothing
- * of the same owner (proc_owner()) is opened until the opener is back, and all else works. Another
- * takes its place, up to OPENERS_MAX. The nursery forks it, a child that was made before the broker
- * gave up fork. A late answer is kept for the next such request. A slow one uses up its owner's
- * budget (proc/owner_budget.h).
+ * A file system that does not answer (a container's own FUSE, NFS without its server) then blocks
+ * one opener, beyond SIGKILL, and not the broker. The request fails after OPENER_WAIT_NS. Until
+ * that opener answers, no other file of the same owner (proc_owner()) is opened; other owners are
+ * not affected. Another opener takes its place, up to OPENERS_MAX. The nursery forks it: a child
+ * that the broker made before it gave up fork. The broker keeps a late answer for the next equal
+ * request. A slow answer uses up its owner's budget (proc/owner_budget.h).
  */
 #pragma once
 
@@ -17,19 +17,19 @@
 
 #define OPENERS_AT_FIRST 4
 #define OPENER_WAIT_NS UINT64_C(500000000)
-/* For what the kernel tells by itself unless it waits for such a file. */
+/* Limit for files of /proc, which the kernel answers at once unless an exec is running. */
 #define OPENER_WAIT_PROC_NS UINT64_C(100000000)
-#define OPENER_TURN_NS UINT64_C(2000000000)  /* that a busy machine may give an opener no turn */
-#define OPENER_KEEP_NS UINT64_C(30000000000) /* from the question on */
+#define OPENER_TURN_NS UINT64_C(2000000000)  /* for a processor, on a busy machine */
+#define OPENER_KEEP_NS UINT64_C(30000000000) /* lifetime of a late answer, from its request on */
 
-/* Forks them. Where that fails (logged) the broker opens files itself. */
+/* Forks the openers and the nursery. Where that fails (logged), the broker opens files itself. */
 void file_openers_start(struct server *s);
 void file_openers_stop(struct server *s);
-/* Returns true where request @kind is theirs and there is one. */
+/* Returns true if openers answer requests of @kind and at least one opener exists. */
 bool file_openers_take(const struct server *s, uint32_t kind);
-/* Answers those requests as their functions in server.h do. -ETIMEDOUT: the file system does not
- * answer. */
+/* Answers such a request as its function in server.h does. Return: also -ETIMEDOUT if the file
+ * system does not answer. */
 int file_openers_ask(struct server *s, const struct broker_request *q, struct reply *rep);
-/* Before the broker itself looks at the process that @q names: whether that can be opened, as an
- * opener found. 0 too where @q names none; -ETIMEDOUT. */
+/* Has an opener open the process that @q names, before the broker itself reads that process.
+ * Return: 0 if the open ended or @q names no process; -ETIMEDOUT with @err if it did not. */
 int file_openers_try(struct server *s, const struct broker_request *q, struct error *err);

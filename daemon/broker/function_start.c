@@ -10,18 +10,18 @@
 #define CALL_BYTES 5
 #define MOVE_BYTES 3           /* between registers */
 #define PRODUCT_BYTES 6        /* mov %rdi, %rax; mul %rsi */
-#define BEHIND_CALL_MAX 8      /* instructions, to the test of what was returned */
-#define BODY_BYTES_MAX 8192u   /* of a function that is looked through */
-#define JUMPS_MAX 4            /* functions that one goes on in */
-#define LOOKUPS_MAX 256        /* of what looks like a function that is called; malloc has ten */
+#define BEHIND_CALL_MAX 8      /* instructions from a call to the test of its result */
+#define BODY_BYTES_MAX 8192u   /* searched bytes of a function */
+#define JUMPS_MAX 4            /* functions searched: the first and those that it jumps to */
+#define LOOKUPS_MAX 256        /* searches for targets of calls and jumps; malloc has ten */
 #define COMPARE_BYTES 7        /* cmpb $n, d(%rip); cmp $n, %rdi */
 #define LOAD_BYTES 7           /* mov d(%rip), %rax */
-#define CODE_BYTES 24          /* endbr64, such a comparison, the longest of those behind it */
-#define SYMBOLS_MAX (1u << 14) /* that are looked at; musl has some 1,600 */
+#define CODE_BYTES 24          /* endbr64, a comparison, the longest instruction behind it */
+#define SYMBOLS_MAX (1u << 14) /* symbols that are searched; musl has some 1,600 */
 #define SYMBOLS_AT_ONCE 128u
 #define DYNAMIC_MAX 64           /* entries */
 #define STARTS_MAX (1u << 24)    /* entries of the table; libjvm's has some 60,000 */
-#define EH_PTR_SDATA4_PCREL 0x1b /* DW_EH_PE_*: how linkers write the table */
+#define EH_PTR_SDATA4_PCREL 0x1b /* DW_EH_PE_*: the encodings that linkers use */
 #define EH_COUNT_UDATA4 0x03
 #define EH_TABLE_SDATA4_DATAREL 0x3b
 
@@ -34,7 +34,7 @@ struct starts_header {
 _Static_assert(sizeof(struct starts_header) == 12, "starts_header must have no padding");
 
 struct start {
-    int32_t address, entry; /* behind the header's own */
+    int32_t address, entry; /* relative to the header's address */
 };
 
 struct programs {
@@ -47,7 +47,7 @@ static bool read_all(int fd, uint64_t offset, void *p, size_t n)
     return offset <= INT64_MAX && pread(fd, p, n, (off_t)offset) == (ssize_t)n;
 }
 
-/* The rest of this file knows instructions and calls of x86-64. 0, or -EOPNOTSUPP with @err. */
+/* Refuses other processors: the rest of this file decodes x86-64. 0, or -EOPNOTSUPP with @err. */
 static int check_processor(struct error *err)
 {
 #ifdef __x86_64__
@@ -71,7 +71,7 @@ static bool read_programs(int fd, struct programs *ret)
     return read_all(fd, head.e_phoff, ret->all, ret->count * sizeof(ret->all[0]));
 }
 
-/* The segment of code that holds @offset; NULL: there is none. */
+/* Finds the segment of code that holds @offset; NULL: none. */
 static const Elf64_Phdr *find_code(const struct programs *all, uint64_t offset)
 {
     for (size_t i = 0; i < all->count; i++) {
@@ -84,7 +84,7 @@ static const Elf64_Phdr *find_code(const struct programs *all, uint64_t offset)
     return NULL;
 }
 
-/* The first of @type; NULL: there is none. */
+/* Finds the first program header of @type; NULL: none. */
 static const Elf64_Phdr *find_type(const struct programs *all, uint32_t type)
 {
     for (size_t i = 0; i < all->count; i++) {
@@ -94,7 +94,7 @@ static const Elf64_Phdr *find_type(const struct programs *all, uint32_t type)
     return NULL;
 }
 
-/* Where in the file @address is. UINT64_MAX: nowhere. */
+/* Returns the file offset of @address. UINT64_MAX: it has none. */
 static uint64_t offset_of(const struct programs *all, uint64_t address)
 {
     for (size_t i = 0; i < all->count; i++) {
@@ -116,8 +116,8 @@ static bool read_start(int fd, const Elf64_Phdr *at, uint64_t i, uint64_t *ret)
     return true;
 }
 
-/* Whether a function begins at @address, by the sorted table. *ret_next, which may be NULL: where
- * the next one does; @address: none does. */
+/* Returns true if the sorted table has a function at @address. *ret_next, which may be NULL,
+ * becomes the start of the next function; @address: there is none. */
 static bool begins_by_table(int fd, const struct programs *all, uint64_t address,
                             uint64_t *ret_next)
 {
@@ -150,7 +150,7 @@ static bool begins_by_table(int fd, const struct programs *all, uint64_t address
     return false;
 }
 
-/* Where the symbols of the file are, and how many: as its hash table says. */
+/* Finds the file's symbols, and their number by the hash table. */
 static bool find_symbols(int fd, const struct programs *all, uint64_t *ret_offset,
                          uint32_t *ret_count)
 {
@@ -178,7 +178,7 @@ static bool find_symbols(int fd, const struct programs *all, uint64_t *ret_offse
     return true;
 }
 
-/* Whether a function that the file exports begins at @address. musl has no other table. */
+/* Returns true if the file exports a function at @address. musl has no other table. */
 static bool begins_by_symbol(int fd, const struct programs *all, uint64_t address)
 {
     Elf64_Sym symbols[SYMBOLS_AT_ONCE];
@@ -200,15 +200,15 @@ static bool begins_by_symbol(int fd, const struct programs *all, uint64_t addres
     return false;
 }
 
-/* Whether it is a jump on a condition. */
+/* Returns true for a conditional jump. */
 static bool is_condition(const uint8_t *code)
 {
     return (code[0] >= 0x70 && code[0] <= 0x7f) ||
            (code[0] == 0x0f && code[1] >= 0x80 && code[1] <= 0x8f);
 }
 
-/* Whether the kernel runs the instruction itself, and steps over nothing: push of a register, the
- * no-op of five bytes, a jump, whether on a condition or not. */
+/* Returns true if the kernel emulates the instruction instead of stepping over a copy: push of a
+ * register, the no-op of five bytes, a jump with or without a condition. */
 static bool is_known(const uint8_t *code)
 {
     static const uint8_t NOP5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
@@ -220,13 +220,15 @@ static bool is_known(const uint8_t *code)
 
 static const uint8_t TEST_RAX[] = { 0x48, 0x85, 0xc0 };
 
-/* Bytes of the comparison that @code begins with, or 0: of a byte of the file's own or the first
- * argument with a number, of a word of the file's own with 0, or of the first argument with 0.
- * Before the last one an argument may be copied to one of r8 to r11. Or the first two arguments are
- * multiplied, which takes the third one's register, and a jump tells if that was too much. What
- * follows it runs whenever the function is called, with the first four arguments as they were. So
- * begin glibc's posix_memalign and free, its malloc, realloc and calloc from 2.42 on, and malloc of
- * jemalloc and tcmalloc. */
+/* Returns the bytes of the comparison that @code begins with, or 0. Known comparisons are:
+ * - a byte of the file's data, or the first argument, with a number
+ * - a word of the file's data with 0
+ * - the first argument with 0; before it an argument may be copied to one of r8 to r11
+ * - the product of the first two arguments, with a jump on overflow; the third argument's register
+ *   is lost
+ * Code behind it runs at every call of the function, with the first four arguments unchanged
+ * otherwise. So begin glibc's posix_memalign and free, its malloc, realloc and calloc from 2.42 on,
+ * and malloc of jemalloc and tcmalloc. */
 static size_t comparison(const uint8_t *code)
 {
     static const uint8_t LOAD[] = { 0x48, 0x8b, 0x05 }, TEST_RDI[] = { 0x48, 0x85, 0xff };
@@ -282,11 +284,11 @@ int function_start_check(int fd, uint64_t offset, uint64_t *ret_offset, struct e
 
 /* ---- what a function has been given ---- */
 
-/* A function by the sorted table. */
+/* The code of a function, with its bounds by the sorted table. */
 struct body {
     uint64_t address;
     size_t bytes;
-    uint8_t code[BODY_BYTES_MAX + CODE_BYTES]; /* zeros behind its end */
+    uint8_t code[BODY_BYTES_MAX + CODE_BYTES]; /* zeros behind the function's end */
 };
 
 static bool read_body(int fd, const struct programs *all, uint64_t address, struct body *ret)
@@ -301,7 +303,8 @@ static bool read_body(int fd, const struct programs *all, uint64_t address, stru
     return read_all(fd, offset, ret->code, ret->bytes);
 }
 
-/* Where the call or jump of @b at @at leads to, which has 4 bytes for that. */
+/* Returns the target of the call or jump of @b at @at, which is an instruction with a distance of 4
+ * bytes. */
 static uint64_t target_of(const struct body *b, size_t at)
 {
     int32_t distance;
@@ -310,7 +313,7 @@ static uint64_t target_of(const struct body *b, size_t at)
     return b->address + at + CALL_BYTES + (uint64_t)(int64_t)distance;
 }
 
-/* Whether the jump on a condition at @at leads to another place of @b. */
+/* Returns true if the conditional jump at @at leads to another place of @b. */
 static bool stays(const struct body *b, size_t at)
 {
     bool is_short = b->code[at] != 0x0f;
@@ -322,7 +325,8 @@ static bool stays(const struct body *b, size_t at)
     return to >= 0 && to < (int64_t)b->bytes;
 }
 
-/* Whether the call or jump of @b at @at leads to a function, by one of *@lookups. */
+/* Returns true if the table has the target of the call or jump of @b at @at. Uses up one of
+ * *@lookups. */
 static bool leads_to_function(int fd, const struct programs *all, const struct body *b, size_t at,
                               size_t *lookups)
 {
@@ -332,15 +336,16 @@ static bool leads_to_function(int fd, const struct programs *all, const struct b
     return begins_by_table(fd, all, target_of(b, at), NULL);
 }
 
-/* Where the result of a call is, a few instructions behind it. */
+/* The place of a call's result, some instructions behind the call. */
 struct returned {
-    uint32_t reg; /* as instructions number them; 0: rax */
-    bool rax;     /* it is in rax, too */
+    uint32_t reg; /* number in an instruction's encoding; 0: rax */
+    bool rax;     /* rax holds the result, too */
 };
 
-/* Bytes of the instruction @code if the result stays known, as @r then says; else 0. These are what
- * compilers put between a call and a test of its result: it moves to another register, what was on
- * the stack comes back, eax gets a number, a lock is given back. */
+/* Returns the bytes of the instruction @code, and updates @r, if the result's place stays known;
+ * else 0. These are the instructions that compilers put between a call and the test of its result.
+ * They move the result to another register, reload a register from the stack, set or compare eax,
+ * or release a lock. */
 static size_t step_over(const uint8_t *code, struct returned *r)
 {
     static const uint8_t COMPARE_1[] = { 0x83, 0xf8, 0x01 };
@@ -369,7 +374,7 @@ static size_t step_over(const uint8_t *code, struct returned *r)
     return 0;
 }
 
-/* Bytes of the instruction @code if that tests register @reg; else 0. */
+/* Returns the bytes of the instruction @code if it tests register @reg; else 0. */
 static size_t test_of(const uint8_t *code, uint32_t reg)
 {
     uint32_t low = reg & 7;
@@ -380,8 +385,8 @@ static size_t test_of(const uint8_t *code, uint32_t reg)
                : 0;
 }
 
-/* Where @b jumps on the result of the call at @at, and which register has that there. 0: it does
- * not, or it is no call of a function. */
+/* Finds the conditional jump of @b on the result of the call at @at, and the register of that
+ * result. 0: there is none, or no call of a function is at @at. */
 static size_t find_jump(int fd, const struct programs *all, const struct body *b, size_t at,
                         size_t *lookups, uint32_t *ret_reg)
 {

@@ -1,36 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds out if a probe at a place of an ELF file cannot break the code. That is the first
- * instruction of a function, and one of a few that the kernel runs in the probe's place. An endbr64
- * and a comparison of known length may stand before it. And it is the jump that tests what a call
- * has returned. A probe in the middle of an instruction would crash the process. The file is its
- * owner's, and may be hostile or change. Fixed fields are read by bounded pread(2). One table is
- * searched by halves, in some 30 reads; if it does not have the function, up to 16,384 symbols are
- * looked through. For what functions return, it is searched 264 times at most. Pure but for that;
- * thread: any.
+ * Checks that a probe at an offset of an ELF file cannot break the code. Two kinds of places
+ * qualify. One is the first instruction of a function, if the kernel emulates that instruction. An
+ * endbr64 and a comparison of known length may stand before it. The other is the jump that tests
+ * the result of a call. A probe in the middle of an instruction would crash the process.
+ *
+ * The file is its owner's, and may be hostile or change while it is read. Fixed fields are read by
+ * bounded pread(2). A binary search of the table of functions takes some 30 reads. If that table
+ * lacks the function, up to 16,384 symbols are searched. function_results_find() searches the table
+ * 264 times at most. Pure but for these reads; thread: any.
  */
 #pragma once
 
 #include "base/error.h"
 
-/* @fd: for reading. Return: 0 and *ret_offset, which is @offset, or behind the endbr64 and the
- * comparison that stand there. -EPERM with @err: no function begins at @offset, or the file
- * does not say. -ENOEXEC with @err: it begins with another instruction. -errno. */
+/* Checks that a function begins at @offset of the file @fd, which is open for reading. Return: 0
+ * and *ret_offset, which is @offset, or the offset behind an endbr64 and a comparison there. -EPERM
+ * with @err: no function begins at @offset, or the file has no usable table. -ENOEXEC with @err:
+ * the function begins with an instruction that the kernel does not emulate. -EOPNOTSUPP with @err:
+ * the processor is no x86-64. */
 int function_start_check(int fd, uint64_t offset, uint64_t *ret_offset, struct error *err);
 
 #define FUNCTION_RESULTS_MAX 8
-/* Where a function has what another returned to it, and in which register. */
+/* A place where a function tests the result of a call, and the register that holds the result. */
 struct function_result {
     uint64_t offset;
-    uint32_t reg; /* as instructions number them: 0 is rax */
+    uint32_t reg; /* number in an instruction's encoding: 0 is rax */
 };
-/* Finds where the function at @offset tests what another returned to it. That is a call, and `test`
- * of the result's register behind it. The jump on a condition that follows is the place. Up to
- * seven instructions may be between them that leave this register alone. They are mov of the result
- * to another register, mov of what is on the stack, and four that write or compare eax. Looks into
- * the functions that it goes on in by a jump, too. The call has to lead to a function by the sorted
- * table, and the jump to stay in its own. Bytes that are no instructions of the function are like
- * that with a chance of less than 1 in 2^50. Return: 0 and *ret_count places, 1 at least. -ENOEXEC
- * with @err: there is no such place. -EPERM with @err: no code is there. */
+/* Finds where the function at @offset tests the result of another function. Such a place is a call,
+ * a `test` of the result's register, and the conditional jump that follows, which is the probe's
+ * place. Up to seven instructions may stand between call and test if they keep this register. They
+ * are mov of the result to another register, mov from the stack, and four that write or compare
+ * eax. The functions that this one jumps to are searched, too. The call must lead to a function of
+ * the sorted table, and the jump must stay in its own function. Random bytes look like that with a
+ * chance of less than 1 in 2^50. Return: 0 and *ret_count places, at least 1. -ENOEXEC with @err:
+ * there is no such place. -EPERM with @err: @offset is not in code. -EOPNOTSUPP with @err: the
+ * processor is no x86-64. */
 int function_results_find(int fd, uint64_t offset, struct function_result ret[FUNCTION_RESULTS_MAX],
                           size_t *ret_count, struct error *err);

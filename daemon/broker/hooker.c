@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 struct hooker {
-    pthread_mutex_t lock; /* guards all below */
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t changed;
-    struct hook **hooks; /* [count]: there is work for hook_work(); the first is the next */
+    struct hook **hooks; /* [count]: hooks with work for hook_work(); the first is next */
     size_t count, cap;
-    bool busy, ended; /* it works; it begins with no other */
+    bool busy, ended; /* hook_work() runs; no more hooks are begun */
 };
 
 static bool work_at(struct hook *hook)
@@ -23,7 +23,7 @@ static bool work_at(struct hook *hook)
     return hook_work(hook);
 }
 
-/* Works at the first hook, with the lock held but for that. */
+/* Works on the first hook. The lock is held, except during hook_work(). */
 static void work(struct hooker *h)
 {
     struct hook *first = h->hooks[0];
@@ -34,7 +34,7 @@ static void work(struct hooker *h)
     left = work_at(first);
     pthread_mutex_lock(&h->lock);
     h->busy = false;
-    if (!left) /* others may have come behind it */
+    if (!left) /* others may have been added behind it */
         memmove(h->hooks, h->hooks + 1, --h->count * sizeof(struct hook *));
     pthread_cond_broadcast(&h->changed);
 }
@@ -51,7 +51,7 @@ static void hooker_main(void *arg)
     }
 }
 
-/* Has the thread work at @hook. Thread: any. */
+/* Queues @hook for the thread; without memory for that, works on it at once. Thread: any. */
 static void give(void *hooker, struct hook *hook)
 {
     struct hooker *h = hooker;
@@ -67,7 +67,7 @@ static void give(void *hooker, struct hook *hook)
         ;
 }
 
-/* Forgets @hook, unless the thread is at it. */
+/* Removes @hook from the queue. Returns false if the thread works on it. */
 static bool take_back(void *hooker, struct hook *hook)
 {
     struct hooker *h = hooker;

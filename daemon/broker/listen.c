@@ -18,7 +18,7 @@
 #define LISTEN_BACKLOG 4
 #define LISTEN_FD_FIRST 3 /* systemd's protocol */
 
-/* A client that does not take its answers is gone. */
+/* Sets the send timeout: a client that does not take its answers is gone. */
 static void prepare(int fd)
 {
     struct timeval tv = { .tv_sec = SEND_TIMEOUT_S };
@@ -59,7 +59,7 @@ int listen_inherited(void)
     return listen_passed() == 1 ? LISTEN_FD_FIRST : -1;
 }
 
-/* The folder that is @path's parent, where nobody made it. */
+/* Makes the parent folder of @path if it is missing. */
 static int make_parent(const char *path, struct error *err)
 {
     char folder[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
@@ -100,8 +100,8 @@ int listen_at(const char *path, int *ret_fd, struct error *err)
         return r;
     if (unlink(path) < 0 && errno != ENOENT)
         return error_errno(err, "cannot remove '%s'", path);
-    /* The node is born with its mode and group: nothing is done by its name afterwards, because the
-     * folder's owner could have given that to another file. */
+    /* The socket gets its mode and group before it has a name. A later change by name could reach
+     * another file, put there by the folder's owner. */
     if (fchmod(fd, 0660) < 0)
         return error_errno(err, "cannot set the mode of a socket");
     old = umask(0);
@@ -117,7 +117,7 @@ int listen_at(const char *path, int *ret_fd, struct error *err)
     return 0;
 }
 
-/* Takes the next connection. Its fd; -1 when it may not come in. */
+/* Accepts the next connection. Return: its fd, or -1 if it is refused. */
 static int accept_client(struct server *s, int listen_fd, uid_t uid, bool busy)
 {
     _cleanup_close_ int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
@@ -158,7 +158,7 @@ int serve_listener(struct server *s, int listen_fd, uid_t uid, struct error *err
                 continue;
             return error_errno(err, "cannot wait for requests");
         }
-        /* The client first: one that left makes room for the one that waits. */
+        /* The client comes first: when it leaves, the waiting one can be accepted. */
         if (p[1].revents && server_answer(s, client) != 0) {
             log_info("flamed has left host_pid=%d", s->client);
             server_forget_client(s);

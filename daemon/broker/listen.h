@@ -11,16 +11,17 @@
 int serve_connection(struct server *s, int fd);
 
 #define LISTEN_PASSED_MAX 2
-/* Returns how many descriptors systemd passed (LISTEN_FDS), from 3 on; 0: none, or more than
- * LISTEN_PASSED_MAX. They are closed at an exec from here on. */
+/* Returns how many descriptors systemd passed (LISTEN_FDS), from 3 on. 0: none, or more than
+ * LISTEN_PASSED_MAX. Marks them close-on-exec. */
 size_t listen_passed(void);
-/* Returns the listening socket that systemd passed (LISTEN_FDS), or -1. */
+/* Returns the listening socket, if it is the only descriptor that systemd passed (LISTEN_FDS), else
+ * -1. */
 int listen_inherited(void);
-/* The group that may connect: flamed under systemd is in it, its users are not. */
+/* The group that may connect. flamed under systemd is a member; flamed's users are not. */
 #define LISTEN_GROUP "flamed-broker"
 
-/* Makes the SEQPACKET socket @path and the folder around it, replacing a stale socket. It is for
- * root and LISTEN_GROUP (for root alone if there is no such group). 0 or -errno. */
+/* Creates the SEQPACKET socket @path and its folder, and replaces a stale socket. root and
+ * LISTEN_GROUP may connect (root alone if there is no such group). 0 or -errno with @err. */
 int listen_at(const char *path, int *ret_fd, struct error *err);
 /* Serves clients of @listen_fd whose user is @uid or root, one at a time, without end. Return:
  * -errno. */

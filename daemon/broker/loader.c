@@ -14,23 +14,23 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What a job needs to begin. */
+/* The input of a job. */
 union job_input {
     struct {
-        int pid_ns_fd; /* borrowed; this and the next two: as sampler_new() takes them */
+        int pid_ns_fd; /* borrowed; this and the next two are arguments of sampler_new() */
         size_t ring_bytes;
         uint32_t max_frames;
     } sampler;
     struct sampler_shared shared; /* owned */
 };
 
-/* What is loaded. The first of these that is asked for is loaded first. */
+/* The jobs, by priority: of several requested ones the first is loaded first. */
 enum { JOB_SAMPLER, JOB_PROGRAMS, JOB_COUNT = JOB_PROGRAMS + PROGRAM_COUNT };
 
 struct job {
-    union job_input in; /* of the last request, if @given: no thread has begun with it */
+    union job_input in; /* input of the last request, if @given: the thread has not taken it */
     bool given;
-    uint64_t asked, answered; /* numbers of requests; a new one overtakes one that was dropped */
+    uint64_t asked, answered; /* numbers of requests; a new request replaces a dropped one */
     bool wanted;              /* the last request was not dropped */
     int result;
     void *loaded; /* owned */
@@ -38,14 +38,14 @@ struct job {
 };
 
 struct loader {
-    pthread_mutex_t lock; /* guards all below */
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t changed;
     struct job jobs[JOB_COUNT];
 };
 
 /* ---- what is loaded ---- */
 
-/* Does without BPF programs, which cannot be loaded for @why. */
+/* Makes a sampler of perf events, since the kernel refuses BPF programs for @why. */
 static int load_perf(const struct error *why, struct sampler **ret)
 {
     int fd = memfd_open("flamed-rows", MEMFD_DATA);
@@ -88,7 +88,7 @@ static int load_program(size_t kind, union job_input *in, void **ret, struct err
     return r;
 }
 
-/* Takes what @in owns. */
+/* Loads what @kind is. Takes ownership of what @in owns. */
 static int load_kind(size_t kind, union job_input *in, void **ret, struct error *err)
 {
     return kind == JOB_SAMPLER ? load_sampler(in, ret, err) : load_program(kind, in, ret, err);
@@ -110,7 +110,7 @@ static void drop_loaded(size_t kind, void *loaded)
 
 /* ---- the thread ---- */
 
-/* Loads what was asked last, with the lock held but for the loading itself. */
+/* Loads the last request of @kind. The lock is held, except during the load itself. */
 static void load(struct loader *l, size_t kind)
 {
     struct job *job = &l->jobs[kind];
@@ -134,7 +134,7 @@ static void load(struct loader *l, size_t kind)
     job->err = err;
 }
 
-/* The first job that is asked for; JOB_COUNT: none. */
+/* Returns the first job with an open request; JOB_COUNT: none. */
 static size_t next_job(const struct loader *l)
 {
     size_t kind = 0;
@@ -191,7 +191,7 @@ static void ask(struct loader *l, size_t kind, const union job_input *in)
     pthread_cond_broadcast(&l->changed);
 }
 
-/* As loader_take(). */
+/* Takes the result of job @kind as loader_take() does. */
 static int take(struct loader *l, size_t kind, uint64_t wait_ns, void **ret, struct error *err)
 {
     uint64_t until = clock_monotonic_ns() + wait_ns;

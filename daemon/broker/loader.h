@@ -11,26 +11,27 @@
 
 struct loader;
 
-/* loader_take(): the programs are not loaded yet. */
+/* Result of loader_take(): the programs are not loaded yet. */
 #define LOADER_BUSY 1
 
-/* Starts the thread, as confined_thread_start(). 0 or -errno with @err. */
+/* Starts the thread by confined_thread_start(). 0 or -errno with @err. */
 int loader_start(int (*confine)(struct error *err), struct loader **ret, struct error *err);
 
-/* Asks for a sampler, with what sampler_new() takes. What was asked before must have been taken or
- * dropped. */
+/* Requests a sampler; the arguments are those of sampler_new(). The result of an earlier request
+ * must have been taken or dropped. */
 void loader_ask(struct loader *l, int pid_ns_fd, size_t ring_bytes, uint32_t max_frames);
 
-/* Waits @wait_ns at most for what was asked, to be called until it gives no LOADER_BUSY. 0 and
- * *ret, owned by the caller; LOADER_BUSY; -errno of sampler_new() with @err. */
+/* Takes the requested sampler, after a wait of at most @wait_ns. The caller repeats it while it
+ * returns LOADER_BUSY. Return: 0 and *ret, owned by the caller; LOADER_BUSY; -errno of
+ * sampler_new() with @err. */
 int loader_take(struct loader *l, uint64_t wait_ns, struct sampler **ret, struct error *err);
 
-/* Does the same for a program of program.h. Takes @shared, which it closes. */
+/* Requests the program @program of program.h. Takes ownership of @shared and closes it. */
 void loader_ask_program(struct loader *l, enum event_program program,
                         const struct sampler_shared *shared);
-/* As loader_take(), without waiting. */
+/* Takes the requested program as loader_take() does, without waiting. */
 int loader_take_program(struct loader *l, enum event_program program, void **ret,
                         struct error *err);
 
-/* Forgets what was asked: it is freed once it is loaded. */
+/* Drops all requests: what they load is freed once it is loaded. */
 void loader_drop(struct loader *l);

@@ -94,8 +94,8 @@ static int parse(int argc, char **argv, struct options *o)
     return 0;
 }
 
-/* If another one is named, and does not listen, nothing is attached to: the machine's administrator
- * may have wanted that. */
+/* Starts the launcher, or connects to the one of --launcher-socket. If that one does not listen,
+ * attaching is off: the machine's administrator may have wanted that. */
 static void start_launcher(const struct options *o, struct server *s)
 {
     struct error err = ERROR_NULL;
@@ -107,7 +107,7 @@ static void start_launcher(const struct options *o, struct server *s)
         log_warn("attaching will not work: %s; start flamed-launcher.socket", err.msg);
 }
 
-/* The broker does not fork from here on. */
+/* Opens the file system for pins. The broker does not fork after this. */
 static void open_pins(struct server *s)
 {
     s->pins_fd = uprobe_pins_open();
@@ -118,7 +118,7 @@ static void open_pins(struct server *s)
             strerror(-s->pins_fd));
 }
 
-/* Those that do what the kernel makes them wait for. */
+/* Starts the threads that wait for the kernel. */
 static int start_threads(struct server *s, struct error *err)
 {
     int r = loader_start(broker_lockdown, &s->loader, err);
@@ -126,7 +126,7 @@ static int start_threads(struct server *s, struct error *err)
     return r < 0 ? r : hooker_start(broker_lockdown, &s->hooker, err);
 }
 
-/* The supervised broker: one connected socket. */
+/* Runs the supervised broker: one connected socket. */
 static int run_connected(const struct options *o, struct error *err)
 {
     struct server s;
@@ -155,14 +155,14 @@ static int run_connected(const struct options *o, struct error *err)
     return r;
 }
 
-/* The broker as a service. */
+/* Runs the broker as a service. */
 static int run_listening(const struct options *o, struct error *err)
 {
     _cleanup_close_ int fd = listen_inherited();
     struct server s;
     bool fallback;
     uid_t uid;
-    gid_t gid; /* of the users of flamed, who have no business with the broker */
+    gid_t gid; /* group of flamed's users; it gets no access to the broker */
     int r;
 
     r = supervise_user(o->user, &uid, &gid, &fallback, err);
@@ -213,7 +213,7 @@ int main(int argc, char **argv)
         return 2;
     log_init(o.launcher ? "flamed-launcher" : "flamed-broker", o.log_level);
     prctl(PR_SET_NAME, "flamed-broker"); /* the supervisor starts it as /proc/self/exe */
-    umask(022); /* a JVM's user opens the agent that is mounted; who starts us allows nobody to */
+    umask(022); /* a JVM's user opens the mounted agent, which an inherited umask may forbid */
     if (o.launcher)
         r = launcher_serve(o.attach_mount, &err);
     else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the broker looks up about an executable mapping of a target before it opens something by it.
+ * What the broker reads about an executable mapping of a target before it opens a file by it.
  */
 #pragma once
 
@@ -12,15 +12,17 @@ struct mapped {
     uint64_t inode;
     uint32_t dev_major, dev_minor;
     bool vdso;
-    char path[PATH_MAX]; /* "" for what has none, is deleted or is too long */
+    char path[PATH_MAX]; /* "" if the mapping has no path, or it is deleted or too long */
 };
 
-/* Checks that @t runs what the file @fd has at @offset, and cannot change that. It is the file
- * behind the mapping @at. The kernel puts no probe where @t can write, and does not say
- * so. In code that was patched in memory, a probe would run the file's instruction, and crash @t.
- * 0: a probe may be there; PROC_GONE; -EPERM, also where that cannot be read; -errno. */
+/* Checks that @t runs the code that the file @fd has at @offset, and cannot write to it. @at is a
+ * mapping of that file. The kernel puts no probe into a writable mapping, and reports no error. In
+ * code that was patched in memory, a probe would run the file's instruction, and crash @t. Return:
+ * 0: a probe may be there; PROC_GONE; -EPERM, also if the code cannot be read; -ESTALE: @t does not
+ * map it; -errno. */
 int mapped_check_code(const struct target *t, const struct mapping_fields *at, int fd,
                       uint64_t offset, struct error *err);
-/* Gets the executable mapping that is exactly @start-@end. 0, PROC_GONE, -ENOENT, -errno. */
+/* Finds the executable mapping with exactly the bounds @start-@end. 0, PROC_GONE, -ENOENT,
+ * -errno. */
 int mapped_find(const struct target *t, uint64_t start, uint64_t end, struct mapped *ret,
                 struct error *err);

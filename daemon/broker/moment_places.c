@@ -10,7 +10,7 @@ _Static_assert((int)USDT_NOWHERE == (int)MOMENT_NOWHERE &&
                    (int)USDT_OPERANDS_MAX == (int)MOMENT_OPERANDS,
                "operands of both sides");
 
-/* By enum moment_kind. Operands: enum moment_operand_no. */
+/* Indexed by enum moment_kind. Operands: by enum moment_operand_no. */
 static const struct usdt_wanted WANTED[MOMENT_PROBED] = {
     [MOMENT_SAFEPOINT_BEGIN] = { "hs_private", "safepoint__begin", { 0 } },
     [MOMENT_SAFEPOINT_END] = { "hs_private", "safepoint__end", { 0 } },
@@ -24,7 +24,9 @@ static const struct usdt_wanted WANTED[MOMENT_PROBED] = {
     [MOMENT_CLASS_LOADED] = { "hotspot", "class__loaded", { 1, 2 } },
     [MOMENT_CLASS_UNLOADED] = { "hotspot", "class__unloaded", { 1, 2 } },
 };
-#define NEEDED_KINDS (MOMENT_OPERATION_END + 1) /* without one of these, nothing is sampled */
+#define NEEDED_KINDS                                                                               \
+    (MOMENT_OPERATION_END + 1) /* the first kinds: if one is missing, nothing is                   \
+                                * sampled */
 
 static struct moment_place place_of(const struct usdt_place *p)
 {

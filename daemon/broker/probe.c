@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the machine lets the broker do, tried rather than guessed, with a sentence for what it does
- * not.
+ * Finds out what the machine lets the broker do. Each feature is tried rather than guessed, and a
+ * missing one is explained by a sentence.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -15,10 +15,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* Well below the 10 s that flamed waits for an answer. */
+/* Wait of the first request; well below the 10 s that flamed waits for an answer. */
 #define LOADED_SOON_NS (3 * NSEC_PER_SEC)
 
-/* The number in a file of one line, or @fallback. */
+/* Reads the number in a file of one line. Returns @fallback if there is none. */
 static int32_t read_number(const char *path, int32_t fallback)
 {
     _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -59,7 +59,7 @@ static uint32_t kernel_version(void)
     return (uint32_t)(MIN(a, 255u) << 16 | MIN(b, 255u) << 8 | MIN(c, 255u));
 }
 
-/* True when the kernel shows addresses to us: the first line's is not zero. */
+/* Returns true if the kernel shows addresses to us: the first line's is not zero. */
 static bool kallsyms_work(const struct server *s)
 {
     _cleanup_close_ int fd = server_open_kallsyms(s);
@@ -71,8 +71,8 @@ static bool kallsyms_work(const struct server *s)
     return span_take_hex(&first, &address) && address != 0;
 }
 
-/* Into a namespace that is ours already, which changes nothing. A kernel that does not know pidfds
- * there says EINVAL; whatever else it says, attaching says it again. */
+/* Enters a namespace that is ours already, which changes nothing. A kernel without pidfds in
+ * setns(2) fails with EINVAL; an attach reports any other error again. */
 void server_probe(struct server *s)
 {
     _cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
@@ -87,7 +87,7 @@ static int count_cpu(int cpu, void *cookie)
     return 0;
 }
 
-/* The sentence and its remedy as one; what does not fit ends in "...". */
+/* Joins the sentence and its remedy. Longer text is cut and ends in "...". */
 static void problem(char *ret, size_t size, const struct error *err)
 {
     int n = snprintf(ret, size, "%s%s%s", err->msg, err->remedy[0] ? "; " : "", err->remedy);
@@ -104,7 +104,7 @@ static int try_cpu(int cpu, void *cookie)
     return fd == -ENODEV ? 0 : 1; /* one is enough */
 }
 
-/* The first to ask waits a moment: on most machines the programs are loaded by then. */
+/* The first request waits LOADED_SOON_NS: on most machines the programs are loaded by then. */
 static void tell_sampler(struct server *s, struct broker_facts *ret)
 {
     bool first = s->sampler_state == SAMPLER_UNASKED, known = s->sampler_state == SAMPLER_REFUSED;
@@ -124,8 +124,8 @@ static void tell_sampler(struct server *s, struct broker_facts *ret)
 }
 
 /*
- * facts. Safe: numbers about the kernel and the broker itself. Has the BPF programs loaded, as any
- * sampling request would.
+ * facts. Safe: numbers about the kernel and the broker itself. Loads the BPF programs, as any
+ * sampling request does.
  */
 int request_facts(struct server *s, const struct no_fields *q, struct reply *rep)
 {

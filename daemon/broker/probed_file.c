@@ -32,7 +32,8 @@ static int open_mapped(struct server *s, const struct mapping_fields *at, int *r
     return r;
 }
 
-/* Checks what is mapped @at. 0, PROC_GONE, -EPERM, -errno. */
+/* Checks that the mapping @at has a file, which must be libjvm.so for PROBED_LIBJVM. 0, PROC_GONE,
+ * -EPERM, -errno. */
 static int check_mapping(const struct target *t, const struct mapping_fields *at,
                          enum probed_name name, struct error *err)
 {
@@ -49,7 +50,7 @@ static int check_mapping(const struct target *t, const struct mapping_fields *at
     return -EPERM;
 }
 
-/* Whether the mounts of @t are those of @whose: "self", or "1" for the host's init. */
+/* Returns true if @t has the mount namespace of @whose: "self", or "1" for the host's init. */
 static bool has_mounts_of(const struct server *s, const struct target *t, const char *whose)
 {
     struct stat theirs, others;
@@ -61,8 +62,8 @@ static bool has_mounts_of(const struct server *s, const struct target *t, const 
            theirs.st_ino == others.st_ino;
 }
 
-/* Whether @t has mounts of its own, and a file system among them that a process serves (FUSE). What
- * cannot be read counts as one. */
+/* Returns true if @t has mounts of its own, and a process serves one of them (FUSE). Unreadable
+ * mounts count as served. */
 static bool has_served_mount(const struct server *s, const struct target *t)
 {
     _cleanup_buf_ struct buf text = BUF_UPTO(MOUNTINFO_MAX);
@@ -82,9 +83,8 @@ static bool has_served_mount(const struct server *s, const struct target *t)
 }
 
 /*
- * To put or take a probe, the kernel waits for the lock of the memory of each process that has the
- * file mapped. Until it has them all, nothing can fork. A process holds that lock for as long as it
- * likes with a file system that it serves itself.
+ * A process can hold the lock of its memory at will with a file system that it serves itself. The
+ * header comment says what waits for that lock.
  */
 int probed_file_refuse_served(struct server *s, const struct target_fields *of,
                               const struct target *t, struct error *err)

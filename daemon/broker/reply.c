@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replies of requests. */
+/* The replies of requests. */
 #include "broker/server.h"
 
 int reply_fd(struct reply *rep, int fd)

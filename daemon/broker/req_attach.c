@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that start an attach. The broker collects what flamed-attach needs, all of it through
- * the pinned target, and hands it to the launcher; the result comes to flamed through a pipe, so
- * it waits for nothing.
+ * Requests that start an attach. The broker collects the input of flamed-attach through the pinned
+ * target, and hands it to the launcher. The result comes to flamed through a pipe, so the broker
+ * does not wait for it.
  */
 #include "agent/stream.h"
 #include "base/cleanup.h"
@@ -22,7 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What the target's user namespace calls @outside. */
+/* Maps the host's id @outside to the id that the target's user namespace has for it. */
 static int map_id(const struct target *t, const char *file, uint32_t outside, uint32_t *ret,
                   struct error *err)
 {
@@ -43,7 +43,7 @@ static int map_id(const struct target *t, const char *file, uint32_t outside, ui
     return 0;
 }
 
-/* Whether its cgroup is frozen, in version 1, 2 or both. */
+/* Returns true if the target's cgroup is frozen, in version 1, 2 or both. */
 static bool is_frozen(const struct server *s, const struct target *t)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
@@ -51,7 +51,7 @@ static bool is_frozen(const struct server *s, const struct target *t)
     return target_read_proc(t, "cgroup", &text, NULL) == 0 && cgroup_frozen(s, buf_span(&text));
 }
 
-/* Whether the target is in a state to be attached to. */
+/* Checks that the target is in a state that allows an attach. */
 static int check_state(const struct server *s, const struct target *t,
                        const struct proc_status *status, struct error *err)
 {
@@ -79,9 +79,9 @@ static int check_state(const struct server *s, const struct target *t,
     return attach_headroom_check(s, t, status->uid, err);
 }
 
-/* Where that cannot be told (init in a container, a security module), our own is all that is known
- * to be the host's; and where the host's mounts are shared, as systemd has them, nothing is
- * mounted. */
+/* Returns true if the process has the mounts of the host's init. False if that cannot be read (init
+ * in a container, a security module): then only our own mounts are known as the host's. Nothing is
+ * mounted either where the host's mounts are shared, as under systemd. */
 static bool is_in_init_mounts(const struct server *s, int32_t host_pid)
 {
     struct stat init, theirs;
@@ -100,7 +100,8 @@ static bool any_jvm(int maps_fd)
     return maps_find_jvm(maps_fd, &start);
 }
 
-/* What is to be mounted. Never in our own mount namespace, nor in that of the host's init. */
+/* Collects the mounts to make. None is made in our own mount namespace, nor in that of the host's
+ * init. */
 static int collect_mounts(const struct server *s, const struct attach_fields *q,
                           const struct proc_status *status, struct launcher_message *m,
                           struct error *err)
@@ -160,8 +161,8 @@ static int collect(const struct server *s, const struct attach_fields *q, struct
         return error_set(err, -EBADMSG, "process %d has no pid of its own", t->host_pid);
     if (r)
         return r;
-    /* After the status, from a view that was opened before it and is empty after an exec: so the
-     * user is the JVM's and not that of a set-user-id program which it became. */
+    /* The maps are read after the status, from a view that was opened before it and is empty after
+     * an exec. So the user is the JVM's, and not that of a set-user-id program which it became. */
     if (!any_jvm(maps)) {
         r = target_check(t);
         return r ? r : error_set(err, -EPERM, "process %d maps no libjvm.so", t->host_pid);
@@ -180,8 +181,8 @@ static int collect(const struct server *s, const struct attach_fields *q, struct
     r = map_id(t, "uid_map", status.uid, &job->uid, err);
     if (r == 0)
         r = map_id(t, "gid_map", status.gid, &job->gid, err);
-    /* Last, for a process can only go into user namespaces, not out again: an id that one of them
-     * named is never taken for the host's. */
+    /* Last, because a process can enter user namespaces and not leave them. So an id that one of
+     * them maps is never taken for an id of the host. */
     job->ns_flags = namespaces_foreign(s, t);
     if (r == 0 && job->ns_flags && !s->setns_by_pidfd)
         r = refuse_namespaces(t, err);
@@ -201,8 +202,9 @@ static int64_t clock_offset_ns(const struct target *t)
                : 0;
 }
 
-/* A file whose header the launcher puts into the one that it mounts. The pages of that are charged
- * to us as long as the owner has such. flamed gets this one where the launcher refuses. */
+/* Makes a file with the header @h, which the launcher copies into the file that it mounts.
+ * *ret_paid: the pages of the mounted file are charged to us (owner_files_pay()). flamed gets this
+ * file if the launcher refuses. */
 static int make_template(struct server *s, const struct stream_header *h,
                          struct launcher_message *m, int *ret_fd, bool *ret_paid)
 {
@@ -222,9 +224,9 @@ static int make_template(struct server *s, const struct stream_header *h,
     return 0;
 }
 
-/* The memory file that the agent writes, of a fixed size. Its pages are there before the JVM writes
- * one, so that they are charged to us and not to a container near its limit; but not without end
- * (owner_files.h), and then the container must have room for them. */
+/* Makes the memory file that the agent writes, of a fixed size. Its pages exist before the JVM
+ * writes, so that they are charged to us and not to a container near its limit. Their number per
+ * owner is bounded (owner_files.h); beyond it, the container must have room for them. */
 static int make_stream(struct server *s, const struct attach_fields *q, const struct target *t,
                        struct launcher_message *m, int *ret_fd, struct error *err)
 {
@@ -233,7 +235,7 @@ static int make_stream(struct server *s, const struct attach_fields *q, const st
         .version = STREAM_VERSION,
         .options = q->options,
         .clock_offset_ns = clock_offset_ns(t),
-        /* Until flamed renews it; it begins when the agent is loaded, which may take long. */
+        /* Lasts until flamed renews it, and includes the time to load the agent. */
         .lease_ns = clock_monotonic_ns() + STREAM_LEASE_NS + ATTACH_DEADLINE_MS * NSEC_PER_MSEC,
     };
     bool paid = false;
@@ -249,8 +251,8 @@ static int make_stream(struct server *s, const struct attach_fields *q, const st
     return r || paid ? r : attach_headroom_check_stream(s, t, err);
 }
 
-/* The memory file that the JVM writes. HotSpot opens the map of jcmd so that it is cut to nothing
- * first, which a sealed file would refuse; its pages are charged to the container. */
+/* Makes the memory file that the JVM writes. HotSpot truncates the perf map of jcmd when it opens
+ * it, which a sealed file would refuse; the pages of that are charged to the container. */
 static int make_out(struct server *s, const struct attach_fields *q, const struct target *t,
                     struct launcher_message *m, int *ret_fd, struct error *err)
 {
@@ -261,7 +263,7 @@ static int make_out(struct server *s, const struct attach_fields *q, const struc
 }
 
 /*
- * attach_check. Safe: reads what `attach` reads, touches nothing, and gives a sentence.
+ * attach_check. Safe: reads what `attach` reads, changes nothing, and returns a sentence.
  */
 int request_attach_check(struct server *s, const struct target_fields *q, struct reply *rep)
 {
@@ -277,8 +279,8 @@ int request_attach_check(struct server *s, const struct target_fields *q, struct
     return r;
 }
 
-/* What the launcher says at once. Where it was refused the pipe tells why, and nobody in the
- * container had the file. */
+/* Takes the launcher's immediate answer. If the launcher refused, the pipe holds the reason, and no
+ * process of the container had the file. */
 static void take_answer(struct server *s, const struct launcher_message *m, int *out)
 {
     int file = -1, r = launcher_take_answer(s->launcher_fd, m, &file);
@@ -293,15 +295,15 @@ static void take_answer(struct server *s, const struct launcher_message *m, int 
 }
 
 /*
- * attach. Safe for the host: what enters the container is flamed-attach, a program without a file,
- * that holds nothing but what is listed in helper/job.h; the broker itself enters nothing. Safe for
- * the target: a JVM only, which catches SIGQUIT and is neither stopped nor frozen; the code that is
- * loaded is the agent of this build, which flamed cannot choose or change; one at a time per JVM
- * and one per second of its owner, whatever flamed asks. What flamed chooses is whether stubs are
- * named, whether the agent stays, or the JVM's own perf map; and, if the broker was started with
- * leave for it, that the launcher mounts over an empty folder of the container during the attach
- * (mounter.h). What comes back is memory that the JVM writes, of fixed size, and a pipe: bytes to
- * distrust.
+ * attach. Safe for the host: only flamed-attach enters the container, a program without a file,
+ * which holds nothing but what helper/job.h lists. The broker itself enters nothing. Safe for the
+ * target: only a JVM that catches SIGQUIT and is neither stopped nor frozen. The loaded code is the
+ * agent of this build, which flamed cannot choose or change. There is one attach at a time per JVM,
+ * and one per second of its owner, regardless of flamed's requests. flamed chooses only whether
+ * stubs are named, whether the agent stays, or the JVM's own perf map. If the broker was started
+ * with --attach-mount, flamed may also have the launcher mount over an empty folder of the
+ * container during the attach (mounter.h). The results are memory that the JVM writes, of fixed
+ * size, and a pipe: untrusted bytes.
  */
 int request_attach(struct server *s, const struct attach_fields *q, struct reply *rep)
 {
@@ -349,7 +351,7 @@ int request_attach(struct server *s, const struct attach_fields *q, struct reply
 }
 
 /*
- * attach_ended. Safe: how a JVM which flamed attached to ended.
+ * attach_ended. Safe: the exit status of a JVM that flamed attached to.
  */
 int request_attach_ended(struct server *s, const struct target_fields *q, struct reply *rep)
 {

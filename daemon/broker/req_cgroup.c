@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The requests for the cgroups that root put a process into, for their limits, and for what they
- * count. */
+/*
+ * Requests for the cgroups that root put a process into, for their limits, and for their counters.
+ */
 #include "base/cleanup.h"
 #include "broker/target/cgroup_files.h"
 
@@ -9,13 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Below it everything belongs to a user, also what root owns. */
+/* Returns true for a user's service: all below it belongs to the user, also what root owns. */
 static bool is_users(struct span part)
 {
     return span_starts_with(part, "user@") && span_ends_with(part, ".service");
 }
 
-/* Only root makes folders in the cgroup @fd. */
+/* Returns true if only root can make folders in the cgroup @fd. */
 static bool is_roots(int fd)
 {
     struct stat st;
@@ -23,7 +24,8 @@ static bool is_roots(int fd)
     return fstat(fd, &st) == 0 && st.st_uid == 0 && !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* How much of @path, below the cgroup @fd, was made by root: folders in folders of root's. */
+/* Returns the length of the part of @path, below the cgroup @fd, that root made: folders in root's
+ * folders. */
 static size_t made_by_root(int fd, struct span path)
 {
     _cleanup_close_ int at = openat(fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -79,9 +81,9 @@ void cgroup_made_by_root(const struct server *s, struct span cgroup, struct buf 
 }
 
 /*
- * cgroup. Safe: what everybody may read of the process, less what somebody else than root made of
- * it, and a number that everybody may read of its cgroups. Nothing is opened but folders of the
- * cgroup file system, to look at their owners, and the files of that limit.
+ * cgroup. Safe: text that every user may read of the process, cut where others than root made a
+ * cgroup, and a limit that every user may read. Only folders of the cgroup file system are opened,
+ * for their owners, and the files of that limit.
  */
 int request_cgroup(struct server *s, const struct target_fields *q, struct reply *rep)
 {
@@ -105,8 +107,8 @@ int request_cgroup(struct server *s, const struct target_fields *q, struct reply
 }
 
 /*
- * cgroup_numbers. Safe: numbers that everybody may read of the process's cgroups, out of files of
- * the cgroup file system with fixed names, opened to be read.
+ * cgroup_numbers. Safe: numbers that every user may read of the process's cgroups, from files of
+ * the cgroup file system with fixed names, opened read-only.
  */
 int request_cgroup_numbers(struct server *s, const struct target_fields *q, struct reply *rep)
 {

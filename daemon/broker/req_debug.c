@@ -12,27 +12,29 @@
 
 #define DEBUG_MAX_BYTES (UINT64_C(8) << 30)
 #define DEBUG_FOLDER "usr/lib/debug"
-#define SHARED_FOLDER DEBUG_FOLDER "/.dwz" /* where dwz's users put what debug files share */
-/* Where debuginfod's clients that are root keep what they downloaded. */
+#define SHARED_FOLDER                                                                              \
+    DEBUG_FOLDER "/.dwz" /* for parts that dwz moved out of several debug files                    \
+                          */
+/* Downloads of debuginfod's clients that run as root. */
 #define CACHE_FOLDER "root/.cache/debuginfod_client"
 
-/* Links are followed inside the root: some distributions name debug files by build-id through them.
- */
+/* Follows symbolic links inside the root: some distributions name debug files by build-id through
+ * them. */
 static const struct file_rule DEBUG_RULE = { .max_bytes = DEBUG_MAX_BYTES,
                                              .elf = true,
                                              .follow = true };
 
-/* A client names the files there itself. */
+/* Follows no symbolic link: debuginfod's client names the files of its cache itself. */
 static const struct file_rule CACHE_RULE = { .max_bytes = DEBUG_MAX_BYTES, .elf = true };
 
-/* Tries @path. What is there but may not be handed out counts as absent: another root may have the
- * right file. */
+/* Tries @path. A file that may not be handed out counts as absent: another root may have the right
+ * one. */
 static int try_path(int root_fd, const char *path, const struct file_rule *rule, int *ret_fd)
 {
     return root_open(root_fd, path, rule, ret_fd, NULL) == 0 ? 0 : BROKER_ABSENT;
 }
 
-/* The rule for the root of @t: what its user could read. 0, PROC_GONE, -errno. */
+/* Gets the rule for the root of @t: files that its user could read. 0, PROC_GONE, -errno. */
 static int rule_of(const struct server *s, const struct target *t, struct file_rule *ret,
                    struct error *err)
 {
@@ -48,7 +50,7 @@ static int rule_of(const struct server *s, const struct target *t, struct file_r
     return r;
 }
 
-/* The target, its root, and the rule for it. 0, PROC_GONE, -errno. */
+/* Opens the target and its root, and gets the rule for it. 0, PROC_GONE, -errno. */
 static int open_target(struct server *s, const struct target_fields *of, struct target *ret,
                        int *ret_root, struct file_rule *ret_rule, struct error *err)
 {
@@ -79,7 +81,7 @@ static void build_id_path(const struct build_id_fields *q, char *path, size_t si
     snprintf(path + n, size - (size_t)n, ".debug");
 }
 
-/* In @folder, a cache of debuginfod's. */
+/* Tries @folder, a cache of debuginfod. */
 static int try_cache(int root_fd, const char *folder, const struct build_id_fields *q,
                      const struct file_rule *rule, int *ret_fd)
 {
@@ -96,8 +98,8 @@ static int try_cache(int root_fd, const char *folder, const struct build_id_fiel
     return try_path(root_fd, path, &own, ret_fd);
 }
 
-/* Where the environment of the broker, which is the administrator's, says that debuginfod's cache
- * is. Absolute, or nothing. */
+/* Gets the folder of debuginfod's cache from the broker's own environment, which the administrator
+ * sets. Returns false unless the path is absolute. */
 static bool cache_of_environment(char *path, size_t size)
 {
     const char *folder = secure_getenv("DEBUGINFOD_CACHE_PATH"), *rest = "";
@@ -122,10 +124,10 @@ static int try_host_caches(const struct server *s, const struct build_id_fields 
 }
 
 /*
- * debug. Safe: the path holds nothing but hex digits of the build-id below a fixed folder, in the
- * target's root (links cannot leave it; of its user, or readable for all) or the host's, or below
- * the one that the broker's own environment names, on the host; a regular ELF file. Debug files are
- * public by nature.
+ * debug. Safe: the path is hex digits of the build-id below a fixed folder. That folder is in the
+ * target's root (links cannot leave it; the file is its user's or readable for all) or in the
+ * host's. Or it is the cache on the host that the broker's own environment names. The file is a
+ * regular ELF file. Debug files are public by nature.
  */
 int request_debug(struct server *s, const struct build_id_fields *q, struct reply *rep)
 {
@@ -148,8 +150,8 @@ int request_debug(struct server *s, const struct build_id_fields *q, struct repl
 }
 
 /*
- * debug_shared. Safe: as debug, below another fixed folder. The name has neither a component that
- * begins with a dot nor an empty one, so it stays there.
+ * debug_shared. Safe: as debug, below another fixed folder. No component of the name is empty or
+ * begins with a dot, so the path stays there.
  */
 int request_debug_shared(struct server *s, const struct shared_fields *q, struct reply *rep)
 {
@@ -167,7 +169,7 @@ int request_debug_shared(struct server *s, const struct shared_fields *q, struct
     return r ? r : reply_fd(rep, fd);
 }
 
-/* In the debug folder of a root. */
+/* Tries @name in the debug folder of a root. */
 static int try_folder(int root_fd, const char *folder, const char *name,
                       const struct file_rule *rule, int *ret_fd)
 {
@@ -177,8 +179,8 @@ static int try_folder(int root_fd, const char *folder, const char *name,
     return n < (int)sizeof(path) ? try_path(root_fd, path, rule, ret_fd) : BROKER_ABSENT;
 }
 
-/* Beside the library, the file behind @start to @end, and in .debug beside it. Where its file
- * cannot be looked at nothing beside it is opened. */
+/* Tries @folder, which holds the library of the mapping @q, and its subfolder .debug. If the
+ * library cannot be inspected, opens nothing beside it. */
 static int try_beside(const struct target *t, const struct debuglink_fields *q, int root_fd,
                       const char *folder, const struct file_rule *rule, int *ret_fd)
 {
@@ -207,10 +209,11 @@ static int try_beside(const struct target *t, const struct debuglink_fields *q, 
 
 /*
  * debuglink. Safe: the folder is that of a file which the target has mapped to execute, as the
- * kernel names it, in the target's own root, on the same mount, without a link on the way, and what
- * is opened there has the owner of that file; or that folder below /usr/lib/debug, there or on the
- * host. flamed gives only a base name without a slash or a leading dot; a regular ELF object, so no
- * configuration, key, data or core file, and one that the target's user could read.
+ * kernel names it, in the target's own root. The opened file is on the same mount, without a link
+ * on the way, and has the owner of the mapped file. Or the folder is the same path below
+ * /usr/lib/debug, in the target's root or on the host. flamed gives only a base name without a
+ * slash or a leading dot. The file is a regular ELF object, so no configuration, key, data or core
+ * file, and one that the target's user could read.
  */
 int request_debuglink(struct server *s, const struct debuglink_fields *q, struct reply *rep)
 {

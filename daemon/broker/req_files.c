@@ -11,7 +11,7 @@
 
 #define HSPERFDATA_MAX_BYTES                                                                       \
     (UINT64_C(1) << 20)      /* 32 KiB unless -XX:PerfDataMemorySize says more */
-#define TICKS_PER_SECOND 100 /* of /proc, whatever the kernel has */
+#define TICKS_PER_SECOND 100 /* of /proc, independent of the kernel's HZ */
 #define HSPERFDATA_PREFIX "hsperfdata_"
 #define TMP_ENTRIES_MAX 100000 /* names looked at in a target's /tmp */
 #define PERFMAP_MAX_BYTES                                                                          \
@@ -24,7 +24,7 @@ static void cleanup_closedirp(DIR **d)
         closedir(*d);
 }
 
-/* What is needed of a target to find its files in /tmp. */
+/* What locates a target's files in /tmp. */
 struct tmp_place {
     const struct target *target;
     int root_fd;
@@ -45,7 +45,7 @@ static int tmp_place(const struct server *s, const struct target *t, struct tmp_
         return r;
     if (status.ns_depth == 0)
         return error_set(err, -EBADMSG, "process %d has no pid of its own", t->host_pid);
-    /* Checks afterwards that the process still lives: so the status was its own. */
+    /* Also checks that the process still lives, so the status was its own. */
     r = target_open_root(t, &fd, err);
     if (r)
         return r;
@@ -58,7 +58,7 @@ static int tmp_place(const struct server *s, const struct target *t, struct tmp_
     return 0;
 }
 
-/* The file in the folder @name of /tmp. */
+/* Opens the target's file in the folder @name of /tmp. */
 static int open_hsperfdata(const struct tmp_place *place, int tmp_fd, const char *name, int *ret_fd,
                            struct error *err)
 {
@@ -77,8 +77,8 @@ static int open_hsperfdata(const struct tmp_place *place, int tmp_fd, const char
     return root_open(folder, file, &rule, ret_fd, err);
 }
 
-/* Looks through the folders /tmp/hsperfdata_* for one that belongs to the target's user and holds
- * its file: the user's name is the container's business and not looked up. */
+/* Searches the folders /tmp/hsperfdata_* for one that belongs to the target's user and holds its
+ * file. The user's name, which the container defines, is not looked up. */
 static int find_hsperfdata(const struct tmp_place *place, int *ret_fd, struct error *err)
 {
     _cleanup_(cleanup_closedirp) DIR *dir = NULL;
@@ -109,9 +109,10 @@ static int find_hsperfdata(const struct tmp_place *place, int *ret_fd, struct er
 }
 
 /*
- * hsperfdata. Safe: a regular file inside the target's own root, under the one name that a JVM of
- * that pid uses, owned by the target's user, with no second link (so no other's file linked in) and
- * small; in a folder that is that user's, no link and no mount. Contents are flamed's to distrust.
+ * hsperfdata. Safe: a regular file inside the target's own root, with the one name that a JVM of
+ * that pid uses. It is small, belongs to the target's user and has one link, so it is no other's
+ * file linked in. Its folder belongs to that user and is no link and no mount. flamed has to
+ * distrust the contents.
  */
 int request_hsperfdata(struct server *s, const struct target_fields *q, struct reply *rep)
 {
@@ -128,7 +129,7 @@ int request_hsperfdata(struct server *s, const struct target_fields *q, struct r
     return r ? r : reply_fd(rep, fd);
 }
 
-/* CLOCK_REALTIME of @start_ticks, as /proc/PID/stat counts them; 0: not known. */
+/* Converts @start_ticks of /proc/PID/stat to CLOCK_REALTIME; 0: unknown. */
 static uint64_t started_realtime_ns(uint64_t start_ticks)
 {
     uint64_t since_boot_ns = start_ticks * (NSEC_PER_SEC / TICKS_PER_SECOND);
@@ -139,8 +140,8 @@ static uint64_t started_realtime_ns(uint64_t start_ticks)
 
 /*
  * perfmap. Safe for the reasons of hsperfdata: /tmp/perf-<innermost pid>.map in the target's root,
- * owned by its user or root, one link, regular. One that was last written before the process began
- * is another's, which had the same pid.
+ * owned by its user or root, one link, regular. A file last written before the process began
+ * belongs to an earlier process with the same pid, and is refused.
  */
 int request_perfmap(struct server *s, const struct target_fields *q, struct reply *rep)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests for files of the host: kernel symbols, flamed's configuration, what container runtimes
- * wrote, tracepoints.
+ * Requests for files of the host: kernel symbols, flamed's configuration, files of container
+ * runtimes, tracepoints.
  */
 #include "base/buf.h"
 #include "base/tls_paths.h"
@@ -19,8 +19,8 @@
 #define FLAMED_CONFIG_MAX_BYTES (UINT64_C(256) << 10) /* CONFIG_FILE_MAX_BYTES of config.h */
 
 /*
- * kallsyms. Safe: a fixed file; the kernel decides at the open whether it shows addresses. They
- * help to attack the kernel, which is why docs/privilege.md lists them.
+ * kallsyms. Safe: a fixed file; the kernel decides at the open whether it shows addresses.
+ * Addresses help to attack the kernel, so docs/privilege.md lists them.
  */
 int request_kallsyms(struct server *s, const struct no_fields *q, struct reply *rep)
 {
@@ -50,8 +50,8 @@ static int open_named(const char *path, int *ret_fd, struct stat *ret_st, struct
     return 0;
 }
 
-/* Opens the file for TLS that the configuration names, which must be root's alone to write: what it
- * names is read with the rights of root. */
+/* Opens the file for TLS that the configuration names. Only root may write the configuration,
+ * because the broker reads that file with root's rights. */
 static int open_tls_file(const char *config_path, int config_fd, const struct stat *config,
                          const struct config_fields *q, int *ret_fd, struct error *err)
 {
@@ -81,9 +81,9 @@ static int open_tls_file(const char *config_path, int config_fd, const struct st
 }
 
 /*
- * config. Safe: the one file that the broker's command line names for flamed, which reads it at its
- * own start too. Or one of the files for TLS and of secrets that this names and flamed cannot
- * choose. Regular, at most 256 KiB.
+ * config. Safe: the one file that the broker's command line names for flamed, which flamed also
+ * reads at its own start. Or a file for TLS or of a secret that the configuration names, which
+ * flamed cannot choose. Regular, at most 256 KiB.
  */
 int request_config(struct server *s, const struct config_fields *q, struct reply *rep)
 {
@@ -103,9 +103,10 @@ int request_config(struct server *s, const struct config_fields *q, struct reply
 }
 
 /*
- * audit_log. Safe: the one file that the broker's command line names for it, made for root alone if
- * it is missing; regular, no link, without a second name, and no other user's to write; opened to
- * append. A taken-over flamed can falsify it, as it can what it writes to the journal from then on.
+ * audit_log. Safe: the one file that the broker's command line names for the log. If it is missing,
+ * it is made for root alone. It must be regular, no link, without a second name, and writable for
+ * no other user; it is opened to append. A compromised flamed can falsify the log, as it can what
+ * it writes to the journal from then on.
  */
 int request_audit_log(struct server *s, const struct no_fields *q, struct reply *rep)
 {
@@ -122,7 +123,7 @@ int request_audit_log(struct server *s, const struct no_fields *q, struct reply 
     if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
         return error_set(&rep->err, -EINVAL, "'%.200s' is no regular file with one name",
                          s->audit_path);
-    /* Who made it before, in a folder that all may write to, could change what is in it. */
+    /* In a folder that all may write to, another maker of the file could change its contents. */
     if ((st.st_uid != 0 && st.st_uid != geteuid()) || st.st_mode & 022) {
         error_remedy(&rep->err, "move it away, or chown root and chmod 0600 it");
         return error_set(&rep->err, -EPERM,
@@ -133,7 +134,7 @@ int request_audit_log(struct server *s, const struct no_fields *q, struct reply 
     return reply_fd(rep, take_fd(&fd));
 }
 
-/* Each begins below the host's root, ends below the folder of the id. */
+/* Paths below the host's root: before and after the folder that the container's id names. */
 static const struct {
     const char *before, *after;
 } CONFIGS[] = {
@@ -148,8 +149,8 @@ static const struct {
 
 /*
  * container_config. Safe: a fixed list of files; the id is 64 hex digits, so it can name nothing
- * else; regular, root's, one link, at most 4 MiB. It holds the container's environment, as its
- * JVM's memory does.
+ * else; regular, root's, one link, at most 4 MiB. The file holds the container's environment, as
+ * the memory of its JVM does.
  */
 int request_container_config(struct server *s, const struct container_fields *q, struct reply *rep)
 {
@@ -182,8 +183,7 @@ static int names_of(DIR *dir, int *ret_fd, struct error *err)
 }
 
 /*
- * container_logs. Safe: names in one fixed folder of the host, no file is opened; at most 16,384 of
- * them.
+ * container_logs. Safe: names in one fixed folder of the host, at most 16,384; no file is opened.
  */
 int request_container_logs(struct server *s, const struct no_fields *q, struct reply *rep)
 {
@@ -205,7 +205,7 @@ int request_container_logs(struct server *s, const struct no_fields *q, struct r
 }
 
 /*
- * tracepoints. Safe: names in one fixed file of the kernel's; at most 1 MiB.
+ * tracepoints. Safe: names in one fixed file of the kernel; at most 1 MiB.
  */
 int request_tracepoints(struct server *s, const struct no_fields *q, struct reply *rep)
 {

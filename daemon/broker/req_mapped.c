@@ -37,7 +37,8 @@ static bool is_wanted(const struct mapping *m, void *cookie)
     return true;
 }
 
-/* As mapped_find(). -ENOTTY: the kernel has no such question. */
+/* Does what mapped_find() does by a query of the kernel. -ENOTTY: the kernel has no such query, or
+ * it failed. */
 static int mapped_query(int maps_fd, struct wanted *w)
 {
     struct procmap name;
@@ -85,10 +86,10 @@ static bool has_place(const struct mapping *m, const struct place *p)
 struct compared {
     struct place place;
     int mem, file;
-    bool found, written, changed; /* a mapping that has the place */
+    bool found, written, changed; /* a mapping has the place; it is writable; its code differs */
 };
 
-/* Reads the same bytes of file @fd and of memory. Return: false if one of them has fewer. */
+/* Reads the same bytes from the file and from memory. Return: false if one of them has fewer. */
 static bool read_both(const struct compared *c, uint64_t from, uint64_t at, size_t n, uint8_t *file,
                       uint8_t *there)
 {
@@ -97,20 +98,20 @@ static bool read_both(const struct compared *c, uint64_t from, uint64_t at, size
            pread(c->mem, there, n, (off_t)at) == (ssize_t)n;
 }
 
-/* Compares what @m has of the bytes around the place. What cannot be read counts as changed. */
+/* Compares the bytes of @m around the place with the file's. Unreadable bytes count as changed. */
 static bool is_changed(const struct compared *c, const struct mapping *m)
 {
     static const uint8_t NOP5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
     uint8_t file[MAPPED_CODE_BYTES], there[MAPPED_CODE_BYTES];
     uint64_t before = MIN(c->place.offset - m->offset, MAPPED_CODE_BYTES / 2);
-    uint64_t skipped = c->place.offset - before - m->offset; /* of the mapping */
+    uint64_t skipped = c->place.offset - before - m->offset; /* from the mapping's start */
     size_t n = MIN(before + MAPPED_CODE_BYTES / 2, m->end - m->start - skipped);
 
     if (!read_both(c, m->offset + skipped, m->start + skipped, n, file, there))
         return true;
     for (size_t i = 0; i < n; i++) {
         if (i + sizeof(NOP5) <= n && memcmp(file + i, NOP5, sizeof(NOP5)) == 0)
-            i += sizeof(NOP5) - 1; /* the kernel makes a call of one that has a probe */
+            i += sizeof(NOP5) - 1; /* the kernel replaces a no-op that has a probe by a call */
         else if (there[i] != file[i] && there[i] != BREAKPOINT) /* of another probe */
             return true;
     }
@@ -167,8 +168,9 @@ int mapped_check_code(const struct target *t, const struct mapping_fields *at, i
                : error_set(err, -ESTALE, "process %d has not mapped that function", t->host_pid);
 }
 
-/* Where the vdso of 64-bit processes is read: in this one, because a target can write into its own
- * copy, and what is read of it holds for every process. That of a 32-bit process is its own. */
+/* Opens the memory that holds the vdso, and gets its address there. The vdso of 64-bit processes is
+ * read in this process: a target can write into its own copy, and the result is used for every
+ * process. The vdso of a 32-bit process is read in that process. */
 static int open_vdso_source(const struct target *t, const struct mapping_fields *q,
                             uint64_t *ret_at, int *ret_fd, struct error *err)
 {
@@ -182,7 +184,7 @@ static int open_vdso_source(const struct target *t, const struct mapping_fields 
     return *ret_fd < 0 ? error_errno(err, "cannot read this process's vdso") : 0;
 }
 
-/* The vdso's bytes are copied and not looked at. */
+/* Copies the bytes of the vdso, and does not parse them. */
 static int open_vdso(const struct target *t, const struct mapping_fields *q, int *ret_fd,
                      struct error *err)
 {
@@ -205,7 +207,8 @@ static int open_vdso(const struct target *t, const struct mapping_fields *q, int
     return got == 0 ? PROC_GONE : memfd_of("vdso", copy, (size_t)got, ret_fd, err);
 }
 
-/* Through /proc/PID/map_files, which leads to the very file, deleted or overlaid or moved. */
+/* Opens the file through /proc/PID/map_files, which leads to the mapped file itself, even if that
+ * is deleted, overlaid or moved. */
 static int open_map_file(const struct target *t, const struct mapping_fields *q,
                          const struct file_rule *rule, int *ret_fd, struct error *err)
 {
@@ -219,7 +222,7 @@ static int open_map_file(const struct target *t, const struct mapping_fields *q,
     return file_open(fd, name, rule, ret_fd, err);
 }
 
-/* Checks that @m is mapped still: so its inode was no other file's while that was opened. */
+/* Checks that @m is still mapped, so no other file had its inode during the open. */
 static int still_mapped(const struct target *t, const struct mapping_fields *q,
                         const struct mapped *m, struct error *err)
 {
@@ -232,7 +235,8 @@ static int still_mapped(const struct target *t, const struct mapping_fields *q,
     return r;
 }
 
-/* By its name in the target's root: where map_files is refused. The inode decides. */
+/* Opens the file by its name in the target's root, where map_files is refused. Its inode must be
+ * the mapped one. */
 static int open_by_name(const struct target *t, const struct mapped *m,
                         const struct file_rule *rule, int *ret_fd, struct error *err)
 {
@@ -252,7 +256,7 @@ static int open_by_name(const struct target *t, const struct mapped *m,
     return root_open(root, m->path, &same, ret_fd, err);
 }
 
-/* The file behind @m, which @q names. */
+/* Opens the file of the mapping @m, which @q names. */
 static int open_mapped(const struct target *t, const struct mapping_fields *q,
                        const struct mapped *m, int *ret_fd, struct error *err)
 {
@@ -272,9 +276,9 @@ static int open_mapped(const struct target *t, const struct mapping_fields *q,
 
 /*
  * mapped. Safe: only a file that the target has mapped to execute, found by the kernel's own link
- * or checked by device and inode; so flamed gets no file that the target could not read itself. It
- * is looked at before it is opened: regular files only, never a device. Read-only. The vdso is a
- * copy.
+ * or checked by device and inode. So flamed gets no file that the target could not read itself. The
+ * file is inspected before it is opened: regular files only, never a device. Read-only. The vdso is
+ * a copy.
  */
 int request_mapped(struct server *s, const struct mapping_fields *q, struct reply *rep)
 {

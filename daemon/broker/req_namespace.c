@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The request for the user whose container without root a process is in. */
+/* The request for the user that owns the rootless container of a process. */
 #include "base/cleanup.h"
 #include "broker/target/cgroups.h"
 
@@ -16,8 +16,8 @@ static bool is_same(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Goes up from the namespace @fd, which it takes, to the one right below @ours, of the same kind.
- * Return: that, which is the caller's; -1: @fd is @ours, or not below it. */
+/* Climbs from the namespace @fd, which it takes, to the one right below @ours, of the same kind.
+ * Return: that one's fd, owned by the caller; -1: @fd is @ours, or not below it. */
 static int outermost(int fd, const struct stat *ours)
 {
     _cleanup_close_ int at = fd;
@@ -58,8 +58,9 @@ static bool stat_ours(const struct server *s, const char *name, struct stat *ret
     return fstatat(s->proc_fd, path, ret, 0) == 0;
 }
 
-/* Whether somebody with rights in our own user namespace has put @t into a pid namespace: it is in
- * a container of root's, which may have users of its own that make namespaces. */
+/* Returns true if a process with rights in our own user namespace made the pid namespace of @t, or
+ * if that cannot be read. @t is then in a container of root's, which may have users of its own that
+ * make namespaces. */
 static bool is_in_roots(const struct server *s, const struct target *t, const struct stat *users)
 {
     _cleanup_close_ int top = -1, owner = -1;
@@ -80,7 +81,7 @@ static bool is_in_roots(const struct server *s, const struct target *t, const st
     return owner < 0 || fstat(owner, &theirs) < 0 || is_same(&theirs, users);
 }
 
-/* The same by the cgroups that root made. */
+/* Finds out the same by the cgroups that root made. */
 static int has_roots_cgroup(const struct server *s, const struct target *t, bool *ret,
                             struct error *err)
 {
@@ -95,10 +96,11 @@ static int has_roots_cgroup(const struct server *s, const struct target *t, bool
 }
 
 /*
- * namespace_user. Safe: it tells one number, who made a user namespace, and of the process nothing
- * but that it is in it. The namespace is one below our own that a user made, and whom the kernel
- * gives all rights in it and in those below it (user_namespaces(7)). It tells nothing of a process
- * in a container of root's, where a user may have the same number as one of the host.
+ * namespace_user. Safe: one number, the user that made a user namespace, and nothing of the process
+ * but that it is in this namespace. The namespace is one right below our own that a user made; the
+ * kernel gives its maker all rights in it and in those below it (user_namespaces(7)). There is no
+ * answer for a process in a container of root's, where a user may have the same number as one of
+ * the host.
  */
 int request_namespace_user(struct server *s, const struct target_fields *q, struct reply *rep)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that put probes into processes, and take them out.
+ * Requests that put probes into processes, and remove them.
  */
 #include "base/cleanup.h"
 #include "broker/function_start.h"
@@ -31,7 +31,7 @@ _Static_assert((int)BROKER_MALLOC_FIRST == (int)ALLOC_MALLOC_FIRST &&
                    (int)BROKER_MALLOC_RESULT <= (int)ALLOC_MALLOC_RESULT,
                "the arguments of both sides");
 
-/* Where probes of @t are put: in its file @fd, which is borrowed as @t is. */
+/* Returns the target of probes of @t in its file @fd; both are borrowed. */
 static struct uprobe_target target_of(const struct target *t, int fd)
 {
     return (struct uprobe_target){ .pid = t->host_pid, .pidfd = t->pidfd, .fd = fd };
@@ -39,7 +39,7 @@ static struct uprobe_target target_of(const struct target *t, int fd)
 
 /* ---- events alloc and live ---- */
 
-/* Gets where the probes @asked may stand in the file @fd, into @ret. */
+/* Checks the places of the probes @asked in the file @fd, and writes the probes to @ret. */
 static int check_places(int fd, const struct broker_probes *asked,
                         struct alloc_probe ret[BROKER_PLACES_MAX], struct error *err)
 {
@@ -85,7 +85,7 @@ static int put_heap(struct server *s, const struct probe_put_fields *q, struct t
     return sampler_probe(s->sampler, &at, &vm, probes, q->probes.count, err);
 }
 
-/* Puts a probe at the function of the agent of this build that does nothing. */
+/* Puts a probe at the empty function that the agent of this build has for it. */
 static int put_agent(struct server *s, const struct probe_put_fields *q, struct target *t,
                      struct error *err)
 {
@@ -114,7 +114,7 @@ static int put_agent(struct server *s, const struct probe_put_fields *q, struct 
 }
 
 /*
- * sample_agents. Safe: from where a set that flamed began has its samples.
+ * sample_agents. Safe: selects the source of samples for a set that flamed began.
  */
 int request_sample_agents(struct server *s, const struct set_fields *q, struct reply *rep)
 {
@@ -154,7 +154,7 @@ static int put_moments(struct server *s, const struct probe_put_fields *q, struc
 }
 
 /*
- * moments_ring. Safe: as ring; its records tell when which JVM did what, and no memory but names.
+ * moments_ring. Safe: as ring; its records hold what a JVM did when, and no memory but names.
  */
 int request_moments_ring(struct server *s, const struct no_fields *q, struct reply *rep)
 {
@@ -172,8 +172,8 @@ int request_moments_ring(struct server *s, const struct no_fields *q, struct rep
 
 /* ---- calls of functions ---- */
 
-/* Finds where the probes of the function at @offset of the file @fd go: its start, or the places
- * where its results are (@results). */
+/* Finds the places of probes for the function at @offset of the file @fd: its start, or where it
+ * tests results of other functions (@results). */
 static int find_places(int fd, uint64_t offset, bool results,
                        struct function_result ret[FUNCTION_RESULTS_MAX], size_t *ret_count,
                        struct error *err)
@@ -188,8 +188,8 @@ static int find_places(int fd, uint64_t offset, bool results,
     return r;
 }
 
-/* Puts the probe of a function whose calls are counted, or of one that asks for memory or frees it;
- * of the results of the latter several, or none where one fails. */
+/* Puts the probe that counts a function's calls, or those of a function that allocates or frees
+ * memory. @results of the latter need several probes: all are put, or none if one fails. */
 static int put_call(struct server *s, const struct probe_put_fields *q, struct target *t,
                     struct error *err)
 {
@@ -222,7 +222,7 @@ static int put_call(struct server *s, const struct probe_put_fields *q, struct t
 }
 
 /*
- * mallocs. Safe: a number that a program counted of what probes of malloc began.
+ * mallocs. Safe: a number that a program counted at probes of malloc.
  */
 int request_mallocs(struct server *s, const struct pid_fields *q, struct reply *rep)
 {
@@ -234,29 +234,29 @@ int request_mallocs(struct server *s, const struct pid_fields *q, struct reply *
 
 /*
  * probe_put. Safe: in a file that the target has mapped to execute, opened as `mapped` opens it,
- * for this process alone, while a set of such events runs. In flamed's own processes and the host's
- * init never. flamed chooses no offset freely. No probe is at a return. The programs are fixed, and
- * read of the target with its own rights. An opener opens the file. The end of a probe is a link's,
- * which ends with this process. flamed asks again until they are in: those that are there stay. By
- * program:
+ * for this process alone, while a set of such events runs. Never in flamed's own processes or the
+ * host's init. flamed chooses no offset freely. No probe is at a return. The programs are fixed,
+ * and read memory of the target with the target's own rights. An opener opens the file. A probe
+ * ends with its link, which ends with this process. flamed repeats the request until all probes are
+ * in; those already in stay. By program:
  *
  * - heap: only in libjvm.so. Each place is the first instruction of a function by the file's own
  *   table, one that the kernel emulates.
- * - agent: at one place, which flamed does not choose: a function of the agent of this build that
- *   does nothing. The file is the sealed one that the broker gave this process, or that the process
- *   has mapped, compared byte by byte. The program reads two words by what that function was given,
- *   and one that flamed names.
+ * - agent: at one place, which flamed does not choose: an empty function of the agent of this
+ *   build. The file is the sealed one that the broker gave this process, or one that the process
+ *   has mapped, compared byte by byte. The program reads two words through the function's
+ *   arguments, and one that flamed names.
  * - moments: only in libjvm.so. flamed chooses no place: each is one of eleven marks by name in the
- *   file's own notes, and a no-op of one byte stands there, which the kernel emulates. The programs
- *   read strings by addresses that the mark has, of 384 bytes at most. The first reads four and
- *   eight bytes at offsets below 64 KiB of where flamed says that a thread is described, and eight
- *   bytes where the latter point to. They only say whether a stack is taken.
+ *   file's own notes, at a no-op of one byte, which the kernel emulates. The programs read strings
+ *   at addresses that the mark has, of 384 bytes at most. The first program reads four and eight
+ *   bytes at offsets below 64 KiB from the thread's description that flamed names, and eight bytes
+ *   where the latter point to. These only decide whether a stack is taken.
  * - call: as heap, but at one function of any file, and the program reads nothing but the stack.
- * One for a set and process, ALLOC_TARGET_MAX probes of a process.
- * - malloc: as call, and the program reads three arguments of the function besides. Several for a
- *   set and process. For event nativelive there are probes within the function, too, at places that
- *   the broker finds: function_results_find() says why they are safe. The program then reads words
- *   of the target: what malloc writes before a block, and the thread's list of blocks.
+ *   One probe per set and process, ALLOC_TARGET_MAX per process.
+ * - malloc: as call, and the program also reads three arguments of the function. Several probes per
+ *   set and process. Event nativelive also has probes within the function, at places that the
+ *   broker finds; function_results_find() says why they are safe. The program then reads words of
+ *   the target: what malloc writes before a block, and the thread's list of blocks.
  */
 int request_probe_put(struct server *s, const struct probe_put_fields *q, struct reply *rep)
 {
@@ -273,7 +273,7 @@ int request_probe_put(struct server *s, const struct probe_put_fields *q, struct
 }
 
 /*
- * probe_drop. Safe: ends what probe_put began, or part of it.
+ * probe_drop. Safe: ends all or some probes of probe_put.
  */
 int request_probe_drop(struct server *s, const struct probe_drop_fields *q, struct reply *rep)
 {
@@ -293,7 +293,7 @@ int request_probe_drop(struct server *s, const struct probe_drop_fields *q, stru
 }
 
 /*
- * probes_begun. Safe: whether what probe_put began is done.
+ * probes_begun. Safe: whether all probes of probe_put are in.
  */
 int request_probes_begun(struct server *s, const struct pid_fields *q, struct reply *rep)
 {

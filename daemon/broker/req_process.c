@@ -20,8 +20,8 @@
 
 /*
  * maps. Safe: a read-only view of addresses and path names, made by the kernel; it pins no memory
- * and shows nothing once the target has exec'ed. It tells flamed which files a process maps: what a
- * profiler of the whole node has to know.
+ * and shows nothing once the target has exec'ed. It shows flamed which files a process maps, which
+ * a profiler of the whole node must know.
  */
 int request_maps(struct server *s, const struct target_fields *q, struct reply *rep)
 {
@@ -40,7 +40,7 @@ struct program {
     uint64_t inode;
 };
 
-/* Asks the program's file system nothing, for it may not answer. */
+/* Asks the program's file system for nothing, because it may not answer. */
 static bool program_of(const struct server *s, int32_t host_pid, struct program *ret)
 {
     struct statx st;
@@ -53,7 +53,7 @@ static bool program_of(const struct server *s, int32_t host_pid, struct program 
     return true;
 }
 
-/* Returns true if @theirs is the program of process @own, or if the latter cannot be read. */
+/* Returns true if @theirs is the program of process @own, or if that cannot be read. */
 static bool runs_program_of(const struct server *s, const struct program *theirs, int32_t own)
 {
     struct program ours;
@@ -63,8 +63,9 @@ static bool runs_program_of(const struct server *s, const struct program *theirs
             ours.dev_minor == theirs->dev_minor);
 }
 
-/* flamed-attach lies in memory, or on a file system of its own: only its name is known here. A
- * process that gives itself a name of ours is refused, and gains nothing else. */
+/* Returns true if the program has the name of flamed-attach, which lies in memory or on a file
+ * system of its own, so that nothing else of it is known here. A process that takes such a name is
+ * refused, and gains nothing. */
 static bool runs_helper(const struct server *s, int32_t host_pid)
 {
     char path[32], link[PATH_MAX];
@@ -87,9 +88,9 @@ static bool is_namer(const struct server *s, const struct program *theirs, int32
            strcmp(stat.comm, "flamed-namer") == 0;
 }
 
-/* Returns true for flamed and its namer, and for each process of the broker's program: the broker,
- * its openers, their nursery, the launcher, the mounter, the supervisor. So it is for the helper.
- */
+/* Returns true for flamed and its namer, for the helper, and for each process of the broker's
+ * program. These are the broker, its openers, their nursery, the launcher, the mounter and the
+ * supervisor. */
 static bool is_ours(const struct server *s, int32_t host_pid)
 {
     struct program theirs;
@@ -98,7 +99,7 @@ static bool is_ours(const struct server *s, int32_t host_pid)
         (s->client && host_pid == s->client))
         return true;
     if (!program_of(s, host_pid, &theirs))
-        return false; /* a file system that ours does not lie on refuses it; or there is none */
+        return false; /* its file system refuses us, as ours would not; or it has none */
     return runs_program_of(s, &theirs, s->self) || is_namer(s, &theirs, host_pid) ||
            runs_helper(s, host_pid);
 }
@@ -112,7 +113,8 @@ int server_refuse_own(const struct server *s, int32_t host_pid, struct error *er
     return 0;
 }
 
-/* 0 where an executable libjvm.so is mapped at *@start (any, when *@start is 0). */
+/* Finds the executable mapping of libjvm.so at *@start (0: anywhere, which sets it). 0; -EPERM:
+ * none. */
 static int check_jvm(const struct target *t, int maps_fd, uint64_t *start, struct error *err)
 {
     int r;
@@ -123,9 +125,10 @@ static int check_jvm(const struct target *t, int maps_fd, uint64_t *start, struc
     return r ? r : error_set(err, -EPERM, "process %d maps no libjvm.so", t->host_pid);
 }
 
-/* Answers with a file about the memory of a JVM. It is certain to be the JVM's and not that of an
- * image before or after it: both views of the maps, one opened before and one after, show the same
- * libjvm.so, and the first is read last, when it would be empty had the process exec'ed. */
+/* Answers with a file about the memory of a JVM, which is certainly the JVM's and not that of a
+ * program before or after it. One view of the maps is opened before the file and one after it, and
+ * both show the same libjvm.so. The first is read last, when it would be empty had the process
+ * exec'ed. */
 static int reply_memory(const struct server *s, const struct target_fields *of,
                         int (*open_it)(const struct target *t, int *ret_fd, struct error *err),
                         struct reply *rep)
@@ -159,8 +162,8 @@ static int open_mem(const struct target *t, int *ret_fd, struct error *err)
     return target_open_proc(t, "mem", ret_fd, err);
 }
 
-/* Reads the environment and keeps nothing of it but the words that name a service. What lies behind
- * ENVIRON_MAX_BYTES is not read. */
+/* Reads the environment and keeps only the words that name a service. Reads no more than
+ * ENVIRON_MAX_BYTES. */
 static int open_service_words(const struct target *t, int *ret_fd, struct error *err)
 {
     _cleanup_buf_ struct buf environ = BUF_UPTO(ENVIRON_MAX_BYTES),
@@ -183,7 +186,7 @@ static int open_service_words(const struct target *t, int *ret_fd, struct error 
     return memfd_of("service-words", words.p, words.n, ret_fd, err);
 }
 
-/* Has CAP_SYS_ADMIN count for what follows, or not. 0 or -errno. */
+/* Makes CAP_SYS_ADMIN effective, or not, for the calls that follow. 0 or -errno. */
 static int admin_counts(bool counts)
 {
     struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -199,7 +202,7 @@ static int admin_counts(bool counts)
     return syscall(SYS_capset, &head, caps) < 0 ? -errno : 0;
 }
 
-/* The kernel shows page frame numbers to those who had CAP_SYS_ADMIN as they opened the file. */
+/* Opens the file without CAP_SYS_ADMIN, so that the kernel hides page frame numbers in it. */
 static int open_pagemap(const struct target *t, int *ret_fd, struct error *err)
 {
     int r = admin_counts(false), back;
@@ -212,10 +215,10 @@ static int open_pagemap(const struct target *t, int *ret_fd, struct error *err)
 }
 
 /*
- * mem. Safe for the target: the file is open for reading only, cannot be opened again for more
- * (that asks for the right to trace, which flamed has not), and reads nothing after an exec. Safe
- * for others: a JVM only, never the host's init and never our own processes; kernel threads map
- * nothing and are refused with the rest. What is in a JVM's memory is open to flamed:
+ * mem. Safe for the target: the file is open for reading only, and reads nothing after an exec. It
+ * cannot be opened again for more, which takes the right to trace, and flamed has not that right.
+ * Safe for others: a JVM only, never the host's init and never our own processes; kernel threads
+ * map nothing and are refused with the rest. flamed can read all of a JVM's memory:
  * docs/privilege.md says so first.
  */
 int request_mem(struct server *s, const struct target_fields *q, struct reply *rep)
@@ -224,8 +227,8 @@ int request_mem(struct server *s, const struct target_fields *q, struct reply *r
 }
 
 /*
- * service_words. Safe: of a JVM as for mem, whose memory holds its environment anyhow. Of that the
- * broker gives the words that name the service alone (service_words.h), at most 2 KiB each.
+ * service_words. Safe: of a JVM as for mem, whose memory holds its environment anyhow. The broker
+ * gives only the words that name the service (service_words.h), at most 2 KiB each.
  */
 int request_service_words(struct server *s, const struct target_fields *q, struct reply *rep)
 {
@@ -233,8 +236,8 @@ int request_service_words(struct server *s, const struct target_fields *q, struc
 }
 
 /*
- * tracer_info. Safe: of a JVM as for mem, and the same is in its memory. One file by its name is
- * copied, which is in memory and small; it is opened as any file of a target is.
+ * tracer_info. Safe: of a JVM as for mem, whose memory holds the same. One file is copied, found by
+ * its name, in memory and small; it is opened as any file of a target is.
  */
 int request_tracer_info(struct server *s, const struct target_fields *q, struct reply *rep)
 {
@@ -242,10 +245,10 @@ int request_tracer_info(struct server *s, const struct target_fields *q, struct 
 }
 
 /*
- * pagemap. Safe: of a JVM as for mem, whose contents flamed may read anyhow. It says which pages
- * are in memory, swapped or a file's, and not where in the machine's memory: those numbers help an
- * attack on the kernel, and are hidden from who opens the file without CAP_SYS_ADMIN. The file
- * cannot be written to.
+ * pagemap. Safe: of a JVM as for mem, whose contents flamed may read anyhow. It shows which pages
+ * are in memory, swapped or a file's, and not their place in the machine's memory. Those numbers
+ * help an attack on the kernel, and are hidden if the file is opened without CAP_SYS_ADMIN. The
+ * file cannot be written to.
  */
 int request_pagemap(struct server *s, const struct target_fields *q, struct reply *rep)
 {
@@ -253,7 +256,7 @@ int request_pagemap(struct server *s, const struct target_fields *q, struct repl
 }
 
 /*
- * zombie_status. Safe: one number of a process that has ended, which its parent may ask for.
+ * zombie_status. Safe: the exit status of a process that has ended, which its parent may read.
  */
 int request_zombie_status(struct server *s, const struct target_fields *q, struct reply *rep)
 {

@@ -84,15 +84,14 @@ static int add_sideband(int cpu, void *cookie)
     struct reply *rep = cookie;
     int fd = sideband_open(cpu);
 
-    if (fd == -ENODEV) /* went offline since */
+    if (fd == -ENODEV) /* since the list of CPUs was read */
         return 0;
     return fd < 0 ? fd : reply_fd(rep, fd);
 }
 
 /*
- * sideband. Safe: one fixed event that counts nothing; its records tell of forks, execs (with the
- * name) and exits on the node, which /proc shows as well. flamed cannot re-program it: ioctl is
- * closed to it.
+ * sideband. Safe: one fixed event that counts nothing. Its records show forks, execs (with the
+ * name) and exits on the node, as /proc does. flamed cannot re-program it: ioctl is closed to it.
  */
 int request_sideband(struct server *s, const struct no_fields *q, struct reply *rep)
 {
@@ -137,7 +136,7 @@ int server_sampler(struct server *s, uint64_t wait_ns, struct error *err)
 }
 
 /*
- * unwind_limit. Safe: a number in a range whose largest is what the BPF program is built for.
+ * unwind_limit. Safe: a number in a range, up to the one that the BPF program is built for.
  */
 int request_unwind_limit(struct server *s, const struct frames_fields *q, struct reply *rep)
 {
@@ -148,8 +147,8 @@ int request_unwind_limit(struct server *s, const struct frames_fields *q, struct
 }
 
 /*
- * ring. Safe: the map's memory can be mapped, its samples read, its consumer's position written,
- * and that is all that can be done to it without bpf(2), which flamed may not call.
+ * ring. Safe: the map's memory can be mapped, its samples read, and its consumer's position
+ * written. Anything else takes bpf(2), which flamed may not call.
  */
 int request_ring(struct server *s, const struct no_fields *q, struct reply *rep)
 {
@@ -167,9 +166,9 @@ int request_ring(struct server *s, const struct no_fields *q, struct reply *rep)
 }
 
 /*
- * perf_rings. Safe: rings that samples are written to, for flamed to map. Their own events count
- * nothing, and flamed cannot re-program them: ioctl is closed to it. Whatever it writes into a ring
- * loses its own samples.
+ * perf_rings. Safe: rings of samples, for flamed to map. Their own events count nothing, and flamed
+ * cannot re-program them: ioctl is closed to it. By writing into a ring it only loses its own
+ * samples.
  */
 int request_perf_rings(struct server *s, const struct rings_fields *q, struct reply *rep)
 {
@@ -187,7 +186,8 @@ int request_perf_rings(struct server *s, const struct rings_fields *q, struct re
     return r < 0 || bytes ? r : error_set(&rep->err, -ENOENT, "samples come by BPF programs");
 }
 
-/* Has a program loaded. 0; -EINPROGRESS while it is being loaded; -errno: each with @err. */
+/* Requests a program unless it is loaded. 0; -EINPROGRESS while it is being loaded; -errno: each
+ * with @err. */
 static int server_program(struct server *s, enum event_program program, struct error *err)
 {
     enum sampler_state *state = &s->program_states[program];
@@ -229,7 +229,7 @@ static int server_program(struct server *s, enum event_program program, struct e
     return problem->code;
 }
 
-/* Gets what the event @q is. */
+/* Resolves the event @q. */
 static int describe(const struct event_fields *q, struct sampler_event *ret, struct error *err)
 {
     return sampler_describe(q->kind, span_of(q->text),
@@ -237,13 +237,13 @@ static int describe(const struct event_fields *q, struct sampler_event *ret, str
 }
 
 /*
- * sample_start. Safe: an event of a fixed table, or a number for the processor's counters (raw, or
- * by the names of a PMU, which are single path components below one folder of sysfs), or a
- * tracepoint, by two such names below one folder of tracefs. Of the name of a function nothing is
- * used: where it is, request call says. They count and read nothing else; which processes are
- * sampled is as with all events. The period is in bounds, at most eight at a time; a quarter of a
- * processor is the most that their samples take (STACK_BUDGET_NS), and the kernel bounds the
- * clock's by perf_event_max_sample_rate and perf_cpu_time_max_percent.
+ * sample_start. Safe: an event of a fixed table, a number for the processor's counters, or a
+ * tracepoint. The number is raw, or found by names of a PMU, which are single path components below
+ * one folder of sysfs. The tracepoint is found by two such names below one folder of tracefs. A
+ * function's name is not used: request call has its place. These events count and read nothing
+ * else; which processes are sampled is as with all events. The period is in bounds, at most eight
+ * at a time. Their samples take at most a quarter of a processor (STACK_BUDGET_NS). The kernel
+ * bounds the clock's by perf_event_max_sample_rate and perf_cpu_time_max_percent.
  */
 int request_sample_start(struct server *s, const struct sample_fields *q, struct reply *rep)
 {
@@ -261,7 +261,7 @@ int request_sample_start(struct server *s, const struct sample_fields *q, struct
     return r;
 }
 
-/* Opens the event for a moment, disabled. */
+/* Checks that the machine has the event: opens it for a moment, disabled. */
 static int check_event(struct server *s, uint32_t kind, struct span name, struct error *err)
 {
     struct sampler_event event;
@@ -282,7 +282,7 @@ int request_sample_check(struct server *s, const struct event_fields *q, struct 
     return check_event(s, q->kind, span_of(q->text), &rep->err);
 }
 
-/* Appends a line: its name, and why the machine lacks it. */
+/* Appends a line: the event's name, and why the machine lacks it. */
 static void add_check(struct server *s, uint32_t kind, const char *name, bool by_name,
                       struct buf *out)
 {
@@ -294,8 +294,8 @@ static void add_check(struct server *s, uint32_t kind, const char *name, bool by
 }
 
 /*
- * sample_checks. Safe: as sample_check, for each event that has a name of its own: rows of a fixed
- * table, and those of caches.
+ * sample_checks. Safe: as sample_check, for each event with a name of its own: rows of a fixed
+ * table, and events of caches.
  */
 int request_sample_checks(struct server *s, const struct no_fields *q, struct reply *rep)
 {
@@ -315,8 +315,8 @@ int request_sample_checks(struct server *s, const struct no_fields *q, struct re
 }
 
 /*
- * sample_flush. Safe: has samples written for a set that flamed began, of processes that it
- * filters; one pass over all threads, bounded by their number.
+ * sample_flush. Safe: writes samples for a set that flamed began, of processes that it filters, in
+ * one pass over all threads, bounded by their number.
  */
 int request_sample_flush(struct server *s, const struct set_fields *q, struct reply *rep)
 {
@@ -331,7 +331,7 @@ int request_sample_flush(struct server *s, const struct set_fields *q, struct re
 }
 
 /*
- * sample_lates. Safe: as sample_flush, of waits that are over.
+ * sample_lates. Safe: as sample_flush, for waits that are over.
  */
 int request_sample_lates(struct server *s, const struct set_fields *q, struct reply *rep)
 {
@@ -341,9 +341,9 @@ int request_sample_lates(struct server *s, const struct set_fields *q, struct re
 }
 
 /*
- * look. Safe: an iterator over threads, of a program that writes how long threads of processes have
- * run, and of those that wait the kernel's stack and the registers, as samples have them. Only
- * reading it makes the pass, in the time of flamed's own thread. Which processes: look_process.
+ * look. Safe: an iterator over threads. Its program writes how long threads of processes have run,
+ * and for waiting threads the kernel's stack and the registers, as samples have them. Only a read
+ * makes the pass, in the time of flamed's own thread. look_process selects the processes.
  */
 int request_look(struct server *s, const struct look_fields *q, struct reply *rep)
 {
@@ -373,7 +373,7 @@ int request_look_process(struct server *s, const struct look_process_fields *q, 
 }
 
 /*
- * sample_begun. Safe: whether sample_start is done.
+ * sample_begun. Safe: whether sample_start is done, and nothing else.
  */
 int request_sample_begun(struct server *s, const struct set_fields *q, struct reply *rep)
 {
@@ -402,7 +402,7 @@ int request_filter_process(struct server *s, const struct filter_fields *q, stru
 }
 
 /*
- * filter_all. Safe: eight bits.
+ * filter_all. Safe: eight bits, one per set.
  */
 int request_filter_all(struct server *s, const struct sets_fields *q, struct reply *rep)
 {
@@ -412,8 +412,8 @@ int request_filter_all(struct server *s, const struct sets_fields *q, struct rep
 }
 
 /*
- * take_losses. Safe: numbers that the BPF programs counted, in a sealed memfd. They are gone from
- * the table then.
+ * take_losses. Safe: numbers that the BPF programs counted, in a sealed memfd. They are removed
+ * from the table.
  */
 int request_take_losses(struct server *s, const struct no_fields *q, struct reply *rep)
 {

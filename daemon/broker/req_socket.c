@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The request for the processes that hold some sockets. */
+/* The request for the processes that hold given sockets. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "broker/server.h"
 
 #include <sys/stat.h>
 
-#define HOLDERS_NS (200 * NSEC_PER_MSEC)         /* that one look at all processes may take */
-#define REFUSED_NS (UINT64_C(10) * NSEC_PER_SEC) /* before the kernel is asked to load it again */
-#define SHORT_NS NSEC_PER_SEC /* the same after a lack of memory or descriptors */
+#define HOLDERS_NS (200 * NSEC_PER_MSEC) /* limit of one walk over all processes */
+#define REFUSED_NS                                                                                 \
+    (UINT64_C(10) * NSEC_PER_SEC) /* until the next try after the kernel's refusal                 \
+                                   */
+#define SHORT_NS NSEC_PER_SEC     /* the same after a lack of memory or descriptors */
 
 _Static_assert(SOCKETS_ASKED_MAX <= HOLDERS_SOCKETS && SOCKET_HOLDERS_MAX == HOLDERS_OF_SOCKET,
                "the walk and the answer have the same limits");
 
-/* What is known of one of the sockets that were asked for. */
+/* The holders of one of the requested sockets. */
 struct found {
-    size_t count;                      /* above SOCKET_HOLDERS_MAX: more than are in pids */
+    size_t count;                      /* above SOCKET_HOLDERS_MAX: pids has not all of them */
     uint32_t pids[SOCKET_HOLDERS_MAX]; /* as holders_of() gives them */
 };
 
@@ -24,13 +26,13 @@ struct search {
     struct found found[SOCKETS_ASKED_MAX];
 };
 
-/* Returns whether the error @r says nothing of the kernel, and may be gone in a second. */
+/* Returns true if the error @r is no property of the kernel, and may pass in a second. */
 static bool passes(int r)
 {
     return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EAGAIN || r == -EINTR;
 }
 
-/* Has the kernel load the walk. 0; -EOPNOTSUPP: it refuses; -errno: not now. */
+/* Loads the walk unless it is loaded. 0; -EOPNOTSUPP: the kernel refuses it; -errno: not now. */
 static int load_walk(struct server *s)
 {
     int r;
@@ -56,8 +58,8 @@ static int load_walk(struct server *s)
     return -EOPNOTSUPP;
 }
 
-/* Whether process @pid is in the namespace of the kind @name that we are in: by the inodes. Where
- * the kernel has no namespaces of this kind, all processes are in the same one. */
+/* Returns true if process @pid is in our namespace of the kind @name, by the inodes. A kernel
+ * without namespaces of this kind has all processes in the same one. */
 static bool shares_namespace(const struct server *s, int32_t pid, const char *name)
 {
     struct stat ours, theirs;
@@ -71,7 +73,7 @@ static bool shares_namespace(const struct server *s, int32_t pid, const char *na
            ours.st_dev == theirs.st_dev;
 }
 
-/* @number as holders_of() gives it: of a process, with its flags, as in an answer. */
+/* Packs @number of holders_of(), a process with a flag, into the form of an answer. */
 static uint32_t pack_holder(const struct server *s, uint32_t number)
 {
     uint32_t pid = number & ~HOLDERS_BOUNDED;
@@ -82,7 +84,7 @@ static uint32_t pack_holder(const struct server *s, uint32_t number)
     return flags << BROKER_HOLDER_BITS | pid;
 }
 
-/* Puts what was found of the socket @i into @ret, if there is room. */
+/* Adds the holders of the socket @i to @ret, if there is room. */
 static void pack(const struct server *s, const struct search *search, size_t i,
                  struct broker_holders *ret)
 {
@@ -97,7 +99,8 @@ static void pack(const struct server *s, const struct search *search, size_t i,
         ret->items[ret->count++] = (uint32_t)i << BROKER_HOLDER_SOCKET | pack_holder(s, f->pids[k]);
 }
 
-/* The first socket, and then those that few hold: sockets that many hold keep out no other. */
+/* Packs the first socket, then the others by their number of holders. So sockets with many holders
+ * displace no other. */
 static void pack_all(const struct server *s, const struct search *search,
                      struct broker_holders *ret)
 {
@@ -112,9 +115,9 @@ static void pack_all(const struct server *s, const struct search *search,
 }
 
 /*
- * socket_holders. Safe: it tells process numbers, and of those processes nothing but that they hold
- * the sockets that were asked for, whether they opened them with the same bounds, and whether they
- * are in the broker's pid and user namespace. Nothing is opened.
+ * socket_holders. Safe: process numbers, and of those processes only that they hold the requested
+ * sockets, whether they opened them with the same bounds, and whether they are in the broker's pid
+ * and user namespace. Nothing is opened.
  */
 int request_socket_holders(struct server *s, const struct sockets_fields *q, struct reply *rep)
 {

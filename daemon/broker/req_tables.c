@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests that fill the unwinder's tables. flamed writes into memory that both share and names
- * what is to be copied; nothing in it is interpreted here.
+ * what to copy; the broker interprets none of it, except for the form of a context's path.
  */
 #include "base/cleanup.h"
 #include "broker/server.h"
@@ -27,9 +27,9 @@ void server_forget_tables(struct server *s)
 }
 
 /*
- * tables. Safe: a fresh piece of memory of fixed size, sealed so that neither side can make it
- * shorter under the other; it is not executable and has no name. There is one at a time: asking
- * again replaces it.
+ * tables. Safe: fresh memory of fixed size, sealed so that neither side can make it shorter under
+ * the other; it is not executable and has no name. There is one at a time: another request replaces
+ * it.
  */
 int request_tables(struct server *s, const struct no_fields *q, struct reply *rep)
 {
@@ -49,9 +49,9 @@ int request_tables(struct server *s, const struct no_fields *q, struct reply *re
 }
 
 /*
- * put_rows. Safe: bytes go to an index that was checked to lie in a table of fixed size, which
- * nothing but the BPF program reads. The program takes every row for untrusted: a wrong one gives a
- * wrong stack, read with the rights of the process that is sampled.
+ * put_rows. Safe: bytes go to an index, checked to lie in a table of fixed size, that only the BPF
+ * program reads. The program trusts no row: a wrong one gives a wrong stack, read with the rights
+ * of the sampled process.
  */
 int request_put_rows(struct server *s, const struct rows_fields *q, struct reply *rep)
 {
@@ -65,9 +65,8 @@ int request_put_rows(struct server *s, const struct rows_fields *q, struct reply
 }
 
 /*
- * rows. Safe: the map's memory can be mapped, and that is all that can be done to it without
- * bpf(2), which flamed may not call. It holds what flamed had put there, and flamed may put
- * anything.
+ * rows. Safe: the map's memory can be mapped. Anything else takes bpf(2), which flamed may not
+ * call. It holds what flamed had put there, and flamed may put anything.
  */
 int request_rows(struct server *s, const struct no_fields *q, struct reply *rep)
 {
@@ -100,7 +99,7 @@ int request_put_process(struct server *s, const struct pid_fields *q, struct rep
 }
 
 /*
- * forget_process. Safe: takes an entry away.
+ * forget_process. Safe: removes an entry.
  */
 int request_forget_process(struct server *s, const struct pid_fields *q, struct reply *rep)
 {
@@ -110,8 +109,8 @@ int request_forget_process(struct server *s, const struct pid_fields *q, struct 
 
 /*
  * put_context. Safe: as put_process; one entry of fixed size, copied before its form is checked: a
- * bounded number of steps of known kinds. The BPF program makes them with the rights of the thread
- * that it interrupts, so that they lead to no memory but the process's own.
+ * bounded number of steps of known kinds. The BPF program takes these steps with the rights of the
+ * interrupted thread, so they lead to no memory but the process's own.
  */
 int request_put_context(struct server *s, const struct pid_fields *q, struct reply *rep)
 {
@@ -129,8 +128,8 @@ int request_put_context(struct server *s, const struct pid_fields *q, struct rep
 }
 
 /*
- * put_thread. Safe: two ids and an address go into a table of fixed size; the BPF program reads
- * there with the rights of the process that is sampled, and takes what it finds for untrusted.
+ * put_thread. Safe: two ids and an address go into a table of fixed size. The BPF program reads
+ * there with the rights of the sampled process, and trusts nothing that it reads.
  */
 int request_put_thread(struct server *s, const struct thread_fields *q, struct reply *rep)
 {

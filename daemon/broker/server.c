@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define SERVER_TEND_NS NSEC_PER_SEC
-#define SERVER_LOOK_SECONDS 9                     /* less than its client waits */
+#define SERVER_LOOK_SECONDS 9                     /* less than the client waits */
 #define PID_NS_INITIAL_INODE UINT64_C(0xeffffffc) /* fixed in the kernel: PROC_PID_INIT_INO */
 
 int server_init(struct server *s, pid_t client, struct error *err)
@@ -42,7 +42,7 @@ int server_init(struct server *s, pid_t client, struct error *err)
     s->initial_pid_ns = st.st_ino == PID_NS_INITIAL_INODE;
     if (s->initial_pid_ns) {
         s->pid_ns_fd = close_fd(s->pid_ns_fd);
-        /* Our own mount namespace may lack what the host has: a unit's PrivateTmp, a pod's image.
+        /* Our own mount namespace may lack files of the host: a unit's PrivateTmp, a pod's image.
          */
         s->host_root_fd = openat(s->proc_fd, "1/root", O_PATH | O_DIRECTORY | O_CLOEXEC);
     }
@@ -132,8 +132,8 @@ static int reply_send(int fd, const struct broker_request *q, int result, const 
     return 0;
 }
 
-/* Ends the broker, so that another is started, where it looks at a process itself and the kernel
- * makes it wait: for an exec that began after file_openers_try(). */
+/* Ends the broker, which is then started again, if a look of its own at a process blocks in the
+ * kernel: on an exec that began after file_openers_try(). */
 static void set_deadline(time_t seconds)
 {
     const struct itimerval t = { .it_value = { .tv_sec = seconds } };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside flamed-broker: what it holds, and one function per request. Requests were checked by
- * broker_request_check() before they come here. Thread: the program's main one; the others are
- * those of loader.h and hooker.h.
+ * The state of flamed-broker, and one function per request. broker_request_check() has checked each
+ * request before its function runs. Thread: the program's main one; other threads are those of
+ * loader.h and hooker.h.
  */
 #pragma once
 
@@ -17,112 +17,116 @@
 
 #define OPENERS_MAX 32
 
-/* One of file_openers.h, seen from the broker. */
+/* One opener (file_openers.h), as the broker sees it. */
 struct opener {
     pid_t pid;
     int fd;
-    uint64_t owner; /* of proc_owner(): whose file it has not opened in time; 0: it is free */
-    /* Its question, and its answer once that came, for the next such request. */
+    uint64_t owner; /* proc_owner() of the process that it failed to open in time; 0: it is free */
+    /* Its last late request, and the answer once that came, for the next equal request. */
     bool kept;
     struct broker_request late;
-    uint64_t late_ns; /* when it was asked */
+    uint64_t late_ns; /* time of that request */
     struct broker_answer late_answer;
     int late_fd; /* -1: none */
 };
 
 enum sampler_state {
-    SAMPLER_UNASKED, /* the first request that needs it asks for it */
+    SAMPLER_UNASKED, /* before the first request that needs it */
     SAMPLER_LOADING,
     SAMPLER_LOADED,
     SAMPLER_REFUSED,
 };
 
 struct server {
-    const char *audit_path;  /* of the log of who did what; borrowed; NULL: there is none */
-    const char *config_path; /* flamed's configuration file; borrowed; NULL: not known */
+    const char *audit_path;  /* file of the audit log; borrowed; NULL: none */
+    const char *config_path; /* flamed's configuration file; borrowed; NULL: unknown */
     int proc_fd;             /* /proc */
-    int host_root_fd; /* O_PATH: the root of the host's init where it can be seen, else our own */
-    int pid_ns_fd;    /* our pid namespace when it is not the initial one, else -1 */
-    int pins_fd;      /* of uprobe_pins_open(), -1: there is none */
+    int host_root_fd;        /* O_PATH: the root of the host's init where visible, else our own */
+    int pid_ns_fd;           /* our pid namespace when it is not the initial one, else -1 */
+    int pins_fd;             /* root of uprobe_pins_open(), -1: none */
     bool initial_pid_ns;
-    pid_t self, parent;      /* parent: the supervisor, 0 where systemd is */
-    pid_t client;            /* flamed, 0 unknown */
+    pid_t self, parent;      /* parent: the supervisor; 0: none, systemd started the broker */
+    pid_t client;            /* pid of flamed, 0: unknown */
     struct loader *loader;   /* from before the lockdown to the end, */
-    struct hooker *hooker;   /* and this */
+    struct hooker *hooker;   /* as is this thread */
     struct sampler *sampler; /* NULL until it is loaded; ends with its client */
     enum sampler_state sampler_state;
-    struct error sampler_error;                       /* of SAMPLER_REFUSED */
-    enum sampler_state program_states[PROGRAM_COUNT]; /* of sample/program.h */
+    struct error sampler_error;                       /* why the state is SAMPLER_REFUSED */
+    enum sampler_state program_states[PROGRAM_COUNT]; /* by program (sample/program.h) */
     struct error program_errors[PROGRAM_COUNT];
-    uint32_t max_frames; /* of sampler_new(); 0: not said, BROKER_FRAMES_MAX */
+    uint32_t max_frames; /* limit for sampler_new(); 0: not set, BROKER_FRAMES_MAX applies */
     uint64_t tended_ns;
     bool attach_mount;   /* attaches may mount in containers */
     bool setns_by_pidfd; /* attaches may enter namespaces (Linux 5.8) */
-    int launcher_fd;     /* our end of the launcher's socket (launcher.h), -1: there is none */
-    bool is_opener;      /* this process is one of file_openers.h */
+    int launcher_fd;     /* our end of the launcher's socket (launcher.h), -1: none */
+    bool is_opener;      /* this process is an opener (file_openers.h) */
     struct opener openers[OPENERS_MAX];
     size_t opener_count;
-    int nursery_fd;      /* of what forks them, -1: there is none */
-    bool opener_awaited; /* it was asked for one more */
+    int nursery_fd;      /* socket of the nursery, which forks openers; -1: none */
+    bool opener_awaited; /* the nursery was asked for another opener */
     struct owner_budgets owner_budgets;
     struct agents *agents;
     struct owner_files *owner_files;
-    struct holders *holders;   /* NULL: not loaded */
-    bool holders_warned;       /* that the kernel refuses it */
-    uint64_t holders_again_ns; /* when it may be tried again */
-    int holders_error;         /* why it has to wait for that: -EOPNOTSUPP, or what passes */
-    const void *tables;        /* what flamed writes tables into: BROKER_TABLES_BYTES; NULL: none */
+    struct holders *holders;   /* walk over open sockets; NULL: not loaded */
+    bool holders_warned;       /* a warning that the kernel refuses it is logged */
+    uint64_t holders_again_ns; /* time of the next attempt to load it */
+    int holders_error;         /* error until then: -EOPNOTSUPP, or a passing one */
+    const void *tables;        /* memory for tables that flamed writes: BROKER_TABLES_BYTES; NULL:
+                                * none */
 };
 
-/* What a request's function fills. fds are the reply's: sent, then closed. */
+/* The reply that a request's function fills. Its fds are sent, then closed. */
 struct reply {
-    struct error err; /* of a result < 0 */
+    struct error err; /* reason for a result < 0 */
     int fds[BROKER_CPUS_MAX];
     size_t fd_count;
     union broker_body body;
 };
 
-/* Opens what the server holds. @client: flamed's pid, 0 unknown. 0 or -errno. */
+/* Opens the descriptors that @s holds. @client: flamed's pid, 0 unknown. 0 or -errno with @err. */
 int server_init(struct server *s, pid_t client, struct error *err);
 void server_deinit(struct server *s);
-/* /proc/kallsyms, as the host's init sees it: ProtectKernelTunables= hides it from a service. The
- * fd, or -1 and errno. */
+/* Opens /proc/kallsyms through the host's init, because ProtectKernelTunables= hides it from a
+ * service. Return: the fd, or -1 and errno. */
 int server_open_kallsyms(const struct server *s);
-/* Tries what takes rights that the broker gives up (probe.c). Call before broker_lockdown(). */
+/* Probes features that need rights which the broker gives up (probe.c). Call before
+ * broker_lockdown(). */
 void server_probe(struct server *s);
-/* Forgets everything that was held for the client that left: sampling ends. */
+/* Forgets all state of the client that left: sampling ends. */
 void server_forget_client(struct server *s);
-/* Answers the one message that is waiting on @fd. 0; 1 when the connection ended; -errno when it is
- * broken. Never more than the socket's send timeout. */
+/* Receives and answers one message from @fd. Return: 0; 1 if the connection ended; -errno if it is
+ * broken. Blocks in sending no longer than the socket's send timeout. */
 int server_answer(struct server *s, int fd);
 
-/* Does what is due about once a second: sampling follows processors that come and go.
- * Milliseconds until the next call; -1: none is needed. */
+/* Does the work of about once a second: sampling follows processors that come and go. Return:
+ * milliseconds until the next call; -1: none is needed. */
 int server_tend(struct server *s);
 
-/* Takes @fd into the reply. Returns 0, so that a request's function can end with it. */
+/* Adds @fd to the reply, which takes ownership. Returns 0, so that a request's function can end
+ * with it. */
 int reply_fd(struct reply *rep, int fd);
 
 /* The functions of the requests. Each returns 0, PROC_GONE, BROKER_ABSENT, or -errno with rep->err.
- * Why each is safe stands above it (req_*.c). */
+ * The comment above each (req_*.c) says why it is safe. */
 #define REQUEST(number, id, name, type, answer, fds)                                               \
     int request_##name(struct server *s, const struct type *q, struct reply *rep);
 #include "broker_client/requests.def"
 #undef REQUEST
 
-/* 0 for a process that may be asked about in depth; -EPERM for our own and the host's init. */
+/* Refuses (-EPERM with @err) our own processes and the host's init. 0: the process may be inspected
+ * in depth. */
 int server_refuse_own(const struct server *s, int32_t host_pid, struct error *err);
 
-/* Forgets the memory for tables. */
+/* Unmaps the memory for tables. */
 void server_forget_tables(struct server *s);
-/* Has the BPF programs loaded unless that was done, and waits @wait_ns at most for it. 0; -EAGAIN
- * while they are being loaded, or -errno with the kernel's reason: each with @err. */
+/* Requests the BPF programs unless they are loaded, and waits for them at most @wait_ns. Return: 0;
+ * -EAGAIN while they are being loaded; -errno with the kernel's reason: each with @err. */
 int server_sampler(struct server *s, uint64_t wait_ns, struct error *err);
-/* Opens one side-band event on @cpu: what the facts try, and the request does. The fd, or -errno.
- */
+/* Opens one side-band event on @cpu, for request sideband and for the test of request facts.
+ * Return: the fd, or -errno. */
 int sideband_open(int cpu);
-/* Writes the sentence and remedy for @r of sideband_open(). Returns @r. */
+/* Writes the sentence and remedy for the error @r of sideband_open(). Returns @r. */
 int sideband_problem(int r, struct error *err);
-/* Calls @fn with each online CPU below BROKER_CPUS_MAX until it returns nonzero, which is returned.
- */
+/* Calls @fn with each online CPU below BROKER_CPUS_MAX until it returns nonzero; returns that
+ * value. */
 int cpus_each(int (*fn)(int cpu, void *cookie), void *cookie);

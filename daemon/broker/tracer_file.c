@@ -10,7 +10,8 @@
 
 #define NAME "/memfd:datadog-tracer-info-"
 
-/* The kernel keeps the text of such a link; it asks no file system. */
+/* Returns true if the link @name leads to the file. The kernel itself stores the link's text; no
+ * file system is asked. */
 static bool is_it(int dir_fd, const char *name)
 {
     char link[sizeof(NAME) - 1];
@@ -19,7 +20,7 @@ static bool is_it(int dir_fd, const char *name)
            memcmp(link, NAME, sizeof(link)) == 0;
 }
 
-/* Looks in @dir, /proc/PID/fd. Returns an O_PATH descriptor, or -1. */
+/* Finds the file in @dir, /proc/PID/fd. Returns an O_PATH descriptor, or -1. */
 static int find_in(DIR *dir)
 {
     const struct dirent *e;
@@ -57,6 +58,6 @@ int tracer_file_copy(const struct target *t, int *ret_fd, struct error *err)
     r = buf_read_fd(&content, fd);
     if (r < 0)
         return error_code(err, r, "cannot read what the tracer of process %d says", t->host_pid);
-    /* A copy: by the file itself, flamed could open it again and write to it. */
+    /* A copy, because flamed could open the file itself again for writing. */
     return memfd_of("tracer-info", content.p, content.n, ret_fd, err);
 }

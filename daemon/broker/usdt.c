@@ -18,7 +18,7 @@
 #define LONG_BYTES 8
 #define INT_BYTES 4
 
-/* What of a file the notes need. */
+/* What is known of the file. */
 struct image {
     int fd;
     Elf64_Ehdr head;
@@ -31,7 +31,7 @@ static bool read_all(int fd, uint64_t offset, void *p, size_t n)
     return offset <= INT64_MAX && pread(fd, p, n, (off_t)offset) == (ssize_t)n;
 }
 
-/* Finds both sections by their names. False: the file is none that is known. */
+/* Finds both sections by their names. Returns false if the file has no known format. */
 static bool find_sections(struct image *m)
 {
     const Elf64_Ehdr *h = &m->head;
@@ -63,7 +63,8 @@ static bool find_sections(struct image *m)
     return true;
 }
 
-/* Where @address lies in the file, if code of it is mapped from there. */
+/* Finds the file offset of @address. Returns false if it is not in code that is mapped from the
+ * file. */
 static bool find_code(const struct image *m, uint64_t address, uint64_t *ret_offset)
 {
     for (size_t i = 0; i < m->head.e_phnum; i++) {
@@ -82,7 +83,7 @@ static bool find_code(const struct image *m, uint64_t address, uint64_t *ret_off
 
 /* ---- arguments ---- */
 
-/* "%r12", or of four bytes "%r12d". */
+/* Parses "%r12", or "%r12d" for four bytes. */
 static bool take_register(struct span *s, uint64_t bytes, uint32_t *ret)
 {
     static const char *const NAMES[] = { "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp",
@@ -109,7 +110,8 @@ static bool take_register(struct span *s, uint64_t bytes, uint32_t *ret)
     return false;
 }
 
-/* "8@%r12", "-4@%eax", "8@-16(%rbp)", "8@(%rax)". All else is no operand of interest. */
+/* Parses "8@%r12", "-4@%eax", "8@-16(%rbp)", "8@(%rax)". Leaves @ret as it is for any other
+ * operand. */
 static void parse_operand(struct span s, struct usdt_operand *ret)
 {
     struct usdt_operand o = { .where = USDT_REGISTER };
@@ -150,7 +152,7 @@ static void parse_arguments(struct span s, const struct usdt_wanted *wanted, str
 
 /* ---- notes ---- */
 
-/* A note's text up to its NUL. */
+/* Takes a note's text up to its NUL. */
 static bool take_text(struct span *s, struct span *ret)
 {
     const char *end = s->n ? memchr(s->p, 0, s->n) : NULL;
@@ -180,7 +182,8 @@ static bool parse_note(struct span s, struct note *ret)
            take_text(&s, &ret->arguments);
 }
 
-/* The next note of @s that is a mark; false: there is none. What is cut ends them. */
+/* Takes the next note of @s that is a mark. Returns false if none is left; a cut note ends the
+ * list. */
 static bool next_note(struct span *s, struct note *ret)
 {
     Elf64_Nhdr h;
@@ -205,7 +208,8 @@ static bool next_note(struct span *s, struct note *ret)
     return false;
 }
 
-/* Which of @wanted @n is; @count: none. One with a semaphore is off unless that is written to. */
+/* Returns the index of @n in @wanted; @count: none. A mark with a semaphore is off until a tool
+ * writes to that, so it is not used. */
 static uint32_t which(const struct note *n, const struct usdt_wanted *wanted, size_t count)
 {
     uint32_t i = 0;
@@ -216,7 +220,7 @@ static uint32_t which(const struct note *n, const struct usdt_wanted *wanted, si
     return i;
 }
 
-/* The place of @n. 0; -EPERM with @err. */
+/* Finds the place of @n and checks its code. 0; -EPERM with @err. */
 static int check_place(const struct image *m, const struct note *n, struct usdt_place *ret,
                        struct error *err)
 {

@@ -16,7 +16,7 @@
 #define AGENT_NAME "flamed-agent"
 #define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
 
-/* How long after its JVM has ended an entry that nobody asked about is dropped. */
+/* How long an entry is kept after its JVM has ended, if no request asks for it. */
 #define AGENTS_ENDED_NS (60 * NSEC_PER_SEC)
 
 struct agents {
@@ -24,7 +24,7 @@ struct agents {
         int32_t host_pid;
         uint64_t start_ticks;
         int fd, pidfd;
-        uint64_t ended_ns; /* CLOCK_MONOTONIC: when it was seen; 0: it was not */
+        uint64_t ended_ns; /* when the end was seen, CLOCK_MONOTONIC; 0: not yet */
     } entry[AGENTS_MAX];   /* the oldest first */
     size_t count;
 };
@@ -37,8 +37,8 @@ static void agents_drop(struct agents *a, size_t i)
     memmove(&a->entry[i], &a->entry[i + 1], (a->count - i) * sizeof(a->entry[0]));
 }
 
-/* What ended and was not asked about; and the oldest, where there is no room: a JVM that lives
- * keeps its agent mapped, where it is found again. */
+/* Drops entries of JVMs that ended AGENTS_ENDED_NS ago, and the oldest one if the table is still
+ * full. A live JVM keeps its agent mapped, where it is found again. */
 static void agents_make_room(struct agents *a)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -57,7 +57,7 @@ static void agents_make_room(struct agents *a)
         agents_drop(a, 0);
 }
 
-/* Whether @fd is our agent, byte for byte, and nobody can change it. */
+/* Returns true if @fd is our agent, byte for byte, and is sealed against changes. */
 static bool is_agent(int fd)
 {
     struct span agent = embedded_agent;
@@ -93,8 +93,8 @@ static bool is_mapped_agent(const struct mapping *m, void *cookie)
     if (!m->deleted || !span_eq_str(m->path, "/memfd:" AGENT_NAME))
         return false;
     snprintf(name, sizeof(name), "map_files/%jx-%jx", (uintmax_t)m->start, (uintmax_t)m->end);
-    /* A name says little: looked at first, so that no device and no file of a file system that may
-     * not answer is opened. Memory files are all of one device. */
+    /* The name proves little. The type and device are checked first, so that no device and no file
+     * of a file system that may not answer is opened. Memory files are all on one device. */
     path = openat(s->target->dir_fd, name, O_PATH | O_CLOEXEC);
     if (path < 0 || statx(path, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0 ||
         !S_ISREG(st.stx_mode) || makedev(st.stx_dev_major, st.stx_dev_minor) != s->device)
@@ -177,13 +177,14 @@ int agents_ended(struct agents *agents, int proc_fd, int32_t host_pid, uint64_t 
     return BROKER_ABSENT;
 }
 
-/* Bytes [offset, offset + n) of @blob; NULL: it has fewer. Aligned as the file has them. */
+/* Returns bytes [offset, offset + n) of @blob; NULL: it has fewer. They are aligned as in the
+ * file. */
 static const void *blob_at(struct span blob, uint64_t offset, uint64_t n)
 {
     return offset <= blob.n && n <= blob.n - offset ? blob.p + offset : NULL;
 }
 
-/* In the agent, whose segments of code lie in memory as in the file but for one distance. */
+/* Returns the file offset of @address in the agent's code; 0: none. */
 static uint64_t file_offset(struct span blob, const Elf64_Ehdr *head, uint64_t address)
 {
     for (size_t i = 0; i < head->e_phnum; i++) {

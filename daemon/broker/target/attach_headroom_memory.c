@@ -14,7 +14,8 @@ static int too_little(const struct target *t, const char *what, const char *reme
     return -EAGAIN;
 }
 
-/* Whether the target is near a limit of its own. Locked memory is of account where some is. */
+/* Refuses a target near a limit of its own. Its limit of locked memory counts only if it has locked
+ * some. */
 static int check_own_limits(const struct target *t, const struct attach_headroom_facts *f,
                             struct error *err)
 {
@@ -63,14 +64,14 @@ static int check_mappings(const struct server *s, const struct target *t, struct
     r = target_open_proc(t, "maps", &fd, err);
     if (r)
         return r;
-    /* Never more than are counted: who has so many is not asked either. */
+    /* Never above what the walk counts, so a process with that many mappings is refused, too. */
     c.most = MIN(most > ROOM_MAPPINGS ? most - ROOM_MAPPINGS : 1, (uint64_t)MAPS_MAX_LINES);
     return maps_scan(fd, count_mapping, &c)
                ? too_little(t, "the limit of mappings", "raise vm.max_map_count", err)
                : 0;
 }
 
-/* Where nothing is promised that is not there (vm.overcommit_memory=2). */
+/* Refuses if the machine cannot commit the memory (vm.overcommit_memory=2). */
 static int check_commit(const struct server *s, const struct target *t, struct error *err)
 {
     _cleanup_buf_ struct buf text = BUF_UPTO(TARGET_TEXT_MAX);
@@ -86,7 +87,7 @@ static int check_commit(const struct server *s, const struct target *t, struct e
                       "raise vm.overcommit_ratio", err);
 }
 
-/* What the kernel gives back before it ends somebody: the cache of files, and of its own things. */
+/* Returns the bytes that the kernel reclaims before it kills a process: page cache and slabs. */
 static uint64_t reclaimable(int mount_fd, const char *folder)
 {
     static const char *const KEYS[] = { "active_file ", "inactive_file ", "slab_reclaimable ",
@@ -102,10 +103,10 @@ static uint64_t reclaimable(int mount_fd, const char *folder)
         if (attach_headroom_find_number(buf_span(&text), KEYS[i], &v))
             *(i < 3 ? &own : &total) += v;
     }
-    return total ? total : own; /* version 1 has both; the limit is of the total */
+    return total ? total : own; /* version 1 has both, and its limit applies to the total */
 }
 
-/* @cookie: the bytes that must be left. */
+/* Returns true if the cgroup has less free memory than *@cookie, in bytes. */
 static bool has_little_memory(void *cookie, int mount_fd, const char *folder)
 {
     uint64_t needed = *(const uint64_t *)cookie;

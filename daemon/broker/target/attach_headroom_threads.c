@@ -16,7 +16,7 @@ static bool has_few_pids(void *cookie, int mount_fd, const char *folder)
     return attach_headroom_read_number(mount_fd, path, &now) && now + ROOM_THREADS > most;
 }
 
-/* All threads of the machine, from "0.10 0.20 0.30 2/345 6789"; 0: not known. */
+/* Counts all threads of the machine, from "0.10 0.20 0.30 2/345 6789"; 0: unknown. */
 static uint64_t count_threads(const struct server *s)
 {
     _cleanup_buf_ struct buf text = BUF_UPTO(TARGET_TEXT_MAX);
@@ -30,7 +30,7 @@ static uint64_t count_threads(const struct server *s)
     return span_take_dec(&rest, &v) ? v : 0;
 }
 
-/* The machine's limit, UINT64_MAX where it is not known. */
+/* Returns the machine's limit of threads, UINT64_MAX if unknown. */
 static uint64_t machine_limit(const struct server *s)
 {
     static const char *const FILES[] = { "sys/kernel/threads-max", "sys/kernel/pid_max" };
@@ -58,8 +58,8 @@ int attach_headroom_check_threads(const struct server *s, const struct target *t
                           "symbols=memory needs no attach");
         return -EAGAIN;
     }
-    /* Whose threads they are is not counted: where the user's limit is above all that there are, it
-     * is not reached. Root of the host has none. */
+    /* Threads are not counted by user: a limit above the machine's number of threads is not
+     * reached. Root of the host has none. */
     if (host_uid != 0 && attach_headroom_find_number(f->limits, "Max processes", &user))
         most = MIN(most, user);
     if (most != UINT64_MAX && count_threads(s) + ROOM_THREADS > most) {

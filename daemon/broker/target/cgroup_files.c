@@ -6,10 +6,10 @@
 #include <fcntl.h>
 
 #define FOLDER_FILE_BYTES (4096 + 64)
-/* Version 1 writes the largest multiple of a page for "no limit". */
+/* Version 1 writes the largest multiple of a page size for "no limit". */
 #define NO_MEMORY_LIMIT (UINT64_C(1) << 60)
 
-/* Opens the file @name of the cgroup @folder to read it. Return: -1 if there is none. */
+/* Opens the file @name of the cgroup @folder for reading. Return: -1 if there is none. */
 static int open_file(int mount_fd, const char *folder, const char *name)
 {
     char path[FOLDER_FILE_BYTES];
@@ -25,7 +25,7 @@ static void open_first(int *fd, int mount_fd, const char *folder, const char *na
         *fd = open_file(mount_fd, folder, name);
 }
 
-/* The cgroup that limits most is the one whose threads are held up. */
+/* Keeps the cgroup with the lowest limit, which is the one that throttles. */
 static bool see_cpu(void *cookie, int mount_fd, const char *folder)
 {
     struct broker_cgroup_files *f = cookie;
@@ -61,7 +61,7 @@ void cgroup_files_open(const struct server *s, struct span cgroup, struct broker
     *ret = (struct broker_cgroup_files){ .cpu_limit = 0 };
     for (size_t i = 0; i < BROKER_CGROUP_FILES; i++)
         ret->fds[i] = -1;
-    if (cgroup_is_too_deep(cgroup)) /* what is above is not its own */
+    if (cgroup_is_too_deep(cgroup)) /* those above are not its own */
         return;
     cgroup_any(s, cgroup, "cpu", see_cpu, ret);
     cgroup_any(s, cgroup, "memory", see_memory, ret);

@@ -7,10 +7,10 @@
 #include <limits.h>
 
 #define CGROUP_PATH_MAX 4096
-#define CPU_MAX_BYTES 128 /* of cpu.max, and of one number */
+#define CPU_MAX_BYTES 128 /* of cpu.max, and of a file with one number */
 #define MILLI 1000
 
-/* Whether @m is where the hierarchy of @line is mounted. */
+/* Returns true if the hierarchy of @line is mounted at @m. */
 static bool is_of(const struct mountinfo *m, const struct cgroup_line *line)
 {
     struct span rest = line->controllers, one;
@@ -31,7 +31,8 @@ static bool is_of(const struct mountinfo *m, const struct cgroup_line *line)
     return true;
 }
 
-/* What of @path lies below what is mounted. */
+/* Cuts @root, the mounted part of the hierarchy, off the start of @path. False: @path is not below
+ * it. */
 static bool cut_root(struct span root, struct span *path)
 {
     if (span_eq_str(root, "/"))
@@ -63,7 +64,7 @@ int cgroup_open_mount(const struct server *s, const struct cgroup_line *line, st
     struct mountinfo m;
     struct span rest;
 
-    if (memmem(line->path.p, line->path.n, "/..", 3)) /* as seen from another cgroup namespace */
+    if (memmem(line->path.p, line->path.n, "/..", 3)) /* outside of our cgroup namespace */
         return -ENOENT;
     if (buf_read_at(&text, s->proc_fd, s->initial_pid_ns ? "1/mountinfo" : "self/mountinfo") < 0)
         return -ENOENT;
@@ -79,7 +80,7 @@ int cgroup_open_mount(const struct server *s, const struct cgroup_line *line, st
     return -ENOENT;
 }
 
-/* Of @folder, and of each above it up to the mount. @folder is changed. */
+/* Calls @fn with @folder, and with each folder above it up to the mount. Changes @folder. */
 static bool any_above(int mount_fd, char *folder, cgroup_fn fn, void *cookie)
 {
     char *slash;
@@ -93,7 +94,7 @@ static bool any_above(int mount_fd, char *folder, cgroup_fn fn, void *cookie)
     return true;
 }
 
-/* Returns how much of @path has CGROUP_LEVELS_MAX levels; path.n: it has no more. */
+/* Returns the length of the first CGROUP_LEVELS_MAX levels of @path; path.n: it has no more. */
 static size_t cut_levels(struct span path)
 {
     size_t levels = 0;
@@ -160,7 +161,7 @@ bool cgroup_read_numbers(int mount_fd, const char *folder, const char *name, uin
 
 uint64_t cgroup_cpu_limit_at(int mount_fd, const char *folder)
 {
-    uint64_t v[2]; /* the microseconds of CPU time in a period, and the period */
+    uint64_t v[2]; /* microseconds of CPU time per period, and the period */
 
     if ((cgroup_read_numbers(mount_fd, folder, "cpu.max", v, 2) ||
          (cgroup_read_numbers(mount_fd, folder, "cpu.cfs_quota_us", v, 1) &&

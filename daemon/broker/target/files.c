@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening files that a container may have had a hand in (target.h says the rules), and memfds.
+ * Opens files that a container may have made (rules in target.h), and makes memfds.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -17,7 +17,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define FOLDER_MAX 512 /* bytes of a path without its last part: the broker makes each */
+#define FOLDER_MAX 512 /* bytes of a path without its last part; the broker makes all paths */
 
 static int open_how(int root_fd, const char *path, uint64_t flags, uint64_t resolve)
 {
@@ -34,8 +34,8 @@ static int open_below(int root_fd, const char *path, uint64_t flags)
     return open_how(root_fd, path, flags, RESOLVE_IN_ROOT);
 }
 
-/* As open_below(), and nothing may be mounted over the file itself: who owns the root may bind any
- * file over a name that it may see, not read, and it keeps that file's owner. */
+/* Does what open_below() does, and refuses a file with a mount over it. The owner of the root may
+ * bind any file over a name: also one that it may see and not read, which keeps its own owner. */
 static int open_unbound(int root_fd, const char *path)
 {
     struct open_how how = {
@@ -63,8 +63,8 @@ static bool is_absence(int e)
     return e == ENOENT || e == ENOTDIR || e == ELOOP || e == ENAMETOOLONG;
 }
 
-/* When it was last written, no earlier than that was: clocks of files have steps, of a second or
- * two where they keep no fractions. */
+/* Returns the latest time at which the file may have been last written. Clocks of files have steps,
+ * of a second or two where they keep no fractions. */
 static uint64_t written_ns(const struct stat *st)
 {
     uint64_t step_ns = st->st_mtim.tv_nsec ? 50 * NSEC_PER_MSEC : 2 * NSEC_PER_SEC;
@@ -96,7 +96,7 @@ static int rule_check(const struct stat *st, const char *what, const struct file
     if (rule->inode && (st->st_ino != rule->ino || major(st->st_dev) != rule->dev_major ||
                         minor(st->st_dev) != rule->dev_minor))
         return error_set(err, -ESTALE, "%s is not the file that is mapped", what);
-    /* Files of /proc have no size, and reading some does something: kmsg takes from the log. A
+    /* Files of /proc have no size, and reading some has effects: kmsg takes from the log. A
      * container's link may lead to one. */
     if (rule->written_since_ns && written_ns(st) < rule->written_since_ns)
         return error_set(err, -ESTALE, "%s was last written before the process began", what);
@@ -108,7 +108,8 @@ static int rule_check(const struct stat *st, const char *what, const struct file
     return 0;
 }
 
-/* An ELF file that is no core file: those hold the memory of a process that crashed. */
+/* Returns true for an ELF file that is no core file, which holds the memory of a crashed
+ * process. */
 static bool is_elf_object(int fd)
 {
     unsigned char head[EI_NIDENT + 2];
@@ -136,8 +137,8 @@ int file_open(int path_fd, const char *what, const struct file_rule *rule, int *
         return r;
     if (rule->beside && (!rule->mount || file_mount(path_fd) != rule->mount))
         return error_set(err, -EPERM, "%s is not in the mount of what it lies beside", what);
-    /* The descriptor pins the inode: what is opened now is what was looked at. O_NONBLOCK: a file
-     * with a lease is busy instead of making us wait for its holder. */
+    /* The descriptor pins the inode: the opened file is the inspected one. O_NONBLOCK: the open of
+     * a file with a lease fails instead of waiting for the lease's holder. */
     snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
     fd = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0)
@@ -156,7 +157,7 @@ uint64_t file_mount(int fd)
     return st.stx_mnt_id;
 }
 
-/* What @rule allows of links on the way. */
+/* Opens @path with the links and mounts that @rule allows. */
 static int open_path(int root_fd, const char *path, const struct file_rule *rule)
 {
     if (rule->owned)

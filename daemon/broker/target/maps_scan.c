@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the broker looks through a maps file for: whether a mapping is there, or how many there are.
+ * Searches of a maps file by the broker: for one mapping, or for their number.
  */
 #include "broker/target/target.h"
 
 #include "proc/procmap.h"
 
-/* Of processor time: what a process maps behind that is not looked at. */
+/* Limits in processor time; mappings behind them are not searched. */
 #define SCAN_QUERY_NS (20 * NSEC_PER_MSEC)
 #define SCAN_TEXT_NS (200 * NSEC_PER_MSEC)
 

@@ -8,7 +8,7 @@
 
 #define BIT(cap) (UINT64_C(1) << (cap))
 
-/* What flamed-attach begins with (lockdown.c). */
+/* The capabilities that flamed-attach begins with (lockdown.c). */
 #define HELPER_CAPABILITIES                                                                        \
     (BIT(CAP_SYS_ADMIN) | BIT(CAP_SYS_PTRACE) | BIT(CAP_SYS_CHROOT) | BIT(CAP_SETUID) |            \
      BIT(CAP_SETGID) | BIT(CAP_KILL))
@@ -16,7 +16,8 @@
 /* Fixed in the kernel since 4.6: PROC_CGROUP_INIT_INO, include/linux/proc_ns.h. */
 #define CGROUP_NS_INITIAL 0xeffffffb
 
-/* Where the kernel has no namespaces of this kind, all processes are in the same one. */
+/* Returns true if @t is in our namespace of the kind @name. A kernel without such namespaces has
+ * all processes in the same one. */
 static bool is_ours(const struct server *s, const struct target *t, const char *name)
 {
     struct stat ours, theirs;
@@ -29,7 +30,8 @@ static bool is_ours(const struct server *s, const struct target *t, const char *
            ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev;
 }
 
-/* Returns whether @t sees the cgroups as the host does. Then we are the ones in a container. */
+/* Returns true if @t is in the initial cgroup namespace. If that is not ours, we are the ones in a
+ * container. */
 static bool has_initial_cgroup_ns(const struct target *t)
 {
     struct stat theirs;
@@ -56,7 +58,8 @@ uint32_t namespaces_foreign(const struct server *s, const struct target *t)
     return flags;
 }
 
-/* Whether its cgroup is that of a container: by its own view of cgroups, or by its name. */
+/* Finds out if the target's cgroup is that of a container: by its own cgroup namespace, or by its
+ * name. */
 static int is_contained(const struct target *t, uint32_t foreign, bool *ret, struct error *err)
 {
     _cleanup_buf_ struct buf cgroup = BUF_NULL;

@@ -13,10 +13,10 @@ struct owner_files {
     struct owner {
         uint64_t owner; /* 0: free */
         uint64_t used_ns;
-        unsigned paid;               /* files whose pages were made, and charged to us */
+        unsigned paid;               /* number of files with pages that were charged to us */
         int fd[OWNER_FILES_MAX];     /* the first @count; -1: spoiled */
-        bool whole[OWNER_FILES_MAX]; /* no container had it yet: its pages are there */
-        unsigned count, last;        /* last: the index that was taken last */
+        bool whole[OWNER_FILES_MAX]; /* no container had it yet, and all its pages exist */
+        unsigned count, last;        /* last: index of the last file taken */
         bool last_paid;
     } owners[OWNERS_KEPT];
 };
@@ -28,14 +28,14 @@ static void drop_files(struct owner *o)
     *o = (struct owner){ 0 };
 }
 
-/* The entry of @owner, in place of the one that was not used for longest. NULL: no memory. */
+/* Finds the entry of @owner, or replaces the least recently used one. NULL: no memory. */
 static struct owner *find_owner(struct owner_files **files, uint64_t owner)
 {
     struct owner *found;
 
     if (!*files) {
         *files = calloc(1, sizeof(**files));
-        signal(SIGIO, SIG_IGN); /* of leases: they are let go at once */
+        signal(SIGIO, SIG_IGN); /* sent for broken leases, which are held only briefly */
     }
     if (!*files)
         return NULL;
@@ -57,7 +57,7 @@ static struct owner *find_owner(struct owner_files **files, uint64_t owner)
     return found;
 }
 
-/* Opens @fd once more: a lease counts who opened a file, but not who made it. */
+/* Opens @fd once more: a lease counts who opened a file, and not its maker's descriptor. */
 static int open_again(int fd)
 {
     char path[32];
@@ -89,8 +89,9 @@ static int make_file(const struct stream_header *h, int *ret_fd, struct error *e
     return 0;
 }
 
-/* Gives a file that nobody else has another header, and empties it unless it is @whole. Its first
- * page stays: another one would be charged to us. 0; -ESTALE: somebody has taken that page out. */
+/* Writes a new header into a file that no other process has, and empties the file unless it is
+ * @whole. The first page stays: a new one would be charged to us. 0; -ESTALE: a process has taken
+ * that page out. */
 static int clear_file(int fd, bool whole, const struct stream_header *h)
 {
     if (lseek(fd, 0, SEEK_DATA) != 0)
@@ -101,8 +102,8 @@ static int clear_file(int fd, bool whole, const struct stream_header *h)
     return pwrite(fd, h, sizeof(*h), 0) == (ssize_t)sizeof(*h) ? 0 : -EIO;
 }
 
-/* Takes one of @o's files that nobody has, of those that are @whole or not. Return: 0 and its index
- * in @o->last, or -EDQUOT. */
+/* Takes one of @o's files that no process has, among those that are @whole or not. Return: 0 and
+ * its index in @o->last, or -EDQUOT. */
 static int use_again(struct owner *o, bool whole, const struct stream_header *h)
 {
     for (unsigned i = 0; i < o->count; i++) {
@@ -133,7 +134,7 @@ static int refuse(const struct owner *o, struct error *err)
     return -EDQUOT;
 }
 
-/* Takes a file whose pages are there: one that no container had, or another one. */
+/* Takes a file with all its pages: one that no container had yet, or a new one. */
 static int take_paid(struct owner *o, const struct stream_header *h, struct error *err)
 {
     int r = use_again(o, /* whole= */ true, h);

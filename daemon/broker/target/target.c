@@ -8,7 +8,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#define LOOKED_THREADS_MAX 64 /* until one is met that lives */
+#define LOOKED_THREADS_MAX 64 /* threads searched for a live one */
 
 static void cleanup_closedirp(DIR **d)
 {
@@ -16,7 +16,7 @@ static void cleanup_closedirp(DIR **d)
         closedir(*d);
 }
 
-/* Returns a thread of the process that lives; 0: none was met. */
+/* Returns a live thread of the process; 0: none was found. */
 static int32_t live_thread(const struct server *s, int32_t host_pid)
 {
     _cleanup_(cleanup_closedirp) DIR *dir = NULL;
@@ -47,7 +47,8 @@ static int32_t live_thread(const struct server *s, int32_t host_pid)
 }
 
 /* Opens the folder of the process, O_PATH. If its first thread has ended before the others, that
- * thread's folder shows no memory, root or namespaces: then it is the folder of one that lives. */
+ * thread's folder shows no memory, root or namespaces. Then it opens the folder of a live
+ * thread. */
 static int open_folder(const struct server *s, int32_t host_pid, bool *ret_lost_thread)
 {
     struct proc_stat stat;
@@ -76,7 +77,7 @@ int target_pin(const struct server *s, const struct target_fields *of, struct ta
     int dir_fd, r;
 
     r = proc_open(s->proc_fd, &id, &pidfd);
-    if (r == -ENOENT) /* Linux 6.9: a thread's id, so not the process that was meant */
+    if (r == -ENOENT) /* Linux 6.9: the id of a thread, so not of the requested process */
         return PROC_GONE;
     if (r < 0)
         return error_code(err, r, "cannot pin process %d", of->host_pid);
@@ -134,7 +135,7 @@ static int open_at_target(const struct target *t, const char *name, int flags, i
     if (r > 0)
         return r;
     errno = saved;
-    if (fd < 0) /* ESRCH: it has no memory any more, or never had (a kernel thread) */
+    if (fd < 0) /* ESRCH: its memory is gone, or it never had any (a kernel thread) */
         return errno == ESRCH || errno == ENOENT
                    ? PROC_GONE
                    : error_errno(err, "cannot open %s of process %d", name, t->host_pid);

@@ -13,14 +13,14 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* Not in linux/magic.h of all machines that this is built on. */
+/* Missing in linux/magic.h of some build machines. */
 #define MAGIC_ZFS 0x2fc12fc1
 #define MAGIC_BCACHEFS 0xca451a4e
 #define MAGIC_UDF 0x15013346
 
 #define CHUNK_BYTES 65536
 
-/* Served by the kernel alone, from memory or from a device. */
+/* File systems that the kernel alone serves, from memory or from a device. */
 static const uint32_t LOCAL[] = {
     BTRFS_SUPER_MAGIC, CRAMFS_MAGIC,         EROFS_SUPER_MAGIC_V1,
     EXT4_SUPER_MAGIC,  F2FS_SUPER_MAGIC,     HUGETLBFS_MAGIC,
@@ -30,8 +30,8 @@ static const uint32_t LOCAL[] = {
     TMPFS_MAGIC,       XFS_SUPER_MAGIC,
 };
 
-/* Whether the mounts of @t were made in our own user namespace. Elsewhere an overlay may be
- * anyone's over FUSE, and does not tell. */
+/* Returns true if the mounts of @t were made in our own user namespace. In another one an overlay
+ * may lie over any user's FUSE, and does not show it. */
 static bool has_our_mounts(const struct target *t)
 {
     _cleanup_close_ int mounts = -1, owner = -1;
@@ -52,9 +52,9 @@ bool dependable_is_copy(int fd)
     return seals >= 0 && seals & F_SEAL_WRITE;
 }
 
-/* Whether @fd is a file without a name that others than its owner may change, as each file in
- * memory (memfd) is until it is sealed. Who has a descriptor of it can open it again for writing:
- * neither a folder nor Landlock is in the way. Processes map code from such files. */
+/* Returns true if others than the owner of the unnamed file @fd may change it, as each file in
+ * memory (memfd) until it is sealed. A holder of a descriptor can open it again for writing:
+ * neither a folder nor Landlock prevents that. Processes map code from such files. */
 static bool is_others_to_change(int fd)
 {
     const int fixed = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
