@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The entries of .eh_frame (CIEs and FDEs) walked once and made into a sorted table of rows. Each
- * length is bounded by the section; an entry that is broken or of a kind that nobody uses
- * is counted and left out, which leaves UNWIND_BASE_NONE where its code is.
+ * Reads the entries of .eh_frame (CIEs and FDEs) once and makes them a sorted table of rows. Each
+ * length is bounded by the section. Entries that are broken or of a kind not used in practice are
+ * counted and left out: their code gets UNWIND_BASE_NONE.
  */
 #include "unwind_tables/ehframe.h"
 
@@ -12,8 +12,8 @@
 
 #define EHFRAME_AUGMENTATION_MAX 16
 #define EHFRAME_DATA_ALIGN_MAX 64
-/* Bytes of a CIE's initial instructions: compilers write 7. They are run again for each FDE that
- * has another CIE than the one before. */
+/* Most bytes of a CIE's initial instructions: compilers write 7. They run again for each FDE with
+ * another CIE than the previous FDE. */
 #define EHFRAME_INITIAL_MAX 128
 
 enum {
@@ -29,7 +29,7 @@ enum {
 };
 
 struct cie {
-    struct cfa_machine machine; /* as its initial instructions leave it */
+    struct cfa_machine machine; /* state after the initial instructions */
     size_t offset;              /* in the section */
     bool augmented, signal;
 };
@@ -40,10 +40,10 @@ struct parser {
     enum cfa_isa isa;
     struct ehframe_table *table;
     size_t room;    /* rows allocated */
-    struct cie cie; /* the last one that was read: most FDEs of a file share it */
+    struct cie cie; /* the last CIE read: most FDEs of a file share it */
     bool have_cie;
     bool signal;
-    size_t first_row; /* of the entry at hand */
+    size_t first_row; /* of the current entry */
     uint64_t pc_end;
 };
 
@@ -52,7 +52,7 @@ static uint64_t address_of(const struct parser *p, struct span s)
     return p->vaddr + (uint64_t)(s.p - p->section.p);
 }
 
-/* Takes a pointer of @encoding; only forms that need no other section. */
+/* Takes a pointer of @encoding from @s. Return: false if it is cut off or needs another section. */
 static bool take_pointer(const struct parser *p, struct span *s, uint8_t encoding, uint64_t *ret)
 {
     uint64_t at = address_of(p, *s), v;
@@ -94,10 +94,10 @@ static int no_rows(void *cookie, uint64_t pc, const struct cfa_rules *rules)
     (void)cookie;
     (void)pc;
     (void)rules;
-    return -EBADMSG; /* initial instructions do not move */
+    return -EBADMSG; /* initial instructions must not move the pc */
 }
 
-/* Augmentation "zRS" and the like: what each letter adds. */
+/* Takes the augmentation data for the string @letters, such as "zRS". */
 static bool take_augmentation(struct parser *p, struct cie *c, struct span letters, struct span *s)
 {
     struct span data;
@@ -132,10 +132,10 @@ static bool take_augmentation(struct parser *p, struct cie *c, struct span lette
         case 'S':
             c->signal = true;
             break;
-        case 'B': /* aarch64: return addresses are signed by the other key */
-        case 'G': /* the same: tagged stacks */
+        case 'B': /* aarch64: return addresses are signed by the B key */
+        case 'G': /* aarch64: the stack is tagged */
             break;
-        default: /* unknown letters say nothing that we need, but what follows is unknown too */
+        default: /* fatal unless it is the last: its data has an unknown size */
             return letters.n == 0;
         }
     }
@@ -201,7 +201,7 @@ static int add_row(struct parser *p, uint64_t pc, struct unwind_row row)
     if (t->count > p->first_row) {
         struct unwind_row *last = &t->rows[t->count - 1];
 
-        if (last->pc == row.pc) { /* nothing lies between them */
+        if (last->pc == row.pc) { /* no code lies between them */
             *last = row;
             return 0;
         }
@@ -227,7 +227,8 @@ static int see_row(void *cookie, uint64_t pc, const struct cfa_rules *rules)
     return add_row(p, pc, cfa_row(&p->cie.machine, rules, p->signal));
 }
 
-/* One FDE: @s is what follows its CIE pointer. 0; -EBADMSG: leave it out; -EFBIG; -ENOMEM. */
+/* Reads an FDE; @s is the part behind its CIE pointer. Returns 0; -EBADMSG: leave it out; -EFBIG;
+ * -ENOMEM. */
 static int read_fde(struct parser *p, struct span s)
 {
     struct cfa_machine m = p->cie.machine;
@@ -257,7 +258,7 @@ static int read_fde(struct parser *p, struct span s)
     return r;
 }
 
-/* By address; where one entry's end is another's start, the end first. */
+/* Orders rows by address. If one entry ends where another begins, the end comes first. */
 static int compare_rows(const void *a, const void *b)
 {
     const struct unwind_row *x = a, *y = b;
@@ -277,7 +278,7 @@ void ehframe_tidy(struct ehframe_table *t)
         const struct unwind_row *row = &t->rows[i];
 
         if (i + 1 < t->count && t->rows[i + 1].pc == row->pc)
-            continue; /* it has no width */
+            continue; /* the row covers no code */
         if (kept && t->rows[kept - 1].cfa == row->cfa && t->rows[kept - 1].base == row->base &&
             t->rows[kept - 1].fp == row->fp)
             continue;
@@ -298,7 +299,7 @@ int ehframe_parse(struct span s, uint64_t vaddr, enum cfa_isa isa, struct ehfram
 
         if (!span_take_u32(&s, &length) || length == 0)
             break;                                 /* the terminator */
-        if (!span_take_bytes(&s, length, &body)) { /* 64-bit lengths too: nobody makes them */
+        if (!span_take_bytes(&s, length, &body)) { /* also 64-bit lengths, which no tool writes */
             ret->unreadable++;
             break;
         }
@@ -307,7 +308,7 @@ int ehframe_parse(struct span s, uint64_t vaddr, enum cfa_isa isa, struct ehfram
             ret->unreadable++;
             continue;
         }
-        if (id == 0) /* a CIE: read when an FDE asks for it */
+        if (id == 0) /* a CIE: read for the first FDE that refers to it */
             continue;
         r = id > id_at || !read_cie(&p, id_at - id) ? -EBADMSG : read_fde(&p, body);
         if (r == -EBADMSG)
@@ -333,7 +334,7 @@ bool ehframe_bias(const struct ehframe_segment *segments, size_t count, uint64_t
     for (size_t i = 0; i < count; i++) {
         const struct ehframe_segment *s = &segments[i];
 
-        /* Mappings begin on the page in which the segment begins. */
+        /* A mapping begins at the page in which the segment begins. */
         if (offset + page > s->offset && offset < s->offset + s->bytes) {
             *ret = start - (s->vaddr - s->offset + offset);
             return true;

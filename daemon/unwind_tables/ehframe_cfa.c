@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * DWARF call frame instructions, for x86-64 and aarch64: tracks the CFA, fp and the return address,
- * and skips whatever is said about other registers. Of expressions only the four forms are known
- * that compilers, linkers and hand-written code of x86-64 use for the CFA and for rbp.
+ * DWARF call frame instructions for x86-64 and aarch64. Tracks the CFA, fp and the return address,
+ * and skips rules of other registers. Of expressions only four forms are known, which compilers,
+ * linkers and hand-written code of x86-64 use for the CFA and for rbp.
  */
 #include "unwind_tables/ehframe_cfa.h"
 
@@ -11,10 +11,8 @@
 #define DWARF_AARCH64_FP 29
 #define DWARF_AARCH64_SP 31
 
-#define RULE_FP_MIN (-32760) /* bytes from the CFA that a rule's fp can say */
-#define RULE_PLACE_MAX                                                                             \
-    (1 << 20) /* bytes from the base to the CFA of a frame that saves anything                     \
-               */
+#define RULE_FP_MIN (-32760)     /* bytes from the CFA: the lowest fp of a rule */
+#define RULE_PLACE_MAX (1 << 20) /* bytes from the base to the CFA, if anything is saved */
 
 enum {
     DW_CFA_NOP = 0x00,
@@ -44,7 +42,7 @@ enum {
     DW_CFA_AARCH64_NEGATE_RA_STATE = 0x2d,
     DW_CFA_GNU_ARGS_SIZE = 0x2e,
     DW_CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
-    DW_CFA_ADVANCE_LOC = 0x40, /* these three carry an operand in their low six bits */
+    DW_CFA_ADVANCE_LOC = 0x40, /* these three have an operand in their low six bits */
     DW_CFA_OFFSET = 0x80,
     DW_CFA_RESTORE = 0xc0,
     DW_OP_DEREF = 0x06,
@@ -53,7 +51,7 @@ enum {
     DW_OP_BREG_RSP = 0x70 + DWARF_RSP,
 };
 
-/* LEB128 (DWARF 5, 7.6): the bits that stand there, and how many. */
+/* Takes a LEB128 number (DWARF 5, 7.6): its bits and their count. */
 static bool take_leb(struct span *s, uint64_t *ret, unsigned *ret_bits)
 {
     struct span in = *s;
@@ -115,7 +113,7 @@ static void define_cfa(struct cfa_machine *m, uint64_t reg, int64_t offset)
     m->now.cfa_offset = offset;
 }
 
-/* The CFA by an expression. */
+/* Defines the CFA by the expression @e; base NONE if its form is not known. */
 static void define_cfa_expression(struct cfa_machine *m, struct span e)
 {
     /* rsp + 8 + ((rip & 15) >= 11) * 8, as linkers write it for the PLT */
@@ -141,7 +139,7 @@ static void define_cfa_expression(struct cfa_machine *m, struct span e)
         m->now.base = UNWIND_BASE_SP_LOAD;
 }
 
-/* Registers that no walk needs are not kept. */
+/* Stores the rule of fp or the return address; drops rules of other registers. */
 static void put_saved(struct cfa_machine *m, uint64_t reg, struct cfa_saved fp, struct cfa_saved ra)
 {
     if (reg == fp_of(m))
@@ -162,7 +160,7 @@ static void restore_saved(struct cfa_machine *m, uint64_t reg)
     put_saved(m, reg, m->initial.fp, m->initial.ra);
 }
 
-/* Factored offsets are multiplied in unsigned arithmetic: they are foreign. */
+/* Multiplies a factored offset, in unsigned arithmetic: untrusted values may overflow. */
 static int64_t factored(const struct cfa_machine *m, int64_t n)
 {
     return (int64_t)((uint64_t)n * (uint64_t)m->data_align);
@@ -176,7 +174,7 @@ static int advance(struct cfa_machine *m, uint64_t delta, cfa_row_fn fn, void *c
     return r;
 }
 
-/* An instruction whose high bits are zero. */
+/* Runs an instruction with zero high bits. */
 static int run_extended(struct cfa_machine *m, uint8_t op, struct span *s, cfa_row_fn fn,
                         void *cookie)
 {
@@ -271,7 +269,7 @@ static int run_extended(struct cfa_machine *m, uint8_t op, struct span *s, cfa_r
     case DW_CFA_VAL_EXPRESSION:
         if (!cfa_take_uleb(s, &reg) || !cfa_take_uleb(s, &n) || !span_take_bytes(s, n, &block))
             return -EBADMSG;
-        /* rbp + 0: gcc's realigned frames, whose CFA is found through rbp as well */
+        /* rbp + 0: gcc's realigned frames, which also find their CFA through rbp */
         if (m->isa == CFA_X86_64 && op == DW_CFA_EXPRESSION && block.n == 2 &&
             (uint8_t)block.p[0] == DW_OP_BREG_RBP && block.p[1] == 0)
             set_saved(m, reg, CFA_AT_FP, 0);
@@ -288,12 +286,12 @@ static int run_extended(struct cfa_machine *m, uint8_t op, struct span *s, cfa_r
             return -EBADMSG;
         set_saved(m, reg, CFA_OTHER, 0);
         return 0;
-    case DW_CFA_AARCH64_NEGATE_RA_STATE: /* signed or not: walks take that off anyway */
+    case DW_CFA_AARCH64_NEGATE_RA_STATE: /* signed or not: walks remove the signature anyway */
     case DW_CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
         return m->isa == CFA_AARCH64 ? 0 : -EBADMSG;
     case DW_CFA_GNU_ARGS_SIZE:
         return cfa_take_uleb(s, &n) ? 0 : -EBADMSG;
-    default: /* DW_CFA_set_loc is never used in .eh_frame */
+    default: /* DW_CFA_set_loc does not occur in .eh_frame */
         return -EBADMSG;
     }
 }
@@ -325,8 +323,8 @@ int cfa_run(struct cfa_machine *m, struct span program, cfa_row_fn fn, void *coo
     return r;
 }
 
-/* Where a register lies that was saved at CFA + @offset, in words from the base of the CFA. False:
- * a row cannot say that. */
+/* Gets the place of a register saved at CFA + @offset, in words from the base of the CFA. Return:
+ * false if no row can express it. */
 static bool place_of(const struct cfa_rules *rules, int64_t offset, int64_t *ret)
 {
     if ((offset & 7) || offset >= 0 || offset < RULE_FP_MIN || rules->cfa_offset > RULE_PLACE_MAX)
@@ -335,7 +333,7 @@ static bool place_of(const struct cfa_rules *rules, int64_t offset, int64_t *ret
     return *ret >= 0 && *ret < INT8_MAX;
 }
 
-/* As cfa_row(), of aarch64: unwind/arch/aarch64.h says what a row's fp means. */
+/* Returns the row for @rules of aarch64. unwind/arch/aarch64.h defines the meaning of its fp. */
 static struct unwind_row aarch64_row(const struct cfa_rules *rules)
 {
     static const struct unwind_row NONE = { .base = UNWIND_BASE_NONE };
@@ -376,7 +374,7 @@ struct unwind_row cfa_row(const struct cfa_machine *m, const struct cfa_rules *r
     row.cfa = (int16_t)(cfa / 8);
     switch (rules->fp.where) {
     case CFA_SAME:
-    case CFA_UNDEFINED: /* nobody's: any value will do */
+    case CFA_UNDEFINED: /* no caller uses it: any value will do */
         break;
     case CFA_OFFSET:
         if ((rules->fp.offset & 7) || rules->fp.offset / 8 < INT8_MIN || rules->fp.offset >= 0)

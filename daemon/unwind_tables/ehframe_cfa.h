@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The call frame instructions of .eh_frame, interpreted for what a row holds. Inside unwind/ only.
+/*
+ * Interprets the call frame instructions of .eh_frame, as far as rows need them. For unwind_tables/
+ * only.
  */
 #pragma once
 
@@ -13,7 +15,7 @@ enum cfa_where {
     CFA_OFFSET, /* saved at CFA + offset */
     CFA_UNDEFINED,
     CFA_AT_FP, /* fp only: saved where fp points */
-    CFA_OTHER, /* some rule that a row cannot hold */
+    CFA_OTHER, /* a rule that no row can express */
 };
 
 struct cfa_saved {
@@ -23,13 +25,13 @@ struct cfa_saved {
 
 /* The rules at one pc. */
 struct cfa_rules {
-    enum unwind_base base; /* SP, FP, PLT, FP_LOAD, SP_LOAD or NONE (anything else) */
+    enum unwind_base base; /* SP, FP, PLT, FP_LOAD, SP_LOAD, or NONE for any other */
     uint64_t cfa_register;
     int64_t cfa_offset; /* bytes */
     struct cfa_saved fp, ra;
 };
 
-/* Whose registers and instructions. */
+/* The architecture of the registers and instructions. */
 enum cfa_isa { CFA_X86_64, CFA_AARCH64 };
 #ifdef __aarch64__
 #define CFA_HOST CFA_AARCH64
@@ -50,13 +52,12 @@ struct cfa_machine {
 };
 
 typedef int (*cfa_row_fn)(void *cookie, uint64_t pc, const struct cfa_rules *rules);
-/* Runs @program from m->pc on; calls @fn each time before the pc moves. 0; -EBADMSG (broken); or
- * what
- * @fn returned. */
+/* Runs @program from m->pc on and calls @fn each time before the pc moves. Returns 0; -EBADMSG: the
+ * program is broken; or what @fn returned. */
 int cfa_run(struct cfa_machine *m, struct span program, cfa_row_fn fn, void *cookie);
-/* Returns the row of @m for @rules; @signal: of a signal frame's entry. row.pc is not set. */
+/* Returns the row of @m for @rules, without a pc. @signal: the entry is of a signal frame. */
 struct unwind_row cfa_row(const struct cfa_machine *m, const struct cfa_rules *rules, bool signal);
 
-/* Take a number in LEB128, unsigned or signed. Return: false if @s holds none. */
+/* Take an unsigned or signed LEB128 number from @s. Return: false if @s holds none. */
 bool cfa_take_uleb(struct span *s, uint64_t *ret);
 bool cfa_take_sleb(struct span *s, int64_t *ret);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Finds .eh_frame in an ELF file: by its section header, or where those are stripped by the program
- * header of .eh_frame_hdr, which points at it. Reads by pread(2) into our own memory, so that a
- * file that changes under us cannot hurt.
+ * Finds .eh_frame in an ELF file by its section header. If section headers are stripped, uses the
+ * program header of .eh_frame_hdr, which points at it. Reads by pread(2) into our own memory, so
+ * that concurrent changes of the file do no harm.
  */
 #include "unwind_tables/ehframe.h"
 
@@ -35,7 +35,7 @@ struct elf {
     size_t program_count;
 };
 
-/* The sections that matter; bytes 0: there is none. */
+/* The sections that matter; bytes 0: the file has no such section. */
 struct sections {
     struct ehframe_segment frames, image, code;
 };
@@ -55,7 +55,7 @@ static int read_exact(const void *elf, uint64_t offset, void *p, size_t n)
         if (got < 0)
             return -errno;
         if (got == 0)
-            return -ENOEXEC; /* shorter than it was */
+            return -ENOEXEC; /* the file was truncated */
         done += (size_t)got;
     }
     return 0;
@@ -81,7 +81,7 @@ static bool is_called(const char *names, size_t names_bytes, const Elf64_Shdr *h
            strncmp(names + h->sh_name, name, names_bytes - h->sh_name) == 0;
 }
 
-/* As far as there are section headers. 0 or -ENOMEM. */
+/* Finds sections by the section headers, if the file has any. Returns 0 or -ENOMEM. */
 static int find_sections(const struct elf *e, struct sections *ret)
 {
     _cleanup_free_ Elf64_Shdr *headers = NULL;
@@ -120,7 +120,8 @@ static int find_sections(const struct elf *e, struct sections *ret)
     return 0;
 }
 
-/* Finds .eh_frame. The size is what is left of the segment: the section ends by itself. */
+/* Finds .eh_frame by program headers. Its size is the rest of the segment: a terminator ends the
+ * section. */
 static void find_by_program(const struct elf *e, struct ehframe_segment *ret)
 {
     for (size_t i = 0; i < e->program_count; i++) {
@@ -148,7 +149,7 @@ static void find_by_program(const struct elf *e, struct ehframe_segment *ret)
     }
 }
 
-/* What of a section lies in the file. */
+/* Limits a section to the bytes that the file has. */
 static void clamp_section(const struct elf *e, struct ehframe_segment *s)
 {
     s->bytes = s->offset > e->bytes ? 0 : MIN(s->bytes, e->bytes - s->offset);

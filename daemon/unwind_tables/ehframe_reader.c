@@ -5,13 +5,13 @@
 #include "base/memfd_copy.h"
 #include "base/worker.h"
 
-#define READER_QUEUE_MAX 1024 /* which owners share */
+#define READER_QUEUE_MAX 1024 /* files; owners share them */
 
 struct reader_job {
     struct work work; /* first */
     int fd;
-    uint64_t owner;        /* as it was put; the work's may be another by now */
-    uint64_t copied_bytes; /* of fd, where it is a copy in memory */
+    uint64_t owner;        /* as of reader_put(); work.owner may have changed since */
+    uint64_t copied_bytes; /* size of fd if it is a copy in memory, else 0 */
     struct reader_result result;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reads .eh_frame of files on a thread of its own: a large binary takes a second, and the engine
- * must not wait for it. Functions: the engine's thread.
+ * Reads .eh_frame of files on a thread of its own: a large binary takes a second, which the engine
+ * must not wait. Functions: the engine's thread.
  */
 #pragma once
 
@@ -10,33 +10,35 @@
 
 struct reader;
 
-/* What was read. */
+/* The result of one job. */
 struct reader_result {
-    uint64_t ticket;            /* as given to reader_put() */
-    int outcome;                /* of ehframe_read() */
-    uint64_t cpu_ns;            /* that it took */
-    struct ehframe_table table; /* the receiver's, to be deinitialised; empty when outcome < 0 */
+    uint64_t ticket; /* as passed to reader_put() */
+    int outcome;     /* of ehframe_read() */
+    uint64_t cpu_ns; /* CPU time of the reading */
+    struct ehframe_table
+        table; /* owned by the receiver, to be deinitialised; empty if outcome < 0 */
 };
 
-/* Starts the thread. @wake_fd: as in worker_new(). @copies: borrowed, bytes of copies of files in
- * memory (base/memfd_copy.h). 0 or -errno. */
+/* Starts the thread. @wake_fd: as of worker_new(). @copies: borrowed; accounts the bytes of
+ * in-memory copies of files (base/memfd_copy.h). Returns 0 or -errno. */
 int reader_new(int wake_fd, struct shares *copies, struct reader **ret);
-/* Ends it when the file under way is read. */
+/* Ends the thread after the file that it is reading. */
 struct reader *reader_free(struct reader *r);
 
-/* A file that is to be read; valid until its result is taken. */
+/* A file to be read; valid until its result is taken. */
 struct reader_job;
 
-/* Returns whether one more file of @owner (proc_owner()) may wait. */
+/* Returns whether the queue has room for one more file of @owner (proc_owner()). */
 bool reader_has_place(struct reader *r, uint64_t owner);
-/* Takes the open file @fd. Those of one @owner delay another's by one file at most. *ret: for
- * reader_hurry(). 0, -ENOSPC (too many of it wait, or too many bytes of copies are in memory: try
- * again later) or -ENOMEM; then @fd is closed. */
+/* Queues the open file @fd and takes it over. The files of one owner delay those of another by one
+ * file at most. *ret is for reader_hurry(). Returns 0, -ENOMEM, or -ENOSPC: the owner has too many
+ * files queued or too many bytes of copies in memory. After an error @fd is closed; after -ENOSPC
+ * try again later. */
 int reader_put(struct reader *r, uint64_t owner, int fd, uint64_t ticket, struct reader_job **ret);
-/* Reads @job when @owner has its turn, should that come earlier: @owner waits for it, too. */
+/* Reads @job at @owner's turn if that is earlier than its own: @owner waits for the same file. */
 void reader_hurry(struct reader *r, struct reader_job *job, uint64_t owner);
-/* Gets the next result, if there is one. */
+/* Gets the next result. Return: false if there is none. Does not block. */
 bool reader_take(struct reader *r, struct reader_result *ret);
-/* Waits until there is a result or nothing is left to read, at most until @deadline_ns
- * (CLOCK_MONOTONIC). True when there is a result. */
+/* Waits until there is a result or no file is left to read, at most until @deadline_ns
+ * (CLOCK_MONOTONIC). Return: true if there is a result. */
 bool reader_wait(struct reader *r, uint64_t deadline_ns);

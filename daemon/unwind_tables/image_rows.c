@@ -9,8 +9,8 @@
 
 struct adding {
     struct ehframe_table *table;
-    size_t known; /* its rows of .eh_frame, */
-    size_t next;  /* and the first of them behind the function before */
+    size_t known; /* rows of .eh_frame in the table */
+    size_t next;  /* the first of them behind the previous function */
     size_t room;
 };
 
@@ -27,7 +27,7 @@ static int add_row(struct adding *a, uint64_t pc, struct unwind_row row)
     return 0;
 }
 
-/* Whether .eh_frame has a rule for some of it. Functions come in the order of their addresses. */
+/* Returns whether .eh_frame has a rule for any part of @f. Functions come in order of address. */
 static bool has_rules(struct adding *a, const struct image_function *f)
 {
     const struct unwind_row *rows = a->table->rows;
@@ -62,7 +62,7 @@ static int add_function(void *cookie, const struct image_function *f)
     if (r == 0)
         r = add_row(a, f->end, (struct unwind_row){ .base = UNWIND_BASE_NONE });
     if (r < 0)
-        a->table->count = before; /* a part of a function has no end */
+        a->table->count = before; /* drop the incomplete function */
     return r;
 }
 
@@ -92,5 +92,5 @@ int image_rows_add(image_read_fn read, const void *file, const struct ehframe_se
             r = image_code_read(reader, (struct span){ bytes, n }, left == 0, &used);
     }
     ehframe_tidy(t);
-    return r == -EFBIG ? 0 : r; /* what there is room for is right */
+    return r == -EFBIG ? 0 : r; /* the rows that found room are valid */
 }

@@ -14,24 +14,24 @@
 #include <fcntl.h>
 
 #define ANCHORS_PROCESSES_MAX 256
-#define ANCHORS_LIST_NS NSEC_PER_SEC /* between two readings of a VM's list */
-#define ANCHORS_REST 20              /* and after one of t ns at least 20 t */
+#define ANCHORS_LIST_NS NSEC_PER_SEC /* between two readings of a VM's list, at least */
+#define ANCHORS_REST 20              /* after a reading of t ns at least 20 t */
 
 struct java_thread {
     int32_t ns_tid;
     uint64_t address;
-    int32_t told_tid; /* host thread id in the unwinder's table */
+    int32_t told_tid; /* host thread id in the unwinder's table; 0: not put */
 };
 
-/* A JVM some of whose threads were wanted. */
+/* A JVM with threads that walks or lock samples needed. */
 struct anchored {
     struct proc_id id;
     uint64_t owner;              /* proc_owner() */
     struct java_thread *threads; /* owned, sorted by ns_tid */
     size_t count, cap;
-    struct java_thread *before; /* owned: the same as it was read the time before */
+    struct java_thread *before; /* owned: the previous reading */
     size_t before_count;
-    uint64_t next_ns; /* when its list may be read again */
+    uint64_t next_ns; /* earliest time of the next reading */
 };
 
 struct anchors {
@@ -109,7 +109,8 @@ static void read_list(struct anchored *p, struct hotspot_vm *vm, uint64_t now_ns
     hotspot_vm_threads(vm, /* what= */ 0, add_thread, p);
     if (p->count)
         qsort(p->threads, p->count, sizeof(*p->threads), compare);
-    for (size_t i = 0; i < p->count; i++) { /* who is known already need not be told again */
+    for (size_t i = 0; i < p->count; i++) { /* threads that are in the table already need not be put
+                                             * again */
         struct java_thread *t = &p->threads[i],
                            *old = find_thread(p->before, p->before_count, t->ns_tid);
 
@@ -163,7 +164,7 @@ static struct anchored *find_or_add(struct anchors *a, struct process *p)
     return known;
 }
 
-/* Tells of the thread that the host calls @host_tid. */
+/* Puts the thread @host_tid into the unwinder's table, unless it is there. */
 static void tell(struct anchors *a, struct anchored *known, const struct process *p,
                  int32_t host_tid)
 {
@@ -191,7 +192,7 @@ void anchors_see(struct anchors *a, struct process *p, const struct sample_recor
     tell(a, known, p, (int32_t)rec->host_tid);
 }
 
-/* In a container the VM knows its threads by other numbers than the host. */
+/* Puts all threads of a container's process, where the VM's thread ids differ from the host's. */
 static void tell_by_host(struct anchors *a, struct anchored *known, const struct process *p)
 {
     char path[32];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Gives the BPF programs the addresses of JavaThreads. A thread that runs native code without
- * unwind rules is looked up once a walk has needed it. Where locks are looked at, all threads of
- * the process are. Thread: the engine's.
+ * unwind rules is looked up after a walk has needed its JavaThread. If locks are sampled, all
+ * threads of the process are. Thread: the engine's.
  */
 #pragma once
 
@@ -12,16 +12,16 @@
 
 struct anchors;
 
-/* Borrows @b; @proc_fd: of /proc, borrowed. 0 or -ENOMEM. */
+/* Borrows @b and @proc_fd, a descriptor of /proc. Returns 0 or -ENOMEM. */
 int anchors_new(struct broker *b, int proc_fd, struct anchors **ret);
 struct anchors *anchors_free(struct anchors *a);
 
-/* Takes a sample of @p with SAMPLE_WANTS_THREAD. The VM's list of threads is read at most once a
- * second and process. */
+/* Looks up the thread of @rec, a sample of @p with SAMPLE_WANTS_THREAD. The VM's list of threads is
+ * read at most once a second for each process. */
 void anchors_see(struct anchors *a, struct process *p, const struct sample_record *rec,
                  uint64_t now_ns);
-/* Does the same for all threads of @p, as often at most; those that have begun since are not known
- * until then. */
+/* Looks up all threads of @p, within the same limit. Threads that started since the last reading
+ * stay unknown until the next. */
 void anchors_all(struct anchors *a, struct process *p, uint64_t now_ns);
 /* Returns the JavaThread of thread @host_tid of @p; 0: not known. */
 uint64_t anchors_thread(struct anchors *a, const struct process *p, int32_t host_tid);

@@ -15,7 +15,8 @@ static bool enters(image_read_fn read, const void *file, const struct ehframe_se
            musl_enters((struct span){ head, sizeof(head) });
 }
 
-/* Whether the first @count rows of @t, which are sorted, have a rule between @start and @end. */
+/* Returns whether the first @count rows of @t, which are sorted, have a rule between @start and
+ * @end. */
 static bool has_rules(const struct ehframe_table *t, size_t count, uint64_t start, uint64_t end)
 {
     for (size_t i = 0; i < count && t->rows[i].pc < end; i++) {
@@ -38,7 +39,7 @@ static struct unwind_row row_of(const struct musl_rule *rule)
     return row;
 }
 
-/* @t has room for all of @rules behind its rows. */
+/* Appends @rules to @t, which has room for all of them. */
 static void add_rows(struct ehframe_table *t, const struct musl_rules *rules)
 {
     const size_t known = t->count;

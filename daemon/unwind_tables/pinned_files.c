@@ -19,7 +19,7 @@ void pinned_files_deinit(struct pinned_files *p)
         unpin(p, p->count - 1);
 }
 
-/* Users other than root could have a file of their own held at will. */
+/* Excludes files of other users, who could have files of their own kept open at will. */
 static bool is_root_alone(const struct stat *st)
 {
     return st->st_uid == 0 && !(st->st_mode & (S_IWGRP | S_IWOTH));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Files that are held open for a moment, so that a line of any process's maps stands for them. A
- * node that starts a hundred compilers a second would otherwise have their libraries opened a
- * hundred times. While a file is open, no other file gets its device and inode, and fstat() of the
- * descriptor tells whether it was changed. Thread: the feeder's.
+ * Keeps files open for a moment, so that lines of any process's maps identify them without opening.
+ * A node that starts a hundred compilers a second would otherwise open their libraries a hundred
+ * times. While a file is open, no other file gets its device and inode, and fstat() of the
+ * descriptor shows whether it was changed. Thread: the feeder's.
  */
 #pragma once
 
@@ -12,15 +12,15 @@
 #include "proc/proc.h"
 
 #define PINNED_FILES_MAX 128
-/* After its last use a file is held for this long. Until then a removed file keeps its blocks on
- * the disk, and its file system cannot be unmounted. */
+/* How long a file stays open after its last use. Until then a removed file keeps its disk blocks,
+ * and its file system cannot be unmounted. */
 #define PINNED_FILES_NS (2 * NSEC_PER_SEC)
 
 struct pinned_files {
     struct pinned_file {
         int fd;                        /* owned */
-        uint64_t inode;                /* as maps files name it, */
-        uint32_t dev_major, dev_minor; /* and its device */
+        uint64_t inode;                /* inode number in maps files */
+        uint32_t dev_major, dev_minor; /* device in maps files */
         struct file_identity identity;
         uint64_t used_ns; /* CLOCK_MONOTONIC */
     } files[PINNED_FILES_MAX];
@@ -28,14 +28,14 @@ struct pinned_files {
 };
 
 void pinned_files_deinit(struct pinned_files *p);
-/* Holds the file @fd (borrowed), which is behind @m. Does nothing if others than root can write to
- * it, or if maps files name it by other numbers than fstat() does. (A subvolume of btrfs has a
- * device of its own for fstat() alone, and shares inodes with others.) The file that was used least
- * recently makes room. */
+/* Pins the file @fd (borrowed), which is mapped at @m. Does nothing if users other than root can
+ * write to it, or if maps files and fstat() show different numbers. On btrfs fstat() alone shows
+ * the device of a subvolume, and subvolumes share inode numbers. If all places are taken, the least
+ * recently used file gives way. */
 void pinned_files_add(struct pinned_files *p, int fd, const struct mapping *m,
                       const struct file_identity *identity, uint64_t now_ns);
-/* Gets the identity of the file behind @m. False: it is not held, or was changed. */
+/* Gets the identity of the file mapped at @m. Return: false if it is not pinned, or was changed. */
 bool pinned_files_find(struct pinned_files *p, const struct mapping *m, uint64_t now_ns,
                        struct file_identity *ret);
-/* Closes the files that were not used for PINNED_FILES_NS. */
+/* Closes the files that were last used PINNED_FILES_NS ago or earlier. */
 void pinned_files_release(struct pinned_files *p, uint64_t now_ns);

@@ -8,30 +8,30 @@
 
 #define ROW_FILES_MAX 16384
 
-/* Without an identity of its file, a table is used by its opener alone, and for this long. */
+/* How long a table of a file without an identity is used, and by its opener alone. */
 #define ROW_FILES_OPENER_NS (60 * NSEC_PER_SEC)
-/* For this long an owner's share is not asked again for room: for the rows of a file, or to read a
- * copy of it. */
+/* How long an owner without room is not asked again: for the rows of a file, and for reading a copy
+ * of it. */
 #define ROW_FILES_REFUSED_NS (10 * NSEC_PER_SEC)
 #define ROW_FILES_BUSY_NS NSEC_PER_SEC
 
-/* A file that @id has mapped at @m, opened just now or pinned. */
+/* A file that @id has mapped at @m, just opened or pinned. */
 struct opened {
     struct proc_id id;
-    uint64_t owner;   /* of that process */
-    struct mapping m; /* its path is not to be read */
+    uint64_t owner;   /* of the process */
+    struct mapping m; /* without a valid path */
     struct file_identity identity;
     uint64_t at_ns; /* CLOCK_MONOTONIC */
 };
 
 struct file {
-    struct opened by;        /* the first process; only it has the table, if there is no identity:
-                              * the file changed just then, or is a copy */
-    struct row_table *table; /* NULL: it cannot be read, or not yet */
-    uint64_t ticket;         /* of the reading under way; 0: it was read */
-    struct reader_job *job;  /* the same; borrowed from the reader; NULL: it is put off */
-    uint64_t refused_ns;     /* until then there is no room for it in its owner's share, and this
-                              * says so to that owner alone; 0: there is */
+    struct opened by;        /* the first process. Without an identity (the file was changing, or is
+                              * a copy) only that process uses the table */
+    struct row_table *table; /* NULL: not readable, or not read yet */
+    uint64_t ticket;         /* of the pending reading; 0: it was read */
+    struct reader_job *job;  /* the pending reading; borrowed from the reader; NULL: put off */
+    uint64_t refused_ns;     /* CLOCK_MONOTONIC: until then the owner is refused for want of room in
+                              * its share; other owners ignore this entry. 0: not refused */
 };
 
 struct row_files {
@@ -41,7 +41,7 @@ struct row_files {
     struct pinned_files pinned;
     struct file *files; /* owned, [count] */
     size_t count;
-    size_t found; /* where the last one was: of a process they follow each other */
+    size_t found; /* search start: files of one process are adjacent */
     uint64_t last_ticket, failed, read_ns;
 };
 
@@ -75,7 +75,7 @@ struct row_files *row_files_free(struct row_files *f)
     return NULL;
 }
 
-/* The files of a table that goes are read again when they are wanted. */
+/* Forgets the files of an evicted table: they are read again when needed. */
 static void dropped(void *ctx, const struct row_table *t)
 {
     struct row_files *f = ctx;
@@ -92,26 +92,27 @@ int row_files_put(struct row_files *f, uint64_t owner, const struct ehframe_tabl
     return row_tables_get(&f->tables, owner, e, f->io->put_rows, f->io->ctx, dropped, f, ret, err);
 }
 
-/* The kernel's own code in every process. It comes as a new file each time that it is asked for,
- * and is the same for all 64-bit processes: no process can put another there under that name. */
+/* Returns whether @m is the kernel's vdso. Each opening of it gives another file, but its code is
+ * the same for all 64-bit processes. No process can put another file there under that name. */
 static bool is_vdso(const struct mapping *m)
 {
     return m->inode == 0 && span_eq_str(m->path, "[vdso]");
 }
 
-/* That of a 32-bit process is read in the process, which can write to its own copy. */
+/* Returns whether @m is a mapping of a 32-bit process. Its vdso is read from the process, which can
+ * write to its own copy. */
 static bool is_narrow(const struct mapping *m)
 {
     return m->end <= UINT32_MAX;
 }
 
-/* No file has device 0. */
+/* Returns an identity for the vdso: device 0, which no file has. */
 static struct file_identity vdso_identity(const struct mapping *m)
 {
     return (struct file_identity){ .inode = 1, .bytes = m->end - m->start };
 }
 
-/* Forgets what was refused, and may be asked for again. */
+/* Drops entries of refused files that may be tried again. */
 static void forget_refused(struct row_files *f, uint64_t now_ns)
 {
     for (size_t i = 0; i < f->count; i++) {
@@ -124,7 +125,7 @@ static int remember(struct row_files *f, const struct file *file)
 {
     struct file *files;
 
-    if (f->count >= ROW_FILES_MAX) /* any: it costs one reading */
+    if (f->count >= ROW_FILES_MAX) /* evict any file: it costs one reading */
         f->files[0] = f->files[--f->count];
     files = reallocarray(f->files, f->count + 1, sizeof(*files));
     if (!files)
@@ -163,7 +164,7 @@ static bool is_file(const struct file *file, const struct opened *o)
            o->at_ns - by->at_ns < ROW_FILES_OPENER_NS;
 }
 
-/* What is known of @o; NULL: nothing. */
+/* Returns the entry for @o; NULL: none. */
 static const struct file *find_file(struct row_files *f, const struct opened *o)
 {
     for (size_t n = 0, i = f->found; n < f->count; n++, i++) {
@@ -176,7 +177,7 @@ static const struct file *find_file(struct row_files *f, const struct opened *o)
     return NULL;
 }
 
-/* What is known of @file, which @owner has mapped. */
+/* Gets the table of @file, which @owner has mapped. Returns as row_files_get(). */
 static int table_of(struct row_files *f, const struct file *file, uint64_t owner,
                     struct row_table **ret)
 {
@@ -188,7 +189,7 @@ static int table_of(struct row_files *f, const struct file *file, uint64_t owner
     return FEEDER_PENDING;
 }
 
-/* Reads @fd, which is taken. As row_files_get(). */
+/* Reads @fd, which it takes over. Returns as row_files_get(). */
 static int read_file(struct row_files *f, int fd, const struct opened *o, struct row_table **ret,
                      struct error *err)
 {
@@ -209,7 +210,7 @@ static int read_file(struct row_files *f, int fd, const struct opened *o, struct
     return r < 0 ? r : FEEDER_PENDING;
 }
 
-/* Gets what is known of the file behind @m without opening it; NULL: nothing. */
+/* Gets the entry for the file mapped at @m without opening the file; NULL: none. */
 static const struct file *find_unopened(struct row_files *f, const struct mapping *m,
                                         struct opened *o)
 {
@@ -237,9 +238,9 @@ int row_files_get(struct row_files *f, const struct proc_id *id, const struct ma
     if (known)
         return table_of(f, known, o.owner, ret);
     if (f->reader && !reader_has_place(f->reader, o.owner))
-        return FEEDER_PENDING; /* very many at once: it is asked for again */
+        return FEEDER_PENDING; /* too many at once: the caller tries again */
     r = f->io->open_mapped(f->io->ctx, id, m->start, m->end, &fd, err);
-    if (r != 0) /* other outcomes: there is no file */
+    if (r != 0) /* other outcomes: the mapping has no file */
         return r < 0 || r == PROC_GONE ? r : 0;
     if (!is_vdso(m)) {
         file_identity_of(fd, &o.identity);
@@ -258,7 +259,7 @@ static struct file *by_ticket(struct row_files *f, uint64_t ticket)
     return NULL;
 }
 
-/* Puts the rows that were read of the file @ticket, which may be forgotten by now. */
+/* Puts the rows of a finished reading. The file of its ticket may be forgotten by now. */
 static void take_result(struct row_files *f, const struct reader_result *result, uint64_t now_ns)
 {
     struct file *file = by_ticket(f, result->ticket);

@@ -10,7 +10,7 @@ void row_tables_init(struct row_tables *r, uint32_t rows_max)
     *r = (struct row_tables){ .rows_max = rows_max };
     shares_init(&r->shares, rows_max);
     if (getrandom(r->secret, sizeof(r->secret), 0) != sizeof(r->secret))
-        r->secret[0] = (uint64_t)(uintptr_t)r; /* early boot: better than nothing */
+        r->secret[0] = (uint64_t)(uintptr_t)r; /* early in boot: better than no secret */
 }
 
 void row_tables_deinit(struct row_tables *r)
@@ -21,8 +21,8 @@ void row_tables_deinit(struct row_tables *r)
     *r = (struct row_tables){ 0 };
 }
 
-/* A keyed hash of 128 bits; the key is ours, so that a file cannot be made to look like another
- * one. */
+/* Returns a keyed hash of 128 bits. The key is secret, so that no file can be made to collide with
+ * another. */
 static void digest(const struct row_tables *r, const struct ehframe_table *t, uint64_t ret[2])
 {
     const struct span parts[2] = {
@@ -45,7 +45,7 @@ static void digest(const struct row_tables *r, const struct ehframe_table *t, ui
     ret[1] = (uint64_t)(h >> 64);
 }
 
-/* The first gap of @count rows: its index in the list of tables, or -1. */
+/* Finds the first gap of @count rows. Returns its index in the list of tables, or -1. */
 static ssize_t find_room(const struct row_tables *r, uint32_t count, uint32_t *ret_first)
 {
     uint32_t at = 0;
@@ -63,14 +63,14 @@ static ssize_t find_room(const struct row_tables *r, uint32_t count, uint32_t *r
     return -1;
 }
 
-/* What of its owner's share a table of @count rows takes. */
+/* Returns how many rows a table of @count rows is charged in its owner's share. */
 static uint64_t takes(size_t count)
 {
     return MAX(count, (size_t)ROW_TABLES_MIN);
 }
 
-/* Frees the table, of @owner or (0) of any, that was not wanted for the longest time. False: all
- * are in use. */
+/* Evicts the least recently used table, of @owner only unless it is 0. Return: false if all are in
+ * use. */
 static bool make_room(struct row_tables *r, uint64_t owner, row_tables_drop_fn drop, void *drop_ctx)
 {
     struct row_table *t;
@@ -93,8 +93,8 @@ static bool make_room(struct row_tables *r, uint64_t owner, row_tables_drop_fn d
     return true;
 }
 
-/* Finds a gap for @count rows of @owner, as find_room(), and makes one if need be. -1: there is
- * none. */
+/* Finds a gap for @count rows of @owner, as find_room(), and evicts tables if necessary. Returns -1
+ * if there is no room. */
 static ssize_t take_room(struct row_tables *r, uint64_t owner, size_t count,
                          row_tables_drop_fn drop, void *drop_ctx, uint32_t *ret_first)
 {
@@ -102,7 +102,7 @@ static ssize_t take_room(struct row_tables *r, uint64_t owner, size_t count,
 
     while (r->count >= ROW_TABLES_MAX || shares_room_lasting(&r->shares, owner) < takes(count) ||
            (at = find_room(r, (uint32_t)count, ret_first)) < 0) {
-        /* What is beyond its share whatever others have makes nothing of theirs go. */
+        /* An owner that would exceed half of all rows evicts its own tables only. */
         bool beyond = takes(count) + shares_used(&r->shares, owner) > r->shares.max / 2;
 
         if (!make_room(r, beyond ? owner : 0, drop, drop_ctx)) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The unwinder's descriptions of processes: their mappings, each with the place of its rows, and a
- * slot under which the unwinder remembers what addresses mean. A process gets another slot whenever
- * its description changes, so that nothing remembered outlives what it was true of. Mappings that
- * find no room in the description lie in the table of rows.
+ * The unwinder's descriptions of processes: their mappings, the rows of each, and a slot, which is
+ * part of the keys of the rule cache. A process gets another slot whenever its description changes,
+ * so that no remembered rule is used after it became invalid. Mappings that find no room in the
+ * description lie in the table of rows.
  */
 #include "unwind_tables/table_loader.h"
 
@@ -14,43 +14,44 @@
 #include "unwind_tables/row_files.h"
 
 #define FEEDER_PROCESSES_MAX 4096
-#define FEEDER_VITAL 32 /* places of a description that vital mappings alone may take */
+#define FEEDER_VITAL 32 /* places of a description reserved for vital mappings */
 _Static_assert(FEEDER_PROCESSES_MAX < UNWIND_SLOTS_MAX / 2, "there is always a free slot");
 
-/* For this long a mapping that stays as it is stands for the file that its process had there: the
- * numbers in its line are the process's own matter. */
+/* How long the table of an unchanged mapping stays valid without a look at the file. The numbers in
+ * a line of maps identify a file only within its process. */
 #define FEEDER_TRUST_NS (60 * NSEC_PER_SEC)
-/* For this long an update looks at files, which are read in the background. The next update goes on
- * with those behind. */
+/* How long one update looks at files when they are read in the background. The next update
+ * continues with the rest. */
 #define FEEDER_LOOK_NS (10 * NSEC_PER_MSEC)
-#define FEEDER_URGENT_MAX (64 + MAPS_MET_MAX) /* files that it looks at whatever the time */
+#define FEEDER_URGENT_MAX (64 + MAPS_MET_MAX) /* files that are looked at without time */
 
-/* What is known of a mapping beyond what the unwinder must know. */
+/* What flamed knows of a mapping beyond the unwinder's part. */
 struct known_mapping {
-    struct mapping place;    /* its path is not to be read */
-    struct row_table *table; /* NULL: none; of one in use, it stays for as long */
-    uint64_t looked_ns;      /* CLOCK_MONOTONIC, when its file was looked at; 0: it is not known */
+    struct mapping place;    /* without a valid path */
+    struct row_table *table; /* NULL: none. A table in use is not evicted */
+    uint64_t looked_ns;      /* CLOCK_MONOTONIC, of the last look at the file; 0: the look is
+                              * pending or failed */
 };
 
 struct known_process {
     struct proc_id id;
-    uint64_t owner; /* as proc_owner() tells */
+    uint64_t owner; /* proc_owner() */
     struct unwind_process what;
     struct known_mapping *mappings; /* owned, [count], sorted by start */
     size_t count;
-    struct row_table *more; /* where the mappings lie that found no room in @what; NULL: none */
-    size_t left_out;        /* mappings that the unwinder does not know */
-    bool no_rows;           /* for rows of one of its files there was no room */
-    size_t looked;          /* of the maps: files of those before were looked at; 0: all were */
+    struct row_table *more; /* the mappings that found no room in @what; NULL: none */
+    size_t left_out;        /* mappings that the description lacks */
+    bool no_rows;           /* the rows of a file found no room */
+    size_t looked;          /* index in the maps of the first file not looked at; 0: all were */
 };
 
-/* A process that is being described. */
+/* A description in the making. */
 struct description {
     struct known_process *k;
-    const struct known_process *before; /* of the same image; NULL: none */
-    size_t at;                          /* of its mappings: those before lie below */
-    size_t urgent;                      /* files that were looked at whatever the time */
-    struct unwind_mapping *more;        /* owned, [more_count]: what finds no room in @k->what */
+    const struct known_process *before; /* the previous description of the same image; NULL: none */
+    size_t at;                   /* index in its mappings: all before lie at lower addresses */
+    size_t urgent;               /* files looked at without regard to time */
+    struct unwind_mapping *more; /* owned, [more_count]: mappings beyond @k->what */
     size_t more_count;
     uint64_t deadline_ns; /* for looking at files; CLOCK_MONOTONIC */
     bool pending;
@@ -61,9 +62,9 @@ struct feeder {
     struct row_files *files;
     struct known_process **processes; /* owned */
     size_t process_count;
-    struct shares places; /* of them */
+    struct shares places; /* of processes */
     uint32_t last_slot;
-    bool unlooked; /* an update ended before all files were looked at */
+    bool unlooked; /* an update ended before it had looked at all files */
 };
 
 int feeder_new(const struct feeder_io *io, struct feeder **ret)
@@ -138,14 +139,14 @@ static struct known_process **process_find(const struct feeder *f, int32_t host_
     return NULL;
 }
 
-/* Whether the unwinder must know @m: executable, and not the JVM's own code. */
+/* Returns whether the unwinder must know @m: executable, and not the JVM's code cache. */
 static bool mapping_wanted(const struct mapping *m, const struct unwind_vm *vm)
 {
     return m->exec && m->start < (UINT64_C(1) << UNWIND_PC_BITS) &&
            !(vm && m->start >= vm->code_low && m->start < vm->code_high);
 }
 
-/* What was known of mapping @m of the same image not long ago; NULL: nothing. */
+/* Returns the recent knowledge of mapping @m of the same image; NULL: none. */
 static const struct known_mapping *known_before(struct description *d, const struct mapping *m,
                                                 uint64_t now_ns)
 {
@@ -163,15 +164,16 @@ static const struct known_mapping *known_before(struct description *d, const str
                : NULL;
 }
 
-/* Whether the file of @m is to be looked at in any case, for stacks lead through it. */
+/* Returns whether to look at the file of @m without regard to time, because stacks lead through
+ * it. */
 static bool is_urgent(const struct feeder_process *p, const struct mapping *m,
                       struct description *d)
 {
     return (mapping_is_vital(m) || maps_have_met(p->met, m)) && ++d->urgent <= FEEDER_URGENT_MAX;
 }
 
-/* Gets the table of mapping @i of the maps: by what was known before, or by a look at its file, for
- * which there may be no time. As row_files_get(). */
+/* Gets the table of mapping @i of the maps: from the previous description, or by a look at its file
+ * if there is time. Returns as row_files_get(). */
 static int mapping_look(struct feeder *f, const struct feeder_process *p, size_t i,
                         struct description *d, struct known_mapping *ret, struct error *err)
 {
@@ -187,7 +189,7 @@ static int mapping_look(struct feeder *f, const struct feeder_process *p, size_t
     *ret = (struct known_mapping){ .place = *m };
     if (!is_urgent(p, m, d)) {
         if (d->before && i < d->before->looked)
-            return FEEDER_PENDING; /* after those behind */
+            return FEEDER_PENDING; /* after the files that the last update did not reach */
         if (now_ns >= d->deadline_ns) {
             if (!d->k->looked)
                 d->k->looked = MAX(i, (size_t)1);
@@ -200,8 +202,8 @@ static int mapping_look(struct feeder *f, const struct feeder_process *p, size_t
     return r;
 }
 
-/* Where the next mapping goes, of @rest that are left: what is vital, or has room, into the
- * description itself. NULL: nowhere. */
+/* Returns the place for the next mapping, with @rest mappings left to place. Vital mappings, and
+ * others while there is room, go into the description itself. NULL: no place. */
 static struct unwind_mapping *place_for(struct description *d, const struct mapping *m, size_t rest)
 {
     struct unwind_process *what = &d->k->what;
@@ -216,8 +218,8 @@ static struct unwind_mapping *place_for(struct description *d, const struct mapp
     return d->more && d->more_count < UNWIND_MORE_MAX ? &d->more[d->more_count++] : NULL;
 }
 
-/* Adds mapping @i of the maps. 0, PROC_GONE, -ENOMEM; anything else leaves the mapping without
- * rows. */
+/* Adds mapping @i of the maps. Returns 0, PROC_GONE or -ENOMEM. After other failures the mapping
+ * has no rows. */
 static int mapping_add(struct feeder *f, const struct feeder_process *p, size_t i,
                        struct description *d, struct error *err)
 {
@@ -249,7 +251,8 @@ static int mapping_add(struct feeder *f, const struct feeder_process *p, size_t 
     return 0;
 }
 
-/* Puts the mappings beyond the description into the table of rows. Without room there: left out. */
+/* Puts the mappings beyond the description into the table of rows. If that has no room, counts them
+ * as left out. */
 static int put_more(struct feeder *f, struct description *d, struct error *err)
 {
     size_t n = d->more_count, words = n * (1 + UNWIND_MORE_WORDS);
@@ -282,8 +285,8 @@ static int put_more(struct feeder *f, struct description *d, struct error *err)
     return r == -ENOMEM ? r : 0;
 }
 
-/* True if @a and @b differ in anything but the slot; where padding does, they are only put once
- * more. */
+/* Returns whether @a and @b differ in anything but the slot. Different padding only causes a
+ * redundant update. */
 static bool process_differs(const struct unwind_process *a, const struct unwind_process *b)
 {
     struct unwind_process x = *a;
@@ -293,8 +296,8 @@ static bool process_differs(const struct unwind_process *a, const struct unwind_
     return memcmp(&x, b, sizeof(x)) != 0;
 }
 
-/* The next slot that no process has. They rise, then begin at 1 again. That is the sign to forget
- * what is remembered by slot (sampler_put_process()). */
+/* Returns the next slot that no process uses. Slots rise and wrap to 1. At a wrap the rule cache is
+ * cleared (sampler_put_process()). */
 static uint32_t next_slot(struct feeder *f)
 {
     size_t i;
@@ -307,7 +310,7 @@ static uint32_t next_slot(struct feeder *f)
     return f->last_slot;
 }
 
-/* What was described of the image of @p; NULL: nothing. */
+/* Returns the previous description of the image of @p; NULL: none. */
 static const struct known_process *image_before(const struct feeder_process *p,
                                                 struct known_process *const *old)
 {
@@ -315,7 +318,7 @@ static const struct known_process *image_before(const struct feeder_process *p,
                                                                                            : NULL;
 }
 
-/* Gives back what was allocated and has no mapping in it. */
+/* Frees the unused rest of the list of mappings. */
 static void process_fit(struct known_process *k)
 {
     struct known_mapping *fit =
@@ -325,7 +328,7 @@ static void process_fit(struct known_process *k)
         k->mappings = fit;
 }
 
-/* Reads what @d->k, new and empty, must hold of @p. 0, PROC_GONE or -ENOMEM. */
+/* Fills in @d->k, new and empty, for @p. Returns 0, PROC_GONE or -ENOMEM. */
 static int process_describe(struct feeder *f, const struct feeder_process *p, struct description *d,
                             struct error *err)
 {
@@ -350,7 +353,7 @@ static int process_describe(struct feeder *f, const struct feeder_process *p, st
     return r == 0 ? put_more(f, d, err) : r;
 }
 
-/* Puts *k, which is taken, in the place of *old, or beside the others. 0 or -ENOMEM. */
+/* Takes over *k and stores it in place of *old, or as a new process. Returns 0 or -ENOMEM. */
 static int process_keep(struct feeder *f, struct known_process **k, struct known_process **old)
 {
     struct known_process **processes;
@@ -371,7 +374,7 @@ static int process_keep(struct feeder *f, struct known_process **k, struct known
     return 0;
 }
 
-/* Puts @k into the unwinder's tables, unless @old is there and says the same. 0 or -errno. */
+/* Puts @k into the unwinder's tables, unless @old is there and equal. Returns 0 or -errno. */
 static int process_put(struct feeder *f, struct known_process *k, const struct known_process *old,
                        struct error *err)
 {

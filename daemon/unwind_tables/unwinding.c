@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of each process that is sampled. A description is made before sampling starts where
- * the process is known then, else at its first sample; and again when a walk met code that no table
- * covers (a library was loaded), when the process turned out to be a JVM, and 1 s and 10 s after
- * the first time.
+ * When sampled processes are described. The first time is before sampling starts if the process is
+ * known then, else at its first sample. It is described again when a walk met code that no table
+ * covers (a library was loaded) and when it turned out to be a JVM. It is also described again 1 s
+ * and 10 s after the first time.
  */
 #include "unwind_tables/unwinding.h"
 
@@ -20,47 +20,48 @@
 #define UNWINDING_RETRY_NS (100 * NSEC_PER_MSEC)
 #define UNWINDING_RETRY_MAX_NS (5 * NSEC_PER_SEC)
 #define UNWINDING_CALM_NS (10 * NSEC_PER_SEC)
-/* A process that is no JVM, and that nobody asked for, is described once the recorder has met it so
- * often (half a second of CPU time at 19 Hz): else a node that builds software would keep one
- * processor reading tables. */
+/* A process that is no JVM and that no capture wants is described after this many samples of the
+ * recorder (half a second of CPU time at 19 Hz). Otherwise a node that builds software would keep
+ * one processor reading tables. */
 #define UNWINDING_SAMPLES_MIN 10
-/* What nobody asked for gets so much of one processor in the long run, whatever runs on the node,
- * and so much at once, as after the start. */
+/* Descriptions that no capture wants get one part in UNWINDING_SHARE of a processor, and at most
+ * UNWINDING_AT_ONCE_NS at once, as after the start. */
 #define UNWINDING_SHARE 400
 #define UNWINDING_AT_ONCE_NS NSEC_PER_SEC
 #define UNWINDING_WAIT_NS (200 * NSEC_PER_MSEC) /* for files, before sampling starts */
 
 #define UNWINDING_PATHS_MAX ((size_t)512 << 10)
 #define UNWINDING_MAPS_NS (20 * NSEC_PER_MSEC)
-/* For this long a turn describes processes whose files are there now; the next turn describes the
- * others. */
+/* How long one turn describes processes with new files. The next turn describes the others. */
 #define UNWINDING_TURN_NS (10 * NSEC_PER_MSEC)
 
 struct watched {
     struct watched *next;
     struct proc_id id;
-    uint64_t begun_ns, read_ns; /* first and last reading */
+    uint64_t begun_ns, read_ns; /* times of the first and last reading */
     uint64_t reads, samples;
-    uint64_t wait_ns; /* before the next reading: doubles while walks want what maps do not tell */
-    bool jvm;         /* described as one */
-    bool frozen;      /* where its virtual threads keep frozen frames is described, or never is */
+    uint64_t wait_ns; /* least time before the next reading: doubles while readings follow each
+                       * other */
+    bool jvm;         /* described as a JVM */
+    bool frozen;      /* the layout of frozen frames is described, or never will be */
     bool pending;     /* some of its files are still being read */
-    bool left_out;    /* some of its mappings found no room, */
-    bool more;        /* or its files are many, and not all were looked at */
+    bool left_out;    /* some of its mappings found no room */
+    bool more;        /* it has many files, and not all were looked at */
     uint32_t exec_id;
-    struct maps_met *met; /* owned; NULL: none was met that found no room */
-    bool no_room;         /* its owner has too many processes in the tables */
+    struct maps_met *met; /* owned; NULL: no sample met a mapping without room */
+    bool no_room;         /* the tables have no room for a further process of its owner */
 };
 
 #define WATCHED_BUCKETS 1024
 
 struct unwinding {
     struct broker *broker;
-    struct budget budget; /* for the recorder's sake; what is asked for does not pay */
+    struct budget budget; /* for the recorder; captures do not pay */
     uint64_t charged_ns;  /* of the reading of files */
     struct feeder *feeder;
     struct watched *buckets[WATCHED_BUCKETS]; /* by host_pid */
-    size_t next, left; /* of them: where the next turn of unwinding_poll() begins, and its end */
+    size_t next, left; /* buckets: where the next turn of unwinding_poll() begins, and how many
+                        * remain */
 };
 
 static int open_mapped(void *ctx, const struct proc_id *id, uint64_t start, uint64_t end,
@@ -135,7 +136,7 @@ static struct watched **watched_at(struct unwinding *u, int32_t host_pid)
     return at;
 }
 
-/* The entry of this very image; one of an earlier image is taken over. */
+/* Returns the entry of the image of @p; reuses that of an earlier image. */
 static struct watched *watched_get(struct unwinding *u, const struct process *p, uint64_t now_ns)
 {
     struct watched **at = watched_at(u, p->id.host_pid), *w = *at;
@@ -203,7 +204,7 @@ static void describe(struct unwinding *u, struct watched *w, struct process *p, 
         log_debug("host_pid=%d cannot be described to the unwinder: %s", p->id.host_pid, err.msg);
 }
 
-/* True when the budget has room: files that were read since are paid for first. */
+/* Returns whether the budget has room, after it has paid for files that were read since. */
 static bool affordable(struct unwinding *u, uint64_t now_ns)
 {
     struct feeder_stats stats;
@@ -214,7 +215,7 @@ static bool affordable(struct unwinding *u, uint64_t now_ns)
     return budget_has(&u->budget, now_ns);
 }
 
-/* describe() at the budget's expense; the broker works about half as long for it. */
+/* Describes @p and charges the budget. The broker spends about half as much time on it again. */
 static void describe_paid(struct unwinding *u, struct watched *w, struct process *p,
                           uint32_t exec_id, uint64_t now_ns)
 {
@@ -237,7 +238,7 @@ static void describe_whole(struct unwinding *u, struct watched *w, struct proces
     }
 }
 
-/* Returns what is kept of @p; NULL: nothing is to be. *ret_new: it is to be described. */
+/* Returns the entry of @p; NULL: @p is not to be described. *ret_new: it must be described now. */
 static struct watched *watched_of(struct unwinding *u, const struct process *p, uint64_t now_ns,
                                   bool *ret_new)
 {
@@ -298,8 +299,8 @@ void unwinding_poll(struct unwinding *u, struct discover *d, uint64_t now_ns)
     }
 }
 
-/* Remembers where walks met code in mappings without room or rules yet: at their end, or where they
- * had to skip frames. True where there is a new one. */
+/* Remembers code that walks met in mappings without room or rows yet: at their end, or before
+ * skipped frames. Returns whether any of it is new. */
 static bool meet(struct watched *w, const struct sample_record *rec, const uint64_t *frames)
 {
     const uint64_t skipped = UNWIND_MARK_SKIPPED | (uint64_t)UNWIND_MARK << UNWIND_KIND_SHIFT;
@@ -318,7 +319,7 @@ static bool meet(struct watched *w, const struct sample_record *rec, const uint6
     return met;
 }
 
-/* Whether the walk stood before frozen frames, and they were not known to lie anywhere. */
+/* Returns whether the walk met frozen frames of a layout that is not described. */
 static bool meets_frozen(const struct watched *w, const struct sample_record *rec,
                          const uint64_t *frames)
 {
@@ -356,7 +357,7 @@ void unwinding_see(struct unwinding *u, struct process *p, const struct sample_r
     wanting |= meet(w, rec, frames) || meets_frozen(w, rec, frames) || w->pending;
     if (!wanting || (w->reads && now_ns - w->read_ns < w->wait_ns))
         return;
-    if (asked_for || first) /* without it no stack of a JVM can be walked */
+    if (asked_for || first) /* without a description no stack of a JVM can be walked */
         describe(u, w, p, rec->exec_id, now_ns);
     else if (affordable(u, now_ns))
         describe_paid(u, w, p, rec->exec_id, now_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps the unwinder's tables filled: which processes it must know, and when their mappings are to
- * be read again. Thread: the engine's.
+ * Keeps the unwinder's tables filled: decides which processes it must know, and when to read their
+ * mappings again. Thread: the engine's.
  */
 #pragma once
 
@@ -13,38 +13,37 @@ struct unwinding;
 struct memory_budget;
 
 /* Borrows @b, @memory, and the eventfd @wake_fd, which is written to when unwinding_poll() has
- * something to do. 0 or -ENOMEM. */
+ * work. Returns 0 or -ENOMEM. */
 int unwinding_new(struct broker *b, int wake_fd, struct memory_budget *memory,
                   struct unwinding **ret);
 struct unwinding *unwinding_free(struct unwinding *u);
 
-/* Describes a process that will be sampled, unless that was done. Waits for its files, but no
- * longer than 200 ms after @now_ns. */
+/* Describes a process that will be sampled, unless it is described already. Waits for its files,
+ * but no longer than 200 ms after @now_ns. */
 void unwinding_prepare(struct unwinding *u, struct process *p, uint64_t now_ns);
-/* Begins to describe it, unless that was done, and waits for nothing. Returns whether some of its
+/* Begins to describe @p, unless it is described already. Does not wait. Returns whether some of its
  * files are still being read. */
 bool unwinding_begin(struct unwinding *u, struct process *p, uint64_t now_ns);
-/* Describes it again, as it has mapped a file since; waits as unwinding_prepare(). */
+/* Describes @p again after it has mapped a file; waits as unwinding_prepare() does. */
 void unwinding_again(struct unwinding *u, struct process *p, uint64_t now_ns);
-/* Takes in files that were read since, and describes the processes that waited for them. */
+/* Takes over files that were read since, and describes the processes that waited for them. */
 void unwinding_poll(struct unwinding *u, struct discover *d, uint64_t now_ns);
-/* Takes a sample of @p: reads its mappings (again) when the walk ended for want of a table. At most
- * once in 100 ms and process. @asked_for: a capture wants it; else it must be a JVM or be met
- * often. */
+/* Looks at a sample of @p, and describes @p (again) if its walk ended for want of a table. Does so
+ * at most once in 100 ms for each process, later more rarely. @asked_for: a capture wants the
+ * process; otherwise it must be a JVM or be sampled often. */
 void unwinding_see(struct unwinding *u, struct process *p, const struct sample_record *rec,
                    const uint64_t *frames, bool asked_for, uint64_t now_ns);
-/* Returns what the unwinder knows of @p, as of its sample @rec; NULL: nothing yet, or of an earlier
- * image. Points into @u until its next call. */
+/* Returns the description of @p if it is of the process image in @rec, else NULL. Points into @u
+ * until its next call. */
 const struct unwind_process *unwinding_process(const struct unwinding *u, const struct process *p,
                                                const struct sample_record *rec);
-/* Returns how many executable mappings of @host_pid the unwinder does not know, for want of room.
- */
+/* Returns how many executable mappings of @host_pid the description lacks, for want of room. */
 size_t unwinding_left_out(const struct unwinding *u, int32_t host_pid);
-/* Returns whether @id, or rows of its files, found no room in the share of its owner. */
+/* Returns whether @id, or the rows of its files, found no room in the share of its owner. */
 bool unwinding_has_no_room(struct unwinding *u, const struct proc_id *id);
-/* Returns how often that was so, of all. */
+/* Returns how often any process or rows found no room. */
 uint64_t unwinding_refused(const struct unwinding *u);
-/* Returns how many executable mappings it does not know, of all processes that it knows. */
+/* Returns how many executable mappings the descriptions of all processes lack. */
 uint64_t unwinding_all_left_out(const struct unwinding *u);
-/* @p is not sampled any more, or gone. */
+/* Forgets @p, which has exited or is not sampled any more. */
 void unwinding_forget(struct unwinding *u, const struct process *p);
