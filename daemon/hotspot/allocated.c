@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A look is taken while the VM runs. A thread may move on from one buffer to the next just then, so
- * that it seems to have allocated a buffer more or less; the next look is right again. So a thread
- * counts as the most that it was seen to have.
+ * A look reads the counters while the VM runs. A thread may replace its buffer during the read, so
+ * that it seems to have allocated a buffer more or less; the next look is right again. So the
+ * greatest number of all looks counts for a thread.
  */
 #include "hotspot/allocated.h"
 
@@ -10,9 +10,9 @@
 #include "hotspot/vm.h"
 
 #define ALLOCATED_EVERY_NS (NSEC_PER_SEC / 2)
-#define ALLOCATED_SHARE 500 /* of a processor's time, one part in so many */
+#define ALLOCATED_SHARE 500 /* looks take at most 1 / 500 of a processor's time */
 #define ALLOCATED_TRIES 3
-#define ALLOCATED_FIRST_LOOKS 4 /* are soon, so that there is a rate */
+#define ALLOCATED_FIRST_LOOKS 4 /* these follow soon, so that there is a rate */
 
 static int compare(const void *left, const void *right)
 {
@@ -21,8 +21,8 @@ static int compare(const void *left, const void *right)
     return COMPARE(a->thread, b->thread) ?: COMPARE(a->tid, b->tid);
 }
 
-/* How many of @a were there at its last look, but not among @now; each of them is put behind the
- * @count ones in @ret, unless that is NULL. */
+/* Returns the number of threads of @a that its last look had, but @now has not. If @ret is not
+ * NULL, copies them behind the @count threads in it. */
 static size_t missing(const struct allocated *a, const struct allocated_thread *now, size_t count,
                       struct allocated_thread *ret)
 {
@@ -79,7 +79,7 @@ struct allocated_look {
     size_t count, room;
 };
 
-/* A thread that cannot be read is left out: it is ending, or starting. */
+/* Adds a thread to the look. Skips an unreadable one: it is ending, or starting. */
 static int see_thread(void *cookie, uint64_t thread)
 {
     struct allocated_look *look = cookie;
@@ -109,7 +109,8 @@ static int see_thread(void *cookie, uint64_t thread)
     return 0;
 }
 
-/* What changes as threads begin, and in an array also as they end. */
+/* Reads the head of the list. It changes when threads begin; that of an array also when they
+ * end. */
 static int read_head(struct hotspot_vm *vm, uint64_t *ret)
 {
     uint64_t at = vm->layout.thread_smr_list_at;
@@ -117,7 +118,7 @@ static int read_head(struct hotspot_vm *vm, uint64_t *ret)
     return memory_read_direct(&vm->memory, at ? at : vm->layout.thread_list_at, ret, sizeof(*ret));
 }
 
-/* All threads of one moment. 0; -EAGAIN: the list was another at the end. */
+/* Reads all threads of one moment. 0; -EAGAIN: the list changed during the read; -errno. */
 static int see_all(struct allocated_look *look, int64_t least)
 {
     uint64_t before, after;
@@ -129,7 +130,7 @@ static int see_all(struct allocated_look *look, int64_t least)
         r = threads_visit(look->vm, see_thread, look);
     if (r == 0)
         r = read_head(look->vm, &after);
-    /* Where the list is linked, one that ends may cut it short. */
+    /* In a linked list, a thread that ends may cut the walk short. */
     if (r == 0 && (before != after || (int64_t)look->count < least))
         r = -EAGAIN;
     return r;

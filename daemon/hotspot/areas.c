@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bounds of the VM's memory. CollectedHeap::_reserved is the heap of all collectors but ZGC (8 to
- * 26); CardTable is what BarrierSet leads to since 11. A thread's stack lies below its base.
+ * Bounds of the VM's memory areas. CollectedHeap::_reserved is the heap of all collectors but ZGC
+ * (8 to 26); BarrierSet leads to the CardTable since 11. A thread's stack lies below its base.
  */
 #include "hotspot/areas.h"
 
 #include "hotspot/vm.h"
 
-#define LOADERS_MAX 16384      /* class loaders whose classes are looked at, the newest first */
-#define LOADER_CLASSES_MAX 512 /* of one */
-#define CLASSES_MAX 8192       /* of all */
-/* Metaspace comes in blocks that hold nothing else: root chunks since 16. Before that a chunk is of
- * any size, and what lies near is taken. */
+#define LOADERS_MAX 16384      /* class loaders to visit, newest first */
+#define LOADER_CLASSES_MAX 512 /* classes of one */
+#define CLASSES_MAX 8192       /* classes of all */
+/* Metaspace consists of blocks that hold nothing else: root chunks since 16. Before, chunks have
+ * any size, and a block around each address is taken. */
 #define ROOT_CHUNK_BYTES ((uint64_t)4 << 20)
 #define NEAR_BYTES ((uint64_t)64 << 10)
-#define STACK_BYTES_MAX ((uint64_t)1 << 30) /* as much as -Xss takes */
+#define STACK_BYTES_MAX ((uint64_t)1 << 30) /* the greatest value of -Xss */
 
-/* The number of @f in the object at @at; -ENOENT where this JDK has no such field. */
+/* Reads field @f of the object at @at. 0; -ENOENT: this JDK has no such field, or @at is 0;
+ * -errno. */
 static int field_u64(struct hotspot_vm *vm, uint64_t at, struct layout_field f, uint64_t *ret)
 {
     return layout_has(f) && at ? memory_u64(&vm->memory, at + (uint64_t)f.offset, ret) : -ENOENT;
@@ -54,7 +55,7 @@ static void read_cards(struct hotspot_vm *vm, struct vm_areas *a)
         set_range(&a->cards, start, bytes);
 }
 
-/* What class space takes of address space, and where it begins. @known: the former is there. */
+/* Gets the reserved bytes of class space, unless they are *known, and its start. */
 static void read_class_space(struct hotspot_vm *vm, bool *known, struct vm_areas *a)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -72,7 +73,7 @@ static void read_class_space(struct hotspot_vm *vm, bool *known, struct vm_areas
         a->class_base = 0;
 }
 
-/* Whether @constants are those of @klass: they say so themselves. */
+/* Returns whether @constants is the pool of @klass, by the pool's own holder. */
 static bool is_pool_of(struct hotspot_vm *vm, uint64_t constants, uint64_t klass)
 {
     uint64_t holder;
@@ -80,7 +81,7 @@ static bool is_pool_of(struct hotspot_vm *vm, uint64_t constants, uint64_t klass
     return field_u64(vm, constants, vm->layout.pool_holder, &holder) == 0 && holder == klass;
 }
 
-/* Puts the block of metaspace around @address into the list, which stays ascending. */
+/* Inserts the block of metaspace around @address into the list, which stays ascending. */
 static void add_metaspace(struct vm_areas *a, uint64_t address, uint64_t block)
 {
     uint64_t start = address / block * block, end = start + block;
@@ -109,7 +110,7 @@ static void add_metaspace(struct vm_areas *a, uint64_t address, uint64_t block)
     r[i] = (struct vm_range){ start, end };
 }
 
-/* The classes of one loader: each points to its constants. */
+/* Adds the blocks around the constant pools of one loader's classes. */
 static void read_loader(struct hotspot_vm *vm, uint64_t loader, unsigned *left, struct vm_areas *a)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -117,7 +118,7 @@ static void read_loader(struct hotspot_vm *vm, uint64_t loader, unsigned *left, 
     int r = field_u64(vm, loader, l->loader_klasses, &klass);
 
     for (unsigned i = 0; r == 0 && klass && i < LOADER_CLASSES_MAX && *left; i++, (*left)--) {
-        /* An array's class has none. */
+        /* The class of an array has no pool. */
         if (field_u64(vm, klass, l->instance_constants, &constants) == 0 && constants % 8 == 0 &&
             constants >= MEMORY_PAGE && constants < MEMORY_ADDRESS_MAX &&
             is_pool_of(vm, constants, klass))
@@ -160,7 +161,7 @@ static int add_stack(void *cookie, uint64_t thread)
         return r;
     if (r < 0 || !base || base >= MEMORY_ADDRESS_MAX || !bytes || bytes > STACK_BYTES_MAX ||
         bytes > base)
-        return 0; /* it is ending, or starting */
+        return 0; /* the thread is ending, or starting */
     if (w->a->stack_count == VM_AREAS_STACKS_MAX)
         w->a->left_out++;
     else
@@ -168,7 +169,7 @@ static int add_stack(void *cookie, uint64_t thread)
     return 0;
 }
 
-/* Where metaspace lay when so many classes were there. False: that is not known. */
+/* Copies metaspace from the last reading with this number of @classes. False: there is none. */
 static bool take_kept_metaspace(struct hotspot_vm *vm, uint64_t classes, struct vm_areas *a)
 {
     const struct kept_areas *kept = &vm->kept_areas;
@@ -197,7 +198,7 @@ static void keep_metaspace(struct hotspot_vm *vm, uint64_t classes, const struct
 }
 
 struct areas_ask {
-    bool class_space_known, metaspace_known; /* from before */
+    bool class_space_known, metaspace_known; /* from an earlier reading */
     struct vm_areas a;
 };
 

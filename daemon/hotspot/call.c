@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A question of the door that reads a dozen pages, made in one turn of a reader
- * (proc/stall_readers.h): on busy processors each turn may take a slice of another thread's time.
- * None is needed if the pages of this moment are kept already. An abandoned call keeps the VM,
- * which is nobody else's until it is back.
+ * Calls that read a dozen pages, made in one turn of a reader (proc/stall_readers.h): on busy
+ * processors each turn may cost a slice of another thread's time. A call needs no turn if the pages
+ * of this moment are cached. An abandoned call keeps the VM, which no other call may use until it
+ * returns.
  */
 #include "hotspot/code/leaf_maps.h"
 #include "hotspot/vm.h"
@@ -58,7 +58,7 @@ void vm_unref(struct hotspot_vm *vm)
     free(vm);
 }
 
-/* The answer out of what is kept, if it is all there. */
+/* Answers from cached pages. Returns false if one is missing. */
 static bool answer_kept(struct hotspot_vm *vm, vm_call_fn fn, void *arg, int *ret)
 {
     struct hotspot_memory *m = &vm->memory;
@@ -71,7 +71,7 @@ static bool answer_kept(struct hotspot_vm *vm, vm_call_fn fn, void *arg, int *re
     *ret = fn(vm, arg);
     m->only_kept = false;
     missed = m->missed;
-    m->missed = false; /* the same question is made next, of a reader */
+    m->missed = false; /* the call is repeated next, by a reader */
     return !missed;
 }
 
@@ -108,7 +108,7 @@ int vm_call(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n)
     atomic_fetch_add(&vm->users, 1);
     r = &c->base;
     result = readers_run(&vm->id, &r);
-    if (!r) /* left */
+    if (!r) /* abandoned */
         return result;
     memcpy(arg, c->arg, n);
     drop_call(r);

@@ -9,8 +9,8 @@
 struct class_walk {
     struct hotspot_vm *vm;
     struct classes *classes;
-    bool lengths[CLASSES_NAME_MAX]; /* of names that are wanted */
-    unsigned left;                  /* of CLASSES_MAX */
+    bool lengths[CLASSES_NAME_MAX]; /* lengths of wanted names */
+    unsigned left;                  /* rest of CLASSES_MAX */
 };
 
 int classes_want(struct classes *c, const char *name)
@@ -37,7 +37,8 @@ static void take_class(struct classes *c, struct span name, uint64_t klass)
     }
 }
 
-/* Reads the name of @klass, if it may be one that is wanted. 0 or -errno. */
+/* Reads the name of @klass, unless its length rules it out, and takes a wanted class. 0 or
+ * -errno. */
 static int look_at_class(struct class_walk *w, uint64_t klass)
 {
     struct hotspot_vm *vm = w->vm;
@@ -59,7 +60,7 @@ static int look_at_class(struct class_walk *w, uint64_t klass)
     return r;
 }
 
-/* The classes of one loader. What is being unloaded ends the list early. 0 or -ESRCH. */
+/* Visits the classes of one loader. Unloading ends the list early. 0 or -ESRCH. */
 static int walk_loader(struct class_walk *w, uint64_t loader)
 {
     struct hotspot_memory *m = &w->vm->memory;
@@ -99,5 +100,5 @@ int classes_find(struct hotspot_vm *vm, struct classes *c)
             r = memory_u64(&vm->memory, loader + (uint64_t)l->loader_next.offset, &loader);
     }
     memory_resize(&vm->memory, MEMORY_LINES);
-    return r == -EFAULT ? 0 : r; /* a loader went while it was read */
+    return r == -EFAULT ? 0 : r; /* a loader was freed during the read */
 }

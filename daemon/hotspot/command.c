@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the JVM was started, as it remembers it: main class or jar with arguments, and its own
- * arguments. */
+/*
+ * The command line of the JVM, as it keeps it: main class or jar with arguments, and its own
+ * arguments.
+ */
 #include "hotspot/vm.h"
 
 #define ARGUMENTS_MAX 4096
 #define STRING_STEP 512
 
-/* Appends the C string at @at, cut to @max bytes. Number of bytes, or -errno. */
+/* Appends the C string at @at, cut to @max bytes. Returns its bytes, or -errno. */
 static ssize_t command_string(struct hotspot_vm *vm, uint64_t at, size_t max, struct buf *ret)
 {
     size_t total = 0;

@@ -3,7 +3,7 @@
 
 #include "hotspot/counters.h"
 
-/* Adds what is known. */
+/* Adds @n to *sum, unless it is unknown. */
 static void add_known(int64_t *sum, int64_t n)
 {
     if (n == COUNTERS_UNKNOWN)

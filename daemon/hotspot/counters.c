@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the names of counters to fields; the names are the same in JDK 8 to 28. */
+/* Maps the names of counters to fields; the names are the same in JDK 8 to 28. */
 #include "hotspot/counters.h"
 
 #include "base/clock.h"
@@ -8,7 +8,7 @@
 
 #define COUNTERS_HERTZ_MAX ((int64_t)NSEC_PER_SEC * 10)
 #define COUNTERS_APART_SINCE                                                                       \
-    13 /* the release from which on both times of a safepoint are apart                            \
+    13 /* the first release that counts both times of a safepoint apart                            \
         */
 
 struct counter_row {
@@ -40,7 +40,7 @@ static const struct counter_row NUMBERS[] = {
     ROW("sun.ci.totalCompiles", compiled),
 };
 
-/* In ticks till all is read. */
+/* In ticks until use_hertz(). */
 static const struct counter_row TIMES[] = {
     ROW("sun.rt.safepointTime", safepoint_ns),
     ROW("sun.rt.safepointSyncTime", safepoint_sync_ns),
@@ -52,7 +52,7 @@ static const struct counter_row TIMES[] = {
 struct counters_scan {
     struct counters c;
     int64_t hertz;
-    struct counters_places *places; /* to be filled, or NULL */
+    struct counters_places *places; /* to fill in, or NULL */
 };
 
 static int64_t *field_at(struct counters *c, size_t offset)
@@ -60,7 +60,7 @@ static int64_t *field_at(struct counters *c, size_t offset)
     return (int64_t *)(void *)((char *)c + offset);
 }
 
-/* What no reader of ours stumbles over. */
+/* Copies the text of @e, with other characters replaced by '_'. */
 static void take_name(const struct hsperfdata_entry *e, char name[COUNTERS_NAME_MAX])
 {
     size_t n = MIN(e->text.n, (size_t)COUNTERS_NAME_MAX - 1);
@@ -107,7 +107,7 @@ static void take_pool(struct span what, const struct hsperfdata_entry *e, struct
         take_number(e, &pool->max);
 }
 
-/* The index that @s begins with, and the dot behind it. */
+/* Takes the index at the start of @s, and the dot behind it. */
 static bool take_index(struct span *s, uint64_t *ret)
 {
     return span_take_dec(s, ret) && span_take_char(s, '.');
@@ -163,7 +163,7 @@ static void take_collector(struct span s, const struct hsperfdata_entry *e, stru
         take_number(e, &one->exit_ns);
 }
 
-/* Returns whether @e is a counter that is kept. */
+/* Stores @e if it is a known counter, and returns whether it is. */
 static bool take_entry(struct counters_scan *s, const struct hsperfdata_entry *e)
 {
     struct span rest = e->name;
@@ -199,7 +199,7 @@ static bool see_entry(void *cookie, const struct hsperfdata_entry *e)
     return true;
 }
 
-/* Reads the entries at @places alone. False: entries came since then, or one is broken. */
+/* Reads only the entries at @places. False: the number of entries has changed, or one is broken. */
 static bool read_places(struct span memory, const struct counters_places *places,
                         struct counters_scan *s)
 {
@@ -268,7 +268,7 @@ static bool read_all(struct span memory, struct counters_places *places, struct 
         *places = (struct counters_places){ .entries = hsperfdata_count(memory) };
     if (hsperfdata_each(memory, see_entry, s))
         return true;
-    if (places) /* an entry was just being made: those behind it are not known */
+    if (places) /* an entry was unfinished: those behind it are unknown */
         *places = (struct counters_places){ .entries = 0 };
     return false;
 }
@@ -331,7 +331,7 @@ int counters_memory(struct hotspot_vm *vm, uint64_t *ret_start, char **ret, size
     return 0;
 }
 
-/* 0; -ENOENT: it keeps none; -errno. */
+/* Reads and parses the VM's counters. 0; -ENOENT: it keeps none; -EBADMSG; -errno. */
 static int read_memory(struct hotspot_vm *vm, struct counters *ret)
 {
     _cleanup_free_ char *bytes = NULL;

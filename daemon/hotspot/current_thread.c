@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where native code of the VM finds the JavaThread of the thread that it runs in. No table says it.
- * It is a variable of libjvm that each thread has its own of, or in JDK 8 a value of pthreads. So
- * flamed looks in what the C library (glibc) keeps of each thread for the one place that has the
- * JavaThread of all that the VM lists.
+ * Finds how native code of the VM gets the JavaThread of the thread that it runs in. The tables of
+ * the VM lack that. It is a thread-local variable of libjvm, or in JDK 8 a value of
+ * pthread_setspecific(). So flamed searches the C library's (glibc's) data of each thread for the
+ * one place that holds the JavaThread of every thread in the VM's list.
  */
 #include "hotspot/vm.h"
 
 #include "unwind/frames.h"
 
-#define CURRENT_THREADS_MAX 16 /* that are looked at */
+#define CURRENT_THREADS_MAX 16 /* threads to compare */
 #define CURRENT_THREADS_MIN 2
-#define CURRENT_MODULES_MAX 63 /* with variables of threads; libjvm's number was 1 to 4 */
-#define CURRENT_WORDS_MAX 32   /* of libjvm's variables; it has 5 to 12 */
-/* glibc's struct pthread, to which the thread pointer leads. An entry of what pthread_setspecific()
- * sets has a sequence number, and the value. The first 32 keys have theirs there. */
+#define CURRENT_MODULES_MAX 63 /* with thread-local variables; libjvm's number was 1 to 4 */
+#define CURRENT_WORDS_MAX 32   /* of libjvm's thread-local variables; it has 5 to 12 */
+/* In glibc's struct pthread, to which the thread pointer leads. An entry of pthread_setspecific()
+ * has a sequence number and the value. The first 32 keys have their entries there. */
 #define SPECIFIC_WORD (0x310 / 8 + 1)
 #define SPECIFIC_WORDS 2
 #define SPECIFIC_KEYS 32
 
 struct listed {
     uint64_t java_thread, pointer; /* its thread pointer, as pthread_self() gives it */
-    uint64_t base;                 /* of what is looked through; 0: it has none */
+    uint64_t base;                 /* of the searched memory; 0: none */
 };
 
 struct look {
@@ -42,8 +42,8 @@ static int look_at(void *cookie, uint64_t thread)
     if (r == 0)
         r = memory_u64(m, osthread + (uint64_t)l->osthread_pointer.offset, &pointer);
     if (r < 0)
-        return r == -EFAULT ? 0 : r;          /* it is ending, or starting */
-    if (!k->oldest || !l->thread_smr_list_at) /* that is the last of the linked list */
+        return r == -EFAULT ? 0 : r;          /* the thread is ending, or starting */
+    if (!k->oldest || !l->thread_smr_list_at) /* the linked list ends with the oldest */
         k->oldest = thread;
     if (k->count < CURRENT_THREADS_MAX)
         k->threads[k->count++] = (struct listed){ thread, pointer, 0 };
@@ -57,8 +57,8 @@ static uint64_t word_at(struct hotspot_vm *vm, uint64_t at)
     return at && memory_u64(&vm->memory, at, &word) == 0 ? word : 0;
 }
 
-/* Whether each thread has its own JavaThread @word words behind its base. A thread that has none
- * there is about to begin, or to end. */
+/* Returns whether each thread has its own JavaThread @word words behind its base. A thread with a
+ * zero there is about to begin or end, and does not count. */
 static bool is_place(const struct look *k, unsigned word)
 {
     size_t right = 0;
@@ -74,7 +74,8 @@ static bool is_place(const struct look *k, unsigned word)
     return right >= CURRENT_THREADS_MIN;
 }
 
-/* Puts where each thread has its variables of @module. Whether enough of them have. */
+/* Sets the base of each thread to its variables of @module. Returns whether enough threads have
+ * some. */
 static bool has_module(struct look *k, unsigned module)
 {
     size_t count = 0;
@@ -85,7 +86,7 @@ static bool has_module(struct look *k, unsigned module)
 
         t->base = dtv ? word_at(k->vm, dtv + (uint64_t)module * UNWIND_DTV_BYTES) : 0;
         if (t->base >= MEMORY_ADDRESS_MAX)
-            t->base = 0; /* it has not asked for them yet */
+            t->base = 0; /* not allocated yet */
         count += t->base != 0;
     }
     return count >= CURRENT_THREADS_MIN;
@@ -131,8 +132,8 @@ static int find(struct hotspot_vm *vm, void *arg)
 
     memory_begin(&vm->memory);
     r = threads_visit(vm, look_at, &k);
-    /* The oldest is main, or the first that Java started: of no class of its own, as some of the
-     * VM's are. */
+    /* The oldest thread is main, or the first that Java started: a plain JavaThread, unlike some of
+     * the VM's own threads, which have subclasses. */
     if (r == 0 && (find_variable(&k, ret) || find_value(&k, ret)))
         ret->thread_vtable = (uint32_t)word_at(vm, k.oldest);
     return r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ELF as it lies in memory. Every address that is followed must lie inside the image. */
+/* ELF in the memory of a process. Every address that is followed must lie inside the image. */
 #include "hotspot/dynsym.h"
 
 #include <elf.h>
@@ -13,7 +13,8 @@ static bool contains(const struct dynsym *d, uint64_t address, uint64_t n)
     return address >= d->start && address <= d->end && n <= d->end - address;
 }
 
-/* glibc writes relocated addresses into the dynamic section, musl leaves those of the file. */
+/* Relocates an address if needed: glibc writes relocated ones into the dynamic section, musl leaves
+ * those of the file. */
 static uint64_t dynsym_relocate(const struct dynsym *d, uint64_t value)
 {
     return contains(d, value, 0) ? value : value + d->bias;
@@ -103,7 +104,8 @@ int dynsym_open(struct hotspot_memory *m, uint64_t base, struct dynsym *ret, str
         else if (dyn.d_tag == DT_GNU_HASH)
             d.gnu_hash = dynsym_relocate(&d, dyn.d_un.d_ptr);
     }
-    /* Until the dynamic linker has mapped this part of the file, other bytes of it lie there. */
+    /* Until the dynamic linker has mapped this part of the file, other bytes of the file lie there.
+     */
     if (!contains(&d, d.symtab, sizeof(Elf64_Sym)) || !contains(&d, d.strtab, d.strtab_bytes) ||
         (d.hash && !contains(&d, d.hash, 8)) || (d.gnu_hash && !contains(&d, d.gnu_hash, 16)) ||
         (!d.hash && !d.gnu_hash))
@@ -112,7 +114,7 @@ int dynsym_open(struct hotspot_memory *m, uint64_t base, struct dynsym *ret, str
     return 0;
 }
 
-/* Whether symbol @index is a defined @name. 1 and *ret; 0; -errno. */
+/* Returns whether symbol @index is a defined @name. 1 and *ret; 0; -errno. */
 static int dynsym_match(const struct dynsym *d, uint32_t index, const char *name, uint64_t *ret)
 {
     uint64_t at = d->symtab + (uint64_t)index * sizeof(Elf64_Sym);

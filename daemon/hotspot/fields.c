@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a field of a Java class lies, as the class itself says: an instance field in its objects, a
- * static one in the class's mirror. JDK 8..20:
- * an array of six u2 per field, the offset packed in the last two. JDK 21 up: a stream of
- * UNSIGNED5.
+ * Finds the offset of a Java class's field in the class's own description: of an instance field in
+ * its objects, of a static one in the class's mirror. JDK 8..20: an array of six u2 per field, the
+ * offset packed in the last two. JDK 21 up: a stream of UNSIGNED5.
  */
 #include "hotspot/code/code.h"
 
-#define FIELDS_MAX 512 /* of one class; the classes asked for have about 20 */
+#define FIELDS_MAX 512 /* of one class; the wanted classes have about 20 */
 #define FIELD_SLOTS_MAX 8
-#define FIELD_SUPERS_MAX 16 /* classes above one that are looked into */
+#define FIELD_SUPERS_MAX 16 /* superclasses to search */
 #define FIELD_STREAM_MAX 4096
 #define FIELD_TEXT_MAX 256   /* of a name or signature */
 #define FIELD_STATIC 0x8     /* JVM_ACC_STATIC */
-#define FIELD_INTERNAL 0x400 /* JVM_ACC_FIELD_INTERNAL: its name is no constant of the class */
+#define FIELD_INTERNAL 0x400 /* JVM_ACC_FIELD_INTERNAL: the class's constants lack its name */
 #define FIELD_TAG_OFFSET 1   /* FIELDINFO_TAG_OFFSET: the packed number is an offset */
 
 /* Returns whether constant @index is the text @text. 1; 0; -errno. */
@@ -29,7 +28,7 @@ static int constant_is(struct hotspot_vm *vm, uint64_t pool, uint32_t index, con
     return r < 0 ? r : span_eq_str((struct span){ bytes, n }, text);
 }
 
-/* Returns whether the field of that name and type is @f. 1; 0; -errno. */
+/* Returns whether @f is the field with this name and signature. 1; 0; -errno. */
 static int field_is(struct hotspot_vm *vm, uint64_t pool, uint32_t name, uint32_t signature,
                     const struct field_wanted *f)
 {
@@ -75,13 +74,13 @@ struct field {
     uint32_t name, signature, offset, access, flags;
 };
 
-/* Whether the bit that this VM numbers @bit is set. */
+/* Returns whether the flag with this VM's number @bit is set. */
 static bool field_flag(const struct field *f, int32_t bit)
 {
     return bit >= 0 && bit < 32 && (f->flags >> bit & 1);
 }
 
-/* What stands behind these five depends on the flags: a number for each of some. */
+/* Takes a field from the stream. For some flags, one further number follows the five. */
 static bool field_take(const struct hotspot_layout *l, struct span *s, unsigned excluded,
                        struct field *f)
 {

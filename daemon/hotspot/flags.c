@@ -11,7 +11,7 @@
 
 static const struct {
     const char *name;
-    uint8_t width; /* 0: no number that is asked for */
+    uint8_t width; /* 0: a type that is not read */
     bool sign;
 } FLAG_TYPES[] = {
     { "bool", 1, false },      { "int", 4, true },     { "uint", 4, false },
@@ -20,7 +20,7 @@ static const struct {
     { "ccstrlist", 0, false },
 };
 
-/* Index in FLAG_TYPES of what the flag's type column holds, or -errno. */
+/* Returns the index in FLAG_TYPES of the flag's type, or -errno. */
 static int flag_type(struct hotspot_vm *vm, const uint8_t *row, size_t n)
 {
     uint64_t v = (uint64_t)layout_get(vm->layout.flag_type, row, n);
@@ -39,7 +39,7 @@ static int flag_type(struct hotspot_vm *vm, const uint8_t *row, size_t n)
     return -EBADMSG;
 }
 
-/* The value of the flag of @row. 0; -ENOENT: it is no number; -errno. */
+/* Gets the value of the flag in @row. 0; -ENOENT: its type is not read; -errno. */
 static int flag_value(struct hotspot_vm *vm, const uint8_t *row, size_t n, uint64_t *ret)
 {
     struct layout_field address = { vm->layout.flag_address.offset, 8, false };
@@ -80,7 +80,7 @@ static int flag_find(struct hotspot_vm *vm, const char *wanted, uint64_t *ret)
         if (r < 0)
             return r;
         name_at = (uint64_t)layout_get(l->flag_name, row, size);
-        if (name_at == 0) /* the last one */
+        if (name_at == 0) /* the end of the table */
             break;
         r = (int)MIN(memory_string(&vm->memory, name_at, name, sizeof(name)), 0);
         if (r == 0 && strcmp(name, wanted) == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the unwinder must know to read frames of virtual threads out of the heap. */
+/* What the unwinder needs to read frames of virtual threads from the heap. */
 #include "hotspot/vm.h"
 
-/* The word that objects of class @klass have, without the rest of the mark. */
+/* Returns the class word of objects of class @klass, without the rest of the mark. */
 static uint64_t class_word(const struct hotspot_vm *vm, uint64_t klass)
 {
     uint64_t word = hotspot_lock_word(vm, klass);

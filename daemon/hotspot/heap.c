@@ -2,8 +2,8 @@
 /* References in the Java heap, the classes of objects, and arrays, in the codings of this VM. */
 #include "hotspot/vm.h"
 
-/* Generational ZGC keeps the address above colour bits; which of the four "remapped" bits (12..15)
- * is set says how far up (x86-64; aarch64 always 16). */
+/* Generational ZGC keeps the address above colour bits. The set one of the four "remapped" bits
+ * (12..15) gives the shift (x86-64; aarch64: always 16). */
 uint64_t oop_uncolour(uint64_t raw)
 {
 #ifdef __x86_64__
@@ -20,7 +20,7 @@ unsigned heap_reference_bytes(const struct hotspot_vm *vm)
     return vm->names.compressed_oops ? 4 : 8;
 }
 
-/* Returns the object that @raw leads to, a reference of eight bytes, where it is now. */
+/* Returns the current address of the object that @raw, a reference of eight bytes, leads to. */
 static uint64_t decode_wide(struct hotspot_vm *vm, uint64_t raw)
 {
     uint64_t object = vm->names.coloured_oops ? oop_uncolour(raw) : raw;

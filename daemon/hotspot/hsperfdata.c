@@ -20,7 +20,7 @@ struct hsperf_entry {
     uint8_t type, flags, units, variability;
 };
 
-/* The value of the entry whose whole run of bytes is @bytes. False: of a kind that is not known. */
+/* Gets the value of the entry, with all its bytes in @bytes. False: its kind is unknown. */
 static bool hsperf_value(const struct hsperf_entry *e, struct span bytes,
                          struct hsperfdata_entry *ret)
 {
@@ -51,8 +51,8 @@ static bool take_head(struct span s, struct hsperf_head *h)
            h->first >= HSPERFDATA_HEAD;
 }
 
-/* Takes the entry at the start of @s. False: it is broken. *ret_known: false for a kind that is
- * not known; then *ret is not set. */
+/* Takes the entry at the start of @s. False: it is broken. *ret_known: false for an unknown kind;
+ * then *ret is not set. */
 static bool take_entry(struct span *s, struct hsperfdata_entry *ret, bool *ret_known)
 {
     struct span entry = *s;

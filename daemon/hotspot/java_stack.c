@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames by what the VM says of its own code: each piece has a fixed frame size. A frame's return
- * address is the word below its caller's stack pointer, and below that lies the caller's frame
- * pointer, which the interpreter's frames hang on.
+ * Frames by the VM's description of its code: each piece has a fixed frame size. A frame's return
+ * address is the word below its caller's stack pointer. Below that is the caller's frame pointer,
+ * from which the interpreter's frames are found.
  */
 #include "hotspot/java_stack.h"
 
@@ -11,8 +11,10 @@
 #include "unwind/unwind.h"
 
 #define WORD 8
-#define INTERPRETER_BYTES_MAX ((uint64_t)1 << 20) /* of one frame: its method may have 65,535 */
-#define METHOD_SLOT 3                             /* words below fp */
+#define INTERPRETER_BYTES_MAX                                                                      \
+    ((uint64_t)1 << 20) /* of one frame: a method may have 65,535 words                            \
+                         */
+#define METHOD_SLOT 3   /* words below fp */
 #define SENDER_SLOT 1
 
 /* ---- words ---- */
@@ -30,7 +32,7 @@ static bool word_at(const struct java_walk *w, uint64_t at, uint64_t *ret)
     return true;
 }
 
-/* The address that the word at @at means, which is of the frame whose fp is at @base. */
+/* Reads the address in the word at @at of the frame with its fp at @base. */
 static bool frame_address(const struct java_walk *w, uint64_t at, uint64_t base, uint64_t *ret)
 {
     uint64_t v;
@@ -69,7 +71,7 @@ static void read_code(struct hotspot_vm *vm, struct java_code *c)
     c->known = true;
 }
 
-/* What is known of the code that returns to @pc; NULL: there is none. */
+/* Returns the facts about the code that returns to @pc; NULL: no code is there. */
 static const struct java_code *code_at(struct java_walk *w, uint64_t pc)
 {
     struct java_code *c =
@@ -101,7 +103,7 @@ static enum step to_caller(struct java_walk *w, uint64_t sp, uint64_t unextended
     return STEP_ON;
 }
 
-/* Of the interpreted frame that @w is at. */
+/* Finds the frame pointer of the current interpreted frame. */
 static bool find_fp(const struct java_walk *w, uint64_t *ret)
 {
     uint64_t fp = w->fp;
@@ -141,7 +143,7 @@ static enum step step_compiled(struct java_walk *w)
 
     if (!c || c->frame_words < 2 || (uint64_t)c->frame_words > (w->high - w->low) / WORD + 2)
         return STEP_BROKEN;
-    if (c->is_method && pc == c->deopt_handler) { /* what it did when its code was given up */
+    if (c->is_method && pc == c->deopt_handler) { /* deoptimized: the frame keeps its original pc */
         if (c->orig_pc_offset <= 0 || !word_at(w, sp + (uint64_t)c->orig_pc_offset, &pc))
             return STEP_BROKEN;
         before = code_at(w, pc);
@@ -156,7 +158,8 @@ static enum step step_compiled(struct java_walk *w)
     return to_caller(w, sp, 0);
 }
 
-/* The stub that the VM calls Java by. The wrapper of the call knows the Java frame before it. */
+/* Steps over the stub by which the VM calls Java. The wrapper of the call has the Java frame before
+ * it. */
 static enum step step_entry(struct java_walk *w)
 {
     const struct hotspot_layout *l = &w->vm->layout;

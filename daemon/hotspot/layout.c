@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the VM's tables to struct hotspot_layout: decide the release, check, refuse. */
+/*
+ * Makes struct hotspot_layout from the VM's tables: decides the release, checks the rows, refuses.
+ */
 #include "hotspot/layout_rows.h"
 
 #include "hotspot/dynsym.h"
@@ -7,11 +9,11 @@
 
 #include <inttypes.h>
 
-/* Releases whose layouts were read in sources and seen running. */
+/* Releases with layouts that were read in the sources and seen running. */
 static const uint8_t LAYOUT_RELEASES[] = { 8, 11, 17, 21, 25, 26, 27, 28 };
 
-/* What names of methods do without: of a release that was not seen, only names of threads and locks
- * are missing where it has changed. */
+/* Rows that names of methods do not need. If an unknown release lacks one, only names of threads
+ * and locks are switched off. */
 static const size_t LAYOUT_OF_OBJECTS[] = {
     offsetof(struct hotspot_layout, oop_klass),
     offsetof(struct hotspot_layout, oop_compressed_klass),
@@ -45,7 +47,8 @@ int64_t layout_get(struct layout_field f, const void *object, size_t n)
     return (int64_t)v;
 }
 
-/* The value of the first hit for @member in @rows whatever the release: for the version itself. */
+/* Returns the first hit for @member in @rows, for any release: the release is not known yet. NULL:
+ * none. */
 static const struct layout_hit *layout_early(const struct layout_row *rows,
                                              const struct layout_hit *hits, size_t n, size_t member)
 {
@@ -56,8 +59,8 @@ static const struct layout_hit *layout_early(const struct layout_row *rows,
     return NULL;
 }
 
-/* The value of static @member (its offset in struct hotspot_layout) whatever the release. False if
- * the tables lack it. */
+/* Gets static @member (its offset in struct hotspot_layout), for any release. False: the tables
+ * lack it. */
 static bool layout_early_static(const struct layout_scan *s, size_t member, uint64_t *ret)
 {
     const struct layout_hit *hit =
@@ -69,9 +72,8 @@ static bool layout_early_static(const struct layout_scan *s, size_t member, uint
 }
 
 /*
- * While libjvm is being loaded, its tables are the file's bytes, then half relocated, then half
- * written: whatever they seem to say counts only once the VM has made its interpreter. 0 or
- * HOTSPOT_NOT_READY.
+ * Waits for the VM to make its interpreter. While libjvm is being loaded, its tables are the file's
+ * bytes, then half relocated, then half written, and not valid. 0 or HOTSPOT_NOT_READY.
  */
 static int layout_wait(struct hotspot_memory *m, const struct layout_scan *s, struct error *err)
 {
@@ -84,8 +86,8 @@ static int layout_wait(struct hotspot_memory *m, const struct layout_scan *s, st
     return HOTSPOT_NOT_READY;
 }
 
-/* JDK_Version::_current where there is one (8..21), else the VM's major version (it was 25 in JDK
- * 8). */
+/* Gets the release from JDK_Version::_current if there is one (8..21), else from the VM's major
+ * version (which was 25 in JDK 8). */
 static int layout_release(struct hotspot_memory *m, const struct layout_scan *s,
                           struct hotspot_layout *l, struct error *err)
 {
@@ -127,14 +129,14 @@ static uint32_t layout_size_of(const struct layout_scan *s, const char *type)
     return 0;
 }
 
-/* Whether a row of @from to @to counts for @l. */
+/* Returns whether a row for releases @from to @to counts for @l. */
 static bool layout_applies(uint8_t from, uint8_t to, const struct hotspot_layout *l)
 {
     return from == 0 || !l->run || (l->jdk >= from && l->jdk <= to);
 }
 
-/* Whether what the row tells must be there: in this release, or in the ones before and after it
- * that were seen. */
+/* Returns whether a row for releases @from to @to is required: for this release if it was seen,
+ * else for the nearest seen releases before and after it. */
 static bool layout_needs(uint8_t from, uint8_t to, const struct hotspot_layout *l)
 {
     int before = LAYOUT_RELEASES[0], after = 0;
@@ -150,8 +152,8 @@ static bool layout_needs(uint8_t from, uint8_t to, const struct hotspot_layout *
     return before >= from && before <= to && (!after || (after >= from && after <= to));
 }
 
-/* What a member of @l is that no row has told: @row is one that should have. True: it is done
- * without. */
+/* Handles a required row that set nothing: True if @member is about objects in an unknown release,
+ * and so may be missing. Then notes it in l->lacks. */
 static bool layout_lacks(struct hotspot_layout *l, size_t member, const char *type,
                          const char *field)
 {
@@ -166,7 +168,7 @@ static bool layout_lacks(struct hotspot_layout *l, size_t member, const char *ty
     return false;
 }
 
-/* Whether the field of @row lies within its type, and has a width that is understood. */
+/* Returns whether the field of @row lies within its type and has an accepted width. */
 static bool layout_fits(const struct layout_scan *s, const struct layout_row *row,
                         const struct layout_hit *hit)
 {
@@ -272,7 +274,7 @@ static int layout_take_constants(const struct layout_scan *s, struct hotspot_lay
     return 0;
 }
 
-/* What 21 to 27 have, whether or not their tables tell it. */
+/* Sets the bits of 21 to 27, which their tables may lack. */
 static void layout_set_field_bits(struct hotspot_layout *l)
 {
     if (l->jdk >= 28)

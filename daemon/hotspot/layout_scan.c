@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the VM's tables say of the rows of layout.h: value, width and sign. */
+/* Reads value, width and sign for the rows of layout.h from the VM's tables. */
 #include "hotspot/layout_rows.h"
 
 #include "base/fnv1a.h"
@@ -12,7 +12,7 @@ static uint64_t layout_hash(const char *s)
     return fnv1a(FNV1A_START, s, strlen(s));
 }
 
-/* Width and sign of a C type as the tables spell it; width 0: not a number we know. */
+/* Sets width and sign of a C type in the tables' spelling; width 0: no known number. */
 static void layout_explain(const struct layout_scan *s, const char *type, struct layout_hit *hit)
 {
     static const struct {
@@ -127,7 +127,7 @@ int layout_scan(const struct dynsym *d, struct layout_scan *s, struct error *err
         r = vmstructs_walk(d, VMSTRUCTS_FIELDS, layout_see_field, s);
     if (r == 0)
         r = vmstructs_walk(d, VMSTRUCTS_INTS, layout_see_constant, s);
-    if (r == 0) /* what is not told by these is not known */
+    if (r == 0) /* long constants are optional */
         r = vmstructs_walk(d, VMSTRUCTS_LONGS, layout_see_constant, s) == -ESRCH ? -ESRCH : 0;
     if (r == -ENOENT)
         return hotspot_refuse(

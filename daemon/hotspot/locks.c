@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Java threads wait for: where the VM and java.lang.Thread keep it, what class a class word
- * means, and the same read from outside for a thread that does not run. JavaThread and
- * ObjectMonitor are in the VM's tables (JDK 8 up); fields of Java classes say themselves where they
- * lie.
+ * Locks that Java threads wait for: their layout in the VM and in java.lang.Thread, and the class
+ * behind a class word. Also reads the lock of a waiting thread from outside. JavaThread and
+ * ObjectMonitor are in the VM's tables (JDK 8 up); Java classes describe their own fields.
  */
 #include "hotspot/code/code.h"
 
-#define CURRENT_THREAD_LOOKS 6 /* for where threads find their own JavaThread */
-#define SUPERS_MAX 64          /* classes above one */
+#define CURRENT_THREAD_LOOKS 6 /* for how threads find their own JavaThread */
+#define SUPERS_MAX 64          /* of one class */
 
 static uint16_t offset_of(struct layout_field f)
 {
     return layout_has(f) && f.offset <= UINT16_MAX ? (uint16_t)f.offset : 0;
 }
 
-/* Where the first reference lies in an object whose class has no other field. lock_class() compares
- * it with what the class says. */
+/* Returns the offset of the first reference in an object with no other field. lock_class() compares
+ * it with the class's own description. */
 static uint16_t first_field(const struct name_layout *n)
 {
     unsigned header = n->compact_headers ? 8 : n->compressed_klass ? 12 : 16;
@@ -135,7 +134,8 @@ uint64_t hotspot_lock_word(const struct hotspot_vm *vm, uint64_t klass)
     return (klass - n->klass_base) >> n->klass_shift << (n->compact_headers ? n->mark_shift : 0);
 }
 
-/* Whether @klass is a class, with java.lang.Object at its root; and what of a lock it is. */
+/* Checks that @klass is a class with java.lang.Object at its root, and finds what kind of lock it
+ * is. */
 static int read_supers(struct hotspot_vm *vm, uint64_t klass, struct hotspot_lock_class *ret)
 {
     uint32_t offset;
@@ -202,9 +202,9 @@ int hotspot_lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_loc
     return r < 0 && r != -ETIMEDOUT ? -ENOENT : r;
 }
 
-/* ---- a thread that waits ---- */
+/* ---- a waiting thread ---- */
 
-/* What lock.bpf.h reads in the thread itself. */
+/* Reads from outside what lock.bpf.h reads in the thread itself. */
 struct lock_reader {
     struct hotspot_vm *vm;
     const struct unwind_locks *l;

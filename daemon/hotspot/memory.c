@@ -44,7 +44,7 @@ void memory_moment(struct hotspot_memory *m, uint64_t at_ns, uint64_t now_ns)
 int memory_resize(struct hotspot_memory *m, size_t lines)
 {
     struct memory_line *l = calloc(lines, sizeof(*l));
-    uint8_t *bytes = malloc(lines * MEMORY_PAGE); /* not cleared: most are never touched */
+    uint8_t *bytes = malloc(lines * MEMORY_PAGE); /* not cleared: most pages are never touched */
 
     if (!l || !bytes) {
         free(l);
@@ -89,7 +89,8 @@ int memory_read_direct(struct hotspot_memory *m, uint64_t address, void *buf, si
     return 0;
 }
 
-/* The line of @page: where it stands, else one that is free, else the first of its lines. */
+/* Returns the line for @page: the one that caches it, else a free one, else the first of its
+ * lines. */
 static size_t memory_line(const struct hotspot_memory *m, uint64_t page)
 {
     size_t first = page / MEMORY_PAGE, mask = m->line_count - 1, free_one = first & mask;
@@ -108,7 +109,7 @@ static size_t memory_line(const struct hotspot_memory *m, uint64_t page)
     return free_one;
 }
 
-/* The cached page at @page (aligned), read when it is not there. */
+/* Gets the cached page at @page (aligned); reads it if it is missing. */
 static int memory_page(struct hotspot_memory *m, uint64_t page, const uint8_t **ret)
 {
     size_t at = memory_line(m, page);
@@ -118,7 +119,7 @@ static int memory_page(struct hotspot_memory *m, uint64_t page, const uint8_t **
     if (l->epoch != m->epoch || l->page != page) {
         int r;
 
-        if (m->only_kept) { /* what stands in the line stays */
+        if (m->only_kept) { /* the line keeps its page */
             m->missed = true;
             return -EAGAIN;
         }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A release that was not seen running: its tables are taken as those of its neighbours, and that is
- * proven on the process before flamed gives a name. Of each check a figure is kept. What is read is
- * at most some thousand methods and threads, and none of it is followed further than one step.
+ * Checks for a release that was not seen running. Its tables are read as those of its neighbours,
+ * and that is checked on the process before flamed gives a name. Each check counts its results.
+ * Some thousand methods and threads are read at most, and nothing is followed further than one
+ * step.
  */
 #include "hotspot/proof.h"
 
 #include <inttypes.h>
 
-#define METHODS_LEAST 60 /* of three classes; 280 and more exist */
-#define PIECES_LEAST 150 /* of the interpreter; 270 exist */
+#define METHODS_LEAST 60 /* of three classes, which have 280 and more */
+#define PIECES_LEAST 150 /* of the interpreter, which has 270 */
 #define THREADS_LEAST 3
 #define PERCENT_ALL 100
-#define PERCENT_MOST 98 /* what changes while it is read */
+#define PERCENT_MOST 98 /* allows for changes during the read */
 
 static int proof_refuse(const struct hotspot_vm *vm, const struct check *c, struct error *err)
 {
@@ -22,7 +23,7 @@ static int proof_refuse(const struct hotspot_vm *vm, const struct check *c, stru
                           vm->layout.jdk, c->what, c->right, c->asked);
 }
 
-/* Whether this VM compiles, so that compiled code must be there soon. */
+/* Returns whether this VM compiles, so that compiled code must be there soon. */
 static bool compiles(struct hotspot_vm *vm)
 {
     uint64_t compiler = 1, level = 4;
@@ -32,7 +33,7 @@ static bool compiles(struct hotspot_vm *vm)
     return compiler && level;
 }
 
-/* What is compared of names and stacks. */
+/* Checks of names and stacks. */
 struct names_checks {
     struct check names, bodies, code, scopes, pieces, stacks;
 };
@@ -46,7 +47,7 @@ static const struct names_checks NAMES_CHECKS = {
     .stacks = { .what = "stacks of threads end at the call stub" },
 };
 
-/* The first of @c that does not hold; NULL: all do. */
+/* Returns the first check of @c that fails; NULL: none. */
 static const struct check *names_failed(const struct names_checks *c)
 {
     if (!check_holds(&c->names, METHODS_LEAST, PERCENT_ALL))
@@ -83,7 +84,7 @@ static int prove_names(struct hotspot_vm *vm, struct error *err, uint32_t *ret_a
     return failed ? proof_refuse(vm, failed, err) : 0;
 }
 
-/* What of @text is said of checks that failed: each for itself. */
+/* Appends to the note that @what is switched off because check @c failed. */
 static void tell_off(struct hotspot_vm *vm, const char *what, const struct check *c)
 {
     char *note = vm->proof.note;

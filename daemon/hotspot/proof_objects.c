@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Proving what leads into the Java heap: the object of a thread has its JavaThread in a field, its
- * class is java.lang.Thread or below it, and it has a name. And what tells of allocation.
+ * Checks the references into the Java heap: the object of a thread has its JavaThread in a field,
+ * is of class java.lang.Thread or a subclass, and has a name. Checks the fields about allocation,
+ * too.
  */
 #include "hotspot/code/code.h"
 #include "hotspot/proof.h"
 
 #define SUPERS_MAX 64
 #define THREADS_MAX 256
-#define TID_MAX (1 << 22) /* the kernel's largest */
+#define TID_MAX (1 << 22) /* the kernel's maximum */
 #define POOL_CLASSES_MAX 64
-#define POOL_DATA_BYTES 8                 /* of an array of classes, before the first */
+#define POOL_DATA_BYTES 8                 /* of an array of classes, before its elements */
 #define OBJECT_BYTES_MAX 4096             /* of a java.lang.Thread; 200 were seen */
 #define ALLOCATED_MAX ((uint64_t)1 << 60) /* bytes, by one thread */
 #define BUFFER_BYTES_MAX ((uint64_t)1 << 40)
@@ -20,11 +21,12 @@ struct objects_proof {
     struct check *threads, *monitors, *sizes;
     uint64_t thread_klass;
     uint32_t eetop;
-    int32_t tids[THREADS_MAX]; /* of those that were seen */
+    int32_t tids[THREADS_MAX]; /* numbers of the threads seen */
     unsigned count;
 };
 
-/* Whether @klass is @super or below it; @super 0: whether it is below java.lang.Object. */
+/* Returns whether @klass is @super or a subclass; with @super 0, whether java.lang.Object is at its
+ * root. */
 static bool is_below(struct hotspot_vm *vm, uint64_t klass, uint64_t super)
 {
     char name[32];
@@ -51,8 +53,8 @@ static bool is_object(struct hotspot_vm *vm, uint64_t object, uint64_t super)
     return object_klass(vm, object, &klass) == 0 && is_below(vm, klass, super);
 }
 
-/* Whether a monitor that @thread may wait for, at @field of it, is none or one with an object,
- * which counts those who wait so in @count. */
+/* Returns whether @field of @thread has no monitor, or one that has an object and counts at least
+ * one waiting thread in @count. */
 static bool monitor_can_be(struct hotspot_vm *vm, uint64_t thread, struct layout_field field,
                            struct layout_field count)
 {
@@ -74,7 +76,7 @@ static bool monitor_can_be(struct hotspot_vm *vm, uint64_t thread, struct layout
     return r == 0 && is_object(vm, object, 0);
 }
 
-/* Whether the number of @thread can be one, and is no other thread's. */
+/* Returns whether the number of @thread is valid and not that of another thread. Notes it. */
 static bool tid_can_be(struct objects_proof *p, uint64_t thread)
 {
     int32_t tid = 0;
@@ -159,7 +161,7 @@ static bool instance_can_be(struct hotspot_vm *vm, uint64_t klass)
            bytes >= 8 && bytes <= OBJECT_BYTES_MAX && !(bytes & 6);
 }
 
-/* Whether the classes that the pool of @klass has resolved are such. */
+/* Checks that the resolved classes in the pool of @klass are classes. */
 static void see_pool(struct hotspot_vm *vm, uint64_t klass, struct check *c)
 {
     const struct hotspot_layout *l = &vm->layout;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A home of unwind/context_steps.h: reads which request a thread that waits works on, out of the
- * memory of a process that goes on.
+ * An environment of unwind/context_steps.h: reads the request that a waiting thread works on, from
+ * the memory of a running process.
  */
 #include "hotspot/vm.h"
 
 struct home {
-    struct context_work work; /* first: what context_read_bytes() gets */
+    struct context_work work; /* first: the argument of context_read_bytes() */
     struct hotspot_vm *vm;
 };
 

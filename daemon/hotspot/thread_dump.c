@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A batch of the dump of threads. A platform thread that is not in Java code has noted where its
- * last Java frame is, and its stack is walked from there. The walk is made twice, and counts if
- * both times found the same: a stack that changes is not told.
+ * Reads a batch of the dump of threads. A platform thread outside Java code has stored the place of
+ * its last Java frame, and its stack is walked from there. The walk is made twice, and counts if
+ * both find the same: a changing stack is not shown.
  */
 #include "hotspot/thread_reader.h"
 
-#define STATUS_ALIVE 0x1 /* bits of Thread.threadStatus, which are JVMTI's */
+#define STATUS_ALIVE 0x1 /* bits of Thread.threadStatus, as in JVMTI */
 #define STATUS_TERMINATED 0x2
 #define STATUS_RUNNABLE 0x4
 #define STATUS_WAITING 0x10
@@ -71,14 +71,14 @@ static int read_status(struct dump *d, uint64_t object, struct hotspot_dump_thre
     return r;
 }
 
-/* Where the last Java frame of a thread is. */
+/* The last Java frame of a thread. */
 struct anchor {
     uint64_t sp, pc, fp;
-    uint64_t carried; /* java_id of the virtual thread that is mounted; 0: none */
+    uint64_t carried; /* java_id of the mounted virtual thread; 0: none */
     uint64_t state;   /* of the JavaThread */
 };
 
-/* The id of the virtual thread that @thread carries; 0: none. */
+/* Returns the java_id of the virtual thread that @thread carries; 0: none. */
 static uint64_t carried_id(struct hotspot_vm *vm, uint64_t thread)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -115,7 +115,7 @@ static int read_anchor(struct hotspot_vm *vm, uint64_t thread, struct anchor *re
     return r;
 }
 
-/* One walk from @a on, into w->out. */
+/* Walks once from @a, writing frames to @out. */
 static int walk_once(struct dump *d, uint64_t thread, const struct anchor *a, uint64_t *out,
                      struct java_walk *w)
 {
@@ -173,7 +173,7 @@ static enum hotspot_dump_stack platform_stack(struct dump *d, uint64_t thread,
     return DUMP_STACK_CHANGED;
 }
 
-/* Whether the JavaThread at @thread still is that of @t. */
+/* Checks that the JavaThread at @thread still is that of @t. 0; -EFAULT: it is not; -errno. */
 static int check_same(struct hotspot_vm *vm, uint64_t thread, const struct hotspot_dump_thread *t)
 {
     uint64_t object, id = 0;
@@ -235,10 +235,10 @@ static int dump_platform_threads(struct dump *d)
 
 /* ---- the call ---- */
 
-/* Draws, and the batches of a list behind its first one: what they know of code and classes may be
- * so old. Code that a frozen stack returns to is not given up. */
+/* Greatest age of cached code and classes for draws, and for all batches of a list but the first.
+ * Code that a frozen stack returns to is not freed. */
 #define KNOWN_NS NSEC_PER_SEC
-/* Of a batch: all before this is in the question and in the answer. */
+/* Members before this are input and output of the call. */
 #define HEAD_BYTES offsetof(struct hotspot_dump_batch, threads)
 
 static int dump_batch(struct dump *d)
@@ -292,7 +292,7 @@ int hotspot_dump_threads(struct hotspot_vm *vm, struct hotspot_dump_batch *b)
     struct unwind_locks locks;
     int r;
 
-    if (hotspot_vm_locks(vm, &locks) == HOTSPOT_GONE) /* fills in vm->locks where they are known */
+    if (hotspot_vm_locks(vm, &locks) == HOTSPOT_GONE) /* fills in vm->locks if they are available */
         return -ESRCH;
     b->count = b->word_count = b->name_bytes = 0;
     r = vm_call(vm, run_dump, b, HEAD_BYTES);

@@ -24,9 +24,9 @@ void dump_begin_walk(struct dump *d, struct java_walk *w)
                              .max = JAVA_STACK_WORDS_MAX };
 }
 
-/* ---- what every thread has ---- */
+/* ---- of platform and virtual threads ---- */
 
-/* Puts the name behind the others; none where there is no room, or it cannot be read. */
+/* Appends the name to the batch's names; leaves it out if there is no room, or it is unreadable. */
 static int add_name(struct dump *d, uint64_t string, struct hotspot_dump_thread *t)
 {
     _cleanup_buf_ struct buf name = BUF_NULL;
@@ -89,7 +89,7 @@ void dump_blocker(struct dump *d, uint64_t blocker, struct hotspot_dump_thread *
         t->owner_id = id;
 }
 
-/* The owner of a monitor: JDK 24 up has its id there, else its JavaThread. */
+/* Gets the owner of a monitor: JDK 24 up has its id there, earlier ones its JavaThread. */
 static void monitor_owner(struct dump *d, uint64_t monitor, struct hotspot_dump_thread *t)
 {
     struct hotspot_memory *m = &d->vm->memory;

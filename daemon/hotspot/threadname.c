@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Java thread's name: JavaThread -> java.lang.Thread -> String -> array. These are objects of the
- * Java heap, which a collector may move while we read: the String's class is compared on the way, a
- * mismatch is "no name this time".
+ * Reads a Java thread's name: JavaThread -> java.lang.Thread -> String -> array. These are objects
+ * of the Java heap, which a collector may move during the read. So the String's class is compared
+ * on the way; a mismatch means no name this time.
  */
 #include "base/text.h"
 #include "hotspot/vm.h"
 
 #define NAME_CHARS_MAX 2048
 
-/* Has @n know where the mark has the class: 22 bits or more, at its end. */
+/* Sets the shift of the class in the mark: it is the upper 22 bits or more. False: the VM's number
+ * is out of range. */
 static bool names_compact(const struct hotspot_layout *l, struct name_layout *n)
 {
     if (l->mark_klass_shift < 32 || l->mark_klass_shift > 42)
@@ -18,7 +19,7 @@ static bool names_compact(const struct hotspot_layout *l, struct name_layout *n)
     return true;
 }
 
-/* Field offsets and the coding of pointers, found once per JVM. */
+/* Finds field offsets and the coding of references, once per JVM. */
 static int names_open(struct hotspot_vm *vm)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -67,8 +68,8 @@ static int names_open(struct hotspot_vm *vm)
     return r;
 }
 
-/* The java.lang.Thread of a JavaThread: an oop in JDK 8..15, since then a handle (pointer to an oop
- * that is not compressed). */
+/* JavaThread::_threadObj is an oop in JDK 8..15, since then a handle: a pointer to an oop that is
+ * not compressed. */
 int thread_java_object(struct hotspot_vm *vm, uint64_t thread, uint64_t *ret)
 {
     uint64_t v;

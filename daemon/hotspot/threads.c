@@ -48,7 +48,7 @@ int threads_visit(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie)
         r = vm->layout.thread_smr_list_at ? visit_array(vm, fn, cookie)
                                           : visit_list(vm, fn, cookie);
     memory_resize(&vm->memory, MEMORY_LINES);
-    return r == -EFAULT ? 0 : r; /* the list was replaced while it was read */
+    return r == -EFAULT ? 0 : r; /* the list was replaced during the read */
 }
 
 int thread_tid(struct hotspot_vm *vm, uint64_t thread, int32_t *ret)
@@ -72,7 +72,7 @@ int thread_tid(struct hotspot_vm *vm, uint64_t thread, int32_t *ret)
 struct listing {
     struct hotspot_vm *vm;
     unsigned what;
-    uint64_t one; /* JavaThread of the only one that is asked for; 0: all */
+    uint64_t one; /* JavaThread of the only thread to list; 0: all */
 };
 
 static void listed_threads_deinit(struct listed_threads *l)
@@ -82,7 +82,8 @@ static void listed_threads_deinit(struct listed_threads *l)
     *l = (struct listed_threads){ .count = 0 };
 }
 
-/* Puts the name of @t behind the others. It has none where that cannot be read, or has no room. */
+/* Appends the name of @t to the list's names. An unreadable name, or one without room, becomes
+ * "". */
 static int list_name(struct hotspot_vm *vm, struct listed_thread *t)
 {
     struct buf *names = &vm->listed.names;
@@ -114,7 +115,7 @@ static int read_owner(struct hotspot_vm *vm, struct hotspot_thread *t)
     return r;
 }
 
-/* A thread that cannot be read is left out: it is ending, or starting. */
+/* Adds a thread to the list. Skips an unreadable one: it is ending, or starting. */
 static int list_thread(void *cookie, uint64_t thread)
 {
     const struct listing *q = cookie;
@@ -134,7 +135,7 @@ static int list_thread(void *cookie, uint64_t thread)
     return 0;
 }
 
-/* Whether a thread that runs Java has its JavaThread there. */
+/* Returns whether a thread that runs Java has its JavaThread at @at. */
 static bool is_java_thread(struct hotspot_vm *vm, uint64_t at)
 {
     uint32_t vtable = 0;
@@ -148,7 +149,7 @@ static int list_threads(struct hotspot_vm *vm, void *arg)
     struct listing *q = arg;
 
     q->vm = vm;
-    listed_threads_deinit(&vm->listed); /* of a call that was left, and has come back since */
+    listed_threads_deinit(&vm->listed); /* of an abandoned call that has returned since */
     buf_init(&vm->listed.names, HOTSPOT_THREAD_NAMES_MAX);
     memory_begin(&vm->memory);
     if (q->one)
@@ -160,7 +161,7 @@ static int hand_out(struct hotspot_vm *vm, struct listing *q, hotspot_thread_fn 
 {
     int r = vm_call(vm, list_threads, q, sizeof(*q));
 
-    if (vm_is_left(vm)) /* the list is still the call's */
+    if (vm_is_left(vm)) /* the abandoned call still owns the list */
         return -ETIMEDOUT;
     for (size_t i = 0; r == 0 && i < vm->listed.count; i++) {
         struct listed_thread *t = &vm->listed.all[i];
@@ -209,7 +210,7 @@ bool hotspot_thread_is(struct hotspot_vm *vm, uint64_t java_thread, int32_t ns_t
     return vm_ask(vm, read_tid, &q, sizeof(q)) == 0 && q.ns_tid == ns_tid;
 }
 
-/* ---- what a thread does ---- */
+/* ---- the state of a thread ---- */
 
 uint32_t hotspot_vm_thread_state(const struct hotspot_vm *vm)
 {
@@ -219,7 +220,7 @@ uint32_t hotspot_vm_thread_state(const struct hotspot_vm *vm)
 int hotspot_vm_thread_states(const struct hotspot_vm *vm, struct hotspot_thread_states *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
-    int32_t last = MAX(l->state_blocked, l->state_unblocked); /* the latter is gone in 28 */
+    int32_t last = MAX(l->state_blocked, l->state_unblocked); /* JDK 28 lacks the latter */
 
     if (l->state_new < 0 || l->state_native <= l->state_new ||
         l->state_blocked <= l->state_native || last >= UINT8_MAX)
@@ -231,18 +232,19 @@ int hotspot_vm_thread_states(const struct hotspot_vm *vm, struct hotspot_thread_
     return 0;
 }
 
-/* ---- what a thread knows of safepoints ---- */
+/* ---- the safepoint state of a thread ---- */
 
-#define SAFEPOINT_STATE_SINCE 13 /* the JDK from which on it has the number */
-#define SAFEPOINT_STATE_THREAD 8 /* bytes to where it names its thread */
+#define SAFEPOINT_STATE_SINCE 13 /* first JDK with the number in it */
+#define SAFEPOINT_STATE_THREAD 8 /* offset of its thread, in bytes */
 
 struct safepoint_state {
     struct hotspot_vm *vm;
-    uint32_t offset; /* where it should be */
+    uint32_t offset; /* expected place of the field */
     int right, wrong;
 };
 
-/* No table has the field: it lies before one that is there. It is right if it names its thread. */
+/* Counts whether a thread has the field at the expected place, right before one that is in the
+ * tables: its state must name the thread. */
 static int check_safepoint_state(void *cookie, uint64_t thread)
 {
     struct safepoint_state *s = cookie;
@@ -281,5 +283,5 @@ uint32_t hotspot_vm_safepoint_state(struct hotspot_vm *vm)
     s.offset = (uint32_t)l->thread_saved_pc.offset - (uint32_t)sizeof(uint64_t);
     if (vm_call(vm, call_safepoint_state, &s, sizeof(s)) < 0)
         return 0;
-    return s.right > s.wrong ? s.offset : 0; /* some may begin or end */
+    return s.right > s.wrong ? s.offset : 0; /* a few may begin or end */
 }

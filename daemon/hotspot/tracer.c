@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compiles the rows of tracers.def for one VM: finds the classes of each tracer that is loaded,
- * checks every field that its rows name against the class's own description, and makes a path of
- * steps for the BPF programs. What is not as the rows say gives no path.
+ * Compiles the rows of tracers.def for one VM. Finds the classes of each loaded tracer, checks
+ * every field of its rows against the class's own description, and makes a path of steps for the
+ * BPF programs. A mismatch with the rows gives no path.
  */
 #include "hotspot/classes.h"
 #include "unwind/context_path.h"
 
-#define THREAD_ENTRIES_MAX 200000u /* looked at to find a ThreadLocal, of all threads */
+#define THREAD_ENTRIES_MAX 200000u /* of all threads, read to find a ThreadLocal */
 
 enum tracer_form {
     FORM_LOCAL,
@@ -80,14 +80,14 @@ static const struct tracer TRACERS[] = {
 #include "hotspot/tracers.def"
 };
 
-/* One question, as vm_call() copies it. */
+/* One question, copied by vm_call(). */
 struct tracer_question {
     struct context_path path;
-    uint32_t tracer; /* of TRACERS */
+    uint32_t tracer; /* index in TRACERS */
     struct error err;
 };
 
-/* Classes of java.base whose fields every path passes. */
+/* Classes of java.base with fields that every path passes. */
 enum core_class { CORE_THREAD, CORE_MAP, CORE_ENTRY, CORE_REFERENCE, CORE_LOCAL, CORE_CLASSES };
 static const char *const CORE[CORE_CLASSES] = {
     "java/lang/Thread", "java/lang/ThreadLocal$ThreadLocalMap",
@@ -99,12 +99,12 @@ struct compiler {
     struct classes *classes; /* CORE, then those of the rows */
     const struct tracer *tracer;
     struct tracer_question *q;
-    uint32_t hash; /* of the ThreadLocal that is searched for in threads */
+    uint32_t hash; /* of the ThreadLocal found */
     bool found;
-    unsigned entries; /* that were looked at */
+    unsigned entries; /* read so far */
 };
 
-/* Spells @text with the tracer's prefix. Returns false if it is too long. */
+/* Replaces '@' in @text by the tracer's prefix. Returns false if the result is too long. */
 static bool spell(const struct tracer *t, const char *text, char ret[CLASSES_NAME_MAX])
 {
     const char *at = strchr(text, '@');
@@ -115,7 +115,7 @@ static bool spell(const struct tracer *t, const char *text, char ret[CLASSES_NAM
     return n >= 0 && n < CLASSES_NAME_MAX;
 }
 
-/* Returns the class that @name of the tracer's rows means; NULL: it is not wanted. */
+/* Returns the wanted class for @name of the tracer's rows; NULL: it did not fit. */
 static struct class_wanted *wanted_class(const struct compiler *c, const char *name)
 {
     char spelled[CLASSES_NAME_MAX];
@@ -137,8 +137,8 @@ static int find_field(const struct compiler *c, uint64_t klass, const struct tra
     return field_find(c->vm, klass, &f, ret);
 }
 
-/* Returns whether @klass has all fields that the tracer's rows name of class @name. 1; 0; -errno.
- */
+/* Returns whether @klass has all fields that the tracer's rows name for class @name. 1; 0;
+ * -errno. */
 static int has_fields(const struct compiler *c, const char *name, uint64_t klass)
 {
     uint32_t offset;
@@ -156,7 +156,7 @@ static int has_fields(const struct compiler *c, const char *name, uint64_t klass
     return 1;
 }
 
-/* Returns whether a row says of class @name that it may never be loaded. */
+/* Returns whether a row allows that class @name is never loaded. */
 static bool is_optional(const struct tracer *t, const char *name)
 {
     for (size_t i = 0; i < t->count; i++) {
@@ -166,9 +166,9 @@ static bool is_optional(const struct tracer *t, const char *name)
     return false;
 }
 
-/* Gets the class that @name of the rows means: of several of that name, the one with the fields
- * that the rows name. 0; -ENODATA: it is not loaded, and may never be; -EAGAIN: it is not loaded;
- * -EOPNOTSUPP with the sentence; -errno. */
+/* Gets the class for @name of the rows: of several classes with that name, the one with the fields
+ * in the rows. 0; -ENODATA: not loaded, and may never be; -EAGAIN: not loaded yet; -EOPNOTSUPP with
+ * a sentence in c->q->err; -errno. */
 static int pick_class(const struct compiler *c, const char *name, uint64_t *ret)
 {
     const struct class_wanted *w = wanted_class(c, name);
@@ -214,7 +214,7 @@ static int core_field(const struct compiler *c, enum core_class class, const cha
     return r;
 }
 
-/* Where java.base keeps what steps pass through. 0 or -errno. */
+/* Sets the offsets in java.base that every path needs. 0 or -errno. */
 static int compile_core(const struct compiler *c, struct context_path *p)
 {
     const struct name_layout *n = &c->vm->names;
@@ -243,8 +243,7 @@ static int compile_core(const struct compiler *c, struct context_path *p)
 
 /* ---- ThreadLocals ---- */
 
-/* Gets the hash of the ThreadLocal at @object, whose class is @klass. 0; -EAGAIN: it moved; -errno.
- */
+/* Gets the hash of the ThreadLocal at @object, of class @klass. 0; -EAGAIN: it moved; -errno. */
 static int read_hash(const struct compiler *c, uint64_t object, uint64_t klass, uint32_t *ret)
 {
     uint64_t before = 0, after = 0;
@@ -277,7 +276,7 @@ static int static_hash(const struct compiler *c, const struct tracer_row *row, u
     return r == -ENOENT || r == -EFAULT ? -EAGAIN : r;
 }
 
-/* Looks for a ThreadLocal of the class in c->found in the table of one thread. */
+/* Searches the table of one thread for a ThreadLocal of the class in steps[0].key. */
 static int look_at_thread(void *cookie, uint64_t thread)
 {
     struct compiler *c = cookie;
@@ -307,7 +306,7 @@ static int look_at_thread(void *cookie, uint64_t thread)
     return r == -ESRCH ? r : 0;
 }
 
-/* Gets the hash of the only ThreadLocal of class @klass, which some thread must have a value of. */
+/* Gets the hash of the only ThreadLocal of class @klass; some thread must have a value for it. */
 static int only_hash(struct compiler *c, uint64_t klass, uint32_t *ret)
 {
     int r;
@@ -321,7 +320,7 @@ static int only_hash(struct compiler *c, uint64_t klass, uint32_t *ret)
 
 /* ---- rows ---- */
 
-/* Makes a step of @row, whose class is @klass (0: it names none). */
+/* Makes a step from @row, with its class @klass (0: none). */
 static int compile_row(struct compiler *c, const struct tracer_row *row, uint64_t klass,
                        struct context_step *ret)
 {
@@ -398,7 +397,7 @@ static int compile_rows(struct compiler *c)
     return r;
 }
 
-/* Wants the classes of all tracers. */
+/* Adds the classes of all tracers to the wanted ones. */
 static int want_classes(struct compiler *c)
 {
     int r = 0;
@@ -416,8 +415,8 @@ static int want_classes(struct compiler *c)
     return MIN(r, 0);
 }
 
-/* Compiles for the first tracer that is there. Of those that are not ready, the first one's reason
- * counts. */
+/* Compiles for the first tracer that succeeds. If none does, returns the error of the first one
+ * that is loaded. */
 static int compile(struct compiler *c)
 {
     int r = want_classes(c), result = -ENOENT;
@@ -471,7 +470,7 @@ int hotspot_vm_context(struct hotspot_vm *vm, struct context_path *ret, const ch
     if (r == -EOPNOTSUPP && err)
         *err = q->err;
     if (r == -EFAULT || r == -ETIMEDOUT || r == -EBADMSG)
-        r = -EAGAIN; /* classes or objects went while they were read */
+        r = -EAGAIN; /* classes or objects were freed during the read */
     if (r == 0)
         *ret = q->path;
     return r;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many classes a JVM has unloaded, by two of its counters. It counts before it frees their
- * memory: as long as the number is the same, the address of a method is the same method's. A class
- * that is redefined gives up methods, too, which no counter tells. An agent sets a flag before it
- * can do so, and the flag stays set. In JDK 25 it is set from the start, with no agent.
+ * The number of classes that a JVM has unloaded, from two of its counters. The JVM counts before it
+ * frees their memory: while the number is unchanged, the address of a method belongs to the same
+ * method. Redefining a class frees methods, too, and is not counted. But an agent sets a flag
+ * before it can do so, and the flag stays set. In JDK 25 it is set from the start, without an
+ * agent.
  */
 #include "base/cleanup.h"
 #include "hotspot/code/code.h"
@@ -30,7 +31,7 @@ static bool see_entry(void *cookie, const struct hsperfdata_entry *e)
     return true;
 }
 
-/* Finds both counters. 0; -ENOENT: the JVM has none; -errno. */
+/* Finds both counters. 0, also if the JVM has none (then vm->unloads.at are 0); -errno. */
 static int find_places(struct hotspot_vm *vm)
 {
     _cleanup_free_ char *bytes = NULL;
@@ -46,7 +47,7 @@ static int find_places(struct hotspot_vm *vm)
     return 0;
 }
 
-/* 0: no class was redefined so far. -ENOENT: one may be, or the JVM does not tell; -errno. */
+/* Returns 0: no class can have been redefined so far. -ENOENT: one may have been; -errno. */
 static int check_redefining(struct hotspot_vm *vm)
 {
     uint64_t at = vm->layout.can_redefine_at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the unwinder must know of this VM, from the layouts that its own tables gave. */
+/* What the unwinder needs to know of this VM, from the layouts in the VM's own tables. */
 #include "hotspot/vm.h"
 
 #include "unwind/frames.h"
@@ -44,7 +44,7 @@ int hotspot_vm_unwinding(const struct hotspot_vm *vm, struct unwind_vm *ret)
         .jvmci = vm->jvmci,
     };
 
-    if (!u.cont_entry_bytes) /* where it ends is what counts */
+    if (!u.cont_entry_bytes) /* the unwinder needs the entry's end */
         u.thread_cont_entry = 0;
     if (vm->heap_count > UNWIND_HEAPS_MAX)
         return -EOPNOTSUPP;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the classes and fields of threads once for each VM. */
+/* Finds the classes and fields of threads, once for each VM. */
 #include "hotspot/code/code.h"
 #include "hotspot/thread_dump.h"
 
@@ -49,7 +49,7 @@ static const struct {
 
 /* ---- classes ---- */
 
-/* The class of the boot loader is the first that was made, and so the last of the list. */
+/* Finds the boot loader's data: it was made first, and so is the last of the list. */
 static int boot_loader(struct hotspot_vm *vm, uint64_t *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -66,7 +66,7 @@ static int boot_loader(struct hotspot_vm *vm, uint64_t *ret)
     return r == 0 && !at ? -EAGAIN : r;
 }
 
-/* Returns whether it is one of those that are looked for. */
+/* Stores @klass if its name is a wanted one. Returns whether it is. */
 static bool note_class(struct hotspot_vm *vm, uint64_t klass, struct virtual_layout *ret)
 {
     char name[CLASS_NAME_MAX];
@@ -85,8 +85,8 @@ static bool note_class(struct hotspot_vm *vm, uint64_t klass, struct virtual_lay
     return false;
 }
 
-/* Looks at the classes that were loaded since the last time: the newest is the first. Return: their
- * number that is of those that are looked for; -errno. */
+/* Visits the classes that were loaded since the last time, newest first. Return: the number of
+ * wanted ones; -errno. */
 static int find_classes(struct hotspot_vm *vm, struct virtual_layout *v)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -138,7 +138,7 @@ static bool is_of_monitor(const char *state)
            strcmp(state, "TIMED_WAIT") == 0;
 }
 
-/* The constants have their values in the class's mirror. */
+/* Reads the values of the constants in the class's mirror. */
 static int find_states(struct hotspot_vm *vm, struct virtual_layout *ret)
 {
     uint64_t klass = ret->klass[CLASS_VIRTUAL_THREAD], handle, mirror = 0;
@@ -185,7 +185,7 @@ static int read_helper(struct hotspot_vm *vm, uint64_t klass, uint64_t *ret)
                          ret);
 }
 
-/* Finds how large instances are. The lowest bits say how they are made. */
+/* Finds the sizes of instances. The lowest bits of a layout helper are flags. */
 static int find_sizes(struct hotspot_vm *vm, struct virtual_layout *v)
 {
     uint64_t chunk = 0, thread = 0;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The monitor that a virtual thread waits for without a carrier (JDK 24 up). The VM keeps an
- * ObjectWaiter for it, which names the thread and the monitor. No table says where these pointers
- * lie. They are searched for once, in a thread that waits: what is found must lead back to the
- * thread, and to an object that has a monitor.
+ * Finds the monitor that a virtual thread without a carrier waits for (JDK 24 up). The VM keeps an
+ * ObjectWaiter for it, with pointers to the thread and the monitor. No table has their offsets.
+ * They are searched for once, in a waiting thread: a candidate must lead back to the thread, and to
+ * an object that has a monitor.
  */
 #include "hotspot/thread_reader.h"
 
-#define WAITER_BYTES 128 /* of an ObjectWaiter, which are searched */
+#define WAITER_BYTES 128 /* searched bytes of an ObjectWaiter */
 #define WAITER_WORDS (WAITER_BYTES / 8)
-#define TRIES_MAX 64 /* threads in which nothing is found, before it is given up */
+#define TRIES_MAX 64 /* failed searches before giving up */
 #define MARK_MASK 3
-#define MARK_MONITOR 2 /* of an object whose lock is a monitor */
+#define MARK_MONITOR 2 /* of an object locked by a monitor */
 
-/* Whether the handle at @at is of the object @object. */
+/* Returns whether the handle at @at refers to @object. */
 static bool is_handle_of(struct hotspot_vm *vm, uint64_t at, uint64_t object)
 {
     uint64_t handle, found;
@@ -22,7 +22,7 @@ static bool is_handle_of(struct hotspot_vm *vm, uint64_t at, uint64_t object)
            heap_handle(vm, handle, &found) == 0 && found == object;
 }
 
-/* Whether an ObjectMonitor lies at @monitor. */
+/* Returns whether an ObjectMonitor lies at @monitor. */
 static bool is_monitor(struct hotspot_vm *vm, uint64_t monitor)
 {
     uint64_t handle, object, klass, mark;
@@ -34,7 +34,7 @@ static bool is_monitor(struct hotspot_vm *vm, uint64_t monitor)
            klass != vm->virtual_layout.klass[CLASS_VIRTUAL_THREAD];
 }
 
-/* Finds in the ObjectWaiter at @waiter where it has the thread @object, and where the monitor. */
+/* Finds the offsets of the thread @object and of the monitor in the ObjectWaiter at @waiter. */
 static bool find_in_waiter(struct hotspot_vm *vm, uint64_t waiter, uint64_t object,
                            struct waiter_layout *ret)
 {
@@ -55,7 +55,7 @@ static bool find_in_waiter(struct hotspot_vm *vm, uint64_t waiter, uint64_t obje
     return threads == 1 && monitors == 1;
 }
 
-/* Finds in the thread at @object, of @bytes, where it has its ObjectWaiter. */
+/* Finds the offset of the ObjectWaiter in the thread at @object, of @bytes. Counts a failure. */
 static void learn(struct hotspot_vm *vm, uint64_t object, uint32_t bytes)
 {
     struct waiter_layout *w = &vm->virtual_layout.waiter;

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One virtual thread: its object, its continuation, and the StackChunks that hold its frames while
- * it is not mounted. Collectors move all of these, and the thread may run at any time. So each
- * object has to have its class, and a thread counts if a second reading finds the same. Readings
- * of some threads are made together, so that they share pages: first all of them once, then all of
- * them again.
+ * it is not mounted. Collectors move all of these, and the thread may run at any time. So the class
+ * of each object is checked, and a thread counts if a second reading finds the same. Some threads
+ * are read together, so that they share pages: first all of them once, then all again.
  */
 #include "hotspot/thread_reader.h"
 
 #define OBJECT_MAX 512
 #define CHUNKS_MAX 64 /* of one thread; 1 or 2 are usual */
 #define CHUNK_WORDS_MAX (1 << 20)
-#define STATE_MASK 0xff /* bit 8: it is suspended */
+#define STATE_MASK 0xff /* bit 8: suspended */
 #define STATE_NEW 0
 #define CHUNK_MAX_BYTES 128
 #define WORD_BYTES sizeof(uint64_t)
-#define TRIES_ALONE 2 /* of a thread that ran on between its readings */
+#define TRIES_ALONE 2 /* for a thread that ran between its readings */
 
 struct chunk {
     int32_t size, sp, bottom;
@@ -85,7 +84,8 @@ static int read_chunk(struct hotspot_vm *vm, uint64_t at, struct chunk *ret)
     return r == 0 ? parse_chunk(vm, o, ret) : r;
 }
 
-/* Reads the chunk at @at, and its frames into d->reader->words: the words from *ret_from on. */
+/* Reads the chunk at @at, and *ret_count words of its frames into d->reader->words, from word
+ * *ret_from on. */
 static int read_frames(struct dump *d, uint64_t at, struct chunk *ret, size_t *ret_from,
                        size_t *ret_count)
 {
@@ -103,8 +103,8 @@ static int read_frames(struct dump *d, uint64_t at, struct chunk *ret, size_t *r
              : 0;
 }
 
-/* Appends the frames of the chunk @c at @at. Its @n words from word @from on were read. Return:
- * enum java_stack_end; -errno. */
+/* Appends the frames of the chunk @c at @at, with @n words read from word @from on. Return: enum
+ * java_stack_end; -errno. */
 static int walk_chunk(struct dump *d, uint64_t at, const struct chunk *c, size_t from, size_t n,
                       struct java_walk *w)
 {
@@ -126,7 +126,7 @@ static int walk_chunk(struct dump *d, uint64_t at, const struct chunk *c, size_t
     return r == JAVA_STACK_BROKEN && part ? (int)JAVA_STACK_CUT : r;
 }
 
-/* Walks all chunks from the one at @at on. *ret_sp: of that one. Return: enum java_stack_end;
+/* Walks all chunks from the one at @at on. *ret_sp: of that chunk. Return: enum java_stack_end;
  * -errno. */
 static int walk_chunks(struct dump *d, uint64_t at, struct java_walk *w, int32_t *ret_sp)
 {
@@ -152,7 +152,7 @@ static int walk_chunks(struct dump *d, uint64_t at, struct java_walk *w, int32_t
 
 /* ---- one reading ---- */
 
-/* Reads where the frames of the thread @o are, and appends them to @out. */
+/* Finds the frames of the thread @o, and appends them to @out. */
 static void read_stack(struct dump *d, const uint8_t *o, uint64_t *out, struct virtual_look *l)
 {
     const struct virtual_layout *v = &d->vm->virtual_layout;
@@ -178,8 +178,8 @@ static void read_stack(struct dump *d, const uint8_t *o, uint64_t *out, struct v
         l->stack = r == JAVA_STACK_CUT ? DUMP_STACK_CUT : DUMP_STACK_WHOLE;
 }
 
-/* Reads the thread at @object: its own bytes into @o, its frames into @out. 0; -errno: it is none,
- * or not any more. */
+/* Reads the thread at @object: its own bytes into @o, its frames into @out. 0; -errno: no virtual
+ * thread is there, or not any more. */
 static int read_thread(struct dump *d, uint64_t object, uint8_t *o, uint64_t *out,
                        struct virtual_look *ret)
 {
@@ -188,7 +188,7 @@ static int read_thread(struct dump *d, uint64_t object, uint8_t *o, uint64_t *ou
 
     if (r < 0)
         return r;
-    memset(ret, 0, sizeof(*ret)); /* two of them are compared */
+    memset(ret, 0, sizeof(*ret)); /* looks are compared with memcmp() */
     ret->object = object;
     memcpy(&ret->java_id, o + d->vm->thread_layout.tid, sizeof(ret->java_id));
     ret->state = number_in(o, v->state) & STATE_MASK;
@@ -198,7 +198,7 @@ static int read_thread(struct dump *d, uint64_t object, uint8_t *o, uint64_t *ou
     return 0;
 }
 
-/* Reads the thread at @object once, into the place @t of the batch and its next words. */
+/* Reads the thread at @object once, into @t and the next words of the batch. */
 static int take_thread(struct dump *d, uint64_t object, struct hotspot_dump_thread *t,
                        struct virtual_look *l)
 {
@@ -232,9 +232,9 @@ static int take_thread(struct dump *d, uint64_t object, struct hotspot_dump_thre
     return 0;
 }
 
-/* ---- the second one ---- */
+/* ---- the second reading ---- */
 
-/* Whether @l has nothing that a second reading must find again. */
+/* Returns whether @l has no frames that a second reading must find again. */
 static bool needs_no_other(const struct virtual_look *l)
 {
     return l->stack == DUMP_STACK_MOUNTED || l->stack == DUMP_STACK_NONE;
@@ -253,7 +253,7 @@ static bool finds_same(struct dump *d, const struct virtual_look *l,
             memcmp(d->reader->again, d->b->words + t->first, t->count * WORD_BYTES) == 0);
 }
 
-/* Reads a thread that ran on once more, both times at once. */
+/* Reads a thread that ran between its readings once more, both readings back to back. */
 static void read_alone(struct dump *d, uint64_t object, struct hotspot_dump_thread *t)
 {
     for (unsigned i = 0; i < TRIES_ALONE && dump_has_space(d); i++) {

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of virtual threads, out of the tables that the class library keeps for its own thread
- * dumps: one set of those that no executor started, and one of each executor. The sets are
- * ConcurrentHashMaps. A place of a table is the same after a collection, so a walk can go on there;
- * a table that has grown is begun again.
+ * Lists virtual threads from the tables that the class library keeps for its own thread dumps: one
+ * set of threads that no executor started, and one set for each executor. The sets are
+ * ConcurrentHashMaps. A collection leaves the places of a table as they are, so a walk can resume
+ * there; a table that has grown is walked from its start.
  */
 #include "hotspot/thread_reader.h"
 
 #define CHAIN_MAX 8192   /* nodes of one place of a table */
-#define NODES_AT_ONCE 64 /* before the clock is looked at */
-#define DRAWS_AT_ONCE 16 /* the same of places of a table */
+#define NODES_AT_ONCE 64 /* between looks at the clock */
+#define DRAWS_AT_ONCE 16 /* the same, for places of a table */
 #define TABLE_MAX (1U << 24)
 #define SETS_MAX 1024
 #define RESTARTS_MAX 4
 #define FORWARDINGS_MAX 2
 
-/* What is done with each element of a set, until it returns non-zero. */
+/* Handles an element of a set; non-zero ends the walk. */
 typedef int (*element_fn)(void *cookie, uint64_t object);
 
 struct table {
-    uint64_t data; /* of its first place */
+    uint64_t data; /* address of the first place */
     uint32_t length;
 };
 
@@ -56,13 +56,13 @@ struct chain {
     struct hotspot_vm *vm;
     element_fn fn;
     void *cookie;
-    uint32_t nodes;    /* so far */
-    uint64_t until_ns; /* CLOCK_MONOTONIC, when it is given up; 0: never */
+    uint32_t nodes;    /* visited so far */
+    uint64_t until_ns; /* CLOCK_MONOTONIC, end of the walk; 0: never */
 };
 
 static int walk_place(struct chain *c, const struct table *t, uint32_t slot, unsigned depth);
 
-/* The elements of this place have gone to two of the table that will replace this one. */
+/* Walks the two places of the new table that hold the elements of this place. */
 static int walk_forwarded(struct chain *c, uint64_t node, const struct table *t, uint32_t slot,
                           unsigned depth)
 {
@@ -82,7 +82,7 @@ static int walk_forwarded(struct chain *c, uint64_t node, const struct table *t,
     return r == 0 ? walk_place(c, &next, slot + t->length, depth + 1) : r;
 }
 
-/* Calls c->fn for each element at @slot of @t. 0; what that returned; -errno. */
+/* Calls c->fn for each element at @slot of @t. 0; the non-zero result of c->fn; -errno. */
 static int walk_place(struct chain *c, const struct table *t, uint32_t slot, unsigned depth)
 {
     const struct virtual_layout *v = &c->vm->virtual_layout;
@@ -118,7 +118,7 @@ static int walk_place(struct chain *c, const struct table *t, uint32_t slot, uns
 
 struct sets {
     struct hotspot_vm *vm;
-    uint32_t count, left; /* left: that are more than can be looked at */
+    uint32_t count, left; /* left: sets beyond the limit */
     uint64_t at[SETS_MAX];
 };
 
@@ -130,7 +130,8 @@ static void add_set(struct sets *s, uint64_t set)
         s->left++;
 }
 
-/* @reference: a weak one, to a container. Containers of other kinds have no set. */
+/* Adds the set of a container; containers of other kinds have none. @reference: a weak reference to
+ * it. */
 static int add_container(void *cookie, uint64_t reference)
 {
     struct sets *s = cookie;
@@ -141,7 +142,7 @@ static int add_container(void *cookie, uint64_t reference)
     if (r == 0)
         r = object_klass(s->vm, container, &klass);
     if (r < 0)
-        return r == -ESRCH ? r : 0; /* it was closed */
+        return r == -ESRCH ? r : 0; /* the container was closed */
     if (klass && klass == v->klass[CLASS_EXECUTOR] && v->executor_threads)
         r = heap_load(s->vm, container + v->executor_threads, &set);
     else if (klass && klass == v->klass[CLASS_SHARED] && v->shared_threads)
@@ -153,8 +154,8 @@ static int add_container(void *cookie, uint64_t reference)
     return r == -ESRCH ? r : 0;
 }
 
-/* The first is that of threads in no executor; 0: they are not listed. -E2BIG: it took too long, as
- * a table whose elements lead to each other would. */
+/* Finds the sets. The first is that of threads without an executor; 0: they are not listed. -E2BIG:
+ * it took too long, as it does for a table with elements that lead to each other. */
 static int find_sets(struct dump *d, struct sets *s)
 {
     const struct virtual_layout *v = &d->vm->virtual_layout;
@@ -195,13 +196,13 @@ static int find_sets(struct dump *d, struct sets *s)
 
 struct place {
     struct dump *d;
-    uint32_t skip, seen; /* elements of this place that were taken before; so far */
+    uint32_t skip, seen; /* elements of this place: to skip; visited */
 };
 
 #define PLACE_FULL 1
-/* A batch walks to where the one before it ended. So it takes at least one in so many of those that
- * it passes by: where a slice of time is over at once, as on a busy machine, the way to the end of
- * a long chain is walked some ten times then, not once for each 16 threads. */
+/* A batch first walks to where the last one ended. So it takes at least one thread for every
+ * PASSED_PART that it passes. If time is up at once, as on a busy machine, the way to the end of a
+ * long chain is then walked some ten times, not once for each 16 threads. */
 #define PASSED_PART 8
 
 static bool has_room(const struct place *p)
@@ -262,16 +263,16 @@ static int take_set(struct dump *d, uint64_t set)
     return 0;
 }
 
-/* ---- some of them, by chance ---- */
+/* ---- random threads ---- */
 
-#define DRAWS_ALL 4 /* times the draws */
-/* Neighbours of a table are drawn together: they have begun one after the other, and so share pages
- * of memory. */
+#define DRAWS_ALL 4 /* all places are read if there are at most this many times the draws */
+/* Neighbours in a table are drawn together: their threads were started one after the other, and so
+ * share pages of memory. */
 #define RUN_PLACES 8
 
 struct tables {
     uint32_t count;
-    uint64_t places; /* of all tables */
+    uint64_t places; /* in all tables */
     struct table of[SETS_MAX];
 };
 
@@ -292,7 +293,7 @@ static int find_tables(struct dump *d, const struct sets *s, struct tables *ret)
     return 0;
 }
 
-/* Takes all threads at @place, counted through all tables. */
+/* Takes all threads at @place, an index over all tables. */
 static int take_place(struct dump *d, const struct tables *tables, uint64_t place)
 {
     struct place p = { .d = d };
@@ -304,7 +305,7 @@ static int take_place(struct dump *d, const struct tables *tables, uint64_t plac
     return walk_place(&c, &tables->of[i], (uint32_t)place, 0);
 }
 
-/* Returns another number for each call, below 1. */
+/* Returns the next pseudo-random number, from 0 to below 1. */
 static double next_random(uint64_t *seed)
 {
     *seed ^= *seed << 13;
@@ -332,9 +333,9 @@ static int take_run(struct dump *d, const struct tables *tables, uint64_t run)
     return 0;
 }
 
-/* Draws runs of places, one of each part of all tables, or takes all of them once if they are few.
- * Each place is as likely as any other, and so is each thread. -E2BIG: too many for a batch, or for
- * its time. What was found until then would be too much of what takes long. */
+/* Draws one run of places from each part of all tables, or takes all of them once if they are few.
+ * Each place is equally likely, and so is each thread. -E2BIG: too many for a batch, or for its
+ * time; the threads until then would be biased to those that take long. */
 static int draw_places(struct dump *d, const struct tables *tables)
 {
     struct hotspot_dump_batch *b = d->b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening a JVM: its tables, its version, the bounds of its code. */
+/* Opens a JVM: its tables, its version, the bounds of its code. */
 #include "hotspot/code/code.h"
 #include "hotspot/dynsym.h"
 #include "hotspot/proof.h"
@@ -12,8 +12,8 @@ static ssize_t vm_pread(void *cookie, uint64_t address, void *buf, size_t n)
     return readers_pread(&vm->id, vm->mem_fd, address, buf, n);
 }
 
-/* "OpenJDK 64-Bit Server VM (17.0.15+6) for linux-amd64 JRE (17.0.15+6), built on ...": the name is
- * what stands before the first parenthesis, the version what stands in that of "JRE". */
+/* "OpenJDK 64-Bit Server VM (17.0.15+6) for linux-amd64 JRE (17.0.15+6), built on ...": the name
+ * ends at the first parenthesis, the version is in the parentheses after "JRE". */
 static void vm_read_version(struct hotspot_vm *vm)
 {
     char info[512];
@@ -54,7 +54,7 @@ static int vm_read_layout(struct hotspot_vm *vm, uint64_t libjvm_base, struct er
     return r == 0 ? layout_read(&vm->memory, &d, &vm->layout, err) : r;
 }
 
-/* What there is beside the layout. */
+/* Reads everything besides the layout. */
 static int vm_read(struct hotspot_vm *vm, struct error *err)
 {
     int r = 0;
@@ -76,7 +76,7 @@ static int vm_read(struct hotspot_vm *vm, struct error *err)
     return r;
 }
 
-/* Takes @vm over. @layout NULL: as the tables at @libjvm_base say. */
+/* Takes over @vm. @layout NULL: read it from the tables at @libjvm_base. */
 static int vm_open(struct hotspot_vm *vm, memory_read_fn read, void *cookie, uint64_t libjvm_base,
                    const struct hotspot_layout *layout, struct hotspot_vm **ret, struct error *err)
 {

@@ -93,7 +93,7 @@ struct listed_thread {
 struct listed_threads {
     struct listed_thread *all; /* owned */
     size_t count, room;
-    struct buf names; /* one behind the other */
+    struct buf names; /* one after the other */
 };
 
 /* Addresses of two counters of unloaded classes; 0: the JVM has none. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walking the exported tables. */
+/* Walks the exported tables. */
 #include "hotspot/vmstructs.h"
 
-/* What of a table is exported as a variable of its own. */
+/* Parts of a table that are exported as variables of their own. */
 enum vmstructs_column {
     COLUMN_TABLE,
     COLUMN_STRIDE,
@@ -15,7 +15,7 @@ enum vmstructs_column {
     COLUMN_COUNT,
 };
 
-/* NULL: the table has no such column. */
+/* Names of the variables; NULL: the table has no such column. */
 static const struct {
     const char *names[COLUMN_COUNT];
     unsigned value_width;
@@ -46,7 +46,7 @@ static const struct {
                           8 },
 };
 
-/* The value of the exported 64-bit variable @name; @name NULL: 0. */
+/* Gets the value of the exported 64-bit variable @name; 0 for @name NULL. */
 static int vmstructs_variable(const struct dynsym *d, const char *name, uint64_t *ret)
 {
     uint64_t at;

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A home of the unwinder (unwind/state.h): walks the stacks of threads that wait, out of the memory
- * of a process that goes on. Of each the kernel is asked afterwards how often it was given a
- * processor. Where that is as before, it has not run, and its stack is that of one moment. Without
- * BPF it walks copies of stacks, which the kernel made at the moment of a sample. All but the stack
- * is read from the memory a little later: code and what the VM knows of it.
+ * An environment of the unwinder (unwind/state.h): walks the stacks of waiting threads from the
+ * memory of a running process. Afterwards it reads from the kernel how often each thread got a
+ * processor. If that is unchanged, the thread has not run, and its stack is of one moment. Without
+ * BPF it walks copies of stacks, which the kernel made at the moment of a sample. Code and data of
+ * the VM are then read a little later.
  */
 #include "hotspot/vm.h"
 
 #include "unwind/state.h"
 
-#define WAITING_KNOWN_COUNT 1024 /* pcs that one batch remembers; a power of two */
+#define WAITING_KNOWN_COUNT 1024 /* cached pcs of one batch; a power of two */
 
 struct home {
-    struct unwind_walk walk; /* first: what unwind_read() and the others get */
-    struct hotspot_vm *vm;   /* NULL: no memory can be read */
+    struct unwind_walk walk; /* first: the argument of unwind_read() and the others */
+    struct hotspot_vm *vm;   /* NULL: no readable memory */
     struct hotspot_waiting_batch *batch;
     uint64_t java_thread;
-    uint64_t sp; /* of the thread, where its copy begins */
+    uint64_t sp; /* of the thread, at the start of its copy */
     const uint8_t *copy;
     uint32_t copy_bytes; /* 0: none */
-    bool beyond;         /* the stack goes on behind the copy */
+    bool beyond;         /* the walk reached the stack behind the copy */
     struct unwind_known known[WAITING_KNOWN_COUNT];
 };
 
-/* Whether @at is code, by the tables of the process. */
+/* Returns whether @at is code, by the tables of the process. */
 static bool is_code(const struct unwind_process *p, uint64_t at)
 {
     uint32_t low = 0, high = MIN(p->mapping_count, (uint32_t)UNWIND_MAPPINGS_MAX);
@@ -42,8 +42,8 @@ static bool is_code(const struct unwind_process *p, uint64_t at)
     return low && at < p->mappings[low - 1].end;
 }
 
-/* Whether @from lies on the stack, but not in the copy: by now something else may stand there. A
- * frame has UNWIND_STEP_BYTES_MAX at most, so that no walk passes over as much. */
+/* Returns whether @from lies on the stack but outside the copy, where other data may be by now. A
+ * frame has at most UNWIND_STEP_BYTES_MAX, so no walk steps over that much. */
 static bool is_beyond(const struct home *h, uint64_t from)
 {
     return from - h->sp < (uint64_t)h->copy_bytes + UNWIND_STEP_BYTES_MAX &&
@@ -122,7 +122,7 @@ static void walk(struct home *h, struct hotspot_waiting_batch *b, struct hotspot
     b->word_count += w->words;
 }
 
-/* Whether @t has run since its registers were taken. */
+/* Returns whether @t has run since its registers were taken. */
 static bool has_run(const struct hotspot_waiting_batch *b, int32_t host_pid,
                     const struct hotspot_waiting *t)
 {
@@ -143,14 +143,14 @@ static int run_waiting(struct hotspot_vm *vm, void *arg)
         memory_begin(&vm->memory);
     h->vm = vm;
     h->batch = b;
-    /* The last ones find less room than a stack may need: they are for the next batch. */
+    /* The last threads have less room than a stack may need: they are left to the next batch. */
     for (b->done = 0;
          b->done < b->count && (!b->done || HOTSPOT_WAITING_WORDS - b->word_count >= b->max_words);
          b->done++) {
         struct hotspot_waiting *t = &b->threads[b->done];
 
         walk(h, b, t);
-        if (!vm || t->stack_bytes) /* what it waits for, or works on, is not of that moment */
+        if (!vm || t->stack_bytes) /* memory has no lock or request of that moment */
             continue;
         t->waits_for_lock =
             t->asks_lock && t->java_thread && vm_lock(vm, t->java_thread, &t->lock) == 0;

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where ZGC has moved an object to (unwind/forwarding.h). The masks of its colours are in the VM's
- * tables. So is the map from granules to ZForwardings of the ZGC that is not generational. The
- * generational one has two, of the old and the young generation, which are in no table: they are
- * searched for by their form.
+ * Finds where ZGC has moved an object to (unwind/forwarding.h). The masks of its colours are in the
+ * VM's tables. So is the one map from granules to ZForwardings in the non-generational ZGC. The
+ * generational one has two, of the old and the young generation, in no table: they are searched for
+ * by their form.
  */
 #include "hotspot/vm.h"
 
 #include "unwind/forwarding.h"
 
 #define GRANULES_MAX ((uint64_t)1 << 24) /* 32 TiB */
-#define HEAP_BYTES_MAX 65536u            /* of a ZHeap, which are searched */
-#define MAPS_MAX 16                      /* what may be one, in it */
+#define HEAP_BYTES_MAX 65536u            /* searched bytes of a ZHeap */
+#define MAPS_MAX 16                      /* candidates in it */
 #define ENTRIES_MAX ((uint64_t)1 << 24)
 #define ALIGNMENT_SHIFT_MAX 30
 #define TRIES_MAX 10
 #define TRY_AGAIN_NS                                                                               \
-    (100 * NSEC_PER_MSEC) /* after the first one; doubled after each: 51 s in all */
-#define JDK_FIRST 16      /* from it on, entries have this form */
+    (100 * NSEC_PER_MSEC) /* after the first attempt; doubled after each: 51 s in all */
+#define JDK_FIRST 16      /* first JDK with entries of this form */
 
-/* Where one kind of ZGC has what is needed, as the VM's tables say. */
+/* Rows of the VM's tables for one kind of ZGC. */
 struct tables {
     uint64_t globals_at;
     struct layout_field bad_mask, offset_mask, heap, maps;
@@ -36,7 +36,8 @@ static struct tables tables_of(const struct hotspot_vm *vm)
     if (l->x_globals_at)
         return (struct tables){ l->x_globals_at, l->x_weak_bad_mask, l->x_offset_mask,
                                 l->x_heap,       l->x_forwardings,   l->sizeof_XForwarding };
-    /* References of the colour "remapped" are in its mask of bad ones, but not of weak ones. */
+    /* The mask of bad references includes the colour "remapped"; that of weak bad references does
+     * not. */
     return (struct tables){ l->z_globals_at, l->z_weak_bad_mask, l->z_offset_mask,
                             l->z_heap,       l->z_forwardings,   l->sizeof_ZForwarding };
 }
@@ -49,7 +50,7 @@ static bool has_tables(const struct hotspot_vm *vm, const struct tables *t)
            t->forwarding_bytes < MEMORY_PAGE;
 }
 
-/* Finds the addresses of the masks, which the VM keeps pointers to. */
+/* Finds the addresses of the masks, to which the VM keeps pointers. */
 static int find_masks(struct hotspot_vm *vm, const struct tables *t, struct unwind_zgc *z)
 {
     struct hotspot_memory *m = &vm->memory;
@@ -65,7 +66,8 @@ static int find_masks(struct hotspot_vm *vm, const struct tables *t, struct unwi
     return r == 0 && (!z->bad_mask || (z->offset_mask + 1) & z->offset_mask) ? -EBADMSG : r;
 }
 
-/* Whether @pair is a map: its size, of at most @most granules, and where the VM has mapped it. */
+/* Returns whether @pair is a map: its size, of at most @most granules, and its address, mapped at
+ * both ends. */
 static bool is_map(struct hotspot_vm *vm, const uint64_t pair[2], uint64_t most)
 {
     uint64_t word;
@@ -75,8 +77,8 @@ static bool is_map(struct hotspot_vm *vm, const uint64_t pair[2], uint64_t most)
            memory_u64(&vm->memory, pair[1] + 8 * (pair[0] - 1), &word) == 0;
 }
 
-/* Finds the two maps, of the old and the young generation, in the ZHeap behind the page table at
- * @table. They are the first two of one size, which is at most the page table's. */
+/* Finds the maps of the old and the young generation in the ZHeap, behind the page table at @table.
+ * They are the first two of equal size, at most the page table's. */
 static int find_two(struct hotspot_vm *vm, uint64_t table, struct unwind_zgc *z)
 {
     uint64_t most = z->granules, end = table + MIN(vm->layout.sizeof_ZHeap, HEAP_BYTES_MAX);
@@ -121,7 +123,7 @@ static int find_maps(struct hotspot_vm *vm, const struct tables *t, struct unwin
     return r == 0 && !z->maps[0] ? -ENOENT : r;
 }
 
-/* Whether vm->zgc is worth another look at some time. */
+/* Returns whether vm->zgc may be tried again at some time. */
 static bool is_open(const struct hotspot_vm *vm)
 {
     return vm->names.known && vm->names.zgc && !vm->zgc.known && !vm->zgc.unusable &&
@@ -180,7 +182,7 @@ int hotspot_vm_zgc(struct hotspot_vm *vm, struct unwind_zgc *ret)
     return 0;
 }
 
-/* Returns the entry of object @index of @f, which lies at @at. 0: it was not moved. */
+/* Returns the entry of object @index in the forwarding @f at @at; 0: the object was not moved. */
 static uint64_t find_entry(struct hotspot_vm *vm, uint64_t at, const struct unwind_forwarding *f,
                            uint64_t index)
 {

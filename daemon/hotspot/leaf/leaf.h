@@ -35,7 +35,7 @@ struct leaf_record {
 /* Bytecodes [head, end) that a backward branch to head encloses. */
 struct leaf_span {
     int32_t head, end;
-    uint32_t nested; /* loops inside one another, this one counted */
+    uint32_t nested; /* nesting depth of the loops in it, itself included */
 };
 
 /* A call in a method's bytecodes, with its target. */
