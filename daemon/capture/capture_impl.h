@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A capture under way: what the files of capture/ share of it. Thread: the engine's. */
+/* A capture under way, as the files of capture/ share it. Thread: the engine's. */
 #pragma once
 
 #include "attach/deferred_frames.h"
@@ -13,14 +13,14 @@
 #define CAPTURE_PROCESSES_MAX 65536u
 #define CAPTURE_THREADS_MAX 200000u
 #define CAPTURE_NAMED_MOMENTS_MAX 20000u
-#define CAPTURE_SECONDS_MAX UINT64_C(3600)   /* of one that is given no duration */
-#define CAPTURE_LASTS_NS (60 * NSEC_PER_SEC) /* longer ones are half of a caller's at most */
+#define CAPTURE_SECONDS_MAX UINT64_C(3600)   /* of a stored capture without a duration */
+#define CAPTURE_LASTS_NS (60 * NSEC_PER_SEC) /* longer ones: half a caller's quota at most */
 
 struct seen_thread {
     uint32_t process, host_tid;
 };
 
-/* A thread as of its last sample in a capture: how long it had run, its name, and how often it was
+/* The last sample of a thread in a capture: its CPU time until then, its name, and how often it was
  * renamed. */
 struct seen_run {
     uint64_t run_ns, time_ns;
@@ -32,8 +32,8 @@ struct seen_verdict {
     uint64_t checked_ns;
     uint32_t process; /* index in the record */
     bool wanted, warned;
-    bool image_told;             /* that it is a native image without names */
-    uint64_t samples, generated; /* all of it, and those through code of no file and no name */
+    bool image_told;             /* the warning on a native image without names is recorded */
+    uint64_t samples, generated; /* all; those through code without a file and a name */
 };
 
 #define NO_SET UINT32_MAX
@@ -42,7 +42,7 @@ struct seen_verdict {
 /* A set of samples of an event. */
 struct event_set {
     uint32_t set;    /* the broker's number; NO_SET: none yet */
-    uint64_t period; /* smaller than the event's: samples are thinned */
+    uint64_t period; /* smaller than the event's period: samples are thinned */
 };
 
 /* One of the events of a capture. */
@@ -50,34 +50,34 @@ struct capture_event {
     struct capture *capture;
     const struct event_source *source;
     void *state;               /* of the source; owned */
-    struct empty_reason empty; /* as of the source, which may change it */
+    struct empty_reason empty; /* copied from the source, which may change it */
     const struct event_info *info;
     char name[EVENT_NAME_BYTES];
     uint64_t period; /* as in struct wanted_event */
-    bool ready;      /* the kernel has in place what it needs */
-    uint64_t gap_ns; /* since when it has not, after it had; 0: never so */
-    bool refused;    /* that cannot be, as was found while the others were sampled */
+    bool ready;      /* its sets and probes are installed */
+    uint64_t gap_ns; /* CLOCK_MONOTONIC, since when it is no longer ready; 0: no gap */
+    bool refused;    /* found impossible while other events were sampled */
     struct event_set sets[EVENT_SETS_MAX];
 };
 
-/* A capture goes through these in their order, and leaves out those that it has no need of. */
+/* A capture enters these in their order, and skips those that it does not need. */
 enum capture_state {
-    CAPTURE_PREPARING, /* its sets and probes are being put in place */
+    CAPTURE_PREPARING, /* its sets and probes are being installed */
     CAPTURE_RUNNING,   /* it samples the events that are ready, until end_ns */
-    CAPTURE_FLUSHING,  /* stacks of waits that have ended are still pending, until due_ns */
-    CAPTURE_SETTLING,  /* what the broker wrote by due_ns is still to be read */
+    CAPTURE_FLUSHING,  /* stacks of finished waits are still pending, until due_ns */
+    CAPTURE_SETTLING,  /* samples that the broker wrote by due_ns are still to be read */
     CAPTURE_NAMING,    /* symbols and names of its samples are still being read */
-    CAPTURE_DONE,      /* it has its profile or its failure, and is in no list */
+    CAPTURE_DONE,      /* its profile or failure is delivered; it is in no list */
 };
 
-/* Who gets the profile of a capture. */
+/* Where the profile of a capture goes. */
 struct capture_delivery {
     struct capture_waiter waiter; /* without done: no request waits for it */
-    uint64_t ticket;              /* of who waits for its first sample; 0: no request does */
-    bool keep;                    /* goes to the store */
-    bool resource;                /* runs on its own, and is listed while it runs */
+    uint64_t ticket;              /* of the request that waits for its first sample; 0: none */
+    bool keep;                    /* store it when it ends */
+    bool resource;                /* made by captures_create(): runs on its own, and is listed */
     char schedule[64];
-    uint64_t max_age_s; /* retention of its own, 0: the store's */
+    uint64_t max_age_s; /* retention of this capture; 0: the store's */
 };
 
 /* Options of events, as in struct capture_request. */
@@ -96,41 +96,41 @@ struct capture_members {
     size_t thread_ids_cap;
     struct seen_run *runs; /* [threads.cap] */
     size_t runs_cap;
-    uint32_t renamed, too_often; /* threads that had several names; of them those with too many */
+    uint32_t renamed, too_often; /* threads with several names; threads with too many */
 };
 
-/* How the code of a capture gets names. */
+/* How the code of a capture is named. */
 struct capture_names {
     enum symbols_source symbols;
     struct deferred
-        *later; /* places of attach_id's code, named at the end; NULL: memory names all */
-    struct inlined *inlined; /* native frames, looked up for the end; NULL: no lines are wanted */
-    struct attachment *attachment; /* NULL: not begun, or none */
+        *later; /* owned: addresses in attach_id's code, named at the end; NULL: memory names all */
+    struct inlined *inlined; /* owned: native frames, expanded at the end; NULL: without lines */
+    struct attachment *attachment; /* NULL: none, or not begun */
     struct proc_id attach_id;
     uint32_t attach_mode; /* enum attach_mode */
-    bool nameless;        /* memory names nothing: only what is attached to */
+    bool nameless;        /* the JVM's memory cannot be read: only an attach names code */
 };
 
 struct capture {
-    struct captures *captures; /* that it is one of */
+    struct captures *captures; /* the list that it is in */
     struct capture *next;
     enum capture_state state; /* capture_enter() changes it */
-    uint64_t due_ns;          /* of the state */
+    uint64_t due_ns;          /* CLOCK_MONOTONIC: next poll, or end of the state */
     uint64_t handle;
     struct target *target;
-    struct caller caller; /* whose quota it counts to */
+    struct caller caller; /* quota that it counts against */
     bool lasts;           /* longer than CAPTURE_LASTS_NS, or without an end */
     bool patient;         /* its samples may be named as late as the recorder's */
-    bool tables_warned;   /* of tables for unwinding that are not there */
+    bool tables_warned;   /* the warning on missing unwind tables is recorded */
     struct record *record;
     struct capture_delivery to;
     struct capture_wish wish;
     struct capture_event events[EVENTS_AT_ONCE_MAX]; /* as in meta.events */
     size_t event_count;
     uint64_t start_ns, end_ns; /* end_ns UINT64_MAX: until ended */
-    uint64_t asked_ns;         /* when it was requested */
+    uint64_t asked_ns;         /* CLOCK_MONOTONIC of the request */
     uint64_t duration_ns;      /* 0: without an end */
-    uint64_t random;           /* of the thinning */
+    uint64_t random;           /* seed of the thinning */
     struct capture_members members;
     struct capture_names names;
     struct lost lost;
@@ -148,7 +148,7 @@ static inline bool capture_samples(const struct capture *c)
     return false;
 }
 
-/* Returns whether samples of @c come with the moments of JVMs. */
+/* Returns whether an event of @c records moments of JVMs. */
 static inline bool capture_has_moments(const struct capture *c)
 {
     for (size_t i = 0; i < c->event_count; i++) {
@@ -158,7 +158,7 @@ static inline bool capture_has_moments(const struct capture *c)
     return false;
 }
 
-/* Returns whether an event of @c is not ready, and may become so. */
+/* Returns whether an event of @c is not ready but may become so. */
 static inline bool capture_is_coming(const struct capture *c)
 {
     for (size_t i = 0; i < c->event_count; i++) {
@@ -194,16 +194,17 @@ static inline uint32_t capture_sets(const struct capture *c)
     return sets;
 }
 
-/* An answer leaves this long after the request and the duration, with the names that are known by
+/* The answer is sent at most this long after the request plus the duration, with the names known by
  * then. */
 #define CAPTURE_ANSWER_NS (4 * NSEC_PER_SEC)
-/* In CAPTURE_PREPARING, for all events of a capture. Then it runs with those that are ready. */
+/* Limit of CAPTURE_PREPARING for all events of a capture. After it, the capture runs with the
+ * events that are ready. */
 #define CAPTURE_PREPARE_NS (3 * NSEC_PER_SEC)
-/* A capture that a request waits for ends this long after the request and its duration, however
- * late it began. */
+/* A capture that a request waits for ends at the latest this long after the request plus its
+ * duration, however late it began. */
 #define CAPTURE_LATEST_NS (CAPTURE_ANSWER_NS - NSEC_PER_SEC / 2)
 
-/* Returns when the answer of @c leaves, which has an end. */
+/* Returns CLOCK_MONOTONIC by which the answer of @c, which has an end, is sent. */
 static inline uint64_t capture_answer_ns(const struct capture *c)
 {
     return c->end_ns + CAPTURE_ANSWER_NS - MIN(c->start_ns - c->asked_ns, CAPTURE_ANSWER_NS);
@@ -211,89 +212,88 @@ static inline uint64_t capture_answer_ns(const struct capture *c)
 
 /* ---- captures.c ---- */
 
-/* Frees @c, which is in no list and holds no set; takes NULL. Returns NULL. */
+/* Frees @c, which is in no list and holds no set. Accepts NULL. Returns NULL. */
 struct capture *capture_free(struct capture *c);
-/* Makes an empty record, whose memory counts to the budget of all captures. 0 or -errno. */
+/* Creates an empty record, charged to the budget of all captures. 0 or -errno. */
 int capture_new_record(struct captures *captures, struct record **ret);
-/* Returns how many samples @c has, also those that wait for its end. */
+/* Returns the number of samples of @c, with those that sources keep until its end. */
 size_t capture_sample_count(const struct capture *c);
-/* Makes a profile of what @c has so far, with the facts of @meta and the names that are known by
- * now. 0 or -ENOMEM. */
+/* Makes a profile of the samples of @c so far, with the facts of @meta and the names known by now.
+ * 0 or -ENOMEM. */
 int capture_make_profile(struct capture *c, const struct profile *meta, struct profile **ret);
 
 /* ---- states.c ---- */
 
-/* Changes the state of @c to @state, or past it where its events need no such state, and does what
- * that begins with. */
+/* Changes the state of @c to @state, or to a later one if its events do not need @state. Does what
+ * the state begins with. */
 void capture_enter(struct captures *captures, struct capture *c, enum capture_state state);
 
 /* ---- begin.c ---- */
 
-/* Says in @err that flamed ends, and so nothing begins. Returns BACKEND_UNAVAILABLE. */
+/* Sets @err for a capture that cannot begin because flamed stops. Returns BACKEND_UNAVAILABLE. */
 int capture_stopping(struct error *err);
 
 /* ---- admit.c ---- */
 
-/* Returns whether @req takes long, or has no end but its client's will. */
+/* Returns whether @req is longer than CAPTURE_LASTS_NS, or has no end and is not live. */
 bool capture_lasts(const struct capture_request *req);
-/* Checks whether the caller of @req may begin another. Of those that last one caller may have half
- * of what it may have, so that who comes after it finds room within a minute. 0, or
- * BACKEND_TOO_MANY with
- * @err, which says when to ask again. */
+/* Checks whether the caller of @req may begin another capture. At most half of a caller's captures
+ * may be lasting ones, so that new callers find room within a minute. Return: 0, or
+ * BACKEND_TOO_MANY with @err, which has the time to retry. */
 int capture_admit(const struct captures *captures, const struct capture_request *req,
                   struct error *err);
-/* Returns whether @caller may arm one more set of samples. One caller may have half of them, and
- * one is left for root, so that no caller keeps all others from sampling. False: @err says why. */
+/* Returns whether @caller may arm one more set of samples. A caller may have half of them, and one
+ * is reserved for root, so that no caller blocks all others. False: @err has the reason. */
 bool capture_may_add_set(const struct captures *captures, const struct caller *caller,
                          struct error *err);
 
 /* ---- prepare.c ---- */
 
-/* Takes the events of @c, in CAPTURE_PREPARING, towards their first samples: arms their sets and
- * has the one process of @c probed. 0: all are ready. -EINPROGRESS with @err: to be called again.
- * Else why it cannot run: an outcome or -errno with @err. */
+/* Prepares the events of @c, in CAPTURE_PREPARING: arms their sets and probes the one process of
+ * @c. Return: 0: all are ready. -EINPROGRESS with @err: call again. Else why it cannot run: an
+ * outcome or -errno with @err. */
 int capture_prepare(struct captures *captures, struct capture *c, struct error *err);
 /* Does the same in CAPTURE_RUNNING for the events that were not ready when @c began. Warns of those
- * that have become so, and of those that cannot. Returns whether one has. */
+ * that became ready and of those that cannot. Returns whether one became ready. */
 bool capture_prepare_late(struct captures *captures, struct capture *c, uint64_t now_ns);
 
 /* ---- event_sets.c ---- */
 
-/* Arms the sets of @event of @c, as far as that was not done. 0: they sample. -EINPROGRESS with
- * @err: ask again. -EBUSY or -errno with @err: it may have one nevertheless. */
+/* Arms the sets of @event of @c that are not armed yet. Return: 0: they sample. -EINPROGRESS with
+ * @err: call again. -EBUSY or -errno with @err; sets taken so far are kept. */
 int capture_arm(struct captures *captures, struct capture *c, struct capture_event *event,
                 struct error *err);
-/* Gives them back. */
+/* Releases the sets of @c. */
 void capture_release_rates(struct captures *captures, struct capture *c);
-/* Warns where a set is faster than what was asked for. */
+/* Warns if a set of @c is faster than requested. */
 void capture_warn_rates(struct capture *c);
 
 /* ---- api/captures.c ---- */
 
-/* Returns @c as /api/v1/captures shows it, owned by the caller. @progress: 0..1. */
+/* Returns @c as /api/v1/captures shows it; owned by the caller. @progress: 0..1. */
 json_t *capture_json(const struct store_capture *c, double progress);
-/* Returns the same of one that runs. Thread: the engine's. */
+/* Does the same for a capture that runs. Thread: the engine's. */
 json_t *running_json(struct capture *c);
 
 /* ---- processes.c ---- */
 
-/* Returns whether @c wants @p, valid until the next call; NULL: no memory. A process that is not
- * wanted is matched again every 100 ms: its main class or container may become known later. */
+/* Returns the verdict of @c on @p, valid until the next call; NULL: no memory. A process that does
+ * not match is checked again every 100 ms: its main class or container may become known later. */
 struct seen_verdict *capture_verdict(struct captures *captures, struct capture *c,
                                      const struct process *p, uint64_t now_ns);
-/* Gets the thread of a sample as an index of the record; *ret_run: what is known of how it ran,
- * valid until the next call. 0 or -errno. */
+/* Gets the record's index of the thread of a sample. *ret_run: its CPU time and name so far, valid
+ * until the next call. 0 or -errno. */
 int capture_thread(struct capture *c, uint32_t process, const struct incoming *in, uint32_t *ret,
                    struct seen_run **ret_run);
-/* Warns of its processes whose files could not be read because their file systems do not answer. */
+/* Warns of processes with files on file systems that do not answer. */
 void capture_warn_unanswered(struct captures *captures, struct capture *c);
-/* Warns of its processes that found no room in the unwinder's tables. */
+/* Warns of processes that found no room in the unwinder's tables. */
 void capture_warn_no_room(struct captures *captures, struct capture *c);
-/* Warns of its processes whose symbols were left out for want of memory. */
+/* Warns of processes with symbols that were left out for want of memory. */
 void capture_warn_left_out(struct captures *captures, struct capture *c);
-/* Warns of its processes whose perf maps are longer than is read. */
+/* Warns of processes with perf maps beyond the limit. */
 void capture_warn_long_maps(struct captures *captures, struct capture *c);
-/* Warns of its processes that ran code which lies in no file and has no names. */
+/* Warns of processes that ran code without a file and without names. */
 void capture_warn_generated(struct capture *c);
 void capture_warn_put_off(struct captures *captures, struct capture *c);
 void capture_warn_mappings(struct captures *captures, struct capture *c);
@@ -301,20 +301,20 @@ void capture_warn_mappings(struct captures *captures, struct capture *c);
 void capture_warn_renamed(struct capture *c);
 /* Forgets the processes and threads of @c, so that a new record gets them again. */
 void capture_forget_members(struct capture *c);
-/* Returns true when samples of more than one pid were wanted. */
+/* Returns whether samples of more than one pid were wanted. */
 bool capture_has_several_processes(const struct capture *c);
 
 /* ---- counted.c ---- */
 
-/* Returns the name of a moment as a string of frames, out of what a JVM says: cleaned. */
+/* Returns the cleaned name of a moment, from a JVM's raw text, as a string of frames. */
 uint32_t capture_moment_name(struct captures *captures, const char *raw);
 
 /* ---- request_context.c ---- */
 
-/* Has the requests of @p read, if @c asks for them. */
+/* Arranges that the requests of @p are read, if @c asks for them. */
 void capture_want_context(struct captures *captures, struct capture *c, struct process *p);
-/* Has the requests of @p read for the flight recorder, if it records them and there is room:
- * captures come first. From CLOCK_MONOTONIC @until_ns on, keeps what is read already. */
+/* Does the same for the flight recorder, if it records requests and there is room: captures come
+ * first. After CLOCK_MONOTONIC @until_ns, only keeps the paths that are read already. */
 void captures_want_context(struct captures *captures, struct process *p, uint64_t until_ns);
 /* Returns the request of @in, a sample of thread @thread of the record, for profile_sample.context.
  * 0: @c does not ask, or there is no room. */
@@ -330,7 +330,7 @@ bool capture_spans(const struct capture *c, const struct sample_record *rec);
 
 /* ---- warnings.c ---- */
 
-/* Warns at the end of @c of what it lacks, and notes it in c->meta. */
+/* Records the warnings of a capture that ends, and its losses in c->meta. */
 void capture_warn_quality(struct captures *captures, struct capture *c);
 /* Warns that samples of the last seconds of @c were not read in time. */
 void capture_warn_untaken(const struct captures *captures, struct capture *c);
@@ -341,21 +341,21 @@ uint64_t captures_hidden(const struct captures *captures);
 
 /* ---- symbol_source.c ---- */
 
-/* Decides what names the Java code of @c, and plans to attach if the request names such a source.
- * 0, BACKEND_CONFLICT, -errno. */
+/* Decides which source names the Java code of @c, and plans an attach if the request names such a
+ * source. 0, BACKEND_CONFLICT, -errno. */
 int capture_choose_names(struct captures *captures, struct capture *c, struct error *err);
-/* Notes in the profile's facts what names Java code, if that is known: by the capture's wish, or by
- * @p, which may be NULL. */
+/* Notes in the profile's facts which source names Java code, by the request, or by @p (may be
+ * NULL). Does nothing if that is not known yet. */
 void capture_note_symbols(struct capture *c, const struct process *p);
-/* Has a new record ask for the names that are decided at the end. */
+/* Lets the record of @c ask for names that are decided at its end. */
 void capture_defer_names(struct capture *c);
-/* Returns whether the source of names, or debug information, is still waited for: 4 s at most, and
- * not while flamed stops. */
+/* Returns whether the capture still waits for the source of names, or debug information. It does so
+ * for 4 s at most, and not while flamed stops. */
 bool capture_names_wait(struct captures *captures, struct capture *c, uint64_t now_ns);
-/* Decides the names by what is known now, before a profile is made. */
+/* Decides the names by the sources read so far, before a profile is made. */
 void capture_decide_names(struct capture *c);
-/* Warns at the end of what went wrong with names. */
+/* Warns, at the end of @c, of problems with the source of names. */
 void capture_tell_names(struct capture *c);
-/* Notes in the profile of @c how it was named. */
+/* Notes in the profile of @c which source named it, and what debug information is missing. */
 void capture_add_names(const struct capture *c, struct profile *p);
 void capture_drop_names(struct captures *captures, struct capture *c);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What to say of an event that has no samples in a capture. Pure; thread: any. */
+/* The warning for an event without samples in a capture. Pure; thread: any. */
 #pragma once
 
 #include "event/events.h"
 
 #define EMPTY_TEXT_BYTES (EVENT_NAME_BYTES + 256)
 
-/* How the sentence goes on: with the name of the event, or with its period. */
+/* The rest of the sentence, with the name of the event or with its period. */
 enum empty_rest {
     EMPTY_IDLE,
     EMPTY_LONGER,
@@ -22,7 +22,7 @@ struct empty_reason {
     enum empty_rest rest;
 };
 
-/* Writes why there may be none of event @name, and what to try. @period: as in struct wanted_event.
- * Return: @buf. */
+/* Writes why event @name may have no samples, and what to try. @period: as in struct wanted_event.
+ * Returns @buf. */
 const char *empty_text(struct empty_reason reason, const char *name, uint64_t period,
                        char buf[EMPTY_TEXT_BYTES]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why a single process has no samples, as far as its state says that. It may be stopped, traced or
- * frozen. Or it is no JVM, and started one.
+ * Reasons why a single process has no samples, by its state: stopped, traced or frozen. Or it is no
+ * JVM, and started one.
  */
 #pragma once
 
@@ -10,10 +10,10 @@
 
 #define IDLE_TARGET_BYTES 400
 
-/* Writes the JVM that @p, which is none, started: "its child 42 is (Main)". Looks from each JVM
- * upwards, at no more than some; *t says which the viewer sees. False: there is none. */
+/* Writes the JVM that @p, itself no JVM, started: "its child 42 is (Main)". Walks up from a bounded
+ * number of JVMs that the viewer of @t sees. False: none found. */
 bool idle_target_child(struct discover *d, int proc_fd, const struct target *t,
                        const struct process *p, char *buf, size_t size);
-/* Writes why process @p ran nothing. False: its state does not tell. */
+/* Writes why process @p ran nothing. False: its state gives no reason. */
 bool idle_target_text(struct discover *d, struct broker *b, int proc_fd, const struct target *t,
                       struct process *p, char buf[IDLE_TARGET_BYTES]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The samples of event live, until the end says which of their objects are alive. Bounded: an agent
- * follows STREAM_LIVE_MAX objects, and a sample of any other is let go. What the agent's table says
- * is hostile. Thread: the engine's.
+ * The samples of event live, kept until the end shows which of their objects are alive. Bounded: an
+ * agent follows STREAM_LIVE_MAX objects, and samples of others are dropped. The agent's table is
+ * hostile. Thread: the engine's.
  */
 #pragma once
 
@@ -17,47 +17,47 @@ int live_new(struct live **ret);
 /* Accepts NULL, returns NULL. */
 struct live *live_free(struct live *l);
 
-/* A sample whose object is followed. */
+/* A sample with an object that the agent follows. */
 struct live_sample {
     uint32_t object, collections; /* as in struct sample_record */
-    struct profile_sample sample; /* its stack: as of record_hold() */
+    struct profile_sample sample; /* its stack: an id of record_hold() */
 };
-/* Keeps @s until the end. If there are too many, the samples go whose objects @a (NULL: none)
- * follows no more. False: there is no room. */
+/* Keeps @s until the end. If there are too many, drops samples of objects that @a (NULL: none) no
+ * longer follows. False: there is no room. */
 bool live_keep(struct live *l, struct attachment *a, const struct live_sample *s);
-/* Does the second half of that: lets samples go whose objects @table has no more. Of each object
- * one stays, so at most STREAM_LIVE_MAX. */
+/* Drops samples of objects that @table does not have. One sample of each object stays, so at most
+ * STREAM_LIVE_MAX. */
 void live_let_go(struct live *l, const struct stream_live *table);
-/* Returns how many are kept. */
+/* Returns how many samples are kept. */
 size_t live_count(const struct live *l);
 
-/* Looks which objects that @a follows in @vm are alive, now, once. */
+/* Reads, once, which objects that @a follows in @vm are alive now. */
 void live_look(struct live *l, struct attachment *a, struct hotspot_vm *vm);
-/* What such a look sees. The table of the agent, what its words said then, in the same order, and
- * the table after that. Each has STREAM_LIVE_MAX places. */
+/* The tables of live_look(): the agent's before, whether each object was alive then, and the
+ * agent's after. Each has STREAM_LIVE_MAX places. */
 struct live_tables {
     const struct stream_live *before, *after;
     const bool *alive;
     uint32_t collections,
-        newest_dead; /* that have begun; as in struct stream_header; 0: not known */
+        newest_dead; /* collections begun; as in struct stream_header; 0: not known */
     uint64_t missed;
     bool under_way, young_blind; /* as in struct hotspot_live */
 };
-/* Does that with the tables given: of these all may be false. */
+/* Does the work of live_look() with the tables given; any may be false. */
 void live_compare(struct live *l, const struct live_tables *t);
 
-/* What the look has found. */
+/* The result of the look. */
 struct live_found {
-    bool looked;          /* false: the agent or the JVM was not there */
-    bool any_looked_at;   /* the JVM has collected since some of them were allocated */
-    uint32_t collections; /* that began since the first sample was taken; 0: none, or not known */
-    uint64_t alive, gone, young; /* samples; young: no collection has looked at them */
-    uint64_t missed;             /* for which the agent had no place or memory */
+    bool looked;                 /* false: the agent or the JVM had gone */
+    bool any_looked_at;          /* the JVM has collected since one of them was allocated */
+    uint32_t collections;        /* begun since the first sample was taken; 0: none, or not known */
+    uint64_t alive, gone, young; /* samples; young: no collection has checked them */
+    uint64_t missed;             /* samples for which the agent had no room or memory */
     bool thinned;                /* there were more objects than the agent follows */
 };
 #define LIVE_NO_AGE UINT32_MAX /* the JVM does not count its collections */
-/* Hands the samples of objects that are alive to @fn, as they are worth then. @objects: how many
- * objects each stands for; @age: how many collections it has survived, or LIVE_NO_AGE. A second
- * call hands out nothing. */
+/* Calls @fn with each sample of a live object, with its final value. @objects: the number of
+ * objects that it stands for; @age: the collections it survived, or LIVE_NO_AGE. A second call has
+ * no samples. */
 typedef void (*live_fn)(void *cookie, const struct live_sample *s, uint32_t objects, uint32_t age);
 void live_each(struct live *l, live_fn fn, void *cookie, struct live_found *ret);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the threads of a JVM wait for now, as the recorder's last looks at them found it. Thread:
- * the engine's. */
+/*
+ * What the threads of a JVM wait for now, by the last passes of the recorder. Thread: the engine's.
+ */
 #pragma once
 
 #include "capture/looks.h"
 #include "profile/waits_now.h"
 
-#define SURVEY_THREADS_MAX 500 /* of a JVM; others are counted */
+#define SURVEY_THREADS_MAX 500 /* per JVM; further ones are counted */
 
-/* Fills in *ret for JVM @host_pid. If *ret is what the last call gave, and no thread has moved
- * since, it stays, but for left_out. False: nothing is known, or there is no memory. */
+/* Fills in *ret for JVM @host_pid. Keeps *ret, but for left_out, if it has the last call's result
+ * and no thread has moved since. False: no thread is known, or no memory. */
 bool looks_survey(struct looks *l, int32_t host_pid, struct waits_now *ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Of many names, those that are most alike one that was asked for. Names are a container's to
- * choose: the work is bounded whatever they are. Pure. Thread: any.
+ * Finds the names that are most similar to a wanted one. Names are the container's choice, so the
+ * work is bounded for any. Pure. Thread: any.
  */
 #pragma once
 
@@ -9,11 +9,11 @@
 #include <stdint.h>
 
 #define NEAREST_TEXTS_MAX 5
-#define NEAREST_NAMES_MAX 256 /* compared; further ones count only if they hold what is wanted */
+#define NEAREST_NAMES_MAX 256 /* compared; further ones must contain the wanted name */
 
-/* { .wanted = ... } is an empty one. The nearest come first. */
+/* Initialized as { .wanted = ... }. The nearest come first. */
 struct nearest {
-    const char *wanted; /* NULL: nothing is nearer than another */
+    const char *wanted; /* NULL: all names are equally near */
     unsigned found;
     struct {
         unsigned distance;
@@ -24,10 +24,10 @@ struct nearest {
         unsigned distance;
     } names[NEAREST_NAMES_MAX];
     unsigned name_count;
-    unsigned computed; /* distances, of a name or a part of it */
+    unsigned computed; /* number of distances computed, of names and their parts */
 };
 
-/* Keeps @text if it is among the nearest; @name, @other: what it may have been meant by. */
+/* Keeps @text if @name or @other is among the nearest to the wanted name. */
 void nearest_keep(struct nearest *n, const char *text, const char *name, const char *other);
 /* Writes the nearest with commas between them, as far as @buf has room. */
 void nearest_text(const struct nearest *n, char *buf, size_t size);

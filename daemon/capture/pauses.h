@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long the safepoints of a JVM took, as histograms. The JVM counts how many have begun, and the
- * time of those that are over. Pure; thread: any.
+ * Durations of a JVM's safepoints, as histograms. The JVM counts safepoints as they begin, and
+ * their time as they end. Pure; thread: any.
  */
 #pragma once
 
@@ -11,22 +11,22 @@
 
 extern const uint64_t PAUSES_BOUNDS_NS[PAUSES_BOUNDS];
 
-/* Numbers by duration. Their sum and sum_ns are the JVM's, but for those that go on. */
+/* Counts by duration. Their sum and sum_ns equal the JVM's, without open safepoints. */
 struct pause_histogram {
-    uint64_t counts[PAUSES_BOUNDS + 1]; /* the last: above all bounds */
+    uint64_t counts[PAUSES_BOUNDS + 1]; /* by bound; the last: above all bounds */
     uint64_t sum_ns;
-    /* Begun and in no bucket yet; their time so far; whether any of them is over; looks at which
-     * nothing was new since. */
+    /* Safepoints begun but in no bucket yet; their time so far; whether one of them has ended;
+     * looks since without a change. */
     uint64_t open, open_ns;
     bool ended;
     unsigned quiet_looks;
 };
 
 struct pauses {
-    struct pause_histogram whole, reach; /* from the wish to stop until all go on; have stopped */
+    struct pause_histogram whole, reach; /* from request to resume; from request to stop */
 };
 
-/* Adds what a JVM of release @jdk counted between two looks. A safepoint that is alone between two
- * looks counts as what it took. Of several, each counts as their mean. */
+/* Adds the counts of a JVM of release @jdk between two looks. A single safepoint between looks
+ * counts with its own time; several count with their mean. */
 void pauses_add(struct pauses *p, const struct counters *before, const struct counters *now,
                 int jdk);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples whose stack leads through a file whose symbols are being read: they are held, as they
- * came, until it is read. Bounded in time, and in bytes by each owner's share.
- * Beyond it they are named without the file. Thread: the engine's.
+ * Samples with a stack through a file whose symbols are being read: held unnamed until it is read.
+ * Bounded in time, and in bytes by each owner's share. Beyond the bounds, samples are named without
+ * the file. Thread: the engine's.
  */
 #pragma once
 
@@ -11,36 +11,36 @@
 #include "discover/discover.h"
 #include "sample/sample_abi.h"
 
-#define PENDING_BYTES_MAX ((size_t)48 << 20) /* half of it of one owner */
+#define PENDING_BYTES_MAX ((size_t)48 << 20) /* one owner may use half */
 #define PENDING_NS_MAX (10 * NSEC_PER_SEC)
 
 struct pending_sample {
     struct pending_sample *next;
     struct process *process; /* pinned */
-    uint64_t owner;          /* of the process, as proc_owner() tells */
+    uint64_t owner;          /* proc_owner() of the process */
     uint64_t since_ns;
-    size_t bytes;      /* of this struct, all told */
-    struct span stack; /* the copy of the stack, behind the frames */
+    size_t bytes;      /* of this struct with frames and stack */
+    struct span stack; /* copied stack, behind the frames */
     struct sample_record rec;
-    uint64_t frames[]; /* of the kernel, then of the user */
+    uint64_t frames[]; /* kernel, then user */
 };
 
 struct pending_samples {
-    struct pending_sample *first, **end; /* in the order in which they came */
+    struct pending_sample *first, **end; /* in order of arrival */
     size_t count;
-    struct shares bytes; /* by whose process it is */
-    uint64_t hurried;    /* that were named without the file's symbols */
+    struct shares bytes; /* by the owner of the process */
+    uint64_t hurried;    /* samples named without the file's symbols */
 };
 
 void pending_init(struct pending_samples *h);
 void pending_deinit(struct pending_samples *h);
-/* Copies a sample, and what of its stack is in @stack. False where there is no room. */
+/* Copies a sample and the copied bytes @stack of its stack. False: no room. */
 bool pending_add(struct pending_samples *h, struct process *p, const struct sample_record *rec,
                  const uint64_t *frames, struct span stack, uint64_t now_ns);
-/* Returns whether one of @sets (bits), taken before @until_ns, is held. */
+/* Returns whether a sample of one of @sets (bits), taken before @until_ns, is held. */
 bool pending_has(const struct pending_samples *h, uint32_t sets, uint64_t until_ns);
-/* Takes out the oldest one that @ready says is ready, after *at (NULL: from the beginning), and
- * moves *at on; NULL: there is none. The caller's, for pending_free(). */
+/* Removes the oldest sample after *at (NULL: from the beginning) for which @ready is true, and
+ * advances *at. NULL: none. The caller frees it with pending_free(). */
 struct pending_sample *pending_take(struct pending_samples *h, struct pending_sample ***at,
                                     bool (*ready)(void *cookie, const struct pending_sample *s),
                                     void *cookie);

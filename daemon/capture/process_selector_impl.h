@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A selector, as the files that match it and that describe it share it. */
+/* A selector, as the files that match and describe it share it. */
 #pragma once
 
 #include "capture/process_selector.h"
@@ -14,10 +14,10 @@ struct target {
     struct match *jvm_match;
     struct matcher_set *matchers; /* NULL: none */
     struct viewer viewer;
-    struct matcher_set *seen; /* of the viewer; NULL: none */
+    struct matcher_set *seen; /* the viewer's matchers; NULL: none */
 };
 
-/* Returns whether @s may be the beginning of a container's id. */
+/* Returns whether @s may be the beginning of a container id. */
 bool target_is_id_prefix(const char *s);
-/* Returns whether all selectors of @t but pid choose @p. */
+/* Returns whether all selectors of @t except pid match @p. */
 bool target_rest_matches(const struct target *t, const struct process *p);

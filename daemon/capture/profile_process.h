@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process as profiles note it. Thread: the engine's. */
+/* Makes profile_process of a process. Thread: the engine's. */
 #pragma once
 
 #include "discover/discover.h"
 #include "profile/profile.h"
 
-/* Writes what a profile notes of @p, with its strings in @frames; without the owner. */
+/* Fills in *ret from @p, with strings in @frames, but for the owner. */
 void profile_process_of(struct frame_table *frames, const struct process *p,
                         struct profile_process *ret);

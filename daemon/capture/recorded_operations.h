@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much CPU time and waiting went to each operation of a JVM, by its samples in the flight
- * recorder. Names are the target's: a JVM has some of its own, and the others share one. Pure;
- * thread: the owner's.
+ * CPU time and waiting of each operation of a JVM, by its samples in the flight recorder. Names are
+ * the target's, so a JVM has a bounded number; the rest share one. Pure; thread: the owner's.
  */
 #pragma once
 
 #include "profile/profile.h"
 
-#define RECORDED_OPERATIONS_MAX 50 /* of a JVM: those that it had first */
+#define RECORDED_OPERATIONS_MAX 50 /* per JVM: the first ones */
 
 struct recorded_operation {
     char *name; /* owned */
@@ -16,11 +15,11 @@ struct recorded_operation {
 };
 
 struct recorded_operations {
-    struct recorded_operation *items; /* owned; behind so many, one stands for all others */
+    struct recorded_operation *items; /* owned; the last may stand for all others */
     size_t count, cap;
 };
 
 void recorded_operations_deinit(struct recorded_operations *o);
-/* Adds @ns to operation @name, which is clean: to its CPU time, or else to its waits. 0 or
+/* Adds @ns to operation @name, which is clean: to its CPU time (@cpu) or to its waits. 0 or
  * -ENOMEM. */
 int recorded_operations_add(struct recorded_operations *o, struct span name, bool cpu, uint64_t ns);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The flight recorder, always on: the last samples of the whole node, and from the same samples the
- * CPU time of each JVM by category. Besides, where threads of JVMs wait (looks.h). Thread: the
- * engine's.
+ * The flight recorder, always on: the last samples of the whole node, and from them the CPU time of
+ * each JVM by category. Also where threads of JVMs wait (looks.h). Thread: the engine's.
  */
 #pragma once
 
@@ -17,8 +16,8 @@
 #define RECORDER_JVMS_MAX DISCOVER_PROCESSES_MAX
 
 struct recorded_jvm {
-    uint64_t samples[CATEGORY_COUNT + 1];  /* by category; 3 bits can say 7 */
-    struct recorded_operations operations; /* of slices that have finished: names come late */
+    uint64_t samples[CATEGORY_COUNT + 1];  /* by category; 7 is possible with 3 bits */
+    struct recorded_operations operations; /* of finished slices: names come late */
 };
 
 /* The events of its slices. */
@@ -26,9 +25,9 @@ enum recorder_event { RECORDER_CPU, RECORDER_OFFCPU, RECORDER_LOCK, RECORDER_EVE
 
 struct recorder {
     struct flight *flight;
-    struct looks *looks;                /* NULL: threads that wait are not looked at */
+    struct looks *looks;                /* NULL: waits are not recorded */
     const struct probe_table *contexts; /* borrowed: JVMs with a path to requests; NULL: none */
-    struct frame_table *frames;         /* borrowed: of its names */
+    struct frame_table *frames;         /* borrowed: its names */
     uint64_t period_ns;
     uint32_t set;
     struct id_table jvms;          /* struct proc_id */
@@ -37,39 +36,39 @@ struct recorder {
 };
 
 struct recorder_opts {
-    struct broker *broker;      /* borrowed, for the call */
-    struct sample_sets *sets;   /* the same: the sets that run */
+    struct broker *broker;      /* borrowed */
+    struct sample_sets *sets;   /* borrowed for the call: the running sets */
     struct frame_table *frames; /* borrowed */
     double hz;                  /* above 0 */
-    uint64_t keep_ns;           /* how far back it reaches at most */
+    uint64_t keep_ns;           /* age of its oldest sample at most */
     size_t max_bytes;
     const struct probe_table *contexts; /* borrowed; NULL: requests are not recorded */
-    /* NULL: threads that wait are not looked at. Else as in struct looks_opts, all borrowed: */
+    /* NULL: waits are not recorded. Else as in struct looks_opts, all borrowed: */
     struct discover *discover;
     void (*deliver)(void *cookie, const struct sample_record *rec, const uint64_t *frames);
     void *cookie;
 };
 
-/* Begins to record. 0 and *ret; -errno with @err, and then the rest works without. */
+/* Starts the recorder. 0 and *ret; -errno with @err, and then flamed works without it. */
 int recorder_start(const struct recorder_opts *o, struct recorder **ret, struct error *err);
-/* NULL is fine. Returns NULL. */
+/* Frees it. Accepts NULL. Returns NULL. */
 struct recorder *recorder_stop(struct recorder *rec);
-/* Returns the set it samples with, as a bit; 0 where @rec is NULL. */
+/* Returns its set, as a bit; 0 if @rec is NULL. */
 uint32_t recorder_sets(const struct recorder *rec);
 /* Returns whether it takes records of set @set. @rec may be NULL. */
 bool recorder_takes(const struct recorder *rec, uint32_t set);
-/* Looks at threads, if it is time for that. @rec may be NULL. */
+/* Makes a pass over threads if it is due. @rec may be NULL. */
 void recorder_tick(struct recorder *rec, uint64_t now_ns);
-/* Returns its slices of @range, as flight_parts(), with all that is known by now. */
+/* Returns its slices of @range, as flight_parts(), with all waits up to now. */
 int recorder_parts(struct recorder *rec, struct flight_range range, struct profile ***ret,
                    size_t *ret_count);
-/* Takes a sample of its set, or of a thread that it looked at. */
+/* Takes a sample of its set, or of a pass over threads. */
 void recorder_sample(struct recorder *rec, struct incoming *in);
-/* Returns whether it has a sample of the process image @id. */
+/* Returns whether it has sampled the JVM @id. */
 bool recorder_knows(const struct recorder *rec, const struct proc_id *id);
-/* Keeps what @p did as a whole; m->name is of the table. */
+/* Records a moment of the whole process @p; m->name is of the frame table. */
 void recorder_moment(struct recorder *rec, const struct process *p, const struct profile_moment *m);
-/* Samples carry ids of @table, which is borrowed, from now on. @rec may be NULL. */
+/* Replaces the frame table by @table, which is borrowed. @rec may be NULL. */
 void recorder_use_table(struct recorder *rec, struct frame_table *table);
-/* Forgets a process image whose counters nobody will read for long any more. @rec may be NULL. */
+/* Forgets the counters of process image @p. @rec may be NULL. */
 void recorder_forget(struct recorder *rec, const struct process *p);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The request that a sample was taken in: which JVMs have their requests read, and what was read.
- * Paths to requests are entries of a probe table: captures that ask for requests have them put, and
- * the sweep takes them out. Ids and names are the target's. Thread: the engine's.
+ * The request that a sample was taken in: which JVMs have their requests read, and the result.
+ * Paths to requests are entries of a probe table: captures that ask for requests put them, and the
+ * sweep removes them. Ids and names are the target's. Thread: the engine's.
  */
 #pragma once
 
@@ -11,28 +11,28 @@
 #include "profile/profile.h"
 #include "unwind/context.h"
 
-#define CONTEXTS_PUT_MAX 256 /* JVMs at a time: as the BPF programs' table has at least */
+#define CONTEXTS_PUT_MAX 256 /* JVMs at a time; the BPF programs' table has as many at least */
 
-/* A JVM whose requests are wanted. */
+/* A JVM with wanted requests. */
 struct context_entry {
     struct probe_entry entry; /* first */
-    uint64_t looked_ns;       /* CLOCK_MONOTONIC, of the last look; 0: none yet */
-    uint64_t wait_ns;         /* until the next, unless somebody is in more of a hurry */
-    bool no_tracer;           /* the last look found none */
-    struct context_path path; /* that the broker has; no steps: none */
+    uint64_t looked_ns;       /* CLOCK_MONOTONIC of the last look; 0: none yet */
+    uint64_t wait_ns;         /* until the next look, unless a caller wants it earlier */
+    bool no_tracer;           /* the last look found no tracer */
+    struct context_path path; /* installed in the broker; no steps: none */
 };
 
 extern const struct probe_kind CONTEXTS;
 
 #define CONTEXT_TEXT_BYTES 400 /* of a name as UTF-8 */
 
-/* Reads @raw, as a BPF program wrote it, into @ret and, as clean UTF-8, its operation's name into
- * @name ("": none). What makes no sense is PROFILE_CONTEXT_UNREADABLE. Pure. */
+/* Decodes @raw, as a BPF program wrote it, into @ret, and its operation's name, as clean UTF-8,
+ * into @name ("": none). Nonsense becomes PROFILE_CONTEXT_UNREADABLE. Pure. */
 void context_decode(const struct sample_context *raw, struct profile_context *ret,
                     struct buf *name);
-/* Reads the request of @in, as context_decode(). @contexts: paths to requests. */
+/* Decodes the request of @in, as context_decode(). @contexts: paths to requests. */
 void context_of(const struct probe_table *contexts, const struct incoming *in,
                 struct profile_context *ret, struct buf *name);
-/* Does so; ret->operation is the name as a string of in->naming->frames, 0: none. */
+/* Does the same; ret->operation is the name as a string of in->naming->frames, 0: none. */
 void context_recorded(const struct probe_table *contexts, const struct incoming *in,
                       struct profile_context *ret);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether this machine samples: the broker's word, and the ring of samples. It does so from the
- * start, or as soon as the kernel has checked the BPF programs. Where it refuses them, perf events
- * take their place (sample/perf_abi.h). Thread: the engine's, or the one that starts it.
+ * Whether this machine samples, by the broker, and the ring of samples. It samples from the start,
+ * or once the kernel has checked the BPF programs. If the kernel refuses them, perf events replace
+ * them (sample/perf_abi.h). Thread: the engine's, or the one that starts it.
  */
 #pragma once
 
@@ -11,24 +11,24 @@
 #include "sample/sample.h"
 
 struct sampling {
-    struct ring *ring;         /* NULL: no BPF program samples; facts.bpf_problem says why, */
-    struct perf_rings *perf;   /* and this takes its place. NULL, too: nothing is sampled */
+    struct ring *ring;         /* NULL: no BPF programs; facts.bpf_problem has the reason */
+    struct perf_rings *perf;   /* replaces the ring without BPF; NULL, too: no sampling */
     struct broker_facts facts; /* from the last look */
     uint64_t looked_ns;
-    char without_bpf[512]; /* with perf: a sentence about what is less; else "" */
+    char without_bpf[512]; /* with perf: a sentence about its limits; else "" */
 };
 
-/* Asks the broker what works. Where the BPF programs are loaded by then, opens the ring. 0, also
- * where nothing can be sampled or not yet (s->ring is NULL; /readyz says why); -errno with @err. */
+/* Asks the broker what works, and opens the ring if the BPF programs are loaded. Return: 0, also if
+ * the machine cannot sample, or not yet (s->ring is NULL; /readyz has the reason); -errno with
+ * @err. */
 int sampling_open(struct sampling *s, struct broker *b, struct error *err);
 void sampling_close(struct sampling *s);
 /* Returns whether this machine samples. */
 bool sampling_works(const struct sampling *s);
-/* While the BPF programs are being loaded: asks again, a few times a second. Returns true when the
- * ring has come: sampling may begin. Without BPF it adds the rings of processors that came online.
- */
+/* Polls a few times a second while the BPF programs are being loaded. Returns true once sampling
+ * may begin. Without BPF, adds the rings of processors that came online. */
 bool sampling_poll(struct sampling *s, struct broker *b, uint64_t now_ns);
-/* Keeps the sentence of @err as why something of it does not work. */
+/* Stores the sentence of @err as the reason why sampling does not fully work. */
 void sampling_note_problem(struct sampling *s, const struct error *err);
-/* Says in @err why nothing can be sampled. The answer is BACKEND_UNAVAILABLE then. */
+/* Sets @err to the reason why the machine cannot sample, for an answer BACKEND_UNAVAILABLE. */
 void sampling_problem(const struct sampling *s, struct error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes finished profiles to the store on a thread of its own, so that the engine never waits for a
- * disk. A capture counts as done once it is there. Functions may be called from any thread.
+ * Writes finished profiles to the store on a thread of its own, so that the engine never waits for
+ * a disk. A capture is done once it is stored. Functions may be called from any thread.
  */
 #pragma once
 
@@ -10,41 +10,40 @@
 
 struct store_writer;
 
-/* Captures that may wait to be written. A new one is then refused, or it would wait for all of
- * them. */
+/* Captures that may wait to be written. Beyond it a new capture is refused, since it would wait for
+ * all of them. */
 #define STORE_WRITER_WAITING_MAX 128
 
-/* @store may be NULL: nothing is kept, profiles are only handed on. 0 or -errno. */
+/* Starts the thread. @store may be NULL: profiles are only delivered. 0 or -errno. */
 int store_writer_start(struct store *store, struct store_writer **ret);
-/* Writes what is queued, then ends. */
+/* Writes what is queued and ends the thread. Accepts NULL. Returns NULL. */
 struct store_writer *store_writer_stop(struct store_writer *k);
 
-/* How long a disk may take at least, when nothing else has taken time. */
+/* Shortest time that an answer waits for the disk. */
 #define STORE_WRITER_DELAY_NS (250 * NSEC_PER_MSEC)
 
-/* Whose profile is stored first. */
+/* The order in which profiles are stored. */
 enum store_writer_turn {
-    STORE_WRITER_FIRST,  /* root's */
-    STORE_WRITER_WAITED, /* somebody waits for it */
+    STORE_WRITER_FIRST,  /* root waits for it */
+    STORE_WRITER_WAITED, /* another caller waits for it */
     STORE_WRITER_LAST,
 };
 
-/* Takes the reference @p. When it is stored (or cannot be), @done is called with it, on the
- * writer's thread; @done may be NULL. Where that takes longer than until @answer_ns, and than
- * STORE_WRITER_DELAY_NS, store_writer_hurry() calls it. @max_age_s: retention of its own, 0: the
- * store's. */
+/* Takes the reference @p. Calls @done (may be NULL) with it on the writer's thread, when it is
+ * stored or cannot be. If that takes until @answer_ns, and longer than STORE_WRITER_DELAY_NS,
+ * store_writer_hurry() calls @done. @max_age_s: retention of this profile; 0: the store's. */
 void store_writer_put(struct store_writer *k, struct profile *p, const char *schedule,
                       uint64_t max_age_s, enum store_writer_turn turn, uint64_t answer_ns,
                       capture_done_fn done, void *cookie);
-/* No answer waits for a disk without end: those that are due leave. What they hold is still being
- * stored, and store_writer_find() finds it until then. */
+/* Calls @done of profiles that are past their answer_ns: no answer waits for a disk without end.
+ * They are still being stored, and store_writer_find() finds them until then. */
 void store_writer_hurry(struct store_writer *k, uint64_t now_ns);
-/* Returns how many profiles are not yet stored. */
+/* Returns the number of profiles that are not stored yet. */
 size_t store_writer_waiting(struct store_writer *k);
-/* Refuses a new capture while @max are not yet stored. 0; BACKEND_TOO_MANY. */
+/* Refuses a new capture while @max are not stored yet. 0; BACKEND_TOO_MANY. */
 int store_writer_check_room(struct store_writer *k, size_t max, struct error *err);
-/* Writes what has become of the runs of a schedule. */
+/* Queues the history of runs of a schedule. */
 void store_writer_put_runs(struct store_writer *k, const char *schedule,
                            const struct store_runs *h);
-/* Returns the profile of a capture that is queued, as a new reference; NULL if there is none. */
+/* Returns the profile of a queued capture, as a new reference; NULL: none. */
 struct profile *store_writer_find(struct store_writer *k, const char *id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JVMs whose unmounted virtual threads are wanted by sets of samples: events of waiting renew their
+ * JVMs with unmounted virtual threads that sets of samples want: events of waiting renew their
  * wishes at each reconciliation. Pure; thread: the owner's.
  */
 #pragma once
@@ -9,20 +9,18 @@
 #include "proc/proc.h"
 
 #define VIRTUAL_JVMS_MAX 32
-#define VIRTUAL_WISH_NS                                                                            \
-    (500 * NSEC_PER_MSEC) /* after this long a wish that was not renewed ends                      \
-                           */
+#define VIRTUAL_WISH_NS (500 * NSEC_PER_MSEC) /* lifetime of a wish that is not renewed */
 
 struct virtual_wish {
     struct proc_id id;
     uint64_t owner;     /* proc_owner() */
-    uint32_t sets;      /* bits: those of any waits, */
-    uint32_t lock_sets; /* and of waits for locks alone */
-    uint64_t wished_ns; /* CLOCK_MONOTONIC, when it was renewed last */
+    uint32_t sets;      /* bits: sets of any waits */
+    uint32_t lock_sets; /* bits: sets of waits for locks alone */
+    uint64_t wished_ns; /* CLOCK_MONOTONIC of the last renewal */
     bool untracked;     /* the last look found that the JVM does not list all of them */
-    /* Of the owner's looks: */
+    /* Set by the owner's looks: */
     uint64_t looked_ns, due_ns; /* CLOCK_MONOTONIC; 0: never */
-    uint32_t draws, bad;        /* of the next look; looks in a row that found too little */
+    uint32_t draws, bad;        /* of the next look; discarded looks in a row */
 };
 
 struct virtual_wishes {
@@ -31,8 +29,8 @@ struct virtual_wishes {
     struct places places; /* of `of` */
 };
 
-/* Notes that set @set wants the unmounted threads of JVM @id of @owner's, or (@locks) those that
- * wait for a lock. Returns that wish, until the next call. NULL: there is no room. */
+/* Renews the wish of set @set for the unmounted threads of JVM @id of @owner, or (@locks) for those
+ * that wait for a lock. Returns the wish, until the next call. NULL: there is no room. */
 const struct virtual_wish *virtual_wishes_add(struct virtual_wishes *w, const struct proc_id *id,
                                               uint64_t owner, uint32_t set, bool locks,
                                               uint64_t now_ns);
