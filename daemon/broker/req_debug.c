@@ -12,9 +12,7 @@
 
 #define DEBUG_MAX_BYTES (UINT64_C(8) << 30)
 #define DEBUG_FOLDER "usr/lib/debug"
-#define SHARED_FOLDER                                                                              \
-    DEBUG_FOLDER "/.dwz" /* for parts that dwz moved out of several debug files                    \
-                          */
+#define SHARED_FOLDER DEBUG_FOLDER "/.dwz" /* parts shared by debug files */
 /* Downloads of debuginfod's clients that run as root. */
 #define CACHE_FOLDER "root/.cache/debuginfod_client"
 

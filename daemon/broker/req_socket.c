@@ -6,11 +6,9 @@
 
 #include <sys/stat.h>
 
-#define HOLDERS_NS (200 * NSEC_PER_MSEC) /* limit of one walk over all processes */
-#define REFUSED_NS                                                                                 \
-    (UINT64_C(10) * NSEC_PER_SEC) /* until the next try after the kernel's refusal                 \
-                                   */
-#define SHORT_NS NSEC_PER_SEC     /* the same after a lack of memory or descriptors */
+#define HOLDERS_NS (200 * NSEC_PER_MSEC)         /* limit of one walk over all processes */
+#define REFUSED_NS (UINT64_C(10) * NSEC_PER_SEC) /* until the next try after a refusal */
+#define SHORT_NS NSEC_PER_SEC /* the same after a lack of memory or descriptors */
 
 _Static_assert(SOCKETS_ASKED_MAX <= HOLDERS_SOCKETS && SOCKET_HOLDERS_MAX == HOLDERS_OF_SOCKET,
                "the walk and the answer have the same limits");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flamed's end of the socket: sends a request, takes its answer in as many parts as it has, and
- * loses a broker that ends, lies or does not answer. What is asked: client_*.c.
+ * flamed's end of the socket: sends a request, receives its answer in one or more parts, and drops
+ * a broker that ends, lies or does not answer. The requests are in client_*.c.
  */
 #include "broker_client/client.h"
 
@@ -52,7 +52,7 @@ bool broker_lost(const struct broker *b)
     return atomic_load(&b->lost);
 }
 
-/* From here on the peer is gone for good: watchers of broker_fd() see its end. */
+/* Marks the peer as gone for good: watchers of broker_fd() see the end. */
 static int lose(struct broker *b, struct error *err, const char *why)
 {
     atomic_store(&b->lost, true);
@@ -66,8 +66,8 @@ static void close_all(int *fds, size_t n)
         fds[i] = close_fd(fds[i]);
 }
 
-/* Waits until the socket is readable. False at the deadline: what has come by then counts, also if
- * this thread was stalled. */
+/* Waits until the socket is readable. Returns false at the deadline, unless a message arrived by
+ * then while this thread was stalled. */
 static bool wait_readable(int fd, uint64_t deadline_ns)
 {
     for (;;) {
@@ -83,8 +83,8 @@ static bool wait_readable(int fd, uint64_t deadline_ns)
     }
 }
 
-/* One message of the answer to @q; its fds are appended to @fds. 0, or -ENOTCONN with everything of
- * @fds closed. */
+/* Receives one message of the answer to @q; its fds are appended to @fds. 0, or -ENOTCONN with all
+ * of @fds closed. */
 static int receive_part(struct broker *b, const struct broker_request *q, uint64_t deadline_ns,
                         struct broker_answer *a, int *fds, size_t fds_max, size_t *count,
                         struct error *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the client (client*.c) share. Everything here blocks for the broker's answer.
+ * Shared by the files of the client (client*.c). Every function blocks for the broker's answer.
  * Thread: any.
  */
 #pragma once
@@ -13,18 +13,18 @@
 #include <stdatomic.h>
 
 struct broker {
-    pthread_mutex_t lock; /* held from a request until its answer: one at a time */
-    int fd;               /* stays open (and readable: EOF) until broker_free(), lost or not */
+    pthread_mutex_t lock; /* held from a request to its answer: one at a time */
+    int fd;               /* open (and readable at EOF) until broker_free(), even if lost */
     atomic_bool lost;
     uint32_t seq;
-    const struct quarantine *quarantine; /* borrowed; NULL: none; as set before the first thread */
-    const struct unwind_row *rows;       /* the same; never unmapped */
-    void *tables; /* memory shared with the broker, BROKER_TABLES_BYTES; NULL until it is needed */
+    const struct quarantine *quarantine; /* borrowed; NULL: none; set before other threads start */
+    const struct unwind_row *rows;       /* the same, but never unmapped */
+    void *tables; /* memory shared with the broker, BROKER_TABLES_BYTES; NULL until its first use */
 };
 
 /* ---- requests ---- */
 
-/* Returns the fields that name process @id, and those that name a mapping of it. */
+/* Return the fields that name process @id, and those that name a mapping of it. */
 static inline struct target_fields client_target(const struct proc_id *id)
 {
     return (struct target_fields){ .host_pid = id->host_pid, .start_ticks = id->start_ticks };
@@ -40,17 +40,18 @@ int client_put_name(char *field, size_t size, struct span name, struct error *er
 
 /* ---- calls ---- */
 
-/* Asks @q. The answer's result; its fds (on 0) are the caller's. */
+/* Sends the request @q and receives its answer. Return: the answer's result; its fds (if that is 0)
+ * are the caller's. */
 int client_call(struct broker *b, struct broker_request *q, struct broker_answer *a, int *fds,
                 size_t fds_max, size_t *ret_count, struct error *err);
 /* Does the same with b->lock held. */
 int client_call_locked(struct broker *b, struct broker_request *q, struct broker_answer *a,
                        int *fds, size_t fds_max, size_t *ret_count, struct error *err);
-/* Makes a call where the answer has no fds, and where it is nothing but a result. */
+/* Makes a call with an answer that has no fds. */
 int client_call_plain(struct broker *b, struct broker_request *q, struct broker_answer *a,
                       struct error *err);
 int client_do(struct broker *b, struct broker_request q, struct error *err);
-/* Makes a call where the answer has one fd, and where it is nothing else. */
+/* Makes a call with an answer that has one fd. */
 int client_call_file(struct broker *b, struct broker_request *q, struct broker_answer *a,
                      int *ret_fd, struct error *err);
 int client_open(struct broker *b, struct broker_request q, int *ret_fd, struct error *err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is asked about the node: the broker's facts, the configuration, the kernel, containers. */
+/* Requests about the node: the broker's facts, the configuration, the kernel, containers. */
 #include "base/clock.h"
 #include "broker_client/client.h"
 
-#define HOLDERS_TURN_NS NSEC_PER_SEC /* to wait for */
+#define HOLDERS_TURN_NS NSEC_PER_SEC /* limit of the wait for other requests */
 
 int broker_facts(struct broker *b, struct broker_facts *ret, struct error *err)
 {
@@ -61,7 +61,7 @@ int broker_tracepoints(struct broker *b, int *ret_fd, struct error *err)
     return client_open(b, (struct broker_request){ .kind = BROKER_TRACEPOINTS }, ret_fd, err);
 }
 
-/* Turns what came into one of @ret for each of @n sockets. */
+/* Unpacks an answer into one of @ret for each of @n sockets. */
 static void unpack_holders(const struct broker_holders *h, size_t n, struct socket_holding *ret)
 {
     for (size_t i = 0; i < n; i++) {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sampling: the events of the node, the sets, whom they sample, how deep. */
+/*
+ * Requests for sampling: the events of the node, the sets and their processes, the depth of stacks.
+ */
 #include "broker_client/client.h"
 
 #include "event/event_form.h"
@@ -39,7 +41,7 @@ int broker_perf_rings(struct broker *b, uint32_t first, int ret_fds[BROKER_CPUS_
     return r;
 }
 
-/* Puts the event @name into @ret: its kind, and its text where that says more. */
+/* Puts the event @name into @ret: its kind, and its text if the kind alone is not enough. */
 static int put_event(const char *name, struct event_fields *ret, struct error *err)
 {
     struct event_form form;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The unwinder's tables, by memory shared with the broker. */
+/* Requests that fill the unwinder's tables, through memory shared with the broker. */
 #include "broker_client/client.h"
 
 #include "base/cleanup.h"
@@ -32,7 +32,7 @@ static int map_tables(struct broker *b, struct error *err)
     return 0;
 }
 
-/* Puts @n bytes where the broker finds them and asks @q, under one lock. */
+/* Writes @n bytes into the shared memory and calls @q, under one lock. */
 static int call_with_table(struct broker *b, struct broker_request *q, const void *p, size_t n,
                            struct error *err)
 {

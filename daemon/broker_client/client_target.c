@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is asked about one process: its files, and to attach to it. */
+/* Requests about one process: its files, and an attach to it. */
 #include "broker_client/client.h"
 
 #include "base/cleanup.h"
@@ -95,7 +95,8 @@ int broker_is_frozen(struct broker *b, const struct proc_id *id, bool *ret, stru
     return r;
 }
 
-/* Puts the descriptors of an answer at their files. False: there are more or less than it says. */
+/* Assigns the descriptors of an answer to their files. Returns false if their number differs from
+ * the answer's. */
 static bool place_files(const struct cgroup_files_answer *a, int *fds, size_t count,
                         struct broker_cgroup_files *ret)
 {

@@ -48,7 +48,7 @@ static bool zero_after(const void *p, size_t from, size_t n)
     return true;
 }
 
-/* Returns the length of the string @p, or -1 where it does not end in @n bytes, or a byte behind
+/* Returns the length of the string @p, or -1 if it does not end within @n bytes, or a byte behind
  * its end is not zero. */
 static ptrdiff_t string_length(const char *p, size_t n)
 {
@@ -72,7 +72,7 @@ static bool sets_valid(uint32_t sets)
     return sets < 1u << BROKER_SETS_MAX;
 }
 
-/* Checks an offset of a number of @align bytes into an object of the VM. */
+/* Checks the offset of a number in an object of the VM, a multiple of @align bytes. */
 static bool offset_valid(uint32_t offset, size_t align)
 {
     return offset <= BROKER_THREAD_BYTES_MAX && offset % align == 0;
@@ -243,7 +243,7 @@ static bool agent_valid(const struct broker_agent *a)
     return a->collections < BROKER_ADDRESS_MAX && offset_valid(a->class_klass, 4) && !a->zero;
 }
 
-/* Checks what the program of @p is given besides places. */
+/* Checks the description of a JVM that belongs to the program of @p. */
 static bool about_valid(const struct broker_probes *p)
 {
     const size_t n = sizeof(p->about);
@@ -261,8 +261,8 @@ static bool about_valid(const struct broker_probes *p)
     }
 }
 
-/* The most places that flamed names for a program, the kinds of a place, and whether its probes are
- * of one set. */
+/* By program: the limit of places that flamed names, the number of their kinds, and whether the
+ * probes belong to one set. */
 static const struct {
     uint32_t places, kinds;
     bool of_set;
@@ -319,7 +319,7 @@ static bool look_process_fields_valid(const struct look_process_fields *f)
     return pid_valid(f->host_pid);
 }
 
-/* Checks the fields of @q's kind, and that nothing is set behind them. */
+/* Checks the fields of @q's kind, and that all bytes behind them are zero. */
 static bool fields_valid(const struct broker_request *q)
 {
     const union broker_fields *f = &q->fields;
@@ -493,7 +493,7 @@ int broker_answer_check(const void *p, size_t n, size_t fd_count, const struct b
     if (a.fd_count != fd_count || fd_count > BROKER_FDS_MAX || fds_before + fd_count > fds_max ||
         a.more > 1 || (a.more && (fd_count == 0 || fds_before + fd_count >= fds_max)))
         return -EBADMSG;
-    /* What hands out a fixed number of fds may not leave one out. */
+    /* A request with a fixed number of fds may not lack one. */
     if (a.result == 0 && (fds_max == 1 || req->kind == BROKER_ATTACH) && fd_count != fds_max)
         return -EBADMSG;
     if (!body_valid(&a, req))

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The numbered list of what flamed may ask flamed-broker for, and the messages on their
- * SOCK_SEQPACKET socket. A request names a thing, never a path. Both messages have a fixed size
- * and hold a struct that depends on the request's kind (requests.def). An answer may have read-only
- * fds beside it. Both ends are built together, so a message of another version is
- * refused, never interpreted. Why each request is safe stands above the function that serves it
- * (req_*.c) and in docs/privilege.md. The checks here are pure functions over a message; thread:
- * any.
+ * The numbered list of requests that flamed may send to flamed-broker, and the messages on their
+ * SOCK_SEQPACKET socket. A request names a thing, never a path. Both messages have a fixed size and
+ * hold a struct that depends on the request's kind (requests.def). An answer may have read-only fds
+ * beside it. Both ends are of one build, so a message of another version is refused, never
+ * interpreted. The function that serves a request (req_*.c) and docs/privilege.md say why it is
+ * safe. The checks here are pure functions over a message; thread: any.
  */
 #pragma once
 
@@ -14,19 +13,21 @@
 #include "broker_client/broker.h"
 #include "broker_client/tables.h"
 
-#define BROKER_WIRE_VERSION 4u       /* another one with each change of a struct */
+#define BROKER_WIRE_VERSION 4u       /* changes with every struct */
 #define BROKER_NAME_MAX 255          /* bytes of a base name, or of an event's text */
 #define BROKER_CONTAINER_ID_BYTES 64 /* hex digits */
 #define BROKER_FDS_MAX 64            /* fds beside one answer; more come in further answers */
 #define BROKER_ATTACH_FDS 2u         /* the result's pipe, the memory file */
 #define BROKER_WAIT_STATUS_MAX 0xffff
-#define BROKER_PID_MAX 4194304  /* the kernel's PID_MAX_LIMIT */
-#define BROKER_HOLDER_BITS 24   /* of a process's number, and above it: */
-#define BROKER_HOLDER_SOCKET 27 /* of the socket; between them: enum socket_holder_flag */
+#define BROKER_PID_MAX 4194304 /* the kernel's PID_MAX_LIMIT */
+#define BROKER_HOLDER_BITS 24  /* of a process's number; above it: */
+#define BROKER_HOLDER_SOCKET                                                                       \
+    27 /* first bit of the socket's number; between them: enum                                     \
+        * socket_holder_flag */
 #define BROKER_HOLDER_FLAGS ((1u << (BROKER_HOLDER_SOCKET - BROKER_HOLDER_BITS)) - 1)
 #define BROKER_HOLDERS_ITEMS 157
 #define BROKER_ADDRESS_MAX (UINT64_C(1) << 56)
-#define BROKER_TABLES_ROWS 262144u /* rows that one request puts at most */
+#define BROKER_TABLES_ROWS 262144u /* limit of rows in one request */
 #define BROKER_TABLES_BYTES (BROKER_TABLES_ROWS * sizeof(struct unwind_row))
 
 enum broker_request_kind {
@@ -41,7 +42,7 @@ enum broker_request_kind {
 struct no_fields {
     uint64_t zero;
 };
-/* A process. client_call() asks nothing that begins with it of one in quarantine. */
+/* A process. client_call() refuses requests that begin with a quarantined one. */
 struct target_fields {
     int32_t host_pid;
     uint32_t zero;
@@ -54,7 +55,7 @@ struct mapping_fields {
 };
 struct build_id_fields {
     struct target_fields target;
-    uint32_t n; /* bytes of the build-id; those behind are zero */
+    uint32_t n; /* bytes of the build-id; the others are zero */
     uint8_t bytes[BROKER_BUILD_ID_MAX];
 };
 /* Strings end with a zero byte, and all bytes behind it are zero. */
@@ -75,10 +76,10 @@ struct event_fields {
     char text[BROKER_NAME_MAX + 1];
 };
 struct sample_fields {
-    uint64_t period; /* as event_period_valid() takes it */
+    uint64_t period; /* in the range of event_period_valid() */
     struct event_fields event;
 };
-/* From 0 to BROKER_SETS_MAX-1. */
+/* Between 0 and BROKER_SETS_MAX-1. */
 struct set_fields {
     uint32_t set, zero;
 };
@@ -98,13 +99,13 @@ struct rings_fields {
 };
 /* Rows of the table, at most BROKER_TABLES_ROWS. */
 struct rows_fields {
-    uint32_t first, end; /* end: the one behind the last */
+    uint32_t first, end; /* end: index behind the last row */
 };
 struct attach_fields {
     struct target_fields target;
     uint32_t mode;      /* enum attach_mode */
     uint32_t options;   /* bits of enum stream_option */
-    uint32_t mount_tmp; /* 1: mount over the container's /tmp, where that may be done */
+    uint32_t mount_tmp; /* 1: mount over the container's /tmp, where allowed */
     uint32_t zero;
 };
 struct config_fields {
@@ -121,16 +122,16 @@ struct thread_fields {
 struct sockets_fields {
     uint32_t count, zero;
     uint64_t net_ns;                  /* as broker_socket_holders() takes it */
-    uint64_t keys[SOCKETS_ASKED_MAX]; /* none is 0; those behind @count: 0 */
+    uint64_t keys[SOCKETS_ASKED_MAX]; /* nonzero up to @count, 0 behind */
 };
 struct probe_put_fields {
-    struct mapping_fields at; /* of BROKER_PROBED_AGENT: a process, start and end are 0 */
+    struct mapping_fields at; /* for BROKER_PROBED_AGENT: a process, start and end are 0 */
     struct broker_probes probes;
 };
 struct probe_drop_fields {
     int32_t host_pid;
     uint32_t program; /* enum broker_probed */
-    uint32_t which;   /* as of broker_probe_drop() */
+    uint32_t which;   /* as broker_probe_drop() takes it */
     uint32_t zero;
 };
 /* One pass over threads. */
@@ -139,14 +140,14 @@ struct look_fields {
 };
 struct look_process_fields {
     int32_t host_pid;
-    uint32_t epoch; /* 0: no more */
+    uint32_t epoch; /* 0: stop */
 };
 
 union broker_fields {
 #define REQUEST(number, id, name, type, answer, fds) struct type name;
 #include "broker_client/requests.def"
 #undef REQUEST
-    struct target_fields target; /* of those that begin with one */
+    struct target_fields target; /* of requests that begin with one */
     struct mapping_fields mapping;
     uint8_t bytes[304];
 };
@@ -154,7 +155,7 @@ union broker_fields {
 struct broker_request {
     uint32_t version; /* BROKER_WIRE_VERSION */
     uint32_t kind;    /* enum broker_request_kind */
-    uint32_t seq;     /* comes back in the answer */
+    uint32_t seq;     /* returned in the answer */
     uint32_t zero;
     union broker_fields fields; /* the bytes behind the struct of the kind are zero */
 };
@@ -172,19 +173,19 @@ struct set_answer {
     uint32_t set;
 };
 struct flush_answer {
-    uint32_t no, late; /* as broker_sample_flush() */
+    uint32_t no, late; /* as broker_sample_flush() returns them */
 };
 struct cgroup_answer {
     uint64_t cpu_limit; /* thousandths of a CPU; 0: none */
-    uint64_t frozen;    /* 1: it is */
+    uint64_t frozen;    /* 1: frozen */
 };
 struct cgroup_files_answer {
     uint64_t cpu_limit, memory_limit; /* as in struct broker_cgroup_files */
-    uint32_t files; /* bit set: which of enum broker_cgroup_file are beside, in this order */
+    uint32_t files; /* bit set: which of enum broker_cgroup_file are attached, in this order */
     uint32_t zero;
 };
 struct status_answer {
-    uint32_t status; /* as wait(2) says */
+    uint32_t status; /* as wait(2) returns it */
 };
 struct user_answer {
     uint32_t uid;
@@ -193,10 +194,10 @@ struct calls_answer {
     uint64_t calls;
 };
 
-/* The processes that hold the sockets of a request, which count from 0. */
+/* The processes that hold the sockets of a request; sockets count from 0. */
 struct broker_holders {
-    uint32_t told;  /* bit set of the sockets: all that hold it are in @items, */
-    uint32_t many;  /* but of these: more than SOCKET_HOLDERS_MAX hold it */
+    uint32_t told;  /* bit set of the sockets with all holders in @items, */
+    uint32_t many;  /* or, if set here too, with more than SOCKET_HOLDERS_MAX of them */
     uint32_t count; /* of @items */
     /* socket << BROKER_HOLDER_SOCKET | flags << BROKER_HOLDER_BITS | process */
     uint32_t items[BROKER_HOLDERS_ITEMS];
@@ -219,7 +220,7 @@ struct broker_answer {
     uint32_t version;
     uint32_t kind, seq; /* of the request */
     int32_t result;     /* 0, an outcome of broker.h, or -errno */
-    uint32_t fd_count;  /* beside this message */
+    uint32_t fd_count;  /* number of fds beside this message */
     uint32_t more;      /* 1: another message with further fds follows */
     union broker_body body;
 };
@@ -227,21 +228,21 @@ _Static_assert(sizeof(struct broker_answer) == 24 + 640, "broker_answer must hav
 
 struct broker_request_info {
     const char *name;
-    uint32_t fields_bytes; /* of its struct */
-    uint32_t fds_max;      /* of a successful answer, over all its messages */
+    uint32_t fields_bytes; /* size of its struct */
+    uint32_t fds_max;      /* limit for a successful answer, over all its messages */
     bool of_target;        /* its fields begin with a struct target_fields */
 };
 
-/* NULL for a number that is not on the list. Static. */
+/* Returns the row of request @kind; NULL: no such request. Static. */
 const struct broker_request_info *broker_request_info(uint32_t kind);
 
 /* Checks the message @p of @n bytes and copies it. @ret is written for every message of the right
- * size, so that its seq can be answered.
- * Return: 0. -EBADMSG: not a request of this version (size, version). -EOPNOTSUPP: not on the list.
- * -EINVAL: a field is out of range, or a byte is set that the request does not have. */
+ * size, so that the answer can have its seq.
+ * Return: 0. -EBADMSG: not a request of this version (size, version). -EOPNOTSUPP: no such request.
+ * -EINVAL: a field is out of range, or a byte outside the request's struct is set. */
 int broker_request_check(const void *p, size_t n, struct broker_request *ret, struct error *err);
 
-/* Checks the message @p of @n bytes with @fd_count fds beside it as an answer to @req. @fds_before
- * fds came in earlier messages. 0, or -EBADMSG. */
+/* Checks the message @p of @n bytes with @fd_count fds beside it as an answer to @req. @fds_before:
+ * number of fds in earlier messages. 0, or -EBADMSG. */
 int broker_answer_check(const void *p, size_t n, size_t fd_count, const struct broker_request *req,
                         size_t fds_before, struct broker_answer *ret);

@@ -11,21 +11,21 @@
 
 struct broker;
 
-#define BROKER_ROWS_MAX (2u << 20) /* of the table of rows */
+#define BROKER_ROWS_MAX (2u << 20) /* size of the table of rows */
 
 /* Writes @count rows from index @first on. 0; -EINVAL: outside the table; -errno. */
 int broker_put_rows(struct broker *b, uint32_t first, const struct unwind_row *rows, uint32_t count,
                     struct error *err);
-/* Gives the BPF programs' table of rows, to read. It stays mapped for good, and another
- * call gives the same. 0 or -errno. */
+/* Maps the BPF programs' table of rows for reading. It stays mapped for good, and every call
+ * returns the same. 0 or -errno. */
 int broker_rows(struct broker *b, const struct unwind_row **ret, struct error *err);
 /* Describes process @host_pid to the unwinder; NULL forgets it. 0 or -errno. */
 int broker_put_process(struct broker *b, int32_t host_pid, const struct unwind_process *p,
                        struct error *err);
-/* Says where the threads of process @host_pid keep their requests; NULL forgets it. 0; -EINVAL: its
- * form is wrong; -errno. */
+/* Describes where the threads of process @host_pid keep their requests; NULL forgets it. 0;
+ * -EINVAL: the description has a wrong form; -errno. */
 int broker_put_context(struct broker *b, int32_t host_pid, const struct context_path *path,
                        struct error *err);
-/* Tells where the JavaThread of thread @host_tid of @host_pid lies. 0 or -errno. */
+/* Stores the address of the JavaThread of thread @host_tid of @host_pid. 0 or -errno. */
 int broker_put_thread(struct broker *b, int32_t host_pid, int32_t host_tid, uint64_t java_thread,
                       struct error *err);

@@ -57,7 +57,7 @@ int wire_send(int fd, const void *p, size_t n, const int *fds, size_t fd_count)
     return (size_t)r == n ? 0 : -EMSGSIZE;
 }
 
-/* Takes the fds of @msg: the first @max are kept, others closed. Number kept. */
+/* Takes the fds of @msg: keeps the first @max and closes the others. Returns the number kept. */
 static size_t take_fds(struct msghdr *msg, int *ret_fds, size_t max)
 {
     size_t count = 0;
