@@ -57,7 +57,7 @@ const char *elf_section_name(struct elf_file *f, size_t names, size_t offset)
     const char *name = NULL;
     GElf_Shdr h;
 
-    /* libelf reads all of them. */
+    /* libelf reads the whole section. */
     if (section && gelf_getshdr(section, &h) && h.sh_size <= ELF_SECTION_NAMES_MAX_BYTES &&
         !(h.sh_flags & SHF_COMPRESSED))
         name = elf_strptr(f->elf, names, offset);
@@ -103,7 +103,7 @@ static void read_sections(struct elf_file *f)
             f->native_image |= strcmp(name, IMAGE_SECTION) == 0;
         } else if (h.sh_type == SHT_NOTE && !f->build_id_n && h.sh_size <= ELF_NOTES_MAX_BYTES) {
             elf_read_build_id(
-                f, elf_getdata(section, NULL)); /* a debug file's segments may be empty */
+                f, elf_getdata(section, NULL)); /* in a debug file the segments may be empty */
         }
     }
 }
@@ -139,7 +139,7 @@ int elf_file_open(int fd, struct elf_file **ret, struct error *err)
         return -ENOMEM;
     f->fd = fd;
     f->elf =
-        elf_begin(fd, ELF_C_READ, NULL); /* not _MMAP: a file cut short would kill us by SIGBUS */
+        elf_begin(fd, ELF_C_READ, NULL); /* not _MMAP: a truncated file would kill us by SIGBUS */
     r = open_elf(f, err);
     if (r == 0)
         *ret = TAKE_PTR(f);
@@ -204,7 +204,7 @@ bool elf_segments_vaddr(const struct elf_segment *segments, size_t count, uint64
 {
     const struct elf_segment *found = NULL;
 
-    /* Pages at the seam of two segments are mapped with both: the executable one is meant. */
+    /* A page at the boundary of two segments is mapped with both: prefer the executable one. */
     for (size_t i = 0; i < count; i++) {
         const struct elf_segment *s = &segments[i];
 

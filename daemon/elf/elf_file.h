@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an ELF file says about the names of its code. The file is its owner's, who may be hostile
- * and may change it while we read. It is read by pread(2) into our memory (libelf without mmap).
- * Symbols and their strings go by in pieces of 256 KiB. Every size and count is bounded, and what
- * does not fit is left out. Knows no process and no broker. Thread: any, one at a time per struct.
+ * Reads the names of code from an ELF file. The file's owner may be hostile and may change it while
+ * it is read. So it is read by pread(2) into our memory (libelf without mmap), symbols and strings
+ * in pieces of 256 KiB. Every size and count is bounded, and entries beyond a limit are left out.
+ * Knows no process and no broker. Thread: any, one at a time per struct.
  */
 #pragma once
 
@@ -15,13 +15,13 @@
 #define ELF_FILE_MAX_BYTES ((uint64_t)2 << 30)
 #define ELF_SECTIONS_MAX 65536
 #define ELF_PROGRAM_HEADERS_MAX 4096
-#define ELF_SEGMENTS_MAX 64                         /* PT_LOAD that are kept */
+#define ELF_SEGMENTS_MAX 64                         /* PT_LOAD segments that are kept */
 #define ELF_NOTES_MAX_BYTES ((uint64_t)1 << 20)     /* of one PT_NOTE or section */
 #define ELF_SYMBOLS_MAX ((size_t)4 << 20)           /* of one file */
 #define ELF_SYMTAB_MAX_BYTES (ELF_SYMBOLS_MAX * 24) /* of one section */
 #define ELF_STRTAB_MAX_BYTES ((size_t)128 << 20)    /* of one section */
-#define ELF_MINI_PACKED_MAX_BYTES ((size_t)8 << 20) /* .gnu_debugdata as it lies in the file */
-#define ELF_MINI_MAX_BYTES ((size_t)16 << 20)       /* and unpacked */
+#define ELF_MINI_PACKED_MAX_BYTES ((size_t)8 << 20) /* .gnu_debugdata in the file */
+#define ELF_MINI_MAX_BYTES ((size_t)16 << 20)       /* the same, unpacked */
 #define ELF_XZ_MEMORY_MAX_BYTES ((uint64_t)16 << 20)
 #define ELF_SECTION_NAMES_MAX_BYTES ((size_t)1 << 20)
 #define ELF_BUILD_ID_MAX 20
@@ -34,48 +34,48 @@ struct elf_segment {
 
 struct elf_file;
 
-/* Reads the headers of @fd (borrowed until elf_file_close()). 0; -ENOEXEC: not an ELF file; -EFBIG;
- * -ENOMEM; -EIO. @err says which. */
+/* Reads the headers of @fd, which is borrowed until elf_file_close(). Returns 0; -ENOEXEC: not an
+ * ELF file; -EFBIG; -ENOMEM; -EIO. Sets @err. */
 int elf_file_open(int fd, struct elf_file **ret, struct error *err);
-/* Does the same of @bytes in memory, which are taken over in every case. */
+/* Does the same for the content @bytes, which it takes over in every case. */
 int elf_file_open_memory(struct buf *bytes, struct elf_file **ret, struct error *err);
 struct elf_file *elf_file_close(struct elf_file *f);
 CLEANUP_FUNCTION(elf_file_closep, elf_file, elf_file_close)
 
 /* Returns whether the file was made by GraalVM's native-image. */
 bool elf_file_is_native_image(const struct elf_file *f);
-/* Returns whether the file has a symbol table of its own, beside the dynamic one. */
+/* Returns whether the file has a symbol table beside the dynamic one. */
 bool elf_file_has_symtab(const struct elf_file *f);
-/* Bytes of the build-id, 0 where there is none. Points into @f. */
+/* Returns the bytes of the build-id; empty: none. Points into @f. */
 struct span elf_file_build_id(const struct elf_file *f);
-/* PT_LOAD segments in order of the file. Points into @f. */
+/* Returns the PT_LOAD segments in file order. Points into @f. */
 const struct elf_segment *elf_file_segments(const struct elf_file *f, size_t *ret_count);
-/* Gets the address that the file itself gives to the byte at @offset. False: no segment holds it.
- */
+/* Gets the address of the byte at @offset in the file's own numbering. Prefers an executable
+ * segment if two hold it. Return: false if none does. */
 bool elf_segments_vaddr(const struct elf_segment *segments, size_t count, uint64_t offset,
                         uint64_t *ret);
-/* Begins to hash, with @key, what is read of the file: its segments and sections of code. */
+/* Starts a hash, keyed with @key, of the content that is read: now of segments and sections of
+ * code. */
 void elf_file_begin_print(struct elf_file *f, const struct fingerprint_key *key);
-/* Returns the hash of that, and of all that elf_file_symbols() and elf_file_starts() have read
- * since. Each byte is read once. So the hash is of the very bytes that the
- * entries were made of, also if the file changes. */
+/* Returns the hash of these and of all that elf_file_symbols() and elf_file_starts() have read
+ * since. Each byte is read once. So the hash is of the very bytes that the entries were made of,
+ * also if the file changes. */
 uint64_t elf_file_print(const struct elf_file *f);
 
-/* Adds the functions of .symtab and .dynsym to @b, and the linkage tables as "[plt]". 0; -EDQUOT:
- * @b is full; -ENOMEM. Broken tables are skipped. */
+/* Adds the functions of .symtab and .dynsym to @b, and the linkage tables as "[plt]". Skips broken
+ * tables. Returns 0; -EDQUOT: @b is full; -ENOMEM. */
 int elf_file_symbols(struct elf_file *f, struct symbol_builder *b);
-/* Adds where the functions of a file without .symtab begin, each called "+0x" and its address. In a
- * native image the code tells of more (elf/image_code.h). 0;
- * -EDQUOT: @b is full; -ENOMEM. A broken table is skipped. */
+/* Adds the start of each function of a file without .symtab to @b, named "+0x" and its address. In
+ * a native image the code itself shows more of them (elf/image_code.h). Skips a broken table.
+ * Returns 0; -EDQUOT: @b is full; -ENOMEM. */
 int elf_file_starts(struct elf_file *f, struct symbol_builder *b);
 
-/* Gets the separate debug file that .gnu_debuglink names: a bare file name. False where there is
- * none.
- */
+/* Gets the separate debug file in .gnu_debuglink: a bare file name. Return: false if there is
+ * none. */
 bool elf_file_debuglink(struct elf_file *f, char ret_name[ELF_DEBUGLINK_NAME_MAX + 1],
                         uint32_t *ret_crc);
-/* Returns true when the whole content of @fd has the checksum @crc. Reads the file. */
+/* Reads the whole file @fd and returns whether its checksum is @crc. */
 bool elf_crc_matches(int fd, uint32_t crc);
-/* MiniDebugInfo: the small ELF file that is packed in .gnu_debugdata. 0 and *ret owned by the
- * caller; 1: there is none that can be read; -ENOMEM. */
+/* Unpacks MiniDebugInfo, the small ELF file in .gnu_debugdata. Returns 0 and *ret, owned by the
+ * caller; 1: none that is readable; -ENOMEM. */
 int elf_file_mini(struct elf_file *f, struct elf_file **ret);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the functions of a stripped file begin: .eh_frame_hdr, which the linker makes for
- * unwinders, has a sorted table of them. Found by the program header, as sections may be gone, too.
- * A native image's own functions are not in it; their code tells.
+ * Finds the functions of a stripped file. .eh_frame_hdr, which the linker makes for unwinders, has
+ * a sorted table of them. It is found by its program header, as sections may be stripped, too. It
+ * lacks the functions of a native image, which are found by their code.
  */
 #include "elf/elf_impl.h"
 
@@ -10,14 +10,14 @@
 #include "elf/image_code.h"
 
 #define HDR_HEAD 12 /* version, three encodings, pointer, count */
-#define HDR_ROW 8   /* start of a function, and of what describes it */
+#define HDR_ROW 8   /* address of a function, and of its FDE */
 #define HDR_MAX_BYTES (HDR_HEAD + ELF_SYMBOLS_MAX * HDR_ROW)
-/* DWARF's encodings: what all linkers write. */
+/* DWARF's encodings, which all linkers write. */
 #define ENC_PCREL_SDATA4 0x1b
 #define ENC_UDATA4 0x03
 #define ENC_DATAREL_SDATA4 0x3b
 
-/* Where the file has such a table: false where there is none. */
+/* Gets the program header of .eh_frame_hdr. Return: false if the file has none. */
 static bool find_table(const struct elf_file *f, GElf_Phdr *ret)
 {
     size_t count;
@@ -32,7 +32,7 @@ static bool find_table(const struct elf_file *f, GElf_Phdr *ret)
     return false;
 }
 
-/* The end of the executable segment that holds @vaddr; 0: none does. */
+/* Returns the end of the executable segment that holds @vaddr; 0: none does. */
 static uint64_t code_end(const struct elf_file *f, uint64_t vaddr)
 {
     for (size_t i = 0; i < f->segment_count; i++) {
@@ -44,8 +44,8 @@ static uint64_t code_end(const struct elf_file *f, uint64_t vaddr)
     return 0;
 }
 
-/* A symbol without a size may go on behind it, but not in a native image: all of its functions are
- * known. */
+/* Adds the function at @start. A symbol without a size may overlap it, but not in a native image,
+ * where all functions are known. */
 static int add_start(const struct elf_file *f, uint64_t start, struct symbol_builder *b)
 {
     struct symbol_entry e = { .start = start,
@@ -60,7 +60,7 @@ static int add_start(const struct elf_file *f, uint64_t start, struct symbol_bui
     return symbol_builder_add(b, &e, span_of(name));
 }
 
-/* Checks the head of the table, and gets how many rows it says there are. */
+/* Checks the header of the table, and gets its number of rows. */
 static bool take_head(const char *p, uint32_t *ret_rows)
 {
     memcpy(ret_rows, p + 8, sizeof(*ret_rows));
@@ -68,7 +68,7 @@ static bool take_head(const char *p, uint32_t *ret_rows)
            (uint8_t)p[3] == ENC_DATAREL_SDATA4;
 }
 
-/* The rows of that table. */
+/* Adds a function for each row of .eh_frame_hdr. */
 static int add_rows(struct elf_file *f, struct symbol_builder *b)
 {
     _cleanup_(elf_window_close) struct elf_window w = { 0 };
@@ -112,7 +112,7 @@ static int add_function(void *cookie, const struct image_function *function)
     return add_start(s->f, function->start, s->b);
 }
 
-/* The functions of a native image. */
+/* Adds the functions of a native image. */
 static int add_image(struct elf_file *f, struct symbol_builder *b)
 {
     struct image_starts starts = { f, b };

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The symbol tables of an ELF file: which entries are code, and which of several names is the best.
- * A table and then its strings are read once, from their begin to their end, whatever order the
- * file has them in: the entries are put in the order of their strings in between.
+ * Reads the symbol tables of an ELF file: which entries are code, and which of several names is
+ * best. A table and then its strings are read once, from beginning to end, in any order of the
+ * file. In between the entries are sorted by their strings.
  */
 #include "elf/elf_impl.h"
 
 #include "base/cleanup.h"
 #include "elf/symbol_sort.h"
 
-/* Of a rank. */
+/* Bits of a rank. */
 #define EXPORTED (1u << 12)
 #define UNDERSCORES_SHIFT 10
 #define GLOBAL (1u << 9)
@@ -37,14 +37,13 @@ bool elf_code_section(struct elf_file *f, size_t index, size_t names, struct elf
     return true;
 }
 
-/* End of the section that each symbol lies in, looked up once per section. */
+/* The end of each section of code, looked up once for all symbols. */
 struct section_ends {
     uint64_t *end; /* [count]; 0: no executable section */
     size_t count;
 };
 
-/* Reads the ends, and adds the linker's jumps into other files, which have no symbols of their own.
- */
+/* Reads the ends, and adds the linkage tables, which have no symbols of their own. */
 static int section_ends_read(struct elf_file *f, struct symbol_builder *b, struct section_ends *ret)
 {
     size_t count, names = 0;
@@ -73,7 +72,7 @@ static int section_ends_read(struct elf_file *f, struct symbol_builder *b, struc
 
 /* ---- the table ---- */
 
-/* Adds @sym, if it is code. Its name is where its string lies until that is read. */
+/* Adds @sym if it is code. Until its string is read, the item's name is the string's offset. */
 static int add_symbol(const struct section_ends *ends, const GElf_Sym *sym,
                       struct symbol_builder *b)
 {
@@ -97,7 +96,7 @@ static int add_symbol(const struct section_ends *ends, const GElf_Sym *sym,
     else if (type == STT_NOTYPE)
         return 0;
     if (!e.size && e.limit == UINT64_MAX)
-        return 0; /* of an unknown section: it would cover whatever follows */
+        return 0; /* of no known section: it would cover all addresses that follow */
     if (b->count == b->max) {
         b->dropped++;
         return 0;
@@ -129,7 +128,7 @@ static int read_table(struct elf_file *f, const GElf_Shdr *h, const struct secti
     bool wide = f->header.e_ident[EI_CLASS] == ELFCLASS64;
     size_t each = wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym), used = 0;
     _cleanup_(elf_window_close) struct elf_window w = { 0 };
-    bool first = true; /* which is none */
+    bool first = true; /* the first entry is no symbol */
     int r = elf_window_open(f, h->sh_offset, h->sh_size, &w);
 
     while (r == 0 && elf_window_next(&w, w.n - used)) {
@@ -147,10 +146,10 @@ static int read_table(struct elf_file *f, const GElf_Shdr *h, const struct secti
 /* ---- its strings ---- */
 
 /*
- * What the name adds to the rank. Of several names of one address: those that are exported (global
- * or weak: `write` is a weak name of the global `__write`) over local ones, then the one with the
- * fewest leading underscores, global over weak, one with a size over one without, and the shorter
- * one (`_ZN3FooC1Ev` over `_ZN3FooC2Ev` by chance of order).
+ * Returns the part of the rank that depends on the name. Of several names of an address the best is
+ * exported (global or weak: `write` is a weak name of the global `__write`). Among those it has the
+ * fewest leading underscores, then is global rather than weak, then has a size, then is shorter.
+ * (`_ZN3FooC1Ev` wins over `_ZN3FooC2Ev` by chance of order.)
  */
 static unsigned name_rank(struct span name)
 {
@@ -162,7 +161,7 @@ static unsigned name_rank(struct span name)
            (unsigned)(LENGTH_MASK - MIN(name.n, (size_t)LENGTH_MASK));
 }
 
-/* "$x", "$d.3": marks of the ARM ABI, no names. */
+/* Returns whether @name is a mapping symbol of the ARM ABI ("$x", "$d.3"), which names no code. */
 static bool is_mapping_mark(struct span name)
 {
     return name.n >= 2 && name.p[0] == '$' && strchr("adtx", name.p[1]) &&
@@ -176,7 +175,7 @@ static bool lies_before(const struct symbol_item *a, const struct symbol_item *b
     return a->start < b->start;
 }
 
-/* Gives @item, whose string is at @at of @w, its name. 0; 1: it has none; -EDQUOT; -ENOMEM. */
+/* Names @item by its string at @at of @w. Returns 0; 1: it gets no name; -EDQUOT; -ENOMEM. */
 static int read_name(const struct elf_window *w, size_t at, struct symbol_builder *b,
                      struct symbol_item *item)
 {
@@ -193,7 +192,7 @@ static int read_name(const struct elf_window *w, size_t at, struct symbol_builde
     return r;
 }
 
-/* Gives @item the name of @from: the file has one string for both. */
+/* Gives @item the name of @from: both have the same string. */
 static void take_name(const struct symbol_item *from, struct symbol_item *item)
 {
     item->name = from->name;
@@ -202,21 +201,21 @@ static void take_name(const struct symbol_item *from, struct symbol_item *item)
     item->rank = (item->rank & ~NAME_RANK_MASK) | (from->rank & NAME_RANK_MASK);
 }
 
-/* Names the entries from @first on, and drops those that have none. */
+/* Names the entries from @first on, and drops those without a name. */
 static int read_strings(struct elf_file *f, const GElf_Shdr *h, size_t first,
                         struct symbol_builder *b)
 {
     _cleanup_(elf_window_close) struct elf_window w = { 0 };
     size_t at = first, kept = first;
-    uint64_t before = UINT64_MAX; /* where the string of the entry before lies */
+    uint64_t before = UINT64_MAX; /* offset of the previous entry's string */
     int last = 1, r = 0;
 
     if (b->count == first)
-        return 0; /* nothing to name: there may be no entries at all */
+        return 0; /* no entries: b->items may be NULL */
     r = elf_window_open(f, h->sh_offset, h->sh_size, &w);
     symbol_sort(b->items + first, b->count - first, lies_before);
     while (r == 0 && elf_window_next(&w, SYMBOL_NAME_MAX)) {
-        /* A string that may not be in it to its end waits for the next one. */
+        /* A string that may be cut off at the end of this piece waits for the next. */
         uint64_t end = w.at + w.n - (w.left ? SYMBOL_NAME_MAX : 0);
 
         for (; at < b->count && b->items[at].name < end && r >= 0; at++) {
@@ -238,7 +237,8 @@ static int read_strings(struct elf_file *f, const GElf_Shdr *h, size_t first,
 
 /* ---- both ---- */
 
-/* Gets the header of @section, and of its strings. False: none, too large or broken. */
+/* Gets the headers of the table @section and of its strings. Return: false if either is missing,
+ * too large or broken. */
 static bool headers(struct elf_file *f, Elf_Scn *section, GElf_Shdr *table, GElf_Shdr *strings)
 {
     Elf_Scn *other;
@@ -269,7 +269,7 @@ int elf_file_symbols(struct elf_file *f, struct symbol_builder *b)
         r = read_table(f, &table, &ends, b);
         if (r == 0)
             r = read_strings(f, &strings, first, b);
-        if (r == -EBADMSG) { /* it is nowhere */
+        if (r == -EBADMSG) { /* the table or its strings lie outside of the file */
             b->count = first;
             r = 0;
         }

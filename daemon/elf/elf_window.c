@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of an ELF file read piece by piece, each byte once, and hashed on the way. */
+/* Reads parts of an ELF file piece by piece, each byte once, and hashes them. */
 #include "elf/elf_impl.h"
 
 #include "base/cleanup.h"
@@ -8,7 +8,7 @@
 
 #define WINDOW_BYTES ((size_t)256 << 10)
 
-/* Bytes of @f from @at on; fewer than @n where it ends, or cannot be read. */
+/* Reads @n bytes of @f at @at. Returns fewer at the end of the file or after an error. */
 static size_t read_at(const struct elf_file *f, uint64_t at, char *p, size_t n)
 {
     size_t done = 0;
@@ -69,6 +69,6 @@ bool elf_window_next(struct elf_window *w, size_t keep)
     elf_print_add(w->f, w->bytes + keep, got);
     w->n += got;
     w->next += got;
-    w->left = got == want ? w->left - got : 0; /* shorter than it says */
+    w->left = got == want ? w->left - got : 0; /* the file is shorter than its headers claim */
     return got > 0;
 }

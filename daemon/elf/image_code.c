@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shape of compiled code of native images: image_code.h. Instructions are read by Zydis. */
+/* Decodes the code of native images (image_code.h) with Zydis. */
 #include "elf/image_code.h"
 
 #include "base/array.h"
@@ -9,17 +9,17 @@
 #define ALIGNMENT 16
 #define AHEAD_BYTES 32 /* more than an instruction and a prologue take */
 #define FRAME_BYTES_MAX (INT16_MAX * 8)
-#define TABLE_TARGET_BYTES (1 << 20) /* a jump table leads to code so near */
-#define TABLES_MAX 16                /* of a function that are not met yet */
-#define SCALE_4 2                    /* as instructions say it */
+#define TABLE_TARGET_BYTES (1 << 20) /* most distance from a jump table to its targets */
+#define TABLES_MAX 16                /* jump tables of a function that lie ahead */
+#define SCALE_4 2                    /* log2, as encoded */
 #define SCALE_8 3
-#define REGISTER_SP 4 /* as instructions number it */
+#define REGISTER_SP 4 /* as encoded */
 #define MODRM_REGISTER 3
 #define BREAKPOINT '\xcc'
 
 enum last {
     LAST_STEP,  /* falls through */
-    LAST_STOP,  /* does not */
+    LAST_STOP,  /* does not fall through */
     LAST_BREAK, /* padding */
     LAST_CALL,  /* may not return */
 };
@@ -28,23 +28,24 @@ struct image_code {
     ZydisDecoder decoder;
     image_function_fn fn;
     void *cookie;
-    uint64_t at;    /* of the next instruction */
-    uint64_t start; /* of the function; 0: in none */
+    uint64_t at;    /* address of the next instruction */
+    uint64_t start; /* of the current function; 0: in none */
     struct {
         uint64_t at;
         uint8_t stride;
-    } tables[TABLES_MAX], table; /* jump tables that lie ahead; and the one that @at lies in */
-    uint64_t table_end;          /* code that it leads to */
-    uint64_t address;            /* that was taken, of a table perhaps; 0: none */
+    } tables[TABLES_MAX], table; /* jump tables ahead; and the one that holds @at */
+    uint64_t table_end;          /* the lowest target of the current table */
+    uint64_t address;            /* the last address that was taken, perhaps of a jump table; 0:
+                                  * none */
     enum last last;
-    uint32_t left;        /* instructions that may be read */
-    uint32_t frame, body; /* bytes now, and between prologue and epilogue */
-    uint32_t moved;       /* bytes on top of it: words that are moved from place to place */
+    uint32_t left;        /* instructions that may still be decoded */
+    uint32_t frame, body; /* frame bytes now, and between prologue and epilogue */
+    uint32_t moved;       /* bytes that push [M] has put on top of the frame */
     bool fp_saved, body_fp_saved;
-    int64_t planned;          /* bytes that it is to grow by once they are checked; 0: none */
-    uint8_t planned_in;       /* the register that has the stack pointer of then */
+    int64_t planned;          /* bytes by which the frame will grow after a stack check; 0: none */
+    uint8_t planned_in;       /* the register with the stack pointer for that */
     bool odd;                 /* the function has another shape */
-    bool data;                /* its code is over: tables and numbers follow */
+    bool data;                /* the code has ended: tables and constants follow */
     struct image_step *steps; /* owned */
     size_t count, room;
 };
@@ -79,14 +80,14 @@ static bool starts_with(struct span s, const char *bytes, size_t n)
     return s.n >= n && memcmp(s.p, bytes, n) == 0;
 }
 
-/* lea R, [rsp - N]: compiled code looks below the stack pointer only for the frame to be. */
+/* lea R, [rsp - N]: compiled code addresses memory below the stack pointer only to plan a frame. */
 static bool plans_frame(struct span s)
 {
     return s.n >= 8 && (s.p[0] & ~4) == 0x48 && (uint8_t)s.p[1] == 0x8d && s.p[3] == 0x24 &&
            (((s.p[2] & 0xc7) == 0x44 && s.p[4] < 0) || ((s.p[2] & 0xc7) == 0x84 && s.p[7] < 0));
 }
 
-/* sub rsp, N; lea R, [rsp - N]; or push rbp before them, or before mov rbp, rsp. */
+/* sub rsp, N; or lea R, [rsp - N]; push rbp may precede either, or precede mov rbp, rsp. */
 static bool is_prologue(struct span s)
 {
     bool pushes = starts_with(s, "\x55", 1);
@@ -110,10 +111,11 @@ static int add_step(struct image_code *c, uint64_t pc)
     return 0;
 }
 
-/* The function that is being read ends at c->at. */
+/* Ends the current function at c->at. */
 static int end_function(struct image_code *c)
 {
-    /* What a C compiler fills with is executable: then another function may lie in there. */
+    /* A C compiler pads with executable instructions: then another function may lie in the padding.
+     */
     bool whole = !c->odd && c->last != LAST_STEP;
     struct image_function f = { c->start, c->at, c->steps, whole ? c->count : 0 };
 
@@ -141,13 +143,13 @@ static bool is_sp(const ZydisDecodedInstruction *i, uint8_t number, uint8_t high
     return number == REGISTER_SP && !high && i->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
 }
 
-/* Its operand that is a register or in memory is the stack pointer. */
+/* Returns whether the operand in ModRM.rm is the stack pointer register. */
 static bool is_sp_rm(const ZydisDecodedInstruction *i)
 {
     return i->raw.modrm.mod == MODRM_REGISTER && is_sp(i, i->raw.modrm.rm, i->raw.rex.B);
 }
 
-/* Changes the stack pointer in another way than by a constant. */
+/* Returns whether @i changes the stack pointer other than by a constant. */
 static bool moves_sp(const ZydisDecodedInstruction *i)
 {
     switch (i->mnemonic) {
@@ -177,7 +179,7 @@ static bool moves_sp(const ZydisDecodedInstruction *i)
     }
 }
 
-/* "sub rsp, N" and "add rsp, N"; and the bytes that the frame grows by. */
+/* Recognizes "sub rsp, N" and "add rsp, N"; *ret: bytes that the frame grows by. */
 static bool grows_frame(const ZydisDecodedInstruction *i, int64_t *ret)
 {
     if ((i->opcode != 0x81 && i->opcode != 0x83) || !i->raw.rex.W || !is_sp_rm(i) ||
@@ -187,7 +189,7 @@ static bool grows_frame(const ZydisDecodedInstruction *i, int64_t *ret)
     return true;
 }
 
-/* "mov rsp, R", where R has what was planned. */
+/* Recognizes "mov rsp, R", with the planned stack pointer in R. */
 static bool makes_plan(const struct image_code *c, const ZydisDecodedInstruction *i)
 {
     return c->planned && i->mnemonic == ZYDIS_MNEMONIC_MOV && i->opcode == 0x8b &&
@@ -195,7 +197,8 @@ static bool makes_plan(const struct image_code *c, const ZydisDecodedInstruction
            (i->raw.modrm.rm | i->raw.rex.B << 3) == c->planned_in;
 }
 
-/* "push rbp" at the beginning, and "pop rbp" where all else of the frame is gone. */
+/* Recognizes "push rbp" at the function's start, and "pop rbp" when the rest of the frame is
+ * removed. */
 static bool saves_fp(const struct image_code *c, const ZydisDecodedInstruction *i)
 {
     if (i->length != 1 || i->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT)
@@ -204,7 +207,7 @@ static bool saves_fp(const struct image_code *c, const ZydisDecodedInstruction *
                              : i->opcode == 0x5d && c->fp_saved && c->frame == 8;
 }
 
-/* "push [M]" and "pop [M]", side by side, move words: so did older compilers. */
+/* Recognizes "push [M]" and "pop [M]", by which older compilers move words. */
 static bool moves_word(const ZydisDecodedInstruction *i)
 {
     return i->raw.modrm.mod != MODRM_REGISTER && i->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
@@ -229,7 +232,7 @@ static int change_frame(struct image_code *c, int64_t bytes, uint64_t next)
     int64_t frame = c->frame + bytes;
     bool grows = bytes > 0;
 
-    /* It is made once, and left whole. */
+    /* A frame is made once, and removed as a whole. */
     if (frame < 0 || frame > FRAME_BYTES_MAX || frame % 8 || (grows && c->count > 2) ||
         (!grows && frame != (c->fp_saved ? 8 : 0)))
         c->odd = true;
@@ -243,7 +246,7 @@ static int change_frame(struct image_code *c, int64_t bytes, uint64_t next)
     return add_step(c, next);
 }
 
-/* What follows a jump or a return runs within the frame. */
+/* Code after a jump or a return runs within the frame. */
 static int restore_body(struct image_code *c, uint64_t next)
 {
     if (c->frame == c->body)
@@ -265,8 +268,8 @@ static void add_table(struct image_code *c, uint8_t stride)
     c->address = 0;
 }
 
-/* "lea R, [rip + N]", of what lies ahead, and then a word of it by number. Eight bytes have a key
- * and where it leads to. */
+/* Notes a jump table: "lea R, [rip + N]" of an address ahead, then an indexed load from it. An
+ * entry of eight bytes has a key and a target. */
 static void note_table(struct image_code *c, const ZydisDecodedInstruction *i, uint64_t next)
 {
     bool indexed = i->raw.modrm.mod != MODRM_REGISTER && i->raw.modrm.rm == REGISTER_SP;
@@ -294,7 +297,7 @@ static enum last last_of(const ZydisDecodedInstruction *i, enum last before)
         return LAST_STOP;
     case ZYDIS_MNEMONIC_CALL:
         return LAST_CALL;
-    case ZYDIS_MNEMONIC_NOP: /* each call has one behind it */
+    case ZYDIS_MNEMONIC_NOP: /* a nop follows each call */
         return before == LAST_CALL ? LAST_CALL : LAST_STEP;
     default:
         return LAST_STEP;
@@ -332,7 +335,7 @@ static int take_instruction(struct image_code *c, const ZydisDecodedInstruction 
     return r;
 }
 
-/* Begins the jump table at c->at, if one does. */
+/* Enters the jump table at c->at, if there is one. */
 static void begin_table(struct image_code *c)
 {
     for (size_t k = 0; k < TABLES_MAX; k++) {
@@ -343,8 +346,8 @@ static void begin_table(struct image_code *c)
     }
 }
 
-/* Bytes of the entry of the jump table at c->at; 0: it has ended, before the code that it leads
- * to. */
+/* Returns the size of the jump table's entry at c->at; 0: the table has ended, before the code of
+ * its targets. */
 static size_t table_bytes(struct image_code *c, struct span s)
 {
     uint64_t to;
@@ -379,7 +382,7 @@ static int read_one(struct image_code *c, struct span s, size_t *ret_n)
     if (*ret_n || r < 0)
         return r;
     c->table.at = 0;
-    if (!c->left) { /* nothing is known of what follows */
+    if (!c->left) { /* the rest of the code is not decoded */
         c->odd = true;
         *ret_n = s.n;
         return 0;

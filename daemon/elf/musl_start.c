@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The outermost functions of musl: musl_start.h. Instructions are read by Zydis. */
+/* Decodes the outermost functions of musl (musl_start.h) with Zydis. */
 #include "elf/musl_start.h"
 
 #include "base/cleanup.h"
@@ -12,40 +12,40 @@
 #define CALL_BYTES 5
 /* xor ebp, ebp; pop rdi; call r9; mov edi, eax; xor eax, eax; mov al, 60; syscall; hlt */
 #define THREAD "\x31\xed\x5f\x41\xff\xd1\x89\xc7\x31\xc0\xb0\x3c\x0f\x05\xf4"
-#define THREAD_CALL_BYTES 6 /* up to behind its call */
-/* mov edi, eax; call: exit() with a result. With 0x48 before it, of all 64 bits. */
+#define THREAD_CALL_BYTES 6 /* up to the end of its call */
+/* mov edi, eax; call: exit() with a result. A prefix 0x48 moves all 64 bits. */
 #define RESULT "\x89\xc7\xe8"
-#define FUNCTION_BYTES_MAX 256 /* before such a call */
-#define CALLS_MAX 64           /* the last ones: libc.a is linked behind the program's own code */
-#define DECODED_MAX_BYTES ((size_t)4 << 20) /* at the end of the code: libc is 0.6 MiB */
-#define INSTRUCTIONS_MAX (2u << 20)         /* of those bytes; compilers make half as many */
+#define FUNCTION_BYTES_MAX 256 /* from a function's start to such a call */
+#define CALLS_MAX 64           /* the last ones: libc.a is linked after the program's own code */
+#define DECODED_MAX_BYTES ((size_t)4 << 20) /* at the end of the code: libc has 0.6 MiB */
+#define INSTRUCTIONS_MAX (2u << 20)         /* in those bytes; compilers make half as many */
 #define NO_START SIZE_MAX
-#define INDIRECT_BYTES_MAX 4 /* of such a call, from its opcode on */
+#define INDIRECT_BYTES_MAX 4 /* of an indirect call, from its opcode on */
 #define PUSHES_MAX 16
 #define FRAME_BYTES_MAX 4096
-#define REGISTER_SP 4 /* as instructions number it */
+#define REGISTER_SP 4 /* as encoded */
 #define MODRM_REGISTER 3
 #define BASE_RIP 5
-#define CALL_INDIRECT 2 /* in the number of the register that is none */
+#define CALL_INDIRECT 2 /* in ModRM.reg of opcode 0xff */
 
 struct reading {
     ZydisDecoder decoder;
     struct span code;
     uint64_t vaddr;
-    size_t calls[CALLS_MAX];  /* offsets of the calls of exit(), rising */
-    size_t starts[CALLS_MAX]; /* the last place before each, where a function may begin */
+    size_t calls[CALLS_MAX];  /* offsets of the calls of exit(), ascending */
+    size_t starts[CALLS_MAX]; /* the last possible start of a function before each call */
     size_t call_count;
-    size_t last_end; /* of the function that was added last */
+    size_t last_end; /* end of the last function that was added */
     struct musl_rules *ret;
 };
 
-/* The instructions of a function, one after the other. */
+/* The state of decoding one function. */
 struct walk {
     size_t at, end;
-    size_t reach; /* the last address before @end that the function has branched to */
+    size_t reach; /* the highest target before @end of a branch of the function */
     uint32_t frame;
-    bool branched; /* or called: the frame is made */
-    bool called;   /* the instruction before called what a register or memory says */
+    bool branched; /* or called: the frame is complete */
+    bool called;   /* the previous instruction was an indirect call */
 };
 
 static bool starts_with(struct span s, const char *bytes, size_t n)
@@ -69,7 +69,7 @@ static void add_rule(struct reading *r, size_t at, enum musl_base base, uint32_t
         t->rules[t->count++] = (struct musl_rule){ r->vaddr + at, base, frame_bytes };
 }
 
-/* Code from @at to before @end that nothing called. */
+/* Adds rules for outermost code from @at up to @end. */
 static void add_root(struct reading *r, size_t at, size_t end)
 {
     if (r->ret->count + 2 > MUSL_RULES_MAX)
@@ -92,7 +92,7 @@ static bool is_default(const ZydisDecodedInstruction *i)
     return i->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
 }
 
-/* "sub rsp, N". */
+/* Recognizes "sub rsp, N". */
 static bool grows_frame(const ZydisDecodedInstruction *i)
 {
     return is_default(i) && (i->opcode == 0x81 || i->opcode == 0x83) && i->raw.rex.W &&
@@ -105,7 +105,7 @@ static bool is_push(const ZydisDecodedInstruction *i)
     return is_default(i) && (i->opcode & ~7) == 0x50 && i->operand_width == 64;
 }
 
-/* The register of its second operand is a part of what it is. */
+/* Returns whether ModRM.reg of @i extends the opcode instead of naming a register. */
 static bool is_group(const ZydisDecodedInstruction *i)
 {
     switch (is_default(i) ? i->opcode : 0) {
@@ -128,8 +128,8 @@ static bool is_group(const ZydisDecodedInstruction *i)
     }
 }
 
-/* It names the stack pointer as a register, other than to read it for an address. What is not
- * looked at closely counts as that. */
+/* Returns whether @i has the stack pointer as a register operand, except in an address.
+ * Instructions that are not known count as that. */
 static bool may_move_sp(const ZydisDecodedInstruction *i)
 {
     const bool has_modrm = i->attributes & ZYDIS_ATTRIB_HAS_MODRM;
@@ -165,13 +165,13 @@ static bool is_indirect_call(const ZydisDecodedInstruction *i)
     return is_default(i) && i->opcode == 0xff && i->raw.modrm.reg == CALL_INDIRECT;
 }
 
-/* Within its function, but for a jump. */
+/* Recognizes relative branches; they stay in their function, except jumps. */
 static bool is_branch(const ZydisDecodedInstruction *i)
 {
     return i->raw.imm[0].is_relative && i->mnemonic != ZYDIS_MNEMONIC_CALL;
 }
 
-/* It goes on elsewhere, or does not. */
+/* Returns whether execution does not continue behind @i. */
 static bool is_stop(const ZydisDecodedInstruction *i)
 {
     switch (i->mnemonic) {
@@ -187,7 +187,7 @@ static bool is_stop(const ZydisDecodedInstruction *i)
     }
 }
 
-/* Takes the instruction at w->at. Return: false if the function has another shape. */
+/* Decodes the instruction at w->at. Return: false if the function has another shape. */
 static bool step(struct reading *r, struct walk *w)
 {
     ZydisDecodedInstruction i;
@@ -208,7 +208,7 @@ static bool step(struct reading *r, struct walk *w)
             i.raw.imm[0].value.s > 0 ? (uint32_t)MIN(i.raw.imm[0].value.s, FRAME_BYTES_MAX + 8) : 1;
     else if (may_move_sp(&i))
         return false;
-    /* Who jumps behind a change of the frame would have another one there. */
+    /* Code that is reached by a branch past a change of the frame would have another frame. */
     if (bytes % 8 || (bytes && w->branched) || w->frame + bytes > FRAME_BYTES_MAX)
         return false;
     w->branched |= i.raw.imm[0].is_relative; /* also a call, which may not return */
@@ -221,9 +221,9 @@ static bool step(struct reading *r, struct walk *w)
     return true;
 }
 
-/* Adds rules for the function that begins at @start, up to behind the call at @call. It called a
- * function before with @result in between; @result 0: it does not have to. Return: false, and none
- * is added, if it has another shape. */
+/* Adds rules for the function from @start to the end of the call at @call. If @result is not 0, an
+ * indirect call must end @result bytes before @call. Return: false, without rules, if the function
+ * has another shape. */
 static bool add_function(struct reading *r, size_t start, size_t call, size_t result)
 {
     struct walk w = { .at = start, .end = call };
@@ -234,7 +234,7 @@ static bool add_function(struct reading *r, size_t start, size_t call, size_t re
         add_rule(r, start, MUSL_SP, 0);
     while (good && w.at < call - result)
         good = step(r, &w) && r->ret->count <= before + PUSHES_MAX;
-    /* A call is made with a stack pointer that is a multiple of 16. */
+    /* At a call the stack pointer is a multiple of 16. */
     if (good && w.at == call - result && (!result || w.called) && w.frame % 16 == 8) {
         r->last_end = call + CALL_BYTES;
         add_rule(r, r->last_end, MUSL_END, 0);
@@ -246,13 +246,13 @@ static bool add_function(struct reading *r, size_t start, size_t call, size_t re
 
 /* ---- where functions begin ---- */
 
-/* Whether the move at @at is one of all 64 bits. */
+/* Returns whether the mov at @at moves all 64 bits. */
 static bool is_wide(const struct reading *r, size_t at)
 {
     return at > 0 && r->code.p[at - 1] == '\x48';
 }
 
-/* Whether a call of what a register or memory says may end before @at. */
+/* Returns whether an indirect call may end at @at. */
 static bool may_follow_indirect(const struct reading *r, size_t at)
 {
     for (size_t n = 2; n <= INDIRECT_BYTES_MAX && n <= at; n++) {
@@ -262,7 +262,7 @@ static bool may_follow_indirect(const struct reading *r, size_t at)
     return false;
 }
 
-/* Finds the last of them, from the end on. */
+/* Finds the last calls of exit() with a result, from the end of the code backwards. */
 static void find_calls(struct reading *r)
 {
     const size_t n = sizeof(RESULT) - 1;
@@ -279,7 +279,7 @@ static void find_calls(struct reading *r)
         r->starts[k] = NO_START;
 }
 
-/* Returns the first call behind @at; r->call_count: none. */
+/* Returns the index of the first call behind @at; r->call_count: none. */
 static size_t call_behind(const struct reading *r, size_t at)
 {
     size_t low = 0, high = r->call_count;
@@ -295,7 +295,7 @@ static size_t call_behind(const struct reading *r, size_t at)
     return low;
 }
 
-/* Notes the address @vaddr if it may be of a function in front of a call of exit(). */
+/* Notes @vaddr as a possible start of each function with a call of exit() behind it. */
 static void note_start(struct reading *r, uint64_t vaddr)
 {
     uint64_t at = vaddr - r->vaddr;
@@ -309,8 +309,8 @@ static void note_start(struct reading *r, uint64_t vaddr)
     }
 }
 
-/* Goes through the last instructions for those that call a function, or take its address. Where it
- * begins within one, it is on the right ones soon. */
+/* Decodes the last part of the code and notes targets of calls and addresses that are taken. If it
+ * begins inside an instruction, it soon falls into step. */
 static void find_starts(struct reading *r)
 {
     size_t at = r->code.n - MIN(r->code.n, DECODED_MAX_BYTES);
@@ -336,7 +336,7 @@ static void find_starts(struct reading *r)
     }
 }
 
-/* Adds the function that has call @k of exit(): it begins at the nearest start before. */
+/* Adds the function with call @k of exit(): it begins at the nearest start before the call. */
 static void add_caller(struct reading *r, size_t k)
 {
     size_t call = r->calls[k];
@@ -358,7 +358,7 @@ static bool has_rule(const struct reading *r, size_t from, size_t end)
     return false;
 }
 
-/* _start, and what it calls: that jumps on, or has a frame and calls. */
+/* Adds _start and its callee. The callee jumps on, or makes a frame and calls. */
 static void add_entry(struct reading *r, size_t at)
 {
     const size_t call = at + MUSL_ENTRY_BYTES;

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The outermost code of musl, in a static program or in its libc.so. musl has no .eh_frame, so each
- * stack would be cut below main() and below the function of a thread. Read are, from the code:
- * where the kernel enters a program, where clone() begins a thread, and the functions between these
- * and the program's own. They make their frame before they branch, and call exit() with the result
- * of what they call. Pure; thread: any.
+ * Finds the outermost code of musl, in a static program or in its libc.so. musl has no .eh_frame,
+ * so each stack would be cut below main() and below a thread's function. The rules come from the
+ * code itself. They cover the kernel's entry into a program, the start of a thread by clone(), and
+ * the functions from there to the program's own code. These functions make their frame before they
+ * branch, and call exit() with the result of their callee. Pure; thread: any.
  */
 #pragma once
 
 #include "base/span.h"
 
-#define MUSL_CODE_MAX_BYTES ((uint64_t)32 << 20) /* of a file: a larger one has no such rules */
+#define MUSL_CODE_MAX_BYTES ((uint64_t)32 << 20) /* of a file: larger ones get no rules */
 #define MUSL_RULES_MAX 256
-#define MUSL_ENTRY_BYTES 17 /* of its code, which musl_enters() looks at */
+#define MUSL_ENTRY_BYTES 17 /* bytes of the entry code that musl_enters() reads */
 
 enum musl_base {
-    MUSL_END,  /* nothing is known from here on */
-    MUSL_ROOT, /* nothing called it */
+    MUSL_END,  /* no rule is known from here on */
+    MUSL_ROOT, /* outermost code: it has no caller */
     MUSL_SP,   /* the return address lies frame_bytes above the stack pointer */
 };
 
-/* From @pc on. */
+/* A rule that is valid from @pc on. */
 struct musl_rule {
     uint64_t pc;
     enum musl_base base;
@@ -28,11 +28,12 @@ struct musl_rule {
 };
 
 struct musl_rules {
-    struct musl_rule rules[MUSL_RULES_MAX]; /* those of one function stand together, by their pc */
+    struct musl_rule rules[MUSL_RULES_MAX]; /* grouped by function, in order of pc */
     size_t count;
 };
 
-/* Returns whether a program that is entered at @code is linked with musl, or is musl's libc.so. */
+/* Returns whether @code, at a program's entry point, is that of musl (also of its libc.so). */
 bool musl_enters(struct span code);
-/* Reads the code in @code, which lies at @vaddr; the program is entered at @entry. 0 or -ENOMEM. */
+/* Reads the code @code, which lies at @vaddr, of a program with the entry point @entry. Returns 0
+ * or -ENOMEM. */
 int musl_read(struct span code, uint64_t vaddr, uint64_t entry, struct musl_rules *ret);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The entries that a table of symbols is built of. */
+/* Collects the entries that a symbol table is built from. */
 #include "base/array.h"
 #include "base/fnv1a.h"
 #include "elf/symbol_table.h"
 
-#define ITEMS_FIRST 256 /* room for so many at first */
+#define ITEMS_FIRST 256 /* initial capacity */
 
 void symbol_builder_init(struct symbol_builder *b, size_t max_entries, size_t max_name_bytes)
 {

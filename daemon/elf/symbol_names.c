@@ -6,20 +6,20 @@
 #include <stdatomic.h>
 #include <zstd.h>
 
-/* Names in blocks of unpacked bytes: the n-th one holds those from NAMES_PLAIN_BYTES + n *
- * NAMES_BLOCK_BYTES on. No name lies in two of them. */
+/* Block n holds the names from position NAMES_PLAIN_BYTES + n * NAMES_BLOCK_BYTES on, uncompressed.
+ * No name spans two blocks. */
 #define PACK_LEVEL 1
-#define PLAIN_FIRST ((size_t)16 << 10) /* room for so many bytes at first */
+#define PLAIN_FIRST ((size_t)16 << 10) /* initial capacity */
 #define NO_BLOCK UINT32_MAX
-/* Before each name: its length. */
+/* The length that precedes each name. */
 #define HEAD sizeof(uint16_t)
 _Static_assert(NAMES_NAME_MAX + HEAD <= NAMES_BLOCK_BYTES && NAMES_NAME_MAX <= UINT16_MAX,
                "a name fits in a block");
 
 struct block {
-    uint32_t at; /* in packed */
+    uint32_t at; /* offset in packed */
     uint16_t n;
-    bool raw; /* it lies there as it is */
+    bool raw; /* stored without compression */
 };
 _Static_assert(NAMES_BLOCK_BYTES <= UINT16_MAX, "its length fits");
 
@@ -30,9 +30,9 @@ struct symbol_names {
     size_t packed_n, packed_cap;
     struct block *blocks; /* owned, [block_count] */
     size_t block_count, block_cap;
-    char *open; /* owned: the block that is being filled; NULL: none yet */
+    char *open; /* owned: the block being filled; NULL: none yet */
     size_t open_n;
-    char *shown; /* owned: the block that was looked at last; NULL: none yet */
+    char *shown; /* owned: the block that was last unpacked; NULL: none yet */
     uint32_t shown_block;
     ZSTD_CCtx *packer; /* owned; NULL: none now */
 };
@@ -73,7 +73,7 @@ static void put(char *to, struct span name)
         memcpy(to + HEAD, name.p, name.n);
 }
 
-/* Packs the block that is full, and begins the next. */
+/* Compresses the full block and begins the next. */
 static int pack_open(struct symbol_names *n)
 {
     size_t bound = ZSTD_compressBound(NAMES_BLOCK_BYTES), packed;
@@ -131,7 +131,7 @@ static int add_packed(struct symbol_names *n, struct span name, uint32_t *ret)
 int symbol_names_add(struct symbol_names *n, struct span name, uint32_t *ret)
 {
     name.n = MIN(name.n, (size_t)NAMES_NAME_MAX);
-    /* Once one is packed all others are: where they lie rises. */
+    /* After the first name in a block all names go into blocks: positions must rise. */
     return !n->open && n->plain_n + HEAD + name.n <= NAMES_PLAIN_BYTES ? add_plain(n, name, ret)
                                                                        : add_packed(n, name, ret);
 }
@@ -155,10 +155,10 @@ void symbol_names_fit(struct symbol_names *n)
 
 /* ---- finding ---- */
 
-/* Making one takes longer than what it is for. At most one is kept, of whichever thread. */
+/* A context costs more to make than to use. At most one is kept, for all threads. */
 static _Atomic(ZSTD_DCtx *) spare;
 
-/* Unpacks a block, which is ours and therefore valid, to @to. */
+/* Unpacks a block to @to. The block is ours, so it is valid. */
 static void unpack(const char *p, size_t n, char *to)
 {
     ZSTD_DCtx *unpacker = atomic_exchange(&spare, NULL);
@@ -170,7 +170,7 @@ static void unpack(const char *p, size_t n, char *to)
     ZSTD_freeDCtx(atomic_exchange(&spare, unpacker));
 }
 
-/* The bytes of block number @number; NULL: no memory. */
+/* Returns the bytes of block @number; NULL: no memory. */
 static const char *show(struct symbol_names *n, uint32_t number)
 {
     const struct block *b;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Introsort: quicksort, and where that goes too deep heapsort. */
+/* Introsort: quicksort, or heapsort where quicksort recurses too deeply. */
 #include "elf/symbol_sort.h"
 
-#define FEW 16 /* are sorted by insertion */
+#define FEW 16 /* items: sorted by insertion */
 
 static void swap(struct symbol_item *a, struct symbol_item *b)
 {
@@ -48,8 +48,8 @@ static void sort_heap(struct symbol_item *items, size_t count, symbol_before_fn 
     }
 }
 
-/* Puts what comes before a middle one to the left. Returns how many are there:
- * at least one, and not all. */
+/* Partitions @items by a median of three. Returns the size of the left part: at least one, and not
+ * all. */
 static size_t part(struct symbol_item *items, size_t count, symbol_before_fn before)
 {
     struct symbol_item *first = &items[0], *middle = &items[count / 2], *last = &items[count - 1];
@@ -86,7 +86,7 @@ static void sort_to(struct symbol_item *items, size_t count, symbol_before_fn be
             return;
         }
         left = part(items, count, before);
-        if (left < count - left) { /* the smaller one by another call: its depth is bounded */
+        if (left < count - left) { /* recurse into the smaller part: that bounds the depth */
             sort_to(items, left, before, depth);
             items += left;
             count -= left;
@@ -105,7 +105,7 @@ void symbol_sort(struct symbol_item *items, size_t count, symbol_before_fn befor
 
     while (i < count && !before(&items[i], &items[i - 1]))
         i++;
-    if (i >= count) /* linkers write them in their order */
+    if (i >= count) /* already sorted, as linkers write them */
         return;
     for (size_t n = count; n; n /= 2)
         depth += 2;

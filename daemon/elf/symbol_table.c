@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From overlapping entries to ranges: the entries are swept by address. */
+/* Turns overlapping entries into ranges by a sweep over addresses. */
 #include "elf/symbol_table.h"
 
 #include "base/array.h"
@@ -9,13 +9,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define SYMBOLS_FIRST 256 /* room for so many at first */
+#define SYMBOLS_FIRST 256 /* initial capacity */
 #define OPEN_FIRST 64
 #define ALIASES_FIRST 64
-#define LOOK_EACH 256 /* so many that came: whether all of it is too much */
-#define RELEASE_BYTES                                                                              \
-    ((size_t)1 << 20) /* of entries that were used up are given back at a time                     \
-                       */
+#define LOOK_EACH 256                   /* entries between two checks of the memory limit */
+#define RELEASE_BYTES ((size_t)1 << 20) /* of used entries that are freed at a time */
 
 /* An entry that covers the current address. */
 struct open_item {
@@ -26,14 +24,14 @@ struct open_item {
     bool faint;
 };
 
-/* What is being swept: entries by start, and a heap of those that cover the current address. */
+/* The state of a sweep: entries by start, and a heap of those that cover the current address. */
 struct sweep {
     struct symbol_item *items; /* [count]; sorted by start, worst rank first */
     size_t count, max_bytes;
     struct symbol_names *names;
     bool aliases;
-    bool uses_up;           /* the entries, whose memory is given back on the way */
-    size_t released;        /* bytes of them */
+    bool uses_up;           /* the entries: their memory is freed on the way */
+    size_t released;        /* bytes of entries freed */
     struct open_item *heap; /* owned; [heap_n], best on top */
     size_t heap_n, heap_cap;
     struct symbol_table *table;
@@ -56,8 +54,8 @@ static uint64_t end_of(const struct symbol_item *item)
     return item->start > UINT64_MAX - item->bytes ? UINT64_MAX : item->start + item->bytes;
 }
 
-/* Ends each entry without a size at the next start of any other; that is a faint one only to others
- * like it. */
+/* Ends each entry without a size at the next start of another entry. Faint entries end only other
+ * faint ones. */
 static void close_items(struct symbol_item *items, size_t count)
 {
     uint64_t next = UINT64_MAX, named = UINT64_MAX, here = UINT64_MAX;
@@ -78,7 +76,7 @@ static void close_items(struct symbol_item *items, size_t count)
     }
 }
 
-/* Whether all of it together takes more than it may. */
+/* Returns whether the sweep takes more memory than its limit. */
 static bool is_over(const struct sweep *s)
 {
     return s->max_bytes && s->count * sizeof(*s->items) - s->released +
@@ -89,9 +87,9 @@ static bool is_over(const struct sweep *s)
                                s->max_bytes;
 }
 
-/* ---- those that cover the current address ---- */
+/* ---- entries at the current address ---- */
 
-/* True when @x names what both cover. */
+/* Returns whether @x, not @y, names an address that both cover. */
 static bool is_better(const struct open_item *x, const struct open_item *y)
 {
     if (x->faint != y->faint)
@@ -132,7 +130,7 @@ static void pop(struct sweep *s)
     s->heap[at] = last;
 }
 
-/* ---- what comes out ---- */
+/* ---- output ---- */
 
 static int emit(struct sweep *s, uint32_t name, uint64_t start, uint64_t end)
 {
@@ -150,14 +148,14 @@ static int emit(struct sweep *s, uint32_t name, uint64_t start, uint64_t end)
     return t->count % LOOK_EACH == 0 && is_over(s) ? -EDQUOT : 0;
 }
 
-/* By their hashes: two that are taken for one are names of one address, in one file. */
+/* Compares names by hash. If two names of one address collide, one alias is lost. */
 static bool is_same_name(const struct symbol_item *a, const struct symbol_item *b)
 {
     return a->name_n == b->name_n && a->name_hash == b->name_hash;
 }
 
-/* Keeps the names of the entries @from to @to, which all begin where the last range does, and are
- * not its name. They are sorted, so a name that was added twice comes in a row. */
+/* Keeps names of the entries @from to @to that are not the last range's name. All begin where that
+ * range begins. They are sorted, so a name that was added twice comes in a row. */
 static int keep_aliases(struct sweep *s, size_t from, size_t to)
 {
     struct symbol_table *t = s->table;
@@ -185,7 +183,7 @@ static int keep_aliases(struct sweep *s, size_t from, size_t to)
     return 0;
 }
 
-/* Gives back the memory of the entries before @index. */
+/* Frees the memory of the entries before @index. */
 static void release(struct sweep *s, size_t index)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), used = index * sizeof(*s->items);
@@ -198,7 +196,8 @@ static void release(struct sweep *s, size_t index)
         s->released = end - (uintptr_t)s->items;
 }
 
-/* Those that are not on top stay until they are: it costs room, and nothing else. */
+/* Pops ended entries from the top. Others below it stay until they are on top, which costs memory
+ * only. */
 static void pop_ended(struct sweep *s, uint64_t at)
 {
     while (s->heap_n && s->heap[0].end <= at)
@@ -241,7 +240,7 @@ static int sweep_run(struct sweep *s)
 
 /* ---- tables ---- */
 
-/* Makes *ret of the entries in @s. Names are the caller's to give. */
+/* Builds *ret from the entries in @s. The caller sets the names. */
 static int build(struct sweep *s, struct symbol_table *ret)
 {
     _cleanup_(symbol_table_deinit) struct symbol_table t = { 0 };
@@ -258,7 +257,8 @@ static int build(struct sweep *s, struct symbol_table *ret)
     fit = t.count ? realloc(t.symbols, t.count * sizeof(*fit)) : NULL;
     if (fit)
         t.symbols = fit;
-    t.string = calloc(MAX(t.count, (size_t)1), sizeof(*t.string)); /* pages come with their use */
+    t.string = calloc(MAX(t.count, (size_t)1), sizeof(*t.string)); /* the kernel allocates pages on
+                                                                    * first use */
     if (!t.string)
         return -ENOMEM;
     *ret = t;

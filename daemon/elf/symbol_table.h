@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Named ranges of addresses: the form that ELF files, the kernel and perf maps are all brought
- * into. Built once from entries in any order, overlapping or not. Then it is immutable, but for the
- * id that a user of the table keeps with each name. Knows no file format. An entry takes 24 bytes
- * while the table is built, and a range 16. Where there are many names, they are packed
+ * Named ranges of addresses: the common form of symbols from ELF files, the kernel and perf maps. A
+ * table is built once from entries in any order, overlapping or not. Then it is immutable, except
+ * for the id that its user stores with each name. Knows no file format. While a table is built an
+ * entry takes 24 bytes, then a range takes 16. Large sets of names are compressed
  * (elf/symbol_names.h). A hundred thousand functions take some 10 MB, and a million 30. Thread: the
  * owner's.
  */
@@ -11,71 +11,72 @@
 
 #include "elf/symbol_names.h"
 
-#define SYMBOL_NAME_MAX NAMES_NAME_MAX /* bytes of a raw name that are kept */
+#define SYMBOL_NAME_MAX NAMES_NAME_MAX /* most bytes of a raw name; longer ones are cut */
 
-/* Which of two entries that cover the same address names it: the higher class; within a class the
+/* Decides which of two entries names an address that both cover: the higher class; in a class the
  * later start (an inner range first). Of entries with equal start @rank decides. */
 enum symbol_class {
-    SYMBOL_LABEL,    /* a mark without a type, in assembler code */
-    SYMBOL_FUNCTION, /* says of itself that it is one */
-    SYMBOL_ORDERED,  /* of a list in which the later entry wins whatever it covers (perf maps) */
+    SYMBOL_LABEL,    /* a label without a type, in assembler code */
+    SYMBOL_FUNCTION, /* marked as a function */
+    SYMBOL_ORDERED,  /* of a list in which later entries win over all earlier ones (perf maps) */
 };
 
 struct symbol_entry {
     uint64_t start, size; /* size 0: up to the next entry that has a name, or @limit */
-    uint64_t
-        limit; /* no address from here on belongs to it (end of its section); UINT64_MAX: none */
-    uint16_t rank; /* higher is better; at most SYMBOL_RANK_MAX */
-    uint8_t class; /* enum symbol_class */
-    bool boundary; /* ends the entry before it, but names nothing */
-    bool faint;    /* any other goes before it, and it ends none but its like */
+    uint64_t limit; /* first address that cannot belong to it (the end of its section); UINT64_MAX:
+                       none */
+    uint16_t rank;  /* higher is better; at most SYMBOL_RANK_MAX */
+    uint8_t class;  /* enum symbol_class */
+    bool boundary;  /* ends the previous entry, but names nothing */
+    bool faint;     /* any other entry wins, and it ends only other faint entries */
 };
 #define SYMBOL_RANK_MAX 8191u
 
-/* An entry as it is kept until the table is built. */
+/* The form of an entry until the table is built. */
 struct symbol_item {
     uint64_t start;
-    uint32_t bytes; /* at most, where it is open */
-    uint32_t name;  /* in the names; it rises from one entry to the next */
+    uint32_t bytes; /* an upper bound if it is open */
+    uint32_t name;  /* position in the names; rises from one entry to the next */
     uint16_t rank : 13, class : 2, faint : 1;
-    uint16_t name_n : 13, boundary : 1, open : 1; /* open: up to the next */
+    uint16_t name_n : 13, boundary : 1, open : 1; /* open: ends at the next entry */
     uint32_t name_hash;
 } __attribute__((packed, aligned(4)));
 
 struct symbol_builder {
     struct symbol_item *items; /* owned, [count] */
     size_t count, cap, max;
-    struct symbol_names *names; /* owned; NULL: none yet */
+    struct symbol_names *names; /* owned; NULL until the first name */
     uint64_t name_bytes, name_bytes_max;
-    size_t max_bytes; /* that it and the table may take, which fails beyond it; 0: any */
-    uint64_t dropped; /* entries beyond the limits */
-    bool aliases;     /* the table keeps the other names of functions, too */
+    size_t
+        max_bytes; /* limit for the builder and the table together: beyond it they fail; 0: none */
+    uint64_t dropped; /* entries beyond the limits of number */
+    bool aliases;     /* the table also keeps other names of functions */
 };
 
 void symbol_builder_init(struct symbol_builder *b, size_t max_entries, size_t max_name_bytes);
 void symbol_builder_deinit(struct symbol_builder *b);
 #define _cleanup_symbol_builder_ _cleanup_(symbol_builder_deinit)
 
-/* Adds @e under @name (copied, cut at SYMBOL_NAME_MAX). An entry beyond the limits of number is
- * dropped and counted. 0; -EDQUOT: max_bytes are not enough; -ENOMEM. */
+/* Adds @e with the name @name (copied, cut at SYMBOL_NAME_MAX). Drops and counts entries beyond the
+ * limits of number. Returns 0; -EDQUOT: max_bytes are spent; -ENOMEM. */
 int symbol_builder_add(struct symbol_builder *b, const struct symbol_entry *e, struct span name);
 size_t symbol_builder_bytes(const struct symbol_builder *b);
 
-/* Returns what is kept of @e but for its name, which symbol_builder_name() gives it. */
+/* Returns the stored form of @e without a name, which symbol_builder_name() sets. */
 struct symbol_item symbol_item_of(const struct symbol_entry *e);
-/* Adds what was made by these two. 0, -EDQUOT or -ENOMEM. */
+/* Adds an item that these two functions made. Returns 0, -EDQUOT or -ENOMEM. */
 int symbol_builder_add_item(struct symbol_builder *b, const struct symbol_item *item);
-/* Names @item. 0; 1: there are too many bytes of names; -EDQUOT; -ENOMEM. */
+/* Names @item. Returns 0; 1: too many bytes of names; -EDQUOT; -ENOMEM. */
 int symbol_builder_name(struct symbol_builder *b, struct symbol_item *item, struct span name);
 
-/* A range that has one name; ranges of a table do not overlap and are sorted. */
+/* A range with one name. The ranges of a table are sorted and do not overlap. */
 struct symbol {
     uint64_t start;
     uint32_t bytes;
-    uint32_t name; /* in the table's names */
+    uint32_t name; /* position in the table's names */
 };
 
-/* Another name of the address at which a function begins. */
+/* A further name of an address where a function begins. */
 struct symbol_alias {
     uint64_t start;
     uint32_t name;
@@ -84,18 +85,18 @@ struct symbol_alias {
 struct symbol_table {
     struct symbol *symbols; /* owned, [count] */
     size_t count;
-    struct symbol_alias *aliases; /* owned, [alias_count]: names that no range has, of functions */
+    struct symbol_alias *aliases; /* owned, [alias_count]: names of functions that no range has */
     size_t alias_count;
     struct symbol_names *names;
     bool own_names;
-    uint32_t *string; /* owned, [count], 0: what the user of the table keeps with each symbol */
+    uint32_t *string; /* owned, [count]: the id that the user stores with each symbol; 0: none */
 };
 
-/* Makes @ret of the builder's entries, which are used up. 0; -EDQUOT: its max_bytes are not enough;
- * -ENOMEM. */
+/* Builds @ret from the builder's entries and empties the builder. Returns 0; -EDQUOT: max_bytes are
+ * spent; -ENOMEM. */
 int symbol_table_build(struct symbol_builder *b, struct symbol_table *ret);
-/* Makes @ret of the entries so far, while more may come (a perf map grows). The builder keeps its
- * entries, and the names, which must live as long as @ret. */
+/* Builds @ret from the entries so far, while more may come (a perf map grows). The builder keeps
+ * its entries and the names, and must outlive @ret. */
 int symbol_table_build_so_far(const struct symbol_builder *b, struct symbol_table *ret);
 void symbol_table_deinit(struct symbol_table *t);
 /* Returns the symbol whose range holds @address, or NULL. Points into @t. */
@@ -104,7 +105,7 @@ static inline uint64_t symbol_end(const struct symbol *s)
 {
     return s->start + s->bytes;
 }
-/* Returns its name. Points into @t until the next name of it is asked for. */
+/* Returns the name of @s. Points into @t until the next call for a name of @t. */
 static inline struct span symbol_name(const struct symbol_table *t, const struct symbol *s)
 {
     return symbol_names_get(t->names, s->name);
@@ -118,7 +119,7 @@ static inline uint32_t *symbol_string(const struct symbol_table *t, const struct
 {
     return &t->string[s - t->symbols];
 }
-/* Forgets what the user kept with the symbols. */
+/* Clears the ids that the user stored with the symbols. */
 void symbol_table_forget_strings(struct symbol_table *t);
-/* Returns what the table takes. Of what users keep with symbols it is the most that they can. */
+/* Returns the table's bytes, with ids for all symbols. */
 size_t symbol_table_bytes(const struct symbol_table *t);
