@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Basic blocks and the edges between them. */
+/* Makes the basic blocks and the edges between them. */
 #include "base/array.h"
 #include "hotspot/leaf/graph.h"
 
 #include "base/cleanup.h"
 
-/* The edges while they are collected. Of one block, the last is the one that runs straight on. */
+/* Edges while they are collected. The last edge of a block is the one straight on, if there is
+ * one. */
 struct edges {
     struct leaf_way *at; /* owned; blocks, not bytes */
     size_t count, room;
@@ -16,7 +17,7 @@ static void edges_free(struct edges *e)
     free(e->at);
 }
 
-/* The instruction that begins at byte @target; LEAF_NONE. */
+/* Returns the instruction that begins at byte @target; LEAF_NONE: none. */
 static uint32_t begins_at(const struct leaf_graph *g, int64_t target)
 {
     uint32_t i;
@@ -94,7 +95,8 @@ static int edge_add(struct edges *e, uint32_t from, uint32_t to)
     return 0;
 }
 
-/* From the block that has byte @from to the one that begins at byte @to, if there are such. */
+/* Adds an edge from the block that holds byte @from to the one that begins at byte @to, if both
+ * exist. */
 static int edge_add_way(const struct leaf_graph *g, struct edges *e, uint32_t from, uint32_t to)
 {
     uint32_t a = leaf_instruction_at(g, from), b = begins_at(g, to);
@@ -117,8 +119,8 @@ static int add_ways(const struct leaf_graph *g, const struct leaf_ways *ways, st
     return r;
 }
 
-/* The blocks that words of jump tables lead to, looked up once for all jumps. Words that lead to
- * none are left out, so that LEAF_EDGES_MAX bounds what jumps times words cost. */
+/* Finds the blocks that words of jump tables lead to, once for all jumps. Other words are left out,
+ * so that LEAF_EDGES_MAX bounds the product of jumps and words. */
 static int find_table_blocks(const struct leaf_graph *g, const struct leaf_ways *ways,
                              uint32_t **ret, size_t *ret_count)
 {
@@ -159,7 +161,7 @@ static int add_flow(const struct leaf_graph *g, const struct leaf_ways *ways, st
     return r;
 }
 
-/* Padding behind a jump would be a second way into what stands behind it. */
+/* Drops the edges of padding behind a jump: they would be a second way into the code after it. */
 static void drop_padding(const struct leaf_graph *g, struct edges *e)
 {
     size_t kept = 0;
@@ -178,7 +180,7 @@ static void drop_padding(const struct leaf_graph *g, struct edges *e)
     e->count = kept;
 }
 
-/* Sorts the edges by the block that they leave, and by the one that they enter. */
+/* Stores the edges sorted by the block that they leave, and by the block that they enter. */
 static int store_edges(struct leaf_graph *g, const struct edges *e)
 {
     uint32_t out = 0, in = 0;

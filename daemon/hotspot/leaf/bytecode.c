@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lengths of bytecodes, the VM's own included (JDK 8 to 26: fast_agetfield is 203, and so on), the
- * backward branches, and the calls. No branch is rewritten; the operand of a call is, to the order
- * of the processor's bytes.
+ * Lengths of bytecodes, including the VM's own (JDK 8 to 26: fast_agetfield is 203, and so on), the
+ * backward branches, and the calls. The VM rewrites no branch. It rewrites the operand of a call to
+ * the byte order of the processor.
  */
 #include "hotspot/leaf/bytecode.h"
 
@@ -96,7 +96,7 @@ size_t leaf_bytecode_length(struct span code, size_t at)
     return n > 0 && n <= (int64_t)(code.n - at) ? (size_t)n : 0;
 }
 
-/* Adds the loop [@head, @end); those with one head are one. False: there are too many. */
+/* Adds the loop [@head, @end); loops with one head are merged. False: there are too many. */
 static bool span_add(struct leaf_bytecodes *b, int32_t head, int32_t end)
 {
     for (uint32_t i = 0; i < b->span_count; i++) {
@@ -119,7 +119,7 @@ static int compare_spans(const void *a, const void *b)
     return n != m ? (n < m ? -1 : 1) : (x->head > y->head) - (x->head < y->head);
 }
 
-/* An inner loop stands before those around it. */
+/* Counts nesting depths. An inner loop comes before those around it. */
 static void count_nested(struct leaf_bytecodes *b)
 {
     for (uint32_t i = 0; i < b->span_count; i++) {
@@ -140,7 +140,7 @@ static bool is_call(uint8_t op)
            op == OP_FAST_INVOKEHANDLE;
 }
 
-/* How far the branch at @at goes. 0: it is none. */
+/* Returns the offset of the branch at @at in bytes; 0: it is no branch. */
 static int32_t branch_at(struct span code, size_t at)
 {
     const uint8_t *p = (const uint8_t *)code.p + at;

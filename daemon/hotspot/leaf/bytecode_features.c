@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a method's bytecodes have in common with the code that is made of them (feature.h). */
+/* Finds the features that a method's bytecodes share with the code made of them (feature.h). */
 #include "hotspot/leaf/bytecode.h"
 #include "hotspot/leaf/feature.h"
 
@@ -20,7 +20,7 @@ enum {
     OP_ARRAYLENGTH = 190,
     OP_FAST_FIRST_FIELD = 203,
     OP_FAST_LAST_FIELD = 219,
-    OP_FAST_FIRST_OWN = 221, /* aload_0 and a field of it */
+    OP_FAST_FIRST_OWN = 221, /* aload_0 and a field of that object */
     OP_FAST_LAST_OWN = 223,
     OP_FAST_ICALOAD = 226,
 };
@@ -28,7 +28,7 @@ enum {
 #define ARRAY_LENGTH_OFFSET 12 /* with compressed classes */
 #define CONSTANT_MIN 4
 
-/* By the opcode, from iaload and from iastore on. */
+/* Element sizes in bytes, by the opcode, from iaload and from iastore on. */
 static const uint8_t ELEMENTS[] = { 4, 8, 4, 8, 4, 1, 2, 2 };
 
 static const struct {
@@ -67,7 +67,7 @@ static bool is_power_of_two(uint32_t v)
     return v && !(v & (v - 1));
 }
 
-/* The compilers multiply by 31 or 33 with a shift by 5. */
+/* Returns the feature of the constant @v. The compilers multiply by 31 or 33 with a shift by 5. */
 static uint32_t constant_key(int32_t v, uint8_t next)
 {
     uint32_t power = is_power_of_two((uint32_t)v + 1) ? (uint32_t)v + 1 : (uint32_t)v - 1;
@@ -81,11 +81,11 @@ static uint16_t get_u16(const uint8_t *p)
 {
     uint16_t v;
 
-    memcpy(&v, p, sizeof(v)); /* the VM rewrote it to the order of the processor */
+    memcpy(&v, p, sizeof(v)); /* the VM rewrote it to the byte order of the processor */
     return v;
 }
 
-/* The feature that the opcode alone has. */
+/* Gets the feature of the opcode alone. False: it has none. */
 static bool by_opcode(uint8_t op, uint32_t *ret)
 {
     if (op >= OP_IALOAD && op <= OP_SALOAD)

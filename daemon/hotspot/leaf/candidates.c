@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytecode loops that a machine loop without any record can be. All that is called without
- * being inlined has a record. So what runs between two records is a loop of the methods around
- * them, or one of a method that is called between them and left no record: arithmetic, or arrays
- * whose length C2 knows.
+ * Finds the bytecode loops that a machine loop without any record can be. Every call that is not
+ * inlined has a record. So the code between two records is a loop of the methods around them, or of
+ * a method that is called between them and left no record: arithmetic, or arrays of a length that
+ * C2 knows.
  */
 #include "hotspot/leaf/rule.h"
 
-#define AT_RECORD 40  /* the record before the loop is of the method and stands at the loop */
-#define NESTED 30     /* the loop around has as many loops in one another as its bytecodes */
-#define SHALLOW (-20) /* it has fewer, and calls what may have others */
-#define AGAIN 30      /* a part of it has been seen before */
+#define AT_RECORD 40  /* the record before the loop is of its method and right before it */
+#define NESTED 30     /* the loop around has the nesting depth of its bytecodes */
+#define SHALLOW (-20) /* its nesting is too small, and it calls methods that may have loops */
+#define AGAIN 30      /* a part of it was found before */
 #define UNSEEN (-5)   /* its method left no record */
 #define HEAD_BYTES 8  /* of bytecodes before a loop that set it up */
 
-/* What is searched, and for what. */
+/* Input and output of a search. */
 struct search {
     struct leaf_rule *r;
     const struct leaf_before *before;
     struct leaf_candidates *to;
-    uint32_t around; /* frames of the loop around that is known: no frame farther out counts */
-    int32_t end;     /* where that ends, in the last of them */
+    uint32_t around; /* frames of the known loop around: no frame farther out counts */
+    int32_t end;     /* end of that loop, in the last of these frames */
 };
 
 bool leaf_method_resolved(const struct leaf_input *in, uint32_t method)
@@ -53,8 +53,8 @@ static void add(const struct search *s, struct leaf_place p, int32_t score)
     s->to->at[s->to->count++] = (struct leaf_candidate){ p, score };
 }
 
-/* Whether a call of @m between bytecodes @from and @to has loops, or is not known. If what it calls
- * only calls others, notes that there may be more. */
+/* Returns whether a call of @m between bytecodes @from and @to has loops, or is unknown. If the
+ * called method only calls others, notes that there may be more candidates. */
 static bool calls_loops(const struct search *s, const struct leaf_method *m, int32_t from,
                         int32_t to)
 {
@@ -76,7 +76,7 @@ static bool calls_loops(const struct search *s, const struct leaf_method *m, int
     return !m->resolved && m->invoke_count > 0;
 }
 
-/* What the place of @span, a loop of the innermost frame @f of @o, says for it. */
+/* Scores @span, a loop of the innermost frame @f of @o, by its place. */
 static int32_t score_own(const struct search *s, const struct leaf_origin *o, struct leaf_frame f,
                          const struct leaf_span *span)
 {
@@ -91,7 +91,7 @@ static int32_t score_own(const struct search *s, const struct leaf_origin *o, st
     return b->inside && span->nested == s->r->loops[s->r->loop].height ? NESTED : score;
 }
 
-/* Adds the loops of the innermost frame of @o itself, between its bci and @to. */
+/* Adds the loops in the innermost frame of @o itself, between its bci and @to. */
 static void add_own(const struct search *s, const struct leaf_origin *o, struct leaf_frame f,
                     int32_t to)
 {
@@ -110,7 +110,7 @@ static void add_own(const struct search *s, const struct leaf_origin *o, struct 
     }
 }
 
-/* Whether @method is one of the frames of @o. Inlined once more, it has the same name. */
+/* Returns whether @method is one of the frames of @o: inlined once more, it has the same name. */
 static bool is_recursive(const struct search *s, const struct leaf_origin *o, uint32_t method)
 {
     for (uint32_t i = 0, n = leaf_origin_count(s->r->in, o); i < n; i++) {
@@ -120,7 +120,7 @@ static bool is_recursive(const struct search *s, const struct leaf_origin *o, ui
     return false;
 }
 
-/* Whether the innermost frame of @o calls what is at @bci, and has not inlined it. */
+/* Returns whether the innermost frame of @o has a call at @bci that is not inlined. */
 static bool is_called(const struct search *s, const struct leaf_origin *o, int32_t bci)
 {
     const struct leaf_rule *r = s->r;
@@ -139,7 +139,7 @@ static bool is_called(const struct search *s, const struct leaf_origin *o, int32
     return false;
 }
 
-/* Adds the calls of the innermost frame of @o between its bci and @to. */
+/* Adds the callees of the innermost frame of @o between its bci and @to. */
 static void add_calls(const struct search *s, const struct leaf_origin *o, struct leaf_frame f,
                       int32_t to)
 {
@@ -190,14 +190,14 @@ static void search_frame(const struct search *s, const struct leaf_origin *o, in
     add_calls(s, o, f, to);
 }
 
-/* The outermost @count frames of @o, at @bci. */
+/* Returns the outermost @count frames of @o, at @bci. */
 static struct leaf_origin cut(const struct leaf_input *in, const struct leaf_origin *o,
                               uint32_t count, int32_t bci)
 {
     return (struct leaf_origin){ o->chain, o->drop + leaf_origin_count(in, o) - count, bci };
 }
 
-/* The innermost loop of @method that has both bytecodes; NULL: none. */
+/* Returns the innermost loop of @method with both bytecodes; NULL: none. */
 static const struct leaf_span *span_of_both(const struct leaf_input *in, uint32_t method, int32_t a,
                                             int32_t b)
 {
@@ -212,7 +212,7 @@ static const struct leaf_span *span_of_both(const struct leaf_input *in, uint32_
     return NULL;
 }
 
-/* The loop around the one at hand that is known. */
+/* Sets the innermost known loop around the current one. */
 static void set_around(struct search *s)
 {
     const struct leaf_rule *r = s->r;
@@ -231,14 +231,13 @@ static void set_around(struct search *s)
     }
 }
 
-/* Where the search of the frames of @o ends, if nothing else ends it. */
+/* Returns the upper bound of a search in the innermost frame of @o. */
 static int32_t end_of(const struct search *s, const struct leaf_origin *o)
 {
     return leaf_origin_count(s->r->in, o) == s->around ? s->end : INT32_MAX;
 }
 
-/* Searches the innermost frame that both have, from @from to @to, round a loop where @to is before
- * @from. */
+/* Searches the innermost common frame from @from to @to, or round a loop if @to is before @from. */
 static void search_common(const struct search *s, const struct leaf_origin *from, int32_t to,
                           bool forward)
 {
@@ -259,7 +258,7 @@ static void search_common(const struct search *s, const struct leaf_origin *from
     }
 }
 
-/* Whether machine loop @l is known, and has as many loops in one another as its bytecodes. */
+/* Returns whether machine loop @l is known, and has the nesting depth of its bytecodes. */
 static bool is_sure(const struct leaf_rule *r, uint32_t l)
 {
     const struct leaf_place *p = &r->loops[l].place;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Dominators, by Cooper, Harvey and Kennedy: walk the blocks in reverse postorder until nothing
- * changes. A root of our own leads to all entries: the first block, and each block that no other
- * leads to (entries for on-stack replacement, handlers that nothing names).
+ * changes. A virtual root leads to all entries: the first block, and each block without
+ * predecessors (entries for on-stack replacement, handlers that no table names).
  */
 #include "hotspot/leaf/graph.h"
 
 #include "base/cleanup.h"
 
-/* A block whose successors are visited. */
+/* A block with successors still to visit. */
 struct visit {
     uint32_t block, next;
 };
 
-/* Visits what is reached from @entry; blocks get their postorder number in ->order. */
+/* Visits the blocks reachable from @entry, and appends them to g->order in postorder. */
 static void visit_from(struct leaf_graph *g, uint32_t entry, struct visit *stack, bool *seen)
 {
     size_t depth = 0;
@@ -66,7 +66,7 @@ static int number_blocks(struct leaf_graph *g)
     return 0;
 }
 
-/* The nearest block that dominates both; LEAF_NONE: only the root does. */
+/* Returns the nearest block that dominates both; LEAF_NONE: only the root does. */
 static uint32_t meet(struct leaf_graph *g, uint32_t a, uint32_t b)
 {
     while (a != b && a != LEAF_NONE && b != LEAF_NONE) {
@@ -80,7 +80,7 @@ static uint32_t meet(struct leaf_graph *g, uint32_t a, uint32_t b)
     return a == b ? a : LEAF_NONE;
 }
 
-/* Whether the root leads to @block. */
+/* Returns whether @block is an entry: a successor of the root. */
 static bool is_entry(const struct leaf_graph *g, uint32_t block)
 {
     return block == 0 || g->blocks[block].predecessor_count == 0;

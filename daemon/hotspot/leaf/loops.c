@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Natural loops: an edge to a block that dominates its start closes one. Loops with one head are
- * one loop. Two loops of different heads are nested or have nothing in common.
+ * Finds natural loops: an edge to a block that dominates its start closes one. Loops with one head
+ * are one loop. Two loops of different heads are nested or disjoint.
  */
 #include "base/array.h"
 #include "hotspot/leaf/graph.h"
 
 #include "base/cleanup.h"
 
-/* What is shared while loops are collected. */
+/* State while loops are collected. */
 struct collect {
-    uint32_t *mark;  /* [block_count] the loop, counted from 1, that saw the block last */
+    uint32_t *mark;  /* [block_count] the loop, counted from 1, that last saw the block */
     uint32_t *queue; /* [block_count] */
     size_t body_count, body_room;
 };
@@ -31,7 +31,7 @@ static int body_add(struct leaf_graph *g, struct collect *c, uint32_t block)
     return 0;
 }
 
-/* Adds what leads to @block inside the loop @number. */
+/* Adds the blocks that lead to @block inside loop @number. */
 static int body_fill(struct leaf_graph *g, struct collect *c, uint32_t number, uint32_t block)
 {
     size_t left = 0;
@@ -91,7 +91,7 @@ static int loop_add(struct leaf_graph *g, struct collect *c, uint32_t head)
     return r;
 }
 
-/* Inner loops first. */
+/* Orders inner loops first. */
 static int compare_loops(const void *a, const void *b)
 {
     const struct leaf_loop *x = a, *y = b;
@@ -99,7 +99,7 @@ static int compare_loops(const void *a, const void *b)
     return COMPARE(x->body_count, y->body_count) ?: COMPARE(x->head, y->head);
 }
 
-/* Gives each block its innermost loop, and each loop the one around it. */
+/* Sets the innermost loop of each block, and the parent of each loop. */
 static void nest_loops(struct leaf_graph *g)
 {
     for (uint32_t l = (uint32_t)g->loop_count; l-- > 0;) {

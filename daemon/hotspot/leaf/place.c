@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose loop a loop is. In this order: a record inside it; the poll of the loop around it, where
- * that is the same bytecode loop (C2 cuts a counted loop into strips, and polls between them); the
- * loop around it, where that is of a method without records; the poll right behind it, where no
- * other loop can be before that; the only bytecode loop that can run between the records before and
- * behind it (candidates.c), or of several the one that its code fits best by far (score.c). Else
- * the callers that these records share are sure, and no more; the loop is of the last of them if
+ * Finds the method that a loop belongs to, by the first of these that applies:
+ * - a record inside the loop;
+ * - the poll of the loop around it, if both are one bytecode loop (C2 cuts a counted loop into
+ *   strips, and polls between them);
+ * - the loop around it, if that is of a method without records;
+ * - the poll right behind it, if no other loop can be before that poll;
+ * - the only bytecode loop that can run between the records before and behind it (candidates.c), or
+ *   of several the one that fits its code best by far (score.c).
+ * Else only the callers that these records share are sure. The loop is then of the last of them if
  * that calls nothing.
  */
 #include "hotspot/leaf/rule.h"
 
-#define MARGIN 25 /* tenths that the best candidate has before the next one, to be sure */
+#define MARGIN 25 /* tenths by which the best candidate must lead to be sure */
 
-/* Returns whether calls in loop @span of @method may have brought loops of others there. */
+/* Returns whether calls in loop @span of @method may have inlined other loops there. */
 static bool may_inline_loops(struct leaf_rule *r, uint32_t method, const struct leaf_span *span)
 {
     const struct leaf_input *in = r->in;
@@ -34,8 +37,8 @@ static bool may_inline_loops(struct leaf_rule *r, uint32_t method, const struct 
     return false;
 }
 
-/* Returns whether @f, a poll in the loop at hand, is of that loop itself: C2 makes strips of the
- * innermost loops alone, so a loop that has others inside keeps its poll. */
+/* Returns whether @f, a poll in the current loop, is of that loop itself: C2 makes strips of
+ * innermost loops alone, so a loop that contains others keeps its poll. */
 static bool is_own_poll(struct leaf_rule *r, struct leaf_find f, uint32_t owner, uint32_t span)
 {
     const struct leaf_frame *frame = &r->in->frames[r->in->chains[f.chain].first + owner];
@@ -44,7 +47,7 @@ static bool is_own_poll(struct leaf_rule *r, struct leaf_find f, uint32_t owner,
            may_inline_loops(r, frame->method, &r->in->spans[span]);
 }
 
-/* The frames of @f around the loop at hand. */
+/* Returns the frames of @f around the current loop. */
 static struct leaf_place place_inside(struct leaf_rule *r, struct leaf_find f)
 {
     uint32_t outer = r->loops[r->g->blocks[f.block].loop].depth - r->loops[r->loop].depth;
@@ -52,12 +55,12 @@ static struct leaf_place place_inside(struct leaf_rule *r, struct leaf_find f)
     uint32_t inlined = 0; /* loops of the methods inlined in the owner */
     struct leaf_place p;
 
-    do /* a machine loop more than bytecode has: the outermost that is known */
+    do /* there are more machine loops than bytecode loops: take the outermost that is known */
         owner = leaf_chain_span(r, f.chain, outer, &span);
     while (owner == count && outer-- > 0);
     p = leaf_place_of(f.chain, MIN(owner, count - 1), LEAF_INFERRED);
     p.span = span;
-    /* The record may be of a loop inside that begins here. */
+    /* The record may be of an inner loop that begins here. */
     while (span != LEAF_NONE && r->in->spans[span].nested + inlined < r->loops[r->loop].height &&
            !is_own_poll(r, f, owner, span)) {
         uint32_t inner = owner, nested = r->in->spans[span].nested;
@@ -73,7 +76,7 @@ static struct leaf_place place_inside(struct leaf_rule *r, struct leaf_find f)
     return p;
 }
 
-/* Returns whether loop @span of @method has neither loops nor calls inside. */
+/* Returns whether loop @span of @method contains neither loops nor calls. */
 static bool is_plain(const struct leaf_input *in, uint32_t method, const struct leaf_span *span)
 {
     const struct leaf_method *m = &in->methods[method];
@@ -89,9 +92,10 @@ static bool is_plain(const struct leaf_input *in, uint32_t method, const struct 
     return true;
 }
 
-/* Places the loop at hand by the poll right @behind it: C2 leaves that of a counted loop there if
- * one strip is all of the loop. The loop has no other exit than into the block of the poll, so that
- * no other loop runs between them: a short loop has no poll of its own. False: it is no such. */
+/* Places the current loop by the poll right @behind it: C2 leaves the poll of a counted loop there
+ * if one strip is all of the loop. All exits of the loop must lead into the block of the poll, so
+ * that no other loop runs between them: a short loop has no poll of its own. False: it is no such
+ * loop. */
 static bool place_by_poll(struct leaf_rule *r, struct leaf_find behind, struct leaf_place *ret)
 {
     const struct leaf_input *in = r->in;
@@ -112,7 +116,7 @@ static bool place_by_poll(struct leaf_rule *r, struct leaf_find behind, struct l
     return !leaf_place_taken(r, ret);
 }
 
-/* Whether the innermost method of @p calls nothing, so that nothing is inlined there. */
+/* Returns whether the innermost method of @p calls nothing, so that nothing is inlined there. */
 static bool calls_nothing(const struct leaf_input *in, const struct leaf_place *p)
 {
     uint32_t method = p->callee;
@@ -125,7 +129,7 @@ static bool calls_nothing(const struct leaf_input *in, const struct leaf_place *
            in->methods[method].invoke_count == 0;
 }
 
-/* The innermost frame that is sure, when the loop may be that of a method inlined there. */
+/* Returns the innermost sure frame, for a loop that may be of a method inlined there. */
 static struct leaf_place place_unsure(struct leaf_rule *r, const struct leaf_origin *before,
                                       struct leaf_find behind)
 {
@@ -148,7 +152,7 @@ static struct leaf_place place_unsure(struct leaf_rule *r, const struct leaf_ori
     return p;
 }
 
-/* The best of @c, if it is so by far. False: that cannot be told. */
+/* Gets the best of @c, if it leads by MARGIN. False: none does. */
 static bool choose(struct leaf_rule *r, struct leaf_candidates *c, struct leaf_place *ret)
 {
     const struct leaf_candidate *best = NULL;

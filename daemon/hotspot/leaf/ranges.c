@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the graph and the evidence to what each instruction of a loop belongs to. */
+/* Finds the frames of each instruction in a loop, from the graph and the evidence. */
 #include "base/array.h"
 #include "hotspot/leaf/rule.h"
 
@@ -38,9 +38,9 @@ static int range_add(struct leaf_ranges *to, const struct leaf_instruction *i, s
 }
 
 /*
- * The frames at an instruction between @before and @next. In a loop that calls, code stands near
- * its record. In a short one, the instructions of all that is inlined are mixed: a frame inside the
- * loop's own is shown only where both records are of it.
+ * Returns the frames at an instruction between @before and @next. In a loop with calls, code is
+ * near its record. In a short loop, the instructions of all inlined methods are mixed: a frame
+ * inside the loop's own is given only if both records contain it.
  */
 static struct leaf_place place_between(struct leaf_rule *r, struct leaf_find before,
                                        struct leaf_find next)
@@ -69,12 +69,12 @@ static struct leaf_place place_between(struct leaf_rule *r, struct leaf_find bef
     return p;
 }
 
-/* What is found for an instruction. */
+/* The nearest evidence around an instruction. */
 struct between {
     struct leaf_find before, next;
 };
 
-/* What stands aside says itself what it is of. */
+/* Returns the frames at an instruction. A block aside has its own chain. */
 static struct leaf_place place_at(struct leaf_rule *r, uint32_t block, const struct between *at)
 {
     if (r->e.aside[block] != LEAF_NONE)
@@ -83,7 +83,7 @@ static struct leaf_place place_at(struct leaf_rule *r, uint32_t block, const str
                                        : r->loops[r->loop].place;
 }
 
-/* Adds the places of the instructions of @block. @at: room for one each. */
+/* Adds the places of the instructions of @block. @at: room for one entry each. */
 static int add_block(struct leaf_rule *r, uint32_t block, struct between *at,
                      struct leaf_ranges *ret)
 {
@@ -111,7 +111,7 @@ static int add_block(struct leaf_rule *r, uint32_t block, struct between *at,
     return result;
 }
 
-/* What instruction @at of @block, which is in a loop, says of that. */
+/* Adds what instruction @at of @block shows about the innermost loop of the block. */
 static void find_trait(struct leaf_rule *r, uint32_t block, uint32_t at)
 {
     struct leaf_state *s = &r->loops[r->g->blocks[block].loop];
@@ -130,7 +130,7 @@ static void find_trait(struct leaf_rule *r, uint32_t block, uint32_t at)
     s->poll = (struct leaf_find){ r->e.chain[at], block, LEAF_KIND_POLL };
 }
 
-/* Strips have polls between them, nothing else, and one loop inside. */
+/* Finds strips: loops with polls between them, no other record, and one loop inside. */
 static void find_strips(struct leaf_rule *r)
 {
     for (size_t l = 0; l < r->g->loop_count; l++) { /* inner loops first */
@@ -183,7 +183,7 @@ static int rule_init(const struct leaf_input *in, struct leaf_graph *g, struct l
     return leaf_evidence_make(in, g, &ret->e);
 }
 
-/* A loop comes behind those around it and those that dominate it. */
+/* Places each loop after those around it and those that dominate it. */
 static void place_loops(struct leaf_rule *r)
 {
     for (size_t i = 0; i < r->g->reached; i++) {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How well the code of a machine loop fits a bytecode loop, with all that is called there. Each
- * feature that both have counts for the candidate; one that the code has alone, or the bytecodes,
- * counts a part of that against it: C2 unrolls, turns multiplications into shifts, and leaves out
- * what never ran.
+ * Scores how well the code of a machine loop fits a bytecode loop, with all methods called there. A
+ * common feature counts for the candidate. A feature of the code alone, or of the bytecodes alone,
+ * counts partly against it: C2 unrolls, turns multiplications into shifts, and leaves out code that
+ * never ran.
  */
 #include "base/array.h"
 #include "hotspot/leaf/feature.h"
 #include "hotspot/leaf/rule.h"
 
-#define KEYS_MAX 256 /* different features of one loop */
-#define DEPTH_MAX 6  /* methods called by one another, of one candidate */
+#define KEYS_MAX 256 /* distinct features of one loop */
+#define DEPTH_MAX 6  /* depth of calls from one candidate */
 
-/* In tenths: what a feature counts that both have; in percent of it what one counts that the code
- * or the bytecodes have alone. */
+/* both: tenths for a common feature. code, bytecodes: percent of that against the candidate for a
+ * feature of only one side. */
 static const struct {
     uint8_t both, code, bytecodes;
 } WEIGHTS[LEAF_FEATURE_KINDS] = {
@@ -31,14 +31,14 @@ static const uint8_t OPERATIONS[LEAF_OPERATIONS] = {
     [LEAF_SHIFT_UNSIGNED] = 6,
 };
 
-/* Sorted, each once. */
+/* Sorted, without duplicates. */
 struct keys {
     uint32_t at[KEYS_MAX];
     size_t count;
-    bool partial; /* there are calls whose bytecodes are not known */
+    bool partial; /* the bytecodes of some calls are unknown */
 };
 
-/* Returns where @key is, or would be. */
+/* Returns the index of @key, or the one to insert it at. */
 static size_t keys_find(const struct keys *k, uint32_t key)
 {
     return array_first(k->count, mid, k->at[mid] < key);
@@ -62,7 +62,7 @@ static void keys_add(struct keys *k, uint32_t key)
     k->count++;
 }
 
-/* Adds the features of the code of the loop at hand, without what stands aside. */
+/* Adds the features of the current loop's code, without blocks aside. */
 static void add_code(struct leaf_rule *r, struct keys *ret)
 {
     const struct leaf_loop *l = &r->g->loops[r->loop];
@@ -86,7 +86,7 @@ static void add_code(struct leaf_rule *r, struct keys *ret)
     }
 }
 
-/* Adds the features of bytecodes [@from, @to) of @method to @ret, and those of all that is called
+/* Adds the features of bytecodes [@from, @to) of @method to @ret, and those of all methods called
  * there to @called. */
 static void add_bytecodes(struct leaf_rule *r, uint32_t method, int32_t from, int32_t to, int depth,
                           struct keys *ret, struct keys *called)
@@ -131,7 +131,7 @@ static void add_candidate(struct leaf_rule *r, const struct leaf_place *p, struc
         add_bytecodes(r, method, in->spans[p->span].head, in->spans[p->span].end, 0, ret, called);
 }
 
-/* What @key counts, in tenths. */
+/* Returns the weight of @key, in tenths. */
 static int32_t weight(uint32_t key)
 {
     uint32_t kind = key >> LEAF_FEATURE_VALUE_BITS;
@@ -140,8 +140,8 @@ static int32_t weight(uint32_t key)
     return kind == LEAF_OPERATION ? OPERATIONS[value % LEAF_OPERATIONS] : WEIGHTS[kind].both;
 }
 
-/* What @code says for a loop with the features @own, and @called of the methods that it calls.
- * Those may be missing: the compilers know some methods, and make other code of them. */
+/* Scores @code against the features @own of a loop, and @called of the methods that it calls.
+ * Features of @called may be missing: for some methods the compilers make other code. */
 static int32_t compare(const struct keys *code, const struct keys *own, const struct keys *called)
 {
     bool partial = own->partial || called->partial;

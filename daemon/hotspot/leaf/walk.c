@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Evidence along the flow. Inside a loop, evidence counts whose record has a bytecode loop around
- * it: a record without one was put there for what comes in or goes out.
+ * Searches evidence along the flow. Inside a loop, only evidence counts that has a bytecode loop
+ * around its record: other records were put there for code before or behind the loop.
  */
 #include "hotspot/leaf/rule.h"
 
@@ -50,7 +50,8 @@ static bool is_in_loop(const struct leaf_rule *r, uint32_t block)
     return leaf_loop_has(r->g, r->loop, block);
 }
 
-/* The block of the loop that runs after @block, not seen on this walk: straight on, if it can. */
+/* Returns the next block of the loop after @block that this walk has not seen: straight on, if
+ * possible. */
 static uint32_t next_block(const struct leaf_rule *r, uint32_t block)
 {
     const struct leaf_block *b = &r->g->blocks[block];
@@ -118,7 +119,7 @@ struct leaf_find leaf_walk_back(struct leaf_rule *r, uint32_t block)
     return f;
 }
 
-/* The loop that has @block beside the loop at hand, in the same loop around both. */
+/* Returns the loop of @block that is a sibling of the current loop, with the same parent. */
 static uint32_t sibling_of(const struct leaf_rule *r, uint32_t block)
 {
     uint32_t parent = r->g->loops[r->loop].parent, l = r->g->blocks[block].loop;
@@ -128,7 +129,7 @@ static uint32_t sibling_of(const struct leaf_rule *r, uint32_t block)
     return l;
 }
 
-/* Behind the loop @l, which is done. */
+/* Returns the point behind loop @l, which is placed already. */
 static struct leaf_origin origin_behind(const struct leaf_rule *r, uint32_t l)
 {
     const struct leaf_place *p = &r->loops[l].place;
@@ -144,7 +145,7 @@ static struct leaf_origin origin_behind(const struct leaf_rule *r, uint32_t l)
     return o;
 }
 
-/* Where the loop @l begins, which is done. False: that is not known. */
+/* Gets the start of loop @l, which is placed already. False: it is unknown. */
 static bool origin_inside(const struct leaf_rule *r, uint32_t l, struct leaf_origin *ret)
 {
     const struct leaf_place *p = &r->loops[l].place;
@@ -155,7 +156,8 @@ static bool origin_inside(const struct leaf_rule *r, uint32_t l, struct leaf_ori
     return true;
 }
 
-/* Whether two loops can be parts of one: C2 makes three of a counted loop that has none inside. */
+/* Returns @sibling if both loops may be parts of one: C2 makes three of a counted innermost
+ * loop. */
 static uint32_t again_of(const struct leaf_rule *r, uint32_t sibling)
 {
     return r->loops[sibling].height == 1 && r->loops[r->loop].height == 1 ? sibling : LEAF_NONE;
@@ -197,7 +199,7 @@ struct leaf_before leaf_walk_before(struct leaf_rule *r)
     return ret;
 }
 
-/* From @block on, out of the loop: what runs straight on first, other ways then. */
+/* Walks from @block on, out of the loop: straight on first, then other ways. */
 static struct leaf_find walk_out(struct leaf_rule *r, uint32_t block)
 {
     uint32_t left[BEHIND_BLOCKS_MAX], count = 0;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flow of x86-64 code, by Zydis in its minimal mode: lengths and mnemonics, no operands. */
+/*
+ * Decodes the flow of x86-64 code, by Zydis in its minimal mode: lengths and mnemonics, no
+ * operands.
+ */
 #include "hotspot/leaf/instruction.h"
 
 #include <Zydis/Zydis.h>
 
 #define X86_TEST_OPCODE 0x85 /* test r32, r/m32: how HotSpot polls */
-#define X86_MOD_REGISTER 3   /* in ModRM: the operand is no memory */
+#define X86_MOD_REGISTER 3   /* in ModRM: the operand is a register */
 
 static enum leaf_flow x86_flow(const ZydisDecodedInstruction *i)
 {

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an x86-64 instruction has in common with bytecodes, by Zydis in its minimal mode: the bytes
- * of operands are there, what they mean is worked out here. */
+/*
+ * Finds the features of x86-64 instructions, by Zydis in its minimal mode: that gives the bytes of
+ * operands, which are interpreted here.
+ */
 #include "hotspot/leaf/feature.h"
 
 #include <Zydis/Zydis.h>
 
-#define X86_MOD_REGISTER 3 /* in ModRM: the operand is no memory */
+#define X86_MOD_REGISTER 3 /* in ModRM: the operand is a register */
 #define X86_RM_SIB 4       /* a SIB byte follows; in a SIB byte: rsp or r12 as base, no index */
 #define X86_RM_RIP 5       /* without a displacement by mod: relative to the next instruction */
-#define X86_RM_THREAD 7    /* with B: r15, where HotSpot has its thread */
-#define FIELD_OFFSET_MIN 8 /* in front of that is an object's mark */
-#define CONSTANT_MIN 4     /* smaller ones are steps and strides */
+#define X86_RM_THREAD 7    /* with B: r15, in which HotSpot keeps its thread */
+#define FIELD_OFFSET_MIN 8 /* before it is an object's mark */
+#define CONSTANT_MIN 4     /* smaller constants are steps and strides */
 
-/* Mnemonics that say which operation it is. */
+/* Mnemonics with their operations. */
 static const struct {
     uint16_t mnemonic;
     uint8_t operation;
@@ -69,7 +71,7 @@ static const struct {
     { ZYDIS_MNEMONIC_VPSRLQ, LEAF_SHIFT_UNSIGNED },
 };
 
-/* An exclusive or of a register with itself is a zero. */
+/* Returns whether the operation is an exclusive or of a register with itself: it gives zero. */
 static bool is_zeroing(const ZydisDecodedInstruction *i)
 {
     return i->raw.modrm.mod == X86_MOD_REGISTER && i->raw.modrm.reg == i->raw.modrm.rm &&
@@ -101,7 +103,7 @@ static size_t add_immediate(const ZydisDecodedInstruction *i, uint32_t *ret)
     return 1;
 }
 
-/* What is read at @offset, counted from where the code begins. */
+/* Adds the constant at @offset, counted from the start of the code. */
 static size_t add_constant(int64_t offset, struct span constants, uint32_t *ret)
 {
     int64_t at = (int64_t)constants.n + offset;
@@ -134,7 +136,7 @@ static size_t add_memory(const ZydisDecodedInstruction *i, int64_t next, struct 
         on_stack = i->raw.sib.base == X86_RM_SIB;
         indexed = i->raw.sib.index != X86_RM_SIB && !on_stack;
         if (on_stack && i->raw.sib.index != X86_RM_SIB && i->raw.sib.scale == 3)
-            on_stack = false; /* a compressed pointer, r12 being where the heap begins */
+            on_stack = false; /* a compressed pointer: r12 has the start of the heap */
     } else if (i->raw.modrm.rm == X86_RM_THREAD && base_b) {
         return 0;
     }
