@@ -7,9 +7,7 @@
 #include "hotspot/hsperfdata.h"
 
 #define COUNTERS_HERTZ_MAX ((int64_t)NSEC_PER_SEC * 10)
-#define COUNTERS_APART_SINCE                                                                       \
-    13 /* the first release that counts both times of a safepoint apart                            \
-        */
+#define COUNTERS_APART_SINCE 13 /* first JDK that counts both times apart */
 
 struct counter_row {
     struct span name;

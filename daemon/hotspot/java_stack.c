@@ -11,10 +11,8 @@
 #include "unwind/unwind.h"
 
 #define WORD 8
-#define INTERPRETER_BYTES_MAX                                                                      \
-    ((uint64_t)1 << 20) /* of one frame: a method may have 65,535 words                            \
-                         */
-#define METHOD_SLOT 3   /* words below fp */
+#define INTERPRETER_BYTES_MAX ((uint64_t)1 << 20) /* of one frame: up to 65,535 words */
+#define METHOD_SLOT 3                             /* words below fp */
 #define SENDER_SLOT 1
 
 /* ---- words ---- */

@@ -16,7 +16,8 @@
 #define ALIGNMENT_SHIFT_MAX 30
 #define TRIES_MAX 10
 #define TRY_AGAIN_NS                                                                               \
-    (100 * NSEC_PER_MSEC) /* after the first attempt; doubled after each: 51 s in all */
+    (100 * NSEC_PER_MSEC) /* after the first try; doubled each time: 51 s in all                   \
+                           */
 #define JDK_FIRST 16      /* first JDK with entries of this form */
 
 /* Rows of the VM's tables for one kind of ZGC. */

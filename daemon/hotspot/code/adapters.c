@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The two halves of a blob "I2C/C2I adapters" (x86-64; JDK 8, 11, 17, 21, 25 to 28: sources and
- * seen). First stands what leads from the interpreter into compiled code, which ends by
+ * seen). First comes the code from the interpreter into compiled code, which ends with
  *   mov [r15+callee_target], rbx; mov rax, rbx; jmp r11
- * and behind that what leads from compiled code into the interpreter, with its entries for calls
- * that have to be verified and for those that have not. No table that VMStructs tells leads there.
+ * Behind it is the code from compiled code into the interpreter, with entries for calls that must
+ * be verified and for others. No table of VMStructs leads to either.
  */
 #include "hotspot/code/stubs.h"
 
@@ -18,7 +18,7 @@ static const uint8_t I2C_LEAVES[] = { 0x48, 0x8b, 0xc3, 0x41, 0xff, 0xe3 };
 
 #define I2C_END (I2C_STORE + sizeof(I2C_LEAVES))
 
-/* Where the first half that begins within the @n bytes at @p ends; 0: not there. */
+/* Returns the end of the first half, if its end lies within the @n bytes at @p; 0: it does not. */
 static size_t i2c_end(const uint8_t *p, size_t n)
 {
     for (size_t at = 0; at + I2C_END <= n; at++) {
@@ -29,7 +29,7 @@ static size_t i2c_end(const uint8_t *p, size_t n)
     return 0;
 }
 
-/* The first address of the second half of @blob; 0: not told. */
+/* Returns the first address of the second half of @blob; 0: not found. */
 static uint64_t adapters_middle(struct hotspot_vm *vm, const struct hotspot_code *blob)
 {
     uint64_t end = MIN(blob->end, blob->start + I2C_BYTES_MAX);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which functions of libjvm Java code calls to allocate. A compiler makes one stub for each kind of
- * object, and the interpreter has one codelet for each bytecode. Their names are known, and each
- * calls its function by one of two forms:
+ * Finds the functions of libjvm that Java code calls to allocate. A compiler makes one stub for
+ * each kind of object, and the interpreter has one codelet for each bytecode. Their names are
+ * known, and each calls its function by one of two forms:
  *   e8 rel32                    call
- *   49 ba imm64, 41 ff d2       mov r10, call r10 (what is farther than 2 GB)
- * A stub that seems to call two functions is left out: what is not known is not probed. The codelet
- * of `new` calls a second one, for DTrace, before its slow path: the last counts.
+ *   49 ba imm64, 41 ff d2       mov r10, call r10 (farther than 2 GB)
+ * A stub that seems to call two functions is left out: no uncertain function is probed. The codelet
+ * of `new` calls a second one, for DTrace, before its slow path: its last call counts.
  *
  * Names of stubs: "_new_array_Java", "new_type_array Runtime1 stub" (JDK 8, 11, 17, 21: seen), "C2
  * Runtime new_array", "C1 Runtime new_type_array_blob" (25 and 26: seen), "new_array_blob (C2
@@ -34,7 +34,7 @@
     }
 
 static const struct {
-    const char *names[3]; /* the one in the middle may have "_blob" behind it */
+    const char *names[3]; /* the middle one may end in "_blob" */
     enum hotspot_allocator kind;
 } STUBS[] = {
     { C2("new_instance"), HOTSPOT_C2_INSTANCE },  { C2("new_array"), HOTSPOT_C2_ARRAY },
@@ -56,7 +56,7 @@ static const struct {
 
 /* ---- calls ---- */
 
-/* Where the call at @p, at @at, goes to. False: there is none. */
+/* Gets the target of the call with its bytes at @p and its address @at. False: no call is there. */
 static bool call_target(const uint8_t *p, size_t n, uint64_t at, uint64_t *ret)
 {
     int32_t relative;
@@ -74,8 +74,8 @@ static bool call_target(const uint8_t *p, size_t n, uint64_t at, uint64_t *ret)
     return false;
 }
 
-/* Whether a function of libjvm seems to begin at @at, or a probe stands there: flamed's own, of
- * this capture or of one that has just ended. The broker makes sure of that by the file. */
+/* Returns whether @at looks like the start of a function of libjvm, or has a probe: flamed's own,
+ * of this capture or of one that has just ended. The broker checks the function in the file. */
 static bool is_function(struct hotspot_vm *vm, uint64_t at)
 {
     static const uint8_t ENDBR64[] = { 0xf3, 0x0f, 0x1e, 0xfa },
@@ -93,7 +93,8 @@ static bool is_function(struct hotspot_vm *vm, uint64_t at)
            memcmp(code, NOP5, sizeof(NOP5)) == 0;
 }
 
-/* The function that the code at @start calls: the last, or the only one. 0: none, or several. */
+/* Returns the function that the code at @start calls: the last, or the only one. 0: none, or
+ * several. */
 static uint64_t called(struct hotspot_vm *vm, uint64_t start, uint64_t end, bool last)
 {
     uint8_t code[STUB_CODE_MAX];
@@ -126,7 +127,7 @@ static void add(struct hotspot_allocators *a, uint64_t function, enum hotspot_al
 
 /* ---- stubs and codelets ---- */
 
-/* Whether @text is one of the three @names. */
+/* Returns whether @text is one of the three @names. */
 static bool is_named(const char *text, const char *const *names)
 {
     size_t n = strlen(names[1]);
@@ -135,8 +136,8 @@ static bool is_named(const char *text, const char *const *names)
            (strncmp(text, names[1], n) == 0 && (!text[n] || strcmp(text + n, "_blob") == 0));
 }
 
-/* What makes arrays by the code at @start, which has the thread as the last argument: the third, or
- * in 28 the fourth. */
+/* Returns the kind of a C2 stub for arrays, by the argument register of the thread, which is the
+ * last argument: the third, or in 28 the fourth. */
 static enum hotspot_allocator kind_of_array(struct hotspot_vm *vm, uint64_t start, uint64_t end)
 {
     static const uint8_t FOURTH[] = { 0x49, 0x8b, 0xcf }; /* mov rcx, r15 */
@@ -191,7 +192,7 @@ static int run_allocators(struct hotspot_vm *vm, void *arg)
     return r;
 }
 
-/* ---- the door ---- */
+/* ---- public functions ---- */
 
 static uint64_t flag(struct hotspot_vm *vm, const char *name, uint64_t otherwise)
 {
@@ -209,7 +210,7 @@ static bool has(const struct hotspot_allocators *a, enum hotspot_allocator kind)
     return false;
 }
 
-/* Whether the compilers that this VM runs have made their stubs. */
+/* Returns whether the compilers that this VM runs have made their stubs. */
 static bool is_complete(struct hotspot_vm *vm, const struct hotspot_allocators *a)
 {
     bool compiles = flag(vm, "UseCompiler", 1), tiered = flag(vm, "TieredCompilation", 1);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lives at an address: from blob to struct hotspot_code, and the interpreter's codelets. */
+/*
+ * Finds the code at an address: from blob to struct hotspot_code, and the interpreter's codelets.
+ */
 #include "hotspot/code/code.h"
 
 #define CODELET_BYTES_MAX 64 /* sizeof(InterpreterCodelet) is 16 or 24 */
 
-/* The codelets stand one behind the other from the start of the stub queue. They are made before
- * the first class is loaded and stay as they are. */
+/* The codelets lie one after the other from the start of the stub queue. They are made before the
+ * first class is loaded and do not change. */
 int codelets_read(struct hotspot_vm *vm)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -135,7 +137,7 @@ int hotspot_code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *r
     return r < 0 ? (int)HOTSPOT_NO_CODE : r;
 }
 
-/* One read: the block's header stands right before the blob. */
+/* Checks @code with one read: the block's header lies right before the blob. */
 static int look(struct hotspot_vm *vm, const struct hotspot_code *code)
 {
     const struct hotspot_layout *l = &vm->layout;

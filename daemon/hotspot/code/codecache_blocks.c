@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The blocks of a code heap: which one holds an address, as the segment map tells (codecache.c). */
+/* Finds the block of a code heap that holds an address, by the segment map (codecache.c). */
 #include "hotspot/code/code.h"
 
 #define SEGMENT_FREE 0xff

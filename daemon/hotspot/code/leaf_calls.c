@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which calls of compiled code are of the VM's own rare paths, by the names of its stubs. */
+/* Classifies calls of compiled code into rare paths of the VM, by the names of its stubs. */
 #include "hotspot/code/leaf_calls.h"
 
 static bool ends_with(const char *s, const char *end)
@@ -9,8 +9,8 @@ static bool ends_with(const char *s, const char *end)
     return n >= m && strcmp(s + n - m, end) == 0;
 }
 
-/* JDK 8 to 22: "throw_div0_exception Runtime1 stub", "_new_instance_Java"; later "C1 Runtime
- * throw_div0_exception_blob", "C2 Runtime new_instance". */
+/* Names of JDK 8 to 22: "throw_div0_exception Runtime1 stub", "_new_instance_Java"; later "C1
+ * Runtime throw_div0_exception_blob", "C2 Runtime new_instance". */
 static uint8_t flow_of_name(const char *name)
 {
     bool c1 = strstr(name, "Runtime1") || strncmp(name, "C1 Runtime", 10) == 0;
@@ -35,7 +35,7 @@ uint8_t leaf_call_flow(struct hotspot_vm *vm, struct u64_cache *stubs, uint64_t 
         return (uint8_t)flow;
     if (codecache_block(vm, target, &at, &end) != 0 || blob_read(vm, at, end, &b) != 0 ||
         b.kind != HOTSPOT_CODE_STUB || memory_string(&vm->memory, b.name, name, sizeof(name)) <= 0)
-        return LEAF_CALL; /* code that may be other code soon */
+        return LEAF_CALL; /* not cached: other code may be there soon */
     flow = flow_of_name(name);
     u64_cache_put(stubs, target, flow);
     return (uint8_t)flow;

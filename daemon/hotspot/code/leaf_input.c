@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The instructions of an nmethod, and the ways that they do not show. */
+/* Reads the instructions of an nmethod, and the edges that they do not show. */
 #include "base/u64_cache.h"
 #include "hotspot/code/leaf_calls.h"
 #include "hotspot/code/leaf_map.h"
@@ -53,7 +53,7 @@ static int read_all(struct hotspot_vm *vm, uint64_t begin, uint64_t end, size_t 
     return r;
 }
 
-/* What a fault leads to: an offset of the code, and one to go on at. */
+/* Reads the table of implicit exceptions: pairs of a faulting offset and the one to go on at. */
 static int read_traps(struct hotspot_vm *vm, const struct blob *b, struct leaf_material *m)
 {
     _cleanup_free_ uint8_t *p = NULL;
@@ -81,7 +81,8 @@ static int read_traps(struct hotspot_vm *vm, const struct blob *b, struct leaf_m
     return 0;
 }
 
-/* What catches the exceptions of calls: of each call its end and how many rows follow. */
+/* Reads the table of exception handlers: for each call its end and the number of rows that
+ * follow. */
 static int read_handlers(struct hotspot_vm *vm, const struct blob *b, struct leaf_material *m)
 {
     size_t rows = (size_t)(b->handlers_end - b->handlers) / HANDLER_BYTES, n = 0;
@@ -109,7 +110,8 @@ static int read_handlers(struct hotspot_vm *vm, const struct blob *b, struct lea
     return 0;
 }
 
-/* The constants before the code: words that are addresses in it are the tables of its jumps. */
+/* Reads the constants before the code: words that are addresses in the code are targets of table
+ * jumps. */
 static int read_tables(struct hotspot_vm *vm, const struct blob *b, struct leaf_material *m)
 {
     uint64_t end = b->code_begin & ~UINT64_C(7),
@@ -145,7 +147,7 @@ static bool has_table_jump(const struct leaf_material *m)
     return false;
 }
 
-/* Tells the calls that leave the @bytes of code of @b from each other. 0; -E2BIG. */
+/* Classifies the calls out of the @bytes of code of @b. 0; -E2BIG. */
 static int mark_calls(struct hotspot_vm *vm, struct u64_cache *stubs, const struct blob *b,
                       size_t bytes, struct leaf_material *m)
 {

@@ -3,11 +3,10 @@
 
 #include "hotspot/code/leaf_methods.h"
 
-#define WANTED_MAX 64 /* methods of one nmethod that are resolved */
-#define ROUNDS_MAX 6  /* of methods that are called by those of the round before */
+#define WANTED_MAX 64 /* methods of one nmethod to resolve */
+#define ROUNDS_MAX 6  /* each resolves methods called by those of the one before */
 
-/* Resolves the methods that would have told more, at most *left of them. 1; 0: there are none;
- * -errno. */
+/* Resolves the wanted methods, at most *left. 1; 0: there are none; -errno. */
 static int resolve_wanted(struct leaf_methods *methods, struct leaf_material *m, size_t *left)
 {
     size_t count = m->in.method_count, before = *left;
@@ -22,8 +21,8 @@ static int resolve_wanted(struct leaf_methods *methods, struct leaf_material *m,
     return r < 0 ? r : before > *left;
 }
 
-/* By the records, and by the bytecodes where these do not tell. All rounds share the steps of one.
- */
+/* Finds the ranges by the records, and by bytecodes if these do not decide. All rounds share one
+ * budget of steps. */
 static int find_ranges(struct leaf_methods *methods, struct leaf_material *m, struct leaf_graph *g,
                        struct leaf_ranges *ret)
 {
@@ -43,10 +42,11 @@ static int find_ranges(struct leaf_methods *methods, struct leaf_material *m, st
             *ret = more;
         }
     }
-    return r == -E2BIG && ret->at ? 0 : r; /* what the round before found holds */
+    return r == -E2BIG && ret->at ? 0 : r; /* the previous result holds */
 }
 
-/* Chains and methods by number become what they are in the JVM. 0 or -ENOMEM. */
+/* Replaces numbers of chains and methods by their offsets and addresses in the JVM. 0 or
+ * -ENOMEM. */
 static int name_ranges(const struct leaf_material *m, struct leaf_map *map)
 {
     for (size_t i = 0; i < map->ranges.count; i++) {
@@ -64,7 +64,7 @@ static int name_ranges(const struct leaf_material *m, struct leaf_map *map)
     return 0;
 }
 
-/* Of code without a loop, nothing but its instructions is read. */
+/* Makes the ranges of @b. Code without a loop needs only its instructions. */
 static int make_ranges(struct hotspot_vm *vm, const struct blob *b, struct leaf_map *map)
 {
     _cleanup_(leaf_methods_deinit) struct leaf_methods methods = { 0 };
@@ -84,7 +84,7 @@ static int make_ranges(struct hotspot_vm *vm, const struct blob *b, struct leaf_
     return r == 0 ? name_ranges(&m, map) : r;
 }
 
-/* Puts the map of @b into @m. 0; -errno: it cannot be made now. */
+/* Makes the map of @b in @m. 0; -errno: it cannot be made now. */
 static int map_make(struct hotspot_vm *vm, const struct hotspot_code *code, const struct blob *b,
                     struct leaf_map *m)
 {
@@ -93,7 +93,7 @@ static int map_make(struct hotspot_vm *vm, const struct hotspot_code *code, cons
 
     made.unknown = r < 0;
     if (r == 0 || r == -E2BIG || r == -EBADMSG)
-        still = code_still(vm, code); /* it may have been replaced while it was read */
+        still = code_still(vm, code); /* the code may have been replaced during the read */
     if (still <= 0) {
         leaf_map_deinit(&made);
         return r < 0 ? r : still < 0 ? still : -ENOENT;
@@ -111,7 +111,7 @@ int leaf_map_find(struct hotspot_vm *vm, const struct hotspot_code *code, const 
     struct leaf_map *m;
     int r;
 
-    /* proof.h checks no table that tells calls and traps. */
+    /* For an unknown release, proof.h does not check the tables of calls and traps. */
     if (!vm->layout.run || !leaf_decodes())
         return 0;
     if (!vm->leaf_maps && vm_reads_nothing(vm))

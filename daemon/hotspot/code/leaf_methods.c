@@ -24,7 +24,7 @@ void leaf_methods_deinit(struct leaf_methods *l)
     free(TAKE_PTR(l->code));
 }
 
-/* The bytecodes of @method. 1; 0: they cannot be read; -E2BIG; -errno. */
+/* Reads the bytecodes of @method. 1; 0: unreadable or malformed; -E2BIG; -ESRCH. */
 static int read_bytecodes(struct leaf_methods *l, uint64_t method, struct span *ret_code,
                           struct leaf_bytecodes *ret)
 {
@@ -84,7 +84,7 @@ int leaf_methods_find(struct leaf_methods *l, uint64_t method, uint32_t *ret)
     return 0;
 }
 
-/* Adds what @calls of method @number resolve to. */
+/* Adds the targets of the calls @b of method @number. */
 static int add_invokes(struct leaf_methods *l, uint32_t number, const struct leaf_bytecodes *b)
 {
     struct leaf_material *m = l->m;
@@ -107,7 +107,7 @@ static int add_invokes(struct leaf_methods *l, uint32_t number, const struct lea
     return 0;
 }
 
-/* Sets the key of a feature whose value stands elsewhere. False: it cannot be read. */
+/* Sets the key of a feature with a value outside the bytecodes. False: the value is unreadable. */
 static bool read_operand(struct leaf_methods *l, uint64_t method, struct leaf_bytecode_feature *f)
 {
     uint32_t offset;
@@ -157,11 +157,12 @@ int leaf_methods_resolve(struct leaf_methods *l, uint32_t number)
 
     if (r < 0)
         return r;
-    l->m->methods[number].resolved = true; /* not to be asked for again */
+    l->m->methods[number].resolved = true; /* also if it fails: it must not be wanted again */
     if (r == 0 || b.call_count != l->m->methods[number].invoke_count) {
         l->m->methods[number].known = false;
         return 0;
     }
     r = add_signs(l, number, code);
-    return r < 0 ? r : add_invokes(l, number, &b); /* which reads other methods into @code */
+    return r < 0 ? r
+                 : add_invokes(l, number, &b); /* reads other methods into the buffer of @code */
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The records of an nmethod, the frames of each, and the loops of their methods. */
+/* Reads the records of an nmethod, the frames of each, and the loops of their methods. */
 #include "base/array.h"
 #include "hotspot/code/leaf_methods.h"
 #include "hotspot/code/scopes.h"
 
-/* What is known already of scopes, while they are collected. */
+/* State while scopes are collected. */
 struct tables {
     struct hotspot_vm *vm;
     const struct blob *b;
@@ -19,7 +19,7 @@ static void tables_deinit(struct tables *t)
     u64_cache_deinit(&t->scope_index);
 }
 
-/* Adds the chain of @scope. 0; -EBADMSG: it makes no sense, and none was added; -errno. */
+/* Adds the chain of @scope. 0; -EBADMSG: malformed, nothing was added; -errno. */
 static int add_chain(struct tables *t, uint32_t scope)
 {
     struct hotspot_location at[HOTSPOT_INLINE_MAX];
@@ -94,7 +94,8 @@ int leaf_read_records(struct hotspot_vm *vm, const struct blob *b, struct leaf_m
     ret->scopes = calloc((size_t)count + 1, sizeof(*ret->scopes));
     if (!ret->records || !ret->chains || !ret->scopes)
         return -ENOMEM;
-    r = leaf_methods_find(methods, b->method, &root); /* the first: it may have no record */
+    r = leaf_methods_find(methods, b->method, &root); /* it must be the first, and may have no
+                                                       * record */
     if (r == 0)
         r = add_records(&t, count);
     ret->in.records = ret->records;

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a pc of compiled code to Java frames.
+ * Maps a pc of compiled code to Java frames.
  *
- * Which PcDesc: that of a call stands at its return address; one that the compilers add for
- * profilers
- * (-XX:+DebugNonSafepoints) stands at the END of the instructions that it describes. So a return
- * address takes the PcDesc that is there, and a pc that was interrupted the first one BEHIND it, as
+ * The PcDesc of a call is at its return address; one that the compilers add for profilers
+ * (-XX:+DebugNonSafepoints) is at the END of the instructions that it describes. So a return
+ * address takes the PcDesc at that address, and an interrupted pc takes the first one BEHIND it, as
  * HotSpot's own AsyncGetCallTrace does. Without that option the record behind a pc in a loop may
- * belong to what follows the loop: there leaf_map.h decides. tests/unit/hotspot/test_hotspot_live.c
- * proves both with loops at known lines.
+ * belong to the code after the loop: there leaf_map.h decides.
+ * tests/unit/hotspot/test_hotspot_live.c proves both with loops at known lines.
  */
 #include "hotspot/code/leaf_map.h"
 #include "hotspot/code/scopes.h"
 
-/* The first PcDesc at or behind code offset @pc (the last is a sentinel and does not count). 0 and
- * *ret (scope 0: no debug information); -ENOENT. */
+/* Finds the first PcDesc at or behind code offset @pc (the last one is a sentinel and does not
+ * count). 0 and *ret (scope 0: no debug information); -ENOENT; -errno. */
 static int pc_desc_find(struct hotspot_vm *vm, const struct blob *b, int64_t pc,
                         struct pc_desc *ret)
 {
@@ -45,7 +44,7 @@ static int pc_desc_find(struct hotspot_vm *vm, const struct blob *b, int64_t pc,
     return 0;
 }
 
-/* The blob of @code, if it still is that. 1 and *ret; 0: it is gone; -errno. */
+/* Reads the blob of @code, if it is still in place. 1 and *ret; 0: it is gone; -errno. */
 static int scopes_blob(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
                        struct blob *ret)
 {
@@ -73,8 +72,8 @@ struct locate {
     struct hotspot_location at[HOTSPOT_INLINE_MAX];
 };
 
-/* By HotSpot's own rule: the first record at or behind @offset; @exact: at it alone. Frames; 0:
- * none; -errno. */
+/* Locates by HotSpot's own rule: the first record at or behind @offset; @exact: only one at it.
+ * Returns the number of frames; 0: none; -errno. */
 static int locate_by_record(struct hotspot_vm *vm, const struct blob *b, int64_t offset, bool exact,
                             struct hotspot_location ret[HOTSPOT_INLINE_MAX])
 {
@@ -86,7 +85,7 @@ static int locate_by_record(struct hotspot_vm *vm, const struct blob *b, int64_t
     return r == -ENOENT ? 0 : r;
 }
 
-/* By the loop that @offset is in. Frames; 0: it is in none; -errno. */
+/* Locates by the loop around @offset. Returns the number of frames; 0: in no loop; -errno. */
 static int locate_in_loop(struct hotspot_vm *vm, const struct hotspot_code *code,
                           const struct blob *b, uint32_t offset,
                           struct hotspot_location ret[HOTSPOT_INLINE_MAX])
@@ -119,8 +118,9 @@ static int locate_in_loop(struct hotspot_vm *vm, const struct hotspot_code *code
     return n;
 }
 
-/* Frames at @offset of compiled code; 0: none; -errno. A call without a record of its own is one of
- * the VM's stubs (arraycopy, nanoTime): who calls that is found as where a pc is. */
+/* Locates @offset of compiled code. Returns the number of frames; 0: none; -errno. A call without
+ * its own record is one of a VM stub (arraycopy, nanoTime): its caller is found as for an
+ * interrupted pc. */
 static int locate_compiled(struct hotspot_vm *vm, const struct hotspot_code *code,
                            const struct blob *b, int64_t offset, bool is_return_address,
                            struct hotspot_location ret[HOTSPOT_INLINE_MAX])
@@ -143,14 +143,13 @@ static int locate(struct hotspot_vm *vm, void *arg)
 
     if (r != 1)
         return r;
-    /* A native wrapper has debug information only for its one call out; it is one frame everywhere.
-     */
+    /* A native wrapper has debug information only for its one call out; it is always one frame. */
     if (b.kind == HOTSPOT_CODE_COMPILED && b.scopes_pcs && b.scopes_data && b.metadata) {
         n = locate_compiled(vm, code, &b, (int64_t)(pc - b.code_begin), l->is_return_address, ret);
         if (n == -ESRCH || n == -EAGAIN)
             return n;
     }
-    r = code_still(vm, code); /* it may have been replaced while we read */
+    r = code_still(vm, code); /* the code may have been replaced during the read */
     if (r <= 0)
         return r;
     if (n <= 0) {
@@ -193,8 +192,8 @@ static bool same_methods(const struct hotspot_location *a, size_t a_n,
     return true;
 }
 
-/* Frames of the PcDesc at @index, whose code ends at *ret_end. Number of them; 0: it says nothing.
- */
+/* Reads the frames of the PcDesc at @index, and the end of its code. Returns their number; 0: no
+ * information; -errno. */
 static int range_read(struct hotspot_vm *vm, const struct blob *b, uint64_t index,
                       uint64_t *ret_end, struct hotspot_location ret[HOTSPOT_INLINE_MAX])
 {

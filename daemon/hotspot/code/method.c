@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Methods: Method -> ConstMethod -> ConstantPool -> Symbols. The constant pool's entries stand
- * behind its header, 8 bytes each; a Symbol is a length and raw modified UTF-8.
+ * Reads methods: Method -> ConstMethod -> ConstantPool -> Symbols. The constant pool's entries, 8
+ * bytes each, follow its header; a Symbol is a length and raw modified UTF-8.
  */
 #include "hotspot/code/code.h"
 
@@ -10,7 +10,8 @@
 #define HEADER_MAX 256 /* Method 88, ConstMethod 48..56, ConstantPool 64..80 bytes */
 #define LINE_TABLE_MAX ((size_t)256 << 10)
 
-/* Ends the @max bytes of @buf, to which a name was cut, in "...", behind a whole character. */
+/* Ends a name that was cut to the @max bytes of @buf in "...", after a whole character. Returns its
+ * length. */
 static size_t end_cut(char *buf, size_t max)
 {
     size_t n = max - MIN(max, strlen("..."));
@@ -35,7 +36,8 @@ int symbol_read(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t max, u
     r = memory_read(&vm->memory, symbol + (uint64_t)l->symbol_body.offset, buf, n);
     if (r < 0)
         return r;
-    /* No class file's name has a zero; a freed one does, where the allocator's pointers end. */
+    /* No name of a class file has a zero; a freed one has, in the upper bytes of the allocator's
+     * pointers. */
     if (memchr(buf, '\0', n))
         return -EBADMSG;
     *ret_n = (uint16_t)(cut ? end_cut(buf, max) : n);
@@ -54,11 +56,11 @@ int pool_symbol(struct hotspot_vm *vm, uint64_t pool, uint32_t index, uint64_t *
         return -EBADMSG;
     r = memory_u64(&vm->memory, pool + l->sizeof_ConstantPool + (uint64_t)index * 8, &symbol);
     if (r == 0)
-        *ret = symbol & ~UINT64_C(1); /* the low bit is a mark of the VM's */
+        *ret = symbol & ~UINT64_C(1); /* the VM uses the low bit as a mark */
     return r;
 }
 
-/* What both questions about a method start with. */
+/* Common start of all reads of a method. */
 struct method {
     uint64_t const_method, pool;
     uint8_t bytes[HEADER_MAX]; /* of the ConstMethod */
@@ -88,8 +90,8 @@ static int method_symbol(struct hotspot_vm *vm, uint64_t pool, int64_t index, ch
     return r != 0 ? r : symbol_read(vm, symbol, buf, max, ret_n);
 }
 
-/* The index of the source file's name moved from InstanceKlass to ConstantPool in JDK 15. 0: none.
- */
+/* Gets the source file's name. Its index moved from InstanceKlass to ConstantPool in JDK 15; 0:
+ * none. */
 static int method_file(struct hotspot_vm *vm, uint64_t pool, uint64_t holder,
                        struct hotspot_method *ret)
 {
@@ -108,9 +110,10 @@ static int method_file(struct hotspot_vm *vm, uint64_t pool, uint64_t holder,
 }
 
 /*
- * Whether a method is one of MethodHandle that HotSpot makes itself, a linkToStatic or an
- * invokeBasic for a signature: each has a pool of its own, of its name and signature alone, and
- * stays as long as the VM. The class is asked back, as of any other method.
+ * Returns whether a method is one of MethodHandle that HotSpot makes itself, a linkToStatic or an
+ * invokeBasic for a signature. Each of these has its own pool, with its name and signature alone,
+ * and lives as long as the VM. Its class is checked against the class's own pool, as for any other
+ * method.
  */
 #define INTRINSIC_POOL_LENGTH 3
 static bool is_intrinsic(struct hotspot_vm *vm, uint64_t pool, uint64_t holder, uint64_t constants,
@@ -153,7 +156,7 @@ static int names_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_met
     if (r == 0)
         r = symbol_read(vm, name, ret->class_name, sizeof(ret->class_name), &ret->class_name_n);
     if (r == 0 && constants != m.pool && !is_intrinsic(vm, m.pool, holder, constants, ret))
-        r = -EBADMSG; /* the class is gone, and its memory another's */
+        r = -EBADMSG; /* the class is gone, and its memory reused */
     if (r == 0)
         r = method_file(vm, constants, holder, ret);
     if (r == 0 && (ret->name_n == 0 || ret->class_name_n == 0))
@@ -187,7 +190,7 @@ int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_m
 }
 
 /*
- * The table of lines: a byte 0 ends it; 255 is followed by signed numbers for both steps; any other
+ * The line table: a byte 0 ends it; 255 is followed by signed numbers for both steps; any other
  * byte steps the bci by its upper five bits and the line by its lower three. Several entries may
  * have the same bci; HotSpot takes an exact one at once, else the nearest before.
  */
@@ -329,7 +332,7 @@ struct class_question {
     char name[HOTSPOT_CLASS_NAME_MAX];
 };
 
-/* Names the array if @q is of one of a primitive type: T_BOOLEAN is 4. */
+/* Sets the name if @q is an array of a primitive type: T_BOOLEAN is 4. */
 static bool primitive_array(struct class_question *q)
 {
     static const char TYPES[] = "ZCFDBSIJ";
@@ -342,7 +345,7 @@ static bool primitive_array(struct class_question *q)
     return true;
 }
 
-/* Makes the name of a class that of an array of it. */
+/* Turns the name of a class into that of its array class. */
 static void name_array(struct class_question *q)
 {
     bool is_array = q->name[0] == '[';

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What calls, fields and constants of a method's bytecodes resolve to. Up to JDK 21 its operand
- * counts entries of the constant pool's cache: f1 has the Method of a static or special call, f2
- * that of a virtual one whose flags say that it is final. Since 22 it counts an array of
- * ResolvedMethodEntry, whose first word is the Method, and one of ResolvedFieldEntry.
+ * Resolves the calls, fields and constants of a method's bytecodes. Up to JDK 21 a call's operand
+ * is an index of the constant pool's cache: f1 of the entry has the Method of a static or special
+ * call, f2 that of a virtual one with the flag for final. Since 22 it is an index of an array of
+ * ResolvedMethodEntry, in which the first word is the Method, or of ResolvedFieldEntry.
  */
 #include "hotspot/code/code.h"
 
@@ -11,11 +11,12 @@
 #define INVOKE_SPECIAL 183
 #define INVOKE_STATIC 184
 #define FAST_INVOKE_VFINAL 227
-#define ENTRY_IS_VFINAL (UINT64_C(1) << 20) /* of the flags */
+#define ENTRY_IS_VFINAL (UINT64_C(1) << 20) /* in the flags */
 #define ENTRY_BYTES_MAX 64
-#define RESOLVED_FIELD_OFFSET 8 /* not in the JVM's tables: behind the field's class */
+#define RESOLVED_FIELD_OFFSET 8 /* behind the field's class; not in the JVM's tables */
 
-/* Reads entry @index of the cache, at most ENTRY_BYTES_MAX bytes. 0; -ENOENT: there is none. */
+/* Reads entry @index of the cache, at most ENTRY_BYTES_MAX bytes. 0; -ENOENT: no such entry;
+ * -errno. */
 static int read_entry(struct hotspot_vm *vm, uint64_t cache, uint16_t index,
                       uint8_t ret[ENTRY_BYTES_MAX])
 {
@@ -51,7 +52,7 @@ static int called_by_entry(struct hotspot_vm *vm, uint64_t cache, uint8_t opcode
     return 0;
 }
 
-/* Gets where element @index of @size bytes is in the array that the cache has at @field. */
+/* Gets the address of element @index, of @size bytes, in the array at @field of the cache. */
 static int array_entry(struct hotspot_vm *vm, uint64_t cache, struct layout_field field,
                        uint16_t index, uint32_t size, uint64_t *ret)
 {

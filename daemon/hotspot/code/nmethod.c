@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CodeBlobs and nmethods. Where an nmethod keeps its parts:
+ * CodeBlobs and nmethods. Places of an nmethod's parts:
  *   JDK 8        offsets from the blob (all of them)
  *   JDK 9..22    pointers to code and scopes, offsets from the blob for the rest
- *   JDK 23 up    code by offsets; scopes in a block of their own (immutable data); since 25 the
- * metadata behind the relocations in another (mutable data) Which of these a JVM does is seen from
- * the fields that its tables have.
+ *   JDK 23 up    code by offsets; scopes in a block of their own (immutable data)
+ *   JDK 25 up    metadata behind the relocations in another block (mutable data)
+ * The fields in a JVM's tables show which of these it has.
  */
 #include "hotspot/code/code.h"
 
 #define BLOB_BYTES_MAX ((uint64_t)256 << 20)
 
-/* Is the CodeBlob's name @literal? Pointers into libjvm are remembered: its constants do not move.
- */
+/* Checks whether the CodeBlob's name is @literal. 1; 0; -errno. Caches its address if it lies in
+ * libjvm, as constants there do not move. */
 static int blob_is_named(struct hotspot_vm *vm, uint64_t name, const char *literal, uint64_t *known)
 {
     char text[32];
@@ -50,7 +50,7 @@ static int blob_kind(struct hotspot_vm *vm, const uint8_t *p, size_t n, struct b
     return MIN(r, 0);
 }
 
-/* [begin, end) if it lies in [low, high), else nothing. */
+/* Sets [begin, end) if it lies in [low, high), else an empty range. */
 static void range_set(uint64_t begin, uint64_t end, uint64_t low, uint64_t high,
                       uint64_t *ret_begin, uint64_t *ret_end)
 {
@@ -60,7 +60,7 @@ static void range_set(uint64_t begin, uint64_t end, uint64_t low, uint64_t high,
     *ret_end = good ? end : 0;
 }
 
-/* Where exceptions go: offsets from @base, and all ends before @end. */
+/* Finds the tables of exceptions: offsets from @base, all end before @end. */
 static void nmethod_read_tables(const struct hotspot_layout *l, const uint8_t *p, size_t n,
                                 uint64_t base, uint64_t end, struct blob *b)
 {
@@ -75,7 +75,7 @@ static void nmethod_read_tables(const struct hotspot_layout *l, const uint8_t *p
     range_set(implicit, end, base, end, &b->implicit, &b->implicit_end);
 }
 
-/* Scopes and metadata of JDK 8..22: everything lies in the blob, in this order. */
+/* Finds scopes and metadata of JDK 8..22: they lie in the blob, in this order. */
 static void nmethod_read_inside(const struct hotspot_layout *l, const uint8_t *p, size_t n,
                                 struct blob *b)
 {
@@ -92,8 +92,8 @@ static void nmethod_read_inside(const struct hotspot_layout *l, const uint8_t *p
     nmethod_read_tables(l, p, n, b->address, b->end, b);
 }
 
-/* Of JDK 25 up: immutable data holds ... pcs, scopes, ...; mutable data relocations, then metadata.
- */
+/* Finds those of JDK 23 up. Immutable data holds ... pcs, scopes, ...; since 25, mutable data holds
+ * relocations, then metadata. */
 static void nmethod_read_outside(const struct hotspot_layout *l, const uint8_t *p, size_t n,
                                  struct blob *b)
 {
@@ -152,7 +152,7 @@ int blob_read(struct hotspot_vm *vm, uint64_t address, uint64_t end, struct blob
     if (end <= address || end - address < l->sizeof_CodeBlob || end - address > BLOB_BYTES_MAX)
         return -EBADMSG;
     n = (size_t)MIN(end - address, (uint64_t)MAX(l->sizeof_nmethod, l->sizeof_CodeBlob));
-    n = MIN(n, sizeof(p)); /* a CodeBlob may be said to have more */
+    n = MIN(n, sizeof(p)); /* a JVM's tables may give a CodeBlob more */
     r = memory_read(&vm->memory, address, p, n);
     if (r < 0)
         return r;
@@ -182,8 +182,8 @@ int blob_read(struct hotspot_vm *vm, uint64_t address, uint64_t end, struct blob
     return 0;
 }
 
-/* nmethod::_state: 0 in use. Not entrant is 1 in JDK 8 and 21 up, 2 between; what is above it is
- * dead; -1 (not installed yet) exists since 9. */
+/* nmethod::_state is 0 in use. Not entrant is 1 in JDK 8 and 21 up, 2 in between; above is dead; -1
+ * (not installed yet) exists since 9. */
 bool nmethod_is_alive(const struct hotspot_vm *vm, const struct blob *b)
 {
     int not_entrant = vm->layout.jdk >= 9 && vm->layout.jdk <= 20 ? 2 : 1;

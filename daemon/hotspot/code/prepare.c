@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads ahead what names the places of a stack, in one turn. */
+/* Reads ahead, in one turn, the memory that names the places of a stack. */
 #include "hotspot/code/code.h"
 
 struct prepare {
@@ -7,7 +7,7 @@ struct prepare {
     struct hotspot_place places[HOTSPOT_PREPARE_MAX];
 };
 
-/* What hotspot_code_find() needs of the pc, and hotspot_code_locate() of its code. */
+/* Reads what hotspot_code_find() needs for @pc, and hotspot_code_locate() for its code. */
 static void code_keep(struct hotspot_vm *vm, uint64_t pc, bool is_return_address)
 {
     struct hotspot_code code;

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Proving how code is kept: the blobs of the code cache, what a compiled method says of itself and
- * of the methods that are inlined in it, and the pieces of the interpreter.
+ * Checks the layout of code: the blobs of the code cache, compiled methods, the methods inlined in
+ * them, and the codelets of the interpreter.
  */
 #include "hotspot/code/code.h"
 #include "hotspot/proof.h"
 
 #define BLOCKS_MAX 2048  /* of a code heap */
-#define SCOPES_MAX 200   /* compiled methods whose inlined ones are looked at */
-#define RANGES_MAX 32    /* of one */
-#define PLACES_MAX 1024  /* of one: debug records */
-#define METHODS_MAX 8192 /* looked at in all */
+#define SCOPES_MAX 200   /* compiled methods to check for inlined ones */
+#define RANGES_MAX 32    /* of one method */
+#define PLACES_MAX 1024  /* debug records of one method */
+#define METHODS_MAX 8192 /* to check in all */
 #define LEVEL_MAX 4
-#define ENTRY_BCI_MIN (-2) /* of a loop that may not be entered any more; -1: of the method */
+#define ENTRY_BCI_MIN (-2) /* -2: of a loop that may not be entered any more; -1: of the method */
 #define FRAME_WORDS_MAX 65536
 
 struct code_proof {
     struct check *code, *scopes;
     struct hotspot_vm *vm;
-    uint64_t method; /* of the code whose ranges are looked at */
+    uint64_t method; /* of the code in check */
     unsigned looked, ranges, methods;
 };
 
-/* Whether the code of @b makes a frame as large as it says, where it says: x86-64's "sub rsp, n",
- * with the return address and the old rbp beside that. */
+/* Returns whether the code of @b makes a frame of its stated size, where it states: x86-64's "sub
+ * rsp, n", plus the return address, or that and the old rbp. */
 static bool frame_can_be(struct hotspot_vm *vm, const struct blob *b)
 {
 #ifdef __x86_64__
@@ -58,7 +58,7 @@ static bool frame_can_be(struct hotspot_vm *vm, const struct blob *b)
 #endif
 }
 
-/* Whether what @b says of itself can be, beside its method. */
+/* Returns whether the fields of @b are plausible, besides its method. */
 static bool code_can_be(struct hotspot_vm *vm, const struct blob *b)
 {
     bool compiled = b->kind == HOTSPOT_CODE_COMPILED;
@@ -74,7 +74,7 @@ static bool code_can_be(struct hotspot_vm *vm, const struct blob *b)
            b->orig_pc_offset < (int64_t)b->frame_size * 8 && frame_can_be(vm, b);
 }
 
-/* Whether the places of @b that have a debug record rise, from before its code to behind it. */
+/* Returns whether the debug records of @b ascend, from before its code to behind it. */
 static bool places_can_be(struct hotspot_vm *vm, const struct blob *b)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -104,7 +104,7 @@ static int see_range(void *cookie, uint64_t start, uint64_t end, const struct ho
 
     (void)start;
     (void)end;
-    if (n == 1 && at[0].bci < 0) /* what is said where nothing is known */
+    if (n == 1 && at[0].bci < 0) /* the answer where nothing is known */
         return 0;
     for (size_t i = 0; i < n && good; i++) {
         uint32_t bytes = 0;
@@ -150,7 +150,7 @@ static int see_code(void *cookie, struct hotspot_vm *vm, uint64_t address, uint6
     return r == -ESRCH ? r : 0;
 }
 
-/* Whether @text can be a name of a bytecode or an entry in libjvm. */
+/* Returns whether @text can be the name of a bytecode or an entry in libjvm. */
 static bool is_text(const char *text)
 {
     size_t n = 0;

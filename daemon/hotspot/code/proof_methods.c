@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Proving how methods are kept: all of java.lang.Object, String and Thread. Some of their names are
- * known. Their bytecodes end in an instruction that leaves, their lines are numbers
- * of one file, and that file is called as the class is.
+ * Checks the layout of methods: all of java.lang.Object, String and Thread. Some of their names are
+ * known. Their bytecodes end in an instruction that leaves, their lines are numbers of one file,
+ * and that file has the name of the class.
  */
 #include "hotspot/proof.h"
 
@@ -14,7 +14,7 @@
 #define BYTECODE_ATHROW 0xbf
 #define BYTECODE_GOTO_W 0xc8
 #define BYTECODE_BREAKPOINT 0xca
-#define BYTECODES 203 /* behind them the VM has some of its own */
+#define BYTECODES 203 /* higher numbers are the VM's own */
 
 static const struct {
     const char *class_name, *method, *signature;
@@ -32,8 +32,8 @@ static bool is(const char *text, uint16_t n, const char *name)
     return span_eq_str((struct span){ text, n }, name);
 }
 
-/* Whether the @n bytes of @text can be a name: no control characters, and no others that the class
- * file forbids. */
+/* Returns whether the @n bytes of @text can be a name: no control characters, and none that the
+ * class file forbids. */
 static bool is_name(const char *text, uint16_t n)
 {
     for (uint16_t i = 0; i < n; i++) {
@@ -65,7 +65,7 @@ int proof_method(struct hotspot_vm *vm, uint64_t method, uint32_t *ret_code_byte
     return r == 0 && names_can_be(&m);
 }
 
-/* Whether a method's last bytecode is one behind which nothing comes. */
+/* Returns whether @bytecode can be a method's last: control never runs on behind it. */
 static bool ends(uint8_t bytecode)
 {
     return bytecode == BYTECODE_GOTO || bytecode == BYTECODE_ATHROW ||
@@ -73,7 +73,7 @@ static bool ends(uint8_t bytecode)
            bytecode == BYTECODE_GOTO_W || bytecode == BYTECODE_BREAKPOINT || bytecode >= BYTECODES;
 }
 
-/* Whether @m's file is called as its class: "String.java". "": it was stripped. */
+/* Returns whether @m's file has the name of its class: "String.java". "": it was stripped. */
 static bool file_can_be(const struct hotspot_method *m)
 {
     struct span simple = span_base_name((struct span){ m->class_name, m->class_name_n });
@@ -83,7 +83,7 @@ static bool file_can_be(const struct hotspot_method *m)
             memcmp(m->file + simple.n, ".java", strlen(".java")) == 0);
 }
 
-/* Whether the bytecodes of @m, which it has, and their lines look as such. */
+/* Returns whether the @bytes > 0 of bytecodes of @m and their lines are plausible. */
 static bool body_can_be(struct hotspot_vm *vm, uint64_t method, const struct hotspot_method *m,
                         uint64_t bytes)
 {
@@ -107,7 +107,7 @@ static bool body_can_be(struct hotspot_vm *vm, uint64_t method, const struct hot
 struct class_proof {
     struct check *names, *bodies;
     const char *name;
-    unsigned known; /* bits: those of KNOWN that were seen */
+    unsigned known; /* bits: members of KNOWN that were seen */
 };
 
 static int see_method(struct hotspot_vm *vm, uint64_t method, struct class_proof *p)
@@ -166,7 +166,7 @@ int proof_methods(struct hotspot_vm *vm, struct check *names, struct check *bodi
 
     if (!layout_has(l->instance_methods) || !layout_has(l->array_methods_data) ||
         !layout_has(l->klass_super))
-        return 0; /* nothing asked: it does not hold */
+        return 0; /* the check fails with no case asked */
     r = memory_u64(&vm->memory, l->thread_klass_at, &klass);
     if (r == 0)
         r = see_class(vm, klass, &thread);

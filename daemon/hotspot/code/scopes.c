@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The records of an nmethod: a table of PcDescs, sorted by pc offset, with a sentinel at each end.
- * Each leads to a chain of scopes, innermost first, that ends at the compiled method (sender offset
- * 0).
+ * Each refers to a chain of scopes, innermost first, that ends at the compiled method (sender
+ * offset 0).
  */
 #include "hotspot/code/scopes.h"
 
@@ -61,7 +61,7 @@ static int scope_read(struct hotspot_vm *vm, const struct blob *b, uint32_t offs
     return 0;
 }
 
-/* Methods are counted from 1 in the nmethod's metadata. */
+/* Gets the method at @index of the nmethod's metadata, counted from 1. */
 static int scope_method(struct hotspot_vm *vm, const struct blob *b, uint32_t index, uint64_t *ret)
 {
     if (index == 0 || index > (b->metadata_end - b->metadata) / 8)
@@ -85,11 +85,11 @@ int scopes_walk(struct hotspot_vm *vm, const struct blob *b, uint32_t offset,
         ret[n].leaf = HOTSPOT_LEAF_RECORDED;
         if (s.sender == 0)
             return ret[n].method == b->method ? n + 1 : -EBADMSG;
-        if (s.sender >= offset) /* callers are written before those they call */
+        if (s.sender >= offset) /* a caller's scope is written before its callees' */
             return -EBADMSG;
         offset = s.sender;
     }
-    /* Deeper than we show: the compiled method takes the last place. */
+    /* Too deep: the compiled method takes the last place. */
     ret[HOTSPOT_INLINE_MAX - 1] = (struct hotspot_location){ .method = b->method, .bci = -1 };
     return HOTSPOT_INLINE_MAX;
 }

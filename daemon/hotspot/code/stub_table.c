@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of stubs, sorted by where they start. */
+/* Tables of stubs, sorted by start. */
 #include "base/array.h"
 #include "hotspot/code/stubs.h"
 
-#define OVERLAPS_MAX 8 /* entries that begin between a stub's begin and a pc */
+#define OVERLAPS_MAX 8 /* entries that begin between a stub's start and a pc in it */
 
 void stubs_deinit(struct stubs *s)
 {
@@ -18,7 +18,7 @@ static int compare_stubs(const void *a, const void *b)
 
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
-    return x->end < y->end ? 1 : x->end > y->end ? -1 : 0; /* what is inside comes behind */
+    return x->end < y->end ? 1 : x->end > y->end ? -1 : 0; /* an inner stub follows the outer one */
 }
 
 void stub_table_sort(struct stub_table *t)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Vtable and itable stubs. A blob "vtable chunks" holds many of them. VtableStub is
+ * Vtable and itable stubs. A blob "vtable chunks" holds many of them. The layout of a VtableStub is
  *   next 0, short index 8, short 10 and 12 (where its code may fault), u8 is_vtable 14, code 16
- * (JDK 8, 11, 17, 21, 25 to 28: seen). Lists of them hang on VtableStubs::_table, an array of 256
- * heads in libjvm's writable data. VMStructs does not list it: what points to such a stub from
- * there is a head.
+ * (JDK 8, 11, 17, 21, 25 to 28: seen). VtableStubs::_table, an array of 256 in libjvm's writable
+ * data, has the heads of their lists. VMStructs lacks it: a pointer to such a stub from that data
+ * is a head.
  */
 #include "hotspot/code/stubs.h"
 
@@ -12,11 +12,11 @@
 
 #define VTABLE_CODE 16
 #define VTABLE_HEADS 256
-#define VTABLE_CODE_MAX 1024      /* bytes of code of one; 40 to 200 were seen */
-#define VTABLE_MISSES_MAX 8       /* readings in vain */
-#define VTABLE_FOLLOWED_MAX 16384 /* pointers in one reading */
+#define VTABLE_CODE_MAX 1024      /* bytes of one stub's code; 40 to 200 were seen */
+#define VTABLE_MISSES_MAX 8       /* readings without a stub for the pc */
+#define VTABLE_FOLLOWED_MAX 16384 /* pointers followed in one reading */
 
-/* The blob of vtable stubs that holds @address: its code's end. */
+/* Gets the end of the code in the blob of vtable stubs that holds @address. False: no such blob. */
 static bool in_chunk(struct hotspot_vm *vm, uint64_t address, uint64_t *ret_end)
 {
     char name[sizeof(VTABLE_BLOB)];
@@ -32,7 +32,7 @@ static bool in_chunk(struct hotspot_vm *vm, uint64_t address, uint64_t *ret_end)
     return true;
 }
 
-/* The stub at @at, if it looks like one, and *@at the next of its chain. */
+/* Reads the stub at @at, if it looks like one, and sets *@at to the next one of its chain. */
 static bool vtable_read(struct hotspot_vm *vm, uint64_t *at, struct stub *ret)
 {
     int16_t index, abstract, null;
@@ -56,7 +56,8 @@ static bool vtable_read(struct hotspot_vm *vm, uint64_t *at, struct stub *ret)
     return true;
 }
 
-/* Takes the stubs of the chain at @at, and what it reads off *@left. Whether there was one. */
+/* Takes the stubs of the chain at @at, and subtracts those read from *@left. Returns whether there
+ * was one. */
 static bool vtable_take_chain(struct hotspot_vm *vm, uint64_t at, unsigned *left)
 {
     struct stub_table *t = &vm->stubs.vtables;
@@ -76,8 +77,8 @@ static bool is_itable(const struct stub *s)
     return s->name[0] == 'i';
 }
 
-/* Each ends where the next begins, and the last of a chunk is as long as the shortest of its kind:
- * all but the first of a kind have one size. */
+/* Sets the ends of the stubs: each ends where the next begins. The last of a chunk gets the
+ * smallest size of its kind, as all but the first of a kind have one size. */
 static void vtables_finish(struct stub_table *t)
 {
     uint64_t bytes[2] = { VTABLE_CODE_MAX, VTABLE_CODE_MAX };
@@ -86,7 +87,7 @@ static void vtables_finish(struct stub_table *t)
     stub_table_sort(t);
     for (size_t i = 0; i < t->count; i++) {
         if (kept && t->at[kept - 1].start == t->at[i].start)
-            continue; /* the target shows one twice */
+            continue; /* the target has one stub twice */
         t->at[kept++] = t->at[i];
     }
     t->count = kept;
@@ -110,7 +111,7 @@ void stubs_read_vtables(struct hotspot_vm *vm)
     uint64_t low = l->data_start, high = l->data_end, first = UINT64_MAX, last = 0;
     unsigned left = VTABLE_FOLLOWED_MAX;
 
-    if (s->heads_low) { /* where heads were found, more may be */
+    if (s->heads_low) { /* more heads may be near those that were found */
         low = s->heads_low;
         high = s->heads_high;
     }
@@ -142,7 +143,7 @@ const struct stub *stubs_find_vtable(struct hotspot_vm *vm, uint64_t pc)
     struct stubs *s = &vm->stubs;
     const struct stub *found = stub_table_find(&s->vtables, pc);
 
-    /* Of one whose size is not known another may stand in its place. */
+    /* At the place of a stub of unknown size there may be another one. */
     if ((found && found->end - found->start < VTABLE_CODE_MAX) ||
         s->vtable_misses >= VTABLE_MISSES_MAX)
         return found;
