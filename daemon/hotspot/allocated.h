@@ -17,7 +17,7 @@
 struct allocated_thread {
     uint64_t thread; /* its JavaThread */
     uint64_t bytes;  /* the most of all looks */
-    int32_t tid;     /* tells a JavaThread from an earlier one at its address */
+    int32_t tid;     /* differs from that of an earlier JavaThread there */
     bool missed;     /* it was not in the last look */
 };
 

@@ -268,9 +268,9 @@ struct hotspot_thread {
     int32_t ns_tid; /* in the target's innermost pid namespace */
     uint64_t java_thread;
     struct span name; /* raw modified UTF-8; "": unreadable at this moment */
-    /* What the words of locks identify an owner by, besides java_thread. */
+    /* Identities of an owner in the words of locks, besides java_thread. */
     uint64_t owner_id;              /* JDK 24 up; 0: none */
-    uint64_t stack_low, stack_high; /* JDK 8..21: bounds of the owner's stack */
+    uint64_t stack_low, stack_high; /* JDK 8..21: an owner word may point into this stack */
 };
 /* Gets one thread. @t is valid during the call, which must not call functions of the VM. */
 typedef void (*hotspot_thread_fn)(void *cookie, const struct hotspot_thread *t);

@@ -88,7 +88,7 @@ static const struct java_code *code_at(struct java_walk *w, uint64_t pc)
 
 enum step { STEP_ON, STEP_ROOT, STEP_NO_ROOM, STEP_BROKEN };
 
-/* Moves to the caller, whose stack pointer is @sp. */
+/* Moves to the caller with stack pointer @sp. */
 static enum step to_caller(struct java_walk *w, uint64_t sp, uint64_t unextended)
 {
     if (sp <= w->sp || sp > w->high)

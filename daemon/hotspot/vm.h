@@ -182,7 +182,7 @@ void vm_unref(struct hotspot_vm *vm);
 
 struct field_wanted {
     const char *name, *signature; /* as in class files; @signature NULL: any */
-    bool is_static;               /* its offset is one into the class's mirror */
+    bool is_static;               /* the offset is one in the class's mirror */
 };
 /* Gets the offset of a field that the InstanceKlass at @klass declares itself. 0; -ENOENT;
  * -errno. */

@@ -48,7 +48,7 @@ static int number_blocks(struct leaf_graph *g)
     g->order = malloc((g->block_count + 1) * sizeof(*g->order));
     if (!stack || !seen || !g->order)
         return -ENOMEM;
-    /* The first block last: it comes first in the reverse. */
+    /* The first block is visited last, so that it comes first in the reverse order. */
     for (uint32_t b = (uint32_t)g->block_count; b-- > 1;) {
         if (g->blocks[b].predecessor_count == 0)
             visit_from(g, b, stack, seen);

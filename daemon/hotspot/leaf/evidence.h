@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Assigns each record to an instruction, and finds the blocks aside of the hot code. */
+/*
+ * Assigns each record to an instruction, and finds the blocks off the hot path, which are called
+ * aside.
+ */
 #pragma once
 
 #include "hotspot/leaf/leaf.h"
