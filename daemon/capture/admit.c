@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many captures one caller may have at once, how many events and rates, and how much of memory;
- * and all together. */
+/*
+ * Limits of captures, per caller and in total: their number, their events and rates, their memory.
+ */
 #include "capture/capture_impl.h"
 
 #define OTHERS_RETRY_NS (10 * NSEC_PER_SEC)
-#define SETS_OF_CALLER_MAX EVENTS_AT_ONCE_MAX /* of the sets of samples: one whole capture */
-#define SETS_OF_ROOT 1                        /* and these are left for root */
+#define SETS_OF_CALLER_MAX EVENTS_AT_ONCE_MAX /* sets of samples: enough for one capture */
+#define SETS_OF_ROOT 1                        /* sets that are reserved for root */
 
 bool capture_lasts(const struct capture_request *req)
 {
@@ -79,7 +80,7 @@ int capture_admit(const struct captures *captures, const struct capture_request 
         return BACKEND_TOO_MANY;
     }
     if (n.all >= callers_limit(max, root) && !(req->target.viewer && req->target.viewer->whole)) {
-        /* Who does not see all is not told what others do, nor for how long. */
+        /* A viewer that does not see all learns nothing of other captures, nor of their times. */
         error_set(err, -EAGAIN, "no more captures can run at this time");
         return capture_refuse(clock_monotonic_ns() + OTHERS_RETRY_NS, err);
     }

@@ -2,9 +2,9 @@
 /* How a capture begins: from the request to its first sample. */
 #include "capture/capture_impl.h"
 
-#define CAPTURE_PATIENT_NS (5 * NSEC_PER_MSEC) /* up to 200 Hz, what waits is little */
+#define CAPTURE_PATIENT_NS (5 * NSEC_PER_MSEC) /* up to 200 Hz, few samples wait */
 
-/* Puts the events of @req into @c and its facts. 0, -EINVAL or -ENOMEM. */
+/* Adds the events of @req to @c and to its facts. 0, -EINVAL or -ENOMEM. */
 static int capture_set_events(struct capture *c, const struct capture_request *req,
                               struct error *err)
 {
@@ -35,7 +35,7 @@ static int capture_set_events(struct capture *c, const struct capture_request *r
     return 0;
 }
 
-/* Puts what is known of @c before it runs into its facts. */
+/* Fills in the facts of @c that are known before it runs. */
 static void capture_describe(struct captures *captures, struct capture *c)
 {
     int32_t pid = target_single_pid(c->target);
@@ -51,7 +51,7 @@ static void capture_describe(struct captures *captures, struct capture *c)
         store_new_id(c->meta.id);
 }
 
-/* Fills @c, which is zero, as @req asks. 0, or as captures_start(). */
+/* Initializes @c, which is zero, from @req. 0, or as captures_start(). */
 static int capture_init(struct captures *captures, struct capture *c,
                         const struct capture_request *req, struct error *err)
 {
@@ -61,7 +61,7 @@ static int capture_init(struct captures *captures, struct capture *c,
     id_table_init(&c->members.processes, sizeof(struct proc_id), CAPTURE_PROCESSES_MAX);
     id_table_init(&c->members.threads, sizeof(struct seen_thread), CAPTURE_THREADS_MAX);
     c->asked_ns = clock_monotonic_ns();
-    c->start_ns = c->end_ns = UINT64_MAX; /* no sample is its own before it runs */
+    c->start_ns = c->end_ns = UINT64_MAX; /* covers no sample before it runs */
     c->duration_ns = req->duration_ns;
     c->to.keep = req->keep;
     c->wish.counts_objects = req->counts_objects;
@@ -93,8 +93,8 @@ static int capture_init(struct captures *captures, struct capture *c,
     return r;
 }
 
-/* Refuses a capture while too many run, or wait to be stored. 0; BACKEND_UNAVAILABLE;
- * BACKEND_TOO_MANY. */
+/* Refuses a capture if the machine cannot sample, or too many run or wait to be stored. 0;
+ * BACKEND_UNAVAILABLE; BACKEND_TOO_MANY. */
 static int check_room(const struct captures *captures, const struct capture_request *req,
                       struct error *err)
 {
@@ -116,7 +116,8 @@ int capture_stopping(struct error *err)
     return BACKEND_UNAVAILABLE;
 }
 
-/* Makes a capture, which the tick takes from state to state, finishes and frees. */
+/* Creates a capture, which the tick then advances, finishes and frees. Returns as
+ * captures_start(). */
 static int capture_begin(struct captures *captures, const struct capture_request *req,
                          const struct capture_waiter *waiter, struct capture **ret,
                          struct error *err)

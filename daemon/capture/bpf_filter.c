@@ -2,16 +2,18 @@
 /* Keeps the filter of the BPF programs in step with the running captures. */
 #include "capture/capture_impl.h"
 
-/* Reading the symbols of new processes may block the engine for this long. */
+/* Limit of the time that reading symbols of new processes blocks the engine. */
 #define FILTER_PREPARE_NS (100 * NSEC_PER_MSEC)
-/* Looking for tracers of JVMs for the recorder may, too, but the last look may take longer. */
+/* Limit of the time that looking for tracers of JVMs, for the recorder, blocks it. The last look
+ * may exceed it. */
 #define FILTER_TRACERS_NS (10 * NSEC_PER_MSEC)
-/* Other threads may still run for this long after the first one of their process has ended. */
+/* A process stays in the filter this long after its first thread has ended: others may still
+ * run. */
 #define FILTER_EXITED_NS (2 * NSEC_PER_SEC)
 
 struct filtered_process {
     int32_t host_pid;
-    uint32_t sets; /* bit n: set n wants it */
+    uint32_t sets; /* bit n: set n samples it */
 };
 
 struct reconcile {
@@ -29,7 +31,7 @@ static void reconcile_add(struct reconcile *rc, int32_t host_pid, uint32_t sets)
         id_table_add(&rc->wanted, &f, &id);
 }
 
-/* Has @p probed for the events of @c that are ready. */
+/* Probes @p for the events of @c that are ready. */
 static void reconcile_probes(struct reconcile *rc, struct capture *c, struct process *p)
 {
     for (size_t i = 0; i < c->event_count; i++) {
@@ -40,9 +42,9 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
     }
 }
 
-/* Returns whether @c needs to know Java threads: for waits for locks, and for requests where a
- * thread cannot find its own JavaThread, or still waits. Tables of them must be loaded before the
- * first sample. */
+/* Returns whether @c needs the Java threads: for waits for locks, and for requests of threads that
+ * cannot find their own JavaThread or still wait. Their tables must be loaded before the first
+ * sample. */
 static bool asks_for_threads(const struct capture *c)
 {
     if (c->wish.context)
@@ -54,7 +56,8 @@ static bool asks_for_threads(const struct capture *c)
     return false;
 }
 
-/* Keeps @p, whose first thread has ended, in the filter until its other threads have ended, too. */
+/* Keeps @p in the filter for FILTER_EXITED_NS: its first thread has ended, but others may still
+ * run. */
 static void reconcile_exited(struct reconcile *rc, struct process *p)
 {
     struct filtered_process f = { .host_pid = p->id.host_pid };
@@ -113,8 +116,8 @@ static int reconcile_process(void *cookie, struct process *p)
     return 0;
 }
 
-/* Keeps the probe in the agent of @c, and those that its one process has got so far for events that
- * are not sampled yet: captures_poll() asks for the others. */
+/* Keeps the probes in the agents of @c, and those of its one process for events that are not
+ * sampled yet. captures_poll() requests the missing ones. */
 static void reconcile_coming(struct captures *captures, const struct capture *c)
 {
     int32_t pid = target_single_pid(c->target);
@@ -132,7 +135,7 @@ static void reconcile_coming(struct captures *captures, const struct capture *c)
 }
 
 /* Puts processes into the filter that are new in @wanted, or have other sets there than before. A
- * process that goes on being sampled is never out of the filter. */
+ * process that stays sampled is never out of the filter. */
 static void filter_put(struct captures *captures, const struct id_table *wanted)
 {
     uint32_t id;
@@ -145,7 +148,7 @@ static void filter_put(struct captures *captures, const struct id_table *wanted)
     }
 }
 
-/* Takes processes out of the filter that are not in @wanted. */
+/* Removes processes from the filter that are not in @wanted. */
 static void filter_drop(struct captures *captures, const struct id_table *wanted)
 {
     struct id_table pids; /* int32_t */
@@ -170,7 +173,7 @@ static void filter_drop(struct captures *captures, const struct id_table *wanted
 void captures_filter_stopped(struct captures *captures, uint32_t set)
 {
     captures->filtered_all &= ~(1u << set);
-    /* It may have been the last set of their event, and they gone with it: they are put again. */
+    /* If it was the last set of its event, the probes have gone with it: they are put again. */
     probe_table_lost(&captures->moments.table, PROBE_NO_SET);
     probe_table_lost(&captures->probes, PROBE_NO_SET);
     probe_table_lost(&captures->agents, PROBE_NO_SET);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Captures under way, as one list: their memory, and the profiles that are made of them. */
+/* The list of captures under way: their memory, and the profiles made of them. */
 #include "capture/capture_impl.h"
 
 struct capture *capture_free(struct capture *c)
@@ -90,7 +90,8 @@ int capture_new_record(struct captures *captures, struct record **ret)
     return r;
 }
 
-/* A copy of a capture is not worth what others need: half as much again may be taken for copies. */
+/* Returns whether there is memory for a copy of @c: half of the budget of captures, on top of it.
+ * Copies never displace captures. */
 static bool snapshot_has_room(const struct captures *captures, const struct capture *c)
 {
     return captures->budget.used_bytes + profile_counted_bytes() + record_bytes(c->record) <=

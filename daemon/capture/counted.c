@@ -5,22 +5,22 @@
 #include "capture/capture_impl.h"
 #include "capture/recorder.h"
 
-#define COUNTED_LOOK_NS (100 * NSEC_PER_MSEC) /* at a JVM */
-#define COUNTED_LOOKS_NS (20 * NSEC_PER_MSEC) /* at all that are due */
-#define COUNTED_TELL_NS NSEC_PER_SEC          /* counts are handed out so often */
-#define COUNTED_LIST_NS NSEC_PER_SEC          /* which are wanted */
-#define COUNTED_FAILED_NS (10 * NSEC_PER_SEC) /* one that could not be read is skipped */
-#define COUNTED_BUDGET_NS (NSEC_PER_MSEC / 2) /* of each COUNTED_LOOKS_NS */
-/* For the recorder alone, which is always on: as above. */
+#define COUNTED_LOOK_NS (100 * NSEC_PER_MSEC) /* between looks at one JVM */
+#define COUNTED_LOOKS_NS (20 * NSEC_PER_MSEC) /* between rounds over the JVMs that are due */
+#define COUNTED_TELL_NS NSEC_PER_SEC          /* between two times that counts are handed out */
+#define COUNTED_LIST_NS NSEC_PER_SEC          /* between listings of the wanted JVMs */
+#define COUNTED_FAILED_NS (10 * NSEC_PER_SEC) /* until the retry of a failed read */
+#define COUNTED_BUDGET_NS (NSEC_PER_MSEC / 2) /* time of a round */
+/* The same for the recorder alone, which is always on. */
 #define COUNTED_RECORDED_NS NSEC_PER_SEC
 #define COUNTED_RECORDED_LOOKS_NS (100 * NSEC_PER_MSEC)
-#define COUNTED_RECORDED_AT_ONCE 1          /* JVM of each COUNTED_RECORDED_LOOKS_NS */
-#define COUNTED_EDGE_NS (5 * NSEC_PER_MSEC) /* where a capture begins or ends */
+#define COUNTED_RECORDED_AT_ONCE 1          /* JVMs per round */
+#define COUNTED_EDGE_NS (5 * NSEC_PER_MSEC) /* time of the round at a capture's begin or end */
 
-/* ---- what two looks tell ---- */
+/* ---- changes between two looks ---- */
 
-/* Whether the last collection of @now is one that @before did not know the end of. What was written
- * while it was read is left to the counts. */
+/* Returns whether the last collection of @now ended after @before. A collection that the JVM was
+ * writing during the read is left to the counts. */
 static bool is_new(const struct counted_collector *before, const struct counted_collector *now)
 {
     return now->exit_ns > before->exit_ns && now->exit_ns > now->entry_ns &&
@@ -73,7 +73,7 @@ static void tell(const struct counted_look *before, const struct counted_look *n
                                 .reach_ns = ns,
                                 .count = (uint32_t)MIN(count, (uint64_t)UINT32_MAX) };
 
-    if (count || ns) /* what is counted as it begins has its time when it ends */
+    if (count || ns) /* counts rise when something begins, times when it ends */
         fn(cookie, &m, "");
 }
 
@@ -103,7 +103,7 @@ void counted_counts(const struct counted_look *before, const struct counted_look
          0, fn, cookie);
 }
 
-/* ---- which JVMs ---- */
+/* ---- the list of JVMs ---- */
 
 static uint64_t owner_of(const void *table, size_t i)
 {
@@ -112,7 +112,7 @@ static uint64_t owner_of(const void *table, size_t i)
     return all->all[i].owner;
 }
 
-/* Of those that no capture wants. */
+/* As owner_of(), but 0 for an entry that a capture wants. */
 static uint64_t owner_of_recorded(const void *table, size_t i)
 {
     const struct counted *all = table;
@@ -120,8 +120,8 @@ static uint64_t owner_of_recorded(const void *table, size_t i)
     return all->all[i].wanted ? 0 : all->all[i].owner;
 }
 
-/* The place of an entry for one more of @owner's. all->count: there is no room. Captures go before
- * the recorder. */
+/* Returns the place of a new entry of @owner; all->count: there is no room. Captures displace
+ * entries of the recorder. */
 static size_t find_place(struct counted *all, uint64_t owner, bool recorded)
 {
     size_t at;
@@ -147,7 +147,7 @@ static struct counted_jvm *new_entry(struct counted *all, const struct proc_id *
 
     if (at == all->count)
         return NULL;
-    if (all->all[at].owner) /* another's, which gives way */
+    if (all->all[at].owner) /* replaces another's entry */
         places_give(&all->places, all->all[at].owner);
     places_take(&all->places, owner);
     all->all[at] = (struct counted_jvm){ .id = *id, .owner = owner };
@@ -189,7 +189,7 @@ struct counted_jvm *counted_claim(struct counted *all, const struct proc_id *id,
     uint32_t no;
 
     if (all->adding)
-        id_table_add(&all->claimed, id, &no); /* without memory it is not counted */
+        id_table_add(&all->claimed, id, &no); /* without memory the claim is not counted */
     if (!j && all->adding)
         j = new_entry(all, id, owner, recorded);
     if (j)
@@ -235,7 +235,7 @@ static void list_capture(struct captures *captures, const struct capture *c)
     }
 }
 
-/* Of those that the recorder has samples of. */
+/* Claims @p if the recorder has sampled it. */
 static int want_recorded(void *cookie, struct process *p)
 {
     struct captures *captures = cookie;
@@ -281,10 +281,10 @@ struct telling_to {
     struct process *p;
 };
 
-/* Whether @m is one of @c, which then is *@m as far as it lies in @c. */
+/* Returns whether @c takes @m. Clips a count to the time of @c. */
 static bool clip(const struct capture *c, struct profile_moment *m)
 {
-    if (!profile_moment_counts(m->kind)) /* probes report more of the same */
+    if (!profile_moment_counts(m->kind)) /* probes report these in more detail */
         return !capture_has_moments(c) && m->end_ns >= c->start_ns && m->end_ns < c->end_ns;
     if (m->end_ns <= c->start_ns || m->start_ns >= c->end_ns)
         return false;
@@ -317,7 +317,7 @@ static void hand_out(void *cookie, const struct profile_moment *m, const char *n
     }
 }
 
-/* @edge: a capture begins or ends, so that counts are handed out up to here. */
+/* Looks at @j. @edge: a capture begins or ends, so counts are handed out up to now. */
 static void look(struct captures *captures, struct counted_jvm *j, bool edge)
 {
     struct process *p = discover_known(captures->discover, &j->id);
@@ -345,7 +345,8 @@ static void look(struct captures *captures, struct counted_jvm *j, bool edge)
     j->told = now;
 }
 
-/* Looks at @most that are due, in turn, for @budget_ns; at an edge at those of captures. */
+/* Looks at up to @most JVMs that are due, in turn, for @budget_ns; at an edge, at those that
+ * captures want. */
 static void look_at_all(struct captures *captures, bool edge, size_t most, uint64_t budget_ns)
 {
     struct counted *all = &captures->counted;

@@ -3,19 +3,19 @@
 
 #include "proc/stall_readers.h"
 
-#define JVMS_MAX 256     /* from which parents are looked for */
-#define ANCESTORS_MAX 16 /* of each */
+#define JVMS_MAX 256     /* JVMs; their ancestors are checked */
+#define ANCESTORS_MAX 16 /* checked per JVM */
 
 struct descent {
     struct discover *d;
     int proc_fd;
     const struct target *t;
     const struct process *of;
-    struct process *found; /* the nearest one */
+    struct process *found; /* the nearest descendant */
     unsigned distance, count, looked;
 };
 
-/* How many processes lie between @p and its ancestor @host_pid, and one; 0: it is none. */
+/* Returns the number of generations from @p up to its ancestor @host_pid; 0: it is no ancestor. */
 static unsigned distance_to(const struct descent *w, const struct process *p, int32_t host_pid)
 {
     struct proc_id id = p->id;
@@ -72,7 +72,7 @@ static const char *title_of(const struct process *p)
     return p->main && p->main[0] ? p->main : p->comm;
 }
 
-/* Whether the process is stopped, and by whom. */
+/* Writes that the process is stopped, and its tracer. False: it is not stopped. */
 static bool stopped_text(int proc_fd, const struct process *p, char *buf, size_t size)
 {
     struct proc_status status;

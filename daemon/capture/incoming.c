@@ -5,7 +5,7 @@
 #include "profile/waits.h"
 #include "unwind/unwind.h"
 
-/* @named: as in struct incoming. */
+/* Names the sample. @named: as in struct incoming. */
 static void name_incoming(struct incoming *in, int named, const struct code_later *later)
 {
     struct naming *n = in->naming;

@@ -46,7 +46,7 @@ struct inlined *inlined_free(struct inlined *i)
     return NULL;
 }
 
-/* The place of @frame at @address, or UINT32_MAX. */
+/* Returns the number of the place of @frame at @address; UINT32_MAX: none. */
 static uint32_t add_place(struct inlined *i, struct process *p, uint32_t frame, uint64_t address)
 {
     struct place place = { .frame = frame };
@@ -76,14 +76,14 @@ const uint32_t *inlined_stack(struct inlined *i, struct process *p, const struct
     return i->stack;
 }
 
-/* ---- what they become ---- */
+/* ---- frames of places ---- */
 
 static uint32_t clean_string(struct inlined *i, struct span raw)
 {
     return raw.n ? frame_table_clean(i->frames, raw, TEXT_UTF8) : 0;
 }
 
-/* The frame of @at, of the code that @base is a frame of. */
+/* Returns the frame of @at, in the code of frame @base; 0: there is no room. */
 static uint32_t make_frame(struct inlined *i, const struct frame *base,
                            const struct inlines_frame *at, bool inlined)
 {
@@ -146,7 +146,7 @@ size_t inlined_frames(struct inlined *i, uint32_t n, uint32_t ret[RECORD_LATER_F
     frame_table_charge(i->frames, inlines_owner(i->inlines, p->file));
     for (size_t k = 0; k < count; k++) {
         ret[k] = make_frame(i, &base, &at[k], k + 1 < count);
-        if (!ret[k]) { /* no room for names: as it was */
+        if (!ret[k]) { /* no room for names: keeps the native frame */
             ret[0] = p->frame;
             count = 1;
         }

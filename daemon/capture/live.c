@@ -6,9 +6,9 @@
 _Static_assert(HOTSPOT_LIVE_MAX >= STREAM_LIVE_MAX, "all that an agent follows");
 
 #define KEPT_MAX ((size_t)2 * STREAM_LIVE_MAX)
-#define WORTH_MAX 0x1p50 /* bytes, of a sample: the sum of all is a number, still */
+#define WORTH_MAX 0x1p50 /* bytes, per sample: the sum of all does not overflow */
 
-/* The state of an object that was followed at the look. */
+/* A followed object at the look. */
 struct followed {
     struct stream_live at;
     bool alive;
@@ -20,7 +20,8 @@ struct live {
     bool looked;
     struct followed *followed; /* owned: [followed_count], by id; NULL: none */
     size_t followed_count;
-    uint32_t collections, newest_dead; /* 1 + those that have begun; 0: not known, none was met */
+    uint32_t collections, newest_dead; /* 1 + those begun, 0: not known; newest id found dead, 0:
+                                        * none */
     uint64_t missed;
     bool under_way, young_blind;
 };
@@ -57,7 +58,7 @@ size_t live_count(const struct live *l)
 
 /* ---- the agent's table ---- */
 
-/* Numbers go round: whether @a was given after @b. */
+/* Returns whether id @a was given after @b; ids wrap around. */
 static bool is_newer(uint32_t a, uint32_t b)
 {
     return (int32_t)(a - b) > 0;
@@ -70,7 +71,7 @@ static int by_id(const void *a, const void *b)
     return COMPARE(x, y);
 }
 
-/* What is in @table, by id, into @ret. Returns how many. */
+/* Copies the entries of @table to @ret, sorted by id. Returns their number. */
 static size_t sort_table(const struct stream_live *table, const bool *alive, struct followed *ret)
 {
     size_t n = 0;
@@ -113,7 +114,7 @@ void live_let_go(struct live *l, const struct stream_live *table)
 
         if (!one || one->alive)
             continue;
-        one->alive = true; /* a second one of this number is none of ours */
+        one->alive = true; /* a second sample with this id is invalid */
         l->kept[kept++] = l->kept[i];
     }
     l->count = kept;
@@ -164,7 +165,7 @@ void live_compare(struct live *l, const struct live_tables *t)
     for (size_t i = 0; i < count; i++) {
         const struct followed *same = find(again, again_count, f[i].at.id);
 
-        /* The word of one that has left the table may be another reference's by now. */
+        /* The word of an object that has left the table may hold another reference by now. */
         if (!same || same->at.ref != f[i].at.ref)
             continue;
         if (!f[i].alive)
@@ -196,9 +197,9 @@ void live_look(struct live *l, struct attachment *a, struct hotspot_vm *vm)
                                                .young_blind = words->young_blind });
 }
 
-/* ---- what is left ---- */
+/* ---- results ---- */
 
-/* Collections that began since @s was taken. */
+/* Returns the number of collections that began since @s was taken. */
 static uint32_t age_of(const struct live *l, const struct live_sample *s)
 {
     uint32_t age = l->collections - s->collections;
@@ -206,15 +207,16 @@ static uint32_t age_of(const struct live *l, const struct live_sample *s)
     return l->collections && s->collections && (int32_t)age > 0 ? age : 0;
 }
 
-/* Whether a collection has looked at @s. If one may be under way, only the one before it has. If
- * it may have been one that looks at none, what it has cleared alone tells. */
+/* Returns whether a collection has checked @s. If one may be under way, only the one before it
+ * counts. If collections may skip young objects, only a dead object that is no older than @s is
+ * proof. */
 static bool is_looked_at(const struct live *l, const struct live_sample *s)
 {
     return (!l->young_blind && age_of(l, s) > (l->under_way ? 1 : 0)) ||
            (l->newest_dead && !is_newer(s->object, l->newest_dead));
 }
 
-/* What @s is worth, as the agent has kept it with a chance. */
+/* Returns @s scaled by the chance with which the agent has kept it. */
 static struct live_sample worth(const struct live_sample *s, const struct stream_live *at)
 {
     uint64_t stands = MAX(at->bytes, (uint64_t)at->interval);
@@ -249,7 +251,7 @@ void live_each(struct live *l, live_fn fn, void *cookie, struct live_found *ret)
             f.gone++;
             continue;
         }
-        at->alive = false; /* a second one of this number is none of ours */
+        at->alive = false; /* a second sample with this id is invalid */
         if (f.any_looked_at && !is_looked_at(l, s)) {
             f.young++;
             continue;

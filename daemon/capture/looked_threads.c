@@ -12,7 +12,7 @@ void looked_threads_deinit(struct looked_threads *l)
     l->count = l->cap = l->next_count = l->next_cap = 0;
 }
 
-/* Hands on the time of @t's place that was not put yet. */
+/* Puts the time at @t's place that was not put yet; without a place it is lost. */
 static void put_place(struct looked_threads *l, struct looked_thread *t)
 {
     for (int state = 0; state < LOOKED_STATES; state++) {
@@ -46,13 +46,13 @@ void looked_threads_begin(struct looked_threads *l, uint64_t now_ns, double weig
     l->part = part;
     l->at = l->next_count = 0;
     l->level = shares_level(&l->wanted, LOOKED_THREADS_MAX - LOOKED_THREADS_FREE);
-    if (l->level == UINT64_MAX) /* else it is for owners as they were counted */
+    if (l->level == UINT64_MAX) /* else the level is for counters of this seed */
         shares_init(&l->wanted, /* max= */ 0);
     else
         l->wanted = (struct shares){ .seed = l->wanted.seed };
 }
 
-/* Returns whether there is room for one more, of @owner's; counts it in any case. */
+/* Counts one more thread of @owner, and returns whether there is room for it. */
 static bool has_room(struct looked_threads *l, uint64_t owner)
 {
     shares_force(&l->wanted, owner, 1);
@@ -63,8 +63,8 @@ static bool has_room(struct looked_threads *l, uint64_t owner)
     return false;
 }
 
-/* Moves on to thread @host_tid of the pass before. Those that lie between have ended, if they are
- * of this part. */
+/* Advances to thread @host_tid of the pass before. Threads in between have ended, if they are of
+ * this part. */
 static void skip_to(struct looked_threads *l, uint64_t host_tid)
 {
     for (; l->at < l->count && l->threads[l->at].host_tid < host_tid; l->at++) {
@@ -77,7 +77,8 @@ static void skip_to(struct looked_threads *l, uint64_t host_tid)
     }
 }
 
-/* Thread @e of this pass, as the one before had it. NULL: there is no room. */
+/* Returns thread @e of this pass, with its state of the pass before. NULL: there is no room, or @e
+ * is out of order. */
 static struct looked_thread *next_thread(struct looked_threads *l, const struct looks_entry *e,
                                          uint64_t owner)
 {
@@ -85,7 +86,7 @@ static struct looked_thread *next_thread(struct looked_threads *l, const struct 
 
     skip_to(l, e->host_tid);
     if (l->next_count && l->next[l->next_count - 1].host_tid >= e->host_tid)
-        return NULL; /* not in order */
+        return NULL; /* out of order */
     if (!has_room(l, owner))
         return NULL;
     t = &l->next[l->next_count++];
@@ -96,12 +97,12 @@ static struct looked_thread *next_thread(struct looked_threads *l, const struct 
         if (before->host_pid == e->host_pid && before->ran_ns <= e->ran_ns)
             *t = *before;
         else
-            put_place(l, before); /* another thread of that number */
+            put_place(l, before); /* another thread with that number */
     }
     return t;
 }
 
-/* Sets what @t is owed for @state to @ns, as far as it may be owed. */
+/* Sets the time that @t is owed for @state to @ns, within its limit. */
 static void set_owed(struct looked_threads *l, struct looked_thread *t, enum looked_state state,
                      int64_t ns)
 {
@@ -111,8 +112,8 @@ static void set_owed(struct looked_threads *l, struct looked_thread *t, enum loo
     t->owed_ns[state] = MAX(MIN(ns, MOST), -MOST);
 }
 
-/* Adds the time since the last look. A thread that no pass has met stands for those like it that
- * began and ended between two passes, and gets all the time between them. */
+/* Adds the time since the last pass to the time owed. A new thread stands for others like it that
+ * began and ended between two passes, and is owed all the time between them. */
 static void owe(struct looked_threads *l, struct looked_thread *t, const struct looks_entry *e,
                 enum looked_state state)
 {
@@ -135,7 +136,7 @@ static void owe(struct looked_threads *l, struct looked_thread *t, const struct 
     t->looked_ns = l->now_ns;
 }
 
-/* Returns the time that is owed for @state, which is none then. */
+/* Returns the time that is owed for @state, and resets it. */
 static uint64_t settle(struct looked_thread *t, enum looked_state state)
 {
     int64_t ns = t->owed_ns[state];
@@ -157,7 +158,7 @@ uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry 
     if (!t)
         return 0;
     if (t->placed && t->ran_ns == e->ran_ns && e->found != LOOKS_RUNS)
-        stays = true; /* its place is written once more, for a better stack */
+        stays = true; /* its place is written again, for a better stack */
     if (!stays)
         leave_place(l, t);
     owe(l, t, e, state);
@@ -177,7 +178,7 @@ uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry 
         return 0; /* no other thread stands for it: the time stays owed */
     ns = settle(t, state);
     if (e->found != LOOKS_PLACE) {
-        l->lost_ns += l->weight > 1 ? 0 : ns; /* else those that are written stand for it */
+        l->lost_ns += l->weight > 1 ? 0 : ns; /* else threads with a written place stand for it */
         return 0;
     }
     t->pass = l->no;

@@ -12,15 +12,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Passes come by chance between these: threads that wait by a clock must not be met in step. */
+/* The interval of passes is random, so that threads that wait by a clock are not met in step. */
 #define PASS_MIN_NS (500 * NSEC_PER_MSEC)
 #define PASS_MAX_NS (1500 * NSEC_PER_MSEC)
-#define PROBLEM_NS (60 * NSEC_PER_SEC) /* after one, it is tried again */
+#define PROBLEM_NS (60 * NSEC_PER_SEC) /* until the next try after a problem */
 #define PATIENCE_MIN_NS (2 * NSEC_PER_SEC)
-#define PATIENCE_MAX_NS (16 * NSEC_PER_SEC) /* after that it stays as it is */
+#define PATIENCE_MAX_NS (16 * NSEC_PER_SEC) /* beyond it, incomplete places are kept */
 #define READ_BYTES ((size_t)64 << 10)
 
-/* A stack where a thread waits, of a sample of an event of the flight. */
+/* The stack of a waiting thread, for a sample of an event of the flight. */
 struct found {
     uint8_t event;
     uint16_t flags;
@@ -28,8 +28,8 @@ struct found {
     size_t n;
 };
 
-/* Hands to the recorder that @t, and others that it stands for, spent @ns there, up to @time_ns.
- * @threads: how many they are. */
+/* Adds a sample to the recorder: @threads threads, @t among them, spent @ns at @f, up to
+ * @time_ns. */
 static void put_sample(struct looks *l, const struct looked_thread *t, const struct found *f,
                        enum looked_state state, uint64_t time_ns, uint64_t ns, uint32_t threads)
 {
@@ -51,7 +51,7 @@ static void put_sample(struct looks *l, const struct looked_thread *t, const str
                       f->frames, f->n) < 0;
 }
 
-/* Does so for a stack that is held. */
+/* Does the same for a stack that l->stacks holds. */
 static void put_held(struct looks *l, const struct looked_thread *t, uint32_t stack,
                      struct found *f, enum looked_state state, uint64_t ns)
 {
@@ -60,7 +60,7 @@ static void put_held(struct looks *l, const struct looked_thread *t, uint32_t st
     put_sample(l, t, f, state, t->looked_ns, ns, 1);
 }
 
-/* A thread that waits for a lock waits until it runs again. */
+/* Implements looked_threads.put. A thread that waits for a lock waits until it runs again. */
 static void put(void *cookie, const struct looked_thread *t, enum looked_state state, uint64_t ns)
 {
     struct looks *l = cookie;
@@ -122,14 +122,14 @@ static int by_pid(const void *a, const void *b)
     return COMPARE(x->id.host_pid, y->id.host_pid);
 }
 
-/* Has @p's places written again after a while, however often that was so before. */
+/* Requests that the places of @p are written again later, however often they were before. */
 static void want_again(struct looked_process *p)
 {
     p->incomplete = true;
     p->patience_ns = MIN(p->patience_ns, PATIENCE_MAX_NS);
 }
 
-/* Has the next pass look at @p's threads as if they had run. */
+/* Begins an epoch of @p: the next pass handles its threads as if they had run. */
 static void begin_epoch(struct looks *l, struct looked_process *p, uint64_t now_ns)
 {
     p->epoch = ++l->last_epoch ? l->last_epoch : ++l->last_epoch;
@@ -178,7 +178,7 @@ static int choose(void *cookie, struct process *p)
     return 0;
 }
 
-/* Has passes look at the JVMs that there are now. */
+/* Selects the JVMs that run now for passes. */
 static void choose_processes(struct looks *l, uint64_t now_ns)
 {
     struct looks before = *l;
@@ -197,7 +197,7 @@ static void choose_processes(struct looks *l, uint64_t now_ns)
     free(before.processes);
 }
 
-/* Forgets all places: the next passes write them again. */
+/* Forgets all places, so that the next passes write them again. */
 static void begin_again(struct looks *l, uint64_t now_ns)
 {
     looked_threads_forget(&l->threads);
@@ -225,8 +225,8 @@ void looks_use_table(struct looks *l, struct frame_table *table)
 
 /* ---- a pass ---- */
 
-/* Notes that the program left out the place of a thread, as it was written before, and flamed does
- * not know it. */
+/* Handles a thread for which the program left out its place as already written, but flamed does not
+ * know it. */
 static void note_forgotten(struct looks *l, const struct looks_entry *e)
 {
     struct looked_process *p = find_process(l, (int32_t)e->host_pid);
@@ -235,7 +235,7 @@ static void note_forgotten(struct looks *l, const struct looks_entry *e)
         want_again(p);
 }
 
-/* Takes an entry of @n bytes at most. Returns its bytes; 0: it is not whole, or wrong. */
+/* Takes one entry from at most @n bytes. Returns its size; 0: it is incomplete or wrong. */
 static size_t take_entry(struct looks *l, const char *p, size_t n)
 {
     const struct looks_entry *e = (const void *)p;
@@ -272,7 +272,7 @@ static size_t take_entry(struct looks *l, const char *p, size_t n)
     return sizeof(*e) + e->bytes;
 }
 
-/* Reads the iterator to its end. False: it did not come to it. */
+/* Reads the iterator to its end. False: it ended early. */
 static bool read_pass(struct looks *l, int fd)
 {
     _cleanup_free_ char *buffer = malloc(READ_BYTES);
@@ -294,8 +294,8 @@ static bool read_pass(struct looks *l, int fd)
     return buffer && got == 0 && n == 0;
 }
 
-/* Decides how many threads the pass walks. Returns how many of those that have run each stands for.
- */
+/* Decides how many threads the pass walks. Returns the number of threads that have run for which
+ * each of these stands. */
 static double plan(struct looks *l, uint64_t now_ns, struct broker_look *ret)
 {
     double due = l->passed_ns ? (double)(now_ns - l->passed_ns) / NSEC_PER_SEC : 0, share = 1;
@@ -303,7 +303,7 @@ static double plan(struct looks *l, uint64_t now_ns, struct broker_look *ret)
     l->walks = MIN(l->walks + due * LOOKS_WALKS_A_SECOND, (double)LOOKS_WALKS_MAX);
     if (l->moved > l->walks)
         share = MAX(l->walks, 1.0) / (double)l->moved;
-    ret->walks = (uint32_t)MAX(l->walks, 1.0) * 2; /* by chance it may be more */
+    ret->walks = (uint32_t)MAX(l->walks, 1.0) * 2; /* the random share may exceed it */
     ret->share = share < 1 ? (uint32_t)(share * (double)LOOKS_SHARE_ALL) : LOOKS_SHARE_ALL;
     ret->parts = (uint32_t)(l->threads.count / LOOKED_A_PASS_MAX) + 1;
     ret->part = ret->parts > 1 ? l->part++ % ret->parts : 0;
@@ -345,14 +345,14 @@ void looks_tick(struct looks *l, uint64_t now_ns)
             l->due_ns = now_ns + PROBLEM_NS;
         return;
     }
-    if (!l->passed_ns) /* the program has just come, and knows of no process */
+    if (!l->passed_ns) /* the program has just been loaded and knows no process */
         l->process_count = 0;
     l->problem = ERROR_NULL;
     choose_processes(l, now_ns);
     now_ns = l->passed_ns = clock_monotonic_ns();
     l->moved = 0;
     looked_threads_begin(&l->threads, now_ns, weight, look.parts, look.part);
-    if (!read_pass(l, fd)) /* threads that it did not come to count as ended, and may come again */
+    if (!read_pass(l, fd)) /* unread threads count as ended, and may come back */
         begin_epochs(l, now_ns);
     looked_threads_end(&l->threads);
     if (record_bytes(l->stacks) > LOOKS_STACKS_MAX_BYTES)
@@ -361,10 +361,10 @@ void looks_tick(struct looks *l, uint64_t now_ns)
     l->stats.time_ns += cpu_ns() - begun_ns;
 }
 
-/* ---- what comes back ---- */
+/* ---- named samples ---- */
 
-/* Notes that the stack of a thread could not be walked, or what it waits for not be read: they may
- * be later. */
+/* Notes that a stack could not be walked, or a lock not be read, so that a later pass tries
+ * again. */
 static void note_incomplete(struct looks *l, const struct incoming *in)
 {
     bool cut = in->flags & PROFILE_SAMPLE_TRUNCATED &&
@@ -378,7 +378,7 @@ static void note_incomplete(struct looks *l, const struct incoming *in)
         p->incomplete = true;
 }
 
-/* Fills in whose sample @in is. */
+/* Fills in the mode, name, process and request of @t from @in. */
 static void know(struct looks *l, const struct incoming *in, struct looked_thread *t)
 {
     t->mode = in->rec->flags & SAMPLE_IN_KERNEL ? SAMPLE_MODE_KERNEL : SAMPLE_MODE_USER;
@@ -389,13 +389,13 @@ static void know(struct looks *l, const struct incoming *in, struct looked_threa
         context_recorded(l->o.contexts, in, &t->request);
 }
 
-/* Returns whether @t has a place for @in, which the pass of @in found it at. */
+/* Returns whether the pass of @rec has written the place of @t. */
 static bool is_of_place(const struct looked_thread *t, const struct sample_record *rec)
 {
     return t && t->pass == rec->flush;
 }
 
-/* Returns whether what @t has is the same place with a stack that is no worse than that of @in. */
+/* Returns whether @t has the same place already, with a stack no worse than that of @in. */
 static bool has_better(const struct looked_thread *t, const struct incoming *in)
 {
     bool has = in->rec->lock ? t->lock_stack != 0 : t->placed;
@@ -403,8 +403,8 @@ static bool has_better(const struct looked_thread *t, const struct incoming *in)
     return has && !in->rec->value && in->flags & PROFILE_SAMPLE_TRUNCATED;
 }
 
-/* Holds the stack of @in as a place of @t, or of the lock that it waits for, whichever comes first.
- * False: there is no memory. */
+/* Stores the stack of @in as the place of @t, or of the lock that it waits for; either may come
+ * first. False: there is no memory. */
 static bool hold(struct looks *l, const struct incoming *in, struct looked_thread *t)
 {
     const struct named_stack *stack = in->naming->stack;
@@ -436,9 +436,9 @@ void looks_sample(struct looks *l, const struct incoming *in)
 
     note_incomplete(l, in);
     if (is_of_place(t, rec) && (has_better(t, in) || hold(l, in, t)) && rec->weight <= 1) {
-        /* The time of its lock is that of its place. */
+        /* The time of a lock is counted with its place. */
         t->place_ns[state] += rec->lock ? 0 : rec->value;
-    } else if (rec->value) { /* of several threads, or of one that has moved on */
+    } else if (rec->value) { /* stands for several threads, or its thread has moved on */
         know(l, in, &one);
         put_sample(l, &one, &f, state, rec->time_ns, rec->value, MAX(rec->weight, 1U));
     }

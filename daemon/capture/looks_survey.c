@@ -11,22 +11,22 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define COMM_BYTES 15  /* of a thread's name that the kernel keeps */
-#define POOL_BYTES 64  /* of names that are compared; a longer one is of no pool */
-#define LOCK_SAMPLE 1u /* the lowest bit of a sample's time: it is of a lock */
+#define COMM_BYTES 15  /* bytes of a thread's name in the kernel */
+#define POOL_BYTES 64  /* bytes of a pool's name; a longer name has no pool */
+#define LOCK_SAMPLE 1u /* lowest bit of a sample's time: it is a lock's */
 
-/* A thread, and what its place says. */
+/* A thread, and what its place shows. */
 struct place {
     char pool[POOL_BYTES];
     struct span name;  /* of the thread, in the frame table */
-    bool known;        /* its place is */
-    bool busy, task;   /* it waits within its work; within a task of an executor */
-    bool counted;      /* with another one */
-    bool input;        /* it waits for the next of something, as tasks do that never end */
-    bool result;       /* it waits for what another thread computes */
+    bool known;        /* its place is known */
+    bool busy, task;   /* waits during its work; within a task of an executor */
+    bool counted;      /* counted with another thread already */
+    bool input;        /* waits for its next input, as tasks without end do */
+    bool result;       /* waits for a result of another thread */
     const char *wait;  /* static */
     uint32_t code;     /* function of the profile; 0: none */
-    uint32_t lock;     /* the same of the lock's class */
+    uint32_t lock;     /* function of the lock's class; 0: none */
     struct span owner; /* of the lock; empty: not known */
 };
 
@@ -49,7 +49,7 @@ static const struct {
     { "org.jboss.threads.EnhancedQueueExecutor$ThreadBody", "run" },
 };
 
-/* Calls of the JDK that wait for what another thread computes. */
+/* Calls of the JDK that wait for a result of another thread. */
 static const struct {
     const char *class_name, *method;
 } RESULTS[] = {
@@ -61,12 +61,12 @@ static const struct {
     { "java.util.concurrent.AbstractExecutorService", "invokeAll" },
 };
 
-/* Pools of connections and objects: who waits in one waits for what others have. */
+/* Pools of connections and objects: a thread that waits in one waits for their other users. */
 static const char *const RESOURCES[] = { "com.zaxxer.hikari.", "org.apache.commons.pool2.",
                                          "org.apache.commons.dbcp2.",
                                          "org.apache.tomcat.jdbc.pool.", "com.mchange.v2." };
 
-/* Packages of the JDK: code that waits is above them. */
+/* Packages of the JDK; the code that waits calls them. */
 static const char *const JDK[] = { "java.", "javax.", "jdk.", "sun.", "com.sun." };
 
 static uint64_t find_threads(struct survey *s, int32_t host_pid)
@@ -124,7 +124,7 @@ static int add_thread(struct survey *s, struct record *r, size_t i)
     return r2;
 }
 
-/* Makes s->p of all places that are known. */
+/* Makes s->p of all known places. */
 static int make_profile(struct survey *s)
 {
     struct profile meta = { .end_ns = UINT64_MAX, .event_count = 1 };
@@ -144,7 +144,7 @@ static int make_profile(struct survey *s)
     return result;
 }
 
-/* ---- what a place says ---- */
+/* ---- reading places ---- */
 
 static struct span string(const struct profile *p, uint32_t id)
 {
@@ -185,7 +185,7 @@ static bool waits_for_result(const struct profile *p, const struct function *f)
     return false;
 }
 
-/* Whether @f is of a queue of the JDK. */
+/* Returns whether @f is of a queue of the JDK. */
 static bool is_queue(const struct profile *p, const struct function *f)
 {
     struct span name = string(p, f->class_name);
@@ -194,7 +194,8 @@ static bool is_queue(const struct profile *p, const struct function *f)
            (memmem(name.p, name.n, "Queue", 5) || memmem(name.p, name.n, "Deque", 5));
 }
 
-/* Finds the method that waits: the one nearest to the leaf that is not the JDK's, else any. */
+/* Finds the method that waits: the one nearest to the leaf that is not the JDK's, else the
+ * nearest. */
 static void read_code(const struct profile *p, uint32_t stack, struct place *ret)
 {
     bool own = false, queue = false, resource = false;
@@ -217,7 +218,7 @@ static void read_code(const struct profile *p, uint32_t stack, struct place *ret
     ret->input = queue && !resource;
 }
 
-/* Whether a thread that waits so is busy: it waits for somebody else, not for the next work. */
+/* Returns whether a thread in @wait is busy: it waits for other threads, not for new work. */
 static bool is_busy(const struct place *place, enum wait wait)
 {
     switch (wait) {
@@ -249,7 +250,7 @@ static void read_place(const struct profile *p, struct waits *waits, uint32_t st
     ret->busy = !idle && ret->code && is_busy(ret, wait);
 }
 
-/* The leaf is the owner, if that is known, and below it the class. */
+/* Reads a lock's stack: the leaf is the owner, if known, and its parent the class. */
 static void read_lock(const struct profile *p, uint32_t stack, struct place *ret)
 {
     const struct frame *frame = &p->frames[p->stacks[stack].frame];
@@ -288,7 +289,7 @@ static int read_places(struct survey *s)
     return r;
 }
 
-/* ---- what all say together ---- */
+/* ---- the result ---- */
 
 /* Writes "Class.method" without its package. */
 static void write_code(const struct survey *s, uint32_t function, char out[WAITS_CODE_BYTES])
@@ -311,7 +312,7 @@ static void write_code(const struct survey *s, uint32_t function, char out[WAITS
     text_clean_into(span_of(text), out, WAITS_CODE_BYTES);
 }
 
-/* Whether thread @name, whose beginning alone the kernel may keep, is @wanted. */
+/* Returns whether thread @name is @wanted; the kernel may keep only the beginning of @name. */
 static bool is_called(struct span name, struct span wanted)
 {
     if (name.n == COMM_BYTES && wanted.n > COMM_BYTES)
@@ -334,7 +335,7 @@ static void describe_owner(const struct survey *s, struct span owner, struct wai
     }
 }
 
-/* Finds the class of locks for which most threads wait. */
+/* Finds the class of locks with the most waiting threads. */
 static void judge_locks(struct survey *s, struct waits_lock *ret)
 {
     const struct place *most = NULL;
@@ -371,8 +372,8 @@ static bool waits_alike(const struct place *a, const struct place *b)
            strcmp(a->pool, b->pool) == 0;
 }
 
-/* Counts those of the pool of @one, and those that wait as it does. A thread without a name may be
- * of any pool. */
+/* Counts the threads of the pool of @one, and those that wait as it does. A thread without a name
+ * may be of any pool. */
 static void count_pool(struct survey *s, const struct place *one, struct waits_pool *ret)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -385,8 +386,8 @@ static void count_pool(struct survey *s, const struct place *one, struct waits_p
     }
 }
 
-/* Whether a thread outside of the pool of @one waits for what such a pool computes: then tasks that
- * wait for input are late. */
+/* Returns whether a thread outside the pool of @one waits for a result. Then tasks that wait for
+ * input are late. */
 static bool is_waited_for(const struct survey *s, const struct place *one)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -396,8 +397,8 @@ static bool is_waited_for(const struct survey *s, const struct place *one)
     return false;
 }
 
-/* Finds the pool whose threads wait alike the most, of equals the largest. Threads that wait for a
- * lock belong to judge_locks(). */
+/* Finds the pool with the largest share of threads that wait alike, of equals the largest. Threads
+ * that wait for a lock belong to judge_locks(). */
 static void judge_pools(struct survey *s, struct waits_pool *ret)
 {
     for (size_t i = 0; i < s->count; i++) {

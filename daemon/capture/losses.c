@@ -7,13 +7,13 @@
 
 #define LOSSES_EVERY_NS NSEC_PER_SEC
 
-/* Returns whether what is lost now is lost to @c. */
+/* Returns whether losses of now count for @c. */
 static bool counts_losses(const struct capture *c)
 {
     return c->state >= CAPTURE_RUNNING && c->state < CAPTURE_NAMING;
 }
 
-/* Returns whether samples of @p, NULL: of a process that is not known, are in @c. */
+/* Returns whether samples of @p (NULL: of an unknown process) are in @c. */
 static bool has_process(const struct capture *c, const struct process *p)
 {
     return p ? target_matches(c->target, p) : target_is_node(c->target);
@@ -50,8 +50,8 @@ void captures_add_losses(struct captures *captures, const struct loss *losses, s
     }
 }
 
-/* Adds what the kernel lost of copied stacks. Any process may have lost them: it does
- * not say which. */
+/* Adds the copied stacks that the kernel lost. It does not report their process, so every capture
+ * may have lost them. */
 static void add_unplaced_losses(struct captures *captures)
 {
     uint64_t lost = captures->sampling->perf ? perf_rings_lost(captures->sampling->perf) : 0;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What captures hold of memory together: the samples and stacks of those that run, and the finished
- * profiles that are being answered or stored. Where there is no room, the caller whose captures
- * hold the most gives it: of these, the one with the most samples is thinned, so that one that is
- * small and young is left whole; where samples are not what takes the room, the one that has the
- * most ends early. Thread: the engine's.
+ * The memory of all captures: samples and stacks of those that run, and finished profiles that are
+ * being answered or stored. If it is full, the caller that holds the most gives room: its capture
+ * with the most samples is thinned, so that small and young captures stay whole. If samples are not
+ * what takes the room, its largest capture ends early. Thread: the engine's.
  */
 #include "capture/capture_impl.h"
 
-#define CUT_SHORT_NS NSEC_PER_SEC /* between two that end early: until its memory is back */
+#define CUT_SHORT_NS NSEC_PER_SEC /* between two early ends, until memory is free */
 
 size_t capture_memory_of(const struct captures *captures, const struct caller *caller)
 {
@@ -21,7 +20,7 @@ size_t capture_memory_of(const struct captures *captures, const struct caller *c
     return bytes;
 }
 
-/* Which of two is thinned or ended first. */
+/* The order in which captures are thinned or ended. */
 struct weight {
     size_t callers, own; /* bytes: of all captures of its caller, of itself */
 };
@@ -31,8 +30,8 @@ static bool is_heavier(const struct weight *a, const struct weight *b)
     return a->callers > b->callers || (a->callers == b->callers && a->own > b->own);
 }
 
-/* The capture to thin when @r wants room: of the caller that holds the most, the one with the most
- * samples. NULL: it is @r itself, or there is none. */
+/* Returns the capture to thin when @r wants room: the one with the most samples, of the caller that
+ * holds the most. NULL: it is @r itself, or there is none. */
 static struct capture *to_thin(const struct captures *captures, const struct record *r)
 {
     struct weight most = { 0 }, w;
@@ -62,7 +61,7 @@ static void make_room(void *cookie, const struct record *r, size_t bytes)
     }
 }
 
-/* Ends the capture that holds the most of the caller that holds the most, at the next tick. */
+/* Ends the largest capture of the caller that holds the most, at the next tick. */
 static void exhausted(void *cookie)
 {
     uint64_t now = clock_monotonic_ns();

@@ -4,7 +4,7 @@
 #define HEADS 16384u /* a power of two */
 #define NONE UINT32_MAX
 
-/* The sample of a block, in a list of those with the same head, or of free ones. */
+/* The sample of a block, in the list of its head or in the free list. */
 struct kept {
     uint32_t block, next;
     struct proc_id id;
@@ -22,7 +22,7 @@ struct native_live {
     struct kept all[NATIVE_LIVE_MAX];
     struct early_end early[NATIVE_LIVE_EARLY];
     size_t early_count;
-    uint64_t lost_until_ns; /* samples before that are of blocks that nobody follows */
+    uint64_t lost_until_ns; /* samples from before are of blocks that are not followed */
     struct native_live_found found;
 };
 
@@ -52,7 +52,8 @@ static void count_end(struct native_live *l, uint64_t bytes, enum native_live_en
         l->found.missed_bytes += bytes;
 }
 
-/* Whether block @block, of @value bytes, has ended before it came. Counts it then. */
+/* Returns whether block @block, of @value bytes, ended before its sample came; then counts the
+ * end. */
 static bool take_early(struct native_live *l, uint32_t block, uint64_t value)
 {
     for (size_t i = 0; i < l->early_count; i++) {
@@ -85,7 +86,7 @@ bool native_live_keep(struct native_live *l, uint32_t block, const struct proc_i
     return true;
 }
 
-/* Takes the one that *@at leads to out of its list, and counts how it ended. */
+/* Removes entry *@at from its list, and counts how it ended. */
 static void let_go(struct native_live *l, uint32_t *at, enum native_live_end how)
 {
     uint32_t i = *at;
@@ -110,7 +111,7 @@ void native_live_end(struct native_live *l, uint32_t block, enum native_live_end
         l->found.lost_ends++;
 }
 
-/* @id NULL: of all processes. */
+/* Ends all blocks of process @id; NULL: of all processes. */
 static void end_all(struct native_live *l, const struct proc_id *id, enum native_live_end how)
 {
     for (uint32_t h = 0; h < HEADS; h++) {

@@ -4,29 +4,30 @@
 #include "base/fnv1a.h"
 #include "base/text.h"
 
-#define NEAREST_NONE UINT32_MAX /* the distance of a name that is not near */
+#define NEAREST_NONE UINT32_MAX /* distance of a name that is too far */
 
-/* Returns the distance from which on nothing is kept. */
+/* Returns the distance from which on names are not kept. */
 static unsigned limit_of(const struct nearest *n)
 {
     return n->found < NEAREST_TEXTS_MAX ? NEAREST_NONE : n->best[NEAREST_TEXTS_MAX - 1].distance;
 }
 
-/* Returns the lower of @least and how far @part is from what is wanted. */
+/* Returns the lower of @least and the distance of @part to the wanted name. */
 static unsigned closer(struct nearest *n, struct span part, unsigned least)
 {
     struct span w = span_of(n->wanted);
     size_t a = MIN(w.n, (size_t)TEXT_DISTANCE_MAX), b = MIN(part.n, (size_t)TEXT_DISTANCE_MAX);
     unsigned distance;
 
-    if ((a > b ? a - b : b - a) >= least) /* each byte more of one is a change */
+    if ((a > b ? a - b : b - a) >= least) /* each byte of difference in length is a change */
         return least;
     n->computed++;
     distance = text_distance(w, part);
     return MIN(least, distance);
 }
 
-/* Returns the lower of @least and how far @name is, or its last word alone, or its beginning. */
+/* Returns the lowest of @least and the distances of @name, of its last word, and of its
+ * beginning. */
 static unsigned name_closer(struct nearest *n, const char *name, unsigned least)
 {
     struct span w = span_of(n->wanted), s = span_of(name), last = s;
@@ -41,7 +42,7 @@ static unsigned name_closer(struct nearest *n, const char *name, unsigned least)
     return w.n < s.n ? closer(n, (struct span){ s.p, w.n }, least) : least;
 }
 
-/* Returns how far @name and @other are, which is computed once; NEAREST_NONE: too far. */
+/* Returns the distance of @name or @other, computed once per pair; NEAREST_NONE: too far. */
 static unsigned distance_of(struct nearest *n, const char *name, const char *other)
 {
     uint64_t hash = fnv1a(fnv1a(FNV1A_START, name, strlen(name) + 1), other, strlen(other));
@@ -59,7 +60,7 @@ static unsigned distance_of(struct nearest *n, const char *name, const char *oth
         distance = name_closer(n, name, distance);
     if (other[0])
         distance = name_closer(n, other, distance);
-    if (distance == limit) /* which only falls */
+    if (distance == limit) /* the limit only falls */
         distance = NEAREST_NONE;
     n->names[n->name_count].hash = hash;
     n->names[n->name_count++].distance = distance;

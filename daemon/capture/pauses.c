@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 
-#define QUIET_LOOKS 5 /* after which what is open is over */
+#define QUIET_LOOKS 5 /* looks without a change, after which open safepoints are over */
 
 const uint64_t PAUSES_BOUNDS_NS[PAUSES_BOUNDS] = {
     NSEC_PER_MSEC / 10, 3 * NSEC_PER_MSEC / 10, NSEC_PER_MSEC,       3 * NSEC_PER_MSEC,
@@ -11,7 +11,7 @@ const uint64_t PAUSES_BOUNDS_NS[PAUSES_BOUNDS] = {
     NSEC_PER_SEC,       3 * NSEC_PER_SEC,       10 * NSEC_PER_SEC,
 };
 
-/* Puts @n of those that are open into the bucket of their mean, with all of their time. */
+/* Moves @n open safepoints to the bucket of their mean, with all of their time. */
 static void close_some(struct pause_histogram *h, uint64_t n)
 {
     uint64_t mean_ns = h->open_ns / n;
@@ -27,9 +27,9 @@ static void close_some(struct pause_histogram *h, uint64_t n)
     h->quiet_looks = 0;
 }
 
-/* Adds @begun ones, and @ns of time; @ended: some are over. The JVM counts one as it begins, and
- * its time as it ends. So of several, the last may go on, and be far longer than the others: the
- * next look tells. */
+/* Adds @begun safepoints and @ns of time; @ended: some have ended. The JVM counts a safepoint as it
+ * begins, and its time as it ends. So the last of several may go on and be far longer than the
+ * others: only the next look shows that. */
 static void add(struct pause_histogram *h, uint64_t begun, bool ended, uint64_t ns)
 {
     if (h->open > 1 && h->ended) {

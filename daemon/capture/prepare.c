@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an event of a capture needs before its first sample: sets of samples, and probes. */
+/* Prepares an event of a capture for its first sample: sets of samples, and probes. */
 #include "capture/capture_impl.h"
 
-/* Takes @event of @c towards its first sample; @p: as of capture_prepare(). Returns as that. */
+/* Prepares @event of @c; @p: the one process of @c, or NULL. Returns as capture_prepare(). */
 static int prepare_event(struct captures *captures, struct capture *c, struct capture_event *event,
                          struct process *p, struct error *err)
 {
     int r = capture_arm(captures, c, event, err);
 
-    if (r == -ERANGE) /* more often than this machine can */
+    if (r == -ERANGE) /* beyond the rate of this machine */
         return BACKEND_CONFLICT;
     if (r != 0)
         return r == -EBUSY ? BACKEND_TOO_MANY : r == -EOPNOTSUPP ? BACKEND_UNAVAILABLE : r;
@@ -18,8 +18,7 @@ static int prepare_event(struct captures *captures, struct capture *c, struct ca
     return r;
 }
 
-/* Waits for the tables by which stacks of @p, the one process of @c, are walked. 0, -EINPROGRESS.
- */
+/* Waits for the tables that walk stacks of @p, the one process of @c. 0, -EINPROGRESS. */
 static int prepare_tables(struct captures *captures, struct capture *c, struct process *p,
                           struct error *err)
 {
@@ -42,14 +41,14 @@ int capture_prepare(struct captures *captures, struct capture *c, struct error *
     struct process *p = pid ? discover_find(captures->discover, pid) : NULL;
     int r = 0;
 
-    if (pid && (!p || p->zombie)) /* it is gone: this says so */
+    if (pid && (!p || p->zombie)) /* sets @err for a process that has gone */
         r = target_check(c->target, captures->discover, captures->opts.proc_fd, err);
     if (r == 0 && p)
         capture_want_context(captures, c, p);
     for (size_t i = 0; i < c->event_count && (r == 0 || r == -EINPROGRESS); i++) {
         int k = c->events[i].ready ? 0 : prepare_event(captures, c, &c->events[i], p, err);
 
-        r = k != 0 ? k : r; /* the kernel puts all of them in place at the same time */
+        r = k != 0 ? k : r; /* the kernel installs all at the same time */
     }
     return r == 0 ? prepare_tables(captures, c, p, err) : r;
 }

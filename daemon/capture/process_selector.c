@@ -25,7 +25,7 @@ int target_new(const struct target_selector *s, struct target **ret, struct erro
     if (r == 0 && t->viewer.seen)
         r = matcher_set_new(t->viewer.seen, &t->seen, err);
     if (r == 0 && t->seen)
-        t->viewer.seen = matcher_set_list(t->seen); /* the rule may go */
+        t->viewer.seen = matcher_set_list(t->seen); /* the rule may be freed */
     if (r == 0)
         r = dup_or_null(s->pod, &t->pod);
     if (r == 0)
@@ -102,7 +102,7 @@ static bool pid_matches(const struct target *t, int32_t host_pid)
     return t->pid_count == 0;
 }
 
-/* What has no main class by its nature is not asked for it. */
+/* Returns whether @set matches @p. A process that is no JVM matches no matcher of a main class. */
 static bool matchers_match(const struct matcher_set *set, const struct process *p)
 {
     char service[SERVICE_NAME_BYTES] = "";

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a selector is called, whether it chooses anything now, and the sentence if it does not. */
+/* Names a selector, checks whether it matches a process now, and writes the sentence if not. */
 #include "capture/nearest.h"
 #include "capture/process_selector_impl.h"
 
 #include "base/text.h"
 #include "discover/service.h"
 
-#define TARGET_IDS_MAX 5 /* of containers that a prefix fits */
+#define TARGET_IDS_MAX 5 /* container ids that are listed for a prefix */
 
 static void append(char *buf, size_t size, const char *fmt, ...) PRINTF_LIKE(3, 4);
 static void append(char *buf, size_t size, const char *fmt, ...)
@@ -97,7 +97,7 @@ void target_describe(const struct target *t, struct discover *d, char *buf, size
         append_matchers(t, buf, size, sep);
 }
 
-/* ---- the sentence where it matches nothing ---- */
+/* ---- the sentence if nothing matches ---- */
 
 enum nearest_kind {
     NEAREST_JVM,
@@ -236,7 +236,7 @@ static int not_found(const struct target *t, struct discover *d, struct error *e
     return BACKEND_NOT_FOUND;
 }
 
-/* What is wrong with a pid that cannot be a target by itself. */
+/* Sets @err if @pid cannot be a target. */
 static int pid_check(const struct target *t, struct discover *d, int proc_fd, int32_t pid,
                      struct error *err)
 {
@@ -265,7 +265,7 @@ static int pid_check(const struct target *t, struct discover *d, int proc_fd, in
     return 0;
 }
 
-/* A pid was given, and something else that does not choose it. */
+/* Sets @err for a pid that another selector does not match. */
 static int disagree(const struct target *t, const struct process *p, struct error *err)
 {
     struct target rest = { .container = t->container,
@@ -290,7 +290,7 @@ static int disagree(const struct target *t, const struct process *p, struct erro
 struct match_count {
     const struct target *t;
     size_t n;
-    size_t containers; /* that a prefix fits */
+    size_t containers; /* with the prefix */
     char ids[TARGET_IDS_MAX][65];
 };
 
@@ -341,7 +341,7 @@ int target_check(struct target *t, struct discover *d, int proc_fd, struct error
     for (size_t i = 0; i < t->pid_count; i++) {
         struct process *p = t->viewer.whole ? NULL : discover_find(d, t->pids[i]);
 
-        /* The answer holds nothing that /proc says of others. */
+        /* The answer must not reveal processes that the viewer does not see. */
         if (!t->viewer.whole && (!p || !target_sees(t, p)))
             return not_found(t, d, err);
         r = pid_check(t, d, proc_fd, t->pids[i], err);

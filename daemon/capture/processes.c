@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose samples a capture takes: its verdict on each process image, and its list of threads. */
+/*
+ * The processes and threads of a capture: its verdict on each process image, its list of threads.
+ */
 #include "base/array.h"
 #include "capture/capture_impl.h"
 #include "capture/profile_process.h"
 
-#define THREAD_NAMES_MAX 64 /* of one thread, in one capture */
+#define THREAD_NAMES_MAX 64 /* per thread and capture */
 #define RECHECK_NS (100 * NSEC_PER_MSEC)
-#define GENERATED_SHARE 20               /* one sample of so many: fewer are not worth a warning */
-#define UNANSWERED_NS (2 * NSEC_PER_SEC) /* it is asked for again once a second */
+#define GENERATED_SHARE 20               /* 1 sample in so many; fewer need no warning */
+#define UNANSWERED_NS (2 * NSEC_PER_SEC) /* the file is read again once a second */
 
 static int capture_add_process(struct captures *captures, struct capture *c,
                                const struct process *p, struct seen_verdict *v)
@@ -18,7 +20,7 @@ static int capture_add_process(struct captures *captures, struct capture *c,
     return record_process(c->record, &pp, &v->process);
 }
 
-/* Says what there is to say of @p's release of Java, if flamed does not know it. */
+/* Warns if flamed does not know @p's release of Java. */
 static void warn_release(struct capture *c, const struct process *p)
 {
     if (p->jvm == JVM_READY && p->reason[0])
@@ -46,8 +48,9 @@ struct seen_verdict *capture_verdict(struct captures *captures, struct capture *
     return v;
 }
 
-/* Whether @in says another name of its thread than @before, and not that one better or worse: all
- * that is known at times is the kernel's, which is cut, or of the program. */
+/* Returns whether @in has a new name of its thread. A cut form of the name @before, or the first
+ * full name after the kernel's, is none: at times only the kernel's name is known, which is cut or
+ * the program's. */
 static bool is_renamed(const struct incoming *in, uint32_t before)
 {
     const struct frame_table *t = in->naming->frames;
@@ -59,8 +62,8 @@ static bool is_renamed(const struct incoming *in, uint32_t before)
     return was.n && now.n && !cut && !span_eq(was, comm);
 }
 
-/* Gives thread @id, which is known, the name that it has at this sample: a row of its own. Of too
- * many, the last one stays. */
+/* Gives the known thread @id its name at this sample, as a row of its own. Beyond THREAD_NAMES_MAX,
+ * the last row stays. */
 static int rename_thread(struct capture *c, const struct profile_thread *t, uint32_t id,
                          const struct incoming *in)
 {

@@ -12,7 +12,8 @@ static void add_attribute(struct buf *out, const char *key, const char *value)
         buf_printf(out, "%s=%s\n", key, value);
 }
 
-/* What OpenTelemetry's semantic conventions say of @p besides names that profiles have anyhow. */
+/* Writes @p's attributes of OpenTelemetry's semantic conventions that profiles have no member
+ * for. */
 static void attributes_of(const struct process *p, const struct service *s, struct buf *out)
 {
     const struct container *c = &p->container;

@@ -9,7 +9,7 @@
 #include "profile/handlers.h"
 #include "profile/waits.h"
 
-/* Counts a sample of @p by its operation, as a tracer or else its stack says, if that is known. */
+/* Adds a sample to the operation of its JVM that a tracer, or else the stack, names. */
 static void count_operation(struct recorder *rec, const struct profile *p,
                             struct handlers *handlers, const struct profile_sample *s)
 {
@@ -32,7 +32,7 @@ static void count_operation(struct recorder *rec, const struct profile *p,
     recorded_operations_add(&rec->counters[id].operations, buf_span(&name), !waits, s->value);
 }
 
-/* Takes a slice that has finished: requests have their last names. */
+/* Counts the operations of a finished slice: its requests have their final names. */
 static void take_slice(void *cookie, struct profile *p)
 {
     _cleanup_(handlers_freep) struct handlers *handlers = NULL;
@@ -130,7 +130,7 @@ int recorder_parts(struct recorder *rec, struct flight_range range, struct profi
 {
     looks_put(rec->looks);
     if (range.to_ns < UINT64_MAX - LOOKED_PUT_NS)
-        range.to_ns += LOOKED_PUT_NS; /* what waited until then may be put later */
+        range.to_ns += LOOKED_PUT_NS; /* waits may be put this much later */
     return flight_parts(rec->flight, &range, ret, ret_count);
 }
 

@@ -6,18 +6,18 @@
 #include "broker_client/tables.h"
 #include "capture/capture_impl.h"
 
-/* All classes of a JVM are looked at. The time between two looks doubles, as long as there is no
+/* A look searches all classes of a JVM. The interval between looks doubles while there is no
  * tracer, or it is not ready. */
 #define LOOK_FIRST_NS (200 * NSEC_PER_MSEC)
 #define LOOK_MOST_NS (600 * NSEC_PER_SEC)
-#define LOOK_READY_NS (60 * NSEC_PER_SEC)  /* at most, while a tracer is there */
-#define LOOK_CAPTURE_NS (4 * NSEC_PER_SEC) /* at most, while a capture asks */
+#define LOOK_READY_NS (60 * NSEC_PER_SEC)  /* at most, with a tracer */
+#define LOOK_CAPTURE_NS (4 * NSEC_PER_SEC) /* at most, for a capture */
 #define TRACE_DIGITS 32
 #define SPAN_DIGITS 16
 
 /* ---- paths ---- */
 
-/* Puts the path of @p, whose image is running. As struct probe_kind's put. */
+/* Implements probe_kind.put: looks for the path to requests of @p, and gives it to the broker. */
 static int put_path(struct probe_table *t, const struct probe_env *env, struct probe_entry *e,
                     struct process *p, const void *what, struct error *err)
 {
@@ -95,9 +95,9 @@ void capture_want_context(struct captures *captures, struct capture *c, struct p
                             p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, why.msg);
 }
 
-/* ---- what was read ---- */
+/* ---- decoding ---- */
 
-/* Reads 16 hexadecimal digits, of two bytes each if @wide. */
+/* Decodes 16 hexadecimal digits, of two bytes each if @wide. */
 static bool take_digits(const uint8_t *p, bool wide, uint64_t *ret)
 {
     uint64_t v = 0;
@@ -113,7 +113,7 @@ static bool take_digits(const uint8_t *p, bool wide, uint64_t *ret)
     return true;
 }
 
-/* Reads the ids of a tracer that keeps them as texts. */
+/* Decodes the ids of a tracer that keeps them as text. */
 static bool take_hex(const struct sample_context *raw, struct profile_context *ret)
 {
     const uint8_t *trace = (const uint8_t *)&raw->id[CONTEXT_TRACE_WORD],
@@ -166,7 +166,7 @@ void context_decode(const struct sample_context *raw, struct profile_context *re
     buf_clear(name);
     if (good && raw->state >= CONTEXT_IDS_ONLY)
         good = raw->ids == CONTEXT_IDS_HEX ? take_hex(raw, &c) : take_words(raw, &c);
-    if (good && raw->state >= CONTEXT_IDS_ONLY && !c.root) /* a span of its own */
+    if (good && raw->state >= CONTEXT_IDS_ONLY && !c.root) /* the span is the root */
         c.root = c.span;
     if (good && raw->state == CONTEXT_NAMED)
         take_name(raw, name);
@@ -188,7 +188,7 @@ void captures_context_path(const struct captures *captures, const struct process
         *ret = (struct context_path){ 0 };
 }
 
-/* What is known without a read. */
+/* Returns the state of a sample without a request that was read. */
 static uint32_t state_without(const struct probe_table *contexts, const struct process *p)
 {
     const struct context_entry *e =

@@ -38,7 +38,7 @@ static struct rate_set *sample_sets_faster(struct sample_sets *r, const struct e
     return best;
 }
 
-/* Whether @event is sampled, and cannot be sampled by a second set. */
+/* Returns whether @event is sampled, and a second set of it is impossible. */
 static bool sample_sets_alone(const struct sample_sets *r, const struct event_ref *event)
 {
     for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++) {

@@ -6,7 +6,7 @@
 #include "base/log.h"
 
 #define ASK_AGAIN_NS (250 * NSEC_PER_MSEC)
-#define PERF_RINGS_NS NSEC_PER_SEC /* between two looks for new processors */
+#define PERF_RINGS_NS NSEC_PER_SEC /* between checks for new processors */
 #define RETRY_S 1
 
 static int open_ring(struct sampling *s, struct broker *b, struct error *err)

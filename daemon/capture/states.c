@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The states of a capture (enum capture_state): what each begins with, and when the next one comes.
- */
+/* The states of a capture (enum capture_state): what each begins with, and when the next comes. */
 #include "capture/capture_impl.h"
 
-/* For this long captures are finished while others wait for their turn. */
+/* The longest turn of finishing captures, while other work waits. */
 #define CAPTURES_TURN_NS (50 * NSEC_PER_MSEC)
-/* In CAPTURE_FLUSHING, for threads to return to their own code and so complete their stacks. */
+/* Length of CAPTURE_FLUSHING: threads return to their own code, which completes their stacks. */
 #define CAPTURE_LATE_NS (50 * NSEC_PER_MSEC)
-/* Past the end of sampling, for symbols that are being read. */
+/* The longest wait for symbols past the end of sampling. */
 #define CAPTURE_SYMBOLS_NS (500 * NSEC_PER_MSEC)
-/* The same while none is, of a capture that a request waits for: longer by half of its duration,
- * so that it runs for half of it at least. (For others BACKEND_BEGIN_MAX_NS: the verifier of a slow
- * machine took 14 s.) */
+/* Limit of CAPTURE_PREPARING while no event is ready, if a request waits for the capture. Half of
+ * its duration is added, so that it runs for half of it at least. (For others BACKEND_BEGIN_MAX_NS:
+ * the verifier of a slow machine took 14 s.) */
 #define CAPTURE_PREPARE_FIRST_NS CAPTURE_LATEST_NS
-/* Between two polls of the broker there: a quarter of the time so far, within these bounds. */
+/* Bounds of the interval between polls, which is a quarter of the time so far. */
 #define PREPARE_POLL_MIN_NS (4 * NSEC_PER_MSEC)
 #define PREPARE_POLL_MAX_NS (50 * NSEC_PER_MSEC)
 
 /* ---- what a state begins with ---- */
 
-/* Gives @r and @err, as in struct capture_begun, to what waits for the first sample of @c, which
- * runs on its own and did not begin at once. Returns false if the request that did so has given up.
- */
+/* Delivers @r and @err, as in struct capture_begun, for @c, which runs on its own and did not begin
+ * at once. Returns false if the request that waits for it has given up. */
 static bool capture_answer_begun(struct captures *captures, const struct capture *c, int r,
                                  const struct error *err)
 {
@@ -50,7 +48,7 @@ static void capture_set_end(struct capture *c)
                 (double)c->duration_ns / NSEC_PER_SEC);
 }
 
-/* Starts the clock of @c, which has an event that is ready. */
+/* Starts the time of @c, which has a ready event. */
 static void capture_run(struct captures *captures, struct capture *c)
 {
     capture_warn_rates(c);
@@ -60,7 +58,7 @@ static void capture_run(struct captures *captures, struct capture *c)
             c->events[i].source->run(&c->events[i]);
     }
     captures_reconcile(captures, clock_monotonic_ns());
-    captures_look_edge(captures); /* counts from here on are its own */
+    captures_look_edge(captures); /* counts from now on are its own */
     c->meta.start_realtime_ns = clock_realtime_ns();
     c->start_ns = c->meta.start_ns = clock_monotonic_ns();
     c->random = c->start_ns | 1;
@@ -69,8 +67,8 @@ static void capture_run(struct captures *captures, struct capture *c)
         c->to.waiter.begun(c->to.waiter.cookie);
 }
 
-/* Has the broker write the samples of what goes on at the end of @c. Returns the state that its
- * events need next. */
+/* Flushes waits and other samples under way at the end of @c. Returns the state that its events
+ * need next. */
 static enum capture_state capture_flush(struct capture *c)
 {
     enum capture_state next = CAPTURE_NAMING;
@@ -108,7 +106,7 @@ static enum capture_state capture_end_sampling(struct captures *captures, struct
     return capture_flush(c);
 }
 
-/* Takes @c out of the list and disarms what only it needed. */
+/* Removes @c from the list, and releases its sets and probes. */
 static void capture_unlink(struct captures *captures, struct capture *c)
 {
     for (struct capture **at = &captures->running; *at; at = &(*at)->next) {
@@ -131,8 +129,8 @@ void capture_enter(struct captures *captures, struct capture *c, enum capture_st
 {
     switch (state) {
     case CAPTURE_RUNNING:
-        captures_take_losses(captures); /* of those that run already */
-        c->state = state;               /* the filter and what is counted are for it, too */
+        captures_take_losses(captures); /* of captures that run already */
+        c->state = state;               /* the filter and the counters include it */
         capture_run(captures, c);
         break;
     case CAPTURE_FLUSHING:
@@ -146,7 +144,7 @@ void capture_enter(struct captures *captures, struct capture *c, enum capture_st
     }
     c->due_ns = clock_monotonic_ns() + (state == CAPTURE_FLUSHING ? CAPTURE_LATE_NS : 0);
     if (state == CAPTURE_NAMING)
-        captures_take_losses(captures); /* the last of its own */
+        captures_take_losses(captures); /* the last losses of its own */
     c->state = state;
     if (state == CAPTURE_DONE)
         capture_unlink(captures, c);
@@ -154,7 +152,7 @@ void capture_enter(struct captures *captures, struct capture *c, enum capture_st
 
 /* ---- when the next state comes ---- */
 
-/* Returns whether samples of @c wait for symbols that may still come. */
+/* Returns whether samples of @c are held for symbols that may still be read. */
 static bool capture_symbols_wait(struct captures *captures, struct capture *c, uint64_t now_ns)
 {
     uint64_t hurried = captures->pending->hurried;
@@ -172,7 +170,7 @@ static bool capture_symbols_wait(struct captures *captures, struct capture *c, u
     return false;
 }
 
-/* Returns the state that follows that of @c at @now_ns, or the same. */
+/* Returns the state after that of @c at @now_ns, or the same. */
 static enum capture_state capture_next(struct captures *captures, struct capture *c,
                                        uint64_t now_ns)
 {
@@ -194,7 +192,8 @@ static enum capture_state capture_next(struct captures *captures, struct capture
 
 /* ---- the end ---- */
 
-/* Reports to those that wait for @c. Keeps the failure of a resource, unless it was cancelled. */
+/* Delivers the failure of @c, and frees @c. The store keeps the failure of a resource, unless its
+ * request gets it or it was cancelled. */
 static void capture_fail(struct captures *captures, struct capture *c, int r,
                          const struct error *err)
 {
@@ -212,7 +211,7 @@ static void capture_fail(struct captures *captures, struct capture *c, int r,
     capture_free(c);
 }
 
-/* Puts the facts of a profile that ends at @end_ns into c->meta. */
+/* Fills in c->meta for a profile that ends at @end_ns. */
 static void capture_fill_meta(struct captures *captures, struct capture *c, uint64_t end_ns)
 {
     c->meta.end_ns = MIN(end_ns, c->end_ns);
@@ -222,7 +221,7 @@ static void capture_fill_meta(struct captures *captures, struct capture *c, uint
     capture_warn_quality(captures, c);
 }
 
-/* Makes the profile of @c, hands it on, and frees @c. */
+/* Makes the profile of @c, delivers it, and frees @c. */
 static void capture_finish(struct captures *captures, struct capture *c, uint64_t end_ns)
 {
     struct profile *p = NULL;
@@ -255,7 +254,7 @@ static void capture_finish(struct captures *captures, struct capture *c, uint64_
     capture_free(c);
 }
 
-/* Takes @c as far as it gets at @now_ns. */
+/* Advances @c as far as possible at @now_ns. */
 static void capture_advance(struct captures *captures, struct capture *c, uint64_t now_ns)
 {
     enum capture_state next;
@@ -267,7 +266,7 @@ static void capture_advance(struct captures *captures, struct capture *c, uint64
         }
         capture_enter(captures, c, next);
         if (c->state == CAPTURE_SETTLING)
-            return; /* the next tick takes what was flushed */
+            return; /* the next tick reads what was flushed */
     }
 }
 
@@ -281,11 +280,11 @@ void captures_finish_due(struct captures *captures, uint64_t now_ns)
         if (c->refusal.code)
             capture_fail(captures, c, BACKEND_CONFLICT, &c->refusal);
         else if (clock_monotonic_ns() - begun_ns < CAPTURES_TURN_NS)
-            capture_advance(captures, c, now_ns); /* the others at the next tick, due at once */
+            capture_advance(captures, c, now_ns); /* the others: at the next tick */
     }
 }
 
-/* Returns for how long @c may be in CAPTURE_PREPARING while none of its events is ready. */
+/* Returns the limit of CAPTURE_PREPARING for @c while none of its events is ready. */
 static uint64_t capture_prepare_max_ns(const struct capture *c)
 {
     uint64_t max_ns = CAPTURE_PREPARE_FIRST_NS + c->duration_ns / 2;
@@ -294,7 +293,7 @@ static uint64_t capture_prepare_max_ns(const struct capture *c)
                                                : BACKEND_BEGIN_MAX_NS;
 }
 
-/* Sets when @c, which began or was requested at @since_ns, is polled again. */
+/* Schedules the next poll of @c, which began or was requested at @since_ns. */
 static void capture_poll_again(struct capture *c, uint64_t since_ns, uint64_t now_ns)
 {
     uint64_t took_ns = now_ns - MIN(since_ns, now_ns);
@@ -302,14 +301,14 @@ static void capture_poll_again(struct capture *c, uint64_t since_ns, uint64_t no
     c->due_ns = now_ns + CLAMP(took_ns / 4, PREPARE_POLL_MIN_NS, PREPARE_POLL_MAX_NS);
 }
 
-/* Returns after what time from its request nothing of the duration of @c is left. */
+/* Returns the time since its request after which nothing of the duration of @c is left. */
 static uint64_t capture_begin_max_ns(const struct capture *c)
 {
     return c->to.waiter.done && c->duration_ns ? CAPTURE_LATEST_NS + c->duration_ns : UINT64_MAX;
 }
 
-/* Answers the request that created @c: @r is 0 or -EINPROGRESS. 0; -ECANCELED: that request has
- * given up. */
+/* Answers the request that created @c; @r is 0 or -EINPROGRESS. 0; -ECANCELED with @err: the
+ * request has given up. */
 static int capture_answer_created(struct captures *captures, struct capture *c, int r,
                                   struct error *err)
 {
@@ -319,8 +318,7 @@ static int capture_answer_created(struct captures *captures, struct capture *c, 
     return 0;
 }
 
-/* Polls what @c waits for in CAPTURE_PREPARING. 0: it runs, or is to be polled again. Else why it
- * fails. */
+/* Polls @c in CAPTURE_PREPARING. 0: it runs, or is to be polled again. Else why it fails. */
 static int capture_poll_preparing(struct captures *captures, struct capture *c, uint64_t now_ns,
                                   struct error *err)
 {
@@ -331,7 +329,7 @@ static int capture_poll_preparing(struct captures *captures, struct capture *c, 
         r = 0;
     if (r == 0 && took_ns < capture_begin_max_ns(c)) {
         capture_enter(captures, c, CAPTURE_RUNNING);
-        return capture_answer_created(captures, c, 0, err); /* samples are its own from here on */
+        return capture_answer_created(captures, c, 0, err); /* it takes samples from now on */
     }
     if (r != 0 && r != -EINPROGRESS)
         return r;
@@ -349,7 +347,7 @@ static int capture_poll_preparing(struct captures *captures, struct capture *c, 
     return BACKEND_UNAVAILABLE;
 }
 
-/* Polls what @c waits for while it samples. As capture_poll_preparing(). */
+/* Polls @c in CAPTURE_RUNNING. Returns as capture_poll_preparing(). */
 static int capture_poll_running(struct captures *captures, struct capture *c, uint64_t now_ns,
                                 struct error *err)
 {
@@ -393,8 +391,7 @@ void captures_end(struct captures *captures, uint64_t handle, bool keep)
         if (c->handle != handle)
             continue;
         if (keep && c->state != CAPTURE_PREPARING) {
-            c->end_ns =
-                MIN(c->end_ns, clock_monotonic_ns()); /* the next tick hands over what is left */
+            c->end_ns = MIN(c->end_ns, clock_monotonic_ns()); /* the next tick finishes it */
         } else if (keep) {
             error_set(&err, -EINPROGRESS, "the capture was ended before it could begin");
             error_remedy(&err, "ask again: what it needs of the kernel may be in place by then");
@@ -431,7 +428,7 @@ void captures_fail_all(struct captures *captures, int r, const struct error *err
         capture_fail(captures, captures->running, r, err);
 }
 
-/* ---- for how long nothing is to be done ---- */
+/* ---- deadlines ---- */
 
 bool captures_hurry(const struct captures *captures)
 {

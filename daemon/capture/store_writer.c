@@ -10,19 +10,19 @@
 #include <sys/resource.h>
 
 #define STORE_WRITER_RETAIN_NS (60 * NSEC_PER_SEC)
-/* So often, at most, what the process has freed goes back to the system: long-lived names among
- * short-lived profiles would else keep the largest heap that there ever was. */
+/* Interval of malloc_trim(). Without it, long-lived names among short-lived profiles would keep the
+ * heap at its largest size. */
 #define STORE_WRITER_TRIM_NS (10 * NSEC_PER_SEC)
 
 struct kept {
     struct kept *next;
-    struct profile *profile;    /* a reference; NULL: of a schedule, its history */
-    struct store_runs *history; /* owned; NULL: of a capture, its profile */
+    struct profile *profile;    /* a reference; NULL: the item is a history */
+    struct store_runs *history; /* owned; NULL: the item is a profile */
     char schedule[64];
     uint64_t max_age_s;
     enum store_writer_turn turn;
-    uint64_t answer_ns;   /* waiting callers get their answer then, stored or not */
-    capture_done_fn done; /* NULL: nobody waits, or no longer */
+    uint64_t answer_ns;   /* CLOCK_MONOTONIC by which `done` is called, stored or not */
+    capture_done_fn done; /* NULL: no caller waits, or no longer */
     void *cookie;
 };
 
@@ -31,13 +31,13 @@ struct store_writer {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    struct kept *queue; /* by turn, the oldest first; the first stays in until it is stored */
-    size_t waiting;     /* profiles in it */
+    struct kept *queue; /* by turn, oldest first; the first stays queued while it is stored */
+    size_t waiting;     /* profiles in the queue */
     bool stopping;
 };
 
-/* Reports to those that wait for @item, once. @err: why it could not be stored. Call with the lock
- * held; it is released in between. @item may be gone afterwards, but on the writer's thread. */
+/* Calls `done` of @item, once. @err: why it could not be stored. Called with the lock held, which
+ * it releases for the call. @item may be freed then, except on the writer's thread. */
 static void tell(struct store_writer *k, struct kept *item, const struct error *err)
 {
     capture_done_fn done = TAKE_PTR(item->done);
@@ -89,7 +89,7 @@ static void *store_writer_main(void *arg)
     uint64_t retained_ns = 0, trimmed_ns = 0;
 
     pthread_setname_np(pthread_self(), "flamed-store");
-    setpriority(PRIO_PROCESS, 0, 0); /* not in the way of the engine, which started it */
+    setpriority(PRIO_PROCESS, 0, 0); /* normal priority, below the engine */
     pthread_mutex_lock(&k->lock);
     for (;;) {
         struct kept *item = store_writer_next(k);
@@ -161,7 +161,7 @@ static void enqueue(struct store_writer *k, struct kept *item)
     LOCK_SCOPE(&k->lock);
 
     for (at = &k->queue; *at && (at == &k->queue || (*at)->turn <= item->turn);)
-        at = &(*at)->next; /* behind the first in any case: it is being stored */
+        at = &(*at)->next; /* never before the first, which is being stored */
     item->next = *at;
     *at = item;
     k->waiting += item->profile != NULL;
@@ -176,7 +176,7 @@ void store_writer_put(struct store_writer *k, struct profile *p, const char *sch
 
     if (!item) {
         if (done)
-            done(cookie, 0, p, NULL); /* unkept, but not lost to the one who waits for it */
+            done(cookie, 0, p, NULL); /* not stored, but delivered */
         else
             profile_unref(p);
         return;
@@ -230,7 +230,7 @@ void store_writer_put_runs(struct store_writer *k, const char *schedule, const s
     struct kept *item = calloc(1, sizeof(*item));
 
     if (!item || !k->store || !(item->history = malloc(sizeof(*h)))) {
-        free(item); /* the next change is written with it */
+        free(item); /* the next change includes it */
         return;
     }
     item->turn = STORE_WRITER_LAST;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which source names the Java code of a capture. Memory always does. An agent, or the JVM's own
- * map, comes before it where a request names that source and the preflight finds no obstacle. The
- * end of the capture reports the source with the reason.
+ * Chooses the source that names the Java code of a capture. Memory always does. An agent, or the
+ * JVM's own map, comes first if a request names it and the preflight finds no obstacle. The end of
+ * the capture reports the source with the reason.
  */
 #include "attach/attachment.h"
 #include "attach/preflight_facts.h"
@@ -19,7 +19,8 @@ static bool is_asked(const struct capture *c)
     return c->names.symbols == SYMBOLS_AGENT || c->names.symbols == SYMBOLS_PERFMAP;
 }
 
-/* The source cannot be had: memory names all, if it can be read. */
+/* Falls back from a source that cannot be used to memory, which names all code if it can be
+ * read. */
 static void fall_back(struct capture *c, uint32_t mode, const char *reason, const char *remedy)
 {
     const char *source = mode == ATTACH_PERFMAP ? "the JVM's own map" : "an agent";
@@ -36,7 +37,7 @@ static void fall_back(struct capture *c, uint32_t mode, const char *reason, cons
              c->names.nameless ? "none" : "memory", source, reason);
 }
 
-/* As record_later_fn: the size of an id says which of both it is of. */
+/* Implements record_later_fn. Numbers from LATER_PLACES_MAX on are of inlined frames. */
 static size_t resolve_deferred(void *cookie, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX])
 {
     struct capture *c = cookie;
@@ -64,7 +65,7 @@ static int attach(struct captures *captures, struct capture *c, const struct pro
         return -ENOMEM;
     capture_defer_names(c);
     if (mode == ATTACH_PERFMAP)
-        return 0; /* at the end, when all is compiled that was sampled */
+        return 0; /* attached at the end, when all sampled code is compiled */
     c->names.attachment = attachment_take(captures->attaching, p, mode);
     return c->names.attachment ? 0 : -ENOMEM;
 }
@@ -107,7 +108,8 @@ int capture_choose_names(struct captures *captures, struct capture *c, struct er
     return attach(captures, c, p, mode);
 }
 
-/* Whether the source is still to answer; begins what is taken at the end of sampling. */
+/* Returns whether the source may still answer. Attaches now for a source that is used at the end of
+ * sampling. */
 static bool is_open(struct captures *captures, struct capture *c)
 {
     enum attachment_state state;
@@ -165,7 +167,7 @@ void capture_tell_names(struct capture *c)
                     (uintmax_t)attachment_dropped(c->names.attachment));
 }
 
-/* What of the debug information is missing. */
+/* Warns of debug information that is missing. */
 static void add_unread(const struct capture *c, struct profile *p)
 {
     struct inlined_stats s = inlined_stats(c->names.inlined);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a capture takes of a sample: whether it is one of its own, what it is worth, its names. */
+/* Takes samples into a capture: whether a sample is its own, its value, its names. */
 #include "capture/capture_impl.h"
 
 uint64_t capture_draw(const struct capture *c, const struct sample_record *rec)
@@ -11,7 +11,7 @@ uint64_t capture_draw(const struct capture *c, const struct sample_record *rec)
     return x ^ x >> 31;
 }
 
-/* Returns true for a random share of samples: which ones must not depend on anything periodic. */
+/* Returns true for a random share of samples. The choice must not depend on anything periodic. */
 static bool capture_keeps(const struct capture *c, const struct capture_event *event,
                           const struct sample_record *rec)
 {
@@ -38,7 +38,7 @@ static void capture_warn_process(struct capture *c, const struct process *p)
                             p->id.host_pid, name);
 }
 
-/* Which it is, is known once its file was read. */
+/* Warns once of a native image without names; the kind of image is known once its file was read. */
 static void capture_warn_image(struct capture *c, struct seen_verdict *v, const struct process *p)
 {
     if (v->image_told || p->native_image != IMAGE_NAMELESS)
@@ -60,7 +60,7 @@ static void capture_name(struct capture *c, struct incoming *in)
     incoming_name_later(in, &later);
 }
 
-/* Returns the verdict on the process of @in if @c wants the sample. NULL: it does not, or there is
+/* Returns the verdict on the process of @in if @c takes the sample. NULL: it does not, or there is
  * no room for another process. */
 static struct seen_verdict *capture_wanted(struct captures *captures, struct capture *c,
                                            const struct capture_event *event,
@@ -117,7 +117,7 @@ static void capture_take(struct captures *captures, struct capture *c, struct ca
         record_sample(c->record, &sample, frames, in->naming->stack->count);
 }
 
-/* Returns whether the time of a sample is one of @c. */
+/* Returns whether @c covers the time of the sample. */
 static bool capture_covers(const struct capture *c, const struct capture_event *event,
                            const struct sample_record *rec)
 {

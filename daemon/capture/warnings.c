@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a capture warns of at its end: samples that are missing, rights, names that cannot be. */
+/* The warnings of a capture at its end: missing samples, capabilities and names. */
 #include "capture/capability_text.h"
 #include "capture/capture_impl.h"
 #include "capture/empty_text.h"
@@ -12,7 +12,7 @@ static void warn_right(void *cookie, const char *sentence)
     record_warn(c->record, "%s", sentence);
 }
 
-/* What makes for fewer samples. */
+/* Returns the advice that makes for fewer samples. */
 static const char *fewer(const struct capture *c)
 {
     bool timed = false, counted = false;
@@ -24,7 +24,7 @@ static const char *fewer(const struct capture *c)
     return !counted ? "lower hz" : timed ? "lower hz or raise interval" : "raise interval";
 }
 
-/* What did not arrive while it ran. */
+/* Warns of samples that were lost while it ran. */
 static void capture_warn_lost(struct capture *c)
 {
     uint64_t unread = (uint64_t)(c->lost.unread + 0.5), costly = (uint64_t)(c->lost.costly + 0.5);
@@ -61,7 +61,7 @@ static void capture_warn_hidden(const struct captures *captures, struct capture 
                                "in this profile; start flamed in the host's (hostPID: true)");
 }
 
-/* The kernel allows fewer than when it began: what is more was dropped, and not counted. */
+/* The kernel may allow a lower rate than at the begin: it drops the rest, uncounted. */
 void capture_warn_dropped(struct capture *c, uint64_t period_ns)
 {
     uint64_t allowed_hz;
