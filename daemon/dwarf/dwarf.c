@@ -28,7 +28,7 @@ static const char *const SECTION_NAMES[DWARF_SECTION_COUNT] = {
 
 /* ---- open ---- */
 
-/* A path, a NUL, a build-id. */
+/* Reads .gnu_debugaltlink: a path, a NUL, a build-id. */
 static void read_alt_link(struct dwarf *d, int fd, const GElf_Shdr *h)
 {
     char bytes[ALT_LINK_MAX_BYTES];
@@ -138,7 +138,7 @@ void dwarf_rest(struct dwarf *d)
     dwarf_chunks_clear(&d->chunks);
 }
 
-/* What zlib keeps of a place where it can go on. */
+/* The state that zlib keeps for a restart point. */
 #define RESTART_BYTES ((size_t)48 << 10)
 
 size_t dwarf_bytes(const struct dwarf *d)
@@ -170,7 +170,7 @@ static int compare_addresses(const void *a, const void *b)
     return COMPARE(x->unit, y->unit) ?: COMPARE(x->address, y->address);
 }
 
-/* A unit's part of a look-up. */
+/* The part of a look-up in one unit. */
 struct part {
     struct dwarf *d;
     struct dwarf_scopes scopes;
@@ -222,7 +222,7 @@ static void answer(struct part *p, const struct dwarf_wanted *w)
         line = s->call_line;
         scope = s->parent;
     }
-    if (scope || is_spent(p->d)) { /* not all of them, or not all names */
+    if (scope || is_spent(p->d)) { /* not all frames, or not all names */
         p->to->frame_count = a->first;
         *a = (struct dwarf_answer){ .state = is_spent(p->d) ? DWARF_NOT_READ : DWARF_BEYOND };
     }
@@ -257,7 +257,7 @@ static void look_up_unit(struct dwarf *d, struct dwarf_wanted *wanted, size_t co
     free(p.files.names);
 }
 
-/* Puts @wanted in the order of units. False: not all of them are known. */
+/* Finds the units of @addresses and sorts @wanted by unit. Return: false if not all are known. */
 static bool sort_wanted(struct dwarf *d, const uint64_t *addresses, size_t count,
                         struct dwarf_wanted *wanted)
 {
@@ -286,7 +286,7 @@ int dwarf_look_up(struct dwarf *d, const uint64_t *addresses, size_t count, uint
     if (!wanted || !a.of || intern_new(DWARF_STRINGS_MAX_BYTES, &a.strings) < 0)
         return -ENOMEM;
     dwarf_budget_begin(&d->chunks.budget, cpu_ns);
-    if (d->alt) /* read for names, at most as long again */
+    if (d->alt) /* read for names; has a budget of its own */
         dwarf_budget_begin(&d->alt->chunks.budget, cpu_ns);
     if (sort_wanted(d, addresses, count, wanted)) {
         for (size_t i = 0; i < count && !d->chunks.budget.spent; i = end) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of abbreviations: which attributes, in which form, an entry with a code has. */
+/* Tables of abbreviations: the attributes and forms of an entry, by its code. */
 #include "base/array.h"
 #include "dwarf/dwarf_impl.h"
 
 #define ABBREV_FIRST_BYTES ((size_t)16 << 10)
 #define ABBREVS_MAX ((size_t)1 << 18)
 
-/* Room for one more of @size bytes at *list. */
+/* Makes room at *list for one more element of @size bytes. */
 static bool grow(void **list, size_t count, size_t size)
 {
     void *more;
@@ -20,7 +20,7 @@ static bool grow(void **list, size_t count, size_t size)
     return true;
 }
 
-/* The attributes of one abbreviation. */
+/* Takes the attributes of one abbreviation. */
 static bool take_attributes(struct dwarf_cursor *c, struct dwarf_abbrevs *t, struct dwarf_abbrev *a)
 {
     for (;;) {
@@ -42,7 +42,7 @@ static bool take_attributes(struct dwarf_cursor *c, struct dwarf_abbrevs *t, str
     }
 }
 
-/* Takes the whole table. False: it is broken; *ret_short where its end is farther on. */
+/* Takes the whole table. Return: false if it is broken; *ret_short: it is cut off. */
 static bool take_table(struct dwarf_cursor *c, struct dwarf_abbrevs *t, bool *ret_short)
 {
     for (;;) {
@@ -124,7 +124,7 @@ const struct dwarf_abbrevs *dwarf_abbrevs_get(struct dwarf *d, uint64_t offset)
         d->skipped++;
     }
     oldest->offset = offset;
-    /* What the budget did not reach is no broken table. */
+    /* A table that the budget did not reach is not known to be broken. */
     oldest->used = d->chunks.budget.spent ? 0 : ++cache->turn;
     return oldest->broken || d->chunks.budget.spent ? NULL : oldest;
 }
@@ -134,7 +134,7 @@ const struct dwarf_abbrev *dwarf_abbrev_find(const struct dwarf_abbrevs *t, uint
     size_t lo;
 
     if (code && code <= t->count && t->list[code - 1].code == code)
-        return &t->list[code - 1]; /* as compilers number them */
+        return &t->list[code - 1]; /* compilers number codes from 1 on */
     lo = array_first(t->count, mid, t->list[mid].code < code);
     return lo < t->count && t->list[lo].code == code ? &t->list[lo] : NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers and strings as DWARF has them in bytes. */
+/* Takes numbers and strings in DWARF's encodings. */
 #include "dwarf/dwarf_impl.h"
 
 const uint8_t *dwarf_take_bytes(struct dwarf_cursor *c, uint64_t n)
@@ -21,12 +21,11 @@ uint64_t dwarf_take(struct dwarf_cursor *c, unsigned bytes)
     uint64_t v = 0;
 
     if (at)
-        memcpy(&v, at, bytes); /* little endian, as this machine is */
+        memcpy(&v, at, bytes); /* little endian, as this machine */
     return v;
 }
 
-/* Takes a number in groups of 7 bits; *ret_shift is how many bits it had, and *ret_last its last
- * byte. */
+/* Takes a LEB128 number; *ret_shift: its number of bits, *ret_last: its last byte. */
 static uint64_t take_leb(struct dwarf_cursor *c, unsigned *ret_shift, uint8_t *ret_last)
 {
     uint64_t v = 0;

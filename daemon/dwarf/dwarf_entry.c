@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Debugging information entries: their attributes, and what the values of those stand for. */
+/* Debugging information entries: takes their attributes, and resolves values. */
 #include "dwarf/dwarf_impl.h"
 
-/* Bytes of values of a size that the form alone decides; 0: another form. */
+/* Returns the size of a value if @form alone decides it; 0: it does not. */
 static unsigned fixed_bytes(const struct dwarf_unit *u, uint16_t form)
 {
     switch (form) {
@@ -50,7 +50,7 @@ bool dwarf_value_take(struct dwarf_cursor *c, const struct dwarf_unit *u, uint16
 {
     unsigned bytes;
 
-    if (form == DW_FORM_INDIRECT) /* once: what it leads to must be another form */
+    if (form == DW_FORM_INDIRECT) /* once: a second DW_FORM_INDIRECT is unknown below */
         form = (uint16_t)dwarf_take_most(c, UINT16_MAX);
     *ret = (struct dwarf_value){ .form = form };
     bytes = fixed_bytes(u, form);
@@ -173,7 +173,7 @@ bool dwarf_entry_skip(struct dwarf_cursor *c, const struct dwarf_unit *u,
     return true;
 }
 
-/* ---- what values stand for ---- */
+/* ---- values ---- */
 
 static bool is_address_index(uint16_t form)
 {
@@ -190,7 +190,7 @@ bool dwarf_value_address(struct dwarf *d, const struct dwarf_unit *u, const stru
            dwarf_section_copy(&d->sections[DWARF_ADDR], u->addr_base + v->u * 8, ret, sizeof(*ret));
 }
 
-/* The string at @offset of @s, cut at DWARF_NAME_MAX. */
+/* Returns the string at @offset of @s, cut at DWARF_NAME_MAX. */
 static struct span section_text(struct dwarf_section *s, uint64_t offset,
                                 char buffer[DWARF_NAME_MAX])
 {

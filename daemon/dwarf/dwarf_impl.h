@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the dwarf_*.c files share; for nobody else. */
+/* Shared by the dwarf_*.c files only. */
 #pragma once
 
 #include "base/cleanup.h"
 #include "dwarf/dwarf.h"
 #include "dwarf/dwarf_section.h"
 
-/* DWARF's numbers that matter here. */
+/* The DWARF constants that the reader uses. */
 enum {
     DW_TAG_CLASS = 0x02,
     DW_TAG_LEXICAL_BLOCK = 0x0b,
@@ -103,7 +103,7 @@ enum dwarf_sections {
 
 /* ---- dwarf_cursor.c ---- */
 
-/* A place in bytes of a file; what is taken beyond their end is 0, and the end is passed. */
+/* A position in bytes of a file. Reads beyond their end give 0 and set @past. */
 struct dwarf_cursor {
     const uint8_t *p, *end;
     bool past;
@@ -114,15 +114,15 @@ static inline struct dwarf_cursor dwarf_cursor(const void *p, size_t n)
 {
     return (struct dwarf_cursor){ p, (const uint8_t *)p + n, false };
 }
-/* Take a number, and move behind it: of 1 to 8 bytes, little endian; of LEB128, unsigned or signed.
- * dwarf_take_most() gives @max for a larger one. */
+/* Take a number and move behind it: of 1 to 8 bytes, little endian; or LEB128, unsigned or signed.
+ * dwarf_take_most() returns @max in place of a larger number. */
 uint64_t dwarf_take(struct dwarf_cursor *c, unsigned bytes); /* 1..8, little endian */
 uint64_t dwarf_take_uleb(struct dwarf_cursor *c);
-uint64_t dwarf_take_most(struct dwarf_cursor *c, uint64_t max); /* the same, @max where larger */
+uint64_t dwarf_take_most(struct dwarf_cursor *c, uint64_t max); /* unsigned LEB128, @max at most */
 int64_t dwarf_take_sleb(struct dwarf_cursor *c);
 /* Takes @n bytes; NULL if there are fewer. */
-const uint8_t *dwarf_take_bytes(struct dwarf_cursor *c, uint64_t n); /* NULL: not there */
-/* Up to a NUL, which is taken, too. */
+const uint8_t *dwarf_take_bytes(struct dwarf_cursor *c, uint64_t n);
+/* Takes a string and its NUL. */
 struct span dwarf_take_string(struct dwarf_cursor *c);
 
 /* ---- dwarf_abbrev.c ---- */
@@ -134,14 +134,14 @@ struct dwarf_attribute {
 
 struct dwarf_abbrev {
     uint64_t code;
-    uint32_t first, count; /* of the attributes */
+    uint32_t first, count; /* in the attributes of the table */
     uint16_t tag;
     bool children;
 };
 
 struct dwarf_abbrevs {
-    uint64_t offset, used;              /* in the section; turn of the last use */
-    struct dwarf_abbrev *list;          /* owned, by code */
+    uint64_t offset, used;              /* offset in the section; turn of the last use */
+    struct dwarf_abbrev *list;          /* owned, sorted by code */
     struct dwarf_attribute *attributes; /* owned */
     size_t count, attribute_count;
     bool broken;
@@ -152,8 +152,8 @@ struct dwarf_abbrev_cache {
     uint64_t turn;
 };
 
-/* Returns the table at @offset; NULL: it cannot be read. Valid until DWARF_ABBREVS_KEPT others were
- * asked for. */
+/* Returns the table at @offset; NULL: not readable. Valid until calls for DWARF_ABBREVS_KEPT other
+ * tables. */
 const struct dwarf_abbrevs *dwarf_abbrevs_get(struct dwarf *d, uint64_t offset);
 const struct dwarf_abbrev *dwarf_abbrev_find(const struct dwarf_abbrevs *t, uint64_t code);
 void dwarf_abbrevs_deinit(struct dwarf_abbrev_cache *c);
@@ -161,13 +161,13 @@ void dwarf_abbrevs_deinit(struct dwarf_abbrev_cache *c);
 /* ---- dwarf_unit.c ---- */
 
 struct dwarf_unit {
-    uint64_t offset, first, end; /* of its header, first entry and end, in the section */
+    uint64_t offset, first, end; /* section offsets of its header, first entry and end */
     uint64_t abbrevs;
-    uint64_t low, addr_base, str_base, rnglists_base, lines; /* of its first entry */
+    uint64_t low, addr_base, str_base, rnglists_base, lines; /* from its first entry */
     uint16_t version;
     uint8_t offset_bytes; /* 4 or 8 */
-    bool code;            /* may hold some; false: types, or it cannot be read */
-    bool listed;          /* its code is in .debug_aranges */
+    bool code;            /* may hold code; false: a unit of types, or not readable */
+    bool listed;          /* its code is listed in .debug_aranges */
     bool begun;           /* its first entry was read */
     bool split;           /* its functions are in another file */
     bool has_lines;
@@ -181,15 +181,15 @@ struct dwarf_code {
 struct dwarf {
     struct dwarf_chunks chunks;
     struct dwarf_section sections[DWARF_SECTION_COUNT];
-    struct dwarf_unit *units; /* owned, [unit_count], by offset */
+    struct dwarf_unit *units; /* owned, [unit_count], sorted by offset */
     size_t unit_count, unit_cap;
-    struct dwarf_code *code; /* owned, [code_count], by start */
-    uint64_t *reach;         /* owned, [code_count]: largest end up to here */
+    struct dwarf_code *code; /* owned, [code_count], sorted by start */
+    uint64_t *reach;         /* owned, [code_count]: largest end of this range and all before */
     size_t code_count, code_cap;
-    bool units_known, code_known; /* all of them */
-    bool cut;                     /* what follows a broken unit, or too many, is not known */
-    uint64_t next_unit;           /* where the list goes on */
-    size_t next_code;             /* unit whose code is asked for next */
+    bool units_known, code_known; /* the lists are complete */
+    bool cut;                     /* units behind a broken one or beyond the limit are not listed */
+    uint64_t next_unit;           /* offset where the list of units continues */
+    size_t next_code;             /* index of the next unit to list code of */
     struct dwarf_abbrev_cache abbrevs;
     struct dwarf *alt; /* borrowed */
     uint8_t alt_id[DWARF_BUILD_ID_MAX];
@@ -198,56 +198,57 @@ struct dwarf {
     uint64_t skipped;
 };
 
-/* Lists units and their code, as far as the budget goes. False: it is spent. */
+/* Lists units and their code until the budget is spent. Return: true if the lists are complete. */
 bool dwarf_list_code(struct dwarf *d);
-/* Returns the unit whose bytes hold @offset; NULL: none. */
+/* Returns the unit with an entry at @offset; NULL: none. */
 struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t offset);
 /* Returns the unit of the code at @address; NULL: none. */
 struct dwarf_unit *dwarf_unit_of_code(struct dwarf *d, uint64_t address);
-/* Reads its first entry, once. False: it cannot be read. */
+/* Reads the first entry of @u, once. Return: false if it cannot be read. */
 bool dwarf_unit_begin(struct dwarf *d, struct dwarf_unit *u);
 
 /* ---- dwarf_entry.c ---- */
 
 struct dwarf_value {
-    uint16_t form;    /* 0: it is not there */
+    uint16_t form;    /* 0: the entry lacks the attribute */
     uint64_t u;       /* number, offset or index */
-    struct span text; /* of DW_FORM_STRING; points into what was read */
+    struct span text; /* of DW_FORM_STRING; points into the bytes read */
 };
 
-/* The attributes of an entry that matter here. */
+/* The attributes that the reader uses, of one entry. */
 struct dwarf_entry {
     const struct dwarf_abbrev *abbrev;
     struct dwarf_value sibling, name, linkage, low, high, ranges, origin, specification;
     struct dwarf_value call_file, call_line, lines, str_base, addr_base, rnglists_base, dwo;
 };
 
-/* Takes the attributes of an entry, behind its code. False: they end too early, or have a form that
- * is not known. */
+/* Takes the attributes of an entry, behind its code. Return: false if they are cut off or of an
+ * unknown form. */
 bool dwarf_entry_take(struct dwarf_cursor *c, const struct dwarf_unit *u,
                       const struct dwarf_abbrevs *t, const struct dwarf_abbrev *a,
                       struct dwarf_entry *ret);
-/* Does the same of one that matters not, but for its sibling (offset in the section, 0: not
- * told). */
+/* Does the same for an entry that is not needed, but for its sibling: its offset in the section, 0
+ * if the entry has none. */
 bool dwarf_entry_skip(struct dwarf_cursor *c, const struct dwarf_unit *u,
                       const struct dwarf_abbrevs *t, const struct dwarf_abbrev *a,
                       uint64_t *ret_sibling);
 /* Takes a value of @form. */
 bool dwarf_value_take(struct dwarf_cursor *c, const struct dwarf_unit *u, uint16_t form,
                       int64_t constant, struct dwarf_value *ret);
-/* Gets the address that @v is. */
+/* Gets the address in @v. Return: false if @v is no address or cannot be read. */
 bool dwarf_value_address(struct dwarf *d, const struct dwarf_unit *u, const struct dwarf_value *v,
                          uint64_t *ret);
-/* Returns the text that @v is, in @buffer or pointing into what @v points into. Empty: none. */
+/* Returns the text of @v, in @buffer or in the bytes that @v points into. Empty: none. */
 struct span dwarf_value_text(struct dwarf *d, const struct dwarf_unit *u,
                              const struct dwarf_value *v, char buffer[DWARF_NAME_MAX]);
-/* Gets the entry that @v names: its file, and its offset there. */
+/* Gets the entry that @v refers to: its file and its offset there. */
 bool dwarf_value_entry(struct dwarf *d, const struct dwarf_unit *u, const struct dwarf_value *v,
                        struct dwarf **ret_d, uint64_t *ret_offset);
 
 /* ---- dwarf_ranges.c ---- */
 
-/* Calls @fn for each range of code of @e. False: they are broken, or not all could be read. */
+/* Calls @fn for each range of code of @e. Return: false if the ranges are broken or were not all
+ * read. */
 typedef void (*dwarf_range_fn)(void *cookie, uint64_t start, uint64_t end);
 bool dwarf_ranges(struct dwarf *d, const struct dwarf_unit *u, const struct dwarf_entry *e,
                   dwarf_range_fn fn, void *cookie);
@@ -259,29 +260,29 @@ static inline bool dwarf_has_code(const struct dwarf_entry *e)
 
 /* ---- dwarf_name.c ---- */
 
-/* Returns the name of the function that the entry at @offset is, or is a copy of, as a string of
+/* Returns the name of the function at entry @offset, which may be an inlined copy, as a string of
  * @to; 0: none. */
 uint32_t dwarf_function_name(struct dwarf *d, uint64_t offset, struct intern *to);
 
 /* ---- dwarf_inline.c ---- */
 
-/* A function that holds addresses, one of a tree. */
+/* A function that holds wanted addresses; a node of a tree. */
 struct dwarf_scope {
     uint64_t entry;
     uint32_t parent; /* index + 1; 0: not inlined */
     uint32_t call_file, call_line;
-    uint32_t name; /* string, once named */
+    uint32_t name; /* string, if named */
     bool named;
 };
 
-/* An address that is looked up. */
+/* An address to look up. */
 struct dwarf_wanted {
     uint64_t address;
-    uint32_t unit, order; /* index + 1, 0: none; as it was asked for */
-    uint32_t scope;       /* innermost; index + 1 in the scopes; 0: none */
+    uint32_t unit, order; /* index + 1 of its unit, 0: none; index in the caller's list */
+    uint32_t scope;       /* index + 1 of the innermost scope; 0: none */
     uint32_t file, line;
 };
-/* Returns the index of the first of @wanted, by address, that is not before @address. */
+/* Returns the index of the first of @wanted, sorted by address, at or behind @address. */
 size_t dwarf_first_wanted(const struct dwarf_wanted *wanted, size_t count, uint64_t address);
 
 struct dwarf_scopes {
@@ -289,7 +290,8 @@ struct dwarf_scopes {
     size_t count, cap;
 };
 
-/* Finds the scopes of @wanted, sorted by address, all in @u. False: they could not all be read. */
+/* Finds the scopes of @wanted, which are sorted by address and all in @u. Return: false if not all
+ * scopes could be read. */
 bool dwarf_find_scopes(struct dwarf *d, struct dwarf_unit *u, struct dwarf_wanted *wanted,
                        size_t count, struct dwarf_scopes *scopes);
 
@@ -297,12 +299,12 @@ bool dwarf_find_scopes(struct dwarf *d, struct dwarf_unit *u, struct dwarf_wante
 
 /* The files of a unit. */
 struct dwarf_files {
-    uint32_t *names; /* owned, [count]: strings, by the number that lines and calls have; 0: none */
+    uint32_t *names; /* owned, [count]: strings, by the file numbers of lines and calls; 0: none */
     size_t count;
 };
 
-/* Finds the lines of @wanted, and the names of the files of these and of the calls in @scopes.
- * Where there are none, or they are broken, all are 0. */
+/* Finds the lines of @wanted, and names their files and those of the calls in @scopes. Lines and
+ * names that are missing or broken are 0. */
 void dwarf_find_lines(struct dwarf *d, struct dwarf_unit *u, struct dwarf_wanted *wanted,
                       size_t count, const struct dwarf_scopes *scopes, struct intern *strings,
                       struct dwarf_files *ret);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks the entries of a unit for the functions that hold addresses: a subprogram, in it the
- * functions that were inlined there, in those others. What holds none of the addresses is passed
- * over by its sibling.
+ * Walks the entries of a unit for the functions that hold addresses: a subprogram, the functions
+ * inlined in it, and in turn in those. Skips the children of an entry without any of the addresses
+ * if it has a sibling.
  */
 #include "base/array.h"
 #include "dwarf/dwarf_impl.h"
@@ -23,12 +23,13 @@ struct walk {
     struct dwarf_wanted *wanted;
     size_t count;
     struct dwarf_scopes *scopes;
-    bool thorough; /* pass over nothing: functions in functions that hold no address */
+    bool thorough; /* skip no children: a function without any of the addresses may contain one with
+                    * some */
     bool broken;
-    uint32_t enclosing[DWARF_DEPTH_MAX]; /* of the entries of a depth: their scope */
+    uint32_t enclosing[DWARF_DEPTH_MAX]; /* scope of the entries, by depth */
 };
 
-/* An entry with code being looked at. */
+/* An entry with code that is matched with addresses. */
 struct visit {
     struct walk *w;
     const struct dwarf_entry *e;
@@ -84,7 +85,7 @@ static void take_range(void *cookie, uint64_t start, uint64_t end)
     }
 }
 
-/* Looks at an entry with code. True: there is nothing to find in it. */
+/* Matches an entry with code. Return: true if its children can be skipped. */
 static bool visit(struct walk *w, const struct dwarf_entry *e, uint64_t offset, uint32_t *scope)
 {
     struct visit v = { .w = w, .e = e, .offset = offset, .enclosing = *scope };

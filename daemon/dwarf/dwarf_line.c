@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The line table of a unit: runs its program, and names the files that are met. */
+/* The line table of a unit: runs its program, and names the files that are needed. */
 #include "base/array.h"
 #include "base/buf.h"
 #include "dwarf/dwarf_impl.h"
 
 #define FORMATS_MAX 16
-#define WANTED UINT32_MAX /* a file whose name is */
+#define WANTED UINT32_MAX /* marks a file that needs its name */
 
 enum { LNCT_PATH = 1, LNCT_DIRECTORY = 2 };
 enum {
@@ -24,7 +24,7 @@ enum { LNE_END_SEQUENCE = 1, LNE_SET_ADDRESS = 2 };
 
 struct program {
     struct dwarf *d;
-    struct dwarf_unit unit; /* of this version, for forms */
+    struct dwarf_unit unit; /* with the version of the table, for forms */
     uint8_t min_bytes, range, opcode_base;
     int8_t line_base;
     const uint8_t *lengths;     /* [opcode_base - 1] of standard opcodes */
@@ -32,10 +32,10 @@ struct program {
     struct dwarf_cursor opcodes;
     struct dwarf_wanted *wanted;
     size_t count;
-    /* The machine; and its row before. */
+    /* The state of the machine, and its previous row. */
     uint64_t address, before;
     uint32_t file, line, before_file, before_line;
-    bool begun; /* there is a row before */
+    bool begun; /* there is a previous row */
 };
 
 static bool read_header(struct program *p, const uint8_t *bytes, size_t n)
@@ -69,7 +69,7 @@ static bool read_header(struct program *p, const uint8_t *bytes, size_t n)
 
 /* ---- the program ---- */
 
-/* A row: what lies between it and the one before has the line of that. */
+/* Adds a row. Addresses from the previous row up to this one get the line of the previous row. */
 static bool add_row(struct program *p, bool ends)
 {
     if (p->begun && p->before < p->address) {
@@ -168,7 +168,7 @@ struct entry_format {
     uint16_t content, form;
 };
 
-/* One folder or file. Its text is in @buffer or in the table. */
+/* A folder or file. Its text is in the caller's buffer or in the table. */
 struct path {
     struct span text;
     uint64_t folder;
@@ -202,7 +202,7 @@ static size_t take_formats(struct program *p, struct entry_format formats[FORMAT
     return count && count <= FORMATS_MAX && !p->tables.past ? count : 0;
 }
 
-/* "folder/name": what is not below another folder than the unit's own has its bare name. */
+/* Sets *ret to "folder/name". A file of the unit's own folder gets its bare name. */
 static void name_file(const struct path *path, struct span folder, struct intern *strings,
                       uint32_t *ret)
 {
@@ -217,9 +217,9 @@ static void name_file(const struct path *path, struct span folder, struct intern
     intern_add(strings, buf_span(&text), ret);
 }
 
-/* Folders, by number: where their entries lie in the tables. */
+/* The entries of folders in the tables, by number. */
 struct folders {
-    const uint8_t **at; /* owned, [count]; of version 4 from 1 on */
+    const uint8_t **at; /* owned, [count]; in version 4 from 1 on */
     size_t count;
     struct entry_format formats[FORMATS_MAX];
     size_t format_count;
@@ -247,7 +247,7 @@ static struct span folder_text(struct program *p, const struct folders *f, uint6
     return take_path(&at, f->formats, f->format_count, true, buffer, &path) ? path.text : SPAN_NULL;
 }
 
-/* Tables of version 5. */
+/* Names files by tables of version 5. */
 static void name_files(struct program *p, struct intern *strings, struct dwarf_files *files)
 {
     struct entry_format formats[FORMATS_MAX];
@@ -275,14 +275,14 @@ static void name_files(struct program *p, struct intern *strings, struct dwarf_f
     free(f.at);
 }
 
-/* Of the versions before. */
+/* Names files by tables of version 4 or older. */
 static void name_files_old(struct program *p, struct intern *strings, struct dwarf_files *files)
 {
     struct folders f = { .formats = { { LNCT_PATH, DW_FORM_STRING } }, .format_count = 1 };
     struct dwarf_cursor *c = &p->tables;
     char folder[DWARF_NAME_MAX];
     size_t cap = 0;
-    bool ok = keep_folder(&f, c->p, &cap); /* 0: the unit's own */
+    bool ok = keep_folder(&f, c->p, &cap); /* 0: the unit's own folder */
 
     while (ok && c->p < c->end && *c->p) {
         ok = keep_folder(&f, c->p, &cap);
@@ -304,7 +304,7 @@ static void name_files_old(struct program *p, struct intern *strings, struct dwa
     free(f.at);
 }
 
-/* Marks the files whose names are wanted. */
+/* Marks the files that need their names. */
 static void mark_files(const struct program *p, const struct dwarf_scopes *scopes,
                        struct dwarf_files *files)
 {
@@ -330,7 +330,7 @@ static void mark_files(const struct program *p, const struct dwarf_scopes *scope
     }
 }
 
-/* Those that got no name. */
+/* Removes the marks of files that got no name. */
 static void unmark_files(struct dwarf_files *files)
 {
     for (size_t i = 0; i < files->count; i++) {

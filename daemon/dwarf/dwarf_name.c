@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of functions: an inlined one leads to what it is a copy of, that to its declaration. */
+/* Finds names of functions: an inlined copy refers to its origin, that to its declaration. */
 #include "dwarf/dwarf_impl.h"
 
 #define ENTRY_FIRST_BYTES 512
 #define ENTRY_MAX_BYTES ((size_t)16 << 10)
 
-/* Reads the entry at @offset into *ret, whose texts point into @bytes. */
+/* Reads the entry at @offset into *ret; its texts point into @bytes. */
 static bool read_entry(struct dwarf *d, const struct dwarf_unit *u, uint64_t offset,
                        uint8_t bytes[ENTRY_MAX_BYTES], struct dwarf_entry *ret)
 {

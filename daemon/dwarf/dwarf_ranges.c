@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The code of an entry: one range, or a list of them in .debug_rnglists or .debug_ranges. */
+/* Reads the code of an entry: one range, or a list in .debug_rnglists or .debug_ranges. */
 #include "dwarf/dwarf_impl.h"
 
 #define WINDOW_BYTES 512
@@ -21,13 +21,13 @@ struct list {
     struct dwarf *d;
     const struct dwarf_unit *u;
     struct dwarf_section *s;
-    uint64_t at; /* of the window's end, in the section */
+    uint64_t at; /* section offset of the window's end */
     uint64_t base;
     struct dwarf_cursor c;
     uint8_t window[WINDOW_BYTES];
 };
 
-/* Has the next entry in the window. */
+/* Moves the window so that it holds the next entry. */
 static void refill(struct list *l)
 {
     size_t left = (size_t)(l->c.end - l->c.p), n;
@@ -50,7 +50,8 @@ static uint64_t indexed(struct list *l, uint64_t index)
     return address;
 }
 
-/* Takes an entry of version 5. False: it was the last one. *ret_end 0: it is no range. */
+/* Takes an entry of version 5. Return: false at the end of the list, or if it is broken. *ret_end
+ * 0: the entry is no range. */
 static bool take_rle(struct list *l, uint64_t *ret_start, uint64_t *ret_end)
 {
     uint64_t kind = dwarf_take(&l->c, 1), a = 0, b = 0;
@@ -91,7 +92,7 @@ static bool take_rle(struct list *l, uint64_t *ret_start, uint64_t *ret_end)
     return true;
 }
 
-/* The same of version 3 and 4. */
+/* Takes an entry of version 3 or 4, as take_rle() does. */
 static bool take_pair(struct list *l, uint64_t *ret_start, uint64_t *ret_end)
 {
     uint64_t a = dwarf_take(&l->c, 8), b = dwarf_take(&l->c, 8);
@@ -160,7 +161,7 @@ bool dwarf_ranges(struct dwarf *d, const struct dwarf_unit *u, const struct dwar
     if (!dwarf_value_address(d, u, &e->low, &low))
         return false;
     if (!dwarf_value_address(d, u, &e->high, &high))
-        high = low + e->high.u; /* as a length */
+        high = low + e->high.u; /* a length */
     if (low < high)
         fn(cookie, low, high);
     return true;

@@ -21,10 +21,10 @@ struct dwarf_chunk {
     char bytes[DWARF_CHUNK_BYTES];
 };
 
-/* Where unpacking can go on. */
+/* A point where unpacking can start. */
 struct dwarf_restart {
     struct dwarf_unpacker *stream; /* owned */
-    uint64_t at;                   /* in the packed bytes */
+    uint64_t at;                   /* offset in the packed bytes */
 };
 
 /* ---- budget ---- */
@@ -62,7 +62,8 @@ static void chunk_link(struct dwarf_chunks *c, struct dwarf_chunk *k)
     c->count++;
 }
 
-/* A chunk to be filled, in place of the oldest where there are too many. NULL: no memory. */
+/* Returns a chunk to be filled. It replaces the least recently used one if there are too many.
+ * NULL: no memory. */
 static struct dwarf_chunk *chunk_new(struct dwarf_section *s, size_t index)
 {
     struct dwarf_chunks *c = s->chunks;
@@ -112,7 +113,7 @@ static void restart_free(struct dwarf_restart *r)
     free(r);
 }
 
-/* Remembers s->live as the beginning of chunk @index. */
+/* Keeps a copy of s->live for restarts at chunk @index. */
 static void restart_keep(struct dwarf_section *s, size_t index)
 {
     struct dwarf_restart **to = &s->restart[index / DWARF_RESTART_CHUNKS];
@@ -122,14 +123,14 @@ static void restart_keep(struct dwarf_section *s, size_t index)
         return;
     r = calloc(1, sizeof(*r));
     if (!r || !(r->stream = dwarf_unpacker_copy(s->live.stream))) {
-        free(r); /* it begins farther ahead */
+        free(r); /* a restart begins at an earlier point */
         return;
     }
     r->at = s->live.at - s->live.in.n;
     *to = r;
 }
 
-/* Has s->live go on at a point at or before chunk @index. */
+/* Sets s->live to a point at or before chunk @index. */
 static bool live_seek(struct dwarf_section *s, size_t index)
 {
     struct dwarf_live *l = &s->live;
@@ -150,7 +151,7 @@ static bool live_seek(struct dwarf_section *s, size_t index)
     return l->stream;
 }
 
-/* Fills @k with what follows. */
+/* Fills @k with the next unpacked bytes. */
 static bool unpack_chunk(struct dwarf_section *s, char *buffer, struct dwarf_chunk *k)
 {
     struct dwarf_live *l = &s->live;
@@ -195,7 +196,7 @@ static struct dwarf_chunk *unpack(struct dwarf_section *s, size_t index)
         }
     }
     if (k) {
-        l->at -= l->in.n; /* it goes with the buffer */
+        l->at -= l->in.n; /* the buffer is freed: read these bytes again */
         l->in = SPAN_NULL;
     } else {
         live_end(l);
@@ -223,7 +224,7 @@ static struct dwarf_chunk *read_chunk(struct dwarf_section *s, size_t index)
     return k;
 }
 
-/* ---- the door ---- */
+/* ---- sections ---- */
 
 static bool read_packing(struct dwarf_section *s)
 {

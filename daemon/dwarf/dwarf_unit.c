@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The units of .debug_info, and which of them holds the code at an address. */
+/* Lists the units of .debug_info, and finds the unit of the code at an address. */
 #include "base/array.h"
 #include "dwarf/dwarf_impl.h"
 
@@ -12,7 +12,7 @@
 
 /* ---- the list ---- */
 
-/* Reads the header at @offset; *ret_next: where the next one is. False: it is broken. */
+/* Reads the header at @offset; *ret_next: offset of the next. Return: false if it is broken. */
 static bool read_header(struct dwarf *d, uint64_t offset, struct dwarf_unit *ret,
                         uint64_t *ret_next)
 {
@@ -51,7 +51,7 @@ static bool read_header(struct dwarf *d, uint64_t offset, struct dwarf_unit *ret
     return true;
 }
 
-/* Lists units and their code, as far as the budget goes. False: it is spent. */
+/* Lists units until the budget is spent. Return: true if the list is complete. */
 static bool list_units(struct dwarf *d)
 {
     while (!d->units_known) {
@@ -77,7 +77,7 @@ static bool list_units(struct dwarf *d)
     return true;
 }
 
-/* The unit whose header or entries hold @offset; NULL: none. */
+/* Returns the unit with @offset in its header or entries; NULL: none. */
 static struct dwarf_unit *find_unit(struct dwarf *d, uint64_t offset)
 {
     size_t lo;
@@ -97,7 +97,7 @@ struct dwarf_unit *dwarf_unit_at(struct dwarf *d, uint64_t offset)
 
 /* ---- the first entry ---- */
 
-/* Its attributes in *ret, whose text points nowhere. */
+/* Reads the attributes of the first entry into *ret, without valid texts of DW_FORM_STRING. */
 static bool read_first(struct dwarf *d, const struct dwarf_unit *u, struct dwarf_entry *ret)
 {
     const struct dwarf_abbrevs *t = dwarf_abbrevs_get(d, u->abbrevs);
@@ -125,7 +125,7 @@ static bool begin(struct dwarf *d, struct dwarf_unit *u, struct dwarf_entry *ret
         }
         return false;
     }
-    /* Where they are not told, right behind the only header. */
+    /* The defaults lie right behind the section's only header. */
     u->str_base = ret->str_base.form ? ret->str_base.u : 8;
     u->addr_base = ret->addr_base.form ? ret->addr_base.u : 8;
     u->rnglists_base = ret->rnglists_base.form ? ret->rnglists_base.u : 12;
@@ -149,7 +149,7 @@ bool dwarf_unit_begin(struct dwarf *d, struct dwarf_unit *u)
 
 static bool add_code(struct dwarf *d, uint64_t start, uint64_t end, uint32_t unit)
 {
-    if (start >= end || !start) /* what the linker left out begins at 0 */
+    if (start >= end || !start) /* code that the linker dropped begins at 0 */
         return true;
     if (d->code_count == DWARF_RANGES_MAX) {
         d->skipped++;
@@ -190,7 +190,7 @@ static bool take_set(struct dwarf *d, struct dwarf_cursor *set, const uint8_t *s
 
 #define ARANGES_MAX_BYTES ((uint64_t)64 << 20)
 
-/* False: no memory, or the budget is spent. */
+/* Adds the code in .debug_aranges. Return: false if memory or the budget ran out. */
 static bool take_aranges(struct dwarf *d)
 {
     struct dwarf_section *s = &d->sections[DWARF_ARANGES];
@@ -260,7 +260,7 @@ bool dwarf_list_code(struct dwarf *d)
     if (!list_units(d))
         return false;
     if (!d->next_code) {
-        d->code_count = 0; /* of a try before, which the budget ended */
+        d->code_count = 0; /* drop the list of an earlier try, which the budget ended */
         if (!take_aranges(d))
             return false;
     }
@@ -284,7 +284,7 @@ struct dwarf_unit *dwarf_unit_of_code(struct dwarf *d, uint64_t address)
 {
     size_t lo = array_first(d->code_count, mid, d->code[mid].start <= address);
 
-    /* The one that begins last and holds it. */
+    /* The range that holds the address and begins last wins. */
     while (lo > 0 && d->reach[lo - 1] > address) {
         lo--;
         if (d->code[lo].end > address)

@@ -6,8 +6,8 @@
 
 struct dwarf_unpacker {
     bool zlib;
-    z_stream stream;    /* with zlib */
-    ZSTD_DStream *zstd; /* owned; else */
+    z_stream stream;    /* for zlib */
+    ZSTD_DStream *zstd; /* owned; for zstd */
 };
 
 static bool begin_zstd(struct dwarf_unpacker *u)
@@ -55,7 +55,7 @@ struct dwarf_unpacker *dwarf_unpacker_free(struct dwarf_unpacker *u)
     return NULL;
 }
 
-/* What zlib keeps: its window and tables. */
+/* The memory of zlib: its window and tables. */
 #define ZLIB_BYTES ((size_t)48 << 10)
 
 size_t dwarf_unpacker_bytes(const struct dwarf_unpacker *u)
