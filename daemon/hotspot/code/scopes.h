@@ -9,7 +9,8 @@ struct pc_desc {
         scope; /* offset in the code; offset where its scope is encoded, 0: no information */
 };
 
-/* Returns the number of records of @b, with both sentinels; at most about one a byte of code. */
+/* Returns the number of records of @b, with both sentinels; at most two more than its bytes of
+ * code. */
 uint64_t pc_descs_count(const struct hotspot_vm *vm, const struct blob *b);
 /* Reads the record @index of @b. 0; -errno. */
 int pc_desc_read(struct hotspot_vm *vm, const struct blob *b, uint64_t index, struct pc_desc *ret);

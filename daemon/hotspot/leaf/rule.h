@@ -124,7 +124,8 @@ static inline struct leaf_find leaf_find_at(struct leaf_rule *r, uint32_t block,
 /* The nearest point before the current loop, in blocks that dominate it. */
 struct leaf_before {
     struct leaf_origin origin;
-    uint32_t nested; /* loops without a record around it, and the height of the innermost */
+    uint32_t nested; /* height of the current loop, plus the unplaced loops around it up to the
+                      * point */
     uint32_t again; /* a machine loop that may be part of the same bytecode loop; LEAF_NONE: none */
     bool record;    /* it is at a record */
     bool inside;    /* it is the start of the loop around, which has the nesting depth of its
